@@ -23,8 +23,11 @@ const module = "github.com/transplant-sim/transplant/"
 // longest matching folder decides.
 var allowed = map[string][]string{
 	"api": {},
-	"controllers": {"api", "controllers/flow", "controllers/controlplane", "controllers/ownership", "controllers/etcd", "controllers/placement", "controllers/errorcodes", "controllers/rollout", "controllers/rotation", "controllers/nodecritical", "controllers/metricsserver", "controllers/validation",
-		"controllers/maintenance/version", "controllers/maintenance/versionrules", "controllers/maintenance/image", "controllers/maintenance/window"},
+	"controllers": {"api", "controllers/flow", "controllers/controlplane", "controllers/ownership", "controllers/etcd",
+		"controllers/placement", "controllers/errorcodes", "controllers/rollout", "controllers/rotation",
+		"controllers/nodecritical", "controllers/metricsserver", "controllers/validation",
+		"controllers/maintenance/version", "controllers/maintenance/versionrules", "controllers/maintenance/image",
+		"controllers/maintenance/window"},
 	"controllers/flow": {},
 	"controllers/etcd": {"api", "controllers/ownership"},
 	// The shared ground lies below the duties, and may not look up to them.
@@ -32,12 +35,14 @@ var allowed = map[string][]string{
 	"controllers/ownership/model": {},
 	"controllers/placement":       {"api"},
 	"controllers/errorcodes":      {"api"},
-	"controllers/controlplane":    {"api", "controllers/flow", "controllers/ownership", "controllers/etcd", "controllers/errorcodes", "controllers/rollout", "controllers/rotation", "controllers/nodecritical"},
-	"controllers/rollout":         {"api"},
-	"controllers/rotation":        {"api"},
-	"controllers/nodecritical":    {"api"},
-	"controllers/metricsserver":   {},
-	"controllers/validation":      {"api", "controllers/rollout", "controllers/rotation", "controllers/maintenance/window", "controllers/maintenance/sidechange"},
+	"controllers/controlplane": {"api", "controllers/flow", "controllers/ownership", "controllers/etcd",
+		"controllers/errorcodes", "controllers/rollout", "controllers/rotation", "controllers/nodecritical"},
+	"controllers/rollout":       {"api"},
+	"controllers/rotation":      {"api"},
+	"controllers/nodecritical":  {"api"},
+	"controllers/metricsserver": {},
+	"controllers/validation": {"api", "controllers/rollout", "controllers/rotation", "controllers/maintenance/window",
+		"controllers/maintenance/sidechange"},
 	// What is decided about versions; the duty above it, controllers/maintenance, is a duty like the others.
 	"controllers/maintenance/window":       {"api"},
 	"controllers/maintenance/version":      {"api"},
@@ -59,7 +64,8 @@ func unit(folder string) string {
 		return folder
 	}
 	parts := strings.Split(folder, "/")
-	if len(parts) > 1 && (parts[0] == "controllers" || folder == "sim/timeline" || strings.HasPrefix(folder, "sim/timeline/")) {
+	if len(parts) > 1 && (parts[0] == "controllers" || folder == "sim/timeline" || strings.HasPrefix(folder,
+		"sim/timeline/")) {
 		return parts[0] + "/" + parts[1]
 	}
 	return parts[0]
@@ -97,7 +103,8 @@ func TestImportsFollowTheFloorPlan(t *testing.T) {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && (strings.HasPrefix(entry.Name(), ".") && path != "." || path == "bin" || path == filepath.Join("clusters", "controlplane")):
+		case entry.IsDir() && (strings.HasPrefix(entry.Name(), ".") && path != "." || path == "bin" ||
+			path == filepath.Join("clusters", "controlplane")):
 			return filepath.SkipDir
 		// Tests may start real API servers with clusters/apiservertest; they are not held to the plan.
 		case entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
@@ -213,7 +220,8 @@ func TestViolation(t *testing.T) {
 	}
 }
 
-// TestKnownAnswersAreAskedByMakeOracle: what the field's own implementation wrote is read by tests that "make oracle" runs.
+// TestKnownAnswersAreAskedByMakeOracle: what the field's own implementation wrote is read by tests that "make oracle"
+// runs.
 func TestKnownAnswersAreAskedByMakeOracle(t *testing.T) {
 	t.Parallel()
 	known := regexp.MustCompile(`^".*(testdata/.*\.jsonl\.gz|shootstate(-machine-state)?\.json)"$`)

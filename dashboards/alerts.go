@@ -1,7 +1,8 @@
 package dashboards
 
-// Alert is a rule: it fires for every series of Value that is above the series of Above with the same run and scenario, or above 0
-// where there is none, for as long as remembered after the last sample: an engine ends soon after its verdict.
+// Alert is a rule: it fires for every series of Value that is above the series of Above with the same run and scenario,
+// or above 0 where there is none, for as long as remembered after the last sample: an engine ends soon after its
+// verdict.
 type Alert struct {
 	Name, Summary, Description string
 	Value, Above               string
@@ -28,11 +29,20 @@ func (a Alert) Over(span string) string {
 func Alerts() []Alert {
 	goal := func(name string) string { return `transplant_run_goal{measure="` + name + `"}` }
 	return []Alert{
-		{"TransplantVerdictNotHeld", "{{ $labels.scenario }} is {{ $labels.verdict }}", "The run {{ $labels.run }} has not kept every promise, or could not be told.", `transplant_run_verdict{verdict!="Held"}`, ""},
-		{"TransplantPromiseBroken", "{{ $labels.scenario }} breaks {{ $labels.promise }}", "The run {{ $labels.run }} has {{ $value }} violations of it.", `transplant_run_violations`, ""},
-		{"TransplantRTOOverGoal", "The RTO of {{ $labels.scenario }} is over its goal", "It was {{ $value }} s in the run {{ $labels.run }}.", `transplant_run_measure_seconds{measure="rto"}`, goal("rto")},
-		{"TransplantRPOOverGoal", "The RPO of {{ $labels.scenario }} is over its goal", "It was {{ $value }} s in the run {{ $labels.run }}.", `transplant_run_measure_seconds{measure="rpo"}`, goal("rpo")},
-		{"TransplantAPIDowntimeOverGoal", "The API of {{ $labels.scenario }} was down for longer than its goal", "It was {{ $value }} s in the run {{ $labels.run }}.", `transplant_run_measure_seconds{measure="api_downtime"}`, goal("api_downtime")},
-		{"TransplantWritesLost", "{{ $labels.scenario }} has lost writes", "{{ $value }} acknowledged writes are not in the data of the run {{ $labels.run }}.", `transplant_run_measure_number{measure="lost_writes"}`, goal("lost_writes")},
+		{"TransplantVerdictNotHeld", "{{ $labels.scenario }} is {{ $labels.verdict }}",
+			"The run {{ $labels.run }} has not kept every promise, or could not be told.",
+			`transplant_run_verdict{verdict!="Held"}`, ""},
+		{"TransplantPromiseBroken", "{{ $labels.scenario }} breaks {{ $labels.promise }}",
+			"The run {{ $labels.run }} has {{ $value }} violations of it.", `transplant_run_violations`, ""},
+		{"TransplantRTOOverGoal", "The RTO of {{ $labels.scenario }} is over its goal",
+			"It was {{ $value }} s in the run {{ $labels.run }}.", `transplant_run_measure_seconds{measure="rto"}`, goal("rto")},
+		{"TransplantRPOOverGoal", "The RPO of {{ $labels.scenario }} is over its goal",
+			"It was {{ $value }} s in the run {{ $labels.run }}.", `transplant_run_measure_seconds{measure="rpo"}`, goal("rpo")},
+		{"TransplantAPIDowntimeOverGoal", "The API of {{ $labels.scenario }} was down for longer than its goal",
+			"It was {{ $value }} s in the run {{ $labels.run }}.", `transplant_run_measure_seconds{measure="api_downtime"}`,
+			goal("api_downtime")},
+		{"TransplantWritesLost", "{{ $labels.scenario }} has lost writes",
+			"{{ $value }} acknowledged writes are not in the data of the run {{ $labels.run }}.",
+			`transplant_run_measure_number{measure="lost_writes"}`, goal("lost_writes")},
 	}
 }

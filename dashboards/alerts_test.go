@@ -22,8 +22,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
 
-// A single run that was too slow is noticed by a Prometheus that evaluates its rules only after the engine has ended, as it does in CI; one
-// that kept its goals is not.
+// A single run that was too slow is noticed by a Prometheus that evaluates its rules only after the engine has ended,
+// as it does in CI; one that kept its goals is not.
 func TestRulesFireThoughTheEngineHasEnded(t *testing.T) {
 	t.Parallel()
 	engine, end := context.WithCancel(t.Context())
@@ -81,12 +81,15 @@ func watch(t *testing.T, address string) *prometheustest.Server {
 	return scrape(t, address, rules, filepath.Join(folder, "data"))
 }
 
-// scrape an engine with the configuration that comes with the dashboards, of which the programs of landscapes are left out.
+// scrape an engine with the configuration that comes with the dashboards, of which the programs of landscapes are left
+// out.
 func scrape(t *testing.T, address, rules, data string) *prometheustest.Server {
 	t.Helper()
 	config := parsed[map[string]any](t, "prometheus.yml")
 	config["rule_files"] = []string{rules}
-	config["scrape_configs"] = slices.DeleteFunc(config["scrape_configs"].([]any), func(job any) bool { return job.(map[string]any)["job_name"] != "transplant" })
+	config["scrape_configs"] = slices.DeleteFunc(config["scrape_configs"].([]any), func(job any) bool {
+		return job.(map[string]any)["job_name"] != "transplant"
+	})
 	content, err := yaml.Marshal(config)
 	if err != nil {
 		t.Fatal(err)

@@ -45,7 +45,8 @@ func (b Board) Expr(q Query, span, step time.Duration) string {
 	seconds := func(d time.Duration) string { return fmt.Sprintf("%ds", int(d.Seconds())) }
 	step = max(step, scraped)
 	expr := strings.ReplaceAll(q.Expr, "FILTER", b.Filter())
-	all := []string{"$__range", seconds(span), "$__rate_interval", seconds(max(step+scraped, 4*scraped)), "$__interval", seconds(step)}
+	all := []string{"$__range", seconds(span), "$__rate_interval", seconds(max(step+scraped, 4*scraped)), "$__interval",
+		seconds(step)}
 	return b.Chosen(strings.NewReplacer(all...).Replace(expr))
 }
 
@@ -60,12 +61,13 @@ func (b Board) Chosen(expr string) string {
 // scraped is how often programs are, the engine no less often; provisioning/ tells Grafana.
 const scraped = 5 * time.Second
 
-// latest is the last value of a gauge in each step. By itself Prometheus looks back 5 minutes: it would miss runs between longer steps, and
-// show those that have ended for so long.
+// latest is the last value of a gauge in each step. By itself Prometheus looks back 5 minutes: it would miss runs
+// between longer steps, and show those that have ended for so long.
 func latest(gauge string) string { return "last_over_time(" + gauge + "[$__rate_interval])" }
 
 // ofRuns are the variables of boards about runs.
-var ofRuns = []Variable{{"scenario", "transplant_events_total"}, {"run", `transplant_events_total{scenario=~"$scenario"}`}}
+var ofRuns = []Variable{{"scenario", "transplant_events_total"},
+	{"run", `transplant_events_total{scenario=~"$scenario"}`}}
 
 // Panel shows the answers to its queries.
 type Panel struct {
@@ -75,7 +77,8 @@ type Panel struct {
 	// Unit is Grafana's: s, short, percentunit, reqps.
 	Unit    string
 	Queries []Query
-	// Red is from which value on a number is bad; nil where nothing is. Green is from which on it is good, where less is bad.
+	// Red is from which value on a number is bad; nil where nothing is. Green is from which on it is good, where less is
+	// bad.
 	Red, Green *float64
 	// Wide panels take the whole width.
 	Wide bool
@@ -106,29 +109,49 @@ func Boards() []Board { return []Board{migrations(), recovery(), landscape(), co
 func migrations() Board {
 	const phase = "transplant_migration_phase_duration_seconds"
 	quantile := func(q string) string {
-		return `histogram_quantile(` + q + `, sum by (le, phase, mode) (max_over_time(` + phase + `_bucket{FILTER}[$__range])))`
+		return `histogram_quantile(` + q + `, sum by (le, phase, mode) (max_over_time(` + phase +
+			`_bucket{FILTER}[$__range])))`
 	}
-	return Board{UID: "transplant-migrations", Title: "transplant: migration timings", About: "How long the parts of migrations take: planned against forced, and run by run.", Range: "7d", Refresh: "1m", Variables: ofRuns, Panels: []Panel{
-		{Title: "Migrations", About: "Migrations that have ended, by mode.", Kind: "stat", Unit: "short", Queries: []Query{
-			now("{{mode}}", `sum by (mode) (max_over_time(`+phase+`_count{phase="total",FILTER}[$__range]))`)}},
-		{Title: "Mean of each phase", About: "Planned against forced.", Kind: "bargauge", Unit: "s", Queries: []Query{
-			now("{{phase}}, {{mode}}", `sum by (phase, mode) (max_over_time(`+phase+`_sum{FILTER}[$__range])) / sum by (phase, mode) (max_over_time(`+phase+`_count{FILTER}[$__range]))`)}},
-		{Title: "Percentiles of each phase", About: "Within the buckets of the histogram, 0.1 s to 30 min, which is where it ends.", Kind: "table", Unit: "s", Red: red(1800), Wide: true, Queries: []Query{
-			now("p50 {{phase}}, {{mode}}", quantile("0.5")), now("p90 {{phase}}, {{mode}}", quantile("0.9")), now("p99 {{phase}}, {{mode}}", quantile("0.99"))}},
-		{Title: "Phases by run", About: "Each run's mean of each phase.", Kind: "bargauge", Unit: "s", Wide: true, Queries: []Query{
-			now("{{run}} {{phase}}", `sum by (run, phase) (max_over_time(`+phase+`_sum{phase!="total",FILTER}[$__range])) / sum by (run, phase) (max_over_time(`+phase+`_count{phase!="total",FILTER}[$__range]))`)}},
-		{Title: "API downtime by run", About: "How long the API could not be reached by name, of the worst shoot; and the goal.", Kind: "bargauge", Unit: "s", Queries: []Query{
-			now("{{run}}", `last_over_time(transplant_run_measure_seconds{measure="api_downtime",FILTER}[$__range])`),
-			now("{{run}} goal", `last_over_time(transplant_run_goal{measure="api_downtime",FILTER}[$__range])`)}},
-		{Title: "API downtime against its goal", About: "Above 1 it is over the goal.", Kind: "bargauge", Unit: "percentunit", Red: red(1), Queries: []Query{
-			now("{{run}}", `last_over_time(transplant_run_measure_seconds{measure="api_downtime",FILTER}[$__range]) / on (run) last_over_time(transplant_run_goal{measure="api_downtime",FILTER}[$__range])`)}},
-		{Title: "Kinds of migrations", About: "From where to where, with and without workers, awake and asleep.", Kind: "table", Unit: "short", Queries: []Query{
-			now("{{source}} to {{destination}}, {{mode}}, workerless {{workerless}}, hibernated {{hibernated}}", `sum by (source, destination, mode, workerless, hibernated) (max_over_time(`+phase+`_count{phase="total",FILTER}[$__range]))`)}},
-		{Title: "Progress of operations", About: "Of each shoot's last operation.", Kind: "timeseries", Unit: "percentunit", Queries: []Query{
-			over("{{run}} {{shoot}} {{operation}}", latest(`transplant_shoot_operation_progress_ratio{FILTER}`)+` > 0`)}},
-		{Title: "API reachable", About: "Whether each shoot's API answered the last attempt.", Kind: "state-timeline", Unit: "short", Green: green(1), Queries: []Query{
-			over("{{run}} {{shoot}}", latest(`transplant_api_up{FILTER}`))}},
-	}}
+	return Board{UID: "transplant-migrations", Title: "transplant: migration timings",
+		About: "How long the parts of migrations take: planned against forced, and run by run.", Range: "7d", Refresh: "1m",
+		Variables: ofRuns, Panels: []Panel{
+			{Title: "Migrations", About: "Migrations that have ended, by mode.", Kind: "stat", Unit: "short", Queries: []Query{
+				now("{{mode}}", `sum by (mode) (max_over_time(`+phase+`_count{phase="total",FILTER}[$__range]))`)}},
+			{Title: "Mean of each phase", About: "Planned against forced.", Kind: "bargauge", Unit: "s", Queries: []Query{
+				now("{{phase}}, {{mode}}", `sum by (phase, mode) (max_over_time(`+phase+
+					`_sum{FILTER}[$__range])) / sum by (phase, mode) (max_over_time(`+phase+`_count{FILTER}[$__range]))`)}},
+			{Title: "Percentiles of each phase",
+				About: "Within the buckets of the histogram, 0.1 s to 30 min, which is where it ends.", Kind: "table", Unit: "s",
+				Red: red(1800), Wide: true, Queries: []Query{
+					now("p50 {{phase}}, {{mode}}", quantile("0.5")), now("p90 {{phase}}, {{mode}}", quantile("0.9")),
+					now("p99 {{phase}}, {{mode}}", quantile("0.99"))}},
+			{Title: "Phases by run", About: "Each run's mean of each phase.", Kind: "bargauge", Unit: "s", Wide: true,
+				Queries: []Query{
+					now("{{run}} {{phase}}", `sum by (run, phase) (max_over_time(`+phase+
+						`_sum{phase!="total",FILTER}[$__range])) / sum by (run, phase) (max_over_time(`+phase+
+						`_count{phase!="total",FILTER}[$__range]))`)}},
+			{Title: "API downtime by run",
+				About: "How long the API could not be reached by name, of the worst shoot; and the goal.", Kind: "bargauge",
+				Unit: "s", Queries: []Query{
+					now("{{run}}", `last_over_time(transplant_run_measure_seconds{measure="api_downtime",FILTER}[$__range])`),
+					now("{{run}} goal", `last_over_time(transplant_run_goal{measure="api_downtime",FILTER}[$__range])`)}},
+			{Title: "API downtime against its goal", About: "Above 1 it is over the goal.", Kind: "bargauge",
+				Unit: "percentunit",
+				Red:  red(1), Queries: []Query{
+					now("{{run}}", `last_over_time(transplant_run_measure_seconds{measure="api_downtime",FILTER}[$__range]) / on `+
+						`(run) last_over_time(transplant_run_goal{measure="api_downtime",FILTER}[$__range])`)}},
+			{Title: "Kinds of migrations", About: "From where to where, with and without workers, awake and asleep.",
+				Kind: "table", Unit: "short", Queries: []Query{
+					now("{{source}} to {{destination}}, {{mode}}, workerless {{workerless}}, hibernated {{hibernated}}",
+						`sum by (source, destination, mode, workerless, hibernated) (max_over_time(`+phase+
+							`_count{phase="total",FILTER}[$__range]))`)}},
+			{Title: "Progress of operations", About: "Of each shoot's last operation.", Kind: "timeseries", Unit: "percentunit",
+				Queries: []Query{
+					over("{{run}} {{shoot}} {{operation}}", latest(`transplant_shoot_operation_progress_ratio{FILTER}`)+` > 0`)}},
+			{Title: "API reachable", About: "Whether each shoot's API answered the last attempt.", Kind: "state-timeline",
+				Unit: "short", Green: green(1), Queries: []Query{
+					over("{{run}} {{shoot}}", latest(`transplant_api_up{FILTER}`))}},
+		}}
 }
 
 func recovery() Board {
@@ -142,62 +165,126 @@ func recovery() Board {
 		return `max by (scenario) (` + latest(series+`{measure="`+name+`",FILTER}`) + `)`
 	}
 	const phase = "transplant_recovery_phase_duration_seconds"
-	return Board{UID: "transplant-recovery", Title: "transplant: disaster recovery", About: "RTO and RPO against their goals, verdicts, and whether the faults were felt.", Range: "7d", Refresh: "1m", Variables: ofRuns, Panels: []Panel{
-		{Title: "Verdicts", About: "Runs by verdict.", Kind: "stat", Unit: "short", Queries: []Query{
-			now("{{verdict}}", `sum by (verdict) (last_over_time(transplant_run_verdict{FILTER}[$__range]))`)}},
-		{Title: "Verdicts by scenario", About: "How often each scenario was Held, Violated, Broken or Inconclusive.", Kind: "table", Unit: "short", Queries: []Query{
-			now("{{scenario}} {{verdict}}", `sum by (scenario, verdict) (last_over_time(transplant_run_verdict{FILTER}[$__range])) > 0`)}},
-		{Title: "RTO against its goal", About: "From the fault to the first write that was acknowledged after the recovery from it, or, without a load, until the API was reached; above 1 it is over the goal. A planned migration has no RTO.", Kind: "bargauge", Unit: "percentunit", Red: red(1), Queries: []Query{
-			now("{{run}}", measure("rto")+` / on (run) `+most("rto"))}},
-		{Title: "RPO beyond its goal", About: "Seconds of lost writes more than the scenario allows; a goal of 0 allows none.", Kind: "bargauge", Unit: "s", Red: red(0.001), Queries: []Query{
-			now("{{run}}", `clamp_min(`+measure("rpo")+` - on (run) `+most("rpo")+`, 0)`)}},
-		{Title: "RTO", About: "By run, in seconds, with the goal.", Kind: "bargauge", Unit: "s", Queries: []Query{
-			now("{{run}}", measure("rto")), now("{{run}} goal", most("rto"))}},
-		{Title: "RTO over time", About: "Each run's RTO when it ended, and the goal.", Kind: "timeseries", Unit: "s", Queries: []Query{
-			over("{{scenario}}", worst("transplant_run_measure_seconds", "rto")), goal("{{scenario}}", worst("transplant_run_goal", "rto"))}},
-		{Title: "RPO over time", About: "Each run's RPO when it ended, and the goal.", Kind: "timeseries", Unit: "s", Queries: []Query{
-			over("{{scenario}}", worst("transplant_run_measure_seconds", "rpo")), goal("{{scenario}}", worst("transplant_run_goal", "rpo"))}},
-		{Title: "RPO", About: "Age of the newest lost write; 0 when none is lost.", Kind: "bargauge", Unit: "s", Queries: []Query{
-			now("{{run}}", measure("rpo")), now("{{run}} goal", most("rpo"))}},
-		{Title: "Lost writes", About: "Acknowledged, and not in the data at the end.", Kind: "bargauge", Unit: "short", Red: red(1), Queries: []Query{
-			now("{{run}}", `last_over_time(transplant_run_measure_number{measure="lost_writes",FILTER}[$__range])`)}},
-		{Title: "Moments of the recovery", About: "Since the fault, of the slowest shoot.", Kind: "bargauge", Unit: "s", Wide: true, Queries: []Query{
-			now("{{run}} {{moment}}", `last_over_time(transplant_run_recovery_seconds{FILTER}[$__range])`)}},
-		{Title: "Phases of recoveries", About: "Median and 90th percentile of each phase, from the moment before it, by mode.", Kind: "table", Unit: "s", Red: red(1800), Wide: true, Queries: []Query{
-			now("p50 {{phase}}, {{mode}}", `histogram_quantile(0.5, sum by (le, phase, mode) (max_over_time(`+phase+`_bucket{FILTER}[$__range])))`),
-			now("p90 {{phase}}, {{mode}}", `histogram_quantile(0.9, sum by (le, phase, mode) (max_over_time(`+phase+`_bucket{FILTER}[$__range])))`)}},
-		{Title: "Kinds of recoveries", About: "From where to where, with and without workers, awake and asleep.", Kind: "table", Unit: "short", Queries: []Query{
-			now("{{source}} to {{destination}}, {{mode}}, workerless {{workerless}}, hibernated {{hibernated}}", `sum by (source, destination, mode, workerless, hibernated) (max_over_time(`+phase+`_count{phase="total",FILTER}[$__range]))`)}},
-		{Title: "Violations", About: "By the promise that was broken.", Kind: "table", Unit: "short", Red: red(1), Queries: []Query{
-			now("{{scenario}} {{promise}}", `sum by (scenario, promise) (last_over_time(transplant_run_violations{FILTER}[$__range]))`)}},
-		{Title: "Faults felt", About: "How often each fault was felt; a run whose fault nobody felt proves nothing.", Kind: "table", Unit: "short", Queries: []Query{
-			now("{{scenario}} {{fault}} ({{kind}})", `sum by (scenario, fault, kind) (last_over_time(transplant_fault_felt{FILTER}[$__range]))`)}},
-		{Title: "Faults at work", About: "When each fault was at work.", Kind: "state-timeline", Unit: "short", Wide: true, Queries: []Query{
-			over("{{run}} {{fault}}", `max by (run, fault) (max_over_time(transplant_fault_active{FILTER}[$__interval]) or `+latest(`transplant_fault_active{FILTER}`)+`)`)}},
-	}}
+	return Board{UID: "transplant-recovery", Title: "transplant: disaster recovery",
+		About: "RTO and RPO against their goals, verdicts, and whether the faults were felt.", Range: "7d", Refresh: "1m",
+		Variables: ofRuns, Panels: []Panel{
+			{Title: "Verdicts", About: "Runs by verdict.", Kind: "stat", Unit: "short", Queries: []Query{
+				now("{{verdict}}", `sum by (verdict) (last_over_time(transplant_run_verdict{FILTER}[$__range]))`)}},
+			{Title: "Verdicts by scenario", About: "How often each scenario was Held, Violated, Broken or Inconclusive.",
+				Kind: "table", Unit: "short", Queries: []Query{
+					now("{{scenario}} {{verdict}}",
+						`sum by (scenario, verdict) (last_over_time(transplant_run_verdict{FILTER}[$__range])) > 0`)}},
+			{Title: "RTO against its goal",
+				About: "From the fault to the first write that was acknowledged after the recovery from it, or, without a load, " +
+					"until the API was reached; above 1 it is over the goal. A planned migration has no RTO.", Kind: "bargauge",
+				Unit: "percentunit", Red: red(1), Queries: []Query{
+					now("{{run}}", measure("rto")+` / on (run) `+most("rto"))}},
+			{Title: "RPO beyond its goal",
+				About: "Seconds of lost writes more than the scenario allows; a goal of 0 allows none.", Kind: "bargauge",
+				Unit: "s", Red: red(0.001), Queries: []Query{
+					now("{{run}}", `clamp_min(`+measure("rpo")+` - on (run) `+most("rpo")+`, 0)`)}},
+			{Title: "RTO", About: "By run, in seconds, with the goal.", Kind: "bargauge", Unit: "s", Queries: []Query{
+				now("{{run}}", measure("rto")), now("{{run}} goal", most("rto"))}},
+			{Title: "RTO over time", About: "Each run's RTO when it ended, and the goal.", Kind: "timeseries", Unit: "s",
+				Queries: []Query{
+					over("{{scenario}}", worst("transplant_run_measure_seconds", "rto")),
+					goal("{{scenario}}", worst("transplant_run_goal", "rto"))}},
+			{Title: "RPO over time", About: "Each run's RPO when it ended, and the goal.", Kind: "timeseries", Unit: "s",
+				Queries: []Query{
+					over("{{scenario}}", worst("transplant_run_measure_seconds", "rpo")),
+					goal("{{scenario}}", worst("transplant_run_goal", "rpo"))}},
+			{Title: "RPO", About: "Age of the newest lost write; 0 when none is lost.", Kind: "bargauge", Unit: "s",
+				Queries: []Query{
+					now("{{run}}", measure("rpo")), now("{{run}} goal", most("rpo"))}},
+			{Title: "Lost writes", About: "Acknowledged, and not in the data at the end.", Kind: "bargauge", Unit: "short",
+				Red: red(1), Queries: []Query{
+					now("{{run}}", `last_over_time(transplant_run_measure_number{measure="lost_writes",FILTER}[$__range])`)}},
+			{Title: "Moments of the recovery", About: "Since the fault, of the slowest shoot.", Kind: "bargauge", Unit: "s",
+				Wide: true, Queries: []Query{
+					now("{{run}} {{moment}}", `last_over_time(transplant_run_recovery_seconds{FILTER}[$__range])`)}},
+			{Title: "Phases of recoveries",
+				About: "Median and 90th percentile of each phase, from the moment before it, by mode.", Kind: "table", Unit: "s",
+				Red: red(1800), Wide: true, Queries: []Query{
+					now("p50 {{phase}}, {{mode}}", `histogram_quantile(0.5, sum by (le, phase, mode) (max_over_time(`+phase+
+						`_bucket{FILTER}[$__range])))`),
+					now("p90 {{phase}}, {{mode}}", `histogram_quantile(0.9, sum by (le, phase, mode) (max_over_time(`+phase+
+						`_bucket{FILTER}[$__range])))`)}},
+			{Title: "Kinds of recoveries", About: "From where to where, with and without workers, awake and asleep.",
+				Kind: "table", Unit: "short", Queries: []Query{
+					now("{{source}} to {{destination}}, {{mode}}, workerless {{workerless}}, hibernated {{hibernated}}",
+						`sum by (source, destination, mode, workerless, hibernated) (max_over_time(`+phase+
+							`_count{phase="total",FILTER}[$__range]))`)}},
+			{Title: "Violations", About: "By the promise that was broken.", Kind: "table", Unit: "short", Red: red(1),
+				Queries: []Query{
+					now("{{scenario}} {{promise}}",
+						`sum by (scenario, promise) (last_over_time(transplant_run_violations{FILTER}[$__range]))`)}},
+			{Title: "Faults felt", About: "How often each fault was felt; a run whose fault nobody felt proves nothing.",
+				Kind: "table", Unit: "short", Queries: []Query{
+					now("{{scenario}} {{fault}} ({{kind}})",
+						`sum by (scenario, fault, kind) (last_over_time(transplant_fault_felt{FILTER}[$__range]))`)}},
+			{Title: "Faults at work", About: "When each fault was at work.", Kind: "state-timeline", Unit: "short", Wide: true,
+				Queries: []Query{
+					over("{{run}} {{fault}}", `max by (run, fault) (max_over_time(transplant_fault_active{FILTER}[$__interval]) or `+
+						latest(`transplant_fault_active{FILTER}`)+`)`)}},
+		}}
 }
 
 func landscape() Board {
-	return Board{UID: "transplant-landscape", Title: "transplant: landscape", About: "Seeds, shoots, conditions, and what crosses the links.", Range: "1h", Refresh: "5s", Variables: ofRuns, Panels: []Panel{
-		{Title: "Shoots by seed", About: "Whose status names it.", Kind: "timeseries", Unit: "short", Queries: []Query{over("{{run}} {{seed}}", `max by (run, seed) (`+latest(`transplant_seed_shoots{FILTER}`)+`)`)}},
-		{Title: "Where each shoot is", About: "The seed in its status.", Kind: "state-timeline", Unit: "short", Queries: []Query{over("{{run}} {{shoot}} on {{seed}}", `max by (run, shoot, seed) (`+latest(`transplant_shoot_on_seed{FILTER}`)+`) == 1`)}},
-		{Title: "Epochs that are served", About: "By each control plane; two lines of a run above 0 at the same time are two owners.", Kind: "timeseries", Unit: "short", Queries: []Query{over("{{run}} {{shoot}} on {{seed}}", `max by (run, shoot, seed) (`+latest(`transplant_shoot_epoch{FILTER}`)+`)`)}},
-		{Title: "Conditions that are not True", About: "Of all shoots.", Kind: "timeseries", Unit: "short", Red: red(1), Queries: []Query{over("{{run}} {{type}} {{status}}", `sum by (run, type, status) (`+latest(`transplant_shoot_condition{status!="True",FILTER}`)+`)`)}},
-		{Title: "Nodes", About: "Ready, and not.", Kind: "timeseries", Unit: "short", Queries: []Query{over("{{run}} {{shoot}} ready {{ready}}", `max by (run, shoot, ready) (`+latest(`transplant_shoot_nodes{FILTER}`)+`)`)}},
-		{Title: "Writes", About: "Of the shoots' users, by what became of them.", Kind: "timeseries", Unit: "reqps", Queries: []Query{over("{{outcome}}", `sum by (outcome) (rate(transplant_writes_total{actor="user",FILTER}[$__rate_interval]))`)}},
-		{Title: "Time of writes", About: "Median and 99th percentile of those that were acknowledged.", Kind: "timeseries", Unit: "s", Red: red(1), Queries: []Query{
-			over("p50", `histogram_quantile(0.5, sum by (le) (rate(transplant_write_duration_seconds_bucket{outcome="acknowledged",FILTER}[$__rate_interval])))`),
-			over("p99", `histogram_quantile(0.99, sum by (le) (rate(transplant_write_duration_seconds_bucket{outcome="acknowledged",FILTER}[$__rate_interval])))`)}},
-		{Title: "Reads and attempts to reach the API", About: "By what became of them.", Kind: "timeseries", Unit: "reqps", Queries: []Query{
-			over("reads {{outcome}}", `sum by (outcome) (rate(transplant_reads_total{FILTER}[$__rate_interval]))`),
-			over("attempts {{outcome}}", `sum by (outcome) (rate(transplant_api_probes_total{FILTER}[$__rate_interval]))`)}},
-		{Title: "Calls to the cloud", About: "In its ledger, by who made them.", Kind: "timeseries", Unit: "reqps", Queries: []Query{over("{{actor}} {{outcome}}", `sum by (actor, outcome) (rate(transplant_cloud_calls_total{FILTER}[$__rate_interval]))`)}},
-		{Title: "Requests over links", About: "From actors to clusters, the cloud and shoots, since the landscape was started.", Kind: "timeseries", Unit: "short", Queries: []Query{over("{{from}} to {{to}}", `max by (from, to) (`+latest(`transplant_link_requests_total{FILTER}`)+`)`)}},
-		{Title: "Bytes over links", About: "Toward servers and clients, since the landscape was started.", Kind: "timeseries", Unit: "bytes", Queries: []Query{over("{{from}} to {{to}}, toward the {{toward}}", `max by (from, to, toward) (`+latest(`transplant_link_bytes_total{FILTER}`)+`)`)}},
-		{Title: "Errors on links", About: "Answers of 500 and above, requests without a whole answer, and what faults answered or broke.", Kind: "timeseries", Unit: "short", Red: red(1), Queries: []Query{over("{{from}} to {{to}}", `max by (from, to) (`+latest(`transplant_link_errors_total{FILTER}`)+`)`)}},
-		{Title: "Processor time", About: "Of all processes of the landscape that run.", Kind: "timeseries", Unit: "s", Queries: []Query{over("{{run}}", `max by (run) (`+latest(`transplant_landscape_cpu_seconds{FILTER}`)+`)`)}},
-		{Title: "Events", About: "On the timeline, by kind.", Kind: "timeseries", Unit: "reqps", Queries: []Query{over("{{kind}}", `sum by (kind) (rate(transplant_events_total{FILTER}[$__rate_interval]))`)}},
-		{Title: "Steps", About: "That have ended, by how.", Kind: "table", Unit: "short", Queries: []Query{now("{{scenario}} {{verb}} {{outcome}}", `sum by (scenario, verb, outcome) (max_over_time(transplant_steps_total{FILTER}[$__range]))`)}},
-		{Title: "Length of runs", About: "From the start of the landscape to the verdict.", Kind: "bargauge", Unit: "s", Queries: []Query{now("{{run}}", `last_over_time(transplant_run_duration_seconds{FILTER}[$__range])`)}},
-	}}
+	return Board{UID: "transplant-landscape", Title: "transplant: landscape",
+		About: "Seeds, shoots, conditions, and what crosses the links.", Range: "1h", Refresh: "5s", Variables: ofRuns,
+		Panels: []Panel{
+			{Title: "Shoots by seed", About: "Whose status names it.", Kind: "timeseries", Unit: "short",
+				Queries: []Query{over("{{run}} {{seed}}", `max by (run, seed) (`+latest(`transplant_seed_shoots{FILTER}`)+`)`)}},
+			{Title: "Where each shoot is", About: "The seed in its status.", Kind: "state-timeline", Unit: "short",
+				Queries: []Query{over("{{run}} {{shoot}} on {{seed}}", `max by (run, shoot, seed) (`+
+					latest(`transplant_shoot_on_seed{FILTER}`)+`) == 1`)}},
+			{Title: "Epochs that are served",
+				About: "By each control plane; two lines of a run above 0 at the same time are two owners.", Kind: "timeseries",
+				Unit: "short", Queries: []Query{over("{{run}} {{shoot}} on {{seed}}", `max by (run, shoot, seed) (`+
+					latest(`transplant_shoot_epoch{FILTER}`)+`)`)}},
+			{Title: "Conditions that are not True", About: "Of all shoots.", Kind: "timeseries", Unit: "short", Red: red(1),
+				Queries: []Query{over("{{run}} {{type}} {{status}}", `sum by (run, type, status) (`+
+					latest(`transplant_shoot_condition{status!="True",FILTER}`)+`)`)}},
+			{Title: "Nodes", About: "Ready, and not.", Kind: "timeseries", Unit: "short",
+				Queries: []Query{over("{{run}} {{shoot}} ready {{ready}}", `max by (run, shoot, ready) (`+
+					latest(`transplant_shoot_nodes{FILTER}`)+`)`)}},
+			{Title: "Writes", About: "Of the shoots' users, by what became of them.", Kind: "timeseries", Unit: "reqps",
+				Queries: []Query{over("{{outcome}}",
+					`sum by (outcome) (rate(transplant_writes_total{actor="user",FILTER}[$__rate_interval]))`)}},
+			{Title: "Time of writes", About: "Median and 99th percentile of those that were acknowledged.", Kind: "timeseries",
+				Unit: "s", Red: red(1), Queries: []Query{
+					over("p50", `histogram_quantile(0.5, sum by (le) `+
+						`(rate(transplant_write_duration_seconds_bucket{outcome="acknowledged",FILTER}[$__rate_interval])))`),
+					over("p99", `histogram_quantile(0.99, sum by (le) `+
+						`(rate(transplant_write_duration_seconds_bucket{outcome="acknowledged",FILTER}[$__rate_interval])))`)}},
+			{Title: "Reads and attempts to reach the API", About: "By what became of them.", Kind: "timeseries", Unit: "reqps",
+				Queries: []Query{
+					over("reads {{outcome}}", `sum by (outcome) (rate(transplant_reads_total{FILTER}[$__rate_interval]))`),
+					over("attempts {{outcome}}", `sum by (outcome) (rate(transplant_api_probes_total{FILTER}[$__rate_interval]))`)}},
+			{Title: "Calls to the cloud", About: "In its ledger, by who made them.", Kind: "timeseries", Unit: "reqps",
+				Queries: []Query{over("{{actor}} {{outcome}}",
+					`sum by (actor, outcome) (rate(transplant_cloud_calls_total{FILTER}[$__rate_interval]))`)}},
+			{Title: "Requests over links",
+				About: "From actors to clusters, the cloud and shoots, since the landscape was started.", Kind: "timeseries",
+				Unit: "short", Queries: []Query{over("{{from}} to {{to}}",
+					`max by (from, to) (`+latest(`transplant_link_requests_total{FILTER}`)+`)`)}},
+			{Title: "Bytes over links", About: "Toward servers and clients, since the landscape was started.",
+				Kind: "timeseries",
+				Unit: "bytes", Queries: []Query{over("{{from}} to {{to}}, toward the {{toward}}", `max by (from, to, toward) (`+
+					latest(`transplant_link_bytes_total{FILTER}`)+`)`)}},
+			{Title: "Errors on links",
+				About: "Answers of 500 and above, requests without a whole answer, and what faults answered or broke.",
+				Kind:  "timeseries", Unit: "short", Red: red(1),
+				Queries: []Query{over("{{from}} to {{to}}", `max by (from, to) (`+latest(`transplant_link_errors_total{FILTER}`)+
+					`)`)}},
+			{Title: "Processor time", About: "Of all processes of the landscape that run.", Kind: "timeseries", Unit: "s",
+				Queries: []Query{over("{{run}}", `max by (run) (`+latest(`transplant_landscape_cpu_seconds{FILTER}`)+`)`)}},
+			{Title: "Events", About: "On the timeline, by kind.", Kind: "timeseries", Unit: "reqps",
+				Queries: []Query{over("{{kind}}", `sum by (kind) (rate(transplant_events_total{FILTER}[$__rate_interval]))`)}},
+			{Title: "Steps", About: "That have ended, by how.", Kind: "table", Unit: "short",
+				Queries: []Query{now("{{scenario}} {{verb}} {{outcome}}",
+					`sum by (scenario, verb, outcome) (max_over_time(transplant_steps_total{FILTER}[$__range]))`)}},
+			{Title: "Length of runs", About: "From the start of the landscape to the verdict.", Kind: "bargauge", Unit: "s",
+				Queries: []Query{now("{{run}}", `last_over_time(transplant_run_duration_seconds{FILTER}[$__range])`)}},
+		}}
 }

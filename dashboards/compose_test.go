@@ -113,7 +113,8 @@ func TestComposeFitsTogether(t *testing.T) {
 			JSONData  map[string]string `json:"jsonData"`
 		} `json:"datasources"`
 	}](t, filepath.Join(provisioning, "datasources", "prometheus.yml"))
-	if len(source.Datasources) != 1 || source.APIVersion != 1 || source.Datasources[0].URL != "http://"+prometheus.flag(t, "web.listen-address") || prometheus.NetworkMode != grafana.NetworkMode {
+	if len(source.Datasources) != 1 || source.APIVersion != 1 || source.Datasources[0].URL != "http://"+prometheus.flag(t,
+		"web.listen-address") || prometheus.NetworkMode != grafana.NetworkMode {
 		t.Errorf("Grafana asks %+v, which is not Prometheus", source)
 	}
 	provider := parsed[struct {
@@ -165,7 +166,8 @@ func asksOf(t *testing.T, board, uid string) {
 	if err := json.Unmarshal(content, &file); err != nil {
 		t.Fatalf("%s: %v", board, err)
 	}
-	if first := file.Templating.List[0]; uid == "" || first.Name != "datasource" || first.Type != "datasource" || first.Query != "prometheus" || first.Current.Value != uid {
+	if first := file.Templating.List[0]; uid == "" || first.Name != "datasource" || first.Type != "datasource" ||
+		first.Query != "prometheus" || first.Current.Value != uid {
 		t.Errorf("%s chooses %+v, and the data source is %q", board, first, uid)
 	}
 	for _, p := range file.Panels {

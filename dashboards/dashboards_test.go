@@ -113,7 +113,8 @@ func TestThresholdsAndGoalsAreDrawn(t *testing.T) {
 		for _, p := range board.Panels {
 			if steps := p.FieldConfig.Defaults.Thresholds.Steps; p.Type == "timeseries" && len(steps) == 2 {
 				lines++
-				if steps[0].Color == steps[1].Color || steps[1].Value == nil || p.FieldConfig.Defaults.Custom.ThresholdsStyle.Mode == "" {
+				if steps[0].Color == steps[1].Color || steps[1].Value == nil ||
+					p.FieldConfig.Defaults.Custom.ThresholdsStyle.Mode == "" {
 					t.Errorf("%s: the threshold of %q is not seen: %+v", name, p.Title, p.FieldConfig.Defaults)
 				}
 			}
@@ -223,13 +224,15 @@ func TestRulesAnswer(t *testing.T) {
 
 func TestTheConfigurationIsRead(t *testing.T) {
 	t.Parallel()
-	out, err := exec.CommandContext(t.Context(), prometheustest.Program(t, "promtool"), "check", "config", "prometheus.yml").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), prometheustest.Program(t, "promtool"), "check", "config",
+		"prometheus.yml").CombinedOutput()
 	if err != nil || !strings.Contains(string(out), fmt.Sprintf("%d rules found", len(dashboards.Alerts()))) {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
 
-// Grafana makes rates over four intervals: were that of a program's samples longer than it is told, there would be no data.
+// Grafana makes rates over four intervals: were that of a program's samples longer than it is told, there would be no
+// data.
 func TestGrafanaKnowsTheInterval(t *testing.T) {
 	t.Parallel()
 	var scraped struct {
@@ -243,7 +246,8 @@ func TestGrafanaKnowsTheInterval(t *testing.T) {
 			JSONData struct{ TimeInterval string }
 		}
 	}
-	for file, into := range map[string]any{"prometheus.yml": &scraped, "provisioning/datasources/prometheus.yml": &provisioned} {
+	for file, into := range map[string]any{"prometheus.yml": &scraped,
+		"provisioning/datasources/prometheus.yml": &provisioned} {
 		content, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -252,10 +256,12 @@ func TestGrafanaKnowsTheInterval(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(provisioned.Datasources) != 1 || scraped.Global.Interval == "" || provisioned.Datasources[0].JSONData.TimeInterval != scraped.Global.Interval {
+	if len(provisioned.Datasources) != 1 || scraped.Global.Interval == "" ||
+		provisioned.Datasources[0].JSONData.TimeInterval != scraped.Global.Interval {
 		t.Errorf("programs are scraped each %q, Grafana is told %+v", scraped.Global.Interval, provisioned.Datasources)
 	}
-	if got := (dashboards.Board{}).Expr(dashboards.Query{Expr: "$__interval"}, time.Hour, time.Second); got != scraped.Global.Interval {
+	if got := (dashboards.Board{}).Expr(dashboards.Query{Expr: "$__interval"}, time.Hour,
+		time.Second); got != scraped.Global.Interval {
 		t.Errorf("the queries are tested with %q", got)
 	}
 }

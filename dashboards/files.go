@@ -65,8 +65,10 @@ func (b Board) grafana() object {
 		}
 	}
 	return object{
-		"uid": b.UID, "title": b.Title, "description": b.About, "tags": []string{"transplant"}, "schemaVersion": 39, "version": 1, "editable": true,
-		"graphTooltip": 1, "time": object{"from": "now-" + b.Range, "to": "now"}, "refresh": b.Refresh, "timezone": "browser", "panels": panels,
+		"uid": b.UID, "title": b.Title, "description": b.About, "tags": []string{"transplant"}, "schemaVersion": 39,
+		"version": 1, "editable": true,
+		"graphTooltip": 1, "time": object{"from": "now-" + b.Range, "to": "now"}, "refresh": b.Refresh, "timezone": "browser",
+		"panels":     panels,
 		"templating": object{"list": variables},
 	}
 }
@@ -79,15 +81,18 @@ var fromPrometheus = object{"type": "prometheus", "uid": "${datasource}"}
 const provisioned = "transplant"
 
 func datasource() object {
-	return object{"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus", "current": object{"text": provisioned, "value": provisioned}, "hide": 0}
+	return object{"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus",
+		"current": object{"text": provisioned, "value": provisioned}, "hide": 0}
 }
 
 // grafana's form of the variable; all values are chosen at first.
 func (v Variable) grafana() object {
 	query := fmt.Sprintf("label_values(%s, %s)", v.Of, v.Label)
 	return object{
-		"name": v.Label, "label": strings.ToUpper(v.Label[:1]) + v.Label[1:], "type": "query", "datasource": fromPrometheus, "definition": query, "query": object{"query": query, "refId": "v"},
-		"refresh": 2, "sort": 2, "multi": true, "includeAll": true, "allValue": everything, "current": object{"selected": true, "text": []string{"All"}, "value": []string{"$__all"}},
+		"name": v.Label, "label": strings.ToUpper(v.Label[:1]) + v.Label[1:], "type": "query", "datasource": fromPrometheus,
+		"definition": query, "query": object{"query": query, "refId": "v"},
+		"refresh": 2, "sort": 2, "multi": true, "includeAll": true, "allValue": everything,
+		"current": object{"selected": true, "text": []string{"All"}, "value": []string{"$__all"}},
 	}
 }
 
@@ -98,7 +103,8 @@ func (p Panel) grafana(id int, filter string, place object) object {
 	var targets []object
 	for i, q := range p.Queries {
 		targets = append(targets, object{
-			"refId": refID(i), "datasource": fromPrometheus, "expr": strings.ReplaceAll(q.Expr, "FILTER", filter), "legendFormat": q.Legend, "instant": q.Instant, "range": !q.Instant,
+			"refId": refID(i), "datasource": fromPrometheus, "expr": strings.ReplaceAll(q.Expr, "FILTER", filter),
+			"legendFormat": q.Legend, "instant": q.Instant, "range": !q.Instant,
 		})
 	}
 	steps := []object{{"color": "green", "value": nil}}
@@ -111,29 +117,38 @@ func (p Panel) grafana(id int, filter string, place object) object {
 	overrides := []object{}
 	for i, q := range p.Queries {
 		if q.Goal {
-			overrides = append(overrides, object{"matcher": object{"id": "byFrameRefID", "options": refID(i)}, "properties": []object{
-				{"id": "custom.lineStyle", "value": object{"fill": "dash", "dash": []int{10, 10}}}, {"id": "color", "value": object{"mode": "fixed", "fixedColor": "red"}},
-			}})
+			overrides = append(overrides, object{"matcher": object{"id": "byFrameRefID", "options": refID(i)},
+				"properties": []object{
+					{"id": "custom.lineStyle", "value": object{"fill": "dash", "dash": []int{10, 10}}},
+					{"id": "color", "value": object{"mode": "fixed", "fixedColor": "red"}},
+				}})
 		}
 	}
 	panel := object{
-		"id": id, "title": p.Title, "description": p.About, "type": p.Kind, "datasource": fromPrometheus, "gridPos": place, "targets": targets,
-		"fieldConfig": object{"defaults": object{"unit": p.Unit, "min": 0, "thresholds": object{"mode": "absolute", "steps": steps}}, "overrides": overrides},
+		"id": id, "title": p.Title, "description": p.About, "type": p.Kind, "datasource": fromPrometheus, "gridPos": place,
+		"targets": targets,
+		"fieldConfig": object{"defaults": object{"unit": p.Unit, "min": 0, "thresholds": object{"mode": "absolute",
+			"steps": steps}}, "overrides": overrides},
 	}
 	if p.Kind == "timeseries" && len(steps) > 1 {
-		panel["fieldConfig"].(object)["defaults"].(object)["custom"] = object{"thresholdsStyle": object{"mode": "dashed"}} // else they are not seen
+		// else they are not seen
+		panel["fieldConfig"].(object)["defaults"].(object)["custom"] = object{"thresholdsStyle": object{"mode": "dashed"}}
 	}
 	switch p.Kind {
 	case "bargauge":
-		panel["options"] = object{"orientation": "horizontal", "displayMode": "basic", "reduceOptions": object{"calcs": []string{"lastNotNull"}}}
+		panel["options"] = object{"orientation": "horizontal", "displayMode": "basic",
+			"reduceOptions": object{"calcs": []string{"lastNotNull"}}}
 	case "stat":
-		panel["options"] = object{"textMode": "value_and_name", "colorMode": "value", "reduceOptions": object{"calcs": []string{"lastNotNull"}}}
+		panel["options"] = object{"textMode": "value_and_name", "colorMode": "value",
+			"reduceOptions": object{"calcs": []string{"lastNotNull"}}}
 	case "table":
 		// One line for each series, named by its legend.
-		panel["transformations"] = []object{{"id": "seriesToRows", "options": object{}}, {"id": "organize", "options": object{"excludeByName": object{"Time": true}}}}
+		panel["transformations"] = []object{{"id": "seriesToRows", "options": object{}},
+			{"id": "organize", "options": object{"excludeByName": object{"Time": true}}}}
 	}
 	if !slices.ContainsFunc(p.Queries, func(q Query) bool { return q.Instant }) {
-		panel["options"] = object{"legend": object{"displayMode": "list", "placement": "bottom"}, "tooltip": object{"mode": "multi", "sort": "desc"}}
+		panel["options"] = object{"legend": object{"displayMode": "list", "placement": "bottom"},
+			"tooltip": object{"mode": "multi", "sort": "desc"}}
 	}
 	return panel
 }

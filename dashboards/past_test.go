@@ -36,7 +36,8 @@ func (p *prometheus) drawn(t *testing.T, uid, title string, step time.Duration) 
 	return found
 }
 
-// A run that has been loaded ends as it ended: the shoot is on one seed, and what was not well and has recovered is well.
+// A run that has been loaded ends as it ended: the shoot is on one seed, and what was not well and has recovered is
+// well.
 func TestAPastRunEndsAsItEnded(t *testing.T) {
 	t.Parallel()
 	p := startOn(t, []run{kept(t, "testdata/planned-migration.jsonl.gz")})
@@ -54,7 +55,8 @@ func TestAPastRunEndsAsItEnded(t *testing.T) {
 	}
 }
 
-// Of runs that end within Prometheus's patience with a series none is shown for longer than it took, and none is counted twice.
+// Of runs that end within Prometheus's patience with a series none is shown for longer than it took, and none is
+// counted twice.
 func TestRunsInARowAreToldApart(t *testing.T) {
 	t.Parallel()
 	first := kept(t, "testdata/planned-migration.jsonl.gz")
@@ -62,11 +64,14 @@ func TestRunsInARowAreToldApart(t *testing.T) {
 	second.record = &timeline.Record{Started: first.record.Started.Add(2 * time.Minute), Events: first.record.Events}
 	p := startOn(t, []run{first, second})
 	between := [2]time.Time{p.runs[0].to.Add(30 * time.Second), p.runs[1].from}
-	for _, title := range []string{"Shoots by seed", "Where each shoot is", "Epochs that are served", "Conditions that are not True", "Nodes", "Processor time"} {
+	for _, title := range []string{"Shoots by seed", "Where each shoot is", "Epochs that are served",
+		"Conditions that are not True", "Nodes", "Processor time"} {
 		runs := map[string]bool{}
 		for _, s := range p.drawn(t, "transplant-landscape", title, time.Second) {
 			runs[s.Labels["run"]] = true
-			if slices.ContainsFunc(s.Samples, func(s prometheustest.Sample) bool { return s.At.After(between[0]) && s.At.Before(between[1]) }) {
+			if slices.ContainsFunc(s.Samples, func(s prometheustest.Sample) bool {
+				return s.At.After(between[0]) && s.At.Before(between[1])
+			}) {
 				t.Errorf("%s shows %v after its end", title, s.Labels)
 			}
 		}

@@ -80,7 +80,8 @@ func load(t *testing.T, told run, data string) {
 	if err := os.WriteFile(path, samples.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.CommandContext(t.Context(), prometheustest.Program(t, "promtool"), "tsdb", "create-blocks-from", "openmetrics", path, data).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), prometheustest.Program(t, "promtool"), "tsdb", "create-blocks-from",
+		"openmetrics", path, data).CombinedOutput(); err != nil {
 		t.Fatalf("load %s: %v\n%s", path, err, out)
 	}
 }
@@ -92,7 +93,8 @@ func (p *prometheus) query(expr string, instant bool) ([]prometheustest.Series, 
 	}
 	var all []prometheustest.Series
 	for _, w := range p.runs {
-		found, err := p.QueryRange(expr, w.from, w.to.Add(20*time.Second), time.Second) // and behind its end, where there are last values only
+		// and behind its end, where there are last values only
+		found, err := p.QueryRange(expr, w.from, w.to.Add(20*time.Second), time.Second)
 		if err != nil {
 			return nil, err
 		}

@@ -13,9 +13,9 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 )
 
-// BenchmarkBackends compares the backends in one run: how long garden and two seeds take to be ready with all their actors,
-// what memory all their programs use (PSS: shared pages count once; that of Docker itself is left out), and how long the loss
-// of a seed takes, landscape included.
+// BenchmarkBackends compares the backends in one run: how long garden and two seeds take to be ready with all their
+// actors, what memory all their programs use (PSS: shared pages count once; that of Docker itself is left out), and how
+// long the loss of a seed takes, landscape included.
 func BenchmarkBackends(b *testing.B) {
 	for _, backend := range []string{"embedded", rundir.Kind} {
 		b.Run(backend, func(b *testing.B) {
@@ -31,7 +31,7 @@ func BenchmarkBackends(b *testing.B) {
 				b.ReportMetric(time.Since(began).Seconds(), "s/ready")
 				b.ReportMetric(whole(b, filepath.Join(home, "bench")), "MiB/landscape")
 				transplant(b, "down", "--landscape", "bench")
-				report := told(b, "../scenarios/seed-loss.yaml", append(on, "--timeout-multiplier", "3")...)
+				report := told(b, "../scenarios/loss/seed-loss.yaml", append(on, "--timeout-multiplier", "3")...)
 				b.ReportMetric(report.WallSeconds, "s/scenario")
 				b.ReportMetric(*report.Measures.RTOSeconds, "s/rto")
 			}

@@ -99,7 +99,7 @@ func pss(b *testing.B, pid int) int {
 func BenchmarkPlannedMigration(b *testing.B) {
 	b.Setenv("TRANSPLANT_HOME", b.TempDir())
 	for b.Loop() {
-		report := told(b, "../scenarios/planned-migration.yaml")
+		report := told(b, "../scenarios/migration/planned-migration.yaml")
 		b.ReportMetric(report.WallSeconds, "s/scenario")
 		b.ReportMetric(*report.Measures.APIDowntimeSeconds, "s/downtime")
 		phases := make([]string, 0, len(report.Measures.Phases))

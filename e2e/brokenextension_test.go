@@ -34,8 +34,10 @@ spec:
 // its file.
 func brokenExtension(t *testing.T, does string) string {
 	t.Helper()
+	built(t)
 	folder := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", filepath.Join(folder, "vault"), "./brokenextension")
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", filepath.Join(folder, "vault"),
+		"./brokenextension")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if said, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the extension: %v\n%s", err, said)
@@ -62,7 +64,8 @@ func TestOwnExtension_ThatNeverComesUp_IsNamed(t *testing.T) {
 		log        string // what the log in the folder says
 	}{
 		{"it ends at once", "args: [ends]", []string{
-			"the extension vault never came up on seed a: exit code 3, restarts: ", "\n  | cannot read the configuration: no such setting",
+			"the extension vault never came up on seed a: exit code 3, restarts: ",
+			"\n  | cannot read the configuration: no such setting",
 			"This is a finding about the extension vault",
 		}, "cannot read the configuration: no such setting"},
 		{"its command does not exist", "command: [nowhere]", []string{
@@ -92,7 +95,8 @@ func TestOwnExtension_ThatNeverComesUp_IsNamed(t *testing.T) {
 				t.Errorf("the run took %.0f s, as long as its patience of %.0f s", report.WallSeconds, patience)
 			}
 			log, err := os.ReadFile(filepath.Join(out, "logs", "a", "vault-a.log"))
-			before, _ := os.ReadFile(filepath.Join(out, "logs", "a", "vault-a.previous.log")) // of a run that has ended just now there may be one alone
+			// of a run that has ended just now there may be one alone
+			before, _ := os.ReadFile(filepath.Join(out, "logs", "a", "vault-a.previous.log"))
 			if err != nil || !strings.Contains(string(log)+string(before), c.log) {
 				t.Errorf("the kept log says %q, want %q: %v", log, c.log, err)
 			}

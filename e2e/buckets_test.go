@@ -28,14 +28,17 @@ func serveS3(t *testing.T) *s3 {
 	}
 	server := httptest.NewServer(gofakes3.New(contents).Server())
 	t.Cleanup(server.Close)
-	return &s3{contents, fmt.Sprintf("s3://contents?region=eu-west-1&use_path_style=true&disable_https=true&prefix=ours/&endpoint=%s", server.URL)}
+	return &s3{contents,
+		fmt.Sprintf("s3://contents?region=eu-west-1&use_path_style=true&disable_https=true&prefix=ours/&endpoint=%s",
+			server.URL)}
 }
 
 // hasBackups of the landscape's shoot, all of them: its run directory has none.
 func (s *s3) hasBackups(t *testing.T, l *landscape) {
 	list := func(prefix string) int {
 		t.Helper()
-		found, err := s.contents.ListBucket("contents", &gofakes3.Prefix{HasPrefix: true, Prefix: prefix}, gofakes3.ListBucketPage{})
+		found, err := s.contents.ListBucket("contents", &gofakes3.Prefix{HasPrefix: true, Prefix: prefix},
+			gofakes3.ListBucketPage{})
 		if err != nil {
 			t.Fatal(err)
 		}

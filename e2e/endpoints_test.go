@@ -17,8 +17,8 @@ import (
 	proxyproto "github.com/pires/go-proxyproto"
 )
 
-// endpoint is how a client outside sees the control plane of the shoot alpha: an address of the seed's gateway, and what it
-// trusts and shows.
+// endpoint is how a client outside sees the control plane of the shoot alpha: an address of the seed's gateway, and
+// what it trusts and shows.
 type endpoint struct {
 	address, name, token string
 	roots                *x509.CertPool
@@ -34,7 +34,8 @@ const (
 func (l *landscape) endpoint(t *testing.T, seed string) endpoint {
 	t.Helper()
 	access := struct{ Data map[string]string }{}
-	if err := json.Unmarshal([]byte(l.on(t, "garden", "get", "secret", "-n", "garden-p", "alpha.kubeconfig", "-o", "json")), &access); err != nil {
+	if err := json.Unmarshal([]byte(l.on(t, "garden", "get", "secret", "-n", "garden-p", "alpha.kubeconfig", "-o",
+		"json")), &access); err != nil {
 		t.Fatal(err)
 	}
 	field := func(key string) string {
@@ -48,14 +49,16 @@ func (l *landscape) endpoint(t *testing.T, seed string) endpoint {
 	if !e.roots.AppendCertsFromPEM([]byte(field("ca.crt"))) {
 		t.Fatal("the shoot's authority is none")
 	}
-	e.apiServer = l.on(t, seed, "get", "service", "-n", alphaNamespace, "kube-apiserver", "-o", "jsonpath={.spec.clusterIP}")
+	e.apiServer = l.on(t, seed, "get", "service", "-n", alphaNamespace, "kube-apiserver", "-o",
+		"jsonpath={.spec.clusterIP}")
 	e.address = l.addresses(t, seed)[0]
 	return e
 }
 
 func (e endpoint) dial(t *testing.T, port string) net.Conn {
 	t.Helper()
-	conn, err := (&net.Dialer{Timeout: 10 * time.Second}).DialContext(t.Context(), "tcp", net.JoinHostPort(e.address, port))
+	conn, err := (&net.Dialer{Timeout: 10 * time.Second}).DialContext(t.Context(), "tcp",
+		net.JoinHostPort(e.address, port))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,12 +69,13 @@ func (e endpoint) dial(t *testing.T, port string) net.Conn {
 	return conn
 }
 
-// asks speaks TLS with the API server through the connection. That its certificate is the shoot's own says that nobody has
-// ended TLS on the way.
+// asks speaks TLS with the API server through the connection. That its certificate is the shoot's own says that nobody
+// has ended TLS on the way.
 func (e endpoint) asks(t *testing.T, conn net.Conn, name string) {
 	t.Helper()
 	secure := tls.Client(conn, &tls.Config{ServerName: name, RootCAs: e.roots, MinVersion: tls.VersionTLS12})
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+name+"/api/v1/namespaces/kube-system", nil)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+		"https://"+name+"/api/v1/namespaces/kube-system", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +89,8 @@ func (e endpoint) asks(t *testing.T, conn net.Conn, name string) {
 	}
 	defer response.Body.Close()
 	content, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != http.StatusOK || !strings.Contains(string(content), `"name": "kube-system"`) && !strings.Contains(string(content), `"name":"kube-system"`) {
+	if err != nil || response.StatusCode != http.StatusOK || !strings.Contains(string(content), `"name": "kube-system"`) &&
+		!strings.Contains(string(content), `"name":"kube-system"`) {
 		t.Errorf("the API server answers %d %.200s (%v)", response.StatusCode, content, err)
 	}
 }
@@ -99,7 +104,8 @@ func (l *landscape) endpoints(t *testing.T) {
 	})
 	t.Run("8443: by the target in the PROXY header, as from inside the shoot", func(t *testing.T) {
 		conn := e.dial(t, "8443")
-		from, to := &net.TCPAddr{IP: net.ParseIP("10.250.0.1"), Port: 40000}, &net.TCPAddr{IP: net.ParseIP(e.apiServer), Port: 443}
+		from, to := &net.TCPAddr{IP: net.ParseIP("10.250.0.1"), Port: 40000}, &net.TCPAddr{IP: net.ParseIP(e.apiServer),
+			Port: 443}
 		if _, err := proxyproto.HeaderProxyFromAddrs(2, from, to).WriteTo(conn); err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +113,8 @@ func (l *landscape) endpoints(t *testing.T) {
 	})
 	t.Run("8132: by the header of the reversed tunnel", func(t *testing.T) {
 		conn := e.dial(t, "8132")
-		if _, err := fmt.Fprintf(conn, "CONNECT tunnel HTTP/1.1\r\nHost: tunnel\r\nReversed-VPN: outbound|6443||kube-apiserver.%s.svc.cluster.local\r\n\r\n", alphaNamespace); err != nil {
+		if _, err := fmt.Fprintf(conn,
+			"CONNECT tunnel HTTP/1.1\r\nHost: tunnel\r\nReversed-VPN: outbound|6443||kube-apiserver.%s.svc.cluster.local\r\n\r\n", alphaNamespace); err != nil {
 			t.Fatal(err)
 		}
 		in := bufio.NewReader(conn)
@@ -120,8 +127,8 @@ func (l *landscape) endpoints(t *testing.T) {
 	t.Run("no port is open on the shoot's side", func(t *testing.T) { l.nothingListens(t) })
 }
 
-// nothingListens: the machines let nobody in but each other, their kubelets offer no port, and no Service of the shoot is
-// reached from outside.
+// nothingListens: the machines let nobody in but each other, their kubelets offer no port, and no Service of the shoot
+// is reached from outside.
 func (l *landscape) nothingListens(t *testing.T) {
 	state := struct {
 		Items []struct {

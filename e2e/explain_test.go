@@ -8,21 +8,20 @@ import (
 	"testing"
 )
 
-// TestExplainAsProgramsUseIt: exit 0 if every line was answered, by an error too, and 2 for what is no question and for a
-// topic that there is not. No landscape is started.
+// TestExplainAsProgramsUseIt: exit 0 if every line was answered, by an error too, and 2 for what is no question and for
+// a topic that there is not. No landscape is started.
 func TestExplainAsProgramsUseIt(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("TRANSPLANT_HOME", home)
-	if _, err := os.Stat(program); err != nil {
-		t.Fatalf("the program is not built: run make build (%v)", err)
-	}
+	built(t)
 	const good = `{"id":"a","begin":"220000+0100","end":"230000+0100","now":"2026-11-21T12:00:00Z"}` + "\n"
 	for _, c := range []struct {
 		name, topic, questions string
 		code                   int
 		answers                []string // how each line begins
 	}{
-		{"answered", "window", good + `{"id":"b"}`, 0, []string{`{"id":"a","raw":{`, `{"id":"b","error":"field begin is not set"}`}},
+		{"answered", "window", good + `{"id":"b"}`, 0,
+			[]string{`{"id":"a","raw":{`, `{"id":"b","error":"field begin is not set"}`}},
 		{"one is no question", "window", "{\n" + good, 2, []string{`{"id":null,"error":"`, `{"id":"a","raw":{`}},
 		{"no such topic", "weather", good, 2, nil},
 	} {

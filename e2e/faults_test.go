@@ -32,8 +32,9 @@ type harm struct {
 	first func(t *testing.T)
 }
 
-// Every fault that takes a landscape is felt on a real one, heals, and leaves nothing behind: processes, clusters, disks, backups,
-// the cloud. Faults of a control plane do so, too, while another seed is lost. Attacks on it are refused.
+// Every fault that takes a landscape is felt on a real one, heals, and leaves nothing behind: processes, clusters,
+// disks, backups, the cloud. Faults of a control plane do so, too, while another seed is lost. Attacks on it are
+// refused.
 func TestFaultsOnALandscape(t *testing.T) {
 	h := newHarmed(t)
 	for _, each := range h.faults() {
@@ -95,7 +96,8 @@ func (h *harmed) loss() harm {
 
 // faults of actors, clusters, backups and the cloud.
 func (h *harmed) faults() []harm {
-	gardenlet, extensions, gateway := h.called("a", "transplant", "gardenlet"), h.called("a", "transplant", "extensions"), h.called("a", "transplant", "gateway")
+	gardenlet, extensions, gateway := h.called("a", "transplant", "gardenlet"), h.called("a", "transplant", "extensions"),
+		h.called("a", "transplant", "gateway")
 	manager, scheduler := h.own("a", "kube-controller-manager"), h.own("a", "kube-scheduler")
 	list := func(ctx context.Context) error {
 		_, err := h.world.Cloud().Machines().List(ctx, cloud.Filter{})
@@ -104,27 +106,35 @@ func (h *harmed) faults() []harm {
 	backups, missing := map[string][]byte{}, &missingBackups{harmed: h, kept: map[string][]byte{}}
 	return []harm{
 		{name: "kill an actor", fault: `kill: {actor: gardenlet-a}`, victims: gardenlet, hurt: dead, well: again(gardenlet)},
-		{name: "kill an actor for long", fault: `kill: {actor: extensions-a, restartDelay: 1h}`, victims: extensions, hurt: keptDown(extensions), well: again(extensions)},
+		{name: "kill an actor for long", fault: `kill: {actor: extensions-a, restartDelay: 1h}`, victims: extensions,
+			hurt: keptDown(extensions), well: again(extensions)},
 		{name: "freeze an actor", fault: `freeze: {actor: gateway-a}`, victims: gateway, hurt: held, well: again(gateway)},
-		{name: "kill a program of a cluster", fault: `kill: {cluster: a, program: kube-controller-manager}`, victims: manager, hurt: dead, well: again(manager)},
-		{name: "freeze a program of a cluster", fault: `freeze: {cluster: a, program: kube-scheduler}`, victims: scheduler, hurt: held, well: again(scheduler)},
+		{name: "kill a program of a cluster", fault: `kill: {cluster: a, program: kube-controller-manager}`, victims: manager,
+			hurt: dead, well: again(manager)},
+		{name: "freeze a program of a cluster", fault: `freeze: {cluster: a, program: kube-scheduler}`, victims: scheduler,
+			hurt: held, well: again(scheduler)},
 		{
 			name: "freeze a cluster", fault: `freezeCluster: {cluster: a}`, victims: h.everything("a"),
 			hurt: func(all []process.Program) looked { return both(held(all), not(h.answers("a"))) }, well: h.answers("a"),
 		},
 		{
-			name:    "Chaos Mesh: pod-failure",
-			fault:   `chaos: {cluster: a, object: {apiVersion: chaos-mesh.org/v1alpha1, kind: PodChaos, metadata: {name: x}, spec: {action: pod-failure, mode: all, selector: {namespaces: [istio-ingress]}}}}`,
+			name: "Chaos Mesh: pod-failure",
+			fault: `chaos: {cluster: a, object: {apiVersion: chaos-mesh.org/v1alpha1, kind: PodChaos, metadata: {name: x}, ` +
+				`spec: {action: pod-failure, mode: all, selector: {namespaces: [istio-ingress]}}}}`,
 			victims: gateway, well: again(gateway),
 			// Its successor may be held before it has become a gateway.
 			hurt: func(all []process.Program) looked { return both(dead(all), one(h.everything("a"), standsStill)) },
 		},
 		{
-			name: "damage a backup", fault: `damageBackup: {shoot: alpha}`, first: func(t *testing.T) { h.keepBackups(t, backups) },
+			name: "damage a backup", fault: `damageBackup: {shoot: alpha}`, first: func(t *testing.T) {
+				h.keepBackups(t, backups)
+			},
 			hurt: func([]process.Program) looked { return not(h.backupsAre(backups)) }, well: h.backupsAre(backups),
 		},
 		{
-			name: "a backup is missing", fault: `damageBackup: {shoot: alpha, missing: true}`, first: func(t *testing.T) { h.keepBackups(t, missing.kept) },
+			name: "a backup is missing", fault: `damageBackup: {shoot: alpha, missing: true}`, first: func(t *testing.T) {
+				h.keepBackups(t, missing.kept)
+			},
 			hurt: func([]process.Program) looked { return missing.some }, well: missing.back,
 		},
 		{
@@ -133,18 +143,24 @@ func (h *harmed) faults() []harm {
 		},
 		{
 			name: "lose a cluster with its disks", fault: `loseCluster: {cluster: a, wipe: true}`, victims: h.everything("a"),
-			hurt: func(all []process.Program) looked { return both(dead(all), not(h.hasData("a"))) }, well: both(h.hasData("a"), h.answers("a")),
+			hurt: func(all []process.Program) looked {
+				return both(dead(all), not(h.hasData("a")))
+			}, well: both(h.hasData("a"), h.answers("a")),
 		},
 	}
 }
 
 // ofControlPlane are faults of the shoot's control plane, on seed b. The last one takes its data away.
 func (h *harmed) ofControlPlane() []harm {
-	server, etcd, guard := h.called("b", "kube-apiserver"), h.called("b", "etcd"), h.called("b", "transplant", "etcd-guard")
+	server, etcd, guard := h.called("b", "kube-apiserver"), h.called("b", "etcd"),
+		h.called("b", "transplant", "etcd-guard")
 	return []harm{
-		{name: "kill its API server for long", fault: `kill: {shoot: alpha, program: kube-apiserver, restartDelay: 1h}`, victims: server, hurt: keptDown(server), well: again(server)},
-		{name: "freeze its etcd", fault: `freeze: {shoot: alpha, program: etcd}`, victims: etcd, hurt: held, well: again(etcd)},
-		{name: "kill its guard", fault: `kill: {shoot: alpha, program: guard}`, victims: guard, hurt: dead, well: again(guard)},
+		{name: "kill its API server for long", fault: `kill: {shoot: alpha, program: kube-apiserver, restartDelay: 1h}`,
+			victims: server, hurt: keptDown(server), well: again(server)},
+		{name: "freeze its etcd", fault: `freeze: {shoot: alpha, program: etcd}`, victims: etcd, hurt: held,
+			well: again(etcd)},
+		{name: "kill its guard", fault: `kill: {shoot: alpha, program: guard}`, victims: guard, hurt: dead,
+			well: again(guard)},
 		{
 			name: "wipe its etcd", fault: `wipeEtcd: {shoot: alpha}`, victims: etcd, first: h.mark,
 			hurt: func(all []process.Program) looked { return both(dead(all), h.unmarked) }, well: again(etcd),
@@ -228,8 +244,8 @@ func (h *harmed) cancelledMidway(t *testing.T) {
 	}
 }
 
-// healedThoughCancelled: the story is cancelled when the first process of a cluster stands still, or is dead. The backend
-// then breaks the rest of it all the same, and the heal is not cancelled.
+// healedThoughCancelled: the story is cancelled when the first process of a cluster stands still, or is dead. The
+// backend then breaks the rest of it all the same, and the heal is not cancelled.
 func (h *harmed) healedThoughCancelled(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault string
@@ -262,7 +278,8 @@ func (h *harmed) healedThoughCancelled(t *testing.T) {
 	}
 }
 
-// clean: every program of every cluster and every actor runs, nothing stands still, the cloud has no fault, and the shoot is well.
+// clean: every program of every cluster and every actor runs, nothing stands still, the cloud has no fault, and the
+// shoot is well.
 func (h *harmed) clean(t *testing.T) {
 	t.Helper()
 	h.eventually(t, "nothing is left of it", func(ctx context.Context) error {

@@ -11,9 +11,9 @@ import (
 
 const ownGateway = "istio-ingress"
 
-// gateways: where a seed has a gateway for an exposure class, or for its zones, a shoot's name leads there, and a client is
-// led to the shoot from there as from the seed's own (docs/specification/nodes-and-seeds.md#spec-7-4). In the end all
-// is as before.
+// gateways: where a seed has a gateway for an exposure class, or for its zones, a shoot's name leads there, and a
+// client is led to the shoot from there as from the seed's own (docs/specification/nodes-and-seeds.md#spec-7-4). In the
+// end all is as before.
 func (l *landscape) gateways(t *testing.T) {
 	own := l.endpoint(t, "a")
 	record := func(want ...string) {
@@ -84,7 +84,8 @@ func (l *landscape) gateways(t *testing.T) {
 func (l *landscape) furtherGateway(t *testing.T, namespace string) string {
 	t.Helper()
 	l.on(t, "a", "create", "namespace", namespace)
-	for _, object := range []string{"secret/kubeconfig-seed", "service/istio-ingressgateway", "deployment/istio-ingressgateway"} {
+	for _, object := range []string{"secret/kubeconfig-seed", "service/istio-ingressgateway",
+		"deployment/istio-ingressgateway"} {
 		copied := map[string]any{}
 		if err := json.Unmarshal([]byte(l.on(t, "a", "get", object, "-n", ownGateway, "-o", "json")), &copied); err != nil {
 			t.Fatal(err)
@@ -101,14 +102,17 @@ func (l *landscape) furtherGateway(t *testing.T, namespace string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if said, err := l.try(t, content, l.kubectl, "kubectl", "--kubeconfig", l.kubeconfig(t, "a"), "create", "-f", "-"); err != nil {
+		if said, err := l.try(t, content, l.kubectl, "kubectl", "--kubeconfig", l.kubeconfig(t, "a"), "create", "-f",
+			"-"); err != nil {
 			t.Fatalf("copy %s: %v\n%s", object, err, said)
 		}
 	}
 	l.on(t, "a", "rollout", "status", "-n", namespace, "deployment/istio-ingressgateway", "--timeout=60s")
 	address := ""
-	for deadline := time.Now().Add(time.Minute); address == "" && time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
-		address = strings.TrimSpace(l.on(t, "a", "get", "service", "-n", namespace, "istio-ingressgateway", "-o", "jsonpath={.status.loadBalancer.ingress[0].ip}"))
+	for deadline := time.Now().Add(time.Minute); address == "" &&
+		time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+		address = strings.TrimSpace(l.on(t, "a", "get", "service", "-n", namespace, "istio-ingressgateway", "-o",
+			"jsonpath={.status.loadBalancer.ingress[0].ip}"))
 	}
 	if address == "" {
 		t.Fatal("the gateway has no address")

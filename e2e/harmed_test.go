@@ -156,7 +156,8 @@ func (h *harmed) containers(cluster string, match func(process.Program) bool) fu
 // called is a container by what it is called with; those of the shoot are by its pods' addresses.
 func (h *harmed) called(cluster string, words ...string) func() ([]process.Program, error) {
 	return h.containers(cluster, func(p process.Program) bool {
-		return len(p.Args) >= len(words) && filepath.Base(p.Args[0]) == words[0] && slices.Equal(p.Args[1:len(words)], words[1:])
+		return len(p.Args) >= len(words) && filepath.Base(p.Args[0]) == words[0] && slices.Equal(p.Args[1:len(words)],
+			words[1:])
 	})
 }
 

@@ -13,8 +13,9 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded"
 )
 
-// Whatever ends a run, nothing is left: no process of the run, of its clusters and of the shoot's control plane; nobody can
-// clean up after SIGKILL. The folder of the run is judged as what it is, and the next landscape of that name comes up.
+// Whatever ends a run, nothing is left: no process of the run, of its clusters and of the shoot's control plane; nobody
+// can clean up after SIGKILL. The folder of the run is judged as what it is, and the next landscape of that name comes
+// up.
 func TestARunThatIsEndedLeavesNothing(t *testing.T) {
 	for _, c := range []struct {
 		by         syscall.Signal
@@ -33,7 +34,7 @@ func ended(t *testing.T, by syscall.Signal, atLeast int, ends string) {
 	l := &landscape{home: t.TempDir()}
 	t.Setenv("TRANSPLANT_HOME", l.home)
 	out := t.TempDir()
-	run := exec.CommandContext(t.Context(), program, "run", "../scenarios/planned-migration.yaml", "--out", out)
+	run := exec.CommandContext(t.Context(), built(t), "run", "../scenarios/migration/planned-migration.yaml", "--out", out)
 	var said bytes.Buffer
 	run.Stdout, run.Stderr = &said, &said
 	run.WaitDelay = time.Minute // nobody may keep the output open
@@ -42,7 +43,8 @@ func ended(t *testing.T, by syscall.Signal, atLeast int, ends string) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- run.Wait() }()
-	for deadline := time.Now().Add(3 * time.Minute); apiServers(l.running()) < atLeast; time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); apiServers(l.running()) < atLeast; time.Sleep(
+		100 * time.Millisecond) {
 		select {
 		case err := <-ended:
 			t.Fatalf("the run has ended: %v\n%s", err, said.String())
@@ -72,7 +74,8 @@ func ended(t *testing.T, by syscall.Signal, atLeast int, ends string) {
 	if by != syscall.SIGKILL {
 		return
 	}
-	if told := l.run(t, program, "up", "--landscape", "run", "--seeds="); !strings.Contains(told, "cleared what an earlier landscape left") {
+	if told := l.run(t, program, "up", "--landscape", "run", "--seeds="); !strings.Contains(told,
+		"cleared what an earlier landscape left") {
 		t.Errorf("up after the run was killed says %q", told)
 	}
 	l.run(t, program, "down", "--landscape", "run")
@@ -81,14 +84,16 @@ func ended(t *testing.T, by syscall.Signal, atLeast int, ends string) {
 	}
 }
 
-// running are the programs of all landscapes by their command lines. Pods know nothing of the landscape, but have files of it mounted.
+// running are the programs of all landscapes by their command lines. Pods know nothing of the landscape, but have files
+// of it mounted.
 func (l *landscape) running() []string {
 	var found []string
 	programs, _ := filepath.Glob("/proc/[0-9]*")
 	for _, folder := range programs {
 		environment, _ := os.ReadFile(filepath.Join(folder, "environ")) // it may have ended
 		mounts, _ := os.ReadFile(filepath.Join(folder, "mountinfo"))
-		if strings.Contains(string(environment), embedded.DirVariable+"="+l.home) || strings.Contains(string(mounts), l.home) {
+		if strings.Contains(string(environment), embedded.DirVariable+"="+l.home) || strings.Contains(string(mounts),
+			l.home) {
 			command, _ := os.ReadFile(filepath.Join(folder, "cmdline"))
 			found = append(found, strings.ReplaceAll(string(command[:min(len(command), 100)]), "\x00", " "))
 		}

@@ -36,9 +36,12 @@ func up(t *testing.T, flags ...string) *landscape {
 	return l
 }
 
-// built is the path of the program.
+// built is the path of the program. With -short, the test is skipped.
 func built(t *testing.T) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("runs the built program: not with -short")
+	}
 	path, err := filepath.Abs(program)
 	if err == nil {
 		_, err = os.Stat(path)
@@ -96,7 +99,8 @@ func shoot(t *testing.T) []byte {
 	if !strings.Contains(string(content), known) {
 		t.Fatalf("the example has no %q", known)
 	}
-	return []byte(strings.Replace(string(content), known, "  kubernetes: {version: 1.36.3, futureSetting: kept}\n  futureField: {deep: [1, {er: 2}]}\n", 1))
+	return []byte(strings.Replace(string(content), known,
+		"  kubernetes: {version: 1.36.3, futureSetting: kept}\n  futureField: {deep: [1, {er: 2}]}\n", 1))
 }
 
 // What a user does with a landscape, in one sitting: look, create, use, move, delete.
@@ -106,7 +110,8 @@ func TestALandscapeAsItsUsersSeeIt(t *testing.T) {
 	t.Run("kubectl shows garden and seeds", l.shows)
 	t.Run("limits are stock", l.limits)
 	t.Run("project members do not see states", l.hidden)
-	if said, err := l.try(t, shoot(t), l.kubectl, "kubectl", "--kubeconfig", l.kubeconfig(t, "garden"), "apply", "-f", "-"); err != nil {
+	if said, err := l.try(t, shoot(t), l.kubectl, "kubectl", "--kubeconfig", l.kubeconfig(t, "garden"), "apply", "-f",
+		"-"); err != nil {
 		t.Fatalf("create the shoot: %v\n%s", err, said)
 	}
 	l.await(t, "Create/Succeeded a")
@@ -131,10 +136,12 @@ func TestALandscapeAsItsUsersSeeIt(t *testing.T) {
 	l.goes(t)
 	// After the deletion: panels about clean-ups have nothing to show before one.
 	t.Run("Prometheus has seen what the programs do", watched.boards)
-	if left := l.on(t, "garden", "get", "shootstates,shootstatechunks,backupentries,leases", "-n", "garden-p", "-o", "name"); left != "" {
+	if left := l.on(t, "garden", "get", "shootstates,shootstatechunks,backupentries,leases", "-n", "garden-p", "-o",
+		"name"); left != "" {
 		t.Errorf("the shoot is gone, but this is left of it:\n%s", left)
 	}
-	if left := l.on(t, "b", "get", "clusters.extensions.gardener.cloud,backupentries.extensions.gardener.cloud", "-o", "name"); left != "" {
+	if left := l.on(t, "b", "get", "clusters.extensions.gardener.cloud,backupentries.extensions.gardener.cloud", "-o",
+		"name"); left != "" {
 		t.Errorf("the shoot is gone, but this is left of it on its seed:\n%s", left)
 	}
 }
@@ -154,7 +161,8 @@ func (l *landscape) awaits(t *testing.T, path, want string) {
 			return
 		}
 	}
-	t.Fatalf("the shoot is %q, want %q:\n%s", seen, want, l.on(t, "garden", "get", "shoot", "-n", "garden-p", "alpha", "-o", "yaml"))
+	t.Fatalf("the shoot is %q, want %q:\n%s", seen, want, l.on(t, "garden", "get", "shoot", "-n", "garden-p", "alpha",
+		"-o", "yaml"))
 }
 
 func (l *landscape) shows(t *testing.T) {
@@ -164,7 +172,8 @@ func (l *landscape) shows(t *testing.T) {
 			t.Errorf("kubectl get seeds does not show %q:\n%s", word, shown)
 		}
 	}
-	if pods := l.on(t, "a", "get", "pods", "-A"); !strings.Contains(pods, "gardenlet") || !strings.Contains(pods, "Running") {
+	if pods := l.on(t, "a", "get", "pods", "-A"); !strings.Contains(pods, "gardenlet") || !strings.Contains(pods,
+		"Running") {
 		t.Errorf("kubectl get pods on a seed shows:\n%s", pods)
 	}
 	if logs := l.on(t, "a", "logs", "-n", "garden", "deployment/gardenlet"); !strings.Contains(logs, "Starting workers") {
@@ -178,7 +187,8 @@ func (l *landscape) shows(t *testing.T) {
 
 func (l *landscape) showsShoot(t *testing.T) {
 	shown := l.on(t, "garden", "get", "shoots,seeds", "-A")
-	for _, word := range []string{"garden-p", "shoot.core.gardener.cloud/alpha", "seed.core.gardener.cloud/a ", "seed.core.gardener.cloud/b "} {
+	for _, word := range []string{"garden-p", "shoot.core.gardener.cloud/alpha", "seed.core.gardener.cloud/a ",
+		"seed.core.gardener.cloud/b "} {
 		if !strings.Contains(shown, word) {
 			t.Errorf("kubectl get shoots,seeds -A does not show %q:\n%s", word, shown)
 		}
@@ -189,7 +199,8 @@ func (l *landscape) showsShoot(t *testing.T) {
 			t.Errorf("kubectl get pods -A on the seed does not show %q:\n%s", word, pods)
 		}
 	}
-	if logs := l.on(t, "a", "logs", "-n", "shoot--p--alpha", "etcd-main-0", "-c", "guard"); !strings.Contains(logs, "Guard stands before etcd") {
+	if logs := l.on(t, "a", "logs", "-n", "shoot--p--alpha", "etcd-main-0", "-c", "guard"); !strings.Contains(logs,
+		"Guard stands before etcd") {
 		t.Errorf("kubectl logs of the guard shows:\n%s", logs)
 	}
 }
@@ -210,10 +221,12 @@ func (l *landscape) limits(t *testing.T) {
 			object := map[string]any{
 				"apiVersion": "core.gardener.cloud/v1beta1", "kind": "ShootState",
 				"metadata": map[string]any{"name": "large", "namespace": "garden-p"},
-				"spec":     map[string]any{"extensions": []any{map[string]any{"kind": "Large", "name": "large", "state": map[string]any{"a": strings.Repeat("a", c.bytes)}}}},
+				"spec": map[string]any{"extensions": []any{map[string]any{"kind": "Large", "name": "large",
+					"state": map[string]any{"a": strings.Repeat("a", c.bytes)}}}},
 			}
 			if field := map[string]string{"ConfigMap": "data", "Secret": "stringData"}[c.kind]; field != "" {
-				object["apiVersion"], object["kind"], object[field] = "v1", c.kind, map[string]any{"a": strings.Repeat("a", c.bytes)}
+				object["apiVersion"], object["kind"], object[field] = "v1", c.kind,
+					map[string]any{"a": strings.Repeat("a", c.bytes)}
 				delete(object, "spec")
 			}
 			content, err := json.Marshal(object)
@@ -230,7 +243,8 @@ func (l *landscape) limits(t *testing.T) {
 
 // A member of a project works with its shoots, and never sees their states (docs/specification/state-size.md#z6).
 func (l *landscape) hidden(t *testing.T) {
-	l.on(t, "garden", "create", "rolebinding", "-n", "garden-p", "member", "--clusterrole=gardener.cloud:system:project-member", "--user=member")
+	l.on(t, "garden", "create", "rolebinding", "-n", "garden-p", "member",
+		"--clusterrole=gardener.cloud:system:project-member", "--user=member")
 	for resource, want := range map[string]string{
 		"shoots.core.gardener.cloud": "yes", "shootstates.core.gardener.cloud": "no", "shootstatechunks.transplant.dev": "no",
 	} {
@@ -273,8 +287,10 @@ func (l *landscape) guarded(t *testing.T) {
 func (l *landscape) sleepsAndWakes(t *testing.T, seed string) {
 	t.Helper()
 	for _, asleep := range []string{"true", "false"} {
-		l.on(t, "garden", "patch", "shoot", "-n", "garden-p", "alpha", "--type=merge", "-p", `{"spec":{"hibernation":{"enabled":`+asleep+`}}}`)
-		l.awaits(t, `{.status.hibernated} {.status.lastOperation.type}/{.status.lastOperation.state}`, asleep+" Reconcile/Succeeded")
+		l.on(t, "garden", "patch", "shoot", "-n", "garden-p", "alpha", "--type=merge", "-p",
+			`{"spec":{"hibernation":{"enabled":`+asleep+`}}}`)
+		l.awaits(t, `{.status.hibernated} {.status.lastOperation.type}/{.status.lastOperation.state}`,
+			asleep+" Reconcile/Succeeded")
 		l.shootKeeps(t, "hibernated "+asleep)
 		l.keep(t, seed, lastingKinds, "hibernated "+asleep)
 	}
@@ -284,10 +300,12 @@ func (l *landscape) sleepsAndWakes(t *testing.T, seed string) {
 func (l *landscape) goes(t *testing.T) {
 	t.Helper()
 	const keep = "e2e.test/keep"
-	l.on(t, "garden", "patch", "shoot", "-n", "garden-p", "alpha", "--type=json", "-p", `[{"op":"add","path":"/metadata/finalizers/-","value":"`+keep+`"}]`)
+	l.on(t, "garden", "patch", "shoot", "-n", "garden-p", "alpha", "--type=json", "-p",
+		`[{"op":"add","path":"/metadata/finalizers/-","value":"`+keep+`"}]`)
 	l.on(t, "garden", "delete", "shoot", "-n", "garden-p", "alpha", "--wait=false")
 	l.awaits(t, `{.metadata.finalizers}`, `["`+keep+`"]`)
 	l.shootKeeps(t, "at the end of its deletion")
-	l.on(t, "garden", "patch", "shoot", "-n", "garden-p", "alpha", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
+	l.on(t, "garden", "patch", "shoot", "-n", "garden-p", "alpha", "--type=merge", "-p",
+		`{"metadata":{"finalizers":null}}`)
 	l.on(t, "garden", "wait", "shoot", "-n", "garden-p", "alpha", "--for=delete", "--timeout=120s")
 }

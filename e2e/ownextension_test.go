@@ -14,8 +14,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
 
-// dying is a story in which the extension dies of what it has just written: on seed a while it lets the shoot go, on seed b
-// when it has taken the network up and not said so yet.
+// dying is a story in which the extension dies of what it has just written: on seed a while it lets the shoot go, on
+// seed b when it has taken the network up and not said so yet.
 const dying = `apiVersion: transplant.dev/v1alpha1
 kind: Scenario
 metadata: {name: dying}
@@ -34,11 +34,11 @@ spec:
   always: [SingleWriter, NoLostWrite, CloudUntouched, NodesPreserved, NoOrphans, MigrationEnds, ShootUntouched]
 `
 
-// An author's own extension, which is linked with nothing of ours, is moved with its shoot: a kind of its own, and one that it
-// takes over from the reference provider. It may die in between. When its restore forgets what only its state knows, the
-// promises that it breaks say so, and no others.
+// An author's own extension, which is linked with nothing of ours, is moved with its shoot: a kind of its own, and one
+// that it takes over from the reference provider. It may die in between. When its restore forgets what only its state
+// knows, the promises that it breaks say so, and no others.
 func TestAnOwnExtensionIsToldInAStory(t *testing.T) {
-	const planned = "../scenarios/planned-migration.yaml"
+	const planned = "../scenarios/migration/planned-migration.yaml"
 	file := ownExtension(t)
 	t.Run("in order", func(t *testing.T) {
 		story := filepath.Join(t.TempDir(), "dying.yaml")
@@ -47,7 +47,8 @@ func TestAnOwnExtensionIsToldInAStory(t *testing.T) {
 		}
 		for _, report := range tellWith(t, file, planned, story) {
 			if report.Verdict != verdict.Held || strings.Join(report.Extensions, " ") != "acme" {
-				t.Errorf("%s: %s with %v, want Held: %+v %v", report.Scenario, report.Verdict, report.Extensions, report.Violations, report.Reasons)
+				t.Errorf("%s: %s with %v, want Held: %+v %v", report.Scenario, report.Verdict, report.Extensions, report.Violations,
+					report.Reasons)
 			}
 		}
 	})
@@ -83,8 +84,10 @@ func TestAnOwnExtensionIsToldInAStory(t *testing.T) {
 // ownExtension is the file of the extension, beside its program.
 func ownExtension(t *testing.T) string {
 	t.Helper()
+	built(t)
 	folder := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", filepath.Join(folder, "acme"), "./ownextension")
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", filepath.Join(folder, "acme"),
+		"./ownextension")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if said, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the extension: %v\n%s", err, said)

@@ -14,7 +14,8 @@ var (
 	}
 	// lastingKinds are there while a shoot sleeps, too; its records are not.
 	lastingKinds = []string{
-		"infrastructures.extensions.gardener.cloud", "workers.extensions.gardener.cloud", "networks.extensions.gardener.cloud",
+		"infrastructures.extensions.gardener.cloud", "workers.extensions.gardener.cloud",
+		"networks.extensions.gardener.cloud",
 		"controlplanes.extensions.gardener.cloud",
 		"operatingsystemconfigs.extensions.gardener.cloud", "backupentries.extensions.gardener.cloud",
 		"managedresources.resources.gardener.cloud",
@@ -29,7 +30,8 @@ type unmodelled struct {
 
 func (l *landscape) unmodelled(t *testing.T, cluster, kind string) []unmodelled {
 	t.Helper()
-	const row = `jsonpath={range .items[*]}{.metadata.uid},{.metadata.namespace},{.metadata.name},{.spec.futureField}{"\n"}{end}`
+	const row = `jsonpath={range .items[*]}{.metadata.uid},{.metadata.namespace},{.metadata.name},` +
+		`{.spec.futureField}{"\n"}{end}`
 	var found []unmodelled
 	for line := range strings.Lines(l.on(t, cluster, "get", kind, "-A", "-o", row)) {
 		cells := strings.Split(strings.TrimSpace(line), ",")
@@ -84,15 +86,19 @@ func (l *landscape) keep(t *testing.T, cluster string, kinds []string, after str
 func (l *landscape) keepsUnmodelledFields(t *testing.T, seed string) {
 	t.Helper()
 	l.shootKeeps(t, "on seed "+seed)
-	if got := l.on(t, seed, "get", "cluster.extensions.gardener.cloud", "shoot--p--alpha", "-o", "jsonpath={.spec.shoot.spec.futureField.deep[1].er}"); got != "2" {
+	if got := l.on(t, seed, "get", "cluster.extensions.gardener.cloud", "shoot--p--alpha", "-o",
+		"jsonpath={.spec.shoot.spec.futureField.deep[1].er}"); got != "2" {
 		t.Errorf("on seed %s the Cluster's unmodelled field is %q", seed, got)
 	}
 	l.marks(t, seed, seedKinds)
-	before := l.on(t, "garden", "get", "shoot", "-n", "garden-p", "alpha", "-o", "jsonpath={.status.lastOperation.lastUpdateTime}")
+	before := l.on(t, "garden", "get", "shoot", "-n", "garden-p", "alpha", "-o",
+		"jsonpath={.status.lastOperation.lastUpdateTime}")
 	l.on(t, "garden", "annotate", "shoot", "-n", "garden-p", "alpha", "gardener.cloud/operation=reconcile")
 	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(500 * time.Millisecond) {
-		state := l.on(t, "garden", "get", "shoot", "-n", "garden-p", "alpha", "-o", "jsonpath={.status.lastOperation.type}/{.status.lastOperation.state}")
-		if state == "Reconcile/Succeeded" && before != l.on(t, "garden", "get", "shoot", "-n", "garden-p", "alpha", "-o", "jsonpath={.status.lastOperation.lastUpdateTime}") {
+		state := l.on(t, "garden", "get", "shoot", "-n", "garden-p", "alpha", "-o",
+			"jsonpath={.status.lastOperation.type}/{.status.lastOperation.state}")
+		if state == "Reconcile/Succeeded" && before != l.on(t, "garden", "get", "shoot", "-n", "garden-p", "alpha", "-o",
+			"jsonpath={.status.lastOperation.lastUpdateTime}") {
 			break
 		}
 		if time.Now().After(deadline) {

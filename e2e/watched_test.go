@@ -51,12 +51,14 @@ func (w *watching) installed(t *testing.T) {
 // programs are scraped, of each kind and those of the shoot.
 func (w *watching) programs(t *testing.T) {
 	w.installed(t)
-	scraped(t, w.server, "garden-controller-manager on garden", "gardenlet on a", "gardenlet on b", "provider-transplant on a", "provider-transplant on b",
-		"gateway on a", "gateway on b", "cloud on landscape", "nodes on landscape", "guard on b", "backup on b", "machine-controller on b", "gardener-resource-manager on b")
+	scraped(t, w.server, "garden-controller-manager on garden", "gardenlet on a", "gardenlet on b",
+		"provider-transplant on a", "provider-transplant on b",
+		"gateway on a", "gateway on b", "cloud on landscape", "nodes on landscape", "guard on b", "backup on b",
+		"machine-controller on b", "gardener-resource-manager on b")
 }
 
-// boards executes every query of the boards about programs that run: each parses, finds a number, and has what its legend names. They look back
-// to when the watching began.
+// boards executes every query of the boards about programs that run: each parses, finds a number, and has what its
+// legend names. They look back to when the watching began.
 func (w *watching) boards(t *testing.T) {
 	w.installed(t)
 	asked, tables := 0, strings.Builder{}
@@ -86,7 +88,8 @@ func (w *watching) boards(t *testing.T) {
 	}
 }
 
-// scraped waits until Prometheus has seen each of the programs: those of a control plane that has just woken are new to it.
+// scraped waits until Prometheus has seen each of the programs: those of a control plane that has just woken are new to
+// it.
 func scraped(t *testing.T, server *prometheustest.Server, all ...string) {
 	t.Helper()
 	var missing []string
@@ -111,7 +114,9 @@ func scraped(t *testing.T, server *prometheustest.Server, all ...string) {
 // scrape has Prometheus look every second at what there is.
 func scrape(t testing.TB, config, targets string) {
 	t.Helper()
-	content := fmt.Sprintf("global: {scrape_interval: 1s}\nscrape_configs: [{job_name: controllers, http_sd_configs: [{url: %q, refresh_interval: 1s}]}]\n", targets)
+	content := fmt.Sprintf(
+		"global: {scrape_interval: 1s}\nscrape_configs: [{job_name: controllers, http_sd_configs: [{url: %q, "+
+			"refresh_interval: 1s}]}]\n", targets)
 	if err := os.WriteFile(config, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +125,8 @@ func scrape(t testing.TB, config, targets string) {
 // targets are told at an address until that is stopped, or the test ends.
 func targets(t testing.TB, landscape string) (url string, stop func()) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), program, "scrape-targets", "--landscape", landscape, "--address", "127.0.0.1:0")
+	command := exec.CommandContext(t.Context(), program, "scrape-targets", "--landscape", landscape, "--address",
+		"127.0.0.1:0")
 	said, err := command.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +149,8 @@ func targets(t testing.TB, landscape string) (url string, stop func()) {
 }
 
 // answered asks until there is a number in the answer, and gives it.
-func answered(t *testing.T, server *prometheustest.Server, begin time.Time, b dashboards.Board, panel dashboards.Panel, q dashboards.Query) []prometheustest.Series {
+func answered(t *testing.T, server *prometheustest.Server, begin time.Time, b dashboards.Board, panel dashboards.Panel,
+	q dashboards.Query) []prometheustest.Series {
 	t.Helper()
 	var found []prometheustest.Series
 	var err error

@@ -18,9 +18,10 @@ import (
 )
 
 // BenchmarkWatching compares what a planned migration takes with every probe and with a Prometheus that does what
-// users are told to have it do, to what it takes without: the time of the whole command, that from the ready landscape until all is at rest,
-// and the processor's work. On a machine whose speed changes, times are as good as each other only within ten percent, so that it takes many
-// rounds, and each figure comes with its standard error; work is counted in that of the same run's landscape to get ready, which changes with it.
+// users are told to have it do, to what it takes without: the time of the whole command, that from the ready landscape
+// until all is at rest, and the processor's work. On a machine whose speed changes, times are as good as each other
+// only within ten percent, so that it takes many rounds, and each figure comes with its standard error; work is counted
+// in that of the same run's landscape to get ready, which changes with it.
 func BenchmarkWatching(b *testing.B) {
 	prometheustest.Program(b, "prometheus") // or leave it, before a story is under way
 	b.Setenv("TRANSPLANT_HOME", b.TempDir())
@@ -133,7 +134,8 @@ func tale(b *testing.B, watched bool) cost {
 		flag = "--metrics-address=127.0.0.1:9740"
 	}
 	out := filepath.Join(b.TempDir(), "run")
-	run := exec.CommandContext(b.Context(), program, "run", "../scenarios/planned-migration.yaml", "--out", out, "--landscape", "bench", flag)
+	run := exec.CommandContext(b.Context(), program, "run", "../scenarios/migration/planned-migration.yaml", "--out", out,
+		"--landscape", "bench", flag)
 	begin := time.Now()
 	said, err := run.CombinedOutput()
 	whole := time.Since(begin)
@@ -156,5 +158,6 @@ func tale(b *testing.B, watched bool) cost {
 	}
 	// Those of the landscape are its children, and it waits for them.
 	all := run.ProcessState.UserTime() + run.ProcessState.SystemTime()
-	return cost{run: whole.Seconds(), story: (rest.At - ready.At).Seconds(), work: all.Seconds() / time.Duration(before.CPU).Seconds()}
+	return cost{run: whole.Seconds(), story: (rest.At - ready.At).Seconds(),
+		work: all.Seconds() / time.Duration(before.CPU).Seconds()}
 }

@@ -110,7 +110,8 @@ func (b BucketContent) Put(ctx context.Context, key string, content io.Reader, o
 		return nil, fmt.Errorf("parse the answer to the upload of %q: %w", key, err)
 	}
 	if sent := digestText(sum); object.Digest != sent {
-		return nil, &Error{Code: CodeDamaged, Reason: "BadDigest", Message: fmt.Sprintf("object %q was stored with digest %s, sent with %s", key, object.Digest, sent)}
+		return nil, &Error{Code: CodeDamaged, Reason: "BadDigest",
+			Message: fmt.Sprintf("object %q was stored with digest %s, sent with %s", key, object.Digest, sent)}
 	}
 	return object, nil
 }
@@ -141,7 +142,8 @@ func (b BucketContent) Read(ctx context.Context, key string) ([]byte, error) {
 
 // Head describes the object.
 func (b BucketContent) Head(ctx context.Context, key string) (*Object, error) {
-	return call[Object](ctx, b.client, request{method: http.MethodGet, path: b.path(key), query: url.Values{"describe": {"true"}}})
+	return call[Object](ctx, b.client, request{method: http.MethodGet, path: b.path(key),
+		query: url.Values{"describe": {"true"}}})
 }
 
 // Delete removes the object; NotFound when it is gone already.
@@ -152,7 +154,8 @@ func (b BucketContent) Delete(ctx context.Context, key string) error {
 // List reads one page of objects.
 func (b BucketContent) List(ctx context.Context, options ListOptions) (*ObjectPage, error) {
 	query := url.Values{"prefix": {options.Prefix}, "after": {options.After}, "limit": {strconv.Itoa(options.Limit)}}
-	return call[ObjectPage](ctx, b.client, request{method: http.MethodGet, path: []string{KindBuckets, b.bucket, KindObjects}, query: query})
+	return call[ObjectPage](ctx, b.client,
+		request{method: http.MethodGet, path: []string{KindBuckets, b.bucket, KindObjects}, query: query})
 }
 
 // All walks over all objects below the prefix, page by page, and ends after the first error.
@@ -192,7 +195,8 @@ func (c *checkedBody) Read(p []byte) (int, error) {
 		return n, err
 	}
 	if found := digestText(c.sum); found != c.object.Digest {
-		return n, &Error{Code: CodeDamaged, Reason: "BadDigest", Message: fmt.Sprintf("object %q has digest %s, its content %s", c.object.Key, c.object.Digest, found)}
+		return n, &Error{Code: CodeDamaged, Reason: "BadDigest",
+			Message: fmt.Sprintf("object %q has digest %s, its content %s", c.object.Key, c.object.Digest, found)}
 	}
 	return n, io.EOF
 }

@@ -126,7 +126,8 @@ func (c *Client) do(ctx context.Context, r request, into any) error {
 }
 
 // send makes the call and returns an answer of the 2xx class with an open body, or an error.
-func (c *Client) send(ctx context.Context, method string, path []string, query url.Values, body io.Reader, header http.Header) (*http.Response, error) {
+func (c *Client) send(ctx context.Context, method string, path []string, query url.Values, body io.Reader,
+	header http.Header) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, method, c.address(path, query), body)
 	if err != nil {
 		return nil, fmt.Errorf("make the request %s %s: %w", method, strings.Join(path, "/"), err)
@@ -168,7 +169,8 @@ func refusal(answer *http.Response) error {
 	content, _ := io.ReadAll(io.LimitReader(answer.Body, 1<<20))
 	e := &Error{}
 	if err := json.Unmarshal(content, e); err != nil || !e.Code.Known() {
-		return fmt.Errorf("call the cloud: unexpected answer %q to %s %s: %.200s", answer.Status, answer.Request.Method, answer.Request.URL.Path, content)
+		return fmt.Errorf("call the cloud: unexpected answer %q to %s %s: %.200s", answer.Status, answer.Request.Method,
+			answer.Request.URL.Path, content)
 	}
 	return e
 }

@@ -27,7 +27,8 @@ func serve(t *testing.T, status int, header http.Header, body string) (*Client, 
 		}
 	}))
 	t.Cleanup(server.Close)
-	client, err := New(&rest.Config{Host: server.URL + "/", BearerToken: "t"}, Options{Scope: Scope{Shoot: "alpha", Epoch: 3}})
+	client, err := New(&rest.Config{Host: server.URL + "/", BearerToken: "t"},
+		Options{Scope: Scope{Shoot: "alpha", Epoch: 3}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,10 +50,12 @@ func TestCallsCarryIdentityAndScope(t *testing.T) {
 		"none in the context":    {client, WithScope(t.Context(), Scope{}), "", ""},
 		"the first is untouched": {client, t.Context(), "alpha", "3"},
 	} {
-		if _, err := test.client.Networks().List(test.ctx, Filter{Name: "a b", Tags: map[string]string{"k": "v&"}}); err != nil {
+		if _, err := test.client.Networks().List(test.ctx,
+			Filter{Name: "a b", Tags: map[string]string{"k": "v&"}}); err != nil {
 			t.Fatal(err)
 		}
-		if shoot, epoch := last.Header.Get("Transplant-Shoot"), last.Header.Get("Transplant-Epoch"); shoot != test.shoot || epoch != test.epoc {
+		if shoot, epoch := last.Header.Get("Transplant-Shoot"), last.Header.Get("Transplant-Epoch"); shoot != test.shoot ||
+			epoch != test.epoc {
 			t.Errorf("%s: headers say shoot %q epoch %q", name, shoot, epoch)
 		}
 		if got := last.Header.Get("Authorization"); got != "Bearer t" {
@@ -72,10 +75,15 @@ func TestRefusals(t *testing.T) {
 		code   Code
 		text   string
 	}{
-		"the cloud's":      {403, `{"code":"QuotaExceeded","reason":"NetworkLimitExceeded","message":"too many","requestID":"r"}`, CodeQuotaExceeded, "NetworkLimitExceeded: too many, request id: r"},
-		"a proxy's":        {502, "Bad Gateway\n", "", `call the cloud: unexpected answer "502 Bad Gateway" to GET /networks/x: Bad Gateway` + "\n"},
-		"another server's": {404, `{"kind":"Status","code":404}`, "", `call the cloud: unexpected answer "404 Not Found" to GET /networks/x: {"kind":"Status","code":404}`},
-		"an unknown code":  {400, `{"code":"Odd"}`, "", `call the cloud: unexpected answer "400 Bad Request" to GET /networks/x: {"code":"Odd"}`},
+		"the cloud's": {403,
+			`{"code":"QuotaExceeded","reason":"NetworkLimitExceeded","message":"too many","requestID":"r"}`, CodeQuotaExceeded,
+			"NetworkLimitExceeded: too many, request id: r"},
+		"a proxy's": {502, "Bad Gateway\n", "",
+			`call the cloud: unexpected answer "502 Bad Gateway" to GET /networks/x: Bad Gateway` + "\n"},
+		"another server's": {404, `{"kind":"Status","code":404}`, "",
+			`call the cloud: unexpected answer "404 Not Found" to GET /networks/x: {"kind":"Status","code":404}`},
+		"an unknown code": {400, `{"code":"Odd"}`, "",
+			`call the cloud: unexpected answer "400 Bad Request" to GET /networks/x: {"code":"Odd"}`},
 	} {
 		client, _ := serve(t, test.status, nil, test.body)
 		object, err := client.Networks().Get(t.Context(), "x")
@@ -111,7 +119,8 @@ func TestContentIsChecked(t *testing.T) {
 	if _, err := client.Bucket("b").Put(t.Context(), "k", strings.NewReader("foo"), PutOptions{}); err != nil {
 		t.Error(err)
 	}
-	if _, err := client.Bucket("b").Put(t.Context(), "k", strings.NewReader("fox"), PutOptions{}); CodeOf(err) != CodeDamaged {
+	if _, err := client.Bucket("b").Put(t.Context(), "k", strings.NewReader("fox"),
+		PutOptions{}); CodeOf(err) != CodeDamaged {
 		t.Errorf("an upload stored with another digest ends with %v", err)
 	}
 }
@@ -142,7 +151,8 @@ func TestScopeHeaders(t *testing.T) {
 			t.Errorf("%v becomes %v, %v", scope, got, err)
 		}
 	}
-	for _, header := range []http.Header{{HeaderEpoch: {"1"}}, {HeaderShoot: {"a"}, HeaderEpoch: {"x"}}, {HeaderShoot: {"a"}, HeaderEpoch: {"-1"}}} {
+	for _, header := range []http.Header{{HeaderEpoch: {"1"}}, {HeaderShoot: {"a"}, HeaderEpoch: {"x"}},
+		{HeaderShoot: {"a"}, HeaderEpoch: {"-1"}}} {
 		if got, err := ScopeFromHeaders(header); err == nil {
 			t.Errorf("%v was read as %v", header, got)
 		}
@@ -152,8 +162,10 @@ func TestScopeHeaders(t *testing.T) {
 func TestNodeUserData(t *testing.T) {
 	t.Parallel()
 	data := NodeUserData{
-		Shoot: "shoot--p--alpha", Server: "https://api.alpha.p.shoots.transplant.test:9443", CAData: []byte("pem"), Token: "t",
-		Taints: []Taint{{Key: "k", Effect: "NoSchedule"}}, Files: []File{{Path: "/a", Content: []byte{0, 255}}}, Units: []Unit{{Name: "u"}},
+		Shoot: "shoot--p--alpha", Server: "https://api.alpha.p.shoots.transplant.test:9443", CAData: []byte("pem"),
+		Token:  "t",
+		Taints: []Taint{{Key: "k", Effect: "NoSchedule"}}, Files: []File{{Path: "/a", Content: []byte{0, 255}}},
+		Units: []Unit{{Name: "u"}},
 	}
 	text, err := data.Marshal()
 	if err != nil {
@@ -166,7 +178,8 @@ func TestNodeUserData(t *testing.T) {
 	if diff := cmp.Diff(&data, got); diff != "" {
 		t.Error(diff)
 	}
-	for _, bad := range []NodeUserData{{}, {Shoot: "s", Token: "t", Server: "http://x"}, {Shoot: "s", Server: data.Server}, {Token: "t", Server: data.Server}} {
+	for _, bad := range []NodeUserData{{}, {Shoot: "s", Token: "t", Server: "http://x"}, {Shoot: "s", Server: data.Server},
+		{Token: "t", Server: data.Server}} {
 		if _, err := bad.Marshal(); err == nil {
 			t.Errorf("%+v was accepted", bad)
 		}
@@ -178,10 +191,12 @@ func TestNodeUserData(t *testing.T) {
 
 func TestKubeconfigs(t *testing.T) {
 	t.Parallel()
-	if _, err := FromKubeconfig([]byte("nonsense"), Options{}); err == nil || !strings.HasPrefix(err.Error(), "parse the cloud's kubeconfig: ") {
+	if _, err := FromKubeconfig([]byte("nonsense"), Options{}); err == nil || !strings.HasPrefix(err.Error(),
+		"parse the cloud's kubeconfig: ") {
 		t.Errorf("nonsense is read with %v", err)
 	}
-	if _, err := FromKubeconfigFile("/nonexistent", Options{}); err == nil || !strings.HasPrefix(err.Error(), `read the cloud's kubeconfig "/nonexistent": `) {
+	if _, err := FromKubeconfigFile("/nonexistent", Options{}); err == nil || !strings.HasPrefix(err.Error(),
+		`read the cloud's kubeconfig "/nonexistent": `) {
 		t.Errorf("a missing file is read with %v", err)
 	}
 	if _, err := New(&rest.Config{Host: "/no/host"}, Options{}); err == nil {

@@ -10,8 +10,9 @@ import (
 // Zone is a DNS zone that the cloud's DNS server answers for. Its name is unique.
 type Zone struct {
 	Meta
-	Name        string            `json:"name"`
-	NegativeTTL int64             `json:"negativeTTL,omitempty"` // seconds a resolver may remember that a name is absent; default 1
+	Name string `json:"name"`
+	// seconds a resolver may remember that a name is absent; default 1
+	NegativeTTL int64             `json:"negativeTTL,omitempty"`
 	Tags        map[string]string `json:"tags,omitempty"`
 }
 
@@ -88,12 +89,14 @@ func (r Records) Get(ctx context.Context, kind, name string) (*RecordSet, error)
 
 // List reads all record sets of the zone, by name and type.
 func (r Records) List(ctx context.Context) ([]RecordSet, error) {
-	return listOf[RecordSet](ctx, r.client, request{method: http.MethodGet, path: []string{KindZones, r.zone, KindRecords}})
+	return listOf[RecordSet](ctx, r.client,
+		request{method: http.MethodGet, path: []string{KindZones, r.zone, KindRecords}})
 }
 
 // Put creates the record set or replaces its values and TTL, if the condition holds.
 func (r Records) Put(ctx context.Context, set *RecordSet, condition If) (*RecordSet, error) {
-	return call[RecordSet](ctx, r.client, request{method: http.MethodPut, path: r.path(set.Type, set.Name), query: condition.query(), body: set})
+	return call[RecordSet](ctx, r.client, request{method: http.MethodPut, path: r.path(set.Type, set.Name),
+		query: condition.query(), body: set})
 }
 
 // Delete removes the record set, if the condition holds.

@@ -10,9 +10,10 @@ import (
 // Fault is a harm set by an admin, felt by the calls that match until it is healed. Faults survive a restart of the
 // cloud; their counts start anew then.
 type Fault struct {
-	Meta          // the id is the fault's name, chosen by the caller
-	Match  Match  `json:"match"`
-	Nth    int    `json:"nth,omitempty"`   // the only matching call that feels it, counted from 1; instead of from and times
+	Meta        // the id is the fault's name, chosen by the caller
+	Match Match `json:"match"`
+	// the only matching call that feels it, counted from 1; instead of from and times
+	Nth    int    `json:"nth,omitempty"`
 	From   int    `json:"from,omitempty"`  // the first matching call that feels it, counted from 1; default 1
 	Times  int    `json:"times,omitempty"` // how many calls feel it; 0 means all until it is healed
 	Effect Effect `json:"effect"`
@@ -34,14 +35,16 @@ type Match struct {
 
 // Effect is what a call feels: exactly one field is set.
 type Effect struct {
-	Error          *ErrorEffect     `json:"error,omitempty"`          // refused, without effect
-	Delay          *metav1.Duration `json:"delay,omitempty"`          // waits before it is looked at
-	Throttle       *ThrottleEffect  `json:"throttle,omitempty"`       // refused with RateLimited above a rate
-	Quota          *int             `json:"quota,omitempty"`          // creations refused with QuotaExceeded from so many objects of the kind on
-	Drop           Drop             `json:"drop,omitempty"`           // the connection breaks
-	BytesPerSecond int64            `json:"bytesPerSecond,omitempty"` // bodies flow no faster, each by itself
-	Damage         bool             `json:"damage,omitempty"`         // objects are answered with content that does not match
-	Missing        bool             `json:"missing,omitempty"`        // objects are answered as if they were not there
+	Error    *ErrorEffect     `json:"error,omitempty"`    // refused, without effect
+	Delay    *metav1.Duration `json:"delay,omitempty"`    // waits before it is looked at
+	Throttle *ThrottleEffect  `json:"throttle,omitempty"` // refused with RateLimited above a rate
+	// creations refused with QuotaExceeded from so many objects of the kind on
+	Quota          *int  `json:"quota,omitempty"`
+	Drop           Drop  `json:"drop,omitempty"`           // the connection breaks
+	BytesPerSecond int64 `json:"bytesPerSecond,omitempty"` // bodies flow no faster, each by itself
+	// objects are answered with content that does not match
+	Damage  bool `json:"damage,omitempty"`
+	Missing bool `json:"missing,omitempty"` // objects are answered as if they were not there
 }
 
 // ErrorEffect is the answer a call gets; Reason and Message have a default for every code.

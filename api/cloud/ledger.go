@@ -144,7 +144,8 @@ type Fence struct {
 // Fence raises the shoot's epoch without any other effect, for an owner that has just become one
 // (docs/ownership.md#o5). A lower epoch than the one known answers StaleEpoch, the same is no error.
 func (c *Client) Fence(ctx context.Context, scope Scope) (*Fence, error) {
-	return call[Fence](ctx, c, request{method: http.MethodPut, path: []string{KindFences, scope.Shoot}, body: Fence{Epoch: scope.Epoch}})
+	return call[Fence](ctx, c, request{method: http.MethodPut, path: []string{KindFences, scope.Shoot},
+		body: Fence{Epoch: scope.Epoch}})
 }
 
 // Fences lists the highest epochs of all shoots.

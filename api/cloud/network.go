@@ -59,8 +59,8 @@ func (k *KeyPair) TagMap() map[string]string { return k.Tags }
 // ResourceName makes the key pair findable.
 func (k *KeyPair) ResourceName() string { return k.Name }
 
-// LoadBalancer is an entry point with addresses of its own: the cloud gives it one if it is made without. It is a record
-// only: no packet passes through it.
+// LoadBalancer is an entry point with addresses of its own: the cloud gives it one if it is made without. It is a
+// record only: no packet passes through it.
 type LoadBalancer struct {
 	Meta
 	Name      string            `json:"name,omitempty"`

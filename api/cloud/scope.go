@@ -55,7 +55,8 @@ func ScopeFromHeaders(header http.Header) (Scope, error) {
 	}
 	epoch, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || epoch < 0 || scope.Shoot == "" {
-		return Scope{}, fmt.Errorf("read the scope of shoot %q, epoch %q: an epoch is a positive number and needs a shoot", scope.Shoot, text)
+		return Scope{}, fmt.Errorf("read the scope of shoot %q, epoch %q: an epoch is a positive number and needs a shoot",
+			scope.Shoot, text)
 	}
 	scope.Epoch = epoch
 	return scope, nil

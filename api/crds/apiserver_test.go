@@ -72,7 +72,8 @@ func newClient(t *testing.T, config *rest.Config) client.Client {
 	return c
 }
 
-func resourceOf(t *testing.T, config *rest.Config, definition *apiextensionsv1.CustomResourceDefinition) dynamic.ResourceInterface {
+func resourceOf(t *testing.T, config *rest.Config,
+	definition *apiextensionsv1.CustomResourceDefinition) dynamic.ResourceInterface {
 	t.Helper()
 	d, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -114,7 +115,8 @@ func unknownFieldsAreKept(t *testing.T, config *rest.Config) {
 }
 
 // create an object and its status.
-func create(t *testing.T, config *rest.Config, definition *apiextensionsv1.CustomResourceDefinition, object *unstructured.Unstructured) dynamic.ResourceInterface {
+func create(t *testing.T, config *rest.Config, definition *apiextensionsv1.CustomResourceDefinition,
+	object *unstructured.Unstructured) dynamic.ResourceInterface {
 	t.Helper()
 	resource := resourceOf(t, config, definition)
 	if _, err := resource.Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
@@ -122,7 +124,8 @@ func create(t *testing.T, config *rest.Config, definition *apiextensionsv1.Custo
 	}
 	if status, ok := object.Object["status"]; ok {
 		patch := mustMarshal(t, map[string]any{"status": status})
-		if _, err := resource.Patch(t.Context(), object.GetName(), types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+		if _, err := resource.Patch(t.Context(), object.GetName(), types.MergePatchType, patch, metav1.PatchOptions{},
+			"status"); err != nil {
 			t.Fatalf("patch the status: %v", err)
 		}
 	}
@@ -166,7 +169,8 @@ func typedPatchesKeepUnknownFields(t *testing.T, config *rest.Config) {
 	if err := c.Create(ctx, before.DeepCopy()); err != nil {
 		t.Fatal(err)
 	}
-	status := map[string]any{"technicalID": "shoot--p--typed", "notModelled": "kept", "credentials": map[string]any{"notModelled": "kept"}}
+	status := map[string]any{"technicalID": "shoot--p--typed", "notModelled": "kept",
+		"credentials": map[string]any{"notModelled": "kept"}}
 	before.Object["status"] = status
 	raw := client.RawPatch(types.MergePatchType, mustMarshal(t, map[string]any{"status": status}))
 	if err := c.Status().Patch(ctx, before.DeepCopy(), raw); err != nil {
@@ -186,8 +190,10 @@ func typedPatchesKeepUnknownFields(t *testing.T, config *rest.Config) {
 	}
 	base = shoot.DeepCopy()
 	shoot.Status.SeedName = ptr.To("b")
-	shoot.Status.Conditions = []gardencorev1beta1.Condition{{Type: "EveryNodeReady", Status: gardencorev1beta1.ConditionProgressing}}
-	if err := c.Status().Patch(ctx, shoot, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
+	shoot.Status.Conditions = []gardencorev1beta1.Condition{{Type: "EveryNodeReady",
+		Status: gardencorev1beta1.ConditionProgressing}}
+	if err := c.Status().Patch(ctx, shoot,
+		client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
 		t.Fatal(err)
 	}
 
@@ -214,7 +220,8 @@ func rules(t *testing.T, config *rest.Config) {
 	infrastructure := &extensionsv1alpha1.Infrastructure{Spec: extensionsv1alpha1.InfrastructureSpec{
 		DefaultSpec: extensionsv1alpha1.DefaultSpec{Type: "transplant"},
 	}}
-	chunk := &transplantv1alpha1.ShootStateChunk{ShootName: "rules", Index: 1, Bytes: 4, SHA256: strings.Repeat("a", 64), Data: []byte("data")}
+	chunk := &transplantv1alpha1.ShootStateChunk{ShootName: "rules", Index: 1, Bytes: 4, SHA256: strings.Repeat("a", 64),
+		Data: []byte("data")}
 	for _, test := range []struct {
 		name, patch, refusal string
 		object               client.Object
@@ -223,7 +230,8 @@ func rules(t *testing.T, config *rest.Config) {
 		{"seedName must not go", `{"spec":{"seedName":null}}`, "seedName must not be unset once it is set", shoot},
 		{"class shoot is the default", `{"spec":{"class":"shoot"}}`, "", infrastructure},
 		{"class must not change", `{"spec":{"class":"seed"}}`, "class is immutable", infrastructure},
-		{"class is one of three", `{"spec":{"class":"moon"}}`, `Unsupported value: "moon": supported values: "garden", "seed", "shoot"`, infrastructure},
+		{"class is one of three", `{"spec":{"class":"moon"}}`,
+			`Unsupported value: "moon": supported values: "garden", "seed", "shoot"`, infrastructure},
 		{"type is needed", `{"spec":{"type":null}}`, "spec.type: Required value", infrastructure},
 		{"a chunk never changes", `{"index":2}`, "a chunk never changes", chunk},
 		{"a chunk has a digest", `{"sha256":"no"}`, "sha256: Invalid value", chunk},
@@ -246,8 +254,8 @@ func rules(t *testing.T, config *rest.Config) {
 	}
 }
 
-// Objects with nothing but what must be set, created and their status updated through our types: no zero value of a type
-// is refused.
+// Objects with nothing but what must be set, created and their status updated through our types: no zero value of a
+// type is refused.
 func nothingSet(t *testing.T, config *rest.Config) {
 	c, scheme := newClient(t, config), newScheme(t)
 	for _, definition := range crds.All() {

@@ -23,26 +23,32 @@ import (
 func columns(t *testing.T, config *rest.Config) {
 	c := newClient(t, config)
 	shoot := &gardencorev1beta1.Shoot{
-		ObjectMeta: metav1.ObjectMeta{Name: "columns", Namespace: namespace, Labels: map[string]string{"shoot.gardener.cloud/status": "healthy"}},
+		ObjectMeta: metav1.ObjectMeta{Name: "columns", Namespace: namespace,
+			Labels: map[string]string{"shoot.gardener.cloud/status": "healthy"}},
 		Spec: gardencorev1beta1.ShootSpec{
 			CloudProfile: &gardencorev1beta1.CloudProfileReference{Kind: "CloudProfile", Name: "profile"}, Region: "here",
-			Provider: gardencorev1beta1.Provider{Type: "transplant"}, Kubernetes: gardencorev1beta1.Kubernetes{Version: "1.36.3"},
+			Provider:   gardencorev1beta1.Provider{Type: "transplant"},
+			Kubernetes: gardencorev1beta1.Kubernetes{Version: "1.36.3"},
 		},
 	}
-	patchStatus(t, c, shoot, `{"hibernated":true,"seedName":"a","lastOperation":{"type":"Migrate","state":"Processing","progress":42}}`)
+	patchStatus(t, c, shoot,
+		`{"hibernated":true,"seedName":"a","lastOperation":{"type":"Migrate","state":"Processing","progress":42}}`)
 	seed := &gardencorev1beta1.Seed{
 		ObjectMeta: metav1.ObjectMeta{Name: "columns"},
 		Spec:       gardencorev1beta1.SeedSpec{Provider: gardencorev1beta1.SeedProvider{Type: "transplant", Region: "here"}},
 	}
-	patchStatus(t, c, seed, `{"conditions":[{"type":"GardenletReady","status":"True"}],"kubernetesVersion":"1.36.3","gardener":{"version":"v1"}}`)
+	patchStatus(t, c, seed,
+		`{"conditions":[{"type":"GardenletReady","status":"True"}],"kubernetesVersion":"1.36.3","gardener":{"version":"v1"}}`)
 
 	for resource, want := range map[string]map[string]any{
 		"core.gardener.cloud/v1beta1/namespaces/" + namespace + "/shoots/columns": {
 			"Name": "columns", "CloudProfile": "profile", "Provider": "transplant", "Region": "here", "K8S Version": "1.36.3",
-			"Hibernation": true, "Last Operation": "Migrate", "State": "Processing", "Progress": float64(42), "Status": "healthy",
+			"Hibernation": true, "Last Operation": "Migrate", "State": "Processing", "Progress": float64(42),
+			"Status": "healthy",
 		},
 		"core.gardener.cloud/v1beta1/seeds/columns": {
-			"Name": "columns", "Gardenlet": "True", "Provider": "transplant", "Region": "here", "Version": "v1", "K8S Version": "1.36.3",
+			"Name": "columns", "Gardenlet": "True", "Provider": "transplant", "Region": "here", "Version": "v1",
+			"K8S Version":    "1.36.3",
 			"Last Operation": nil, "State": nil,
 		},
 	} {
@@ -72,7 +78,8 @@ func patchStatus(t *testing.T, c client.Client, object client.Object, status str
 // named finds the type of the condition that a column shows.
 var named = regexp.MustCompile(`@\.type=="(\w+)"`)
 
-// An object that has everything fills every column of its kind, those of "-o wide" too: none looks in a place that is none.
+// An object that has everything fills every column of its kind, those of "-o wide" too: none looks in a place that is
+// none.
 func everyColumnShows(t *testing.T, config *rest.Config) {
 	for _, definition := range crds.All() {
 		t.Run(definition.Name, func(t *testing.T) {
@@ -100,7 +107,8 @@ func everyColumnShows(t *testing.T, config *rest.Config) {
 }
 
 // meetConditions that columns show.
-func meetConditions(t *testing.T, object *unstructured.Unstructured, columns []apiextensionsv1.CustomResourceColumnDefinition) {
+func meetConditions(t *testing.T, object *unstructured.Unstructured,
+	columns []apiextensionsv1.CustomResourceColumnDefinition) {
 	t.Helper()
 	var all []any
 	for _, column := range columns {
@@ -131,7 +139,8 @@ func cells(t *testing.T, config *rest.Config, resource string) map[metav1.TableC
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := kube.RESTClient().Get().AbsPath("/apis", resource).SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(t.Context())
+	data, err := kube.RESTClient().Get().AbsPath("/apis", resource).SetHeader("Accept",
+		"application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

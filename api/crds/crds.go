@@ -1,5 +1,5 @@
-// Package crds has the CustomResourceDefinitions of the API types, as generated from them: what a garden and a seed must
-// be given before our controllers, or Gardener's extensions, can run on them.
+// Package crds has the CustomResourceDefinitions of the API types, as generated from them: what a garden and a seed
+// must be given before our controllers, or Gardener's extensions, can run on them.
 //
 // Every object in the schemas of Gardener's groups keeps fields that the types do not have, so that objects written by
 // others survive. The package installs nothing.
@@ -21,7 +21,8 @@ import (
 //go:embed *.yaml
 var files embed.FS
 
-// parsed is computed once: the definitions are embedded, so it can only fail in a way that the test of this package sees.
+// parsed is computed once: the definitions are embedded, so it can only fail in a way that the test of this package
+// sees.
 var parsed = sync.OnceValue(func() []*apiextensionsv1.CustomResourceDefinition {
 	definitions, err := parse(files)
 	if err != nil {

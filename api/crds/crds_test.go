@@ -73,7 +73,8 @@ func TestGardenAndSeed(t *testing.T) {
 		}
 		return slices.Compact(groups)
 	}
-	if diff := cmp.Diff([]string{"core.gardener.cloud", "security.gardener.cloud", "transplant.dev"}, groups(crds.Garden())); diff != "" {
+	if diff := cmp.Diff([]string{"core.gardener.cloud", "security.gardener.cloud", "transplant.dev"},
+		groups(crds.Garden())); diff != "" {
 		t.Errorf("groups of a garden (-want +got):\n%s", diff)
 	}
 	want := []string{"extensions.gardener.cloud", "machine.sapcloud.io", "resources.gardener.cloud"}

@@ -14,8 +14,8 @@ import (
 // addressTries bounds the search for an address that nobody uses.
 const addressTries = 50
 
-// freeAddress draws an address of 127.240.0.0/12 whose ports are free: embedded landscapes stay below it. With it goes a
-// range for services, which nothing listens on.
+// freeAddress draws an address of 127.240.0.0/12 whose ports are free: embedded landscapes stay below it. With it goes
+// a range for services, which nothing listens on.
 func freeAddress() (netip.Addr, netip.Prefix, error) {
 	var last error
 	for range addressTries {

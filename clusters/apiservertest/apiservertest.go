@@ -1,4 +1,5 @@
-// Package apiservertest starts a real etcd and kube-apiserver for a test, with stock limits and fsync on.
+// Package apiservertest starts a real etcd and kube-apiserver for a test, with stock limits and fsync on. With -short,
+// tests that ask for one are skipped.
 //
 // It runs no controllers, no scheduler and no nodes: a Deployment stays a wish. Tests that need pods start an embedded
 // landscape.
@@ -33,10 +34,19 @@ type Options struct {
 const startTimeout = 3 * time.Minute
 
 // Start starts an API server that ends with the test, and returns a configuration of a user who may do everything.
-// It fails the test when there is no control-plane binary. One server for a whole package is Launch in TestMain.
+// It fails the test when there is no control-plane binary.
 func Start(t testing.TB, options Options) *rest.Config {
 	t.Helper()
-	server, err := Launch(t.Context(), options)
+	return rest.CopyConfig(StartServer(t, options).Config)
+}
+
+// StartServer is Start for tests that need more of the server than a configuration: its processes, its files.
+func StartServer(t testing.TB, options Options) *Server {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts etcd and kube-apiserver: not with -short")
+	}
+	server, err := launch(t.Context(), options)
 	if err != nil {
 		t.Fatalf("start the API server of the test: %v", err)
 	}
@@ -48,7 +58,7 @@ func Start(t testing.TB, options Options) *rest.Config {
 			t.Errorf("stop the API server of the test: %v", err)
 		}
 	})
-	return rest.CopyConfig(server.Config)
+	return server
 }
 
 // Server is a running API server and its etcd.
@@ -61,8 +71,8 @@ type Server struct {
 	runner *process.Runner
 }
 
-// Launch starts an API server. The caller stops it; it does not survive the calling process in any case.
-func Launch(ctx context.Context, options Options) (*Server, error) {
+// launch starts an API server. The caller stops it; it does not survive the calling process in any case.
+func launch(ctx context.Context, options Options) (*Server, error) {
 	path, err := binary.Find(ctx)
 	if err != nil {
 		return nil, err
@@ -114,8 +124,8 @@ func (s *Server) start(ctx context.Context, path, dir string, options Options) e
 	return installCRDs(ctx, s.Config, options.CRDs)
 }
 
-// awaitNamespace waits for the namespace that tests use without making it: an API server makes its own ones, this the last
-// of them, when it has said that it is ready.
+// awaitNamespace waits for the namespace that tests use without making it: an API server makes its own ones, this the
+// last of them, when it has said that it is ready.
 func awaitNamespace(ctx context.Context, config *rest.Config) error {
 	clients, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -131,7 +141,7 @@ func awaitNamespace(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-// Stop kills both processes and removes their data, which nobody wants back.
+// Stop kills both processes and removes their data, which nobody wants back. It may be called more than once.
 func (s *Server) Stop() error {
 	err := s.runner.Close()
 	if s.Cluster.Dir == "" {

@@ -24,7 +24,8 @@ func beds() *apiextensionsv1.CustomResourceDefinition {
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group: "garden.test",
 			Scope: apiextensionsv1.NamespaceScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "beds", Singular: "bed", Kind: "Bed", ListKind: "BedList"},
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "beds", Singular: "bed", Kind: "Bed",
+				ListKind: "BedList"},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
 				Name: "v1", Served: true, Storage: true,
 				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
@@ -63,16 +64,14 @@ func TestStart(t *testing.T) {
 		"apiVersion": "garden.test/v1", "kind": "Bed", "metadata": map[string]any{"name": "b"},
 	}}
 	resource := schema.GroupVersionResource{Group: "garden.test", Version: "v1", Resource: "beds"}
-	if _, err := objects.Resource(resource).Namespace("default").Create(t.Context(), bed, metav1.CreateOptions{}); err != nil {
+	if _, err := objects.Resource(resource).Namespace("default").Create(t.Context(), bed,
+		metav1.CreateOptions{}); err != nil {
 		t.Errorf("create an object of the installed CRD: %v", err)
 	}
 }
 
 func TestStopFreesThePorts(t *testing.T) {
-	server, err := apiservertest.Launch(t.Context(), apiservertest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := apiservertest.StartServer(t, apiservertest.Options{})
 	if err := server.Stop(); err != nil {
 		t.Fatalf("stop: %v", err)
 	}

@@ -65,14 +65,17 @@ func installCRDs(ctx context.Context, config *rest.Config, crds []*apiextensions
 
 // awaitServed waits until a version is discovered and answers: the parts of an API server that do so learn of what is
 // established a moment later.
-func awaitServed(ctx context.Context, client discovery.DiscoveryInterface, crd *apiextensionsv1.CustomResourceDefinition, version string) error {
+func awaitServed(ctx context.Context, client discovery.DiscoveryInterface,
+	crd *apiextensionsv1.CustomResourceDefinition, version string) error {
 	at := "/apis/" + crd.Spec.Group + "/" + version
 	err := wait.PollUntilContextCancel(ctx, establishedPoll, true, func(ctx context.Context) (bool, error) {
 		all, err := client.ServerResourcesForGroupVersion(crd.Spec.Group + "/" + version)
 		if apierrors.IsNotFound(err) {
 			return false, nil
 		}
-		if err != nil || !slices.ContainsFunc(all.APIResources, func(r metav1.APIResource) bool { return r.Name == crd.Spec.Names.Plural }) {
+		if err != nil || !slices.ContainsFunc(all.APIResources, func(r metav1.APIResource) bool {
+			return r.Name == crd.Spec.Names.Plural
+		}) {
 			return false, err
 		}
 		err = client.RESTClient().Get().AbsPath(at, crd.Spec.Names.Plural).Param("limit", "1").Do(ctx).Error()

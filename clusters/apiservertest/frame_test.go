@@ -42,16 +42,19 @@ func TestTheLargestLegalObjectFitsIntoAWatchFrame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	events, err := inJSON.CoreV1().PodTemplates("default").Watch(t.Context(), metav1.ListOptions{ResourceVersion: list.ResourceVersion})
+	events, err := inJSON.CoreV1().PodTemplates("default").Watch(t.Context(),
+		metav1.ListOptions{ResourceVersion: list.ResourceVersion})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer events.Stop()
 	template := func(name string, size int) *corev1.PodTemplate {
 		container := corev1.Container{Name: "c", Image: "i", Args: []string{strings.Repeat("\x01", size)}}
-		return &corev1.PodTemplate{ObjectMeta: metav1.ObjectMeta{Name: name}, Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{container}}}}
+		return &corev1.PodTemplate{ObjectMeta: metav1.ObjectMeta{Name: name},
+			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{container}}}}
 	}
-	if _, err := templates.Create(t.Context(), template("too-large", 3<<19+1000), metav1.CreateOptions{}); err == nil || !strings.Contains(err.Error(), "etcdserver: request is too large") {
+	if _, err := templates.Create(t.Context(), template("too-large", 3<<19+1000), metav1.CreateOptions{}); err == nil ||
+		!strings.Contains(err.Error(), "etcdserver: request is too large") {
 		t.Errorf("more than 1.5 MiB: %v", err)
 	}
 	if _, err := templates.Create(t.Context(), template("largest", stored), metav1.CreateOptions{}); err != nil {

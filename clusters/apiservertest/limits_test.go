@@ -28,7 +28,8 @@ func TestCreate_ObjectAboveALimit_IsRefused(t *testing.T) {
 		return err
 	}
 	secret := func(size int) error {
-		object := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "secret"}, Data: map[string][]byte{"key": make([]byte, size)}}
+		object := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "secret"},
+			Data: map[string][]byte{"key": make([]byte, size)}}
 		_, err := clients.CoreV1().Secrets("default").Create(t.Context(), object, metav1.CreateOptions{})
 		return err
 	}
@@ -38,10 +39,14 @@ func TestCreate_ObjectAboveALimit_IsRefused(t *testing.T) {
 		code   int32
 		says   string
 	}{
-		"etcd's limit":             {template, 3<<19 + 1000, http.StatusInternalServerError, "etcdserver: request is too large"},
-		"the limit of etcd client": {template, 2<<20 + 1000, http.StatusInternalServerError, "rpc error: code = ResourceExhausted desc = trying to send message larger than max"},
-		"the body's limit":         {template, 3<<20 + 1000, http.StatusRequestEntityTooLarge, "Request entity too large: limit is 3145728"},
-		"the data's limit":         {secret, 1<<20 + 1, http.StatusUnprocessableEntity, "Too long: may not be more than 1048576 bytes"},
+		"etcd's limit": {template, 3<<19 + 1000, http.StatusInternalServerError,
+			"etcdserver: request is too large"},
+		"the limit of etcd client": {template, 2<<20 + 1000, http.StatusInternalServerError,
+			"rpc error: code = ResourceExhausted desc = trying to send message larger than max"},
+		"the body's limit": {template, 3<<20 + 1000, http.StatusRequestEntityTooLarge,
+			"Request entity too large: limit is 3145728"},
+		"the data's limit": {secret, 1<<20 + 1, http.StatusUnprocessableEntity,
+			"Too long: may not be more than 1048576 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := c.create(c.size)

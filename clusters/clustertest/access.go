@@ -28,7 +28,8 @@ func (f *fixture) logs(pod string, options corev1.PodLogOptions) string {
 func (f *fixture) awaitLog(pod, container string, texts ...string) {
 	f.Helper()
 	f.await("the log of "+pod, func(ctx context.Context) error {
-		content, err := f.client.CoreV1().Pods(f.namespace).GetLogs(pod, &corev1.PodLogOptions{Container: container}).DoRaw(ctx)
+		content, err := f.client.CoreV1().Pods(f.namespace).GetLogs(pod,
+			&corev1.PodLogOptions{Container: container}).DoRaw(ctx)
 		if err != nil {
 			return err
 		}
@@ -46,7 +47,8 @@ func (f *fixture) exec(pod, container string, stdin string, command ...string) (
 	f.Helper()
 	var stdout, stderr bytes.Buffer
 	request := f.client.CoreV1().RESTClient().Post().Resource("pods").Namespace(f.namespace).Name(pod).SubResource("exec").
-		VersionedParams(&corev1.PodExecOptions{Container: container, Command: command, Stdin: stdin != "", Stdout: true, Stderr: true}, scheme.ParameterCodec)
+		VersionedParams(&corev1.PodExecOptions{Container: container, Command: command, Stdin: stdin != "", Stdout: true,
+			Stderr: true}, scheme.ParameterCodec)
 	executor, err := remotecommand.NewWebSocketExecutor(f.config, http.MethodGet, request.URL().String())
 	if err != nil {
 		f.Fatalf("prepare to execute in pod %s: %v", pod, err)

@@ -102,7 +102,8 @@ func executes(f *fixture) {
 func portForward(f *fixture) {
 	f.pod("p", "serve 8080", readiness(probing(httpGet("/", 8080), 1)))
 	f.awaitPod("p", ready)
-	request := f.client.CoreV1().RESTClient().Post().Resource("pods").Namespace(f.namespace).Name("p").SubResource("portforward")
+	request := f.client.CoreV1().RESTClient().Post().Resource("pods").Namespace(f.namespace).Name("p").SubResource(
+		"portforward")
 	transport, upgrader, err := spdy.RoundTripperFor(f.config)
 	if err != nil {
 		f.Fatal(err)
@@ -111,7 +112,8 @@ func portForward(f *fixture) {
 	stop, up := make(chan struct{}), make(chan struct{})
 	reader, writer := io.Pipe()
 	go func() { _, _ = bufio.NewReader(reader).WriteTo(io.Discard) }()
-	forwarder, err := portforward.NewOnAddresses(dialer, []string{"127.0.0.1"}, []string{"0:8080"}, stop, up, writer, writer)
+	forwarder, err := portforward.NewOnAddresses(dialer, []string{"127.0.0.1"}, []string{"0:8080"}, stop, up, writer,
+		writer)
 	if err != nil {
 		f.Fatal(err)
 	}

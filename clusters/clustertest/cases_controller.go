@@ -38,7 +38,8 @@ func deploymentRollsOut(f *fixture) {
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: ptr.To(int32(2)), Selector: web,
-			Template: f.template("serve 8080", readiness(probing(httpGet("/", 8080), 3)), env(corev1.EnvVar{Name: "VERSION", Value: "1"})),
+			Template: f.template("serve 8080", readiness(probing(httpGet("/", 8080), 3)),
+				env(corev1.EnvVar{Name: "VERSION", Value: "1"})),
 		},
 	}, metav1.CreateOptions{})
 	if err != nil {
@@ -49,14 +50,16 @@ func deploymentRollsOut(f *fixture) {
 		if err != nil {
 			return err
 		}
-		if s := d.Status; s.ObservedGeneration != d.Generation || s.UpdatedReplicas != 2 || s.AvailableReplicas != 2 || s.Replicas != 2 {
+		if s := d.Status; s.ObservedGeneration != d.Generation || s.UpdatedReplicas != 2 || s.AvailableReplicas != 2 ||
+			s.Replicas != 2 {
 			return fmt.Errorf("the status is %+v", s)
 		}
 		return nil
 	}
 	f.await("the first version", rolledOut)
 	patch := `{"spec":{"template":{"spec":{"containers":[{"name":"c","env":[{"name":"VERSION","value":"2"}]}]}}}}`
-	if _, err := deployments.Patch(f.Context(), "web", types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+	if _, err := deployments.Patch(f.Context(), "web", types.StrategicMergePatchType, []byte(patch),
+		metav1.PatchOptions{}); err != nil {
 		f.Fatalf("change the deployment: %v", err)
 	}
 	f.await("the second version", rolledOut)
@@ -86,7 +89,8 @@ func statefulSetKeepsItsClaim(f *fixture) {
 				ObjectMeta: metav1.ObjectMeta{Name: "data"},
 				Spec: corev1.PersistentVolumeClaimSpec{
 					AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-					Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("10Mi")}},
+					Resources: corev1.VolumeResourceRequirements{
+						Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("10Mi")}},
 				},
 			}},
 		},
@@ -125,8 +129,9 @@ func (f *fixture) job(steps string, tries, completions int32) {
 	_, err := f.client.BatchV1().Jobs(f.namespace).Create(f.Context(), &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: "job"},
 		Spec: batchv1.JobSpec{
-			BackoffLimit: &tries, Completions: &completions, Parallelism: &completions, CompletionMode: ptr.To(batchv1.IndexedCompletion),
-			Template: f.template(steps, never),
+			BackoffLimit: &tries, Completions: &completions, Parallelism: &completions,
+			CompletionMode: ptr.To(batchv1.IndexedCompletion),
+			Template:       f.template(steps, never),
 		},
 	}, metav1.CreateOptions{})
 	if err != nil {

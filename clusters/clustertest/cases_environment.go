@@ -23,7 +23,8 @@ func environmentCases() []testCase {
 }
 
 func fieldRef(name, path string) corev1.EnvVar {
-	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}}
+	return corev1.EnvVar{Name: name,
+		ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}}
 }
 
 func resourceRef(name, resourceName string, divisor string) corev1.EnvVar {
@@ -46,14 +47,16 @@ func expansion(f *fixture) {
 
 func environmentFromFields(f *fixture) {
 	f.pod("p", "env NAME NAMESPACE APP NOTE ACCOUNT -- sleep", env(
-		fieldRef("NAME", "metadata.name"), fieldRef("NAMESPACE", "metadata.namespace"), fieldRef("APP", "metadata.labels['app']"),
+		fieldRef("NAME", "metadata.name"), fieldRef("NAMESPACE", "metadata.namespace"),
+		fieldRef("APP", "metadata.labels['app']"),
 		fieldRef("NOTE", "metadata.annotations['transplant.dev/note']"), fieldRef("ACCOUNT", "spec.serviceAccountName"),
 		fieldRef("NODE", "spec.nodeName"), fieldRef("HOST", "status.hostIP"), fieldRef("POD_UID", "metadata.uid"),
 	), func(pod *corev1.Pod) { pod.Annotations = map[string]string{"transplant.dev/note": "a note"} })
 	f.awaitLog("p", "c", "NAME=p\nNAMESPACE="+f.namespace+"\nAPP=p\nNOTE=a note\nACCOUNT=default\n")
 	pod := f.awaitPod("p", ready)
 	output, _ := f.exec("p", "c", "", "testpod", "env", "POD_IP", "NODE", "HOST", "POD_UID")
-	want := "POD_IP=" + pod.Status.PodIP + "\nNODE=" + pod.Spec.NodeName + "\nHOST=" + pod.Status.HostIP + "\nPOD_UID=" + string(pod.UID) + "\n"
+	want := "POD_IP=" + pod.Status.PodIP + "\nNODE=" + pod.Spec.NodeName + "\nHOST=" + pod.Status.HostIP + "\nPOD_UID=" +
+		string(pod.UID) + "\n"
 	if output != want {
 		f.Errorf("got %q, want %q", output, want)
 	}
@@ -88,9 +91,11 @@ func environmentFromObjects(f *fixture) {
 		corev1.EnvVar{Name: "D", Value: "own-$(B)"},
 	), edit(func(c *corev1.Container) {
 		secret := func(prefix string) corev1.EnvFromSource {
-			return corev1.EnvFromSource{Prefix: prefix, SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "s"}}}
+			return corev1.EnvFromSource{Prefix: prefix,
+				SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "s"}}}
 		}
-		configMap := corev1.EnvFromSource{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "m"}}}
+		configMap := corev1.EnvFromSource{ConfigMapRef: &corev1.ConfigMapEnvSource{
+			LocalObjectReference: corev1.LocalObjectReference{Name: "m"}}}
 		c.EnvFrom = []corev1.EnvFromSource{secret(""), secret("X_"), configMap}
 	}))
 	f.awaitPod("p", phase(corev1.PodSucceeded))
@@ -99,7 +104,8 @@ func environmentFromObjects(f *fixture) {
 
 func environmentLacksSecret(f *fixture) {
 	f.pod("p", "env A -- sleep", env(secretRef("A", "late", "A", false)))
-	f.awaitPod("p", phase(corev1.PodPending), waiting("c", "CreateContainerConfigError", `secret "late" not found`), restarted("c", 0))
+	f.awaitPod("p", phase(corev1.PodPending), waiting("c", "CreateContainerConfigError", `secret "late" not found`),
+		restarted("c", 0))
 	f.awaitEvent("p", "Failed", `secret "late" not found`)
 	f.secret("late", map[string]string{"A": "at last"})
 	f.awaitPod("p", ready, restarted("c", 0))
@@ -115,14 +121,16 @@ func environmentLacksKey(f *fixture) {
 func serviceVariables(f *fixture) {
 	service := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "my-service"},
-		Spec:       corev1.ServiceSpec{Selector: map[string]string{"app": "none"}, Ports: []corev1.ServicePort{{Name: "web", Port: 8080}}},
+		Spec: corev1.ServiceSpec{Selector: map[string]string{"app": "none"},
+			Ports: []corev1.ServicePort{{Name: "web", Port: 8080}}},
 	}
 	made, err := f.client.CoreV1().Services(f.namespace).Create(f.Context(), service, metav1.CreateOptions{})
 	if err != nil {
 		f.Fatalf("create the service: %v", err)
 	}
 	names := "MY_SERVICE_SERVICE_HOST MY_SERVICE_SERVICE_PORT MY_SERVICE_SERVICE_PORT_WEB MY_SERVICE_PORT"
-	want := "MY_SERVICE_SERVICE_HOST=" + made.Spec.ClusterIP + "\nMY_SERVICE_SERVICE_PORT=8080\nMY_SERVICE_SERVICE_PORT_WEB=8080\n" +
+	want := "MY_SERVICE_SERVICE_HOST=" + made.Spec.ClusterIP +
+		"\nMY_SERVICE_SERVICE_PORT=8080\nMY_SERVICE_SERVICE_PORT_WEB=8080\n" +
 		"MY_SERVICE_PORT=tcp://" + made.Spec.ClusterIP + ":8080\n"
 	// A node learns of a service a little later than the API server.
 	f.await("the variables of the service", func(context.Context) error {
@@ -139,7 +147,10 @@ func serviceVariables(f *fixture) {
 }
 
 func workingDirectoryAndHostName(f *fixture) {
-	f.pod("p", "write here yes -- cat /shared/here -- hostname -- env HOSTNAME", never, shared(), edit(func(c *corev1.Container) { c.WorkingDir = "/shared" }))
+	f.pod("p", "write here yes -- cat /shared/here -- hostname -- env HOSTNAME", never, shared(),
+		edit(func(c *corev1.Container) {
+			c.WorkingDir = "/shared"
+		}))
 	f.pod("q", "hostname", never, func(p *corev1.Pod) { p.Spec.Hostname = "other" })
 	f.awaitPod("p", phase(corev1.PodSucceeded))
 	f.awaitLog("p", "c", "yes\np\nHOSTNAME=p\n")

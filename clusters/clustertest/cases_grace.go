@@ -61,7 +61,8 @@ func preStopCommand(f *fixture) {
 
 // preStopHTTP has a second container see what the first one was asked.
 func preStopHTTP(f *fixture) {
-	hook := &corev1.LifecycleHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/append/shared/hook", Port: intstr.FromInt32(8080)}}
+	hook := &corev1.LifecycleHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/append/shared/hook",
+		Port: intstr.FromInt32(8080)}}
 	witness := f.container("d", "await-file /shared/hook asked -- exit 7")
 	witness.Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: 5}}}
 	f.pod("p", "serve 8080", never, with(witness), shared(), lifecycle(corev1.Lifecycle{PreStop: hook}))

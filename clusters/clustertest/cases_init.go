@@ -20,7 +20,8 @@ func initInOrder(f *fixture) {
 		f.container("i", "pause 300ms -- append /shared/order first"),
 		f.container("j", "append /shared/order second"),
 	), shared())
-	f.awaitPod("p", condition(corev1.PodInitialized, corev1.ConditionFalse, "ContainersNotInitialized"), waiting("c", "PodInitializing", ""))
+	f.awaitPod("p", condition(corev1.PodInitialized, corev1.ConditionFalse, "ContainersNotInitialized"),
+		waiting("c", "PodInitializing", ""))
 	f.awaitPod("p", ready, terminated("i", "Completed", 0), terminated("j", "Completed", 0), containerReady("i", true),
 		condition(corev1.PodInitialized, corev1.ConditionTrue, ""))
 	f.awaitLog("p", "c", "first\nsecond\n")
@@ -28,7 +29,8 @@ func initInOrder(f *fixture) {
 
 func initFails(f *fixture) {
 	f.pod("p", "sleep", never, initWith(f.container("i", "exit 4"), f.container("j", "print never")))
-	f.awaitPod("p", phase(corev1.PodFailed), terminated("i", "Error", 4), waiting("j", "PodInitializing", ""), waiting("c", "PodInitializing", ""),
+	f.awaitPod("p", phase(corev1.PodFailed), terminated("i", "Error", 4), waiting("j", "PodInitializing", ""),
+		waiting("c", "PodInitializing", ""),
 		condition(corev1.PodInitialized, corev1.ConditionFalse, "ContainersNotInitialized"))
 }
 
@@ -44,12 +46,13 @@ func sidecar(f *fixture) {
 	side.StartupProbe = probing(httpGet("/", 8080), 30)
 	f.pod("p", "get http://$(POD_IP):8080/ p", never, initWith(side))
 	f.awaitLog("p", "c", "answer: p")
-	f.awaitPod("p", phase(corev1.PodSucceeded), terminated("c", "Completed", 0), of("s", func(s *corev1.ContainerStatus) error {
-		if s.State.Terminated == nil {
-			return errStillRunning
-		}
-		return nil
-	}))
+	f.awaitPod("p", phase(corev1.PodSucceeded), terminated("c", "Completed", 0),
+		of("s", func(s *corev1.ContainerStatus) error {
+			if s.State.Terminated == nil {
+				return errStillRunning
+			}
+			return nil
+		}))
 }
 
 func sidecarRestarts(f *fixture) {

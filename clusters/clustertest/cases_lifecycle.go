@@ -25,9 +25,11 @@ func lifecycleCases() []testCase {
 
 func runs(f *fixture) {
 	f.pod("p", "print hello -- sleep")
-	f.awaitPod("p", phase(corev1.PodRunning), ready, placed, running("c"), restarted("c", 0), started("c", true), containerReady("c", true),
+	f.awaitPod("p", phase(corev1.PodRunning), ready, placed, running("c"), restarted("c", 0), started("c", true),
+		containerReady("c", true),
 		condition(corev1.PodScheduled, corev1.ConditionTrue, ""), condition(corev1.PodInitialized, corev1.ConditionTrue, ""),
-		condition(corev1.ContainersReady, corev1.ConditionTrue, ""), condition(corev1.PodReadyToStartContainers, corev1.ConditionTrue, ""))
+		condition(corev1.ContainersReady, corev1.ConditionTrue, ""), condition(corev1.PodReadyToStartContainers,
+			corev1.ConditionTrue, ""))
 	f.awaitLog("p", "c", "hello")
 	for _, reason := range []string{"Scheduled", "Pulled", "Created", "Started"} {
 		f.awaitEvent("p", reason, "")
@@ -36,8 +38,10 @@ func runs(f *fixture) {
 
 func completes(f *fixture) {
 	f.pod("p", "print done", never)
-	f.awaitPod("p", phase(corev1.PodSucceeded), terminated("c", "Completed", 0), restarted("c", 0), containerReady("c", false), started("c", false),
-		condition(corev1.PodReady, corev1.ConditionFalse, "PodCompleted"), condition(corev1.PodInitialized, corev1.ConditionTrue, "PodCompleted"))
+	f.awaitPod("p", phase(corev1.PodSucceeded), terminated("c", "Completed", 0), restarted("c", 0),
+		containerReady("c", false), started("c", false),
+		condition(corev1.PodReady, corev1.ConditionFalse, "PodCompleted"),
+		condition(corev1.PodInitialized, corev1.ConditionTrue, "PodCompleted"))
 	f.awaitLog("p", "c", "done")
 }
 
@@ -59,7 +63,8 @@ func alwaysRestarts(f *fixture) {
 
 func crashLoop(f *fixture) {
 	f.pod("p", "print dying -- exit 5")
-	f.awaitPod("p", phase(corev1.PodRunning), notReady, waiting("c", "CrashLoopBackOff", "back-off"), before("c", "Error", 5), restarts("c", 1))
+	f.awaitPod("p", phase(corev1.PodRunning), notReady, waiting("c", "CrashLoopBackOff", "back-off"),
+		before("c", "Error", 5), restarts("c", 1))
 	f.awaitEvent("p", "BackOff", "Back-off restarting failed container")
 	f.awaitPod("p", restarts("c", 2))
 }
@@ -93,7 +98,8 @@ func terminationMessageFromLog(f *fixture) {
 
 func oneOfTwoFails(f *fixture) {
 	f.pod("p", "sleep", never, with(f.container("d", "exit 2")))
-	f.awaitPod("p", phase(corev1.PodRunning), running("c"), terminated("d", "Error", 2), notReady, containerReady("c", true))
+	f.awaitPod("p", phase(corev1.PodRunning), running("c"), terminated("d", "Error", 2), notReady,
+		containerReady("c", true))
 	f.awaitLog("p", "c", "waiting for SIGTERM")
 	last := f.delete("p")
 	if err := all([]check{phase(corev1.PodFailed), terminated("c", "Completed", 0)})(last); err != nil {

@@ -27,15 +27,17 @@ func ownAddress(f *fixture) {
 	if p.Status.PodIP == q.Status.PodIP {
 		f.Errorf("both pods have the address %s", p.Status.PodIP)
 	}
-	f.pod("r", "get http://"+net.JoinHostPort(p.Status.PodIP, "8080")+" -- get http://"+net.JoinHostPort(q.Status.PodIP, "8080"), never)
+	f.pod("r", "get http://"+net.JoinHostPort(p.Status.PodIP, "8080")+" -- get http://"+net.JoinHostPort(q.Status.PodIP,
+		"8080"), never)
 	f.awaitPod("r", phase(corev1.PodSucceeded))
 	f.awaitLog("r", "c", "answer: p\nanswer: q\n")
 }
 
 func hostsFile(f *fixture) {
-	f.pod("p", "cat /etc/hosts -- serve 8080", with(f.container("d", "get http://p:8080 -- sleep")), func(pod *corev1.Pod) {
-		pod.Spec.HostAliases = []corev1.HostAlias{{IP: "127.0.0.9", Hostnames: []string{"other.test", "another.test"}}}
-	})
+	f.pod("p", "cat /etc/hosts -- serve 8080", with(f.container("d", "get http://p:8080 -- sleep")),
+		func(pod *corev1.Pod) {
+			pod.Spec.HostAliases = []corev1.HostAlias{{IP: "127.0.0.9", Hostnames: []string{"other.test", "another.test"}}}
+		})
 	pod := f.awaitPod("p", placed, running("c"))
 	f.awaitLog("p", "c", pod.Status.PodIP+"\tp\n", "127.0.0.9\tother.test\tanother.test\n", "127.0.0.1\tlocalhost")
 	f.awaitLog("p", "d", "answer: p")
@@ -45,7 +47,8 @@ func (f *fixture) service(name string, selector string, port int32, target intst
 	f.Helper()
 	service, err := f.client.CoreV1().Services(f.namespace).Create(f.Context(), &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       corev1.ServiceSpec{Selector: map[string]string{"app": selector}, Ports: []corev1.ServicePort{{Port: port, TargetPort: target}}},
+		Spec: corev1.ServiceSpec{Selector: map[string]string{"app": selector},
+			Ports: []corev1.ServicePort{{Port: port, TargetPort: target}}},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		f.Fatalf("create service %s: %v", name, err)
@@ -66,7 +69,9 @@ func service(f *fixture) {
 }
 
 func serviceNamedPort(f *fixture) {
-	f.pod("server", "serve 8099", edit(func(c *corev1.Container) { c.Ports = []corev1.ContainerPort{{Name: "web", ContainerPort: 8099}} }))
+	f.pod("server", "serve 8099", edit(func(c *corev1.Container) {
+		c.Ports = []corev1.ContainerPort{{Name: "web", ContainerPort: 8099}}
+	}))
 	made := f.service("web", "server", 8081, intstr.FromString("web"))
 	f.pod("client", "get http://"+net.JoinHostPort(made.Spec.ClusterIP, "8081"), never)
 	f.awaitPod("client", phase(corev1.PodSucceeded))

@@ -57,7 +57,8 @@ func readinessFollowsCommand(f *fixture) {
 }
 
 func readinessHTTPNamedPort(f *fixture) {
-	probe := probing(corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/file/tmp/ready", Port: intstr.FromString("web")}}, 1)
+	probe := probing(corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/file/tmp/ready",
+		Port: intstr.FromString("web")}}, 1)
 	f.pod("p", "serve 8080", readiness(probe), edit(func(c *corev1.Container) {
 		c.Ports = []corev1.ContainerPort{{Name: "web", ContainerPort: 8080}}
 	}))
@@ -93,7 +94,8 @@ func readinessGate(f *fixture) {
 	f.pod("p", "sleep", func(pod *corev1.Pod) {
 		pod.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "transplant.dev/gate"}}
 	})
-	f.awaitPod("p", condition(corev1.ContainersReady, corev1.ConditionTrue, ""), condition(corev1.PodReady, corev1.ConditionFalse, "ReadinessGatesNotReady"))
+	f.awaitPod("p", condition(corev1.ContainersReady, corev1.ConditionTrue, ""),
+		condition(corev1.PodReady, corev1.ConditionFalse, "ReadinessGatesNotReady"))
 	f.patchStatus("p", `{"status":{"conditions":[{"type":"transplant.dev/gate","status":"True"}]}}`)
 	f.awaitPod("p", ready, condition("transplant.dev/gate", corev1.ConditionTrue, ""))
 }
@@ -117,7 +119,8 @@ func livenessOwnGrace(f *fixture) {
 }
 
 func startupHoldsTheOthers(f *fixture) {
-	f.pod("p", "sleep", liveness(probing(execute("exists", "/tmp/alive"), 1)), readiness(probing(execute("exists", "/tmp/alive"), 1)),
+	f.pod("p", "sleep", liveness(probing(execute("exists", "/tmp/alive"), 1)),
+		readiness(probing(execute("exists", "/tmp/alive"), 1)),
 		edit(func(c *corev1.Container) { c.StartupProbe = probing(execute("exists", "/tmp/started"), 100) }))
 	f.awaitEvent("p", "Unhealthy", "Startup probe failed")
 	f.awaitPod("p", running("c"), started("c", false), containerReady("c", false), restarted("c", 0))

@@ -23,7 +23,8 @@ func runsAsUser(f *fixture) {
 	f.pod("p", "id -- cat /s/a -- write /shared/x y -- whoami -- sleep", shared(),
 		volume("s", "/s", corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "s"}}), func(pod *corev1.Pod) {
 			pod.Spec.SecurityContext = &corev1.PodSecurityContext{
-				RunAsUser: ptr.To(int64(1000)), RunAsGroup: ptr.To(int64(2000)), RunAsNonRoot: ptr.To(true), FSGroup: ptr.To(int64(3000)),
+				RunAsUser: ptr.To(int64(1000)), RunAsGroup: ptr.To(int64(2000)), RunAsNonRoot: ptr.To(true),
+				FSGroup: ptr.To(int64(3000)),
 			}
 		})
 	f.awaitLog("p", "c", "uid=1000 gid=2000", "readable", "status 201")
@@ -34,7 +35,8 @@ func rootWhereForbidden(f *fixture) {
 	f.pod("p", "sleep", edit(func(c *corev1.Container) {
 		c.SecurityContext = &corev1.SecurityContext{RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To(int64(0))}
 	}))
-	f.awaitPod("p", phase(corev1.PodPending), waiting("c", "CreateContainerConfigError", "container's runAsUser breaks non-root policy"))
+	f.awaitPod("p", phase(corev1.PodPending), waiting("c", "CreateContainerConfigError",
+		"container's runAsUser breaks non-root policy"))
 }
 
 func readOnlyRoot(f *fixture) {
@@ -53,17 +55,20 @@ func token(f *fixture) {
 
 // tokenForAudience shows a token that is not for the API server.
 func tokenForAudience(f *fixture) {
-	f.pod("p", "whoami /v/mine -- print and -- whoami", never, volume("v", "/v", corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
-		Sources: []corev1.VolumeProjection{{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{
-			Path: "mine", Audience: "somebody.else", ExpirationSeconds: ptr.To(int64(600)),
-		}}},
-	}}))
+	f.pod("p", "whoami /v/mine -- print and -- whoami", never,
+		volume("v", "/v", corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+			Sources: []corev1.VolumeProjection{{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{
+				Path: "mine", Audience: "somebody.else", ExpirationSeconds: ptr.To(int64(600)),
+			}}},
+		}}))
 	f.awaitPod("p", phase(corev1.PodSucceeded))
 	f.awaitLog("p", "c", "status 401\nand\nstatus 201")
 }
 
 func noToken(f *fixture) {
-	f.pod("p", "exists /var/run/secrets/kubernetes.io", never, func(pod *corev1.Pod) { pod.Spec.AutomountServiceAccountToken = ptr.To(false) })
+	f.pod("p", "exists /var/run/secrets/kubernetes.io", never, func(pod *corev1.Pod) {
+		pod.Spec.AutomountServiceAccountToken = ptr.To(false)
+	})
 	f.awaitPod("p", phase(corev1.PodFailed))
 	f.awaitLog("p", "c", "no such file")
 }

@@ -35,10 +35,12 @@ func mismatch(got, want string) error { return fmt.Errorf("got %q, want %q", got
 func secretVolume(f *fixture) {
 	f.secret("s", map[string]string{"a": "secret a", "b": "secret b"})
 	f.pod("p", "ls /all /picked -- cat /all/b /picked/deep/a -- stat /all/a /picked/deep/a", never,
-		volume("all", "/all", corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "s", DefaultMode: ptr.To(int32(0o440))}}),
-		volume("picked", "/picked", corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "s", Items: []corev1.KeyToPath{
-			{Key: "a", Path: "deep/a", Mode: ptr.To(int32(0o400))},
-		}}}))
+		volume("all", "/all",
+			corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "s", DefaultMode: ptr.To(int32(0o440))}}),
+		volume("picked", "/picked",
+			corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "s", Items: []corev1.KeyToPath{
+				{Key: "a", Path: "deep/a", Mode: ptr.To(int32(0o400))},
+			}}}))
 	f.awaitPod("p", phase(corev1.PodSucceeded))
 	f.awaitLog("p", "c", "a\nb\ndeep\nsecret b\nsecret a\n", "/all/a -r--r-----", "/picked/deep/a -r--------")
 }
@@ -59,7 +61,8 @@ func secretVolumeFollows(f *fixture) {
 }
 
 func secretVolumeLacksSecret(f *fixture) {
-	f.pod("p", "cat /s/a -- sleep", volume("s", "/s", corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "late"}}))
+	f.pod("p", "cat /s/a -- sleep",
+		volume("s", "/s", corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "late"}}))
 	f.awaitEvent("p", "FailedMount", `secret "late" not found`)
 	f.awaitPod("p", phase(corev1.PodPending), waiting("c", "ContainerCreating", ""), notReady)
 	f.secret("late", map[string]string{"a": "at last"})
@@ -70,7 +73,8 @@ func secretVolumeLacksSecret(f *fixture) {
 func optionalVolumes(f *fixture) {
 	f.configMap("m", map[string]string{"a": "x"})
 	f.pod("p", "ls /s /m -- print end", never,
-		volume("s", "/s", corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "none", Optional: ptr.To(true)}}),
+		volume("s", "/s", corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "none",
+			Optional: ptr.To(true)}}),
 		volume("m", "/m", corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
 			LocalObjectReference: corev1.LocalObjectReference{Name: "m"}, Optional: ptr.To(true),
 			Items: []corev1.KeyToPath{{Key: "none", Path: "none"}, {Key: "a", Path: "there"}},
@@ -80,8 +84,10 @@ func optionalVolumes(f *fixture) {
 }
 
 func configMapVolume(f *fixture) {
-	configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Data: map[string]string{"text": "hello"}, BinaryData: map[string][]byte{"binary": []byte("bytes")}}
-	if _, err := f.client.CoreV1().ConfigMaps(f.namespace).Create(f.Context(), configMap, metav1.CreateOptions{}); err != nil {
+	configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Data: map[string]string{"text": "hello"},
+		BinaryData: map[string][]byte{"binary": []byte("bytes")}}
+	if _, err := f.client.CoreV1().ConfigMaps(f.namespace).Create(f.Context(), configMap,
+		metav1.CreateOptions{}); err != nil {
 		f.Fatalf("create the config map: %v", err)
 	}
 	f.pod("p", "ls /etc/app -- cat /etc/app/text /etc/app/binary", never, volume("m", "/etc/app", corev1.VolumeSource{
@@ -94,17 +100,19 @@ func configMapVolume(f *fixture) {
 func projectedVolumeFollows(f *fixture) {
 	f.secret("s", map[string]string{"a": "from secret"})
 	f.configMap("m", map[string]string{"b": "old"})
-	f.pod("p", "cat /v/a /v/name -- await-file /v/b new -- sleep", volume("v", "/v", corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
-		Sources: []corev1.VolumeProjection{
-			{Secret: &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "s"}}},
-			{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "m"}}},
-			{DownwardAPI: &corev1.DownwardAPIProjection{Items: []corev1.DownwardAPIVolumeFile{
-				{Path: "name", FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}},
-			}}},
-		},
-	}}))
+	f.pod("p", "cat /v/a /v/name -- await-file /v/b new -- sleep",
+		volume("v", "/v", corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+			Sources: []corev1.VolumeProjection{
+				{Secret: &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "s"}}},
+				{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "m"}}},
+				{DownwardAPI: &corev1.DownwardAPIProjection{Items: []corev1.DownwardAPIVolumeFile{
+					{Path: "name", FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}},
+				}}},
+			},
+		}}))
 	f.awaitLog("p", "c", "from secret\np\n")
-	_, err := f.client.CoreV1().ConfigMaps(f.namespace).Patch(f.Context(), "m", types.MergePatchType, []byte(`{"data":{"b":"new"}}`), metav1.PatchOptions{})
+	_, err := f.client.CoreV1().ConfigMaps(f.namespace).Patch(f.Context(), "m", types.MergePatchType,
+		[]byte(`{"data":{"b":"new"}}`), metav1.PatchOptions{})
 	if err != nil {
 		f.Fatalf("change the config map: %v", err)
 	}
@@ -112,15 +120,18 @@ func projectedVolumeFollows(f *fixture) {
 }
 
 func downwardVolumeFollows(f *fixture) {
-	f.pod("p", "cat /v/labels /v/cpu -- await-file /v/note changed -- sleep", volume("v", "/v", corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{
-		Items: []corev1.DownwardAPIVolumeFile{
-			{Path: "labels", FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.labels"}},
-			{Path: "note", FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['note']"}},
-			{Path: "cpu", ResourceFieldRef: &corev1.ResourceFieldSelector{ContainerName: "c", Resource: "requests.cpu", Divisor: resource.MustParse("1m")}},
-		},
-	}}), edit(func(c *corev1.Container) { c.Resources.Requests = corev1.ResourceList{"cpu": resource.MustParse("7m")} }))
+	f.pod("p", "cat /v/labels /v/cpu -- await-file /v/note changed -- sleep",
+		volume("v", "/v", corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{
+			Items: []corev1.DownwardAPIVolumeFile{
+				{Path: "labels", FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.labels"}},
+				{Path: "note", FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['note']"}},
+				{Path: "cpu", ResourceFieldRef: &corev1.ResourceFieldSelector{ContainerName: "c", Resource: "requests.cpu",
+					Divisor: resource.MustParse("1m")}},
+			},
+		}}), edit(func(c *corev1.Container) { c.Resources.Requests = corev1.ResourceList{"cpu": resource.MustParse("7m")} }))
 	f.awaitLog("p", "c", "app=\"p\"\n7\n")
-	_, err := f.client.CoreV1().Pods(f.namespace).Patch(f.Context(), "p", types.MergePatchType, []byte(`{"metadata":{"annotations":{"note":"changed"}}}`), metav1.PatchOptions{})
+	_, err := f.client.CoreV1().Pods(f.namespace).Patch(f.Context(), "p", types.MergePatchType,
+		[]byte(`{"metadata":{"annotations":{"note":"changed"}}}`), metav1.PatchOptions{})
 	if err != nil {
 		f.Fatalf("annotate the pod: %v", err)
 	}
@@ -137,7 +148,8 @@ func hostPath(f *fixture) {
 	f.pod("q", "cat /host/file -- rm /host/file", never, volume("host", "/host", source))
 	f.awaitPod("q", phase(corev1.PodSucceeded))
 	f.awaitLog("q", "c", "left")
-	f.pod("r", "rm /tmp/clustertest-"+f.namespace, never, volume("tmp", "/tmp", corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/tmp"}}))
+	f.pod("r", "rm /tmp/clustertest-"+f.namespace, never,
+		volume("tmp", "/tmp", corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/tmp"}}))
 	f.awaitPod("r", phase(corev1.PodSucceeded))
 }
 
@@ -151,11 +163,14 @@ func hostPathOfWrongType(f *fixture) {
 
 func (f *fixture) claim(name string) {
 	f.Helper()
-	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeClaimSpec{
-		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-		Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("10Mi")}},
-	}}
-	if _, err := f.client.CoreV1().PersistentVolumeClaims(f.namespace).Create(f.Context(), claim, metav1.CreateOptions{}); err != nil {
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources: corev1.VolumeResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("10Mi")}},
+		}}
+	if _, err := f.client.CoreV1().PersistentVolumeClaims(f.namespace).Create(f.Context(), claim,
+		metav1.CreateOptions{}); err != nil {
 		f.Fatalf("create claim %s: %v", name, err)
 	}
 }
@@ -178,7 +193,8 @@ func claim(f *fixture) {
 	}
 	f.delete("p")
 	f.delete("q")
-	if err := f.client.CoreV1().PersistentVolumeClaims(f.namespace).Delete(f.Context(), "data", metav1.DeleteOptions{}); err != nil {
+	if err := f.client.CoreV1().PersistentVolumeClaims(f.namespace).Delete(f.Context(), "data",
+		metav1.DeleteOptions{}); err != nil {
 		f.Fatalf("delete the claim: %v", err)
 	}
 	f.await("the volume to be reclaimed", func(ctx context.Context) error {
@@ -214,7 +230,9 @@ func subPaths(f *fixture) {
 }
 
 func readOnlyMount(f *fixture) {
-	f.pod("p", "exists /shared -- write /shared/x y", never, shared(), edit(func(c *corev1.Container) { c.VolumeMounts[0].ReadOnly = true }))
+	f.pod("p", "exists /shared -- write /shared/x y", never, shared(), edit(func(c *corev1.Container) {
+		c.VolumeMounts[0].ReadOnly = true
+	}))
 	f.awaitPod("p", phase(corev1.PodFailed), terminated("c", "Error", 1))
 	f.awaitLog("p", "c", "read-only file system")
 }
@@ -222,7 +240,9 @@ func readOnlyMount(f *fixture) {
 func nestedMounts(f *fixture) {
 	f.configMap("m", map[string]string{"a": "inner"})
 	f.pod("p", "write /outer/file outer -- cat /outer/file /outer/inner/a", never,
-		volume("inner", "/outer/inner", corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "m"}}}),
+		volume("inner", "/outer/inner",
+			corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{
+				Name: "m"}}}),
 		volume("outer", "/outer", corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}))
 	f.awaitPod("p", phase(corev1.PodSucceeded))
 	f.awaitLog("p", "c", "outer\ninner\n")

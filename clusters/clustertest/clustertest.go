@@ -69,13 +69,18 @@ func Run(t *testing.T, backend Backend) {
 	})
 }
 
-// BuildTestPod builds the image's program and returns the folder it is in, which ends with the test.
+// BuildTestPod builds the image's program and returns the folder it is in, which ends with the test. With -short, the
+// test is skipped: only pods of a real cluster run the program.
 func BuildTestPod(t testing.TB) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("builds the program of pods: not with -short")
+	}
 	folder := t.TempDir()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(folder, "testpod"),
+	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o",
+		filepath.Join(folder, "testpod"),
 		"github.com/transplant-sim/transplant/clusters/clustertest/testpod")
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if output, err := command.CombinedOutput(); err != nil {
@@ -133,7 +138,8 @@ func summary(pod *corev1.Pod) string {
 	for _, c := range pod.Status.Conditions {
 		text += fmt.Sprintf(" %s=%s", c.Type, c.Status)
 	}
-	statuses := append(append([]corev1.ContainerStatus{}, pod.Status.InitContainerStatuses...), pod.Status.ContainerStatuses...)
+	statuses := append(append([]corev1.ContainerStatus{}, pod.Status.InitContainerStatuses...),
+		pod.Status.ContainerStatuses...)
 	for i := range statuses {
 		text += "; " + containerSummary(&statuses[i])
 	}
@@ -149,7 +155,8 @@ func containerSummary(s *corev1.ContainerStatus) string {
 		text += fmt.Sprintf(" waiting %s %q", s.State.Waiting.Reason, s.State.Waiting.Message)
 	}
 	if s.State.Terminated != nil {
-		text += fmt.Sprintf(" terminated %s %d %q", s.State.Terminated.Reason, s.State.Terminated.ExitCode, s.State.Terminated.Message)
+		text += fmt.Sprintf(" terminated %s %d %q", s.State.Terminated.Reason, s.State.Terminated.ExitCode,
+			s.State.Terminated.Message)
 	}
 	if last := s.LastTerminationState.Terminated; last != nil {
 		text += fmt.Sprintf(" last %s %d", last.Reason, last.ExitCode)

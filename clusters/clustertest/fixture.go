@@ -73,7 +73,8 @@ func (f *fixture) awaitPod(name string, checks ...check) *corev1.Pod {
 // delete deletes a pod, waits until it is gone, and returns it as it was seen last.
 func (f *fixture) delete(name string) *corev1.Pod {
 	f.Helper()
-	watcher, err := f.client.CoreV1().Pods(f.namespace).Watch(f.Context(), metav1.SingleObject(metav1.ObjectMeta{Name: name}))
+	watcher, err := f.client.CoreV1().Pods(f.namespace).Watch(f.Context(),
+		metav1.SingleObject(metav1.ObjectMeta{Name: name}))
 	if err != nil {
 		f.Fatalf("watch pod %s: %v", name, err)
 	}
@@ -121,7 +122,8 @@ func (f *fixture) awaitEvent(pod, reason, text string) {
 // patchStatus changes a pod's status as some other controller would.
 func (f *fixture) patchStatus(pod, patch string) {
 	f.Helper()
-	_, err := f.client.CoreV1().Pods(f.namespace).Patch(f.Context(), pod, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
+	_, err := f.client.CoreV1().Pods(f.namespace).Patch(f.Context(), pod, types.StrategicMergePatchType, []byte(patch),
+		metav1.PatchOptions{}, "status")
 	if err != nil {
 		f.Fatalf("patch the status of pod %s: %v", pod, err)
 	}
@@ -131,7 +133,8 @@ func (f *fixture) patchStatus(pod, patch string) {
 func (f *fixture) forceDelete(pod string) {
 	f.Helper()
 	now := int64(0)
-	if err := f.client.CoreV1().Pods(f.namespace).Delete(f.Context(), pod, metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
+	if err := f.client.CoreV1().Pods(f.namespace).Delete(f.Context(), pod,
+		metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
 		f.Fatalf("delete pod %s: %v", pod, err)
 	}
 }

@@ -14,8 +14,10 @@ type podOption func(*corev1.Pod)
 // container returns a container of testpod that runs the steps.
 func (f *fixture) container(name, steps string) corev1.Container {
 	return corev1.Container{
-		Name: name, Image: f.image, ImagePullPolicy: corev1.PullIfNotPresent, Command: []string{"testpod"}, Args: strings.Fields(steps),
-		Env: []corev1.EnvVar{{Name: "POD_IP", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "status.podIP"}}}},
+		Name: name, Image: f.image, ImagePullPolicy: corev1.PullIfNotPresent, Command: []string{"testpod"},
+		Args: strings.Fields(steps),
+		Env: []corev1.EnvVar{{Name: "POD_IP",
+			ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "status.podIP"}}}},
 	}
 }
 
@@ -33,7 +35,8 @@ func (f *fixture) pod(name, steps string, options ...podOption) *corev1.Pod {
 func (f *fixture) newPod(name, steps string, options ...podOption) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": name}},
-		Spec:       corev1.PodSpec{TerminationGracePeriodSeconds: ptr.To(int64(10)), Containers: []corev1.Container{f.container("c", steps)}},
+		Spec: corev1.PodSpec{TerminationGracePeriodSeconds: ptr.To(int64(10)),
+			Containers: []corev1.Container{f.container("c", steps)}},
 	}
 	for _, option := range options {
 		option(pod)
@@ -97,7 +100,8 @@ func (f *fixture) secret(name string, data map[string]string) {
 func (f *fixture) configMap(name string, data map[string]string) {
 	f.Helper()
 	configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: data}
-	if _, err := f.client.CoreV1().ConfigMaps(f.namespace).Create(f.Context(), configMap, metav1.CreateOptions{}); err != nil {
+	if _, err := f.client.CoreV1().ConfigMaps(f.namespace).Create(f.Context(), configMap,
+		metav1.CreateOptions{}); err != nil {
 		f.Fatalf("create config map %s: %v", name, err)
 	}
 }

@@ -60,7 +60,8 @@ func main() {
 			names = append(names, n)
 		}
 		slices.Sort(names)
-		fmt.Fprintf(os.Stderr, "unknown program %q: call this binary as, or with first argument, one of %s\n", name, strings.Join(names, ", "))
+		fmt.Fprintf(os.Stderr, "unknown program %q: call this binary as, or with first argument, one of %s\n", name,
+			strings.Join(names, ", "))
 		os.Exit(2)
 	}
 	run()

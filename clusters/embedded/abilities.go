@@ -43,7 +43,8 @@ func (c *Cluster) Lose(_ context.Context, wipe bool) error {
 	c.held, c.lost = nil, true
 	c.mutex.Unlock()
 	if wipe {
-		for _, folder := range []string{c.files.EtcdData(), filepath.Join(c.files.Dir, "volumes"), filepath.Join(c.files.Dir, "pods")} {
+		for _, folder := range []string{c.files.EtcdData(), filepath.Join(c.files.Dir, "volumes"),
+			filepath.Join(c.files.Dir, "pods")} {
 			errs = append(errs, os.RemoveAll(folder))
 		}
 	}
@@ -110,7 +111,8 @@ func (c *Cluster) Kill(_ context.Context, name string) error {
 }
 
 // Revive starts a program that has been killed, and waits until the cluster is ready again. A program that runs is left
-// alone, and so is a cluster that is lost: its programs come back with it. After an etcd that was down for long, revive the API server too: its client backs off for up to 38 s.
+// alone, and so is a cluster that is lost: its programs come back with it. After an etcd that was down for long, revive
+// the API server too: its client backs off for up to 38 s.
 func (c *Cluster) Revive(ctx context.Context, name string) error {
 	c.abilities.Lock()
 	defer c.abilities.Unlock()

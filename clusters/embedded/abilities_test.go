@@ -45,7 +45,8 @@ func TestAbilities(t *testing.T) {
 		must(t, garden.Revive(t.Context(), "kube-apiserver"))
 		must(t, ask(t, config, bound))
 		after := pids(t, l)
-		if after["garden/etcd"] != before["garden/etcd"] || after["garden/kube-apiserver"] == before["garden/kube-apiserver"] {
+		if after["garden/etcd"] != before["garden/etcd"] ||
+			after["garden/kube-apiserver"] == before["garden/kube-apiserver"] {
 			t.Errorf("before %v, after %v: want a new kube-apiserver, and only that", before, after)
 		}
 		if err := garden.Kill(t.Context(), "nginx"); err == nil || !strings.Contains(err.Error(), "kube-scheduler") {

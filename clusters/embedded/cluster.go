@@ -54,7 +54,8 @@ var _ clusters.Cluster = &Cluster{}
 func newCluster(l *Landscape, name string, role clusters.Role, plan address.Cluster) *Cluster {
 	c := &Cluster{name: name, role: role, plan: plan, landscape: l, processes: map[string]*process.Process{}}
 	c.files = program.Cluster{
-		Name: name, Dir: l.dir.Join("clusters", name), Address: plan.Node, Services: plan.Services, Encrypted: atrest.Resources(role),
+		Name: name, Dir: l.dir.Join("clusters", name), Address: plan.Node, Services: plan.Services,
+		Encrypted: atrest.Resources(role),
 	}
 	return c
 }

@@ -55,19 +55,20 @@ func testEncryption(t *testing.T, l *embedded.Landscape) {
 	}
 	for _, c := range []*embedded.Cluster{garden, seed} { // deleted and older values lie in the files, too
 		files := 0
-		err := filepath.WalkDir(l.Dir().Join("clusters", c.Name(), "etcd"), func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() {
+		err := filepath.WalkDir(l.Dir().Join("clusters", c.Name(), "etcd"),
+			func(path string, entry fs.DirEntry, err error) error {
+				if err != nil || entry.IsDir() {
+					return err
+				}
+				content, err := os.ReadFile(path)
+				if bytes.Contains(content, []byte(secretWord)) {
+					t.Errorf("%s of %s has a secret", path, c.Name())
+				}
+				if bytes.Contains(content, []byte(openWord)) {
+					files++
+				}
 				return err
-			}
-			content, err := os.ReadFile(path)
-			if bytes.Contains(content, []byte(secretWord)) {
-				t.Errorf("%s of %s has a secret", path, c.Name())
-			}
-			if bytes.Contains(content, []byte(openWord)) {
-				files++
-			}
-			return err
-		})
+			})
 		if err != nil || files == 0 {
 			t.Errorf("%d files of %s were found to hold what is written there: %v", files, c.Name(), err)
 		}

@@ -21,7 +21,8 @@ const (
 )
 
 // controlPlanePrograms are the names under which the multi-call binary stands in its image.
-var controlPlanePrograms = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kwok"}
+var controlPlanePrograms = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl",
+	"kwok"}
 
 // Image is a folder of programs under an image's name.
 type Image struct {
@@ -40,7 +41,8 @@ func writeImages(dir rundir.Dir, transplant, controlPlane string, more []Image) 
 		kubernetes.Programs[program] = controlPlane
 	}
 	var images []image
-	for _, i := range append([]Image{{TransplantImage, map[string]string{"transplant": transplant}}, kubernetes}, more...) {
+	for _, i := range append([]Image{{TransplantImage, map[string]string{"transplant": transplant}}, kubernetes},
+		more...) {
 		folder := dir.Join("images", strings.NewReplacer("/", "_", ":", "_").Replace(i.Name))
 		if err := i.write(folder); err != nil {
 			return nil, err

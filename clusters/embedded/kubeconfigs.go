@@ -11,7 +11,8 @@ import (
 
 // ActorKubeconfig makes a kubeconfig for a ServiceAccount ("namespace/name") of a cluster, with a token that lives as
 // long as the landscape. Server and CA are those of the link the actor is to use.
-func (l *Landscape) ActorKubeconfig(ctx context.Context, cluster, serviceAccount, server string, ca []byte) ([]byte, error) {
+func (l *Landscape) ActorKubeconfig(ctx context.Context, cluster, serviceAccount, server string, ca []byte) ([]byte,
+	error) {
 	c, err := l.embedded(cluster)
 	if err != nil {
 		return nil, err
@@ -20,7 +21,8 @@ func (l *Landscape) ActorKubeconfig(ctx context.Context, cluster, serviceAccount
 	if err != nil {
 		return nil, err
 	}
-	return kubeconfig.OfAccount(ctx, observer, cluster, serviceAccount, clientcmdapi.Cluster{Server: server, CertificateAuthorityData: ca})
+	return kubeconfig.OfAccount(ctx, observer, cluster, serviceAccount,
+		clientcmdapi.Cluster{Server: server, CertificateAuthorityData: ca})
 }
 
 // LinkKubeconfig is ActorKubeconfig over link(actor, cluster), which it opens.

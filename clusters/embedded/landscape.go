@@ -76,7 +76,8 @@ func Start(ctx context.Context, options Options) (*Landscape, error) {
 		}
 		cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 		defer cancel()
-		return nil, errors.Join(fmt.Errorf("start the landscape %q (logs in %s): %w", options.Name, dir.Path, err), l.Stop(cleanup))
+		return nil, errors.Join(fmt.Errorf("start the landscape %q (logs in %s): %w", options.Name, dir.Path, err),
+			l.Stop(cleanup))
 	}
 	return l, nil
 }
@@ -111,15 +112,20 @@ func Cleared(dir rundir.Dir) Progress {
 
 func (l *Landscape) checkSpace(context.Context) error { return l.dir.CheckSpace() }
 
+// passedOver is the news that an earlier slot is not used, and why.
+func passedOver(claim *address.Claim) Progress {
+	reasons := strings.ReplaceAll(claim.Passed.Error(), "\n", "; ")
+	return Progress{Subject: "addresses", What: fmt.Sprintf("slot %d is taken, for in an earlier one %s", claim.Slot, reasons)}
+}
+
 // takeSlot takes the slot that was asked for, or the first one in which every address is free.
 func (l *Landscape) takeSlot(ctx context.Context) (err error) {
 	if l.options.Slot == nil {
 		if l.claim, err = address.Take(ctx, l.endpoints); err != nil {
 			return err
 		}
-		if passed := l.claim.Passed; passed != nil {
-			reasons := strings.ReplaceAll(passed.Error(), "\n", "; ")
-			l.tell(Progress{Subject: "addresses", What: fmt.Sprintf("slot %d is taken, for in an earlier one %s", l.claim.Slot, reasons)})
+		if l.claim.Passed != nil {
+			l.tell(passedOver(l.claim))
 		}
 		return nil
 	}
@@ -131,7 +137,8 @@ func (l *Landscape) takeSlot(ctx context.Context) (err error) {
 		return err
 	}
 	if err := address.CheckFree(ctx, endpoints); err != nil {
-		return fmt.Errorf("use the addresses of slot %d: %w: end it, choose another one with --slot, or leave that out and the first that fits is taken", l.claim.Slot, err)
+		return fmt.Errorf("use the addresses of slot %d: %w: end it, choose another one with --slot, or leave that out "+
+			"and the first that fits is taken", l.claim.Slot, err)
 	}
 	return nil
 }

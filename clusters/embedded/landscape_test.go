@@ -35,6 +35,14 @@ import (
 // bound is how long anything may take here.
 const bound = 60 * time.Second
 
+// skipShort skips a test that starts clusters when -short is given.
+func skipShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts the programs of clusters: not with -short")
+	}
+}
+
 func start(t *testing.T, options embedded.Options) *embedded.Landscape {
 	t.Helper()
 	options.WithoutNodes = true
@@ -43,6 +51,7 @@ func start(t *testing.T, options embedded.Options) *embedded.Landscape {
 
 func startWithNodes(t *testing.T, options embedded.Options) *embedded.Landscape {
 	t.Helper()
+	skipShort(t)
 	if options.Dir == "" {
 		options.Dir = filepath.Join(t.TempDir(), "landscape")
 	}
@@ -164,7 +173,8 @@ func createCustom(t *testing.T, config *rest.Config, group, version, plural, kin
 			}},
 		},
 	}
-	if _, err := clients.ApiextensionsV1().CustomResourceDefinitions().Create(t.Context(), crd, metav1.CreateOptions{}); err != nil {
+	if _, err := clients.ApiextensionsV1().CustomResourceDefinitions().Create(t.Context(), crd,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	objects, err := dynamic.NewForConfig(config)
@@ -172,9 +182,11 @@ func createCustom(t *testing.T, config *rest.Config, group, version, plural, kin
 		t.Fatal(err)
 	}
 	object := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": group + "/" + version, "kind": kind, "metadata": map[string]any{"name": "x"}, "spec": map[string]any{"word": word},
+		"apiVersion": group + "/" + version, "kind": kind, "metadata": map[string]any{"name": "x"},
+		"spec": map[string]any{"word": word},
 	}}
-	resource := objects.Resource(schema.GroupVersionResource{Group: group, Version: version, Resource: plural}).Namespace("default")
+	resource := objects.Resource(schema.GroupVersionResource{Group: group, Version: version,
+		Resource: plural}).Namespace("default")
 	eventually(t, "create a "+kind, func() error { // until the definition is served
 		_, err := resource.Create(t.Context(), object, metav1.CreateOptions{})
 		return err
@@ -280,7 +292,8 @@ func testActor(t *testing.T, l *embedded.Landscape) {
 		t.Errorf("the actor talks to %s, want its link %s", config.Host, opened.URL())
 	}
 	_, err = clients.CoreV1().Secrets("default").List(t.Context(), metav1.ListOptions{})
-	if want := `User "system:serviceaccount:default:default" cannot list resource "secrets"`; err == nil || !strings.Contains(err.Error(), want) {
+	if want := `User "system:serviceaccount:default:default" cannot list resource "secrets"`; err == nil ||
+		!strings.Contains(err.Error(), want) {
 		t.Errorf("list secrets as an actor without rights: got %v, want %q", err, want)
 	}
 	stored, err := clientcmd.Load(content)

@@ -83,7 +83,8 @@ func deployEtcd(t *testing.T, clients kubernetes.Interface) {
 			},
 		},
 	}
-	if _, err := clients.AppsV1().Deployments("default").Create(t.Context(), deployment, metav1.CreateOptions{}); err != nil {
+	if _, err := clients.AppsV1().Deployments("default").Create(t.Context(), deployment,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }

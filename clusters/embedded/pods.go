@@ -30,7 +30,8 @@ func (c *Cluster) Containers(context.Context) ([]process.Program, error) {
 func (c *Cluster) Program(name string) (process.ID, error) {
 	p := c.process(name)
 	if p == nil || !p.ID().Alive() {
-		return process.ID{}, fmt.Errorf("find %q of cluster %q: it does not run; the cluster has %v", name, c.name, c.programs())
+		return process.ID{}, fmt.Errorf("find %q of cluster %q: it does not run; the cluster has %v", name, c.name,
+			c.programs())
 	}
 	return p.ID(), nil
 }

@@ -25,7 +25,8 @@ func (l *Landscape) startProcess(spec process.Spec) (*process.Process, error) {
 	go func() {
 		<-p.Done()
 		if !p.Asked() {
-			l.options.Log.Info("Process ended, nobody asked it to", "process", p.Name(), "pid", p.PID(), "result", p.Err(), "log", p.Spec().Log)
+			l.options.Log.Info("Process ended, nobody asked it to", "process", p.Name(), "pid", p.PID(), "result", p.Err(),
+				"log", p.Spec().Log)
 		}
 	}()
 	return p, nil
@@ -84,7 +85,8 @@ func (l *Landscape) state() rundir.State {
 		state.Clusters = append(state.Clusters, c.state())
 	}
 	for _, p := range l.extras {
-		state.Processes = append(state.Processes, rundir.ProcessState{Name: p.Name(), ID: p.ID(), Log: p.Spec().Log, Metrics: l.metrics[p.Name()]})
+		state.Processes = append(state.Processes, rundir.ProcessState{Name: p.Name(), ID: p.ID(), Log: p.Spec().Log,
+			Metrics: l.metrics[p.Name()]})
 	}
 	return state
 }

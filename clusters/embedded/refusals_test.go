@@ -120,7 +120,8 @@ func TestRefusals(t *testing.T) {
 	})
 	t.Run("BrokenBinary", func(t *testing.T) {
 		err := refuse(t, t.Context(), embedded.Options{Binary: "/bin/false"})
-		ended := regexp.MustCompile(`process "garden/(etcd|kube-apiserver)" ended \(exit status 1\)`) // whichever was reaped first
+		// whichever was reaped first
+		ended := regexp.MustCompile(`process "garden/(etcd|kube-apiserver)" ended \(exit status 1\)`)
 		if err == nil || !ended.MatchString(err.Error()) {
 			t.Errorf("got %v, want a match of %q", err, ended)
 		}
@@ -146,7 +147,8 @@ func TestRefusals(t *testing.T) {
 		}
 	})
 	for name, seeds := range map[string][]string{
-		"TooManySeeds": {"a", "b", "c", "d", "e", "f", "g"}, "TwiceTheSame": {"a", "a"}, "SeedNamedGarden": {"garden"}, "BadName": {"A!"},
+		"TooManySeeds": {"a", "b", "c", "d", "e", "f", "g"}, "TwiceTheSame": {"a", "a"}, "SeedNamedGarden": {"garden"},
+		"BadName": {"A!"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := refuse(t, t.Context(), embedded.Options{Seeds: seeds}); !strings.Contains(err.Error(), "seed") {
@@ -159,6 +161,7 @@ func TestRefusals(t *testing.T) {
 // What goes wrong on the way up takes everything down again.
 func TestNothingStaysHalfStarted(t *testing.T) {
 	t.Parallel()
+	skipShort(t)
 	t.Run("Cancelled", func(t *testing.T) {
 		t.Parallel()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -197,7 +200,8 @@ func TestNothingStaysHalfStarted(t *testing.T) {
 // Whoever asks later can tell a landscape that was stopped from one that died.
 func TestAStopIsMarked(t *testing.T) {
 	dir := rundir.At("stopped", filepath.Join(t.TempDir(), "landscape"))
-	l, err := embedded.Start(t.Context(), embedded.Options{Dir: dir.Path, Seeds: []string{}, WithoutNodes: true, Binary: "/bin/false"})
+	l, err := embedded.Start(t.Context(), embedded.Options{Dir: dir.Path, Seeds: []string{}, WithoutNodes: true,
+		Binary: "/bin/false"})
 	if err == nil {
 		_ = l.Stop(context.WithoutCancel(t.Context()))
 		t.Fatal("the landscape started")

@@ -20,8 +20,8 @@ const harmTimeout = time.Minute
 // pauseAgain is the time between two attempts to hold a node whose processes could not all be held.
 const pauseAgain = 200 * time.Millisecond
 
-// undisturbed is for harm: Docker goes on with what it has begun when nobody waits for it any more, so somebody does. Else
-// it might be done after the heal.
+// undisturbed is for harm: Docker goes on with what it has begun when nobody waits for it any more, so somebody does.
+// Else it might be done after the heal.
 func undisturbed(ctx context.Context) (context.Context, context.CancelFunc) {
 	if ctx.Err() != nil {
 		return context.WithCancel(ctx)
@@ -72,8 +72,9 @@ func (c *Cluster) Freeze(ctx context.Context) error {
 	return c.done("freeze", pause(ctx, c.Node()))
 }
 
-// pause holds a container. On cgroup v1 the kernel may lose a race against processes that are just being made; runc tries for some
-// tenths of a second, lets all go again, and leaves it to its callers to come back (opencontainers/runc#4388).
+// pause holds a container. On cgroup v1 the kernel may lose a race against processes that are just being made; runc
+// tries for some tenths of a second, lets all go again, and leaves it to its callers to come back
+// (opencontainers/runc#4388).
 func pause(ctx context.Context, container string) error {
 	attempt := func() error {
 		ctx, cancel := undisturbed(ctx)

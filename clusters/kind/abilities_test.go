@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// holding has a docker command that takes its time to hold a container, and knows which it holds. A file "busy" in its folder keeps
-// it from holding once, a file "absent" for good.
+// holding has a docker command that takes its time to hold a container, and knows which it holds. A file "busy" in its
+// folder keeps it from holding once, a file "absent" for good.
 func holding(t *testing.T) (folder string, held, begun func() bool) {
 	t.Helper()
 	folder = t.TempDir()
@@ -38,8 +38,8 @@ esac
 	return folder, there("held"), there("begun")
 }
 
-// Harm that is cancelled midway is known to have been done when it returns, and none that has not begun is. A thaw of what is
-// not frozen does nothing.
+// Harm that is cancelled midway is known to have been done when it returns, and none that has not begun is. A thaw of
+// what is not frozen does nothing.
 func TestFreezeCancelledMidway(t *testing.T) {
 	_, held, begun := holding(t)
 	c := &Cluster{name: "a", full: "a"}
@@ -65,8 +65,8 @@ func TestFreezeCancelledMidway(t *testing.T) {
 	}
 }
 
-// A node that could not be held once, because its processes were too many or too quick, is held all the same; what else Docker
-// refuses it refuses for good.
+// A node that could not be held once, because its processes were too many or too quick, is held all the same; what else
+// Docker refuses it refuses for good.
 func TestFreezeAgain(t *testing.T) {
 	folder, held, _ := holding(t)
 	put := func(name string) {

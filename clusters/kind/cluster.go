@@ -161,12 +161,14 @@ func (c *Cluster) create(ctx context.Context) error {
 	return nil
 }
 
-// config is a cluster of one node with the landscape's authority. Pods see changed volumes within seconds, as they do on
-// a process node. kubeadm has the time that the landscape has: on a busy machine its own minute for the first call is not
-// enough.
+// config is a cluster of one node with the landscape's authority. Pods see changed volumes within seconds, as they do
+// on a process node. kubeadm has the time that the landscape has: on a busy machine its own minute for the first call
+// is not enough.
 func (c *Cluster) config() *v1alpha4.Cluster {
 	const kubelet = "kind: KubeletConfiguration\nsyncFrequency: 5s\n"
-	patience := fmt.Sprintf("kind: InitConfiguration\ntimeouts:\n  controlPlaneComponentHealthCheck: %s\n  kubernetesAPICall: %[1]s\n", readyTimeout)
+	patience := fmt.Sprintf(
+		"kind: InitConfiguration\ntimeouts:\n  controlPlaneComponentHealthCheck: %s\n  kubernetesAPICall: %[1]s\n",
+		readyTimeout)
 	config := &v1alpha4.Cluster{
 		Networking: v1alpha4.Networking{
 			APIServerAddress: "127.0.0.1", APIServerPort: c.port, PodSubnet: podNetwork, ServiceSubnet: serviceNetwork,

@@ -17,7 +17,8 @@ import (
 // and their API servers are told.
 func TestConfig_EncryptsAtRest(t *testing.T) {
 	t.Parallel()
-	for role, want := range map[clusters.Role]string{clusters.Garden: "shootstates.core.gardener.cloud", clusters.Seed: "*.extensions.gardener.cloud"} {
+	for role, want := range map[clusters.Role]string{clusters.Garden: "shootstates.core.gardener.cloud",
+		clusters.Seed: "*.extensions.gardener.cloud"} {
 		l := &Landscape{dir: rundir.At("x", t.TempDir())}
 		c, err := newCluster(l, "elm", role)
 		if err != nil {

@@ -126,7 +126,8 @@ func (l *Landscape) runArgs(c clusters.Companion, user string) []string {
 	}
 	if c.Name == cloudName {
 		args = append(args, "--publish", fmt.Sprintf("%s:%d", l.cloud.API, cloudPort),
-			"--publish", fmt.Sprintf("%s:%d/tcp", l.cloud.DNS, dnsPort), "--publish", fmt.Sprintf("%s:%d/udp", l.cloud.DNS, dnsPort))
+			"--publish", fmt.Sprintf("%s:%d/tcp", l.cloud.DNS, dnsPort), "--publish",
+			fmt.Sprintf("%s:%d/udp", l.cloud.DNS, dnsPort))
 	}
 	return append(append(args, l.options.CompanionImage.Name, "transplant"), c.Args...)
 }
@@ -154,18 +155,20 @@ func giveTo(c clusters.Companion) (user string, err error) {
 }
 
 func (l *Landscape) awaitCompanion(ctx context.Context, c clusters.Companion) error {
-	client := &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{TLSClientConfig: l.keys.TLS(), DisableKeepAlives: true}}
+	client := &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{TLSClientConfig: l.keys.TLS(),
+		DisableKeepAlives: true}}
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, companionPoll, companionTimeout, true, func(ctx context.Context) (bool, error) {
-		if last = l.lives(ctx, c.Name); last != nil {
-			return false, last
-		}
-		if c.ReadyURL == "" {
-			return true, nil
-		}
-		last = ready.Endpoint(ctx, client, c.ReadyURL)
-		return last == nil, nil
-	})
+	err := wait.PollUntilContextTimeout(ctx, companionPoll, companionTimeout, true,
+		func(ctx context.Context) (bool, error) {
+			if last = l.lives(ctx, c.Name); last != nil {
+				return false, last
+			}
+			if c.ReadyURL == "" {
+				return true, nil
+			}
+			last = ready.Endpoint(ctx, client, c.ReadyURL)
+			return last == nil, nil
+		})
 	if err != nil {
 		return fmt.Errorf("wait for the companion %q: %w", c.Name, errors.Join(err, last))
 	}

@@ -24,7 +24,8 @@ func TestRunArgs(t *testing.T) {
 			Name: name, Args: []string{name, "--dir=/w"}, Reads: []string{"/r"}, Writes: []string{"/w"},
 		}, "7:8"), " ")
 	}
-	const common = "run --detach --name transplant-c65282-tale-%s --network kind --user 7:8 --label transplant.dev/landscape=/run/tale" +
+	const common = "run --detach --name transplant-c65282-tale-%s --network kind --user 7:8 --label " +
+		"transplant.dev/landscape=/run/tale" +
 		" --read-only --tmpfs /tmp --cap-drop ALL --log-driver json-file --log-opt max-size=16m --log-opt max-file=2" +
 		" --volume /r:/r:ro --volume /w:/w "
 	for name, ports := range map[string]string{
@@ -41,8 +42,10 @@ func TestRunArgs(t *testing.T) {
 func TestRunArgsNameVariables(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "secret")
 	l := &Landscape{dir: rundir.At("tale", "/run/tale"), options: Options{CompanionImage: Image{Name: "companions"}}}
-	got := strings.Join(l.runArgs(clusters.Companion{Name: "nodes", Env: []string{"AWS_ACCESS_KEY_ID", "SET_BY_NOBODY"}}, "7:8"), " ")
-	if !strings.Contains(got, " --env AWS_ACCESS_KEY_ID companions ") || strings.Contains(got, "secret") || strings.Contains(got, "SET_BY_NOBODY") {
+	got := strings.Join(l.runArgs(clusters.Companion{Name: "nodes", Env: []string{"AWS_ACCESS_KEY_ID", "SET_BY_NOBODY"}},
+		"7:8"), " ")
+	if !strings.Contains(got, " --env AWS_ACCESS_KEY_ID companions ") || strings.Contains(got, "secret") ||
+		strings.Contains(got, "SET_BY_NOBODY") {
 		t.Errorf("the arguments are %q", got)
 	}
 }

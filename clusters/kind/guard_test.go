@@ -9,8 +9,8 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 )
 
-// Whoever takes the folder of a landscape whose process has died ends its guard, which would remove the containers of the
-// next landscape in the same folder.
+// Whoever takes the folder of a landscape whose process has died ends its guard, which would remove the containers of
+// the next landscape in the same folder.
 func TestTheGuardEndsWithItsFolder(t *testing.T) {
 	t.Parallel()
 	dir := rundir.At("guarded", filepath.Join(t.TempDir(), "guarded"))

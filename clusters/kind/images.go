@@ -25,8 +25,8 @@ type Image struct {
 	User     string            // "uid:gid"; empty for root
 }
 
-// buildImages has Docker make the images, and returns the archive of all, with those that it has already; empty when there
-// are none.
+// buildImages has Docker make the images, and returns the archive of all, with those that it has already; empty when
+// there are none.
 func buildImages(ctx context.Context, dir rundir.Dir, images []Image, local []string) (string, error) {
 	if len(images)+len(local) == 0 {
 		return "", nil
@@ -51,8 +51,8 @@ func buildImages(ctx context.Context, dir rundir.Dir, images []Image, local []st
 	return archive, err
 }
 
-// saveArguments are more of docker save, for images that it has already. Where Docker keeps an image as a list of platforms,
-// it would save the list, of which nodes import all, and has pulled but its own (kubernetes-sigs/kind#3795).
+// saveArguments are more of docker save, for images that it has already. Where Docker keeps an image as a list of
+// platforms, it would save the list, of which nodes import all, and has pulled but its own (kubernetes-sigs/kind#3795).
 func saveArguments(ctx context.Context, local []string) ([]string, error) {
 	for _, name := range local {
 		image, err := inspect(ctx, name)
@@ -198,7 +198,8 @@ func CheckImage(ctx context.Context, name string, commanded bool) error {
 	}
 	switch its := image.Os + "/" + image.Architecture; {
 	case !slices.Contains(image.RepoTags, tagged(name)):
-		return fmt.Errorf("nodes know images by name and tag, and Docker has this one as %q: give one of these, or make one with docker tag", image.RepoTags)
+		return fmt.Errorf("nodes know images by name and tag, and Docker has this one as %q: give one of these, or make "+
+			"one with docker tag", image.RepoTags)
 	case its != platform:
 		return fmt.Errorf("it is for %s, and the nodes are %s: pull or build it with --platform %s", its, platform, platform)
 	case !commanded && len(image.Config.Entrypoint)+len(image.Config.Cmd) == 0:

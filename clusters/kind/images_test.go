@@ -39,7 +39,8 @@ func TestProgramsThatWouldNotStartInAnEmptyImage(t *testing.T) {
 	if err := os.WriteFile(foreign, header.Bytes(), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := CheckProgram(foreign); err == nil || err.Error() != "it is for another processor (EM_S390): build it with GOARCH="+runtime.GOARCH {
+	if err := CheckProgram(foreign); err == nil ||
+		err.Error() != "it is for another processor (EM_S390): build it with GOARCH="+runtime.GOARCH {
 		t.Errorf("a program of a mainframe: %v", err)
 	}
 }
@@ -58,35 +59,44 @@ esac
 		t.Fatal(err)
 	}
 	for name, says := range images {
-		if err := os.WriteFile(filepath.Join(folder, strings.NewReplacer("/", "_", ":", "_").Replace(name)), []byte(says), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(folder, strings.NewReplacer("/", "_", ":", "_").Replace(name)), []byte(says),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	t.Setenv("PATH", folder+":"+os.Getenv("PATH"))
 }
 
-// What nodes would not find, or not start, is told before there is a landscape: there it would be a pod that never runs.
+// What nodes would not find, or not start, is told before there is a landscape: there it would be a pod that never
+// runs.
 func TestImagesThatNodesWouldNotRun(t *testing.T) {
-	const fine = `{"RepoTags":["acme:dev","acme:latest","r.example:5000/acme:dev"],"Os":"linux","Architecture":"amd64","Config":{"Entrypoint":["/acme"],"Cmd":null}}`
+	const fine = `{"RepoTags":["acme:dev","acme:latest","r.example:5000/acme:dev"],"Os":"linux","Architecture":"amd64",` +
+		`"Config":{"Entrypoint":["/acme"],"Cmd":null}}`
 	answering(t, map[string]string{
-		"acme:dev": fine, "acme": fine, "docker.io/library/acme:dev": fine, "r.example:5000/acme:dev": fine, "4f2a": fine, "acme@sha256:4f2a": fine,
-		"arm:dev":   `{"RepoTags":["arm:dev"],"Os":"linux","Architecture":"arm64","Config":{"Cmd":["/acme"]}}`,
-		"empty:dev": `{"RepoTags":["empty:dev"],"Os":"linux","Architecture":"amd64","Config":{}}`,
+		"acme:dev": fine, "acme": fine, "docker.io/library/acme:dev": fine, "r.example:5000/acme:dev": fine, "4f2a": fine,
+		"acme@sha256:4f2a": fine,
+		"arm:dev":          `{"RepoTags":["arm:dev"],"Os":"linux","Architecture":"arm64","Config":{"Cmd":["/acme"]}}`,
+		"empty:dev":        `{"RepoTags":["empty:dev"],"Os":"linux","Architecture":"amd64","Config":{}}`,
 	})
 	for name, c := range map[string]struct {
 		image     string
 		commanded bool
 		want      string
 	}{
-		"by name and tag":      {image: "acme:dev"},
-		"the latest":           {image: "acme"},
-		"with Docker's own":    {image: "docker.io/library/acme:dev"},
-		"of another registry":  {image: "r.example:5000/acme:dev"},
-		"by its id":            {image: "4f2a", want: `nodes know images by name and tag, and Docker has this one as ["acme:dev" "acme:latest" "r.example:5000/acme:dev"]: give one of these, or make one with docker tag`},
-		"by its digest":        {image: "acme@sha256:4f2a", want: "nodes know images by name and tag"},
-		"not there":            {image: "none:dev", want: `there is no image "none:dev" in the Docker of this machine: pull or build it first`},
-		"of another platform":  {image: "arm:dev", want: "it is for linux/arm64, and the nodes are linux/amd64: pull or build it with --platform linux/amd64"},
-		"nothing to start":     {image: "empty:dev", want: "nothing says what to start in it: give the extension's spec.command, or the image an ENTRYPOINT"},
+		"by name and tag":     {image: "acme:dev"},
+		"the latest":          {image: "acme"},
+		"with Docker's own":   {image: "docker.io/library/acme:dev"},
+		"of another registry": {image: "r.example:5000/acme:dev"},
+		"by its id": {image: "4f2a",
+			want: `nodes know images by name and tag, and Docker has this one as ["acme:dev" "acme:latest" ` +
+				`"r.example:5000/acme:dev"]: give one of these, or make one with docker tag`},
+		"by its digest": {image: "acme@sha256:4f2a", want: "nodes know images by name and tag"},
+		"not there": {image: "none:dev",
+			want: `there is no image "none:dev" in the Docker of this machine: pull or build it first`},
+		"of another platform": {image: "arm:dev",
+			want: "it is for linux/arm64, and the nodes are linux/amd64: pull or build it with --platform linux/amd64"},
+		"nothing to start": {image: "empty:dev",
+			want: "nothing says what to start in it: give the extension's spec.command, or the image an ENTRYPOINT"},
 		"started by a command": {image: "empty:dev", commanded: true},
 	} {
 		err := CheckImage(t.Context(), c.image, c.commanded)

@@ -58,7 +58,8 @@ func inPod(pid int) bool {
 // volumeFolders are where the node image made here and the published one keep volumes.
 var volumeFolders = []string{"/var/lib/volumes", "/var/local-path-provisioner"}
 
-// Volumes are the names of the folders that hold the volumes of the cluster's pods. A node that does not run tells none.
+// Volumes are the names of the folders that hold the volumes of the cluster's pods. A node that does not run tells
+// none.
 func (c *Cluster) Volumes(ctx context.Context) ([]string, error) {
 	running, err := pids(ctx, c.Node())
 	if err != nil || len(running) == 0 {

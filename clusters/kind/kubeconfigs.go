@@ -13,7 +13,8 @@ import (
 
 // ActorKubeconfig makes a kubeconfig for a ServiceAccount ("namespace/name") of a cluster, with a token that lives as
 // long as the landscape. Server and CA are those of whatever the actor is to use: a link, or the cluster's own.
-func (l *Landscape) ActorKubeconfig(ctx context.Context, cluster, serviceAccount, server string, ca []byte) ([]byte, error) {
+func (l *Landscape) ActorKubeconfig(ctx context.Context, cluster, serviceAccount, server string, ca []byte) ([]byte,
+	error) {
 	c, err := l.Cluster(cluster)
 	if err != nil {
 		return nil, err
@@ -22,7 +23,8 @@ func (l *Landscape) ActorKubeconfig(ctx context.Context, cluster, serviceAccount
 	if err != nil {
 		return nil, err
 	}
-	return kubeconfig.OfAccount(ctx, observer, cluster, serviceAccount, clientcmdapi.Cluster{Server: server, CertificateAuthorityData: ca})
+	return kubeconfig.OfAccount(ctx, observer, cluster, serviceAccount,
+		clientcmdapi.Cluster{Server: server, CertificateAuthorityData: ca})
 }
 
 // CA is the certificate, in PEM, of the authority that signs for the API server.

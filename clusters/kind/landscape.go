@@ -124,8 +124,8 @@ func (l *Landscape) plan(context.Context) (err error) {
 	return l.choosePorts()
 }
 
-// choosePorts finds a free port for each API server, which a cluster keeps even when its node is made anew, and those of the cloud.
-// All are held until all are found, so that none is found twice.
+// choosePorts finds a free port for each API server, which a cluster keeps even when its node is made anew, and those
+// of the cloud. All are held until all are found, so that none is found twice.
 func (l *Landscape) choosePorts() error {
 	for _, c := range l.clusters {
 		listener, err := holdPort()

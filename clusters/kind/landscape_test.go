@@ -199,8 +199,8 @@ func TestKilledStarter(t *testing.T) {
 	})
 }
 
-// TestAnImageHoldsItsProgramsOnly looks into an image: no shell is in it, nor anything else that it was not given. What was
-// built before under its name is gone.
+// TestAnImageHoldsItsProgramsOnly looks into an image: no shell is in it, nor anything else that it was not given. What
+// was built before under its name is gone.
 func TestAnImageHoldsItsProgramsOnly(t *testing.T) {
 	folder := clustertest.BuildTestPod(t)
 	program := filepath.Join(folder, "testpod")
@@ -218,14 +218,16 @@ func TestAnImageHoldsItsProgramsOnly(t *testing.T) {
 	if err := image.make(t.Context(), dir); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := docker(t.Context(), "image", "inspect", before); err == nil || !strings.Contains(err.Error(), "No such image") {
+	if _, err := docker(t.Context(), "image", "inspect", before); err == nil || !strings.Contains(err.Error(),
+		"No such image") {
 		t.Errorf("the image that was replaced is still there: %v", err)
 	}
 	want := []string{"tmp/", "usr/", "usr/local/", "usr/local/bin/", "usr/local/bin/one", "usr/local/bin/two"}
 	if got := content(t, image.Name); !slices.Equal(got, want) {
 		t.Errorf("the image holds %q, want %q", got, want)
 	}
-	if user, err := docker(t.Context(), "image", "inspect", "--format", "{{.Config.User}}", image.Name); err != nil || user != "65532:65532\n" {
+	if user, err := docker(t.Context(), "image", "inspect", "--format", "{{.Config.User}}", image.Name); err != nil ||
+		user != "65532:65532\n" {
 		t.Errorf("it runs as %q, %v", user, err)
 	}
 }
@@ -276,7 +278,8 @@ func reachFromPod(t *testing.T, l *Landscape, from, to *Cluster) {
 		t.Fatal(err)
 	}
 	client := observe(t, from)
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "kubeconfig"}, Data: map[string][]byte{"kubeconfig": content}}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "kubeconfig"},
+		Data: map[string][]byte{"kubeconfig": content}}
 	if _, err := client.CoreV1().Secrets("default").Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +289,8 @@ func reachFromPod(t *testing.T, l *Landscape, from, to *Cluster) {
 			Command:      []string{"kubectl", "--kubeconfig=/k/kubeconfig", "auth", "whoami"},
 			VolumeMounts: []corev1.VolumeMount{{Name: "k", MountPath: "/k"}},
 		}},
-		Volumes: []corev1.Volume{{Name: "k", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "kubeconfig"}}}},
+		Volumes: []corev1.Volume{{Name: "k",
+			VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "kubeconfig"}}}},
 	}}
 	if _, err := client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -328,10 +332,11 @@ func awaitAnswer(t *testing.T, client kubernetes.Interface) {
 func poll(t *testing.T, what string, look func(context.Context) error) {
 	t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
-		last = look(ctx)
-		return last == nil, nil
-	})
+	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, 2*time.Minute, true,
+		func(ctx context.Context) (bool, error) {
+			last = look(ctx)
+			return last == nil, nil
+		})
 	if err != nil {
 		t.Fatalf("wait for %s: %v: %v", what, err, last)
 	}
@@ -347,16 +352,18 @@ func TestCarry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		size, _ := io.Copy(io.Discard, r.Body)
-		fmt.Fprintf(w, "got %d bytes", size)
-	})}
+	server := &http.Server{ReadHeaderTimeout: time.Second,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			size, _ := io.Copy(io.Discard, r.Body)
+			fmt.Fprintf(w, "got %d bytes", size)
+		})}
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(func() { _ = server.Close() })
 	l := &Landscape{}
 	c := &Cluster{name: "a", full: "transplant-carry-test", landscape: l}
 	l.clusters = []*Cluster{c}
-	_, err = docker(t.Context(), "run", "--detach", "--name", c.Node(), "--network", network, "--entrypoint", "sleep", nodeImage(), "300")
+	_, err = docker(t.Context(), "run", "--detach", "--name", c.Node(), "--network", network, "--entrypoint", "sleep",
+		nodeImage(), "300")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,8 @@ const network = "kind"
 
 // gateway finds the address by which containers on the network reach this machine.
 func gateway(ctx context.Context) (string, error) {
-	output, err := docker(ctx, "network", "inspect", "--format", "{{range .IPAM.Config}}{{println .Gateway}}{{end}}", network)
+	output, err := docker(ctx, "network", "inspect", "--format", "{{range .IPAM.Config}}{{println .Gateway}}{{end}}",
+		network)
 	if err != nil {
 		return "", err
 	}
@@ -29,8 +30,8 @@ func gateway(ctx context.Context) (string, error) {
 	return "", fmt.Errorf("find this machine's address on the network %q: it has no IPv4 gateway", network)
 }
 
-// openLinks makes the switchboard. Links listen where containers reach this machine; this process outlives the clusters.
-// It needs the network, which the first cluster makes.
+// openLinks makes the switchboard. Links listen where containers reach this machine; this process outlives the
+// clusters. It needs the network, which the first cluster makes.
 func (l *Landscape) openLinks(ctx context.Context) error {
 	host, err := gateway(ctx)
 	if err != nil {

@@ -21,7 +21,8 @@ import (
 const balancePeriod = time.Second
 
 // balance gives every Service of type LoadBalancer the address of the cluster's node, until ctx is done: what comes to
-// the node at the Service's port is then kube-proxy's business. Two Services with one port would be in each other's way.
+// the node at the Service's port is then kube-proxy's business. Two Services with one port would be in each other's
+// way.
 func (c *Cluster) balance(ctx context.Context) {
 	ticker := time.NewTicker(balancePeriod)
 	defer ticker.Stop()
@@ -75,11 +76,14 @@ func balanceAll(ctx context.Context, clients kubernetes.Interface, address strin
 		if service.Spec.Type != corev1.ServiceTypeLoadBalancer {
 			continue
 		}
-		if slices.ContainsFunc(service.Status.LoadBalancer.Ingress, func(i corev1.LoadBalancerIngress) bool { return i.IP == address }) {
+		if slices.ContainsFunc(service.Status.LoadBalancer.Ingress, func(i corev1.LoadBalancerIngress) bool {
+			return i.IP == address
+		}) {
 			continue
 		}
 		patch := fmt.Appendf(nil, `{"status":{"loadBalancer":{"ingress":[{"ip":%q}]}}}`, address)
-		_, err = clients.CoreV1().Services(service.Namespace).Patch(ctx, service.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+		_, err = clients.CoreV1().Services(service.Namespace).Patch(ctx, service.Name, types.MergePatchType, patch,
+			metav1.PatchOptions{}, "status")
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
@@ -87,7 +91,8 @@ func balanceAll(ctx context.Context, clients kubernetes.Interface, address strin
 
 // address is that of the node on the network. A node that is made anew may have another.
 func (c *Cluster) address(ctx context.Context) (string, error) {
-	output, err := docker(ctx, "inspect", "--format", "{{range .NetworkSettings.Networks}}{{println .IPAddress}}{{end}}", c.Node())
+	output, err := docker(ctx, "inspect", "--format", "{{range .NetworkSettings.Networks}}{{println .IPAddress}}{{end}}",
+		c.Node())
 	if err != nil {
 		return "", err
 	}

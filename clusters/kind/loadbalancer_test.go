@@ -39,7 +39,8 @@ func TestBalanceAll(t *testing.T) {
 		got[s.Name] = s.Status.LoadBalancer.Ingress
 	}
 	node := []corev1.LoadBalancerIngress{{IP: "172.18.0.3"}}
-	if diff := cmp.Diff(map[string][]corev1.LoadBalancerIngress{"new": node, "moved": node, "kept": node, "inner": nil}, got); diff != "" {
+	if diff := cmp.Diff(map[string][]corev1.LoadBalancerIngress{"new": node, "moved": node, "kept": node, "inner": nil},
+		got); diff != "" {
 		t.Errorf("addresses (-want +got):\n%s", diff)
 	}
 	written := 0
@@ -60,8 +61,11 @@ func TestBalanceAllTellsWhatFails(t *testing.T) {
 	t.Parallel()
 	clients := fake.NewClientset()
 	lost := errors.New("the cluster is lost")
-	clients.PrependReactor("list", "services", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, lost })
-	if err := balanceAll(t.Context(), clients, "172.18.0.3"); !errors.Is(err, lost) || err.Error() != "list the services: the cluster is lost" {
+	clients.PrependReactor("list", "services", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, lost
+	})
+	if err := balanceAll(t.Context(), clients, "172.18.0.3"); !errors.Is(err, lost) ||
+		err.Error() != "list the services: the cluster is lost" {
 		t.Errorf("got %v", err)
 	}
 }

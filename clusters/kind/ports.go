@@ -7,9 +7,10 @@ import (
 	"os"
 )
 
-// quietPorts are ports that Linux gives to no connection by itself. Between the choice of a port and the start of its container, and
-// while a node is away, it is nobody's: a connection that had got it meanwhile would keep the container from starting. Where the range
-// for connections leaves hardly any, on machines that were tuned so, or is not known, they are those below its default.
+// quietPorts are ports that Linux gives to no connection by itself. Between the choice of a port and the start of its
+// container, and while a node is away, it is nobody's: a connection that had got it meanwhile would keep the container
+// from starting. Where the range for connections leaves hardly any, on machines that were tuned so, or is not known,
+// they are those below its default.
 func quietPorts() (first, count int) {
 	const fewest, most, privileged, usual = 1000, 12768, 1024, 32768
 	low := 0
@@ -23,7 +24,8 @@ func quietPorts() (first, count int) {
 	return first, low - first
 }
 
-// holdPort listens on a free port of this machine, so that it is chosen once. Which one is no part of a story, and has no seed.
+// holdPort listens on a free port of this machine, so that it is chosen once. Which one is no part of a story, and has
+// no seed.
 func holdPort() (net.Listener, error) {
 	first, count := quietPorts()
 	var last error

@@ -35,7 +35,8 @@ func TestReach(t *testing.T) {
 		t.Errorf("two addresses are reached by %v", seen)
 	}
 	l.hatches.close()
-	if _, err := l.Reach(t.Context(), "a", pod, 6443); err == nil || !strings.HasSuffix(err.Error(), "the landscape has stopped") {
+	if _, err := l.Reach(t.Context(), "a", pod, 6443); err == nil || !strings.HasSuffix(err.Error(),
+		"the landscape has stopped") {
 		t.Errorf("after the end: %v", err)
 	}
 }

@@ -10,7 +10,8 @@ import (
 // State is what landscape.json says. The processes are the first ones of the containers, as this machine knows them.
 func (l *Landscape) State() rundir.State {
 	state := rundir.State{
-		Name: l.options.Name, Backend: rundir.Kind, Slot: -1, Supervisor: process.Self(), Ready: l.ready, Took: l.Took().Round(tick).String(),
+		Name: l.options.Name, Backend: rundir.Kind, Slot: -1, Supervisor: process.Self(), Ready: l.ready,
+		Took: l.Took().Round(tick).String(),
 	}
 	for _, c := range l.clusters {
 		state.Clusters = append(state.Clusters, rundir.ClusterState{

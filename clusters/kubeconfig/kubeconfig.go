@@ -33,7 +33,8 @@ func Of(cluster string, server clientcmdapi.Cluster, user string, credentials cl
 
 // OfAccount builds a kubeconfig for a ServiceAccount ("namespace/name") with a token that lives as long as the
 // landscape, which the observer of the cluster is asked for. Server is where its traffic is to go.
-func OfAccount(ctx context.Context, observer *rest.Config, cluster, account string, server clientcmdapi.Cluster) ([]byte, error) {
+func OfAccount(ctx context.Context, observer *rest.Config, cluster, account string,
+	server clientcmdapi.Cluster) ([]byte, error) {
 	namespace, name, found := strings.Cut(account, "/")
 	if !found {
 		return nil, fmt.Errorf("make a kubeconfig for the ServiceAccount %q: it is not of the form namespace/name", account)

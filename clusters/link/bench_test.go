@@ -12,9 +12,9 @@ import (
 	"github.com/transplant-sim/transplant/clusters/link"
 )
 
-// BenchmarkLinkOverhead calls an HTTPS server directly and through a link, turn by turn in one run, and reports what the
-// link costs a call at the median, and how many calls a second it carries. A typical answer of an API server is a few
-// kilobytes.
+// BenchmarkLinkOverhead calls an HTTPS server directly and through a link, turn by turn in one run, and reports what
+// the link costs a call at the median, and how many calls a second it carries. A typical answer of an API server is a
+// few kilobytes.
 func BenchmarkLinkOverhead(b *testing.B) {
 	for _, protocol := range []string{"h2", "http/1.1"} {
 		for _, size := range []int{300, 3000, 30000} {

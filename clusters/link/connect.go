@@ -109,7 +109,8 @@ func (l *Link) resolve(c *conn) error {
 // refuse answers a CONNECT with an error. Clients show the status line, so that says it all.
 func refuse(to net.Conn, status int, text string) {
 	line := strings.NewReplacer("\r", " ", "\n", " ").Replace(text)
-	_, _ = fmt.Fprintf(to, "HTTP/1.1 %d %s\r\nContent-Type: text/plain\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s\n",
+	_, _ = fmt.Fprintf(to,
+		"HTTP/1.1 %d %s\r\nContent-Type: text/plain\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s\n",
 		status, line, len(text)+1, text)
 	_ = to.Close()
 }

@@ -6,8 +6,8 @@
 // was felt.
 //
 // A link judges nothing and retries nothing: it is a wire that can be broken. Faults of the network act between the
-// client and the link, on the bytes of the client's connection, so that a client under a fault sees what it would see on
-// a bad network: handshakes that hang, pings without an answer, dead connections.
+// client and the link, on the bytes of the client's connection, so that a client under a fault sees what it would see
+// on a bad network: handshakes that hang, pings without an answer, dead connections.
 //
 // Faults of requests and watches act inside the link, and only there does it know Kubernetes: a request's verb and
 // resource, the ends of a watch's events, how an API server refuses. While no such fault is set no body is looked into

@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// DropAnswer lets the server carry requests out and then closes the client's connection instead of answering: the client
-// does not know what has become of them. When no verb is given it strikes writes only. Answers that refuse are not lost.
+// DropAnswer lets the server carry requests out and then closes the client's connection instead of answering: the
+// client does not know what has become of them. When no verb is given it strikes writes only. Answers that refuse are
+// not lost.
 type DropAnswer struct {
 	Match Match `json:"match,omitzero"`
 	Turn  Turn  `json:"turn,omitzero"`
@@ -28,13 +29,14 @@ func (d DropAnswer) Validate() error {
 func (d DropAnswer) turn() Turn { return d.Turn }
 
 func (d DropAnswer) start(dice) *effect {
-	return &effect{match: d.Match, writes: len(d.Match.Verbs) == 0, carriedOut: true, serve: func(a *active, x *exchange, next func(*exchange)) {
-		if x.endless() { // there is no answer to lose
-			next(x)
-			return
-		}
-		a.at(After, x, next, func() bool { return false })
-	}}
+	return &effect{match: d.Match, writes: len(d.Match.Verbs) == 0, carriedOut: true,
+		serve: func(a *active, x *exchange, next func(*exchange)) {
+			if x.endless() { // there is no answer to lose
+				next(x)
+				return
+			}
+			a.at(After, x, next, func() bool { return false })
+		}}
 }
 
 // MarshalJSON writes the fault with its type.

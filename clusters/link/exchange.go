@@ -112,8 +112,8 @@ func (x *exchange) keep(next func(*exchange)) *answer {
 	return kept
 }
 
-// at strikes a request at a moment and does something then; the request ends there when that says false. A fault that is
-// over when the moment comes strikes no more.
+// at strikes a request at a moment and does something then; the request ends there when that says false. A fault that
+// is over when the moment comes strikes no more.
 func (a *active) at(m Moment, x *exchange, next func(*exchange), do func() bool) {
 	var kept *answer
 	keeps := m == After && !x.endless()

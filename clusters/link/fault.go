@@ -9,8 +9,8 @@ import (
 )
 
 // Fault is a harm that a link can do to the traffic on it. Some act on bytes, whatever they mean: [Cut], [Latency],
-// [Bandwidth], [Reset]; some on requests to an API server: [Fail], [Abort], [Delay], [Hold], [DropAnswer], [Crash], [SizeLimit],
-// [StaleList], [Tripwire]; some on its watches: [FrozenWatch], [CloseWatch], [GoneWatch].
+// [Bandwidth], [Reset]; some on requests to an API server: [Fail], [Abort], [Delay], [Hold], [DropAnswer], [Crash],
+// [SizeLimit], [StaleList], [Tripwire]; some on its watches: [FrozenWatch], [CloseWatch], [GoneWatch].
 //
 // Faults are plain values: they can be stored and sent as JSON (see [Spec]); what is going on lives in the [Injection].
 type Fault interface {

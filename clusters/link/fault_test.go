@@ -373,7 +373,8 @@ func TestFaultsAddUp(t *testing.T) {
 	call := get(t, client, s.link.URL())
 	eventually(t, "both are felt", func() bool { return slow.Touched() > 0 && slower.Touched() > 0 })
 	slower.Heal()
-	if got, took := pass(t, s.clock, time.Second, call); got.value != "ok" || took < 2*time.Minute || took > 5*time.Minute {
+	if got, took := pass(t, s.clock, time.Second, call); got.value != "ok" || took < 2*time.Minute ||
+		took > 5*time.Minute {
 		t.Errorf("got %q, %v after %s, want the shorter latency's two minutes", got.value, got.err, took)
 	}
 	slow.Heal()
@@ -401,7 +402,8 @@ func TestFaultsOnUpgrade(t *testing.T) {
 // TestCloseUnderFault leaves nothing behind, whatever acts on the link; TestMain looks for leaks.
 func TestCloseUnderFault(t *testing.T) {
 	t.Parallel()
-	for _, f := range []link.Fault{link.Cut{}, link.Latency{Delay: time.Hour}, link.Bandwidth{BytesPerSecond: 1}, link.Cut{Refuse: true}} {
+	for _, f := range []link.Fault{link.Cut{}, link.Latency{Delay: time.Hour}, link.Bandwidth{BytesPerSecond: 1},
+		link.Cut{Refuse: true}} {
 		s := newScene(t, "h2")
 		i := s.link.Begin(f)
 		s.send(t, "held\n")

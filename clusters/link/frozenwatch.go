@@ -2,8 +2,8 @@ package link
 
 import "fmt"
 
-// FrozenWatch holds the events of watches, bookmarks included, while their connections stay open. They are delivered when
-// it is healed.
+// FrozenWatch holds the events of watches, bookmarks included, while their connections stay open. They are delivered
+// when it is healed.
 type FrozenWatch struct {
 	Match Match `json:"match,omitzero"`
 }

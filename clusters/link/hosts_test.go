@@ -61,7 +61,8 @@ func TestProxyIsAskedForThousandsOfHosts(t *testing.T) {
 	}
 	expect(t, client, at, "0 ")
 
-	if status, err := connect(t.Context(), u.proxy, strings.Repeat("x", 300)); err != nil || status != http.StatusServiceUnavailable {
+	if status, err := connect(t.Context(), u.proxy, strings.Repeat("x", 300)); err != nil ||
+		status != http.StatusServiceUnavailable {
 		t.Errorf("a name that no DNS has: %d, %v", status, err)
 	}
 	if _, err := connect(t.Context(), u.proxy, strings.Repeat("x", 1<<20)); err == nil {

@@ -20,8 +20,8 @@ type Injection struct {
 	undo    func()
 }
 
-// Hook is told of a request that feels a fault, at the moment when it does. The request waits until the hook returns; its
-// context ends with the client. A hook may heal its fault, and must not await the end of it.
+// Hook is told of a request that feels a fault, at the moment when it does. The request waits until the hook returns;
+// its context ends with the client. A hook may heal its fault, and must not await the end of it.
 type Hook func(context.Context, Request)
 
 func newInjection(f Fault, hook Hook) *Injection {
@@ -48,8 +48,8 @@ func (i *Injection) Touched() int { return int(i.touched.Load()) }
 // Healed says whether the fault has ended.
 func (i *Injection) Healed() bool { return i.healed.Load() }
 
-// Heal ends the fault. It returns when new connections are free of it, and does nothing the second time. A hook may still
-// be under way then: see [Injection.Await].
+// Heal ends the fault. It returns when new connections are free of it, and does nothing the second time. A hook may
+// still be under way then: see [Injection.Await].
 func (i *Injection) Heal() {
 	i.once.Do(func() {
 		i.undo()

@@ -43,7 +43,8 @@ func (g ground) apiFaults(t *testing.T) {
 		for fault, test := range map[string]func(*testing.T, *stand){
 			"fail": failRequests, "too many requests": tooMany, "delay": delayRequests, "drop answer": dropAnswers,
 			"hold": holdRequests, "crash before": crashBefore, "crash after": crashAfter, "size limit": sizeLimit,
-			"stale list": staleList, "stale list zipped": zippedList, "stale informer": staleInformer, "frozen watch": frozenWatch,
+			"stale list": staleList, "stale list zipped": zippedList, "stale informer": staleInformer,
+			"frozen watch": frozenWatch,
 			"closed watch": closedWatch, "gone watch": goneWatch, "informers live": informersLive, "tripwire": tripwire,
 		} {
 			t.Run(strings.ReplaceAll(fault, " ", "-")+"/"+name, func(t *testing.T) { test(t, g.stand(t, contentType)) })
@@ -64,11 +65,13 @@ func (g ground) stand(t *testing.T, contentType string) *stand {
 	l := g.world.link(t, link.Options{Upstream: g.target, UpstreamTLS: &tls.Config{RootCAs: g.roots}})
 	config := g.world.kubeconfig(g.config, l.URL(), nil)
 	config.ContentType, config.AcceptContentTypes = contentType, contentType+",application/json"
-	namespace, err := g.direct.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "fault-"}}, metav1.CreateOptions{})
+	namespace, err := g.direct.CoreV1().Namespaces().Create(t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "fault-"}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &stand{link: l, direct: g.direct, through: clientset(t, config), namespace: namespace.Name, accept: config.AcceptContentTypes}
+	return &stand{link: l, direct: g.direct, through: clientset(t, config), namespace: namespace.Name,
+		accept: config.AcceptContentTypes}
 }
 
 // begin injects a fault on the ConfigMaps of the stand, and heals it at the end of the test.
@@ -84,7 +87,8 @@ func (s *stand) match(verbs ...string) link.Match {
 }
 
 func (s *stand) create(ctx context.Context, through *kubernetes.Clientset, name string) error {
-	_, err := through.CoreV1().ConfigMaps(s.namespace).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	_, err := through.CoreV1().ConfigMaps(s.namespace).Create(ctx,
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 	return err
 }
 
@@ -111,7 +115,8 @@ func (s *stand) exists(t *testing.T, name string) bool {
 }
 
 // list names what there is, but for what Kubernetes itself puts there.
-func (s *stand) list(t *testing.T, through *kubernetes.Clientset, o metav1.ListOptions) (names []string, version string) {
+func (s *stand) list(t *testing.T, through *kubernetes.Clientset, o metav1.ListOptions) (names []string,
+	version string) {
 	t.Helper()
 	list, err := through.CoreV1().ConfigMaps(s.namespace).List(t.Context(), o)
 	if err != nil {
@@ -214,7 +219,8 @@ func delayRequests(t *testing.T, s *stand) {
 
 func dropAnswers(t *testing.T, s *stand) {
 	i := s.begin(t, link.DropAnswer{Match: link.Match{Resource: "configmaps"}}, nil)
-	if err := s.create(t.Context(), s.through, "a"); err == nil || apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
+	if err := s.create(t.Context(), s.through, "a"); err == nil ||
+		apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
 		t.Errorf("got %v, want a broken connection", err)
 	}
 	if !s.exists(t, "a") {
@@ -234,7 +240,8 @@ func holdRequests(t *testing.T, s *stand) {
 	s.mustCreate(t, "a")
 	i := s.begin(t, link.Hold{Match: s.match("patch")}, nil)
 	patched := async(func() (*corev1.ConfigMap, error) {
-		return s.through.CoreV1().ConfigMaps(s.namespace).Patch(t.Context(), "a", types.MergePatchType, []byte(`{"data":{"key":"1"}}`), metav1.PatchOptions{})
+		return s.through.CoreV1().ConfigMaps(s.namespace).Patch(t.Context(), "a", types.MergePatchType,
+			[]byte(`{"data":{"key":"1"}}`), metav1.PatchOptions{})
 	})
 	eventually(t, "it is held", func() bool { return i.Touched() == 1 })
 	held, err := s.direct.CoreV1().ConfigMaps(s.namespace).Get(t.Context(), "a", metav1.GetOptions{})
@@ -259,12 +266,13 @@ func crashAfter(t *testing.T, s *stand)  { crash(t, s, link.After) }
 
 func crash(t *testing.T, s *stand, at link.Moment) {
 	there := make(chan bool, 1)
-	i := s.begin(t, link.Crash{Match: link.Match{Namespace: s.namespace}, Turn: link.Turn{Nth: 2}, At: at}, func(_ context.Context, q link.Request) {
-		if q.Verb != link.VerbApply || q.Resource != "configmaps" || q.Name != "b" {
-			t.Errorf("told of %+v", q)
-		}
-		there <- s.exists(t, "b")
-	})
+	i := s.begin(t, link.Crash{Match: link.Match{Namespace: s.namespace}, Turn: link.Turn{Nth: 2}, At: at},
+		func(_ context.Context, q link.Request) {
+			if q.Verb != link.VerbApply || q.Resource != "configmaps" || q.Name != "b" {
+				t.Errorf("told of %+v", q)
+			}
+			there <- s.exists(t, "b")
+		})
 	if err := s.create(t.Context(), s.through, "a"); err != nil {
 		t.Error(err)
 	}
@@ -312,7 +320,8 @@ func staleList(t *testing.T, s *stand) {
 	if names, _ := s.list(t, s.through, metav1.ListOptions{ResourceVersion: now}); !slices.Contains(names, "b") {
 		t.Errorf("a list that must not be older than b holds %v", names)
 	}
-	if names, _ := s.list(t, s.through, metav1.ListOptions{ResourceVersion: now, ResourceVersionMatch: metav1.ResourceVersionMatchExact}); !slices.Contains(names, "b") {
+	if names, _ := s.list(t, s.through, metav1.ListOptions{ResourceVersion: now,
+		ResourceVersionMatch: metav1.ResourceVersionMatchExact}); !slices.Contains(names, "b") {
 		t.Errorf("an exact list holds %v", names)
 	}
 	events := s.watch(t, metav1.ListOptions{ResourceVersion: version})
@@ -329,8 +338,10 @@ func staleList(t *testing.T, s *stand) {
 // An API server compresses lists of more than 128 KiB for whoever takes them so, as every Go client does.
 func zippedList(t *testing.T, s *stand) {
 	for _, name := range []string{"a", "b", "c"} {
-		large := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"key": strings.Repeat("x", 60<<10)}}
-		if _, err := s.direct.CoreV1().ConfigMaps(s.namespace).Create(t.Context(), large, metav1.CreateOptions{}); err != nil {
+		large := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name},
+			Data: map[string]string{"key": strings.Repeat("x", 60<<10)}}
+		if _, err := s.direct.CoreV1().ConfigMaps(s.namespace).Create(t.Context(), large,
+			metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -338,11 +349,14 @@ func zippedList(t *testing.T, s *stand) {
 	i := s.begin(t, link.StaleList{Match: s.match()}, nil)
 	s.mustCreate(t, "the-new-one")
 	if fresh, zipped := s.zippedAnswer(t, ""); !zipped || !bytes.Contains(fresh, []byte("the-new-one")) {
-		t.Errorf("a consistent list, compressed: %t, holds the new one: %t", zipped, bytes.Contains(fresh, []byte("the-new-one")))
+		t.Errorf("a consistent list, compressed: %t, holds the new one: %t", zipped,
+			bytes.Contains(fresh, []byte("the-new-one")))
 	}
 	expectTouched(t, i, 0)
-	if old, _ := s.zippedAnswer(t, "resourceVersion=0"); len(old) < 3*60<<10 || bytes.Contains(old, []byte("the-new-one")) {
-		t.Errorf("a list of any version is of %d bytes, and holds the new one: %t", len(old), bytes.Contains(old, []byte("the-new-one")))
+	if old, _ := s.zippedAnswer(t, "resourceVersion=0"); len(old) < 3*60<<10 || bytes.Contains(old,
+		[]byte("the-new-one")) {
+		t.Errorf("a list of any version is of %d bytes, and holds the new one: %t", len(old),
+			bytes.Contains(old, []byte("the-new-one")))
 	}
 	old, _ := s.list(t, s.through, metav1.ListOptions{ResourceVersion: "0"})
 	if !slices.Contains(old, "c") || slices.Contains(old, "the-new-one") {
@@ -472,7 +486,8 @@ func expectGone(t *testing.T, events <-chan watch.Event) {
 // Informers get over whatever happens to their watches.
 func informersLive(t *testing.T, s *stand) {
 	informed := s.inform(t)
-	for _, f := range []link.Fault{link.CloseWatch{Match: s.match()}, link.GoneWatch{Match: s.match()}, link.FrozenWatch{Match: s.match()}} {
+	for _, f := range []link.Fault{link.CloseWatch{Match: s.match()}, link.GoneWatch{Match: s.match()},
+		link.FrozenWatch{Match: s.match()}} {
 		i := s.begin(t, f, nil)
 		before, after := s.names(f)
 		s.mustCreate(t, before)
@@ -490,7 +505,10 @@ func (s *stand) names(f link.Fault) (before, after string) {
 
 func tripwire(t *testing.T, s *stand) {
 	told := make(chan link.Request, 1)
-	i := s.begin(t, link.Tripwire{Match: s.match("create"), Turn: link.Turn{Nth: 2}}, func(_ context.Context, q link.Request) { told <- q })
+	i := s.begin(t, link.Tripwire{Match: s.match("create"), Turn: link.Turn{Nth: 2}},
+		func(_ context.Context, q link.Request) {
+			told <- q
+		})
 	for _, name := range []string{"a", "b", "c"} {
 		if err := s.create(t.Context(), s.through, name); err != nil {
 			t.Error(err)

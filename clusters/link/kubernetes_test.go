@@ -56,7 +56,8 @@ func TestKubernetes(t *testing.T) {
 		"proxy": {w.kubeconfig(config, byName, proxyURL), p.Link("localhost")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			k := kubernetesTest{direct: clientset(t, config), through: clientset(t, c.config), config: c.config, link: c.link, prefix: name}
+			k := kubernetesTest{direct: clientset(t, config), through: clientset(t, c.config), config: c.config, link: c.link,
+				prefix: name}
 			t.Run("anonymous is refused", k.anonymous)
 			t.Run("apply and list protobuf", k.applyAndList)
 			t.Run("watch events", k.watchEvents)
@@ -90,7 +91,8 @@ func (w *world) kubeconfig(direct *rest.Config, host string, proxy *url.URL) *re
 		BearerToken:     direct.BearerToken,
 		TLSClientConfig: rest.TLSClientConfig{CAData: w.ca.PEM()},
 		QPS:             -1,
-		ContentConfig:   rest.ContentConfig{ContentType: protobufType, AcceptContentTypes: protobufType + ",application/json"},
+		ContentConfig: rest.ContentConfig{ContentType: protobufType, AcceptContentTypes: protobufType +
+			",application/json"},
 	}
 	if proxy != nil {
 		c.Proxy = http.ProxyURL(proxy)
@@ -131,22 +133,26 @@ func (k kubernetesTest) anonymous(t *testing.T) {
 func (k kubernetesTest) applyAndList(t *testing.T) {
 	ctx, name, large := t.Context(), k.prefix+"-applied", strings.Repeat("x", 900<<10)
 	wanted := corev1apply.ConfigMap(name, "default").WithData(map[string]string{"key": large})
-	if _, err := k.through.CoreV1().ConfigMaps("default").Apply(ctx, wanted, metav1.ApplyOptions{FieldManager: "link-test"}); err != nil {
+	if _, err := k.through.CoreV1().ConfigMaps("default").Apply(ctx, wanted,
+		metav1.ApplyOptions{FieldManager: "link-test"}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := k.direct.CoreV1().ConfigMaps("default").Get(ctx, name, metav1.GetOptions{})
 	if err != nil || got.Data["key"] != large {
 		t.Fatalf("applied %d bytes, found %d, %v", len(large), len(got.Data["key"]), err)
 	}
-	if fields := got.ManagedFields; len(fields) != 1 || fields[0].Manager != "link-test" || fields[0].Operation != metav1.ManagedFieldsOperationApply {
+	if fields := got.ManagedFields; len(fields) != 1 || fields[0].Manager != "link-test" ||
+		fields[0].Operation != metav1.ManagedFieldsOperationApply {
 		t.Errorf("the object's fields are managed by %v", fields)
 	}
 	var contentType string
-	raw, err := k.through.CoreV1().RESTClient().Get().Namespace("default").Resource("configmaps").Do(ctx).ContentType(&contentType).Raw()
+	raw, err := k.through.CoreV1().RESTClient().Get().Namespace("default").Resource("configmaps").Do(ctx).ContentType(
+		&contentType).Raw()
 	if err != nil || contentType != protobufType || string(raw[:4]) != "k8s\x00" {
 		t.Errorf("the list came as %q, %v", contentType, err)
 	}
-	list, err := k.through.CoreV1().ConfigMaps("default").List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+	list, err := k.through.CoreV1().ConfigMaps("default").List(ctx,
+		metav1.ListOptions{FieldSelector: "metadata.name=" + name})
 	if err != nil || len(list.Items) != 1 || list.Items[0].Data["key"] != large {
 		t.Errorf("listed %d objects, %v", len(list.Items), err)
 	}
@@ -154,7 +160,8 @@ func (k kubernetesTest) applyAndList(t *testing.T) {
 
 func (k kubernetesTest) watchEvents(t *testing.T) {
 	ctx, name := t.Context(), k.prefix+"-watched"
-	w, err := k.through.CoreV1().ConfigMaps("default").Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+	w, err := k.through.CoreV1().ConfigMaps("default").Watch(ctx,
+		metav1.ListOptions{FieldSelector: "metadata.name=" + name})
 	if err != nil {
 		t.Fatal(err)
 	}

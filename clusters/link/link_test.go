@@ -18,7 +18,8 @@ func TestNewErrors(t *testing.T) {
 	l := w.link(t, link.Options{})
 	taken := strings.TrimPrefix(l.URL(), "https://")
 	upstream := &url.URL{Scheme: "https", Host: "127.0.0.1:1"}
-	if _, err := link.New(link.Options{Actor: "a", Target: "b", Listen: taken, Upstream: upstream}); !errors.Is(err, syscall.EADDRINUSE) ||
+	if _, err := link.New(link.Options{Actor: "a", Target: "b", Listen: taken, Upstream: upstream}); !errors.Is(err,
+		syscall.EADDRINUSE) ||
 		!strings.HasPrefix(err.Error(), `open link(a,b): listen on "`+taken+`": `) {
 		t.Errorf("a taken address: %v", err)
 	}
@@ -26,7 +27,8 @@ func TestNewErrors(t *testing.T) {
 		!strings.HasPrefix(err.Error(), `open link(a,shoots): listen on "`+taken+`": `) {
 		t.Errorf("a taken address of a proxy: %v", err)
 	}
-	if _, err := link.New(link.Options{Actor: "a", Target: "b"}); err == nil || err.Error() != "open link(a,b): no upstream" {
+	if _, err := link.New(link.Options{Actor: "a", Target: "b"}); err == nil ||
+		err.Error() != "open link(a,b): no upstream" {
 		t.Errorf("no upstream: %v", err)
 	}
 }

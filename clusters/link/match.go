@@ -57,10 +57,12 @@ func (m Match) String() string {
 // fits tells whether the request is selected. It may read, and put back, the body.
 func (m Match) fits(q *Request, r *http.Request) bool {
 	same := func(wanted, is string) bool { return wanted == "" || wanted == is }
-	if !same(m.Group, q.Group) || !same(m.Resource, q.Resource) || !same(m.Namespace, q.Namespace) || !same(m.Method, q.Method) {
+	if !same(m.Group, q.Group) || !same(m.Resource, q.Resource) || !same(m.Namespace, q.Namespace) || !same(m.Method,
+		q.Method) {
 		return false
 	}
-	if m.Subresource == NoSubresource && q.Subresource != "" || m.Subresource != NoSubresource && !same(m.Subresource, q.Subresource) {
+	if m.Subresource == NoSubresource && q.Subresource != "" || m.Subresource != NoSubresource && !same(m.Subresource,
+		q.Subresource) {
 		return false
 	}
 	if !m.fitsVerb(q.Verb) || !m.fitsPath(q.Path) {

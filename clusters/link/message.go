@@ -43,14 +43,16 @@ func accepted(r *http.Request) string {
 }
 
 // refusal is what an API server says when it refuses the request with this HTTP status.
-func refusal(x *exchange, code int, reason metav1.StatusReason, message string, retryAfter time.Duration) *metav1.Status {
+func refusal(x *exchange, code int, reason metav1.StatusReason, message string,
+	retryAfter time.Duration) *metav1.Status {
 	group := x.request.Group
 	if group == Core {
 		group = ""
 	}
 	of := schema.GroupResource{Group: group, Resource: x.request.Resource}
 	seconds := int((retryAfter + time.Second - 1) / time.Second)
-	status := apierrors.NewGenericServerResponse(code, x.request.Verb, of, x.request.Name, message, seconds, false).ErrStatus
+	status := apierrors.NewGenericServerResponse(code, x.request.Verb, of, x.request.Name, message, seconds,
+		false).ErrStatus
 	if reason != "" {
 		status.Reason = reason
 	}
@@ -91,7 +93,8 @@ func encodeStatus(status *metav1.Status, kind string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("marshal a status: %w", err)
 	}
-	whole, err := (&runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: status.APIVersion, Kind: status.Kind}, Raw: raw}).Marshal()
+	whole, err := (&runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: status.APIVersion, Kind: status.Kind},
+		Raw: raw}).Marshal()
 	return append(bytes.Clone(protobufPrefix), whole...), err
 }
 

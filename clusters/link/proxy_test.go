@@ -289,7 +289,8 @@ func TestProxyVerifiesUpstream(t *testing.T) {
 		Resolve:       always("127.0.0.1", time.Minute),
 		UpstreamRoots: func(string) *x509.CertPool { return x509.NewCertPool() },
 	})
-	if got := wait(t, get(t, w.proxied(p), w.named("api.test"))); !strings.Contains(got.value, "certificate signed by unknown authority") {
+	if got := wait(t, get(t, w.proxied(p), w.named("api.test"))); !strings.Contains(got.value,
+		"certificate signed by unknown authority") {
 		t.Errorf("got %q, %v", got.value, got.err)
 	}
 }

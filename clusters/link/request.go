@@ -139,5 +139,6 @@ func isTrue(value string) bool {
 
 // mayWatch is a quick look that misses no watch.
 func mayWatch(r *http.Request) bool {
-	return r.Method == http.MethodGet && (strings.Contains(r.URL.RawQuery, "watch=") || strings.Contains(r.URL.Path, "/watch/"))
+	return r.Method == http.MethodGet && (strings.Contains(r.URL.RawQuery, "watch=") || strings.Contains(r.URL.Path,
+		"/watch/"))
 }

@@ -40,7 +40,8 @@ func newAPIScene(t *testing.T) *apiScene {
 			w.WriteHeader(http.StatusConflict)
 		}
 		version := s.version.Add(1)
-		fmt.Fprintf(w, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"%d"},"items":[{"metadata":{"resourceVersion":"%d"}}]}`, version, version)
+		fmt.Fprintf(w, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"%d"},`+
+			`"items":[{"metadata":{"resourceVersion":"%d"}}]}`, version, version)
 	}))
 	s.link = s.world.link(t, link.Options{})
 	return s
@@ -67,8 +68,9 @@ var feelings = map[string]struct {
 	endless            bool // it gets no answer before the heal
 	once               bool // a second one feels it no more
 }{
-	"fail":        {fault: link.Fail{Status: 500}, method: "GET", path: collection},
-	"delay":       {fault: link.Delay{Delay: metav1.Duration{Duration: time.Hour}}, method: "GET", path: collection, endless: true},
+	"fail": {fault: link.Fail{Status: 500}, method: "GET", path: collection},
+	"delay": {fault: link.Delay{Delay: metav1.Duration{Duration: time.Hour}}, method: "GET", path: collection,
+		endless: true},
 	"hold":        {fault: link.Hold{}, method: "DELETE", path: collection + "/x", endless: true},
 	"hold after":  {fault: link.Hold{At: link.After}, method: "PUT", path: collection + "/x", body: "{}", endless: true},
 	"abort":       {fault: link.Abort{}, method: "GET", path: collection},
@@ -80,8 +82,8 @@ var feelings = map[string]struct {
 	"stale list":  {fault: link.StaleList{}, method: "GET", path: collection + "?resourceVersion=0"},
 }
 
-// Every fault of requests is felt, heals, and leaves the link clean; also when the client gives up, and when the link is
-// closed in the middle of it.
+// Every fault of requests is felt, heals, and leaves the link clean; also when the client gives up, and when the link
+// is closed in the middle of it.
 func TestRequestFaultConformance(t *testing.T) {
 	t.Parallel()
 	for name, c := range feelings {
@@ -140,7 +142,8 @@ func TestWhatALinkRefusesIsUnsent(t *testing.T) {
 		"too large":             {link.SizeLimit{Bytes: 1}, true},
 	} {
 		i := s.link.Begin(c.fault)
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, s.link.URL()+collection+"/refused", strings.NewReader("{}"))
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, s.link.URL()+collection+"/refused",
+			strings.NewReader("{}"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,8 +159,8 @@ func TestWhatALinkRefusesIsUnsent(t *testing.T) {
 	}
 }
 
-// The end of a fault can be awaited: by then hooks have returned, and what they were told of counts. Who is told does not
-// wait for itself.
+// The end of a fault can be awaited: by then hooks have returned, and what they were told of counts. Who is told does
+// not wait for itself.
 func TestAwaitHooks(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]link.Fault{"hang-up": link.Crash{}, "no-hang-up": link.Tripwire{}} {
@@ -197,19 +200,29 @@ func TestRequests(t *testing.T) {
 	told := make(chan link.Request, 1)
 	s.link.BeginWith(link.Tripwire{}, func(_ context.Context, q link.Request) { told <- q })
 	for line, want := range map[string]link.Request{
-		"GET /healthz":                                           {},
-		"GET /apis":                                              {},
-		"GET /apis/apps/v1":                                      {},
-		"GET /api/v1/namespaces":                                 {Verb: "list", Group: "core", Version: "v1", Resource: "namespaces"},
-		"GET /api/v1/namespaces/n":                               {Verb: "get", Group: "core", Version: "v1", Resource: "namespaces", Namespace: "n", Name: "n"},
-		"PUT /api/v1/namespaces/n/finalize":                      {Verb: "update", Group: "core", Version: "v1", Resource: "namespaces", Namespace: "n", Name: "n", Subresource: "finalize"},
-		"POST " + collection:                                     {Verb: "create", Group: "core", Version: "v1", Resource: "configmaps", Namespace: "n"},
-		"DELETE " + collection:                                   {Verb: "deletecollection", Group: "core", Version: "v1", Resource: "configmaps", Namespace: "n"},
-		"DELETE " + collection + "/x":                            {Verb: "delete", Group: "core", Version: "v1", Resource: "configmaps", Namespace: "n", Name: "x"},
-		"GET /apis/a.b/v1/shoots":                                {Verb: "list", Group: "a.b", Version: "v1", Resource: "shoots"},
-		"PATCH /apis/a.b/v1/namespaces/n/cs/x/status":            {Verb: "patch", Group: "a.b", Version: "v1", Resource: "cs", Namespace: "n", Name: "x", Subresource: "status"},
-		"GET " + collection + "?fieldSelector=metadata.name%3Dx": {Verb: "list", Group: "core", Version: "v1", Resource: "configmaps", Namespace: "n", Name: "x"},
-		"GET " + collection + "?watch=false":                     {Verb: "list", Group: "core", Version: "v1", Resource: "configmaps", Namespace: "n"},
+		"GET /healthz":      {},
+		"GET /apis":         {},
+		"GET /apis/apps/v1": {},
+		"GET /api/v1/namespaces": {Verb: "list", Group: "core", Version: "v1",
+			Resource: "namespaces"},
+		"GET /api/v1/namespaces/n": {Verb: "get", Group: "core", Version: "v1",
+			Resource: "namespaces", Namespace: "n", Name: "n"},
+		"PUT /api/v1/namespaces/n/finalize": {Verb: "update", Group: "core", Version: "v1",
+			Resource: "namespaces", Namespace: "n", Name: "n", Subresource: "finalize"},
+		"POST " + collection: {Verb: "create", Group: "core", Version: "v1",
+			Resource: "configmaps", Namespace: "n"},
+		"DELETE " + collection: {Verb: "deletecollection", Group: "core", Version: "v1",
+			Resource: "configmaps", Namespace: "n"},
+		"DELETE " + collection + "/x": {Verb: "delete", Group: "core", Version: "v1",
+			Resource: "configmaps", Namespace: "n", Name: "x"},
+		"GET /apis/a.b/v1/shoots": {Verb: "list", Group: "a.b", Version: "v1",
+			Resource: "shoots"},
+		"PATCH /apis/a.b/v1/namespaces/n/cs/x/status": {Verb: "patch", Group: "a.b", Version: "v1", Resource: "cs",
+			Namespace: "n", Name: "x", Subresource: "status"},
+		"GET " + collection + "?fieldSelector=metadata.name%3Dx": {Verb: "list", Group: "core", Version: "v1",
+			Resource: "configmaps", Namespace: "n", Name: "x"},
+		"GET " + collection + "?watch=false": {Verb: "list", Group: "core", Version: "v1",
+			Resource: "configmaps", Namespace: "n"},
 	} {
 		method, path, _ := strings.Cut(line, " ")
 		if err := s.send(t.Context(), "h2", method, path, ""); err != nil {
@@ -257,7 +270,8 @@ func TestMatchAndTurn(t *testing.T) {
 			{"GET", collection, ""},
 		} {
 			before := i.Touched()
-			request, err := http.NewRequestWithContext(t.Context(), call.method, s.link.URL()+call.path, strings.NewReader(`{"metadata":{"name":"x"}}`))
+			request, err := http.NewRequestWithContext(t.Context(), call.method, s.link.URL()+call.path,
+				strings.NewReader(`{"metadata":{"name":"x"}}`))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -366,8 +380,8 @@ func TestFrozenWatchHoldsNoRefusal(t *testing.T) {
 	}
 }
 
-// TestErrorsAreCounted: what the server could not answer, what it left unfinished, and what a fault did in its place; not what went well,
-// what the client got wrong, or what it gave up.
+// TestErrorsAreCounted: what the server could not answer, what it left unfinished, and what a fault did in its place;
+// not what went well, what the client got wrong, or what it gave up.
 func TestErrorsAreCounted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

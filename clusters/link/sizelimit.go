@@ -28,7 +28,8 @@ func (s SizeLimit) Name() string { return fmt.Sprintf("SizeLimit(%d,%s)", s.Byte
 // Validate wants a limit that a stock API server does not have already.
 func (s SizeLimit) Validate() error {
 	if s.Bytes < 1 || s.Bytes > StockRequestLimit {
-		return fmt.Errorf("limit of %d bytes: must be from 1 to %d, which is where a stock API server has it", s.Bytes, StockRequestLimit)
+		return fmt.Errorf("limit of %d bytes: must be from 1 to %d, which is where a stock API server has it", s.Bytes,
+			StockRequestLimit)
 	}
 	return valid(s.Match, Turn{})
 }

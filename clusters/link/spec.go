@@ -112,8 +112,10 @@ var types = map[string]func([]byte) (Fault, error){
 		_, err := strict[resetSpec](data)
 		return Reset{}, err
 	},
-	"Fail": plainly[Fail], "Abort": plainly[Abort], "Delay": plainly[Delay], "Hold": plainly[Hold], "DropAnswer": plainly[DropAnswer],
-	"Crash": plainly[Crash], "Tripwire": plainly[Tripwire], "SizeLimit": plainly[SizeLimit], "StaleList": plainly[StaleList],
+	"Fail": plainly[Fail], "Abort": plainly[Abort], "Delay": plainly[Delay], "Hold": plainly[Hold],
+	"DropAnswer": plainly[DropAnswer],
+	"Crash":      plainly[Crash], "Tripwire": plainly[Tripwire], "SizeLimit": plainly[SizeLimit],
+	"StaleList":   plainly[StaleList],
 	"FrozenWatch": plainly[FrozenWatch], "CloseWatch": plainly[CloseWatch], "GoneWatch": plainly[GoneWatch],
 }
 

@@ -15,15 +15,20 @@ func TestFaultJSON(t *testing.T) {
 	t.Parallel()
 	for text, fault := range map[string]link.Fault{
 		`{"type":"Cut"}`: link.Cut{},
-		`{"type":"Cut","direction":"ToServer","refuse":true}`:                       link.Cut{Direction: link.ToServer, Refuse: true},
-		`{"type":"Latency","delay":"75ms"}`:                                         link.Latency{Delay: 75 * time.Millisecond},
-		`{"type":"Latency","direction":"ToClient","delay":"1m30s","jitter":"10ms"}`: link.Latency{Direction: link.ToClient, Delay: 90 * time.Second, Jitter: 10 * time.Millisecond},
-		`{"type":"Bandwidth","direction":"Both","bytesPerSecond":"64Ki"}`:           link.Bandwidth{Direction: link.Both, BytesPerSecond: 64 << 10},
+		`{"type":"Cut","direction":"ToServer","refuse":true}`: link.Cut{Direction: link.ToServer,
+			Refuse: true},
+		`{"type":"Latency","delay":"75ms"}`: link.Latency{
+			Delay: 75 * time.Millisecond},
+		`{"type":"Latency","direction":"ToClient","delay":"1m30s","jitter":"10ms"}`: link.Latency{Direction: link.ToClient,
+			Delay: 90 * time.Second, Jitter: 10 * time.Millisecond},
+		`{"type":"Bandwidth","direction":"Both","bytesPerSecond":"64Ki"}`: link.Bandwidth{Direction: link.Both,
+			BytesPerSecond: 64 << 10},
 		`{"type":"Reset"}`: link.Reset{},
 		`{"type":"Fail","match":{"verbs":["patch"],"resource":"shoots"},"turn":{"nth":2},"status":503}`: link.Fail{
 			Match: link.Match{Verbs: []string{"patch"}, Resource: "shoots"}, Turn: link.Turn{Nth: 2}, Status: 503,
 		},
-		`{"type":"Delay","delay":"1s","at":"After"}`: link.Delay{Delay: metav1.Duration{Duration: time.Second}, At: link.After},
+		`{"type":"Delay","delay":"1s","at":"After"}`: link.Delay{Delay: metav1.Duration{Duration: time.Second},
+			At: link.After},
 		`{"type":"Hold"}`: link.Hold{},
 		`{"type":"DropAnswer","turn":{"from":3,"every":2}}`: link.DropAnswer{Turn: link.Turn{From: 3, Every: 2}},
 		`{"type":"Crash","at":"Before"}`:                    link.Crash{At: link.Before},
@@ -53,13 +58,17 @@ func TestFaultJSON(t *testing.T) {
 func TestFaultJSONErrors(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		`[]`:                              `read the type of a fault: json: cannot unmarshal array into Go value of type struct { Type string }`,
-		`{}`:                              `read the fault "": unknown type: must be one of Abort, Bandwidth, CloseWatch, Crash, Cut, Delay, DropAnswer, Fail, FrozenWatch, GoneWatch, Hold, Latency, Reset, SizeLimit, StaleList, Tripwire`,
-		`{"type":"Flood"}`:                `read the fault "Flood": unknown type: must be one of Abort, Bandwidth, CloseWatch, Crash, Cut, Delay, DropAnswer, Fail, FrozenWatch, GoneWatch, Hold, Latency, Reset, SizeLimit, StaleList, Tripwire`,
-		`{"type":"Cut","delay":"1s"}`:     `read the fault "Cut": json: unknown field "delay"`,
-		`{"type":"Cut","direction":"Up"}`: `read the fault "Cut": unknown direction "Up": must be "Both", "ToServer" or "ToClient"`,
-		`{"type":"Latency"}`:              `read the fault "Latency": delay 0s: must be positive`,
-		`{"type":"Latency","delay":"x"}`:  `read the fault "Latency": time: invalid duration "x"`,
+		`[]`: `read the type of a fault: json: cannot unmarshal array into Go value of type ` +
+			`struct { Type string }`,
+		`{}`: `read the fault "": unknown type: must be one of Abort, Bandwidth, CloseWatch, ` +
+			`Crash, Cut, Delay, DropAnswer, Fail, FrozenWatch, GoneWatch, Hold, Latency, Reset, SizeLimit, StaleList, Tripwire`,
+		`{"type":"Flood"}`: `read the fault "Flood": unknown type: must be one of Abort, Bandwidth, ` +
+			`CloseWatch, Crash, Cut, Delay, DropAnswer, Fail, FrozenWatch, GoneWatch, Hold, Latency, Reset, SizeLimit, ` +
+			`StaleList, Tripwire`,
+		`{"type":"Cut","delay":"1s"}`:                            `read the fault "Cut": json: unknown field "delay"`,
+		`{"type":"Cut","direction":"Up"}`:                        `read the fault "Cut": unknown direction "Up": must be "Both", "ToServer" or "ToClient"`,
+		`{"type":"Latency"}`:                                     `read the fault "Latency": delay 0s: must be positive`,
+		`{"type":"Latency","delay":"x"}`:                         `read the fault "Latency": time: invalid duration "x"`,
 		`{"type":"Latency","delay":"1s","jitter":"2s"}`:          `read the fault "Latency": jitter 2s: must be between 0 and the delay 1s`,
 		`{"type":"Bandwidth"}`:                                   `read the fault "Bandwidth": bandwidth 0 B/s: must be at least 1`,
 		`{"type":"Fail"}`:                                        `read the fault "Fail": status 0: must be from 400 to 599`,
@@ -83,14 +92,17 @@ func TestFaultJSONErrors(t *testing.T) {
 func TestFaultNames(t *testing.T) {
 	t.Parallel()
 	for want, fault := range map[string]link.Fault{
-		"Cut(Both)":                                link.Cut{},
-		"Cut(ToServer,refuse)":                     link.Cut{Direction: link.ToServer, Refuse: true},
-		"Latency(Both,75ms)":                       link.Latency{Delay: 75 * time.Millisecond},
-		"Latency(ToClient,75ms±5ms)":               link.Latency{Direction: link.ToClient, Delay: 75 * time.Millisecond, Jitter: 5 * time.Millisecond},
-		"Bandwidth(Both,1000 B/s)":                 link.Bandwidth{BytesPerSecond: 1000},
-		"Reset":                                    link.Reset{},
-		"Fail(503,patch shoots)":                   link.Fail{Status: 503, Match: link.Match{Verbs: []string{"patch"}, Resource: "shoots"}},
-		"Crash(Before,core n configmaps/x/status)": link.Crash{Match: link.Match{Group: "core", Namespace: "n", Resource: "configmaps", Name: "x", Subresource: "status"}},
+		"Cut(Both)":            link.Cut{},
+		"Cut(ToServer,refuse)": link.Cut{Direction: link.ToServer, Refuse: true},
+		"Latency(Both,75ms)":   link.Latency{Delay: 75 * time.Millisecond},
+		"Latency(ToClient,75ms±5ms)": link.Latency{Direction: link.ToClient, Delay: 75 * time.Millisecond,
+			Jitter: 5 * time.Millisecond},
+		"Bandwidth(Both,1000 B/s)": link.Bandwidth{BytesPerSecond: 1000},
+		"Reset":                    link.Reset{},
+		"Fail(503,patch shoots)": link.Fail{Status: 503, Match: link.Match{Verbs: []string{"patch"},
+			Resource: "shoots"}},
+		"Crash(Before,core n configmaps/x/status)": link.Crash{Match: link.Match{Group: "core", Namespace: "n",
+			Resource: "configmaps", Name: "x", Subresource: "status"}},
 	} {
 		if fault.Name() != want {
 			t.Errorf("got %q, want %q", fault.Name(), want)

@@ -120,7 +120,8 @@ func listNow(r *http.Request, bare http.Handler) (list *answer) {
 func listOf(r *http.Request) *http.Request {
 	list := r.Clone(r.Context())
 	query := list.URL.Query()
-	for _, name := range []string{"watch", "allowWatchBookmarks", "sendInitialEvents", "resourceVersion", "resourceVersionMatch", "timeoutSeconds", "limit", "continue"} {
+	for _, name := range []string{"watch", "allowWatchBookmarks", "sendInitialEvents", "resourceVersion",
+		"resourceVersionMatch", "timeoutSeconds", "limit", "continue"} {
 		query.Del(name)
 	}
 	list.URL.RawQuery = query.Encode()
@@ -185,8 +186,10 @@ func (s *shelf) handedOut(r *http.Request) bool {
 
 // withoutWatchList is what an API server says that does not stream lists.
 func withoutWatchList(x *exchange) *apierrors.StatusError {
-	forbidden := field.Forbidden(field.NewPath("sendInitialEvents"), "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled")
-	refused := apierrors.NewInvalid(schema.GroupKind{Group: "meta.k8s.io", Kind: "ListOptions"}, "", field.ErrorList{forbidden})
+	forbidden := field.Forbidden(field.NewPath("sendInitialEvents"),
+		"sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled")
+	refused := apierrors.NewInvalid(schema.GroupKind{Group: "meta.k8s.io", Kind: "ListOptions"}, "",
+		field.ErrorList{forbidden})
 	refused.ErrStatus.APIVersion, refused.ErrStatus.Kind = "v1", "Status"
 	return refused
 }

@@ -15,8 +15,8 @@ const heldCapacity = 4 << 20
 // errEnded is what the server's side of a watch gets that a fault has ended.
 var errEnded = errors.New("a fault has ended the watch")
 
-// stream is an open watch within reach of faults. It is what the link's own work writes the answer to. Faults change its
-// state at once, even while its client does not read; what that means for the client is written in turn.
+// stream is an open watch within reach of faults. It is what the link's own work writes the answer to. Faults change
+// its state at once, even while its client does not read; what that means for the client is written in turn.
 type stream struct {
 	http.ResponseWriter
 	request *Request
@@ -189,8 +189,8 @@ func (s *stream) settle() {
 
 // What follows is called by who holds out.
 
-// frozen says that events are held back. What is no watch, because the server has refused it or has said nothing yet, has
-// none: a client hears a refusal at once.
+// frozen says that events are held back. What is no watch, because the server has refused it or has said nothing yet,
+// has none: a client hears a refusal at once.
 func (s *stream) frozen() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -63,31 +63,44 @@ func TestPassesUnchanged(t *testing.T) {
 func exchanges() map[string]exchange {
 	ok := func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"kind":"Status"}`) }
 	return map[string]exchange{
-		"get":                    {method: "GET", path: "/api/v1/pods?limit=5&continue=x", respond: ok},
-		"strange query":          {method: "GET", path: "/a?b=1;c=%zz&d", respond: ok},
-		"escaped path":           {method: "GET", path: "/a%2Fb/../c//d%20e", respond: ok},
-		"no user agent":          {method: "GET", header: http.Header{"User-Agent": {""}}, respond: ok},
-		"protobuf":               {method: "GET", header: http.Header{"Accept": {"application/vnd.kubernetes.protobuf,application/json"}}, respond: protobuf},
-		"bearer token":           {method: "GET", header: http.Header{"Authorization": {"Bearer abc"}}, respond: ok},
-		"forwarding headers":     {method: "GET", header: http.Header{"X-Forwarded-For": {"10.0.0.1"}, "Forwarded": {"for=x"}}, respond: ok},
-		"several values":         {method: "GET", header: http.Header{"X-Many": {"a", "b,c", "d"}}, respond: ok},
-		"head":                   {method: "HEAD", respond: func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Length", "77") }},
-		"put 3 MiB":              {method: "PUT", body: known(big), respond: ok},
-		"patch 3 MiB":            {method: "PATCH", body: known(big), header: http.Header{"Content-Type": {"application/apply-patch+yaml"}}, respond: ok},
+		"get":           {method: "GET", path: "/api/v1/pods?limit=5&continue=x", respond: ok},
+		"strange query": {method: "GET", path: "/a?b=1;c=%zz&d", respond: ok},
+		"escaped path":  {method: "GET", path: "/a%2Fb/../c//d%20e", respond: ok},
+		"no user agent": {method: "GET", header: http.Header{"User-Agent": {""}}, respond: ok},
+		"protobuf": {method: "GET",
+			header: http.Header{"Accept": {"application/vnd.kubernetes.protobuf,application/json"}}, respond: protobuf},
+		"bearer token": {method: "GET", header: http.Header{"Authorization": {"Bearer abc"}}, respond: ok},
+		"forwarding headers": {method: "GET", header: http.Header{"X-Forwarded-For": {"10.0.0.1"},
+			"Forwarded": {"for=x"}}, respond: ok},
+		"several values": {method: "GET", header: http.Header{"X-Many": {"a", "b,c", "d"}}, respond: ok},
+		"head": {method: "HEAD", respond: func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "77")
+		}},
+		"put 3 MiB": {method: "PUT", body: known(big), respond: ok},
+		"patch 3 MiB": {method: "PATCH", body: known(big),
+			header: http.Header{"Content-Type": {"application/apply-patch+yaml"}}, respond: ok},
 		"post of unknown length": {method: "POST", body: unknown(big), respond: ok},
 		"post of nothing":        {method: "POST", body: known(0), respond: ok},
 		"delete with a body":     {method: "DELETE", body: known(100), respond: ok},
-		"expect continue":        {method: "PUT", body: known(1000), header: http.Header{"Expect": {"100-continue"}}, respond: ok},
-		"request trailer":        {method: "POST", body: unknown(100), trailer: http.Header{"X-Sum": {"42"}}, respond: ok},
-		"gzip request":           {method: "POST", body: known(100), header: http.Header{"Content-Encoding": {"gzip"}}, respond: ok},
-		"gzip asked for":         {method: "GET", header: http.Header{"Accept-Encoding": {"gzip"}}, respond: gzipped},
-		"gzip unasked":           {method: "GET", respond: gzipped},
-		"3 MiB":                  {method: "GET", respond: func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(random(big)) }},
-		"3 MiB of known length":  {method: "GET", respond: declared(big)},
-		"no content":             {method: "GET", respond: answering(http.StatusNoContent)},
-		"not modified":           {method: "GET", respond: answering(http.StatusNotModified)},
-		"redirect":               {method: "GET", respond: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/else", http.StatusFound) }},
-		"server error":           {method: "GET", respond: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "etcdserver: no", 500) }},
+		"expect continue": {method: "PUT", body: known(1000), header: http.Header{"Expect": {"100-continue"}},
+			respond: ok},
+		"request trailer": {method: "POST", body: unknown(100), trailer: http.Header{"X-Sum": {"42"}}, respond: ok},
+		"gzip request": {method: "POST", body: known(100), header: http.Header{"Content-Encoding": {"gzip"}},
+			respond: ok},
+		"gzip asked for": {method: "GET", header: http.Header{"Accept-Encoding": {"gzip"}}, respond: gzipped},
+		"gzip unasked":   {method: "GET", respond: gzipped},
+		"3 MiB": {method: "GET", respond: func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write(random(big))
+		}},
+		"3 MiB of known length": {method: "GET", respond: declared(big)},
+		"no content":            {method: "GET", respond: answering(http.StatusNoContent)},
+		"not modified":          {method: "GET", respond: answering(http.StatusNotModified)},
+		"redirect": {method: "GET", respond: func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/else", http.StatusFound)
+		}},
+		"server error": {method: "GET", respond: func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "etcdserver: no", 500)
+		}},
 		"no type, no date": {method: "GET", respond: func(w http.ResponseWriter, _ *http.Request) {
 			w.Header()["Content-Type"], w.Header()["Date"] = nil, nil
 			_, _ = io.WriteString(w, "<html>")
@@ -97,8 +110,13 @@ func exchanges() map[string]exchange {
 		"warnings": {method: "GET", respond: func(w http.ResponseWriter, _ *http.Request) {
 			w.Header()["Warning"] = []string{`299 - "a"`, `299 - "b"`}
 		}},
-		"retry after":         {method: "GET", respond: func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Retry-After", "1"); w.WriteHeader(429) }},
-		"connection's header": {method: "GET", respond: func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Keep-Alive", "timeout=5") }},
+		"retry after": {method: "GET", respond: func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "1")
+			w.WriteHeader(429)
+		}},
+		"connection's header": {method: "GET", respond: func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Keep-Alive", "timeout=5")
+		}},
 	}
 }
 
@@ -295,7 +313,9 @@ func TestUpstreamTrouble(t *testing.T) {
 	stranger := newWorld(t, answer(10))
 	gone := newWorld(t, answer(10))
 	gone.upstream.Close()
-	deaf := w.serve("127.0.0.1:0", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }), nil, "127.0.0.1")
+	deaf := w.serve("127.0.0.1:0", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		panic(http.ErrAbortHandler)
+	}), nil, "127.0.0.1")
 	for name, c := range map[string]struct {
 		l, want string
 		unsent  bool

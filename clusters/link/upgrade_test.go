@@ -36,7 +36,8 @@ func shouting(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer conn.Close()
-	_, _ = fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n", r.Header.Get("Upgrade"))
+	_, _ = fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n",
+		r.Header.Get("Upgrade"))
 	for {
 		line, err := buffered.ReadString('\n')
 		if err != nil {
@@ -56,7 +57,8 @@ func upgraded(t *testing.T, w *world, l *link.Link) (net.Conn, *bufio.Reader) {
 	}
 	t.Cleanup(func() { _ = conn.Close() })
 	_ = conn.SetDeadline(time.Now().Add(patience))
-	_, _ = fmt.Fprintf(conn, "POST /exec?command=sh HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n")
+	_, _ = fmt.Fprintf(conn,
+		"POST /exec?command=sh HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n")
 	reader := bufio.NewReader(conn)
 	response, err := http.ReadResponse(reader, nil)
 	if err != nil {
@@ -120,7 +122,8 @@ func TestWebSocket(t *testing.T) {
 		}
 	}))
 	l := w.link(t, link.Options{})
-	dialer := websocket.Dialer{TLSClientConfig: &tls.Config{RootCAs: w.ca.Pool()}, Subprotocols: []string{"v5.channel.k8s.io"}}
+	dialer := websocket.Dialer{TLSClientConfig: &tls.Config{RootCAs: w.ca.Pool()},
+		Subprotocols: []string{"v5.channel.k8s.io"}}
 	conn, _, err := dialer.Dial(strings.Replace(l.URL(), "https", "wss", 1)+"/exec", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -185,7 +188,8 @@ func grpcClient(t *testing.T) grpc_testing.TestServiceClient {
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
 	l := w.linkTo(t, "https://"+listener.Addr().String())
-	conn, err := grpc.NewClient(strings.TrimPrefix(l, "https://"), grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{RootCAs: w.ca.Pool()})),
+	conn, err := grpc.NewClient(strings.TrimPrefix(l, "https://"),
+		grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{RootCAs: w.ca.Pool()})),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(2*big)))
 	if err != nil {
 		t.Fatal(err)
@@ -221,7 +225,8 @@ func TestGRPC(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, size := range []int{1, 100_000, 1} { // each answer comes before the next request
-		if err := stream.Send(&grpc_testing.StreamingOutputCallRequest{Payload: &grpc_testing.Payload{Body: random(size)}}); err != nil {
+		if err := stream.Send(&grpc_testing.StreamingOutputCallRequest{
+			Payload: &grpc_testing.Payload{Body: random(size)}}); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := stream.Recv(); err != nil || len(got.GetPayload().GetBody()) != size {

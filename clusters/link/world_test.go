@@ -40,7 +40,8 @@ func newWorld(t testing.TB, handler http.Handler) *world {
 }
 
 // serve starts another server of this world, and tells watch about its connections.
-func (w *world) serve(address string, handler http.Handler, watch func(net.Conn, http.ConnState), names ...string) *httptest.Server {
+func (w *world) serve(address string, handler http.Handler, watch func(net.Conn, http.ConnState),
+	names ...string) *httptest.Server {
 	w.t.Helper()
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -52,7 +53,8 @@ func (w *world) serve(address string, handler http.Handler, watch func(net.Conn,
 			w.t.Fatal(err)
 		}
 	}
-	server := &httptest.Server{Listener: listener, EnableHTTP2: true, Config: &http.Server{Handler: handler, ErrorLog: log.New(io.Discard, "", 0), ConnState: watch}}
+	server := &httptest.Server{Listener: listener, EnableHTTP2: true,
+		Config: &http.Server{Handler: handler, ErrorLog: log.New(io.Discard, "", 0), ConnState: watch}}
 	server.TLS = &tls.Config{
 		Certificates: []tls.Certificate{*byName[names[0]]},
 		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {

@@ -114,5 +114,6 @@ func newTemplate(subject pkix.Name) (*x509.Certificate, error) {
 		return nil, fmt.Errorf("draw a serial number: %w", err)
 	}
 	now := time.Now()
-	return &x509.Certificate{SerialNumber: serial, Subject: subject, NotBefore: now.Add(-backdate), NotAfter: now.Add(Lifetime)}, nil
+	return &x509.Certificate{SerialNumber: serial, Subject: subject, NotBefore: now.Add(-backdate),
+		NotAfter: now.Add(Lifetime)}, nil
 }

@@ -11,8 +11,8 @@ const (
 	linkCA      = "links-ca" // of all links
 )
 
-// Landscape has the landscape's own authorities: Servers signs for the cloud and other programs of no cluster, Links for
-// all links.
+// Landscape has the landscape's own authorities: Servers signs for the cloud and other programs of no cluster, Links
+// for all links.
 type Landscape struct {
 	Servers, Links *Authority
 

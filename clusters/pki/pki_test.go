@@ -24,12 +24,14 @@ func authority(t *testing.T) *Authority {
 func TestIssue(t *testing.T) {
 	t.Parallel()
 	mine, other := authority(t), authority(t)
-	pair, err := mine.Issue(Request{Name: "kube-apiserver", Groups: []string{"g"}, Hosts: []string{"127.17.0.1", "api.shoot.test"}})
+	pair, err := mine.Issue(Request{Name: "kube-apiserver", Groups: []string{"g"},
+		Hosts: []string{"127.17.0.1", "api.shoot.test"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	leaf := pair.Leaf
-	if diff := cmp.Diff([]string{"g"}, leaf.Subject.Organization); diff != "" || leaf.Subject.CommonName != "kube-apiserver" {
+	if diff := cmp.Diff([]string{"g"}, leaf.Subject.Organization); diff != "" ||
+		leaf.Subject.CommonName != "kube-apiserver" {
 		t.Errorf("the subject is %v", leaf.Subject)
 	}
 	for _, host := range []string{"127.17.0.1", "api.shoot.test"} {
@@ -55,11 +57,13 @@ func TestClientsMayNotServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	var invalid x509.CertificateInvalidError
-	_, err = pair.Leaf.Verify(x509.VerifyOptions{Roots: a.Pool(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
+	_, err = pair.Leaf.Verify(x509.VerifyOptions{Roots: a.Pool(),
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
 	if !errors.As(err, &invalid) || invalid.Reason != x509.IncompatibleUsage {
 		t.Errorf("serve with a client's certificate: got %v, want incompatible usage", err)
 	}
-	_, err = pair.Leaf.Verify(x509.VerifyOptions{Roots: a.Pool(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	_, err = pair.Leaf.Verify(x509.VerifyOptions{Roots: a.Pool(),
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
 	if err != nil {
 		t.Error(err)
 	}
@@ -73,7 +77,8 @@ func TestFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range []error{folder.WriteAuthority("ca", a), folder.WriteKeyPair("x", pair), folder.WriteSigningKey("sa")} {
+	for _, err := range []error{folder.WriteAuthority("ca", a), folder.WriteKeyPair("x", pair),
+		folder.WriteSigningKey("sa")} {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,5 +1,5 @@
-// Package ready has the questions that a landscape's start asks until the answer is yes, the same ones on every backend. How
-// often they are asked, and for how long, is the backend's business.
+// Package ready has the questions that a landscape's start asks until the answer is yes, the same ones on every
+// backend. How often they are asked, and for how long, is the backend's business.
 package ready
 
 import (
@@ -43,7 +43,8 @@ func Node(node *corev1.Node) error {
 
 // Controllers says why pods cannot be created yet; nil once the controllers have made the first ServiceAccount.
 func Controllers(ctx context.Context, clients kubernetes.Interface) error {
-	if _, err := clients.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{}); err != nil {
+	if _, err := clients.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default",
+		metav1.GetOptions{}); err != nil {
 		return fmt.Errorf("get the default ServiceAccount: %w", err)
 	}
 	return nil

@@ -71,7 +71,8 @@ func TestBoard(t *testing.T) {
 	if diff := cmp.Diff(want, b.Arrows()); diff != "" {
 		t.Errorf("arrows (-want +got):\n%s", diff)
 	}
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authority.Pool(), MinVersion: tls.VersionTLS12}}}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authority.Pool(),
+		MinVersion: tls.VersionTLS12}}}
 	defer client.CloseIdleConnections()
 	response, err := client.Get(first.URL())
 	if err != nil {
@@ -79,10 +80,12 @@ func TestBoard(t *testing.T) {
 	}
 	response.Body.Close()
 	traffic := b.Traffic()
-	if len(traffic) != 2 || traffic[0].Actor != "gardenlet-a" || traffic[0].Target != "garden" || traffic[1].Actor != "user" || traffic[1].Target != Shoots {
+	if len(traffic) != 2 || traffic[0].Actor != "gardenlet-a" || traffic[0].Target != "garden" ||
+		traffic[1].Actor != "user" || traffic[1].Target != Shoots {
 		t.Fatalf("there is traffic of %+v", traffic)
 	}
-	if sent, none := traffic[0].Stats, traffic[1].Stats; sent.Requests != 1 || sent.BytesToServer == 0 || sent.BytesToClient == 0 || sent.Errors != 0 || none.Requests != 0 {
+	if sent, none := traffic[0].Stats, traffic[1].Stats; sent.Requests != 1 || sent.BytesToServer == 0 ||
+		sent.BytesToClient == 0 || sent.Errors != 0 || none.Requests != 0 {
 		t.Errorf("after one request there were %+v, and %+v to shoots", sent, none)
 	}
 }
@@ -90,7 +93,8 @@ func TestBoard(t *testing.T) {
 func TestBoardRefuses(t *testing.T) {
 	t.Parallel()
 	b, _ := board(t, func() error { return errors.New("the disk is full") })
-	if _, err := b.Link("gardenlet-a", "nowhere"); err == nil || err.Error() != "open link(gardenlet-a,nowhere): there is no such target" {
+	if _, err := b.Link("gardenlet-a", "nowhere"); err == nil ||
+		err.Error() != "open link(gardenlet-a,nowhere): there is no such target" {
 		t.Errorf("to nowhere: %v", err)
 	}
 	if _, err := b.Proxy("user"); err == nil || err.Error() != "the disk is full" {
@@ -99,7 +103,8 @@ func TestBoardRefuses(t *testing.T) {
 	if err := b.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Link("gardenlet-a", "garden"); err == nil || !strings.HasSuffix(err.Error(), "the landscape has stopped") {
+	if _, err := b.Link("gardenlet-a", "garden"); err == nil || !strings.HasSuffix(err.Error(),
+		"the landscape has stopped") {
 		t.Errorf("after the end: %v", err)
 	}
 	if arrows := b.Arrows(); len(arrows) != 0 {

@@ -28,7 +28,8 @@ var mostOf = map[string]int64{"jobs": 28, "last": 100_000, "evacuation-at-once":
 
 // zeroMeans are flags whose default is not zero and that say by zero that there is none.
 var zeroMeans = map[string]string{
-	"health-check-interval": "never", "shoot-retry-jitter": "no chance", "boot-delay": "at once", "slot": "the first", "tolerance": "none",
+	"health-check-interval": "never", "shoot-retry-jitter": "no chance", "boot-delay": "at once", "slot": "the first",
+	"tolerance":              "none",
 	"seed-loss-grace-period": "at once",
 }
 

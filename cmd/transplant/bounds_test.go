@@ -28,7 +28,8 @@ func hostileFlags(t *testing.T) map[string][]string {
 		"bool":     {"maybe", "2"},
 		"uint16":   {"-1", "NaN", "1e308", "65536"},
 		"NAME=DIR": {"x", ""}, "fail|last-good": {"x", ""},
-		"string": paths, "stringSlice": paths, "stringArray": paths, "stringToString": {"x"},
+		"PART/PARTS": {"", "/", "0/3", "4/3", "-1/3", "1/99999999999999999999", "NaN/2"},
+		"string":     paths, "stringSlice": paths, "stringArray": paths, "stringToString": {"x"},
 	}
 }
 
@@ -100,7 +101,8 @@ func parse(words []string, flag string) (ran bool, err error) {
 	root.SetOut(io.Discard)
 	root.SetErr(io.Discard)
 	err = root.Execute()
-	if err != nil && (strings.Contains(err.Error(), "required flag") || strings.Contains(err.Error(), "flags in the group")) {
+	if err != nil && (strings.Contains(err.Error(), "required flag") || strings.Contains(err.Error(),
+		"flags in the group")) {
 		return true, nil // the value was accepted
 	}
 	return ran, err

@@ -18,7 +18,7 @@ var codeTests = map[string]shown{
 // Every error code is expected by a scenario that makes something go wrong, or a test shows it.
 func TestErrorCodes_EachIsExpectedByAScenario(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("../../scenarios/*.yaml")
+	files, err := filepath.Glob("../../scenarios/*/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no scenarios: %v", err)
 	}

@@ -52,31 +52,38 @@ type shown struct{ file, test, word string }
 // flagTests are tests of flags that no landscape sets. The first one of a flag sets it by its name.
 var flagTests = map[string][]shown{
 	"garden-controller-manager --admission-control-config-file": {
-		{"cmd/transplant/actors/gardencontrollermanager_test.go", "TestAdmissionControlConfigFile_ListsReachTheAdmission", "--admission-control-config-file="},
+		{"cmd/transplant/actors/gardencontrollermanager_test.go", "TestAdmissionControlConfigFile_ListsReachTheAdmission",
+			"--admission-control-config-file="},
 	},
-	"garden-controller-manager --webhook-service":                     {gcm("--webhook-service=")},
-	"garden-controller-manager --evacuation":                          {gcm("--evacuation="), {"controllers/migration/evacuation_test.go", "TestManualEvacuationOnlyTells", "Manual = true"}},
-	"garden-controller-manager --maintenance-restarts-control-planes": {gcm("--maintenance-restarts-control-planes="), afterwards},
-	"garden-controller-manager --maintenance-restarts-core-addons":    {gcm("--maintenance-restarts-core-addons"), afterwards},
+	"garden-controller-manager --webhook-service": {gcm("--webhook-service=")},
+	"garden-controller-manager --evacuation": {gcm("--evacuation="),
+		{"controllers/migration/evacuation_test.go", "TestManualEvacuationOnlyTells", "Manual = true"}},
+	"garden-controller-manager --maintenance-restarts-control-planes": {gcm("--maintenance-restarts-control-planes="),
+		afterwards},
+	"garden-controller-manager --maintenance-restarts-core-addons": {gcm("--maintenance-restarts-core-addons"),
+		afterwards},
 	"garden-controller-manager --maintenance-disables-nginx-ingress": {
 		gcm("--maintenance-disables-nginx-ingress"),
 		{"controllers/maintenance/sidechange/sidechange_test.go", "TestDisableNginxIngress", "DisableNginxIngress("},
 	},
 	"gardenlet --respect-sync-period-overwrite": {
-		ofGardenlet("--respect-sync-period-overwrite"), {"controllers/shoot/due_test.go", "TestDue", "RespectOverwrite: true"},
+		ofGardenlet("--respect-sync-period-overwrite"), {"controllers/shoot/due_test.go", "TestDue",
+			"RespectOverwrite: true"},
 	},
 	"gardenlet --care-stale-extension-threshold": {
 		ofGardenlet("--care-stale-extension-threshold="), {"controllers/care/conditions_test.go", "", `"1 stale heartbeat"`},
 	},
 	"gardenlet --care-managed-resource-progressing-threshold": {
-		ofGardenlet("--care-managed-resource-progressing-threshold="), {"controllers/care/conditions_test.go", "", "ProgressingRolloutStuck"},
+		ofGardenlet("--care-managed-resource-progressing-threshold="), {"controllers/care/conditions_test.go", "",
+			"ProgressingRolloutStuck"},
 	},
 	"gateway --owner-check-interval": {
-		{"e2e/fence/seed_test.go", "", `s.entry, "--owner-check-interval="+timing.Interval`},
+		{"e2e/fence/seed_test.go", "", "s.entry,\n\t\t\"--owner-check-interval=\"+timing.Interval"},
 		{"e2e/fence/fence_test.go", "TestFrozenInTheMiddleOfWritesNobodyAnswersForTheSuccessor", ""},
 	},
 	"etcd-backup restore --on-damage": {
-		{"controllers/etcd/backupcommand_test.go", "TestRestoreFlags_OnDamage_DecidesAboutADamagedChain", "--on-damage=last-good"},
+		{"controllers/etcd/backupcommand_test.go", "TestRestoreFlags_OnDamage_DecidesAboutADamagedChain",
+			"--on-damage=last-good"},
 		{"controllers/etcd/backup/restore_test.go", "TestDamagedOrMissingObjectIsNamed", "LastGood = true"},
 	},
 }
@@ -89,14 +96,16 @@ func ofGardenlet(word string) shown {
 	return shown{"cmd/transplant/actors/flags_test.go", "TestGardenletFlags_ReachTheirDuties", word}
 }
 
-var afterwards = shown{"controllers/maintenance/decide_test.go", "TestWhatIsAskedForAfterwards", "RestartCoreAddons: true"}
+var afterwards = shown{"controllers/maintenance/decide_test.go", "TestWhatIsAskedForAfterwards",
+	"RestartCoreAddons: true"}
 
 // settingTests are tests of settings that scenarios leave at their defaults.
 var settingTests = map[string]shown{
-	"ownerCheckInterval": {"controllers/etcd/process_test.go", "TestGuardFrozenForAMomentGoesOn", "--owner-check-interval="},
-	"dnsTTL":             {"controllers/controlplane/domain_test.go", "TestExternalDNSRecord", "DNSTTL = "},
-	"seedLeaseRenew":     {"controllers/seed/heartbeat_test.go", "TestHeartbeat", "Interval: time.Second"},
-	"waitInterval":       {"controllers/controlplane/request_test.go", "TestBackOff", "WaitInterval = 5 * time.Second"},
+	"ownerCheckInterval": {"controllers/etcd/process_test.go", "TestGuardFrozenForAMomentGoesOn",
+		"--owner-check-interval="},
+	"dnsTTL":         {"controllers/controlplane/domain_test.go", "TestExternalDNSRecord", "DNSTTL = "},
+	"seedLeaseRenew": {"controllers/seed/heartbeat_test.go", "TestHeartbeat", "Interval: time.Second"},
+	"waitInterval":   {"controllers/controlplane/request_test.go", "TestBackOff", "WaitInterval = 5 * time.Second"},
 }
 
 // settingOf are settings of a scenario by what the manifests call them, where that is not the same.
@@ -105,8 +114,8 @@ var settingOf = map[string]string{
 	"ThrottledRetryJitter": "ThrottledRetryPeriod",
 }
 
-// Every flag of an actor is set by each landscape, or a test shows what it does. One that a landscape takes from a setting
-// of scenarios is that of a scenario, or of a test, with another value than the default.
+// Every flag of an actor is set by each landscape, or a test shows what it does. One that a landscape takes from a
+// setting of scenarios is that of a scenario, or of a test, with another value than the default.
 func TestActorFlags_EachIsSetByALandscapeOrShownByATest(t *testing.T) {
 	t.Parallel()
 	unused := maps.Clone(flagTests)
@@ -233,7 +242,7 @@ func checkSetting(t *testing.T, flag, name string) {
 		return
 	}
 	setting, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-	files, err := filepath.Glob("../../scenarios/*.yaml")
+	files, err := filepath.Glob("../../scenarios/*/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no scenarios: %v", err)
 	}

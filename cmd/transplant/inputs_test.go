@@ -21,10 +21,11 @@ const patience = time.Minute
 func TestInputs_WhatIsNoRegularFile_IsRefusedAtOnce(t *testing.T) {
 	folder := t.TempDir()
 	pipe, huge := filepath.Join(folder, "pipe"), filepath.Join(folder, "huge")
-	if err := errors.Join(syscall.Mkfifo(pipe, 0o600), os.WriteFile(huge, nil, 0o600), os.Truncate(huge, 1<<40)); err != nil {
+	if err := errors.Join(syscall.Mkfifo(pipe, 0o600), os.WriteFile(huge, nil, 0o600),
+		os.Truncate(huge, 1<<40)); err != nil {
 		t.Fatal(err)
 	}
-	good, err := filepath.Abs("../../scenarios/planned-migration.yaml")
+	good, err := filepath.Abs("../../scenarios/migration/planned-migration.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +51,8 @@ func TestInputs_WhatIsNoRegularFile_IsRefusedAtOnce(t *testing.T) {
 		}
 		return at
 	}
-	for _, c := range []struct{ path, want string }{{"/dev/zero", "is a device"}, {pipe, "is a named pipe"}, {huge, "larger than"}} {
+	for _, c := range []struct{ path, want string }{{"/dev/zero", "is a device"}, {pipe, "is a named pipe"},
+		{huge, "larger than"}} {
 		for _, command := range [][]string{
 			{"judge", runWith("timeline.jsonl", c.path)}, {"report", runWith("timeline.jsonl", c.path)},
 			{"report", runWith("verdict.json", c.path)}, {"report", runWith("scenario.yaml", c.path)},
@@ -58,7 +60,8 @@ func TestInputs_WhatIsNoRegularFile_IsRefusedAtOnce(t *testing.T) {
 			{"validate", good, "--extension", c.path}, {"plan", good, "--extension", c.path},
 			{"explain", "status", "--shoot", c.path}, {"explain", "window", "--shoot", c.path},
 			{"explain", "maintenance", "--shoot", c.path, "--cloudprofile", c.path}, {"explain", "webhooks", "--file", c.path},
-			{"explain", "cleanup", "--shoot", c.path, "--objects", c.path}, {"explain", "rollout", "--old", c.path, "--new", c.path},
+			{"explain", "cleanup", "--shoot", c.path, "--objects", c.path}, {"explain", "rollout", "--old", c.path, "--new",
+				c.path},
 			{"explain", "errors", "--shoot", c.path}, {"explain", "tolerations", "--shoot", c.path, "--seed", c.path},
 		} {
 			before := allocated()

@@ -55,7 +55,8 @@ func newCommand() *cobra.Command {
 		Short: "Test what happens to shoots when their seed is lost",
 		Long: `Test what happens to shoots when their seed is lost.
 
-The stories are in scenarios/ of the repository; docs/scenarios.md there lists every word that may stand in one.`,
+The scenarios are in scenarios/ of the repository, and "run seed-loss" runs one there by its name; docs/scenarios.md
+lists every word that may stand in one.`,
 		Version:       actors.Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -105,7 +106,8 @@ The stories are in scenarios/ of the repository; docs/scenarios.md there lists e
 		},
 	})...)
 	backends := map[string]run.Backend{
-		"embedded": &stage.Backend{Buckets: buckets, ChaosMesh: chaosMesh}, "kind": &stage.KindBackend{Buckets: buckets, ChaosMesh: chaosMesh},
+		"embedded": &stage.Backend{Buckets: buckets, ChaosMesh: chaosMesh}, "kind": &stage.KindBackend{Buckets: buckets,
+			ChaosMesh: chaosMesh},
 	}
 	add(people,
 		run.NewRunCommand(backends), run.NewJudgeCommand(), run.NewReportCommand(), run.NewTrendCommand(),
@@ -113,7 +115,8 @@ The stories are in scenarios/ of the repository; docs/scenarios.md there lists e
 	)
 	add(programs,
 		actors.NewGardenControllerManager(), actors.NewGardenlet(),
-		extension.NewCommand(), machine.NewCommand(cloudControllers), resource.NewCommand(nodeReadiness), gateway.NewCommand(),
+		extension.NewCommand(), machine.NewCommand(cloudControllers), resource.NewCommand(nodeReadiness),
+		gateway.NewCommand(),
 		etcd.NewGuardCommand(), etcd.NewBackupCommand(),
 		cloud.NewCommand(), nodes.NewCommand(), processnode.NewCommand(),
 	)
@@ -127,5 +130,6 @@ func nodeReadiness(mgr manager.Manager, shoot *rest.Config) error {
 
 // cloudControllers run beside the machine controller of a shoot.
 func cloudControllers(mgr manager.Manager, shoot *rest.Config, guarded *machine.GuardedCloud) error {
-	return cloudcontroller.AddToManager(mgr, shoot, cloudcontroller.Account{Cloud: guarded.Client, Owner: guarded, Shoot: guarded.Shoot})
+	return cloudcontroller.AddToManager(mgr, shoot, cloudcontroller.Account{Cloud: guarded.Client, Owner: guarded,
+		Shoot: guarded.Shoot})
 }

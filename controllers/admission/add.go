@@ -55,17 +55,20 @@ func AddToManager(mgr manager.Manager, o Options) error {
 	if err != nil {
 		return err
 	}
-	server := webhook.NewServer(webhook.Options{Host: o.Host, Port: o.Port, TLSOpts: []func(*tls.Config){func(c *tls.Config) {
-		c.MinVersion = tls.VersionTLS12
-		c.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &serving, nil }
-	}}})
+	server := webhook.NewServer(webhook.Options{Host: o.Host, Port: o.Port,
+		TLSOpts: []func(*tls.Config){func(c *tls.Config) {
+			c.MinVersion = tls.VersionTLS12
+			c.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &serving, nil }
+		}}})
 	c := &configuration{client: o.Garden, host: o.Host, port: o.Port, service: o.Service, caBundle: bundle}
 	a := &announcement{serving: server.StartedChecker(), apply: c.apply, clock: o.Clock}
-	server.Register(pathValidate, &admission.Webhook{Handler: &validator{client: o.Garden, tolerations: o.Tolerations, clock: o.Clock, inPlaceUpdates: o.InPlaceUpdates}})
+	server.Register(pathValidate, &admission.Webhook{Handler: &validator{client: o.Garden, tolerations: o.Tolerations,
+		clock: o.Clock, inPlaceUpdates: o.InPlaceUpdates}})
 	server.Register(pathValidateProfile, &admission.Webhook{Handler: &profileValidator{client: o.Garden, clock: o.Clock}})
 	server.Register(pathValidateSeed, &admission.Webhook{Handler: &seedValidator{client: o.Garden}})
 	server.Register(pathValidateProject, &admission.Webhook{Handler: &projectValidator{client: o.Garden}})
-	server.Register(pathDefault, &admission.Webhook{Handler: &defaulter{client: o.Garden, tolerations: o.Tolerations, clock: o.Clock}})
+	server.Register(pathDefault, &admission.Webhook{Handler: &defaulter{client: o.Garden, tolerations: o.Tolerations,
+		clock: o.Clock}})
 	server.Register(pathDefaultObject, &admission.Webhook{Handler: objectDefaulter{}})
 	server.Register(pathReady, a)
 	for _, runnable := range []manager.Runnable{server, a} {

@@ -36,8 +36,8 @@ var (
 // NeedLeaderElection tells that the server does not wait to become leader.
 func (*announcement) NeedLeaderElection() bool { return false }
 
-// Start registers until ctx is done. It never gives up: until it has succeeded, the garden calls the process before this
-// one, and refuses what needs an answer.
+// Start registers until ctx is done. It never gives up: until it has succeeded, the garden calls the process before
+// this one, and refuses what needs an answer.
 func (a *announcement) Start(ctx context.Context) error {
 	logger := log.FromContext(ctx).WithName("admission")
 	for {

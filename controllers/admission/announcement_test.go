@@ -91,7 +91,8 @@ func TestServingCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	for host, fits := range map[string]bool{"127.16.64.9": true, "gcm.garden.svc": true, "127.16.64.10": false} {
-		_, err := leaf.Verify(x509.VerifyOptions{DNSName: host, Roots: roots, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
+		_, err := leaf.Verify(x509.VerifyOptions{DNSName: host, Roots: roots, CurrentTime: now,
+			KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
 		if (err == nil) != fits {
 			t.Errorf("verify %s: %v, want it to fit: %t", host, err, fits)
 		}
@@ -106,7 +107,8 @@ func TestEndpoint(t *testing.T) {
 	}
 	c.service = &types.NamespacedName{Namespace: "garden", Name: "gcm"}
 	endpoint := c.endpoint("/path")
-	if s := endpoint.Service; endpoint.URL != nil || *s.Namespace != "garden" || *s.Name != "gcm" || *s.Port != 10443 || *s.Path != "/path" || string(endpoint.CABundle) != "ca" {
+	if s := endpoint.Service; endpoint.URL != nil || *s.Namespace != "garden" || *s.Name != "gcm" || *s.Port != 10443 ||
+		*s.Path != "/path" || string(endpoint.CABundle) != "ca" {
 		t.Errorf("by service: %+v", endpoint)
 	}
 	if err := AddToManager(nil, Options{}); err == nil || !strings.Contains(err.Error(), "needs the address of its pod") {

@@ -38,7 +38,8 @@ func key(name string) *gardencorev1beta1.Shoot {
 
 func (g *gardenOnServer) status(t *testing.T, patch string) {
 	t.Helper()
-	if err := g.Status().Patch(t.Context(), key("alpha"), client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+	if err := g.Status().Patch(t.Context(), key("alpha"),
+		client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -65,7 +66,9 @@ func refused(t *testing.T, err error, code int32, field, text string) {
 	if s.Code != code || !strings.Contains(s.Message, text) || !strings.Contains(s.Message, field) {
 		t.Errorf("got %d %q, want %d with %q: %q", s.Code, s.Message, code, field, text)
 	}
-	if s.Details == nil || !slices.ContainsFunc(s.Details.Causes, func(c metav1.StatusCause) bool { return c.Field == field }) {
+	if s.Details == nil || !slices.ContainsFunc(s.Details.Causes, func(c metav1.StatusCause) bool {
+		return c.Field == field
+	}) {
 		t.Errorf("no cause names the field %q: %+v", field, s.Details)
 	}
 }
@@ -123,11 +126,13 @@ func tolerationsOnServer(t *testing.T, g *gardenOnServer) {
 	bad := alphaOnServer("gamma")
 	bad.Spec.Tolerations = []gardencorev1beta1.Toleration{{Key: "closed"}}
 	refused(t, g.Create(t.Context(), bad), http.StatusUnprocessableEntity, "spec.tolerations[0]",
-		`Invalid value: "closed": is not in the whitelist of the project or the landscape, which allows: shared, dedicated, given`)
+		`Invalid value: "closed": is not in the whitelist of the project or the landscape, which allows: shared, `+
+			`dedicated, given`)
 }
 
 func configurationOnServer(t *testing.T, g *gardenOnServer) {
-	validating, mutating := &admissionregistrationv1.ValidatingWebhookConfiguration{}, &admissionregistrationv1.MutatingWebhookConfiguration{}
+	validating, mutating := &admissionregistrationv1.ValidatingWebhookConfiguration{},
+		&admissionregistrationv1.MutatingWebhookConfiguration{}
 	for _, object := range []client.Object{validating, mutating} {
 		if err := g.Get(t.Context(), client.ObjectKey{Name: "transplant-admission"}, object); err != nil {
 			t.Fatal(err)
@@ -188,7 +193,8 @@ func scheduleOnServer(t *testing.T, g *gardenOnServer) {
 		t.Fatal(err)
 	}
 	wantLabels(t, g.wire(t).GetLabels(), "a")
-	refused(t, g.merge(ctx, `{"spec":{"seedName":"b"}}`), http.StatusForbidden, "spec.seedName", "before the shoot has been created successfully: there is no status.lastOperation")
+	refused(t, g.merge(ctx, `{"spec":{"seedName":"b"}}`), http.StatusForbidden, "spec.seedName",
+		"before the shoot has been created successfully: there is no status.lastOperation")
 	g.status(t, `{"status":{"seedName":"a","technicalID":"shoot--p--alpha","uid":"u","hibernated":false,"gardener":{"id":"a","name":"g","version":"v"},
 		"lastOperation":{"type":"Create","state":"Succeeded","progress":100,"description":"","lastUpdateTime":"2026-01-01T00:00:00Z"}}}`)
 	// An ordinary user changes the shoot, and the field nobody models stays.
@@ -202,10 +208,13 @@ func scheduleOnServer(t *testing.T, g *gardenOnServer) {
 
 func versionsOnServer(t *testing.T, g *gardenOnServer) {
 	ctx := t.Context()
-	refused(t, g.merge(ctx, `{"spec":{"kubernetes":{"version":"1.36.9"}}}`), http.StatusUnprocessableEntity, "spec.kubernetes.version",
+	refused(t, g.merge(ctx, `{"spec":{"kubernetes":{"version":"1.36.9"}}}`), http.StatusUnprocessableEntity,
+		"spec.kubernetes.version",
 		`Unsupported value: "1.36.9": supported values: "1.34.1", "1.34.2", "1.35.0", "1.36.3", "1.36.4"`)
-	refused(t, g.merge(ctx, `{"spec":{"kubernetes":{"version":"1.35.0"}}}`), http.StatusForbidden, "spec.kubernetes.version", "downgrade is not supported, 1.35.0 is lower than 1.36.3")
-	refused(t, g.merge(ctx, `{"spec":{"maintenance":{"timeWindow":{"begin":"220000+0000","end":"221000+0000"}}}}`), http.StatusUnprocessableEntity,
+	refused(t, g.merge(ctx, `{"spec":{"kubernetes":{"version":"1.35.0"}}}`), http.StatusForbidden,
+		"spec.kubernetes.version", "downgrade is not supported, 1.35.0 is lower than 1.36.3")
+	refused(t, g.merge(ctx, `{"spec":{"maintenance":{"timeWindow":{"begin":"220000+0000","end":"221000+0000"}}}}`),
+		http.StatusUnprocessableEntity,
 		"spec.maintenance.timeWindow", "must be between 30m0s and 6h0m0s long, and is 10m0s")
 	// A pool of which only a part of the versions is named gets the rest; none of them is a preview or has expired.
 	workers := `{"spec":{"provider":{"workers":[
@@ -216,9 +225,11 @@ func versionsOnServer(t *testing.T, g *gardenOnServer) {
 	}
 	pools, _, err := unstructured.NestedSlice(g.wire(t).Object, "spec", "provider", "workers")
 	want := map[string]any{
-		"name": "more", "minimum": int64(1), "maximum": int64(1), "fieldOfTheFuture": int64(7), "kubernetes": map[string]any{"version": "1.35.0"},
-		"machine": map[string]any{"type": "medium", "image": map[string]any{"name": "simulated", "version": "1.2.0"}, "architecture": "amd64"},
-		"cri":     map[string]any{"name": "containerd"}, "maxSurge": int64(1), "maxUnavailable": int64(0),
+		"name": "more", "minimum": int64(1), "maximum": int64(1), "fieldOfTheFuture": int64(7),
+		"kubernetes": map[string]any{"version": "1.35.0"},
+		"machine": map[string]any{"type": "medium", "image": map[string]any{"name": "simulated", "version": "1.2.0"},
+			"architecture": "amd64"},
+		"cri": map[string]any{"name": "containerd"}, "maxSurge": int64(1), "maxUnavailable": int64(0),
 		"systemComponents": map[string]any{"allow": true}, "updateStrategy": "AutoRollingUpdate",
 	}
 	if err != nil || len(pools) != 2 {
@@ -241,40 +252,54 @@ func profileOnServer(t *testing.T, g *gardenOnServer) {
 	patch := func(text string) error {
 		return g.Patch(ctx, profile.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(text)))
 	}
-	refused(t, patch(`{"spec":{"kubernetes":{"versions":[{"version":"1.35.0"}]}}}`), http.StatusForbidden, "spec.kubernetes.versions",
+	refused(t, patch(`{"spec":{"kubernetes":{"versions":[{"version":"1.35.0"}]}}}`), http.StatusForbidden,
+		"spec.kubernetes.versions",
 		"cannot remove the Kubernetes version 1.36.3: it is in use by shoot garden-p/alpha")
-	refused(t, patch(`{"spec":{"kubernetes":{"versions":[{"version":"1.35.0"},{"version":"1.36.3"},{"version":"1.37.x"}]}}}`), http.StatusUnprocessableEntity,
+	refused(t, patch(`{"spec":{"kubernetes":{"versions":[{"version":"1.35.0"},{"version":"1.36.3"},`+
+		`{"version":"1.37.x"}]}}}`), http.StatusUnprocessableEntity,
 		"spec.kubernetes.versions[2].version", `Invalid value: "1.37.x": must be a semantic version`)
-	refused(t, g.Delete(ctx, profile), http.StatusForbidden, "metadata.deletionTimestamp", "must not be deleted while it is in use by shoot garden-p/alpha")
+	refused(t, g.Delete(ctx, profile), http.StatusForbidden, "metadata.deletionTimestamp",
+		"must not be deleted while it is in use by shoot garden-p/alpha")
 	other := testProfile()
 	other.Name, other.Spec.MachineImages = "other", nil
 	other.Spec.MachineImages = []gardencorev1beta1.MachineImage{}
-	refused(t, g.Create(ctx, other), http.StatusUnprocessableEntity, "spec.machineImages", "must provide at least one machine image")
-	if err := patch(`{"metadata":{"labels":{"a":"b"}},"spec":{"kubernetes":{"versions":[{"version":"1.35.0"},{"version":"1.36.3"},{"version":"1.36.4"}]}}}`); err != nil {
+	refused(t, g.Create(ctx, other), http.StatusUnprocessableEntity, "spec.machineImages",
+		"must provide at least one machine image")
+	if err := patch(`{"metadata":{"labels":{"a":"b"}},"spec":{"kubernetes":{"versions":[{"version":"1.35.0"},` +
+		`{"version":"1.36.3"},{"version":"1.36.4"}]}}}`); err != nil {
 		t.Errorf("a change that takes away what nobody uses: %v", err)
 	}
 }
 
 func domainOnServer(t *testing.T, g *gardenOnServer) {
 	ctx := t.Context()
-	refused(t, g.merge(ctx, `{"spec":{"dns":{"domain":"alpha.example.test"}}}`), http.StatusUnprocessableEntity, "spec.dns.providers", "a primary provider must serve the domain")
-	own := `"providers":[{"type":"transplant","primary":true,"credentialsRef":{"apiVersion":"v1","kind":"Secret","name":"route"},"fieldOfTheFuture":7}]`
+	refused(t, g.merge(ctx, `{"spec":{"dns":{"domain":"alpha.example.test"}}}`), http.StatusUnprocessableEntity,
+		"spec.dns.providers", "a primary provider must serve the domain")
+	own := `"providers":[{"type":"transplant","primary":true,"credentialsRef":{"apiVersion":"v1","kind":"Secret",` +
+		`"name":"route"},"fieldOfTheFuture":7}]`
 	if err := g.merge(ctx, `{"spec":{"dns":{"domain":"alpha.example.test",`+own+`}}}`); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, g.merge(ctx, `{"spec":{"dns":{"domain":"beta.example.test"}}}`), http.StatusUnprocessableEntity, "spec.dns.domain", `it is "alpha.example.test"`)
-	refused(t, g.merge(ctx, `{"spec":{"dns":null}}`), http.StatusUnprocessableEntity, "spec.dns.domain", `it is "alpha.example.test"`)
+	refused(t, g.merge(ctx, `{"spec":{"dns":{"domain":"beta.example.test"}}}`), http.StatusUnprocessableEntity,
+		"spec.dns.domain", `it is "alpha.example.test"`)
+	refused(t, g.merge(ctx, `{"spec":{"dns":null}}`), http.StatusUnprocessableEntity, "spec.dns.domain",
+		`it is "alpha.example.test"`)
 	// Nobody else gets it, or a part of it, even when it is bound to no seed yet.
 	other := alphaOnServer("gamma")
-	other.Spec.DNS = &gardencorev1beta1.DNS{Domain: ptr.To("gamma.alpha.example.test"), Providers: []gardencorev1beta1.DNSProvider{{Primary: ptr.To(true), Type: ptr.To("transplant")}}}
-	refused(t, g.Create(ctx, other), http.StatusUnprocessableEntity, "spec.dns.domain", "must not lie below or above the domain of another shoot")
+	other.Spec.DNS = &gardencorev1beta1.DNS{Domain: ptr.To("gamma.alpha.example.test"),
+		Providers: []gardencorev1beta1.DNSProvider{{Primary: ptr.To(true), Type: ptr.To("transplant")}}}
+	refused(t, g.Create(ctx, other), http.StatusUnprocessableEntity, "spec.dns.domain",
+		"must not lie below or above the domain of another shoot")
 }
 
 func moveOnServer(t *testing.T, g *gardenOnServer) {
 	ctx := t.Context()
-	refused(t, g.merge(ctx, `{"spec":{"seedName":"x"}}`), http.StatusUnprocessableEntity, "spec.seedName", `Unsupported value: "x": supported values: "b"`)
-	refused(t, g.merge(ctx, `{"spec":{"seedName":"b","purpose":"production"}}`), http.StatusForbidden, "spec.purpose", "must not be changed together with spec.seedName")
-	refused(t, g.merge(ctx, `{"spec":{"seedName":"b","fieldOfTheFuture":{"on":false}}}`), http.StatusForbidden, "spec.fieldOfTheFuture.on", "must not be changed together with spec.seedName")
+	refused(t, g.merge(ctx, `{"spec":{"seedName":"x"}}`), http.StatusUnprocessableEntity, "spec.seedName",
+		`Unsupported value: "x": supported values: "b"`)
+	refused(t, g.merge(ctx, `{"spec":{"seedName":"b","purpose":"production"}}`), http.StatusForbidden, "spec.purpose",
+		"must not be changed together with spec.seedName")
+	refused(t, g.merge(ctx, `{"spec":{"seedName":"b","fieldOfTheFuture":{"on":false}}}`), http.StatusForbidden,
+		"spec.fieldOfTheFuture.on", "must not be changed together with spec.seedName")
 	if err := g.merge(ctx, `{"spec":{"seedName":null}}`); !apierrors.IsInvalid(err) {
 		t.Errorf("taking the seed away: got %v, want it invalid", err)
 	}
@@ -319,13 +344,17 @@ func lockOnServer(t *testing.T, g *gardenOnServer) {
 	ctx := t.Context()
 	g.status(t, `{"status":{"lastOperation":{"type":"Migrate","state":"Processing"}}}`)
 	refused(t, g.merge(ctx, `{"spec":{"purpose":"production"}}`), http.StatusForbidden, "spec.purpose",
-		`while the control plane is being moved: spec.seedName is "b", status.seedName is "a", status.lastOperation is Migrate Processing`)
-	refused(t, g.merge(ctx, `{"spec":{"seedName":"a"}}`), http.StatusForbidden, "spec.seedName", "status.lastOperation is Migrate Processing")
-	if err := g.merge(ctx, `{"metadata":{"annotations":{"gardener.cloud/operation":"retry"},"finalizers":["gardener"]}}`); err != nil {
+		`while the control plane is being moved: spec.seedName is "b", status.seedName is "a", status.lastOperation is `+
+			`Migrate Processing`)
+	refused(t, g.merge(ctx, `{"spec":{"seedName":"a"}}`), http.StatusForbidden, "spec.seedName",
+		"status.lastOperation is Migrate Processing")
+	if err := g.merge(ctx,
+		`{"metadata":{"annotations":{"gardener.cloud/operation":"retry"},"finalizers":["gardener"]}}`); err != nil {
 		t.Errorf("metadata during a migration: %v", err)
 	}
 	emptyOnServer(t, g)
-	refused(t, g.Delete(ctx, key("alpha")), http.StatusForbidden, "metadata.deletionTimestamp", "status.lastOperation is Migrate Processing")
+	refused(t, g.Delete(ctx, key("alpha")), http.StatusForbidden, "metadata.deletionTimestamp",
+		"status.lastOperation is Migrate Processing")
 	// The hand-over is a write to the status: labels follow by themselves.
 	g.status(t, `{"status":{"seedName":"b","lastOperation":{"type":"Restore","state":"Succeeded"}}}`)
 	poll(t, "the labels name seed b only", func(context.Context) (bool, error) {
@@ -345,9 +374,11 @@ func lockOnServer(t *testing.T, g *gardenOnServer) {
 
 func deleteOnServer(t *testing.T, g *gardenOnServer) {
 	ctx := t.Context()
-	refused(t, g.Delete(ctx, key("alpha")), http.StatusForbidden, "metadata.annotations[confirmation.gardener.cloud/deletion]", `must be "true" before the shoot can be deleted`)
+	refused(t, g.Delete(ctx, key("alpha")), http.StatusForbidden,
+		"metadata.annotations[confirmation.gardener.cloud/deletion]", `must be "true" before the shoot can be deleted`)
 	err := g.DeleteAllOf(ctx, key(""), client.InNamespace("garden-p"))
-	refused(t, err, http.StatusForbidden, "metadata.annotations[confirmation.gardener.cloud/deletion]", `must be "true" before the shoot can be deleted`)
+	refused(t, err, http.StatusForbidden, "metadata.annotations[confirmation.gardener.cloud/deletion]",
+		`must be "true" before the shoot can be deleted`)
 	if err := g.merge(ctx, `{"metadata":{"annotations":{"confirmation.gardener.cloud/deletion":"true"}}}`); err != nil {
 		t.Fatal(err)
 	}
@@ -357,7 +388,8 @@ func deleteOnServer(t *testing.T, g *gardenOnServer) {
 	if err := g.Delete(ctx, key("alpha")); err != nil {
 		t.Errorf("deleting what is being deleted: %v", err)
 	}
-	refused(t, g.merge(ctx, `{"spec":{"seedName":"a"}}`), http.StatusForbidden, "spec.seedName", "must not be changed while the shoot is being deleted")
+	refused(t, g.merge(ctx, `{"spec":{"seedName":"a"}}`), http.StatusForbidden, "spec.seedName",
+		"must not be changed while the shoot is being deleted")
 	forced := `{"metadata":{"annotations":{"shoot.gardener.cloud/force-restore":"true"}},"spec":{"seedName":"a"}}`
 	if err := g.merge(ctx, forced, client.DryRunAll); err != nil {
 		t.Errorf("a forced restore of what is being deleted: %v", err)

@@ -71,5 +71,6 @@ func template(name string, now time.Time) *x509.Certificate {
 	if err != nil {
 		panic(err) // the system has no randomness left
 	}
-	return &x509.Certificate{SerialNumber: serial, Subject: pkix.Name{CommonName: name}, NotBefore: now.Add(-backdate), NotAfter: now.Add(validity)}
+	return &x509.Certificate{SerialNumber: serial, Subject: pkix.Name{CommonName: name}, NotBefore: now.Add(-backdate),
+		NotAfter: now.Add(validity)}
 }

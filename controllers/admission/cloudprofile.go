@@ -39,7 +39,9 @@ func (v *profileValidator) Handle(ctx context.Context, raw admission.Request) ad
 	if err != nil {
 		return admission.Errored(http.StatusBadRequest, fmt.Errorf("decode the old profile: %w", err))
 	}
-	w, err := read(&raw.AdmissionRequest, func() *gardencorev1beta1.CloudProfile { return &gardencorev1beta1.CloudProfile{} })
+	w, err := read(&raw.AdmissionRequest, func() *gardencorev1beta1.CloudProfile {
+		return &gardencorev1beta1.CloudProfile{}
+	})
 	if err != nil {
 		return admission.Errored(http.StatusBadRequest, err)
 	}
@@ -69,7 +71,8 @@ func decodeProfile(object runtime.RawExtension) (*gardencorev1beta1.CloudProfile
 	return profile, nil
 }
 
-func (v *profileValidator) judge(ctx context.Context, profile, old *gardencorev1beta1.CloudProfile) (field.ErrorList, error) {
+func (v *profileValidator) judge(ctx context.Context, profile, old *gardencorev1beta1.CloudProfile) (field.ErrorList,
+	error) {
 	if old == nil {
 		return versionrules.ValidateCloudProfile(profile, v.clock.Now()), nil
 	}
@@ -96,5 +99,6 @@ func unused(kind string, users []gardencorev1beta1.Shoot) field.ErrorList {
 	}
 	slices.Sort(names)
 	return field.ErrorList{field.Forbidden(field.NewPath("metadata", "deletionTimestamp"),
-		"the "+kind+" must not be deleted while it is in use by shoot "+strings.Join(names[:min(len(names), toldDifferences)], ", "))}
+		"the "+kind+" must not be deleted while it is in use by shoot "+strings.Join(names[:min(len(names), toldDifferences)],
+			", "))}
 }

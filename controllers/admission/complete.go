@@ -38,7 +38,8 @@ type gap struct {
 // completeVersions completes the versions of a shoot that name only a part to the highest supported ones
 // (docs/specification/versions.md#spec-4-3). The ErrorList tells of what cannot be completed. What has no profile is
 // left for validation to refuse.
-func (d *defaulter) completeVersions(ctx context.Context, r *request, object *unstructured.Unstructured) (field.ErrorList, error) {
+func (d *defaulter) completeVersions(ctx context.Context, r *request,
+	object *unstructured.Unstructured) (field.ErrorList, error) {
 	if !r.changesVersions() {
 		return nil, nil
 	}
@@ -189,9 +190,12 @@ func completePool(profile *gardencorev1beta1.CloudProfile, text, controlPlane st
 
 // completeImage looks among the versions that fit the pool. An image that the profile does not have is refused when the
 // shoot is validated.
-func completeImage(profile *gardencorev1beta1.CloudProfile, shoot *gardencorev1beta1.Shoot, worker *gardencorev1beta1.Worker, now time.Time) (string, error) {
+func completeImage(profile *gardencorev1beta1.CloudProfile, shoot *gardencorev1beta1.Shoot,
+	worker *gardencorev1beta1.Worker, now time.Time) (string, error) {
 	images := profile.Spec.MachineImages
-	i := slices.IndexFunc(images, func(offered gardencorev1beta1.MachineImage) bool { return offered.Name == worker.Machine.Image.Name })
+	i := slices.IndexFunc(images, func(offered gardencorev1beta1.MachineImage) bool {
+		return offered.Name == worker.Machine.Image.Name
+	})
 	if i < 0 {
 		return "", fmt.Errorf("the CloudProfile has no machine image %q", worker.Machine.Image.Name)
 	}

@@ -60,7 +60,8 @@ func (c *configuration) apply(ctx context.Context) error {
 
 func (c *configuration) validating() *applyadmissionregistrationv1.ValidatingWebhookConfigurationApplyConfiguration {
 	return applyadmissionregistrationv1.ValidatingWebhookConfiguration(ConfigurationName).WithWebhooks(
-		c.validatingWebhook("shoots", pathValidate, admissionregistrationv1.NamespacedScope, validation.ShootAnnotations()...),
+		c.validatingWebhook("shoots", pathValidate, admissionregistrationv1.NamespacedScope,
+			validation.ShootAnnotations()...),
 		c.validatingWebhook("cloudprofiles", pathValidateProfile, admissionregistrationv1.ClusterScope),
 		c.validatingWebhook("seeds", pathValidateSeed, admissionregistrationv1.ClusterScope, validation.SeedAnnotations()...),
 		c.validatingWebhook("projects", pathValidateProject, admissionregistrationv1.ClusterScope),
@@ -88,12 +89,14 @@ func changes(annotations []string) *applyadmissionregistrationv1.MatchConditionA
 	return applyadmissionregistrationv1.MatchCondition().WithName("spec-changes").WithExpression(when)
 }
 
-func (c *configuration) validatingWebhook(resource, path string, scope admissionregistrationv1.ScopeType, annotations ...string) *applyadmissionregistrationv1.ValidatingWebhookApplyConfiguration {
+func (c *configuration) validatingWebhook(resource, path string, scope admissionregistrationv1.ScopeType,
+	annotations ...string) *applyadmissionregistrationv1.ValidatingWebhookApplyConfiguration {
 	return applyadmissionregistrationv1.ValidatingWebhook().
 		WithName(resource + ".admission.transplant.dev").
 		WithAdmissionReviewVersions("v1").
 		WithClientConfig(c.endpoint(path)).
-		WithRules(writes(resource, scope, admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete)).
+		WithRules(writes(resource, scope, admissionregistrationv1.Create, admissionregistrationv1.Update,
+			admissionregistrationv1.Delete)).
 		WithMatchConditions(changes(annotations)).
 		WithFailurePolicy(admissionregistrationv1.Fail).
 		WithSideEffects(admissionregistrationv1.SideEffectClassNone).
@@ -125,7 +128,8 @@ func (c *configuration) mutatingWebhook(
 }
 
 // writes matches the resource itself and no subresource.
-func writes(resource string, scope admissionregistrationv1.ScopeType, operations ...admissionregistrationv1.OperationType) *applyadmissionregistrationv1.RuleWithOperationsApplyConfiguration {
+func writes(resource string, scope admissionregistrationv1.ScopeType,
+	operations ...admissionregistrationv1.OperationType) *applyadmissionregistrationv1.RuleWithOperationsApplyConfiguration {
 	return applyadmissionregistrationv1.RuleWithOperations().
 		WithOperations(operations...).
 		WithAPIGroups(gardencorev1beta1.SchemeGroupVersion.Group).

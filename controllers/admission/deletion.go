@@ -21,7 +21,8 @@ func deletionConfirmed(r *request, _ *garden) field.ErrorList {
 		return nil
 	}
 	path := field.NewPath("metadata", "annotations").Key(constants.ConfirmationDeletion)
-	return field.ErrorList{field.Required(path, fmt.Sprintf("must be %q before the shoot can be deleted", constants.LabelTrue))}
+	return field.ErrorList{field.Required(path, fmt.Sprintf("must be %q before the shoot can be deleted",
+		constants.LabelTrue))}
 }
 
 // deletionNotWhileMoving keeps the shoot until one seed has all that deletion needs.
@@ -33,9 +34,9 @@ func deletionNotWhileMoving(r *request, _ *garden) field.ErrorList {
 	return field.ErrorList{field.Forbidden(field.NewPath("metadata", "deletionTimestamp"), why)}
 }
 
-// deletionNotInForeground keeps the ShootState until the flow deletes it. It blocks the deletion of its owner, so that the
-// garbage collector would delete it first: a seed that is lost meanwhile could not be replaced. A shoot that is in deletion
-// already could still be turned into such a one.
+// deletionNotInForeground keeps the ShootState until the flow deletes it. It blocks the deletion of its owner, so that
+// the garbage collector would delete it first: a seed that is lost meanwhile could not be replaced. A shoot that is in
+// deletion already could still be turned into such a one.
 func deletionNotInForeground(r *request, _ *garden) field.ErrorList {
 	foreground := ptr.Deref(r.deletion.PropagationPolicy, "") == metav1.DeletePropagationForeground
 	if r.shoot != nil || r.old == nil || !foreground {

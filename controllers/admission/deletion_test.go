@@ -16,8 +16,10 @@ func TestDeletion(t *testing.T) {
 			}
 		}
 	}
-	const unconfirmed = `metadata.annotations[confirmation.gardener.cloud/deletion]: Required value: must be "true" before the shoot can be deleted`
-	const moving = "metadata.deletionTimestamp: Forbidden: the shoot must not be deleted while its control plane is being moved: status.lastOperation is "
+	const unconfirmed = `metadata.annotations[confirmation.gardener.cloud/deletion]: Required value: must be "true" ` +
+		`before the shoot can be deleted`
+	const moving = "metadata.deletionTimestamp: Forbidden: the shoot must not be deleted while its control plane is " +
+		"being moved: status.lastOperation is "
 	const foreground = "propagationPolicy: Forbidden: the shoot must be deleted in the background, " +
 		"for example with kubectl delete --cascade=background: its ShootState would go before it"
 	testRules(t, []ruleCase{
@@ -38,9 +40,12 @@ func TestDeletion(t *testing.T) {
 		},
 		{name: "never started", remove: true, old: confirmed(unbound)},
 		{name: "before the migration has begun", remove: true, old: confirmed(last("Reconcile", "Succeeded", "b", "a"))},
-		{name: "delete during Migrate", remove: true, old: confirmed(last("Migrate", "Error", "b", "a")), want: []string{moving + "Migrate Error"}},
-		{name: "delete after Migrate", remove: true, old: confirmed(last("Migrate", "Succeeded", "b", "b")), want: []string{moving + "Migrate Succeeded"}},
-		{name: "delete during unfinished Restore", remove: true, old: confirmed(last("Restore", "Failed", "b", "b")), want: []string{moving + "Restore Failed"}},
+		{name: "delete during Migrate", remove: true, old: confirmed(last("Migrate", "Error", "b", "a")),
+			want: []string{moving + "Migrate Error"}},
+		{name: "delete after Migrate", remove: true, old: confirmed(last("Migrate", "Succeeded", "b", "b")),
+			want: []string{moving + "Migrate Succeeded"}},
+		{name: "delete during unfinished Restore", remove: true, old: confirmed(last("Restore", "Failed", "b", "b")),
+			want: []string{moving + "Restore Failed"}},
 		{name: "delete after Restore", remove: true, old: confirmed(last("Restore", "Succeeded", "b", "b"))},
 		{
 			name: "deleted once more while a forced restore goes on", remove: true,

@@ -23,7 +23,8 @@ func destinationFits(r *request, g *garden) field.ErrorList {
 	}
 	var why []string
 	if q.Source != "" && q.Seed(q.Source) == nil && !r.forced() {
-		why = append(why, fmt.Sprintf("cannot be compared with the source seed %q, which does not exist: only annotation %s=%s lets the shoot leave it",
+		why = append(why, fmt.Sprintf(
+			"cannot be compared with the source seed %q, which does not exist: only annotation %s=%s lets the shoot leave it",
 			q.Source, constants.ShootForceRestore, constants.LabelTrue))
 	}
 	why = append(why, q.Misfits(seed)...)

@@ -29,7 +29,8 @@ func TestDestination(t *testing.T) {
 			garden: seedB(func(b *gardencorev1beta1.Seed) { b.DeletionTimestamp = &metav1.Time{} }),
 		},
 		{
-			name: "destination's taints are not tolerated", wire: to("b"), want: invalid(`has taints that spec.tolerations does not tolerate: "t=v"`),
+			name: "destination's taints are not tolerated", wire: to("b"),
+			want: invalid(`has taints that spec.tolerations does not tolerate: "t=v"`),
 			garden: seedB(func(b *gardencorev1beta1.Seed) {
 				b.Spec.Taints = []gardencorev1beta1.SeedTaint{{Key: "t", Value: ptr.To("v")}}
 			}),
@@ -37,7 +38,8 @@ func TestDestination(t *testing.T) {
 		{
 			name: "access restrictions are not supported", wire: to("b"),
 			old: func(s *gardencorev1beta1.Shoot) {
-				s.Spec.AccessRestrictions = []gardencorev1beta1.AccessRestrictionWithOptions{{AccessRestriction: gardencorev1beta1.AccessRestriction{Name: "eu"}}}
+				s.Spec.AccessRestrictions = []gardencorev1beta1.AccessRestrictionWithOptions{
+					{AccessRestriction: gardencorev1beta1.AccessRestriction{Name: "eu"}}}
 			},
 			garden: func(g *garden) {
 				g.seeds[2].Spec.AccessRestrictions = []gardencorev1beta1.AccessRestriction{{Name: "eu"}}
@@ -51,7 +53,8 @@ func TestDestination(t *testing.T) {
 		{
 			name: "labels of the CloudProfile's selector do not match", wire: to("b"),
 			garden: func(g *garden) {
-				g.profile.Spec.SeedSelector = &gardencorev1beta1.SeedSelector{LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"site": "x"}}}
+				g.profile.Spec.SeedSelector = &gardencorev1beta1.SeedSelector{
+					LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"site": "x"}}}
 				g.seeds[2].Labels = map[string]string{"site": "x"}
 			},
 			want: invalid(`does not have the labels of the seed selector of CloudProfile "profile": site=x`),
@@ -65,12 +68,14 @@ func TestDestination(t *testing.T) {
 			want: invalid(`has provider type "transplant", and CloudProfile "profile" wants one of: other`),
 		},
 		{
-			name: "destination has no backup", wire: to("b"), want: invalid("has no spec.backup, so that nothing can be restored on it"),
+			name: "destination has no backup", wire: to("b"),
+			want:   invalid("has no spec.backup, so that nothing can be restored on it"),
 			garden: seedB(func(b *gardencorev1beta1.Seed) { b.Spec.Backup = nil }),
 		},
 		{
 			name: "source has no backup", wire: to("b"), garden: func(g *garden) { g.seeds[0].Spec.Backup = nil },
-			want: []string{`spec.seedName: Invalid value: "b": the seed cannot restore what is not backed up: the source seed "a" has no spec.backup; no seed fits`},
+			want: []string{`spec.seedName: Invalid value: "b": the seed cannot restore what is not backed up: the source ` +
+				`seed "a" has no spec.backup; no seed fits`},
 		},
 		{
 			name: "internal domain differs", wire: to("b"),
@@ -92,13 +97,15 @@ func TestDestination(t *testing.T) {
 		{
 			name: "failure tolerance zone and fewer than three zones", wire: to("b"),
 			old: func(s *gardencorev1beta1.Shoot) {
-				s.Spec.ControlPlane = &gardencorev1beta1.ControlPlane{HighAvailability: &gardencorev1beta1.HighAvailability{FailureTolerance: gardencorev1beta1.FailureTolerance{Type: "zone"}}}
+				s.Spec.ControlPlane = &gardencorev1beta1.ControlPlane{HighAvailability: &gardencorev1beta1.HighAvailability{
+					FailureTolerance: gardencorev1beta1.FailureTolerance{Type: "zone"}}}
 			},
 			garden: seedB(func(b *gardencorev1beta1.Seed) { b.Spec.Provider.Zones = []string{"1", "2"} }),
 			want:   invalid(`has 2 zones, and failure tolerance type "zone" needs 3`),
 		},
 		{
-			name: "networks overlap", wire: to("b"), want: invalid("has a network that overlaps: its pods 10.9.0.0/16 and spec.networking.pods 10.9.1.0/24"),
+			name: "networks overlap", wire: to("b"),
+			want: invalid("has a network that overlaps: its pods 10.9.0.0/16 and spec.networking.pods 10.9.1.0/24"),
 			old: func(s *gardencorev1beta1.Shoot) {
 				s.Spec.Networking = &gardencorev1beta1.Networking{Pods: ptr.To("10.9.1.0/24")}
 			},
@@ -115,27 +122,38 @@ func TestDestination(t *testing.T) {
 			garden: func(g *garden) { g.usage["b"], g.seeds[1].Spec.Backup = 5, nil },
 			want: []string{
 				`spec.seedName: Invalid value: "b": the seed is full: it has 5 shoots and status.allocatable.shoots is 2`,
-				`spec.seedName: Invalid value: "b": the seed has no spec.backup, so that nothing can be restored on it; seeds that fit: c`,
+				`spec.seedName: Invalid value: "b": the seed has no spec.backup, so that nothing can be restored on it; seeds ` +
+					`that fit: c`,
 			},
 		},
 		{
-			name: "the first seed must be able to run it", old: unbound, wire: to("b"), garden: func(g *garden) { g.usage["b"] = 2 },
-			want: []string{`spec.seedName: Invalid value: "b": the seed is full: it has 2 shoots and status.allocatable.shoots is 2; seeds that fit: a, c`},
+			name: "the first seed must be able to run it", old: unbound, wire: to("b"), garden: func(g *garden) {
+				g.usage["b"] = 2
+			},
+			want: []string{`spec.seedName: Invalid value: "b": the seed is full: it has 2 shoots and ` +
+				`status.allocatable.shoots is 2; seeds that fit: a, c`},
 		},
-		{name: "the first seed needs no backup", create: true, wire: to("b"), garden: seedB(func(b *gardencorev1beta1.Seed) { b.Spec.Backup = nil })},
+		{name: "the first seed needs no backup", create: true, wire: to("b"), garden: seedB(func(b *gardencorev1beta1.Seed) {
+			b.Spec.Backup = nil
+		})},
 		{
 			name: "a forced restore has to fit too", old: last("Restore", "Processing", "b", "b"), wire: to("c", force),
 			garden: func(g *garden) { g.usage["c"] = 2 },
-			want:   []string{`spec.seedName: Invalid value: "c": the seed is full: it has 2 shoots and status.allocatable.shoots is 2; seeds that fit: a`},
+			want: []string{`spec.seedName: Invalid value: "c": the seed is full: it has 2 shoots and ` +
+				`status.allocatable.shoots is 2; seeds that fit: a`},
 		},
 		{
 			name: "the source seed is not known", wire: to("b"), garden: func(g *garden) { g.seeds = g.seeds[1:] },
-			want: []string{`spec.seedName: Invalid value: "b": the seed cannot be compared with the source seed "a", which does not exist: ` +
+			want: []string{`spec.seedName: Invalid value: "b": the seed cannot be compared with the source seed "a", which ` +
+				`does not exist: ` +
 				`only annotation shoot.gardener.cloud/force-restore=true lets the shoot leave it; seeds that fit: b, c`},
 		},
-		{name: "the source seed is not known, forced", wire: to("b", force), garden: func(g *garden) { g.seeds = g.seeds[1:] }},
+		{name: "the source seed is not known, forced", wire: to("b", force), garden: func(g *garden) {
+			g.seeds = g.seeds[1:]
+		}},
 		{
-			name: "a move is called off and the shoot stays where it is", old: last("Reconcile", "Succeeded", "b", "a"), wire: to("a"),
+			name: "a move is called off and the shoot stays where it is", old: last("Reconcile", "Succeeded", "b", "a"),
+			wire:   to("a"),
 			garden: func(g *garden) { g.seeds[0].Spec.Taints = []gardencorev1beta1.SeedTaint{{Key: "drained"}} },
 		},
 		{

@@ -34,8 +34,8 @@ func (r *request) changesDNS() bool {
 	return r.old == nil || len(differences(nil, r.oldSpec["dns"], r.spec["dns"])) > 0
 }
 
-// domainStays: users know the shoot by its domain, and a record that somebody else would serve is another one, with the old
-// one left to nobody. Only the credentials may change.
+// domainStays: users know the shoot by its domain, and a record that somebody else would serve is another one, with the
+// old one left to nobody. Only the credentials may change.
 func domainStays(r *request, _ *garden) field.ErrorList {
 	before := domainOf(r.old)
 	if before == "" || r.shoot == nil {
@@ -43,16 +43,20 @@ func domainStays(r *request, _ *garden) field.ErrorList {
 	}
 	var errs field.ErrorList
 	if now := domainOf(r.shoot); now != before {
-		errs = append(errs, field.Invalid(domainPath(), now, fmt.Sprintf("field is immutable once it is set: it is %q", before)))
+		errs = append(errs, field.Invalid(domainPath(), now, fmt.Sprintf("field is immutable once it is set: it is %q",
+			before)))
 	}
 	old, now := controlplane.PrimaryDNSProvider(r.old), controlplane.PrimaryDNSProvider(r.shoot)
-	if (old == nil) != (now == nil) || old != nil && !(ptr.Equal(old.Type, now.Type) && equality.Semantic.DeepEqual(old.Zones, now.Zones)) {
-		errs = append(errs, field.Forbidden(providersPath(), "the primary provider, its type and its zones must not be changed once spec.dns.domain is set"))
+	if (old == nil) != (now == nil) || old != nil &&
+		!(ptr.Equal(old.Type, now.Type) && equality.Semantic.DeepEqual(old.Zones, now.Zones)) {
+		errs = append(errs, field.Forbidden(providersPath(),
+			"the primary provider, its type and its zones must not be changed once spec.dns.domain is set"))
 	}
 	return errs
 }
 
-// domainFree asks whether a domain can be a shoot's, and is nobody else's: a name that leads to two shoots leads to neither.
+// domainFree asks whether a domain can be a shoot's, and is nobody else's: a name that leads to two shoots leads to
+// neither.
 func domainFree(r *request, g *garden) field.ErrorList {
 	domain := domainOf(r.shoot)
 	if !r.changesDNS() || domain == domainOf(r.old) {
@@ -69,7 +73,8 @@ func domainFree(r *request, g *garden) field.ErrorList {
 		}
 	}
 	for _, own := range sets.List(internal) {
-		errs = append(errs, field.Invalid(domainPath(), domain, fmt.Sprintf("must not lie in the internal domain %q, in which all shoots have their internal names", own)))
+		errs = append(errs, field.Invalid(domainPath(), domain,
+			fmt.Sprintf("must not lie in the internal domain %q, in which all shoots have their internal names", own)))
 	}
 	for i := range g.shoots {
 		other := &g.shoots[i]
@@ -102,12 +107,16 @@ func domainServed(r *request, g *garden) field.ErrorList {
 	switch {
 	case primaries > 1:
 		return field.ErrorList{field.Invalid(providersPath(), primaries, "only one provider can be the primary one")}
-	case primaries == 1 || slices.ContainsFunc(offered, func(offer string) bool { return below(domainOf(r.shoot), offer) }):
+	case primaries == 1 || slices.ContainsFunc(offered, func(offer string) bool {
+		return below(domainOf(r.shoot), offer)
+	}):
 		return nil
 	case len(offered) == 0:
-		return field.ErrorList{field.Required(providersPath(), "a primary provider must serve the domain: no seed offers a default domain")}
+		return field.ErrorList{field.Required(providersPath(),
+			"a primary provider must serve the domain: no seed offers a default domain")}
 	}
-	return field.ErrorList{field.Required(providersPath(), "a primary provider must serve the domain: it lies below none of the default domains "+strings.Join(offered, ", "))}
+	return field.ErrorList{field.Required(providersPath(),
+		"a primary provider must serve the domain: it lies below none of the default domains "+strings.Join(offered, ", "))}
 }
 
 // defaultDomains are those that some seed offers, in order.

@@ -74,7 +74,8 @@ func (v *validator) lookAtSeeds(ctx context.Context, r *request, g *garden) erro
 
 // profileOf reads the shoot's CloudProfile; nil if it names none. One that was stored before admission filled in the
 // defaults gets them here.
-func profileOf(ctx context.Context, c client.Client, shoot *gardencorev1beta1.Shoot) (*gardencorev1beta1.CloudProfile, field.ErrorList, error) {
+func profileOf(ctx context.Context, c client.Client, shoot *gardencorev1beta1.Shoot) (*gardencorev1beta1.CloudProfile,
+	field.ErrorList, error) {
 	name, path, unknown := placement.ProfileOf(shoot)
 	if unknown != nil {
 		return nil, field.ErrorList{unknown}, nil

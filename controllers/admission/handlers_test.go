@@ -33,9 +33,10 @@ func fakeGarden(t *testing.T, broken bool) client.Client {
 		&a, &b, full, testProfile(),
 		&gardencorev1beta1.Project{
 			ObjectMeta: metav1.ObjectMeta{Name: "p"},
-			Spec: gardencorev1beta1.ProjectSpec{Namespace: ptr.To("garden-p"), Tolerations: &gardencorev1beta1.ProjectTolerations{
-				Defaults: []gardencorev1beta1.Toleration{{Key: "mine"}, {Key: "ours", Value: ptr.To("v")}},
-			}},
+			Spec: gardencorev1beta1.ProjectSpec{Namespace: ptr.To("garden-p"),
+				Tolerations: &gardencorev1beta1.ProjectTolerations{
+					Defaults: []gardencorev1beta1.Toleration{{Key: "mine"}, {Key: "ours", Value: ptr.To("v")}},
+				}},
 		},
 	)
 	if broken {
@@ -92,17 +93,22 @@ func TestValidatorAnswers(t *testing.T) {
 		},
 		{
 			name: "forbidden", request: review(t, "DELETE", bound("a"), nil), code: http.StatusForbidden,
-			message: `shoots.core.gardener.cloud "alpha" is forbidden: metadata.annotations[confirmation.gardener.cloud/deletion]: ` +
+			message: `shoots.core.gardener.cloud "alpha" is forbidden: ` +
+				`metadata.annotations[confirmation.gardener.cloud/deletion]: ` +
 				`Required value: must be "true" before the shoot can be deleted`,
 		},
 		{
-			name: "the garden cannot be read", broken: true, request: review(t, "UPDATE", bound("a"), bound("b")), code: http.StatusInternalServerError,
+			name: "the garden cannot be read", broken: true, request: review(t, "UPDATE", bound("a"), bound("b")),
+			code:    http.StatusInternalServerError,
 			message: "list the seeds: no route",
 		},
-		{name: "what needs no look is judged without the garden", broken: true, request: review(t, "UPDATE", bound("a"), bound("a")), allowed: true, code: http.StatusOK},
+		{name: "what needs no look is judged without the garden", broken: true, request: review(t, "UPDATE", bound("a"),
+			bound("a")), allowed: true, code: http.StatusOK},
 		{
-			name: "no shoot", request: admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{Operation: "CREATE", Object: runtime.RawExtension{Raw: []byte(`[]`)}}},
-			code: http.StatusBadRequest, message: "decode the shoot: json: cannot unmarshal array into Go value of type v1beta1.Shoot",
+			name: "no shoot", request: admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{Operation: "CREATE",
+				Object: runtime.RawExtension{Raw: []byte(`[]`)}}},
+			code:    http.StatusBadRequest,
+			message: "decode the shoot: json: cannot unmarshal array into Go value of type v1beta1.Shoot",
 		},
 		{
 			name: "another kind of profile", code: http.StatusUnprocessableEntity,
@@ -111,14 +117,16 @@ func TestValidatorAnswers(t *testing.T) {
 				shoot.Spec.CloudProfile = &gardencorev1beta1.CloudProfileReference{Kind: "NamespacedCloudProfile", Name: "n"}
 				return shoot
 			}()),
-			message: `Shoot.core.gardener.cloud "alpha" is invalid: spec.cloudProfile.kind: Unsupported value: "NamespacedCloudProfile": supported values: "CloudProfile"`,
+			message: `Shoot.core.gardener.cloud "alpha" is invalid: spec.cloudProfile.kind: Unsupported value: ` +
+				`"NamespacedCloudProfile": supported values: "CloudProfile"`,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			response := (&validator{client: fakeGarden(t, c.broken), clock: testClock()}).Handle(t.Context(), c.request)
 			if response.Allowed != c.allowed || response.Result.Code != c.code || response.Result.Message != c.message {
-				t.Errorf("got %t %d %q, want %t %d %q", response.Allowed, response.Result.Code, response.Result.Message, c.allowed, c.code, c.message)
+				t.Errorf("got %t %d %q, want %t %d %q", response.Allowed, response.Result.Code, response.Result.Message, c.allowed,
+					c.code, c.message)
 			}
 		})
 	}
@@ -150,7 +158,8 @@ func TestDefaults(t *testing.T) {
 				shoot.Spec.Tolerations = []gardencorev1beta1.Toleration{{Key: "mine", Value: ptr.To("w")}}
 				return shoot
 			}(),
-			labels: map[string]string{"name.seed.gardener.cloud/a": "true"}, tolerations: []gardencorev1beta1.Toleration{{Key: "mine", Value: ptr.To("w")}, ours},
+			labels:      map[string]string{"name.seed.gardener.cloud/a": "true"},
+			tolerations: []gardencorev1beta1.Toleration{{Key: "mine", Value: ptr.To("w")}, ours},
 		},
 		{
 			name: "defaults are not added to an old shoot", operation: "UPDATE",
@@ -178,8 +187,8 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// apply does what the API server does with an answer. Only labels, tolerations and versions may be replaced: what else is
-// set stays.
+// apply does what the API server does with an answer. Only labels, tolerations and versions may be replaced: what else
+// is set stays.
 func apply(t *testing.T, request admission.Request, response admission.Response) *gardencorev1beta1.Shoot {
 	t.Helper()
 	if !response.Allowed {
@@ -187,7 +196,8 @@ func apply(t *testing.T, request admission.Request, response admission.Response)
 	}
 	for _, operation := range response.Patches {
 		path := operation.Path
-		replaces := hasPrefix(path, "/metadata/labels") || hasPrefix(path, "/spec/tolerations") || strings.HasSuffix(path, "/version")
+		replaces := hasPrefix(path, "/metadata/labels") || hasPrefix(path, "/spec/tolerations") || strings.HasSuffix(path,
+			"/version")
 		if operation.Operation != "add" && !replaces {
 			t.Errorf("the patch does %s %s", operation.Operation, path)
 		}
@@ -205,7 +215,8 @@ func hasPrefix(path, prefix string) bool {
 
 func TestDefaulterWithoutGarden(t *testing.T) {
 	t.Parallel()
-	response := (&defaulter{client: fakeGarden(t, true), clock: testClock()}).Handle(t.Context(), review(t, "CREATE", nil, alpha()))
+	response := (&defaulter{client: fakeGarden(t, true), clock: testClock()}).Handle(t.Context(),
+		review(t, "CREATE", nil, alpha()))
 	if response.Allowed || response.Result.Code != http.StatusInternalServerError {
 		t.Errorf("got %+v, want a refusal: defaults must not be left out silently", response)
 	}
@@ -214,19 +225,22 @@ func TestDefaulterWithoutGarden(t *testing.T) {
 func TestSeedLabeler(t *testing.T) {
 	t.Parallel()
 	entry := &gardencorev1beta1.BackupEntry{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "garden-p", Name: "entry", Labels: map[string]string{"name.seed.gardener.cloud/a": "true"}},
-		Spec:       gardencorev1beta1.BackupEntrySpec{SeedName: ptr.To("b")},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "garden-p", Name: "entry",
+			Labels: map[string]string{"name.seed.gardener.cloud/a": "true"}},
+		Spec: gardencorev1beta1.BackupEntrySpec{SeedName: ptr.To("b")},
 	}
 	writes := 0
 	c := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(entry).WithInterceptorFuncs(interceptor.Funcs{
-		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, options ...client.PatchOption) error {
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch,
+			options ...client.PatchOption) error {
 			writes++
 			return c.Patch(ctx, o, patch, options...)
 		},
 	}).Build()
 	labeler := &seedLabeler{client: c, empty: func() client.Object { return &gardencorev1beta1.BackupEntry{} }}
 	for range 2 { // the second time there is nothing to do
-		if _, err := labeler.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(entry)}); err != nil {
+		if _, err := labeler.Reconcile(t.Context(),
+			reconcile.Request{NamespacedName: client.ObjectKeyFromObject(entry)}); err != nil {
 			t.Fatal(err)
 		}
 	}

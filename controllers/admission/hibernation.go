@@ -16,8 +16,10 @@ func hibernationPossible(r *request, _ *garden) field.ErrorList {
 		return nil
 	}
 	for _, constraint := range r.old.Status.Constraints {
-		if constraint.Type == gardencorev1beta1.ShootHibernationPossible && constraint.Status != gardencorev1beta1.ConditionTrue {
-			why := fmt.Sprintf("must not become true while constraint %s is %s: %s", constraint.Type, constraint.Status, constraint.Message)
+		if constraint.Type == gardencorev1beta1.ShootHibernationPossible &&
+			constraint.Status != gardencorev1beta1.ConditionTrue {
+			why := fmt.Sprintf("must not become true while constraint %s is %s: %s", constraint.Type, constraint.Status,
+				constraint.Message)
 			return field.ErrorList{field.Forbidden(field.NewPath("spec", "hibernation", "enabled"), why)}
 		}
 	}

@@ -23,7 +23,8 @@ func TestHibernation(t *testing.T) {
 		return func(shoot map[string]any) { in(shoot, "spec", "hibernation")["enabled"] = on }
 	}
 	refused := func(status string) []string {
-		return []string{"spec.hibernation.enabled: Forbidden: must not become true while constraint HibernationPossible is " + status + ": A webhook is in the way."}
+		return []string{"spec.hibernation.enabled: Forbidden: must not become true while constraint HibernationPossible is " +
+			status + ": A webhook is in the way."}
 	}
 	testRules(t, []ruleCase{
 		{name: "no constraint", wire: enabled(true)},
@@ -32,7 +33,9 @@ func TestHibernation(t *testing.T) {
 		{name: "unknown", old: constrained("Unknown", false), wire: enabled(true), want: refused("Unknown")},
 		{name: "progressing", old: constrained("Progressing", false), wire: enabled(true), want: refused("Progressing")},
 		{name: "wakes up", old: constrained("False", true), wire: enabled(false)},
-		{name: "sleeps on", old: constrained("False", true), wire: func(shoot map[string]any) { in(shoot, "spec")["purpose"] = "testing" }},
+		{name: "sleeps on", old: constrained("False", true), wire: func(shoot map[string]any) {
+			in(shoot, "spec")["purpose"] = "testing"
+		}},
 		{name: "created asleep", create: true, wire: enabled(true)},
 	})
 }

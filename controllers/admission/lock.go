@@ -22,7 +22,8 @@ func specLocked(r *request, _ *garden) field.ErrorList {
 	case r.moves():
 		why = "must not be changed together with spec.seedName"
 	case bound(r.old) || inHandOver(r.old):
-		why = fmt.Sprintf("must not be changed while the control plane is being moved: spec.seedName is %q, status.seedName is %q, %s",
+		why = fmt.Sprintf("must not be changed while the control plane is being moved: spec.seedName is %q, "+
+			"status.seedName is %q, %s",
 			r.oldSeedName(), ptr.Deref(r.old.Status.SeedName, ""), operationOf(r.old))
 	default:
 		return nil

@@ -11,7 +11,9 @@ func TestSpecLocked(t *testing.T) {
 	t.Parallel()
 	const together = "Forbidden: must not be changed together with spec.seedName"
 	during := func(path, seeds, operation string) []string {
-		return []string{fmt.Sprintf("%s: Forbidden: must not be changed while the control plane is being moved: %s, status.lastOperation is %s", path, seeds, operation)}
+		return []string{fmt.Sprintf(
+			"%s: Forbidden: must not be changed while the control plane is being moved: %s, status.lastOperation is %s", path,
+			seeds, operation)}
 	}
 	purpose := func(shoot map[string]any) { in(shoot, "spec")["purpose"] = "testing" }
 	testRules(t, []ruleCase{
@@ -39,7 +41,8 @@ func TestSpecLocked(t *testing.T) {
 				workers, _ := in(shoot, "spec", "provider")["workers"].([]any)
 				workers[0].(map[string]any)["maximum"] = 4
 			},
-			want: during("spec.provider.workers[0].maximum", `spec.seedName is "b", status.seedName is "a"`, "Migrate Processing"),
+			want: during("spec.provider.workers[0].maximum", `spec.seedName is "b", status.seedName is "a"`,
+				"Migrate Processing"),
 		},
 		{
 			name: "another change after Migrate", old: last("Migrate", "Succeeded", "b", "b"), wire: purpose,
@@ -56,7 +59,9 @@ func TestSpecLocked(t *testing.T) {
 			want: []string{"spec.purpose: " + together},
 		},
 		{name: "another change after Restore", old: last("Restore", "Succeeded", "b", "b"), wire: purpose},
-		{name: "another change while it is created", old: func(s *gardencorev1beta1.Shoot) { s.Status = gardencorev1beta1.ShootStatus{} }, wire: purpose},
+		{name: "another change while it is created", old: func(s *gardencorev1beta1.Shoot) {
+			s.Status = gardencorev1beta1.ShootStatus{}
+		}, wire: purpose},
 		{
 			name: "the status says nothing here", old: last("Migrate", "Processing", "b", "a"),
 			wire: func(shoot map[string]any) { in(shoot, "status")["seedName"] = "b" },

@@ -19,9 +19,9 @@ import (
 // verbTolerations is the verb on a project that changing its lists of tolerations needs.
 const verbTolerations = "modify-spec-tolerations-whitelist"
 
-// projectValidator refuses Projects whose names or namespaces cannot be used. It also refuses changes of a project's lists
-// of tolerations to whom the garden's authorizers do not give the verb for it: who may write a project may not therefore
-// open the seeds that operators have set aside (docs/specification/nodes-and-seeds.md#spec-7-2).
+// projectValidator refuses Projects whose names or namespaces cannot be used. It also refuses changes of a project's
+// lists of tolerations to whom the garden's authorizers do not give the verb for it: who may write a project may not
+// therefore open the seeds that operators have set aside (docs/specification/nodes-and-seeds.md#spec-7-2).
 type projectValidator struct{ client client.Client }
 
 var _ admission.Handler = &projectValidator{}
@@ -48,7 +48,8 @@ func (v *projectValidator) Handle(ctx context.Context, raw admission.Request) ad
 			return admission.Errored(http.StatusInternalServerError, err)
 		}
 		if !may {
-			why := fmt.Sprintf("user %q is not allowed to change the tolerations of the project: it takes the verb %q on it", raw.UserInfo.Username, verbTolerations)
+			why := fmt.Sprintf("user %q is not allowed to change the tolerations of the project: it takes the verb %q on it",
+				raw.UserInfo.Username, verbTolerations)
 			errs = append(errs, field.Forbidden(field.NewPath("spec", "tolerations"), why))
 		}
 	}
@@ -73,7 +74,8 @@ func (v *projectValidator) may(ctx context.Context, r *admissionv1.AdmissionRequ
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: r.UserInfo.Username, Groups: r.UserInfo.Groups, UID: r.UserInfo.UID, Extra: extra,
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Verb: verb, Group: gardencorev1beta1.SchemeGroupVersion.Group, Version: gardencorev1beta1.SchemeGroupVersion.Version, Resource: "projects", Name: r.Name,
+			Verb: verb, Group: gardencorev1beta1.SchemeGroupVersion.Group, Version: gardencorev1beta1.SchemeGroupVersion.Version,
+			Resource: "projects", Name: r.Name,
 		},
 	}}
 	if err := v.client.Create(ctx, review); err != nil {

@@ -19,7 +19,9 @@ import (
 func TestSameTolerations(t *testing.T) {
 	t.Parallel()
 	with := func(defaults, whitelist []gardencorev1beta1.Toleration) *gardencorev1beta1.Project {
-		return &gardencorev1beta1.Project{Spec: gardencorev1beta1.ProjectSpec{Tolerations: &gardencorev1beta1.ProjectTolerations{Defaults: defaults, Whitelist: whitelist}}}
+		return &gardencorev1beta1.Project{
+			Spec: gardencorev1beta1.ProjectSpec{Tolerations: &gardencorev1beta1.ProjectTolerations{Defaults: defaults,
+				Whitelist: whitelist}}}
 	}
 	one := []gardencorev1beta1.Toleration{{Key: "a"}}
 	valued := []gardencorev1beta1.Toleration{{Key: "a", Value: ptr.To("b")}}
@@ -54,7 +56,8 @@ func TestProjectTolerationsOnServer(t *testing.T) {
 			{APIGroups: []string{"core.gardener.cloud"}, Resources: []string{"projects"}, Verbs: verbs},
 		}})
 		g.create(t, &rbacv1.ClusterRoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+			ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole",
+				Name: name},
 			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "member"}},
 		})
 	}
@@ -66,12 +69,18 @@ func TestProjectTolerationsOnServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	write := func(ctx context.Context, patch string) error {
-		return member.Patch(ctx, &gardencorev1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: "p"}}, client.RawPatch(types.MergePatchType, []byte(patch)))
+		return member.Patch(ctx, &gardencorev1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: "p"}},
+			client.RawPatch(types.MergePatchType, []byte(patch)))
 	}
 	const opened = `{"spec":{"tolerations":{"whitelist":[{"key":"given"},{"key":"closed"}]}}}`
-	poll(t, "the member may write", func(ctx context.Context) (bool, error) { return write(ctx, `{"spec":{"purpose":"x"}}`) == nil, nil })
-	refused(t, write(t.Context(), opened), 403, "spec.tolerations", `user "member" is not allowed to change the tolerations of the project: it takes the verb "modify-spec-tolerations-whitelist" on it`)
-	refused(t, write(t.Context(), `{"spec":{"tolerations":{"defaults":null}}}`), 403, "spec.tolerations", "modify-spec-tolerations-whitelist")
+	poll(t, "the member may write", func(ctx context.Context) (bool, error) {
+		return write(ctx, `{"spec":{"purpose":"x"}}`) == nil, nil
+	})
+	refused(t, write(t.Context(), opened), 403, "spec.tolerations",
+		`user "member" is not allowed to change the tolerations of the project: it takes the verb `+
+			`"modify-spec-tolerations-whitelist" on it`)
+	refused(t, write(t.Context(), `{"spec":{"tolerations":{"defaults":null}}}`), 403, "spec.tolerations",
+		"modify-spec-tolerations-whitelist")
 	grant("open", "modify-spec-tolerations-whitelist")
 	poll(t, "the member may open seeds", func(ctx context.Context) (bool, error) {
 		err := write(ctx, opened)

@@ -116,7 +116,8 @@ func (r *request) forced() bool {
 func inHandOver(shoot *gardencorev1beta1.Shoot) bool {
 	last := shoot.Status.LastOperation
 	return last != nil && (last.Type == gardencorev1beta1.LastOperationTypeMigrate ||
-		(last.Type == gardencorev1beta1.LastOperationTypeRestore && last.State != gardencorev1beta1.LastOperationStateSucceeded))
+		(last.Type == gardencorev1beta1.LastOperationTypeRestore &&
+			last.State != gardencorev1beta1.LastOperationStateSucceeded))
 }
 
 // bound tells that the shoot is bound to another seed than the one that holds it.

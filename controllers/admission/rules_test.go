@@ -18,8 +18,8 @@ import (
 	"github.com/transplant-sim/transplant/controllers/placement"
 )
 
-// ruleCase is a request on the shoot alpha, which runs on seed a, and what all rules together say to it. The case begins
-// with old; wire then changes what is written, as JSON, so that it can also write fields which no type has.
+// ruleCase is a request on the shoot alpha, which runs on seed a, and what all rules together say to it. The case
+// begins with old; wire then changes what is written, as JSON, so that it can also write fields which no type has.
 type ruleCase struct {
 	name   string
 	old    func(old *gardencorev1beta1.Shoot)
@@ -121,7 +121,8 @@ func to(seed string, annotations ...string) func(map[string]any) {
 }
 
 // last sets lastOperation and, if given, spec.seedName and status.seedName.
-func last(operation gardencorev1beta1.LastOperationType, state gardencorev1beta1.LastOperationState, seeds ...string) func(*gardencorev1beta1.Shoot) {
+func last(operation gardencorev1beta1.LastOperationType, state gardencorev1beta1.LastOperationState,
+	seeds ...string) func(*gardencorev1beta1.Shoot) {
 	return func(shoot *gardencorev1beta1.Shoot) {
 		shoot.Status.LastOperation = &gardencorev1beta1.LastOperation{Type: operation, State: state}
 		if len(seeds) == 2 {
@@ -208,7 +209,8 @@ func testProfile() *gardencorev1beta1.CloudProfile {
 				{Version: "1.36.4", Classification: &preview},
 			}},
 			MachineImages: []gardencorev1beta1.MachineImage{{
-				Name: "simulated", Versions: []gardencorev1beta1.MachineImageVersion{image("1.0.0", past), image("1.1.0", nil), image("1.2.0", nil)},
+				Name: "simulated", Versions: []gardencorev1beta1.MachineImageVersion{image("1.0.0", past), image("1.1.0", nil),
+					image("1.2.0", nil)},
 			}},
 			MachineTypes: []gardencorev1beta1.MachineType{
 				{Name: "medium", CPU: resource.MustParse("4"), GPU: resource.MustParse("0"), Memory: resource.MustParse("16Gi")},

@@ -14,7 +14,8 @@ func seedNameStays(r *request, _ *garden) field.ErrorList {
 	if r.shoot == nil || r.oldSeedName() == "" || r.seedName() != "" {
 		return nil
 	}
-	return field.ErrorList{field.Required(seedNamePath(), "must not be unset: name another seed to move the control plane")}
+	return field.ErrorList{field.Required(seedNamePath(),
+		"must not be unset: name another seed to move the control plane")}
 }
 
 // changeOfSeedNameFits asks whether this is the time to move the shoot; where to is destinationFits' matter.
@@ -51,7 +52,8 @@ func givenUp(shoot *gardencorev1beta1.Shoot) bool {
 		return true
 	}
 	switch last.State {
-	case gardencorev1beta1.LastOperationStateAborted, gardencorev1beta1.LastOperationStateError, gardencorev1beta1.LastOperationStateFailed:
+	case gardencorev1beta1.LastOperationStateAborted, gardencorev1beta1.LastOperationStateError,
+		gardencorev1beta1.LastOperationStateFailed:
 		return true
 	}
 	return false

@@ -153,8 +153,8 @@ func poll(t *testing.T, what string, condition wait.ConditionWithContextFunc) {
 	}
 }
 
-// awaitInForce waits until the API server, which learns of webhooks by watches, asks the server about both: what may be, and
-// what it completes.
+// awaitInForce waits until the API server, which learns of webhooks by watches, asks the server about both: what may
+// be, and what it completes.
 func awaitInForce(t *testing.T, g *gardenOnServer) {
 	t.Helper()
 	probe := alphaOnServer("probe")

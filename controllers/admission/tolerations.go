@@ -51,9 +51,12 @@ func (t Tolerations) Missing(tolerations []gardencorev1beta1.Toleration) []garde
 func (t Tolerations) Judge(path *field.Path, tolerations, old []gardencorev1beta1.Toleration) field.ErrorList {
 	var errs field.ErrorList
 	for i, toleration := range tolerations {
-		allowed := slices.ContainsFunc(t.Whitelist, func(w gardencorev1beta1.Toleration) bool { return allows(w, toleration) })
+		allowed := slices.ContainsFunc(t.Whitelist, func(w gardencorev1beta1.Toleration) bool {
+			return allows(w, toleration)
+		})
 		if !allowed && !contains(old, toleration) {
-			errs = append(errs, field.Invalid(path.Index(i), describe(toleration), "is not in the whitelist of the project or the landscape, which allows: "+t.allowed()))
+			errs = append(errs, field.Invalid(path.Index(i), describe(toleration),
+				"is not in the whitelist of the project or the landscape, which allows: "+t.allowed()))
 		}
 	}
 	return errs

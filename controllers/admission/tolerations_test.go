@@ -36,7 +36,8 @@ func TestTolerations(t *testing.T) {
 		{name: "value is whitelisted", garden: white, wire: tolerate(map[string]any{"key": "one", "value": "v"})},
 		{
 			name: "not whitelisted", garden: white,
-			wire: tolerate(map[string]any{"key": "any"}, map[string]any{"key": "one", "value": "w"}, map[string]any{"key": "one"}),
+			wire: tolerate(map[string]any{"key": "any"}, map[string]any{"key": "one", "value": "w"},
+				map[string]any{"key": "one"}),
 			want: []string{
 				`spec.tolerations[1]: Invalid value: "one=w": ` + not + "any, one=v",
 				`spec.tolerations[2]: Invalid value: "one": ` + not + "any, one=v",

@@ -12,7 +12,8 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
 
-const restrictionHead = "apiVersion: shoottolerationrestriction.admission.gardener.cloud/v1alpha1\nkind: Configuration\n"
+const restrictionHead = "apiVersion: shoottolerationrestriction.admission.gardener.cloud/v1alpha1\nkind: " +
+	"Configuration\n"
 
 // inPlugin is the AdmissionConfiguration with a field of the plugin for tolerations, beside another plugin.
 func inPlugin(field string) string {
@@ -78,14 +79,18 @@ func writtenFile(t *testing.T, text string) string {
 	return filepath.Join(folder, "config.yaml")
 }
 
-// TestReadTolerations_Mistakes_NameFieldAndRemedy: a file that means nothing must not be taken for one that allows nothing.
+// TestReadTolerations_Mistakes_NameFieldAndRemedy: a file that means nothing must not be taken for one that allows
+// nothing.
 func TestReadTolerations_Mistakes_NameFieldAndRemedy(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ text, want string }{
-		"no YAML":      {"a: [", "expected one object with a kind"},
-		"another kind": {"kind: Shoot\n", `kind: Unsupported value: "Shoot": supported values: "AdmissionConfiguration", "Configuration", "ShootTolerationRestrictionConfiguration"`},
+		"no YAML": {"a: [", "expected one object with a kind"},
+		"another kind": {"kind: Shoot\n",
+			`kind: Unsupported value: "Shoot": supported values: "AdmissionConfiguration", "Configuration", ` +
+				`"ShootTolerationRestrictionConfiguration"`},
 		"another group": {"apiVersion: v1\nkind: Configuration\n",
-			`apiVersion: Unsupported value: "v1": supported values: "shoottolerationrestriction.admission.gardener.cloud/v1alpha1"`},
+			`apiVersion: Unsupported value: "v1": supported values: ` +
+				`"shoottolerationrestriction.admission.gardener.cloud/v1alpha1"`},
 		"another version": {"apiVersion: v1\nkind: AdmissionConfiguration\n",
 			`apiVersion: Unsupported value: "v1": supported values: "apiserver.config.k8s.io/v1", "apiserver.k8s.io/v1alpha1"`},
 		"no plugin": {"apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration\n",
@@ -94,7 +99,8 @@ func TestReadTolerations_Mistakes_NameFieldAndRemedy(t *testing.T) {
 		"no file":          {inPlugin("path: none.yaml"), "plugins[1].path: open "},
 		"both": {inPlugin("path: other.yaml\n  configuration: {kind: Configuration}"),
 			"plugins[1].path: Forbidden: give either path or configuration"},
-		"another plugin's": {inPlugin("configuration: {apiVersion: shootdns.admission.gardener.cloud/v1alpha1, kind: Configuration}"),
+		"another plugin's": {
+			inPlugin("configuration: {apiVersion: shootdns.admission.gardener.cloud/v1alpha1, kind: Configuration}"),
 			`plugins[1]: apiVersion: Unsupported value: "shootdns.admission.gardener.cloud/v1alpha1"`},
 		"a list misspelt": {restrictionHead + "whiteList: [{key: a}]\n", `unknown field "whiteList"`},
 		"no key": {restrictionHead + "defaults: [{value: a}]\n",

@@ -45,7 +45,8 @@ func (v *validator) Handle(ctx context.Context, raw admission.Request) admission
 // refuse says what is wrong as the API server does: 403 when this must not be done now, 422 when a value is wrong; with
 // a cause for each field.
 func refuse(r *admissionv1.AdmissionRequest, errs field.ErrorList) admission.Response {
-	status := apierrors.NewInvalid(gardencorev1beta1.SchemeGroupVersion.WithKind(r.Kind.Kind).GroupKind(), r.Name, errs).ErrStatus
+	status := apierrors.NewInvalid(gardencorev1beta1.SchemeGroupVersion.WithKind(r.Kind.Kind).GroupKind(), r.Name,
+		errs).ErrStatus
 	if forbids(r.Operation, errs) {
 		resource := gardencorev1beta1.SchemeGroupVersion.WithResource(r.Resource.Resource).GroupResource()
 		forbidden := apierrors.NewForbidden(resource, r.Name, errs.ToAggregate()).ErrStatus

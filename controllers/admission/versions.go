@@ -37,7 +37,8 @@ func versionsFit(r *request, g *garden) field.ErrorList {
 		if name, _, unknown := placement.ProfileOf(r.shoot); name != "" || unknown != nil {
 			return nil
 		}
-		return field.ErrorList{field.Required(field.NewPath("spec", "cloudProfile", "name"), "must name the CloudProfile that offers the shoot's versions")}
+		return field.ErrorList{field.Required(field.NewPath("spec", "cloudProfile", "name"),
+			"must name the CloudProfile that offers the shoot's versions")}
 	}
 	return versionrules.ValidateShootUpdate(r.shoot, r.old, g.profile, g.now)
 }
@@ -63,7 +64,8 @@ func inPlaceEnabled(r *request, g *garden) field.ErrorList {
 		worker := &r.shoot.Spec.Provider.Workers[i]
 		if rollout.UpdatesInPlace(worker) && workerBefore(r.old, worker.Name).Name == "" {
 			path := field.NewPath("spec", "provider", "workers").Index(i).Child("updateStrategy")
-			errs = append(errs, field.NotSupported(path, *worker.UpdateStrategy, []gardencorev1beta1.MachineUpdateStrategy{gardencorev1beta1.AutoRollingUpdate}))
+			errs = append(errs, field.NotSupported(path, *worker.UpdateStrategy,
+				[]gardencorev1beta1.MachineUpdateStrategy{gardencorev1beta1.AutoRollingUpdate}))
 		}
 	}
 	return errs

@@ -21,7 +21,8 @@ func poolOf(kubernetes, image string, more func(*gardencorev1beta1.Worker)) func
 	return func(shoot *gardencorev1beta1.Shoot) {
 		shoot.Spec.Kubernetes.Version = kubernetes
 		worker := &shoot.Spec.Provider.Workers[0]
-		worker.Machine = gardencorev1beta1.Machine{Type: "medium", Image: &gardencorev1beta1.ShootMachineImage{Name: "simulated", Version: &image}}
+		worker.Machine = gardencorev1beta1.Machine{Type: "medium",
+			Image: &gardencorev1beta1.ShootMachineImage{Name: "simulated", Version: &image}}
 		if more != nil {
 			more(worker)
 		}
@@ -47,7 +48,8 @@ func TestVersionsOfShoots(t *testing.T) {
 		{name: "the next minor", old: poolOf("1.35.0", "1.1.0", nil), wire: kubernetes("1.36.3")},
 		{
 			name: "a minor is skipped", old: poolOf("1.34.2", "1.1.0", nil), wire: kubernetes("1.36.3"),
-			want: []string{"spec.kubernetes.version: Forbidden: Kubernetes version upgrade cannot skip a minor version, from 1.34.2 go to 1.35 first"},
+			want: []string{"spec.kubernetes.version: Forbidden: Kubernetes version upgrade cannot skip a minor version, from " +
+				"1.34.2 go to 1.35 first"},
 		},
 		{
 			name: "created with an expired version", create: true, wire: kubernetes("1.34.1"),
@@ -60,12 +62,14 @@ func TestVersionsOfShoots(t *testing.T) {
 		{
 			name: "a pool gets ahead", old: poolOf("1.35.0", "1.1.0", nil),
 			wire: func(shoot map[string]any) { in(worker(shoot), "kubernetes")["version"] = "1.36.3" },
-			want: []string{"spec.provider.workers[0].kubernetes.version: Forbidden: worker pool version 1.36.3 must not be higher than the control plane's, which is 1.35.0"},
+			want: []string{"spec.provider.workers[0].kubernetes.version: Forbidden: worker pool version 1.36.3 must not be " +
+				"higher than the control plane's, which is 1.35.0"},
 		},
 		{
 			name: "an image that is not offered", old: poolOf("1.35.0", "1.1.0", nil),
 			wire: func(shoot map[string]any) { in(worker(shoot), "machine", "image")["version"] = "7.0.0" },
-			want: []string{`spec.provider.workers[0].machine.image.version: Unsupported value: "7.0.0": supported values: "1.1.0", "1.2.0"`},
+			want: []string{`spec.provider.workers[0].machine.image.version: Unsupported value: "7.0.0": supported values: ` +
+				`"1.1.0", "1.2.0"`},
 		},
 		{
 			name: "what was expired before is not asked about", old: poolOf("1.34.1", "1.0.0", nil),
@@ -87,17 +91,20 @@ func TestVersionsOfShoots(t *testing.T) {
 		{
 			name: "a pool that is updated in place keeps its machines", old: poolOf("1.35.0", "1.1.0", inPlaceUpdated),
 			wire: func(shoot map[string]any) { in(worker(shoot), "machine")["type"] = "large" },
-			want: []string{"spec.provider.workers[0].machine.type: Forbidden: cannot be changed for a worker pool that is updated in place"},
+			want: []string{"spec.provider.workers[0].machine.type: Forbidden: cannot be changed for a worker pool that is " +
+				"updated in place"},
 		},
 		{
 			name: "in place or not is decided once", old: poolOf("1.35.0", "1.1.0", inPlaceUpdated),
 			wire: func(shoot map[string]any) { worker(shoot)["updateStrategy"] = "AutoRollingUpdate" },
-			want: []string{"spec.provider.workers[0].updateStrategy: Forbidden: cannot be changed from AutoInPlaceUpdate to AutoRollingUpdate"},
+			want: []string{"spec.provider.workers[0].updateStrategy: Forbidden: cannot be changed from AutoInPlaceUpdate to " +
+				"AutoRollingUpdate"},
 		},
 		{
 			name: "in place where that is not enabled", create: true, garden: func(g *garden) { g.inPlaceUpdates = false },
 			wire: func(shoot map[string]any) { worker(shoot)["updateStrategy"] = "ManualInPlaceUpdate" },
-			want: []string{`spec.provider.workers[0].updateStrategy: Unsupported value: "ManualInPlaceUpdate": supported values: "AutoRollingUpdate"`},
+			want: []string{`spec.provider.workers[0].updateStrategy: Unsupported value: "ManualInPlaceUpdate": supported ` +
+				`values: "AutoRollingUpdate"`},
 		},
 		{
 			name: "in place where that is enabled", create: true, garden: func(g *garden) { g.inPlaceUpdates = true },
@@ -122,16 +129,19 @@ func TestTimeWindow(t *testing.T) {
 		{name: "as short as can be", wire: window("220000+0100", "213000+0000")},
 		{
 			name: "too long", wire: window("220000+0000", "050000+0000"),
-			want: []string{`spec.maintenance.timeWindow: Invalid value: "220000+0000 to 050000+0000": must be between 30m0s and 6h0m0s long, and is 7h0m0s`},
+			want: []string{`spec.maintenance.timeWindow: Invalid value: "220000+0000 to 050000+0000": must be between 30m0s ` +
+				`and 6h0m0s long, and is 7h0m0s`},
 		},
 		{
 			name: "unreadable", wire: window("22:00", "050000+0000"),
-			want: []string{`spec.maintenance.timeWindow.begin: Invalid value: "22:00": must be a time of the form HHMMSS+ZZZZ, for example 220000+0100`},
+			want: []string{`spec.maintenance.timeWindow.begin: Invalid value: "22:00": must be a time of the form ` +
+				`HHMMSS+ZZZZ, for example 220000+0100`},
 		},
 		{
 			name: "one that was there before", wire: func(shoot map[string]any) { in(shoot, "spec")["purpose"] = "testing" },
 			old: func(shoot *gardencorev1beta1.Shoot) {
-				shoot.Spec.Maintenance = &gardencorev1beta1.Maintenance{TimeWindow: &gardencorev1beta1.MaintenanceTimeWindow{Begin: "x", End: "y"}}
+				shoot.Spec.Maintenance = &gardencorev1beta1.Maintenance{TimeWindow: &gardencorev1beta1.MaintenanceTimeWindow{
+					Begin: "x", End: "y"}}
 			},
 		},
 	})
@@ -173,21 +183,26 @@ func TestProfileValidator(t *testing.T) {
 		{name: "same", request: request("UPDATE", nil), code: http.StatusOK},
 		{
 			name: "new with a version that has expired", request: request("CREATE", nil), code: http.StatusUnprocessableEntity,
-			message: `CloudProfile.core.gardener.cloud "profile" is invalid: [spec.kubernetes.versions[0].expirationDate: Invalid value: "2026-05-31T23:00:00Z": ` +
-				`must not be in the past: version 1.34.1 is new, spec.machineImages[0].versions[0].expirationDate: Invalid value: "2026-05-31T23:00:00Z": must not be in the past: version 1.0.0 is new]`,
+			message: `CloudProfile.core.gardener.cloud "profile" is invalid: [spec.kubernetes.versions[0].expirationDate: ` +
+				`Invalid value: "2026-05-31T23:00:00Z": ` +
+				`must not be in the past: version 1.34.1 is new, spec.machineImages[0].versions[0].expirationDate: Invalid ` +
+				`value: "2026-05-31T23:00:00Z": must not be in the past: version 1.0.0 is new]`,
 		},
 		{
 			name: "a version in use is taken away", code: http.StatusForbidden,
 			request: request("UPDATE", func(p *gardencorev1beta1.CloudProfile) {
 				p.Spec.Kubernetes.Versions = append(p.Spec.Kubernetes.Versions[:2:2], p.Spec.Kubernetes.Versions[3:]...)
 			}),
-			message: `cloudprofiles.core.gardener.cloud "profile" is forbidden: spec.kubernetes.versions: Forbidden: cannot remove the Kubernetes version 1.35.0: it is in use by shoot garden-p/alpha`,
+			message: `cloudprofiles.core.gardener.cloud "profile" is forbidden: spec.kubernetes.versions: Forbidden: cannot ` +
+				`remove the Kubernetes version 1.35.0: it is in use by shoot garden-p/alpha`,
 		},
 		{
 			name: "deleted while in use", code: http.StatusForbidden, request: request("DELETE", nil),
-			message: `cloudprofiles.core.gardener.cloud "profile" is forbidden: metadata.deletionTimestamp: Forbidden: the profile must not be deleted while it is in use by shoot garden-p/alpha`,
+			message: `cloudprofiles.core.gardener.cloud "profile" is forbidden: metadata.deletionTimestamp: Forbidden: the ` +
+				`profile must not be deleted while it is in use by shoot garden-p/alpha`,
 		},
-		{name: "the garden cannot be read", broken: true, request: request("DELETE", nil), code: http.StatusInternalServerError, message: "list the shoots: no route"},
+		{name: "the garden cannot be read", broken: true, request: request("DELETE", nil),
+			code: http.StatusInternalServerError, message: "list the shoots: no route"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -231,7 +246,8 @@ func TestVersionsAreCompleted(t *testing.T) {
 		{name: "nothing", create: true, now: poolOf("", "", nil), want: versions{"1.36.3", "", "1.2.0"}},
 		{
 			name: "nothing supported", create: true, now: poolOf("1.33", "1.1.0", nil),
-			refusal: `Shoot.core.gardener.cloud "alpha" is invalid: spec.kubernetes.version: Invalid value: "1.33": complete the Kubernetes version "1.33": the CloudProfile has no supported version of it: name a version in full`,
+			refusal: `Shoot.core.gardener.cloud "alpha" is invalid: spec.kubernetes.version: Invalid value: "1.33": complete ` +
+				`the Kubernetes version "1.33": the CloudProfile has no supported version of it: name a version in full`,
 		},
 		{
 			name: "a pool follows the control plane", create: true,
@@ -243,8 +259,10 @@ func TestVersionsAreCompleted(t *testing.T) {
 			},
 			want: versions{"1.35.0", "1.35.0", "1.2.0"},
 		},
-		{name: "asked for what it has", old: poolOf("1.34.1", "1.1.0", nil), now: poolOf("1.34", "1.1", nil), want: versions{"1.34.1", "", "1.1.0"}},
-		{name: "on to another minor", old: poolOf("1.34.1", "1.1.0", nil), now: poolOf("1.35", "1.2", nil), want: versions{"1.35.0", "", "1.2.0"}},
+		{name: "asked for what it has", old: poolOf("1.34.1", "1.1.0", nil), now: poolOf("1.34", "1.1", nil),
+			want: versions{"1.34.1", "", "1.1.0"}},
+		{name: "on to another minor", old: poolOf("1.34.1", "1.1.0", nil), now: poolOf("1.35", "1.2", nil),
+			want: versions{"1.35.0", "", "1.2.0"}},
 		{name: "a new pool without an image", create: true, now: noImage, want: versions{"1.36.3", "", "1.2.0"}},
 		{
 			name: "a new pool without an image, of another architecture", create: true,
@@ -253,7 +271,8 @@ func TestVersionsAreCompleted(t *testing.T) {
 				shoot.Spec.Provider.Workers[0].Machine.Architecture = ptr.To("arm64")
 			},
 			refusal: `Shoot.core.gardener.cloud "alpha" is invalid: ` +
-				`spec.provider.workers[0].machine.image: Invalid value: "": the CloudProfile has no machine image of which a supported version fits the pool: name one`,
+				`spec.provider.workers[0].machine.image: Invalid value: "": the CloudProfile has no machine image of which a ` +
+				`supported version fits the pool: name one`,
 		},
 		{
 			name: "a pool keeps the image that is left out", old: poolOf("1.35.0", "1.1.0", nil), now: noImage,

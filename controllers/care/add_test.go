@@ -25,10 +25,14 @@ func TestNews(t *testing.T) {
 		before, after func(*gardencorev1beta1.Shoot)
 		want          bool
 	}{
-		"progress":              {after: func(s *gardencorev1beta1.Shoot) { s.Status.LastOperation.Progress = 50 }},
-		"an error":              {after: func(s *gardencorev1beta1.Shoot) { s.Status.LastOperation.State = "Error" }},
-		"success":               {after: func(s *gardencorev1beta1.Shoot) { s.Status.LastOperation.State = "Succeeded" }, want: true},
-		"still successful":      {before: func(s *gardencorev1beta1.Shoot) { s.Status.LastOperation.State = "Succeeded" }, after: func(s *gardencorev1beta1.Shoot) { s.Status.LastOperation.State = "Succeeded" }},
+		"progress": {after: func(s *gardencorev1beta1.Shoot) { s.Status.LastOperation.Progress = 50 }},
+		"an error": {after: func(s *gardencorev1beta1.Shoot) { s.Status.LastOperation.State = "Error" }},
+		"success": {after: func(s *gardencorev1beta1.Shoot) {
+			s.Status.LastOperation.State = "Succeeded"
+		}, want: true},
+		"still successful": {before: func(s *gardencorev1beta1.Shoot) {
+			s.Status.LastOperation.State = "Succeeded"
+		}, after: func(s *gardencorev1beta1.Shoot) { s.Status.LastOperation.State = "Succeeded" }},
 		"given to a seed first": {before: func(s *gardencorev1beta1.Shoot) { s.Status.SeedName = nil }, want: true},
 		"given to another seed": {before: func(s *gardencorev1beta1.Shoot) { s.Status.SeedName = ptr.To("b") }, want: true},
 		"put to sleep": {after: func(s *gardencorev1beta1.Shoot) {

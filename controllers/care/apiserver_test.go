@@ -40,7 +40,8 @@ func (w *ward) testWell(t *testing.T) {
 	w.look(t)
 	shoot := w.shoot(t)
 	want := map[string]string{
-		"Foreign": "False Told", "APIServerAvailable": "True HealthzRequestSucceeded", "ControlPlaneHealthy": "True ControlPlaneRunning",
+		"Foreign": "False Told", "APIServerAvailable": "True HealthzRequestSucceeded",
+		"ControlPlaneHealthy":            "True ControlPlaneRunning",
 		"ObservabilityComponentsHealthy": "True ObservabilityComponentsRunning", "EveryNodeReady": "True EveryNodeReady",
 		"SystemComponentsHealthy": "True SystemComponentsRunning",
 	}
@@ -48,7 +49,8 @@ func (w *ward) testWell(t *testing.T) {
 		t.Errorf("conditions (-want +got):\n%s", diff)
 	}
 	want = map[string]string{
-		"EvacuationPossible": "False NoDestination", "HibernationPossible": "True NoProblematicWebhooks", "MaintenancePreconditionsSatisfied": "True NoProblematicWebhooks",
+		"EvacuationPossible": "False NoDestination", "HibernationPossible": "True NoProblematicWebhooks",
+		"MaintenancePreconditionsSatisfied": "True NoProblematicWebhooks",
 	}
 	if diff := cmp.Diff(want, told(shoot.Status.Constraints)); diff != "" {
 		t.Errorf("constraints (-want +got):\n%s", diff)
@@ -64,7 +66,8 @@ func (w *ward) testWell(t *testing.T) {
 }
 
 func (w *ward) testCauses(t *testing.T) {
-	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: technicalID, Name: "kube-controller-manager"}}
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: technicalID,
+		Name: "kube-controller-manager"}}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}}
 	managed := func(name string) client.Object {
 		return &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: technicalID, Name: name}}
@@ -76,7 +79,9 @@ func (w *ward) testCauses(t *testing.T) {
 	}{
 		{
 			condition: "APIServerAvailable", reason: "HealthzRequestFailed", threshold: time.Minute,
-			inflict: func(*testing.T) { w.healthz.Store(http.StatusInternalServerError) }, heal: func(*testing.T) { w.healthz.Store(0) },
+			inflict: func(*testing.T) {
+				w.healthz.Store(http.StatusInternalServerError)
+			}, heal: func(*testing.T) { w.healthz.Store(0) },
 		},
 		{
 			condition: "ControlPlaneHealthy", reason: "DeploymentUnhealthy", threshold: time.Minute,
@@ -138,11 +143,14 @@ func (w *ward) testWebhooks(t *testing.T) {
 	hook := refusing("pods")
 	hook.Name, hook.Webhooks[0].TimeoutSeconds = "strict", ptr.To[int32](10)
 	hook.Webhooks[0].ClientConfig.URL = ptr.To("https://127.0.0.1:1/")
-	hook.Webhooks[0].SideEffects, hook.Webhooks[0].AdmissionReviewVersions = ptr.To(admissionregistrationv1.SideEffectClassNone), []string{"v1"}
+	hook.Webhooks[0].SideEffects,
+		hook.Webhooks[0].AdmissionReviewVersions = ptr.To(admissionregistrationv1.SideEffectClassNone), []string{"v1"}
 	w.create(t, &hook)
 	excluded := refusing("pods")
-	excluded.Name, excluded.Labels, excluded.Webhooks[0].ClientConfig = "strict-too", map[string]string{"remediation.webhook.shoot.gardener.cloud/exclude": "true"}, hook.Webhooks[0].ClientConfig
-	excluded.Webhooks[0].SideEffects, excluded.Webhooks[0].AdmissionReviewVersions = hook.Webhooks[0].SideEffects, []string{"v1"}
+	excluded.Name, excluded.Labels, excluded.Webhooks[0].ClientConfig = "strict-too",
+		map[string]string{"remediation.webhook.shoot.gardener.cloud/exclude": "true"}, hook.Webhooks[0].ClientConfig
+	excluded.Webhooks[0].SideEffects, excluded.Webhooks[0].AdmissionReviewVersions = hook.Webhooks[0].SideEffects,
+		[]string{"v1"}
 	w.create(t, &excluded)
 	left := excluded.ResourceVersion
 	expect := func(want string) {
@@ -156,7 +164,8 @@ func (w *ward) testWebhooks(t *testing.T) {
 			}
 		}
 		for _, c := range constraints {
-			if c.Type == "HibernationPossible" && strings.HasPrefix(want, "False") && !cmp.Equal(c.Codes, []gardencorev1beta1.ErrorCode{"ERR_PROBLEMATIC_WEBHOOK"}) {
+			if c.Type == "HibernationPossible" && strings.HasPrefix(want, "False") && !cmp.Equal(c.Codes,
+				[]gardencorev1beta1.ErrorCode{"ERR_PROBLEMATIC_WEBHOOK"}) {
 				t.Errorf("codes %v", c.Codes)
 			}
 		}
@@ -175,7 +184,8 @@ func (w *ward) testWebhooks(t *testing.T) {
 		t.Error("a webhook was changed that is excluded")
 	}
 	w.remove(t, &excluded)
-	if warning := hook.Annotations["gardener.cloud/warning"]; !strings.Contains(warning, `namespaceSelector of webhook "w.example.com" was extended`) {
+	if warning := hook.Annotations["gardener.cloud/warning"]; !strings.Contains(warning,
+		`namespaceSelector of webhook "w.example.com" was extended`) {
 		t.Errorf("warning %q", warning)
 	}
 	version := hook.ResourceVersion
@@ -190,9 +200,10 @@ func (w *ward) testWebhooks(t *testing.T) {
 	expect("True NoProblematicWebhooks")
 	w.remove(t, &hook)
 	// The API server learns by a watch that it may let pods pass, which others make.
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		return w.Create(ctx, podOf("default", "probe"), client.DryRunAll) == nil, nil
-	})
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true,
+		func(ctx context.Context) (bool, error) {
+			return w.Create(ctx, podOf("default", "probe"), client.DryRunAll) == nil, nil
+		})
 	if err != nil {
 		t.Fatalf("wait until pods may be made again: %v", err)
 	}
@@ -218,7 +229,8 @@ func (w *ward) testGarbage(t *testing.T) {
 		pods[namespace] = w.evicted(t, namespace, "evicted")
 	}
 	w.look(t)
-	if err := w.Get(t.Context(), client.ObjectKeyFromObject(pods["kube-system"]), &corev1.Pod{}); !apierrors.IsNotFound(err) {
+	if err := w.Get(t.Context(), client.ObjectKeyFromObject(pods["kube-system"]),
+		&corev1.Pod{}); !apierrors.IsNotFound(err) {
 		t.Errorf("an evicted pod in kube-system: %v", err)
 	}
 	if err := w.Get(t.Context(), client.ObjectKeyFromObject(pods["default"]), &corev1.Pod{}); err != nil {
@@ -270,7 +282,8 @@ func (w *ward) testHandOver(t *testing.T) {
 	w.look(t)
 	shoot := w.shoot(t)
 	for kind, got := range told(shoot.Status.Conditions) {
-		if want := map[bool]string{true: "False Told", false: "Progressing"}[kind == "Foreign"]; !strings.HasPrefix(got, want) {
+		if want := map[bool]string{true: "False Told", false: "Progressing"}[kind == "Foreign"]; !strings.HasPrefix(got,
+			want) {
 			t.Errorf("%s is %q, want %q", kind, got, want)
 		}
 	}

@@ -44,7 +44,8 @@ func healthy() *Observation {
 	shoot := &gardencorev1beta1.Shoot{ObjectMeta: meta("s")}
 	shoot.Spec.Kubernetes.Version = "1.36.3"
 	shoot.Spec.Provider.Workers = []gardencorev1beta1.Worker{{Name: "pool", Minimum: 2, Maximum: 3}}
-	shoot.Status.LastOperation = &gardencorev1beta1.LastOperation{Type: "Reconcile", State: "Succeeded", LastUpdateTime: ago(time.Hour)}
+	shoot.Status.LastOperation = &gardencorev1beta1.LastOperation{Type: "Reconcile", State: "Succeeded",
+		LastUpdateTime: ago(time.Hour)}
 	for _, kind := range conditionTypes {
 		shoot.Status.Conditions = append(shoot.Status.Conditions, gardencorev1beta1.Condition{
 			Type: kind, Status: "True", LastTransitionTime: ago(time.Hour), LastUpdateTime: ago(time.Hour),
@@ -53,27 +54,34 @@ func healthy() *Observation {
 	heartbeat := &metav1.MicroTime{Time: noon.Add(-30 * time.Second)}
 	o := &Observation{Shoot: shoot, APIServer: &APIServer{Code: 200, Body: "ok"}}
 	o.Extensions.Items = []ExtensionReport{
-		{Kind: "Worker", Namespace: "ns", Name: "s", Heartbeat: heartbeat, Condition: gardencorev1beta1.Condition{Type: "EveryNodeReady", Status: "True"}},
-		{Kind: "ControlPlane", Namespace: "ns", Name: "s", Heartbeat: heartbeat, Condition: gardencorev1beta1.Condition{Type: "ControlPlaneHealthy", Status: "True"}},
-		{Kind: "Network", Namespace: "ns", Name: "s", Heartbeat: heartbeat, Condition: gardencorev1beta1.Condition{Type: "SystemComponentsHealthy", Status: "True"}},
+		{Kind: "Worker", Namespace: "ns", Name: "s", Heartbeat: heartbeat,
+			Condition: gardencorev1beta1.Condition{Type: "EveryNodeReady", Status: "True"}},
+		{Kind: "ControlPlane", Namespace: "ns", Name: "s", Heartbeat: heartbeat,
+			Condition: gardencorev1beta1.Condition{Type: "ControlPlaneHealthy", Status: "True"}},
+		{Kind: "Network", Namespace: "ns", Name: "s", Heartbeat: heartbeat,
+			Condition: gardencorev1beta1.Condition{Type: "SystemComponentsHealthy", Status: "True"}},
 	}
 	o.Etcds.Items = []appsv1.StatefulSet{statefulSet("etcd-main")}
-	o.Deployments.Items = []appsv1.Deployment{deployment("machine-controller"), deployment("kube-scheduler"), deployment("kube-controller-manager"), deployment("kube-apiserver")}
+	o.Deployments.Items = []appsv1.Deployment{deployment("machine-controller"), deployment("kube-scheduler"),
+		deployment("kube-controller-manager"), deployment("kube-apiserver")}
 	o.Monitoring.Items = []appsv1.Deployment{deployment("kube-state-metrics")}
 	o.ManagedResources.Items = []resourcesv1alpha1.ManagedResource{
-		managedResource("in-seed", ptr.To("seed"), ""), managedResource("in-shoot", nil, ""), managedResource("watching", ptr.To("seed"), "ObservabilityComponentsHealthy"),
+		managedResource("in-seed", ptr.To("seed"), ""), managedResource("in-shoot", nil, ""),
+		managedResource("watching", ptr.To("seed"), "ObservabilityComponentsHealthy"),
 	}
-	o.MachineDeployments.Items = []machinev1alpha1.MachineDeployment{{ObjectMeta: meta("pool-z1"), Spec: machinev1alpha1.MachineDeploymentSpec{Replicas: 2}}}
+	o.MachineDeployments.Items = []machinev1alpha1.MachineDeployment{{ObjectMeta: meta("pool-z1"),
+		Spec: machinev1alpha1.MachineDeploymentSpec{Replicas: 2}}}
 	o.Machines.Items = []machinev1alpha1.Machine{machine("a"), machine("b")}
 	o.Authorities.Items = []corev1.Secret{authority("ca", 10*365*24*time.Hour)}
 	o.Cluster = Cluster{
-		Nodes:           Seen[corev1.Node]{Items: []corev1.Node{node("a"), node("b")}},
-		NodeLeases:      Seen[coordinationv1.Lease]{Items: []coordinationv1.Lease{lease("a"), lease("b")}},
-		NodeAgentLeases: Seen[coordinationv1.Lease]{Items: []coordinationv1.Lease{lease("gardener-node-agent-a"), lease("gardener-node-agent-b")}},
-		NodeConfigs:     Seen[corev1.Secret]{Items: []corev1.Secret{nodeConfig("1")}},
-		DaemonSets:      Seen[appsv1.DaemonSet]{Items: []appsv1.DaemonSet{daemonSet("kube-proxy")}},
-		Deployments:     Seen[appsv1.Deployment]{Items: []appsv1.Deployment{deployment("coredns")}},
-		StatefulSets:    Seen[appsv1.StatefulSet]{Items: []appsv1.StatefulSet{statefulSet("store")}},
+		Nodes:      Seen[corev1.Node]{Items: []corev1.Node{node("a"), node("b")}},
+		NodeLeases: Seen[coordinationv1.Lease]{Items: []coordinationv1.Lease{lease("a"), lease("b")}},
+		NodeAgentLeases: Seen[coordinationv1.Lease]{Items: []coordinationv1.Lease{lease("gardener-node-agent-a"),
+			lease("gardener-node-agent-b")}},
+		NodeConfigs:  Seen[corev1.Secret]{Items: []corev1.Secret{nodeConfig("1")}},
+		DaemonSets:   Seen[appsv1.DaemonSet]{Items: []appsv1.DaemonSet{daemonSet("kube-proxy")}},
+		Deployments:  Seen[appsv1.Deployment]{Items: []appsv1.Deployment{deployment("coredns")}},
+		StatefulSets: Seen[appsv1.StatefulSet]{Items: []appsv1.StatefulSet{statefulSet("store")}},
 	}
 	return o
 }
@@ -81,26 +89,30 @@ func healthy() *Observation {
 func deployment(name string) appsv1.Deployment {
 	d := appsv1.Deployment{ObjectMeta: meta(name)}
 	d.Generation, d.Status.ObservedGeneration = 2, 2
-	d.Status.Conditions = []appsv1.DeploymentCondition{{Type: "Available", Status: "True"}, {Type: "Progressing", Status: "True"}}
+	d.Status.Conditions = []appsv1.DeploymentCondition{{Type: "Available", Status: "True"},
+		{Type: "Progressing", Status: "True"}}
 	return d
 }
 
 func statefulSet(name string) appsv1.StatefulSet {
-	s := appsv1.StatefulSet{ObjectMeta: meta(name), Status: appsv1.StatefulSetStatus{ObservedGeneration: 2, ReadyReplicas: 1}}
+	s := appsv1.StatefulSet{ObjectMeta: meta(name), Status: appsv1.StatefulSetStatus{ObservedGeneration: 2,
+		ReadyReplicas: 1}}
 	s.Generation = 2
 	return s
 }
 
 func daemonSet(name string) appsv1.DaemonSet {
 	d := appsv1.DaemonSet{ObjectMeta: meta(name), Status: appsv1.DaemonSetStatus{
-		ObservedGeneration: 2, DesiredNumberScheduled: 2, CurrentNumberScheduled: 2, UpdatedNumberScheduled: 2, NumberReady: 2,
+		ObservedGeneration: 2, DesiredNumberScheduled: 2, CurrentNumberScheduled: 2, UpdatedNumberScheduled: 2,
+		NumberReady: 2,
 	}}
 	d.Generation = 2
 	return d
 }
 
 func managedResource(name string, class *string, condition string) resourcesv1alpha1.ManagedResource {
-	m := resourcesv1alpha1.ManagedResource{ObjectMeta: meta(name), Spec: resourcesv1alpha1.ManagedResourceSpec{Class: class}}
+	m := resourcesv1alpha1.ManagedResource{ObjectMeta: meta(name),
+		Spec: resourcesv1alpha1.ManagedResourceSpec{Class: class}}
 	m.Generation, m.Status.ObservedGeneration = 1, 1
 	if condition != "" {
 		m.Labels = map[string]string{"care.gardener.cloud/condition-type": condition}
@@ -122,7 +134,8 @@ func machine(name string) machinev1alpha1.Machine {
 
 func node(name string) corev1.Node {
 	n := corev1.Node{ObjectMeta: metav1.ObjectMeta{
-		Name: name, Labels: map[string]string{"worker.gardener.cloud/pool": "pool", "worker.gardener.cloud/gardener-node-agent-secret-name": "gardener-node-agent-pool-x"},
+		Name: name, Labels: map[string]string{"worker.gardener.cloud/pool": "pool",
+			"worker.gardener.cloud/gardener-node-agent-secret-name": "gardener-node-agent-pool-x"},
 		Annotations: map[string]string{"checksum/cloud-config-data": "1"},
 	}}
 	n.Status.Conditions = []corev1.NodeCondition{{Type: "Ready", Status: "True"}, {Type: "DiskPressure", Status: "False"}}
@@ -132,7 +145,8 @@ func node(name string) corev1.Node {
 
 func nodeConfig(checksum string) corev1.Secret {
 	return corev1.Secret{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "kube-system", Name: "gardener-node-agent-pool-x", Annotations: map[string]string{"checksum/data-script": checksum},
+		Namespace: "kube-system", Name: "gardener-node-agent-pool-x",
+		Annotations: map[string]string{"checksum/data-script": checksum},
 	}}
 }
 
@@ -144,18 +158,21 @@ func lease(name string) coordinationv1.Lease {
 
 func authority(name string, left time.Duration) corev1.Secret {
 	s := corev1.Secret{ObjectMeta: meta(name), Data: map[string][]byte{"ca.crt": {1}, "ca.key": {1}}}
-	s.Labels = map[string]string{"persist": "true", "name": name, "valid-until-time": strconv.FormatInt(noon.Add(left).Unix(), 10)}
+	s.Labels = map[string]string{"persist": "true", "name": name,
+		"valid-until-time": strconv.FormatInt(noon.Add(left).Unix(), 10)}
 	return s
 }
 
 func refusing(resource string) admissionregistrationv1.ValidatingWebhookConfiguration {
-	return admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "w"}, Webhooks: []admissionregistrationv1.ValidatingWebhook{{
-		Name: "w.example.com", TimeoutSeconds: ptr.To[int32](5),
-		Rules: []admissionregistrationv1.RuleWithOperations{{
-			Operations: []admissionregistrationv1.OperationType{"CREATE"},
-			Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{resource}},
-		}},
-	}}}
+	return admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "w"},
+		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+			Name: "w.example.com", TimeoutSeconds: ptr.To[int32](5),
+			Rules: []admissionregistrationv1.RuleWithOperations{{
+				Operations: []admissionregistrationv1.OperationType{"CREATE"},
+				Rule: admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"},
+					Resources: []string{resource}},
+			}},
+		}}}
 }
 
 func intstrOf(text string) intstr.IntOrString { return intstr.FromString(text) }

@@ -36,7 +36,8 @@ type round struct {
 
 func newRound(o *Observation, config Config, now time.Time) round {
 	return round{Observation: o, Config: config, Transitions: Transitions{
-		Now: now, Thresholds: config.Thresholds, LastOperation: o.Shoot.Status.LastOperation, LastErrors: o.Shoot.Status.LastErrors,
+		Now: now, Thresholds: config.Thresholds, LastOperation: o.Shoot.Status.LastOperation,
+		LastErrors: o.Shoot.Status.LastErrors,
 	}}
 }
 
@@ -62,7 +63,9 @@ func (r round) applies(kind gardencorev1beta1.ConditionType) bool {
 	case gardencorev1beta1.ShootObservabilityComponentsHealthy:
 		return len(r.Components.Monitoring) > 0 ||
 			slices.ContainsFunc(r.Extensions.Items, func(e ExtensionReport) bool { return e.Condition.Type == kind }) ||
-			slices.ContainsFunc(r.ManagedResources.Items, func(m resourcesv1alpha1.ManagedResource) bool { return counts(&m, kind) })
+			slices.ContainsFunc(r.ManagedResources.Items, func(m resourcesv1alpha1.ManagedResource) bool {
+				return counts(&m, kind)
+			})
 	}
 	return true
 }
@@ -111,11 +114,13 @@ func (r round) apiServer() *Finding {
 	case a == nil:
 		return broken("APIServerDown", r.notRunning())
 	case a.ClientErr != nil:
-		return broken("APIServerDown", fmt.Sprintf("Could not reach API server during client initialization: %v", a.ClientErr))
+		return broken("APIServerDown", fmt.Sprintf("Could not reach API server during client initialization: %v",
+			a.ClientErr))
 	case a.RequestErr != nil:
 		return broken("HealthzRequestError", fmt.Sprintf("Request to API server /healthz endpoint failed: %v", a.RequestErr))
 	case a.Code != http.StatusOK:
-		return broken("HealthzRequestFailed", fmt.Sprintf("API server /healthz endpoint responded with status code %d: %s", a.Code, shorten(a.Body)))
+		return broken("HealthzRequestFailed", fmt.Sprintf("API server /healthz endpoint responded with status code %d: %s",
+			a.Code, shorten(a.Body)))
 	}
 	return nil
 }

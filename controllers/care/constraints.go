@@ -110,12 +110,14 @@ func (r round) authorities() *Finding {
 	}
 	var expiring []string
 	for _, s := range sortedByName(r.Authorities.Items, func(s *corev1.Secret) string { return s.Name }) {
-		if s.Labels[constants.Persist] != constants.LabelTrue || s.Data[dataKeyAuthority] == nil || s.Data[dataKeyAuthorityKey] == nil {
+		if s.Labels[constants.Persist] != constants.LabelTrue || s.Data[dataKeyAuthority] == nil ||
+			s.Data[dataKeyAuthorityKey] == nil {
 			continue
 		}
 		seconds, err := strconv.ParseInt(s.Labels[constants.ValidUntilTime], 10, 64)
 		if err != nil {
-			return unseen(fmt.Sprintf("Could not read until when the certificate authority in secret %q is valid: label %s: %v", s.Name, constants.ValidUntilTime, err))
+			return unseen(fmt.Sprintf("Could not read until when the certificate authority in secret %q is valid: label %s: %v",
+				s.Name, constants.ValidUntilTime, err))
 		}
 		if until := time.Unix(seconds, 0).UTC(); until.Sub(r.Now) < MinimumAuthorityValidity {
 			name := s.Labels[constants.SecretName]
@@ -126,7 +128,8 @@ func (r round) authorities() *Finding {
 		}
 	}
 	if len(expiring) > 0 {
-		return broken("ExpiringCACertificates", "Some CA certificates are expiring in less than a year, you should rotate them: "+strings.Join(expiring, ", "))
+		return broken("ExpiringCACertificates",
+			"Some CA certificates are expiring in less than a year, you should rotate them: "+strings.Join(expiring, ", "))
 	}
 	return satisfied("NoExpiringCACertificates", "All CA certificates are still valid for at least a year.")
 }
@@ -141,24 +144,30 @@ func (r round) conversions() *Finding {
 	}
 	var names []string
 	for _, crd := range r.Cluster.CRDs.Items {
-		if len(crd.Status.StoredVersions) > 1 && crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter {
+		if len(crd.Status.StoredVersions) > 1 && crd.Spec.Conversion != nil &&
+			crd.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter {
 			names = append(names, crd.Name)
 		}
 	}
 	if len(names) == 0 {
-		return satisfied("NoCRDsWithProblematicConversionWebhooks", "No CRDs have multiple stored versions and a conversion webhook.")
+		return satisfied("NoCRDsWithProblematicConversionWebhooks",
+			"No CRDs have multiple stored versions and a conversion webhook.")
 	}
 	slices.Sort(names)
-	return broken("CRDsWithProblematicConversionWebhooks", "Some CRDs have multiple stored versions and a conversion webhook: "+strings.Join(names, ", "))
+	return broken("CRDsWithProblematicConversionWebhooks",
+		"Some CRDs have multiple stored versions and a conversion webhook: "+strings.Join(names, ", "))
 }
 
 func (r round) inPlaceUpdates() *Finding {
 	updates := r.Shoot.Status.InPlaceUpdates
-	if updates == nil || updates.PendingWorkerUpdates == nil || len(updates.PendingWorkerUpdates.ManualInPlaceUpdate) == 0 {
-		return satisfied("NoWorkerPoolsWithManualInPlaceUpdateStrategyPending", "No worker pools with manual in-place update strategy are pending.")
+	if updates == nil || updates.PendingWorkerUpdates == nil ||
+		len(updates.PendingWorkerUpdates.ManualInPlaceUpdate) == 0 {
+		return satisfied("NoWorkerPoolsWithManualInPlaceUpdateStrategyPending",
+			"No worker pools with manual in-place update strategy are pending.")
 	}
 	pools := slices.Sorted(slices.Values(updates.PendingWorkerUpdates.ManualInPlaceUpdate))
-	return broken("WorkerPoolsWithManualInPlaceUpdateStrategyPending", "Worker pools with update strategy ManualInPlaceUpdate wait to be updated: "+strings.Join(pools, ", "))
+	return broken("WorkerPoolsWithManualInPlaceUpdateStrategyPending",
+		"Worker pools with update strategy ManualInPlaceUpdate wait to be updated: "+strings.Join(pools, ", "))
 }
 
 func (r round) ignoredManagedResources() *Finding {
@@ -166,7 +175,9 @@ func (r round) ignoredManagedResources() *Finding {
 		return unseen(fmt.Sprintf("Could not list the ManagedResources: %v", r.ManagedResources.Err))
 	}
 	var names []string
-	for _, m := range sortedByName(r.ManagedResources.Items, func(m *resourcesv1alpha1.ManagedResource) string { return m.Name }) {
+	for _, m := range sortedByName(r.ManagedResources.Items, func(m *resourcesv1alpha1.ManagedResource) string {
+		return m.Name
+	}) {
 		if m.Annotations[resourcesv1alpha1.Ignore] == constants.LabelTrue {
 			names = append(names, m.Name)
 		}
@@ -174,7 +185,8 @@ func (r round) ignoredManagedResources() *Finding {
 	if len(names) == 0 {
 		return satisfied("NoManagedResourcesIgnored", "No ManagedResources are ignored.")
 	}
-	return broken("ManagedResourcesIgnored", "ManagedResources are ignored and so not kept up to date: "+strings.Join(names, ", "))
+	return broken("ManagedResourcesIgnored", "ManagedResources are ignored and so not kept up to date: "+
+		strings.Join(names, ", "))
 }
 
 func (r round) preservedMachines() *Finding {

@@ -34,7 +34,8 @@ func (r round) report(report ExtensionReport) *Finding {
 	case gardencorev1beta1.ConditionProgressing:
 		return &Finding{Status: c.Status, Reason: report.Kind + c.Reason, Message: c.Message, Codes: c.Codes}
 	case gardencorev1beta1.ConditionFalse, gardencorev1beta1.ConditionUnknown:
-		return broken(report.Kind+"UnhealthyReport", fmt.Sprintf("%s extension (%s/%s) reports failing health check: %s", report.Kind, report.Namespace, report.Name, c.Message), c.Codes...)
+		return broken(report.Kind+"UnhealthyReport", fmt.Sprintf("%s extension (%s/%s) reports failing health check: %s",
+			report.Kind, report.Namespace, report.Name, c.Message), c.Codes...)
 	}
 	return nil
 }
@@ -50,7 +51,9 @@ func (r round) stale(report ExtensionReport) *Finding {
 			return nil
 		}
 		// The age is left out: it would change the condition in every round.
-		message = fmt.Sprintf("%s reports an outdated health status (last heartbeat at %s).", who, report.Heartbeat.UTC().Format(time.RFC3339))
+		message = fmt.Sprintf("%s reports an outdated health status (last heartbeat at %s).", who,
+			report.Heartbeat.UTC().Format(time.RFC3339))
 	}
-	return &Finding{Status: gardencorev1beta1.ConditionUnknown, Reason: report.Kind + "OutdatedHealthCheckReport", Message: message}
+	return &Finding{Status: gardencorev1beta1.ConditionUnknown, Reason: report.Kind + "OutdatedHealthCheckReport",
+		Message: message}
 }

@@ -31,5 +31,6 @@ func Garbage(pods []corev1.Pod, shootInDeletion bool, now time.Time) (remove, fo
 
 // turnedAway is whether a kubelet has evicted the pod, or never let it in for want of room.
 func turnedAway(p *corev1.Pod) bool {
-	return p.Status.Phase == corev1.PodFailed && (strings.Contains(p.Status.Reason, "Evicted") || strings.HasPrefix(p.Status.Reason, "OutOf"))
+	return p.Status.Phase == corev1.PodFailed && (strings.Contains(p.Status.Reason, "Evicted") ||
+		strings.HasPrefix(p.Status.Reason, "OutOf"))
 }

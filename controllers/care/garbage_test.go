@@ -12,14 +12,16 @@ import (
 func TestGarbage(t *testing.T) {
 	t.Parallel()
 	pod := func(namespace, name, reason string, deleted time.Duration) corev1.Pod {
-		p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Status: corev1.PodStatus{Phase: "Failed", Reason: reason}}
+		p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+			Status: corev1.PodStatus{Phase: "Failed", Reason: reason}}
 		if deleted > 0 {
 			p.DeletionTimestamp = &metav1.Time{Time: noon.Add(-deleted)}
 		}
 		return p
 	}
 	pods := []corev1.Pod{
-		pod("kube-system", "evicted", "Evicted", 0), pod("kube-system", "no-room", "OutOfcpu", 0), pod("kube-system", "failed", "Error", 0),
+		pod("kube-system", "evicted", "Evicted", 0), pod("kube-system", "no-room", "OutOfcpu", 0),
+		pod("kube-system", "failed", "Error", 0),
 		pod("kube-system", "going", "Evicted", 5*time.Minute), pod("kube-system", "stuck", "", 5*time.Minute+time.Second),
 		pod("shop", "evicted", "Evicted", 0), pod("shop", "stuck", "", time.Hour),
 	}

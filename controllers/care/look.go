@@ -57,7 +57,8 @@ func (r *Reconciler) observe(ctx context.Context, o *controlplane.Operation) *lo
 // serves is whether an API server is wanted among the Deployments.
 func serves(deployments []appsv1.Deployment) bool {
 	return slices.ContainsFunc(deployments, func(d appsv1.Deployment) bool {
-		return d.Name == controlplane.DeploymentKubeAPIServer && d.DeletionTimestamp == nil && ptr.Deref(d.Spec.Replicas, 1) > 0
+		return d.Name == controlplane.DeploymentKubeAPIServer && d.DeletionTimestamp == nil && ptr.Deref(d.Spec.Replicas,
+			1) > 0
 	})
 }
 
@@ -66,7 +67,9 @@ func (r *Reconciler) observeSeed(ctx context.Context, o *controlplane.Operation,
 	seen.Extensions = r.extensionReports(ctx, o)
 	sets := &appsv1.StatefulSetList{}
 	seen.Etcds = listed(r.Seed.List(ctx, sets, namespace), &sets.Items)
-	seen.Etcds.Items = slices.DeleteFunc(seen.Etcds.Items, func(s appsv1.StatefulSet) bool { return !strings.HasPrefix(s.Name, etcdPrefix) })
+	seen.Etcds.Items = slices.DeleteFunc(seen.Etcds.Items, func(s appsv1.StatefulSet) bool {
+		return !strings.HasPrefix(s.Name, etcdPrefix)
+	})
 	deployments := &appsv1.DeploymentList{}
 	seen.Deployments = listed(r.Seed.List(ctx, deployments, namespace), &deployments.Items)
 	seen.Monitoring = Seen[appsv1.Deployment]{Err: seen.Deployments.Err}
@@ -75,7 +78,9 @@ func (r *Reconciler) observeSeed(ctx context.Context, o *controlplane.Operation,
 			seen.Monitoring.Items = append(seen.Monitoring.Items, d)
 		}
 	}
-	seen.Deployments.Items = slices.DeleteFunc(seen.Deployments.Items, func(d appsv1.Deployment) bool { return observes(&d) })
+	seen.Deployments.Items = slices.DeleteFunc(seen.Deployments.Items, func(d appsv1.Deployment) bool {
+		return observes(&d)
+	})
 	managed := &resourcesv1alpha1.ManagedResourceList{}
 	seen.ManagedResources = listed(r.Seed.List(ctx, managed, namespace), &managed.Items)
 	machineDeployments := &machinev1alpha1.MachineDeploymentList{}
@@ -92,7 +97,8 @@ func (r *Reconciler) observeSeed(ctx context.Context, o *controlplane.Operation,
 
 // observes is whether a Deployment of a control plane is one of its observability components.
 func observes(d *appsv1.Deployment) bool {
-	return gardencorev1beta1.ConditionType(d.Labels[constants.CareConditionType]) == gardencorev1beta1.ShootObservabilityComponentsHealthy
+	return gardencorev1beta1.ConditionType(
+		d.Labels[constants.CareConditionType]) == gardencorev1beta1.ShootObservabilityComponentsHealthy
 }
 
 func listed[T any](err error, items *[]T) Seen[T] { return Seen[T]{Items: *items, Err: err} }

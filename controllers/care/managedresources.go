@@ -14,7 +14,9 @@ func (r round) managedResources(kind gardencorev1beta1.ConditionType) *Finding {
 	if r.ManagedResources.Err != nil {
 		return unseen(fmt.Sprintf("Could not list the ManagedResources: %v", r.ManagedResources.Err))
 	}
-	for _, m := range sortedByName(r.ManagedResources.Items, func(m *resourcesv1alpha1.ManagedResource) string { return m.Name }) {
+	for _, m := range sortedByName(r.ManagedResources.Items, func(m *resourcesv1alpha1.ManagedResource) string {
+		return m.Name
+	}) {
 		if !counts(m, kind) {
 			continue
 		}
@@ -52,13 +54,16 @@ func (r round) managedResource(m *resourcesv1alpha1.ManagedResource) *Finding {
 	}
 	if m.Generation != m.Status.ObservedGeneration {
 		// What could not be applied is why the status is behind.
-		if c := conditions[resourcesv1alpha1.ResourcesApplied]; c.Status == gardencorev1beta1.ConditionFalse && c.Reason == reasonApplyFailed {
+		if c := conditions[resourcesv1alpha1.ResourcesApplied]; c.Status == gardencorev1beta1.ConditionFalse &&
+			c.Reason == reasonApplyFailed {
 			return broken(c.Reason, c.Message)
 		}
-		return broken(reasonOutdated, fmt.Sprintf("ManagedResource %q: %s", m.Namespace+"/"+m.Name, outdated(m.Status.ObservedGeneration, m.Generation)))
+		return broken(reasonOutdated, fmt.Sprintf("ManagedResource %q: %s", m.Namespace+"/"+m.Name,
+			outdated(m.Status.ObservedGeneration, m.Generation)))
 	}
 	var missing []string
-	for _, kind := range []gardencorev1beta1.ConditionType{resourcesv1alpha1.ResourcesApplied, resourcesv1alpha1.ResourcesHealthy, resourcesv1alpha1.ResourcesProgressing} {
+	for _, kind := range []gardencorev1beta1.ConditionType{resourcesv1alpha1.ResourcesApplied,
+		resourcesv1alpha1.ResourcesHealthy, resourcesv1alpha1.ResourcesProgressing} {
 		c, found := conditions[kind]
 		if !found {
 			missing = append(missing, string(kind))
@@ -69,7 +74,8 @@ func (r round) managedResource(m *resourcesv1alpha1.ManagedResource) *Finding {
 		}
 	}
 	if len(missing) > 0 {
-		return broken(reasonNoCondition, fmt.Sprintf("ManagedResource %q is missing the following condition(s): %s", m.Name, strings.Join(missing, ", ")))
+		return broken(reasonNoCondition, fmt.Sprintf("ManagedResource %q is missing the following condition(s): %s", m.Name,
+			strings.Join(missing, ", ")))
 	}
 	return nil
 }
@@ -90,5 +96,6 @@ func (r round) managedCondition(m *resourcesv1alpha1.ManagedResource, c gardenco
 	if r.Now.Sub(c.LastTransitionTime.Time) < r.ProgressingManagedResources {
 		return nil
 	}
-	return broken(reasonRolloutStuck, fmt.Sprintf("ManagedResource %q is progressing for more than %s", m.Name, r.ProgressingManagedResources))
+	return broken(reasonRolloutStuck, fmt.Sprintf("ManagedResource %q is progressing for more than %s", m.Name,
+		r.ProgressingManagedResources))
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 )
 
-// mend does what care does to a shoot beside looking at it: it makes webhooks harmless and removes pods that are only in
-// the way. Whatever is done goes through the shoot's API server, which answers only while its epoch lasts.
+// mend does what care does to a shoot beside looking at it: it makes webhooks harmless and removes pods that are only
+// in the way. Whatever is done goes through the shoot's API server, which answers only while its epoch lasts.
 func (r *Reconciler) mend(ctx context.Context, o *controlplane.Operation, l *look) error {
 	if l.shoot == nil || l.APIServer.RequestErr != nil {
 		return nil
@@ -37,25 +37,28 @@ func (c *connection) remediate(ctx context.Context, o *controlplane.Operation, s
 	for i := range seen.Validating.Items {
 		before := &seen.Validating.Items[i]
 		after := before.DeepCopy()
-		errs = append(errs, c.change(ctx, o, webhooks.Validating(after), before, after, func(ctx context.Context, patch []byte) error {
-			_, err := c.kubernetes.AdmissionregistrationV1().ValidatingWebhookConfigurations().
-				Patch(ctx, before.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
-			return err
-		}))
+		errs = append(errs, c.change(ctx, o, webhooks.Validating(after), before, after,
+			func(ctx context.Context, patch []byte) error {
+				_, err := c.kubernetes.AdmissionregistrationV1().ValidatingWebhookConfigurations().
+					Patch(ctx, before.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+				return err
+			}))
 	}
 	for i := range seen.Mutating.Items {
 		before := &seen.Mutating.Items[i]
 		after := before.DeepCopy()
-		errs = append(errs, c.change(ctx, o, webhooks.Mutating(after), before, after, func(ctx context.Context, patch []byte) error {
-			_, err := c.kubernetes.AdmissionregistrationV1().MutatingWebhookConfigurations().
-				Patch(ctx, before.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
-			return err
-		}))
+		errs = append(errs, c.change(ctx, o, webhooks.Mutating(after), before, after,
+			func(ctx context.Context, patch []byte) error {
+				_, err := c.kubernetes.AdmissionregistrationV1().MutatingWebhookConfigurations().
+					Patch(ctx, before.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+				return err
+			}))
 	}
 	return errors.Join(errs...)
 }
 
-func (c *connection) change(ctx context.Context, o *controlplane.Operation, view webhooks.Configuration, before, after client.Object, send func(context.Context, []byte) error) error {
+func (c *connection) change(ctx context.Context, o *controlplane.Operation, view webhooks.Configuration, before,
+	after client.Object, send func(context.Context, []byte) error) error {
 	changes := webhooks.Remediate(view)
 	if len(changes) == 0 {
 		return nil

@@ -17,11 +17,12 @@ const countTimeout = 5 * time.Second
 
 // statuses that a condition may have.
 var statuses = []gardencorev1beta1.ConditionStatus{
-	gardencorev1beta1.ConditionTrue, gardencorev1beta1.ConditionFalse, gardencorev1beta1.ConditionUnknown, gardencorev1beta1.ConditionProgressing,
+	gardencorev1beta1.ConditionTrue, gardencorev1beta1.ConditionFalse, gardencorev1beta1.ConditionUnknown,
+	gardencorev1beta1.ConditionProgressing,
 }
 
-// Metrics of care: how many of a seed's shoots are how, and how often that changes. A nil Metrics counts nothing. Labels are
-// the types that care writes and the statuses that there are; no shoot is one.
+// Metrics of care: how many of a seed's shoots are how, and how often that changes. A nil Metrics counts nothing.
+// Labels are the types that care writes and the statuses that there are; no shoot is one.
 type Metrics struct {
 	shoots                  client.Reader
 	seed                    string
@@ -36,10 +37,13 @@ func NewMetrics(registry prometheus.Registerer, shoots client.Reader, seed strin
 	labels := []string{"type", "status"}
 	m := &Metrics{
 		shoots: shoots, seed: seed,
-		conditions:  prometheus.NewDesc("care_shoot_conditions", "Shoots of the seed by the status of a condition.", labels, nil),
-		constraints: prometheus.NewDesc("care_shoot_constraints", "Shoots of the seed by the status of a constraint.", labels, nil),
+		conditions: prometheus.NewDesc("care_shoot_conditions", "Shoots of the seed by the status of a condition.", labels,
+			nil),
+		constraints: prometheus.NewDesc("care_shoot_constraints", "Shoots of the seed by the status of a constraint.", labels,
+			nil),
 		changes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "care_condition_changes_total", Help: "How often a condition or constraint of a shoot got a status that it did not have.",
+			Name: "care_condition_changes_total",
+			Help: "How often a condition or constraint of a shoot got a status that it did not have.",
 		}, labels),
 	}
 	for _, kind := range slices.Concat(conditionTypes, constraintTypes) {
@@ -82,7 +86,8 @@ func (m *Metrics) changed(before, after *gardencorev1beta1.ShootStatus) {
 	if m == nil {
 		return
 	}
-	for _, lists := range [][2][]gardencorev1beta1.Condition{{before.Conditions, after.Conditions}, {before.Constraints, after.Constraints}} {
+	for _, lists := range [][2][]gardencorev1beta1.Condition{{before.Conditions, after.Conditions},
+		{before.Constraints, after.Constraints}} {
 		was := map[gardencorev1beta1.ConditionType]gardencorev1beta1.ConditionStatus{}
 		for _, c := range lists[0] {
 			was[c.Type] = c.Status
@@ -97,7 +102,8 @@ func (m *Metrics) changed(before, after *gardencorev1beta1.ShootStatus) {
 
 // is tells whether a metric has these values, whatever others write.
 func is(kind gardencorev1beta1.ConditionType, status gardencorev1beta1.ConditionStatus) bool {
-	return (slices.Contains(conditionTypes, kind) || slices.Contains(constraintTypes, kind)) && slices.Contains(statuses, status)
+	return (slices.Contains(conditionTypes, kind) || slices.Contains(constraintTypes, kind)) && slices.Contains(statuses,
+		status)
 }
 
 // tally of conditions by type and status, with a zero where there is none.
@@ -122,7 +128,8 @@ func (t tally) add(conditions []gardencorev1beta1.Condition) {
 func (t tally) tell(to chan<- prometheus.Metric, desc *prometheus.Desc) {
 	for kind, ofKind := range t {
 		for _, status := range statuses {
-			to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(ofKind[status]), string(kind), string(status))
+			to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(ofKind[status]), string(kind),
+				string(status))
 		}
 	}
 }

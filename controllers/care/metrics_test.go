@@ -30,7 +30,8 @@ func how(name, seed string, conditions, constraints []string) *gardencorev1beta1
 func all(told []string) (conditions []gardencorev1beta1.Condition) {
 	for _, text := range told {
 		kind, status, _ := strings.Cut(text, " ")
-		conditions = append(conditions, gardencorev1beta1.Condition{Type: gardencorev1beta1.ConditionType(kind), Status: gardencorev1beta1.ConditionStatus(status)})
+		conditions = append(conditions, gardencorev1beta1.Condition{Type: gardencorev1beta1.ConditionType(kind),
+			Status: gardencorev1beta1.ConditionStatus(status)})
 	}
 	return conditions
 }
@@ -48,8 +49,10 @@ func TestShootsAreCountedByCondition(t *testing.T) {
 	scheme := runtime.NewScheme()
 	must(t, gardencorev1beta1.AddToScheme(scheme))
 	shoots := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
-		how("one", "a", []string{"EveryNodeReady False", "ControlPlaneHealthy True", "Foreign False"}, []string{"HibernationPossible True"}),
-		how("two", "a", []string{"EveryNodeReady False", "ControlPlaneHealthy Progressing"}, []string{"HibernationPossible False", "EvacuationPossible False"}),
+		how("one", "a", []string{"EveryNodeReady False", "ControlPlaneHealthy True", "Foreign False"},
+			[]string{"HibernationPossible True"}),
+		how("two", "a", []string{"EveryNodeReady False", "ControlPlaneHealthy Progressing"},
+			[]string{"HibernationPossible False", "EvacuationPossible False"}),
 		how("elsewhere", "b", []string{"EveryNodeReady False"}, nil),
 	).Build()
 	_, registry := newTestMetrics(t, shoots)
@@ -83,7 +86,8 @@ func values(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 			for _, l := range m.GetLabel() {
 				labels[l.GetName()] = l.GetValue()
 			}
-			found[fmt.Sprintf("%s %s %s", family.GetName(), labels["type"], labels["status"])] = m.GetGauge().GetValue() + m.GetCounter().GetValue()
+			found[fmt.Sprintf("%s %s %s", family.GetName(), labels["type"], labels["status"])] = m.GetGauge().GetValue() +
+				m.GetCounter().GetValue()
 		}
 	}
 	return found
@@ -100,10 +104,12 @@ func (unstarted) List(context.Context, client.ObjectList, ...client.ListOption) 
 func TestAnUnstartedCacheIsNotCounted(t *testing.T) {
 	t.Parallel()
 	_, registry := newTestMetrics(t, unstarted{})
-	if n, err := testutil.GatherAndCount(registry, "care_shoot_conditions", "care_shoot_constraints"); err != nil || n != 0 {
+	if n, err := testutil.GatherAndCount(registry, "care_shoot_conditions", "care_shoot_constraints"); err != nil ||
+		n != 0 {
 		t.Errorf("%d series, %v", n, err)
 	}
-	if n, err := testutil.GatherAndCount(registry, "care_condition_changes_total"); err != nil || n != 4*(len(conditionTypes)+len(constraintTypes)) {
+	if n, err := testutil.GatherAndCount(registry, "care_condition_changes_total"); err != nil ||
+		n != 4*(len(conditionTypes)+len(constraintTypes)) {
 		t.Errorf("%d series of changes, %v", n, err)
 	}
 }
@@ -112,7 +118,8 @@ func TestChangesAreCounted(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestMetrics(t, unstarted{})
 	before := how("one", "a", []string{"EveryNodeReady True", "ControlPlaneHealthy True"}, nil)
-	after := how("one", "a", []string{"EveryNodeReady Progressing", "ControlPlaneHealthy True", "Foreign True", "APIServerAvailable Odd"}, []string{"HibernationPossible False"})
+	after := how("one", "a", []string{"EveryNodeReady Progressing", "ControlPlaneHealthy True", "Foreign True",
+		"APIServerAvailable Odd"}, []string{"HibernationPossible False"})
 	m.changed(&before.Status, &after.Status)
 	for kind, want := range map[[2]string]float64{
 		{"EveryNodeReady", "Progressing"}: 1, {"ControlPlaneHealthy", "True"}: 0, {"HibernationPossible", "False"}: 1,

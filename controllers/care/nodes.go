@@ -52,8 +52,8 @@ func (r round) everyNode() *Finding {
 	)
 }
 
-// preserved is whether a node's machine has failed and is kept for inspection. Such nodes are there, but how they fare is
-// nobody's concern.
+// preserved is whether a node's machine has failed and is kept for inspection. Such nodes are there, but how they fare
+// is nobody's concern.
 func (r round) preserved() func(*corev1.Node) bool {
 	kept := map[string]bool{}
 	for _, m := range r.Machines.Items {
@@ -65,7 +65,8 @@ func (r round) preserved() func(*corev1.Node) bool {
 }
 
 func keptForInspection(m *machinev1alpha1.Machine) bool {
-	return m.Status.CurrentStatus.Phase == machinev1alpha1.MachineFailed && m.Status.CurrentStatus.PreserveExpiryTime != nil
+	return m.Status.CurrentStatus.Phase == machinev1alpha1.MachineFailed &&
+		m.Status.CurrentStatus.PreserveExpiryTime != nil
 }
 
 func (r round) pools(nodes []*corev1.Node, preserved func(*corev1.Node) bool) *Finding {
@@ -88,26 +89,32 @@ func (r round) pools(nodes []*corev1.Node, preserved func(*corev1.Node) bool) *F
 			}
 		}
 		if registered < pool.Minimum {
-			return broken("MissingNodes", fmt.Sprintf("Not enough worker nodes registered in worker pool %q to meet minimum desired machine count (%d/%d).", pool.Name, registered, pool.Minimum))
+			return broken("MissingNodes",
+				fmt.Sprintf("Not enough worker nodes registered in worker pool %q to meet minimum desired machine count (%d/%d).",
+					pool.Name, registered, pool.Minimum))
 		}
 	}
 	return nil
 }
 
 // pressures are the node conditions that must not be True; Ready must be.
-var pressures = []corev1.NodeConditionType{corev1.NodeDiskPressure, corev1.NodeMemoryPressure, corev1.NodePIDPressure, corev1.NodeNetworkUnavailable}
+var pressures = []corev1.NodeConditionType{corev1.NodeDiskPressure, corev1.NodeMemoryPressure, corev1.NodePIDPressure,
+	corev1.NodeNetworkUnavailable}
 
 func nodeProblem(n *corev1.Node, pool, version string) *Finding {
 	ready := false
 	for _, c := range n.Status.Conditions {
 		ready = ready || c.Type == corev1.NodeReady
-		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue || slices.Contains(pressures, c.Type) && c.Status == corev1.ConditionTrue {
-			message := fmt.Sprintf("Node %q in worker group %q is unhealthy: condition %q is %s (%s): %s", n.Name, pool, c.Type, c.Status, c.Reason, c.Message)
+		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue || slices.Contains(pressures, c.Type) &&
+			c.Status == corev1.ConditionTrue {
+			message := fmt.Sprintf("Node %q in worker group %q is unhealthy: condition %q is %s (%s): %s", n.Name, pool, c.Type,
+				c.Status, c.Reason, c.Message)
 			return broken("NodeUnhealthy", message, evictionCodes(c)...)
 		}
 	}
 	if !ready {
-		return broken("NodeUnhealthy", fmt.Sprintf("Node %q in worker group %q is unhealthy: condition %q is missing", n.Name, pool, corev1.NodeReady))
+		return broken("NodeUnhealthy", fmt.Sprintf("Node %q in worker group %q is unhealthy: condition %q is missing", n.Name,
+			pool, corev1.NodeReady))
 	}
 	return versionProblem(n, version)
 }
@@ -125,14 +132,18 @@ func evictionCodes(c corev1.NodeCondition) []gardencorev1beta1.ErrorCode {
 func versionProblem(n *corev1.Node, version string) *Finding {
 	runs, err := semver.NewVersion(n.Status.NodeInfo.KubeletVersion)
 	if err != nil {
-		return broken("VersionParseError", fmt.Sprintf("Kubelet version %q of node %q cannot be read: %v", n.Status.NodeInfo.KubeletVersion, n.Name, err))
+		return broken("VersionParseError", fmt.Sprintf("Kubelet version %q of node %q cannot be read: %v",
+			n.Status.NodeInfo.KubeletVersion, n.Name, err))
 	}
 	wanted, err := semver.NewVersion(version)
 	if err != nil {
-		return broken("VersionParseError", fmt.Sprintf("Kubernetes version %q wanted for node %q cannot be read: %v", version, n.Name, err))
+		return broken("VersionParseError", fmt.Sprintf("Kubernetes version %q wanted for node %q cannot be read: %v", version,
+			n.Name, err))
 	}
 	if runs.Major() == wanted.Major() && runs.Minor() == wanted.Minor() && !runs.Equal(wanted) {
-		return broken("KubeletVersionMismatch", fmt.Sprintf("The kubelet version for node %q (%s) does not match the desired Kubernetes version (v%s)", n.Name, n.Status.NodeInfo.KubeletVersion, wanted))
+		return broken("KubeletVersionMismatch",
+			fmt.Sprintf("The kubelet version for node %q (%s) does not match the desired Kubernetes version (v%s)", n.Name,
+				n.Status.NodeInfo.KubeletVersion, wanted))
 	}
 	return nil
 }
@@ -153,7 +164,8 @@ func (r round) nodeConfigs(nodes []*corev1.Node) *Finding {
 			continue
 		}
 		if n.Annotations[constants.ChecksumAppliedNodeConfig] != checksum {
-			return broken("OperatingSystemConfigOutdated", fmt.Sprintf("The last successfully applied operating system config on node %q is outdated", n.Name))
+			return broken("OperatingSystemConfigOutdated",
+				fmt.Sprintf("The last successfully applied operating system config on node %q is outdated", n.Name))
 		}
 	}
 	return nil
@@ -225,7 +237,8 @@ func (r round) nodeLeases(nodes []*corev1.Node) *Finding {
 		}
 	}
 	if percent := 100 * count / len(leases.Items); percent >= expiredLeasesPercent {
-		return broken("TooManyExpiredNodeLeases", fmt.Sprintf("%d%% of all leases in namespace %s are expired", percent, corev1.NamespaceNodeLease))
+		return broken("TooManyExpiredNodeLeases", fmt.Sprintf("%d%% of all leases in namespace %s are expired", percent,
+			corev1.NamespaceNodeLease))
 	}
 	return nil
 }

@@ -73,7 +73,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: r.SyncPeriod}, nil
 }
 
-// cares is whether a shoot is this seed's to look after: the one whose control plane it has, whoever shall have it next.
+// cares is whether a shoot is this seed's to look after: the one whose control plane it has, whoever shall have it
+// next.
 func (r *Reconciler) cares(shoot *gardencorev1beta1.Shoot) bool {
 	return ptr.Deref(shoot.Status.SeedName, "") == r.Factory.SeedName
 }
@@ -83,13 +84,15 @@ func (r *Reconciler) cares(shoot *gardencorev1beta1.Shoot) bool {
 func nobodys(shoot *gardencorev1beta1.Shoot) bool {
 	last := shoot.Status.LastOperation
 	return last != nil && last.Type == gardencorev1beta1.LastOperationTypeMigrate &&
-		(last.State == gardencorev1beta1.LastOperationStateSucceeded || last.State == gardencorev1beta1.LastOperationStateAborted)
+		(last.State == gardencorev1beta1.LastOperationStateSucceeded ||
+			last.State == gardencorev1beta1.LastOperationStateAborted)
 }
 
 // handOver lets nothing be known of what is care's; others may go on saying what they know.
 func (r *Reconciler) handOver(shoot *gardencorev1beta1.Shoot) {
 	now := r.Factory.Clock.Now()
-	shoot.Status.Conditions = merge(shoot.Status.Conditions, HandOver(only(shoot.Status.Conditions, conditionTypes), now), conditionTypes)
+	shoot.Status.Conditions = merge(shoot.Status.Conditions, HandOver(only(shoot.Status.Conditions, conditionTypes), now),
+		conditionTypes)
 }
 
 // begun lets conditions that nobody has looked at yet begin as Progressing: what is not well at the first look has its
@@ -109,7 +112,8 @@ func begun(conditions []gardencorev1beta1.Condition, now time.Time) []gardencore
 // write changes the status of a shoot as it is in the garden now, if the shoot is still this seed's and something
 // differs; ours tells whether it is. The lock makes sure of both: the lists are replaced as a whole, and a gardenlet
 // that stood still in between must not write over what another has found.
-func (r *Reconciler) write(ctx context.Context, o *controlplane.Operation, change func(*gardencorev1beta1.Shoot)) (ours bool, err error) {
+func (r *Reconciler) write(ctx context.Context, o *controlplane.Operation,
+	change func(*gardencorev1beta1.Shoot)) (ours bool, err error) {
 	key := client.ObjectKeyFromObject(o.Shoot)
 	err = retry.RetryOnConflict(controlplane.ConflictBackoff, func() error {
 		ours = false
@@ -126,7 +130,8 @@ func (r *Reconciler) write(ctx context.Context, o *controlplane.Operation, chang
 		if data, err := client.MergeFrom(before).Data(shoot); err != nil || string(data) == "{}" {
 			return err
 		}
-		if err := o.Garden.Status().Patch(ctx, shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		if err := o.Garden.Status().Patch(ctx, shoot,
+			client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 			return client.IgnoreNotFound(err)
 		}
 		r.Metrics.changed(&before.Status, &shoot.Status)

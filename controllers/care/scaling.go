@@ -124,15 +124,19 @@ func (s scale) down() string {
 		case m == nil:
 			return fmt.Sprintf("Machine object for cordoned node %q not found", n.Name)
 		case m.DeletionTimestamp == nil:
-			return fmt.Sprintf("Cordoned node %q found but corresponding machine object does not have a deletion timestamp", n.Name)
+			return fmt.Sprintf("Cordoned node %q found but corresponding machine object does not have a deletion timestamp",
+				n.Name)
 		}
 		draining++
 	}
 	switch {
 	case len(s.nodes)-draining != s.desired:
-		return fmt.Sprintf("Too many worker nodes are registered. Exceeding maximum desired machine count (%d/%d)", len(s.nodes), s.desired)
+		return fmt.Sprintf("Too many worker nodes are registered. Exceeding maximum desired machine count (%d/%d)",
+			len(s.nodes), s.desired)
 	case draining > 0:
-		return machines(draining) + " waiting to be completely drained from pods. If this persists, check your pod disruption budgets and pending finalizers. " +
+		return machines(draining) +
+			" waiting to be completely drained from pods. If this persists, check your pod disruption budgets and pending " +
+			"finalizers. " +
 			"Please note, that nodes that fail to be drained will be deleted automatically"
 	}
 	return ""

@@ -58,16 +58,22 @@ func TestLabel(t *testing.T) {
 		want   StatusLabel
 		why    string
 	}{
-		"lastOperation nil": {status: gardencorev1beta1.ShootStatus{Conditions: []gardencorev1beta1.Condition{{Type: "A", Status: "False"}}}, want: "healthy", why: "there was no operation yet"},
-		"Delete":            {status: gardencorev1beta1.ShootStatus{LastOperation: operation("Delete", "Error", 0), LastErrors: make([]gardencorev1beta1.LastError, 1)}, want: "unhealthy", why: "during Delete only errors count: there are last errors"},
+		"lastOperation nil": {status: gardencorev1beta1.ShootStatus{Conditions: []gardencorev1beta1.Condition{{Type: "A",
+			Status: "False"}}}, want: "healthy", why: "there was no operation yet"},
+		"Delete": {status: gardencorev1beta1.ShootStatus{LastOperation: operation("Delete", "Error", 0),
+			LastErrors: make([]gardencorev1beta1.LastError, 1)}, want: "unhealthy",
+			why: "during Delete only errors count: there are last errors"},
 		"Processing": {
-			status: gardencorev1beta1.ShootStatus{LastOperation: operation("Migrate", "Processing", 0), Conditions: []gardencorev1beta1.Condition{{Type: "A", Status: "Unknown"}, {Type: "B", Status: "Progressing"}}},
-			want:   "unknown", why: "condition A is Unknown",
+			status: gardencorev1beta1.ShootStatus{LastOperation: operation("Migrate", "Processing", 0),
+				Conditions: []gardencorev1beta1.Condition{{Type: "A", Status: "Unknown"}, {Type: "B", Status: "Progressing"}}},
+			want: "unknown", why: "condition A is Unknown",
 		},
-		"else, Aborted": {status: gardencorev1beta1.ShootStatus{LastOperation: operation("Migrate", "Aborted", 0)}, want: "unhealthy", why: "the last operation is Aborted"},
+		"else, Aborted": {status: gardencorev1beta1.ShootStatus{LastOperation: operation("Migrate", "Aborted", 0)},
+			want: "unhealthy", why: "the last operation is Aborted"},
 		"constraints do not count": {
-			status: gardencorev1beta1.ShootStatus{LastOperation: operation("Reconcile", "Succeeded", 0), Constraints: []gardencorev1beta1.Condition{{Type: "A", Status: "False"}}},
-			want:   "healthy", why: "the last operation has succeeded",
+			status: gardencorev1beta1.ShootStatus{LastOperation: operation("Reconcile", "Succeeded", 0),
+				Constraints: []gardencorev1beta1.Condition{{Type: "A", Status: "False"}}},
+			want: "healthy", why: "the last operation has succeeded",
 		},
 	} {
 		if got, why := Label(&c.status); got != c.want || why != c.why {

@@ -27,7 +27,8 @@ func broken(reason, message string, codes ...gardencorev1beta1.ErrorCode) *Findi
 }
 
 func unseen(message string) *Finding {
-	return &Finding{Status: gardencorev1beta1.ConditionUnknown, Reason: gardencorev1beta1.ConditionCheckError, Message: message, unseen: true}
+	return &Finding{Status: gardencorev1beta1.ConditionUnknown, Reason: gardencorev1beta1.ConditionCheckError,
+		Message: message, unseen: true}
 }
 
 // first is what the first check found that found something amiss.
@@ -57,7 +58,8 @@ type Transitions struct {
 }
 
 // Find is the condition of a type, or a new one that nobody has checked yet.
-func (t Transitions) Find(conditions []gardencorev1beta1.Condition, kind gardencorev1beta1.ConditionType) gardencorev1beta1.Condition {
+func (t Transitions) Find(conditions []gardencorev1beta1.Condition,
+	kind gardencorev1beta1.ConditionType) gardencorev1beta1.Condition {
 	if i := slices.IndexFunc(conditions, func(c gardencorev1beta1.Condition) bool { return c.Type == kind }); i >= 0 {
 		return conditions[i]
 	}
@@ -122,13 +124,15 @@ func (t Transitions) pardons() bool {
 	if last == nil {
 		return true
 	}
-	makes := last.Type == gardencorev1beta1.LastOperationTypeCreate || last.Type == gardencorev1beta1.LastOperationTypeDelete
+	makes := last.Type == gardencorev1beta1.LastOperationTypeCreate ||
+		last.Type == gardencorev1beta1.LastOperationTypeDelete
 	return makes && last.State != gardencorev1beta1.LastOperationStateSucceeded ||
 		last.State == gardencorev1beta1.LastOperationStateProcessing && len(t.LastErrors) == 0
 }
 
 // update changes a condition. LastTransitionTime changes only with the status, LastUpdateTime with anything.
-func (t Transitions) update(c gardencorev1beta1.Condition, status gardencorev1beta1.ConditionStatus, f Finding) gardencorev1beta1.Condition {
+func (t Transitions) update(c gardencorev1beta1.Condition, status gardencorev1beta1.ConditionStatus,
+	f Finding) gardencorev1beta1.Condition {
 	updated := c
 	updated.Status, updated.Reason, updated.Message, updated.Codes = status, f.Reason, f.Message, f.Codes
 	if equality.Semantic.DeepEqual(c, updated) {
@@ -148,7 +152,8 @@ func HandOver(conditions []gardencorev1beta1.Condition, now time.Time) []gardenc
 	t, handed := Transitions{Now: now}, slices.Clone(conditions)
 	for i, c := range handed {
 		if c.Status != gardencorev1beta1.ConditionFalse {
-			handed[i] = t.update(c, gardencorev1beta1.ConditionProgressing, Finding{Reason: c.Reason, Message: c.Message, Codes: c.Codes})
+			handed[i] = t.update(c, gardencorev1beta1.ConditionProgressing, Finding{Reason: c.Reason, Message: c.Message,
+				Codes: c.Codes})
 		}
 	}
 	return handed
@@ -156,7 +161,8 @@ func HandOver(conditions []gardencorev1beta1.Condition, now time.Time) []gardenc
 
 // merge puts mine in place of those of existing that are of the given types. All others are kept, in their order: they
 // are somebody else's.
-func merge(existing, mine []gardencorev1beta1.Condition, types []gardencorev1beta1.ConditionType) []gardencorev1beta1.Condition {
+func merge(existing, mine []gardencorev1beta1.Condition,
+	types []gardencorev1beta1.ConditionType) []gardencorev1beta1.Condition {
 	byType := map[gardencorev1beta1.ConditionType]gardencorev1beta1.Condition{}
 	for _, c := range mine {
 		byType[c.Type] = c
@@ -179,6 +185,9 @@ func merge(existing, mine []gardencorev1beta1.Condition, types []gardencorev1bet
 }
 
 // only are the conditions of the given types.
-func only(conditions []gardencorev1beta1.Condition, types []gardencorev1beta1.ConditionType) []gardencorev1beta1.Condition {
-	return slices.DeleteFunc(slices.Clone(conditions), func(c gardencorev1beta1.Condition) bool { return !slices.Contains(types, c.Type) })
+func only(conditions []gardencorev1beta1.Condition,
+	types []gardencorev1beta1.ConditionType) []gardencorev1beta1.Condition {
+	return slices.DeleteFunc(slices.Clone(conditions), func(c gardencorev1beta1.Condition) bool {
+		return !slices.Contains(types, c.Type)
+	})
 }

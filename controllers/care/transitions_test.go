@@ -13,7 +13,8 @@ import (
 
 const available = gardencorev1beta1.ShootAPIServerAvailable
 
-func operation(kind gardencorev1beta1.LastOperationType, state gardencorev1beta1.LastOperationState, before time.Duration) *gardencorev1beta1.LastOperation {
+func operation(kind gardencorev1beta1.LastOperationType, state gardencorev1beta1.LastOperationState,
+	before time.Duration) *gardencorev1beta1.LastOperation {
 	return &gardencorev1beta1.LastOperation{Type: kind, State: state, LastUpdateTime: ago(before)}
 }
 
@@ -36,24 +37,36 @@ func TestFail(t *testing.T) {
 		{name: "Progressing, within the threshold", current: "Progressing", since: time.Minute, want: "Progressing"},
 		{name: "Progressing, beyond the threshold", current: "Progressing", since: time.Minute + time.Second, want: "False"},
 		{name: "Progressing, no threshold", current: "Progressing", since: time.Second, noThreshold: true, want: "False"},
-		{name: "Progressing, operation just succeeded", current: "Progressing", since: time.Hour, last: operation("Reconcile", "Succeeded", time.Minute), want: "Progressing"},
-		{name: "Progressing, operation in error just now", current: "Progressing", since: time.Hour, last: operation("Reconcile", "Error", time.Second), want: "False"},
+		{name: "Progressing, operation just succeeded", current: "Progressing", since: time.Hour,
+			last: operation("Reconcile", "Succeeded", time.Minute), want: "Progressing"},
+		{name: "Progressing, operation in error just now", current: "Progressing", since: time.Hour,
+			last: operation("Reconcile", "Error", time.Second), want: "False"},
 		{name: "False, same reason", current: "False", since: time.Second, want: "False"},
 		{name: "False, reason changed", current: "False", since: time.Hour, reason: "Other", want: "Progressing"},
-		{name: "False, operation just succeeded", current: "False", since: time.Hour, last: operation("Reconcile", "Succeeded", time.Second), want: "Progressing"},
-		{name: "False, no threshold, reason changed", current: "False", since: time.Hour, reason: "Other", noThreshold: true, want: "False"},
+		{name: "False, operation just succeeded", current: "False", since: time.Hour,
+			last: operation("Reconcile", "Succeeded", time.Second), want: "Progressing"},
+		{name: "False, no threshold, reason changed", current: "False", since: time.Hour, reason: "Other", noThreshold: true,
+			want: "False"},
 		{name: "Unknown", current: "Unknown", since: time.Second, want: "False"},
-		{name: "pardoned: no operation yet", current: "False", since: time.Hour, last: &gardencorev1beta1.LastOperation{}, want: "Progressing"},
-		{name: "pardoned: Create", current: "False", since: time.Hour, last: operation("Create", "Error", time.Hour), errs: 1, want: "Progressing"},
-		{name: "pardoned: Delete", current: "Unknown", since: time.Hour, last: operation("Delete", "Processing", time.Hour), errs: 1, want: "Progressing"},
-		{name: "pardoned: Processing without errors", current: "False", since: time.Hour, last: operation("Migrate", "Processing", time.Hour), want: "Progressing"},
-		{name: "not pardoned: Processing with errors", current: "False", since: time.Hour, last: operation("Migrate", "Processing", time.Hour), errs: 1, want: "False"},
-		{name: "not pardoned: created", current: "False", since: time.Hour, last: operation("Create", "Succeeded", time.Hour), want: "False"},
-		{name: "not pardoned: failed", current: "False", since: time.Hour, last: operation("Restore", "Failed", time.Hour), want: "False"},
+		{name: "pardoned: no operation yet", current: "False", since: time.Hour, last: &gardencorev1beta1.LastOperation{},
+			want: "Progressing"},
+		{name: "pardoned: Create", current: "False", since: time.Hour, last: operation("Create", "Error", time.Hour), errs: 1,
+			want: "Progressing"},
+		{name: "pardoned: Delete", current: "Unknown", since: time.Hour, last: operation("Delete", "Processing", time.Hour),
+			errs: 1, want: "Progressing"},
+		{name: "pardoned: Processing without errors", current: "False", since: time.Hour,
+			last: operation("Migrate", "Processing", time.Hour), want: "Progressing"},
+		{name: "not pardoned: Processing with errors", current: "False", since: time.Hour,
+			last: operation("Migrate", "Processing", time.Hour), errs: 1, want: "False"},
+		{name: "not pardoned: created", current: "False", since: time.Hour, last: operation("Create", "Succeeded", time.Hour),
+			want: "False"},
+		{name: "not pardoned: failed", current: "False", since: time.Hour, last: operation("Restore", "Failed", time.Hour),
+			want: "False"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			transitions := Transitions{Now: noon, LastOperation: longAgo, LastErrors: make([]gardencorev1beta1.LastError, c.errs)}
+			transitions := Transitions{Now: noon, LastOperation: longAgo, LastErrors: make([]gardencorev1beta1.LastError,
+				c.errs)}
 			switch {
 			case c.last != nil && c.last.Type == "":
 				transitions.LastOperation = nil
@@ -66,7 +79,8 @@ func TestFail(t *testing.T) {
 			if c.reason == "" {
 				c.reason = "Broken"
 			}
-			before := gardencorev1beta1.Condition{Type: available, Status: c.current, Reason: c.reason, LastTransitionTime: ago(c.since), LastUpdateTime: ago(c.since)}
+			before := gardencorev1beta1.Condition{Type: available, Status: c.current, Reason: c.reason,
+				LastTransitionTime: ago(c.since), LastUpdateTime: ago(c.since)}
 			after := transitions.Fail(before, *broken("Broken", "it is broken"))
 			if after.Status != c.want || after.Reason != "Broken" {
 				t.Errorf("%s, %s", after.Status, after.Reason)
@@ -113,7 +127,8 @@ func TestAFlappingComponentIsNeverFalse(t *testing.T) {
 		look(false, 30*time.Second)
 	}
 	look(true, time.Second)
-	if diff := cmp.Diff([]gardencorev1beta1.ConditionStatus{"Progressing", "Progressing", "Progressing", "False", "True"}, seen); diff != "" {
+	if diff := cmp.Diff([]gardencorev1beta1.ConditionStatus{"Progressing", "Progressing", "Progressing", "False", "True"},
+		seen); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -121,7 +136,8 @@ func TestAFlappingComponentIsNeverFalse(t *testing.T) {
 // TestTimesOfConditions: nothing changes, nothing is written; a message changes LastUpdateTime alone.
 func TestTimesOfConditions(t *testing.T) {
 	t.Parallel()
-	before := gardencorev1beta1.Condition{Type: available, Status: "True", Reason: "Fine", Message: "all", LastTransitionTime: ago(time.Hour), LastUpdateTime: ago(time.Hour)}
+	before := gardencorev1beta1.Condition{Type: available, Status: "True", Reason: "Fine", Message: "all",
+		LastTransitionTime: ago(time.Hour), LastUpdateTime: ago(time.Hour)}
 	transitions := Transitions{Now: noon}
 	if diff := cmp.Diff(before, transitions.Succeed(before, "Fine", "all")); diff != "" {
 		t.Error(diff)
@@ -143,7 +159,8 @@ func TestTimesOfConditions(t *testing.T) {
 func TestHandOver(t *testing.T) {
 	t.Parallel()
 	conditions := []gardencorev1beta1.Condition{
-		{Type: "A", Status: "True", LastTransitionTime: ago(time.Hour), Reason: "Fine"}, {Type: "B", Status: "False", LastTransitionTime: ago(time.Hour)},
+		{Type: "A", Status: "True", LastTransitionTime: ago(time.Hour), Reason: "Fine"},
+		{Type: "B", Status: "False", LastTransitionTime: ago(time.Hour)},
 		{Type: "C", Status: "Unknown"}, {Type: "D", Status: "Progressing", LastTransitionTime: ago(time.Hour)},
 	}
 	var got []string
@@ -153,7 +170,8 @@ func TestHandOver(t *testing.T) {
 	if diff := cmp.Diff([]string{"A Progressing", "B False", "C Progressing", "D Progressing"}, got); diff != "" {
 		t.Error(diff)
 	}
-	if after := HandOver(conditions, noon)[0]; after.Reason != "Fine" || !after.LastTransitionTime.Equal(&metav1.Time{Time: noon}) || conditions[0].Status != "True" {
+	if after := HandOver(conditions, noon)[0]; after.Reason != "Fine" ||
+		!after.LastTransitionTime.Equal(&metav1.Time{Time: noon}) || conditions[0].Status != "True" {
 		t.Errorf("%+v", after)
 	}
 }
@@ -162,7 +180,8 @@ func TestHandOver(t *testing.T) {
 func TestForeignConditionsAreKept(t *testing.T) {
 	t.Parallel()
 	o := healthy()
-	o.Shoot.Status.Conditions = append([]gardencorev1beta1.Condition{{Type: "Theirs", Status: "False"}}, o.Shoot.Status.Conditions...)
+	o.Shoot.Status.Conditions = append([]gardencorev1beta1.Condition{{Type: "Theirs", Status: "False"}},
+		o.Shoot.Status.Conditions...)
 	before := slices.Clone(o.Shoot.Status.Conditions)
 	after := Conditions(o, config(), noon)
 	again := healthy()
@@ -174,12 +193,16 @@ func TestForeignConditionsAreKept(t *testing.T) {
 		t.Errorf("%+v", after)
 	}
 	again.Shoot.Spec.Provider.Workers = nil
-	if slices.ContainsFunc(Conditions(again, config(), noon), func(c gardencorev1beta1.Condition) bool { return c.Type == "EveryNodeReady" }) {
+	if slices.ContainsFunc(Conditions(again, config(), noon), func(c gardencorev1beta1.Condition) bool {
+		return c.Type == "EveryNodeReady"
+	}) {
 		t.Error("a shoot without workers has a condition about nodes")
 	}
 	bare := healthy()
 	bare.ManagedResources.Items, bare.Shoot.Status.Conditions = nil, nil
-	if slices.ContainsFunc(Conditions(bare, Config{}, noon), func(c gardencorev1beta1.Condition) bool { return c.Type == "ObservabilityComponentsHealthy" }) {
+	if slices.ContainsFunc(Conditions(bare, Config{}, noon), func(c gardencorev1beta1.Condition) bool {
+		return c.Type == "ObservabilityComponentsHealthy"
+	}) {
 		t.Error("where nothing watches there is a condition about what watches")
 	}
 }
@@ -196,8 +219,12 @@ func TestNotChecked(t *testing.T) {
 			o.Shoot.Spec.Hibernation = &gardencorev1beta1.Hibernation{Enabled: new(true)}
 			o.APIServer, o.Etcds.Items = nil, nil
 		}, status: "True", reason: "ConditionNotChecked"},
-		"not awake yet":       {change: func(o *Observation) { o.Shoot.Status.IsHibernated, o.APIServer = true, nil }, status: "True", reason: "ConditionNotChecked"},
-		"nobody could look":   {change: func(o *Observation) { o.Err = errAway }, status: "Unknown", reason: "ConditionCheckError"},
+		"not awake yet": {change: func(o *Observation) {
+			o.Shoot.Status.IsHibernated, o.APIServer = true, nil
+		}, status: "True", reason: "ConditionNotChecked"},
+		"nobody could look": {change: func(o *Observation) {
+			o.Err = errAway
+		}, status: "Unknown", reason: "ConditionCheckError"},
 		"it is fine and well": {change: func(*Observation) {}, status: "True"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -36,5 +36,7 @@ func (r round) tunnel() *Finding {
 	if silent == 0 {
 		return nil
 	}
-	return broken("TunnelConnectionBroken", fmt.Sprintf("Tunnel connection has not been established: the leases of all nodes are expired (%d/%d)", silent, len(names)))
+	return broken("TunnelConnectionBroken",
+		fmt.Sprintf("Tunnel connection has not been established: the leases of all nodes are expired (%d/%d)", silent,
+			len(names)))
 }

@@ -86,12 +86,14 @@ func newWard(t testing.TB) *ward {
 	t.Helper()
 	log.SetLogger(logr.Discard())
 	w := &ward{
-		config: apiservertest.Start(t, apiservertest.Options{CRDs: crds.All(), Flags: []string{"--disable-admission-plugins=ServiceAccount"}}),
-		clock:  testingclock.NewFakeClock(time.Now().Truncate(time.Second)),
+		config: apiservertest.Start(t,
+			apiservertest.Options{CRDs: crds.All(), Flags: []string{"--disable-admission-plugins=ServiceAccount"}}),
+		clock: testingclock.NewFakeClock(time.Now().Truncate(time.Second)),
 	}
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, gardencorev1beta1.AddToScheme, extensionsv1alpha1.AddToScheme, machinev1alpha1.AddToScheme, resourcesv1alpha1.AddToScheme,
+		clientgoscheme.AddToScheme, gardencorev1beta1.AddToScheme, extensionsv1alpha1.AddToScheme,
+		machinev1alpha1.AddToScheme, resourcesv1alpha1.AddToScheme,
 	} {
 		must(t, add(scheme))
 	}
@@ -126,15 +128,19 @@ func (w *ward) populateGarden(t testing.TB) {
 	shoot := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{Namespace: "garden-p", Name: "alpha"}}
 	shoot.Spec.Region, shoot.Spec.SeedName, shoot.Spec.Kubernetes.Version = "here", ptr.To("a"), "1.36.3"
 	shoot.Spec.CloudProfile = &gardencorev1beta1.CloudProfileReference{Kind: "CloudProfile", Name: "profile"}
-	shoot.Spec.Provider = gardencorev1beta1.Provider{Type: "transplant", Workers: []gardencorev1beta1.Worker{{Name: "pool", Minimum: 1, Maximum: 2, Machine: gardencorev1beta1.Machine{Type: "m"}}}}
+	shoot.Spec.Provider = gardencorev1beta1.Provider{Type: "transplant",
+		Workers: []gardencorev1beta1.Worker{{Name: "pool", Minimum: 1, Maximum: 2,
+			Machine: gardencorev1beta1.Machine{Type: "m"}}}}
 	w.create(t, shoot)
 	status := lastOperation("Create", "Succeeded", w.clock.Now().Add(-time.Hour))
 	status["technicalID"], status["uid"], status["seedName"] = technicalID, string(shoot.UID), "a"
 	foreign := func(kind, reason string) []any {
 		at := w.clock.Now().UTC().Format(time.RFC3339)
-		return []any{map[string]any{"type": kind, "status": "False", "reason": reason, "message": "m", "lastTransitionTime": at, "lastUpdateTime": at}}
+		return []any{map[string]any{"type": kind, "status": "False", "reason": reason, "message": "m",
+			"lastTransitionTime": at, "lastUpdateTime": at}}
 	}
-	status["conditions"], status["constraints"] = foreign("Foreign", "Told"), foreign("EvacuationPossible", "NoDestination")
+	status["conditions"], status["constraints"] = foreign("Foreign", "Told"),
+		foreign("EvacuationPossible", "NoDestination")
 	w.status(t, shoot, status)
 }
 
@@ -146,23 +152,28 @@ func (w *ward) populateSeed(t testing.TB) {
 		return &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}
 	}
 	pod := func(name string) corev1.PodTemplateSpec {
-		return corev1.PodTemplateSpec{ObjectMeta: in(name), Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
+		return corev1.PodTemplateSpec{ObjectMeta: in(name),
+			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
 	}
-	for name, data := range map[string]map[string][]byte{"ca": {"ca.crt": []byte("x"), "ca.key": []byte("x")}, "static-token": {"cluster-admin": []byte("secret")}} {
+	for name, data := range map[string]map[string][]byte{"ca": {"ca.crt": []byte("x"), "ca.key": []byte("x")},
+		"static-token": {"cluster-admin": []byte("secret")}} {
 		s := &corev1.Secret{ObjectMeta: in(name), Data: data}
 		s.Labels = authority(name, 0).Labels
 		s.Labels["valid-until-time"], s.Labels["managed-by"] = "9999999999", "secrets-manager"
 		w.create(t, s)
 	}
-	extensions := &corev1.Secret{ObjectMeta: in("ca-of-an-extension"), Data: map[string][]byte{"ca.crt": []byte("x"), "ca.key": []byte("x")}}
+	extensions := &corev1.Secret{ObjectMeta: in("ca-of-an-extension"), Data: map[string][]byte{"ca.crt": []byte("x"),
+		"ca.key": []byte("x")}}
 	extensions.Labels["persist"] = "true"
 	w.create(t, extensions)
 	for _, name := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "machine-controller"} {
-		d := &appsv1.Deployment{ObjectMeta: in(name), Spec: appsv1.DeploymentSpec{Selector: selector(name), Template: pod(name)}}
+		d := &appsv1.Deployment{ObjectMeta: in(name), Spec: appsv1.DeploymentSpec{Selector: selector(name),
+			Template: pod(name)}}
 		w.create(t, d)
 		w.status(t, d, deploymentStatus("True"))
 	}
-	etcd := &appsv1.StatefulSet{ObjectMeta: in("etcd-main"), Spec: appsv1.StatefulSetSpec{Selector: selector("etcd-main"), Template: pod("etcd-main"), ServiceName: "etcd-main"}}
+	etcd := &appsv1.StatefulSet{ObjectMeta: in("etcd-main"), Spec: appsv1.StatefulSetSpec{Selector: selector("etcd-main"),
+		Template: pod("etcd-main"), ServiceName: "etcd-main"}}
 	w.create(t, etcd)
 	w.status(t, etcd, map[string]any{"observedGeneration": 1, "replicas": 1, "readyReplicas": 1})
 	for name, label := range map[string]string{"in-shoot": "", "watching": "ObservabilityComponentsHealthy"} {
@@ -174,7 +185,8 @@ func (w *ward) populateSeed(t testing.TB) {
 		w.create(t, m)
 		w.status(t, m, managedStatus("True"))
 	}
-	machines := &machinev1alpha1.MachineDeployment{ObjectMeta: in("pool"), Spec: machinev1alpha1.MachineDeploymentSpec{Replicas: 1}}
+	machines := &machinev1alpha1.MachineDeployment{ObjectMeta: in("pool"),
+		Spec: machinev1alpha1.MachineDeploymentSpec{Replicas: 1}}
 	w.create(t, machines)
 	one := machine("node")
 	one.Namespace = technicalID
@@ -186,12 +198,14 @@ func (w *ward) populateSeed(t testing.TB) {
 }
 
 func (w *ward) populateShoot(t testing.TB) {
-	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node", Labels: map[string]string{"worker.gardener.cloud/pool": "pool"}}}
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node",
+		Labels: map[string]string{"worker.gardener.cloud/pool": "pool"}}}
 	w.create(t, n)
 	w.status(t, n, nodeStatus("True"))
 	w.create(t, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-node-lease", Name: "node"}})
 	w.create(t, agentLease())
-	w.create(t, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "extensions", Name: "gardener-extension-heartbeat"}})
+	w.create(t, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "extensions",
+		Name: "gardener-extension-heartbeat"}})
 }
 
 // beat renews everything that must be renewed from time to time.
@@ -223,7 +237,8 @@ func (w *ward) renew(t testing.TB, namespace, name string) {
 
 func (w *ward) look(t testing.TB) {
 	t.Helper()
-	result, err := w.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "garden-p", Name: "alpha"}})
+	result, err := w.reconciler.Reconcile(t.Context(),
+		reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "garden-p", Name: "alpha"}})
 	must(t, err)
 	if result.RequeueAfter != time.Minute && w.reconciler.cares(w.shoot(t)) {
 		t.Errorf("looks again after %s", result.RequeueAfter)
@@ -255,7 +270,8 @@ func (w *ward) remove(t testing.TB, object client.Object) {
 // status merges into the status of an object.
 func (w *ward) status(t testing.TB, object client.Object, status map[string]any) {
 	t.Helper()
-	must(t, w.Status().Patch(t.Context(), object.DeepCopyObject().(client.Object), mergePatch(t, map[string]any{"status": status})))
+	must(t, w.Status().Patch(t.Context(), object.DeepCopyObject().(client.Object),
+		mergePatch(t, map[string]any{"status": status})))
 }
 
 func mergePatch(t testing.TB, content map[string]any) client.Patch {
@@ -267,7 +283,8 @@ func mergePatch(t testing.TB, content map[string]any) client.Patch {
 
 func (w *ward) condition(kind, status, reason string) map[string]any {
 	at := w.clock.Now().UTC().Format(time.RFC3339)
-	return map[string]any{"type": kind, "status": status, "reason": reason, "message": "m", "lastTransitionTime": at, "lastUpdateTime": at}
+	return map[string]any{"type": kind, "status": status, "reason": reason, "message": "m", "lastTransitionTime": at,
+		"lastUpdateTime": at}
 }
 
 func deploymentStatus(available string) map[string]any {
@@ -278,17 +295,20 @@ func deploymentStatus(available string) map[string]any {
 
 func nodeStatus(ready string) map[string]any {
 	return map[string]any{
-		"conditions": []any{map[string]any{"type": "Ready", "status": ready}}, "nodeInfo": map[string]any{"kubeletVersion": "v1.36.3"},
+		"conditions": []any{map[string]any{"type": "Ready", "status": ready}},
+		"nodeInfo":   map[string]any{"kubeletVersion": "v1.36.3"},
 	}
 }
 
 func managedStatus(healthy string) map[string]any {
 	const at = "2026-01-01T00:00:00Z"
 	of := func(kind, status, reason string) any {
-		return map[string]any{"type": kind, "status": status, "reason": reason, "message": "m", "lastTransitionTime": at, "lastUpdateTime": at}
+		return map[string]any{"type": kind, "status": status, "reason": reason, "message": "m", "lastTransitionTime": at,
+			"lastUpdateTime": at}
 	}
 	return map[string]any{"observedGeneration": 1, "conditions": []any{
-		of("ResourcesApplied", "True", "Fine"), of("ResourcesHealthy", healthy, "Broken"), of("ResourcesProgressing", "False", "Fine"),
+		of("ResourcesApplied", "True", "Fine"), of("ResourcesHealthy", healthy, "Broken"),
+		of("ResourcesProgressing", "False", "Fine"),
 	}}
 }
 

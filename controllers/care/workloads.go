@@ -20,7 +20,9 @@ func (r round) etcds() *Finding {
 		return unseen(fmt.Sprintf("Could not list the etcds: %v", r.Etcds.Err))
 	}
 	items := sortedByName(r.Etcds.Items, func(s *appsv1.StatefulSet) string { return s.Name })
-	if missing := lacking(r.Components.Etcds, items, func(s *appsv1.StatefulSet) string { return s.Name }); len(missing) > 0 {
+	if missing := lacking(r.Components.Etcds, items, func(s *appsv1.StatefulSet) string {
+		return s.Name
+	}); len(missing) > 0 {
 		return broken("EtcdMissing", "Missing required etcds: "+strings.Join(missing, ", "))
 	}
 	for _, s := range items {
@@ -63,7 +65,9 @@ func scaledDown(deployments []appsv1.Deployment) *Finding {
 	if len(names) == 0 {
 		return nil
 	}
-	return broken("ControllersScaledDown", "The following deployments have been scaled down to 0 replicas by the dependency watchdog: "+strings.Join(names, ", "))
+	return broken("ControllersScaledDown",
+		"The following deployments have been scaled down to 0 replicas by the dependency watchdog: "+strings.Join(names,
+			", "))
 }
 
 // workloads are the system components in the shoot itself.
@@ -99,7 +103,8 @@ func deploymentProblem(d *appsv1.Deployment, mustRun bool) string {
 		return "it is scaled to 0 replicas"
 	}
 	wanted := map[appsv1.DeploymentConditionType]corev1.ConditionStatus{
-		appsv1.DeploymentAvailable: corev1.ConditionTrue, appsv1.DeploymentProgressing: corev1.ConditionTrue, appsv1.DeploymentReplicaFailure: corev1.ConditionFalse,
+		appsv1.DeploymentAvailable: corev1.ConditionTrue, appsv1.DeploymentProgressing: corev1.ConditionTrue,
+		appsv1.DeploymentReplicaFailure: corev1.ConditionFalse,
 	}
 	available := false
 	for _, c := range d.Status.Conditions {
@@ -137,7 +142,8 @@ func daemonSetProblem(d *appsv1.DaemonSet) string {
 		return fmt.Sprintf("%d of %d pods are scheduled", d.Status.CurrentNumberScheduled, desired)
 	}
 	tolerated := 0
-	if update := d.Spec.UpdateStrategy.RollingUpdate; update != nil && update.MaxUnavailable != nil && d.Status.UpdatedNumberScheduled < desired {
+	if update := d.Spec.UpdateStrategy.RollingUpdate; update != nil && update.MaxUnavailable != nil &&
+		d.Status.UpdatedNumberScheduled < desired {
 		// Rounded down, so that a small DaemonSet without any pod ready is not taken for healthy.
 		if scaled, err := intstr.GetScaledValueFromIntOrPercent(update.MaxUnavailable, int(desired), false); err == nil {
 			tolerated = scaled

@@ -12,18 +12,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// act does what was decided for one object. Whatever is done is done to the object that was looked at, not to one of the
-// same name that has come since.
+// act does what was decided for one object. Whatever is done is done to the object that was looked at, not to one of
+// the same name that has come since.
 func (s *sweep) act(ctx context.Context, d Decision) error {
 	object := d.Object.DeepCopy()
 	if d.ReleaseSnapshot {
-		if err := s.patch(ctx, object, map[string]any{"annotations": map[string]any{SnapshotBeingDeleted: SnapshotBeingDeletedValue, SnapshotBeingCreated: nil}}); err != nil {
+		if err := s.patch(ctx, object,
+			map[string]any{"annotations": map[string]any{SnapshotBeingDeleted: SnapshotBeingDeletedValue,
+				SnapshotBeingCreated: nil}}); err != nil {
 			return fmt.Errorf("let the snapshot at the cloud go: %w", err)
 		}
 	}
 	switch d.Action {
 	case Delete:
-		err := s.shoot.Delete(ctx, object, client.GracePeriodSeconds(int64(d.Grace/time.Second)), client.Preconditions{UID: &object.UID})
+		err := s.shoot.Delete(ctx, object, client.GracePeriodSeconds(int64(d.Grace/time.Second)),
+			client.Preconditions{UID: &object.UID})
 		return tolerateConflict(err)
 	case Finalize:
 		s.Log.Info("Finalizers are taken off an object that does not go", "object", Describe(d.Object), "why", d.Why)

@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -47,9 +48,22 @@ type bench struct {
 // Config implements Shoots.
 func (b *bench) Config(string, []byte, string) *rest.Config { return rest.CopyConfig(b.config) }
 
-func newBench(t *testing.T) *bench {
+// TestOnARealAPIServer has one API server for all: the tests run one after the other, and each leaves it empty.
+func TestOnARealAPIServer(t *testing.T) {
+	t.Parallel()
+	config := apiservertest.Start(t, apiservertest.Options{Flags: []string{"--disable-admission-plugins=ServiceAccount"}})
+	for name, test := range map[string]func(*testing.T, *bench){
+		"everything goes": everythingGoes, "what hangs is named": whatHangsIsNamed,
+		"volumes go before nodes":           volumesGoBeforeNodes,
+		"an annotation that cannot be read": anAnnotationThatCannotBeRead, "a clean-up is counted": aCleanUpIsCounted,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, newBench(t, config)) })
+	}
+}
+
+func newBench(t *testing.T, config *rest.Config) *bench {
 	t.Helper()
-	b := &bench{config: apiservertest.Start(t, apiservertest.Options{Flags: []string{"--disable-admission-plugins=ServiceAccount"}})}
+	b := &bench{config: config}
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, gardencorev1beta1.AddToScheme, apiextensionsv1.AddToScheme} {
 		must(t, add(scheme))
@@ -57,6 +71,7 @@ func newBench(t *testing.T) *bench {
 	var err error
 	b.Client, err = client.New(b.config, client.Options{Scheme: scheme})
 	must(t, err)
+	t.Cleanup(func() { b.empty(t) })
 	shoot := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{Namespace: "garden-p", Name: "alpha", UID: "u"}}
 	shoot.Status.TechnicalID, shoot.Status.SeedName = technicalID, ptr.To("a")
 	in := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: technicalID, Name: name} }
@@ -72,6 +87,34 @@ func newBench(t *testing.T) *bench {
 	b.operation.WaitInterval = 20 * time.Millisecond
 	b.cleaner = &Cleaner{Shoots: b}
 	return b
+}
+
+// empty removes what a test has made, finalizers or not. Webhooks go first: they refuse everything else.
+func (b *bench) empty(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+	defer cancel()
+	for _, list := range []client.ObjectList{
+		&admissionregistrationv1.ValidatingWebhookConfigurationList{}, &apiextensionsv1.CustomResourceDefinitionList{},
+		&appsv1.DeploymentList{}, &appsv1.DaemonSetList{}, &batchv1.JobList{}, &corev1.PodList{}, &corev1.ServiceList{},
+		&corev1.PersistentVolumeClaimList{}, &corev1.PersistentVolumeList{}, &corev1.ConfigMapList{},
+	} {
+		must(t, b.List(ctx, list))
+		must(t, meta.EachListItem(list, func(item runtime.Object) error {
+			object := item.(client.Object)
+			if object.GetNamespace() == metav1.NamespaceSystem || object.GetLabels()["provider"] == "kubernetes" {
+				return nil // the API server's own
+			}
+			if len(object.GetFinalizers()) > 0 {
+				before := object.DeepCopyObject().(client.Object)
+				object.SetFinalizers(nil)
+				if err := b.Patch(ctx, object, client.MergeFrom(before)); err != nil {
+					return client.IgnoreNotFound(err)
+				}
+			}
+			return client.IgnoreNotFound(b.Delete(ctx, object))
+		}))
+	}
 }
 
 // annotate changes the annotations of the Shoot in the garden, while the clean-up is at work.
@@ -101,9 +144,10 @@ func (b *bench) populate(t *testing.T) {
 		return metav1.ObjectMeta{Namespace: "default", Name: name, Labels: labels, Finalizers: []string{"stuck.test/always"}}
 	}
 	kept := map[string]string{"shoot.gardener.cloud/no-cleanup": "true"}
-	pod := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "x"}}, Spec: corev1.PodSpec{
-		RestartPolicy: corev1.RestartPolicyAlways, Containers: []corev1.Container{{Name: "c", Image: "i"}},
-	}}
+	pod := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "x"}},
+		Spec: corev1.PodSpec{
+			RestartPolicy: corev1.RestartPolicyAlways, Containers: []corev1.Container{{Name: "c", Image: "i"}},
+		}}
 	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}}
 	job := *pod.DeepCopy()
 	job.Spec.RestartPolicy = corev1.RestartPolicyNever
@@ -137,24 +181,28 @@ func refusing() *admissionregistrationv1.ValidatingWebhookConfiguration {
 	return &admissionregistrationv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: "strict", Finalizers: []string{"stuck.test/always"}},
 		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
-			Name: "strict.test.dev", SideEffects: ptr.To(admissionregistrationv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"}, TimeoutSeconds: ptr.To[int32](1),
+			Name: "strict.test.dev", SideEffects: ptr.To(admissionregistrationv1.SideEffectClassNone),
+			AdmissionReviewVersions: []string{"v1"}, TimeoutSeconds: ptr.To[int32](1),
 			ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://127.0.0.1:1/")},
 			Rules: []admissionregistrationv1.RuleWithOperations{{
 				Operations: []admissionregistrationv1.OperationType{"DELETE", "UPDATE"},
-				Rule:       admissionregistrationv1.Rule{APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: []string{"services", "deployments", "persistentvolumeclaims"}},
+				Rule: admissionregistrationv1.Rule{APIGroups: []string{"*"}, APIVersions: []string{"*"},
+					Resources: []string{"services", "deployments", "persistentvolumeclaims"}},
 			}},
 		}},
 	}
 }
 
 func crd(plural string) *apiextensionsv1.CustomResourceDefinition {
-	open := apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)}}
+	open := apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object",
+		XPreserveUnknownFields: ptr.To(true)}}
 	return &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: plural + ".hotel.test"},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group: "hotel.test", Scope: apiextensionsv1.NamespaceScoped,
-			Names:    apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Kind: "Bed"},
-			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1", Served: true, Storage: true, Schema: &open}},
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Kind: "Bed"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1", Served: true, Storage: true,
+				Schema: &open}},
 		},
 	}
 }
@@ -165,8 +213,9 @@ func remoteAPI(name string) *unstructured.Unstructured {
 	service := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
 		"spec": map[string]any{
-			"group": group, "version": version, "groupPriorityMinimum": int64(1000), "versionPriority": int64(10), "insecureSkipTLSVerify": true,
-			"service": map[string]any{"namespace": "default", "name": "away"},
+			"group": group, "version": version, "groupPriorityMinimum": int64(1000), "versionPriority": int64(10),
+			"insecureSkipTLSVerify": true,
+			"service":               map[string]any{"namespace": "default", "name": "away"},
 		},
 	}}
 	service.SetName(name)
@@ -195,10 +244,8 @@ func (b *bench) names(t *testing.T) []string {
 	return left
 }
 
-// TestEverythingGoes runs the clean-up on a shoot where everything is in the way, at once by the annotations.
-func TestEverythingGoes(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
+// everythingGoes runs the clean-up on a shoot where everything is in the way, at once by the annotations.
+func everythingGoes(t *testing.T, b *bench) {
 	b.populate(t)
 	b.annotate(t, map[string]string{
 		"shoot.gardener.cloud/cleanup-webhooks-finalize-grace-period-seconds":             "0",
@@ -214,18 +261,18 @@ func TestEverythingGoes(t *testing.T) {
 	must(t, b.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "data"}, &corev1.ConfigMap{}))
 	namespace := &corev1.Namespace{}
 	must(t, b.operation.Seed.Get(t.Context(), client.ObjectKey{Name: technicalID}, namespace))
-	if _, err := time.Parse(time.RFC3339, namespace.Annotations["shoot.gardener.cloud/cleanup-kubernetes-resources-start-time"]); err != nil {
+	if _, err := time.Parse(time.RFC3339,
+		namespace.Annotations["shoot.gardener.cloud/cleanup-kubernetes-resources-start-time"]); err != nil {
 		t.Errorf("the start is not noted: %v", err)
 	}
 	must(t, b.run(ctx)) // again
 }
 
-// TestWhatHangsIsNamed: without annotations a finalizer is given its five minutes.
-func TestWhatHangsIsNamed(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
+// whatHangsIsNamed: without annotations a finalizer is given its five minutes.
+func whatHangsIsNamed(t *testing.T, b *bench) {
 	now := testingclock.NewFakeClock(time.Now())
-	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "balancer", Finalizers: []string{"service.kubernetes.io/load-balancer-cleanup"}}}
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "balancer",
+		Finalizers: []string{"service.kubernetes.io/load-balancer-cleanup"}}}
 	service.Spec.Ports = []corev1.ServicePort{{Port: 80}}
 	must(t, b.Create(t.Context(), service))
 
@@ -235,10 +282,12 @@ func TestWhatHangsIsNamed(t *testing.T) {
 	defer s.close()
 	err = coded(&controlplane.TimeoutError{What: "the end", Timeout: DefaultTimeout, Last: s.look(t.Context())})
 	codedErr := (*controlplane.CodedError)(nil)
-	if !errors.As(err, &codedErr) || !cmp.Equal(codedErr.Codes, []gardencorev1beta1.ErrorCode{"ERR_CLEANUP_CLUSTER_RESOURCES"}) {
+	if !errors.As(err, &codedErr) || !cmp.Equal(codedErr.Codes,
+		[]gardencorev1beta1.ErrorCode{"ERR_CLEANUP_CLUSTER_RESOURCES"}) {
 		t.Fatalf("the clean-up ends with %v", err)
 	}
-	if want := "Service default/balancer (finalizers service.kubernetes.io/load-balancer-cleanup)"; !strings.Contains(err.Error(), want) {
+	if want := "Service default/balancer (finalizers service.kubernetes.io/load-balancer-cleanup)"; !strings.Contains(
+		err.Error(), want) {
 		t.Errorf("%q is not in %q", want, err)
 	}
 
@@ -248,7 +297,8 @@ func TestWhatHangsIsNamed(t *testing.T) {
 	}
 	must(t, b.Get(t.Context(), client.ObjectKeyFromObject(service), service))
 	now.Step(time.Minute)
-	if remaining := (*Remaining)(nil); !errors.As(s.look(t.Context()), &remaining) || remaining.Objects[0].Action != Finalize {
+	if remaining := (*Remaining)(nil); !errors.As(s.look(t.Context()), &remaining) ||
+		remaining.Objects[0].Action != Finalize {
 		t.Error("nothing was done about the finalizer")
 	}
 	if err := b.Get(t.Context(), client.ObjectKeyFromObject(service), service); !apierrors.IsNotFound(err) {
@@ -257,18 +307,19 @@ func TestWhatHangsIsNamed(t *testing.T) {
 	must(t, s.look(t.Context()))
 }
 
-// TestVolumesGoBeforeNodes: what a claim has left in the cloud is waited for, for as long as claims are.
-func TestVolumesGoBeforeNodes(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
+// volumesGoBeforeNodes: what a claim has left in the cloud is waited for, for as long as claims are.
+func volumesGoBeforeNodes(t *testing.T, b *bench) {
 	volume := func(name string, change func(*corev1.PersistentVolume)) *corev1.PersistentVolume {
 		v := &corev1.PersistentVolume{
-			ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"pv.kubernetes.io/provisioned-by": "csi.test"}},
+			ObjectMeta: metav1.ObjectMeta{Name: name,
+				Annotations: map[string]string{"pv.kubernetes.io/provisioned-by": "csi.test"}},
 			Spec: corev1.PersistentVolumeSpec{
-				Capacity: corev1.ResourceList{"storage": resource.MustParse("1Gi")}, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+				Capacity:                      corev1.ResourceList{"storage": resource.MustParse("1Gi")},
+				AccessModes:                   []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 				PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete,
 				ClaimRef:                      &corev1.ObjectReference{Namespace: "default", Name: "gone", UID: "u"},
-				PersistentVolumeSource:        corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "csi.test", VolumeHandle: name}},
+				PersistentVolumeSource: corev1.PersistentVolumeSource{
+					CSI: &corev1.CSIPersistentVolumeSource{Driver: "csi.test", VolumeHandle: name}},
 			},
 		}
 		change(v)
@@ -285,10 +336,12 @@ func TestVolumesGoBeforeNodes(t *testing.T) {
 	s, err := b.cleaner.open(t.Context(), b.operation, KubernetesResources)
 	must(t, err)
 	defer s.close()
-	if err := s.volumesGone(t.Context()); err == nil || err.Error() != "1 are still present: PersistentVolume left (of default/gone)" {
+	if err := s.volumesGone(t.Context()); err == nil ||
+		err.Error() != "1 are still present: PersistentVolume left (of default/gone)" {
 		t.Errorf("%v", err)
 	}
-	b.annotate(t, map[string]string{"shoot.gardener.cloud/cleanup-kubernetes-resources-finalize-grace-period-seconds": "1"})
+	b.annotate(t, map[string]string{
+		"shoot.gardener.cloud/cleanup-kubernetes-resources-finalize-grace-period-seconds": "1"})
 	began := time.Now()
 	must(t, wait(t.Context()))
 	if took := time.Since(began); took < time.Second {
@@ -298,7 +351,8 @@ func TestVolumesGoBeforeNodes(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- wait(t.Context()) }()
 	must(t, b.Delete(t.Context(), left))
-	if err := b.Get(t.Context(), client.ObjectKeyFromObject(left), left); err == nil { // its protection is a controller's to take off
+	// its protection is a controller's to take off
+	if err := b.Get(t.Context(), client.ObjectKeyFromObject(left), left); err == nil {
 		left.Finalizers = nil
 		must(t, b.Update(t.Context(), left))
 	}
@@ -311,10 +365,12 @@ func TestWhatIsNotThereIsNotCleaned(t *testing.T) {
 	scheme := runtime.NewScheme()
 	must(t, clientgoscheme.AddToScheme(scheme))
 	for name, objects := range map[string][]client.Object{
-		"no API server":              nil,
-		"one that never was created": {&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: technicalID, Name: "kube-apiserver"}}},
+		"no API server": nil,
+		"one that never was created": {&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: technicalID,
+			Name: "kube-apiserver"}}},
 	} {
-		o := &controlplane.Operation{Seed: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build(), Shoot: &gardencorev1beta1.Shoot{}}
+		o := &controlplane.Operation{Seed: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build(),
+			Shoot: &gardencorev1beta1.Shoot{}}
 		o.Shoot.Status.TechnicalID = technicalID
 		for _, task := range (&Cleaner{}).Tasks(o) {
 			if err := task.Run(t.Context()); err != nil {
@@ -324,10 +380,8 @@ func TestWhatIsNotThereIsNotCleaned(t *testing.T) {
 	}
 }
 
-// TestAnAnnotationThatCannotBeRead ends the step at once: waiting mends it only if somebody writes another.
-func TestAnAnnotationThatCannotBeRead(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
+// anAnnotationThatCannotBeRead ends the step at once: waiting mends it only if somebody writes another.
+func anAnnotationThatCannotBeRead(t *testing.T, b *bench) {
 	b.annotate(t, map[string]string{"shoot.gardener.cloud/cleanup-webhooks-finalize-grace-period-seconds": "soon"})
 	if err := b.run(t.Context()); err == nil || !strings.Contains(err.Error(), `"soon" is no number of seconds`) {
 		t.Errorf("%v", err)
@@ -336,7 +390,10 @@ func TestAnAnnotationThatCannotBeRead(t *testing.T) {
 
 func eventually(t *testing.T, what string, condition func(context.Context) bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) { return condition(ctx), nil })
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true,
+		func(ctx context.Context) (bool, error) {
+			return condition(ctx), nil
+		})
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}

@@ -16,8 +16,9 @@ import (
 // provisionedBy is the annotation of PersistentVolumes that a provisioner has made, and so removes.
 const provisionedBy = "pv.kubernetes.io/provisioned-by"
 
-// volumes waits until the volumes in the cloud have gone whose claims the clean-up has deleted: their nodes are still there,
-// and so is the driver that removes them. Load balancers need no such wait, their Services have gone only after them.
+// volumes waits until the volumes in the cloud have gone whose claims the clean-up has deleted: their nodes are still
+// there, and so is the driver that removes them. Load balancers need no such wait, their Services have gone only after
+// them.
 //
 // PersistentVolumes are none of the kinds that are cleaned up (docs/specification/cleanup.md#spec-6-3), so that the
 // wait ends when their claims would have lost their finalizers: what is left in the cloud then is the Infrastructure
@@ -38,7 +39,8 @@ func (c *Cleaner) volumes(o *controlplane.Operation) func(context.Context) error
 		if err != nil || periods.Finalize == 0 {
 			return err
 		}
-		err = o.Until(ctx, min(periods.Finalize, DefaultTimeout), "the end of the volumes that nobody claims any more", s.volumesGone)
+		err = o.Until(ctx, min(periods.Finalize, DefaultTimeout), "the end of the volumes that nobody claims any more",
+			s.volumesGone)
 		if late := (*controlplane.TimeoutError)(nil); errors.As(err, &late) && ctx.Err() == nil {
 			o.Log.Info("Volumes are left to the Infrastructure extension", "reason", late.Error())
 			return nil
@@ -68,7 +70,8 @@ func unclaimed(volumes []corev1.PersistentVolume, claims []corev1.PersistentVolu
 	var names []string
 	for _, v := range volumes {
 		claim := v.Spec.ClaimRef
-		if v.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete && v.Annotations[provisionedBy] != "" &&
+		if v.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete &&
+			v.Annotations[provisionedBy] != "" &&
 			claim != nil && claim.UID != "" && !there[claim.UID] {
 			names = append(names, fmt.Sprintf("PersistentVolume %s (of %s/%s)", v.Name, claim.Namespace, claim.Name))
 		}

@@ -64,7 +64,8 @@ func (c *Cleaner) take(ctx context.Context, o *controlplane.Operation, step Step
 		return err
 	}
 	defer s.close()
-	return o.Until(ctx, cmp.Or(c.Timeout, DefaultTimeout), fmt.Sprintf("the end of step %d of the clean-up, %s,", step, step), s.look)
+	return o.Until(ctx, cmp.Or(c.Timeout, DefaultTimeout), fmt.Sprintf("the end of step %d of the clean-up, %s,", step,
+		step), s.look)
 }
 
 // coded gives an error the codes of what it tells of: objects that are still there.
@@ -109,8 +110,8 @@ func (c *Cleaner) open(ctx context.Context, o *controlplane.Operation, step Step
 
 func (s *sweep) close() { s.http.CloseIdleConnections() }
 
-// look does what is to be done now, and returns what the step still waits for. What was deleted may be gone at once, which
-// the next look finds.
+// look does what is to be done now, and returns what the step still waits for. What was deleted may be gone at once,
+// which the next look finds.
 func (s *sweep) look(ctx context.Context) error {
 	cluster, err := s.cluster(ctx)
 	if err != nil {

@@ -79,8 +79,8 @@ type Plan struct {
 	Decisions []Decision
 }
 
-// Decide says what is to be done now with each object. Objects of later steps are left alone while something holds up an
-// earlier one. It fails if the annotation for the step at work cannot be read.
+// Decide says what is to be done now with each object. Objects of later steps are left alone while something holds up
+// an earlier one. It fails if the annotation for the step at work cannot be read.
 func Decide(c Cluster, now time.Time) (*Plan, error) {
 	plan := &Plan{}
 	for _, step := range Steps() {
@@ -92,7 +92,8 @@ func Decide(c Cluster, now time.Time) (*Plan, error) {
 		for _, object := range c.of(step) {
 			d := rules.decide(object)
 			if plan.Step != 0 && plan.Step != step && d.Action != Keep {
-				d = Decision{Object: object, Step: step, Action: Queue, Why: fmt.Sprintf("waits until step %d, %s, is done", plan.Step, plan.Step)}
+				d = Decision{Object: object, Step: step, Action: Queue, Why: fmt.Sprintf("waits until step %d, %s, is done",
+					plan.Step, plan.Step)}
 			}
 			plan.Decisions = append(plan.Decisions, d)
 		}
@@ -101,7 +102,8 @@ func Decide(c Cluster, now time.Time) (*Plan, error) {
 		}
 	}
 	for _, object := range c.of(0) {
-		plan.Decisions = append(plan.Decisions, Decision{Object: object, Action: Keep, Why: "objects of this kind are not cleaned up: they go with the cluster"})
+		plan.Decisions = append(plan.Decisions,
+			Decision{Object: object, Action: Keep, Why: "objects of this kind are not cleaned up: they go with the cluster"})
 	}
 	return plan, nil
 }
@@ -119,7 +121,8 @@ func (c Cluster) of(step Step) []metav1.PartialObjectMetadata {
 		}
 	}
 	slices.SortStableFunc(found, func(a, b metav1.PartialObjectMetadata) int {
-		return cmp.Or(cmp.Compare(order[a.Kind], order[b.Kind]), strings.Compare(a.Kind, b.Kind), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(order[a.Kind], order[b.Kind]), strings.Compare(a.Kind, b.Kind),
+			strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	})
 	return found
 }
@@ -172,9 +175,11 @@ func (r rules) act(d *Decision) {
 		d.Why = "its finalizers cannot be taken away"
 	// At once is at once, also of what was deleted with a grace period of its own.
 	case r.Finalize == 0 || r.now.After(due):
-		d.Action, d.Why = Finalize, fmt.Sprintf("it was deleted at %s, and finalizers are left: %s", moment(deleted.Time), strings.Join(d.Object.Finalizers, ", "))
+		d.Action, d.Why = Finalize, fmt.Sprintf("it was deleted at %s, and finalizers are left: %s", moment(deleted.Time),
+			strings.Join(d.Object.Finalizers, ", "))
 	default:
-		d.Until, d.Why = due, fmt.Sprintf("it was deleted at %s, and finalizers are left until %s: %s", moment(deleted.Time), moment(due), strings.Join(d.Object.Finalizers, ", "))
+		d.Until, d.Why = due, fmt.Sprintf("it was deleted at %s, and finalizers are left until %s: %s", moment(deleted.Time),
+			moment(due), strings.Join(d.Object.Finalizers, ", "))
 	}
 }
 

@@ -62,7 +62,8 @@ func TestStepsAreTakenInOrder(t *testing.T) {
 		object("snapshot.storage.k8s.io/v1", "VolumeSnapshot", "shop/backup"),
 		object("v1", "Pod", "shop/b"), object("v1", "Pod", "shop/a"), object("apps/v1", "Deployment", "shop/web"),
 		object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "things.example.com"),
-		object("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "policy", deleted(time.Minute, "example.com/hold")),
+		object("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "policy",
+			deleted(time.Minute, "example.com/hold")),
 	}
 	for _, c := range []struct {
 		gone int // from the end
@@ -70,11 +71,14 @@ func TestStepsAreTakenInOrder(t *testing.T) {
 		want []string
 	}{
 		{0, Webhooks, []string{
-			"ValidatingWebhookConfiguration policy: wait", "CustomResourceDefinition things.example.com: queue", "Deployment web: queue", "Pod a: queue", "Pod b: queue",
+			"ValidatingWebhookConfiguration policy: wait", "CustomResourceDefinition things.example.com: queue",
+			"Deployment web: queue", "Pod a: queue", "Pod b: queue",
 			"VolumeSnapshot backup: queue", "ConfigMap settings: keep",
 		}},
-		{1, ExtendedAPIs, []string{"CustomResourceDefinition things.example.com: delete", "Deployment web: queue", "Pod a: queue", "Pod b: queue", "VolumeSnapshot backup: queue", "ConfigMap settings: keep"}},
-		{2, KubernetesResources, []string{"Deployment web: delete", "Pod a: delete", "Pod b: delete", "VolumeSnapshot backup: queue", "ConfigMap settings: keep"}},
+		{1, ExtendedAPIs, []string{"CustomResourceDefinition things.example.com: delete", "Deployment web: queue",
+			"Pod a: queue", "Pod b: queue", "VolumeSnapshot backup: queue", "ConfigMap settings: keep"}},
+		{2, KubernetesResources, []string{"Deployment web: delete", "Pod a: delete", "Pod b: delete",
+			"VolumeSnapshot backup: queue", "ConfigMap settings: keep"}},
 		{5, VolumeSnapshots, []string{"VolumeSnapshot backup: delete", "ConfigMap settings: keep"}},
 		{6, 0, []string{"ConfigMap settings: keep"}},
 	} {
@@ -102,22 +106,36 @@ func TestTolerated(t *testing.T) {
 		step        Step
 		want        string
 	}{
-		{name: "in a namespace that is gone", object: object("v1", "Pod", "gone/a"), namespaces: []string{"shop"}, want: "Pod a: delete, tolerated"},
-		{name: "in a namespace that is gone, deleted long ago", object: object("v1", "Pod", "gone/a", deleted(time.Hour, "f")), namespaces: []string{"shop"}, want: "Pod a: wait, tolerated"},
-		{name: "in a namespace that is there", object: object("v1", "Pod", "shop/a"), namespaces: []string{"shop"}, step: KubernetesResources, want: "Pod a: delete"},
-		{name: "nobody knows the namespaces", object: object("v1", "Pod", "shop/a"), step: KubernetesResources, want: "Pod a: delete"},
-		{name: "made before the limit", object: object("v1", "Pod", "shop/a", made(-5*time.Minute)), step: KubernetesResources, want: "Pod a: delete"},
-		{name: "made after the limit", object: object("v1", "Pod", "shop/a", made(-5*time.Minute+time.Second)), want: "Pod a: delete, tolerated"},
-		{name: "made after the limit, stuck", object: object("v1", "Pod", "shop/a", made(-time.Minute), deleted(301*time.Second, "f")), want: "Pod a: finalize, tolerated"},
-		{name: "a higher limit by annotation", object: object("v1", "Pod", "shop/a", made(-4*time.Minute)), annotations: map[string]string{kubernetesKey: "600"}, step: KubernetesResources, want: "Pod a: delete"},
-		{name: "a lower limit by annotation", object: object("v1", "Pod", "shop/a", made(-9*time.Minute)), annotations: map[string]string{kubernetesKey: "30"}, want: "Pod a: delete, tolerated"},
-		{name: "snapshots too, with their own limit", object: object("snapshot.storage.k8s.io/v1", "VolumeSnapshot", "shop/a", made(-time.Minute)), step: VolumeSnapshots, want: "VolumeSnapshot a: delete"},
-		{name: "snapshots in a namespace that is gone", object: object("snapshot.storage.k8s.io/v1", "VolumeSnapshot", "gone/a"), namespaces: []string{}, want: "VolumeSnapshot a: delete, tolerated"},
-		{name: "not in other steps", object: object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "a", made(-time.Second)), step: ExtendedAPIs, want: "CustomResourceDefinition a: delete"},
+		{name: "in a namespace that is gone", object: object("v1", "Pod", "gone/a"), namespaces: []string{"shop"},
+			want: "Pod a: delete, tolerated"},
+		{name: "in a namespace that is gone, deleted long ago",
+			object: object("v1", "Pod", "gone/a", deleted(time.Hour, "f")), namespaces: []string{"shop"},
+			want: "Pod a: wait, tolerated"},
+		{name: "in a namespace that is there", object: object("v1", "Pod", "shop/a"), namespaces: []string{"shop"},
+			step: KubernetesResources, want: "Pod a: delete"},
+		{name: "nobody knows the namespaces", object: object("v1", "Pod", "shop/a"), step: KubernetesResources,
+			want: "Pod a: delete"},
+		{name: "made before the limit", object: object("v1", "Pod", "shop/a", made(-5*time.Minute)),
+			step: KubernetesResources, want: "Pod a: delete"},
+		{name: "made after the limit", object: object("v1", "Pod", "shop/a", made(-5*time.Minute+time.Second)),
+			want: "Pod a: delete, tolerated"},
+		{name: "made after the limit, stuck", object: object("v1", "Pod", "shop/a", made(-time.Minute),
+			deleted(301*time.Second, "f")), want: "Pod a: finalize, tolerated"},
+		{name: "a higher limit by annotation", object: object("v1", "Pod", "shop/a", made(-4*time.Minute)),
+			annotations: map[string]string{kubernetesKey: "600"}, step: KubernetesResources, want: "Pod a: delete"},
+		{name: "a lower limit by annotation", object: object("v1", "Pod", "shop/a", made(-9*time.Minute)),
+			annotations: map[string]string{kubernetesKey: "30"}, want: "Pod a: delete, tolerated"},
+		{name: "snapshots too, with their own limit", object: object("snapshot.storage.k8s.io/v1", "VolumeSnapshot", "shop/a",
+			made(-time.Minute)), step: VolumeSnapshots, want: "VolumeSnapshot a: delete"},
+		{name: "snapshots in a namespace that is gone", object: object("snapshot.storage.k8s.io/v1", "VolumeSnapshot",
+			"gone/a"), namespaces: []string{}, want: "VolumeSnapshot a: delete, tolerated"},
+		{name: "not in other steps", object: object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "a",
+			made(-time.Second)), step: ExtendedAPIs, want: "CustomResourceDefinition a: delete"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			cluster := Cluster{Annotations: c.annotations, Objects: []metav1.PartialObjectMetadata{c.object}, Namespaces: c.namespaces, Start: noon.Add(-10 * time.Minute)}
+			cluster := Cluster{Annotations: c.annotations, Objects: []metav1.PartialObjectMetadata{c.object},
+				Namespaces: c.namespaces, Start: noon.Add(-10 * time.Minute)}
 			plan, err := Decide(cluster, noon)
 			if err != nil {
 				t.Fatal(err)
@@ -137,18 +155,21 @@ func TestSnapshotsAreReleased(t *testing.T) {
 		o.Annotations = annotations
 		return o
 	}
-	released, creating := map[string]string{SnapshotBeingDeleted: "yes"}, map[string]string{SnapshotBeingDeleted: "yes", SnapshotBeingCreated: "yes"}
+	released, creating := map[string]string{SnapshotBeingDeleted: "yes"}, map[string]string{SnapshotBeingDeleted: "yes",
+		SnapshotBeingCreated: "yes"}
 	for name, c := range map[string]struct {
 		object metav1.PartialObjectMetadata
 		want   string
 	}{
-		"within the grace period":    {content(300*time.Second, nil), "VolumeSnapshotContent c: wait"},
-		"after the grace period":     {content(301*time.Second, nil), "VolumeSnapshotContent c: wait, snapshot released"},
-		"released already":           {content(time.Hour, released), "VolumeSnapshotContent c: wait"},
-		"still said to be created":   {content(time.Hour, creating), "VolumeSnapshotContent c: wait, snapshot released"},
-		"at the end":                 {content(time.Hour+time.Second, released), "VolumeSnapshotContent c: finalize"},
-		"snapshots know no such way": {object("snapshot.storage.k8s.io/v1", "VolumeSnapshot", "shop/c", deleted(time.Hour, "f")), "VolumeSnapshot c: wait"},
-		"nobody has deleted it yet":  {object("snapshot.storage.k8s.io/v1", "VolumeSnapshotContent", "c"), "VolumeSnapshotContent c: delete"},
+		"within the grace period":  {content(300*time.Second, nil), "VolumeSnapshotContent c: wait"},
+		"after the grace period":   {content(301*time.Second, nil), "VolumeSnapshotContent c: wait, snapshot released"},
+		"released already":         {content(time.Hour, released), "VolumeSnapshotContent c: wait"},
+		"still said to be created": {content(time.Hour, creating), "VolumeSnapshotContent c: wait, snapshot released"},
+		"at the end":               {content(time.Hour+time.Second, released), "VolumeSnapshotContent c: finalize"},
+		"snapshots know no such way": {object("snapshot.storage.k8s.io/v1", "VolumeSnapshot", "shop/c",
+			deleted(time.Hour, "f")), "VolumeSnapshot c: wait"},
+		"nobody has deleted it yet": {object("snapshot.storage.k8s.io/v1", "VolumeSnapshotContent", "c"),
+			"VolumeSnapshotContent c: delete"},
 	} {
 		plan, err := Decide(Cluster{Objects: []metav1.PartialObjectMetadata{c.object}, Start: noon}, noon)
 		if err != nil {
@@ -164,7 +185,8 @@ func TestSnapshotsAreReleased(t *testing.T) {
 func TestRemaining(t *testing.T) {
 	t.Parallel()
 	cluster := Cluster{Start: noon.Add(-time.Hour), Objects: []metav1.PartialObjectMetadata{
-		object("v1", "PersistentVolumeClaim", "shop/data", deleted(time.Minute, "kubernetes.io/pvc-protection")), object("v1", "Service", "shop/web"),
+		object("v1", "PersistentVolumeClaim", "shop/data", deleted(time.Minute, "kubernetes.io/pvc-protection")),
+		object("v1", "Service", "shop/web"),
 		object("v1", "Pod", "shop/new", made(-time.Second)), object("v1", "ConfigMap", "shop/c"),
 	}}
 	plan, err := Decide(cluster, noon)
@@ -176,7 +198,8 @@ func TestRemaining(t *testing.T) {
 	if !errors.As(got, &remaining) || remaining.Step != KubernetesResources {
 		t.Fatalf("error %v", got)
 	}
-	if want := "step 3 of the clean-up, kubernetes resources, is not done: objects are still present: Service shop/web, PersistentVolumeClaim shop/data (finalizers kubernetes.io/pvc-protection)"; got.Error() != want {
+	if want := "step 3 of the clean-up, kubernetes resources, is not done: objects are still present: Service shop/web," +
+		" PersistentVolumeClaim shop/data (finalizers kubernetes.io/pvc-protection)"; got.Error() != want {
 		t.Errorf("error %q", got)
 	}
 	if diff := cmp.Diff([]gardencorev1beta1.ErrorCode{"ERR_CLEANUP_CLUSTER_RESOURCES"}, remaining.Codes()); diff != "" {
@@ -185,7 +208,8 @@ func TestRemaining(t *testing.T) {
 	for i := range 30 {
 		cluster.Objects = append(cluster.Objects, object("v1", "Pod", fmt.Sprintf("shop/p%02d", i)))
 	}
-	if plan, err = Decide(cluster, noon); err != nil || !strings.HasSuffix(plan.Err().Error(), "Pod shop/p19, and 12 more") {
+	if plan, err = Decide(cluster, noon); err != nil || !strings.HasSuffix(plan.Err().Error(),
+		"Pod shop/p19, and 12 more") {
 		t.Errorf("error %v, %v", plan.Err(), err)
 	}
 }
@@ -196,14 +220,16 @@ func TestAnnotationsThatAreNoNumbers(t *testing.T) {
 	for _, text := range []string{"soon", "5m", "", "-1", "1.5"} {
 		cluster := Cluster{
 			Annotations: map[string]string{kubernetesKey: text},
-			Objects:     []metav1.PartialObjectMetadata{object("v1", "Pod", "shop/a"), object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "x")},
+			Objects: []metav1.PartialObjectMetadata{object("v1", "Pod", "shop/a"),
+				object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "x")},
 		}
 		plan, err := Decide(cluster, noon)
 		if err != nil || plan.Step != ExtendedAPIs {
 			t.Errorf("%q: an earlier step: %v", text, err)
 		}
 		cluster.Objects = cluster.Objects[:1]
-		want := fmt.Sprintf(`read annotation %s: %q is no number of seconds: write one such as "300", or "0" for at once`, kubernetesKey, text)
+		want := fmt.Sprintf(`read annotation %s: %q is no number of seconds: write one such as "300", or "0" for at once`,
+			kubernetesKey, text)
 		if _, err := Decide(cluster, noon); err == nil || err.Error() != want {
 			t.Errorf("%q: %v", text, err)
 		}
@@ -221,7 +247,8 @@ func TestStart(t *testing.T) {
 	if err != nil || !start.Equal(noon) || note != "" {
 		t.Errorf("%s, %q, %v", start, note, err)
 	}
-	if _, _, err := Start(map[string]string{key: "noon"}, noon); err == nil || !strings.HasPrefix(err.Error(), "read annotation "+key) {
+	if _, _, err := Start(map[string]string{key: "noon"}, noon); err == nil || !strings.HasPrefix(err.Error(),
+		"read annotation "+key) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -43,16 +43,24 @@ type tableRow struct {
 // The rows, as docs/specification/README.md#spec-0-0 has them: the no-cleanup label is honoured on APIServices too, and
 // the third annotation is for the third step only.
 var tableRows = []tableRow{
-	{Webhooks, "admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration ValidatingWebhookConfiguration", nil, 300 * time.Second, 300 * time.Second, webhooksKey, 1},
-	{ExtendedAPIs, "apiregistration.k8s.io/v1", "APIService", map[string]bool{"kube-aggregator.kubernetes.io/automanaged=onstart": false}, 300 * time.Second, 3600 * time.Second, extendedKey, 0.1},
-	{ExtendedAPIs, "apiextensions.k8s.io/v1", "CustomResourceDefinition", nil, 300 * time.Second, 3600 * time.Second, extendedKey, 0.1},
+	{Webhooks, "admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration ValidatingWebhookConfiguration", nil,
+		300 * time.Second, 300 * time.Second, webhooksKey, 1},
+	{ExtendedAPIs, "apiregistration.k8s.io/v1", "APIService",
+		map[string]bool{"kube-aggregator.kubernetes.io/automanaged=onstart": false}, 300 * time.Second, 3600 * time.Second,
+		extendedKey, 0.1},
+	{ExtendedAPIs, "apiextensions.k8s.io/v1", "CustomResourceDefinition", nil, 300 * time.Second, 3600 * time.Second,
+		extendedKey, 0.1},
 	{KubernetesResources, "batch/v1", "CronJob Job", nil, 300 * time.Second, 300 * time.Second, kubernetesKey, 1},
-	{KubernetesResources, "apps/v1", "DaemonSet Deployment ReplicaSet StatefulSet", nil, 300 * time.Second, 300 * time.Second, kubernetesKey, 1},
+	{KubernetesResources, "apps/v1", "DaemonSet Deployment ReplicaSet StatefulSet", nil, 300 * time.Second,
+		300 * time.Second, kubernetesKey, 1},
 	{KubernetesResources, "networking.k8s.io/v1", "Ingress", nil, 300 * time.Second, 300 * time.Second, kubernetesKey, 1},
-	{KubernetesResources, "v1", "Pod ReplicationController PersistentVolumeClaim", nil, 300 * time.Second, 300 * time.Second, kubernetesKey, 1},
-	{KubernetesResources, "v1", "Service", map[string]bool{"provider=kubernetes": false}, 300 * time.Second, 300 * time.Second, kubernetesKey, 1},
+	{KubernetesResources, "v1", "Pod ReplicationController PersistentVolumeClaim", nil, 300 * time.Second,
+		300 * time.Second, kubernetesKey, 1},
+	{KubernetesResources, "v1", "Service", map[string]bool{"provider=kubernetes": false}, 300 * time.Second,
+		300 * time.Second, kubernetesKey, 1},
 	{VolumeSnapshots, "snapshot.storage.k8s.io/v1", "VolumeSnapshot", nil, 300 * time.Second, 3600 * time.Second, "", 0},
-	{VolumeSnapshots, "snapshot.storage.k8s.io/v1", "VolumeSnapshotContent", nil, 300 * time.Second, 3600 * time.Second, "", 0},
+	{VolumeSnapshots, "snapshot.storage.k8s.io/v1", "VolumeSnapshotContent", nil, 300 * time.Second, 3600 * time.Second,
+		"", 0},
 }
 
 func (r tableRow) object(kind string) metav1.PartialObjectMetadata {
@@ -64,7 +72,8 @@ func (r tableRow) object(kind string) metav1.PartialObjectMetadata {
 
 func only(t *testing.T, annotations map[string]string, object metav1.PartialObjectMetadata, now time.Time) Decision {
 	t.Helper()
-	plan, err := Decide(Cluster{Annotations: annotations, Objects: []metav1.PartialObjectMetadata{object}, Start: noon.Add(-time.Minute)}, now)
+	plan, err := Decide(Cluster{Annotations: annotations, Objects: []metav1.PartialObjectMetadata{object},
+		Start: noon.Add(-time.Minute)}, now)
 	if err != nil || len(plan.Decisions) != 1 {
 		t.Fatalf("%+v, %v", plan, err)
 	}
@@ -84,7 +93,8 @@ func TestTable(t *testing.T) {
 				row.testSelector(t, kind)
 				row.testTimeline(t, kind, nil, row.grace, row.finalize)
 				if row.annotation == "" {
-					row.testTimeline(t, kind, map[string]string{webhooksKey: "0", extendedKey: "0", kubernetesKey: "0"}, row.grace, row.finalize)
+					row.testTimeline(t, kind, map[string]string{webhooksKey: "0", extendedKey: "0", kubernetesKey: "0"}, row.grace,
+						row.finalize)
 					return
 				}
 				row.testOverrides(t, kind)
@@ -96,8 +106,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// testOverrides tries the annotation below, at and above the default. Only the finalization waits longer than by default:
-// the grace period with which objects are deleted stays the document's five minutes.
+// testOverrides tries the annotation below, at and above the default. Only the finalization waits longer than by
+// default: the grace period with which objects are deleted stays the document's five minutes.
 func (r tableRow) testOverrides(t *testing.T, kind string) {
 	t.Helper()
 	for _, seconds := range []int{0, 1, 100, 300, 301, 3599, 3600, 3601, 7200, 86400} {
@@ -140,7 +150,8 @@ func (r tableRow) testSelector(t *testing.T, kind string) {
 	}
 }
 
-func (r tableRow) testTimeline(t *testing.T, kind string, annotations map[string]string, grace, finalize time.Duration) {
+func (r tableRow) testTimeline(t *testing.T, kind string, annotations map[string]string, grace,
+	finalize time.Duration) {
 	t.Helper()
 	object := r.object(kind)
 	if d := only(t, annotations, object, noon); d.Action != Delete || d.Grace != grace {
@@ -151,7 +162,8 @@ func (r tableRow) testTimeline(t *testing.T, kind string, annotations map[string
 	if d := only(t, annotations, object, due); d.Action != Wait || !d.Until.Equal(due) {
 		t.Errorf("%v: %s until %s", annotations, d.Action, d.Until)
 	}
-	if d := only(t, annotations, object, due.Add(time.Second)); d.Action != Finalize || !strings.Contains(d.Why, "example.com/f") {
+	if d := only(t, annotations, object, due.Add(time.Second)); d.Action != Finalize || !strings.Contains(d.Why,
+		"example.com/f") {
 		t.Errorf("%v: %s because %s after %s", annotations, d.Action, d.Why, finalize)
 	}
 	object.Finalizers = nil

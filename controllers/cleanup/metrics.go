@@ -38,11 +38,15 @@ type leftOf struct {
 // NewMetrics registers the metrics.
 func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
-		left:      map[leftOf]int{},
-		steps:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cleanup_steps_total", Help: "Steps of the clean-up of shoots in deletion, by how they ended."}, []string{"step", "result"}),
-		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "cleanup_step_duration_seconds", Help: "How long steps of the clean-up took that were done.", Buckets: stepBuckets}, []string{"step"}),
-		finalized: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cleanup_finalized_objects_total", Help: "Objects whose finalizers were taken off because they did not go."}, []string{"step"}),
-		remaining: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "cleanup_remaining_objects", Help: "Objects that hold up the deletion of shoots, at the last look."}, []string{"step"}),
+		left: map[leftOf]int{},
+		steps: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cleanup_steps_total",
+			Help: "Steps of the clean-up of shoots in deletion, by how they ended."}, []string{"step", "result"}),
+		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "cleanup_step_duration_seconds",
+			Help: "How long steps of the clean-up took that were done.", Buckets: stepBuckets}, []string{"step"}),
+		finalized: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cleanup_finalized_objects_total",
+			Help: "Objects whose finalizers were taken off because they did not go."}, []string{"step"}),
+		remaining: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "cleanup_remaining_objects",
+			Help: "Objects that hold up the deletion of shoots, at the last look."}, []string{"step"}),
 	}
 	for _, step := range Steps() {
 		for _, result := range []string{resultDone, resultHeld, resultFailed} {
@@ -81,7 +85,8 @@ func (m *Metrics) finalize(step Step) {
 	}
 }
 
-// ended counts a step. What holds it up stays counted, as it is still there; of a step that ended otherwise nobody knows.
+// ended counts a step. What holds it up stays counted, as it is still there; of a step that ended otherwise nobody
+// knows.
 func (m *Metrics) ended(namespace string, step Step, took time.Duration, err error) {
 	if m == nil {
 		return

@@ -56,11 +56,10 @@ func TestLeftOversAreCounted(t *testing.T) {
 }
 
 // A Service with a finalizer holds the step up until its time is over, and loses the finalizer when it may.
-func TestACleanUpIsCounted(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
+func aCleanUpIsCounted(t *testing.T, b *bench) {
 	b.cleaner.Metrics, b.cleaner.Timeout = newTestMetrics(t), 300*time.Millisecond
-	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "balancer", Finalizers: []string{"stuck.test/always"}}}
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "balancer",
+		Finalizers: []string{"stuck.test/always"}}}
 	service.Spec.Ports = []corev1.ServicePort{{Port: 80}}
 	must(t, b.Create(t.Context(), service))
 	step := b.cleaner.task(b.operation, KubernetesResources)
@@ -79,11 +78,13 @@ func TestACleanUpIsCounted(t *testing.T) {
 	counts(map[prometheus.Collector]float64{
 		m.steps.WithLabelValues(name, "held"): 1, m.remaining.WithLabelValues(name): 1, m.finalized.WithLabelValues(name): 0,
 	})
-	b.annotate(t, map[string]string{"shoot.gardener.cloud/cleanup-kubernetes-resources-finalize-grace-period-seconds": "0"})
+	b.annotate(t, map[string]string{
+		"shoot.gardener.cloud/cleanup-kubernetes-resources-finalize-grace-period-seconds": "0"})
 	b.cleaner.Timeout = time.Minute
 	must(t, step(t.Context()))
 	counts(map[prometheus.Collector]float64{
-		m.steps.WithLabelValues(name, "held"): 1, m.steps.WithLabelValues(name, "done"): 1, m.remaining.WithLabelValues(name): 0, m.finalized.WithLabelValues(name): 1,
+		m.steps.WithLabelValues(name, "held"): 1, m.steps.WithLabelValues(name, "done"): 1,
+		m.remaining.WithLabelValues(name): 0, m.finalized.WithLabelValues(name): 1,
 	})
 	if n := testutil.CollectAndCount(m.durations); n != len(Steps()) {
 		t.Errorf("%d histograms, want one for each step", n)

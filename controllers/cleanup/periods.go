@@ -77,7 +77,9 @@ func (r rule) asked(annotations map[string]string) (time.Duration, bool, error) 
 	}
 	seconds, err := strconv.Atoi(text)
 	if err != nil || seconds < 0 {
-		return 0, false, fmt.Errorf("read annotation %s: %q is no number of seconds: write one such as \"300\", or \"0\" for at once", r.annotation, text)
+		return 0, false, fmt.Errorf(
+			"read annotation %s: %q is no number of seconds: write one such as \"300\", or \"0\" for at once", r.annotation,
+			text)
 	}
 	return time.Duration(min(seconds, mostSeconds)) * time.Second, true, nil
 }

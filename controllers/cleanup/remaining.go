@@ -42,7 +42,8 @@ func (r *Remaining) Error() string {
 		}
 		names = append(names, Describe(d.Object))
 	}
-	return fmt.Sprintf("step %d of the clean-up, %s, is not done: objects are still present: %s", r.Step, r.Step, strings.Join(names, ", "))
+	return fmt.Sprintf("step %d of the clean-up, %s, is not done: objects are still present: %s", r.Step, r.Step,
+		strings.Join(names, ", "))
 }
 
 // Codes are the error codes that the error deserves (docs/specification/care.md#spec-5-8).

@@ -73,8 +73,8 @@ func (Account) patient(r reconcile.Reconciler) reconcile.Reconciler {
 	})
 }
 
-// tell says on the object what the cloud did not do. That the shoot is not owned is nothing to tell its users, nor is that
-// somebody else was just writing the object.
+// tell says on the object what the cloud did not do. That the shoot is not owned is nothing to tell its users, nor is
+// that somebody else was just writing the object.
 func tell(recorder events.EventRecorder, object client.Object, reason, action string, err error) {
 	if err != nil && !errors.Is(err, ownership.ErrLapsed) && !cloud.IsStaleEpoch(err) && !apierrors.IsConflict(err) {
 		recorder.Eventf(object, nil, corev1.EventTypeWarning, reason, action, "%v", err)
@@ -86,7 +86,8 @@ func tell(recorder events.EventRecorder, object client.Object, reason, action st
 func patch[T client.Object](ctx context.Context, shoot client.Client, object T, change func()) error {
 	before, _ := object.DeepCopyObject().(T)
 	change()
-	if err := shoot.Patch(ctx, object, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := shoot.Patch(ctx, object,
+		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("patch %T %q: %w", object, object.GetName(), err)
 	}
 	return nil

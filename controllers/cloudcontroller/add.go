@@ -30,7 +30,8 @@ const (
 	patience = 24 * time.Hour
 )
 
-// AddToManager adds the controllers of one shoot to a manager, which is on the shoot's seed. The shoot need not answer yet.
+// AddToManager adds the controllers of one shoot to a manager, which is on the shoot's seed. The shoot need not answer
+// yet.
 func AddToManager(mgr manager.Manager, shoot *rest.Config, account Account) error {
 	target, err := cluster.New(shoot, func(o *cluster.Options) {
 		o.Scheme = clientgoscheme.Scheme
@@ -50,23 +51,31 @@ func AddToManager(mgr manager.Manager, shoot *rest.Config, account Account) erro
 	}
 	events := target.GetEventRecorder("cloud-controller")
 	return errors.Join(
-		add(mgr, target, "service", &corev1.Service{}, concernsService, account.patient(&Services{Shoot: direct, Account: account, Events: events})),
-		add(mgr, target, "claim", &corev1.PersistentVolumeClaim{}, concernsClaim, account.patient(&Claims{Shoot: direct, Account: account, Events: events})),
-		add(mgr, target, "volume", &corev1.PersistentVolume{}, concernsVolume, account.patient(&Volumes{Shoot: direct, Account: account, Events: events})),
-		add(mgr, target, "attachment", &storagev1.VolumeAttachment{}, concernsAttachment, account.patient(&Attachments{Shoot: direct, Account: account})),
-		add(mgr, target, "node", &corev1.Node{}, concernsNode, account.patient(&Nodes{Shoot: direct, Account: account, Events: events})),
+		add(mgr, target, "service", &corev1.Service{}, concernsService,
+			account.patient(&Services{Shoot: direct, Account: account, Events: events})),
+		add(mgr, target, "claim", &corev1.PersistentVolumeClaim{}, concernsClaim,
+			account.patient(&Claims{Shoot: direct, Account: account, Events: events})),
+		add(mgr, target, "volume", &corev1.PersistentVolume{}, concernsVolume,
+			account.patient(&Volumes{Shoot: direct, Account: account, Events: events})),
+		add(mgr, target, "attachment", &storagev1.VolumeAttachment{}, concernsAttachment,
+			account.patient(&Attachments{Shoot: direct, Account: account})),
+		add(mgr, target, "node", &corev1.Node{}, concernsNode,
+			account.patient(&Nodes{Shoot: direct, Account: account, Events: events})),
 	)
 }
 
 // add adds one controller, woken by the objects of a kind that concern it.
-func add[T client.Object](mgr manager.Manager, target cluster.Cluster, name string, kind T, concerns func(T) bool, r reconcile.Reconciler) error {
+func add[T client.Object](mgr manager.Manager, target cluster.Cluster, name string, kind T, concerns func(T) bool,
+	r reconcile.Reconciler) error {
 	err := builder.ControllerManagedBy(mgr).Named("cloud-" + name).
-		WatchesRawSource(source.Kind(target.GetCache(), kind, &handler.TypedEnqueueRequestForObject[T]{}, predicate.NewTypedPredicateFuncs(concerns))).
+		WatchesRawSource(source.Kind(target.GetCache(), kind, &handler.TypedEnqueueRequestForObject[T]{},
+			predicate.NewTypedPredicateFuncs(concerns))).
 		WithOptions(controller.Options{
 			SkipNameValidation:      ptr.To(true),
 			MaxConcurrentReconciles: 5,
 			CacheSyncTimeout:        patience,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](100*time.Millisecond, 15*time.Second),
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](100*time.Millisecond,
+				15*time.Second),
 		}).
 		Complete(r)
 	if err != nil {

@@ -13,10 +13,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -47,15 +50,29 @@ func (b *bench) Own(ctx context.Context, call func(context.Context, int64) error
 	return call(cloud.WithScope(ctx, cloud.Scope{Shoot: technicalID, Epoch: 3}), 3)
 }
 
-func start(t *testing.T) *bench {
-	t.Helper()
+// TestOnARealAPIServer has one API server for all: each test runs controllers of its own on it, and leaves it empty.
+func TestOnARealAPIServer(t *testing.T) {
 	log.SetLogger(logr.Discard())
-	config := apiservertest.Start(t, apiservertest.Options{Flags: []string{"--disable-admission-plugins=ServiceAccount,StorageObjectInUseProtection"}})
+	config := apiservertest.Start(t,
+		apiservertest.Options{Flags: []string{"--disable-admission-plugins=ServiceAccount,StorageObjectInUseProtection"}})
+	for name, test := range map[string]func(*testing.T, *bench){
+		"load balancers": loadBalancers, "nobody else may call": nobodyElseMayCall, "volumes": volumes,
+		"volumes that wait for no node": volumesThatWaitForNoNode, "a claim that goes too soon": aClaimThatGoesTooSoon,
+		"nodes go with their machines": nodesGoWithTheirMachines, "what is retained": whatIsRetained,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, start(t, config)) })
+	}
+}
+
+func start(t *testing.T, config *rest.Config) *bench {
+	t.Helper()
 	b := &bench{t: t, cloud: cloudtest.New(t)}
 	var err error
 	b.Client, err = client.New(config, client.Options{Scheme: clientgoscheme.Scheme})
 	b.must(err)
-	mgr, err := manager.New(config, manager.Options{Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0", Logger: logr.Discard()})
+	t.Cleanup(b.empty) // when the controllers have ended
+	mgr, err := manager.New(config, manager.Options{Metrics: metricsserver.Options{BindAddress: "0"},
+		HealthProbeBindAddress: "0", Logger: logr.Discard()})
 	b.must(err)
 	b.must(AddToManager(mgr, config, Account{Cloud: b.cloud.Client(t), Owner: b, Shoot: technicalID}))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -70,6 +87,33 @@ func start(t *testing.T) *bench {
 	return b
 }
 
+// empty removes what a test has made. Finalizers are taken off, for the controllers of the test have ended.
+func (b *bench) empty() {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(b.t.Context()), time.Minute)
+	defer cancel()
+	for _, list := range []client.ObjectList{
+		&corev1.ServiceList{}, &corev1.PersistentVolumeClaimList{}, &storagev1.VolumeAttachmentList{},
+		&corev1.PersistentVolumeList{},
+		&storagev1.StorageClassList{}, &corev1.NodeList{}, &corev1.EventList{},
+	} {
+		b.must(b.List(ctx, list))
+		b.must(meta.EachListItem(list, func(item runtime.Object) error {
+			object := item.(client.Object)
+			if object.GetName() == "kubernetes" { // the API server's own Service
+				return nil
+			}
+			if len(object.GetFinalizers()) > 0 {
+				before := object.DeepCopyObject().(client.Object)
+				object.SetFinalizers(nil)
+				if err := b.Patch(ctx, object, client.MergeFrom(before)); err != nil {
+					return client.IgnoreNotFound(err)
+				}
+			}
+			return client.IgnoreNotFound(b.Delete(ctx, object))
+		}))
+	}
+}
+
 func (b *bench) must(err error) {
 	b.t.Helper()
 	if err != nil {
@@ -79,7 +123,10 @@ func (b *bench) must(err error) {
 
 func (b *bench) until(what string, condition func(context.Context) bool) {
 	b.t.Helper()
-	err := wait.PollUntilContextTimeout(b.t.Context(), 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) { return condition(ctx), nil })
+	err := wait.PollUntilContextTimeout(b.t.Context(), 50*time.Millisecond, time.Minute, true,
+		func(ctx context.Context) (bool, error) {
+			return condition(ctx), nil
+		})
 	if err != nil {
 		b.t.Fatalf("%s: %v; the cloud has %v", what, err, b.cloud.IDs())
 	}
@@ -104,13 +151,13 @@ func (b *bench) written() []string {
 	return calls
 }
 
-// TestLoadBalancers takes a Service through its life, with an answer lost and a cloud that refuses on the way.
-func TestLoadBalancers(t *testing.T) {
-	b := start(t)
+// loadBalancers takes a Service through its life, with an answer lost and a cloud that refuses on the way.
+func loadBalancers(t *testing.T, b *bench) {
 	var lost atomic.Bool
 	b.cloud.LoseAnswers(func(verb, _ string) bool { return verb == "create" && lost.CompareAndSwap(false, true) })
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
-	service.Spec.Type, service.Spec.Ports = corev1.ServiceTypeLoadBalancer, []corev1.ServicePort{{Name: "b", Port: 443}, {Name: "a", Port: 80}}
+	service.Spec.Type, service.Spec.Ports = corev1.ServiceTypeLoadBalancer, []corev1.ServicePort{{Name: "b", Port: 443},
+		{Name: "a", Port: 80}}
 	b.must(b.Create(t.Context(), service))
 	key := client.ObjectKeyFromObject(service)
 	b.until("an address", func(ctx context.Context) bool {
@@ -122,9 +169,11 @@ func TestLoadBalancers(t *testing.T) {
 	if diff := cmp.Diff([]string{finalizerBalancer}, service.Finalizers); diff != "" {
 		t.Errorf("finalizers (-want +got):\n%s", diff)
 	}
-	found, err := b.cloud.Client(t).LoadBalancers().List(t.Context(), cloud.Filter{Tags: map[string]string{"transplant.dev/shoot": technicalID}})
+	found, err := b.cloud.Client(t).LoadBalancers().List(t.Context(),
+		cloud.Filter{Tags: map[string]string{"transplant.dev/shoot": technicalID}})
 	b.must(err)
-	if len(found) != 1 || !slices.Equal(found[0].Ports, []int32{80, 443}) || found[0].Tags["transplant.dev/for"] != "Service default/web" {
+	if len(found) != 1 || !slices.Equal(found[0].Ports, []int32{80, 443}) ||
+		found[0].Tags["transplant.dev/for"] != "Service default/web" {
 		t.Errorf("the cloud has %+v", found)
 	}
 
@@ -156,14 +205,14 @@ func TestLoadBalancers(t *testing.T) {
 	if left := b.cloud.IDs(); len(left) > 0 {
 		t.Errorf("the cloud still has %v", left)
 	}
-	if diff := cmp.Diff([]string{"create load-balancers", "update load-balancers", "delete load-balancers"}, b.written()); diff != "" {
+	if diff := cmp.Diff([]string{"create load-balancers", "update load-balancers", "delete load-balancers"},
+		b.written()); diff != "" {
 		t.Errorf("ledger (-want +got):\n%s", diff)
 	}
 }
 
-// TestNobodyElseMayCall: without a valid ownership nothing is called, and nothing fails.
-func TestNobodyElseMayCall(t *testing.T) {
-	b := start(t)
+// nobodyElseMayCall: without a valid ownership nothing is called, and nothing fails.
+func nobodyElseMayCall(t *testing.T, b *bench) {
 	b.lapsed.Store(true)
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
 	service.Spec.Type, service.Spec.Ports = corev1.ServiceTypeLoadBalancer, []corev1.ServicePort{{Port: 80}}
@@ -179,7 +228,8 @@ func TestNobodyElseMayCall(t *testing.T) {
 	}
 	b.lapsed.Store(false)
 	b.until("an address", func(ctx context.Context) bool {
-		return b.Get(ctx, client.ObjectKeyFromObject(service), service) == nil && len(service.Status.LoadBalancer.Ingress) == 1
+		return b.Get(ctx, client.ObjectKeyFromObject(service), service) == nil &&
+			len(service.Status.LoadBalancer.Ingress) == 1
 	})
 	b.must(b.Get(t.Context(), client.ObjectKeyFromObject(other), other))
 	if len(other.Finalizers) > 0 || len(b.cloud.IDs()) != 1 {
@@ -187,19 +237,20 @@ func TestNobodyElseMayCall(t *testing.T) {
 	}
 }
 
-// TestVolumes takes a claim through its life. What Kubernetes' own controllers do is done here.
-func TestVolumes(t *testing.T) {
-	b := start(t)
+// volumes takes a claim through its life. What Kubernetes' own controllers do is done here.
+func volumes(t *testing.T, b *bench) {
 	wait := storagev1.VolumeBindingWaitForFirstConsumer
 	claim := &corev1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "data", Annotations: map[string]string{annotationProvisioner: cloud.CSIDriver}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "data",
+			Annotations: map[string]string{annotationProvisioner: cloud.CSIDriver}},
 		Spec: corev1.PersistentVolumeClaimSpec{
 			StorageClassName: ptr.To("default"), AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 			Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{"storage": resource.MustParse("1Gi")}},
 		},
 	}
 	for _, object := range []client.Object{
-		&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Provisioner: cloud.CSIDriver, VolumeBindingMode: &wait, ReclaimPolicy: ptr.To(corev1.PersistentVolumeReclaimDelete)},
+		&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Provisioner: cloud.CSIDriver,
+			VolumeBindingMode: &wait, ReclaimPolicy: ptr.To(corev1.PersistentVolumeReclaimDelete)},
 		nodeOf("node", "transplant:///m-1", corev1.ConditionTrue),
 		claim,
 	} {
@@ -213,20 +264,29 @@ func TestVolumes(t *testing.T) {
 	})
 	b.annotate(claim, annotationSelectedNode, "node")
 	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pvc-" + string(claim.UID)}}
-	b.until("a volume", func(ctx context.Context) bool { return b.Get(ctx, client.ObjectKeyFromObject(volume), volume) == nil })
-	made, err := b.cloud.Client(t).Volumes().List(t.Context(), cloud.Filter{Tags: map[string]string{"transplant.dev/shoot": technicalID}})
+	b.until("a volume", func(ctx context.Context) bool {
+		return b.Get(ctx, client.ObjectKeyFromObject(volume), volume) == nil
+	})
+	made, err := b.cloud.Client(t).Volumes().List(t.Context(),
+		cloud.Filter{Tags: map[string]string{"transplant.dev/shoot": technicalID}})
 	b.must(err)
-	if len(made) != 1 || made[0].Zone != "here-1" || made[0].Size != "1Gi" || made[0].ID != volume.Spec.CSI.VolumeHandle || volume.Spec.ClaimRef.UID != claim.UID {
+	if len(made) != 1 || made[0].Zone != "here-1" || made[0].Size != "1Gi" || made[0].ID != volume.Spec.CSI.VolumeHandle ||
+		volume.Spec.ClaimRef.UID != claim.UID {
 		t.Fatalf("the cloud has %+v for %+v", made, volume.Spec)
 	}
-	b.until("nothing but its volume keeps the claim", func(ctx context.Context) bool { return b.Get(ctx, key, claim) == nil && len(claim.Finalizers) == 0 })
+	b.until("nothing but its volume keeps the claim", func(ctx context.Context) bool {
+		return b.Get(ctx, key, claim) == nil && len(claim.Finalizers) == 0
+	})
 
-	attachment := &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: "csi-1"}, Spec: storagev1.VolumeAttachmentSpec{
-		Attacher: cloud.CSIDriver, NodeName: "node", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &volume.Name},
-	}}
+	attachment := &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: "csi-1"},
+		Spec: storagev1.VolumeAttachmentSpec{
+			Attacher: cloud.CSIDriver, NodeName: "node",
+			Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &volume.Name},
+		}}
 	b.must(b.Create(t.Context(), attachment))
 	b.until("the volume is attached", func(ctx context.Context) bool {
-		return b.Get(ctx, client.ObjectKeyFromObject(attachment), attachment) == nil && attachment.Status.Attached && b.attached(volume) == "m-1"
+		return b.Get(ctx, client.ObjectKeyFromObject(attachment), attachment) == nil && attachment.Status.Attached &&
+			b.attached(volume) == "m-1"
 	})
 	// It is detached all the same when neither its node nor the note of the machine is there any more.
 	b.must(b.Delete(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}}))
@@ -248,33 +308,38 @@ func TestVolumes(t *testing.T) {
 	if left := b.cloud.IDs(); len(left) > 0 {
 		t.Errorf("the cloud still has %v", left)
 	}
-	if diff := cmp.Diff([]string{"create volumes", "update volumes", "update volumes", "delete volumes"}, b.written()); diff != "" {
+	if diff := cmp.Diff([]string{"create volumes", "update volumes", "update volumes", "delete volumes"},
+		b.written()); diff != "" {
 		t.Errorf("ledger (-want +got):\n%s", diff)
 	}
 }
 
-// TestVolumesThatWaitForNoNode are where their class allows it, or where the first node is: never nowhere.
-func TestVolumesThatWaitForNoNode(t *testing.T) {
-	b := start(t)
+// volumesThatWaitForNoNode are where their class allows it, or where the first node is: never nowhere.
+func volumesThatWaitForNoNode(t *testing.T, b *bench) {
 	claimOf := func(class string) *corev1.PersistentVolumeClaim {
 		return &corev1.PersistentVolumeClaim{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: class, Annotations: map[string]string{annotationProvisioner: cloud.CSIDriver}},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: class,
+				Annotations: map[string]string{annotationProvisioner: cloud.CSIDriver}},
 			Spec: corev1.PersistentVolumeClaimSpec{
 				StorageClassName: &class, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 				Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{"storage": resource.MustParse("1Gi")}},
 			},
 		}
 	}
-	zones := []corev1.TopologySelectorTerm{{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: corev1.LabelTopologyZone, Values: []string{"here-2", "here-1"}}}}}
+	zones := []corev1.TopologySelectorTerm{
+		{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: corev1.LabelTopologyZone,
+			Values: []string{"here-2", "here-1"}}}}}
 	for _, object := range []client.Object{
 		&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "anywhere"}, Provisioner: cloud.CSIDriver},
-		&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "zoned"}, Provisioner: cloud.CSIDriver, AllowedTopologies: zones},
+		&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "zoned"}, Provisioner: cloud.CSIDriver,
+			AllowedTopologies: zones},
 		claimOf("anywhere"), claimOf("zoned"),
 	} {
 		b.must(b.Create(t.Context(), object))
 	}
 	made := func(ctx context.Context) []string {
-		found, err := b.cloud.Client(t).Volumes().List(ctx, cloud.Filter{Tags: map[string]string{"transplant.dev/shoot": technicalID}})
+		found, err := b.cloud.Client(t).Volumes().List(ctx,
+			cloud.Filter{Tags: map[string]string{"transplant.dev/shoot": technicalID}})
 		b.must(err)
 		var zones []string
 		for _, v := range found {
@@ -283,15 +348,20 @@ func TestVolumesThatWaitForNoNode(t *testing.T) {
 		slices.Sort(zones)
 		return zones
 	}
-	b.until("the zoned one is made, and nothing without a zone", func(ctx context.Context) bool { return slices.Equal(made(ctx), []string{"here-2"}) })
-	b.must(b.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node", Labels: map[string]string{corev1.LabelTopologyZone: "here-1"}}}))
-	b.until("the other is where the node is", func(ctx context.Context) bool { return slices.Equal(made(ctx), []string{"here-1", "here-2"}) })
+	b.until("the zoned one is made, and nothing without a zone", func(ctx context.Context) bool {
+		return slices.Equal(made(ctx), []string{"here-2"})
+	})
+	b.must(b.Create(t.Context(),
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node",
+			Labels: map[string]string{corev1.LabelTopologyZone: "here-1"}}}))
+	b.until("the other is where the node is", func(ctx context.Context) bool {
+		return slices.Equal(made(ctx), []string{"here-1", "here-2"})
+	})
 }
 
-// TestAClaimThatGoesTooSoon: a volume of which nobody has heard yet, as the answer was lost, goes with the claim that it was
-// made for; the claim stays as long.
-func TestAClaimThatGoesTooSoon(t *testing.T) {
-	b := start(t)
+// aClaimThatGoesTooSoon: a volume of which nobody has heard yet, as the answer was lost, goes with the claim that it
+// was made for; the claim stays as long.
+func aClaimThatGoesTooSoon(t *testing.T, b *bench) {
 	var made atomic.Bool
 	b.cloud.LoseAnswers(func(verb, _ string) bool { return verb == "create" && made.CompareAndSwap(false, true) })
 	var refused atomic.Int32
@@ -304,7 +374,8 @@ func TestAClaimThatGoesTooSoon(t *testing.T) {
 	})
 	class := "anywhere"
 	claim := &corev1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "data", Annotations: map[string]string{annotationProvisioner: cloud.CSIDriver}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "data",
+			Annotations: map[string]string{annotationProvisioner: cloud.CSIDriver}},
 		Spec: corev1.PersistentVolumeClaimSpec{
 			StorageClassName: &class, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 			Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{"storage": resource.MustParse("1Gi")}},
@@ -312,7 +383,8 @@ func TestAClaimThatGoesTooSoon(t *testing.T) {
 	}
 	for _, object := range []client.Object{
 		&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: class}, Provisioner: cloud.CSIDriver},
-		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node", Labels: map[string]string{corev1.LabelTopologyZone: "here-1"}}},
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node",
+			Labels: map[string]string{corev1.LabelTopologyZone: "here-1"}}},
 		claim,
 	} {
 		b.must(b.Create(t.Context(), object))
@@ -320,9 +392,14 @@ func TestAClaimThatGoesTooSoon(t *testing.T) {
 	b.until("a volume", func(context.Context) bool { return made.Load() && len(b.cloud.IDs("volumes")) == 1 })
 	b.must(b.Delete(t.Context(), claim))
 	before := refused.Load()
-	b.until("somebody who has seen the deletion looks for the volume", func(context.Context) bool { return refused.Load() >= before+2 }) // the first may have read the claim before
-	b.must(b.Get(t.Context(), client.ObjectKeyFromObject(claim), claim))                                                                 // held by its finalizer
-	if diff := cmp.Diff([]string{"cloud.transplant.dev/provisioning"}, claim.Finalizers); diff != "" || claim.DeletionTimestamp == nil {
+	// the first may have read the claim before
+	b.until("somebody who has seen the deletion looks for the volume", func(context.Context) bool {
+		return refused.Load() >= before+2
+	})
+	// held by its finalizer
+	b.must(b.Get(t.Context(), client.ObjectKeyFromObject(claim), claim))
+	if diff := cmp.Diff([]string{"cloud.transplant.dev/provisioning"}, claim.Finalizers); diff != "" ||
+		claim.DeletionTimestamp == nil {
 		t.Errorf("deleted at %s, finalizers (-want +got):\n%s", claim.DeletionTimestamp, diff)
 	}
 	b.cloud.Refuse(nil)
@@ -344,10 +421,9 @@ func nodeOf(name, providerID string, ready corev1.ConditionStatus) *corev1.Node 
 	}
 }
 
-// TestNodesGoWithTheirMachines: a node whose machine has ended goes, but not while it is ready, nor while the cloud does
+// nodesGoWithTheirMachines: a node whose machine has ended goes, but not while it is ready, nor while the cloud does
 // not answer, and no other node goes.
-func TestNodesGoWithTheirMachines(t *testing.T) {
-	b := start(t)
+func nodesGoWithTheirMachines(t *testing.T, b *bench) {
 	machines := b.cloud.Client(t).Machines()
 	alive, err := machines.Create(t.Context(), &cloud.Machine{Name: "alive", Type: "small"})
 	b.must(err)
@@ -364,7 +440,8 @@ func TestNodesGoWithTheirMachines(t *testing.T) {
 	b.until("the cloud is asked twice", func(context.Context) bool { return refused.Load() >= 2 })
 	b.must(b.Get(t.Context(), client.ObjectKeyFromObject(late), late)) // nobody knows that its machine has ended
 
-	unready, ready := nodeOf("unready", "transplant:///"+alive.ID, corev1.ConditionUnknown), nodeOf("ready", "transplant:///mac-9998", corev1.ConditionTrue)
+	unready, ready := nodeOf("unready", "transplant:///"+alive.ID, corev1.ConditionUnknown),
+		nodeOf("ready", "transplant:///mac-9998", corev1.ConditionTrue)
 	foreign := nodeOf("foreign", "other:///mac-9997", corev1.ConditionUnknown)
 	for _, node := range []*corev1.Node{unready, ready, foreign} {
 		b.must(b.Create(t.Context(), node))
@@ -385,21 +462,25 @@ func TestNodesGoWithTheirMachines(t *testing.T) {
 	b.until("it is told", func(ctx context.Context) bool {
 		events := &corev1.EventList{}
 		b.must(b.List(ctx, events))
-		return slices.ContainsFunc(events.Items, func(e corev1.Event) bool { return e.Reason == "DeletingNode" && e.InvolvedObject.Name == "late" })
+		return slices.ContainsFunc(events.Items, func(e corev1.Event) bool {
+			return e.Reason == "DeletingNode" && e.InvolvedObject.Name == "late"
+		})
 	})
 }
 
-// TestWhatIsRetained stays in the cloud when its PersistentVolume goes.
-func TestWhatIsRetained(t *testing.T) {
-	b := start(t)
+// whatIsRetained stays in the cloud when its PersistentVolume goes.
+func whatIsRetained(t *testing.T, b *bench) {
 	made, err := b.cloud.Client(t).Volumes().Create(t.Context(), &cloud.Volume{Size: "1Gi"})
 	b.must(err)
 	volume := &corev1.PersistentVolume{
-		ObjectMeta: metav1.ObjectMeta{Name: "kept", Finalizers: []string{finalizerProvisioner}, Annotations: map[string]string{annotationProvisionedBy: cloud.CSIDriver}},
+		ObjectMeta: metav1.ObjectMeta{Name: "kept", Finalizers: []string{finalizerProvisioner},
+			Annotations: map[string]string{annotationProvisionedBy: cloud.CSIDriver}},
 		Spec: corev1.PersistentVolumeSpec{
-			Capacity: corev1.ResourceList{"storage": resource.MustParse("1Gi")}, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Capacity:                      corev1.ResourceList{"storage": resource.MustParse("1Gi")},
+			AccessModes:                   []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
-			PersistentVolumeSource:        corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: cloud.CSIDriver, VolumeHandle: made.ID}},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{
+				CSI: &corev1.CSIPersistentVolumeSource{Driver: cloud.CSIDriver, VolumeHandle: made.ID}},
 		},
 	}
 	b.must(b.Create(t.Context(), volume))

@@ -87,7 +87,8 @@ func (r *Attachments) find(ctx context.Context, a *storagev1.VolumeAttachment) (
 
 func (r *Attachments) volume(ctx context.Context, a *storagev1.VolumeAttachment) (*cloud.Volume, error) {
 	persistent := &corev1.PersistentVolume{}
-	if err := r.Shoot.Get(ctx, client.ObjectKey{Name: ptr.Deref(a.Spec.Source.PersistentVolumeName, "")}, persistent); err != nil {
+	if err := r.Shoot.Get(ctx, client.ObjectKey{Name: ptr.Deref(a.Spec.Source.PersistentVolumeName, "")},
+		persistent); err != nil {
 		return nil, err
 	}
 	if persistent.Spec.CSI == nil {

@@ -36,7 +36,8 @@ type Claims struct {
 }
 
 func concernsClaim(c *corev1.PersistentVolumeClaim) bool {
-	wants := c.Annotations[annotationProvisioner] == cloud.CSIDriver && c.Spec.VolumeName == "" && c.DeletionTimestamp == nil
+	wants := c.Annotations[annotationProvisioner] == cloud.CSIDriver && c.Spec.VolumeName == "" &&
+		c.DeletionTimestamp == nil
 	return wants || controllerutil.ContainsFinalizer(c, finalizerClaim)
 }
 
@@ -88,7 +89,8 @@ func (r *Claims) provision(ctx context.Context, claim *corev1.PersistentVolumeCl
 	return r.letGo(ctx, claim)
 }
 
-// abandon takes back what was made for a claim that goes before its volume has a PersistentVolume, with which it would go.
+// abandon takes back what was made for a claim that goes before its volume has a PersistentVolume, with which it would
+// go.
 func (r *Claims) abandon(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
 	err := r.Shoot.Get(ctx, client.ObjectKey{Name: volumeName(claim)}, &corev1.PersistentVolume{})
 	if apierrors.IsNotFound(err) {
@@ -117,5 +119,7 @@ func (r *Claims) letGo(ctx context.Context, claim *corev1.PersistentVolumeClaim)
 	if !controllerutil.ContainsFinalizer(claim, finalizerClaim) {
 		return nil
 	}
-	return client.IgnoreNotFound(patch(ctx, r.Shoot, claim, func() { controllerutil.RemoveFinalizer(claim, finalizerClaim) }))
+	return client.IgnoreNotFound(patch(ctx, r.Shoot, claim, func() {
+		controllerutil.RemoveFinalizer(claim, finalizerClaim)
+	}))
 }

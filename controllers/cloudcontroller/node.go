@@ -68,7 +68,8 @@ func (r *Nodes) Reconcile(ctx context.Context, request reconcile.Request) (recon
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("delete node %q, whose machine has ended: %w", node.Name, err)
 	}
-	r.Events.Eventf(node, nil, corev1.EventTypeNormal, "DeletingNode", "Delete", "its machine %s has ended", machineID(node))
+	r.Events.Eventf(node, nil, corev1.EventTypeNormal, "DeletingNode", "Delete", "its machine %s has ended",
+		machineID(node))
 	return reconcile.Result{}, nil
 }
 

@@ -16,10 +16,11 @@ import (
 	"github.com/transplant-sim/transplant/api/cloud"
 )
 
-// zone is where the volume has to be: with the node that the scheduler has selected, where the class leaves it to it. It is
-// not decided before that. A node that is gone is given back to the scheduler. Where the class does not wait for a node, it
-// is where the class allows it, or where the first node is.
-func (r *Claims) zone(ctx context.Context, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) (zone string, decided bool, err error) {
+// zone is where the volume has to be: with the node that the scheduler has selected, where the class leaves it to it.
+// It is not decided before that. A node that is gone is given back to the scheduler. Where the class does not wait for
+// a node, it is where the class allows it, or where the first node is.
+func (r *Claims) zone(ctx context.Context, claim *corev1.PersistentVolumeClaim,
+	class *storagev1.StorageClass) (zone string, decided bool, err error) {
 	name := claim.Annotations[annotationSelectedNode]
 	if name == "" {
 		if ptr.Deref(class.VolumeBindingMode, storagev1.VolumeBindingImmediate) != storagev1.VolumeBindingImmediate {
@@ -52,14 +53,16 @@ func (r *Claims) anyZone(ctx context.Context, class *storagev1.StorageClass) (st
 		return "", fmt.Errorf("list the nodes: %w", err)
 	}
 	if len(nodes.Items) == 0 {
-		return "", fmt.Errorf("choose a zone for the volume: StorageClass %q does not wait for a node, and there is none yet", class.Name)
+		return "", fmt.Errorf("choose a zone for the volume: StorageClass %q does not wait for a node, and there is none yet",
+			class.Name)
 	}
 	first := slices.MinFunc(nodes.Items, func(a, b corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
 	return first.Labels[corev1.LabelTopologyZone], nil
 }
 
 // volume finds or makes the volume of the claim.
-func (r *Claims) volume(ctx context.Context, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, zone string) (*cloud.Volume, error) {
+func (r *Claims) volume(ctx context.Context, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass,
+	zone string) (*cloud.Volume, error) {
 	found, err := r.volumes(ctx, claim)
 	if err != nil {
 		return nil, err
@@ -83,14 +86,16 @@ func (r *Claims) volume(ctx context.Context, claim *corev1.PersistentVolumeClaim
 
 // volumes are what there is in the cloud for the claim.
 func (r *Claims) volumes(ctx context.Context, claim *corev1.PersistentVolumeClaim) ([]cloud.Volume, error) {
-	found, err := r.Cloud.Volumes().List(r.scoped(ctx), cloud.Filter{Tags: map[string]string{tagShoot: r.Account.Shoot, tagName: volumeName(claim)}})
+	found, err := r.Cloud.Volumes().List(r.scoped(ctx),
+		cloud.Filter{Tags: map[string]string{tagShoot: r.Account.Shoot, tagName: volumeName(claim)}})
 	if err != nil {
 		return nil, fmt.Errorf("look for the volume: %w", err)
 	}
 	return found, nil
 }
 
-func persistentVolume(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, volume *cloud.Volume) *corev1.PersistentVolume {
+func persistentVolume(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass,
+	volume *cloud.Volume) *corev1.PersistentVolume {
 	made := &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: volumeName(claim), Finalizers: []string{finalizerProvisioner},
@@ -98,18 +103,23 @@ func persistentVolume(claim *corev1.PersistentVolumeClaim, class *storagev1.Stor
 		},
 		Spec: corev1.PersistentVolumeSpec{
 			Capacity:    corev1.ResourceList{corev1.ResourceStorage: claim.Spec.Resources.Requests[corev1.ResourceStorage]},
-			AccessModes: claim.Spec.AccessModes, StorageClassName: class.Name, VolumeMode: claim.Spec.VolumeMode, MountOptions: class.MountOptions,
+			AccessModes: claim.Spec.AccessModes, StorageClassName: class.Name, VolumeMode: claim.Spec.VolumeMode,
+			MountOptions:                  class.MountOptions,
 			PersistentVolumeReclaimPolicy: ptr.Deref(class.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete),
 			ClaimRef: &corev1.ObjectReference{
 				APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID,
 			},
-			PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: cloud.CSIDriver, VolumeHandle: volume.ID}},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: cloud.CSIDriver,
+				VolumeHandle: volume.ID}},
 		},
 	}
 	if volume.Zone != "" {
-		made.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpIn, Values: []string{volume.Zone}}},
-		}}}}
+		made.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{
+			Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelTopologyZone,
+					Operator: corev1.NodeSelectorOpIn,
+					Values:   []string{volume.Zone}}},
+			}}}}
 	}
 	return made
 }

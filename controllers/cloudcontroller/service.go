@@ -55,7 +55,8 @@ func (r *Services) Reconcile(ctx context.Context, request reconcile.Request) (re
 }
 
 func (r *Services) balancers(ctx context.Context, s *corev1.Service) ([]cloud.LoadBalancer, error) {
-	found, err := r.Cloud.LoadBalancers().List(r.scoped(ctx), cloud.Filter{Name: balancerName(s), Tags: map[string]string{tagShoot: r.Account.Shoot}})
+	found, err := r.Cloud.LoadBalancers().List(r.scoped(ctx),
+		cloud.Filter{Name: balancerName(s), Tags: map[string]string{tagShoot: r.Account.Shoot}})
 	if err != nil {
 		return nil, fmt.Errorf("look for the load balancer: %w", err)
 	}
@@ -100,7 +101,8 @@ func (r *Services) create(ctx context.Context, s *corev1.Service, ports []int32)
 	return made, nil
 }
 
-func (r *Services) change(ctx context.Context, balancer *cloud.LoadBalancer, ports []int32) (changed *cloud.LoadBalancer, err error) {
+func (r *Services) change(ctx context.Context, balancer *cloud.LoadBalancer,
+	ports []int32) (changed *cloud.LoadBalancer, err error) {
 	err = r.own(ctx, func(ctx context.Context, _ map[string]string) error {
 		balancer.Ports = ports
 		changed, err = r.Cloud.LoadBalancers().Update(ctx, balancer.ID, balancer)

@@ -21,7 +21,8 @@ type Volumes struct {
 }
 
 func concernsVolume(v *corev1.PersistentVolume) bool {
-	return v.Spec.CSI != nil && v.Spec.CSI.Driver == cloud.CSIDriver && v.Annotations[annotationProvisionedBy] == cloud.CSIDriver
+	return v.Spec.CSI != nil && v.Spec.CSI.Driver == cloud.CSIDriver &&
+		v.Annotations[annotationProvisionedBy] == cloud.CSIDriver
 }
 
 // Reconcile looks at one PersistentVolume. One that is to be retained is only let go.
@@ -31,7 +32,8 @@ func (r *Volumes) Reconcile(ctx context.Context, request reconcile.Request) (rec
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	deleting := volume.DeletionTimestamp != nil
-	unclaimed := volume.Status.Phase == corev1.VolumeReleased || volume.Status.Phase == corev1.VolumeFailed || deleting && volume.Status.Phase != corev1.VolumeBound
+	unclaimed := volume.Status.Phase == corev1.VolumeReleased || volume.Status.Phase == corev1.VolumeFailed || deleting &&
+		volume.Status.Phase != corev1.VolumeBound
 	if !concernsVolume(volume) || !unclaimed {
 		return reconcile.Result{}, nil
 	}
@@ -66,5 +68,7 @@ func (r *Volumes) letGo(ctx context.Context, v *corev1.PersistentVolume) error {
 	if !controllerutil.ContainsFinalizer(v, finalizerProvisioner) {
 		return nil
 	}
-	return client.IgnoreNotFound(patch(ctx, r.Shoot, v, func() { controllerutil.RemoveFinalizer(v, finalizerProvisioner) }))
+	return client.IgnoreNotFound(patch(ctx, r.Shoot, v, func() {
+		controllerutil.RemoveFinalizer(v, finalizerProvisioner)
+	}))
 }

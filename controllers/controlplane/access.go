@@ -15,8 +15,8 @@ import (
 
 // What a shoot's users, and whoever listens for it, find in the garden.
 const (
-	// SuffixCA of the ConfigMap that has the shoot's certificate authority, after the name of the shoot; KeyCA is its key, and
-	// KeyHosts that of the names that it vouches for, separated by commas.
+	// SuffixCA of the ConfigMap that has the shoot's certificate authority, after the name of the shoot; KeyCA is its key,
+	// and KeyHosts that of the names that it vouches for, separated by commas.
 	SuffixCA, KeyCA, KeyHosts = ".ca-cluster", keyCACert, "hosts"
 	// SuffixKubeconfig of the Secret that has an administrator's kubeconfig, after the name of the shoot.
 	SuffixKubeconfig = ".kubeconfig"
@@ -76,7 +76,8 @@ func (o *Operation) PublishAccess(ctx context.Context) error {
 func (o *Operation) advertisedAddresses() []gardencorev1beta1.ShootAdvertisedAddress {
 	var addresses []gardencorev1beta1.ShootAdvertisedAddress
 	if host := o.ExternalHost(); host != "" {
-		addresses = append(addresses, gardencorev1beta1.ShootAdvertisedAddress{Name: gardencorev1beta1.AdvertisedAddressExternal, URL: o.urlOf(host)})
+		addresses = append(addresses,
+			gardencorev1beta1.ShootAdvertisedAddress{Name: gardencorev1beta1.AdvertisedAddressExternal, URL: o.urlOf(host)})
 	}
 	return append(addresses, gardencorev1beta1.ShootAdvertisedAddress{Name: AddressInternal, URL: o.APIServerURL()})
 }

@@ -57,7 +57,8 @@ func (o *Operation) release(ctx context.Context, shoot client.Client, a *storage
 	if len(a.Finalizers) == 0 || o.Clock.Since(a.DeletionTimestamp.Time) <= attachmentsFinalize {
 		return nil
 	}
-	o.Log.Info("Finalizers are taken off a volume attachment that does not go", "volumeAttachment", a.Name, "finalizers", a.Finalizers)
+	o.Log.Info("Finalizers are taken off a volume attachment that does not go", "volumeAttachment", a.Name, "finalizers",
+		a.Finalizers)
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
 	if err := shoot.Patch(ctx, a, patch); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("take the finalizers off volume attachment %q: %w", a.Name, err)

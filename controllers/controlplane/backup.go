@@ -24,8 +24,9 @@ var ErrNoBackups = backup.ErrNoBackups
 
 // Buckets gives access to backups while a control plane is being restored.
 type Buckets interface {
-	// Copy copies what the epoch starts from below prefix from one bucket to the other, and fixes it there; both may be the
-	// same. It may be repeated. With lastGood, what is damaged is left out, and what would have continued it; leftOut names it.
+	// Copy copies what the epoch starts from below prefix from one bucket to the other, and fixes it there; both may be
+	// the same. It may be repeated. With lastGood, what is damaged is left out, and what would have continued it; leftOut
+	// names it.
 	Copy(ctx context.Context, from, to, prefix string, epoch int64, lastGood bool) (leftOut []string, err error)
 	// Check tells why the backups below prefix cannot be restored, with ErrNoBackups if there are none; nil if they can.
 	Check(ctx context.Context, bucket, prefix string) error
@@ -73,8 +74,8 @@ func (o *Operation) backupEntry(ctx context.Context, name string) (*gardencorev1
 	return entry, nil
 }
 
-// backupSource is the bucket that the shoot's etcd is restored from; empty if there is nothing to restore. Usually it is
-// the one that the BackupEntry names. A destination that died half-way may have pointed it at its own bucket before
+// backupSource is the bucket that the shoot's etcd is restored from; empty if there is nothing to restore. Usually it
+// is the one that the BackupEntry names. A destination that died half-way may have pointed it at its own bucket before
 // anything was copied there: then the way to the bucket before that is still kept.
 func (o *Operation) backupSource(ctx context.Context) (string, error) {
 	if !o.Restoring() {
@@ -107,8 +108,8 @@ func (o *Operation) backupSource(ctx context.Context) (string, error) {
 	return bucket, nil
 }
 
-// etcdRestored tells whether the shoot's etcd is here already, by a run before this one. One that an epoch has left which is
-// over does not count: a shoot may be back before its first seed has cleaned up.
+// etcdRestored tells whether the shoot's etcd is here already, by a run before this one. One that an epoch has left
+// which is over does not count: a shoot may be back before its first seed has cleaned up.
 func (o *Operation) etcdRestored(ctx context.Context) (bool, error) {
 	here, err := o.Survey(ctx)
 	if err != nil || !here.Etcd.Exists {
@@ -118,9 +119,9 @@ func (o *Operation) etcdRestored(ctx context.Context) (bool, error) {
 	return err == nil && !left, err
 }
 
-// CheckBackups makes sure that there is something to restore etcd from; of a restore by force that has not taken the shoot over yet, that
-// it can be read (docs/ownership.md#spec-9-3). After that it is for the copy to tell what is damaged: it may have what
-// it needs.
+// CheckBackups makes sure that there is something to restore etcd from; of a restore by force that has not taken the
+// shoot over yet, that it can be read (docs/ownership.md#spec-9-3). After that it is for the copy to tell what is
+// damaged: it may have what it needs.
 func (o *Operation) CheckBackups(ctx context.Context) error {
 	bucket, err := o.backupSource(ctx)
 	if err != nil {
@@ -158,8 +159,8 @@ func (o *Operation) DeploySourceBackupEntry(ctx context.Context) error {
 		return err
 	}
 	if last != nil && last.DeletionTimestamp != nil {
-		// A destination before this one deletes it: it goes, whatever is written to it, and what it led to with it. If that was left by
-		// force, its deletion is this seed's by now (migration.adoptBackups).
+		// A destination before this one deletes it: it goes, whatever is written to it, and what it led to with it. If that
+		// was left by force, its deletion is this seed's by now (migration.adoptBackups).
 		if err := o.waitBackupEntryGone(ctx, last); err != nil {
 			return err
 		}
@@ -183,7 +184,8 @@ func (o *Operation) DeploySourceBackupEntry(ctx context.Context) error {
 
 // DeployBackupEntry points the shoot's BackupEntry at this seed and its bucket.
 func (o *Operation) DeployBackupEntry(ctx context.Context) error {
-	entry := &gardencorev1beta1.BackupEntry{ObjectMeta: metav1.ObjectMeta{Name: o.BackupEntryName(), Namespace: o.Shoot.Namespace}}
+	entry := &gardencorev1beta1.BackupEntry{ObjectMeta: metav1.ObjectMeta{Name: o.BackupEntryName(),
+		Namespace: o.Shoot.Namespace}}
 	// A seed that was built anew under its name has the garden's entry, but not its extension's.
 	absent := gone(ctx, o.Seed, &extensionsv1alpha1.BackupEntry{ObjectMeta: metav1.ObjectMeta{Name: entry.Name}}) == nil
 	return createOrPatch(ctx, o.Garden, entry, func(e *gardencorev1beta1.BackupEntry) error {
@@ -236,14 +238,15 @@ func backupEntryReady(entry *gardencorev1beta1.BackupEntry) error {
 		return fmt.Errorf("operation %q is not yet picked up", entry.Annotations[constants.GardenerOperation])
 	case last == nil:
 		return errors.New("no last operation is recorded yet")
-	case last.Type == gardencorev1beta1.LastOperationTypeMigrate || last.State != gardencorev1beta1.LastOperationStateSucceeded:
+	case last.Type == gardencorev1beta1.LastOperationTypeMigrate ||
+		last.State != gardencorev1beta1.LastOperationStateSucceeded:
 		return fmt.Errorf("last operation is %s/%s", last.Type, last.State)
 	}
 	return nil
 }
 
-// CopyBackups copies the shoot's backups from the bucket of the seed it comes from. Where they are in this seed's own, etcd finds
-// them by itself; but only a restore by force can do without some, and fixes before etcd looks what is left.
+// CopyBackups copies the shoot's backups from the bucket of the seed it comes from. Where they are in this seed's own,
+// etcd finds them by itself; but only a restore by force can do without some, and fixes before etcd looks what is left.
 func (o *Operation) CopyBackups(ctx context.Context) error {
 	bucket, err := o.backupSource(ctx)
 	if err != nil || bucket == "" || bucket == o.BucketName() && !Forced(o.Shoot) {
@@ -254,13 +257,14 @@ func (o *Operation) CopyBackups(ctx context.Context) error {
 		return err
 	}
 	o.events.Event(o.Shoot, corev1.EventTypeWarning, ReasonBackupDamaged,
-		fmt.Sprintf("These backups are damaged, or behind a damaged or missing one, and are left out; what only they held is lost: %s", strings.Join(leftOut, ", ")))
+		fmt.Sprintf("These backups are damaged, or behind a damaged or missing one, and are left out; what only they held "+
+			"is lost: %s", strings.Join(leftOut, ", ")))
 	return nil
 }
 
-// DestroySourceBackupEntry deletes the way to the old bucket, and with it the backups there, unless they are the shoot's own: a
-// way to this seed's bucket is left when the shoot has come back before they were copied. It comes after the new etcd is ready,
-// never before.
+// DestroySourceBackupEntry deletes the way to the old bucket, and with it the backups there, unless they are the
+// shoot's own: a way to this seed's bucket is left when the shoot has come back before they were copied. It comes after
+// the new etcd is ready, never before.
 func (o *Operation) DestroySourceBackupEntry(ctx context.Context) error {
 	name := sourcePrefix + o.BackupEntryName()
 	entry, err := o.backupEntry(ctx, name)
@@ -281,13 +285,14 @@ func (o *Operation) DestroySourceBackupEntry(ctx context.Context) error {
 
 // waitBackupEntryGone passes on what its seed says of the deletion when time is up.
 func (o *Operation) waitBackupEntryGone(ctx context.Context, entry *gardencorev1beta1.BackupEntry) error {
-	return o.Until(ctx, 10*time.Minute, fmt.Sprintf("the deletion of backup entry %q", entry.Name), func(ctx context.Context) error {
-		err := gone(ctx, o.Garden, entry)
-		if lastError := entry.Status.LastError; err != nil && lastError != nil {
-			return &CodedError{Message: lastError.Description, Codes: lastError.Codes}
-		}
-		return err
-	})
+	return o.Until(ctx, 10*time.Minute, fmt.Sprintf("the deletion of backup entry %q", entry.Name),
+		func(ctx context.Context) error {
+			err := gone(ctx, o.Garden, entry)
+			if lastError := entry.Status.LastError; err != nil && lastError != nil {
+				return &CodedError{Message: lastError.Description, Codes: lastError.Codes}
+			}
+			return err
+		})
 }
 
 // SourceOf is the name of the BackupEntry that the one with this name is the source of; empty if it is none's.

@@ -66,7 +66,8 @@ func Permanent(err error) error { return permanentError{err} }
 
 // Until looks until look returns nil, or an error marked Permanent, or the timeout is over, or ctx is done. It looks
 // again whenever the Bell rings for the control-plane namespace, and at the fallback interval.
-func (o *Operation) Until(ctx context.Context, timeout time.Duration, what string, look func(context.Context) error) error {
+func (o *Operation) Until(ctx context.Context, timeout time.Duration, what string,
+	look func(context.Context) error) error {
 	deadline := o.Clock.NewTimer(timeout)
 	defer deadline.Stop()
 	for {

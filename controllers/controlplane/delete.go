@@ -27,9 +27,12 @@ func (o *Operation) DeleteGraph(cleanup ...flow.Task) *flow.Graph {
 	workers := !o.Workerless()
 	// Extension objects first need the credentials and the secrets again: an earlier run may have stopped half-way.
 	namespace := g.Add(flow.Task{Name: "Deploying control plane namespace", Run: o.DeployNamespace})
-	credentials := g.Add(flow.Task{Name: "Deploying cloud provider account secret", Run: o.DeployCredentials, After: after(namespace)})
-	referenced := g.Add(flow.Task{Name: "Deploying referenced resources", Run: o.DeployReferencedResources, After: after(namespace)})
-	resources := g.Add(flow.Task{Name: "Deploying gardener-resource-manager", Run: o.wakeResourceManager, After: after(credentials, referenced)})
+	credentials := g.Add(flow.Task{Name: "Deploying cloud provider account secret", Run: o.DeployCredentials,
+		After: after(namespace)})
+	referenced := g.Add(flow.Task{Name: "Deploying referenced resources", Run: o.DeployReferencedResources,
+		After: after(namespace)})
+	resources := g.Add(flow.Task{Name: "Deploying gardener-resource-manager", Run: o.wakeResourceManager,
+		After: after(credentials, referenced)})
 	clean := g.Add(flow.Task{Name: "Initializing connection to Shoot", Run: o.openShoot, After: after(resources)})
 	for _, task := range cleanup {
 		task.After = after(clean)
@@ -37,19 +40,27 @@ func (o *Operation) DeleteGraph(cleanup ...flow.Task) *flow.Graph {
 	}
 	// A way into the machines of a shoot goes before them, while its cloud is whole.
 	bastions := g.Add(flow.Task{Name: "Deleting Bastions", Run: o.DeleteBastions, After: after(credentials)})
-	worker := g.Add(flow.Task{Name: "Deleting worker pools", Run: o.wakeAndDeleteWorker, After: after(clean), Skip: !workers})
-	early := g.Add(flow.Task{Name: "Deleting extension resources before kube-apiserver", Run: o.deleteExtensions(gardencorev1beta1.BeforeKubeAPIServer), After: after(clean)})
+	worker := g.Add(flow.Task{Name: "Deleting worker pools", Run: o.wakeAndDeleteWorker, After: after(clean),
+		Skip: !workers})
+	early := g.Add(flow.Task{Name: "Deleting extension resources before kube-apiserver",
+		Run: o.deleteExtensions(gardencorev1beta1.BeforeKubeAPIServer), After: after(clean)})
 	late := g.Add(flow.Task{Name: "Deleting extension resources", After: after(worker), Run: o.deleteAll(
 		extensionsv1alpha1.ContainerRuntimeResource, extensionsv1alpha1.NetworkResource,
 		extensionsv1alpha1.OperatingSystemConfigResource, extensionsv1alpha1.WorkerResource)})
 	// What they hold in the shoot goes with it.
 	managed := g.Add(flow.Task{Name: "Deleting managed resources", Run: o.DeleteManagedResources, After: after(late)})
-	controlPlane := g.Add(flow.Task{Name: "Deleting shoot control plane components", Run: o.deleteAll(extensionsv1alpha1.ControlPlaneResource), After: after(late, early)})
-	machineController := g.Add(flow.Task{Name: "Deleting machine-controller-manager", Run: o.deleteDeployment(DeploymentMachineController), After: after(controlPlane)})
-	api := g.Add(flow.Task{Name: "Deleting kube-apiserver deployment", After: after(machineController, managed), Run: o.DeleteKubernetes})
-	extensions := g.Add(flow.Task{Name: "Deleting extension resources after kube-apiserver", Run: o.deleteExtensions(gardencorev1beta1.AfterKubeAPIServer), After: after(api)})
-	infrastructure := g.Add(flow.Task{Name: "Destroying shoot infrastructure", Run: o.destroyInfrastructure, After: after(extensions, bastions)})
-	dns := g.Add(flow.Task{Name: "Destroying DNS records", Run: o.deleteAll(extensionsv1alpha1.DNSRecordResource), After: after(api)})
+	controlPlane := g.Add(flow.Task{Name: "Deleting shoot control plane components",
+		Run: o.deleteAll(extensionsv1alpha1.ControlPlaneResource), After: after(late, early)})
+	machineController := g.Add(flow.Task{Name: "Deleting machine-controller-manager",
+		Run: o.deleteDeployment(DeploymentMachineController), After: after(controlPlane)})
+	api := g.Add(flow.Task{Name: "Deleting kube-apiserver deployment", After: after(machineController, managed),
+		Run: o.DeleteKubernetes})
+	extensions := g.Add(flow.Task{Name: "Deleting extension resources after kube-apiserver",
+		Run: o.deleteExtensions(gardencorev1beta1.AfterKubeAPIServer), After: after(api)})
+	infrastructure := g.Add(flow.Task{Name: "Destroying shoot infrastructure", Run: o.destroyInfrastructure,
+		After: after(extensions, bastions)})
+	dns := g.Add(flow.Task{Name: "Destroying DNS records", Run: o.deleteAll(extensionsv1alpha1.DNSRecordResource),
+		After: after(api)})
 	etcd := g.Add(flow.Task{Name: "Destroying main etcd", Run: o.DeleteEtcd, After: after(infrastructure, dns)})
 	spent := g.Add(flow.Task{Name: "Noting that nothing is left to restore", Run: o.spendShootState, After: after(etcd)})
 	backup := g.Add(flow.Task{Name: "Deleting BackupEntry", Run: o.deleteBackupEntries, After: after(spent)})
@@ -201,8 +212,8 @@ func (o *Operation) deleteExtensions(moment Moment) func(context.Context) error 
 	}
 }
 
-// DeleteBastions deletes the shoot's Bastions with their machines, and waits until they are gone. They belong to a seed and
-// to a shoot that is there: neither a move nor a deletion waits for whoever has made them.
+// DeleteBastions deletes the shoot's Bastions with their machines, and waits until they are gone. They belong to a seed
+// and to a shoot that is there: neither a move nor a deletion waits for whoever has made them.
 func (o *Operation) DeleteBastions(ctx context.Context) error {
 	return o.deleteAll(extensionsv1alpha1.BastionResource)(ctx)
 }
@@ -240,7 +251,8 @@ func (o *Operation) deleteBackupEntries(ctx context.Context) error {
 	}
 	before := entry.DeepCopy()
 	metav1.SetMetaDataAnnotation(&entry.ObjectMeta, constants.ConfirmationDeletion, "true")
-	if err := o.Garden.Patch(ctx, entry, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); client.IgnoreNotFound(err) != nil {
+	if err := o.Garden.Patch(ctx, entry,
+		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("confirm the deletion of backup entry %q: %w", entry.Name, err)
 	}
 	if err := remove(ctx, o.Garden, entry); err != nil {
@@ -288,7 +300,8 @@ func (o *Operation) RemoveFinalizer(ctx context.Context) error {
 		}
 		before := shoot.DeepCopy()
 		controllerutil.RemoveFinalizer(shoot, constants.GardenerFinalizer)
-		return client.IgnoreNotFound(o.Garden.Patch(ctx, shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
+		return client.IgnoreNotFound(o.Garden.Patch(ctx, shoot,
+			client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
 	})
 	if err != nil {
 		return fmt.Errorf("remove the finalizer of shoot %q: %w", key, err)

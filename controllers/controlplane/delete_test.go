@@ -24,7 +24,8 @@ func TestAShootIsEmptiedBeforeItsWorkersGo(t *testing.T) {
 	o.Shoot.Spec.Provider.Workers = []gardencorev1beta1.Worker{{Name: "pool"}}
 	graph := o.DeleteGraph(flow.Task{Name: "first"}, flow.Task{Name: "second"})
 	awake := []flow.TaskID{
-		"Deploying control plane namespace", "Deploying cloud provider account secret", "Deploying referenced resources", "Deploying gardener-resource-manager",
+		"Deploying control plane namespace", "Deploying cloud provider account secret", "Deploying referenced resources",
+		"Deploying gardener-resource-manager",
 		"Initializing connection to Shoot",
 	}
 	for task, want := range map[flow.TaskID][]flow.TaskID{
@@ -36,7 +37,8 @@ func TestAShootIsEmptiedBeforeItsWorkersGo(t *testing.T) {
 			t.Errorf("before %q (-want +got):\n%s", task, diff)
 		}
 	}
-	if before := graph.Before("Deleting BackupEntry"); !slices.Contains(before, "Destroying shoot infrastructure") || !slices.Contains(before, "Deleting worker pools") {
+	if before := graph.Before("Deleting BackupEntry"); !slices.Contains(before, "Destroying shoot infrastructure") ||
+		!slices.Contains(before, "Deleting worker pools") {
 		t.Errorf("the backups may go while there are machines: they go after %v", before)
 	}
 	// Their absence is no loss only where the state says so.
@@ -69,7 +71,8 @@ func TestHasServed(t *testing.T) {
 		"never created, but it serves":          {deployment: server(1), want: true},
 		"created, and asleep or ill":            {deployment: server(0), created: true, want: true},
 	} {
-		b := fake.NewClientBuilder().WithScheme(scheme).WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--alpha"}})
+		b := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--alpha"}})
 		if c.deployment != nil {
 			b = b.WithObjects(c.deployment)
 		}

@@ -22,8 +22,10 @@ func (o *Operation) WaitDeployment(ctx context.Context, name string, timeout tim
 			return err
 		}
 		want := ptr.Deref(d.Spec.Replicas, 1)
-		if d.Status.ObservedGeneration < d.Generation || d.Status.UpdatedReplicas < want || d.Status.ReadyReplicas < want || d.Status.Replicas > want {
-			return fmt.Errorf("%d of %d replicas are ready and up to date", min(d.Status.ReadyReplicas, d.Status.UpdatedReplicas), want)
+		if d.Status.ObservedGeneration < d.Generation || d.Status.UpdatedReplicas < want || d.Status.ReadyReplicas < want ||
+			d.Status.Replicas > want {
+			return fmt.Errorf("%d of %d replicas are ready and up to date",
+				min(d.Status.ReadyReplicas, d.Status.UpdatedReplicas), want)
 		}
 		return nil
 	})
@@ -61,7 +63,8 @@ func (o *Operation) DeleteDeployment(ctx context.Context, name string) error {
 // DeleteKubernetes deletes the API server and those who live on it, all at once, and waits until their pods are gone.
 func (o *Operation) DeleteKubernetes(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	for _, name := range []string{DeploymentResourceManager, DeploymentScheduler, DeploymentControllerManager, DeploymentKubeAPIServer} {
+	for _, name := range []string{DeploymentResourceManager, DeploymentScheduler, DeploymentControllerManager,
+		DeploymentKubeAPIServer} {
 		group.Go(func() error { return o.DeleteDeployment(ctx, name) })
 	}
 	return group.Wait()
@@ -81,7 +84,8 @@ func (o *Operation) deleteWorkload(ctx context.Context, object client.Object, ro
 			return err
 		}
 		pods := &corev1.PodList{}
-		if err := o.Seed.List(ctx, pods, client.InNamespace(o.Namespace()), client.MatchingLabels(selector(role).MatchLabels)); err != nil {
+		if err := o.Seed.List(ctx, pods, client.InNamespace(o.Namespace()),
+			client.MatchingLabels(selector(role).MatchLabels)); err != nil {
 			return fmt.Errorf("list the pods of %q: %w", role, err)
 		}
 		if len(pods.Items) > 0 {

@@ -29,8 +29,8 @@ func (o *Operation) ExternalHost() string {
 	return ""
 }
 
-// Hosts are the public names of the shoot's API server: the internal one, by which the landscape goes, and then the external
-// one, if there is one, by which its users go.
+// Hosts are the public names of the shoot's API server: the internal one, by which the landscape goes, and then the
+// external one, if there is one, by which its users go.
 func (o *Operation) Hosts() []string {
 	hosts := []string{o.APIServerHost()}
 	if external := o.ExternalHost(); external != "" {
@@ -51,7 +51,9 @@ func PrimaryDNSProvider(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.DNSPr
 		return nil
 	}
 	providers := shoot.Spec.DNS.Providers
-	if i := slices.IndexFunc(providers, func(p gardencorev1beta1.DNSProvider) bool { return ptr.Deref(p.Primary, false) }); i >= 0 {
+	if i := slices.IndexFunc(providers, func(p gardencorev1beta1.DNSProvider) bool {
+		return ptr.Deref(p.Primary, false)
+	}); i >= 0 {
 		return &providers[i]
 	}
 	return nil
@@ -85,14 +87,16 @@ func (o *Operation) domainServer() (domainServer, error) {
 	}
 	var best *gardencorev1beta1.SeedDNSProviderConfig
 	for i, offered := range o.SeedObject.Spec.DNS.Defaults {
-		if strings.HasSuffix(*o.Shoot.Spec.DNS.Domain, "."+offered.Domain) && (best == nil || len(offered.Domain) > len(best.Domain)) {
+		if strings.HasSuffix(*o.Shoot.Spec.DNS.Domain, "."+offered.Domain) &&
+			(best == nil || len(offered.Domain) > len(best.Domain)) {
 			best = &o.SeedObject.Spec.DNS.Defaults[i]
 		}
 	}
 	if best == nil {
 		return domainServer{}, &CodedError{
-			Message: fmt.Sprintf("nobody serves the domain %q: it lies below no default domain of seed %q, and spec.dns.providers has no primary one", *o.Shoot.Spec.DNS.Domain, o.SeedName),
-			Codes:   []gardencorev1beta1.ErrorCode{gardencorev1beta1.ErrorConfigurationProblem},
+			Message: fmt.Sprintf(
+				"nobody serves the domain %q: it lies below no default domain of seed %q, and spec.dns.providers has no primary one", *o.Shoot.Spec.DNS.Domain, o.SeedName),
+			Codes: []gardencorev1beta1.ErrorCode{gardencorev1beta1.ErrorConfigurationProblem},
 		}
 	}
 	return domainServer{kind: best.Type, zone: ptr.To(ptr.Deref(best.Zone, best.Domain))}, nil
@@ -103,8 +107,8 @@ func (o *Operation) ExternalDNSRecord() *extensionsv1alpha1.DNSRecord {
 	return &extensionsv1alpha1.DNSRecord{ObjectMeta: o.meta(o.Shoot.Name + "-" + constants.DNSRecordExternalSuffix)}
 }
 
-// DeployExternalDNSRecord points the external name at this seed's gateway, where the internal one points. Only a shoot with
-// a domain that is served with it may be asked for it.
+// DeployExternalDNSRecord points the external name at this seed's gateway, where the internal one points. Only a shoot
+// with a domain that is served with it may be asked for it.
 func (o *Operation) DeployExternalDNSRecord(ctx context.Context) error {
 	server, err := o.domainServer()
 	if err != nil {
@@ -123,8 +127,8 @@ func (o *Operation) DeployExternalDNSRecord(ctx context.Context) error {
 	})
 }
 
-// deployDomainCredentials copies the credentials of whoever serves the domain. A shoot in deletion does without those that
-// are gone, like without other copies.
+// deployDomainCredentials copies the credentials of whoever serves the domain. A shoot in deletion does without those
+// that are gone, like without other copies.
 func (o *Operation) deployDomainCredentials(ctx context.Context, server domainServer, name string) error {
 	if server.credentials == "" {
 		return o.copySeedSecret(ctx, "control-plane-"+SecretKubeconfigCloud, name)
@@ -135,8 +139,9 @@ func (o *Operation) deployDomainCredentials(ctx context.Context, server domainSe
 		return nil
 	case apierrors.IsNotFound(err):
 		return &CodedError{
-			Message: fmt.Sprintf("copy the credentials for the domain %q: the project has no secret %q", *o.Shoot.Spec.DNS.Domain, key.Name),
-			Codes:   []gardencorev1beta1.ErrorCode{gardencorev1beta1.ErrorRetryableConfigurationProblem},
+			Message: fmt.Sprintf("copy the credentials for the domain %q: the project has no secret %q",
+				*o.Shoot.Spec.DNS.Domain, key.Name),
+			Codes: []gardencorev1beta1.ErrorCode{gardencorev1beta1.ErrorRetryableConfigurationProblem},
 		}
 	case err != nil:
 		return fmt.Errorf("read secret %q: %w", key, err)

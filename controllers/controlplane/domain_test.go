@@ -37,12 +37,15 @@ func named(t *testing.T, operation gardencorev1beta1.LastOperationType, onSeed .
 	t.Helper()
 	gateway := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "istio-ingress", Name: "gateway"}}
 	gateway.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "127.0.0.2"}}
-	credentials := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: "control-plane-kubeconfig-cloud"}, Data: map[string][]byte{"kubeconfig": []byte("cloud")}}
+	credentials := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "garden",
+		Name: "control-plane-kubeconfig-cloud"}, Data: map[string][]byte{"kubeconfig": []byte("cloud")}}
 	o := newOperation(t, operation, interceptor.Funcs{}, append(onSeed, gateway, credentials)...)
-	o.InternalDomain, o.GatewayNamespace, o.GatewayService, o.GatewayPort, o.DNSTTL = "shoots.test", "istio-ingress", "gateway", 9443, 5*time.Second
+	o.InternalDomain, o.GatewayNamespace, o.GatewayService, o.GatewayPort, o.DNSTTL = "shoots.test", "istio-ingress",
+		"gateway", 9443, 5*time.Second
 	o.SeedName, o.SeedObject = "a", seedA()
 	o.SeedObject.Spec.DNS.Defaults = []gardencorev1beta1.SeedDNSProviderConfig{
-		{Type: "short", Domain: "test"}, {Type: "transplant", Domain: "clusters.test"}, {Type: "zoned", Domain: "zoned.test", Zone: ptr.To("z-1")},
+		{Type: "short", Domain: "test"}, {Type: "transplant", Domain: "clusters.test"},
+		{Type: "zoned", Domain: "zoned.test", Zone: ptr.To("z-1")},
 	}
 	return o
 }
@@ -58,7 +61,8 @@ func TestNamesOfAShoot(t *testing.T) {
 		servers    []string // of the kubeconfig: that of the current context first
 	}{
 		"none of its own": {
-			hosts: []string{internalHost}, advertised: []string{"internal https://" + internalHost + ":9443"}, servers: []string{"https://" + internalHost + ":9443"},
+			hosts: []string{internalHost}, advertised: []string{"internal https://" + internalHost + ":9443"},
+			servers: []string{"https://" + internalHost + ":9443"},
 		},
 		"a domain": {
 			domain: "alpha.p.clusters.test", hosts: []string{internalHost, externalHost},
@@ -66,7 +70,8 @@ func TestNamesOfAShoot(t *testing.T) {
 			servers:    []string{"https://" + externalHost + ":9443", "https://" + internalHost + ":9443"},
 		},
 		"a domain that its owner serves": {
-			domain: "alpha.p.clusters.test", providers: []gardencorev1beta1.DNSProvider{unmanaged}, hosts: []string{internalHost, externalHost},
+			domain: "alpha.p.clusters.test", providers: []gardencorev1beta1.DNSProvider{unmanaged},
+			hosts:      []string{internalHost, externalHost},
 			advertised: []string{"external https://" + externalHost + ":9443", "internal https://" + internalHost + ":9443"},
 			servers:    []string{"https://" + internalHost + ":9443"},
 		},
@@ -120,7 +125,8 @@ func serversOf(t *testing.T, content []byte) []string {
 	return servers
 }
 
-// The external name leads where the internal one leads, on every seed; who serves it is told by the shoot or by its seed.
+// The external name leads where the internal one leads, on every seed; who serves it is told by the shoot or by its
+// seed.
 func TestExternalDNSRecord(t *testing.T) {
 	t.Parallel()
 	own := func(change ...func(*gardencorev1beta1.DNSProvider)) []gardencorev1beta1.DNSProvider {
@@ -147,20 +153,28 @@ func TestExternalDNSRecord(t *testing.T) {
 		err               string
 		code              gardencorev1beta1.ErrorCode
 	}{
-		"a default domain, the longest":   {domain: "alpha.p.clusters.test", kind: "transplant", zone: "clusters.test", value: "cloud"},
+		"a default domain, the longest": {domain: "alpha.p.clusters.test", kind: "transplant", zone: "clusters.test",
+			value: "cloud"},
 		"one with a zone of another name": {domain: "alpha.zoned.test", kind: "zoned", zone: "z-1", value: "cloud"},
 		"the shoot's own provider":        {domain: "alpha.p.clusters.test", providers: own(), kind: "mine", value: "cloud"},
-		"with a secret":                   {domain: "a.example", providers: own(secret("route"), zones("z-2")), kind: "mine", zone: "z-2", value: "route"},
-		"with a reference":                {domain: "a.example", providers: own(secret("none"), reference, zones("z-2", "z-3")), kind: "mine", value: "route"},
-		"with a secret that is missing":   {domain: "a.example", providers: own(secret("none")), err: `the project has no secret "none"`, code: gardencorev1beta1.ErrorRetryableConfigurationProblem},
-		"in deletion it is not missed":    {domain: "a.example", providers: own(secret("none")), kind: "mine", deleting: true},
-		"nobody":                          {domain: "a.example", err: `nobody serves the domain "a.example": it lies below no default domain of seed "a"`, code: gardencorev1beta1.ErrorConfigurationProblem},
+		"with a secret": {domain: "a.example", providers: own(secret("route"), zones("z-2")), kind: "mine",
+			zone: "z-2", value: "route"},
+		"with a reference": {domain: "a.example", providers: own(secret("none"), reference,
+			zones("z-2", "z-3")), kind: "mine", value: "route"},
+		"with a secret that is missing": {domain: "a.example", providers: own(secret("none")),
+			err: `the project has no secret "none"`, code: gardencorev1beta1.ErrorRetryableConfigurationProblem},
+		"in deletion it is not missed": {domain: "a.example", providers: own(secret("none")), kind: "mine",
+			deleting: true},
+		"nobody": {domain: "a.example",
+			err:  `nobody serves the domain "a.example": it lies below no default domain of seed "a"`,
+			code: gardencorev1beta1.ErrorConfigurationProblem},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := named(t, gardencorev1beta1.LastOperationTypeReconcile)
 			o.Garden = fake.NewClientBuilder().WithScheme(seedScheme(t)).WithObjects(&corev1.Secret{
-				ObjectMeta: metav1.ObjectMeta{Namespace: "garden-p", Name: "route"}, Data: map[string][]byte{"kubeconfig": []byte("route")},
+				ObjectMeta: metav1.ObjectMeta{Namespace: "garden-p", Name: "route"},
+				Data:       map[string][]byte{"kubeconfig": []byte("route")},
 			}).Build()
 			withDomain(o.Shoot, c.domain, c.providers...)
 			if c.deleting {
@@ -181,11 +195,13 @@ func TestExternalDNSRecord(t *testing.T) {
 			if err := o.Seed.Get(t.Context(), o.key("alpha-external"), record); err != nil {
 				t.Fatal(err)
 			}
-			if err := o.Seed.Get(t.Context(), o.key("dnsrecord-alpha-external"), credentials); client.IgnoreNotFound(err) != nil {
+			if err := o.Seed.Get(t.Context(), o.key("dnsrecord-alpha-external"),
+				credentials); client.IgnoreNotFound(err) != nil {
 				t.Fatal(err)
 			}
 			want := extensionsv1alpha1.DNSRecordSpec{
-				DefaultSpec: extensionsv1alpha1.DefaultSpec{Type: c.kind}, Name: "api." + c.domain, RecordType: "A", Values: []string{"127.0.0.2"}, TTL: ptr.To[int64](5),
+				DefaultSpec: extensionsv1alpha1.DefaultSpec{Type: c.kind}, Name: "api." + c.domain, RecordType: "A",
+				Values: []string{"127.0.0.2"}, TTL: ptr.To[int64](5),
 				SecretRef: corev1.SecretReference{Namespace: "shoot--p--alpha", Name: "dnsrecord-alpha-external"},
 			}
 			if c.zone != "" {
@@ -248,7 +264,8 @@ func TestTheCertificateNamesTheDomain(t *testing.T) {
 	}
 	withDomain(o.Shoot, "alpha.p.clusters.test")
 	second, names, after := made()
-	if second == first || !slices.Contains(names, internalHost) || !slices.Contains(names, externalHost) || !slices.Contains(names, "kube-apiserver") {
+	if second == first || !slices.Contains(names, internalHost) || !slices.Contains(names, externalHost) ||
+		!slices.Contains(names, "kube-apiserver") {
 		t.Errorf("with a domain it names %q", names)
 	}
 	if third, _, _ := made(); third != second {

@@ -42,7 +42,8 @@ func (o *Operation) DeployEtcd(ctx context.Context, replicas int32) error {
 		return errors.New("deploy etcd: this run holds no ownership epoch")
 	}
 	volumes, mounts := secretVolumes(secretEtcdServer, SecretKubeconfigGarden, SecretKubeconfigCloud, SecretEtcdBackup)
-	volumes = append(volumes, corev1.Volume{Name: "run", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
+	volumes = append(volumes,
+		corev1.Volume{Name: "run", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
 	shared := []corev1.VolumeMount{{Name: "data", MountPath: etcdVolumeDir}, {Name: "run", MountPath: etcdSocketDir}}
 	_, own := secretVolumes(secretEtcdServer) // of etcd, which needs no other
 	mounts = append(mounts, shared...)

@@ -23,7 +23,8 @@ import (
 func TestAnEtcdThatIsNeverReadyDoesNotStandInTheWayOfTheNextEpoch(t *testing.T) {
 	t.Parallel()
 	o := newOperation(t, gardencorev1beta1.LastOperationTypeRestore, interceptor.Funcs{},
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--alpha", Annotations: map[string]string{"transplant.dev/epoch": "4"}}})
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--alpha",
+			Annotations: map[string]string{"transplant.dev/epoch": "4"}}})
 	o.Epoch, o.SeedObject = 4, &gardencorev1beta1.Seed{}
 	begun := func() bool {
 		t.Helper()
@@ -74,7 +75,8 @@ func TestDeployEtcd_Listeners_AreKnown(t *testing.T) {
 	got := map[string][]string{}
 	for _, container := range set.Spec.Template.Spec.Containers {
 		for _, arg := range container.Command {
-			if strings.Contains(arg, "listen") || strings.HasPrefix(arg, "--peer-client-cert-auth") || strings.HasPrefix(arg, "--peer-cert-allowed") {
+			if strings.Contains(arg, "listen") || strings.HasPrefix(arg, "--peer-client-cert-auth") || strings.HasPrefix(arg,
+				"--peer-cert-allowed") {
 				got[container.Name] = append(got[container.Name], arg)
 			}
 		}

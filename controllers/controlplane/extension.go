@@ -56,7 +56,8 @@ func (o *Operation) request(object client.Object, operation string) {
 }
 
 func (o *Operation) stamp(object client.Object) {
-	metav1.SetMetaDataAnnotation(objectMeta(object), constants.GardenerTimestamp, o.Clock.Now().UTC().Format(time.RFC3339Nano))
+	metav1.SetMetaDataAnnotation(objectMeta(object), constants.GardenerTimestamp,
+		o.Clock.Now().UTC().Format(time.RFC3339Nano))
 }
 
 func objectMeta(object client.Object) *metav1.ObjectMeta {
@@ -138,7 +139,8 @@ func (o *Operation) savedState(object extensionsv1alpha1.Object) (*shootstate.Ex
 
 func restored(object extensionsv1alpha1.Object) bool {
 	last := object.GetExtensionStatus().GetLastOperation()
-	return last != nil && last.Type == gardencorev1beta1.LastOperationTypeRestore && last.State == gardencorev1beta1.LastOperationStateSucceeded &&
+	return last != nil && last.Type == gardencorev1beta1.LastOperationTypeRestore &&
+		last.State == gardencorev1beta1.LastOperationStateSucceeded &&
 		object.GetAnnotations()[constants.GardenerOperation] == ""
 }
 
@@ -185,7 +187,8 @@ func Ready(object extensionsv1alpha1.Object) error {
 		return &CodedError{Message: "error during reconciliation: " + lastError.Description, Codes: lastError.Codes}
 	}
 	if status.GetObservedGeneration() != object.GetGeneration() {
-		return fmt.Errorf("observed generation %d is outdated, want %d", status.GetObservedGeneration(), object.GetGeneration())
+		return fmt.Errorf("observed generation %d is outdated, want %d", status.GetObservedGeneration(),
+			object.GetGeneration())
 	}
 	if operation := object.GetAnnotations()[constants.GardenerOperation]; operation != "" {
 		return fmt.Errorf("operation %q is not yet picked up", operation)
@@ -207,7 +210,8 @@ func upToDate(object client.Object, last *gardencorev1beta1.LastOperation) error
 		return nil //nolint:nilerr // an object nobody stamped has no request to wait for
 	}
 	if asked.Truncate(time.Second).After(last.LastUpdateTime.Time) {
-		return fmt.Errorf("the request of %s is not answered, last update %s", asked.Format(time.RFC3339), last.LastUpdateTime.Format(time.RFC3339))
+		return fmt.Errorf("the request of %s is not answered, last update %s", asked.Format(time.RFC3339),
+			last.LastUpdateTime.Format(time.RFC3339))
 	}
 	return nil
 }
@@ -224,7 +228,8 @@ func (o *Operation) MigrateExtension(ctx context.Context, object extensionsv1alp
 	}
 	before := object.DeepCopyObject().(client.Object)
 	o.request(object, constants.GardenerOperationMigrate)
-	return describe("request the migration of", object, o.Seed, client.IgnoreNotFound(o.Seed.Patch(ctx, object, client.MergeFrom(before))))
+	return describe("request the migration of", object, o.Seed,
+		client.IgnoreNotFound(o.Seed.Patch(ctx, object, client.MergeFrom(before))))
 }
 
 // WaitMigrated waits until an extension object has been migrated or is gone. An older Migrate/Succeeded than the
@@ -245,7 +250,8 @@ func (o *Operation) WaitMigrated(ctx context.Context, object extensionsv1alpha1.
 // Migrated is nil when the extension has let go of the object, after the last request and with nothing left to do.
 func Migrated(object extensionsv1alpha1.Object) error {
 	last := object.GetExtensionStatus().GetLastOperation()
-	if last == nil || last.Type != gardencorev1beta1.LastOperationTypeMigrate || last.State != gardencorev1beta1.LastOperationStateSucceeded {
+	if last == nil || last.Type != gardencorev1beta1.LastOperationTypeMigrate ||
+		last.State != gardencorev1beta1.LastOperationStateSucceeded {
 		if lastError := object.GetExtensionStatus().GetLastError(); lastError != nil {
 			return &CodedError{Message: "error during migration: " + lastError.Description, Codes: lastError.Codes}
 		}

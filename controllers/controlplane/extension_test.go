@@ -36,7 +36,8 @@ func seedScheme(t *testing.T) *runtime.Scheme {
 }
 
 // newOperation is a run for shoot alpha on a fake seed.
-func newOperation(t *testing.T, operation gardencorev1beta1.LastOperationType, funcs interceptor.Funcs, objects ...client.Object) *Operation {
+func newOperation(t *testing.T, operation gardencorev1beta1.LastOperationType, funcs interceptor.Funcs,
+	objects ...client.Object) *Operation {
 	t.Helper()
 	seed := fake.NewClientBuilder().WithScheme(seedScheme(t)).WithObjects(objects...).
 		WithStatusSubresource(&extensionsv1alpha1.Infrastructure{}, &extensionsv1alpha1.Extension{}).Build()
@@ -78,12 +79,18 @@ func TestReady(t *testing.T) {
 		"1 last error": {func(o *extensionsv1alpha1.Infrastructure) {
 			o.Status.LastError = &gardencorev1beta1.LastError{Description: "no quota"}
 		}, "error during reconciliation: no quota"},
-		"2 observed generation": {func(o *extensionsv1alpha1.Infrastructure) { o.Generation = 3 }, "observed generation 2 is outdated"},
+		"2 observed generation": {func(o *extensionsv1alpha1.Infrastructure) {
+			o.Generation = 3
+		}, "observed generation 2 is outdated"},
 		"3 annotation": {func(o *extensionsv1alpha1.Infrastructure) {
 			o.Annotations[constants.GardenerOperation] = "reconcile"
 		}, "not yet picked up"},
-		"4 no last operation": {func(o *extensionsv1alpha1.Infrastructure) { o.Status.LastOperation = nil }, "no last operation"},
-		"5 not succeeded":     {func(o *extensionsv1alpha1.Infrastructure) { o.Status.LastOperation.State = "Processing" }, "not Succeeded but Processing"},
+		"4 no last operation": {func(o *extensionsv1alpha1.Infrastructure) {
+			o.Status.LastOperation = nil
+		}, "no last operation"},
+		"5 not succeeded": {func(o *extensionsv1alpha1.Infrastructure) {
+			o.Status.LastOperation.State = "Processing"
+		}, "not Succeeded but Processing"},
 		"6 older than the request": {func(o *extensionsv1alpha1.Infrastructure) {
 			o.Status.LastOperation.LastUpdateTime = metav1.NewTime(asked.Add(-time.Second))
 		}, "is not answered"},
@@ -105,7 +112,8 @@ func TestMigratedIsAnAnswerToTheLastRequest(t *testing.T) {
 	asked := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	object := infrastructure()
 	object.Annotations = map[string]string{constants.GardenerTimestamp: asked.Format(time.RFC3339Nano)}
-	object.Status.LastOperation = &gardencorev1beta1.LastOperation{Type: "Migrate", State: "Succeeded", LastUpdateTime: metav1.NewTime(asked.Add(-time.Minute))}
+	object.Status.LastOperation = &gardencorev1beta1.LastOperation{Type: "Migrate", State: "Succeeded",
+		LastUpdateTime: metav1.NewTime(asked.Add(-time.Minute))}
 	if Migrated(object) == nil {
 		t.Error("an old success passes for an answer")
 	}
@@ -157,13 +165,15 @@ func TestRestoreExtensionSurvivesACutAtEveryWrite(t *testing.T) {
 				}
 				return c.Create(ctx, object, opts...)
 			},
-			Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch,
+				opts ...client.PatchOption) error {
 				if err := count(); err != nil {
 					return err
 				}
 				return c.Patch(ctx, object, patch, opts...)
 			},
-			SubResourcePatch: func(ctx context.Context, c client.Client, sub string, object client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+			SubResourcePatch: func(ctx context.Context, c client.Client, sub string, object client.Object, patch client.Patch,
+				opts ...client.SubResourcePatchOption) error {
 				if err := count(); err != nil {
 					return err
 				}
@@ -196,11 +206,13 @@ func TestRestoreExtensionSurvivesACutAtEveryWrite(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got.Annotations[constants.GardenerOperation] != constants.GardenerOperationRestore ||
-			got.Status.State == nil || string(got.Status.State.Raw) != `{"serial":7}` || len(got.Status.Resources) != 1 || got.Spec.Type != "certs" {
+			got.Status.State == nil || string(got.Status.State.Raw) != `{"serial":7}` || len(got.Status.Resources) != 1 ||
+			got.Spec.Type != "certs" {
 			t.Errorf("after a cut at write %d the object is %+v", cut, got)
 		}
 		referenced := savedExtension().Extensions[0].Objects[0]
-		if err := o.Seed.Get(t.Context(), client.ObjectKey{Namespace: "shoot--p--alpha", Name: "tls"}, referenced); err != nil {
+		if err := o.Seed.Get(t.Context(), client.ObjectKey{Namespace: "shoot--p--alpha", Name: "tls"},
+			referenced); err != nil {
 			t.Errorf("after a cut at write %d: %v", cut, err)
 		}
 	}
@@ -224,11 +236,16 @@ func TestARestoredExtensionIsLeftAlone(t *testing.T) {
 func TestWaitSaysWhatItWaitedFor(t *testing.T) {
 	t.Parallel()
 	o := newOperation(t, gardencorev1beta1.LastOperationTypeReconcile, interceptor.Funcs{})
-	err := o.Until(t.Context(), 20*time.Millisecond, "the moon", func(context.Context) error { return errors.New("it is day") })
-	if timeout := (&TimeoutError{}); !errors.As(err, &timeout) || !strings.Contains(err.Error(), "the moon") || !strings.Contains(err.Error(), "it is day") {
+	err := o.Until(t.Context(), 20*time.Millisecond, "the moon", func(context.Context) error {
+		return errors.New("it is day")
+	})
+	if timeout := (&TimeoutError{}); !errors.As(err, &timeout) || !strings.Contains(err.Error(), "the moon") ||
+		!strings.Contains(err.Error(), "it is day") {
 		t.Errorf("got %v, want a timeout that says what for and why not", err)
 	}
-	if err := o.Until(t.Context(), time.Minute, "the moon", func(context.Context) error { return Permanent(errCut) }); !errors.Is(err, errCut) {
+	if err := o.Until(t.Context(), time.Minute, "the moon", func(context.Context) error {
+		return Permanent(errCut)
+	}); !errors.Is(err, errCut) {
 		t.Errorf("got %v, want the permanent error at once", err)
 	}
 }

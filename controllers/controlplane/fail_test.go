@@ -82,9 +82,10 @@ func TestAnErrorBecomesAFailureAfterTheRetryDuration(t *testing.T) {
 	o.Shoot, o.Log, o.WaitInterval = shoot, logr.Discard(), time.Second
 	clock := o.Clock.(*testingclock.FakeClock)
 	runner := &Runner{Version: "v1", Events: quiet{}, Periods: Periods{Retry: time.Hour, Progress: time.Second}}
-	work := Flow{Type: gardencorev1beta1.LastOperationTypeReconcile, Work: func(ctx context.Context, reporter *Reporter) error {
-		return failing(gardencorev1beta1.ErrorInfraResourcesDepleted).Run(ctx, reporter)
-	}}
+	work := Flow{Type: gardencorev1beta1.LastOperationTypeReconcile,
+		Work: func(ctx context.Context, reporter *Reporter) error {
+			return failing(gardencorev1beta1.ErrorInfraResourcesDepleted).Run(ctx, reporter)
+		}}
 	for _, c := range []struct {
 		later time.Duration
 		want  gardencorev1beta1.LastOperationState
@@ -98,7 +99,8 @@ func TestAnErrorBecomesAFailureAfterTheRetryDuration(t *testing.T) {
 		}
 		status := inGarden(t, o).Status
 		if status.LastOperation.State != c.want || len(status.LastErrors) != 2 {
-			t.Errorf("%s after the first try: %s with %d errors, want %s with 2", clock.Since(time.Unix(1000, 0)), status.LastOperation.State, len(status.LastErrors), c.want)
+			t.Errorf("%s after the first try: %s with %d errors, want %s with 2", clock.Since(time.Unix(1000, 0)),
+				status.LastOperation.State, len(status.LastErrors), c.want)
 		}
 	}
 	if !Stuck(o.Shoot) {

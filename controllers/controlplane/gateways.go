@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// handlerInfix stands between the namespace of the seed's gateway and an exposure class, in the namespace of the gateway
-	// that serves shoots of that class.
+	// handlerInfix stands between the namespace of the seed's gateway and an exposure class, in the namespace of the
+	// gateway that serves shoots of that class.
 	handlerInfix = "-handler-"
 	// zoneInfix stands between the namespace of a gateway and a zone, in the namespace of the gateway's part in that zone.
 	zoneInfix = "--"

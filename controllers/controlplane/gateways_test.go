@@ -39,24 +39,30 @@ func TestGatewayAddresses(t *testing.T) {
 			gateways: []client.Object{gateway("in", "127.0.0.2", "127.0.0.1")}, want: []string{"127.0.0.1", "127.0.0.2"},
 		},
 		"a gateway per zone": {
-			zones:    []string{"z1", "z2"},
-			gateways: []client.Object{gateway("in", "127.0.0.1"), gateway("in--z1", "127.0.0.2"), gateway("in--z2", "127.0.0.3")}, want: []string{"127.0.0.2", "127.0.0.3"},
+			zones: []string{"z1", "z2"},
+			gateways: []client.Object{gateway("in", "127.0.0.1"), gateway("in--z1", "127.0.0.2"),
+				gateway("in--z2", "127.0.0.3")}, want: []string{"127.0.0.2", "127.0.0.3"},
 		},
-		"zones without gateways": {zones: []string{"z1"}, gateways: []client.Object{gateway("in", "127.0.0.1")}, want: []string{"127.0.0.1"}},
+		"zones without gateways": {zones: []string{"z1"}, gateways: []client.Object{gateway("in", "127.0.0.1")},
+			want: []string{"127.0.0.1"}},
 		"a zone's gateway has no address yet": {
-			zones: []string{"z1"}, gateways: []client.Object{gateway("in", "127.0.0.1"), gateway("in--z1")}, err: `"in--z1/gateway" has no load balancer address yet`,
+			zones: []string{"z1"}, gateways: []client.Object{gateway("in", "127.0.0.1"), gateway("in--z1")},
+			err: `"in--z1/gateway" has no load balancer address yet`,
 		},
 		"an exposure class": {
 			class:    "internal",
-			gateways: []client.Object{gateway("in", "127.0.0.1"), gateway("in-handler-internal", "127.0.0.9")}, want: []string{"127.0.0.9"},
+			gateways: []client.Object{gateway("in", "127.0.0.1"), gateway("in-handler-internal", "127.0.0.9")},
+			want:     []string{"127.0.0.9"},
 		},
 		"an exposure class in zones": {
 			class: "internal", zones: []string{"z1"},
-			gateways: []client.Object{gateway("in--z1", "127.0.0.1"), gateway("in-handler-internal--z1", "127.0.0.9")}, want: []string{"127.0.0.9"},
+			gateways: []client.Object{gateway("in--z1", "127.0.0.1"), gateway("in-handler-internal--z1", "127.0.0.9")},
+			want:     []string{"127.0.0.9"},
 		},
 		"an exposure class that the seed has not": {
 			class: "internal", gateways: []client.Object{gateway("in", "127.0.0.1")},
-			err: `no gateway for the exposure class "internal"`, codes: []gardencorev1beta1.ErrorCode{"ERR_CONFIGURATION_PROBLEM"},
+			err:   `no gateway for the exposure class "internal"`,
+			codes: []gardencorev1beta1.ErrorCode{"ERR_CONFIGURATION_PROBLEM"},
 		},
 		"no gateway": {err: `read the gateway's service "in/gateway"`},
 	} {
@@ -72,7 +78,8 @@ func TestGatewayAddresses(t *testing.T) {
 			got, err := o.GatewayAddresses(t.Context())
 			if test.err != "" {
 				coded := &CodedError{}
-				if err == nil || !strings.Contains(err.Error(), test.err) || errors.As(err, &coded) != (test.codes != nil) || !slices.Equal(coded.Codes, test.codes) {
+				if err == nil || !strings.Contains(err.Error(), test.err) || errors.As(err, &coded) != (test.codes != nil) ||
+					!slices.Equal(coded.Codes, test.codes) {
 					t.Fatalf("the error is %v with codes %v, want %q with %v", err, coded.Codes, test.err, test.codes)
 				}
 				return

@@ -17,38 +17,55 @@ func (o *Operation) ReconcileGraph() *flow.Graph {
 	awake, workers, restoring := o.Awake(), !o.Workerless(), o.Restoring()
 
 	namespace := g.Add(flow.Task{Name: "Deploying control plane namespace", Run: o.DeployNamespace})
-	credentials := g.Add(flow.Task{Name: "Deploying cloud provider account secret", Run: o.DeployCredentials, After: after(namespace)})
-	services := g.Add(flow.Task{Name: "Deploying services of the control plane", Run: o.DeployServices, After: after(namespace)})
+	credentials := g.Add(flow.Task{Name: "Deploying cloud provider account secret", Run: o.DeployCredentials,
+		After: after(namespace)})
+	services := g.Add(flow.Task{Name: "Deploying services of the control plane", Run: o.DeployServices,
+		After: after(namespace)})
 	secrets := g.Add(flow.Task{Name: "Initializing secrets management", Run: o.InitializeSecrets, After: after(services)})
-	referenced := g.Add(flow.Task{Name: "Deploying referenced resources", Run: o.DeployReferencedResources, After: after(namespace)})
+	referenced := g.Add(flow.Task{Name: "Deploying referenced resources", Run: o.DeployReferencedResources,
+		After: after(namespace)})
 	infrastructure := o.addInfrastructure(g, workers, after(credentials, secrets))
-	early := o.addExtensionsAt(g, gardencorev1beta1.BeforeKubeAPIServer, o.Hibernated(), after(credentials, secrets, referenced, infrastructure))
-	dns := g.Add(flow.Task{Name: "Deploying internal domain DNS record", Run: o.deployAndWaitDNSRecord, After: after(credentials, secrets, referenced), Skip: !awake})
-	g.Add(flow.Task{Name: "Deploying external domain DNS record", Run: o.deployAndWaitExternalDNSRecord, After: after(credentials, secrets, referenced), Skip: !awake || !o.servesDomain()})
+	early := o.addExtensionsAt(g, gardencorev1beta1.BeforeKubeAPIServer, o.Hibernated(),
+		after(credentials, secrets, referenced, infrastructure))
+	dns := g.Add(flow.Task{Name: "Deploying internal domain DNS record", Run: o.deployAndWaitDNSRecord,
+		After: after(credentials, secrets, referenced), Skip: !awake})
+	g.Add(flow.Task{Name: "Deploying external domain DNS record", Run: o.deployAndWaitExternalDNSRecord,
+		After: after(credentials, secrets, referenced), Skip: !awake || !o.servesDomain()})
 	backup := o.addBackup(g, restoring, after(credentials, secrets))
 	etcd := g.Add(flow.Task{Name: "Deploying main etcd", Run: o.deployEtcd, After: after(backup, secrets, credentials)})
-	etcdReady := g.Add(flow.Task{Name: "Waiting until main etcd reports readiness", Run: o.WaitEtcd, After: after(etcd), Skip: !awake})
-	g.Add(flow.Task{Name: "Destroying source backup entry", Run: o.DestroySourceBackupEntry, After: after(etcdReady), Skip: !restoring})
+	etcdReady := g.Add(flow.Task{Name: "Waiting until main etcd reports readiness", Run: o.WaitEtcd, After: after(etcd),
+		Skip: !awake})
+	g.Add(flow.Task{Name: "Destroying source backup entry", Run: o.DestroySourceBackupEntry, After: after(etcdReady),
+		Skip: !restoring})
 
-	api := g.Add(flow.Task{Name: "Deploying Kubernetes API server", Run: o.deployAPIServer, After: after(etcdReady, infrastructure, early)})
-	apiReady := g.Add(flow.Task{Name: "Waiting until Kubernetes API server rolled out", Run: o.waitFor(DeploymentKubeAPIServer), After: after(api), Skip: !awake})
-	exposed := g.Add(flow.Task{Name: "Deploying Kubernetes API server service SNI settings", Run: o.ExposeAPIServer, After: after(apiReady)})
-	published := g.Add(flow.Task{Name: "Publishing the shoot's certificate authority", Run: o.PublishAccess, After: after(secrets)})
-	reachable := g.Add(flow.Task{Name: "Initializing connection to Shoot", Run: o.WaitShootReachable, After: after(exposed, dns, published), Skip: !awake})
-	granted := g.Add(flow.Task{Name: "Granting access to Shoot", Run: o.GrantShootAccess, After: after(reachable), Skip: !awake})
-	controllers := g.Add(flow.Task{Name: "Deploying kube-controller-manager and kube-scheduler", Run: o.deployControllers, After: after(apiReady)})
+	api := g.Add(flow.Task{Name: "Deploying Kubernetes API server", Run: o.deployAPIServer,
+		After: after(etcdReady, infrastructure, early)})
+	apiReady := g.Add(flow.Task{Name: "Waiting until Kubernetes API server rolled out",
+		Run: o.waitFor(DeploymentKubeAPIServer), After: after(api), Skip: !awake})
+	exposed := g.Add(flow.Task{Name: "Deploying Kubernetes API server service SNI settings", Run: o.ExposeAPIServer,
+		After: after(apiReady)})
+	published := g.Add(flow.Task{Name: "Publishing the shoot's certificate authority", Run: o.PublishAccess,
+		After: after(secrets)})
+	reachable := g.Add(flow.Task{Name: "Initializing connection to Shoot", Run: o.WaitShootReachable,
+		After: after(exposed, dns, published), Skip: !awake})
+	granted := g.Add(flow.Task{Name: "Granting access to Shoot", Run: o.GrantShootAccess, After: after(reachable),
+		Skip: !awake})
+	controllers := g.Add(flow.Task{Name: "Deploying kube-controller-manager and kube-scheduler", Run: o.deployControllers,
+		After: after(apiReady)})
 
 	// One more program that starts must not take the processor from the way to the API server: users wait for that.
-	resources := g.Add(flow.Task{Name: "Deploying gardener-resource-manager", Run: o.deployResourceManager, After: after(exposed)})
+	resources := g.Add(flow.Task{Name: "Deploying gardener-resource-manager", Run: o.deployResourceManager,
+		After: after(exposed)})
 	// Nobody waits for it but the flow: extensions that need it wait for what it says of their ManagedResources.
-	g.Add(flow.Task{Name: "Waiting until gardener-resource-manager rolled out", Run: o.waitFor(DeploymentResourceManager), After: after(resources), Skip: !awake})
+	g.Add(flow.Task{Name: "Waiting until gardener-resource-manager rolled out", Run: o.waitFor(DeploymentResourceManager),
+		After: after(resources), Skip: !awake})
 
 	o.addExtensions(g, workers, awake, after(controllers, granted, infrastructure, resources))
 	return g
 }
 
-// addRestarts adds the tasks of what the shoot's annotation asks to restart. The pods of the control plane are restarted
-// as they are deployed, before anything else needs them.
+// addRestarts adds the tasks of what the shoot's annotation asks to restart. The pods of the control plane are
+// restarted as they are deployed, before anything else needs them.
 func (o *Operation) addRestarts(g *flow.Graph, controlPlane, addons []flow.TaskID) {
 	g.Add(flow.Task{
 		Name: "Waiting until control plane pods have restarted", Run: o.WaitControlPlaneRestarted, After: controlPlane,
@@ -68,51 +85,78 @@ var moments = map[Moment]string{
 // addExtensionsAt adds the tasks of the Extensions that are reconciled at a moment
 // (docs/specification/api.md#spec-1-8).
 func (o *Operation) addExtensionsAt(g *flow.Graph, moment Moment, skip bool, before []flow.TaskID) flow.TaskID {
-	deployed := g.Add(flow.Task{Name: flow.TaskID("Deploying extension resources " + moments[moment]), Run: o.deployExtensions(moment), After: before, Skip: skip})
-	return g.Add(flow.Task{Name: flow.TaskID("Waiting until extension resources handled " + moments[moment] + " are ready"), Run: o.waitExtensions(moment), After: after(deployed), Skip: skip})
+	deployed := g.Add(flow.Task{Name: flow.TaskID("Deploying extension resources " + moments[moment]),
+		Run: o.deployExtensions(moment), After: before, Skip: skip})
+	return g.Add(flow.Task{Name: flow.TaskID("Waiting until extension resources handled " +
+		moments[moment] + " are ready"), Run: o.waitExtensions(moment), After: after(deployed), Skip: skip})
 }
 
 // addInfrastructure adds the tasks of the Infrastructure.
 func (o *Operation) addInfrastructure(g *flow.Graph, workers bool, before []flow.TaskID) flow.TaskID {
-	deployed := g.Add(flow.Task{Name: "Deploying Shoot infrastructure", Run: o.DeployInfrastructure, After: before, Skip: !workers})
-	return g.Add(flow.Task{Name: "Waiting until Shoot infrastructure has been reconciled", Run: o.WaitInfrastructure, After: after(deployed), Skip: !workers || o.SkipReadiness()})
+	deployed := g.Add(flow.Task{Name: "Deploying Shoot infrastructure", Run: o.DeployInfrastructure, After: before,
+		Skip: !workers})
+	return g.Add(flow.Task{Name: "Waiting until Shoot infrastructure has been reconciled", Run: o.WaitInfrastructure,
+		After: after(deployed), Skip: !workers || o.SkipReadiness()})
 }
 
 // addBackup adds the tasks that make the shoot's backups available to its etcd; while restoring they are copied from
 // the bucket of the seed the shoot comes from (docs/specification/migration.md#spec-2-7).
 func (o *Operation) addBackup(g *flow.Graph, restoring bool, before []flow.TaskID) flow.TaskID {
-	source := g.Add(flow.Task{Name: "Deploying source backup entry", Run: o.DeploySourceBackupEntry, After: before, Skip: !restoring})
+	source := g.Add(flow.Task{Name: "Deploying source backup entry", Run: o.DeploySourceBackupEntry, After: before,
+		Skip: !restoring})
 	entry := g.Add(flow.Task{Name: "Deploying BackupEntry for ETCD data", Run: o.DeployBackupEntry, After: after(source)})
-	ready := g.Add(flow.Task{Name: "Waiting until the BackupEntry has been reconciled", Run: o.WaitBackupEntry, After: after(entry)})
-	return g.Add(flow.Task{Name: "Copying etcd backups to new seed's backup bucket", Run: o.CopyBackups, After: after(ready), Skip: !restoring})
+	ready := g.Add(flow.Task{Name: "Waiting until the BackupEntry has been reconciled", Run: o.WaitBackupEntry,
+		After: after(entry)})
+	return g.Add(flow.Task{Name: "Copying etcd backups to new seed's backup bucket", Run: o.CopyBackups,
+		After: after(ready), Skip: !restoring})
 }
 
 // addExtensions adds the tasks of the extension objects that need the shoot's API server.
 func (o *Operation) addExtensions(g *flow.Graph, workers, awake bool, before []flow.TaskID) {
-	controlPlane := g.Add(flow.Task{Name: "Deploying shoot control plane components", Run: o.DeployControlPlaneExtension, After: before, Skip: !workers})
+	controlPlane := g.Add(flow.Task{Name: "Deploying shoot control plane components", Run: o.DeployControlPlaneExtension,
+		After: before, Skip: !workers})
 	controlPlaneReady := g.Add(flow.Task{Name: "Waiting until shoot control plane has been reconciled",
-		Run: func(ctx context.Context) error { return o.WaitExtension(ctx, o.ControlPlaneExtension()) }, After: after(controlPlane), Skip: !workers})
+		Run: func(ctx context.Context) error {
+			return o.WaitExtension(ctx, o.ControlPlaneExtension())
+		}, After: after(controlPlane), Skip: !workers})
 	extensions := o.addExtensionsAt(g, gardencorev1beta1.AfterKubeAPIServer, false, before)
-	osc := g.Add(flow.Task{Name: "Deploying OperatingSystemConfig resources", Run: o.DeployOperatingSystemConfigs, After: before, Skip: !workers})
-	oscReady := g.Add(flow.Task{Name: "Waiting until OperatingSystemConfig resources are ready", Run: o.WaitOperatingSystemConfigs, After: after(osc), Skip: !workers})
-	agents := g.Add(flow.Task{Name: "Deploying the configuration of node agents", Run: o.DeployNodeAgentSecrets, After: before, Skip: !workers || !awake})
-	network := g.Add(flow.Task{Name: "Deploying shoot network plugin", Run: o.DeployNetwork, After: before, Skip: !workers})
+	osc := g.Add(flow.Task{Name: "Deploying OperatingSystemConfig resources", Run: o.DeployOperatingSystemConfigs,
+		After: before, Skip: !workers})
+	oscReady := g.Add(flow.Task{Name: "Waiting until OperatingSystemConfig resources are ready",
+		Run: o.WaitOperatingSystemConfigs, After: after(osc), Skip: !workers})
+	agents := g.Add(flow.Task{Name: "Deploying the configuration of node agents", Run: o.DeployNodeAgentSecrets,
+		After: before, Skip: !workers || !awake})
+	network := g.Add(flow.Task{Name: "Deploying shoot network plugin", Run: o.DeployNetwork, After: before,
+		Skip: !workers})
 	networkReady := g.Add(flow.Task{Name: "Waiting until shoot network plugin has been reconciled",
-		Run: func(ctx context.Context) error { return o.WaitExtension(ctx, o.Network()) }, After: after(network), Skip: !workers})
+		Run: func(ctx context.Context) error {
+			return o.WaitExtension(ctx, o.Network())
+		}, After: after(network), Skip: !workers})
 	// Nobody takes them on or off a shoot that sleeps: it gets them as it wakes.
-	g.Add(flow.Task{Name: "Deploying system components on nodes", Run: o.DeployNodeComponents, After: before, Skip: !workers || !awake})
-	machines := g.Add(flow.Task{Name: "Deploying machine-controller-manager", Run: o.deployMachineController, After: before, Skip: !workers})
+	g.Add(flow.Task{Name: "Deploying system components on nodes", Run: o.DeployNodeComponents, After: before,
+		Skip: !workers || !awake})
+	machines := g.Add(flow.Task{Name: "Deploying machine-controller-manager", Run: o.deployMachineController,
+		After: before, Skip: !workers})
 	o.addRestarts(g, append(after(machines), before...), append(after(networkReady, controlPlaneReady), before...))
-	noted := g.Add(flow.Task{Name: "Noting worker pools to be updated in place", Run: o.NotePendingInPlace, After: before, Skip: !workers})
-	worker := g.Add(flow.Task{Name: "Configuring worker pools", Run: o.DeployWorker, After: after(machines, oscReady, agents, networkReady, noted), Skip: !workers})
-	workerReady := g.Add(flow.Task{Name: "Waiting until worker pools have been reconciled", Run: o.WaitWorker, After: after(worker), Skip: !workers})
-	late := o.addExtensionsAt(g, gardencorev1beta1.AfterWorker, false, after(append([]flow.TaskID{workerReady}, before...)...))
-	g.Add(flow.Task{Name: "Noting worker pools that were updated in place", Run: o.SettlePendingInPlace, After: after(workerReady), Skip: !workers || o.SkipReadiness()})
-	stale := g.Add(flow.Task{Name: "Deleting stale OperatingSystemConfig resources", Run: o.DeleteStaleNodeConfigs, After: after(workerReady), Skip: !workers || !awake || o.SkipReadiness()})
-	runtimes := g.Add(flow.Task{Name: "Deploying container runtime resources", Run: o.deployContainerRuntimes, After: before, Skip: !workers})
-	runtimesReady := g.Add(flow.Task{Name: "Waiting until container runtime resources are ready", Run: o.waitContainerRuntimes, After: after(runtimes), Skip: !workers})
+	noted := g.Add(flow.Task{Name: "Noting worker pools to be updated in place", Run: o.NotePendingInPlace, After: before,
+		Skip: !workers})
+	worker := g.Add(flow.Task{Name: "Configuring worker pools", Run: o.DeployWorker,
+		After: after(machines, oscReady, agents, networkReady, noted), Skip: !workers})
+	workerReady := g.Add(flow.Task{Name: "Waiting until worker pools have been reconciled", Run: o.WaitWorker,
+		After: after(worker), Skip: !workers})
+	late := o.addExtensionsAt(g, gardencorev1beta1.AfterWorker, false,
+		after(append([]flow.TaskID{workerReady}, before...)...))
+	g.Add(flow.Task{Name: "Noting worker pools that were updated in place", Run: o.SettlePendingInPlace,
+		After: after(workerReady), Skip: !workers || o.SkipReadiness()})
+	stale := g.Add(flow.Task{Name: "Deleting stale OperatingSystemConfig resources", Run: o.DeleteStaleNodeConfigs,
+		After: after(workerReady), Skip: !workers || !awake || o.SkipReadiness()})
+	runtimes := g.Add(flow.Task{Name: "Deploying container runtime resources", Run: o.deployContainerRuntimes,
+		After: before, Skip: !workers})
+	runtimesReady := g.Add(flow.Task{Name: "Waiting until container runtime resources are ready",
+		Run: o.waitContainerRuntimes, After: after(runtimes), Skip: !workers})
 	// While the shoot sleeps nobody takes an extension's objects off it: it keeps what it does not want until it wakes.
-	noExtensions := g.Add(flow.Task{Name: "Deleting stale extensions", Run: o.DeleteStaleExtensions, After: after(extensions), Skip: !awake})
+	noExtensions := g.Add(flow.Task{Name: "Deleting stale extensions", Run: o.DeleteStaleExtensions,
+		After: after(extensions), Skip: !awake})
 	// What the shoot no longer refers to goes after whoever may have needed it.
 	g.Add(flow.Task{Name: "Deleting resources that are no longer referenced", Run: o.DeleteUnreferencedResources,
 		After: after(noExtensions, late, controlPlaneReady, networkReady, runtimesReady), Skip: !awake})
@@ -121,7 +165,8 @@ func (o *Operation) addExtensions(g *flow.Graph, workers, awake bool, before []f
 		After: after(runtimesReady, workerReady), Skip: !workers || !awake || o.SkipReadiness()})
 	asleep := g.Add(flow.Task{Name: "Hibernating control plane", Run: o.Hibernate,
 		After: after(workerReady, stale, controlPlaneReady, noRuntimes, noExtensions, late), Skip: !o.Hibernated()})
-	g.Add(flow.Task{Name: "Hibernating extension resources before kube-apiserver", Run: o.deployExtensionsAsleep, After: after(asleep), Skip: !o.Hibernated()})
+	g.Add(flow.Task{Name: "Hibernating extension resources before kube-apiserver", Run: o.deployExtensionsAsleep,
+		After: after(asleep), Skip: !o.Hibernated()})
 }
 
 func after(tasks ...flow.TaskID) []flow.TaskID { return tasks }

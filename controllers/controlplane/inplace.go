@@ -41,10 +41,12 @@ func (o *Operation) settleInPlace(ctx context.Context, ready bool) error {
 // InPlaceAfter is the shoot's status.inPlaceUpdates by what its Worker says that its machines are at
 // (docs/specification/versions.md#spec-4-9). Of a pool of which the Worker says nothing, as after a move to another
 // seed, what was known stays. Pools that are updated automatically are done when the Worker is ready.
-func InPlaceAfter(shoot *gardencorev1beta1.Shoot, worker *extensionsv1alpha1.Worker, ready bool) (*gardencorev1beta1.InPlaceUpdatesStatus, error) {
+func InPlaceAfter(shoot *gardencorev1beta1.Shoot, worker *extensionsv1alpha1.Worker,
+	ready bool) (*gardencorev1beta1.InPlaceUpdatesStatus, error) {
 	before := map[string]bool{}
 	if updates := shoot.Status.InPlaceUpdates; updates != nil && updates.PendingWorkerUpdates != nil {
-		for _, pool := range slices.Concat(updates.PendingWorkerUpdates.AutoInPlaceUpdate, updates.PendingWorkerUpdates.ManualInPlaceUpdate) {
+		for _, pool := range slices.Concat(updates.PendingWorkerUpdates.AutoInPlaceUpdate,
+			updates.PendingWorkerUpdates.ManualInPlaceUpdate) {
 			before[pool] = true
 		}
 	}

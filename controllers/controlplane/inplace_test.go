@@ -16,11 +16,13 @@ func inPlaceShoot(version string) *gardencorev1beta1.Shoot {
 	shoot := &gardencorev1beta1.Shoot{}
 	shoot.Spec.Kubernetes.Version = version
 	for name, strategy := range map[string]gardencorev1beta1.MachineUpdateStrategy{
-		"auto": gardencorev1beta1.AutoInPlaceUpdate, "manual": gardencorev1beta1.ManualInPlaceUpdate, "rolls": gardencorev1beta1.AutoRollingUpdate,
+		"auto": gardencorev1beta1.AutoInPlaceUpdate, "manual": gardencorev1beta1.ManualInPlaceUpdate,
+		"rolls": gardencorev1beta1.AutoRollingUpdate,
 	} {
 		shoot.Spec.Provider.Workers = append(shoot.Spec.Provider.Workers, gardencorev1beta1.Worker{
 			Name: name, UpdateStrategy: ptr.To(strategy),
-			Machine: gardencorev1beta1.Machine{Type: "m", Image: &gardencorev1beta1.ShootMachineImage{Name: "os", Version: ptr.To("1.0.0")}},
+			Machine: gardencorev1beta1.Machine{Type: "m", Image: &gardencorev1beta1.ShootMachineImage{Name: "os",
+				Version: ptr.To("1.0.0")}},
 		})
 	}
 	return shoot
@@ -56,15 +58,23 @@ func TestInPlaceAfter(t *testing.T) {
 		ready  bool
 		want   gardencorev1beta1.PendingWorkerUpdates
 	}{
-		"all are at it":               {wanted: "1.35.6", said: at(t, "1.35.6", both...)},
-		"a patch updates nothing":     {wanted: "1.35.7", said: at(t, "1.35.6", both...)},
-		"nobody is at it yet":         {wanted: "1.36.3", said: at(t, "1.35.6", both...), want: gardencorev1beta1.PendingWorkerUpdates{AutoInPlaceUpdate: []string{"auto"}, ManualInPlaceUpdate: []string{"manual"}}},
-		"the Worker is ready":         {wanted: "1.36.3", said: at(t, "1.35.6", both...), ready: true, want: gardencorev1beta1.PendingWorkerUpdates{ManualInPlaceUpdate: []string{"manual"}}},
-		"the last node was updated":   {before: gardencorev1beta1.PendingWorkerUpdates{ManualInPlaceUpdate: []string{"manual"}}, wanted: "1.36.3", said: at(t, "1.36.3", both...)},
-		"new pools":                   {wanted: "1.36.3"},
-		"after a move, what is known": {before: gardencorev1beta1.PendingWorkerUpdates{ManualInPlaceUpdate: []string{"manual"}}, wanted: "1.36.3", want: gardencorev1beta1.PendingWorkerUpdates{ManualInPlaceUpdate: []string{"manual"}}},
-		"a pool that is gone":         {before: gardencorev1beta1.PendingWorkerUpdates{ManualInPlaceUpdate: []string{"gone"}}, wanted: "1.36.3"},
-		"another strategy since":      {before: gardencorev1beta1.PendingWorkerUpdates{ManualInPlaceUpdate: []string{"auto"}}, wanted: "1.36.3", want: gardencorev1beta1.PendingWorkerUpdates{AutoInPlaceUpdate: []string{"auto"}}},
+		"all are at it":           {wanted: "1.35.6", said: at(t, "1.35.6", both...)},
+		"a patch updates nothing": {wanted: "1.35.7", said: at(t, "1.35.6", both...)},
+		"nobody is at it yet": {wanted: "1.36.3", said: at(t, "1.35.6", both...),
+			want: gardencorev1beta1.PendingWorkerUpdates{AutoInPlaceUpdate: []string{"auto"},
+				ManualInPlaceUpdate: []string{"manual"}}},
+		"the Worker is ready": {wanted: "1.36.3", said: at(t, "1.35.6", both...), ready: true,
+			want: gardencorev1beta1.PendingWorkerUpdates{ManualInPlaceUpdate: []string{"manual"}}},
+		"the last node was updated": {before: gardencorev1beta1.PendingWorkerUpdates{
+			ManualInPlaceUpdate: []string{"manual"}}, wanted: "1.36.3", said: at(t, "1.36.3", both...)},
+		"new pools": {wanted: "1.36.3"},
+		"after a move, what is known": {before: gardencorev1beta1.PendingWorkerUpdates{
+			ManualInPlaceUpdate: []string{"manual"}}, wanted: "1.36.3",
+			want: gardencorev1beta1.PendingWorkerUpdates{ManualInPlaceUpdate: []string{"manual"}}},
+		"a pool that is gone": {before: gardencorev1beta1.PendingWorkerUpdates{ManualInPlaceUpdate: []string{"gone"}},
+			wanted: "1.36.3"},
+		"another strategy since": {before: gardencorev1beta1.PendingWorkerUpdates{ManualInPlaceUpdate: []string{"auto"}},
+			wanted: "1.36.3", want: gardencorev1beta1.PendingWorkerUpdates{AutoInPlaceUpdate: []string{"auto"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -155,12 +155,14 @@ func (o *Operation) DeployDNSRecord(ctx context.Context) error {
 }
 
 // pointAtGateway deploys or restores a DNSRecord of which spec says all but where it leads.
-func (o *Operation) pointAtGateway(ctx context.Context, record *extensionsv1alpha1.DNSRecord, spec extensionsv1alpha1.DNSRecordSpec) error {
+func (o *Operation) pointAtGateway(ctx context.Context, record *extensionsv1alpha1.DNSRecord,
+	spec extensionsv1alpha1.DNSRecordSpec) error {
 	addresses, err := o.GatewayAddresses(ctx)
 	if err != nil {
 		return err
 	}
-	spec.RecordType, spec.Values, spec.TTL = extensionsv1alpha1.DNSRecordTypeA, addresses, ptr.To(int64(o.DNSTTL.Seconds()))
+	spec.RecordType, spec.Values, spec.TTL = extensionsv1alpha1.DNSRecordTypeA, addresses,
+		ptr.To(int64(o.DNSTTL.Seconds()))
 	return o.DeployExtension(ctx, record, func() error {
 		record.Spec = spec
 		return nil
@@ -227,8 +229,9 @@ func (o *Operation) SyncCluster(ctx context.Context) error {
 	})
 }
 
-// TellFailed lets extensions know of a shoot whose operation has failed for good, if they do not: they stop as well, until the
-// next flow begins (docs/specification/extensions.md#spec-3-2). A Cluster that there is not is not made for it.
+// TellFailed lets extensions know of a shoot whose operation has failed for good, if they do not: they stop as well,
+// until the next flow begins (docs/specification/extensions.md#spec-3-2). A Cluster that there is not is not made for
+// it.
 func (o *Operation) TellFailed(ctx context.Context) error {
 	cluster := &extensionsv1alpha1.Cluster{}
 	cluster.Name = o.Namespace()

@@ -30,11 +30,13 @@ func (o *Operation) DeployAPIServer(ctx context.Context, replicas int32) error {
 	if err := o.Seed.Get(ctx, o.key(ServiceEtcdClient), etcd); err != nil {
 		return fmt.Errorf("read service %q: %w", ServiceEtcdClient, err)
 	}
-	volumes, mounts := secretVolumes(SecretCA, SecretCAClient, SecretCAFrontProxy, SecretServiceAccountKey, SecretStaticToken,
+	volumes, mounts := secretVolumes(SecretCA, SecretCAClient, SecretCAFrontProxy, SecretServiceAccountKey,
+		SecretStaticToken,
 		SecretEncryptionKey, SecretKubeAggregator, SecretKubeAPIServer, secretEtcdClient)
 	ready := httpProbe(corev1.URISchemeHTTPS, "/readyz", apiServerPort, 3)
 	return o.deploy(ctx, DeploymentKubeAPIServer, replicas, corev1.PodSpec{
-		TerminationGracePeriodSeconds: ptr.To[int64](5), // without its etcd it uses up all of it, such as on a seed that returns
+		// without its etcd it uses up all of it, such as on a seed that returns
+		TerminationGracePeriodSeconds: ptr.To[int64](5),
 		Volumes:                       volumes,
 		Containers: []corev1.Container{{
 			Name:  DeploymentKubeAPIServer,
@@ -173,7 +175,8 @@ func (o *Operation) deploy(ctx context.Context, name string, replicas int32, pod
 			Selector:             selector(name),
 			// Two API servers of one shoot at a time are fine on one etcd, but memory is dear: replace, don't surge.
 			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels(name), Annotations: annotations}, Spec: o.asUser(pod)},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels(name), Annotations: annotations},
+				Spec: o.asUser(pod)},
 		},
 	})
 }
@@ -182,8 +185,8 @@ func (o *Operation) deploy(ctx context.Context, name string, replicas int32, pod
 // anew, as another binary would.
 const annotationKubernetesVersion = "transplant.dev/kubernetes-version"
 
-// annotationExternalName is the name that the API server's certificate has been given with the shoot's domain. It starts the
-// program anew that knows the certificate of before.
+// annotationExternalName is the name that the API server's certificate has been given with the shoot's domain. It
+// starts the program anew that knows the certificate of before.
 const annotationExternalName = "transplant.dev/external-name"
 
 func (o *Operation) runsAs(name string, pod corev1.PodSpec) map[string]string {

@@ -48,7 +48,8 @@ func (o *Operation) RemoveLeftovers(ctx context.Context, further ...func(context
 	steps := []func(context.Context) error{
 		o.disown, o.stopEverything, o.ShallowDeleteMachines, o.shallowDeleteExtensions, o.shallowDeleteManagedResources,
 	}
-	for _, step := range append(append(steps, further...), o.shallowDeleteBackupEntries, o.DeleteNamespace, o.DeleteCluster) {
+	for _, step := range append(append(steps, further...), o.shallowDeleteBackupEntries, o.DeleteNamespace,
+		o.DeleteCluster) {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -113,10 +114,11 @@ func (o *Operation) stopEverything(ctx context.Context) error {
 	})
 }
 
-// hurry cuts short the grace of an API server that ends: its etcd is fenced, or has ended before it, and it would wait for
-// that one until it is killed. All others have somebody to take leave of.
+// hurry cuts short the grace of an API server that ends: its etcd is fenced, or has ended before it, and it would wait
+// for that one until it is killed. All others have somebody to take leave of.
 func (o *Operation) hurry(ctx context.Context, pod *corev1.Pod) error {
-	if pod.Labels[constants.LabelRole] != DeploymentKubeAPIServer || pod.DeletionTimestamp == nil || ptr.Deref(pod.DeletionGracePeriodSeconds, 0) <= 1 {
+	if pod.Labels[constants.LabelRole] != DeploymentKubeAPIServer || pod.DeletionTimestamp == nil ||
+		ptr.Deref(pod.DeletionGracePeriodSeconds, 0) <= 1 {
 		return nil
 	}
 	err := o.Seed.Delete(ctx, pod, client.GracePeriodSeconds(1), client.Preconditions{UID: &pod.UID})
@@ -167,7 +169,8 @@ func (o *Operation) shallowDeleteBackupEntries(ctx context.Context) error {
 		return err
 	}
 	for i := range entries {
-		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: constants.SecretNamePrefixBackupEntry + entries[i].Name, Namespace: constants.GardenNamespace}}
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: constants.SecretNamePrefixBackupEntry + entries[i].Name,
+			Namespace: constants.GardenNamespace}}
 		// The entry last: it is what the secret is found by. Its extension has a finalizer on both.
 		for _, object := range []client.Object{secret, &entries[i]} {
 			if err := o.shallowly(ctx, object); err != nil {
@@ -192,31 +195,32 @@ func (o *Operation) ownBackupEntries(ctx context.Context) ([]extensionsv1alpha1.
 // shallowly takes the finalizers off an object and deletes it, and looks until it is gone: an extension that has just
 // begun to work on it may set its finalizer again.
 func (o *Operation) shallowly(ctx context.Context, object client.Object) error {
-	return o.Until(ctx, leftoversTimeout, "the shallow deletion of "+name(object, o.Seed.Scheme()), func(ctx context.Context) error {
-		err := o.Seed.Get(ctx, client.ObjectKeyFromObject(object), object)
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		before := object.DeepCopyObject().(client.Object)
-		object.SetFinalizers(nil)
-		metav1.SetMetaDataAnnotation(objectMeta(object), constants.ConfirmationDeletion, constants.LabelTrue)
-		if err := o.Seed.Patch(ctx, object, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
-			return err
-		}
-		// Only as it is now: with a finalizer that came back, a deletion would be a real one.
-		uid, version := object.GetUID(), object.GetResourceVersion()
-		asSeen := client.Preconditions{UID: &uid, ResourceVersion: &version}
-		if err := o.Seed.Delete(ctx, object, asSeen); client.IgnoreNotFound(err) != nil {
-			return err
-		}
-		if err := o.Seed.Get(ctx, client.ObjectKeyFromObject(object), object); apierrors.IsNotFound(err) {
-			return nil
-		}
-		return errors.New("it is still there")
-	})
+	return o.Until(ctx, leftoversTimeout, "the shallow deletion of "+name(object, o.Seed.Scheme()),
+		func(ctx context.Context) error {
+			err := o.Seed.Get(ctx, client.ObjectKeyFromObject(object), object)
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			before := object.DeepCopyObject().(client.Object)
+			object.SetFinalizers(nil)
+			metav1.SetMetaDataAnnotation(objectMeta(object), constants.ConfirmationDeletion, constants.LabelTrue)
+			if err := o.Seed.Patch(ctx, object, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+				return err
+			}
+			// Only as it is now: with a finalizer that came back, a deletion would be a real one.
+			uid, version := object.GetUID(), object.GetResourceVersion()
+			asSeen := client.Preconditions{UID: &uid, ResourceVersion: &version}
+			if err := o.Seed.Delete(ctx, object, asSeen); client.IgnoreNotFound(err) != nil {
+				return err
+			}
+			if err := o.Seed.Get(ctx, client.ObjectKeyFromObject(object), object); apierrors.IsNotFound(err) {
+				return nil
+			}
+			return errors.New("it is still there")
+		})
 }
 
 // Abandoned makes the Operation for what a shoot that is no more has left in a namespace of this seed; nil if the

@@ -48,7 +48,8 @@ func TestHasLeftovers(t *testing.T) {
 		"it is this seed's":                 {record: owned("uid-a", 2)},
 		"it is another's":                   {record: owned("uid-b", 3), want: true},
 		"it is nobody's any more":           {record: owned(ownership.Nobody, 4), want: true},
-		"it was the seed's former self's":   {record: ownership.Record{Owner: "uid-a-before", Epoch: 5, Seed: "a"}, want: true},
+		"it was the seed's former self's": {record: ownership.Record{Owner: "uid-a-before", Epoch: 5, Seed: "a"},
+			want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -65,7 +66,8 @@ func TestHasLeftovers(t *testing.T) {
 	}
 }
 
-// ended is what happens on the seed in a removal, in order: "patch Infrastructure", "delete Infrastructure [finalizers]".
+// ended is what happens on the seed in a removal, in order: "patch Infrastructure", "delete Infrastructure
+// [finalizers]".
 type ended struct {
 	scheme *runtime.Scheme
 	mu     sync.Mutex
@@ -85,7 +87,8 @@ func (e *ended) index(text string) int { return slices.Index(e.what, text) }
 // watching notes deletions, with the finalizers that the object still has, and lets pods end with their workloads.
 func watching(e *ended, inTheWay func(client.Object)) interceptor.Funcs {
 	return interceptor.Funcs{
-		DeleteAllOf: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.DeleteAllOfOption) error {
+		DeleteAllOf: func(ctx context.Context, c client.WithWatch, o client.Object,
+			options ...client.DeleteAllOfOption) error {
 			if err := c.DeleteAllOf(ctx, o, options...); err != nil {
 				return err
 			}
@@ -107,7 +110,8 @@ func watching(e *ended, inTheWay func(client.Object)) interceptor.Funcs {
 			}
 			return err
 		},
-		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, options ...client.PatchOption) error {
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch,
+			options ...client.PatchOption) error {
 			err := c.Patch(ctx, o, patch, options...)
 			if o.GetAnnotations()[constants.GardenerOperation] != "" {
 				e.note("ask " + e.kind(o))
@@ -128,12 +132,14 @@ func (e *ended) kind(o client.Object) string {
 	return gvk[0].Kind
 }
 
-// A seed that returns stops whoever acts first, touches nothing that its objects stand for, and loses the namespace last.
+// A seed that returns stops whoever acts first, touches nothing that its objects stand for, and loses the namespace
+// last.
 func TestRemoveLeftovers(t *testing.T) {
 	t.Parallel()
 	e := &ended{scheme: fullScheme(t)}
 	o, _ := onSeedA(t, "Reconcile", nil, interceptor.Funcs{})
-	seed := fake.NewClientBuilder().WithScheme(e.scheme).WithObjects(controlPlaneOf("shoot--p--alpha")...).WithObjects(controlPlaneOf("shoot--p--beta")...).Build()
+	seed := fake.NewClientBuilder().WithScheme(e.scheme).WithObjects(controlPlaneOf("shoot--p--alpha")...).WithObjects(
+		controlPlaneOf("shoot--p--beta")...).Build()
 	again := true
 	o.Seed = interceptor.NewClient(seed, watching(e, func(object client.Object) {
 		// An extension that has just begun to work on its object sets its finalizer again.
@@ -166,7 +172,8 @@ func TestRemoveLeftovers(t *testing.T) {
 			t.Errorf("%q is asked for, which reaches outside the seed; before: %v", text, e.what[:i])
 		}
 	}
-	order := []string{"delete all Deployment", "delete all StatefulSet", "delete Machine", "delete Infrastructure", "delete ManagedResource", "further", "delete BackupEntry", "delete Namespace", "delete Cluster"}
+	order := []string{"delete all Deployment", "delete all StatefulSet", "delete Machine", "delete Infrastructure",
+		"delete ManagedResource", "further", "delete BackupEntry", "delete Namespace", "delete Cluster"}
 	for i := 1; i < len(order); i++ {
 		if e.index(order[i-1]) < 0 || e.index(order[i]) < e.index(order[i-1]) {
 			t.Errorf("%q does not come after %q: %v", order[i], order[i-1], e.what)
@@ -177,7 +184,8 @@ func TestRemoveLeftovers(t *testing.T) {
 	}
 	// The owner of nothing takes its right off the namespace first: without etcd it is what extensions go by.
 	beta := &corev1.Namespace{}
-	if err := seed.Get(t.Context(), client.ObjectKey{Name: "shoot--p--beta"}, beta); err != nil || beta.Annotations[constants.OwnershipEpoch] != "7" {
+	if err := seed.Get(t.Context(), client.ObjectKey{Name: "shoot--p--beta"}, beta); err != nil ||
+		beta.Annotations[constants.OwnershipEpoch] != "7" {
 		t.Errorf("the neighbour's epoch is %q, %v", beta.Annotations[constants.OwnershipEpoch], err)
 	}
 }
@@ -189,28 +197,33 @@ func TestAnAPIServerWhoseTimeIsOverEndsSoon(t *testing.T) {
 	ending := func(name string) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 			Name: name, Namespace: "shoot--p--alpha", UID: types.UID(name), Labels: map[string]string{constants.LabelRole: name},
-			DeletionTimestamp: ptr.To(metav1.Now()), DeletionGracePeriodSeconds: ptr.To[int64](5), Finalizers: []string{"a/kubelet"},
+			DeletionTimestamp: ptr.To(metav1.Now()), DeletionGracePeriodSeconds: ptr.To[int64](5),
+			Finalizers: []string{"a/kubelet"},
 		}}
 	}
 	seed := fake.NewClientBuilder().WithScheme(fullScheme(t)).WithObjects(
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--alpha"}}, ending(DeploymentKubeAPIServer), ending(EtcdName)).Build()
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--alpha"}}, ending(DeploymentKubeAPIServer),
+		ending(EtcdName)).Build()
 	ends := func(name string) {
 		pod := ending(name)
-		if err := seed.Patch(t.Context(), pod, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+		if err := seed.Patch(t.Context(), pod,
+			client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
 			t.Error(err)
 		}
 	}
 	var hurried []string
-	o.Seed = interceptor.NewClient(seed, interceptor.Funcs{Delete: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.DeleteOption) error {
-		if _, pod := object.(*corev1.Pod); !pod {
-			return c.Delete(ctx, object, options...)
-		}
-		asked := (&client.DeleteOptions{}).ApplyOptions(options)
-		hurried = append(hurried, fmt.Sprintf("%s within %d s", object.GetName(), ptr.Deref(asked.GracePeriodSeconds, -1)))
-		ends(object.GetName())
-		ends(EtcdName) // by itself
-		return nil
-	}})
+	o.Seed = interceptor.NewClient(seed,
+		interceptor.Funcs{Delete: func(ctx context.Context, c client.WithWatch, object client.Object,
+			options ...client.DeleteOption) error {
+			if _, pod := object.(*corev1.Pod); !pod {
+				return c.Delete(ctx, object, options...)
+			}
+			asked := (&client.DeleteOptions{}).ApplyOptions(options)
+			hurried = append(hurried, fmt.Sprintf("%s within %d s", object.GetName(), ptr.Deref(asked.GracePeriodSeconds, -1)))
+			ends(object.GetName())
+			ends(EtcdName) // by itself
+			return nil
+		}})
 	if err := o.RemoveLeftovers(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +237,11 @@ func TestWhatRemovesLeftoversDisownsFirst(t *testing.T) {
 	stop := errors.New("stopped")
 	o, _ := onSeedA(t, "Reconcile", nil, interceptor.Funcs{})
 	seed := fake.NewClientBuilder().WithScheme(fullScheme(t)).WithObjects(controlPlaneOf("shoot--p--alpha")...).Build()
-	o.Seed = interceptor.NewClient(seed, interceptor.Funcs{DeleteAllOf: func(context.Context, client.WithWatch, client.Object, ...client.DeleteAllOfOption) error { return stop }})
+	o.Seed = interceptor.NewClient(seed,
+		interceptor.Funcs{DeleteAllOf: func(context.Context, client.WithWatch, client.Object,
+			...client.DeleteAllOfOption) error {
+			return stop
+		}})
 	if err := o.RemoveLeftovers(t.Context()); !errors.Is(err, stop) {
 		t.Fatalf("got %v", err)
 	}
@@ -245,12 +262,13 @@ func TestPurgeBackups(t *testing.T) {
 		unnamed       bool
 		want          []string
 	}{
-		"they are elsewhere":            {entry: "uid-b", want: []string{"uid-a/" + entryName + "/etcd-main"}},
-		"there are none":                {want: []string{"uid-a/" + entryName + "/etcd-main"}},
-		"they are here":                 {entry: "uid-a"},
-		"they are still copied from":    {entry: "uid-b", source: "uid-a"},
-		"they have no name: long gone":  {entry: "uid-b", unnamed: true},
-		"copied from a third to a next": {entry: "uid-b", source: "uid-c", want: []string{"uid-a/" + entryName + "/etcd-main"}},
+		"they are elsewhere":           {entry: "uid-b", want: []string{"uid-a/" + entryName + "/etcd-main"}},
+		"there are none":               {want: []string{"uid-a/" + entryName + "/etcd-main"}},
+		"they are here":                {entry: "uid-a"},
+		"they are still copied from":   {entry: "uid-b", source: "uid-a"},
+		"they have no name: long gone": {entry: "uid-b", unnamed: true},
+		"copied from a third to a next": {entry: "uid-b", source: "uid-c",
+			want: []string{"uid-a/" + entryName + "/etcd-main"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -276,8 +294,8 @@ func TestPurgeBackups(t *testing.T) {
 	}
 }
 
-// A seed that slept through the evacuation and the deletion of a shoot finds its name on the namespace, and its UID in the
-// name of its backups.
+// A seed that slept through the evacuation and the deletion of a shoot finds its name on the namespace, and its UID in
+// the name of its backups.
 func TestAbandoned(t *testing.T) {
 	t.Parallel()
 	shoot := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{Namespace: "garden-p", Name: "alpha"}}
@@ -292,18 +310,21 @@ func TestAbandoned(t *testing.T) {
 		want        string // UID of the shoot; "-" for nothing to remove
 		fails       bool
 	}{
-		"nobody's namespace":      {inGarden: []client.Object{seedA()}, want: "-"},
-		"its shoot lives":         {annotations: named, inGarden: []client.Object{seedA(), shoot}, want: "-"},
-		"its shoot is no more":    {annotations: named, inGarden: []client.Object{seedA()}, onSeed: []client.Object{backups("shoot--p--alpha--u1"), backups("shoot--p--beta--u2")}, want: "u1"},
-		"the way to its backups":  {annotations: named, inGarden: []client.Object{seedA()}, onSeed: []client.Object{backups("source-shoot--p--alpha--u1")}, want: "u1"},
+		"nobody's namespace": {inGarden: []client.Object{seedA()}, want: "-"},
+		"its shoot lives":    {annotations: named, inGarden: []client.Object{seedA(), shoot}, want: "-"},
+		"its shoot is no more": {annotations: named, inGarden: []client.Object{seedA()},
+			onSeed: []client.Object{backups("shoot--p--alpha--u1"), backups("shoot--p--beta--u2")}, want: "u1"},
+		"the way to its backups": {annotations: named, inGarden: []client.Object{seedA()},
+			onSeed: []client.Object{backups("source-shoot--p--alpha--u1")}, want: "u1"},
 		"its backups went before": {annotations: named, inGarden: []client.Object{seedA()}, want: ""},
 		"the seed is unknown":     {annotations: named, fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := &Factory{
-				Settings: Settings{SeedName: "a"}, Garden: fake.NewClientBuilder().WithScheme(seedScheme(t)).WithObjects(c.inGarden...).Build(),
-				Seed: fake.NewClientBuilder().WithScheme(seedScheme(t)).WithObjects(c.onSeed...).Build(),
+				Settings: Settings{SeedName: "a"},
+				Garden:   fake.NewClientBuilder().WithScheme(seedScheme(t)).WithObjects(c.inGarden...).Build(),
+				Seed:     fake.NewClientBuilder().WithScheme(seedScheme(t)).WithObjects(c.onSeed...).Build(),
 			}
 			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--alpha", Annotations: c.annotations}}
 			o, err := f.Abandoned(t.Context(), logr.Discard(), namespace)
@@ -346,12 +367,15 @@ func controlPlaneOf(namespace string) []client.Object {
 	secret := &corev1.Secret{ObjectMeta: in("entry-"+entry, extension)}
 	secret.Namespace = "garden"
 	return []client.Object{
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Annotations: map[string]string{constants.OwnershipEpoch: "7"}}},
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace,
+			Annotations: map[string]string{constants.OwnershipEpoch: "7"}}},
 		&appsv1.Deployment{ObjectMeta: in("machine-controller", "")}, &appsv1.StatefulSet{ObjectMeta: in("etcd-main", "")},
 		&corev1.Pod{ObjectMeta: in("etcd-main-0", "")}, &corev1.Pod{ObjectMeta: in("machine-controller-x", "")},
 		&machinev1alpha1.Machine{ObjectMeta: in("m1", constants.FinalizerMachineController)},
-		&extensionsv1alpha1.Infrastructure{ObjectMeta: in("i", extension)}, &extensionsv1alpha1.Worker{ObjectMeta: in("w", extension)},
-		&extensionsv1alpha1.DNSRecord{ObjectMeta: in("d", extension)}, &resourcesv1alpha1.ManagedResource{ObjectMeta: in("r", "resources.gardener.cloud/gardener-resource-manager")},
+		&extensionsv1alpha1.Infrastructure{ObjectMeta: in("i", extension)},
+		&extensionsv1alpha1.Worker{ObjectMeta: in("w", extension)},
+		&extensionsv1alpha1.DNSRecord{ObjectMeta: in("d", extension)},
+		&resourcesv1alpha1.ManagedResource{ObjectMeta: in("r", "resources.gardener.cloud/gardener-resource-manager")},
 		&extensionsv1alpha1.BackupEntry{ObjectMeta: outside(entry)}, secret,
 		&extensionsv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: namespace}},
 	}
@@ -362,9 +386,11 @@ func holders(t *testing.T, seed client.Client) []string {
 	t.Helper()
 	found := map[string]bool{}
 	for _, list := range []client.ObjectList{
-		&corev1.NamespaceList{}, &corev1.PodList{}, &appsv1.DeploymentList{}, &appsv1.StatefulSetList{}, &machinev1alpha1.MachineList{},
+		&corev1.NamespaceList{}, &corev1.PodList{}, &appsv1.DeploymentList{}, &appsv1.StatefulSetList{},
+		&machinev1alpha1.MachineList{},
 		&extensionsv1alpha1.InfrastructureList{}, &extensionsv1alpha1.WorkerList{}, &extensionsv1alpha1.DNSRecordList{},
-		&resourcesv1alpha1.ManagedResourceList{}, &extensionsv1alpha1.BackupEntryList{}, &extensionsv1alpha1.ClusterList{}, &corev1.SecretList{},
+		&resourcesv1alpha1.ManagedResourceList{}, &extensionsv1alpha1.BackupEntryList{}, &extensionsv1alpha1.ClusterList{},
+		&corev1.SecretList{},
 	} {
 		if err := seed.List(t.Context(), list); err != nil {
 			t.Fatal(err)

@@ -19,10 +19,11 @@ type Moment = gardencorev1beta1.ControllerResourceLifecycleStrategy
 // lifecycle has the moments of one type.
 type lifecycle struct{ reconcile, delete, migrate Moment }
 
-// lifecycleOf takes what is registered for a type, and the defaults for the rest. What no flow knows is as if it were not
-// there: an object that fitted no moment would be left behind.
+// lifecycleOf takes what is registered for a type, and the defaults for the rest. What no flow knows is as if it were
+// not there: an object that fitted no moment would be left behind.
 func lifecycleOf(resource gardencorev1beta1.ControllerResource) lifecycle {
-	const before, later, last = gardencorev1beta1.BeforeKubeAPIServer, gardencorev1beta1.AfterKubeAPIServer, gardencorev1beta1.AfterWorker
+	const before, later, last = gardencorev1beta1.BeforeKubeAPIServer, gardencorev1beta1.AfterKubeAPIServer,
+		gardencorev1beta1.AfterWorker
 	given := ptr.Deref(resource.Lifecycle, gardencorev1beta1.ControllerResourceLifecycle{})
 	one := func(moment *Moment, fallback Moment, known ...Moment) Moment {
 		if moment == nil || !slices.Contains(known, *moment) {
@@ -37,8 +38,8 @@ func lifecycleOf(resource gardencorev1beta1.ControllerResource) lifecycle {
 	}
 }
 
-// registered is what the garden says of the types of Extensions. It is read once in a run: an Extension is dealt with at
-// one moment, whatever becomes of its registration meanwhile. The zero value has read nothing yet.
+// registered is what the garden says of the types of Extensions. It is read once in a run: an Extension is dealt with
+// at one moment, whatever becomes of its registration meanwhile. The zero value has read nothing yet.
 type registered struct {
 	mu     sync.Mutex
 	byType map[string]gardencorev1beta1.ControllerResource
@@ -67,8 +68,8 @@ func (o *Operation) registrations(ctx context.Context) (map[string]gardencorev1b
 	return byType, nil
 }
 
-// Extensions are the Extension objects that the shoot shall have, by name and spec: those that it asks for, and those that
-// every shoot has that does not switch them off (docs/specification/api.md#spec-1-8, autoEnable).
+// Extensions are the Extension objects that the shoot shall have, by name and spec: those that it asks for, and those
+// that every shoot has that does not switch them off (docs/specification/api.md#spec-1-8, autoEnable).
 func (o *Operation) Extensions(ctx context.Context) ([]*extensionsv1alpha1.Extension, error) {
 	types, err := o.registrations(ctx)
 	if err != nil {
@@ -105,7 +106,9 @@ func (o *Operation) extensionsAt(ctx context.Context, moment Moment) ([]*extensi
 		return nil, err
 	}
 	all, err := o.Extensions(ctx)
-	return slices.DeleteFunc(all, func(e *extensionsv1alpha1.Extension) bool { return lifecycleOf(types[e.Spec.Type]).reconcile != moment }), err
+	return slices.DeleteFunc(all, func(e *extensionsv1alpha1.Extension) bool {
+		return lifecycleOf(types[e.Spec.Type]).reconcile != moment
+	}), err
 }
 
 // ExtensionsToMigrate are the Extension objects of the namespace that are let go at a moment.
@@ -117,7 +120,8 @@ func (o *Operation) extensionsToDelete(ctx context.Context, moment Moment) ([]ex
 	return o.presentExtensions(ctx, func(l lifecycle) bool { return l.delete == moment })
 }
 
-func (o *Operation) presentExtensions(ctx context.Context, fits func(lifecycle) bool) ([]extensionsv1alpha1.Object, error) {
+func (o *Operation) presentExtensions(ctx context.Context, fits func(lifecycle) bool) ([]extensionsv1alpha1.Object,
+	error) {
 	types, err := o.registrations(ctx)
 	if err != nil {
 		return nil, err
@@ -159,8 +163,8 @@ func (o *Operation) waitExtensions(moment Moment) func(context.Context) error {
 	}
 }
 
-// deployExtensionsAsleep deals with the Extensions that come before the API server when that has gone to sleep, and with
-// them of a shoot that sleeps: what they do goes by that (docs/specification/migration.md#spec-2-9-task-54).
+// deployExtensionsAsleep deals with the Extensions that come before the API server when that has gone to sleep, and
+// with them of a shoot that sleeps: what they do goes by that (docs/specification/migration.md#spec-2-9-task-54).
 func (o *Operation) deployExtensionsAsleep(ctx context.Context) error {
 	if err := o.deployExtensions(gardencorev1beta1.BeforeKubeAPIServer)(ctx); err != nil {
 		return err

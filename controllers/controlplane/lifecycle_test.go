@@ -23,7 +23,8 @@ import (
 )
 
 // registration is that of one type of Extensions; empty moments are not said.
-func registration(name string, reconcile, remove, migrate Moment, with ...func(*gardencorev1beta1.ControllerResource)) *gardencorev1beta1.ControllerRegistration {
+func registration(name string, reconcile, remove, migrate Moment,
+	with ...func(*gardencorev1beta1.ControllerResource)) *gardencorev1beta1.ControllerRegistration {
 	said := func(moment Moment) *Moment {
 		if moment == "" {
 			return nil
@@ -32,13 +33,15 @@ func registration(name string, reconcile, remove, migrate Moment, with ...func(*
 	}
 	resource := gardencorev1beta1.ControllerResource{Kind: "Extension", Type: name}
 	if reconcile != "" || remove != "" || migrate != "" {
-		resource.Lifecycle = &gardencorev1beta1.ControllerResourceLifecycle{Reconcile: said(reconcile), Delete: said(remove), Migrate: said(migrate)}
+		resource.Lifecycle = &gardencorev1beta1.ControllerResourceLifecycle{Reconcile: said(reconcile), Delete: said(remove),
+			Migrate: said(migrate)}
 	}
 	for _, change := range with {
 		change(&resource)
 	}
 	return &gardencorev1beta1.ControllerRegistration{
-		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: gardencorev1beta1.ControllerRegistrationSpec{Resources: []gardencorev1beta1.ControllerResource{resource}},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       gardencorev1beta1.ControllerRegistrationSpec{Resources: []gardencorev1beta1.ControllerResource{resource}},
 	}
 }
 
@@ -49,11 +52,16 @@ func TestLifecycleOf(t *testing.T) {
 		registered *gardencorev1beta1.ControllerRegistration
 		want       []Moment
 	}{
-		"nothing said":       {registration("x", "", "", ""), []Moment{"AfterKubeAPIServer", "BeforeKubeAPIServer", "BeforeKubeAPIServer"}},
-		"all said":           {registration("x", "AfterWorker", "AfterKubeAPIServer", "AfterKubeAPIServer"), []Moment{"AfterWorker", "AfterKubeAPIServer", "AfterKubeAPIServer"}},
-		"one said":           {registration("x", "BeforeKubeAPIServer", "", ""), []Moment{"BeforeKubeAPIServer", "BeforeKubeAPIServer", "BeforeKubeAPIServer"}},
-		"for reconcile only": {registration("x", "", "AfterWorker", "AfterWorker"), []Moment{"AfterKubeAPIServer", "BeforeKubeAPIServer", "BeforeKubeAPIServer"}},
-		"nobody knows it":    {registration("x", "Never", "Never", "Never"), []Moment{"AfterKubeAPIServer", "BeforeKubeAPIServer", "BeforeKubeAPIServer"}},
+		"nothing said": {registration("x", "", "", ""), []Moment{"AfterKubeAPIServer", "BeforeKubeAPIServer",
+			"BeforeKubeAPIServer"}},
+		"all said": {registration("x", "AfterWorker", "AfterKubeAPIServer", "AfterKubeAPIServer"),
+			[]Moment{"AfterWorker", "AfterKubeAPIServer", "AfterKubeAPIServer"}},
+		"one said": {registration("x", "BeforeKubeAPIServer", "", ""),
+			[]Moment{"BeforeKubeAPIServer", "BeforeKubeAPIServer", "BeforeKubeAPIServer"}},
+		"for reconcile only": {registration("x", "", "AfterWorker", "AfterWorker"),
+			[]Moment{"AfterKubeAPIServer", "BeforeKubeAPIServer", "BeforeKubeAPIServer"}},
+		"nobody knows it": {registration("x", "Never", "Never", "Never"),
+			[]Moment{"AfterKubeAPIServer", "BeforeKubeAPIServer", "BeforeKubeAPIServer"}},
 	} {
 		got := lifecycleOf(c.registered.Spec.Resources[0])
 		if diff := cmp.Diff(c.want, []Moment{got.reconcile, got.delete, got.migrate}); diff != "" {
@@ -62,7 +70,8 @@ func TestLifecycleOf(t *testing.T) {
 	}
 }
 
-// What is registered with autoEnable is there without being asked for, and not where it does not fit or is switched off.
+// What is registered with autoEnable is there without being asked for, and not where it does not fit or is switched
+// off.
 func TestExtensionsThatEnableThemselves(t *testing.T) {
 	t.Parallel()
 	auto := func(types ...gardencorev1beta1.ClusterType) func(*gardencorev1beta1.ControllerResource) {
@@ -73,8 +82,12 @@ func TestExtensionsThatEnableThemselves(t *testing.T) {
 		registration("certs", "", "", "", auto("shoot")), registration("lean", "", "", "", auto("shoot"), workerless),
 		registration("off", "", "", "", auto("shoot"), workerless), registration("seeds", "", "", "", auto("seed")),
 		registration("plain", "", "", ""),
-		registration("second", "", "", "", auto("shoot"), func(r *gardencorev1beta1.ControllerResource) { r.Primary = ptr.To(false) }),
-		registration("other", "", "", "", auto("shoot"), func(r *gardencorev1beta1.ControllerResource) { r.Kind = "Network" }),
+		registration("second", "", "", "", auto("shoot"), func(r *gardencorev1beta1.ControllerResource) {
+			r.Primary = ptr.To(false)
+		}),
+		registration("other", "", "", "", auto("shoot"), func(r *gardencorev1beta1.ControllerResource) {
+			r.Kind = "Network"
+		}),
 	}
 	for name, c := range map[string]struct {
 		workers int
@@ -157,7 +170,8 @@ func TestExtensionsAtTheirMoments(t *testing.T) {
 	o := newOperation(t, gardencorev1beta1.LastOperationTypeReconcile, interceptor.Funcs{})
 	o.Garden, o.Seed = c, c
 	o.Shoot.Spec.Extensions = []gardencorev1beta1.Extension{
-		{Type: "metrics", ProviderConfig: &runtime.RawExtension{Raw: []byte(`{"every":"1m"}`)}}, {Type: "certs"}, {Type: "guard"},
+		{Type: "metrics", ProviderConfig: &runtime.RawExtension{Raw: []byte(`{"every":"1m"}`)}}, {Type: "certs"},
+		{Type: "guard"},
 	}
 	present := func() []string {
 		t.Helper()
@@ -192,7 +206,8 @@ func TestExtensionsAtTheirMoments(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", step.what, diff)
 		}
 	}
-	if diff := cmp.Diff([]string{"certs", "guard"}, names(o.ExtensionsToMigrate(t.Context(), "BeforeKubeAPIServer"))); diff != "" {
+	if diff := cmp.Diff([]string{"certs", "guard"},
+		names(o.ExtensionsToMigrate(t.Context(), "BeforeKubeAPIServer"))); diff != "" {
 		t.Errorf("let go before the API server stops (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"metrics"}, names(o.ExtensionsToMigrate(t.Context(), "AfterKubeAPIServer"))); diff != "" {

@@ -40,7 +40,8 @@ func (o *Operation) ShallowDeleteMachines(ctx context.Context) error {
 		}
 	}
 	secrets := &corev1.SecretList{}
-	if err := o.Seed.List(ctx, secrets, client.InNamespace(o.Namespace()), client.HasLabels{constants.GardenerPurpose}); err != nil {
+	if err := o.Seed.List(ctx, secrets, client.InNamespace(o.Namespace()),
+		client.HasLabels{constants.GardenerPurpose}); err != nil {
 		return fmt.Errorf("list the machine classes' secrets: %w", err)
 	}
 	for i := range secrets.Items {

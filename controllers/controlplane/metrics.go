@@ -19,13 +19,15 @@ const (
 // flowBuckets are from a tenth of a second to half an hour.
 var flowBuckets = []float64{.1, .5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600, 1800}
 
-// Metrics of flows: migrations and restores among them. A nil Metrics counts nothing. Labels are closed sets; no shoot is one.
+// Metrics of flows: migrations and restores among them. A nil Metrics counts nothing. Labels are closed sets; no shoot
+// is one.
 type Metrics struct{ flows *prometheus.HistogramVec }
 
 // NewMetrics registers the metrics.
 func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{flows: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "shoot_flow_duration_seconds", Help: "How long runs of flows took, by operation and how they ended.", Buckets: flowBuckets,
+		Name: "shoot_flow_duration_seconds", Help: "How long runs of flows took, by operation and how they ended.",
+		Buckets: flowBuckets,
 	}, []string{"operation", "result"})}
 	if err := registry.Register(m.flows); err != nil {
 		return nil, err

@@ -19,7 +19,8 @@ func TestFlowsAreMeasured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for err, want := range map[error]string{nil: "succeeded", errors.New("away"): "failed", fmt.Errorf("%w: it is gone", ErrTakenOver): "taken over"} {
+	for err, want := range map[error]string{nil: "succeeded", errors.New("away"): "failed",
+		fmt.Errorf("%w: it is gone", ErrTakenOver): "taken over"} {
 		if got := resultOf(err); got != want {
 			t.Errorf("%v counts as %s, want %s", err, got, want)
 		}

@@ -23,8 +23,8 @@ const annotationShoot = "transplant.dev/shoot"
 // labelRoleShoot marks control-plane namespaces: the gateway and the extensions select by it.
 var labelRoleShoot = map[string]string{constants.GardenRole: constants.GardenRoleShoot}
 
-// DeployNamespace deploys the control-plane namespace, which carries the epoch this seed acts in, and where it is decided:
-// while no guard runs, extensions read that themselves (docs/adr/0013).
+// DeployNamespace deploys the control-plane namespace, which carries the epoch this seed acts in, and where it is
+// decided: while no guard runs, extensions read that themselves (docs/adr/0013).
 func (o *Operation) DeployNamespace(ctx context.Context) error {
 	namespace, err := o.namespace(ctx)
 	if err == nil && namespace.DeletionTimestamp != nil {
@@ -118,7 +118,8 @@ func (o *Operation) deployMachineControllerAccess(ctx context.Context) error {
 			Rules: []rbacv1.PolicyRule{
 				{APIGroups: []string{"machine.sapcloud.io"}, Resources: []string{"*"}, Verbs: []string{"*"}},
 				{APIGroups: []string{""}, Resources: []string{"secrets", "configmaps"}, Verbs: []string{"get", "list", "watch"}},
-				{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch", "update"}},
+				{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"},
+					Verbs: []string{"create", "patch", "update"}},
 			},
 		},
 		&rbacv1.RoleBinding{
@@ -134,8 +135,9 @@ func (o *Operation) deployMachineControllerAccess(ctx context.Context) error {
 	return nil
 }
 
-// NoteEnd says on the control-plane namespace that this seed has ended the epoch. DNS names it until the destination has
-// written there, which then waits for nobody: extensions, which read DNS where no guard runs, must not be granted anything by it.
+// NoteEnd says on the control-plane namespace that this seed has ended the epoch. DNS names it until the destination
+// has written there, which then waits for nobody: extensions, which read DNS where no guard runs, must not be granted
+// anything by it.
 func (o *Operation) NoteEnd(ctx context.Context, epoch int64) error {
 	return o.note(ctx, constants.OwnershipEnded, epoch)
 }
@@ -143,7 +145,8 @@ func (o *Operation) NoteEnd(ctx context.Context, epoch int64) error {
 // note an epoch on the control-plane namespace.
 func (o *Operation) note(ctx context.Context, annotation string, epoch int64) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.Namespace()}}
-	note := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"%d"}}}`, annotation, epoch))
+	note := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"%d"}}}`, annotation,
+		epoch))
 	if err := o.Seed.Patch(ctx, namespace, note, fieldOwner); err != nil {
 		return fmt.Errorf("note epoch %d as %s on namespace %q: %w", epoch, annotation, o.Namespace(), err)
 	}

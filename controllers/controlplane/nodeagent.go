@@ -42,8 +42,8 @@ func kubeletVersion(shoot *gardencorev1beta1.Shoot, worker gardencorev1beta1.Wor
 	return "v" + strings.TrimPrefix(poolVersion(shoot, worker), "v")
 }
 
-// DeployNodeAgentSecrets tells the nodes of each pool what changes without a roll: a patch version of the kubelet. Nodes
-// look at the Secret of their own key, so that those of before a roll stay as they are.
+// DeployNodeAgentSecrets tells the nodes of each pool what changes without a roll: a patch version of the kubelet.
+// Nodes look at the Secret of their own key, so that those of before a roll stay as they are.
 func (o *Operation) DeployNodeAgentSecrets(ctx context.Context) error {
 	shoot, err := o.ShootClient(ctx)
 	if err != nil {
@@ -110,7 +110,8 @@ func (o *Operation) inPlace(worker gardencorev1beta1.Worker) (string, error) {
 // more: after the last node of them is gone.
 func (o *Operation) DeleteStaleNodeConfigs(ctx context.Context) error {
 	configs, secrets := map[string]bool{}, map[string]bool{}
-	err := o.eachOperatingSystemConfig(func(worker gardencorev1beta1.Worker, purpose extensionsv1alpha1.OperatingSystemConfigPurpose) error {
+	err := o.eachOperatingSystemConfig(func(worker gardencorev1beta1.Worker,
+		purpose extensionsv1alpha1.OperatingSystemConfigPurpose) error {
 		config, err := o.operatingSystemConfig(worker, purpose)
 		if err != nil {
 			return err
@@ -130,7 +131,9 @@ func (o *Operation) deleteStaleConfigs(ctx context.Context, wanted map[string]bo
 	if err := o.Seed.List(ctx, list, client.InNamespace(o.Namespace())); err != nil {
 		return fmt.Errorf("list the operating system configs: %w", err)
 	}
-	stale := slices.DeleteFunc(list.Items, func(config extensionsv1alpha1.OperatingSystemConfig) bool { return wanted[config.Name] })
+	stale := slices.DeleteFunc(list.Items, func(config extensionsv1alpha1.OperatingSystemConfig) bool {
+		return wanted[config.Name]
+	})
 	for i := range stale {
 		if err := o.DeleteExtension(ctx, &stale[i]); err != nil {
 			return err
@@ -150,7 +153,8 @@ func (o *Operation) deleteStaleSecrets(ctx context.Context, wanted map[string]bo
 		return err
 	}
 	list := &corev1.SecretList{}
-	if err := shoot.List(ctx, list, client.InNamespace(metav1.NamespaceSystem), client.MatchingLabels{constants.GardenRole: cloud.NodeAgentRole}); err != nil {
+	if err := shoot.List(ctx, list, client.InNamespace(metav1.NamespaceSystem),
+		client.MatchingLabels{constants.GardenRole: cloud.NodeAgentRole}); err != nil {
 		return fmt.Errorf("list the node agents' secrets in the shoot: %w", err)
 	}
 	for i := range list.Items {

@@ -31,9 +31,11 @@ func withPool(t *testing.T, kubernetes string, more func(*gardencorev1beta1.Work
 	secret := func(name string) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--p--alpha", Name: name}}
 	}
-	o := newOperation(t, gardencorev1beta1.LastOperationTypeReconcile, interceptor.Funcs{}, secret("ca"), secret("static-token"))
+	o := newOperation(t, gardencorev1beta1.LastOperationTypeReconcile, interceptor.Funcs{}, secret("ca"),
+		secret("static-token"))
 	worker := gardencorev1beta1.Worker{
-		Name: "pool", Machine: gardencorev1beta1.Machine{Type: "medium", Image: &gardencorev1beta1.ShootMachineImage{Name: "linux", Version: ptr.To("1.0.0")}},
+		Name: "pool", Machine: gardencorev1beta1.Machine{Type: "medium",
+			Image: &gardencorev1beta1.ShootMachineImage{Name: "linux", Version: ptr.To("1.0.0")}},
 	}
 	if more != nil {
 		more(&worker)
@@ -70,8 +72,12 @@ func TestKeyOfNodes(t *testing.T) {
 		{"another patch version", "1.35.2", nil, true},
 		{"another minor version", "1.36.0", nil, false},
 		{"another image", "1.35.1", func(w *gardencorev1beta1.Worker) { w.Machine.Image.Version = ptr.To("1.0.1") }, false},
-		{"another volume", "1.35.1", func(w *gardencorev1beta1.Worker) { w.Volume = &gardencorev1beta1.Volume{VolumeSize: "20Gi"} }, false},
-		{"labels and sizes", "1.35.1", func(w *gardencorev1beta1.Worker) { w.Labels, w.Maximum = map[string]string{"a": "b"}, 9 }, true},
+		{"another volume", "1.35.1", func(w *gardencorev1beta1.Worker) {
+			w.Volume = &gardencorev1beta1.Volume{VolumeSize: "20Gi"}
+		}, false},
+		{"labels and sizes", "1.35.1", func(w *gardencorev1beta1.Worker) {
+			w.Labels, w.Maximum = map[string]string{"a": "b"}, 9
+		}, true},
 	} {
 		if got := agentKey(t, c.kubernetes, c.more); (got == key) != c.same {
 			t.Errorf("%s: the key %q becomes %q", c.name, key, got)
@@ -81,7 +87,8 @@ func TestKeyOfNodes(t *testing.T) {
 		t.Errorf("the key of a pool that is updated in place is %q", got)
 	}
 	o, _ := withPool(t, "newest", nil)
-	if _, err := o.nodeAgentSecretName(o.Shoot.Spec.Provider.Workers[0]); err == nil || !strings.Contains(err.Error(), `tell whether pool "pool" rolls`) {
+	if _, err := o.nodeAgentSecretName(o.Shoot.Spec.Provider.Workers[0]); err == nil || !strings.Contains(err.Error(),
+		`tell whether pool "pool" rolls`) {
 		t.Errorf("a version that cannot be read: %v", err)
 	}
 }
@@ -91,7 +98,8 @@ func TestNodeConfigs(t *testing.T) {
 	t.Parallel()
 	o, shoot := withPool(t, "1.35.1", nil)
 	config := func(key string) *extensionsv1alpha1.OperatingSystemConfig {
-		return &extensionsv1alpha1.OperatingSystemConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--p--alpha", Name: key + "-init"}}
+		return &extensionsv1alpha1.OperatingSystemConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--p--alpha",
+			Name: key + "-init"}}
 	}
 	contents := func() map[string]string {
 		list := &corev1.SecretList{}
@@ -123,7 +131,8 @@ func TestNodeConfigs(t *testing.T) {
 	before, after := agentKey(t, "1.35.1", nil), agentKey(t, "1.36.0", nil)
 	update("1.35.1", before, map[string]string{before: `{"kubeletVersion":"v1.35.1"}`})
 	update("1.35.2", before, map[string]string{before: `{"kubeletVersion":"v1.35.2"}`})
-	update("1.36.0", after, map[string]string{before: `{"kubeletVersion":"v1.35.2"}`, after: `{"kubeletVersion":"v1.36.0"}`})
+	update("1.36.0", after, map[string]string{before: `{"kubeletVersion":"v1.35.2"}`,
+		after: `{"kubeletVersion":"v1.36.0"}`})
 	if err := o.DeleteStaleNodeConfigs(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,8 @@ func nodeDaemonSets(t *testing.T, seed client.Client) map[string]*appsv1.DaemonS
 	}
 	for _, managed := range list.Items {
 		want := map[string]string{"shoot.gardener.cloud/no-cleanup": "true"}
-		if diff := cmp.Diff(want, managed.Spec.InjectLabels); diff != "" || managed.Labels["origin"] != "gardener" || managed.Spec.Class != nil {
+		if diff := cmp.Diff(want, managed.Spec.InjectLabels); diff != "" || managed.Labels["origin"] != "gardener" ||
+			managed.Spec.Class != nil {
 			t.Errorf("ManagedResource %+v", managed)
 		}
 		secret := &corev1.Secret{}
@@ -60,7 +61,8 @@ func TestNodeComponents(t *testing.T) {
 	}
 	dns := func(enabled bool) func(*gardencorev1beta1.ShootSpec) {
 		return func(s *gardencorev1beta1.ShootSpec) {
-			s.SystemComponents = &gardencorev1beta1.SystemComponents{NodeLocalDNS: &gardencorev1beta1.NodeLocalDNS{Enabled: enabled}}
+			s.SystemComponents = &gardencorev1beta1.SystemComponents{NodeLocalDNS: &gardencorev1beta1.NodeLocalDNS{
+				Enabled: enabled}}
 		}
 	}
 	scheme := seedScheme(t)

@@ -71,14 +71,16 @@ type Authorities interface {
 type States interface {
 	// Load returns the state of a shoot, expanded and verified. A missing or damaged part is an error that names it.
 	Load(ctx context.Context, shoot client.ObjectKey) (*shootstate.State, error)
-	// Save keeps the state of a shoot in place of what is there, Add that of one that is leaving over what is there and over what
-	// the same run has added before. Both may end with a conflict: then nothing is saved, and the state is to be collected anew.
+	// Save keeps the state of a shoot in place of what is there, Add that of one that is leaving over what is there and
+	// over what the same run has added before. Both may end with a conflict: then nothing is saved, and the state is to be
+	// collected anew.
 	Save(ctx context.Context, shoot client.ObjectKey, source shootstate.Source) error
-	Add(ctx context.Context, shoot client.ObjectKey, source shootstate.Source, before *shootstate.Added) (*shootstate.Added, error)
+	Add(ctx context.Context, shoot client.ObjectKey, source shootstate.Source,
+		before *shootstate.Added) (*shootstate.Added, error)
 	// Spend notes that nothing is left of the shoot that its state could restore. Who may is as for Delete.
 	Spend(ctx context.Context, shoot client.ObjectKey, epoch int64, mine func(context.Context) error) error
-	// Delete removes the state of a shoot as who acts in the epoch; that it is gone already is fine. mine tells why it must
-	// not, and is asked once the state is known by its version.
+	// Delete removes the state of a shoot as who acts in the epoch; that it is gone already is fine. mine tells why it
+	// must not, and is asked once the state is known by its version.
 	Delete(ctx context.Context, shoot client.ObjectKey, epoch int64, mine func(context.Context) error) error
 }
 
@@ -145,7 +147,8 @@ func (o *Operation) Awake() bool {
 
 // Restoring tells whether the run is a restore.
 func (o *Operation) Restoring() bool {
-	return o.Shoot.Status.LastOperation != nil && o.Shoot.Status.LastOperation.Type == gardencorev1beta1.LastOperationTypeRestore
+	return o.Shoot.Status.LastOperation != nil &&
+		o.Shoot.Status.LastOperation.Type == gardencorev1beta1.LastOperationTypeRestore
 }
 
 // project is the part of the technical id between the dashes: shoot--<project>--<shoot>.

@@ -22,7 +22,8 @@ const userDataKey = "cloud_config"
 
 // operatingSystemConfig names an OperatingSystemConfig of a pool (docs/specification/api.md#spec-1-9). The key changes
 // with what makes nodes roll, so that nodes which are there keep theirs.
-func (o *Operation) operatingSystemConfig(worker gardencorev1beta1.Worker, purpose extensionsv1alpha1.OperatingSystemConfigPurpose) (*extensionsv1alpha1.OperatingSystemConfig, error) {
+func (o *Operation) operatingSystemConfig(worker gardencorev1beta1.Worker,
+	purpose extensionsv1alpha1.OperatingSystemConfigPurpose) (*extensionsv1alpha1.OperatingSystemConfig, error) {
 	key, err := o.nodeAgentSecretName(worker)
 	if err != nil {
 		return nil, err
@@ -49,12 +50,13 @@ func containerRuntime(worker gardencorev1beta1.Worker) *extensionsv1alpha1.CRICo
 	}
 }
 
-// DeployOperatingSystemConfigs deploys or restores both OperatingSystemConfigs of each pool. Extensions may change the one
-// for nodes that run as it is written, by webhooks, to add mirrors of registries for one
+// DeployOperatingSystemConfigs deploys or restores both OperatingSystemConfigs of each pool. Extensions may change the
+// one for nodes that run as it is written, by webhooks, to add mirrors of registries for one
 // (docs/specification/nodes-and-seeds.md#spec-7-3): new machines begin with what has become of it.
 func (o *Operation) DeployOperatingSystemConfigs(ctx context.Context) error {
 	runtimes := map[string]*extensionsv1alpha1.CRIConfig{}
-	return o.eachOperatingSystemConfig(func(worker gardencorev1beta1.Worker, purpose extensionsv1alpha1.OperatingSystemConfigPurpose) error {
+	return o.eachOperatingSystemConfig(func(worker gardencorev1beta1.Worker,
+		purpose extensionsv1alpha1.OperatingSystemConfigPurpose) error {
 		files, err := o.nodeFiles(ctx, worker, purpose)
 		if err != nil {
 			return err
@@ -84,7 +86,8 @@ func (o *Operation) DeployOperatingSystemConfigs(ctx context.Context) error {
 
 // WaitOperatingSystemConfigs waits for all of them.
 func (o *Operation) WaitOperatingSystemConfigs(ctx context.Context) error {
-	return o.eachOperatingSystemConfig(func(worker gardencorev1beta1.Worker, purpose extensionsv1alpha1.OperatingSystemConfigPurpose) error {
+	return o.eachOperatingSystemConfig(func(worker gardencorev1beta1.Worker,
+		purpose extensionsv1alpha1.OperatingSystemConfigPurpose) error {
 		config, err := o.operatingSystemConfig(worker, purpose)
 		if err != nil {
 			return err
@@ -93,7 +96,8 @@ func (o *Operation) WaitOperatingSystemConfigs(ctx context.Context) error {
 	})
 }
 
-func (o *Operation) eachOperatingSystemConfig(do func(gardencorev1beta1.Worker, extensionsv1alpha1.OperatingSystemConfigPurpose) error) error {
+func (o *Operation) eachOperatingSystemConfig(do func(gardencorev1beta1.Worker,
+	extensionsv1alpha1.OperatingSystemConfigPurpose) error) error {
 	for _, worker := range o.Shoot.Spec.Provider.Workers {
 		for _, purpose := range []extensionsv1alpha1.OperatingSystemConfigPurpose{
 			extensionsv1alpha1.OperatingSystemConfigPurposeReconcile, extensionsv1alpha1.OperatingSystemConfigPurposeProvision,
@@ -107,7 +111,8 @@ func (o *Operation) eachOperatingSystemConfig(do func(gardencorev1beta1.Worker, 
 }
 
 // nodeFiles tell a new machine of the pool how to join; nodes that are there need no such file.
-func (o *Operation) nodeFiles(ctx context.Context, worker gardencorev1beta1.Worker, purpose extensionsv1alpha1.OperatingSystemConfigPurpose) ([]extensionsv1alpha1.File, error) {
+func (o *Operation) nodeFiles(ctx context.Context, worker gardencorev1beta1.Worker,
+	purpose extensionsv1alpha1.OperatingSystemConfigPurpose) ([]extensionsv1alpha1.File, error) {
 	if purpose != extensionsv1alpha1.OperatingSystemConfigPurposeProvision {
 		return nil, nil
 	}
@@ -128,14 +133,15 @@ func (o *Operation) nodeFiles(ctx context.Context, worker gardencorev1beta1.Work
 		return nil, err
 	}
 	data := cloud.NodeUserData{
-		Shoot:          o.Namespace(),
-		Server:         o.APIServerURL(),
-		CAData:         ca[keyCACert],
-		Token:          string(tokens[keyNodeToken]),
-		Pool:           worker.Name,
-		Labels:         o.poolLabels(worker),
-		Annotations:    worker.Annotations,
-		Taints:         []cloud.Taint{{Key: cloud.TaintCriticalComponentsNotReady, Effect: string(corev1.TaintEffectNoSchedule)}},
+		Shoot:       o.Namespace(),
+		Server:      o.APIServerURL(),
+		CAData:      ca[keyCACert],
+		Token:       string(tokens[keyNodeToken]),
+		Pool:        worker.Name,
+		Labels:      o.poolLabels(worker),
+		Annotations: worker.Annotations,
+		Taints: []cloud.Taint{{Key: cloud.TaintCriticalComponentsNotReady,
+			Effect: string(corev1.TaintEffectNoSchedule)}},
 		KubeletVersion: kubeletVersion(o.Shoot, worker),
 		AgentSecret:    agent,
 		InPlace:        inPlace,

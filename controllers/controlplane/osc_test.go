@@ -22,12 +22,15 @@ func TestNewMachinesBeginWithWhatExtensionsAdd(t *testing.T) {
 	t.Parallel()
 	o, _ := withPool(t, "1.36.3", nil)
 	tokens := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace(), Name: SecretStaticToken}}
-	if err := o.Seed.Patch(t.Context(), tokens, client.RawPatch(types.MergePatchType, []byte(`{"data":{"`+keyNodeToken+`":"dA=="}}`))); err != nil {
+	if err := o.Seed.Patch(t.Context(), tokens,
+		client.RawPatch(types.MergePatchType, []byte(`{"data":{"`+keyNodeToken+`":"dA=="}}`))); err != nil {
 		t.Fatal(err)
 	}
-	mirrors := []extensionsv1alpha1.RegistryConfig{{Upstream: "docker.io", Hosts: []extensionsv1alpha1.RegistryHost{{URL: "https://mirror.test"}}}}
+	mirrors := []extensionsv1alpha1.RegistryConfig{{Upstream: "docker.io",
+		Hosts: []extensionsv1alpha1.RegistryHost{{URL: "https://mirror.test"}}}}
 	admit := func(object client.Object) {
-		if config, is := object.(*extensionsv1alpha1.OperatingSystemConfig); is && config.Spec.Purpose == extensionsv1alpha1.OperatingSystemConfigPurposeReconcile {
+		if config, is := object.(*extensionsv1alpha1.OperatingSystemConfig); is &&
+			config.Spec.Purpose == extensionsv1alpha1.OperatingSystemConfigPurposeReconcile {
 			config.Spec.CRIConfig.Containerd.Registries = mirrors
 		}
 	}
@@ -36,7 +39,8 @@ func TestNewMachinesBeginWithWhatExtensionsAdd(t *testing.T) {
 			admit(object)
 			return c.Create(ctx, object, options...)
 		},
-		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch,
+			options ...client.PatchOption) error {
 			if err := c.Patch(ctx, object, patch, options...); err != nil {
 				return err
 			}

@@ -37,7 +37,8 @@ func seedA() *gardencorev1beta1.Seed {
 }
 
 // onSeedA is a run on seed a, with authorities, and with what is in the garden.
-func onSeedA(t *testing.T, operation gardencorev1beta1.LastOperationType, inGarden []client.Object, funcs interceptor.Funcs, onSeed ...client.Object) (*Operation, records) {
+func onSeedA(t *testing.T, operation gardencorev1beta1.LastOperationType, inGarden []client.Object,
+	funcs interceptor.Funcs, onSeed ...client.Object) (*Operation, records) {
 	t.Helper()
 	o := newOperation(t, operation, funcs, onSeed...)
 	o.SeedName, o.SeedObject, o.InternalDomain = "a", seedA(), "test"
@@ -61,17 +62,19 @@ func TestRefuseForeign(t *testing.T) {
 		down    bool
 		refused string
 	}{
-		"nobody has ever owned it":        {},
-		"its own":                         {record: owned("uid-a", 3)},
-		"of a deleted shoot":              {record: owned(ownership.Nobody, 4)},
-		"of a seed that is no more":       {record: owned("uid-c", 5)},
-		"of the seed's own former self":   {record: ownership.Record{Owner: "uid-a-before", Epoch: 2, Seed: "a"}},
-		"another's":                       {record: owned("uid-b", 6), refused: `seed "b"'s, by its record in DNS with epoch 6`},
+		"nobody has ever owned it":      {},
+		"its own":                       {record: owned("uid-a", 3)},
+		"of a deleted shoot":            {record: owned(ownership.Nobody, 4)},
+		"of a seed that is no more":     {record: owned("uid-c", 5)},
+		"of the seed's own former self": {record: ownership.Record{Owner: "uid-a-before", Epoch: 2, Seed: "a"}},
+		"another's": {record: owned("uid-b", 6),
+			refused: `seed "b"'s, by its record in DNS with epoch 6`},
 		"nobody knows: DNS does not tell": {record: owned("uid-a", 3), down: true, refused: "ask who owns the shoot"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o, owners := onSeedA(t, gardencorev1beta1.LastOperationTypeReconcile, []client.Object{seedA(), seedB}, interceptor.Funcs{})
+			o, owners := onSeedA(t, gardencorev1beta1.LastOperationTypeReconcile, []client.Object{seedA(), seedB},
+				interceptor.Funcs{})
 			if !c.record.Absent() {
 				owners.decision.Set(c.record)
 			}
@@ -110,15 +113,16 @@ func TestMisplaced(t *testing.T) {
 		want   bool
 		err    error
 	}{
-		"it is here":                                 {onSeed: []client.Object{namespace, etcd}},
-		"etcd is gone":                               {onSeed: []client.Object{namespace}, want: true},
-		"all is gone":                                {want: true},
-		"the garden is not asked":                    {state: unread, want: true},
-		"in deletion, it is here":                    {onSeed: []client.Object{namespace, etcd}, dying: true},
-		"in deletion, past etcd":                     {onSeed: []client.Object{namespace}, dying: true},
-		"in deletion, past all":                      {dying: true, state: none},
-		"in deletion, on a seed built anew":          {dying: true, want: true},
-		"in deletion, the same, its state damaged":   {dying: true, state: &shootstate.DamagedError{Part: "chunk"}, want: true},
+		"it is here":                        {onSeed: []client.Object{namespace, etcd}},
+		"etcd is gone":                      {onSeed: []client.Object{namespace}, want: true},
+		"all is gone":                       {want: true},
+		"the garden is not asked":           {state: unread, want: true},
+		"in deletion, it is here":           {onSeed: []client.Object{namespace, etcd}, dying: true},
+		"in deletion, past etcd":            {onSeed: []client.Object{namespace}, dying: true},
+		"in deletion, past all":             {dying: true, state: none},
+		"in deletion, on a seed built anew": {dying: true, want: true},
+		"in deletion, the same, its state damaged": {dying: true, state: &shootstate.DamagedError{Part: "chunk"},
+			want: true},
 		"in deletion, nobody knows whether it is so": {dying: true, state: unread, err: unread},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -190,24 +194,37 @@ func TestBackupSource(t *testing.T) {
 		err           string
 		is            error
 	}{
-		"no restore":                             {operation: "Reconcile", entry: "uid-b"},
-		"etcd is here already":                   {operation: restore, onSeed: here, entry: "uid-b"},
-		"an earlier epoch's etcd is here":        {operation: restore, onSeed: here, owner: owned("uid-b", 3), entry: "uid-b", want: "uid-b"},
-		"so it is, and nobody owns it":           {operation: restore, onSeed: here, owner: owned(ownership.Nobody, 4), entry: "uid-b", want: "uid-b"},
-		"etcd is here, DNS does not tell whose":  {operation: restore, onSeed: here, down: true, entry: "uid-b", is: ownershiptest.ErrDown},
-		"no entry":                               {operation: restore, err: `backup entry "shoot--p--alpha--uid" is missing`},
-		"not begun":                              {operation: restore, entry: "uid-b", want: "uid-b"},
-		"not begun, bucket not asked":            {operation: restore, entry: "uid-b", content: map[string]error{"uid-b": unread}, want: "uid-b"},
-		"the way is kept, not yet pointed here":  {operation: restore, entry: "uid-b", source: "uid-b", content: map[string]error{"uid-b": nil}, want: "uid-b"},
-		"pointed here, perhaps not copied":       {operation: restore, entry: "uid-a", source: "uid-b", content: map[string]error{"uid-b": nil}, want: "uid-b"},
-		"pointed here and copied":                {operation: restore, entry: "uid-a", source: "uid-b", content: map[string]error{"uid-a": nil, "uid-b": nil}, want: "uid-b"},
-		"on its own bucket, by itself":           {operation: restore, entry: "uid-a", want: "uid-a"},
-		"another died before it had copied":      {operation: restore, entry: "uid-c", source: "uid-b", content: map[string]error{"uid-b": nil}, want: "uid-b"},
-		"another died after it had copied":       {operation: restore, entry: "uid-c", source: "uid-b", content: map[string]error{"uid-b": nil, "uid-c": nil}, want: "uid-c"},
-		"another died, back where it came from":  {operation: restore, entry: "uid-c", source: "uid-a", content: map[string]error{"uid-a": nil}, want: "uid-a"},
-		"another died, nobody knows how far":     {operation: restore, entry: "uid-c", source: "uid-b", content: map[string]error{"uid-b": nil, "uid-c": unread}, is: unread},
-		"another died, and its copy is damaged":  {operation: restore, entry: "uid-c", source: "uid-b", content: map[string]error{"uid-b": nil, "uid-c": damaged}, is: damaged},
-		"pointed here, own bucket is unreadable": {operation: restore, entry: "uid-a", source: "uid-b", content: map[string]error{"uid-a": unread}, want: "uid-b"},
+		"no restore":           {operation: "Reconcile", entry: "uid-b"},
+		"etcd is here already": {operation: restore, onSeed: here, entry: "uid-b"},
+		"an earlier epoch's etcd is here": {operation: restore, onSeed: here, owner: owned("uid-b", 3), entry: "uid-b",
+			want: "uid-b"},
+		"so it is, and nobody owns it": {operation: restore, onSeed: here, owner: owned(ownership.Nobody, 4),
+			entry: "uid-b", want: "uid-b"},
+		"etcd is here, DNS does not tell whose": {operation: restore, onSeed: here, down: true, entry: "uid-b",
+			is: ownershiptest.ErrDown},
+		"no entry":  {operation: restore, err: `backup entry "shoot--p--alpha--uid" is missing`},
+		"not begun": {operation: restore, entry: "uid-b", want: "uid-b"},
+		"not begun, bucket not asked": {operation: restore, entry: "uid-b",
+			content: map[string]error{"uid-b": unread}, want: "uid-b"},
+		"the way is kept, not yet pointed here": {operation: restore, entry: "uid-b", source: "uid-b",
+			content: map[string]error{"uid-b": nil}, want: "uid-b"},
+		"pointed here, perhaps not copied": {operation: restore, entry: "uid-a", source: "uid-b",
+			content: map[string]error{"uid-b": nil}, want: "uid-b"},
+		"pointed here and copied": {operation: restore, entry: "uid-a", source: "uid-b",
+			content: map[string]error{"uid-a": nil, "uid-b": nil}, want: "uid-b"},
+		"on its own bucket, by itself": {operation: restore, entry: "uid-a", want: "uid-a"},
+		"another died before it had copied": {operation: restore, entry: "uid-c", source: "uid-b",
+			content: map[string]error{"uid-b": nil}, want: "uid-b"},
+		"another died after it had copied": {operation: restore, entry: "uid-c", source: "uid-b",
+			content: map[string]error{"uid-b": nil, "uid-c": nil}, want: "uid-c"},
+		"another died, back where it came from": {operation: restore, entry: "uid-c", source: "uid-a",
+			content: map[string]error{"uid-a": nil}, want: "uid-a"},
+		"another died, nobody knows how far": {operation: restore, entry: "uid-c", source: "uid-b",
+			content: map[string]error{"uid-b": nil, "uid-c": unread}, is: unread},
+		"another died, and its copy is damaged": {operation: restore, entry: "uid-c", source: "uid-b",
+			content: map[string]error{"uid-b": nil, "uid-c": damaged}, is: damaged},
+		"pointed here, own bucket is unreadable": {operation: restore, entry: "uid-a", source: "uid-b",
+			content: map[string]error{"uid-a": unread}, want: "uid-b"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -225,7 +242,8 @@ func TestBackupSource(t *testing.T) {
 			owners.decision.Down(c.down)
 			o.Bucket = shelves{content: c.content}
 			got, err := o.backupSource(t.Context())
-			wanted := err == nil && c.err == "" && c.is == nil || c.err != "" && err != nil && strings.Contains(err.Error(), c.err) || c.is != nil && errors.Is(err, c.is)
+			wanted := err == nil && c.err == "" && c.is == nil || c.err != "" && err != nil && strings.Contains(err.Error(),
+				c.err) || c.is != nil && errors.Is(err, c.is)
 			if got != c.want || !wanted {
 				t.Errorf("got %q, %v; want %q, %v%s", got, err, c.want, c.is, c.err)
 			}
@@ -233,8 +251,9 @@ func TestBackupSource(t *testing.T) {
 	}
 }
 
-// A restore by force does without what is damaged wherever it lies: where etcd is restored from its seed's own bucket, nothing is
-// copied, and etcd would refuse the damage for good. Without force, etcd finds by itself what to begin with there.
+// A restore by force does without what is damaged wherever it lies: where etcd is restored from its seed's own bucket,
+// nothing is copied, and etcd would refuse the damage for good. Without force, etcd finds by itself what to begin with
+// there.
 func TestCopyBackups(t *testing.T) {
 	t.Parallel()
 	const below = ", shoot--p--alpha--uid/etcd-main, epoch 3, last good "
@@ -246,16 +265,19 @@ func TestCopyBackups(t *testing.T) {
 		entry  string // the bucket it names
 		want   []string
 	}{
-		"from another seed":                       {entry: "uid-b", want: []string{"uid-b to uid-a" + below + "false"}},
-		"from another seed, by force":             {entry: "uid-b", forced: true, want: []string{"uid-b to uid-a" + below + "true"}},
-		"from its own seed":                       {entry: "uid-a"},
-		"from its own seed, by force":             {entry: "uid-a", forced: true, want: []string{"uid-a to uid-a" + below + "true"}},
-		"etcd is here":                            {onSeed: here, entry: "uid-b"},
+		"from another seed": {entry: "uid-b", want: []string{"uid-b to uid-a" + below + "false"}},
+		"from another seed, by force": {entry: "uid-b", forced: true,
+			want: []string{"uid-b to uid-a" + below + "true"}},
+		"from its own seed": {entry: "uid-a"},
+		"from its own seed, by force": {entry: "uid-a", forced: true,
+			want: []string{"uid-a to uid-a" + below + "true"}},
+		"etcd is here": {onSeed: here, entry: "uid-b"},
 		"from its own seed, by force, it is here": {onSeed: here, entry: "uid-a", forced: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o, owners := onSeedA(t, gardencorev1beta1.LastOperationTypeRestore, []client.Object{entryIn(entryName, c.entry)}, interceptor.Funcs{}, c.onSeed...)
+			o, owners := onSeedA(t, gardencorev1beta1.LastOperationTypeRestore, []client.Object{entryIn(entryName, c.entry)},
+				interceptor.Funcs{}, c.onSeed...)
 			owners.decision.Set(owned("uid-a", 3))
 			o.Epoch = 3
 			if c.forced {
@@ -280,20 +302,23 @@ func TestCopyBackups(t *testing.T) {
 	}
 }
 
-// A destination that a shoot leaves may still be deleting the way to the bucket before. The next one opens its own when that has
-// gone: what it wrote to it would go with it.
+// A destination that a shoot leaves may still be deleting the way to the bucket before. The next one opens its own when
+// that has gone: what it wrote to it would go with it.
 func TestAWayToTheOldBucketThatIsGoingIsWaitedOut(t *testing.T) {
 	t.Parallel()
 	dying := entryIn(sourceName, "uid-c")
 	dying.Finalizers, dying.DeletionTimestamp = []string{"gardener"}, &metav1.Time{Time: time.Unix(1000, 0)}
-	o, _ := onSeedA(t, gardencorev1beta1.LastOperationTypeRestore, []client.Object{entryIn(entryName, "uid-b"), dying}, interceptor.Funcs{})
+	o, _ := onSeedA(t, gardencorev1beta1.LastOperationTypeRestore, []client.Object{entryIn(entryName, "uid-b"), dying},
+		interceptor.Funcs{})
 	o.Bucket = shelves{content: map[string]error{"uid-b": nil}}
 	reads := 0
 	o.Garden = interceptor.NewClient(o.Garden.(client.WithWatch), interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object,
+			options ...client.GetOption) error {
 			if key.Name == sourceName {
 				if reads++; reads == 8 { // its seed has deleted it
-					if err := c.Patch(ctx, dying, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+					if err := c.Patch(ctx, dying,
+						client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
 						return err
 					}
 				}
@@ -301,10 +326,12 @@ func TestAWayToTheOldBucketThatIsGoingIsWaitedOut(t *testing.T) {
 			return c.Get(ctx, key, object, options...)
 		},
 		Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
-			object.(*gardencorev1beta1.BackupEntry).Status.LastOperation = &gardencorev1beta1.LastOperation{Type: "Create", State: "Succeeded"}
+			object.(*gardencorev1beta1.BackupEntry).Status.LastOperation = &gardencorev1beta1.LastOperation{Type: "Create",
+				State: "Succeeded"}
 			return c.Create(ctx, object, options...)
 		},
-		Patch: func(_ context.Context, _ client.WithWatch, object client.Object, _ client.Patch, _ ...client.PatchOption) error {
+		Patch: func(_ context.Context, _ client.WithWatch, object client.Object, _ client.Patch,
+			_ ...client.PatchOption) error {
 			return fmt.Errorf("it writes to %s", object.GetName())
 		},
 	})
@@ -312,7 +339,8 @@ func TestAWayToTheOldBucketThatIsGoingIsWaitedOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	source, err := o.SourceBackupEntry(t.Context())
-	if err != nil || source == nil || source.DeletionTimestamp != nil || source.Spec.BucketName != "uid-b" || ptr.Deref(source.Spec.SeedName, "") != "a" {
+	if err != nil || source == nil || source.DeletionTimestamp != nil || source.Spec.BucketName != "uid-b" ||
+		ptr.Deref(source.Spec.SeedName, "") != "a" {
 		t.Errorf("the way to the old bucket is %+v, %v", source, err)
 	}
 }

@@ -91,7 +91,8 @@ func (o *Operation) refuseForeign(ctx context.Context) error {
 	}
 	for _, seed := range seeds.Items {
 		if string(seed.UID) == record.Owner {
-			return fmt.Errorf("the shoot is seed %q's, by its record in DNS with epoch %d: it is not taken from there without a migration", seed.Name, record.Epoch)
+			return fmt.Errorf("the shoot is seed %q's, by its record in DNS with epoch %d: it is not taken from there "+
+				"without a migration", seed.Name, record.Epoch)
 		}
 	}
 	return nil // its owner is no more
@@ -136,7 +137,8 @@ func (o *Operation) AskForRestore(ctx context.Context, why string) error {
 	before := o.Shoot.DeepCopy()
 	metav1.SetMetaDataAnnotation(&o.Shoot.ObjectMeta, constants.ShootForceRestore, constants.LabelTrue)
 	status := *o.Shoot.Status.DeepCopy()
-	if err := o.Garden.Patch(ctx, o.Shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := o.Garden.Patch(ctx, o.Shoot,
+		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("ask for the restore of shoot %q: %w", client.ObjectKeyFromObject(o.Shoot), err)
 	}
 	o.Shoot.Status = status

@@ -15,8 +15,8 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
 
-// Every pod of a control plane runs as the user of the settings, who can read its secrets by the group; without one it is
-// left to the images.
+// Every pod of a control plane runs as the user of the settings, who can read its secrets by the group; without one it
+// is left to the images.
 func TestEveryPodRunsAsTheUserOfTheSettings(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -24,7 +24,8 @@ func TestEveryPodRunsAsTheUserOfTheSettings(t *testing.T) {
 		want *corev1.PodSecurityContext
 	}{
 		"a user": {65532, &corev1.PodSecurityContext{
-			RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](65532), RunAsGroup: ptr.To[int64](65532), FSGroup: ptr.To[int64](65532),
+			RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](65532), RunAsGroup: ptr.To[int64](65532),
+			FSGroup: ptr.To[int64](65532),
 		}},
 		"none": {0, nil},
 	} {
@@ -47,7 +48,8 @@ func TestEveryPodRunsAsTheUserOfTheSettings(t *testing.T) {
 func podsOf(t *testing.T, user int64) map[string]corev1.PodSpec {
 	t.Helper()
 	etcd := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--p--alpha", Name: ServiceEtcdClient}}
-	o := newOperation(t, gardencorev1beta1.LastOperationTypeCreate, interceptor.Funcs{}, etcd, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--alpha"}})
+	o := newOperation(t, gardencorev1beta1.LastOperationTypeCreate, interceptor.Funcs{}, etcd,
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--alpha"}})
 	o.User, o.Epoch, o.SeedObject = user, 1, &gardencorev1beta1.Seed{}
 	if err := errors.Join(
 		o.DeployEtcd(t.Context(), 1), o.DeployAPIServer(t.Context(), 1), o.DeployControllers(t.Context(), 1),

@@ -53,7 +53,8 @@ func (o *Operation) workerPools(ctx context.Context) ([]extensionsv1alpha1.Worke
 			MachineControllerManagerSettings: worker.MachineControllerManagerSettings,
 		}
 		if volume := worker.Volume; volume != nil {
-			pool.Volume = &extensionsv1alpha1.Volume{Name: volume.Name, Type: volume.Type, Size: volume.VolumeSize, Encrypted: volume.Encrypted}
+			pool.Volume = &extensionsv1alpha1.Volume{Name: volume.Name, Type: volume.Type, Size: volume.VolumeSize,
+				Encrypted: volume.Encrypted}
 		}
 		if image := worker.Machine.Image; image != nil {
 			pool.MachineImage = extensionsv1alpha1.MachineImage{Name: image.Name, Version: ptr.Deref(image.Version, "")}
@@ -66,8 +67,8 @@ func (o *Operation) workerPools(ctx context.Context) ([]extensionsv1alpha1.Worke
 	return pools, nil
 }
 
-// updateBounds are how many machines more, and less, than wanted there may be during an update: one more where nodes are
-// replaced, one less where they are kept, unless the pool says otherwise.
+// updateBounds are how many machines more, and less, than wanted there may be during an update: one more where nodes
+// are replaced, one less where they are kept, unless the pool says otherwise.
 func updateBounds(worker gardencorev1beta1.Worker) (surge, unavailable intstr.IntOrString) {
 	more, less := intstr.FromInt32(1), intstr.FromInt32(0)
 	if rollout.UpdatesInPlace(&worker) {
@@ -104,13 +105,15 @@ func kubeletConfig(shoot *gardencorev1beta1.Shoot, worker gardencorev1beta1.Work
 func dataVolumes(worker gardencorev1beta1.Worker) []extensionsv1alpha1.DataVolume {
 	var volumes []extensionsv1alpha1.DataVolume
 	for _, v := range worker.DataVolumes {
-		volumes = append(volumes, extensionsv1alpha1.DataVolume{Name: v.Name, Type: v.Type, Size: v.VolumeSize, Encrypted: v.Encrypted})
+		volumes = append(volumes, extensionsv1alpha1.DataVolume{Name: v.Name, Type: v.Type, Size: v.VolumeSize,
+			Encrypted: v.Encrypted})
 	}
 	return volumes
 }
 
 // autoscalerOptions are those of the pool; a Worker has its shares as text.
-func autoscalerOptions(options *gardencorev1beta1.ClusterAutoscalerOptions) *extensionsv1alpha1.ClusterAutoscalerOptions {
+func autoscalerOptions(
+	options *gardencorev1beta1.ClusterAutoscalerOptions) *extensionsv1alpha1.ClusterAutoscalerOptions {
 	if options == nil {
 		return nil
 	}

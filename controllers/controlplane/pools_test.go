@@ -50,9 +50,12 @@ func TestAPoolReachesTheWorkerWhole(t *testing.T) {
 	if err := json.Unmarshal([]byte(wholePool), &worker); err != nil {
 		t.Fatal(err)
 	}
-	shoot := gardencorev1beta1.ShootSpec{Kubernetes: gardencorev1beta1.Kubernetes{Version: "1.36.3", Kubelet: &gardencorev1beta1.KubeletConfig{MaxPods: ptr.To[int32](99)}}}
-	shoot.Provider.Type, shoot.Provider.Workers = "transplant", []gardencorev1beta1.Worker{worker, {Name: "plain", Machine: worker.Machine}}
-	objects := []client.Object{&extensionsv1alpha1.Infrastructure{ObjectMeta: at("alpha")}, &corev1.Secret{ObjectMeta: at(SecretSSHKeyPair)}}
+	shoot := gardencorev1beta1.ShootSpec{Kubernetes: gardencorev1beta1.Kubernetes{Version: "1.36.3",
+		Kubelet: &gardencorev1beta1.KubeletConfig{MaxPods: ptr.To[int32](99)}}}
+	shoot.Provider.Type, shoot.Provider.Workers = "transplant",
+		[]gardencorev1beta1.Worker{worker, {Name: "plain", Machine: worker.Machine}}
+	objects := []client.Object{&extensionsv1alpha1.Infrastructure{ObjectMeta: at("alpha")},
+		&corev1.Secret{ObjectMeta: at(SecretSSHKeyPair)}}
 	for _, pool := range shoot.Provider.Workers {
 		named := &Operation{Shoot: &gardencorev1beta1.Shoot{Spec: shoot}}
 		config, err := named.operatingSystemConfig(pool, extensionsv1alpha1.OperatingSystemConfigPurposeProvision)
@@ -89,7 +92,8 @@ func TestAPoolReachesTheWorkerWhole(t *testing.T) {
 		t.Errorf("the pool (-want +got):\n%s", diff)
 	}
 	plain := deployed.Spec.Pools[1]
-	if plain.DataVolumes != nil || plain.ClusterAutoscaler != nil || ptr.Deref(plain.KubeletConfig, gardencorev1beta1.KubeletConfig{}).MaxPods == nil || *plain.KubeletConfig.MaxPods != 99 {
+	if plain.DataVolumes != nil || plain.ClusterAutoscaler != nil || ptr.Deref(plain.KubeletConfig,
+		gardencorev1beta1.KubeletConfig{}).MaxPods == nil || *plain.KubeletConfig.MaxPods != 99 {
 		t.Errorf("a pool that says little: %+v", plain)
 	}
 }

@@ -15,12 +15,14 @@ import (
 )
 
 // NothingToRestore tells that the deletion of a shoot has come so far that no machine and no control plane is left. The
-// DeleteGraph notes that in the state before it confirms and begins the deletion of the backups, and the state goes last;
-// the ReconcileGraph makes room for backups before there is a machine. What somebody else has deleted, a cascade or a
-// person, says nothing: backups that are gone while a state is there that nobody has noted it in are a loss, and machines
-// may run. entry is the shoot's BackupEntry, state its saved state, each nil for none. What may be left in the cloud is its
-// infrastructure and its DNS records; a restore is neither possible nor needed (docs/ownership.md#spec-9-3).
-func NothingToRestore(shoot *gardencorev1beta1.Shoot, entry *gardencorev1beta1.BackupEntry, state *shootstate.State) bool {
+// DeleteGraph notes that in the state before it confirms and begins the deletion of the backups, and the state goes
+// last; the ReconcileGraph makes room for backups before there is a machine. What somebody else has deleted, a cascade
+// or a person, says nothing: backups that are gone while a state is there that nobody has noted it in are a loss, and
+// machines may run. entry is the shoot's BackupEntry, state its saved state, each nil for none. What may be left in the
+// cloud is its infrastructure and its DNS records; a restore is neither possible nor needed
+// (docs/ownership.md#spec-9-3).
+func NothingToRestore(shoot *gardencorev1beta1.Shoot, entry *gardencorev1beta1.BackupEntry,
+	state *shootstate.State) bool {
 	switch {
 	case shoot.DeletionTimestamp == nil:
 		return false
@@ -31,15 +33,18 @@ func NothingToRestore(shoot *gardencorev1beta1.Shoot, entry *gardencorev1beta1.B
 }
 
 // ReclaimGraph stands for the restore of a shoot that has nothing to restore: what it may still have in the cloud gets
-// objects on this seed, so that the DeleteGraph finds and deletes it. Nothing has to become ready: an extension that has
-// taken its object up deletes what it finds, by what is left of the state or by the shoot's tag.
+// objects on this seed, so that the DeleteGraph finds and deletes it. Nothing has to become ready: an extension that
+// has taken its object up deletes what it finds, by what is left of the state or by the shoot's tag.
 func (o *Operation) ReclaimGraph() *flow.Graph {
 	g := &flow.Graph{}
 	namespace := g.Add(flow.Task{Name: "Deploying control plane namespace", Run: o.DeployNamespace})
-	credentials := g.Add(flow.Task{Name: "Deploying cloud provider account secret", Run: o.DeployCredentials, After: after(namespace)})
-	g.Add(flow.Task{Name: "Taking up what is left of the infrastructure", Run: o.reclaimInfrastructure, After: after(credentials), Skip: o.Workerless()})
+	credentials := g.Add(flow.Task{Name: "Deploying cloud provider account secret", Run: o.DeployCredentials,
+		After: after(namespace)})
+	g.Add(flow.Task{Name: "Taking up what is left of the infrastructure", Run: o.reclaimInfrastructure,
+		After: after(credentials), Skip: o.Workerless()})
 	g.Add(flow.Task{Name: "Taking up the internal domain DNS record", Run: o.reclaimDNSRecord, After: after(credentials)})
-	g.Add(flow.Task{Name: "Taking up the external domain DNS record", Run: o.reclaimExternalDNSRecord, After: after(credentials), Skip: !o.servesDomain()})
+	g.Add(flow.Task{Name: "Taking up the external domain DNS record", Run: o.reclaimExternalDNSRecord,
+		After: after(credentials), Skip: !o.servesDomain()})
 	return g
 }
 

@@ -50,8 +50,9 @@ func (o *Operation) DeployReferencedResources(ctx context.Context) error {
 		}
 		if apierrors.IsNotFound(err) {
 			return &CodedError{
-				Message: fmt.Sprintf("copy the resource %q of the shoot: %s %q does not exist in namespace %q", reference.Name, reference.ResourceRef.Kind, reference.ResourceRef.Name, o.Shoot.Namespace),
-				Codes:   []gardencorev1beta1.ErrorCode{gardencorev1beta1.ErrorRetryableConfigurationProblem},
+				Message: fmt.Sprintf("copy the resource %q of the shoot: %s %q does not exist in namespace %q", reference.Name,
+					reference.ResourceRef.Kind, reference.ResourceRef.Name, o.Shoot.Namespace),
+				Codes: []gardencorev1beta1.ErrorCode{gardencorev1beta1.ErrorRetryableConfigurationProblem},
 			}
 		}
 		if err != nil {
@@ -65,7 +66,8 @@ func (o *Operation) DeployReferencedResources(ctx context.Context) error {
 }
 
 // copyOf is the copy of an object of the project. What it holds is copied, and nothing that is said about it there.
-func (o *Operation) copyOf(ctx context.Context, reference gardencorev1beta1.NamedResourceReference) (client.Object, error) {
+func (o *Operation) copyOf(ctx context.Context, reference gardencorev1beta1.NamedResourceReference) (client.Object,
+	error) {
 	ref := reference.ResourceRef
 	key, meta := client.ObjectKey{Namespace: o.Shoot.Namespace, Name: ref.Name}, o.meta(referencedPrefix+ref.Name)
 	meta.Labels = map[string]string{labelReferenced: constants.LabelTrue}
@@ -75,17 +77,20 @@ func (o *Operation) copyOf(ctx context.Context, reference gardencorev1beta1.Name
 		if err := o.Garden.Get(ctx, key, secret); err != nil {
 			return nil, fmt.Errorf("read secret %q: %w", key, err)
 		}
-		return &corev1.Secret{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, ObjectMeta: meta, Type: secret.Type, Data: secret.Data}, nil
+		return &corev1.Secret{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, ObjectMeta: meta,
+			Type: secret.Type, Data: secret.Data}, nil
 	case autoscalingv1.CrossVersionObjectReference{APIVersion: "v1", Kind: "ConfigMap"}:
 		config := &corev1.ConfigMap{}
 		if err := o.Garden.Get(ctx, key, config); err != nil {
 			return nil, fmt.Errorf("read config map %q: %w", key, err)
 		}
-		return &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: meta, Data: config.Data, BinaryData: config.BinaryData}, nil
+		return &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: meta,
+			Data: config.Data, BinaryData: config.BinaryData}, nil
 	}
 	return nil, &CodedError{
-		Message: fmt.Sprintf("copy the resource %q of the shoot: it is a %s of %s, and must be a Secret or a ConfigMap of v1", reference.Name, ref.Kind, ref.APIVersion),
-		Codes:   []gardencorev1beta1.ErrorCode{gardencorev1beta1.ErrorConfigurationProblem},
+		Message: fmt.Sprintf("copy the resource %q of the shoot: it is a %s of %s, and must be a Secret or a ConfigMap of v1",
+			reference.Name, ref.Kind, ref.APIVersion),
+		Codes: []gardencorev1beta1.ErrorCode{gardencorev1beta1.ErrorConfigurationProblem},
 	}
 }
 
@@ -101,8 +106,8 @@ func (o *Operation) applyCopy(ctx context.Context, copied client.Object) error {
 	return Apply(ctx, o.Seed, copied)
 }
 
-// DeleteUnreferencedResources deletes copies that the shoot no longer refers to. It comes after the Extensions that go: they
-// may need theirs to the end.
+// DeleteUnreferencedResources deletes copies that the shoot no longer refers to. It comes after the Extensions that go:
+// they may need theirs to the end.
 func (o *Operation) DeleteUnreferencedResources(ctx context.Context) error {
 	wanted := map[string]bool{}
 	for _, reference := range o.Shoot.Spec.Resources {
@@ -110,7 +115,8 @@ func (o *Operation) DeleteUnreferencedResources(ctx context.Context) error {
 	}
 	secrets, configs := &corev1.SecretList{}, &corev1.ConfigMapList{}
 	for _, list := range []client.ObjectList{secrets, configs} {
-		if err := o.Seed.List(ctx, list, client.InNamespace(o.Namespace()), client.MatchingLabels{labelReferenced: constants.LabelTrue}); err != nil {
+		if err := o.Seed.List(ctx, list, client.InNamespace(o.Namespace()),
+			client.MatchingLabels{labelReferenced: constants.LabelTrue}); err != nil {
 			return fmt.Errorf("list the copies %T of referenced resources: %w", list, err)
 		}
 	}

@@ -19,11 +19,12 @@ import (
 )
 
 func refersTo(version, kind, name string) gardencorev1beta1.NamedResourceReference {
-	return gardencorev1beta1.NamedResourceReference{Name: "the-" + name, ResourceRef: autoscalingv1.CrossVersionObjectReference{APIVersion: version, Kind: kind, Name: name}}
+	return gardencorev1beta1.NamedResourceReference{Name: "the-" + name,
+		ResourceRef: autoscalingv1.CrossVersionObjectReference{APIVersion: version, Kind: kind, Name: name}}
 }
 
-// What a shoot refers to is copied to its control plane on a real API server, kept as it is in the project, and removed when
-// nobody refers to it any more; what others have there stays.
+// What a shoot refers to is copied to its control plane on a real API server, kept as it is in the project, and removed
+// when nobody refers to it any more; what others have there stays.
 func TestReferencedResources(t *testing.T) {
 	t.Parallel()
 	c, err := client.New(apiservertest.Start(t, apiservertest.Options{}), client.Options{Scheme: seedScheme(t)})
@@ -43,13 +44,16 @@ func TestReferencedResources(t *testing.T) {
 	for _, name := range []string{project, seed} {
 		must(c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
 	}
-	token := &corev1.Secret{ObjectMeta: in(project, "token"), Data: map[string][]byte{"token": []byte("1"), "old": []byte("x")}}
+	token := &corev1.Secret{ObjectMeta: in(project, "token"), Data: map[string][]byte{"token": []byte("1"),
+		"old": []byte("x")}}
 	must(c.Create(t.Context(), token))
-	must(c.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: in(project, "policy"), Data: map[string]string{"rules": "none"}, BinaryData: map[string][]byte{"logo": {1}}}))
+	must(c.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: in(project, "policy"),
+		Data: map[string]string{"rules": "none"}, BinaryData: map[string][]byte{"logo": {1}}}))
 	must(c.Create(t.Context(), &corev1.Secret{ObjectMeta: in(seed, "ref-not-ours")}))
 	o := newOperation(t, gardencorev1beta1.LastOperationTypeReconcile, interceptor.Funcs{})
 	o.Garden, o.Seed = c, c
-	o.Shoot.Spec.Resources = []gardencorev1beta1.NamedResourceReference{refersTo("v1", "Secret", "token"), refersTo("v1", "ConfigMap", "policy")}
+	o.Shoot.Spec.Resources = []gardencorev1beta1.NamedResourceReference{refersTo("v1", "Secret", "token"),
+		refersTo("v1", "ConfigMap", "policy")}
 	deploy := func() {
 		t.Helper()
 		must(o.DeployReferencedResources(t.Context()))
@@ -73,7 +77,8 @@ func TestReferencedResources(t *testing.T) {
 	}
 	labels := map[string]string{"transplant.dev/referenced-resource": "true"}
 	others := map[string]any{"type": "Opaque", "data": map[string][]byte(nil), "labels": map[string]string(nil)}
-	policy := map[string]any{"data": map[string]string{"rules": "none"}, "binary": map[string][]byte{"logo": {1}}, "labels": labels}
+	policy := map[string]any{"data": map[string]string{"rules": "none"}, "binary": map[string][]byte{"logo": {1}},
+		"labels": labels}
 	check := func(what string, want map[string]any) {
 		t.Helper()
 		want["Secret ref-not-ours"] = others
@@ -84,13 +89,16 @@ func TestReferencedResources(t *testing.T) {
 
 	deploy()
 	check("at first", map[string]any{"ConfigMap ref-policy": policy,
-		"Secret ref-token": map[string]any{"type": "Opaque", "data": map[string][]byte{"token": []byte("1"), "old": []byte("x")}, "labels": labels}})
+		"Secret ref-token": map[string]any{"type": "Opaque", "data": map[string][]byte{"token": []byte("1"),
+			"old": []byte("x")}, "labels": labels}})
 
 	must(c.Delete(t.Context(), token))
-	must(c.Create(t.Context(), &corev1.Secret{ObjectMeta: in(project, "token"), Type: corev1.SecretTypeBasicAuth, Data: map[string][]byte{"username": []byte("u")}}))
+	must(c.Create(t.Context(), &corev1.Secret{ObjectMeta: in(project, "token"), Type: corev1.SecretTypeBasicAuth,
+		Data: map[string][]byte{"username": []byte("u")}}))
 	deploy()
 	check("when it is another one", map[string]any{"ConfigMap ref-policy": policy,
-		"Secret ref-token": map[string]any{"type": "kubernetes.io/basic-auth", "data": map[string][]byte{"username": []byte("u")}, "labels": labels}})
+		"Secret ref-token": map[string]any{"type": "kubernetes.io/basic-auth",
+			"data": map[string][]byte{"username": []byte("u")}, "labels": labels}})
 
 	o.Shoot.Spec.Resources = o.Shoot.Spec.Resources[1:]
 	deploy()
@@ -105,15 +113,18 @@ func TestReferencedResourcesThatCannotBeCopied(t *testing.T) {
 		want   string
 		code   gardencorev1beta1.ErrorCode
 	}{
-		"gone":          {refersTo("v1", "Secret", "gone"), `Secret "gone" does not exist in namespace "garden-p"`, "ERR_RETRYABLE_CONFIGURATION_PROBLEM"},
-		"another kind":  {refersTo("v1", "Pod", "p"), "must be a Secret or a ConfigMap", "ERR_CONFIGURATION_PROBLEM"},
-		"another group": {refersTo("example.com/v1", "Secret", "s"), "it is a Secret of example.com/v1", "ERR_CONFIGURATION_PROBLEM"},
+		"gone": {refersTo("v1", "Secret", "gone"), `Secret "gone" does not exist in namespace "garden-p"`,
+			"ERR_RETRYABLE_CONFIGURATION_PROBLEM"},
+		"another kind": {refersTo("v1", "Pod", "p"), "must be a Secret or a ConfigMap", "ERR_CONFIGURATION_PROBLEM"},
+		"another group": {refersTo("example.com/v1", "Secret", "s"), "it is a Secret of example.com/v1",
+			"ERR_CONFIGURATION_PROBLEM"},
 	} {
 		o, _ := onSeedA(t, gardencorev1beta1.LastOperationTypeReconcile, nil, interceptor.Funcs{})
 		o.Shoot.Spec.Resources = []gardencorev1beta1.NamedResourceReference{c.refers}
 		err := o.DeployReferencedResources(t.Context())
 		coded := &CodedError{}
-		if !errors.As(err, &coded) || !strings.Contains(err.Error(), c.want) || !cmp.Equal(coded.Codes, []gardencorev1beta1.ErrorCode{c.code}) {
+		if !errors.As(err, &coded) || !strings.Contains(err.Error(), c.want) || !cmp.Equal(coded.Codes,
+			[]gardencorev1beta1.ErrorCode{c.code}) {
 			t.Errorf("%s: %v, codes %v", name, err, coded.Codes)
 		}
 	}
@@ -123,9 +134,11 @@ func TestReferencedResourcesThatCannotBeCopied(t *testing.T) {
 	if err := o.DeployReferencedResources(t.Context()); err != nil {
 		t.Errorf("a deletion: %v", err)
 	}
-	cut := interceptor.NewClient(o.Garden.(client.WithWatch), interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
-		return apierrors.NewServiceUnavailable("no answer")
-	}})
+	cut := interceptor.NewClient(o.Garden.(client.WithWatch),
+		interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object,
+			...client.GetOption) error {
+			return apierrors.NewServiceUnavailable("no answer")
+		}})
 	if o.Garden = cut; !apierrors.IsServiceUnavailable(o.DeployReferencedResources(t.Context())) {
 		t.Error("a garden that does not answer passes for one that has nothing")
 	}

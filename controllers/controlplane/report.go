@@ -135,7 +135,8 @@ func (r *Reporter) write(ctx context.Context, progress flow.Progress) error {
 	}
 	before := shoot.DeepCopy()
 	last := shoot.Status.LastOperation
-	last.Progress, last.Description, last.LastUpdateTime = progress.Percent, strings.Join(names, ", "), metav1.NewTime(r.o.Clock.Now())
+	last.Progress, last.Description, last.LastUpdateTime = progress.Percent, strings.Join(names, ", "),
+		metav1.NewTime(r.o.Clock.Now())
 	// What an earlier run could not do, and this one has done, is no error any more
 	// (docs/specification/migration.md#spec-2-12).
 	shoot.Status.LastErrors = slices.DeleteFunc(shoot.Status.LastErrors, func(e gardencorev1beta1.LastError) bool {

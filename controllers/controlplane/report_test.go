@@ -17,18 +17,19 @@ import (
 func becomes(t *testing.T, o *Operation, percent int32, tasks string) {
 	t.Helper()
 	var got string
-	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-		last := inGarden(t, o).Status.LastOperation
-		got = last.Description
-		return last.Progress == percent && last.Description == tasks, nil
-	})
+	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true,
+		func(context.Context) (bool, error) {
+			last := inGarden(t, o).Status.LastOperation
+			got = last.Description
+			return last.Progress == percent && last.Description == tasks, nil
+		})
 	if err != nil {
 		t.Fatalf("the garden has %q, want %q", got, tasks)
 	}
 }
 
-// The newest progress of a period is written at its end, what it has replaced is not; the end of the flow, which writes a
-// status of its own, does not wait for the period.
+// The newest progress of a period is written at its end, what it has replaced is not; the end of the flow, which writes
+// a status of its own, does not wait for the period.
 func TestProgressIsWrittenOnceAPeriodAndTheEndWaitsForNone(t *testing.T) {
 	t.Parallel()
 	o := begun(t)
@@ -39,9 +40,10 @@ func TestProgressIsWrittenOnceAPeriodAndTheEndWaitsForNone(t *testing.T) {
 
 	reporter.Observe(flow.Progress{Percent: 20, Running: []flow.TaskID{"second"}})
 	reporter.Observe(flow.Progress{Percent: 30, Running: []flow.TaskID{"third", "fourth"}})
-	if err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-		return clock.HasWaiters(), nil
-	}); err != nil {
+	if err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true,
+		func(context.Context) (bool, error) {
+			return clock.HasWaiters(), nil
+		}); err != nil {
 		t.Fatal("nobody waits for the rest of the period")
 	}
 	if got := inGarden(t, o).Status.LastOperation.Description; got != "first" {
@@ -78,9 +80,12 @@ func TestErrorsGoAsTheirTasksSucceed(t *testing.T) {
 		progress flow.Progress
 		want     []string
 	}{
-		{flow.Progress{Percent: 0, Running: []flow.TaskID{"first"}}, []string{"no luck with first", "no luck with second", "no luck with "}},
-		{flow.Progress{Percent: 30, Running: []flow.TaskID{"second"}, Succeeded: []flow.TaskID{"first"}}, []string{"no luck with second", "no luck with "}},
-		{flow.Progress{Percent: 60, Running: []flow.TaskID{"third"}, Succeeded: []flow.TaskID{"first", "second"}}, []string{"no luck with "}},
+		{flow.Progress{Percent: 0, Running: []flow.TaskID{"first"}}, []string{"no luck with first", "no luck with second",
+			"no luck with "}},
+		{flow.Progress{Percent: 30, Running: []flow.TaskID{"second"}, Succeeded: []flow.TaskID{"first"}},
+			[]string{"no luck with second", "no luck with "}},
+		{flow.Progress{Percent: 60, Running: []flow.TaskID{"third"}, Succeeded: []flow.TaskID{"first", "second"}},
+			[]string{"no luck with "}},
 	} {
 		reporter.Observe(step.progress)
 		becomes(t, o, step.progress.Percent, string(step.progress.Running[0]))

@@ -14,8 +14,8 @@ import (
 )
 
 // Requested tells that somebody asked for a run: the annotation gardener.cloud/operation lists reconcile or retry among
-// its operations. A wish for maintenance goes first, and asks for a run in turn; other operations are other controllers'
-// affair.
+// its operations. A wish for maintenance goes first, and asks for a run in turn; other operations are other
+// controllers' affair.
 func Requested(shoot *gardencorev1beta1.Shoot) bool {
 	return asked(shoot, constants.ShootOperationReconcile, constants.ShootOperationRetry)
 }
@@ -43,9 +43,9 @@ func requests(shoot *gardencorev1beta1.Shoot) []string {
 	return slices.DeleteFunc(listed, func(operation string) bool { return operation == "" })
 }
 
-// takeRequest takes the request for this run off the shoot, and leaves operations that are others' affair: a request that
-// stayed would ask for the next run, too. It comes after Begin, so that who dies in between has lost no request. A forced
-// in-place update is for one change of the specification: the run that carries a change out takes it off
+// takeRequest takes the request for this run off the shoot, and leaves operations that are others' affair: a request
+// that stayed would ask for the next run, too. It comes after Begin, so that who dies in between has lost no request. A
+// forced in-place update is for one change of the specification: the run that carries a change out takes it off
 // (docs/specification/api.md#spec-1-12, docs/specification/versions.md#spec-4-9). A request for rolled pools is noted
 // where the nodes' keys are made of it, in the same patch; one for a rotation is noted in the status already.
 func (o *Operation) takeRequest(ctx context.Context, carriesOut bool) error {
@@ -76,7 +76,8 @@ func (o *Operation) takeRequest(ctx context.Context, carriesOut bool) error {
 	} else {
 		o.Shoot.Annotations[constants.GardenerOperation] = strings.Join(left, constants.OperationsSeparator)
 	}
-	if err := o.Garden.Patch(ctx, o.Shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := o.Garden.Patch(ctx, o.Shoot,
+		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("take the request off shoot %q: %w", client.ObjectKeyFromObject(before), err)
 	}
 	return nil

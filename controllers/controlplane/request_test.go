@@ -41,23 +41,26 @@ func TestARequestIsForOneRunOnly(t *testing.T) {
 			}
 			o.Shoot, o.WaitInterval = inGarden(t, o), time.Second
 			seen := "the work was not done"
-			throttled := &CodedError{Codes: []gardencorev1beta1.ErrorCode{gardencorev1beta1.ErrorInfraRateLimitsExceeded}, Message: "too many requests"}
+			throttled := &CodedError{Codes: []gardencorev1beta1.ErrorCode{gardencorev1beta1.ErrorInfraRateLimitsExceeded},
+				Message: "too many requests"}
 			metrics, err := NewMetrics(prometheus.NewRegistry())
 			if err != nil {
 				t.Fatal(err)
 			}
 			runner := &Runner{Version: "v1", Events: noEvents{}, Periods: Periods{Retry: time.Hour}, Metrics: metrics}
-			if _, err := runner.Run(t.Context(), o, Flow{Type: gardencorev1beta1.LastOperationTypeMigrate, Work: func(context.Context, *Reporter) error {
-				seen = inGarden(t, o).Annotations["gardener.cloud/operation"]
-				return throttled
-			}}); err != nil {
+			if _, err := runner.Run(t.Context(), o, Flow{Type: gardencorev1beta1.LastOperationTypeMigrate,
+				Work: func(context.Context, *Reporter) error {
+					seen = inGarden(t, o).Annotations["gardener.cloud/operation"]
+					return throttled
+				}}); err != nil {
 				t.Fatal(err)
 			}
 			if !metrics.flows.DeleteLabelValues("Migrate", "failed") || testutil.CollectAndCount(metrics.flows) != 0 {
 				t.Error("one failed migration was to be measured")
 			}
 			after := inGarden(t, o)
-			if got := after.Annotations["gardener.cloud/operation"]; got != left || seen != left || after.Annotations["other"] != "stays" {
+			if got := after.Annotations["gardener.cloud/operation"]; got != left || seen != left ||
+				after.Annotations["other"] != "stays" {
 				t.Errorf("the request is %q while it runs, %q after it, want %q", seen, got, left)
 			}
 			if state := after.Status.LastOperation.State; state != "Failed" || !Stuck(after) {
@@ -97,7 +100,9 @@ func TestAForcedInPlaceUpdateIsForOneChange(t *testing.T) {
 			}
 			o.Shoot, o.WaitInterval = inGarden(t, o), time.Second
 			runner := &Runner{Version: "v1", Events: noEvents{}, Periods: Periods{Retry: time.Hour}}
-			if _, err := runner.Run(t.Context(), o, Flow{Type: c.operation, Work: func(context.Context, *Reporter) error { return nil }}); err != nil {
+			if _, err := runner.Run(t.Context(), o, Flow{Type: c.operation, Work: func(context.Context, *Reporter) error {
+				return nil
+			}}); err != nil {
 				t.Fatal(err)
 			}
 			if got := inGarden(t, o).Annotations["gardener.cloud/operation"]; got != c.left {
@@ -126,19 +131,22 @@ func TestStuck(t *testing.T) {
 		shoot := &gardencorev1beta1.Shoot{}
 		shoot.Generation, shoot.Status.ObservedGeneration = c.generation, 1
 		shoot.Annotations = map[string]string{"gardener.cloud/operation": c.request}
-		shoot.Status.LastOperation = &gardencorev1beta1.LastOperation{Type: "Restore", State: gardencorev1beta1.LastOperationState(c.state)}
+		shoot.Status.LastOperation = &gardencorev1beta1.LastOperation{Type: "Restore",
+			State: gardencorev1beta1.LastOperationState(c.state)}
 		if got := Stuck(shoot); got != c.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
 }
 
-// Only who asks for a run does not wait: a request that no run takes off would wake each run by the failure of the last.
+// Only who asks for a run does not wait: a request that no run takes off would wake each run by the failure of the
+// last.
 func TestBackOff(t *testing.T) {
 	t.Parallel()
 	for request, want := range map[string]time.Duration{
-		"": 5 * time.Second, "rotate-ssh-keypair": 5 * time.Second, "maintain": 5 * time.Second, "maintain;retry": 5 * time.Second,
-		"retry": 0, "x;reconcile": 0,
+		"": 5 * time.Second, "rotate-ssh-keypair": 5 * time.Second, "maintain": 5 * time.Second,
+		"maintain;retry": 5 * time.Second,
+		"retry":          0, "x;reconcile": 0,
 	} {
 		o := begun(t)
 		o.WaitInterval = 5 * time.Second

@@ -50,8 +50,9 @@ func (o *Operation) deployResourceManagerAccess(ctx context.Context) error {
 		&rbacv1.Role{
 			TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"}, ObjectMeta: meta,
 			Rules: []rbacv1.PolicyRule{
-				{APIGroups: []string{resourcesv1alpha1.GroupName}, Resources: []string{"managedresources", "managedresources/status"},
-					Verbs: []string{"get", "list", "watch", "patch", "update"}},
+				{APIGroups: []string{resourcesv1alpha1.GroupName},
+					Resources: []string{"managedresources", "managedresources/status"},
+					Verbs:     []string{"get", "list", "watch", "patch", "update"}},
 				{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list", "watch"}},
 			},
 		},
@@ -114,10 +115,13 @@ func (o *Operation) DeleteManagedResources(ctx context.Context) error {
 // WaitManagedResources waits until no ManagedResource of the shoot is left, those of extensions among them: after it
 // nobody needs the resource manager (docs/specification/migration.md#spec-2-6-step-31).
 func (o *Operation) WaitManagedResources(ctx context.Context) error {
-	return o.untilManagedResourcesGone(ctx, func(m *resourcesv1alpha1.ManagedResource) bool { return ptr.Deref(m.Spec.Class, "") == "" })
+	return o.untilManagedResourcesGone(ctx, func(m *resourcesv1alpha1.ManagedResource) bool {
+		return ptr.Deref(m.Spec.Class, "") == ""
+	})
 }
 
-func (o *Operation) untilManagedResourcesGone(ctx context.Context, counts func(*resourcesv1alpha1.ManagedResource) bool, options ...client.ListOption) error {
+func (o *Operation) untilManagedResourcesGone(ctx context.Context, counts func(*resourcesv1alpha1.ManagedResource) bool,
+	options ...client.ListOption) error {
 	return o.Until(ctx, managedResourcesTimeout, "the end of the managed resources", func(ctx context.Context) error {
 		resources := &resourcesv1alpha1.ManagedResourceList{}
 		if err := o.Seed.List(ctx, resources, append(options, client.InNamespace(o.Namespace()))...); err != nil {

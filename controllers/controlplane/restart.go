@@ -51,8 +51,8 @@ func (o *Operation) restarts(task string) bool {
 		slices.Contains(tasksOf(o.Shoot), task)
 }
 
-// endingTasks are the tasks that the run has found and that end with it. Restarts have been taken off when they were done:
-// one that is there again was added later.
+// endingTasks are the tasks that the run has found and that end with it. Restarts have been taken off when they were
+// done: one that is there again was added later.
 func (o *Operation) endingTasks() []string { return slices.DeleteFunc(tasksOf(o.Shoot), o.restarts) }
 
 // restartTime is the value of annotationRestartedAt: the beginning of the retry cycle. A retry must not restart
@@ -65,7 +65,8 @@ func (o *Operation) restartTime() string {
 	return begun.UTC().Format(time.RFC3339)
 }
 
-// restartedAt is annotationRestartedAt of a Deployment of the control plane: new if this run restarts it, else as it is.
+// restartedAt is annotationRestartedAt of a Deployment of the control plane: new if this run restarts it, else as it
+// is.
 func (o *Operation) restartedAt(ctx context.Context, name string) (string, error) {
 	if o.restarts(constants.ShootTaskRestartControlPlanePods) {
 		return o.restartTime(), nil
@@ -98,9 +99,9 @@ func (o *Operation) WaitControlPlaneRestarted(ctx context.Context) error {
 	return o.finishTask(ctx, constants.ShootTaskRestartControlPlanePods)
 }
 
-// RestartCoreAddons restarts the pods of what ManagedResources have deployed into the shoot's namespace kube-system, and
-// takes the task off the shoot. Workloads that users have deployed are left alone. It does not wait for the pods: they
-// may have no node.
+// RestartCoreAddons restarts the pods of what ManagedResources have deployed into the shoot's namespace kube-system,
+// and takes the task off the shoot. Workloads that users have deployed are left alone. It does not wait for the pods:
+// they may have no node.
 func (o *Operation) RestartCoreAddons(ctx context.Context) error {
 	shoot, err := o.ShootClient(ctx)
 	if err != nil {
@@ -109,7 +110,8 @@ func (o *Operation) RestartCoreAddons(ctx context.Context) error {
 	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil,
 		`{"spec":{"template":{"metadata":{"annotations":{%q:%q}}}}}`, annotationRestartedAt, o.restartTime()))
 	managed := client.HasLabels{resourcesv1alpha1.ManagedBy}
-	for _, list := range []client.ObjectList{&appsv1.DeploymentList{}, &appsv1.StatefulSetList{}, &appsv1.DaemonSetList{}} {
+	for _, list := range []client.ObjectList{&appsv1.DeploymentList{}, &appsv1.StatefulSetList{},
+		&appsv1.DaemonSetList{}} {
 		if err := shoot.List(ctx, list, client.InNamespace(metav1.NamespaceSystem), managed); err != nil {
 			return fmt.Errorf("list the shoot's core addons: %w", err)
 		}
@@ -123,7 +125,8 @@ func (o *Operation) RestartCoreAddons(ctx context.Context) error {
 	return o.finishTask(ctx, constants.ShootTaskRestartCoreAddons)
 }
 
-// finishTask takes a task off the shoot in the middle of a flow. o.Shoot stays as it is: other tasks of the flow read it.
+// finishTask takes a task off the shoot in the middle of a flow. o.Shoot stays as it is: other tasks of the flow read
+// it.
 func (o *Operation) finishTask(ctx context.Context, task string) error {
 	key := client.ObjectKeyFromObject(o.Shoot)
 	err := retry.RetryOnConflict(ConflictBackoff, func() error {

@@ -36,7 +36,8 @@ func tasked(t *testing.T, o *Operation, tasks string) {
 // Only a reconciliation of a shoot that is awake restarts anything, and only what is asked for.
 func TestRestart_Tasks_AreInTheGraph(t *testing.T) {
 	t.Parallel()
-	const pods, addons = flow.TaskID("Waiting until control plane pods have restarted"), flow.TaskID("Restarting core addons")
+	const pods, addons = flow.TaskID("Waiting until control plane pods have restarted"),
+		flow.TaskID("Restarting core addons")
 	for name, c := range map[string]struct {
 		tasks     string
 		operation gardencorev1beta1.LastOperationType
@@ -64,8 +65,10 @@ func TestRestart_Tasks_AreInTheGraph(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 		table := []order{
-			{pods, []flow.TaskID{"Deploying kube-controller-manager and kube-scheduler", "Deploying machine-controller-manager", "Deploying gardener-resource-manager", "Initializing connection to Shoot"}, "they are deployed restarted"},
-			{addons, []flow.TaskID{"Initializing connection to Shoot", "Waiting until shoot network plugin has been reconciled"}, "they are in the shoot"},
+			{pods, []flow.TaskID{"Deploying kube-controller-manager and kube-scheduler", "Deploying machine-controller-manager",
+				"Deploying gardener-resource-manager", "Initializing connection to Shoot"}, "they are deployed restarted"},
+			{addons, []flow.TaskID{"Initializing connection to Shoot", "Waiting until shoot network plugin has been reconciled"},
+				"they are in the shoot"},
 		}
 		inOrder(t, graph, slices.DeleteFunc(table, func(row order) bool { return !slices.Contains(c.want, row.task) }))
 	}
@@ -93,11 +96,13 @@ func deployed(t *testing.T, o *Operation) map[string]string {
 // A restart changes the pod template of every Deployment of the control plane once; later runs leave it as it is.
 func TestRestart_ControlPlanePods_ChangesPodTemplatesOnce(t *testing.T) {
 	t.Parallel()
-	etcd := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--p--alpha", Name: ServiceEtcdClient}, Spec: corev1.ServiceSpec{ClusterIP: "10.0.0.1"}}
+	etcd := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--p--alpha", Name: ServiceEtcdClient},
+		Spec: corev1.ServiceSpec{ClusterIP: "10.0.0.1"}}
 	o := newOperation(t, gardencorev1beta1.LastOperationTypeReconcile, interceptor.Funcs{}, etcd)
 	o.Shoot.Spec.Kubernetes.Version = "1.36.3"
 	all := func(at string) map[string]string {
-		return map[string]string{"kube-apiserver": at, "kube-controller-manager": at, "kube-scheduler": at, "gardener-resource-manager": at, "machine-controller": at}
+		return map[string]string{"kube-apiserver": at, "kube-controller-manager": at, "kube-scheduler": at,
+			"gardener-resource-manager": at, "machine-controller": at}
 	}
 	for _, run := range []struct {
 		name, tasks  string
@@ -116,7 +121,8 @@ func TestRestart_ControlPlanePods_ChangesPodTemplatesOnce(t *testing.T) {
 		o.running = run.operation
 		o.Shoot.Annotations = map[string]string{"shoot.gardener.cloud/tasks": run.tasks}
 		o.Shoot.Status.RetryCycleStartTime = ptr.To(metav1.NewTime(time.Unix(run.cycle, 0)))
-		o.Shoot.Status.LastOperation = &gardencorev1beta1.LastOperation{Type: run.operation, LastUpdateTime: metav1.NewTime(time.Unix(run.begun, 0))}
+		o.Shoot.Status.LastOperation = &gardencorev1beta1.LastOperation{Type: run.operation,
+			LastUpdateTime: metav1.NewTime(time.Unix(run.begun, 0))}
 		if diff := cmp.Diff(all(run.want), deployed(t, o)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", run.name, diff)
 		}
@@ -125,7 +131,8 @@ func TestRestart_ControlPlanePods_ChangesPodTemplatesOnce(t *testing.T) {
 
 // rolledOut is a Deployment of the control plane, with its pod ready or not.
 func rolledOut(name string, ready int32) *appsv1.Deployment {
-	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--p--alpha", Name: name}, Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](1)}}
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--p--alpha", Name: name},
+		Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](1)}}
 	d.Status = appsv1.DeploymentStatus{UpdatedReplicas: 1, ReadyReplicas: ready, Replicas: 1}
 	return d
 }
@@ -133,7 +140,8 @@ func rolledOut(name string, ready int32) *appsv1.Deployment {
 // The task stays on the shoot until every pod is there again. A shoot without workers has no machine-controller.
 func TestRestart_ControlPlanePods_TaskEndsWithPods(t *testing.T) {
 	t.Parallel()
-	names := []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "gardener-resource-manager", "machine-controller"}
+	names := []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "gardener-resource-manager",
+		"machine-controller"}
 	for missing := range append(slices.Clone(names), "") {
 		o := begun(t)
 		var objects []client.Object
@@ -189,7 +197,8 @@ func TestRestart_CoreAddons_AreThoseOfManagedResources(t *testing.T) {
 			&appsv1.Deployment{ObjectMeta: at("kube-system", "coredns", true), Spec: appsv1.DeploymentSpec{Template: template}},
 			&appsv1.DaemonSet{ObjectMeta: at("kube-system", "kube-proxy", true), Spec: appsv1.DaemonSetSpec{Template: template}},
 			&appsv1.StatefulSet{ObjectMeta: at("kube-system", "store", true), Spec: appsv1.StatefulSetSpec{Template: template}},
-			&appsv1.Deployment{ObjectMeta: at("kube-system", "of-a-user", false), Spec: appsv1.DeploymentSpec{Template: template}},
+			&appsv1.Deployment{ObjectMeta: at("kube-system", "of-a-user", false),
+				Spec: appsv1.DeploymentSpec{Template: template}},
 			&appsv1.DaemonSet{ObjectMeta: at("other", "managed", true), Spec: appsv1.DaemonSetSpec{Template: template}},
 		}
 	}
@@ -198,19 +207,22 @@ func TestRestart_CoreAddons_AreThoseOfManagedResources(t *testing.T) {
 		left  string
 		want  []string
 	}{
-		"restarted":              {nil, "deployInfrastructure,restartControlPlanePods", []string{"coredns", "kube-proxy", "store"}},
+		"restarted": {nil, "deployInfrastructure,restartControlPlanePods",
+			[]string{"coredns", "kube-proxy", "store"}},
 		"the shoot does not let": {errPatch, restartsAll, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inShoot := fake.NewClientBuilder().WithScheme(seedScheme(t)).WithObjects(objects()...).WithInterceptorFuncs(interceptor.Funcs{
-				Patch: func(ctx context.Context, inner client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
-					if c.fails != nil {
-						return c.fails
-					}
-					return inner.Patch(ctx, object, patch, options...)
-				},
-			}).Build()
+			inShoot := fake.NewClientBuilder().WithScheme(seedScheme(t)).WithObjects(objects()...).WithInterceptorFuncs(
+				interceptor.Funcs{
+					Patch: func(ctx context.Context, inner client.WithWatch, object client.Object, patch client.Patch,
+						options ...client.PatchOption) error {
+						if c.fails != nil {
+							return c.fails
+						}
+						return inner.Patch(ctx, object, patch, options...)
+					},
+				}).Build()
 			secret := func(name string) *corev1.Secret {
 				return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--p--alpha", Name: name}}
 			}
@@ -255,12 +267,16 @@ func TestRestart_CoreAddons_AreThoseOfManagedResources(t *testing.T) {
 func TestConsume_TasksAddedMeanwhile_Stay(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ before, meanwhile, left string }{
-		"all":                          {"deployInfrastructure,deployDNSRecordInternal", "deployInfrastructure,deployDNSRecordInternal", ""},
-		"a restart is asked for again": {"deployInfrastructure,restartCoreAddons", "deployInfrastructure,restartCoreAddons", "restartCoreAddons"},
-		"one is done already":          {"deployInfrastructure,restartCoreAddons", "deployInfrastructure", ""},
-		"one is added":                 {"deployInfrastructure", "deployInfrastructure,restartControlPlanePods", "restartControlPlanePods"},
-		"all are added":                {"", "restartControlPlanePods,restartCoreAddons", "restartControlPlanePods,restartCoreAddons"},
-		"nothing is there to end":      {"", "", ""},
+		"all": {"deployInfrastructure,deployDNSRecordInternal",
+			"deployInfrastructure,deployDNSRecordInternal", ""},
+		"a restart is asked for again": {"deployInfrastructure,restartCoreAddons", "deployInfrastructure,restartCoreAddons",
+			"restartCoreAddons"},
+		"one is done already": {"deployInfrastructure,restartCoreAddons", "deployInfrastructure", ""},
+		"one is added": {"deployInfrastructure", "deployInfrastructure,restartControlPlanePods",
+			"restartControlPlanePods"},
+		"all are added": {"", "restartControlPlanePods,restartCoreAddons",
+			"restartControlPlanePods,restartCoreAddons"},
+		"nothing is there to end": {"", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -269,7 +285,8 @@ func TestConsume_TasksAddedMeanwhile_Stay(t *testing.T) {
 			atStart := o.Shoot
 			tasked(t, o, c.meanwhile)
 			o.Shoot = atStart
-			if err := o.consume(t.Context(), []string{"shoot.gardener.cloud/skip-readiness", "shoot.gardener.cloud/tasks"}); err != nil {
+			if err := o.consume(t.Context(), []string{"shoot.gardener.cloud/skip-readiness",
+				"shoot.gardener.cloud/tasks"}); err != nil {
 				t.Fatal(err)
 			}
 			if left := inGarden(t, o).Annotations["shoot.gardener.cloud/tasks"]; left != c.left {

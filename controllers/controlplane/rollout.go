@@ -17,8 +17,9 @@ import (
 // reasonRollout is that of the event which tells of pools that cannot be rolled.
 const reasonRollout = "WorkersNotRolledOut"
 
-// RolloutRequested tells that somebody asked for worker pools to be rolled: the annotation gardener.cloud/operation lists
-// rollout-workers=… among its operations (docs/specification/versions.md#spec-4-9). A wish for maintenance goes first.
+// RolloutRequested tells that somebody asked for worker pools to be rolled: the annotation gardener.cloud/operation
+// lists rollout-workers=… among its operations (docs/specification/versions.md#spec-4-9). A wish for maintenance goes
+// first.
 func RolloutRequested(shoot *gardencorev1beta1.Shoot) bool {
 	listed := requests(shoot)
 	return !slices.Contains(listed, constants.ShootOperationMaintain) && slices.ContainsFunc(listed, rollout.IsRequest)
@@ -31,8 +32,9 @@ func (o *Operation) rollsOut() bool {
 		(o.running == gardencorev1beta1.LastOperationTypeReconcile || o.running == gardencorev1beta1.LastOperationTypeCreate)
 }
 
-// noteRollout says in the status which pools are rolled because somebody asked for it, and has them follow the rotations
-// of credentials that they were left out of. It comes before the request is taken off: who dies in between notes it again.
+// noteRollout says in the status which pools are rolled because somebody asked for it, and has them follow the
+// rotations of credentials that they were left out of. It comes before the request is taken off: who dies in between
+// notes it again.
 func (o *Operation) noteRollout(ctx context.Context) error {
 	if !o.rollsOut() {
 		return nil
@@ -65,11 +67,15 @@ func followRotations(status *gardencorev1beta1.ShootStatus, pools []string) {
 	}
 }
 
-func without(pending []gardencorev1beta1.PendingWorkersRollout, pools []string) []gardencorev1beta1.PendingWorkersRollout {
-	return slices.DeleteFunc(pending, func(p gardencorev1beta1.PendingWorkersRollout) bool { return slices.Contains(pools, p.Name) })
+func without(pending []gardencorev1beta1.PendingWorkersRollout,
+	pools []string) []gardencorev1beta1.PendingWorkersRollout {
+	return slices.DeleteFunc(pending, func(p gardencorev1beta1.PendingWorkersRollout) bool {
+		return slices.Contains(pools, p.Name)
+	})
 }
 
-func rollingToo(before *gardencorev1beta1.ManualWorkerPoolRollout, pools []string, now metav1.Time) *gardencorev1beta1.ManualWorkerPoolRollout {
+func rollingToo(before *gardencorev1beta1.ManualWorkerPoolRollout, pools []string,
+	now metav1.Time) *gardencorev1beta1.ManualWorkerPoolRollout {
 	if len(pools) == 0 {
 		return before
 	}
@@ -78,11 +84,12 @@ func rollingToo(before *gardencorev1beta1.ManualWorkerPoolRollout, pools []strin
 		after.PendingWorkersRollouts = without(before.PendingWorkersRollouts, pools)
 	}
 	for _, pool := range pools {
-		after.PendingWorkersRollouts = append(after.PendingWorkersRollouts, gardencorev1beta1.PendingWorkersRollout{Name: pool, LastInitiationTime: &now})
+		after.PendingWorkersRollouts = append(after.PendingWorkersRollouts,
+			gardencorev1beta1.PendingWorkersRollout{Name: pool, LastInitiationTime: &now})
 	}
 	return after
 }
 
-// RolledOut says in the status that no pool is rolled by request any more: for the end of a flow that has waited for the
-// worker pools.
+// RolledOut says in the status that no pool is rolled by request any more: for the end of a flow that has waited for
+// the worker pools.
 func RolledOut(status *gardencorev1beta1.ShootStatus) { status.ManualWorkerPoolRollout = nil }

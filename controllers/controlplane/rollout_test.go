@@ -65,7 +65,8 @@ func keys(t *testing.T, o *Operation) map[string]string {
 	return names
 }
 
-// Who asks for pools to be rolled gets new nodes of them, once; and they follow the rotations that they were left out of.
+// Who asks for pools to be rolled gets new nodes of them, once; and they follow the rotations that they were left out
+// of.
 func TestWorkersRollOnRequest(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -77,15 +78,23 @@ func TestWorkersRollOnRequest(t *testing.T) {
 		ca, key   []string // still left out of the rotations
 		warnings  []string
 	}{
-		"one pool":                 {"Reconcile", "rollout-workers=a", "", []string{"a"}, []string{"a"}, []string{"c"}, []string{"b"}, nil},
-		"all pools":                {"Reconcile", "rollout-workers=*", "", []string{"a", "b"}, []string{"a", "b", "c"}, nil, nil, nil},
-		"several, beside others":   {"Reconcile", "x; rollout-workers=b,a;reconcile", "x", []string{"a", "b"}, []string{"a", "b"}, []string{"c"}, nil, nil},
-		"nodes that are kept":      {"Reconcile", "rollout-workers=c", "", nil, []string{"c"}, []string{"a"}, []string{"b"}, nil},
-		"a pool that is not there": {"Reconcile", "rollout-workers=z,b,y", "", []string{"b"}, []string{"b"}, []string{"a", "c"}, nil, []string{"The shoot has no worker pool y, z: nothing is rolled for it"}},
-		"nothing":                  {"Reconcile", "rollout-workers=", "", nil, nil, []string{"a", "c"}, []string{"b"}, nil},
-		"not yet created":          {"Create", "rollout-workers=b", "", []string{"b"}, []string{"b"}, []string{"a", "c"}, nil, nil},
-		"after the move":           {"Migrate", "rollout-workers=a", "rollout-workers=a", nil, nil, []string{"a", "c"}, []string{"b"}, nil},
-		"after maintenance":        {"Reconcile", "maintain;rollout-workers=a", "maintain;rollout-workers=a", nil, nil, []string{"a", "c"}, []string{"b"}, nil},
+		"one pool": {"Reconcile", "rollout-workers=a", "", []string{"a"}, []string{"a"}, []string{"c"},
+			[]string{"b"}, nil},
+		"all pools": {"Reconcile", "rollout-workers=*", "", []string{"a", "b"}, []string{"a", "b", "c"}, nil,
+			nil, nil},
+		"several, beside others": {"Reconcile", "x; rollout-workers=b,a;reconcile", "x", []string{"a", "b"},
+			[]string{"a", "b"}, []string{"c"}, nil, nil},
+		"nodes that are kept": {"Reconcile", "rollout-workers=c", "", nil, []string{"c"}, []string{"a"}, []string{"b"},
+			nil},
+		"a pool that is not there": {"Reconcile", "rollout-workers=z,b,y", "", []string{"b"}, []string{"b"},
+			[]string{"a", "c"}, nil, []string{"The shoot has no worker pool y, z: nothing is rolled for it"}},
+		"nothing": {"Reconcile", "rollout-workers=", "", nil, nil, []string{"a", "c"}, []string{"b"}, nil},
+		"not yet created": {"Create", "rollout-workers=b", "", []string{"b"}, []string{"b"}, []string{"a", "c"}, nil,
+			nil},
+		"after the move": {"Migrate", "rollout-workers=a", "rollout-workers=a", nil, nil, []string{"a", "c"},
+			[]string{"b"}, nil},
+		"after maintenance": {"Reconcile", "maintain;rollout-workers=a", "maintain;rollout-workers=a", nil, nil,
+			[]string{"a", "c"}, []string{"b"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -97,10 +106,13 @@ func TestWorkersRollOnRequest(t *testing.T) {
 				t.Fatal(err)
 			}
 			at := metav1.NewTime(time.Unix(500, 0))
-			shoot.Status.UID, shoot.Status.Credentials = "u", &gardencorev1beta1.ShootCredentials{Rotation: &gardencorev1beta1.ShootCredentialsRotation{
-				CertificateAuthorities: &gardencorev1beta1.CARotation{LastInitiationTime: &at, PendingWorkersRollouts: rotatedWithout("a", "c")},
-				ServiceAccountKey:      &gardencorev1beta1.ServiceAccountKeyRotation{LastInitiationTime: &at, PendingWorkersRollouts: rotatedWithout("b")},
-			}}
+			shoot.Status.UID, shoot.Status.Credentials = "u",
+				&gardencorev1beta1.ShootCredentials{Rotation: &gardencorev1beta1.ShootCredentialsRotation{
+					CertificateAuthorities: &gardencorev1beta1.CARotation{LastInitiationTime: &at,
+						PendingWorkersRollouts: rotatedWithout("a", "c")},
+					ServiceAccountKey: &gardencorev1beta1.ServiceAccountKeyRotation{LastInitiationTime: &at,
+						PendingWorkersRollouts: rotatedWithout("b")},
+				}}
 			if err := o.Garden.Status().Update(t.Context(), shoot); err != nil {
 				t.Fatal(err)
 			}
@@ -108,10 +120,11 @@ func TestWorkersRollOnRequest(t *testing.T) {
 			before, events := keys(t, o), &seenEvents{}
 			run := func() (seen *gardencorev1beta1.Shoot, now map[string]string) {
 				runner := &Runner{Version: "v1", Events: events, Periods: Periods{Retry: time.Hour}}
-				if _, err := runner.Run(t.Context(), o, Flow{Type: c.operation, Finish: RolledOut, Work: func(context.Context, *Reporter) error {
-					seen, now = inGarden(t, o), keys(t, o)
-					return nil
-				}}); err != nil {
+				if _, err := runner.Run(t.Context(), o, Flow{Type: c.operation, Finish: RolledOut,
+					Work: func(context.Context, *Reporter) error {
+						seen, now = inGarden(t, o), keys(t, o)
+						return nil
+					}}); err != nil {
 					t.Fatal(err)
 				}
 				return seen, now
@@ -130,7 +143,8 @@ func TestWorkersRollOnRequest(t *testing.T) {
 			rotation := seen.Status.Credentials.Rotation
 			if diff := cmp.Diff([]any{c.left, c.rolling, c.other, c.ca, c.key, c.warnings}, []any{
 				seen.Annotations["gardener.cloud/operation"], rolling, other,
-				namesOf(rotation.CertificateAuthorities.PendingWorkersRollouts), namesOf(rotation.ServiceAccountKey.PendingWorkersRollouts), events.warnings,
+				namesOf(rotation.CertificateAuthorities.PendingWorkersRollouts),
+				namesOf(rotation.ServiceAccountKey.PendingWorkersRollouts), events.warnings,
 			}); diff != "" {
 				t.Errorf("while it runs (-want +got):\n%s", diff)
 			}

@@ -35,7 +35,8 @@ func RotationRequested(shoot *gardencorev1beta1.Shoot) bool {
 func (o *Operation) rotates() bool { return RotationRequested(o.Shoot) && o.mayRotate() }
 
 func (o *Operation) mayRotate() bool {
-	return o.running == gardencorev1beta1.LastOperationTypeReconcile || o.running == gardencorev1beta1.LastOperationTypeCreate
+	return o.running == gardencorev1beta1.LastOperationTypeReconcile ||
+		o.running == gardencorev1beta1.LastOperationTypeCreate
 }
 
 // noteRotation says in the status that the rotation has been initiated. It comes before the request is taken off: a
@@ -72,8 +73,8 @@ func (o *Operation) noteRotation(ctx context.Context) error {
 	})
 }
 
-// RotationsCompleted says in the status that the rotation which was under way is complete: for the end of a flow that has
-// made the secrets, and everything that is made of them.
+// RotationsCompleted says in the status that the rotation which was under way is complete: for the end of a flow that
+// has made the secrets, and everything that is made of them.
 func RotationsCompleted(status *gardencorev1beta1.ShootStatus, now metav1.Time) {
 	ssh := rotation.SSHKeypair(status)
 	if !rotation.IsPending(ssh) {

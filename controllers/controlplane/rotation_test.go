@@ -26,7 +26,8 @@ func sshStatus(initiated, completed int64) *gardencorev1beta1.ShootCredentials {
 		return ptr.To(metav1.NewTime(time.Unix(seconds, 0)))
 	}
 	return &gardencorev1beta1.ShootCredentials{Rotation: &gardencorev1beta1.ShootCredentialsRotation{
-		SSHKeypair: &gardencorev1beta1.ShootSSHKeypairRotation{LastInitiationTime: at(initiated), LastCompletionTime: at(completed)},
+		SSHKeypair: &gardencorev1beta1.ShootSSHKeypairRotation{LastInitiationTime: at(initiated),
+			LastCompletionTime: at(completed)},
 	}}
 }
 
@@ -34,7 +35,8 @@ func sshStatus(initiated, completed int64) *gardencorev1beta1.ShootCredentials {
 func secondsOf(shoot *gardencorev1beta1.Shoot) [2]int64 {
 	var seconds [2]int64
 	if c := shoot.Status.Credentials; c != nil && c.Rotation != nil && c.Rotation.SSHKeypair != nil {
-		for i, at := range []*metav1.Time{c.Rotation.SSHKeypair.LastInitiationTime, c.Rotation.SSHKeypair.LastCompletionTime} {
+		for i, at := range []*metav1.Time{c.Rotation.SSHKeypair.LastInitiationTime,
+			c.Rotation.SSHKeypair.LastCompletionTime} {
 			if at != nil {
 				seconds[i] = at.Unix()
 			}
@@ -58,22 +60,34 @@ func TestRotation_Request_IsInitiatedAndCompleted(t *testing.T) {
 		during, then [2]int64
 		warnings     []string
 	}{
-		"asked for":                 {operation: "Reconcile", request: "rotate-ssh-keypair", during: [2]int64{now, 0}, then: [2]int64{now, now}},
-		"beside others":             {operation: "Reconcile", request: "x;rotate-ssh-keypair;reconcile", left: "x", during: [2]int64{now, 0}, then: [2]int64{now, now}},
-		"while it is created":       {operation: "Create", request: "rotate-ssh-keypair", during: [2]int64{now, 0}, then: [2]int64{now, now}},
-		"again":                     {operation: "Reconcile", request: "rotate-ssh-keypair", before: sshStatus(10, 20), during: [2]int64{now, 20}, then: [2]int64{now, now}},
-		"in the second of the last": {operation: "Reconcile", request: "rotate-ssh-keypair", before: sshStatus(10, now), during: [2]int64{now + 1, now}, then: [2]int64{now + 1, now + 1}},
-		"by a clock that is behind": {operation: "Reconcile", request: "rotate-ssh-keypair", before: sshStatus(10, now+60), during: [2]int64{now + 61, now + 60}, then: [2]int64{now + 61, now + 61}},
-		"under way already":         {operation: "Reconcile", request: "rotate-ssh-keypair", before: sshStatus(30, 20), during: [2]int64{30, 20}, then: [2]int64{30, now}},
-		"the run fails":             {operation: "Reconcile", request: "rotate-ssh-keypair", work: errWork, during: [2]int64{now, 0}, then: [2]int64{now, 0}},
-		"left over by a failed run": {operation: "Reconcile", before: sshStatus(30, 20), during: [2]int64{30, 20}, then: [2]int64{30, now}},
-		"nothing asked for":         {operation: "Reconcile", before: sshStatus(10, 20), during: [2]int64{10, 20}, then: [2]int64{10, 20}},
-		"after maintenance":         {operation: "Reconcile", request: "maintain;rotate-ssh-keypair", left: "maintain;rotate-ssh-keypair"},
-		"after the move":            {operation: "Migrate", request: "rotate-ssh-keypair", left: "rotate-ssh-keypair"},
-		"after the restoration":     {operation: "Restore", request: "rotate-ssh-keypair", left: "rotate-ssh-keypair"},
+		"asked for": {operation: "Reconcile", request: "rotate-ssh-keypair", during: [2]int64{now, 0},
+			then: [2]int64{now, now}},
+		"beside others": {operation: "Reconcile", request: "x;rotate-ssh-keypair;reconcile", left: "x",
+			during: [2]int64{now, 0}, then: [2]int64{now, now}},
+		"while it is created": {operation: "Create", request: "rotate-ssh-keypair", during: [2]int64{now, 0},
+			then: [2]int64{now, now}},
+		"again": {operation: "Reconcile", request: "rotate-ssh-keypair", before: sshStatus(10, 20),
+			during: [2]int64{now, 20}, then: [2]int64{now, now}},
+		"in the second of the last": {operation: "Reconcile", request: "rotate-ssh-keypair", before: sshStatus(10, now),
+			during: [2]int64{now + 1, now}, then: [2]int64{now + 1, now + 1}},
+		"by a clock that is behind": {operation: "Reconcile", request: "rotate-ssh-keypair", before: sshStatus(10, now+60),
+			during: [2]int64{now + 61, now + 60}, then: [2]int64{now + 61, now + 61}},
+		"under way already": {operation: "Reconcile", request: "rotate-ssh-keypair", before: sshStatus(30, 20),
+			during: [2]int64{30, 20}, then: [2]int64{30, now}},
+		"the run fails": {operation: "Reconcile", request: "rotate-ssh-keypair", work: errWork,
+			during: [2]int64{now, 0}, then: [2]int64{now, 0}},
+		"left over by a failed run": {operation: "Reconcile", before: sshStatus(30, 20), during: [2]int64{30, 20},
+			then: [2]int64{30, now}},
+		"nothing asked for": {operation: "Reconcile", before: sshStatus(10, 20), during: [2]int64{10, 20},
+			then: [2]int64{10, 20}},
+		"after maintenance": {operation: "Reconcile", request: "maintain;rotate-ssh-keypair",
+			left: "maintain;rotate-ssh-keypair"},
+		"after the move":        {operation: "Migrate", request: "rotate-ssh-keypair", left: "rotate-ssh-keypair"},
+		"after the restoration": {operation: "Restore", request: "rotate-ssh-keypair", left: "rotate-ssh-keypair"},
 		"no nodes": {operation: "Reconcile", request: "rotate-ssh-keypair", noNodes: true,
 			warnings: []string{`"rotate-ssh-keypair" is not possible: the shoot has no nodes that can be reached by SSH`}},
-		"another rotation": {operation: "Reconcile", request: "rotate-etcd-encryption-key", left: "rotate-etcd-encryption-key"},
+		"another rotation": {operation: "Reconcile", request: "rotate-etcd-encryption-key",
+			left: "rotate-etcd-encryption-key"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -97,7 +111,9 @@ func TestRotation_Request_IsInitiatedAndCompleted(t *testing.T) {
 				return c.work
 			}}
 			if c.operation == "Reconcile" || c.operation == "Create" {
-				flow.Finish = func(status *gardencorev1beta1.ShootStatus) { RotationsCompleted(status, metav1.NewTime(o.Clock.Now())) }
+				flow.Finish = func(status *gardencorev1beta1.ShootStatus) {
+					RotationsCompleted(status, metav1.NewTime(o.Clock.Now()))
+				}
 			}
 			events := &seenEvents{}
 			runner := &Runner{Version: "v1", Events: events, Periods: Periods{Retry: time.Hour}}
@@ -139,7 +155,8 @@ func withSecrets(t *testing.T, fails *error) *Operation {
 		return s
 	}
 	o := newOperation(t, gardencorev1beta1.LastOperationTypeReconcile, interceptor.Funcs{
-		Patch: func(ctx context.Context, inner client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+		Patch: func(ctx context.Context, inner client.WithWatch, object client.Object, patch client.Patch,
+			options ...client.PatchOption) error {
 			if object.GetName() == SecretSSHKeyPair && *fails != nil {
 				return *fails
 			}
@@ -194,7 +211,8 @@ func TestRotation_SSHKeypair_IsMadeAnewAndOldOneKept(t *testing.T) {
 		}
 	}
 	third := rotate(200, 110)
-	if !cmp.Equal(third["ssh-keypair.old"].Data, second[SecretSSHKeyPair].Data) || cmp.Equal(third[SecretSSHKeyPair].Data, second[SecretSSHKeyPair].Data) {
+	if !cmp.Equal(third["ssh-keypair.old"].Data, second[SecretSSHKeyPair].Data) || cmp.Equal(third[SecretSSHKeyPair].Data,
+		second[SecretSSHKeyPair].Data) {
 		t.Error("the next rotation does not put the key pair of the last one in the place of the old one")
 	}
 }
@@ -217,7 +235,8 @@ func TestRotation_CrashBetweenWrites_KeepsOldKeypair(t *testing.T) {
 	if err := o.InitializeSecrets(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if now := secretsOf(t, o); !cmp.Equal(first, now["ssh-keypair.old"].Data) || cmp.Equal(first, now[SecretSSHKeyPair].Data) {
+	if now := secretsOf(t, o); !cmp.Equal(first, now["ssh-keypair.old"].Data) || cmp.Equal(first,
+		now[SecretSSHKeyPair].Data) {
 		t.Error("the old key pair is lost, or not rotated")
 	}
 }

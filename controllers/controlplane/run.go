@@ -66,7 +66,8 @@ func (r *Runner) Run(ctx context.Context, o *Operation, flow Flow) (reconcile.Re
 	if err := o.EnsureIdentity(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
-	carriesOut := flow.Type == gardencorev1beta1.LastOperationTypeReconcile && o.Shoot.Status.ObservedGeneration != o.Shoot.Generation
+	carriesOut := flow.Type == gardencorev1beta1.LastOperationTypeReconcile &&
+		o.Shoot.Status.ObservedGeneration != o.Shoot.Generation
 	if err := o.Begin(ctx, flow.Type, flow.Initialized, r.Version); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -111,8 +112,8 @@ func (r *Runner) Run(ctx context.Context, o *Operation, flow Flow) (reconcile.Re
 	return reconcile.Result{RequeueAfter: r.Periods.Sync}, nil
 }
 
-// work does the work under a watch: it ends when the shoot is no longer this run's. What a gardenlet does after it stood
-// still must not reach the garden, where it may be another's by now.
+// work does the work under a watch: it ends when the shoot is no longer this run's. What a gardenlet does after it
+// stood still must not reach the garden, where it may be another's by now.
 func (r *Runner) work(ctx context.Context, o *Operation, flow Flow) error {
 	reporter := o.Report(ctx, r.Periods.Progress)
 	defer reporter.Stop()
@@ -162,8 +163,8 @@ func (o *Operation) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 	}
 }
 
-// consume takes annotations off the shoot, if it is still in the hands of this run. Of its tasks it takes those off that
-// end with the run: others were added later, and are for the next run.
+// consume takes annotations off the shoot, if it is still in the hands of this run. Of its tasks it takes those off
+// that end with the run: others were added later, and are for the next run.
 func (o *Operation) consume(ctx context.Context, annotations []string) error {
 	key := client.ObjectKeyFromObject(o.Shoot)
 	err := retry.RetryOnConflict(ConflictBackoff, func() error {
@@ -197,7 +198,8 @@ func (o *Operation) consume(ctx context.Context, annotations []string) error {
 // wakes it. Who asks for a run does not wait.
 func BackOff(o *Operation) time.Duration {
 	last := o.Shoot.Status.LastOperation
-	if Requested(o.Shoot) || last == nil || last.State != gardencorev1beta1.LastOperationStateError || o.Shoot.Status.ObservedGeneration != o.Shoot.Generation {
+	if Requested(o.Shoot) || last == nil || last.State != gardencorev1beta1.LastOperationStateError ||
+		o.Shoot.Status.ObservedGeneration != o.Shoot.Generation {
 		return 0
 	}
 	return max(0, last.LastUpdateTime.Add(o.WaitInterval).Sub(o.Clock.Now()))

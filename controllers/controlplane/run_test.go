@@ -16,7 +16,8 @@ type told []string
 
 func (t *told) Event(_ *gardencorev1beta1.Shoot, _, reason, _ string) { *t = append(*t, reason) }
 
-// The end of a deletion is seen by who watches for others' runs, too, and perhaps before the deletion itself hears of it.
+// The end of a deletion is seen by who watches for others' runs, too, and perhaps before the deletion itself hears of
+// it.
 func TestADeletionIsNotTakenForATakeOver(t *testing.T) {
 	t.Parallel()
 	for _, ends := range []bool{true, false} {
@@ -24,22 +25,23 @@ func TestADeletionIsNotTakenForATakeOver(t *testing.T) {
 		o.Shoot.Status.UID, o.WaitInterval = "u", time.Second
 		events := &told{}
 		runner := &Runner{Version: "v1", Events: events, Periods: Periods{Retry: time.Hour}}
-		_, err := runner.Run(t.Context(), o, Flow{Type: "Delete", ReasonStarted: "Deleting", ReasonEnded: "Deleted", ReasonError: "DeleteError", Gone: true, Work: func(ctx context.Context, _ *Reporter) error {
-			if err := o.Garden.Delete(ctx, inGarden(t, o)); err != nil {
-				return err
-			}
-			clock := o.Clock.(*testingclock.FakeClock)
-			for ctx.Err() == nil { // until the watch has seen it
-				if clock.HasWaiters() {
-					clock.Step(time.Second)
+		_, err := runner.Run(t.Context(), o, Flow{Type: "Delete", ReasonStarted: "Deleting", ReasonEnded: "Deleted",
+			ReasonError: "DeleteError", Gone: true, Work: func(ctx context.Context, _ *Reporter) error {
+				if err := o.Garden.Delete(ctx, inGarden(t, o)); err != nil {
+					return err
 				}
-				time.Sleep(time.Millisecond)
-			}
-			if ends {
-				return nil
-			}
-			return ctx.Err()
-		}})
+				clock := o.Clock.(*testingclock.FakeClock)
+				for ctx.Err() == nil { // until the watch has seen it
+					if clock.HasWaiters() {
+						clock.Step(time.Second)
+					}
+					time.Sleep(time.Millisecond)
+				}
+				if ends {
+					return nil
+				}
+				return ctx.Err()
+			}})
 		if err != nil || slices.Contains(*events, "Deleted") != ends || slices.Contains(*events, "DeleteError") {
 			t.Errorf("ends %t: events %v, %v", ends, *events, err)
 		}

@@ -150,7 +150,8 @@ func (o *Operation) ensureSecret(ctx context.Context, spec secretSpec, set *secr
 		return nil, fmt.Errorf("read secret %q: %w", spec.name, err)
 	}
 	if o.Restoring() && spec.persist {
-		return nil, fmt.Errorf("secret %q is missing in the ShootState: restoring without it would give the shoot a new identity", spec.name)
+		return nil, fmt.Errorf(
+			"secret %q is missing in the ShootState: restoring without it would give the shoot a new identity", spec.name)
 	}
 	data, err := spec.make(set)
 	if err != nil {
@@ -180,7 +181,8 @@ func (o *Operation) ensureSecret(ctx context.Context, spec secretSpec, set *secr
 }
 
 // renewSecret puts what is made anew in the place of what a secret holds.
-func (o *Operation) renewSecret(ctx context.Context, secret *corev1.Secret, spec secretSpec, set *secretSet) (map[string][]byte, error) {
+func (o *Operation) renewSecret(ctx context.Context, secret *corev1.Secret, spec secretSpec,
+	set *secretSet) (map[string][]byte, error) {
 	data, err := spec.make(set)
 	if err != nil {
 		return nil, fmt.Errorf("make secret %q anew: %w", spec.name, err)
@@ -196,7 +198,8 @@ func (o *Operation) renewSecret(ctx context.Context, secret *corev1.Secret, spec
 // secretSpecs lists the secrets, those that others derive from first.
 func (o *Operation) secretSpecs(ctx context.Context, now time.Time) []secretSpec {
 	specs := []secretSpec{}
-	for _, name := range []string{SecretCA, SecretCAClient, SecretCAEtcd, SecretCAFrontProxy, SecretCAKubelet, SecretCAMetricsServer} {
+	for _, name := range []string{SecretCA, SecretCAClient, SecretCAEtcd, SecretCAFrontProxy, SecretCAKubelet,
+		SecretCAMetricsServer} {
 		specs = append(specs, secretSpec{
 			name: name, persist: true,
 			labels: map[string]string{labelValidUntil: fmt.Sprint(now.Add(caValidity).Unix())},
@@ -214,12 +217,15 @@ func (o *Operation) secretSpecs(ctx context.Context, now time.Time) []secretSpec
 		secretSpec{name: SecretStaticToken, persist: true, make: makeStaticTokens},
 		secretSpec{name: SecretEncryptionKey, persist: true, make: makeEncryptionConfiguration},
 		secretSpec{name: SecretSSHKeyPair, persist: true, make: makeSSHKeyPair, rotation: o.sshRotation()},
-		secretSpec{name: SecretKubeAggregator, persist: true, make: issued(SecretCAFrontProxy, now, func(context.Context) (certificate, error) {
-			return certificate{commonName: "system:kube-aggregator", usages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, nil
-		}, ctx), outdated: aging(now)},
-		secretSpec{name: SecretKubeAPIServer, persist: true, make: issued(SecretCA, now, func(context.Context) (certificate, error) {
-			return o.apiServerCertificate(), nil
-		}, ctx), outdated: func(data map[string][]byte) bool { return o.lacksDomain(data) || aging(now)(data) }},
+		secretSpec{name: SecretKubeAggregator, persist: true,
+			make: issued(SecretCAFrontProxy, now, func(context.Context) (certificate, error) {
+				return certificate{commonName: "system:kube-aggregator", usages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}},
+					nil
+			}, ctx), outdated: aging(now)},
+		secretSpec{name: SecretKubeAPIServer, persist: true,
+			make: issued(SecretCA, now, func(context.Context) (certificate, error) {
+				return o.apiServerCertificate(), nil
+			}, ctx), outdated: func(data map[string][]byte) bool { return o.lacksDomain(data) || aging(now)(data) }},
 		o.etcdServer(ctx, now),
 		guardClient(ctx, secretEtcdClient, access.APIServer, now),
 		o.clientSecret(ctx, secretControllerManager, now, "system:kube-controller-manager"),
@@ -243,7 +249,8 @@ func (o *Operation) etcdServer(ctx context.Context, now time.Time) secretSpec {
 	}
 }
 
-func issued(ca string, now time.Time, describe func(context.Context) (certificate, error), ctx context.Context) func(*secretSet) (map[string][]byte, error) {
+func issued(ca string, now time.Time, describe func(context.Context) (certificate, error),
+	ctx context.Context) func(*secretSet) (map[string][]byte, error) {
 	return func(set *secretSet) (map[string][]byte, error) {
 		c, err := describe(ctx)
 		if err != nil {
@@ -267,8 +274,8 @@ func (o *Operation) apiServerCertificate() certificate {
 	}
 }
 
-// lacksDomain tells of the API server's certificate that it does not name the shoot's domain, which may have been given to
-// the shoot after it was made.
+// lacksDomain tells of the API server's certificate that it does not name the shoot's domain, which may have been given
+// to the shoot after it was made.
 func (o *Operation) lacksDomain(data map[string][]byte) bool {
 	host := o.ExternalHost()
 	if host == "" {
@@ -294,7 +301,8 @@ func (o *Operation) etcdServerCertificate(ctx context.Context) (certificate, err
 // clientSecret is a kubeconfig for a part of the control plane, which reaches the API server inside the seed. It
 // names the files of certificate and key, which clients read again: nothing has to be restarted when they are
 // renewed.
-func (o *Operation) clientSecret(ctx context.Context, name string, now time.Time, user string, groups ...string) secretSpec {
+func (o *Operation) clientSecret(ctx context.Context, name string, now time.Time, user string,
+	groups ...string) secretSpec {
 	return secretSpec{name: name, outdated: aging(now), make: func(set *secretSet) (map[string][]byte, error) {
 		service := &corev1.Service{}
 		if err := o.Seed.Get(ctx, o.key(ServiceKubeAPIServer), service); err != nil {

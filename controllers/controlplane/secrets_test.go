@@ -29,7 +29,8 @@ func TestWhichSecretsArePersisted(t *testing.T) {
 		"ca-client", "ca-etcd",
 	}
 	derived := []string{
-		"etcd-server", "etcd-client", "kube-controller-manager", "kube-scheduler", "machine-controller", "gardener-resource-manager",
+		"etcd-server", "etcd-client", "kube-controller-manager", "kube-scheduler", "machine-controller",
+		"gardener-resource-manager",
 		"guard-client-extensions", "guard-client-gateway", "guard-client-machine-controller", "guard-client-observer",
 	}
 	service := func(name string) *corev1.Service {
@@ -37,7 +38,8 @@ func TestWhichSecretsArePersisted(t *testing.T) {
 		s.Namespace, s.Name, s.Spec.ClusterIP = "shoot--p--alpha", name, "10.0.0.1"
 		return s
 	}
-	o := newOperation(t, gardencorev1beta1.LastOperationTypeCreate, interceptor.Funcs{}, service(ServiceEtcdClient), service(ServiceKubeAPIServer))
+	o := newOperation(t, gardencorev1beta1.LastOperationTypeCreate, interceptor.Funcs{}, service(ServiceEtcdClient),
+		service(ServiceKubeAPIServer))
 	o.Clock = testingclock.NewFakeClock(time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC))
 	if err := o.InitializeSecrets(t.Context()); err != nil {
 		t.Fatal(err)

@@ -36,7 +36,8 @@ const (
 // kubeconfigs, so they come first.
 func (o *Operation) DeployServices(ctx context.Context) error {
 	for component, ports := range map[string][]corev1.ServicePort{
-		ServiceEtcdClient:    {port("client", etcdClientPort), port("guard", access.GuardPort), port("backup", access.SidecarPort)},
+		ServiceEtcdClient: {port("client", etcdClientPort), port("guard", access.GuardPort),
+			port("backup", access.SidecarPort)},
 		ServiceKubeAPIServer: {port("https", apiServerPort)},
 	} {
 		role := component
@@ -63,8 +64,8 @@ func port(name string, number int32) corev1.ServicePort {
 	return corev1.ServicePort{Name: name, Protocol: corev1.ProtocolTCP, Port: number, TargetPort: intstr.FromInt32(number)}
 }
 
-// ExposeAPIServer lets the seed's gateway route the shoot's public names to its API server. They share one route, and so
-// the validity that it is fenced by (docs/adr/0011).
+// ExposeAPIServer lets the seed's gateway route the shoot's public names to its API server. They share one route, and
+// so the validity that it is fenced by (docs/adr/0011).
 func (o *Operation) ExposeAPIServer(ctx context.Context) error {
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: ServiceKubeAPIServer, Namespace: o.Namespace()}}
 	return createOrPatch(ctx, o.Seed, service, func(s *corev1.Service) error {

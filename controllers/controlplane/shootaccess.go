@@ -22,8 +22,9 @@ const (
 )
 
 var (
-	reads      = []string{"get", "list", "watch"}
-	ofEvents   = rbacv1.PolicyRule{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch", "update"}}
+	reads    = []string{"get", "list", "watch"}
+	ofEvents = rbacv1.PolicyRule{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"},
+		Verbs: []string{"create", "patch", "update"}}
 	ofMachines = []rbacv1.PolicyRule{
 		rule("", reads, "nodes", "persistentvolumeclaims", "persistentvolumes", "pods", "services"),
 		rule("storage.k8s.io", reads, "storageclasses", "volumeattachments"),
@@ -46,8 +47,9 @@ var (
 	}
 	// ofKubelets are for namespace kube-node-lease, ofAgents for kube-system, where nodes find what their agents are to
 	// apply.
-	ofKubelets = []rbacv1.PolicyRule{rule("coordination.k8s.io", []string{"create", "get", "list", "patch", "update", "watch"}, "leases")}
-	ofAgents   = []rbacv1.PolicyRule{
+	ofKubelets = []rbacv1.PolicyRule{rule("coordination.k8s.io", []string{"create", "get", "list", "patch", "update",
+		"watch"}, "leases")}
+	ofAgents = []rbacv1.PolicyRule{
 		rule("coordination.k8s.io", []string{"create", "patch"}, "leases"),
 		rule("", []string{"list"}, "secrets"),
 	}
@@ -86,9 +88,11 @@ func binding(namespace, user, kind, role string) client.Object {
 	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: role}
 	subjects := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}}
 	if namespace == "" {
-		return &rbacv1.ClusterRoleBinding{TypeMeta: accessType("ClusterRoleBinding"), ObjectMeta: accessMeta("", user), RoleRef: ref, Subjects: subjects}
+		return &rbacv1.ClusterRoleBinding{TypeMeta: accessType("ClusterRoleBinding"), ObjectMeta: accessMeta("", user),
+			RoleRef: ref, Subjects: subjects}
 	}
-	return &rbacv1.RoleBinding{TypeMeta: accessType("RoleBinding"), ObjectMeta: accessMeta(namespace, user), RoleRef: ref, Subjects: subjects}
+	return &rbacv1.RoleBinding{TypeMeta: accessType("RoleBinding"), ObjectMeta: accessMeta(namespace, user), RoleRef: ref,
+		Subjects: subjects}
 }
 
 func accessType(kind string) metav1.TypeMeta {
@@ -97,7 +101,8 @@ func accessType(kind string) metav1.TypeMeta {
 
 // accessMeta marks what the clean-up of a shoot in deletion leaves: its machines need it to the end.
 func accessMeta(namespace, user string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: namespace, Name: user, Labels: map[string]string{constants.ShootNoCleanup: constants.LabelTrue}}
+	return metav1.ObjectMeta{Namespace: namespace, Name: user,
+		Labels: map[string]string{constants.ShootNoCleanup: constants.LabelTrue}}
 }
 
 // GrantShootAccess gives them their roles, as the shoot's administrator.

@@ -37,20 +37,26 @@ func TestWhatAShootNoLongerWantsIsDeleted(t *testing.T) {
 			return c.Delete(ctx, object, opts...)
 		},
 	},
-		&extensionsv1alpha1.Extension{ObjectMeta: at(mine, "certs")}, &extensionsv1alpha1.Extension{ObjectMeta: at(mine, "dns")},
-		&extensionsv1alpha1.Extension{ObjectMeta: at(mine, "off")}, &extensionsv1alpha1.Extension{ObjectMeta: at(others, "dns")},
-		&extensionsv1alpha1.ContainerRuntime{ObjectMeta: at(mine, "gvisor-pool")}, &extensionsv1alpha1.ContainerRuntime{ObjectMeta: at(mine, "gvisor-removed")},
-		&extensionsv1alpha1.ContainerRuntime{ObjectMeta: at(mine, "kata-pool")}, &extensionsv1alpha1.ContainerRuntime{ObjectMeta: at(others, "gvisor-removed")},
+		&extensionsv1alpha1.Extension{ObjectMeta: at(mine, "certs")},
+		&extensionsv1alpha1.Extension{ObjectMeta: at(mine, "dns")},
+		&extensionsv1alpha1.Extension{ObjectMeta: at(mine, "off")},
+		&extensionsv1alpha1.Extension{ObjectMeta: at(others, "dns")},
+		&extensionsv1alpha1.ContainerRuntime{ObjectMeta: at(mine, "gvisor-pool")},
+		&extensionsv1alpha1.ContainerRuntime{ObjectMeta: at(mine, "gvisor-removed")},
+		&extensionsv1alpha1.ContainerRuntime{ObjectMeta: at(mine, "kata-pool")},
+		&extensionsv1alpha1.ContainerRuntime{ObjectMeta: at(others, "gvisor-removed")},
 	)
 	o.Shoot.Spec.Extensions = []gardencorev1beta1.Extension{{Type: "certs"}, {Type: "off", Disabled: &disabled}}
-	o.Shoot.Spec.Provider.Workers = []gardencorev1beta1.Worker{{Name: "pool", CRI: &gardencorev1beta1.CRI{ContainerRuntimes: []gardencorev1beta1.ContainerRuntime{{Type: "gvisor"}}}}}
+	o.Shoot.Spec.Provider.Workers = []gardencorev1beta1.Worker{{Name: "pool",
+		CRI: &gardencorev1beta1.CRI{ContainerRuntimes: []gardencorev1beta1.ContainerRuntime{{Type: "gvisor"}}}}}
 	for _, task := range []func(context.Context) error{o.DeleteStaleExtensions, o.DeleteStaleContainerRuntimes} {
 		if err := task(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	slices.Sort(deleted)
-	if diff := cmp.Diff([]string{mine + " dns", mine + " gvisor-removed", mine + " kata-pool", mine + " off"}, deleted); diff != "" {
+	if diff := cmp.Diff([]string{mine + " dns", mine + " gvisor-removed", mine + " kata-pool", mine + " off"},
+		deleted); diff != "" {
 		t.Errorf("deleted (-want +got):\n%s", diff)
 	}
 }
@@ -58,17 +64,20 @@ func TestWhatAShootNoLongerWantsIsDeleted(t *testing.T) {
 // Its extension's error is told, as of any deletion.
 func TestAStaleExtensionIsAwaited(t *testing.T) {
 	t.Parallel()
-	stale := &extensionsv1alpha1.Extension{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--p--alpha", Name: "dns", Finalizers: []string{"held"}}}
+	stale := &extensionsv1alpha1.Extension{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--p--alpha", Name: "dns",
+		Finalizers: []string{"held"}}}
 	o := newOperation(t, gardencorev1beta1.LastOperationTypeReconcile, interceptor.Funcs{}, stale)
 	ctx, cancel := context.WithCancel(t.Context())
 	looks := 0
 	seed := o.Seed.(client.WithWatch)
-	o.Seed = interceptor.NewClient(seed, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
-		if looks++; looks == 5 {
-			cancel()
-		}
-		return c.Get(ctx, key, object, opts...)
-	}})
+	o.Seed = interceptor.NewClient(seed,
+		interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object,
+			opts ...client.GetOption) error {
+			if looks++; looks == 5 {
+				cancel()
+			}
+			return c.Get(ctx, key, object, opts...)
+		}})
 	if err := o.DeleteStaleExtensions(ctx); err == nil {
 		t.Error("it did not wait for the extension's finalizer")
 	}

@@ -22,7 +22,8 @@ import (
 
 // Begin writes the start of a flow into the shoot's status (docs/specification/migration.md#spec-2-5-step-3). It fails
 // with a conflict if somebody else wrote the status since the shoot was read, so that two gardenlets cannot both begin.
-func (o *Operation) Begin(ctx context.Context, operation gardencorev1beta1.LastOperationType, description, version string) error {
+func (o *Operation) Begin(ctx context.Context, operation gardencorev1beta1.LastOperationType, description,
+	version string) error {
 	o.running = operation
 	return o.patchStatus(ctx, true, func(status *gardencorev1beta1.ShootStatus) {
 		now := metav1.NewTime(o.Clock.Now())
@@ -32,13 +33,15 @@ func (o *Operation) Begin(ctx context.Context, operation gardencorev1beta1.LastO
 		status.Gardener = gardencorev1beta1.Gardener{ID: o.SeedName, Name: "gardenlet", Version: version}
 		status.ObservedGeneration = o.Shoot.Generation
 		status.LastOperation = &gardencorev1beta1.LastOperation{
-			Type: operation, State: gardencorev1beta1.LastOperationStateProcessing, LastUpdateTime: now, Description: description,
+			Type: operation, State: gardencorev1beta1.LastOperationStateProcessing, LastUpdateTime: now,
+			Description: description,
 		}
 	})
 }
 
 // Succeed writes the good end of a flow, with whatever else finish wants to change in the same patch.
-func (o *Operation) Succeed(ctx context.Context, description string, finish func(*gardencorev1beta1.ShootStatus)) error {
+func (o *Operation) Succeed(ctx context.Context, description string,
+	finish func(*gardencorev1beta1.ShootStatus)) error {
 	return o.end(ctx, func(status *gardencorev1beta1.ShootStatus) {
 		o.setLast(status, gardencorev1beta1.LastOperationStateSucceeded, 100, description)
 		status.LastErrors, status.RetryCycleStartTime = nil, nil
@@ -63,12 +66,14 @@ func (o *Operation) Fail(ctx context.Context, err error, retryDuration time.Dura
 	})
 }
 
-func (o *Operation) setLast(status *gardencorev1beta1.ShootStatus, state gardencorev1beta1.LastOperationState, progress int32, description string) {
+func (o *Operation) setLast(status *gardencorev1beta1.ShootStatus, state gardencorev1beta1.LastOperationState,
+	progress int32, description string) {
 	last := gardencorev1beta1.LastOperation{}
 	if status.LastOperation != nil {
 		last = *status.LastOperation
 	}
-	last.State, last.Progress, last.Description, last.LastUpdateTime = state, progress, description, metav1.NewTime(o.Clock.Now())
+	last.State, last.Progress, last.Description, last.LastUpdateTime = state, progress, description,
+		metav1.NewTime(o.Clock.Now())
 	status.LastOperation = &last
 }
 
@@ -78,7 +83,8 @@ func (o *Operation) PatchStatus(ctx context.Context, mutate func(*gardencorev1be
 	return err
 }
 
-// patchStatus patches the status of the shoot as it was read, and takes over what comes back. No task may run meanwhile.
+// patchStatus patches the status of the shoot as it was read, and takes over what comes back. No task may run
+// meanwhile.
 func (o *Operation) patchStatus(ctx context.Context, lock bool, mutate func(*gardencorev1beta1.ShootStatus)) error {
 	before := o.Shoot.DeepCopy()
 	mutate(&o.Shoot.Status)
@@ -107,10 +113,12 @@ func (o *Operation) mine(shoot *gardencorev1beta1.Shoot) error {
 	switch {
 	case shoot.UID != o.Shoot.UID:
 		return fmt.Errorf("%w: it is another shoot of the same name", ErrTakenOver)
-	case shoot.Status.Gardener.ID != o.SeedName || last == nil || last.Type != o.running || last.State != gardencorev1beta1.LastOperationStateProcessing:
+	case shoot.Status.Gardener.ID != o.SeedName || last == nil || last.Type != o.running ||
+		last.State != gardencorev1beta1.LastOperationStateProcessing:
 		return fmt.Errorf("%w: its status is that of another run", ErrTakenOver)
 	case ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName) != o.SeedName:
-		return fmt.Errorf("%w: seed %q is responsible", ErrTakenOver, ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName))
+		return fmt.Errorf("%w: seed %q is responsible", ErrTakenOver,
+			ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName))
 	case o.running == gardencorev1beta1.LastOperationTypeRestore && o.left(shoot):
 		// What it waits for may never come.
 		return fmt.Errorf("%w: it is bound to seed %q", ErrTakenOver, ptr.Deref(shoot.Spec.SeedName, ""))
@@ -136,7 +144,8 @@ func ReadyForMigration(shoot *gardencorev1beta1.Shoot) bool {
 }
 
 // patchOwnStatus patches the status as it is in the garden now, if the shoot is still in the hands of this run.
-func (o *Operation) patchOwnStatus(ctx context.Context, mutate func(*gardencorev1beta1.ShootStatus)) (*gardencorev1beta1.Shoot, error) {
+func (o *Operation) patchOwnStatus(ctx context.Context,
+	mutate func(*gardencorev1beta1.ShootStatus)) (*gardencorev1beta1.Shoot, error) {
 	key := client.ObjectKeyFromObject(o.Shoot)
 	var patched *gardencorev1beta1.Shoot
 	err := retry.RetryOnConflict(ConflictBackoff, func() error {
@@ -149,7 +158,8 @@ func (o *Operation) patchOwnStatus(ctx context.Context, mutate func(*gardencorev
 		}
 		before := shoot.DeepCopy()
 		mutate(&shoot.Status)
-		if err := o.Garden.Status().Patch(ctx, shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		if err := o.Garden.Status().Patch(ctx, shoot,
+			client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 			return err
 		}
 		patched = shoot

@@ -27,7 +27,8 @@ func begun(t *testing.T) *Operation {
 	shoot.Spec.SeedName = ptr.To("a")
 	shoot.Status.TechnicalID, shoot.Status.SeedName = "shoot--p--alpha", ptr.To("a")
 	garden := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(shoot).WithObjects(shoot).Build()
-	o := &Operation{Garden: garden, Clock: testingclock.NewFakeClock(time.Unix(1000, 0)), Shoot: &gardencorev1beta1.Shoot{}}
+	o := &Operation{Garden: garden, Clock: testingclock.NewFakeClock(time.Unix(1000, 0)),
+		Shoot: &gardencorev1beta1.Shoot{}}
 	o.SeedName = "a"
 	if err := garden.Get(t.Context(), client.ObjectKeyFromObject(shoot), o.Shoot); err != nil {
 		t.Fatal(err)
@@ -97,8 +98,8 @@ func TestWhoHasLostTheShootWritesNoStatus(t *testing.T) {
 	}
 }
 
-// A destination that is left by force has its Restore cut off, if it can begin to hand the shoot on: what that waits for may never
-// come. Other operations are brought to their end before the shoot moves.
+// A destination that is left by force has its Restore cut off, if it can begin to hand the shoot on: what that waits
+// for may never come. Other operations are brought to their end before the shoot moves.
 func TestARestoreEndsWhenItsShootIsBoundElsewhere(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -56,8 +56,8 @@ func (o *Operation) waitContainerRuntimes(ctx context.Context) error {
 	return nil
 }
 
-// DeleteStaleExtensions deletes the Extension objects that the shoot no longer asks for, and waits until they are gone: what
-// they stand for goes with them, which nobody could do after a move (docs/specification/migration.md#spec-2-6,
+// DeleteStaleExtensions deletes the Extension objects that the shoot no longer asks for, and waits until they are gone:
+// what they stand for goes with them, which nobody could do after a move (docs/specification/migration.md#spec-2-6,
 // docs/specification/migration.md#spec-2-9).
 func (o *Operation) DeleteStaleExtensions(ctx context.Context) error {
 	extensions, err := o.Extensions(ctx)
@@ -85,7 +85,9 @@ func (o *Operation) deleteStale(ctx context.Context, kind string, wanted map[str
 	if err != nil {
 		return err
 	}
-	return o.deleteObjects(ctx, slices.DeleteFunc(objects, func(object extensionsv1alpha1.Object) bool { return wanted[object.GetName()] }))
+	return o.deleteObjects(ctx, slices.DeleteFunc(objects, func(object extensionsv1alpha1.Object) bool {
+		return wanted[object.GetName()]
+	}))
 }
 
 // WaitWorker waits until the worker pools are as asked for; after a restore the machine state, which the Worker
@@ -100,7 +102,8 @@ func (o *Operation) WaitWorker(ctx context.Context) error {
 	}
 	before := worker.DeepCopy()
 	worker.Status.State = nil
-	return describe("clear the machine state of", worker, o.Seed, o.Seed.Status().Patch(ctx, worker, client.MergeFrom(before)))
+	return describe("clear the machine state of", worker, o.Seed,
+		o.Seed.Status().Patch(ctx, worker, client.MergeFrom(before)))
 }
 
 // machinesRestored tells whether the Worker extension has restored the machines.
@@ -113,8 +116,8 @@ func (o *Operation) machinesRestored(ctx context.Context) (bool, error) {
 	return err == nil && restored(worker), nil
 }
 
-// Hibernate puts the control plane to rest: the workers are gone, and what was attached to them, then the API server, then etcd. The DNS records
-// go too; the data stays in etcd's volume and in the backups.
+// Hibernate puts the control plane to rest: the workers are gone, and what was attached to them, then the API server,
+// then etcd. The DNS records go too; the data stays in etcd's volume and in the backups.
 func (o *Operation) Hibernate(ctx context.Context) error {
 	if err := o.Until(ctx, 10*time.Minute, "the end of all machines", func(ctx context.Context) error {
 		machines := &machinev1alpha1.MachineList{}
@@ -131,7 +134,8 @@ func (o *Operation) Hibernate(ctx context.Context) error {
 	if err := o.ReleaseVolumeAttachments(ctx); err != nil {
 		return err
 	}
-	for _, deployment := range []string{DeploymentResourceManager, DeploymentMachineController, DeploymentScheduler, DeploymentControllerManager, DeploymentKubeAPIServer} {
+	for _, deployment := range []string{DeploymentResourceManager, DeploymentMachineController, DeploymentScheduler,
+		DeploymentControllerManager, DeploymentKubeAPIServer} {
 		if err := o.Scale(ctx, deployment, 0); err != nil {
 			return err
 		}
@@ -149,7 +153,8 @@ func (o *Operation) Hibernate(ctx context.Context) error {
 // Created tells that the shoot has been created successfully once: it has had a control plane.
 func Created(shoot *gardencorev1beta1.Shoot) bool {
 	last := shoot.Status.LastOperation
-	return last != nil && (last.Type != gardencorev1beta1.LastOperationTypeCreate || last.State == gardencorev1beta1.LastOperationStateSucceeded)
+	return last != nil && (last.Type != gardencorev1beta1.LastOperationTypeCreate ||
+		last.State == gardencorev1beta1.LastOperationStateSucceeded)
 }
 
 // Forced tells that the shoot is to be restored without the help of the seed it comes from
@@ -174,9 +179,11 @@ func OperationType(shoot *gardencorev1beta1.Shoot) gardencorev1beta1.LastOperati
 	case spec != nil && status != nil && *spec != *status:
 		return gardencorev1beta1.LastOperationTypeMigrate
 	case last != nil && last.Type == gardencorev1beta1.LastOperationTypeMigrate &&
-		(last.State == gardencorev1beta1.LastOperationStateSucceeded || last.State == gardencorev1beta1.LastOperationStateAborted):
+		(last.State == gardencorev1beta1.LastOperationStateSucceeded ||
+			last.State == gardencorev1beta1.LastOperationStateAborted):
 		return gardencorev1beta1.LastOperationTypeRestore
-	case last != nil && last.Type == gardencorev1beta1.LastOperationTypeRestore && last.State != gardencorev1beta1.LastOperationStateSucceeded:
+	case last != nil && last.Type == gardencorev1beta1.LastOperationTypeRestore &&
+		last.State != gardencorev1beta1.LastOperationStateSucceeded:
 		// Before deletion: what deletion needs is restored first (docs/ownership.md#spec-9-3).
 		return gardencorev1beta1.LastOperationTypeRestore
 	case shoot.DeletionTimestamp != nil:

@@ -17,7 +17,8 @@ import (
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 )
 
-// A shoot that was told to wake and is deleted before it did sleeps all the same: nothing in it lets go until it is woken.
+// A shoot that was told to wake and is deleted before it did sleeps all the same: nothing in it lets go until it is
+// woken.
 func TestWhoSleepsIsWokenToBeDeleted(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -25,12 +26,18 @@ func TestWhoSleepsIsWokenToBeDeleted(t *testing.T) {
 		runs         int32 // replicas of etcd, where a waking, or a falling asleep, has stopped half-way
 		want         map[string]int32
 	}{
-		"asleep":                {true, true, 0, map[string]int32{"etcd-main": 1, "kube-apiserver": 1, "machine-controller": 1}},
-		"told to sleep":         {true, false, 0, map[string]int32{"etcd-main": 1, "kube-apiserver": 1, "machine-controller": 1}},
-		"told to wake":          {false, true, 0, map[string]int32{"etcd-main": 1, "kube-apiserver": 1, "machine-controller": 1}},
-		"half awake":            {false, true, 1, map[string]int32{"etcd-main": 1, "kube-apiserver": 1, "machine-controller": 1}},
-		"half asleep":           {true, false, 1, map[string]int32{"etcd-main": 1, "kube-apiserver": 1, "machine-controller": 1}},
-		"awake: nobody touches": {false, false, 0, map[string]int32{"etcd-main": 0, "kube-apiserver": 0, "machine-controller": 0}},
+		"asleep": {true, true, 0, map[string]int32{"etcd-main": 1, "kube-apiserver": 1,
+			"machine-controller": 1}},
+		"told to sleep": {true, false, 0, map[string]int32{"etcd-main": 1, "kube-apiserver": 1,
+			"machine-controller": 1}},
+		"told to wake": {false, true, 0, map[string]int32{"etcd-main": 1, "kube-apiserver": 1,
+			"machine-controller": 1}},
+		"half awake": {false, true, 1, map[string]int32{"etcd-main": 1, "kube-apiserver": 1,
+			"machine-controller": 1}},
+		"half asleep": {true, false, 1, map[string]int32{"etcd-main": 1, "kube-apiserver": 1,
+			"machine-controller": 1}},
+		"awake: nobody touches": {false, false, 0, map[string]int32{"etcd-main": 0, "kube-apiserver": 0,
+			"machine-controller": 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -81,7 +88,8 @@ func TestWhoSleepsIsWokenToBeDeleted(t *testing.T) {
 	}
 }
 
-// Who falls asleep lets its name go while etcd still runs: as long as etcd ends, nobody can tell an extension who owns the shoot.
+// Who falls asleep lets its name go while etcd still runs: as long as etcd ends, nobody can tell an extension who owns
+// the shoot.
 func TestTheNameGoesBeforeEtcd(t *testing.T) {
 	t.Parallel()
 	meta := func(name string) metav1.ObjectMeta {
@@ -100,13 +108,15 @@ func TestTheNameGoesBeforeEtcd(t *testing.T) {
 			}
 			return c.Delete(ctx, object, options...)
 		},
-	}, etcd, record, &appsv1.Deployment{ObjectMeta: meta("kube-apiserver"), Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](0)}})
+	}, etcd, record, &appsv1.Deployment{ObjectMeta: meta("kube-apiserver"),
+		Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](0)}})
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	if err := o.Hibernate(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if err := o.Seed.Get(t.Context(), client.ObjectKeyFromObject(etcd), etcd); err != nil || *etcd.Spec.Replicas != 0 || !deleted {
+	if err := o.Seed.Get(t.Context(), client.ObjectKeyFromObject(etcd), etcd); err != nil || *etcd.Spec.Replicas != 0 ||
+		!deleted {
 		t.Errorf("etcd has %d replicas (%v), the name has gone: %t", *etcd.Spec.Replicas, err, deleted)
 	}
 }

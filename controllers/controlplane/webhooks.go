@@ -18,8 +18,8 @@ type webhookCodes struct{ client.Client }
 
 var _ client.Client = webhookCodes{}
 
-// WithWebhookCodes is for clients of shoots alone: their webhooks are their users'. Those of seeds and of the garden are not,
-// and no user could do anything about them.
+// WithWebhookCodes is for clients of shoots alone: their webhooks are their users'. Those of seeds and of the garden
+// are not, and no user could do anything about them.
 func WithWebhookCodes(shoot client.Client) client.Client { return webhookCodes{shoot} }
 
 // Get implements client.Client. A webhook that converts fails reads as well.
@@ -57,7 +57,8 @@ func (c webhookCodes) Delete(ctx context.Context, object client.Object, options 
 }
 
 // DeleteAllOf implements client.Client.
-func (c webhookCodes) DeleteAllOf(ctx context.Context, object client.Object, options ...client.DeleteAllOfOption) error {
+func (c webhookCodes) DeleteAllOf(ctx context.Context, object client.Object,
+	options ...client.DeleteAllOfOption) error {
 	return failedByWebhook(c.Client.DeleteAllOf(ctx, object, options...))
 }
 

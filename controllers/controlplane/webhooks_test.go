@@ -47,10 +47,11 @@ func refusing(err error) client.Client {
 	})
 }
 
-const webhookDown = `failed calling webhook "a.test": failed to call webhook: Post "https://127.0.0.1:1/": connection refused`
+const webhookDown = `failed calling webhook "a.test": failed to call webhook: Post "https://127.0.0.1:1/": ` +
+	`connection refused`
 
-// Whatever an operation asks of the shoot's API server: where a webhook fails it, the last error has the code, and no retry
-// helps. The same text of another API server is none of the shoot's webhooks.
+// Whatever an operation asks of the shoot's API server: where a webhook fails it, the last error has the code, and no
+// retry helps. The same text of another API server is none of the shoot's webhooks.
 func TestWebhookCodes(t *testing.T) {
 	t.Parallel()
 	object, key := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: "kube-system"}}, client.ObjectKey{}
@@ -79,7 +80,8 @@ func TestWebhookCodes(t *testing.T) {
 	}{
 		"its server is away": {apierrors.NewInternalError(errors.New(webhookDown)), false, code, "Failed"},
 		"it denies": {
-			apierrors.NewForbidden(secrets, "s", errors.New(`admission webhook "a.test" denied the request: no`)), false, code, "Failed",
+			apierrors.NewForbidden(secrets, "s", errors.New(`admission webhook "a.test" denied the request: no`)), false, code,
+			"Failed",
 		},
 		"in the seed":      {apierrors.NewInternalError(errors.New(webhookDown)), true, nil, "Error"},
 		"another failure":  {apierrors.NewInternalError(errors.New("etcdserver: no leader")), false, nil, "Error"},
@@ -125,7 +127,8 @@ func TestCodes(t *testing.T) {
 		"nothing": {nil, nil},
 		"wrapped": {fmt.Errorf("y: %w", coded(nil, "A")), []gardencorev1beta1.ErrorCode{"A"}},
 		"cause":   {coded(fmt.Errorf("y: %w", coded(nil, "B", "A")), "A"), []gardencorev1beta1.ErrorCode{"A", "B"}},
-		"joined":  {errors.Join(errors.New("x"), coded(nil, "B"), coded(nil, "A", "B")), []gardencorev1beta1.ErrorCode{"B", "A"}},
+		"joined": {errors.Join(errors.New("x"), coded(nil, "B"), coded(nil, "A", "B")),
+			[]gardencorev1beta1.ErrorCode{"B", "A"}},
 		"late":    {&TimeoutError{Last: errors.Join(coded(nil), coded(nil, "A"))}, []gardencorev1beta1.ErrorCode{"A"}},
 		"lasting": {Permanent(coded(nil, "A")), []gardencorev1beta1.ErrorCode{"A"}},
 	} {
@@ -139,7 +142,8 @@ func TestCodes(t *testing.T) {
 func TestBlameWebhooks(t *testing.T) {
 	t.Parallel()
 	late := &TimeoutError{What: "Worker", Timeout: time.Hour, Last: errors.New("1 of 2 nodes are ready")}
-	quota := &TimeoutError{What: "Worker", Last: &CodedError{Codes: []gardencorev1beta1.ErrorCode{"ERR_INFRA_QUOTA_EXCEEDED"}}}
+	quota := &TimeoutError{What: "Worker",
+		Last: &CodedError{Codes: []gardencorev1beta1.ErrorCode{"ERR_INFRA_QUOTA_EXCEEDED"}}}
 	constraint := func(status gardencorev1beta1.ConditionStatus, reason string) gardencorev1beta1.Condition {
 		return gardencorev1beta1.Condition{
 			Type: "MaintenancePreconditionsSatisfied", Status: status, Reason: reason, Message: "strict is problematic.",
@@ -160,7 +164,8 @@ func TestBlameWebhooks(t *testing.T) {
 		want       []gardencorev1beta1.ErrorCode
 		machines   []client.Object // joins if not given
 	}{
-		"it has fallen silent": {late, constraint("False", "ProblematicWebhooks"), []gardencorev1beta1.ErrorCode{"ERR_PROBLEMATIC_WEBHOOK"},
+		"it has fallen silent": {late, constraint("False", "ProblematicWebhooks"),
+			[]gardencorev1beta1.ErrorCode{"ERR_PROBLEMATIC_WEBHOOK"},
 			[]client.Object{machine("a", "Unknown", "", false)}},
 		"a budget holds a node": {late, constraint("False", "ProblematicWebhooks"), nil,
 			[]client.Object{machine("a", "Running", "", false), machine("b", "Terminating", "", true)}},
@@ -168,11 +173,13 @@ func TestBlameWebhooks(t *testing.T) {
 			[]client.Object{machine("a", "Running", "", false), machine("b", "Running", "", false)}},
 		"the cloud makes no machine": {late, constraint("False", "ProblematicWebhooks"), nil,
 			[]client.Object{machine("a", "CrashLoopBackOff", "Internal", false), machine("b", "Failed", "Internal", false)}},
-		"problematic":         {late, constraint("False", "ProblematicWebhooks"), []gardencorev1beta1.ErrorCode{"ERR_PROBLEMATIC_WEBHOOK"}, nil},
-		"remediated":          {late, constraint("False", "RemediatedWebhooks"), nil, nil},
-		"none problematic":    {late, constraint("True", "NoProblematicWebhooks"), nil, nil},
-		"nobody could look":   {late, constraint("Unknown", "ConditionCheckError"), nil, nil},
-		"another cause":       {quota, constraint("False", "ProblematicWebhooks"), []gardencorev1beta1.ErrorCode{"ERR_INFRA_QUOTA_EXCEEDED"}, nil},
+		"problematic": {late, constraint("False", "ProblematicWebhooks"),
+			[]gardencorev1beta1.ErrorCode{"ERR_PROBLEMATIC_WEBHOOK"}, nil},
+		"remediated":        {late, constraint("False", "RemediatedWebhooks"), nil, nil},
+		"none problematic":  {late, constraint("True", "NoProblematicWebhooks"), nil, nil},
+		"nobody could look": {late, constraint("Unknown", "ConditionCheckError"), nil, nil},
+		"another cause": {quota, constraint("False", "ProblematicWebhooks"),
+			[]gardencorev1beta1.ErrorCode{"ERR_INFRA_QUOTA_EXCEEDED"}, nil},
 		"time is not up":      {context.Canceled, constraint("False", "ProblematicWebhooks"), nil, nil},
 		"the seed is refused": {errors.New("forbidden"), constraint("False", "ProblematicWebhooks"), nil, nil},
 	} {

@@ -13,48 +13,70 @@ import (
 var knownTexts = map[gardencorev1beta1.ErrorCode][]string{
 	"ERR_INFRA_UNAUTHENTICATED": {
 		"Authentication failed: please log in", "AuthFailure: AWS was not able to validate the provided access credentials",
-		"InvalidClientTokenId: the security token included in the request is wrong", "invalid tenant id", "invalid subscription",
+		"InvalidClientTokenId: the security token included in the request is wrong", "invalid tenant id",
+		"invalid subscription",
 		"InvalidAccessKeyId", "InvalidSecretAccessKey", "oauth2: cannot fetch token: 400", "unable to obtain an access token",
 		"the credential contains an illegal character", "cloud: Unauthenticated: token is wrong",
 	},
 	"ERR_INFRA_UNAUTHORIZED": {
-		"UnauthorizedOperation: you are not authorized to perform this operation", "AccessDenied", "googleapi: Error 403: no", "SignatureDoesNotMatch",
-		"invalid_grant: account not found", "SERVICE_ACCOUNT_ACCESS_DENIED", "OperationNotAllowed", "there are no active subscriptions",
-		"access denied by policy", "401 Unauthorized", "signature mismatch", `Code="AuthorizationFailed" Message="The client does not have authorization to perform the action"`,
+		"UnauthorizedOperation: you are not authorized to perform this operation", "AccessDenied", "googleapi: Error 403: no",
+		"SignatureDoesNotMatch",
+		"invalid_grant: account not found", "SERVICE_ACCOUNT_ACCESS_DENIED", "OperationNotAllowed",
+		"there are no active subscriptions",
+		"access denied by policy", "401 Unauthorized", "signature mismatch",
+		`Code="AuthorizationFailed" Message="The client does not have authorization to perform the action"`,
 	},
 	"ERR_INFRA_QUOTA_EXCEEDED": {
-		"VpcLimitExceeded: the maximum number of VPCs has been reached", "LimitExceeded", "InstanceLimitExceeded", "Quota 'CPUS' exceeded. Limit: 24", "Quotas were exceeded",
-		"exceeded quota: cores", "Maximum number of ports exceeded", "VolumeSizeExceedsAvailableQuota", "ZONE_RESOURCE_POOL_EXHAUSTED",
+		"VpcLimitExceeded: the maximum number of VPCs has been reached", "LimitExceeded", "InstanceLimitExceeded",
+		"Quota 'CPUS' exceeded. Limit: 24", "Quotas were exceeded",
+		"exceeded quota: cores", "Maximum number of ports exceeded", "VolumeSizeExceedsAvailableQuota",
+		"ZONE_RESOURCE_POOL_EXHAUSTED",
 	},
-	"ERR_INFRA_RATE_LIMITS_EXCEEDED": {"RequestLimitExceeded: slow down", "Throttling: rate exceeded", "429 Too Many Requests", "request was throttled", "googleapi: rateLimitExceeded"},
+	"ERR_INFRA_RATE_LIMITS_EXCEEDED": {"RequestLimitExceeded: slow down", "Throttling: rate exceeded",
+		"429 Too Many Requests", "request was throttled", "googleapi: rateLimitExceeded"},
 	"ERR_INFRA_DEPENDENCIES": {
-		"DependencyViolation: resource sg-1 has a dependent object", "DeleteConflict: cannot delete", "409 Conflict", "InUseSubnetCannotBeDeleted", "VnetInUse",
-		"route table rt-1 is in use", "subnet s is already being used", "the account is in an inactive billing state", "PendingVerification: your request is being validated",
-		"InternalServerError", "Internal Error: try later", "timeout while waiting for state to become 'ACTIVE'", "InsufficientFreeAddressesInSubnet", "there are no free addresses",
+		"DependencyViolation: resource sg-1 has a dependent object", "DeleteConflict: cannot delete", "409 Conflict",
+		"InUseSubnetCannotBeDeleted", "VnetInUse",
+		"route table rt-1 is in use", "subnet s is already being used", "the account is in an inactive billing state",
+		"PendingVerification: your request is being validated",
+		"InternalServerError", "Internal Error: try later", "timeout while waiting for state to become 'ACTIVE'",
+		"InsufficientFreeAddressesInSubnet", "there are no free addresses",
 		"There are not enough hosts available",
 	},
 	"ERR_RETRYABLE_INFRA_DEPENDENCIES": {"RetryableError: the load balancer is busy"},
 	"ERR_INFRA_RESOURCES_DEPLETED": {
-		"InsufficientInstanceCapacity: no m5", "insufficient capacity", "SkuNotAvailable", "ZonalAllocationFailed", "m5 is out of stock", "out of capacity in zone a",
+		"InsufficientInstanceCapacity: no m5", "insufficient capacity", "SkuNotAvailable", "ZonalAllocationFailed",
+		"m5 is out of stock", "out of capacity in zone a",
 	},
 	"ERR_CONFIGURATION_PROBLEM": {
-		"InvalidParameterValue: size", `spec.x: Invalid value: "y"`, "NetcfgInvalidSubnet", "invalid CIDR", "invalid VPC attributes", "notFound: image", "InvalidAMIID.NotFound",
-		"instance type is not supported in your requested Availability Zone", "InvalidZone", "constraint constraints/compute.x is violated", "it violates constraint y",
-		"unrecognized feature gate: Foo", "runtime-config invalid key", "strict decoding error: unknown field", `error during apply of object "v1/ConfigMap": x is invalid: y`,
-		"overlapping zones", "zones of the pools overlap", "KubeletHasInsufficientMemory", "node has KubeletHasDiskPressure", "KubeletHasInsufficientPID",
+		"InvalidParameterValue: size", `spec.x: Invalid value: "y"`, "NetcfgInvalidSubnet", "invalid CIDR",
+		"invalid VPC attributes", "notFound: image", "InvalidAMIID.NotFound",
+		"instance type is not supported in your requested Availability Zone", "InvalidZone",
+		"constraint constraints/compute.x is violated", "it violates constraint y",
+		"unrecognized feature gate: Foo", "runtime-config invalid key", "strict decoding error: unknown field",
+		`error during apply of object "v1/ConfigMap": x is invalid: y`,
+		"overlapping zones", "zones of the pools overlap", "KubeletHasInsufficientMemory", "node has KubeletHasDiskPressure",
+		"KubeletHasInsufficientPID",
 	},
 	"ERR_RETRYABLE_CONFIGURATION_PROBLEM": {
-		"PDB a is misconfigured and requires zero voluntary evictions", "evicting pod: misconfigured PodDisruptionBudget", "SDK.CanNotResolveEndpoint", "endpoint e is not resolvable",
+		"PDB a is misconfigured and requires zero voluntary evictions", "evicting pod: misconfigured PodDisruptionBudget",
+		"SDK.CanNotResolveEndpoint", "endpoint e is not resolvable",
 		"The requested configuration is currently not supported",
 	},
 	"ERR_PROBLEMATIC_WEBHOOK": {
-		`Internal error occurred: failed calling webhook "a.test": failed to call webhook: Post "https://127.0.0.1:1/?timeout=10s": dial tcp 127.0.0.1:1: connect: connection refused`,
-		`Internal error occurred: failed calling webhook "a.test": failed to call webhook: Post "https://a.shop.svc:443/?timeout=3s": context deadline exceeded`,
-		`Internal error occurred: failed calling webhook "a.test": failed to call webhook: Post "https://a.shop.svc:443/": service "a" not found`,
-		`Internal error occurred: failed calling webhook "a.test": failed to call webhook: tls: failed to verify certificate: x509: certificate signed by unknown authority`,
-		`Internal error occurred: failed calling webhook "a.test": failed to call webhook: an error on the server ("") has prevented the request from succeeding`,
+		`Internal error occurred: failed calling webhook "a.test": failed to call webhook: Post ` +
+			`"https://127.0.0.1:1/?timeout=10s": dial tcp 127.0.0.1:1: connect: connection refused`,
+		`Internal error occurred: failed calling webhook "a.test": failed to call webhook: Post ` +
+			`"https://a.shop.svc:443/?timeout=3s": context deadline exceeded`,
+		`Internal error occurred: failed calling webhook "a.test": failed to call webhook: Post ` +
+			`"https://a.shop.svc:443/": service "a" not found`,
+		`Internal error occurred: failed calling webhook "a.test": failed to call webhook: tls: failed to verify ` +
+			`certificate: x509: certificate signed by unknown authority`,
+		`Internal error occurred: failed calling webhook "a.test": failed to call webhook: an error on the server ("") ` +
+			`has prevented the request from succeeding`,
 		`Internal error occurred: failed calling webhook "a.test": expected response.uid="1", got ""`,
-		`admission webhook "a.test" denied the request: not on Fridays`, `admission webhook "a.test" denied the request without explanation`,
+		`admission webhook "a.test" denied the request: not on Fridays`,
+		`admission webhook "a.test" denied the request without explanation`,
 		`admission webhook "a.test" attempted to modify the object, which is not supported for this operation`,
 		`conversion webhook for shop.test/v1, Kind=Order failed: Post "https://a.shop.svc:443/convert?timeout=30s": EOF`,
 	},
@@ -73,8 +95,10 @@ var generalTexts = map[string][]gardencorev1beta1.ErrorCode{
 
 // givenUp are messages of which nobody is to blame, and besideGivenUp what says nothing of the cloud beside them.
 var (
-	givenUp       = []string{"context deadline exceeded", "context has been cancelled", "dial tcp 10.0.0.1:443: i/o timeout"}
-	besideGivenUp = []string{"InternalServerError", "Internal Error: try later", "timeout while waiting for state to become 'ACTIVE'"}
+	givenUp = []string{"context deadline exceeded", "context has been cancelled",
+		"dial tcp 10.0.0.1:443: i/o timeout"}
+	besideGivenUp = []string{"InternalServerError", "Internal Error: try later",
+		"timeout while waiting for state to become 'ACTIVE'"}
 )
 
 func everyCodeBut(one gardencorev1beta1.ErrorCode) []gardencorev1beta1.ErrorCode {
@@ -105,12 +129,14 @@ func TestClassify(t *testing.T) {
 func TestClassifyManyAndNone(t *testing.T) {
 	t.Parallel()
 	got := Classify("Quota exceeded; also RequestLimitExceeded and InsufficientInstanceCapacity")
-	want := []gardencorev1beta1.ErrorCode{"ERR_INFRA_QUOTA_EXCEEDED", "ERR_INFRA_RATE_LIMITS_EXCEEDED", "ERR_INFRA_RESOURCES_DEPLETED"}
+	want := []gardencorev1beta1.ErrorCode{"ERR_INFRA_QUOTA_EXCEEDED", "ERR_INFRA_RATE_LIMITS_EXCEEDED",
+		"ERR_INFRA_RESOURCES_DEPLETED"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 	for _, message := range []string{
-		"", "connection refused", "context deadline exceeded", `secrets "x" not found`, "the object has been modified; please apply your changes to the latest version",
+		"", "connection refused", "context deadline exceeded", `secrets "x" not found`,
+		"the object has been modified; please apply your changes to the latest version",
 		"conflicting answers", "waiting for the machine", "the network is unreachable: the address was used 3 times",
 	} {
 		if codes := Classify(message); len(codes) > 0 {
@@ -123,14 +149,21 @@ func TestClassifyManyAndNone(t *testing.T) {
 func TestClassify_ReportedTexts(t *testing.T) {
 	t.Parallel()
 	for message, want := range map[string][]gardencorev1beta1.ErrorCode{
-		`network.SubnetsClient#Get: StatusCode=429 -- Original Error: autorest: Code="OperationNotAllowed" Message="The request was refused because too many requests were sent"`:                                             {"ERR_INFRA_RATE_LIMITS_EXCEEDED"},
-		`an error on the server ("Internal Server Error: \"/apis/core.gardener.cloud/v1beta1/seeds\": context deadline exceeded (Client.Timeout exceeded while awaiting headers)") has prevented the request from succeeding`: nil,
-		"Future#WaitForCompletion: context has been cancelled: StatusCode=200 -- Original Error: context deadline exceeded":                                                                                                   nil,
-		`Code="OperationNotAllowed" Message="Operation could not be completed: it exceeds the approved cores quota"`:                                                                                                          {"ERR_INFRA_QUOTA_EXCEEDED"},
-		"googleapi: Error 403: Quota 'CPUS' exceeded. Limit: 24.0 in region r., quotaExceeded":                                                                                                                                {"ERR_INFRA_QUOTA_EXCEEDED"},
-		"googleapi: Error 403: Rate Limit Exceeded, rateLimitExceeded":                                                                                                                                                        {"ERR_INFRA_RATE_LIMITS_EXCEEDED"},
-		"timeout while waiting for state to become 'running' (last reason: Server.InsufficientInstanceCapacity)":                                                                                                              {"ERR_INFRA_RESOURCES_DEPLETED"},
-		"VpcLimitExceeded: 5 VPCs are the most; then RequestLimitExceeded":                                                                                                                                                    {"ERR_INFRA_QUOTA_EXCEEDED", "ERR_INFRA_RATE_LIMITS_EXCEEDED"},
+		`network.SubnetsClient#Get: StatusCode=429 -- Original Error: autorest: Code="OperationNotAllowed" Message="The ` +
+			`request was refused because too many requests were sent"`: {"ERR_INFRA_RATE_LIMITS_EXCEEDED"},
+		`an error on the server ("Internal Server Error: \"/apis/core.gardener.cloud/v1beta1/seeds\": context deadline ` +
+			`exceeded (Client.Timeout exceeded while awaiting headers)") has prevented the request from succeeding`: nil,
+		"Future#WaitForCompletion: context has been cancelled: StatusCode=200 -- Original Error: context deadline exceeded": nil,
+		`Code="OperationNotAllowed" Message="Operation could not be completed: it exceeds the approved cores quota"`: {
+			"ERR_INFRA_QUOTA_EXCEEDED"},
+		"googleapi: Error 403: Quota 'CPUS' exceeded. Limit: 24.0 in region r., quotaExceeded": {
+			"ERR_INFRA_QUOTA_EXCEEDED"},
+		"googleapi: Error 403: Rate Limit Exceeded, rateLimitExceeded": {
+			"ERR_INFRA_RATE_LIMITS_EXCEEDED"},
+		"timeout while waiting for state to become 'running' (last reason: Server.InsufficientInstanceCapacity)": {
+			"ERR_INFRA_RESOURCES_DEPLETED"},
+		"VpcLimitExceeded: 5 VPCs are the most; then RequestLimitExceeded": {
+			"ERR_INFRA_QUOTA_EXCEEDED", "ERR_INFRA_RATE_LIMITS_EXCEEDED"},
 	} {
 		if diff := cmp.Diff(want, Classify(message)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", message, diff)
@@ -138,8 +171,8 @@ func TestClassify_ReportedTexts(t *testing.T) {
 	}
 }
 
-// TestClassify_Pairs_SpecificWins: two errors in one message have the codes of both, but for general words beside specific
-// ones, whatever stands first and however they are joined.
+// TestClassify_Pairs_SpecificWins: two errors in one message have the codes of both, but for general words beside
+// specific ones, whatever stands first and however they are joined.
 func TestClassify_Pairs_SpecificWins(t *testing.T) {
 	t.Parallel()
 	type text struct {

@@ -45,7 +45,8 @@ var known = []Code{
 		Remedy: "remove what the error names, or wait until the cloud has recovered, then retry",
 	},
 	{
-		Code: gardencorev1beta1.ErrorRetryableInfraDependencies, Meaning: "something else in the cloud blocks a resource for the moment",
+		Code:      gardencorev1beta1.ErrorRetryableInfraDependencies,
+		Meaning:   "something else in the cloud blocks a resource for the moment",
 		Retryable: true, Remedy: "none: it passes",
 	},
 	{
@@ -61,7 +62,8 @@ var known = []Code{
 		Remedy: "correct what the error names in the shoot's specification or in its cloud account",
 	},
 	{
-		Code: gardencorev1beta1.ErrorRetryableConfigurationProblem, Meaning: "the configuration stands in the way for the moment",
+		Code:      gardencorev1beta1.ErrorRetryableConfigurationProblem,
+		Meaning:   "the configuration stands in the way for the moment",
 		Retryable: true, Remedy: "correct what the error names, for example a PodDisruptionBudget that allows no eviction",
 	},
 	{

@@ -55,9 +55,11 @@ func TestNonRetryableOfSeveral(t *testing.T) {
 		codes []gardencorev1beta1.ErrorCode
 		want  bool
 	}{
-		"none":                  {},
-		"retryable ones":        {codes: []gardencorev1beta1.ErrorCode{"ERR_INFRA_RESOURCES_DEPLETED", "ERR_CLEANUP_CLUSTER_RESOURCES"}},
-		"one that is not":       {codes: []gardencorev1beta1.ErrorCode{"ERR_INFRA_RESOURCES_DEPLETED", "ERR_CONFIGURATION_PROBLEM"}, want: true},
+		"none": {},
+		"retryable ones": {codes: []gardencorev1beta1.ErrorCode{"ERR_INFRA_RESOURCES_DEPLETED",
+			"ERR_CLEANUP_CLUSTER_RESOURCES"}},
+		"one that is not": {codes: []gardencorev1beta1.ErrorCode{"ERR_INFRA_RESOURCES_DEPLETED",
+			"ERR_CONFIGURATION_PROBLEM"}, want: true},
 		"one that nobody knows": {codes: []gardencorev1beta1.ErrorCode{"ERR_NEW", ""}},
 	} {
 		if got := NonRetryable(c.codes...); got != c.want {

@@ -22,7 +22,8 @@ const (
 // StateAfter says in what state an operation ends that met errors, and why: Failed if a code says that no retry helps,
 // or if the cycle of retries has lasted longer than retryDuration; else Error, which is retried
 // (docs/specification/care.md#spec-5-9). A cycle that has not begun has not lasted.
-func StateAfter(errs []gardencorev1beta1.LastError, cycleStart *metav1.Time, now time.Time, retryDuration time.Duration) (gardencorev1beta1.LastOperationState, string) {
+func StateAfter(errs []gardencorev1beta1.LastError, cycleStart *metav1.Time, now time.Time,
+	retryDuration time.Duration) (gardencorev1beta1.LastOperationState, string) {
 	for _, e := range errs {
 		for _, code := range e.Codes {
 			if NonRetryable(code) {
@@ -31,7 +32,8 @@ func StateAfter(errs []gardencorev1beta1.LastError, cycleStart *metav1.Time, now
 		}
 	}
 	if cycleStart != nil && now.After(cycleStart.Add(retryDuration)) {
-		return gardencorev1beta1.LastOperationStateFailed, fmt.Sprintf("it has been retried since %s, for longer than %s", cycleStart.UTC().Format(time.RFC3339), retryDuration)
+		return gardencorev1beta1.LastOperationStateFailed, fmt.Sprintf("it has been retried since %s, for longer than %s",
+			cycleStart.UTC().Format(time.RFC3339), retryDuration)
 	}
 	return gardencorev1beta1.LastOperationStateError, "no code forbids it to be retried"
 }
@@ -48,7 +50,8 @@ func NewCycle(status *gardencorev1beta1.ShootStatus, generation int64, version s
 // RetryThrottled says when a Failed shoot is to be retried because its cloud throttled it, which
 // passes (docs/specification/care.md#spec-5-9); false means never. A jitter between 0 and 1 spreads shoots that failed
 // together.
-func RetryThrottled(status *gardencorev1beta1.ShootStatus, period, maxJitter time.Duration, jitter float64) (time.Time, bool) {
+func RetryThrottled(status *gardencorev1beta1.ShootStatus, period, maxJitter time.Duration, jitter float64) (time.Time,
+	bool) {
 	last := status.LastOperation
 	if last == nil || last.State != gardencorev1beta1.LastOperationStateFailed {
 		return time.Time{}, false

@@ -25,14 +25,17 @@ func TestStateAfter(t *testing.T) {
 		state gardencorev1beta1.LastOperationState
 		why   string
 	}{
-		"no code":                       {errs: errs(), start: time.Hour, state: "Error"},
-		"a retryable code":              {errs: errs("ERR_INFRA_RESOURCES_DEPLETED"), start: time.Hour, state: "Error"},
-		"a non-retryable code":          {errs: errs("ERR_INFRA_RESOURCES_DEPLETED", "ERR_INFRA_UNAUTHORIZED"), start: time.Second, state: "Failed", why: "ERR_INFRA_UNAUTHORIZED is not retryable"},
-		"a code nobody knows":           {errs: errs("ERR_X"), start: time.Hour, state: "Error"},
-		"12 h, not one second longer":   {errs: errs(), start: 12 * time.Hour, state: "Error"},
-		"longer than 12 h":              {errs: errs(), start: 12*time.Hour + time.Second, state: "Failed", why: "it has been retried since 2026-11-20T23:59:59Z, for longer than 12h0m0s"},
-		"longer, with a retryable code": {errs: errs("ERR_CLEANUP_CLUSTER_RESOURCES"), start: 13 * time.Hour, state: "Failed", why: "it has been retried"},
-		"a cycle that has not begun":    {errs: errs(), state: "Error"},
+		"no code":          {errs: errs(), start: time.Hour, state: "Error"},
+		"a retryable code": {errs: errs("ERR_INFRA_RESOURCES_DEPLETED"), start: time.Hour, state: "Error"},
+		"a non-retryable code": {errs: errs("ERR_INFRA_RESOURCES_DEPLETED", "ERR_INFRA_UNAUTHORIZED"),
+			start: time.Second, state: "Failed", why: "ERR_INFRA_UNAUTHORIZED is not retryable"},
+		"a code nobody knows":         {errs: errs("ERR_X"), start: time.Hour, state: "Error"},
+		"12 h, not one second longer": {errs: errs(), start: 12 * time.Hour, state: "Error"},
+		"longer than 12 h": {errs: errs(), start: 12*time.Hour + time.Second, state: "Failed",
+			why: "it has been retried since 2026-11-20T23:59:59Z, for longer than 12h0m0s"},
+		"longer, with a retryable code": {errs: errs("ERR_CLEANUP_CLUSTER_RESOURCES"), start: 13 * time.Hour, state: "Failed",
+			why: "it has been retried"},
+		"a cycle that has not begun": {errs: errs(), state: "Error"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -51,7 +54,8 @@ func TestStateAfter(t *testing.T) {
 func TestNewCycle(t *testing.T) {
 	t.Parallel()
 	status := gardencorev1beta1.ShootStatus{
-		RetryCycleStartTime: &metav1.Time{Time: noon}, ObservedGeneration: 3, Gardener: gardencorev1beta1.Gardener{Version: "v1"},
+		RetryCycleStartTime: &metav1.Time{Time: noon}, ObservedGeneration: 3,
+		Gardener: gardencorev1beta1.Gardener{Version: "v1"},
 	}
 	if NewCycle(&status, 3, "v1") {
 		t.Error("a cycle goes on while nothing changes")
@@ -75,9 +79,11 @@ func TestNewCycle(t *testing.T) {
 
 func TestRetryThrottled(t *testing.T) {
 	t.Parallel()
-	status := func(state gardencorev1beta1.LastOperationState, codes ...gardencorev1beta1.ErrorCode) *gardencorev1beta1.ShootStatus {
+	status := func(state gardencorev1beta1.LastOperationState,
+		codes ...gardencorev1beta1.ErrorCode) *gardencorev1beta1.ShootStatus {
 		return &gardencorev1beta1.ShootStatus{
-			LastOperation: &gardencorev1beta1.LastOperation{State: state, LastUpdateTime: metav1.Time{Time: noon}}, LastErrors: errs(codes...),
+			LastOperation: &gardencorev1beta1.LastOperation{State: state, LastUpdateTime: metav1.Time{Time: noon}},
+			LastErrors:    errs(codes...),
 		}
 	}
 	at, ok := RetryThrottled(status("Failed", "ERR_INFRA_RATE_LIMITS_EXCEEDED"), 10*time.Minute, 5*time.Minute, 0.5)

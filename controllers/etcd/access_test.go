@@ -57,9 +57,11 @@ func startLive(t *testing.T) *live {
 	files := filesOf(g.keys, access.Guard)
 	command := etcd.NewBackupCommand()
 	command.SetArgs([]string{
-		"serve", "--listen=" + strings.TrimPrefix(l.open["sidecar"], "http://"), "--api-listen=" + strings.TrimPrefix(l.urls["sidecar"], "https://"),
+		"serve", "--listen=" + strings.TrimPrefix(l.open["sidecar"], "http://"),
+		"--api-listen=" + strings.TrimPrefix(l.urls["sidecar"], "https://"),
 		"--ca-file=" + files.CA, "--cert-file=" + files.Cert, "--key-file=" + files.Key, "--epoch=3",
-		"--cloud-kubeconfig=" + g.kubeconfig, "--bucket-file=" + bucket, "--endpoint=" + g.etcd.Endpoint, "--data-dir=" + g.etcd.DataDir,
+		"--cloud-kubeconfig=" + g.kubeconfig, "--bucket-file=" + bucket, "--endpoint=" + g.etcd.Endpoint,
+		"--data-dir=" + g.etcd.DataDir,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -88,7 +90,8 @@ func ask(t *testing.T, client *http.Client, url string, route access.Route) (int
 		ctx, cancel = context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 	}
-	request, err := http.NewRequestWithContext(ctx, route.Method, url+route.Path+"?epoch=99&final=true&instance=gateway/1", nil)
+	request, err := http.NewRequestWithContext(ctx, route.Method, url+route.Path+"?epoch=99&final=true&instance=gateway/1",
+		nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +111,8 @@ func (l *live) whole(t *testing.T) {
 	client := &http.Client{Transport: access.Transport(filesOf(l.keys, access.Observer).Read)}
 	code, body, err := ask(t, client, l.api, access.Route{Method: http.MethodGet, Path: ownership.PathState})
 	var state ownership.ValidityAnswer
-	if err = errors.Join(err, json.Unmarshal([]byte(body), &state)); err != nil || state.State != ownership.Serving || state.Epoch != 3 {
+	if err = errors.Join(err, json.Unmarshal([]byte(body), &state)); err != nil || state.State != ownership.Serving ||
+		state.Epoch != 3 {
 		t.Errorf("the guard answers %d %s: %v", code, body, err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -126,7 +130,8 @@ func tableOf(t *testing.T) map[string][]access.Identity {
 		t.Fatal(err)
 	}
 	table := map[string][]access.Identity{}
-	for _, row := range regexp.MustCompile(`(?m)^//\t(guard|sidecar) +(GET|POST) +(/\S+) +(.+)$`).FindAllStringSubmatch(string(content), -1) {
+	for _, row := range regexp.MustCompile(`(?m)^//\t(guard|sidecar) +(GET|POST) +(/\S+) +(.+)$`).FindAllStringSubmatch(
+		string(content), -1) {
 		for _, name := range strings.Fields(row[4]) {
 			key := strings.Join(row[1:4], " ")
 			table[key] = append(table[key], access.Identity(name))
@@ -181,7 +186,8 @@ func putAs(t *testing.T, l *live, files access.Files) error {
 		t.Fatal(err)
 	}
 	config.NextProtos = nil
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"https://" + l.endpoint}, TLS: config, Logger: zap.NewNop()})
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"https://" + l.endpoint}, TLS: config,
+		Logger: zap.NewNop()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,13 +234,15 @@ func TestAttack_WithoutTheShootsCertificate_IsRefused(t *testing.T) {
 			}
 		}
 		for _, path := range []string{"/healthz", "/metrics"} {
-			if code, body, err := ask(t, http.DefaultClient, l.open[server], access.Route{Method: http.MethodGet, Path: path}); err != nil || code != http.StatusOK {
+			if code, body, err := ask(t, http.DefaultClient, l.open[server],
+				access.Route{Method: http.MethodGet, Path: path}); err != nil || code != http.StatusOK {
 				t.Errorf("%s of the %s is not open: %d %s, %v", path, server, code, body, err)
 			}
 		}
 	}
 	for _, identity := range []access.Identity{access.APIServer, access.Guard} {
-		if err := putAs(t, l, access.Files{CA: ca, Cert: other.Certificate(string(identity)), Key: other.Key(string(identity))}); err == nil {
+		if err := putAs(t, l, access.Files{CA: ca, Cert: other.Certificate(string(identity)),
+			Key: other.Key(string(identity))}); err == nil {
 			t.Errorf("etcd takes a write from %s of another shoot", identity)
 		}
 	}
@@ -285,7 +293,9 @@ func TestClients_RefuseAServerThatIsNoGuard(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		server := access.Server(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Errorf("%s was asked", name) }), logr.Discard())
+		server := access.Server(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			t.Errorf("%s was asked", name)
+		}), logr.Discard())
 		go func() { _ = server.Serve(listener) }()
 		client := &http.Client{Transport: access.Transport(filesOf(l.keys, access.Gardenlet).Read)}
 		_, _, err = ask(t, client, "https://"+listener.Addr().String(), access.Route{Method: http.MethodGet, Path: "/state"})
@@ -308,10 +318,12 @@ func TestServer_BoundsWhatAClientMayAsk(t *testing.T) {
 		header     http.Header
 		code       int
 	}{
-		"a body":        {path: "/left", body: "x", code: http.StatusRequestEntityTooLarge},
-		"long headers":  {path: "/left", header: http.Header{"X": {strings.Repeat("x", 12<<10)}}, code: http.StatusRequestHeaderFieldsTooLarge},
-		"a long name":   {path: "/left?instance=" + strings.Repeat("x", 300), code: http.StatusBadRequest},
-		"a longer name": {path: "/left?instance=" + strings.Repeat("x", 12<<10), code: http.StatusRequestHeaderFieldsTooLarge},
+		"a body": {path: "/left", body: "x", code: http.StatusRequestEntityTooLarge},
+		"long headers": {path: "/left", header: http.Header{"X": {strings.Repeat("x", 12<<10)}},
+			code: http.StatusRequestHeaderFieldsTooLarge},
+		"a long name": {path: "/left?instance=" + strings.Repeat("x", 300), code: http.StatusBadRequest},
+		"a longer name": {path: "/left?instance=" + strings.Repeat("x", 12<<10),
+			code: http.StatusRequestHeaderFieldsTooLarge},
 		"none of these": {path: "/left?instance=x", code: http.StatusNoContent},
 	} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, l.api+c.path, strings.NewReader(c.body))
@@ -349,7 +361,8 @@ func TestHandler_AFloodOfOneIdentity_HoldsUpNoOther(t *testing.T) {
 		entered <- struct{}{}
 		<-release
 	}
-	quick := access.Route{Method: http.MethodPost, Path: "/quick", Allowed: []access.Identity{access.Gateway, access.Gardenlet}}
+	quick := access.Route{Method: http.MethodPost, Path: "/quick", Allowed: []access.Identity{access.Gateway,
+		access.Gardenlet}}
 	quick.Serve = func(http.ResponseWriter, *http.Request, access.Identity) {}
 	server := httptest.NewUnstartedServer(access.Handler([]access.Route{slow, quick}))
 	server.TLS = config

@@ -16,14 +16,15 @@ import (
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
 )
 
-// TestAPIServerLivesBehindTheGuard runs a real kube-apiserver on an etcd behind the guard's process: it serves, it stops
-// when the guard lapses, and it serves again soon after the guard does.
+// TestAPIServerLivesBehindTheGuard runs a real kube-apiserver on an etcd behind the guard's process: it serves, it
+// stops when the guard lapses, and it serves again soon after the guard does.
 func TestAPIServerLivesBehindTheGuard(t *testing.T) {
 	t.Parallel()
 	g := startGuard(t, 3*time.Second)
 	files := filesOf(g.keys, access.APIServer)
 	config := apiservertest.Start(t, apiservertest.Options{Flags: []string{
-		"--etcd-servers=https://" + g.endpoint, "--etcd-cafile=" + files.CA, "--etcd-certfile=" + files.Cert, "--etcd-keyfile=" + files.Key,
+		"--etcd-servers=https://" + g.endpoint, "--etcd-cafile=" + files.CA, "--etcd-certfile=" + files.Cert,
+		"--etcd-keyfile=" + files.Key,
 	}})
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -35,7 +36,8 @@ func TestAPIServerLivesBehindTheGuard(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), within)
 		defer cancel()
 		n++
-		_, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("map-%d", n)}}, metav1.CreateOptions{})
+		_, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("map-%d", n)}},
+			metav1.CreateOptions{})
 		return err
 	}
 	for range 20 {

@@ -104,7 +104,8 @@ type serveFlags struct {
 func newServeCommand(shared *backupFlags) *cobra.Command {
 	f := &serveFlags{backupFlags: shared}
 	command := &cobra.Command{
-		Use: "serve", Short: "Take full snapshots and follow every change with deltas", Args: cobra.NoArgs, SilenceUsage: true,
+		Use: "serve", Short: "Take full snapshots and follow every change with deltas", Args: cobra.NoArgs,
+		SilenceUsage: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := untilSignal(cmd.Context())
 			defer stop()
@@ -115,7 +116,8 @@ func newServeCommand(shared *backupFlags) *cobra.Command {
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "address for probes and metrics (HTTP)")
 	flags.StringVar(&f.apiListen, "api-listen", "127.0.0.1:8081", "address for the guard and the owner (HTTP, mutual TLS)")
 	files(flags, &f.files)
-	flags.DurationVar(&f.deltaInterval, "delta-interval", 5*time.Second, "how old a change may become before its upload begins")
+	flags.DurationVar(&f.deltaInterval, "delta-interval", 5*time.Second,
+		"how old a change may become before its upload begins")
 	flags.DurationVar(&f.fullInterval, "full-interval", time.Hour, "time between full snapshots")
 	for _, name := range []string{"ca-file", "cert-file", "key-file"} {
 		if err := command.MarkFlagRequired(name); err != nil {
@@ -134,7 +136,8 @@ func (f *serveFlags) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{f.endpoint}, DialTimeout: 5 * time.Second, Logger: zap.NewNop()})
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{f.endpoint}, DialTimeout: 5 * time.Second,
+		Logger: zap.NewNop()})
 	if err != nil {
 		return fmt.Errorf("make a client for etcd: %w", err)
 	}

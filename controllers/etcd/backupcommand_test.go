@@ -25,16 +25,22 @@ func TestWhatTheSidecarMayDo(t *testing.T) {
 		ends   bool                    // it may take the final snapshot
 		kept   bool                    // it may remove nothing
 	}{
-		"valid":                        {},
-		"lapsed":                       {change: func(m *ownership.Memory) { m.Until = ownership.Instant(4 * time.Second) }, kept: true},
-		"of a boot before":             {change: func(m *ownership.Memory) { m.BootID = "boot-1" }, kept: true},
-		"of an older epoch":            {change: func(m *ownership.Memory) { m.Epoch = 2 }, kept: true},
-		"of a newer epoch":             {change: func(m *ownership.Memory) { m.Epoch = 4 }, kept: true},
-		"never valid":                  {change: func(m *ownership.Memory) { *m = ownership.Memory{} }, kept: true},
-		"fenced, with holders":         {change: func(m *ownership.Memory) { m.Fence = unrevoked }, kept: true},
-		"fenced":                       {change: func(m *ownership.Memory) { m.Fence = revoked }, ends: true, kept: true},
-		"fenced, and lapsed":           {change: func(m *ownership.Memory) { m.Fence, m.Until = revoked, 0 }, ends: true, kept: true},
-		"fenced, of a boot before":     {change: func(m *ownership.Memory) { m.Fence, m.BootID = revoked, "boot-1" }, ends: true, kept: true},
+		"valid": {},
+		"lapsed": {change: func(m *ownership.Memory) {
+			m.Until = ownership.Instant(4 * time.Second)
+		}, kept: true},
+		"of a boot before":     {change: func(m *ownership.Memory) { m.BootID = "boot-1" }, kept: true},
+		"of an older epoch":    {change: func(m *ownership.Memory) { m.Epoch = 2 }, kept: true},
+		"of a newer epoch":     {change: func(m *ownership.Memory) { m.Epoch = 4 }, kept: true},
+		"never valid":          {change: func(m *ownership.Memory) { *m = ownership.Memory{} }, kept: true},
+		"fenced, with holders": {change: func(m *ownership.Memory) { m.Fence = unrevoked }, kept: true},
+		"fenced":               {change: func(m *ownership.Memory) { m.Fence = revoked }, ends: true, kept: true},
+		"fenced, and lapsed": {change: func(m *ownership.Memory) {
+			m.Fence, m.Until = revoked, 0
+		}, ends: true, kept: true},
+		"fenced, of a boot before": {change: func(m *ownership.Memory) {
+			m.Fence, m.BootID = revoked, "boot-1"
+		}, ends: true, kept: true},
 		"fenced in an older epoch":     {change: func(m *ownership.Memory) { m.Fence, m.Epoch = revoked, 2 }, kept: true},
 		"fenced in a newer epoch":      {change: func(m *ownership.Memory) { m.Fence, m.Epoch = revoked, 4 }, kept: true},
 		"lapsed, fenced, with holders": {change: func(m *ownership.Memory) { m.Fence, m.Until = unrevoked, 0 }, kept: true},
@@ -43,7 +49,8 @@ func TestWhatTheSidecarMayDo(t *testing.T) {
 			t.Parallel()
 			dir, clock := datadir.Dir(t.TempDir()), &ownershiptest.Clock{}
 			clock.Step(4 * time.Second)
-			memory := ownership.Memory{Owner: "uid-a", Epoch: 3, Served: true, BootID: "boot-0", Until: ownership.Instant(5 * time.Second)}
+			memory := ownership.Memory{Owner: "uid-a", Epoch: 3, Served: true, BootID: "boot-0",
+				Until: ownership.Instant(5 * time.Second)}
 			if c.change != nil {
 				c.change(&memory)
 			}
@@ -70,7 +77,8 @@ func TestWithoutTheGuardsMemoryTheSidecarMayNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir, clock := datadir.Dir(t.TempDir()), &ownershiptest.Clock{}
-			if err := errors.Join(dir.WriteMemory(ownership.Memory{}), os.WriteFile(filepath.Join(string(dir), "ownership", "guard.json"), []byte(memory), 0o600)); err != nil {
+			if err := errors.Join(dir.WriteMemory(ownership.Memory{}),
+				os.WriteFile(filepath.Join(string(dir), "ownership", "guard.json"), []byte(memory), 0o600)); err != nil {
 				t.Fatal(err)
 			}
 			if _, unread := errors.AsType[*json.UnmarshalTypeError](mayEnd(dir, 3)); !unread {

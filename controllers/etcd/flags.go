@@ -45,7 +45,8 @@ func files(flags *pflag.FlagSet, f *access.Files) {
 }
 
 // serveAPI adds a server of the routes to the group, which only clients of the CA reach.
-func serveAPI(ctx context.Context, group *errgroup.Group, address string, files access.Files, routes []access.Route) error {
+func serveAPI(ctx context.Context, group *errgroup.Group, address string, files access.Files,
+	routes []access.Route) error {
 	config, err := access.ServeTLS(files, "http/1.1")
 	if err != nil {
 		return err
@@ -54,7 +55,8 @@ func serveAPI(ctx context.Context, group *errgroup.Group, address string, files 
 }
 
 // serveHTTP adds an HTTP server on the address to the group, without TLS if there is no configuration of it.
-func serveHTTP(ctx context.Context, group *errgroup.Group, address string, config *tls.Config, handler http.Handler) error {
+func serveHTTP(ctx context.Context, group *errgroup.Group, address string, config *tls.Config,
+	handler http.Handler) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
 		return fmt.Errorf("listen for HTTP: %w", err)

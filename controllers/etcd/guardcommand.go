@@ -62,9 +62,12 @@ func NewGuardCommand() *cobra.Command {
 	flags.StringVar(&f.ownerRecord, "owner-record", "", "name of the owner record in DNS")
 	flags.StringVar(&f.ownerUID, "owner", "", "UID of the Seed this guard stands for")
 	flags.Int64Var(&f.epoch, "epoch", 0, "ownership epoch this guard stands for")
-	flags.DurationVar(&f.timing.Interval, "owner-check-interval", ownership.DefaultTiming.Interval, "how often both authorities are read")
-	flags.DurationVar(&f.timing.Timeout, "owner-check-timeout", ownership.DefaultTiming.Timeout, "how long a read gives validity")
-	for _, name := range []string{"endpoint", "ca-file", "cert-file", "key-file", "data-dir", "backup-url", "garden-kubeconfig", "lease", "cloud-kubeconfig", "owner-record", "owner", "epoch"} {
+	flags.DurationVar(&f.timing.Interval, "owner-check-interval", ownership.DefaultTiming.Interval,
+		"how often both authorities are read")
+	flags.DurationVar(&f.timing.Timeout, "owner-check-timeout", ownership.DefaultTiming.Timeout,
+		"how long a read gives validity")
+	for _, name := range []string{"endpoint", "ca-file", "cert-file", "key-file", "data-dir", "backup-url",
+		"garden-kubeconfig", "lease", "cloud-kubeconfig", "owner-record", "owner", "epoch"} {
 		if err := command.MarkFlagRequired(name); err != nil {
 			panic(err) // a name that is no flag
 		}
@@ -133,7 +136,8 @@ func (f *guardFlags) newGuard(clock ownership.Clock) (*ownership.Guard, error) {
 	})
 }
 
-func (f *guardFlags) newProxy(ctx context.Context, g *ownership.Guard, clock ownership.Clock) (*guard.Proxy, net.Listener, error) {
+func (f *guardFlags) newProxy(ctx context.Context, g *ownership.Guard, clock ownership.Clock) (*guard.Proxy,
+	net.Listener, error) {
 	socket, err := socketOf(f.endpoint)
 	if err != nil {
 		return nil, nil, err

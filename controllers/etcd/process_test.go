@@ -83,15 +83,18 @@ func (a *authorities) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/apis/coordination.k8s.io/v1/namespaces/garden-p/leases/" + lease:
 		_ = json.NewEncoder(w).Encode(map[string]any{
 			"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
-			"metadata": map[string]any{"name": lease, "namespace": "garden-p", "uid": "u", "resourceVersion": "1", "annotations": map[string]string{
-				"transplant.dev/epoch": fmt.Sprint(a.claim.Epoch), "transplant.dev/seed": a.claim.Seed,
-			}},
+			"metadata": map[string]any{"name": lease, "namespace": "garden-p", "uid": "u", "resourceVersion": "1",
+				"annotations": map[string]string{
+					"transplant.dev/epoch": fmt.Sprint(a.claim.Epoch), "transplant.dev/seed": a.claim.Seed,
+				}},
 			"spec": map[string]any{"holderIdentity": a.claim.Owner},
 		})
 	case "/zones":
-		_ = json.NewEncoder(w).Encode(map[string]any{"items": []map[string]any{{"id": "z1", "name": "test"}, {"id": "z2", "name": "shoots.transplant.test"}}})
+		_ = json.NewEncoder(w).Encode(map[string]any{"items": []map[string]any{{"id": "z1", "name": "test"},
+			{"id": "z2", "name": "shoots.transplant.test"}}})
 	case "/zones/z2/records/TXT/" + record:
-		_ = json.NewEncoder(w).Encode(map[string]any{"version": 1, "name": record, "type": "TXT", "values": []string{a.decision.String()}})
+		_ = json.NewEncoder(w).Encode(map[string]any{"version": 1, "name": record, "type": "TXT",
+			"values": []string{a.decision.String()}})
 	default:
 		http.NotFound(w, r)
 	}
@@ -128,7 +131,8 @@ func newKeys(t *testing.T, hosts ...string) pki.Folder {
 }
 
 func filesOf(keys pki.Folder, identity access.Identity) access.Files {
-	return access.Files{CA: keys.Certificate("ca"), Cert: keys.Certificate(string(identity)), Key: keys.Key(string(identity))}
+	return access.Files{CA: keys.Certificate("ca"), Cert: keys.Certificate(string(identity)),
+		Key: keys.Key(string(identity))}
 }
 
 func write(t *testing.T, path, content string) {
@@ -157,7 +161,8 @@ func startGuard(t *testing.T, validity time.Duration) *guardProcess {
 	t.Helper()
 	ip := fmt.Sprintf("127.220.20.%d", guardAddress.Add(1))
 	owner := ownership.Record{Owner: "uid-a", Epoch: 3, Seed: "a"}
-	g := &guardProcess{endpoint: ip + ":2379", http: "http://" + ip + ":2381", api: "https://" + ip + ":2382", authorities: &authorities{}, etcd: etcdtest.Start(t, t.TempDir())}
+	g := &guardProcess{endpoint: ip + ":2379", http: "http://" + ip + ":2381", api: "https://" + ip + ":2382",
+		authorities: &authorities{}, etcd: etcdtest.Start(t, t.TempDir())}
 	g.authorities.set(owner, owner)
 	if err := datadir.Dir(g.etcd.DataDir).WriteEpoch(datadir.Epoch{Epoch: 3}); err != nil {
 		t.Fatal(err)
@@ -178,10 +183,13 @@ func startGuard(t *testing.T, validity time.Duration) *guardProcess {
 	}
 	g.tls.NextProtos = nil
 	files := filesOf(g.keys, access.Guard)
-	g.command = exec.Command(os.Args[0], "--listen="+g.endpoint, "--http-listen="+ip+":2381", "--api-listen="+ip+":2382", "--endpoint="+g.etcd.Endpoint,
+	g.command = exec.Command(os.Args[0], "--listen="+g.endpoint, "--http-listen="+ip+":2381", "--api-listen="+ip+":2382",
+		"--endpoint="+g.etcd.Endpoint,
 		"--ca-file="+files.CA, "--cert-file="+files.Cert, "--key-file="+files.Key, "--data-dir="+g.etcd.DataDir,
-		"--garden-kubeconfig="+kubeconfig, "--cloud-kubeconfig="+kubeconfig, "--lease=garden-p/"+lease, "--owner-record="+record,
-		"--owner=uid-a", "--epoch=3", "--owner-check-interval=200ms", "--owner-check-timeout="+validity.String(), "--backup-url=http://127.220.20.250:8080")
+		"--garden-kubeconfig="+kubeconfig, "--cloud-kubeconfig="+kubeconfig, "--lease=garden-p/"+lease,
+		"--owner-record="+record,
+		"--owner=uid-a", "--epoch=3", "--owner-check-interval=200ms", "--owner-check-timeout="+validity.String(),
+		"--backup-url=http://127.220.20.250:8080")
 	g.command.Env = append(os.Environ(), asGuard+"=1")
 	g.command.Stderr = &testLog{t: t}
 	g.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -224,7 +232,8 @@ func (g *guardProcess) is(t *testing.T, code int) {
 
 func (g *guardProcess) client(t *testing.T) *clientv3.Client {
 	t.Helper()
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"https://" + g.endpoint}, TLS: g.tls, Logger: zap.NewNop()})
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"https://" + g.endpoint}, TLS: g.tls,
+		Logger: zap.NewNop()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -371,11 +380,14 @@ func TestGuardRefusesTheDataOfAnotherEpoch(t *testing.T) {
 		t.Fatal(err)
 	}
 	kubeconfig := filepath.Join(dir, "kubeconfig")
-	write(t, kubeconfig, `{apiVersion: v1, kind: Config, current-context: x, contexts: [{name: x, context: {cluster: x}}], clusters: [{name: x, cluster: {server: "http://127.220.20.251"}}]}`)
+	write(t, kubeconfig,
+		`{apiVersion: v1, kind: Config, current-context: x, contexts: [{name: x, context: {cluster: x}}], clusters: `+
+			`[{name: x, cluster: {server: "http://127.220.20.251"}}]}`)
 	command := etcd.NewGuardCommand()
 	command.SetArgs([]string{
 		"--endpoint=unix:///x", "--ca-file=x", "--cert-file=x", "--key-file=x", "--data-dir=" + dir, "--backup-url=x",
-		"--garden-kubeconfig=" + kubeconfig, "--cloud-kubeconfig=" + kubeconfig, "--lease=a/b", "--owner-record=c", "--owner=uid-a", "--epoch=3",
+		"--garden-kubeconfig=" + kubeconfig, "--cloud-kubeconfig=" + kubeconfig, "--lease=a/b", "--owner-record=c",
+		"--owner=uid-a", "--epoch=3",
 	})
 	command.SetErr(&testLog{t: t})
 	if err := command.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "belongs to epoch 2") {

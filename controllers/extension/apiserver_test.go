@@ -87,7 +87,8 @@ func (s *liveSeed) machineController(ctx context.Context) {
 				d := &all.Items[i]
 				before := d.DeepCopy()
 				n := d.Spec.Replicas
-				d.Status = machinev1alpha1.MachineDeploymentStatus{ObservedGeneration: d.Generation, Replicas: n, UpdatedReplicas: n, AvailableReplicas: n}
+				d.Status = machinev1alpha1.MachineDeploymentStatus{ObservedGeneration: d.Generation, Replicas: n,
+					UpdatedReplicas: n, AvailableReplicas: n}
 				_ = s.client.Status().Patch(ctx, d, client.MergeFrom(before))
 			}
 		}
@@ -114,7 +115,8 @@ func (s *liveSeed) surround() {
 		if d, ok := object.(*appsv1.Deployment); ok {
 			labels := map[string]string{"app": "mc"}
 			d.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
-			d.Spec.Template = corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
+			d.Spec.Template = corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
 		}
 		s.must(s.client.Create(s.t.Context(), object))
 	}
@@ -123,8 +125,10 @@ func (s *liveSeed) surround() {
 // ask writes the annotations of a request.
 func (s *liveSeed) ask(o extensionsv1alpha1.Object, operation string) {
 	s.t.Helper()
-	patch := fmt.Sprintf(`{"metadata":{"annotations":{"gardener.cloud/operation":%q,"gardener.cloud/timestamp":%q}}}`, operation, time.Now().UTC().Format(time.RFC3339Nano))
-	s.must(s.client.Patch(s.t.Context(), o.(client.Object), client.RawPatch("application/merge-patch+json", []byte(patch))))
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{"gardener.cloud/operation":%q,"gardener.cloud/timestamp":%q}}}`,
+		operation, time.Now().UTC().Format(time.RFC3339Nano))
+	s.must(s.client.Patch(s.t.Context(), o.(client.Object), client.RawPatch("application/merge-patch+json",
+		[]byte(patch))))
 }
 
 // until waits for what holds of the object, and says what it was still waiting for.
@@ -169,8 +173,10 @@ func ready(o extensionsv1alpha1.Object) string {
 // mark puts fields on an object that no type here models.
 func (s *liveSeed) mark(o extensionsv1alpha1.Object) {
 	s.t.Helper()
-	s.must(s.client.Patch(s.t.Context(), o.(client.Object), client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"notModelled":{"a":["b"]}}}`))))
-	s.must(s.client.Status().Patch(s.t.Context(), o.(client.Object), client.RawPatch("application/merge-patch+json", []byte(`{"status":{"notModelled":"c"}}`))))
+	s.must(s.client.Patch(s.t.Context(), o.(client.Object), client.RawPatch("application/merge-patch+json",
+		[]byte(`{"spec":{"notModelled":{"a":["b"]}}}`))))
+	s.must(s.client.Status().Patch(s.t.Context(), o.(client.Object), client.RawPatch("application/merge-patch+json",
+		[]byte(`{"status":{"notModelled":"c"}}`))))
 }
 
 func (s *liveSeed) marked(o extensionsv1alpha1.Object) bool {
@@ -185,8 +191,9 @@ func (s *liveSeed) marked(o extensionsv1alpha1.Object) bool {
 	return cmp.Equal(inSpec, []string{"b"}) && inStatus == "c"
 }
 
-// TestOnARealAPIServer takes every kind through create, reconcile, migrate, deletion, restore and deletion on a real API
-// server, with a restart in between: the cloud is untouched by the move, and fields nobody models survive every write.
+// TestOnARealAPIServer takes every kind through create, reconcile, migrate, deletion, restore and deletion on a real
+// API server, with a restart in between: the cloud is untouched by the move, and fields nobody models survive every
+// write.
 func TestOnARealAPIServer(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
@@ -239,7 +246,8 @@ func TestOnARealAPIServer(t *testing.T) {
 		if states[i] != nil {
 			patch, err := json.Marshal(map[string]any{"status": map[string]any{"state": json.RawMessage(states[i])}})
 			s.must(err)
-			s.must(s.client.Status().Patch(t.Context(), o.(client.Object), client.RawPatch("application/merge-patch+json", patch)))
+			s.must(s.client.Status().Patch(t.Context(), o.(client.Object), client.RawPatch("application/merge-patch+json",
+				patch)))
 		}
 		objects[i] = o
 		s.ask(o, "restore")
@@ -282,9 +290,11 @@ func TestBastionAndExposure(t *testing.T) {
 		DefaultSpec: spec(), UserData: []byte("x"),
 		Ingress: []extensionsv1alpha1.BastionIngressPolicy{{IPBlock: networkingv1.IPBlock{CIDR: "192.0.2.0/24"}}},
 	}}
-	exposure := &extensionsv1alpha1.SelfHostedShootExposure{ObjectMeta: named("e"), Spec: extensionsv1alpha1.SelfHostedShootExposureSpec{
-		DefaultSpec: spec(), Endpoints: []extensionsv1alpha1.ControlPlaneEndpoint{{NodeName: "n", Port: 443}, {NodeName: "m", Port: 443}},
-	}}
+	exposure := &extensionsv1alpha1.SelfHostedShootExposure{ObjectMeta: named("e"),
+		Spec: extensionsv1alpha1.SelfHostedShootExposureSpec{
+			DefaultSpec: spec(), Endpoints: []extensionsv1alpha1.ControlPlaneEndpoint{{NodeName: "n", Port: 443},
+				{NodeName: "m", Port: 443}},
+		}}
 	for _, o := range []extensionsv1alpha1.Object{bastion, exposure} {
 		b.create(o)
 		b.ask(o, "reconcile")
@@ -294,7 +304,8 @@ func TestBastionAndExposure(t *testing.T) {
 			t.Errorf("%T: %s, repeated calls %v", o, last(o), calls)
 		}
 	}
-	if bastion.Status.Ingress == nil || len(exposure.Status.Ingress) != 1 || len(c.IDs(cloud.KindMachines, cloud.KindLoadBalancers)) != 2 {
+	if bastion.Status.Ingress == nil || len(exposure.Status.Ingress) != 1 ||
+		len(c.IDs(cloud.KindMachines, cloud.KindLoadBalancers)) != 2 {
 		t.Errorf("ingress %v and %v, cloud %v", bastion.Status.Ingress, exposure.Status.Ingress, c.IDs())
 	}
 	b.annotate(bastion, "migrate")

@@ -48,9 +48,10 @@ func (p *Provider) ensureAuthority(ctx context.Context, namespace, name string) 
 		return nil, fmt.Errorf("make the authority %q: %w", name, err)
 	}
 	secret = &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{constants.Persist: constants.LabelTrue}},
-		Type:       corev1.SecretTypeOpaque,
-		Data:       map[string][]byte{keyCertificate: certificate, keyPrivate: key},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name,
+			Labels: map[string]string{constants.Persist: constants.LabelTrue}},
+		Type: corev1.SecretTypeOpaque,
+		Data: map[string][]byte{keyCertificate: certificate, keyPrivate: key},
 	}
 	if err := p.Seed.Create(ctx, secret); err != nil {
 		return nil, fmt.Errorf("create the authority %q: %w", name, err)
@@ -59,7 +60,8 @@ func (p *Provider) ensureAuthority(ctx context.Context, namespace, name string) 
 }
 
 // ensureServerCertificate makes a server certificate unless there is one that the authority signed.
-func (p *Provider) ensureServerCertificate(ctx context.Context, authority *corev1.Secret, namespace, name string) error {
+func (p *Provider) ensureServerCertificate(ctx context.Context, authority *corev1.Secret, namespace,
+	name string) error {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	var failed error
 	err := apply(ctx, p.Seed, secret, func(s *corev1.Secret) {
@@ -69,7 +71,8 @@ func (p *Provider) ensureServerCertificate(ctx context.Context, authority *corev
 		var certificate, key []byte
 		if certificate, key, failed = signServer(authority, name+"."+namespace+".svc", p.Clock.Now()); failed == nil {
 			s.Type = corev1.SecretTypeTLS
-			s.Data = map[string][]byte{corev1.TLSCertKey: certificate, corev1.TLSPrivateKeyKey: key, keyCertificate: authority.Data[keyCertificate]}
+			s.Data = map[string][]byte{corev1.TLSCertKey: certificate, corev1.TLSPrivateKeyKey: key,
+				keyCertificate: authority.Data[keyCertificate]}
 		}
 	})
 	return errors.Join(failed, err)
@@ -114,7 +117,8 @@ func signServer(authority *corev1.Secret, host string, now time.Time) (certifica
 	return sign(template, parent, private.Public(), parentKey, private)
 }
 
-func sign(template, parent *x509.Certificate, public crypto.PublicKey, by crypto.Signer, private *ecdsa.PrivateKey) (certificate, key []byte, err error) {
+func sign(template, parent *x509.Certificate, public crypto.PublicKey, by crypto.Signer,
+	private *ecdsa.PrivateKey) (certificate, key []byte, err error) {
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, public, by)
 	if err != nil {
 		return nil, nil, err
@@ -123,5 +127,6 @@ func sign(template, parent *x509.Certificate, public crypto.PublicKey, by crypto
 	if err != nil {
 		return nil, nil, err
 	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER}), nil
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER}), nil
 }

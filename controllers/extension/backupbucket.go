@@ -36,10 +36,12 @@ func (p *Provider) backupBucket() contract.Actions[*extensionsv1alpha1.BackupBuc
 }
 
 // reconcileBackupBucket adopts a bucket of the same name: the name is the UID of a Seed, which no other has.
-func (p *Provider) reconcileBackupBucket(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.BackupBucket, _ *contract.Cluster) error {
+func (p *Provider) reconcileBackupBucket(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.BackupBucket,
+	_ *contract.Cluster) error {
 	_, err := p.Cloud.Buckets().Get(ctx, obj.Name)
 	if cloud.IsNotFound(err) {
-		_, err = p.Cloud.Buckets().Create(ctx, &cloud.Bucket{Name: obj.Name, Tags: map[string]string{"transplant.dev/backup-bucket": obj.Name}})
+		_, err = p.Cloud.Buckets().Create(ctx,
+			&cloud.Bucket{Name: obj.Name, Tags: map[string]string{"transplant.dev/backup-bucket": obj.Name}})
 		if cloud.IsAlreadyExists(err) {
 			err = nil
 		}
@@ -54,7 +56,8 @@ func (p *Provider) reconcileBackupBucket(ctx context.Context, _ logr.Logger, obj
 	})
 }
 
-func (p *Provider) deleteBackupBucket(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.BackupBucket, _ *contract.Cluster) error {
+func (p *Provider) deleteBackupBucket(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.BackupBucket,
+	_ *contract.Cluster) error {
 	if err := p.deleteObjects(ctx, obj.Name, ""); err != nil {
 		return Classify(err)
 	}

@@ -57,7 +57,8 @@ func (p *Provider) backupEntry() contract.Actions[*extensionsv1alpha1.BackupEntr
 	}
 }
 
-func (p *Provider) reconcileBackupEntry(ctx context.Context, log logr.Logger, obj *extensionsv1alpha1.BackupEntry, _ *contract.Cluster) error {
+func (p *Provider) reconcileBackupEntry(ctx context.Context, log logr.Logger, obj *extensionsv1alpha1.BackupEntry,
+	_ *contract.Cluster) error {
 	namespace := &corev1.Namespace{}
 	err := p.Seed.Get(ctx, client.ObjectKey{Name: shootOfEntry(obj)}, namespace)
 	if apierrors.IsNotFound(err) || (err == nil && namespace.DeletionTimestamp != nil) {
@@ -118,12 +119,14 @@ func prefixOf(obj *extensionsv1alpha1.BackupEntry) string {
 }
 
 // migrateBackupEntry leaves the Secret to the namespace it is in: etcd needs it until it has written its last.
-func (p *Provider) migrateBackupEntry(context.Context, logr.Logger, *extensionsv1alpha1.BackupEntry, *contract.Cluster) error {
+func (p *Provider) migrateBackupEntry(context.Context, logr.Logger, *extensionsv1alpha1.BackupEntry,
+	*contract.Cluster) error {
 	return nil
 }
 
 // deleteBackupEntry deletes what is in the entry's part of the bucket, unless it is only a second way to it.
-func (p *Provider) deleteBackupEntry(ctx context.Context, log logr.Logger, obj *extensionsv1alpha1.BackupEntry, cluster *contract.Cluster) error {
+func (p *Provider) deleteBackupEntry(ctx context.Context, log logr.Logger, obj *extensionsv1alpha1.BackupEntry,
+	cluster *contract.Cluster) error {
 	second, err := p.isSecondWay(ctx, obj)
 	if err != nil {
 		return err
@@ -136,8 +139,8 @@ func (p *Provider) deleteBackupEntry(ctx context.Context, log logr.Logger, obj *
 	return p.deleteBackupSecret(ctx, obj)
 }
 
-// isSecondWay tells that a source entry names the part of a bucket that is the shoot's own entry's. A gardenlet lets go of such a
-// source rather than delete it; but what is deleted here nobody brings back.
+// isSecondWay tells that a source entry names the part of a bucket that is the shoot's own entry's. A gardenlet lets go
+// of such a source rather than delete it; but what is deleted here nobody brings back.
 func (p *Provider) isSecondWay(ctx context.Context, obj *extensionsv1alpha1.BackupEntry) (bool, error) {
 	if !strings.HasPrefix(obj.Name, sourcePrefix) {
 		return false, nil
@@ -153,8 +156,10 @@ func (p *Provider) isSecondWay(ctx context.Context, obj *extensionsv1alpha1.Back
 	return own.Spec.BucketName == obj.Spec.BucketName, nil
 }
 
-func (p *Provider) deleteBackups(ctx context.Context, log logr.Logger, obj *extensionsv1alpha1.BackupEntry, cluster *contract.Cluster) error {
-	empty := owned(p.Fence, shootOfEntry, func(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.BackupEntry, _ *contract.Cluster) error {
+func (p *Provider) deleteBackups(ctx context.Context, log logr.Logger, obj *extensionsv1alpha1.BackupEntry,
+	cluster *contract.Cluster) error {
+	empty := owned(p.Fence, shootOfEntry, func(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.BackupEntry,
+		_ *contract.Cluster) error {
 		return p.deleteObjects(ctx, obj.Spec.BucketName, prefixOf(obj)+"/")
 	})
 	err := empty(ctx, log, obj, cluster)

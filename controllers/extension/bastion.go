@@ -18,8 +18,8 @@ import (
 // tagBastion marks a machine as the one of a Bastion, by its name.
 const tagBastion = "transplant.dev/bastion"
 
-// BastionStatus is the provider status of a Bastion: the security group has no tag, so its id is kept here. It goes with
-// the seed, as a Bastion does not move with its shoot.
+// BastionStatus is the provider status of a Bastion: the security group has no tag, so its id is kept here. It goes
+// with the seed, as a Bastion does not move with its shoot.
 type BastionStatus struct {
 	metav1.TypeMeta `json:",inline"`
 
@@ -30,8 +30,8 @@ func bastionKind() contract.Kind[*extensionsv1alpha1.Bastion] {
 	return contract.KindOf[*extensionsv1alpha1.Bastion](extensionsv1alpha1.BastionResource)
 }
 
-// bastion makes a machine in the shoot's network that only some addresses may log in to. It begins none for a shoot that
-// leaves this seed or is being deleted: nobody might be left who may delete it.
+// bastion makes a machine in the shoot's network that only some addresses may log in to. It begins none for a shoot
+// that leaves this seed or is being deleted: nobody might be left who may delete it.
 func (p *Provider) bastion() contract.Actions[*extensionsv1alpha1.Bastion] {
 	namespace := ownNamespace[*extensionsv1alpha1.Bastion]
 	return contract.Actions[*extensionsv1alpha1.Bastion]{
@@ -40,9 +40,11 @@ func (p *Provider) bastion() contract.Actions[*extensionsv1alpha1.Bastion] {
 	}
 }
 
-func (p *Provider) reconcileBastion(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.Bastion, cluster *contract.Cluster) error {
+func (p *Provider) reconcileBastion(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.Bastion,
+	cluster *contract.Cluster) error {
 	if reason := cluster.Leaving(); reason != "" && obj.Status.ProviderStatus == nil {
-		return contract.WithCodes(fmt.Errorf("make bastion %q: the shoot %s: no bastion is begun", obj.Name, reason), gardencorev1beta1.ErrorRetryableConfigurationProblem)
+		return contract.WithCodes(fmt.Errorf("make bastion %q: the shoot %s: no bastion is begun", obj.Name, reason),
+			gardencorev1beta1.ErrorRetryableConfigurationProblem)
 	}
 	subnets, err := p.Cloud.Subnets().List(ctx, shootTag(ctx))
 	if err != nil {
@@ -61,8 +63,9 @@ func (p *Provider) reconcileBastion(ctx context.Context, _ logr.Logger, obj *ext
 	}
 	if machine == nil {
 		wanted := &cloud.Machine{
-			Name: "bastion-" + obj.Name, Type: "small", Zone: subnets[0].Zone, SubnetID: subnets[0].ID, SecurityGroupIDs: []string{group},
-			UserData: string(obj.Spec.UserData), Tags: with(tags(ctx), tagBastion, obj.Name),
+			Name: "bastion-" + obj.Name, Type: "small", Zone: subnets[0].Zone, SubnetID: subnets[0].ID,
+			SecurityGroupIDs: []string{group},
+			UserData:         string(obj.Spec.UserData), Tags: with(tags(ctx), tagBastion, obj.Name),
 		}
 		if machine, err = p.Cloud.Machines().Create(ctx, wanted, cloud.ClientToken(string(obj.UID)+"/machine")); err != nil {
 			return fmt.Errorf("create the bastion's machine: %w", err)
@@ -81,7 +84,8 @@ func bastionFilter(ctx context.Context, obj *extensionsv1alpha1.Bastion) cloud.F
 
 // ensureBastionGroup keeps the rules of the bastion's own security group. The token makes its creation idempotent, so
 // that an id which was not saved is learnt again.
-func (p *Provider) ensureBastionGroup(ctx context.Context, obj *extensionsv1alpha1.Bastion, network string) (string, error) {
+func (p *Provider) ensureBastionGroup(ctx context.Context, obj *extensionsv1alpha1.Bastion, network string) (string,
+	error) {
 	status := BastionStatus{TypeMeta: metav1.TypeMeta{APIVersion: configVersion, Kind: "BastionStatus"}}
 	if err := decode(obj.Status.ProviderStatus, &status); err != nil {
 		return "", err
@@ -92,7 +96,8 @@ func (p *Provider) ensureBastionGroup(ctx context.Context, obj *extensionsv1alph
 	}
 	if group == nil {
 		token := fmt.Sprintf("%s/group/%s", obj.UID, status.SecurityGroupID)
-		if group, err = p.Cloud.SecurityGroups().Create(ctx, &cloud.SecurityGroup{NetworkID: network}, cloud.ClientToken(token)); err != nil {
+		if group, err = p.Cloud.SecurityGroups().Create(ctx, &cloud.SecurityGroup{NetworkID: network},
+			cloud.ClientToken(token)); err != nil {
 			return "", fmt.Errorf("create the bastion's security group: %w", err)
 		}
 		status.SecurityGroupID = group.ID
@@ -102,7 +107,8 @@ func (p *Provider) ensureBastionGroup(ctx context.Context, obj *extensionsv1alph
 	}
 	var rules []cloud.SecurityRule
 	for _, ingress := range obj.Spec.Ingress {
-		rules = append(rules, cloud.SecurityRule{Direction: "ingress", Protocol: "tcp", Ports: "22", CIDR: ingress.IPBlock.CIDR})
+		rules = append(rules, cloud.SecurityRule{Direction: "ingress", Protocol: "tcp", Ports: "22",
+			CIDR: ingress.IPBlock.CIDR})
 	}
 	if slices.Equal(rules, group.Rules) {
 		return group.ID, nil
@@ -114,7 +120,8 @@ func (p *Provider) ensureBastionGroup(ctx context.Context, obj *extensionsv1alph
 	return group.ID, nil
 }
 
-func (p *Provider) deleteBastion(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.Bastion, _ *contract.Cluster) error {
+func (p *Provider) deleteBastion(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.Bastion,
+	_ *contract.Cluster) error {
 	machines, err := p.Cloud.Machines().List(ctx, bastionFilter(ctx, obj))
 	if err != nil {
 		return fmt.Errorf("look for the bastion's machine: %w", err)

@@ -11,8 +11,8 @@ import (
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 )
 
-// Who leaves gets no new way in, and is told why; one that was made before stays until it is deleted, and goes then with all
-// that it stands for.
+// Who leaves gets no new way in, and is told why; one that was made before stays until it is deleted, and goes then
+// with all that it stands for.
 func TestNoBastionIsBegunForAShootThatLeaves(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -22,19 +22,23 @@ func TestNoBastionIsBegunForAShootThatLeaves(t *testing.T) {
 		"to another seed": {func(s *gardencorev1beta1.Shoot) {
 			s.Status.LastOperation = &gardencorev1beta1.LastOperation{Type: "Migrate", State: "Processing"}
 		}, "the shoot is on its way to another seed"},
-		"for good": {func(s *gardencorev1beta1.Shoot) { s.DeletionTimestamp = &metav1.Time{Time: metav1.Now().Time} }, "the shoot is being deleted"},
+		"for good": {func(s *gardencorev1beta1.Shoot) {
+			s.DeletionTimestamp = &metav1.Time{Time: metav1.Now().Time}
+		}, "the shoot is being deleted"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cloud := newCloud(t)
 			b := reconciled(t, cloud, infrastructureObject())
 			before := cloud.IDs()
-			old := &extensionsv1alpha1.Bastion{ObjectMeta: named("old"), Spec: extensionsv1alpha1.BastionSpec{DefaultSpec: spec()}}
+			old := &extensionsv1alpha1.Bastion{ObjectMeta: named("old"),
+				Spec: extensionsv1alpha1.BastionSpec{DefaultSpec: spec()}}
 			b.create(old)
 			b.ask(old, "reconcile")
 			whole := cloud.IDs()
 			b.setShoot(c.leave)
-			late := &extensionsv1alpha1.Bastion{ObjectMeta: named("late"), Spec: extensionsv1alpha1.BastionSpec{DefaultSpec: spec()}}
+			late := &extensionsv1alpha1.Bastion{ObjectMeta: named("late"),
+				Spec: extensionsv1alpha1.BastionSpec{DefaultSpec: spec()}}
 			b.create(late)
 			b.annotate(late, "reconcile")
 			if _, err := b.once(late); err == nil || !strings.Contains(err.Error(), c.want) {

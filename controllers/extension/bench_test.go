@@ -65,14 +65,16 @@ func (f fixedFence) Hold(ctx context.Context, namespace string) (context.Context
 func newBench(t *testing.T, name string, c *cloudtest.Cloud, epoch int64) *bench {
 	t.Helper()
 	b := &bench{t: t, name: name, cloud: c, clock: clocktesting.NewFakeClock(time.Now()), epoch: epoch}
-	statuses := []client.Object{&machinev1alpha1.MachineDeployment{}, &machinev1alpha1.MachineSet{}, &machinev1alpha1.Machine{}}
+	statuses := []client.Object{&machinev1alpha1.MachineDeployment{}, &machinev1alpha1.MachineSet{},
+		&machinev1alpha1.Machine{}}
 	for _, kind := range extensionsv1alpha1.Kinds() {
 		statuses = append(statuses, kind.New().(client.Object))
 	}
 	scheme := Scheme()
 	// The default tracker makes a REST mapper of the whole scheme for every write.
 	tracker := clienttesting.NewObjectTracker(scheme, serializer.NewCodecFactory(scheme).UniversalDecoder())
-	b.base = fake.NewClientBuilder().WithScheme(scheme).WithObjectTracker(tracker).WithStatusSubresource(statuses...).Build()
+	b.base = fake.NewClientBuilder().WithScheme(scheme).WithObjectTracker(tracker).WithStatusSubresource(
+		statuses...).Build()
 	b.restart()
 	for _, object := range b.surroundings() {
 		if err := b.base.Create(t.Context(), object); err != nil {
@@ -99,7 +101,8 @@ func (b *bench) interceptors() interceptor.Funcs {
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			return b.write("create", o, func() error { return c.Create(ctx, o, opts...) })
 		},
-		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch,
+			opts ...client.PatchOption) error {
 			data, _ := p.Data(o)
 			return b.write("patch "+string(data), o, func() error { return c.Patch(ctx, o, p, opts...) })
 		},
@@ -109,9 +112,12 @@ func (b *bench) interceptors() interceptor.Funcs {
 		Update: func(context.Context, client.WithWatch, client.Object, ...client.UpdateOption) error {
 			return errors.New("an object was written by Update, not by patch")
 		},
-		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch,
+			opts ...client.SubResourcePatchOption) error {
 			data, _ := p.Data(o)
-			return b.write("patch "+sub+" "+string(data), o, func() error { return c.SubResource(sub).Patch(ctx, o, p, opts...) })
+			return b.write("patch "+sub+" "+string(data), o, func() error {
+				return c.SubResource(sub).Patch(ctx, o, p, opts...)
+			})
 		},
 	}
 }
@@ -153,13 +159,17 @@ func (b *bench) surroundings() []client.Object {
 		b.t.Fatal(err)
 	}
 	return []client.Object{
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: technicalID, Annotations: map[string]string{"transplant.dev/epoch": fmt.Sprint(b.epoch)}}},
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: technicalID,
+			Annotations: map[string]string{"transplant.dev/epoch": fmt.Sprint(b.epoch)}}},
 		b.clusterObject(shoot()),
 		&corev1.Secret{ObjectMeta: inShoot("cloudprovider")},
 		&corev1.Secret{ObjectMeta: inShoot("user-data"), Data: map[string][]byte{"cloud_config": []byte(userData)}},
-		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: "entry-" + entryName}, Data: map[string][]byte{"kubeconfig": []byte("k")}},
-		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: "bucket"}, Data: map[string][]byte{"kubeconfig": []byte("k")}},
-		&appsv1.Deployment{ObjectMeta: inShoot("machine-controller"), Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](0)}},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: "entry-" + entryName},
+			Data: map[string][]byte{"kubeconfig": []byte("k")}},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: "bucket"},
+			Data: map[string][]byte{"kubeconfig": []byte("k")}},
+		&appsv1.Deployment{ObjectMeta: inShoot("machine-controller"),
+			Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](0)}},
 	}
 }
 
@@ -269,7 +279,8 @@ func (b *bench) delete(o extensionsv1alpha1.Object) {
 // once lets the extension look at the object once.
 func (b *bench) once(o extensionsv1alpha1.Object) (reconcile.Result, error) {
 	b.t.Helper()
-	return b.reconciler(o).Reconcile(b.t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o.(client.Object))})
+	return b.reconciler(o).Reconcile(b.t.Context(),
+		reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o.(client.Object))})
 }
 
 func (b *bench) reconciler(o extensionsv1alpha1.Object) reconcile.Reconciler {
@@ -304,9 +315,11 @@ func (b *bench) reconciler(o extensionsv1alpha1.Object) reconcile.Reconciler {
 	return nil
 }
 
-func reconcilerOf[T extensionsv1alpha1.Object](b *bench, kind contract.Kind[T], actuator contract.Actuator[T]) reconcile.Reconciler {
+func reconcilerOf[T extensionsv1alpha1.Object](b *bench, kind contract.Kind[T],
+	actuator contract.Actuator[T]) reconcile.Reconciler {
 	return &contract.Reconciler[T]{
-		Client: b.seed, Clock: b.clock, Kind: kind, Actuator: actuator, Type: Type, Class: extensionsv1alpha1.ExtensionClassShoot,
+		Client: b.seed, Clock: b.clock, Kind: kind, Actuator: actuator, Type: Type,
+		Class: extensionsv1alpha1.ExtensionClassShoot,
 	}
 }
 
@@ -347,7 +360,8 @@ func (b *bench) machineController() {
 		d := &all.Items[i]
 		before := d.DeepCopy()
 		n := d.Spec.Replicas
-		d.Status = machinev1alpha1.MachineDeploymentStatus{ObservedGeneration: d.Generation, Replicas: n, UpdatedReplicas: n, AvailableReplicas: n}
+		d.Status = machinev1alpha1.MachineDeploymentStatus{ObservedGeneration: d.Generation, Replicas: n, UpdatedReplicas: n,
+			AvailableReplicas: n}
 		if err := b.base.Status().Patch(b.t.Context(), d, client.MergeFrom(before)); err != nil {
 			b.t.Fatal(err)
 		}
@@ -374,7 +388,8 @@ func only(writes []string, o extensionsv1alpha1.Object) []string {
 		}
 		for _, mark := range []struct{ text, name string }{
 			{`"state":"Processing"`, "processing"}, {`"state":"Succeeded"`, "succeeded"}, {`"state":"Error"`, "error"},
-			{`"finalizers":[`, "finalizer"}, {`"finalizers":null`, "no finalizer"}, {`"gardener.cloud/operation":null`, "no request"},
+			{`"finalizers":[`, "finalizer"}, {`"finalizers":null`, "no finalizer"},
+			{`"gardener.cloud/operation":null`, "no request"},
 		} {
 			if strings.Contains(what, mark.text) {
 				own = append(own, mark.name)

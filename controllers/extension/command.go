@@ -57,13 +57,19 @@ func NewCommand() *cobra.Command {
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the seed; empty for that of the pod")
 	set.StringVar(&f.cloudKubeconfig, "cloud-kubeconfig", "", "kubeconfig file of the cloud's API")
 	set.StringVar(&f.seedName, "seed-name", "", "the Seed that is served, part of the holder's name at guards")
-	set.StringVar(&f.heartbeatNamespace, "heartbeat-namespace", "", "namespace of the heartbeat Lease; empty for no heartbeat")
-	set.DurationVar(&f.healthInterval, "health-check-interval", 30*time.Second, "how often health conditions are written; 0 for never")
-	set.DurationVar(&f.timing.Interval, "owner-check-interval", ownership.DefaultTiming.Interval, "how often the guard of a shoot that is worked on is asked, or where none runs its owner record is read")
-	set.DurationVar(&f.timing.Timeout, "owner-check-timeout", ownership.DefaultTiming.Timeout, "how long a read of an owner record gives validity where no guard runs: the guards' own timeout")
+	set.StringVar(&f.heartbeatNamespace, "heartbeat-namespace", "",
+		"namespace of the heartbeat Lease; empty for no heartbeat")
+	set.DurationVar(&f.healthInterval, "health-check-interval", 30*time.Second,
+		"how often health conditions are written; 0 for never")
+	set.DurationVar(&f.timing.Interval, "owner-check-interval", ownership.DefaultTiming.Interval,
+		"how often the guard of a shoot that is worked on is asked, or where none runs its owner record is read")
+	set.DurationVar(&f.timing.Timeout, "owner-check-timeout", ownership.DefaultTiming.Timeout,
+		"how long a read of an owner record gives validity where no guard runs: the guards' own timeout")
 	set.StringVar(&f.metricsAddress, "metrics-bind-address", "0", "address of the metrics server; 0 for none")
-	set.StringVar(&f.webhookHost, "webhook-host", "", "address of this pod, at which the seed's API server asks about OperatingSystemConfigs; empty for no webhooks")
-	set.StringSliceVar(&f.except, "except", nil, "kinds of this provider's type that another extension of the seed reconciles, such as Infrastructure,Worker")
+	set.StringVar(&f.webhookHost, "webhook-host", "",
+		"address of this pod, at which the seed's API server asks about OperatingSystemConfigs; empty for no webhooks")
+	set.StringSliceVar(&f.except, "except", nil,
+		"kinds of this provider's type that another extension of the seed reconciles, such as Infrastructure,Worker")
 	if err := command.MarkFlagRequired("cloud-kubeconfig"); err != nil {
 		panic(err) // the flag is defined above
 	}
@@ -128,7 +134,8 @@ func (f *flags) run(ctx context.Context) error {
 		},
 	}
 	defer fence.Close()
-	provider := &Provider{Seed: mgr.GetClient(), Cloud: cloudClient, Fence: fence, Clock: clock.RealClock{}, Except: f.except}
+	provider := &Provider{Seed: mgr.GetClient(), Cloud: cloudClient, Fence: fence, Clock: clock.RealClock{},
+		Except: f.except}
 	if err := provider.AddToManager(mgr, contract.Options{Type: Type, MaxConcurrentReconciles: workers}); err != nil {
 		return err
 	}
@@ -145,7 +152,8 @@ func (f *flags) addRunnables(mgr manager.Manager, provider *Provider) error {
 		}
 	}
 	if f.webhookHost != "" {
-		if err := (&Webhook{Host: f.webhookHost, Seed: mgr.GetClient(), Clock: clock.RealClock{}}).AddToManager(mgr); err != nil {
+		if err := (&Webhook{Host: f.webhookHost, Seed: mgr.GetClient(), Clock: clock.RealClock{}}).AddToManager(
+			mgr); err != nil {
 			return err
 		}
 	}

@@ -41,7 +41,8 @@ type document = map[string]any
 // (docs/specification/nodes-and-seeds.md#spec-7-3): the hosts directory is what registries are configured by, and what
 // is in conf.d is imported. A config.toml that is among the files is the one that is changed; without one, a new one is
 // made. A machine without containerd stays as it is.
-func configureContainerd(cri *extensionsv1alpha1.CRIConfig, files []cloud.File) (all []cloud.File, folders []string, err error) {
+func configureContainerd(cri *extensionsv1alpha1.CRIConfig, files []cloud.File) (all []cloud.File, folders []string,
+	err error) {
 	if cri == nil || cri.Name != extensionsv1alpha1.CRINameContainerD {
 		return files, nil, nil
 	}
@@ -94,14 +95,16 @@ func parse(file cloud.File) (document, error) {
 }
 
 // completeConfig writes what every node has into a config.toml, and then what extensions want changed in it.
-func completeConfig(config document, cri *extensionsv1alpha1.CRIConfig, settings extensionsv1alpha1.ContainerdConfig) error {
+func completeConfig(config document, cri *extensionsv1alpha1.CRIConfig,
+	settings extensionsv1alpha1.ContainerdConfig) error {
 	imports, _ := config["imports"].([]any)
 	if all := containerdImports + "/*.toml"; !slices.Contains(imports, any(all)) {
 		config["imports"] = append(imports, all)
 	}
 	registries, sandbox, runtime := []string{pluginCRI, "registry"}, []string{pluginCRI, "sandbox_image"}, pluginCRI
 	if version, _ := config["version"].(int64); version > 2 {
-		registries, sandbox, runtime = []string{pluginImages, "registry"}, []string{pluginImages, "pinned_images", "sandbox"}, pluginRuntime
+		registries, sandbox, runtime = []string{pluginImages, "registry"}, []string{pluginImages, "pinned_images", "sandbox"},
+			pluginRuntime
 	}
 	plugins := table(config, "plugins")
 	table(plugins, registries...)["config_path"] = containerdHosts
@@ -110,7 +113,8 @@ func completeConfig(config document, cri *extensionsv1alpha1.CRIConfig, settings
 		table(plugins, sandbox[:last]...)[sandbox[last]] = settings.SandboxImage
 	}
 	if driver := ptr.Deref(cri.CgroupDriver, ""); driver != "" {
-		table(plugins, runtime, "containerd", "runtimes", "runc", "options")["SystemdCgroup"] = driver == extensionsv1alpha1.CgroupDriverSystemd
+		table(plugins, runtime, "containerd", "runtimes", "runc",
+			"options")["SystemdCgroup"] = driver == extensionsv1alpha1.CgroupDriverSystemd
 	}
 	for _, change := range settings.Plugins {
 		if err := changePlugin(plugins, change); err != nil {

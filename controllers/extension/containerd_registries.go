@@ -17,12 +17,13 @@ import (
 // hostsFile is the name of an upstream's file below its folder in the hosts directory.
 const hostsFile = "hosts.toml"
 
-// hostsFiles are the files of the hosts directory, one for each upstream. Readiness probes are not made: machines here pull
-// nothing, and a new one would have to wait for mirrors that may run in the shoot itself.
+// hostsFiles are the files of the hosts directory, one for each upstream. Readiness probes are not made: machines here
+// pull nothing, and a new one would have to wait for mirrors that may run in the shoot itself.
 func hostsFiles(registries []extensionsv1alpha1.RegistryConfig) ([]cloud.File, error) {
 	var files []cloud.File
 	for _, registry := range registries {
-		if registry.Upstream == "" || strings.ContainsAny(registry.Upstream, "/\\") || strings.HasPrefix(registry.Upstream, ".") {
+		if registry.Upstream == "" || strings.ContainsAny(registry.Upstream, "/\\") || strings.HasPrefix(registry.Upstream,
+			".") {
 			return nil, fmt.Errorf("write the hosts of registry %q: it is no name of a host", registry.Upstream)
 		}
 		at := path.Join(containerdHosts, registry.Upstream, hostsFile)
@@ -44,7 +45,8 @@ func hostsOf(registry extensionsv1alpha1.RegistryConfig) string {
 	for _, host := range registry.Hosts {
 		capabilities := host.Capabilities
 		if len(capabilities) == 0 {
-			capabilities = []extensionsv1alpha1.RegistryCapability{extensionsv1alpha1.PullCapability, extensionsv1alpha1.ResolveCapability}
+			capabilities = []extensionsv1alpha1.RegistryCapability{extensionsv1alpha1.PullCapability,
+				extensionsv1alpha1.ResolveCapability}
 		}
 		fmt.Fprintf(&text, "\n[host.%q]\n  capabilities = %s\n", host.URL, quoted(capabilities))
 		if len(host.CACerts) > 0 {
@@ -67,14 +69,17 @@ func quoted[S ~string](values []S) string {
 
 // errBothPatterns says that registries are configured in a way that containerd does not start with, or in two ways of
 // which it would take no notice of one.
-var errBothPatterns = errors.New("registries are configured by the old pattern (registry.mirrors, registry.configs) and by the hosts directory: only one of them can be used")
+var errBothPatterns = errors.New(
+	"registries are configured by the old pattern (registry.mirrors, registry.configs) and by the hosts directory: " +
+		"only one of them can be used")
 
 // onePattern tells the patterns apart by which registries are configured
 // (docs/specification/nodes-and-seeds.md#spec-7-3): the old one, which is deprecated, and the hosts directory. A file
 // in conf.d that speaks of a plugin replaces all that was said of it before, as containerd merges sections and not
 // keys; so a machine's owner may go back to the old pattern, as long as nobody wants hosts.
 func onePattern(config document, files []cloud.File) error {
-	plugins, told := maps.Clone(table(config, "plugins")), map[string]string{pluginCRI: containerdConfig, pluginImages: containerdConfig}
+	plugins, told := maps.Clone(table(config, "plugins")), map[string]string{pluginCRI: containerdConfig,
+		pluginImages: containerdConfig}
 	for _, file := range imported(files) {
 		parsed, err := parse(file)
 		if err != nil {
@@ -99,7 +104,8 @@ func onePattern(config document, files []cloud.File) error {
 			return fmt.Errorf("%w: %s has %s beside config_path", errBothPatterns, told[name], strings.Join(old, " and "))
 		}
 		if hosts >= 0 {
-			return fmt.Errorf("%w: %s has %s, and there is %s", errBothPatterns, told[name], strings.Join(old, " and "), files[hosts].Path)
+			return fmt.Errorf("%w: %s has %s, and there is %s", errBothPatterns, told[name], strings.Join(old, " and "),
+				files[hosts].Path)
 		}
 	}
 	return nil

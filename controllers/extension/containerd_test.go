@@ -17,7 +17,8 @@ import (
 )
 
 func containerdWith(settings extensionsv1alpha1.ContainerdConfig) *extensionsv1alpha1.CRIConfig {
-	return &extensionsv1alpha1.CRIConfig{Name: "containerd", CgroupDriver: ptr.To(extensionsv1alpha1.CgroupDriverSystemd), Containerd: &settings}
+	return &extensionsv1alpha1.CRIConfig{Name: "containerd", CgroupDriver: ptr.To(extensionsv1alpha1.CgroupDriverSystemd),
+		Containerd: &settings}
 }
 
 var dockerMirror = extensionsv1alpha1.RegistryConfig{
@@ -37,7 +38,8 @@ func contents(files []cloud.File) map[string]string {
 // example.
 func TestContainerdOfNewNode(t *testing.T) {
 	t.Parallel()
-	cri := containerdWith(extensionsv1alpha1.ContainerdConfig{SandboxImage: "pause:3", Registries: []extensionsv1alpha1.RegistryConfig{dockerMirror}})
+	cri := containerdWith(extensionsv1alpha1.ContainerdConfig{SandboxImage: "pause:3",
+		Registries: []extensionsv1alpha1.RegistryConfig{dockerMirror}})
 	files, folders, err := configureContainerd(cri, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +75,8 @@ server = "https://registry-1.docker.io"
 		}
 	}
 	// Whoever writes again what was written changes nothing.
-	again, _, err := configureContainerd(containerdWith(extensionsv1alpha1.ContainerdConfig{SandboxImage: "pause:3", Registries: []extensionsv1alpha1.RegistryConfig{dockerMirror}}),
+	again, _, err := configureContainerd(containerdWith(extensionsv1alpha1.ContainerdConfig{SandboxImage: "pause:3",
+		Registries: []extensionsv1alpha1.RegistryConfig{dockerMirror}}),
 		slices.DeleteFunc(files, func(f cloud.File) bool { return strings.HasSuffix(f.Path, hostsFile) }))
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +97,8 @@ func TestContainerdConfig(t *testing.T) {
 			settings: extensionsv1alpha1.ContainerdConfig{SandboxImage: "pause:3"},
 			files:    map[string]string{containerdConfig: "version = 3\n"},
 			want: []string{
-				`[plugins."io.containerd.cri.v1.images".registry] # gardener-managed`, `[plugins."io.containerd.cri.v1.images".pinned_images]`, `sandbox = "pause:3"`,
+				`[plugins."io.containerd.cri.v1.images".registry] # gardener-managed`,
+				`[plugins."io.containerd.cri.v1.images".pinned_images]`, `sandbox = "pause:3"`,
 				`[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]`,
 			},
 			not: []string{"io.containerd.grpc.v1.cri"},
@@ -105,8 +109,10 @@ func TestContainerdConfig(t *testing.T) {
 		},
 		"plugins are changed": {
 			settings: extensionsv1alpha1.ContainerdConfig{Plugins: []extensionsv1alpha1.PluginConfig{
-				{Path: []string{pluginCRI, "containerd"}, Values: &apiextensionsv1.JSON{Raw: []byte(`{"snapshotter": "stargz", "runtimes": {"runc": {"limit": 3}}}`)}},
-				{Path: []string{pluginCRI, "containerd", "runtimes", "runc", "options"}, Op: ptr.To(extensionsv1alpha1.RemovePluginPathOperation)},
+				{Path: []string{pluginCRI, "containerd"},
+					Values: &apiextensionsv1.JSON{Raw: []byte(`{"snapshotter": "stargz", "runtimes": {"runc": {"limit": 3}}}`)}},
+				{Path: []string{pluginCRI, "containerd", "runtimes", "runc", "options"},
+					Op: ptr.To(extensionsv1alpha1.RemovePluginPathOperation)},
 			}},
 			want: []string{`snapshotter = "stargz"`, "limit = 3"}, not: []string{"SystemdCgroup"},
 		},
@@ -141,8 +147,10 @@ func filesOf(texts map[string]string) []cloud.File {
 }
 
 const (
-	oldMirrors = `[plugins."io.containerd.grpc.v1.cri".registry.mirrors."docker.io"]` + "\nendpoint = [\"https://public-mirror.example.com\"]\n"
-	oldConfigs = `[plugins."io.containerd.cri.v1.images".registry.configs."docker.io".tls]` + "\ninsecure_skip_verify = true\n"
+	oldMirrors = `[plugins."io.containerd.grpc.v1.cri".registry.mirrors."docker.io"]` +
+		"\nendpoint = [\"https://public-mirror.example.com\"]\n"
+	oldConfigs = `[plugins."io.containerd.cri.v1.images".registry.configs."docker.io".tls]` +
+		"\ninsecure_skip_verify = true\n"
 )
 
 // The two patterns of docs/specification/README.md#s3: each by itself is let be, both at once are an error of whoever
@@ -156,25 +164,32 @@ func TestRegistryPatterns(t *testing.T) {
 		files      map[string]string
 		both       string // what the error tells, none if empty
 	}{
-		"new alone":                           {registries: hosts},
-		"old alone, in conf.d":                {files: map[string]string{"/etc/containerd/conf.d/a.toml": oldMirrors}},
-		"old alone, of the later plugin":      {files: map[string]string{"/etc/containerd/conf.d/a.toml": oldConfigs}},
-		"old, and taken back by a later file": {registries: hosts, files: map[string]string{"/etc/containerd/conf.d/a.toml": oldMirrors, "/etc/containerd/conf.d/b.toml": `plugins."io.containerd.grpc.v1.cri".registry.config_path = "/etc/containerd/certs.d"`}},
-		"old in a file that is not imported":  {registries: hosts, files: map[string]string{"/etc/containerd/conf.d/a.toml.off": oldMirrors}},
+		"new alone":                      {registries: hosts},
+		"old alone, in conf.d":           {files: map[string]string{"/etc/containerd/conf.d/a.toml": oldMirrors}},
+		"old alone, of the later plugin": {files: map[string]string{"/etc/containerd/conf.d/a.toml": oldConfigs}},
+		"old, and taken back by a later file": {registries: hosts,
+			files: map[string]string{"/etc/containerd/conf.d/a.toml": oldMirrors,
+				"/etc/containerd/conf.d/b.toml": `plugins."io.containerd.grpc.v1.cri".registry.config_path = "/etc/containerd/certs.d"`}},
+		"old in a file that is not imported": {registries: hosts,
+			files: map[string]string{"/etc/containerd/conf.d/a.toml.off": oldMirrors}},
 		"old in config.toml": {
-			files: map[string]string{containerdConfig: oldMirrors}, both: "/etc/containerd/config.toml has mirrors beside config_path",
+			files: map[string]string{containerdConfig: oldMirrors},
+			both:  "/etc/containerd/config.toml has mirrors beside config_path",
 		},
 		"old and new in one file of conf.d": {
-			files: map[string]string{"/etc/containerd/conf.d/a.toml": `plugins."io.containerd.grpc.v1.cri".registry.config_path = "/x"` + "\n" + oldMirrors},
-			both:  "/etc/containerd/conf.d/a.toml has mirrors beside config_path",
+			files: map[string]string{
+				"/etc/containerd/conf.d/a.toml": `plugins."io.containerd.grpc.v1.cri".registry.config_path = "/x"` + "\n" +
+					oldMirrors},
+			both: "/etc/containerd/conf.d/a.toml has mirrors beside config_path",
 		},
 		"old in conf.d and a mirror of an extension": {
 			registries: hosts, files: map[string]string{"/etc/containerd/conf.d/a.toml": oldMirrors},
 			both: "/etc/containerd/conf.d/a.toml has mirrors, and there is /etc/containerd/certs.d/docker.io/hosts.toml",
 		},
 		"old in conf.d and a hosts.toml of the owner": {
-			files: map[string]string{"/etc/containerd/conf.d/a.toml": oldConfigs, "/etc/containerd/certs.d/quay.io/hosts.toml": ""},
-			both:  "/etc/containerd/conf.d/a.toml has configs, and there is /etc/containerd/certs.d/quay.io/hosts.toml",
+			files: map[string]string{"/etc/containerd/conf.d/a.toml": oldConfigs,
+				"/etc/containerd/certs.d/quay.io/hosts.toml": ""},
+			both: "/etc/containerd/conf.d/a.toml has configs, and there is /etc/containerd/certs.d/quay.io/hosts.toml",
 		},
 		"old by a change of a plugin": {
 			plugins: []extensionsv1alpha1.PluginConfig{{Path: []string{pluginCRI, "registry", "mirrors", "docker.io"}}},
@@ -183,7 +198,8 @@ func TestRegistryPatterns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, _, err := configureContainerd(containerdWith(extensionsv1alpha1.ContainerdConfig{Registries: test.registries, Plugins: test.plugins}), filesOf(test.files))
+			_, _, err := configureContainerd(containerdWith(extensionsv1alpha1.ContainerdConfig{Registries: test.registries,
+				Plugins: test.plugins}), filesOf(test.files))
 			if test.both == "" {
 				if err != nil {
 					t.Fatal(err)
@@ -207,13 +223,17 @@ func TestContainerdRefuses(t *testing.T) {
 		files      map[string]string
 		want       string
 	}{
-		"a way out of the hosts directory": {registries: []extensionsv1alpha1.RegistryConfig{{Upstream: "../../x"}}, want: `registry "../../x": it is no name of a host`},
-		"an upstream twice":                {registries: []extensionsv1alpha1.RegistryConfig{dockerMirror, dockerMirror}, want: "it is listed twice"},
-		"what is no TOML":                  {files: map[string]string{"/etc/containerd/conf.d/a.toml": "["}, want: "parse /etc/containerd/conf.d/a.toml"},
+		"a way out of the hosts directory": {registries: []extensionsv1alpha1.RegistryConfig{{Upstream: "../../x"}},
+			want: `registry "../../x": it is no name of a host`},
+		"an upstream twice": {registries: []extensionsv1alpha1.RegistryConfig{dockerMirror, dockerMirror},
+			want: "it is listed twice"},
+		"what is no TOML": {files: map[string]string{"/etc/containerd/conf.d/a.toml": "["},
+			want: "parse /etc/containerd/conf.d/a.toml"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, _, err := configureContainerd(containerdWith(extensionsv1alpha1.ContainerdConfig{Registries: test.registries}), filesOf(test.files))
+			_, _, err := configureContainerd(containerdWith(extensionsv1alpha1.ContainerdConfig{Registries: test.registries}),
+				filesOf(test.files))
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("the error is %v, want %q", err, test.want)
 			}

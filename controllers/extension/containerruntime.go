@@ -22,16 +22,21 @@ func containerRuntimeKind() contract.Kind[*extensionsv1alpha1.ContainerRuntime] 
 // containerRuntime offers a further container runtime on the nodes of a pool, as a RuntimeClass of the shoot.
 func (p *Provider) containerRuntime() contract.Actions[*extensionsv1alpha1.ContainerRuntime] {
 	return contract.Actions[*extensionsv1alpha1.ContainerRuntime]{
-		OnReconcile: func(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.ContainerRuntime, _ *contract.Cluster) error {
-			return p.deployManaged(ctx, obj.Namespace, runtimeManagedResource(obj), map[string]client.Object{"runtimeclass.yaml": runtimeClass(obj)})
+		OnReconcile: func(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.ContainerRuntime,
+			_ *contract.Cluster) error {
+			return p.deployManaged(ctx, obj.Namespace, runtimeManagedResource(obj),
+				map[string]client.Object{"runtimeclass.yaml": runtimeClass(obj)})
 		},
-		OnDelete: func(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.ContainerRuntime, _ *contract.Cluster) error {
+		OnDelete: func(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.ContainerRuntime,
+			_ *contract.Cluster) error {
 			return p.deleteManaged(ctx, obj.Namespace, runtimeManagedResource(obj))
 		},
-		OnForceDelete: func(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.ContainerRuntime, _ *contract.Cluster) error {
+		OnForceDelete: func(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.ContainerRuntime,
+			_ *contract.Cluster) error {
 			return p.forceDeleteManaged(ctx, obj.Namespace, runtimeManagedResource(obj))
 		},
-		OnMigrate: func(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.ContainerRuntime, _ *contract.Cluster) error {
+		OnMigrate: func(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.ContainerRuntime,
+			_ *contract.Cluster) error {
 			return p.leaveManaged(ctx, obj.Namespace, runtimeManagedResource(obj))
 		},
 	}

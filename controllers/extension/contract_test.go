@@ -107,12 +107,14 @@ func TestA4Reconcile(t *testing.T) {
 		if _, there := o.GetAnnotations()["gardener.cloud/operation"]; there || last(o) != "Reconcile/Succeeded/100" ||
 			status.GetLastError() != nil || status.GetObservedGeneration() != 2 ||
 			requested.Truncate(time.Second).After(status.GetLastOperation().LastUpdateTime.Time) {
-			t.Errorf("a gardenlet would wait on: %v, error %v, generation %d", last(o), status.GetLastError(), status.GetObservedGeneration())
+			t.Errorf("a gardenlet would wait on: %v, error %v, generation %d", last(o), status.GetLastError(),
+				status.GetObservedGeneration())
 		}
 	})
 }
 
-// TestA5A6ErrorsKeepTheRequest: on error migrate and restore stay, type and codes are shown, the generation is observed.
+// TestA5A6ErrorsKeepTheRequest: on error migrate and restore stay, type and codes are shown, the generation is
+// observed.
 func TestA5A6ErrorsKeepTheRequest(t *testing.T) {
 	t.Parallel()
 	o := infrastructureObject()
@@ -129,8 +131,10 @@ func TestA5A6ErrorsKeepTheRequest(t *testing.T) {
 	}
 	b.get(o)
 	lastError := o.Status.LastError
-	if last(o) != "Restore/Error/50" || o.Annotations["gardener.cloud/operation"] != "restore" || o.Status.ObservedGeneration != 4 || lastError == nil {
-		t.Fatalf("got %s, request %q, generation %d, error %v", last(o), o.Annotations["gardener.cloud/operation"], o.Status.ObservedGeneration, lastError)
+	if last(o) != "Restore/Error/50" || o.Annotations["gardener.cloud/operation"] != "restore" ||
+		o.Status.ObservedGeneration != 4 || lastError == nil {
+		t.Fatalf("got %s, request %q, generation %d, error %v", last(o), o.Annotations["gardener.cloud/operation"],
+			o.Status.ObservedGeneration, lastError)
 	}
 	if diff := cmp.Diff([]gardencorev1beta1.ErrorCode{"ERR_INFRA_QUOTA_EXCEEDED"}, lastError.Codes); diff != "" {
 		t.Error(diff)
@@ -334,7 +338,8 @@ func TestB11NoCloud(t *testing.T) {
 }
 
 // moved restores the object on another seed from what a gardenlet has saved of it.
-func moved(t *testing.T, from *bench, o extensionsv1alpha1.Object, fresh func() extensionsv1alpha1.Object) (*bench, extensionsv1alpha1.Object) {
+func moved(t *testing.T, from *bench, o extensionsv1alpha1.Object, fresh func() extensionsv1alpha1.Object) (*bench,
+	extensionsv1alpha1.Object) {
 	t.Helper()
 	from.get(o)
 	to := newBench(t, "b", from.cloud, from.epoch+1)
@@ -371,7 +376,8 @@ func TestRestore(t *testing.T) {
 			t.Errorf("D1: the cloud has changed: %s", diff)
 		}
 		a.get(o)
-		if diff := cmp.Diff(o.GetExtensionStatus().GetProviderStatus(), there.GetExtensionStatus().GetProviderStatus()); diff != "" {
+		if diff := cmp.Diff(o.GetExtensionStatus().GetProviderStatus(),
+			there.GetExtensionStatus().GetProviderStatus()); diff != "" {
 			t.Errorf("D3: the provider status differs: %s", diff)
 		}
 		if diff := cmp.Diff(o.GetExtensionStatus().GetState(), there.GetExtensionStatus().GetState()); diff != "" {

@@ -61,14 +61,16 @@ func infrastructureOf(obj client.Object, status *InfrastructureStatus, given err
 	return nil
 }
 
-func (p *Provider) reconcileControlPlane(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.ControlPlane, _ *contract.Cluster) error {
+func (p *Provider) reconcileControlPlane(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.ControlPlane,
+	_ *contract.Cluster) error {
 	infrastructure := &InfrastructureStatus{}
 	err := decode(obj.Spec.InfrastructureProviderStatus, infrastructure)
 	if err := infrastructureOf(obj, infrastructure, err); err != nil {
 		return err
 	}
 	config, err := yaml.Marshal(map[string]any{
-		"region": obj.Spec.Region, "networkID": infrastructure.NetworkID, "routerID": infrastructure.RouterID, "subnets": infrastructure.Subnets,
+		"region": obj.Spec.Region, "networkID": infrastructure.NetworkID, "routerID": infrastructure.RouterID,
+		"subnets": infrastructure.Subnets,
 	})
 	if err != nil {
 		return fmt.Errorf("marshal the cloud provider config: %w", err)
@@ -111,14 +113,16 @@ func controlPlaneObjects(ca *corev1.Secret) map[string]client.Object {
 	}
 }
 
-func (p *Provider) deleteControlPlane(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.ControlPlane, _ *contract.Cluster) error {
+func (p *Provider) deleteControlPlane(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.ControlPlane,
+	_ *contract.Cluster) error {
 	if err := p.deleteManaged(ctx, obj.Namespace, controlPlaneManagedResource); err != nil {
 		return err
 	}
 	return p.discardAll(ctx, obj.Namespace, controlPlaneCA)
 }
 
-func (p *Provider) forceDeleteControlPlane(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.ControlPlane, _ *contract.Cluster) error {
+func (p *Provider) forceDeleteControlPlane(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.ControlPlane,
+	_ *contract.Cluster) error {
 	if err := p.forceDeleteManaged(ctx, obj.Namespace, controlPlaneManagedResource); err != nil {
 		return err
 	}
@@ -126,7 +130,8 @@ func (p *Provider) forceDeleteControlPlane(ctx context.Context, _ logr.Logger, o
 }
 
 // migrateControlPlane removes what was deployed into the seed, but not from the shoot, and not what is persisted.
-func (p *Provider) migrateControlPlane(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.ControlPlane, _ *contract.Cluster) error {
+func (p *Provider) migrateControlPlane(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.ControlPlane,
+	_ *contract.Cluster) error {
 	if err := p.leaveManaged(ctx, obj.Namespace, controlPlaneManagedResource); err != nil {
 		return err
 	}

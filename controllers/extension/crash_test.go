@@ -92,12 +92,15 @@ func (t cutTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 // act is what is asked of an object, on a seed where everything is ready for it.
 type act struct {
 	name  string
-	ready func(t *testing.T, c *cloudtest.Cloud, fresh func() extensionsv1alpha1.Object) (*bench, extensionsv1alpha1.Object)
+	ready func(t *testing.T, c *cloudtest.Cloud, fresh func() extensionsv1alpha1.Object) (*bench,
+		extensionsv1alpha1.Object)
 }
 
 func acts() []act {
-	request := func(operation string) func(*testing.T, *cloudtest.Cloud, func() extensionsv1alpha1.Object) (*bench, extensionsv1alpha1.Object) {
-		return func(t *testing.T, c *cloudtest.Cloud, fresh func() extensionsv1alpha1.Object) (*bench, extensionsv1alpha1.Object) {
+	request := func(operation string) func(*testing.T, *cloudtest.Cloud, func() extensionsv1alpha1.Object) (*bench,
+		extensionsv1alpha1.Object) {
+		return func(t *testing.T, c *cloudtest.Cloud, fresh func() extensionsv1alpha1.Object) (*bench,
+			extensionsv1alpha1.Object) {
 			o := fresh()
 			b := reconciled(t, c, o)
 			b.annotate(o, operation)
@@ -105,7 +108,8 @@ func acts() []act {
 		}
 	}
 	return []act{
-		{"create", func(t *testing.T, c *cloudtest.Cloud, fresh func() extensionsv1alpha1.Object) (*bench, extensionsv1alpha1.Object) {
+		{"create", func(t *testing.T, c *cloudtest.Cloud, fresh func() extensionsv1alpha1.Object) (*bench,
+			extensionsv1alpha1.Object) {
 			b, o := newBench(t, "a", c, 1), fresh()
 			b.create(o)
 			b.annotate(o, "reconcile")
@@ -113,7 +117,8 @@ func acts() []act {
 		}},
 		{"reconcile", request("reconcile")},
 		{"migrate", request("migrate")},
-		{"restore", func(t *testing.T, c *cloudtest.Cloud, fresh func() extensionsv1alpha1.Object) (*bench, extensionsv1alpha1.Object) {
+		{"restore", func(t *testing.T, c *cloudtest.Cloud, fresh func() extensionsv1alpha1.Object) (*bench,
+			extensionsv1alpha1.Object) {
 			o := fresh()
 			a := reconciled(t, c, o)
 			a.ask(o, "migrate")
@@ -121,7 +126,8 @@ func acts() []act {
 			b.annotate(there, "restore")
 			return b, there
 		}},
-		{"delete", func(t *testing.T, c *cloudtest.Cloud, fresh func() extensionsv1alpha1.Object) (*bench, extensionsv1alpha1.Object) {
+		{"delete", func(t *testing.T, c *cloudtest.Cloud, fresh func() extensionsv1alpha1.Object) (*bench,
+			extensionsv1alpha1.Object) {
 			o := fresh()
 			b := reconciled(t, c, o)
 			b.delete(o)
@@ -189,7 +195,8 @@ func picture(t *testing.T, b *bench, c *cloudtest.Cloud) map[string]string {
 		seen["cloud "+kind] = fmt.Sprint(n)
 	}
 	lists := []client.ObjectList{
-		&corev1.SecretList{}, &corev1.ConfigMapList{}, &resourcesv1alpha1.ManagedResourceList{}, &machinev1alpha1.MachineDeploymentList{},
+		&corev1.SecretList{}, &corev1.ConfigMapList{}, &resourcesv1alpha1.ManagedResourceList{},
+		&machinev1alpha1.MachineDeploymentList{},
 		&machinev1alpha1.MachineClassList{}, &machinev1alpha1.MachineSetList{}, &machinev1alpha1.MachineList{},
 	}
 	for _, kind := range extensionsv1alpha1.Kinds() {

@@ -12,7 +12,8 @@ import (
 	"github.com/transplant-sim/transplant/controllers/nodecritical"
 )
 
-// csiNodeName is the name of the part of the CSI driver that runs on the nodes. Its controllers are in the control plane.
+// csiNodeName is the name of the part of the CSI driver that runs on the nodes. Its controllers are in the control
+// plane.
 const csiNodeName = "csi-driver-node"
 
 // csiDriver tells the cluster how the driver is used: volumes are attached to nodes before pods may have them.
@@ -24,8 +25,9 @@ func csiDriver() *storagev1.CSIDriver {
 	}
 }
 
-// csiNodePlugin registers the driver with the kubelets. New nodes wait for it, and for the driver to be registered, before
-// they take other pods (docs/specification/nodes-and-seeds.md#spec-7-1): a pod with a volume would be placed in vain.
+// csiNodePlugin registers the driver with the kubelets. New nodes wait for it, and for the driver to be registered,
+// before they take other pods (docs/specification/nodes-and-seeds.md#spec-7-1): a pod with a volume would be placed in
+// vain.
 func csiNodePlugin() *appsv1.DaemonSet {
 	plugin := nodecritical.DaemonSet(csiNodeName, map[string]string{"app": csiNodeName},
 		corev1.Container{Name: "driver", Image: "transplant.dev/csi-driver:dev"},

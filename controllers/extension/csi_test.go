@@ -14,7 +14,8 @@ import (
 func TestNodesWait(t *testing.T) {
 	t.Parallel()
 	network, _ := networkObjects(&extensionsv1alpha1.Network{})["daemonset.yaml"].(*appsv1.DaemonSet)
-	for name, set := range map[string]*appsv1.DaemonSet{"csi-driver-node": csiNodePlugin(), "transplant-network": network} {
+	for name, set := range map[string]*appsv1.DaemonSet{"csi-driver-node": csiNodePlugin(),
+		"transplant-network": network} {
 		if set == nil || set.Name != name || set.Namespace != "kube-system" {
 			t.Errorf("there is no %q: %+v", name, set)
 			continue
@@ -40,11 +41,13 @@ func TestNodesWait(t *testing.T) {
 func TestNodesWaitForTheDriver(t *testing.T) {
 	t.Parallel()
 	plugin := csiNodePlugin()
-	if diff := cmp.Diff(map[string]string{"node.gardener.cloud/wait-for-csi-node-transplant": "csi.transplant.dev"}, plugin.Spec.Template.Annotations); diff != "" {
+	if diff := cmp.Diff(map[string]string{"node.gardener.cloud/wait-for-csi-node-transplant": "csi.transplant.dev"},
+		plugin.Spec.Template.Annotations); diff != "" {
 		t.Errorf("annotations (-want +got):\n%s", diff)
 	}
 	registers := plugin.Spec.Template.Spec.Containers[1].Args
-	if diff := cmp.Diff([]string{"--kubelet-registration-path=/var/lib/kubelet/plugins/csi.transplant.dev/csi.sock"}, registers); diff != "" {
+	if diff := cmp.Diff([]string{"--kubelet-registration-path=/var/lib/kubelet/plugins/csi.transplant.dev/csi.sock"},
+		registers); diff != "" {
 		t.Errorf("registration (-want +got):\n%s", diff)
 	}
 	if csiDriver().Name != "csi.transplant.dev" {

@@ -17,15 +17,16 @@ import (
 	"github.com/transplant-sim/transplant/controllers/ownership/tenure"
 )
 
-// claim is what the gardenlet has written on a control-plane namespace: in which epoch it acts, and where that was decided.
+// claim is what the gardenlet has written on a control-plane namespace: in which epoch it acts, and where that was
+// decided.
 type claim struct {
 	self   ownership.Record
 	record string
 	rest   string // the rest of etcd in which it was read
 }
 
-// claimed reads the claim. An epoch that has ended by its owner's own decision is none any more: the destination waits for
-// its final snapshot and for nothing else, although DNS names the source until the destination writes there
+// claimed reads the claim. An epoch that has ended by its owner's own decision is none any more: the destination waits
+// for its final snapshot and for nothing else, although DNS names the source until the destination writes there
 // (docs/ownership.md#o6, docs/ownership.md#o11).
 func (f *GuardFence) claimed(ctx context.Context, namespace string) (claim, error) {
 	object := &corev1.Namespace{}
@@ -61,9 +62,9 @@ func (e *notHeldError) Error() string { return e.why }
 // Unwrap makes it an ownership.ErrLapsed.
 func (e *notHeldError) Unwrap() error { return ownership.ErrLapsed }
 
-// decided is the validity of an epoch whose etcd does not run. It is a guard that has no etcd to watch, only the decision to
-// read: what docs/ownership.md#o1 says of a guard that has started is all that there is to it, so it is one. It begins
-// lapsed, and DNS alone revives it; whoever has written the claim has seen both authorities name it
+// decided is the validity of an epoch whose etcd does not run. It is a guard that has no etcd to watch, only the
+// decision to read: what docs/ownership.md#o1 says of a guard that has started is all that there is to it, so it is
+// one. It begins lapsed, and DNS alone revives it; whoever has written the claim has seen both authorities name it
 // (docs/ownership.md#o6).
 type decided struct {
 	guard    *ownership.Guard
@@ -95,8 +96,8 @@ func (f *GuardFence) decided(namespace string, c claim) (*decided, error) {
 	}, nil
 }
 
-// whileUnguarded is an authority that is read only where no guard runs. It looks for one after it was read, so that every
-// guard begins after the reads that it has not heard of: for those it waits by itself
+// whileUnguarded is an authority that is read only where no guard runs. It looks for one after it was read, so that
+// every guard begins after the reads that it has not heard of: for those it waits by itself
 // (ownership.Guard.RevocationRemaining).
 type whileUnguarded struct {
 	ownership.Authority
@@ -137,8 +138,8 @@ func (d *decided) Ask(ctx context.Context) error {
 	}
 }
 
-// Run implements validity. Nobody takes back what DNS has given: it runs out, also when an etcd begins. Work that goes on
-// while the shoot is made is not cut off by that.
+// Run implements validity. Nobody takes back what DNS has given: it runs out, also when an etcd begins. Work that goes
+// on while the shoot is made is not cut off by that.
 func (d *decided) Run(ctx context.Context, _ time.Duration, _ func()) {
 	d.guard.Follow(ctx, ownership.Decision, d.decision, d.log)
 }

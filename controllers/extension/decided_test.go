@@ -74,7 +74,8 @@ type sleeper struct {
 	cloud *cloud.Client
 }
 
-func newSleeper(t *testing.T, c *cloudtest.Cloud, clock *ownershiptest.Clock, decision ownership.Authority, owner, epoch string) *sleeper {
+func newSleeper(t *testing.T, c *cloudtest.Cloud, clock *ownershiptest.Clock, decision ownership.Authority, owner,
+	epoch string) *sleeper {
 	t.Helper()
 	guarded, err := Guarded(c.Config())
 	if err != nil {
@@ -83,7 +84,8 @@ func newSleeper(t *testing.T, c *cloudtest.Cloud, clock *ownershiptest.Clock, de
 	s := &sleeper{t: t, clock: clock, cloud: guarded, dns: &dns{Authority: decision}}
 	s.seed = fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: technicalID, Annotations: map[string]string{
-			"transplant.dev/epoch": epoch, "transplant.dev/owner": owner, "transplant.dev/owner-record": "owner.alpha.p.shoots.test",
+			"transplant.dev/epoch": epoch, "transplant.dev/owner": owner,
+			"transplant.dev/owner-record": "owner.alpha.p.shoots.test",
 		}}},
 		&appsv1.StatefulSet{ObjectMeta: s.inShoot("etcd-main"), Spec: appsv1.StatefulSetSpec{Replicas: ptr.To[int32](0)}},
 		&corev1.Service{ObjectMeta: s.inShoot("etcd-main-client")},
@@ -150,7 +152,8 @@ func (s *sleeper) annotate(key, value string) {
 // etcd scales the shoot's etcd, as somebody who is not held up.
 func (s *sleeper) etcd(replicas int32) {
 	set := &appsv1.StatefulSet{}
-	if err := s.seed.Get(context.Background(), client.ObjectKey{Namespace: technicalID, Name: "etcd-main"}, set); err != nil {
+	if err := s.seed.Get(context.Background(), client.ObjectKey{Namespace: technicalID, Name: "etcd-main"},
+		set); err != nil {
 		s.t.Error(err)
 	}
 	set.Generation++
@@ -211,7 +214,8 @@ func TestTheEpochOfASleepingShootIsReadInDNS(t *testing.T) {
 	}
 	a.clock.Step(10 * time.Second)
 	a.lapses(ctx)
-	if _, err := a.cloud.Networks().Create(context.WithoutCancel(ctx), &cloud.Network{}); !errors.Is(err, ownership.ErrLapsed) {
+	if _, err := a.cloud.Networks().Create(context.WithoutCancel(ctx), &cloud.Network{}); !errors.Is(err,
+		ownership.ErrLapsed) {
 		t.Errorf("after the lapse a call ends with %v", err)
 	}
 	a.dns.set(func(d *dns) { d.cut = false })
@@ -242,8 +246,10 @@ func TestASlowReadOfDNSCountsFromItsStart(t *testing.T) {
 func TestNobodyIsGrantedWhatDNSDoesNotSay(t *testing.T) {
 	t.Parallel()
 	for why, change := range map[string]func(*sleeper, *ownershiptest.Authority){
-		"its owner record in DNS cannot be read": func(a *sleeper, _ *ownershiptest.Authority) { a.dns.set(func(d *dns) { d.cut = true }) },
-		"it has no owner record in DNS":          func(_ *sleeper, d *ownershiptest.Authority) { d.Set(ownership.Record{}) },
+		"its owner record in DNS cannot be read": func(a *sleeper, _ *ownershiptest.Authority) {
+			a.dns.set(func(d *dns) { d.cut = true })
+		},
+		"it has no owner record in DNS": func(_ *sleeper, d *ownershiptest.Authority) { d.Set(ownership.Record{}) },
 		`its owner record in DNS is "owner=uid-b epoch=4 seed=b"`: func(_ *sleeper, d *ownershiptest.Authority) {
 			d.Set(ownership.Record{Owner: "uid-b", Epoch: 4, Seed: "b"})
 		},
@@ -271,14 +277,15 @@ func TestNobodyIsGrantedWhatDNSDoesNotSay(t *testing.T) {
 				return nil
 			})
 		err := act(t.Context(), logr.Discard(), infrastructureObject(), nil)
-		if pending, waits := errors.AsType[*contract.Pending](err); !waits || pending.For != "a valid ownership of the shoot: "+why {
+		if pending, waits := errors.AsType[*contract.Pending](err); !waits ||
+			pending.For != "a valid ownership of the shoot: "+why {
 			t.Errorf("%s: the object has %v", why, err)
 		}
 	}
 }
 
-// TestAnEndedEpochIsNotGrantedByDNS: the source of a planned migration is still named when its etcd has stopped, and the
-// destination does not wait for it.
+// TestAnEndedEpochIsNotGrantedByDNS: the source of a planned migration is still named when its etcd has stopped, and
+// the destination does not wait for it.
 func TestAnEndedEpochIsNotGrantedByDNS(t *testing.T) {
 	t.Parallel()
 	a, _ := asleep(t)
@@ -302,8 +309,8 @@ func TestAnEndIsHeardOfWhileASleeperIsHeld(t *testing.T) {
 	a.lapses(ctx)
 }
 
-// TestAGuardEndsWhatDNSGives: a guard does not know who has read DNS, so nobody is given anything by a read after which a
-// guard may have run. What was given before runs out, for which the guard waits.
+// TestAGuardEndsWhatDNSGives: a guard does not know who has read DNS, so nobody is given anything by a read after which
+// a guard may have run. What was given before runs out, for which the guard waits.
 func TestAGuardEndsWhatDNSGives(t *testing.T) {
 	t.Parallel()
 	guard, address := newGuard(t, 3)
@@ -415,7 +422,8 @@ func TestTwoSeedsOfASleepingShootMakeOneNetwork(t *testing.T) {
 	if found, err := b.cloud.Networks().List(held, shootTag(held)); err != nil || len(found) > 0 {
 		t.Fatalf("b finds %v, %v", found, err)
 	}
-	if _, err := a.cloud.Networks().Create(context.WithoutCancel(underWay), &cloud.Network{CIDR: "10.0.0.0/16", Tags: tags(underWay)}); !errors.Is(err, ownership.ErrLapsed) {
+	if _, err := a.cloud.Networks().Create(context.WithoutCancel(underWay),
+		&cloud.Network{CIDR: "10.0.0.0/16", Tags: tags(underWay)}); !errors.Is(err, ownership.ErrLapsed) {
 		t.Errorf("a, whose epoch is over, creates a network: %v", err)
 	}
 	if why := a.refused(); !strings.Contains(why, "cannot be read") {

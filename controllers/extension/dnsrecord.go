@@ -36,14 +36,16 @@ func (p *Provider) dnsRecord() contract.Actions[*extensionsv1alpha1.DNSRecord] {
 	}
 }
 
-func (p *Provider) reconcileDNSRecord(ctx context.Context, log logr.Logger, obj *extensionsv1alpha1.DNSRecord, _ *contract.Cluster) error {
+func (p *Provider) reconcileDNSRecord(ctx context.Context, log logr.Logger, obj *extensionsv1alpha1.DNSRecord,
+	_ *contract.Cluster) error {
 	zone, err := p.zoneOf(ctx, obj)
 	if err != nil {
 		return p.notCreated(ctx, obj, err)
 	}
 	records := p.Cloud.Records(zone.ID)
 	wanted := &cloud.RecordSet{
-		Name: obj.Spec.Name, Type: string(obj.Spec.RecordType), TTL: ptr.Deref(obj.Spec.TTL, defaultTTL), Values: obj.Spec.Values,
+		Name: obj.Spec.Name, Type: string(obj.Spec.RecordType), TTL: ptr.Deref(obj.Spec.TTL, defaultTTL),
+		Values: obj.Spec.Values,
 	}
 	current, err := records.Get(ctx, wanted.Type, wanted.Name)
 	if err != nil && !cloud.IsNotFound(err) {
@@ -62,7 +64,8 @@ func (p *Provider) reconcileDNSRecord(ctx context.Context, log logr.Logger, obj 
 	return p.recordCreated(ctx, obj, zone, gardencorev1beta1.ConditionTrue, "RecordCreated", "The record is in the zone.")
 }
 
-func (p *Provider) deleteDNSRecord(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.DNSRecord, _ *contract.Cluster) error {
+func (p *Provider) deleteDNSRecord(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.DNSRecord,
+	_ *contract.Cluster) error {
 	zone, err := p.zoneOf(ctx, obj)
 	if errors.Is(err, errNoZone) {
 		return nil // and so no record either: the zone of a shoot's own domain is its owner's
@@ -106,13 +109,15 @@ func (p *Provider) zoneOf(ctx context.Context, obj *extensionsv1alpha1.DNSRecord
 
 // notCreated says so on the object and hands the cause on.
 func (p *Provider) notCreated(ctx context.Context, obj *extensionsv1alpha1.DNSRecord, cause error) error {
-	if err := p.recordCreated(ctx, obj, nil, gardencorev1beta1.ConditionFalse, "RecordNotWritten", cause.Error()); err != nil {
+	if err := p.recordCreated(ctx, obj, nil, gardencorev1beta1.ConditionFalse, "RecordNotWritten",
+		cause.Error()); err != nil {
 		return fmt.Errorf("%w; %w", cause, err)
 	}
 	return cause
 }
 
-func (p *Provider) recordCreated(ctx context.Context, obj *extensionsv1alpha1.DNSRecord, zone *cloud.Zone, status gardencorev1beta1.ConditionStatus, reason, message string) error {
+func (p *Provider) recordCreated(ctx context.Context, obj *extensionsv1alpha1.DNSRecord, zone *cloud.Zone,
+	status gardencorev1beta1.ConditionStatus, reason, message string) error {
 	return contract.PatchStatus(ctx, p.Seed, obj, func() {
 		if zone != nil {
 			obj.Status.Zone = ptr.To(zone.ID)
@@ -124,7 +129,8 @@ func (p *Provider) recordCreated(ctx context.Context, obj *extensionsv1alpha1.DN
 }
 
 // setCondition puts a condition into a list, with the times that follow from what was there. An unchanged one stays.
-func setCondition(conditions []gardencorev1beta1.Condition, wanted gardencorev1beta1.Condition, now metav1.Time) []gardencorev1beta1.Condition {
+func setCondition(conditions []gardencorev1beta1.Condition, wanted gardencorev1beta1.Condition,
+	now metav1.Time) []gardencorev1beta1.Condition {
 	wanted.LastTransitionTime, wanted.LastUpdateTime = now, now
 	for i, have := range conditions {
 		if have.Type != wanted.Type {

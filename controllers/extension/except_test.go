@@ -23,7 +23,8 @@ func TestKindsAreLeftToOthers(t *testing.T) {
 	if !h.leavesObject(&extensionsv1alpha1.Worker{}) || h.leavesObject(&extensionsv1alpha1.Network{}) {
 		t.Error("health is not written of the own kinds alone")
 	}
-	if err := (&flags{except: []string{"Wroker"}}).run(t.Context()); err == nil || !strings.Contains(err.Error(), "--except Wroker: there is no such kind") {
+	if err := (&flags{except: []string{"Wroker"}}).run(t.Context()); err == nil || !strings.Contains(err.Error(),
+		"--except Wroker: there is no such kind") {
 		t.Errorf("an unknown kind: %v", err)
 	}
 }

@@ -30,7 +30,8 @@ func exposureName(obj *extensionsv1alpha1.SelfHostedShootExposure) string {
 	return obj.Namespace + "-" + obj.Name
 }
 
-func (p *Provider) reconcileExposure(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.SelfHostedShootExposure, _ *contract.Cluster) error {
+func (p *Provider) reconcileExposure(ctx context.Context, _ logr.Logger,
+	obj *extensionsv1alpha1.SelfHostedShootExposure, _ *contract.Cluster) error {
 	ports := exposedPorts(obj)
 	balancer, err := adopt(ctx, p.Cloud.LoadBalancers(), cloud.Filter{Name: exposureName(obj)})
 	if err != nil {
@@ -66,7 +67,8 @@ func exposedPorts(obj *extensionsv1alpha1.SelfHostedShootExposure) []int32 {
 	return slices.Compact(ports)
 }
 
-func (p *Provider) deleteExposure(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.SelfHostedShootExposure, _ *contract.Cluster) error {
+func (p *Provider) deleteExposure(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.SelfHostedShootExposure,
+	_ *contract.Cluster) error {
 	balancers, err := p.Cloud.LoadBalancers().List(ctx, cloud.Filter{Name: exposureName(obj)})
 	if err != nil {
 		return fmt.Errorf("look for the load balancer: %w", err)

@@ -41,9 +41,9 @@ func extensionKind() contract.Kind[*extensionsv1alpha1.Extension] {
 }
 
 // extension is an extension of the kind that brings credentials into a shoot: it generates a token once, keeps it in a
-// Secret that its status refers to, and has its digest applied to the shoot, with a kind by which users say who may have
-// it. A token that changed would lock out everybody who was given the old one, so a lost Secret is an error and never a
-// reason to make another.
+// Secret that its status refers to, and has its digest applied to the shoot, with a kind by which users say who may
+// have it. A token that changed would lock out everybody who was given the old one, so a lost Secret is an error and
+// never a reason to make another.
 func (p *Provider) extension() contract.Actions[*extensionsv1alpha1.Extension] {
 	return contract.Actions[*extensionsv1alpha1.Extension]{
 		OnReconcile:   p.reconcileExtension,
@@ -60,10 +60,12 @@ func extensionManagedResource(obj *extensionsv1alpha1.Extension) string {
 }
 
 func extensionSecret(obj *extensionsv1alpha1.Extension) *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: obj.Namespace, Name: "extension-" + obj.Name + "-token"}}
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: obj.Namespace, Name: "extension-" + obj.Name +
+		"-token"}}
 }
 
-func (p *Provider) reconcileExtension(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.Extension, _ *contract.Cluster) error {
+func (p *Provider) reconcileExtension(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.Extension,
+	_ *contract.Cluster) error {
 	secret, err := p.ensureToken(ctx, obj)
 	if err != nil {
 		return err
@@ -110,7 +112,8 @@ func (p *Provider) ensureToken(ctx context.Context, obj *extensionsv1alpha1.Exte
 	case !apierrors.IsNotFound(err):
 		return nil, fmt.Errorf("read the secret %q: %w", secret.Name, err)
 	case state.TokenDigest != "":
-		return nil, contract.WithCodes(fmt.Errorf("read the secret %q: %w", secret.Name, errSecretLost), gardencorev1beta1.ErrorRetryableConfigurationProblem)
+		return nil, contract.WithCodes(fmt.Errorf("read the secret %q: %w", secret.Name, errSecretLost),
+			gardencorev1beta1.ErrorRetryableConfigurationProblem)
 	}
 	token := make([]byte, 32)
 	if _, err := rand.Read(token); err != nil {
@@ -133,14 +136,16 @@ func digestOf(secret *corev1.Secret) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func (p *Provider) deleteExtension(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.Extension, _ *contract.Cluster) error {
+func (p *Provider) deleteExtension(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.Extension,
+	_ *contract.Cluster) error {
 	if err := p.deleteManaged(ctx, obj.Namespace, extensionManagedResource(obj)); err != nil {
 		return err
 	}
 	return discard(ctx, p.Seed, extensionSecret(obj))
 }
 
-func (p *Provider) forceDeleteExtension(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.Extension, _ *contract.Cluster) error {
+func (p *Provider) forceDeleteExtension(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.Extension,
+	_ *contract.Cluster) error {
 	if err := p.forceDeleteManaged(ctx, obj.Namespace, extensionManagedResource(obj)); err != nil {
 		return err
 	}

@@ -36,8 +36,8 @@ type Fence interface {
 	Hold(ctx context.Context, namespace string) (context.Context, context.CancelFunc, error)
 }
 
-// GuardFence asks the guards of the shoots on this seed. Where surely no guard runs, because the shoot has no etcd yet, no
-// more, or sleeps, it reads the decision itself, as a guard would (docs/adr/0013).
+// GuardFence asks the guards of the shoots on this seed. Where surely no guard runs, because the shoot has no etcd yet,
+// no more, or sleeps, it reads the decision itself, as a guard would (docs/adr/0013).
 type GuardFence struct {
 	// Seed reads from the API server, never from a cache: whether a guard runs has to be true after the read began.
 	Seed  client.Reader
@@ -118,8 +118,8 @@ func (f *GuardFence) source(ctx context.Context, namespace string) (source, erro
 	return source{claim: claim}, err
 }
 
-// guard is the address of the guard of the shoot. It is empty if no etcd is to run and none ends: rest then tells this rest
-// of etcd from another, between which a guard may have run.
+// guard is the address of the guard of the shoot. It is empty if no etcd is to run and none ends: rest then tells this
+// rest of etcd from another, between which a guard may have run.
 func (f *GuardFence) guard(ctx context.Context, namespace string) (address, rest string, err error) {
 	etcd := &appsv1.StatefulSet{}
 	err = f.Seed.Get(ctx, client.ObjectKey{Namespace: namespace, Name: etcdStatefulSet}, etcd)

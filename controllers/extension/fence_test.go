@@ -35,7 +35,8 @@ type fakeGuard struct {
 func newGuard(t *testing.T, epoch int64) (*fakeGuard, string) {
 	t.Helper()
 	g := &fakeGuard{fenced: make(chan struct{}), revoked: make(chan struct{})}
-	g.set(ownership.ValidityAnswer{State: ownership.Serving, Epoch: epoch, Remaining: metav1.Duration{Duration: time.Minute}})
+	g.set(ownership.ValidityAnswer{State: ownership.Serving, Epoch: epoch,
+		Remaining: metav1.Duration{Duration: time.Minute}})
 	server := httptest.NewServer(g)
 	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
 	return g, server.URL
@@ -69,10 +70,13 @@ func guardedSeed(t *testing.T, replicas int32) client.Client {
 	t.Helper()
 	return fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: technicalID, Annotations: map[string]string{
-			"transplant.dev/epoch": "3", "transplant.dev/owner": "uid-a", "transplant.dev/owner-record": "owner.alpha.p.shoots.test",
+			"transplant.dev/epoch": "3", "transplant.dev/owner": "uid-a",
+			"transplant.dev/owner-record": "owner.alpha.p.shoots.test",
 		}}},
-		&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: technicalID, Name: "etcd-main"}, Spec: appsv1.StatefulSetSpec{Replicas: ptr.To(replicas)}},
-		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: technicalID, Name: "etcd-main-client"}, Spec: corev1.ServiceSpec{ClusterIP: "127.0.0.9"}},
+		&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: technicalID, Name: "etcd-main"},
+			Spec: appsv1.StatefulSetSpec{Replicas: ptr.To(replicas)}},
+		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: technicalID, Name: "etcd-main-client"},
+			Spec: corev1.ServiceSpec{ClusterIP: "127.0.0.9"}},
 	).Build()
 }
 
@@ -91,14 +95,15 @@ func newFence(t *testing.T, replicas int32, address string) *GuardFence {
 	return f
 }
 
-// TestHoldBeforeAndAfterEtcd: where no etcd runs, the epoch that the gardenlet has claimed counts as long as DNS names it,
-// which is read with the client that the extension has for the cloud; else the guard's.
+// TestHoldBeforeAndAfterEtcd: where no etcd runs, the epoch that the gardenlet has claimed counts as long as DNS names
+// it, which is read with the client that the extension has for the cloud; else the guard's.
 func TestHoldBeforeAndAfterEtcd(t *testing.T) {
 	t.Parallel()
 	_, address := newGuard(t, 4)
 	c := newCloud(t)
 	records := &ownership.CloudTXT{Client: c.Client(t)}
-	if err := records.SetTXT(t.Context(), "owner.alpha.p.shoots.test", []string{"owner=uid-a epoch=3 seed=a"}, ""); err != nil {
+	if err := records.SetTXT(t.Context(), "owner.alpha.p.shoots.test", []string{"owner=uid-a epoch=3 seed=a"},
+		""); err != nil {
 		t.Fatal(err)
 	}
 	guarded, err := Guarded(c.Config())

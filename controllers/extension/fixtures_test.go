@@ -56,14 +56,17 @@ func infrastructureObject() *extensionsv1alpha1.Infrastructure {
 
 func dnsRecordObject() *extensionsv1alpha1.DNSRecord {
 	return &extensionsv1alpha1.DNSRecord{ObjectMeta: named("alpha-internal"), Spec: extensionsv1alpha1.DNSRecordSpec{
-		DefaultSpec: spec(), Zone: ptr.To("shoots.test"), Name: "api.alpha.p.shoots.test", RecordType: "A", Values: []string{"127.0.0.1"}, TTL: ptr.To[int64](7),
+		DefaultSpec: spec(), Zone: ptr.To("shoots.test"), Name: "api.alpha.p.shoots.test", RecordType: "A",
+		Values: []string{"127.0.0.1"}, TTL: ptr.To[int64](7),
 	}}
 }
 
 func backupEntryObject() *extensionsv1alpha1.BackupEntry {
-	return &extensionsv1alpha1.BackupEntry{ObjectMeta: metav1.ObjectMeta{Name: entryName, UID: "u"}, Spec: extensionsv1alpha1.BackupEntrySpec{
-		DefaultSpec: spec(), Region: "r", BucketName: "bucket-a", SecretRef: corev1.SecretReference{Namespace: "garden", Name: "entry-" + entryName},
-	}}
+	return &extensionsv1alpha1.BackupEntry{ObjectMeta: metav1.ObjectMeta{Name: entryName, UID: "u"},
+		Spec: extensionsv1alpha1.BackupEntrySpec{
+			DefaultSpec: spec(), Region: "r", BucketName: "bucket-a", SecretRef: corev1.SecretReference{Namespace: "garden",
+				Name: "entry-" + entryName},
+		}}
 }
 
 func givenInfrastructure() *InfrastructureStatus {
@@ -91,14 +94,17 @@ func oscObject() *extensionsv1alpha1.OperatingSystemConfig {
 	if err != nil {
 		panic(err)
 	}
-	return &extensionsv1alpha1.OperatingSystemConfig{ObjectMeta: named("gardener-node-agent-pool-abc-init"), Spec: extensionsv1alpha1.OperatingSystemConfigSpec{
-		DefaultSpec: spec(), Purpose: extensionsv1alpha1.OperatingSystemConfigPurposeProvision,
-		Files: []extensionsv1alpha1.File{
-			{Path: nodeFile, Content: extensionsv1alpha1.FileContent{Inline: &extensionsv1alpha1.FileContentInline{Encoding: "b64", Data: base64.StdEncoding.EncodeToString([]byte(content))}}},
-			{Path: "/etc/motd", Content: extensionsv1alpha1.FileContent{Inline: &extensionsv1alpha1.FileContentInline{Data: "hello"}}},
-		},
-		Units: []extensionsv1alpha1.Unit{{Name: "a.service", Content: ptr.To("[Unit]")}},
-	}}
+	return &extensionsv1alpha1.OperatingSystemConfig{ObjectMeta: named("gardener-node-agent-pool-abc-init"),
+		Spec: extensionsv1alpha1.OperatingSystemConfigSpec{
+			DefaultSpec: spec(), Purpose: extensionsv1alpha1.OperatingSystemConfigPurposeProvision,
+			Files: []extensionsv1alpha1.File{
+				{Path: nodeFile, Content: extensionsv1alpha1.FileContent{Inline: &extensionsv1alpha1.FileContentInline{
+					Encoding: "b64", Data: base64.StdEncoding.EncodeToString([]byte(content))}}},
+				{Path: "/etc/motd", Content: extensionsv1alpha1.FileContent{Inline: &extensionsv1alpha1.FileContentInline{
+					Data: "hello"}}},
+			},
+			Units: []extensionsv1alpha1.Unit{{Name: "a.service", Content: ptr.To("[Unit]")}},
+		}}
 }
 
 func workerObject() *extensionsv1alpha1.Worker {
@@ -106,18 +112,22 @@ func workerObject() *extensionsv1alpha1.Worker {
 		DefaultSpec: spec(), Region: "r", InfrastructureProviderStatus: encode(givenInfrastructure()),
 		Pools: []extensionsv1alpha1.WorkerPool{{
 			Name: "pool", MachineType: "m1", MachineImage: extensionsv1alpha1.MachineImage{Name: "os", Version: "1.0.0"},
-			Minimum: 3, Maximum: 5, MaxSurge: intstr.FromInt32(1), Zones: []string{"r-a", "r-b"}, KubernetesVersion: ptr.To("1.36.3"),
-			UserDataSecretRef: corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "user-data"}, Key: "cloud_config"},
+			Minimum: 3, Maximum: 5, MaxSurge: intstr.FromInt32(1), Zones: []string{"r-a", "r-b"},
+			KubernetesVersion: ptr.To("1.36.3"),
+			UserDataSecretRef: corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "user-data"},
+				Key: "cloud_config"},
 		}},
 	}}
 }
 
 func containerRuntimeObject() *extensionsv1alpha1.ContainerRuntime {
-	return &extensionsv1alpha1.ContainerRuntime{ObjectMeta: named("transplant-pool"), Spec: extensionsv1alpha1.ContainerRuntimeSpec{
-		DefaultSpec: spec(), BinaryPath: "/bin", WorkerPool: extensionsv1alpha1.ContainerRuntimeWorkerPool{Name: "pool"},
-	}}
+	return &extensionsv1alpha1.ContainerRuntime{ObjectMeta: named("transplant-pool"),
+		Spec: extensionsv1alpha1.ContainerRuntimeSpec{
+			DefaultSpec: spec(), BinaryPath: "/bin", WorkerPool: extensionsv1alpha1.ContainerRuntimeWorkerPool{Name: "pool"},
+		}}
 }
 
 func extensionObject() *extensionsv1alpha1.Extension {
-	return &extensionsv1alpha1.Extension{ObjectMeta: named("transplant"), Spec: extensionsv1alpha1.ExtensionSpec{DefaultSpec: spec()}}
+	return &extensionsv1alpha1.Extension{ObjectMeta: named("transplant"),
+		Spec: extensionsv1alpha1.ExtensionSpec{DefaultSpec: spec()}}
 }

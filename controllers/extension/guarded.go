@@ -26,7 +26,8 @@ const staleRetry = 5 * time.Second
 // callTimeout bounds one call of the cloud or of the seed, so that one that was swallowed does not hold up an object.
 const callTimeout = 30 * time.Second
 
-// grant is what a hold allows: calls under one term. Only the backups of a shoot whose namespace is gone are deleted without.
+// grant is what a hold allows: calls under one term. Only the backups of a shoot whose namespace is gone are deleted
+// without.
 type grant struct {
 	term  *ownership.Term
 	calls *calls
@@ -102,7 +103,8 @@ func (t guardedTransport) RoundTrip(request *http.Request) (*http.Response, erro
 	}
 	g, ok := request.Context().Value(grantKey{}).(*grant)
 	if !ok {
-		return nil, fmt.Errorf("%s %s without holding the shoot %q", request.Method, request.URL.Path, request.Header.Get(cloud.HeaderShoot))
+		return nil, fmt.Errorf("%s %s without holding the shoot %q", request.Method, request.URL.Path,
+			request.Header.Get(cloud.HeaderShoot))
 	}
 	done, err := g.begin()
 	if err != nil {
@@ -113,7 +115,8 @@ func (t guardedTransport) RoundTrip(request *http.Request) (*http.Response, erro
 }
 
 // owned lets an act run while its shoot is held. Without validity it waits: that is no failure of the object, and only
-// the owner can do anything about it. So it does when the cloud knows a newer epoch, which only a newer owner can have told.
+// the owner can do anything about it. So it does when the cloud knows a newer epoch, which only a newer owner can have
+// told.
 func owned[T extensionsv1alpha1.Object](fence Fence, namespace func(T) string, act contract.Act[T]) contract.Act[T] {
 	return func(ctx context.Context, log logr.Logger, obj T, cluster *contract.Cluster) error {
 		held, release, err := fence.Hold(ctx, namespace(obj))
@@ -134,7 +137,8 @@ func owned[T extensionsv1alpha1.Object](fence Fence, namespace func(T) string, a
 		case cloud.IsStaleEpoch(err):
 			scope, _ := cloud.ScopeFrom(held)
 			log.V(1).Info("The cloud knows a newer owner of the shoot", "reason", err.Error())
-			return contract.WaitingFor(staleRetry, "the ownership of the shoot: the cloud knows a newer epoch than %d", scope.Epoch)
+			return contract.WaitingFor(staleRetry, "the ownership of the shoot: the cloud knows a newer epoch than %d",
+				scope.Epoch)
 		case errors.Is(err, ownership.ErrLapsed) || errors.Is(context.Cause(held), ownership.ErrLapsed):
 			log.Info("The ownership lapsed during an operation, which was cancelled", "reason", err.Error())
 			return contract.WaitingFor(validityRetry, "a valid ownership of the shoot")

@@ -57,12 +57,19 @@ func (h *Health) Check(ctx context.Context) error {
 	return errors.Join(
 		checkEach(ctx, h, &extensionsv1alpha1.WorkerList{}, h.everyNodeReady),
 		checkEach(ctx, h, &extensionsv1alpha1.ControlPlaneList{}, h.controlPlaneHealthy),
-		checkEach(ctx, h, &extensionsv1alpha1.ControlPlaneList{}, managedHealthy(h, func(extensionsv1alpha1.Object) string { return controlPlaneManagedResource })),
-		checkEach(ctx, h, &extensionsv1alpha1.NetworkList{}, managedHealthy(h, func(extensionsv1alpha1.Object) string { return networkManagedResource })),
-		checkEach(ctx, h, &extensionsv1alpha1.ContainerRuntimeList{}, managedHealthy(h, func(o extensionsv1alpha1.Object) string {
-			return "extension-containerruntime-" + o.GetName()
+		checkEach(ctx, h, &extensionsv1alpha1.ControlPlaneList{}, managedHealthy(h, func(extensionsv1alpha1.Object) string {
+			return controlPlaneManagedResource
 		})),
-		checkEach(ctx, h, &extensionsv1alpha1.ExtensionList{}, managedHealthy(h, func(o extensionsv1alpha1.Object) string { return "extension-" + o.GetName() })),
+		checkEach(ctx, h, &extensionsv1alpha1.NetworkList{}, managedHealthy(h, func(extensionsv1alpha1.Object) string {
+			return networkManagedResource
+		})),
+		checkEach(ctx, h, &extensionsv1alpha1.ContainerRuntimeList{},
+			managedHealthy(h, func(o extensionsv1alpha1.Object) string {
+				return "extension-containerruntime-" + o.GetName()
+			})),
+		checkEach(ctx, h, &extensionsv1alpha1.ExtensionList{}, managedHealthy(h, func(o extensionsv1alpha1.Object) string {
+			return "extension-" + o.GetName()
+		})),
 	)
 }
 
@@ -72,7 +79,8 @@ type finding struct {
 	problem   string
 }
 
-func checkEach(ctx context.Context, h *Health, list extensionsv1alpha1.ObjectList, check func(context.Context, extensionsv1alpha1.Object) (*finding, error)) error {
+func checkEach(ctx context.Context, h *Health, list extensionsv1alpha1.ObjectList,
+	check func(context.Context, extensionsv1alpha1.Object) (*finding, error)) error {
 	if err := h.Seed.List(ctx, list.(client.ObjectList)); err != nil {
 		return fmt.Errorf("list %T: %w", list, err)
 	}
@@ -105,14 +113,16 @@ func settled(o extensionsv1alpha1.Object) bool {
 		contract.RequestOf(o).Operation == ""
 }
 
-// write sends the condition with the resource version that was looked at, so that it never falls upon an object that has
-// been let go since.
+// write sends the condition with the resource version that was looked at, so that it never falls upon an object that
+// has been let go since.
 func (h *Health) write(ctx context.Context, o extensionsv1alpha1.Object, found *finding) error {
 	condition := gardencorev1beta1.Condition{
-		Type: found.condition, Status: gardencorev1beta1.ConditionTrue, Reason: reasonHealthy, Message: "All checks were successful.",
+		Type: found.condition, Status: gardencorev1beta1.ConditionTrue, Reason: reasonHealthy,
+		Message: "All checks were successful.",
 	}
 	if found.problem != "" {
-		condition.Status, condition.Reason, condition.Message = gardencorev1beta1.ConditionFalse, reasonUnhealthy, found.problem
+		condition.Status, condition.Reason, condition.Message = gardencorev1beta1.ConditionFalse, reasonUnhealthy,
+			found.problem
 	}
 	object := o.(client.Object)
 	before := object.DeepCopyObject().(client.Object)
@@ -137,7 +147,8 @@ func sameConditions(a, b []gardencorev1beta1.Condition) bool {
 		return false
 	}
 	for i := range a {
-		if a[i].Type != b[i].Type || a[i].Status != b[i].Status || a[i].Reason != b[i].Reason || a[i].Message != b[i].Message {
+		if a[i].Type != b[i].Type || a[i].Status != b[i].Status || a[i].Reason != b[i].Reason ||
+			a[i].Message != b[i].Message {
 			return false
 		}
 	}
@@ -152,7 +163,8 @@ func (h *Health) everyNodeReady(ctx context.Context, o extensionsv1alpha1.Object
 	found := &finding{condition: gardencorev1beta1.ShootEveryNodeReady}
 	for _, d := range deployments.Items {
 		if d.Status.AvailableReplicas < d.Spec.Replicas {
-			found.problem = fmt.Sprintf("MachineDeployment %q has %d of %d machines available.", d.Name, d.Status.AvailableReplicas, d.Spec.Replicas)
+			found.problem = fmt.Sprintf("MachineDeployment %q has %d of %d machines available.", d.Name,
+				d.Status.AvailableReplicas, d.Spec.Replicas)
 			break
 		}
 	}
@@ -180,7 +192,8 @@ func (h *Health) controlPlaneHealthy(ctx context.Context, o extensionsv1alpha1.O
 }
 
 // managedHealthy looks at what the resource manager says of an object's ManagedResource.
-func managedHealthy(h *Health, name func(extensionsv1alpha1.Object) string) func(context.Context, extensionsv1alpha1.Object) (*finding, error) {
+func managedHealthy(h *Health, name func(extensionsv1alpha1.Object) string) func(context.Context,
+	extensionsv1alpha1.Object) (*finding, error) {
 	return func(ctx context.Context, o extensionsv1alpha1.Object) (*finding, error) {
 		managed := &resourcesv1alpha1.ManagedResource{}
 		if err := h.Seed.Get(ctx, client.ObjectKey{Namespace: o.GetNamespace(), Name: name(o)}, managed); err != nil {
@@ -191,9 +204,11 @@ func managedHealthy(h *Health, name func(extensionsv1alpha1.Object) string) func
 		}
 		found := &finding{condition: gardencorev1beta1.ShootSystemComponentsHealthy}
 		for _, condition := range managed.Status.Conditions {
-			wanted := condition.Type == resourcesv1alpha1.ResourcesApplied || condition.Type == resourcesv1alpha1.ResourcesHealthy
+			wanted := condition.Type == resourcesv1alpha1.ResourcesApplied ||
+				condition.Type == resourcesv1alpha1.ResourcesHealthy
 			if wanted && condition.Status != gardencorev1beta1.ConditionTrue {
-				found.problem = fmt.Sprintf("ManagedResource %q: %s is %s: %s", managed.Name, condition.Type, condition.Status, condition.Message)
+				found.problem = fmt.Sprintf("ManagedResource %q: %s is %s: %s", managed.Name, condition.Type, condition.Status,
+					condition.Message)
 			}
 		}
 		return found, nil

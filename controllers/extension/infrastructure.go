@@ -46,7 +46,8 @@ type infra struct {
 	egress string
 }
 
-func (p *Provider) reconcileInfrastructure(ctx context.Context, log logr.Logger, obj *extensionsv1alpha1.Infrastructure, cluster *contract.Cluster) error {
+func (p *Provider) reconcileInfrastructure(ctx context.Context, log logr.Logger, obj *extensionsv1alpha1.Infrastructure,
+	cluster *contract.Cluster) error {
 	i, err := p.readInfrastructure(obj, cluster)
 	if err != nil {
 		return err
@@ -64,7 +65,8 @@ func (p *Provider) reconcileInfrastructure(ctx context.Context, log logr.Logger,
 	return i.publish(ctx, cluster)
 }
 
-func (p *Provider) readInfrastructure(obj *extensionsv1alpha1.Infrastructure, cluster *contract.Cluster) (*infra, error) {
+func (p *Provider) readInfrastructure(obj *extensionsv1alpha1.Infrastructure, cluster *contract.Cluster) (*infra,
+	error) {
 	i := &infra{Provider: p, obj: obj, zones: zonesOf(cluster)}
 	i.config.Workers = defaultNodesCIDR
 	if networking := cluster.Shoot.Spec.Networking; networking != nil && networking.Nodes != nil {
@@ -136,7 +138,8 @@ func list(value *string) []string {
 }
 
 // forceDeleteInfrastructure tries, and lets the object go in any case: the user takes over what is left.
-func (p *Provider) forceDeleteInfrastructure(ctx context.Context, log logr.Logger, obj *extensionsv1alpha1.Infrastructure, cluster *contract.Cluster) error {
+func (p *Provider) forceDeleteInfrastructure(ctx context.Context, log logr.Logger,
+	obj *extensionsv1alpha1.Infrastructure, cluster *contract.Cluster) error {
 	if err := p.deleteInfrastructure(ctx, log, obj, cluster); err != nil {
 		log.Error(fmt.Errorf("delete the infrastructure: %w", err), "Cloud resources stay behind after a forced deletion")
 	}

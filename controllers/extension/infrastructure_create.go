@@ -24,7 +24,8 @@ func (i *infra) mayCreateUntagged(name, lost string) error {
 		return nil
 	}
 	return contract.WithCodes(
-		fmt.Errorf("take over the %s of network %q: %w; name it in the providerConfig", name, i.state.NetworkID, ErrStateLost),
+		fmt.Errorf("take over the %s of network %q: %w; name it in the providerConfig", name, i.state.NetworkID,
+			ErrStateLost),
 		gardencorev1beta1.ErrorInfraDependencies)
 }
 
@@ -92,7 +93,8 @@ func adopt[T any](ctx context.Context, in cloud.Collection[T], filter cloud.Filt
 	case err != nil:
 		return nil, fmt.Errorf("look for cloud resources to adopt: %w", err)
 	case len(all) > 1:
-		return nil, contract.WithCodes(fmt.Errorf("adopt a cloud resource: %d of them match %v", len(all), filter), gardencorev1beta1.ErrorInfraDependencies)
+		return nil, contract.WithCodes(fmt.Errorf("adopt a cloud resource: %d of them match %v", len(all), filter),
+			gardencorev1beta1.ErrorInfraDependencies)
 	case len(all) == 0:
 		return nil, nil
 	}
@@ -130,5 +132,6 @@ func nthPart(whole netip.Prefix, n int) (netip.Prefix, error) {
 	base := whole.Masked().Addr().As4()
 	value := uint32(base[0])<<24 | uint32(base[1])<<16 | uint32(base[2])<<8 | uint32(base[3])
 	value += uint32(n) << (32 - bits)
-	return netip.PrefixFrom(netip.AddrFrom4([4]byte{byte(value >> 24), byte(value >> 16), byte(value >> 8), byte(value)}), bits), nil
+	return netip.PrefixFrom(netip.AddrFrom4([4]byte{byte(value >> 24), byte(value >> 16), byte(value >> 8), byte(value)}),
+		bits), nil
 }

@@ -13,7 +13,8 @@ import (
 
 // deleteInfrastructure removes what the state knows, and whatever else carries the shoot's tag, in the order of their
 // dependencies. Each is forgotten only when it is gone, so that nothing is lost sight of half-way.
-func (p *Provider) deleteInfrastructure(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.Infrastructure, cluster *contract.Cluster) error {
+func (p *Provider) deleteInfrastructure(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.Infrastructure,
+	cluster *contract.Cluster) error {
 	i, err := p.readInfrastructure(obj, cluster)
 	if err != nil {
 		return err

@@ -84,7 +84,8 @@ func (s *InfrastructureState) setSubnet(subnet SubnetStatus) {
 }
 
 // saveState writes the state document if it has changed.
-func (p *Provider) saveState(ctx context.Context, obj *extensionsv1alpha1.Infrastructure, state *InfrastructureState) error {
+func (p *Provider) saveState(ctx context.Context, obj *extensionsv1alpha1.Infrastructure,
+	state *InfrastructureState) error {
 	state.TypeMeta = metav1.TypeMeta{APIVersion: configVersion, Kind: "InfrastructureState"}
 	if len(state.Pending) == 0 {
 		state.Pending, state.By = nil, ""

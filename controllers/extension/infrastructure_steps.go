@@ -79,7 +79,8 @@ func (i *infra) ensureSubnet(ctx context.Context, zone string, existing []cloud.
 	if err != nil {
 		return contract.WithCodes(err, gardencorev1beta1.ErrorConfigurationProblem)
 	}
-	made, err := create(ctx, i, name, i.Cloud.Subnets(), &cloud.Subnet{NetworkID: i.state.NetworkID, CIDR: cidr, Zone: zone, Tags: tags(ctx)})
+	made, err := create(ctx, i, name, i.Cloud.Subnets(), &cloud.Subnet{NetworkID: i.state.NetworkID, CIDR: cidr,
+		Zone: zone, Tags: tags(ctx)})
 	if err != nil {
 		return err
 	}

@@ -49,11 +49,13 @@ func TestD4LostState(t *testing.T) {
 		t.Errorf("the cloud has changed: %s", diff)
 	}
 	b.get(there)
-	if codes := there.Status.LastError.Codes; !slices.Equal(codes, []gardencorev1beta1.ErrorCode{"ERR_INFRA_DEPENDENCIES"}) {
+	if codes := there.Status.LastError.Codes; !slices.Equal(codes,
+		[]gardencorev1beta1.ErrorCode{"ERR_INFRA_DEPENDENCIES"}) {
 		t.Errorf("codes are %v", codes)
 	}
 	b.change(there, func() {
-		there.Spec.ProviderConfig = encode(InfrastructureConfig{RouterID: known.RouterID, SecurityGroupID: known.SecurityGroupID})
+		there.Spec.ProviderConfig = encode(InfrastructureConfig{RouterID: known.RouterID,
+			SecurityGroupID: known.SecurityGroupID})
 	})
 	b.settle(there)
 	b.get(there)
@@ -66,8 +68,8 @@ func TestD4LostState(t *testing.T) {
 	}
 }
 
-// TestInfrastructureTakesWhatIsLeft: load balancers and volumes that the shoot's own controllers could not remove go with
-// the infrastructure, those of other shoots do not (docs/specification/cleanup.md#spec-6-7).
+// TestInfrastructureTakesWhatIsLeft: load balancers and volumes that the shoot's own controllers could not remove go
+// with the infrastructure, those of other shoots do not (docs/specification/cleanup.md#spec-6-7).
 func TestInfrastructureTakesWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
@@ -108,7 +110,8 @@ func TestForeignPending(t *testing.T) {
 			if !subnets {
 				break // something else has to be created first
 			}
-			if _, err := c.Client(t).Subnets().Create(t.Context(), &cloud.Subnet{NetworkID: network.ID, CIDR: cidr, Zone: zone, Tags: tags}); err != nil {
+			if _, err := c.Client(t).Subnets().Create(t.Context(), &cloud.Subnet{NetworkID: network.ID, CIDR: cidr, Zone: zone,
+				Tags: tags}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -116,7 +119,8 @@ func TestForeignPending(t *testing.T) {
 		b.create(o)
 		b.changeStatus(o, func() {
 			o.Status.State = encode(InfrastructureState{
-				Whole: true, CIDR: "10.250.0.0/16", NetworkID: network.ID, By: "uid-on-a", Pending: map[string]string{"router": "token-of-a"},
+				Whole: true, CIDR: "10.250.0.0/16", NetworkID: network.ID, By: "uid-on-a",
+				Pending: map[string]string{"router": "token-of-a"},
 			})
 		})
 		b.annotate(o, "restore")
@@ -147,7 +151,8 @@ func TestD8Transient(t *testing.T) {
 	})
 	c.Refuse(func(string, string) *cloud.Error {
 		if calls++; calls%13 == 0 {
-			return &cloud.Error{Code: cloud.CodeRateLimited, Reason: "RequestLimitExceeded", Message: "Throttling: rate exceeded"}
+			return &cloud.Error{Code: cloud.CodeRateLimited, Reason: "RequestLimitExceeded",
+				Message: "Throttling: rate exceeded"}
 		}
 		return nil
 	})
@@ -197,7 +202,8 @@ func TestC4ResourcesExist(t *testing.T) {
 		t.Fatalf("the resources are %v", o.Status.Resources)
 	}
 	secret := &corev1.Secret{}
-	if err := a.base.Get(t.Context(), client.ObjectKey{Namespace: technicalID, Name: o.Status.Resources[0].ResourceRef.Name}, secret); err != nil {
+	if err := a.base.Get(t.Context(), client.ObjectKey{Namespace: technicalID,
+		Name: o.Status.Resources[0].ResourceRef.Name}, secret); err != nil {
 		t.Fatalf("C4: %v", err)
 	}
 	b, there := moved(t, a, o, func() extensionsv1alpha1.Object { return extensionObject() })
@@ -224,7 +230,8 @@ func TestD12Record(t *testing.T) {
 	c := newCloud(t)
 	o := dnsRecordObject()
 	a := reconciled(t, c, o)
-	if len(o.Status.Conditions) != 1 || o.Status.Conditions[0].Type != "Created" || o.Status.Conditions[0].Status != "True" || o.Status.Zone == nil {
+	if len(o.Status.Conditions) != 1 || o.Status.Conditions[0].Type != "Created" ||
+		o.Status.Conditions[0].Status != "True" || o.Status.Zone == nil {
 		t.Errorf("status: %+v", o.Status)
 	}
 	a.ask(o, "migrate")
@@ -254,11 +261,13 @@ func TestANameWithoutAZone(t *testing.T) {
 	o.Spec.Zone = ptr.To("elsewhere.test")
 	b.create(o)
 	b.annotate(o, "reconcile")
-	if _, err := b.once(o); err == nil || !strings.Contains(err.Error(), `find a zone for "api.alpha.p.shoots.test" (elsewhere.test): none matches`) {
+	if _, err := b.once(o); err == nil || !strings.Contains(err.Error(),
+		`find a zone for "api.alpha.p.shoots.test" (elsewhere.test): none matches`) {
 		t.Errorf("got %v", err)
 	}
 	b.get(o)
-	if last := o.Status.LastError; last == nil || !slices.Equal(last.Codes, []gardencorev1beta1.ErrorCode{"ERR_CONFIGURATION_PROBLEM"}) {
+	if last := o.Status.LastError; last == nil || !slices.Equal(last.Codes,
+		[]gardencorev1beta1.ErrorCode{"ERR_CONFIGURATION_PROBLEM"}) {
 		t.Errorf("its owner is told %+v", last)
 	}
 	b.delete(o)
@@ -297,7 +306,8 @@ func TestD14BackupEntry(t *testing.T) {
 	c.PutObject("bucket-b", entryName+"/etcd-main/1")
 	b.delete(source)
 	b.settle(source)
-	want := []string{"objects/bucket-a/" + technicalID + "--other/etcd-main/1", "objects/bucket-b/" + entryName + "/etcd-main/1"}
+	want := []string{"objects/bucket-a/" + technicalID + "--other/etcd-main/1", "objects/bucket-b/" + entryName +
+		"/etcd-main/1"}
 	if diff := cmp.Diff(want, c.IDs(cloud.KindObjects)); diff != "" {
 		t.Error(diff)
 	}
@@ -310,8 +320,8 @@ func TestD14BackupEntry(t *testing.T) {
 	}
 }
 
-// What the source entry names may be where the shoot has its backups, when it has come back before they were copied: then only the
-// entry itself stands for them.
+// What the source entry names may be where the shoot has its backups, when it has come back before they were copied:
+// then only the entry itself stands for them.
 func TestASourceThatIsNoOtherPlaceKeepsItsObjects(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
@@ -350,7 +360,8 @@ func TestEntryOutlivesNamespace(t *testing.T) {
 		b := reconciled(t, c, entry)
 		b.provider.Fence = &GuardFence{Seed: b.seed}
 		c.PutObject("bucket-a", entryName+"/etcd-main/1")
-		if err := b.base.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: technicalID}}); err != nil {
+		if err := b.base.Delete(t.Context(),
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: technicalID}}); err != nil {
 			t.Fatal(err)
 		}
 		if newer {
@@ -365,8 +376,8 @@ func TestEntryOutlivesNamespace(t *testing.T) {
 	}
 }
 
-// A namespace that has lost its epoch is being cleaned up, because the shoot is somebody else's. The bucket that the shoot came from may
-// be where it has gone back to.
+// A namespace that has lost its epoch is being cleaned up, because the shoot is somebody else's. The bucket that the
+// shoot came from may be where it has gone back to.
 func TestADisownedNamespaceIsNoneThatIsGone(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
@@ -456,7 +467,8 @@ func TestUserData(t *testing.T) {
 	for _, file := range node.Files {
 		paths = append(paths, file.Path)
 	}
-	if diff := cmp.Diff([]string{"/etc/motd", osVersionFile}, paths); diff != "" || node.Token != "t" || len(node.Units) != 1 {
+	if diff := cmp.Diff([]string{"/etc/motd", osVersionFile}, paths); diff != "" || node.Token != "t" ||
+		len(node.Units) != 1 {
 		t.Errorf("the document is %+v %s", node, diff)
 	}
 }
@@ -473,7 +485,8 @@ func TestD5Worker(t *testing.T) {
 		object := func(kind, name string, labels map[string]any, spec map[string]any) map[string]any {
 			return map[string]any{
 				"apiVersion": "machine.sapcloud.io/v1alpha1", "kind": kind, "spec": spec, "status": map[string]any{"x": "y"},
-				"metadata": map[string]any{"name": name, "namespace": "elsewhere", "labels": labels, "uid": "old", "resourceVersion": "5"},
+				"metadata": map[string]any{"name": name, "namespace": "elsewhere", "labels": labels, "uid": "old",
+					"resourceVersion": "5"},
 			}
 		}
 		class := map[string]any{"kind": "MachineClass", "name": d.Spec.Template.Spec.Class.Name}
@@ -482,9 +495,10 @@ func TestD5Worker(t *testing.T) {
 			"machineSets": []any{object("MachineSet", d.Name+"-h", map[string]any{"name": d.Name}, map[string]any{
 				"replicas": int64(2), "template": map[string]any{"spec": map[string]any{"class": class}}, "notModelled": "kept",
 			})},
-			"machines": []any{object("Machine", d.Name+"-h-m", map[string]any{"name": d.Name, "node": d.Name + "-node"}, map[string]any{
-				"class": class, "providerID": "transplant:///mac-1",
-			})},
+			"machines": []any{object("Machine", d.Name+"-h-m", map[string]any{"name": d.Name, "node": d.Name + "-node"},
+				map[string]any{
+					"class": class, "providerID": "transplant:///mac-1",
+				})},
 		}
 	}
 	// The first pool is being updated: its set is of a class that the pool has no more.
@@ -496,7 +510,8 @@ func TestD5Worker(t *testing.T) {
 		"name": "old-class", "namespace": "elsewhere", "labels": map[string]any{"gardener.cloud/purpose": "machineclass"},
 	}
 	first["machineClasses"] = []any{
-		map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": map[string]any{"userData": "Ym9vdA=="}},
+		map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": metadata,
+			"data": map[string]any{"userData": "Ym9vdA=="}},
 		map[string]any{
 			"apiVersion": "machine.sapcloud.io/v1alpha1", "kind": "MachineClass", "metadata": metadata,
 			"providerSpec": map[string]any{"image": "old"},
@@ -518,7 +533,8 @@ func TestD5Worker(t *testing.T) {
 		}
 	}
 	machine := &machinev1alpha1.Machine{}
-	if err := b.base.Get(t.Context(), client.ObjectKey{Namespace: technicalID, Name: deployments[0].Name + "-h-m"}, machine); err != nil {
+	if err := b.base.Get(t.Context(), client.ObjectKey{Namespace: technicalID, Name: deployments[0].Name + "-h-m"},
+		machine); err != nil {
 		t.Fatal(err)
 	}
 	if machine.Spec.ProviderID != "transplant:///mac-1" || machine.Labels["node"] != deployments[0].Name+"-node" {
@@ -532,7 +548,8 @@ func TestD5Worker(t *testing.T) {
 	if string(class.ProviderSpec.Raw) != `{"image":"old"}` || string(secret.Data["userData"]) != "boot" {
 		t.Errorf("the class of an older set is %s with the user data %q", class.ProviderSpec.Raw, secret.Data["userData"])
 	}
-	order(t, writes, "create *unstructured.Unstructured/"+machine.Name, "create *v1alpha1.MachineDeployment", "*v1.Deployment/machine-controller")
+	order(t, writes, "create *unstructured.Unstructured/"+machine.Name, "create *v1alpha1.MachineDeployment",
+		"*v1.Deployment/machine-controller")
 	if len(c.IDs(cloud.KindMachines)) > 0 {
 		t.Error("machines were created")
 	}
@@ -589,11 +606,14 @@ func TestD11Hibernated(t *testing.T) {
 	b.ask(there, "restore")
 	b.get(there)
 	controller := &appsv1.Deployment{}
-	if err := b.base.Get(t.Context(), client.ObjectKey{Namespace: technicalID, Name: "machine-controller"}, controller); err != nil {
+	if err := b.base.Get(t.Context(), client.ObjectKey{Namespace: technicalID, Name: "machine-controller"},
+		controller); err != nil {
 		t.Fatal(err)
 	}
-	if last(there) != "Restore/Succeeded/100" || *controller.Spec.Replicas != 0 || machineDeployments(t, b)[0].Spec.Replicas != 0 {
-		t.Errorf("%s, controller %d, deployments %+v", last(there), *controller.Spec.Replicas, machineDeployments(t, b)[0].Spec.Replicas)
+	if last(there) != "Restore/Succeeded/100" || *controller.Spec.Replicas != 0 || machineDeployments(t,
+		b)[0].Spec.Replicas != 0 {
+		t.Errorf("%s, controller %d, deployments %+v", last(there), *controller.Spec.Replicas,
+			machineDeployments(t, b)[0].Spec.Replicas)
 	}
 }
 
@@ -614,8 +634,12 @@ func TestPoolHash(t *testing.T) {
 		{"volume", func(p *extensionsv1alpha1.WorkerPool) { p.Volume = &extensionsv1alpha1.Volume{Size: "50Gi"} }, true},
 		{"labels", func(p *extensionsv1alpha1.WorkerPool) { p.Labels = map[string]string{"a": "b"} }, false},
 		{"taints", func(p *extensionsv1alpha1.WorkerPool) { p.Taints = []corev1.Taint{{Key: "a"}} }, false},
-		{"bounds", func(p *extensionsv1alpha1.WorkerPool) { p.Minimum, p.Maximum, p.MaxSurge = 1, 9, intstr.FromInt32(3) }, false},
-		{"node agent secret", func(p *extensionsv1alpha1.WorkerPool) { p.NodeAgentSecretName = ptr.To("gardener-node-agent-pool-x") }, true},
+		{"bounds", func(p *extensionsv1alpha1.WorkerPool) {
+			p.Minimum, p.Maximum, p.MaxSurge = 1, 9, intstr.FromInt32(3)
+		}, false},
+		{"node agent secret", func(p *extensionsv1alpha1.WorkerPool) {
+			p.NodeAgentSecretName = ptr.To("gardener-node-agent-pool-x")
+		}, true},
 	} {
 		changed := base()
 		test.change(&changed)
@@ -649,19 +673,26 @@ func TestShares(t *testing.T) {
 func TestClassify(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ reason, message, want string }{
-		{"AuthFailure", "authentication failed: the provided credentials could not be validated", "ERR_INFRA_UNAUTHENTICATED"},
-		{"UnauthorizedOperation", "You are not authorized to perform this operation: access denied", "ERR_INFRA_UNAUTHORIZED"},
-		{"NetworkLimitExceeded", "Quota exceeded: the maximum number of networks has been reached", "ERR_INFRA_QUOTA_EXCEEDED"},
+		{"AuthFailure", "authentication failed: the provided credentials could not be validated",
+			"ERR_INFRA_UNAUTHENTICATED"},
+		{"UnauthorizedOperation", "You are not authorized to perform this operation: access denied",
+			"ERR_INFRA_UNAUTHORIZED"},
+		{"NetworkLimitExceeded", "Quota exceeded: the maximum number of networks has been reached",
+			"ERR_INFRA_QUOTA_EXCEEDED"},
 		{"RequestLimitExceeded", "Throttling: rate exceeded, too many requests", "ERR_INFRA_RATE_LIMITS_EXCEEDED"},
 		{"DependencyViolation", "The subnet has dependencies: resource in use", "ERR_INFRA_DEPENDENCIES"},
 		{"InternalError", "An internal error has occurred: internal server error", "ERR_INFRA_DEPENDENCIES"},
-		{"RetryableError", "The router depends on an operation that is still in progress, try again later", "ERR_RETRYABLE_INFRA_DEPENDENCIES"},
-		{"InsufficientInstanceCapacity", "insufficient instance capacity: we currently do not have sufficient capacity in the zone you requested", "ERR_INFRA_RESOURCES_DEPLETED"},
+		{"RetryableError", "The router depends on an operation that is still in progress, try again later",
+			"ERR_RETRYABLE_INFRA_DEPENDENCIES"},
+		{"InsufficientInstanceCapacity",
+			"insufficient instance capacity: we currently do not have sufficient capacity in the zone you requested",
+			"ERR_INFRA_RESOURCES_DEPLETED"},
 		{"InvalidParameterValue", "Value for a parameter is invalid: invalid value", "ERR_CONFIGURATION_PROBLEM"},
 		{"InvalidNetworkID.NotFound", "The network ID 'x' does not exist", "ERR_CONFIGURATION_PROBLEM"},
 	} {
 		err := Classify(&cloud.Error{Code: cloud.CodeInvalid, Reason: test.reason, Message: test.message})
-		if diff := cmp.Diff([]gardencorev1beta1.ErrorCode{gardencorev1beta1.ErrorCode(test.want)}, contract.Codes(err)); diff != "" {
+		if diff := cmp.Diff([]gardencorev1beta1.ErrorCode{gardencorev1beta1.ErrorCode(test.want)},
+			contract.Codes(err)); diff != "" {
 			t.Errorf("%s: %s", test.reason, diff)
 		}
 	}

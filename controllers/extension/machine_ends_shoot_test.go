@@ -39,7 +39,8 @@ var (
 	errWebhook = apierrors.NewForbidden(corev1.Resource("pods"), "p", errors.New("a webhook denied the request"))
 )
 
-// shootWithMachines is a seed with the Worker extension and a shoot's machine controller, as in a landscape, and the shoot.
+// shootWithMachines is a seed with the Worker extension and a shoot's machine controller, as in a landscape, and the
+// shoot.
 type shootWithMachines struct {
 	*bench
 	way     way
@@ -141,7 +142,8 @@ func (r *reasons) Eventf(_, _ runtime.Object, _, reason, _, _ string, _ ...any) 
 func newShootWithMachines(t *testing.T, way way) *shootWithMachines {
 	t.Helper()
 	c := newCloud(t)
-	w := &shootWithMachines{bench: newBench(t, "a", c, 1), way: way, owner: &owner{client: c.Client(t)}, shootVersion: "1.35.6"}
+	w := &shootWithMachines{bench: newBench(t, "a", c, 1), way: way, owner: &owner{client: c.Client(t)},
+		shootVersion: "1.35.6"}
 	w.base = interceptor.NewClient(w.base, interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			o.SetUID(uuid.NewUUID())
@@ -170,7 +172,8 @@ func newShootWithMachines(t *testing.T, way way) *shootWithMachines {
 		if m.Spec.Class.Name[:len(technicalID+"-pool")] == technicalID+"-pool" {
 			w.victims = append(w.victims, m)
 		}
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: m.Name}, Spec: corev1.PodSpec{NodeName: m.Name}}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: m.Name},
+			Spec: corev1.PodSpec{NodeName: m.Name}}
 		w.must(w.target.Create(t.Context(), pod))
 	}
 	return w
@@ -198,14 +201,17 @@ func (w *shootWithMachines) newTarget() client.WithWatch {
 	scheme := Scheme()
 	tracker := clienttesting.NewObjectTracker(scheme, serializer.NewCodecFactory(scheme).UniversalDecoder())
 	return fake.NewClientBuilder().WithScheme(scheme).WithObjectTracker(tracker).WithStatusSubresource(&corev1.Node{}).
-		WithIndex(&corev1.Pod{}, "spec.nodeName", func(o client.Object) []string { return []string{o.(*corev1.Pod).Spec.NodeName} }).Build()
+		WithIndex(&corev1.Pod{}, "spec.nodeName", func(o client.Object) []string {
+			return []string{o.(*corev1.Pod).Spec.NodeName}
+		}).Build()
 }
 
 // run starts the machine controller.
 func (w *shootWithMachines) run() {
 	errAway := errors.New("connection refused")
 	target := interceptor.NewClient(w.target, interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object,
+			opts ...client.GetOption) error {
 			if w.away {
 				return errAway
 			}
@@ -223,7 +229,8 @@ func (w *shootWithMachines) run() {
 			}
 			return c.Delete(ctx, o, opts...)
 		},
-		SubResourceCreate: func(ctx context.Context, c client.Client, sub string, o, body client.Object, opts ...client.SubResourceCreateOption) error {
+		SubResourceCreate: func(ctx context.Context, c client.Client, sub string, o, body client.Object,
+			opts ...client.SubResourceCreateOption) error {
 			w.evictions++
 			if w.refusal != nil {
 				return w.refusal
@@ -232,12 +239,14 @@ func (w *shootWithMachines) run() {
 		},
 	})
 	w.orphans = &machine.Orphans{
-		Control: w.base, Cloud: w.owner, Owner: w.owner, Clock: w.clock, Events: &w.events, Log: logr.Discard(), Namespace: technicalID,
+		Control: w.base, Cloud: w.owner, Owner: w.owner, Clock: w.clock, Events: &w.events, Log: logr.Discard(),
+		Namespace:  technicalID,
 		Quarantine: quarantineTime, Every: time.Minute,
 	}
 	w.deployments = &machine.Deployments{Control: w.base, Target: target, Clock: w.clock}
 	w.sets = &machine.Sets{Control: w.base, Owner: w.owner, Clock: w.clock, Orphans: w.orphans, Poll: time.Second}
-	w.machines = &machine.Machines{Control: w.base, Target: target, Cloud: w.owner, Clock: w.clock, Timeouts: machine.DefaultTimeouts}
+	w.machines = &machine.Machines{Control: w.base, Target: target, Cloud: w.owner, Clock: w.clock,
+		Timeouts: machine.DefaultTimeouts}
 	w.provider.Fence = ownerFence{fixedFence{w.epoch}, w.owner}
 }
 
@@ -249,7 +258,8 @@ func (w *shootWithMachines) putShoot() {
 		s.Spec.Hibernation = &gardencorev1beta1.Hibernation{Enabled: ptr.To(w.asleep)}
 		s.Spec.Provider.Workers = nil
 		for _, pool := range w.worker.Spec.Pools {
-			s.Spec.Provider.Workers = append(s.Spec.Provider.Workers, gardencorev1beta1.Worker{Name: pool.Name, UpdateStrategy: pool.UpdateStrategy})
+			s.Spec.Provider.Workers = append(s.Spec.Provider.Workers, gardencorev1beta1.Worker{Name: pool.Name,
+				UpdateStrategy: pool.UpdateStrategy})
 		}
 	})
 }

@@ -86,7 +86,8 @@ func waysToEnd() []way {
 	return []way{
 		{name: "shoot deleted", want: forced, start: func(w *shootWithMachines) { w.delete(w.worker) }},
 		// Whoever forces it takes the machines over (docs/specification/extensions.md#spec-3-9).
-		{name: "shoot deleted by force", start: (*shootWithMachines).deleteByForce, hasEnded: (*shootWithMachines).hasLostMachine, abandons: true,
+		{name: "shoot deleted by force", start: (*shootWithMachines).deleteByForce,
+			hasEnded: (*shootWithMachines).hasLostMachine, abandons: true,
 			want: forced.but(func(r *rules) {
 				r.Node, r.Lapse = stays, goesOn
 				r.Events = "OrphanQuarantined OrphanQuarantined OrphanQuarantined" // by a controller that is still there
@@ -94,30 +95,45 @@ func waysToEnd() []way {
 		{name: "hibernation", want: forced, start: func(w *shootWithMachines) { w.hibernate(nil) }},
 		{name: "hibernation, pool removed", want: forced, start: func(w *shootWithMachines) { w.hibernate(withoutPool) }},
 		{name: "hibernation, zone removed", want: forced, start: func(w *shootWithMachines) { w.hibernate(withOneZone) }},
-		{name: "hibernation, pool updated in place", pool: inPlace(0), want: forced, start: func(w *shootWithMachines) { w.hibernate(nil) }},
-		{name: "hibernation, while an in-place update is going on", pool: inPlace(0), want: forced, start: func(w *shootWithMachines) {
-			w.updateInPlace()
-			w.pass(4)
-			w.evictions = 0 // those of the update
+		{name: "hibernation, pool updated in place", pool: inPlace(0), want: forced, start: func(w *shootWithMachines) {
 			w.hibernate(nil)
 		}},
+		{name: "hibernation, while an in-place update is going on", pool: inPlace(0), want: forced,
+			start: func(w *shootWithMachines) {
+				w.updateInPlace()
+				w.pass(4)
+				w.evictions = 0 // those of the update
+				w.hibernate(nil)
+			}},
 		{name: "pool updated in place scaled to zero", pool: inPlace(0), want: drained.but(isQuarantined),
 			start: func(w *shootWithMachines) { w.reconcile(withMachines(0)) }},
-		{name: "pool scaled down", want: drained.but(isQuarantined), start: func(w *shootWithMachines) { w.reconcile(withMachines(1)) }},
-		{name: "pool scaled to zero", want: drained.but(isQuarantined), start: func(w *shootWithMachines) { w.reconcile(withMachines(0)) }},
+		{name: "pool scaled down", want: drained.but(isQuarantined), start: func(w *shootWithMachines) {
+			w.reconcile(withMachines(1))
+		}},
+		{name: "pool scaled to zero", want: drained.but(isQuarantined), start: func(w *shootWithMachines) {
+			w.reconcile(withMachines(0))
+		}},
 		{name: "pool removed", want: drained, start: func(w *shootWithMachines) { w.reconcile(withoutPool) }},
-		{name: "zone removed", want: drained.but(isReplaced, isHeldByReplacement), start: func(w *shootWithMachines) { w.reconcile(withOneZone) }},
-		{name: "rolling update", want: drained.but(isReplaced, isQuarantined), start: func(w *shootWithMachines) { w.reconcile(withImage) }},
-		{name: "in-place update", pool: inPlace(0), start: (*shootWithMachines).updateInPlace, hasEnded: (*shootWithMachines).isReadyForUpdate,
-			want: drained.but(func(r *rules) { r.Silence, r.Lapse, r.Node = asLong, goesOn, stays })},
+		{name: "zone removed", want: drained.but(isReplaced, isHeldByReplacement), start: func(w *shootWithMachines) {
+			w.reconcile(withOneZone)
+		}},
+		{name: "rolling update", want: drained.but(isReplaced, isQuarantined), start: func(w *shootWithMachines) {
+			w.reconcile(withImage)
+		}},
+		{name: "in-place update", pool: inPlace(0), start: (*shootWithMachines).updateInPlace,
+			hasEnded: (*shootWithMachines).isReadyForUpdate,
+			want:     drained.but(func(r *rules) { r.Silence, r.Lapse, r.Node = asLong, goesOn, stays })},
 		{name: "in-place update with maxSurge", pool: inPlace(2), start: (*shootWithMachines).updateInPlace,
 			want: drained.but(isReplaced, isQuarantined, isHeldByReplacement)},
 		{name: "node unhealthy", want: drained.but(isReplaced), start: (*shootWithMachines).failHealth},
 		{name: "node never registered", start: (*shootWithMachines).failCreation,
 			want: forced.but(isReplaced, func(r *rules) { r.Silence = drainTimeout })},
-		{name: "machine gone from the cloud", start: (*shootWithMachines).terminateOne, hasEnded: (*shootWithMachines).hasLostMachine,
-			want: forced.but(isReplaced, func(r *rules) { r.Silence = asLong })},
-		{name: "Machine deleted by a user", want: drained.but(isReplaced), start: func(w *shootWithMachines) { w.deleteOne(nil) }},
+		{name: "machine gone from the cloud", start: (*shootWithMachines).terminateOne,
+			hasEnded: (*shootWithMachines).hasLostMachine,
+			want:     forced.but(isReplaced, func(r *rules) { r.Silence = asLong })},
+		{name: "Machine deleted by a user", want: drained.but(isReplaced), start: func(w *shootWithMachines) {
+			w.deleteOne(nil)
+		}},
 		{name: "Machine deleted by a user by force", want: forced.but(isReplaced), start: func(w *shootWithMachines) {
 			w.deleteOne(map[string]string{"force-deletion": "True"})
 		}},
@@ -173,8 +189,8 @@ func (w *shootWithMachines) deleteByForce() {
 	w.delete(w.worker)
 }
 
-// TestMachineEnds_EveryWay_FollowsTheRules: a rule for one way by which machines end is a rule for all, unless the table
-// says otherwise.
+// TestMachineEnds_EveryWay_FollowsTheRules: a rule for one way by which machines end is a rule for all, unless the
+// table says otherwise.
 func TestMachineEnds_EveryWay_FollowsTheRules(t *testing.T) {
 	t.Parallel()
 	for _, way := range waysToEnd() {
@@ -271,8 +287,8 @@ func afterwards(t *testing.T, way way) (node, other, events string) {
 	return node, other, strings.Join(w.events.reasons, " ")
 }
 
-// TestHibernation_CutShort_LeavesNoForcedMachine: a machine that was to go with all others and stays after all is drained
-// when its turn comes, unless its user wants otherwise.
+// TestHibernation_CutShort_LeavesNoForcedMachine: a machine that was to go with all others and stays after all is
+// drained when its turn comes, unless its user wants otherwise.
 func TestHibernation_CutShort_LeavesNoForcedMachine(t *testing.T) {
 	t.Parallel()
 	w := newShootWithMachines(t, way{start: func(*shootWithMachines) {}})

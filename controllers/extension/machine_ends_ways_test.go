@@ -39,7 +39,9 @@ func (w *shootWithMachines) hasLostMachine() bool {
 }
 
 func (w *shootWithMachines) isEndedNode(node corev1.Node) bool {
-	return slices.ContainsFunc(w.victims, func(m machinev1alpha1.Machine) bool { return m.Name == node.Name && !w.isThere(m) })
+	return slices.ContainsFunc(w.victims, func(m machinev1alpha1.Machine) bool {
+		return m.Name == node.Name && !w.isThere(m)
+	})
 }
 
 // isReadyForUpdate says whether a node is drained for its update in place.
@@ -127,7 +129,8 @@ func (w *shootWithMachines) createOrphan() {
 	_, err := w.owner.Create(w.t.Context(), &cloud.Machine{Name: orphanName, Tags: tags}, "")
 	w.must(err)
 	w.boot()
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: orphanName}, Spec: corev1.PodSpec{NodeName: orphanName}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: orphanName},
+		Spec: corev1.PodSpec{NodeName: orphanName}}
 	w.must(w.target.Create(w.t.Context(), pod))
 	w.must(w.orphans.Sweep(w.t.Context()))
 	w.victims = []machinev1alpha1.Machine{{ObjectMeta: metav1.ObjectMeta{Name: orphanName, UID: orphanName}}}

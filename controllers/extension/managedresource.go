@@ -81,7 +81,8 @@ func (p *Provider) dropManaged(ctx context.Context, namespace, name string, keep
 	if !apierrors.IsNotFound(err) {
 		return fmt.Errorf("read ManagedResource %q: %w", name, err)
 	}
-	return discard(ctx, p.Seed, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: managedResourceSecretPrefix + name}})
+	return discard(ctx, p.Seed,
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: managedResourceSecretPrefix + name}})
 }
 
 func (p *Provider) markForDeletion(ctx context.Context, managed *resourcesv1alpha1.ManagedResource, keep bool) error {

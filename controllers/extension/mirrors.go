@@ -36,9 +36,9 @@ type MirrorHost struct {
 // upstreamServers are the servers of upstreams whose address is not their name.
 var upstreamServers = map[string]string{"docker.io": "https://registry-1.docker.io"}
 
-// mirrors answers what an OperatingSystemConfig becomes as it is written: it adds the mirrors that the shoot asks for to the
-// registries of containerd, by the contract that registry-cache uses (docs/specification/nodes-and-seeds.md#spec-7-3).
-// Whatever else is in the object stays.
+// mirrors answers what an OperatingSystemConfig becomes as it is written: it adds the mirrors that the shoot asks for
+// to the registries of containerd, by the contract that registry-cache uses
+// (docs/specification/nodes-and-seeds.md#spec-7-3). Whatever else is in the object stays.
 type mirrors struct {
 	seed client.Reader
 }
@@ -49,11 +49,13 @@ var _ admission.Handler = &mirrors{}
 func (m *mirrors) Handle(ctx context.Context, request admission.Request) admission.Response {
 	object := map[string]any{}
 	config := &extensionsv1alpha1.OperatingSystemConfig{}
-	if err := errors.Join(json.Unmarshal(request.Object.Raw, config), json.Unmarshal(request.Object.Raw, &object)); err != nil {
+	if err := errors.Join(json.Unmarshal(request.Object.Raw, config),
+		json.Unmarshal(request.Object.Raw, &object)); err != nil {
 		return admission.Errored(http.StatusBadRequest, err)
 	}
 	cri := config.Spec.CRIConfig
-	if config.Spec.Purpose != extensionsv1alpha1.OperatingSystemConfigPurposeReconcile || config.DeletionTimestamp != nil ||
+	if config.Spec.Purpose != extensionsv1alpha1.OperatingSystemConfigPurposeReconcile ||
+		config.DeletionTimestamp != nil ||
 		cri == nil || cri.Containerd == nil {
 		return admission.Allowed("")
 	}
@@ -103,7 +105,8 @@ func withMirrors(registries []extensionsv1alpha1.RegistryConfig, mirrors []Mirro
 			registry.Server = &server
 		}
 		for _, host := range mirror.Hosts {
-			registry.Hosts = append(registry.Hosts, extensionsv1alpha1.RegistryHost{URL: host.Host, Capabilities: host.Capabilities})
+			registry.Hosts = append(registry.Hosts, extensionsv1alpha1.RegistryHost{URL: host.Host,
+				Capabilities: host.Capabilities})
 		}
 		added = append(added, registry)
 	}

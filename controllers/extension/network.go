@@ -42,7 +42,8 @@ func (p *Provider) network() contract.Actions[*extensionsv1alpha1.Network] {
 	}
 }
 
-func (p *Provider) reconcileNetwork(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.Network, _ *contract.Cluster) error {
+func (p *Provider) reconcileNetwork(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.Network,
+	_ *contract.Cluster) error {
 	if err := p.deployManaged(ctx, obj.Namespace, networkManagedResource, networkObjects(obj)); err != nil {
 		return err
 	}

@@ -42,7 +42,8 @@ func (p *Provider) operatingSystemConfig() contract.Actions[*extensionsv1alpha1.
 	}
 }
 
-func (p *Provider) reconcileOperatingSystemConfig(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.OperatingSystemConfig, _ *contract.Cluster) error {
+func (p *Provider) reconcileOperatingSystemConfig(ctx context.Context, _ logr.Logger,
+	obj *extensionsv1alpha1.OperatingSystemConfig, _ *contract.Cluster) error {
 	added := []extensionsv1alpha1.File{{
 		Path: osVersionFile, Permissions: ptr.To[uint32](0o644),
 		Content: extensionsv1alpha1.FileContent{Inline: &extensionsv1alpha1.FileContentInline{Data: "ID=transplant\n"}},
@@ -68,12 +69,14 @@ func (p *Provider) reconcileOperatingSystemConfig(ctx context.Context, _ logr.Lo
 }
 
 func cloudConfigSecret(obj *extensionsv1alpha1.OperatingSystemConfig) *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: obj.Namespace, Name: cloudConfigSecretPrefix + obj.Name}}
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: obj.Namespace, Name: cloudConfigSecretPrefix +
+		obj.Name}}
 }
 
 // render makes the user data of a machine: the document that the gardenlet has put among the files, with the other
 // files and the units added to it.
-func (p *Provider) render(ctx context.Context, obj *extensionsv1alpha1.OperatingSystemConfig, added []extensionsv1alpha1.File) (string, error) {
+func (p *Provider) render(ctx context.Context, obj *extensionsv1alpha1.OperatingSystemConfig,
+	added []extensionsv1alpha1.File) (string, error) {
 	var node *cloud.NodeUserData
 	var files []cloud.File
 	for _, file := range append(append([]extensionsv1alpha1.File{}, obj.Spec.Files...), added...) {
@@ -98,7 +101,8 @@ func (p *Provider) render(ctx context.Context, obj *extensionsv1alpha1.Operating
 		return "", fmt.Errorf("render %q: %w", obj.Name, err)
 	}
 	for _, unit := range obj.Spec.Units {
-		node.Units = append(node.Units, cloud.Unit{Name: unit.Name, Content: ptr.Deref(unit.Content, ""), Enable: unit.Enable})
+		node.Units = append(node.Units, cloud.Unit{Name: unit.Name, Content: ptr.Deref(unit.Content, ""),
+			Enable: unit.Enable})
 	}
 	return node.Marshal()
 }
@@ -110,7 +114,8 @@ func (p *Provider) fileContent(ctx context.Context, namespace string, file exten
 	case source.Inline != nil && source.Inline.Encoding == "b64":
 		content, err := base64.StdEncoding.DecodeString(source.Inline.Data)
 		if err != nil {
-			return nil, contract.WithCodes(fmt.Errorf("decode the file %s: %w", file.Path, err), gardencorev1beta1.ErrorConfigurationProblem)
+			return nil, contract.WithCodes(fmt.Errorf("decode the file %s: %w", file.Path, err),
+				gardencorev1beta1.ErrorConfigurationProblem)
 		}
 		return content, nil
 	case source.SecretRef != nil:
@@ -127,6 +132,7 @@ func (p *Provider) fileContent(ctx context.Context, namespace string, file exten
 	return nil, contract.WithCodes(err, gardencorev1beta1.ErrorConfigurationProblem)
 }
 
-func (p *Provider) discardCloudConfig(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.OperatingSystemConfig, _ *contract.Cluster) error {
+func (p *Provider) discardCloudConfig(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.OperatingSystemConfig,
+	_ *contract.Cluster) error {
 	return discard(ctx, p.Seed, cloudConfigSecret(obj))
 }

@@ -52,7 +52,8 @@ func (p *Provider) AddToManager(mgr manager.Manager, o contract.Options) error {
 	)
 }
 
-func add[T extensionsv1alpha1.Object](p *Provider, mgr manager.Manager, kind contract.Kind[T], actuator contract.Actuator[T], o contract.Options) error {
+func add[T extensionsv1alpha1.Object](p *Provider, mgr manager.Manager, kind contract.Kind[T],
+	actuator contract.Actuator[T], o contract.Options) error {
 	if p.leaves(kind.Name) {
 		return nil
 	}

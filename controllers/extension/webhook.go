@@ -35,7 +35,8 @@ const (
 )
 
 // Webhook is the server by which the seed's API server asks the provider about objects as they are written. It is asked
-// about shoots alone that have an Extension of this type. The certificate is made when the process starts and dies with it.
+// about shoots alone that have an Extension of this type. The certificate is made when the process starts and dies with
+// it.
 type Webhook struct {
 	// Host is the address of the pod.
 	Host string
@@ -62,10 +63,11 @@ func (w *Webhook) AddToManager(mgr manager.Manager) error {
 		return fmt.Errorf("make the certificate of the webhook server: %w", err)
 	}
 	w.bundle = certificate
-	server := webhook.NewServer(webhook.Options{Host: w.Host, Port: w.Port, TLSOpts: []func(*tls.Config){func(c *tls.Config) {
-		c.MinVersion = tls.VersionTLS12
-		c.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil }
-	}}})
+	server := webhook.NewServer(webhook.Options{Host: w.Host, Port: w.Port,
+		TLSOpts: []func(*tls.Config){func(c *tls.Config) {
+			c.MinVersion = tls.VersionTLS12
+			c.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil }
+		}}})
 	server.Register(pathMirrors, &admission.Webhook{Handler: &mirrors{seed: w.Seed}})
 	w.serving = func() error { return server.StartedChecker()(nil) }
 	for _, runnable := range []manager.Runnable{server, manager.RunnableFunc(w.register)} {
@@ -105,7 +107,8 @@ func (w *Webhook) configuration() *applyadmissionregistrationv1.MutatingWebhookC
 			WithName("mirrors." + Type + ".extensions.gardener.cloud").
 			WithAdmissionReviewVersions("v1").
 			WithClientConfig(applyadmissionregistrationv1.WebhookClientConfig().WithURL(url).WithCABundle(w.bundle...)).
-			WithNamespaceSelector(applymetav1.LabelSelector().WithMatchLabels(map[string]string{namespacesWithExtension: constants.LabelTrue})).
+			WithNamespaceSelector(applymetav1.LabelSelector().WithMatchLabels(
+				map[string]string{namespacesWithExtension: constants.LabelTrue})).
 			WithRules(applyadmissionregistrationv1.RuleWithOperations().
 				WithOperations(admissionregistrationv1.Create, admissionregistrationv1.Update).
 				WithAPIGroups(extensionsv1alpha1.SchemeGroupVersion.Group).

@@ -54,16 +54,21 @@ func TestMirrorsByWebhook(t *testing.T) {
 		return seed.Get(ctx, client.ObjectKey{Name: webhookName}, &admissionregistrationv1.MutatingWebhookConfiguration{})
 	})
 	mirrored, plain := "shoot--p--mirrored", "shoot--p--plain"
-	shootNamespace(t, seed, mirrored, map[string]string{namespacesWithExtension: "true"}, ExtensionConfig{Mirrors: []Mirror{
-		{Upstream: "docker.io", Hosts: []MirrorHost{{Host: "https://mirror.test"}}},
-		{Upstream: "own.test", Hosts: []MirrorHost{{Host: "https://cache.test", Capabilities: []extensionsv1alpha1.RegistryCapability{"pull"}}}},
-	}})
+	shootNamespace(t, seed, mirrored, map[string]string{namespacesWithExtension: "true"},
+		ExtensionConfig{Mirrors: []Mirror{
+			{Upstream: "docker.io", Hosts: []MirrorHost{{Host: "https://mirror.test"}}},
+			{Upstream: "own.test",
+				Hosts: []MirrorHost{{Host: "https://cache.test", Capabilities: []extensionsv1alpha1.RegistryCapability{"pull"}}}},
+		}})
 	shootNamespace(t, seed, plain, nil, ExtensionConfig{Mirrors: []Mirror{{Upstream: "docker.io"}}})
 
 	want := []extensionsv1alpha1.RegistryConfig{
 		{Upstream: "other.test"},
-		{Upstream: "docker.io", Server: ptr.To("https://registry-1.docker.io"), Hosts: []extensionsv1alpha1.RegistryHost{{URL: "https://mirror.test"}}},
-		{Upstream: "own.test", Hosts: []extensionsv1alpha1.RegistryHost{{URL: "https://cache.test", Capabilities: []extensionsv1alpha1.RegistryCapability{"pull"}}}},
+		{Upstream: "docker.io", Server: ptr.To("https://registry-1.docker.io"),
+			Hosts: []extensionsv1alpha1.RegistryHost{{URL: "https://mirror.test"}}},
+		{Upstream: "own.test",
+			Hosts: []extensionsv1alpha1.RegistryHost{{URL: "https://cache.test",
+				Capabilities: []extensionsv1alpha1.RegistryCapability{"pull"}}}},
 	}
 	object := oscWith(mirrored, "reconcile", "other.test", "own.test")
 	// The API server learns of the configuration a little later than it has stored it.
@@ -81,13 +86,15 @@ func TestMirrorsByWebhook(t *testing.T) {
 		return nil
 	})
 	again := object.DeepCopy()
-	if err := seed.Patch(t.Context(), again, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"criConfig":{"containerd":{"registries":null}}}}`))); err != nil {
+	if err := seed.Patch(t.Context(), again, client.RawPatch("application/merge-patch+json",
+		[]byte(`{"spec":{"criConfig":{"containerd":{"registries":null}}}}`))); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want[1:], again.Spec.CRIConfig.Containerd.Registries); diff != "" {
 		t.Errorf("registries written anew (-want +got):\n%s", diff)
 	}
-	for _, o := range []*extensionsv1alpha1.OperatingSystemConfig{oscWith(mirrored, "provision"), oscWith(plain, "reconcile")} {
+	for _, o := range []*extensionsv1alpha1.OperatingSystemConfig{oscWith(mirrored, "provision"),
+		oscWith(plain, "reconcile")} {
 		if err := seed.Create(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
@@ -104,10 +111,11 @@ func (e errorText) Error() string { return string(e) }
 func until(t *testing.T, what string, try func(context.Context) error) {
 	t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		last = try(ctx)
-		return last == nil, nil
-	})
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience, true,
+		func(ctx context.Context) (bool, error) {
+			last = try(ctx)
+			return last == nil, nil
+		})
 	if err != nil {
 		t.Fatalf("wait until %s: %v", what, last)
 	}
@@ -118,7 +126,8 @@ func oscWith(namespace, purpose string, upstreams ...string) *extensionsv1alpha1
 	o.Spec.Type, o.Spec.Purpose = Type, extensionsv1alpha1.OperatingSystemConfigPurpose(purpose)
 	o.Spec.CRIConfig = containerdWith(extensionsv1alpha1.ContainerdConfig{SandboxImage: "pause:3"})
 	for _, upstream := range upstreams {
-		o.Spec.CRIConfig.Containerd.Registries = append(o.Spec.CRIConfig.Containerd.Registries, extensionsv1alpha1.RegistryConfig{Upstream: upstream})
+		o.Spec.CRIConfig.Containerd.Registries = append(o.Spec.CRIConfig.Containerd.Registries,
+			extensionsv1alpha1.RegistryConfig{Upstream: upstream})
 	}
 	return o
 }
@@ -129,19 +138,22 @@ func shootNamespace(t *testing.T, seed client.Client, name string, labels map[st
 	if err != nil {
 		t.Fatal(err)
 	}
-	shoot := `{"apiVersion":"core.gardener.cloud/v1beta1","kind":"Shoot","metadata":{"name":"s"},"spec":{"extensions":[{"type":"transplant","providerConfig":` + string(raw) + `}]}}`
+	shoot := `{"apiVersion":"core.gardener.cloud/v1beta1","kind":"Shoot","metadata":{"name":"s"},` +
+		`"spec":{"extensions":[{"type":"transplant","providerConfig":` + string(raw) + `}]}}`
 	cluster := &extensionsv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	cluster.Spec.Shoot = runtime.RawExtension{Raw: []byte(shoot)}
 	empty := runtime.RawExtension{Raw: []byte("{}")}
 	cluster.Spec.Seed, cluster.Spec.CloudProfile = empty, empty
-	for _, object := range []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}, cluster} {
+	for _, object := range []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}},
+		cluster} {
 		if err := seed.Create(t.Context(), object); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// webhookHost is the webhook server's. Nobody else has a port there, as clients have at 127.0.0.1: one that is free stays so.
+// webhookHost is the webhook server's. Nobody else has a port there, as clients have at 127.0.0.1: one that is free
+// stays so.
 const webhookHost = "127.221.9.1"
 
 func freePort(t *testing.T) int {

@@ -56,7 +56,8 @@ func poolsOf(obj *extensionsv1alpha1.Worker, cluster *contract.Cluster) ([]zoneP
 	return zonePools(obj, infrastructure, cluster.Shoot)
 }
 
-func (p *Provider) reconcileWorker(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.Worker, cluster *contract.Cluster) error {
+func (p *Provider) reconcileWorker(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.Worker,
+	cluster *contract.Cluster) error {
 	pools, err := poolsOf(obj, cluster)
 	if err != nil {
 		return err
@@ -97,9 +98,11 @@ func (p *Provider) markMachines(ctx context.Context, namespace string, hibernate
 
 // deployMachineDeployments creates or patches the deployments. Saved numbers of replicas, if any, stand for those of
 // deployments that are not there.
-func (p *Provider) deployMachineDeployments(ctx context.Context, obj *extensionsv1alpha1.Worker, pools []zonePool, hibernated bool, saved map[string]int32) error {
+func (p *Provider) deployMachineDeployments(ctx context.Context, obj *extensionsv1alpha1.Worker, pools []zonePool,
+	hibernated bool, saved map[string]int32) error {
 	for _, pool := range pools {
-		deployment := &machinev1alpha1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: obj.Namespace, Name: pool.name}}
+		deployment := &machinev1alpha1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: obj.Namespace,
+			Name: pool.name}}
 		if err := apply(ctx, p.Seed, deployment, func(d *machinev1alpha1.MachineDeployment) {
 			var current *int32
 			if d.ResourceVersion != "" {
@@ -109,7 +112,8 @@ func (p *Provider) deployMachineDeployments(ctx context.Context, obj *extensions
 			}
 			d.Labels = with(d.Labels, labelName, pool.name)
 			wanted := pool.deploymentSpec(pool.replicas(current, hibernated))
-			d.Spec.Replicas, d.Spec.Selector, d.Spec.Strategy, d.Spec.Template = wanted.Replicas, wanted.Selector, wanted.Strategy, wanted.Template
+			d.Spec.Replicas, d.Spec.Selector, d.Spec.Strategy, d.Spec.Template = wanted.Replicas, wanted.Selector,
+				wanted.Strategy, wanted.Template
 		}); err != nil {
 			return err
 		}
@@ -157,8 +161,10 @@ func (p *Provider) waitForMachines(ctx context.Context, namespace string, pools 
 		if err := failedMachines(d); err != nil {
 			return err
 		}
-		if d.Status.AvailableReplicas < d.Spec.Replicas || d.Status.UpdatedReplicas < d.Spec.Replicas || d.Status.Replicas != d.Spec.Replicas {
-			return contract.WaitingFor(machinePoll, "MachineDeployment %q: %d of %d machines are available, %d updated, %d in all",
+		if d.Status.AvailableReplicas < d.Spec.Replicas || d.Status.UpdatedReplicas < d.Spec.Replicas ||
+			d.Status.Replicas != d.Spec.Replicas {
+			return contract.WaitingFor(machinePoll,
+				"MachineDeployment %q: %d of %d machines are available, %d updated, %d in all",
 				d.Name, d.Status.AvailableReplicas, d.Spec.Replicas, d.Status.UpdatedReplicas, d.Status.Replicas)
 		}
 	}
@@ -168,7 +174,8 @@ func (p *Provider) waitForMachines(ctx context.Context, namespace string, pools 
 // refusals are the answers of the cloud that do not pass while somebody waits. The machine controller tries again after
 // all others as well, and is waited for.
 var refusals = []cloud.Code{
-	cloud.CodeQuotaExceeded, cloud.CodeDepleted, cloud.CodeUnauthenticated, cloud.CodeUnauthorized, cloud.CodeInvalid, cloud.CodeNotFound,
+	cloud.CodeQuotaExceeded, cloud.CodeDepleted, cloud.CodeUnauthenticated, cloud.CodeUnauthorized, cloud.CodeInvalid,
+	cloud.CodeNotFound,
 }
 
 // failedMachines is why the cloud refuses machines to a deployment, or does not end its machines.

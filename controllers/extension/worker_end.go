@@ -16,8 +16,8 @@ import (
 	"github.com/transplant-sim/transplant/controllers/extension/contract"
 )
 
-// annotationForced is on Machines that are ended by force because the shoot is to sleep. A user who forces one has no reason
-// to set it: that Machine stays as it is when the shoot is woken.
+// annotationForced is on Machines that are ended by force because the shoot is to sleep. A user who forces one has no
+// reason to set it: that Machine stays as it is when the shoot is woken.
 const annotationForced = "transplant.dev/forced-by-hibernation"
 
 // Tags by which the machine controller marks machines of the cloud, and the beginning of their provider ids.
@@ -27,7 +27,8 @@ const (
 )
 
 // deleteWorker removes all machines. Nodes are not drained: the shoot goes, and nobody is left to make room for.
-func (p *Provider) deleteWorker(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.Worker, _ *contract.Cluster) error {
+func (p *Provider) deleteWorker(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.Worker,
+	_ *contract.Cluster) error {
 	if err := p.changeMachines(ctx, obj.Namespace, force); err != nil {
 		return err
 	}
@@ -50,8 +51,8 @@ func force(m *machinev1alpha1.Machine) {
 	m.Labels = with(m.Labels, machinev1alpha1.LabelForceDeletion, machinev1alpha1.ForceDeletion)
 }
 
-// forceForSleep does so until the shoot is woken. A shoot that goes to sleep does not respect disruption budgets, as one that
-// is deleted: there is no other node for its pods.
+// forceForSleep does so until the shoot is woken. A shoot that goes to sleep does not respect disruption budgets, as
+// one that is deleted: there is no other node for its pods.
 func forceForSleep(m *machinev1alpha1.Machine) {
 	if m.Labels[machinev1alpha1.LabelForceDeletion] != machinev1alpha1.ForceDeletion {
 		m.Annotations = with(m.Annotations, annotationForced, "true")
@@ -107,9 +108,9 @@ func (p *Provider) waitForNoMachines(ctx context.Context, namespace string) erro
 	return p.waitForEnds(ctx, namespace, fmt.Sprintf("the end of %d machines", left))
 }
 
-// endOrphans ends machines of the cloud that no Machine stands for, and says how many there are. Their quarantine is for a
-// shoot that may miss them: one that sleeps or goes has no machines. Each gets a Machine that is deleted, so that the machine
-// controller ends it as every other.
+// endOrphans ends machines of the cloud that no Machine stands for, and says how many there are. Their quarantine is
+// for a shoot that may miss them: one that sleeps or goes has no machines. Each gets a Machine that is deleted, so that
+// the machine controller ends it as every other.
 func (p *Provider) endOrphans(ctx context.Context, namespace string) (int, error) {
 	ctx = cloud.WithScope(ctx, cloud.Scope{Shoot: namespace})
 	found, err := p.Cloud.Machines().List(ctx, shootTag(ctx))

@@ -19,8 +19,10 @@ func TestWorker_MachinesThatFail_AreNamedWithTheirCodes(t *testing.T) {
 		text  string
 		codes []gardencorev1beta1.ErrorCode
 	}{
-		"quota":             {cloud.CodeQuotaExceeded, "MachineLimitExceeded: Quota exceeded: 1 machine", []gardencorev1beta1.ErrorCode{gardencorev1beta1.ErrorInfraQuotaExceeded}},
-		"depleted":          {cloud.CodeDepleted, "InsufficientInstanceCapacity: no sufficient capacity", []gardencorev1beta1.ErrorCode{gardencorev1beta1.ErrorInfraResourcesDepleted}},
+		"quota": {cloud.CodeQuotaExceeded, "MachineLimitExceeded: Quota exceeded: 1 machine",
+			[]gardencorev1beta1.ErrorCode{gardencorev1beta1.ErrorInfraQuotaExceeded}},
+		"depleted": {cloud.CodeDepleted, "InsufficientInstanceCapacity: no sufficient capacity",
+			[]gardencorev1beta1.ErrorCode{gardencorev1beta1.ErrorInfraResourcesDepleted}},
 		"the cloud's fault": {cloud.CodeInternal, "InternalError: internal server error", nil},
 		"throttled":         {cloud.CodeRateLimited, "RequestLimitExceeded: too many requests", nil},
 		"superseded":        {cloud.CodeStaleEpoch, "StaleEpoch: forbidden", nil},
@@ -42,8 +44,9 @@ func TestWorker_MachinesThatFail_AreNamedWithTheirCodes(t *testing.T) {
 			before := d.DeepCopy()
 			d.Status.ObservedGeneration = d.Generation
 			d.Status.FailedMachines = []*machinev1alpha1.MachineSummary{{
-				Name:          "m-1",
-				LastOperation: machinev1alpha1.LastOperation{State: machinev1alpha1.MachineStateFailed, Description: test.text, ErrorCode: string(test.code)},
+				Name: "m-1",
+				LastOperation: machinev1alpha1.LastOperation{State: machinev1alpha1.MachineStateFailed, Description: test.text,
+					ErrorCode: string(test.code)},
 			}}
 			if err := b.base.Status().Patch(t.Context(), d, client.MergeFrom(before)); err != nil {
 				t.Fatal(err)

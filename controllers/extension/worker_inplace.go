@@ -27,9 +27,12 @@ func inPlaceOf(pool extensionsv1alpha1.WorkerPool, shoot *gardencorev1beta1.Shoo
 	if !keepsMachines(pool) {
 		return "", nil
 	}
-	i := slices.IndexFunc(shoot.Spec.Provider.Workers, func(w gardencorev1beta1.Worker) bool { return w.Name == pool.Name })
+	i := slices.IndexFunc(shoot.Spec.Provider.Workers, func(w gardencorev1beta1.Worker) bool {
+		return w.Name == pool.Name
+	})
 	if i < 0 {
-		return "", fmt.Errorf("find out what pool %q is updated to in place: the shoot of the Cluster has no such pool", pool.Name)
+		return "", fmt.Errorf("find out what pool %q is updated to in place: the shoot of the Cluster has no such pool",
+			pool.Name)
 	}
 	return rollout.InPlaceFingerprint(shoot, &shoot.Spec.Provider.Workers[i])
 }
@@ -43,8 +46,8 @@ func (z zonePool) manual() bool {
 	return ptr.Deref(z.pool.UpdateStrategy, "") == gardencorev1beta1.ManualInPlaceUpdate
 }
 
-// publishInPlace says of each pool that is updated in place what all its machines are at. A pool with machines that are not
-// updated yet keeps what was said before.
+// publishInPlace says of each pool that is updated in place what all its machines are at. A pool with machines that are
+// not updated yet keeps what was said before.
 func (p *Provider) publishInPlace(ctx context.Context, obj *extensionsv1alpha1.Worker, pools []zonePool) error {
 	hashes := map[string]string{}
 	behind := map[string]bool{}
@@ -114,8 +117,8 @@ func (r *inPlaceProgress) addToManager(mgr manager.Manager) error {
 	return nil
 }
 
-// Reconcile looks only at Workers that are at rest. One with a request is looked at by who serves it, who may have done so
-// before the last machine was updated: it is looked at again.
+// Reconcile looks only at Workers that are at rest. One with a request is looked at by who serves it, who may have done
+// so before the last machine was updated: it is looked at again.
 func (r *inPlaceProgress) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	obj := &extensionsv1alpha1.Worker{}
 	if err := r.provider.Seed.Get(ctx, request.NamespacedName, obj); err != nil {

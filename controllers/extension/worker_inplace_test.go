@@ -15,8 +15,8 @@ import (
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 )
 
-// TestInPlaceUpdatesAreTold: the Worker says what all machines of a pool are at, in every zone; as long as one is behind, it
-// says what it said before.
+// TestInPlaceUpdatesAreTold: the Worker says what all machines of a pool are at, in every zone; as long as one is
+// behind, it says what it said before.
 func TestInPlaceUpdatesAreTold(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "a", newCloud(t), 1)
@@ -52,7 +52,8 @@ func TestInPlaceUpdatesAreTold(t *testing.T) {
 	}
 	for zones, news := range []bool{false, false, true} {
 		b.updatedIn(zones)
-		if _, err := (&inPlaceProgress{provider: b.provider}).Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)}); err != nil {
+		if _, err := (&inPlaceProgress{provider: b.provider}).Reconcile(t.Context(),
+			reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)}); err != nil {
 			t.Fatal(err)
 		}
 		if now := told(); now == "" || (now != first) != news {
@@ -63,7 +64,8 @@ func TestInPlaceUpdatesAreTold(t *testing.T) {
 	for zones, done := range map[int]bool{1: false, 2: true} {
 		b.changeStatus(o, func() { o.Status.InPlaceUpdates = nil })
 		b.updatedIn(zones)
-		if _, err := (&inPlaceProgress{provider: b.provider}).Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)}); err != nil {
+		if _, err := (&inPlaceProgress{provider: b.provider}).Reconcile(t.Context(),
+			reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)}); err != nil {
 			t.Fatal(err)
 		}
 		if (told() != "") != done {
@@ -124,13 +126,18 @@ func (b *bench) updatedIn(zones int) {
 func TestMachinesAreTreatedAsTheirPoolSays(t *testing.T) {
 	t.Parallel()
 	after := func(minutes time.Duration) *metav1.Duration { return &metav1.Duration{Duration: minutes * time.Minute} }
-	pool := zonePool{pool: extensionsv1alpha1.WorkerPool{MachineControllerManagerSettings: &gardencorev1beta1.MachineControllerManagerSettings{
-		MachineDrainTimeout: after(1), MachineHealthTimeout: after(2), MachineCreationTimeout: after(3), MachineInPlaceUpdateTimeout: after(4),
-		MachinePreserveTimeout: after(5), MaxEvictRetries: ptr.To[int32](6), NodeConditions: []string{"A", "B"}, DisableHealthTimeout: ptr.To(true),
-	}}}
+	pool := zonePool{pool: extensionsv1alpha1.WorkerPool{
+		MachineControllerManagerSettings: &gardencorev1beta1.MachineControllerManagerSettings{
+			MachineDrainTimeout: after(1), MachineHealthTimeout: after(2), MachineCreationTimeout: after(3),
+			MachineInPlaceUpdateTimeout: after(4),
+			MachinePreserveTimeout:      after(5), MaxEvictRetries: ptr.To[int32](6), NodeConditions: []string{"A", "B"},
+			DisableHealthTimeout: ptr.To(true),
+		}}}
 	want := &machinev1alpha1.MachineConfiguration{
-		MachineDrainTimeout: after(1), MachineHealthTimeout: after(2), MachineCreationTimeout: after(3), MachineInPlaceUpdateTimeout: after(4),
-		MachinePreserveTimeout: after(5), MaxEvictRetries: ptr.To[int32](6), NodeConditions: ptr.To("A,B"), DisableHealthTimeout: ptr.To(true),
+		MachineDrainTimeout: after(1), MachineHealthTimeout: after(2), MachineCreationTimeout: after(3),
+		MachineInPlaceUpdateTimeout: after(4),
+		MachinePreserveTimeout:      after(5), MaxEvictRetries: ptr.To[int32](6), NodeConditions: ptr.To("A,B"),
+		DisableHealthTimeout: ptr.To(true),
 	}
 	if diff := cmp.Diff(want, pool.deploymentSpec(1).Template.Spec.MachineConfiguration); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -145,17 +152,22 @@ func TestUnhealthyMachinesAreKept(t *testing.T) {
 		settings *gardencorev1beta1.MachineControllerManagerSettings
 		want     *bool
 	}{
-		"a pool that rolls":             {"", nil, nil},
-		"a pool that rolls and says so": {"", &gardencorev1beta1.MachineControllerManagerSettings{DisableHealthTimeout: ptr.To(true)}, ptr.To(true)},
-		"in place":                      {"hash", nil, ptr.To(true)},
-		"in place, with other settings": {"hash", &gardencorev1beta1.MachineControllerManagerSettings{MaxEvictRetries: ptr.To[int32](3)}, ptr.To(true)},
-		"in place, replaced":            {"hash", &gardencorev1beta1.MachineControllerManagerSettings{DisableHealthTimeout: ptr.To(false)}, ptr.To(false)},
+		"a pool that rolls": {"", nil, nil},
+		"a pool that rolls and says so": {"",
+			&gardencorev1beta1.MachineControllerManagerSettings{DisableHealthTimeout: ptr.To(true)}, ptr.To(true)},
+		"in place": {"hash", nil, ptr.To(true)},
+		"in place, with other settings": {"hash",
+			&gardencorev1beta1.MachineControllerManagerSettings{MaxEvictRetries: ptr.To[int32](3)}, ptr.To(true)},
+		"in place, replaced": {"hash",
+			&gardencorev1beta1.MachineControllerManagerSettings{DisableHealthTimeout: ptr.To(false)}, ptr.To(false)},
 	} {
-		pool := zonePool{inPlace: c.inPlace, pool: extensionsv1alpha1.WorkerPool{MachineControllerManagerSettings: c.settings}}
+		pool := zonePool{inPlace: c.inPlace,
+			pool: extensionsv1alpha1.WorkerPool{MachineControllerManagerSettings: c.settings}}
 		if diff := cmp.Diff(c.want, pool.machineConfiguration().DisableHealthTimeout); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
-		if c.settings != nil && c.settings.DisableHealthTimeout == nil && pool.pool.MachineControllerManagerSettings.DisableHealthTimeout != nil {
+		if c.settings != nil && c.settings.DisableHealthTimeout == nil &&
+			pool.pool.MachineControllerManagerSettings.DisableHealthTimeout != nil {
 			t.Errorf("%s: the Worker itself was changed", name)
 		}
 	}

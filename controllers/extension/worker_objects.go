@@ -42,7 +42,8 @@ func (p *Provider) deployMachineClasses(ctx context.Context, obj *extensionsv1al
 			c.Provider = Type
 			c.ProviderSpec = *encode(pool.machine)
 			c.SecretRef = &corev1.SecretReference{Namespace: obj.Namespace, Name: pool.class}
-			c.CredentialsSecretRef = &corev1.SecretReference{Namespace: obj.Spec.SecretRef.Namespace, Name: obj.Spec.SecretRef.Name}
+			c.CredentialsSecretRef = &corev1.SecretReference{Namespace: obj.Spec.SecretRef.Namespace,
+				Name: obj.Spec.SecretRef.Name}
 			c.NodeTemplate = &machinev1alpha1.NodeTemplate{
 				InstanceType: pool.pool.MachineType, Region: obj.Spec.Region, Zone: pool.zone, Architecture: pool.architecture(),
 				Capacity: corev1.ResourceList{},
@@ -89,7 +90,8 @@ func (p *Provider) removeUnwanted(ctx context.Context, namespace string, pools [
 	})
 }
 
-func (p *Provider) removeDeployments(ctx context.Context, namespace string, wanted func(string) bool) (left string, err error) {
+func (p *Provider) removeDeployments(ctx context.Context, namespace string, wanted func(string) bool) (left string,
+	err error) {
 	deployments := &machinev1alpha1.MachineDeploymentList{}
 	if err := p.Seed.List(ctx, deployments, client.InNamespace(namespace)); err != nil {
 		return "", fmt.Errorf("list the MachineDeployments: %w", err)
@@ -134,7 +136,8 @@ func (p *Provider) removeClasses(ctx context.Context, namespace string, wanted f
 			continue
 		}
 		// The Secret first: without its class nobody would know that it is to go.
-		if err := discard(ctx, p.Seed, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: class.Name}}); err != nil {
+		if err := discard(ctx, p.Seed,
+			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: class.Name}}); err != nil {
 			return err
 		}
 		if err := discard(ctx, p.Seed, class); err != nil {
@@ -145,13 +148,16 @@ func (p *Provider) removeClasses(ctx context.Context, namespace string, wanted f
 }
 
 // forceDeleteWorker removes the machine objects alone. The machines stay behind, for the user to take over.
-func (p *Provider) forceDeleteWorker(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.Worker, _ *contract.Cluster) error {
+func (p *Provider) forceDeleteWorker(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.Worker,
+	_ *contract.Cluster) error {
 	for _, list := range []client.ObjectList{
-		&machinev1alpha1.MachineDeploymentList{}, &machinev1alpha1.MachineSetList{}, &machinev1alpha1.MachineList{}, &machinev1alpha1.MachineClassList{},
+		&machinev1alpha1.MachineDeploymentList{}, &machinev1alpha1.MachineSetList{}, &machinev1alpha1.MachineList{},
+		&machinev1alpha1.MachineClassList{},
 	} {
 		if err := p.shallowDelete(ctx, list, client.InNamespace(obj.Namespace)); err != nil {
 			return err
 		}
 	}
-	return p.shallowDelete(ctx, &corev1.SecretList{}, client.InNamespace(obj.Namespace), client.MatchingLabels{constants.GardenerPurpose: purposeMachineClass})
+	return p.shallowDelete(ctx, &corev1.SecretList{}, client.InNamespace(obj.Namespace),
+		client.MatchingLabels{constants.GardenerPurpose: purposeMachineClass})
 }

@@ -39,7 +39,8 @@ type zonePool struct {
 }
 
 // zonePools spreads the pools of a Worker over their zones.
-func zonePools(worker *extensionsv1alpha1.Worker, infrastructure *InfrastructureStatus, shoot *gardencorev1beta1.Shoot) ([]zonePool, error) {
+func zonePools(worker *extensionsv1alpha1.Worker, infrastructure *InfrastructureStatus,
+	shoot *gardencorev1beta1.Shoot) ([]zonePool, error) {
 	var all []zonePool
 	for _, pool := range worker.Spec.Pools {
 		zones := pool.Zones
@@ -65,7 +66,8 @@ func zonePools(worker *extensionsv1alpha1.Worker, infrastructure *Infrastructure
 				maxSurge: shareOf(part, pool.MaxSurge, of), maxUnavailable: shareOf(part, pool.MaxUnavailable, of),
 				machine: cloud.Machine{
 					Type: pool.MachineType, Zone: zone, Image: pool.MachineImage.Name + "-" + pool.MachineImage.Version,
-					SubnetID: subnet, SecurityGroupIDs: []string{infrastructure.SecurityGroupID}, KeyPairName: infrastructure.KeyPairName,
+					SubnetID: subnet, SecurityGroupIDs: []string{infrastructure.SecurityGroupID},
+					KeyPairName: infrastructure.KeyPairName,
 				},
 			})
 		}
@@ -89,7 +91,8 @@ func subnetOf(infrastructure *InfrastructureStatus, zone string) string {
 func poolHash(pool extensionsv1alpha1.WorkerPool, inPlace string) string {
 	key := ptr.Deref(pool.NodeAgentSecretName, "")
 	if key == "" {
-		parts := []string{minor(ptr.Deref(pool.KubernetesVersion, "")), pool.MachineType, pool.MachineImage.Name, pool.MachineImage.Version}
+		parts := []string{minor(ptr.Deref(pool.KubernetesVersion, "")), pool.MachineType, pool.MachineImage.Name,
+			pool.MachineImage.Version}
 		if pool.Volume != nil {
 			parts = append(parts, ptr.Deref(pool.Volume.Type, ""), pool.Volume.Size)
 		}
@@ -140,7 +143,8 @@ func (z zonePool) deploymentSpec(replicas int32) machinev1alpha1.MachineDeployme
 		Template: machinev1alpha1.MachineTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Labels: labels},
 			Spec: machinev1alpha1.MachineSpec{
-				Class: machinev1alpha1.ClassSpec{APIGroup: machinev1alpha1.GroupName, Kind: machinev1alpha1.MachineClassKind, Name: z.class},
+				Class: machinev1alpha1.ClassSpec{APIGroup: machinev1alpha1.GroupName, Kind: machinev1alpha1.MachineClassKind,
+					Name: z.class},
 				NodeTemplateSpec: machinev1alpha1.NodeTemplateSpec{
 					ObjectMeta: metav1.ObjectMeta{Labels: z.nodeLabels(), Annotations: z.pool.Annotations},
 					Spec:       corev1.NodeSpec{Taints: z.pool.Taints},
@@ -189,8 +193,8 @@ func (z zonePool) strategy() machinev1alpha1.MachineDeploymentStrategy {
 	}
 }
 
-// machineConfiguration is how the machine controller treats the pool's machines. Those that are updated in place are kept
-// when they are unhealthy, unless the pool says otherwise: their users mend them (docs/specification/README.md#s2,
+// machineConfiguration is how the machine controller treats the pool's machines. Those that are updated in place are
+// kept when they are unhealthy, unless the pool says otherwise: their users mend them (docs/specification/README.md#s2,
 // docs/specification/versions.md#spec-4-9).
 func (z zonePool) machineConfiguration() *machinev1alpha1.MachineConfiguration {
 	settings := ptr.Deref(z.pool.MachineControllerManagerSettings, gardencorev1beta1.MachineControllerManagerSettings{})

@@ -39,7 +39,8 @@ type deploymentState struct {
 // restoreWorker brings the machine objects back before anybody acts on them: classes, sets, machines, deployments, and
 // only then the machine controller, to which everything looks as if it had always been there. Without a saved state
 // it is a reconciliation, and the machine controller finds the machines by their tags.
-func (p *Provider) restoreWorker(ctx context.Context, log logr.Logger, obj *extensionsv1alpha1.Worker, cluster *contract.Cluster) error {
+func (p *Provider) restoreWorker(ctx context.Context, log logr.Logger, obj *extensionsv1alpha1.Worker,
+	cluster *contract.Cluster) error {
 	pools, err := poolsOf(obj, cluster)
 	if err != nil {
 		return err
@@ -55,7 +56,8 @@ func (p *Provider) restoreWorker(ctx context.Context, log logr.Logger, obj *exte
 	for _, name := range slices.Sorted(maps.Keys(state.MachineDeployments)) {
 		saved := state.MachineDeployments[name]
 		if !slices.ContainsFunc(pools, func(pool zonePool) bool { return pool.name == name }) {
-			log.Info("The saved machines of a pool that is not wanted any more are left to the machine controller", "deployment", name)
+			log.Info("The saved machines of a pool that is not wanted any more are left to the machine controller", "deployment",
+				name)
 			continue
 		}
 		replicas[name] = saved.Replicas
@@ -83,8 +85,8 @@ func (p *Provider) restoreWorker(ctx context.Context, log logr.Logger, obj *exte
 	return p.reconcileWorker(ctx, log, obj, cluster)
 }
 
-// restored says whether a deployment's machines were brought back before: it is made after all of them. From then on the
-// machine controller may have ended some; whoever made those anew would make it end others for them.
+// restored says whether a deployment's machines were brought back before: it is made after all of them. From then on
+// the machine controller may have ended some; whoever made those anew would make it end others for them.
 func (p *Provider) restored(ctx context.Context, namespace, deployment string) (bool, error) {
 	err := p.Seed.Get(ctx, client.ObjectKey{Namespace: namespace, Name: deployment}, &machinev1alpha1.MachineDeployment{})
 	if client.IgnoreNotFound(err) != nil {
@@ -105,7 +107,8 @@ func (p *Provider) restoreMachineObject(ctx context.Context, namespace string, r
 	if group := object.GroupVersionKind().Group; group != machinev1alpha1.GroupName && !isClassSecret {
 		return fmt.Errorf("restore the saved %s %q: it is of group %q", object.GetKind(), object.GetName(), group)
 	}
-	kept := metav1.ObjectMeta{Name: object.GetName(), Namespace: namespace, Labels: object.GetLabels(), Annotations: object.GetAnnotations()}
+	kept := metav1.ObjectMeta{Name: object.GetName(), Namespace: namespace, Labels: object.GetLabels(),
+		Annotations: object.GetAnnotations()}
 	metadata, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&kept)
 	if err != nil {
 		return fmt.Errorf("restore the saved %s %q: %w", object.GetKind(), object.GetName(), err)

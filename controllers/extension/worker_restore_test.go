@@ -51,10 +51,14 @@ func TestRestoreMachineObject_OtherObjects_AreRefused(t *testing.T) {
 		saved   string
 		refused bool
 	}{
-		"user data":       {`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"x","labels":{"gardener.cloud/purpose":"machineclass"}}}`, false},
-		"any secret":      {`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"x"}}`, true},
-		"another kind":    {`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x","labels":{"gardener.cloud/purpose":"machineclass"}}}`, true},
-		"a machine class": {`{"apiVersion":"machine.sapcloud.io/v1alpha1","kind":"MachineClass","metadata":{"name":"x"}}`, false},
+		"user data": {
+			`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"x","labels":{"gardener.cloud/purpose":"machineclass"}}}`,
+			false},
+		"any secret": {`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"x"}}`, true},
+		"another kind": {
+			`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x","labels":{"gardener.cloud/purpose":"machineclass"}}}`, true},
+		"a machine class": {`{"apiVersion":"machine.sapcloud.io/v1alpha1","kind":"MachineClass","metadata":{"name":"x"}}`,
+			false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

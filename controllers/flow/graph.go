@@ -65,8 +65,8 @@ func (g *Graph) Tasks() []TaskID {
 	return names
 }
 
-// Before returns what must have ended before the task starts, directly or not, in the order in which it was added. Tasks
-// that are skipped are passed through, and not named.
+// Before returns what must have ended before the task starts, directly or not, in the order in which it was added.
+// Tasks that are skipped are passed through, and not named.
 func (g *Graph) Before(task TaskID) []TaskID {
 	needed := map[TaskID]bool{task: true}
 	var before []TaskID

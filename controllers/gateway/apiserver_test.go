@@ -19,16 +19,19 @@ import (
 
 const otherHost = "api.beta.p.shoots.transplant.test"
 
-// onSeed makes what a seed has of one shoot, and starts the shoot's API server and guard at the addresses that the Services
-// got, which are loopback ones. It returns what dials it through the gateway of w.
+// onSeed makes what a seed has of one shoot, and starts the shoot's API server and guard at the addresses that the
+// Services got, which are loopback ones. It returns what dials it through the gateway of w.
 func (w *world) onSeed(seed kubernetes.Interface, namespace, hosts string) *world {
 	w.Helper()
 	labels := map[string]string{"gardener.cloud/role": "shoot"}
-	if _, err := seed.CoreV1().Namespaces().Create(w.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: labels}}, metav1.CreateOptions{}); err != nil {
+	if _, err := seed.CoreV1().Namespaces().Create(w.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: labels}},
+		metav1.CreateOptions{}); err != nil {
 		w.Fatal(err)
 	}
 	create := func(name string, port int32, hosts string) string {
-		made, err := seed.CoreV1().Services(namespace).Create(w.Context(), service(namespace, name, "", port, hosts), metav1.CreateOptions{})
+		made, err := seed.CoreV1().Services(namespace).Create(w.Context(), service(namespace, name, "", port, hosts),
+			metav1.CreateOptions{})
 		if err != nil {
 			w.Fatal(err)
 		}
@@ -36,7 +39,8 @@ func (w *world) onSeed(seed kubernetes.Interface, namespace, hosts string) *worl
 	}
 	shoot := &world{T: w.T, address: w.address, table: w.table}
 	shoot.guard = startGuard(w.T, create("etcd-main-client", 2379, ""))
-	if _, err := seed.CoreV1().Secrets(namespace).Create(w.Context(), shoot.guard.credentials(namespace), metav1.CreateOptions{}); err != nil {
+	if _, err := seed.CoreV1().Secrets(namespace).Create(w.Context(), shoot.guard.credentials(namespace),
+		metav1.CreateOptions{}); err != nil {
 		w.Fatal(err)
 	}
 	// The route is there with this one, at the latest: the guard has to answer before.
@@ -73,9 +77,11 @@ func TestRoutesOnARealAPIServer(t *testing.T) {
 		t.Helper()
 		var err error
 		if object == "namespace" {
-			_, err = seed.CoreV1().Namespaces().Patch(t.Context(), "shoot--p--beta", types.MergePatchType, []byte(content), metav1.PatchOptions{})
+			_, err = seed.CoreV1().Namespaces().Patch(t.Context(), "shoot--p--beta", types.MergePatchType, []byte(content),
+				metav1.PatchOptions{})
 		} else {
-			_, err = seed.CoreV1().Services("shoot--p--alpha").Patch(t.Context(), object, types.MergePatchType, []byte(content), metav1.PatchOptions{})
+			_, err = seed.CoreV1().Services("shoot--p--alpha").Patch(t.Context(), object, types.MergePatchType, []byte(content),
+				metav1.PatchOptions{})
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -104,7 +110,8 @@ func TestRoutesOnARealAPIServer(t *testing.T) {
 	patch("namespace", `{"metadata":{"labels":{"gardener.cloud/role":null}}}`)
 	beta.isCut(second)
 	w.refuses(otherHost)
-	if err := seed.CoreV1().Services("shoot--p--alpha").Delete(t.Context(), "etcd-main-client", metav1.DeleteOptions{}); err != nil {
+	if err := seed.CoreV1().Services("shoot--p--alpha").Delete(t.Context(), "etcd-main-client",
+		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	alpha.isCut(first)
@@ -114,8 +121,8 @@ func TestRoutesOnARealAPIServer(t *testing.T) {
 	}
 }
 
-// TestEveryGatewayOfASeedLeadsToItsShoots: where a seed has gateways of its zones or of exposure classes beside its own, a
-// client reaches a shoot at the address of each, on every port, and at none once the seed's ownership is fenced
+// TestEveryGatewayOfASeedLeadsToItsShoots: where a seed has gateways of its zones or of exposure classes beside its
+// own, a client reaches a shoot at the address of each, on every port, and at none once the seed's ownership is fenced
 // (docs/specification/nodes-and-seeds.md#spec-7-4).
 func TestEveryGatewayOfASeedLeadsToItsShoots(t *testing.T) {
 	t.Parallel()

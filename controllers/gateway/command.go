@@ -48,10 +48,12 @@ func NewCommand() *cobra.Command {
 	flags := command.Flags()
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the seed")
 	flags.StringVar(&o.listen, "listen", ":9443", "address for TLS connections, routed by server name")
-	flags.StringVar(&o.proxyListen, "proxy-protocol-listen", "", "address for connections with a PROXY protocol header; none if empty")
+	flags.StringVar(&o.proxyListen, "proxy-protocol-listen", "",
+		"address for connections with a PROXY protocol header; none if empty")
 	flags.StringVar(&o.tunnelListen, "tunnel-listen", "", "address for HTTP CONNECT of reversed tunnels; none if empty")
 	flags.StringVar(&o.metrics, "metrics-bind-address", "", "address of /metrics; none if empty")
-	flags.DurationVar(&o.interval, "owner-check-interval", time.Second, "how often each shoot's guard is asked for validity")
+	flags.DurationVar(&o.interval, "owner-check-interval", time.Second,
+		"how often each shoot's guard is asked for validity")
 	if err := command.MarkFlagRequired("kubeconfig"); err != nil {
 		panic(err) // a name that is no flag
 	}
@@ -80,7 +82,9 @@ func (o *options) run(ctx context.Context) error {
 	}
 	// Listening begins when the routes are known: until then a client should try elsewhere.
 	group.Go(func() error {
-		return watch(ctx, client, table, func(services corelisters.ServiceLister) { o.listenAll(ctx, group, table, services) })
+		return watch(ctx, client, table, func(services corelisters.ServiceLister) {
+			o.listenAll(ctx, group, table, services)
+		})
 	})
 	return group.Wait()
 }
@@ -113,7 +117,8 @@ func (o *options) serveMetrics(ctx context.Context, group *errgroup.Group, table
 	return nil
 }
 
-func (o *options) listenAll(ctx context.Context, group *errgroup.Group, table *table, services corelisters.ServiceLister) {
+func (o *options) listenAll(ctx context.Context, group *errgroup.Group, table *table,
+	services corelisters.ServiceLister) {
 	for _, port := range []struct {
 		address string
 		server  *server

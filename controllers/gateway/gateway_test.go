@@ -79,7 +79,9 @@ func startGuard(t *testing.T, ip string) *guard {
 		case <-r.Context().Done():
 		}
 	})
-	mux.HandleFunc("POST /revoked", func(_ http.ResponseWriter, r *http.Request) { g.revoked <- r.URL.Query().Get("instance") })
+	mux.HandleFunc("POST /revoked", func(_ http.ResponseWriter, r *http.Request) {
+		g.revoked <- r.URL.Query().Get("instance")
+	})
 	authority, err := pki.NewAuthority("ca-etcd")
 	if err != nil {
 		t.Fatal(err)
@@ -107,13 +109,15 @@ func startGuard(t *testing.T, ip string) *guard {
 }
 
 func (g *guard) credentials(namespace string) *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "guard-client-gateway"}, Data: g.secret}
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "guard-client-gateway"},
+		Data: g.secret}
 }
 
 func (g *guard) set(state ownership.State, epoch int64, remaining time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.answer = ownership.ValidityAnswer{State: state, Owner: "uid-a", Epoch: epoch, Remaining: metav1.Duration{Duration: remaining}}
+	g.answer = ownership.ValidityAnswer{State: state, Owner: "uid-a", Epoch: epoch,
+		Remaining: metav1.Duration{Duration: remaining}}
 }
 
 // heard waits until the gateway has taken in what the guard says now: it asks one question after the other.
@@ -148,7 +152,8 @@ func startAPIServer(t *testing.T, ip string, serve func(net.Conn)) *apiServer {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: host}, DNSNames: []string{host, external, "api.beta.p.shoots.transplant.test"},
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: host},
+		DNSNames:  []string{host, external, "api.beta.p.shoots.transplant.test"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
@@ -161,7 +166,8 @@ func startAPIServer(t *testing.T, ip string, serve func(net.Conn)) *apiServer {
 	}
 	a := &apiServer{roots: x509.NewCertPool()}
 	a.roots.AddCert(certificate)
-	listener := tls.NewListener(listen(t, ip+":6443"), &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}})
+	listener := tls.NewListener(listen(t, ip+":6443"),
+		&tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}})
 	go func() {
 		for {
 			conn, err := listener.Accept()
@@ -199,7 +205,8 @@ func newWorld(t *testing.T, serve func(net.Conn)) *world {
 	w.guard = startGuard(t, etcdIP)
 	w.api = startAPIServer(t, apiIP, serve)
 	w.client = fake.NewClientset(
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--alpha", Labels: map[string]string{"gardener.cloud/role": "shoot"}}},
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--alpha",
+			Labels: map[string]string{"gardener.cloud/role": "shoot"}}},
 		service("shoot--p--alpha", "kube-apiserver", apiIP, 6443, host+","+external),
 		service("shoot--p--alpha", "etcd-main-client", etcdIP, 2379, ""),
 		w.guard.credentials("shoot--p--alpha"),
@@ -283,7 +290,8 @@ func (w *world) eventually(what string, ok func() bool) {
 }
 
 func (w *world) dial(name string) (*tls.Conn, error) {
-	dialer := &tls.Dialer{NetDialer: &net.Dialer{Timeout: time.Minute}, Config: &tls.Config{ServerName: name, RootCAs: w.api.roots}}
+	dialer := &tls.Dialer{NetDialer: &net.Dialer{Timeout: time.Minute},
+		Config: &tls.Config{ServerName: name, RootCAs: w.api.roots}}
 	conn, err := dialer.DialContext(w.Context(), "tcp", w.address+":9443")
 	if err != nil {
 		return nil, err

@@ -41,9 +41,11 @@ func newMetrics() *metrics {
 		connections: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "gateway_connections_total", Help: "Connections of clients, by the port they came to and what became of them.",
 		}, []string{"port", "result"}),
-		open: prometheus.NewGauge(prometheus.GaugeOpts{Name: "gateway_open_connections", Help: "Connections that are carried now."}),
+		open: prometheus.NewGauge(prometheus.GaugeOpts{Name: "gateway_open_connections",
+			Help: "Connections that are carried now."}),
 		cut: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "gateway_cut_connections_total", Help: "Carried connections that were cut because ownership had lapsed or the route was gone.",
+			Name: "gateway_cut_connections_total",
+			Help: "Carried connections that were cut because ownership had lapsed or the route was gone.",
 		}),
 		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "gateway_passed_bytes_total", Help: "Bytes passed on, by whom they went to.",
@@ -51,7 +53,8 @@ func newMetrics() *metrics {
 	}
 	m.toClient, m.toServer = m.bytes.WithLabelValues("client"), m.bytes.WithLabelValues("server")
 	for _, port := range []string{portSNI, portProxy, portTunnel} {
-		for _, result := range []string{resultCarried, resultRefused, resultLapsed, resultUnreachable, resultMalformed, resultSilent} {
+		for _, result := range []string{resultCarried, resultRefused, resultLapsed, resultUnreachable, resultMalformed,
+			resultSilent} {
 			m.connections.WithLabelValues(port, result) // there from the start, so that a first one is an increase
 		}
 	}

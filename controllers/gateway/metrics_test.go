@@ -48,7 +48,8 @@ func TestMetricsAreServed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"gateway_routes{validity=\"valid\"} 1\n", "go_goroutines ", "process_cpu_seconds_total "} {
+	for _, want := range []string{"gateway_routes{validity=\"valid\"} 1\n", "go_goroutines ",
+		"process_cpu_seconds_total "} {
 		if !strings.Contains(string(content), want) {
 			t.Errorf("%q is not served", want)
 		}
@@ -82,7 +83,8 @@ func TestConnectionsAreCounted(t *testing.T) {
 		t.Errorf("a CONNECT to nowhere: %d", status)
 	}
 	counts("tunnel", "refused", 1)
-	if status, _ := w.connects(":8443", "X-Gardener-Destination: outbound|6443||kube-apiserver.shoot--p--alpha.svc.cluster.local\r\n"); status != http.StatusOK {
+	if status, _ := w.connects(":8443",
+		"X-Gardener-Destination: outbound|6443||kube-apiserver.shoot--p--alpha.svc.cluster.local\r\n"); status != http.StatusOK {
 		t.Errorf("a CONNECT to the API server: %d", status)
 	}
 	counts("proxy", "carried", 1)

@@ -67,13 +67,16 @@ func (l *link) close() {
 
 // newRoute starts to ask the guard for validity.
 func newRoute(ctx context.Context, want target, t *table) (*route, error) {
-	transport := access.Transport(func(context.Context) (access.Credentials, error) { return t.credentials(want.namespace) })
+	transport := access.Transport(func(context.Context) (access.Credentials, error) {
+		return t.credentials(want.namespace)
+	})
 	holder, err := ownership.NewHolder(want.guard, t.name, t.clock, transport)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	r := &route{target: want, holder: holder, clock: t.clock, metrics: t.metrics, cancel: cancel, ended: make(chan struct{}), open: map[*link]struct{}{}}
+	r := &route{target: want, holder: holder, clock: t.clock, metrics: t.metrics, cancel: cancel,
+		ended: make(chan struct{}), open: map[*link]struct{}{}}
 	go func() {
 		defer close(r.ended)
 		holder.Run(ctx, t.interval, r.cut)

@@ -34,7 +34,8 @@ type table struct {
 }
 
 func newTable(ctx context.Context, name string, boot ownership.Clock, interval time.Duration, log logr.Logger) *table {
-	return &table{ctx: ctx, name: name, clock: boot, wall: clock.RealClock{}, interval: interval, log: log, metrics: newMetrics(), namespaces: map[string]*route{}, hosts: map[string]*route{}}
+	return &table{ctx: ctx, name: name, clock: boot, wall: clock.RealClock{}, interval: interval, log: log,
+		metrics: newMetrics(), namespaces: map[string]*route{}, hosts: map[string]*route{}}
 }
 
 // set makes the route of the namespace what the target says; nil removes it. A changed route is a new one: what was

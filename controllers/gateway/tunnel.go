@@ -31,14 +31,16 @@ var (
 // newTunnelServer takes HTTP CONNECT and chooses by its header: port 8132.
 func newTunnelServer(table *table, services corelisters.ServiceLister, log logr.Logger) *server {
 	t := &tunnels{table: table, services: services}
-	return &server{table: table, log: log.WithValues("port", portTunnel), port: portTunnel, choose: t.byHeader, refuse: notFound}
+	return &server{table: table, log: log.WithValues("port", portTunnel), port: portTunnel, choose: t.byHeader,
+		refuse: notFound}
 }
 
 // newProxyServer takes connections with a PROXY protocol header and chooses by the destination in it; and, as the
 // unified port of today, HTTP CONNECT too: port 8443.
 func newProxyServer(table *table, services corelisters.ServiceLister, log logr.Logger) *server {
 	t := &tunnels{table: table, services: services}
-	return &server{table: table, log: log.WithValues("port", portProxy), port: portProxy, choose: t.byProxyProtocol, refuse: notFound}
+	return &server{table: table, log: log.WithValues("port", portProxy), port: portProxy, choose: t.byProxyProtocol,
+		refuse: notFound}
 }
 
 // tunnels finds the Service that a client wants by other ways than the name in a ClientHello.
@@ -129,7 +131,9 @@ func (t *tunnels) service(wanted string) (*route, string) {
 	if err != nil || net.ParseIP(service.Spec.ClusterIP) == nil {
 		return nil, ""
 	}
-	if !slices.ContainsFunc(service.Spec.Ports, func(p corev1.ServicePort) bool { return strconv.Itoa(int(p.Port)) == parts[1] }) {
+	if !slices.ContainsFunc(service.Spec.Ports, func(p corev1.ServicePort) bool {
+		return strconv.Itoa(int(p.Port)) == parts[1]
+	}) {
 		return nil, ""
 	}
 	return route, net.JoinHostPort(service.Spec.ClusterIP, parts[1])

@@ -57,7 +57,8 @@ func TestProxyProtocolChoosesByDestination(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, echo)
 	header := func(ip string, authority string) *proxyproto.Header {
-		h := proxyproto.HeaderProxyFromAddrs(2, &net.TCPAddr{IP: net.ParseIP("10.0.0.1"), Port: 5000}, &net.TCPAddr{IP: net.ParseIP(ip), Port: 443})
+		h := proxyproto.HeaderProxyFromAddrs(2, &net.TCPAddr{IP: net.ParseIP("10.0.0.1"), Port: 5000},
+			&net.TCPAddr{IP: net.ParseIP(ip), Port: 443})
 		if authority != "" {
 			if err := h.SetTLVs([]proxyproto.TLV{{Type: proxyproto.PP2_TYPE_AUTHORITY, Value: []byte(authority)}}); err != nil {
 				t.Fatal(err)
@@ -65,7 +66,8 @@ func TestProxyProtocolChoosesByDestination(t *testing.T) {
 		}
 		return h
 	}
-	for name, h := range map[string]*proxyproto.Header{"address": header(w.apiAddress, ""), "authority": header("10.9.9.9", host)} {
+	for name, h := range map[string]*proxyproto.Header{"address": header(w.apiAddress, ""),
+		"authority": header("10.9.9.9", host)} {
 		conn := w.plain(":8443")
 		if _, err := h.WriteTo(conn); err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -124,14 +126,16 @@ func TestTunnelIsCutWithTheValidity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.client.CoreV1().Services("shoot--p--alpha").Create(t.Context(), service("shoot--p--alpha", "vpn-seed-server", ip, 1194, ""), metav1.CreateOptions{}); err != nil {
+	if _, err := w.client.CoreV1().Services("shoot--p--alpha").Create(t.Context(),
+		service("shoot--p--alpha", "vpn-seed-server", ip, 1194, ""), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	w.eventually("the service", func() bool {
 		_, err := w.services.Services("shoot--p--alpha").Get("vpn-seed-server")
 		return err == nil
 	})
-	status, conn := w.connects(":8132", "Reversed-VPN: outbound|1194||vpn-seed-server.shoot--p--alpha.svc.cluster.local\r\n")
+	status, conn := w.connects(":8132",
+		"Reversed-VPN: outbound|1194||vpn-seed-server.shoot--p--alpha.svc.cluster.local\r\n")
 	if status != http.StatusOK {
 		t.Fatalf("the tunnel answers %d", status)
 	}

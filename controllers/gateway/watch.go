@@ -42,18 +42,23 @@ type watcher struct {
 }
 
 // watch keeps the table in step until ctx is done. ready is called when all routes of the beginning are there.
-func watch(ctx context.Context, client kubernetes.Interface, table *table, ready func(corelisters.ServiceLister)) error {
+func watch(ctx context.Context, client kubernetes.Interface, table *table,
+	ready func(corelisters.ServiceLister)) error {
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0)
 	w := &watcher{
-		table: table, services: factory.Core().V1().Services().Lister(), namespaces: factory.Core().V1().Namespaces().Lister(),
-		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](50*time.Millisecond, 10*time.Second)),
+		table: table, services: factory.Core().V1().Services().Lister(),
+		namespaces: factory.Core().V1().Namespaces().Lister(),
+		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](
+			50*time.Millisecond, 10*time.Second)),
 	}
-	keys := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, access.Gateway.Secret()).String()
-	}))
+	keys := informers.NewSharedInformerFactoryWithOptions(client, 0,
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+			o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, access.Gateway.Secret()).String()
+		}))
 	table.secrets = keys.Core().V1().Secrets().Lister()
 	seen := []cache.InformerSynced{keys.Core().V1().Secrets().Informer().HasSynced}
-	for _, informer := range []cache.SharedIndexInformer{factory.Core().V1().Services().Informer(), factory.Core().V1().Namespaces().Informer()} {
+	for _, informer := range []cache.SharedIndexInformer{factory.Core().V1().Services().Informer(),
+		factory.Core().V1().Namespaces().Informer()} {
 		handler, err := informer.AddEventHandler(w.enqueue())
 		if err != nil {
 			return fmt.Errorf("watch the seed's services: %w", err)
@@ -131,7 +136,8 @@ func (w *watcher) targetOf(name string) (*target, error) {
 	if err != nil || etcd == nil {
 		return nil, err
 	}
-	t := &target{namespace: name, hosts: hostsOf(apiServer), guard: "https://" + net.JoinHostPort(etcd.Spec.ClusterIP, strconv.Itoa(access.GuardPort))}
+	t := &target{namespace: name, hosts: hostsOf(apiServer), guard: "https://" + net.JoinHostPort(etcd.Spec.ClusterIP,
+		strconv.Itoa(access.GuardPort))}
 	if len(t.hosts) == 0 {
 		return nil, nil
 	}

@@ -36,8 +36,10 @@ func TestOnARealAPIServer(t *testing.T) {
 	must(t, err)
 	must(t, c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "garden-p"}}))
 	shoot := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{Namespace: "garden-p", Name: "alpha"}}
-	shoot.Spec.Region, shoot.Spec.SeedName, shoot.Spec.Provider.Type, shoot.Spec.Kubernetes.Version = "here", ptr.To("a"), "transplant", "1.36.3"
-	shoot.Spec.Hibernation = &gardencorev1beta1.Hibernation{Schedules: []gardencorev1beta1.HibernationSchedule{schedule("0 20 * * *", "0 6 * * *", "")}}
+	shoot.Spec.Region, shoot.Spec.SeedName, shoot.Spec.Provider.Type, shoot.Spec.Kubernetes.Version = "here", ptr.To("a"),
+		"transplant", "1.36.3"
+	shoot.Spec.Hibernation = &gardencorev1beta1.Hibernation{Schedules: []gardencorev1beta1.HibernationSchedule{
+		schedule("0 20 * * *", "0 6 * * *", "")}}
 	must(t, c.Create(t.Context(), shoot))
 
 	// The API server stamps the creation with real time: the night is that after tomorrow's.
@@ -64,7 +66,9 @@ func TestOnARealAPIServer(t *testing.T) {
 		{at: 19 * time.Hour, again: time.Hour},
 		{at: 20 * time.Hour, events: heard{reasonHeldBack}, again: time.Minute},
 		{at: 20*time.Hour + time.Minute, events: heard{reasonHeldBack}, again: time.Minute},
-		{at: 20*time.Hour + 2*time.Minute, before: func() { constrain(gardencorev1beta1.ConditionTrue) }, asleep: true, events: heard{reasonHibernated}, again: 10*time.Hour - 2*time.Minute},
+		{at: 20*time.Hour + 2*time.Minute, before: func() {
+			constrain(gardencorev1beta1.ConditionTrue)
+		}, asleep: true, events: heard{reasonHibernated}, again: 10*time.Hour - 2*time.Minute},
 		{at: 21 * time.Hour, before: func() {
 			before := shoot.DeepCopy()
 			shoot.Spec.Hibernation.Enabled = ptr.To(false) // woken by hand: the schedule has acted on this evening

@@ -1,8 +1,8 @@
 // Package hibernation puts shoots to sleep and wakes them up by the schedules in their specification
 // (docs/specification/care.md#spec-5-5, docs/specification/README.md#s4). It runs in the garden-controller-manager.
 //
-// It only switches spec.hibernation.enabled; how a shoot goes to sleep is package shoot's, and whether it may is decided
-// by care.
+// It only switches spec.hibernation.enabled; how a shoot goes to sleep is package shoot's, and whether it may is
+// decided by care.
 package hibernation
 
 import (
@@ -112,7 +112,8 @@ func (r *Reconciler) act(ctx context.Context, shoot *gardencorev1beta1.Shoot, du
 		}
 		before := shoot.DeepCopy()
 		shoot.Spec.Hibernation.Enabled = &due.sleep
-		if err := r.Garden.Patch(ctx, shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		if err := r.Garden.Patch(ctx, shoot,
+			client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 			return err
 		}
 		reason, message := reasonWokenUp, "The shoot is woken up by its schedule of "

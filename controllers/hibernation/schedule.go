@@ -10,14 +10,15 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
 
-// Deadline is how late a schedule still acts: who was away for longer does not put shoots to sleep in the middle of a day.
+// Deadline is how late a schedule still acts: who was away for longer does not put shoots to sleep in the middle of a
+// day.
 const Deadline = 2 * time.Hour
 
 // schedules are the times at which a shoot goes to sleep and wakes up.
 type schedules struct{ start, end []cron.Schedule }
 
-// parse reads the schedules of a shoot. One that cannot be read makes all of them void: half a schedule might put a shoot
-// to sleep and never wake it.
+// parse reads the schedules of a shoot. One that cannot be read makes all of them void: half a schedule might put a
+// shoot to sleep and never wake it.
 func parse(specs []gardencorev1beta1.HibernationSchedule) (schedules, error) {
 	var s schedules
 	for i, spec := range specs {

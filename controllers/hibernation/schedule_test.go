@@ -39,16 +39,26 @@ func TestLast(t *testing.T) {
 		after, until time.Time
 		want         string
 	}{
-		"nothing in between":          {schedules: []gardencorev1beta1.HibernationSchedule{nightly}, after: saturday("07:00"), until: saturday("19:59"), want: "nothing"},
-		"sleep":                       {schedules: []gardencorev1beta1.HibernationSchedule{nightly}, after: saturday("19:00"), until: saturday("20:00"), want: "sleep at 20:00"},
-		"acted on already":            {schedules: []gardencorev1beta1.HibernationSchedule{nightly}, after: saturday("20:00"), until: saturday("20:30"), want: "nothing"},
-		"wake":                        {schedules: []gardencorev1beta1.HibernationSchedule{nightly}, after: saturday("05:00"), until: saturday("06:30"), want: "wake at 06:00"},
-		"the later of two":            {schedules: []gardencorev1beta1.HibernationSchedule{nightly}, after: saturday("05:00"), until: saturday("21:00"), want: "sleep at 20:00"},
-		"at the same moment it wakes": {schedules: []gardencorev1beta1.HibernationSchedule{schedule("0 8 * * *", "0 8 * * *", "")}, after: saturday("07:00"), until: saturday("08:00"), want: "wake at 08:00"},
-		"only an end":                 {schedules: []gardencorev1beta1.HibernationSchedule{schedule("", "0 6 * * *", "")}, after: saturday("05:00"), until: saturday("21:00"), want: "wake at 06:00"},
-		"two schedules":               {schedules: []gardencorev1beta1.HibernationSchedule{nightly, schedule("0 13 * * 6", "", "")}, after: saturday("12:00"), until: saturday("14:00"), want: "sleep at 13:00"},
-		"not on this weekday":         {schedules: []gardencorev1beta1.HibernationSchedule{schedule("0 13 * * 1-5", "", "")}, after: saturday("12:00"), until: saturday("14:00"), want: "nothing"},
-		"in a time zone":              {schedules: []gardencorev1beta1.HibernationSchedule{schedule("0 20 * * *", "", "Asia/Kolkata")}, after: saturday("14:00"), until: saturday("15:00"), want: "sleep at 14:30"},
+		"nothing in between": {schedules: []gardencorev1beta1.HibernationSchedule{nightly}, after: saturday("07:00"),
+			until: saturday("19:59"), want: "nothing"},
+		"sleep": {schedules: []gardencorev1beta1.HibernationSchedule{nightly}, after: saturday("19:00"),
+			until: saturday("20:00"), want: "sleep at 20:00"},
+		"acted on already": {schedules: []gardencorev1beta1.HibernationSchedule{nightly}, after: saturday("20:00"),
+			until: saturday("20:30"), want: "nothing"},
+		"wake": {schedules: []gardencorev1beta1.HibernationSchedule{nightly}, after: saturday("05:00"),
+			until: saturday("06:30"), want: "wake at 06:00"},
+		"the later of two": {schedules: []gardencorev1beta1.HibernationSchedule{nightly}, after: saturday("05:00"),
+			until: saturday("21:00"), want: "sleep at 20:00"},
+		"at the same moment it wakes": {schedules: []gardencorev1beta1.HibernationSchedule{schedule("0 8 * * *", "0 8 * * *",
+			"")}, after: saturday("07:00"), until: saturday("08:00"), want: "wake at 08:00"},
+		"only an end": {schedules: []gardencorev1beta1.HibernationSchedule{schedule("", "0 6 * * *", "")},
+			after: saturday("05:00"), until: saturday("21:00"), want: "wake at 06:00"},
+		"two schedules": {schedules: []gardencorev1beta1.HibernationSchedule{nightly,
+			schedule("0 13 * * 6", "", "")}, after: saturday("12:00"), until: saturday("14:00"), want: "sleep at 13:00"},
+		"not on this weekday": {schedules: []gardencorev1beta1.HibernationSchedule{schedule("0 13 * * 1-5", "", "")},
+			after: saturday("12:00"), until: saturday("14:00"), want: "nothing"},
+		"in a time zone": {schedules: []gardencorev1beta1.HibernationSchedule{schedule("0 20 * * *", "",
+			"Asia/Kolkata")}, after: saturday("14:00"), until: saturday("15:00"), want: "sleep at 14:30"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

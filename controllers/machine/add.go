@@ -49,8 +49,9 @@ func (c *Controllers) AddToManager(mgr manager.Manager) error {
 	known := mgr.GetCache()
 	nodes := make(chan event.TypedGenericEvent[*corev1.Node], 100)
 	orphans := &Orphans{
-		Control: mgr.GetClient(), Cloud: c.Cloud, Owner: c.Owner, Clock: c.Clock, Events: mgr.GetEventRecorder("machine-controller"),
-		Log: mgr.GetLogger().WithName("orphans"), Namespace: c.Namespace, Quarantine: c.Quarantine, Every: c.OrphanPeriod,
+		Control: mgr.GetClient(), Cloud: c.Cloud, Owner: c.Owner, Clock: c.Clock,
+		Events: mgr.GetEventRecorder("machine-controller"),
+		Log:    mgr.GetLogger().WithName("orphans"), Namespace: c.Namespace, Quarantine: c.Quarantine, Every: c.OrphanPeriod,
 	}
 	deployments := &Deployments{Control: mgr.GetClient(), Target: target, Clock: c.Clock}
 	sets := &Sets{Control: mgr.GetClient(), Owner: c.Owner, Clock: c.Clock, Orphans: orphans, Poll: c.Timeouts.Poll}
@@ -75,7 +76,8 @@ func (c *Controllers) controller(mgr manager.Manager, name string, kind client.O
 	return builder.ControllerManagedBy(mgr).Named(name).For(kind).WithOptions(controller.Options{
 		MaxConcurrentReconciles: workers,
 		SkipNameValidation:      ptr.To(true),
-		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](100*time.Millisecond, 15*time.Second),
+		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](100*time.Millisecond,
+			15*time.Second),
 	})
 }
 
@@ -83,8 +85,8 @@ func mapTo(f func(context.Context, client.Object) []reconcile.Request) handler.E
 	return handler.EnqueueRequestsFromMapFunc(f)
 }
 
-// deploymentsOf are the deployments in the namespace of a set or machine: there are few, and one that was restored names no
-// owner.
+// deploymentsOf are the deployments in the namespace of a set or machine: there are few, and one that was restored
+// names no owner.
 func deploymentsOf(c client.Reader) func(context.Context, client.Object) []reconcile.Request {
 	return func(ctx context.Context, o client.Object) []reconcile.Request {
 		return all(ctx, c, &machinev1alpha1.MachineDeploymentList{}, o.GetNamespace())
@@ -118,7 +120,8 @@ func all(ctx context.Context, c client.Reader, list client.ObjectList, namespace
 func machinesOfNode(c client.Reader, namespace string) handler.TypedEventHandler[*corev1.Node, reconcile.Request] {
 	return handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, node *corev1.Node) []reconcile.Request {
 		machines := &machinev1alpha1.MachineList{}
-		if err := c.List(ctx, machines, client.InNamespace(namespace), client.MatchingLabels{machinev1alpha1.LabelNode: node.Name}); err != nil {
+		if err := c.List(ctx, machines, client.InNamespace(namespace),
+			client.MatchingLabels{machinev1alpha1.LabelNode: node.Name}); err != nil {
 			return nil
 		}
 		var requests []reconcile.Request

@@ -48,7 +48,8 @@ func (l *live) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done()
 		return
 	}
-	answer := ownership.ValidityAnswer{State: ownership.Serving, Epoch: l.epoch.Load(), Remaining: metav1.Duration{Duration: time.Second}}
+	answer := ownership.ValidityAnswer{State: ownership.Serving, Epoch: l.epoch.Load(),
+		Remaining: metav1.Duration{Duration: time.Second}}
 	if answer.Epoch == 0 {
 		answer.State, answer.Remaining.Duration = "Suspended", 0
 	}
@@ -66,7 +67,8 @@ func startLive(t *testing.T) *live {
 	l.must(l.client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
 	for _, class := range []string{"class-1", "class-2"} {
 		l.must(l.client.Create(t.Context(), &machinev1alpha1.MachineClass{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: class}, ProviderSpec: runtime.RawExtension{Raw: []byte(`{"type":"m1"}`)},
+			ObjectMeta:   metav1.ObjectMeta{Namespace: namespace, Name: class},
+			ProviderSpec: runtime.RawExtension{Raw: []byte(`{"type":"m1"}`)},
 		}))
 	}
 	return l
@@ -93,7 +95,8 @@ func (l *live) run() (stop func()) {
 	timeouts := DefaultTimeouts
 	timeouts.Poll = 200 * time.Millisecond
 	controllers := &Controllers{
-		TargetConfig: l.config, Cloud: guarded, Owner: guarded, Namespace: namespace, Clock: clock.RealClock{}, Timeouts: timeouts,
+		TargetConfig: l.config, Cloud: guarded, Owner: guarded, Namespace: namespace, Clock: clock.RealClock{},
+		Timeouts:   timeouts,
 		Quarantine: time.Hour, OrphanPeriod: 500 * time.Millisecond, Workers: 5,
 	}
 	l.must(controllers.AddToManager(mgr))
@@ -112,12 +115,14 @@ func (l *live) run() (stop func()) {
 	}
 }
 
-// boot registers a ready node for every machine of the cloud. A machine that has ended in the meantime registers nothing.
+// boot registers a ready node for every machine of the cloud. A machine that has ended in the meantime registers
+// nothing.
 func (l *live) boot(ctx context.Context, c Cloud) {
 	for {
 		vms, _ := c.List(ctx, nil)
 		for _, vm := range vms {
-			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: vm.Hostname}, Spec: corev1.NodeSpec{ProviderID: providerPrefix + vm.ID}}
+			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: vm.Hostname},
+				Spec: corev1.NodeSpec{ProviderID: providerPrefix + vm.ID}}
 			if l.client.Create(ctx, node) == nil {
 				before := node.DeepCopy()
 				node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
@@ -177,8 +182,8 @@ func (l *live) change(d *machinev1alpha1.MachineDeployment, change func()) {
 	l.must(l.client.Patch(l.t.Context(), d, client.MergeFrom(before)))
 }
 
-// TestOnARealAPIServer: machines come, are replaced within bounds and against a disruption budget, and go, on a real API
-// server, with a restart and a lapse of ownership in between.
+// TestOnARealAPIServer: machines come, are replaced within bounds and against a disruption budget, and go, on a real
+// API server, with a restart and a lapse of ownership in between.
 func TestOnARealAPIServer(t *testing.T) {
 	t.Parallel()
 	l := startLive(t)
@@ -232,7 +237,8 @@ func TestOnARealAPIServer(t *testing.T) {
 	if blocked.DeletionTimestamp != nil {
 		t.Error("a pod was evicted against its disruption budget")
 	}
-	l.must(l.client.Delete(t.Context(), &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "budget"}}))
+	l.must(l.client.Delete(t.Context(), &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "default",
+		Name: "budget"}}))
 	l.until("the end of the pod", func() string { return l.reap(blocked) })
 	l.until("three new machines", l.available(d, 3))
 
@@ -269,7 +275,8 @@ func (l *live) blockedPod() *corev1.Pod {
 	nodes := &corev1.NodeList{}
 	l.must(l.client.List(l.t.Context(), nodes))
 	labels := map[string]string{"app": "x"}
-	l.must(l.client.Create(l.t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "default"}}))
+	l.must(l.client.Create(l.t.Context(),
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "default"}}))
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", Labels: labels},
 		Spec:       corev1.PodSpec{NodeName: nodes.Items[0].Name, Containers: []corev1.Container{{Name: "c", Image: "i"}}},
@@ -281,7 +288,8 @@ func (l *live) blockedPod() *corev1.Pod {
 	l.must(l.client.Status().Patch(l.t.Context(), pod, client.MergeFrom(before)))
 	l.must(l.client.Create(l.t.Context(), &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "budget"},
-		Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: ptr.To(intstr.FromInt32(1)), Selector: &metav1.LabelSelector{MatchLabels: labels}},
+		Spec: policyv1.PodDisruptionBudgetSpec{MinAvailable: ptr.To(intstr.FromInt32(1)),
+			Selector: &metav1.LabelSelector{MatchLabels: labels}},
 	}))
 	return pod
 }

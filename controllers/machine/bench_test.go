@@ -162,26 +162,32 @@ func (l *eventLog) Eventf(_, _ runtime.Object, _, reason, _, _ string, _ ...any)
 func newClient(scheme *runtime.Scheme, statuses ...client.Object) client.WithWatch {
 	tracker := clienttesting.NewObjectTracker(scheme, serializer.NewCodecFactory(scheme).UniversalDecoder())
 	return fake.NewClientBuilder().WithScheme(scheme).WithObjectTracker(tracker).WithStatusSubresource(statuses...).
-		WithIndex(&corev1.Pod{}, "spec.nodeName", func(o client.Object) []string { return []string{o.(*corev1.Pod).Spec.NodeName} }).Build()
+		WithIndex(&corev1.Pod{}, "spec.nodeName", func(o client.Object) []string {
+			return []string{o.(*corev1.Pod).Spec.NodeName}
+		}).Build()
 }
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{t: t, cloud: &fakeCloud{}, clock: clocktesting.NewFakeClock(time.Now()), events: &eventLog{}}
 	b.control = interceptor.NewClient(
-		newClient(ControlScheme(), &machinev1alpha1.MachineDeployment{}, &machinev1alpha1.MachineSet{}, &machinev1alpha1.Machine{}),
-		interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+		newClient(ControlScheme(), &machinev1alpha1.MachineDeployment{}, &machinev1alpha1.MachineSet{},
+			&machinev1alpha1.Machine{}),
+		interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, o client.Object,
+			opts ...client.CreateOption) error {
 			o.SetUID(uuid.NewUUID())
 			o.SetCreationTimestamp(metav1.NewTime(b.clock.Now()))
 			return c.Create(ctx, o, opts...)
-		}, Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+		}, Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch,
+			opts ...client.PatchOption) error {
 			if b.writes--; b.writes == 0 {
 				return errCrash
 			}
 			return c.Patch(ctx, o, p, opts...)
 		}})
 	b.target = interceptor.NewClient(newClient(ControlScheme(), &corev1.Node{}, &corev1.Pod{}), interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object,
+			opts ...client.GetOption) error {
 			if b.down {
 				return errors.New("connection refused")
 			}
@@ -190,12 +196,14 @@ func newBench(t *testing.T) *bench {
 	})
 	b.restart()
 	b.must(b.control.Create(t.Context(), &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "class-1"}, Data: map[string][]byte{"userData": []byte("boot")},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "class-1"},
+		Data:       map[string][]byte{"userData": []byte("boot")},
 	}))
 	for _, class := range []string{"class-1", "class-2"} {
 		b.must(b.control.Create(t.Context(), &machinev1alpha1.MachineClass{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: class}, ProviderSpec: runtime.RawExtension{Raw: []byte(`{"type":"m1","zone":"a"}`)},
-			SecretRef: &corev1.SecretReference{Namespace: namespace, Name: "class-1"},
+			ObjectMeta:   metav1.ObjectMeta{Namespace: namespace, Name: class},
+			ProviderSpec: runtime.RawExtension{Raw: []byte(`{"type":"m1","zone":"a"}`)},
+			SecretRef:    &corev1.SecretReference{Namespace: namespace, Name: "class-1"},
 		}))
 	}
 	return b
@@ -204,7 +212,8 @@ func newBench(t *testing.T) *bench {
 // restart is a new machine controller.
 func (b *bench) restart() {
 	b.orphans = &Orphans{
-		Control: b.control, Cloud: b.cloud, Owner: b.cloud, Clock: b.clock, Events: b.events, Log: logr.Discard(), Namespace: namespace,
+		Control: b.control, Cloud: b.cloud, Owner: b.cloud, Clock: b.clock, Events: b.events, Log: logr.Discard(),
+		Namespace:  namespace,
 		Quarantine: time.Hour, Every: time.Minute,
 	}
 	b.deployments = &Deployments{Control: b.control, Target: b.target, Clock: b.clock}
@@ -219,7 +228,8 @@ func (b *bench) must(err error) {
 	}
 }
 
-func (b *bench) deployment(replicas int32, change ...func(*machinev1alpha1.MachineDeployment)) *machinev1alpha1.MachineDeployment {
+func (b *bench) deployment(replicas int32,
+	change ...func(*machinev1alpha1.MachineDeployment)) *machinev1alpha1.MachineDeployment {
 	b.t.Helper()
 	labels := map[string]string{"name": "pool-z1"}
 	d := &machinev1alpha1.MachineDeployment{
@@ -228,9 +238,10 @@ func (b *bench) deployment(replicas int32, change ...func(*machinev1alpha1.Machi
 			Replicas: replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Strategy: machinev1alpha1.MachineDeploymentStrategy{
 				Type: "RollingUpdate",
-				RollingUpdate: &machinev1alpha1.RollingUpdateMachineDeployment{UpdateConfiguration: machinev1alpha1.UpdateConfiguration{
-					MaxSurge: ptr.To(intstr.FromInt32(1)), MaxUnavailable: ptr.To(intstr.FromInt32(0)),
-				}},
+				RollingUpdate: &machinev1alpha1.RollingUpdateMachineDeployment{
+					UpdateConfiguration: machinev1alpha1.UpdateConfiguration{
+						MaxSurge: ptr.To(intstr.FromInt32(1)), MaxUnavailable: ptr.To(intstr.FromInt32(0)),
+					}},
 			},
 			Template: machinev1alpha1.MachineTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels},
@@ -261,7 +272,8 @@ func (b *bench) step() {
 		list client.ObjectList
 		by   reconcile.Reconciler
 	}{
-		{&machinev1alpha1.MachineDeploymentList{}, b.deployments}, {&machinev1alpha1.MachineSetList{}, b.sets}, {&machinev1alpha1.MachineList{}, b.machines},
+		{&machinev1alpha1.MachineDeploymentList{}, b.deployments}, {&machinev1alpha1.MachineSetList{}, b.sets},
+		{&machinev1alpha1.MachineList{}, b.machines},
 	} {
 		b.must(b.control.List(b.t.Context(), list.list))
 		for _, key := range keys(list.list) {
@@ -301,7 +313,8 @@ func (b *bench) boot() {
 		there[vm.Hostname] = true
 		node := &corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: vm.Hostname},
-			Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
+			Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady,
+				Status: corev1.ConditionTrue}}},
 		}
 		if err := b.target.Create(b.t.Context(), node); err != nil && !apierrors.IsAlreadyExists(err) {
 			b.t.Fatal(err)
@@ -380,7 +393,8 @@ func (b *bench) expect(what string, machines, vms, created, deleted int) {
 	}
 	if len(b.all()) != machines || len(b.cloud.ids()) != vms || b.cloud.created != created || b.cloud.deleted != deleted {
 		b.t.Errorf("%s: %d Machines, %d in the cloud, %d created, %d deleted; want %d, %d, %d, %d (%s)", what,
-			len(b.all()), len(b.cloud.ids()), b.cloud.created, b.cloud.deleted, machines, vms, created, deleted, strings.Join(phases, " "))
+			len(b.all()), len(b.cloud.ids()), b.cloud.created, b.cloud.deleted, machines, vms, created, deleted,
+			strings.Join(phases, " "))
 	}
 }
 

@@ -69,8 +69,8 @@ func (c *GuardedCloud) Leave(ctx context.Context) error {
 	return c.Holder.Leave(ctx)
 }
 
-// Own makes one mutating call under the present term, whose epoch it is given. The term cancels it when it ends; without
-// one the error is ownership.ErrLapsed.
+// Own makes one mutating call under the present term, whose epoch it is given. The term cancels it when it ends;
+// without one the error is ownership.ErrLapsed.
 func (c *GuardedCloud) Own(ctx context.Context, call func(context.Context, int64) error) error {
 	c.calls.RLock()
 	defer c.calls.RUnlock()
@@ -103,7 +103,8 @@ func (c *GuardedCloud) Valid(ctx context.Context) error {
 }
 
 // Create implements Cloud.
-func (c *GuardedCloud) Create(ctx context.Context, machine *cloud.Machine, token string) (made *cloud.Machine, err error) {
+func (c *GuardedCloud) Create(ctx context.Context, machine *cloud.Machine, token string) (made *cloud.Machine,
+	err error) {
 	err = c.Own(ctx, func(ctx context.Context, epoch int64) error {
 		wanted := *machine
 		wanted.Tags = map[string]string{tagShoot: c.Shoot, tagEpoch: fmt.Sprint(epoch)}

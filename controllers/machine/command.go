@@ -61,7 +61,8 @@ func NewCommand(beside ...Beside) *cobra.Command {
 	set.StringVar(&f.cloudKubeconfig, "cloud-kubeconfig", "", "kubeconfig file of the cloud's API")
 	set.StringVar(&f.namespace, "namespace", "", "control-plane namespace of the shoot, which is its technical id")
 	set.StringVar(&f.guardURL, "guard-url", "", "base URL of the API of the shoot's guard")
-	set.StringVar(&f.guardCredentials, "guard-credentials", "", "folder with the credentials for the guard: ca.crt, tls.crt, tls.key")
+	set.StringVar(&f.guardCredentials, "guard-credentials", "",
+		"folder with the credentials for the guard: ca.crt, tls.crt, tls.key")
 	set.StringVar(&f.metricsAddress, "metrics-bind-address", "0", "address of the metrics server; 0 for none")
 	for _, name := range []string{"target-kubeconfig", "cloud-kubeconfig", "namespace", "guard-url", "guard-credentials"} {
 		if err := command.MarkFlagRequired(name); err != nil {
@@ -127,7 +128,8 @@ func (f *flags) cloud() (*GuardedCloud, error) {
 	if err != nil {
 		return nil, err
 	}
-	holder, err := ownership.NewHolder(f.guardURL, "machine-controller-"+rand.String(6), boot, access.Transport(access.Folder(f.guardCredentials).Read))
+	holder, err := ownership.NewHolder(f.guardURL, "machine-controller-"+rand.String(6), boot,
+		access.Transport(access.Folder(f.guardCredentials).Read))
 	if err != nil {
 		return nil, err
 	}

@@ -50,7 +50,8 @@ func (r *Deployments) Reconcile(ctx context.Context, req reconcile.Request) (rec
 	return reconcile.Result{}, retryConflict(err)
 }
 
-func (r *Deployments) reconcile(ctx context.Context, d *machinev1alpha1.MachineDeployment, sets []*machinev1alpha1.MachineSet) error {
+func (r *Deployments) reconcile(ctx context.Context, d *machinev1alpha1.MachineDeployment,
+	sets []*machinev1alpha1.MachineSet) error {
 	if err := hold(ctx, r.Control, d); err != nil {
 		return err
 	}
@@ -90,13 +91,15 @@ func (r *Deployments) reconcile(ctx context.Context, d *machinev1alpha1.MachineD
 }
 
 // sets are the deployment's, by name. Those that were restored name no owner and are adopted by their labels.
-func (r *Deployments) sets(ctx context.Context, d *machinev1alpha1.MachineDeployment) ([]*machinev1alpha1.MachineSet, error) {
+func (r *Deployments) sets(ctx context.Context, d *machinev1alpha1.MachineDeployment) ([]*machinev1alpha1.MachineSet,
+	error) {
 	selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
 	if err != nil {
 		return nil, fmt.Errorf("read the selector of MachineDeployment %q: %w", d.Name, err)
 	}
 	all := &machinev1alpha1.MachineSetList{}
-	if err := r.Control.List(ctx, all, client.InNamespace(d.Namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
+	if err := r.Control.List(ctx, all, client.InNamespace(d.Namespace),
+		client.MatchingLabelsSelector{Selector: selector}); err != nil {
 		return nil, fmt.Errorf("list the sets of MachineDeployment %q: %w", d.Name, err)
 	}
 	var sets []*machinev1alpha1.MachineSet
@@ -115,7 +118,8 @@ func (r *Deployments) sets(ctx context.Context, d *machinev1alpha1.MachineDeploy
 }
 
 // claim makes owner the controller of an object that has none, unless either is going; it says whether owner is.
-func claim[T client.Object](ctx context.Context, c client.Client, obj T, owner client.Object, kind string) (bool, error) {
+func claim[T client.Object](ctx context.Context, c client.Client, obj T, owner client.Object, kind string) (bool,
+	error) {
 	if ref := metav1.GetControllerOf(obj); ref != nil {
 		return ref.UID == owner.GetUID(), nil
 	}
@@ -134,9 +138,11 @@ func claim[T client.Object](ctx context.Context, c client.Client, obj T, owner c
 
 // split tells the set of the deployment's class from the older ones. Only the class counts: everything else in the
 // template is taken over by machines that run (docs/specification/versions.md#spec-4-8).
-func split(d *machinev1alpha1.MachineDeployment, sets []*machinev1alpha1.MachineSet) (current *machinev1alpha1.MachineSet, old []*machinev1alpha1.MachineSet) {
+func split(d *machinev1alpha1.MachineDeployment,
+	sets []*machinev1alpha1.MachineSet) (current *machinev1alpha1.MachineSet, old []*machinev1alpha1.MachineSet) {
 	for _, set := range sets {
-		if current == nil && set.DeletionTimestamp == nil && set.Spec.Template.Spec.Class.Name == d.Spec.Template.Spec.Class.Name {
+		if current == nil && set.DeletionTimestamp == nil &&
+			set.Spec.Template.Spec.Class.Name == d.Spec.Template.Spec.Class.Name {
 			current = set
 			continue
 		}
@@ -147,22 +153,25 @@ func split(d *machinev1alpha1.MachineDeployment, sets []*machinev1alpha1.Machine
 
 // create makes the set of the deployment's class, empty at first. Its name follows from the class, so that a set that
 // was made already is met again.
-func (r *Deployments) create(ctx context.Context, d *machinev1alpha1.MachineDeployment) (*machinev1alpha1.MachineSet, error) {
+func (r *Deployments) create(ctx context.Context, d *machinev1alpha1.MachineDeployment) (*machinev1alpha1.MachineSet,
+	error) {
 	sum := sha256.Sum256([]byte(d.Spec.Template.Spec.Class.Name))
 	hash := hex.EncodeToString(sum[:])[:5]
 	set := &machinev1alpha1.MachineSet{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: d.Namespace, Name: d.Name + "-" + hash,
-			Labels:          labels.Merge(d.Spec.Template.Labels, labels.Set{machinev1alpha1.LabelMachineTemplateHash: hash}),
-			Finalizers:      []string{constants.FinalizerMachineControllerManager},
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(d, machinev1alpha1.SchemeGroupVersion.WithKind("MachineDeployment"))},
+			Labels:     labels.Merge(d.Spec.Template.Labels, labels.Set{machinev1alpha1.LabelMachineTemplateHash: hash}),
+			Finalizers: []string{constants.FinalizerMachineControllerManager},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(d,
+				machinev1alpha1.SchemeGroupVersion.WithKind("MachineDeployment"))},
 		},
 		Spec: machinev1alpha1.MachineSetSpec{
 			Selector: metav1.AddLabelToSelector(d.Spec.Selector.DeepCopy(), machinev1alpha1.LabelMachineTemplateHash, hash),
 			Template: *d.Spec.Template.DeepCopy(), MinReadySeconds: d.Spec.MinReadySeconds,
 		},
 	}
-	set.Spec.Template.Labels = labels.Merge(set.Spec.Template.Labels, labels.Set{machinev1alpha1.LabelMachineTemplateHash: hash})
+	set.Spec.Template.Labels = labels.Merge(set.Spec.Template.Labels,
+		labels.Set{machinev1alpha1.LabelMachineTemplateHash: hash})
 	if err := r.Control.Create(ctx, set); err != nil {
 		return nil, fmt.Errorf("create MachineSet %q: %w", set.Name, err)
 	}
@@ -170,7 +179,8 @@ func (r *Deployments) create(ctx context.Context, d *machinev1alpha1.MachineDepl
 }
 
 // scale writes the planned sizes, and what of the template the machines take over as they are.
-func (r *Deployments) scale(ctx context.Context, d *machinev1alpha1.MachineDeployment, current *machinev1alpha1.MachineSet, old []*machinev1alpha1.MachineSet, next map[string]int32) error {
+func (r *Deployments) scale(ctx context.Context, d *machinev1alpha1.MachineDeployment,
+	current *machinev1alpha1.MachineSet, old []*machinev1alpha1.MachineSet, next map[string]int32) error {
 	for _, set := range append([]*machinev1alpha1.MachineSet{current}, old...) {
 		if set.DeletionTimestamp != nil {
 			continue
@@ -202,7 +212,8 @@ func (r *Deployments) prune(ctx context.Context, old []*machinev1alpha1.MachineS
 	return nil
 }
 
-func (r *Deployments) remove(ctx context.Context, d *machinev1alpha1.MachineDeployment, sets []*machinev1alpha1.MachineSet) error {
+func (r *Deployments) remove(ctx context.Context, d *machinev1alpha1.MachineDeployment,
+	sets []*machinev1alpha1.MachineSet) error {
 	if !held(d) {
 		return nil
 	}

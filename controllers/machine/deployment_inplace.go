@@ -20,7 +20,8 @@ const annotationMoving = "transplant.dev/moving-machine"
 const annotationCandidateFor = "transplant.dev/candidate-for"
 
 func inPlace(d *machinev1alpha1.MachineDeployment) bool {
-	return d.Spec.Strategy.Type == machinev1alpha1.InPlaceUpdateMachineDeploymentStrategyType && d.Spec.Strategy.InPlaceUpdate != nil
+	return d.Spec.Strategy.Type == machinev1alpha1.InPlaceUpdateMachineDeploymentStrategyType &&
+		d.Spec.Strategy.InPlaceUpdate != nil
 }
 
 func manual(d *machinev1alpha1.MachineDeployment) bool {
@@ -34,9 +35,10 @@ type candidate struct {
 	node    *corev1.Node
 }
 
-// updateInPlace takes machines that were updated over into the current set, and, unless users do, selects those that are
-// next (docs/specification/versions.md#spec-4-9). It says how many machines each set should have.
-func (r *Deployments) updateInPlace(ctx context.Context, d *machinev1alpha1.MachineDeployment, current *machinev1alpha1.MachineSet, old []*machinev1alpha1.MachineSet) (map[string]int32, error) {
+// updateInPlace takes machines that were updated over into the current set, and, unless users do, selects those that
+// are next (docs/specification/versions.md#spec-4-9). It says how many machines each set should have.
+func (r *Deployments) updateInPlace(ctx context.Context, d *machinev1alpha1.MachineDeployment,
+	current *machinev1alpha1.MachineSet, old []*machinev1alpha1.MachineSet) (map[string]int32, error) {
 	machines := &machinev1alpha1.MachineList{}
 	if err := r.Control.List(ctx, machines, client.InNamespace(d.Namespace)); err != nil {
 		return nil, fmt.Errorf("list the machines: %w", err)
@@ -87,7 +89,9 @@ func none(current *machinev1alpha1.MachineSet, old []*machinev1alpha1.MachineSet
 
 // candidates are the machines of older classes whose nodes are there, by name, each labelled as one; and the nodes of
 // machines of the current class that still carry labels of an update.
-func (r *Deployments) candidates(ctx context.Context, current *machinev1alpha1.MachineSet, old []*machinev1alpha1.MachineSet, machines *machinev1alpha1.MachineList) (candidates []candidate, done []*corev1.Node, err error) {
+func (r *Deployments) candidates(ctx context.Context, current *machinev1alpha1.MachineSet,
+	old []*machinev1alpha1.MachineSet, machines *machinev1alpha1.MachineList) (candidates []candidate, done []*corev1.Node,
+	err error) {
 	all := &corev1.NodeList{}
 	if err := r.Target.List(ctx, all); err != nil {
 		return nil, nil, fmt.Errorf("list the nodes of the shoot: %w", err)
@@ -120,12 +124,13 @@ func (r *Deployments) candidates(ctx context.Context, current *machinev1alpha1.M
 	return candidates, done, nil
 }
 
-// nominate a node for its update to a class. That it could not be updated to another one is forgotten: users mend an update
-// that fails by a further one, with force (docs/specification/README.md#s2).
+// nominate a node for its update to a class. That it could not be updated to another one is forgotten: users mend an
+// update that fails by a further one, with force (docs/specification/README.md#s2).
 func (r *Deployments) nominate(ctx context.Context, node *corev1.Node, class string) error {
 	return client.IgnoreNotFound(patch(ctx, r.Target, node, func() {
 		metav1.SetMetaDataLabel(&node.ObjectMeta, machinev1alpha1.LabelCandidateForUpdate, machinev1alpha1.LabelTrue)
-		if before := node.Annotations[annotationCandidateFor]; before != "" && before != class && node.Labels[machinev1alpha1.LabelUpdateResult] == machinev1alpha1.UpdateFailed {
+		if before := node.Annotations[annotationCandidateFor]; before != "" && before != class &&
+			node.Labels[machinev1alpha1.LabelUpdateResult] == machinev1alpha1.UpdateFailed {
 			delete(node.Labels, machinev1alpha1.LabelUpdateResult)
 		}
 		metav1.SetMetaDataAnnotation(&node.ObjectMeta, annotationCandidateFor, class)
@@ -176,7 +181,8 @@ func (r *Deployments) choose(ctx context.Context, candidates []candidate, number
 // planInPlace is plan for updates in place: as many machines as the surge allows are made anew, the rest is to be
 // selected, as far as enough available ones remain, and old ones that are too many in the end go. Where users select,
 // nothing is made anew and nothing goes but what the number of replicas asks for.
-func planInPlace(d *machinev1alpha1.MachineDeployment, current setSize, old []setSize, selected updating) (next map[string]int32, take int32) {
+func planInPlace(d *machinev1alpha1.MachineDeployment, current setSize, old []setSize,
+	selected updating) (next map[string]int32, take int32) {
 	next = map[string]int32{current.name: current.wanted}
 	replicas, available := d.Spec.Replicas, current.available-selected.available
 	var oldWanted, oldActual int32
@@ -223,7 +229,8 @@ func (r *Deployments) release(ctx context.Context, node *corev1.Node) error {
 		return err
 	}
 	return client.IgnoreNotFound(patch(ctx, r.Target, node, func() {
-		for _, label := range []string{machinev1alpha1.LabelCandidateForUpdate, machinev1alpha1.LabelSelectedForUpdate, machinev1alpha1.LabelUpdateResult} {
+		for _, label := range []string{machinev1alpha1.LabelCandidateForUpdate, machinev1alpha1.LabelSelectedForUpdate,
+			machinev1alpha1.LabelUpdateResult} {
 			delete(node.Labels, label)
 		}
 		delete(node.Annotations, annotationCandidateFor)

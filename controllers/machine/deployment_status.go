@@ -14,7 +14,8 @@ import (
 )
 
 // sizes counts the machines of each set.
-func (r *Deployments) sizes(ctx context.Context, namespace string, sets []*machinev1alpha1.MachineSet) (map[string]setSize, error) {
+func (r *Deployments) sizes(ctx context.Context, namespace string,
+	sets []*machinev1alpha1.MachineSet) (map[string]setSize, error) {
 	machines := &machinev1alpha1.MachineList{}
 	if err := r.Control.List(ctx, machines, client.InNamespace(namespace)); err != nil {
 		return nil, fmt.Errorf("list the machines: %w", err)
@@ -47,7 +48,8 @@ func (s setSize) with(m *machinev1alpha1.Machine) setSize {
 	return s
 }
 
-func (r *Deployments) status(ctx context.Context, d *machinev1alpha1.MachineDeployment, current *machinev1alpha1.MachineSet, sets []*machinev1alpha1.MachineSet) error {
+func (r *Deployments) status(ctx context.Context, d *machinev1alpha1.MachineDeployment,
+	current *machinev1alpha1.MachineSet, sets []*machinev1alpha1.MachineSet) error {
 	sizes, err := r.sizes(ctx, d.Namespace, sets)
 	if err != nil {
 		return err
@@ -86,24 +88,29 @@ func (r *Deployments) conditions(d *machinev1alpha1.MachineDeployment) {
 	s := d.Status
 	needed := d.Spec.Replicas - boundsOf(d.Spec.Strategy, d.Spec.Replicas).unavailable
 	available := machinev1alpha1.MachineDeploymentCondition{
-		Type: "Available", Status: metav1.ConditionTrue, Reason: "MinimumReplicasAvailable", Message: "Deployment has minimum availability.",
+		Type: "Available", Status: metav1.ConditionTrue, Reason: "MinimumReplicasAvailable",
+		Message: "Deployment has minimum availability.",
 	}
 	if s.AvailableReplicas < needed {
-		available.Status, available.Reason, available.Message = metav1.ConditionFalse, "MinimumReplicasUnavailable", "Deployment does not have minimum availability."
+		available.Status, available.Reason, available.Message = metav1.ConditionFalse, "MinimumReplicasUnavailable",
+			"Deployment does not have minimum availability."
 	}
 	progressing := machinev1alpha1.MachineDeploymentCondition{
-		Type: "Progressing", Status: metav1.ConditionTrue, Reason: "NewMachineSetAvailable", Message: "All machines are available and up to date.",
+		Type: "Progressing", Status: metav1.ConditionTrue, Reason: "NewMachineSetAvailable",
+		Message: "All machines are available and up to date.",
 	}
 	if s.UpdatedReplicas != d.Spec.Replicas || s.Replicas != d.Spec.Replicas || s.AvailableReplicas != d.Spec.Replicas {
 		progressing.Reason = "MachineSetUpdated"
-		progressing.Message = fmt.Sprintf("%d of %d machines are up to date, %d available.", s.UpdatedReplicas, d.Spec.Replicas, s.AvailableReplicas)
+		progressing.Message = fmt.Sprintf("%d of %d machines are up to date, %d available.", s.UpdatedReplicas,
+			d.Spec.Replicas, s.AvailableReplicas)
 	}
 	for _, condition := range []machinev1alpha1.MachineDeploymentCondition{available, progressing} {
 		d.Status.Conditions = r.setCondition(d.Status.Conditions, condition)
 	}
 }
 
-func (r *Deployments) setCondition(conditions []machinev1alpha1.MachineDeploymentCondition, wanted machinev1alpha1.MachineDeploymentCondition) []machinev1alpha1.MachineDeploymentCondition {
+func (r *Deployments) setCondition(conditions []machinev1alpha1.MachineDeploymentCondition,
+	wanted machinev1alpha1.MachineDeploymentCondition) []machinev1alpha1.MachineDeploymentCondition {
 	now := metav1.NewTime(r.Clock.Now())
 	wanted.LastUpdateTime, wanted.LastTransitionTime = now, now
 	for i, have := range conditions {

@@ -104,11 +104,13 @@ func sick(m *machinev1alpha1.Machine, node *corev1.Node) string {
 
 // unhealthy keeps a machine waiting for its node, as Pending if it never had one, else as Unknown, and gives it up when
 // its time is over or the machine behind it is gone.
-func (r *Machines) unhealthy(ctx context.Context, logger logr.Logger, m *machinev1alpha1.Machine, reason string) (time.Duration, error) {
+func (r *Machines) unhealthy(ctx context.Context, logger logr.Logger, m *machinev1alpha1.Machine,
+	reason string) (time.Duration, error) {
 	phase, op, limit := machinev1alpha1.MachinePending, machinev1alpha1.MachineOperationCreate, r.creationTimeout(m)
 	switch m.Status.CurrentStatus.Phase {
 	case machinev1alpha1.MachineRunning, machinev1alpha1.MachineUnknown,
-		machinev1alpha1.MachineInPlaceUpdating, machinev1alpha1.MachineInPlaceUpdateSuccessful, machinev1alpha1.MachineInPlaceUpdateFailed:
+		machinev1alpha1.MachineInPlaceUpdating, machinev1alpha1.MachineInPlaceUpdateSuccessful,
+		machinev1alpha1.MachineInPlaceUpdateFailed:
 		phase, op, limit = machinev1alpha1.MachineUnknown, machinev1alpha1.MachineOperationHealthCheck, r.healthTimeout(m)
 	}
 	if gone, err := r.gone(ctx, logger, m, op); err != nil || gone {
@@ -124,17 +126,20 @@ func (r *Machines) unhealthy(ctx context.Context, logger logr.Logger, m *machine
 	if phase == machinev1alpha1.MachineUnknown && healthTimeoutOff(m) {
 		return r.Timeouts.Check, nil
 	}
-	return 0, r.phase(ctx, m, machinev1alpha1.MachineFailed, op, machinev1alpha1.MachineStateFailed, fmt.Sprintf("%s for %s", reason, limit))
+	return 0, r.phase(ctx, m, machinev1alpha1.MachineFailed, op, machinev1alpha1.MachineStateFailed,
+		fmt.Sprintf("%s for %s", reason, limit))
 }
 
 // gone asks the cloud for the machine, and gives it up if it is there no more.
-func (r *Machines) gone(ctx context.Context, logger logr.Logger, m *machinev1alpha1.Machine, op machinev1alpha1.MachineOperationType) (bool, error) {
+func (r *Machines) gone(ctx context.Context, logger logr.Logger, m *machinev1alpha1.Machine,
+	op machinev1alpha1.MachineOperationType) (bool, error) {
 	vm, err := r.Cloud.Get(ctx, idOf(m.Spec.ProviderID))
 	if err != nil || vm != nil {
 		return false, err
 	}
 	logger.Info("The machine is gone from the cloud", "providerID", m.Spec.ProviderID)
-	return true, r.phase(ctx, m, machinev1alpha1.MachineFailed, op, machinev1alpha1.MachineStateFailed, "the machine is gone from the cloud")
+	return true, r.phase(ctx, m, machinev1alpha1.MachineFailed, op, machinev1alpha1.MachineStateFailed,
+		"the machine is gone from the cloud")
 }
 
 func healthTimeoutOff(m *machinev1alpha1.Machine) bool {

@@ -15,22 +15,27 @@ import (
 
 // chosen says whether a node is to be updated in place now: a candidate that the deployment, or the user, has selected.
 func chosen(node *corev1.Node) bool {
-	return node.Labels[machinev1alpha1.LabelCandidateForUpdate] != "" && node.Labels[machinev1alpha1.LabelSelectedForUpdate] == machinev1alpha1.LabelTrue
+	return node.Labels[machinev1alpha1.LabelCandidateForUpdate] != "" &&
+		node.Labels[machinev1alpha1.LabelSelectedForUpdate] == machinev1alpha1.LabelTrue
 }
 
 // updateInPlace drains the node of a machine and lets its agent update it (docs/specification/versions.md#spec-4-9).
 // What comes of it stands on the node, so that whoever goes on with it, on another seed perhaps, finds it there. The
 // deployment takes the machine over.
-func (r *Machines) updateInPlace(ctx context.Context, logger logr.Logger, m *machinev1alpha1.Machine, node *corev1.Node) (time.Duration, error) {
+func (r *Machines) updateInPlace(ctx context.Context, logger logr.Logger, m *machinev1alpha1.Machine,
+	node *corev1.Node) (time.Duration, error) {
 	const op = machinev1alpha1.MachineOperationInPlaceUpdate
 	switch node.Labels[machinev1alpha1.LabelUpdateResult] {
 	case machinev1alpha1.UpdateSuccessful:
-		return r.Timeouts.Poll, r.phase(ctx, m, machinev1alpha1.MachineInPlaceUpdateSuccessful, op, machinev1alpha1.MachineStateSuccessful, "The node "+node.Name+" was updated in place")
+		return r.Timeouts.Poll, r.phase(ctx, m, machinev1alpha1.MachineInPlaceUpdateSuccessful, op,
+			machinev1alpha1.MachineStateSuccessful, "The node "+node.Name+" was updated in place")
 	case machinev1alpha1.UpdateFailed:
-		return r.Timeouts.Check, r.phase(ctx, m, machinev1alpha1.MachineInPlaceUpdateFailed, op, machinev1alpha1.MachineStateFailed,
+		return r.Timeouts.Check, r.phase(ctx, m, machinev1alpha1.MachineInPlaceUpdateFailed, op,
+			machinev1alpha1.MachineStateFailed,
 			fmt.Sprintf("The node %s was not updated in place within %s", node.Name, r.inPlaceTimeout(m)))
 	}
-	if err := r.phase(ctx, m, machinev1alpha1.MachineInPlaceUpdating, op, machinev1alpha1.MachineStateProcessing, "The node "+node.Name+" is being updated in place"); err != nil {
+	if err := r.phase(ctx, m, machinev1alpha1.MachineInPlaceUpdating, op, machinev1alpha1.MachineStateProcessing,
+		"The node "+node.Name+" is being updated in place"); err != nil {
 		return 0, err
 	}
 	since, ready := readySince(node)
@@ -40,16 +45,21 @@ func (r *Machines) updateInPlace(ctx context.Context, logger logr.Logger, m *mac
 	case r.Clock.Since(since) >= r.inPlaceTimeout(m):
 		logger.Info("The node was not updated in time", "node", node.Name)
 		// whoever lets it be tried again gives it all the time anew
-		if err := patchConditions(ctx, r.Target, node, func() { node.Status.Conditions = withoutUpdate(node.Status.Conditions) }); err != nil {
+		if err := patchConditions(ctx, r.Target, node, func() {
+			node.Status.Conditions = withoutUpdate(node.Status.Conditions)
+		}); err != nil {
 			return 0, err
 		}
-		return r.Timeouts.Poll, patch(ctx, r.Target, node, func() { node.Labels[machinev1alpha1.LabelUpdateResult] = machinev1alpha1.UpdateFailed })
+		return r.Timeouts.Poll, patch(ctx, r.Target, node, func() {
+			node.Labels[machinev1alpha1.LabelUpdateResult] = machinev1alpha1.UpdateFailed
+		})
 	}
 	return r.Timeouts.Poll, nil
 }
 
 // makeReady drains the node; whatever is left on it when the time for that is over is deleted.
-func (r *Machines) makeReady(ctx context.Context, logger logr.Logger, m *machinev1alpha1.Machine, node *corev1.Node) (time.Duration, error) {
+func (r *Machines) makeReady(ctx context.Context, logger logr.Logger, m *machinev1alpha1.Machine,
+	node *corev1.Node) (time.Duration, error) {
 	left, err := r.drain(ctx, m)
 	late := r.Clock.Since(m.Status.CurrentStatus.LastUpdateTime.Time) >= r.drainTimeout(m)
 	switch {
@@ -70,7 +80,8 @@ func (r *Machines) makeReady(ctx context.Context, logger logr.Logger, m *machine
 	now := metav1.NewTime(r.Clock.Now())
 	return r.Timeouts.Poll, patchConditions(ctx, r.Target, node, func() {
 		node.Status.Conditions = append(withoutUpdate(node.Status.Conditions), corev1.NodeCondition{
-			Type: machinev1alpha1.ConditionInPlaceUpdate, Status: corev1.ConditionTrue, Reason: machinev1alpha1.ReasonReadyForUpdate,
+			Type: machinev1alpha1.ConditionInPlaceUpdate, Status: corev1.ConditionTrue,
+			Reason:  machinev1alpha1.ReasonReadyForUpdate,
 			Message: "The node is drained", LastHeartbeatTime: now, LastTransitionTime: now,
 		})
 	})
@@ -87,7 +98,8 @@ func (r *Machines) clear(ctx context.Context, node *corev1.Node) error {
 		if stays(pod) {
 			continue
 		}
-		if err := client.IgnoreNotFound(r.Target.Delete(ctx, pod, client.Preconditions{UID: &pod.UID}, client.GracePeriodSeconds(0))); err != nil {
+		if err := client.IgnoreNotFound(r.Target.Delete(ctx, pod, client.Preconditions{UID: &pod.UID},
+			client.GracePeriodSeconds(0))); err != nil {
 			return fmt.Errorf("delete the pod %s/%s: %w", pod.Namespace, pod.Name, err)
 		}
 	}
@@ -125,5 +137,7 @@ func withoutUpdate(conditions []corev1.NodeCondition) []corev1.NodeCondition {
 }
 
 func (r *Machines) inPlaceTimeout(m *machinev1alpha1.Machine) time.Duration {
-	return timeout(m, r.Timeouts.InPlaceUpdate, func(c *machinev1alpha1.MachineConfiguration) *metav1.Duration { return c.MachineInPlaceUpdateTimeout })
+	return timeout(m, r.Timeouts.InPlaceUpdate, func(c *machinev1alpha1.MachineConfiguration) *metav1.Duration {
+		return c.MachineInPlaceUpdateTimeout
+	})
 }

@@ -21,7 +21,8 @@ import (
 )
 
 // inPlaceStrategy of a deployment.
-func inPlaceStrategy(orchestration machinev1alpha1.OrchestrationType, surge, unavailable int32) func(*machinev1alpha1.MachineDeployment) {
+func inPlaceStrategy(orchestration machinev1alpha1.OrchestrationType, surge,
+	unavailable int32) func(*machinev1alpha1.MachineDeployment) {
 	return func(d *machinev1alpha1.MachineDeployment) {
 		d.Spec.Strategy = machinev1alpha1.MachineDeploymentStrategy{
 			Type: "InPlaceUpdate",
@@ -79,7 +80,8 @@ func (b *bench) expectUpdated() {
 	for _, node := range b.nodes() {
 		_, ready := readySince(&node)
 		if ready || node.Spec.Unschedulable || len(node.Labels) > 0 {
-			b.t.Errorf("node %s: labels %v, unschedulable %t, ready for an update %t", node.Name, node.Labels, node.Spec.Unschedulable, ready)
+			b.t.Errorf("node %s: labels %v, unschedulable %t, ready for an update %t", node.Name, node.Labels,
+				node.Spec.Unschedulable, ready)
 		}
 	}
 	sets := &machinev1alpha1.MachineSetList{}
@@ -164,8 +166,8 @@ func TestManualInPlace(t *testing.T) {
 	b.expectUpdated()
 }
 
-// A pool whose users select is made smaller although its update has not been begun, or not been finished: old machines go
-// first.
+// A pool whose users select is made smaller although its update has not been begun, or not been finished: old machines
+// go first.
 func TestManualInPlace_ScaledDownMeanwhile_LosesOldMachines(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -236,7 +238,8 @@ func TestInPlace_NoMachinesWanted_DoesNotAskTheShoot(t *testing.T) {
 	}
 }
 
-// TestCrashInPlace: the controller ends before each of its writes in turn, and another goes on: nothing is made or deleted.
+// TestCrashInPlace: the controller ends before each of its writes in turn, and another goes on: nothing is made or
+// deleted.
 func TestCrashInPlace(t *testing.T) {
 	t.Parallel()
 	crashes := 0
@@ -322,8 +325,8 @@ func TestInPlaceTimeout(t *testing.T) {
 	b.expectUpdated()
 }
 
-// TestAFurtherUpdateMendsAFailedOne: where the class changes once more, with force, nodes that could not be updated to the
-// class before are updated to that one, without anybody's touching them.
+// TestAFurtherUpdateMendsAFailedOne: where the class changes once more, with force, nodes that could not be updated to
+// the class before are updated to that one, without anybody's touching them.
 func TestAFurtherUpdateMendsAFailedOne(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -337,8 +340,10 @@ func TestAFurtherUpdateMendsAFailedOne(t *testing.T) {
 	b.expectUpdated()
 }
 
-// updateInVain changes two machines in a way that no agent carries out, one after the other, until the first is given up.
-func (b *bench) updateInVain(change func(*machinev1alpha1.MachineDeployment) func()) *machinev1alpha1.MachineDeployment {
+// updateInVain changes two machines in a way that no agent carries out, one after the other, until the first is given
+// up.
+func (b *bench) updateInVain(
+	change func(*machinev1alpha1.MachineDeployment) func()) *machinev1alpha1.MachineDeployment {
 	b.t.Helper()
 	d := b.deployment(2, inPlaceStrategy("Auto", 0, 1), func(d *machinev1alpha1.MachineDeployment) {
 		d.Spec.Template.Spec.MachineConfiguration = &machinev1alpha1.MachineConfiguration{
@@ -356,14 +361,16 @@ func TestInPlaceDrain(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	d := b.deployment(1, inPlaceStrategy("Auto", 0, 1), func(d *machinev1alpha1.MachineDeployment) {
-		d.Spec.Template.Spec.MachineConfiguration = &machinev1alpha1.MachineConfiguration{MachineDrainTimeout: &metav1.Duration{Duration: 15 * time.Second}}
+		d.Spec.Template.Spec.MachineConfiguration = &machinev1alpha1.MachineConfiguration{
+			MachineDrainTimeout: &metav1.Duration{Duration: 15 * time.Second}}
 	})
 	b.settle()
 	node := b.nodes()[0].Name
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "p"}, Spec: corev1.PodSpec{NodeName: node}}
 	b.must(b.target.Create(t.Context(), pod))
 	b.machines.Target = interceptor.NewClient(b.target, interceptor.Funcs{
-		SubResourceCreate: func(context.Context, client.Client, string, client.Object, client.Object, ...client.SubResourceCreateOption) error {
+		SubResourceCreate: func(context.Context, client.Client, string, client.Object, client.Object,
+			...client.SubResourceCreateOption) error {
 			return apierrors.NewTooManyRequestsError("Cannot evict pod as it would violate the pod's disruption budget.")
 		},
 	})
@@ -379,8 +386,8 @@ func TestInPlaceDrain(t *testing.T) {
 	b.expectUpdated()
 }
 
-// TestANodeThatOthersWriteIsLookedAtAgain: who meets another's write to a node looks again without being woken: of nodes
-// only their machines are told, and the last machine of an update has nothing to tell any more.
+// TestANodeThatOthersWriteIsLookedAtAgain: who meets another's write to a node looks again without being woken: of
+// nodes only their machines are told, and the last machine of an update has nothing to tell any more.
 func TestANodeThatOthersWriteIsLookedAtAgain(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -391,7 +398,8 @@ func TestANodeThatOthersWriteIsLookedAtAgain(t *testing.T) {
 	node := b.nodes()[0].Name
 	b.labelNode(node, "node.machine.sapcloud.io/selected-for-update", "true")
 	for range 10 {
-		_, err := b.machines.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&b.all()[0])})
+		_, err := b.machines.Reconcile(t.Context(),
+			reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&b.all()[0])})
 		b.must(err)
 		b.agents()
 	}
@@ -400,7 +408,8 @@ func TestANodeThatOthersWriteIsLookedAtAgain(t *testing.T) {
 	}
 	writes := 0
 	b.deployments.Target = interceptor.NewClient(b.target, interceptor.Funcs{
-		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch,
+			opts ...client.PatchOption) error {
 			if writes < 2 {
 				writes++
 				b.labelNode(node, "others", fmt.Sprint(writes))
@@ -455,7 +464,8 @@ func TestAMoveWhileASetCounts(t *testing.T) {
 						return err
 					},
 				})
-				_, err = b.sets.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b.setOf(counting))})
+				_, err = b.sets.Reconcile(t.Context(),
+					reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b.setOf(counting))})
 				b.must(err)
 				if !moved {
 					t.Fatal("nothing was moved")

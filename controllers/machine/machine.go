@@ -24,13 +24,15 @@ import (
 // Timeouts are used where a machine's own configuration names none, and for the controller's own pace.
 type Timeouts struct {
 	Creation, Health, Drain, InPlaceUpdate time.Duration
-	// Poll is how often a machine that is waited for is looked at when no event wakes; Check is how often a healthy one is.
+	// Poll is how often a machine that is waited for is looked at when no event wakes; Check is how often a healthy one
+	// is.
 	Poll, Check time.Duration
 }
 
 // DefaultTimeouts are those of the field, as shoot updates have them.
 var DefaultTimeouts = Timeouts{
-	Creation: 10 * time.Minute, Health: 10 * time.Minute, Drain: 2 * time.Hour, InPlaceUpdate: 20 * time.Minute, Poll: 2 * time.Second, Check: time.Minute,
+	Creation: 10 * time.Minute, Health: 10 * time.Minute, Drain: 2 * time.Hour, InPlaceUpdate: 20 * time.Minute,
+	Poll: 2 * time.Second, Check: time.Minute,
 }
 
 // Machines makes each Machine a machine of the cloud and a node of the shoot, and ends both with it.
@@ -78,7 +80,8 @@ func (r *Machines) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 	return reconcile.Result{RequeueAfter: after}, err
 }
 
-func (r *Machines) reconcile(ctx context.Context, logger logr.Logger, m *machinev1alpha1.Machine) (time.Duration, error) {
+func (r *Machines) reconcile(ctx context.Context, logger logr.Logger, m *machinev1alpha1.Machine) (time.Duration,
+	error) {
 	if m.DeletionTimestamp != nil {
 		return r.terminate(ctx, logger, m)
 	}
@@ -125,7 +128,8 @@ func (r *Machines) bind(ctx context.Context, logger logr.Logger, m *machinev1alp
 	}); err != nil {
 		return err
 	}
-	return r.phase(ctx, m, machinev1alpha1.MachinePending, machinev1alpha1.MachineOperationCreate, machinev1alpha1.MachineStateProcessing,
+	return r.phase(ctx, m, machinev1alpha1.MachinePending, machinev1alpha1.MachineOperationCreate,
+		machinev1alpha1.MachineStateProcessing,
 		"Waiting for the node "+vm.Hostname)
 }
 
@@ -168,7 +172,8 @@ func (r *Machines) userData(ctx context.Context, class *machinev1alpha1.MachineC
 		return "", nil
 	}
 	secret := &corev1.Secret{}
-	if err := r.Control.Get(ctx, client.ObjectKey{Namespace: class.SecretRef.Namespace, Name: class.SecretRef.Name}, secret); err != nil {
+	if err := r.Control.Get(ctx, client.ObjectKey{Namespace: class.SecretRef.Namespace, Name: class.SecretRef.Name},
+		secret); err != nil {
 		return "", fmt.Errorf("read the user data of MachineClass %q: %w", class.Name, err)
 	}
 	return string(secret.Data["userData"]), nil
@@ -196,13 +201,15 @@ func (r *Machines) notCreated(ctx context.Context, m *machinev1alpha1.Machine, c
 }
 
 // phase writes where the machine stands, where no error of the cloud is the cause.
-func (r *Machines) phase(ctx context.Context, m *machinev1alpha1.Machine, phase machinev1alpha1.MachinePhase, op machinev1alpha1.MachineOperationType, state machinev1alpha1.MachineState, description string) error {
+func (r *Machines) phase(ctx context.Context, m *machinev1alpha1.Machine, phase machinev1alpha1.MachinePhase,
+	op machinev1alpha1.MachineOperationType, state machinev1alpha1.MachineState, description string) error {
 	return r.report(ctx, m, phase, machinev1alpha1.LastOperation{Type: op, State: state, Description: description})
 }
 
 // report writes where the machine stands. The time of a phase is that of its beginning: timeouts count from it.
 func (r *Machines) report(
-	ctx context.Context, m *machinev1alpha1.Machine, phase machinev1alpha1.MachinePhase, operation machinev1alpha1.LastOperation,
+	ctx context.Context, m *machinev1alpha1.Machine, phase machinev1alpha1.MachinePhase,
+	operation machinev1alpha1.LastOperation,
 ) error {
 	now := metav1.NewTime(r.Clock.Now())
 	return patchStatus(ctx, r.Control, m, func() {
@@ -220,15 +227,21 @@ func (r *Machines) report(
 }
 
 func (r *Machines) creationTimeout(m *machinev1alpha1.Machine) time.Duration {
-	return timeout(m, r.Timeouts.Creation, func(c *machinev1alpha1.MachineConfiguration) *metav1.Duration { return c.MachineCreationTimeout })
+	return timeout(m, r.Timeouts.Creation, func(c *machinev1alpha1.MachineConfiguration) *metav1.Duration {
+		return c.MachineCreationTimeout
+	})
 }
 
 func (r *Machines) healthTimeout(m *machinev1alpha1.Machine) time.Duration {
-	return timeout(m, r.Timeouts.Health, func(c *machinev1alpha1.MachineConfiguration) *metav1.Duration { return c.MachineHealthTimeout })
+	return timeout(m, r.Timeouts.Health, func(c *machinev1alpha1.MachineConfiguration) *metav1.Duration {
+		return c.MachineHealthTimeout
+	})
 }
 
 func (r *Machines) drainTimeout(m *machinev1alpha1.Machine) time.Duration {
-	return timeout(m, r.Timeouts.Drain, func(c *machinev1alpha1.MachineConfiguration) *metav1.Duration { return c.MachineDrainTimeout })
+	return timeout(m, r.Timeouts.Drain, func(c *machinev1alpha1.MachineConfiguration) *metav1.Duration {
+		return c.MachineDrainTimeout
+	})
 }
 
 func (r *Machines) evictRetries(m *machinev1alpha1.Machine) int32 {
@@ -238,7 +251,8 @@ func (r *Machines) evictRetries(m *machinev1alpha1.Machine) int32 {
 	return defaultEvictRetries
 }
 
-func timeout(m *machinev1alpha1.Machine, otherwise time.Duration, of func(*machinev1alpha1.MachineConfiguration) *metav1.Duration) time.Duration {
+func timeout(m *machinev1alpha1.Machine, otherwise time.Duration,
+	of func(*machinev1alpha1.MachineConfiguration) *metav1.Duration) time.Duration {
 	if m.Spec.MachineConfiguration == nil {
 		return otherwise
 	}

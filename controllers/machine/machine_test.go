@@ -25,7 +25,8 @@ func TestScale(t *testing.T) {
 	b.expect("created", 3, 3, 3, 0)
 	b.must(b.control.Get(t.Context(), client.ObjectKeyFromObject(d), d))
 	s := d.Status
-	if s.Replicas != 3 || s.AvailableReplicas != 3 || s.UpdatedReplicas != 3 || s.ObservedGeneration != d.Generation || s.UnavailableReplicas != 0 {
+	if s.Replicas != 3 || s.AvailableReplicas != 3 || s.UpdatedReplicas != 3 || s.ObservedGeneration != d.Generation ||
+		s.UnavailableReplicas != 0 {
 		t.Errorf("status %+v", s)
 	}
 	for _, m := range b.all() {
@@ -34,7 +35,8 @@ func TestScale(t *testing.T) {
 		}
 	}
 	vm := b.cloud.vms[0]
-	if vm.UserData != "boot" || vm.Tags[tagMachine] != vm.Name || vm.Tags[tagClass] != "class-1" || !strings.HasPrefix(vm.Tags[tagSet], "pool-z1-") {
+	if vm.UserData != "boot" || vm.Tags[tagMachine] != vm.Name || vm.Tags[tagClass] != "class-1" ||
+		!strings.HasPrefix(vm.Tags[tagSet], "pool-z1-") {
 		t.Errorf("the machine of the cloud is %+v", vm)
 	}
 	b.change(d, func() { d.Spec.Replicas = 1 })
@@ -86,7 +88,8 @@ func restored(b *bench) *bench {
 	}
 	for _, m := range b.all() {
 		n.must(n.control.Create(b.t.Context(), &machinev1alpha1.Machine{
-			ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name, Labels: m.Labels, Annotations: m.Annotations}, Spec: m.Spec,
+			ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name, Labels: m.Labels, Annotations: m.Annotations},
+			Spec:       m.Spec,
 		}))
 	}
 	return n
@@ -171,8 +174,8 @@ func TestQuarantineIsNoVictim(t *testing.T) {
 	}
 }
 
-// TestShootAway: while the shoot's API server is away, and while its nodes are silent for less than the timeout, nothing
-// is replaced.
+// TestShootAway: while the shoot's API server is away, and while its nodes are silent for less than the timeout,
+// nothing is replaced.
 func TestShootAway(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -267,11 +270,13 @@ func TestOrphanIsAdopted(t *testing.T) {
 	}
 }
 
-// TestOrphanWithoutSet: a machine that fits no set is kept for the quarantine, and both its finding and its end are events.
+// TestOrphanWithoutSet: a machine that fits no set is kept for the quarantine, and both its finding and its end are
+// events.
 func TestOrphanWithoutSet(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	_, err := b.cloud.Create(t.Context(), &cloud.Machine{Name: "lost", Tags: map[string]string{tagMachine: "lost", tagClass: "class-9"}}, "t")
+	_, err := b.cloud.Create(t.Context(),
+		&cloud.Machine{Name: "lost", Tags: map[string]string{tagMachine: "lost", tagClass: "class-9"}}, "t")
 	b.must(err)
 	bastion, err := b.cloud.Create(t.Context(), &cloud.Machine{Name: "bastion"}, "u")
 	b.must(err)
@@ -285,7 +290,8 @@ func TestOrphanWithoutSet(t *testing.T) {
 	b.clock.Step(time.Hour)
 	b.must(b.orphans.Sweep(t.Context()))
 	b.until(func() bool { return len(b.all()) == 0 })
-	if !slices.Equal(b.cloud.ids(), []string{bastion.ID}) || !slices.Equal(b.events.reasons, []string{"OrphanQuarantined", "OrphanDeleted"}) {
+	if !slices.Equal(b.cloud.ids(), []string{bastion.ID}) || !slices.Equal(b.events.reasons,
+		[]string{"OrphanQuarantined", "OrphanDeleted"}) {
 		t.Errorf("machines %v, events %v", b.cloud.ids(), b.events.reasons)
 	}
 }
@@ -368,7 +374,8 @@ func TestNodeTemplate(t *testing.T) {
 		t.Errorf("labels %v, taints %v", node.Labels, node.Spec.Taints)
 	}
 	set(map[string]string{"b": "3"})
-	if _, there := node.Labels["a"]; there || node.Labels["b"] != "3" || len(node.Spec.Taints) != 1 || node.Spec.Taints[0].Key != "others" {
+	if _, there := node.Labels["a"]; there || node.Labels["b"] != "3" || len(node.Spec.Taints) != 1 ||
+		node.Spec.Taints[0].Key != "others" {
 		t.Errorf("labels %v, taints %v", node.Labels, node.Spec.Taints)
 	}
 }
@@ -380,10 +387,13 @@ func TestDrain(t *testing.T) {
 	d := b.deployment(1)
 	b.settle()
 	m := b.all()[0]
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", Finalizers: []string{"test/hold"}}, Spec: corev1.PodSpec{NodeName: m.Name}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", Finalizers: []string{"test/hold"}},
+		Spec: corev1.PodSpec{NodeName: m.Name}}
 	daemon := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "d", OwnerReferences: []metav1.OwnerReference{{Kind: "DaemonSet", Name: "x", UID: "x", APIVersion: "apps/v1", Controller: new(bool)}}},
-		Spec:       corev1.PodSpec{NodeName: m.Name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "d",
+			OwnerReferences: []metav1.OwnerReference{{Kind: "DaemonSet", Name: "x", UID: "x", APIVersion: "apps/v1",
+				Controller: new(bool)}}},
+		Spec: corev1.PodSpec{NodeName: m.Name},
 	}
 	*daemon.OwnerReferences[0].Controller = true
 	b.must(b.target.Create(t.Context(), pod))
@@ -395,7 +405,8 @@ func TestDrain(t *testing.T) {
 	node := &corev1.Node{}
 	b.must(b.target.Get(t.Context(), client.ObjectKey{Name: m.Name}, node))
 	if pod.DeletionTimestamp == nil || !node.Spec.Unschedulable {
-		t.Errorf("the pod was not evicted (%v), or the node not cordoned (%t)", pod.DeletionTimestamp, node.Spec.Unschedulable)
+		t.Errorf("the pod was not evicted (%v), or the node not cordoned (%t)", pod.DeletionTimestamp,
+			node.Spec.Unschedulable)
 	}
 	b.clock.Step(DefaultTimeouts.Drain)
 	b.settle()
@@ -410,7 +421,8 @@ func TestGoneNeedsNoDrain(t *testing.T) {
 	d := b.deployment(1)
 	b.settle()
 	m := b.all()[0]
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", Finalizers: []string{"test/hold"}}, Spec: corev1.PodSpec{NodeName: m.Name}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", Finalizers: []string{"test/hold"}},
+		Spec: corev1.PodSpec{NodeName: m.Name}}
 	b.must(b.target.Create(t.Context(), pod))
 	b.change(d, func() { d.Spec.Replicas = 0 })
 	b.must(b.cloud.Delete(t.Context(), b.cloud.vms[0].ID))
@@ -439,7 +451,8 @@ func TestLapsedOwnership(t *testing.T) {
 	b.expect("with it", 1, 1, 1, 0)
 	b.cloud.lapsed = ownership.ErrLapsed
 	b.change(d, func() { d.Spec.Replicas = 3 })
-	_, err := b.cloud.Create(t.Context(), &cloud.Machine{Name: "orphan", Tags: map[string]string{tagMachine: "orphan", tagClass: "class-1"}}, "t")
+	_, err := b.cloud.Create(t.Context(),
+		&cloud.Machine{Name: "orphan", Tags: map[string]string{tagMachine: "orphan", tagClass: "class-1"}}, "t")
 	b.must(err)
 	b.must(b.orphans.Sweep(t.Context()))
 	b.settle()
@@ -458,12 +471,15 @@ func TestCreationFails(t *testing.T) {
 	}
 	b.settle()
 	m := b.all()[0]
-	if m.Status.CurrentStatus.Phase != "CrashLoopBackOff" || !strings.Contains(m.Status.LastOperation.Description, "none left") {
+	if m.Status.CurrentStatus.Phase != "CrashLoopBackOff" || !strings.Contains(m.Status.LastOperation.Description,
+		"none left") {
 		t.Errorf("status %+v", m.Status)
 	}
-	want := []*machinev1alpha1.MachineSummary{{Name: m.Name, LastOperation: m.Status.LastOperation, OwnerRef: metav1.GetControllerOf(&m).Name}}
+	want := []*machinev1alpha1.MachineSummary{{Name: m.Name, LastOperation: m.Status.LastOperation,
+		OwnerRef: metav1.GetControllerOf(&m).Name}}
 	if diff := cmp.Diff(want, failed()); diff != "" || want[0].LastOperation.ErrorCode != string(cloud.CodeDepleted) {
-		t.Errorf("the failed machines of the deployment (-want +got): %s; the code is %q", diff, want[0].LastOperation.ErrorCode)
+		t.Errorf("the failed machines of the deployment (-want +got): %s; the code is %q", diff,
+			want[0].LastOperation.ErrorCode)
 	}
 	b.cloud.refuse = nil
 	b.settle()
@@ -487,22 +503,38 @@ func TestPlan(t *testing.T) {
 		old      setSize
 		want     map[string]int32
 	}{
-		{"no old machines", 3, rolling("1", "0"), setSize{"new", 0, 0, 0, 0, 0}, setSize{"old", 0, 0, 0, 0, 0}, map[string]int32{"new": 3, "old": 0}},
-		{"surge first", 3, rolling("1", "0"), setSize{"new", 0, 0, 0, 0, 0}, setSize{"old", 3, 3, 3, 3, 0}, map[string]int32{"new": 1, "old": 3}},
-		{"not yet available", 3, rolling("1", "0"), setSize{"new", 1, 1, 1, 0, 0}, setSize{"old", 3, 3, 3, 3, 0}, map[string]int32{"new": 1, "old": 3}},
-		{"then shrink", 3, rolling("1", "0"), setSize{"new", 1, 1, 1, 1, 0}, setSize{"old", 3, 3, 3, 3, 0}, map[string]int32{"new": 1, "old": 2}},
-		{"a machine that goes still counts", 3, rolling("1", "0"), setSize{"new", 1, 1, 1, 1, 0}, setSize{"old", 2, 3, 3, 2, 0}, map[string]int32{"new": 1, "old": 2}},
-		{"unavailable first", 4, rolling("0", "25%"), setSize{"new", 0, 0, 0, 0, 0}, setSize{"old", 4, 4, 4, 4, 0}, map[string]int32{"new": 0, "old": 3}},
-		{"both zero still moves", 2, rolling("0", "0"), setSize{"new", 0, 0, 0, 0, 0}, setSize{"old", 2, 2, 2, 2, 0}, map[string]int32{"new": 0, "old": 1}},
-		{"a broken one that is too many", 3, rolling("1", "0"), setSize{"new", 2, 2, 2, 2, 0}, setSize{"old", 1, 2, 2, 1, 1}, map[string]int32{"new": 2, "old": 1}},
-		{"broken ones go", 3, rolling("1", "0"), setSize{"new", 0, 0, 0, 0, 0}, setSize{"old", 3, 3, 3, 1, 2}, map[string]int32{"new": 1, "old": 1}},
-		{"silent ones stay", 3, rolling("1", "0"), setSize{"new", 0, 0, 0, 0, 0}, setSize{"old", 3, 3, 3, 0, 0}, map[string]int32{"new": 1, "old": 3}},
-		{"no machine is wanted, silent ones go", 0, rolling("1", "0"), setSize{"new", 1, 1, 1, 1, 0}, setSize{"old", 2, 2, 2, 1, 0}, map[string]int32{"new": 0, "old": 0}},
-		{"silent ones are not needed", 3, rolling("1", "0"), setSize{"new", 3, 3, 3, 3, 0}, setSize{"old", 1, 1, 1, 0, 0}, map[string]int32{"new": 3, "old": 0}},
-		{"the largest surge", 3, rolling("2147483647", "0"), setSize{"new", 0, 0, 0, 0, 0}, setSize{"old", 2, 2, 2, 2, 0}, map[string]int32{"new": 3, "old": 2}},
-		{"the largest surge, one is there", 2, rolling("2147483647", "0"), setSize{"new", 1, 1, 1, 1, 0}, setSize{"old", 1, 1, 1, 1, 0}, map[string]int32{"new": 2, "old": 1}},
-		{"the largest share", 2, rolling("2147483647%", "0"), setSize{"new", 0, 0, 0, 0, 0}, setSize{"old", 2, 2, 2, 2, 0}, map[string]int32{"new": 2, "old": 2}},
-		{"recreate waits", 3, strategy("Recreate", "1", "0"), setSize{"new", 0, 0, 0, 0, 0}, setSize{"old", 3, 3, 3, 3, 0}, map[string]int32{"new": 0, "old": 0}},
+		{"no old machines", 3, rolling("1", "0"), setSize{"new", 0, 0, 0, 0, 0}, setSize{"old", 0, 0, 0, 0, 0},
+			map[string]int32{"new": 3, "old": 0}},
+		{"surge first", 3, rolling("1", "0"), setSize{"new", 0, 0, 0, 0, 0}, setSize{"old", 3, 3, 3, 3, 0},
+			map[string]int32{"new": 1, "old": 3}},
+		{"not yet available", 3, rolling("1", "0"), setSize{"new", 1, 1, 1, 0, 0}, setSize{"old", 3, 3, 3, 3, 0},
+			map[string]int32{"new": 1, "old": 3}},
+		{"then shrink", 3, rolling("1", "0"), setSize{"new", 1, 1, 1, 1, 0}, setSize{"old", 3, 3, 3, 3, 0},
+			map[string]int32{"new": 1, "old": 2}},
+		{"a machine that goes still counts", 3, rolling("1", "0"), setSize{"new", 1, 1, 1, 1, 0},
+			setSize{"old", 2, 3, 3, 2, 0}, map[string]int32{"new": 1, "old": 2}},
+		{"unavailable first", 4, rolling("0", "25%"), setSize{"new", 0, 0, 0, 0, 0}, setSize{"old", 4, 4, 4, 4, 0},
+			map[string]int32{"new": 0, "old": 3}},
+		{"both zero still moves", 2, rolling("0", "0"), setSize{"new", 0, 0, 0, 0, 0}, setSize{"old", 2, 2, 2, 2, 0},
+			map[string]int32{"new": 0, "old": 1}},
+		{"a broken one that is too many", 3, rolling("1", "0"), setSize{"new", 2, 2, 2, 2, 0}, setSize{"old", 1, 2, 2, 1, 1},
+			map[string]int32{"new": 2, "old": 1}},
+		{"broken ones go", 3, rolling("1", "0"), setSize{"new", 0, 0, 0, 0, 0}, setSize{"old", 3, 3, 3, 1, 2},
+			map[string]int32{"new": 1, "old": 1}},
+		{"silent ones stay", 3, rolling("1", "0"), setSize{"new", 0, 0, 0, 0, 0}, setSize{"old", 3, 3, 3, 0, 0},
+			map[string]int32{"new": 1, "old": 3}},
+		{"no machine is wanted, silent ones go", 0, rolling("1", "0"), setSize{"new", 1, 1, 1, 1, 0},
+			setSize{"old", 2, 2, 2, 1, 0}, map[string]int32{"new": 0, "old": 0}},
+		{"silent ones are not needed", 3, rolling("1", "0"), setSize{"new", 3, 3, 3, 3, 0}, setSize{"old", 1, 1, 1, 0, 0},
+			map[string]int32{"new": 3, "old": 0}},
+		{"the largest surge", 3, rolling("2147483647", "0"), setSize{"new", 0, 0, 0, 0, 0}, setSize{"old", 2, 2, 2, 2, 0},
+			map[string]int32{"new": 3, "old": 2}},
+		{"the largest surge, one is there", 2, rolling("2147483647", "0"), setSize{"new", 1, 1, 1, 1, 0},
+			setSize{"old", 1, 1, 1, 1, 0}, map[string]int32{"new": 2, "old": 1}},
+		{"the largest share", 2, rolling("2147483647%", "0"), setSize{"new", 0, 0, 0, 0, 0}, setSize{"old", 2, 2, 2, 2, 0},
+			map[string]int32{"new": 2, "old": 2}},
+		{"recreate waits", 3, strategy("Recreate", "1", "0"), setSize{"new", 0, 0, 0, 0, 0}, setSize{"old", 3, 3, 3, 3, 0},
+			map[string]int32{"new": 0, "old": 0}},
 	} {
 		got := plan(test.replicas, test.strategy, test.current, []setSize{test.old})
 		if diff := cmp.Diff(test.want, got); diff != "" {

@@ -8,7 +8,8 @@ import (
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 )
 
-// TestRestoredInARoll: a rolling update goes on on another seed, from any step of it, with never a machine less than wanted.
+// TestRestoredInARoll: a rolling update goes on on another seed, from any step of it, with never a machine less than
+// wanted.
 func TestRestoredInARoll(t *testing.T) {
 	t.Parallel()
 	for steps := 0; steps < 14; steps += 3 {
@@ -45,8 +46,9 @@ func TestRestoredInARoll(t *testing.T) {
 	}
 }
 
-// TestEndedButNotTold: the lost seed has ended a machine of a roll after its state was saved, and the node of that machine, which
-// comes from a backup, is Ready for some time yet. It counts for nothing: no other machine may go instead of it.
+// TestEndedButNotTold: the lost seed has ended a machine of a roll after its state was saved, and the node of that
+// machine, which comes from a backup, is Ready for some time yet. It counts for nothing: no other machine may go
+// instead of it.
 func TestEndedButNotTold(t *testing.T) {
 	t.Parallel()
 	for victim := range 3 {

@@ -10,11 +10,12 @@ import (
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 )
 
-// move takes a machine from one set to another: it becomes of the other's class. Both sets say which machine is under way
-// until it has arrived, and are left alone as long; so a crash between any two writes makes or deletes no machine, and
-// endMoves finishes what was begun. Nothing is locked: who compares a set with its machines looks whether the set is still
-// the same afterwards (Sets.moving).
-func (r *Deployments) move(ctx context.Context, m *machinev1alpha1.Machine, from, to *machinev1alpha1.MachineSet) error {
+// move takes a machine from one set to another: it becomes of the other's class. Both sets say which machine is under
+// way until it has arrived, and are left alone as long; so a crash between any two writes makes or deletes no machine,
+// and endMoves finishes what was begun. Nothing is locked: who compares a set with its machines looks whether the set
+// is still the same afterwards (Sets.moving).
+func (r *Deployments) move(ctx context.Context, m *machinev1alpha1.Machine, from,
+	to *machinev1alpha1.MachineSet) error {
 	for _, step := range []struct {
 		set   *machinev1alpha1.MachineSet
 		delta int32
@@ -38,7 +39,8 @@ func (r *Deployments) move(ctx context.Context, m *machinev1alpha1.Machine, from
 			m.Labels = map[string]string{}
 		}
 		m.Labels[machinev1alpha1.LabelMachineTemplateHash] = hash
-		m.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(to, machinev1alpha1.SchemeGroupVersion.WithKind("MachineSet"))}
+		m.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(to,
+			machinev1alpha1.SchemeGroupVersion.WithKind("MachineSet"))}
 		m.Spec.Class = to.Spec.Template.Spec.Class
 	}); client.IgnoreNotFound(err) != nil {
 		return err
@@ -49,7 +51,9 @@ func (r *Deployments) move(ctx context.Context, m *machinev1alpha1.Machine, from
 // arrived lets the sets be looked at again.
 func (r *Deployments) arrived(ctx context.Context, sets ...*machinev1alpha1.MachineSet) error {
 	for _, set := range sets {
-		if err := client.IgnoreNotFound(patch(ctx, r.Control, set, func() { delete(set.Annotations, annotationMoving) })); err != nil {
+		if err := client.IgnoreNotFound(patch(ctx, r.Control, set, func() {
+			delete(set.Annotations, annotationMoving)
+		})); err != nil {
 			return err
 		}
 	}
@@ -57,7 +61,8 @@ func (r *Deployments) arrived(ctx context.Context, sets ...*machinev1alpha1.Mach
 }
 
 // endMoves finishes moves that were interrupted.
-func (r *Deployments) endMoves(ctx context.Context, current *machinev1alpha1.MachineSet, old []*machinev1alpha1.MachineSet, machines *machinev1alpha1.MachineList) error {
+func (r *Deployments) endMoves(ctx context.Context, current *machinev1alpha1.MachineSet,
+	old []*machinev1alpha1.MachineSet, machines *machinev1alpha1.MachineList) error {
 	for _, set := range append([]*machinev1alpha1.MachineSet{current}, old...) {
 		name := set.Annotations[annotationMoving]
 		if name == "" {
@@ -79,7 +84,8 @@ func (r *Deployments) endMoves(ctx context.Context, current *machinev1alpha1.Mac
 }
 
 // whose finds the old set that still has the machine.
-func whose(name string, old []*machinev1alpha1.MachineSet, machines *machinev1alpha1.MachineList) (*machinev1alpha1.MachineSet, *machinev1alpha1.Machine) {
+func whose(name string, old []*machinev1alpha1.MachineSet,
+	machines *machinev1alpha1.MachineList) (*machinev1alpha1.MachineSet, *machinev1alpha1.Machine) {
 	for i := range machines.Items {
 		m := &machines.Items[i]
 		for _, set := range old {

@@ -27,9 +27,9 @@ type Events interface {
 	Eventf(regarding, related runtime.Object, eventtype, reason, action, note string, args ...any)
 }
 
-// Orphans looks after machines in the cloud that carry the shoot's tag and that no Machine stands for: created after the
-// state was last saved from which this seed restored, for example. They are adopted where a set of their kind exists, and
-// never deleted before the quarantine is over; both are events (docs/ownership.md#spec-9-2-machines).
+// Orphans looks after machines in the cloud that carry the shoot's tag and that no Machine stands for: created after
+// the state was last saved from which this seed restored, for example. They are adopted where a set of their kind
+// exists, and never deleted before the quarantine is over; both are events (docs/ownership.md#spec-9-2-machines).
 type Orphans struct {
 	Control    client.Client
 	Cloud      Cloud
@@ -169,7 +169,8 @@ func (o *Orphans) adopt(ctx context.Context, vm cloud.Machine, set *machinev1alp
 		return false, fmt.Errorf("adopt the machine %q: %w", vm.ID, err)
 	}
 	o.Events.Eventf(m, nil, corev1.EventTypeNormal, "OrphanAdopted", "Adopt",
-		"machine %s of the cloud had no Machine and was adopted; in quarantine until %s", vm.ID, m.Annotations[annotationQuarantine])
+		"machine %s of the cloud had no Machine and was adopted; in quarantine until %s", vm.ID,
+		m.Annotations[annotationQuarantine])
 	o.Log.Info("An orphaned machine was adopted", "machine", m.Name, "id", vm.ID, "set", set.Name)
 	return true, nil
 }
@@ -189,7 +190,8 @@ func (o *Orphans) keep(ctx context.Context, vm cloud.Machine) error {
 	namespace := &corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Namespace: o.Namespace, Name: o.Namespace}
 	if !seen {
 		o.Events.Eventf(namespace, nil, corev1.EventTypeWarning, "OrphanQuarantined", "Quarantine",
-			"machine %s (%s) of the cloud fits no MachineSet; as long as the shoot is awake, it is not deleted within %s", vm.ID, vm.Tags[tagMachine], o.Quarantine)
+			"machine %s (%s) of the cloud fits no MachineSet; as long as the shoot is awake, it is not deleted within %s", vm.ID,
+			vm.Tags[tagMachine], o.Quarantine)
 	}
 	if o.Clock.Since(since) < o.Quarantine {
 		return nil
@@ -202,7 +204,8 @@ func (o *Orphans) keep(ctx context.Context, vm cloud.Machine) error {
 	return nil
 }
 
-// end makes a Machine for the machine only to delete it, so that it ends as every other: its node is drained and removed.
+// end makes a Machine for the machine only to delete it, so that it ends as every other: its node is drained and
+// removed.
 func (o *Orphans) end(ctx context.Context, vm cloud.Machine) error {
 	m := &machinev1alpha1.Machine{
 		ObjectMeta: metav1.ObjectMeta{

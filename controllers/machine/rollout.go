@@ -33,7 +33,8 @@ func boundsOf(strategy machinev1alpha1.MachineDeploymentStrategy, replicas int32
 	case strategy.InPlaceUpdate != nil:
 		update = strategy.InPlaceUpdate.UpdateConfiguration
 	}
-	b := bounds{surge: resolve(update.MaxSurge, 1, replicas, true), unavailable: resolve(update.MaxUnavailable, 0, replicas, false)}
+	b := bounds{surge: resolve(update.MaxSurge, 1, replicas, true), unavailable: resolve(update.MaxUnavailable, 0,
+		replicas, false)}
 	if b.surge == 0 && b.unavailable == 0 {
 		b.unavailable = 1
 	}
@@ -53,7 +54,8 @@ func resolve(value *intstr.IntOrString, otherwise, of int32, up bool) int32 {
 
 // plan says how many machines each set should have next: the current set by its name, and the old ones by theirs. It
 // is one step; the next follows when machines have come or gone.
-func plan(replicas int32, strategy machinev1alpha1.MachineDeploymentStrategy, current setSize, old []setSize) map[string]int32 {
+func plan(replicas int32, strategy machinev1alpha1.MachineDeploymentStrategy, current setSize,
+	old []setSize) map[string]int32 {
 	next := map[string]int32{current.name: current.wanted}
 	var oldWanted, oldActual int32
 	for _, set := range old {
@@ -92,9 +94,9 @@ func grow(replicas int32, b bounds, current setSize, oldWanted, oldActual int32)
 	return int32(min(int64(replicas), int64(current.wanted)+max(room, 0)))
 }
 
-// shrink takes machines from old sets as far as enough available ones remain; broken ones go first, because nobody misses
-// them. One whose node is only silent, or has not been looked at since a restoration, is neither: it may be the control
-// plane that was away.
+// shrink takes machines from old sets as far as enough available ones remain; broken ones go first, because nobody
+// misses them. One whose node is only silent, or has not been looked at since a restoration, is neither: it may be the
+// control plane that was away.
 func shrink(next map[string]int32, replicas int32, b bounds, current setSize, old []setSize) {
 	if current.available >= replicas { // old ones are not needed, whatever is known of them
 		for _, set := range old {

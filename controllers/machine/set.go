@@ -62,9 +62,9 @@ func (r *Sets) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.
 	return reconcile.Result{RequeueAfter: again}, retryConflict(r.status(ctx, set))
 }
 
-// moving says whether a machine may have come or gone between the reading of the set and that of its machines: then they
-// are not to be compared. Whoever moves a machine changes the set before and after (see Deployments.move), so one that is
-// still as it was read, and of which no machine is under way, stood still meanwhile.
+// moving says whether a machine may have come or gone between the reading of the set and that of its machines: then
+// they are not to be compared. Whoever moves a machine changes the set before and after (see Deployments.move), so one
+// that is still as it was read, and of which no machine is under way, stood still meanwhile.
 func (r *Sets) moving(ctx context.Context, set *machinev1alpha1.MachineSet) (bool, error) {
 	now := &machinev1alpha1.MachineSet{}
 	if err := r.Control.Get(ctx, client.ObjectKeyFromObject(set), now); err != nil {
@@ -80,7 +80,8 @@ func (r *Sets) machines(ctx context.Context, set *machinev1alpha1.MachineSet) ([
 		return nil, fmt.Errorf("read the selector of MachineSet %q: %w", set.Name, err)
 	}
 	all := &machinev1alpha1.MachineList{}
-	if err := r.Control.List(ctx, all, client.InNamespace(set.Namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
+	if err := r.Control.List(ctx, all, client.InNamespace(set.Namespace),
+		client.MatchingLabelsSelector{Selector: selector}); err != nil {
 		return nil, fmt.Errorf("list the machines of MachineSet %q: %w", set.Name, err)
 	}
 	var machines []*machinev1alpha1.Machine
@@ -154,7 +155,8 @@ func summariesOfFailed(machines []*machinev1alpha1.Machine) *[]machinev1alpha1.M
 		if m.Status.LastOperation.State != machinev1alpha1.MachineStateFailed {
 			continue
 		}
-		summary := machinev1alpha1.MachineSummary{Name: m.Name, ProviderID: m.Spec.ProviderID, LastOperation: m.Status.LastOperation}
+		summary := machinev1alpha1.MachineSummary{Name: m.Name, ProviderID: m.Spec.ProviderID,
+			LastOperation: m.Status.LastOperation}
 		if owner := metav1.GetControllerOf(m); owner != nil {
 			summary.OwnerRef = owner.Name
 		}

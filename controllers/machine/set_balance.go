@@ -19,7 +19,8 @@ import (
 
 // balance makes the machines that are missing and deletes those too many. Machines in quarantine fill a gap, but are
 // never too many: they, or another for them, go when their quarantine is over.
-func (r *Sets) balance(ctx context.Context, set *machinev1alpha1.MachineSet, machines []*machinev1alpha1.Machine) (again time.Duration, err error) {
+func (r *Sets) balance(ctx context.Context, set *machinev1alpha1.MachineSet,
+	machines []*machinev1alpha1.Machine) (again time.Duration, err error) {
 	var active, failed []*machinev1alpha1.Machine
 	quarantined := int32(0)
 	for _, m := range machines {
@@ -68,7 +69,8 @@ func (r *Sets) replaceFailed(ctx context.Context, failed []*machinev1alpha1.Mach
 	return r.delete(ctx, failed[0])
 }
 
-// quarantineLeft is how long a machine is not one too many. Where all machines of the shoot go by force, it goes with them.
+// quarantineLeft is how long a machine is not one too many. Where all machines of the shoot go by force, it goes with
+// them.
 func (r *Sets) quarantineLeft(m *machinev1alpha1.Machine) time.Duration {
 	if isForced(m) {
 		return 0
@@ -101,8 +103,9 @@ func newMachine(set *machinev1alpha1.MachineSet, name string) *machinev1alpha1.M
 	return &machinev1alpha1.Machine{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: set.Namespace, Name: name, Labels: template.Labels, Annotations: template.Annotations,
-			Finalizers:      []string{constants.FinalizerMachineControllerManager},
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, machinev1alpha1.SchemeGroupVersion.WithKind("MachineSet"))},
+			Finalizers: []string{constants.FinalizerMachineControllerManager},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set,
+				machinev1alpha1.SchemeGroupVersion.WithKind("MachineSet"))},
 		},
 		Spec: template.Spec,
 	}
@@ -112,7 +115,9 @@ func (r *Sets) drop(ctx context.Context, active []*machinev1alpha1.Machine, surp
 	if surplus <= 0 {
 		return nil
 	}
-	candidates := slices.DeleteFunc(slices.Clone(active), func(m *machinev1alpha1.Machine) bool { return r.quarantineLeft(m) > 0 })
+	candidates := slices.DeleteFunc(slices.Clone(active), func(m *machinev1alpha1.Machine) bool {
+		return r.quarantineLeft(m) > 0
+	})
 	slices.SortStableFunc(candidates, goesBefore)
 	for _, m := range candidates[:min(int(surplus), len(candidates))] {
 		if err := r.delete(ctx, m); err != nil {
@@ -153,7 +158,8 @@ func health(m *machinev1alpha1.Machine) int {
 // delete ends a machine that is as it was looked at: one that has been given to another set meanwhile is not this set's
 // to end.
 func (r *Sets) delete(ctx context.Context, m *machinev1alpha1.Machine) error {
-	if err := client.IgnoreNotFound(r.Control.Delete(ctx, m, client.Preconditions{UID: &m.UID, ResourceVersion: &m.ResourceVersion})); err != nil {
+	if err := client.IgnoreNotFound(r.Control.Delete(ctx, m,
+		client.Preconditions{UID: &m.UID, ResourceVersion: &m.ResourceVersion})); err != nil {
 		return fmt.Errorf("delete Machine %q: %w", m.Name, err)
 	}
 	return nil

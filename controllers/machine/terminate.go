@@ -19,7 +19,8 @@ import (
 )
 
 // terminate drains the node, ends the machine, removes the node, and lets the Machine go, in this order.
-func (r *Machines) terminate(ctx context.Context, logger logr.Logger, m *machinev1alpha1.Machine) (time.Duration, error) {
+func (r *Machines) terminate(ctx context.Context, logger logr.Logger, m *machinev1alpha1.Machine) (time.Duration,
+	error) {
 	if !held(m) {
 		return 0, nil
 	}
@@ -74,8 +75,9 @@ func isForced(m *machinev1alpha1.Machine) bool {
 	return m.Labels[machinev1alpha1.LabelForceDeletion] == machinev1alpha1.ForceDeletion
 }
 
-// drained drains the node once more and says whether that is done. A machine that is gone from the cloud is: its pods have
-// ended with it, and nobody is left to say so. Who ended it may have been another seed, which was lost before it told.
+// drained drains the node once more and says whether that is done. A machine that is gone from the cloud is: its pods
+// have ended with it, and nobody is left to say so. Who ended it may have been another seed, which was lost before it
+// told.
 func (r *Machines) drained(ctx context.Context, logger logr.Logger, m *machinev1alpha1.Machine) (bool, error) {
 	if m.Spec.ProviderID != "" {
 		if vm, err := r.Cloud.Get(ctx, idOf(m.Spec.ProviderID)); err != nil || vm == nil {
@@ -132,8 +134,8 @@ func (r *Machines) removeNode(ctx context.Context, m *machinev1alpha1.Machine) e
 	return nil
 }
 
-// drain cordons the node and evicts its pods, by the eviction subresource only, so that disruption budgets hold; it says
-// how many pods are still there. A node that does not exist has none.
+// drain cordons the node and evicts its pods, by the eviction subresource only, so that disruption budgets hold; it
+// says how many pods are still there. A node that does not exist has none.
 func (r *Machines) drain(ctx context.Context, m *machinev1alpha1.Machine) (left int, err error) {
 	name := m.Labels[machinev1alpha1.LabelNode]
 	if name == "" {

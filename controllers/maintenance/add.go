@@ -13,8 +13,8 @@ import (
 	"github.com/transplant-sim/transplant/controllers/placement"
 )
 
-// AddToManager adds the Reconciler to a manager on the garden. What wakes it beside its own appointments is a new shoot,
-// another time window or cloud profile, and the wish for maintenance.
+// AddToManager adds the Reconciler to a manager on the garden. What wakes it beside its own appointments is a new
+// shoot, another time window or cloud profile, and the wish for maintenance.
 func (r *Reconciler) AddToManager(mgr manager.Manager) error {
 	err := builder.ControllerManagedBy(mgr).Named("shoot-maintenance").
 		For(&gardencorev1beta1.Shoot{}, builder.WithPredicates(predicate.Funcs{

@@ -24,13 +24,18 @@ func TestWakes(t *testing.T) {
 			s.Annotations = map[string]string{"gardener.cloud/operation": "maintain"}
 		}, true},
 		"a time window": {func(s *gardencorev1beta1.Shoot) {
-			s.Spec.Maintenance = &gardencorev1beta1.Maintenance{TimeWindow: &gardencorev1beta1.MaintenanceTimeWindow{Begin: "220000+0000", End: "230000+0000"}}
+			s.Spec.Maintenance = &gardencorev1beta1.Maintenance{TimeWindow: &gardencorev1beta1.MaintenanceTimeWindow{
+				Begin: "220000+0000", End: "230000+0000"}}
 		}, true},
-		"another cloud profile": {func(s *gardencorev1beta1.Shoot) { s.Spec.CloudProfile = reference("CloudProfile", "other") }, true},
+		"another cloud profile": {func(s *gardencorev1beta1.Shoot) {
+			s.Spec.CloudProfile = reference("CloudProfile", "other")
+		}, true},
 		"a kind of profile that is not there": {func(s *gardencorev1beta1.Shoot) {
 			s.Spec.CloudProfile = reference("NamespacedCloudProfile", "one")
 		}, true},
-		"the same profile by its reference": {func(s *gardencorev1beta1.Shoot) { s.Spec.CloudProfile = reference("CloudProfile", "one") }, false},
+		"the same profile by its reference": {func(s *gardencorev1beta1.Shoot) {
+			s.Spec.CloudProfile = reference("CloudProfile", "one")
+		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

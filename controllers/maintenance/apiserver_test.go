@@ -39,7 +39,8 @@ func TestMain(m *testing.M) {
 // patience bounds every wait.
 const patience = time.Minute
 
-// wireShoot has fields that no type of ours has, in a worker pool too. Its window is never: it is maintained on request.
+// wireShoot has fields that no type of ours has, in a worker pool too. Its window is never: it is maintained on
+// request.
 const wireShoot = `
 apiVersion: core.gardener.cloud/v1beta1
 kind: Shoot
@@ -66,10 +67,12 @@ func TestOnAnAPIServer(t *testing.T) {
 	}
 	wire := &unstructured.Unstructured{}
 	away := time.Now().UTC().Add(6 * time.Hour)
-	if err := yaml.Unmarshal(fmt.Appendf(nil, wireShoot, away.Format("150405-0700"), away.Add(time.Hour).Format("150405-0700")), &wire.Object); err != nil {
+	if err := yaml.Unmarshal(fmt.Appendf(nil, wireShoot, away.Format("150405-0700"),
+		away.Add(time.Hour).Format("150405-0700")), &wire.Object); err != nil {
 		t.Fatal(err)
 	}
-	for _, object := range []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "garden-p"}}, offersOnServer(), wire} {
+	for _, object := range []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "garden-p"}},
+		offersOnServer(), wire} {
 		if err := garden.Create(t.Context(), object); err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +109,8 @@ func TestOnAnAPIServer(t *testing.T) {
 // offersOnServer has nothing that has expired, whatever the time is.
 func offersOnServer() *gardencorev1beta1.CloudProfile {
 	profile := offers()
-	profile.Spec.Kubernetes.Versions = []gardencorev1beta1.ExpirableVersion{{Version: "1.34.0"}, {Version: "1.34.2"}, {Version: "1.34.3"}, {Version: "1.35.0"}}
+	profile.Spec.Kubernetes.Versions = []gardencorev1beta1.ExpirableVersion{{Version: "1.34.0"}, {Version: "1.34.2"},
+		{Version: "1.34.3"}, {Version: "1.35.0"}}
 	profile.Spec.MachineTypes[0].CPU.Set(1)
 	return profile
 }
@@ -124,15 +128,18 @@ func freePort(t *testing.T) int {
 	return listener.Addr().(*net.TCPAddr).Port
 }
 
-func (k *keeper) poll(t *testing.T, what string, condition func(*gardencorev1beta1.Shoot) bool) *gardencorev1beta1.Shoot {
+func (k *keeper) poll(t *testing.T, what string,
+	condition func(*gardencorev1beta1.Shoot) bool) *gardencorev1beta1.Shoot {
 	t.Helper()
 	var shoot *gardencorev1beta1.Shoot
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true, func(context.Context) (bool, error) {
-		shoot = k.shoot(t)
-		return condition(shoot), nil
-	})
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true,
+		func(context.Context) (bool, error) {
+			shoot = k.shoot(t)
+			return condition(shoot), nil
+		})
 	if err != nil {
-		t.Fatalf("wait until %s: %v; the shoot has annotations %v, lastMaintenance %+v", what, err, shoot.Annotations, shoot.Status.LastMaintenance)
+		t.Fatalf("wait until %s: %v; the shoot has annotations %v, lastMaintenance %+v", what, err, shoot.Annotations,
+			shoot.Status.LastMaintenance)
 	}
 	return shoot
 }
@@ -147,20 +154,23 @@ func (k *keeper) awaitAdmission(t *testing.T) {
 		}
 	}()
 	k.poll(t, "admission is in force", func(shoot *gardencorev1beta1.Shoot) bool {
-		err = k.Garden.Patch(t.Context(), shoot, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"kubernetes":{"version":"1.0.0"}}}`)), client.DryRunAll)
+		err = k.Garden.Patch(t.Context(), shoot,
+			client.RawPatch(types.MergePatchType, []byte(`{"spec":{"kubernetes":{"version":"1.0.0"}}}`)), client.DryRunAll)
 		return apierrors.IsForbidden(err)
 	})
 }
 
 func (k *keeper) status(t *testing.T, patch string) {
 	t.Helper()
-	if err := k.Garden.Status().Patch(t.Context(), tended(nil), client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+	if err := k.Garden.Status().Patch(t.Context(), tended(nil),
+		client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func updatesOnServer(t *testing.T, k *keeper) {
-	k.status(t, `{"status":{"lastOperation":{"type":"Create","state":"Succeeded","progress":100,"description":"","lastUpdateTime":"2026-01-01T00:00:00Z"}}}`)
+	k.status(t, `{"status":{"lastOperation":{"type":"Create","state":"Succeeded","progress":100,"description":"",`+
+		`"lastUpdateTime":"2026-01-01T00:00:00Z"}}}`)
 	k.patch(t, `{"metadata":{"annotations":{"gardener.cloud/operation":"maintain"}}}`)
 	shoot := k.poll(t, "the shoot is maintained", func(s *gardencorev1beta1.Shoot) bool {
 		return s.Status.LastMaintenance != nil && s.Status.LastMaintenance.State == "Succeeded"
@@ -176,11 +186,13 @@ func updatesOnServer(t *testing.T, k *keeper) {
 	spec := wire.Object["spec"].(map[string]any)
 	delete(spec, "maintenance")
 	want := map[string]any{
-		"cloudProfile": map[string]any{"kind": "CloudProfile", "name": "profile"}, "region": "here", "fieldOfTheFuture": map[string]any{"late": true},
-		"kubernetes": map[string]any{"version": "1.34.3", "fieldOfTheFuture": int64(1)},
+		"cloudProfile": map[string]any{"kind": "CloudProfile", "name": "profile"}, "region": "here",
+		"fieldOfTheFuture": map[string]any{"late": true},
+		"kubernetes":       map[string]any{"version": "1.34.3", "fieldOfTheFuture": int64(1)},
 		"provider": map[string]any{"type": "transplant", "workers": []any{map[string]any{
 			"name": "pool", "minimum": int64(1), "maximum": int64(1), "fieldOfTheFuture": []any{int64(1), int64(2)},
-			"machine": map[string]any{"type": "medium", "image": map[string]any{"name": "linux", "version": "1.0.1", "fieldOfTheFuture": "x"}},
+			"machine": map[string]any{"type": "medium", "image": map[string]any{"name": "linux", "version": "1.0.1",
+				"fieldOfTheFuture": "x"}},
 		}}},
 	}
 	// It was created before there was an admission, and gets its defaults with the first change.
@@ -197,8 +209,10 @@ func updatesOnServer(t *testing.T, k *keeper) {
 // and is at peace until it is asked again (docs/specification/versions.md#mnt-4, docs/specification/versions.md#mnt-8).
 func movingOnServer(t *testing.T, k *keeper) {
 	k.patch(t, `{"metadata":{"annotations":{"gardener.cloud/operation":null}}}`)
-	profile := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"kubernetes":{"versions":[{"version":"1.34.3"},{"version":"1.34.4"},{"version":"1.35.0"}]}}}`))
-	if err := k.Garden.Patch(t.Context(), &gardencorev1beta1.CloudProfile{ObjectMeta: metav1.ObjectMeta{Name: "profile"}}, profile); err != nil {
+	profile := client.RawPatch(types.MergePatchType,
+		[]byte(`{"spec":{"kubernetes":{"versions":[{"version":"1.34.3"},{"version":"1.34.4"},{"version":"1.35.0"}]}}}`))
+	if err := k.Garden.Patch(t.Context(), &gardencorev1beta1.CloudProfile{ObjectMeta: metav1.ObjectMeta{Name: "profile"}},
+		profile); err != nil {
 		t.Fatal(err)
 	}
 	k.status(t, `{"status":{"lastOperation":{"type":"Migrate","state":"Processing"}}}`)
@@ -210,13 +224,16 @@ func movingOnServer(t *testing.T, k *keeper) {
 		t.Errorf("the shoot is at %s while it is being moved", shoot.Spec.Kubernetes.Version)
 	}
 	const want = "must not be changed while the control plane is being moved"
-	if got := ptr.Deref(shoot.Status.LastMaintenance.FailureReason, ""); !strings.Contains(got, want) || shoot.Status.LastMaintenance.Description != "Maintenance failed" {
+	if got := ptr.Deref(shoot.Status.LastMaintenance.FailureReason, ""); !strings.Contains(got, want) ||
+		shoot.Status.LastMaintenance.Description != "Maintenance failed" {
 		t.Errorf("lastMaintenance is %q: %q", shoot.Status.LastMaintenance.Description, got)
 	}
 	// The control plane has arrived: the next maintenance succeeds.
 	k.status(t, `{"status":{"lastOperation":{"type":"Restore","state":"Succeeded"}}}`)
 	k.patch(t, `{"metadata":{"annotations":{"gardener.cloud/operation":"maintain"}}}`)
-	shoot = k.poll(t, "the shoot is maintained", func(s *gardencorev1beta1.Shoot) bool { return s.Status.LastMaintenance.State == "Succeeded" })
+	shoot = k.poll(t, "the shoot is maintained", func(s *gardencorev1beta1.Shoot) bool {
+		return s.Status.LastMaintenance.State == "Succeeded"
+	})
 	if shoot.Spec.Kubernetes.Version != "1.34.4" || shoot.Status.LastMaintenance.FailureReason != nil {
 		t.Errorf("the shoot is at %s, lastMaintenance is %+v", shoot.Spec.Kubernetes.Version, shoot.Status.LastMaintenance)
 	}

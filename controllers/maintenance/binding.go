@@ -23,14 +23,15 @@ import (
 // (docs/specification/versions.md#spec-4-5).
 const forceMigrated = "force-migrated"
 
-// source reads the SecretBinding that a plan replaces by a CredentialsBinding; nil if it replaces none. If there is no such
-// SecretBinding the plan goes on without: the reference stays as it was, and the report says why.
+// source reads the SecretBinding that a plan replaces by a CredentialsBinding; nil if it replaces none. If there is no
+// such SecretBinding the plan goes on without: the reference stays as it was, and the report says why.
 func (m *run) source(ctx context.Context, plan *Plan) (*gardencorev1beta1.SecretBinding, error) {
 	if !m.migratesBinding(plan.Shoot) {
 		return nil, nil
 	}
 	source := &gardencorev1beta1.SecretBinding{}
-	err := m.Garden.Get(ctx, client.ObjectKey{Namespace: m.before.Namespace, Name: *m.before.Spec.SecretBindingName}, source)
+	err := m.Garden.Get(ctx, client.ObjectKey{Namespace: m.before.Namespace, Name: *m.before.Spec.SecretBindingName},
+		source)
 	if err == nil {
 		return source, nil
 	}
@@ -39,7 +40,9 @@ func (m *run) source(ctx context.Context, plan *Plan) (*gardencorev1beta1.Secret
 	}
 	name := *plan.Shoot.Spec.CredentialsBindingName
 	plan.Shoot.Spec.SecretBindingName, plan.Shoot.Spec.CredentialsBindingName = m.before.Spec.SecretBindingName, nil
-	sentence := fmt.Sprintf(".spec.secretBindingName could not be migrated to .spec.credentialsBindingName. Reason: there is no SecretBinding %q", *m.before.Spec.SecretBindingName)
+	sentence := fmt.Sprintf(
+		".spec.secretBindingName could not be migrated to .spec.credentialsBindingName. Reason: there is no SecretBinding %q",
+		*m.before.Spec.SecretBindingName)
 	if i := slices.IndexFunc(plan.SideChanges, func(s string) bool { return strings.Contains(s, name) }); i >= 0 {
 		plan.SideChanges[i] = sentence
 	}
@@ -52,8 +55,8 @@ func (m *run) migratesBinding(planned *gardencorev1beta1.Shoot) bool {
 		strings.HasPrefix(ptr.Deref(planned.Spec.CredentialsBindingName, ""), sidechange.MigratedBindingPrefix)
 }
 
-// bind makes the CredentialsBinding that a plan refers to, of the SecretBinding that it replaces. It is made once the API
-// server would accept the plan: a refusal leaves nothing behind, and the shoot never refers to what is not there.
+// bind makes the CredentialsBinding that a plan refers to, of the SecretBinding that it replaces. It is made once the
+// API server would accept the plan: a refusal leaves nothing behind, and the shoot never refers to what is not there.
 func (m *run) bind(ctx context.Context, plan *Plan, source *gardencorev1beta1.SecretBinding) error {
 	if source == nil || !m.migratesBinding(plan.Shoot) {
 		return nil
@@ -70,7 +73,8 @@ func (m *run) bind(ctx context.Context, plan *Plan, source *gardencorev1beta1.Se
 		},
 		Provider: securityv1alpha1.CredentialsBindingProvider{Type: provider},
 		CredentialsRef: corev1.ObjectReference{
-			APIVersion: "v1", Kind: "Secret", Name: source.SecretRef.Name, Namespace: cmp.Or(source.SecretRef.Namespace, namespace),
+			APIVersion: "v1", Kind: "Secret", Name: source.SecretRef.Name, Namespace: cmp.Or(source.SecretRef.Namespace,
+				namespace),
 		},
 		Quotas: source.Quotas,
 	}

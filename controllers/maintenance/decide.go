@@ -59,7 +59,8 @@ func AskedFor(shoot *gardencorev1beta1.Shoot) bool {
 }
 
 // Decide says what the maintenance of a shoot does at a moment, due or not. It changes neither shoot nor profile.
-func Decide(shoot *gardencorev1beta1.Shoot, profile *gardencorev1beta1.CloudProfile, now time.Time, config Config) Plan {
+func Decide(shoot *gardencorev1beta1.Shoot, profile *gardencorev1beta1.CloudProfile, now time.Time,
+	config Config) Plan {
 	d := &decision{before: shoot, shoot: shoot.DeepCopy(), profile: profile, now: now}
 	d.kubernetesOffers, _ = version.OffersAt(profile.Spec.Kubernetes.Versions, now)
 	d.maintainKubernetes()

@@ -38,68 +38,84 @@ type story struct {
 var stories = []story{
 	{
 		"a pool with an unknown image stops nobody, and is reported",
-		"[{version: 1.33.1}]", "[{name: linux, versions: [{version: 1.0.0, " + linux + "}, {version: 1.0.1, " + linux + "}]}]",
+		"[{version: 1.33.1}]", "[{name: linux, versions: [{version: 1.0.0, " + linux + "}, {version: 1.0.1, " + linux +
+			"}]}]",
 		`{kubernetes: {version: 1.33.1}, provider: {type: x, workers: [
 			{name: a, minimum: 0, maximum: 1, machine: {type: m, image: {name: gone, version: 1.0.0}}},
 			{name: b, minimum: 0, maximum: 1, machine: {type: m, image: {name: linux, version: 1.0.0}}}]}, region: here}`,
 		[]string{"none 1.33.1", "failed 1.0.0", "auto 1.0.1"},
-		`Worker pool "a": machine image "gone" cannot be updated: the CloudProfile has no machine image "gone": move the pool to another image`,
+		`Worker pool "a": machine image "gone" cannot be updated: the CloudProfile has no machine image "gone": move the ` +
+			`pool to another image`,
 	},
 	{
 		"images fit the Kubernetes version afterwards",
 		"[{version: 1.33.1, expirationDate: \"2020-01-01T00:00:00Z\"}, {version: 1.34.0}]",
-		`[{name: linux, versions: [{version: 1.0.0, ` + linux + `}, {version: 1.0.1, ` + linux + `}, {version: 1.0.2, kubeletVersionConstraint: "< 1.34", ` + linux + `}]}]`,
-		`{kubernetes: {version: 1.33.1}, provider: {type: x, workers: [{name: a, minimum: 0, maximum: 1, machine: {type: m, image: {name: linux, version: 1.0.0}}}]}, region: here}`,
+		`[{name: linux, versions: [{version: 1.0.0, ` + linux + `}, {version: 1.0.1, ` + linux +
+			`}, {version: 1.0.2, kubeletVersionConstraint: "< 1.34", ` + linux + `}]}]`,
+		`{kubernetes: {version: 1.33.1}, provider: {type: x, workers: [{name: a, minimum: 0, maximum: 1, machine: {type: ` +
+			`m, image: {name: linux, version: 1.0.0}}}]}, region: here}`,
 		[]string{"forced 1.34.0", "auto 1.0.1"}, "",
 	},
 	{
 		"an image that does not fit the new Kubernetes version goes along",
 		"[{version: 1.33.1, expirationDate: \"2020-01-01T00:00:00Z\"}, {version: 1.34.0}]",
-		`[{name: linux, updateStrategy: patch, versions: [{version: 1.0.0, kubeletVersionConstraint: "< 1.34", ` + linux + `}, {version: 1.2.0, ` + linux + `}]}]`,
-		`{kubernetes: {version: 1.33.1}, maintenance: {autoUpdate: {kubernetesVersion: false, machineImageVersion: false}}, provider: {type: x, workers: [{name: a, minimum: 0, maximum: 1, machine: {type: m, image: {name: linux, version: 1.0.0}}}]}, region: here}`,
+		`[{name: linux, updateStrategy: patch, versions: [{version: 1.0.0, kubeletVersionConstraint: "< 1.34", ` + linux +
+			`}, {version: 1.2.0, ` + linux + `}]}]`,
+		`{kubernetes: {version: 1.33.1}, maintenance: {autoUpdate: {kubernetesVersion: false, machineImageVersion: ` +
+			`false}}, provider: {type: x, workers: [{name: a, minimum: 0, maximum: 1, machine: {type: m, image: {name: linux,` +
+			` version: 1.0.0}}}]}, region: here}`,
 		[]string{"forced 1.34.0", "forced 1.2.0"}, "",
 	},
 	{
 		"no image for the new Kubernetes version: the control plane waits, the other pool does not",
 		"[{version: 1.33.1, expirationDate: \"2020-01-01T00:00:00Z\"}, {version: 1.34.0}]",
-		`[{name: linux, versions: [{version: 1.0.0, kubeletVersionConstraint: "< 1.34", ` + linux + `}]}, {name: other, versions: [{version: 1.0.0, ` + linux + `}, {version: 1.0.1, ` + linux + `}]}]`,
+		`[{name: linux, versions: [{version: 1.0.0, kubeletVersionConstraint: "< 1.34", ` + linux +
+			`}]}, {name: other, versions: [{version: 1.0.0, ` + linux + `}, {version: 1.0.1, ` + linux + `}]}]`,
 		`{kubernetes: {version: 1.33.1}, provider: {type: x, workers: [
 			{name: a, minimum: 0, maximum: 1, machine: {type: m, image: {name: linux, version: 1.0.0}}},
 			{name: b, minimum: 0, maximum: 1, machine: {type: m, image: {name: other, version: 1.0.0}}}]}, region: here}`,
 		[]string{"failed 1.33.1", "none 1.0.0", "auto 1.0.1"},
-		`Control Plane: Kubernetes version cannot be updated: worker pool "a" cannot go to 1.34.0: its machine image "linux" 1.0.0 does not fit that kubelet version, and there is none to update to`,
+		`Control Plane: Kubernetes version cannot be updated: worker pool "a" cannot go to 1.34.0: its machine image ` +
+			`"linux" 1.0.0 does not fit that kubelet version, and there is none to update to`,
 	},
 	{
 		"no image for the pool's own Kubernetes version: the pool waits, the control plane does not",
 		"[{version: 1.33.1, expirationDate: \"2020-01-01T00:00:00Z\"}, {version: 1.34.0}]",
 		`[{name: linux, versions: [{version: 1.0.0, kubeletVersionConstraint: "< 1.34", ` + linux + `}]}]`,
-		`{kubernetes: {version: 1.33.1}, provider: {type: x, workers: [{name: a, minimum: 0, maximum: 1, kubernetes: {version: 1.33.1}, machine: {type: m, image: {name: linux, version: 1.0.0}}}]}, region: here}`,
+		`{kubernetes: {version: 1.33.1}, provider: {type: x, workers: [{name: a, minimum: 0, maximum: 1, kubernetes: ` +
+			`{version: 1.33.1}, machine: {type: m, image: {name: linux, version: 1.0.0}}}]}, region: here}`,
 		[]string{"forced 1.34.0", "failed 1.33.1", "none 1.0.0"},
-		`Worker pool "a": Kubernetes version cannot be updated: worker pool "a" cannot go to 1.34.0: its machine image "linux" 1.0.0 does not fit that kubelet version, and there is none to update to`,
+		`Worker pool "a": Kubernetes version cannot be updated: worker pool "a" cannot go to 1.34.0: its machine image ` +
+			`"linux" 1.0.0 does not fit that kubelet version, and there is none to update to`,
 	},
 	{
 		"a pool is not left too far behind",
 		"[{version: 1.33.1, expirationDate: \"2020-01-01T00:00:00Z\"}, {version: 1.34.0}, {version: 1.30.1}]", "[]",
-		`{kubernetes: {version: 1.33.1}, provider: {type: x, workers: [{name: a, minimum: 0, maximum: 1, kubernetes: {version: 1.30.1}, machine: {type: m}}]}, region: here}`,
+		`{kubernetes: {version: 1.33.1}, provider: {type: x, workers: [{name: a, minimum: 0, maximum: 1, kubernetes: ` +
+			`{version: 1.30.1}, machine: {type: m}}]}, region: here}`,
 		[]string{"failed 1.33.1", "none 1.30.1"},
-		`Control Plane: Kubernetes version cannot be updated: worker pool "a" would stay at 1.30.1, more than 3 minor versions behind 1.34.0: update the pool first`,
+		`Control Plane: Kubernetes version cannot be updated: worker pool "a" would stay at 1.30.1, more than 3 minor ` +
+			`versions behind 1.34.0: update the pool first`,
 	},
 	{
 		"a pool goes to the control plane's version and no further",
 		"[{version: 1.33.3}, {version: 1.33.9}, {version: 1.33.1, expirationDate: \"2020-01-01T00:00:00Z\"}]", "[]",
-		`{kubernetes: {version: 1.33.3}, maintenance: {autoUpdate: {kubernetesVersion: false}}, provider: {type: x, workers: [{name: a, minimum: 0, maximum: 1, kubernetes: {version: 1.33.1}, machine: {type: m}}]}, region: here}`,
+		`{kubernetes: {version: 1.33.3}, maintenance: {autoUpdate: {kubernetesVersion: false}}, provider: {type: x, ` +
+			`workers: [{name: a, minimum: 0, maximum: 1, kubernetes: {version: 1.33.1}, machine: {type: m}}]}, region: here}`,
 		[]string{"none 1.33.3", "forced 1.33.3"}, "",
 	},
 	{
 		"a pool is not updated automatically to a preview because the control plane is one",
 		"[{version: 1.33.3, classification: preview}, {version: 1.34.0}, {version: 1.33.1}, {version: 1.33.2}]", "[]",
-		`{kubernetes: {version: 1.33.3}, provider: {type: x, workers: [{name: a, minimum: 0, maximum: 1, kubernetes: {version: 1.33.1}, machine: {type: m}}]}, region: here}`,
+		`{kubernetes: {version: 1.33.3}, provider: {type: x, workers: [{name: a, minimum: 0, maximum: 1, kubernetes: ` +
+			`{version: 1.33.1}, machine: {type: m}}]}, region: here}`,
 		[]string{"none 1.33.3", "auto 1.33.2"}, "",
 	},
 	{
 		"a pool that is ahead already stays",
 		"[{version: 1.33.3}, {version: 1.33.9}]", "[]",
-		`{kubernetes: {version: 1.33.3}, maintenance: {autoUpdate: {kubernetesVersion: false}}, provider: {type: x, workers: [{name: a, minimum: 0, maximum: 1, kubernetes: {version: 1.33.5}, machine: {type: m}}]}, region: here}`,
+		`{kubernetes: {version: 1.33.3}, maintenance: {autoUpdate: {kubernetesVersion: false}}, provider: {type: x, ` +
+			`workers: [{name: a, minimum: 0, maximum: 1, kubernetes: {version: 1.33.5}, machine: {type: m}}]}, region: here}`,
 		[]string{"none 1.33.3", "none 1.33.5"}, "",
 	},
 	{
@@ -115,9 +131,11 @@ func TestStories(t *testing.T) {
 	for _, s := range stories {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			shoot := &gardencorev1beta1.Shoot{Spec: *read[gardencorev1beta1.ShootSpec](t, strings.ReplaceAll(s.shoot, "\t", " "))}
+			shoot := &gardencorev1beta1.Shoot{Spec: *read[gardencorev1beta1.ShootSpec](t,
+				strings.ReplaceAll(s.shoot, "\t", " "))}
 			profile := &gardencorev1beta1.CloudProfile{Spec: *read[gardencorev1beta1.CloudProfileSpec](t,
-				"{type: x, regions: [], machineTypes: [{name: m, cpu: 1, gpu: 0, memory: 1Gi}], kubernetes: {versions: "+s.kubernetes+"}, machineImages: "+s.images+"}")}
+				"{type: x, regions: [], machineTypes: [{name: m, cpu: 1, gpu: 0, memory: 1Gi}], kubernetes: {versions: "+
+					s.kubernetes+"}, machineImages: "+s.images+"}")}
 			plan := decide(shoot, profile)
 			var got []string
 			told := func(update *version.Update) {
@@ -137,7 +155,8 @@ func TestStories(t *testing.T) {
 			switch {
 			case s.failure == "" && last != nil && last.State != gardencorev1beta1.LastOperationStateSucceeded:
 				t.Errorf("%+v", last)
-			case s.failure != "" && (last.State != gardencorev1beta1.LastOperationStateFailed || *last.FailureReason != s.failure):
+			case s.failure != "" && (last.State != gardencorev1beta1.LastOperationStateFailed ||
+				*last.FailureReason != s.failure):
 				t.Errorf("%s: %s", last.State, *last.FailureReason)
 			}
 		})
@@ -156,14 +175,16 @@ machineImages: [{name: linux, versions: [
   {version: 1.0.0, inPlaceUpdates: {supported: true}, `+linux+`}, {version: 1.0.1, inPlaceUpdates: {supported: true, minVersionForUpdate: 1.0.0}, `+linux+`}]}]
 `)}
 	shoot := &gardencorev1beta1.Shoot{Spec: *read[gardencorev1beta1.ShootSpec](t,
-		`{kubernetes: {version: 1.33.1}, provider: {type: x, workers: [{name: a, minimum: 0, maximum: 1, updateStrategy: AutoInPlaceUpdate, machine: {type: m, image: {name: linux, version: 1.0.0}}}]}, region: here}`)}
+		`{kubernetes: {version: 1.33.1}, provider: {type: x, workers: [{name: a, minimum: 0, maximum: 1, updateStrategy: `+
+			`AutoInPlaceUpdate, machine: {type: m, image: {name: linux, version: 1.0.0}}}]}, region: here}`)}
 	for _, c := range []struct{ pending, operation, controlPlane, image string }{
 		{"a", "", "failed", "none"},
 		{"b", "", "forced", "auto"},
 		{"a", "maintain;force-in-place-update", "forced", "auto"},
 	} {
 		shoot.Annotations = map[string]string{constants.GardenerOperation: c.operation}
-		shoot.Status.InPlaceUpdates = &gardencorev1beta1.InPlaceUpdatesStatus{PendingWorkerUpdates: &gardencorev1beta1.PendingWorkerUpdates{AutoInPlaceUpdate: []string{c.pending}}}
+		shoot.Status.InPlaceUpdates = &gardencorev1beta1.InPlaceUpdatesStatus{
+			PendingWorkerUpdates: &gardencorev1beta1.PendingWorkerUpdates{AutoInPlaceUpdate: []string{c.pending}}}
 		plan := decide(shoot, profile)
 		for _, err := range rollout.ValidateInPlace(plan.Shoot, shoot) {
 			t.Errorf("%+v: admission refuses what is planned: %v", c, err)
@@ -194,7 +215,8 @@ func TestDue(t *testing.T) {
 		if c.operation != "" {
 			shoot.Annotations = map[string]string{constants.GardenerOperation: c.operation}
 		}
-		shoot.Spec.Maintenance = &gardencorev1beta1.Maintenance{TimeWindow: &gardencorev1beta1.MaintenanceTimeWindow{Begin: c.begin, End: c.end}}
+		shoot.Spec.Maintenance = &gardencorev1beta1.Maintenance{TimeWindow: &gardencorev1beta1.MaintenanceTimeWindow{
+			Begin: c.begin, End: c.end}}
 		if got := maintenance.Due(shoot, noon); got != c.want {
 			t.Errorf("%s: due %t", c.name, got)
 		}
@@ -209,7 +231,8 @@ const fourTasks = "deployInfrastructure,deployDNSRecordInternal,deployDNSRecordE
 // TestWhatIsAskedForAfterwards is about the annotations of a shoot whose versions stay.
 func TestWhatIsAskedForAfterwards(t *testing.T) {
 	t.Parallel()
-	const operation, later, retry, tasks = constants.GardenerOperation, constants.GardenerMaintenanceOperation, constants.ShootNeedsRetryOperation, constants.ShootTasks
+	const operation, later, retry, tasks = constants.GardenerOperation, constants.GardenerMaintenanceOperation,
+		constants.ShootNeedsRetryOperation, constants.ShootTasks
 	for _, c := range []struct {
 		name         string
 		state        gardencorev1beta1.LastOperationState
@@ -218,11 +241,14 @@ func TestWhatIsAskedForAfterwards(t *testing.T) {
 		reported     string
 	}{
 		{"no operation yet, no annotations", "", maintenance.Config{}, nil, map[string]string{tasks: fourTasks}, ""},
-		{"always a reconciliation", "Succeeded", maintenance.Config{}, map[string]string{operation: "maintain"}, map[string]string{operation: "reconcile", tasks: fourTasks}, ""},
+		{"always a reconciliation", "Succeeded", maintenance.Config{}, map[string]string{operation: "maintain"},
+			map[string]string{operation: "reconcile", tasks: fourTasks}, ""},
 		{
 			"what was put by", "Error", maintenance.Config{RestartControlPlane: true, RestartCoreAddons: true},
 			map[string]string{later: "rotate-ssh-keypair;reconcile", tasks: "deployInfrastructure,other"},
-			map[string]string{operation: "rotate-ssh-keypair;reconcile", tasks: "deployInfrastructure,other,deployDNSRecordInternal,deployDNSRecordExternal,deployDNSRecordIngress,restartControlPlanePods,restartCoreAddons"},
+			map[string]string{operation: "rotate-ssh-keypair;reconcile",
+				tasks: "deployInfrastructure,other,deployDNSRecordInternal,deployDNSRecordExternal,deployDNSRecordIngress," +
+					"restartControlPlanePods,restartCoreAddons"},
 			`All maintenance operations successful. Added "rotate-ssh-keypair;reconcile" operation annotation`,
 		},
 		{
@@ -242,14 +268,20 @@ func TestWhatIsAskedForAfterwards(t *testing.T) {
 			map[string]string{later: "rotate-credentials-start;rotate-ca-complete;rotate-serviceaccount-key-start;rotate-etcd-encryption-key;rotate-etcd-encryption-key-start;rotate-observability-credentials"},
 			map[string]string{operation: "reconcile", tasks: fourTasks}, "",
 		},
-		{"no operation yet, other wishes", "", maintenance.Config{}, map[string]string{operation: "maintain;rotate-ssh-keypair"}, map[string]string{operation: "rotate-ssh-keypair", tasks: fourTasks}, ""},
+		{"no operation yet, other wishes", "", maintenance.Config{},
+			map[string]string{operation: "maintain;rotate-ssh-keypair"}, map[string]string{operation: "rotate-ssh-keypair",
+				tasks: fourTasks}, ""},
 		{
-			"failed, to be retried, other wishes", "Failed", maintenance.Config{}, map[string]string{operation: "rollout-workers=a;maintain", retry: "true"},
+			"failed, to be retried, other wishes", "Failed", maintenance.Config{},
+			map[string]string{operation: "rollout-workers=a;maintain", retry: "true"},
 			map[string]string{operation: "rollout-workers=a;retry", tasks: fourTasks}, "",
 		},
-		{"failed", "Failed", maintenance.Config{}, map[string]string{operation: "maintain", later: "rotate-ssh-keypair"}, map[string]string{later: "rotate-ssh-keypair", tasks: fourTasks}, ""},
-		{"failed, to be retried", "Failed", maintenance.Config{}, map[string]string{retry: "true"}, map[string]string{operation: "retry", tasks: fourTasks}, ""},
-		{"failed, not to be retried", "Failed", maintenance.Config{}, map[string]string{retry: "maybe"}, map[string]string{retry: "maybe", tasks: fourTasks}, ""},
+		{"failed", "Failed", maintenance.Config{}, map[string]string{operation: "maintain", later: "rotate-ssh-keypair"},
+			map[string]string{later: "rotate-ssh-keypair", tasks: fourTasks}, ""},
+		{"failed, to be retried", "Failed", maintenance.Config{}, map[string]string{retry: "true"},
+			map[string]string{operation: "retry", tasks: fourTasks}, ""},
+		{"failed, not to be retried", "Failed", maintenance.Config{}, map[string]string{retry: "maybe"},
+			map[string]string{retry: "maybe", tasks: fourTasks}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -283,20 +315,25 @@ func TestAFailureThatIsOverIsForgotten(t *testing.T) {
 	shoot := &gardencorev1beta1.Shoot{}
 	shoot.Spec.Kubernetes.Version = "1.33.1"
 	why, long := "x", metav1.NewTime(noon.Add(-24*time.Hour))
-	shoot.Status.LastMaintenance = &gardencorev1beta1.LastMaintenance{Description: "y", TriggeredTime: long, State: "Failed", FailureReason: &why}
-	want := &gardencorev1beta1.LastMaintenance{Description: "Maintenance succeeded", TriggeredTime: long, State: "Succeeded"}
+	shoot.Status.LastMaintenance = &gardencorev1beta1.LastMaintenance{Description: "y", TriggeredTime: long,
+		State: "Failed", FailureReason: &why}
+	want := &gardencorev1beta1.LastMaintenance{Description: "Maintenance succeeded", TriggeredTime: long,
+		State: "Succeeded"}
 	if diff := cmp.Diff(want, decide(shoot, profile).Shoot.Status.LastMaintenance); diff != "" {
 		t.Error(diff)
 	}
 	// One that was cut off after its last change has done what it said.
-	shoot.Status.LastMaintenance = &gardencorev1beta1.LastMaintenance{Description: "y", TriggeredTime: long, State: "Processing"}
+	shoot.Status.LastMaintenance = &gardencorev1beta1.LastMaintenance{Description: "y", TriggeredTime: long,
+		State: "Processing"}
 	want = &gardencorev1beta1.LastMaintenance{Description: "y", TriggeredTime: long, State: "Succeeded"}
 	if diff := cmp.Diff(want, decide(shoot, profile).Shoot.Status.LastMaintenance); diff != "" {
 		t.Error(diff)
 	}
 	shoot.Spec.Kubernetes.Version = "1.32.1"
-	if got := decide(shoot, profile).Shoot.Status.LastMaintenance; got.State != "Succeeded" || !got.TriggeredTime.Time.Equal(noon) ||
-		got.Description != `All maintenance operations successful. Control Plane: Updated Kubernetes version from "1.32.1" to "1.33.1". Reason: Version does not exist in CloudProfile` {
+	if got := decide(shoot, profile).Shoot.Status.LastMaintenance; got.State != "Succeeded" ||
+		!got.TriggeredTime.Time.Equal(noon) ||
+		got.Description != `All maintenance operations successful. Control Plane: Updated Kubernetes version from `+
+			`"1.32.1" to "1.33.1". Reason: Version does not exist in CloudProfile` {
 		t.Errorf("%+v", got)
 	}
 }
@@ -307,14 +344,16 @@ func TestRotations(t *testing.T) {
 	const spec = `{kubernetes: {version: 1.33.1}, region: here, maintenance: {autoRotation: {credentials: {
   sshKeypair: {rotationPeriod: 24h}, observability: {rotationPeriod: 24h}, etcdEncryptionKey: {rotationPeriod: 24h}}}},
   provider: {type: x, workers: [{name: a, minimum: 0, maximum: 1, machine: {type: m}}]}}`
-	const reported = `Credentials "rotate-ssh-keypair": SSH keypair rotation requested. Reason: Automatic rotation of SSH keypair configured`
+	const reported = `Credentials "rotate-ssh-keypair": SSH keypair rotation requested. Reason: Automatic rotation of ` +
+		`SSH keypair configured`
 	ssh := func(initiated, completed time.Duration) func(*gardencorev1beta1.Shoot) {
 		return func(s *gardencorev1beta1.Shoot) {
 			r := &gardencorev1beta1.ShootSSHKeypairRotation{LastInitiationTime: &metav1.Time{Time: noon.Add(initiated)}}
 			if completed != 0 {
 				r.LastCompletionTime = &metav1.Time{Time: noon.Add(completed)}
 			}
-			s.Status.Credentials = &gardencorev1beta1.ShootCredentials{Rotation: &gardencorev1beta1.ShootCredentialsRotation{SSHKeypair: r}}
+			s.Status.Credentials = &gardencorev1beta1.ShootCredentials{Rotation: &gardencorev1beta1.ShootCredentialsRotation{
+				SSHKeypair: r}}
 		}
 	}
 	for _, c := range []struct {
@@ -323,7 +362,9 @@ func TestRotations(t *testing.T) {
 		due    bool
 	}{
 		{"due since the creation", func(*gardencorev1beta1.Shoot) {}, true},
-		{"created too recently", func(s *gardencorev1beta1.Shoot) { s.CreationTimestamp = metav1.NewTime(noon.Add(-24 * time.Hour)) }, false},
+		{"created too recently", func(s *gardencorev1beta1.Shoot) {
+			s.CreationTimestamp = metav1.NewTime(noon.Add(-24 * time.Hour))
+		}, false},
 		{"rotated in the meantime", ssh(-time.Hour, -time.Hour), false},
 		{"rotated long ago", ssh(-26*time.Hour, -25*time.Hour), true},
 		{"under way", ssh(-25*time.Hour, 0), false},
@@ -337,7 +378,9 @@ func TestRotations(t *testing.T) {
 		{"switched off", func(s *gardencorev1beta1.Shoot) {
 			s.Spec.Maintenance.AutoRotation.Credentials.SSHKeypair.RotationPeriod = &metav1.Duration{}
 		}, false},
-		{"only others", func(s *gardencorev1beta1.Shoot) { s.Spec.Maintenance.AutoRotation.Credentials.SSHKeypair = nil }, false},
+		{"only others", func(s *gardencorev1beta1.Shoot) {
+			s.Spec.Maintenance.AutoRotation.Credentials.SSHKeypair = nil
+		}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -18,8 +18,8 @@ type defaultedQuestion struct {
 	Shoot        gardencorev1beta1.Shoot        `json:"shoot"`
 }
 
-// TestOracleDefaults: the objects of the known cases have been defaulted by the field's API server. Ours changes nothing
-// about them, and brings back what is taken from them.
+// TestOracleDefaults: the objects of the known cases have been defaulted by the field's API server. Ours changes
+// nothing about them, and brings back what is taken from them.
 func TestOracleDefaults(t *testing.T) {
 	t.Parallel()
 	restored := 0
@@ -56,13 +56,15 @@ func bareOf(t *testing.T, shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.Sho
 	spec.Purpose, spec.SchedulerName, spec.SystemComponents, spec.Provider.WorkersSettings = nil, nil, nil, nil
 	spec.Networking.IPFamilies = nil
 	kubernetes := &spec.Kubernetes
-	kubernetes.KubeControllerManager, kubernetes.KubeScheduler, kubernetes.KubeProxy, kubernetes.Kubelet = nil, nil, nil, nil
+	kubernetes.KubeControllerManager, kubernetes.KubeScheduler, kubernetes.KubeProxy, kubernetes.Kubelet = nil, nil, nil,
+		nil
 	api := kubernetes.KubeAPIServer
 	api.DefaultNotReadyTolerationSeconds, api.DefaultUnreachableTolerationSeconds = nil, nil
 	api.EncryptionConfig, api.EventTTL, api.Logging, api.Requests = nil, nil, nil, nil
 	for i := range spec.Provider.Workers {
 		worker := &spec.Provider.Workers[i]
-		worker.MaxSurge, worker.MaxUnavailable, worker.SystemComponents, worker.MachineControllerManagerSettings = nil, nil, nil, nil
+		worker.MaxSurge, worker.MaxUnavailable, worker.SystemComponents, worker.MachineControllerManagerSettings = nil, nil,
+			nil, nil
 		if *worker.UpdateStrategy == gardencorev1beta1.AutoRollingUpdate {
 			worker.UpdateStrategy = nil
 		}

@@ -45,15 +45,19 @@ func (d *decision) imageFor(worker *gardencorev1beta1.Worker, before, after *sem
 	if !found {
 		stays.Class, stays.Cause = version.Failed, version.BecauseUnknown
 		stays.Reason = fmt.Sprintf("Machine image %q does not exist in CloudProfile", worker.Machine.Image.Name)
-		stays.Failure = fmt.Sprintf("the CloudProfile has no machine image %q: move the pool to another image", worker.Machine.Image.Name)
+		stays.Failure = fmt.Sprintf("the CloudProfile has no machine image %q: move the pool to another image",
+			worker.Machine.Image.Name)
 		return stays, false
 	}
 	machineType, found := findMachineType(d.profile, worker.Machine.Type)
 	if !found {
-		stays.Reason = fmt.Sprintf("The machine type %q does not exist in CloudProfile, so that nothing is known about which images fit it", worker.Machine.Type)
+		stays.Reason = fmt.Sprintf(
+			"The machine type %q does not exist in CloudProfile, so that nothing is known about which images fit it",
+			worker.Machine.Type)
 		return stays, false
 	}
-	pool := image.Pool{Worker: worker, Kubelet: after, MachineType: machineType, Capabilities: d.profile.Spec.MachineCapabilities}
+	pool := image.Pool{Worker: worker, Kubelet: after, MachineType: machineType,
+		Capabilities: d.profile.Spec.MachineCapabilities}
 	component := d.imageComponent(offered, pool)
 	if d.outgrown(worker, before, after) {
 		component.Misfit = fmt.Sprintf("it does not fit the kubelet version %s that the pool gets", after)
@@ -98,10 +102,13 @@ func kubelet(shoot *gardencorev1beta1.Shoot, worker *gardencorev1beta1.Worker) *
 	return number
 }
 
-// findImage does not look at the case of a name, as in Gardener. Admission does, so that only questions of explain can tell.
+// findImage does not look at the case of a name, as in Gardener. Admission does, so that only questions of explain can
+// tell.
 func findImage(profile *gardencorev1beta1.CloudProfile, name string) (*gardencorev1beta1.MachineImage, bool) {
 	images := profile.Spec.MachineImages
-	i := slices.IndexFunc(images, func(offered gardencorev1beta1.MachineImage) bool { return strings.EqualFold(offered.Name, name) })
+	i := slices.IndexFunc(images, func(offered gardencorev1beta1.MachineImage) bool {
+		return strings.EqualFold(offered.Name, name)
+	})
 	if i < 0 {
 		return nil, false
 	}

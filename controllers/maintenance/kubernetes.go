@@ -77,7 +77,8 @@ func (d *decision) poolVersion(current, controlPlane string) version.Update {
 	if !update.Changes() || err != nil || toErr != nil || !to.GreaterThan(limit) {
 		return update
 	}
-	ahead := version.Held{Version: update.To, Why: fmt.Sprintf("is ahead of the control plane, which is at %s", controlPlane)}
+	ahead := version.Held{Version: update.To, Why: fmt.Sprintf("is ahead of the control plane, which is at %s",
+		controlPlane)}
 	from, err := semver.NewVersion(current)
 	switch own, offered := d.kubernetesOffers.Find(limit); {
 	case err == nil && !from.LessThan(limit):
@@ -87,7 +88,9 @@ func (d *decision) poolVersion(current, controlPlane string) version.Update {
 		update.To = controlPlane
 	default:
 		component.Offers = component.Offers.UpTo(limit)
-		component.Limit = fmt.Sprintf("the control plane stays at %s, which is no version to update to automatically (it is %s), and the pool must not get ahead of it", controlPlane, own.Class)
+		component.Limit = fmt.Sprintf(
+			"the control plane stays at %s, which is no version to update to automatically (it is %s), and the pool must not "+
+				"get ahead of it", controlPlane, own.Class)
 		update = component.Decide()
 	}
 	update.Held = append([]version.Held{ahead}, update.Held...)

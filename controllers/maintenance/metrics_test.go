@@ -29,16 +29,20 @@ func TestMaintenancesAreCounted(t *testing.T) {
 	}{
 		"before its time": {nil, nil, nil},
 		"updates": {asked, nil, map[string]float64{
-			"maintenance_runs_total succeeded": 1, "maintenance_changes_total kubernetes succeeded": 1, "maintenance_changes_total image succeeded": 1,
+			"maintenance_runs_total succeeded": 1, "maintenance_changes_total kubernetes succeeded": 1,
+			"maintenance_changes_total image succeeded": 1,
 		}},
 		"nothing to do": {func(s *gardencorev1beta1.Shoot) {
 			asked(s)
 			s.Spec.Kubernetes.Version, s.Spec.Provider.Workers[0].Machine.Image.Version = "1.35.0", ptr.To("1.0.1")
 		}, nil, map[string]float64{"maintenance_runs_total unchanged": 1}},
 		"a part is refused": {asked, func(v []string) bool { return v[1] == "1.0.1" }, map[string]float64{
-			"maintenance_runs_total failed": 1, "maintenance_changes_total kubernetes succeeded": 1, "maintenance_changes_total image failed": 1,
+			"maintenance_runs_total failed": 1, "maintenance_changes_total kubernetes succeeded": 1,
+			"maintenance_changes_total image failed": 1,
 		}},
-		"all is refused": {asked, func(v []string) bool { return v[0] != "1.33.1" || v[1] != "1.0.0" }, map[string]float64{"maintenance_runs_total failed": 1}},
+		"all is refused": {asked, func(v []string) bool {
+			return v[0] != "1.33.1" || v[1] != "1.0.0"
+		}, map[string]float64{"maintenance_runs_total failed": 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

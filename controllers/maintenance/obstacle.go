@@ -53,7 +53,8 @@ func (d *decision) refusal(worker *gardencorev1beta1.Worker, update version.Upda
 	if next, judged := d.imageFor(worker, from, to); judged && next.Changes() {
 		return ""
 	}
-	return fmt.Sprintf("worker pool %q cannot go to %s: its machine image %q %s does not fit that kubelet version, and there is none to update to",
+	return fmt.Sprintf("worker pool %q cannot go to %s: its machine image %q %s does not fit that kubelet version, and "+
+		"there is none to update to",
 		worker.Name, update.To, worker.Machine.Image.Name, *worker.Machine.Image.Version)
 }
 
@@ -67,11 +68,14 @@ func (d *decision) outgrown(worker *gardencorev1beta1.Worker, before, after *sem
 	if !found || !typeFound {
 		return false
 	}
-	i := slices.IndexFunc(offered.Versions, func(v gardencorev1beta1.MachineImageVersion) bool { return v.Version == *worker.Machine.Image.Version })
+	i := slices.IndexFunc(offered.Versions, func(v gardencorev1beta1.MachineImageVersion) bool {
+		return v.Version == *worker.Machine.Image.Version
+	})
 	if i < 0 {
 		return false
 	}
-	pool := image.Pool{Worker: worker, MachineType: machineType, Capabilities: d.profile.Spec.MachineCapabilities, Kubelet: before}
+	pool := image.Pool{Worker: worker, MachineType: machineType, Capabilities: d.profile.Spec.MachineCapabilities,
+		Kubelet: before}
 	if pool.Misfit(offered.Versions[i]) != "" {
 		return false
 	}
@@ -82,10 +86,12 @@ func (d *decision) outgrown(worker *gardencorev1beta1.Worker, before, after *sem
 // pendingInPlace is whether a pool's in-place update is still going on. Until it is over, admission lets nothing change
 // that would need another one, unless it is told to.
 func pendingInPlace(shoot *gardencorev1beta1.Shoot, worker *gardencorev1beta1.Worker) bool {
-	if !image.UpdatesInPlace(worker) || shoot.Status.InPlaceUpdates == nil || shoot.Status.InPlaceUpdates.PendingWorkerUpdates == nil ||
+	if !image.UpdatesInPlace(worker) || shoot.Status.InPlaceUpdates == nil ||
+		shoot.Status.InPlaceUpdates.PendingWorkerUpdates == nil ||
 		slices.Contains(operations(shoot, constants.GardenerOperation), constants.ShootOperationForceInPlaceUpdate) {
 		return false
 	}
 	pending := shoot.Status.InPlaceUpdates.PendingWorkerUpdates
-	return slices.Contains(pending.AutoInPlaceUpdate, worker.Name) || slices.Contains(pending.ManualInPlaceUpdate, worker.Name)
+	return slices.Contains(pending.AutoInPlaceUpdate, worker.Name) || slices.Contains(pending.ManualInPlaceUpdate,
+		worker.Name)
 }

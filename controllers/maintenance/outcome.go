@@ -28,7 +28,8 @@ func outcome(plan Plan, before *gardencorev1beta1.LastMaintenance, now time.Time
 	}
 	if r.failed > 0 {
 		reason := strings.Join(r.failures, ", ")
-		last.Description = fmt.Sprintf("(%d/%d) maintenance operations successful. %s", r.successful, r.successful+r.failed, strings.Join(r.done, ", "))
+		last.Description = fmt.Sprintf("(%d/%d) maintenance operations successful. %s", r.successful, r.successful+r.failed,
+			strings.Join(r.done, ", "))
 		last.State, last.FailureReason = gardencorev1beta1.LastOperationStateFailed, &reason
 	}
 	return last
@@ -41,7 +42,8 @@ func settled(before *gardencorev1beta1.LastMaintenance) *gardencorev1beta1.LastM
 	after := before.DeepCopy()
 	switch after.State {
 	case gardencorev1beta1.LastOperationStateFailed:
-		after.State, after.Description, after.FailureReason = gardencorev1beta1.LastOperationStateSucceeded, "Maintenance succeeded", nil
+		after.State, after.Description, after.FailureReason = gardencorev1beta1.LastOperationStateSucceeded,
+			"Maintenance succeeded", nil
 	case gardencorev1beta1.LastOperationStateProcessing:
 		after.State = gardencorev1beta1.LastOperationStateSucceeded
 	}
@@ -70,7 +72,8 @@ func (r *report) collect(plan Plan) {
 		r.rotation(rotation)
 	}
 	r.done = append(r.done, plan.SideChanges...)
-	if plan.Operation != "" && plan.Operation != constants.ShootOperationReconcile && plan.Operation != constants.ShootOperationRetry {
+	if plan.Operation != "" && plan.Operation != constants.ShootOperationReconcile &&
+		plan.Operation != constants.ShootOperationRetry {
 		r.done = append(r.done, fmt.Sprintf("Added %q operation annotation", plan.Operation))
 	}
 }
@@ -80,15 +83,18 @@ func (r *report) update(subject, what, name string, update *version.Update) {
 	case update == nil:
 	case update.Changes():
 		r.successful++
-		r.done = append(r.done, fmt.Sprintf("%s: Updated %s%s from %q to %q. Reason: %s", subject, what, name, update.From, update.To, update.Reason))
+		r.done = append(r.done, fmt.Sprintf("%s: Updated %s%s from %q to %q. Reason: %s", subject, what, name, update.From,
+			update.To, update.Reason))
 	case update.Class == version.Failed:
 		r.failed++
-		r.done = append(r.done, fmt.Sprintf("%s: %s%s update failed. Reason for update: %s", subject, what, name, update.Reason))
+		r.done = append(r.done, fmt.Sprintf("%s: %s%s update failed. Reason for update: %s", subject, what, name,
+			update.Reason))
 		r.failures = append(r.failures, fmt.Sprintf("%s: %s%s cannot be updated: %s", subject, what, name, update.Failure))
 	}
 }
 
 func (r *report) rotation(rotation Rotation) {
 	r.successful++
-	r.done = append(r.done, fmt.Sprintf("Credentials %q: %s. Reason: %s", rotation.Operation, rotation.Description, rotation.Reason))
+	r.done = append(r.done, fmt.Sprintf("Credentials %q: %s. Reason: %s", rotation.Operation, rotation.Description,
+		rotation.Reason))
 }

@@ -20,7 +20,8 @@ import (
 const rolls = 300
 
 // forAll holds a property to rolled shoots; the seed tells which one it does not hold for.
-func forAll(t *testing.T, property func(t *testing.T, seed uint64, shoot *gardencorev1beta1.Shoot, profile *gardencorev1beta1.CloudProfile)) {
+func forAll(t *testing.T, property func(t *testing.T, seed uint64, shoot *gardencorev1beta1.Shoot,
+	profile *gardencorev1beta1.CloudProfile)) {
 	t.Helper()
 	t.Parallel()
 	for seed := range uint64(rolls) {
@@ -73,7 +74,9 @@ func TestKubernetesUpdatesKeepTheirBounds(t *testing.T) {
 			class := classOf(profile.Spec.Kubernetes.Versions, update.To)
 			// By force a pool joins its control plane, whatever the class of that version.
 			joins := update.Class == version.Forced && update.To == shoot.Spec.Kubernetes.Version
-			if update.Class == version.Forced && slices.ContainsFunc(update.Held, func(held version.Held) bool { return strings.HasPrefix(held.Why, "would skip a minor version") }) {
+			if update.Class == version.Forced && slices.ContainsFunc(update.Held, func(held version.Held) bool {
+				return strings.HasPrefix(held.Why, "would skip a minor version")
+			}) {
 				tempted++
 			}
 			switch {
@@ -82,9 +85,11 @@ func TestKubernetesUpdatesKeepTheirBounds(t *testing.T) {
 			case !update.Changes():
 			case from.Major() != to.Major() || to.Minor() > from.Minor()+1:
 				t.Errorf("seed %d: skips a minor version: %+v", seed, update)
-			case update.Class == version.Automatic && (from.Minor() != to.Minor() || class == gardencorev1beta1.ClassificationExpired):
+			case update.Class == version.Automatic &&
+				(from.Minor() != to.Minor() || class == gardencorev1beta1.ClassificationExpired):
 				t.Errorf("seed %d: automatic, to a version that is %s: %+v", seed, class, update)
-			case !joins && (class == gardencorev1beta1.ClassificationPreview || class == gardencorev1beta1.ClassificationUnavailable):
+			case !joins && (class == gardencorev1beta1.ClassificationPreview ||
+				class == gardencorev1beta1.ClassificationUnavailable):
 				t.Errorf("seed %d: %s version: %+v", seed, class, update)
 			}
 		}
@@ -106,19 +111,26 @@ func TestImageUpdatesKeepTheirBounds(t *testing.T) {
 			}
 			changed++
 			worker := &plan.Shoot.Spec.Provider.Workers[i]
-			offered := profile.Spec.MachineImages[slices.IndexFunc(profile.Spec.MachineImages, func(o gardencorev1beta1.MachineImage) bool { return o.Name == worker.Machine.Image.Name })]
-			chosen := offered.Versions[slices.IndexFunc(offered.Versions, func(v gardencorev1beta1.MachineImageVersion) bool { return v.Version == pool.MachineImage.To })]
+			offered := profile.Spec.MachineImages[slices.IndexFunc(profile.Spec.MachineImages,
+				func(o gardencorev1beta1.MachineImage) bool {
+					return o.Name == worker.Machine.Image.Name
+				})]
+			chosen := offered.Versions[slices.IndexFunc(offered.Versions, func(v gardencorev1beta1.MachineImageVersion) bool {
+				return v.Version == pool.MachineImage.To
+			})]
 			from, to := semver.MustParse(pool.MachineImage.From), semver.MustParse(pool.MachineImage.To)
 			class := version.ClassAt(chosen.ExpirableVersion, noon)
 			if class == gardencorev1beta1.ClassificationPreview || class == gardencorev1beta1.ClassificationUnavailable ||
-				class == gardencorev1beta1.ClassificationExpired && pool.MachineImage.Class == version.Automatic || !to.GreaterThan(from) {
+				class == gardencorev1beta1.ClassificationExpired && pool.MachineImage.Class == version.Automatic ||
+				!to.GreaterThan(from) {
 				t.Errorf("seed %d: to a version that is %s: %+v", seed, class, pool.MachineImage)
 			}
 			kubelet := plan.Shoot.Spec.Kubernetes.Version
 			if worker.Kubernetes != nil {
 				kubelet = *worker.Kubernetes.Version
 			}
-			fits := image.Pool{Worker: &shoot.Spec.Provider.Workers[i], Kubelet: semver.MustParse(kubelet), MachineType: &profile.Spec.MachineTypes[0]}
+			fits := image.Pool{Worker: &shoot.Spec.Provider.Workers[i], Kubelet: semver.MustParse(kubelet),
+				MachineType: &profile.Spec.MachineTypes[0]}
 			if why := fits.Misfit(chosen); why != "" {
 				t.Errorf("seed %d: the pool gets %s, which %s", seed, pool.MachineImage.To, why)
 			}
@@ -133,8 +145,10 @@ func TestImageUpdatesKeepTheirBounds(t *testing.T) {
 			for _, between := range offered.Versions {
 				number := semver.MustParse(between.Version)
 				class := version.ClassAt(between.ExpirableVersion, noon)
-				skippable := class == gardencorev1beta1.ClassificationPreview || class == gardencorev1beta1.ClassificationUnavailable || fits.Misfit(between) != ""
-				if !skippable && number.GreaterThan(from) && number.LessThan(to) && !within(strategy, from, number) && !within(strategy, number, to) {
+				skippable := class == gardencorev1beta1.ClassificationPreview ||
+					class == gardencorev1beta1.ClassificationUnavailable || fits.Misfit(between) != ""
+				if !skippable && number.GreaterThan(from) && number.LessThan(to) && !within(strategy, from, number) &&
+					!within(strategy, number, to) {
 					t.Errorf("seed %d: skips %s: %+v", seed, between.Version, pool.MachineImage)
 				}
 			}
@@ -164,7 +178,8 @@ func TestMaintenanceStrandsNoPool(t *testing.T) {
 	})
 	forAll(t, func(t *testing.T, seed uint64, shoot *gardencorev1beta1.Shoot, profile *gardencorev1beta1.CloudProfile) {
 		plan := decide(shoot, profile)
-		if plan.ControlPlane.Class == version.Failed && len(plan.ControlPlane.Held) > 0 && plan.ControlPlane.Held[0].Why == "has to wait: "+plan.ControlPlane.Failure {
+		if plan.ControlPlane.Class == version.Failed && len(plan.ControlPlane.Held) > 0 &&
+			plan.ControlPlane.Held[0].Why == "has to wait: "+plan.ControlPlane.Failure {
 			refused++
 		}
 		controlPlane := semver.MustParse(plan.ControlPlane.To)
@@ -231,11 +246,13 @@ func TestUnreadableVersionsChangeNothing(t *testing.T) {
 		d := newDice(seed + 2*rolls)
 		for range 3 {
 			bad := gardencorev1beta1.ExpirableVersion{Version: d.oneOf(nonsense...)}
-			profile.Spec.Kubernetes.Versions = slices.Insert(profile.Spec.Kubernetes.Versions, d.IntN(len(profile.Spec.Kubernetes.Versions)), bad)
+			profile.Spec.Kubernetes.Versions = slices.Insert(profile.Spec.Kubernetes.Versions,
+				d.IntN(len(profile.Spec.Kubernetes.Versions)), bad)
 			for i := range profile.Spec.MachineImages {
 				offered := &profile.Spec.MachineImages[i]
 				offered.Versions = append(offered.Versions, gardencorev1beta1.MachineImageVersion{
-					ExpirableVersion: bad, Architectures: []string{"amd64"}, CRI: []gardencorev1beta1.CRI{{Name: gardencorev1beta1.CRINameContainerD}},
+					ExpirableVersion: bad, Architectures: []string{"amd64"},
+					CRI: []gardencorev1beta1.CRI{{Name: gardencorev1beta1.CRINameContainerD}},
 				})
 			}
 		}
@@ -284,7 +301,8 @@ func TestDecideLeavesItsInputsAlone(t *testing.T) {
 	})
 }
 
-// TestAdmissionAcceptsWhatIsPlanned holds the choices to the rules of admission, for shoots that it accepts as they are.
+// TestAdmissionAcceptsWhatIsPlanned holds the choices to the rules of admission, for shoots that it accepts as they
+// are.
 func TestAdmissionAcceptsWhatIsPlanned(t *testing.T) {
 	changed := 0
 	t.Cleanup(func() {

@@ -31,7 +31,8 @@ func (d dice) life(v string) gardencorev1beta1.ExpirableVersion {
 		start := noon.Add(time.Duration(d.IntN(7)-4) * time.Hour)
 		for _, class := range classes {
 			if d.IntN(2) == 0 {
-				out.Lifecycle = append(out.Lifecycle, gardencorev1beta1.LifecycleStage{Classification: class, StartTime: ptr.To(metav1.NewTime(start))})
+				out.Lifecycle = append(out.Lifecycle, gardencorev1beta1.LifecycleStage{Classification: class,
+					StartTime: ptr.To(metav1.NewTime(start))})
 				start = start.Add(time.Duration(d.IntN(3)) * time.Hour)
 			}
 		}
@@ -96,7 +97,8 @@ func (d dice) image(v string) gardencorev1beta1.MachineImageVersion {
 		image.KubeletVersionConstraint = ptr.To(d.oneOf("< 1.33", ">= 1.32", "~1.34", ">= 1.31, < 1.35"))
 	}
 	if d.IntN(2) == 0 {
-		image.InPlaceUpdates = &gardencorev1beta1.InPlaceUpdates{Supported: d.IntN(4) > 0, MinVersionForUpdate: ptr.To(d.imageVersion())}
+		image.InPlaceUpdates = &gardencorev1beta1.InPlaceUpdates{Supported: d.IntN(4) > 0,
+			MinVersionForUpdate: ptr.To(d.imageVersion())}
 	}
 	return image
 }
@@ -122,14 +124,16 @@ func (d dice) shoot(profile *gardencorev1beta1.CloudProfile) *gardencorev1beta1.
 			version = d.imageVersion()
 		}
 		worker := gardencorev1beta1.Worker{
-			Name:    fmt.Sprint("pool-", i),
-			Machine: gardencorev1beta1.Machine{Type: d.oneOf("m", "m", "m", "m", "gone"), Image: &gardencorev1beta1.ShootMachineImage{Name: offered.Name, Version: &version}},
+			Name: fmt.Sprint("pool-", i),
+			Machine: gardencorev1beta1.Machine{Type: d.oneOf("m", "m", "m", "m", "gone"),
+				Image: &gardencorev1beta1.ShootMachineImage{Name: offered.Name, Version: &version}},
 		}
 		if d.IntN(2) == 0 {
 			worker.Kubernetes = &gardencorev1beta1.WorkerKubernetes{Version: ptr.To(d.listed(profile))}
 		}
 		if d.IntN(4) == 0 {
-			worker.UpdateStrategy = ptr.To(gardencorev1beta1.MachineUpdateStrategy(d.oneOf("AutoInPlaceUpdate", "ManualInPlaceUpdate", "AutoRollingUpdate")))
+			worker.UpdateStrategy = ptr.To(gardencorev1beta1.MachineUpdateStrategy(d.oneOf("AutoInPlaceUpdate",
+				"ManualInPlaceUpdate", "AutoRollingUpdate")))
 		}
 		shoot.Spec.Provider.Workers = append(shoot.Spec.Provider.Workers, worker)
 	}

@@ -58,14 +58,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if err := (&run{Reconciler: r, wire: wire, before: shoot, last: shoot.Status.LastMaintenance, now: now}).maintain(ctx, profile); err != nil {
+	if err := (&run{Reconciler: r, wire: wire, before: shoot, last: shoot.Status.LastMaintenance, now: now}).maintain(ctx,
+		profile); err != nil {
 		return reconcile.Result{}, err
 	}
 	mark(shoot, now)
 	return reconcile.Result{RequeueAfter: appointment(shoot, now).Sub(now)}, nil
 }
 
-func (r *Reconciler) profile(ctx context.Context, shoot *gardencorev1beta1.Shoot) (*gardencorev1beta1.CloudProfile, error) {
+func (r *Reconciler) profile(ctx context.Context, shoot *gardencorev1beta1.Shoot) (*gardencorev1beta1.CloudProfile,
+	error) {
 	name, path, unknown := placement.ProfileOf(shoot)
 	if unknown != nil {
 		return nil, reconcile.TerminalError(unknown)

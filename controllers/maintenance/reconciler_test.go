@@ -38,7 +38,8 @@ func (l *eventLog) Event(_ *gardencorev1beta1.Shoot, eventType, reason, message 
 	l.all = append(l.all, fmt.Sprintf("%s %s: %s", eventType, reason, message))
 }
 
-// offers has Kubernetes 1.33.1, which has expired, 1.34, which expires tomorrow, and 1.35.0; and two versions of an image.
+// offers has Kubernetes 1.33.1, which has expired, 1.34, which expires tomorrow, and 1.35.0; and two versions of an
+// image.
 func offers() *gardencorev1beta1.CloudProfile {
 	expired, soon := metav1.NewTime(midday.AddDate(0, 0, -9)), metav1.NewTime(midday.AddDate(0, 0, 1))
 	image := func(v string) gardencorev1beta1.MachineImageVersion {
@@ -52,10 +53,12 @@ func offers() *gardencorev1beta1.CloudProfile {
 		Spec: gardencorev1beta1.CloudProfileSpec{
 			Type: "transplant", Regions: []gardencorev1beta1.Region{},
 			Kubernetes: gardencorev1beta1.KubernetesSettings{Versions: []gardencorev1beta1.ExpirableVersion{
-				{Version: "1.33.1", ExpirationDate: &expired}, {Version: "1.34.0", ExpirationDate: &soon}, {Version: "1.34.2", ExpirationDate: &soon}, {Version: "1.35.0"},
+				{Version: "1.33.1", ExpirationDate: &expired}, {Version: "1.34.0", ExpirationDate: &soon},
+				{Version: "1.34.2", ExpirationDate: &soon}, {Version: "1.35.0"},
 			}},
 			MachineImages: []gardencorev1beta1.MachineImage{{
-				Name: "linux", UpdateStrategy: ptr.To(gardencorev1beta1.UpdateStrategyPatch), Versions: []gardencorev1beta1.MachineImageVersion{image("1.0.0"), image("1.0.1")},
+				Name: "linux", UpdateStrategy: ptr.To(gardencorev1beta1.UpdateStrategyPatch),
+				Versions: []gardencorev1beta1.MachineImageVersion{image("1.0.0"), image("1.0.1")},
 			}},
 			MachineTypes: []gardencorev1beta1.MachineType{{Name: "medium"}},
 		},
@@ -65,17 +68,21 @@ func offers() *gardencorev1beta1.CloudProfile {
 // tended is a shoot whose effective window is from 22:00 to 23:00 UTC.
 func tended(change func(*gardencorev1beta1.Shoot)) *gardencorev1beta1.Shoot {
 	shoot := &gardencorev1beta1.Shoot{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "garden-p", Name: "alpha", UID: "0a1b", CreationTimestamp: metav1.NewTime(midday.AddDate(0, -1, 0))},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "garden-p", Name: "alpha", UID: "0a1b",
+			CreationTimestamp: metav1.NewTime(midday.AddDate(0, -1, 0))},
 		Spec: gardencorev1beta1.ShootSpec{
 			CloudProfileName: ptr.To("profile"), Region: "here",
-			Kubernetes:  gardencorev1beta1.Kubernetes{Version: "1.33.1"},
-			Maintenance: &gardencorev1beta1.Maintenance{TimeWindow: &gardencorev1beta1.MaintenanceTimeWindow{Begin: "220000+0000", End: "231500+0000"}},
+			Kubernetes: gardencorev1beta1.Kubernetes{Version: "1.33.1"},
+			Maintenance: &gardencorev1beta1.Maintenance{TimeWindow: &gardencorev1beta1.MaintenanceTimeWindow{
+				Begin: "220000+0000", End: "231500+0000"}},
 			Provider: gardencorev1beta1.Provider{Type: "transplant", Workers: []gardencorev1beta1.Worker{{
 				Name: "pool", Minimum: 1, Maximum: 1,
-				Machine: gardencorev1beta1.Machine{Type: "medium", Image: &gardencorev1beta1.ShootMachineImage{Name: "linux", Version: ptr.To("1.0.0")}},
+				Machine: gardencorev1beta1.Machine{Type: "medium", Image: &gardencorev1beta1.ShootMachineImage{Name: "linux",
+					Version: ptr.To("1.0.0")}},
 			}}},
 		},
-		Status: gardencorev1beta1.ShootStatus{LastOperation: &gardencorev1beta1.LastOperation{Type: "Reconcile", State: "Succeeded"}},
+		Status: gardencorev1beta1.ShootStatus{LastOperation: &gardencorev1beta1.LastOperation{Type: "Reconcile",
+			State: "Succeeded"}},
 	}
 	if change != nil {
 		change(shoot)
@@ -114,7 +121,8 @@ func newGarden(t *testing.T, funcs interceptor.Funcs, objects ...client.Object) 
 
 func (k *keeper) look(t *testing.T) time.Duration {
 	t.Helper()
-	result, err := k.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "garden-p", Name: "alpha"}})
+	result, err := k.Reconcile(t.Context(),
+		reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "garden-p", Name: "alpha"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +172,8 @@ func TestOneMaintenanceInEachWindow(t *testing.T) {
 		k.clock.SetTime(k.clock.Now().Add(min(wait, 7*time.Minute)))
 	}
 	// Each window takes it one minor further as long as it has to go; a window with nothing to do is one, too.
-	want := []string{"2026-03-10 [1.34.2 1.0.1]", "2026-03-11 [1.35.0 1.0.1]", "2026-03-12 [1.35.0 1.0.1]", "2026-03-13 [1.35.0 1.0.1]"}
+	want := []string{"2026-03-10 [1.34.2 1.0.1]", "2026-03-11 [1.35.0 1.0.1]", "2026-03-12 [1.35.0 1.0.1]",
+		"2026-03-13 [1.35.0 1.0.1]"}
 	if diff := cmp.Diff(want, days); diff != "" {
 		t.Errorf("maintenances (-want +got):\n%s", diff)
 	}
@@ -198,7 +207,8 @@ func TestShootsAreSpreadOverTheWindow(t *testing.T) {
 func TestMaintenanceThatIsAskedFor(t *testing.T) {
 	t.Parallel()
 	k := newKeeper(newGarden(t, interceptor.Funcs{}, offers(), tended(func(s *gardencorev1beta1.Shoot) {
-		s.Annotations = map[string]string{"gardener.cloud/operation": "maintain", "maintenance.gardener.cloud/operation": "rotate-ssh-keypair"}
+		s.Annotations = map[string]string{"gardener.cloud/operation": "maintain",
+			"maintenance.gardener.cloud/operation": "rotate-ssh-keypair"}
 	})))
 	k.look(t)
 	shoot := k.shoot(t)
@@ -218,8 +228,10 @@ func TestMaintenanceThatIsAskedFor(t *testing.T) {
 		t.Errorf("lastMaintenance is %+v", last)
 	}
 	events := []string{
-		`Normal KubernetesVersionMaintenance: Control Plane: Updated Kubernetes version from "1.33.1" to "1.34.2". Reason: Kubernetes version expired - force update required`,
-		`Normal MachineImageVersionMaintenance: Worker pool "pool": Updated machine image from "1.0.0" to "1.0.1". Reason: Automatic update of the machine image version is configured (image update strategy: patch)`,
+		`Normal KubernetesVersionMaintenance: Control Plane: Updated Kubernetes version from "1.33.1" to "1.34.2". ` +
+			`Reason: Kubernetes version expired - force update required`,
+		`Normal MachineImageVersionMaintenance: Worker pool "pool": Updated machine image from "1.0.0" to "1.0.1". ` +
+			`Reason: Automatic update of the machine image version is configured (image update strategy: patch)`,
 	}
 	if diff := cmp.Diff(events, k.events.all); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
@@ -256,7 +268,8 @@ func TestNotMaintained(t *testing.T) {
 
 // refusing lets the API server refuse shoots in which a version is wanted.
 func refusing(wanted func(versions []string) bool) interceptor.Funcs {
-	return interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, options ...client.PatchOption) error {
+	return interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch,
+		options ...client.PatchOption) error {
 		if wire, ok := o.(*unstructured.Unstructured); ok {
 			shoot := &gardencorev1beta1.Shoot{}
 			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(wire.Object, shoot); err != nil {
@@ -294,7 +307,8 @@ func TestARefusalOfOnePartDoesNotUndoTheOthers(t *testing.T) {
 		},
 		{
 			"both", func(v []string) bool { return v[0] != "1.33.1" || v[1] != "1.0.0" }, []string{"1.33.1", "1.0.0"},
-			`Updates to the Shoot failed to be applied: Shoot.core.gardener.cloud "alpha" is invalid: spec: Forbidden: not this one`,
+			`Updates to the Shoot failed to be applied: Shoot.core.gardener.cloud "alpha" is invalid: spec: Forbidden: not ` +
+				`this one`,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -309,10 +323,13 @@ func TestARefusalOfOnePartDoesNotUndoTheOthers(t *testing.T) {
 			}
 			last := shoot.Status.LastMaintenance
 			if last == nil || last.State != "Failed" || ptr.Deref(last.FailureReason, "") != c.failure {
-				t.Errorf("lastMaintenance is %+v with reason %q, want Failed: %s", last, ptr.Deref(last.FailureReason, ""), c.failure)
+				t.Errorf("lastMaintenance is %+v with reason %q, want Failed: %s", last, ptr.Deref(last.FailureReason, ""),
+					c.failure)
 			}
-			if operation := shoot.Annotations["gardener.cloud/operation"]; strings.Contains(operation, "maintain") || !strings.Contains(operation, "force-in-place-update") {
-				t.Errorf("%q is asked for afterwards: with maintain it would be maintained on and on, and another wish is not the maintenance's to drop", operation)
+			if operation := shoot.Annotations["gardener.cloud/operation"]; strings.Contains(operation, "maintain") ||
+				!strings.Contains(operation, "force-in-place-update") {
+				t.Errorf("%q is asked for afterwards: with maintain it would be maintained on and on, and another wish is not "+
+					"the maintenance's to drop", operation)
 			}
 		})
 	}
@@ -323,10 +340,12 @@ func TestAFailureThatIsOverIsReportedSo(t *testing.T) {
 	k := newKeeper(newGarden(t, interceptor.Funcs{}, offers(), tended(func(s *gardencorev1beta1.Shoot) {
 		asked(s)
 		s.Spec.Kubernetes.Version, s.Spec.Provider.Workers[0].Machine.Image.Version = "1.34.2", ptr.To("1.0.1")
-		s.Status.LastMaintenance = &gardencorev1beta1.LastMaintenance{State: "Failed", FailureReason: ptr.To("a while ago"), TriggeredTime: metav1.NewTime(midday.AddDate(0, 0, -1))}
+		s.Status.LastMaintenance = &gardencorev1beta1.LastMaintenance{State: "Failed", FailureReason: ptr.To("a while ago"),
+			TriggeredTime: metav1.NewTime(midday.AddDate(0, 0, -1))}
 	})))
 	k.look(t)
-	want := &gardencorev1beta1.LastMaintenance{State: "Succeeded", Description: "Maintenance succeeded", TriggeredTime: metav1.NewTime(midday.AddDate(0, 0, -1).Local())}
+	want := &gardencorev1beta1.LastMaintenance{State: "Succeeded", Description: "Maintenance succeeded",
+		TriggeredTime: metav1.NewTime(midday.AddDate(0, 0, -1).Local())}
 	if diff := cmp.Diff(want, k.shoot(t).Status.LastMaintenance); diff != "" {
 		t.Errorf("lastMaintenance (-want +got):\n%s", diff)
 	}
@@ -344,7 +363,8 @@ func TestInterrupted(t *testing.T) {
 			t.Parallel()
 			k := newKeeper(newGarden(t, interceptor.Funcs{}, offers(), tended(func(s *gardencorev1beta1.Shoot) {
 				s.Annotations = map[string]string{"maintenance.transplant.dev/window": c.window}
-				s.Status.LastMaintenance = &gardencorev1beta1.LastMaintenance{State: "Processing", TriggeredTime: metav1.NewTime(triggered)}
+				s.Status.LastMaintenance = &gardencorev1beta1.LastMaintenance{State: "Processing",
+					TriggeredTime: metav1.NewTime(triggered)}
 			})))
 			k.look(t)
 			if last := k.shoot(t).Status.LastMaintenance; string(last.State) != c.want {
@@ -362,19 +382,24 @@ func TestSecretBindingIsMigrated(t *testing.T) {
 	}
 	t.Run("there is one", func(t *testing.T) {
 		t.Parallel()
-		k := newKeeper(newGarden(t, interceptor.Funcs{}, offers(), tended(withSecretBinding), &gardencorev1beta1.SecretBinding{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "garden-p", Name: "mine"}, SecretRef: corev1.SecretReference{Name: "cloud"},
-		}))
+		k := newKeeper(newGarden(t, interceptor.Funcs{}, offers(), tended(withSecretBinding),
+			&gardencorev1beta1.SecretBinding{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "garden-p", Name: "mine"},
+				SecretRef:  corev1.SecretReference{Name: "cloud"},
+			}))
 		k.look(t)
-		if got := k.shoot(t).Spec; got.SecretBindingName != nil || ptr.Deref(got.CredentialsBindingName, "") != "force-migrated-mine" {
+		if got := k.shoot(t).Spec; got.SecretBindingName != nil || ptr.Deref(got.CredentialsBindingName,
+			"") != "force-migrated-mine" {
 			t.Errorf("the shoot refers to %v and %v", got.SecretBindingName, got.CredentialsBindingName)
 		}
 		binding := &securityv1alpha1.CredentialsBinding{}
-		if err := k.Garden.Get(t.Context(), client.ObjectKey{Namespace: "garden-p", Name: "force-migrated-mine"}, binding); err != nil {
+		if err := k.Garden.Get(t.Context(), client.ObjectKey{Namespace: "garden-p", Name: "force-migrated-mine"},
+			binding); err != nil {
 			t.Fatal(err)
 		}
 		reference := corev1.ObjectReference{APIVersion: "v1", Kind: "Secret", Namespace: "garden-p", Name: "cloud"}
-		if binding.CredentialsRef != reference || binding.Provider.Type != "transplant" || binding.Labels["credentialsbinding.gardener.cloud/status"] != "force-migrated" {
+		if binding.CredentialsRef != reference || binding.Provider.Type != "transplant" ||
+			binding.Labels["credentialsbinding.gardener.cloud/status"] != "force-migrated" {
 			t.Errorf("the binding is %+v", binding)
 		}
 	})
@@ -398,10 +423,13 @@ func TestSecretBindingIsMigrated(t *testing.T) {
 		k := newKeeper(newGarden(t, interceptor.Funcs{}, offers(), tended(withSecretBinding)))
 		k.look(t)
 		shoot := k.shoot(t)
-		if ptr.Deref(shoot.Spec.SecretBindingName, "") != "mine" || shoot.Spec.CredentialsBindingName != nil || shoot.Spec.Kubernetes.Version != "1.34.2" {
-			t.Errorf("the shoot is at %s and refers to %v and %v", shoot.Spec.Kubernetes.Version, shoot.Spec.SecretBindingName, shoot.Spec.CredentialsBindingName)
+		if ptr.Deref(shoot.Spec.SecretBindingName, "") != "mine" || shoot.Spec.CredentialsBindingName != nil ||
+			shoot.Spec.Kubernetes.Version != "1.34.2" {
+			t.Errorf("the shoot is at %s and refers to %v and %v", shoot.Spec.Kubernetes.Version, shoot.Spec.SecretBindingName,
+				shoot.Spec.CredentialsBindingName)
 		}
-		if !strings.Contains(shoot.Status.LastMaintenance.Description, `could not be migrated to .spec.credentialsBindingName. Reason: there is no SecretBinding "mine"`) {
+		if !strings.Contains(shoot.Status.LastMaintenance.Description,
+			`could not be migrated to .spec.credentialsBindingName. Reason: there is no SecretBinding "mine"`) {
 			t.Errorf("lastMaintenance is %+v", shoot.Status.LastMaintenance)
 		}
 	})
@@ -411,13 +439,15 @@ func TestThrottledShootsAreRetried(t *testing.T) {
 	t.Parallel()
 	failed := func(codes ...gardencorev1beta1.ErrorCode) *gardencorev1beta1.Shoot {
 		return tended(func(s *gardencorev1beta1.Shoot) {
-			s.Status.LastOperation = &gardencorev1beta1.LastOperation{Type: "Reconcile", State: "Failed", LastUpdateTime: metav1.NewTime(midday)}
+			s.Status.LastOperation = &gardencorev1beta1.LastOperation{Type: "Reconcile", State: "Failed",
+				LastUpdateTime: metav1.NewTime(midday)}
 			s.Status.LastErrors = []gardencorev1beta1.LastError{{Codes: codes}}
 		})
 	}
 	request := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "garden-p", Name: "alpha"}}
 	clock := testingclock.NewFakePassiveClock(midday)
-	retry := &maintenance.Retry{Garden: newGarden(t, interceptor.Funcs{}, failed("ERR_INFRA_RATE_LIMITS_EXCEEDED")), Clock: clock, Period: 10 * time.Minute, Jitter: 5 * time.Minute}
+	retry := &maintenance.Retry{Garden: newGarden(t, interceptor.Funcs{}, failed("ERR_INFRA_RATE_LIMITS_EXCEEDED")),
+		Clock: clock, Period: 10 * time.Minute, Jitter: 5 * time.Minute}
 	first, err := retry.Reconcile(t.Context(), request)
 	if err != nil || first.RequeueAfter < 10*time.Minute || first.RequeueAfter >= 15*time.Minute {
 		t.Fatalf("the first look: %+v, %v", first, err)
@@ -427,7 +457,8 @@ func TestThrottledShootsAreRetried(t *testing.T) {
 		if _, err := retry.Reconcile(t.Context(), request); err != nil {
 			t.Fatal(err)
 		}
-		return (&keeper{Reconciler: &maintenance.Reconciler{Garden: retry.Garden}}).shoot(t).Annotations["gardener.cloud/operation"]
+		return (&keeper{Reconciler: &maintenance.Reconciler{Garden: retry.Garden}}).shoot(
+			t).Annotations["gardener.cloud/operation"]
 	}
 	if got := look(); got != "" {
 		t.Errorf("too early the shoot is asked for %q", got)

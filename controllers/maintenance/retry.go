@@ -50,7 +50,8 @@ func (r *Retry) Reconcile(ctx context.Context, request reconcile.Request) (recon
 	if wait := at.Sub(r.Clock.Now()); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
-	patch := fmt.Sprintf(`{"metadata":{"resourceVersion":%q,"annotations":{%q:%q}}}`, shoot.ResourceVersion, constants.GardenerOperation, constants.ShootOperationRetry)
+	patch := fmt.Sprintf(`{"metadata":{"resourceVersion":%q,"annotations":{%q:%q}}}`, shoot.ResourceVersion,
+		constants.GardenerOperation, constants.ShootOperationRetry)
 	if err := r.Garden.Patch(ctx, shoot, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
 		return reconcile.Result{}, fmt.Errorf("ask shoot %q to retry: %w", request, err)
 	}
@@ -76,7 +77,8 @@ func (r *Retry) AddToManager(mgr manager.Manager) error {
 		_, throttled := r.at(shoot)
 		return throttled
 	})
-	err := builder.ControllerManagedBy(mgr).Named("shoot-retry").For(&gardencorev1beta1.Shoot{}, builder.WithPredicates(failed)).Complete(r)
+	err := builder.ControllerManagedBy(mgr).Named("shoot-retry").For(&gardencorev1beta1.Shoot{},
+		builder.WithPredicates(failed)).Complete(r)
 	if err != nil {
 		return fmt.Errorf("add controller %q: %w", "shoot-retry", err)
 	}

@@ -27,7 +27,8 @@ func dueRotations(shoot *gardencorev1beta1.Shoot, now time.Time) []Rotation {
 	if last == nil || last.State == gardencorev1beta1.LastOperationStateFailed {
 		return nil
 	}
-	if shoot.Spec.Maintenance == nil || shoot.Spec.Maintenance.AutoRotation == nil || shoot.Spec.Maintenance.AutoRotation.Credentials == nil {
+	if shoot.Spec.Maintenance == nil || shoot.Spec.Maintenance.AutoRotation == nil ||
+		shoot.Spec.Maintenance.AutoRotation.Credentials == nil {
 		return nil
 	}
 	state := rotation.SSHKeypair(&shoot.Status)
@@ -47,7 +48,8 @@ func dueRotations(shoot *gardencorev1beta1.Shoot, now time.Time) []Rotation {
 	}}
 }
 
-func periodPassed(shoot *gardencorev1beta1.Shoot, config *gardencorev1beta1.MaintenanceRotationConfig, completed *metav1.Time, now time.Time) bool {
+func periodPassed(shoot *gardencorev1beta1.Shoot, config *gardencorev1beta1.MaintenanceRotationConfig,
+	completed *metav1.Time, now time.Time) bool {
 	if config == nil || config.RotationPeriod == nil || config.RotationPeriod.Duration == 0 {
 		return false
 	}

@@ -21,7 +21,8 @@ type part struct {
 // the refusal of one does not undo the others (docs/specification/versions.md#spec-4-11-2). It returns the plan without
 // what was refused, and whether anything of it is left. accepted asks about a shoot without writing it; it returns why
 // not, or "".
-func salvage(ctx context.Context, before *gardencorev1beta1.Shoot, plan Plan, accepted func(context.Context, *gardencorev1beta1.Shoot) (string, error)) (Plan, bool, error) {
+func salvage(ctx context.Context, before *gardencorev1beta1.Shoot, plan Plan,
+	accepted func(context.Context, *gardencorev1beta1.Shoot) (string, error)) (Plan, bool, error) {
 	wanted := plan.Shoot
 	plan.Pools = slices.Clone(plan.Pools)
 	reached := wanted.DeepCopy()

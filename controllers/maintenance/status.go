@@ -82,16 +82,20 @@ func (r *Reconciler) settleInterrupted(ctx context.Context, shoot *gardencorev1b
 		return nil
 	}
 	last.State = gardencorev1beta1.LastOperationStateSucceeded
-	if in, yes := window.EffectiveOf(shoot).Current(last.TriggeredTime.Time); yes && shoot.Annotations[constants.MaintainedWindow] < in.Key() {
-		reason := fmt.Sprintf("The maintenance was interrupted, and its time window had passed at %s", now.UTC().Format(time.RFC3339))
-		last.Description, last.State, last.FailureReason = "Maintenance failed", gardencorev1beta1.LastOperationStateFailed, &reason
+	if in, yes := window.EffectiveOf(shoot).Current(last.TriggeredTime.Time); yes &&
+		shoot.Annotations[constants.MaintainedWindow] < in.Key() {
+		reason := fmt.Sprintf("The maintenance was interrupted, and its time window had passed at %s",
+			now.UTC().Format(time.RFC3339))
+		last.Description, last.State, last.FailureReason = "Maintenance failed", gardencorev1beta1.LastOperationStateFailed,
+			&reason
 	}
 	_, err := patchLast(ctx, r.Garden, shoot, last, "")
 	return err
 }
 
 // patchLast writes status.lastMaintenance; with a version, only if the shoot still has that. It returns the new one.
-func patchLast(ctx context.Context, garden client.Client, shoot *gardencorev1beta1.Shoot, last *gardencorev1beta1.LastMaintenance, resourceVersion string) (string, error) {
+func patchLast(ctx context.Context, garden client.Client, shoot *gardencorev1beta1.Shoot,
+	last *gardencorev1beta1.LastMaintenance, resourceVersion string) (string, error) {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(last)
 	if err != nil {
 		return "", fmt.Errorf("encode lastMaintenance of shoot %q: %w", client.ObjectKeyFromObject(shoot), err)

@@ -21,7 +21,8 @@ func typed(wire *unstructured.Unstructured) (*gardencorev1beta1.Shoot, error) {
 
 // carryOver makes the changes from before to after to the Shoot as it is on the wire: in its annotations and its
 // specification. Whatever our types do not have stays, in worker pools too, which a merge patch replaces as one list.
-func carryOver(wire *unstructured.Unstructured, before, after *gardencorev1beta1.Shoot) (*unstructured.Unstructured, error) {
+func carryOver(wire *unstructured.Unstructured, before, after *gardencorev1beta1.Shoot) (*unstructured.Unstructured,
+	error) {
 	from, err := runtime.DefaultUnstructuredConverter.ToUnstructured(before)
 	if err != nil {
 		return nil, fmt.Errorf("encode the shoot as it was: %w", err)

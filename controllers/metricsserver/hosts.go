@@ -9,9 +9,10 @@ import (
 	"k8s.io/client-go/tools/metrics"
 )
 
-// NameHosts has the requests of a program to API servers counted (rest_client_requests_total) by what these are, in place of by their hosts: each
-// shoot has one of its own, so that the series of who speaks with shoots would grow with those that there have been. Garden and seed are nil where the
-// program has no client of them; all others are shoots'. It is for the start of a program, before it has clients, and once.
+// NameHosts has the requests of a program to API servers counted (rest_client_requests_total) by what these are, in
+// place of by their hosts: each shoot has one of its own, so that the series of who speaks with shoots would grow with
+// those that there have been. Garden and seed are nil where the program has no client of them; all others are shoots'.
+// It is for the start of a program, before it has clients, and once.
 func NameHosts(garden, seed *rest.Config) error {
 	roles := map[string]string{}
 	for role, config := range map[string]*rest.Config{"garden": garden, "seed": seed} {

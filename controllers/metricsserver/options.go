@@ -1,5 +1,5 @@
-// Package metricsserver has what all managers share of their metrics: how they are served, and by what names those of client-go call API servers. It
-// knows no metric of ours.
+// Package metricsserver has what all managers share of their metrics: how they are served, and by what names those of
+// client-go call API servers. It knows no metric of ours.
 package metricsserver
 
 import (

@@ -1,5 +1,5 @@
-// Package metricstest holds the metrics of a program to what all of them promise: names and units as Prometheus recommends,
-// and a line in docs/metrics.md. It is for tests only, and knows no metric.
+// Package metricstest holds the metrics of a program to what all of them promise: names and units as Prometheus
+// recommends, and a line in docs/metrics.md. It is for tests only, and knows no metric.
 package metricstest
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-// Check fails the test for every metric that breaks a rule of Prometheus, or that docs/metrics.md does not list with all of
-// its labels. Metrics without a series are not seen.
+// Check fails the test for every metric that breaks a rule of Prometheus, or that docs/metrics.md does not list with
+// all of its labels. Metrics without a series are not seen.
 func Check(t *testing.T, gatherer prometheus.Gatherer) {
 	t.Helper()
 	problems, err := testutil.GatherAndLint(gatherer)

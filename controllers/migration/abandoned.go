@@ -16,9 +16,9 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 )
 
-// Abandoned removes what shoots that are no more have left on this seed: one that was away while its shoot was evacuated
-// and then deleted is told of neither. It touches nothing outside the seed, and nothing at all unless DNS says that the
-// shoot is somebody else's, or nobody's.
+// Abandoned removes what shoots that are no more have left on this seed: one that was away while its shoot was
+// evacuated and then deleted is told of neither. It touches nothing outside the seed, and nothing at all unless DNS
+// says that the shoot is somebody else's, or nobody's.
 type Abandoned struct {
 	Factory *controlplane.Factory
 	// Period is between two looks at all control-plane namespaces.
@@ -46,7 +46,8 @@ func (a *Abandoned) Start(ctx context.Context) error {
 
 func (a *Abandoned) look(ctx context.Context) error {
 	namespaces := &corev1.NamespaceList{}
-	if err := a.Factory.Seed.List(ctx, namespaces, client.MatchingLabels{constants.GardenRole: constants.GardenRoleShoot}); err != nil {
+	if err := a.Factory.Seed.List(ctx, namespaces,
+		client.MatchingLabels{constants.GardenRole: constants.GardenRoleShoot}); err != nil {
 		return fmt.Errorf("list the control-plane namespaces: %w", err)
 	}
 	var errs []error

@@ -78,7 +78,8 @@ func (r *Chunks) AddToManager(mgr manager.Manager) error {
 
 // AddToManager adds the ForcedRestore to a manager on the garden.
 func (r *ForcedRestore) AddToManager(mgr manager.Manager) error {
-	return complete(mgr, "forced-restore", 1, r, &gardencorev1beta1.Shoot{}, predicate.NewPredicateFuncs(controlplane.Forced))
+	return complete(mgr, "forced-restore", 1, r, &gardencorev1beta1.Shoot{},
+		predicate.NewPredicateFuncs(controlplane.Forced))
 }
 
 // AddToManager adds the Evacuation to a manager on the garden.
@@ -89,7 +90,8 @@ func (e *Evacuation) AddToManager(mgr manager.Manager) error {
 	return nil
 }
 
-func complete(mgr manager.Manager, name string, workers int, r reconcile.Reconciler, object client.Object, predicates ...predicate.Predicate) error {
+func complete(mgr manager.Manager, name string, workers int, r reconcile.Reconciler, object client.Object,
+	predicates ...predicate.Predicate) error {
 	err := builder.ControllerManagedBy(mgr).Named(name).
 		For(object, builder.WithPredicates(predicates...)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
@@ -172,7 +174,8 @@ func (r *StateSync) AddToManager(mgr manager.Manager, seed cluster.Cluster, work
 			b = b.WatchesRawSource(source.Kind[client.Object](seed.GetCache(), kind.New(), byNamespace))
 		}
 	}
-	for _, object := range []client.Object{&machinev1alpha1.Machine{}, &machinev1alpha1.MachineSet{}, &machinev1alpha1.MachineDeployment{}} {
+	for _, object := range []client.Object{&machinev1alpha1.Machine{}, &machinev1alpha1.MachineSet{},
+		&machinev1alpha1.MachineDeployment{}} {
 		b = b.WatchesRawSource(source.Kind(seed.GetCache(), object, byNamespace))
 	}
 	persisted := predicate.NewPredicateFuncs(func(object client.Object) bool {

@@ -68,7 +68,8 @@ func (r *BackupBuckets) Reconcile(ctx context.Context, request reconcile.Request
 	return reconcile.Result{}, r.report(ctx, bucket, object)
 }
 
-func (r *BackupBuckets) deploy(ctx context.Context, bucket *gardencorev1beta1.BackupBucket) (*extensionsv1alpha1.BackupBucket, error) {
+func (r *BackupBuckets) deploy(ctx context.Context,
+	bucket *gardencorev1beta1.BackupBucket) (*extensionsv1alpha1.BackupBucket, error) {
 	object := &extensionsv1alpha1.BackupBucket{}
 	err := r.Seed.Get(ctx, client.ObjectKey{Name: bucket.Name}, object)
 	if !apierrors.IsNotFound(err) {
@@ -80,8 +81,9 @@ func (r *BackupBuckets) deploy(ctx context.Context, bucket *gardencorev1beta1.Ba
 			constants.GardenerTimestamp: r.Clock.Now().UTC().Format(time.RFC3339Nano),
 		}},
 		Spec: extensionsv1alpha1.BackupBucketSpec{
-			DefaultSpec: extensionsv1alpha1.DefaultSpec{Type: bucket.Spec.Provider.Type, ProviderConfig: bucket.Spec.ProviderConfig},
-			Region:      bucket.Spec.Provider.Region,
+			DefaultSpec: extensionsv1alpha1.DefaultSpec{Type: bucket.Spec.Provider.Type,
+				ProviderConfig: bucket.Spec.ProviderConfig},
+			Region: bucket.Spec.Provider.Region,
 			SecretRef: corev1.SecretReference{
 				Namespace: constants.GardenNamespace, Name: "control-plane-" + controlplane.SecretKubeconfigCloud,
 			},
@@ -93,7 +95,8 @@ func (r *BackupBuckets) deploy(ctx context.Context, bucket *gardencorev1beta1.Ba
 	return object, nil
 }
 
-func (r *BackupBuckets) report(ctx context.Context, bucket *gardencorev1beta1.BackupBucket, object *extensionsv1alpha1.BackupBucket) error {
+func (r *BackupBuckets) report(ctx context.Context, bucket *gardencorev1beta1.BackupBucket,
+	object *extensionsv1alpha1.BackupBucket) error {
 	before := bucket.DeepCopy()
 	bucket.Status.ProviderStatus = object.Status.ProviderStatus
 	bucket.Status.ObservedGeneration = bucket.Generation

@@ -45,9 +45,10 @@ func (r *BackupEntries) Reconcile(ctx context.Context, request reconcile.Request
 		return r.remove(ctx, entry)
 	case entry.Status.SeedName != nil && *entry.Spec.SeedName != *entry.Status.SeedName:
 		return r.migrate(ctx, entry)
-	case handedOver(entry) == nil && controlplane.SourceOf(entry.Name) == "" && entry.Annotations[constants.GardenerOperation] != constants.GardenerOperationRestore:
-		// Let go by its source: it waits until the destination asks for it. The way to the old bucket has been asked for by who
-		// pointed it here, and asks for nothing back.
+	case handedOver(entry) == nil && controlplane.SourceOf(entry.Name) == "" &&
+		entry.Annotations[constants.GardenerOperation] != constants.GardenerOperationRestore:
+		// Let go by its source: it waits until the destination asks for it. The way to the old bucket has been asked for by
+		// who pointed it here, and asks for nothing back.
 		return reconcile.Result{}, nil
 	case settled(entry):
 		return reconcile.Result{}, nil
@@ -70,13 +71,15 @@ func (r *BackupEntries) reconcile(ctx context.Context, entry *gardencorev1beta1.
 	}
 	before := entry.DeepCopy()
 	if controllerutil.AddFinalizer(entry, constants.GardenerFinalizer) {
-		if err := r.Garden.Patch(ctx, entry, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		if err := r.Garden.Patch(ctx, entry,
+			client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 			return reconcile.Result{}, fmt.Errorf("add the finalizer of backup entry %q: %w", entry.Name, err)
 		}
 	}
-	if err := r.report(ctx, entry, operation, gardencorev1beta1.LastOperationStateProcessing, 0, func(s *gardencorev1beta1.BackupEntryStatus) {
-		s.SeedName = &r.SeedName
-	}); err != nil {
+	if err := r.report(ctx, entry, operation, gardencorev1beta1.LastOperationStateProcessing, 0,
+		func(s *gardencorev1beta1.BackupEntryStatus) {
+			s.SeedName = &r.SeedName
+		}); err != nil {
 		return reconcile.Result{}, err
 	}
 	ready, err := r.deploy(ctx, entry, operation)
@@ -97,7 +100,8 @@ func (r *BackupEntries) reconcile(ctx context.Context, entry *gardencorev1beta1.
 }
 
 // deploy deploys the extension's BackupEntry, and tells whether it is ready.
-func (r *BackupEntries) deploy(ctx context.Context, entry *gardencorev1beta1.BackupEntry, operation gardencorev1beta1.LastOperationType) (bool, error) {
+func (r *BackupEntries) deploy(ctx context.Context, entry *gardencorev1beta1.BackupEntry,
+	operation gardencorev1beta1.LastOperationType) (bool, error) {
 	bucket := &extensionsv1alpha1.BackupBucket{}
 	err := r.Seed.Get(ctx, client.ObjectKey{Name: entry.Spec.BucketName}, bucket)
 	var provider, region string
@@ -152,18 +156,20 @@ func (r *BackupEntries) deploy(ctx context.Context, entry *gardencorev1beta1.Bac
 	return r.answered(ctx, entry, object)
 }
 
-// needsRequest tells whether the garden's entry has changed since the extension last answered. What the extension has let go
-// for a migration that was called off is not ready, whatever its state.
+// needsRequest tells whether the garden's entry has changed since the extension last answered. What the extension has
+// let go for a migration that was called off is not ready, whatever its state.
 func needsRequest(entry *gardencorev1beta1.BackupEntry, object *extensionsv1alpha1.BackupEntry) bool {
 	last := object.Status.LastOperation
 	if last == nil || object.Annotations[constants.GardenerOperation] != "" {
 		return false
 	}
-	return last.State == gardencorev1beta1.LastOperationStateFailed || last.Type == gardencorev1beta1.LastOperationTypeMigrate ||
+	return last.State == gardencorev1beta1.LastOperationStateFailed ||
+		last.Type == gardencorev1beta1.LastOperationTypeMigrate ||
 		entry.Annotations[constants.GardenerOperation] == constants.ShootOperationReconcile
 }
 
-func (r *BackupEntries) answered(ctx context.Context, entry *gardencorev1beta1.BackupEntry, object *extensionsv1alpha1.BackupEntry) (bool, error) {
+func (r *BackupEntries) answered(ctx context.Context, entry *gardencorev1beta1.BackupEntry,
+	object *extensionsv1alpha1.BackupEntry) (bool, error) {
 	err := controlplane.Ready(object)
 	if object.Status.LastError == nil {
 		return err == nil, nil
@@ -178,20 +184,24 @@ func (r *BackupEntries) answered(ctx context.Context, entry *gardencorev1beta1.B
 
 func (r *BackupEntries) stamp(object *extensionsv1alpha1.BackupEntry, operation string) {
 	metav1.SetMetaDataAnnotation(&object.ObjectMeta, constants.GardenerOperation, operation)
-	metav1.SetMetaDataAnnotation(&object.ObjectMeta, constants.GardenerTimestamp, r.Clock.Now().UTC().Format(time.RFC3339Nano))
+	metav1.SetMetaDataAnnotation(&object.ObjectMeta, constants.GardenerTimestamp,
+		r.Clock.Now().UTC().Format(time.RFC3339Nano))
 }
 
 // copySecret gives the extension the seed's credentials for backups, as secret garden/entry-<name>.
-func (r *BackupEntries) copySecret(ctx context.Context, entry *gardencorev1beta1.BackupEntry) (*corev1.SecretReference, error) {
+func (r *BackupEntries) copySecret(ctx context.Context, entry *gardencorev1beta1.BackupEntry) (*corev1.SecretReference,
+	error) {
 	source := &corev1.Secret{}
-	key := client.ObjectKey{Namespace: constants.GardenNamespace, Name: "control-plane-" + controlplane.SecretKubeconfigCloud}
+	key := client.ObjectKey{Namespace: constants.GardenNamespace,
+		Name: "control-plane-" + controlplane.SecretKubeconfigCloud}
 	if err := r.Seed.Get(ctx, key, source); err != nil {
 		return nil, fmt.Errorf("read secret %q: %w", key, err)
 	}
 	secret := &corev1.Secret{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
-		ObjectMeta: metav1.ObjectMeta{Name: constants.SecretNamePrefixBackupEntry + entry.Name, Namespace: constants.GardenNamespace},
-		Data:       source.Data,
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{Name: constants.SecretNamePrefixBackupEntry + entry.Name,
+			Namespace: constants.GardenNamespace},
+		Data: source.Data,
 	}
 	if err := controlplane.Apply(ctx, r.Seed, secret); err != nil {
 		return nil, err
@@ -206,13 +216,15 @@ func (r *BackupEntries) migrate(ctx context.Context, entry *gardencorev1beta1.Ba
 	object := &extensionsv1alpha1.BackupEntry{}
 	err := r.Seed.Get(ctx, client.ObjectKey{Name: entry.Name}, object)
 	if apierrors.IsNotFound(err) {
-		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: constants.SecretNamePrefixBackupEntry + entry.Name, Namespace: constants.GardenNamespace}}
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: constants.SecretNamePrefixBackupEntry + entry.Name,
+			Namespace: constants.GardenNamespace}}
 		if err := r.Seed.Delete(ctx, secret); client.IgnoreNotFound(err) != nil {
 			return reconcile.Result{}, fmt.Errorf("delete secret %q: %w", secret.Name, err)
 		}
-		return reconcile.Result{}, r.report(ctx, entry, operation, gardencorev1beta1.LastOperationStateSucceeded, 100, func(s *gardencorev1beta1.BackupEntryStatus) {
-			s.SeedName = nil
-		})
+		return reconcile.Result{}, r.report(ctx, entry, operation, gardencorev1beta1.LastOperationStateSucceeded, 100,
+			func(s *gardencorev1beta1.BackupEntryStatus) {
+				s.SeedName = nil
+			})
 	}
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("read the extension's backup entry %q: %w", entry.Name, err)
@@ -272,12 +284,14 @@ func (r *BackupEntries) remove(ctx context.Context, entry *gardencorev1beta1.Bac
 	return reconcile.Result{}, client.IgnoreNotFound(r.Garden.Patch(ctx, entry, client.MergeFrom(before)))
 }
 
-// deleteSecrets deletes the credentials that the entry came with. An extension that had to let go of a source has left some in the
-// shoot's namespace too, where nobody needs them any more.
+// deleteSecrets deletes the credentials that the entry came with. An extension that had to let go of a source has left
+// some in the shoot's namespace too, where nobody needs them any more.
 func (r *BackupEntries) deleteSecrets(ctx context.Context, entry *gardencorev1beta1.BackupEntry) error {
-	keys := []client.ObjectKey{{Namespace: constants.GardenNamespace, Name: constants.SecretNamePrefixBackupEntry + entry.Name}}
+	keys := []client.ObjectKey{{Namespace: constants.GardenNamespace, Name: constants.SecretNamePrefixBackupEntry +
+		entry.Name}}
 	if controlplane.SourceOf(entry.Name) != "" {
-		keys = append(keys, client.ObjectKey{Namespace: controlplane.NamespaceOfBackupEntry(entry.Name), Name: controlplane.SecretSourceEtcdBackup})
+		keys = append(keys, client.ObjectKey{Namespace: controlplane.NamespaceOfBackupEntry(entry.Name),
+			Name: controlplane.SecretSourceEtcdBackup})
 	}
 	for _, key := range keys {
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
@@ -288,9 +302,10 @@ func (r *BackupEntries) deleteSecrets(ctx context.Context, entry *gardencorev1be
 	return nil
 }
 
-// removing deletes the extension's object, and says what keeps it. Where that stands for the shoot's own backups, the extension
-// lets go of it first: it would delete them too.
-func (r *BackupEntries) removing(ctx context.Context, entry *gardencorev1beta1.BackupEntry, object *extensionsv1alpha1.BackupEntry) error {
+// removing deletes the extension's object, and says what keeps it. Where that stands for the shoot's own backups, the
+// extension lets go of it first: it would delete them too.
+func (r *BackupEntries) removing(ctx context.Context, entry *gardencorev1beta1.BackupEntry,
+	object *extensionsv1alpha1.BackupEntry) error {
 	var lastError *gardencorev1beta1.LastError
 	if object.DeletionTimestamp != nil { // an older error is none of the deletion
 		lastError = object.Status.LastError
@@ -304,14 +319,16 @@ func (r *BackupEntries) removing(ctx context.Context, entry *gardencorev1beta1.B
 	if err := release(ctx, object); err != nil {
 		return err
 	}
-	return r.report(ctx, entry, gardencorev1beta1.LastOperationTypeDelete, gardencorev1beta1.LastOperationStateProcessing, 0, func(s *gardencorev1beta1.BackupEntryStatus) {
-		s.LastError = lastError
-	})
+	return r.report(ctx, entry, gardencorev1beta1.LastOperationTypeDelete, gardencorev1beta1.LastOperationStateProcessing,
+		0, func(s *gardencorev1beta1.BackupEntryStatus) {
+			s.LastError = lastError
+		})
 }
 
-// leadsToOwnBackups tells that a source's object names the bucket in which the shoot's own entry has its backups. So it is when a
-// shoot comes back to the seed that it came from, before the one in between has copied anything.
-func (r *BackupEntries) leadsToOwnBackups(ctx context.Context, entry *gardencorev1beta1.BackupEntry, object *extensionsv1alpha1.BackupEntry) (bool, error) {
+// leadsToOwnBackups tells that a source's object names the bucket in which the shoot's own entry has its backups. So it
+// is when a shoot comes back to the seed that it came from, before the one in between has copied anything.
+func (r *BackupEntries) leadsToOwnBackups(ctx context.Context, entry *gardencorev1beta1.BackupEntry,
+	object *extensionsv1alpha1.BackupEntry) (bool, error) {
 	name := controlplane.SourceOf(entry.Name)
 	if name == "" {
 		return false, nil
@@ -328,7 +345,9 @@ func (r *BackupEntries) leadsToOwnBackups(ctx context.Context, entry *gardencore
 }
 
 // report patches the entry's status, unless it says that already.
-func (r *BackupEntries) report(ctx context.Context, entry *gardencorev1beta1.BackupEntry, operation gardencorev1beta1.LastOperationType, state gardencorev1beta1.LastOperationState, progress int32, mutate func(*gardencorev1beta1.BackupEntryStatus)) error {
+func (r *BackupEntries) report(ctx context.Context, entry *gardencorev1beta1.BackupEntry,
+	operation gardencorev1beta1.LastOperationType, state gardencorev1beta1.LastOperationState, progress int32,
+	mutate func(*gardencorev1beta1.BackupEntryStatus)) error {
 	before := entry.DeepCopy()
 	if mutate != nil {
 		mutate(&entry.Status)

@@ -22,7 +22,8 @@ import (
 )
 
 // entryOnSeed is the BackupEntry of a shoot on seed a, with what the extension has of it.
-func entryOnSeed(t *testing.T, change func(*gardencorev1beta1.BackupEntry, *extensionsv1alpha1.BackupEntry)) (*BackupEntries, client.ObjectKey) {
+func entryOnSeed(t *testing.T, change func(*gardencorev1beta1.BackupEntry,
+	*extensionsv1alpha1.BackupEntry)) (*BackupEntries, client.ObjectKey) {
 	t.Helper()
 	entry := backupEntryOf(stranded("s", "a", "a", "Restore", "Processing"))
 	entry.Status.SeedName, entry.Finalizers = ptr.To("a"), []string{"gardener"}
@@ -31,18 +32,21 @@ func entryOnSeed(t *testing.T, change func(*gardencorev1beta1.BackupEntry, *exte
 	change(entry, object)
 	bucket := &extensionsv1alpha1.BackupBucket{ObjectMeta: metav1.ObjectMeta{Name: "uid-a"}}
 	bucket.Spec.Type = "transplant"
-	credentials := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: "control-plane-kubeconfig-cloud"}}
+	credentials := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "garden",
+		Name: "control-plane-kubeconfig-cloud"}}
 	scheme := gardenScheme(t)
 	return &BackupEntries{
-		Garden:   fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(entry).WithObjects(entry).Build(),
-		Seed:     fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(object).WithObjects(object, bucket, credentials).Build(),
+		Garden: fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(entry).WithObjects(entry).Build(),
+		Seed: fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(object).WithObjects(object, bucket,
+			credentials).Build(),
 		Clock:    testingclock.NewFakePassiveClock(time.Unix(1000, 0)),
 		SeedName: "a", Retry: time.Second,
 	}, client.ObjectKeyFromObject(entry)
 }
 
 // look reconciles the entry once, and returns both objects as they are afterwards.
-func look(t *testing.T, r *BackupEntries, key client.ObjectKey) (*gardencorev1beta1.BackupEntry, *extensionsv1alpha1.BackupEntry) {
+func look(t *testing.T, r *BackupEntries, key client.ObjectKey) (*gardencorev1beta1.BackupEntry,
+	*extensionsv1alpha1.BackupEntry) {
 	t.Helper()
 	if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: key}); err != nil {
 		t.Fatal(err)
@@ -57,8 +61,8 @@ func look(t *testing.T, r *BackupEntries, key client.ObjectKey) (*gardencorev1be
 	return entry, object
 }
 
-// A migration that was called off just when the extension had let go: its Succeeded is that of the migration. Who took it for
-// readiness would have an entry that nobody looks after, and whose deletion leaves the backups behind.
+// A migration that was called off just when the extension had let go: its Succeeded is that of the migration. Who took
+// it for readiness would have an entry that nobody looks after, and whose deletion leaves the backups behind.
 func TestWhatWasLetGoIsAskedForAgain(t *testing.T) {
 	t.Parallel()
 	for _, request := range []string{"", "restore"} {
@@ -85,8 +89,8 @@ func TestWhatWasLetGoIsAskedForAgain(t *testing.T) {
 	}
 }
 
-// A shoot may leave a destination before that has removed the way to the bucket it came from. The next one takes the way over, and
-// nobody asks for it by a restore: who waited for that would wait for ever.
+// A shoot may leave a destination before that has removed the way to the bucket it came from. The next one takes the
+// way over, and nobody asks for it by a restore: who waited for that would wait for ever.
 func TestOnlyTheShootsOwnEntryWaitsUntilItIsAskedFor(t *testing.T) {
 	t.Parallel()
 	for name, reconciled := range map[string]bool{"shoot--p--s--uid": false, "source-shoot--p--s--uid": true} {
@@ -97,13 +101,15 @@ func TestOnlyTheShootsOwnEntryWaitsUntilItIsAskedFor(t *testing.T) {
 		})
 		settle(t, r, key)
 		entry, _ := look(t, r, key)
-		if last := entry.Status.LastOperation; (last.Type == "Reconcile" && last.State == "Succeeded" && ptr.Deref(entry.Status.SeedName, "") == "a") != reconciled {
+		if last := entry.Status.LastOperation; (last.Type == "Reconcile" && last.State == "Succeeded" &&
+			ptr.Deref(entry.Status.SeedName, "") == "a") != reconciled {
 			t.Errorf("%s is %s %s on seed %q", name, last.Type, last.State, ptr.Deref(entry.Status.SeedName, ""))
 		}
 	}
 }
 
-// What keeps backups from being deleted is told in the garden, where the flow that waits for it finds it; an older error is not.
+// What keeps backups from being deleted is told in the garden, where the flow that waits for it finds it; an older
+// error is not.
 func TestADeletionThatHangsSaysWhy(t *testing.T) {
 	t.Parallel()
 	r, key := entryOnSeed(t, func(entry *gardencorev1beta1.BackupEntry, object *extensionsv1alpha1.BackupEntry) {
@@ -113,21 +119,25 @@ func TestADeletionThatHangsSaysWhy(t *testing.T) {
 		object.Status.LastError = &gardencorev1beta1.LastError{Description: "of the time before"}
 	})
 	entry, object := look(t, r, key)
-	if last := entry.Status.LastOperation; object.DeletionTimestamp == nil || entry.Status.LastError != nil || last.Type != "Delete" || last.State != "Processing" {
+	if last := entry.Status.LastOperation; object.DeletionTimestamp == nil || entry.Status.LastError != nil ||
+		last.Type != "Delete" || last.State != "Processing" {
 		t.Errorf("deleted %v, %+v, error %+v", object.DeletionTimestamp, last, entry.Status.LastError)
 	}
-	object.Status.LastError = &gardencorev1beta1.LastError{Description: "the bucket is locked", Codes: []gardencorev1beta1.ErrorCode{"ERR_INFRA_UNAUTHORIZED"}}
+	object.Status.LastError = &gardencorev1beta1.LastError{Description: "the bucket is locked",
+		Codes: []gardencorev1beta1.ErrorCode{"ERR_INFRA_UNAUTHORIZED"}}
 	if err := r.Seed.Status().Update(t.Context(), object); err != nil {
 		t.Fatal(err)
 	}
 	entry, _ = look(t, r, key)
-	if e := entry.Status.LastError; e == nil || e.Description != "the bucket is locked" || len(e.Codes) != 1 || len(entry.Finalizers) != 1 {
+	if e := entry.Status.LastError; e == nil || e.Description != "the bucket is locked" || len(e.Codes) != 1 ||
+		len(entry.Finalizers) != 1 {
 		t.Errorf("the error is %+v, finalizers %v", e, entry.Finalizers)
 	}
 }
 
-// A shoot may come back to the seed it came from before the one in between had copied anything: the way to the bucket it comes from is
-// then one to its own. Whoever deletes an extension's object deletes the backups with it; here they would be the only ones.
+// A shoot may come back to the seed it came from before the one in between had copied anything: the way to the bucket
+// it comes from is then one to its own. Whoever deletes an extension's object deletes the backups with it; here they
+// would be the only ones.
 func TestTheWayToItsOwnBackupsGoesWithoutThem(t *testing.T) {
 	t.Parallel()
 	const source = "source-shoot--p--s--uid"
@@ -151,7 +161,8 @@ func TestTheWayToItsOwnBackupsGoesWithoutThem(t *testing.T) {
 				object.Status.LastOperation = &gardencorev1beta1.LastOperation{Type: "Reconcile", State: "Succeeded"}
 			})
 			var left []client.Object // what must not be
-			for _, key := range []client.ObjectKey{{Namespace: "garden", Name: "entry-" + c.name}, {Namespace: "shoot--p--s", Name: "source-etcd-backup"}} {
+			for _, key := range []client.ObjectKey{{Namespace: "garden", Name: "entry-" + c.name},
+				{Namespace: "shoot--p--s", Name: "source-etcd-backup"}} {
 				secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 				create(t, r.Seed, secret)
 				if key.Namespace == "garden" || c.name == source {
@@ -184,8 +195,8 @@ func TestTheWayToItsOwnBackupsGoesWithoutThem(t *testing.T) {
 	}
 }
 
-// settle lets the entry's controller and the extension's work by turns until both have nothing to do, and returns the buckets that the
-// extension has emptied.
+// settle lets the entry's controller and the extension's work by turns until both have nothing to do, and returns the
+// buckets that the extension has emptied.
 func settle(t *testing.T, r *BackupEntries, key client.ObjectKey) (emptied []string) {
 	t.Helper()
 	kind := contract.KindOf[*extensionsv1alpha1.BackupEntry](extensionsv1alpha1.BackupEntryResource)
@@ -206,7 +217,8 @@ func settle(t *testing.T, r *BackupEntries, key client.ObjectKey) (emptied []str
 		if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: key}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := extension.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Name: key.Name}}); err != nil {
+		if _, err := extension.Reconcile(t.Context(),
+			reconcile.Request{NamespacedName: client.ObjectKey{Name: key.Name}}); err != nil {
 			t.Fatal(err)
 		}
 	}

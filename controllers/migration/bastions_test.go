@@ -47,7 +47,8 @@ func etcdOf(epoch string) *appsv1.StatefulSet {
 // controlPlaneOf is what a seed has of shoot s, as far as a migration asks for it.
 func controlPlaneOf() []client.Object {
 	return []client.Object{
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--s", Annotations: map[string]string{"transplant.dev/epoch": "3"}}},
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--s",
+			Annotations: map[string]string{"transplant.dev/epoch": "3"}}},
 		etcdOf("3"),
 		&corev1.Service{
 			ObjectMeta: inNamespace(controlplane.ServiceEtcdClient), Spec: corev1.ServiceSpec{ClusterIP: "127.220.21.2"},
@@ -79,7 +80,8 @@ func leaving(t *testing.T, onSeed ...client.Object) (*gardencorev1beta1.Shoot, *
 	shoot.Status.Constraints = []gardencorev1beta1.Condition{{Type: "ReadyForMigration", Status: "True"}}
 	shoot.Spec.CloudProfile = &gardencorev1beta1.CloudProfileReference{Name: "profile"}
 	garden := newGarden(t, "True", shoot)
-	if err := garden.Create(t.Context(), &gardencorev1beta1.CloudProfile{ObjectMeta: metav1.ObjectMeta{Name: "profile"}}); err != nil {
+	if err := garden.Create(t.Context(),
+		&gardencorev1beta1.CloudProfile{ObjectMeta: metav1.ObjectMeta{Name: "profile"}}); err != nil {
 		t.Fatal(err)
 	}
 	entry := backupEntryOf(shoot)
@@ -92,7 +94,8 @@ func leaving(t *testing.T, onSeed ...client.Object) (*gardencorev1beta1.Shoot, *
 	}
 	return shoot, &Reconciler{
 		Factory: newFactory(t, garden, ownedBy("b", 3), shelves{}, append(controlPlaneOf(), onSeed...)...), Release: held{},
-		Runner: &controlplane.Runner{Version: "v1", Events: &eventLog{}, Periods: controlplane.Periods{Retry: time.Hour, Progress: time.Millisecond}},
+		Runner: &controlplane.Runner{Version: "v1", Events: &eventLog{}, Periods: controlplane.Periods{Retry: time.Hour,
+			Progress: time.Millisecond}},
 	}
 }
 
@@ -106,7 +109,8 @@ func TestAMigrationBeginsWhenTheBastionsAreGone(t *testing.T) {
 	request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)}
 	machines := &appsv1.Deployment{ObjectMeta: inNamespace(controlplane.DeploymentMachineController)}
 
-	if _, err := r.Reconcile(t.Context(), request); err == nil || !strings.Contains(err.Error(), "still has Bastions: jump") {
+	if _, err := r.Reconcile(t.Context(), request); err == nil || !strings.Contains(err.Error(),
+		"still has Bastions: jump") {
 		t.Fatalf("got %v, want an error that names the Bastion", err)
 	}
 	if err := r.Factory.Garden.Get(t.Context(), request.NamespacedName, shoot); err != nil {
@@ -118,7 +122,8 @@ func TestAMigrationBeginsWhenTheBastionsAreGone(t *testing.T) {
 	if len(shoot.Status.LastErrors) != 1 {
 		t.Fatalf("last errors %+v", shoot.Status.LastErrors)
 	}
-	if diff := cmp.Diff([]gardencorev1beta1.ErrorCode{"ERR_RETRYABLE_CONFIGURATION_PROBLEM"}, shoot.Status.LastErrors[0].Codes); diff != "" {
+	if diff := cmp.Diff([]gardencorev1beta1.ErrorCode{"ERR_RETRYABLE_CONFIGURATION_PROBLEM"},
+		shoot.Status.LastErrors[0].Codes); diff != "" {
 		t.Errorf("codes (-want +got):\n%s", diff)
 	}
 	if err := r.Factory.Seed.Get(t.Context(), client.ObjectKeyFromObject(machines), machines); err != nil {
@@ -127,7 +132,9 @@ func TestAMigrationBeginsWhenTheBastionsAreGone(t *testing.T) {
 
 	remove(t, r.Factory.Seed, bastion)
 	// Who asks is not put off.
-	if err := r.Factory.Garden.Patch(t.Context(), shoot, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"gardener.cloud/operation":"retry"}}}`))); err != nil {
+	if err := r.Factory.Garden.Patch(t.Context(), shoot,
+		client.RawPatch(types.MergePatchType,
+			[]byte(`{"metadata":{"annotations":{"gardener.cloud/operation":"retry"}}}`))); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.Reconcile(t.Context(), request); !errors.Is(err, errHeld) {
@@ -138,13 +145,14 @@ func TestAMigrationBeginsWhenTheBastionsAreGone(t *testing.T) {
 	}
 }
 
-// Once the API server is gone the epoch may have ended, and with it the right to delete a Bastion: to wait for that would
-// be to wait for ever.
+// Once the API server is gone the epoch may have ended, and with it the right to delete a Bastion: to wait for that
+// would be to wait for ever.
 func TestALateBastionHoldsNoMigrationUp(t *testing.T) {
 	t.Parallel()
 	shoot, r := leaving(t, &extensionsv1alpha1.Bastion{ObjectMeta: inNamespace("jump")})
 	remove(t, r.Factory.Seed, &appsv1.Deployment{ObjectMeta: inNamespace(controlplane.DeploymentKubeAPIServer)})
-	m := &migrate{Operation: &controlplane.Operation{Settings: r.Factory.Settings, Garden: r.Factory.Garden, Seed: r.Factory.Seed, Shoot: shoot}}
+	m := &migrate{Operation: &controlplane.Operation{Settings: r.Factory.Settings, Garden: r.Factory.Garden,
+		Seed: r.Factory.Seed, Shoot: shoot}}
 	if err := m.survey(t.Context()); err != nil {
 		t.Error(err)
 	}

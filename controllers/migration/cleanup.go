@@ -15,7 +15,8 @@ import (
 )
 
 // SourceCleanup removes what a shoot has left on a seed it has moved away from: the control-plane namespace and the
-// Cluster. It keeps both until the shoot is restored elsewhere, and touches nothing outside the seed but its own bucket.
+// Cluster. It keeps both until the shoot is restored elsewhere, and touches nothing outside the seed but its own
+// bucket.
 type SourceCleanup struct {
 	Factory *controlplane.Factory
 	Events  controlplane.Events
@@ -53,13 +54,15 @@ func (r *SourceCleanup) Reconcile(ctx context.Context, request reconcile.Request
 	if err := o.RemoveLeftovers(ctx, o.PurgeBackups); err != nil {
 		return reconcile.Result{}, err
 	}
-	r.Events.Event(o.Shoot, corev1.EventTypeNormal, "SourceCleaned", fmt.Sprintf("Seed %q keeps nothing of the shoot any more.", o.SeedName))
+	r.Events.Event(o.Shoot, corev1.EventTypeNormal, "SourceCleaned",
+		fmt.Sprintf("Seed %q keeps nothing of the shoot any more.", o.SeedName))
 	return reconcile.Result{}, nil
 }
 
 // movedAway tells that the shoot lives, restored, on another seed.
 func movedAway(shoot *gardencorev1beta1.Shoot, seed string) bool {
-	spec, status, last := ptr.Deref(shoot.Spec.SeedName, ""), ptr.Deref(shoot.Status.SeedName, ""), shoot.Status.LastOperation
+	spec, status, last := ptr.Deref(shoot.Spec.SeedName, ""), ptr.Deref(shoot.Status.SeedName, ""),
+		shoot.Status.LastOperation
 	if spec == "" || spec == seed || status != spec || last == nil {
 		return false
 	}

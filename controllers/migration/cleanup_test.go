@@ -46,7 +46,8 @@ func inventory(t *testing.T, seed client.Client) []string {
 			t.Fatal(err)
 		}
 		if err := meta.EachListItem(list, func(o runtime.Object) error {
-			objects = append(objects, fmt.Sprintf("%T %s@%s", o, o.(client.Object).GetName(), o.(client.Object).GetResourceVersion()))
+			objects = append(objects, fmt.Sprintf("%T %s@%s", o, o.(client.Object).GetName(),
+				o.(client.Object).GetResourceVersion()))
 			return nil
 		}); err != nil {
 			t.Fatal(err)
@@ -89,7 +90,8 @@ func TestASourceCleansUpByTheWordOfDNS(t *testing.T) {
 				owners.decision.Set(ownership.Record{Owner: c.owner, Epoch: 4})
 			}
 			owners.decision.Down(c.down)
-			r := &SourceCleanup{Factory: newFactory(t, newGarden(t, "True", shoot), owners, buckets, leftBehind()...), Events: events, Retry: time.Second}
+			r := &SourceCleanup{Factory: newFactory(t, newGarden(t, "True", shoot), owners, buckets, leftBehind()...),
+				Events: events, Retry: time.Second}
 			if c.busy {
 				if _, free := r.Factory.TryLock(client.ObjectKeyFromObject(shoot)); !free {
 					t.Fatal("somebody holds the lock")
@@ -115,7 +117,8 @@ func TestASourceCleansUpByTheWordOfDNS(t *testing.T) {
 			}
 			// Its extensions go by it as long as anything is there: it goes with the rest, and not before.
 			cluster := &extensionsv1alpha1.Cluster{}
-			if err := r.Factory.Seed.Get(t.Context(), client.ObjectKey{Name: "shoot--p--s"}, cluster); client.IgnoreNotFound(err) != nil || apierrors.IsNotFound(err) != c.clean {
+			if err := r.Factory.Seed.Get(t.Context(), client.ObjectKey{Name: "shoot--p--s"},
+				cluster); client.IgnoreNotFound(err) != nil || apierrors.IsNotFound(err) != c.clean {
 				t.Errorf("the Cluster: %v", err)
 			}
 		})

@@ -33,7 +33,8 @@ func gardenScheme(t *testing.T) *runtime.Scheme {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, gardencorev1beta1.AddToScheme, transplantv1alpha1.AddToScheme, extensionsv1alpha1.AddToScheme,
+		clientgoscheme.AddToScheme, gardencorev1beta1.AddToScheme, transplantv1alpha1.AddToScheme,
+		extensionsv1alpha1.AddToScheme,
 		machinev1alpha1.AddToScheme, resourcesv1alpha1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
@@ -47,7 +48,8 @@ func gardenScheme(t *testing.T) *runtime.Scheme {
 func wholeState() *shootstate.State {
 	state := &shootstate.State{Machines: &runtime.RawExtension{Raw: []byte(`{"machineDeployments":{}}`)}}
 	for _, name := range []string{
-		"ca", "ca-client", "ca-etcd", "ca-front-proxy", "ca-kubelet", "ca-metrics-server", "service-account-key", "static-token",
+		"ca", "ca-client", "ca-etcd", "ca-front-proxy", "ca-kubelet", "ca-metrics-server", "service-account-key",
+		"static-token",
 		"kube-apiserver-etcd-encryption-key", "ssh-keypair", "kube-aggregator", "kube-apiserver",
 	} {
 		state.Secrets = append(state.Secrets, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}})
@@ -59,15 +61,18 @@ func save(t *testing.T, garden client.Client, shoot *gardencorev1beta1.Shoot, st
 	t.Helper()
 	// The budget is such that the machine state of an unusual size goes into a chunk.
 	store := &shootstate.Store{Garden: garden, Clock: testingclock.NewFakePassiveClock(time.Unix(1000, 0)), Budget: 4096}
-	if err := store.Save(t.Context(), client.ObjectKeyFromObject(shoot), func(context.Context) (*shootstate.State, error) { return state, nil }); err != nil {
+	if err := store.Save(t.Context(), client.ObjectKeyFromObject(shoot), func(context.Context) (*shootstate.State, error) {
+		return state, nil
+	}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func backupEntryOf(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.BackupEntry {
 	return &gardencorev1beta1.BackupEntry{
-		ObjectMeta: metav1.ObjectMeta{Namespace: shoot.Namespace, Name: shoot.Status.TechnicalID + "--" + string(shoot.Status.UID)},
-		Spec:       gardencorev1beta1.BackupEntrySpec{BucketName: "uid-a", SeedName: ptr.To("a")},
+		ObjectMeta: metav1.ObjectMeta{Namespace: shoot.Namespace, Name: shoot.Status.TechnicalID + "--" +
+			string(shoot.Status.UID)},
+		Spec: gardencorev1beta1.BackupEntrySpec{BucketName: "uid-a", SeedName: ptr.To("a")},
 	}
 }
 
@@ -77,7 +82,8 @@ var incomplete = map[string]struct {
 	named string
 }{
 	"no ShootState": {func(t *testing.T, garden client.Client, shoot *gardencorev1beta1.Shoot) {
-		remove(t, garden, &gardencorev1beta1.ShootState{ObjectMeta: metav1.ObjectMeta{Name: shoot.Name, Namespace: shoot.Namespace}})
+		remove(t, garden, &gardencorev1beta1.ShootState{ObjectMeta: metav1.ObjectMeta{Name: shoot.Name,
+			Namespace: shoot.Namespace}})
 	}, "missing are the ShootState"},
 	"a chunk is missing": {func(t *testing.T, garden client.Client, shoot *gardencorev1beta1.Shoot) {
 		state := wholeState()
@@ -243,13 +249,16 @@ func (shelves) HasFinalSnapshot(context.Context, string, string, int64) (bool, e
 }
 
 // arriving is a run of seed b that restores shoot s by force.
-func arriving(t *testing.T, garden client.Client, buckets shelves, shoot *gardencorev1beta1.Shoot, onSeed ...client.Object) *controlplane.Operation {
+func arriving(t *testing.T, garden client.Client, buckets shelves, shoot *gardencorev1beta1.Shoot,
+	onSeed ...client.Object) *controlplane.Operation {
 	t.Helper()
 	clock := testingclock.NewFakeClock(time.Unix(1000, 0))
 	o := &controlplane.Operation{
-		Settings: controlplane.Settings{SeedName: "b", InternalDomain: "test"}, Clock: clock, Bell: &controlplane.Bell{}, Garden: garden,
+		Settings: controlplane.Settings{SeedName: "b", InternalDomain: "test"}, Clock: clock, Bell: &controlplane.Bell{},
+		Garden: garden,
 		Seed:   fake.NewClientBuilder().WithScheme(gardenScheme(t)).WithObjects(onSeed...).Build(),
-		Owners: ownedBy("a", 3), Bucket: buckets, States: &shootstate.Store{Garden: garden, Clock: clock}, Shoot: &gardencorev1beta1.Shoot{},
+		Owners: ownedBy("a", 3), Bucket: buckets, States: &shootstate.Store{Garden: garden, Clock: clock},
+		Shoot:      &gardencorev1beta1.Shoot{},
 		SeedObject: &gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "b", UID: "uid-b"}},
 	}
 	if err := garden.Get(t.Context(), client.ObjectKeyFromObject(shoot), o.Shoot); err != nil {
@@ -282,11 +291,12 @@ func TestARestoreByForceBeginsWhenNothingIsMissing(t *testing.T) {
 		is      error
 	}
 	rows := map[string]row{
-		"whole":                 {nil, shelves{"uid-a": nil}, "", nil},
-		"no backups":            {nil, shelves{}, `missing are backups of etcd: look at the backups in bucket "uid-a"`, nil},
-		"the cloud is away":     {nil, shelves{"uid-a": unreadable}, "", unreadable},
-		"backups are damaged":   {nil, shelves{"uid-a": damaged}, "", damaged},
-		"backups are elsewhere": {nil, shelves{"uid-b": nil}, `missing are backups of etcd: look at the backups in bucket "uid-a"`, nil},
+		"whole":               {nil, shelves{"uid-a": nil}, "", nil},
+		"no backups":          {nil, shelves{}, `missing are backups of etcd: look at the backups in bucket "uid-a"`, nil},
+		"the cloud is away":   {nil, shelves{"uid-a": unreadable}, "", unreadable},
+		"backups are damaged": {nil, shelves{"uid-a": damaged}, "", damaged},
+		"backups are elsewhere": {nil, shelves{"uid-b": nil},
+			`missing are backups of etcd: look at the backups in bucket "uid-a"`, nil},
 	}
 	for name, c := range incomplete {
 		rows[name] = row{c.spoil, shelves{"uid-a": nil}, c.named, nil}
@@ -329,7 +339,8 @@ func TestBackupsAreReadBeforeTheShootIsTakenOver(t *testing.T) {
 // A planned restore trusts the source with the state, but an etcd without a backup would start empty.
 func TestAPlannedRestoreNeedsBackups(t *testing.T) {
 	t.Parallel()
-	for name, buckets := range map[string]shelves{"there": {"uid-a": nil}, "gone": {}, "not read before they are copied": {"uid-a": rot{errors.New("damaged")}}} {
+	for name, buckets := range map[string]shelves{"there": {"uid-a": nil}, "gone": {},
+		"not read before they are copied": {"uid-a": rot{errors.New("damaged")}}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			shoot := withWorkers(stranded("s", "b", "b", "Restore", "Processing"))

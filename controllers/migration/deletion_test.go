@@ -31,12 +31,14 @@ func dying(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.Shoot {
 	return shoot
 }
 
-// forget removes what the garden keeps for a restore, as the end of a deletion does: it notes in the ShootState that it is
-// spent, the BackupEntry is gone or, if held, waits for its seed, and the ShootState goes after it.
+// forget removes what the garden keeps for a restore, as the end of a deletion does: it notes in the ShootState that it
+// is spent, the BackupEntry is gone or, if held, waits for its seed, and the ShootState goes after it.
 func forget(t *testing.T, garden client.Client, shoot *gardencorev1beta1.Shoot, held, state bool) {
 	t.Helper()
 	store := &shootstate.Store{Garden: garden, Clock: clock.RealClock{}}
-	if err := store.Spend(t.Context(), client.ObjectKeyFromObject(shoot), 99, func(context.Context) error { return nil }); err != nil {
+	if err := store.Spend(t.Context(), client.ObjectKeyFromObject(shoot), 99, func(context.Context) error {
+		return nil
+	}); err != nil {
 		t.Fatal(err)
 	}
 	entry := backupEntryOf(shoot)
@@ -44,14 +46,16 @@ func forget(t *testing.T, garden client.Client, shoot *gardencorev1beta1.Shoot, 
 		if err := garden.Get(t.Context(), client.ObjectKeyFromObject(entry), entry); err != nil {
 			t.Fatal(err)
 		}
-		entry.Finalizers, entry.Annotations = []string{"gardener"}, map[string]string{"confirmation.gardener.cloud/deletion": "true"}
+		entry.Finalizers, entry.Annotations = []string{"gardener"},
+			map[string]string{"confirmation.gardener.cloud/deletion": "true"}
 		if err := garden.Update(t.Context(), entry); err != nil {
 			t.Fatal(err)
 		}
 	}
 	remove(t, garden, entry)
 	if !state {
-		remove(t, garden, &gardencorev1beta1.ShootState{ObjectMeta: metav1.ObjectMeta{Name: shoot.Name, Namespace: shoot.Namespace}})
+		remove(t, garden, &gardencorev1beta1.ShootState{ObjectMeta: metav1.ObjectMeta{Name: shoot.Name,
+			Namespace: shoot.Namespace}})
 	}
 }
 
@@ -64,7 +68,8 @@ func TestAShootWhoseDeletionHasComeFarIsDeletedElsewhere(t *testing.T) {
 	}
 	cascade := func(t *testing.T, garden client.Client, shoot *gardencorev1beta1.Shoot) {
 		entry := backupEntryOf(shoot)
-		if err := garden.Patch(t.Context(), entry, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":["gardener"]}}`))); err != nil {
+		if err := garden.Patch(t.Context(), entry,
+			client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":["gardener"]}}`))); err != nil {
 			t.Fatal(err)
 		}
 		remove(t, garden, entry)
@@ -79,18 +84,30 @@ func TestAShootWhoseDeletionHasComeFarIsDeletedElsewhere(t *testing.T) {
 		spoil func(*testing.T, client.Client, *gardencorev1beta1.Shoot)
 		want  string
 	}{
-		"early, all is there":              {dying(stranded("s", "a", "a", "Delete", "Processing")), nil, "b a Delete/Processing true"},
-		"backup entry being deleted":       {dying(stranded("s", "a", "a", "Delete", "Processing")), late(true, true), "b a Delete/Processing true"},
-		"backup entry deleted by others":   {dying(stranded("s", "a", "a", "Delete", "Processing")), cascade, "a a Delete/Processing false"},
-		"the same, the shoot stays":        {stranded("s", "a", "a", "Reconcile", "Succeeded"), cascade, "a a Reconcile/Succeeded false"},
-		"backup entry gone":                {dying(stranded("s", "a", "a", "Delete", "Error")), late(false, true), "b a Delete/Error true"},
-		"backup entry removed by others":   {dying(stranded("s", "a", "a", "Delete", "Error")), incomplete["no backup entry"].spoil, "a a Delete/Error false"},
-		"the same, state damaged":          {dying(stranded("s", "a", "a", "Delete", "Error")), damaged, "a a Delete/Error false"},
-		"all gone":                         {dying(stranded("s", "a", "a", "Delete", "Processing")), late(false, false), "b a Delete/Processing true"},
-		"state lost, machines may be left": {dying(stranded("s", "a", "a", "Delete", "Processing")), noState, "a a Delete/Processing false"},
-		"not in deletion":                  {stranded("s", "a", "a", "Reconcile", "Succeeded"), late(false, false), "a a Reconcile/Succeeded false"},
-		"unborn":                           {dying(stranded("s", "a", "", "Create", "Error")), late(false, false), "b a Migrate/Aborted true"},
-		"unborn, machines may be left":     {dying(stranded("s", "a", "", "Create", "Error")), noState, "a - Create/Error false"},
+		"early, all is there": {dying(stranded("s", "a", "a", "Delete", "Processing")), nil,
+			"b a Delete/Processing true"},
+		"backup entry being deleted": {dying(stranded("s", "a", "a", "Delete", "Processing")), late(true, true),
+			"b a Delete/Processing true"},
+		"backup entry deleted by others": {dying(stranded("s", "a", "a", "Delete", "Processing")), cascade,
+			"a a Delete/Processing false"},
+		"the same, the shoot stays": {stranded("s", "a", "a", "Reconcile", "Succeeded"), cascade,
+			"a a Reconcile/Succeeded false"},
+		"backup entry gone": {dying(stranded("s", "a", "a", "Delete", "Error")), late(false, true),
+			"b a Delete/Error true"},
+		"backup entry removed by others": {dying(stranded("s", "a", "a", "Delete", "Error")),
+			incomplete["no backup entry"].spoil, "a a Delete/Error false"},
+		"the same, state damaged": {dying(stranded("s", "a", "a", "Delete", "Error")), damaged,
+			"a a Delete/Error false"},
+		"all gone": {dying(stranded("s", "a", "a", "Delete", "Processing")), late(false, false),
+			"b a Delete/Processing true"},
+		"state lost, machines may be left": {dying(stranded("s", "a", "a", "Delete", "Processing")), noState,
+			"a a Delete/Processing false"},
+		"not in deletion": {stranded("s", "a", "a", "Reconcile", "Succeeded"), late(false, false),
+			"a a Reconcile/Succeeded false"},
+		"unborn": {dying(stranded("s", "a", "", "Create", "Error")), late(false, false),
+			"b a Migrate/Aborted true"},
+		"unborn, machines may be left": {dying(stranded("s", "a", "", "Create", "Error")), noState,
+			"a - Create/Error false"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -107,7 +124,8 @@ func TestAShootWhoseDeletionHasComeFarIsDeletedElsewhere(t *testing.T) {
 			if got[0] == 'a' {
 				return
 			}
-			if _, err := newForcedRestore(garden).Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(c.shoot)}); err != nil {
+			if _, err := newForcedRestore(garden).Reconcile(t.Context(),
+				reconcile.Request{NamespacedName: client.ObjectKeyFromObject(c.shoot)}); err != nil {
 				t.Fatal(err)
 			}
 			if got := state(t, garden)["s"]; got != "b b Migrate/Aborted true" {
@@ -131,8 +149,10 @@ func ownedBy(seed string, epoch int64) records {
 	return r
 }
 
-// newFactory is that of seed b's gardenlet. Its extensions take up whatever they are asked to restore, and get no further.
-func newFactory(t *testing.T, garden client.Client, owners records, buckets shelves, onSeed ...client.Object) *controlplane.Factory {
+// newFactory is that of seed b's gardenlet. Its extensions take up whatever they are asked to restore, and get no
+// further.
+func newFactory(t *testing.T, garden client.Client, owners records, buckets shelves,
+	onSeed ...client.Object) *controlplane.Factory {
 	t.Helper()
 	boottime, err := ownership.NewBootClock()
 	if err != nil {
@@ -146,7 +166,8 @@ func newFactory(t *testing.T, garden client.Client, owners records, buckets shel
 	}
 	seed := fake.NewClientBuilder().WithScheme(gardenScheme(t)).WithObjects(onSeed...).
 		WithStatusSubresource(&extensionsv1alpha1.Infrastructure{}, &extensionsv1alpha1.DNSRecord{}).Build()
-	takeUp := interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, options ...client.PatchOption) error {
+	takeUp := interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch,
+		options ...client.PatchOption) error {
 		err := c.Patch(ctx, o, patch, options...)
 		object, is := o.(extensionsv1alpha1.Object)
 		if err != nil || !is || o.GetAnnotations()["gardener.cloud/operation"] != "restore" {
@@ -160,7 +181,8 @@ func newFactory(t *testing.T, garden client.Client, owners records, buckets shel
 			SeedName: "b", InternalDomain: "test", OwnerCheckInterval: time.Millisecond, OwnerCheckTimeout: 5 * time.Millisecond,
 			WaitInterval: 5 * time.Millisecond, GatewayNamespace: "istio-ingress", GatewayService: "gateway",
 		},
-		Clock: clock.RealClock{}, Boottime: boottime, Garden: garden, Seed: interceptor.NewClient(seed, takeUp), Bell: &controlplane.Bell{},
+		Clock: clock.RealClock{}, Boottime: boottime, Garden: garden, Seed: interceptor.NewClient(seed, takeUp),
+		Bell:   &controlplane.Bell{},
 		Owners: owners, Bucket: buckets, States: &shootstate.Store{Garden: garden, Clock: clock.RealClock{}},
 	}
 }
@@ -173,23 +195,28 @@ func TestTheDestinationTakesUpWhatADeletionHasLeft(t *testing.T) {
 			t.Parallel()
 			shoot := forced(dying(withWorkers(stranded("s", "b", "b", "Migrate", "Aborted"))))
 			shoot.Spec.CloudProfile = &gardencorev1beta1.CloudProfileReference{Name: "profile"}
-			shoot.Spec.DNS = &gardencorev1beta1.DNS{Domain: ptr.To("s.example"), Providers: []gardencorev1beta1.DNSProvider{{Primary: ptr.To(true), SecretName: ptr.To("deleted-too")}}}
+			shoot.Spec.DNS = &gardencorev1beta1.DNS{Domain: ptr.To("s.example"),
+				Providers: []gardencorev1beta1.DNSProvider{{Primary: ptr.To(true), SecretName: ptr.To("deleted-too")}}}
 			garden := newGarden(t, "Unknown", shoot)
-			if err := garden.Create(t.Context(), &gardencorev1beta1.CloudProfile{ObjectMeta: metav1.ObjectMeta{Name: "profile"}}); err != nil {
+			if err := garden.Create(t.Context(),
+				&gardencorev1beta1.CloudProfile{ObjectMeta: metav1.ObjectMeta{Name: "profile"}}); err != nil {
 				t.Fatal(err)
 			}
 			forget(t, garden, shoot, held, false)
 			owners, buckets := ownedBy("a", 3), shelves{"uid-a": nil}
 			factory := newFactory(t, garden, owners, buckets)
-			r := &Reconciler{Factory: factory, Runner: &controlplane.Runner{Version: "v1", Events: &eventLog{}, Periods: controlplane.Periods{Retry: time.Hour, Progress: time.Millisecond}}}
-			if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)}); err != nil {
+			r := &Reconciler{Factory: factory, Runner: &controlplane.Runner{Version: "v1", Events: &eventLog{},
+				Periods: controlplane.Periods{Retry: time.Hour, Progress: time.Millisecond}}}
+			if _, err := r.Reconcile(t.Context(),
+				reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)}); err != nil {
 				t.Fatal(err)
 			}
 			if got := state(t, garden)["s"]; got != "b b Restore/Succeeded false" {
 				t.Fatalf("it is %s", got)
 			}
 			want := ownership.Record{Owner: "uid-b", Epoch: 4, Seed: "b"}
-			if diff := cmp.Diff([]ownership.Record{want, want}, []ownership.Record{owners.claim.Record(), owners.decision.Record()}); diff != "" {
+			if diff := cmp.Diff([]ownership.Record{want, want}, []ownership.Record{owners.claim.Record(),
+				owners.decision.Record()}); diff != "" {
 				t.Errorf("records (-want +got):\n%s", diff)
 			}
 			for _, object := range []client.Object{
@@ -220,8 +247,10 @@ func TestTheDestinationTakesUpWhatADeletionHasLeft(t *testing.T) {
 // dies tells that this seed ends the deletion of a backup entry.
 func dies(t *testing.T, factory *controlplane.Factory, entry *gardencorev1beta1.BackupEntry) {
 	t.Helper()
-	entries := &BackupEntries{Garden: factory.Garden, Seed: factory.Seed, Clock: factory.Clock, SeedName: "b", Retry: time.Second}
-	if _, err := entries.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(entry)}); err != nil {
+	entries := &BackupEntries{Garden: factory.Garden, Seed: factory.Seed, Clock: factory.Clock, SeedName: "b",
+		Retry: time.Second}
+	if _, err := entries.Reconcile(t.Context(),
+		reconcile.Request{NamespacedName: client.ObjectKeyFromObject(entry)}); err != nil {
 		t.Fatal(err)
 	}
 	if err := factory.Garden.Get(t.Context(), client.ObjectKeyFromObject(entry), entry); !apierrors.IsNotFound(err) {

@@ -112,7 +112,8 @@ func TestADestinationThatHasNotBegunGivesTheShootOn(t *testing.T) {
 			err = m.endEpoch(t.Context())
 		}
 		read()
-		if ended := namespace.Annotations["transplant.dev/ended-epoch"] == "3"; !errors.Is(err, c.want) || (err == nil) != (c.want == nil) || ended != (c.want == nil) {
+		if ended := namespace.Annotations["transplant.dev/ended-epoch"] == "3"; !errors.Is(err, c.want) ||
+			(err == nil) != (c.want == nil) || ended != (c.want == nil) {
 			t.Errorf("%s: got %v, want %v; the epoch has ended: %t", name, err, c.want, ended)
 		}
 	}
@@ -149,7 +150,8 @@ func TestADestinationThatHasTakenNothingGivesTheShootOn(t *testing.T) {
 		if err := r.Factory.Garden.Get(t.Context(), key, entry); err != nil {
 			t.Fatal(err)
 		}
-		entry.Status = gardencorev1beta1.BackupEntryStatus{LastOperation: &gardencorev1beta1.LastOperation{Type: "Migrate", State: "Succeeded"}}
+		entry.Status = gardencorev1beta1.BackupEntryStatus{LastOperation: &gardencorev1beta1.LastOperation{Type: "Migrate",
+			State: "Succeeded"}}
 		if c.takenUp {
 			entry.Status.SeedName = ptr.To("b")
 		}
@@ -198,14 +200,17 @@ func TestWhatADestinationHasAskedForIsNotForTheNext(t *testing.T) {
 		object.Status.LastOperation = &gardencorev1beta1.LastOperation{Type: "Restore", State: "Error"}
 		object.Finalizers = []string{"extensions.gardener.cloud/backupentry"}
 	})
-	c := &BackupEntries{Garden: b.Garden, Seed: fake.NewClientBuilder().WithScheme(gardenScheme(t)).Build(), Clock: b.Clock, SeedName: "c", Retry: time.Second}
+	c := &BackupEntries{Garden: b.Garden, Seed: fake.NewClientBuilder().WithScheme(gardenScheme(t)).Build(),
+		Clock: b.Clock, SeedName: "c", Retry: time.Second}
 	shoot := stranded("s", "c", "a", "Migrate", "Processing")
 	m := &migrate{Operation: &controlplane.Operation{
-		Settings: controlplane.Settings{SeedName: "a", WaitInterval: time.Millisecond}, Garden: b.Garden, Shoot: shoot, Clock: clock.RealClock{}, Bell: &controlplane.Bell{},
+		Settings: controlplane.Settings{SeedName: "a", WaitInterval: time.Millisecond}, Garden: b.Garden, Shoot: shoot,
+		Clock: clock.RealClock{}, Bell: &controlplane.Bell{},
 	}}
 	looks := 0
 	m.Garden = interceptor.NewClient(b.Garden.(client.WithWatch), interceptor.Funcs{
-		Get: func(ctx context.Context, garden client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+		Get: func(ctx context.Context, garden client.WithWatch, key client.ObjectKey, o client.Object,
+			options ...client.GetOption) error {
 			if looks++; looks == 2 { // it has been handed over, and both seeds are faster than who looks
 				settle(t, b, key)
 				if _, err := c.Reconcile(ctx, reconcile.Request{NamespacedName: key}); err != nil {
@@ -248,10 +253,11 @@ func TestMigrate_GuardDoesNotFinish_ShootSaysWhatIsWaitedFor(t *testing.T) {
 		noGate bool // there is no Service at which the guard could be asked
 		want   error
 	}{
-		"it answers, and does not finish": {says: "of which the guard says {Epoch:3 Fenced:true Message:the bucket is away}", want: errHeld},
-		"it refuses":                      {says: "403 Forbidden", want: errHeld},
-		"it is silent":                    {says: "nobody answers", want: ownership.ErrSilent},
-		"nobody can be asked":             {says: "etcd-main-client", noGate: true, want: controlplane.ErrNoGuard},
+		"it answers, and does not finish": {says: "of which the guard says {Epoch:3 Fenced:true Message:the bucket is away}",
+			want: errHeld},
+		"it refuses":          {says: "403 Forbidden", want: errHeld},
+		"it is silent":        {says: "nobody answers", want: ownership.ErrSilent},
+		"nobody can be asked": {says: "etcd-main-client", noGate: true, want: controlplane.ErrNoGuard},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -281,7 +287,8 @@ func TestMigrate_GuardDoesNotFinish_ShootSaysWhatIsWaitedFor(t *testing.T) {
 				t.Fatalf("last errors %+v", shoot.Status.LastErrors)
 			}
 			last := shoot.Status.LastErrors[0].Description
-			for _, part := range []string{"epoch 3", "final snapshot", "guard and backup", "etcd-main-0", `"shoot--p--s"`, c.says} {
+			for _, part := range []string{"epoch 3", "final snapshot", "guard and backup", "etcd-main-0", `"shoot--p--s"`,
+				c.says} {
 				if !strings.Contains(last, part) {
 					t.Errorf("the Shoot says %q, want %q in it", last, part)
 				}

@@ -41,8 +41,8 @@ type Evacuation struct {
 	Interval time.Duration
 	// AtOnce bounds the shoots that one destination restores at the same time.
 	AtOnce int
-	// Second is whom to ask for a second sign: a shoot that still answers is left where it is until it has not answered for
-	// the grace period. Nil for none: then a seed that is silent is dead.
+	// Second is whom to ask for a second sign: a shoot that still answers is left where it is until it has not answered
+	// for the grace period. Nil for none: then a seed that is silent is dead.
 	Second Listener
 	// Manual leaves the choice of a seed, and the annotation, to an operator.
 	Manual bool
@@ -106,7 +106,8 @@ func (e *Evacuation) lostNow(seeds []gardencorev1beta1.Seed) map[string]bool {
 	lost := map[string]bool{}
 	e.silent = map[string]bool{}
 	for _, seed := range seeds {
-		if statusOf(seed.Status.Conditions, gardencorev1beta1.SeedGardenletReady) != gardencorev1beta1.ConditionUnknown || len(seed.Status.Conditions) == 0 {
+		if statusOf(seed.Status.Conditions, gardencorev1beta1.SeedGardenletReady) != gardencorev1beta1.ConditionUnknown ||
+			len(seed.Status.Conditions) == 0 {
 			continue
 		}
 		begin, known := e.lost[seed.Name]
@@ -127,7 +128,8 @@ func (e *Evacuation) lostNow(seeds []gardencorev1beta1.Seed) map[string]bool {
 
 // stranded are the shoots whose seed is lost, the most important first (docs/ownership.md#spec-9-4). Those whose seed
 // is back lose the word that they cannot go anywhere. begin is that of the look, to which answers of shoots are dated.
-func (e *Evacuation) stranded(ctx context.Context, shoots []gardencorev1beta1.Shoot, lost map[string]bool, begin time.Time) ([]*gardencorev1beta1.Shoot, []error) {
+func (e *Evacuation) stranded(ctx context.Context, shoots []gardencorev1beta1.Shoot, lost map[string]bool,
+	begin time.Time) ([]*gardencorev1beta1.Shoot, []error) {
 	var stranded []*gardencorev1beta1.Shoot
 	var errs []error
 	for i := range shoots {
@@ -136,7 +138,9 @@ func (e *Evacuation) stranded(ctx context.Context, shoots []gardencorev1beta1.Sh
 		case seed != "" && e.Second != nil && e.second.spares(shoot, seed, begin, e.Grace):
 		case seed != "":
 			stranded = append(stranded, shoot)
-		case statusOf(shoot.Status.Constraints, gardencorev1beta1.ShootEvacuationPossible) == gardencorev1beta1.ConditionFalse && !waitsForForce(shoot) && !e.silent[responsible(shoot)]:
+		case statusOf(shoot.Status.Constraints,
+			gardencorev1beta1.ShootEvacuationPossible) == gardencorev1beta1.ConditionFalse && !waitsForForce(shoot) &&
+			!e.silent[responsible(shoot)]:
 			errs = append(errs, e.tell(ctx, shoot, nil))
 		}
 	}
@@ -165,7 +169,8 @@ func destinationLost(shoot *gardencorev1beta1.Shoot, lost map[string]bool) bool 
 		return false
 	}
 	stands := []gardencorev1beta1.LastOperationState{
-		gardencorev1beta1.LastOperationStateError, gardencorev1beta1.LastOperationStateFailed, gardencorev1beta1.LastOperationStateAborted,
+		gardencorev1beta1.LastOperationStateError, gardencorev1beta1.LastOperationStateFailed,
+		gardencorev1beta1.LastOperationStateAborted,
 	}
 	return slices.Contains(stands, last.State) && lost[ptr.Deref(shoot.Spec.SeedName, "")]
 }
@@ -183,13 +188,16 @@ func rank(shoot *gardencorev1beta1.Shoot) int {
 
 // evacuate brings one shoot a step further: chooses its seed and asks for its restore there. What follows is
 // ForcedRestore's.
-func (e *Evacuation) evacuate(ctx context.Context, shoot *gardencorev1beta1.Shoot, seeds []gardencorev1beta1.Seed, shoots []gardencorev1beta1.Shoot, lost map[string]bool) error {
+func (e *Evacuation) evacuate(ctx context.Context, shoot *gardencorev1beta1.Shoot, seeds []gardencorev1beta1.Seed,
+	shoots []gardencorev1beta1.Shoot, lost map[string]bool) error {
 	bound := ptr.Deref(shoot.Spec.SeedName, "")
 	switch {
 	case e.Manual && waitsForForce(shoot):
 		return nil // the operator has chosen
 	case e.Manual:
-		return e.tell(ctx, shoot, errors.New("the seed is lost, and evacuation is manual: set spec.seedName and the annotation "+constants.ShootForceRestore+"=true"))
+		return e.tell(ctx, shoot,
+			errors.New("the seed is lost, and evacuation is manual: set spec.seedName and the annotation "+
+				constants.ShootForceRestore+"=true"))
 	case !controlplane.Created(shoot) && shoot.DeletionTimestamp == nil:
 		return e.tell(ctx, shoot, errors.New("the shoot has never been created successfully: there is nothing to restore"))
 	case bound != "" && !lost[bound] && controlplane.Forced(shoot):
@@ -216,13 +224,15 @@ func (e *Evacuation) evacuate(ctx context.Context, shoot *gardencorev1beta1.Shoo
 }
 
 // choose finds the destination; empty if the shoot has to wait, which it is told unless it waits for its turn only.
-func (e *Evacuation) choose(ctx context.Context, shoot *gardencorev1beta1.Shoot, seeds []gardencorev1beta1.Seed, shoots []gardencorev1beta1.Shoot) (string, error) {
+func (e *Evacuation) choose(ctx context.Context, shoot *gardencorev1beta1.Shoot, seeds []gardencorev1beta1.Seed,
+	shoots []gardencorev1beta1.Shoot) (string, error) {
 	profile, err := e.profile(ctx, shoot)
 	if err != nil {
 		return "", err
 	}
 	question := &placement.Question{
-		Shoot: shoot, Profile: profile, Seeds: seeds, Usage: placement.UsageOf(shoots, shoot), Source: ptr.Deref(shoot.Status.SeedName, ""),
+		Shoot: shoot, Profile: profile, Seeds: seeds, Usage: placement.UsageOf(shoots, shoot),
+		Source: ptr.Deref(shoot.Status.SeedName, ""),
 	}
 	destination, _, err := placement.Schedule(question)
 	if err != nil {
@@ -248,7 +258,8 @@ func restoring(shoots []gardencorev1beta1.Shoot, seed string) int {
 	return count
 }
 
-func (e *Evacuation) profile(ctx context.Context, shoot *gardencorev1beta1.Shoot) (*gardencorev1beta1.CloudProfile, error) {
+func (e *Evacuation) profile(ctx context.Context, shoot *gardencorev1beta1.Shoot) (*gardencorev1beta1.CloudProfile,
+	error) {
 	name, _, unknown := placement.ProfileOf(shoot)
 	if unknown != nil || name == "" {
 		return nil, nil
@@ -264,10 +275,12 @@ func (e *Evacuation) profile(ctx context.Context, shoot *gardencorev1beta1.Shoot
 
 // bind binds the shoot to the seed and asks for the restore, in one write. What a lost seed has begun is called off
 // first: admission lets a shoot in the middle of a hand-over, or of its creation, go nowhere else.
-func (e *Evacuation) bind(ctx context.Context, shoot *gardencorev1beta1.Shoot, destination string, lost map[string]bool) error {
+func (e *Evacuation) bind(ctx context.Context, shoot *gardencorev1beta1.Shoot, destination string,
+	lost map[string]bool) error {
 	source := responsible(shoot)
 	last := shoot.Status.LastOperation
-	moving := last != nil && last.Type == gardencorev1beta1.LastOperationTypeMigrate && last.State != gardencorev1beta1.LastOperationStateAborted
+	moving := last != nil && last.Type == gardencorev1beta1.LastOperationTypeMigrate &&
+		last.State != gardencorev1beta1.LastOperationStateAborted
 	gone := source
 	if !lost[source] {
 		gone = ptr.Deref(shoot.Spec.SeedName, "") // the source goes on, and hands over to the other destination
@@ -275,8 +288,10 @@ func (e *Evacuation) bind(ctx context.Context, shoot *gardencorev1beta1.Shoot, d
 	if lost[source] && moving || !controlplane.Created(shoot) {
 		before := shoot.DeepCopy()
 		shoot.Status.SeedName = &source
-		shoot.Status.LastOperation = aborted(fmt.Sprintf("Seed %q was lost in the middle of the %s.", source, begun(last)), e.Clock)
-		if err := e.Garden.Status().Patch(ctx, shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		shoot.Status.LastOperation = aborted(fmt.Sprintf("Seed %q was lost in the middle of the %s.", source, begun(last)),
+			e.Clock)
+		if err := e.Garden.Status().Patch(ctx, shoot,
+			client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 			return fmt.Errorf("call off what seed %q has begun: %w", source, err)
 		}
 	}
@@ -291,7 +306,8 @@ func (e *Evacuation) bind(ctx context.Context, shoot *gardencorev1beta1.Shoot, d
 	if err != nil {
 		return fmt.Errorf("bind the shoot to seed %q: %w", destination, err)
 	}
-	e.Events.Event(shoot, corev1.EventTypeWarning, "Evacuated", fmt.Sprintf("Seed %q is lost: the shoot goes to seed %q.", gone, destination))
+	e.Events.Event(shoot, corev1.EventTypeWarning, "Evacuated", fmt.Sprintf("Seed %q is lost: the shoot goes to seed %q.",
+		gone, destination))
 	return nil
 }
 

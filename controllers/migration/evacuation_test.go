@@ -69,7 +69,8 @@ func stranded(name, spec, status, operation, state string) *gardencorev1beta1.Sh
 
 func newEvacuation(garden client.Client, events *eventLog) (*Evacuation, *testingclock.FakeClock) {
 	clock := testingclock.NewFakeClock(time.Unix(1000, 0))
-	return &Evacuation{Garden: garden, States: &shootstate.Store{Garden: garden, Clock: clock}, Clock: clock, Events: events, Grace: 6 * time.Second, Interval: time.Second, AtOnce: 20}, clock
+	return &Evacuation{Garden: garden, States: &shootstate.Store{Garden: garden, Clock: clock}, Clock: clock,
+		Events: events, Grace: 6 * time.Second, Interval: time.Second, AtOnce: 20}, clock
 }
 
 func newForcedRestore(garden client.Client) *ForcedRestore {
@@ -158,7 +159,8 @@ func TestEvacuationTakesWhatIsStrandedAndNothingElse(t *testing.T) {
 		t.Error(diff)
 	}
 	lookFor(t, e, clock, 3)
-	if count := len(*events); count != 7 || !slices.Contains(*events, "stateless EvacuationImpossible") || !slices.Contains(*events, "unborn EvacuationImpossible") {
+	if count := len(*events); count != 7 || !slices.Contains(*events, "stateless EvacuationImpossible") ||
+		!slices.Contains(*events, "unborn EvacuationImpossible") {
 		t.Errorf("events, each once: %v", *events)
 	}
 }
@@ -207,13 +209,15 @@ func TestEvacuatingManyIsNoGap(t *testing.T) {
 	t.Parallel()
 	picky := stranded("picky", "a", "a", "Reconcile", "Succeeded")
 	picky.Spec.Provider.Type = "other"
-	garden := newGarden(t, "Unknown", picky, stranded("one", "a", "a", "Reconcile", "Succeeded"), stranded("two", "a", "a", "Reconcile", "Succeeded"))
+	garden := newGarden(t, "Unknown", picky, stranded("one", "a", "a", "Reconcile", "Succeeded"),
+		stranded("two", "a", "a", "Reconcile", "Succeeded"))
 	events := &eventLog{}
 	e, clock := newEvacuation(garden, events)
 	e.AtOnce = 1
 	lookFor(t, e, clock, 6)
 	e.Garden = interceptor.NewClient(garden.(client.WithWatch), interceptor.Funcs{
-		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch,
+			options ...client.PatchOption) error {
 			clock.Step(2900 * time.Millisecond) // of the three seconds after which nobody has looked
 			return c.Patch(ctx, object, patch, options...)
 		},
@@ -276,7 +280,8 @@ func TestALostDestinationIsChosenAnew(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
 		"Migrate/Error": "c b Migrate/Error true", "Migrate/Failed": "c b Migrate/Failed true",
-		"Migrate/Aborted":    "c b Migrate/Aborted true", // its gardenlet was restarted, and begins nothing towards a seed that is lost
+		// its gardenlet was restarted, and begins nothing towards a seed that is lost
+		"Migrate/Aborted":    "c b Migrate/Aborted true",
 		"Migrate/Processing": "a b Migrate/Processing false", "Reconcile/Succeeded": "a b Reconcile/Succeeded false",
 	} {
 		operation, in, _ := strings.Cut(name, "/")
@@ -292,7 +297,8 @@ func TestALostDestinationIsChosenAnew(t *testing.T) {
 
 func TestWhoWasLeavingAlreadyWaitsForItsTurnToo(t *testing.T) {
 	t.Parallel()
-	garden := newGarden(t, "Unknown", stranded("s", "b", "a", "Migrate", "Processing"), stranded("t", "b", "a", "Migrate", "Processing"))
+	garden := newGarden(t, "Unknown", stranded("s", "b", "a", "Migrate", "Processing"),
+		stranded("t", "b", "a", "Migrate", "Processing"))
 	events := &eventLog{}
 	e, clock := newEvacuation(garden, events)
 	e.AtOnce = 1
@@ -313,7 +319,8 @@ func TestManualEvacuationOnlyTells(t *testing.T) {
 	}
 }
 
-// An operator has done what manual evacuation asks for: what the restore misses is all that the shoot is told from then on.
+// An operator has done what manual evacuation asks for: what the restore misses is all that the shoot is told from then
+// on.
 func TestManualEvacuationIsSilentOnWhoWaitsForItsRestore(t *testing.T) {
 	t.Parallel()
 	for name, spec := range map[string]string{"the destination lives": "b", "the destination is lost, too": "x"} {
@@ -333,7 +340,8 @@ func TestManualEvacuationIsSilentOnWhoWaitsForItsRestore(t *testing.T) {
 			force := newForcedRestore(garden)
 			force.Events = events
 			for range 3 {
-				if _, err := force.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)}); err != nil {
+				if _, err := force.Reconcile(t.Context(),
+					reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)}); err != nil {
 					t.Fatal(err)
 				}
 				lookFor(t, e, clock, 1)
@@ -341,7 +349,8 @@ func TestManualEvacuationIsSilentOnWhoWaitsForItsRestore(t *testing.T) {
 			if err := garden.Get(t.Context(), client.ObjectKeyFromObject(shoot), shoot); err != nil {
 				t.Fatal(err)
 			}
-			if told := shoot.Status.Constraints; len(told) != 1 || !strings.Contains(told[0].Message, "missing are the ShootState") || len(*events) != 1 {
+			if told := shoot.Status.Constraints; len(told) != 1 || !strings.Contains(told[0].Message,
+				"missing are the ShootState") || len(*events) != 1 {
 				t.Errorf("told %+v, events %v", told, *events)
 			}
 		})
@@ -361,18 +370,26 @@ func TestForcedRestoreGivesTheShootToWhereItIsBound(t *testing.T) {
 		want   string
 		again  bool
 	}{
-		"the source is silent":         {"Unknown", force(stranded("s", "b", "a", "Reconcile", "Succeeded")), "b b Migrate/Aborted true", false},
-		"in a migration":               {"Unknown", force(stranded("s", "b", "a", "Migrate", "Processing")), "b b Migrate/Aborted true", false},
-		"the source is no more":        {"Unknown", force(stranded("s", "b", "gone", "Reconcile", "Succeeded")), "b b Migrate/Aborted true", false},
-		"the source answers":           {"True", force(stranded("s", "b", "a", "Migrate", "Processing")), "b a Migrate/Processing true", true},
-		"it is there already":          {"Unknown", force(stranded("s", "b", "b", "Restore", "Processing")), "b b Restore/Processing true", false},
-		"nobody asked":                 {"Unknown", stranded("s", "b", "a", "Migrate", "Processing"), "b a Migrate/Processing false", false},
-		"it never had a control plane": {"Unknown", force(stranded("s", "b", "", "Create", "Processing")), "b - Create/Processing true", false},
+		"the source is silent": {"Unknown", force(stranded("s", "b", "a", "Reconcile", "Succeeded")),
+			"b b Migrate/Aborted true", false},
+		"in a migration": {"Unknown", force(stranded("s", "b", "a", "Migrate", "Processing")),
+			"b b Migrate/Aborted true", false},
+		"the source is no more": {"Unknown", force(stranded("s", "b", "gone", "Reconcile", "Succeeded")),
+			"b b Migrate/Aborted true", false},
+		"the source answers": {"True", force(stranded("s", "b", "a", "Migrate", "Processing")),
+			"b a Migrate/Processing true", true},
+		"it is there already": {"Unknown", force(stranded("s", "b", "b", "Restore", "Processing")),
+			"b b Restore/Processing true", false},
+		"nobody asked": {"Unknown", stranded("s", "b", "a", "Migrate", "Processing"),
+			"b a Migrate/Processing false", false},
+		"it never had a control plane": {"Unknown", force(stranded("s", "b", "", "Create", "Processing")),
+			"b - Create/Processing true", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			garden := newGarden(t, c.source, c.shoot)
-			result, err := newForcedRestore(garden).Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(c.shoot)})
+			result, err := newForcedRestore(garden).Reconcile(t.Context(),
+				reconcile.Request{NamespacedName: client.ObjectKeyFromObject(c.shoot)})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -22,8 +22,8 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
 )
 
-// diary has what a seed is told to do, in its order, and lets extensions answer at once: whoever lets go writes what he has
-// learnt by then into his state.
+// diary has what a seed is told to do, in its order, and lets extensions answer at once: whoever lets go writes what he
+// has learnt by then into his state.
 type diary struct {
 	mu    sync.Mutex
 	lines []string
@@ -37,7 +37,8 @@ func (d *diary) note(line string) {
 
 func (d *diary) on(seed client.Client) client.Client {
 	return interceptor.NewClient(seed.(client.WithWatch), interceptor.Funcs{
-		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, options ...client.PatchOption) error {
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch,
+			options ...client.PatchOption) error {
 			err := c.Patch(ctx, o, patch, options...)
 			extension, is := answered(o)
 			if err != nil || !is || o.GetAnnotations()["gardener.cloud/operation"] != "migrate" {
@@ -51,7 +52,8 @@ func (d *diary) on(seed client.Client) client.Client {
 				return err
 			}
 			extension.GetExtensionStatus().SetState(&runtime.RawExtension{Raw: []byte(`"let go"`)})
-			extension.GetExtensionStatus().SetLastOperation(&gardencorev1beta1.LastOperation{Type: "Migrate", State: "Succeeded", LastUpdateTime: metav1.Now()})
+			extension.GetExtensionStatus().SetLastOperation(&gardencorev1beta1.LastOperation{Type: "Migrate", State: "Succeeded",
+				LastUpdateTime: metav1.Now()})
 			if _, apart := o.(*extensionsv1alpha1.DNSRecord); apart { // its status is, on this seed
 				return c.Status().Update(ctx, o)
 			}
@@ -82,17 +84,20 @@ func answered(o client.Object) (extensionsv1alpha1.Object, bool) {
 	return nil, false
 }
 
-// Every name of a shoot lets go when its API server is gone, and before its object is deleted: the records stay as they are
-// (docs/specification/migration.md#spec-2-6-step-44, docs/specification/migration.md#spec-2-9-2).
+// Every name of a shoot lets go when its API server is gone, and before its object is deleted: the records stay as they
+// are (docs/specification/migration.md#spec-2-6-step-44, docs/specification/migration.md#spec-2-9-2).
 func TestEveryNameLetsGo(t *testing.T) {
 	t.Parallel()
-	shoot, r := leaving(t, &extensionsv1alpha1.DNSRecord{ObjectMeta: inNamespace("s-internal")}, &extensionsv1alpha1.DNSRecord{ObjectMeta: inNamespace("s-external")})
+	shoot, r := leaving(t, &extensionsv1alpha1.DNSRecord{ObjectMeta: inNamespace("s-internal")},
+		&extensionsv1alpha1.DNSRecord{ObjectMeta: inNamespace("s-external")})
 	d := &diary{}
 	r.Factory.Seed = d.on(r.Factory.Seed)
-	if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)}); !errors.Is(err, errHeld) {
+	if _, err := r.Reconcile(t.Context(),
+		reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)}); !errors.Is(err, errHeld) {
 		t.Fatalf("got %v, want to hear of the end of the epoch", err)
 	}
-	want := []string{"delete the API server", "migrate s-external", "migrate s-internal", "delete s-external", "delete s-internal"}
+	want := []string{"delete the API server", "migrate s-external", "migrate s-internal", "delete s-external",
+		"delete s-internal"}
 	if diff := cmp.Diff(want, d.lines); diff != "" {
 		t.Errorf("what the seed was told (-want +got):\n%s", diff)
 	}
@@ -112,23 +117,28 @@ func TestExtensionsLetGoAtTheirMoments(t *testing.T) {
 	if err := r.Factory.Garden.Update(t.Context(), shoot); err != nil {
 		t.Fatal(err)
 	}
-	for name, moment := range map[string]controlplane.Moment{"early": gardencorev1beta1.BeforeKubeAPIServer, "late": gardencorev1beta1.AfterKubeAPIServer} {
+	for name, moment := range map[string]controlplane.Moment{"early": gardencorev1beta1.BeforeKubeAPIServer,
+		"late": gardencorev1beta1.AfterKubeAPIServer} {
 		registration := &gardencorev1beta1.ControllerRegistration{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		registration.Spec.Resources = []gardencorev1beta1.ControllerResource{{Kind: "Extension", Type: name, Lifecycle: &gardencorev1beta1.ControllerResourceLifecycle{Migrate: &moment}}}
+		registration.Spec.Resources = []gardencorev1beta1.ControllerResource{{Kind: "Extension", Type: name,
+			Lifecycle: &gardencorev1beta1.ControllerResourceLifecycle{Migrate: &moment}}}
 		if err := r.Factory.Garden.Create(t.Context(), registration); err != nil {
 			t.Fatal(err)
 		}
 	}
 	d := &diary{}
 	r.Factory.Seed = d.on(r.Factory.Seed)
-	if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)}); !errors.Is(err, errHeld) {
+	if _, err := r.Reconcile(t.Context(),
+		reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)}); !errors.Is(err, errHeld) {
 		t.Fatalf("got %v, want to hear of the end of the epoch", err)
 	}
-	want := []string{"migrate early", "migrate plain", "delete early", "delete plain", "delete the API server", "migrate late", "delete late"}
+	want := []string{"migrate early", "migrate plain", "delete early", "delete plain", "delete the API server",
+		"migrate late", "delete late"}
 	if diff := cmp.Diff(want, d.lines); diff != "" {
 		t.Errorf("what the seed was told (-want +got):\n%s", diff)
 	}
-	state, err := (&shootstate.Store{Garden: r.Factory.Garden, Clock: r.Factory.Clock}).Load(t.Context(), client.ObjectKeyFromObject(shoot))
+	state, err := (&shootstate.Store{Garden: r.Factory.Garden, Clock: r.Factory.Clock}).Load(t.Context(),
+		client.ObjectKeyFromObject(shoot))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,8 +152,8 @@ func TestExtensionsLetGoAtTheirMoments(t *testing.T) {
 	}
 }
 
-// A Bastion that somebody makes when the migration has begun goes while its seed owns the shoot: later nobody may delete
-// what it stands for in the cloud.
+// A Bastion that somebody makes when the migration has begun goes while its seed owns the shoot: later nobody may
+// delete what it stands for in the cloud.
 func TestABastionOfTheMeantimeIsDeletedInTime(t *testing.T) {
 	t.Parallel()
 	shoot, r := leaving(t)
@@ -152,14 +162,16 @@ func TestABastionOfTheMeantimeIsDeletedInTime(t *testing.T) {
 	r.Factory.Seed = interceptor.NewClient(seed.(client.WithWatch), interceptor.Funcs{
 		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.DeleteOption) error {
 			if o.GetName() == controlplane.DeploymentMachineController {
-				if err := c.Create(ctx, &extensionsv1alpha1.Bastion{ObjectMeta: inNamespace("jump")}); err != nil && !apierrors.IsAlreadyExists(err) {
+				if err := c.Create(ctx, &extensionsv1alpha1.Bastion{ObjectMeta: inNamespace("jump")}); err != nil &&
+					!apierrors.IsAlreadyExists(err) {
 					return err
 				}
 			}
 			return c.Delete(ctx, o, options...)
 		},
 	})
-	if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)}); !errors.Is(err, errHeld) {
+	if _, err := r.Reconcile(t.Context(),
+		reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)}); !errors.Is(err, errHeld) {
 		t.Fatalf("got %v, want to hear of the end of the epoch", err)
 	}
 	if diff := cmp.Diff([]string{"delete jump", "delete the API server"}, d.lines); diff != "" {

@@ -51,7 +51,8 @@ func checkGarden(ctx context.Context, o *controlplane.Operation) (nothing bool, 
 	case entry == nil:
 		missing = append(missing, fmt.Sprintf("the backup entry %q", o.BackupEntryName()))
 	case entry.DeletionTimestamp != nil: // who adopts it ends its deletion, and the backups with it
-		missing = append(missing, fmt.Sprintf("a backup entry that stays: %q is being deleted, not by the shoot's deletion", entry.Name))
+		missing = append(missing, fmt.Sprintf("a backup entry that stays: %q is being deleted, not by the shoot's deletion",
+			entry.Name))
 	}
 	if len(missing) > 0 {
 		slices.Sort(missing)
@@ -62,7 +63,8 @@ func checkGarden(ctx context.Context, o *controlplane.Operation) (nothing bool, 
 
 // missingState loads the state, as far as it can be had, and names what is missing in it. saved is nil if there is none
 // at all.
-func missingState(ctx context.Context, o *controlplane.Operation) (saved *shootstate.State, missing []string, err error) {
+func missingState(ctx context.Context, o *controlplane.Operation) (saved *shootstate.State, missing []string,
+	err error) {
 	o.State = &shootstate.State{}
 	state, err := o.States.Load(ctx, client.ObjectKeyFromObject(o.Shoot))
 	if damaged, is := errors.AsType[*shootstate.DamagedError](err); is {
@@ -97,7 +99,8 @@ func adoptBackups(ctx context.Context, o *controlplane.Operation) error {
 	// What was let go waits until it is asked for: see DeployBackupEntry. The other is simply reconciled here.
 	released := &gardencorev1beta1.LastOperation{
 		Type: gardencorev1beta1.LastOperationTypeMigrate, State: gardencorev1beta1.LastOperationStateSucceeded, Progress: 100,
-		Description: "Adopted by seed " + o.SeedName + ": the source does not answer.", LastUpdateTime: metav1.NewTime(o.Clock.Now()),
+		Description:    "Adopted by seed " + o.SeedName + ": the source does not answer.",
+		LastUpdateTime: metav1.NewTime(o.Clock.Now()),
 	}
 	if err := adopt(ctx, o, entry, released); err != nil {
 		return err
@@ -130,9 +133,10 @@ func adoptDying(ctx context.Context, o *controlplane.Operation) error {
 	return nil
 }
 
-// adopt makes this seed responsible for a backup entry. Its own backup entry controller, which is woken by the first write,
-// may write before the second.
-func adopt(ctx context.Context, o *controlplane.Operation, entry *gardencorev1beta1.BackupEntry, last *gardencorev1beta1.LastOperation) error {
+// adopt makes this seed responsible for a backup entry. Its own backup entry controller, which is woken by the first
+// write, may write before the second.
+func adopt(ctx context.Context, o *controlplane.Operation, entry *gardencorev1beta1.BackupEntry,
+	last *gardencorev1beta1.LastOperation) error {
 	err := retry.RetryOnConflict(controlplane.ConflictBackoff, func() error {
 		if err := o.Garden.Get(ctx, client.ObjectKeyFromObject(entry), entry); err != nil {
 			return err
@@ -145,11 +149,13 @@ func adopt(ctx context.Context, o *controlplane.Operation, entry *gardencorev1be
 	return nil
 }
 
-func adoptAsRead(ctx context.Context, o *controlplane.Operation, entry *gardencorev1beta1.BackupEntry, last *gardencorev1beta1.LastOperation) error {
+func adoptAsRead(ctx context.Context, o *controlplane.Operation, entry *gardencorev1beta1.BackupEntry,
+	last *gardencorev1beta1.LastOperation) error {
 	if ptr.Deref(entry.Spec.SeedName, "") != o.SeedName {
 		before := entry.DeepCopy()
 		entry.Spec.SeedName = &o.SeedName
-		if err := o.Garden.Patch(ctx, entry, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		if err := o.Garden.Patch(ctx, entry,
+			client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 			return err
 		}
 	}

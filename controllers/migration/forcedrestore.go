@@ -47,7 +47,8 @@ func (r *ForcedRestore) Reconcile(ctx context.Context, request reconcile.Request
 		return reconcile.Result{}, err
 	}
 	if answers {
-		log.FromContext(ctx).Info("No restore is forced while the source answers", "shoot", request.NamespacedName, "source", status)
+		log.FromContext(ctx).Info("No restore is forced while the source answers", "shoot", request.NamespacedName, "source",
+			status)
 		return reconcile.Result{RequeueAfter: r.Retry}, teller{r.Garden, r.Clock, r.Events}.tell(ctx, shoot, nil)
 	}
 	_, err = checkGarden(ctx, &controlplane.Operation{Garden: r.Garden, States: r.States, Shoot: shoot})
@@ -85,9 +86,11 @@ func (r *ForcedRestore) give(ctx context.Context, shoot *gardencorev1beta1.Shoot
 	status := &shoot.Status
 	status.SeedName = shoot.Spec.SeedName
 	status.LastErrors, status.RetryCycleStartTime, status.MigrationStartTime = nil, nil, nil
-	status.LastOperation = aborted(fmt.Sprintf("Seed %q does not answer, its part of the migration is skipped.", source), r.Clock)
+	status.LastOperation = aborted(fmt.Sprintf("Seed %q does not answer, its part of the migration is skipped.", source),
+		r.Clock)
 	status.Constraints = without(status.Constraints, gardencorev1beta1.ShootEvacuationPossible)
-	if err := r.Garden.Status().Patch(ctx, shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := r.Garden.Status().Patch(ctx, shoot,
+		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("give shoot %q to seed %q: %w", client.ObjectKeyFromObject(shoot), *shoot.Spec.SeedName, err)
 	}
 	return nil

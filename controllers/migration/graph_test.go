@@ -70,13 +70,15 @@ func TestTheOrderOfAMigration(t *testing.T) {
 		{left, []flow.TaskID{plane}, "those of extensions go with the ControlPlane"},
 		{stopped, []flow.TaskID{left, early, guards}, "extensions let go while there is an API server"},
 		{stopped, []flow.TaskID{bastions}, "without an API server nobody looks for Bastions any more"},
-		{late, []flow.TaskID{stopped}, "39, 44, 45: after 33; the infrastructure serves the API server, and its names lead to it"},
+		{late, []flow.TaskID{stopped},
+			"39, 44, 45: after 33; the infrastructure serves the API server, and its names lead to it"},
 		{outer, []flow.TaskID{stopped}, "step 34 comes after 33"},
 		{again, []flow.TaskID{late, outer}, "extensions write state while they let go"},
 		{outerOff, []flow.TaskID{again}, "what is deleted cannot be saved"},
 		{cleared, []flow.TaskID{again}, "what is deleted cannot be saved"},
 		{final, []flow.TaskID{stopped, saved}, "nobody writes after the final snapshot"},
-		{handed, []flow.TaskID{final, cleared, shallow, removed, guardsOff, outerOff}, "from then on the destination may begin"},
+		{handed, []flow.TaskID{final, cleared, shallow, removed, guardsOff, outerOff},
+			"from then on the destination may begin"},
 		{rest, []flow.TaskID{handed}, "until then its guard may have to answer"},
 	} {
 		before := graph.Before(c.task)
@@ -91,7 +93,8 @@ func TestTheOrderOfAMigration(t *testing.T) {
 	}
 	// The snapshot is on the way of the users who wait: the clouds of the infrastructure are not
 	// (docs/specification/migration.md#spec-2-6).
-	if before := graph.Before(final); slices.Contains(before, flow.TaskID(late)) || slices.Contains(before, flow.TaskID(outer)) {
+	if before := graph.Before(final); slices.Contains(before, flow.TaskID(late)) || slices.Contains(before,
+		flow.TaskID(outer)) {
 		t.Errorf("the final snapshot waits for the infrastructure: it comes after %q", before)
 	}
 }

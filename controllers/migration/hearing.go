@@ -23,8 +23,8 @@ type Hearing struct {
 
 var _ Listener = &Hearing{}
 
-// Hear implements Listener. Whoever answers anything but an error of its own is there: a gateway passes on only what comes
-// from a valid owner (docs/ownership.md#o2).
+// Hear implements Listener. Whoever answers anything but an error of its own is there: a gateway passes on only what
+// comes from a valid owner (docs/ownership.md#o2).
 func (h *Hearing) Hear(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
 	published := &corev1.ConfigMap{}
 	key := client.ObjectKey{Namespace: shoot.Namespace, Name: shoot.Name + controlplane.SuffixCA}

@@ -107,8 +107,9 @@ func (m *migrate) refuseBastions(ctx context.Context) error {
 		names = append(names, bastion.GetName())
 	}
 	return &controlplane.CodedError{
-		Message: fmt.Sprintf("shoot %q still has Bastions: %s", client.ObjectKeyFromObject(m.Shoot), strings.Join(names, ", ")),
-		Codes:   []gardencorev1beta1.ErrorCode{gardencorev1beta1.ErrorRetryableConfigurationProblem},
+		Message: fmt.Sprintf("shoot %q still has Bastions: %s", client.ObjectKeyFromObject(m.Shoot),
+			strings.Join(names, ", ")),
+		Codes: []gardencorev1beta1.ErrorCode{gardencorev1beta1.ErrorRetryableConfigurationProblem},
 	}
 }
 
@@ -127,12 +128,13 @@ const handOver flow.TaskID = "Migrating BackupEntry to new seed"
 func (m *migrate) graph() *flow.Graph {
 	g := &flow.Graph{}
 	after := func(tasks ...flow.TaskID) []flow.TaskID { return tasks }
-	if m.stranger { // what may lie here of an epoch before is for the clean-up, and what is a lost seed's for the next one to adopt
+	// what may lie here of an epoch before is for the clean-up, and what is a lost seed's for the next one to adopt
+	if m.stranger {
 		g.Add(flow.Task{Name: handOver, Run: m.handOverBackups, Skip: !m.released})
 		return g
 	}
-	// Who sleeps has a Deployment of the API server. Once that is gone everything has let go, and the etcd of an epoch that has
-	// ended is never ready again.
+	// Who sleeps has a Deployment of the API server. Once that is gone everything has let go, and the etcd of an epoch
+	// that has ended is never ready again.
 	wake := m.MayBeAsleep() && m.owned && m.api
 
 	awake := g.Add(flow.Task{Name: "Scaling Kubernetes API Server up and waiting until ready", Run: m.WakeUp, Skip: !wake})
@@ -142,30 +144,50 @@ func (m *migrate) graph() *flow.Graph {
 	manager := g.Add(flow.Task{
 		Name: "Deploying gardener-resource-manager", Run: m.AwakenResourceManager, After: after(awake, granted), Skip: !m.api,
 	})
-	resources := g.Add(flow.Task{Name: "Deleting all Managed Resources from the Shoot's namespace", Run: m.DeleteManagedResources, After: after(manager)})
-	machines := g.Add(flow.Task{Name: "Deleting machine-controller-manager", Run: m.delete(controlplane.DeploymentMachineController), After: after(resources)})
+	resources := g.Add(flow.Task{Name: "Deleting all Managed Resources from the Shoot's namespace",
+		Run: m.DeleteManagedResources, After: after(manager)})
+	machines := g.Add(flow.Task{Name: "Deleting machine-controller-manager",
+		Run: m.delete(controlplane.DeploymentMachineController), After: after(resources)})
 	// What is no longer wanted is deleted for good, and before anything lets go: what moved would be nobody's.
-	noExtensions := g.Add(flow.Task{Name: "Deleting stale extensions", Run: m.DeleteStaleExtensions, After: after(manager), Skip: !m.api})
-	noRuntimes := g.Add(flow.Task{Name: "Deleting stale container runtime resources", Run: m.DeleteStaleContainerRuntimes, After: after(manager), Skip: !m.api})
-	early := g.Add(flow.Task{Name: "Migrating extension resources", Run: m.letGo(beforeAPIServer), After: after(machines, noExtensions, noRuntimes)})
-	extensions := g.Add(flow.Task{Name: "Migrating extensions before kube-apiserver", Run: m.letGoExtensions(gardencorev1beta1.BeforeKubeAPIServer), After: after(resources, noExtensions)})
-	saved := g.Add(flow.Task{Name: "Persisting ShootState in garden cluster", Run: m.persist, After: after(early, extensions)})
-	removed := g.Add(flow.Task{Name: "Deleting extension resources from the Shoot namespace", Run: m.remove(beforeAPIServer), After: after(saved)})
-	shallow := g.Add(flow.Task{Name: "Shallow-deleting machine resources from the Shoot namespace", Run: m.ShallowDeleteMachines, After: after(saved)})
-	removedExtensions := g.Add(flow.Task{Name: "Deleting extensions before kube-apiserver", Run: m.removeExtensions(gardencorev1beta1.BeforeKubeAPIServer), After: after(removed)})
-	controlPlane := g.Add(flow.Task{Name: "Migrating shoot control plane", Run: m.letGo(withAPIServer), After: after(removedExtensions, shallow)})
-	left := g.Add(flow.Task{Name: "Waiting until shoot managed resources have been deleted", Run: m.WaitManagedResources, After: after(controlPlane), Skip: !m.api})
+	noExtensions := g.Add(flow.Task{Name: "Deleting stale extensions", Run: m.DeleteStaleExtensions, After: after(manager),
+		Skip: !m.api})
+	noRuntimes := g.Add(flow.Task{Name: "Deleting stale container runtime resources", Run: m.DeleteStaleContainerRuntimes,
+		After: after(manager), Skip: !m.api})
+	early := g.Add(flow.Task{Name: "Migrating extension resources", Run: m.letGo(beforeAPIServer),
+		After: after(machines, noExtensions, noRuntimes)})
+	extensions := g.Add(flow.Task{Name: "Migrating extensions before kube-apiserver",
+		Run: m.letGoExtensions(gardencorev1beta1.BeforeKubeAPIServer), After: after(resources, noExtensions)})
+	saved := g.Add(flow.Task{Name: "Persisting ShootState in garden cluster", Run: m.persist,
+		After: after(early, extensions)})
+	removed := g.Add(flow.Task{Name: "Deleting extension resources from the Shoot namespace",
+		Run: m.remove(beforeAPIServer), After: after(saved)})
+	shallow := g.Add(flow.Task{Name: "Shallow-deleting machine resources from the Shoot namespace",
+		Run: m.ShallowDeleteMachines, After: after(saved)})
+	removedExtensions := g.Add(flow.Task{Name: "Deleting extensions before kube-apiserver",
+		Run: m.removeExtensions(gardencorev1beta1.BeforeKubeAPIServer), After: after(removed)})
+	controlPlane := g.Add(flow.Task{Name: "Migrating shoot control plane", Run: m.letGo(withAPIServer),
+		After: after(removedExtensions, shallow)})
+	left := g.Add(flow.Task{Name: "Waiting until shoot managed resources have been deleted", Run: m.WaitManagedResources,
+		After: after(controlPlane), Skip: !m.api})
 	// Since the flow began the extension makes nothing for new ones; those that were asked for just before go while they
 	// can: see refuseBastions, which asks no more when the API server is gone.
-	bastions := g.Add(flow.Task{Name: "Deleting Bastions", Run: m.DeleteBastions, After: after(controlPlane), Skip: !m.api})
-	stopped := g.Add(flow.Task{Name: "Deleting kube-apiserver deployment", Run: m.DeleteKubernetes, After: after(left, bastions)})
-	lateExtensions := g.Add(flow.Task{Name: "Migrating extensions after kube-apiserver", Run: m.letGoExtensions(gardencorev1beta1.AfterKubeAPIServer), After: after(stopped)})
-	late := g.Add(flow.Task{Name: "Migrating shoot infrastructure and DNS records", Run: m.letGo(afterAPIServer), After: after(stopped)})
+	bastions := g.Add(flow.Task{Name: "Deleting Bastions", Run: m.DeleteBastions, After: after(controlPlane),
+		Skip: !m.api})
+	stopped := g.Add(flow.Task{Name: "Deleting kube-apiserver deployment", Run: m.DeleteKubernetes,
+		After: after(left, bastions)})
+	lateExtensions := g.Add(flow.Task{Name: "Migrating extensions after kube-apiserver",
+		Run: m.letGoExtensions(gardencorev1beta1.AfterKubeAPIServer), After: after(stopped)})
+	late := g.Add(flow.Task{Name: "Migrating shoot infrastructure and DNS records", Run: m.letGo(afterAPIServer),
+		After: after(stopped)})
 	// State that extensions wrote while they were migrated is saved too (docs/specification/quirks.md#quirk-m1).
-	savedAgain := g.Add(flow.Task{Name: "Persisting late state in garden cluster", Run: m.persist, After: after(late, lateExtensions)})
-	removedLate := g.Add(flow.Task{Name: "Deleting extensions after kube-apiserver", Run: m.removeExtensions(gardencorev1beta1.AfterKubeAPIServer), After: after(savedAgain)})
-	cleared := g.Add(flow.Task{Name: "Deleting infrastructure and DNS records from the Shoot namespace", Run: m.remove(append(withAPIServer, afterAPIServer...)), After: after(savedAgain)})
-	final := g.Add(flow.Task{Name: "Creating final ETCD snapshot and ending the ownership epoch", Run: m.endEpoch, After: after(stopped), Skip: !m.owned})
+	savedAgain := g.Add(flow.Task{Name: "Persisting late state in garden cluster", Run: m.persist,
+		After: after(late, lateExtensions)})
+	removedLate := g.Add(flow.Task{Name: "Deleting extensions after kube-apiserver",
+		Run: m.removeExtensions(gardencorev1beta1.AfterKubeAPIServer), After: after(savedAgain)})
+	cleared := g.Add(flow.Task{Name: "Deleting infrastructure and DNS records from the Shoot namespace",
+		Run: m.remove(append(withAPIServer, afterAPIServer...)), After: after(savedAgain)})
+	final := g.Add(flow.Task{Name: "Creating final ETCD snapshot and ending the ownership epoch", Run: m.endEpoch,
+		After: after(stopped), Skip: !m.owned})
 	handed := g.Add(flow.Task{Name: handOver, Run: m.handOverBackups, After: after(final, cleared, removedLate)})
 	g.Add(flow.Task{
 		Name: "Stopping main etcd", Run: func(ctx context.Context) error { return m.ScaleEtcd(ctx, 0) },
@@ -252,7 +274,8 @@ func (m *migrate) persist(ctx context.Context) error {
 		return err
 	}
 	m.events.Event(m.Shoot, corev1.EventTypeWarning, reasonStateDamaged,
-		fmt.Sprintf("This was saved, is damaged, and is not in the seed any more; it does not move with the shoot: %s", strings.Join(m.added.LeftOut, ", ")))
+		fmt.Sprintf("This was saved, is damaged, and is not in the seed any more; it does not move with the shoot: %s",
+			strings.Join(m.added.LeftOut, ", ")))
 	return nil
 }
 
@@ -297,7 +320,8 @@ func (m *migrate) askGuardToEnd(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
-		return fmt.Errorf("wait for the guard of epoch %d to save the final snapshot, without which the shoot would lose data on "+
+		return fmt.Errorf("wait for the guard of epoch %d to save the final snapshot, without which the shoot would lose "+
+			"data on "+
 			"its way (the logs of containers guard and backup of pod %s-0 in namespace %q say what keeps it from that; "+
 			"mend this, the migration is tried again): %w", m.Epoch, controlplane.EtcdName, m.Namespace(), err)
 	}
@@ -315,33 +339,38 @@ func (m *migrate) handOverBackups(ctx context.Context) error {
 	}
 	// A destination that was lost before the hand-over was done may still be named: the entry is not its own yet.
 	ours := ptr.Deref(entry.Status.SeedName, m.SeedName) == m.SeedName
-	if holder := ptr.Deref(entry.Spec.SeedName, ""); holder != m.SeedName && holder != ptr.Deref(m.Shoot.Spec.SeedName, "") && !ours {
+	if holder := ptr.Deref(entry.Spec.SeedName, ""); holder != m.SeedName && holder != ptr.Deref(m.Shoot.Spec.SeedName,
+		"") && !ours {
 		return fmt.Errorf("hand over backup entry %q: it is seed %q's", entry.Name, holder)
 	}
 	before := entry.DeepCopy()
 	entry.Spec.SeedName = m.Shoot.Spec.SeedName
-	delete(entry.Annotations, constants.GardenerOperation) // what this seed has asked for, and not got, is not for the next to do unasked
-	if err := m.Garden.Patch(ctx, entry, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	// what this seed has asked for, and not got, is not for the next to do unasked
+	delete(entry.Annotations, constants.GardenerOperation)
+	if err := m.Garden.Patch(ctx, entry,
+		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("hand over backup entry %q: %w", entry.Name, err)
 	}
-	return m.Until(ctx, 10*time.Minute, fmt.Sprintf("the hand-over of backup entry %q", entry.Name), func(ctx context.Context) error {
-		entry, err := m.BackupEntry(ctx)
-		if err != nil {
-			return err
-		}
-		if entry == nil {
-			return controlplane.Permanent(fmt.Errorf("backup entry %q is gone", m.BackupEntryName()))
-		}
-		if taken := entry.Status.SeedName; taken != nil && *taken == ptr.Deref(m.Shoot.Spec.SeedName, "") {
-			return nil // let go, and taken up already
-		}
-		return handedOver(entry)
-	})
+	return m.Until(ctx, 10*time.Minute, fmt.Sprintf("the hand-over of backup entry %q", entry.Name),
+		func(ctx context.Context) error {
+			entry, err := m.BackupEntry(ctx)
+			if err != nil {
+				return err
+			}
+			if entry == nil {
+				return controlplane.Permanent(fmt.Errorf("backup entry %q is gone", m.BackupEntryName()))
+			}
+			if taken := entry.Status.SeedName; taken != nil && *taken == ptr.Deref(m.Shoot.Spec.SeedName, "") {
+				return nil // let go, and taken up already
+			}
+			return handedOver(entry)
+		})
 }
 
 func handedOver(entry *gardencorev1beta1.BackupEntry) error {
 	last := entry.Status.LastOperation
-	if entry.Status.SeedName != nil || last == nil || last.Type != gardencorev1beta1.LastOperationTypeMigrate || last.State != gardencorev1beta1.LastOperationStateSucceeded {
+	if entry.Status.SeedName != nil || last == nil || last.Type != gardencorev1beta1.LastOperationTypeMigrate ||
+		last.State != gardencorev1beta1.LastOperationStateSucceeded {
 		return fmt.Errorf("its source has not let go of it yet")
 	}
 	return nil

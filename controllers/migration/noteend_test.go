@@ -23,8 +23,8 @@ func (e ends) Release(_ context.Context, _ controlplane.Guard, epoch int64) erro
 
 func (ends) AwaitEnd(context.Context, controlplane.Guard, int64) error { return errHeld }
 
-// While the destination has not written to DNS, DNS names the source; and the destination, which has a final snapshot, does
-// not wait. So the seed says itself that the epoch has ended, not before it has, and before its guard goes.
+// While the destination has not written to DNS, DNS names the source; and the destination, which has a final snapshot,
+// does not wait. So the seed says itself that the epoch has ended, not before it has, and before its guard goes.
 func TestTheSourceSaysThatItsEpochHasEnded(t *testing.T) {
 	t.Parallel()
 	for _, failed := range []bool{true, false} {

@@ -55,5 +55,6 @@ func needed(last *gardencorev1beta1.LastOperation) bool {
 		return false
 	}
 	return last.Type == gardencorev1beta1.LastOperationTypeMigrate ||
-		(last.Type == gardencorev1beta1.LastOperationTypeRestore && last.State != gardencorev1beta1.LastOperationStateSucceeded)
+		(last.Type == gardencorev1beta1.LastOperationTypeRestore &&
+			last.State != gardencorev1beta1.LastOperationStateSucceeded)
 }

@@ -27,29 +27,41 @@ func TestProtectionOfAShootState(t *testing.T) {
 		deleted          bool
 		want             []string // finalizers, nil if it is gone
 	}{
-		"migration begins":                   {"Migrate", "Processing", []string{others}, false, []string{others, shootStateFinalizer}},
-		"migration goes on":                  {"Migrate", "Error", []string{shootStateFinalizer}, false, []string{shootStateFinalizer}},
-		"handed over":                        {"Migrate", "Succeeded", []string{others}, false, []string{others, shootStateFinalizer}},
-		"called off":                         {"Migrate", "Aborted", []string{others}, false, []string{others, shootStateFinalizer}},
-		"restoration goes on":                {"Restore", "Error", []string{others}, false, []string{others, shootStateFinalizer}},
-		"deleted while a migration goes on":  {"Migrate", "Processing", []string{shootStateFinalizer}, true, []string{shootStateFinalizer}},
-		"deleted while it is being restored": {"Restore", "Processing", []string{shootStateFinalizer}, true, []string{shootStateFinalizer}},
-		"deleted, and restored":              {"Restore", "Succeeded", []string{shootStateFinalizer}, true, nil},
-		"restored":                           {"Restore", "Succeeded", []string{others, shootStateFinalizer}, false, []string{others}},
-		"reconciled":                         {"Reconcile", "Processing", []string{others, shootStateFinalizer}, false, []string{others}},
-		"never protected":                    {"Create", "Succeeded", []string{others}, false, []string{others}},
+		"migration begins": {"Migrate", "Processing", []string{others}, false,
+			[]string{others, shootStateFinalizer}},
+		"migration goes on": {"Migrate", "Error", []string{shootStateFinalizer}, false,
+			[]string{shootStateFinalizer}},
+		"handed over": {"Migrate", "Succeeded", []string{others}, false,
+			[]string{others, shootStateFinalizer}},
+		"called off": {"Migrate", "Aborted", []string{others}, false,
+			[]string{others, shootStateFinalizer}},
+		"restoration goes on": {"Restore", "Error", []string{others}, false,
+			[]string{others, shootStateFinalizer}},
+		"deleted while a migration goes on": {"Migrate", "Processing", []string{shootStateFinalizer}, true,
+			[]string{shootStateFinalizer}},
+		"deleted while it is being restored": {"Restore", "Processing", []string{shootStateFinalizer}, true,
+			[]string{shootStateFinalizer}},
+		"deleted, and restored": {"Restore", "Succeeded", []string{shootStateFinalizer}, true, nil},
+		"restored": {"Restore", "Succeeded", []string{others, shootStateFinalizer}, false,
+			[]string{others}},
+		"reconciled": {"Reconcile", "Processing", []string{others, shootStateFinalizer}, false,
+			[]string{others}},
+		"never protected": {"Create", "Succeeded", []string{others}, false, []string{others}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			shoot := stranded("s", "a", "a", c.operation, c.state)
-			saved := &gardencorev1beta1.ShootState{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: "garden-p", Finalizers: c.finalizers}}
-			garden := fake.NewClientBuilder().WithScheme(gardenScheme(t)).WithObjects(shoot, saved).WithStatusSubresource(shoot).Build()
+			saved := &gardencorev1beta1.ShootState{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: "garden-p",
+				Finalizers: c.finalizers}}
+			garden := fake.NewClientBuilder().WithScheme(gardenScheme(t)).WithObjects(shoot,
+				saved).WithStatusSubresource(shoot).Build()
 			if c.deleted {
 				remove(t, garden, saved)
 			}
 			r := &Protection{Garden: garden}
 			for range 2 { // a second look changes nothing
-				if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)}); err != nil {
+				if _, err := r.Reconcile(t.Context(),
+					reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -75,7 +87,8 @@ func TestProtection_NoShoot_LetsTheStateGo(t *testing.T) {
 	t.Parallel()
 	for name, deleted := range map[string]bool{"collected": true, "not yet": false} {
 		finalizers := []string{shootStateFinalizer}
-		saved := &gardencorev1beta1.ShootState{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: "garden-p", Finalizers: finalizers}}
+		saved := &gardencorev1beta1.ShootState{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: "garden-p",
+			Finalizers: finalizers}}
 		garden := fake.NewClientBuilder().WithScheme(gardenScheme(t)).WithObjects(saved).Build()
 		if deleted {
 			remove(t, garden, saved)
@@ -95,7 +108,8 @@ func TestProtectionNeedsBothTheShootAndItsState(t *testing.T) {
 	t.Parallel()
 	request := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "garden-p", Name: "s"}}
 	saved := &gardencorev1beta1.ShootState{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: "garden-p"}}
-	for name, object := range map[string]client.Object{"no shoot": saved, "no state": stranded("s", "b", "a", "Migrate", "Processing")} {
+	for name, object := range map[string]client.Object{"no shoot": saved, "no state": stranded("s", "b", "a", "Migrate",
+		"Processing")} {
 		garden := fake.NewClientBuilder().WithScheme(gardenScheme(t)).WithObjects(object).Build()
 		if _, err := (&Protection{Garden: garden}).Reconcile(t.Context(), request); err != nil {
 			t.Errorf("%s: %v", name, err)

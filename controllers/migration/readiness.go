@@ -55,19 +55,24 @@ func (r *Readiness) Reconcile(ctx context.Context, request reconcile.Request) (r
 
 // judge is the table of docs/specification/migration.md#spec-2-4. The second result tells whether to look again.
 func judge(source, destination *gardencorev1beta1.Seed) (gardencorev1beta1.Condition, bool) {
-	condition := gardencorev1beta1.Condition{Type: gardencorev1beta1.ShootReadyForMigration, Status: gardencorev1beta1.ConditionFalse}
+	condition := gardencorev1beta1.Condition{Type: gardencorev1beta1.ShootReadyForMigration,
+		Status: gardencorev1beta1.ConditionFalse}
 	condition.Reason = "DestinationSeedUnready"
 	switch {
 	case destination.DeletionTimestamp != nil:
 		condition.Reason = "DestinationSeedInDeletion"
 		condition.Message = fmt.Sprintf("Destination seed %q is being deleted.", destination.Name)
 		return condition, false
-	case destination.Status.Gardener == nil || (source.Status.Gardener != nil && source.Status.Gardener.Version != destination.Status.Gardener.Version):
-		condition.Message = fmt.Sprintf("Destination seed %q is not managed by the same Gardener version as the source.", destination.Name)
+	case destination.Status.Gardener == nil ||
+		(source.Status.Gardener != nil && source.Status.Gardener.Version != destination.Status.Gardener.Version):
+		condition.Message = fmt.Sprintf("Destination seed %q is not managed by the same Gardener version as the source.",
+			destination.Name)
 	case destination.Status.ObservedGeneration < destination.Generation:
-		condition.Message = fmt.Sprintf("The latest specification of destination seed %q is not observed yet.", destination.Name)
+		condition.Message = fmt.Sprintf("The latest specification of destination seed %q is not observed yet.",
+			destination.Name)
 	default:
-		for _, needed := range []gardencorev1beta1.ConditionType{gardencorev1beta1.SeedGardenletReady, gardencorev1beta1.SeedSystemComponentsHealthy} {
+		for _, needed := range []gardencorev1beta1.ConditionType{gardencorev1beta1.SeedGardenletReady,
+			gardencorev1beta1.SeedSystemComponentsHealthy} {
 			if statusOf(destination.Status.Conditions, needed) != gardencorev1beta1.ConditionTrue {
 				condition.Message = fmt.Sprintf("Condition %s of destination seed %q is not True.", needed, destination.Name)
 				return condition, true
@@ -80,7 +85,8 @@ func judge(source, destination *gardencorev1beta1.Seed) (gardencorev1beta1.Condi
 	return condition, true
 }
 
-func statusOf(conditions []gardencorev1beta1.Condition, wanted gardencorev1beta1.ConditionType) gardencorev1beta1.ConditionStatus {
+func statusOf(conditions []gardencorev1beta1.Condition,
+	wanted gardencorev1beta1.ConditionType) gardencorev1beta1.ConditionStatus {
 	for _, condition := range conditions {
 		if condition.Type == wanted {
 			return condition.Status
@@ -89,7 +95,8 @@ func statusOf(conditions []gardencorev1beta1.Condition, wanted gardencorev1beta1
 	return gardencorev1beta1.ConditionUnknown
 }
 
-func without(conditions []gardencorev1beta1.Condition, unwanted gardencorev1beta1.ConditionType) []gardencorev1beta1.Condition {
+func without(conditions []gardencorev1beta1.Condition,
+	unwanted gardencorev1beta1.ConditionType) []gardencorev1beta1.Condition {
 	var kept []gardencorev1beta1.Condition
 	for _, condition := range conditions {
 		if condition.Type != unwanted {
@@ -100,7 +107,8 @@ func without(conditions []gardencorev1beta1.Condition, unwanted gardencorev1beta
 }
 
 // with puts a condition in the place of the one of its type. Times change only with what they are times of.
-func with(conditions []gardencorev1beta1.Condition, wanted gardencorev1beta1.Condition, clock clock.PassiveClock) []gardencorev1beta1.Condition {
+func with(conditions []gardencorev1beta1.Condition, wanted gardencorev1beta1.Condition,
+	clock clock.PassiveClock) []gardencorev1beta1.Condition {
 	now := metav1.NewTime(clock.Now())
 	wanted.LastTransitionTime, wanted.LastUpdateTime = now, now
 	for i, old := range conditions {

@@ -53,7 +53,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if o == nil || err != nil {
 		return reconcile.Result{}, err
 	}
-	if controlplane.ResponsibleSeed(o.Shoot.Spec.SeedName, o.Shoot.Status.SeedName) != o.SeedName || o.Shoot.Annotations[constants.ShootIgnore] == constants.LabelTrue {
+	if controlplane.ResponsibleSeed(o.Shoot.Spec.SeedName, o.Shoot.Status.SeedName) != o.SeedName ||
+		o.Shoot.Annotations[constants.ShootIgnore] == constants.LabelTrue {
 		return reconcile.Result{}, nil
 	}
 	if o.Stopped() {
@@ -91,9 +92,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 // again leaves the periodic look to package shoot.
 func again(_ reconcile.Result, err error) (reconcile.Result, error) { return reconcile.Result{}, err }
 
-// callOff says that nobody is at work on a hand-over whose run has ended without a word, or on a restore that was cut off for one, and
-// that is not begun anew for the sake of its destination. Otherwise nobody would choose another one if that is lost. The caller
-// holds the shoot's lock: no run of this gardenlet is alive.
+// callOff says that nobody is at work on a hand-over whose run has ended without a word, or on a restore that was cut
+// off for one, and that is not begun anew for the sake of its destination. Otherwise nobody would choose another one if
+// that is lost. The caller holds the shoot's lock: no run of this gardenlet is alive.
 func callOff(ctx context.Context, o *controlplane.Operation) error {
 	last := o.Shoot.Status.LastOperation
 	if last == nil || last.State != gardencorev1beta1.LastOperationStateProcessing ||
@@ -103,14 +104,16 @@ func callOff(ctx context.Context, o *controlplane.Operation) error {
 	return abort(ctx, o, "was interrupted, and its destination is not ready")
 }
 
-// abort ends a hand-over that has begun. A source that the shoot is bound to again then restores it, in a new epoch if its
-// own has ended (docs/ownership.md#o11).
+// abort ends a hand-over that has begun. A source that the shoot is bound to again then restores it, in a new epoch if
+// its own has ended (docs/ownership.md#o11).
 func abort(ctx context.Context, o *controlplane.Operation, why string) error {
 	before := o.Shoot.DeepCopy()
 	last := o.Shoot.Status.LastOperation
-	last.Type, last.State, last.LastUpdateTime = gardencorev1beta1.LastOperationTypeMigrate, gardencorev1beta1.LastOperationStateAborted, metav1.NewTime(o.Clock.Now())
+	last.Type, last.State, last.LastUpdateTime = gardencorev1beta1.LastOperationTypeMigrate,
+		gardencorev1beta1.LastOperationStateAborted, metav1.NewTime(o.Clock.Now())
 	last.Description = fmt.Sprintf("The migration %s, at %d %%: %s", why, last.Progress, last.Description)
-	if err := o.Garden.Status().Patch(ctx, o.Shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := o.Garden.Status().Patch(ctx, o.Shoot,
+		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("abort the migration of shoot %q: %w", client.ObjectKeyFromObject(o.Shoot), err)
 	}
 	return nil

@@ -28,20 +28,24 @@ func TestAHandOverThatNobodyWorksOnIsCalledOff(t *testing.T) {
 		"a restore was cut off":        {"c", "Restore", "Processing", "False", false, "c b Migrate/Aborted false"},
 		"it has failed":                {"c", "Migrate", "Error", "False", false, "c b Migrate/Error false"},
 		"it stays":                     {"b", "Migrate", "Processing", "False", false, "b b Migrate/Aborted false"},
-		"it stays, and was ready":      {"b", "Migrate", "Error", "True", false, "b b Migrate/Aborted false"}, // no run takes it apart to give it to itself
+		// no run takes it apart to give it to itself
+		"it stays, and was ready":      {"b", "Migrate", "Error", "True", false, "b b Migrate/Aborted false"},
 		"it stays, and had failed":     {"b", "Migrate", "Failed", "False", false, "b b Migrate/Aborted false"},
 		"it stays, and a run is alive": {"b", "Migrate", "Processing", "False", true, "b b Migrate/Processing false"},
-		"the destination is ready":     {"c", "Migrate", "Processing", "True", false, "c b Migrate/Error false"}, // it has run, and found no profile
+		// it has run, and found no profile
+		"the destination is ready": {"c", "Migrate", "Processing", "True", false, "c b Migrate/Error false"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			shoot := stranded("s", c.spec, "b", c.operation, c.state)
-			shoot.Status.Constraints = []gardencorev1beta1.Condition{{Type: "ReadyForMigration", Status: gardencorev1beta1.ConditionStatus(c.ready)}}
+			shoot.Status.Constraints = []gardencorev1beta1.Condition{{Type: "ReadyForMigration",
+				Status: gardencorev1beta1.ConditionStatus(c.ready)}}
 			shoot.Spec.CloudProfileName = ptr.To("missing")
 			garden := newGarden(t, "True", shoot)
 			r := &Reconciler{
 				Factory: newFactory(t, garden, ownedBy("b", 3), shelves{}),
-				Runner:  &controlplane.Runner{Version: "v1", Events: &eventLog{}, Periods: controlplane.Periods{Retry: time.Hour, Progress: time.Millisecond}},
+				Runner: &controlplane.Runner{Version: "v1", Events: &eventLog{}, Periods: controlplane.Periods{Retry: time.Hour,
+					Progress: time.Millisecond}},
 			}
 			if c.busy {
 				if _, free := r.Factory.TryLock(client.ObjectKeyFromObject(shoot)); !free {
@@ -85,7 +89,8 @@ func TestNothingMovesInAnEmergency(t *testing.T) {
 			}
 			r := &Reconciler{
 				Factory: newFactory(t, garden, ownedBy("b", 3), shelves{}),
-				Runner:  &controlplane.Runner{Version: "v1", Events: &eventLog{}, Periods: controlplane.Periods{Retry: time.Hour, Progress: time.Millisecond}},
+				Runner: &controlplane.Runner{Version: "v1", Events: &eventLog{}, Periods: controlplane.Periods{Retry: time.Hour,
+					Progress: time.Millisecond}},
 			}
 			result, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)})
 			if got := state(t, garden)["s"]; got != want || (err == nil) != stopped || (result.RequeueAfter > 0) != stopped {
@@ -110,7 +115,8 @@ func TestWhoSleepsIsWokenToBeMigrated(t *testing.T) {
 		shoot := shootOn("c", "b", "Migrate", "Processing")
 		shoot.Spec.Hibernation, shoot.Status.IsHibernated = &gardencorev1beta1.Hibernation{Enabled: &c.spec}, c.status
 		m := &migrate{Operation: &controlplane.Operation{Shoot: shoot}, owned: c.owned, api: c.api}
-		if got := slices.Contains(m.graph().Tasks(), "Scaling Kubernetes API Server up and waiting until ready"); got != c.want {
+		if got := slices.Contains(m.graph().Tasks(),
+			"Scaling Kubernetes API Server up and waiting until ready"); got != c.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

@@ -64,9 +64,9 @@ func (r *Reconciler) restoreFlow(o *controlplane.Operation) controlplane.Flow {
 	}
 }
 
-// prepareRestore comes before the first write to an authority: the state is read and known to be whole, what an earlier epoch has left on
-// this seed ends in good order, there are backups, and then what was left, which may be the last other copy, goes
-// (docs/ownership.md#o10, docs/ownership.md#spec-9-3). It tells whether there is nothing to restore.
+// prepareRestore comes before the first write to an authority: the state is read and known to be whole, what an earlier
+// epoch has left on this seed ends in good order, there are backups, and then what was left, which may be the last
+// other copy, goes (docs/ownership.md#o10, docs/ownership.md#spec-9-3). It tells whether there is nothing to restore.
 func (r *Reconciler) prepareRestore(ctx context.Context, o *controlplane.Operation) (nothing bool, err error) {
 	if nothing, err = loadState(ctx, o); err != nil {
 		return false, err
@@ -100,12 +100,14 @@ func (r *Reconciler) prepareRestore(ctx context.Context, o *controlplane.Operati
 	}
 	if unheard != nil {
 		r.Runner.Events.Event(o.Shoot, corev1.EventTypeWarning, reasonEndUnheard,
-			fmt.Sprintf("Seed %q has removed what it had left of the shoot; what no backup has of it is lost: %v", o.SeedName, unheard))
+			fmt.Sprintf("Seed %q has removed what it had left of the shoot; what no backup has of it is lost: %v", o.SeedName,
+				unheard))
 	}
 	return nothing, nil
 }
 
-// loadState reads the state; of a restore by force, or of a shoot in deletion, it makes sure that nothing that the garden keeps is missing.
+// loadState reads the state; of a restore by force, or of a shoot in deletion, it makes sure that nothing that the
+// garden keeps is missing.
 func loadState(ctx context.Context, o *controlplane.Operation) (nothing bool, err error) {
 	if controlplane.Forced(o.Shoot) || o.Shoot.DeletionTimestamp != nil {
 		return checkGarden(ctx, o)
@@ -118,7 +120,8 @@ func loadState(ctx context.Context, o *controlplane.Operation) (nothing bool, er
 // has lost its data, or cannot start.
 const endPatience = 3 * time.Minute
 
-// reasonEndUnheard is the reason of the event that tells that an epoch was removed of which nobody could say that it was over.
+// reasonEndUnheard is the reason of the event that tells that an epoch was removed of which nobody could say that it
+// was over.
 const reasonEndUnheard = "EndOfEpochUnheard"
 
 // UnheardError says that nobody can tell whether an epoch has ended.

@@ -15,8 +15,10 @@ func seedReady(version string) *gardencorev1beta1.Seed {
 	seed := &gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "b", Generation: 2}}
 	seed.Status.Gardener = &gardencorev1beta1.Gardener{Version: version}
 	seed.Status.ObservedGeneration = 2
-	for _, condition := range []gardencorev1beta1.ConditionType{gardencorev1beta1.SeedGardenletReady, gardencorev1beta1.SeedSystemComponentsHealthy} {
-		seed.Status.Conditions = append(seed.Status.Conditions, gardencorev1beta1.Condition{Type: condition, Status: gardencorev1beta1.ConditionTrue})
+	for _, condition := range []gardencorev1beta1.ConditionType{gardencorev1beta1.SeedGardenletReady,
+		gardencorev1beta1.SeedSystemComponentsHealthy} {
+		seed.Status.Conditions = append(seed.Status.Conditions, gardencorev1beta1.Condition{Type: condition,
+			Status: gardencorev1beta1.ConditionTrue})
 	}
 	return seed
 }
@@ -30,15 +32,31 @@ func TestReadyForMigration(t *testing.T) {
 		status, reason string
 		retry          bool
 	}{
-		"destination is fine":         {func(_, _ *gardencorev1beta1.Seed) {}, "True", "DestinationSeedReady", false},
-		"source is gone for good":     {func(s, _ *gardencorev1beta1.Seed) { *s = gardencorev1beta1.Seed{} }, "True", "DestinationSeedReady", false},
-		"source is unhealthy":         {func(s, _ *gardencorev1beta1.Seed) { s.Status.Conditions = nil }, "True", "DestinationSeedReady", false},
-		"destination in deletion":     {func(_, d *gardencorev1beta1.Seed) { d.DeletionTimestamp = &now }, "False", "DestinationSeedInDeletion", false},
-		"versions differ":             {func(_, d *gardencorev1beta1.Seed) { d.Status.Gardener.Version = "v2" }, "False", "DestinationSeedUnready", true},
-		"never seen":                  {func(_, d *gardencorev1beta1.Seed) { d.Status.Gardener = nil }, "False", "DestinationSeedUnready", true},
-		"generation not observed":     {func(_, d *gardencorev1beta1.Seed) { d.Generation = 3 }, "False", "DestinationSeedUnready", true},
-		"gardenlet not ready":         {func(_, d *gardencorev1beta1.Seed) { d.Status.Conditions[0].Status = "Unknown" }, "False", "DestinationSeedUnready", true},
-		"system components unhealthy": {func(_, d *gardencorev1beta1.Seed) { d.Status.Conditions = d.Status.Conditions[:1] }, "False", "DestinationSeedUnready", true},
+		"destination is fine": {func(_, _ *gardencorev1beta1.Seed) {}, "True", "DestinationSeedReady", false},
+		"source is gone for good": {func(s, _ *gardencorev1beta1.Seed) {
+			*s = gardencorev1beta1.Seed{}
+		}, "True", "DestinationSeedReady", false},
+		"source is unhealthy": {func(s, _ *gardencorev1beta1.Seed) {
+			s.Status.Conditions = nil
+		}, "True", "DestinationSeedReady", false},
+		"destination in deletion": {func(_, d *gardencorev1beta1.Seed) {
+			d.DeletionTimestamp = &now
+		}, "False", "DestinationSeedInDeletion", false},
+		"versions differ": {func(_, d *gardencorev1beta1.Seed) {
+			d.Status.Gardener.Version = "v2"
+		}, "False", "DestinationSeedUnready", true},
+		"never seen": {func(_, d *gardencorev1beta1.Seed) {
+			d.Status.Gardener = nil
+		}, "False", "DestinationSeedUnready", true},
+		"generation not observed": {func(_, d *gardencorev1beta1.Seed) {
+			d.Generation = 3
+		}, "False", "DestinationSeedUnready", true},
+		"gardenlet not ready": {func(_, d *gardencorev1beta1.Seed) {
+			d.Status.Conditions[0].Status = "Unknown"
+		}, "False", "DestinationSeedUnready", true},
+		"system components unhealthy": {func(_, d *gardencorev1beta1.Seed) {
+			d.Status.Conditions = d.Status.Conditions[:1]
+		}, "False", "DestinationSeedUnready", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -38,7 +38,8 @@ type answer struct {
 
 // listen asks the shoots of silent seeds, all of them in turn, and notes who answers. It returns how long that may have
 // taken.
-func (s *secondSign) listen(ctx context.Context, to Listener, now time.Time, silent map[string]time.Time, shoots []gardencorev1beta1.Shoot) (atMost time.Duration) {
+func (s *secondSign) listen(ctx context.Context, to Listener, now time.Time, silent map[string]time.Time,
+	shoots []gardencorev1beta1.Shoot) (atMost time.Duration) {
 	count := 0
 	heard := map[client.ObjectKey]answer{}
 	var mu sync.Mutex
@@ -82,14 +83,15 @@ func (s *secondSign) listen(ctx context.Context, to Listener, now time.Time, sil
 func (s *secondSign) tell(ctx context.Context, heard map[client.ObjectKey]answer) {
 	for key, one := range heard {
 		if _, before := s.heard[key]; !before {
-			log.FromContext(ctx).Info("The seed is silent, its shoot answers: it stays where it is for now", "shoot", key, "seed", one.seed)
+			log.FromContext(ctx).Info("The seed is silent, its shoot answers: it stays where it is for now", "shoot", key,
+				"seed", one.seed)
 		}
 	}
 }
 
-// spares tells that the shoot need not be evacuated although its seed is silent: it has answered not longer than patience
-// ago. Who cannot answer, because it sleeps or is not on the seed that is lost, is spared for as long as another of that
-// seed is.
+// spares tells that the shoot need not be evacuated although its seed is silent: it has answered not longer than
+// patience ago. Who cannot answer, because it sleeps or is not on the seed that is lost, is spared for as long as
+// another of that seed is.
 func (s *secondSign) spares(shoot *gardencorev1beta1.Shoot, lost string, now time.Time, patience time.Duration) bool {
 	recent := func(one answer) bool { return one.seed == lost && now.Sub(one.at) < patience }
 	if speaks(shoot) && responsible(shoot) == lost {
@@ -105,7 +107,8 @@ func (s *secondSign) spares(shoot *gardencorev1beta1.Shoot, lost string, now tim
 
 // speaks tells whether the shoot would answer if its seed were well.
 func speaks(shoot *gardencorev1beta1.Shoot) bool {
-	asleep := shoot.Status.IsHibernated || shoot.Spec.Hibernation != nil && ptr.Deref(shoot.Spec.Hibernation.Enabled, false)
+	asleep := shoot.Status.IsHibernated || shoot.Spec.Hibernation != nil && ptr.Deref(shoot.Spec.Hibernation.Enabled,
+		false)
 	return !asleep && controlplane.Created(shoot)
 }
 

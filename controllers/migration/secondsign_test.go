@@ -53,7 +53,8 @@ func TestWhoAnswersByItsNameIsNotEvacuated(t *testing.T) {
 	e.Second = answering
 	expect := func(when, one, two, asleep, lost string) {
 		t.Helper()
-		want := map[string]string{"one": one, "two": two, "mute": goes, "asleep": asleep, "lost": lost, "elsewhere": "b b Reconcile/Succeeded false"}
+		want := map[string]string{"one": one, "two": two, "mute": goes, "asleep": asleep, "lost": lost,
+			"elsewhere": "b b Reconcile/Succeeded false"}
 		if diff := cmp.Diff(want, state(t, garden)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", when, diff)
 		}
@@ -77,7 +78,8 @@ func TestWhoAnswersByItsNameIsNotEvacuated(t *testing.T) {
 func TestASilentSeedWhoseShootsAreSilentIsEvacuatedAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, second := range map[string]Listener{"no second sign is wanted": nil, "nobody answers": voices{}} {
-		garden := newGarden(t, "Unknown", stranded("s", "a", "a", "Reconcile", "Succeeded"), asleep(stranded("z", "a", "a", "Reconcile", "Succeeded")))
+		garden := newGarden(t, "Unknown", stranded("s", "a", "a", "Reconcile", "Succeeded"),
+			asleep(stranded("z", "a", "a", "Reconcile", "Succeeded")))
 		e, clock := newEvacuation(garden, &eventLog{})
 		e.Second = second
 		lookFor(t, e, clock, 7)
@@ -214,12 +216,14 @@ func TestHearing(t *testing.T) {
 			}
 			shoot := stranded("s", "a", "a", "Reconcile", "Succeeded")
 			garden := newGarden(t, "Unknown", shoot)
-			published := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "garden-p", Name: "s.ca-cluster"}, Data: map[string]string{"ca.crt": string(ca)}}
+			published := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "garden-p", Name: "s.ca-cluster"},
+				Data: map[string]string{"ca.crt": string(ca)}}
 			if err := garden.Create(t.Context(), published); err != nil {
 				t.Fatal(err)
 			}
 			if !c.nameless {
-				shoot.Status.AdvertisedAddresses = []gardencorev1beta1.ShootAdvertisedAddress{{Name: "external", URL: "https://127.0.0.1:1"}, {Name: "internal", URL: server.URL}}
+				shoot.Status.AdvertisedAddresses = []gardencorev1beta1.ShootAdvertisedAddress{{Name: "external",
+					URL: "https://127.0.0.1:1"}, {Name: "internal", URL: server.URL}}
 			}
 			h := &Hearing{Garden: garden, Shoots: direct{}}
 			ctx, cancel := t.Context(), func() {}

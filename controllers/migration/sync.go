@@ -37,7 +37,9 @@ func (r *StateSync) Reconcile(ctx context.Context, request reconcile.Request) (r
 	if !holdsState(o) {
 		return reconcile.Result{}, nil
 	}
-	err = o.States.Save(ctx, request.NamespacedName, func(ctx context.Context) (*shootstate.State, error) { return r.collect(ctx, o) })
+	err = o.States.Save(ctx, request.NamespacedName, func(ctx context.Context) (*shootstate.State, error) {
+		return r.collect(ctx, o)
+	})
 	if errors.Is(err, errNotHeld) {
 		return reconcile.Result{}, nil
 	}
@@ -50,8 +52,8 @@ func (r *StateSync) Reconcile(ctx context.Context, request reconcile.Request) (r
 // errNotHeld says that the state is no longer this seed's to replace.
 var errNotHeld = errors.New("the seed does not hold the shoot any more")
 
-// collect reads the state of the shoot. It may have been given away while we did: what is gone by then must not be saved as
-// gone.
+// collect reads the state of the shoot. It may have been given away while we did: what is gone by then must not be
+// saved as gone.
 func (r *StateSync) collect(ctx context.Context, o *controlplane.Operation) (*shootstate.State, error) {
 	key := client.ObjectKeyFromObject(o.Shoot)
 	state, err := shootstate.Collect(ctx, o.Seed, o.Namespace(), o.BackupEntryName())
@@ -73,7 +75,8 @@ func (r *StateSync) collect(ctx context.Context, o *controlplane.Operation) (*sh
 // not on its way elsewhere.
 func holdsState(o *controlplane.Operation) bool {
 	spec, status, last := o.Shoot.Spec.SeedName, o.Shoot.Status.SeedName, o.Shoot.Status.LastOperation
-	if o.Shoot.DeletionTimestamp != nil || spec == nil || status == nil || *spec != o.SeedName || *status != o.SeedName || last == nil {
+	if o.Shoot.DeletionTimestamp != nil || spec == nil || status == nil || *spec != o.SeedName || *status != o.SeedName ||
+		last == nil {
 		return false
 	}
 	switch last.Type {

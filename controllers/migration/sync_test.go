@@ -32,7 +32,8 @@ import (
 // the write pass.
 func beforeWriting(garden client.Client, do func(context.Context) error) client.Client {
 	return interceptor.NewClient(garden.(client.WithWatch), interceptor.Funcs{
-		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, options ...client.PatchOption) error {
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch,
+			options ...client.PatchOption) error {
 			if _, is := o.(*gardencorev1beta1.ShootState); is {
 				if err := do(ctx); err != nil {
 					return err
@@ -77,12 +78,13 @@ func machines() []client.Object {
 	machine := &machinev1alpha1.Machine{ObjectMeta: owned("machine", "set")}
 	machine.Annotations = map[string]string{"says": noise(8192)}
 	return []client.Object{
-		&machinev1alpha1.MachineDeployment{ObjectMeta: owned("pool", "")}, &machinev1alpha1.MachineSet{ObjectMeta: owned("set", "pool")}, machine,
+		&machinev1alpha1.MachineDeployment{ObjectMeta: owned("pool", "")},
+		&machinev1alpha1.MachineSet{ObjectMeta: owned("set", "pool")}, machine,
 	}
 }
 
-// leavingWithMachines is a shoot that moves from seed b, whose state was saved there and is damaged since: its machines are in
-// a chunk that is.
+// leavingWithMachines is a shoot that moves from seed b, whose state was saved there and is damaged since: its machines
+// are in a chunk that is.
 func leavingWithMachines(t *testing.T) (*gardencorev1beta1.Shoot, *Reconciler, *eventLog) {
 	t.Helper()
 	shoot, r := leaving(t, machines()...)
@@ -91,7 +93,8 @@ func leavingWithMachines(t *testing.T) (*gardencorev1beta1.Shoot, *Reconciler, *
 	r.Factory.States = &shootstate.Store{Garden: r.Factory.Garden, Clock: r.Factory.Clock, Budget: 4096}
 	bind(t, r.Factory.Garden, shoot, "b")
 	sync := &StateSync{Factory: r.Factory, Period: time.Hour}
-	if _, err := sync.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)}); err != nil {
+	if _, err := sync.Reconcile(t.Context(),
+		reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)}); err != nil {
 		t.Fatal(err)
 	}
 	bind(t, r.Factory.Garden, shoot, "c")
@@ -111,8 +114,8 @@ func damage(ctx context.Context, garden client.Client) error {
 	return garden.Update(ctx, &chunks.Items[0])
 }
 
-// What was collected before the migration began must not come into the garden after what the migration has saved. Who comes
-// too late hears so, looks again, and finds that the state is no longer his.
+// What was collected before the migration began must not come into the garden after what the migration has saved. Who
+// comes too late hears so, looks again, and finds that the state is no longer his.
 func TestASyncDoesNotOvertakeAMigration(t *testing.T) {
 	t.Parallel()
 	record := &extensionsv1alpha1.DNSRecord{ObjectMeta: inNamespace("s-internal")}
@@ -168,7 +171,8 @@ func TestASyncLooksAgainWhenItHasCollected(t *testing.T) {
 	bind(t, garden, shoot, "b")
 	reads := 0
 	r.Factory.Garden = interceptor.NewClient(garden.(client.WithWatch), interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object,
+			options ...client.GetOption) error {
 			if _, is := o.(*gardencorev1beta1.Shoot); is {
 				if reads++; reads == 2 {
 					bind(t, garden, shoot, "c")
@@ -177,10 +181,11 @@ func TestASyncLooksAgainWhenItHasCollected(t *testing.T) {
 			return c.Get(ctx, key, o, options...)
 		},
 	})
-	r.Factory.States = &shootstate.Store{Clock: r.Factory.Clock, Garden: beforeWriting(garden, func(context.Context) error {
-		t.Error("the state was written")
-		return nil
-	})}
+	r.Factory.States = &shootstate.Store{Clock: r.Factory.Clock,
+		Garden: beforeWriting(garden, func(context.Context) error {
+			t.Error("the state was written")
+			return nil
+		})}
 	sync := &StateSync{Factory: r.Factory, Period: time.Hour}
 	result, err := sync.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)})
 	if err != nil || result.RequeueAfter != 0 || reads != 2 {
@@ -188,8 +193,8 @@ func TestASyncLooksAgainWhenItHasCollected(t *testing.T) {
 	}
 }
 
-// Others write the ShootState when a migration begins: who protects it, and a sync that is not over. The migration collects
-// and saves again; it neither fails nor goes on with nothing saved.
+// Others write the ShootState when a migration begins: who protects it, and a sync that is not over. The migration
+// collects and saves again; it neither fails nor goes on with nothing saved.
 func TestAMigrationThatIsOvertakenSavesAgain(t *testing.T) {
 	t.Parallel()
 	record := &extensionsv1alpha1.DNSRecord{ObjectMeta: inNamespace("s-internal")}
@@ -197,21 +202,23 @@ func TestAMigrationThatIsOvertakenSavesAgain(t *testing.T) {
 	garden, written := r.Factory.Garden, 0
 	r.Factory.Seed = (&diary{}).on(r.Factory.Seed)
 	request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)}
-	r.Factory.States = &shootstate.Store{Clock: r.Factory.Clock, Garden: beforeWriting(garden, func(ctx context.Context) error {
-		if written++; written%2 == 0 { // each time it is persisted
-			return nil
-		}
-		state := &gardencorev1beta1.ShootState{}
-		if err := garden.Get(ctx, request.NamespacedName, state); err != nil {
-			return err
-		}
-		state.Labels = map[string]string{"written": time.Now().String()}
-		return garden.Update(ctx, state)
-	})}
+	r.Factory.States = &shootstate.Store{Clock: r.Factory.Clock,
+		Garden: beforeWriting(garden, func(ctx context.Context) error {
+			if written++; written%2 == 0 { // each time it is persisted
+				return nil
+			}
+			state := &gardencorev1beta1.ShootState{}
+			if err := garden.Get(ctx, request.NamespacedName, state); err != nil {
+				return err
+			}
+			state.Labels = map[string]string{"written": time.Now().String()}
+			return garden.Update(ctx, state)
+		})}
 	if _, err := r.Reconcile(t.Context(), request); !errors.Is(err, errHeld) {
 		t.Fatalf("got %v, want to hear of the end of the epoch", err)
 	}
-	if diff := cmp.Diff(map[string]string{"s-internal": `"let go"`}, savedExtensions(t, garden)); diff != "" || written != 4 {
+	if diff := cmp.Diff(map[string]string{"s-internal": `"let go"`}, savedExtensions(t, garden)); diff != "" ||
+		written != 4 {
 		t.Errorf("written %d times; saved (-want +got):\n%s", written, diff)
 	}
 }
@@ -255,11 +262,13 @@ func TestASyncMendsWhatTheGardenHasLost(t *testing.T) {
 	}
 }
 
-// Damage in the garden does not hold up who has the truth; what is lost is told, and what may be the last of it is not let go.
+// Damage in the garden does not hold up who has the truth; what is lost is told, and what may be the last of it is not
+// let go.
 func TestAMigrationWithADamagedState(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		gone, late, again bool // the machines are gone before; the damage comes when they are gone; and the run begins anew then
+		// the machines are gone before; the damage comes when they are gone; and the run begins anew then
+		gone, late, again bool
 		told, fails       bool
 		left              bool // the state of the machines
 	}{
@@ -294,7 +303,9 @@ func TestAMigrationWithADamagedState(t *testing.T) {
 			_, err := r.Reconcile(t.Context(), request)
 			if c.again {
 				must(t, damage(t.Context(), garden))
-				must(t, garden.Patch(t.Context(), shoot, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"gardener.cloud/operation":"retry"}}}`))))
+				must(t, garden.Patch(t.Context(), shoot,
+					client.RawPatch(types.MergePatchType,
+						[]byte(`{"metadata":{"annotations":{"gardener.cloud/operation":"retry"}}}`))))
 				_, err = r.Reconcile(t.Context(), request)
 			}
 			damaged, is := errors.AsType[*shootstate.DamagedError](err)

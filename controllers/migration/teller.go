@@ -27,14 +27,16 @@ func (t teller) tell(ctx context.Context, shoot *gardencorev1beta1.Shoot, why er
 		shoot.Status.Constraints = without(shoot.Status.Constraints, gardencorev1beta1.ShootEvacuationPossible)
 	} else {
 		shoot.Status.Constraints = with(shoot.Status.Constraints, gardencorev1beta1.Condition{
-			Type: gardencorev1beta1.ShootEvacuationPossible, Status: gardencorev1beta1.ConditionFalse, Reason: reasonOf(why), Message: why.Error(),
+			Type: gardencorev1beta1.ShootEvacuationPossible, Status: gardencorev1beta1.ConditionFalse, Reason: reasonOf(why),
+			Message: why.Error(),
 		}, t.clock)
 	}
 	patch := client.MergeFrom(before)
 	if data, err := patch.Data(shoot); err != nil || string(data) == "{}" {
 		return err
 	}
-	if err := t.garden.Status().Patch(ctx, shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := t.garden.Status().Patch(ctx, shoot,
+		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("patch the constraints of shoot %q: %w", client.ObjectKeyFromObject(shoot), err)
 	}
 	if why != nil {

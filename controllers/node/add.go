@@ -46,10 +46,12 @@ func (r *Reconciler) AddToManager(mgr manager.Manager, shoot *rest.Config) error
 	r.Events = target.GetEventRecorder("gardener-resource-manager")
 	tainted := predicate.NewTypedPredicateFuncs(Tainted)
 	err = builder.ControllerManagedBy(mgr).Named("node-critical-components").
-		WatchesRawSource(source.Kind(target.GetCache(), &corev1.Node{}, &handler.TypedEnqueueRequestForObject[*corev1.Node]{}, tainted)).
+		WatchesRawSource(source.Kind(target.GetCache(), &corev1.Node{}, &handler.TypedEnqueueRequestForObject[*corev1.Node]{},
+			tainted)).
 		// What a node waits for wakes it: the backoff is for what no watch tells.
 		WatchesRawSource(source.Kind(target.GetCache(), &corev1.Pod{}, handler.TypedEnqueueRequestsFromMapFunc(nodeOf))).
-		WatchesRawSource(source.Kind(target.GetCache(), &storagev1.CSINode{}, &handler.TypedEnqueueRequestForObject[*storagev1.CSINode]{})).
+		WatchesRawSource(source.Kind(target.GetCache(), &storagev1.CSINode{},
+			&handler.TypedEnqueueRequestForObject[*storagev1.CSINode]{})).
 		WithOptions(controller.Options{SkipNameValidation: ptr.To(true)}).
 		Complete(r)
 	if err != nil {

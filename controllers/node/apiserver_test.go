@@ -33,7 +33,8 @@ func TestOnARealAPIServer(t *testing.T) {
 	config := apiservertest.Start(t, apiservertest.Options{Flags: []string{"--disable-admission-plugins=ServiceAccount"}})
 	c, err := client.New(config, client.Options{Scheme: clientgoscheme.Scheme})
 	must(t, err)
-	mgr, err := manager.New(config, manager.Options{Scheme: clientgoscheme.Scheme, Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0", Logger: logr.Discard()})
+	mgr, err := manager.New(config, manager.Options{Scheme: clientgoscheme.Scheme,
+		Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0", Logger: logr.Discard()})
 	must(t, err)
 	must(t, (&Reconciler{Backoff: 100 * time.Millisecond}).AddToManager(mgr, config))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -47,27 +48,34 @@ func TestOnARealAPIServer(t *testing.T) {
 	})
 
 	labels := map[string]string{"node.gardener.cloud/critical-component": "true", "app": "csi"}
-	pod := corev1.PodSpec{Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}}, Containers: []corev1.Container{{Name: "c", Image: "i"}}}
-	set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "csi", Labels: labels}, Spec: appsv1.DaemonSetSpec{
-		Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: pod},
-	}}
+	pod := corev1.PodSpec{Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+		Containers: []corev1.Container{{Name: "c", Image: "i"}}}
+	set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "csi", Labels: labels},
+		Spec: appsv1.DaemonSetSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: pod},
+		}}
 	must(t, c.Create(t.Context(), set))
 	other := corev1.Taint{Key: "user", Value: "x", Effect: corev1.TaintEffectNoSchedule}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}}
-	node.Spec.Taints = []corev1.Taint{{Key: "node.gardener.cloud/critical-components-not-ready", Effect: corev1.TaintEffectNoSchedule}, other}
+	node.Spec.Taints = []corev1.Taint{{Key: "node.gardener.cloud/critical-components-not-ready",
+		Effect: corev1.TaintEffectNoSchedule}, other}
 	must(t, c.Create(t.Context(), node))
 
 	told(t, c, "UnscheduledNodeCriticalDaemonSets")
 	pod.NodeName = "node"
 	scheduled := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "default", Name: "csi-1", Labels: labels, Annotations: map[string]string{"node.gardener.cloud/wait-for-csi-node-disk": "disk.test"},
-		OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: set.Name, UID: set.UID, Controller: ptr.To(true)}},
+		Namespace: "default", Name: "csi-1", Labels: labels,
+		Annotations: map[string]string{"node.gardener.cloud/wait-for-csi-node-disk": "disk.test"},
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: set.Name, UID: set.UID,
+			Controller: ptr.To(true)}},
 	}, Spec: pod}
 	must(t, c.Create(t.Context(), scheduled))
 	told(t, c, "UnreadyNodeCriticalPods")
 	scheduled.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	must(t, c.Status().Update(t.Context(), scheduled))
-	drivers := &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: "node"}, Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{Name: "other.test", NodeID: "n"}}}}
+	drivers := &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: "node"},
+		Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{Name: "other.test", NodeID: "n"}}}}
 	must(t, c.Create(t.Context(), drivers))
 	told(t, c, "UnreadyRequiredCSIDrivers")
 	must(t, c.Get(t.Context(), client.ObjectKeyFromObject(node), node))
@@ -79,7 +87,10 @@ func TestOnARealAPIServer(t *testing.T) {
 	must(t, c.Update(t.Context(), drivers))
 	told(t, c, "NodeCriticalComponentsReady")
 	must(t, c.Get(t.Context(), client.ObjectKeyFromObject(node), node))
-	kept := slices.DeleteFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == corev1.TaintNodeNotReady }) // the API server's
+	// the API server's
+	kept := slices.DeleteFunc(node.Spec.Taints, func(taint corev1.Taint) bool {
+		return taint.Key == corev1.TaintNodeNotReady
+	})
 	if diff := cmp.Diff([]corev1.Taint{other}, kept); diff != "" {
 		t.Errorf("taints (-want +got):\n%s", diff)
 	}
@@ -88,13 +99,16 @@ func TestOnARealAPIServer(t *testing.T) {
 // told waits for an event on the node.
 func told(t *testing.T, c client.Client, reason string) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		list := &eventsv1.EventList{}
-		if err := c.List(ctx, list); err != nil {
-			return false, err
-		}
-		return slices.ContainsFunc(list.Items, func(e eventsv1.Event) bool { return e.Regarding.Name == "node" && e.Reason == reason }), nil
-	})
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience, true,
+		func(ctx context.Context) (bool, error) {
+			list := &eventsv1.EventList{}
+			if err := c.List(ctx, list); err != nil {
+				return false, err
+			}
+			return slices.ContainsFunc(list.Items, func(e eventsv1.Event) bool {
+				return e.Regarding.Name == "node" && e.Reason == reason
+			}), nil
+		})
 	if err != nil {
 		t.Fatalf("wait for the event %s: %v", reason, err)
 	}

@@ -124,8 +124,8 @@ var passing = []string{
 	"node.cloudprovider.kubernetes.io/uninitialized",
 }
 
-// runsOn is whether a DaemonSet is to have a pod on the node. One that does not tolerate the taint of this package is not:
-// its pod could not come before the taint is gone.
+// runsOn is whether a DaemonSet is to have a pod on the node. One that does not tolerate the taint of this package is
+// not: its pod could not come before the taint is gone.
 func runsOn(d *appsv1.DaemonSet, node *corev1.Node) bool {
 	spec := d.Spec.Template.Spec
 	if spec.NodeName != "" && spec.NodeName != node.Name {
@@ -135,9 +135,10 @@ func runsOn(d *appsv1.DaemonSet, node *corev1.Node) bool {
 	if fits, err := nodeaffinity.GetRequiredNodeAffinity(&corev1.Pod{Spec: spec}).Match(node); err != nil || !fits {
 		return false
 	}
-	_, untolerated := corev1helpers.FindMatchingUntoleratedTaint(logr.Discard(), node.Spec.Taints, spec.Tolerations, func(t *corev1.Taint) bool {
-		return t.Effect != corev1.TaintEffectPreferNoSchedule && !slices.Contains(passing, t.Key)
-	}, false)
+	_, untolerated := corev1helpers.FindMatchingUntoleratedTaint(logr.Discard(), node.Spec.Taints, spec.Tolerations,
+		func(t *corev1.Taint) bool {
+			return t.Effect != corev1.TaintEffectPreferNoSchedule && !slices.Contains(passing, t.Key)
+		}, false)
 	return !untolerated
 }
 

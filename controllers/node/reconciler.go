@@ -55,10 +55,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	before := node.DeepCopy()
 	node.Spec.Taints = WithoutTaint(node.Spec.Taints)
 	// The lock: the list of taints is replaced as a whole, and others write it too.
-	if err := r.Shoot.Patch(ctx, node, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); client.IgnoreNotFound(err) != nil {
+	if err := r.Shoot.Patch(ctx, node,
+		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, fmt.Errorf("take the taint off node %q: %w", node.Name, err)
 	}
-	r.Events.Eventf(node, nil, corev1.EventTypeNormal, ReasonReady, action, "All node-critical components got ready, the taint has been removed")
+	r.Events.Eventf(node, nil, corev1.EventTypeNormal, ReasonReady, action,
+		"All node-critical components got ready, the taint has been removed")
 	return reconcile.Result{}, nil
 }
 

@@ -111,7 +111,8 @@ func TestLeaseAuthorityOnARealAPIServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		authority := &ownership.LeaseAuthority{Leases: leases, Name: "owner.broken"}
-		if record, _, err := authority.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "transplant.dev/epoch") {
+		if record, _, err := authority.Read(t.Context()); err == nil || !strings.Contains(err.Error(),
+			"transplant.dev/epoch") {
 			t.Errorf("read %v: %v", record, err)
 		}
 	})
@@ -134,7 +135,8 @@ func (d *dns) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == "/zones":
 		_ = json.NewEncoder(w).Encode(map[string]any{"items": []cloud.Zone{
-			{Meta: cloud.Meta{ID: "far"}, Name: "test"}, {Meta: cloud.Meta{ID: "near"}, Name: "shoots.transplant.test"}, {Meta: cloud.Meta{ID: "other"}, Name: "x.test"},
+			{Meta: cloud.Meta{ID: "far"}, Name: "test"}, {Meta: cloud.Meta{ID: "near"}, Name: "shoots.transplant.test"},
+			{Meta: cloud.Meta{ID: "other"}, Name: "x.test"},
 		}})
 		return
 	case r.URL.Path != "/zones/near/records/TXT/owner.alpha.p.shoots.transplant.test":
@@ -167,7 +169,8 @@ func (d *dns) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write([]byte("{}"))
 		return
 	}
-	_ = json.NewEncoder(w).Encode(&cloud.RecordSet{Meta: cloud.Meta{Version: d.version}, Name: "owner.alpha.p.shoots.transplant.test", Type: "TXT", Values: d.values})
+	_ = json.NewEncoder(w).Encode(&cloud.RecordSet{Meta: cloud.Meta{Version: d.version},
+		Name: "owner.alpha.p.shoots.transplant.test", Type: "TXT", Values: d.values})
 }
 
 func jsonNumber(n int64) string {
@@ -207,7 +210,8 @@ func TestTXTAuthorityOnARunningCloud(t *testing.T) {
 	if err := os.WriteFile(tokens, []byte(`tokens: [{token: t, identity: control-planes-a}]`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	server, err := simcloud.Open(t.Context(), simcloud.Options{Dir: filepath.Join(dir, "cloud"), Tokens: tokens, Log: testr.New(t)})
+	server, err := simcloud.Open(t.Context(), simcloud.Options{Dir: filepath.Join(dir, "cloud"), Tokens: tokens,
+		Log: testr.New(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,14 +222,16 @@ func TestTXTAuthorityOnARunningCloud(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	client, err := cloud.New(&rest.Config{Host: web.URL, BearerToken: "t", TLSClientConfig: rest.TLSClientConfig{Insecure: true}}, cloud.Options{})
+	client, err := cloud.New(&rest.Config{Host: web.URL, BearerToken: "t",
+		TLSClientConfig: rest.TLSClientConfig{Insecure: true}}, cloud.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := client.Zones().Create(t.Context(), &cloud.Zone{Name: "shoots.transplant.test"}); err != nil {
 		t.Fatal(err)
 	}
-	authorityContract(t, &ownership.TXTAuthority{Records: &ownership.CloudTXT{Client: client}, Name: "owner.alpha.p.shoots.transplant.test"})
+	authorityContract(t, &ownership.TXTAuthority{Records: &ownership.CloudTXT{Client: client},
+		Name: "owner.alpha.p.shoots.transplant.test"})
 }
 
 func TestTXTAuthorityRefusesWhatIsNoRecord(t *testing.T) {
@@ -241,7 +247,8 @@ func TestTXTAuthorityRefusesWhatIsNoRecord(t *testing.T) {
 		}
 	}
 	stranger := newTXT(t, &dns{}, "owner.alpha.example.org")
-	if _, _, err := stranger.Read(context.Background()); err == nil || !strings.Contains(err.Error(), "find the DNS zone") {
+	if _, _, err := stranger.Read(context.Background()); err == nil || !strings.Contains(err.Error(),
+		"find the DNS zone") {
 		t.Errorf("a name in no zone: %v", err)
 	}
 }

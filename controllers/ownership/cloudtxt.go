@@ -59,8 +59,8 @@ func (c *CloudTXT) SetTXT(ctx context.Context, name string, values []string, ifV
 	return err
 }
 
-// zoneOf finds the zone of a name, and remembers it. Nothing is locked while it asks: a cloud that does not answer one shoot
-// shall not hold up the others. Two may ask for the same at once, and find the same.
+// zoneOf finds the zone of a name, and remembers it. Nothing is locked while it asks: a cloud that does not answer one
+// shoot shall not hold up the others. Two may ask for the same at once, and find the same.
 func (c *CloudTXT) zoneOf(ctx context.Context, name string) (string, error) {
 	c.mu.Lock()
 	id, known := c.zones[name]

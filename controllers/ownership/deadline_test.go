@@ -18,7 +18,8 @@ import (
 	"github.com/transplant-sim/transplant/controllers/ownership/ownershiptest"
 )
 
-// silent is an authority that accepts calls and never answers: reads from an instant on, writes that have happened or not.
+// silent is an authority that accepts calls and never answers: reads from an instant on, writes that have happened or
+// not.
 type silent struct {
 	ownership.Authority
 	clock             ownership.Clock
@@ -98,11 +99,16 @@ func TestNobodyHoldsATakeOverUpBySilence(t *testing.T) {
 		"decision, before the writes": {silences{decision: silent{reads: true}}, 0, "read the decision", once, [2]int{0, 0}},
 		"binding":                     {silences{binding: true}, 0, "read the shoot's binding", once, [2]int{0, 0}},
 		"claim, not written":          {silences{claim: silent{writes: true}}, 0, "write the claim", once, [2]int{0, 0}},
-		"decision, not written":       {silences{decision: silent{writes: true}}, 0, "write the decision", once, [2]int{1, 0}},
-		"claim, written":              {silences{claim: silent{writes: true, happening: true}}, 4, "", once + wait, [2]int{1, 1}},
-		"decision, written":           {silences{decision: silent{writes: true, happening: true}}, 4, "", once + wait, [2]int{1, 1}},
-		"claim, after the wait":       {silences{claim: silent{reads: true, from: time.Second}}, 0, "read the claim", wait + once, [2]int{1, 1}},
-		"decision, after the wait":    {silences{decision: silent{reads: true, from: time.Second}}, 0, "read the decision", wait + once, [2]int{1, 1}},
+		"decision, not written": {silences{decision: silent{writes: true}}, 0, "write the decision", once,
+			[2]int{1, 0}},
+		"claim, written": {silences{claim: silent{writes: true, happening: true}}, 4, "", once + wait,
+			[2]int{1, 1}},
+		"decision, written": {silences{decision: silent{writes: true, happening: true}}, 4, "", once + wait,
+			[2]int{1, 1}},
+		"claim, after the wait": {silences{claim: silent{reads: true, from: time.Second}}, 0, "read the claim",
+			wait + once, [2]int{1, 1}},
+		"decision, after the wait": {silences{decision: silent{reads: true, from: time.Second}}, 0, "read the decision",
+			wait + once, [2]int{1, 1}},
 		"bucket":                      {silences{bucket: true}, 4, "", wait, [2]int{1, 1}},
 		"bucket, of what has started": {silences{bucket: true, started: 3}, 3, "", once, [2]int{0, 0}},
 	} {

@@ -36,7 +36,9 @@ func TestGrant_ManyInstancesOfOneIdentity_AreBounded(t *testing.T) {
 	later := ownership.HolderName{Identity: "extensions", Instance: "1"}
 	grant(later)
 	pending := b.guard.RevocationPending()
-	if got := slices.DeleteFunc(slices.Clone(pending), func(name string) bool { return !strings.HasPrefix(name, "test") }); len(got) != 33 {
+	if got := slices.DeleteFunc(slices.Clone(pending), func(name string) bool {
+		return !strings.HasPrefix(name, "test")
+	}); len(got) != 33 {
 		t.Errorf("%d holders of the identity are kept, want 32 and one for all others", len(got))
 	}
 	b.reads(ownership.Decision, at(4), 0)

@@ -116,7 +116,8 @@ func NewGuard(o GuardOptions) (*Guard, error) {
 	g.began = now
 	// What an earlier guard has granted before this restart is known only by its bound.
 	g.grants.restarted(now.Add(withDrift(o.Timing.Timeout)), now, g.memory.Served)
-	if m := g.memory; m.Fence == nil && m.Served && m.BootID == o.Clock.BootID() && m.Until.Sub(now) > 0 && m.Until.Sub(now) <= o.Timing.Timeout {
+	if m := g.memory; m.Fence == nil && m.Served && m.BootID == o.Clock.BootID() && m.Until.Sub(now) > 0 &&
+		m.Until.Sub(now) <= o.Timing.Timeout {
 		g.term = NewTerm(o.Clock, o.Self.Epoch, m.Until)
 	}
 	return g, nil

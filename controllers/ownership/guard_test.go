@@ -297,8 +297,8 @@ func TestO3FenceWaitsForNobodyWhoHasLeftBefore(t *testing.T) {
 	}
 }
 
-// Before there was a guard, controllers have read DNS by themselves: a read that was sent as the guard began gives validity
-// for 5 s on a clock that may be 10 % slow (docs/adr/0013).
+// Before there was a guard, controllers have read DNS by themselves: a read that was sent as the guard began gives
+// validity for 5 s on a clock that may be 10 % slow (docs/adr/0013).
 func TestO3FenceWaitsForWhoReadDNSBeforeTheGuardBegan(t *testing.T) {
 	t.Parallel()
 	b := serving(t)
@@ -465,8 +465,8 @@ func (c *counted) Read(ctx context.Context) (ownership.Record, ownership.Version
 	return c.Authority.Read(ctx)
 }
 
-// following is a guard that follows both authorities, on a clock that the test moves: on a busy machine the real one would let
-// a validity lapse that nobody has lost.
+// following is a guard that follows both authorities, on a clock that the test moves: on a busy machine the real one
+// would let a validity lapse that nobody has lost.
 type following struct {
 	*testing.T
 	timing          ownership.Timing
@@ -485,7 +485,10 @@ func follow(t *testing.T) *following {
 	f.claim.Set(self)
 	f.decision.Set(self)
 	var err error
-	f.guard, err = ownership.NewGuard(ownership.GuardOptions{Self: self, Timing: f.timing, Clock: f.clock, Remember: func(ownership.Memory) error { return nil }})
+	f.guard, err = ownership.NewGuard(ownership.GuardOptions{Self: self, Timing: f.timing, Clock: f.clock,
+		Remember: func(ownership.Memory) error {
+			return nil
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -506,7 +509,8 @@ func (f *following) pass(d time.Duration) {
 	for ; d > 0; d -= f.timing.Interval {
 		claims, decisions := f.claim.reads.Load(), f.decision.reads.Load()
 		f.clock.Step(f.timing.Interval)
-		for deadline, looks := time.Now().Add(time.Minute), 1; f.claim.reads.Load() == claims || f.decision.reads.Load() == decisions; looks++ {
+		for deadline, looks := time.Now().Add(time.Minute), 1; f.claim.reads.Load() == claims ||
+			f.decision.reads.Load() == decisions; looks++ {
 			if time.Now().After(deadline) {
 				f.Fatal("an authority is not read any more")
 			}

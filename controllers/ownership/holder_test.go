@@ -54,7 +54,8 @@ func (a *answering) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func serves(epoch int64, remaining time.Duration) ownership.ValidityAnswer {
-	return ownership.ValidityAnswer{State: ownership.Serving, Epoch: epoch, Remaining: metav1.Duration{Duration: remaining}}
+	return ownership.ValidityAnswer{State: ownership.Serving, Epoch: epoch,
+		Remaining: metav1.Duration{Duration: remaining}}
 }
 
 func newHolder(t *testing.T) (*ownership.Holder, *answering, *ownershiptest.Clock) {
@@ -163,7 +164,8 @@ func TestO8HolderThatConfirmedARevocationIgnoresALateAnswer(t *testing.T) {
 		asked <- struct{}{}
 		<-release
 	})
-	eventually(t, "the pause before the next question", func() bool { return clock.Waiting() > 1 }) // the term waits for its end, too
+	// the term waits for its end, too
+	eventually(t, "the pause before the next question", func() bool { return clock.Waiting() > 1 })
 	clock.Step(time.Second)
 	<-asked
 	a.fence <- ownership.FenceAnswer{Epoch: 3, Fenced: true}

@@ -82,7 +82,8 @@ func (g *Guard) Heal(source Source) (Record, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	seen, ok := g.seen[source]
-	if !ok || seen.Err != nil || source == Decision || seen.Record.Epoch > g.self.Epoch || seen.Record.Names(g.self.Owner, g.self.Epoch) {
+	if !ok || seen.Err != nil || source == Decision || seen.Record.Epoch > g.self.Epoch || seen.Record.Names(g.self.Owner,
+		g.self.Epoch) {
 		return Record{}, false
 	}
 	named := g.byDecision.Sub(g.clock.Now()) > 0

@@ -42,7 +42,8 @@ func AwaitEnd(ctx context.Context, guard string, epoch int64, clock Clock, clien
 
 // untilFinished asks the guard until its fence is finished. The error says what the guard has said last, and
 // ErrSilent if it has never said anything.
-func untilFinished(ctx context.Context, method, guard, path string, epoch int64, clock Clock, client *http.Client) error {
+func untilFinished(ctx context.Context, method, guard, path string, epoch int64, clock Clock,
+	client *http.Client) error {
 	base, err := url.Parse(guard)
 	if err != nil {
 		return fmt.Errorf("parse the guard's address: %w", err)

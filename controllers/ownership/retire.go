@@ -26,7 +26,8 @@ func Retire(ctx context.Context, decision Authority, owner string) error {
 	case record.Owner != owner:
 		return &NotOwnerError{Named: record}
 	}
-	if err := decision.CompareAndSet(ctx, version, Record{Owner: Nobody, Epoch: record.Epoch + 1, Seed: record.Seed}); err != nil {
+	if err := decision.CompareAndSet(ctx, version, Record{Owner: Nobody, Epoch: record.Epoch + 1,
+		Seed: record.Seed}); err != nil {
 		return &UnwrittenError{What: Decision, Err: err}
 	}
 	return nil

@@ -23,7 +23,8 @@ func TestRetireGivesTheShootToNobodyWithANewEpoch(t *testing.T) {
 	if diff := cmp.Diff(want, decision.Record()); diff != "" {
 		t.Error(diff)
 	}
-	if parsed, err := ownership.ParseRecord(decision.Record().String()); err != nil || parsed != want || !parsed.Retired() {
+	if parsed, err := ownership.ParseRecord(decision.Record().String()); err != nil || parsed != want ||
+		!parsed.Retired() {
 		t.Errorf("in DNS it is %v: %v", parsed, err)
 	}
 }

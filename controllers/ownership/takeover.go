@@ -66,8 +66,8 @@ type Takeover struct {
 	// Started is the epoch that this seed has started and not fenced (0: none). While DNS names it, Run returns it and
 	// writes nothing.
 	Started int64
-	// Ended is the last epoch that this seed has ended by its own decision (0: none): none up to it is run, or returned, again.
-	// Its final snapshot need not be there, or to be seen.
+	// Ended is the last epoch that this seed has ended by its own decision (0: none): none up to it is run, or returned,
+	// again. Its final snapshot need not be there, or to be seen.
 	Ended int64
 
 	held    int64 // the epoch that Run returned last: it may be asked again before that epoch has started
@@ -161,7 +161,8 @@ func (t *Takeover) begin(ctx context.Context) (started int64, err error) {
 	return 0, nil
 }
 
-// read asks an authority, as long as it may take: who accepts a question and never answers is as good as one that is away.
+// read asks an authority, as long as it may take: who accepts a question and never answers is as good as one that is
+// away.
 func (t *Takeover) read(ctx context.Context, authority Authority) (Record, Version, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.Timing.callDeadline())
 	defer cancel()
@@ -182,8 +183,8 @@ func (t *Takeover) bound(ctx context.Context) error {
 	return nil
 }
 
-// write sets one record against the version read in begin. An answer that is lost, or does not come in time, is resolved by
-// reading.
+// write sets one record against the version read in begin. An answer that is lost, or does not come in time, is
+// resolved by reading.
 func (t *Takeover) write(ctx context.Context, what Source, authority Authority, old Version, done *bool) error {
 	if *done {
 		return nil

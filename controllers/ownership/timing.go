@@ -20,7 +20,8 @@ var DefaultTiming = Timing{Interval: 5 * time.Second, Timeout: 30 * time.Second}
 // Validate refuses a timing with which a guard would lapse between two reads.
 func (t Timing) Validate() error {
 	if t.Interval <= 0 || t.Timeout < 2*t.Interval {
-		return fmt.Errorf("check the ownership timing: the timeout %v must be at least twice the interval %v", t.Timeout, t.Interval)
+		return fmt.Errorf("check the ownership timing: the timeout %v must be at least twice the interval %v", t.Timeout,
+			t.Interval)
 	}
 	return nil
 }
@@ -31,8 +32,8 @@ func (t Timing) Wait() time.Duration { return withDrift(t.Timeout) + t.Interval 
 // readDeadline bounds one read of an authority, below the interval (docs/ownership.md#o1).
 func (t Timing) readDeadline() time.Duration { return t.Interval * 9 / 10 }
 
-// callDeadline bounds one call of a take-over. No rule rests on how long it takes, and one that fails ends the run: so it is
-// longer than a guard's, and no longer than a guard could live without an answer.
+// callDeadline bounds one call of a take-over. No rule rests on how long it takes, and one that fails ends the run: so
+// it is longer than a guard's, and no longer than a guard could live without an answer.
 func (t Timing) callDeadline() time.Duration { return t.Timeout }
 
 // withDrift is how long to wait on one's own clock until d has surely passed on another's (10 %).

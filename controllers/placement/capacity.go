@@ -36,5 +36,6 @@ func roomLeft(q *Question, seed *gardencorev1beta1.Seed) string {
 	if !limited || int64(q.Usage[seed.Name]) < allocatable.Value() {
 		return ""
 	}
-	return fmt.Sprintf("is full: it has %d shoots and status.allocatable.shoots is %d", q.Usage[seed.Name], allocatable.Value())
+	return fmt.Sprintf("is full: it has %d shoots and status.allocatable.shoots is %d", q.Usage[seed.Name],
+		allocatable.Value())
 }

@@ -25,12 +25,14 @@ func networksDisjoint(q *Question, seed *gardencorev1beta1.Seed) string {
 			network{"spec.networking.nodes", ptr.Deref(networking.Nodes, "")})
 	}
 	theirs := []network{
-		{"pods", seed.Spec.Networks.Pods}, {"services", seed.Spec.Networks.Services}, {"nodes", ptr.Deref(seed.Spec.Networks.Nodes, "")},
+		{"pods", seed.Spec.Networks.Pods}, {"services", seed.Spec.Networks.Services},
+		{"nodes", ptr.Deref(seed.Spec.Networks.Nodes, "")},
 	}
 	for _, shoots := range mine {
 		for _, seeds := range theirs {
 			if overlap(shoots.cidr, seeds.cidr) {
-				return fmt.Sprintf("has a network that overlaps: its %s %s and %s %s", seeds.name, seeds.cidr, shoots.name, shoots.cidr)
+				return fmt.Sprintf("has a network that overlaps: its %s %s and %s %s", seeds.name, seeds.cidr, shoots.name,
+					shoots.cidr)
 			}
 		}
 	}

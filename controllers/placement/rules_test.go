@@ -15,9 +15,10 @@ func TestRestrictions(t *testing.T) {
 	wanted := func(names ...string) func(*Question, *gardencorev1beta1.Seed) {
 		return func(q *Question, b *gardencorev1beta1.Seed) {
 			for _, name := range names {
-				q.Shoot.Spec.AccessRestrictions = append(q.Shoot.Spec.AccessRestrictions, gardencorev1beta1.AccessRestrictionWithOptions{
-					AccessRestriction: gardencorev1beta1.AccessRestriction{Name: name},
-				})
+				q.Shoot.Spec.AccessRestrictions = append(q.Shoot.Spec.AccessRestrictions,
+					gardencorev1beta1.AccessRestrictionWithOptions{
+						AccessRestriction: gardencorev1beta1.AccessRestriction{Name: name},
+					})
 			}
 			b.Spec.AccessRestrictions = []gardencorev1beta1.AccessRestriction{{Name: "eu-only"}}
 		}
@@ -75,19 +76,22 @@ func TestProfileSelector(t *testing.T) {
 		return func(q *Question, _ *gardencorev1beta1.Seed) { q.Profile.Spec.SeedSelector = s }
 	}
 	labels := func(key, value string) *gardencorev1beta1.SeedSelector {
-		return &gardencorev1beta1.SeedSelector{LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{key: value}}}
+		return &gardencorev1beta1.SeedSelector{
+			LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{key: value}}}
 	}
 	testRule(t, profileSelects, []ruleCase{
 		{name: "no profile", change: func(q *Question, _ *gardencorev1beta1.Seed) { q.Profile = nil }},
 		{name: "no selector"},
 		{name: "labels match", change: selector(labels("site", "x"))},
-		{name: "labels differ", change: selector(labels("site", "y")), want: `does not have the labels of the seed selector of CloudProfile "profile": site=y`},
+		{name: "labels differ", change: selector(labels("site", "y")),
+			want: `does not have the labels of the seed selector of CloudProfile "profile": site=y`},
 		{
 			name: "selector is invalid",
 			change: selector(&gardencorev1beta1.SeedSelector{LabelSelector: metav1.LabelSelector{
 				MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "site", Operator: "Like"}},
 			}}),
-			want: `cannot be judged: the seed selector of CloudProfile "profile" is invalid: "Like" is not a valid label selector operator`,
+			want: `cannot be judged: the seed selector of CloudProfile "profile" is invalid: "Like" is not a valid label ` +
+				`selector operator`,
 		},
 	})
 }
@@ -116,7 +120,8 @@ func TestProvider(t *testing.T) {
 	})
 	t.Run("scheduled", func(t *testing.T) {
 		testRule(t, providerFits, append([]ruleCase{
-			{name: "none listed", change: change("other"), want: `has provider type "other", and spec.provider.type wants one of: transplant`},
+			{name: "none listed", change: change("other"),
+				want: `has provider type "other", and spec.provider.type wants one of: transplant`},
 			{name: "the shoot's own", change: change("transplant")},
 		}, both...))
 	})
@@ -126,21 +131,25 @@ func TestShootSelector(t *testing.T) {
 	t.Parallel()
 	change := func(labels map[string]string, types ...string) func(*Question, *gardencorev1beta1.Seed) {
 		return func(q *Question, _ *gardencorev1beta1.Seed) {
-			q.Shoot.Spec.SeedSelector = &gardencorev1beta1.SeedSelector{LabelSelector: metav1.LabelSelector{MatchLabels: labels}, ProviderTypes: types}
+			q.Shoot.Spec.SeedSelector = &gardencorev1beta1.SeedSelector{LabelSelector: metav1.LabelSelector{MatchLabels: labels},
+				ProviderTypes: types}
 		}
 	}
 	testRule(t, shootSelects, []ruleCase{
 		{name: "no selector"},
 		{name: "labels match", change: change(map[string]string{"site": "x"})},
-		{name: "labels differ", change: change(map[string]string{"site": "y"}), want: "does not have the labels of spec.seedSelector: site=y"},
+		{name: "labels differ", change: change(map[string]string{"site": "y"}),
+			want: "does not have the labels of spec.seedSelector: site=y"},
 		{name: "provider listed", change: change(nil, "transplant")},
-		{name: "provider not listed", change: change(nil, "other"), want: `has provider type "transplant", and spec.seedSelector wants one of: other`},
+		{name: "provider not listed", change: change(nil, "other"),
+			want: `has provider type "transplant", and spec.seedSelector wants one of: other`},
 	})
 }
 
 func TestDefaultDomain(t *testing.T) {
 	t.Parallel()
-	change := func(domain string, offered []string, providers ...gardencorev1beta1.DNSProvider) func(*Question, *gardencorev1beta1.Seed) {
+	change := func(domain string, offered []string, providers ...gardencorev1beta1.DNSProvider) func(*Question,
+		*gardencorev1beta1.Seed) {
 		return func(q *Question, b *gardencorev1beta1.Seed) {
 			q.Shoot.Spec.DNS = &gardencorev1beta1.DNS{Domain: &domain, Providers: providers}
 			b.Spec.DNS.Defaults = nil
@@ -152,12 +161,15 @@ func TestDefaultDomain(t *testing.T) {
 	testRule(t, defaultDomainOffered, []ruleCase{
 		{name: "no domain", change: func(_ *Question, b *gardencorev1beta1.Seed) { b.Spec.DNS.Defaults = nil }},
 		{name: "offered", change: change("alpha.p.shoots.test", []string{"shoots.test"})},
-		{name: "not offered", change: change("alpha.p.shoots.test", []string{"other.test"}), want: `does not offer the default domain "shoots.test" of spec.dns.domain`},
+		{name: "not offered", change: change("alpha.p.shoots.test", []string{"other.test"}),
+			want: `does not offer the default domain "shoots.test" of spec.dns.domain`},
 		{name: "the longest counts", change: change("alpha.p.eu.shoots.test", []string{"eu.shoots.test"})},
 		{name: "no default domain", change: change("alpha.example.com", nil)},
 		{name: "only looks like one", change: change("alphashoots.test", nil)},
-		{name: "own provider", change: change("alpha.p.shoots.test", nil, gardencorev1beta1.DNSProvider{Primary: ptr.To(true)})},
-		{name: "further provider", change: change("alpha.p.shoots.test", nil, gardencorev1beta1.DNSProvider{}), want: `does not offer the default domain "shoots.test" of spec.dns.domain`},
+		{name: "own provider", change: change("alpha.p.shoots.test", nil,
+			gardencorev1beta1.DNSProvider{Primary: ptr.To(true)})},
+		{name: "further provider", change: change("alpha.p.shoots.test", nil, gardencorev1beta1.DNSProvider{}),
+			want: `does not offer the default domain "shoots.test" of spec.dns.domain`},
 	})
 }
 
@@ -203,11 +215,13 @@ func TestBackup(t *testing.T) {
 
 func TestZones(t *testing.T) {
 	t.Parallel()
-	tolerating := func(failure gardencorev1beta1.FailureToleranceType, zones ...string) func(*Question, *gardencorev1beta1.Seed) {
+	tolerating := func(failure gardencorev1beta1.FailureToleranceType, zones ...string) func(*Question,
+		*gardencorev1beta1.Seed) {
 		return func(q *Question, b *gardencorev1beta1.Seed) {
 			b.Spec.Provider.Zones = zones
 			q.Shoot.Spec.ControlPlane = &gardencorev1beta1.ControlPlane{
-				HighAvailability: &gardencorev1beta1.HighAvailability{FailureTolerance: gardencorev1beta1.FailureTolerance{Type: failure}},
+				HighAvailability: &gardencorev1beta1.HighAvailability{FailureTolerance: gardencorev1beta1.FailureTolerance{
+					Type: failure}},
 			}
 		}
 	}
@@ -215,11 +229,13 @@ func TestZones(t *testing.T) {
 		{name: "not highly available", change: func(_ *Question, b *gardencorev1beta1.Seed) { b.Spec.Provider.Zones = nil }},
 		{name: "node", change: tolerating("node", "1")},
 		{name: "zone", change: tolerating("zone", "1", "2", "3")},
-		{name: "too few zones", change: tolerating("zone", "1", "2"), want: `has 2 zones, and failure tolerance type "zone" needs 3`},
+		{name: "too few zones", change: tolerating("zone", "1", "2"),
+			want: `has 2 zones, and failure tolerance type "zone" needs 3`},
 	})
 	selecting := func(mode string, worker ...string) func(*Question, *gardencorev1beta1.Seed) {
 		return func(q *Question, b *gardencorev1beta1.Seed) {
-			b.Spec.Settings = &gardencorev1beta1.SeedSettings{ZoneSelection: &gardencorev1beta1.SeedSettingZoneSelection{Mode: mode}}
+			b.Spec.Settings = &gardencorev1beta1.SeedSettings{ZoneSelection: &gardencorev1beta1.SeedSettingZoneSelection{
+				Mode: mode}}
 			q.Shoot.Spec.Provider.Workers = []gardencorev1beta1.Worker{{Zones: worker}}
 		}
 	}
@@ -227,7 +243,8 @@ func TestZones(t *testing.T) {
 		{name: "no mode"},
 		{name: "prefers", change: selecting("Prefer", "9")},
 		{name: "overlap enforced", change: selecting("Enforce", "9", "3")},
-		{name: "no overlap", change: selecting("Enforce", "8", "9"), want: "has none of the zones of the shoot's workers: 8, 9"},
+		{name: "no overlap", change: selecting("Enforce", "8", "9"),
+			want: "has none of the zones of the shoot's workers: 8, 9"},
 		{name: "no zones", change: selecting("Enforce")},
 	})
 }
@@ -236,7 +253,9 @@ func TestUsable(t *testing.T) {
 	t.Parallel()
 	testRule(t, notInDeletion, []ruleCase{
 		{name: "kept"},
-		{name: "in deletion", change: func(_ *Question, b *gardencorev1beta1.Seed) { b.DeletionTimestamp = &metav1.Time{} }, want: "is being deleted"},
+		{name: "in deletion", change: func(_ *Question, b *gardencorev1beta1.Seed) {
+			b.DeletionTimestamp = &metav1.Time{}
+		}, want: "is being deleted"},
 	})
 	seen := func(is bool) func(*Question, *gardencorev1beta1.Seed) {
 		return func(_ *Question, b *gardencorev1beta1.Seed) {
@@ -254,13 +273,18 @@ func TestUsable(t *testing.T) {
 	testRule(t, ready, []ruleCase{
 		{name: "gardenlet ready", change: conditions(up)},
 		{name: "no gardenlet", change: conditions(), want: "is not ready: condition GardenletReady is not reported"},
-		{name: "gardenlet lost", change: conditions(gardencorev1beta1.Condition{Type: "GardenletReady", Status: "Unknown"}), want: "is not ready: condition GardenletReady is Unknown"},
-		{name: "bucket broken", change: conditions(up, gardencorev1beta1.Condition{Type: "BackupBucketsReady", Status: "False"}), want: "is not ready: condition BackupBucketsReady is False"},
-		{name: "only just broken", change: conditions(up, gardencorev1beta1.Condition{Type: "SeedSystemComponentsHealthy", Status: "Progressing"})},
+		{name: "gardenlet lost", change: conditions(gardencorev1beta1.Condition{Type: "GardenletReady", Status: "Unknown"}),
+			want: "is not ready: condition GardenletReady is Unknown"},
+		{name: "bucket broken",
+			change: conditions(up, gardencorev1beta1.Condition{Type: "BackupBucketsReady", Status: "False"}),
+			want:   "is not ready: condition BackupBucketsReady is False"},
+		{name: "only just broken", change: conditions(up, gardencorev1beta1.Condition{Type: "SeedSystemComponentsHealthy",
+			Status: "Progressing"})},
 		{name: "condition of others", change: conditions(up, gardencorev1beta1.Condition{Type: "Custom", Status: "False"})},
 	})
 	testRule(t, notStopped, []ruleCase{
-		{name: "running", change: conditions(gardencorev1beta1.Condition{Type: "EmergencyStopShootReconciliations", Status: "False"})},
+		{name: "running", change: conditions(gardencorev1beta1.Condition{Type: "EmergencyStopShootReconciliations",
+			Status: "False"})},
 		{
 			name: "annotated", want: "has stopped the operations on its shoots in an emergency",
 			change: func(_ *Question, b *gardencorev1beta1.Seed) {
@@ -285,9 +309,12 @@ func TestNetworks(t *testing.T) {
 	testRule(t, networksDisjoint, []ruleCase{
 		{name: "not said yet"},
 		{name: "disjoint", change: change(1, "10.4.0.0/16", "10.5.0.0/16", "10.6.0.0/16")},
-		{name: "pods", change: change(1, "10.2.128.0/17", "10.5.0.0/16", ""), want: "has a network that overlaps: its services 10.2.0.0/16 and spec.networking.pods 10.2.128.0/17"},
-		{name: "nodes", change: change(1, "", "", "10.0.0.0/8"), want: "has a network that overlaps: its pods 10.1.0.0/16 and spec.networking.nodes 10.0.0.0/8"},
-		{name: "services", change: change(0, "", "10.3.7.0/24", ""), want: "has a network that overlaps: its nodes 10.3.0.0/16 and spec.networking.services 10.3.7.0/24"},
+		{name: "pods", change: change(1, "10.2.128.0/17", "10.5.0.0/16", ""),
+			want: "has a network that overlaps: its services 10.2.0.0/16 and spec.networking.pods 10.2.128.0/17"},
+		{name: "nodes", change: change(1, "", "", "10.0.0.0/8"),
+			want: "has a network that overlaps: its pods 10.1.0.0/16 and spec.networking.nodes 10.0.0.0/8"},
+		{name: "services", change: change(0, "", "10.3.7.0/24", ""),
+			want: "has a network that overlaps: its nodes 10.3.0.0/16 and spec.networking.services 10.3.7.0/24"},
 		{name: "workerless has no pods", change: change(0, "10.1.0.0/16", "10.5.0.0/16", "")},
 		{name: "other family", change: change(1, "fd00::/48", "", "")},
 	})

@@ -59,7 +59,8 @@ type candidate struct {
 }
 
 func (q *Question) rank(seed *gardencorev1beta1.Seed) candidate {
-	c := candidate{name: seed.Name, distance: Distance(q.Shoot.Spec.Region, seed.Spec.Provider.Region), shoots: q.Usage[seed.Name]}
+	c := candidate{name: seed.Name, distance: Distance(q.Shoot.Spec.Region, seed.Spec.Provider.Region),
+		shoots: q.Usage[seed.Name]}
 	if seed.Spec.Provider.Type != q.Shoot.Spec.Provider.Type {
 		c.foreign = 1
 	}
@@ -67,7 +68,8 @@ func (q *Question) rank(seed *gardencorev1beta1.Seed) candidate {
 }
 
 func (c candidate) compare(d candidate) int {
-	return cmp.Or(cmp.Compare(c.foreign, d.foreign), cmp.Compare(c.distance, d.distance), cmp.Compare(c.shoots, d.shoots), cmp.Compare(c.name, d.name))
+	return cmp.Or(cmp.Compare(c.foreign, d.foreign), cmp.Compare(c.distance, d.distance), cmp.Compare(c.shoots, d.shoots),
+		cmp.Compare(c.name, d.name))
 }
 
 func (c candidate) lostTo(best candidate) string {

@@ -24,12 +24,14 @@ func TestSchedule(t *testing.T) {
 				q.Seeds[0].Spec.Provider.Region, q.Seeds[1].Spec.Provider.Region = "her", "there"
 				q.Usage["c"] = 1
 			},
-			excluded: map[string]string{"a": `fits, but seed "c" is in the shoot's region`, "b": `fits, but seed "c" is in the shoot's region`},
+			excluded: map[string]string{"a": `fits, but seed "c" is in the shoot's region`,
+				"b": `fits, but seed "c" is in the shoot's region`},
 		},
 		{
 			name: "the nearest", want: "b",
 			change: func(q *Question) {
-				q.Seeds[0].Spec.Provider.Region, q.Seeds[1].Spec.Provider.Region, q.Seeds[2].Spec.Provider.Region = "eu-west-9", "here-2", "here-22"
+				q.Seeds[0].Spec.Provider.Region, q.Seeds[1].Spec.Provider.Region, q.Seeds[2].Spec.Provider.Region = "eu-west-9",
+					"here-2", "here-22"
 			},
 			excluded: map[string]string{"a": `fits, but seed "b" is nearer`, "c": `fits, but seed "b" is nearer`},
 		},
@@ -42,7 +44,8 @@ func TestSchedule(t *testing.T) {
 		},
 		{
 			name: "the first by name", want: "a",
-			excluded: map[string]string{"b": `fits, but seed "a" comes first by name`, "c": `fits, but seed "a" comes first by name`},
+			excluded: map[string]string{"b": `fits, but seed "a" comes first by name`,
+				"c": `fits, but seed "a" comes first by name`},
 		},
 		{
 			name: "the own provider before the region", want: "b",
@@ -51,7 +54,8 @@ func TestSchedule(t *testing.T) {
 				q.Seeds[0].Spec.Provider.Type, q.Seeds[2].Spec.Provider.Type = "other", "other"
 				q.Seeds[1].Spec.Provider.Region = "far away"
 			},
-			excluded: map[string]string{"a": `fits, but seed "b" is of the shoot's provider`, "c": `fits, but seed "b" is of the shoot's provider`},
+			excluded: map[string]string{"a": `fits, but seed "b" is of the shoot's provider`,
+				"c": `fits, but seed "b" is of the shoot's provider`},
 		},
 		{
 			name: "what is filtered is told by its first filter", want: "c",
@@ -68,7 +72,8 @@ func TestSchedule(t *testing.T) {
 				q.Source = "a"
 				q.Seeds[1].Spec.Backup = nil
 			},
-			excluded: map[string]string{"a": "is the seed that the shoot is to leave", "b": "has no spec.backup, so that nothing can be restored on it"},
+			excluded: map[string]string{"a": "is the seed that the shoot is to leave",
+				"b": "has no spec.backup, so that nothing can be restored on it"},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -145,7 +150,8 @@ func breakEverything(q *Question, a *gardencorev1beta1.Seed) []mended {
 	good, shoot := a.DeepCopy(), q.Shoot
 	a.DeletionTimestamp = &metav1.Time{}
 	a.Spec.Settings = &gardencorev1beta1.SeedSettings{
-		Scheduling: &gardencorev1beta1.SeedSettingScheduling{}, ZoneSelection: &gardencorev1beta1.SeedSettingZoneSelection{Mode: "Enforce"},
+		Scheduling:    &gardencorev1beta1.SeedSettingScheduling{},
+		ZoneSelection: &gardencorev1beta1.SeedSettingZoneSelection{Mode: "Enforce"},
 	}
 	a.Status.Conditions = nil
 	a.Labels = nil
@@ -154,13 +160,17 @@ func breakEverything(q *Question, a *gardencorev1beta1.Seed) []mended {
 	a.Annotations = map[string]string{"shoot.gardener.cloud/emergency-stop-reconciliations": "true"}
 	a.Spec.Taints = []gardencorev1beta1.SeedTaint{{Key: "t"}}
 	q.Usage["a"] = 2
-	q.Profile.Spec.SeedSelector = &gardencorev1beta1.SeedSelector{LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"site": "x"}}}
-	shoot.Spec.SeedSelector = &gardencorev1beta1.SeedSelector{LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"mine": "yes"}}}
+	q.Profile.Spec.SeedSelector = &gardencorev1beta1.SeedSelector{
+		LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"site": "x"}}}
+	shoot.Spec.SeedSelector = &gardencorev1beta1.SeedSelector{
+		LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"mine": "yes"}}}
 	shoot.Spec.ControlPlane = &gardencorev1beta1.ControlPlane{
-		HighAvailability: &gardencorev1beta1.HighAvailability{FailureTolerance: gardencorev1beta1.FailureTolerance{Type: "zone"}},
+		HighAvailability: &gardencorev1beta1.HighAvailability{FailureTolerance: gardencorev1beta1.FailureTolerance{
+			Type: "zone"}},
 	}
 	shoot.Spec.Provider.Workers = []gardencorev1beta1.Worker{{Zones: []string{"9"}}}
-	shoot.Spec.AccessRestrictions = []gardencorev1beta1.AccessRestrictionWithOptions{{AccessRestriction: gardencorev1beta1.AccessRestriction{Name: "r"}}}
+	shoot.Spec.AccessRestrictions = []gardencorev1beta1.AccessRestrictionWithOptions{
+		{AccessRestriction: gardencorev1beta1.AccessRestriction{Name: "r"}}}
 	domain, pods := "alpha.shoots.test", "10.1.0.0/16"
 	shoot.Spec.DNS = &gardencorev1beta1.DNS{Domain: &domain}
 	shoot.Spec.Networking = &gardencorev1beta1.Networking{Pods: &pods}
@@ -172,17 +182,27 @@ func breakEverything(q *Question, a *gardencorev1beta1.Seed) []mended {
 		{"is being deleted", func() { a.DeletionTimestamp = nil }},
 		{"is not visible for scheduling", func() { a.Spec.Settings.Scheduling = nil }},
 		{"is not ready: condition GardenletReady is not reported", func() { a.Status.Conditions = good.Status.Conditions }},
-		{`does not have the labels of the seed selector of CloudProfile "profile": site=x`, func() { a.Labels = map[string]string{"site": "x"} }},
+		{`does not have the labels of the seed selector of CloudProfile "profile": site=x`, func() {
+			a.Labels = map[string]string{"site": "x"}
+		}},
 		{"does not have the labels of spec.seedSelector: mine=yes", func() { a.Labels["mine"] = "yes" }},
-		{`has provider type "other", and spec.provider.type wants one of: transplant`, func() { a.Spec.Provider.Type = "transplant" }},
-		{`has 0 zones, and failure tolerance type "zone" needs 3`, func() { a.Spec.Provider.Zones = good.Spec.Provider.Zones }},
+		{`has provider type "other", and spec.provider.type wants one of: transplant`, func() {
+			a.Spec.Provider.Type = "transplant"
+		}},
+		{`has 0 zones, and failure tolerance type "zone" needs 3`, func() {
+			a.Spec.Provider.Zones = good.Spec.Provider.Zones
+		}},
 		{"has none of the zones of the shoot's workers: 9", func() { a.Spec.Settings = nil }},
-		{`does not support access restrictions of spec.accessRestrictions: "r"`, func() { shoot.Spec.AccessRestrictions = nil }},
+		{`does not support access restrictions of spec.accessRestrictions: "r"`, func() {
+			shoot.Spec.AccessRestrictions = nil
+		}},
 		{`does not offer the default domain "shoots.test" of spec.dns.domain`, func() { a.Spec.DNS = good.Spec.DNS }},
 		{"has stopped the operations on its shoots in an emergency", func() { a.Annotations = nil }},
 		{`has taints that spec.tolerations does not tolerate: "t"`, func() { a.Spec.Taints = nil }},
 		{"is full: it has 2 shoots and status.allocatable.shoots is 2", func() { q.Usage["a"] = 0 }},
-		{"has a network that overlaps: its pods 10.1.0.0/16 and spec.networking.pods 10.1.0.0/16", func() { shoot.Spec.Networking = nil }},
+		{"has a network that overlaps: its pods 10.1.0.0/16 and spec.networking.pods 10.1.0.0/16", func() {
+			shoot.Spec.Networking = nil
+		}},
 	}
 }
 

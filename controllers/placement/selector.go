@@ -63,5 +63,6 @@ func provided(types []string, seed *gardencorev1beta1.Seed, whose string) string
 	if len(types) == 0 || slices.Contains(types, anyProvider) || slices.Contains(types, seed.Spec.Provider.Type) {
 		return ""
 	}
-	return fmt.Sprintf("has provider type %q, and %s wants one of: %s", seed.Spec.Provider.Type, whose, strings.Join(types, ", "))
+	return fmt.Sprintf("has provider type %q, and %s wants one of: %s", seed.Spec.Provider.Type, whose,
+		strings.Join(types, ", "))
 }

@@ -11,7 +11,8 @@ import (
 
 func TestTaints(t *testing.T) {
 	t.Parallel()
-	change := func(taints []gardencorev1beta1.SeedTaint, tolerations ...gardencorev1beta1.Toleration) func(*Question, *gardencorev1beta1.Seed) {
+	change := func(taints []gardencorev1beta1.SeedTaint, tolerations ...gardencorev1beta1.Toleration) func(*Question,
+		*gardencorev1beta1.Seed) {
 		return func(q *Question, b *gardencorev1beta1.Seed) {
 			b.Spec.Taints, q.Shoot.Spec.Tolerations = taints, tolerations
 		}
@@ -19,14 +20,18 @@ func TestTaints(t *testing.T) {
 	key, valued := gardencorev1beta1.SeedTaint{Key: "key"}, gardencorev1beta1.SeedTaint{Key: "key", Value: ptr.To("v")}
 	testRule(t, taintsTolerated, []ruleCase{
 		{name: "no taints", change: change(nil, gardencorev1beta1.Toleration{Key: "key"})},
-		{name: "key, any value", change: change([]gardencorev1beta1.SeedTaint{key}, gardencorev1beta1.Toleration{Key: "key", Value: ptr.To("x")})},
-		{name: "same value", change: change([]gardencorev1beta1.SeedTaint{valued}, gardencorev1beta1.Toleration{Key: "key", Value: ptr.To("v")})},
+		{name: "key, any value", change: change([]gardencorev1beta1.SeedTaint{key}, gardencorev1beta1.Toleration{Key: "key",
+			Value: ptr.To("x")})},
+		{name: "same value", change: change([]gardencorev1beta1.SeedTaint{valued}, gardencorev1beta1.Toleration{Key: "key",
+			Value: ptr.To("v")})},
 		{
-			name: "other value", change: change([]gardencorev1beta1.SeedTaint{valued}, gardencorev1beta1.Toleration{Key: "key", Value: ptr.To("w")}),
+			name: "other value", change: change([]gardencorev1beta1.SeedTaint{valued}, gardencorev1beta1.Toleration{Key: "key",
+				Value: ptr.To("w")}),
 			want: `has taints that spec.tolerations does not tolerate: "key=v"`,
 		},
 		{
-			name: "absent value", change: change([]gardencorev1beta1.SeedTaint{valued}, gardencorev1beta1.Toleration{Key: "key"}),
+			name: "absent value", change: change([]gardencorev1beta1.SeedTaint{valued},
+				gardencorev1beta1.Toleration{Key: "key"}),
 			want: `has taints that spec.tolerations does not tolerate: "key=v"`,
 		},
 		{
@@ -34,7 +39,8 @@ func TestTaints(t *testing.T) {
 			want: `has taints that spec.tolerations does not tolerate: "key", "key=v"`,
 		},
 		{
-			name: "more taints than tolerations", change: change([]gardencorev1beta1.SeedTaint{key, key}, gardencorev1beta1.Toleration{Key: "key"}),
+			name: "more taints than tolerations", change: change([]gardencorev1beta1.SeedTaint{key, key},
+				gardencorev1beta1.Toleration{Key: "key"}),
 			want: "has 2 taints, more than the shoot's 1 tolerations",
 		},
 	})
@@ -56,7 +62,8 @@ func TestOracleTolerated(t *testing.T) {
 		}
 		asked++
 		if got := Tolerated(c.In.SeedTaints, c.In.ShootTolerations); got != c.Want.Tolerated {
-			t.Errorf("%s: tolerated %t, want %t: taints %+v, tolerations %+v", c.In.ID, got, c.Want.Tolerated, c.In.SeedTaints, c.In.ShootTolerations)
+			t.Errorf("%s: tolerated %t, want %t: taints %+v, tolerations %+v", c.In.ID, got, c.Want.Tolerated, c.In.SeedTaints,
+				c.In.ShootTolerations)
 		}
 	}
 	if asked != 35 {

@@ -31,7 +31,8 @@ func ready(_ *Question, seed *gardencorev1beta1.Seed) string {
 		default:
 			continue
 		}
-		good := condition.Status == gardencorev1beta1.ConditionTrue || condition.Status == gardencorev1beta1.ConditionProgressing
+		good := condition.Status == gardencorev1beta1.ConditionTrue ||
+			condition.Status == gardencorev1beta1.ConditionProgressing
 		if !good {
 			return fmt.Sprintf("is not ready: condition %s is %s", condition.Type, condition.Status)
 		}
@@ -48,7 +49,8 @@ func notStopped(_ *Question, seed *gardencorev1beta1.Seed) string {
 		return "has stopped the operations on its shoots in an emergency"
 	}
 	for _, condition := range seed.Status.Conditions {
-		if condition.Type == gardencorev1beta1.SeedEmergencyStopShootReconciliations && condition.Status == gardencorev1beta1.ConditionTrue {
+		if condition.Type == gardencorev1beta1.SeedEmergencyStopShootReconciliations &&
+			condition.Status == gardencorev1beta1.ConditionTrue {
 			return "has stopped the operations on its shoots in an emergency"
 		}
 	}

@@ -18,11 +18,13 @@ const (
 // zonesEnough asks for three zones where the control plane must survive the loss of a zone.
 func zonesEnough(q *Question, seed *gardencorev1beta1.Seed) string {
 	plane := q.Shoot.Spec.ControlPlane
-	if plane == nil || plane.HighAvailability == nil || plane.HighAvailability.FailureTolerance.Type != gardencorev1beta1.FailureToleranceTypeZone {
+	if plane == nil || plane.HighAvailability == nil ||
+		plane.HighAvailability.FailureTolerance.Type != gardencorev1beta1.FailureToleranceTypeZone {
 		return ""
 	}
 	if zones := len(seed.Spec.Provider.Zones); zones < zonesForHA {
-		return fmt.Sprintf("has %d zones, and failure tolerance type %q needs %d", zones, gardencorev1beta1.FailureToleranceTypeZone, zonesForHA)
+		return fmt.Sprintf("has %d zones, and failure tolerance type %q needs %d", zones,
+			gardencorev1beta1.FailureToleranceTypeZone, zonesForHA)
 	}
 	return ""
 }
@@ -37,7 +39,9 @@ func zonesOverlap(q *Question, seed *gardencorev1beta1.Seed) string {
 	for _, worker := range q.Shoot.Spec.Provider.Workers {
 		wanted = append(wanted, worker.Zones...)
 	}
-	if len(wanted) == 0 || slices.ContainsFunc(wanted, func(zone string) bool { return slices.Contains(seed.Spec.Provider.Zones, zone) }) {
+	if len(wanted) == 0 || slices.ContainsFunc(wanted, func(zone string) bool {
+		return slices.Contains(seed.Spec.Provider.Zones, zone)
+	}) {
 		return ""
 	}
 	return "has none of the zones of the shoot's workers: " + strings.Join(wanted, ", ")

@@ -39,7 +39,8 @@ func SourceScheme() *runtime.Scheme {
 func NewManager(config *rest.Config, namespace, metricsAddress string) (manager.Manager, error) {
 	mgr, err := ctrl.NewManager(config, manager.Options{
 		Scheme: SourceScheme(), HealthProbeBindAddress: "0", Metrics: metricsserver.At(metricsAddress),
-		Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}, DefaultTransform: cache.TransformStripManagedFields()},
+		Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}},
+			DefaultTransform: cache.TransformStripManagedFields()},
 		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {
 			options.Cache = nil
 			options.HTTPClient = nil
@@ -61,14 +62,16 @@ func (r *Reconciler) AddToManager(mgr manager.Manager, target *rest.Config, work
 	}
 	r.Source = mgr.GetClient()
 	// Our own writes of the status wake nobody.
-	changed := builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))
+	changed := builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{},
+		predicate.AnnotationChangedPredicate{}))
 	return builder.ControllerManagedBy(mgr).Named("managedresource").
 		For(&resourcesv1alpha1.ManagedResource{}, changed).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(referringTo(mgr.GetCache()))).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
 			SkipNameValidation:      ptr.To(true),
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](100*time.Millisecond, 15*time.Second),
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](100*time.Millisecond,
+				15*time.Second),
 		}).
 		Complete(r)
 }

@@ -76,22 +76,29 @@ func TestOnARealAPIServer(t *testing.T) {
 	until(t, "all is applied, and the Deployment that nobody runs is unhealthy", func(ctx context.Context) bool {
 		must(t, c.Get(ctx, client.ObjectKeyFromObject(managed), managed))
 		found := reasons(managed)
-		return found["ResourcesApplied"] == "True ApplySucceeded" && found["ResourcesHealthy"] == "False DeploymentUnhealthy" &&
+		return found["ResourcesApplied"] == "True ApplySucceeded" &&
+			found["ResourcesHealthy"] == "False DeploymentUnhealthy" &&
 			managed.Status.ObservedGeneration == managed.Generation && len(managed.Status.Resources) == 4
 	})
 
-	kept, foreign := objectNamed("apps/v1", "Deployment", "default", "web"), objectNamed("v1", "ConfigMap", "default", "one")
-	must(t, c.Patch(t.Context(), objectOf(kept), client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"replicas":5}}`))))
-	must(t, c.Patch(t.Context(), objectOf(foreign), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"mine":"x"}},"data":{"mine":"x","a":"c"}}`))))
+	kept, foreign := objectNamed("apps/v1", "Deployment", "default", "web"), objectNamed("v1", "ConfigMap", "default",
+		"one")
+	must(t, c.Patch(t.Context(), objectOf(kept), client.RawPatch("application/merge-patch+json",
+		[]byte(`{"spec":{"replicas":5}}`))))
+	must(t, c.Patch(t.Context(), objectOf(foreign), client.RawPatch("application/merge-patch+json",
+		[]byte(`{"metadata":{"labels":{"mine":"x"}},"data":{"mine":"x","a":"c"}}`))))
 	before := secret.DeepCopy()
-	secret.Data = map[string][]byte{"a.yaml": []byte(one), "b.yaml": []byte(scaled), "c.yaml": []byte(constant + "parameters: {speed: high}\n")}
+	secret.Data = map[string][]byte{"a.yaml": []byte(one), "b.yaml": []byte(scaled),
+		"c.yaml": []byte(constant + "parameters: {speed: high}\n")}
 	must(t, c.Patch(t.Context(), secret, client.MergeFrom(before)))
-	until(t, "what is gone from the Secret is gone, and what does not take the change is new", func(ctx context.Context) bool {
-		class := objectOf(objectNamed("storage.k8s.io/v1", "StorageClass", "", "fast"))
-		err := c.Get(ctx, client.ObjectKeyFromObject(class), class)
-		parameters, found := class.Object["parameters"].(map[string]any)
-		return err == nil && found && parameters["speed"] == "high" && absent(ctx, c, objectNamed("v1", "ConfigMap", "default", "two"))
-	})
+	until(t, "what is gone from the Secret is gone, and what does not take the change is new",
+		func(ctx context.Context) bool {
+			class := objectOf(objectNamed("storage.k8s.io/v1", "StorageClass", "", "fast"))
+			err := c.Get(ctx, client.ObjectKeyFromObject(class), class)
+			parameters, found := class.Object["parameters"].(map[string]any)
+			return err == nil && found && parameters["speed"] == "high" &&
+				absent(ctx, c, objectNamed("v1", "ConfigMap", "default", "two"))
+		})
 	until(t, "what others changed of ours is as it was, and theirs stays", func(ctx context.Context) bool {
 		cm := &corev1.ConfigMap{}
 		must(t, c.Get(ctx, client.ObjectKey{Namespace: "default", Name: "one"}, cm))
@@ -106,7 +113,8 @@ func TestOnARealAPIServer(t *testing.T) {
 	keep := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: inSeed, Name: "keep"}}
 	keep.Spec.SecretRefs = []corev1.LocalObjectReference{{Name: "k"}}
 	keep.Spec.KeepObjects = ptr.To(true)
-	must(t, c.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: inSeed, Name: "k"}, StringData: map[string]string{"k": two}}))
+	must(t, c.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: inSeed, Name: "k"},
+		StringData: map[string]string{"k": two}}))
 	must(t, c.Create(t.Context(), keep))
 	until(t, "the second is applied", func(ctx context.Context) bool {
 		return !absent(ctx, c, objectNamed("v1", "ConfigMap", "default", "two"))
@@ -118,7 +126,8 @@ func TestOnARealAPIServer(t *testing.T) {
 		return reasons(managed)["ResourcesApplied"] == "Progressing DeletionPending" && len(managed.Status.Resources) == 1
 	})
 	// There is no garbage collector here to say that nothing is left.
-	must(t, c.Patch(t.Context(), objectOf(kept), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))))
+	must(t, c.Patch(t.Context(), objectOf(kept), client.RawPatch("application/merge-patch+json",
+		[]byte(`{"metadata":{"finalizers":null}}`))))
 	for _, gone := range []client.Object{keep, managed} {
 		until(t, "no ManagedResource is left", func(ctx context.Context) bool {
 			return apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(gone), &resourcesv1alpha1.ManagedResource{}))
@@ -133,7 +142,8 @@ func TestOnARealAPIServer(t *testing.T) {
 }
 
 func objectNamed(version, kind, namespace, name string) resourcesv1alpha1.ObjectReference {
-	return resourcesv1alpha1.ObjectReference{ObjectReference: corev1.ObjectReference{APIVersion: version, Kind: kind, Namespace: namespace, Name: name}}
+	return resourcesv1alpha1.ObjectReference{ObjectReference: corev1.ObjectReference{APIVersion: version, Kind: kind,
+		Namespace: namespace, Name: name}}
 }
 
 func absent(ctx context.Context, c client.Client, ref resourcesv1alpha1.ObjectReference) bool {
@@ -143,9 +153,10 @@ func absent(ctx context.Context, c client.Client, ref resourcesv1alpha1.ObjectRe
 
 func until(t *testing.T, what string, condition func(context.Context) bool) {
 	t.Helper()
-	if err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		return condition(ctx), nil
-	}); err != nil {
+	if err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience, true,
+		func(ctx context.Context) (bool, error) {
+			return condition(ctx), nil
+		}); err != nil {
 		t.Fatalf("wait until %s: %v", what, err)
 	}
 }

@@ -29,7 +29,8 @@ type work struct {
 
 // prepare makes of the manifests what is to be applied. An error means that nothing can be said: the shoot did not
 // answer. Objects of a kind that the shoot does not know are failures: none of them can be there.
-func (r *Reconciler) prepare(managed *resourcesv1alpha1.ManagedResource, objects []*unstructured.Unstructured) (*work, error) {
+func (r *Reconciler) prepare(managed *resourcesv1alpha1.ManagedResource, objects []*unstructured.Unstructured) (*work,
+	error) {
 	w := &work{}
 	labels := merged(managed.Spec.InjectLabels, map[string]string{resourcesv1alpha1.ManagedBy: managedByGardener})
 	for _, object := range objects {
@@ -62,7 +63,8 @@ func (r *Reconciler) prepare(managed *resourcesv1alpha1.ManagedResource, objects
 }
 
 // apply applies the objects; one that fails does not stand in the way of the others.
-func (r *Reconciler) apply(ctx context.Context, managed *resourcesv1alpha1.ManagedResource, objects []*unstructured.Unstructured) error {
+func (r *Reconciler) apply(ctx context.Context, managed *resourcesv1alpha1.ManagedResource,
+	objects []*unstructured.Unstructured) error {
 	var failures []error
 	for _, object := range objects {
 		if err := r.applyObject(ctx, managed, object.DeepCopy()); err != nil {
@@ -72,8 +74,10 @@ func (r *Reconciler) apply(ctx context.Context, managed *resourcesv1alpha1.Manag
 	return errors.Join(failures...)
 }
 
-func (r *Reconciler) applyObject(ctx context.Context, managed *resourcesv1alpha1.ManagedResource, object *unstructured.Unstructured) error {
-	ignored, preserve := isTrue(object.GetAnnotations(), resourcesv1alpha1.Ignore), isTrue(object.GetAnnotations(), annotationPreserveReplicas)
+func (r *Reconciler) applyObject(ctx context.Context, managed *resourcesv1alpha1.ManagedResource,
+	object *unstructured.Unstructured) error {
+	ignored, preserve := isTrue(object.GetAnnotations(), resourcesv1alpha1.Ignore),
+		isTrue(object.GetAnnotations(), annotationPreserveReplicas)
 	if ignored || preserve {
 		current, err := r.current(ctx, object)
 		if err != nil || (current != nil && ignored) {
@@ -90,7 +94,8 @@ func (r *Reconciler) applyObject(ctx context.Context, managed *resourcesv1alpha1
 		annotationOrigin: origin(managed), annotationDescription: description,
 	}))
 	applied := desired.DeepCopy()
-	err := r.Target.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), client.FieldOwner(FieldOwner), client.ForceOwnership)
+	err := r.Target.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), client.FieldOwner(FieldOwner),
+		client.ForceOwnership)
 	if apierrors.IsInvalid(err) && replaceable(desired, err) {
 		return r.replace(ctx, desired, err)
 	}
@@ -101,7 +106,8 @@ func (r *Reconciler) applyObject(ctx context.Context, managed *resourcesv1alpha1
 }
 
 // current reads an object of the shoot; it returns nil if there is none.
-func (r *Reconciler) current(ctx context.Context, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (r *Reconciler) current(ctx context.Context, object *unstructured.Unstructured) (*unstructured.Unstructured,
+	error) {
 	current := objectOf(reference(object))
 	err := r.Target.Get(ctx, client.ObjectKeyFromObject(object), current)
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
@@ -146,7 +152,8 @@ func (r *Reconciler) replace(ctx context.Context, object *unstructured.Unstructu
 }
 
 // overwrite takes off an object the labels and annotations that others have set, where the ManagedResource asks for it.
-func (r *Reconciler) overwrite(ctx context.Context, managed *resourcesv1alpha1.ManagedResource, desired, applied *unstructured.Unstructured) error {
+func (r *Reconciler) overwrite(ctx context.Context, managed *resourcesv1alpha1.ManagedResource, desired,
+	applied *unstructured.Unstructured) error {
 	cleared := applied.DeepCopy()
 	if ptr.Deref(managed.Spec.ForceOverwriteLabels, false) {
 		cleared.SetLabels(desired.GetLabels())
@@ -158,7 +165,8 @@ func (r *Reconciler) overwrite(ctx context.Context, managed *resourcesv1alpha1.M
 }
 
 // release takes the marks of the ManagedResource off objects that it no longer looks after.
-func (r *Reconciler) release(ctx context.Context, managed *resourcesv1alpha1.ManagedResource, objects []*unstructured.Unstructured) error {
+func (r *Reconciler) release(ctx context.Context, managed *resourcesv1alpha1.ManagedResource,
+	objects []*unstructured.Unstructured) error {
 	var failures []error
 	for _, object := range objects {
 		current, err := r.current(ctx, object)
@@ -185,7 +193,8 @@ func patchIfChanged(ctx context.Context, c client.Client, before, after *unstruc
 	return client.IgnoreNotFound(c.Patch(ctx, after, patch, client.FieldOwner(FieldOwner)))
 }
 
-// origin names a ManagedResource on its objects. It does not name the seed, so that a move changes nothing in the shoot.
+// origin names a ManagedResource on its objects. It does not name the seed, so that a move changes nothing in the
+// shoot.
 func origin(managed *resourcesv1alpha1.ManagedResource) string {
 	return managed.Namespace + "/" + managed.Name
 }

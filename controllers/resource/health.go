@@ -20,7 +20,8 @@ type state struct{ unhealthy, progressing string }
 type finding struct{ reason, message string }
 
 // look tells of the first object that is not healthy and of the first that is not rolled out.
-func (r *Reconciler) look(ctx context.Context, objects []*unstructured.Unstructured) (unhealthy, progressing *finding, err error) {
+func (r *Reconciler) look(ctx context.Context, objects []*unstructured.Unstructured) (unhealthy, progressing *finding,
+	err error) {
 	for _, object := range objects {
 		if isTrue(object.GetAnnotations(), annotationSkipHealthCheck) {
 			continue

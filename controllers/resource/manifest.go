@@ -39,7 +39,8 @@ type manifests struct {
 
 // readManifests reads all Secrets of a ManagedResource. A document that is not an object does not stand in the way of
 // the others.
-func (r *Reconciler) readManifests(ctx context.Context, managed *resourcesv1alpha1.ManagedResource) (*manifests, error) {
+func (r *Reconciler) readManifests(ctx context.Context, managed *resourcesv1alpha1.ManagedResource) (*manifests,
+	error) {
 	read, hash := &manifests{}, sha256.New()
 	for _, ref := range managed.Spec.SecretRefs {
 		secret := &corev1.Secret{}

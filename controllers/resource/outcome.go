@@ -27,9 +27,11 @@ type outcome struct {
 func (o outcome) condition() gardencorev1beta1.Condition {
 	switch {
 	case o.applying != nil:
-		return applied(gardencorev1beta1.ConditionFalse, reasonApplyFailed, errors.Join(append(o.undecodable, o.applying)...).Error())
+		return applied(gardencorev1beta1.ConditionFalse, reasonApplyFailed,
+			errors.Join(append(o.undecodable, o.applying)...).Error())
 	case len(o.undecodable) > 0:
-		return applied(gardencorev1beta1.ConditionFalse, reasonDecodingFailed, "Could not decode all resources: "+errors.Join(o.undecodable...).Error())
+		return applied(gardencorev1beta1.ConditionFalse, reasonDecodingFailed, "Could not decode all resources: "+
+			errors.Join(o.undecodable...).Error())
 	case o.releasing != nil:
 		return applied(gardencorev1beta1.ConditionFalse, reasonReleaseFailed, o.releasing.Error())
 	case o.refused:
@@ -49,7 +51,8 @@ func (o outcome) retry() error {
 }
 
 // conclude writes what came of a round. The generation counts as observed only when all that can be applied was.
-func (r *Reconciler) conclude(ctx context.Context, managed *resourcesv1alpha1.ManagedResource, round outcome, w *work) (reconcile.Result, error) {
+func (r *Reconciler) conclude(ctx context.Context, managed *resourcesv1alpha1.ManagedResource, round outcome,
+	w *work) (reconcile.Result, error) {
 	conditions, retry := []gardencorev1beta1.Condition{round.condition()}, round.retry()
 	wait := r.SyncPeriod
 	if round.pruning != nil {

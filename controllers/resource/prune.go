@@ -17,8 +17,10 @@ import (
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
 )
 
-// prune deletes objects from the shoot and returns those that are still there, with an error that names each and says why.
-func (r *Reconciler) prune(ctx context.Context, managed *resourcesv1alpha1.ManagedResource, refs []resourcesv1alpha1.ObjectReference) (pruned, error) {
+// prune deletes objects from the shoot and returns those that are still there, with an error that names each and says
+// why.
+func (r *Reconciler) prune(ctx context.Context, managed *resourcesv1alpha1.ManagedResource,
+	refs []resourcesv1alpha1.ObjectReference) (pruned, error) {
 	var failures []error
 	p := pruned{}
 	for _, ref := range refs {
@@ -46,13 +48,15 @@ type pruned struct {
 
 // deleteObject deletes an object and looks whether it is gone. One that is to be kept, or that another ManagedResource
 // has taken over since, counts as gone.
-func (r *Reconciler) deleteObject(ctx context.Context, managed *resourcesv1alpha1.ManagedResource, object *unstructured.Unstructured) (gone bool, err error) {
+func (r *Reconciler) deleteObject(ctx context.Context, managed *resourcesv1alpha1.ManagedResource,
+	object *unstructured.Unstructured) (gone bool, err error) {
 	current, err := r.current(ctx, object)
 	if err != nil || current == nil {
 		return err == nil, err
 	}
 	annotations := current.GetAnnotations()
-	if from := annotations[annotationOrigin]; isTrue(annotations, annotationKeepObject) || (from != "" && from != origin(managed)) {
+	if from := annotations[annotationOrigin]; isTrue(annotations, annotationKeepObject) ||
+		(from != "" && from != origin(managed)) {
 		return true, nil
 	}
 	if ptr.Deref(managed.Spec.DeletePersistentVolumeClaims, false) {
@@ -84,5 +88,6 @@ func (r *Reconciler) deleteClaims(ctx context.Context, object *unstructured.Unst
 	if err != nil || len(labels) == 0 {
 		return err
 	}
-	return r.Target.DeleteAllOf(ctx, &corev1.PersistentVolumeClaim{}, client.InNamespace(object.GetNamespace()), client.MatchingLabels(labels))
+	return r.Target.DeleteAllOf(ctx, &corev1.PersistentVolumeClaim{}, client.InNamespace(object.GetNamespace()),
+		client.MatchingLabels(labels))
 }

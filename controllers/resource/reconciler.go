@@ -60,7 +60,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if !mine {
 		before := managed.DeepCopy()
 		controllerutil.AddFinalizer(managed, constants.FinalizerManagedResource)
-		if err := r.Source.Patch(ctx, managed, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		if err := r.Source.Patch(ctx, managed,
+			client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 			return reconcile.Result{}, fmt.Errorf("add the finalizer of ManagedResource %q: %w", request.NamespacedName, err)
 		}
 	}
@@ -86,7 +87,8 @@ func (r *Reconciler) ignore(ctx context.Context, managed *resourcesv1alpha1.Mana
 
 // reconcile applies what the Secrets hold. What was applied earlier and is not there any more is deleted, unless a
 // document could not be read: it may be the one that holds it.
-func (r *Reconciler) reconcile(ctx context.Context, managed *resourcesv1alpha1.ManagedResource) (reconcile.Result, error) {
+func (r *Reconciler) reconcile(ctx context.Context, managed *resourcesv1alpha1.ManagedResource) (reconcile.Result,
+	error) {
 	generation := managed.Generation // a later answer may bring a newer one, whose manifests were not read
 	read, err := r.readManifests(ctx, managed)
 	if err != nil {
@@ -116,9 +118,11 @@ func (r *Reconciler) reconcile(ctx context.Context, managed *resourcesv1alpha1.M
 
 // announce writes what will be in the shoot before anything of it is: whoever deletes the ManagedResource after a crash
 // finds all objects.
-func (r *Reconciler) announce(ctx context.Context, managed *resourcesv1alpha1.ManagedResource, checksum string, wanted, stale []resourcesv1alpha1.ObjectReference) error {
+func (r *Reconciler) announce(ctx context.Context, managed *resourcesv1alpha1.ManagedResource, checksum string, wanted,
+	stale []resourcesv1alpha1.ObjectReference) error {
 	all := sorted(append(slices.Clone(wanted), stale...))
-	if ptr.Deref(managed.Status.SecretsDataChecksum, "") == checksum && equality.Semantic.DeepEqual(managed.Status.Resources, all) {
+	if ptr.Deref(managed.Status.SecretsDataChecksum, "") == checksum &&
+		equality.Semantic.DeepEqual(managed.Status.Resources, all) {
 		return nil
 	}
 	return r.patchStatus(ctx, managed, func(status *resourcesv1alpha1.ManagedResourceStatus) {
@@ -127,13 +131,15 @@ func (r *Reconciler) announce(ctx context.Context, managed *resourcesv1alpha1.Ma
 		r.setConditions(status, healthy(gardencorev1beta1.ConditionUnknown, reasonChecksPending, pending),
 			progressing(gardencorev1beta1.ConditionUnknown, reasonChecksPending, pending))
 		if !failing(status.Conditions) {
-			r.setConditions(status, applied(gardencorev1beta1.ConditionProgressing, reasonApplyProgressing, "The resources are being applied."))
+			r.setConditions(status, applied(gardencorev1beta1.ConditionProgressing, reasonApplyProgressing,
+				"The resources are being applied."))
 		}
 	})
 }
 
 // fail writes why nothing was applied, and returns it.
-func (r *Reconciler) fail(ctx context.Context, managed *resourcesv1alpha1.ManagedResource, reason string, cause error) error {
+func (r *Reconciler) fail(ctx context.Context, managed *resourcesv1alpha1.ManagedResource, reason string,
+	cause error) error {
 	return errors.Join(cause, r.patchStatus(ctx, managed, func(status *resourcesv1alpha1.ManagedResourceStatus) {
 		r.setConditions(status, applied(gardencorev1beta1.ConditionFalse, reason, cause.Error()))
 	}))

@@ -28,7 +28,8 @@ const (
 	inSeed  = "shoot--p--alpha"
 	one     = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one, namespace: default}\ndata: {a: b}\n"
 	two     = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: two}\n"
-	twoMode = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: two, annotations: {resources.gardener.cloud/mode: Ignore}}\n"
+	twoMode = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: two, annotations: {resources.gardener.cloud/mode: " +
+		"Ignore}}\n"
 )
 
 // bed is a seed with one ManagedResource and a shoot, both in memory.
@@ -39,7 +40,8 @@ type bed struct {
 
 func newBed(t *testing.T, change func(*resourcesv1alpha1.ManagedResource), data map[string]string) *bed {
 	t.Helper()
-	managed := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: inSeed, Name: "m", Generation: 3}}
+	managed := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: inSeed, Name: "m",
+		Generation: 3}}
 	managed.Spec.SecretRefs = []corev1.LocalObjectReference{{Name: "s"}}
 	if change != nil {
 		change(managed)
@@ -52,7 +54,8 @@ func newBed(t *testing.T, change func(*resourcesv1alpha1.ManagedResource), data 
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("ConfigMap"), meta.RESTScopeNamespace)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
 	return &bed{t: t, Reconciler: &Reconciler{
-		Source:     fake.NewClientBuilder().WithScheme(SourceScheme()).WithStatusSubresource(managed).WithObjects(managed, secret).Build(),
+		Source: fake.NewClientBuilder().WithScheme(SourceScheme()).WithStatusSubresource(managed).WithObjects(managed,
+			secret).Build(),
 		Target:     fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithRESTMapper(mapper).Build(),
 		Clock:      testclock.NewFakePassiveClock(time.Unix(1000, 0)),
 		SyncPeriod: time.Minute, PollPeriod: time.Second,
@@ -134,7 +137,8 @@ func TestObjectsAreAppliedWithLabelsAndReported(t *testing.T) {
 	}
 	cm := &corev1.ConfigMap{}
 	b.must(b.Target.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "one"}, cm))
-	if diff := cmp.Diff(map[string]string{"no": "cleanup", "resources.gardener.cloud/managed-by": "gardener"}, cm.Labels); diff != "" {
+	if diff := cmp.Diff(map[string]string{"no": "cleanup", "resources.gardener.cloud/managed-by": "gardener"},
+		cm.Labels); diff != "" {
 		t.Error(diff)
 	}
 	if got := cm.Annotations["resources.gardener.cloud/origin"]; got != inSeed+"/m" {
@@ -143,11 +147,13 @@ func TestObjectsAreAppliedWithLabelsAndReported(t *testing.T) {
 	if diff := cmp.Diff([]string{"resources.gardener.cloud/gardener-resource-manager"}, managed.Finalizers); diff != "" {
 		t.Error(diff)
 	}
-	want := map[string]string{"ResourcesApplied": "True ApplySucceeded", "ResourcesHealthy": "True ResourcesHealthy", "ResourcesProgressing": "False ResourcesRolledOut"}
+	want := map[string]string{"ResourcesApplied": "True ApplySucceeded", "ResourcesHealthy": "True ResourcesHealthy",
+		"ResourcesProgressing": "False ResourcesRolledOut"}
 	if diff := cmp.Diff(want, reasons(managed)); diff != "" {
 		t.Error(diff)
 	}
-	if managed.Status.ObservedGeneration != 3 || ptr.Deref(managed.Status.SecretsDataChecksum, "") == "" || len(managed.Status.Resources) != 2 {
+	if managed.Status.ObservedGeneration != 3 || ptr.Deref(managed.Status.SecretsDataChecksum, "") == "" ||
+		len(managed.Status.Resources) != 2 {
 		t.Errorf("got status %+v", managed.Status)
 	}
 	if result.RequeueAfter != time.Minute {
@@ -162,9 +168,11 @@ func TestWhatIsNotInTheManifestsAnyMoreIsDeleted(t *testing.T) {
 		want []string
 		left int
 	}{
-		"removed":                               {map[string]string{"a": one}, []string{"default/one"}, 1},
-		"released":                              {map[string]string{"a": one + "---\n" + twoMode}, []string{"default/one", "default/two"}, 1},
-		"nothing goes while a file is a riddle": {map[string]string{"a": one, "b": "{"}, []string{"default/one", "default/two"}, 2},
+		"removed": {map[string]string{"a": one}, []string{"default/one"}, 1},
+		"released": {map[string]string{"a": one + "---\n" + twoMode},
+			[]string{"default/one", "default/two"}, 1},
+		"nothing goes while a file is a riddle": {map[string]string{"a": one, "b": "{"},
+			[]string{"default/one", "default/two"}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -192,8 +200,10 @@ func TestOneBadManifestLeavesTheOthers(t *testing.T) {
 		says        []string
 		observed    int64
 	}{
-		"not an object": {"kind: ConfigMap\nmetadata: {name: bad}\n", "False DecodingFailed", false, []string{`"s"`, `"b"`, `"bad"`}, 3},
-		"unknown kind":  {"apiVersion: x/v1\nkind: Zed\nmetadata: {name: bad}\n", "False ApplyFailed", true, []string{`x/v1 Zed "bad"`}, 0},
+		"not an object": {"kind: ConfigMap\nmetadata: {name: bad}\n", "False DecodingFailed", false,
+			[]string{`"s"`, `"b"`, `"bad"`}, 3},
+		"unknown kind": {"apiVersion: x/v1\nkind: Zed\nmetadata: {name: bad}\n", "False ApplyFailed", true,
+			[]string{`x/v1 Zed "bad"`}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -233,7 +243,9 @@ func TestDeletion(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newBed(t, func(m *resourcesv1alpha1.ManagedResource) { m.Spec.KeepObjects = ptr.To(c.keep) }, map[string]string{"a": one})
+			b := newBed(t, func(m *resourcesv1alpha1.ManagedResource) {
+				m.Spec.KeepObjects = ptr.To(c.keep)
+			}, map[string]string{"a": one})
 			managed, _, err := b.round()
 			b.must(err)
 			if c.take != "" {
@@ -257,13 +269,15 @@ func TestDeletion(t *testing.T) {
 
 func TestAnObjectThatHoldsOnKeepsTheManagedResource(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, nil, map[string]string{"a": strings.Replace(one, "namespace: default", "namespace: default, finalizers: [x/y]", 1)})
+	b := newBed(t, nil, map[string]string{"a": strings.Replace(one, "namespace: default",
+		"namespace: default, finalizers: [x/y]", 1)})
 	managed, _, err := b.round()
 	b.must(err)
 	b.must(b.Source.Delete(t.Context(), managed))
 	managed, result, err := b.round()
 	b.must(err)
-	if managed == nil || reasons(managed)["ResourcesApplied"] != "Progressing DeletionPending" || result.RequeueAfter != time.Second {
+	if managed == nil || reasons(managed)["ResourcesApplied"] != "Progressing DeletionPending" ||
+		result.RequeueAfter != time.Second {
 		t.Errorf("got %+v, %+v", managed, result)
 	}
 }
@@ -319,7 +333,8 @@ func TestConditionsKeepTheirTransition(t *testing.T) {
 	clock.SetTime(time.Unix(2000, 0))
 	r.setConditions(status, applied(gardencorev1beta1.ConditionTrue, "B", ""))
 	c := status.Conditions[0]
-	if len(status.Conditions) != 1 || c.LastTransitionTime.Unix() != 1000 || c.LastUpdateTime.Unix() != 2000 || c.Reason != "B" {
+	if len(status.Conditions) != 1 || c.LastTransitionTime.Unix() != 1000 || c.LastUpdateTime.Unix() != 2000 ||
+		c.Reason != "B" {
 		t.Errorf("got %+v", status.Conditions)
 	}
 }

@@ -33,7 +33,8 @@ func references(objects []*unstructured.Unstructured) []resourcesv1alpha1.Object
 
 func sorted(refs []resourcesv1alpha1.ObjectReference) []resourcesv1alpha1.ObjectReference {
 	slices.SortFunc(refs, func(a, b resourcesv1alpha1.ObjectReference) int {
-		return cmp.Or(cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Kind, b.Kind),
+			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	return refs
 }
@@ -90,12 +91,15 @@ func (e equivalences) without(refs, others []resourcesv1alpha1.ObjectReference) 
 	for _, other := range others {
 		among[e.identity(other)] = true
 	}
-	return slices.DeleteFunc(slices.Clone(refs), func(ref resourcesv1alpha1.ObjectReference) bool { return among[e.identity(ref)] })
+	return slices.DeleteFunc(slices.Clone(refs), func(ref resourcesv1alpha1.ObjectReference) bool {
+		return among[e.identity(ref)]
+	})
 }
 
 // rank orders kinds so that others find what they need: definitions and namespaces first.
 func rank(object *unstructured.Unstructured) int {
-	order := []string{"CustomResourceDefinition", "Namespace", "PriorityClass", "StorageClass", "ServiceAccount", "Secret", "ConfigMap",
+	order := []string{"CustomResourceDefinition", "Namespace", "PriorityClass", "StorageClass", "ServiceAccount", "Secret",
+		"ConfigMap",
 		"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "PersistentVolume", "PersistentVolumeClaim", "Service"}
 	if i := slices.Index(order, object.GetKind()); i >= 0 {
 		return i

@@ -27,13 +27,15 @@ func (r *Reconciler) remove(ctx context.Context, managed *resourcesv1alpha1.Mana
 	controllerutil.RemoveFinalizer(managed, constants.FinalizerManagedResource)
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := r.Source.Patch(ctx, managed, patch); client.IgnoreNotFound(err) != nil {
-		return reconcile.Result{}, fmt.Errorf("remove the finalizer of ManagedResource %q: %w", client.ObjectKeyFromObject(managed), err)
+		return reconcile.Result{}, fmt.Errorf("remove the finalizer of ManagedResource %q: %w",
+			client.ObjectKeyFromObject(managed), err)
 	}
 	return reconcile.Result{}, nil
 }
 
 // deleting writes what is left to delete, and looks again.
-func (r *Reconciler) deleting(ctx context.Context, managed *resourcesv1alpha1.ManagedResource, gone pruned, why error) (reconcile.Result, error) {
+func (r *Reconciler) deleting(ctx context.Context, managed *resourcesv1alpha1.ManagedResource, gone pruned,
+	why error) (reconcile.Result, error) {
 	condition := applied(gardencorev1beta1.ConditionProgressing, reasonDeletionPending, why.Error())
 	if gone.failed {
 		condition = applied(gardencorev1beta1.ConditionFalse, reasonDeletionFailed, why.Error())

@@ -30,20 +30,24 @@ const (
 )
 
 func applied(status gardencorev1beta1.ConditionStatus, reason, message string) gardencorev1beta1.Condition {
-	return gardencorev1beta1.Condition{Type: resourcesv1alpha1.ResourcesApplied, Status: status, Reason: reason, Message: message}
+	return gardencorev1beta1.Condition{Type: resourcesv1alpha1.ResourcesApplied, Status: status, Reason: reason,
+		Message: message}
 }
 
 func healthy(status gardencorev1beta1.ConditionStatus, reason, message string) gardencorev1beta1.Condition {
-	return gardencorev1beta1.Condition{Type: resourcesv1alpha1.ResourcesHealthy, Status: status, Reason: reason, Message: message}
+	return gardencorev1beta1.Condition{Type: resourcesv1alpha1.ResourcesHealthy, Status: status, Reason: reason,
+		Message: message}
 }
 
 func progressing(status gardencorev1beta1.ConditionStatus, reason, message string) gardencorev1beta1.Condition {
-	return gardencorev1beta1.Condition{Type: resourcesv1alpha1.ResourcesProgressing, Status: status, Reason: reason, Message: message}
+	return gardencorev1beta1.Condition{Type: resourcesv1alpha1.ResourcesProgressing, Status: status, Reason: reason,
+		Message: message}
 }
 
 // setConditions puts conditions in the place of those of their type. An unchanged one stays as it is; the time of the
 // last transition is that of the last change of its status.
-func (r *Reconciler) setConditions(status *resourcesv1alpha1.ManagedResourceStatus, conditions ...gardencorev1beta1.Condition) {
+func (r *Reconciler) setConditions(status *resourcesv1alpha1.ManagedResourceStatus,
+	conditions ...gardencorev1beta1.Condition) {
 	now := metav1.NewTime(r.Clock.Now())
 	for _, condition := range conditions {
 		condition.LastTransitionTime, condition.LastUpdateTime = now, now
@@ -71,7 +75,8 @@ func failing(conditions []gardencorev1beta1.Condition) bool {
 }
 
 // patchStatus writes what mutate changes in the status, if anything.
-func (r *Reconciler) patchStatus(ctx context.Context, managed *resourcesv1alpha1.ManagedResource, mutate func(*resourcesv1alpha1.ManagedResourceStatus)) error {
+func (r *Reconciler) patchStatus(ctx context.Context, managed *resourcesv1alpha1.ManagedResource,
+	mutate func(*resourcesv1alpha1.ManagedResourceStatus)) error {
 	before := managed.DeepCopy()
 	mutate(&managed.Status)
 	if equality.Semantic.DeepEqual(before.Status, managed.Status) {

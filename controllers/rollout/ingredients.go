@@ -82,7 +82,8 @@ func ingredients(shoot *gardencorev1beta1.Shoot, worker *gardencorev1beta1.Worke
 	}
 	all = append(all, credentials(shoot, worker)...)
 	all = append(all, kubelet(shoot, worker)...)
-	return append(all, ingredient{field: "metadata.annotations[" + constants.WorkersRolledOut + "]", value: notes(shoot)[worker.Name], onlySet: true}), nil
+	return append(all, ingredient{field: "metadata.annotations[" + constants.WorkersRolledOut + "]",
+		value: notes(shoot)[worker.Name], onlySet: true}), nil
 }
 
 // poolField is the path of a pool's field.
@@ -92,7 +93,8 @@ func poolField(worker *gardencorev1beta1.Worker, name string) string {
 
 // kubernetesField is the path of a field that the pool has, or else the shoot.
 func kubernetesField(worker *gardencorev1beta1.Worker, name string) string {
-	if worker.Kubernetes != nil && (name == "version" && worker.Kubernetes.Version != nil || name != "version" && worker.Kubernetes.Kubelet != nil) {
+	if worker.Kubernetes != nil && (name == "version" && worker.Kubernetes.Version != nil || name != "version" &&
+		worker.Kubernetes.Kubelet != nil) {
 		return poolField(worker, "kubernetes."+name)
 	}
 	return "spec.kubernetes." + name
@@ -157,7 +159,8 @@ func credentials(shoot *gardencorev1beta1.Shoot, worker *gardencorev1beta1.Worke
 	return []ingredient{ca, key}
 }
 
-func initiation(worker *gardencorev1beta1.Worker, pending []gardencorev1beta1.PendingWorkersRollout, last *metav1.Time) string {
+func initiation(worker *gardencorev1beta1.Worker, pending []gardencorev1beta1.PendingWorkersRollout,
+	last *metav1.Time) string {
 	for _, pool := range pending {
 		if pool.Name == worker.Name {
 			last = pool.LastInitiationTime

@@ -27,7 +27,8 @@ func ValidateInPlace(shoot, old *gardencorev1beta1.Shoot) field.ErrorList {
 		}
 		path := field.NewPath("spec", "provider", "workers").Index(i)
 		if UpdatesInPlace(worker) != UpdatesInPlace(before) {
-			errs = append(errs, field.Forbidden(path.Child("updateStrategy"), fmt.Sprintf("cannot be changed from %s to %s", strategy(before), strategy(worker))))
+			errs = append(errs, field.Forbidden(path.Child("updateStrategy"), fmt.Sprintf("cannot be changed from %s to %s",
+				strategy(before), strategy(worker))))
 			continue
 		}
 		if UpdatesInPlace(worker) {
@@ -36,13 +37,16 @@ func ValidateInPlace(shoot, old *gardencorev1beta1.Shoot) field.ErrorList {
 		}
 	}
 	if hasInPlace(old) && nodeLocalDNS(shoot) != nodeLocalDNS(old) {
-		errs = append(errs, field.Forbidden(field.NewPath("spec", "systemComponents", "nodeLocalDNS", "enabled"), "cannot be changed as long as there are worker pools that are updated in place"))
+		errs = append(errs, field.Forbidden(field.NewPath("spec", "systemComponents", "nodeLocalDNS", "enabled"),
+			"cannot be changed as long as there are worker pools that are updated in place"))
 	}
 	return errs
 }
 
 func hasInPlace(shoot *gardencorev1beta1.Shoot) bool {
-	return slices.ContainsFunc(shoot.Spec.Provider.Workers, func(w gardencorev1beta1.Worker) bool { return UpdatesInPlace(&w) })
+	return slices.ContainsFunc(shoot.Spec.Provider.Workers, func(w gardencorev1beta1.Worker) bool {
+		return UpdatesInPlace(&w)
+	})
 }
 
 // immutable is what only new nodes could have.
@@ -65,7 +69,9 @@ func immutable(path *field.Path, worker, before *gardencorev1beta1.Worker) field
 		}
 	}
 	if name == nameBefore && lower(version, versionBefore) {
-		errs = append(errs, field.Forbidden(path.Child("machine", "image", "version"), fmt.Sprintf("machine image downgrade is not supported for a worker pool that is updated in place, %s is lower than %s", version, versionBefore)))
+		errs = append(errs, field.Forbidden(path.Child("machine", "image", "version"),
+			fmt.Sprintf("machine image downgrade is not supported for a worker pool that is updated in place, %s is lower "+
+				"than %s", version, versionBefore)))
 	}
 	return errs
 }
@@ -80,7 +86,8 @@ func lower(version, than string) bool {
 }
 
 // notWhilePending lets nothing change that would need another update of the nodes.
-func notWhilePending(path *field.Path, shoot *gardencorev1beta1.Shoot, worker *gardencorev1beta1.Worker, old *gardencorev1beta1.Shoot, before *gardencorev1beta1.Worker) field.ErrorList {
+func notWhilePending(path *field.Path, shoot *gardencorev1beta1.Shoot, worker *gardencorev1beta1.Worker,
+	old *gardencorev1beta1.Shoot, before *gardencorev1beta1.Worker) field.ErrorList {
 	if !pending(old, worker.Name) || forced(shoot) {
 		return nil
 	}
@@ -90,8 +97,11 @@ func notWhilePending(path *field.Path, shoot *gardencorev1beta1.Shoot, worker *g
 	}
 	var errs field.ErrorList
 	for _, trigger := range verdict.Triggers {
-		errs = append(errs, field.Forbidden(path, fmt.Sprintf("%s cannot be changed from %s to %s as long as the in-place update of the pool is going on; annotate the shoot with %s=%s to do so nevertheless",
-			trigger.Field, orNothing(trigger.From), orNothing(trigger.To), constants.GardenerOperation, constants.ShootOperationForceInPlaceUpdate)))
+		errs = append(errs, field.Forbidden(path,
+			fmt.Sprintf("%s cannot be changed from %s to %s as long as the in-place update of the pool is going on; annotate "+
+				"the shoot with %s=%s to do so nevertheless",
+				trigger.Field, orNothing(trigger.From), orNothing(trigger.To), constants.GardenerOperation,
+				constants.ShootOperationForceInPlaceUpdate)))
 	}
 	return errs
 }
@@ -113,5 +123,7 @@ func pending(shoot *gardencorev1beta1.Shoot, pool string) bool {
 
 func forced(shoot *gardencorev1beta1.Shoot) bool {
 	operations := strings.Split(shoot.Annotations[constants.GardenerOperation], constants.OperationsSeparator)
-	return slices.ContainsFunc(operations, func(o string) bool { return strings.TrimSpace(o) == constants.ShootOperationForceInPlaceUpdate })
+	return slices.ContainsFunc(operations, func(o string) bool {
+		return strings.TrimSpace(o) == constants.ShootOperationForceInPlaceUpdate
+	})
 }

@@ -24,7 +24,8 @@ func kubelet(shoot *gardencorev1beta1.Shoot, worker *gardencorev1beta1.Worker) [
 		policy = *config.CPUManagerPolicy
 	}
 	return []ingredient{
-		{field: kubernetesField(worker, "kubelet.kubeReserved"), value: reserved(config.KubeReserved, config.SystemReserved), inPlace: true},
+		{field: kubernetesField(worker, "kubelet.kubeReserved"), value: reserved(config.KubeReserved, config.SystemReserved),
+			inPlace: true},
 		{field: kubernetesField(worker, "kubelet.evictionHard"), value: eviction(config.EvictionHard), inPlace: true},
 		{field: kubernetesField(worker, "kubelet.cpuManagerPolicy"), value: policy, inPlace: true},
 	}
@@ -70,7 +71,8 @@ func eviction(hard *gardencorev1beta1.KubeletConfigEviction) string {
 		value *string
 	}{
 		{"imageFSAvailable", hard.ImageFSAvailable}, {"imageFSInodesFree", hard.ImageFSInodesFree},
-		{"memoryAvailable", hard.MemoryAvailable}, {"nodeFSAvailable", hard.NodeFSAvailable}, {"nodeFSInodesFree", hard.NodeFSInodesFree},
+		{"memoryAvailable", hard.MemoryAvailable}, {"nodeFSAvailable", hard.NodeFSAvailable},
+		{"nodeFSInodesFree", hard.NodeFSInodesFree},
 	} {
 		if ptr.Deref(threshold.value, "") != "" {
 			all = append(all, threshold.name+"="+*threshold.value)

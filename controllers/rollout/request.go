@@ -50,7 +50,8 @@ func Requested(shoot *gardencorev1beta1.Shoot, operations []string) (pools, unkn
 	return pools, unknown
 }
 
-// Replaceable are those of the pools whose nodes can be replaced: not those that are updated in place, which keep theirs.
+// Replaceable are those of the pools whose nodes can be replaced: not those that are updated in place, which keep
+// theirs.
 func Replaceable(shoot *gardencorev1beta1.Shoot, pools []string) []string {
 	return slices.DeleteFunc(slices.Clone(pools), func(name string) bool {
 		worker := find(shoot, name)
@@ -59,7 +60,8 @@ func Replaceable(shoot *gardencorev1beta1.Shoot, pools []string) []string {
 }
 
 // Note notes on the shoot that pools are rolled from a moment on because somebody asked for it. It is an ingredient of
-// their fingerprints from then on, so it stays after the roll, and moves with the shoot. Notes of pools that are gone go.
+// their fingerprints from then on, so it stays after the roll, and moves with the shoot. Notes of pools that are gone
+// go.
 func Note(shoot *gardencorev1beta1.Shoot, pools []string, at time.Time) error {
 	all := notes(shoot)
 	for name := range all {

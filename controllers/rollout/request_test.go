@@ -38,7 +38,8 @@ func TestRequested(t *testing.T) {
 		"rollout-workers=*,nowhere": {true, []string{"a", "b"}, []string{"nowhere"}},
 	} {
 		pools, unknown := rollout.Requested(twoPools(), []string{"reconcile", operation})
-		if is := rollout.IsRequest(operation); is != want.is || !cmp.Equal(pools, want.pools) || !cmp.Equal(unknown, want.unknown) {
+		if is := rollout.IsRequest(operation); is != want.is || !cmp.Equal(pools, want.pools) || !cmp.Equal(unknown,
+			want.unknown) {
 			t.Errorf("%q: %t, %q, unknown %q, want %+v", operation, is, pools, unknown, want)
 		}
 	}
@@ -60,7 +61,8 @@ func TestNotesOfRolls(t *testing.T) {
 		from, to *gardencorev1beta1.Shoot
 		a        rollout.Kind
 	}{
-		{"asked for", before, first, rollout.Rolls}, {"once more", first, second, rollout.Rolls}, {"nothing new", second, second.DeepCopy(), rollout.Stays},
+		{"asked for", before, first, rollout.Rolls}, {"once more", first, second, rollout.Rolls},
+		{"nothing new", second, second.DeepCopy(), rollout.Stays},
 	} {
 		verdicts, err := rollout.Compare(c.from, c.to)
 		if err != nil {

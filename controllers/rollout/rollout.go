@@ -81,7 +81,8 @@ func find(shoot *gardencorev1beta1.Shoot, name string) *gardencorev1beta1.Worker
 	return nil
 }
 
-func comparePool(before *gardencorev1beta1.Shoot, old *gardencorev1beta1.Worker, after *gardencorev1beta1.Shoot, updated *gardencorev1beta1.Worker) (Verdict, error) {
+func comparePool(before *gardencorev1beta1.Shoot, old *gardencorev1beta1.Worker, after *gardencorev1beta1.Shoot,
+	updated *gardencorev1beta1.Worker) (Verdict, error) {
 	was, err := ingredients(before, old)
 	if err != nil {
 		return Verdict{}, err

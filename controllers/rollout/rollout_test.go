@@ -17,18 +17,21 @@ import (
 func shoot(strategy gardencorev1beta1.MachineUpdateStrategy) *gardencorev1beta1.Shoot {
 	return &gardencorev1beta1.Shoot{Spec: gardencorev1beta1.ShootSpec{
 		Kubernetes: gardencorev1beta1.Kubernetes{Version: "1.33.5", Kubelet: &gardencorev1beta1.KubeletConfig{
-			KubeReserved: &gardencorev1beta1.KubeletConfigReserved{CPU: ptr.To(resource.MustParse("100m")), Memory: ptr.To(resource.MustParse("1Gi"))},
+			KubeReserved: &gardencorev1beta1.KubeletConfigReserved{CPU: ptr.To(resource.MustParse("100m")),
+				Memory: ptr.To(resource.MustParse("1Gi"))},
 		}},
 		Provider: gardencorev1beta1.Provider{Workers: []gardencorev1beta1.Worker{{
 			Name: "a", UpdateStrategy: &strategy, CRI: &gardencorev1beta1.CRI{Name: "containerd"},
-			Machine: gardencorev1beta1.Machine{Type: "m", Image: &gardencorev1beta1.ShootMachineImage{Name: "os", Version: ptr.To("1.0.0")}},
-			Volume:  &gardencorev1beta1.Volume{Type: ptr.To("ssd"), VolumeSize: "50Gi"},
+			Machine: gardencorev1beta1.Machine{Type: "m", Image: &gardencorev1beta1.ShootMachineImage{Name: "os",
+				Version: ptr.To("1.0.0")}},
+			Volume: &gardencorev1beta1.Volume{Type: ptr.To("ssd"), VolumeSize: "50Gi"},
 		}}},
 	}}
 }
 
 func reserve(cpu, memory string) *gardencorev1beta1.KubeletConfigReserved {
-	return &gardencorev1beta1.KubeletConfigReserved{CPU: ptr.To(resource.MustParse(cpu)), Memory: ptr.To(resource.MustParse(memory))}
+	return &gardencorev1beta1.KubeletConfigReserved{CPU: ptr.To(resource.MustParse(cpu)),
+		Memory: ptr.To(resource.MustParse(memory))}
 }
 
 func rotation(at string, pending ...string) *gardencorev1beta1.ShootCredentials {
@@ -40,7 +43,8 @@ func rotation(at string, pending ...string) *gardencorev1beta1.ShootCredentials 
 	for _, pool := range pending {
 		r.PendingWorkersRollouts = append(r.PendingWorkersRollouts, gardencorev1beta1.PendingWorkersRollout{Name: pool})
 	}
-	return &gardencorev1beta1.ShootCredentials{Rotation: &gardencorev1beta1.ShootCredentialsRotation{CertificateAuthorities: r}}
+	return &gardencorev1beta1.ShootCredentials{Rotation: &gardencorev1beta1.ShootCredentialsRotation{
+		CertificateAuthorities: r}}
 }
 
 // triggers is every change that the document lists, and some that it does not.
@@ -50,28 +54,44 @@ var triggers = []struct {
 	rolls, inPlace string // the field that is blamed; "" if the nodes stay
 }{
 	{"nothing", func(*gardencorev1beta1.Shoot, *gardencorev1beta1.Worker) {}, "", ""},
-	{"Kubernetes patch", func(s *gardencorev1beta1.Shoot, _ *gardencorev1beta1.Worker) { s.Spec.Kubernetes.Version = "1.33.6" }, "", ""},
-	{"Kubernetes minor", func(s *gardencorev1beta1.Shoot, _ *gardencorev1beta1.Worker) { s.Spec.Kubernetes.Version = "1.34.0" }, "spec.kubernetes.version", "spec.kubernetes.version"},
+	{"Kubernetes patch", func(s *gardencorev1beta1.Shoot, _ *gardencorev1beta1.Worker) {
+		s.Spec.Kubernetes.Version = "1.33.6"
+	}, "", ""},
+	{"Kubernetes minor", func(s *gardencorev1beta1.Shoot, _ *gardencorev1beta1.Worker) {
+		s.Spec.Kubernetes.Version = "1.34.0"
+	}, "spec.kubernetes.version", "spec.kubernetes.version"},
 	{"pool's Kubernetes minor", func(_ *gardencorev1beta1.Shoot, w *gardencorev1beta1.Worker) {
 		w.Kubernetes = &gardencorev1beta1.WorkerKubernetes{Version: ptr.To("1.32.1")}
 	}, "spec.provider.workers[a].kubernetes.version", "spec.provider.workers[a].kubernetes.version"},
 	{"pool's Kubernetes as before", func(_ *gardencorev1beta1.Shoot, w *gardencorev1beta1.Worker) {
 		w.Kubernetes = &gardencorev1beta1.WorkerKubernetes{Version: ptr.To("1.33.9")}
 	}, "", ""},
-	{"image name", func(_ *gardencorev1beta1.Shoot, w *gardencorev1beta1.Worker) { w.Machine.Image.Name = "other" }, "spec.provider.workers[a].machine.image.name", ""},
+	{"image name", func(_ *gardencorev1beta1.Shoot, w *gardencorev1beta1.Worker) {
+		w.Machine.Image.Name = "other"
+	}, "spec.provider.workers[a].machine.image.name", ""},
 	{"image version", func(_ *gardencorev1beta1.Shoot, w *gardencorev1beta1.Worker) {
 		w.Machine.Image.Version = ptr.To("1.0.1")
 	}, "spec.provider.workers[a].machine.image.version", "spec.provider.workers[a].machine.image.version"},
-	{"machine type", func(_ *gardencorev1beta1.Shoot, w *gardencorev1beta1.Worker) { w.Machine.Type = "l" }, "spec.provider.workers[a].machine.type", ""},
-	{"volume type", func(_ *gardencorev1beta1.Shoot, w *gardencorev1beta1.Worker) { w.Volume.Type = ptr.To("hdd") }, "spec.provider.workers[a].volume.type", ""},
-	{"volume size", func(_ *gardencorev1beta1.Shoot, w *gardencorev1beta1.Worker) { w.Volume.VolumeSize = "60Gi" }, "spec.provider.workers[a].volume.size", ""},
-	{"container runtime interface", func(_ *gardencorev1beta1.Shoot, w *gardencorev1beta1.Worker) { w.CRI.Name = "crio" }, "spec.provider.workers[a].cri.name", ""},
+	{"machine type", func(_ *gardencorev1beta1.Shoot, w *gardencorev1beta1.Worker) {
+		w.Machine.Type = "l"
+	}, "spec.provider.workers[a].machine.type", ""},
+	{"volume type", func(_ *gardencorev1beta1.Shoot, w *gardencorev1beta1.Worker) {
+		w.Volume.Type = ptr.To("hdd")
+	}, "spec.provider.workers[a].volume.type", ""},
+	{"volume size", func(_ *gardencorev1beta1.Shoot, w *gardencorev1beta1.Worker) {
+		w.Volume.VolumeSize = "60Gi"
+	}, "spec.provider.workers[a].volume.size", ""},
+	{"container runtime interface", func(_ *gardencorev1beta1.Shoot, w *gardencorev1beta1.Worker) {
+		w.CRI.Name = "crio"
+	}, "spec.provider.workers[a].cri.name", ""},
 	{"node-local DNS", func(s *gardencorev1beta1.Shoot, _ *gardencorev1beta1.Worker) {
-		s.Spec.SystemComponents = &gardencorev1beta1.SystemComponents{NodeLocalDNS: &gardencorev1beta1.NodeLocalDNS{Enabled: true}}
+		s.Spec.SystemComponents = &gardencorev1beta1.SystemComponents{NodeLocalDNS: &gardencorev1beta1.NodeLocalDNS{
+			Enabled: true}}
 	}, "spec.systemComponents.nodeLocalDNS.enabled", ""},
 	{"certificate authorities", func(s *gardencorev1beta1.Shoot, _ *gardencorev1beta1.Worker) {
 		s.Status.Credentials = rotation("2026-11-01T08:00:00Z")
-	}, "status.credentials.rotation.certificateAuthorities.lastInitiationTime", "status.credentials.rotation.certificateAuthorities.lastInitiationTime"},
+	}, "status.credentials.rotation.certificateAuthorities.lastInitiationTime",
+		"status.credentials.rotation.certificateAuthorities.lastInitiationTime"},
 	{"certificate authorities, pool pending", func(s *gardencorev1beta1.Shoot, _ *gardencorev1beta1.Worker) {
 		s.Status.Credentials = rotation("2026-11-01T08:00:00Z", "a")
 	}, "", ""},
@@ -80,7 +100,8 @@ var triggers = []struct {
 		s.Status.Credentials = &gardencorev1beta1.ShootCredentials{Rotation: &gardencorev1beta1.ShootCredentialsRotation{
 			ServiceAccountKey: &gardencorev1beta1.ServiceAccountKeyRotation{LastInitiationTime: ca.LastInitiationTime},
 		}}
-	}, "status.credentials.rotation.serviceAccountKey.lastInitiationTime", "status.credentials.rotation.serviceAccountKey.lastInitiationTime"},
+	}, "status.credentials.rotation.serviceAccountKey.lastInitiationTime",
+		"status.credentials.rotation.serviceAccountKey.lastInitiationTime"},
 	{"kubeReserved", func(s *gardencorev1beta1.Shoot, _ *gardencorev1beta1.Worker) {
 		s.Spec.Kubernetes.Kubelet.KubeReserved = reserve("100m", "2Gi")
 	}, "spec.kubernetes.kubelet.kubeReserved", "spec.kubernetes.kubelet.kubeReserved"},
@@ -101,8 +122,10 @@ var triggers = []struct {
 		s.Spec.Kubernetes.Kubelet.CPUManagerPolicy = ptr.To("none")
 	}, "spec.kubernetes.kubelet.cpuManagerPolicy", "spec.kubernetes.kubelet.cpuManagerPolicy"},
 	{"pool's kubelet without the shoot's settings", func(_ *gardencorev1beta1.Shoot, w *gardencorev1beta1.Worker) {
-		w.Kubernetes = &gardencorev1beta1.WorkerKubernetes{Kubelet: &gardencorev1beta1.KubeletConfig{MaxPods: ptr.To(int32(50))}}
-	}, "spec.provider.workers[a].kubernetes.kubelet.kubeReserved", "spec.provider.workers[a].kubernetes.kubelet.kubeReserved"},
+		w.Kubernetes = &gardencorev1beta1.WorkerKubernetes{Kubelet: &gardencorev1beta1.KubeletConfig{
+			MaxPods: ptr.To(int32(50))}}
+	}, "spec.provider.workers[a].kubernetes.kubelet.kubeReserved",
+		"spec.provider.workers[a].kubernetes.kubelet.kubeReserved"},
 	{"a threshold of evictionHard", func(s *gardencorev1beta1.Shoot, _ *gardencorev1beta1.Worker) {
 		s.Spec.Kubernetes.Kubelet.EvictionHard = &gardencorev1beta1.KubeletConfigEviction{MemoryAvailable: ptr.To("5%")}
 	}, "spec.kubernetes.kubelet.evictionHard", "spec.kubernetes.kubelet.evictionHard"},
@@ -150,7 +173,8 @@ func TestTriggers(t *testing.T) {
 				for _, trigger := range verdicts[0].Triggers {
 					fields = append(fields, trigger.Field)
 				}
-				if got := strings.Join(fields, " "); got != s.field || verdicts[0].Kind != want.Kind || verdicts[0].Due() != (s.field != "") {
+				if got := strings.Join(fields, " "); got != s.field || verdicts[0].Kind != want.Kind ||
+					verdicts[0].Due() != (s.field != "") {
 					t.Errorf("%+v, want %s because of %q", verdicts[0], want.Kind, s.field)
 				}
 				fingerprint := rollout.Fingerprint
@@ -203,7 +227,8 @@ func TestPoolsAreFoundByName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []rollout.Verdict{{Pool: "a", Kind: rollout.Stays}, {Pool: "b", Kind: rollout.Removed}, {Pool: "c", Kind: rollout.Added}}
+	want := []rollout.Verdict{{Pool: "a", Kind: rollout.Stays}, {Pool: "b", Kind: rollout.Removed},
+		{Pool: "c", Kind: rollout.Added}}
 	if diff := cmp.Diff(want, verdicts); diff != "" {
 		t.Error(diff)
 	}
@@ -213,7 +238,8 @@ func TestAVersionThatCannotBeReadIsNamed(t *testing.T) {
 	t.Parallel()
 	before, after := shoot(gardencorev1beta1.AutoRollingUpdate), shoot(gardencorev1beta1.AutoRollingUpdate)
 	after.Spec.Kubernetes.Version = "latest"
-	if _, err := rollout.Compare(before, after); err == nil || !strings.HasPrefix(err.Error(), `read the Kubernetes version "latest" (spec.kubernetes.version): `) {
+	if _, err := rollout.Compare(before, after); err == nil || !strings.HasPrefix(err.Error(),
+		`read the Kubernetes version "latest" (spec.kubernetes.version): `) {
 		t.Errorf("error %v", err)
 	}
 }

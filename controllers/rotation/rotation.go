@@ -1,6 +1,6 @@
-// Package rotation says which credentials of a shoot can be rotated, by which operation, and whether a rotation is under
-// way (docs/specification/api.md#spec-1-12, docs/specification/versions.md#spec-4-5). Admission, maintenance and the
-// gardenlet agree by it on what is accepted, asked for and done.
+// Package rotation says which credentials of a shoot can be rotated, by which operation, and whether a rotation is
+// under way (docs/specification/api.md#spec-1-12, docs/specification/versions.md#spec-4-5). Admission, maintenance and
+// the gardenlet agree by it on what is accepted, asked for and done.
 //
 // It rotates nothing: that is package controlplane's.
 package rotation

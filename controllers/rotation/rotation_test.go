@@ -10,7 +10,8 @@ import (
 	"github.com/transplant-sim/transplant/controllers/rotation"
 )
 
-const unsupported = ` is not supported: of all credentials, only the SSH key pair of nodes can be rotated, by rotate-ssh-keypair`
+const unsupported = ` is not supported: of all credentials, only the SSH key pair of nodes can be rotated, by ` +
+	`rotate-ssh-keypair`
 
 // Every rotation of the API is either carried out or refused.
 func TestRefusal(t *testing.T) {
@@ -34,13 +35,16 @@ func TestRefusal(t *testing.T) {
 		{"rotate-ssh-keypair", withNodes(ssh(false)), noNodes},
 		{"rotate-ssh-keypair", gardencorev1beta1.Provider{}, noNodes},
 		{"rotate-credentials-start", withNodes(nil), `"rotate-credentials-start"` + unsupported},
-		{"rotate-credentials-start-without-workers-rollout", withNodes(nil), `"rotate-credentials-start-without-workers-rollout"` + unsupported},
+		{"rotate-credentials-start-without-workers-rollout", withNodes(nil),
+			`"rotate-credentials-start-without-workers-rollout"` + unsupported},
 		{"rotate-credentials-complete", withNodes(nil), `"rotate-credentials-complete"` + unsupported},
 		{"rotate-ca-start", withNodes(nil), `"rotate-ca-start"` + unsupported},
-		{"rotate-ca-start-without-workers-rollout", withNodes(nil), `"rotate-ca-start-without-workers-rollout"` + unsupported},
+		{"rotate-ca-start-without-workers-rollout", withNodes(nil), `"rotate-ca-start-without-workers-rollout"` +
+			unsupported},
 		{"rotate-ca-complete", withNodes(nil), `"rotate-ca-complete"` + unsupported},
 		{"rotate-serviceaccount-key-start", withNodes(nil), `"rotate-serviceaccount-key-start"` + unsupported},
-		{"rotate-serviceaccount-key-start-without-workers-rollout", withNodes(nil), `"rotate-serviceaccount-key-start-without-workers-rollout"` + unsupported},
+		{"rotate-serviceaccount-key-start-without-workers-rollout", withNodes(nil),
+			`"rotate-serviceaccount-key-start-without-workers-rollout"` + unsupported},
 		{"rotate-serviceaccount-key-complete", withNodes(nil), `"rotate-serviceaccount-key-complete"` + unsupported},
 		{"rotate-etcd-encryption-key", withNodes(nil), `"rotate-etcd-encryption-key"` + unsupported},
 		{"rotate-etcd-encryption-key-start", withNodes(nil), `"rotate-etcd-encryption-key-start"` + unsupported},
@@ -61,12 +65,15 @@ func TestIsPending(t *testing.T) {
 		rotation *gardencorev1beta1.ShootSSHKeypairRotation
 		want     bool
 	}{
-		"none":                  {nil, false},
-		"never initiated":       {&gardencorev1beta1.ShootSSHKeypairRotation{LastCompletionTime: at(1)}, false},
-		"initiated":             {&gardencorev1beta1.ShootSSHKeypairRotation{LastInitiationTime: at(1)}, true},
-		"complete":              {&gardencorev1beta1.ShootSSHKeypairRotation{LastInitiationTime: at(1), LastCompletionTime: at(2)}, false},
-		"complete at once":      {&gardencorev1beta1.ShootSSHKeypairRotation{LastInitiationTime: at(1), LastCompletionTime: at(1)}, false},
-		"initiated once again":  {&gardencorev1beta1.ShootSSHKeypairRotation{LastInitiationTime: at(3), LastCompletionTime: at(2)}, true},
+		"none":            {nil, false},
+		"never initiated": {&gardencorev1beta1.ShootSSHKeypairRotation{LastCompletionTime: at(1)}, false},
+		"initiated":       {&gardencorev1beta1.ShootSSHKeypairRotation{LastInitiationTime: at(1)}, true},
+		"complete": {&gardencorev1beta1.ShootSSHKeypairRotation{LastInitiationTime: at(1),
+			LastCompletionTime: at(2)}, false},
+		"complete at once": {&gardencorev1beta1.ShootSSHKeypairRotation{LastInitiationTime: at(1),
+			LastCompletionTime: at(1)}, false},
+		"initiated once again": {&gardencorev1beta1.ShootSSHKeypairRotation{LastInitiationTime: at(3),
+			LastCompletionTime: at(2)}, true},
 		"not read as initiated": {&gardencorev1beta1.ShootSSHKeypairRotation{}, false},
 	} {
 		if got := rotation.IsPending(c.rotation); got != c.want {

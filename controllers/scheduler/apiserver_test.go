@@ -48,15 +48,19 @@ func TestOnAnAPIServer(t *testing.T) {
 	})
 	_, pending := count(t, g)
 	for _, why := range pending {
-		if want := "no seed fits: a is full: it has 2 shoots and status.allocatable.shoots is 2; b is full: it has 1 shoots and status.allocatable.shoots is 1"; !strings.HasSuffix(why, want) {
+		if want := "no seed fits: a is full: it has 2 shoots and status.allocatable.shoots is 2; b is full: it has 1 " +
+			"shoots and status.allocatable.shoots is 1"; !strings.HasSuffix(why, want) {
 			t.Errorf("got %q, want %q", why, want)
 		}
 	}
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"status":{"allocatable":{"shoots":"5"}}}`))
-	if err := g.Status().Patch(t.Context(), &gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "b"}}, patch); err != nil {
+	if err := g.Status().Patch(t.Context(), &gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "b"}},
+		patch); err != nil {
 		t.Fatal(err)
 	}
-	await(t, g, "the others are bound", func(bound map[string]int, _ []string) bool { return bound["a"] == 2 && bound["b"] == 3 })
+	await(t, g, "the others are bound", func(bound map[string]int, _ []string) bool {
+		return bound["a"] == 2 && bound["b"] == 3
+	})
 }
 
 func create(t *testing.T, g client.Client, objects ...client.Object) {
@@ -75,7 +79,8 @@ func createSeed(t *testing.T, g client.Client, name string, capacity int64) {
 	before := seed.DeepCopy()
 	now := metav1.Now()
 	seed.Status.Allocatable = corev1.ResourceList{"shoots": *resource.NewQuantity(capacity, resource.DecimalSI)}
-	seed.Status.Conditions = []gardencorev1beta1.Condition{{Type: "GardenletReady", Status: "True", LastTransitionTime: now, LastUpdateTime: now}}
+	seed.Status.Conditions = []gardencorev1beta1.Condition{{Type: "GardenletReady", Status: "True",
+		LastTransitionTime: now, LastUpdateTime: now}}
 	if err := g.Status().Patch(t.Context(), seed, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +89,8 @@ func createSeed(t *testing.T, g client.Client, name string, capacity int64) {
 func run(t *testing.T, config *rest.Config, g client.Client) {
 	t.Helper()
 	mgr, err := manager.New(config, manager.Options{
-		Scheme: scheme(t), Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0", Logger: logr.Discard(),
+		Scheme: scheme(t), Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
+		Logger: logr.Discard(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -124,10 +130,11 @@ func count(t *testing.T, g client.Client) (map[string]int, []string) {
 func await(t *testing.T, g client.Client, what string, condition func(bound map[string]int, pending []string) bool) {
 	t.Helper()
 	bound, pending := map[string]int(nil), []string(nil)
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-		bound, pending = count(t, g)
-		return condition(bound, pending), nil
-	})
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true,
+		func(context.Context) (bool, error) {
+			bound, pending = count(t, g)
+			return condition(bound, pending), nil
+		})
 	if err != nil {
 		t.Fatalf("wait until %s: %v; bound %v, waiting %q", what, err, bound, pending)
 	}

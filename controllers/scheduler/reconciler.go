@@ -44,8 +44,8 @@ type Reconciler struct {
 	Retry time.Duration
 }
 
-// Reconcile binds one shoot. An event tells for each other seed why it was left out; if no seed fits, lastOperation does, too
-// (docs/ownership.md#spec-9-4).
+// Reconcile binds one shoot. An event tells for each other seed why it was left out; if no seed fits, lastOperation
+// does, too (docs/ownership.md#spec-9-4).
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	shoot := &gardencorev1beta1.Shoot{}
 	if err := r.Garden.Get(ctx, request.NamespacedName, shoot); err != nil {
@@ -69,7 +69,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, err
 	}
 	log.FromContext(ctx).Info("Bound the shoot to a seed", "seed", seed, "others", excluded)
-	r.Events.Eventf(shoot, nil, corev1.EventTypeNormal, reasonScheduled, "Schedule", "%s", shorten(success(seed, excluded)))
+	r.Events.Eventf(shoot, nil, corev1.EventTypeNormal, reasonScheduled, "Schedule", "%s",
+		shorten(success(seed, excluded)))
 	return reconcile.Result{}, nil
 }
 
@@ -100,7 +101,8 @@ func (r *Reconciler) ask(ctx context.Context, shoot *gardencorev1beta1.Shoot) (*
 	if err := r.Garden.List(ctx, shoots); err != nil {
 		return nil, fmt.Errorf("list the shoots: %w", err)
 	}
-	return &placement.Question{Shoot: shoot, Profile: profile, Seeds: seeds.Items, Usage: placement.UsageOf(shoots.Items, shoot)}, nil
+	return &placement.Question{Shoot: shoot, Profile: profile, Seeds: seeds.Items,
+		Usage: placement.UsageOf(shoots.Items, shoot)}, nil
 }
 
 // missingProfileError tells that a shoot refers to a profile that there is not.
@@ -108,7 +110,8 @@ type missingProfileError struct{ why error }
 
 func (e *missingProfileError) Error() string { return e.why.Error() }
 
-func (r *Reconciler) profile(ctx context.Context, shoot *gardencorev1beta1.Shoot) (*gardencorev1beta1.CloudProfile, error) {
+func (r *Reconciler) profile(ctx context.Context, shoot *gardencorev1beta1.Shoot) (*gardencorev1beta1.CloudProfile,
+	error) {
 	name, _, unknown := placement.ProfileOf(shoot)
 	if unknown != nil {
 		return nil, &missingProfileError{unknown}
@@ -131,7 +134,8 @@ func (r *Reconciler) profile(ctx context.Context, shoot *gardencorev1beta1.Shoot
 func (r *Reconciler) bind(ctx context.Context, shoot *gardencorev1beta1.Shoot, seed string) error {
 	before := shoot.DeepCopy()
 	shoot.Spec.SeedName = &seed
-	if err := r.Garden.Patch(ctx, shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := r.Garden.Patch(ctx, shoot,
+		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("bind shoot %q to seed %q: %w", client.ObjectKeyFromObject(shoot), seed, err)
 	}
 	return nil
@@ -141,7 +145,8 @@ func (r *Reconciler) bind(ctx context.Context, shoot *gardencorev1beta1.Shoot, s
 func (r *Reconciler) wait(ctx context.Context, shoot *gardencorev1beta1.Shoot, why error) (reconcile.Result, error) {
 	again := reconcile.Result{RequeueAfter: r.Retry}
 	description := "Failed to schedule Shoot: " + why.Error()
-	if last := shoot.Status.LastOperation; last != nil && last.State == gardencorev1beta1.LastOperationStatePending && last.Description == description {
+	if last := shoot.Status.LastOperation; last != nil && last.State == gardencorev1beta1.LastOperationStatePending &&
+		last.Description == description {
 		return again, nil
 	}
 	before := shoot.DeepCopy()
@@ -149,7 +154,8 @@ func (r *Reconciler) wait(ctx context.Context, shoot *gardencorev1beta1.Shoot, w
 		Type: gardencorev1beta1.LastOperationTypeCreate, State: gardencorev1beta1.LastOperationStatePending,
 		Description: description, LastUpdateTime: metav1.NewTime(r.Clock.Now()),
 	}
-	if err := r.Garden.Status().Patch(ctx, shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := r.Garden.Status().Patch(ctx, shoot,
+		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return reconcile.Result{}, fmt.Errorf("tell why shoot %q has no seed: %w", client.ObjectKeyFromObject(shoot), err)
 	}
 	r.Events.Eventf(shoot, nil, corev1.EventTypeWarning, reasonFailed, "Schedule", "%s", shorten(description))

@@ -97,7 +97,8 @@ func TestReconcile(t *testing.T) {
 		},
 		{
 			name: "each other seed is left out for its own reason", seed: "b",
-			event:   `Normal SchedulingSuccessful Scheduled to seed "b"; left out: a has taints that spec.tolerations does not tolerate: "vault"; c is full: it has 0 shoots and status.allocatable.shoots is 0`,
+			event: `Normal SchedulingSuccessful Scheduled to seed "b"; left out: a has taints that spec.tolerations does ` +
+				`not tolerate: "vault"; c is full: it has 0 shoots and status.allocatable.shoots is 0`,
 			objects: []client.Object{testProfile(), tainted(testSeed("a", 9), "vault"), testSeed("b", 9), testSeed("c", 0)},
 		},
 		{
@@ -132,7 +133,9 @@ func TestReconcile(t *testing.T) {
 			},
 		},
 		{
-			name: "another scheduler's", alpha: func(shoot *gardencorev1beta1.Shoot) { shoot.Spec.SchedulerName = ptr.To("mine") },
+			name: "another scheduler's", alpha: func(shoot *gardencorev1beta1.Shoot) {
+				shoot.Spec.SchedulerName = ptr.To("mine")
+			},
 			objects: []client.Object{testProfile(), testSeed("a", 1)},
 		},
 	} {
@@ -142,9 +145,11 @@ func TestReconcile(t *testing.T) {
 			if c.alpha != nil {
 				c.alpha(alpha)
 			}
-			g := fake.NewClientBuilder().WithScheme(scheme(t)).WithStatusSubresource(&gardencorev1beta1.Shoot{}).WithObjects(append(c.objects, alpha)...).Build()
+			g := fake.NewClientBuilder().WithScheme(scheme(t)).WithStatusSubresource(&gardencorev1beta1.Shoot{}).WithObjects(
+				append(c.objects, alpha)...).Build()
 			recorder := events.NewFakeRecorder(9)
-			r := &Reconciler{Garden: g, Clock: clocktesting.NewFakePassiveClock(time.Unix(1700000000, 0)), Events: recorder, Retry: time.Minute}
+			r := &Reconciler{Garden: g, Clock: clocktesting.NewFakePassiveClock(time.Unix(1700000000, 0)), Events: recorder,
+				Retry: time.Minute}
 			result, err := r.Reconcile(t.Context(), alphaRequest)
 			if err != nil || result.RequeueAfter != c.again {
 				t.Errorf("got %+v, %v; want to be asked again after %s", result, err, c.again)
@@ -184,19 +189,23 @@ func TestBindLosesTheRace(t *testing.T) {
 	t.Parallel()
 	alpha := testShoot("alpha", nil)
 	raced := false
-	g := fake.NewClientBuilder().WithScheme(scheme(t)).WithObjects(alpha, testProfile(), testSeed("a", 1)).WithInterceptorFuncs(interceptor.Funcs{
-		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, options ...client.PatchOption) error {
+	g := fake.NewClientBuilder().WithScheme(scheme(t)).WithObjects(alpha, testProfile(),
+		testSeed("a", 1)).WithInterceptorFuncs(interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch,
+			options ...client.PatchOption) error {
 			if !raced {
 				raced = true
 				other := testShoot("alpha", nil)
-				if err := c.Patch(ctx, other, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"seedName":"z"}}`))); err != nil {
+				if err := c.Patch(ctx, other, client.RawPatch("application/merge-patch+json",
+					[]byte(`{"spec":{"seedName":"z"}}`))); err != nil {
 					return err
 				}
 			}
 			return c.Patch(ctx, o, patch, options...)
 		},
 	}).Build()
-	r := &Reconciler{Garden: g, Clock: clocktesting.NewFakePassiveClock(time.Unix(1700000000, 0)), Events: events.NewFakeRecorder(9)}
+	r := &Reconciler{Garden: g, Clock: clocktesting.NewFakePassiveClock(time.Unix(1700000000, 0)),
+		Events: events.NewFakeRecorder(9)}
 	if _, err := r.Reconcile(t.Context(), alphaRequest); !apierrors.IsConflict(err) {
 		t.Errorf("got %v, want a conflict", err)
 	}
@@ -211,7 +220,8 @@ func TestBindLosesTheRace(t *testing.T) {
 func TestGardenIsAway(t *testing.T) {
 	t.Parallel()
 	away := errors.New("no route")
-	g := fake.NewClientBuilder().WithScheme(scheme(t)).WithObjects(testShoot("alpha", nil), testProfile(), testSeed("a", 1)).WithInterceptorFuncs(interceptor.Funcs{
+	g := fake.NewClientBuilder().WithScheme(scheme(t)).WithObjects(testShoot("alpha", nil), testProfile(),
+		testSeed("a", 1)).WithInterceptorFuncs(interceptor.Funcs{
 		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return away },
 	}).Build()
 	if _, err := (&Reconciler{Garden: g}).Reconcile(t.Context(), alphaRequest); !errors.Is(err, away) {

@@ -137,7 +137,8 @@ func TestAccess_BySeedsAndShoots_GrantsWhatBelongsToThem(t *testing.T) {
 		again   time.Duration
 	}{
 		"a seed that has nothing": {[]client.Object{seedSince("a", ready, 0)}, map[string][]string{}, 0},
-		"a shoot that is nowhere": {[]client.Object{seedSince("a", ready, 0), shootBetween("alpha", "", "")}, map[string][]string{}, 0},
+		"a shoot that is nowhere": {[]client.Object{seedSince("a", ready, 0), shootBetween("alpha", "", "")},
+			map[string][]string{}, 0},
 		"a shoot of a seed": {
 			[]client.Object{seedSince("a", ready, 0), seedSince("b", ready, 0), shootBetween("alpha", "a", "a")},
 			map[string][]string{"gardenlet-a": shootNames("alpha"), "control-planes-a": alpha}, 0,
@@ -181,11 +182,13 @@ func TestAccess_BySeedsAndShoots_GrantsWhatBelongsToThem(t *testing.T) {
 			map[string][]string{"gardenlet-b": shootNames("alpha"), "control-planes-b": alpha}, 0,
 		},
 		"lost, a backup entry": {
-			[]client.Object{seedSince("a", silent, 4*time.Minute), seedSince("b", ready, 0), entryOf("shoot--p--gone--uid", "a")},
+			[]client.Object{seedSince("a", silent, 4*time.Minute), seedSince("b", ready, 0),
+				entryOf("shoot--p--gone--uid", "a")},
 			map[string][]string{}, 0,
 		},
 		"all silent: none is lost": {
-			[]client.Object{seedSince("a", silent, time.Hour), seedSince("b", silent, time.Minute), shootBetween("alpha", "a", "a")},
+			[]client.Object{seedSince("a", silent, time.Hour), seedSince("b", silent, time.Minute),
+				shootBetween("alpha", "a", "a")},
 			map[string][]string{"gardenlet-a": shootNames("alpha"), "control-planes-a": alpha}, 0,
 		},
 		"one that never reported is not silent": {

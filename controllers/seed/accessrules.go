@@ -21,8 +21,9 @@ type inventory struct {
 
 func newInventory() *inventory {
 	return &inventory{
-		shoots: sets.New[string](), entries: sets.New[string](), readSecrets: sets.New[string](), readConfigs: sets.New[string](),
-		claims: sets.New[string](), writeSecrets: sets.New[string](), writeConfigs: sets.New[string](),
+		shoots: sets.New[string](), entries: sets.New[string](), readSecrets: sets.New[string](),
+		readConfigs: sets.New[string](),
+		claims:      sets.New[string](), writeSecrets: sets.New[string](), writeConfigs: sets.New[string](),
 		held: sets.New[string](),
 	}
 }
@@ -95,7 +96,8 @@ func (b *inventory) gardenletRules() []rbacv1.PolicyRule {
 	rules := claimRules(b.claims)
 	named := func(group string, names sets.Set[string], verbs []string, resources ...string) {
 		if len(names) > 0 { // a rule without names is one for all
-			rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, ResourceNames: sets.List(names), Verbs: verbs})
+			rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources,
+				ResourceNames: sets.List(names), Verbs: verbs})
 		}
 	}
 	named(core, b.shoots, []string{"patch"}, "shoots", "shoots/status")
@@ -110,13 +112,15 @@ func (b *inventory) gardenletRules() []rbacv1.PolicyRule {
 		return rules
 	}
 	return append(rules,
-		rbacv1.PolicyRule{APIGroups: []string{core}, Resources: []string{"backupentries", "shootstates"}, Verbs: []string{"create"}},
+		rbacv1.PolicyRule{APIGroups: []string{core}, Resources: []string{"backupentries", "shootstates"},
+			Verbs: []string{"create"}},
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps", "secrets"}, Verbs: []string{"create"}},
 		// Their names are made of what they hold: nobody can tell them in advance, and nobody may list them. Who knows
 		// a name has read the ShootState that refers to it. That a seed writes those of its shoots only is for
 		// seeds-write-their-chunks.
 		rbacv1.PolicyRule{
-			APIGroups: []string{chunks}, Resources: []string{"shootstatechunks"}, Verbs: []string{"create", "delete", "get", "patch"},
+			APIGroups: []string{chunks}, Resources: []string{"shootstatechunks"}, Verbs: []string{"create", "delete", "get",
+				"patch"},
 		},
 	)
 }
@@ -139,6 +143,7 @@ func bucketRules(seed *gardencorev1beta1.Seed) []rbacv1.PolicyRule {
 	core := []string{gardencorev1beta1.SchemeGroupVersion.Group}
 	return []rbacv1.PolicyRule{
 		{APIGroups: core, Resources: []string{"backupbuckets"}, Verbs: []string{"create"}},
-		{APIGroups: core, Resources: []string{"backupbuckets", "backupbuckets/status"}, ResourceNames: []string{string(seed.UID)}, Verbs: []string{"patch"}},
+		{APIGroups: core, Resources: []string{"backupbuckets", "backupbuckets/status"},
+			ResourceNames: []string{string(seed.UID)}, Verbs: []string{"patch"}},
 	}
 }

@@ -72,7 +72,8 @@ func (h *Heartbeat) renew(ctx context.Context, seed *gardencorev1beta1.Seed) err
 	key := client.ObjectKey{Namespace: constants.SeedLeaseNamespace, Name: h.SeedName}
 	now := metav1.NewMicroTime(h.Clock.Now())
 	spec := coordinationv1.LeaseSpec{
-		HolderIdentity: ptr.To(string(seed.UID)), RenewTime: &now, LeaseDurationSeconds: ptr.To(max(1, int32(h.Interval.Seconds()))),
+		HolderIdentity: ptr.To(string(seed.UID)), RenewTime: &now,
+		LeaseDurationSeconds: ptr.To(max(1, int32(h.Interval.Seconds()))),
 	}
 	err := h.Garden.Get(ctx, key, lease)
 	if apierrors.IsNotFound(err) {
@@ -109,15 +110,19 @@ func (h *Heartbeat) report(ctx context.Context, seed *gardencorev1beta1.Seed) er
 	}
 	const stopped = gardencorev1beta1.SeedEmergencyStopShootReconciliations
 	if seed.Annotations[constants.ShootEmergencyStopReconciliations] == constants.LabelTrue {
-		h.setTrue(seed, stopped, "No operations on the seed's shoots begin: its annotation "+constants.ShootEmergencyStopReconciliations+" says so.")
+		h.setTrue(seed, stopped, "No operations on the seed's shoots begin: its annotation "+
+			constants.ShootEmergencyStopReconciliations+" says so.")
 	} else {
-		seed.Status.Conditions = slices.DeleteFunc(seed.Status.Conditions, func(c gardencorev1beta1.Condition) bool { return c.Type == stopped })
+		seed.Status.Conditions = slices.DeleteFunc(seed.Status.Conditions, func(c gardencorev1beta1.Condition) bool {
+			return c.Type == stopped
+		})
 	}
 	patch := client.MergeFrom(before)
 	if data, err := patch.Data(seed); err != nil || string(data) == "{}" {
 		return err
 	}
-	if err := h.Garden.Status().Patch(ctx, seed, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := h.Garden.Status().Patch(ctx, seed,
+		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("patch the status of seed %q: %w", seed.Name, err)
 	}
 	return nil

@@ -17,7 +17,8 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
 
-// A heartbeat renews the Lease and makes the conditions true; what its operators have stopped is a condition as long as they do.
+// A heartbeat renews the Lease and makes the conditions true; what its operators have stopped is a condition as long as
+// they do.
 func TestHeartbeat(t *testing.T) {
 	t.Parallel()
 	scheme := runtime.NewScheme()
@@ -27,19 +28,24 @@ func TestHeartbeat(t *testing.T) {
 		}
 	}
 	seed := &gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "uid-a", Generation: 3}}
-	seed.Status.Conditions = []gardencorev1beta1.Condition{{Type: "GardenletReady", Status: "Unknown"}, {Type: "BackupBucketsReady", Status: "True"}}
+	seed.Status.Conditions = []gardencorev1beta1.Condition{{Type: "GardenletReady", Status: "Unknown"},
+		{Type: "BackupBucketsReady", Status: "True"}}
 	garden := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(seed).WithObjects(seed).Build()
 	h := &Heartbeat{
-		Garden: garden, Seed: fake.NewClientBuilder().WithScheme(scheme).WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}}).Build(),
+		Garden: garden, Seed: fake.NewClientBuilder().WithScheme(scheme).WithObjects(
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}}).Build(),
 		Clock: testingclock.NewFakePassiveClock(time.Unix(1000, 0)), SeedName: "a", Version: "v1", Interval: time.Second,
 	}
 	for _, step := range []struct {
 		stop string
 		want map[string]string
 	}{
-		{"", map[string]string{"GardenletReady": "True", "SeedSystemComponentsHealthy": "True", "BackupBucketsReady": "True"}},
-		{"true", map[string]string{"GardenletReady": "True", "SeedSystemComponentsHealthy": "True", "BackupBucketsReady": "True", "EmergencyStopShootReconciliations": "True"}},
-		{"", map[string]string{"GardenletReady": "True", "SeedSystemComponentsHealthy": "True", "BackupBucketsReady": "True"}},
+		{"", map[string]string{"GardenletReady": "True", "SeedSystemComponentsHealthy": "True",
+			"BackupBucketsReady": "True"}},
+		{"true", map[string]string{"GardenletReady": "True", "SeedSystemComponentsHealthy": "True",
+			"BackupBucketsReady": "True", "EmergencyStopShootReconciliations": "True"}},
+		{"", map[string]string{"GardenletReady": "True", "SeedSystemComponentsHealthy": "True",
+			"BackupBucketsReady": "True"}},
 	} {
 		now := &gardencorev1beta1.Seed{}
 		if err := garden.Get(t.Context(), client.ObjectKey{Name: "a"}, now); err != nil {
@@ -62,12 +68,14 @@ func TestHeartbeat(t *testing.T) {
 		if diff := cmp.Diff(step.want, got); diff != "" {
 			t.Errorf("stop %q, conditions (-want +got):\n%s", step.stop, diff)
 		}
-		if now.Status.ObservedGeneration != now.Generation || now.Status.Gardener == nil || now.Status.Gardener.Version != "v1" {
+		if now.Status.ObservedGeneration != now.Generation || now.Status.Gardener == nil ||
+			now.Status.Gardener.Version != "v1" {
 			t.Errorf("status is %+v", now.Status)
 		}
 	}
 	lease := &coordinationv1.Lease{}
-	if err := garden.Get(t.Context(), client.ObjectKey{Namespace: "gardener-system-seed-lease", Name: "a"}, lease); err != nil {
+	if err := garden.Get(t.Context(), client.ObjectKey{Namespace: "gardener-system-seed-lease", Name: "a"},
+		lease); err != nil {
 		t.Fatal(err)
 	}
 	if *lease.Spec.HolderIdentity != "uid-a" || !lease.Spec.RenewTime.Time.Equal(time.Unix(1000, 0)) {

@@ -84,7 +84,8 @@ func renewals(seeds []gardencorev1beta1.Seed, leases []coordinationv1.Lease) map
 		all[seed.Name], uids[seed.Name] = "", string(seed.UID)
 	}
 	for _, lease := range leases {
-		if uid, known := uids[lease.Name]; known && uid == ptr.Deref(lease.Spec.HolderIdentity, "") && lease.Spec.RenewTime != nil {
+		if uid, known := uids[lease.Name]; known && uid == ptr.Deref(lease.Spec.HolderIdentity, "") &&
+			lease.Spec.RenewTime != nil {
 			all[lease.Name] = lease.Spec.RenewTime.String()
 		}
 	}
@@ -97,7 +98,8 @@ func (l *Lifecycle) tell(ctx context.Context, seed *gardencorev1beta1.Seed) erro
 	now := metav1.NewTime(l.Clock.Now())
 	for i := range seed.Status.Conditions {
 		condition := &seed.Status.Conditions[i]
-		kept := condition.Type == gardencorev1beta1.SeedGardenletReady || condition.Type == gardencorev1beta1.SeedSystemComponentsHealthy
+		kept := condition.Type == gardencorev1beta1.SeedGardenletReady ||
+			condition.Type == gardencorev1beta1.SeedSystemComponentsHealthy
 		if !kept || condition.Status == gardencorev1beta1.ConditionUnknown {
 			continue
 		}
@@ -113,6 +115,7 @@ func (l *Lifecycle) tell(ctx context.Context, seed *gardencorev1beta1.Seed) erro
 	if err := l.Garden.Status().Patch(ctx, seed, patch); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("patch the conditions of seed %q: %w", seed.Name, err)
 	}
-	log.FromContext(ctx).Info("The seed is silent", "seed", seed.Name, "for", l.silence.of(seed.Name).Round(time.Millisecond).String())
+	log.FromContext(ctx).Info("The seed is silent", "seed", seed.Name, "for",
+		l.silence.of(seed.Name).Round(time.Millisecond).String())
 	return nil
 }

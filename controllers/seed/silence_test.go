@@ -57,8 +57,10 @@ func TestASilentSeedIsUnknownAndOnlyThat(t *testing.T) {
 	}
 	seed := func(name string) *gardencorev1beta1.Seed {
 		s := &gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name)}}
-		for _, condition := range []gardencorev1beta1.ConditionType{gardencorev1beta1.SeedGardenletReady, gardencorev1beta1.SeedBackupBucketsReady} {
-			s.Status.Conditions = append(s.Status.Conditions, gardencorev1beta1.Condition{Type: condition, Status: gardencorev1beta1.ConditionTrue})
+		for _, condition := range []gardencorev1beta1.ConditionType{gardencorev1beta1.SeedGardenletReady,
+			gardencorev1beta1.SeedBackupBucketsReady} {
+			s.Status.Conditions = append(s.Status.Conditions, gardencorev1beta1.Condition{Type: condition,
+				Status: gardencorev1beta1.ConditionTrue})
 		}
 		return s
 	}
@@ -70,12 +72,14 @@ func TestASilentSeedIsUnknownAndOnlyThat(t *testing.T) {
 	}
 	alive, dead, rebuilt := seed("alive"), seed("dead"), seed("rebuilt")
 	garden := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&gardencorev1beta1.Seed{}).WithObjects(
-		alive, dead, rebuilt, lease("alive", string(alive.UID)), lease("dead", string(dead.UID)), lease("rebuilt", "another-uid"),
+		alive, dead, rebuilt, lease("alive", string(alive.UID)), lease("dead", string(dead.UID)),
+		lease("rebuilt", "another-uid"),
 	).Build()
 	l := &Lifecycle{Garden: garden, Clock: clock, Monitor: 4 * time.Second, Interval: time.Second}
 	renew := func(name string, at int64) {
 		object := &coordinationv1.Lease{}
-		if err := garden.Get(t.Context(), client.ObjectKey{Namespace: constants.SeedLeaseNamespace, Name: name}, object); err != nil {
+		if err := garden.Get(t.Context(), client.ObjectKey{Namespace: constants.SeedLeaseNamespace, Name: name},
+			object); err != nil {
 			t.Fatal(err)
 		}
 		object.Spec.RenewTime = ptr.To(metav1.NewMicroTime(time.Unix(at, 0)))

@@ -35,8 +35,8 @@ const (
 	future = "fieldOfTheFuture"
 )
 
-// TestOnARealAPIServer takes a shoot through creation, with a task that fails once, through a reconciliation and deletion, on
-// an API server that is garden, seed and shoot at once, with the controller as a gardenlet runs it.
+// TestOnARealAPIServer takes a shoot through creation, with a task that fails once, through a reconciliation and
+// deletion, on an API server that is garden, seed and shoot at once, with the controller as a gardenlet runs it.
 func TestOnARealAPIServer(t *testing.T) {
 	log.SetLogger(logr.Discard())
 	l := startLive(t)
@@ -60,7 +60,8 @@ func (l *live) created(t *testing.T) {
 	must(t, l.Create(t.Context(), shoot))
 	l.until(t, "Create", "Succeeded")
 	s := l.shoot(t)
-	if ptr.Deref(s.Status.SeedName, "") != "a" || s.Status.TechnicalID != technicalID || s.Status.UID != s.UID || s.Status.Gardener.Version != "v1" || len(s.Status.LastErrors) > 0 {
+	if ptr.Deref(s.Status.SeedName, "") != "a" || s.Status.TechnicalID != technicalID || s.Status.UID != s.UID ||
+		s.Status.Gardener.Version != "v1" || len(s.Status.LastErrors) > 0 {
 		t.Errorf("status %+v", s.Status)
 	}
 	namespace, lease, cluster := &corev1.Namespace{}, &coordinationv1.Lease{}, &extensionsv1alpha1.Cluster{}
@@ -70,10 +71,12 @@ func (l *live) created(t *testing.T) {
 	seed := &gardencorev1beta1.Seed{}
 	must(t, l.Get(t.Context(), client.ObjectKey{Name: "a"}, seed))
 	owner, decision := ptr.Deref(lease.Spec.HolderIdentity, ""), l.decision.Record()
-	if owner != string(seed.UID) || decision.Owner != owner || decision.Epoch != 1 || namespace.Annotations["transplant.dev/epoch"] != "1" {
+	if owner != string(seed.UID) || decision.Owner != owner || decision.Epoch != 1 ||
+		namespace.Annotations["transplant.dev/epoch"] != "1" {
 		t.Errorf("the owner is %q by the garden and %+v by DNS, the namespace has %v", owner, decision, namespace.Annotations)
 	}
-	if namespace.Annotations["transplant.dev/owner"] != owner || !strings.HasPrefix(namespace.Annotations["transplant.dev/owner-record"], "owner.alpha.p.") {
+	if namespace.Annotations["transplant.dev/owner"] != owner ||
+		!strings.HasPrefix(namespace.Annotations["transplant.dev/owner-record"], "owner.alpha.p.") {
 		t.Errorf("the namespace does not say where the epoch is decided: %v", namespace.Annotations)
 	}
 	if !strings.Contains(string(cluster.Spec.Shoot.Raw), `"fieldOfTheFuture":{"on":true}`) {
@@ -91,9 +94,11 @@ func (l *live) refused(t *testing.T) {
 // reconciled: who changes the specification gets a run; what others have put beside it is still there afterwards.
 func (l *live) reconciled(t *testing.T) {
 	extension := &extensionsv1alpha1.Extension{ObjectMeta: metav1.ObjectMeta{Namespace: technicalID, Name: "certs"}}
-	must(t, l.Patch(t.Context(), extension, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"fieldOfTheFuture":"kept"}}`))))
+	must(t, l.Patch(t.Context(), extension,
+		client.RawPatch(types.MergePatchType, []byte(`{"spec":{"fieldOfTheFuture":"kept"}}`))))
 	status := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{Namespace: "garden-p", Name: "alpha"}}
-	must(t, l.Status().Patch(t.Context(), status, client.RawPatch(types.MergePatchType, []byte(`{"status":{"fieldOfTheFuture":"kept"}}`))))
+	must(t, l.Status().Patch(t.Context(), status,
+		client.RawPatch(types.MergePatchType, []byte(`{"status":{"fieldOfTheFuture":"kept"}}`))))
 	must(t, l.patch(t, `{"spec":{"purpose":"testing","dns":{"domain":"alpha.p.clusters.test"}}}`))
 	l.until(t, "Reconcile", "Succeeded")
 	if s := l.shoot(t); s.Status.ObservedGeneration != s.Generation {
@@ -115,7 +120,8 @@ func (l *live) reconciled(t *testing.T) {
 	}
 }
 
-// hasDomain: a shoot that is given a domain after it was made is known by it, to DNS, the gateway, clients and its users.
+// hasDomain: a shoot that is given a domain after it was made is known by it, to DNS, the gateway, clients and its
+// users.
 func (l *live) hasDomain(t *testing.T) {
 	const name = "api.alpha.p.clusters.test"
 	records := map[string]*extensionsv1alpha1.DNSRecord{}
@@ -125,11 +131,13 @@ func (l *live) hasDomain(t *testing.T) {
 		records[list.Items[i].Name] = &list.Items[i]
 	}
 	internal, external := records["alpha-internal"], records["alpha-external"]
-	if internal == nil || external == nil || external.Spec.Name != name || len(external.Spec.Values) == 0 || !slices.Equal(external.Spec.Values, internal.Spec.Values) {
+	if internal == nil || external == nil || external.Spec.Name != name || len(external.Spec.Values) == 0 ||
+		!slices.Equal(external.Spec.Values, internal.Spec.Values) {
 		t.Fatalf("records %+v", list.Items)
 	}
 	credentials, certificate := &corev1.Secret{}, &corev1.Secret{}
-	must(t, l.Get(t.Context(), client.ObjectKey{Namespace: external.Spec.SecretRef.Namespace, Name: external.Spec.SecretRef.Name}, credentials))
+	must(t, l.Get(t.Context(), client.ObjectKey{Namespace: external.Spec.SecretRef.Namespace,
+		Name: external.Spec.SecretRef.Name}, credentials))
 	must(t, l.Get(t.Context(), client.ObjectKey{Namespace: technicalID, Name: "kube-apiserver"}, certificate))
 	certificates, err := certutil.ParseCertsPEM(certificate.Data["tls.crt"])
 	must(t, err)
@@ -143,7 +151,8 @@ func (l *live) hasDomain(t *testing.T) {
 	if got := api.Spec.Template.Annotations["transplant.dev/external-name"]; got != name {
 		t.Errorf("the API server has not been started anew with its new certificate: %q", got)
 	}
-	want := []gardencorev1beta1.ShootAdvertisedAddress{{Name: "external", URL: "https://" + name + ":9443"}, {Name: "internal", URL: "https://" + internal.Spec.Name + ":9443"}}
+	want := []gardencorev1beta1.ShootAdvertisedAddress{{Name: "external", URL: "https://" + name + ":9443"},
+		{Name: "internal", URL: "https://" + internal.Spec.Name + ":9443"}}
 	if diff := cmp.Diff(want, l.shoot(t).Status.AdvertisedAddresses); diff != "" {
 		t.Errorf("advertised addresses (-want +got):\n%s", diff)
 	}
@@ -152,15 +161,17 @@ func (l *live) hasDomain(t *testing.T) {
 // deleted: nothing of the shoot is left, in the garden or on the seed, and nobody owns it.
 func (l *live) deleted(t *testing.T) {
 	must(t, l.Delete(t.Context(), l.shoot(t)))
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		err := l.Get(ctx, client.ObjectKey{Namespace: "garden-p", Name: "alpha"}, &gardencorev1beta1.Shoot{})
-		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
-	})
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true,
+		func(ctx context.Context) (bool, error) {
+			err := l.Get(ctx, client.ObjectKey{Namespace: "garden-p", Name: "alpha"}, &gardencorev1beta1.Shoot{})
+			return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+		})
 	if err != nil {
 		t.Fatalf("wait for the end of the shoot: %v; %+v", err, l.shoot(t).Status)
 	}
 	for _, list := range []client.ObjectList{
-		&extensionsv1alpha1.ExtensionList{}, &extensionsv1alpha1.DNSRecordList{}, &extensionsv1alpha1.ClusterList{}, &gardencorev1beta1.BackupEntryList{},
+		&extensionsv1alpha1.ExtensionList{}, &extensionsv1alpha1.DNSRecordList{}, &extensionsv1alpha1.ClusterList{},
+		&gardencorev1beta1.BackupEntryList{},
 	} {
 		must(t, l.List(t.Context(), list))
 		content, err := json.Marshal(list)
@@ -212,7 +223,8 @@ func judge(t *testing.T, seen []*unstructured.Unstructured) {
 			judgeError(t, shoot)
 		}
 	}
-	want := []string{"Create Processing", "Create Error", "Create Processing", "Create Succeeded", "Reconcile Processing", "Reconcile Succeeded", "Delete Processing"}
+	want := []string{"Create Processing", "Create Error", "Create Processing", "Create Succeeded", "Reconcile Processing",
+		"Reconcile Succeeded", "Delete Processing"}
 	if diff := cmp.Diff(want, states); diff != "" {
 		t.Errorf("last operations (-want +got):\n%s", diff)
 	}
@@ -245,23 +257,25 @@ func judgeError(t *testing.T, shoot *gardencorev1beta1.Shoot) {
 
 // events are those that the shoot's users find in its project.
 func (l *live) events(t *testing.T) {
-	want := []string{"Normal Deleted", "Normal Deleting", "Normal Reconciled", "Normal Reconciling", "Warning ReconcileError"}
+	want := []string{"Normal Deleted", "Normal Deleting", "Normal Reconciled", "Normal Reconciling",
+		"Warning ReconcileError"}
 	var got []string
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		list := &eventsv1.EventList{}
-		if err := l.List(ctx, list, client.InNamespace("garden-p")); err != nil {
-			return false, err
-		}
-		got = nil
-		for _, e := range list.Items {
-			if e.Regarding.Kind == "Shoot" && e.Regarding.Name == "alpha" {
-				got = append(got, e.Type+" "+e.Reason)
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true,
+		func(ctx context.Context) (bool, error) {
+			list := &eventsv1.EventList{}
+			if err := l.List(ctx, list, client.InNamespace("garden-p")); err != nil {
+				return false, err
 			}
-		}
-		slices.Sort(got)
-		got = slices.Compact(got)
-		return slices.Equal(want, got), nil
-	})
+			got = nil
+			for _, e := range list.Items {
+				if e.Regarding.Kind == "Shoot" && e.Regarding.Name == "alpha" {
+					got = append(got, e.Type+" "+e.Reason)
+				}
+			}
+			slices.Sort(got)
+			got = slices.Compact(got)
+			return slices.Equal(want, got), nil
+		})
 	if err != nil {
 		t.Errorf("events %q, want %q: %v", got, want, err)
 	}

@@ -24,9 +24,10 @@ type Cadence struct {
 	RespectOverwrite bool
 }
 
-// due tells how long the shoot can wait for its next flow, zero means now; and whether it waits for its time window with
-// a specification that has changed.
-func (r *Reconciler) due(o *controlplane.Operation, operation gardencorev1beta1.LastOperationType) (wait time.Duration, confined bool) {
+// due tells how long the shoot can wait for its next flow, zero means now; and whether it waits for its time window
+// with a specification that has changed.
+func (r *Reconciler) due(o *controlplane.Operation, operation gardencorev1beta1.LastOperationType) (wait time.Duration,
+	confined bool) {
 	shoot, now := o.Shoot, o.Clock.Now()
 	last := shoot.Status.LastOperation
 	changed := shoot.Status.ObservedGeneration != shoot.Generation
@@ -34,7 +35,8 @@ func (r *Reconciler) due(o *controlplane.Operation, operation gardencorev1beta1.
 	case operation == gardencorev1beta1.LastOperationTypeCreate && last == nil, controlplane.Requested(shoot),
 		controlplane.RolloutRequested(shoot), controlplane.RotationRequested(shoot):
 		return 0, false
-	case changed && operation == gardencorev1beta1.LastOperationTypeReconcile && confines(shoot) && !window.EffectiveOf(shoot).Contains(now):
+	case changed && operation == gardencorev1beta1.LastOperationTypeReconcile && confines(shoot) &&
+		!window.EffectiveOf(shoot).Contains(now):
 		return window.EffectiveOf(shoot).Following(now).Moment(shoot).Sub(now), true // not all shoots at its begin
 	case changed:
 		return 0, false
@@ -54,14 +56,15 @@ func confines(shoot *gardencorev1beta1.Shoot) bool {
 
 // period is how often the shoot is reconciled. An annotation that is no duration overwrites nothing.
 func (c Cadence) period(shoot *gardencorev1beta1.Shoot, usual time.Duration) time.Duration {
-	if own, err := time.ParseDuration(shoot.Annotations[constants.ShootSyncPeriod]); c.RespectOverwrite && err == nil && own > 0 {
+	if own, err := time.ParseDuration(shoot.Annotations[constants.ShootSyncPeriod]); c.RespectOverwrite && err == nil &&
+		own > 0 {
 		return own
 	}
 	return usual
 }
 
-// inMaintenance is when a shoot that nobody changed is reconciled: at a moment of the present window, unless it has been
-// reconciled in it.
+// inMaintenance is when a shoot that nobody changed is reconciled: at a moment of the present window, unless it has
+// been reconciled in it.
 func inMaintenance(shoot *gardencorev1beta1.Shoot, last, now time.Time) time.Time {
 	w := window.EffectiveOf(shoot)
 	if in, yes := w.Current(now); yes && !w.ReconciledIn(last, now) {
@@ -71,13 +74,17 @@ func inMaintenance(shoot *gardencorev1beta1.Shoot, last, now time.Time) time.Tim
 }
 
 // tellConfined shows that a changed specification waits for the time window (docs/specification/versions.md#spec-4-6).
-func (r *Reconciler) tellConfined(ctx context.Context, o *controlplane.Operation, confined bool, wait time.Duration) error {
+func (r *Reconciler) tellConfined(ctx context.Context, o *controlplane.Operation, confined bool,
+	wait time.Duration) error {
 	if !confined {
 		return nil
 	}
 	now := o.Clock.Now()
-	description := fmt.Sprintf("Changes of the specification are confined to the maintenance time window. Scheduled for %s", now.Add(wait).UTC().Format(time.RFC3339))
-	if last := o.Shoot.Status.LastOperation; last.State == gardencorev1beta1.LastOperationStatePending && last.Description == description {
+	description := fmt.Sprintf(
+		"Changes of the specification are confined to the maintenance time window. Scheduled for %s",
+		now.Add(wait).UTC().Format(time.RFC3339))
+	if last := o.Shoot.Status.LastOperation; last.State == gardencorev1beta1.LastOperationStatePending &&
+		last.Description == description {
 		return nil
 	}
 	before := o.Shoot.DeepCopy()
@@ -85,7 +92,8 @@ func (r *Reconciler) tellConfined(ctx context.Context, o *controlplane.Operation
 		Type: gardencorev1beta1.LastOperationTypeReconcile, State: gardencorev1beta1.LastOperationStatePending,
 		Description: description, LastUpdateTime: metav1.NewTime(now),
 	}
-	if err := o.Garden.Status().Patch(ctx, o.Shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := o.Garden.Status().Patch(ctx, o.Shoot,
+		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("tell that shoot %q waits for its time window: %w", client.ObjectKeyFromObject(o.Shoot), err)
 	}
 	return nil

@@ -65,7 +65,8 @@ func TestDue(t *testing.T) {
 		{name: "changed", shoot: changes{changed}},
 		{name: "changed and confined", shoot: changes{changed, confined}, want: tonight, confined: true},
 		{name: "changed and confined, in the window", shoot: changes{changed, confined}, now: inWindow},
-		{name: "changed and confined, and asked for", shoot: changes{changed, confined, annotated("gardener.cloud/operation", "reconcile")}},
+		{name: "changed and confined, and asked for",
+			shoot: changes{changed, confined, annotated("gardener.cloud/operation", "reconcile")}},
 		{
 			name: "changed and confined while it is created",
 			shoot: changes{changed, confined, func(s *gardencorev1beta1.Shoot) {
@@ -74,22 +75,38 @@ func TestDue(t *testing.T) {
 			}},
 		},
 		{name: "confined and not changed", shoot: changes{confined}, want: exactly(50 * time.Minute)},
-		{name: "maintenance goes first", shoot: changes{annotated("gardener.cloud/operation", "reconcile;maintain")}, want: exactly(50 * time.Minute)},
-		{name: "one operation of several", shoot: changes{annotated("gardener.cloud/operation", "rotate-ssh-keypair;reconcile")}},
-		{name: "an operation of others", shoot: changes{annotated("gardener.cloud/operation", "force-in-place-update")}, want: exactly(50 * time.Minute)},
-		{name: "pools are to be rolled", shoot: changes{annotated("gardener.cloud/operation", "rotate-ssh-keypair;rollout-workers=a")}},
-		{name: "pools are to be rolled after maintenance", shoot: changes{annotated("gardener.cloud/operation", "maintain;rollout-workers=a")}, want: exactly(50 * time.Minute)},
+		{name: "maintenance goes first", shoot: changes{annotated("gardener.cloud/operation", "reconcile;maintain")},
+			want: exactly(50 * time.Minute)},
+		{name: "one operation of several",
+			shoot: changes{annotated("gardener.cloud/operation", "rotate-ssh-keypair;reconcile")}},
+		{name: "an operation of others", shoot: changes{annotated("gardener.cloud/operation", "force-in-place-update")},
+			want: exactly(50 * time.Minute)},
+		{name: "pools are to be rolled",
+			shoot: changes{annotated("gardener.cloud/operation", "rotate-ssh-keypair;rollout-workers=a")}},
+		{name: "pools are to be rolled after maintenance",
+			shoot: changes{annotated("gardener.cloud/operation", "maintain;rollout-workers=a")},
+			want:  exactly(50 * time.Minute)},
 		{name: "credentials are to be rotated", shoot: changes{annotated("gardener.cloud/operation", "rotate-ssh-keypair")}},
-		{name: "credentials are to be rotated after maintenance", shoot: changes{annotated("gardener.cloud/operation", "maintain;rotate-ssh-keypair")}, want: exactly(50 * time.Minute)},
-		{name: "a rotation that nobody carries out", shoot: changes{annotated("gardener.cloud/operation", "rotate-ca-start")}, want: exactly(50 * time.Minute)},
-		{name: "failed", shoot: changes{func(s *gardencorev1beta1.Shoot) { s.Status.LastOperation.State = "Failed" }}, want: exactly(time.Hour)},
+		{name: "credentials are to be rotated after maintenance",
+			shoot: changes{annotated("gardener.cloud/operation", "maintain;rotate-ssh-keypair")},
+			want:  exactly(50 * time.Minute)},
+		{name: "a rotation that nobody carries out", shoot: changes{annotated("gardener.cloud/operation", "rotate-ca-start")},
+			want: exactly(50 * time.Minute)},
+		{name: "failed", shoot: changes{func(s *gardencorev1beta1.Shoot) {
+			s.Status.LastOperation.State = "Failed"
+		}}, want: exactly(time.Hour)},
 		{
-			name:  "failed and asked to retry",
-			shoot: changes{annotated("gardener.cloud/operation", "retry"), func(s *gardencorev1beta1.Shoot) { s.Status.LastOperation.State = "Failed" }},
+			name: "failed and asked to retry",
+			shoot: changes{annotated("gardener.cloud/operation", "retry"), func(s *gardencorev1beta1.Shoot) {
+				s.Status.LastOperation.State = "Failed"
+			}},
 		},
-		{name: "a period of its own", shoot: changes{annotated("shoot.gardener.cloud/sync-period", "15m")}, cadence: Cadence{RespectOverwrite: true}, want: exactly(5 * time.Minute)},
-		{name: "a period of its own that does not count", shoot: changes{annotated("shoot.gardener.cloud/sync-period", "15m")}, want: exactly(50 * time.Minute)},
-		{name: "no period", shoot: changes{annotated("shoot.gardener.cloud/sync-period", "often")}, cadence: Cadence{RespectOverwrite: true}, want: exactly(50 * time.Minute)},
+		{name: "a period of its own", shoot: changes{annotated("shoot.gardener.cloud/sync-period", "15m")},
+			cadence: Cadence{RespectOverwrite: true}, want: exactly(5 * time.Minute)},
+		{name: "a period of its own that does not count",
+			shoot: changes{annotated("shoot.gardener.cloud/sync-period", "15m")}, want: exactly(50 * time.Minute)},
+		{name: "no period", shoot: changes{annotated("shoot.gardener.cloud/sync-period", "often")},
+			cadence: Cadence{RespectOverwrite: true}, want: exactly(50 * time.Minute)},
 		{name: "in maintenance only", cadence: Cadence{InMaintenanceOnly: true}, want: tonight},
 		{name: "in maintenance only, in the window", cadence: Cadence{InMaintenanceOnly: true}, now: inWindow},
 		{
@@ -100,7 +117,8 @@ func TestDue(t *testing.T) {
 			want: [2]time.Duration{23 * time.Hour, 24*time.Hour + time.Second},
 		},
 		{
-			name: "in maintenance only, done at the very begin", cadence: Cadence{InMaintenanceOnly: true}, now: noon.Add(10 * time.Hour),
+			name: "in maintenance only, done at the very begin", cadence: Cadence{InMaintenanceOnly: true},
+			now: noon.Add(10 * time.Hour),
 			shoot: changes{func(s *gardencorev1beta1.Shoot) {
 				s.Status.LastOperation.LastUpdateTime = metav1.NewTime(noon.Add(10 * time.Hour))
 			}},
@@ -134,7 +152,8 @@ func TestWhatIsConfinedIsShown(t *testing.T) {
 	if err := gardencorev1beta1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	garden := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&gardencorev1beta1.Shoot{}).WithObjects(settled(changed)).Build()
+	garden := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&gardencorev1beta1.Shoot{}).WithObjects(
+		settled(changed)).Build()
 	clock := testingclock.NewFakeClock(noon)
 	r := &Reconciler{Runner: &controlplane.Runner{}}
 	look := func() *gardencorev1beta1.Shoot {
@@ -149,7 +168,9 @@ func TestWhatIsConfinedIsShown(t *testing.T) {
 	}
 	first := look()
 	last := first.Status.LastOperation
-	if last.State != "Pending" || last.Description != "Changes of the specification are confined to the maintenance time window. Scheduled for 2026-03-10T22:00:00Z" {
+	if last.State != "Pending" ||
+		last.Description != "Changes of the specification are confined to the maintenance time window. Scheduled for "+
+			"2026-03-10T22:00:00Z" {
 		t.Errorf("lastOperation is %+v", last)
 	}
 	clock.Step(time.Minute)

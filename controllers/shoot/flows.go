@@ -39,9 +39,10 @@ func reconcileFlow(o *controlplane.Operation, operation gardencorev1beta1.LastOp
 	}
 }
 
-// clearTheGround removes what an earlier shoot of the same name has left on this seed, before a new one takes its secrets
-// and machines for its own.
-func clearTheGround(ctx context.Context, o *controlplane.Operation, operation gardencorev1beta1.LastOperationType) error {
+// clearTheGround removes what an earlier shoot of the same name has left on this seed, before a new one takes its
+// secrets and machines for its own.
+func clearTheGround(ctx context.Context, o *controlplane.Operation,
+	operation gardencorev1beta1.LastOperationType) error {
 	if operation != gardencorev1beta1.LastOperationTypeCreate {
 		return nil
 	}

@@ -22,8 +22,8 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 )
 
-// InPlaceUpdates keeps status.inPlaceUpdates of shoots true while their users update nodes in place, at any time after the
-// reconciliation that asked for it (docs/specification/versions.md#spec-4-9). Its requests are the control-plane
+// InPlaceUpdates keeps status.inPlaceUpdates of shoots true while their users update nodes in place, at any time after
+// the reconciliation that asked for it (docs/specification/versions.md#spec-4-9). Its requests are the control-plane
 // namespaces of the seed.
 type InPlaceUpdates struct {
 	Garden, Seed client.Client // uncached
@@ -35,7 +35,8 @@ const flowRetry = 5 * time.Second
 
 // AddToManager wakes it when a Worker on the seed changes.
 func (r *InPlaceUpdates) AddToManager(mgr manager.Manager, seed cluster.Cluster) error {
-	namespaces := handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, worker *extensionsv1alpha1.Worker) []reconcile.Request {
+	namespaces := handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context,
+		worker *extensionsv1alpha1.Worker) []reconcile.Request {
 		return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: worker.Namespace, Name: worker.Name}}}
 	})
 	err := builder.ControllerManagedBy(mgr).Named("shoot-in-place-updates").
@@ -47,8 +48,8 @@ func (r *InPlaceUpdates) AddToManager(mgr manager.Manager, seed cluster.Cluster)
 	return nil
 }
 
-// Reconcile takes pools off the status that are updated. While a flow runs, that is the flow's to do; but it does so once, and
-// nobody tells of its end, so that the shoot is looked at again.
+// Reconcile takes pools off the status that are updated. While a flow runs, that is the flow's to do; but it does so
+// once, and nobody tells of its end, so that the shoot is looked at again.
 func (r *InPlaceUpdates) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	worker := &extensionsv1alpha1.Worker{}
 	if err := r.Seed.Get(ctx, request.NamespacedName, worker); err != nil {
@@ -74,13 +75,15 @@ func (r *InPlaceUpdates) Reconcile(ctx context.Context, request reconcile.Reques
 }
 
 // settle says when to look again, if there is anything left that only time can tell.
-func (r *InPlaceUpdates) settle(ctx context.Context, key client.ObjectKey, worker *extensionsv1alpha1.Worker) (time.Duration, error) {
+func (r *InPlaceUpdates) settle(ctx context.Context, key client.ObjectKey,
+	worker *extensionsv1alpha1.Worker) (time.Duration, error) {
 	shoot := &gardencorev1beta1.Shoot{}
 	if err := r.Garden.Get(ctx, key, shoot); err != nil {
 		return 0, client.IgnoreNotFound(err)
 	}
 	last := shoot.Status.LastOperation
-	if shoot.Status.InPlaceUpdates == nil || last == nil || shoot.Status.SeedName == nil || *shoot.Status.SeedName != r.SeedName {
+	if shoot.Status.InPlaceUpdates == nil || last == nil || shoot.Status.SeedName == nil ||
+		*shoot.Status.SeedName != r.SeedName {
 		return 0, nil
 	}
 	if last.State == gardencorev1beta1.LastOperationStateProcessing {
@@ -92,7 +95,8 @@ func (r *InPlaceUpdates) settle(ctx context.Context, key client.ObjectKey, worke
 	}
 	before := shoot.DeepCopy()
 	shoot.Status.InPlaceUpdates = wanted
-	if err := r.Garden.Status().Patch(ctx, shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := r.Garden.Status().Patch(ctx, shoot,
+		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return 0, fmt.Errorf("patch the in-place updates of shoot %q: %w", key, err)
 	}
 	return 0, nil

@@ -24,7 +24,8 @@ func TestInPlaceUpdates(t *testing.T) {
 		if names == nil {
 			return nil
 		}
-		return &gardencorev1beta1.InPlaceUpdatesStatus{PendingWorkerUpdates: &gardencorev1beta1.PendingWorkerUpdates{ManualInPlaceUpdate: names}}
+		return &gardencorev1beta1.InPlaceUpdatesStatus{PendingWorkerUpdates: &gardencorev1beta1.PendingWorkerUpdates{
+			ManualInPlaceUpdate: names}}
 	}
 	for name, c := range map[string]struct {
 		state   gardencorev1beta1.LastOperationState
@@ -52,7 +53,8 @@ func TestInPlaceUpdates(t *testing.T) {
 			shoot.Spec.Kubernetes.Version = "1.36.3"
 			said := map[string]string{"one": "before", "two": "before"}
 			for _, pool := range []string{"one", "two"} {
-				shoot.Spec.Provider.Workers = append(shoot.Spec.Provider.Workers, gardencorev1beta1.Worker{Name: pool, UpdateStrategy: ptr.To(gardencorev1beta1.ManualInPlaceUpdate)})
+				shoot.Spec.Provider.Workers = append(shoot.Spec.Provider.Workers,
+					gardencorev1beta1.Worker{Name: pool, UpdateStrategy: ptr.To(gardencorev1beta1.ManualInPlaceUpdate)})
 			}
 			for i, pool := range []string{"one", "two"} {
 				hash, err := rollout.InPlaceFingerprint(shoot, &shoot.Spec.Provider.Workers[i])
@@ -66,7 +68,8 @@ func TestInPlaceUpdates(t *testing.T) {
 				}
 			}
 			shoot.Status = gardencorev1beta1.ShootStatus{
-				SeedName: ptr.To(c.seed), InPlaceUpdates: pools("one", "two"), LastOperation: &gardencorev1beta1.LastOperation{Type: "Reconcile", State: c.state},
+				SeedName: ptr.To(c.seed), InPlaceUpdates: pools("one", "two"),
+				LastOperation: &gardencorev1beta1.LastOperation{Type: "Reconcile", State: c.state},
 			}
 			worker := &extensionsv1alpha1.Worker{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--p--alpha", Name: "alpha"}}
 			worker.Status.InPlaceUpdates = &extensionsv1alpha1.InPlaceUpdatesWorkerStatus{WorkerPoolToHashMap: said}

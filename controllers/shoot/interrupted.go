@@ -37,7 +37,8 @@ func AbortInterrupted(ctx context.Context, garden client.Client, clock clock.Pas
 	return errors.Join(errs...)
 }
 
-func abort(ctx context.Context, garden client.Client, clock clock.PassiveClock, seedName string, key client.ObjectKey) error {
+func abort(ctx context.Context, garden client.Client, clock clock.PassiveClock, seedName string,
+	key client.ObjectKey) error {
 	shoot := &gardencorev1beta1.Shoot{}
 	if err := garden.Get(ctx, key, shoot); err != nil {
 		return client.IgnoreNotFound(err)
@@ -47,8 +48,10 @@ func abort(ctx context.Context, garden client.Client, clock clock.PassiveClock, 
 	}
 	before, last := shoot.DeepCopy(), shoot.Status.LastOperation
 	last.State, last.LastUpdateTime = gardencorev1beta1.LastOperationStateAborted, metav1.NewTime(clock.Now())
-	last.Description = fmt.Sprintf("The gardenlet was restarted at %d %% of the operation, which begins anew: %s", last.Progress, last.Description)
-	return client.IgnoreNotFound(garden.Status().Patch(ctx, shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
+	last.Description = fmt.Sprintf("The gardenlet was restarted at %d %% of the operation, which begins anew: %s",
+		last.Progress, last.Description)
+	return client.IgnoreNotFound(garden.Status().Patch(ctx, shoot,
+		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
 }
 
 // interrupted tells that the seed has begun an operation on the shoot; no flow runs yet, so it was cut short.

@@ -26,7 +26,8 @@ func TestOnlyWhatThisSeedLeftHalfDoneIsAborted(t *testing.T) {
 			s.Status.SeedName = ptr.To(status)
 		}
 		if state != "" {
-			s.Status.LastOperation = &gardencorev1beta1.LastOperation{Type: gardencorev1beta1.LastOperationTypeMigrate, State: state, Progress: 40}
+			s.Status.LastOperation = &gardencorev1beta1.LastOperation{Type: gardencorev1beta1.LastOperationTypeMigrate,
+				State: state, Progress: 40}
 		}
 		return s
 	}
@@ -42,23 +43,26 @@ func TestOnlyWhatThisSeedLeftHalfDoneIsAborted(t *testing.T) {
 	read := map[string]bool{}
 	// Every status is written by somebody else between our reading and our first patch.
 	raced := map[string]bool{}
-	garden := interceptor.NewClient(base, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
-		read[key.Name] = true
-		return c.Get(ctx, key, o, options...)
-	}, SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, options ...client.SubResourcePatchOption) error {
-		if !raced[o.GetName()] {
-			raced[o.GetName()] = true
-			other := &gardencorev1beta1.Shoot{}
-			if err := c.Get(ctx, client.ObjectKeyFromObject(o), other); err != nil {
-				return err
+	garden := interceptor.NewClient(base,
+		interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object,
+			options ...client.GetOption) error {
+			read[key.Name] = true
+			return c.Get(ctx, key, o, options...)
+		}, SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch,
+			options ...client.SubResourcePatchOption) error {
+			if !raced[o.GetName()] {
+				raced[o.GetName()] = true
+				other := &gardencorev1beta1.Shoot{}
+				if err := c.Get(ctx, client.ObjectKeyFromObject(o), other); err != nil {
+					return err
+				}
+				other.Status.IsHibernated = true
+				if err := c.Status().Update(ctx, other); err != nil {
+					return err
+				}
 			}
-			other.Status.IsHibernated = true
-			if err := c.Status().Update(ctx, other); err != nil {
-				return err
-			}
-		}
-		return c.SubResource(sub).Patch(ctx, o, p, options...)
-	}})
+			return c.SubResource(sub).Patch(ctx, o, p, options...)
+		}})
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	if err := AbortInterrupted(t.Context(), garden, testingclock.NewFakePassiveClock(now), "a"); err != nil {
 		t.Fatal(err)
@@ -74,7 +78,8 @@ func TestOnlyWhatThisSeedLeftHalfDoneIsAborted(t *testing.T) {
 	for _, s := range shoots.Items {
 		if last := s.Status.LastOperation; last != nil {
 			got[s.Name] = last.State
-			if last.State == gardencorev1beta1.LastOperationStateAborted && (last.Progress != 40 || !last.LastUpdateTime.Time.Equal(now)) {
+			if last.State == gardencorev1beta1.LastOperationStateAborted &&
+				(last.Progress != 40 || !last.LastUpdateTime.Time.Equal(now)) {
 				t.Errorf("%s: %+v", s.Name, last)
 			}
 		}

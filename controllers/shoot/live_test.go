@@ -60,7 +60,8 @@ func must(t *testing.T, err error) {
 
 func startLive(t *testing.T) *live {
 	t.Helper()
-	l := &live{t: t, decision: &ownershiptest.Authority{}, config: apiservertest.Start(t, apiservertest.Options{CRDs: crds.All()})}
+	l := &live{t: t, decision: &ownershiptest.Authority{},
+		config: apiservertest.Start(t, apiservertest.Options{CRDs: crds.All()})}
 	var err error
 	l.WithWatch, err = client.NewWithWatch(l.config, client.Options{Scheme: testScheme(t)})
 	must(t, err)
@@ -68,21 +69,28 @@ func startLive(t *testing.T) *live {
 		must(t, l.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
 	}
 	for _, name := range []string{"control-plane-kubeconfig-garden", "control-plane-kubeconfig-cloud"} {
-		must(t, l.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: name}, StringData: map[string]string{"kubeconfig": "x"}}))
+		must(t, l.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: name},
+			StringData: map[string]string{"kubeconfig": "x"}}))
 	}
-	must(t, l.Create(t.Context(), &gardencorev1beta1.CloudProfile{ObjectMeta: metav1.ObjectMeta{Name: "profile"}, Spec: gardencorev1beta1.CloudProfileSpec{
-		Type: "transplant", Kubernetes: gardencorev1beta1.KubernetesSettings{Versions: []gardencorev1beta1.ExpirableVersion{{Version: "1.36.3"}}},
-		MachineImages: []gardencorev1beta1.MachineImage{}, MachineTypes: []gardencorev1beta1.MachineType{}, Regions: []gardencorev1beta1.Region{{Name: "here"}},
-	}}))
-	must(t, l.Create(t.Context(), &gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: gardencorev1beta1.SeedSpec{
-		Provider: gardencorev1beta1.SeedProvider{Type: "transplant", Region: "here"},
-		Networks: gardencorev1beta1.SeedNetworks{Pods: "10.1.0.0/16", Services: "10.2.0.0/16"},
-		DNS:      gardencorev1beta1.SeedDNS{Defaults: []gardencorev1beta1.SeedDNSProviderConfig{{Type: "transplant", Domain: "clusters.test"}}},
-	}}))
+	must(t, l.Create(t.Context(), &gardencorev1beta1.CloudProfile{ObjectMeta: metav1.ObjectMeta{Name: "profile"},
+		Spec: gardencorev1beta1.CloudProfileSpec{
+			Type: "transplant", Kubernetes: gardencorev1beta1.KubernetesSettings{Versions: []gardencorev1beta1.ExpirableVersion{
+				{Version: "1.36.3"}}},
+			MachineImages: []gardencorev1beta1.MachineImage{}, MachineTypes: []gardencorev1beta1.MachineType{},
+			Regions: []gardencorev1beta1.Region{{Name: "here"}},
+		}}))
+	must(t, l.Create(t.Context(), &gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "a"},
+		Spec: gardencorev1beta1.SeedSpec{
+			Provider: gardencorev1beta1.SeedProvider{Type: "transplant", Region: "here"},
+			Networks: gardencorev1beta1.SeedNetworks{Pods: "10.1.0.0/16", Services: "10.2.0.0/16"},
+			DNS: gardencorev1beta1.SeedDNS{Defaults: []gardencorev1beta1.SeedDNSProviderConfig{{Type: "transplant",
+				Domain: "clusters.test"}}},
+		}}))
 	gateway := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "istio-ingress", Name: "istio-ingressgateway"}}
 	gateway.Spec.Type, gateway.Spec.Ports = corev1.ServiceTypeLoadBalancer, []corev1.ServicePort{{Port: 9443}}
 	must(t, l.Create(t.Context(), gateway))
-	must(t, l.Status().Patch(t.Context(), gateway, client.RawPatch(types.MergePatchType, []byte(`{"status":{"loadBalancer":{"ingress":[{"ip":"127.1.2.3"}]}}}`))))
+	must(t, l.Status().Patch(t.Context(), gateway,
+		client.RawPatch(types.MergePatchType, []byte(`{"status":{"loadBalancer":{"ingress":[{"ip":"127.1.2.3"}]}}}`))))
 	l.play()
 	return l
 }
@@ -91,7 +99,8 @@ func testScheme(t *testing.T) *runtime.Scheme {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, gardencorev1beta1.AddToScheme, extensionsv1alpha1.AddToScheme, machinev1alpha1.AddToScheme,
+		clientgoscheme.AddToScheme, gardencorev1beta1.AddToScheme, extensionsv1alpha1.AddToScheme,
+		machinev1alpha1.AddToScheme,
 		resourcesv1alpha1.AddToScheme, transplantv1alpha1.AddToScheme,
 	} {
 		must(t, add(scheme))
@@ -118,7 +127,8 @@ func (l *live) For(string, []byte, string) (client.Client, error) { return l, ni
 
 // Claim and Decision implement controlplane.Authorities.
 func (l *live) Claim(namespace, lease string) ownership.Authority {
-	return &ownership.LeaseAuthority{Leases: kubernetes.NewForConfigOrDie(l.config).CoordinationV1().Leases(namespace), Name: lease}
+	return &ownership.LeaseAuthority{Leases: kubernetes.NewForConfigOrDie(l.config).CoordinationV1().Leases(namespace),
+		Name: lease}
 }
 
 func (l *live) Decision(string) ownership.Authority { return l.decision }
@@ -157,15 +167,19 @@ func (l *live) gardenlet() {
 	reconciler := &Reconciler{
 		Factory: &controlplane.Factory{
 			Settings: controlplane.Settings{
-				SeedName: "a", InternalDomain: "shoots.test", Image: "own", KubernetesImage: "kubernetes", OwnerCheckInterval: time.Second, OwnerCheckTimeout: 5 * time.Second,
-				DeltaInterval: time.Second, FullSnapshotInterval: time.Hour, DNSTTL: 5 * time.Second, WaitInterval: 50 * time.Millisecond,
+				SeedName: "a", InternalDomain: "shoots.test", Image: "own", KubernetesImage: "kubernetes",
+				OwnerCheckInterval: time.Second, OwnerCheckTimeout: 5 * time.Second,
+				DeltaInterval: time.Second, FullSnapshotInterval: time.Hour, DNSTTL: 5 * time.Second,
+				WaitInterval:     50 * time.Millisecond,
 				GatewayNamespace: "istio-ingress", GatewayService: "istio-ingressgateway", GatewayPort: 9443,
 			},
-			Clock: hasty{clock.RealClock{}, told}, Boottime: boottime, Garden: l, Seed: l, Bell: &controlplane.Bell{}, Shoots: l, Owners: l, Bucket: noFinals{},
+			Clock: hasty{clock.RealClock{}, told}, Boottime: boottime, Garden: l, Seed: l, Bell: &controlplane.Bell{}, Shoots: l,
+			Owners: l, Bucket: noFinals{},
 			States: &shootstate.Store{Garden: l, Clock: clock.RealClock{}}, Version: "v1",
 		},
 		Runner: &controlplane.Runner{
-			Version: "v1", Events: inGarden{mgr.GetEventRecorder("gardenlet"), told}, Periods: controlplane.Periods{Sync: time.Hour, Retry: time.Hour, Progress: time.Millisecond},
+			Version: "v1", Events: inGarden{mgr.GetEventRecorder("gardenlet"), told},
+			Periods: controlplane.Periods{Sync: time.Hour, Retry: time.Hour, Progress: time.Millisecond},
 		},
 		Cleanup: noCleanup{},
 	}
@@ -228,15 +242,18 @@ func (l *live) patch(t *testing.T, content string) error {
 }
 
 // until waits for a last operation.
-func (l *live) until(t *testing.T, kind gardencorev1beta1.LastOperationType, state gardencorev1beta1.LastOperationState) {
+func (l *live) until(t *testing.T, kind gardencorev1beta1.LastOperationType,
+	state gardencorev1beta1.LastOperationState) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true, func(context.Context) (bool, error) {
-		last := l.shoot(t).Status.LastOperation
-		return last != nil && last.Type == kind && last.State == state, nil
-	})
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true,
+		func(context.Context) (bool, error) {
+			last := l.shoot(t).Status.LastOperation
+			return last != nil && last.Type == kind && last.State == state, nil
+		})
 	if err != nil {
 		status := l.shoot(t).Status
-		t.Fatalf("wait for %s %s: %v; last operation %+v, errors %+v", kind, state, err, status.LastOperation, status.LastErrors)
+		t.Fatalf("wait for %s %s: %v; last operation %+v, errors %+v", kind, state, err, status.LastOperation,
+			status.LastErrors)
 	}
 }
 
@@ -273,7 +290,9 @@ func (l *live) workloads(ctx context.Context) error {
 		if observed == object.GetGeneration() {
 			return nil
 		}
-		status := fmt.Sprintf(`{"status":{"observedGeneration":%d,"replicas":%[2]d,"readyReplicas":%[2]d,"updatedReplicas":%[2]d,"availableReplicas":%[2]d%s}}`, object.GetGeneration(), replicas, more)
+		status := fmt.Sprintf(
+			`{"status":{"observedGeneration":%d,"replicas":%[2]d,"readyReplicas":%[2]d,"updatedReplicas":%[2]d,`+
+				`"availableReplicas":%[2]d%s}}`, object.GetGeneration(), replicas, more)
 		return l.Status().Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte(status)))
 	}
 	for i := range sets.Items {
@@ -282,7 +301,8 @@ func (l *live) workloads(ctx context.Context) error {
 		}
 	}
 	for i := range deployments.Items {
-		if err := run(&deployments.Items[i], *deployments.Items[i].Spec.Replicas, deployments.Items[i].Status.ObservedGeneration, ""); err != nil {
+		if err := run(&deployments.Items[i], *deployments.Items[i].Spec.Replicas,
+			deployments.Items[i].Status.ObservedGeneration, ""); err != nil {
 			return err
 		}
 	}
@@ -290,13 +310,15 @@ func (l *live) workloads(ctx context.Context) error {
 }
 
 func (l *live) letGo(ctx context.Context, object client.Object) error {
-	return client.IgnoreNotFound(l.Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
+	return client.IgnoreNotFound(l.Patch(ctx, object,
+		client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
 }
 
 // namespaces that are deleted go, whatever is left in them.
 func (l *live) namespaces(ctx context.Context) error {
 	namespace := &corev1.Namespace{}
-	if err := l.Get(ctx, client.ObjectKey{Name: technicalID}, namespace); err != nil || namespace.DeletionTimestamp == nil {
+	if err := l.Get(ctx, client.ObjectKey{Name: technicalID}, namespace); err != nil ||
+		namespace.DeletionTimestamp == nil {
 		return err
 	}
 	namespace.Spec.Finalizers = nil
@@ -328,7 +350,9 @@ func (l *live) extensions(ctx context.Context) error {
 		if _, record := o.(*extensionsv1alpha1.DNSRecord); record && l.full.CompareAndSwap(false, true) {
 			lastError = `{"description":"the zone is full","codes":["ERR_INFRA_RESOURCES_DEPLETED"]}`
 		}
-		if err := l.answer(ctx, object, `{"metadata":{"annotations":{"gardener.cloud/operation":null},"finalizers":["test.dev/extension"]}}`, lastError); err != nil {
+		if err := l.answer(ctx, object,
+			`{"metadata":{"annotations":{"gardener.cloud/operation":null},"finalizers":["test.dev/extension"]}}`,
+			lastError); err != nil {
 			return err
 		}
 	}
@@ -356,7 +380,9 @@ func (l *live) answer(ctx context.Context, object client.Object, patch, lastErro
 	if err := l.Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
 		return err
 	}
-	status := fmt.Sprintf(`{"status":{"observedGeneration":%d,"lastError":%s,"lastOperation":{"type":"Reconcile","state":"Succeeded","progress":100,"description":"","lastUpdateTime":%q}}}`,
+	status := fmt.Sprintf(
+		`{"status":{"observedGeneration":%d,"lastError":%s,"lastOperation":{"type":"Reconcile","state":"Succeeded",`+
+			`"progress":100,"description":"","lastUpdateTime":%q}}}`,
 		object.GetGeneration(), lastError, time.Now().UTC().Format(time.RFC3339))
 	return l.Status().Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte(status)))
 }

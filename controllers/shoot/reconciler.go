@@ -88,8 +88,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 }
 
 // misplaced hands a shoot whose control plane is not here over to package migration, which restores it.
-func (r *Reconciler) misplaced(ctx context.Context, o *controlplane.Operation, operation gardencorev1beta1.LastOperationType) (bool, error) {
-	if operation != gardencorev1beta1.LastOperationTypeReconcile && operation != gardencorev1beta1.LastOperationTypeDelete || !controlplane.Created(o.Shoot) {
+func (r *Reconciler) misplaced(ctx context.Context, o *controlplane.Operation,
+	operation gardencorev1beta1.LastOperationType) (bool, error) {
+	if operation != gardencorev1beta1.LastOperationTypeReconcile &&
+		operation != gardencorev1beta1.LastOperationTypeDelete || !controlplane.Created(o.Shoot) {
 		return false, nil
 	}
 	misplaced, err := o.Misplaced(ctx)
@@ -109,7 +111,8 @@ func hold(ctx context.Context, o *controlplane.Operation) error {
 	if !controllerutil.AddFinalizer(o.Shoot, constants.GardenerFinalizer) {
 		return nil
 	}
-	if err := o.Garden.Patch(ctx, o.Shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := o.Garden.Patch(ctx, o.Shoot,
+		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("give shoot %q its finalizer: %w", client.ObjectKeyFromObject(o.Shoot), err)
 	}
 	return nil

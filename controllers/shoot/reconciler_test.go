@@ -41,8 +41,9 @@ func TestADeletionThatHasFailedForGoodIsNotTriedAgain(t *testing.T) {
 		request string
 		runs    bool
 	}{
-		"failed":                    {&gardencorev1beta1.LastOperation{Type: "Delete", State: "Failed"}, "", false},
-		"failed, and others' wish":  {&gardencorev1beta1.LastOperation{Type: "Delete", State: "Failed"}, "rotate-ssh-keypair", false},
+		"failed": {&gardencorev1beta1.LastOperation{Type: "Delete", State: "Failed"}, "", false},
+		"failed, and others' wish": {&gardencorev1beta1.LastOperation{Type: "Delete", State: "Failed"}, "rotate-ssh-keypair",
+			false},
 		"failed, and asked again":   {&gardencorev1beta1.LastOperation{Type: "Delete", State: "Failed"}, "x;retry", true},
 		"failed when it was healed": {&gardencorev1beta1.LastOperation{Type: "Reconcile", State: "Failed"}, "", true},
 		"still tried":               {&gardencorev1beta1.LastOperation{Type: "Delete", State: "Error"}, "", true},
@@ -52,8 +53,9 @@ func TestADeletionThatHasFailedForGoodIsNotTriedAgain(t *testing.T) {
 			t.Parallel()
 			scheme := testScheme(t)
 			shoot := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{
-				Namespace: "garden-p", Name: "alpha", UID: "u", Finalizers: []string{"gardener"}, DeletionTimestamp: ptr.To(metav1.Now()),
-				Annotations: map[string]string{"gardener.cloud/operation": c.request},
+				Namespace: "garden-p", Name: "alpha", UID: "u", Finalizers: []string{"gardener"},
+				DeletionTimestamp: ptr.To(metav1.Now()),
+				Annotations:       map[string]string{"gardener.cloud/operation": c.request},
 			}}
 			shoot.Spec.SeedName = ptr.To("a")
 			shoot.Status.TechnicalID, shoot.Status.UID, shoot.Status.LastOperation = "shoot--p--alpha", "u", c.last
@@ -64,9 +66,11 @@ func TestADeletionThatHasFailedForGoodIsNotTriedAgain(t *testing.T) {
 			r := &Reconciler{
 				Factory: &controlplane.Factory{
 					Settings: controlplane.Settings{SeedName: "a", WaitInterval: time.Millisecond}, Clock: clock.RealClock{},
-					Garden: garden, Seed: fake.NewClientBuilder().WithScheme(scheme).WithObjects(namespace).Build(), Bell: &controlplane.Bell{},
+					Garden: garden, Seed: fake.NewClientBuilder().WithScheme(scheme).WithObjects(namespace).Build(),
+					Bell: &controlplane.Bell{},
 				},
-				Runner: &controlplane.Runner{Version: "v1", Events: happened, Periods: controlplane.Periods{Retry: time.Hour}}, Cleanup: noCleanup{},
+				Runner:  &controlplane.Runner{Version: "v1", Events: happened, Periods: controlplane.Periods{Retry: time.Hour}},
+				Cleanup: noCleanup{},
 			}
 			// The flow itself finds no cloud profile, and ends with an error.
 			_, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)})
@@ -97,7 +101,8 @@ func TestExtensionsAreToldOfAFailure(t *testing.T) {
 			t.Parallel()
 			scheme := testScheme(t)
 			shoot := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{
-				Namespace: "garden-p", Name: "alpha", UID: "u", Annotations: map[string]string{"gardener.cloud/operation": c.request},
+				Namespace: "garden-p", Name: "alpha", UID: "u",
+				Annotations: map[string]string{"gardener.cloud/operation": c.request},
 			}}
 			shoot.Spec.SeedName, shoot.Status.SeedName = &c.bound, ptr.To("a")
 			shoot.Status.TechnicalID, shoot.Status.UID = "shoot--p--alpha", "u"
@@ -116,13 +121,17 @@ func TestExtensionsAreToldOfAFailure(t *testing.T) {
 			}
 			r := &Reconciler{
 				Factory: &controlplane.Factory{
-					Settings: controlplane.Settings{SeedName: "a", WaitInterval: time.Hour}, Clock: clock.RealClock{}, Bell: &controlplane.Bell{}, Seed: seed.Build(),
-					Garden: fake.NewClientBuilder().WithScheme(scheme).WithObjects(shoot, &gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "a"}}).Build(),
+					Settings: controlplane.Settings{SeedName: "a", WaitInterval: time.Hour}, Clock: clock.RealClock{},
+					Bell: &controlplane.Bell{}, Seed: seed.Build(),
+					Garden: fake.NewClientBuilder().WithScheme(scheme).WithObjects(shoot,
+						&gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "a"}}).Build(),
 				},
-				Runner: &controlplane.Runner{Version: "v1", Events: &reasons{}, Periods: controlplane.Periods{Sync: time.Hour, Retry: time.Hour}},
+				Runner: &controlplane.Runner{Version: "v1", Events: &reasons{}, Periods: controlplane.Periods{Sync: time.Hour,
+					Retry: time.Hour}},
 			}
 			for range 2 {
-				if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)}); err != nil {
+				if _, err := r.Reconcile(t.Context(),
+					reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -148,7 +157,8 @@ func TestExtensionsAreToldOfAFailure(t *testing.T) {
 	}
 }
 
-// While the operators of a seed have stopped the operations on its shoots, none begins, whatever it is for and whoever asks.
+// While the operators of a seed have stopped the operations on its shoots, none begins, whatever it is for and whoever
+// asks.
 func TestNothingBeginsInAnEmergency(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -181,7 +191,8 @@ func TestNothingBeginsInAnEmergency(t *testing.T) {
 					Garden: fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(shoot).WithObjects(shoot, seed).Build(),
 					Seed:   fake.NewClientBuilder().WithScheme(scheme).Build(), Bell: &controlplane.Bell{},
 				},
-				Runner: &controlplane.Runner{Version: "v1", Events: happened, Periods: controlplane.Periods{Retry: time.Hour}}, Cleanup: noCleanup{},
+				Runner:  &controlplane.Runner{Version: "v1", Events: happened, Periods: controlplane.Periods{Retry: time.Hour}},
+				Cleanup: noCleanup{},
 			}
 			// The flow itself finds no cloud profile, and ends with an error.
 			result, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)})
@@ -211,16 +222,19 @@ func TestARequestIsTakenOffByTheRunItAsksFor(t *testing.T) {
 			t.Parallel()
 			scheme := testScheme(t)
 			shoot := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{
-				Namespace: "garden-p", Name: "alpha", UID: "u", Generation: 1, Annotations: map[string]string{"gardener.cloud/operation": c.request},
+				Namespace: "garden-p", Name: "alpha", UID: "u", Generation: 1,
+				Annotations: map[string]string{"gardener.cloud/operation": c.request},
 			}}
 			shoot.Spec.SeedName = ptr.To("a")
 			shoot.Status = gardencorev1beta1.ShootStatus{
 				TechnicalID: "shoot--p--alpha", UID: "u", ObservedGeneration: 1, SeedName: ptr.To("a"),
 				LastOperation: &gardencorev1beta1.LastOperation{Type: "Create", State: "Error"},
 			}
-			garden := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(shoot).WithObjects(shoot, &gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "a"}}).
+			garden := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(shoot).WithObjects(shoot,
+				&gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "a"}}).
 				WithInterceptorFuncs(interceptor.Funcs{
-					SubResourcePatch: func(ctx context.Context, inner client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+					SubResourcePatch: func(ctx context.Context, inner client.Client, sub string, o client.Object, p client.Patch,
+						opts ...client.SubResourcePatchOption) error {
 						if c.crash {
 							return errCrash
 						}
@@ -235,14 +249,17 @@ func TestARequestIsTakenOffByTheRunItAsksFor(t *testing.T) {
 				Runner: &controlplane.Runner{Version: "v1", Events: &reasons{}, Periods: controlplane.Periods{Retry: time.Hour}},
 			}
 			// The flow itself finds no cloud profile, and ends with an error.
-			if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)}); err == nil || errors.Is(err, errCrash) != c.crash {
+			if _, err := r.Reconcile(t.Context(),
+				reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)}); err == nil ||
+				errors.Is(err, errCrash) != c.crash {
 				t.Errorf("it ends with %v", err)
 			}
 			after := &gardencorev1beta1.Shoot{}
 			if err := garden.Get(t.Context(), client.ObjectKeyFromObject(shoot), after); err != nil {
 				t.Fatal(err)
 			}
-			if left := after.Annotations["gardener.cloud/operation"]; left != c.left || !slices.Contains(after.Finalizers, "gardener") {
+			if left := after.Annotations["gardener.cloud/operation"]; left != c.left || !slices.Contains(after.Finalizers,
+				"gardener") {
 				t.Errorf("left is %q, want %q; finalizers %v", left, c.left, after.Finalizers)
 			}
 		})

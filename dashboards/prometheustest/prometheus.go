@@ -1,4 +1,5 @@
-// Package prometheustest runs a real Prometheus in tests and asks it. It knows nothing of what is measured.
+// Package prometheustest runs a real Prometheus in tests and asks it. With -short, tests that ask for one are skipped
+// unless one is required. It knows nothing of what is measured.
 package prometheustest
 
 import (
@@ -22,7 +23,8 @@ import (
 	"time"
 )
 
-// required is the environment variable under which a machine without Prometheus fails the tests that need it. CI sets it.
+// required is the environment variable under which a machine without Prometheus fails the tests that need it. CI sets
+// it.
 const required = "TRANSPLANT_REQUIRE_PROMETHEUS"
 
 // Installed tells whether a program of Prometheus is there. Where one is required and is not, the test fails.
@@ -38,6 +40,9 @@ func Installed(t testing.TB, name string) (path string, is bool) {
 // Program finds a program of Prometheus, or skips the test; where one is required it fails.
 func Program(t testing.TB, name string) string {
 	t.Helper()
+	if testing.Short() && os.Getenv(required) == "" {
+		t.Skipf("runs %s: not with -short", name)
+	}
 	path, is := Installed(t, name)
 	if is {
 		return path
@@ -60,7 +65,8 @@ var listening = regexp.MustCompile(`msg="Listening on" address=(\S+)`)
 func Start(t testing.TB, config, data string) *Server {
 	t.Helper()
 	s := &Server{t: t}
-	command := exec.CommandContext(t.Context(), Program(t, "prometheus"), "--config.file="+config, "--storage.tsdb.path="+data, "--storage.tsdb.retention.time=100y", "--web.listen-address=127.0.0.1:0")
+	command := exec.CommandContext(t.Context(), Program(t, "prometheus"), "--config.file="+config,
+		"--storage.tsdb.path="+data, "--storage.tsdb.retention.time=100y", "--web.listen-address=127.0.0.1:0")
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	said, err := command.StderrPipe()
 	if err != nil {
@@ -153,12 +159,14 @@ func (s *Server) Query(expr string, at time.Time) ([]Series, error) {
 
 // QueryRange over a time, step by step.
 func (s *Server) QueryRange(expr string, from, to time.Time, step time.Duration) ([]Series, error) {
-	return s.ask("/api/v1/query_range", url.Values{"query": {expr}, "start": {fmt.Sprint(from.Unix())}, "end": {fmt.Sprint(to.Unix())}, "step": {fmt.Sprint(step.Seconds())}})
+	return s.ask("/api/v1/query_range", url.Values{"query": {expr}, "start": {fmt.Sprint(from.Unix())},
+		"end": {fmt.Sprint(to.Unix())}, "step": {fmt.Sprint(step.Seconds())}})
 }
 
 // LabelValues are those that a label has in the series of a selector, as Grafana asks for the values of a variable.
 func (s *Server) LabelValues(label, selector string, from, to time.Time) ([]string, error) {
-	return get[[]string](s, "/api/v1/label/"+label+"/values", url.Values{"match[]": {selector}, "start": {fmt.Sprint(from.Unix())}, "end": {fmt.Sprint(to.Unix())}})
+	return get[[]string](s, "/api/v1/label/"+label+"/values",
+		url.Values{"match[]": {selector}, "start": {fmt.Sprint(from.Unix())}, "end": {fmt.Sprint(to.Unix())}})
 }
 
 // pair is a sample as Prometheus writes it: [seconds, "value"].
@@ -225,7 +233,8 @@ func get[T any](s *Server, path string, values url.Values) (T, error) {
 
 var inLegend = regexp.MustCompile(`{{\s*(\w+)\s*}}`)
 
-// Table of a query's answer in Markdown, with its series named as Grafana shows them: the least, the last and the most of each.
+// Table of a query's answer in Markdown, with its series named as Grafana shows them: the least, the last and the most
+// of each.
 func Table(legend string, found []Series) string {
 	var lines []string
 	for _, s := range found {
@@ -242,7 +251,9 @@ func Table(legend string, found []Series) string {
 func shown(value float64) string { return strconv.FormatFloat(value, 'g', 6, 64) }
 
 func named(legend string, s Series) string {
-	return inLegend.ReplaceAllStringFunc(legend, func(label string) string { return s.Labels[inLegend.FindStringSubmatch(label)[1]] })
+	return inLegend.ReplaceAllStringFunc(legend, func(label string) string {
+		return s.Labels[inLegend.FindStringSubmatch(label)[1]]
+	})
 }
 
 // Twice finds a series that another one differs from in nothing but its name: a panel would draw it twice.

@@ -1,5 +1,5 @@
-// Command brokenextension is an extension that does not work, in the way that its argument says: it ends at once, or it goes on
-// and answers nothing. It is for the test of what a run says about such extensions, and no example.
+// Command brokenextension is an extension that does not work, in the way that its argument says: it ends at once, or it
+// goes on and answers nothing. It is for the test of what a run says about such extensions, and no example.
 package main
 
 import (

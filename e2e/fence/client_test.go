@@ -28,8 +28,8 @@ type call struct {
 
 func (c call) acknowledged() bool { return c.key != "" && c.status == http.StatusCreated }
 
-// client of the shoot: a user, who goes through the gateway, or one on the seed, who goes to the API server. HTTP/2 lets many requests wait on
-// few connections, so that there are always some under way.
+// client of the shoot: a user, who goes through the gateway, or one on the seed, who goes to the API server. HTTP/2
+// lets many requests wait on few connections, so that there are always some under way.
 type client struct {
 	prefix  string // of what it writes
 	http    *http.Client
@@ -60,7 +60,8 @@ func newClient(ctx context.Context, t *testing.T, prefix, ca, address string) *c
 // write creates the next ConfigMap.
 func (c *client) write() {
 	key := fmt.Sprintf("%s-%04d", c.prefix, c.next.Add(1))
-	body, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": key}})
+	body, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
+		"metadata": map[string]any{"name": key}})
 	if err != nil {
 		panic(err) // strings only
 	}
@@ -71,7 +72,8 @@ func (c *client) write() {
 func (c *client) read() { c.do(call{}, http.MethodGet, "?limit=1&resourceVersion=0", nil) }
 
 func (c *client) do(one call, method, query string, body []byte) {
-	request, err := http.NewRequestWithContext(c.ctx, method, "https://"+name+"/api/v1/namespaces/default/configmaps"+query, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(c.ctx, method, "https://"+name+"/api/v1/namespaces/default/configmaps"+
+		query, bytes.NewReader(body))
 	if err != nil {
 		panic(err) // constants only
 	}

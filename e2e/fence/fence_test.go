@@ -67,7 +67,10 @@ func (s *story) tell() {
 	defer cancel()
 	c := newClient(ctx, s.T, "key", s.ca, s.entry)
 	inner := newClient(ctx, s.T, "inner", s.ca, s.server)
-	s.eventually(s.T, "the API to be reached", func() bool { c.read(); return c.done()[len(c.done())-1].status == http.StatusOK })
+	s.eventually(s.T, "the API to be reached", func() bool {
+		c.read()
+		return c.done()[len(c.done())-1].status == http.StatusOK
+	})
 	c.work(during)
 	s.eventually(s.T, "writes to be under way", func() bool { return c.acknowledged() >= before })
 	inner.spawn(inside, inner.write)
@@ -92,7 +95,10 @@ func (s *story) tell() {
 	c.spawn(awake, c.write)
 	c.spawn(awake/2, c.read)
 	inner.spawn(inside, inner.write)
-	s.eventually(s.T, "the guard to end its epoch", func() bool { fence := s.fence(); return fence != nil && fence.Finished })
+	s.eventually(s.T, "the guard to end its epoch", func() bool {
+		fence := s.fence()
+		return fence != nil && fence.Finished
+	})
 	s.settled(c)
 	cancel()
 	c.waiting.Wait()
@@ -125,8 +131,8 @@ func (s *story) freeze() {
 	}
 }
 
-// thaw in the order of the freeze. A guard wakes late, when everything between it and the clients has had time to answer:
-// a gateway must know by its own clock.
+// thaw in the order of the freeze. A guard wakes late, when everything between it and the clients has had time to
+// answer: a gateway must know by its own clock.
 func (s *story) thaw(c *client) {
 	s.thawed = time.Now()
 	for i, name := range s.frozen {
@@ -143,7 +149,8 @@ func (s *story) thaw(c *client) {
 func (s *story) judgeAnswers() {
 	for _, c := range s.inner {
 		if c.acknowledged() && (c.sent.After(s.started) || c.answered.After(s.thawed) && c.revision > s.over) {
-			s.Errorf("%s, sent %v after the successor's start, was acknowledged with revision %d", c.key, c.sent.Sub(s.started), c.revision)
+			s.Errorf("%s, sent %v after the successor's start, was acknowledged with revision %d", c.key, c.sent.Sub(s.started),
+				c.revision)
 		}
 	}
 	acknowledged, unanswered := 0, 0
@@ -152,7 +159,8 @@ func (s *story) judgeAnswers() {
 		case c.status == 0:
 			unanswered++
 		case c.sent.After(s.started):
-			s.Errorf("a request (%q) sent %v after the successor's start was answered with %d", c.key, c.sent.Sub(s.started), c.status)
+			s.Errorf("a request (%q) sent %v after the successor's start was answered with %d", c.key, c.sent.Sub(s.started),
+				c.status)
 		case c.acknowledged() && c.answered.After(s.thawed) && c.revision > s.over:
 			s.Errorf("%s was acknowledged after the thaw with revision %d, the epoch was over at %d", c.key, c.revision, s.over)
 		case c.acknowledged():
@@ -162,7 +170,8 @@ func (s *story) judgeAnswers() {
 	if acknowledged < before || unanswered < asleep+awake {
 		s.Errorf("%d acknowledged writes and %d unanswered requests show nothing", acknowledged, unanswered)
 	}
-	s.Logf("%d writes acknowledged, %d requests unanswered, the epoch over at revision %d", acknowledged, unanswered, s.over)
+	s.Logf("%d writes acknowledged, %d requests unanswered, the epoch over at revision %d", acknowledged, unanswered,
+		s.over)
 }
 
 // judgeCommits: what was acknowledged is in the store, what was sent to an epoch that was over is not.
@@ -194,7 +203,8 @@ func (s *story) judgeCommits() {
 func (s *story) judgeFinalSnapshot() {
 	dir := filepath.Join(s.TempDir(), "etcd")
 	result, err := backup.Restore(s.Context(), backup.RestoreOptions{
-		Bucket: s.bucket, Epoch: epoch + 1, DataDir: dir, MemberName: "etcd-main", PeerURL: "http://127.0.0.1:2380", RevisionBump: 1000, Log: testr.New(s.T),
+		Bucket: s.bucket, Epoch: epoch + 1, DataDir: dir, MemberName: "etcd-main", PeerURL: "http://127.0.0.1:2380",
+		RevisionBump: 1000, Log: testr.New(s.T),
 	})
 	must(s.T, err)
 	if !result.Final {

@@ -41,19 +41,15 @@ type host struct {
 
 func newHost(t *testing.T) *host {
 	t.Helper()
-	server, err := apiservertest.Launch(t.Context(), apiservertest.Options{})
-	must(t, err)
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Errorf("stop the garden: %v", err)
-		}
-	})
+	server := apiservertest.StartServer(t, apiservertest.Options{})
 	h := &host{kubeconfig: server.Cluster.Kubeconfig(program.Admin)}
+	var err error
 	h.client, err = kubernetes.NewForConfig(server.Config)
 	must(t, err)
 	h.clock, err = ownership.NewBootClock()
 	must(t, err)
-	_, err = h.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: project}}, metav1.CreateOptions{})
+	_, err = h.client.CoreV1().Namespaces().Create(t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: project}}, metav1.CreateOptions{})
 	must(t, err)
 	h.startCloud(t)
 	return h
@@ -63,10 +59,12 @@ func (h *host) startCloud(t *testing.T) {
 	t.Helper()
 	const token = "everything"
 	dir := t.TempDir()
-	tokens, err := json.Marshal(cloud.TokenFile{Tokens: []cloud.Token{{Token: token, Identity: "admin", Roles: []cloud.Role{cloud.RoleAdmin}}}})
+	tokens, err := json.Marshal(cloud.TokenFile{Tokens: []cloud.Token{{Token: token, Identity: "admin",
+		Roles: []cloud.Role{cloud.RoleAdmin}}}})
 	must(t, err)
 	must(t, os.WriteFile(filepath.Join(dir, "tokens"), tokens, 0o600))
-	server, err := cloud.Open(t.Context(), cloud.Options{Dir: filepath.Join(dir, "cloud"), Tokens: filepath.Join(dir, "tokens"), Log: logr.Discard()})
+	server, err := cloud.Open(t.Context(), cloud.Options{Dir: filepath.Join(dir, "cloud"),
+		Tokens: filepath.Join(dir, "tokens"), Log: logr.Discard()})
 	must(t, err)
 	web := httptest.NewTLSServer(server.Handler())
 	t.Cleanup(func() {
@@ -76,11 +74,13 @@ func (h *host) startCloud(t *testing.T) {
 		}
 	})
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw})
-	h.cloud, err = api.New(&rest.Config{Host: web.URL, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}, api.Options{})
+	h.cloud, err = api.New(&rest.Config{Host: web.URL, BearerToken: token,
+		TLSClientConfig: rest.TLSClientConfig{CAData: ca}}, api.Options{})
 	must(t, err)
 	_, err = h.cloud.Zones().Create(t.Context(), &api.Zone{Name: domain})
 	must(t, err)
-	content, err := kubeconfig.Of("cloud", clientcmdapi.Cluster{Server: web.URL, CertificateAuthorityData: ca}, "admin", clientcmdapi.AuthInfo{Token: token})
+	content, err := kubeconfig.Of("cloud", clientcmdapi.Cluster{Server: web.URL, CertificateAuthorityData: ca}, "admin",
+		clientcmdapi.AuthInfo{Token: token})
 	must(t, err)
 	h.cloudKubeconfig = filepath.Join(dir, "cloud.kubeconfig")
 	must(t, os.WriteFile(h.cloudKubeconfig, content, 0o600))

@@ -64,7 +64,8 @@ func newSeed(t *testing.T, h *host, shoot string) *seed {
 	run, err := os.MkdirTemp("", "fence")
 	must(t, err)
 	s := &seed{
-		host: h, shoot: shoot, dir: t.TempDir(), socket: "unix://" + filepath.Join(run, "etcd.sock:0"), runner: process.NewRunner(),
+		host: h, shoot: shoot, dir: t.TempDir(), socket: "unix://" + filepath.Join(run, "etcd.sock:0"),
+		runner:    process.NewRunner(),
 		processes: map[string]*process.Process{}, bucket: &etcdtest.Bucket{},
 	}
 	s.data = datadir.Dir(filepath.Join(s.dir, "etcd"))
@@ -144,7 +145,8 @@ func (s *seed) startEtcd(t *testing.T) {
 	peer := "http://" + address() + ":2380"
 	s.start(t, process.Spec{Name: "etcd", Path: etcdtest.Binary(t), Args: []string{
 		"etcd", "--name=etcd-main", "--data-dir=" + string(s.data), "--listen-client-urls=" + s.socket, "--log-level=warn",
-		"--advertise-client-urls=http://127.0.0.1:2379", "--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer,
+		"--advertise-client-urls=http://127.0.0.1:2379", "--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" +
+			peer,
 		"--initial-cluster=etcd-main=" + peer,
 	}})
 	var err error
@@ -167,7 +169,8 @@ func (s *seed) writeKeys(t *testing.T) {
 	must(t, err)
 	must(t, s.keys.WriteAuthority("ca", authority))
 	for _, request := range []pki.Request{
-		{Name: string(access.Guard), Hosts: []string{access.ServerName, s.guard}}, {Name: string(access.APIServer)}, {Name: string(access.Gateway)},
+		{Name: string(access.Guard), Hosts: []string{access.ServerName, s.guard}}, {Name: string(access.APIServer)},
+		{Name: string(access.Gateway)},
 	} {
 		pair, err := authority.Issue(request)
 		must(t, err)
@@ -186,14 +189,18 @@ func (s *seed) startSidecar(t *testing.T) {
 	_, err := backup.EnsureManifest(t.Context(), s.bucket, s.bucket, epoch)
 	must(t, err)
 	sidecar := backup.NewSidecar(backup.Options{
-		Client: s.etcd, Bucket: s.bucket, Epoch: epoch, TempDir: t.TempDir(), Clock: clock.RealClock{}, MayDelete: func() bool { return false },
+		Client: s.etcd, Bucket: s.bucket, Epoch: epoch, TempDir: t.TempDir(), Clock: clock.RealClock{},
+		MayDelete: func() bool {
+			return false
+		},
 		MayEnd: func() error {
 			if fence := s.fence(); fence == nil || !fence.Revoked {
 				return backup.ErrNotFenced
 			}
 			return nil
 		},
-		DeltaInterval: 100 * time.Millisecond, FullInterval: time.Hour, DeltaBytes: 1 << 20, PendingBytes: 16 << 20, KeepFull: 2,
+		DeltaInterval: 100 * time.Millisecond, FullInterval: time.Hour, DeltaBytes: 1 << 20, PendingBytes: 16 << 20,
+		KeepFull: 2,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -227,14 +234,17 @@ func (s *seed) startControlPlane(t *testing.T) {
 	t.Helper()
 	guard, server, entry := s.guard, address(), address()
 	files := s.files(access.Guard)
-	s.startOwn(t, "guard", "--listen="+guard+":2379", "--http-listen="+guard+":2381", "--api-listen="+guard+":2382", "--endpoint="+s.socket,
+	s.startOwn(t, "guard", "--listen="+guard+":2379", "--http-listen="+guard+":2381", "--api-listen="+guard+":2382",
+		"--endpoint="+s.socket,
 		"--ca-file="+files.CA, "--cert-file="+files.Cert, "--key-file="+files.Key,
 		"--data-dir="+string(s.data), "--garden-kubeconfig="+s.kubeconfig, "--cloud-kubeconfig="+s.cloudKubeconfig,
 		"--lease="+project+"/"+s.lease(), "--owner-record="+s.record(), "--owner=uid-a", fmt.Sprintf("--epoch=%d", epoch),
-		"--owner-check-interval="+timing.Interval.String(), "--owner-check-timeout="+timing.Timeout.String(), "--backup-url="+s.backup)
+		"--owner-check-interval="+timing.Interval.String(), "--owner-check-timeout="+timing.Timeout.String(),
+		"--backup-url="+s.backup)
 	s.startAPIServer(t, server, guard)
 	s.entry = entry + ":9443"
-	s.startOwn(t, "gateway", "--kubeconfig="+s.services(t, guard, server), "--listen="+s.entry, "--owner-check-interval="+timing.Interval.String())
+	s.startOwn(t, "gateway", "--kubeconfig="+s.services(t, guard, server), "--listen="+s.entry,
+		"--owner-check-interval="+timing.Interval.String())
 }
 
 func (s *seed) startAPIServer(t *testing.T, address, guard string) {

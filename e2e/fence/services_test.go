@@ -25,8 +25,9 @@ func (s *seed) services(t *testing.T, guard, server string) string {
 	namespace := "shoot--p--" + s.shoot
 	service := func(service, ip string, port int32) corev1.Service {
 		return corev1.Service{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: service, ResourceVersion: "1", Annotations: map[string]string{gateway.AnnotationSNIHosts: name}},
-			Spec:       corev1.ServiceSpec{ClusterIP: ip, Ports: []corev1.ServicePort{{Port: port}}},
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: service, ResourceVersion: "1",
+				Annotations: map[string]string{gateway.AnnotationSNIHosts: name}},
+			Spec: corev1.ServiceSpec{ClusterIP: ip, Ports: []corev1.ServicePort{{Port: port}}},
 		}
 	}
 	credentials, err := s.files(access.Gateway).Read(t.Context())
@@ -41,11 +42,13 @@ func (s *seed) services(t *testing.T, guard, server string) string {
 		},
 		"/api/v1/namespaces": corev1.NamespaceList{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NamespaceList"}, ListMeta: metav1.ListMeta{ResourceVersion: "1"},
-			Items: []corev1.Namespace{{ObjectMeta: metav1.ObjectMeta{Name: namespace, ResourceVersion: "1", Labels: map[string]string{"gardener.cloud/role": "shoot"}}}},
+			Items: []corev1.Namespace{{ObjectMeta: metav1.ObjectMeta{Name: namespace, ResourceVersion: "1",
+				Labels: map[string]string{"gardener.cloud/role": "shoot"}}}},
 		},
 		"/api/v1/services": corev1.ServiceList{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceList"}, ListMeta: metav1.ListMeta{ResourceVersion: "1"},
-			Items: []corev1.Service{service("etcd-main-client", guard, 2379), service("kube-apiserver", server, program.APIServerPort)},
+			Items: []corev1.Service{service("etcd-main-client", guard, 2379),
+				service("kube-apiserver", server, program.APIServerPort)},
 		},
 	}
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -53,7 +56,8 @@ func (s *seed) services(t *testing.T, guard, server string) string {
 		switch {
 		case r.URL.Query().Get("sendInitialEvents") == "true": // an old server, which has to be asked for lists
 			w.WriteHeader(http.StatusUnprocessableEntity)
-			_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Reason: metav1.StatusReasonInvalid, Code: http.StatusUnprocessableEntity})
+			_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
+				Status: metav1.StatusFailure, Reason: metav1.StatusReasonInvalid, Code: http.StatusUnprocessableEntity})
 		case r.URL.Query().Get("watch") != "":
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()

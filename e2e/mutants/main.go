@@ -11,6 +11,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"iter"
 	"maps"
 	"os"
 	"os/exec"
@@ -24,6 +25,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/yaml"
 
+	"github.com/transplant-sim/transplant/sim/catalogue"
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
 
@@ -40,7 +42,8 @@ type mutant struct {
 	Why  string `json:"why"`
 	edit `json:",inline"`
 	// Also are further edits, where another layer would make up for the first.
-	Also     []edit `json:"also,omitempty"`
+	Also []edit `json:"also,omitempty"`
+	// Scenario is the name of the one that must notice, in the catalogue or in the folder scenarios beside this program.
 	Scenario string `json:"scenario"`
 	// Oracle that must be violated: one that the scenario names, or what every scenario is judged by (expect, measure,
 	// settle).
@@ -68,14 +71,18 @@ func (m mutant) wanted() string {
 	return m.Oracle
 }
 
-// edit is one changed line.
+// edits of a mutant, in their order.
+func (m mutant) edits() []edit { return append([]edit{m.edit}, m.Also...) }
+
+// edit is one changed place. It names no file, so that code may move within its package.
 type edit struct {
-	// File, from the root of the repository, in which Old is replaced by New.
-	File string `json:"file"`
-	Old  string `json:"old"`
-	New  string `json:"new"`
-	// Occurrence of Old, counted from 1; 0 means that there must be exactly one.
-	Occurrence int `json:"occurrence,omitempty"`
+	// In is the folder of the package, from the root of the repository, where Old is replaced by New. Old must be there
+	// once, in all Go files but tests.
+	In  string `json:"in"`
+	Old string `json:"old"`
+	New string `json:"new"`
+	// File, a name without a folder, is the only one that is looked at; where no longer Old would do.
+	File string `json:"file,omitempty"`
 }
 
 func main() {
@@ -95,6 +102,10 @@ func run(ctx context.Context, out, stretch string, names []string) error {
 	if err != nil {
 		return err
 	}
+	files, err := scenariosOf(".", mutants)
+	if err != nil {
+		return err
+	}
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return fmt.Errorf("make the folder for the evidence: %w", err)
 	}
@@ -108,7 +119,7 @@ func run(ctx context.Context, out, stretch string, names []string) error {
 		}
 		total++
 		begin := wall.Now()
-		became, err := m.try(ctx, filepath.Join(out, m.Name), stretch)
+		became, err := m.try(ctx, files[m.Scenario], filepath.Join(out, m.Name), stretch)
 		if err != nil {
 			return fmt.Errorf("mutant %q: %w", m.Name, err)
 		}
@@ -149,6 +160,25 @@ func read() ([]mutant, error) {
 		}
 	}
 	return append(product, harness...), nil
+}
+
+// scenariosOf gives the files of the scenarios that mutants name, from the root of the repository.
+func scenariosOf(root string, mutants []mutant) (map[string]string, error) {
+	known, err := catalogue.Read(filepath.Join(root, "scenarios"), filepath.Join(root, "e2e", "mutants", "scenarios"))
+	if err != nil {
+		return nil, err
+	}
+	files := map[string]string{}
+	var errs []error
+	for _, m := range mutants {
+		found, err := known.Find(m.Scenario)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("mutant %q: %w", m.Name, err))
+			continue
+		}
+		files[m.Scenario] = found.Path
+	}
+	return files, errors.Join(errs...)
 }
 
 // join plants the product's bug beside that of the harness, if it has one.
@@ -193,7 +223,7 @@ func (o outcome) cell() string {
 }
 
 // try builds the mutant, runs its scenario, and says what came of it.
-func (m mutant) try(ctx context.Context, out, stretch string) (outcome, error) {
+func (m mutant) try(ctx context.Context, file, out, stretch string) (outcome, error) {
 	if err := os.RemoveAll(out); err != nil { // the verdict of an earlier try proves nothing
 		return outcome{}, fmt.Errorf("remove the earlier evidence: %w", err)
 	}
@@ -206,11 +236,12 @@ func (m mutant) try(ctx context.Context, out, stretch string) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	command := exec.CommandContext(ctx, program, "run", m.Scenario, "--out", out, "--landscape", "mutant", "--timeout-multiplier", stretch)
+	command := exec.CommandContext(ctx, program, "run", file,
+		"--out", out, "--landscape", "mutant", "--timeout-multiplier", stretch)
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	said, err := command.CombinedOutput()
 	if exit := (&exec.ExitError{}); err != nil && !errors.As(err, &exit) {
-		return outcome{}, fmt.Errorf("run %s: %w", m.Scenario, err)
+		return outcome{}, fmt.Errorf("run %s: %w", file, err)
 	}
 	if err := ctx.Err(); err != nil {
 		return outcome{}, err
@@ -230,7 +261,8 @@ func (m mutant) build(ctx context.Context, work string) (string, error) {
 	}
 	program := filepath.Join(work, "transplant")
 	// As in make build, so that only what the bug touches is compiled; and linked without what debuggers need.
-	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-w", "-overlay", overlay, "-o", program, "./cmd/transplant")
+	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-w", "-overlay", overlay, "-o", program,
+		"./cmd/transplant")
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if said, err := command.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build: %w\n%s", err, said)
@@ -259,41 +291,85 @@ func lay(root, work string, changed map[string][]byte) (overlay string, err erro
 	return overlay, os.WriteFile(overlay, description, 0o600)
 }
 
-// changed are the contents of the files with the bug in them, by name. The root is that of the repository.
+// changed are the contents of the files with the bug in them, by path. The root is that of the repository.
 func (m mutant) changed(root string) (map[string][]byte, error) {
-	contents := map[string][]byte{}
-	for _, e := range append([]edit{m.edit}, m.Also...) {
-		content, known := contents[e.File]
-		if !known {
-			var err error
-			if content, err = os.ReadFile(filepath.Join(root, e.File)); err != nil {
-				return nil, err
-			}
-		}
-		var err error
-		if contents[e.File], err = e.plant(content); err != nil {
+	changed := map[string][]byte{}
+	for _, e := range m.edits() {
+		contents, err := e.candidates(root)
+		if err != nil {
 			return nil, err
 		}
+		for file := range contents {
+			if earlier, is := changed[file]; is { // by an edit before this one
+				contents[file] = earlier
+			}
+		}
+		file, content, err := e.plant(contents)
+		if err != nil {
+			return nil, err
+		}
+		changed[file] = content
+	}
+	return changed, nil
+}
+
+// candidates are the files in which the edit may be made, by path, with what is in them.
+func (e edit) candidates(root string) (map[string][]byte, error) {
+	entries, err := os.ReadDir(filepath.Join(root, e.In))
+	if err != nil {
+		return nil, err
+	}
+	contents := map[string][]byte{}
+	for _, entry := range entries {
+		name := entry.Name()
+		other := e.File != "" && name != e.File
+		if other || entry.IsDir() || filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		path := filepath.Join(e.In, name)
+		if contents[path], err = os.ReadFile(filepath.Join(root, path)); err != nil {
+			return nil, err
+		}
+	}
+	if len(contents) == 0 {
+		return nil, fmt.Errorf("%s has no Go file but tests, or none of the name that is given", filepath.Join(e.In, e.File))
 	}
 	return contents, nil
 }
 
-func (e edit) plant(content []byte) ([]byte, error) {
-	found := bytes.Count(content, []byte(e.Old))
-	if found == 0 || (e.Occurrence == 0 && found > 1) || e.Occurrence > found {
-		return nil, fmt.Errorf("%s has its line %d times, want occurrence %d (0 is the only one)", e.File, found, e.Occurrence)
+// plant gives the file that has Old, and what is in it then.
+func (e edit) plant(contents map[string][]byte) (file string, content []byte, err error) {
+	if e.Old == "" {
+		return "", nil, fmt.Errorf("an edit of %s has no old text", e.In)
 	}
-	at := 0
-	for range max(1, e.Occurrence) {
-		at = bytes.Index(content[at:], []byte(e.Old)) + at
-		if e.Occurrence > 1 {
-			at++
+	var places []string
+	for _, path := range slices.Sorted(maps.Keys(contents)) {
+		for at := range occurrences(contents[path], []byte(e.Old)) {
+			places = append(places, fmt.Sprintf("%s:%d", path, 1+bytes.Count(contents[path][:at], []byte("\n"))))
+			file = path
 		}
 	}
-	if e.Occurrence > 1 {
-		at--
+	switch len(places) {
+	case 0:
+		return "", nil, fmt.Errorf("%s has no %q", filepath.Join(e.In, e.File), e.Old)
+	case 1:
+		return file, bytes.Replace(contents[file], []byte(e.Old), []byte(e.New), 1), nil
 	}
-	return slices.Concat(content[:at], []byte(e.New), content[at+len(e.Old):]), nil
+	return "", nil, fmt.Errorf("%s has %q %d times, at %s: give a longer old text, or the file beside in",
+		filepath.Join(e.In, e.File), e.Old, len(places), strings.Join(places, ", "))
+}
+
+// occurrences are the places of a text, in bytes, also of those that overlap.
+func occurrences(content, text []byte) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for from := 0; ; {
+			at := bytes.Index(content[from:], text)
+			if at < 0 || !yield(from+at) {
+				return
+			}
+			from += at + 1
+		}
+	}
 }
 
 // says is what the violation must say, up to the end of a value: 2 is not 20.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"maps"
 	"os"
 	"os/exec"
@@ -44,20 +45,29 @@ func TestEveryMutantCanBePlanted(t *testing.T) {
 			t.Errorf("%s: %v", m.Name, err)
 			continue
 		}
-		for _, e := range append([]edit{m.edit}, m.Also...) {
-			if !strings.Contains(string(changed[e.File]), e.New) {
-				t.Errorf("%s: the bug was not planted in %s", m.Name, e.File)
+		for _, e := range m.edits() {
+			planted := false
+			for file, content := range changed {
+				planted = planted || filepath.Dir(file) == e.In && strings.Contains(string(content), e.New)
+			}
+			if !planted {
+				t.Errorf("%s: the bug was not planted in %s", m.Name, e.In)
 			}
 		}
 	}
 }
 
-// A bug of the harness can make a run Inconclusive or Broken, and says what must stand in the reasons; or it is planted beside one
-// of the product. It is never the bug of a judge, which no run can notice.
+// A bug of the harness can make a run Inconclusive or Broken, and says what must stand in the reasons; or it is planted
+// beside one of the product. It is never the bug of a judge, which no run can notice.
 func TestHarnessMutant_Expectation_IsComplete(t *testing.T) {
 	t.Parallel()
-	judges := []string{"sim/oracle/", "sim/measure/", "sim/verdict/"}
-	for _, m := range listed(t) {
+	judges := []string{"sim/oracle", "sim/measure", "sim/verdict"}
+	mutants := listed(t)
+	files, err := scenariosOf(root, mutants)
+	if err != nil {
+		t.Error(err)
+	}
+	for _, m := range mutants {
 		if m.Want == "" && m.With == "" {
 			continue
 		}
@@ -69,10 +79,13 @@ func TestHarnessMutant_Expectation_IsComplete(t *testing.T) {
 		case m.Want != "" && m.Says == "":
 			t.Errorf("%s: any reason would do; say which", m.Name)
 		}
-		if slices.ContainsFunc(judges, func(folder string) bool { return strings.HasPrefix(m.File, folder) }) {
-			t.Errorf("%s: is a bug of a judge: %s", m.Name, m.File)
+		for _, e := range m.edits() {
+			of := func(judge string) bool { return e.In == judge || strings.HasPrefix(e.In, judge+"/") }
+			if slices.ContainsFunc(judges, of) {
+				t.Errorf("%s: is a bug of a judge: %s", m.Name, e.In)
+			}
 		}
-		if _, err := scenario.ParseFile(filepath.Join(root, m.Scenario)); err != nil {
+		if _, err := scenario.ParseFile(files[m.Scenario]); err != nil {
 			t.Errorf("%s: %v", m.Name, err)
 		}
 	}
@@ -81,18 +94,24 @@ func TestHarnessMutant_Expectation_IsComplete(t *testing.T) {
 // The oracle must be one that the scenario asks for, else nothing could catch the mutant.
 func TestEveryMutantNamesAnOracleOfItsScenario(t *testing.T) {
 	t.Parallel()
-	for _, m := range listed(t) {
+	mutants := listed(t)
+	files, err := scenariosOf(root, mutants)
+	if err != nil {
+		t.Error(err)
+	}
+	for _, m := range mutants {
 		if m.Want != "" {
 			continue
 		}
-		story, err := scenario.ParseFile(filepath.Join(root, m.Scenario))
+		story, err := scenario.ParseFile(files[m.Scenario])
 		if err != nil {
 			t.Errorf("%s: %v", m.Name, err)
 			continue
 		}
 		measures := m.Oracle == verdict.Goal && story.Spec.Measure != scenario.Measure{}
 		if m.Says == "" && (m.Oracle == verdict.Expect || m.Oracle == verdict.Goal || m.Oracle == verdict.Settle) {
-			t.Errorf("%s: an expectation that ran out, any goal missed, or anything that moves, proves nothing unless it is said what was seen", m.Name)
+			t.Errorf("%s: an expectation that ran out, any goal missed, or anything that moves, proves nothing unless it is "+
+				"said what was seen", m.Name)
 		}
 		if m.Oracle == verdict.Expect || m.Oracle == verdict.Settle { // of every scenario
 			continue
@@ -103,7 +122,8 @@ func TestEveryMutantNamesAnOracleOfItsScenario(t *testing.T) {
 	}
 }
 
-// What no bug was ever seen to break promises nothing. An expectation is a step's own: whoever writes it has seen it fail.
+// What no bug was ever seen to break promises nothing. An expectation is a step's own: whoever writes it has seen it
+// fail.
 func TestEveryOracleHasAMutant(t *testing.T) {
 	t.Parallel()
 	mutants := listed(t)
@@ -117,6 +137,9 @@ func TestEveryOracleHasAMutant(t *testing.T) {
 // A mutant that does not compile is no bug. Those that change different files are built together.
 func TestEveryMutantCompiles(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("compiles most of the tree many times over: not with -short")
+	}
 	for i, batch := range batches(t, listed(t)) {
 		work := t.TempDir()
 		overlay, err := lay(root, work, batch)
@@ -161,19 +184,87 @@ func batches(t *testing.T, mutants []mutant) []map[string][]byte {
 	return all
 }
 
-func TestPlant(t *testing.T) {
+func TestPlant_OldText_IsInOnePlace(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		content    string
-		occurrence int
-		want       string
-	}{
-		{"a b", 0, "x b"}, {"a a", 1, "x a"}, {"a a", 2, "a x"}, {"a a", 0, ""}, {"b", 0, ""}, {"a", 2, ""},
-	} {
-		got, err := edit{Old: "a", New: "x", Occurrence: c.occurrence}.plant([]byte(c.content))
-		if string(got) != c.want || (err != nil) != (c.want == "") {
-			t.Errorf("plant in %q, occurrence %d: %q, %v; want %q", c.content, c.occurrence, got, err, c.want)
+	files := map[string]string{
+		"pack/a.go":      "package pack\n\nvar one, two = 1, 2\n",
+		"pack/b.go":      "package pack\n\nvar three = 3\nvar four = 1\n",
+		"pack/a_test.go": "package pack\n\nvar test = 5\n",
+		"pack/a.txt":     "var text = 6\n",
+		"pack/in/c.go":   "package in\n\nvar inner = 7\n",
+	}
+	folder := t.TempDir()
+	for path, content := range files {
+		path = filepath.Join(folder, path)
+		err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o600))
+		if err != nil {
+			t.Fatal(err)
 		}
+	}
+	for name, c := range map[string]struct {
+		edit  edit
+		file  string // that is changed
+		want  string // what is in it then
+		wrong string // all of the error
+	}{
+		"once": {
+			edit: edit{In: "pack", Old: "three = 3", New: "three = 4"},
+			file: "pack/b.go", want: "package pack\n\nvar three = 4\nvar four = 1\n",
+		},
+		"over lines": {
+			edit: edit{In: "pack", Old: "3\nvar four", New: "4\nvar four"},
+			file: "pack/b.go", want: "package pack\n\nvar three = 4\nvar four = 1\n",
+		},
+		"nowhere":    {edit: edit{In: "pack", Old: "nine"}, wrong: `pack has no "nine"`},
+		"in a test":  {edit: edit{In: "pack", Old: "= 5"}, wrong: `pack has no "= 5"`},
+		"no Go file": {edit: edit{In: "pack", Old: "= 6"}, wrong: `pack has no "= 6"`},
+		"deeper":     {edit: edit{In: "pack", Old: "= 7"}, wrong: `pack has no "= 7"`},
+		"nothing":    {edit: edit{In: "pack"}, wrong: "an edit of pack has no old text"},
+		"no such file": {
+			edit:  edit{In: "pack", Old: "= 1", File: "c.go"},
+			wrong: "pack/c.go has no Go file but tests, or none of the name that is given",
+		},
+		"in another file": {edit: edit{In: "pack", Old: "= 1, 2", File: "b.go"}, wrong: `pack/b.go has no "= 1, 2"`},
+		"in two files": {
+			edit:  edit{In: "pack", Old: "= 1"},
+			wrong: `pack has "= 1" 2 times, at pack/a.go:3, pack/b.go:4: give a longer old text, or the file beside in`,
+		},
+		"in two files, one given": {
+			edit: edit{In: "pack", Old: "= 1", New: "= 8", File: "b.go"},
+			file: "pack/b.go", want: "package pack\n\nvar three = 3\nvar four = 8\n",
+		},
+		"twice in one": {
+			edit:  edit{In: "pack", Old: "var", File: "b.go"},
+			wrong: `pack/b.go has "var" 2 times, at pack/b.go:3, pack/b.go:4: give a longer old text, or the file beside in`,
+		},
+	} {
+		changed, err := mutant{edit: c.edit}.changed(folder)
+		if c.wrong != "" {
+			if err == nil || err.Error() != c.wrong {
+				t.Errorf("%s: got %v, want %s", name, err, c.wrong)
+			}
+			continue
+		}
+		if err != nil || len(changed) != 1 || string(changed[c.file]) != c.want {
+			t.Errorf("%s: got %q, %v; want in %s %q", name, changed, err, c.file, c.want)
+		}
+	}
+	// A later edit is made to what an earlier one has left.
+	both, err := mutant{
+		edit: edit{In: "pack", Old: "three = 3", New: "three = 33"},
+		Also: []edit{{In: "pack", Old: "= 33", New: "= 34"}},
+	}.changed(folder)
+	if want := "package pack\n\nvar three = 34\nvar four = 1\n"; err != nil || string(both["pack/b.go"]) != want {
+		t.Errorf("two edits: got %q, %v", both, err)
+	}
+}
+
+func TestScenariosOf_UnknownName_IsAnError(t *testing.T) {
+	t.Parallel()
+	_, err := scenariosOf(root, []mutant{{Name: "bug", Scenario: "seed-los"}, {Name: "other", Scenario: "slow-user"}})
+	if err == nil || !strings.HasPrefix(err.Error(), `mutant "bug": there is no scenario "seed-los" in `) ||
+		!strings.Contains(err.Error(), `did you mean "seed-loss"?`) {
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -190,10 +281,13 @@ func TestOnlyTheNamedOracleCounts(t *testing.T) {
 		"another":      {`{"verdict":"Violated","violations":[{"oracle":"NoLostWrite"}]}`, false, ""},
 		"held":         {`{"verdict":"Held","violations":[]}`, false, ""},
 		"inconclusive": {`{"verdict":"Inconclusive"}`, false, ""},
-		"said":         {`{"verdict":"Violated","violations":[{"oracle":"NoOrphans","message":"bytes is 2; epoch is 1"}]}`, true, "bytes is 2"},
-		"said last":    {`{"verdict":"Violated","violations":[{"oracle":"NoOrphans","message":"bytes is 2"}]}`, true, "bytes is 2"},
+		"said": {`{"verdict":"Violated","violations":[{"oracle":"NoOrphans","message":"bytes is 2; epoch is 1"}]}`,
+			true, "bytes is 2"},
+		"said last": {`{"verdict":"Violated","violations":[{"oracle":"NoOrphans","message":"bytes is 2"}]}`, true,
+			"bytes is 2"},
 		"another value": {
-			`{"verdict":"Violated","violations":[{"oracle":"NoOrphans","message":"bytes is 205123; epoch is 1"}]}`, false, "bytes is 2",
+			`{"verdict":"Violated","violations":[{"oracle":"NoOrphans","message":"bytes is 205123; epoch is 1"}]}`, false,
+			"bytes is 2",
 		},
 	} {
 		file := filepath.Join(t.TempDir(), "verdict.json")
@@ -216,7 +310,8 @@ func TestHarnessMutant_Verdict_DecidesWhetherItIsCaught(t *testing.T) {
 		verdict string // none when empty
 		caught  bool
 	}{
-		"as wanted":                      {wants, `{"verdict":"Inconclusive","reasons":["a","nobody has seen the epochs"]}`, true},
+		"as wanted": {wants, `{"verdict":"Inconclusive","reasons":["a","nobody has seen the epochs"]}`,
+			true},
 		"for another reason":             {wants, `{"verdict":"Inconclusive","reasons":["a"]}`, false},
 		"another verdict":                {wants, `{"verdict":"Broken","reasons":["the epochs"]}`, false},
 		"held":                           {wants, `{"verdict":"Held"}`, false},

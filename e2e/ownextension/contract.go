@@ -22,7 +22,8 @@ const (
 	annotation = "gardener.cloud/operation"
 )
 
-// actuator is what is done for the objects of one kind. After a crash it is called again, and has to end as without one.
+// actuator is what is done for the objects of one kind. After a crash it is called again, and has to end as without
+// one.
 type actuator[T extensionsv1alpha1.Object] interface {
 	ofType() string
 	// ensure makes what is not in the state yet, which keep writes.
@@ -112,7 +113,8 @@ func (r *reconciler[T]) letGo(ctx context.Context, obj T) error {
 	if err := r.migrate(ctx, obj); err != nil {
 		return err
 	}
-	if err := r.status(ctx, obj, gardencorev1beta1.LastOperationTypeMigrate, gardencorev1beta1.LastOperationStateSucceeded, func() {}); err != nil {
+	if err := r.status(ctx, obj, gardencorev1beta1.LastOperationTypeMigrate, gardencorev1beta1.LastOperationStateSucceeded,
+		func() {}); err != nil {
 		return err
 	}
 	controllerutil.RemoveFinalizer(obj, finalizer)
@@ -133,14 +135,16 @@ func (r *reconciler[T]) delete(ctx context.Context, obj T, migrated bool) error 
 
 // status writes what was done, and what change changes besides.
 func (r *reconciler[T]) status(
-	ctx context.Context, obj T, operation gardencorev1beta1.LastOperationType, result gardencorev1beta1.LastOperationState, change func(),
+	ctx context.Context, obj T, operation gardencorev1beta1.LastOperationType, result gardencorev1beta1.LastOperationState,
+	change func(),
 ) error {
 	before, status, progress := obj.DeepCopyObject().(client.Object), obj.GetExtensionStatus(), int32(100)
 	if result == gardencorev1beta1.LastOperationStateProcessing {
 		progress = 50
 	}
 	status.SetLastOperation(&gardencorev1beta1.LastOperation{
-		Type: operation, State: result, Progress: progress, LastUpdateTime: metav1.Now(), Description: string(operation) + " by acme",
+		Type: operation, State: result, Progress: progress, LastUpdateTime: metav1.Now(), Description: string(operation) +
+			" by acme",
 	})
 	status.SetObservedGeneration(obj.GetGeneration())
 	status.SetLastError(nil)

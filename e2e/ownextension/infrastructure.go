@@ -40,7 +40,8 @@ type subnet struct {
 
 func (networks) ofType() string { return "transplant" }
 
-func (n networks) ensure(ctx context.Context, infra *extensionsv1alpha1.Infrastructure, state *runtime.RawExtension, keep func(func()) error) error {
+func (n networks) ensure(ctx context.Context, infra *extensionsv1alpha1.Infrastructure, state *runtime.RawExtension,
+	keep func(func()) error) error {
 	ctx, err := n.scoped(ctx, infra.Namespace)
 	if err != nil {
 		return err
@@ -58,7 +59,8 @@ func (n networks) ensure(ctx context.Context, infra *extensionsv1alpha1.Infrastr
 	if err := once(ctx, &has.Router, n.cloud.Routers(), &cloud.Router{NetworkID: has.ID}, token); err != nil {
 		return err
 	}
-	if err := once(ctx, &has.SecurityGroup, n.cloud.SecurityGroups(), &cloud.SecurityGroup{NetworkID: has.ID}, token); err != nil {
+	if err := once(ctx, &has.SecurityGroup, n.cloud.SecurityGroups(), &cloud.SecurityGroup{NetworkID: has.ID},
+		token); err != nil {
 		return err
 	}
 	content, err := write(has)

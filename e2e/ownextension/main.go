@@ -1,6 +1,6 @@
-// Command ownextension is an extension as an outside author might write one: plain controller-runtime on the API types, and
-// nothing of ours but those and the client of the cloud. It has two kinds, as providers have. The tests let it be told in
-// stories of the catalogue.
+// Command ownextension is an extension as an outside author might write one: plain controller-runtime on the API types,
+// and nothing of ours but those and the client of the cloud. It has two kinds, as providers have. The tests let it be
+// told in stories of the catalogue.
 //
 // FORGETFUL=true plants the bug that such tests are for: a restore that does not take up the state.
 package main
@@ -49,7 +49,8 @@ func run(ctx context.Context) error {
 	mgr, err := ctrl.NewManager(config, manager.Options{
 		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"},
 		LeaderElection: true, LeaderElectionID: "acme",
-		LeaseDuration: seconds(4), RenewDeadline: seconds(3), RetryPeriod: seconds(1), // so that a killed leader is replaced soon
+		// so that a killed leader is replaced soon
+		LeaseDuration: seconds(4), RenewDeadline: seconds(3), RetryPeriod: seconds(1),
 		// A cache may not know yet what we have written before.
 		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {
 			options.Cache = nil
@@ -61,7 +62,9 @@ func run(ctx context.Context) error {
 	}
 	if err := errors.Join(
 		add(mgr, func() *extensionsv1alpha1.Extension { return &extensionsv1alpha1.Extension{} }, vaults{mgr.GetClient()}),
-		add(mgr, func() *extensionsv1alpha1.Infrastructure { return &extensionsv1alpha1.Infrastructure{} }, networks{mgr.GetClient(), account}),
+		add(mgr, func() *extensionsv1alpha1.Infrastructure {
+			return &extensionsv1alpha1.Infrastructure{}
+		}, networks{mgr.GetClient(), account}),
 	); err != nil {
 		return err
 	}

@@ -31,7 +31,8 @@ func secretOf(ext *extensionsv1alpha1.Extension) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ext.Namespace, Name: "vault"}}
 }
 
-func (v vaults) ensure(ctx context.Context, ext *extensionsv1alpha1.Extension, state *runtime.RawExtension, keep func(func()) error) error {
+func (v vaults) ensure(ctx context.Context, ext *extensionsv1alpha1.Extension, state *runtime.RawExtension,
+	keep func(func()) error) error {
 	saved := vault{}
 	if err := read(state, &saved); err != nil {
 		return err

@@ -119,14 +119,17 @@ func (p *Provider) checkVersion() error {
 		return fmt.Errorf("ask the garden for its version: %w", err)
 	}
 	if "v"+strings.TrimPrefix(p.version, "v") != runs.GitVersion {
-		return fmt.Errorf("the landscape %q runs Kubernetes %s, and %s is wanted: the version is that of the program %s", p.name, runs.GitVersion, p.version, p.path)
+		return fmt.Errorf("the landscape %q runs Kubernetes %s, and %s is wanted: the version is that of the program %s",
+			p.name, runs.GitVersion, p.version, p.path)
 	}
 	return nil
 }
 
 // CreateWithConfig is refused: a landscape has no configuration file.
 func (p *Provider) CreateWithConfig(_ context.Context, file string) (string, error) {
-	return "", fmt.Errorf("create a landscape with %q: there is no configuration file for one; use provider.WithSeeds, or arguments of Create", file)
+	return "", fmt.Errorf(
+		"create a landscape with %q: there is no configuration file for one; use provider.WithSeeds, or arguments of Create",
+		file)
 }
 
 // Kubeconfig of the garden or a seed, by its name; by it everything may be done.

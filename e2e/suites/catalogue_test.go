@@ -22,9 +22,10 @@ import (
 // storyLandscape is the name of the landscapes that stories are told on.
 const storyLandscape = "e2e-story"
 
-// Every scenario is a feature, labelled with its name, its steps, the kinds of its faults and the oracles that judge it.
+// Every scenario is a feature, labelled with its name, its own labels such as its tier, its steps, the kinds of its
+// faults and the oracles that judge it.
 func TestCatalogue(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(root, "scenarios", "*.yaml"))
+	files, err := filepath.Glob(filepath.Join(root, "scenarios", "*", "*.yaml"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("find the scenarios: %v", err)
 	}
@@ -43,6 +44,9 @@ func TestCatalogue(t *testing.T) {
 
 func labelled(feature *features.FeatureBuilder, s *scenario.Scenario) *features.FeatureBuilder {
 	feature.WithLabel("suite", "catalogue").WithLabel("story", s.Metadata.Name)
+	for key, value := range s.Metadata.Labels {
+		feature.WithLabel(key, value)
+	}
 	for i := range s.Spec.Steps {
 		verb, _ := s.Spec.Steps[i].Step()
 		feature.WithLabel("step", verb)
@@ -61,7 +65,8 @@ func labelled(feature *features.FeatureBuilder, s *scenario.Scenario) *features.
 func held(ctx context.Context, t *testing.T, name, file string) {
 	t.Helper()
 	folder := filepath.Join(results, name)
-	command := exec.CommandContext(ctx, program, "run", file, "--backend", backend, "--landscape", storyLandscape, "--timeout-multiplier", patience, "--sample", "1", "--out", folder)
+	command := exec.CommandContext(ctx, program, "run", file, "--backend", backend, "--landscape", storyLandscape,
+		"--timeout-multiplier", patience, "--sample", "1", "--out", folder)
 	said, err := command.CombinedOutput()
 	judged := verdicts(t, folder)
 	if err == nil && len(judged) > 0 {

@@ -37,17 +37,29 @@ const within = 10 * time.Minute
 func TestControllers(t *testing.T) {
 	landscape := provider.New()
 	landscape.WithPath(program)
-	life := features.NewWithDescription("life of a shoot", "created, moved, sent to sleep, woken and deleted by changes of its object").
-		WithLabel("suite", "controllers").WithLabel("step", "create").WithLabel("step", "migrate").WithLabel("step", "hibernate").WithLabel("step", "wake").WithLabel("step", "delete").
+	life := features.NewWithDescription("life of a shoot",
+		"created, moved, sent to sleep, woken and deleted by changes of its object").
+		WithLabel("suite", "controllers").WithLabel("step", "create").WithLabel("step", "migrate").WithLabel("step",
+		"hibernate").WithLabel("step", "wake").WithLabel("step", "delete").
 		WithSetup("a landscape", bringUp(landscape)).
 		Assess("a shoot is created", created).
-		Assess("its users reach it through the gateway", func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-			usable(ctx, t, landscape)
-			return ctx
-		}).
-		Assess("it moves to another seed", changed(`{"spec":{"seedName":"b"}}`, gardencorev1beta1.LastOperationTypeRestore, func(s *gardencorev1beta1.Shoot) bool { return ptr.Deref(s.Status.SeedName, "") == "b" })).
-		Assess("it sleeps", changed(`{"spec":{"hibernation":{"enabled":true}}}`, gardencorev1beta1.LastOperationTypeReconcile, func(s *gardencorev1beta1.Shoot) bool { return s.Status.IsHibernated })).
-		Assess("it is woken", changed(`{"spec":{"hibernation":{"enabled":false}}}`, gardencorev1beta1.LastOperationTypeReconcile, func(s *gardencorev1beta1.Shoot) bool { return !s.Status.IsHibernated })).
+		Assess("its users reach it through the gateway",
+			func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+				usable(ctx, t, landscape)
+				return ctx
+			}).
+		Assess("it moves to another seed", changed(`{"spec":{"seedName":"b"}}`, gardencorev1beta1.LastOperationTypeRestore,
+			func(s *gardencorev1beta1.Shoot) bool {
+				return ptr.Deref(s.Status.SeedName, "") == "b"
+			})).
+		Assess("it sleeps", changed(`{"spec":{"hibernation":{"enabled":true}}}`, gardencorev1beta1.LastOperationTypeReconcile,
+			func(s *gardencorev1beta1.Shoot) bool {
+				return s.Status.IsHibernated
+			})).
+		Assess("it is woken", changed(`{"spec":{"hibernation":{"enabled":false}}}`,
+			gardencorev1beta1.LastOperationTypeReconcile, func(s *gardencorev1beta1.Shoot) bool {
+				return !s.Status.IsHibernated
+			})).
 		Assess("its users reach it again", func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 			usable(ctx, t, landscape)
 			return ctx
@@ -86,7 +98,8 @@ func alpha() *gardencorev1beta1.Shoot {
 }
 
 // await the operation of this type on the shoot to succeed, with what it was for.
-func await(ctx context.Context, t *testing.T, garden *resources.Resources, operation gardencorev1beta1.LastOperationType, reached func(*gardencorev1beta1.Shoot) bool) {
+func await(ctx context.Context, t *testing.T, garden *resources.Resources,
+	operation gardencorev1beta1.LastOperationType, reached func(*gardencorev1beta1.Shoot) bool) {
 	t.Helper()
 	seen := "nothing"
 	err := wait.For(func(ctx context.Context) (bool, error) {
@@ -98,8 +111,10 @@ func await(ctx context.Context, t *testing.T, garden *resources.Resources, opera
 		if last == nil {
 			return false, nil
 		}
-		seen = fmt.Sprintf("%s %s, generation %d of %d: %s", last.Type, last.State, shoot.Status.ObservedGeneration, shoot.Generation, last.Description)
-		done := last.Type == operation && last.State == gardencorev1beta1.LastOperationStateSucceeded && shoot.Status.ObservedGeneration == shoot.Generation
+		seen = fmt.Sprintf("%s %s, generation %d of %d: %s", last.Type, last.State, shoot.Status.ObservedGeneration,
+			shoot.Generation, last.Description)
+		done := last.Type == operation && last.State == gardencorev1beta1.LastOperationStateSucceeded &&
+			shoot.Status.ObservedGeneration == shoot.Generation
 		return done && reached(shoot), nil
 	}, wait.WithContext(ctx), wait.WithTimeout(within), wait.WithInterval(time.Second))
 	if err != nil {
@@ -126,7 +141,8 @@ func created(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Con
 }
 
 // changed patches the shoot and waits for what comes of it.
-func changed(patch string, operation gardencorev1beta1.LastOperationType, reached func(*gardencorev1beta1.Shoot) bool) features.Func {
+func changed(patch string, operation gardencorev1beta1.LastOperationType,
+	reached func(*gardencorev1beta1.Shoot) bool) features.Func {
 	return func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		garden := cfg.Client().Resources()
 		if err := garden.Patch(ctx, alpha(), k8s.Patch{PatchType: types.MergePatchType, Data: []byte(patch)}); err != nil {

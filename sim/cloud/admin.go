@@ -66,7 +66,8 @@ func (s *Server) setFault(c *call, w http.ResponseWriter, r *http.Request) error
 
 func checkEffect(e api.Effect) error {
 	set := 0
-	for _, there := range []bool{e.Error != nil, e.Delay != nil, e.Throttle != nil, e.Quota != nil, e.Drop != "", e.BytesPerSecond != 0, e.Damage, e.Missing} {
+	for _, there := range []bool{e.Error != nil, e.Delay != nil, e.Throttle != nil, e.Quota != nil, e.Drop != "",
+		e.BytesPerSecond != 0, e.Damage, e.Missing} {
 		if there {
 			set++
 		}

@@ -17,7 +17,10 @@ func BenchmarkCalls(b *testing.B) {
 	calls := map[string]func() error{
 		"record/get": func() error { _, err := client.Zones().Get(ctx, zone.ID); return err },
 		"record/put": func() error { _, err := client.Records(zone.ID).Put(ctx, ownerSet("e1"), api.If{}); return err },
-		"object/put": func() error { _, err := bucket.Put(ctx, "k", strings.NewReader(content), api.PutOptions{}); return err },
+		"object/put": func() error {
+			_, err := bucket.Put(ctx, "k", strings.NewReader(content), api.PutOptions{})
+			return err
+		},
 	}
 	for name, call := range calls {
 		b.Run(name, func(b *testing.B) {

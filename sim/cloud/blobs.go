@@ -49,7 +49,8 @@ func openBlobs(ctx context.Context, address, dir string, log logr.Logger) (*blob
 			return nil, fmt.Errorf("find the folder of objects: %w", err)
 		}
 		// Temporary files beside the final ones, as a rename does not cross file systems.
-		address = (&url.URL{Scheme: "file", Path: absolute, RawQuery: "create_dir=true&no_tmp_dir=true&metadata=skip"}).String()
+		address = (&url.URL{Scheme: "file", Path: absolute,
+			RawQuery: "create_dir=true&no_tmp_dir=true&metadata=skip"}).String()
 	}
 	bucket, err := blob.OpenBucket(ctx, address)
 	if err != nil {

@@ -50,7 +50,8 @@ func TestBlobs_Write_IsOnTheDisk(t *testing.T) {
 			t.Fatalf("%d, %v", size, err)
 		}
 	}
-	want := []string{"bytes backups/x/one, without a name", "backups/x", "backups", ".", "bytes backups/x/two", "backups/x"}
+	want := []string{"bytes backups/x/one, without a name", "backups/x", "backups", ".", "bytes backups/x/two",
+		"backups/x"}
 	if diff := cmp.Diff(want, synced); diff != "" {
 		t.Errorf("synced (-want +got):\n%s", diff)
 	}

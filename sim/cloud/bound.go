@@ -216,5 +216,6 @@ func (v *view) checkOwnerRecord(c *call, shoot, name string, after *api.RecordSe
 }
 
 func unauthorized(format string, arguments ...any) *api.Error {
-	return refuse(api.CodeUnauthorized, "UnauthorizedOperation", "You are not authorized to perform this operation: "+format, arguments...)
+	return refuse(api.CodeUnauthorized, "UnauthorizedOperation", "You are not authorized to perform this operation: "+
+		format, arguments...)
 }

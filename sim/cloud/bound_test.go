@@ -16,7 +16,8 @@ const (
 )
 
 func ownerOf(name, seed string, epoch int64) *api.RecordSet {
-	return &api.RecordSet{Name: name, Type: api.RecordTXT, TTL: 1, Values: []string{fmt.Sprintf("owner=uid-%s epoch=%d seed=%s", seed, epoch, seed)}}
+	return &api.RecordSet{Name: name, Type: api.RecordTXT, TTL: 1,
+		Values: []string{fmt.Sprintf("owner=uid-%s epoch=%d seed=%s", seed, epoch, seed)}}
 }
 
 // A seed's token may do for a shoot what the owner record in DNS allows, whatever it calls. alpha is seed a's with
@@ -32,7 +33,8 @@ func TestBoundToken_EachCall_OnlyWhatTheDecisionAllows(t *testing.T) {
 	}
 	update := func(scope api.Scope) func(context.Context, *boundCloud) error {
 		return func(ctx context.Context, b *boundCloud) error {
-			_, err := b.a.WithScope(scope).Networks().Update(ctx, b.network, &api.Network{CIDR: "10.9.0.0/16", Tags: map[string]string{"x": "y"}})
+			_, err := b.a.WithScope(scope).Networks().Update(ctx, b.network,
+				&api.Network{CIDR: "10.9.0.0/16", Tags: map[string]string{"x": "y"}})
 			return err
 		}
 	}
@@ -95,21 +97,24 @@ func TestBoundToken_EachCall_OnlyWhatTheDecisionAllows(t *testing.T) {
 		"take over after tries that failed":     {put(ownerOf(ofMoving, "a", 12)), ""},
 		"take over with a jump":                 {put(ownerOf(ofMoving, "a", 5000)), "from 5 to 5000"},
 		"take over with the same epoch":         {put(ownerOf(ofMoving, "a", 5)), "from 5 to 5"},
-		"begin a shoot that nobody has bound":   {put(ownerOf("owner.none.p.example.test", "a", 1)), "the garden has bound the shoot to seed ''"},
-		"lower its own epoch":                   {put(ownerOf(ofAlpha, "a", 2)), "from 3 to 2"},
-		"give its shoot away":                   {put(ownerOf(ofAlpha, "b", 4)), "may name no seed but 'a'"},
-		"begin a new shoot":                     {put(ownerOf("owner.gamma.p.example.test", "a", 1)), ""},
-		"begin a new shoot with a jump":         {put(ownerOf("owner.gamma.p.example.test", "a", 1<<40)), "from 0 to"},
-		"make nonsense of a decision":           {put(&api.RecordSet{Name: ofBeta, Type: api.RecordTXT, TTL: 1, Values: []string{"x"}}), "may name no seed"},
-		"retire its own shoot":                  {put(&api.RecordSet{Name: ofAlpha, Type: api.RecordTXT, TTL: 1, Values: []string{"owner=none epoch=4 seed=a"}}), ""},
-		"remove another's decision":             {drop(api.RecordTXT, ofBeta), "not remove it"},
-		"remove its own decision":               {drop(api.RecordTXT, ofAlpha), "not remove it"},
-		"point its own name":                    {put(address("api.alpha.p.example.test")), ""},
-		"point another's name":                  {put(address("api.beta.p.example.test")), "the shoot is seed 'b's"},
-		"point another's name, in capitals":     {put(address("API.Beta.P.example.test.")), "the shoot is seed 'b's"},
-		"point a wildcard of another's":         {put(address("x.y.beta.p.example.test")), "the shoot is seed 'b's"},
-		"remove another's name":                 {drop(api.RecordA, "api-too.beta.p.example.test"), "the shoot is seed 'b's"},
-		"point a name of no shoot":              {put(address("www.example.test")), ""},
+		"begin a shoot that nobody has bound": {put(ownerOf("owner.none.p.example.test", "a", 1)),
+			"the garden has bound the shoot to seed ''"},
+		"lower its own epoch":           {put(ownerOf(ofAlpha, "a", 2)), "from 3 to 2"},
+		"give its shoot away":           {put(ownerOf(ofAlpha, "b", 4)), "may name no seed but 'a'"},
+		"begin a new shoot":             {put(ownerOf("owner.gamma.p.example.test", "a", 1)), ""},
+		"begin a new shoot with a jump": {put(ownerOf("owner.gamma.p.example.test", "a", 1<<40)), "from 0 to"},
+		"make nonsense of a decision": {put(&api.RecordSet{Name: ofBeta, Type: api.RecordTXT, TTL: 1,
+			Values: []string{"x"}}), "may name no seed"},
+		"retire its own shoot": {put(&api.RecordSet{Name: ofAlpha, Type: api.RecordTXT, TTL: 1,
+			Values: []string{"owner=none epoch=4 seed=a"}}), ""},
+		"remove another's decision":         {drop(api.RecordTXT, ofBeta), "not remove it"},
+		"remove its own decision":           {drop(api.RecordTXT, ofAlpha), "not remove it"},
+		"point its own name":                {put(address("api.alpha.p.example.test")), ""},
+		"point another's name":              {put(address("api.beta.p.example.test")), "the shoot is seed 'b's"},
+		"point another's name, in capitals": {put(address("API.Beta.P.example.test.")), "the shoot is seed 'b's"},
+		"point a wildcard of another's":     {put(address("x.y.beta.p.example.test")), "the shoot is seed 'b's"},
+		"remove another's name":             {drop(api.RecordA, "api-too.beta.p.example.test"), "the shoot is seed 'b's"},
+		"point a name of no shoot":          {put(address("www.example.test")), ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -127,7 +132,8 @@ func TestBoundToken_EachCall_OnlyWhatTheDecisionAllows(t *testing.T) {
 				t.Errorf("it is refused with %v, want %q", err, test.refused)
 			}
 			entries := b.ledgerOf(t)
-			if last := entries[len(entries)-1]; last.Outcome != string(api.CodeUnauthorized) || last.Identity != "extensions-of-a" {
+			if last := entries[len(entries)-1]; last.Outcome != string(api.CodeUnauthorized) ||
+				last.Identity != "extensions-of-a" {
 				t.Errorf("the refusal is recorded as %+v", last)
 			}
 			for _, fence := range must(b.as(t, "observer").Fences(t.Context()))(t) {
@@ -155,7 +161,8 @@ func startBound(t *testing.T) *boundCloud {
 	for shoot, seed := range map[string]string{"alpha": "a", "beta": "b", "moving": "a", "gamma": "a"} {
 		must(cloud.as(t, "t-policies").SetPolicy(ctx, api.Policy{Meta: api.Meta{ID: "shoot--p--" + shoot}, Bound: seed}))(t)
 	}
-	must(records.Put(ctx, &api.RecordSet{Name: "api-too.beta.p.example.test", Type: api.RecordA, TTL: 1, Values: []string{"127.0.0.8"}}, api.If{Absent: true}))(t)
+	must(records.Put(ctx, &api.RecordSet{Name: "api-too.beta.p.example.test", Type: api.RecordA, TTL: 1,
+		Values: []string{"127.0.0.8"}}, api.If{Absent: true}))(t)
 	network := must(admin.Networks().Create(ctx, &api.Network{CIDR: "10.9.0.0/16"}))(t)
 	bucketOf(t, cloud.as(t, "t-of-a"))
 	return &boundCloud{testCloud: cloud, a: cloud.as(t, "t-of-a"), zone: zone.ID, network: network.ID}

@@ -31,7 +31,8 @@ func buckets() kind {
 				return refuse(api.CodeInvalid, "InvalidBucketName", "The bucket name '%s' is invalid", b.Name)
 			}
 			if _, there := v.rows[api.KindBuckets][b.Name]; there {
-				return refuse(api.CodeAlreadyExists, "BucketAlreadyExists", "The requested bucket name '%s' is not available", b.Name)
+				return refuse(api.CodeAlreadyExists, "BucketAlreadyExists", "The requested bucket name '%s' is not available",
+					b.Name)
 			}
 			return nil
 		},
@@ -43,7 +44,8 @@ func buckets() kind {
 		},
 		release: func(v *view, b *api.Bucket) (*api.Bucket, error) {
 			if len(v.keys[b.Name]) > 0 {
-				return nil, refuse(api.CodeDependencyViolation, "BucketNotEmpty", "The bucket '%s' you tried to delete is not empty", b.Name)
+				return nil, refuse(api.CodeDependencyViolation, "BucketNotEmpty",
+					"The bucket '%s' you tried to delete is not empty", b.Name)
 			}
 			return nil, nil
 		},
@@ -84,7 +86,8 @@ func (s *Server) putObject(c *call, w http.ResponseWriter, r *http.Request) erro
 	admit := func(v *view) (*storedObject, error) {
 		before, err := findObject(v, bucket, key)
 		if err == nil && createOnly {
-			return nil, refuse(api.CodeAlreadyExists, "PreconditionFailed", "At least one of the pre-conditions you specified did not hold: the object '%s' already exists", key)
+			return nil, refuse(api.CodeAlreadyExists, "PreconditionFailed",
+				"At least one of the pre-conditions you specified did not hold: the object '%s' already exists", key)
 		}
 		if before == nil && findBucket(v, bucket) == nil {
 			return nil, nil

@@ -136,7 +136,8 @@ func TestCreateOnlyIsAtomic(t *testing.T) {
 	cloud := start(t, Options{})
 	bucket, ctx := bucketOf(t, cloud.as(t, "extensions-a")), t.Context()
 	// Slow enough for all racers to be at it before the first is done.
-	heal := inject(t, cloud, api.Fault{Match: api.Match{Verbs: []string{api.VerbPut}}, Effect: api.Effect{BytesPerSecond: 100 << 10}})
+	heal := inject(t, cloud, api.Fault{Match: api.Match{Verbs: []string{api.VerbPut}},
+		Effect: api.Effect{BytesPerSecond: 100 << 10}})
 	const rounds, racers = 3, 12
 	for round := range rounds {
 		key := fmt.Sprintf("epochs/%d.json", round)

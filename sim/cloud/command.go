@@ -48,11 +48,16 @@ func NewCommand() *cobra.Command {
 	set.StringVar(&f.Dir, "dir", "", "folder of the ledger and of the buckets' contents; of this process alone")
 	set.StringVar(&f.listen, "listen", "", "address of the HTTPS API, e.g. 127.16.0.2:8443")
 	set.StringVar(&f.dnsListen, "dns-listen", "", "address of the DNS server, UDP and TCP, e.g. 127.16.0.3:5353")
-	set.StringVar(&f.metricsAddress, "metrics-bind-address", "", "address of GET /metrics, plain HTTP, e.g. 127.16.0.2:9100; empty means none")
+	set.StringVar(&f.metricsAddress, "metrics-bind-address", "",
+		"address of GET /metrics, plain HTTP, e.g. 127.16.0.2:9100; empty means none")
 	set.StringVar(&f.servingCert, "serving-cert", "", "file with the API's certificate, PEM")
 	set.StringVar(&f.servingKey, "serving-key", "", "file with the certificate's key, PEM")
-	set.StringVar(&f.Tokens, "tokens", "", `file that says whose a token is, YAML or JSON: {"tokens": [{"token", "identity", "roles": ["admin"|"observer"|"nodes"|"policies"], "seed"}]}; read again when it changes`)
-	set.StringVar(&f.BucketURL, "bucket-url", "", "where the buckets' contents are kept: file:///path, s3://bucket?region=… or mem://; nobody else may write there. Default: a folder in --dir")
+	set.StringVar(&f.Tokens, "tokens", "",
+		`file that says whose a token is, YAML or JSON: {"tokens": [{"token", "identity", "roles": `+
+			`["admin"|"observer"|"nodes"|"policies"], "seed"}]}; read again when it changes`)
+	set.StringVar(&f.BucketURL, "bucket-url", "",
+		"where the buckets' contents are kept: file:///path, s3://bucket?region=… or mem://; nobody else may write there. "+
+			"Default: a folder in --dir")
 	set.StringVar(&f.Restore, "restore", "", "start from this snapshot; --dir must be new then")
 	set.DurationVar(&f.BootDelay, "boot-delay", DefaultBootDelay, "how long a machine boots")
 	for _, name := range []string{"dir", "listen", "dns-listen", "serving-cert", "serving-key", "tokens"} {
@@ -78,7 +83,8 @@ func (f *flags) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f.Log.Info("Cloud is ready", "api", listeners.api.Addr().String(), "dns", listeners.tcp.Addr().String(), "entries", server.ledger.last())
+	f.Log.Info("Cloud is ready", "api", listeners.api.Addr().String(), "dns", listeners.tcp.Addr().String(), "entries",
+		server.ledger.last())
 	err = serve(ctx, server, listeners, certificate, f.Log)
 	return errors.Join(err, server.Close())
 }

@@ -42,7 +42,8 @@ func serveNames(t *testing.T, handler dns.Handler) string {
 
 func ask(t *testing.T, network, server, name string, kind uint16) *dns.Msg {
 	t.Helper()
-	reply, _, err := (&dns.Client{Net: network, Timeout: time.Minute}).Exchange(new(dns.Msg).SetQuestion(name, kind), server)
+	reply, _, err := (&dns.Client{Net: network, Timeout: time.Minute}).Exchange(new(dns.Msg).SetQuestion(name, kind),
+		server)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +67,8 @@ func TestDNS(t *testing.T) {
 	} {
 		must(client.Records(zone.ID).Put(ctx, &set, api.If{}))(t)
 	}
-	must(client.Records(inner.ID).Put(ctx, &api.RecordSet{Name: "x.inner.transplant.test", Type: "A", TTL: 1, Values: []string{"127.0.0.3"}}, api.If{}))(t)
+	must(client.Records(inner.ID).Put(ctx, &api.RecordSet{Name: "x.inner.transplant.test", Type: "A", TTL: 1,
+		Values: []string{"127.0.0.3"}}, api.If{}))(t)
 	server := serveNames(t, cloud.DNS())
 
 	tests := []struct {
@@ -76,17 +78,25 @@ func TestDNS(t *testing.T) {
 		answer []string // name, TTL, type and value of each record
 		soa    bool
 	}{
-		{"api.alpha.transplant.test.", dns.TypeA, dns.RcodeSuccess, []string{"api.alpha.transplant.test. 120 A 127.17.192.1", "api.alpha.transplant.test. 120 A 127.17.192.2"}, false},
-		{"API.Alpha.transplant.test.", dns.TypeAAAA, dns.RcodeSuccess, []string{"API.Alpha.transplant.test. 60 AAAA ::1"}, false},
-		{"owner.alpha.transplant.test.", dns.TypeTXT, dns.RcodeSuccess, []string{`owner.alpha.transplant.test. 1 TXT "owner=uid epoch=1 seed=a\\b \"q\""`}, false},
+		{"api.alpha.transplant.test.", dns.TypeA, dns.RcodeSuccess, []string{"api.alpha.transplant.test. 120 A 127.17.192.1",
+			"api.alpha.transplant.test. 120 A 127.17.192.2"}, false},
+		{"API.Alpha.transplant.test.", dns.TypeAAAA, dns.RcodeSuccess, []string{"API.Alpha.transplant.test. 60 AAAA ::1"},
+			false},
+		{"owner.alpha.transplant.test.", dns.TypeTXT, dns.RcodeSuccess,
+			[]string{`owner.alpha.transplant.test. 1 TXT "owner=uid epoch=1 seed=a\\b \"q\""`}, false},
 		{"api.alpha.transplant.test.", dns.TypeTXT, dns.RcodeSuccess, nil, true},
 		{"alpha.transplant.test.", dns.TypeA, dns.RcodeSuccess, nil, true}, // an empty name between two others
 		{"nothing.transplant.test.", dns.TypeA, dns.RcodeNameError, nil, true},
 		{"deep.below.nothing.transplant.test.", dns.TypeA, dns.RcodeNameError, nil, true},
-		{"alias.transplant.test.", dns.TypeA, dns.RcodeSuccess, []string{"alias.transplant.test. 30 CNAME api.alpha.transplant.test.", "api.alpha.transplant.test. 120 A 127.17.192.1", "api.alpha.transplant.test. 120 A 127.17.192.2"}, false},
-		{"alias.transplant.test.", dns.TypeCNAME, dns.RcodeSuccess, []string{"alias.transplant.test. 30 CNAME api.alpha.transplant.test."}, false},
-		{"abroad.transplant.test.", dns.TypeA, dns.RcodeSuccess, []string{"abroad.transplant.test. 30 CNAME www.example.test."}, false},
-		{"x.y.ingress.transplant.test.", dns.TypeA, dns.RcodeSuccess, []string{"x.y.ingress.transplant.test. 9 A 127.17.192.9"}, false},
+		{"alias.transplant.test.", dns.TypeA, dns.RcodeSuccess,
+			[]string{"alias.transplant.test. 30 CNAME api.alpha.transplant.test.",
+				"api.alpha.transplant.test. 120 A 127.17.192.1", "api.alpha.transplant.test. 120 A 127.17.192.2"}, false},
+		{"alias.transplant.test.", dns.TypeCNAME, dns.RcodeSuccess,
+			[]string{"alias.transplant.test. 30 CNAME api.alpha.transplant.test."}, false},
+		{"abroad.transplant.test.", dns.TypeA, dns.RcodeSuccess,
+			[]string{"abroad.transplant.test. 30 CNAME www.example.test."}, false},
+		{"x.y.ingress.transplant.test.", dns.TypeA, dns.RcodeSuccess,
+			[]string{"x.y.ingress.transplant.test. 9 A 127.17.192.9"}, false},
 		{"x.ingress.transplant.test.", dns.TypeTXT, dns.RcodeSuccess, nil, true},
 		{"x.inner.transplant.test.", dns.TypeA, dns.RcodeSuccess, []string{"x.inner.transplant.test. 1 A 127.0.0.3"}, false},
 		{"www.example.test.", dns.TypeA, dns.RcodeRefused, nil, false},

@@ -120,7 +120,8 @@ func (r *resolver) answerApex(q dns.Question, zone *api.Zone) {
 		r.reply.Answer = append(r.reply.Answer, r.soa(zone))
 		return
 	}
-	r.reply.Answer = append(r.reply.Answer, &dns.NS{Hdr: header(zone.Name+".", dns.TypeNS, zone.NegativeTTL), Ns: primary(zone)})
+	r.reply.Answer = append(r.reply.Answer, &dns.NS{Hdr: header(zone.Name+".", dns.TypeNS, zone.NegativeTTL),
+		Ns: primary(zone)})
 }
 
 // zoneOf is the zone with the longest name that the name lies in.

@@ -40,8 +40,9 @@ func TestErrorAtTheNthCall(t *testing.T) {
 	cloud := start(t, Options{})
 	a, b, ctx := cloud.as(t, "extensions-a"), cloud.as(t, "extensions-b"), t.Context()
 	heal := inject(t, cloud, api.Fault{
-		Match: api.Match{Kinds: []string{api.KindNetworks}, Verbs: []string{api.VerbCreate}, Identities: []string{"extensions-a"}},
-		From:  2, Times: 2, Effect: api.Effect{Error: &api.ErrorEffect{Code: api.CodeDepleted}},
+		Match: api.Match{Kinds: []string{api.KindNetworks}, Verbs: []string{api.VerbCreate},
+			Identities: []string{"extensions-a"}},
+		From: 2, Times: 2, Effect: api.Effect{Error: &api.ErrorEffect{Code: api.CodeDepleted}},
 	})
 	var codes []api.Code
 	for range 5 {
@@ -67,12 +68,14 @@ func TestErrorAtTheNthCall(t *testing.T) {
 	wantCode(t, err, api.CodeNotFound)
 }
 
-// The n-th call is the n-th that matches, whatever the calls before it felt, and whichever fault of a group they matched.
+// The n-th call is the n-th that matches, whatever the calls before it felt, and whichever fault of a group they
+// matched.
 func TestTurnsAreExact(t *testing.T) {
 	t.Parallel()
 	refusal := func(code api.Code) api.Effect { return api.Effect{Error: &api.ErrorEffect{Code: code}} }
 	create := api.Match{Verbs: []string{api.VerbCreate}}
-	networks, mine := api.Match{Kinds: []string{api.KindNetworks}}, api.Match{Identities: []string{"extensions-a", "extensions-b"}}
+	networks, mine := api.Match{Kinds: []string{api.KindNetworks}},
+		api.Match{Identities: []string{"extensions-a", "extensions-b"}}
 	lost := api.Effect{Throttle: &api.ThrottleEffect{PerSecond: 0, Burst: 0}}
 	for name, c := range map[string]struct {
 		faults []api.Fault
@@ -80,15 +83,18 @@ func TestTurnsAreExact(t *testing.T) {
 		felt   []int
 	}{
 		"two-at-the-same-call": {
-			[]api.Fault{{Match: create, Nth: 2, Effect: refusal(api.CodeDepleted)}, {Match: create, Nth: 2, Effect: refusal(api.CodeInternal)}},
+			[]api.Fault{{Match: create, Nth: 2, Effect: refusal(api.CodeDepleted)},
+				{Match: create, Nth: 2, Effect: refusal(api.CodeInternal)}},
 			[]api.Code{"", api.CodeDepleted, "", ""}, []int{1, 0},
 		},
 		"one-after-the-other": {
-			[]api.Fault{{Match: create, Times: 1, Effect: refusal(api.CodeDepleted)}, {Match: create, Nth: 3, Effect: refusal(api.CodeInternal)}},
+			[]api.Fault{{Match: create, Times: 1, Effect: refusal(api.CodeDepleted)},
+				{Match: create, Nth: 3, Effect: refusal(api.CodeInternal)}},
 			[]api.Code{api.CodeDepleted, "", api.CodeInternal, ""}, []int{1, 1},
 		},
 		"behind-another-effect": {
-			[]api.Fault{{Match: create, From: 1, Times: 2, Effect: lost}, {Match: create, Nth: 4, Effect: refusal(api.CodeInternal)}},
+			[]api.Fault{{Match: create, From: 1, Times: 2, Effect: lost},
+				{Match: create, Nth: 4, Effect: refusal(api.CodeInternal)}},
 			[]api.Code{api.CodeRateLimited, api.CodeRateLimited, "", api.CodeInternal}, []int{2, 1},
 		},
 		"a-group-that-all-match": {
@@ -132,7 +138,8 @@ func TestTurnsAreExact(t *testing.T) {
 			for i := range c.faults {
 				healed := must(admin.HealFault(t.Context(), strconv.Itoa(i)))(t)
 				if healed.Matched != len(c.want) || healed.Felt != c.felt[i] {
-					t.Errorf("fault %d: %d calls matched and %d felt it, want %d and %d", i, healed.Matched, healed.Felt, len(c.want), c.felt[i])
+					t.Errorf("fault %d: %d calls matched and %d felt it, want %d and %d", i, healed.Matched, healed.Felt, len(c.want),
+						c.felt[i])
 				}
 			}
 		})
@@ -166,8 +173,10 @@ func TestErrorTexts(t *testing.T) {
 		}
 		wantFelt(t, heal, 1, 1)
 	}
-	heal := inject(t, cloud, api.Fault{Effect: api.Effect{Error: &api.ErrorEffect{Code: api.CodeInvalid, Reason: "Own", Message: "words"}}})
-	if _, err := cloud.as(t, "extensions-a").Networks().List(t.Context(), api.Filter{}); !strings.HasPrefix(err.Error(), "Own: words, request id: req-") {
+	heal := inject(t, cloud,
+		api.Fault{Effect: api.Effect{Error: &api.ErrorEffect{Code: api.CodeInvalid, Reason: "Own", Message: "words"}}})
+	if _, err := cloud.as(t, "extensions-a").Networks().List(t.Context(), api.Filter{}); !strings.HasPrefix(err.Error(),
+		"Own: words, request id: req-") {
 		t.Errorf("an error with own words reads %q", err)
 	}
 	wantFelt(t, heal, 1, 1)
@@ -178,7 +187,8 @@ func TestQuota(t *testing.T) {
 	cloud := start(t, Options{})
 	client, ctx := cloud.as(t, "extensions-a"), t.Context()
 	two := 2
-	heal := inject(t, cloud, api.Fault{Match: api.Match{Kinds: []string{api.KindMachines}}, Effect: api.Effect{Quota: &two}})
+	heal := inject(t, cloud, api.Fault{Match: api.Match{Kinds: []string{api.KindMachines}},
+		Effect: api.Effect{Quota: &two}})
 	create := func() (*api.Machine, error) { return client.Machines().Create(ctx, &api.Machine{Type: "small"}) }
 	first := must(create())(t)
 	must(create())(t)
@@ -246,12 +256,14 @@ func TestDrops(t *testing.T) {
 	client, ctx := cloud.as(t, "extensions-a"), t.Context()
 	for drop, created := range map[api.Drop]int{api.DropRequest: 0, api.DropAnswer: 1} {
 		heal := inject(t, cloud, api.Fault{Match: api.Match{Verbs: []string{api.VerbCreate}}, Effect: api.Effect{Drop: drop}})
-		_, err := client.Networks().Create(ctx, &api.Network{CIDR: "10.0.0.0/16", Tags: map[string]string{"drop": string(drop)}})
+		_, err := client.Networks().Create(ctx,
+			&api.Network{CIDR: "10.0.0.0/16", Tags: map[string]string{"drop": string(drop)}})
 		if err == nil || api.CodeOf(err) != "" {
 			t.Errorf("drop of the %s ends with %v, want an error of the connection", drop, err)
 		}
 		wantFelt(t, heal, 1, 1)
-		if found := must(client.Networks().List(ctx, api.Filter{Tags: map[string]string{"drop": string(drop)}}))(t); len(found) != created {
+		if found := must(client.Networks().List(ctx, api.Filter{Tags: map[string]string{"drop": string(drop)}}))(t); len(
+			found) != created {
 			t.Errorf("drop of the %s: %d networks were made, want %d", drop, len(found), created)
 		}
 	}
@@ -298,7 +310,8 @@ func TestObjectFaults(t *testing.T) {
 	}
 	wantFelt(t, heal, 3, 3)
 
-	heal = inject(t, cloud, api.Fault{Match: api.Match{Kinds: []string{api.KindObjects}}, Effect: api.Effect{Error: &api.ErrorEffect{Code: api.CodeUnavailable}}})
+	heal = inject(t, cloud, api.Fault{Match: api.Match{Kinds: []string{api.KindObjects}},
+		Effect: api.Effect{Error: &api.ErrorEffect{Code: api.CodeUnavailable}}})
 	_, err = bucket.Put(ctx, "e1/delta-3", strings.NewReader("x"), api.PutOptions{})
 	wantCode(t, err, api.CodeUnavailable)
 	wantFelt(t, heal, 1, 1)
@@ -318,8 +331,10 @@ func TestNameFaults(t *testing.T) {
 	must(zoneOf(t, cloud.as(t, "extensions-a")).Put(t.Context(), ownerSet("e1"), api.If{}))(t)
 	server := serveNames(t, cloud.DNS())
 	match := api.Match{Kinds: []string{api.KindNames}, IDPrefix: ownerRecord}
-	heal := inject(t, cloud, api.Fault{Match: match, Effect: api.Effect{Error: &api.ErrorEffect{Code: api.CodeUnavailable}}})
-	if reply := ask(t, "tcp", server, ownerRecord+".", dns.TypeTXT); reply.Rcode != dns.RcodeServerFailure || len(reply.Answer) != 0 {
+	heal := inject(t, cloud,
+		api.Fault{Match: match, Effect: api.Effect{Error: &api.ErrorEffect{Code: api.CodeUnavailable}}})
+	if reply := ask(t, "tcp", server, ownerRecord+".", dns.TypeTXT); reply.Rcode != dns.RcodeServerFailure ||
+		len(reply.Answer) != 0 {
 		t.Errorf("answer is %v, want SERVFAIL", reply)
 	}
 	if reply := ask(t, "udp", server, "shoots.transplant.test.", dns.TypeSOA); reply.Rcode != dns.RcodeSuccess {
@@ -332,7 +347,9 @@ func TestNameFaults(t *testing.T) {
 		if reply, _, err := client.Exchange(new(dns.Msg).SetQuestion(ownerRecord+".", dns.TypeTXT), server); err == nil {
 			t.Errorf("drop of the %s is answered with %v", drop, reply)
 		}
-		eventually(t, "the question has come", func() bool { return must(cloud.as(t, "admin").Faults(t.Context()))(t)[0].Felt > 0 })
+		eventually(t, "the question has come", func() bool {
+			return must(cloud.as(t, "admin").Faults(t.Context()))(t)[0].Felt > 0
+		})
 		wantFelt(t, heal, 1, 1)
 	}
 	if reply := ask(t, "udp", server, ownerRecord+".", dns.TypeTXT); len(reply.Answer) != 1 {
@@ -346,7 +363,8 @@ func TestSlowBucket(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Now())
 	cloud := start(t, Options{Clock: clock})
 	bucket, ctx := bucketOf(t, cloud.as(t, "extensions-a")), t.Context()
-	heal := inject(t, cloud, api.Fault{Match: api.Match{Kinds: []string{api.KindObjects}}, Effect: api.Effect{BytesPerSecond: 1024}})
+	heal := inject(t, cloud, api.Fault{Match: api.Match{Kinds: []string{api.KindObjects}},
+		Effect: api.Effect{BytesPerSecond: 1024}})
 	content := bytes.Repeat([]byte("x"), 10<<10)
 	for name, transfer := range map[string]func() error{
 		"put": func() error {

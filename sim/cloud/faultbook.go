@@ -44,7 +44,9 @@ func (b *faultBook) set(fault api.Fault, clock clock.PassiveClock) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	b.active = slices.DeleteFunc(b.active, func(a *activeFault) bool { return a.ID == fault.ID })
-	if i := slices.IndexFunc(b.active, func(a *activeFault) bool { return a.Group != "" && a.Group == fault.Group }); i >= 0 {
+	if i := slices.IndexFunc(b.active, func(a *activeFault) bool {
+		return a.Group != "" && a.Group == fault.Group
+	}); i >= 0 {
 		active.turns = b.active[i].turns
 	}
 	b.active = append(b.active, active)
@@ -99,8 +101,8 @@ func (b *faultBook) feel(c *call, want func(api.Effect) bool, hit func(*activeFa
 	return api.Fault{}, false
 }
 
-// matching finds the faults with such an effect that match a call, and counts it for all of them, once: also for those that
-// it does not come to, because it feels another.
+// matching finds the faults with such an effect that match a call, and counts it for all of them, once: also for those
+// that it does not come to, because it feels another.
 func (b *faultBook) matching(c *call, want func(api.Effect) bool) (found []*activeFault) {
 	for _, active := range b.active {
 		if !want(active.Effect) || !matchesCall(active.Match, c) {
@@ -127,7 +129,8 @@ func (b *faultBook) count(c *call) {
 
 func matchesCall(m api.Match, c *call) bool {
 	in := func(list []string, value string) bool { return len(list) == 0 || slices.Contains(list, value) }
-	return in(m.Kinds, c.kind) && in(m.Verbs, c.verb) && in(m.Identities, c.identity.name) && in(m.Shoots, c.scope.Shoot) &&
+	return in(m.Kinds, c.kind) && in(m.Verbs, c.verb) && in(m.Identities, c.identity.name) &&
+		in(m.Shoots, c.scope.Shoot) &&
 		strings.HasPrefix(c.id, m.IDPrefix)
 }
 
@@ -183,7 +186,9 @@ func injected(e *api.ErrorEffect, kind string) *api.Error {
 
 // quota refuses a creation when there are as many objects of the kind as a fault allows.
 func (b *faultBook) quota(c *call, count int) error {
-	fault, ok := b.feel(c, func(e api.Effect) bool { return e.Quota != nil }, func(a *activeFault) bool { return count >= *a.Effect.Quota })
+	fault, ok := b.feel(c, func(e api.Effect) bool {
+		return e.Quota != nil
+	}, func(a *activeFault) bool { return count >= *a.Effect.Quota })
 	if !ok {
 		return nil
 	}

@@ -36,7 +36,8 @@ func TestStaleEpochs(t *testing.T) {
 			cloud := start(t, Options{})
 			client, ctx := cloud.as(t, "extensions-a"), t.Context()
 			if test.seen > 0 {
-				must(client.WithScope(api.Scope{Shoot: "alpha", Epoch: test.seen}).Networks().Create(ctx, &api.Network{CIDR: "10.0.0.0/16"}))(t)
+				must(client.WithScope(api.Scope{Shoot: "alpha", Epoch: test.seen}).Networks().Create(ctx,
+					&api.Network{CIDR: "10.0.0.0/16"}))(t)
 			}
 			if test.fence > 0 {
 				must(client.Fence(ctx, api.Scope{Shoot: "alpha", Epoch: test.fence}))(t)
@@ -79,11 +80,13 @@ func mutations(t *testing.T, maker *api.Client, cloud *testCloud, scope api.Scop
 	client := cloud.as(t, "extensions-b").WithScope(scope)
 	errs := map[string]error{}
 	_, errs["create"] = client.Networks().Create(ctx, &api.Network{CIDR: "10.1.0.0/16"})
-	_, errs["update"] = client.Networks().Update(ctx, network.ID, &api.Network{CIDR: network.CIDR, Tags: map[string]string{"a": "b"}})
+	_, errs["update"] = client.Networks().Update(ctx, network.ID,
+		&api.Network{CIDR: network.CIDR, Tags: map[string]string{"a": "b"}})
 	_, errs["reboot"] = client.RebootMachine(ctx, machine.ID)
 	errs["delete"] = client.Networks().Delete(ctx, network.ID)
 	_, errs["put object"] = client.Bucket("backups").Put(ctx, "k", strings.NewReader("v"), api.PutOptions{})
-	_, errs["put record"] = client.Records(zone.ID).Put(ctx, &api.RecordSet{Name: "a.example.test", Type: "A", Values: []string{"127.0.0.9"}}, api.If{})
+	_, errs["put record"] = client.Records(zone.ID).Put(ctx, &api.RecordSet{Name: "a.example.test", Type: "A",
+		Values: []string{"127.0.0.9"}}, api.If{})
 	return errs
 }
 
@@ -111,7 +114,8 @@ func TestRefusedCallsRaiseNoEpoch(t *testing.T) {
 	client, ctx := start(t, Options{}).as(t, "extensions-a"), t.Context()
 	records := zoneOf(t, client)
 	must(records.Put(api.WithScope(ctx, api.Scope{Shoot: "alpha", Epoch: 1}), ownerSet("e1"), api.If{Absent: true}))(t)
-	_, err := records.Put(api.WithScope(ctx, api.Scope{Shoot: "alpha", Epoch: 9}), ownerSet("e9"), api.If{Values: []string{"other"}})
+	_, err := records.Put(api.WithScope(ctx, api.Scope{Shoot: "alpha", Epoch: 9}), ownerSet("e9"),
+		api.If{Values: []string{"other"}})
 	wantCode(t, err, api.CodeConflict)
 	if fences := must(client.Fences(ctx))(t); len(fences) != 1 || fences[0].Epoch != 1 {
 		t.Errorf("fences are %v, want epoch 1", fences)
@@ -130,7 +134,8 @@ func TestTokensCarryAScope(t *testing.T) {
 	_, err := cloud.as(t, "t-b~nonsense").Networks().List(ctx, api.Filter{})
 	wantCode(t, err, api.CodeUnauthenticated)
 	entries := cloud.ledgerOf(t)
-	if last := entries[len(entries)-1]; last.Identity != "extensions-b" || last.Epoch != 1 || last.Outcome != string(api.CodeStaleEpoch) {
+	if last := entries[len(entries)-1]; last.Identity != "extensions-b" || last.Epoch != 1 ||
+		last.Outcome != string(api.CodeStaleEpoch) {
 		t.Errorf("the refusal is recorded as %+v", last)
 	}
 }

@@ -47,9 +47,11 @@ func (s *Server) Handler() http.Handler {
 
 	mux.HandleFunc("GET /fences", s.serve(api.VerbList, api.KindFences, s.listFences))
 	mux.HandleFunc("PUT /fences/{id}", s.serve(api.VerbFence, api.KindFences, s.fence))
-	mux.HandleFunc("GET /policies", s.serve(api.VerbList, api.KindPolicies, s.only(s.listPolicies, RolePolicies, RoleObserver)))
+	mux.HandleFunc("GET /policies",
+		s.serve(api.VerbList, api.KindPolicies, s.only(s.listPolicies, RolePolicies, RoleObserver)))
 	mux.HandleFunc("PUT /policies/{id}", s.serve(api.VerbSet, api.KindPolicies, s.only(s.setPolicy, RolePolicies)))
-	mux.HandleFunc("DELETE /policies/{id}", s.serve(api.VerbDelete, api.KindPolicies, s.only(s.deletePolicy, RolePolicies)))
+	mux.HandleFunc("DELETE /policies/{id}", s.serve(api.VerbDelete, api.KindPolicies,
+		s.only(s.deletePolicy, RolePolicies)))
 	mux.HandleFunc("GET /faults", s.serve(api.VerbList, api.KindFaults, s.only(s.listFaults, RoleObserver)))
 	mux.HandleFunc("PUT /faults/{id}", s.serve(api.VerbSet, api.KindFaults, s.only(s.setFault)))
 	mux.HandleFunc("DELETE /faults/{id}", s.serve(api.VerbHeal, api.KindFaults, s.only(s.healFault)))
@@ -129,7 +131,8 @@ func (s *Server) answerRefusal(c *call, w http.ResponseWriter, err error) {
 	refusal := asRefusal(err)
 	refusal.RequestID = c.requestID
 	if refusal.Code == api.CodeInternal && c.fault == "" {
-		s.log.Error(err, "Call ended with an internal error", "verb", c.verb, "kind", c.kind, "id", c.id, "request", c.requestID)
+		s.log.Error(err, "Call ended with an internal error", "verb", c.verb, "kind", c.kind, "id", c.id, "request",
+			c.requestID)
 	}
 	content, _ := json.Marshal(refusal) // four strings always marshal
 	w.Header().Set("Content-Type", "application/json")

@@ -85,14 +85,16 @@ func (c *testCloud) stop() {
 
 func (c *testCloud) as(t testing.TB, identity string) *api.Client {
 	t.Helper()
-	tokens := map[string]string{"admin": "t-admin", "observer": "t-observer", "nodes": "t-nodes", "extensions-a": "t-a", "extensions-b": "t-b"}
+	tokens := map[string]string{"admin": "t-admin", "observer": "t-observer", "nodes": "t-nodes", "extensions-a": "t-a",
+		"extensions-b": "t-b"}
 	token, known := tokens[identity]
 	if !known {
 		token = identity
 	}
 	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.http.Certificate().Raw})
 	client, err := api.New(&rest.Config{
-		Host: c.http.URL, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{CAData: certificate, ServerName: "example.com"},
+		Host: c.http.URL, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{CAData: certificate,
+			ServerName: "example.com"},
 	}, api.Options{})
 	if err != nil {
 		t.Fatal(err)

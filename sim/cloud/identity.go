@@ -78,7 +78,8 @@ func (i *identities) reload() error {
 	if err != nil {
 		return fmt.Errorf("look at the token file: %w", err)
 	}
-	if i.seen != nil && os.SameFile(i.seen, info) && i.seen.ModTime().Equal(info.ModTime()) && i.seen.Size() == info.Size() {
+	if i.seen != nil && os.SameFile(i.seen, info) && i.seen.ModTime().Equal(info.ModTime()) &&
+		i.seen.Size() == info.Size() {
 		return nil
 	}
 	content, err := os.ReadFile(i.path)

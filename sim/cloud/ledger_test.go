@@ -66,7 +66,8 @@ func TestLedgerIsComplete(t *testing.T) {
 		t.Fatal(diff)
 	}
 	created, changed, back, deleted := entries[0], entries[1], entries[2], entries[10]
-	if created.Before != "" || created.After != changed.Before || changed.After != back.Before || back.After != deleted.Before || deleted.After != "" {
+	if created.Before != "" || created.After != changed.Before || changed.After != back.Before ||
+		back.After != deleted.Before || deleted.After != "" {
 		t.Errorf("digests do not chain: %v", entries)
 	}
 	if changed.After == created.After || back.After != created.After {
@@ -96,7 +97,9 @@ func TestStateIsTheFoldOfTheLedger(t *testing.T) {
 	if err := bucket.Delete(ctx, "a"); err != nil {
 		t.Fatal(err)
 	}
-	must(cloud.as(t, "admin").SetFault(ctx, api.Fault{Meta: api.Meta{ID: "f"}, Match: api.Match{Kinds: []string{"volumes"}}, Effect: api.Effect{Error: &api.ErrorEffect{Code: api.CodeDepleted}}}))(t)
+	must(cloud.as(t, "admin").SetFault(ctx,
+		api.Fault{Meta: api.Meta{ID: "f"}, Match: api.Match{Kinds: []string{"volumes"}},
+			Effect: api.Effect{Error: &api.ErrorEffect{Code: api.CodeDepleted}}}))(t)
 	before := cloud.state
 	cloud.stop()
 
@@ -109,7 +112,8 @@ func TestStateIsTheFoldOfTheLedger(t *testing.T) {
 		t.Fatal(err)
 	}
 	file.Close()
-	if err := os.WriteFile(filepath.Join(options.Dir, "objects", "backups", "orphan.0123"), []byte("x"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(options.Dir, "objects", "backups", "orphan.0123"), []byte("x"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 
@@ -127,7 +131,8 @@ func TestStateIsTheFoldOfTheLedger(t *testing.T) {
 	}
 	_, err = again.as(t, "extensions-a").Volumes().Create(ctx, &api.Volume{Size: "1Gi"})
 	wantCode(t, err, api.CodeDepleted)
-	replayed := must(again.as(t, "extensions-a").Networks().Create(ctx, &api.Network{CIDR: "10.0.0.0/16"}, api.ClientToken("x")))(t)
+	replayed := must(again.as(t, "extensions-a").Networks().Create(ctx, &api.Network{CIDR: "10.0.0.0/16"},
+		api.ClientToken("x")))(t)
 	if replayed.ID != network.ID {
 		t.Error("a client token was forgotten")
 	}
@@ -136,15 +141,17 @@ func TestStateIsTheFoldOfTheLedger(t *testing.T) {
 func TestDamagedLedgerIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ content, want string }{
-		"no JSON":      {`{"seq":1,"outcome":"Invalid"}` + "\nnonsense\n", "line 2: invalid character"},
-		"gap":          {`{"seq":1,"outcome":"Invalid"}` + "\n" + `{"seq":3,"outcome":"Invalid"}` + "\n", "line 2: has number 3"},
+		"no JSON": {`{"seq":1,"outcome":"Invalid"}` + "\nnonsense\n", "line 2: invalid character"},
+		"gap": {`{"seq":1,"outcome":"Invalid"}` + "\n" + `{"seq":3,"outcome":"Invalid"}` + "\n",
+			"line 2: has number 3"},
 		"unknown kind": {`{"seq":1,"outcome":"OK","kind":"ships"}` + "\n", `line 1: apply entry 1: unknown kind "ships"`},
 	} {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, "ledger.jsonl"), []byte(test.content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Open(t.Context(), Options{Dir: dir, Tokens: tokenFile(t)}); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := Open(t.Context(), Options{Dir: dir, Tokens: tokenFile(t)}); err == nil || !strings.Contains(err.Error(),
+			test.want) {
 			t.Errorf("%s: opened with %v, want %q", name, err, test.want)
 		}
 	}
@@ -205,7 +212,8 @@ func TestLedgerSurvivesAFailedWrite(t *testing.T) {
 	if err := l.append(&api.LedgerEntry{Verb: "lost"}); err == nil {
 		t.Fatal("a write to a file that cannot be written succeeded")
 	}
-	if err := l.append(&api.LedgerEntry{Verb: "lost"}); err == nil || !strings.Contains(err.Error(), "closed since an earlier failure") {
+	if err := l.append(&api.LedgerEntry{Verb: "lost"}); err == nil || !strings.Contains(err.Error(),
+		"closed since an earlier failure") {
 		t.Errorf("a ledger whose end is unknown goes on: %v", err)
 	}
 	l.file.Close()

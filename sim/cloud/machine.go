@@ -52,7 +52,9 @@ func admitMachine(v *view, m *api.Machine) error {
 			return err
 		}
 	}
-	if m.KeyPairName != "" && !exists(v.state, api.KindKeyPairs, func(k *api.KeyPair) bool { return k.Name == m.KeyPairName }) {
+	if m.KeyPairName != "" && !exists(v.state, api.KindKeyPairs, func(k *api.KeyPair) bool {
+		return k.Name == m.KeyPairName
+	}) {
 		return notFound(api.KindKeyPairs, m.KeyPairName)
 	}
 	address, err := privateIP(v, m)
@@ -103,7 +105,8 @@ func privateIP(v *view, m *api.Machine) (string, error) {
 			return address.String(), nil
 		}
 	}
-	return "", refuse(api.CodeDependencyViolation, "InsufficientFreeAddressesInSubnet", "There are not enough free addresses in subnet '%s'", m.SubnetID)
+	return "", refuse(api.CodeDependencyViolation, "InsufficientFreeAddressesInSubnet",
+		"There are not enough free addresses in subnet '%s'", m.SubnetID)
 }
 
 func isBroadcast(prefix netip.Prefix, address netip.Addr) bool {
@@ -113,7 +116,8 @@ func isBroadcast(prefix netip.Prefix, address netip.Addr) bool {
 // reboot is the machine as it is after a restart: booting again.
 func reboot(v *view, m *api.Machine) (*api.Machine, error) {
 	if m.State == api.MachineTerminated {
-		return nil, refuse(api.CodeInvalid, "IncorrectInstanceState", "The machine '%s' is in state '%s' and cannot be restarted", m.ID, m.State)
+		return nil, refuse(api.CodeInvalid, "IncorrectInstanceState",
+			"The machine '%s' is in state '%s' and cannot be restarted", m.ID, m.State)
 	}
 	again := *m
 	again.Restarts++
@@ -144,13 +148,15 @@ func volumes() kind {
 				return invalid("Only the machine and the tags of volume '%s' can be changed", before.ID)
 			}
 			if before.MachineID != "" && after.MachineID != "" && after.MachineID != before.MachineID {
-				return refuse(api.CodeDependencyViolation, "VolumeInUse", "The volume '%s' is attached to machine '%s'", before.ID, before.MachineID)
+				return refuse(api.CodeDependencyViolation, "VolumeInUse", "The volume '%s' is attached to machine '%s'", before.ID,
+					before.MachineID)
 			}
 			return checkAttachment(v, after)
 		},
 		release: func(v *view, volume *api.Volume) (*api.Volume, error) {
 			if m, ok := v.rows[api.KindMachines][volume.MachineID].(*api.Machine); ok && m.State != api.MachineTerminated {
-				return nil, refuse(api.CodeDependencyViolation, "VolumeInUse", "The volume '%s' is attached to machine '%s'", volume.ID, volume.MachineID)
+				return nil, refuse(api.CodeDependencyViolation, "VolumeInUse", "The volume '%s' is attached to machine '%s'",
+					volume.ID, volume.MachineID)
 			}
 			return nil, nil
 		},

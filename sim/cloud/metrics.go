@@ -19,7 +19,8 @@ type metrics struct {
 func newMetrics() *metrics {
 	return &metrics{
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "cloud_calls_total", Help: "Calls of the API, by verb, resource and result: OK, Dropped, or the code of the refusal.",
+			Name: "cloud_calls_total",
+			Help: "Calls of the API, by verb, resource and result: OK, Dropped, or the code of the refusal.",
 		}, []string{"verb", "resource", "result"}),
 		names: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cloud_dns_questions_total", Help: "Questions to the DNS server, by the code of the answer.",
@@ -46,7 +47,8 @@ func (m *metrics) asked(reply *dns.Msg) {
 // Metrics answers what the cloud and its process measure, to a Prometheus.
 func (s *Server) Metrics() http.Handler {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), s.metrics.calls, s.metrics.names, inventory{s})
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		s.metrics.calls, s.metrics.names, inventory{s})
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{DisableCompression: true}))
 	return mux

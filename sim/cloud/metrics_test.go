@@ -42,7 +42,8 @@ func TestTheCommandServesMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`cloud_calls_total{resource="buckets",result="OK",verb="create"} 1`, `cloud_calls_total{resource="buckets",result="NotFound",verb="get"} 1`,
+		`cloud_calls_total{resource="buckets",result="OK",verb="create"} 1`,
+		`cloud_calls_total{resource="buckets",result="NotFound",verb="get"} 1`,
 		`cloud_dns_questions_total{answer="REFUSED"} 1`, `cloud_objects{resource="buckets"} 1`, "process_cpu_seconds_total",
 	} {
 		if !strings.Contains(string(body), want) {

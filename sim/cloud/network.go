@@ -56,7 +56,8 @@ func subnets() kind {
 				return err
 			}
 			if inner.Bits() < outer.Bits() || !outer.Contains(inner.Addr()) {
-				return refuse(api.CodeInvalid, "InvalidSubnet.Range", "The CIDR '%s' is invalid: not inside the network's '%s'", s.CIDR, network.CIDR)
+				return refuse(api.CodeInvalid, "InvalidSubnet.Range", "The CIDR '%s' is invalid: not inside the network's '%s'",
+					s.CIDR, network.CIDR)
 			}
 			return nil
 		},
@@ -99,7 +100,9 @@ func externalIP(v *view) string {
 		offset := n.Int64() + 1
 		address := fmt.Sprintf("198.%d.%d.%d", 18+offset>>16, offset>>8&0xff, offset&0xff)
 		if !exists(v.state, api.KindRouters, func(r *api.Router) bool { return r.ExternalIP == address }) &&
-			!exists(v.state, api.KindLoadBalancers, func(l *api.LoadBalancer) bool { return slices.Contains(l.Addresses, address) }) {
+			!exists(v.state, api.KindLoadBalancers, func(l *api.LoadBalancer) bool {
+				return slices.Contains(l.Addresses, address)
+			}) {
 			return address
 		}
 	}

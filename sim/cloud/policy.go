@@ -21,7 +21,8 @@ func (s *Server) setPolicy(c *call, w http.ResponseWriter, r *http.Request) erro
 		return s.refuseBefore(c, err)
 	}
 	if shoot, _ := partsOf(c.id); shoot == "" {
-		return s.refuseBefore(c, invalid("The policy's id '%s' is invalid: want a shoot's technical id, shoot--<project>--<name>", c.id))
+		return s.refuseBefore(c,
+			invalid("The policy's id '%s' is invalid: want a shoot's technical id, shoot--<project>--<name>", c.id))
 	}
 	row, err := s.mutate(c, func(v *view) (change, error) {
 		wanted.Meta = api.Meta{ID: c.id, CreatedAt: v.now.UTC()}

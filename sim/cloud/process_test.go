@@ -123,7 +123,8 @@ func (p *cloudProcess) signal(t *testing.T, signal syscall.Signal) error {
 
 func (p *cloudProcess) as(t *testing.T, token string) *api.Client {
 	t.Helper()
-	client, err := api.New(&rest.Config{Host: "https://" + p.address, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{CAData: p.ca}}, api.Options{})
+	client, err := api.New(&rest.Config{Host: "https://" + p.address, BearerToken: token,
+		TLSClientConfig: rest.TLSClientConfig{CAData: p.ca}}, api.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,12 +150,15 @@ func TestNothingAcknowledgedIsLostByAKill(t *testing.T) {
 				for i := 0; ; i++ {
 					key := fmt.Sprintf("round-%d/writer-%d/%d", round, writer, i)
 					name := fmt.Sprintf("r%d-w%d.shoots.transplant.test", round, writer)
-					network, err := client.Networks().Create(ctx, &api.Network{CIDR: "10.0.0.0/16", Tags: map[string]string{"key": key}})
+					network, err := client.Networks().Create(ctx,
+						&api.Network{CIDR: "10.0.0.0/16", Tags: map[string]string{"key": key}})
 					if err != nil {
 						return
 					}
-					object, objectErr := client.Bucket("backups").Put(ctx, key, strings.NewReader("content of "+key), api.PutOptions{CreateOnly: true})
-					set, setErr := client.Records(zone.ID).Put(ctx, &api.RecordSet{Name: name, Type: "TXT", TTL: 1, Values: []string{key}}, api.If{})
+					object, objectErr := client.Bucket("backups").Put(ctx, key, strings.NewReader("content of "+key),
+						api.PutOptions{CreateOnly: true})
+					set, setErr := client.Records(zone.ID).Put(ctx, &api.RecordSet{Name: name, Type: "TXT", TTL: 1,
+						Values: []string{key}}, api.If{})
 					mutex.Lock()
 					networks[network.ID] = true
 					if objectErr == nil {
@@ -177,7 +181,8 @@ func TestNothingAcknowledgedIsLostByAKill(t *testing.T) {
 	checkLedger(t, p.as(t, "t-observer"), len(networks))
 }
 
-func checkSurvivors(t *testing.T, client *api.Client, zone string, networks map[string]bool, objects map[string]string, versions map[string]int64) {
+func checkSurvivors(t *testing.T, client *api.Client, zone string, networks map[string]bool, objects map[string]string,
+	versions map[string]int64) {
 	t.Helper()
 	found := map[string]bool{}
 	for _, network := range must(client.Networks().List(t.Context(), api.Filter{}))(t) {
@@ -192,7 +197,8 @@ func checkSurvivors(t *testing.T, client *api.Client, zone string, networks map[
 		if err != nil {
 			t.Fatal(err)
 		}
-		if content := must(client.Bucket("backups").Read(t.Context(), object.Key))(t); string(content) != "content of "+object.Key {
+		if content := must(client.Bucket("backups").Read(t.Context(), object.Key))(t); string(content) != "content of "+
+			object.Key {
 			t.Errorf("object %q reads %q", object.Key, content)
 		}
 		delete(objects, object.Key)
@@ -278,7 +284,8 @@ func TestCommandRefusesToStart(t *testing.T) {
 			command := exec.Command(os.Args[0], p.args...)
 			command.Env = append(os.Environ(), runAsCloud+"=1")
 			output, err := command.CombinedOutput()
-			if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 1 || !strings.Contains(string(output), test.want) {
+			if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 1 || !strings.Contains(string(output),
+				test.want) {
 				t.Errorf("ended with %v: %s; want exit 1 and %q", err, output, test.want)
 			}
 		})

@@ -105,13 +105,15 @@ func TestRecordListIsOrdered(t *testing.T) {
 	t.Parallel()
 	records, ctx := zoneOf(t, start(t, Options{}).as(t, "extensions-a")), t.Context()
 	for _, name := range []string{"b", "a", "c"} {
-		must(records.Put(ctx, &api.RecordSet{Name: name + ".shoots.transplant.test", Type: "A", TTL: 5, Values: []string{"127.0.0.9"}}, api.If{}))(t)
+		must(records.Put(ctx, &api.RecordSet{Name: name + ".shoots.transplant.test", Type: "A", TTL: 5,
+			Values: []string{"127.0.0.9"}}, api.If{}))(t)
 	}
 	var names []string
 	for _, set := range must(records.List(ctx))(t) {
 		names = append(names, set.Name)
 	}
-	if diff := cmp.Diff([]string{"a.shoots.transplant.test", "b.shoots.transplant.test", "c.shoots.transplant.test"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"a.shoots.transplant.test", "b.shoots.transplant.test", "c.shoots.transplant.test"},
+		names); diff != "" {
 		t.Error(diff)
 	}
 }

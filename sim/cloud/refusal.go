@@ -27,11 +27,13 @@ func title(kind string) string {
 }
 
 func notFound(kind, id string) *api.Error {
-	return refuse(api.CodeNotFound, "Invalid"+title(kind)+"ID.NotFound", "The %s ID '%s' does not exist", singular(kind), id)
+	return refuse(api.CodeNotFound, "Invalid"+title(kind)+"ID.NotFound", "The %s ID '%s' does not exist", singular(kind),
+		id)
 }
 
 func alreadyExists(kind, name string) *api.Error {
-	return refuse(api.CodeAlreadyExists, "Invalid"+title(kind)+".Duplicate", "The %s '%s' already exists", singular(kind), name)
+	return refuse(api.CodeAlreadyExists, "Invalid"+title(kind)+".Duplicate", "The %s '%s' already exists", singular(kind),
+		name)
 }
 
 func invalid(format string, arguments ...any) *api.Error {
@@ -39,7 +41,8 @@ func invalid(format string, arguments ...any) *api.Error {
 }
 
 func inUse(kind, id, by string) *api.Error {
-	return refuse(api.CodeDependencyViolation, "DependencyViolation", "The %s '%s' has dependencies and cannot be deleted: in use by %s", singular(kind), id, by)
+	return refuse(api.CodeDependencyViolation, "DependencyViolation",
+		"The %s '%s' has dependencies and cannot be deleted: in use by %s", singular(kind), id, by)
 }
 
 func conflict(format string, arguments ...any) *api.Error {
@@ -67,15 +70,18 @@ func standard(code api.Code, kind string) *api.Error {
 	case api.CodeUnauthorized:
 		return refuse(code, "UnauthorizedOperation", "You are not authorized to perform this operation: access denied")
 	case api.CodeQuotaExceeded:
-		return refuse(code, title(kind)+"LimitExceeded", "Quota exceeded: the maximum number of %s has been reached", strings.ReplaceAll(kind, "-", " "))
+		return refuse(code, title(kind)+"LimitExceeded", "Quota exceeded: the maximum number of %s has been reached",
+			strings.ReplaceAll(kind, "-", " "))
 	case api.CodeRateLimited:
 		return refuse(code, "RequestLimitExceeded", "Throttling: rate exceeded, too many requests")
 	case api.CodeDependencyViolation:
 		return refuse(code, "DependencyViolation", "The %s has dependencies: resource in use", singular(kind))
 	case api.CodeRetryableDependency:
-		return refuse(code, "RetryableError", "The %s depends on an operation that is still in progress, try again later", singular(kind))
+		return refuse(code, "RetryableError", "The %s depends on an operation that is still in progress, try again later",
+			singular(kind))
 	case api.CodeDepleted:
-		return refuse(code, "InsufficientInstanceCapacity", "insufficient instance capacity: we currently do not have sufficient capacity in the zone you requested")
+		return refuse(code, "InsufficientInstanceCapacity",
+			"insufficient instance capacity: we currently do not have sufficient capacity in the zone you requested")
 	case api.CodeStaleEpoch:
 		return refuse(code, "OperationNotAllowed.StaleEpoch", "operation not allowed: the epoch has been superseded")
 	case api.CodeUnavailable:

@@ -52,7 +52,8 @@ func (s *Server) create(c *call, w http.ResponseWriter, r *http.Request) error {
 func replay(v *view, c *call, used tokenResult, request string) (change, error) {
 	row, there := v.rows[c.kind][used.id]
 	if used.request != request || !there {
-		return change{}, refuse(api.CodeConflict, "IdempotentParameterMismatch", "The client token has been used for another %s, or the one it made ('%s') is gone", singular(c.kind), used.id)
+		return change{}, refuse(api.CodeConflict, "IdempotentParameterMismatch",
+			"The client token has been used for another %s, or the one it made ('%s') is gone", singular(c.kind), used.id)
 	}
 	return change{id: used.id, name: nameOf(row), after: row, replayed: true}, nil
 }
@@ -129,7 +130,8 @@ func (s *Server) update(c *call, w http.ResponseWriter, r *http.Request) error {
 			return change{}, notFound(c.kind, c.id)
 		}
 		if version != 0 && before.Metadata().Version != version {
-			return change{}, conflict("The %s '%s' is at version %d, not %d", singular(c.kind), c.id, before.Metadata().Version, version)
+			return change{}, conflict("The %s '%s' is at version %d, not %d", singular(c.kind), c.id, before.Metadata().Version,
+				version)
 		}
 		*object.Metadata() = *before.Metadata()
 		if err := k.change(v, before, object); err != nil {

@@ -24,7 +24,8 @@ func TestCreatingTwiceMakesTwo(t *testing.T) {
 	if len(found) != 2 {
 		t.Errorf("found %d networks by tag, want 2", len(found))
 	}
-	if other := must(client.Networks().List(t.Context(), api.Filter{Tags: map[string]string{"shoot": "beta"}}))(t); len(other) != 0 {
+	if other := must(client.Networks().List(t.Context(), api.Filter{Tags: map[string]string{"shoot": "beta"}}))(t); len(
+		other) != 0 {
 		t.Errorf("found %v by a tag that none has", other)
 	}
 }
@@ -68,10 +69,12 @@ func TestOnlyTheirIDsFindRoutersAndSecurityGroups(t *testing.T) {
 	wantCode(t, err, api.CodeUnauthorized)
 	_, err = client.SecurityGroups().List(t.Context(), api.Filter{})
 	wantCode(t, err, api.CodeUnauthorized)
-	if got := must(client.Routers().Get(t.Context(), router.ID))(t); got.ExternalIP == "" || got.ExternalIP != router.ExternalIP {
+	if got := must(client.Routers().Get(t.Context(), router.ID))(t); got.ExternalIP == "" ||
+		got.ExternalIP != router.ExternalIP {
 		t.Errorf("router has address %q, then %q", router.ExternalIP, got.ExternalIP)
 	}
-	if listed := must(cloud.as(t, "observer").SecurityGroups().List(t.Context(), api.Filter{}))(t); len(listed) != 1 || listed[0].ID != group.ID {
+	if listed := must(cloud.as(t, "observer").SecurityGroups().List(t.Context(), api.Filter{}))(t); len(listed) != 1 ||
+		listed[0].ID != group.ID {
 		t.Errorf("an observer lists %v, want the one group", listed)
 	}
 }
@@ -83,11 +86,13 @@ func TestRefusals(t *testing.T) {
 	network := must(client.Networks().Create(ctx, &api.Network{CIDR: "10.0.0.0/16"}))(t)
 	subnet := must(client.Subnets().Create(ctx, &api.Subnet{NetworkID: network.ID, CIDR: "10.0.1.0/24", Zone: "z1"}))(t)
 	group := must(client.SecurityGroups().Create(ctx, &api.SecurityGroup{NetworkID: network.ID}))(t)
-	machine := must(client.Machines().Create(ctx, &api.Machine{Type: "small", Zone: "z1", SubnetID: subnet.ID, SecurityGroupIDs: []string{group.ID}}))(t)
+	machine := must(client.Machines().Create(ctx, &api.Machine{Type: "small", Zone: "z1", SubnetID: subnet.ID,
+		SecurityGroupIDs: []string{group.ID}}))(t)
 	volume := must(client.Volumes().Create(ctx, &api.Volume{Size: "10Gi", Zone: "z1", MachineID: machine.ID}))(t)
 	must(client.KeyPairs().Create(ctx, &api.KeyPair{Name: "k", PublicKey: "ssh-ed25519 AAAA"}))(t)
 	zone := must(client.Zones().Create(ctx, &api.Zone{Name: "example.test"}))(t)
-	must(client.Records(zone.ID).Put(ctx, &api.RecordSet{Name: "a.example.test", Type: "A", TTL: 1, Values: []string{"127.0.0.9"}}, api.If{}))(t)
+	must(client.Records(zone.ID).Put(ctx, &api.RecordSet{Name: "a.example.test", Type: "A", TTL: 1,
+		Values: []string{"127.0.0.9"}}, api.If{}))(t)
 	must(client.Buckets().Create(ctx, &api.Bucket{Name: "backups"}))(t)
 	must(client.Bucket("backups").Put(ctx, "k", strings.NewReader("v"), api.PutOptions{}))(t)
 
@@ -98,31 +103,52 @@ func TestRefusals(t *testing.T) {
 		code   api.Code
 		reason string
 	}{
-		"network in use":         {client.Networks().Delete(ctx, network.ID), api.CodeDependencyViolation, "DependencyViolation"},
-		"subnet in use":          {client.Subnets().Delete(ctx, subnet.ID), api.CodeDependencyViolation, "DependencyViolation"},
-		"group in use":           {client.SecurityGroups().Delete(ctx, group.ID), api.CodeDependencyViolation, "DependencyViolation"},
-		"volume in use":          {client.Volumes().Delete(ctx, volume.ID), api.CodeDependencyViolation, "VolumeInUse"},
-		"zone not empty":         {client.Zones().Delete(ctx, zone.ID), api.CodeDependencyViolation, "HostedZoneNotEmpty"},
-		"bucket not empty":       {client.Buckets().Delete(ctx, "backups"), api.CodeDependencyViolation, "BucketNotEmpty"},
-		"network gone":           {client.Networks().Delete(ctx, "net-1"), api.CodeNotFound, "InvalidNetworkID.NotFound"},
-		"group unknown":          {create(api.Machine{Type: "small", SecurityGroupIDs: []string{"sg-1"}}), api.CodeNotFound, "InvalidSecurityGroupID.NotFound"},
-		"subnet unknown":         {create(api.Machine{Type: "small", SubnetID: "subnet-1"}), api.CodeNotFound, "InvalidSubnetID.NotFound"},
-		"machine without type":   {create(api.Machine{}), api.CodeInvalid, "InvalidParameterValue"},
-		"key pair name taken":    {errOf(client.KeyPairs().Create(ctx, &api.KeyPair{Name: "k", PublicKey: "x"})), api.CodeAlreadyExists, "InvalidKeyPair.Duplicate"},
-		"zone name taken":        {errOf(client.Zones().Create(ctx, &api.Zone{Name: "Example.test."})), api.CodeAlreadyExists, "InvalidZone.Duplicate"},
-		"bucket name taken":      {errOf(client.Buckets().Create(ctx, &api.Bucket{Name: "backups"})), api.CodeAlreadyExists, "BucketAlreadyExists"},
-		"bucket name":            {errOf(client.Buckets().Create(ctx, &api.Bucket{Name: "No/Name"})), api.CodeInvalid, "InvalidBucketName"},
-		"CIDR":                   {errOf(client.Networks().Create(ctx, &api.Network{CIDR: "10.0.0.1/16"})), api.CodeInvalid, "InvalidCIDR"},
-		"subnet outside":         {errOf(client.Subnets().Create(ctx, &api.Subnet{NetworkID: network.ID, CIDR: "10.1.0.0/24"})), api.CodeInvalid, "InvalidSubnet.Range"},
-		"record outside":         {put(api.RecordSet{Name: "a.other.test", Type: "A", Values: []string{"127.0.0.9"}}), api.CodeInvalid, "InvalidChangeBatch"},
-		"record value":           {put(api.RecordSet{Name: "b.example.test", Type: "A", Values: []string{"::1"}}), api.CodeInvalid, "InvalidChangeBatch"},
-		"alias beside address":   {put(api.RecordSet{Name: "a.example.test", Type: "CNAME", Values: []string{"b.example.test"}}), api.CodeInvalid, "InvalidChangeBatch"},
-		"volume in another zone": {errOf(client.Volumes().Create(ctx, &api.Volume{Size: "1Gi", Zone: "z2", MachineID: machine.ID})), api.CodeInvalid, "InvalidParameterValue"},
-		"immutable":              {errOf(client.Routers().Update(ctx, must(client.Routers().Create(ctx, &api.Router{NetworkID: network.ID}))(t).ID, &api.Router{})), api.CodeInvalid, "UnsupportedOperation"},
-		"old version":            {errOf(client.Networks().Update(ctx, network.ID, &api.Network{Meta: api.Meta{Version: 77}, CIDR: network.CIDR})), api.CodeConflict, "ConditionalCheckFailed"},
-		"unknown token":          {errOf(cloud.as(t, "nobody").Networks().List(ctx, api.Filter{})), api.CodeUnauthenticated, "AuthFailure"},
-		"faults are not for all": {errOf(client.SetFault(ctx, api.Fault{Meta: api.Meta{ID: "f"}})), api.CodeUnauthorized, "UnauthorizedOperation"},
-		"ledger is not for all":  {errOf(client.Ledger(ctx, api.LedgerQuery{})), api.CodeUnauthorized, "UnauthorizedOperation"},
+		"network in use": {client.Networks().Delete(ctx, network.ID), api.CodeDependencyViolation,
+			"DependencyViolation"},
+		"subnet in use": {client.Subnets().Delete(ctx, subnet.ID), api.CodeDependencyViolation,
+			"DependencyViolation"},
+		"group in use": {client.SecurityGroups().Delete(ctx, group.ID), api.CodeDependencyViolation,
+			"DependencyViolation"},
+		"volume in use":    {client.Volumes().Delete(ctx, volume.ID), api.CodeDependencyViolation, "VolumeInUse"},
+		"zone not empty":   {client.Zones().Delete(ctx, zone.ID), api.CodeDependencyViolation, "HostedZoneNotEmpty"},
+		"bucket not empty": {client.Buckets().Delete(ctx, "backups"), api.CodeDependencyViolation, "BucketNotEmpty"},
+		"network gone":     {client.Networks().Delete(ctx, "net-1"), api.CodeNotFound, "InvalidNetworkID.NotFound"},
+		"group unknown": {create(api.Machine{Type: "small", SecurityGroupIDs: []string{"sg-1"}}), api.CodeNotFound,
+			"InvalidSecurityGroupID.NotFound"},
+		"subnet unknown": {create(api.Machine{Type: "small", SubnetID: "subnet-1"}), api.CodeNotFound,
+			"InvalidSubnetID.NotFound"},
+		"machine without type": {create(api.Machine{}), api.CodeInvalid, "InvalidParameterValue"},
+		"key pair name taken": {errOf(client.KeyPairs().Create(ctx, &api.KeyPair{Name: "k", PublicKey: "x"})),
+			api.CodeAlreadyExists, "InvalidKeyPair.Duplicate"},
+		"zone name taken": {errOf(client.Zones().Create(ctx, &api.Zone{Name: "Example.test."})), api.CodeAlreadyExists,
+			"InvalidZone.Duplicate"},
+		"bucket name taken": {errOf(client.Buckets().Create(ctx, &api.Bucket{Name: "backups"})), api.CodeAlreadyExists,
+			"BucketAlreadyExists"},
+		"bucket name": {errOf(client.Buckets().Create(ctx, &api.Bucket{Name: "No/Name"})), api.CodeInvalid,
+			"InvalidBucketName"},
+		"CIDR": {errOf(client.Networks().Create(ctx, &api.Network{CIDR: "10.0.0.1/16"})), api.CodeInvalid,
+			"InvalidCIDR"},
+		"subnet outside": {errOf(client.Subnets().Create(ctx,
+			&api.Subnet{NetworkID: network.ID, CIDR: "10.1.0.0/24"})), api.CodeInvalid, "InvalidSubnet.Range"},
+		"record outside": {put(api.RecordSet{Name: "a.other.test", Type: "A", Values: []string{"127.0.0.9"}}),
+			api.CodeInvalid, "InvalidChangeBatch"},
+		"record value": {put(api.RecordSet{Name: "b.example.test", Type: "A", Values: []string{"::1"}}),
+			api.CodeInvalid, "InvalidChangeBatch"},
+		"alias beside address": {put(api.RecordSet{Name: "a.example.test", Type: "CNAME",
+			Values: []string{"b.example.test"}}), api.CodeInvalid, "InvalidChangeBatch"},
+		"volume in another zone": {errOf(client.Volumes().Create(ctx,
+			&api.Volume{Size: "1Gi", Zone: "z2", MachineID: machine.ID})), api.CodeInvalid, "InvalidParameterValue"},
+		"immutable": {errOf(client.Routers().Update(ctx,
+			must(client.Routers().Create(ctx, &api.Router{NetworkID: network.ID}))(t).ID, &api.Router{})), api.CodeInvalid,
+			"UnsupportedOperation"},
+		"old version": {errOf(client.Networks().Update(ctx, network.ID, &api.Network{Meta: api.Meta{Version: 77},
+			CIDR: network.CIDR})), api.CodeConflict, "ConditionalCheckFailed"},
+		"unknown token": {errOf(cloud.as(t, "nobody").Networks().List(ctx, api.Filter{})), api.CodeUnauthenticated,
+			"AuthFailure"},
+		"faults are not for all": {errOf(client.SetFault(ctx, api.Fault{Meta: api.Meta{ID: "f"}})), api.CodeUnauthorized,
+			"UnauthorizedOperation"},
+		"ledger is not for all": {errOf(client.Ledger(ctx, api.LedgerQuery{})), api.CodeUnauthorized,
+			"UnauthorizedOperation"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			wantCode(t, test.err, test.code)
@@ -163,7 +189,8 @@ func TestMachineLife(t *testing.T) {
 	cloud := start(t, Options{Clock: clock, BootDelay: 5 * time.Second})
 	client, ctx := cloud.as(t, "extensions-a"), t.Context()
 	m := must(client.Machines().Create(ctx, &api.Machine{Name: "node-1", Type: "small", UserData: "secret"}))(t)
-	if m.State != api.MachinePending || m.Hostname != "node-1" || m.PrivateIP != "10.250.0.4" || m.UserData != "" || m.UserDataDigest == "" {
+	if m.State != api.MachinePending || m.Hostname != "node-1" || m.PrivateIP != "10.250.0.4" || m.UserData != "" ||
+		m.UserDataDigest == "" {
 		t.Errorf("new machine is %+v", m)
 	}
 	unnamed := must(client.Machines().Create(ctx, &api.Machine{Type: "small"}))(t)
@@ -179,7 +206,8 @@ func TestMachineLife(t *testing.T) {
 	if state() != api.MachineRunning {
 		t.Error("machine does not run after it has booted")
 	}
-	if again := must(client.RebootMachine(ctx, m.ID))(t); again.State != api.MachinePending || again.Restarts != 1 || again.PrivateIP != m.PrivateIP {
+	if again := must(client.RebootMachine(ctx, m.ID))(t); again.State != api.MachinePending || again.Restarts != 1 ||
+		again.PrivateIP != m.PrivateIP {
 		t.Errorf("rebooted machine is %+v", again)
 	}
 	if shown := must(cloud.as(t, "nodes").Machines().Get(ctx, m.ID))(t); shown.UserData != "secret" {

@@ -217,12 +217,13 @@ func TestRights_EachCallOfEachIdentity_OnlyWhatItMay(t *testing.T) {
 		token   string
 		allowed map[string]rightsCall
 	}{
-		"the owner":                               {situation{"a", "a", false}, "t-of-a", everyday},
-		"the owner, whose shoot is to move":       {situation{"a", "b", false}, "t-of-a", afterwards},
-		"the owner, lost":                         {situation{"a", "", false}, "t-of-a", afterwards},
-		"the owner, which the garden forgot":      {situation{"a", "", true}, "t-of-a", afterwards},
-		"the destination":                         {situation{"b", "a", false}, "t-of-a", all(takeOver, foreign, harmless)},
-		"the first owner":                         {situation{"", "a", false}, "t-of-a", all(quiet, takeOver, foreign, harmless)},
+		"the owner":                          {situation{"a", "a", false}, "t-of-a", everyday},
+		"the owner, whose shoot is to move":  {situation{"a", "b", false}, "t-of-a", afterwards},
+		"the owner, lost":                    {situation{"a", "", false}, "t-of-a", afterwards},
+		"the owner, which the garden forgot": {situation{"a", "", true}, "t-of-a", afterwards},
+		"the destination":                    {situation{"b", "a", false}, "t-of-a", all(takeOver, foreign, harmless)},
+		"the first owner": {situation{"", "a", false}, "t-of-a",
+			all(quiet, takeOver, foreign, harmless)},
 		"another":                                 {situation{"b", "b", false}, "t-of-a", harmless},
 		"another, of a shoot without owner":       {situation{"", "b", false}, "t-of-a", harmless},
 		"another, of a shoot of a lost seed":      {situation{"b", "", false}, "t-of-a", harmless},

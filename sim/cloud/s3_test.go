@@ -40,7 +40,8 @@ func TestObjectsInS3(t *testing.T) {
 	cloud.stop()
 
 	again := start(t, options)
-	if got := must(again.as(t, "extensions-a").Bucket("backups").Read(ctx, "etcd-main/e1/full"))(t); !bytes.Equal(got, content) {
+	if got := must(again.as(t, "extensions-a").Bucket("backups").Read(ctx, "etcd-main/e1/full"))(t); !bytes.Equal(got,
+		content) {
 		t.Errorf("read %d bytes, want %d", len(got), len(content))
 	}
 	list, err := backend.ListBucket("contents", &gofakes3.Prefix{}, gofakes3.ListBucketPage{})

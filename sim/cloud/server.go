@@ -21,8 +21,9 @@ const DefaultBootDelay = 200 * time.Millisecond
 
 // Options of a server.
 type Options struct {
-	Dir       string        // where the ledger and, by default, the contents of objects are kept; of this server alone
-	BucketURL string        // where the contents of objects are kept, as gocloud.dev/blob opens it; nobody else may write there
+	Dir string // where the ledger and, by default, the contents of objects are kept; of this server alone
+	// where the contents of objects are kept, as gocloud.dev/blob opens it; nobody else may write there
+	BucketURL string
 	Tokens    string        // the file that says whose a token is, see TokenFile
 	Restore   string        // a snapshot to start from; the folder must be new then
 	BootDelay time.Duration // 0 means DefaultBootDelay
@@ -49,7 +50,8 @@ type Server struct {
 
 // Open folds the ledger of the folder, which no other process may have open, and removes contents that no object has.
 func Open(ctx context.Context, options Options) (*Server, error) {
-	s := &Server{options: options, clock: options.Clock, log: options.Log, state: newState(), faults: newFaultBook(), metrics: newMetrics()}
+	s := &Server{options: options, clock: options.Clock, log: options.Log, state: newState(), faults: newFaultBook(),
+		metrics: newMetrics()}
 	if s.clock == nil {
 		s.clock = clock.RealClock{}
 	}

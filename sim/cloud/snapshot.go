@@ -69,7 +69,8 @@ func (s *Server) archiveContent(ctx context.Context, archive *tar.Writer, object
 		return err
 	}
 	defer body.Close()
-	if err := archive.WriteHeader(&tar.Header{Name: snapshotBlobs + object.Blob, Mode: 0o600, Size: object.Size}); err != nil {
+	if err := archive.WriteHeader(&tar.Header{Name: snapshotBlobs + object.Blob, Mode: 0o600,
+		Size: object.Size}); err != nil {
 		return err
 	}
 	_, err = io.Copy(archive, body)

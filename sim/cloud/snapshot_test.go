@@ -63,7 +63,8 @@ func TestSnapshot(t *testing.T) {
 	if kept := contents(t, cloud); kept != 2 {
 		t.Errorf("%d contents are kept for two objects after the snapshot", kept)
 	}
-	if _, err := Open(ctx, Options{Dir: cloud.dir + "2", Tokens: tokenFile(t), Restore: cutShort(t, path)}); err == nil || !strings.Contains(err.Error(), "unexpected EOF") {
+	if _, err := Open(ctx, Options{Dir: cloud.dir + "2", Tokens: tokenFile(t), Restore: cutShort(t, path)}); err == nil ||
+		!strings.Contains(err.Error(), "unexpected EOF") {
 		t.Errorf("a snapshot that was cut short is restored with %v", err)
 	}
 }

@@ -72,7 +72,8 @@ func (s *state) apply(entry *api.LedgerEntry) error {
 		s.tokens[tokenUse{entry.Identity, entry.Kind, entry.ClientToken}] = tokenResult{id: entry.ID, request: entry.Request}
 	}
 	if entry.Scope.Epoch > s.epoch(entry.Shoot) {
-		s.put(api.KindFences, entry.Shoot, &api.Fence{Meta: api.Meta{ID: entry.Shoot, Version: entry.Seq}, Epoch: entry.Scope.Epoch})
+		s.put(api.KindFences, entry.Shoot, &api.Fence{Meta: api.Meta{ID: entry.Shoot, Version: entry.Seq},
+			Epoch: entry.Scope.Epoch})
 	}
 	return nil
 }

@@ -34,7 +34,8 @@ func zones() kind {
 		},
 		release: func(v *view, z *api.Zone) (*api.Zone, error) {
 			if len(v.names[z.ID]) > 0 {
-				return nil, refuse(api.CodeDependencyViolation, "HostedZoneNotEmpty", "The zone '%s' has dependencies and cannot be deleted: it contains record sets", z.ID)
+				return nil, refuse(api.CodeDependencyViolation, "HostedZoneNotEmpty",
+					"The zone '%s' has dependencies and cannot be deleted: it contains record sets", z.ID)
 			}
 			return nil, nil
 		},
@@ -61,15 +62,18 @@ func domainName(name string) (string, bool) {
 func admitRecord(v *view, zone *api.Zone, set *api.RecordSet) error {
 	name, ok := domainName(set.Name)
 	if !ok || (name != zone.Name && !strings.HasSuffix(name, "."+zone.Name)) {
-		return refuse(api.CodeInvalid, "InvalidChangeBatch", "The name '%s' is invalid: not in zone '%s'", set.Name, zone.Name)
+		return refuse(api.CodeInvalid, "InvalidChangeBatch", "The name '%s' is invalid: not in zone '%s'", set.Name,
+			zone.Name)
 	}
 	set.Name = name
 	if set.TTL < 0 || set.TTL > 1<<31-1 || len(set.Values) == 0 {
-		return refuse(api.CodeInvalid, "InvalidChangeBatch", "The record set '%s' is invalid: it needs a TTL and values", name)
+		return refuse(api.CodeInvalid, "InvalidChangeBatch", "The record set '%s' is invalid: it needs a TTL and values",
+			name)
 	}
 	for _, value := range set.Values {
 		if !validValue(set.Type, value) {
-			return refuse(api.CodeInvalid, "InvalidChangeBatch", "The value '%s' is invalid for a record of type '%s'", value, set.Type)
+			return refuse(api.CodeInvalid, "InvalidChangeBatch", "The value '%s' is invalid for a record of type '%s'", value,
+				set.Type)
 		}
 	}
 	return checkAlias(v, zone, set)
@@ -95,12 +99,14 @@ func validValue(kind, value string) bool {
 // checkAlias keeps a CNAME alone at its name (RFC 1034, 3.6.2).
 func checkAlias(v *view, zone *api.Zone, set *api.RecordSet) error {
 	if set.Type == api.RecordCNAME && len(set.Values) > 1 {
-		return refuse(api.CodeInvalid, "InvalidChangeBatch", "The record set '%s' is invalid: a CNAME has one value", set.Name)
+		return refuse(api.CodeInvalid, "InvalidChangeBatch", "The record set '%s' is invalid: a CNAME has one value",
+			set.Name)
 	}
 	for _, kind := range []string{api.RecordA, api.RecordAAAA, api.RecordCNAME, api.RecordTXT} {
 		_, there := v.rows[api.KindRecords][recordID(zone.ID, kind, set.Name)]
 		if there && kind != set.Type && (kind == api.RecordCNAME || set.Type == api.RecordCNAME) {
-			return refuse(api.CodeInvalid, "InvalidChangeBatch", "The name '%s' has records of type '%s' and can have none of type '%s' beside them", set.Name, kind, set.Type)
+			return refuse(api.CodeInvalid, "InvalidChangeBatch",
+				"The name '%s' has records of type '%s' and can have none of type '%s' beside them", set.Name, kind, set.Type)
 		}
 	}
 	return nil

@@ -40,13 +40,15 @@ func podOf(name string, labels map[string]string, status corev1.ContainerStatus)
 
 func crashLoop(code int) corev1.ContainerStatus {
 	return corev1.ContainerStatus{
-		State: waiting("CrashLoopBackOff", ""), RestartCount: 3, LastTerminationState: corev1.ContainerState{Terminated: ended(code, 0, "Error")},
+		State: waiting("CrashLoopBackOff", ""), RestartCount: 3,
+		LastTerminationState: corev1.ContainerState{Terminated: ended(code, 0, "Error")},
 	}
 }
 
 func lookoutOn(pods ...runtime.Object) (*Lookout, *fake.Clientset) {
 	api := fake.NewClientset(pods...)
-	return &Lookout{clock: clock.RealClock{}, clinics: []*Clinic{{Cluster: "a", Owners: byLabel{}, Clock: clock.RealClock{}, API: api}}}, api
+	return &Lookout{clock: clock.RealClock{},
+		clinics: []*Clinic{{Cluster: "a", Owners: byLabel{}, Clock: clock.RealClock{}, API: api}}}, api
 }
 
 func TestLookout_Watch_CrashLoop_EndsTheWaitAndNamesIt(t *testing.T) {
@@ -63,11 +65,14 @@ func TestLookout_Watch_CrashLoop_EndsTheWaitAndNamesIt(t *testing.T) {
 		{"an actor of the landscape", podOf("g", map[string]string{"actor": "gardenlet-a"}, crashLoop(1)), []string{
 			"the actor gardenlet-a never came up on seed a: exit code 1", "This is an error of the set-up",
 		}},
-		{"a control plane", podOf("k", map[string]string{"actor": "control-planes-a", "shoot": "alpha"}, crashLoop(1)), []string{
-			"the control plane of shoot alpha never came up on seed a", "This is an error of the set-up",
-		}},
-		{"a third-party extension without its image", podOf("v", map[string]string{"extension": "vault"}, corev1.ContainerStatus{State: waiting("ErrImagePull", "no such image")}), []string{
-			"the extension vault could not be started on seed a: ErrImagePull: no such image", "This is an error of the set-up: check image, command and binary",
+		{"a control plane", podOf("k", map[string]string{"actor": "control-planes-a", "shoot": "alpha"}, crashLoop(1)),
+			[]string{
+				"the control plane of shoot alpha never came up on seed a", "This is an error of the set-up",
+			}},
+		{"a third-party extension without its image", podOf("v", map[string]string{"extension": "vault"},
+			corev1.ContainerStatus{State: waiting("ErrImagePull", "no such image")}), []string{
+			"the extension vault could not be started on seed a: ErrImagePull: no such image",
+			"This is an error of the set-up: check image, command and binary",
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -95,9 +100,11 @@ func TestLookout_Watch_CrashLoop_EndsTheWaitAndNamesIt(t *testing.T) {
 
 func TestLookout_Explain_TellsWhatIsNotUp(t *testing.T) {
 	t.Parallel()
-	slow := podOf("vault-0", map[string]string{"extension": "vault"}, corev1.ContainerStatus{State: corev1.ContainerState{Terminated: ended(1, 60, "Error")}})
+	slow := podOf("vault-0", map[string]string{"extension": "vault"},
+		corev1.ContainerStatus{State: corev1.ContainerState{Terminated: ended(1, 60, "Error")}})
 	unscheduled := podOf("g", map[string]string{"actor": "gardenlet-a"}, corev1.ContainerStatus{})
-	unscheduled.Status = corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "no node"}}}
+	unscheduled.Status = corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled,
+		Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "no node"}}}
 	stranger := podOf("dns", nil, crashLoop(1))
 	leaving := podOf("old", map[string]string{"actor": "gateway-a"}, crashLoop(1))
 	leaving.DeletionTimestamp, leaving.Finalizers = &metav1.Time{Time: noon}, []string{"kept"}
@@ -110,7 +117,8 @@ func TestLookout_Explain_TellsWhatIsNotUp(t *testing.T) {
 	if !errors.Is(err, late) {
 		t.Errorf("%v does not wrap what went wrong", err)
 	}
-	for _, want := range []string{"the extension vault is not up on seed a: exit code 1, restarts: 0", "the actor gardenlet-a is not up on seed a: Unschedulable: no node"} {
+	for _, want := range []string{"the extension vault is not up on seed a: exit code 1, restarts: 0",
+		"the actor gardenlet-a is not up on seed a: Unschedulable: no node"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q has no %q", err, want)
 		}
@@ -125,11 +133,14 @@ func TestLookout_Explain_TellsWhatIsNotUp(t *testing.T) {
 func TestLookout_ClusterThatDoesNotAnswer_IsNotHopeless(t *testing.T) {
 	t.Parallel()
 	l, api := lookoutOn(podOf("vault-0", map[string]string{"extension": "vault"}, crashLoop(3)))
-	api.PrependReactor("list", "pods", func(k8stesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("refused") })
+	api.PrependReactor("list", "pods", func(k8stesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("refused")
+	})
 	if found := l.hopeless(t.Context()); len(found) > 0 {
 		t.Errorf("%v are not worth waiting for, although nothing is known", found)
 	}
-	if err := l.Explain(t.Context(), errors.New("late")); !strings.Contains(err.Error(), `not known what is up: list the pods of cluster "a": refused`) {
+	if err := l.Explain(t.Context(), errors.New("late")); !strings.Contains(err.Error(),
+		`not known what is up: list the pods of cluster "a": refused`) {
 		t.Errorf("%q does not say what is not known", err)
 	}
 }
@@ -148,7 +159,8 @@ func TestDescribe_ManyFindings_AreCut(t *testing.T) {
 	t.Parallel()
 	var all []Finding
 	for range 7 {
-		all = append(all, Finding{Owner: world.PodOwner{Actor: "gateway-a"}, Cluster: "a", State: Crashing, What: "exit code 1"})
+		all = append(all, Finding{Owner: world.PodOwner{Actor: "gateway-a"}, Cluster: "a", State: Crashing,
+			What: "exit code 1"})
 	}
 	text := Describe(all)
 	if got := strings.Count(text, "never came up"); got != 4 || !strings.HasSuffix(text, "and 3 more do not come up") {

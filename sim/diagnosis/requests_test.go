@@ -27,7 +27,8 @@ func request(kind, of, name string, status object) *unstructured.Unstructured {
 }
 
 func operation(state string) object {
-	return object{"type": "Create", "state": state, "progress": int64(50), "description": "at work", "lastUpdateTime": "2026-01-02T12:00:00Z"}
+	return object{"type": "Create", "state": state, "progress": int64(50), "description": "at work",
+		"lastUpdateTime": "2026-01-02T12:00:00Z"}
 }
 
 // seed with what extensions are asked for on it, and a patience of a minute.
@@ -37,7 +38,9 @@ func seedWith(c *testclock.FakeClock, objects ...runtime.Object) (*Requests, *fa
 		kinds[extensionsv1alpha1.SchemeGroupVersion.WithResource(kind.Resource)] = kind.Name + "List"
 	}
 	api := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, objects...)
-	own := []landscape.Extension{{Name: "acme", Resources: []landscape.ExtensionResource{{Kind: "Extension", Type: "vault"}, {Kind: "Infrastructure", Type: "transplant"}}}}
+	own := []landscape.Extension{{Name: "acme",
+		Resources: []landscape.ExtensionResource{{Kind: "Extension", Type: "vault"},
+			{Kind: "Infrastructure", Type: "transplant"}}}}
 	return &Requests{Seed: "a", Extensions: own, API: api, Clock: c, Patience: time.Minute}, api
 }
 
@@ -53,10 +56,15 @@ func look(t *testing.T, r *Requests) []Finding {
 func TestRequests_NobodyAnswers_IsHopelessAfterAPartOfThePatience(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ kind, of, who, blame string }{
-		{"Extension", "vault", "the extension acme never answered on seed a: Extension shoot--p--alpha/x of type vault waits for it, without any answer for 10s", "a finding about the extension acme"},
+		{"Extension", "vault",
+			"the extension acme never answered on seed a: Extension shoot--p--alpha/x of type vault waits for it, without " +
+				"any answer for 10s", "a finding about the extension acme"},
 		{"Infrastructure", "transplant", "the extension acme never answered on seed a", "a finding about the extension acme"},
-		{"Worker", "transplant", "the actor extensions-a never answered on seed a: Worker shoot--p--alpha/x", "an error of the set-up"},
-		{"Extension", "nobodys", "an extension that nobody has brought never answered on seed a: Extension shoot--p--alpha/x of type nobodys", "an error of the set-up"},
+		{"Worker", "transplant", "the actor extensions-a never answered on seed a: Worker shoot--p--alpha/x",
+			"an error of the set-up"},
+		{"Extension", "nobodys",
+			"an extension that nobody has brought never answered on seed a: Extension shoot--p--alpha/x of type nobodys",
+			"an error of the set-up"},
 	} {
 		t.Run(c.kind+" "+c.of, func(t *testing.T) {
 			t.Parallel()
@@ -119,14 +127,16 @@ func TestRequests_Errors(t *testing.T) {
 	t.Parallel()
 	failing := object{"lastOperation": operation("Error"), "lastError": object{"description": "quota\nexceeded"}}
 	now := testclock.NewFakeClock(noon)
-	r, _ := seedWith(now, request("Extension", "vault", "x", failing), request("Worker", "transplant", "w", object{"lastOperation": operation("Processing")}),
+	r, _ := seedWith(now, request("Extension", "vault", "x", failing),
+		request("Worker", "transplant", "w", object{"lastOperation": operation("Processing")}),
 		request("Network", "transplant", "n", object{"lastOperation": operation("Succeeded")}))
 	found := look(t, r)
 	if len(found) != 2 {
 		t.Fatalf("%v, want what fails and what is at work", found)
 	}
 	texts := found[0].String() + "\n" + found[1].String()
-	for _, want := range []string{"Extension shoot--p--alpha/x of type vault has its error: quota exceeded", "Worker shoot--p--alpha/w of type transplant: Create Processing 50%: at work"} {
+	for _, want := range []string{"Extension shoot--p--alpha/x of type vault has its error: quota exceeded",
+		"Worker shoot--p--alpha/w of type transplant: Create Processing 50%: at work"} {
 		if !strings.Contains(texts, want) {
 			t.Errorf("%q has no %q", texts, want)
 		}

@@ -64,7 +64,8 @@ func (d Disk) Write(folder string, files ...File) error {
 }
 
 func (d Disk) write(folder string, file File) error {
-	out, err := renameio.NewPendingFile(filepath.Join(folder, file.Name), renameio.WithTempDir(folder), renameio.WithStaticPermissions(0o644))
+	out, err := renameio.NewPendingFile(filepath.Join(folder, file.Name), renameio.WithTempDir(folder),
+		renameio.WithStaticPermissions(0o644))
 	if err != nil {
 		return err
 	}

@@ -59,7 +59,8 @@ func TestWrite_Fails_LeavesTheOldFile(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(folder, "one"), []byte("old"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.disk.Write(folder, c.file); !errors.Is(err, broken) || !strings.Contains(err.Error(), filepath.Join(folder, "one")) {
+		if err := c.disk.Write(folder, c.file); !errors.Is(err, broken) || !strings.Contains(err.Error(),
+			filepath.Join(folder, "one")) {
 			t.Errorf("%s: %v", name, err)
 		}
 		entries, err := os.ReadDir(folder)

@@ -47,8 +47,8 @@ func keyOf(node ast.Expr, is func(ast.Expr) bool) string {
 	return strings.Join(quoted(node.AsCall().Args()[1]), "")
 }
 
-// comparedWith are the texts in quotes that a node compares with one that is such, or looks for in it, but for the empty one: that is
-// no name. Those that it compares with each in turn, as in c.all(…), are among them.
+// comparedWith are the texts in quotes that a node compares with one that is such, or looks for in it, but for the
+// empty one: that is no name. Those that it compares with each in turn, as in c.all(…), are among them.
 func comparedWith(node ast.Expr, is func(ast.Expr) bool) []string {
 	if node.Kind() == ast.ComprehensionKind && is(node.AsComprehension().IterRange()) {
 		return comparedInTurn(node.AsComprehension())
@@ -72,7 +72,9 @@ func comparedWith(node ast.Expr, is func(ast.Expr) bool) []string {
 func comparedInTurn(c ast.ComprehensionExpr) []string {
 	var names []string
 	isEach := func(node ast.Expr) bool { return node.Kind() == ast.IdentKind && node.AsIdent() == c.IterVar() }
-	ast.PostOrderVisit(c.LoopStep(), ast.NewExprVisitor(func(node ast.Expr) { names = append(names, comparedWith(node, isEach)...) }))
+	ast.PostOrderVisit(c.LoopStep(), ast.NewExprVisitor(func(node ast.Expr) {
+		names = append(names, comparedWith(node, isEach)...)
+	}))
 	return names
 }
 

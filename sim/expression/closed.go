@@ -12,8 +12,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/spelling"
 )
 
-// closedSet are all values that a field may have, beside none. Where it is open users' extensions have values of their own, and only
-// what is nearly one of these is none.
+// closedSet are all values that a field may have, beside none. Where it is open users' extensions have values of their
+// own, and only what is nearly one of these is none.
 type closedSet struct {
 	name   string
 	is     func(ast.Expr) bool
@@ -34,17 +34,21 @@ func fieldOf(of, path string) func(ast.Expr) bool {
 
 var closed = []closedSet{
 	{"lastOperation.type", fieldOf("shoot", "lastOperation.type"), texts(gardencorev1beta1.LastOperationTypeCreate,
-		gardencorev1beta1.LastOperationTypeReconcile, gardencorev1beta1.LastOperationTypeDelete, gardencorev1beta1.LastOperationTypeMigrate,
+		gardencorev1beta1.LastOperationTypeReconcile, gardencorev1beta1.LastOperationTypeDelete,
+		gardencorev1beta1.LastOperationTypeMigrate,
 		gardencorev1beta1.LastOperationTypeRestore), false},
 	{"lastOperation.state", fieldOf("shoot", "lastOperation.state"), texts(gardencorev1beta1.LastOperationStateProcessing,
-		gardencorev1beta1.LastOperationStateSucceeded, gardencorev1beta1.LastOperationStateError, gardencorev1beta1.LastOperationStateFailed,
+		gardencorev1beta1.LastOperationStateSucceeded, gardencorev1beta1.LastOperationStateError,
+		gardencorev1beta1.LastOperationStateFailed,
 		gardencorev1beta1.LastOperationStatePending, gardencorev1beta1.LastOperationStateAborted), false},
 	{"maintenance.state", fieldOf("shoot", "maintenance.state"), texts(gardencorev1beta1.LastOperationStateProcessing,
 		gardencorev1beta1.LastOperationStateSucceeded, gardencorev1beta1.LastOperationStateFailed), false},
 	{"status of a condition", isStatus, texts(gardencorev1beta1.ConditionTrue, gardencorev1beta1.ConditionFalse,
 		gardencorev1beta1.ConditionUnknown, gardencorev1beta1.ConditionProgressing), false},
-	{"errorCodes", isErrorCode, texts(gardencorev1beta1.ErrorInfraUnauthenticated, gardencorev1beta1.ErrorInfraUnauthorized,
-		gardencorev1beta1.ErrorInfraQuotaExceeded, gardencorev1beta1.ErrorInfraRateLimitsExceeded, gardencorev1beta1.ErrorInfraDependencies,
+	{"errorCodes", isErrorCode, texts(gardencorev1beta1.ErrorInfraUnauthenticated,
+		gardencorev1beta1.ErrorInfraUnauthorized,
+		gardencorev1beta1.ErrorInfraQuotaExceeded, gardencorev1beta1.ErrorInfraRateLimitsExceeded,
+		gardencorev1beta1.ErrorInfraDependencies,
 		gardencorev1beta1.ErrorRetryableInfraDependencies, gardencorev1beta1.ErrorInfraResourcesDepleted,
 		gardencorev1beta1.ErrorCleanupClusterResources, gardencorev1beta1.ErrorConfigurationProblem,
 		gardencorev1beta1.ErrorRetryableConfigurationProblem, gardencorev1beta1.ErrorProblematicWebhook), true},
@@ -61,8 +65,8 @@ func isStatus(node ast.Expr) bool {
 	return slices.ContainsFunc(keyed, func(m keyedMap) bool { return m.field != "reasons" && isElement(node, m.is) })
 }
 
-// keyedMap has one entry for each type of condition that there is. Controllers of users may write conditions of their own, so that only
-// types that are nearly one of these are refused, and those that are found elsewhere.
+// keyedMap has one entry for each type of condition that there is. Controllers of users may write conditions of their
+// own, so that only types that are nearly one of these are refused, and those that are found elsewhere.
 type keyedMap struct {
 	of, field string
 	types     []string
@@ -74,12 +78,17 @@ func (m keyedMap) String() string { return m.of + "(…)." + m.field }
 
 var (
 	shootConditions = texts(gardencorev1beta1.ShootAPIServerAvailable, gardencorev1beta1.ShootControlPlaneHealthy,
-		gardencorev1beta1.ShootObservabilityComponentsHealthy, gardencorev1beta1.ShootEveryNodeReady, gardencorev1beta1.ShootSystemComponentsHealthy)
-	shootConstraints = texts(gardencorev1beta1.ShootHibernationPossible, gardencorev1beta1.ShootMaintenancePreconditionsSatisfied,
-		gardencorev1beta1.ShootCACertificateValiditiesAcceptable, gardencorev1beta1.ShootCRDsWithProblematicConversionWebhooks,
-		gardencorev1beta1.ShootManualInPlaceWorkersUpdated, gardencorev1beta1.ShootReadyForMigration, gardencorev1beta1.ShootEvacuationPossible,
+		gardencorev1beta1.ShootObservabilityComponentsHealthy, gardencorev1beta1.ShootEveryNodeReady,
+		gardencorev1beta1.ShootSystemComponentsHealthy)
+	shootConstraints = texts(gardencorev1beta1.ShootHibernationPossible,
+		gardencorev1beta1.ShootMaintenancePreconditionsSatisfied,
+		gardencorev1beta1.ShootCACertificateValiditiesAcceptable,
+		gardencorev1beta1.ShootCRDsWithProblematicConversionWebhooks,
+		gardencorev1beta1.ShootManualInPlaceWorkersUpdated, gardencorev1beta1.ShootReadyForMigration,
+		gardencorev1beta1.ShootEvacuationPossible,
 		gardencorev1beta1.ShootManagedResourcesHonored, gardencorev1beta1.ShootPreservedFailedMachinesAbsent)
-	seedConditions = texts(gardencorev1beta1.SeedGardenletReady, gardencorev1beta1.SeedBackupBucketsReady, gardencorev1beta1.SeedExtensionsReady,
+	seedConditions = texts(gardencorev1beta1.SeedGardenletReady, gardencorev1beta1.SeedBackupBucketsReady,
+		gardencorev1beta1.SeedExtensionsReady,
 		gardencorev1beta1.SeedSystemComponentsHealthy, gardencorev1beta1.SeedEmergencyStopShootReconciliations)
 
 	keyed = []keyedMap{

@@ -17,18 +17,25 @@ import (
 func TestImpossibleValues(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][]string{
-		`shoot('a').conditions['ControlPlaneHealthy'] == 'true'`:                                                     {"true"},
-		`'ok' != shoot('a').constraints['HibernationPossible']`:                                                      {"ok"},
-		`shoot('a').conditions.EveryNodeReady in ['True', 'Ready']`:                                                  {"Ready"},
-		`seed('a').conditions['GardenletReady'] == 'yes'`:                                                            {"yes"},
-		`shoot('a').conditions.all(c, shoot('a').conditions[c] == 'Fine')`:                                           {"Fine"},
-		`shoot('a').conditions['Own'] in ['True','False','Unknown','Progressing']`:                                   nil,
-		`shoot('a').reasons['EveryNodeReady'] == 'NodesMissing'`:                                                     nil,
-		`'ERR_INFRA_QUOTA_EXCEDED' in shoot('a').errorCodes`:                                                         {"ERR_INFRA_QUOTA_EXCEDED"},
-		`shoot('a').errorCodes == ['ERR_INFRA_UNAUTHORIZED', 'ERR_CLEANUP_CLUSTER_RESOURCE', 'ERR_OF_MY_EXTENSION']`: {"ERR_CLEANUP_CLUSTER_RESOURCE"},
-		`shoot('a').errorCodes != [] && shoot('a').errorCodes[0] == 'ERR_INFRA_QUOTA_EXCEDED'`:                       {"ERR_INFRA_QUOTA_EXCEDED"},
-		`shoot('a').errorCodes.exists(c, c == 'ERR_INFRA_QUOTA_EXCEDED' || c == 'ERR_INFRA_DEPENDENCIES')`:           {"ERR_INFRA_QUOTA_EXCEDED"},
-		`'Anything' in shoot('a').warnings && shoot('a').lastErrors == ['any']`:                                      nil,
+		`shoot('a').conditions['ControlPlaneHealthy'] == 'true'`: {
+			"true"},
+		`'ok' != shoot('a').constraints['HibernationPossible']`: {"ok"},
+		`shoot('a').conditions.EveryNodeReady in ['True', 'Ready']`: {
+			"Ready"},
+		`seed('a').conditions['GardenletReady'] == 'yes'`: {"yes"},
+		`shoot('a').conditions.all(c, shoot('a').conditions[c] == 'Fine')`: {
+			"Fine"},
+		`shoot('a').conditions['Own'] in ['True','False','Unknown','Progressing']`: nil,
+		`shoot('a').reasons['EveryNodeReady'] == 'NodesMissing'`:                   nil,
+		`'ERR_INFRA_QUOTA_EXCEDED' in shoot('a').errorCodes`: {
+			"ERR_INFRA_QUOTA_EXCEDED"},
+		`shoot('a').errorCodes == ['ERR_INFRA_UNAUTHORIZED', 'ERR_CLEANUP_CLUSTER_RESOURCE', 'ERR_OF_MY_EXTENSION']`: {
+			"ERR_CLEANUP_CLUSTER_RESOURCE"},
+		`shoot('a').errorCodes != [] && shoot('a').errorCodes[0] == 'ERR_INFRA_QUOTA_EXCEDED'`: {
+			"ERR_INFRA_QUOTA_EXCEDED"},
+		`shoot('a').errorCodes.exists(c, c == 'ERR_INFRA_QUOTA_EXCEDED' || c == 'ERR_INFRA_DEPENDENCIES')`: {
+			"ERR_INFRA_QUOTA_EXCEDED"},
+		`'Anything' in shoot('a').warnings && shoot('a').lastErrors == ['any']`: nil,
 	} {
 		e, err := expression.Compile(text)
 		if err != nil {
@@ -48,7 +55,8 @@ func TestImpossibleValues(t *testing.T) {
 // What is nearly the type of a condition is refused, and one that is found elsewhere; those of users are not.
 func TestTypesOfConditions(t *testing.T) {
 	t.Parallel()
-	const conditions = "known are APIServerAvailable, ControlPlaneHealthy, ObservabilityComponentsHealthy, EveryNodeReady, SystemComponentsHealthy"
+	const conditions = "known are APIServerAvailable, ControlPlaneHealthy, ObservabilityComponentsHealthy, " +
+		"EveryNodeReady, SystemComponentsHealthy"
 	for text, want := range map[string]string{
 		`shoot('a').conditions['ControlPlaneHealty'] == 'True'`:       `shoot(…).conditions has no "ControlPlaneHealty"; did you mean "ControlPlaneHealthy"? ` + conditions,
 		`shoot('a').conditions.everyNodeReady == 'True'`:              `shoot(…).conditions has no "everyNodeReady"; did you mean "EveryNodeReady"? ` + conditions,
@@ -99,7 +107,8 @@ func TestClosedSetsAreComplete(t *testing.T) {
 			nearly := fmt.Sprintf(c.ask, strings.ToUpper(one[1])+"x")
 			if e, err := expression.Compile(nearly); err == nil && len(e.Impossible()) == 0 {
 				t.Errorf("%s is accepted", nearly)
-			} else if err == nil && !slices.Contains(e.Impossible()[0].Known, one[1]) || err != nil && !strings.Contains(err.Error(), one[1]) {
+			} else if err == nil && !slices.Contains(e.Impossible()[0].Known, one[1]) || err != nil &&
+				!strings.Contains(err.Error(), one[1]) {
 				t.Errorf("%s: %s is not known", nearly, one[1])
 			}
 		}

@@ -8,7 +8,8 @@ import (
 	"github.com/google/cel-go/cel"
 )
 
-// explain turns the compiler's first complaint into one line, and says what would be right where that can be told of it.
+// explain turns the compiler's first complaint into one line, and says what would be right where that can be told of
+// it.
 func explain(issues *cel.Issues, text string) error {
 	first := issues.Errors()[0]
 	message, _, _ := strings.Cut(first.Message, "\n")
@@ -66,7 +67,8 @@ func suits(operator, types string) string {
 
 // meant says how what others write is written in CEL.
 var meant = map[string]string{
-	"=": "equality is ==", "is": "equality is ==", "&": "and is &&", "and": "and is &&", "|": "or is ||", "or": "or is ||", "not": "not is !",
+	"=": "equality is ==", "is": "equality is ==", "&": "and is &&", "and": "and is &&", "|": "or is ||", "or": "or is ||",
+	"not": "not is !",
 }
 
 // misplaced says where a syntax error stands, and how what others write there is written.

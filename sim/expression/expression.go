@@ -109,7 +109,8 @@ func (e *Expression) Seeds() []string { return e.seeds }
 // SeedsWanted are the names that it compares with the seed of a shoot, sorted.
 func (e *Expression) SeedsWanted() []string { return e.wanted }
 
-// NeedsGarden says whether it cannot become true while the garden does not answer, whatever the seeds and the cloud say.
+// NeedsGarden says whether it cannot become true while the garden does not answer, whatever the seeds and the cloud
+// say.
 func (e *Expression) NeedsGarden() bool { return e.garden }
 
 // Impossible is a value that an expression asks a field for which never has it.
@@ -125,8 +126,9 @@ func (e *Expression) Impossible() []Impossible { return e.impossible }
 func (e *Expression) Asks() bool { return e.asks }
 
 // Evaluate says whether the expression is true of the snapshot, and by which values. The error says that
-// this cannot be told of the snapshot, and what could not be read: the expression is not true then, and not false either. What was
-// read and is not there, as a condition that a shoot does not have, is no such thing: whatever depends on it is not met.
+// this cannot be told of the snapshot, and what could not be read: the expression is not true then, and not false
+// either. What was read and is not there, as a condition that a shoot does not have, is no such thing: whatever depends
+// on it is not met.
 func (e *Expression) Evaluate(s Snapshot) (met bool, why string, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -15,12 +15,13 @@ import (
 var world = expression.Snapshot{
 	Shoots: map[string]expression.Shoot{"alpha": {
 		Exists: true, Seed: "a", SpecSeed: "b", TechnicalID: "shoot--p--alpha",
-		LastOperation: expression.Operation{Type: "Migrate", State: "Processing", Progress: 43, Description: "Creating final snapshot"},
-		LastErrors:    []string{"bucket is slow"},
-		Conditions:    map[string]string{"APIServerAvailable": "True"},
-		Constraints:   map[string]string{"EvacuationPossible": "False"},
-		Reasons:       map[string]string{"EvacuationPossible": "StateIncomplete"},
-		Problems:      []string{"EveryNodeReady is Progressing (MissingNodes: 1 of 2)"},
+		LastOperation: expression.Operation{Type: "Migrate", State: "Processing", Progress: 43,
+			Description: "Creating final snapshot"},
+		LastErrors:  []string{"bucket is slow"},
+		Conditions:  map[string]string{"APIServerAvailable": "True"},
+		Constraints: map[string]string{"EvacuationPossible": "False"},
+		Reasons:     map[string]string{"EvacuationPossible": "StateIncomplete"},
+		Problems:    []string{"EveryNodeReady is Progressing (MissingNodes: 1 of 2)"},
 	}},
 	Seeds: map[string]expression.Seed{
 		"a": {Ready: true, Shoots: 1},
@@ -42,37 +43,50 @@ func TestEvaluate(t *testing.T) {
 		`shoot('alpha').conditions['APIServerAvailable']=='True'`: {
 			met: true, why: `shoot("alpha").conditions["APIServerAvailable"] is "True"`,
 		},
-		`shoot('alpha').lastErrors.exists(e, e.contains('slow'))`: {met: true, why: `shoot("alpha").lastErrors is [bucket is slow]`},
-		`!shoot('beta').exists`:                                   {met: true, why: `shoot("beta").exists is false`},
-		`seed('b').ready`:                                         {met: true, why: `seed("b").ready is true`},
+		`shoot('alpha').lastErrors.exists(e, e.contains('slow'))`: {met: true,
+			why: `shoot("alpha").lastErrors is [bucket is slow]`},
+		`!shoot('beta').exists`: {met: true, why: `shoot("beta").exists is false`},
+		`seed('b').ready`:       {met: true, why: `seed("b").ready is true`},
 		`shoot('alpha').lastOperation.state in ['Processing']`: {
 			met: true, why: `shoot("alpha").lastOperation.state is "Processing"`,
 		},
 		`shoot('alpha').seed == 'b' && shoot('alpha').healthy`: {
-			why: `shoot("alpha").seed is "a"; shoot("alpha").healthy is false; alpha: Migrate Processing 43% (Creating final snapshot), error: bucket is slow, EveryNodeReady is Progressing (MissingNodes: 1 of 2), EvacuationPossible is False (StateIncomplete)`,
+			why: `shoot("alpha").seed is "a"; shoot("alpha").healthy is false; alpha: Migrate Processing 43% (Creating final ` +
+				`snapshot), error: bucket is slow, EveryNodeReady is Progressing (MissingNodes: 1 of 2), EvacuationPossible is ` +
+				`False (StateIncomplete)`,
 		},
-		`seed('b').shoots == 0`: {why: `seed("b").shoots cannot be told (shoots is unknown: the API server does not answer)`, unknown: silent},
+		`seed('b').shoots == 0`: {why: `seed("b").shoots cannot be told (shoots is unknown: the API server does not answer)`,
+			unknown: silent},
 		// Unknown is not true either.
-		`seed('b').shoots != 0`: {why: `seed("b").shoots cannot be told (shoots is unknown: the API server does not answer)`, unknown: silent},
+		`seed('b').shoots != 0`: {why: `seed("b").shoots cannot be told (shoots is unknown: the API server does not answer)`,
+			unknown: silent},
 		`shoot('alpha').lastOperation.progress > 50`: {
-			why: `shoot("alpha").lastOperation.progress is 43; alpha: Migrate Processing 43% (Creating final snapshot), error: bucket is slow, EveryNodeReady is Progressing (MissingNodes: 1 of 2), EvacuationPossible is False (StateIncomplete)`,
+			why: `shoot("alpha").lastOperation.progress is 43; alpha: Migrate Processing 43% (Creating final snapshot), ` +
+				`error: bucket is slow, EveryNodeReady is Progressing (MissingNodes: 1 of 2), EvacuationPossible is False ` +
+				`(StateIncomplete)`,
 		},
 		`cloud.machines == 0`:                   {why: `cloud.machines is 3`},
 		`seed('a').conditions['Ready']=='True'`: {why: `seed("a").conditions["Ready"] is not there (no such key: Ready)`},
 		`seed('a').conditions['Ready']=='True' || seed('b').shoots == 0`: {
-			why: `seed("a").conditions["Ready"] is not there (no such key: Ready); seed("b").shoots cannot be told (` + silent + `)`, unknown: silent,
+			why: `seed("a").conditions["Ready"] is not there (no such key: Ready); seed("b").shoots cannot be told (` + silent +
+				`)`, unknown: silent,
 		},
 		`seed('b').ready && shoot('alpha').lastErrors[1] == ''`: {
-			why: `seed("b").ready is true; shoot("alpha").lastErrors[1] is not there (index out of bounds: 1); alpha: Migrate Processing 43% (Creating final snapshot), error: bucket is slow, EveryNodeReady is Progressing (MissingNodes: 1 of 2), EvacuationPossible is False (StateIncomplete)`,
+			why: `seed("b").ready is true; shoot("alpha").lastErrors[1] is not there (index out of bounds: 1); alpha: ` +
+				`Migrate Processing 43% (Creating final snapshot), error: bucket is slow, EveryNodeReady is Progressing ` +
+				`(MissingNodes: 1 of 2), EvacuationPossible is False (StateIncomplete)`,
 		},
 		// What is known decides where it can.
 		`seed('b').shoots == 0 && shoot('alpha').seed == 'b'`: {
-			why: `seed("b").shoots cannot be told (` + silent + `); shoot("alpha").seed is "a"; alpha: Migrate Processing 43% (Creating final snapshot), error: bucket is slow, EveryNodeReady is Progressing (MissingNodes: 1 of 2), EvacuationPossible is False (StateIncomplete)`,
+			why: `seed("b").shoots cannot be told (` + silent +
+				`); shoot("alpha").seed is "a"; alpha: Migrate Processing 43% (Creating final snapshot), error: bucket is slow, ` +
+				`EveryNodeReady is Progressing (MissingNodes: 1 of 2), EvacuationPossible is False (StateIncomplete)`,
 		},
 		`seed('b').shoots == 0 || shoot('alpha').seed == 'a'`: {
 			met: true, why: `seed("b").shoots cannot be told (` + silent + `); shoot("alpha").seed is "a"`,
 		},
-		`!(seed('b').shoots == 0 || cloud.machines == 3)`: {why: `seed("b").shoots cannot be told (` + silent + `); cloud.machines is 3`},
+		`!(seed('b').shoots == 0 || cloud.machines == 3)`: {why: `seed("b").shoots cannot be told (` + silent +
+			`); cloud.machines is 3`},
 		`1 > 2`: {why: ""},
 	} {
 		t.Run(text, func(t *testing.T) {
@@ -94,7 +108,8 @@ func TestEvaluate(t *testing.T) {
 
 func TestCompileNamesItsSubjects(t *testing.T) {
 	t.Parallel()
-	e, err := expression.Compile(`seed('b').shoots == 0 && (shoot('beta').healthy || shoot('alpha').healthy) && seed('a').ready`)
+	e, err := expression.Compile(
+		`seed('b').shoots == 0 && (shoot('beta').healthy || shoot('alpha').healthy) && seed('a').ready`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +178,9 @@ func TestImpossible(t *testing.T) {
 		for _, found := range regexp.MustCompile(form+` = "(\w+)"`).FindAllStringSubmatch(string(source), -1) {
 			known = append(known, found[1])
 		}
-		e, err := expression.Compile(fmt.Sprintf(`'Fine' != shoot('a').lastOperation.%[1]s || shoot('a').lastOperation.%[1]s in ['', '%[2]s']`, field, strings.Join(known, "', '")))
+		e, err := expression.Compile(
+			fmt.Sprintf(`'Fine' != shoot('a').lastOperation.%[1]s || shoot('a').lastOperation.%[1]s in ['', '%[2]s']`, field,
+				strings.Join(known, "', '")))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -171,7 +188,9 @@ func TestImpossible(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", field, diff)
 		}
 	}
-	e, err := expression.Compile(`shoot('a').status == 'healthy' || seed('a').conditions['GardenletReady'] == 'True' || shoot('a').maintenance.description == 'x'`)
+	e, err := expression.Compile(
+		`shoot('a').status == 'healthy' || seed('a').conditions['GardenletReady'] == 'True' || ` +
+			`shoot('a').maintenance.description == 'x'`)
 	if err != nil || e.Impossible() != nil {
 		t.Errorf("of open sets: %v, %v", e.Impossible(), err)
 	}

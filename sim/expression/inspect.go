@@ -18,7 +18,8 @@ import (
 // inspect finds the shoots and seeds that the expression names, and its facts.
 func (e *Expression) inspect(compiled *cel.Ast) error {
 	native := compiled.NativeRep()
-	named, wanted, impossible := map[string]map[string]bool{"shoot": {}, "seed": {}}, map[string]bool{}, map[string]Impossible{}
+	named, wanted, impossible := map[string]map[string]bool{"shoot": {}, "seed": {}}, map[string]bool{},
+		map[string]Impossible{}
 	var failure error
 	ast.PostOrderVisit(ast.NavigateAST(native), ast.NewExprVisitor(func(node ast.Expr) {
 		e.asks = e.asks || isAsked(node)
@@ -94,8 +95,8 @@ func isAsked(node ast.Expr) bool {
 	return false
 }
 
-// needsGarden says whether a node cannot be found to be true, or false, as it shall, without the garden. One side of an "or" is enough for
-// true, and one of an "and" for false, although the other cannot be told.
+// needsGarden says whether a node cannot be found to be true, or false, as it shall, without the garden. One side of an
+// "or" is enough for true, and one of an "and" for false, although the other cannot be told.
 func needsGarden(node ast.Expr, shall bool) bool {
 	if node.Kind() != ast.CallKind {
 		return asksGarden(node)
@@ -116,7 +117,8 @@ func needsGarden(node ast.Expr, shall bool) bool {
 	return asksGarden(node)
 }
 
-// asksGarden says whether anything in a node is the garden's to say: all of shoots, and of seeds what their own clusters do not tell.
+// asksGarden says whether anything in a node is the garden's to say: all of shoots, and of seeds what their own
+// clusters do not tell.
 func asksGarden(node ast.Expr) bool {
 	asked := 0
 	ast.PostOrderVisit(node, ast.NewExprVisitor(func(node ast.Expr) {
@@ -166,7 +168,8 @@ func isFact(node ast.NavigableExpr) bool {
 		return isAsked(node.Children()[0]) || isFact(node.Children()[0])
 	case ast.CallKind:
 		call := node.AsCall()
-		return call.FunctionName() == operators.Index && isFact(node.Children()[0]) && call.Args()[1].Kind() == ast.LiteralKind
+		return call.FunctionName() == operators.Index && isFact(node.Children()[0]) &&
+			call.Args()[1].Kind() == ast.LiteralKind
 	}
 	return false
 }

@@ -34,7 +34,8 @@ func TestPatterns(t *testing.T) {
 			t.Errorf("%.60s: %v", text, err)
 		}
 		if err == nil {
-			_, _, _ = e.Evaluate(expression.Snapshot{Shoots: map[string]expression.Shoot{"a": {Seed: strings.Repeat("a", 10_000)}}})
+			_, _, _ = e.Evaluate(expression.Snapshot{Shoots: map[string]expression.Shoot{"a": {Seed: strings.Repeat("a",
+				10_000)}}})
 		}
 		if took := time.Since(began); took > time.Minute {
 			t.Errorf("%.60s: took %s", text, took)

@@ -22,9 +22,11 @@ type Shoot struct {
 	// Healthy: its last operation has succeeded, it is where and as awake as it shall be, what its spec asks for is
 	// observed, and every condition is there and True, those of users' own controllers too; constraints do not count.
 	Healthy bool `cel:"healthy"`
-	// Problems are why it is not healthy, but for what its last operation says. They are for people: no expression has them.
+	// Problems are why it is not healthy, but for what its last operation says. They are for people: no expression has
+	// them.
 	Problems []string
-	// Answers is whether its API server, by its public name, answers a user; not to answer is not to do so three times in a row, in a second each.
+	// Answers is whether its API server, by its public name, answers a user; not to answer is not to do so three times in
+	// a row, in a second each.
 	Answers bool `cel:"answers"`
 	// Hibernated is status.hibernated: it sleeps.
 	Hibernated bool `cel:"hibernated"`

@@ -18,8 +18,8 @@ import (
 )
 
 // Chaos is an experiment of Chaos Mesh, as one would create it in a cluster. A cluster that has Chaos Mesh is given the
-// object, if a probe of ours can see whether it bites; elsewhere it is carried out with the faults of this package. What
-// neither can do the backend refuses before the run, by name. It ends after its duration, or with the heal.
+// object, if a probe of ours can see whether it bites; elsewhere it is carried out with the faults of this package.
+// What neither can do the backend refuses before the run, by name. It ends after its duration, or with the heal.
 type Chaos struct {
 	Cluster `json:",inline"`
 	// Object is a PodChaos, a NetworkChaos or an HTTPChaos.
@@ -76,7 +76,8 @@ func (p *plan) lack(what, field string, given bool) {
 // lackAction notes an action that is none of these, not even for Chaos Mesh.
 func (p *plan) lackAction(action, known string) {
 	p.mesh = nil
-	p.lacks = append(p.lacks, lack{what: strings.TrimSpace("action " + action), field: "action", wrong: action, right: "must be " + known})
+	p.lacks = append(p.lacks, lack{what: strings.TrimSpace("action " + action), field: "action", wrong: action,
+		right: "must be " + known})
 }
 
 // mistake is a lack that no backend makes up for.
@@ -110,15 +111,16 @@ func (c *Chaos) Name() string {
 	return fmt.Sprintf("chaos(%s,%s)", c.Cluster.Cluster, strings.TrimSpace(c.Object.kind()+" "+c.plan().action))
 }
 
-// Needs what carries the experiment out. One that no fault of ours can be needs Chaos Mesh, and one that it cannot prove
-// either an ability of its own name, which no backend has: the check refuses it.
+// Needs what carries the experiment out. One that no fault of ours can be needs Chaos Mesh, and one that it cannot
+// prove either an ability of its own name, which no backend has: the check refuses it.
 func (c *Chaos) Needs() world.Ability {
 	p := c.plan()
 	switch {
 	case len(p.lacks) > 0 && p.mesh != nil:
 		return world.RunChaosMesh.For(fmt.Sprintf("%s with %s", c.Object.kind(), p.words()))
 	case len(p.lacks) > 0:
-		return world.Ability(strings.TrimSuffix(fmt.Sprintf("do %s of Chaos Mesh with %s", c.Object.kind(), p.words()), " with "))
+		return world.Ability(strings.TrimSuffix(fmt.Sprintf("do %s of Chaos Mesh with %s", c.Object.kind(), p.words()),
+			" with "))
 	}
 	return p.needs
 }
@@ -141,7 +143,8 @@ func (c *Chaos) Check(path *field.Path, on landscape.Landscape) field.ErrorList 
 		return append(errs, field.Invalid(object.Child("kind"), kind, "no backend can do it; must be "+alternatives(can)))
 	}
 	if c.Object.object.GetName() == "" { // it is created under it where there is Chaos Mesh
-		errs = append(errs, field.Required(object.Child("metadata", "name"), "an object of Chaos Mesh has a name, such as {metadata: {name: chaos}}"))
+		errs = append(errs, field.Required(object.Child("metadata", "name"),
+			"an object of Chaos Mesh has a name, such as {metadata: {name: chaos}}"))
 	}
 	spec := object.Child("spec")
 	if !c.Object.hasSpec() {
@@ -161,7 +164,8 @@ func (c *Chaos) Check(path *field.Path, on landscape.Landscape) field.ErrorList 
 		errs = append(errs, field.Invalid(spec, p.action, p.problem.Error()))
 	}
 	if modes := modes(); p.mode == "" {
-		errs = append(errs, field.Required(spec.Child("mode"), "must be one of "+strings.Trim(strings.ReplaceAll(fmt.Sprint(modes), " ", ", "), "[]")))
+		errs = append(errs, field.Required(spec.Child("mode"),
+			"must be one of "+strings.Trim(strings.ReplaceAll(fmt.Sprint(modes), " ", ", "), "[]")))
 	} else if !slices.Contains(modes, p.mode) {
 		errs = append(errs, field.NotSupported(spec.Child("mode"), p.mode, modes))
 	}
@@ -203,7 +207,8 @@ func (c *Chaos) clear(problem *field.Error, object *field.Path) *field.Error {
 // needsValue is what a mode needs as its value, in that field.
 func (c *Chaos) needsValue(valueField string) string {
 	mode := c.plan().mode
-	if n, is := c.Object.object.(*v1alpha1.NetworkChaos); is && n.Spec.Target != nil && strings.HasSuffix(valueField, ".target.value") {
+	if n, is := c.Object.object.(*v1alpha1.NetworkChaos); is && n.Spec.Target != nil && strings.HasSuffix(valueField,
+		".target.value") {
 		mode = n.Spec.Target.Mode
 	}
 	if mode == v1alpha1.FixedMode {

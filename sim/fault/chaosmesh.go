@@ -62,8 +62,8 @@ type meshed struct {
 	before  map[types.NamespacedName]corev1.Pod // as they were
 }
 
-// inject creates the object in a cluster that has Chaos Mesh, and waits until both it and our own probe say that the harm
-// is done. It has not begun where Chaos Mesh is not installed.
+// inject creates the object in a cluster that has Chaos Mesh, and waits until both it and our own probe say that the
+// harm is done. It has not begun where Chaos Mesh is not installed.
 func (a *applied) inject(ctx context.Context, w world.World, c *Chaos) (begun bool, _ world.Injection, _ error) {
 	config, err := w.Connect(c.Cluster.Cluster)
 	if err != nil {
@@ -122,7 +122,8 @@ func (m *meshed) remember(ctx context.Context) error {
 		}
 		for _, pod := range pods {
 			if m.network && pod.Spec.HostNetwork {
-				return fmt.Errorf("select the pods of cluster %q: pod %s/%s is in the network of its node (hostNetwork), which Chaos Mesh does not harm: select others",
+				return fmt.Errorf("select the pods of cluster %q: pod %s/%s is in the network of its node (hostNetwork), which "+
+					"Chaos Mesh does not harm: select others",
 					m.cluster, pod.Namespace, pod.Name)
 			}
 			m.before[client.ObjectKeyFromObject(&pod)] = pod
@@ -170,7 +171,8 @@ func (m *meshed) create(ctx context.Context) error {
 
 // String names the object for people.
 func (m *meshed) String() string {
-	return fmt.Sprintf("the %s %s/%s in cluster %q", m.object.GetObjectKind().GroupVersionKind().Kind, m.object.GetNamespace(), m.object.GetName(), m.cluster)
+	return fmt.Sprintf("the %s %s/%s in cluster %q", m.object.GetObjectKind().GroupVersionKind().Kind,
+		m.object.GetNamespace(), m.object.GetName(), m.cluster)
 }
 
 // read the object as it is now.
@@ -187,7 +189,9 @@ func (m *meshed) awaitInjected(ctx context.Context) error {
 			return false, err
 		}
 		records := m.records()
-		return len(records) > 0 && !slices.ContainsFunc(records, func(r *v1alpha1.Record) bool { return r.InjectedCount == 0 }), nil
+		return len(records) > 0 && !slices.ContainsFunc(records, func(r *v1alpha1.Record) bool {
+			return r.InjectedCount == 0
+		}), nil
 	})
 }
 
@@ -277,7 +281,8 @@ func (m *meshed) replaceUnrecovered(ctx context.Context) error {
 			continue
 		}
 		if metav1.GetControllerOf(pod) == nil {
-			errs = append(errs, fmt.Errorf("replace the pod %s, which %s has not recovered: nobody would make another", podOfRecord(r), m))
+			errs = append(errs, fmt.Errorf("replace the pod %s, which %s has not recovered: nobody would make another",
+				podOfRecord(r), m))
 			continue
 		}
 		errs = append(errs, client.IgnoreNotFound(m.client.Delete(ctx, pod, client.Preconditions{UID: &pod.UID})))

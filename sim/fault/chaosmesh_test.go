@@ -35,8 +35,12 @@ import (
 // definitions of Chaos Mesh, made of its Go types: its module has none.
 func definitions(t *testing.T, plurals ...string) []*apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("makes definitions for a real API server: not with -short")
+	}
 	folder := t.TempDir()
-	generate := exec.CommandContext(t.Context(), "go", "tool", "controller-gen", "crd", "paths=github.com/chaos-mesh/chaos-mesh/api/v1alpha1", "output:crd:dir="+folder)
+	generate := exec.CommandContext(t.Context(), "go", "tool", "controller-gen", "crd",
+		"paths=github.com/chaos-mesh/chaos-mesh/api/v1alpha1", "output:crd:dir="+folder)
 	if output, err := generate.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, output)
 	}
@@ -51,8 +55,8 @@ func definitions(t *testing.T, plurals ...string) []*apiextensionsv1.CustomResou
 	return found
 }
 
-// meshWorld is a world of one cluster with the definitions of Chaos Mesh, and somebody who plays its part, in the way of
-// its controllers: finalizer, records, and what it does to pods.
+// meshWorld is a world of one cluster with the definitions of Chaos Mesh, and somebody who plays its part, in the way
+// of its controllers: finalizer, records, and what it does to pods.
 type meshWorld struct {
 	*worldtest.World
 	config *rest.Config
@@ -115,11 +119,13 @@ type experiment interface {
 	v1alpha1.StatefulObject
 }
 
-func (w *meshWorld) reconcile(ctx context.Context, t *testing.T, p part, object experiment, s v1alpha1.PodSelectorSpec) {
+func (w *meshWorld) reconcile(ctx context.Context, t *testing.T, p part, object experiment,
+	s v1alpha1.PodSelectorSpec) {
 	status := &object.GetStatus().Experiment
 	deleted := object.GetDeletionTimestamp() != nil
 	switch {
-	case deleted && (len(status.Records) == 0 || object.GetAnnotations()["chaos-mesh.chaos-mesh.org/cleanFinalizer"] == "forced"):
+	case deleted && (len(status.Records) == 0 ||
+		object.GetAnnotations()["chaos-mesh.chaos-mesh.org/cleanFinalizer"] == "forced"):
 		object.SetFinalizers(nil)
 	case deleted:
 		w.recover(ctx, p, object)
@@ -128,7 +134,8 @@ func (w *meshWorld) reconcile(ctx context.Context, t *testing.T, p part, object 
 	default:
 		controllerutil.AddFinalizer(object, meshFinalizer)
 		pods := &corev1.PodList{}
-		if err := w.client.List(ctx, pods, crclient.InNamespace(s.Namespaces[0]), crclient.MatchingLabels(s.LabelSelectors)); err != nil {
+		if err := w.client.List(ctx, pods, crclient.InNamespace(s.Namespaces[0]),
+			crclient.MatchingLabels(s.LabelSelectors)); err != nil {
 			return
 		}
 		status.Records = nil
@@ -136,16 +143,19 @@ func (w *meshWorld) reconcile(ctx context.Context, t *testing.T, p part, object 
 			status.Records = append(status.Records, w.injectInto(ctx, t, p, &pods.Items[i]))
 		}
 	}
-	if err := w.client.Update(ctx, object); err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) && ctx.Err() == nil {
+	if err := w.client.Update(ctx, object); err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) &&
+		ctx.Err() == nil {
 		t.Errorf("update %s: %v", object.GetName(), err)
 	}
 }
 
 func (w *meshWorld) injectInto(ctx context.Context, t *testing.T, p part, pod *corev1.Pod) *v1alpha1.Record {
-	record := &v1alpha1.Record{Id: pod.Namespace + "/" + pod.Name, SelectorKey: ".", Phase: v1alpha1.Injected, InjectedCount: 1}
+	record := &v1alpha1.Record{Id: pod.Namespace + "/" + pod.Name, SelectorKey: ".", Phase: v1alpha1.Injected,
+		InjectedCount: 1}
 	if p.cannotInject != "" {
 		record.Phase, record.InjectedCount = v1alpha1.NotInjected, 0
-		record.Events = append(record.Events, *v1alpha1.NewRecordEvent(v1alpha1.TypeFailed, v1alpha1.Apply, p.cannotInject, metav1.Now()))
+		record.Events = append(record.Events, *v1alpha1.NewRecordEvent(v1alpha1.TypeFailed, v1alpha1.Apply, p.cannotInject,
+			metav1.Now()))
 		return record
 	}
 	if p.harm != nil {
@@ -161,12 +171,14 @@ func (w *meshWorld) recover(ctx context.Context, p part, object experiment) {
 	for _, r := range object.GetStatus().Experiment.Records {
 		namespace, name, _ := strings.Cut(r.Id, "/")
 		if p.cannotUndo != "" {
-			r.Events = append(r.Events, *v1alpha1.NewRecordEvent(v1alpha1.TypeFailed, v1alpha1.Recover, p.cannotUndo, metav1.Now()))
+			r.Events = append(r.Events, *v1alpha1.NewRecordEvent(v1alpha1.TypeFailed, v1alpha1.Recover, p.cannotUndo,
+				metav1.Now()))
 			left = true
 			continue
 		}
 		pod := &corev1.Pod{}
-		if err := w.client.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, pod); err == nil && p.undo != nil {
+		if err := w.client.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, pod); err == nil &&
+			p.undo != nil {
 			_ = p.undo(ctx, pod)
 		}
 		r.Phase = v1alpha1.NotInjected
@@ -182,15 +194,17 @@ func (w *meshWorld) stand(t *testing.T, namespace string, hostNetwork bool) {
 	must(t, w.client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
 	for _, name := range []string{"g-1", "g-2"} {
 		pod := &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"app": "gardenlet"}, OwnerReferences: []metav1.OwnerReference{
-				{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "g", UID: "1", Controller: ptr.To(true)},
-			}},
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"app": "gardenlet"},
+				OwnerReferences: []metav1.OwnerReference{
+					{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "g", UID: "1", Controller: ptr.To(true)},
+				}},
 			Spec: corev1.PodSpec{HostNetwork: hostNetwork, Containers: []corev1.Container{{Name: "gardenlet", Image: "own"}}},
 		}
 		must(t, w.client.Create(t.Context(), pod))
 		pod.Status = corev1.PodStatus{
 			Phase: corev1.PodRunning, HostIP: "192.0.2.1", HostIPs: []corev1.HostIP{{IP: "192.0.2.1"}},
-			ContainerStatuses: []corev1.ContainerStatus{{Name: "gardenlet", Image: "own", ImageID: "own", ContainerID: "containerd://1"}},
+			ContainerStatuses: []corev1.ContainerStatus{{Name: "gardenlet", Image: "own", ImageID: "own",
+				ContainerID: "containerd://1"}},
 		}
 		must(t, w.client.Status().Update(t.Context(), pod))
 	}
@@ -228,7 +242,8 @@ func TestChaosMesh(t *testing.T) {
 	})
 	client, err := crclient.New(config, crclient.Options{Scheme: scheme})
 	must(t, err)
-	w := &meshWorld{World: worldtest.New(t, "a"), config: config, client: client, cut: map[types.UID]bool{}, slow: map[types.UID]time.Duration{}}
+	w := &meshWorld{World: worldtest.New(t, "a"), config: config, client: client, cut: map[types.UID]bool{},
+		slow: map[types.UID]time.Duration{}}
 	otherwise := func(image, id string) func(*corev1.ContainerStatus) {
 		return func(s *corev1.ContainerStatus) { s.Image, s.ContainerID = image, id }
 	}
@@ -239,12 +254,18 @@ func TestChaosMesh(t *testing.T) {
 		part       part
 		felt       int
 	}{
-		"pod-kill":       {"PodChaos", "action: pod-kill", part{harm: w.kill}, 2},
-		"container-kill": {"PodChaos", "action: container-kill, containerNames: [gardenlet]", part{harm: w.report(otherwise("own", "containerd://2"))}, 2},
-		"pod-failure":    {"PodChaos", "action: pod-failure", part{harm: w.report(otherwise("pause", "containerd://2")), undo: w.report(otherwise("own", "containerd://3"))}, 2},
-		"partition":      {"NetworkChaos", "action: partition", part{harm: cut, undo: mend}, 2},
-		"loss":           {"NetworkChaos", "action: loss, loss: {loss: '50'}", part{harm: w.network(func(pod types.UID) { w.slow[pod] = time.Second }), undo: mend}, 2},
-		"delay":          {"NetworkChaos", "action: delay, delay: {latency: 90ms}", part{harm: w.network(func(pod types.UID) { w.slow[pod] = 90 * time.Millisecond }), undo: mend}, 2},
+		"pod-kill": {"PodChaos", "action: pod-kill", part{harm: w.kill}, 2},
+		"container-kill": {"PodChaos", "action: container-kill, containerNames: [gardenlet]",
+			part{harm: w.report(otherwise("own", "containerd://2"))}, 2},
+		"pod-failure": {"PodChaos", "action: pod-failure", part{harm: w.report(otherwise("pause", "containerd://2")),
+			undo: w.report(otherwise("own", "containerd://3"))}, 2},
+		"partition": {"NetworkChaos", "action: partition", part{harm: cut, undo: mend}, 2},
+		"loss": {"NetworkChaos", "action: loss, loss: {loss: '50'}", part{harm: w.network(func(pod types.UID) {
+			w.slow[pod] = time.Second
+		}), undo: mend}, 2},
+		"delay": {"NetworkChaos", "action: delay, delay: {latency: 90ms}", part{harm: w.network(func(pod types.UID) {
+			w.slow[pod] = 90 * time.Millisecond
+		}), undo: mend}, 2},
 		// Whatever it says, nothing is felt of it.
 		"lie": {"NetworkChaos", "action: partition", part{}, 0},
 		// A victim that was started again cannot be recovered: it is replaced.
@@ -286,9 +307,10 @@ func testMeshRefusals(t *testing.T, w *meshWorld) {
 		part        *part
 		want        string
 	}{
-		"host-network": {true, &part{}, "pod host-network/g-1 is in the network of its node (hostNetwork), which Chaos Mesh does not harm"},
-		"fails":        {false, &part{cannotInject: "no daemon"}, "fails/g-1 is Not Injected: no daemon"},
-		"nobody":       {false, nil, "it has selected nothing: does its controller manager run?"},
+		"host-network": {true, &part{},
+			"pod host-network/g-1 is in the network of its node (hostNetwork), which Chaos Mesh does not harm"},
+		"fails":  {false, &part{cannotInject: "no daemon"}, "fails/g-1 is Not Injected: no daemon"},
+		"nobody": {false, nil, "it has selected nothing: does its controller manager run?"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -306,7 +328,8 @@ func testMeshRefusals(t *testing.T, w *meshWorld) {
 				})
 				cancel()
 			}()
-			if _, err := meshed(t, name, "NetworkChaos", "action: partition").Inject(ctx, w); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := meshed(t, name, "NetworkChaos", "action: partition").Inject(ctx, w); err == nil ||
+				!strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
 			if left := w.experiments(t, name); left != 0 {
@@ -319,7 +342,8 @@ func testMeshRefusals(t *testing.T, w *meshWorld) {
 // meshed is an experiment on the gardenlets of a namespace.
 func meshed(t *testing.T, namespace, kind, spec string) *fault.Chaos {
 	t.Helper()
-	content, err := yaml.YAMLToJSON([]byte("apiVersion: chaos-mesh.org/v1alpha1\nkind: " + kind + "\nmetadata: {name: x, namespace: " + namespace + "}\n" +
+	content, err := yaml.YAMLToJSON([]byte("apiVersion: chaos-mesh.org/v1alpha1\nkind: " + kind +
+		"\nmetadata: {name: x, namespace: " + namespace + "}\n" +
 		"spec: {selector: {namespaces: [" + namespace + "], labelSelectors: {app: gardenlet}}, mode: all, " + spec + "}\n"))
 	must(t, err)
 	c := &fault.Chaos{Cluster: fault.Cluster{Cluster: "a"}}

@@ -21,8 +21,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// choose finds the pods of a cluster that a selector of Chaos Mesh means. The dice of its mode fall the same way for the
-// same pods.
+// choose finds the pods of a cluster that a selector of Chaos Mesh means. The dice of its mode fall the same way for
+// the same pods.
 func choose(ctx context.Context, w world.World, cluster string, s v1alpha1.PodSelector) ([]corev1.Pod, error) {
 	pods, err := choosable(ctx, w, cluster, s)
 	if err != nil {
@@ -97,11 +97,13 @@ func named(ctx context.Context, client kubernetes.Interface, wanted map[string][
 }
 
 func listOptions(s v1alpha1.GenericSelectorSpec) (metav1.ListOptions, error) {
-	selector, err := metav1.LabelSelectorAsSelector(&metav1.LabelSelector{MatchLabels: s.LabelSelectors, MatchExpressions: s.ExpressionSelectors})
+	selector, err := metav1.LabelSelectorAsSelector(&metav1.LabelSelector{MatchLabels: s.LabelSelectors,
+		MatchExpressions: s.ExpressionSelectors})
 	if err != nil {
 		return metav1.ListOptions{}, err
 	}
-	return metav1.ListOptions{LabelSelector: selector.String(), FieldSelector: fields.SelectorFromSet(s.FieldSelectors).String()}, nil
+	return metav1.ListOptions{LabelSelector: selector.String(),
+		FieldSelector: fields.SelectorFromSet(s.FieldSelectors).String()}, nil
 }
 
 // nodesOf are the nodes that pods must be on; nil for any.
@@ -111,7 +113,8 @@ func nodesOf(ctx context.Context, client kubernetes.Interface, s v1alpha1.PodSel
 	}
 	nodes := slices.Clone(s.Nodes)
 	if len(s.NodeSelectors) > 0 {
-		list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: labels.SelectorFromSet(s.NodeSelectors).String()})
+		list, err := client.CoreV1().Nodes().List(ctx,
+			metav1.ListOptions{LabelSelector: labels.SelectorFromSet(s.NodeSelectors).String()})
 		if err != nil {
 			return nil, err
 		}
@@ -142,7 +145,8 @@ func drawn(pods []corev1.Pod, s v1alpha1.PodSelector) ([]corev1.Pod, error) {
 
 // modes of a selector. Chaos Mesh leaves unknown ones to the schema of its API server.
 func modes() []v1alpha1.SelectorMode {
-	return []v1alpha1.SelectorMode{v1alpha1.OneMode, v1alpha1.AllMode, v1alpha1.FixedMode, v1alpha1.FixedPercentMode, v1alpha1.RandomMaxPercentMode}
+	return []v1alpha1.SelectorMode{v1alpha1.OneMode, v1alpha1.AllMode, v1alpha1.FixedMode, v1alpha1.FixedPercentMode,
+		v1alpha1.RandomMaxPercentMode}
 }
 
 func howMany(of int, s v1alpha1.PodSelector, dice *rand.Rand) (int, error) {

@@ -40,13 +40,15 @@ const (
 // podsApplied leaves all actions to Chaos Mesh; the API server shows whether they bite.
 func podsApplied(spec *v1alpha1.PodChaosSpec) *applied {
 	looks := map[v1alpha1.PodChaosAction]look{
-		v1alpha1.PodKillAction: gone, v1alpha1.ContainerKillAction: restarted(spec.ContainerNames), v1alpha1.PodFailureAction: otherImage,
+		v1alpha1.PodKillAction: gone, v1alpha1.ContainerKillAction: restarted(spec.ContainerNames),
+		v1alpha1.PodFailureAction: otherImage,
 	}
 	if spec.RemoteCluster != "" || looks[spec.Action] == nil {
 		return nil
 	}
 	return &applied{
-		selectors: []v1alpha1.PodSelector{spec.PodSelector}, look: looks[spec.Action], lasting: spec.Action == v1alpha1.PodFailureAction,
+		selectors: []v1alpha1.PodSelector{spec.PodSelector}, look: looks[spec.Action],
+		lasting: spec.Action == v1alpha1.PodFailureAction,
 	}
 }
 
@@ -54,7 +56,8 @@ func podsApplied(spec *v1alpha1.PodChaosSpec) *applied {
 // external targets are other clusters here, which only links know.
 func networkApplied(spec *v1alpha1.NetworkChaosSpec) *applied {
 	slowest, visible := slowness(spec)
-	if !visible || spec.RemoteCluster != "" || len(spec.ExternalTargets) > 0 || spec.Bandwidth != nil || spec.Rate != nil || spec.Duplicate != nil ||
+	if !visible || spec.RemoteCluster != "" || len(spec.ExternalTargets) > 0 || spec.Bandwidth != nil ||
+		spec.Rate != nil || spec.Duplicate != nil ||
 		spec.PartitionBehavior == v1alpha1.RejectPartitionBehavior {
 		return nil
 	}
@@ -114,7 +117,9 @@ func compare(differ func(was, is corev1.ContainerStatus) bool) look {
 			return false, err
 		}
 		for _, was := range before.Status.ContainerStatuses {
-			if slices.ContainsFunc(pod.Status.ContainerStatuses, func(is corev1.ContainerStatus) bool { return is.Name == was.Name && differ(was, is) }) {
+			if slices.ContainsFunc(pod.Status.ContainerStatuses, func(is corev1.ContainerStatus) bool {
+				return is.Name == was.Name && differ(was, is)
+			}) {
 				return true, nil
 			}
 		}
@@ -140,8 +145,8 @@ func knock(slowest time.Duration) look {
 	}
 }
 
-// peer is where a victim knocks: at a pod that Chaos Mesh took for its target, or at its node. Whether the port is open is
-// no matter.
+// peer is where a victim knocks: at a pod that Chaos Mesh took for its target, or at its node. Whether the port is open
+// is no matter.
 func (m *meshed) peer(victim *corev1.Pod) string {
 	for _, r := range m.records() {
 		pod, known := m.before[podOfRecord(r)]
@@ -188,7 +193,8 @@ func (m *meshed) watch(ctx context.Context) *watcher {
 	victims := m.victims()
 	go func() {
 		defer close(w.done)
-		_ = wait.PollUntilContextCancel(ctx, meshPoll, true, func(ctx context.Context) (bool, error) { // ends with the watcher
+		// ends with the watcher
+		_ = wait.PollUntilContextCancel(ctx, meshPoll, true, func(ctx context.Context) (bool, error) {
 			for i := range victims {
 				if harmed, err := m.look(ctx, m, &victims[i]); err == nil && harmed { // what cannot be seen is unknown
 					w.note(victims[i].UID)

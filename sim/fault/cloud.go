@@ -15,7 +15,8 @@ import (
 
 // Callers selects calls to the cloud by who makes them, and for whom. What is not given fits everything.
 type Callers struct {
-	// Actor that calls: the gardenlet, the extensions, an extension of one's own or the control planes of a seed, or nodes.
+	// Actor that calls: the gardenlet, the extensions, an extension of one's own or the control planes of a seed, or
+	// nodes.
 	Actor string `json:"actor,omitempty"`
 	// Shoot for which it calls.
 	Shoot string `json:"shoot,omitempty"`
@@ -39,11 +40,14 @@ type Calls struct {
 // Kinds and verbs of the cloud's API that can be harmed.
 var (
 	cloudKinds = []string{
-		cloud.KindNetworks, cloud.KindSubnets, cloud.KindRouters, cloud.KindSecurityGroups, cloud.KindKeyPairs, cloud.KindMachines,
-		cloud.KindVolumes, cloud.KindLoadBalancers, cloud.KindZones, cloud.KindRecords, cloud.KindBuckets, cloud.KindObjects, cloud.KindFences, cloud.KindNames,
+		cloud.KindNetworks, cloud.KindSubnets, cloud.KindRouters, cloud.KindSecurityGroups, cloud.KindKeyPairs,
+		cloud.KindMachines,
+		cloud.KindVolumes, cloud.KindLoadBalancers, cloud.KindZones, cloud.KindRecords, cloud.KindBuckets, cloud.KindObjects,
+		cloud.KindFences, cloud.KindNames,
 	}
 	cloudVerbs = []string{
-		cloud.VerbCreate, cloud.VerbGet, cloud.VerbList, cloud.VerbUpdate, cloud.VerbDelete, cloud.VerbPut, cloud.VerbReboot, cloud.VerbFence,
+		cloud.VerbCreate, cloud.VerbGet, cloud.VerbList, cloud.VerbUpdate, cloud.VerbDelete, cloud.VerbPut, cloud.VerbReboot,
+		cloud.VerbFence,
 	}
 )
 
@@ -112,7 +116,8 @@ func callersOn(on landscape.Landscape) []string {
 
 // fault of the cloud. Its shoots are named as in the story; the world knows what the cloud calls them.
 func (c Calls) fault(effect cloud.Effect) cloud.Fault {
-	f := cloud.Fault{Match: cloud.Match{Kinds: c.Kinds, Verbs: c.Verbs}, Nth: c.Nth, From: c.From, Times: c.Times, Effect: effect}
+	f := cloud.Fault{Match: cloud.Match{Kinds: c.Kinds, Verbs: c.Verbs}, Nth: c.Nth, From: c.From, Times: c.Times,
+		Effect: effect}
 	if c.Actor != "" {
 		f.Match.Identities = []string{c.Actor}
 	}

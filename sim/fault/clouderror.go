@@ -42,8 +42,10 @@ var clouded = map[gardencorev1beta1.ErrorCode]cloud.Code{
 
 // injectable are the cloud's own codes. StaleEpoch and Damaged say something about the world that would not be true.
 var injectable = []cloud.Code{
-	cloud.CodeInvalid, cloud.CodeNotFound, cloud.CodeAlreadyExists, cloud.CodeConflict, cloud.CodeUnauthenticated, cloud.CodeUnauthorized,
-	cloud.CodeQuotaExceeded, cloud.CodeRateLimited, cloud.CodeDependencyViolation, cloud.CodeRetryableDependency, cloud.CodeDepleted,
+	cloud.CodeInvalid, cloud.CodeNotFound, cloud.CodeAlreadyExists, cloud.CodeConflict, cloud.CodeUnauthenticated,
+	cloud.CodeUnauthorized,
+	cloud.CodeQuotaExceeded, cloud.CodeRateLimited, cloud.CodeDependencyViolation, cloud.CodeRetryableDependency,
+	cloud.CodeDepleted,
 	cloud.CodeInternal, cloud.CodeUnavailable,
 }
 

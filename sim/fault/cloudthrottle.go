@@ -22,7 +22,8 @@ type CloudThrottle struct {
 var _ Fault = &CloudThrottle{}
 
 func (c *CloudThrottle) harm() cloud.Fault {
-	return c.fault(cloud.Effect{Throttle: &cloud.ThrottleEffect{PerSecond: float64(c.PerSecond), Burst: max(c.Burst, c.PerSecond)}})
+	return c.fault(cloud.Effect{Throttle: &cloud.ThrottleEffect{PerSecond: float64(c.PerSecond),
+		Burst: max(c.Burst, c.PerSecond)}})
 }
 
 // Name is "cloudThrottle(calls)".

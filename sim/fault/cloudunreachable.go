@@ -10,8 +10,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// CloudUnreachable breaks the connection of every call to the cloud before it arrives. Questions to the DNS server, which
-// are calls of kind names, get no answer.
+// CloudUnreachable breaks the connection of every call to the cloud before it arrives. Questions to the DNS server,
+// which are calls of kind names, get no answer.
 type CloudUnreachable struct {
 	Calls `json:",inline"`
 }

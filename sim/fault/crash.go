@@ -14,9 +14,9 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// Crash kills an actor at one of its writes, with SIGKILL: the first that fits, unless nth, or from, every and times say
-// otherwise. Writes of Leases and Events do not count, unless the kind is given. The actor is started again by whoever
-// supervises it.
+// Crash kills an actor at one of its writes, with SIGKILL: the first that fits, unless nth, or from, every and times
+// say otherwise. Writes of Leases and Events do not count, unless the kind is given. The actor is started again by
+// whoever supervises it.
 type Crash struct {
 	Requests `json:",inline"`
 	// At says whether it dies before the API server sees the write (Before, when not given), or after the write was
@@ -55,14 +55,16 @@ func (c *Crash) Check(path *field.Path, on landscape.Landscape) field.ErrorList 
 	errs := c.check(path, on, c.harm())
 	for i, verb := range c.Verbs {
 		if slices.Contains(link.Verbs(), verb) && !slices.Contains(writing(), verb) {
-			errs = append(errs, field.Invalid(path.Child("verbs").Index(i), verb, "does not write: must be create, update, patch, apply, delete or deletecollection"))
+			errs = append(errs, field.Invalid(path.Child("verbs").Index(i), verb,
+				"does not write: must be create, update, patch, apply, delete or deletecollection"))
 		}
 	}
 	if c.Victim != nil {
 		return append(errs, c.Victim.check(path.Child("victim"), on)...)
 	}
 	if slices.Contains(on.Actors(), c.Actor) && !slices.Contains(on.ProcessActors(), c.Actor) {
-		errs = append(errs, field.Required(path.Child("victim"), fmt.Sprintf("%q is many processes: name the one that dies", c.Actor)))
+		errs = append(errs, field.Required(path.Child("victim"), fmt.Sprintf("%q is many processes: name the one that dies",
+			c.Actor)))
 	}
 	return errs
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// DamageBackup harms the last of a shoot's backups that there is at the injection, for whoever reads it before the heal.
+// DamageBackup harms the last of a shoot's backups that there is at the injection, for whoever reads it before the
+// heal.
 type DamageBackup struct {
 	// Shoot whose backup is harmed.
 	Shoot string `json:"shoot"`

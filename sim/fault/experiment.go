@@ -67,7 +67,8 @@ func (e Experiment) MarshalJSON() ([]byte, error) {
 // Equal says whether both were read from the same.
 func (e Experiment) Equal(other Experiment) bool {
 	var one, two any
-	return json.Unmarshal(e.raw, &one) == nil && json.Unmarshal(other.raw, &two) == nil && fmt.Sprint(one) == fmt.Sprint(two)
+	return json.Unmarshal(e.raw, &one) == nil && json.Unmarshal(other.raw, &two) == nil &&
+		fmt.Sprint(one) == fmt.Sprint(two)
 }
 
 // hasSpec tells an experiment that says something from one that is nothing but a name.

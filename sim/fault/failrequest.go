@@ -27,7 +27,8 @@ type FailRequest struct {
 var _ Fault = &FailRequest{}
 
 func (f *FailRequest) harm() link.Fault {
-	return link.Fail{Match: f.match(), Turn: f.Turn, Status: f.Status, Reason: f.Reason, Message: f.Message, RetryAfter: f.RetryAfter}
+	return link.Fail{Match: f.match(), Turn: f.Turn, Status: f.Status, Reason: f.Reason, Message: f.Message,
+		RetryAfter: f.RetryAfter}
 }
 
 // Name is "failRequest(actor,target,what)".

@@ -136,7 +136,8 @@ func (s *Spec) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
 		return field.ErrorList{field.Required(path, "exactly one fault must be given: "+strings.Join(Kinds(), ", "))}
 	case 1:
 	default:
-		return field.ErrorList{field.Invalid(path, strings.Join(given, ", "), "a step begins one fault: give each a step and a name of its own")}
+		return field.ErrorList{field.Invalid(path, strings.Join(given, ", "),
+			"a step begins one fault: give each a step and a name of its own")}
 	}
 	kind, f := s.Fault()
 	return f.Check(path.Child(kind), on)

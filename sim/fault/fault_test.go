@@ -27,46 +27,60 @@ import (
 	"github.com/transplant-sim/transplant/sim/world/worldtest"
 )
 
-var ground = landscape.Landscape{Seeds: []landscape.Seed{{Name: "a"}}, Shoots: []landscape.Shoot{{Name: "alpha", Seed: "a"}}}
+var ground = landscape.Landscape{Seeds: []landscape.Seed{{Name: "a"}},
+	Shoots: []landscape.Shoot{{Name: "alpha", Seed: "a"}}}
 
 // examples of every fault, by its name in files.
 var examples = map[string]fault.Spec{
 	"loseCluster":   {LoseCluster: &fault.LoseCluster{Cluster: fault.Cluster{Cluster: "a"}, Wipe: true}},
 	"freezeCluster": {FreezeCluster: &fault.FreezeCluster{Cluster: fault.Cluster{Cluster: "garden"}}},
 	"failRequest": {FailRequest: &fault.FailRequest{
-		Requests: fault.Requests{Objects: shootsOf("gardenlet-a"), Verbs: []string{"patch"}, Turn: link.Turn{Nth: 2}}, Status: 503,
+		Requests: fault.Requests{Objects: shootsOf("gardenlet-a"), Verbs: []string{"patch"}, Turn: link.Turn{Nth: 2}},
+		Status:   503,
 	}},
-	"delayRequest":      {DelayRequest: &fault.DelayRequest{Requests: fault.Requests{Objects: shootsOf("gardenlet-a")}, Delay: metav1.Duration{Duration: time.Second}}},
-	"dropAnswer":        {DropAnswer: &fault.DropAnswer{Requests: fault.Requests{Objects: shootsOf("gardenlet-a"), Subresource: "status"}}},
-	"holdRequest":       {HoldRequest: &fault.HoldRequest{Requests: fault.Requests{Objects: shootsOf("gardenlet-a")}, At: link.After}},
-	"requestLimit":      {RequestLimit: &fault.RequestLimit{Objects: shootsOf("gardenlet-a"), Max: resource.MustParse("64Ki")}},
-	"crash":             {Crash: &fault.Crash{Requests: fault.Requests{Objects: shootsOf("gardenlet-a")}, At: link.After}},
-	"staleList":         {StaleList: &fault.StaleList{Objects: shootsOf("gardenlet-a")}},
-	"frozenWatch":       {FrozenWatch: &fault.FrozenWatch{Objects: shootsOf("gardenlet-a")}},
-	"closeWatch":        {CloseWatch: &fault.CloseWatch{Watches: fault.Watches{Objects: shootsOf("gardenlet-a")}, Life: metav1.Duration{Duration: time.Second}}},
-	"goneWatch":         {GoneWatch: &fault.GoneWatch{Watches: fault.Watches{Objects: shootsOf("gardenlet-a"), Turn: link.Turn{Times: 1}}}},
+	"delayRequest": {DelayRequest: &fault.DelayRequest{Requests: fault.Requests{Objects: shootsOf("gardenlet-a")},
+		Delay: metav1.Duration{Duration: time.Second}}},
+	"dropAnswer": {DropAnswer: &fault.DropAnswer{Requests: fault.Requests{Objects: shootsOf("gardenlet-a"),
+		Subresource: "status"}}},
+	"holdRequest": {HoldRequest: &fault.HoldRequest{Requests: fault.Requests{Objects: shootsOf("gardenlet-a")},
+		At: link.After}},
+	"requestLimit": {RequestLimit: &fault.RequestLimit{Objects: shootsOf("gardenlet-a"),
+		Max: resource.MustParse("64Ki")}},
+	"crash":       {Crash: &fault.Crash{Requests: fault.Requests{Objects: shootsOf("gardenlet-a")}, At: link.After}},
+	"staleList":   {StaleList: &fault.StaleList{Objects: shootsOf("gardenlet-a")}},
+	"frozenWatch": {FrozenWatch: &fault.FrozenWatch{Objects: shootsOf("gardenlet-a")}},
+	"closeWatch": {CloseWatch: &fault.CloseWatch{Watches: fault.Watches{Objects: shootsOf("gardenlet-a")},
+		Life: metav1.Duration{Duration: time.Second}}},
+	"goneWatch": {GoneWatch: &fault.GoneWatch{Watches: fault.Watches{Objects: shootsOf("gardenlet-a"),
+		Turn: link.Turn{Times: 1}}}},
 	"bucketUnreachable": {BucketUnreachable: &fault.BucketUnreachable{Callers: fault.Callers{Actor: "control-planes-a"}}},
-	"slowBucket":        {SlowBucket: &fault.SlowBucket{Callers: fault.Callers{Shoot: "alpha"}, BytesPerSecond: resource.MustParse("64Ki")}},
-	"damageBackup":      {DamageBackup: &fault.DamageBackup{Shoot: "alpha", Last: world.DeltaBackup}},
-	"chaos":             {Chaos: partitioned()},
-	"wipeEtcd":          {WipeEtcd: &fault.WipeEtcd{Shoot: "alpha"}},
+	"slowBucket": {SlowBucket: &fault.SlowBucket{Callers: fault.Callers{Shoot: "alpha"},
+		BytesPerSecond: resource.MustParse("64Ki")}},
+	"damageBackup": {DamageBackup: &fault.DamageBackup{Shoot: "alpha", Last: world.DeltaBackup}},
+	"chaos":        {Chaos: partitioned()},
+	"wipeEtcd":     {WipeEtcd: &fault.WipeEtcd{Shoot: "alpha"}},
 	"growObject": {GrowObject: &fault.GrowObject{
 		OneObject: configMap("grows"), Size: resource.MustParse("10Ki"),
 	}},
 	"loseObject": {LoseObject: &fault.LoseObject{OneObject: configMap("grows")}},
 	"cloudError": {CloudError: &fault.CloudError{
-		Calls: fault.Calls{Callers: fault.Callers{Actor: "extensions-a"}, Kinds: []string{"networks"}, Verbs: []string{"create"}, Nth: 2}, Code: "ERR_INFRA_QUOTA_EXCEEDED",
+		Calls: fault.Calls{Callers: fault.Callers{Actor: "extensions-a"}, Kinds: []string{"networks"},
+			Verbs: []string{"create"}, Nth: 2}, Code: "ERR_INFRA_QUOTA_EXCEEDED",
 	}},
-	"cloudQuota":       {CloudQuota: &fault.CloudQuota{Kind: "machines", Max: 3}},
-	"cloudThrottle":    {CloudThrottle: &fault.CloudThrottle{PerSecond: 5}},
-	"cloudUnreachable": {CloudUnreachable: &fault.CloudUnreachable{Calls: fault.Calls{Kinds: []string{"names", "records"}}}},
-	"slowCloud":        {SlowCloud: &fault.SlowCloud{Calls: fault.Calls{From: 2, Times: 3}, Delay: metav1.Duration{Duration: time.Second}}},
-	"cut":              {Cut: &fault.Cut{Link: fault.Link{Actor: "gardenlet-a", Target: "garden"}}},
-	"latency":          {Latency: &fault.Latency{Link: fault.Link{Actor: "user", Target: "shoot/alpha"}, Delay: metav1.Duration{Duration: time.Second}}},
-	"bandwidth":        {Bandwidth: &fault.Bandwidth{Link: fault.Link{Actor: "user", Target: "shoots"}, BytesPerSecond: resource.MustParse("1Ki")}},
-	"reset":            {Reset: &fault.Reset{Actor: "nodes", Target: "cloud"}},
-	"kill":             {Kill: &fault.Kill{Process: fault.Process{Actor: "gardenlet-a"}}},
-	"freeze":           {Freeze: &fault.Freeze{Process: fault.Process{Shoot: "alpha", Program: "guard"}}},
+	"cloudQuota":    {CloudQuota: &fault.CloudQuota{Kind: "machines", Max: 3}},
+	"cloudThrottle": {CloudThrottle: &fault.CloudThrottle{PerSecond: 5}},
+	"cloudUnreachable": {CloudUnreachable: &fault.CloudUnreachable{Calls: fault.Calls{Kinds: []string{"names",
+		"records"}}}},
+	"slowCloud": {SlowCloud: &fault.SlowCloud{Calls: fault.Calls{From: 2, Times: 3},
+		Delay: metav1.Duration{Duration: time.Second}}},
+	"cut": {Cut: &fault.Cut{Link: fault.Link{Actor: "gardenlet-a", Target: "garden"}}},
+	"latency": {Latency: &fault.Latency{Link: fault.Link{Actor: "user", Target: "shoot/alpha"},
+		Delay: metav1.Duration{Duration: time.Second}}},
+	"bandwidth": {Bandwidth: &fault.Bandwidth{Link: fault.Link{Actor: "user", Target: "shoots"},
+		BytesPerSecond: resource.MustParse("1Ki")}},
+	"reset":  {Reset: &fault.Reset{Actor: "nodes", Target: "cloud"}},
+	"kill":   {Kill: &fault.Kill{Process: fault.Process{Actor: "gardenlet-a"}}},
+	"freeze": {Freeze: &fault.Freeze{Process: fault.Process{Shoot: "alpha", Program: "guard"}}},
 }
 
 func partitioned() *fault.Chaos {
@@ -78,7 +92,8 @@ func partitioned() *fault.Chaos {
 }
 
 func configMap(name string) fault.OneObject {
-	return fault.OneObject{Cluster: fault.Cluster{Cluster: "a"}, APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Object: name}
+	return fault.OneObject{Cluster: fault.Cluster{Cluster: "a"}, APIVersion: "v1", Kind: "ConfigMap", Namespace: "default",
+		Object: name}
 }
 
 // plant makes the object that grows, and a pod for experiments.
@@ -88,7 +103,8 @@ func plant(t *testing.T, w world.World) {
 	must(t, err)
 	c, err := kubernetes.NewForConfig(config)
 	must(t, err)
-	_, err = c.CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "grows"}}, metav1.CreateOptions{})
+	_, err = c.CoreV1().ConfigMaps("default").Create(t.Context(),
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "grows"}}, metav1.CreateOptions{})
 	must(t, err)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "g", Labels: map[string]string{"app": "gardenlet"}}}
 	_, err = c.CoreV1().Pods("garden").Create(t.Context(), pod, metav1.CreateOptions{})
@@ -329,7 +345,8 @@ func TestAFailedInjectionThatCannotBeHealed(t *testing.T) {
 	if err := fault.NewWard(w, journal).Inject(t.Context(), "it", f); !errors.Is(err, midway) || !errors.Is(err, stuck) {
 		t.Errorf("injected: %v", err)
 	}
-	if _, healed, _ := timeline.First[timeline.FaultHealed](journal.Events()); !strings.Contains(healed.Error, "stuck") || healed.Touched != 3 {
+	if _, healed, _ := timeline.First[timeline.FaultHealed](journal.Events()); !strings.Contains(healed.Error, "stuck") ||
+		healed.Touched != 3 {
 		t.Errorf("recorded %+v", healed)
 	}
 }
@@ -347,7 +364,8 @@ func TestAFailedHealIsToldAndNotRepeated(t *testing.T) {
 		}
 	}
 	err := ward.HealAll(t.Context())
-	if err == nil || !strings.Contains(err.Error(), `heal the fault "one", cut(gardenlet-a,garden): stuck`) || w.heals != 2 {
+	if err == nil || !strings.Contains(err.Error(), `heal the fault "one", cut(gardenlet-a,garden): stuck`) ||
+		w.heals != 2 {
 		t.Errorf("error %v, %d heals", err, w.heals)
 	}
 	var order []string
@@ -390,21 +408,25 @@ func TestFaultsReachTheRightPlace(t *testing.T) {
 			Match: link.Match{Verbs: []string{"patch"}, Resource: "shoots", Name: "alpha"}, Turn: link.Turn{Nth: 2}, Status: 503,
 		}},
 		"delayRequest": {"gardenlet-a", "garden", link.Delay{Match: alpha, Delay: metav1.Duration{Duration: time.Second}}},
-		"dropAnswer":   {"gardenlet-a", "garden", link.DropAnswer{Match: link.Match{Resource: "shoots", Name: "alpha", Subresource: "status"}}},
+		"dropAnswer": {"gardenlet-a", "garden",
+			link.DropAnswer{Match: link.Match{Resource: "shoots", Name: "alpha", Subresource: "status"}}},
 		"holdRequest":  {"gardenlet-a", "garden", link.Hold{Match: alpha, At: link.After}},
 		"requestLimit": {"gardenlet-a", "garden", link.SizeLimit{Match: alpha, Bytes: 64 << 10}},
 		"crash":        {"gardenlet-a", "garden", link.Crash{Match: alpha, Turn: link.Turn{Nth: 1}, At: link.After}},
 		"staleList":    {"gardenlet-a", "garden", link.StaleList{Match: alpha}},
 		"frozenWatch":  {"gardenlet-a", "garden", link.FrozenWatch{Match: alpha}},
-		"closeWatch":   {"gardenlet-a", "garden", link.CloseWatch{Match: alpha, Life: metav1.Duration{Duration: time.Second}}},
-		"goneWatch":    {"gardenlet-a", "garden", link.GoneWatch{Match: alpha, Turn: link.Turn{Times: 1}}},
-		"freeze":       {world.Process{Shoot: "alpha", Program: "guard"}, world.Freeze},
-		"kill":         {world.Process{Actor: "gardenlet-a"}, world.Kill},
+		"closeWatch": {"gardenlet-a", "garden",
+			link.CloseWatch{Match: alpha, Life: metav1.Duration{Duration: time.Second}}},
+		"goneWatch": {"gardenlet-a", "garden", link.GoneWatch{Match: alpha, Turn: link.Turn{Times: 1}}},
+		"freeze":    {world.Process{Shoot: "alpha", Program: "guard"}, world.Freeze},
+		"kill":      {world.Process{Actor: "gardenlet-a"}, world.Kill},
 		"bucketUnreachable": {cloud.Fault{
-			Match: cloud.Match{Kinds: []string{"buckets", "objects"}, Identities: []string{"control-planes-a"}}, Effect: cloud.Effect{Drop: "request"},
+			Match:  cloud.Match{Kinds: []string{"buckets", "objects"}, Identities: []string{"control-planes-a"}},
+			Effect: cloud.Effect{Drop: "request"},
 		}},
 		"slowBucket": {cloud.Fault{
-			Match: cloud.Match{Kinds: []string{"buckets", "objects"}, Shoots: []string{"alpha"}}, Effect: cloud.Effect{BytesPerSecond: 65536},
+			Match:  cloud.Match{Kinds: []string{"buckets", "objects"}, Shoots: []string{"alpha"}},
+			Effect: cloud.Effect{BytesPerSecond: 65536},
 		}},
 		"damageBackup": {"alpha", world.DeltaBackup, false},
 		"wipeEtcd":     {"alpha"},
@@ -413,12 +435,15 @@ func TestFaultsReachTheRightPlace(t *testing.T) {
 			Match: cloud.Match{Kinds: []string{"networks"}, Verbs: []string{"create"}, Identities: []string{"extensions-a"}},
 			Nth:   2, Effect: cloud.Effect{Error: &cloud.ErrorEffect{Code: "QuotaExceeded"}},
 		}},
-		"cloudQuota":       {cloud.Fault{Match: cloud.Match{Kinds: []string{"machines"}}, Effect: cloud.Effect{Quota: ptr.To(3)}}},
-		"cloudThrottle":    {cloud.Fault{Effect: cloud.Effect{Throttle: &cloud.ThrottleEffect{PerSecond: 5, Burst: 5}}}},
-		"cloudUnreachable": {cloud.Fault{Match: cloud.Match{Kinds: []string{"names", "records"}}, Effect: cloud.Effect{Drop: "request"}}},
-		"slowCloud":        {cloud.Fault{From: 2, Times: 3, Effect: cloud.Effect{Delay: &metav1.Duration{Duration: time.Second}}}},
-		"loseCluster":      {"a", true},
-		"freezeCluster":    {"garden"},
+		"cloudQuota": {cloud.Fault{Match: cloud.Match{Kinds: []string{"machines"}},
+			Effect: cloud.Effect{Quota: ptr.To(3)}}},
+		"cloudThrottle": {cloud.Fault{Effect: cloud.Effect{Throttle: &cloud.ThrottleEffect{PerSecond: 5, Burst: 5}}}},
+		"cloudUnreachable": {cloud.Fault{Match: cloud.Match{Kinds: []string{"names", "records"}},
+			Effect: cloud.Effect{Drop: "request"}}},
+		"slowCloud": {cloud.Fault{From: 2, Times: 3,
+			Effect: cloud.Effect{Delay: &metav1.Duration{Duration: time.Second}}}},
+		"loseCluster":   {"a", true},
+		"freezeCluster": {"garden"},
 	} {
 		w := &spy{World: worldtest.New(t, "a")}
 		plant(t, w)
@@ -449,13 +474,15 @@ func TestKillWithDelay(t *testing.T) {
 	t.Parallel()
 	w := &spy{World: worldtest.New(t, "a")}
 	kill := &fault.Kill{Process: fault.Process{Actor: "gardenlet-a"}, RestartDelay: metav1.Duration{Duration: time.Second}}
-	if _, err := kill.Inject(t.Context(), w); err != nil || !reflect.DeepEqual(w.asked, []any{world.Process{Actor: "gardenlet-a"}, time.Second}) {
+	if _, err := kill.Inject(t.Context(), w); err != nil || !reflect.DeepEqual(w.asked,
+		[]any{world.Process{Actor: "gardenlet-a"}, time.Second}) {
 		t.Errorf("asked for %v, %v", w.asked, err)
 	}
 	if kill.Needs() != world.DelayRestarts {
 		t.Errorf("it needs to %s", kill.Needs())
 	}
-	if _, err := kill.Inject(t.Context(), limited{w}); err == nil || !strings.Contains(err.Error(), "kill(gardenlet-a), restarted after 1s: this backend cannot delay restarts") {
+	if _, err := kill.Inject(t.Context(), limited{w}); err == nil || !strings.Contains(err.Error(),
+		"kill(gardenlet-a), restarted after 1s: this backend cannot delay restarts") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -473,8 +500,10 @@ func TestAFaultBeginsWhenItsProcessRuns(t *testing.T) {
 	t.Parallel()
 	for name, never := range map[string]error{"runs": nil, "never": errors.New("it crashes")} {
 		for kind, f := range map[string]fault.Fault{
-			"kill": &fault.Kill{Process: fault.Process{Actor: "gardenlet-a"}}, "freeze": &fault.Freeze{Process: fault.Process{Actor: "gardenlet-a"}},
-			"delayed": &fault.Kill{Process: fault.Process{Actor: "gardenlet-a"}, RestartDelay: metav1.Duration{Duration: time.Second}},
+			"kill":   &fault.Kill{Process: fault.Process{Actor: "gardenlet-a"}},
+			"freeze": &fault.Freeze{Process: fault.Process{Actor: "gardenlet-a"}},
+			"delayed": &fault.Kill{Process: fault.Process{Actor: "gardenlet-a"},
+				RestartDelay: metav1.Duration{Duration: time.Second}},
 		} {
 			journal := timeline.NewJournal(clock.RealClock{}, nil)
 			before := -1
@@ -542,7 +571,8 @@ func TestCheck(t *testing.T) {
 		`{"loseCluster":{"cluster":"z"}}`:                                                           `fault.loseCluster.cluster: Unsupported value: "z": supported values: "garden", "a"`,
 		`{"loseCluster":{"cluster":"garden","wipe":true}}`:                                          `fault.loseCluster.wipe: Invalid value: true: nothing can bring a wiped garden back`,
 		`{"freezeCluster":{"cluster":"b"}}`:                                                         `fault.freezeCluster.cluster: Unsupported value: "b"`,
-		`{}`:                                                                                        `exactly one fault must be given: loseCluster, freezeCluster, cut`,
+		`{}`: `exactly one fault ` +
+			`must be given: loseCluster, freezeCluster, cut`,
 	} {
 		var spec fault.Spec
 		if err := json.Unmarshal([]byte(text), &spec); err != nil {

@@ -48,10 +48,12 @@ func (g *GrowObject) Needs() world.Ability { return world.EditObjects }
 func (g *GrowObject) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
 	errs := g.checkObject(path, on)
 	if size := g.Size.Value(); size < 1 || size > maxObject {
-		errs = append(errs, field.Invalid(path.Child("size"), g.Size.String(), "must be from 1 to 1500Ki: etcd takes no more at once"))
+		errs = append(errs, field.Invalid(path.Child("size"), g.Size.String(),
+			"must be from 1 to 1500Ki: etcd takes no more at once"))
 	}
 	if slices.Contains(strings.Split(g.field(), "."), "") {
-		errs = append(errs, field.Invalid(path.Child("field"), g.Field, "must be names with a dot between each two, such as data.growth"))
+		errs = append(errs, field.Invalid(path.Child("field"), g.Field,
+			"must be names with a dot between each two, such as data.growth"))
 	}
 	return errs
 }
@@ -127,7 +129,8 @@ func (g *GrowObject) patch(ctx context.Context, objects dynamic.ResourceInterfac
 	if names[0] == "status" {
 		subresources = []string{"status"}
 	}
-	if _, err := objects.Patch(ctx, g.Object, types.MergePatchType, content, metav1.PatchOptions{}, subresources...); err != nil {
+	if _, err := objects.Patch(ctx, g.Object, types.MergePatchType, content, metav1.PatchOptions{},
+		subresources...); err != nil {
 		return fmt.Errorf("patch the field %q of %s: %w", g.field(), g.Name(), err)
 	}
 	return nil

@@ -23,7 +23,8 @@ func planHTTP(c *v1alpha1.HTTPChaos) plan {
 	p := plan{mode: spec.Mode, needs: world.BreakPodLinks, duration: spec.Duration}
 	p.lack("remoteCluster", "remoteCluster", spec.RemoteCluster != "")
 	if spec.Port != apiServerPort {
-		p.lacks = append(p.lacks, lack{fmt.Sprintf("port %d", spec.Port), "port", spec.Port, fmt.Sprintf("must be %d, the port of shoots' API servers", apiServerPort)})
+		p.lacks = append(p.lacks, lack{fmt.Sprintf("port %d", spec.Port), "port", spec.Port,
+			fmt.Sprintf("must be %d, the port of shoots' API servers", apiServerPort)})
 	}
 	p.lack("replace", "replace", spec.Replace != nil)
 	p.lack("patch", "patch", spec.Patch != nil)
@@ -71,7 +72,8 @@ func httpHarms(spec *v1alpha1.HTTPChaosSpec) (harms []link.Fault, err error) {
 	return harms, nil
 }
 
-func harmServers(ctx context.Context, w world.World, cluster string, s v1alpha1.PodSelector, harms []link.Fault) (world.Injection, error) {
+func harmServers(ctx context.Context, w world.World, cluster string, s v1alpha1.PodSelector,
+	harms []link.Fault) (world.Injection, error) {
 	casting, can := w.(world.Casting)
 	if !can {
 		return world.Injection{}, cannot("harm the links to pods", world.BreakPodLinks)
@@ -85,7 +87,8 @@ func harmServers(ctx context.Context, w world.World, cluster string, s v1alpha1.
 		return world.Injection{}, err
 	}
 	if len(targets) == 0 {
-		return world.Injection{}, fmt.Errorf("find the API servers of shoots in %d pods of cluster %q: there is none", len(pods), cluster)
+		return world.Injection{}, fmt.Errorf("find the API servers of shoots in %d pods of cluster %q: there is none",
+			len(pods), cluster)
 	}
 	var on landscape.Landscape
 	for _, seed := range w.Seeds() {

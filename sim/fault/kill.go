@@ -39,7 +39,8 @@ func (k *Kill) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
 	case delay < 0:
 		errs = append(errs, field.Invalid(path.Child("restartDelay"), delay.String(), "must not be negative"))
 	case delay > 0 && k.Cluster != "":
-		errs = append(errs, field.Invalid(path.Child("restartDelay"), delay.String(), "a program of a cluster stays dead until it is healed: leave it out"))
+		errs = append(errs, field.Invalid(path.Child("restartDelay"), delay.String(),
+			"a program of a cluster stays dead until it is healed: leave it out"))
 	}
 	return errs
 }
@@ -51,7 +52,8 @@ func (k *Kill) Inject(ctx context.Context, w world.World) (world.Injection, erro
 	}
 	delayer, can := w.(world.RestartDelayer)
 	if !can {
-		return world.Injection{}, cannot(fmt.Sprintf("%s, restarted after %s", k.Name(), k.RestartDelay.Duration), world.DelayRestarts)
+		return world.Injection{}, cannot(fmt.Sprintf("%s, restarted after %s", k.Name(), k.RestartDelay.Duration),
+			world.DelayRestarts)
 	}
 	return delayer.KillFor(ctx, world.Process(k.Process), k.RestartDelay.Duration)
 }

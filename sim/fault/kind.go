@@ -24,8 +24,10 @@ import (
 var kindsByGroup = sync.OnceValue(func() map[string][]string {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, gardencorev1beta1.AddToScheme, extensionsv1alpha1.AddToScheme,
-		machinev1alpha1.AddToScheme, resourcesv1alpha1.AddToScheme, securityv1alpha1.AddToScheme, transplantv1alpha1.AddToScheme,
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, gardencorev1beta1.AddToScheme,
+		extensionsv1alpha1.AddToScheme,
+		machinev1alpha1.AddToScheme, resourcesv1alpha1.AddToScheme, securityv1alpha1.AddToScheme,
+		transplantv1alpha1.AddToScheme,
 	} {
 		utilruntime.Must(add(scheme))
 	}
@@ -41,8 +43,8 @@ var kindsByGroup = sync.OnceValue(func() map[string][]string {
 	return kinds
 })
 
-// misspelt is the kind that is meant by one of no group that there is not; empty if none is near, since users have kinds
-// of their own.
+// misspelt is the kind that is meant by one of no group that there is not; empty if none is near, since users have
+// kinds of their own.
 func misspelt(kind string) string {
 	var all []string
 	for _, list := range kindsByGroup() {

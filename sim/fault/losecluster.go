@@ -28,7 +28,8 @@ func (l *LoseCluster) Needs() world.Ability { return world.BreakClusters }
 func (l *LoseCluster) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
 	errs := l.check(path, on)
 	if l.Wipe && l.Cluster.Cluster == landscape.Garden {
-		errs = append(errs, field.Invalid(path.Child("wipe"), true, "nothing can bring a wiped garden back; wipe a seed, or leave it out"))
+		errs = append(errs, field.Invalid(path.Child("wipe"), true,
+			"nothing can bring a wiped garden back; wipe a seed, or leave it out"))
 	}
 	return errs
 }

@@ -47,7 +47,8 @@ func (l *LoseObject) Inject(ctx context.Context, w world.World) (world.Injection
 		return world.Injection{}, err
 	}
 	var kept *unstructured.Unstructured
-	err = retry.RetryOnConflict(retry.DefaultRetry, func() error { // somebody may make it anew between the look and the deletion
+	// somebody may make it anew between the look and the deletion
+	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		if kept, err = objects.Get(ctx, l.Object, metav1.GetOptions{}); err != nil {
 			return err
 		}
@@ -72,25 +73,28 @@ func (l *LoseObject) Inject(ctx context.Context, w world.World) (world.Injection
 	return world.Injection{Heal: heal, Touched: func() int { return 1 }}, err
 }
 
-// remove ends the object that was read. Its error is one of isGone when somebody else has ended it, and a Conflict when there is another of
-// that name already.
+// remove ends the object that was read. Its error is one of isGone when somebody else has ended it, and a Conflict when
+// there is another of that name already.
 func (l *LoseObject) remove(ctx context.Context, objects dynamic.ResourceInterface, uid types.UID) error {
-	if err := objects.Delete(ctx, l.Object, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}); err != nil {
+	if err := objects.Delete(ctx, l.Object,
+		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}); err != nil {
 		return err
 	}
 	why := "it was not looked at"
-	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, goneTimeout, true, func(ctx context.Context) (bool, error) {
-		object, err := objects.Get(ctx, l.Object, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) || err == nil && object.GetUID() != uid {
-			return true, nil
-		}
-		if err == nil {
-			// Whoever set a finalizer may set it again until the deletion is seen.
-			_, err = objects.Patch(ctx, l.Object, types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"uid":%q,"finalizers":null}}`, uid), metav1.PatchOptions{})
-		}
-		why = fmt.Sprintf("its finalizers were taken off (%v)", err)
-		return false, nil
-	})
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, goneTimeout, true,
+		func(ctx context.Context) (bool, error) {
+			object, err := objects.Get(ctx, l.Object, metav1.GetOptions{})
+			if apierrors.IsNotFound(err) || err == nil && object.GetUID() != uid {
+				return true, nil
+			}
+			if err == nil {
+				// Whoever set a finalizer may set it again until the deletion is seen.
+				_, err = objects.Patch(ctx, l.Object, types.MergePatchType,
+					fmt.Appendf(nil, `{"metadata":{"uid":%q,"finalizers":null}}`, uid), metav1.PatchOptions{})
+			}
+			why = fmt.Sprintf("its finalizers were taken off (%v)", err)
+			return false, nil
+		})
 	if err != nil {
 		return fmt.Errorf("wait for its end: %w; %s", err, why)
 	}

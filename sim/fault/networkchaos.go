@@ -16,16 +16,19 @@ import (
 )
 
 // planNetwork: the links of the actors in the selected pods are harmed. What lies outside of their cluster is named as
-// the targets of links are; without a target all links of the actors are meant. The sizes of buffers are the links' own.
+// the targets of links are; without a target all links of the actors are meant. The sizes of buffers are the links'
+// own.
 func planNetwork(c *v1alpha1.NetworkChaos) plan {
 	spec := &c.Spec
-	p := plan{action: string(spec.Action), mode: spec.Mode, needs: world.BreakPodLinks, targets: spec.ExternalTargets, duration: spec.Duration, mesh: networkApplied(spec)}
+	p := plan{action: string(spec.Action), mode: spec.Mode, needs: world.BreakPodLinks, targets: spec.ExternalTargets,
+		duration: spec.Duration, mesh: networkApplied(spec)}
 	p.lack("remoteCluster", "remoteCluster", spec.RemoteCluster != "")
 	p.lack("device", "device", spec.Device != "")
 	p.lack("targetDevice", "targetDevice", spec.TargetDevice != "")
 	p.lack("target pods", "target", spec.Target != nil)
 	p.lack("loss", "loss", spec.Loss != nil)
-	p.lack("duplicate", "duplicate", spec.Duplicate != nil && spec.Action != v1alpha1.DuplicateAction) // else it is the action
+	// else it is the action
+	p.lack("duplicate", "duplicate", spec.Duplicate != nil && spec.Action != v1alpha1.DuplicateAction)
 	p.lack("corrupt", "corrupt", spec.Corrupt != nil)
 	if d := spec.Delay; d != nil {
 		p.lack("reorder", "delay.reorder", d.Reorder != nil)
@@ -46,7 +49,8 @@ func planNetwork(c *v1alpha1.NetworkChaos) plan {
 // lackNetworkAction notes an action that there is not, and one of which is not said what it does.
 func (p *plan) lackNetworkAction(action v1alpha1.NetworkChaosAction) {
 	switch action {
-	case v1alpha1.PartitionAction, v1alpha1.DelayAction, v1alpha1.BandwidthAction, v1alpha1.LossAction, v1alpha1.CorruptAction, v1alpha1.NetemAction:
+	case v1alpha1.PartitionAction, v1alpha1.DelayAction, v1alpha1.BandwidthAction, v1alpha1.LossAction,
+		v1alpha1.CorruptAction, v1alpha1.NetemAction:
 	default:
 		p.lackAction(string(action), "partition, delay, bandwidth or netem, or where there is Chaos Mesh loss or corrupt")
 		return
@@ -63,12 +67,14 @@ func (p *plan) lackNetworkAction(action v1alpha1.NetworkChaosAction) {
 
 // networkHarms are the faults of links that an experiment is made of.
 func networkHarms(spec *v1alpha1.NetworkChaosSpec) (harms []link.Fault, err error) {
-	direction, known := map[v1alpha1.Direction]link.Direction{"": link.ToServer, v1alpha1.To: link.ToServer, v1alpha1.From: link.ToClient, v1alpha1.Both: link.Both}[spec.Direction]
+	direction, known := map[v1alpha1.Direction]link.Direction{"": link.ToServer, v1alpha1.To: link.ToServer,
+		v1alpha1.From: link.ToClient, v1alpha1.Both: link.Both}[spec.Direction]
 	if !known {
 		return nil, fmt.Errorf("direction %q: must be to, from or both", spec.Direction)
 	}
 	if spec.Action == v1alpha1.PartitionAction {
-		return []link.Fault{link.Cut{Direction: direction, Refuse: spec.PartitionBehavior == v1alpha1.RejectPartitionBehavior}}, nil
+		return []link.Fault{link.Cut{Direction: direction,
+			Refuse: spec.PartitionBehavior == v1alpha1.RejectPartitionBehavior}}, nil
 	}
 	if d := spec.Delay; d != nil {
 		delay, jitter, err := delayOf(d)
@@ -135,7 +141,8 @@ func bytesPerSecond(rate string) (int64, error) {
 	return 0, fmt.Errorf("read the rate %q: it has no unit such as mbit or mbps", rate)
 }
 
-func harmPods(ctx context.Context, w world.World, cluster string, spec *v1alpha1.NetworkChaosSpec, harms []link.Fault) (world.Injection, error) {
+func harmPods(ctx context.Context, w world.World, cluster string, spec *v1alpha1.NetworkChaosSpec,
+	harms []link.Fault) (world.Injection, error) {
 	casting, can := w.(world.Casting)
 	if !can {
 		return world.Injection{}, cannot("harm the links of pods", world.BreakPodLinks)
@@ -149,7 +156,8 @@ func harmPods(ctx context.Context, w world.World, cluster string, spec *v1alpha1
 		return world.Injection{}, err
 	}
 	if len(actors) == 0 {
-		return world.Injection{}, fmt.Errorf("find the actors in %d pods of cluster %q: none of them has a link", len(pods), cluster)
+		return world.Injection{}, fmt.Errorf("find the actors in %d pods of cluster %q: none of them has a link", len(pods),
+			cluster)
 	}
 	targets := spec.ExternalTargets
 	if len(targets) == 0 {
@@ -162,7 +170,8 @@ func harmPods(ctx context.Context, w world.World, cluster string, spec *v1alpha1
 }
 
 // harmLinks does every harm to every link of the actors to the targets.
-func harmLinks(ctx context.Context, w world.World, actors, targets []string, harms []link.Fault) (world.Injection, error) {
+func harmLinks(ctx context.Context, w world.World, actors, targets []string, harms []link.Fault) (world.Injection,
+	error) {
 	var begun []world.Injection
 	for _, actor := range actors {
 		for _, target := range targets {

@@ -45,7 +45,9 @@ func (c *clouded) BreakCloud(ctx context.Context, f cloud.Fault) (world.Injectio
 func newClouded(t *testing.T) *clouded {
 	t.Helper()
 	tokens := filepath.Join(t.TempDir(), "tokens")
-	must(t, os.WriteFile(tokens, []byte(`{"tokens":[{"token":"a","identity":"admin","roles":["admin"]},{"token":"e","identity":"extensions-a"}]}`), 0o600))
+	must(t, os.WriteFile(tokens,
+		[]byte(`{"tokens":[{"token":"a","identity":"admin","roles":["admin"]},{"token":"e","identity":"extensions-a"}]}`),
+		0o600))
 	server, err := simcloud.Open(t.Context(), simcloud.Options{Dir: t.TempDir(), Tokens: tokens})
 	must(t, err)
 	web := httptest.NewServer(server.Handler())
@@ -84,15 +86,18 @@ func TestFaultsOnACloud(t *testing.T) {
 		want  string // in the error of the second act; none when empty
 	}
 	trials := map[string]trial{
-		"quota":       {&fault.CloudQuota{Kind: "networks", Max: 1}, makeNetwork, "QuotaExceeded"},
-		"throttle":    {&fault.CloudThrottle{Calls: fault.Calls{Kinds: []string{"networks"}}, PerSecond: 1}, makeNetwork, "RateLimited"},
+		"quota": {&fault.CloudQuota{Kind: "networks", Max: 1}, makeNetwork, "QuotaExceeded"},
+		"throttle": {&fault.CloudThrottle{Calls: fault.Calls{Kinds: []string{"networks"}}, PerSecond: 1}, makeNetwork,
+			"RateLimited"},
 		"unreachable": {&fault.CloudUnreachable{Calls: second}, makeNetwork, "EOF"},
 		"slow":        {&fault.SlowCloud{Calls: second, Delay: metav1.Duration{Duration: time.Millisecond}}, makeNetwork, ""},
 		"no bucket":   {&fault.BucketUnreachable{}, putObject, "EOF"},
-		"slow bucket": {&fault.SlowBucket{Callers: fault.Callers{Actor: "extensions-a"}, BytesPerSecond: resource.MustParse("1Mi")}, putObject, ""},
+		"slow bucket": {&fault.SlowBucket{Callers: fault.Callers{Actor: "extensions-a"},
+			BytesPerSecond: resource.MustParse("1Mi")}, putObject, ""},
 	}
 	for _, code := range fault.CloudCodes() {
-		trials["error "+code] = trial{&fault.CloudError{Calls: second, Code: code, Reason: "BecauseISaySo"}, makeNetwork, "BecauseISaySo"}
+		trials["error "+code] = trial{&fault.CloudError{Calls: second, Code: code, Reason: "BecauseISaySo"}, makeNetwork,
+			"BecauseISaySo"}
 	}
 	for name, c := range trials {
 		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
@@ -103,12 +108,14 @@ func TestFaultsOnACloud(t *testing.T) {
 			must(t, ward.Inject(t.Context(), "it", c.fault))
 			_ = c.act(t.Context(), w.actor)
 			err := c.act(t.Context(), w.actor)
-			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error()+string(cloud.CodeOf(err)), c.want)) {
+			if c.want == "" && err != nil || c.want != "" &&
+				(err == nil || !strings.Contains(err.Error()+string(cloud.CodeOf(err)), c.want)) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
 			must(t, ward.HealAll(t.Context()))
 			must(t, c.act(t.Context(), w.actor))
-			if _, healed, _ := timeline.First[timeline.FaultHealed](journal.Events()); healed.Touched == 0 || healed.Error != "" {
+			if _, healed, _ := timeline.First[timeline.FaultHealed](journal.Events()); healed.Touched == 0 ||
+				healed.Error != "" {
 				t.Errorf("recorded %+v", healed)
 			}
 		})

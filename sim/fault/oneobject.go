@@ -38,15 +38,19 @@ func (o OneObject) checkObject(path *field.Path, on landscape.Landscape) field.E
 	errs := o.check(path, on)
 	version, err := schema.ParseGroupVersion(o.APIVersion)
 	if err != nil || o.APIVersion == "" {
-		errs = append(errs, field.Invalid(path.Child("apiVersion"), o.APIVersion, "must be a group and a version, such as apps/v1, or v1"))
+		errs = append(errs, field.Invalid(path.Child("apiVersion"), o.APIVersion,
+			"must be a group and a version, such as apps/v1, or v1"))
 	}
-	if group := version.Group; err == nil && group != "" && len(validation.IsDNS1123Subdomain(group)) > 0 || len(validation.IsDNS1123Label(version.Version)) > 0 && version.Version != "" {
-		errs = append(errs, field.Invalid(path.Child("apiVersion"), o.APIVersion, "must be a group and a version, such as apps/v1, or v1"))
+	if group := version.Group; err == nil && group != "" && len(validation.IsDNS1123Subdomain(group)) > 0 ||
+		len(validation.IsDNS1123Label(version.Version)) > 0 && version.Version != "" {
+		errs = append(errs, field.Invalid(path.Child("apiVersion"), o.APIVersion,
+			"must be a group and a version, such as apps/v1, or v1"))
 	}
 	if !kindName.MatchString(o.Kind) {
 		errs = append(errs, field.Invalid(path.Child("kind"), o.Kind, "must be a kind, such as Secret"))
 	} else if near := misspeltIn(version.Group, o.Kind); err == nil && near != "" {
-		errs = append(errs, field.Invalid(path.Child("kind"), o.Kind, fmt.Sprintf("there is no such kind; did you mean %q?", near)))
+		errs = append(errs, field.Invalid(path.Child("kind"), o.Kind, fmt.Sprintf("there is no such kind; did you mean %q?",
+			near)))
 	}
 	if o.Object == "" {
 		errs = append(errs, field.Required(path.Child("name"), "say which object it is"))

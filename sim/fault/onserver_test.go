@@ -46,7 +46,10 @@ type wired struct {
 
 func (w *wired) BreakLink(_ context.Context, _, _ string, f link.Fault, hook link.Hook) (world.Injection, error) {
 	i := w.link.BeginWith(f, hook)
-	return world.Injection{Heal: func(ctx context.Context) error { i.Heal(); return i.Await(ctx) }, Touched: i.Touched}, nil
+	return world.Injection{Heal: func(ctx context.Context) error {
+		i.Heal()
+		return i.Await(ctx)
+	}, Touched: i.Touched}, nil
 }
 
 func (w *wired) BreakProcess(context.Context, world.Process, world.Harm) (world.Injection, error) {
@@ -55,7 +58,10 @@ func (w *wired) BreakProcess(context.Context, world.Process, world.Harm) (world.
 		<-w.dying
 	}
 	w.killed.Add(1)
-	return world.Injection{Heal: func(context.Context) error { w.revived.Add(1); return nil }, Touched: func() int { return 1 }}, nil
+	return world.Injection{Heal: func(context.Context) error {
+		w.revived.Add(1)
+		return nil
+	}, Touched: func() int { return 1 }}, nil
 }
 
 // onServer is a stage for faults that live in links.
@@ -73,8 +79,9 @@ var provocations = map[string]struct {
 	spec    fault.Spec
 	provoke func(context.Context, *client)
 }{
-	"cut":       {fault.Spec{Cut: &fault.Cut{Link: wire}}, read},
-	"latency":   {fault.Spec{Latency: &fault.Latency{Link: wire, Delay: metav1.Duration{Duration: 10 * time.Millisecond}}}, read},
+	"cut": {fault.Spec{Cut: &fault.Cut{Link: wire}}, read},
+	"latency": {fault.Spec{Latency: &fault.Latency{Link: wire, Delay: metav1.Duration{Duration: 10 * time.Millisecond}}},
+		read},
 	"bandwidth": {fault.Spec{Bandwidth: &fault.Bandwidth{Link: wire, BytesPerSecond: resource.MustParse("64Ki")}}, read},
 	"reset":     {fault.Spec{Reset: &fault.Reset{Actor: wire.Actor, Target: wire.Target}}, read},
 	"failRequest": {fault.Spec{FailRequest: &fault.FailRequest{
@@ -83,27 +90,31 @@ var provocations = map[string]struct {
 	"delayRequest": {fault.Spec{DelayRequest: &fault.DelayRequest{
 		Requests: fault.Requests{Objects: settings}, Delay: metav1.Duration{Duration: 10 * time.Millisecond}, At: link.After,
 	}}, write},
-	"dropAnswer":   {fault.Spec{DropAnswer: &fault.DropAnswer{Requests: fault.Requests{Objects: settings}}}, write},
-	"holdRequest":  {fault.Spec{HoldRequest: &fault.HoldRequest{Requests: fault.Requests{Objects: settings, Verbs: []string{"get"}}}}, read},
-	"requestLimit": {fault.Spec{RequestLimit: &fault.RequestLimit{Objects: settings, Max: resource.MustParse("10")}}, write},
-	"crash":        {fault.Spec{Crash: &fault.Crash{Requests: fault.Requests{Objects: settings}, At: link.After}}, write},
-	"staleList":    {fault.Spec{StaleList: &fault.StaleList{Objects: settings}}, listTwice},
-	"frozenWatch":  {fault.Spec{FrozenWatch: &fault.FrozenWatch{Objects: settings}}, watchAndWrite},
-	"closeWatch":   {fault.Spec{CloseWatch: &fault.CloseWatch{Watches: fault.Watches{Objects: settings}}}, watchAndWrite},
-	"goneWatch":    {fault.Spec{GoneWatch: &fault.GoneWatch{Watches: fault.Watches{Objects: settings}}}, watchAndWrite},
+	"dropAnswer": {fault.Spec{DropAnswer: &fault.DropAnswer{Requests: fault.Requests{Objects: settings}}}, write},
+	"holdRequest": {fault.Spec{HoldRequest: &fault.HoldRequest{Requests: fault.Requests{Objects: settings,
+		Verbs: []string{"get"}}}}, read},
+	"requestLimit": {fault.Spec{RequestLimit: &fault.RequestLimit{Objects: settings, Max: resource.MustParse("10")}},
+		write},
+	"crash":       {fault.Spec{Crash: &fault.Crash{Requests: fault.Requests{Objects: settings}, At: link.After}}, write},
+	"staleList":   {fault.Spec{StaleList: &fault.StaleList{Objects: settings}}, listTwice},
+	"frozenWatch": {fault.Spec{FrozenWatch: &fault.FrozenWatch{Objects: settings}}, watchAndWrite},
+	"closeWatch":  {fault.Spec{CloseWatch: &fault.CloseWatch{Watches: fault.Watches{Objects: settings}}}, watchAndWrite},
+	"goneWatch":   {fault.Spec{GoneWatch: &fault.GoneWatch{Watches: fault.Watches{Objects: settings}}}, watchAndWrite},
 }
 
 var (
 	wire     = fault.Link{Actor: "gardenlet-a", Target: "garden"}
-	settings = fault.Objects{Actor: "gardenlet-a", Target: "garden", Group: "core", Kind: "ConfigMap", Namespace: "default"}
+	settings = fault.Objects{Actor: "gardenlet-a", Target: "garden", Group: "core", Kind: "ConfigMap",
+		Namespace: "default"}
 )
 
-// Every fault that lives in a link is felt by a client of a real API server, heals, and leaves the link clean; also when
-// the story was cancelled in the middle of it, and when it failed.
+// Every fault that lives in a link is felt by a client of a real API server, heals, and leaves the link clean; also
+// when the story was cancelled in the middle of it, and when it failed.
 func TestFaultsOnAnAPIServer(t *testing.T) {
 	t.Parallel()
 	for kind, spec := range examples {
-		if _, f := spec.Fault(); (f.Needs() == world.BreakLinks || f.Needs() == world.CrashActors) && provocations[kind].provoke == nil {
+		if _, f := spec.Fault(); (f.Needs() == world.BreakLinks || f.Needs() == world.CrashActors) &&
+			provocations[kind].provoke == nil {
 			t.Errorf("nothing provokes %s", kind)
 		}
 	}
@@ -116,7 +127,9 @@ func TestFaultsOnAnAPIServer(t *testing.T) {
 	for kind, c := range provocations {
 		t.Run(kind, func(t *testing.T) {
 			_, f := c.spec.Fault()
-			s.test(t, kind+"-healed", f, c.provoke, func(ctx context.Context, name string) error { return s.ward.Heal(ctx, name) })
+			s.test(t, kind+"-healed", f, c.provoke, func(ctx context.Context, name string) error {
+				return s.ward.Heal(ctx, name)
+			})
 			s.test(t, kind+"-failed", f, c.provoke, func(ctx context.Context, _ string) error { return s.ward.HealAll(ctx) })
 		})
 	}
@@ -140,8 +153,9 @@ func newOnServer(t *testing.T, direct *rest.Config) *onServer {
 	must(t, err)
 	t.Cleanup(func() { must(t, l.Close()) })
 	s := &onServer{
-		world:   &wired{World: worldtest.New(t, "a"), link: l},
-		config:  &rest.Config{Host: l.URL(), BearerToken: direct.BearerToken, TLSClientConfig: rest.TLSClientConfig{CAData: ca.PEM()}, QPS: -1},
+		world: &wired{World: worldtest.New(t, "a"), link: l},
+		config: &rest.Config{Host: l.URL(), BearerToken: direct.BearerToken,
+			TLSClientConfig: rest.TLSClientConfig{CAData: ca.PEM()}, QPS: -1},
 		journal: timeline.NewJournal(clock.RealClock{}, nil),
 	}
 	s.direct, err = kubernetes.NewForConfig(direct)
@@ -157,7 +171,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-func (s *onServer) test(t *testing.T, name string, f fault.Fault, provoke func(context.Context, *client), heal func(context.Context, string) error) {
+func (s *onServer) test(t *testing.T, name string, f fault.Fault, provoke func(context.Context, *client),
+	heal func(context.Context, string) error) {
 	t.Helper()
 	before := s.client(t)
 	read(t.Context(), before)
@@ -205,7 +220,8 @@ func (s *onServer) testHealWhileACrashStrikes(t *testing.T) {
 	s.world.dying = make(chan struct{})
 	defer func() { s.world.dying = nil }()
 	s.world.revived.Store(0)
-	crash := &fault.Crash{Requests: fault.Requests{Objects: settings}, Victim: &fault.Process{Cluster: "a", Program: "etcd"}}
+	crash := &fault.Crash{Requests: fault.Requests{Objects: settings},
+		Victim: &fault.Process{Cluster: "a", Program: "etcd"}}
 	must(t, s.ward.Inject(t.Context(), "strikes-late", crash))
 	written := make(chan struct{})
 	go func() {
@@ -241,12 +257,14 @@ func (s *onServer) testHealWhileACrashStrikes(t *testing.T) {
 
 func (s *onServer) testGrowth(t *testing.T) {
 	secrets := s.direct.CoreV1().Secrets("default")
-	_, err := secrets.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "grows"}, Data: map[string][]byte{"kept": {1}}}, metav1.CreateOptions{})
+	_, err := secrets.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "grows"},
+		Data: map[string][]byte{"kept": {1}}}, metav1.CreateOptions{})
 	must(t, err)
 	grow := func(size string) *fault.GrowObject {
 		return &fault.GrowObject{
-			OneObject: fault.OneObject{Cluster: fault.Cluster{Cluster: "a"}, APIVersion: "v1", Kind: "Secret", Namespace: "default", Object: "grows"},
-			Size:      resource.MustParse(size),
+			OneObject: fault.OneObject{Cluster: fault.Cluster{Cluster: "a"}, APIVersion: "v1", Kind: "Secret",
+				Namespace: "default", Object: "grows"},
+			Size: resource.MustParse(size),
 		}
 	}
 	w := &served{s.world, s.config}
@@ -298,10 +316,12 @@ func wantTouched(t *testing.T, injection world.Injection, want int) {
 func (s *onServer) testLoss(t *testing.T) {
 	secrets := s.direct.CoreV1().Secrets("default")
 	made, err := secrets.Create(t.Context(), &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: "lost", Finalizers: []string{"transplant.dev/kept"}, Labels: map[string]string{"a": "b"}}, Data: map[string][]byte{"kept": {1}},
+		ObjectMeta: metav1.ObjectMeta{Name: "lost", Finalizers: []string{"transplant.dev/kept"},
+			Labels: map[string]string{"a": "b"}}, Data: map[string][]byte{"kept": {1}},
 	}, metav1.CreateOptions{})
 	must(t, err)
-	lose := &fault.LoseObject{OneObject: fault.OneObject{Cluster: fault.Cluster{Cluster: "a"}, APIVersion: "v1", Kind: "Secret", Namespace: "default", Object: "lost"}}
+	lose := &fault.LoseObject{OneObject: fault.OneObject{Cluster: fault.Cluster{Cluster: "a"}, APIVersion: "v1",
+		Kind: "Secret", Namespace: "default", Object: "lost"}}
 	w := &served{s.world, s.config}
 	loss, err := lose.Inject(t.Context(), w)
 	must(t, err)
@@ -347,7 +367,8 @@ func (s *onServer) testLossOfWhatIsMadeAnew(t *testing.T) {
 			return next.RoundTrip(r)
 		})
 	})
-	lose := &fault.LoseObject{OneObject: fault.OneObject{Cluster: fault.Cluster{Cluster: "a"}, APIVersion: "v1", Kind: "Secret", Namespace: "default", Object: anew.Name}}
+	lose := &fault.LoseObject{OneObject: fault.OneObject{Cluster: fault.Cluster{Cluster: "a"}, APIVersion: "v1",
+		Kind: "Secret", Namespace: "default", Object: anew.Name}}
 	loss, err := lose.Inject(t.Context(), &served{s.world, config})
 	must(t, err)
 	wantTouched(t, loss, 1)
@@ -397,7 +418,8 @@ func (s *onServer) client(t *testing.T) *client {
 	set, err := kubernetes.NewForConfigAndClient(config, web)
 	must(t, err)
 	s.number++
-	return &client{Clientset: set, direct: s.direct, name: "c-" + resource.NewQuantity(int64(s.number), resource.DecimalSI).String()}
+	return &client{Clientset: set, direct: s.direct, name: "c-" + resource.NewQuantity(int64(s.number),
+		resource.DecimalSI).String()}
 }
 
 func read(ctx context.Context, c *client) {
@@ -430,7 +452,8 @@ func watchAndWrite(ctx context.Context, c *client) {
 		return
 	}
 	var w watch.Interface
-	if w, c.err = c.CoreV1().ConfigMaps("default").Watch(ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion}); c.err != nil {
+	if w, c.err = c.CoreV1().ConfigMaps("default").Watch(ctx,
+		metav1.ListOptions{ResourceVersion: list.ResourceVersion}); c.err != nil {
 		return
 	}
 	defer w.Stop()

@@ -39,7 +39,8 @@ func planPod(c *v1alpha1.PodChaos) plan {
 }
 
 // deletePods as Chaos Mesh does: whoever owns them makes new ones.
-func deletePods(ctx context.Context, w world.World, cluster string, spec *v1alpha1.PodChaosSpec) (world.Injection, error) {
+func deletePods(ctx context.Context, w world.World, cluster string, spec *v1alpha1.PodChaosSpec) (world.Injection,
+	error) {
 	pods, err := choose(ctx, w, cluster, spec.PodSelector)
 	if err != nil {
 		return world.Injection{}, err
@@ -54,7 +55,8 @@ func deletePods(ctx context.Context, w world.World, cluster string, spec *v1alph
 	}
 	deleted := 0
 	for _, pod := range pods {
-		options := metav1.DeleteOptions{GracePeriodSeconds: &spec.GracePeriod, Preconditions: &metav1.Preconditions{UID: &pod.UID}}
+		options := metav1.DeleteOptions{GracePeriodSeconds: &spec.GracePeriod,
+			Preconditions: &metav1.Preconditions{UID: &pod.UID}}
 		switch err := client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, options); {
 		case err == nil:
 			deleted++
@@ -65,7 +67,8 @@ func deletePods(ctx context.Context, w world.World, cluster string, spec *v1alph
 	return world.Injection{Heal: func(context.Context) error { return nil }, Touched: func() int { return deleted }}, nil
 }
 
-func breakPods(ctx context.Context, w world.World, cluster string, s v1alpha1.ContainerSelector, keepDown bool) (world.Injection, error) {
+func breakPods(ctx context.Context, w world.World, cluster string, s v1alpha1.ContainerSelector,
+	keepDown bool) (world.Injection, error) {
 	breaker, can := w.(world.PodBreaker)
 	if !can {
 		return world.Injection{}, cannot("kill containers of pods", world.BreakPods)

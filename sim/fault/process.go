@@ -20,8 +20,8 @@ type Process struct {
 	Cluster string `json:"cluster,omitempty"`
 	// Shoot whose control plane's program is harmed, on every seed that has one.
 	Shoot string `json:"shoot,omitempty"`
-	// Program of the cluster (etcd, kube-apiserver, kube-controller-manager, kube-scheduler), or of the control plane (these,
-	// backup, gardener-resource-manager, guard, machine-controller).
+	// Program of the cluster (etcd, kube-apiserver, kube-controller-manager, kube-scheduler), or of the control plane
+	// (these, backup, gardener-resource-manager, guard, machine-controller).
 	Program string `json:"program,omitempty"`
 }
 
@@ -53,9 +53,11 @@ func (p Process) check(path *field.Path, on landscape.Landscape) field.ErrorList
 	case p.Actor == "" && p.Cluster != "" && p.Shoot == "":
 		return append(oneOf("cluster", p.Cluster, on.Clusters()), oneOf("program", p.Program, landscape.ClusterPrograms())...)
 	case p.Actor == "" && p.Cluster == "" && p.Shoot != "":
-		return append(oneOf("shoot", p.Shoot, on.ShootNames()), oneOf("program", p.Program, landscape.ControlPlanePrograms())...)
+		return append(oneOf("shoot", p.Shoot, on.ShootNames()),
+			oneOf("program", p.Program, landscape.ControlPlanePrograms())...)
 	}
-	return field.ErrorList{field.Invalid(path, p.name(""), "must name an actor, or a cluster and a program, or a shoot and a program")}
+	return field.ErrorList{field.Invalid(path, p.name(""),
+		"must name an actor, or a cluster and a program, or a shoot and a program")}
 }
 
 // await the process, in a World that has any.

@@ -32,8 +32,8 @@ type Objects struct {
 	Object string `json:"name,omitempty"`
 }
 
-// Requests selects requests of an actor to an API server, and which of them feel a fault: all, unless nth, or from, every
-// and times say otherwise.
+// Requests selects requests of an actor to an API server, and which of them feel a fault: all, unless nth, or from,
+// every and times say otherwise.
 type Requests struct {
 	Objects `json:",inline"`
 	// Verbs of the requests: get, list, watch, create, update, patch, apply, delete, deletecollection.
@@ -123,15 +123,18 @@ func (o Objects) checkLink(path *field.Path, on landscape.Landscape) field.Error
 		errs = append(errs, field.Invalid(path.Child("kind"), o.Kind, "must be a kind, such as Shoot"))
 	case o.Group == "":
 		if near := misspelt(o.Kind); near != "" {
-			errs = append(errs, field.Invalid(path.Child("kind"), o.Kind, fmt.Sprintf("there is no such kind; did you mean %q? give the group of a kind of your own", near)))
+			errs = append(errs, field.Invalid(path.Child("kind"), o.Kind,
+				fmt.Sprintf("there is no such kind; did you mean %q? give the group of a kind of your own", near)))
 		}
 	default:
 		if near := misspeltIn(o.Group, o.Kind); near != "" {
-			errs = append(errs, field.Invalid(path.Child("kind"), o.Kind, fmt.Sprintf("there is no such kind in the group %s; did you mean %q?", o.Group, near)))
+			errs = append(errs, field.Invalid(path.Child("kind"), o.Kind,
+				fmt.Sprintf("there is no such kind in the group %s; did you mean %q?", o.Group, near)))
 		}
 	}
 	if o.Group != "" && len(validation.IsDNS1123Subdomain(o.Group)) > 0 {
-		errs = append(errs, field.Invalid(path.Child("group"), o.Group, "must be a group, such as core.gardener.cloud, or core"))
+		errs = append(errs, field.Invalid(path.Child("group"), o.Group,
+			"must be a group, such as core.gardener.cloud, or core"))
 	}
 	return append(errs, CheckPlace(path, o.Namespace, o.Object)...)
 }

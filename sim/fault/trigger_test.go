@@ -96,10 +96,12 @@ func TestAwaitFails(t *testing.T) {
 	if err := ward.HealAll(t.Context()); err == nil || !strings.Contains(err.Error(), "this backend cannot break links") {
 		t.Errorf("got %v", err)
 	}
-	if _, healed, _ := timeline.First[timeline.FaultHealed](journal.Events()); !strings.Contains(healed.Error, "this backend cannot break links") {
+	if _, healed, _ := timeline.First[timeline.FaultHealed](journal.Events()); !strings.Contains(healed.Error,
+		"this backend cannot break links") {
 		t.Errorf("recorded %+v", healed)
 	}
-	if err := ward.Await(t.Context(), "other", cut, &bell{fail: errors.New("no rope")}); err == nil || !strings.Contains(err.Error(), "for the bell: no rope") {
+	if err := ward.Await(t.Context(), "other", cut, &bell{fail: errors.New("no rope")}); err == nil ||
+		!strings.Contains(err.Error(), "for the bell: no rope") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -107,7 +109,8 @@ func TestAwaitFails(t *testing.T) {
 func (s *onServer) testTrigger(t *testing.T) {
 	creates := fault.Requests{Objects: settings, Verbs: []string{"create"}, Turn: link.Turn{Nth: 2}}
 	when := &fault.OnRequest{Requests: creates, At: link.After}
-	_, f := (&fault.Spec{FailRequest: &fault.FailRequest{Requests: fault.Requests{Objects: settings}, Status: 500}}).Fault()
+	_, f := (&fault.Spec{FailRequest: &fault.FailRequest{Requests: fault.Requests{Objects: settings},
+		Status: 500}}).Fault()
 	must(t, s.ward.Await(t.Context(), "triggered", f, when))
 	c := s.client(t)
 	for i, want := range []bool{true, true, false} {
@@ -132,8 +135,10 @@ func TestMomentsInWords(t *testing.T) {
 		"the moment after a request of gardenlet-a to garden: patch shoots/status": {
 			Requests: fault.Requests{Objects: shoots, Verbs: []string{"patch"}, Subresource: "status"}, At: link.After,
 		},
-		"the moment before request number 2 of gardenlet-a to garden: shoots":          {Requests: fault.Requests{Objects: shoots, Turn: link.Turn{Nth: 2}}},
-		"the moment before request number 3 or later of gardenlet-a to garden: shoots": {Requests: fault.Requests{Objects: shoots, Turn: link.Turn{From: 3}}},
+		"the moment before request number 2 of gardenlet-a to garden: shoots": {
+			Requests: fault.Requests{Objects: shoots, Turn: link.Turn{Nth: 2}}},
+		"the moment before request number 3 or later of gardenlet-a to garden: shoots": {
+			Requests: fault.Requests{Objects: shoots, Turn: link.Turn{From: 3}}},
 	} {
 		if got := o.String(); got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// healTimeout bounds one heal, and is longer than any backend waits for a cluster that returns with its disk, which says
-	// better what was missing. Heals run although the story was cancelled.
+	// healTimeout bounds one heal, and is longer than any backend waits for a cluster that returns with its disk, which
+	// says better what was missing. Heals run although the story was cancelled.
 	healTimeout = 6 * time.Minute
 	// injectTimeout bounds what a request, or another trigger, has begun: an injection, or the end of a crash's victim.
 	injectTimeout = 60 * time.Second

@@ -20,8 +20,9 @@ func Speaker(f Fault) string {
 	return ""
 }
 
-// Revival is the cluster where what a fault has killed must run again for it to be healed; empty when nobody waits for that, as for a
-// control plane, which may have moved. A program of a cluster itself returns with it when the cluster was lost.
+// Revival is the cluster where what a fault has killed must run again for it to be healed; empty when nobody waits for
+// that, as for a control plane, which may have moved. A program of a cluster itself returns with it when the cluster
+// was lost.
 func Revival(f Fault, on landscape.Landscape) (cluster string, returns bool) {
 	var victim Process
 	switch f := f.(type) {

@@ -1,5 +1,5 @@
-// Package fit finds what does not fit in an object of others that stands in a file: the fields that the object's Go type does not have, and
-// values of a wrong type.
+// Package fit finds what does not fit in an object of others that stands in a file: the fields that the object's Go
+// type does not have, and values of a wrong type.
 //
 // It does not fill the type, and knows nothing of what values mean.
 package fit

@@ -15,12 +15,17 @@ func TestFind(t *testing.T) {
 	t.Parallel()
 	const known = "known are loadBalancer, conditions"
 	for text, want := range map[string]string{
-		`{"apiVersion":"v1","kind":"Service","metadata":{"name":"web","creationTimestamp":null},"spec":{"ports":[{"port":80,"targetPort":"http"}]}}`: "",
+		`{"apiVersion":"v1","kind":"Service","metadata":{"name":"web","creationTimestamp":null},` +
+			`"spec":{"ports":[{"port":80,"targetPort":"http"}]}}`: "",
 
-		`{"speck":{}}`:                                                  `speck: unknown field; did you mean "spec"? known are kind, apiVersion, metadata, spec, status`,
-		`{"Spec":{}}`:                                                   `Spec: unknown field; did you mean "spec"? known are kind, apiVersion, metadata, spec, status`,
-		`{"status":{"ponies":1,"zebras":2}}`:                            "status.ponies: unknown field; " + known + "; status.zebras: unknown field; " + known,
-		`{"status":3}`:                                                  "status: is 3; must be a mapping with loadBalancer, conditions",
+		`{"speck":{}}`: `speck: unknown field; did you mean "spec"? ` +
+			`known are kind, apiVersion, metadata, spec, status`,
+		`{"Spec":{}}`: `Spec: unknown field; did you mean "spec"? known ` +
+			`are kind, apiVersion, metadata, spec, status`,
+		`{"status":{"ponies":1,"zebras":2}}`: "status.ponies: unknown field; " + known +
+			"; status.zebras: unknown field; " + known,
+		`{"status":3}`: "status: is 3; must be a mapping with " +
+			"loadBalancer, conditions",
 		`{"metadata":{"labels":{"a":1}}}`:                               "metadata.labels.a: is 1; must be a string, in quotes",
 		`{"metadata":{"labels":[]}}`:                                    "metadata.labels: is a list; must be a mapping",
 		`{"metadata":{"generation":1.5}}`:                               "metadata.generation: is 1.5; must be a whole number",

@@ -8,7 +8,8 @@ import (
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 )
 
-// ProviderType is the type that every extension object of a landscape has, but for Extensions that are asked for by theirs.
+// ProviderType is the type that every extension object of a landscape has, but for Extensions that are asked for by
+// theirs.
 const ProviderType = "transplant"
 
 // Extension is an extension controller of the user's own. It runs on every seed, each an actor of its own.
@@ -37,8 +38,8 @@ type Extension struct {
 type ExtensionResource struct {
 	// Kind in the group extensions.gardener.cloud.
 	Kind string `json:"kind"`
-	// Type of the objects. For an Extension a new one, which every shoot then has; for all other kinds that of the landscape,
-	// and the reference provider stands aside.
+	// Type of the objects. For an Extension a new one, which every shoot then has; for all other kinds that of the
+	// landscape, and the reference provider stands aside.
 	Type string `json:"type"`
 	// StateMayChange says that what the objects keep in status.state may be something else after a move. Without it that
 	// breaks the promise MigrationEnds.
@@ -82,7 +83,8 @@ func ExtensionKinds() []string {
 // ReservedVariables are those that every extension is told.
 func ReservedVariables() []string {
 	return []string{
-		"KUBECONFIG", "CLOUD_KUBECONFIG", "SEED_NAME", "LEADER_ELECTION_NAMESPACE", "POD_NAME", "POD_NAMESPACE", "POD_IP", ActorVariable,
+		"KUBECONFIG", "CLOUD_KUBECONFIG", "SEED_NAME", "LEADER_ELECTION_NAMESPACE", "POD_NAME", "POD_NAMESPACE", "POD_IP",
+		ActorVariable,
 	}
 }
 
@@ -99,7 +101,8 @@ func (l Landscape) TwoActors() string {
 		taken[actor] = true
 	}
 	for _, e := range l.Extensions {
-		for _, seed := range slices.Compact(slices.Sorted(slices.Values(l.SeedNames()))) { // a seed that is there twice is another mistake
+		// a seed that is there twice is another mistake
+		for _, seed := range slices.Compact(slices.Sorted(slices.Values(l.SeedNames()))) {
 			actor := e.ActorOn(seed)
 			if taken[actor] {
 				return actor

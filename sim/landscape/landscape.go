@@ -68,8 +68,8 @@ type Shoot struct {
 	Objects int `json:"objects,omitempty" zero:"empty"`
 	// Hibernated shoots are populated and then put to sleep before the first step.
 	Hibernated bool `json:"hibernated,omitempty"`
-	// ExternalDomain gives the shoot a domain of its own: its load and the look at its API go by that name, its nodes by the
-	// internal one.
+	// ExternalDomain gives the shoot a domain of its own: its load and the look at its API go by that name, its nodes by
+	// the internal one.
 	ExternalDomain bool `json:"externalDomain,omitempty"`
 	// Purpose is that of the Shoot.
 	Purpose Purpose `json:"purpose,omitempty"`
@@ -77,8 +77,8 @@ type Shoot struct {
 	Kubernetes string `json:"kubernetes,omitempty"`
 	// Image is the version of its nodes' machine image, one of the landscape's; the latest when not given.
 	Image string `json:"image,omitempty"`
-	// Extended shoots have an Extension and, on their nodes, a ContainerRuntime: both bring objects into the shoot, and the
-	// Extension has a state.
+	// Extended shoots have an Extension and, on their nodes, a ContainerRuntime: both bring objects into the shoot, and
+	// the Extension has a state.
 	Extended bool `json:"extended,omitempty"`
 	// UpdateStrategy is how its nodes are updated; AutoRollingUpdate when not given.
 	UpdateStrategy UpdateStrategy `json:"updateStrategy,omitempty"`
@@ -141,10 +141,11 @@ type Settings struct {
 	ReconcileInMaintenanceOnly bool `json:"reconcileInMaintenanceOnly,omitempty"`
 	// RetryDuration is how long an operation that fails is tried again before it is Failed.
 	RetryDuration metav1.Duration `json:"retryDuration,omitzero"`
-	// ThrottledRetryPeriod is after how long a shoot that has Failed because the cloud throttled it is retried unasked, and
-	// half of it is what chance adds at most.
+	// ThrottledRetryPeriod is after how long a shoot that has Failed because the cloud throttled it is retried unasked,
+	// and half of it is what chance adds at most.
 	ThrottledRetryPeriod metav1.Duration `json:"throttledRetryPeriod,omitzero"`
-	// CareSyncPeriod is the time between two looks of care at a shoot, and between two health checks of the reference provider.
+	// CareSyncPeriod is the time between two looks of care at a shoot, and between two health checks of the reference
+	// provider.
 	CareSyncPeriod metav1.Duration `json:"careSyncPeriod,omitzero"`
 	// CareThreshold is how long conditions of shoots are Progressing before they are False.
 	CareThreshold metav1.Duration `json:"careThreshold,omitzero"`
@@ -186,7 +187,8 @@ func ProductSettings() Settings {
 	return Settings{
 		OwnerCheckInterval: d(5 * time.Second), OwnerCheckTimeout: d(30 * time.Second),
 		DeltaInterval: d(5 * time.Second), FullSnapshotInterval: d(time.Hour), DNSTTL: d(2 * time.Minute),
-		SeedLeaseRenew: d(2 * time.Second), SeedLossGracePeriod: d(5 * time.Minute), WaitInterval: d(5 * time.Second), SyncPeriod: d(time.Hour),
+		SeedLeaseRenew: d(2 * time.Second), SeedLossGracePeriod: d(5 * time.Minute), WaitInterval: d(5 * time.Second),
+		SyncPeriod:     d(time.Hour),
 		RestoresAtOnce: restoresAtOnce, RetryDuration: d(12 * time.Hour), ThrottledRetryPeriod: d(10 * time.Minute),
 	}
 }
@@ -197,8 +199,8 @@ func (s Settings) OwnerWait() time.Duration {
 	return s.OwnerCheckTimeout.Duration*11/10 + s.OwnerCheckInterval.Duration
 }
 
-// LossNoticed is how long after the loss of a seed its shoots are evacuated at the earliest. The grace period begins with the
-// last renewal of its Lease that was seen, and one may have been late.
+// LossNoticed is how long after the loss of a seed its shoots are evacuated at the earliest. The grace period begins
+// with the last renewal of its Lease that was seen, and one may have been late.
 func (s Settings) LossNoticed() time.Duration {
 	return s.SeedLossGracePeriod.Duration - 2*s.SeedLeaseRenew.Duration
 }

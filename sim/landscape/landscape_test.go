@@ -19,7 +19,8 @@ func TestDefaultsAreThoseForScenarios(t *testing.T) {
 	}
 	want := landscape.Settings{
 		OwnerCheckInterval: d(1), OwnerCheckTimeout: d(9), DeltaInterval: d(1), FullSnapshotInterval: d(300), DNSTTL: d(1),
-		SeedLeaseRenew: d(1), SeedLossGracePeriod: d(10), WaitInterval: d(1), SyncPeriod: d(3600), CareSyncPeriod: d(5), CareThreshold: d(60), CleanupTimeout: d(600), RestoresAtOnce: 20,
+		SeedLeaseRenew: d(1), SeedLossGracePeriod: d(10), WaitInterval: d(1), SyncPeriod: d(3600), CareSyncPeriod: d(5),
+		CareThreshold: d(60), CleanupTimeout: d(600), RestoresAtOnce: 20,
 		RetryDuration: d(43200), ThrottledRetryPeriod: d(600),
 	}
 	if diff := cmp.Diff(want, settings); diff != "" {
@@ -31,7 +32,8 @@ func TestNames(t *testing.T) {
 	t.Parallel()
 	l := landscape.Landscape{Seeds: []landscape.Seed{{Name: "a"}}, Shoots: []landscape.Shoot{{Name: "alpha", Seed: "a"}}}
 	for name, c := range map[string]struct{ got, want []string }{
-		"actors":    {l.Actors(), []string{"control-planes-a", "extensions-a", "garden-controller-manager", "gardenlet-a", "gateway-a", "nodes", "user"}},
+		"actors": {l.Actors(), []string{"control-planes-a", "extensions-a", "garden-controller-manager", "gardenlet-a",
+			"gateway-a", "nodes", "user"}},
 		"processes": {l.ProcessActors(), []string{"extensions-a", "garden-controller-manager", "gardenlet-a", "gateway-a"}},
 		"targets":   {l.Targets(), []string{"a", "cloud", "garden", "shoot/alpha", "shoots"}},
 		"clusters":  {l.Clusters(), []string{"garden", "a"}},
@@ -43,16 +45,19 @@ func TestNames(t *testing.T) {
 	}
 	l.Seeds = append(l.Seeds, landscape.Seed{Name: "b"})
 	for actor, want := range map[string][]string{
-		"garden-controller-manager": {"cloud", "garden"}, "nodes": {"cloud", "shoot/alpha", "shoots"}, "user": {"shoot/alpha", "shoots"},
-		"gardenlet-b": {"b", "cloud", "garden", "shoot/alpha", "shoots"}, "extensions-b": {"b", "cloud"}, "gateway-b": {"b"}, "control-planes-a": {"cloud", "garden"},
-		"nobody": l.Targets(),
+		"garden-controller-manager": {"cloud", "garden"}, "nodes": {"cloud", "shoot/alpha", "shoots"},
+		"user":        {"shoot/alpha", "shoots"},
+		"gardenlet-b": {"b", "cloud", "garden", "shoot/alpha", "shoots"}, "extensions-b": {"b", "cloud"}, "gateway-b": {"b"},
+		"control-planes-a": {"cloud", "garden"},
+		"nobody":           l.Targets(),
 	} {
 		if diff := cmp.Diff(want, l.TargetsOf(actor)); diff != "" {
 			t.Errorf("targets of %s (-want +got):\n%s", actor, diff)
 		}
 	}
 	l.Settings.SecondSign = true
-	if diff := cmp.Diff([]string{"cloud", "garden", "shoot/alpha", "shoots"}, l.TargetsOf("garden-controller-manager")); diff != "" {
+	if diff := cmp.Diff([]string{"cloud", "garden", "shoot/alpha", "shoots"},
+		l.TargetsOf("garden-controller-manager")); diff != "" {
 		t.Errorf("targets of who asks silent shoots (-want +got):\n%s", diff)
 	}
 	if _, found := l.Shoot("beta"); found {
@@ -67,7 +72,8 @@ func TestSeedsThatAreTheSame(t *testing.T) {
 		other landscape.Seed
 		want  bool
 	}{
-		"the same":       {landscape.Seed{Name: "a", Region: "here", Taints: []landscape.Taint{{Key: "k", Value: "v"}}}, true},
+		"the same": {landscape.Seed{Name: "a", Region: "here", Taints: []landscape.Taint{{Key: "k", Value: "v"}}},
+			true},
 		"another name":   {landscape.Seed{Name: "b", Region: "here", Taints: seed.Taints}, false},
 		"another region": {landscape.Seed{Name: "a", Taints: seed.Taints}, false},
 		"another taint":  {landscape.Seed{Name: "a", Region: "here", Taints: []landscape.Taint{{Key: "k"}}}, false},

@@ -61,8 +61,8 @@ func (l Landscape) Targets() []string {
 	return targets
 }
 
-// TargetsOf an actor are the targets that it has a link to, on this landscape (ARCHITECTURE, Links). A fault of any other
-// link would be felt by nobody; control planes speak to the seed that they are pods of without one (ADR 0010).
+// TargetsOf an actor are the targets that it has a link to, on this landscape (ARCHITECTURE, Links). A fault of any
+// other link would be felt by nobody; control planes speak to the seed that they are pods of without one (ADR 0010).
 func (l Landscape) TargetsOf(actor string) []string {
 	role, seed := l.roleOf(actor)
 	spokenTo, known := map[string][]string{
@@ -163,5 +163,6 @@ func ClusterPrograms() []string {
 
 // ControlPlanePrograms are the programs of a shoot's control plane that may be killed or frozen.
 func ControlPlanePrograms() []string {
-	return []string{"backup", "etcd", "gardener-resource-manager", "guard", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "machine-controller"}
+	return []string{"backup", "etcd", "gardener-resource-manager", "guard", "kube-apiserver", "kube-controller-manager",
+		"kube-scheduler", "machine-controller"}
 }

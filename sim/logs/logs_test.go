@@ -31,7 +31,8 @@ func TestKeep(t *testing.T) {
 		{"an empty one is there", "-", "", ""},
 		{"of a long one the end is kept", "-", "0123456" + filler + "tail\n", cut + filler + "tail\n"},
 		{"what is left out spans parts", "01234", "56" + filler + "tail\n", cut + filler + "tail\n"},
-		{"what is left out ends inside the first part", "0123456ab", filler[:len(filler)-2] + "tail\n", cut + "ab" + filler[:len(filler)-2] + "tail\n"},
+		{"what is left out ends inside the first part", "0123456ab", filler[:len(filler)-2] + "tail\n",
+			cut + "ab" + filler[:len(filler)-2] + "tail\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -51,7 +51,8 @@ func TestTail_NoLog_SaysOfWhom(t *testing.T) {
 		t.Fatal(err)
 	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "p"}}
-	if _, err := Tail(t.Context(), api, pod, "c", Last); err == nil || !strings.HasPrefix(err.Error(), `read the log of container "c" of pod n/p: `) {
+	if _, err := Tail(t.Context(), api, pod, "c", Last); err == nil || !strings.HasPrefix(err.Error(),
+		`read the log of container "c" of pod n/p: `) {
 		t.Errorf("%v", err)
 	}
 }

@@ -42,7 +42,8 @@ func run(scenario string, all ...at) []timeline.Event {
 // evacuated is a recovery on another seed, in the garden.
 func evacuated(second float64, from, to string, epoch int64) []at {
 	return []at{
-		shoot(second, to, from, "Migrate", "Aborted"), shoot(second+0.1, to, to, "Restore", "Processing"), served(second+3.8, to, epoch),
+		shoot(second, to, from, "Migrate", "Aborted"), shoot(second+0.1, to, to, "Restore", "Processing"),
+		served(second+3.8, to, epoch),
 		shoot(second+5, to, to, "Restore", "Succeeded"),
 	}
 }
@@ -52,7 +53,8 @@ func TestRTO_SeveralFaults_CountsFromTheNewestBeforeTheLoss(t *testing.T) {
 	const scenario = `{"spec":{"landscape":{"seeds":[{"name":"a"},{"name":"b"}]},"steps":[
 		{"fault":{"name":"slow","slowBucket":{"actor":"control-planes-a","bytesPerSecond":"1Ki"}}},
 		{"fault":{"name":"fire","loseCluster":{"cluster":"a"}}}]}}`
-	before := []at{{1, timeline.ShootSteady{}}, shoot(1, "a", "a", "Create", "Succeeded"), served(2, "a", 1), acked(3, 1, 1), acked(9.9, 2, 1)}
+	before := []at{{1, timeline.ShootSteady{}}, shoot(1, "a", "a", "Create", "Succeeded"), served(2, "a", 1),
+		acked(3, 1, 1), acked(9.9, 2, 1)}
 	first := slices.Concat(evacuated(20, "a", "b", 2), []at{acked(24, 3, 2), acked(99.9, 4, 2)})
 	second := slices.Concat(evacuated(110, "b", "c", 3), []at{acked(130, 5, 3)})
 	for name, c := range map[string]struct {
@@ -61,24 +63,32 @@ func TestRTO_SeveralFaults_CountsFromTheNewestBeforeTheLoss(t *testing.T) {
 	}{
 		"one fault": {run(scenario, slices.Concat(before, []at{strike(10, "fire")}, first)...), 14},
 		"the second recovery is longer": {
-			run(scenario, slices.Concat(before, []at{strike(10, "fire")}, first, []at{strike(100, "flood"), failed(100.1, 9)}, second)...), 30},
+			run(scenario, slices.Concat(before, []at{strike(10, "fire")}, first, []at{strike(100, "flood"), failed(100.1, 9)},
+				second)...), 30},
 		"the first recovery is longer": {
-			run(scenario, slices.Concat(before, []at{strike(4, "fire"), failed(9.95, 8)}, first, []at{strike(110, "flood"), failed(110.1, 9)}, second)...), 20},
+			run(scenario, slices.Concat(before, []at{strike(4, "fire"), failed(9.95, 8)}, first,
+				[]at{strike(110, "flood"), failed(110.1, 9)}, second)...), 20},
 		"a fault that did nothing before": {
-			run(scenario, slices.Concat(before[:4], []at{strike(7, "latency")}, before[4:], []at{strike(10, "fire"), failed(10.1, 9)}, first)...), 14},
+			run(scenario, slices.Concat(before[:4], []at{strike(7, "latency")}, before[4:],
+				[]at{strike(10, "fire"), failed(10.1, 9)}, first)...), 14},
 		"a fault while it is away": {
-			run(scenario, slices.Concat(before, []at{strike(10, "fire"), failed(10.1, 9), strike(15, "latency")}, first)...), 14},
+			run(scenario, slices.Concat(before, []at{strike(10, "fire"), failed(10.1, 9), strike(15, "latency")}, first)...),
+			14},
 		// The owner goes on serving until its validity has lapsed.
 		"a fault while it is away, and the owner was lost late": {
-			run(scenario, slices.Concat(before, []at{strike(10, "partition"), acked(17, 7, 1), failed(17.1, 9), strike(18, "latency")}, first)...), 14},
+			run(scenario, slices.Concat(before, []at{strike(10, "partition"), acked(17, 7, 1), failed(17.1, 9),
+				strike(18, "latency")}, first)...), 14},
 		"a harmless fault between the fault and the loss": {
-			run(scenario, slices.Concat(before, []at{strike(10, "fire"), strike(12, "slow"), acked(17, 7, 1), failed(17.1, 9)}, first)...), 14},
+			run(scenario, slices.Concat(before, []at{strike(10, "fire"), strike(12, "slow"), acked(17, 7, 1), failed(17.1, 9)},
+				first)...), 14},
 		"the destination is lost on the way": {
-			run(scenario, slices.Concat(before, []at{strike(10, "fire"), failed(10.1, 9), shoot(20, "b", "b", "Migrate", "Aborted"), strike(22, "flood")}, second)...), 120},
+			run(scenario, slices.Concat(before, []at{strike(10, "fire"), failed(10.1, 9),
+				shoot(20, "b", "b", "Migrate", "Aborted"), strike(22, "flood")}, second)...), 120},
 		"one attempt fails before the fault": {
 			run(scenario, slices.Concat(before, []at{failed(9.95, 8), strike(10, "fire"), failed(10.1, 9)}, first)...), 14},
 		"it sleeps on the way": {
-			run(scenario, slices.Concat(before, []at{strike(10, "fire"), failed(10.1, 9), {11, timeline.ShootSeen{SpecSeed: "a", StatusSeed: "a", WantsToSleep: true}},
+			run(scenario, slices.Concat(before, []at{strike(10, "fire"), failed(10.1, 9),
+				{11, timeline.ShootSeen{SpecSeed: "a", StatusSeed: "a", WantsToSleep: true}},
 				shoot(19, "a", "a", "Reconcile", "Processing")}, first)...), 6},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -97,26 +107,33 @@ func TestRTO_SeveralFaults_CountsFromTheNewestBeforeTheLoss(t *testing.T) {
 // How a shoot came to its owner is known when the end of its Migrate was seen.
 func TestRTO_UnseenHandOver_IsNotMeasured(t *testing.T) {
 	t.Parallel()
-	before := []at{{1, timeline.ShootSteady{}}, shoot(1, "a", "a", "Create", "Succeeded"), served(2, "a", 1), {2.5, timeline.StepStarted{Verb: "load", WritesPerSecond: 1}},
+	before := []at{{1, timeline.ShootSteady{}}, shoot(1, "a", "a", "Create", "Succeeded"), served(2, "a", 1),
+		{2.5, timeline.StepStarted{Verb: "load", WritesPerSecond: 1}},
 		acked(3, 1, 1), strike(4, "latency"), acked(9.9, 2, 1)}
 	after := []at{acked(17, 3, 2), {20, timeline.Settling{}}, acked(22, 4, 2)}
-	begun, ended, givenUp := shoot(10, "b", "a", "Migrate", "Processing"), shoot(12, "b", "a", "Migrate", "Succeeded"), shoot(12, "b", "b", "Migrate", "Aborted")
+	begun, ended, givenUp := shoot(10, "b", "a", "Migrate", "Processing"), shoot(12, "b", "a", "Migrate", "Succeeded"),
+		shoot(12, "b", "b", "Migrate", "Aborted")
 	restored := []at{served(15, "b", 2), shoot(18, "b", "b", "Restore", "Succeeded")}
-	late := []at{served(15, "b", 2), shoot(15.5, "b", "a", "Migrate", "Succeeded"), shoot(18, "b", "b", "Restore", "Succeeded")}
+	late := []at{served(15, "b", 2), shoot(15.5, "b", "a", "Migrate", "Succeeded"),
+		shoot(18, "b", "b", "Restore", "Succeeded")}
 	for name, c := range map[string]struct {
 		events []at
 		rto    *float64
 		want   []measure.Unrecovered
 	}{
-		"it has succeeded":             {slices.Concat(before, []at{begun, ended}, restored, after), nil, nil},
-		"it was given up":              {slices.Concat(before, []at{begun, givenUp}, restored, after), number(13.0), nil},
-		"its end was not seen":         {slices.Concat(before, []at{begun}, restored, after), nil, []measure.Unrecovered{{Shoot: "alpha"}}},
-		"nothing of it was seen":       {slices.Concat(before, restored, after), nil, []measure.Unrecovered{{Shoot: "alpha"}}},
-		"its end was recorded late":    {slices.Concat(before, []at{begun}, late, after), nil, []measure.Unrecovered{{Shoot: "alpha"}}},
+		"it has succeeded": {slices.Concat(before, []at{begun, ended}, restored, after), nil, nil},
+		"it was given up":  {slices.Concat(before, []at{begun, givenUp}, restored, after), number(13.0), nil},
+		"its end was not seen": {slices.Concat(before, []at{begun}, restored, after), nil,
+			[]measure.Unrecovered{{Shoot: "alpha"}}},
+		"nothing of it was seen": {slices.Concat(before, restored, after), nil,
+			[]measure.Unrecovered{{Shoot: "alpha"}}},
+		"its end was recorded late": {slices.Concat(before, []at{begun}, late, after), nil,
+			[]measure.Unrecovered{{Shoot: "alpha"}}},
 		"anew on the seed that it had": {slices.Concat(before, []at{served(15, "a", 2)}, after), number(13.0), nil},
 		// What was recorded late is of the owner before.
 		"its end was recorded late, and the next owner was lost": {
-			slices.Concat(before, []at{begun}, late, []at{acked(19, 3, 2), served(19.5, "b", 3), acked(19.6, 4, 3), {20, timeline.Settling{}}, acked(22, 5, 3)}),
+			slices.Concat(before, []at{begun}, late, []at{acked(19, 3, 2), served(19.5, "b", 3), acked(19.6, 4, 3),
+				{20, timeline.Settling{}}, acked(22, 5, 3)}),
 			number(15.6), []measure.Unrecovered{{Shoot: "alpha"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -149,22 +166,32 @@ func TestRTO_ShootWithoutLoad_IsMeasuredByItsAPI(t *testing.T) {
 		rto    *float64
 		want   []measure.Unrecovered
 	}{
-		"it comes back": {slices.Concat(before, tried(10.5, 29.5, bad), recovery, tried(30.5, 39.5, good), []at{settling}, tried(40.5, 43.5, good)), number(20.6), nil},
-		"it was filled before it was ready": {slices.Concat(before, []at{acked(1.5, 1, 1)}, tried(10.5, 29.5, bad), recovery, tried(30.5, 39.5, good), []at{settling},
+		"it comes back": {slices.Concat(before, tried(10.5, 29.5, bad), recovery, tried(30.5, 39.5, good), []at{settling},
 			tried(40.5, 43.5, good)), number(20.6), nil},
-		"the owner was seen late": {slices.Concat(before, tried(10.5, 19.5, bad), recovery, tried(20.5, 39.5, good), []at{settling}, tried(40.5, 43.5, good)), number(10.6), nil},
-		"it answers all the time": {slices.Concat(before, tried(10.5, 20.5, good), recovery, tried(21.5, 39.5, good), []at{settling}, tried(40.5, 43.5, good)), number(14.6), nil},
-		"nobody tried when it came back": {slices.Concat(before, tried(10.5, 15.5, bad), recovery, tried(30.5, 39.5, good), []at{settling}, tried(40.5, 43.5, good)), nil,
+		"it was filled before it was ready": {slices.Concat(before, []at{acked(1.5, 1, 1)}, tried(10.5, 29.5, bad), recovery,
+			tried(30.5, 39.5, good), []at{settling},
+			tried(40.5, 43.5, good)), number(20.6), nil},
+		"the owner was seen late": {slices.Concat(before, tried(10.5, 19.5, bad), recovery, tried(20.5, 39.5, good),
+			[]at{settling}, tried(40.5, 43.5, good)), number(10.6), nil},
+		"it answers all the time": {slices.Concat(before, tried(10.5, 20.5, good), recovery, tried(21.5, 39.5, good),
+			[]at{settling}, tried(40.5, 43.5, good)), number(14.6), nil},
+		"nobody tried when it came back": {slices.Concat(before, tried(10.5, 15.5, bad), recovery, tried(30.5, 39.5, good),
+			[]at{settling}, tried(40.5, 43.5, good)), nil,
 			[]measure.Unrecovered{{Shoot: "alpha"}}},
 		"it never comes back": {slices.Concat(before, tried(10.5, 39.5, bad), []at{settling}, tried(40.5, 43.5, bad)), nil,
 			[]measure.Unrecovered{{Shoot: "alpha", Tried: d(33.5)}}},
-		"nobody tries in the end": {slices.Concat(before, tried(10.5, 29.5, good), []at{settling}), nil, []measure.Unrecovered{{Shoot: "alpha"}}},
-		"it was not hit":          {slices.Concat(before, tried(10.5, 39.5, good), []at{settling}, tried(40.5, 43.5, good)), nil, nil},
+		"nobody tries in the end": {slices.Concat(before, tried(10.5, 29.5, good), []at{settling}), nil,
+			[]measure.Unrecovered{{Shoot: "alpha"}}},
+		"it was not hit": {slices.Concat(before, tried(10.5, 39.5, good), []at{settling}, tried(40.5, 43.5, good)),
+			nil, nil},
 		"it is loaded afterwards": {slices.Concat(before, tried(10.5, 29.5, bad), recovery, tried(30.5, 39.5, good),
-			[]at{{31, timeline.StepStarted{Verb: "load", WritesPerSecond: 1}}, acked(32, 1, 2), settling, acked(41, 2, 2)}), number(20.6), nil},
+			[]at{{31, timeline.StepStarted{Verb: "load", WritesPerSecond: 1}}, acked(32, 1, 2), settling, acked(41, 2, 2)}),
+			number(20.6), nil},
 		// Whoever writes is the measure, and nobody knows who acknowledged before.
-		"the writes of its load were not seen": {slices.Concat([]at{{0.5, timeline.StepStarted{Verb: "load", WritesPerSecond: 1}}}, before, tried(10.5, 29.5, bad), recovery,
-			tried(30.5, 39.5, good), []at{settling}), nil, []measure.Unrecovered{{Shoot: "alpha"}}},
+		"the writes of its load were not seen": {
+			slices.Concat([]at{{0.5, timeline.StepStarted{Verb: "load", WritesPerSecond: 1}}}, before, tried(10.5, 29.5, bad),
+				recovery,
+				tried(30.5, 39.5, good), []at{settling}), nil, []measure.Unrecovered{{Shoot: "alpha"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -192,14 +219,16 @@ func TestRTO_ShootWithoutLoad_IsMeasuredByItsAPI(t *testing.T) {
 // Where nothing was seen of a shoot before the fault, its being ready says that it was there.
 func TestNotRecovered_StateBeforeTheFaultUnseen_IsALack(t *testing.T) {
 	t.Parallel()
-	before := []at{{1, timeline.ShootSteady{}}, served(2, "a", 1), {2.5, timeline.StepStarted{Verb: "load", WritesPerSecond: 1}}, acked(3, 1, 1), strike(4, "fire"),
+	before := []at{{1, timeline.ShootSteady{}}, served(2, "a", 1),
+		{2.5, timeline.StepStarted{Verb: "load", WritesPerSecond: 1}}, acked(3, 1, 1), strike(4, "fire"),
 		shoot(5, "a", "a", "Reconcile", "Succeeded"), {20, timeline.Settling{}}}
 	for name, c := range map[string]struct {
 		end  at
 		want []measure.Unrecovered
 	}{
-		"it answers":  {acked(22, 2, 1), []measure.Unrecovered{{Shoot: "alpha"}}},
-		"it does not": {failed(22, 2), []measure.Unrecovered{{Shoot: "alpha", Tried: d(17.9), Wrote: true, Events: []int{5, 8}}}},
+		"it answers": {acked(22, 2, 1), []measure.Unrecovered{{Shoot: "alpha"}}},
+		"it does not": {failed(22, 2),
+			[]measure.Unrecovered{{Shoot: "alpha", Tried: d(17.9), Wrote: true, Events: []int{5, 8}}}},
 	} {
 		if diff := cmp.Diff(c.want, measure.NotRecovered(history(append(slices.Clone(before), c.end)...))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -215,14 +244,18 @@ func TestUnseenRestores(t *testing.T) {
 		events []at
 		want   []string
 	}{
-		"nobody followed it":                  {[]at{ready}, []string{"the Shoot alpha in the garden, which says when it is restored"}},
-		"it stays":                            {[]at{ready, state, served(2, "a", 1)}, nil},
-		"it was seen":                         {[]at{ready, state, served(2, "a", 1), working, served(6, "b", 2), done}, nil},
-		"only its end was seen":               {[]at{ready, state, done}, []string{"the restore of alpha on b"}},
-		"only the new owner was seen":         {[]at{ready, state, served(2, "a", 1), served(6, "b", 2)}, []string{"the restore of alpha on b"}},
-		"it was recorded late":                {[]at{ready, state, served(2, "a", 1), served(4, "b", 2), working, done}, nil},
-		"it goes back, and that was not seen": {[]at{ready, state, working, done, shoot(9, "a", "a", "Restore", "Succeeded")}, []string{"the restore of alpha on a"}},
-		"it comes a second time, and only once seen": {[]at{ready, state, working, done, shoot(9, "a", "a", "Restore", "Processing"), shoot(12, "b", "b", "Restore", "Succeeded")},
+		"nobody followed it": {[]at{ready},
+			[]string{"the Shoot alpha in the garden, which says when it is restored"}},
+		"it stays":              {[]at{ready, state, served(2, "a", 1)}, nil},
+		"it was seen":           {[]at{ready, state, served(2, "a", 1), working, served(6, "b", 2), done}, nil},
+		"only its end was seen": {[]at{ready, state, done}, []string{"the restore of alpha on b"}},
+		"only the new owner was seen": {[]at{ready, state, served(2, "a", 1), served(6, "b", 2)},
+			[]string{"the restore of alpha on b"}},
+		"it was recorded late": {[]at{ready, state, served(2, "a", 1), served(4, "b", 2), working, done}, nil},
+		"it goes back, and that was not seen": {[]at{ready, state, working, done, shoot(9, "a", "a", "Restore", "Succeeded")},
+			[]string{"the restore of alpha on a"}},
+		"it comes a second time, and only once seen": {[]at{ready, state, working, done,
+			shoot(9, "a", "a", "Restore", "Processing"), shoot(12, "b", "b", "Restore", "Succeeded")},
 			[]string{"the restore of alpha on b"}},
 	} {
 		if diff := cmp.Diff(c.want, measure.UnseenRestores(history(c.events...))); diff != "" {

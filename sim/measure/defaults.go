@@ -43,7 +43,8 @@ func Defaults(events []timeline.Event, story landscape.Settings) *AtDefaults {
 	}
 	for _, shoot := range shoots(events) {
 		if rpo, applies := rpo(events, shoot); applies {
-			worst(&longest.RPOAtMostSeconds, max(0, rpo-story.DeltaInterval.Duration)+landscape.ProductSettings().DeltaInterval.Duration)
+			worst(&longest.RPOAtMostSeconds, max(0, rpo-story.DeltaInterval.Duration)+
+				landscape.ProductSettings().DeltaInterval.Duration)
 		}
 	}
 	return longest
@@ -64,10 +65,12 @@ func atDefaults(moments map[string]time.Duration, fault time.Duration, story lan
 		}
 	}
 	// The grace period begins with the last renewal before the fault.
-	add(moments["detected"]-fault, story.SeedLeaseRenew.Duration, story.SeedLossGracePeriod.Duration, product.SeedLossGracePeriod.Duration)
+	add(moments["detected"]-fault, story.SeedLeaseRenew.Duration, story.SeedLossGracePeriod.Duration,
+		product.SeedLossGracePeriod.Duration)
 	add(moments["etcdRestored"]-moments["ownerMoved"], 0, story.OwnerWait(), product.OwnerWait())
 	work := moments["firstWrite"] - fault - waited
 	return &AtDefaults{
-		RTOSeconds: Seconds(work + waits), WorkSeconds: Seconds(work), WaitSeconds: Seconds(waits), DNSSeconds: Seconds(product.DNSTTL.Duration),
+		RTOSeconds: Seconds(work + waits), WorkSeconds: Seconds(work), WaitSeconds: Seconds(waits),
+		DNSSeconds: Seconds(product.DNSTTL.Duration),
 	}
 }

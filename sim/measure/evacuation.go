@@ -6,7 +6,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// Evacuation is what it took to bring the shoots back that went elsewhere after the first fault because their owner was lost.
+// Evacuation is what it took to bring the shoots back that went elsewhere after the first fault because their owner was
+// lost.
 type Evacuation struct {
 	// Shoots that were restored on another seed than that of before, which had not handed them over.
 	Shoots int `json:"shoots"`
@@ -35,7 +36,8 @@ func EvacuationOf(events []timeline.Event) *Evacuation {
 			over[e.Subject] = &handOver{}
 		}
 		over[e.Subject].take(p)
-		// Whoever has arrived has used up the hand-over, before the fault too: it may not be seen that the next Migrate is Aborted.
+		// Whoever has arrived has used up the hand-over, before the fault too: it may not be seen that the next Migrate is
+		// Aborted.
 		there := arrived(p)
 		handed := there && over[e.Subject].taken(false) == handedOver
 		switch {

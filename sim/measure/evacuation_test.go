@@ -17,7 +17,8 @@ func TestEvacuationOf(t *testing.T) {
 	}
 	cost := func(second float64, seed, garden, user int64, cpu time.Duration) timeline.Event {
 		return of("", at{second, timeline.CostSeen{
-			Requests: map[string]int64{"gardenlet-b": seed, "garden-controller-manager": garden, "user": user, "nodes": user}, CPU: timeline.Length(cpu),
+			Requests: map[string]int64{"gardenlet-b": seed, "garden-controller-manager": garden, "user": user, "nodes": user},
+			CPU:      timeline.Length(cpu),
 		}})
 	}
 	fire := of("fire", at{2, timeline.FaultInjected{}})
@@ -47,27 +48,36 @@ func TestEvacuationOf(t *testing.T) {
 		"no fault":    {events: story(before, after)},
 		"nobody went": {events: story(before, []timeline.Event{fire}, after[:2])},
 		"handed over": {
-			events: story(before, []timeline.Event{fire, of("alpha", shoot(4, "b", "a", "Create", "Succeeded")), of("alpha", shoot(5, "b", "a", "Migrate", "Processing")),
-				of("alpha", shoot(6, "b", "a", "Migrate", "Succeeded")), of("alpha", shoot(7, "b", "b", "Restore", "Processing")), of("alpha", shoot(8, "b", "b", "Restore", "Succeeded"))}),
+			events: story(before, []timeline.Event{fire, of("alpha", shoot(4, "b", "a", "Create", "Succeeded")),
+				of("alpha", shoot(5, "b", "a", "Migrate", "Processing")),
+				of("alpha", shoot(6, "b", "a", "Migrate", "Succeeded")), of("alpha", shoot(7, "b", "b", "Restore", "Processing")),
+				of("alpha", shoot(8, "b", "b", "Restore", "Succeeded"))}),
 		},
 		// Whether its last Migrate was given up was not seen. That of the move before was over when the shoot had arrived.
 		"lost after a move": {
-			events: story(before, []timeline.Event{of("alpha", shoot(1, "b", "a", "Migrate", "Succeeded")), of("alpha", shoot(1.5, "b", "b", "Restore", "Succeeded")), fire,
+			events: story(before, []timeline.Event{of("alpha", shoot(1, "b", "a", "Migrate", "Succeeded")),
+				of("alpha", shoot(1.5, "b", "b", "Restore", "Succeeded")), fire,
 				of("alpha", shoot(7, "c", "c", "Restore", "Processing")), of("alpha", shoot(8, "c", "c", "Restore", "Succeeded"))}),
 			want: &measure.Evacuation{Shoots: 1, Seconds: 6},
 		},
 		"lost after a move that ends after the fault": {
-			events: story(before, []timeline.Event{of("alpha", shoot(1, "b", "a", "Migrate", "Succeeded")), of("alpha", shoot(1.5, "b", "b", "Restore", "Processing")), fire,
-				of("alpha", shoot(3, "b", "b", "Restore", "Succeeded")), of("alpha", shoot(7, "c", "c", "Restore", "Processing")), of("alpha", shoot(8, "c", "c", "Restore", "Succeeded"))}),
+			events: story(before, []timeline.Event{of("alpha", shoot(1, "b", "a", "Migrate", "Succeeded")),
+				of("alpha", shoot(1.5, "b", "b", "Restore", "Processing")), fire,
+				of("alpha", shoot(3, "b", "b", "Restore", "Succeeded")), of("alpha", shoot(7, "c", "c", "Restore", "Processing")),
+				of("alpha", shoot(8, "c", "c", "Restore", "Succeeded"))}),
 			want: &measure.Evacuation{Shoots: 1, Seconds: 6},
 		},
-		"nobody counted":  {events: story(before, []timeline.Event{fire}, after), want: &measure.Evacuation{Shoots: 2, Seconds: 10}},
-		"counted at once": {events: story(before, []timeline.Event{fire}, after, []timeline.Event{end, late}), want: &measure.Evacuation{Shoots: 2, Seconds: 10}},
+		"nobody counted": {events: story(before, []timeline.Event{fire}, after),
+			want: &measure.Evacuation{Shoots: 2, Seconds: 10}},
+		"counted at once": {events: story(before, []timeline.Event{fire}, after, []timeline.Event{end, late}),
+			want: &measure.Evacuation{Shoots: 2, Seconds: 10}},
 		"counted": {
 			events: story([]timeline.Event{begin}, before, []timeline.Event{fire, early}, after, []timeline.Event{end, late}),
-			want:   &measure.Evacuation{Shoots: 2, Seconds: 10, RequestsPerShoot: number(110.5), CPUSecondsPerShoot: number(2.5)},
+			want: &measure.Evacuation{Shoots: 2, Seconds: 10, RequestsPerShoot: number(110.5),
+				CPUSecondsPerShoot: number(2.5)},
 		},
-		"one of two": {events: story(before, []timeline.Event{fire}, after[:6]), want: &measure.Evacuation{Shoots: 1, Seconds: 6}},
+		"one of two": {events: story(before, []timeline.Event{fire}, after[:6]),
+			want: &measure.Evacuation{Shoots: 1, Seconds: 6}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

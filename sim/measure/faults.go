@@ -9,8 +9,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// costlyFaults are the faults of a run that may cost a shoot its owner, or an owner its data, in their order. Of a fault
-// that is not in the scenario of the record nothing is known, so that it may.
+// costlyFaults are the faults of a run that may cost a shoot its owner, or an owner its data, in their order. Of a
+// fault that is not in the scenario of the record nothing is known, so that it may.
 func costlyFaults(events []timeline.Event) (all []timeline.Event) {
 	harmless := harmlessFaults(events)
 	for e := range timeline.Of[timeline.FaultInjected](events) {

@@ -18,9 +18,9 @@ const (
 	recovered                // the owner before was lost, or the data of its etcd
 )
 
-// handOver follows what the garden says of one shoot, and knows how the next owner comes to it. It was handed over if the
-// Migrate of it has succeeded, and is a recovery if that was given up (Aborted), or if an owner on the same seed has begun
-// anew without one. A Migrate of which only the beginning was seen may have ended either way.
+// handOver follows what the garden says of one shoot, and knows how the next owner comes to it. It was handed over if
+// the Migrate of it has succeeded, and is a recovery if that was given up (Aborted), or if an owner on the same seed
+// has begun anew without one. A Migrate of which only the beginning was seen may have ended either way.
 type handOver struct {
 	came      change
 	migrating bool
@@ -47,8 +47,8 @@ func (h *handOver) take(p timeline.ShootSeen) {
 	}
 }
 
-// taken is how the next owner has come to the shoot, on the seed of the one before or on another. The owner after it has not
-// come in the same way.
+// taken is how the next owner has come to the shoot, on the seed of the one before or on another. The owner after it
+// has not come in the same way.
 func (h *handOver) taken(stayed bool) change {
 	came := h.came
 	if !h.begun && stayed {
@@ -70,8 +70,8 @@ func storeOf(epochs oracle.Epochs, w timeline.Write) store {
 	return store{epochs.Of(w.ResourceVersion), oracle.Generation(w.ResourceVersion)}
 }
 
-// owner of a shoot, by the etcd that it has: one that has restored its etcd is another. Its generation is -1 while no revision
-// of it was seen.
+// owner of a shoot, by the etcd that it has: one that has restored its etcd is another. Its generation is -1 while no
+// revision of it was seen.
 type owner struct {
 	store
 	seed   string

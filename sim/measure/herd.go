@@ -14,8 +14,8 @@ func RestoresAtOnce(events []timeline.Event) (most int, any bool) {
 	return len(herd), len(herd) > 0
 }
 
-// Herd is the first of the largest herds: the events, by their numbers in order, with which the restores began that one seed was
-// at work on at the same time. With the last of them it was that many.
+// Herd is the first of the largest herds: the events, by their numbers in order, with which the restores began that one
+// seed was at work on at the same time. With the last of them it was that many.
 func Herd(events []timeline.Event) (most []int) {
 	type restore struct {
 		seed  string
@@ -44,8 +44,8 @@ func Herd(events []timeline.Event) (most []int) {
 	return most
 }
 
-// UnseenRestores says of which shoots it was not seen when they were restored: nobody has followed them, or they have come to
-// a seed more often than a Restore was seen to be at work there.
+// UnseenRestores says of which shoots it was not seen when they were restored: nobody has followed them, or they have
+// come to a seed more often than a Restore was seen to be at work there.
 func UnseenRestores(events []timeline.Event) (lacks []string) {
 	for _, shoot := range shoots(events) {
 		if !isFollowed(events, shoot) {

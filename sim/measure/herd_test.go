@@ -28,7 +28,8 @@ func TestRestoresAtOnce(t *testing.T) {
 	for i := range events {
 		events[i].Seq = i + 1
 	}
-	for upTo, want := range map[int][]int{2: {2}, 4: {2}, 5: {2, 5}, 9: {2, 5}} { // the restore that failed for a while began before
+	// the restore that failed for a while began before
+	for upTo, want := range map[int][]int{2: {2}, 4: {2}, 5: {2, 5}, 9: {2, 5}} {
 		if diff := cmp.Diff(want, measure.Herd(events[:upTo])); diff != "" {
 			t.Errorf("the herd of %d events (-want +got):\n%s", upTo, diff)
 		}

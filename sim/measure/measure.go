@@ -12,8 +12,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// Measures of a run. With several shoots each is that of the worst, but for lost writes and the evacuation, which are of all shoots
-// together, and restores at once, which are of the worst seed.
+// Measures of a run. With several shoots each is that of the worst, but for lost writes and the evacuation, which are
+// of all shoots together, and restores at once, which are of the worst seed.
 type Measures struct {
 	// APIDowntimeSeconds is how long the API was unreachable by name, in all, times of intended sleep left out.
 	APIDowntimeSeconds *float64 `json:"apiDowntimeSeconds,omitempty"`
@@ -24,13 +24,14 @@ type Measures struct {
 	APIUnobservedSeconds *float64 `json:"apiUnobservedSeconds,omitempty"`
 	// LostWrites is the number of acknowledged writes that are not in the data at the end, of all shoots together.
 	LostWrites *int `json:"lostWrites,omitempty"`
-	// RPOSeconds is the time between the newest write that survived before the first lost one of a store, and the newest lost one of
-	// it, an outage before its first write left out; 0 when none is lost. Of several stores it is that of the worst.
+	// RPOSeconds is the time between the newest write that survived before the first lost one of a store, and the newest
+	// lost one of it, an outage before its first write left out; 0 when none is lost. Of several stores it is that of the
+	// worst.
 	RPOSeconds *float64 `json:"rpoSeconds,omitempty"`
-	// RTOSeconds is the time from a fault to the first write that was acknowledged after the recovery from it: by an owner to whom
-	// the one before had not handed over, or by one to whom that had handed over before anybody had reached it. For a shoot without
-	// a load it is the first time that its API was reached. Of several recoveries it is the longest. A planned migration has none,
-	// whatever fault there was beside it: its price is the downtime.
+	// RTOSeconds is the time from a fault to the first write that was acknowledged after the recovery from it: by an owner
+	// to whom the one before had not handed over, or by one to whom that had handed over before anybody had reached it.
+	// For a shoot without a load it is the first time that its API was reached. Of several recoveries it is the longest. A
+	// planned migration has none, whatever fault there was beside it: its price is the downtime.
 	RTOSeconds *float64 `json:"rtoSeconds,omitempty"`
 	// RestoresAtOnce is the largest number of shoots that one seed was restoring at the same time.
 	RestoresAtOnce *int `json:"restoresAtOnce,omitempty"`
@@ -48,7 +49,8 @@ func (m Measures) Numbers() iter.Seq2[string, float64] {
 			seconds *float64
 			count   *int
 		}{
-			{name: "apiDowntimeSeconds", seconds: m.APIDowntimeSeconds}, {name: "apiLongestGapSeconds", seconds: m.APILongestGapSeconds},
+			{name: "apiDowntimeSeconds", seconds: m.APIDowntimeSeconds},
+			{name: "apiLongestGapSeconds", seconds: m.APILongestGapSeconds},
 			{name: "apiUnobservedSeconds", seconds: m.APIUnobservedSeconds},
 			{name: "rtoSeconds", seconds: m.RTOSeconds}, {name: "rpoSeconds", seconds: m.RPOSeconds},
 			{name: "lostWrites", count: m.LostWrites}, {name: "restoresAtOnce", count: m.RestoresAtOnce},
@@ -156,8 +158,9 @@ func rpo(events []timeline.Event, shoot string) (time.Duration, bool) {
 	return longestLoss(acknowledged, lost, oracle.EpochsOf(events, shoot)), true
 }
 
-// longestLoss of a shoot that may be restored more than once. Each time it loses the end of one store; what is kept within that,
-// behind a loss, makes it no smaller. What was before a store's first write was sent is no loss of it: nobody was there to acknowledge.
+// longestLoss of a shoot that may be restored more than once. Each time it loses the end of one store; what is kept
+// within that, behind a loss, makes it no smaller. What was before a store's first write was sent is no loss of it:
+// nobody was there to acknowledge.
 func longestLoss(acknowledged []timeline.Write, lost map[int]bool, epochs oracle.Epochs) (longest time.Duration) {
 	slices.SortStableFunc(acknowledged, func(a, b timeline.Write) int { return int(a.Answered - b.Answered) })
 	begun, before := map[store]timeline.Moment{}, map[store]timeline.Moment{}
@@ -188,8 +191,8 @@ func rto(events []timeline.Event, shoot string) (time.Duration, bool) {
 	return worst.took, any
 }
 
-// RecoveryProof are the events between which the RTO lies, by their numbers: the fault, and the first good answer after the
-// recovery.
+// RecoveryProof are the events between which the RTO lies, by their numbers: the fault, and the first good answer after
+// the recovery.
 func RecoveryProof(events []timeline.Event) (proof []int) {
 	var longest time.Duration
 	for _, shoot := range shoots(events) {

@@ -81,11 +81,11 @@ type Availability struct {
 	// Away are the times at which nobody may expect to reach it: it was hibernated or about to be, or being deleted.
 	Away []Interval
 	// Outages are the times at which the API was due and could not be reached: each from the last good answer before it
-	// to the first after it, or to the last attempt. That the shoot is ready counts as a good answer. An attempt that fails although
-	// it was sent before the last good answer came begins an outage when it was sent.
+	// to the first after it, or to the last attempt. That the shoot is ready counts as a good answer. An attempt that
+	// fails although it was sent before the last good answer came begins an outage when it was sent.
 	Outages []Interval
-	// Unobserved are the times at which the API was due, and no attempt shows whether it could be reached, and those at which it
-	// is not known whether it was due: the shoot was woken, and nobody has seen when it was awake.
+	// Unobserved are the times at which the API was due, and no attempt shows whether it could be reached, and those at
+	// which it is not known whether it was due: the shoot was woken, and nobody has seen when it was awake.
 	Unobserved []Interval
 	// Attempted says that somebody tried.
 	Attempted bool
@@ -229,7 +229,8 @@ func lastMoment(events []timeline.Event) time.Duration {
 	return events[len(events)-1].At
 }
 
-// absences are the times at which nobody may expect to reach the shoot, and those at which it is not known whether anybody may.
+// absences are the times at which nobody may expect to reach the shoot, and those at which it is not known whether
+// anybody may.
 func absences(events []timeline.Event, shoot string) (away, doubtful []Interval) {
 	a := absence{shoot: shoot, waking: -1}
 	for _, e := range events {

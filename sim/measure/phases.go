@@ -99,15 +99,19 @@ func Phases(events []timeline.Event) map[string]float64 {
 }
 
 // order is that in which phases follow each other: the parts of a migration, the moments of a recovery.
-var order = []string{"asked", "migrate", "handOver", "restore", "total", "detected", "ownerMoved", "etcdRestored", "firstWrite", "extensions", "steady"}
+var order = []string{"asked", "migrate", "handOver", "restore", "total", "detected", "ownerMoved", "etcdRestored",
+	"firstWrite", "extensions", "steady"}
 
-// InOrder are the names of phases as they follow each other, those of each migration and each recovery together; apiDown is left
-// out, which belongs to phases and is none.
+// InOrder are the names of phases as they follow each other, those of each migration and each recovery together;
+// apiDown is left out, which belongs to phases and is none.
 func InOrder(phases map[string]float64) []string {
-	names := slices.DeleteFunc(slices.Sorted(maps.Keys(phases)), func(name string) bool { return strings.Contains(name, "apiDown.") })
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(phases)), func(name string) bool {
+		return strings.Contains(name, "apiDown.")
+	})
 	slices.SortStableFunc(names, func(a, b string) int {
 		dotA, dotB := strings.LastIndex(a, ".")+1, strings.LastIndex(b, ".")+1
-		return cmp.Or(cmp.Compare(a[:dotA], b[:dotB]), cmp.Compare(slices.Index(order, a[dotA:]), slices.Index(order, b[dotB:])))
+		return cmp.Or(cmp.Compare(a[:dotA], b[:dotB]), cmp.Compare(slices.Index(order, a[dotA:]),
+			slices.Index(order, b[dotB:])))
 	})
 	return names
 }

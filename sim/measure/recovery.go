@@ -9,9 +9,9 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// Recovery tells how far a shoot's longest recovery had come, and when: seconds from the fault that it is measured from, by moment.
-// What was not seen, or has not to do with another owner to whom the one before had not handed over, is absent: moments of a planned
-// move between the fault and the loss are none of the recovery.
+// Recovery tells how far a shoot's longest recovery had come, and when: seconds from the fault that it is measured
+// from, by moment. What was not seen, or has not to do with another owner to whom the one before had not handed over,
+// is absent: moments of a planned move between the fault and the loss are none of the recovery.
 //
 //	recovery.detected        the shoot was bound to another seed, or its migration given up
 //	recovery.ownerMoved      the new owner stood in DNS
@@ -39,8 +39,8 @@ func Recovery(events []timeline.Event) map[string]float64 {
 	return all
 }
 
-// RecoveryOf are the moments of one shoot's longest recovery, by the names that Recovery tells, as moments of the run, and the
-// fault that it is measured from; none if there was no recovery.
+// RecoveryOf are the moments of one shoot's longest recovery, by the names that Recovery tells, as moments of the run,
+// and the fault that it is measured from; none if there was no recovery.
 func RecoveryOf(events []timeline.Event, shoot string) (since time.Duration, moments map[string]time.Duration) {
 	worst, any := comebacksOf(events, shoot).worst()
 	if !any {

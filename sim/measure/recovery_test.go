@@ -27,7 +27,8 @@ func has(second float64, number int) at {
 
 func owner(second float64) at {
 	return at{second, timeline.CloudCalled{
-		Verb: "put", What: "records", Name: "owner.alpha.p.shoots.transplant.test", Took: true, Made: timeline.Moment(d(second)),
+		Verb: "put", What: "records", Name: "owner.alpha.p.shoots.transplant.test", Took: true,
+		Made: timeline.Moment(d(second)),
 	}}
 }
 
@@ -36,8 +37,10 @@ func TestRecovery(t *testing.T) {
 	steady := at{1, timeline.ShootSteady{}}
 	fire := at{10, timeline.FaultInjected{Fault: "loseCluster(a)"}}
 	lost := []at{
-		steady, owner(1), shoot(1, "a", "a", "Create", "Succeeded"), epoch(2, 1, "Serving", 100), wrote(3, 1, 100), wrote(9.9, 2, 110), fire,
-		shoot(20, "b", "a", "Reconcile", "Succeeded"), shoot(20.1, "b", "b", "Migrate", "Aborted"), shoot(20.2, "b", "b", "Restore", "Processing"),
+		steady, owner(1), shoot(1, "a", "a", "Create", "Succeeded"), epoch(2, 1, "Serving", 100), wrote(3, 1, 100),
+		wrote(9.9, 2, 110), fire,
+		shoot(20, "b", "a", "Reconcile", "Succeeded"), shoot(20.1, "b", "b", "Migrate", "Aborted"),
+		shoot(20.2, "b", "b", "Restore", "Processing"),
 		owner(20.5), epoch(28, 2, "Starting", 0), epoch(30, 2, "Serving", 1000000000), wrote(34, 3, 1000000001),
 		shoot(38, "b", "b", "Restore", "Succeeded"), {53.5, timeline.Settled{Converged: true, Since: timeline.Moment(d(50))}},
 	}
@@ -77,8 +80,8 @@ func TestRecovery(t *testing.T) {
 	if diff := cmp.Diff(projected, measure.Defaults(history(earlier...), landscape.Settings{})); diff != "" {
 		t.Error(diff)
 	}
-	// What was written at 3 s is the newest that survived, at 9.9 s the newest that the first owner has lost: 5.9 s more than lies
-	// between two incremental backups of the story. What the second has lost besides is less.
+	// What was written at 3 s is the newest that survived, at 9.9 s the newest that the first owner has lost: 5.9 s more
+	// than lies between two incremental backups of the story. What the second has lost besides is less.
 	atMost := func(events ...at) *float64 {
 		return measure.Defaults(history(events...), landscape.Settings{}).RPOAtMostSeconds
 	}
@@ -89,8 +92,9 @@ func TestRecovery(t *testing.T) {
 		t.Errorf("at the defaults at most %v s are lost, where nothing was", got)
 	}
 	for name, events := range map[string][]at{
-		"no fault":       {steady, epoch(2, 1, "Serving", 100), wrote(3, 1, 100)},
-		"the same owner": {steady, epoch(2, 1, "Serving", 100), wrote(3, 1, 100), fire, epoch(11, 1, "Serving", 120), wrote(12, 2, 120)},
+		"no fault": {steady, epoch(2, 1, "Serving", 100), wrote(3, 1, 100)},
+		"the same owner": {steady, epoch(2, 1, "Serving", 100), wrote(3, 1, 100), fire, epoch(11, 1, "Serving", 120),
+			wrote(12, 2, 120)},
 	} {
 		if got := measure.Defaults(history(events...), landscape.Settings{}); got != nil {
 			t.Errorf("%s: %+v", name, got)
@@ -106,16 +110,21 @@ func TestMomentsOfARecoveryAreNotThoseOfAMoveBefore(t *testing.T) {
 	t.Parallel()
 	fire := at{10, timeline.FaultInjected{Fault: "latency"}}
 	move := []at{
-		shoot(11, "b", "a", "Create", "Succeeded"), shoot(12, "b", "a", "Migrate", "Processing"), shoot(14, "b", "a", "Migrate", "Succeeded"),
-		shoot(14.5, "b", "b", "Restore", "Processing"), owner(15), epoch(18, 2, "Serving", 1_000_000), wrote(19, 2, 1_000_001),
+		shoot(11, "b", "a", "Create", "Succeeded"), shoot(12, "b", "a", "Migrate", "Processing"),
+		shoot(14, "b", "a", "Migrate", "Succeeded"),
+		shoot(14.5, "b", "b", "Restore", "Processing"), owner(15), epoch(18, 2, "Serving", 1_000_000),
+		wrote(19, 2, 1_000_001),
 	}
 	moved := shoot(20, "b", "b", "Restore", "Succeeded") // after it has begun to serve
 	loss := []at{
-		wrote(39.5, 3, 1_000_002), {40, timeline.FaultInjected{Fault: "loseCluster(b)"}}, shoot(41, "b", "b", "Restore", "Succeeded"),
+		wrote(39.5, 3, 1_000_002), {40, timeline.FaultInjected{Fault: "loseCluster(b)"}},
+		shoot(41, "b", "b", "Restore", "Succeeded"),
 		shoot(51, "c", "b", "Migrate", "Aborted"), shoot(51.5, "c", "c", "Restore", "Processing"), owner(52),
-		epoch(65, 3, "Serving", 2_000_000), wrote(66, 3, 2_000_001), shoot(67, "c", "c", "Restore", "Succeeded"), {80, timeline.Settled{Converged: true, Since: timeline.Moment(d(75))}},
+		epoch(65, 3, "Serving", 2_000_000), wrote(66, 3, 2_000_001), shoot(67, "c", "c", "Restore", "Succeeded"),
+		{80, timeline.Settled{Converged: true, Since: timeline.Moment(d(75))}},
 	}
-	before := []at{{1, timeline.ShootSteady{}}, owner(1), shoot(1, "a", "a", "Create", "Succeeded"), epoch(2, 1, "Serving", 100), wrote(3, 1, 100)}
+	before := []at{{1, timeline.ShootSteady{}}, owner(1), shoot(1, "a", "a", "Create", "Succeeded"),
+		epoch(2, 1, "Serving", 100), wrote(3, 1, 100)}
 	for name, c := range map[string]struct {
 		events []at
 		want   map[string]float64
@@ -125,25 +134,30 @@ func TestMomentsOfARecoveryAreNotThoseOfAMoveBefore(t *testing.T) {
 		"the fault, the move, the loss": {
 			events: slices.Concat(before, []at{fire}, move, []at{moved}, loss),
 			want: map[string]float64{
-				"recovery.detected": 11, "recovery.ownerMoved": 12, "recovery.etcdRestored": 25, "recovery.firstWrite": 26, "recovery.extensions": 27, "recovery.steady": 35,
+				"recovery.detected": 11, "recovery.ownerMoved": 12, "recovery.etcdRestored": 25, "recovery.firstWrite": 26,
+				"recovery.extensions": 27, "recovery.steady": 35,
 			},
 			projected: &measure.AtDefaults{RTOSeconds: 347.5, WorkSeconds: 9.5, WaitSeconds: 338, DNSSeconds: 120},
 		},
 		"the move, the fault, the loss": {
 			events: slices.Concat(before, move, []at{{19.5, fire.p}, moved}, loss),
 			want: map[string]float64{
-				"recovery.detected": 11, "recovery.ownerMoved": 12, "recovery.etcdRestored": 25, "recovery.firstWrite": 26, "recovery.extensions": 27, "recovery.steady": 35,
+				"recovery.detected": 11, "recovery.ownerMoved": 12, "recovery.etcdRestored": 25, "recovery.firstWrite": 26,
+				"recovery.extensions": 27, "recovery.steady": 35,
 			},
 			projected: &measure.AtDefaults{RTOSeconds: 347.5, WorkSeconds: 9.5, WaitSeconds: 338, DNSSeconds: 120},
 		},
 		// Whom nobody reached where it was recovered had been recovered there.
 		"the loss, and then a move": {
 			events: slices.Concat(before, []at{{30, fire.p}}, []at{
-				shoot(41, "b", "a", "Migrate", "Aborted"), shoot(41.5, "b", "b", "Restore", "Processing"), owner(42), epoch(55, 2, "Serving", 1_000_000), shoot(57, "b", "b", "Restore", "Succeeded"),
-				shoot(60, "c", "b", "Migrate", "Succeeded"), owner(61), epoch(65, 3, "Serving", 2_000_000), wrote(66, 2, 2_000_001), shoot(67, "c", "c", "Restore", "Succeeded"),
+				shoot(41, "b", "a", "Migrate", "Aborted"), shoot(41.5, "b", "b", "Restore", "Processing"), owner(42),
+				epoch(55, 2, "Serving", 1_000_000), shoot(57, "b", "b", "Restore", "Succeeded"),
+				shoot(60, "c", "b", "Migrate", "Succeeded"), owner(61), epoch(65, 3, "Serving", 2_000_000), wrote(66, 2, 2_000_001),
+				shoot(67, "c", "c", "Restore", "Succeeded"),
 			}),
 			want: map[string]float64{
-				"recovery.detected": 11, "recovery.ownerMoved": 12, "recovery.etcdRestored": 25, "recovery.firstWrite": 36, "recovery.extensions": 27,
+				"recovery.detected": 11, "recovery.ownerMoved": 12, "recovery.etcdRestored": 25, "recovery.firstWrite": 36,
+				"recovery.extensions": 27,
 			},
 			projected: &measure.AtDefaults{RTOSeconds: 357.5, WorkSeconds: 19.5, WaitSeconds: 338, DNSSeconds: 120},
 		},
@@ -163,11 +177,13 @@ func TestMomentsOfARecoveryAreNotThoseOfAMoveBefore(t *testing.T) {
 // A recovery is a change of owner that the owner before has not handed over.
 func TestRecoveriesAreToldFromHandOvers(t *testing.T) {
 	t.Parallel()
-	before := []at{{1, timeline.ShootSteady{}}, shoot(1, "a", "a", "Create", "Succeeded"), epoch(2, 1, "Serving", 100), wrote(3, 1, 100)}
+	before := []at{{1, timeline.ShootSteady{}}, shoot(1, "a", "a", "Create", "Succeeded"), epoch(2, 1, "Serving", 100),
+		wrote(3, 1, 100)}
 	fire := at{10, timeline.FaultInjected{Fault: "loseCluster(a)"}}
 	migrating, left := shoot(5, "b", "a", "Migrate", "Processing"), shoot(7, "b", "a", "Migrate", "Succeeded")
 	restoring := shoot(8, "b", "b", "Restore", "Processing")
-	moved := []at{migrating, left, restoring, epoch(9, 2, "Serving", 1_000_000), wrote(9.5, 2, 1_000_001), shoot(9.6, "b", "b", "Restore", "Succeeded")}
+	moved := []at{migrating, left, restoring, epoch(9, 2, "Serving", 1_000_000), wrote(9.5, 2, 1_000_001),
+		shoot(9.6, "b", "b", "Restore", "Succeeded")}
 	story := func(parts ...[]at) (all []at) {
 		for _, part := range append([][]at{before}, parts...) {
 			all = append(all, part...)
@@ -180,53 +196,66 @@ func TestRecoveriesAreToldFromHandOvers(t *testing.T) {
 		evacuated *measure.Evacuation
 	}{
 		"the source dies after it has let go": {
-			events: story([]at{migrating, left, restoring, fire, epoch(12, 2, "Serving", 1_000_000), wrote(13, 2, 1_000_001), shoot(14, "b", "b", "Restore", "Succeeded")}),
+			events: story([]at{migrating, left, restoring, fire, epoch(12, 2, "Serving", 1_000_000), wrote(13, 2, 1_000_001),
+				shoot(14, "b", "b", "Restore", "Succeeded")}),
 		},
 		"the destination has to begin twice": {
-			events: story([]at{migrating, left, restoring, fire, epoch(11, 2, "Starting", 0), epoch(12, 3, "Starting", 0), epoch(13, 3, "Serving", 1_000_000), wrote(14, 2, 1_000_001),
+			events: story([]at{migrating, left, restoring, fire, epoch(11, 2, "Starting", 0), epoch(12, 3, "Starting", 0),
+				epoch(13, 3, "Serving", 1_000_000), wrote(14, 2, 1_000_001),
 				shoot(15, "b", "b", "Restore", "Succeeded")}),
 		},
 		"the source dies before it has let go": {
-			events: story([]at{migrating, fire, shoot(20, "b", "b", "Migrate", "Aborted"), shoot(20.1, "b", "b", "Restore", "Processing"), epoch(30, 2, "Serving", 1_000_000),
+			events: story([]at{migrating, fire, shoot(20, "b", "b", "Migrate", "Aborted"),
+				shoot(20.1, "b", "b", "Restore", "Processing"), epoch(30, 2, "Serving", 1_000_000),
 				wrote(31, 2, 1_000_001), shoot(32, "b", "b", "Restore", "Succeeded")}),
 			rto: number(21.0), evacuated: &measure.Evacuation{Shoots: 1, Seconds: 22},
 		},
 		"the destination dies too": {
-			events: story([]at{migrating, left, restoring, fire, shoot(20, "c", "b", "Migrate", "Aborted"), shoot(20.1, "c", "c", "Restore", "Processing"),
+			events: story([]at{migrating, left, restoring, fire, shoot(20, "c", "b", "Migrate", "Aborted"),
+				shoot(20.1, "c", "c", "Restore", "Processing"),
 				epoch(30, 3, "Serving", 1_000_000), wrote(31, 2, 1_000_001), shoot(32, "c", "c", "Restore", "Succeeded")}),
 			rto: number(21.0), evacuated: &measure.Evacuation{Shoots: 1, Seconds: 22},
 		},
 		"a loss after a migration": {
-			events: story(moved, []at{fire, shoot(20, "c", "b", "Migrate", "Aborted"), epoch(30, 3, "Serving", 2_000_000), wrote(31, 3, 2_000_001), shoot(32, "c", "c", "Restore", "Succeeded")}),
-			rto:    number(21.0), evacuated: &measure.Evacuation{Shoots: 1, Seconds: 22},
+			events: story(moved, []at{fire, shoot(20, "c", "b", "Migrate", "Aborted"), epoch(30, 3, "Serving", 2_000_000),
+				wrote(31, 3, 2_000_001), shoot(32, "c", "c", "Restore", "Succeeded")}),
+			rto: number(21.0), evacuated: &measure.Evacuation{Shoots: 1, Seconds: 22},
 		},
 		"a migration and then a loss": {
-			events: story([]at{{4, timeline.FaultInjected{}}}, moved, []at{fire, shoot(20, "c", "b", "Migrate", "Aborted"), epoch(30, 3, "Serving", 2_000_000), wrote(31, 3, 2_000_001),
+			events: story([]at{{4, timeline.FaultInjected{}}}, moved, []at{fire, shoot(20, "c", "b", "Migrate", "Aborted"),
+				epoch(30, 3, "Serving", 2_000_000), wrote(31, 3, 2_000_001),
 				shoot(32, "c", "c", "Restore", "Succeeded")}),
 			rto: number(21.0), evacuated: &measure.Evacuation{Shoots: 1, Seconds: 28},
 		},
 		// What was asked for is the way on from there. It does not undo that nobody had an answer until then.
 		"nobody reaches it where it was recovered, and then a migration": {
-			events: story([]at{fire, shoot(20, "b", "a", "Migrate", "Aborted"), shoot(21, "b", "b", "Restore", "Processing"), epoch(30, 2, "Serving", 1_000_000),
-				shoot(32, "b", "b", "Restore", "Succeeded"), shoot(101, "c", "b", "Migrate", "Processing"), shoot(105, "c", "b", "Migrate", "Succeeded"),
-				shoot(106, "c", "c", "Restore", "Processing"), epoch(110, 3, "Serving", 2_000_000), wrote(111, 3, 2_000_001), shoot(112, "c", "c", "Restore", "Succeeded")}),
+			events: story([]at{fire, shoot(20, "b", "a", "Migrate", "Aborted"), shoot(21, "b", "b", "Restore", "Processing"),
+				epoch(30, 2, "Serving", 1_000_000),
+				shoot(32, "b", "b", "Restore", "Succeeded"), shoot(101, "c", "b", "Migrate", "Processing"),
+				shoot(105, "c", "b", "Migrate", "Succeeded"),
+				shoot(106, "c", "c", "Restore", "Processing"), epoch(110, 3, "Serving", 2_000_000), wrote(111, 3, 2_000_001),
+				shoot(112, "c", "c", "Restore", "Succeeded")}),
 			rto: number(101.0), evacuated: &measure.Evacuation{Shoots: 1, Seconds: 22},
 		},
 		// It is the owner of the fault, though nobody had written to it yet.
 		"an owner that serves before the fault": {
-			events: story([]at{shoot(5, "b", "a", "Migrate", "Aborted"), epoch(9, 2, "Serving", 1_000_000), shoot(9.6, "b", "b", "Restore", "Succeeded"), fire, wrote(11, 2, 1_000_001)}),
+			events: story([]at{shoot(5, "b", "a", "Migrate", "Aborted"), epoch(9, 2, "Serving", 1_000_000),
+				shoot(9.6, "b", "b", "Restore", "Succeeded"), fire, wrote(11, 2, 1_000_001)}),
 		},
 		"a shoot that is begun anew after a migration": {
 			events: story(moved, []at{fire, epoch(30, 3, "Serving", 2_000_000), wrote(31, 3, 2_000_001)}), rto: number(21.0),
 		},
 		// It comes back in its epoch, at a revision that tells of the restore.
 		"the disk of etcd breaks, and then a migration": {
-			events: story([]at{{4, timeline.FaultInjected{}}, epoch(4.8, 1, "Serving", 1_000_000_100), wrote(4.9, 2, 1_000_000_101), migrating, left, restoring, epoch(9, 2, "Serving", 2_000_000_000), wrote(9.5, 3, 2_000_000_001),
+			events: story([]at{{4, timeline.FaultInjected{}}, epoch(4.8, 1, "Serving", 1_000_000_100),
+				wrote(4.9, 2, 1_000_000_101), migrating, left, restoring, epoch(9, 2, "Serving", 2_000_000_000),
+				wrote(9.5, 3, 2_000_000_001),
 				shoot(9.6, "b", "b", "Restore", "Succeeded")}),
 			rto: number(0.9),
 		},
 		"a migration, and then the disk of etcd breaks": {
-			events: story([]at{{4, timeline.FaultInjected{}}, migrating, left, restoring, epoch(9, 2, "Serving", 1_000_000_000), wrote(9.5, 2, 1_000_000_001),
+			events: story([]at{{4, timeline.FaultInjected{}}, migrating, left, restoring, epoch(9, 2, "Serving", 1_000_000_000),
+				wrote(9.5, 2, 1_000_000_001),
 				shoot(9.6, "b", "b", "Restore", "Succeeded"), wrote(12, 3, 2_000_000_002)}),
 			rto: number(8.0),
 		},
@@ -252,10 +281,12 @@ func TestWhoWasHandedOverIsNotUnrecovered(t *testing.T) {
 	t.Parallel()
 	load := at{2.5, timeline.StepStarted{Verb: "load", WritesPerSecond: 1}}
 	told := func(ends ...at) []timeline.Event {
-		return history(append([]at{{1, timeline.ShootSteady{}}, shoot(1, "a", "a", "Create", "Succeeded"), epoch(2, 1, "Serving", 100), load, wrote(3, 1, 100),
+		return history(append([]at{{1, timeline.ShootSteady{}}, shoot(1, "a", "a", "Create", "Succeeded"),
+			epoch(2, 1, "Serving", 100), load, wrote(3, 1, 100),
 			{4, timeline.FaultInjected{}}, shoot(5, "b", "a", "Migrate", "Processing")}, ends...)...)
 	}
-	restored := []at{epoch(9, 2, "Serving", 1_000_000), wrote(9.5, 2, 1_000_001), shoot(9.6, "b", "b", "Restore", "Succeeded"), {20, timeline.Settling{}}}
+	restored := []at{epoch(9, 2, "Serving", 1_000_000), wrote(9.5, 2, 1_000_001),
+		shoot(9.6, "b", "b", "Restore", "Succeeded"), {20, timeline.Settling{}}}
 	left, answer := shoot(7, "b", "a", "Migrate", "Succeeded"), wrote(22, 3, 1_000_002)
 	if got := measure.NotRecovered(told(append(append([]at{left}, restored...), answer)...)); len(got) > 0 {
 		t.Errorf("handed over: %+v", got)
@@ -265,13 +296,17 @@ func TestWhoWasHandedOverIsNotUnrecovered(t *testing.T) {
 	}
 }
 
-// A hand-over does not tell when the owner before it had recovered: where nobody has written before the fault, no RTO does.
+// A hand-over does not tell when the owner before it had recovered: where nobody has written before the fault, no RTO
+// does.
 func TestWhoWasHandedOverAfterARecoveryIsUnrecovered(t *testing.T) {
 	t.Parallel()
-	events := history(at{1, timeline.ShootSteady{}}, shoot(1, "a", "a", "Create", "Succeeded"), epoch(2, 1, "Serving", 100),
+	events := history(at{1, timeline.ShootSteady{}}, shoot(1, "a", "a", "Create", "Succeeded"),
+		epoch(2, 1, "Serving", 100),
 		at{2.5, timeline.StepStarted{Verb: "load", WritesPerSecond: 1}}, at{4, timeline.FaultInjected{}},
-		shoot(10, "b", "a", "Migrate", "Aborted"), epoch(12, 2, "Serving", 1_000_000), shoot(13, "b", "b", "Restore", "Succeeded"),
-		shoot(14, "c", "b", "Migrate", "Succeeded"), epoch(16, 3, "Serving", 2_000_000), shoot(17, "c", "c", "Restore", "Succeeded"),
+		shoot(10, "b", "a", "Migrate", "Aborted"), epoch(12, 2, "Serving", 1_000_000),
+		shoot(13, "b", "b", "Restore", "Succeeded"),
+		shoot(14, "c", "b", "Migrate", "Succeeded"), epoch(16, 3, "Serving", 2_000_000),
+		shoot(17, "c", "c", "Restore", "Succeeded"),
 		at{20, timeline.Settling{}}, wrote(22, 1, 2_000_001))
 	if diff := cmp.Diff([]measure.Unrecovered{{Shoot: "alpha"}}, measure.NotRecovered(events)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -282,12 +317,14 @@ func TestWhoWasHandedOverAfterARecoveryIsUnrecovered(t *testing.T) {
 func TestAShootThatComesLaterHasNothingToRecoverFrom(t *testing.T) {
 	t.Parallel()
 	load := at{6, timeline.StepStarted{Verb: "load", WritesPerSecond: 1}}
-	later := []at{{5, timeline.ShootSteady{}}, shoot(5, "b", "b", "Create", "Succeeded"), epoch(5.5, 1, "Serving", 100), load, wrote(7, 1, 100), {20, timeline.Settling{}}, wrote(22, 2, 101)}
+	later := []at{{5, timeline.ShootSteady{}}, shoot(5, "b", "b", "Create", "Succeeded"), epoch(5.5, 1, "Serving", 100),
+		load, wrote(7, 1, 100), {20, timeline.Settling{}}, wrote(22, 2, 101)}
 	if got := measure.NotRecovered(history(append([]at{{4, timeline.FaultInjected{}}}, later...)...)); len(got) > 0 {
 		t.Errorf("it is said not to have recovered: %+v", got)
 	}
 }
 
 func failed(second float64, number int) at {
-	return at{second, timeline.Write{Number: number, Key: "w", Verb: "patch", Outcome: timeline.Failed, Sent: timeline.Moment(d(second - 0.1)), Answered: timeline.Moment(d(second))}}
+	return at{second, timeline.Write{Number: number, Key: "w", Verb: "patch", Outcome: timeline.Failed,
+		Sent: timeline.Moment(d(second - 0.1)), Answered: timeline.Moment(d(second))}}
 }

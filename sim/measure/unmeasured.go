@@ -31,12 +31,12 @@ func Unreached(events []timeline.Event, limit time.Duration) (unseen []string) {
 	return unseen
 }
 
-// Unrecovered is a shoot that a fault may have hit, and of which it was not seen that it has recovered, nor that it did not
-// have to.
+// Unrecovered is a shoot that a fault may have hit, and of which it was not seen that it has recovered, nor that it did
+// not have to.
 type Unrecovered struct {
 	Shoot string
-	// Tried is how long after the fault it was last asked, and gave no good answer; 0 when nobody asked in the end, or when it was
-	// not seen who answered.
+	// Tried is how long after the fault it was last asked, and gave no good answer; 0 when nobody asked in the end, or
+	// when it was not seen who answered.
 	Tried time.Duration
 	// Wrote says that it was asked by the writes of a load; else somebody tried to reach its API.
 	Wrote bool
@@ -44,9 +44,10 @@ type Unrecovered struct {
 	Events []int
 }
 
-// NotRecovered are the shoots to which rto would apply, had all been seen, or that have not recovered. Whoever is there and awake
-// in the end has to answer then: the writes of its load, or, without one, who tries to reach its API. One that answers has had
-// nothing to recover from where it is on the seed of before the faults, or where it was handed over.
+// NotRecovered are the shoots to which rto would apply, had all been seen, or that have not recovered. Whoever is there
+// and awake in the end has to answer then: the writes of its load, or, without one, who tries to reach its API. One
+// that answers has had nothing to recover from where it is on the seed of before the faults, or where it was handed
+// over.
 func NotRecovered(events []timeline.Event) (all []Unrecovered) {
 	faults := costlyFaults(events)
 	settling, _, settled := timeline.First[timeline.Settling](events)
@@ -89,7 +90,8 @@ func expected(events []timeline.Event, loaded []string) []string {
 	return slices.Compact(all)
 }
 
-func notRecovered(events []timeline.Event, shoot string, faults []timeline.Event, settling time.Duration, loaded bool) *Unrecovered {
+func notRecovered(events []timeline.Event, shoot string, faults []timeline.Event, settling time.Duration,
+	loaded bool) *Unrecovered {
 	one := &Unrecovered{Shoot: shoot}
 	if !isFollowed(events, shoot) {
 		return one
@@ -115,7 +117,8 @@ func notRecovered(events []timeline.Event, shoot string, faults []timeline.Event
 }
 
 // waitedFor notes since which fault a shoot has given no good answer.
-func (u *Unrecovered) waitedFor(events []timeline.Event, shoot string, faults []timeline.Event, answers []answer, asked answer) {
+func (u *Unrecovered) waitedFor(events []timeline.Event, shoot string, faults []timeline.Event, answers []answer,
+	asked answer) {
 	var good, sent time.Duration
 	for _, a := range answers {
 		if a.good {
@@ -148,8 +151,8 @@ func readySince(events []timeline.Event, shoot string) (at time.Duration) {
 	return at
 }
 
-// isWhereExpected says that a shoot is in the end where its newest owner has it, if that came after the fault, and else where it
-// was then. A shoot of which nothing was seen until then may have been anywhere.
+// isWhereExpected says that a shoot is in the end where its newest owner has it, if that came after the fault, and else
+// where it was then. A shoot of which nothing was seen until then may have been anywhere.
 func isWhereExpected(events []timeline.Event, shoot string, fault time.Duration, newest owner) bool {
 	var then, last timeline.ShootSeen
 	for e, p := range timeline.Of[timeline.ShootSeen](events) {

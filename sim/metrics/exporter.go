@@ -41,7 +41,8 @@ var _ prometheus.Gatherer = &Exporter{}
 
 // NewExporter shows the process, until there is a run.
 func NewExporter(c clock.Clock) *Exporter {
-	e := &Exporter{process: prometheus.NewRegistry(), clock: c, fetches: fetches{changed: make(chan struct{})}, runs: map[string]*Following{}}
+	e := &Exporter{process: prometheus.NewRegistry(), clock: c, fetches: fetches{changed: make(chan struct{})},
+		runs: map[string]*Following{}}
 	e.process.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return e
 }
@@ -120,7 +121,8 @@ func (e *Exporter) Serve(ctx context.Context, address string) (string, error) {
 		return "", fmt.Errorf("listen for metrics on %q: %w", address, err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", e.counted(promhttp.HandlerFor(e, promhttp.HandlerOpts{EnableOpenMetrics: true, DisableCompression: true})))
+	mux.Handle("GET /metrics",
+		e.counted(promhttp.HandlerFor(e, promhttp.HandlerOpts{EnableOpenMetrics: true, DisableCompression: true})))
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	context.AfterFunc(ctx, func() { server.Close() })
 	go func() {

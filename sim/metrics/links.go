@@ -15,10 +15,13 @@ type linkMetrics struct {
 
 func newLinkMetrics() linkMetrics {
 	return linkMetrics{
-		requests: counter("transplant_link_requests_total", "Requests over the links from an actor to a target.", "from", "to"),
-		bytes:    counter("transplant_link_bytes_total", "Bytes on the wire of the links, those of TLS included; toward the server or the client.", "from", "to", "toward"),
-		errors:   counter("transplant_link_errors_total", "Answers of 500 and above, requests without a whole answer, and what faults answered or broke.", "from", "to"),
-		seen:     map[[2]string]timeline.LinkSeen{},
+		requests: counter("transplant_link_requests_total", "Requests over the links from an actor to a target.", "from",
+			"to"),
+		bytes: counter("transplant_link_bytes_total",
+			"Bytes on the wire of the links, those of TLS included; toward the server or the client.", "from", "to", "toward"),
+		errors: counter("transplant_link_errors_total",
+			"Answers of 500 and above, requests without a whole answer, and what faults answered or broke.", "from", "to"),
+		seen: map[[2]string]timeline.LinkSeen{},
 	}
 }
 

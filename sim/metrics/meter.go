@@ -35,7 +35,8 @@ type Meter struct {
 // NewMeter for the run that began with this event, under a name that no other run has.
 func NewMeter(run string, start timeline.RunStarted) (*Meter, error) {
 	m := &Meter{registry: prometheus.NewRegistry()}
-	to := prometheus.WrapRegistererWith(prometheus.Labels{LabelRun: run, LabelScenario: start.Scenario, LabelBackend: start.Backend}, m.registry)
+	to := prometheus.WrapRegistererWith(prometheus.Labels{LabelRun: run, LabelScenario: start.Scenario,
+		LabelBackend: start.Backend}, m.registry)
 	m.traffic, m.world, m.story, m.result = newTraffic(), newShootMetrics(), newStoryMetrics(), newResultMetrics()
 	m.phases = newPhaseMeter()
 	all := append(m.traffic.all(), m.world.all()...)

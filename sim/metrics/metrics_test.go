@@ -17,15 +17,14 @@ import (
 	"k8s.io/utils/clock"
 	testingclock "k8s.io/utils/clock/testing"
 
+	"github.com/transplant-sim/transplant/dashboards/prometheustest"
 	"github.com/transplant-sim/transplant/sim/metrics"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
 
-// requireTools is the environment variable under which a machine without Prometheus fails the tests that need it. CI sets it.
-const requireTools = "TRANSPLANT_REQUIRE_PROMETHEUS"
-
-const story = `{"metadata":{"name":"tale"},"spec":{"why":"to be counted","measure":{"rto":{"max":"30s"},"lostWrites":{"max":0}}}}`
+const story = `{"metadata":{"name":"tale"},"spec":{"why":"to be counted","measure":{"rto":{"max":"30s"},` +
+	`"lostWrites":{"max":0}}}}`
 
 type moment struct {
 	at             float64
@@ -35,12 +34,14 @@ type moment struct {
 
 func seen(spec, status, operation, state string, progress int) timeline.ShootSeen {
 	ready := map[bool]string{true: "True", false: "Unknown"}[state == "Succeeded"]
-	return timeline.ShootSeen{SpecSeed: spec, StatusSeed: status, Operation: timeline.Operation{Type: operation, State: state, Progress: progress},
+	return timeline.ShootSeen{SpecSeed: spec, StatusSeed: status, Operation: timeline.Operation{Type: operation,
+		State: state, Progress: progress},
 		Conditions: []timeline.ConditionIs{{Type: "EveryNodeReady", Status: ready}}}
 }
 
 func write(number int, outcome timeline.Outcome) timeline.Write {
-	return timeline.Write{Number: number, Key: "k", Verb: "create", Outcome: outcome, Sent: timeline.Moment(time.Second), Answered: timeline.Moment(1030 * time.Millisecond)}
+	return timeline.Write{Number: number, Key: "k", Verb: "create", Outcome: outcome, Sent: timeline.Moment(time.Second),
+		Answered: timeline.Moment(1030 * time.Millisecond)}
 }
 
 // told is a planned migration of alpha from a to b, with a fault in it.
@@ -56,7 +57,8 @@ func told() []moment {
 		{4, "user", "alpha", write(1, timeline.Acknowledged)},
 		{4, "user", "alpha", timeline.Reached{Outcome: timeline.Acknowledged}},
 		{5, "operator", "dark", timeline.FaultInjected{Fault: "cut(user,shoots)"}},
-		{5, "observer", "alpha", timeline.EpochSeen{Seed: "a", Epoch: 1, State: "Serving", Remaining: timeline.Length(time.Second)}},
+		{5, "observer", "alpha", timeline.EpochSeen{Seed: "a", Epoch: 1, State: "Serving",
+			Remaining: timeline.Length(time.Second)}},
 		{6, "user", "alpha", write(2, timeline.Unknown)},
 		{6, "user", "alpha", timeline.Reached{Outcome: timeline.Failed}},
 		{10, "observer", "alpha", seen("b", "a", "Create", "Succeeded", 100)},
@@ -65,10 +67,12 @@ func told() []moment {
 		{14.2, "observer", "alpha", seen("b", "b", "Restore", "Processing", 20)},
 		{15, "operator", "dark", timeline.FaultHealed{Fault: "cut(user,shoots)", Touched: 3}},
 		{16, "gardenlet-a", "t", timeline.CloudCalled{Number: 1, Verb: "put", What: "records", Outcome: "StaleEpoch"}},
-		{7, "", "", timeline.CostSeen{Links: []timeline.LinkSeen{{From: "gardenlet-a", To: "garden", Requests: 50, BytesToServer: 500, BytesToClient: 5000, Errors: 1}}}},
+		{7, "", "", timeline.CostSeen{Links: []timeline.LinkSeen{{From: "gardenlet-a", To: "garden", Requests: 50,
+			BytesToServer: 500, BytesToClient: 5000, Errors: 1}}}},
 		{17, "", "", timeline.CostSeen{
 			Requests: map[string]int64{"gardenlet-a": 70}, CPU: timeline.Length(90 * time.Second),
-			Links: []timeline.LinkSeen{{From: "gardenlet-a", To: "garden", Requests: 70, BytesToServer: 700, BytesToClient: 7000, Errors: 3}, {From: "user", To: "shoots", Requests: 2}},
+			Links: []timeline.LinkSeen{{From: "gardenlet-a", To: "garden", Requests: 70, BytesToServer: 700, BytesToClient: 7000,
+				Errors: 3}, {From: "user", To: "shoots", Requests: 2}},
 		}},
 		{24, "observer", "alpha", seen("b", "b", "Restore", "Succeeded", 100)},
 		{25, "operator", "", timeline.StepEnded{Verb: "expect", Outcome: timeline.StepDone}},
@@ -100,7 +104,8 @@ func recordOf(t *testing.T, story []moment) *timeline.Record {
 
 func judged() *verdict.Report {
 	rto, lost := 21.5, 2
-	r := &verdict.Report{Verdict: verdict.Violated, WallSeconds: 26, Promises: []string{"NoLostWrite"}, Violations: []verdict.Violation{{Oracle: "measure"}, {Oracle: "measure"}}}
+	r := &verdict.Report{Verdict: verdict.Violated, WallSeconds: 26, Promises: []string{"NoLostWrite"},
+		Violations: []verdict.Violation{{Oracle: "measure"}, {Oracle: "measure"}}}
 	r.Measures.RTOSeconds, r.Measures.LostWrites = &rto, &lost
 	r.Measures.Phases = map[string]float64{"alpha.recovery.detected": 3, "beta.recovery.detected": 4, "total": 14}
 	return r
@@ -119,33 +124,42 @@ func TestWhatIsCounted(t *testing.T) {
 	meter.Judged(judged())
 	const who = `backend="small",run="run-1",scenario="tale"`
 	for name, lines := range map[string][]string{
-		"transplant_writes_total":        {`{actor="user",WHO,outcome="acknowledged",shoot="alpha"} 1`, `{actor="user",WHO,outcome="unknown",shoot="alpha"} 1`},
-		"transplant_api_up":              {`{WHO,shoot="alpha"} 0`},
-		"transplant_api_probes_total":    {`{WHO,outcome="acknowledged",shoot="alpha"} 1`, `{WHO,outcome="failed",shoot="alpha"} 1`},
+		"transplant_writes_total": {`{actor="user",WHO,outcome="acknowledged",shoot="alpha"} 1`,
+			`{actor="user",WHO,outcome="unknown",shoot="alpha"} 1`},
+		"transplant_api_up": {`{WHO,shoot="alpha"} 0`},
+		"transplant_api_probes_total": {`{WHO,outcome="acknowledged",shoot="alpha"} 1`,
+			`{WHO,outcome="failed",shoot="alpha"} 1`},
 		"transplant_cloud_calls_total":   {`{actor="gardenlet-a",WHO,outcome="Refused",resource="records",verb="put"} 1`},
 		"transplant_link_requests_total": {`{WHO,from="gardenlet-a",to="garden"} 70`, `{WHO,from="user",to="shoots"} 2`},
 		"transplant_link_bytes_total": {
-			`{WHO,from="gardenlet-a",to="garden",toward="client"} 7000`, `{WHO,from="gardenlet-a",to="garden",toward="server"} 700`,
+			`{WHO,from="gardenlet-a",to="garden",toward="client"} 7000`,
+			`{WHO,from="gardenlet-a",to="garden",toward="server"} 700`,
 			`{WHO,from="user",to="shoots",toward="client"} 0`, `{WHO,from="user",to="shoots",toward="server"} 0`,
 		},
-		"transplant_link_errors_total":              {`{WHO,from="gardenlet-a",to="garden"} 3`, `{WHO,from="user",to="shoots"} 0`},
-		"transplant_landscape_cpu_seconds":          {`{WHO} 90`},
-		"transplant_fault_active":                   {`{WHO,fault="dark",kind="cut"} 0`},
-		"transplant_fault_felt":                     {`{WHO,fault="dark",kind="cut"} 3`},
-		"transplant_shoot_on_seed":                  {`{WHO,seed="a",shoot="alpha"} 0`, `{WHO,seed="b",shoot="alpha"} 1`},
-		"transplant_seed_shoots":                    {`{WHO,seed="a"} 0`, `{WHO,seed="b"} 1`},
-		"transplant_shoot_epoch":                    {`{WHO,seed="a",shoot="alpha"} 1`},
-		"transplant_shoot_nodes":                    {`{WHO,ready="false",shoot="alpha"} 1`, `{WHO,ready="true",shoot="alpha"} 1`},
-		"transplant_shoot_condition":                {`{WHO,shoot="alpha",status="True",type="EveryNodeReady"} 1`, `{WHO,shoot="alpha",status="Unknown",type="EveryNodeReady"} 0`},
-		"transplant_shoot_operation_progress_ratio": {`{WHO,operation="Create",shoot="alpha"} 0`, `{WHO,operation="Migrate",shoot="alpha"} 0`, `{WHO,operation="Restore",shoot="alpha"} 1`},
-		"transplant_steps_total":                    {`{WHO,outcome="done",verb="expect"} 1`},
-		"transplant_run_verdict":                    {`{WHO,verdict="Broken"} 0`, `{WHO,verdict="Held"} 0`, `{WHO,verdict="Inconclusive"} 0`, `{WHO,verdict="Violated"} 1`},
-		"transplant_run_violations":                 {`{WHO,promise="NoLostWrite"} 0`, `{WHO,promise="expect"} 0`, `{WHO,promise="measure"} 2`, `{WHO,promise="settle"} 0`},
-		"transplant_run_measure_seconds":            {`{WHO,measure="rto"} 21.5`},
-		"transplant_run_measure_number":             {`{WHO,measure="lost_writes"} 2`},
-		"transplant_run_goal":                       {`{WHO,measure="lost_writes"} 0`, `{WHO,measure="rto"} 30`},
-		"transplant_run_recovery_seconds":           {`{WHO,moment="detected"} 4`},
-		"transplant_run_duration_seconds":           {`{WHO} 26`},
+		"transplant_link_errors_total": {`{WHO,from="gardenlet-a",to="garden"} 3`,
+			`{WHO,from="user",to="shoots"} 0`},
+		"transplant_landscape_cpu_seconds": {`{WHO} 90`},
+		"transplant_fault_active":          {`{WHO,fault="dark",kind="cut"} 0`},
+		"transplant_fault_felt":            {`{WHO,fault="dark",kind="cut"} 3`},
+		"transplant_shoot_on_seed":         {`{WHO,seed="a",shoot="alpha"} 0`, `{WHO,seed="b",shoot="alpha"} 1`},
+		"transplant_seed_shoots":           {`{WHO,seed="a"} 0`, `{WHO,seed="b"} 1`},
+		"transplant_shoot_epoch":           {`{WHO,seed="a",shoot="alpha"} 1`},
+		"transplant_shoot_nodes": {`{WHO,ready="false",shoot="alpha"} 1`,
+			`{WHO,ready="true",shoot="alpha"} 1`},
+		"transplant_shoot_condition": {`{WHO,shoot="alpha",status="True",type="EveryNodeReady"} 1`,
+			`{WHO,shoot="alpha",status="Unknown",type="EveryNodeReady"} 0`},
+		"transplant_shoot_operation_progress_ratio": {`{WHO,operation="Create",shoot="alpha"} 0`,
+			`{WHO,operation="Migrate",shoot="alpha"} 0`, `{WHO,operation="Restore",shoot="alpha"} 1`},
+		"transplant_steps_total": {`{WHO,outcome="done",verb="expect"} 1`},
+		"transplant_run_verdict": {`{WHO,verdict="Broken"} 0`, `{WHO,verdict="Held"} 0`,
+			`{WHO,verdict="Inconclusive"} 0`, `{WHO,verdict="Violated"} 1`},
+		"transplant_run_violations": {`{WHO,promise="NoLostWrite"} 0`, `{WHO,promise="expect"} 0`,
+			`{WHO,promise="measure"} 2`, `{WHO,promise="settle"} 0`},
+		"transplant_run_measure_seconds":  {`{WHO,measure="rto"} 21.5`},
+		"transplant_run_measure_number":   {`{WHO,measure="lost_writes"} 2`},
+		"transplant_run_goal":             {`{WHO,measure="lost_writes"} 0`, `{WHO,measure="rto"} 30`},
+		"transplant_run_recovery_seconds": {`{WHO,moment="detected"} 4`},
+		"transplant_run_duration_seconds": {`{WHO} 26`},
 	} {
 		gathered, err := meter.Gatherer().Gather()
 		if err != nil {
@@ -154,7 +168,8 @@ func TestWhatIsCounted(t *testing.T) {
 		var want strings.Builder
 		for _, family := range gathered {
 			if family.GetName() == name {
-				want.WriteString("# HELP " + name + " " + family.GetHelp() + "\n# TYPE " + name + " " + strings.ToLower(family.GetType().String()) + "\n")
+				want.WriteString("# HELP " + name + " " + family.GetHelp() + "\n# TYPE " + name + " " +
+					strings.ToLower(family.GetType().String()) + "\n")
 			}
 		}
 		for _, line := range lines {
@@ -169,7 +184,8 @@ func TestWhatIsCounted(t *testing.T) {
 	}
 }
 
-// Names and units are as Prometheus recommends. What the labels of a metric may be is written down; a metric or a label that is not cannot slip in.
+// Names and units are as Prometheus recommends. What the labels of a metric may be is written down; a metric or a label
+// that is not cannot slip in.
 func TestAllMetricsAreDocumented(t *testing.T) {
 	t.Parallel()
 	documented, err := os.ReadFile("README.md")
@@ -223,27 +239,23 @@ func TestAllMetricsAreDocumented(t *testing.T) {
 // The documented command reads what a run leaves.
 func TestPastRunsAreLoaded(t *testing.T) {
 	t.Parallel()
-	promtool, err := exec.LookPath("promtool")
-	if err != nil {
-		if os.Getenv(requireTools) != "" {
-			t.Fatalf("there is no promtool, and %s wants one", requireTools)
-		}
-		t.Skip("there is no promtool: install Debian's package prometheus to have the samples read")
-	}
+	promtool := prometheustest.Program(t, "promtool")
 	folder := t.TempDir()
 	file, err := os.Create(filepath.Join(folder, metrics.FileName))
 	if err != nil {
 		t.Fatal(err)
 	}
 	story := told()
-	story[len(story)-1].at = 26.0004 // in the same millisecond as the sample of second 26, beside which there is room for none
+	// in the same millisecond as the sample of second 26, beside which there is room for none
+	story[len(story)-1].at = 26.0004
 	if err := metrics.WriteSamples(file, recordOf(t, story), judged()); err != nil {
 		t.Fatal(err)
 	}
 	if err := file.Close(); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.CommandContext(t.Context(), promtool, "tsdb", "create-blocks-from", "openmetrics", file.Name(), filepath.Join(folder, "data")).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), promtool, "tsdb", "create-blocks-from", "openmetrics", file.Name(),
+		filepath.Join(folder, "data")).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -255,8 +267,10 @@ func TestPastRunsAreLoaded(t *testing.T) {
 		t.Fatalf("%v\n%s", err, dump)
 	}
 	for _, want := range []string{
-		`{__name__="transplant_writes_total", actor="user", backend="small", outcome="acknowledged", run="tale-20261121T200000Z", scenario="tale", shoot="alpha"} 1 1795291204000`,
-		`verdict="Violated"} 1 1795291226000`, `fault="dark", kind="cut", run="tale-20261121T200000Z", scenario="tale"} 1 1795291205000`,
+		`{__name__="transplant_writes_total", actor="user", backend="small", outcome="acknowledged", ` +
+			`run="tale-20261121T200000Z", scenario="tale", shoot="alpha"} 1 1795291204000`,
+		`verdict="Violated"} 1 1795291226000`,
+		`fault="dark", kind="cut", run="tale-20261121T200000Z", scenario="tale"} 1 1795291205000`,
 	} {
 		if !strings.Contains(string(dump), want) {
 			t.Errorf("what was loaded lacks %q:\n%.3000s", want, dump)
@@ -301,7 +315,9 @@ func TestTheEngineServesItsMetrics(t *testing.T) {
 	}
 	following.Judged(judged())
 	body := scrape()
-	for _, want := range []string{`transplant_run_verdict{backend="small",run="tale-20261121T200000Z",scenario="tale",verdict="Violated"} 1`, `transplant_events_total{backend="small",kind="Write",run="tale-20261121T200000Z",scenario="tale"} 2`} {
+	for _, want := range []string{
+		`transplant_run_verdict{backend="small",run="tale-20261121T200000Z",scenario="tale",verdict="Violated"} 1`,
+		`transplant_events_total{backend="small",kind="Write",run="tale-20261121T200000Z",scenario="tale"} 2`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("after the run %q is not served:\n%.3000s", want, body)
 		}
@@ -310,7 +326,8 @@ func TestTheEngineServesItsMetrics(t *testing.T) {
 		t.Helper()
 		journal := timeline.NewJournal(testingclock.NewFakePassiveClock(time.Date(2026, 11, 21, 20, 0, 0, 0, time.UTC)), nil)
 		following := exporter.Follow(t.Context(), landscape, journal)
-		journal.Record(timeline.Event{Payload: timeline.RunStarted{Scenario: scenario, Backend: "small", Story: json.RawMessage(story)}})
+		journal.Record(timeline.Event{Payload: timeline.RunStarted{Scenario: scenario, Backend: "small",
+			Story: json.RawMessage(story)}})
 		if err := journal.Close(); err != nil {
 			t.Fatal(err)
 		}

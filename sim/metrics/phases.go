@@ -12,7 +12,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// phaseMeter measures the parts of migrations, each when it has ended, and those of recoveries when they have been judged.
+// phaseMeter measures the parts of migrations, each when it has ended, and those of recoveries when they have been
+// judged.
 type phaseMeter struct {
 	duration, recovery *prometheus.HistogramVec
 
@@ -55,10 +56,12 @@ func newPhaseMeter() *phaseMeter {
 	return &phaseMeter{
 		shoots: map[string]*movedShoot{},
 		duration: histogram("transplant_migration_phase_duration_seconds",
-			"Parts of migrations: asked (until Migrate begins), migrate, handOver, restore, total. Planned, or forced when Migrate was given up.",
+			"Parts of migrations: asked (until Migrate begins), migrate, handOver, restore, total. Planned, or forced when "+
+				"Migrate was given up.",
 			durations, "phase", "mode", "source", "destination", "workerless", "hibernated"),
 		recovery: histogram("transplant_recovery_phase_duration_seconds",
-			"Parts of recoveries, each from the moment before it, the first from the fault: detected, ownerMoved, etcdRestored, firstWrite, extensions, steady; and total.",
+			"Parts of recoveries, each from the moment before it, the first from the fault: detected, ownerMoved, "+
+				"etcdRestored, firstWrite, extensions, steady; and total.",
 			durations, "phase", "mode", "source", "destination", "workerless", "hibernated"),
 	}
 }
@@ -167,6 +170,8 @@ func momentsOf(phases map[string]float64, prefix string) []moment {
 			all = append(all, moment{name, seconds})
 		}
 	}
-	slices.SortFunc(all, func(a, b moment) int { return cmp.Or(cmp.Compare(a.seconds, b.seconds), cmp.Compare(a.name, b.name)) })
+	slices.SortFunc(all, func(a, b moment) int {
+		return cmp.Or(cmp.Compare(a.seconds, b.seconds), cmp.Compare(a.name, b.name))
+	})
 	return all
 }

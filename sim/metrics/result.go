@@ -29,10 +29,15 @@ func newResultMetrics() resultMetrics {
 		verdict:    gauge("transplant_run_verdict", "1 for the verdict about the run, 0 for the others.", "verdict"),
 		violations: gauge("transplant_run_violations", "Violations, by the promise that was broken.", "promise"),
 		wall:       gauge("transplant_run_duration_seconds", "How long the run took."),
-		seconds:    gauge("transplant_run_measure_seconds", "Measures of the run that are times: rto, rpo, api_downtime, api_longest_gap.", "measure"),
-		counts:     gauge("transplant_run_measure_number", "Measures of the run that are numbers: lost_writes, restores_at_once.", "measure"),
-		goal:       gauge("transplant_run_goal", "The most that a measure may be by the scenario: seconds, or a number.", "measure"),
-		recovery:   gauge("transplant_run_recovery_seconds", "Moments of the slowest recovery, since the fault: detected, ownerMoved, etcdRestored, firstWrite, extensions, steady.", "moment"),
+		seconds: gauge("transplant_run_measure_seconds",
+			"Measures of the run that are times: rto, rpo, api_downtime, api_longest_gap.", "measure"),
+		counts: gauge("transplant_run_measure_number",
+			"Measures of the run that are numbers: lost_writes, restores_at_once.", "measure"),
+		goal: gauge("transplant_run_goal", "The most that a measure may be by the scenario: seconds, or a number.",
+			"measure"),
+		recovery: gauge("transplant_run_recovery_seconds",
+			"Moments of the slowest recovery, since the fault: detected, ownerMoved, etcdRestored, firstWrite, extensions, "+
+				"steady.", "moment"),
 	}
 }
 
@@ -52,7 +57,8 @@ func (r resultMetrics) goals(start timeline.RunStarted) error {
 			r.goal.WithLabelValues(name).Set(bound.Max.Seconds())
 		}
 	}
-	for name, bound := range map[string]*scenario.Count{lostWrites: goals.LostWrites, restoresAtOnce: goals.RestoresAtOnce} {
+	for name, bound := range map[string]*scenario.Count{lostWrites: goals.LostWrites,
+		restoresAtOnce: goals.RestoresAtOnce} {
 		if bound != nil {
 			r.goal.WithLabelValues(name).Set(float64(bound.Max))
 		}
@@ -75,7 +81,8 @@ func (r resultMetrics) take(report *verdict.Report) {
 }
 
 func (r resultMetrics) measures(m measure.Measures) {
-	for name, value := range map[string]*float64{rto: m.RTOSeconds, rpo: m.RPOSeconds, apiDowntime: m.APIDowntimeSeconds, apiLongestGap: m.APILongestGapSeconds} {
+	for name, value := range map[string]*float64{rto: m.RTOSeconds, rpo: m.RPOSeconds, apiDowntime: m.APIDowntimeSeconds,
+		apiLongestGap: m.APILongestGapSeconds} {
 		if value != nil {
 			r.seconds.WithLabelValues(name).Set(*value)
 		}

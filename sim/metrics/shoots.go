@@ -6,8 +6,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// shootMetrics is how the shoots and their nodes are. What is over is 0, and not gone: in samples that are loaded nothing says that
-// a series has ended, and Prometheus would go on with its last value for 5 minutes.
+// shootMetrics is how the shoots and their nodes are. What is over is 0, and not gone: in samples that are loaded
+// nothing says that a series has ended, and Prometheus would go on with its last value for 5 minutes.
 type shootMetrics struct {
 	on, progress, condition, epoch, nodes, seeds *prometheus.GaugeVec
 
@@ -19,13 +19,20 @@ type shootMetrics struct {
 
 func newShootMetrics() shootMetrics {
 	return shootMetrics{
-		on:        gauge("transplant_shoot_on_seed", "1 for the seed in a shoot's status, 0 for those that were in it.", "shoot", "seed"),
-		progress:  gauge("transplant_shoot_operation_progress_ratio", "Progress of a shoot's last operation, by its type; 1 when it is done, 0 for types that it had before.", "shoot", "operation"),
-		condition: gauge("transplant_shoot_condition", "1 for the status that a condition or constraint of a shoot has, 0 for those that it had before.", "shoot", "type", "status"),
-		epoch:     gauge("transplant_shoot_epoch", "Owner epoch that the control plane on a seed serves; 0 when it serves none.", "shoot", "seed"),
-		nodes:     gauge("transplant_shoot_nodes", "Nodes of a shoot, ready and not.", "shoot", "ready"),
-		seeds:     gauge("transplant_seed_shoots", "Shoots whose status names a seed.", "seed"),
-		seed:      map[string]string{}, operation: map[string]string{}, ready: map[string]map[string]bool{}, types: map[string]map[string]string{},
+		on: gauge("transplant_shoot_on_seed", "1 for the seed in a shoot's status, 0 for those that were in it.",
+			"shoot", "seed"),
+		progress: gauge("transplant_shoot_operation_progress_ratio",
+			"Progress of a shoot's last operation, by its type; 1 when it is done, 0 for types that it had before.", "shoot",
+			"operation"),
+		condition: gauge("transplant_shoot_condition",
+			"1 for the status that a condition or constraint of a shoot has, 0 for those that it had before.", "shoot", "type",
+			"status"),
+		epoch: gauge("transplant_shoot_epoch",
+			"Owner epoch that the control plane on a seed serves; 0 when it serves none.", "shoot", "seed"),
+		nodes: gauge("transplant_shoot_nodes", "Nodes of a shoot, ready and not.", "shoot", "ready"),
+		seeds: gauge("transplant_seed_shoots", "Shoots whose status names a seed.", "seed"),
+		seed:  map[string]string{}, operation: map[string]string{}, ready: map[string]map[string]bool{},
+		types: map[string]map[string]string{},
 	}
 }
 

@@ -68,8 +68,8 @@ func (e *Exporter) counted(next http.Handler) http.Handler {
 	})
 }
 
-// Stay until whoever comes for the metrics has come once more, so that a Prometheus sees the verdict before the engine ends: at most
-// twice the time between its last two visits. Where nobody comes it returns at once.
+// Stay until whoever comes for the metrics has come once more, so that a Prometheus sees the verdict before the engine
+// ends: at most twice the time between its last two visits. Where nobody comes it returns at once.
 func (e *Exporter) Stay(ctx context.Context) {
 	last, patience := e.fetches.patience(e.clock.Now())
 	if patience == 0 {

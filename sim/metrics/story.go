@@ -17,7 +17,8 @@ type storyMetrics struct {
 func newStoryMetrics() storyMetrics {
 	return storyMetrics{
 		events: counter("transplant_events_total", "Events on the timeline.", "kind"),
-		steps:  counter("transplant_steps_total", "Steps of the scenario that have ended, by how: done, unmet, unknown, failed.", "verb", "outcome"),
+		steps: counter("transplant_steps_total",
+			"Steps of the scenario that have ended, by how: done, unmet, unknown, failed.", "verb", "outcome"),
 		active: gauge("transplant_fault_active", "Whether a fault of the scenario is at work.", "fault", "kind"),
 		felt:   gauge("transplant_fault_felt", "How often a fault was felt; known when it has been healed.", "fault", "kind"),
 	}

@@ -21,14 +21,21 @@ type traffic struct {
 
 func newTraffic() traffic {
 	return traffic{
-		writes:  counter("transplant_writes_total", "Writes to a shoot, by what became of them.", "shoot", "actor", "outcome"),
-		reads:   counter("transplant_reads_total", "Reads from a shoot, by what became of them.", "shoot", "outcome"),
-		reached: counter("transplant_api_probes_total", "Attempts to reach a shoot's API by its name, over new connections.", "shoot", "outcome"),
-		latency: histogram("transplant_write_duration_seconds", "Time from sending a write to its answer, or to the error.", latencies, "outcome"),
-		up:      gauge("transplant_api_up", "Whether a shoot's API answered the last attempt to reach it by its name.", "shoot"),
-		cloud:   counter("transplant_cloud_calls_total", "Mutating calls in the cloud's ledger, by who made them; outcome is OK, Replayed, or Refused.", "actor", "verb", "resource", "outcome"),
-		links:   newLinkMetrics(),
-		cpu:     gauge("transplant_landscape_cpu_seconds", "Processor time of all processes of the landscape that run, since they were started."),
+		writes: counter("transplant_writes_total", "Writes to a shoot, by what became of them.", "shoot", "actor",
+			"outcome"),
+		reads: counter("transplant_reads_total", "Reads from a shoot, by what became of them.", "shoot", "outcome"),
+		reached: counter("transplant_api_probes_total", "Attempts to reach a shoot's API by its name, over new connections.",
+			"shoot", "outcome"),
+		latency: histogram("transplant_write_duration_seconds", "Time from sending a write to its answer, or to the error.",
+			latencies, "outcome"),
+		up: gauge("transplant_api_up", "Whether a shoot's API answered the last attempt to reach it by its name.",
+			"shoot"),
+		cloud: counter("transplant_cloud_calls_total",
+			"Mutating calls in the cloud's ledger, by who made them; outcome is OK, Replayed, or Refused.", "actor", "verb",
+			"resource", "outcome"),
+		links: newLinkMetrics(),
+		cpu: gauge("transplant_landscape_cpu_seconds",
+			"Processor time of all processes of the landscape that run, since they were started."),
 	}
 }
 

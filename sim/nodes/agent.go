@@ -68,7 +68,8 @@ func New(o Options) *Agent {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	return &Agent{options: o, shoots: map[string]*runningShoot{}, refused: map[string]string{}, known: map[string]*machine{}}
+	return &Agent{options: o, shoots: map[string]*runningShoot{}, refused: map[string]string{},
+		known: map[string]*machine{}}
 }
 
 // Run follows the cloud's machines until ctx is done, then ends all kwok processes. No cloud and no shoot ever makes
@@ -257,7 +258,8 @@ func (a *Agent) assign(ctx context.Context, byShoot map[string]map[string]*machi
 }
 
 func (a *Agent) start(ctx context.Context, name string, machines map[string]*machine) *runningShoot {
-	k := &kwok{binary: a.options.Kwok, folder: filepath.Join(a.options.RootDir, "shoots", name), seconds: a.options.LeaseSeconds, runner: a.runner}
+	k := &kwok{binary: a.options.Kwok, folder: filepath.Join(a.options.RootDir, "shoots", name),
+		seconds: a.options.LeaseSeconds, runner: a.runner}
 	ctx, end := context.WithCancel(ctx)
 	running := &runningShoot{shoot: newShoot(name, a.options, k), end: end, done: make(chan struct{})}
 	running.set(machines)

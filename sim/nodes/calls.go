@@ -59,7 +59,8 @@ func (s *shoot) detach(ctx context.Context, machines []*machine, nodes map[strin
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(nodes)) {
 		node := nodes[name]
-		if node.Labels[managedLabel] == "" || !strings.HasPrefix(node.Spec.ProviderID, providerPrefix) || alive[node.Spec.ProviderID] {
+		if node.Labels[managedLabel] == "" || !strings.HasPrefix(node.Spec.ProviderID, providerPrefix) ||
+			alive[node.Spec.ProviderID] {
 			continue
 		}
 		patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:null}}}`, managedLabel)
@@ -83,7 +84,8 @@ type agentConfig struct {
 // listAgents reads what the nodes are told as they run, by the names of the Secrets.
 func (s *shoot) listAgents(ctx context.Context) (map[string]agentConfig, error) {
 	// From the watch cache: a little old does not matter, being cheap does.
-	list, err := s.client.CoreV1().Secrets(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{ResourceVersion: "0", LabelSelector: roleLabel + "=" + cloud.NodeAgentRole})
+	list, err := s.client.CoreV1().Secrets(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{ResourceVersion: "0",
+		LabelSelector: roleLabel + "=" + cloud.NodeAgentRole})
 	if err != nil {
 		return nil, fmt.Errorf("list the configurations of node agents: %w", err)
 	}
@@ -104,7 +106,8 @@ func (s *shoot) refresh(ctx context.Context, m *machine, node *corev1.Node) erro
 	if node.Status.NodeInfo.BootID != m.bootID() {
 		info["bootID"] = m.bootID()
 	}
-	if wanted := s.kubeletVersion(m, node.Annotations[cloud.AnnotationInPlace]); node.Status.NodeInfo.KubeletVersion != wanted && wanted != "" {
+	if wanted := s.kubeletVersion(m,
+		node.Annotations[cloud.AnnotationInPlace]); node.Status.NodeInfo.KubeletVersion != wanted && wanted != "" {
 		info["kubeletVersion"] = wanted
 	}
 	config, due := s.dueInPlace(m, node)
@@ -134,14 +137,15 @@ func (s *shoot) tellApplied(ctx context.Context, m *machine, node *corev1.Node) 
 		return nil
 	}
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, constants.ChecksumAppliedNodeConfig, checksum)
-	if _, err := s.client.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	if _, err := s.client.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, patch,
+		metav1.PatchOptions{}); err != nil {
 		return fmt.Errorf("say what the agent of node %q has applied: %w", node.Name, err)
 	}
 	return nil
 }
 
-// appliedConfig is the checksum of what the node was told last, if it has applied that: a node that is at another InPlace
-// applies nothing before its update.
+// appliedConfig is the checksum of what the node was told last, if it has applied that: a node that is at another
+// InPlace applies nothing before its update.
 func (s *shoot) appliedConfig(m *machine, inPlace string) string {
 	if config, told := s.agents[m.data.AgentSecret]; told && config.InPlace == inPlace {
 		return config.checksum
@@ -165,7 +169,8 @@ func (s *shoot) kubeletVersion(m *machine, inPlace string) string {
 // stuckPods are those on the nodes that wait for kwok: to run, or to go.
 func (s *shoot) stuckPods(ctx context.Context, nodes map[string]*corev1.Node) (map[string]bool, error) {
 	// From the watch cache: a little old does not matter, being cheap does.
-	list, err := s.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{ResourceVersion: "0", FieldSelector: "spec.nodeName!="})
+	list, err := s.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{ResourceVersion: "0",
+		FieldSelector: "spec.nodeName!="})
 	if err != nil {
 		return nil, fmt.Errorf("list the pods: %w", err)
 	}

@@ -41,14 +41,17 @@ func NewCommand() *cobra.Command {
 		},
 	}
 	set := command.Flags()
-	set.StringVar(&f.cloudKubeconfig, "cloud-kubeconfig", "", "kubeconfig of the cloud, for an identity with the role nodes")
+	set.StringVar(&f.cloudKubeconfig, "cloud-kubeconfig", "",
+		"kubeconfig of the cloud, for an identity with the role nodes")
 	set.StringVar(&f.proxyURL, "proxy-url", "", "HTTP CONNECT proxy by which shoots are reached; empty means directly")
 	set.StringVar(&f.proxyCA, "proxy-ca", "", "file with the authority the proxy's certificates are signed by, PEM")
 	set.StringVar(&f.Kwok, "kwok", "", "the multi-call binary that holds kwok")
 	set.StringVar(&f.RootDir, "root-dir", "", "folder of the machines' disks and of kwok's files")
 	set.DurationVar(&f.Sync, "sync-period", DefaultSync, "time between two looks at a shoot")
-	set.IntVar(&f.LeaseSeconds, "node-lease-duration-seconds", DefaultLeaseSeconds, "duration of a node's lease; it is renewed four times as often")
-	set.StringVar(&f.statusListen, "status-listen", "", "address of GET /status and GET /metrics, plain HTTP; empty means none")
+	set.IntVar(&f.LeaseSeconds, "node-lease-duration-seconds", DefaultLeaseSeconds,
+		"duration of a node's lease; it is renewed four times as often")
+	set.StringVar(&f.statusListen, "status-listen", "",
+		"address of GET /status and GET /metrics, plain HTTP; empty means none")
 	for _, name := range []string{"cloud-kubeconfig", "kwok", "root-dir"} {
 		if err := command.MarkFlagRequired(name); err != nil {
 			panic(err) // the flag is defined above

@@ -42,7 +42,8 @@ func command(flags ...string) *exec.Cmd {
 func (w *world) cloudKubeconfig(folder string) string {
 	w.t.Helper()
 	config := clientcmdapi.NewConfig()
-	config.Clusters["c"] = &clientcmdapi.Cluster{Server: w.cloudConfig.Host, CertificateAuthorityData: w.cloudConfig.CAData, TLSServerName: w.cloudConfig.ServerName}
+	config.Clusters["c"] = &clientcmdapi.Cluster{Server: w.cloudConfig.Host,
+		CertificateAuthorityData: w.cloudConfig.CAData, TLSServerName: w.cloudConfig.ServerName}
 	config.AuthInfos["u"] = &clientcmdapi.AuthInfo{Token: "t-nodes"}
 	config.Contexts["x"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
 	config.CurrentContext = "x"
@@ -63,8 +64,10 @@ func TestCommand(t *testing.T) {
 	status := listener.Addr().String()
 	listener.Close()
 	flags := []string{
-		"--cloud-kubeconfig=" + w.cloudKubeconfig(folder), "--proxy-url=" + w.proxy.URL(), "--proxy-ca=" + ca, "--kwok=" + w.server.Cluster.Binary,
-		"--root-dir=" + filepath.Join(folder, "root"), "--status-listen=" + status, "--node-lease-duration-seconds=8", "--sync-period=200ms",
+		"--cloud-kubeconfig=" + w.cloudKubeconfig(folder), "--proxy-url=" + w.proxy.URL(), "--proxy-ca=" + ca,
+		"--kwok=" + w.server.Cluster.Binary,
+		"--root-dir=" + filepath.Join(folder, "root"), "--status-listen=" + status, "--node-lease-duration-seconds=8",
+		"--sync-period=200ms",
 	}
 	w.machine("node-1", nil)
 	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
@@ -80,7 +83,8 @@ func TestCommand(t *testing.T) {
 			if err != nil {
 				return err.Error()
 			}
-			if len(seen.Shoots) != 1 || len(seen.Shoots[0].Nodes) != 1 || seen.Shoots[0].Nodes[0].UID != uids["node-1"] || seen.Shoots[0].KwokPID == 0 {
+			if len(seen.Shoots) != 1 || len(seen.Shoots[0].Nodes) != 1 || seen.Shoots[0].Nodes[0].UID != uids["node-1"] ||
+				seen.Shoots[0].KwokPID == 0 {
 				return fmt.Sprintf("%+v", seen)
 			}
 			kwok = seen.Shoots[0].KwokPID
@@ -130,7 +134,8 @@ func TestCommandRefusesToStart(t *testing.T) {
 		"address not to be": {"--status-listen=192.0.2.1:80", "take the address of --status-listen"},
 	} {
 		output, err := command(append(good, test.flag)...).CombinedOutput()
-		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 1 || !strings.Contains(string(output), test.want) {
+		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 1 || !strings.Contains(string(output),
+			test.want) {
 			t.Errorf("%s: ended with %v: %s; want exit 1 and %q", name, err, output, test.want)
 		}
 	}

@@ -23,10 +23,12 @@ const (
 	controllerAttaches = "volumes.kubernetes.io/controller-managed-attach-detach"
 )
 
-// registerDrivers does for the ready pods of CSI drivers what a kubelet does: the drivers are in the CSINode of the node.
+// registerDrivers does for the ready pods of CSI drivers what a kubelet does: the drivers are in the CSINode of the
+// node.
 func (s *shoot) registerDrivers(ctx context.Context, machines []*machine, nodes map[string]*corev1.Node) error {
 	// From the watch cache: a little old does not matter, being cheap does.
-	pods, err := s.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{ResourceVersion: "0", LabelSelector: criticalLabel + "=true"})
+	pods, err := s.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{ResourceVersion: "0",
+		LabelSelector: criticalLabel + "=true"})
 	if err != nil {
 		return fmt.Errorf("list the pods that nodes wait for: %w", err)
 	}
@@ -76,7 +78,8 @@ func (s *shoot) register(ctx context.Context, m *machine, node *corev1.Node, dri
 	known, err := all.Get(ctx, node.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		known, err = all.Create(ctx, &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{
-			Name: node.Name, OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}},
+			Name: node.Name, OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name,
+				UID: node.UID}},
 		}}, metav1.CreateOptions{})
 	}
 	if err != nil {
@@ -85,7 +88,8 @@ func (s *shoot) register(ctx context.Context, m *machine, node *corev1.Node, dri
 	changed := false
 	for _, driver := range drivers {
 		if !slices.ContainsFunc(known.Spec.Drivers, func(d storagev1.CSINodeDriver) bool { return d.Name == driver }) {
-			known.Spec.Drivers = append(known.Spec.Drivers, storagev1.CSINodeDriver{Name: driver, NodeID: m.ID, TopologyKeys: []string{corev1.LabelTopologyZone}})
+			known.Spec.Drivers = append(known.Spec.Drivers, storagev1.CSINodeDriver{Name: driver, NodeID: m.ID,
+				TopologyKeys: []string{corev1.LabelTopologyZone}})
 			changed = true
 		}
 	}

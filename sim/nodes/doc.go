@@ -3,14 +3,15 @@
 // A machine boots by its user data (api/cloud.NodeUserData): its files are laid out below a folder of its own, its Node
 // is registered in the shoot's API server, by name and through the proxy, as a kubelet would reach it; then one kwok
 // process per API server keeps leases and heartbeats alive and runs the pods, while the leases of the nodes' agents are
-// renewed from here, and those of the kubelets once before each kwok. A control plane that goes away, moves or comes back
-// changes nothing here: everything keeps trying.
+// renewed from here, and those of the kubelets once before each kwok. A control plane that goes away, moves or comes
+// back changes nothing here: everything keeps trying.
 //
 // It deletes nothing in a shoot: a terminated machine falls silent, and its Node is for the shoot's controllers to
 // delete, also one that was registered when the machine had just ended. It runs no container.
 //
 // When an API server answers again after a silence of some seconds, its kwok is started again, for the second
-// and the last of the reasons below, and because its renewals were seen to stay away for half a minute after an outage of a minute.
+// and the last of the reasons below, and because its renewals were seen to stay away for half a minute after an outage
+// of a minute.
 //
 // What kwok v0.8.0 was found to do, and what is done about it:
 //   - With an annotation selector it never lets go of a node: it drops the event that shows the annotation gone, and
@@ -20,7 +21,8 @@
 //   - A restarted kwok has a new identity and would wait until the old leases end, long enough for nodes to be
 //     declared lost. So the holders are cleared before it starts.
 //   - It may look for its leases before it has listed any. It then tries to make one that is there already, is refused,
-//     and comes back to it only when the next renewal is due: of two moves within a minute the second began before that, and
+//     and comes back to it only when the next renewal is due: of two moves within a minute the second began before that,
+//     and
 //     a lease of 40 s was over. So the leases of nodes that live are renewed from here when their holders are cleared.
 //   - A stage whose write breaks off is repeated only when the connection was refused or the server said so; otherwise it
 //     waits for the next listing, which mostly follows soon. Nodes and pods that stay behind are noticed, and kwok is

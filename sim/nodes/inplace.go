@@ -16,7 +16,8 @@ import (
 // told, drained, and nothing has come of it yet (docs/specification/versions.md#spec-4-9).
 func (s *shoot) dueInPlace(m *machine, node *corev1.Node) (cloud.NodeAgentConfig, bool) {
 	config := s.agents[m.data.AgentSecret].NodeAgentConfig
-	if config.InPlace == "" || config.InPlace == node.Annotations[cloud.AnnotationInPlace] || node.Labels[machinev1alpha1.LabelUpdateResult] != "" {
+	if config.InPlace == "" || config.InPlace == node.Annotations[cloud.AnnotationInPlace] ||
+		node.Labels[machinev1alpha1.LabelUpdateResult] != "" {
 		return config, false
 	}
 	for _, condition := range node.Status.Conditions {
@@ -31,7 +32,8 @@ func (s *shoot) dueInPlace(m *machine, node *corev1.Node) (cloud.NodeAgentConfig
 func (s *shoot) finishInPlace(ctx context.Context, node *corev1.Node, config cloud.NodeAgentConfig) error {
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q},"labels":{%q:%q}}}`,
 		cloud.AnnotationInPlace, config.InPlace, machinev1alpha1.LabelUpdateResult, machinev1alpha1.UpdateSuccessful)
-	if _, err := s.client.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	if _, err := s.client.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, patch,
+		metav1.PatchOptions{}); err != nil {
 		return fmt.Errorf("say that node %q is updated: %w", node.Name, err)
 	}
 	s.log.Info("Node was updated in place", "node", node.Name, "kubelet", config.KubeletVersion, "image", config.Image)

@@ -21,8 +21,8 @@ import (
 // (docs/specification/care.md#spec-5-4).
 const agentLeasePrefix = "gardener-node-agent-"
 
-// renewAgents says of the agents of the nodes, which are played here, that they run. It does so as often as kwok says it of
-// the kubelets: after a quarter of the time that a lease lasts.
+// renewAgents says of the agents of the nodes, which are played here, that they run. It does so as often as kwok says
+// it of the kubelets: after a quarter of the time that a lease lasts.
 func (s *shoot) renewAgents(ctx context.Context, machines []*machine, nodes map[string]*corev1.Node) error {
 	now, renewed := s.clock.Now(), map[types.UID]time.Time{}
 	var errs []error
@@ -52,9 +52,10 @@ func nodesOf(machines []*machine, nodes map[string]*corev1.Node) []*corev1.Node 
 	return living
 }
 
-// freeLeases makes the leases of the kubelets free for a new kwok, which would wait for their end otherwise. Those of nodes that
-// live are renewed, too, as kubelets do within seconds of an answer: it may be a quarter of a lease's time until kwok comes to it.
-// It is done once for each kwok that we want, not for one that ends on its own or cannot be started: its nodes are not well.
+// freeLeases makes the leases of the kubelets free for a new kwok, which would wait for their end otherwise. Those of
+// nodes that live are renewed, too, as kubelets do within seconds of an answer: it may be a quarter of a lease's time
+// until kwok comes to it. It is done once for each kwok that we want, not for one that ends on its own or cannot be
+// started: its nodes are not well.
 func (s *shoot) freeLeases(ctx context.Context, living []*corev1.Node, leases map[string]*coordinationv1.Lease) error {
 	renew := map[string]bool{}
 	if s.kwok.process == nil && s.revived <= s.kwok.starts {
@@ -74,7 +75,8 @@ func (s *shoot) freeLeases(ctx context.Context, living []*corev1.Node, leases ma
 		}
 		patch, err := json.Marshal(map[string]any{"spec": spec})
 		if err == nil {
-			_, err = s.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+			_, err = s.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Patch(ctx, name, types.MergePatchType, patch,
+				metav1.PatchOptions{})
 		}
 		if err != nil && !apierrors.IsNotFound(err) {
 			errs = append(errs, fmt.Errorf("free the lease of node %q: %w", name, err))
@@ -95,7 +97,8 @@ func (s *shoot) renewAgent(ctx context.Context, node *corev1.Node, now time.Time
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}},
 		},
 		Spec: coordinationv1.LeaseSpec{
-			HolderIdentity: &node.Name, LeaseDurationSeconds: ptr.To(int32(s.options.LeaseSeconds)), RenewTime: ptr.To(metav1.NewMicroTime(now)),
+			HolderIdentity: &node.Name, LeaseDurationSeconds: ptr.To(int32(s.options.LeaseSeconds)),
+			RenewTime: ptr.To(metav1.NewMicroTime(now)),
 		},
 	}
 	patch, err := json.Marshal(lease)

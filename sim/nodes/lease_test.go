@@ -18,8 +18,8 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 )
 
-// TestRenewAgents: the agent of each node that has its machine says that it runs, four times as often as it must, and again
-// at once for a node that is another; that of no other node does.
+// TestRenewAgents: the agent of each node that has its machine says that it runs, four times as often as it must, and
+// again at once for a node that is another; that of no other node does.
 func TestRenewAgents(t *testing.T) {
 	t.Parallel()
 	noon := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
@@ -32,9 +32,12 @@ func TestRenewAgents(t *testing.T) {
 		{Machine: cloud.Machine{Meta: cloud.Meta{ID: "m-3"}, Hostname: "node-3"}, data: &cloud.NodeUserData{}},
 	}
 	nodes := map[string]*corev1.Node{
-		"node-1":    {ObjectMeta: metav1.ObjectMeta{Name: "node-1", UID: "1"}, Spec: corev1.NodeSpec{ProviderID: "transplant:///m-1"}},
-		"node-2":    {ObjectMeta: metav1.ObjectMeta{Name: "node-2", UID: "2"}, Spec: corev1.NodeSpec{ProviderID: "transplant:///another"}},
-		"no-longer": {ObjectMeta: metav1.ObjectMeta{Name: "no-longer", UID: "4"}, Spec: corev1.NodeSpec{ProviderID: "transplant:///m-4"}},
+		"node-1": {ObjectMeta: metav1.ObjectMeta{Name: "node-1", UID: "1"},
+			Spec: corev1.NodeSpec{ProviderID: "transplant:///m-1"}},
+		"node-2": {ObjectMeta: metav1.ObjectMeta{Name: "node-2", UID: "2"},
+			Spec: corev1.NodeSpec{ProviderID: "transplant:///another"}},
+		"no-longer": {ObjectMeta: metav1.ObjectMeta{Name: "no-longer", UID: "4"},
+			Spec: corev1.NodeSpec{ProviderID: "transplant:///m-4"}},
 	}
 	expect := func(renewed time.Time, owner types.UID) {
 		t.Helper()
@@ -46,9 +49,11 @@ func TestRenewAgents(t *testing.T) {
 			t.Fatalf("leases %v: %v", leases.Items, err)
 		}
 		got := leases.Items[0]
-		spec := coordinationv1.LeaseSpec{HolderIdentity: ptr.To("node-1"), LeaseDurationSeconds: ptr.To[int32](40), RenewTime: &metav1.MicroTime{Time: renewed}}
+		spec := coordinationv1.LeaseSpec{HolderIdentity: ptr.To("node-1"), LeaseDurationSeconds: ptr.To[int32](40),
+			RenewTime: &metav1.MicroTime{Time: renewed}}
 		owners := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "node-1", UID: owner}}
-		if diff := cmp.Diff(spec, got.Spec) + cmp.Diff(owners, got.OwnerReferences); diff != "" || got.Namespace != "kube-system" || got.Name != "gardener-node-agent-node-1" {
+		if diff := cmp.Diff(spec, got.Spec) + cmp.Diff(owners, got.OwnerReferences); diff != "" ||
+			got.Namespace != "kube-system" || got.Name != "gardener-node-agent-node-1" {
 			t.Errorf("%s/%s at %s (-want +got):\n%s", got.Namespace, got.Name, clock.Now().Format(time.TimeOnly), diff)
 		}
 	}
@@ -62,8 +67,9 @@ func TestRenewAgents(t *testing.T) {
 	expect(noon.Add(11*time.Second), "5")
 }
 
-// TestFreeLeases: before kwok is started, the leases of nodes that live are renewed and have no holder; those of others have none
-// either, but are not renewed. Nothing is renewed for a kwok that has ended on its own, nor again for one that could not be started.
+// TestFreeLeases: before kwok is started, the leases of nodes that live are renewed and have no holder; those of others
+// have none either, but are not renewed. Nothing is renewed for a kwok that has ended on its own, nor again for one
+// that could not be started.
 func TestFreeLeases(t *testing.T) {
 	t.Parallel()
 	noon := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
@@ -80,7 +86,8 @@ func TestFreeLeases(t *testing.T) {
 	}
 	living := []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "unmanaged"}}}
 	for _, name := range []string{"lives", "free", "has none yet"} {
-		living = append(living, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{managedLabel: managedValue}}})
+		living = append(living,
+			&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{managedLabel: managedValue}}})
 	}
 	for name, c := range map[string]struct {
 		kwok    *kwok
@@ -96,12 +103,15 @@ func TestFreeLeases(t *testing.T) {
 			t.Parallel()
 			clock, client := testingclock.NewFakeClock(noon), fake.NewClientset()
 			long := metav1.NewMicroTime(noon.Add(-time.Hour))
-			for name, holder := range map[string]*string{"lives": ptr.To("kwok"), "free": nil, "dead": ptr.To("kwok"), "unmanaged": ptr.To("kwok")} {
+			for name, holder := range map[string]*string{"lives": ptr.To("kwok"), "free": nil, "dead": ptr.To("kwok"),
+				"unmanaged": ptr.To("kwok")} {
 				lease := &coordinationv1.Lease{
 					ObjectMeta: metav1.ObjectMeta{Namespace: corev1.NamespaceNodeLease, Name: name},
-					Spec:       coordinationv1.LeaseSpec{HolderIdentity: holder, LeaseDurationSeconds: ptr.To[int32](40), RenewTime: &long},
+					Spec: coordinationv1.LeaseSpec{HolderIdentity: holder, LeaseDurationSeconds: ptr.To[int32](40),
+						RenewTime: &long},
 				}
-				if _, err := client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Create(t.Context(), lease, metav1.CreateOptions{}); err != nil {
+				if _, err := client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Create(t.Context(), lease,
+					metav1.CreateOptions{}); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -15,9 +15,13 @@ type inventory struct{ *Agent }
 var _ prometheus.Collector = inventory{}
 
 var (
-	shootsDesc = prometheus.NewDesc("nodes_shoots", "Shoots that have machines, by whether the last look at them went well.", []string{"well"}, nil)
-	nodesDesc  = prometheus.NewDesc("nodes_machines", "Machines that stand for nodes, by whether their node was registered and ready at the last look.", []string{"ready"}, nil)
-	startsDesc = prometheus.NewDesc("nodes_kwok_starts", "How often kwok was started for the shoots that there are.", nil, nil)
+	shootsDesc = prometheus.NewDesc("nodes_shoots",
+		"Shoots that have machines, by whether the last look at them went well.", []string{"well"}, nil)
+	nodesDesc = prometheus.NewDesc("nodes_machines",
+		"Machines that stand for nodes, by whether their node was registered and ready at the last look.", []string{"ready"},
+		nil)
+	startsDesc = prometheus.NewDesc("nodes_kwok_starts", "How often kwok was started for the shoots that there are.", nil,
+		nil)
 )
 
 // Describe implements prometheus.Collector.
@@ -47,6 +51,7 @@ func (i inventory) Collect(to chan<- prometheus.Metric) {
 // metrics answers what the agent and its process measure, to a Prometheus.
 func (a *Agent) metrics() http.Handler {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), inventory{a})
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		inventory{a})
 	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{DisableCompression: true})
 }

@@ -92,8 +92,8 @@ func (w *world) podState(name string) string {
 	return state
 }
 
-// TestPodsAreReadyAgain: what the shoot's controllers say of the pods of a node that was not heard of is put right by the
-// node, and nothing else of the pods changes.
+// TestPodsAreReadyAgain: what the shoot's controllers say of the pods of a node that was not heard of is put right by
+// the node, and nothing else of the pods changes.
 func TestPodsAreReadyAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -117,7 +117,9 @@ func TestPodsAreReadyAgain(t *testing.T) {
 	readiness(doubted).Status = corev1.ConditionFalse
 	_, err := w.admin.CoreV1().Pods("default").UpdateStatus(t.Context(), doubted, metav1.UpdateOptions{})
 	w.check(err)
-	w.eventually("the pod is ready again", func() string { return cmp.Diff(corev1.ConditionTrue, readiness(read()).Status) })
+	w.eventually("the pod is ready again", func() string {
+		return cmp.Diff(corev1.ConditionTrue, readiness(read()).Status)
+	})
 	after := read()
 	readiness(before).LastTransitionTime = readiness(after).LastTransitionTime
 	if diff := cmp.Diff(before.Status, after.Status) + cmp.Diff(before.UID, after.UID); diff != "" {
@@ -126,7 +128,8 @@ func TestPodsAreReadyAgain(t *testing.T) {
 }
 
 func (w *world) serviceAccount() {
-	_, err := w.admin.CoreV1().ServiceAccounts("default").Create(w.t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{})
+	_, err := w.admin.CoreV1().ServiceAccounts("default").Create(w.t.Context(),
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{})
 	w.check(err)
 }
 
@@ -191,7 +194,8 @@ func TestWorkersOutliveTheirControlPlane(t *testing.T) {
 	since := time.Now()
 	w.eventually("the agents of the nodes say that they run", func() string {
 		for _, name := range names {
-			lease, err := w.admin.CoordinationV1().Leases("kube-system").Get(t.Context(), "gardener-node-agent-"+name, metav1.GetOptions{})
+			lease, err := w.admin.CoordinationV1().Leases("kube-system").Get(t.Context(), "gardener-node-agent-"+name,
+				metav1.GetOptions{})
 			if err != nil {
 				return err.Error()
 			}
@@ -220,11 +224,14 @@ func (w *world) checkNode(m *cloud.Machine) {
 	node, err := w.admin.CoreV1().Nodes().Get(w.t.Context(), m.Hostname, metav1.GetOptions{})
 	w.check(err)
 	got := map[string]string{
-		"providerID": node.Spec.ProviderID, "pool": node.Labels["worker.gardener.cloud/pool"], "zone": node.Labels["topology.kubernetes.io/zone"],
-		"version": node.Status.NodeInfo.KubeletVersion, "cpu": node.Status.Capacity.Cpu().String(), "address": node.Status.Addresses[0].Address,
+		"providerID": node.Spec.ProviderID, "pool": node.Labels["worker.gardener.cloud/pool"],
+		"zone":    node.Labels["topology.kubernetes.io/zone"],
+		"version": node.Status.NodeInfo.KubeletVersion, "cpu": node.Status.Capacity.Cpu().String(),
+		"address": node.Status.Addresses[0].Address,
 	}
 	want := map[string]string{
-		"providerID": "transplant:///" + m.ID, "pool": "worker", "zone": "z1", "version": "v1.36.3", "cpu": "4", "address": m.PrivateIP,
+		"providerID": "transplant:///" + m.ID, "pool": "worker", "zone": "z1", "version": "v1.36.3", "cpu": "4",
+		"address": m.PrivateIP,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		w.t.Error(diff)
@@ -378,7 +385,8 @@ func TestRebootShowsInTheNode(t *testing.T) {
 	}
 }
 
-// TestPatchUpdateKeepsTheNodes: nodes are told of another kubelet by the Secret of their own key, and stay what they are.
+// TestPatchUpdateKeepsTheNodes: nodes are told of another kubelet by the Secret of their own key, and stay what they
+// are.
 func TestPatchUpdateKeepsTheNodes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -392,7 +400,8 @@ func TestPatchUpdateKeepsTheNodes(t *testing.T) {
 	uids := w.uids("node-1", "node-2")
 	_, err := w.admin.CoreV1().Secrets(metav1.NamespaceSystem).Create(t.Context(), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: "gardener-node-agent-a-1", Labels: map[string]string{"gardener.cloud/role": "operating-system-config"}, Annotations: map[string]string{"checksum/data-script": "sum"},
+			Name: "gardener-node-agent-a-1", Labels: map[string]string{"gardener.cloud/role": "operating-system-config"},
+			Annotations: map[string]string{"checksum/data-script": "sum"},
 		},
 		Data: map[string][]byte{"config.json": []byte(`{"kubeletVersion":"v1.36.4"}`)},
 	}, metav1.CreateOptions{})
@@ -410,8 +419,11 @@ func TestPatchUpdateKeepsTheNodes(t *testing.T) {
 		return ""
 	})
 	const applied = "checksum/cloud-config-data"
-	w.eventually("node-1 says what it has applied", func() string { return cmp.Diff("sum", read("node-1").Annotations[applied]) })
-	if secret, sum := read("node-1").Labels["worker.gardener.cloud/gardener-node-agent-secret-name"], read("node-2").Annotations[applied]; secret != "gardener-node-agent-a-1" || sum != "" {
+	w.eventually("node-1 says what it has applied", func() string {
+		return cmp.Diff("sum", read("node-1").Annotations[applied])
+	})
+	if secret, sum := read("node-1").Labels["worker.gardener.cloud/gardener-node-agent-secret-name"],
+		read("node-2").Annotations[applied]; secret != "gardener-node-agent-a-1" || sum != "" {
 		t.Errorf("node-1 follows %q, and node-2, which was told nothing, has applied %q", secret, sum)
 	}
 	w.machine("node-3", key("gardener-node-agent-a-1"))

@@ -45,15 +45,17 @@ type shoot struct {
 	missing    map[string]time.Time    // since when the Node of a machine that had one is missing
 	registered map[string]bool         // machines whose Node has been seen
 	renewed    map[types.UID]time.Time // when the leases of the nodes' agents were
-	revived    int                     // the start of kwok for which the leases of the kubelets were last renewed from here
-	agents     map[string]agentConfig  // by the names of their Secrets
-	watchdog   watchdog
+	// the start of kwok for which the leases of the kubelets were last renewed from here
+	revived  int
+	agents   map[string]agentConfig // by the names of their Secrets
+	watchdog watchdog
 }
 
 func newShoot(name string, o Options, k *kwok) *shoot {
 	return &shoot{
 		name: name, options: o, clock: o.Clock, log: o.Log.WithValues("shoot", name), kwok: k, wake: make(chan struct{}, 1),
-		machines: map[string]*machine{}, missing: map[string]time.Time{}, registered: map[string]bool{}, watchdog: newWatchdog(time.Duration(o.LeaseSeconds) * time.Second),
+		machines: map[string]*machine{}, missing: map[string]time.Time{}, registered: map[string]bool{},
+		watchdog: newWatchdog(time.Duration(o.LeaseSeconds) * time.Second),
 	}
 }
 
@@ -156,7 +158,9 @@ func (s *shoot) afterSilence() error {
 // A token alone is changed only when it is refused: the nodes of one pool may come with different ones.
 func (s *shoot) choose(machines []*machine) error {
 	s.candidates = nil
-	for _, m := range slices.SortedFunc(slices.Values(machines), func(a, b *machine) int { return b.CreatedAt.Compare(a.CreatedAt) }) {
+	for _, m := range slices.SortedFunc(slices.Values(machines), func(a, b *machine) int {
+		return b.CreatedAt.Compare(a.CreatedAt)
+	}) {
 		s.candidates = append(s.candidates, credentialsOf(m, s.options))
 	}
 	if len(s.candidates) == 0 {
@@ -207,7 +211,8 @@ func (s *shoot) ensure(ctx context.Context, m *machine, nodes map[string]*corev1
 			return fmt.Errorf("node %q of machine %q is missing", m.nodeName(), m.ID)
 		}
 		if s.clock.Since(since) < reregisterAfter {
-			return fmt.Errorf("node %q of machine %q is missing since %s", m.nodeName(), m.ID, s.clock.Since(since).Round(time.Second))
+			return fmt.Errorf("node %q of machine %q is missing since %s", m.nodeName(), m.ID,
+				s.clock.Since(since).Round(time.Second))
 		}
 	}
 	wanted, err := m.node()

@@ -80,7 +80,8 @@ func (w *watchdog) zombies(nodes map[string]*corev1.Node, leases map[string]*coo
 }
 
 // keepKwok starts kwok, again if it must.
-func (s *shoot) keepKwok(ctx context.Context, machines []*machine, nodes map[string]*corev1.Node, leases map[string]*coordinationv1.Lease) error {
+func (s *shoot) keepKwok(ctx context.Context, machines []*machine, nodes map[string]*corev1.Node,
+	leases map[string]*coordinationv1.Lease) error {
 	if s.kwok.running() {
 		undone, err := s.undone(ctx, machines, nodes, leases)
 		if err != nil {
@@ -105,7 +106,8 @@ func (s *shoot) keepKwok(ctx context.Context, machines []*machine, nodes map[str
 }
 
 // undone is what kwok should have done.
-func (s *shoot) undone(ctx context.Context, machines []*machine, nodes map[string]*corev1.Node, leases map[string]*coordinationv1.Lease) (map[string]bool, error) {
+func (s *shoot) undone(ctx context.Context, machines []*machine, nodes map[string]*corev1.Node,
+	leases map[string]*coordinationv1.Lease) (map[string]bool, error) {
 	undone := s.watchdog.zombies(nodes, leases)
 	for _, m := range machines {
 		name := m.nodeName()
@@ -117,7 +119,8 @@ func (s *shoot) undone(ctx context.Context, machines []*machine, nodes map[strin
 			undone["node "+name+" is not ready"] = true
 		}
 		lease, there := leases[name]
-		if !there || lease.Spec.HolderIdentity == nil || lease.Spec.RenewTime == nil || s.clock.Since(lease.Spec.RenewTime.Time) > s.watchdog.overdue {
+		if !there || lease.Spec.HolderIdentity == nil || lease.Spec.RenewTime == nil ||
+			s.clock.Since(lease.Spec.RenewTime.Time) > s.watchdog.overdue {
 			undone["the lease of "+name+" is not renewed"] = true
 		}
 	}

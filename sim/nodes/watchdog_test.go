@@ -51,9 +51,11 @@ func TestWatchdogIsPatient(t *testing.T) {
 func TestWatchdogFindsZombies(t *testing.T) {
 	t.Parallel()
 	lease := func(seconds int64) map[string]*coordinationv1.Lease {
-		return map[string]*coordinationv1.Lease{"node-1": {Spec: coordinationv1.LeaseSpec{RenewTime: &metav1.MicroTime{Time: time.Unix(seconds, 0)}}}}
+		return map[string]*coordinationv1.Lease{
+			"node-1": {Spec: coordinationv1.LeaseSpec{RenewTime: &metav1.MicroTime{Time: time.Unix(seconds, 0)}}}}
 	}
-	managed := map[string]*corev1.Node{"node-1": {ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{managedLabel: managedValue}}}}
+	managed := map[string]*corev1.Node{
+		"node-1": {ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{managedLabel: managedValue}}}}
 	silent := map[string]*corev1.Node{"node-1": {}}
 	w := newWatchdog(40 * time.Second)
 	for i, step := range []struct {

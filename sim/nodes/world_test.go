@@ -67,7 +67,9 @@ func (w *world) check(err error) {
 
 func (w *world) startCloud() {
 	tokens := filepath.Join(w.t.TempDir(), "tokens")
-	w.check(os.WriteFile(tokens, []byte("tokens: [{token: t-extensions, identity: extensions}, {token: t-nodes, identity: nodes, roles: [nodes]}]"), 0o600))
+	w.check(os.WriteFile(tokens,
+		[]byte("tokens: [{token: t-extensions, identity: extensions}, {token: t-nodes, identity: nodes, roles: [nodes]}]"),
+		0o600))
 	server, err := simcloud.Open(w.t.Context(), simcloud.Options{Dir: w.t.TempDir(), Tokens: tokens, Log: testr.New(w.t)})
 	w.check(err)
 	listener, err := net.Listen("tcp", "127.230.2.2:0")
@@ -101,13 +103,7 @@ func (w *world) startAPIServer() {
 	w.check(folder.WriteKeyPair("shoot", pair))
 	w.roots.AddCert(authority.Certificate)
 	flag := "--tls-sni-cert-key=" + folder.Certificate("shoot") + "," + folder.Key("shoot") + ":" + apiName
-	w.server, err = apiservertest.Launch(w.t.Context(), apiservertest.Options{Flags: []string{flag}})
-	w.check(err)
-	w.t.Cleanup(func() {
-		if err := w.server.Stop(); err != nil {
-			w.t.Error(err)
-		}
-	})
+	w.server = apiservertest.StartServer(w.t, apiservertest.Options{Flags: []string{flag}})
 	w.api = w.server.APIServer
 	w.admin, err = kubernetes.NewForConfig(w.server.Config)
 	w.check(err)
@@ -196,7 +192,8 @@ func (w *world) machine(name string, change func(*cloud.NodeUserData)) *cloud.Ma
 	}
 	text, err := data.Marshal()
 	w.check(err)
-	m, err := w.cloud.Machines().Create(w.t.Context(), &cloud.Machine{Name: name, Type: "small", Zone: "z1", UserData: text})
+	m, err := w.cloud.Machines().Create(w.t.Context(), &cloud.Machine{Name: name, Type: "small", Zone: "z1",
+		UserData: text})
 	w.check(err)
 	return m
 }

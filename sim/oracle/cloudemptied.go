@@ -9,8 +9,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// CloudEmptied promises that a shoot that is deleted leaves nothing in the cloud, and that what its own objects stood for
-// there, load balancers and volumes, goes before its machines (docs/specification/cleanup.md#spec-6-7,
+// CloudEmptied promises that a shoot that is deleted leaves nothing in the cloud, and that what its own objects stood
+// for there, load balancers and volumes, goes before its machines (docs/specification/cleanup.md#spec-6-7,
 // docs/specification/cleanup.md#spec-6-8).
 type CloudEmptied struct{}
 
@@ -92,8 +92,8 @@ type made struct {
 	event timeline.Event
 }
 
-// callsIn are the calls for a shoot in a stretch of time, in the cloud's order. They are read after the fact, so that it is
-// the cloud's own time that counts.
+// callsIn are the calls for a shoot in a stretch of time, in the cloud's order. They are read after the fact, so that
+// it is the cloud's own time that counts.
 func callsIn(events []timeline.Event, id string, from, to time.Duration) []made {
 	var calls []made
 	for e, call := range timeline.Of[timeline.CloudCalled](events) {
@@ -106,7 +106,8 @@ func callsIn(events []timeline.Event, id string, from, to time.Duration) []made 
 }
 
 // judgeLife of a shoot by its calls, which are known up to its end, or not.
-func (CloudEmptied) judgeLife(f *findings, shoot string, calls []made, asked timeline.Moment, end timeline.Event, known bool) {
+func (CloudEmptied) judgeLife(f *findings, shoot string, calls []made, asked timeline.Moment, end timeline.Event,
+	known bool) {
 	left, ended := map[string]made{}, (*made)(nil)
 	for _, call := range calls {
 		switch key := call.What + "/" + call.ID; call.Verb {
@@ -128,6 +129,7 @@ func (CloudEmptied) judgeLife(f *findings, shoot string, calls []made, asked tim
 	}
 	for _, key := range slices.Sorted(maps.Keys(left)) {
 		call := left[key]
-		f.add(end.At, proof(call.event.Seq, end.Seq), "%s is gone, and has left %s %s in the cloud", shoot, call.What, nameOf(call.CloudCalled))
+		f.add(end.At, proof(call.event.Seq, end.Seq), "%s is gone, and has left %s %s in the cloud", shoot, call.What,
+			nameOf(call.CloudCalled))
 	}
 }

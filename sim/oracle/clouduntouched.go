@@ -23,9 +23,11 @@ func (CloudUntouched) Name() string { return "CloudUntouched" }
 var fluid = map[string]bool{"objects": true, "fences": true, "faults": true}
 
 // ofShoots are kinds of which each is a shoot's.
-var ofShoots = []string{"networks", "subnets", "routers", "security-groups", "key-pairs", "machines", "volumes", "load-balancers", "records"}
+var ofShoots = []string{"networks", "subnets", "routers", "security-groups", "key-pairs", "machines", "volumes",
+	"load-balancers", "records"}
 
-// Lacks the ledger, when there are nodes and so there must be entries, or its end, or whose things an extension of the user's own makes.
+// Lacks the ledger, when there are nodes and so there must be entries, or its end, or whose things an extension of the
+// user's own makes.
 func (CloudUntouched) Lacks(events []timeline.Event) []string {
 	called := map[string]bool{}
 	for e := range timeline.Of[timeline.CloudCalled](events) {
@@ -41,8 +43,11 @@ func (CloudUntouched) Lacks(events []timeline.Event) []string {
 	_, run, _ := timeline.First[timeline.RunStarted](events)
 	for e, call := range timeline.Of[timeline.CloudCalled](events) {
 		byOwn := func(own string) bool { return strings.HasPrefix(e.Actor, own+"-") }
-		if e.Subject == "" && call.Took && slices.Contains(ofShoots, call.What) && slices.ContainsFunc(run.Extensions, byOwn) {
-			return append(lacks, fmt.Sprintf("for which shoot %s has made the cloud %s %s: its calls say so with the scope of package api/cloud", e.Actor, call.Verb, call.What))
+		if e.Subject == "" && call.Took && slices.Contains(ofShoots, call.What) && slices.ContainsFunc(run.Extensions,
+			byOwn) {
+			return append(lacks,
+				fmt.Sprintf("for which shoot %s has made the cloud %s %s: its calls say so with the scope of package api/cloud",
+					e.Actor, call.Verb, call.What))
 		}
 	}
 	return lacks
@@ -63,8 +68,10 @@ func (CloudUntouched) judgeShoot(f *findings, events []timeline.Event, id, shoot
 	// By the cloud's own time: the ledger is read after the fact.
 	upset := disturbancesOf(events, shoot)
 	for e, call := range timeline.Of[timeline.CloudCalled](events) {
-		if e.Subject == id && !upset.at(call.Made) && call.Took && !fluid[call.What] && (call.Verb == "delete" || call.Verb == "create" || call.Verb == "reboot") {
-			f.add(e.At, proof(e.Seq), "%s: %s has made the cloud %s %s %s (ledger entry %d)", shoot, e.Actor, call.Verb, call.What, nameOf(call), call.Number)
+		if e.Subject == id && !upset.at(call.Made) && call.Took && !fluid[call.What] &&
+			(call.Verb == "delete" || call.Verb == "create" || call.Verb == "reboot") {
+			f.add(e.At, proof(e.Seq), "%s: %s has made the cloud %s %s %s (ledger entry %d)", shoot, e.Actor, call.Verb,
+				call.What, nameOf(call), call.Number)
 		}
 	}
 }
@@ -82,7 +89,8 @@ func judgeEpochs(f *findings, events []timeline.Event, id, shoot string) {
 			continue
 		}
 		if call.Epoch != 0 && call.Epoch < owner {
-			f.add(e.At, proof(began, e.Seq), "%s: %s calls the cloud (%s %s %s) as owner of epoch %d, though epoch %d has begun; the answer was %s",
+			f.add(e.At, proof(began, e.Seq),
+				"%s: %s calls the cloud (%s %s %s) as owner of epoch %d, though epoch %d has begun; the answer was %s",
 				shoot, e.Actor, call.Verb, call.What, call.ID, call.Epoch, owner, call.Outcome)
 		}
 		if call.Took && call.Epoch > owner {
@@ -91,8 +99,8 @@ func judgeEpochs(f *findings, events []timeline.Event, id, shoot string) {
 	}
 }
 
-// ledgerReadUntil is up to when the cloud's ledger is known: what does not stand in it until then has not happened. Entries
-// are read some time after they were made, so that a record that is cut off may lack the last ones.
+// ledgerReadUntil is up to when the cloud's ledger is known: what does not stand in it until then has not happened.
+// Entries are read some time after they were made, so that a record that is cut off may lack the last ones.
 func ledgerReadUntil(events []timeline.Event) (until timeline.Moment) {
 	if _, _, ended := timeline.First[timeline.RunEnded](events); ended && !blindAtEnd(events, timeline.CloudLedger) {
 		return math.MaxInt64

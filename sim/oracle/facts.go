@@ -199,8 +199,8 @@ func blindAtEnd(events []timeline.Event, probe string) bool {
 	return false
 }
 
-// MissingWrites says which writes to a shoot are not on the record, though they were made: what is in the data, and what
-// a key was at, cannot be explained without them. Empty when all are there.
+// MissingWrites says which writes to a shoot are not on the record, though they were made: what is in the data, and
+// what a key was at, cannot be explained without them. Empty when all are there.
 func MissingWrites(events []timeline.Event, shoot string) string {
 	recorded := map[int]bool{}
 	least, most := math.MaxInt, 0

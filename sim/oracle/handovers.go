@@ -19,8 +19,8 @@ type handOver struct {
 	look          *timeline.Event // into the namespace; nil if there was none
 }
 
-// handOversOf are those of all shoots, in their order. A look is into the newest of the shoot and its source: by then the
-// destination may have left the shoot as well.
+// handOversOf are those of all shoots, in their order. A look is into the newest of the shoot and its source: by then
+// the destination may have left the shoot as well.
 func handOversOf(events []timeline.Event) []handOver {
 	var all []handOver
 	before, newest := map[string]timeline.ShootSeen{}, map[[2]string]int{} // by shoot; into all, by shoot and source

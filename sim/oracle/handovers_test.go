@@ -50,9 +50,11 @@ func TestNoOrphans_HandOver(t *testing.T) {
 		},
 		"WrittenByNobodyKnows": {events: story(onA, migrating, letGo, look(written("configmaps", "x")), onB)},
 		"SecretThatMoves":      {events: story(onA, migrating, letGo, look(persisted), onB)},
-		"SecretOfTheBackups":   {events: story(onA, migrating, letGo, look(written("secrets", "etcd-backup", "extensions")), onB)},
+		"SecretOfTheBackups": {events: story(onA, migrating, letGo, look(written("secrets", "etcd-backup", "extensions")),
+			onB)},
 		"ConfigMapLabelledAsIfItMoved": {
-			events: story(onA, migrating, letGo, look(labelled), onB), want: "configmaps shoot--p--alpha/token, written by acme,",
+			events: story(onA, migrating, letGo, look(labelled), onB),
+			want:   "configmaps shoot--p--alpha/token, written by acme,",
 		},
 		"EventOfAnExtension": {events: story(onA, migrating, letGo, look(written("events", "x", "acme")), onB)},
 		"ExtensionObject": {
@@ -79,7 +81,8 @@ func TestNoOrphans_HandOver(t *testing.T) {
 		"ForcedMove":             {events: story(onA, aborted, forced, onB)},
 		"BoundBackToItsSource":   {events: story(onA, migrating, backOnA, onA)},
 		"LetGoIsSeenTwice": {
-			events: story(onA, migrating, letGo, look(written("configmaps", "x", "acme")), letGo, onB), want: "configmaps shoot--p--alpha/x",
+			events: story(onA, migrating, letGo, look(written("configmaps", "x", "acme")), letGo, onB),
+			want:   "configmaps shoot--p--alpha/x",
 		},
 	})
 }

@@ -17,9 +17,9 @@ import (
 // its sending and its answer. It is a second opinion on NoLostWrite and SingleWriter, by a checker that knows nothing
 // of epochs.
 type Linearizable struct {
-	// Within bounds the search for an order, of each key, in real time, so that judging is bounded too (it searches twice, once in Judge and once
-	// in Lacks); 10 s if not given. A history that is
-	// not decided by then is no violation, and proves nothing.
+	// Within bounds the search for an order, of each key, in real time, so that judging is bounded too (it searches twice,
+	// once in Judge and once in Lacks); 10 s if not given. A history that is not decided by then is no violation, and
+	// proves nothing.
 	Within time.Duration
 }
 
@@ -30,12 +30,13 @@ const decideWithin = 10 * time.Second
 // Name of the promise.
 func (Linearizable) Name() string { return "Linearizable" }
 
-// Lacks what NoLostWrite lacks, for the last reads are those of the data at the end, and a decision on each key. A key without an
-// order is named too: Judge may have searched on a busier machine and not have found that out.
+// Lacks what NoLostWrite lacks, for the last reads are those of the data at the end, and a decision on each key. A key
+// without an order is named too: Judge may have searched on a busier machine and not have found that out.
 func (o Linearizable) Lacks(events []timeline.Event) []string {
 	lacks := NoLostWrite{}.Lacks(events)
 	for shoot, key := range o.found(events, porcupine.Unknown, porcupine.Illegal) {
-		lacks = append(lacks, fmt.Sprintf("in time whether an order explains the %d reads and writes of %s of %s", len(key.operations), key.name, shoot))
+		lacks = append(lacks, fmt.Sprintf("in time whether an order explains the %d reads and writes of %s of %s",
+			len(key.operations), key.name, shoot))
 	}
 	return lacks
 }
@@ -61,7 +62,8 @@ var register = porcupine.Model{
 func (o Linearizable) Judge(events []timeline.Event) []Violation {
 	f := findings{oracle: o.Name()}
 	for shoot, key := range o.found(events, porcupine.Illegal) {
-		f.add(key.at, proof(key.events...), "%s: no order of the %d reads and writes of %s explains their answers", shoot, len(key.operations), key.name)
+		f.add(key.at, proof(key.events...), "%s: no order of the %d reads and writes of %s explains their answers", shoot,
+			len(key.operations), key.name)
 	}
 	return f.sorted()
 }

@@ -22,8 +22,8 @@ func (l load) lasted() time.Duration { return l.to - l.from }
 // asked is how many writes the load was to try.
 func (l load) asked() int { return int(l.lasted().Seconds() * float64(l.perSecond)) }
 
-// loadsOf are the loads of a story, in the order of their steps. A load goes on until everything has come to rest, or its
-// shoot is to be deleted.
+// loadsOf are the loads of a story, in the order of their steps. A load goes on until everything has come to rest, or
+// its shoot is to be deleted.
 func loadsOf(events []timeline.Event) []load {
 	var loads []load
 	for i, e := range events {
@@ -95,7 +95,8 @@ func UnservedLoads(events []timeline.Event) (lacks []string) {
 			return w.Outcome == timeline.Acknowledged && time.Duration(w.Sent) > fault.At
 		}
 		if !slices.ContainsFunc(writesOf(events, l.shoot), served) {
-			lacks = append(lacks, fmt.Sprintf("any acknowledged write of the load of %s after the fault %q began", l.shoot, fault.Subject))
+			lacks = append(lacks, fmt.Sprintf("any acknowledged write of the load of %s after the fault %q began", l.shoot,
+				fault.Subject))
 		}
 	}
 	return lacks

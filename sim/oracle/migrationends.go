@@ -60,7 +60,9 @@ func (o MigrationEnds) Judge(events []timeline.Event) []Violation {
 	}
 	judgeAuthority(&f, events)
 	lookAtStates(events, func(was, now stateSight) {
-		f.add(now.at, proof(was.seq, now.seq), "%s: %s on seed %s has another status.state than it had on seed %s before the move; say stateMayChange in the extension's file if that is right",
+		f.add(now.at, proof(was.seq, now.seq),
+			"%s: %s on seed %s has another status.state than it had on seed %s before the move; say stateMayChange in the "+
+				"extension's file if that is right",
 			now.shoot, now.Object, now.Seed, was.Seed)
 	})
 	if brokenOff(events) {
@@ -68,9 +70,12 @@ func (o MigrationEnds) Judge(events []timeline.Event) []Violation {
 	}
 	for shoot, since := range began {
 		p := end[shoot].Payload.(timeline.ShootSeen)
-		if ended := p.StatusSeed == p.SpecSeed && p.Operation.State == "Succeeded" && p.Operation.Type != "Migrate"; !ended && !p.Deleting {
-			f.add(end[shoot].At, proof(since.Seq, end[shoot].Seq), "%s: the migration that began at %s has not ended: bound to %q, running on %q, %s %s %d%% (%s)", shoot,
-				since.At.Round(time.Millisecond), p.SpecSeed, p.StatusSeed, p.Operation.Type, p.Operation.State, p.Operation.Progress, p.Operation.Description)
+		if ended := p.StatusSeed == p.SpecSeed && p.Operation.State == "Succeeded" && p.Operation.Type != "Migrate"; !ended &&
+			!p.Deleting {
+			f.add(end[shoot].At, proof(since.Seq, end[shoot].Seq),
+				"%s: the migration that began at %s has not ended: bound to %q, running on %q, %s %s %d%% (%s)", shoot,
+				since.At.Round(time.Millisecond), p.SpecSeed, p.StatusSeed, p.Operation.Type, p.Operation.State,
+				p.Operation.Progress, p.Operation.Description)
 		}
 	}
 	return f.sorted()
@@ -97,7 +102,8 @@ func judgeAuthority(f *findings, events []timeline.Event) {
 			}
 			by := publisher{e.Subject, p.ShootUID}
 			if was := known[by]; was.authority != "" && was.authority != p.Authority {
-				f.add(e.At, proof(was.seq, e.Seq), "%s: the certificate authority changes from %s to %s", e.Subject, was.authority, p.Authority)
+				f.add(e.At, proof(was.seq, e.Seq), "%s: the certificate authority changes from %s to %s", e.Subject, was.authority,
+					p.Authority)
 			}
 			known[by] = sight{p.Authority, e.Seq}
 		}

@@ -21,8 +21,8 @@ func extensionsOn(events []timeline.Event, seed string) []string {
 	return identities
 }
 
-// judgeNames finds names that have not followed their shoot: when it rests on a seed, each was last written by that seed's
-// extensions, and all of them lead to the same gateway (docs/specification/migration.md#spec-2-9-2,
+// judgeNames finds names that have not followed their shoot: when it rests on a seed, each was last written by that
+// seed's extensions, and all of them lead to the same gateway (docs/specification/migration.md#spec-2-9-2,
 // docs/specification/nodes-and-seeds.md#spec-7-4).
 func judgeNames(f *findings, events []timeline.Event, id, shoot string) {
 	if len(ledgerGaps(events)) > 0 {
@@ -50,18 +50,20 @@ func judgeNames(f *findings, events []timeline.Event, id, shoot string) {
 	}
 }
 
-// rests tells that a seed has the shoot, awake, and that nobody is at work on it. What has been let go of rests nowhere.
+// rests tells that a seed has the shoot, awake, and that nobody is at work on it. What has been let go of rests
+// nowhere.
 func rests(seen timeline.ShootSeen) bool {
 	return !seen.Absent && !seen.Deleting && !seen.WantsToSleep && !seen.Hibernated &&
 		seen.SpecSeed == seen.StatusSeed && seen.Operation.State == "Succeeded" && seen.Operation.Type != "Migrate"
 }
 
-// writesOfNames are the calls that wrote or deleted names of a shoot, in the cloud's order. The record of its owner is no
-// name: it leads nowhere.
+// writesOfNames are the calls that wrote or deleted names of a shoot, in the cloud's order. The record of its owner is
+// no name: it leads nowhere.
 func writesOfNames(events []timeline.Event, id string) []made {
 	var calls []made
 	for e, call := range timeline.Of[timeline.CloudCalled](events) {
-		if e.Subject == id && call.Took && call.What == "records" && strings.Contains(call.ID, "/") && !strings.Contains(call.ID, "/TXT/") {
+		if e.Subject == id && call.Took && call.What == "records" && strings.Contains(call.ID, "/") &&
+			!strings.Contains(call.ID, "/TXT/") {
 			calls = append(calls, made{call, e})
 		}
 	}
@@ -104,7 +106,8 @@ func (n *names) judge(e timeline.Event, holder string, at time.Duration) {
 		case first == nil:
 			first = &call
 		case places(call) != places(*first):
-			n.add(e.At, proof(first.event.Seq, call.event.Seq, e.Seq), "%s rests on seed %s, and its name %s leads to %s, but %s to %s",
+			n.add(e.At, proof(first.event.Seq, call.event.Seq, e.Seq),
+				"%s rests on seed %s, and its name %s leads to %s, but %s to %s",
 				n.shoot, holder, first.Name, places(*first), call.Name, places(call))
 			n.told[call.event.Seq] = true
 		}

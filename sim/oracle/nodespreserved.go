@@ -21,7 +21,7 @@ func (NodesPreserved) Name() string { return "NodesPreserved" }
 func (NodesPreserved) Lacks(events []timeline.Event) []string {
 	var lacks []string
 	last := LastSeen(events)
-	if anyGone(events) { // perhaps with their machines, of which the ledger tells
+	if anyLeaves(events) { // perhaps with their machines, of which the ledger tells
 		lacks = append(lacks, ledgerGaps(events)...)
 	}
 	for _, shoot := range shootsOf(events) {
@@ -99,7 +99,7 @@ func (o NodesPreserved) Judge(events []timeline.Event) []Violation {
 				if !p.Gone {
 					machines[p.Name] = path.Base(p.ProviderID)
 				}
-				if quiet && !(p.Gone && (gaps || ended[machines[p.Name]])) {
+				if quiet && !ended[machines[p.Name]] && !(p.Gone && gaps) {
 					judgeNode(&f, e, p, before, known, len(nodes) >= expected)
 				}
 				if nodes[p.Name] = (nodeSeen{p, e.Seq}); p.Gone {
@@ -107,7 +107,7 @@ func (o NodesPreserved) Judge(events []timeline.Event) []Violation {
 				}
 			case timeline.PodSeen:
 				before, known := pods[p.Name]
-				if quiet && known && !(p.Gone && (gaps || ended[machines[before.Node]])) {
+				if quiet && known && !ended[machines[before.Node]] && !(leaves(p) && gaps) {
 					judgePod(&f, e, p, before)
 				}
 				if pods[p.Name] = (podSeen{p, e.Seq}); p.Gone {
@@ -131,17 +131,22 @@ type (
 	}
 )
 
-// anyGone says that a node or a pod of the workload has gone.
-func anyGone(events []timeline.Event) bool {
+// anyLeaves says that a node or a pod of the workload has gone, or is about to.
+func anyLeaves(events []timeline.Event) bool {
 	return slices.ContainsFunc(events, func(e timeline.Event) bool {
 		node, isNode := e.Payload.(timeline.NodeSeen)
 		pod, isPod := e.Payload.(timeline.PodSeen)
-		return isNode && node.Gone || isPod && pod.Gone
+		return isNode && node.Gone || isPod && leaves(pod)
 	})
 }
 
-// machinesEnded are the ids of machines that were deleted while their shoot was not calm. Their nodes may be seen
-// to be gone much later: nobody sees nodes while the shoot sleeps.
+// leaves says that a pod has gone, or is about to: whoever collects a pod of a node that is no more marks it as failed,
+// then deletes it.
+func leaves(pod timeline.PodSeen) bool { return pod.Gone || pod.Deleting || pod.Phase == "Failed" }
+
+// machinesEnded are the ids of machines that were deleted while their shoot was not calm. What becomes of their nodes
+// and pods is no harm, and may be seen much later: nobody sees them while the shoot is hibernated, and the cluster's
+// controllers collect them some minutes after it has woken up.
 func machinesEnded(events []timeline.Event, shoot string) map[string]bool {
 	disturbances := disturbancesOf(events, shoot)
 	ids := technicalIDs(events)
@@ -162,11 +167,13 @@ func judgeNode(f *findings, e timeline.Event, now timeline.NodeSeen, before node
 	case now.Gone:
 		f.add(e.At, proof(before.seq, e.Seq), "%s: node %s is gone", e.Subject, now.Name)
 	case now.UID != before.UID:
-		f.add(e.At, proof(before.seq, e.Seq), "%s: node %s is another object (uid %s, before %s)", e.Subject, now.Name, now.UID, before.UID)
+		f.add(e.At, proof(before.seq, e.Seq), "%s: node %s is another object (uid %s, before %s)", e.Subject, now.Name,
+			now.UID, before.UID)
 	case now.BootID != before.BootID && before.BootID != "":
 		f.add(e.At, proof(before.seq, e.Seq), "%s: node %s has booted again", e.Subject, now.Name)
 	case now.ProviderID != before.ProviderID && before.ProviderID != "":
-		f.add(e.At, proof(before.seq, e.Seq), "%s: node %s is another machine (%s, before %s)", e.Subject, now.Name, now.ProviderID, before.ProviderID)
+		f.add(e.At, proof(before.seq, e.Seq), "%s: node %s is another machine (%s, before %s)", e.Subject, now.Name,
+			now.ProviderID, before.ProviderID)
 	}
 }
 

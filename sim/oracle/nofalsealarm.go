@@ -8,10 +8,10 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// NoFalseAlarm promises that no condition of a shoot is False while nothing is wrong with it: nothing that the story does
-// to it as planned, a move above all, is an illness (docs/specification/care.md#spec-5-3,
-// docs/specification/care.md#care-5). Unknown is honest: while a control plane is
-// moved, nobody sees what is in the shoot.
+// NoFalseAlarm promises that no condition of a shoot is False while nothing is wrong with it: nothing that the story
+// does to it as planned, a move above all, is an illness (docs/specification/care.md#spec-5-3,
+// docs/specification/care.md#care-5). Unknown is honest: while a control plane is moved, nobody sees what is in the
+// shoot.
 type NoFalseAlarm struct{}
 
 var _ Oracle = NoFalseAlarm{}
@@ -24,12 +24,15 @@ const convalescence = time.Minute
 
 // alarms are the conditions of docs/specification/care.md#spec-5-2. Constraints say what may be done, not how the shoot
 // fares.
-var alarms = []string{"APIServerAvailable", "ControlPlaneHealthy", "EveryNodeReady", "ObservabilityComponentsHealthy", "SystemComponentsHealthy"}
+var alarms = []string{"APIServerAvailable", "ControlPlaneHealthy", "EveryNodeReady", "ObservabilityComponentsHealthy",
+	"SystemComponentsHealthy"}
 
 // Lacks conditions of any shoot.
 func (NoFalseAlarm) Lacks(events []timeline.Event) []string {
 	for _, seen := range timeline.Of[timeline.ShootSeen](events) {
-		if slices.ContainsFunc(seen.Conditions, func(c timeline.ConditionIs) bool { return slices.Contains(alarms, c.Type) }) {
+		if slices.ContainsFunc(seen.Conditions, func(c timeline.ConditionIs) bool {
+			return slices.Contains(alarms, c.Type)
+		}) {
 			return nil
 		}
 	}
@@ -71,7 +74,8 @@ func (NoFalseAlarm) judgeState(f *findings, e timeline.Event, seen timeline.Shoo
 	for _, c := range seen.Conditions {
 		key, alarm := e.Subject+" "+c.Type, c.Status == "False"
 		if alarm && !raised[key] && slices.Contains(alarms, c.Type) {
-			f.add(e.At, proof(e.Seq), "%s: %s is %s (%s), though nothing is wrong with the shoot", e.Subject, c.Type, c.Status, cmp.Or(c.Why(), "it does not say why"))
+			f.add(e.At, proof(e.Seq), "%s: %s is %s (%s), though nothing is wrong with the shoot", e.Subject, c.Type, c.Status,
+				cmp.Or(c.Why(), "it does not say why"))
 		}
 		raised[key] = alarm
 	}

@@ -17,13 +17,17 @@ func TestNoFalseAlarm(t *testing.T) {
 		}
 		return seen(s)
 	}
-	fine, ill, unknown := state("APIServerAvailable", "True"), state("APIServerAvailable", "False"), state("APIServerAvailable", "Unknown")
+	fine, ill, unknown := state("APIServerAvailable", "True"), state("APIServerAvailable", "False"),
+		state("APIServerAvailable", "Unknown")
 	injected, healed := of("cut", timeline.FaultInjected{}), of("cut", timeline.FaultHealed{})
 	longAfter := history(steady(1), fine, injected, healed, ill)
 	longAfter[4].At += 2 * convalescence
 	check(t, oracle.NoFalseAlarm{}, map[string]row{
-		"well all the time":           {events: history(steady(1), fine, step("migrate"), state("APIServerAvailable", "Progressing"), fine)},
-		"ill for no reason":           {events: history(steady(1), fine, step("migrate"), ill, ill), want: "alpha: APIServerAvailable is False (HealthzRequestError: it does not answer), though nothing is wrong with the shoot"},
+		"well all the time": {events: history(steady(1), fine, step("migrate"),
+			state("APIServerAvailable", "Progressing"), fine)},
+		"ill for no reason": {events: history(steady(1), fine, step("migrate"), ill, ill),
+			want: "alpha: APIServerAvailable is False (HealthzRequestError: it does not answer), though nothing is wrong " +
+				"with the shoot"},
 		"nobody knows":                {events: history(steady(1), fine, unknown)},
 		"ill while something is done": {events: history(steady(1), fine, step("delete"), ill)},
 		"before it was well":          {events: history(ill, steady(1), fine)},

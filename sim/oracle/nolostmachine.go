@@ -12,8 +12,8 @@ import (
 const surge = 1
 
 // NoLostMachine promises that nodes are replaced one for one, whoever does it and however often he changes: a shoot has
-// never fewer machines than it shall have, at most one in exchange more, none twice, exactly its number in the end; and no
-// actor that no longer owns it calls the cloud. It is CloudUntouched for stories in which nodes roll.
+// never fewer machines than it shall have, at most one in exchange more, none twice, exactly its number in the end; and
+// no actor that no longer owns it calls the cloud. It is CloudUntouched for stories in which nodes roll.
 type NoLostMachine struct{}
 
 var _ Oracle = NoLostMachine{}
@@ -30,7 +30,8 @@ func (o NoLostMachine) Judge(events []timeline.Event) []Violation {
 	ids, gaps := technicalIDs(events), len(ledgerGaps(events)) > 0
 	for _, id := range slices.Sorted(maps.Keys(ids)) {
 		judgeEpochs(&f, events, id, ids[id])
-		m := machines{f: &f, shoot: ids[id], wanted: steadyNodes(events, ids[id]), upset: disturbancesOf(events, ids[id]), gaps: gaps}
+		m := machines{f: &f, shoot: ids[id], wanted: steadyNodes(events, ids[id]), upset: disturbancesOf(events, ids[id]),
+			gaps: gaps}
 		m.judge(events, id)
 	}
 	return f.sorted()
@@ -64,18 +65,22 @@ func (m *machines) judge(events []timeline.Event, id string) {
 	}
 	_, _, settled := timeline.First[timeline.Settling](events)
 	settled = settled && !m.gaps && !blindAtEnd(events, timeline.CloudLedger)
-	if left := len(m.alive); settled && last.Seq != 0 && left != m.wanted && !m.upset.at(timeline.Moment(events[len(events)-1].At)) {
-		m.f.add(events[len(events)-1].At, proof(last.Seq), "%s: in the end there are %d machines, %d are wanted", m.shoot, left, m.wanted)
+	if left := len(m.alive); settled && last.Seq != 0 && left != m.wanted &&
+		!m.upset.at(timeline.Moment(events[len(events)-1].At)) {
+		m.f.add(events[len(events)-1].At, proof(last.Seq), "%s: in the end there are %d machines, %d are wanted", m.shoot,
+			left, m.wanted)
 	}
 }
 
 func (m *machines) create(e timeline.Event, call timeline.CloudCalled) {
 	if before, twice := m.made[call.Name]; twice && call.Name != "" {
-		m.f.add(e.At, proof(before, e.Seq), "%s: %s has made machine %s a second time, as %s", m.shoot, e.Actor, call.Name, call.ID)
+		m.f.add(e.At, proof(before, e.Seq), "%s: %s has made machine %s a second time, as %s", m.shoot, e.Actor, call.Name,
+			call.ID)
 	}
 	m.alive[call.ID], m.made[call.Name] = e.Seq, e.Seq
 	if n := len(m.alive); n > m.wanted+surge && !m.gaps && !m.upset.at(call.Made) {
-		m.f.add(e.At, proof(append(slices.Collect(maps.Values(m.alive)), e.Seq)...), "%s: machine %s makes %d, where %d and one in exchange are wanted", m.shoot, nameOf(call), n, m.wanted)
+		m.f.add(e.At, proof(append(slices.Collect(maps.Values(m.alive)), e.Seq)...),
+			"%s: machine %s makes %d, where %d and one in exchange are wanted", m.shoot, nameOf(call), n, m.wanted)
 	}
 }
 
@@ -85,6 +90,7 @@ func (m *machines) delete(e timeline.Event, call timeline.CloudCalled) {
 	}
 	delete(m.alive, call.ID)
 	if n := len(m.alive); n < m.wanted && !m.gaps && !m.upset.at(call.Made) {
-		m.f.add(e.At, proof(e.Seq), "%s: %s has ended machine %s, which leaves %d of %d", m.shoot, e.Actor, nameOf(call), n, m.wanted)
+		m.f.add(e.At, proof(e.Seq), "%s: %s has ended machine %s, which leaves %d of %d", m.shoot, e.Actor, nameOf(call), n,
+			m.wanted)
 	}
 }

@@ -21,7 +21,8 @@ func (NoLostWrite) Name() string { return "NoLostWrite" }
 func (o NoLostWrite) Judge(events []timeline.Event) []Violation {
 	f := findings{oracle: o.Name()}
 	for at, loss := range LostWrites(events) {
-		f.add(loss.At, proof(loss.Events...), "%s: acknowledged write %d to %s is lost: %s", loss.Shoot, loss.Write.Number, loss.Write.Key, loss.Found)
+		f.add(loss.At, proof(loss.Events...), "%s: acknowledged write %d to %s is lost: %s", loss.Shoot, loss.Write.Number,
+			loss.Write.Key, loss.Found)
 		if at == mostLosses {
 			break
 		}
@@ -46,7 +47,8 @@ func (NoLostWrite) judgeInvented(f *findings, e timeline.Event, data timeline.Da
 		case !h.attempted[key.Number]:
 			f.add(e.At, proof(h.seq, e.Seq), "%s: %s holds %d, which nobody wrote to it", e.Subject, key.Key, key.Number)
 		case h.uid != "" && key.UID != h.uid:
-			f.add(e.At, proof(h.seq, e.Seq), "%s: %s is another object (uid %s) than the one that was created (uid %s)", e.Subject, key.Key, key.UID, h.uid)
+			f.add(e.At, proof(h.seq, e.Seq), "%s: %s is another object (uid %s) than the one that was created (uid %s)",
+				e.Subject, key.Key, key.UID, h.uid)
 		}
 	}
 }
@@ -78,8 +80,10 @@ func (NoLostWrite) Lacks(events []timeline.Event) []string {
 	}
 	for _, l := range loadsOf(events) {
 		if asked := l.asked(); 2*l.tried < asked {
-			lacks = append(lacks, fmt.Sprintf("the load of %s as it was asked for: %d of %d writes (%d a second for %s) were tried, and %d acknowledged",
-				l.shoot, l.tried, asked, l.perSecond, l.lasted().Round(time.Millisecond), l.acknowledged))
+			lacks = append(lacks,
+				fmt.Sprintf("the load of %s as it was asked for: %d of %d writes (%d a second for %s) were tried, and %d "+
+					"acknowledged",
+					l.shoot, l.tried, asked, l.perSecond, l.lasted().Round(time.Millisecond), l.acknowledged))
 		} else if l.acknowledged == 0 && asked > 0 && slices.Contains(loaded, l.shoot) {
 			lacks = append(lacks, "acknowledged writes to "+l.shoot)
 		}

@@ -27,8 +27,8 @@ var transient = map[string]bool{"events": true, "events.events.k8s.io": true, "l
 // ephemeral are classes that nobody cleans up because they expire.
 var ephemeral = map[string]bool{"events": true, "events.events.k8s.io": true}
 
-// Lacks inventories before and after, of every seed, looks into the namespaces that sources have let go, and the state of
-// each shoot that an inventory may mention.
+// Lacks inventories before and after, of every seed, looks into the namespaces that sources have let go, and the state
+// of each shoot that an inventory may mention.
 func (NoOrphans) Lacks(events []timeline.Event) []string {
 	type look struct{ place, when string }
 	seen := map[look]bool{}
@@ -82,8 +82,8 @@ func (NoOrphans) Lacks(events []timeline.Event) []string {
 
 const cloudPlace = "cloud"
 
-// blindSpots are classes of which the last inventory of a place shows nothing of a shoot that certainly has something there: then it
-// shows nothing of those that have left, either.
+// blindSpots are classes of which the last inventory of a place shows nothing of a shoot that certainly has something
+// there: then it shows nothing of those that have left, either.
 func blindSpots(events []timeline.Event) (lacks []string) {
 	_, ready, _ := timeline.First[timeline.LandscapeReady](events)
 	seen := map[string]bool{}
@@ -100,7 +100,8 @@ func blindSpots(events []timeline.Event) (lacks []string) {
 		if !rests(now) {
 			continue
 		}
-		for place, classes := range map[string][]string{now.StatusSeed: ready.CertainOnSeed, cloudPlace: ready.CertainInCloud} {
+		for place, classes := range map[string][]string{now.StatusSeed: ready.CertainOnSeed,
+			cloudPlace: ready.CertainInCloud} {
 			for _, class := range classes {
 				if !seen[place+" "+class+" "+id] {
 					lacks = append(lacks, fmt.Sprintf("any %s of %s on %s after the story, and some must be there", class, id, place))
@@ -134,7 +135,9 @@ func (o NoOrphans) Judge(events []timeline.Event) []Violation {
 		if earlier, looked := before[e.Subject]; looked {
 			place := place{name: e.Subject, isSeed: isSeed, ids: ids, last: last}
 			place.seen = earlierLook[e.Subject]
-			items := slices.DeleteFunc(slices.Clone(p.Items), func(item timeline.Item) bool { return isUnread(unread[e.Subject], item) })
+			items := slices.DeleteFunc(slices.Clone(p.Items), func(item timeline.Item) bool {
+				return isUnread(unread[e.Subject], item)
+			})
 			o.judgePlace(&f, e, place, earlier, items)
 			o.judgeBuckets(&f, e, place, earlier, items)
 		}
@@ -205,7 +208,8 @@ func (p place) empty() bool {
 	return true
 }
 
-func (o NoOrphans) judgePlace(f *findings, e timeline.Event, here place, before map[string]timeline.Item, after []timeline.Item) {
+func (o NoOrphans) judgePlace(f *findings, e timeline.Event, here place, before map[string]timeline.Item,
+	after []timeline.Item) {
 	known := uids(slices.Collect(maps.Values(before)))
 	there := uids(after)
 	podsSeen := slices.ContainsFunc(after, func(item timeline.Item) bool { return item.Class == "pods" })
@@ -235,8 +239,10 @@ func uids(items []timeline.Item) map[string]bool {
 	return all
 }
 
-// judgeBuckets: each seed has a bucket of its own, and a shoot that has come to rest on one seed has backups in one bucket.
-func (NoOrphans) judgeBuckets(f *findings, e timeline.Event, here place, before map[string]timeline.Item, after []timeline.Item) {
+// judgeBuckets: each seed has a bucket of its own, and a shoot that has come to rest on one seed has backups in one
+// bucket.
+func (NoOrphans) judgeBuckets(f *findings, e timeline.Event, here place, before map[string]timeline.Item,
+	after []timeline.Item) {
 	buckets := map[string][]string{} // by technical id
 	for key, item := range byName(after) {
 		if _, old := before[key]; old || here.isSeed || item.Class != "object" {
@@ -250,9 +256,11 @@ func (NoOrphans) judgeBuckets(f *findings, e timeline.Event, here place, before 
 	}
 	for _, id := range slices.Sorted(maps.Keys(buckets)) {
 		shoot := here.last[here.ids[id]]
-		if moving := shoot.SpecSeed != shoot.StatusSeed || shoot.Operation.State != "Succeeded"; len(buckets[id]) > 1 && here.holds(id) && !moving {
+		if moving := shoot.SpecSeed != shoot.StatusSeed || shoot.Operation.State != "Succeeded"; len(buckets[id]) > 1 &&
+			here.holds(id) && !moving {
 			slices.Sort(buckets[id])
-			f.add(e.At, proof(here.seen, e.Seq), "backups of %s are left in a bucket it has left: they are in %s", id, strings.Join(buckets[id], " and in "))
+			f.add(e.At, proof(here.seen, e.Seq), "backups of %s are left in a bucket it has left: they are in %s", id,
+				strings.Join(buckets[id], " and in "))
 		}
 	}
 }
@@ -267,8 +275,8 @@ func (NoOrphans) isOrphan(here place, item timeline.Item, belongs bool) bool {
 	return here.isSeed && here.empty() && !belongs && !transient[item.Class]
 }
 
-// descends says whether the item is owned, over any number of steps, by something that was there before, such as a process
-// by the pod of an extension that started it later.
+// descends says whether the item is owned, over any number of steps, by something that was there before, such as a
+// process by the pod of an extension that started it later.
 func descends(item timeline.Item, all []timeline.Item, known map[string]bool) bool {
 	owners := map[string]string{}
 	for _, other := range all {

@@ -71,7 +71,8 @@ func walkObjects(events []timeline.Event, shoot string) *objectWalk {
 			}
 		}
 	}
-	for probe, class := range map[string]string{timeline.NodesOf(shoot): nodesClass, timeline.WorkloadOf(shoot): podsClass} {
+	for probe, class := range map[string]string{timeline.NodesOf(shoot): nodesClass,
+		timeline.WorkloadOf(shoot): podsClass} {
 		for _, look := range w.followed.looks {
 			blind := blindAtEnd(events, probe)
 			look.expectNot(func(key objectKey) bool { return blind && key.class == class && look.open[key] })

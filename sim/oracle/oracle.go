@@ -2,8 +2,8 @@
 // no client, no clock and no dice; judging the same timeline again gives the same violations.
 //
 // To add an oracle, write its file with a table of short histories, at least one of which it must reject, and add it
-// to All and, in a sentence for people, to promises. What was not seen is unknown, and never a violation; an oracle says what it lacks, so that a run in which
-// nothing was seen does not pass for a good one.
+// to All and, in a sentence for people, to promises. What was not seen is unknown, and never a violation; an oracle
+// says what it lacks, so that a run in which nothing was seen does not pass for a good one.
 package oracle
 
 import (
@@ -37,7 +37,8 @@ type Violation struct {
 // All oracles, by name.
 func All() []Oracle {
 	return []Oracle{
-		CloudEmptied{}, CloudUntouched{}, Linearizable{}, MigrationEnds{}, NodesPreserved{}, NoFalseAlarm{}, NoLostMachine{}, NoLostWrite{}, NoOrphans{}, Revisions{}, ShootUntouched{},
+		CloudEmptied{}, CloudUntouched{}, Linearizable{}, MigrationEnds{}, NodesPreserved{}, NoFalseAlarm{}, NoLostMachine{},
+		NoLostWrite{}, NoOrphans{}, Revisions{}, ShootUntouched{},
 		SingleWriter{},
 	}
 }

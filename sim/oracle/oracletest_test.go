@@ -74,7 +74,8 @@ func check(t *testing.T, o oracle.Oracle, rows map[string]row) {
 			for _, v := range found {
 				checkProof(t, c.events, v)
 			}
-			if lacks := strings.Join(o.Lacks(c.events), "; "); c.lacks != "" && !strings.Contains(lacks, c.lacks) || c.lacks == "" && lacks != "" && c.want == "" {
+			if lacks := strings.Join(o.Lacks(c.events), "; "); c.lacks != "" && !strings.Contains(lacks, c.lacks) ||
+				c.lacks == "" && lacks != "" && c.want == "" {
 				t.Errorf("lacks %q, want %q", lacks, c.lacks)
 			}
 		})
@@ -99,8 +100,10 @@ func checkProof(t *testing.T, events []timeline.Event, v oracle.Violation) {
 
 func TestViolationsNameTheEventsThatProveThem(t *testing.T) {
 	t.Parallel()
-	kept := timeline.Write{Number: 1, Key: "k", Verb: "create", Outcome: timeline.Acknowledged, Sent: seconds(1), Answered: seconds(2), ResourceVersion: 5, UID: "u"}
-	lost := timeline.Write{Number: 2, Key: "k", Verb: "patch", Outcome: timeline.Acknowledged, Sent: seconds(3), Answered: seconds(4), ResourceVersion: 6, UID: "u"}
+	kept := timeline.Write{Number: 1, Key: "k", Verb: "create", Outcome: timeline.Acknowledged, Sent: seconds(1),
+		Answered: seconds(2), ResourceVersion: 5, UID: "u"}
+	lost := timeline.Write{Number: 2, Key: "k", Verb: "patch", Outcome: timeline.Acknowledged, Sent: seconds(3),
+		Answered: seconds(4), ResourceVersion: 6, UID: "u"}
 	events := history(steady(0), of("alpha", kept), of("alpha", lost), of("alpha", timeline.Note{Text: "quiet"}),
 		of("alpha", timeline.DataSeen{Keys: []timeline.DataKey{{Key: "k", Number: 1, UID: "u"}}}))
 	found := oracle.NoLostWrite{}.Judge(events)

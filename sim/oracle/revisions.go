@@ -7,9 +7,10 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// Revisions promises that no client ever sees a resource version go backwards without being told to start over, and that
-// none goes on in the data of a new owner without that: a restore bumps the revision and marks the old ones compacted
-// (docs/ownership.md#spec-9-3), since what a client has seen last may be lost, and it would believe in it for ever.
+// Revisions promises that no client ever sees a resource version go backwards without being told to start over, and
+// that none goes on in the data of a new owner without that: a restore bumps the revision and marks the old ones
+// compacted (docs/ownership.md#spec-9-3), since what a client has seen last may be lost, and it would believe in it for
+// ever.
 type Revisions struct{}
 
 var _ Oracle = Revisions{}
@@ -17,7 +18,8 @@ var _ Oracle = Revisions{}
 // Name of the promise.
 func (Revisions) Name() string { return "Revisions" }
 
-// Lacks a long-lived client of each shoot, and what it has seen of the last owner: who never comes there is not told anything.
+// Lacks a long-lived client of each shoot, and what it has seen of the last owner: who never comes there is not told
+// anything.
 func (o Revisions) Lacks(events []timeline.Event) []string {
 	seen := map[string]bool{}
 	for e, p := range timeline.Of[timeline.VersionsSeen](events) {
@@ -35,13 +37,15 @@ func (o Revisions) Lacks(events []timeline.Event) []string {
 		case !seen[shoot]:
 			lacks = append(lacks, "resource versions that a client of "+shoot+" has seen")
 		case newest != nil && !AwayAtEnd(last[shoot]) && !o.arrived(life, shoot, epochs, newest):
-			lacks = append(lacks, fmt.Sprintf("resource versions that a client of %s has seen of epoch %d", shoot, newest.Number))
+			lacks = append(lacks, fmt.Sprintf("resource versions that a client of %s has seen of epoch %d", shoot,
+				newest.Number))
 		}
 	}
 	return lacks
 }
 
-// arrived says whether a client has seen versions of an epoch, or, where no revision of it is known, any since it is valid.
+// arrived says whether a client has seen versions of an epoch, or, where no revision of it is known, any since it is
+// valid.
 func (Revisions) arrived(events []timeline.Event, shoot string, epochs Epochs, newest *Epoch) bool {
 	for e, p := range timeline.Of[timeline.VersionsSeen](events) {
 		of := func(version int64) bool { return newest.low == 0 || epochs.Of(version) == newest.Number }
@@ -82,7 +86,8 @@ func (Revisions) judgeClients(f *findings, events []timeline.Event, shoot string
 		}
 		for _, version := range p.Versions {
 			if version < last[who] {
-				f.add(e.At, proof(seen[who], e.Seq), "%s: the client %q saw %s at resource version %d, by %s, after it had seen %d, and was not told to start over",
+				f.add(e.At, proof(seen[who], e.Seq),
+					"%s: the client %q saw %s at resource version %d, by %s, after it had seen %d, and was not told to start over",
 					e.Subject, e.Actor, p.Resource, version, p.Source, last[who])
 			}
 			if version >= last[who] {
@@ -112,7 +117,9 @@ func (Revisions) judgeOwners(f *findings, events []timeline.Event, shoot string)
 		for _, version := range p.Versions {
 			now := epochs.Of(version)
 			if was.epoch != 0 && now > was.epoch && epochs.begun(now, e.At) {
-				f.add(e.At, proof(was.seq, e.Seq), "%s: the client %q went on from the %s of epoch %d to resource version %d of epoch %d, and was not told to start over",
+				f.add(e.At, proof(was.seq, e.Seq),
+					"%s: the client %q went on from the %s of epoch %d to resource version %d of epoch %d, and was not told to "+
+						"start over",
 					shoot, e.Actor, p.Resource, was.epoch, version, now)
 				was.epoch = now
 			}
@@ -135,7 +142,8 @@ func Generation(version int64) int64 { return version / restored }
 func lastAnswers(events []timeline.Event, shoot string) map[int64]timeline.Moment {
 	last, newest := map[int64]timeline.Moment{}, int64(0)
 	for e, p := range timeline.Of[timeline.Write](events) {
-		if g := Generation(p.ResourceVersion); e.Subject == shoot && p.Outcome == timeline.Acknowledged && p.ResourceVersion > 0 {
+		if g := Generation(p.ResourceVersion); e.Subject == shoot && p.Outcome == timeline.Acknowledged &&
+			p.ResourceVersion > 0 {
 			last[g], newest = max(last[g], p.Answered), max(newest, g)
 		}
 	}
@@ -159,7 +167,9 @@ func (Revisions) judgeKeys(f *findings, events []timeline.Event, shoot string) {
 				continue
 			}
 			if earlier.answered < sent && version < earlier.version {
-				f.add(e.At, proof(earlier.seq, e.Seq), "%s: %s was at resource version %d, though a client had seen %d before it asked", shoot, k, version, earlier.version)
+				f.add(e.At, proof(earlier.seq, e.Seq),
+					"%s: %s was at resource version %d, though a client had seen %d before it asked", shoot, k, version,
+					earlier.version)
 				break
 			}
 		}

@@ -401,7 +401,8 @@ func TestShootUntouched_MissingEvidence(t *testing.T) {
 			events: moved(unreadable(withoutClass(objects(0), "configmaps"), "configmaps: timeout"), objects(1, c)),
 			lacks:  "configmaps: timeout in alpha",
 		},
-		"the definitions are not read": {events: moved(objects(0, definition("d"), grant("x")), withoutClass(objects(1), definitions)),
+		"the definitions are not read": {events: moved(objects(0, definition("d"), grant("x")),
+			withoutClass(objects(1), definitions)),
 			lacks: "grants.acme.test in alpha after its move"},
 		"all is there, and an object is not": {
 			events: moved(objects(0, c), objects(1, absent)),

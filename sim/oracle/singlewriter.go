@@ -50,10 +50,10 @@ func (SingleWriter) Lacks(events []timeline.Event) []string {
 	return lacks
 }
 
-// questionsLacking: an owner that is over answers nobody, so that only who has asked knows that none did. Its control plane may
-// be gone, and its seed lost; but somebody must have looked around in the end, and, where there is a reader who stays at the
-// first address, it must have heard there, once the last owner was valid and nothing was frozen or cut off any more, what
-// an owner that is over says.
+// questionsLacking: an owner that is over answers nobody, so that only who has asked knows that none did. Its control
+// plane may be gone, and its seed lost; but somebody must have looked around in the end, and, where there is a reader
+// who stays at the first address, it must have heard there, once the last owner was valid and nothing was frozen or cut
+// off any more, what an owner that is over says.
 func questionsLacking(events []timeline.Event, shoot string) (lacks []string) {
 	if settling, _, settled := timeline.First[timeline.Settling](events); settled {
 		looked := false
@@ -73,7 +73,9 @@ func questionsLacking(events []timeline.Event, shoot string) (lacks []string) {
 		return read.Outcome != timeline.Unknown && time.Duration(read.Sent) > since
 	}
 	if !slices.ContainsFunc(cachedReads(events, shoot), heard) {
-		lacks = append(lacks, fmt.Sprintf("an answer or a refusal at the address that %s's name first had since epoch %d is valid and the last fault is healed", shoot, newest.Number))
+		lacks = append(lacks,
+			fmt.Sprintf("an answer or a refusal at the address that %s's name first had since epoch %d is valid and the last "+
+				"fault is healed", shoot, newest.Number))
 	}
 	return lacks
 }
@@ -102,7 +104,8 @@ func (o SingleWriter) Judge(events []timeline.Event) []Violation {
 	return f.sorted()
 }
 
-// judgeValidity: an epoch is one seed's, and once it has said that it is valid, no older one says so when asked afterwards.
+// judgeValidity: an epoch is one seed's, and once it has said that it is valid, no older one says so when asked
+// afterwards.
 func (SingleWriter) judgeValidity(f *findings, events []timeline.Event, shoot string, epochs Epochs) {
 	reported := map[int64]bool{}
 	owners := map[int64]timeline.Event{}
@@ -112,13 +115,15 @@ func (SingleWriter) judgeValidity(f *findings, events []timeline.Event, shoot st
 		}
 		if owner, known := owners[p.Epoch].Payload.(timeline.EpochSeen); known && owner.Seed != p.Seed {
 			reported[p.Epoch] = true
-			f.add(e.At, proof(owners[p.Epoch].Seq, e.Seq), "%s: epoch %d is valid on seed %s, though it was seed %s's", shoot, p.Epoch, p.Seed, owner.Seed)
+			f.add(e.At, proof(owners[p.Epoch].Seq, e.Seq), "%s: epoch %d is valid on seed %s, though it was seed %s's", shoot,
+				p.Epoch, p.Seed, owner.Seed)
 			continue
 		}
 		owners[p.Epoch] = e
 		if later := epochs.newer(p.Epoch, p.Sent); later != nil {
 			reported[p.Epoch] = true
-			f.add(e.At, proof(later.Event, e.Seq), "%s: epoch %d on seed %s says that it is valid, though epoch %d has been valid since %s",
+			f.add(e.At, proof(later.Event, e.Seq),
+				"%s: epoch %d on seed %s says that it is valid, though epoch %d has been valid since %s",
 				shoot, p.Epoch, p.Seed, later.Number, later.Valid.Round(time.Millisecond))
 		}
 	}
@@ -134,8 +139,9 @@ type late struct {
 	shown   []int
 }
 
-// judgeStores: once an epoch is valid, the store of an older one answers nobody, not even a reader, since a read through
-// an API server asks its etcd how far it is; and its revision grows no more. The gravest of an epoch is told, once.
+// judgeStores: once an epoch is valid, the store of an older one answers nobody, not even a reader, since a read
+// through an API server asks its etcd how far it is; and its revision grows no more. The gravest of an epoch is told,
+// once.
 func (SingleWriter) judgeStores(f *findings, events []timeline.Event, shoot string, epochs Epochs) {
 	told := map[int64]*late{}
 	for e, p := range timeline.Of[timeline.EpochSeen](events) {
@@ -186,18 +192,21 @@ func (SingleWriter) judgeAnswers(f *findings, events []timeline.Event, shoot str
 			}
 		}
 		if mine := epochs.Of(w.ResourceVersion); mine != 0 && mine < epoch {
-			f.add(time.Duration(w.Answered), proof(newest.seq, w.seq), "%s: write %d was sent at %s, after the first answer of epoch %d, and answered by epoch %d (revision %d)",
+			f.add(time.Duration(w.Answered), proof(newest.seq, w.seq),
+				"%s: write %d was sent at %s, after the first answer of epoch %d, and answered by epoch %d (revision %d)",
 				shoot, w.Number, w.Sent, epoch, mine, w.ResourceVersion)
 		} else if w.ResourceVersion <= highest.ResourceVersion {
-			f.add(time.Duration(w.Answered), proof(highest.seq, w.seq), "%s: write %d was committed at revision %d, though write %d had been answered with revision %d before it was sent: two histories",
+			f.add(time.Duration(w.Answered), proof(highest.seq, w.seq),
+				"%s: write %d was committed at revision %d, though write %d had been answered with revision %d before it was "+
+					"sent: two histories",
 				shoot, w.Number, w.ResourceVersion, highest.Number, highest.ResourceVersion)
 		}
 	}
 }
 
-// judgeRefusals: nothing in a refusal tells whose it is. But a patch is of the version that the last write to its key has left, and
-// nobody else writes the key: a store that has committed that write, and is found later not to have been restored meanwhile,
-// has refused nothing.
+// judgeRefusals: nothing in a refusal tells whose it is. But a patch is of the version that the last write to its key
+// has left, and nobody else writes the key: a store that has committed that write, and is found later not to have been
+// restored meanwhile, has refused nothing.
 func (SingleWriter) judgeRefusals(f *findings, events []timeline.Event, shoot string, epochs Epochs) {
 	writes := writesOf(events, shoot)
 	last := map[string]write{}
@@ -211,13 +220,15 @@ func (SingleWriter) judgeRefusals(f *findings, events []timeline.Event, shoot st
 			continue
 		}
 		goesOn := func(later write) bool {
-			return acknowledged(later) && later.Sent > w.Answered && epochs.Of(later.ResourceVersion) == epochs.Of(was.ResourceVersion) &&
+			return acknowledged(later) && later.Sent > w.Answered &&
+				epochs.Of(later.ResourceVersion) == epochs.Of(was.ResourceVersion) &&
 				Generation(later.ResourceVersion) == Generation(was.ResourceVersion)
 		}
 		if at := slices.IndexFunc(writes[i:], goesOn); at >= 0 {
 			later := writes[i+at]
 			f.add(time.Duration(later.Answered), proof(was.seq, w.seq, later.seq),
-				"%s: write %d to %s was sent at %s and refused with status %d, though write %d had been answered with revision %d, and its store goes on (write %d, revision %d): two histories",
+				"%s: write %d to %s was sent at %s and refused with status %d, though write %d had been answered with revision "+
+					"%d, and its store goes on (write %d, revision %d): two histories",
 				shoot, w.Number, w.Key, w.Sent, w.Status, was.Number, was.ResourceVersion, later.Number, later.ResourceVersion)
 		}
 	}
@@ -225,11 +236,12 @@ func (SingleWriter) judgeRefusals(f *findings, events []timeline.Event, shoot st
 
 // refusedForItsVersion: the key is not there, or of another version than the one that is patched.
 func refusedForItsVersion(w write) bool {
-	return w.Outcome == timeline.Failed && w.Verb == "patch" && (w.Status == http.StatusConflict || w.Status == http.StatusNotFound)
+	return w.Outcome == timeline.Failed && w.Verb == "patch" &&
+		(w.Status == http.StatusConflict || w.Status == http.StatusNotFound)
 }
 
-// judgeCachedReads: what is sent once an epoch is valid is not answered by an older one, from its memory either. An epoch is
-// told once.
+// judgeCachedReads: what is sent once an epoch is valid is not answered by an older one, from its memory either. An
+// epoch is told once.
 func (SingleWriter) judgeCachedReads(f *findings, events []timeline.Event, shoot string, epochs Epochs) {
 	told := map[int64]bool{}
 	for e, p := range timeline.Of[timeline.CachedRead](events) {
@@ -239,13 +251,16 @@ func (SingleWriter) judgeCachedReads(f *findings, events []timeline.Event, shoot
 		mine := epochs.Of(p.ResourceVersion)
 		if later := epochs.newer(mine, p.Sent); mine != 0 && later != nil && !told[mine] {
 			told[mine] = true
-			f.add(time.Duration(p.Answered), proof(later.Event, e.Seq), "%s: a read that was sent at %s was answered by epoch %d from its memory (revision %d), though epoch %d has been valid since %s",
+			f.add(time.Duration(p.Answered), proof(later.Event, e.Seq),
+				"%s: a read that was sent at %s was answered by epoch %d from its memory (revision %d), though epoch %d has "+
+					"been valid since %s",
 				shoot, p.Sent, mine, p.ResourceVersion, later.Number, later.Valid.Round(time.Millisecond))
 		}
 	}
 }
 
-// keepsAddress says that the shoot has a reader that stays at the first address. Old timelines tell it by its reads alone.
+// keepsAddress says that the shoot has a reader that stays at the first address. Old timelines tell it by its reads
+// alone.
 func keepsAddress(events []timeline.Event, shoot string) bool {
 	for e, step := range timeline.Of[timeline.StepStarted](events) {
 		if e.Subject == shoot && step.KeepAddress {

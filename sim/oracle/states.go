@@ -16,10 +16,10 @@ type stateSight struct {
 	at    time.Duration
 }
 
-// lookAtStates tells of objects that say something else once they are restored than the last that was seen of them where
-// the shoot was before. What an object says of a shoot that is elsewhere counts for nothing. It returns those that have not
-// been seen restored since their shoot has left; but not those that were removed while it rested, as the DNS records of
-// who sleeps are: when they are created again, that is no restore.
+// lookAtStates tells of objects that say something else once they are restored than the last that was seen of them
+// where the shoot was before. What an object says of a shoot that is elsewhere counts for nothing. It returns those
+// that have not been seen restored since their shoot has left; but not those that were removed while it rested, as the
+// DNS records of who sleeps are: when they are created again, that is no restore.
 func lookAtStates(events []timeline.Event, other func(was, now stateSight)) (left []stateSight) {
 	type object struct{ shoot, name string }
 	kept := map[object]stateSight{}              // by which the next one is judged
@@ -31,7 +31,8 @@ func lookAtStates(events []timeline.Event, other func(was, now stateSight)) (lef
 		was, before := kept[of]
 		anew := removed[of] && now.Operation.Type == "Create"
 		if before && was.UID != now.UID && !anew { // what is new is empty at first
-			if restored := now.Operation.Type == "Restore" || now.Operation.Type == "Reconcile"; !restored || now.Operation.State != "Succeeded" {
+			if restored := now.Operation.Type == "Restore" || now.Operation.Type == "Reconcile"; !restored ||
+				now.Operation.State != "Succeeded" {
 				return
 			}
 			if was.Holds != now.Holds {

@@ -41,7 +41,8 @@ func stepDone(index int, subject string) timeline.Event {
 }
 
 func cost(requests int64, faults int) timeline.Event {
-	return of("", timeline.CostSeen{Links: []timeline.LinkSeen{{From: "user", To: "shoots", Requests: requests, Faults: faults}}})
+	return of("", timeline.CostSeen{Links: []timeline.LinkSeen{{From: "user", To: "shoots", Requests: requests,
+		Faults: faults}}})
 }
 
 func reaches(sent float64, outcome timeline.Outcome) timeline.Event {
@@ -49,11 +50,13 @@ func reaches(sent float64, outcome timeline.Outcome) timeline.Event {
 }
 
 func unanswered(sent float64) timeline.Event {
-	return by("user", "alpha", timeline.Read{Key: "k", Outcome: timeline.Unknown, Sent: seconds(sent), Answered: seconds(sent + 0.1)})
+	return by("user", "alpha", timeline.Read{Key: "k", Outcome: timeline.Unknown, Sent: seconds(sent),
+		Answered: seconds(sent + 0.1)})
 }
 
 func wrote(change func(*timeline.Write)) timeline.Event {
-	w := timeline.Write{Number: 1, Key: "k", Verb: "create", Outcome: timeline.Acknowledged, Sent: seconds(1), Answered: seconds(1.5), ResourceVersion: 7, UID: "u"}
+	w := timeline.Write{Number: 1, Key: "k", Verb: "create", Outcome: timeline.Acknowledged, Sent: seconds(1),
+		Answered: seconds(1.5), ResourceVersion: 7, UID: "u"}
 	if change != nil {
 		change(&w)
 	}
@@ -77,30 +80,39 @@ func TestUnsound_RecordThatContradictsItself_IsNamed(t *testing.T) {
 		events []timeline.Event
 		want   string // part of what is found, or empty
 	}{
-		"a sound one":        {recorded(append([]timeline.Event{wrote(nil)}, ends(1)...)...), ""},
-		"events lost":        {recorded(append([]timeline.Event{wrote(nil)}, ends(3)...)...), "2 of 3 events Write are missing"},
-		"events added":       {recorded(append([]timeline.Event{wrote(nil)}, ends(0)...)...), "1 events Write, and 0 were recorded"},
+		"a sound one": {recorded(append([]timeline.Event{wrote(nil)}, ends(1)...)...), ""},
+		"events lost": {recorded(append([]timeline.Event{wrote(nil)}, ends(3)...)...),
+			"2 of 3 events Write are missing"},
+		"events added": {recorded(append([]timeline.Event{wrote(nil)}, ends(0)...)...),
+			"1 events Write, and 0 were recorded"},
 		"events not counted": {recorded(quiet, settledSince(1), of("", timeline.RunEnded{})), "has not counted"},
-		"never settled":      {recorded(of("", timeline.RunEnded{Recorded: map[timeline.Kind]int{"Write": 0}})), "nobody has waited until"},
-		"settled twice":      {recorded(quiet, settledSince(1), settledSince(1)), "has settled, and was not to"},
-		"settled by itself":  {recorded(of("", timeline.Settled{Unknown: []string{"a"}})), "has settled, and was not to"},
-		"unsettled unsaid":   {recorded(quiet, of("", timeline.Settled{})), "nothing says why"},
+		"never settled": {recorded(of("", timeline.RunEnded{Recorded: map[timeline.Kind]int{"Write": 0}})),
+			"nobody has waited until"},
+		"settled twice":     {recorded(quiet, settledSince(1), settledSince(1)), "has settled, and was not to"},
+		"settled by itself": {recorded(of("", timeline.Settled{Unknown: []string{"a"}})), "has settled, and was not to"},
+		"unsettled unsaid":  {recorded(quiet, of("", timeline.Settled{})), "nothing says why"},
 		"a step not ended": {
 			recorded(begins(0, "load", ""), of("", timeline.RunEnded{Recorded: map[timeline.Kind]int{"StepStarted": 1}})),
 			"step 1 has not ended; nobody has waited",
 		},
-		"broken off":        {recorded(begins(0, "load", ""), of("", timeline.RunEnded{Broken: "x", Recorded: map[timeline.Kind]int{"StepStarted": 1}})), ""},
-		"a step left out":   {recorded(begins(0, "load", ""), stepDone(0, ""), begins(2, "load", "")), "step 3 begins after step 1"},
-		"two steps at once": {recorded(begins(0, "load", ""), begins(1, "load", "")), "step 2 begins, and step 1 is not done"},
+		"broken off": {recorded(begins(0, "load", ""),
+			of("", timeline.RunEnded{Broken: "x", Recorded: map[timeline.Kind]int{"StepStarted": 1}})), ""},
+		"a step left out": {recorded(begins(0, "load", ""), stepDone(0, ""), begins(2, "load", "")),
+			"step 3 begins after step 1"},
+		"two steps at once": {recorded(begins(0, "load", ""), begins(1, "load", "")),
+			"step 2 begins, and step 1 is not done"},
 		"a step after the end": {
 			recorded(begins(0, "expect", ""), of("", timeline.StepEnded{Outcome: timeline.StepUnmet}), begins(1, "load", "")),
 			"step 2 begins, and step 1 is not done",
 		},
-		"a step when all is over":       {recorded(quiet, begins(0, "load", "")), "step 1 begins when the steps are over"},
-		"settling in the middle":        {recorded(begins(0, "load", ""), quiet), "is to settle in the middle"},
-		"a heal before the fault":       {recorded(of("f", timeline.FaultHealed{}), of("f", timeline.FaultInjected{}), of("f", timeline.FaultHealed{})), "is healed and has not begun"},
-		"a fault after all are healed":  {recorded(quiet, of("f", timeline.FaultInjected{})), "begins a second time, or after all"},
-		"a fault that begins once more": {recorded(of("f", timeline.FaultInjected{}), of("f", timeline.FaultInjected{})), "begins a second time, or after all"},
+		"a step when all is over": {recorded(quiet, begins(0, "load", "")), "step 1 begins when the steps are over"},
+		"settling in the middle":  {recorded(begins(0, "load", ""), quiet), "is to settle in the middle"},
+		"a heal before the fault": {recorded(of("f", timeline.FaultHealed{}), of("f", timeline.FaultInjected{}),
+			of("f", timeline.FaultHealed{})), "is healed and has not begun"},
+		"a fault after all are healed": {recorded(quiet, of("f", timeline.FaultInjected{})),
+			"begins a second time, or after all"},
+		"a fault that begins once more": {recorded(of("f", timeline.FaultInjected{}), of("f", timeline.FaultInjected{})),
+			"begins a second time, or after all"},
 		"acknowledged unasked": {
 			recorded(wrote(func(w *timeline.Write) { w.UID = "" })),
 			"nothing shows that it was written",
@@ -147,7 +159,8 @@ func TestUnsound_RecordThatContradictsItself_IsNamed(t *testing.T) {
 			"no fault of this name was injected",
 		},
 		"healed": {
-			recorded(of("f", timeline.FaultInjected{}), begins(0, "heal", "f"), of("f", timeline.FaultHealed{}), stepDone(0, "f")),
+			recorded(of("f", timeline.FaultInjected{}), begins(0, "heal", "f"), of("f", timeline.FaultHealed{}),
+				stepDone(0, "f")),
 			"",
 		},
 		"not healed": {
@@ -169,7 +182,8 @@ func TestUnsound_RecordThatContradictsItself_IsNamed(t *testing.T) {
 			"",
 		},
 		"refused as it should": {
-			recorded(bound("a"), of("alpha", timeline.StepStarted{Verb: "migrate", To: "b", Refused: true}), stepDone(0, "alpha")),
+			recorded(bound("a"), of("alpha", timeline.StepStarted{Verb: "migrate", To: "b", Refused: true}),
+				stepDone(0, "alpha")),
 			"",
 		},
 		"met": {
@@ -236,7 +250,8 @@ func TestUnsound_RecordThatContradictsItself_IsNamed(t *testing.T) {
 			"a user counts 2",
 		},
 		"counted before": {recorded(of("alpha", timeline.DataCounted{Keys: 2}), data(holds("k", 1, 5))), ""},
-		"an entry twice": {recorded(entry(7), entry(7)), "event 3 is entry 7 of the cloud's ledger, which was read up to entry 7"},
+		"an entry twice": {recorded(entry(7), entry(7)),
+			"event 3 is entry 7 of the cloud's ledger, which was read up to entry 7"},
 		"an entry of before": {
 			recorded(of("", timeline.LandscapeReady{LedgerAt: new(int64(7))}), entry(7)),
 			"which was read up to entry 7 before",
@@ -265,7 +280,8 @@ func TestUnsound_RecordThatContradictsItself_IsNamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			found := oracle.Unsound(c.events)
-			if got := strings.Join(found, "; "); c.want == "" && got != "" || len(found) > 1+strings.Count(c.want, "; ") || !strings.Contains(got, c.want) {
+			if got := strings.Join(found, "; "); c.want == "" && got != "" || len(found) > 1+strings.Count(c.want, "; ") ||
+				!strings.Contains(got, c.want) {
 				t.Errorf("found %q, want %q", found, c.want)
 			}
 		})
@@ -279,7 +295,8 @@ func TestUnsound_ReadsAndTriesThatContradict_AreNamed(t *testing.T) {
 		reads   int
 		want    bool
 	}{
-		"one tries in vain": {timeline.Failed, 6, false}, "none tries in vain": {timeline.Acknowledged, 6, true}, "a short time": {timeline.Acknowledged, 3, false},
+		"one tries in vain": {timeline.Failed, 6, false}, "none tries in vain": {timeline.Acknowledged, 6, true},
+		"a short time": {timeline.Acknowledged, 3, false},
 	} {
 		events := []timeline.Event{started()}
 		for i := range c.reads {
@@ -309,7 +326,8 @@ func TestUnsound_EventsThatAreGoneOrAtOnce_AreNamed(t *testing.T) {
 		t.Errorf("the whole record: %q", found)
 	}
 	gap := slices.Delete(whole(), 50, 51)
-	if found := oracle.Unsound(gap); len(found) != 1 || !strings.Contains(found[0], "event 51 of the record has number 52") {
+	if found := oracle.Unsound(gap); len(found) != 1 || !strings.Contains(found[0],
+		"event 51 of the record has number 52") {
 		t.Errorf("an event is missing: %q", found)
 	}
 	back, stands := whole(), whole()

@@ -79,7 +79,8 @@ func TestUnwatched_Gap_IsNamed(t *testing.T) {
 	stands := func(looks int, follows bool) []timeline.Event {
 		n := 0
 		return watched(func(e timeline.Event) []timeline.Event {
-			if looked, is := e.Payload.(timeline.Looked); is && e.Subject == "epochs of alpha" && !looked.Final && !looked.Ended {
+			if looked, is := e.Payload.(timeline.Looked); is && e.Subject == "epochs of alpha" && !looked.Final &&
+				!looked.Ended {
 				if n++; n > 2 && n < 7 {
 					e.Payload = timeline.Looked{Looks: looks, Follows: follows}
 				}
@@ -101,7 +102,8 @@ func TestUnwatched_Gap_IsNamed(t *testing.T) {
 func TestUnwatched_LastLook_IsLacked(t *testing.T) {
 	t.Parallel()
 	final := func(looked timeline.Looked) bool { return looked.Final }
-	if lacks := oracle.Unwatched(watched(without("nodes of alpha", final))); len(lacks) != 1 || lacks[0] != `the last look of "nodes of alpha"` {
+	if lacks := oracle.Unwatched(watched(without("nodes of alpha", final))); len(lacks) != 1 ||
+		lacks[0] != `the last look of "nodes of alpha"` {
 		t.Errorf("lacks %q", lacks)
 	}
 }
@@ -125,12 +127,15 @@ func TestUnwatched_FollowerThatMissed_IsNamed(t *testing.T) {
 		found timeline.Payload
 		want  string
 	}{
-		"a shoot":              {"state of alpha", timeline.ShootSeen{SpecSeed: "b"}, "found the Shoot as it is"},
-		"a seed":               {"state of the seeds", timeline.SeedSeen{}, "found Seed alpha as it is"},
-		"a pod":                {"workload of alpha", timeline.PodSeen{Name: "p", Gone: true}, "found pod p as it is"},
-		"a node":               {"nodes of alpha", timeline.NodeSeen{Name: "n", UID: "v", Renewed: "2026-11-26T10:00:00Z"}, "found node n as it is"},
-		"a lease":              {"nodes of alpha", timeline.NodeSeen{Name: "n", UID: "u", Renewed: "2026-11-26T10:00:10Z"}, ""},
-		"a lease much later":   {"nodes of alpha", timeline.NodeSeen{Name: "n", UID: "u", Renewed: "2026-11-26T10:00:40Z"}, "found node n as it is"},
+		"a shoot": {"state of alpha", timeline.ShootSeen{SpecSeed: "b"}, "found the Shoot as it is"},
+		"a seed":  {"state of the seeds", timeline.SeedSeen{}, "found Seed alpha as it is"},
+		"a pod":   {"workload of alpha", timeline.PodSeen{Name: "p", Gone: true}, "found pod p as it is"},
+		"a node": {"nodes of alpha", timeline.NodeSeen{Name: "n", UID: "v", Renewed: "2026-11-26T10:00:00Z"},
+			"found node n as it is"},
+		"a lease": {"nodes of alpha", timeline.NodeSeen{Name: "n", UID: "u", Renewed: "2026-11-26T10:00:10Z"},
+			""},
+		"a lease much later": {"nodes of alpha", timeline.NodeSeen{Name: "n", UID: "u", Renewed: "2026-11-26T10:00:40Z"},
+			"found node n as it is"},
 		"something of another": {"state of alpha", timeline.PodSeen{Name: "p"}, ""},
 	} {
 		lacks := strings.Join(oracle.Unwatched(find(c.probe, c.found)), "; ")
@@ -155,7 +160,8 @@ func TestUnwatched_DataThatNobodyCounted_IsLacked(t *testing.T) {
 func TestUnwatched_ShootCreatedAnew_HasMissedNothing(t *testing.T) {
 	t.Parallel()
 	pods := "workload of alpha"
-	events := history(started(), of(pods, timeline.Looked{Ended: true}), of("alpha", timeline.PodSeen{Name: "p"}), of(pods, timeline.Looked{Looks: 1}),
+	events := history(started(), of(pods, timeline.Looked{Ended: true}), of("alpha", timeline.PodSeen{Name: "p"}),
+		of(pods, timeline.Looked{Looks: 1}),
 		of(pods, timeline.Looked{Ended: true}), of(pods, timeline.Looked{Looks: 1, Final: true}))
 	if lacks := oracle.Unwatched(events); len(lacks) > 0 {
 		t.Errorf("lacks %q", lacks)
@@ -172,10 +178,12 @@ func TestUnwatched_BlindnessUnsaid_IsNamed(t *testing.T) {
 			return []timeline.Event{e}
 		})
 	}
-	if lacks := oracle.Unwatched(blind()); len(lacks) != 1 || !strings.Contains(lacks[0], `why "nodes of alpha" could not see`) {
+	if lacks := oracle.Unwatched(blind()); len(lacks) != 1 || !strings.Contains(lacks[0],
+		`why "nodes of alpha" could not see`) {
 		t.Errorf("lacks %q", lacks)
 	}
-	if lacks := oracle.Unwatched(blind(of("", timeline.Unseen{Probe: "nodes of alpha", Error: "no answer", Final: true}))); len(lacks) > 0 {
+	if lacks := oracle.Unwatched(blind(of("", timeline.Unseen{Probe: "nodes of alpha", Error: "no answer",
+		Final: true}))); len(lacks) > 0 {
 		t.Errorf("whoever says so lacks %q", lacks)
 	}
 }
@@ -195,10 +203,13 @@ func TestUnwatched_BlindGardenOrCloud_IsLacked(t *testing.T) {
 		})
 	}
 	for probe, want := range map[string]bool{
-		"state of alpha": true, "state of the seeds": true, "cloud ledger": true, "nodes of alpha": false, "epochs of alpha": false,
+		"state of alpha": true, "state of the seeds": true, "cloud ledger": true, "nodes of alpha": false,
+		"epochs of alpha": false,
 	} {
 		lacks := oracle.Unwatched(blind(probe))
-		if lacking := slices.ContainsFunc(lacks, func(l string) bool { return strings.Contains(l, "it did not look, or saw nothing") }); lacking != want {
+		if lacking := slices.ContainsFunc(lacks, func(l string) bool {
+			return strings.Contains(l, "it did not look, or saw nothing")
+		}); lacking != want {
 			t.Errorf("%s: lacks %q", probe, lacks)
 		}
 	}
@@ -206,7 +217,10 @@ func TestUnwatched_BlindGardenOrCloud_IsLacked(t *testing.T) {
 	away := of("outage", timeline.FaultInjected{Clusters: []string{"garden"}})
 	back := of("outage", timeline.FaultHealed{Touched: 1})
 	away.At, back.At = 25*time.Second, 59*time.Second
-	if lacks := oracle.Unwatched(slices.Insert(events, len(events)-len(probes), away, back)); slices.ContainsFunc(lacks, func(l string) bool { return strings.Contains(l, "would have seen") }) {
+	if lacks := oracle.Unwatched(slices.Insert(events, len(events)-len(probes), away, back)); slices.ContainsFunc(lacks,
+		func(l string) bool {
+			return strings.Contains(l, "would have seen")
+		}) {
 		t.Errorf("while the garden is away: lacks %q", lacks)
 	}
 }

@@ -12,7 +12,8 @@ import (
 )
 
 // CachedReader is a user who never asks DNS again. It reads what the API server at its address has in memory, on a new
-// connection each time: that takes no store, so that only the gateway is in the way of an answer when the epoch there is over.
+// connection each time: that takes no store, so that only the gateway is in the way of an answer when the epoch there
+// is over.
 type CachedReader struct {
 	Shoot string
 	Actor string
@@ -44,7 +45,8 @@ func (r *CachedReader) Sample(ctx context.Context, to timeline.Recorder) error {
 	}
 	list := &corev1.NamespaceList{} // of the kinds that every cluster has some of, the smallest
 	read := timeline.CachedRead{Outcome: timeline.Acknowledged, Sent: timeline.Moment(to.Now())}
-	err = client.CoreV1().RESTClient().Get().MaxRetries(0).Resource("namespaces").Param("resourceVersion", "0").Do(ctx).Into(list)
+	err = client.CoreV1().RESTClient().Get().MaxRetries(0).Resource("namespaces").Param("resourceVersion",
+		"0").Do(ctx).Into(list)
 	read.Answered = timeline.Moment(to.Now())
 	if read.ResourceVersion = versionOf(list.ResourceVersion); err != nil {
 		read.Outcome, read.Error = timeline.Failed, err.Error()

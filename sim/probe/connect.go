@@ -24,8 +24,9 @@ import (
 // Connector gives an actor's access to a shoot.
 type Connector func(ctx context.Context) (*rest.Config, error)
 
-// resumingTransport is a world.FreshTransport whose connections resume the session of the one before. They do so by TLS 1.2, where that
-// takes neither a proof of who the ends are nor an agreement on new keys: most of what a connection costs.
+// resumingTransport is a world.FreshTransport whose connections resume the session of the one before. They do so by TLS
+// 1.2, where that takes neither a proof of who the ends are nor an agreement on new keys: most of what a connection
+// costs.
 func resumingTransport(config *rest.Config) (http.RoundTripper, error) {
 	return world.FreshTransport(config, func(trust *tls.Config) {
 		trust.ClientSessionCache, trust.MaxVersion = tls.NewLRUClientSessionCache(1), tls.VersionTLS12
@@ -60,8 +61,8 @@ func watchingClient(config *rest.Config) (kubernetes.Interface, error) {
 	return clientFor(compact(config), client)
 }
 
-// unrepeated is a transport whose requests fail when their connection does. The client library would wait a second and ask
-// the same address again, up to ten times; whoever follows finds out first where the shoot is by then.
+// unrepeated is a transport whose requests fail when their connection does. The client library would wait a second and
+// ask the same address again, up to ten times; whoever follows finds out first where the shoot is by then.
 type unrepeated struct{ http.RoundTripper }
 
 var errNoAnswer = errors.New("the connection ended before the answer")
@@ -98,7 +99,9 @@ type sending struct{ left atomic.Bool }
 type sendingKey struct{}
 
 func (s *sending) watch(ctx context.Context) context.Context {
-	return httptrace.WithClientTrace(context.WithValue(ctx, sendingKey{}, s), &httptrace.ClientTrace{WroteHeaders: func() { s.left.Store(true) }})
+	return httptrace.WithClientTrace(context.WithValue(ctx, sendingKey{}, s), &httptrace.ClientTrace{WroteHeaders: func() {
+		s.left.Store(true)
+	}})
 }
 
 // noticing has it noticed whether a request got no further than the link.

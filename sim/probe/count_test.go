@@ -28,8 +28,10 @@ func TestCount_NamespaceOfTheLoad_IsCountedWithoutWhatIsNotOfTheLoad(t *testing.
 		t.Fatal(err)
 	}
 	for i, name := range []string{"kube-root-ca.crt", "w-1", "w-2"} {
-		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"number": fmt.Sprint(i)}}
-		if _, err := client.CoreV1().ConfigMaps(probe.Namespace).Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
+		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name},
+			Data: map[string]string{"number": fmt.Sprint(i)}}
+		if _, err := client.CoreV1().ConfigMaps(probe.Namespace).Create(t.Context(), object,
+			metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -35,7 +35,8 @@ func (labelled) OwnerOf(cluster string, pod *corev1.Pod) (world.PodOwner, bool) 
 var began = time.Date(2026, 1, 2, 12, 0, 0, 500_000_000, time.UTC)
 
 func endOf(run string, code int32, after time.Duration) *corev1.ContainerStateTerminated {
-	return &corev1.ContainerStateTerminated{ContainerID: run, ExitCode: code, Reason: "Error", FinishedAt: metav1.NewTime(began.Add(after).Truncate(time.Second))}
+	return &corev1.ContainerStateTerminated{ContainerID: run, ExitCode: code, Reason: "Error",
+		FinishedAt: metav1.NewTime(began.Add(after).Truncate(time.Second))}
 }
 
 func actorPod(name string, labels map[string]string, status corev1.ContainerStatus) *corev1.Pod {
@@ -48,7 +49,8 @@ func actorPod(name string, labels map[string]string, status corev1.ContainerStat
 
 // likeAServer gives what is watched in the form that was asked for, which the fake client does not.
 var likeAServer = interceptor.Funcs{
-	Watch: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) (watch.Interface, error) {
+	Watch: func(ctx context.Context, c client.WithWatch, list client.ObjectList,
+		options ...client.ListOption) (watch.Interface, error) {
 		typed, err := c.Watch(ctx, list, options...)
 		if err != nil {
 			return nil, err
@@ -71,18 +73,22 @@ func TestEnds_EachEndOfAnActor_IsRecordedOnce(t *testing.T) {
 	vault := map[string]string{"extension": "vault"}
 	ended := corev1.ContainerStatus{State: corev1.ContainerState{Terminated: endOf("run-1", 3, 0)}}
 	initialized := actorPod("initialized", vault, corev1.ContainerStatus{})
-	initialized.Status = corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{{Name: "init", State: corev1.ContainerState{Terminated: endOf("init", 0, 0)}}}}
+	initialized.Status = corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{{Name: "init",
+		State: corev1.ContainerState{Terminated: endOf("init", 0, 0)}}}}
 	leaving := actorPod("leaving", vault, ended)
 	leaving.Finalizers = []string{"kept"}
-	pods := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&corev1.Pod{}).WithInterceptorFuncs(likeAServer).WithObjects(
-		actorPod("early", vault, corev1.ContainerStatus{State: corev1.ContainerState{Terminated: endOf("old", 9, -time.Minute)}}),
+	pods := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&corev1.Pod{}).WithInterceptorFuncs(
+		likeAServer).WithObjects(
+		actorPod("early", vault,
+			corev1.ContainerStatus{State: corev1.ContainerState{Terminated: endOf("old", 9, -time.Minute)}}),
 		actorPod("stranger", nil, ended), leaving, initialized, actorPod("vault-0", vault, ended),
 	).Build()
 	if err := pods.Delete(t.Context(), leaving); err != nil {
 		t.Fatal(err)
 	}
 	j := journal()
-	ends := &probe.Ends{Cluster: "a", Pods: pods, API: kubernetesfake.NewClientset(actorPod("vault-0", vault, ended)), Owners: labelled{}, Since: began}
+	ends := &probe.Ends{Cluster: "a", Pods: pods, API: kubernetesfake.NewClientset(actorPod("vault-0", vault, ended)),
+		Owners: labelled{}, Since: began}
 	var found []timeline.ActorEnded
 	recorded := func() int {
 		found = nil
@@ -108,7 +114,8 @@ func TestEnds_EachEndOfAnActor_IsRecordedOnce(t *testing.T) {
 				vault0.Status.ContainerStatuses[0] = corev1.ContainerStatus{
 					Name: "main", RestartCount: 2, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
 					LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
-						ContainerID: "run-2", ExitCode: 137, Signal: 9, Reason: "OOMKilled", Message: "too much", FinishedAt: metav1.NewTime(began.Add(time.Minute)),
+						ContainerID: "run-2", ExitCode: 137, Signal: 9, Reason: "OOMKilled", Message: "too much",
+						FinishedAt: metav1.NewTime(began.Add(time.Minute)),
 					}},
 				}
 				if err := pods.Status().Update(t.Context(), vault0); err != nil {
@@ -126,7 +133,8 @@ func TestEnds_EachEndOfAnActor_IsRecordedOnce(t *testing.T) {
 	want := []timeline.ActorEnded{
 		{Who: "vault-a", Extension: "vault", Cluster: "a", Pod: "x/vault-0", Container: "main", ExitCode: 3, Reason: "Error",
 			Ended: "2026-01-02T12:00:00Z", Log: []string{"fake logs"}},
-		{Who: "vault-a", Extension: "vault", Cluster: "a", Pod: "x/vault-0", Container: "main", ExitCode: 137, Signal: 9, Reason: "OOMKilled", Message: "too much",
+		{Who: "vault-a", Extension: "vault", Cluster: "a", Pod: "x/vault-0", Container: "main", ExitCode: 137, Signal: 9,
+			Reason: "OOMKilled", Message: "too much",
 			Ended: "2026-01-02T12:01:00Z", Restarts: 2, Log: []string{"fake logs"}},
 	}
 	if diff := cmp.Diff(want, found); diff != "" {
@@ -149,8 +157,10 @@ func TestEnds_StartedAgainMeanwhile_HasNoLogOfALaterRun(t *testing.T) {
 		read bool
 	}{
 		{"not at all", corev1.ContainerStatus{State: ended}, true},
-		{"once", corev1.ContainerStatus{RestartCount: 1, State: corev1.ContainerState{Terminated: endOf("run-2", 2, 0)}}, true},
-		{"more often", corev1.ContainerStatus{RestartCount: 2, State: corev1.ContainerState{Terminated: endOf("run-3", 2, 0)}}, false},
+		{"once", corev1.ContainerStatus{RestartCount: 1, State: corev1.ContainerState{Terminated: endOf("run-2", 2, 0)}},
+			true},
+		{"more often", corev1.ContainerStatus{RestartCount: 2,
+			State: corev1.ContainerState{Terminated: endOf("run-3", 2, 0)}}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -158,7 +168,8 @@ func TestEnds_StartedAgainMeanwhile_HasNoLogOfALaterRun(t *testing.T) {
 				WithObjects(actorPod("vault-0", vault, corev1.ContainerStatus{State: ended})).Build()
 			j := journal()
 			ends := &probe.Ends{
-				Cluster: "a", Pods: pods, API: kubernetesfake.NewClientset(actorPod("vault-0", vault, c.now)), Owners: labelled{}, Since: began,
+				Cluster: "a", Pods: pods, API: kubernetesfake.NewClientset(actorPod("vault-0", vault, c.now)), Owners: labelled{},
+				Since: began,
 			}
 			ctx, stop := context.WithCancel(t.Context())
 			done := make(chan error)

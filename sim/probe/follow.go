@@ -13,7 +13,8 @@ import (
 // followObjects lists objects of a kind and then watches them, until the watch ends or ctx does.
 func followObjects(
 	ctx context.Context, c client.WithWatch, list *unstructured.UnstructuredList,
-	listed func([]unstructured.Unstructured) error, changed func(watch.EventType, *unstructured.Unstructured) error, options ...client.ListOption,
+	listed func([]unstructured.Unstructured) error, changed func(watch.EventType, *unstructured.Unstructured) error,
+	options ...client.ListOption,
 ) error {
 	if err := c.List(ctx, list, options...); err != nil {
 		return fmt.Errorf("list %ss: %w", kindOf(list), err)

@@ -69,8 +69,8 @@ func (g *gathering[T]) sample(ctx context.Context, v view[T]) error {
 	return err
 }
 
-// follow lists everything and then watches it until a watch ends, until its store does not answer, or until it is to be watched
-// somewhere else; each change is noted.
+// follow lists everything and then watches it until a watch ends, until its store does not answer, or until it is to be
+// watched somewhere else; each change is noted.
 func (g *gathering[T]) follow(ctx context.Context, v view[T]) error {
 	at, client, versions, err := g.begin(ctx, v)
 	if err != nil {
@@ -195,7 +195,8 @@ func (g *gathering[T]) tell(v view[T]) {
 	g.last = seen
 }
 
-// stays until the shoot is to be reached in another way: its former API server may go on for long, and its watches with it.
+// stays until the shoot is to be reached in another way: its former API server may go on for long, and its watches with
+// it.
 func stays(ctx context.Context, connect Connector, at access) error {
 	ticker := time.NewTicker(gatheringPace.Every)
 	defer ticker.Stop()
@@ -215,8 +216,8 @@ func stays(ctx context.Context, connect Connector, at access) error {
 	}
 }
 
-// stored reads now and then what only a working store can answer, until it does not: an API server whose etcd stands still keeps its
-// watches open and says nothing on them, as one to which nothing happens.
+// stored reads now and then what only a working store can answer, until it does not: an API server whose etcd stands
+// still keeps its watches open and says nothing on them, as one to which nothing happens.
 func stored(ctx context.Context, client kubernetes.Interface) error {
 	ticker := time.NewTicker(storePause)
 	defer ticker.Stop()

@@ -20,8 +20,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// door is a way to a server that counts lists and watches, and can be shut; or stand still but for its watches, as one does whose
-// etcd stands still.
+// door is a way to a server that counts lists and watches, and can be shut; or stand still but for its watches, as one
+// does whose etcd stands still.
 type door struct {
 	lists, watches atomic.Int32
 	still          atomic.Bool
@@ -60,8 +60,8 @@ func doorTo(t *testing.T, connect probe.Connector) *door {
 	return d
 }
 
-// begun counts a watch once its client has been answered: one that is cut off before that is asked for again by the client's transport,
-// and nobody notices.
+// begun counts a watch once its client has been answered: one that is cut off before that is asked for again by the
+// client's transport, and nobody notices.
 type begun struct {
 	http.ResponseWriter
 	once func()
@@ -86,7 +86,8 @@ func (w *way) connect(context.Context) (*rest.Config, error) {
 	return &rest.Config{Host: *host}, nil
 }
 
-// following follows what is watched until the test ends; the errors come one by one, nil when there is only to begin anew.
+// following follows what is watched until the test ends; the errors come one by one, nil when there is only to begin
+// anew.
 func following(t *testing.T, p probe.Watched, j *timeline.Journal) <-chan error {
 	t.Helper()
 	ended := make(chan error)

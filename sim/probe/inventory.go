@@ -27,7 +27,8 @@ const listers = 8
 
 // Inventory lists every object of every type that a cluster serves, cluster-scoped ones too, and records it. The ids
 // are technical ids of shoots, to be looked for in what is found.
-func Inventory(ctx context.Context, cluster string, config *rest.Config, when string, ids []string, more []timeline.Item, to timeline.Recorder) error {
+func Inventory(ctx context.Context, cluster string, config *rest.Config, when string, ids []string,
+	more []timeline.Item, to timeline.Recorder) error {
 	items, unreadable, err := list(ctx, world.Unlimited(config), metav1.NamespaceAll)
 	if err != nil {
 		return fmt.Errorf("take the inventory of %q: %w", cluster, err)
@@ -106,7 +107,8 @@ type foundItem struct {
 }
 
 // list everything in a cluster, or of its namespaced objects those of one namespace.
-func list(ctx context.Context, config *rest.Config, namespace string) (items []foundItem, unreadable []string, err error) {
+func list(ctx context.Context, config *rest.Config, namespace string) (items []foundItem, unreadable []string,
+	err error) {
 	client, err := metadata.NewForConfig(config)
 	if err != nil {
 		return nil, nil, fmt.Errorf("make the metadata client: %w", err)
@@ -123,8 +125,8 @@ func list(ctx context.Context, config *rest.Config, namespace string) (items []f
 	return items, unreadable, err
 }
 
-// everyResource has each resource that a cluster serves listed, several at once; for a namespace, those that have one. What could not be discovered or listed is
-// unreadable.
+// everyResource has each resource that a cluster serves listed, several at once; for a namespace, those that have one.
+// What could not be discovered or listed is unreadable.
 func everyResource(ctx context.Context, config *rest.Config, namespace string,
 	list func(ctx context.Context, resource schema.GroupVersionResource, kind string) error,
 ) (unreadable []string, err error) {
@@ -217,7 +219,8 @@ func listable(all []*metav1.APIResourceList, namespaced bool) map[schema.GroupVe
 // virtual resources are answers about something else, not objects.
 var virtual = map[string]bool{"componentstatuses.": true, "nodes.metrics.k8s.io": true, "pods.metrics.k8s.io": true}
 
-func listOne(ctx context.Context, client metadata.ResourceInterface, resource schema.GroupResource) ([]foundItem, error) {
+func listOne(ctx context.Context, client metadata.ResourceInterface, resource schema.GroupResource) ([]foundItem,
+	error) {
 	var found []foundItem
 	options := metav1.ListOptions{Limit: pageSize}
 	for {
@@ -237,7 +240,8 @@ func listOne(ctx context.Context, client metadata.ResourceInterface, resource sc
 func describeItem(resource schema.GroupResource, object *metav1.PartialObjectMetadata) foundItem {
 	found := foundItem{
 		item:  timeline.Item{Class: class(resource), Namespace: object.Namespace, Name: object.Name, UID: string(object.UID)},
-		texts: []string{object.Namespace, object.Name}, version: object.ResourceVersion, annotations: object.Annotations, labels: object.Labels,
+		texts: []string{object.Namespace, object.Name}, version: object.ResourceVersion, annotations: object.Annotations,
+		labels: object.Labels,
 	}
 	if owner := metav1.GetControllerOf(object); owner != nil {
 		found.item.Owner = string(owner.UID)

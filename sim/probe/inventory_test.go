@@ -27,7 +27,8 @@ func patch(t *testing.T, clients *world.Clients, w *worldtest.World, content str
 	}
 	key := w.ShootKey("alpha")
 	shoot := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
-	if err := garden.Patch(t.Context(), shoot, client.RawPatch("application/merge-patch+json", []byte(content))); err != nil {
+	if err := garden.Patch(t.Context(), shoot, client.RawPatch("application/merge-patch+json",
+		[]byte(content))); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -51,8 +52,10 @@ func TestTheInventoryListsEveryType(t *testing.T) {
 	_, builtIn, _ := timeline.First[timeline.InventorySeen](empty.Events())
 	for _, object := range []client.Object{
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: alpha, Name: "c"}},
-		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: "by-label", Labels: map[string]string{"shoot": alpha}}},
-		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: "by-annotation", Annotations: map[string]string{"of": "garden/" + alpha + "--uid"}}},
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: "by-label",
+			Labels: map[string]string{"shoot": alpha}}},
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: "by-annotation",
+			Annotations: map[string]string{"of": "garden/" + alpha + "--uid"}}},
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: alpha + "-machines"}},
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: other}},
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: alpha + "bet"}},
@@ -73,7 +76,8 @@ func TestTheInventoryListsEveryType(t *testing.T) {
 		if len(item.Mentions) == 0 && slices.ContainsFunc(builtIn.Items, was) {
 			continue
 		}
-		got = append(got, strings.TrimSpace(strings.Join([]string{item.Class, item.Namespace + "/" + item.Name, strings.Join(item.Mentions, ",")}, " ")))
+		got = append(got, strings.TrimSpace(strings.Join([]string{item.Class, item.Namespace + "/" + item.Name,
+			strings.Join(item.Mentions, ",")}, " ")))
 	}
 	want := []string{
 		"configmaps garden/by-annotation " + alpha,
@@ -99,7 +103,8 @@ func TestAClusterThatCannotBeReachedHasNoInventory(t *testing.T) {
 		t.Fatal(err)
 	}
 	j := journal()
-	if err := probe.Inventory(t.Context(), "a", config, timeline.After, nil, nil, j); err == nil || !strings.Contains(err.Error(), `take the inventory of "a"`) {
+	if err := probe.Inventory(t.Context(), "a", config, timeline.After, nil, nil, j); err == nil ||
+		!strings.Contains(err.Error(), `take the inventory of "a"`) {
 		t.Errorf("error %v", err)
 	}
 	if len(j.Events()) > 0 {

@@ -14,8 +14,8 @@ const rotating = 10
 
 // key is one ConfigMap that is written again and again, by one write at a time. After a write whose outcome is unknown
 // it is left alone and a new one takes its place: so its last number is always one of the last write that was
-// acknowledged, and those after it. It is left alone, too, when it is not as its last write has left it: a restore has lost
-// that write, and one more would hide it.
+// acknowledged, and those after it. It is left alone, too, when it is not as its last write has left it: a restore has
+// lost that write, and one more would hide it.
 type key struct {
 	slot, generation int
 	created          bool

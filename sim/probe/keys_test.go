@@ -47,14 +47,16 @@ func (s *stored) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		s.version++
 		number, _ := strconv.Atoi(asked.Data["number"])
-		s.objects[name] = timeline.DataKey{Key: name, Number: number, UID: cmp.Or(was.UID, fmt.Sprint(s.version)), ResourceVersion: int64(s.version)}
+		s.objects[name] = timeline.DataKey{Key: name, Number: number, UID: cmp.Or(was.UID, fmt.Sprint(s.version)),
+			ResourceVersion: int64(s.version)}
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":%q,"uid":%q,"resourceVersion":"%d"},"data":{"number":"%d"}}`, name, s.objects[name].UID, s.version, number)
+		fmt.Fprintf(w, `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":%q,"uid":%q,"resourceVersion":"%d"},`+
+			`"data":{"number":"%d"}}`, name, s.objects[name].UID, s.version, number)
 	}
 }
 
-// Every write that a restore has lost is found in the data at the end, whatever has been written since: a key that is not as
-// its last write has left it is left alone.
+// Every write that a restore has lost is found in the data at the end, whatever has been written since: a key that is
+// not as its last write has left it is left alone.
 func TestAWriteThatARestoreHasLostIsNotHiddenByTheNext(t *testing.T) {
 	t.Parallel()
 	store := &stored{objects: map[string]timeline.DataKey{}}

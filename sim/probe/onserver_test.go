@@ -16,19 +16,11 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// On a real API server: nodes and pods are seen to come and go, and everything is listed that it serves; when it freezes, so that
-// it says nothing and breaks no connection, the watches end, and that nobody sees is told.
+// On a real API server: nodes and pods are seen to come and go, and everything is listed that it serves; when it
+// freezes, so that it says nothing and breaks no connection, the watches end, and that nobody sees is told.
 func TestWhatIsWatchedOnARealServer(t *testing.T) {
 	t.Parallel()
-	server, err := apiservertest.Launch(t.Context(), apiservertest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	server := apiservertest.StartServer(t, apiservertest.Options{})
 	connect := func(context.Context) (*rest.Config, error) { return rest.CopyConfig(server.Config), nil }
 	c, ctx, j := kubernetes.NewForConfigOrDie(server.Config), t.Context(), journal()
 	must := func(_ any, err error) {
@@ -37,16 +29,20 @@ func TestWhatIsWatchedOnARealServer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	must(c.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: probe.Namespace}}, metav1.CreateOptions{}))
-	must(c.CoreV1().ServiceAccounts(probe.Namespace).Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{}))
+	must(c.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: probe.Namespace}},
+		metav1.CreateOptions{}))
+	must(c.CoreV1().ServiceAccounts(probe.Namespace).Create(ctx,
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{}))
 	nodes := &probe.Nodes{Shoot: "alpha", Connect: connect}
 	ended := following(t, nodes, j)
 	following(t, &probe.Workload{Shoot: "alpha", Connect: connect}, j)
 
-	must(c.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Spec: corev1.NodeSpec{ProviderID: "p"}}, metav1.CreateOptions{}))
+	must(c.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"},
+		Spec: corev1.NodeSpec{ProviderID: "p"}}, metav1.CreateOptions{}))
 	must(c.CoreV1().Pods(probe.Namespace).Create(ctx, &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "w"},
-		Spec:       corev1.PodSpec{NodeName: "n", AutomountServiceAccountToken: ptr.To(false), Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+		Spec: corev1.PodSpec{NodeName: "n", AutomountServiceAccountToken: ptr.To(false),
+			Containers: []corev1.Container{{Name: "c", Image: "i"}}},
 	}, metav1.CreateOptions{}))
 	until(t, told(j, func(n timeline.NodeSeen) bool { return n.Name == "n" && n.UID != "" && n.ProviderID == "p" }))
 	until(t, func() bool {

@@ -55,7 +55,8 @@ func serving(t *testing.T, handler http.HandlerFunc) (probe.Connector, *atomic.I
 
 func to(host string) probe.Connector {
 	return func(context.Context) (*rest.Config, error) {
-		return &rest.Config{Host: host, BearerToken: "t", ContentConfig: rest.ContentConfig{ContentType: "application/json"}}, nil
+		return &rest.Config{Host: host, BearerToken: "t", ContentConfig: rest.ContentConfig{ContentType: "application/json"}},
+			nil
 	}
 }
 
@@ -74,7 +75,8 @@ func linkedTo(t *testing.T, target string, faults ...link.Fault) probe.Connector
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := link.New(link.Options{Actor: "user", Target: "shoots", Listen: "127.0.0.1:0", Certificate: *certificate, Upstream: upstream})
+	l, err := link.New(link.Options{Actor: "user", Target: "shoots", Listen: "127.0.0.1:0", Certificate: *certificate,
+		Upstream: upstream})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +89,8 @@ func linkedTo(t *testing.T, target string, faults ...link.Fault) probe.Connector
 		l.Begin(f)
 	}
 	return func(context.Context) (*rest.Config, error) {
-		return &rest.Config{Host: l.URL(), TLSClientConfig: rest.TLSClientConfig{CAData: ca.PEM()}, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}, nil
+		return &rest.Config{Host: l.URL(), TLSClientConfig: rest.TLSClientConfig{CAData: ca.PEM()},
+			ContentConfig: rest.ContentConfig{ContentType: "application/json"}}, nil
 	}
 }
 
@@ -95,14 +98,16 @@ func status(code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(code)
-		_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure", Code: int32(code), Message: "no"})
+		_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+			Status: "Failure", Code: int32(code), Message: "no"})
 	}
 }
 
 func made(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusCreated)
-	fmt.Fprint(w, `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"x","uid":"u","resourceVersion":"7"},"data":{"number":"1"}}`)
+	fmt.Fprint(w, `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"x","uid":"u","resourceVersion":"7"},`+
+		`"data":{"number":"1"}}`)
 }
 
 func hangUp(w http.ResponseWriter, _ *http.Request) {
@@ -169,7 +174,8 @@ func TestTheOutcomeOfAWrite(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, write, _ := timeline.First[timeline.Write](j.Events())
-			if write.Outcome != c.want || write.Status != c.status || write.Number != 1 || write.Verb != "create" || write.Answered < write.Sent {
+			if write.Outcome != c.want || write.Status != c.status || write.Number != 1 || write.Verb != "create" ||
+				write.Answered < write.Sent {
 				t.Errorf("%+v, want %s, HTTP %d", write, c.want, c.status)
 			}
 			if c.want == timeline.Acknowledged && (write.ResourceVersion != 7 || write.UID != "u") {
@@ -207,11 +213,14 @@ func TestCachedReadsStayAtOneAddress(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			pinned := &rest.Config{Host: "http://name.test:9443", Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			pinned := &rest.Config{Host: "http://name.test:9443", Dial: func(ctx context.Context, network, _ string) (net.Conn,
+				error) {
 				return (&net.Dialer{}).DialContext(ctx, network, strings.TrimPrefix(there.Host, "http://"))
 			}}
 			j := journal()
-			p := &probe.CachedReader{Shoot: "alpha", Actor: "user", Connect: func(context.Context) (*rest.Config, error) { return pinned, nil }}
+			p := &probe.CachedReader{Shoot: "alpha", Actor: "user", Connect: func(context.Context) (*rest.Config, error) {
+				return pinned, nil
+			}}
 			for range 2 {
 				if err := p.Sample(t.Context(), j); err != nil {
 					t.Fatal(err)
@@ -245,7 +254,8 @@ func TestACachedReadThatRunsOutOfTimeIsNoRefusal(t *testing.T) {
 	if err := (&probe.CachedReader{Shoot: "alpha", Actor: "user", Connect: connect}).Sample(ctx, j); err != nil {
 		t.Fatal(err)
 	}
-	if _, read, _ := timeline.First[timeline.CachedRead](j.Events()); read.Outcome != timeline.Unknown || read.Error == "" {
+	if _, read, _ := timeline.First[timeline.CachedRead](j.Events()); read.Outcome != timeline.Unknown ||
+		read.Error == "" {
 		t.Errorf("%+v", read)
 	}
 }
@@ -270,14 +280,16 @@ func TestAnUnseenWayIsNoOutage(t *testing.T) {
 // Tries are no load of their own, however many shoots there are.
 func TestReachabilityOfManyShoots(t *testing.T) {
 	t.Parallel()
-	for beside, want := range map[int]time.Duration{0: 100 * time.Millisecond, 1: 100 * time.Millisecond, 5: 100 * time.Millisecond, 20: 400 * time.Millisecond} {
+	for beside, want := range map[int]time.Duration{0: 100 * time.Millisecond, 1: 100 * time.Millisecond,
+		5: 100 * time.Millisecond, 20: 400 * time.Millisecond} {
 		if got := (&probe.Reachability{Beside: beside}).Pace().Every; got != want {
 			t.Errorf("each of %d shoots is tried every %v, want %v", beside, got, want)
 		}
 	}
 }
 
-// Every attempt is a connection of its own, of which all but the first resume what was agreed before; with another access it is agreed anew.
+// Every attempt is a connection of its own, of which all but the first resume what was agreed before; with another
+// access it is agreed anew.
 func TestReachabilityOpensConnections(t *testing.T) {
 	t.Parallel()
 	var connections, resumed atomic.Int32
@@ -295,7 +307,9 @@ func TestReachabilityOpensConnections(t *testing.T) {
 	t.Cleanup(server.Close)
 	access := &rest.Config{Host: server.URL, BearerToken: "one"}
 	access.CAData = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	reach := &probe.Reachability{Shoot: "alpha", Connect: func(context.Context) (*rest.Config, error) { return rest.CopyConfig(access), nil }}
+	reach := &probe.Reachability{Shoot: "alpha", Connect: func(context.Context) (*rest.Config, error) {
+		return rest.CopyConfig(access), nil
+	}}
 	j := journal()
 	for i, want := range []int32{0, 1, 2, 2, 3} {
 		if i == 3 {
@@ -305,7 +319,8 @@ func TestReachabilityOpensConnections(t *testing.T) {
 			t.Fatal(err)
 		}
 		if connections.Load() != int32(i+1) || resumed.Load() != want {
-			t.Errorf("attempt %d: %d connections, of which %d were resumed, want %d", i+1, connections.Load(), resumed.Load(), want)
+			t.Errorf("attempt %d: %d connections, of which %d were resumed, want %d", i+1, connections.Load(), resumed.Load(),
+				want)
 		}
 	}
 	access.CAData = []byte("-----BEGIN CERTIFICATE-----\nnobody\n-----END CERTIFICATE-----\n")
@@ -510,7 +525,8 @@ func TestNodesAreRecordedWhenTheyChange(t *testing.T) {
 		return fresh
 	}
 	first := sample()
-	if len(first) != 2 || first[0].Name != "node-0" || first[0].UID == "" || first[0].BootID != "boot" || first[0].Ready != "True" || first[0].Renewed == "" {
+	if len(first) != 2 || first[0].Name != "node-0" || first[0].UID == "" || first[0].BootID != "boot" ||
+		first[0].Ready != "True" || first[0].Renewed == "" {
 		t.Errorf("at first %+v", first)
 	}
 	if again := sample(); len(again) != 0 {
@@ -568,7 +584,8 @@ func TestEpochsTellAuthoritiesApart(t *testing.T) {
 		}
 		return seen.Authority
 	}
-	if one, same, other := digest("one"), digest("one"), digest("other"); one == "" || one != same || one == other || digest("") != "" {
+	if one, same, other := digest("one"), digest("one"), digest("other"); one == "" || one != same || one == other ||
+		digest("") != "" {
 		t.Errorf("the digests are %q, %q and %q", one, same, other)
 	}
 }
@@ -595,7 +612,8 @@ func TestRevisionsGoOnOrStartOver(t *testing.T) {
 		switch watches.Add(1) {
 		case 1:
 			w.Header().Set("Content-Type", "application/json")
-			fmt.Fprint(w, `{"type":"ADDED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"x","resourceVersion":"9"}}}`)
+			fmt.Fprint(w, `{"type":"ADDED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"x",`+
+				`"resourceVersion":"9"}}}`)
 		case 2:
 			status(http.StatusGone)(w, r)
 		default:
@@ -674,8 +692,11 @@ func TestTheLedgerIsFollowed(t *testing.T) {
 	started := time.Now().Add(-time.Minute)
 	ledger := &ledger{entries: []cloud.LedgerEntry{
 		{Seq: 1},
-		{Seq: 2, Time: started.Add(3 * time.Second), Identity: "extensions-a", Verb: "create", Kind: "machines", ID: "m", Outcome: "OK", Object: json.RawMessage(`{"values":["no name"]}`), Scope: cloud.Scope{Shoot: "s", Epoch: 4}},
-		{Seq: 3, Time: started.Add(4 * time.Second), Identity: "extensions-a", Verb: "put", Kind: "records", ID: "z/A/api.s", Name: "api.s", Outcome: "OK", Object: json.RawMessage(`{"name":"api.s","values":["127.1.2.3"]}`), Scope: cloud.Scope{Shoot: "s", Epoch: 4}},
+		{Seq: 2, Time: started.Add(3 * time.Second), Identity: "extensions-a", Verb: "create", Kind: "machines", ID: "m",
+			Outcome: "OK", Object: json.RawMessage(`{"values":["no name"]}`), Scope: cloud.Scope{Shoot: "s", Epoch: 4}},
+		{Seq: 3, Time: started.Add(4 * time.Second), Identity: "extensions-a", Verb: "put", Kind: "records", ID: "z/A/api.s",
+			Name: "api.s", Outcome: "OK", Object: json.RawMessage(`{"name":"api.s","values":["127.1.2.3"]}`),
+			Scope: cloud.Scope{Shoot: "s", Epoch: 4}},
 	}}
 	p := &probe.Ledger{Cloud: ledger, Started: started, After: 1}
 	j := journal()
@@ -688,10 +709,13 @@ func TestTheLedgerIsFollowed(t *testing.T) {
 	if err := p.Sample(t.Context(), j); err == nil || !strings.Contains(err.Error(), "behind entry 3: away") {
 		t.Errorf("error %v", err)
 	}
-	want := []timeline.Event{{Seq: 1, Kind: "CloudCalled", Actor: "extensions-a", Subject: "s", Payload: timeline.CloudCalled{
-		Number: 2, Epoch: 4, Verb: "create", What: "machines", ID: "m", Outcome: "OK", Took: true, Made: timeline.Moment(3 * time.Second),
-	}}, {Seq: 2, Kind: "CloudCalled", Actor: "extensions-a", Subject: "s", Payload: timeline.CloudCalled{
-		Number: 3, Epoch: 4, Verb: "put", What: "records", ID: "z/A/api.s", Name: "api.s", Values: []string{"127.1.2.3"}, Outcome: "OK", Took: true, Made: timeline.Moment(4 * time.Second),
+	want := []timeline.Event{{Seq: 1, Kind: "CloudCalled", Actor: "extensions-a", Subject: "s",
+		Payload: timeline.CloudCalled{
+			Number: 2, Epoch: 4, Verb: "create", What: "machines", ID: "m", Outcome: "OK", Took: true,
+			Made: timeline.Moment(3 * time.Second),
+		}}, {Seq: 2, Kind: "CloudCalled", Actor: "extensions-a", Subject: "s", Payload: timeline.CloudCalled{
+		Number: 3, Epoch: 4, Verb: "put", What: "records", ID: "z/A/api.s", Name: "api.s", Values: []string{"127.1.2.3"},
+		Outcome: "OK", Took: true, Made: timeline.Moment(4 * time.Second),
 	}}}
 	got := slices.Clone(j.Events())
 	for i := range got {

@@ -10,8 +10,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// Reachability tries up to ten times a second, on a new connection each, whether a shoot's API answers by its public name.
-// It asks for something that only a working store can answer.
+// Reachability tries up to ten times a second, on a new connection each, whether a shoot's API answers by its public
+// name. It asks for something that only a working store can answer.
 type Reachability struct {
 	Shoot   string
 	Actor   string
@@ -27,9 +27,11 @@ var _ Probe = &Reachability{}
 // Name of the probe.
 func (r *Reachability) Name() string { return timeline.ReachabilityOf(r.Shoot) }
 
-// Pace is ten times a second, and for all shoots together fifty times: with twenty of them, ten times each were most of a core.
+// Pace is ten times a second, and for all shoots together fifty times: with twenty of them, ten times each were most of
+// a core.
 func (r *Reachability) Pace() Pace {
-	return Pace{Every: max(100*time.Millisecond, time.Duration(r.Beside)*20*time.Millisecond), Timeout: time.Second, Overlap: 20}
+	return Pace{Every: max(100*time.Millisecond, time.Duration(r.Beside)*20*time.Millisecond), Timeout: time.Second,
+		Overlap: 20}
 }
 
 // Sample tries once. Not to be reached is a finding, not an error.

@@ -53,7 +53,8 @@ func (r *Reader) Sample(ctx context.Context, to timeline.Recorder) error {
 	read.Answered = timeline.Moment(to.Now())
 	switch {
 	case err == nil:
-		read.Outcome, read.Number, read.ResourceVersion = timeline.Acknowledged, numberOf(found), versionOf(found.ResourceVersion)
+		read.Outcome, read.Number, read.ResourceVersion = timeline.Acknowledged, numberOf(found),
+			versionOf(found.ResourceVersion)
 	case apierrors.IsNotFound(err):
 		read.Outcome = timeline.Acknowledged
 	default:

@@ -19,8 +19,8 @@ import (
 // Versions are the objects of clusters, each with what changes when somebody writes it.
 type Versions map[string]string
 
-// heartbeats are classes that are written all the time without meaning anything: that an object is there counts, and what
-// its labels and annotations say, which is the owner where the lease is a claim of ownership
+// heartbeats are classes that are written all the time without meaning anything: that an object is there counts, and
+// what its labels and annotations say, which is the owner where the lease is a claim of ownership
 // (docs/ownership.md#spec-9-1). Of nodes counts what is wanted of them too.
 var heartbeats = map[string]bool{leasesClass: true, nodesClass: true}
 

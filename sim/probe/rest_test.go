@@ -30,7 +30,8 @@ func TestWhatMoves(t *testing.T) {
 	}
 	elects := object("n", "elects")
 	elects.Annotations = map[string]string{"control-plane.alpha.kubernetes.io/leader": "1"}
-	for _, o := range []client.Object{object("n", "kept"), object("n", "written"), object("n", "goes"), object("load", "out"), elects, lease("beats"), lease("claim")} {
+	for _, o := range []client.Object{object("n", "kept"), object("n", "written"), object("n", "goes"),
+		object("load", "out"), elects, lease("beats"), lease("claim")} {
 		must(t, seed.Create(t.Context(), o))
 	}
 	look := func() probe.Versions {
@@ -59,7 +60,8 @@ func TestWhatMoves(t *testing.T) {
 		got = append(got, what)
 	}
 	want := []string{
-		"a: configmaps n/comes is new", "a: configmaps n/written has changed", "a: leases.coordination.k8s.io n/claim has changed", "a: configmaps n/goes has gone",
+		"a: configmaps n/comes is new", "a: configmaps n/written has changed",
+		"a: leases.coordination.k8s.io n/claim has changed", "a: configmaps n/goes has gone",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("moved (-want +got):\n%s", diff)
@@ -92,7 +94,8 @@ func TestWhatMovesOfNodes(t *testing.T) {
 		before := look()
 		_, err := nodes.Patch(t.Context(), "node-0", types.MergePatchType, []byte(c.patch), metav1.PatchOptions{})
 		must(t, err)
-		if moved := before.Moved(look()); c.moves != (len(moved) == 1 && strings.HasPrefix(moved[0], "alpha: nodes node-0 has changed")) || !c.moves && len(moved) > 0 {
+		if moved := before.Moved(look()); c.moves != (len(moved) == 1 && strings.HasPrefix(moved[0],
+			"alpha: nodes node-0 has changed")) || !c.moves && len(moved) > 0 {
 			t.Errorf("after %s there moved %q, want a move %t", c.patch, moved, c.moves)
 		}
 	}

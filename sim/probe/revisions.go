@@ -67,7 +67,8 @@ func (r *Revisions) follow(ctx context.Context, to timeline.Recorder) error {
 		r.last = list.ResourceVersion
 	}
 	seconds := int64(watchSeconds)
-	stream, err := maps.Watch(ctx, metav1.ListOptions{ResourceVersion: r.last, AllowWatchBookmarks: true, TimeoutSeconds: &seconds})
+	stream, err := maps.Watch(ctx, metav1.ListOptions{ResourceVersion: r.last, AllowWatchBookmarks: true,
+		TimeoutSeconds: &seconds})
 	if err != nil {
 		err = fmt.Errorf("watch ConfigMaps from resource version %s: %w", r.last, err)
 		r.startOver(err)

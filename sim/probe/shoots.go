@@ -62,7 +62,8 @@ func (s *Shoots) list() *unstructured.UnstructuredList {
 
 // only the one Shoot.
 func (s *Shoots) only() []client.ListOption {
-	return []client.ListOption{client.InNamespace(s.Key.Namespace), client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("metadata.name", s.Key.Name)}}
+	return []client.ListOption{client.InNamespace(s.Key.Namespace),
+		client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("metadata.name", s.Key.Name)}}
 }
 
 func (s *Shoots) listed(there []unstructured.Unstructured, to timeline.Recorder) error {

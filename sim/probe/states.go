@@ -16,8 +16,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// States watches the objects of one kind and type that a shoot has on one seed, and records what their extension keeps in
-// their state, and what it does with them.
+// States watches the objects of one kind and type that a shoot has on one seed, and records what their extension keeps
+// in their state, and what it does with them.
 type States struct {
 	Shoot     string
 	Namespace string // of the shoot
@@ -93,7 +93,8 @@ func (s *States) see(kind watch.EventType, object *unstructured.Unstructured, to
 		s.gone(object.GetName(), to)
 		return nil
 	}
-	seen := timeline.ExtensionStateSeen{Seed: s.SeedName, Object: s.Kind.Name + " " + object.GetName(), UID: string(object.GetUID())}
+	seen := timeline.ExtensionStateSeen{Seed: s.SeedName, Object: s.Kind.Name + " " + object.GetName(),
+		UID: string(object.GetUID())}
 	seen.Operation.Type, _, _ = unstructured.NestedString(object.Object, "status", "lastOperation", "type")
 	seen.Operation.State, _, _ = unstructured.NestedString(object.Object, "status", "lastOperation", "state")
 	if state, has, _ := unstructured.NestedFieldNoCopy(object.Object, "status", "state"); has {

@@ -24,7 +24,8 @@ func TestTheStatesOfOwnExtensionsAreFollowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	extension := func(name, kind, uid string) *extensionsv1alpha1.Extension {
-		e := &extensionsv1alpha1.Extension{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--p--alpha", Name: name, UID: types.UID(uid)}}
+		e := &extensionsv1alpha1.Extension{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--p--alpha", Name: name,
+			UID: types.UID(uid)}}
 		e.Spec.Type = kind
 		return e
 	}
@@ -32,7 +33,8 @@ func TestTheStatesOfOwnExtensionsAreFollowed(t *testing.T) {
 	seed := fake.NewClientBuilder().WithScheme(scheme).WithObjects(vault, extension("other", "transplant", "o")).Build()
 	kind, _ := extensionsv1alpha1.KindByName("Extension")
 	j := journal()
-	states := &probe.States{Shoot: "alpha", Namespace: "shoot--p--alpha", SeedName: "a", Seed: seed, Kind: kind, Type: "vault"}
+	states := &probe.States{Shoot: "alpha", Namespace: "shoot--p--alpha", SeedName: "a", Seed: seed, Kind: kind,
+		Type: "vault"}
 	if err := states.Sample(t.Context(), j); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +74,8 @@ func TestTheStatesOfOwnExtensionsAreFollowed(t *testing.T) {
 	if err := states.Sample(t.Context(), j); err != nil {
 		t.Fatal(err)
 	}
-	if all := seen(); len(all) != 3 || all[2] != (timeline.ExtensionStateSeen{Seed: "a", Object: "Extension vault", Gone: true}) {
+	if all := seen(); len(all) != 3 || all[2] != (timeline.ExtensionStateSeen{Seed: "a", Object: "Extension vault",
+		Gone: true}) {
 		t.Errorf("once it is gone there are %+v", all)
 	}
 }

@@ -15,7 +15,8 @@ func TestUnasked_ResourceThatNobodyListed_IsUnreadable(t *testing.T) {
 			{Name: "secrets", Verbs: listed}, {Name: "pods", Verbs: listed}, {Name: "bindings", Verbs: metav1.Verbs{"create"}},
 			{Name: "componentstatuses", Verbs: listed},
 		}},
-		{GroupVersion: "apps/v1", APIResources: []metav1.APIResource{{Name: "deployments", Verbs: listed}, {Name: "scales", Verbs: listed}}},
+		{GroupVersion: "apps/v1", APIResources: []metav1.APIResource{{Name: "deployments", Verbs: listed},
+			{Name: "scales", Verbs: listed}}},
 	}
 	got := unasked(served, false, map[string]bool{"pods": true, "deployments.apps": true})
 	want := []string{"secrets: nobody has listed them", "scales.apps: nobody has listed them"}

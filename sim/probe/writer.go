@@ -89,8 +89,10 @@ func (w *Writer) client(config *rest.Config) (kubernetes.Interface, error) {
 	return w.kept.get(config, freshClient)
 }
 
-// carryOut a write, and fill in what became of it. A patch is of the version of its key that was seen last, 0 if none was.
-func carryOut(ctx context.Context, to timeline.Recorder, client kubernetes.Interface, write *timeline.Write, version int64) {
+// carryOut a write, and fill in what became of it. A patch is of the version of its key that was seen last, 0 if none
+// was.
+func carryOut(ctx context.Context, to timeline.Recorder, client kubernetes.Interface, write *timeline.Write,
+	version int64) {
 	var sent sending
 	write.Sent = timeline.Moment(to.Now())
 	written, err := put(sent.watch(ctx), client, write, version)
@@ -105,7 +107,8 @@ func carryOut(ctx context.Context, to timeline.Recorder, client kubernetes.Inter
 }
 
 // put sends one request, and never a second: what became of each must be known.
-func put(ctx context.Context, client kubernetes.Interface, write *timeline.Write, version int64) (*corev1.ConfigMap, error) {
+func put(ctx context.Context, client kubernetes.Interface, write *timeline.Write, version int64) (*corev1.ConfigMap,
+	error) {
 	written := &corev1.ConfigMap{}
 	data := map[string]string{fieldNumber: fmt.Sprint(write.Number)}
 	if write.Verb == "create" {
@@ -120,7 +123,8 @@ func put(ctx context.Context, client kubernetes.Interface, write *timeline.Write
 	if err != nil {
 		return nil, fmt.Errorf("marshal the patch: %w", err)
 	}
-	return written, once(client.CoreV1().RESTClient().Patch(types.MergePatchType)).Name(write.Key).Body(patch).Do(ctx).Into(written)
+	return written, once(client.CoreV1().RESTClient().Patch(types.MergePatchType)).Name(write.Key).Body(patch).Do(
+		ctx).Into(written)
 }
 
 // once makes a request about the load's ConfigMaps that is not repeated, as client-go does by itself after some errors.

@@ -38,6 +38,9 @@ type window struct {
 
 func browse(t *testing.T) *window {
 	t.Helper()
+	if testing.Short() && os.Getenv(requireBrowser) == "" {
+		t.Skip("starts a browser: not with -short")
+	}
 	program := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -55,7 +58,8 @@ func browse(t *testing.T) *window {
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.UserDataDir(profile),
 		chromedp.ModifyCmdFunc(func(browser *exec.Cmd) { endAll(t, browser, profile) }),
 		chromedp.NoSandbox, chromedp.WindowSize(1400, 1000),
-		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true), chromedp.Flag("force-prefers-reduced-motion", true))
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("disable-sync", true), chromedp.Flag("force-prefers-reduced-motion", true))
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
@@ -91,7 +95,8 @@ func (w *window) listen(event any) {
 			wrong = e.Entry.Text
 		}
 	case *network.EventRequestWillBeSent:
-		if url := e.Request.URL; !strings.HasPrefix(url, "file:") && !strings.HasPrefix(url, "data:") && !strings.HasPrefix(url, "http://127.0.0.1:") {
+		if url := e.Request.URL; !strings.HasPrefix(url, "file:") && !strings.HasPrefix(url, "data:") &&
+			!strings.HasPrefix(url, "http://127.0.0.1:") {
 			wrong = "asks for " + url
 		}
 	}

@@ -25,7 +25,8 @@ func TestTheReportInABrowser(t *testing.T) {
 	folder := lossy(t, 120, 3)
 	w.open(fileURL(folder, report.FileName))
 	w.picture("light")
-	dark := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}}
+	dark := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme",
+		Value: "dark"}}}
 	get(w, "look at it in the dark", send(emulation.SetEmulatedMedia, dark))
 	w.picture("dark")
 	get(w, "look at it in the light", send(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{}))
@@ -34,13 +35,17 @@ func TestTheReportInABrowser(t *testing.T) {
 		t.Errorf("title %q", title)
 	}
 	lanes := ask[[]string](w, `[...document.querySelectorAll("#lanes .label")].map(l => l.lastChild.textContent)`)
-	if want := "steps faults notes alpha operation phases API writes nodes conditions garden seed a seed b cloud control-planes-a control-planes-b extensions-a extensions-b garden-controller-manager gardenlet-a gardenlet-b gateway-a gateway-b nodes observer operator user"; strings.Join(lanes, " ") != want {
+	if want := "steps faults notes alpha operation phases API writes nodes conditions garden seed a seed b cloud " +
+		"control-planes-a control-planes-b extensions-a extensions-b garden-controller-manager gardenlet-a gardenlet-b " +
+		"gateway-a gateway-b nodes observer operator user"; strings.Join(lanes, " ") != want {
 		t.Errorf("lanes %q, want %q", strings.Join(lanes, " "), want)
 	}
-	if bar := ask[string](w, `document.querySelector('[data-lane="story/faults"] .in').textContent`); bar != "fire, felt 12×" {
+	if bar := ask[string](w,
+		`document.querySelector('[data-lane="story/faults"] .in').textContent`); bar != "fire, felt 12×" {
 		t.Errorf("the fault is labelled %q", bar)
 	}
-	if bar := ask[string](w, `document.querySelector('[data-lane="clusters/seed-b"] .outside')?.textContent`); bar != "alpha epoch 2 Serving" {
+	if bar := ask[string](w,
+		`document.querySelector('[data-lane="clusters/seed-b"] .outside')?.textContent`); bar != "alpha epoch 2 Serving" {
 		t.Errorf("what is too short for its label has %q beside it", bar)
 	}
 	clickZoom(t, w)
@@ -79,11 +84,14 @@ func clickZoom(t *testing.T, w *window) {
 	w.do("see all", chromedp.Click(chromedp.CSS(`[data-zoom="all"]`)))
 	w.until(shownWindow + ` === "0.00 s to 40.00 s"`)
 	w.do("bring the picture into sight", chromedp.ScrollIntoView(chromedp.CSS("#lanes .lane")))
-	box := ask[[]float64](w, `(() => { const b = document.getElementById("lanes").getBoundingClientRect(), w = b.width - 178 - 14; return [b.left + 178 + w / 4, b.left + 178 + w / 2, b.top + 60] })()`)
+	box := ask[[]float64](w,
+		`(() => { const b = document.getElementById("lanes").getBoundingClientRect(), w = b.width - 178 - 14; return `+
+			`[b.left + 178 + w / 4, b.left + 178 + w / 2, b.top + 60] })()`)
 	mouse := func(kind input.DispatchMouseEventType, x float64) step {
 		return chromedp.MouseEvent(kind, x, box[2], chromedp.ButtonLeft, chromedp.ClickCount(1))
 	}
-	w.do("drag from 10 s to 20 s", mouse(chromedp.MousePressed, box[0]), mouse(chromedp.MouseMoved, (box[0]+box[1])/2), mouse(chromedp.MouseMoved, box[1]), mouse(chromedp.MouseReleased, box[1]))
+	w.do("drag from 10 s to 20 s", mouse(chromedp.MousePressed, box[0]), mouse(chromedp.MouseMoved, (box[0]+box[1])/2),
+		mouse(chromedp.MouseMoved, box[1]), mouse(chromedp.MouseReleased, box[1]))
 	w.until(shownWindow + `.startsWith("10.0") && ` + shownWindow + `.includes("to 20.0")`)
 	if hash := ask[string](w, "location.hash"); !strings.HasPrefix(hash, "#t=10.0") {
 		t.Errorf("the address does not name what is shown: %q", hash)
@@ -110,8 +118,10 @@ func clickFilter(t *testing.T, w *window) {
 	w.do("one kind", chromedp.Click(chromedp.CSS(`[data-kind="EpochSeen"]`)))
 	w.until(`document.getElementById("count").textContent.startsWith("13 of ")`)
 	w.do("clear", chromedp.Click(chromedp.CSS("#clear")))
-	w.do("one lane", chromedp.Evaluate[chromedp.Void](`document.querySelector('[data-list="actors/gardenlet-b"]').dispatchEvent(new MouseEvent("click", {bubbles: true}))`))
-	w.until(`document.getElementById("count").textContent.startsWith("1 of ") && !document.getElementById("lane-filter").hidden`)
+	w.do("one lane", chromedp.Evaluate[chromedp.Void](
+		`document.querySelector('[data-list="actors/gardenlet-b"]').dispatchEvent(new MouseEvent("click", {bubbles: true}))`))
+	w.until(`document.getElementById("count").textContent.startsWith("1 of ") && ` +
+		`!document.getElementById("lane-filter").hidden`)
 	w.do("clear", chromedp.Click(chromedp.CSS("#clear")))
 	w.until(`+document.getElementById("count").textContent > 100`)
 }
@@ -121,12 +131,15 @@ func clickProof(t *testing.T, w *window) {
 	w.do("follow the proof", chromedp.Click(chromedp.CSS("#violation-1 .proof a")))
 	w.until(`document.querySelector("#rows .row[aria-selected=true]")?.dataset.event === "` + number + `"`)
 	w.until(`!document.getElementById("detail").hidden && document.querySelectorAll("#lanes .chosen-line").length === 1`)
-	if text := ask[string](w, `document.getElementById("detail").textContent`); !strings.Contains(text, "write 118: create w-118") || !strings.Contains(text, "timeline.jsonl") {
+	if text := ask[string](w, `document.getElementById("detail").textContent`); !strings.Contains(text,
+		"write 118: create w-118") || !strings.Contains(text, "timeline.jsonl") {
 		t.Errorf("the detail is %q", text)
 	}
 	w.do("see all", chromedp.Click(chromedp.CSS(`[data-zoom="all"]`)))
 	w.until(`document.querySelector("#axis .flag") !== null`)
-	w.do("follow the flag", chromedp.Evaluate[chromedp.Void](`document.querySelector("#axis .flag").dispatchEvent(new MouseEvent("click", {bubbles: true}))`))
+	w.do("follow the flag",
+		chromedp.Evaluate[chromedp.Void](
+			`document.querySelector("#axis .flag").dispatchEvent(new MouseEvent("click", {bubbles: true}))`))
 	if id := ask[string](w, "document.activeElement.id"); id != "violation-1" {
 		t.Errorf("the flag leads to %q", id)
 	}
@@ -185,11 +198,16 @@ func readAloud(t *testing.T, w *window) {
 		if (role == "button" || role == "checkbox" || role == "searchbox" || role == "link" || role == "grid") && name == "" {
 			t.Errorf("a %s has no name", role)
 		}
-		if role == "heading" || role == "listitem" && (strings.HasPrefix(name, "alpha API: ") || strings.HasPrefix(name, "alpha writes: ")) {
+		if role == "heading" || role == "listitem" && (strings.HasPrefix(name, "alpha API: ") || strings.HasPrefix(name,
+			"alpha writes: ")) {
 			named[name]++
 		}
 	}
-	for _, want := range []string{"tale", "What broke", "Measures", "Timeline", "Phases", "Faults", "Promises", "The story in lines", "alpha writes: 237 writes acknowledged from 2.5 s to 35.9 s; 120 writes without an answer from 10.2 s to 19.9 s; 3 writes acknowledged but lost from 9.8 s to 9.9 s", "API: reachable from 2.1 s to 9.9 s; unreachable from 9.9 s to 26.0 s; reachable from 26.0 s to 39.0 s"} {
+	for _, want := range []string{"tale", "What broke", "Measures", "Timeline", "Phases", "Faults", "Promises",
+		"The story in lines",
+		"alpha writes: 237 writes acknowledged from 2.5 s to 35.9 s; 120 writes without an answer from 10.2 s to 19.9 s; " +
+			"3 writes acknowledged but lost from 9.8 s to 9.9 s",
+		"API: reachable from 2.1 s to 9.9 s; unreachable from 9.9 s to 26.0 s; reachable from 26.0 s to 39.0 s"} {
 		found := false
 		for name := range named {
 			found = found || strings.HasSuffix(name, want)
@@ -202,7 +220,8 @@ func readAloud(t *testing.T, w *window) {
 
 func printIt(t *testing.T, w *window) {
 	paper := get(w, "print", chromedp.PrintToPDF(chromedp.PDFPrintBackground()))
-	if pages := strings.Count(string(paper), "/Type /Page\n"); !strings.HasPrefix(string(paper), "%PDF-") || pages < 2 || pages > 12 {
+	if pages := strings.Count(string(paper), "/Type /Page\n"); !strings.HasPrefix(string(paper), "%PDF-") || pages < 2 ||
+		pages > 12 {
 		t.Errorf("it prints as %d pages", pages)
 	}
 	w.keep("paper.pdf", paper)
@@ -216,7 +235,8 @@ func TestManyShootsAreFoldedInABrowser(t *testing.T) {
 	one := newTale(t, folder)
 	for i := range 6 {
 		name := fmt.Sprintf("shoot-%d", i+1)
-		one.at(0.1, "observer", name, timeline.ShootSeen{UID: name, SpecSeed: "a", StatusSeed: "a", Operation: timeline.Operation{Type: "Create", State: "Succeeded"}})
+		one.at(0.1, "observer", name, timeline.ShootSeen{UID: name, SpecSeed: "a", StatusSeed: "a",
+			Operation: timeline.Operation{Type: "Create", State: "Succeeded"}})
 		one.at(0.2, "observer", name, timeline.NodeSeen{Name: "node", UID: name, Ready: "True"})
 	}
 	one.begin(20)
@@ -235,14 +255,17 @@ func TestManyShootsAreFoldedInABrowser(t *testing.T) {
 		t.Errorf("%d lanes of seven shoots are shown; alpha's are expanded: %s", n, is)
 	}
 	press := func(key string) step { return chromedp.KeyEvent(key) }
-	w.do("go to alpha", chromedp.Focus(chromedp.CSS("#lanes")), press(kb.ArrowDown), press(kb.ArrowDown), press(kb.ArrowDown), press(kb.ArrowDown))
+	w.do("go to alpha", chromedp.Focus(chromedp.CSS("#lanes")), press(kb.ArrowDown), press(kb.ArrowDown),
+		press(kb.ArrowDown), press(kb.ArrowDown))
 	w.until(said + `.startsWith("alpha operation: ") && ` + said + `.endsWith("; 5 lanes of alpha folded away")`)
 	w.do("unfold", press(" "))
 	w.until(lanes + ` === 12 && ` + folds + ` === "true" && ` + said + ` === "Lanes of alpha shown: 5 more lanes"`)
 	w.do("go on", press(kb.ArrowDown))
 	w.until(said + `.startsWith("alpha phases: ")`)
 
-	w.do("count what is printed", chromedp.Evaluate[chromedp.Void](`addEventListener("beforeprint", () => { window.printed = [`+lanes+`, `+closed+`]; })`))
+	w.do("count what is printed",
+		chromedp.Evaluate[chromedp.Void](`addEventListener("beforeprint", () => { window.printed = [`+lanes+`, `+closed+
+			`]; })`))
 	get(w, "print", chromedp.PrintToPDF())
 	if got := ask[[]int](w, "window.printed"); !slices.Equal(got, []int{18, 0}) {
 		t.Errorf("printed were %v: lanes, and details that are closed", got)
@@ -259,7 +282,8 @@ func TestManyShootsAreFoldedInABrowser(t *testing.T) {
 // realRuns names folders of runs whose reports are to be looked at in the browser too, separated like a PATH.
 const realRuns = "TRANSPLANT_REPORT_RUNS"
 
-// Reports of real runs, where the environment names some: pictures of them are kept, and each must be painted without complaint.
+// Reports of real runs, where the environment names some: pictures of them are kept, and each must be painted without
+// complaint.
 func TestReportsOfRealRunsInABrowser(t *testing.T) {
 	t.Parallel()
 	var folders []string

@@ -16,16 +16,19 @@ func clusterLanes(run *Run) []Lane {
 		return nil
 	}
 	lanes := []Lane{{
-		ID: laneID(groupClusters, landscape.Garden), Group: groupClusters, Label: landscape.Garden, About: "changes of the Shoots and Seeds in the garden", Form: ticks, Rows: 1,
+		ID: laneID(groupClusters, landscape.Garden), Group: groupClusters, Label: landscape.Garden,
+		About: "changes of the Shoots and Seeds in the garden", Form: ticks, Rows: 1,
 		Show: Selector{Kinds: []string{"ShootSeen", "SeedSeen"}},
 	}}
 	epochs := epochBars(run)
 	for _, seed := range seedsOf(run, epochs) {
-		lanes = append(lanes, barLane(groupClusters, "seed "+seed, "the control planes on seed "+seed+": which epoch of which shoot says that it is valid", epochs[seed],
+		lanes = append(lanes, barLane(groupClusters, "seed "+seed, "the control planes on seed "+seed+
+			": which epoch of which shoot says that it is valid", epochs[seed],
 			Selector{Kinds: []string{"EpochSeen", "InventorySeen"}}))
 	}
 	return append(lanes, Lane{
-		ID: laneID(groupClusters, "cloud"), Group: groupClusters, Label: "cloud", About: "calls in the cloud's ledger; refused ones stand out", Form: ticks, Rows: 1,
+		ID: laneID(groupClusters, "cloud"), Group: groupClusters, Label: "cloud",
+		About: "calls in the cloud's ledger; refused ones stand out", Form: ticks, Rows: 1,
 		Show: Selector{Kinds: []string{"CloudCalled"}},
 	})
 }
@@ -45,8 +48,8 @@ func seedsOf(run *Run, seen map[string][]Bar) []string {
 // not been heard of for longer was not there, or could not be asked.
 const epochLooks = 3000
 
-// epochBars by seed: from the first to the last time that a control plane said the same of itself, or to the next where it said
-// something else soon after.
+// epochBars by seed: from the first to the last time that a control plane said the same of itself, or to the next where
+// it said something else soon after.
 func epochBars(run *Run) map[string][]Bar {
 	type plane struct{ seed, shoot string }
 	type open struct {
@@ -64,13 +67,15 @@ func epochBars(run *Run) map[string][]Bar {
 		}
 		if !known || was.key != key || at-was.heard > epochLooks {
 			was = open{at: len(all[p.Seed]), key: key}
-			all[p.Seed] = append(all[p.Seed], Bar{From: at, Tone: guardTone(p.State), Label: e.Subject + " " + key, Event: e.Seq})
+			all[p.Seed] = append(all[p.Seed], Bar{From: at, Tone: guardTone(p.State), Label: e.Subject + " " + key,
+				Event: e.Seq})
 		}
 		was.heard = at
 		now[who] = was
 		bar := &all[p.Seed][was.at]
 		bar.To = max(at, bar.From)
-		bar.About = fmt.Sprintf("seed %s: %s of %s, revision %d, heard until %s", p.Seed, key, e.Subject, p.Revision, clock(bar.To))
+		bar.About = fmt.Sprintf("seed %s: %s of %s, revision %d, heard until %s", p.Seed, key, e.Subject, p.Revision,
+			clock(bar.To))
 	}
 	return all
 }

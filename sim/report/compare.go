@@ -51,9 +51,11 @@ func Compare(out io.Writer, runs []*Run, links []string) error {
 	c := comparison{Assets: theAssets}
 	for i, run := range runs {
 		p := pageOf(run)
-		c.Columns = append(c.Columns, column{Name: run.Name, Scenario: run.Start.Scenario, Verdict: p.Verdict, Tone: p.Tone, Link: links[i], Headline: p.Headline})
+		c.Columns = append(c.Columns, column{Name: run.Name, Scenario: run.Start.Scenario, Verdict: p.Verdict, Tone: p.Tone,
+			Link: links[i], Headline: p.Headline})
 	}
-	c.Groups = []rowGroup{{"Run", runRows(runs)}, {"Measures", measureRows(runs)}, {"Phases, seconds", phaseRows(runs)}, {"Promises", promiseRows(runs)}}
+	c.Groups = []rowGroup{{"Run", runRows(runs)}, {"Measures", measureRows(runs)}, {"Phases, seconds", phaseRows(runs)},
+		{"Promises", promiseRows(runs)}}
 	c.Groups = slices.DeleteFunc(c.Groups, func(g rowGroup) bool { return len(g.Rows) == 0 })
 	c.Scale, c.Strips = stripsOf(runs)
 	if err := pages.ExecuteTemplate(out, "compare.html", c); err != nil {

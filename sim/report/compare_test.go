@@ -22,7 +22,8 @@ func TestRunsSideBySide(t *testing.T) {
 	}
 	elements, text := parse(t, content)
 	for _, want := range []string{
-		"2 runs side by side", "0 s is the first fault", "lost writes 3 0 ★ -3 (-100 %)", "RTO 16.000 s 16.000 s RPO", "NoLostWrite broken 3× kept", "started 2026-11-21 20:00:00 2026-11-21 20:00:00",
+		"2 runs side by side", "0 s is the first fault", "lost writes 3 0 ★ -3 (-100 %)", "RTO 16.000 s 16.000 s RPO",
+		"NoLostWrite broken 3× kept", "started 2026-11-21 20:00:00 2026-11-21 20:00:00",
 		"recovery.firstWrite 16.000 16.000", "API downtime 16.188 s ★ 16.750 s +0.562 (+3 %)",
 	} {
 		if !strings.Contains(text, want) {
@@ -50,7 +51,8 @@ func TestARunThatGoesOnBesideOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, text := parse(t, content); !strings.Contains(text, "RTO – 16.000 s RPO") || !strings.Contains(text, "NoLostWrite – kept") {
+	if _, text := parse(t, content); !strings.Contains(text, "RTO – 16.000 s RPO") || !strings.Contains(text,
+		"NoLostWrite – kept") {
 		t.Errorf("the comparison is\n%s", text)
 	}
 }

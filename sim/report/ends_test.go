@@ -13,7 +13,8 @@ import (
 func TestEndsBefore_ViolationNamesWhoHadEnded(t *testing.T) {
 	t.Parallel()
 	end := func(at time.Duration, subject, who string, code int) timeline.Event {
-		return timeline.Event{At: at, Subject: subject, Payload: timeline.ActorEnded{Who: who, Cluster: "a", Container: "main", ExitCode: code}}
+		return timeline.Event{At: at, Subject: subject, Payload: timeline.ActorEnded{Who: who, Cluster: "a",
+			Container: "main", ExitCode: code}}
 	}
 	got := endsBefore([]timeline.Event{
 		end(time.Second, "vault-a", "vault-a", 1), end(2*time.Second, "vault-a", "vault-a", 3),

@@ -40,7 +40,8 @@ func shootsOf(events []timeline.Event) []string {
 
 // barLane puts bars on as many rows as they need.
 func barLane(group, label, about string, all []Bar, show Selector) Lane {
-	return Lane{ID: laneID(group, label), Group: group, Label: label, About: about, Form: bars, Bars: all, Rows: pack(all), Show: show}
+	return Lane{ID: laneID(group, label), Group: group, Label: label, About: about, Form: bars, Bars: all, Rows: pack(all),
+		Show: show}
 }
 
 func laneID(group, label string) string {
@@ -63,20 +64,26 @@ func pack(all []Bar) int {
 }
 
 func storyLanes(run *Run) []Lane {
-	kinds := []string{"StepStarted", "StepEnded", "FaultAwaited", "FaultInjected", "FaultHealed", "Settling", "Settled", "LandscapeReady", "ShootSteady", "RunStarted", "RunEnded", "Note"}
-	lanes := []Lane{barLane(groupStory, "steps", "what the scenario does, and how each step ended", stepBars(run), Selector{Kinds: kinds[:2]})}
+	kinds := []string{"StepStarted", "StepEnded", "FaultAwaited", "FaultInjected", "FaultHealed", "Settling", "Settled",
+		"LandscapeReady", "ShootSteady", "RunStarted", "RunEnded", "Note"}
+	lanes := []Lane{barLane(groupStory, "steps", "what the scenario does, and how each step ended", stepBars(run),
+		Selector{Kinds: kinds[:2]})}
 	var faults []Bar
 	for _, band := range bandsOf(run) {
 		if !band.Begun {
 			continue
 		}
-		faults = append(faults, Bar{From: band.From, To: band.To, Tone: Bad, Label: bandLabel(band), Event: band.Event, About: bandText(band)})
+		faults = append(faults, Bar{From: band.From, To: band.To, Tone: Bad, Label: bandLabel(band), Event: band.Event,
+			About: bandText(band)})
 	}
 	if len(faults) > 0 {
-		lanes = append(lanes, barLane(groupStory, "faults", "what is broken on purpose, and how often that was felt", faults, Selector{Kinds: kinds[2:5]}))
+		lanes = append(lanes, barLane(groupStory, "faults", "what is broken on purpose, and how often that was felt", faults,
+			Selector{Kinds: kinds[2:5]}))
 	}
-	return append(lanes, Lane{ID: laneID(groupStory, "notes"), Group: groupStory, Label: "notes", About: "what else is told of the run", Form: ticks, Rows: 1,
-		Show: Selector{Kinds: append(kinds[5:], "Unseen", "InventorySeen", "DataSeen", "DataCounted", "ObjectsSeen", "ActorEnded")}})
+	return append(lanes, Lane{ID: laneID(groupStory, "notes"), Group: groupStory, Label: "notes",
+		About: "what else is told of the run", Form: ticks, Rows: 1,
+		Show: Selector{Kinds: append(kinds[5:], "Unseen", "InventorySeen", "DataSeen", "DataCounted", "ObjectsSeen",
+			"ActorEnded")}})
 }
 
 // bandLabel is a fault's name, and how often it was felt: that is known when it is healed.
@@ -106,20 +113,23 @@ func stepBars(run *Run) []Bar {
 		switch p := e.Payload.(type) {
 		case timeline.StepStarted:
 			open = len(all)
-			all = append(all, Bar{From: ms(e.At), To: ms(run.length()), Tone: Busy, Label: fmt.Sprintf("%d %s", p.Index+1, p.Text), About: fmt.Sprintf("step %d: %s", p.Index+1, p.Text), Event: e.Seq})
+			all = append(all, Bar{From: ms(e.At), To: ms(run.length()), Tone: Busy,
+				Label: fmt.Sprintf("%d %s", p.Index+1, p.Text), About: fmt.Sprintf("step %d: %s", p.Index+1, p.Text), Event: e.Seq})
 		case timeline.StepEnded:
 			if open < 0 {
 				continue
 			}
 			all[open].To, all[open].Tone = ms(e.At), toneOf(e)
-			all[open].About += fmt.Sprintf(", %s after %s", strings.ToLower(string(p.Outcome)), clock(all[open].To-all[open].From))
+			all[open].About += fmt.Sprintf(", %s after %s", strings.ToLower(string(p.Outcome)),
+				clock(all[open].To-all[open].From))
 			if p.Message != "" {
 				all[open].About += ": " + p.Message
 			}
 			open = -1
 		case timeline.Settling:
 			settling = len(all)
-			all = append(all, Bar{From: ms(e.At), To: ms(run.length()), Tone: Busy, Label: "settle", About: "let everything come to rest", Event: e.Seq})
+			all = append(all, Bar{From: ms(e.At), To: ms(run.length()), Tone: Busy, Label: "settle",
+				About: "let everything come to rest", Event: e.Seq})
 		case timeline.Settled:
 			if settling >= 0 {
 				all[settling].To, all[settling].Tone = ms(e.At), toneOf(e)
@@ -155,12 +165,14 @@ func bandsOf(run *Run) []Band {
 	return bands
 }
 
-// lanesNamed are the lanes of who stands in a fault's brackets: of "cut(gardenlet-a,garden)", gardenlet-a and the garden.
+// lanesNamed are the lanes of who stands in a fault's brackets: of "cut(gardenlet-a,garden)", gardenlet-a and the
+// garden.
 func lanesNamed(fault string, lanes []Lane) []string {
 	names := namesIn(fault)
 	var ids []string
 	for _, lane := range lanes {
-		if slices.Contains(names, lane.Label) || slices.Contains(names, strings.TrimPrefix(lane.Label, "seed ")) || slices.Contains(names, lane.Of) {
+		if slices.Contains(names, lane.Label) || slices.Contains(names, strings.TrimPrefix(lane.Label, "seed ")) ||
+			slices.Contains(names, lane.Of) {
 			ids = append(ids, lane.ID)
 		}
 	}
@@ -174,8 +186,8 @@ func namesIn(fault string) []string {
 	return strings.FieldsFunc(inside, func(r rune) bool { return strings.ContainsRune(", /", r) })
 }
 
-// actorLanes: one for each actor of the landscape, and for whoever else was heard of. They have a tick for each thing that
-// somebody did or saw; of whom nobody heard there are the faults.
+// actorLanes: one for each actor of the landscape, and for whoever else was heard of. They have a tick for each thing
+// that somebody did or saw; of whom nobody heard there are the faults.
 func actorLanes(run *Run) []Lane {
 	if len(run.Events) == 0 {
 		return nil
@@ -204,7 +216,8 @@ func actorLanes(run *Run) []Lane {
 		lanes = append(lanes, unheardLane(actor, bands))
 	}
 	for actor := range heard {
-		lanes = append(lanes, Lane{ID: laneID(groupActors, actor), Group: groupActors, Label: actor, About: aboutActor(actor), Form: ticks, Rows: 1, Show: Selector{Actor: actor}})
+		lanes = append(lanes, Lane{ID: laneID(groupActors, actor), Group: groupActors, Label: actor, About: aboutActor(actor),
+			Form: ticks, Rows: 1, Show: Selector{Actor: actor}})
 	}
 	slices.SortFunc(lanes, func(a, b Lane) int { return strings.Compare(a.Label, b.Label) })
 	return lanes
@@ -213,12 +226,14 @@ func actorLanes(run *Run) []Lane {
 // unheardLane shows what was done to an actor that did nothing that is recorded.
 func unheardLane(actor string, bands []Band) Lane {
 	if len(bands) == 0 {
-		return barLane(groupActors, actor, "nothing is recorded of "+actor+", and no fault names it", nil, Selector{Actor: actor})
+		return barLane(groupActors, actor, "nothing is recorded of "+actor+", and no fault names it", nil,
+			Selector{Actor: actor})
 	}
 	var all []Bar
 	show := Selector{Kinds: []string{"FaultAwaited", "FaultInjected", "FaultHealed"}}
 	for _, band := range bands {
-		all = append(all, Bar{From: band.From, To: band.To, Tone: Bad, Label: bandLabel(band), Event: band.Event, About: bandText(band)})
+		all = append(all, Bar{From: band.From, To: band.To, Tone: Bad, Label: bandLabel(band), Event: band.Event,
+			About: bandText(band)})
 		show.Subjects = append(show.Subjects, band.Name)
 	}
 	return barLane(groupActors, actor, "faults of "+actor+", of whom nothing else is recorded", all, show)

@@ -26,8 +26,8 @@ const paintings = `(async () => {
 	return [least.zoom, least.filter];
 })()`
 
-// For a run of 50,000 events the page makes hardly more elements than for a short one, and each event costs a zoom or a filter no
-// more than it does there.
+// For a run of 50,000 events the page makes hardly more elements than for a short one, and each event costs a zoom or a
+// filter no more than it does there.
 func TestManyEventsInABrowser(t *testing.T) {
 	t.Parallel()
 	w := browse(t)
@@ -39,7 +39,8 @@ func TestManyEventsInABrowser(t *testing.T) {
 		events = ask[int](w, `+document.getElementById("count").textContent`)
 		made = ask[int](w, `document.getElementsByTagName("*").length`)
 		costs = get(w, "zoom and filter", chromedp.Evaluate[[]float64](paintings, chromedp.EvalAwaitPromise))
-		t.Logf("%d events: opened in %s, %d elements; a zoom paints in %g ms, a filter in %g ms", events, opened.Round(time.Millisecond), made, costs[0], costs[1])
+		t.Logf("%d events: opened in %s, %d elements; a zoom paints in %g ms, a filter in %g ms", events,
+			opened.Round(time.Millisecond), made, costs[0], costs[1])
 		return events, made, costs
 	}
 	short, few, before := look(200)

@@ -115,13 +115,15 @@ func ms(d time.Duration) int64 { return d.Milliseconds() }
 
 // ModelOf a run. Events up to number after are left out: the page has them.
 func ModelOf(run *Run, after int) Model {
-	m := Model{Started: run.Started, End: ms(run.length()), Live: run.Live(), Lanes: lanesOf(run), Faults: bandsOf(run), Broken: []Mark{}}
+	m := Model{Started: run.Started, End: ms(run.length()), Live: run.Live(), Lanes: lanesOf(run), Faults: bandsOf(run),
+		Broken: []Mark{}}
 	for i := range m.Faults {
 		m.Faults[i].On = lanesNamed(m.Faults[i].What, m.Lanes)
 	}
 	if run.Verdict != nil {
 		for i, v := range run.Verdict.Violations {
-			m.Broken = append(m.Broken, Mark{At: int64(v.At * 1000), Number: i + 1, What: v.Oracle + ": " + v.Message, Events: v.Events})
+			m.Broken = append(m.Broken, Mark{At: int64(v.At * 1000), Number: i + 1, What: v.Oracle + ": " + v.Message,
+				Events: v.Events})
 		}
 	}
 	m.Events = columnsOf(run, after)

@@ -27,7 +27,8 @@ func measuresOf(run *Run) []measured {
 		if value == nil {
 			return
 		}
-		one := measured{Name: name, About: about, Number: *value, Value: fmt.Sprintf("%.3f", *value), Unit: "s", Share: -1, Tone: "plain"}
+		one := measured{Name: name, About: about, Number: *value, Value: fmt.Sprintf("%.3f", *value), Unit: "s", Share: -1,
+			Tone: "plain"}
 		if goal != nil {
 			one.against(goal.Max.Seconds(), goal.Max.Duration.String())
 		}
@@ -37,22 +38,32 @@ func measuresOf(run *Run) []measured {
 		if value == nil {
 			return
 		}
-		one := measured{Name: name, About: about, Number: float64(*value), Value: fmt.Sprint(*value), Share: -1, Tone: "plain"}
+		one := measured{Name: name, About: about, Number: float64(*value), Value: fmt.Sprint(*value), Share: -1,
+			Tone: "plain"}
 		if goal != nil {
 			one.against(float64(goal.Max), fmt.Sprint(goal.Max))
 		}
 		all = append(all, one)
 	}
-	seconds("RTO", "from the fault to the first write that was acknowledged after the recovery from it, or, without a load, until its API was reached; of several recoveries the longest", m.RTOSeconds, goals.RTO)
-	seconds("RPO", "age of the newest lost write against the newest that survived before the first lost one", m.RPOSeconds, goals.RPO)
+	seconds("RTO", "from the fault to the first write that was acknowledged after the recovery from it, or, without a "+
+		"load, until its API was reached; of several recoveries the longest", m.RTOSeconds, goals.RTO)
+	seconds("RPO", "age of the newest lost write against the newest that survived before the first lost one", m.RPOSeconds,
+		goals.RPO)
 	count("lost writes", "acknowledged, and not in the data at the end", m.LostWrites, goals.LostWrites)
-	seconds("API downtime", "how long the API could not be reached by name, in all; of the worst shoot", m.APIDowntimeSeconds, goals.APIDowntime)
-	seconds("API not observed", "how long nobody tried to reach the API though it was due: the downtime may be longer by that", m.APIUnobservedSeconds, nil)
+	seconds("API downtime", "how long the API could not be reached by name, in all; of the worst shoot",
+		m.APIDowntimeSeconds, goals.APIDowntime)
+	seconds("API not observed",
+		"how long nobody tried to reach the API though it was due: the downtime may be longer by that",
+		m.APIUnobservedSeconds, nil)
 	seconds("longest outage", "the longest single outage in it", m.APILongestGapSeconds, nil)
-	count("restores at once", "the most shoots that one seed was restoring at the same time", m.RestoresAtOnce, goals.RestoresAtOnce)
+	count("restores at once", "the most shoots that one seed was restoring at the same time", m.RestoresAtOnce,
+		goals.RestoresAtOnce)
 	if d := run.Verdict.AtDefaults; d != nil {
-		seconds("RTO at default settings", fmt.Sprintf("computed: %.3f s of work as measured, %g s of waits; clients may keep the old address %g s longer", d.WorkSeconds, d.WaitSeconds, d.DNSSeconds), &d.RTOSeconds, nil)
-		seconds("RPO at default settings", "computed, and at most: what may be written between two incremental backups there", d.RPOAtMostSeconds, nil)
+		seconds("RTO at default settings",
+			fmt.Sprintf("computed: %.3f s of work as measured, %g s of waits; clients may keep the old address %g s longer",
+				d.WorkSeconds, d.WaitSeconds, d.DNSSeconds), &d.RTOSeconds, nil)
+		seconds("RPO at default settings", "computed, and at most: what may be written between two incremental backups there",
+			d.RPOAtMostSeconds, nil)
 	}
 	return all
 }

@@ -68,7 +68,8 @@ func (p promise) Tone() string {
 type line MoreLine
 
 func pageOf(run *Run) page {
-	p := page{Run: run, Verdict: stateOf(run), Tone: "unclear", Facts: factsOf(run), Faults: bandsOf(run), Lines: linesOf(run), Command: verdict.Begin(run.Start).Again(""), Model: ModelOf(run, 0), Assets: theAssets}
+	p := page{Run: run, Verdict: stateOf(run), Tone: "unclear", Facts: factsOf(run), Faults: bandsOf(run),
+		Lines: linesOf(run), Command: verdict.Begin(run.Start).Again(""), Model: ModelOf(run, 0), Assets: theAssets}
 	if run.Verdict != nil {
 		p.Tone = verdictTone(run.Verdict.Verdict)
 		p.Measures, p.Phases, p.Promises = measuresOf(run), phasesOf(run), promisesOf(run)
@@ -114,7 +115,8 @@ func headlineOf(run *Run, broken []brokenPromise) string {
 		return text + "."
 	case run.Verdict.Verdict == verdict.Violated:
 		first := broken[0].First
-		text := fmt.Sprintf("%s of %s: the first at %s", counted(len(run.Verdict.Violations), "violation"), namesOf(broken), first.At)
+		text := fmt.Sprintf("%s of %s: the first at %s", counted(len(run.Verdict.Violations), "violation"), namesOf(broken),
+			first.At)
 		if len(run.Verdict.Violations) == 1 {
 			text = fmt.Sprintf("%s was broken at %s", first.Oracle, first.At)
 		}
@@ -206,7 +208,9 @@ func (r *Run) proof(numbers []int) []line {
 	for _, seq := range numbers {
 		if e, known := r.event(seq); known {
 			text := telling.Sentence(e)
-			if who := strings.Join(slices.DeleteFunc([]string{e.Actor, e.Subject}, func(s string) bool { return s == "" }), ", "); who != "" {
+			if who := strings.Join(slices.DeleteFunc([]string{e.Actor, e.Subject}, func(s string) bool {
+				return s == ""
+			}), ", "); who != "" {
 				text = who + ": " + text
 			}
 			all = append(all, line{clock(ms(e.At)), text, toneNames[toneOf(e)], seq})
@@ -215,7 +219,8 @@ func (r *Run) proof(numbers []int) []line {
 	return all
 }
 
-var toneNames = map[Tone]string{Plain: "plain", Good: "good", Bad: "bad", Unclear: "unclear", Lost: "lost", Busy: "busy"}
+var toneNames = map[Tone]string{Plain: "plain", Good: "good", Bad: "bad", Unclear: "unclear", Lost: "lost",
+	Busy: "busy"}
 
 // shootAt is the last state of a shoot that was seen by a moment.
 func shootAt(events []timeline.Event, shoot string, at time.Duration) (timeline.ShootSeen, bool) {

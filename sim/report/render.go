@@ -69,7 +69,8 @@ func policy(a assets, follow string) string {
 	if follow != "" {
 		connect = "'self'"
 	}
-	return fmt.Sprintf("default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src %s; connect-src %s; base-uri 'none'; form-action "+connect,
+	return fmt.Sprintf("default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src %s; connect-src %s; "+
+		"base-uri 'none'; form-action "+connect,
 		hash(string(a.Script)), connect)
 }
 

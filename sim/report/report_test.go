@@ -65,10 +65,12 @@ func TestEveryActorOfTheLandscapeHasALane(t *testing.T) {
 	one.judge()
 	m := report.ModelOf(load(t, one.folder), 0)
 	harmed := lane(t, m, "actors/extensions-a")
-	if diff := cmp.Diff([]bar{{1000, 6000, "dark", report.Bad}, {2000, 3000, "deaf, felt 3×", report.Bad}}, barsOf(harmed)); diff != "" || harmed.Rows != 2 {
+	if diff := cmp.Diff([]bar{{1000, 6000, "dark", report.Bad}, {2000, 3000, "deaf, felt 3×", report.Bad}},
+		barsOf(harmed)); diff != "" || harmed.Rows != 2 {
 		t.Errorf("on %d rows (-want +got):\n%s", harmed.Rows, diff)
 	}
-	selects := report.Selector{Kinds: []string{"FaultAwaited", "FaultInjected", "FaultHealed"}, Subjects: []string{"dark", "deaf"}}
+	selects := report.Selector{Kinds: []string{"FaultAwaited", "FaultInjected", "FaultHealed"},
+		Subjects: []string{"dark", "deaf"}}
 	if diff := cmp.Diff(selects, harmed.Show); diff != "" {
 		t.Errorf("the lane selects (-want +got):\n%s", diff)
 	}
@@ -76,7 +78,9 @@ func TestEveryActorOfTheLandscapeHasALane(t *testing.T) {
 	if diff := cmp.Diff(report.Selector{Actor: "gateway-b"}, quiet.Show); diff != "" || len(quiet.Bars) > 0 {
 		t.Errorf("who was not heard of has bars %v, and selects (-want +got):\n%s", quiet.Bars, diff)
 	}
-	want := "control-planes-a bars, control-planes-b bars, extensions-a bars, extensions-b bars, garden-controller-manager bars, gardenlet-a ticks, gardenlet-b bars, gateway-a bars, gateway-b bars, nodes bars, operator ticks, user bars"
+	want := "control-planes-a bars, control-planes-b bars, extensions-a bars, extensions-b bars, " +
+		"garden-controller-manager bars, gardenlet-a ticks, gardenlet-b bars, gateway-a bars, gateway-b bars, nodes bars, " +
+		"operator ticks, user bars"
 	if diff := cmp.Diff(want, actorsOf(m)); diff != "" {
 		t.Errorf("actors (-want +got):\n%s", diff)
 	}
@@ -100,27 +104,34 @@ func TestLanesTellTheStory(t *testing.T) {
 	t.Parallel()
 	m := report.ModelOf(load(t, lossy(t, 100, 3)), 0)
 	for id, want := range map[string][]bar{
-		"story/steps":  {{2200, 2300, "1 load alpha with 20 writes a second", report.Good}, {10100, 37100, "2 expect shoot('alpha').seed == 'b' " + unkind, report.Good}, {38100, 39000, "settle", report.Good}},
+		"story/steps": {{2200, 2300, "1 load alpha with 20 writes a second", report.Good},
+			{10100, 37100, "2 expect shoot('alpha').seed == 'b' " + unkind, report.Good}, {38100, 39000, "settle", report.Good}},
 		"story/faults": {{10000, 38000, "fire, felt 12×", report.Bad}},
 		"shoots/alpha-operation": {
-			{1000, 2000, "Create", report.Busy}, {2000, 21000, "on a", report.Good}, {21000, 22000, "Migrate Aborted", report.Bad}, {22000, 37000, "Restore", report.Busy}, {37000, 40000, "on b", report.Good},
+			{1000, 2000, "Create", report.Busy}, {2000, 21000, "on a", report.Good},
+			{21000, 22000, "Migrate Aborted", report.Bad}, {22000, 37000, "Restore", report.Busy},
+			{37000, 40000, "on b", report.Good},
 		},
-		"shoots/alpha-API":        {{2100, 9925, "reachable", report.Good}, {9925, 26000, "unreachable", report.Bad}, {26000, 39000, "reachable", report.Good}},
-		"shoots/alpha-nodes":      {{2000, 40000, "3 of 3 ready", report.Good}},
-		"shoots/alpha-conditions": {{1000, 2000, "EveryNodeReady Unknown", report.Unclear}, {21000, 37000, "EveryNodeReady Unknown", report.Unclear}},
-		"clusters/seed-a":         {{2500, 9250, "alpha epoch 1 Serving", report.Good}},
-		"clusters/seed-b":         {{25000, 25000, "alpha epoch 2 Serving", report.Good}},
+		"shoots/alpha-API": {{2100, 9925, "reachable", report.Good}, {9925, 26000, "unreachable", report.Bad},
+			{26000, 39000, "reachable", report.Good}},
+		"shoots/alpha-nodes": {{2000, 40000, "3 of 3 ready", report.Good}},
+		"shoots/alpha-conditions": {{1000, 2000, "EveryNodeReady Unknown", report.Unclear},
+			{21000, 37000, "EveryNodeReady Unknown", report.Unclear}},
+		"clusters/seed-a": {{2500, 9250, "alpha epoch 1 Serving", report.Good}},
+		"clusters/seed-b": {{25000, 25000, "alpha epoch 2 Serving", report.Good}},
 	} {
 		if diff := cmp.Diff(want, barsOf(lane(t, m, id))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", id, diff)
 		}
 	}
-	if diff := cmp.Diff([]report.Band{{Name: "fire", What: "loseCluster(a)", From: 10000, To: 38000, Touched: 12, Healed: true, Begun: true, On: []string{"clusters/seed-a"}, Event: m.Faults[0].Event}}, m.Faults); diff != "" {
+	if diff := cmp.Diff([]report.Band{{Name: "fire", What: "loseCluster(a)", From: 10000, To: 38000, Touched: 12,
+		Healed: true, Begun: true, On: []string{"clusters/seed-a"}, Event: m.Faults[0].Event}}, m.Faults); diff != "" {
 		t.Errorf("faults (-want +got):\n%s", diff)
 	}
 }
 
-// A control plane that nobody hears of is not shown as what it said last, and a shoot that sleeps neither as reachable nor as out of reach.
+// A control plane that nobody hears of is not shown as what it said last, and a shoot that sleeps neither as reachable
+// nor as out of reach.
 func TestWhatIsNotKnownIsNotShown(t *testing.T) {
 	t.Parallel()
 	one := newTale(t, filepath.Join(t.TempDir(), "unknown"))
@@ -138,7 +149,8 @@ func TestWhatIsNotKnownIsNotShown(t *testing.T) {
 	one.at(2, "operator", "alpha", timeline.ShootSteady{})
 	epoch(2, "Serving")
 	reached(2, 10, timeline.Acknowledged)
-	one.at(11, "observer", "alpha", timeline.ShootSeen{UID: "u", SpecSeed: "a", StatusSeed: "a", WantsToSleep: true, Operation: timeline.Operation{Type: "Reconcile", State: "Processing"}})
+	one.at(11, "observer", "alpha", timeline.ShootSeen{UID: "u", SpecSeed: "a", StatusSeed: "a", WantsToSleep: true,
+		Operation: timeline.Operation{Type: "Reconcile", State: "Processing"}})
 	reached(12, 19, timeline.Failed)
 	one.seen(20, "a", "a", "Reconcile", "Succeeded", 100)
 	reached(21, 21, timeline.Failed)
@@ -148,11 +160,14 @@ func TestWhatIsNotKnownIsNotShown(t *testing.T) {
 	m := report.ModelOf(load(t, one.folder), 0)
 	for id, want := range map[string][]bar{
 		"clusters/seed-a": {
-			{1000, 1500, "alpha epoch 1 Starting", report.Plain}, {1500, 2000, "alpha epoch 1 Serving", report.Good}, {60000, 60000, "alpha epoch 1 Suspended", report.Plain},
+			{1000, 1500, "alpha epoch 1 Starting", report.Plain}, {1500, 2000, "alpha epoch 1 Serving", report.Good},
+			{60000, 60000, "alpha epoch 1 Suspended", report.Plain},
 		},
 		"shoots/alpha-API": {
-			{2000, 10000, "reachable", report.Good}, {10000, 11000, "unreachable", report.Bad}, {11000, 20000, "hibernated, or being deleted", report.Plain},
-			{20000, 22000, "unreachable", report.Bad}, {22000, 30000, "reachable", report.Good}, {30000, 60000, "not observed", report.Plain},
+			{2000, 10000, "reachable", report.Good}, {10000, 11000, "unreachable", report.Bad},
+			{11000, 20000, "hibernated, or being deleted", report.Plain},
+			{20000, 22000, "unreachable", report.Bad}, {22000, 30000, "reachable", report.Good},
+			{30000, 60000, "not observed", report.Plain},
 		},
 	} {
 		if diff := cmp.Diff(want, barsOf(lane(t, m, id))); diff != "" {
@@ -178,7 +193,8 @@ func TestEventsSayWhatWasLost(t *testing.T) {
 		t.Errorf("%d writes of %d events are lost, want 3 of %d", lost, len(m.Events.At), len(run.Events))
 	}
 	later := report.ModelOf(run, 100)
-	if later.Events.From != 100 || len(later.Events.At) != len(run.Events)-100 || later.Events.Text[0] != m.Events.Text[100] {
+	if later.Events.From != 100 || len(later.Events.At) != len(run.Events)-100 ||
+		later.Events.Text[0] != m.Events.Text[100] {
 		t.Errorf("what is new after event 100 begins at %d with %q", later.Events.From, later.Events.Text[0])
 	}
 }
@@ -238,9 +254,11 @@ func TestTheReportSaysWhatBrokeWhenAndWhoDidIt(t *testing.T) {
 	elements, text := parse(t, content)
 	for _, want := range []string{
 		"Violated", "4 violations of NoLostWrite, measure: the first at 39.5 s, after the fault fire (loseCluster(a)).",
-		"Every write that was acknowledged is in the data at the end", "alpha: acknowledged write 19 to w-19 is lost: the key is absent", "Who user",
+		"Every write that was acknowledged is in the data at the end",
+		"alpha: acknowledged write 19 to w-19 is lost: the key is absent", "Who user",
 		"alpha was bound to seed b and ran on seed b: Restore Succeeded 100%", "Proved by 2 events",
-		"RTO 16.000 s", "goal: at most 20s", "over the goal: at most 5s", "lost writes 2", "fire loseCluster(a) 10.0 s 38.0 s 12×", "NoLostWrite broken 2×", "MigrationEnds kept",
+		"RTO 16.000 s", "goal: at most 20s", "over the goal: at most 5s", "lost writes 2",
+		"fire loseCluster(a) 10.0 s 38.0 s 12×", "NoLostWrite broken 2×", "MigrationEnds kept",
 		"transplant run scenario.yaml --backend small --seed 7 --timeout-multiplier 2", "recovery.firstWrite 16.000",
 	} {
 		if !strings.Contains(text, want) {
@@ -263,8 +281,10 @@ func TestWhatNobodyCouldJudgeIsNotKept(t *testing.T) {
 		want   []string
 	}{
 		"Inconclusive": {
-			[]timeline.Payload{timeline.ShootSteady{TechnicalID: "shoot--p--alpha"}, timeline.Settled{Converged: true}, timeline.RunEnded{}},
-			[]string{"MigrationEnds not seen enough", "Nobody has seen the Shoot alpha in the garden.", "measure not seen enough", "expect kept", "settle kept"},
+			[]timeline.Payload{timeline.ShootSteady{TechnicalID: "shoot--p--alpha"}, timeline.Settled{Converged: true},
+				timeline.RunEnded{}},
+			[]string{"MigrationEnds not seen enough", "Nobody has seen the Shoot alpha in the garden.",
+				"measure not seen enough", "expect kept", "settle kept"},
 		},
 		"Broken": {
 			[]timeline.Payload{timeline.RunEnded{Broken: "no landscape"}},
@@ -282,7 +302,8 @@ func TestWhatNobodyCouldJudgeIsNotKept(t *testing.T) {
 			}
 			run := load(t, one.folder)
 			var page, comparison bytes.Buffer
-			if err := errors.Join(report.Render(&page, run), report.Compare(&comparison, []*report.Run{run, load(t, lossy(t, 10, 0))}, []string{"a", "b"})); err != nil {
+			if err := errors.Join(report.Render(&page, run),
+				report.Compare(&comparison, []*report.Run{run, load(t, lossy(t, 10, 0))}, []string{"a", "b"})); err != nil {
 				t.Fatal(err)
 			}
 			_, text := parse(t, page.Bytes())
@@ -332,7 +353,8 @@ func TestARunThatGoesOn(t *testing.T) {
 	if err := report.Render(&page, run); err != nil {
 		t.Fatal(err)
 	}
-	if _, text := parse(t, page.Bytes()); !run.Live() || !strings.Contains(text, "Running The run went on when this page was made. There is no verdict yet; last: loseCluster(a) begins.") {
+	if _, text := parse(t, page.Bytes()); !run.Live() || !strings.Contains(text,
+		"Running The run went on when this page was made. There is no verdict yet; last: loseCluster(a) begins.") {
 		t.Errorf("live %t:\n%s", run.Live(), text)
 	}
 }
@@ -344,8 +366,11 @@ func TestARunWhoseProcessHasGone(t *testing.T) {
 		ended bool
 		want  string
 	}{
-		"killed in the middle":      {false, "Broken off Its process has gone without a verdict: transplant judge --write judges what is recorded; last: loseCluster(a) begins."},
-		"killed before the verdict": {true, "Not judged It has ended without a verdict: transplant judge --write gives it one; last: the run has ended."},
+		"killed in the middle": {false,
+			"Broken off Its process has gone without a verdict: transplant judge --write judges what is recorded; last: " +
+				"loseCluster(a) begins."},
+		"killed before the verdict": {true,
+			"Not judged It has ended without a verdict: transplant judge --write gives it one; last: the run has ended."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

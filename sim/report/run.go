@@ -47,7 +47,8 @@ func Load(folder string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := &Run{Name: filepath.Base(folder), Started: record.Started, Events: record.Events, Story: &scenario.Scenario{}, goesOn: goesOn}
+	run := &Run{Name: filepath.Base(folder), Started: record.Started, Events: record.Events, Story: &scenario.Scenario{},
+		goesOn: goesOn}
 	_, start, begun := timeline.First[timeline.RunStarted](run.Events)
 	if begun {
 		run.Start = start

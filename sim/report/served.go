@@ -75,7 +75,8 @@ func SummaryIn(folder string) (Summary, error) {
 		return Summary{}, err
 	}
 	if judged != nil {
-		return summaryOf(&Run{Verdict: judged, Story: &scenario.Scenario{}}, judged.Scenario, seconds(judged.WallSeconds)), nil
+		return summaryOf(&Run{Verdict: judged, Story: &scenario.Scenario{}}, judged.Scenario, seconds(judged.WallSeconds)),
+			nil
 	}
 	run, err := Load(folder)
 	if err != nil {
@@ -87,7 +88,8 @@ func SummaryIn(folder string) (Summary, error) {
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 func summaryOf(run *Run, scenario string, took time.Duration) Summary {
-	s := Summary{Scenario: scenario, Verdict: stateOf(run), Tone: "unclear", Took: took.Round(100 * time.Millisecond).String()}
+	s := Summary{Scenario: scenario, Verdict: stateOf(run), Tone: "unclear",
+		Took: took.Round(100 * time.Millisecond).String()}
 	if run.Verdict == nil {
 		s.Headline = headlineOf(run, nil)
 		return s

@@ -30,19 +30,23 @@ func TestTheListAndTheComparisonInABrowser(t *testing.T) {
 	t.Parallel()
 	w := browse(t)
 	root := t.TempDir()
-	first, second := newTale(t, filepath.Join(root, "first")).whole(40, 3), newTale(t, filepath.Join(root, "second")).whole(10, 0)
+	first, second := newTale(t, filepath.Join(root, "first")).whole(40, 3),
+		newTale(t, filepath.Join(root, "second")).whole(10, 0)
 	goesOn := newTale(t, filepath.Join(root, "goes-on"))
 	goesOn.begin(10)
 	at := servetest.Start(t, root)
 	w.do("open the list", chromedp.Navigate(at), chromedp.WaitReady(chromedp.CSS("#runs tr")))
-	const states = `[...document.querySelectorAll("#runs tr")].map(r => r.querySelector("a").textContent + " " + r.querySelector(".state").textContent).sort().join(", ")`
-	if got, want := ask[string](w, states), fmt.Sprintf("first %s, goes-on Running, second %s", first, second); got != want {
+	const states = `[...document.querySelectorAll("#runs tr")].map(r => r.querySelector("a").textContent + " " + ` +
+		`r.querySelector(".state").textContent).sort().join(", ")`
+	if got, want := ask[string](w, states), fmt.Sprintf("first %s, goes-on Running, second %s", first,
+		second); got != want {
 		t.Errorf("the list is %q, want %q", got, want)
 	}
 	if !ask[bool](w, `document.getElementById("go").disabled`) {
 		t.Error("nothing is chosen, and can be compared")
 	}
-	w.do("choose two", chromedp.Click(chromedp.CSS(`input[value="first"]`)), chromedp.Click(chromedp.CSS(`input[value="second"]`)))
+	w.do("choose two", chromedp.Click(chromedp.CSS(`input[value="first"]`)),
+		chromedp.Click(chromedp.CSS(`input[value="second"]`)))
 	w.until(`document.getElementById("go").textContent === "Compare 2 runs"`)
 	w.picture("runs")
 	// The list follows what happens, and what was chosen stays chosen.
@@ -54,17 +58,23 @@ func TestTheListAndTheComparisonInABrowser(t *testing.T) {
 	if title := ask[string](w, "document.title"); title != "2 runs compared" {
 		t.Errorf("the comparison is called %q", title)
 	}
-	if got := ask[string](w, `[...document.querySelectorAll("table.compare thead th")].map(c => c.querySelector("a").textContent + " " + c.querySelector(".state").textContent).sort().join(", ")`); got != fmt.Sprintf("first %s, second %s", first, second) {
+	if got := ask[string](w,
+		`[...document.querySelectorAll("table.compare thead th")].map(c => c.querySelector("a").textContent + " " + `+
+			`c.querySelector(".state").textContent).sort().join(", ")`); got != fmt.Sprintf("first %s, second %s", first,
+		second) {
 		t.Errorf("compared are %q", got)
 	}
-	if lost := ask[string](w, `[...document.querySelectorAll("table.compare tr")].find(r => r.firstElementChild.textContent === "lost writes").textContent`); !strings.Contains(lost, "0 ★") {
+	if lost := ask[string](w,
+		`[...document.querySelectorAll("table.compare tr")].find(r => r.firstElementChild.textContent === "lost `+
+			`writes").textContent`); !strings.Contains(lost, "0 ★") {
 		t.Errorf("the fewest lost writes are not marked: %q", lost)
 	}
 	if boxes := ask[int](w, `document.querySelectorAll(".strips .box").length`); boxes < 6 {
 		t.Errorf("%d boxes are drawn", boxes)
 	}
 	w.picture("comparison")
-	w.do("go to a report", chromedp.Click(chromedp.CSS("table.compare thead a")), chromedp.WaitReady(chromedp.CSS(`#picture[data-busy="false"]`)))
+	w.do("go to a report", chromedp.Click(chromedp.CSS("table.compare thead a")),
+		chromedp.WaitReady(chromedp.CSS(`#picture[data-busy="false"]`)))
 	if title := ask[string](w, "document.title"); title != "Violated: tale" {
 		t.Errorf("the comparison leads to %q", title)
 	}
@@ -91,14 +101,16 @@ func TestARunThatGoesOnInABrowser(t *testing.T) {
 	one.at(10.05, "operator", "dark", timeline.FaultInjected{Fault: "cut(gateway-b,b)"})
 	w.until(fmt.Sprintf(`+document.getElementById("count").textContent > %d`, before))
 	w.until(gateway + `.startsWith("gateway-b: dark from 10.1 s")`)
-	if lines := ask[string](w, `document.getElementById("lines").textContent`); !strings.Contains(lines, "cut(gateway-b,b)") {
+	if lines := ask[string](w, `document.getElementById("lines").textContent`); !strings.Contains(lines,
+		"cut(gateway-b,b)") {
 		t.Errorf("the story in lines does not go on: %q", lines)
 	}
 	w.picture("live-after")
 	one.at(10.06, "operator", "dark", timeline.FaultHealed{Fault: "cut(gateway-b,b)", Touched: 2})
 	one.finish(10, 3)
 	// The page is read anew, which ends whatever was being asked of the one before.
-	w.do("wait for the verdict", chromedp.WaitReady(chromedp.CSS("#violation-1")), chromedp.WaitReady(chromedp.CSS(`#picture[data-busy="false"]`)))
+	w.do("wait for the verdict", chromedp.WaitReady(chromedp.CSS("#violation-1")),
+		chromedp.WaitReady(chromedp.CSS(`#picture[data-busy="false"]`)))
 	if title := ask[string](w, "document.title"); title != "Violated: tale" {
 		t.Errorf("title %q", title)
 	}
@@ -125,7 +137,8 @@ func TestARunThatIsKilledInABrowser(t *testing.T) {
 	}
 	one.release()
 	page.until(`document.title === "Broken off: tale" && document.getElementById("verdict").textContent === "Broken off"`)
-	if headline := ask[string](page, `document.getElementById("headline").textContent`); !strings.HasPrefix(headline, "Its process has gone without a verdict") {
+	if headline := ask[string](page, `document.getElementById("headline").textContent`); !strings.HasPrefix(headline,
+		"Its process has gone without a verdict") {
 		t.Errorf("the page says %q", headline)
 	}
 	list.until(state + ` === "Broken off"`)
@@ -136,8 +149,8 @@ func TestARunThatIsKilledInABrowser(t *testing.T) {
 	}
 }
 
-// violated is a run that was told on a real landscape, in which a machine was ended that should have stayed. It is kept for the
-// dashboards, without what no metric is made of: the data at the end among it.
+// violated is a run that was told on a real landscape, in which a machine was ended that should have stayed. It is kept
+// for the dashboards, without what no metric is made of: the data at the end among it.
 const violated = "../../dashboards/testdata/violated.jsonl.gz"
 
 // A real run that broke a promise is judged anew and looked at: the page says what broke, when, and who did it.
@@ -150,7 +163,8 @@ func TestAViolatedRunInABrowser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if judged.Verdict != verdict.Violated || len(judged.Violations) != 1 || judged.Violations[0].Oracle != "NoLostMachine" {
+	if judged.Verdict != verdict.Violated || len(judged.Violations) != 1 ||
+		judged.Violations[0].Oracle != "NoLostMachine" {
 		t.Fatalf("the run is %s: %+v", judged.Verdict, judged.Violations)
 	}
 	if err := verdict.Write(folder, judged, events); err != nil {

@@ -15,20 +15,26 @@ import (
 // which of its conditions are not True. Lanes on which there is nothing are left out.
 func shootLanes(run *Run, shoot string) []Lane {
 	subject := func(kinds ...string) Selector { return Selector{Kinds: kinds, Subject: shoot} }
-	lanes := []Lane{barLane(groupShoots, shoot+" operation", "lastOperation of the Shoot, and the seed it is on", operationBars(run, shoot), subject("ShootSeen", "ShootSteady"))}
+	lanes := []Lane{barLane(groupShoots, shoot+" operation", "lastOperation of the Shoot, and the seed it is on",
+		operationBars(run, shoot), subject("ShootSeen", "ShootSteady"))}
 	add := func(label, about string, all []Bar, show Selector) {
 		if len(all) > 0 {
 			lanes = append(lanes, barLane(groupShoots, shoot+" "+label, about, all, show))
 		}
 	}
-	add("phases", "the parts of a migration, and the moments of a recovery", phaseBars(run, shoot), subject("ShootSeen", "CloudCalled", "EpochSeen"))
+	add("phases", "the parts of a migration, and the moments of a recovery", phaseBars(run, shoot),
+		subject("ShootSeen", "CloudCalled", "EpochSeen"))
 	if reached := apiBars(run, shoot); len(reached) > 0 {
 		// Attempts overlap, and so do the edges of outages; it is one thing all the same, and one row.
-		lanes = append(lanes, Lane{ID: laneID(groupShoots, shoot+" API"), Group: groupShoots, Label: shoot + " API", About: "whether its API server could be reached by name",
-			Form: bars, Bars: reached, Rows: 1, Show: subject("Reached")})
+		lanes = append(lanes, Lane{ID: laneID(groupShoots, shoot+" API"), Group: groupShoots, Label: shoot + " API",
+			About: "whether its API server could be reached by name",
+			Form:  bars, Bars: reached, Rows: 1, Show: subject("Reached")})
 	}
-	if slices.ContainsFunc(run.Events, func(e timeline.Event) bool { return e.Subject == shoot && e.Kind == timeline.Write{}.Kind() }) {
-		lanes = append(lanes, Lane{ID: laneID(groupShoots, shoot+" writes"), Group: groupShoots, Label: shoot + " writes", Form: writes, Rows: 3, Show: subject("Write"),
+	if slices.ContainsFunc(run.Events, func(e timeline.Event) bool {
+		return e.Subject == shoot && e.Kind == timeline.Write{}.Kind()
+	}) {
+		lanes = append(lanes, Lane{ID: laneID(groupShoots, shoot+" writes"), Group: groupShoots, Label: shoot + " writes",
+			Form: writes, Rows: 3, Show: subject("Write"),
 			About: "writes to it: acknowledged, refused, without an answer, and acknowledged but lost"})
 	}
 	add("nodes", "how many of its nodes are ready", nodeBars(run, shoot), subject("NodeSeen", "PodSeen"))
@@ -113,7 +119,8 @@ func phaseBars(run *Run, shoot string) []Bar {
 		}
 		for name, part := range m.Parts() {
 			if label, is := partNames[name]; is && part.From > 0 && part.To > 0 {
-				all = append(all, Bar{From: ms(part.From), To: ms(part.To), Label: label, Tone: Plain, About: fmt.Sprintf("%s: %s of a migration, %.3f s", shoot, label, part.Length().Seconds())})
+				all = append(all, Bar{From: ms(part.From), To: ms(part.To), Label: label, Tone: Plain,
+					About: fmt.Sprintf("%s: %s of a migration, %.3f s", shoot, label, part.Length().Seconds())})
 			}
 		}
 	}
@@ -125,9 +132,12 @@ func momentBars(run *Run, shoot string) []Bar {
 	since, moments := measure.RecoveryOf(run.Events, shoot)
 	var all []Bar
 	from := since
-	for _, name := range slices.SortedFunc(maps.Keys(moments), func(a, b string) int { return cmp.Or(cmp.Compare(moments[a], moments[b]), cmp.Compare(a, b)) }) {
+	for _, name := range slices.SortedFunc(maps.Keys(moments), func(a, b string) int {
+		return cmp.Or(cmp.Compare(moments[a], moments[b]), cmp.Compare(a, b))
+	}) {
 		at := moments[name]
-		all = append(all, Bar{From: ms(from), To: ms(at), Label: name, Tone: Plain, About: fmt.Sprintf("%s: %s, %.3f s after the fault", shoot, name, (at - since).Seconds())})
+		all = append(all, Bar{From: ms(from), To: ms(at), Label: name, Tone: Plain,
+			About: fmt.Sprintf("%s: %s, %.3f s after the fault", shoot, name, (at - since).Seconds())})
 		from = at
 	}
 	return all
@@ -178,7 +188,8 @@ func nodeBars(run *Run, shoot string) []Bar {
 			tone = Bad
 		}
 		label := fmt.Sprintf("%d of %d ready", up, len(ready))
-		all.change(ms(e.At), label, Bar{Tone: tone, Label: label, Event: e.Seq, About: fmt.Sprintf("%s: %s nodes", shoot, label)})
+		all.change(ms(e.At), label, Bar{Tone: tone, Label: label, Event: e.Seq, About: fmt.Sprintf("%s: %s nodes", shoot,
+			label)})
 	}
 	all.end(ms(run.length()))
 	return slices.DeleteFunc(all.bars, func(b Bar) bool { return b.To-b.From < 2 && len(all.bars) > 1 })

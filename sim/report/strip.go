@@ -88,11 +88,13 @@ func stripOf(run *Run, x func(int64) float64) strip {
 		if float64(len(label))*6.5 > right-left {
 			label = ""
 		}
-		return stripBox{X: fmt.Sprintf("%.1f", left), Width: fmt.Sprintf("%.1f", max(right-left, 1)), Tone: b.Tone, Label: label, About: b.About}
+		return stripBox{X: fmt.Sprintf("%.1f", left), Width: fmt.Sprintf("%.1f", max(right-left, 1)), Tone: b.Tone,
+			Label: label, About: b.About}
 	}
 	s := strip{Name: run.Name, Verdict: p.Verdict, Tone: p.Tone, From: from}
 	for _, lane := range p.Model.Lanes {
-		if lane.Group != groupShoots || !strings.HasSuffix(lane.Label, " operation") && !strings.HasSuffix(lane.Label, " API") {
+		if lane.Group != groupShoots || !strings.HasSuffix(lane.Label, " operation") && !strings.HasSuffix(lane.Label,
+			" API") {
 			continue
 		}
 		l := stripLine{Label: lane.Label, Y: len(s.Lines) * stripRow}

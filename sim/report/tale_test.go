@@ -48,8 +48,10 @@ func newTale(t *testing.T, folder string) *tale {
 	}
 	start := time.Date(2026, 11, 21, 20, 0, 0, 0, time.UTC)
 	clock := testingclock.NewFakePassiveClock(start)
-	tl := &tale{t: t, folder: folder, clock: clock, start: start, file: file, release: release, journal: timeline.NewJournal(clock, file)}
-	tl.at(0, "", "", timeline.RunStarted{Scenario: "tale", Backend: "small", RandomSeed: 7, TimeoutMultiplier: 2, Story: json.RawMessage(fmt.Sprintf(told, "to see "+unkind))})
+	tl := &tale{t: t, folder: folder, clock: clock, start: start, file: file, release: release,
+		journal: timeline.NewJournal(clock, file)}
+	tl.at(0, "", "", timeline.RunStarted{Scenario: "tale", Backend: "small", RandomSeed: 7, TimeoutMultiplier: 2,
+		Story: json.RawMessage(fmt.Sprintf(told, "to see "+unkind))})
 	return tl
 }
 
@@ -63,15 +65,17 @@ func moment(seconds float64) timeline.Moment { return timeline.Moment(seconds * 
 func (t *tale) seen(seconds float64, spec, status, operation, state string, progress int) {
 	t.at(seconds, "observer", "alpha", timeline.ShootSeen{
 		UID: "u", TechnicalID: "shoot--p--alpha", SpecSeed: spec, StatusSeed: status,
-		Operation:  timeline.Operation{Type: operation, State: state, Progress: progress, Description: "Deploying " + unkind},
-		Conditions: []timeline.ConditionIs{{Type: "EveryNodeReady", Status: map[bool]string{true: "True", false: "Unknown"}[state == "Succeeded"]}},
+		Operation: timeline.Operation{Type: operation, State: state, Progress: progress, Description: "Deploying " + unkind},
+		Conditions: []timeline.ConditionIs{{Type: "EveryNodeReady",
+			Status: map[bool]string{true: "True", false: "Unknown"}[state == "Succeeded"]}},
 	})
 }
 
 // write to a key of its own, and one attempt to reach the API.
 func (t *tale) write(seconds float64, outcome timeline.Outcome, revision int64) {
 	t.writes++
-	w := timeline.Write{Number: t.writes, Key: fmt.Sprintf("w-%d", t.writes), Verb: "create", Outcome: outcome, Sent: moment(seconds - 0.01), Answered: moment(seconds), UID: fmt.Sprint(t.writes)}
+	w := timeline.Write{Number: t.writes, Key: fmt.Sprintf("w-%d", t.writes), Verb: "create", Outcome: outcome,
+		Sent: moment(seconds - 0.01), Answered: moment(seconds), UID: fmt.Sprint(t.writes)}
 	if outcome == timeline.Acknowledged {
 		w.ResourceVersion = revision
 	} else {
@@ -98,16 +102,20 @@ func (t *tale) begin(n int) {
 	t.seen(1, "a", "", "Create", "Processing", 40)
 	t.seen(2, "a", "a", "Create", "Succeeded", 100)
 	for i := range 3 {
-		t.at(2, "observer", "alpha", timeline.NodeSeen{Name: fmt.Sprintf("node-%d", i), UID: fmt.Sprint(i), BootID: "b", Ready: "True"})
+		t.at(2, "observer", "alpha", timeline.NodeSeen{Name: fmt.Sprintf("node-%d", i), UID: fmt.Sprint(i), BootID: "b",
+			Ready: "True"})
 	}
 	t.at(2.1, "operator", "alpha", timeline.ShootSteady{TechnicalID: "shoot--p--alpha", Nodes: 3, Objects: 20})
-	t.at(2.2, "operator", "alpha", timeline.StepStarted{Index: 0, Verb: "load", Text: "load alpha with 20 writes a second"})
-	t.at(2.3, "operator", "alpha", timeline.StepEnded{Index: 0, Verb: "load", Text: "load alpha with 20 writes a second", Outcome: timeline.StepDone})
+	t.at(2.2, "operator", "alpha", timeline.StepStarted{Index: 0, Verb: "load",
+		Text: "load alpha with 20 writes a second"})
+	t.at(2.3, "operator", "alpha", timeline.StepEnded{Index: 0, Verb: "load", Text: "load alpha with 20 writes a second",
+		Outcome: timeline.StepDone})
 	for i := range n {
 		at := 2.5 + 7.5*float64(i)/float64(n)
 		t.write(at, timeline.Acknowledged, int64(100+i))
 		if i%10 == 0 {
-			t.at(at, "observer", "alpha", timeline.EpochSeen{Seed: "a", Epoch: 1, State: "Serving", Remaining: timeline.Length(4 * time.Second), Sent: moment(at), Answered: moment(at), Revision: int64(100 + i)})
+			t.at(at, "observer", "alpha", timeline.EpochSeen{Seed: "a", Epoch: 1, State: "Serving",
+				Remaining: timeline.Length(4 * time.Second), Sent: moment(at), Answered: moment(at), Revision: int64(100 + i)})
 		}
 	}
 	t.at(10, "operator", "fire", timeline.FaultInjected{Fault: "loseCluster(a)"})
@@ -116,7 +124,8 @@ func (t *tale) begin(n int) {
 // finish tells the rest: alpha comes back on seed b, without the writes that were acknowledged last.
 func (t *tale) finish(n, lost int) *verdict.Report {
 	kept := t.writes - lost
-	t.at(10.1, "operator", "alpha", timeline.StepStarted{Index: 1, Verb: "expect", Text: "expect shoot('alpha').seed == 'b' " + unkind})
+	t.at(10.1, "operator", "alpha", timeline.StepStarted{Index: 1, Verb: "expect",
+		Text: "expect shoot('alpha').seed == 'b' " + unkind})
 	for i := range n {
 		t.write(10.2+9.8*float64(i)/float64(n), timeline.Unknown, 0)
 	}
@@ -124,23 +133,28 @@ func (t *tale) finish(n, lost int) *verdict.Report {
 	t.seen(21, "b", "a", "Migrate", "Aborted", 10)
 	t.seen(22, "b", "a", "Restore", "Processing", 30)
 	t.tried(22.4, timeline.Unknown)
-	t.at(23, "gardenlet-b", "", timeline.CloudCalled{Number: 1, Verb: "put", What: "records", Name: "owner.alpha.p.x", Outcome: "OK", Took: true, Made: moment(22.9)})
+	t.at(23, "gardenlet-b", "", timeline.CloudCalled{Number: 1, Verb: "put", What: "records", Name: "owner.alpha.p.x",
+		Outcome: "OK", Took: true, Made: moment(22.9)})
 	t.tried(24.3, timeline.Unknown)
-	t.at(25, "observer", "alpha", timeline.EpochSeen{Seed: "b", Epoch: 2, State: "Serving", Remaining: timeline.Length(4 * time.Second), Sent: moment(25), Answered: moment(25), Revision: 1000000})
+	t.at(25, "observer", "alpha", timeline.EpochSeen{Seed: "b", Epoch: 2, State: "Serving",
+		Remaining: timeline.Length(4 * time.Second), Sent: moment(25), Answered: moment(25), Revision: 1000000})
 	for i := range n {
 		t.write(26+10*float64(i)/float64(n), timeline.Acknowledged, int64(1000001+i))
 	}
 	t.seen(37, "b", "b", "Restore", "Succeeded", 100)
 	t.tried(37.05, timeline.Acknowledged)
-	t.at(37.1, "operator", "alpha", timeline.StepEnded{Index: 1, Verb: "expect", Text: "expect shoot('alpha').seed == 'b'", Outcome: timeline.StepDone})
+	t.at(37.1, "operator", "alpha", timeline.StepEnded{Index: 1, Verb: "expect", Text: "expect shoot('alpha').seed == 'b'",
+		Outcome: timeline.StepDone})
 	t.at(38, "operator", "fire", timeline.FaultHealed{Fault: "loseCluster(a)", Touched: 12})
 	t.tried(38.05, timeline.Acknowledged)
 	t.at(38.1, "operator", "", timeline.Settling{})
 	t.at(39, "operator", "", timeline.Settled{Converged: true})
 	data := timeline.DataSeen{Version: 1000100}
 	for _, e := range t.journal.Events() {
-		if w, is := e.Payload.(timeline.Write); is && w.Outcome == timeline.Acknowledged && (w.Number <= kept || w.ResourceVersion >= 1000000) {
-			data.Keys = append(data.Keys, timeline.DataKey{Key: w.Key, Number: w.Number, UID: w.UID, ResourceVersion: w.ResourceVersion})
+		if w, is := e.Payload.(timeline.Write); is && w.Outcome == timeline.Acknowledged &&
+			(w.Number <= kept || w.ResourceVersion >= 1000000) {
+			data.Keys = append(data.Keys, timeline.DataKey{Key: w.Key, Number: w.Number, UID: w.UID,
+				ResourceVersion: w.ResourceVersion})
 		}
 	}
 	t.at(39.5, "observer", "alpha", data)
@@ -170,7 +184,8 @@ func lossy(t *testing.T, writes, lost int) string {
 	folder := filepath.Join(t.TempDir(), "lossy")
 	one := newTale(t, folder)
 	one.begin(writes)
-	if judged := one.finish(writes, lost); judged.Verdict != verdict.Violated { // the API was down for too long in any case
+	// the API was down for too long in any case
+	if judged := one.finish(writes, lost); judged.Verdict != verdict.Violated {
 		t.Fatalf("the run is %s: %+v", judged.Verdict, judged)
 	}
 	if err := report.Write(folder); err != nil {

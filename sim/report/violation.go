@@ -79,7 +79,8 @@ func violationsOf(run *Run) []violation {
 		at := int64(v.At * 1000)
 		all = append(all, violation{
 			Number: i + 1, Oracle: v.Oracle, Promise: promiseOf(v.Oracle), Message: v.Message, At: clock(at), Moment: at,
-			Who: strings.Join(run.actors(v.Events), ", "), During: during(at, bands, steps), Meanwhile: run.meanwhile(v), Proof: run.proof(v.Events[:min(len(v.Events), mostProofs)]), Proofs: len(v.Events),
+			Who: strings.Join(run.actors(v.Events), ", "), During: during(at, bands, steps), Meanwhile: run.meanwhile(v),
+			Proof: run.proof(v.Events[:min(len(v.Events), mostProofs)]), Proofs: len(v.Events),
 		})
 	}
 	return all
@@ -141,7 +142,8 @@ func during(at int64, bands []Band, steps []Bar) string {
 	return strings.Join(parts, ", ")
 }
 
-// meanwhile says what the shoots of a violation's events were doing: those that it is about, or all when that is not known.
+// meanwhile says what the shoots of a violation's events were doing: those that it is about, or all when that is not
+// known.
 func (r *Run) meanwhile(v verdict.Violation) []string {
 	about := map[string]bool{}
 	for _, seq := range v.Events {
@@ -153,7 +155,8 @@ func (r *Run) meanwhile(v verdict.Violation) []string {
 	var all []string
 	for _, shoot := range shootsOf(r.Events) {
 		if seen, known := shootAt(r.Events, shoot, at); known && (about[shoot] || len(about) == 0) {
-			all = append(all, fmt.Sprintf("%s was bound to seed %s and ran on seed %s: %s %s %d%% (%s)", shoot, seen.SpecSeed, seen.StatusSeed,
+			all = append(all, fmt.Sprintf("%s was bound to seed %s and ran on seed %s: %s %s %d%% (%s)", shoot, seen.SpecSeed,
+				seen.StatusSeed,
 				seen.Operation.Type, seen.Operation.State, seen.Operation.Progress, seen.Operation.Description))
 		}
 	}

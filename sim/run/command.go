@@ -18,17 +18,28 @@ import (
 	"github.com/transplant-sim/transplant/sim/metrics"
 )
 
-// NewRunCommand is the command `run FILE…`, with the backends that the program has, by name.
+// NewRunCommand is the command `run NAME|FILE…`, with the backends that the program has, by name.
 func NewRunCommand(backends map[string]Backend) *cobra.Command {
 	r := &runner{clock: clock.RealClock{}, backends: backends, metrics: metrics.NewExporter(clock.RealClock{})}
 	var metricsAddress string
 	var own map[string]*pflag.FlagSet // flags of backends, by their names
 	command := &cobra.Command{
-		Use:   "run FILE…",
+		Use: "run [NAME|FILE]…",
+		Example: `  transplant run seed-loss planned-migration         # by name
+  transplant run my/scenario.yaml                    # by path
+  transplant run -l tier=smoke                       # by label
+  transplant run -l tier=nightly --shard 2/5         # the second of five parts
+  transplant run -l tier=core --scenarios my/folder  # of another folder`,
 		Short: "Tell scenarios on a landscape and judge them",
 		Long: `Tell scenarios on a landscape and judge them.
 
-Files with the same seeds and settings share one landscape, one after the other, each with fresh shoots. With --jobs N there are up
+` + selectionHelp + `
+
+With --shard 2/5 it is the second of five parts of the scenarios that are selected. Each scenario is in exactly one
+part, a sweep with all of its points, and the parts have about as many runs each. Give each part the same selection and
+the same --sample.
+
+Scenarios with the same seeds and settings share one landscape, one after the other, each with fresh shoots. With --jobs N there are up
 to N landscapes at once, and each story is shown when it has ended. If any file has mistakes, nothing is started or written.
 Of goals and deadlines that the file's own settings put out of reach it warns, and goes on: by how much they are missed is an
 answer. validate takes them for mistakes.
@@ -46,8 +57,8 @@ With --extension FILE an extension controller of your own is in every story, as 
 With --begin-within DURATION what has not begun by then is not told: where time is dear, give the files that matter most first.
 
 Exit codes: 0 Held, 1 Violated, 2 Broken, 3 Inconclusive; of several the gravest.`,
-		Args: someFiles,
-		RunE: func(command *cobra.Command, files []string) error {
+		Args: r.selection.check,
+		RunE: func(command *cobra.Command, arguments []string) error {
 			ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGINT, syscall.SIGTERM)
 			defer stop()
 			if !command.Flags().Changed("seed") {
@@ -55,6 +66,10 @@ Exit codes: 0 Held, 1 Violated, 2 Broken, 3 Inconclusive; of several the gravest
 			}
 			r.backendFlags = toldBackend(command.Flags(), own[r.backend])
 			r.out = command.OutOrStdout()
+			files, err := r.selection.files(arguments)
+			if err != nil {
+				return untold{err}
+			}
 			accepted, err := r.accept(ctx, files)
 			if err != nil {
 				return untold{err}
@@ -85,24 +100,36 @@ Exit codes: 0 Held, 1 Violated, 2 Broken, 3 Inconclusive; of several the gravest
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&r.folder, "out", "", "folder for the evidence; with several stories one in it for each (default out/STORY)")
+	flags.StringVar(&r.folder, "out", "",
+		"folder for the evidence; with several stories one in it for each (default out/STORY)")
 	flags.Uint64Var(&r.randomSeed, "seed", 0, "random seed of the story (default: one is rolled and printed)")
-	flags.Float64Var(&r.stretch, "timeout-multiplier", 1, "multiplies the deadlines of steps, of what is made before the first, settleWithin and the goals for RTO and API downtime, for slow machines")
-	flags.StringVar(&r.landscape, "landscape", "", "name of the landscape; with several at once NAME-2 and so on are the others (default \""+defaultLandscape+"\", or the first of "+numbered(defaultLandscape, 1)+" and so on that is free)")
+	flags.Float64Var(&r.stretch, "timeout-multiplier", 1,
+		"multiplies the deadlines of steps, of what is made before the first, settleWithin and the goals for RTO and API "+
+			"downtime, for slow machines")
+	flags.StringVar(&r.landscape, "landscape", "",
+		"name of the landscape; with several at once NAME-2 and so on are the others (default \""+defaultLandscape+
+			"\", or the first of "+numbered(defaultLandscape, 1)+" and so on that is free)")
 	flags.IntVar(&r.jobs, "jobs", 1, "tell stories on up to so many landscapes at once; each wants about two cores")
-	flags.DurationVar(&r.beginWithin, "begin-within", 0, "begin no story later than this after the start; those that are left are named, and count for nothing (default: any time)")
+	flags.DurationVar(&r.beginWithin, "begin-within", 0,
+		"begin no story later than this after the start; those that are left are named, and count for nothing (default: "+
+			"any time)")
+	flags.Var(&r.shard, "shard", "run one part of the scenarios that are selected, such as 2/5 (default: all)")
 	flags.IntVar(&r.sample, "sample", 0, "tell so many points of each sweep, chosen by the random seed (default: all)")
-	flags.StringVar(&r.summary, "summary", "", "append a summary in Markdown to this file, such as the one that $GITHUB_STEP_SUMMARY names")
-	flags.StringVar(&r.history, "history", "", "append the numbers of each run to this file, a line of JSON each, for the command trend")
-	flags.BoolVar(&r.unwatched, "unwatched", false, "send no probes beside the loads, to learn what watching costs; the run proves nothing and is Inconclusive")
-	flags.StringVar(&metricsAddress, "metrics-address", "", "serve /metrics of the runs at this address, such as 127.0.0.1:9740 (default: nowhere)")
+	flags.StringVar(&r.summary, "summary", "",
+		"append a summary in Markdown to this file, such as the one that $GITHUB_STEP_SUMMARY names")
+	flags.StringVar(&r.history, "history", "",
+		"append the numbers of each run to this file, a line of JSON each, for the command trend")
+	flags.BoolVar(&r.unwatched, "unwatched", false,
+		"send no probes beside the loads, to learn what watching costs; the run proves nothing and is Inconclusive")
+	flags.StringVar(&metricsAddress, "metrics-address", "",
+		"serve /metrics of the runs at this address, such as 127.0.0.1:9740 (default: nowhere)")
 	own = r.addFlags(flags)
 	flags.BoolVar(&r.keep, "keep", false, "keep the last landscape after the verdict, until interrupted")
 	return command
 }
 
-// addFlags adds those by which it is decided whether files can be told: the backend, those of the backends, and extensions.
-// It gives those of the backends, by their names.
+// addFlags adds those by which it is decided whether files can be told: the backend, those of the backends, and
+// extensions. It gives those of the backends, by their names.
 func (r *runner) addFlags(flags *pflag.FlagSet) (own map[string]*pflag.FlagSet) {
 	own = map[string]*pflag.FlagSet{}
 	names := slices.Sorted(maps.Keys(r.backends))
@@ -115,6 +142,7 @@ func (r *runner) addFlags(flags *pflag.FlagSet) (own map[string]*pflag.FlagSet) 
 		}
 	}
 	r.extensions.AddFlag(flags)
+	r.selection.addFlags(flags)
 	return own
 }
 

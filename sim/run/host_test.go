@@ -48,14 +48,17 @@ spec:
 		file    string
 		want    string
 	}{
-		"a backend that runs it":   {backend: hosting{small: s}, file: file},
-		"one that runs none":       {backend: s, file: file, want: `run an extension of one's own: the backend "small" runs none`},
-		"one that cannot":          {backend: hosting{s, errors.New("it is not static")}, file: file, want: file + ":6:11: spec.binary: it is not static"},
+		"a backend that runs it": {backend: hosting{small: s}, file: file},
+		"one that runs none": {backend: s, file: file,
+			want: `run an extension of one's own: the backend "small" runs none`},
+		"one that cannot": {backend: hosting{s, errors.New("it is not static")}, file: file,
+			want: file + ":6:11: spec.binary: it is not static"},
 		"a file that is not there": {backend: hosting{small: s}, file: program + ".yaml.yaml", want: "no such file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := &runner{clock: clock.RealClock{}, backends: map[string]Backend{"small": c.backend}, backend: "small", jobs: 1, out: io.Discard, metrics: metrics.NewExporter(clock.RealClock{}), folder: t.TempDir(), stretch: 1}
+			r := &runner{clock: clock.RealClock{}, backends: map[string]Backend{"small": c.backend}, backend: "small", jobs: 1,
+				out: io.Discard, metrics: metrics.NewExporter(clock.RealClock{}), folder: t.TempDir(), stretch: 1}
 			r.extensions.Files = []string{c.file}
 			accepted, err := r.accept(t.Context(), []string{fine})
 			switch {
@@ -76,7 +79,8 @@ spec:
 func TestTheVerdictShowsTheFilesOfExtensions(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	show(&out, &verdict.Report{Verdict: verdict.Held, Scenario: "well", Backend: "small", RandomSeed: 7, ExtensionFiles: []string{"mine/vault.yaml"}}, "out")
+	show(&out, &verdict.Report{Verdict: verdict.Held, Scenario: "well", Backend: "small", RandomSeed: 7,
+		ExtensionFiles: []string{"mine/vault.yaml"}}, "out")
 	if want := "--seed 7 --extension mine/vault.yaml"; !strings.Contains(out.String(), want) {
 		t.Errorf("%q is not in\n%s", want, out.String())
 	}

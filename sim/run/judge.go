@@ -42,7 +42,8 @@ counts as Broken.`,
 		},
 	}
 	command.Flags().BoolVar(&asJSON, "json", false, "print one verdict.json a line")
-	command.Flags().BoolVar(&write, "write", false, "write verdict.json, junit.xml, report.html and metrics.om of the folders anew")
+	command.Flags().BoolVar(&write, "write", false,
+		"write verdict.json, junit.xml, report.html and metrics.om of the folders anew")
 	return command
 }
 

@@ -80,7 +80,8 @@ func (l *lane) trouble(err error) {
 	l.results.troubles = append(l.results.troubles, fmt.Sprintf("landscape %s: %v", l.place.name, err))
 }
 
-// tellOne story and note its verdict. It is shown while it is told or, where several are told at a time, when it has ended.
+// tellOne story and note its verdict. It is shown while it is told or, where several are told at a time, when it has
+// ended.
 func (l *lane) tellOne(ctx context.Context, s *scenario.Scenario, shared *stage) {
 	name, out := s.Metadata.Name, l.out
 	if l.jobs > 1 {
@@ -108,7 +109,8 @@ func (r *results) add(told summary.Story) {
 var errUntold = errors.New("it was not told: the run was interrupted before")
 
 // addUntold adds the stories whose turn has not come. What an earlier run has left in their folders stays.
-// After an interrupt they are Broken; otherwise it was too late for them, as was asked for, and their names are returned.
+// After an interrupt they are Broken; otherwise it was too late for them, as was asked for, and their names are
+// returned.
 func (r *results) addUntold(stories []*scenario.Scenario, interrupted bool) []string {
 	var late []string
 	for _, s := range stories {
@@ -131,7 +133,8 @@ func (r *results) worsen(v verdict.Verdict) {
 }
 
 // tell one story, judge it, and keep the evidence.
-func (l *lane) tell(ctx context.Context, s *scenario.Scenario, shared *stage, folder string, out io.Writer) (*verdict.Report, error) {
+func (l *lane) tell(ctx context.Context, s *scenario.Scenario, shared *stage, folder string,
+	out io.Writer) (*verdict.Report, error) {
 	release, err := timeline.Hold(ctx, folder)
 	if err != nil {
 		return nil, err
@@ -164,7 +167,8 @@ func (l *lane) tell(ctx context.Context, s *scenario.Scenario, shared *stage, fo
 		return nil, errors.Join(told, err)
 	}
 	following.Judged(judged)
-	err = errors.Join(verdict.Write(folder, judged, events), report.Write(folder), metrics.WriteFolder(folder, judged), l.remember(judged))
+	err = errors.Join(verdict.Write(folder, judged, events), report.Write(folder), metrics.WriteFolder(folder, judged),
+		l.remember(judged))
 	show(out, judged, folder)
 	if err != nil {
 		return nil, err
@@ -190,7 +194,9 @@ func (l *lane) play(
 		return fmt.Errorf("marshal the scenario: %w", err)
 	}
 	journal.Record(timeline.Event{Payload: timeline.RunStarted{
-		Scenario: s.Metadata.Name, Backend: l.backend, RandomSeed: l.randomSeed, TimeoutMultiplier: l.stretch, Unwatched: l.unwatched, Heartbeat: timeline.Length(story.Heartbeat), BackendFlags: l.backendFlags, Extensions: s.Spec.Landscape.ExtensionNames(), ExtensionFiles: l.extensions.Files, Story: content,
+		Scenario: s.Metadata.Name, Backend: l.backend, RandomSeed: l.randomSeed, TimeoutMultiplier: l.stretch,
+		Unwatched: l.unwatched, Heartbeat: timeline.Length(story.Heartbeat), BackendFlags: l.backendFlags,
+		Extensions: s.Spec.Landscape.ExtensionNames(), ExtensionFiles: l.extensions.Files, Story: content,
 	}})
 	if err := shared.start(ctx, journal, logs); err != nil {
 		journal.Record(timeline.Event{Payload: timeline.RunEnded{Broken: err.Error()}})
@@ -210,6 +216,7 @@ func (l *lane) play(
 	}
 	journal.Record(timeline.Event{Payload: ready})
 	return story.Tell(ctx, story.Options{
-		Scenario: s, World: shared.world, Journal: journal, Clock: l.clock, RandomSeed: l.randomSeed, Patience: l.patience.Stretched(l.stretch), Unwatched: l.unwatched,
+		Scenario: s, World: shared.world, Journal: journal, Clock: l.clock, RandomSeed: l.randomSeed,
+		Patience: l.patience.Stretched(l.stretch), Unwatched: l.unwatched,
 	})
 }

@@ -23,7 +23,8 @@ func logInto(folder string) error {
 	if err != nil {
 		return fmt.Errorf("keep the log of the harness: %w", err)
 	}
-	// The log of an earlier run makes way. A run that goes on beside this one, with the same folder, keeps what it has said.
+	// The log of an earlier run makes way. A run that goes on beside this one, with the same folder, keeps what it has
+	// said.
 	if syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
 		if err := file.Truncate(0); err != nil {
 			return fmt.Errorf("empty the log of the harness: %w", err)

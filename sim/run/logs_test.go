@@ -19,14 +19,16 @@ func TestLogs_AreKeptWithTheEvidence(t *testing.T) {
 		want verdict.Verdict
 		says string
 	}{
-		{"of a landscape that does not come up", errors.New("the actor gardenlet-a never came up on seed a"), verdict.Broken, "failed to start"},
+		{"of a landscape that does not come up", errors.New("the actor gardenlet-a never came up on seed a"), verdict.Broken,
+			"failed to start"},
 		{"of a run that holds", nil, verdict.Held, "worked"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			folder := filepath.Join(t.TempDir(), "out")
 			stale := filepath.Join(folder, "logs", "b", "gone.log")
-			if err := errors.Join(os.MkdirAll(filepath.Dir(stale), 0o755), os.WriteFile(stale, nil, 0o600), markLogs(filepath.Join(folder, "logs"))); err != nil {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(stale), 0o755), os.WriteFile(stale, nil, 0o600),
+				markLogs(filepath.Join(folder, "logs"))); err != nil {
 				t.Fatal(err)
 			}
 			out, got, err := tell(t, &small{t: t, logs: true, fail: c.fail}, folder, write(t, t.TempDir(), "one"))
@@ -44,7 +46,8 @@ func TestLogs_AreKeptWithTheEvidence(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if points := strings.Contains(string(junit), "are in "+filepath.Join(folder, "logs")+"."); points != (c.want == verdict.Broken) {
+			if points := strings.Contains(string(junit), "are in "+filepath.Join(folder, "logs")+
+				"."); points != (c.want == verdict.Broken) {
 				t.Errorf("JUnit names the folder: %t\n%s", points, junit)
 			}
 		})

@@ -6,21 +6,22 @@ import (
 	"strings"
 )
 
-// defaultLandscape is the name of a run's landscape when none is asked for, and mostPlaces how many names are tried where
-// other runs have some.
+// defaultLandscape is the name of a run's landscape when none is asked for, and mostPlaces how many names are tried
+// where other runs have some.
 const (
 	defaultLandscape = "run"
 	mostPlaces       = 100
 )
 
-// place is where a lane makes its landscapes: their name, which is the run's own from before its first story until its end.
+// place is where a lane makes its landscapes: their name, which is the run's own from before its first story until its
+// end.
 type place struct {
 	name string
 	Claim
 }
 
-// claim a place for each lane. Names that were asked for must be free; of the others those that are taken are passed over,
-// which is said.
+// claim a place for each lane. Names that were asked for must be free; of the others those that are taken are passed
+// over, which is said.
 func (r *runner) claim(p *plan) error {
 	lanes, wanted := min(r.jobs, len(p.stories)), r.landscape
 	if wanted == "" {

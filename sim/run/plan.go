@@ -38,6 +38,9 @@ func (r *runner) accept(ctx context.Context, files []string) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if read, err = r.shard.choose(read, r.sample); err != nil {
+		return nil, err
+	}
 	if err := r.host(ctx, backend, extensions); err != nil {
 		return nil, err
 	}
@@ -45,7 +48,8 @@ func (r *runner) accept(ctx context.Context, files []string) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &plan{backend: backend, read: read, from: from, stories: stories, sweeps: sweeps}, errors.Join(appendable("--summary", r.summary), appendable("--history", r.history))
+	return &plan{backend: backend, read: read, from: from, stories: stories, sweeps: sweeps},
+		errors.Join(appendable("--summary", r.summary), appendable("--history", r.history))
 }
 
 // host refuses extensions that the backend cannot run.
@@ -60,8 +64,8 @@ func (r *runner) host(ctx context.Context, backend Backend, extensions []landsca
 	return CheckHosted(ctx, host, extensions, r.extensions.Files)
 }
 
-// appendable makes a file, if there is none, and says why nothing can be appended to it; before an hour was spent on what
-// shall be written there.
+// appendable makes a file, if there is none, and says why nothing can be appended to it; before an hour was spent on
+// what shall be written there.
 func appendable(flag, file string) error {
 	if file == "" {
 		return nil
@@ -81,15 +85,18 @@ const (
 )
 
 // read all files, and report the mistakes of all; from tells each story's file.
-func (r *runner) read(files []string, extensions []landscape.Extension) (stories []*scenario.Scenario, from map[string]string, err error) {
+func (r *runner) read(files []string, extensions []landscape.Extension) (stories []*scenario.Scenario,
+	from map[string]string, err error) {
 	if r.jobs < 1 || r.jobs > maxJobs || r.jobs > 1 && r.keep {
-		return nil, nil, fmt.Errorf("--jobs %d: must be from 1 to %d, and 1 with --keep, which keeps one landscape", r.jobs, maxJobs)
+		return nil, nil, fmt.Errorf("--jobs %d: must be from 1 to %d, and 1 with --keep, which keeps one landscape", r.jobs,
+			maxJobs)
 	}
 	if r.beginWithin < 0 {
 		return nil, nil, fmt.Errorf("--begin-within %s: must be above 0; leave it out to tell all", r.beginWithin)
 	}
 	if !(r.stretch >= 1/maxStretch && r.stretch <= maxStretch) { // NaN is neither
-		return nil, nil, fmt.Errorf("--timeout-multiplier %g: must be from %g to %d; 2 gives every step twice its time", r.stretch, 1/maxStretch, int(maxStretch))
+		return nil, nil, fmt.Errorf("--timeout-multiplier %g: must be from %g to %d; 2 gives every step twice its time",
+			r.stretch, 1/maxStretch, int(maxStretch))
 	}
 	var errs []error
 	from = map[string]string{}
@@ -100,7 +107,8 @@ func (r *runner) read(files []string, extensions []landscape.Extension) (stories
 			continue
 		}
 		if other, taken := from[s.Metadata.Name]; taken {
-			errs = append(errs, scenario.MistakeIn(file, "metadata.name", fmt.Sprintf("%q is also the name of the scenario in %s; each needs its own", s.Metadata.Name, other)))
+			errs = append(errs, scenario.MistakeIn(file, "metadata.name",
+				fmt.Sprintf("%q is also the name of the scenario in %s; each needs its own", s.Metadata.Name, other)))
 		}
 		from[s.Metadata.Name] = file
 		stories = append(stories, s)
@@ -112,7 +120,8 @@ func (r *runner) read(files []string, extensions []landscape.Extension) (stories
 func (r *runner) fit(stories []*scenario.Scenario, from map[string]string) (Backend, error) {
 	backend, known := r.backends[r.backend]
 	if !known {
-		return nil, fmt.Errorf("find the backend %q: there are %s", r.backend, strings.Join(slices.Sorted(maps.Keys(r.backends)), ", "))
+		return nil, fmt.Errorf("find the backend %q: there are %s", r.backend,
+			strings.Join(slices.Sorted(maps.Keys(r.backends)), ", "))
 	}
 	var errs []error
 	for _, s := range stories {
@@ -128,7 +137,8 @@ func (r *runner) fit(stories []*scenario.Scenario, from map[string]string) (Back
 				if beyond != "" {
 					path += "." + beyond
 				}
-				errs = append(errs, scenario.MistakeIn(from[s.Metadata.Name], path, fmt.Sprintf("%s: %v; %s", f.Name(), err, r.instead(f, beyond))))
+				errs = append(errs, scenario.MistakeIn(from[s.Metadata.Name], path, fmt.Sprintf("%s: %v; %s", f.Name(), err,
+					r.instead(f, beyond))))
 			}
 		}
 	}

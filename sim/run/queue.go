@@ -29,8 +29,8 @@ func newQueue(groups []*group, late func() bool) *queue { return &queue{groups: 
 // over is true when it is too late for another story. The lock is held.
 func (q *queue) over() bool { return q.handed > 0 && q.late() }
 
-// join gives the group to tell next: the first that nobody tells, or else the one with most stories left. It is nil when
-// nothing is left to tell, or it is too late.
+// join gives the group to tell next: the first that nobody tells, or else the one with most stories left. It is nil
+// when nothing is left to tell, or it is too late.
 func (q *queue) join() *group {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -81,7 +81,8 @@ func grouped(stories []*scenario.Scenario) []*group {
 		other := s.Spec.Landscape
 		at := slices.IndexFunc(groups, func(g *group) bool {
 			one := g.needs
-			return one.Settings == other.Settings && slices.EqualFunc(one.Seeds, other.Seeds, landscape.Seed.Equal) && slices.Equal(one.Tolerable, other.Tolerable)
+			return one.Settings == other.Settings && slices.EqualFunc(one.Seeds, other.Seeds, landscape.Seed.Equal) &&
+				slices.Equal(one.Tolerable, other.Tolerable)
 		})
 		if at < 0 {
 			needs := other

@@ -30,7 +30,9 @@ func TestTheQueueMakesFewLandscapes(t *testing.T) {
 		}
 		return g
 	}
-	q := newQueue([]*group{of("one", "1", "2", "3", "4"), of("two", "5"), of("three", "6", "7")}, func() bool { return false })
+	q := newQueue([]*group{of("one", "1", "2", "3", "4"), of("two", "5"), of("three", "6", "7")}, func() bool {
+		return false
+	})
 	var told []string
 	tell := func(lane string, g *group, times int) {
 		for range times {
@@ -52,7 +54,8 @@ func TestTheQueueMakesFewLandscapes(t *testing.T) {
 		t.Error("all is told, and one story is left")
 	}
 	tell("left ", left, 1)
-	want := []string{"left one 1", "right two 5", "right three 6", "right three 7", "left one 2", "right one 3", "left one 4"}
+	want := []string{"left one 1", "right two 5", "right three 6", "right three 7", "left one 2", "right one 3",
+		"left one 4"}
 	if diff := cmp.Diff(want, told); diff != "" {
 		t.Errorf("handed out (-want +got):\n%s", diff)
 	}
@@ -68,17 +71,20 @@ func TestStoriesAtOnce(t *testing.T) {
 	wait := "  steps: [{wait: {for: 300ms, because: both are told at once}}]"
 	files := []string{
 		scene(t, scenes, "first", empty, wait), scene(t, scenes, "second", empty, wait),
-		scene(t, scenes, "other", "{seeds: [{name: z}]}", "  steps: [{expect: {that: \"seed('z').shoots == 7\", within: 1ms}}]"),
+		scene(t, scenes, "other", "{seeds: [{name: z}]}",
+			"  steps: [{expect: {that: \"seed('z').shoots == 7\", within: 1ms}}]"),
 	}
 	out, worst, err := tellAtOnce(t.Context(), s, 2, folder, files...)
 	if err != nil || worst != verdict.Violated {
 		t.Fatalf("verdict %s, %v\n%s", worst, err, out)
 	}
-	for name, want := range map[string]verdict.Verdict{"first": verdict.Held, "second": verdict.Held, "other": verdict.Violated} {
+	for name, want := range map[string]verdict.Verdict{"first": verdict.Held, "second": verdict.Held,
+		"other": verdict.Violated} {
 		if got := readReport(t, folder+"/"+name).Verdict; got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)
 		}
-		if at := strings.Index(out, string(want)+"  "+name); at < 0 || strings.Contains(between(out, name+"  a small story", out[max(at, 0):]), " begins") {
+		if at := strings.Index(out, string(want)+"  "+name); at < 0 ||
+			strings.Contains(between(out, name+"  a small story", out[max(at, 0):]), " begins") {
 			t.Errorf("%s is not told in one piece:\n%s", name, out)
 		}
 	}
@@ -92,7 +98,8 @@ func TestStoriesAtOnce(t *testing.T) {
 	}
 }
 
-// The end of a long log names what did not hold, and why; a landscape that cannot be ended makes a run Broken of which every story held.
+// The end of a long log names what did not hold, and why; a landscape that cannot be ended makes a run Broken of which
+// every story held.
 func TestTheEndNamesWhatDidNotHold(t *testing.T) {
 	t.Parallel()
 	folder, scenes, summary := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "summary.md")
@@ -107,7 +114,8 @@ func TestTheEndNamesWhatDidNotHold(t *testing.T) {
 	}
 	_, end, _ := strings.Cut(out, "\n2 scenarios: Violated\n")
 	lines := strings.Split(end, "\n")
-	if len(lines) != 3 || !strings.HasPrefix(lines[0], "  second: Violated: expect: ") || lines[1] != "  landscape run: end the landscape: process 7 stays" {
+	if len(lines) != 3 || !strings.HasPrefix(lines[0], "  second: Violated: expect: ") ||
+		lines[1] != "  landscape run: end the landscape: process 7 stays" {
 		t.Errorf("the end is %q", lines)
 	}
 	if text, err := os.ReadFile(summary); err != nil || !strings.Contains(string(text), "process 7 stays") {
@@ -118,19 +126,23 @@ func TestTheEndNamesWhatDidNotHold(t *testing.T) {
 	}
 }
 
-// When the time for it is over no story begins: those that are left are named, keep their evidence, and count for nothing. One
-// is told in any case, or nothing would pass for Held.
+// When the time for it is over no story begins: those that are left are named, keep their evidence, and count for
+// nothing. One is told in any case, or nothing would pass for Held.
 func TestNoStoryBeginsTooLate(t *testing.T) {
 	t.Parallel()
 	s, folder, scenes := &small{t: t}, t.TempDir(), t.TempDir()
 	wait := "  steps: [{wait: {for: 1ms, because: of nothing}}]"
-	files := []string{scene(t, scenes, "first", empty, wait), scene(t, scenes, "second", empty, wait), scene(t, scenes, "other", "{seeds: [{name: z}]}", wait)}
+	files := []string{scene(t, scenes, "first", empty, wait), scene(t, scenes, "second", empty, wait),
+		scene(t, scenes, "other", "{seeds: [{name: z}]}", wait)}
 	summary := filepath.Join(t.TempDir(), "summary.md")
-	out, worst, err := tellAs(t.Context(), s, func(r *runner) { r.beginWithin, r.summary = time.Nanosecond, summary }, folder, files...)
+	out, worst, err := tellAs(t.Context(), s, func(r *runner) {
+		r.beginWithin, r.summary = time.Nanosecond, summary
+	}, folder, files...)
 	if err != nil || worst != verdict.Held || len(s.started) != 1 || s.started[0].Stopped() != 1 {
 		t.Errorf("verdict %s, %v, %d landscapes:\n%s", worst, err, len(s.started), out)
 	}
-	for _, want := range []string{"Not told, because --begin-within 1ns was over: second, other\n", "\n1 of 3 scenarios: Held\n"} {
+	for _, want := range []string{"Not told, because --begin-within 1ns was over: second, other\n",
+		"\n1 of 3 scenarios: Held\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not said:\n%s", want, out)
 		}
@@ -141,10 +153,12 @@ func TestNoStoryBeginsTooLate(t *testing.T) {
 	if entries, err := os.ReadDir(folder); err != nil || len(entries) != 1 {
 		t.Errorf("there is evidence of others: %v, %v", entries, err)
 	}
-	if content, err := os.ReadFile(summary); err != nil || !strings.Contains(string(content), "1 scenario, 1 Held") || !strings.Contains(string(content), "over: second, other") {
+	if content, err := os.ReadFile(summary); err != nil || !strings.Contains(string(content), "1 scenario, 1 Held") ||
+		!strings.Contains(string(content), "over: second, other") {
 		t.Errorf("the summary says %s, %v", content, err)
 	}
-	if _, err := (&runner{jobs: 1, stretch: 1, beginWithin: -1, clock: clock.RealClock{}}).accept(t.Context(), files); err == nil || !strings.HasPrefix(err.Error(), "--begin-within ") {
+	if _, err := (&runner{jobs: 1, stretch: 1, beginWithin: -1, clock: clock.RealClock{}}).accept(t.Context(),
+		files); err == nil || !strings.HasPrefix(err.Error(), "--begin-within ") {
 		t.Errorf("a time that cannot be: error %v", err)
 	}
 }
@@ -156,9 +170,11 @@ func between(whole, begin, rest string) string {
 
 func TestWhereNothingCanBeAppendedIsSaidAtOnce(t *testing.T) {
 	t.Parallel()
-	file, nowhere := scene(t, t.TempDir(), "one", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]"), filepath.Join(t.TempDir(), "none", "file")
+	file, nowhere := scene(t, t.TempDir(), "one", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]"),
+		filepath.Join(t.TempDir(), "none", "file")
 	for flag, r := range map[string]*runner{"--summary": {summary: nowhere}, "--history": {history: nowhere}} {
-		r.backends, r.backend, r.clock, r.stretch, r.jobs = map[string]Backend{"small": &small{t: t}}, "small", clock.RealClock{}, 1, 1
+		r.backends, r.backend, r.clock, r.stretch, r.jobs = map[string]Backend{"small": &small{t: t}}, "small",
+			clock.RealClock{}, 1, 1
 		if _, err := r.accept(t.Context(), []string{file}); err == nil || !strings.HasPrefix(err.Error(), flag+": open ") {
 			t.Errorf("%s: error %v", flag, err)
 		}
@@ -175,7 +191,8 @@ func TestAFolderHasOneRun(t *testing.T) {
 	}
 	s, file := &small{t: t}, scene(t, t.TempDir(), "one", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]")
 	out, worst, err := tell(t, s, folder, file)
-	if err != nil || worst != verdict.Broken || !strings.Contains(out, "another run writes its evidence to "+folder) || len(s.started) != 0 {
+	if err != nil || worst != verdict.Broken || !strings.Contains(out, "another run writes its evidence to "+folder) ||
+		len(s.started) != 0 {
 		t.Errorf("verdict %s, %v, %d landscapes:\n%s", worst, err, len(s.started), out)
 	}
 	if content, err := os.ReadFile(filepath.Join(folder, timeline.FileName)); err != nil || len(content) > 0 {

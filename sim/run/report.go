@@ -55,8 +55,10 @@ With --serve the runs in DIR (default out) and below are listed on a local addre
 		},
 	}
 	command.Flags().BoolVar(&server, "serve", false, "list the runs in DIR in a browser, live, until interrupted")
-	command.Flags().StringVar(&address, "address", "127.0.0.1:8740", "where to serve; only an address of this machine's loopback")
-	command.Flags().StringVar(&comparison, "comparison", "", "file for the comparison of several runs (default comparison.html in the folder above them)")
+	command.Flags().StringVar(&address, "address", "127.0.0.1:8740",
+		"where to serve; only an address of this machine's loopback")
+	command.Flags().StringVar(&comparison, "comparison", "",
+		"file for the comparison of several runs (default comparison.html in the folder above them)")
 	return command
 }
 

@@ -28,7 +28,8 @@ func TestWhatCannotBeReadIsLeftOut(t *testing.T) {
 		}
 		if name != "b" {
 			journal := timeline.NewJournal(clock.RealClock{}, file)
-			journal.Record(timeline.Event{Payload: timeline.RunStarted{Scenario: name, Story: json.RawMessage(`{"metadata":{"name":"tale"}}`)}})
+			journal.Record(timeline.Event{Payload: timeline.RunStarted{Scenario: name,
+				Story: json.RawMessage(`{"metadata":{"name":"tale"}}`)}})
 			err = journal.Close()
 		}
 		if err := errors.Join(err, file.Close()); err != nil {
@@ -56,17 +57,20 @@ func TestWhatCannotBeReadIsLeftOut(t *testing.T) {
 func TestJudgeNamesThePageThatIsThere(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	if _, _, err := tell(t, &small{t: t}, folder, scene(t, t.TempDir(), "fine", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]")); err != nil {
+	if _, _, err := tell(t, &small{t: t}, folder,
+		scene(t, t.TempDir(), "fine", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]")); err != nil {
 		t.Fatal(err)
 	}
 	page := filepath.Join(folder, "report.html")
-	if out, err := asked(t, NewJudgeCommand(), folder); err != nil || !strings.Contains(out, "kept in "+folder+"; look at "+page+"\n") {
+	if out, err := asked(t, NewJudgeCommand(), folder); err != nil || !strings.Contains(out,
+		"kept in "+folder+"; look at "+page+"\n") {
 		t.Errorf("with a page: %v\n%s", err, out)
 	}
 	if err := os.Remove(page); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := asked(t, NewJudgeCommand(), folder); err != nil || !strings.Contains(out, "kept in "+folder+"; make a page to look at with transplant report "+folder+"\n") {
+	if out, err := asked(t, NewJudgeCommand(), folder); err != nil || !strings.Contains(out,
+		"kept in "+folder+"; make a page to look at with transplant report "+folder+"\n") {
 		t.Errorf("without: %v\n%s", err, out)
 	}
 }

@@ -165,15 +165,19 @@ func tellFor(ctx context.Context, s *small, folder string, files ...string) (str
 	return tellAtOnce(ctx, s, 1, folder, files...)
 }
 
-func tellAtOnce(ctx context.Context, s *small, jobs int, folder string, files ...string) (string, verdict.Verdict, error) {
+func tellAtOnce(ctx context.Context, s *small, jobs int, folder string, files ...string) (string, verdict.Verdict,
+	error) {
 	return tellAs(ctx, s, func(r *runner) { r.jobs = jobs }, folder, files...)
 }
 
-func tellAs(ctx context.Context, s *small, set func(*runner), folder string, files ...string) (string, verdict.Verdict, error) {
+func tellAs(ctx context.Context, s *small, set func(*runner), folder string, files ...string) (string, verdict.Verdict,
+	error) {
 	var out bytes.Buffer
 	r := &runner{
-		clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", jobs: 1, out: &out, metrics: metrics.NewExporter(clock.RealClock{}), folder: folder, randomSeed: 7, stretch: 1,
-		patience: story.Patience{Raise: time.Minute, Rest: 200 * time.Millisecond, Still: 10 * time.Second, Round: 150 * time.Millisecond},
+		clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", jobs: 1, out: &out,
+		metrics: metrics.NewExporter(clock.RealClock{}), folder: folder, randomSeed: 7, stretch: 1,
+		patience: story.Patience{Raise: time.Minute, Rest: 200 * time.Millisecond, Still: 10 * time.Second,
+			Round: 150 * time.Millisecond},
 	}
 	set(r)
 	accepted, err := r.accept(context.Background(), files)
@@ -208,8 +212,10 @@ func TestSummaryAndHistory(t *testing.T) {
 		scene(t, scenes, "ill", empty, "  steps: [{expect: {that: \"seed('a').shoots == 7\", within: 1ms}}]"),
 	}
 	r := &runner{
-		clock: clock.RealClock{}, backends: map[string]Backend{"small": &small{t: t}}, backend: "small", jobs: 1, out: io.Discard,
-		metrics: metrics.NewExporter(clock.RealClock{}), folder: folder, stretch: 1, summary: filepath.Join(folder, "summary.md"), history: filepath.Join(folder, "history.jsonl"),
+		clock: clock.RealClock{}, backends: map[string]Backend{"small": &small{t: t}}, backend: "small", jobs: 1,
+		out:     io.Discard,
+		metrics: metrics.NewExporter(clock.RealClock{}), folder: folder, stretch: 1,
+		summary: filepath.Join(folder, "summary.md"), history: filepath.Join(folder, "history.jsonl"),
 	}
 	if err := os.WriteFile(r.summary, []byte("# What was here before\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -225,8 +231,10 @@ func TestSummaryAndHistory(t *testing.T) {
 		t.Fatalf("verdict %s", worst)
 	}
 	for file, want := range map[string][]string{
-		r.summary: {"# What was here before\n", "## Violated: 2 scenarios, 1 Held, 1 Violated\n", "| well | Held |", "### ill: Violated\n"},
-		r.history: {`"scenario":"well","backend":"small","verdict":"Held"`, `"scenario":"ill","backend":"small","verdict":"Violated"`},
+		r.summary: {"# What was here before\n", "## Violated: 2 scenarios, 1 Held, 1 Violated\n", "| well | Held |",
+			"### ill: Violated\n"},
+		r.history: {`"scenario":"well","backend":"small","verdict":"Held"`,
+			`"scenario":"ill","backend":"small","verdict":"Violated"`},
 	} {
 		content, err := os.ReadFile(file)
 		if err != nil {
@@ -256,7 +264,8 @@ func TestAMigrationIsHeld(t *testing.T) {
 		t.Errorf("report %+v", report)
 	}
 	m := report.Measures
-	if m.APIDowntimeSeconds == nil || *m.APIDowntimeSeconds < 0.2 || m.LostWrites == nil || *m.LostWrites != 0 || m.Phases["total"] == 0 || m.RTOSeconds != nil {
+	if m.APIDowntimeSeconds == nil || *m.APIDowntimeSeconds < 0.2 || m.LostWrites == nil || *m.LostWrites != 0 ||
+		m.Phases["total"] == 0 || m.RTOSeconds != nil {
 		t.Errorf("measures %+v", m)
 	}
 	if s.started[0].Stopped() != 1 {
@@ -269,7 +278,8 @@ func TestAMigrationIsHeld(t *testing.T) {
 	if diff := cmp.Diff(report, *again); diff != "" {
 		t.Errorf("judged again (-first +again):\n%s", diff)
 	}
-	for _, want := range []string{"✓ expect shoot('alpha').seed == 'b'", "alpha on b: Restore Succeeded", "Held", "kept in " + folder, "alpha's API does not answer"} {
+	for _, want := range []string{"✓ expect shoot('alpha').seed == 'b'", "alpha on b: Restore Succeeded", "Held",
+		"kept in " + folder, "alpha's API does not answer"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the view lacks %q:\n%s", want, out)
 		}
@@ -281,8 +291,11 @@ func TestAnUnwatchedStoryProvesNothing(t *testing.T) {
 	t.Parallel()
 	for _, unwatched := range []bool{false, true} {
 		s, folder := &small{t: t, bug: worldtest.LosesWrites}, t.TempDir()
-		out, worst, err := tellAs(t.Context(), s, func(r *runner) { r.unwatched = unwatched }, folder, write(t, t.TempDir(), "planned"))
-		if want := map[bool]verdict.Verdict{false: verdict.Violated, true: verdict.Inconclusive}[unwatched]; err != nil || worst != want {
+		out, worst, err := tellAs(t.Context(), s, func(r *runner) {
+			r.unwatched = unwatched
+		}, folder, write(t, t.TempDir(), "planned"))
+		if want := map[bool]verdict.Verdict{false: verdict.Violated, true: verdict.Inconclusive}[unwatched]; err != nil ||
+			worst != want {
 			t.Errorf("verdict %s, want %s, %v\n%s", worst, want, err, out)
 		}
 		if told := strings.Contains(out, "told with --unwatched"); told != unwatched {
@@ -296,7 +309,8 @@ func TestAnUnwatchedStoryProvesNothing(t *testing.T) {
 			t.Error("there was no load")
 		}
 		for name, seen := range map[string]bool{
-			"the shoot": saw[timeline.ShootSeen](kept), "the seeds": saw[timeline.SeedSeen](kept), "its API": saw[timeline.Reached](kept),
+			"the shoot": saw[timeline.ShootSeen](kept), "the seeds": saw[timeline.SeedSeen](kept),
+			"its API":      saw[timeline.Reached](kept),
 			"its versions": saw[timeline.VersionsSeen](kept), "reads": saw[timeline.Read](kept),
 		} {
 			if seen == unwatched {
@@ -400,19 +414,24 @@ func TestFaults(t *testing.T) {
 			verdict: verdict.Held, faults: []verdict.Fault{{Name: "cut", Touched: 1}}, healed: 1,
 		},
 		"healed at the end": {
-			steps:   "[{fault: {name: slow, latency: {actor: user, target: shoots, delay: 5ms}}}, {fault: {name: dead, kill: {actor: gardenlet-a}}}]",
+			steps: "[{fault: {name: slow, latency: {actor: user, target: shoots, delay: 5ms}}}, {fault: {name: dead, kill: " +
+				"{actor: gardenlet-a}}}]",
 			verdict: verdict.Held, faults: []verdict.Fault{{Name: "slow", Touched: 1}, {Name: "dead", Touched: 1}}, healed: 2,
 		},
 		"felt by nobody": {
 			steps:   "[{fault: {name: ice, freeze: {cluster: a, program: etcd}}}]",
-			verdict: verdict.Inconclusive, faults: []verdict.Fault{{Name: "ice"}}, healed: 1, message: `nobody felt the fault "ice", freeze(a,etcd)`,
+			verdict: verdict.Inconclusive, faults: []verdict.Fault{{Name: "ice"}}, healed: 1,
+			message: `nobody felt the fault "ice", freeze(a,etcd)`,
 		},
 		"healed though the story fails": {
-			steps:   `[{fault: {name: cut, reset: {actor: nodes, target: cloud}}}, {wait: {until: "seed('a').shoots == 7", within: 1ms}}]`,
-			verdict: verdict.Broken, faults: []verdict.Fault{{Name: "cut", Touched: 1}}, healed: 1, message: `seed("a").shoots is 0`,
+			steps: `[{fault: {name: cut, reset: {actor: nodes, target: cloud}}}, {wait: {until: "seed('a').shoots == 7", ` +
+				`within: 1ms}}]`,
+			verdict: verdict.Broken, faults: []verdict.Fault{{Name: "cut", Touched: 1}}, healed: 1,
+			message: `seed("a").shoots is 0`,
 		},
 		"healed though a promise is broken": {
-			steps:   `[{fault: {name: cut, bandwidth: {actor: nodes, target: cloud, bytesPerSecond: 1Ki}}}, {expect: {that: "seed('a').shoots == 7", within: 1ms}}]`,
+			steps: `[{fault: {name: cut, bandwidth: {actor: nodes, target: cloud, bytesPerSecond: 1Ki}}}, {expect: {that: ` +
+				`"seed('a').shoots == 7", within: 1ms}}]`,
 			verdict: verdict.Violated, faults: []verdict.Fault{{Name: "cut", Touched: 1}}, healed: 1,
 		},
 	} {
@@ -448,14 +467,16 @@ func TestAnInterruptHealsAndEndsEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	next := scene(t, scenes, "later", empty, "  steps: [{wait: {for: 1ms, because: it is not told}}]")
-	file := scene(t, scenes, "long", empty, "  steps: [{fault: {name: cut, cut: {actor: user, target: shoots}}}, {wait: {for: 1h, because: it is interrupted}}]")
+	file := scene(t, scenes, "long", empty,
+		"  steps: [{fault: {name: cut, cut: {actor: user, target: shoots}}}, {wait: {for: 1h, because: it is interrupted}}]")
 	done := make(chan verdict.Verdict)
 	go func() {
 		_, worst, _ := tellFor(ctx, s, folder, file, next)
 		done <- worst
 	}()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		if content, _ := os.ReadFile(filepath.Join(folder, "long", "timeline.jsonl")); strings.Contains(string(content), `"FaultInjected"`) {
+		if content, _ := os.ReadFile(filepath.Join(folder, "long", "timeline.jsonl")); strings.Contains(string(content),
+			`"FaultInjected"`) {
 			break
 		}
 		if time.Now().After(deadline) {
@@ -475,7 +496,8 @@ func TestAnInterruptHealsAndEndsEverything(t *testing.T) {
 	if content, err := os.ReadFile(later); err != nil || string(content) != "of an earlier run" {
 		t.Errorf("what an earlier run left of a story that was not told: %v, %s", err, content)
 	}
-	if reasons := readReport(t, filepath.Join(folder, "long")).Reasons; len(reasons) == 0 || !strings.Contains(strings.Join(reasons, " "), "interrupted") {
+	if reasons := readReport(t, filepath.Join(folder, "long")).Reasons; len(reasons) == 0 ||
+		!strings.Contains(strings.Join(reasons, " "), "interrupted") {
 		t.Errorf("reasons %v", reasons)
 	}
 }
@@ -486,7 +508,8 @@ func TestAKeptStoryIsNotStretchedTwice(t *testing.T) {
 	s := &small{t: t}
 	stretched := func(folder, file string) (string, verdict.Report, string) {
 		var out bytes.Buffer
-		r := &runner{clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", jobs: 1, out: &out, metrics: metrics.NewExporter(clock.RealClock{}), folder: folder, stretch: 2.5}
+		r := &runner{clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", jobs: 1, out: &out,
+			metrics: metrics.NewExporter(clock.RealClock{}), folder: folder, stretch: 2.5}
 		accepted, err := r.accept(t.Context(), []string{file})
 		if err != nil {
 			t.Fatal(err)
@@ -546,26 +569,40 @@ func TestNothingIsStartedForWhatCannotBe(t *testing.T) {
 		other   bool // there is another backend, which can do everything
 		want    string
 	}{
-		"a file with mistakes":     {files: []string{fine, scene(t, folder, "wrong", empty, "  steps: [{jump: {}}]")}, want: "wrong.yaml:8:12: spec.steps[0].jump: unknown field"},
+		"a file with mistakes": {files: []string{fine, scene(t, folder, "wrong", empty, "  steps: [{jump: {}}]")},
+			want: "wrong.yaml:8:12: spec.steps[0].jump: unknown field"},
 		"a file that is not there": {files: []string{filepath.Join(folder, "none.yaml")}, want: "no such file"},
-		"an unknown backend":       {files: []string{fine}, backend: "kind", want: `find the backend "kind": there are small`},
-		"a fault it cannot do":     {files: []string{fine}, refuse: errors.New("there are no links here"), want: `fine.yaml:8:36: spec.steps[0].fault.cut: cut(user,shoots): there are no links here; must be a fault that backend "small" can do`},
-		"a fault that another can": {files: []string{fine}, refuse: errors.New("there are no links here"), other: true, want: `there are no links here; give --backend other`},
-		"a folder":                 {files: []string{folder}, want: `it is a folder; give the files in it, such as ` + folder + `/*.yaml`},
-		"a time turned back":       {files: []string{fine}, stretch: -1, want: "--timeout-multiplier -1: must be from 0.01 to 100"},
-		"a time that is no number": {files: []string{fine}, stretch: math.NaN(), want: "--timeout-multiplier NaN: must be from 0.01 to 100"},
-		"a time without an end":    {files: []string{fine}, stretch: math.Inf(1), want: "--timeout-multiplier +Inf: must be from 0.01 to 100"},
-		"a time that overflows":    {files: []string{fine}, stretch: 1e308, want: "--timeout-multiplier 1e+308: must be from 0.01 to 100"},
-		"two of the same name":     {files: []string{fine, same}, want: `"fine" is also the name of the scenario in`},
-		"a point before a story":   {files: []string{swept, point}, want: `swept-dies-2.yaml:4:18: metadata.name: the story "swept-dies-2" is told by ` + swept},
-		"a story before a point":   {files: []string{point, swept}, want: `swept.yaml:4:18: metadata.name: the story "swept-dies-2" is told by ` + point},
-		"a point out of a sample":  {files: []string{point, swept}, sample: 1, want: `the story "swept-dies-2" is told by`},
-		"points of two sweeps":     {files: []string{crashOfX, crashOfDiesX}, want: `the story "swept-dies-x-1" is told by ` + crashOfX},
+		"an unknown backend": {files: []string{fine}, backend: "kind",
+			want: `find the backend "kind": there are small`},
+		"a fault it cannot do": {files: []string{fine}, refuse: errors.New("there are no links here"),
+			want: `fine.yaml:8:36: spec.steps[0].fault.cut: cut(user,shoots): there are no links here; must be a fault that ` +
+				`backend "small" can do`},
+		"a fault that another can": {files: []string{fine}, refuse: errors.New("there are no links here"), other: true,
+			want: `there are no links here; give --backend other`},
+		"a folder": {files: []string{folder}, want: `it is a folder; give the files in it, such as ` +
+			folder + `/*.yaml`},
+		"a time turned back": {files: []string{fine}, stretch: -1,
+			want: "--timeout-multiplier -1: must be from 0.01 to 100"},
+		"a time that is no number": {files: []string{fine}, stretch: math.NaN(),
+			want: "--timeout-multiplier NaN: must be from 0.01 to 100"},
+		"a time without an end": {files: []string{fine}, stretch: math.Inf(1),
+			want: "--timeout-multiplier +Inf: must be from 0.01 to 100"},
+		"a time that overflows": {files: []string{fine}, stretch: 1e308,
+			want: "--timeout-multiplier 1e+308: must be from 0.01 to 100"},
+		"two of the same name": {files: []string{fine, same}, want: `"fine" is also the name of the scenario in`},
+		"a point before a story": {files: []string{swept, point},
+			want: `swept-dies-2.yaml:4:18: metadata.name: the story "swept-dies-2" is told by ` + swept},
+		"a story before a point": {files: []string{point, swept},
+			want: `swept.yaml:4:18: metadata.name: the story "swept-dies-2" is told by ` + point},
+		"a point out of a sample": {files: []string{point, swept}, sample: 1, want: `the story "swept-dies-2" is told by`},
+		"points of two sweeps": {files: []string{crashOfX, crashOfDiesX}, want: `the story "swept-dies-x-1" is told by ` +
+			crashOfX},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := &small{t: t, refuse: map[world.Ability]error{world.BreakLinks: c.refuse}}
-			r := &runner{clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", jobs: 1, out: io.Discard, metrics: metrics.NewExporter(clock.RealClock{}), folder: t.TempDir(), stretch: 1, sample: c.sample}
+			r := &runner{clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", jobs: 1,
+				out: io.Discard, metrics: metrics.NewExporter(clock.RealClock{}), folder: t.TempDir(), stretch: 1, sample: c.sample}
 			if c.stretch != 0 {
 				r.stretch = c.stretch
 			}
@@ -626,7 +663,8 @@ func TestARefusedRunWritesNothing(t *testing.T) {
 	}
 }
 
-// Runs side by side each have landscapes of their own, whatever was asked for; names that were asked for are no others'.
+// Runs side by side each have landscapes of their own, whatever was asked for; names that were asked for are no
+// others'.
 func TestRunsSideBySide(t *testing.T) {
 	t.Parallel()
 	fine := func() string {
@@ -641,7 +679,8 @@ func TestRunsSideBySide(t *testing.T) {
 		t.Errorf("names in use afterwards (-want +got):\n%s", diff)
 	}
 	two := scene(t, t.TempDir(), "two", "{seeds: [{name: z}]}", "  steps: [{wait: {for: 1ms, because: of nothing}}]")
-	if out, _, err := tellAtOnce(t.Context(), s, 2, t.TempDir(), fine(), two); err != nil || !strings.Contains(out, "this run's is run-2, run-4.") {
+	if out, _, err := tellAtOnce(t.Context(), s, 2, t.TempDir(), fine(), two); err != nil || !strings.Contains(out,
+		"this run's is run-2, run-4.") {
 		t.Errorf("two beside others: %v, %q", err, out)
 	}
 	for name, c := range map[string]struct {
@@ -657,8 +696,11 @@ func TestRunsSideBySide(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &small{t: t, taken: c.taken}
-			out, _, err := tellAs(t.Context(), s, func(r *runner) { r.landscape, r.jobs = c.landscape, c.jobs }, t.TempDir(), fine(), two)
-			if c.want == "" && (err != nil || strings.Contains(out, "Other landscapes")) || c.want != "" && (err == nil || err.Error() != c.want) {
+			out, _, err := tellAs(t.Context(), s, func(r *runner) {
+				r.landscape, r.jobs = c.landscape, c.jobs
+			}, t.TempDir(), fine(), two)
+			if c.want == "" && (err != nil || strings.Contains(out, "Other landscapes")) || c.want != "" &&
+				(err == nil || err.Error() != c.want) {
 				t.Errorf("got %v, want %q\n%s", err, c.want, out)
 			}
 			if len(s.taken) != len(c.taken) {
@@ -729,14 +771,16 @@ func TestARunThatGoesOnIsNotJudged(t *testing.T) {
 	}
 	const goesOn = "well still goes on: judge it when it has ended"
 	out, _, err := judged(well, "--write")
-	if refused := (untold{}); !errors.As(err, &refused) || refused.ExitCode() != 2 || !strings.Contains(err.Error(), goesOn) || out != "" {
+	if refused := (untold{}); !errors.As(err, &refused) || refused.ExitCode() != 2 || !strings.Contains(err.Error(),
+		goesOn) || out != "" {
 		t.Errorf("%v, printed %q", err, out)
 	}
 	if _, err := os.Stat(filepath.Join(well, verdict.FileName)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a verdict was written: %v", err)
 	}
 	out, errOut, err := judged(folder)
-	if violated := (ended{}); !errors.As(err, &violated) || violated.ExitCode() != 1 || !strings.Contains(out, "Violated  ill") || strings.Contains(out, "well") || !strings.Contains(errOut, goesOn) {
+	if violated := (ended{}); !errors.As(err, &violated) || violated.ExitCode() != 1 || !strings.Contains(out,
+		"Violated  ill") || strings.Contains(out, "well") || !strings.Contains(errOut, goesOn) {
 		t.Errorf("of two: %v, printed %q and %q", err, out, errOut)
 	}
 	release()
@@ -749,7 +793,8 @@ func TestARunThatGoesOnIsNotJudged(t *testing.T) {
 // What the command leaves is named in its help. It is alone, since the command sets the logger of the whole process.
 func TestHelpNamesWhatIsKept(t *testing.T) {
 	command, folder := NewRunCommand(map[string]Backend{"small": &small{t: t}}), t.TempDir()
-	command.SetArgs([]string{scene(t, t.TempDir(), "fine", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]"), "--backend", "small", "--out", folder})
+	command.SetArgs([]string{scene(t, t.TempDir(), "fine", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]"),
+		"--backend", "small", "--out", folder})
 	command.SetOut(io.Discard)
 	if err := command.ExecuteContext(t.Context()); err != nil {
 		t.Fatal(err)
@@ -768,7 +813,8 @@ func TestHelpNamesWhatIsKept(t *testing.T) {
 func TestALandscapeThatDoesNotStart(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	_, worst, err := tell(t, &small{t: t, fail: errors.New("port 6443 is taken")}, folder, scene(t, t.TempDir(), "none", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]"))
+	_, worst, err := tell(t, &small{t: t, fail: errors.New("port 6443 is taken")}, folder,
+		scene(t, t.TempDir(), "none", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]"))
 	if err != nil || worst != verdict.Broken {
 		t.Fatalf("verdict %s, %v", worst, err)
 	}
@@ -782,9 +828,11 @@ func TestSeveralFilesShareALandscape(t *testing.T) {
 	s, files, folder := &small{t: t}, t.TempDir(), t.TempDir()
 	one := "{seeds: [{name: a}, {name: b}], shoots: [{name: alpha, seed: a, objects: 5}]}"
 	two := "{seeds: [{name: a}, {name: b}], shoots: [{name: alpha, seed: a, objects: 9}]}"
-	more := "{seeds: [{name: a}, {name: b}, {name: c}], shoots: [{name: alpha, seed: c, objects: 5}]}" // one more place to go to
+	// one more place to go to
+	more := "{seeds: [{name: a}, {name: b}, {name: c}], shoots: [{name: alpha, seed: c, objects: 5}]}"
 	other := "{seeds: [{name: a}], settings: {dnsTTL: 2s}}"
-	moved := "  steps: [{migrate: {shoot: alpha, to: b}}, {expect: {that: \"shoot('alpha').seed == 'b' && shoot('alpha').healthy\"}}]\n  always: [MigrationEnds, NoOrphans]"
+	moved := "  steps: [{migrate: {shoot: alpha, to: b}}, {expect: {that: \"shoot('alpha').seed == 'b' && " +
+		"shoot('alpha').healthy\"}}]\n  always: [MigrationEnds, NoOrphans]"
 	out, worst, err := tell(t, s, folder,
 		scene(t, files, "one", one, moved), scene(t, files, "two", two, moved),
 		scene(t, files, "four", more, moved),
@@ -865,7 +913,8 @@ func TestExitCodes(t *testing.T) {
 		files []string
 		code  int
 	}{
-		"held": {[]string{held}, 0}, "violated": {[]string{violated}, 1}, "wrong": {[]string{wrong}, 2}, "both": {[]string{held, violated}, 1},
+		"held": {[]string{held}, 0}, "violated": {[]string{violated}, 1}, "wrong": {[]string{wrong}, 2},
+		"both": {[]string{held, violated}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			command := NewRunCommand(map[string]Backend{"small": &small{t: t}})
@@ -916,7 +965,8 @@ func TestWhatTheBackendWasToldIsOnRecord(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	command := NewRunCommand(map[string]Backend{"fit": &fit{unfit{small{t: t}}}, "other": &other{unfit{small{t: t}}}})
-	command.SetArgs([]string{"--backend=fit", "--what-it-needs=x", "--out=" + folder, "--seed=5", "--unwatched", scene(t, t.TempDir(), "quiet", empty, `  steps: [{expect: {that: "seed('a').shoots == 0"}}]`)})
+	command.SetArgs([]string{"--backend=fit", "--what-it-needs=x", "--out=" + folder, "--seed=5", "--unwatched",
+		scene(t, t.TempDir(), "quiet", empty, `  steps: [{expect: {that: "seed('a').shoots == 0"}}]`)})
 	command.SilenceUsage, command.SilenceErrors = true, true
 	var printed bytes.Buffer
 	command.SetOut(&printed)

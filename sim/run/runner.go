@@ -42,6 +42,8 @@ type runner struct {
 	stretch    float64 // what deadlines and goals are multiplied by
 	keep       bool
 	sample     int // how many points of each sweep are told; 0 means all
+	selection  selection
+	shard      shard
 	jobs       int // how many landscapes there are at once, at most
 
 	beginWithin time.Duration // no story begins later than this; 0 means any time
@@ -61,7 +63,9 @@ type runner struct {
 func (r *runner) run(ctx context.Context, p *plan) verdict.Verdict {
 	all := &results{worst: verdict.Held, told: map[string]summary.Story{}}
 	began := r.clock.Now()
-	stories := newQueue(grouped(p.stories), func() bool { return r.beginWithin > 0 && r.clock.Since(began) >= r.beginWithin })
+	stories := newQueue(grouped(p.stories), func() bool {
+		return r.beginWithin > 0 && r.clock.Since(began) >= r.beginWithin
+	})
 	var lanes sync.WaitGroup
 	for _, at := range p.places {
 		l := &lane{runner: r, place: at, stories: stories, results: all, of: len(p.stories)}
@@ -108,8 +112,8 @@ func (r *runner) summarize(p *plan, all *results) error {
 	return errors.Join(summary.Write(file, stories, all.troubles), file.Close())
 }
 
-// others are the stories that did not hold, in the order of the files, without the points of sweeps, which say so themselves, and
-// what was wrong with landscapes: who reads the end of a long log need not look for them.
+// others are the stories that did not hold, in the order of the files, without the points of sweeps, which say so
+// themselves, and what was wrong with landscapes: who reads the end of a long log need not look for them.
 func (r *results) others(p *plan) []string {
 	swept := sets.New[string]()
 	for _, s := range p.sweeps {

@@ -78,14 +78,18 @@ func measureLines(r *verdict.Report) []string {
 		add("restores at once", "%8d", *m.RestoresAtOnce, goal)
 	}
 	if v := m.Evacuation; v != nil && v.RequestsPerShoot != nil {
-		seconds("evacuation", &v.Seconds, fmt.Sprintf(" for all %d: %.0f requests and %.1f s of processor time for each", v.Shoots, *v.RequestsPerShoot, *v.CPUSecondsPerShoot))
+		seconds("evacuation", &v.Seconds, fmt.Sprintf(" for all %d: %.0f requests and %.1f s of processor time for each",
+			v.Shoots, *v.RequestsPerShoot, *v.CPUSecondsPerShoot))
 	}
 	seconds("RPO", m.RPOSeconds, goalOf(r, "rpo", " s"))
 	seconds("RTO", m.RTOSeconds, goalOf(r, "rto", " s"))
 	if d := r.AtDefaults; d != nil {
-		seconds("RTO at default settings", &d.RTOSeconds, fmt.Sprintf(": %.3f s of work as measured, %g s of waits (grace period, ownership); clients may keep the old address up to %g s longer",
-			d.WorkSeconds, d.WaitSeconds, d.DNSSeconds))
-		seconds("RPO at default settings", d.RPOAtMostSeconds, " at most: what may be written between two incremental backups there")
+		seconds("RTO at default settings", &d.RTOSeconds,
+			fmt.Sprintf(": %.3f s of work as measured, %g s of waits (grace period, ownership); clients may keep the old "+
+				"address up to %g s longer",
+				d.WorkSeconds, d.WaitSeconds, d.DNSSeconds))
+		seconds("RPO at default settings", d.RPOAtMostSeconds,
+			" at most: what may be written between two incremental backups there")
 	}
 	for _, phase := range measure.InOrder(m.Phases) {
 		value := m.Phases[phase]

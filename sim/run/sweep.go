@@ -18,8 +18,10 @@ type sweep struct {
 	points []*scenario.Scenario
 }
 
-// expand gives the stories of all files: one for each point of a sweep, or a sample of them. from tells each story's file.
-func (r *runner) expand(files []*scenario.Scenario, from map[string]string) (stories []*scenario.Scenario, sweeps []sweep, err error) {
+// expand gives the stories of all files: one for each point of a sweep, or a sample of them. from tells each story's
+// file.
+func (r *runner) expand(files []*scenario.Scenario, from map[string]string) (stories []*scenario.Scenario,
+	sweeps []sweep, err error) {
 	if r.sample < 0 {
 		return nil, nil, fmt.Errorf("--sample %d: must be the number of points of each sweep, or 0 for all", r.sample)
 	}
@@ -48,15 +50,17 @@ func claim(told map[string]string, points []*scenario.Scenario, file string) err
 	for _, point := range points {
 		name := point.Metadata.Name
 		if other, taken := told[name]; taken {
-			return scenario.MistakeIn(file, "metadata.name", fmt.Sprintf("the story %q is told by %s too, and its evidence would be overwritten; each needs its own name", name, other))
+			return scenario.MistakeIn(file, "metadata.name",
+				fmt.Sprintf("the story %q is told by %s too, and its evidence would be overwritten; each needs its own name", name,
+					other))
 		}
 		told[name] = file
 	}
 	return nil
 }
 
-// count says how many of the points have held, which have not, and why: a crash that nobody felt may lie behind the last
-// write that there is, so that the sweep says too many of them.
+// count says how many of the points have held, which have not, and why: a crash that nobody felt may lie behind the
+// last write that there is, so that the sweep says too many of them.
 func (s sweep) count(told map[string]summary.Story) string {
 	held, interrupted, others := 0, 0, []string{}
 	for _, point := range s.points {
@@ -81,8 +85,9 @@ func (s sweep) count(told map[string]summary.Story) string {
 	return strings.Join(append([]string{text}, others...), "\n  ")
 }
 
-// keepStory writes the story where its evidence is, closed and with every default, so that it can be told again by itself.
-// What the command line does to it, such as the timeout multiplier, is the run's: the same command line tells the same.
+// keepStory writes the story where its evidence is, closed and with every default, so that it can be told again by
+// itself. What the command line does to it, such as the timeout multiplier, is the run's: the same command line tells
+// the same.
 func keepStory(folder string, s *scenario.Scenario) error {
 	text, err := scenario.Print(s)
 	if err != nil {

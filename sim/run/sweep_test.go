@@ -23,7 +23,8 @@ func TestASweepIsToldPointByPoint(t *testing.T) {
 	if err != nil || worst != verdict.Inconclusive {
 		t.Fatalf("verdict %s, %v\n%s", worst, err, out)
 	}
-	for _, want := range []string{"swept: 0 of 3 points Held", `swept-dies-1: Inconclusive: nobody felt the fault "dies"`, "swept-dies-3: Inconclusive", "3 scenarios: Inconclusive"} {
+	for _, want := range []string{"swept: 0 of 3 points Held", `swept-dies-1: Inconclusive: nobody felt the fault "dies"`,
+		"swept-dies-3: Inconclusive", "3 scenarios: Inconclusive"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not said:\n%s", want, out)
 		}
@@ -34,7 +35,8 @@ func TestASweepIsToldPointByPoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	again, err := scenario.Parse(verdict.StoryName, content)
-	if err != nil || again.Metadata.Name != "swept-dies-2" || len(again.Spec.Sweep) != 0 || again.Spec.Steps[0].Fault.Crash.Nth != 2 {
+	if err != nil || again.Metadata.Name != "swept-dies-2" || len(again.Spec.Sweep) != 0 ||
+		again.Spec.Steps[0].Fault.Crash.Nth != 2 {
 		t.Errorf("%v:\n%s", err, content)
 	}
 }
@@ -47,11 +49,13 @@ func TestCountOfASweep(t *testing.T) {
 	if want := "swept: 1 of 3 points Held, a sample of 9\n  two: Violated\n  three: Broken"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got, want := s.count(map[string]summary.Story{"one": as(verdict.Held), "two": as(verdict.Held), "three": {Late: true}}), "swept: 2 of 3 points Held, a sample of 9\n  three: not told"; got != want {
+	if got, want := s.count(map[string]summary.Story{"one": as(verdict.Held), "two": as(verdict.Held),
+		"three": {Late: true}}), "swept: 2 of 3 points Held, a sample of 9\n  three: not told"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	cut := map[string]summary.Story{"one": as(verdict.Held), "two": {Err: errUntold}, "three": {Err: errUntold}}
-	if got, want := s.count(cut), "swept: 1 of 3 points Held, a sample of 9\n  2 not told: the run was interrupted"; got != want {
+	if got, want := s.count(cut),
+		"swept: 1 of 3 points Held, a sample of 9\n  2 not told: the run was interrupted"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	s.all = 3

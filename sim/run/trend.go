@@ -34,7 +34,8 @@ Exit codes: 0 nothing got worse, 1 something did, 2 the file cannot be read.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, files []string) error {
 			if options.Last < 1 || !(options.Tolerance >= 0) { // NaN is neither
-				return untold{fmt.Errorf("--last %d, --tolerance %g: must be at least 1 and at least 0", options.Last, options.Tolerance)}
+				return untold{fmt.Errorf("--last %d, --tolerance %g: must be at least 1 and at least 0", options.Last,
+					options.Tolerance)}
 			}
 			file, err := userfile.Open(files[0], maxHistory)
 			if err != nil {
@@ -54,7 +55,8 @@ Exit codes: 0 nothing got worse, 1 something did, 2 the file cannot be read.`,
 	}
 	command.Flags().BoolVar(&asJSON, "json", false, "print a line of JSON for each measure")
 	command.Flags().IntVar(&options.Last, "last", 10, "compare with so many earlier runs, at most")
-	command.Flags().Float64Var(&options.Tolerance, "tolerance", 0.2, "what part of the median a run may be above it in any case")
+	command.Flags().Float64Var(&options.Tolerance, "tolerance", 0.2,
+		"what part of the median a run may be above it in any case")
 	return command
 }
 
@@ -89,7 +91,8 @@ func showTrends(out io.Writer, trends []trend.Trend, asJSON bool) error {
 		return nil
 	}
 	if len(trends) == 0 {
-		_, err := fmt.Fprintln(out, "There is nothing to compare: no run in it was Held or Violated and has measured RTO, RPO or API downtime.")
+		_, err := fmt.Fprintln(out,
+			"There is nothing to compare: no run in it was Held or Violated and has measured RTO, RPO or API downtime.")
 		return err
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
@@ -105,7 +108,8 @@ func showTrends(out io.Writer, trends []trend.Trend, asJSON bool) error {
 		if t.Worse {
 			result = "WORSE"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", t.Scenario, t.Backend, t.Measure, newest, median, limit, t.Earlier, result)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", t.Scenario, t.Backend, t.Measure, newest, median, limit,
+			t.Earlier, result)
 	}
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("print the trends: %w", err)

@@ -2,7 +2,6 @@ package run
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,20 +11,26 @@ import (
 	"github.com/transplant-sim/transplant/sim/scenario"
 )
 
-// NewValidateCommand is the command `validate FILE…`: it finds mistakes without starting anything.
+// NewValidateCommand is the command `validate NAME|FILE…`: it finds mistakes without starting anything.
 func NewValidateCommand(backends map[string]Backend) *cobra.Command {
 	r := newReader(backends)
 	command := &cobra.Command{
-		Use:   "validate FILE…",
+		Use:   "validate [NAME|FILE]…",
 		Short: "Find mistakes in scenario files",
 		Long: `Find mistakes in scenario files, without starting anything. docs/scenarios.md lists every word that may stand in one.
+
+` + selectionHelp + `
 
 What the backend cannot do is a mistake, as it is to run: give the --backend that the stories are for. So are goals and deadlines
 that the file's own settings put out of reach, of which run only warns. What is never put to the test is warned of.
 
 The exit code is 2 if there is a mistake.`,
-		Args: someFiles,
-		RunE: func(command *cobra.Command, files []string) error {
+		Args: r.selection.check,
+		RunE: func(command *cobra.Command, arguments []string) error {
+			files, err := r.selection.files(arguments)
+			if err != nil {
+				return untold{err}
+			}
 			var errs []error
 			for _, file := range files {
 				p, err := r.accept(command.Context(), []string{file})
@@ -65,35 +70,48 @@ func sayWarnings(to io.Writer, warnings []warning) (late scenario.Mistakes) {
 	return late
 }
 
-// NewPlanCommand is the command `plan FILE…`: it prints the stories that a run would tell. Each can be run by itself.
+// NewPlanCommand is the command `plan NAME|FILE…`: it prints the scenarios that a run would have. Each can be run by
+// itself.
 func NewPlanCommand(backends map[string]Backend) *cobra.Command {
 	r := newReader(backends)
 	command := &cobra.Command{
-		Use:   "plan FILE…",
+		Use:   "plan [NAME|FILE]…",
 		Short: "Print scenarios with every default filled in, and what a sweep expands to",
 		Long: `Print scenarios with every default filled in.
 
+` + selectionHelp + `
+
 Of a scenario with a sweep it is every point, a story of its own, as run tells them; with --sample N and --seed S the
-N points of each sweep that run tells with the same flags.`,
-		Args: someFiles,
-		RunE: func(command *cobra.Command, files []string) error {
+N points of each sweep that run tells with the same flags. With --shard 2/5 it is
+what this part of a run has.`,
+		Args: r.selection.check,
+		RunE: func(command *cobra.Command, arguments []string) error {
 			if r.sample > 0 && !command.Flags().Changed("seed") {
-				return untold{fmt.Errorf("--sample %d: the points are chosen by the random seed: give the --seed of the run", r.sample)}
+				return untold{fmt.Errorf("--sample %d: the points are chosen by the random seed: give the --seed of the run",
+					r.sample)}
 			}
-			var text bytes.Buffer
-			for _, file := range files {
-				if err := r.print(command.Context(), &text, file); err != nil {
-					return untold{err}
-				}
+			files, err := r.selection.files(arguments)
+			if err != nil {
+				return untold{err}
 			}
-			if _, err := text.WriteTo(command.OutOrStdout()); err != nil {
+			accepted, err := r.accept(command.Context(), files)
+			if err != nil {
+				return untold{err}
+			}
+			text, err := accepted.text()
+			if err != nil {
+				return untold{err}
+			}
+			if _, err := command.OutOrStdout().Write(text); err != nil {
 				return fmt.Errorf("print the plan: %w", err)
 			}
 			return nil
 		},
 	}
 	r.addFlags(command.Flags())
-	command.Flags().IntVar(&r.sample, "sample", 0, "print so many points of each sweep, chosen by the random seed (default: all)")
+	command.Flags().Var(&r.shard, "shard", "print one part of the scenarios that are selected, such as 2/5 (default: all)")
+	command.Flags().IntVar(&r.sample, "sample", 0,
+		"print so many points of each sweep, chosen by the random seed (default: all)")
 	command.Flags().Uint64Var(&r.randomSeed, "seed", 0, "random seed of the run")
 	return command
 }
@@ -103,32 +121,26 @@ func newReader(backends map[string]Backend) *runner {
 	return &runner{backends: backends, jobs: 1, stretch: 1}
 }
 
-// someFiles says what to give to whoever gives nothing.
-func someFiles(command *cobra.Command, files []string) error {
-	if len(files) == 0 {
-		return untold{fmt.Errorf("%s which stories? give scenario files, such as scenarios/planned-migration.yaml", command.Name())}
+// text of the stories, a document each.
+func (p *plan) text() ([]byte, error) {
+	pointOf := map[string]string{}
+	for _, s := range p.sweeps {
+		for i, point := range s.points {
+			pointOf[point.Metadata.Name] = fmt.Sprintf("# %s, %d of %d points of %s\n",
+				point.Metadata.Name, i+1, len(s.points), s.name)
+		}
 	}
-	return nil
-}
-
-// print adds the stories of a file to a text, a document each.
-func (r *runner) print(ctx context.Context, text *bytes.Buffer, file string) error {
-	p, err := r.accept(ctx, []string{file})
-	if err != nil {
-		return err
-	}
-	for i, story := range p.stories {
+	var text bytes.Buffer
+	for _, story := range p.stories {
 		if text.Len() > 0 {
 			text.WriteString("---\n")
 		}
-		for _, s := range p.sweeps { // that of the only file
-			fmt.Fprintf(text, "# %s, %d of %d points of %s\n", story.Metadata.Name, i+1, len(s.points), s.name)
-		}
+		text.WriteString(pointOf[story.Metadata.Name])
 		content, err := scenario.Print(story)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		text.Write(content)
 	}
-	return nil
+	return text.Bytes(), nil
 }

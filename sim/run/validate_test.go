@@ -40,14 +40,16 @@ func TestCommandsRefuse(t *testing.T) {
 		arguments []string
 		want      string
 	}{
-		"a mistake":           {[]string{wrong}, wrong + ":8:12: spec.steps[0].jump: unknown field"},
-		"no file":             {nil, "give scenario files, such as scenarios/planned-migration.yaml"},
-		"of no backend":       {[]string{cut, "--backend", "moon"}, `find the backend "moon": there are embedded, other`},
-		"of another backend":  {[]string{cut, "--backend", "other"}, `x,cut`},
-		"of the usual one":    {[]string{cut}, cut + ":8:34: spec.steps[0].fault.cut: cut(user,shoots): there are no links here; give --backend other"},
+		"a mistake":          {[]string{wrong}, wrong + ":8:12: spec.steps[0].jump: unknown field"},
+		"no file":            {nil, "give names such as planned-migration, scenario files, or -l tier=smoke"},
+		"of no backend":      {[]string{cut, "--backend", "moon"}, `find the backend "moon": there are embedded, other`},
+		"of another backend": {[]string{cut, "--backend", "other"}, `x,cut`},
+		"of the usual one": {[]string{cut},
+			cut + ":8:34: spec.steps[0].fault.cut: cut(user,shoots): there are no links here; give --backend other"},
 		"with a sample below": {[]string{cut, "--backend", "other", "--sample", "-1"}, "-1"},
 	} {
-		for _, command := range readers(map[string]Backend{"embedded": &small{t: t, refuse: noLinks}, "other": &small{t: t}}) {
+		for _, command := range readers(map[string]Backend{"embedded": &small{t: t, refuse: noLinks},
+			"other": &small{t: t}}) {
 			out, err := asked(t, command, c.arguments...)
 			if name == "of another backend" {
 				if err != nil || out == "" {
@@ -59,7 +61,8 @@ func TestCommandsRefuse(t *testing.T) {
 				continue // it has no such flag
 			}
 			coder := interface{ ExitCode() int }(nil)
-			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || !errors.As(err, &coder) || coder.ExitCode() != 2 || out != "" {
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || !errors.As(err,
+				&coder) || coder.ExitCode() != 2 || out != "" {
 				t.Errorf("%s, %s: %v, said %q; want exit code 2 and\n%s", command.Name(), name, err, out, c.want)
 			}
 		}
@@ -69,7 +72,9 @@ func TestCommandsRefuse(t *testing.T) {
 // What run is asked to do without a file is said like that, too.
 func TestRunWithoutAFile(t *testing.T) {
 	t.Parallel()
-	if _, err := asked(t, NewRunCommand(map[string]Backend{"embedded": &small{t: t}})); err == nil || !strings.HasPrefix(err.Error(), "run which stories? give scenario files, such as") {
+	const want = "run which scenarios? give names such as planned-migration"
+	_, err := asked(t, NewRunCommand(map[string]Backend{"embedded": &small{t: t}}))
+	if err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -130,7 +135,8 @@ func TestPlanPrintsThePointsOfASweep(t *testing.T) {
 	if text, err := plan(file, "--sample=1"); err == nil || !strings.Contains(err.Error(), "--seed") || text != "" {
 		t.Errorf("a sample of no seed: %v, %q", err, text)
 	}
-	if text, err := plan(file, "--sample=1", "--seed=5"); err != nil || !strings.HasPrefix(text, "# swept-dies-") || !strings.Contains(text, ", 1 of 1 points of swept\n") {
+	if text, err := plan(file, "--sample=1", "--seed=5"); err != nil || !strings.HasPrefix(text, "# swept-dies-") ||
+		!strings.Contains(text, ", 1 of 1 points of swept\n") {
 		t.Errorf("a sample: %v\n%s", err, text)
 	}
 	if text, err := plan(plain); err != nil || strings.Contains(text, "#") {

@@ -16,7 +16,8 @@ import (
 
 // told is a short run as it is shown.
 func told() []timeline.Event {
-	operation := timeline.Operation{Type: "Migrate", State: "Processing", Progress: 43, Description: "Creating final snapshot"}
+	operation := timeline.Operation{Type: "Migrate", State: "Processing", Progress: 43,
+		Description: "Creating final snapshot"}
 	later := operation
 	later.Progress = 60
 	var events []timeline.Event
@@ -44,12 +45,14 @@ func told() []timeline.Event {
 		timeline.RunEnded{Broken: "no more"},
 		timeline.SeedSeen{Conditions: []timeline.ConditionIs{{Type: "GardenletReady", Status: "True"}}},
 		timeline.SeedSeen{Conditions: []timeline.ConditionIs{{Type: "GardenletReady", Status: "Unknown"}}},
-		timeline.SeedSeen{Conditions: []timeline.ConditionIs{{Type: "ExtensionsReady", Status: "Unknown"}, {Type: "GardenletReady", Status: "Unknown"}}},
+		timeline.SeedSeen{Conditions: []timeline.ConditionIs{{Type: "ExtensionsReady", Status: "Unknown"},
+			{Type: "GardenletReady", Status: "Unknown"}}},
 		timeline.SeedSeen{Conditions: []timeline.ConditionIs{{Type: "GardenletReady", Status: "True"}}},
 		timeline.SeedSeen{Absent: true},
 		timeline.SeedSeen{},
 	} {
-		events = append(events, timeline.Event{Seq: i + 1, At: time.Duration(i) * time.Second, Kind: p.Kind(), Subject: "alpha", Payload: p})
+		events = append(events, timeline.Event{Seq: i + 1, At: time.Duration(i) * time.Second, Kind: p.Kind(),
+			Subject: "alpha", Payload: p})
 	}
 	return events
 }
@@ -88,7 +91,9 @@ func TestTheStatusLineOfATerminal(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	width := 0
-	v := &view{out: &out, styles: stylesFor(&out), now: telling.NewPresent(), live: true, width: func() int { return width }}
+	v := &view{out: &out, styles: stylesFor(&out), now: telling.NewPresent(), live: true, width: func() int {
+		return width
+	}}
 	for _, e := range told()[:9] {
 		v.event(e)
 	}
@@ -98,7 +103,8 @@ func TestTheStatusLineOfATerminal(t *testing.T) {
 		t.Errorf("the status line is not cut to the terminal, to %q:\n%q", want, out.String())
 	}
 	v.clear()
-	if want := "1 writes, 1 not acknowledged · alpha Migrate Processing 60% Creating final snapshot"; !strings.Contains(out.String(), want) {
+	if want := "1 writes, 1 not acknowledged · alpha Migrate Processing 60% Creating final snapshot"; !strings.Contains(
+		out.String(), want) {
 		t.Errorf("the status line lacks %q:\n%q", want, out.String())
 	}
 	if !strings.HasSuffix(out.String(), "\r\x1b[2K") {
@@ -112,11 +118,14 @@ func TestTheStatusLineOfATerminal(t *testing.T) {
 func TestShowTellsRTOAndRPOAtDefaultSettings(t *testing.T) {
 	t.Parallel()
 	rto := 24.0
-	report := &verdict.Report{Verdict: verdict.Held, AtDefaults: &measure.AtDefaults{RTOSeconds: 345.5, WorkSeconds: 7.5, WaitSeconds: 338, DNSSeconds: 120, RPOAtMostSeconds: new(5.25)}}
+	report := &verdict.Report{Verdict: verdict.Held, AtDefaults: &measure.AtDefaults{RTOSeconds: 345.5, WorkSeconds: 7.5,
+		WaitSeconds: 338, DNSSeconds: 120, RPOAtMostSeconds: new(5.25)}}
 	report.Measures.RTOSeconds = &rto
 	var out bytes.Buffer
 	show(&out, report, "folder")
-	for _, want := range []string{"RTO                        24.000 s\n", "RTO at default settings   345.500 s: 7.500 s of work as measured, 338 s of waits", "RPO at default settings     5.250 s at most"} {
+	for _, want := range []string{"RTO                        24.000 s\n",
+		"RTO at default settings   345.500 s: 7.500 s of work as measured, 338 s of waits",
+		"RPO at default settings     5.250 s at most"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not in\n%s", want, &out)
 		}
@@ -129,14 +138,17 @@ func TestShowTellsGoalsAndPhasesInOrder(t *testing.T) {
 	report := &verdict.Report{
 		Verdict: verdict.Held,
 		Measures: measure.Measures{
-			APIDowntimeSeconds: new(22.4), APILongestGapSeconds: new(22.4), LostWrites: new(0), RestoresAtOnce: new(2), RPOSeconds: new(0.75), RTOSeconds: new(22.4),
+			APIDowntimeSeconds: new(22.4), APILongestGapSeconds: new(22.4), LostWrites: new(0), RestoresAtOnce: new(2),
+			RPOSeconds: new(0.75), RTOSeconds: new(22.4),
 			Phases: map[string]float64{
-				"asked": 0.1, "restore": 14.3, "total": 14.5, "apiDown.restore": 9, "recovery.detected": 10.1, "recovery.ownerMoved": 10.4, "recovery.etcdRestored": 18.5,
+				"asked": 0.1, "restore": 14.3, "total": 14.5, "apiDown.restore": 9, "recovery.detected": 10.1,
+				"recovery.ownerMoved": 10.4, "recovery.etcdRestored": 18.5,
 				"recovery.firstWrite": 22.4, "recovery.extensions": 24.6, "recovery.steady": 45.3,
 			},
 		},
 		Objectives: []verdict.Objective{
-			{Measure: "apiDowntime", Max: 90}, {Measure: "rto", Max: 45}, {Measure: "rpo", Max: 1.5}, {Measure: "lostWrites"}, {Measure: "restoresAtOnce", Max: 2},
+			{Measure: "apiDowntime", Max: 90}, {Measure: "rto", Max: 45}, {Measure: "rpo", Max: 1.5}, {Measure: "lostWrites"},
+			{Measure: "restoresAtOnce", Max: 2},
 		},
 	}
 	var out bytes.Buffer

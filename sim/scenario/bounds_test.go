@@ -114,7 +114,9 @@ func TestBounds_EveryFieldOfAScenario(t *testing.T) {
 		find(spots, content, root.Content[0], reflect.TypeFor[scenario.Scenario](), nil)
 	}
 	tried := map[string]bool{}
-	for _, form := range slices.SortedFunc(maps.Keys(spots), func(a, b reflect.Type) int { return strings.Compare(a.String(), b.String()) }) {
+	for _, form := range slices.SortedFunc(maps.Keys(spots), func(a, b reflect.Type) int {
+		return strings.Compare(a.String(), b.String())
+	}) {
 		for _, f := range fieldsOf(form) {
 			name := f.owner.Name() + "." + f.name
 			kind := kindOf(f.form)
@@ -138,7 +140,9 @@ func TestBounds_EveryFieldOfAScenario(t *testing.T) {
 }
 
 // remedy is what a message has that says what would be right.
-var remedy = regexp.MustCompile(`(?i)must|supported values|give|leave|write|must have|takes|did you mean|there (is|are) no|add |begin a line|it stands at`)
+var remedy = regexp.MustCompile(
+	`(?i)must|supported values|give|leave|write|must have|takes|did you mean|there (is|are) no|add |begin a line|it ` +
+		`stands at`)
 
 func try(t *testing.T, at spot, member, name, value string) {
 	t.Helper()
@@ -237,7 +241,8 @@ func fieldsOf(form reflect.Type) []member {
 	return all
 }
 
-var opaque = []reflect.Type{reflect.TypeFor[fault.Experiment](), reflect.TypeFor[step.Merge](), reflect.TypeFor[step.Object]()}
+var opaque = []reflect.Type{reflect.TypeFor[fault.Experiment](), reflect.TypeFor[step.Merge](),
+	reflect.TypeFor[step.Object]()}
 
 // kindOf a field; empty for structs, whose fields are tried by themselves.
 func kindOf(form reflect.Type) string {
@@ -252,7 +257,8 @@ func kindOf(form reflect.Type) string {
 	case slices.Contains(opaque, form):
 		return ""
 	}
-	return map[reflect.Kind]string{reflect.String: "text", reflect.Bool: "switch", reflect.Int: "number", reflect.Slice: "list"}[form.Kind()]
+	return map[reflect.Kind]string{reflect.String: "text", reflect.Bool: "switch", reflect.Int: "number",
+		reflect.Slice: "list"}[form.Kind()]
 }
 
 // inner is the struct of a field, or of each item of it; nil if it has none.
@@ -303,7 +309,8 @@ func reach(form reflect.Type, spots map[reflect.Type]spot, missing map[reflect.T
 func TestBounds_WholeFiles(t *testing.T) {
 	t.Parallel()
 	steps := strings.Repeat("  - {wait: {for: 1ms, because: x}}\n", 20_000)
-	head := "apiVersion: transplant.dev/v1alpha1\nkind: Scenario\nmetadata: {name: x}\nspec:\n  why: x\n  landscape: {seeds: [{name: a}]}\n  steps:\n"
+	head := "apiVersion: transplant.dev/v1alpha1\nkind: Scenario\nmetadata: {name: x}\nspec:\n  why: x\n  landscape: " +
+		"{seeds: [{name: a}]}\n  steps:\n"
 	for name, content := range map[string]string{
 		"many steps":    head + steps,
 		"deep":          strings.Repeat("[", 500_000),

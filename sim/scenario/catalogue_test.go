@@ -41,7 +41,7 @@ func TestCatalogue_MovesKeepShootsUntouched(t *testing.T) {
 	t.Parallel()
 	// What is in a shoot that is deleted while it moves goes with it.
 	excepted := []string{"seed-loss-during-deletion"}
-	files, err := filepath.Glob("../../scenarios/*.yaml")
+	files, err := filepath.Glob("../../scenarios/*/*.yaml")
 	if err != nil || len(files) < 50 {
 		t.Fatalf("%d scenarios, %v", len(files), err)
 	}

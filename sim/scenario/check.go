@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"time"
@@ -40,6 +41,9 @@ func (s *Scenario) Check() field.ErrorList {
 		errs = append(errs, field.NotSupported(field.NewPath("kind"), s.Kind, []string{Kind}))
 	}
 	errs = append(errs, checkName(field.NewPath("metadata", "name"), s.Metadata.Name, validation.DNS1123LabelMaxLength)...)
+	for _, key := range slices.Sorted(maps.Keys(s.Metadata.Labels)) {
+		errs = append(errs, checkLabel(field.NewPath("metadata", "labels").Key(key), key, s.Metadata.Labels[key])...)
+	}
 	spec := field.NewPath("spec")
 	if s.Spec.Why == "" {
 		errs = append(errs, field.Required(spec.Child("why"), "a scenario says what it is told for"))
@@ -80,7 +84,8 @@ func checkLandscape(path *field.Path, l landscape.Landscape) field.ErrorList {
 		errs = append(errs, field.Required(path.Child("seeds"), "at least one seed must be given, such as {name: a}"))
 	}
 	if n := len(l.Seeds); n > maxSeeds {
-		errs = append(errs, field.Invalid(path.Child("seeds"), n, fmt.Sprintf("must be at most %d: a landscape has no addresses for more", maxSeeds)))
+		errs = append(errs, field.Invalid(path.Child("seeds"), n,
+			fmt.Sprintf("must be at most %d: a landscape has no addresses for more", maxSeeds)))
 	}
 	errs = append(errs, tooMany(path.Child("shoots"), len(l.Shoots), maxShoots)...)
 	if n := l.Settings.RestoresAtOnce; n < 1 {
@@ -96,16 +101,15 @@ func checkLandscape(path *field.Path, l landscape.Landscape) field.ErrorList {
 		for j, taint := range seed.Taints {
 			at := path.Child("seeds").Index(i).Child("taints").Index(j)
 			errs = append(errs, checkKey(at.Child("key"), taint.Key)...)
-			for _, problem := range validation.IsValidLabelValue(taint.Value) {
-				errs = append(errs, field.Invalid(at.Child("value"), taint.Value, problem))
-			}
+			errs = append(errs, checkValue(at.Child("value"), taint.Value)...)
 		}
 		if seed.Region != "" {
 			errs = append(errs, checkName(path.Child("seeds").Index(i).Child("region"), seed.Region, maxName)...)
 		}
 	}
 	if twice := l.TwoActors(); twice != "" {
-		errs = append(errs, field.Invalid(path.Child("seeds"), twice, "would be two actors, with the extensions that are given: give a seed or an extension another name"))
+		errs = append(errs, field.Invalid(path.Child("seeds"), twice,
+			"would be two actors, with the extensions that are given: give a seed or an extension another name"))
 	}
 	for i, key := range l.Tolerable {
 		errs = append(errs, checkKey(path.Child("tolerable").Index(i), key)...)
@@ -125,6 +129,19 @@ func checkKey(path *field.Path, key string) field.ErrorList {
 		errs = append(errs, field.Invalid(path, key, problem))
 	}
 	return errs
+}
+
+func checkValue(path *field.Path, value string) field.ErrorList {
+	var errs field.ErrorList
+	for _, problem := range validation.IsValidLabelValue(value) {
+		errs = append(errs, field.Invalid(path, value, problem))
+	}
+	return errs
+}
+
+// checkLabel finds what Kubernetes would refuse.
+func checkLabel(path *field.Path, key, value string) field.ErrorList {
+	return append(checkKey(path, key), checkValue(path, value)...)
 }
 
 func checkUnique(path *field.Path, name string, seen map[string]bool) field.ErrorList {
@@ -181,7 +198,8 @@ func checkSettings(path *field.Path, s landscape.Settings) field.ErrorList {
 	for i := range settings.NumField() {
 		period, is := settings.Field(i).Interface().(metav1.Duration)
 		if name, _ := jsonTag(settings.Type().Field(i)); is && period.Duration < minPeriod {
-			errs = append(errs, field.Invalid(path.Child(name), period.Duration.String(), "must be at least "+minPeriod.String()))
+			errs = append(errs, field.Invalid(path.Child(name), period.Duration.String(),
+				"must be at least "+minPeriod.String()))
 		}
 	}
 	// As the guards have it (ownership.Timing), whom the harness does not import.
@@ -192,7 +210,8 @@ func checkSettings(path *field.Path, s landscape.Settings) field.ErrorList {
 	// A seed is silent after four renewals that are missed, but after the grace period at the latest.
 	if s.SeedLossGracePeriod.Duration < 2*s.SeedLeaseRenew.Duration {
 		errs = append(errs, field.Invalid(path.Child("seedLossGracePeriod"), s.SeedLossGracePeriod.Duration.String(),
-			"must be at least twice seedLeaseRenew, "+s.SeedLeaseRenew.Duration.String()+": else a seed that is well would count as lost between two renewals"))
+			"must be at least twice seedLeaseRenew, "+s.SeedLeaseRenew.Duration.String()+
+				": else a seed that is well would count as lost between two renewals"))
 	}
 	if s.DNSTTL.Duration%time.Second != 0 {
 		errs = append(errs, field.Invalid(path.Child("dnsTTL"), s.DNSTTL.Duration.String(), "must be whole seconds"))

@@ -56,7 +56,8 @@ var (
 	durationType = reflect.TypeFor[metav1.Duration]()
 	quantityType = reflect.TypeFor[resource.Quantity]()
 	// foreignTypes are objects of others that the format has in it; they read themselves, from JSON.
-	foreignTypes = []reflect.Type{reflect.TypeFor[fault.Experiment](), reflect.TypeFor[step.Merge](), reflect.TypeFor[step.Object](), reflect.TypeFor[runtime.RawExtension]()}
+	foreignTypes = []reflect.Type{reflect.TypeFor[fault.Experiment](), reflect.TypeFor[step.Merge](),
+		reflect.TypeFor[step.Object](), reflect.TypeFor[runtime.RawExtension]()}
 )
 
 func (d *decoder) decode(node *yaml.Node, into reflect.Value, path string) {
@@ -87,6 +88,8 @@ func (d *decoder) byKind(node *yaml.Node, into reflect.Value, path string) {
 		d.structure(node, into, path)
 	case reflect.Slice:
 		d.list(node, into, path)
+	case reflect.Map:
+		d.mapping(node, into, path)
 	case reflect.String:
 		d.scalar(node, into, path, "a string", setString)
 		d.text(node, path)
@@ -137,8 +140,8 @@ func (d *decoder) structure(node *yaml.Node, into reflect.Value, path string) {
 	}
 }
 
-// foreign lets a type read itself. What it finds not to fit is told where it stands, any other mistake of its own where its object begins;
-// for mistakes that checks find later, the places of all its fields are kept.
+// foreign lets a type read itself. What it finds not to fit is told where it stands, any other mistake of its own where
+// its object begins; for mistakes that checks find later, the places of all its fields are kept.
 func (d *decoder) foreign(node *yaml.Node, into reflect.Value, path string) {
 	if node.Kind != yaml.MappingNode {
 		d.fail(node, path, "is %s; must be a mapping", describe(node))
@@ -160,14 +163,16 @@ func (d *decoder) foreign(node *yaml.Node, into reflect.Value, path string) {
 	if misfits := fit.Misfits(nil); errors.As(err, &misfits) {
 		for _, m := range misfits {
 			at := d.placeOf(join(path, m.Path))
-			d.mistakes = append(d.mistakes, Mistake{Line: at.line, Column: at.column, Field: join(path, m.Path), Message: m.String()})
+			d.mistakes = append(d.mistakes, Mistake{Line: at.line, Column: at.column, Field: join(path, m.Path),
+				Message: m.String()})
 		}
 	} else if err != nil {
 		d.fail(node, path, "%v", err)
 	}
 }
 
-// mark keeps the places of a node and of everything in it. What begins in the line after its name stands where the name does.
+// mark keeps the places of a node and of everything in it. What begins in the line after its name stands where the name
+// does.
 func (d *decoder) mark(node *yaml.Node, path string) {
 	d.places[path] = place{node.Line, node.Column}
 	switch node.Kind {
@@ -215,7 +220,35 @@ func (d *decoder) list(node *yaml.Node, into reflect.Value, path string) {
 	into.Set(list)
 }
 
-func (d *decoder) scalar(node *yaml.Node, into reflect.Value, path, want string, set func(reflect.Value, *yaml.Node) bool) {
+// mapping of strings to other values, such as labels.
+func (d *decoder) mapping(node *yaml.Node, into reflect.Value, path string) {
+	if node.Kind != yaml.MappingNode {
+		d.fail(node, path, "is %s; must be a mapping such as {key: value}", describe(node))
+		return
+	}
+	if n := len(node.Content) / 2; n > maxItems {
+		d.fail(node, path, "has %d items; must have at most %d", n, maxItems)
+		return
+	}
+	entries := reflect.MakeMap(into.Type())
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key, child := node.Content[i], path+"["+node.Content[i].Value+"]"
+		switch name := reflect.ValueOf(key.Value); {
+		case key.Kind != yaml.ScalarNode || key.Anchor != "":
+			d.fail(key, path, "has a key that is %s; must be a string", describe(key))
+		case entries.MapIndex(name).IsValid():
+			d.fail(key, child, "is given twice; leave one out")
+		default:
+			value := reflect.New(into.Type().Elem()).Elem()
+			d.decode(node.Content[i+1], value, child)
+			entries.SetMapIndex(name, value)
+		}
+	}
+	into.Set(entries)
+}
+
+func (d *decoder) scalar(node *yaml.Node, into reflect.Value, path, want string,
+	set func(reflect.Value, *yaml.Node) bool) {
 	if node.Kind != yaml.ScalarNode || node.ShortTag() == "!!null" || !set(into, node) {
 		d.fail(node, path, "is %s; must be %s%s", describe(node), want, unquoted(into, node, set))
 	}
@@ -384,7 +417,9 @@ func jsonTag(f reflect.StructField) (name string, optional bool) {
 	if name == "-" { // no field of files
 		return "", true
 	}
-	return name, slices.ContainsFunc(strings.Split(options, ","), func(o string) bool { return o == "omitempty" || o == "omitzero" })
+	return name, slices.ContainsFunc(strings.Split(options, ","), func(o string) bool {
+		return o == "omitempty" || o == "omitzero"
+	})
 }
 
 func join(path, name string) string {

@@ -19,17 +19,23 @@ import (
 // ExtensionKind is the kind of files about extensions of the user's own.
 const ExtensionKind = "ExtensionDeployment"
 
-// ExtensionDeployment is an extension controller of one's own in a file, in the terms of Gardener's ControllerRegistration
-// and ControllerDeployment. It can be part of any story.
+// ExtensionDeployment is an extension controller of one's own in a file, in the terms of Gardener's
+// ControllerRegistration and ControllerDeployment. It can be part of any story.
 type ExtensionDeployment struct {
 	// APIVersion is transplant.dev/v1alpha1.
 	APIVersion string `json:"apiVersion"`
 	// Kind is ExtensionDeployment.
 	Kind string `json:"kind"`
 	// Metadata names the extension.
-	Metadata Metadata `json:"metadata"`
+	Metadata ExtensionMetadata `json:"metadata"`
 	// Spec is the extension.
 	Spec landscape.Extension `json:"spec"`
+}
+
+// ExtensionMetadata is the metadata of an extension.
+type ExtensionMetadata struct {
+	// Name of the extension: a DNS label.
+	Name string `json:"name"`
 }
 
 // maxExtensionName keeps an extension's name inside the names that are made of it.
@@ -62,7 +68,8 @@ func ParseExtension(path string) (landscape.Extension, error) {
 
 func (e *ExtensionDeployment) check() field.ErrorList {
 	var errs field.ErrorList
-	for _, constant := range []struct{ field, is, want string }{{"apiVersion", e.APIVersion, APIVersion}, {"kind", e.Kind, ExtensionKind}} {
+	for _, constant := range []struct{ field, is, want string }{{"apiVersion", e.APIVersion, APIVersion},
+		{"kind", e.Kind, ExtensionKind}} {
 		if constant.is != constant.want {
 			errs = append(errs, field.NotSupported(field.NewPath(constant.field), constant.is, []string{constant.want}))
 		}
@@ -78,7 +85,8 @@ func (e *ExtensionDeployment) check() field.ErrorList {
 func checkResources(spec *field.Path, e landscape.Extension) field.ErrorList {
 	var errs field.ErrorList
 	if len(e.Resources) == 0 {
-		errs = append(errs, field.Required(spec.Child("resources"), "an extension reconciles something, such as {kind: Extension, type: my-type}"))
+		errs = append(errs, field.Required(spec.Child("resources"),
+			"an extension reconciles something, such as {kind: Extension, type: my-type}"))
 	}
 	seen := map[landscape.ExtensionResource]bool{}
 	for i, resource := range e.Resources {
@@ -91,7 +99,8 @@ func checkResources(spec *field.Path, e landscape.Extension) field.ErrorList {
 		errs = append(errs, checkType(at, resource)...)
 	}
 	if e.ProviderConfig != nil && len(e.Types()) == 0 {
-		errs = append(errs, field.Forbidden(spec.Child("providerConfig"), "shoots have one for Extensions alone; leave it out, or reconcile a kind Extension"))
+		errs = append(errs, field.Forbidden(spec.Child("providerConfig"),
+			"shoots have one for Extensions alone; leave it out, or reconcile a kind Extension"))
 	}
 	return errs
 }
@@ -104,9 +113,11 @@ func checkType(at *field.Path, resource landscape.ExtensionResource) field.Error
 		return field.ErrorList{field.NotSupported(at.Child("kind"), kind, kinds)}
 	case kind != extensionsv1alpha1.ExtensionResource && resource.Type != landscape.ProviderType:
 		return field.ErrorList{field.Invalid(at.Child("type"), resource.Type,
-			fmt.Sprintf("no %s of a landscape has this type; must be %q, for which the reference provider then stands aside", kind, landscape.ProviderType))}
+			fmt.Sprintf("no %s of a landscape has this type; must be %q, for which the reference provider then stands aside",
+				kind, landscape.ProviderType))}
 	case kind == extensionsv1alpha1.ExtensionResource && resource.Type == landscape.ProviderType:
-		return field.ErrorList{field.Invalid(at.Child("type"), resource.Type, "is the reference provider's; give your Extension a type of its own")}
+		return field.ErrorList{field.Invalid(at.Child("type"), resource.Type,
+			"is the reference provider's; give your Extension a type of its own")}
 	case len(validation.IsDNS1123Label(resource.Type)) > 0: // it names the object, and stands in a label of the namespace
 		return field.ErrorList{field.Invalid(at.Child("type"), resource.Type, validation.IsDNS1123Label(resource.Type)[0])}
 	}
@@ -116,7 +127,8 @@ func checkType(at *field.Path, resource landscape.ExtensionResource) field.Error
 func checkProgram(spec *field.Path, e landscape.Extension) field.ErrorList {
 	switch {
 	case e.Image == "" && e.Binary == "":
-		return field.ErrorList{field.Required(spec.Child("binary"), "an extension is a program: give the path of its binary, or for the backend kind its image")}
+		return field.ErrorList{field.Required(spec.Child("binary"),
+			"an extension is a program: give the path of its binary, or for the backend kind its image")}
 	case e.Image != "" && e.Binary != "":
 		return field.ErrorList{field.Forbidden(spec.Child("image"), "there is a binary, too; give one of both")}
 	case e.Image != "":
@@ -175,7 +187,8 @@ func checkRules(path *field.Path, rules []landscape.Rule) field.ErrorList {
 	return errs
 }
 
-// ExtensionMistakeIn is a mistake in a file about an extension that shows only when it is to run, at the place of the field.
+// ExtensionMistakeIn is a mistake in a file about an extension that shows only when it is to run, at the place of the
+// field.
 func ExtensionMistakeIn(file, path, message string) Mistake {
 	return mistakeIn(file, path, message, &ExtensionDeployment{})
 }
@@ -188,7 +201,8 @@ const extensionFlag = "extension"
 // AddFlag adds the flag.
 func (f *ExtensionFlag) AddFlag(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.Files, extensionFlag, nil,
-		"file of an "+ExtensionKind+": an extension controller of your own that runs on every seed (docs/own-extension.md); may be repeated")
+		"file of an "+ExtensionKind+
+			": an extension controller of your own that runs on every seed (docs/own-extension.md); may be repeated")
 }
 
 // Parse all files, in order, and hold them against each other.
@@ -203,13 +217,15 @@ func (f *ExtensionFlag) Parse() ([]landscape.Extension, error) {
 			continue
 		}
 		if other, taken := named[e.Name]; taken {
-			errs = append(errs, ExtensionMistakeIn(file, "metadata.name", fmt.Sprintf("%q is also the name of the extension in %s; each needs its own", e.Name, other)))
+			errs = append(errs, ExtensionMistakeIn(file, "metadata.name",
+				fmt.Sprintf("%q is also the name of the extension in %s; each needs its own", e.Name, other)))
 		}
 		named[e.Name] = file
 		for i, resource := range e.Resources {
 			key := resource.Kind + "/" + resource.Type
 			if other, taken := reconciled[key]; taken {
-				errs = append(errs, ExtensionMistakeIn(file, fmt.Sprintf("spec.resources[%d]", i), fmt.Sprintf("%s is reconciled by the extension in %s, too; only one may", key, other)))
+				errs = append(errs, ExtensionMistakeIn(file, fmt.Sprintf("spec.resources[%d]", i),
+					fmt.Sprintf("%s is reconciled by the extension in %s, too; only one may", key, other)))
 			}
 			reconciled[key] = file
 		}

@@ -53,9 +53,11 @@ func TestAnExtensionInAFile(t *testing.T) {
 	}
 	want := landscape.Extension{
 		Name: "my-vault", Binary: filepath.Join(filepath.Dir(file), "vault"), Args: []string{"--verbose"},
-		Resources: []landscape.ExtensionResource{{Kind: "Extension", Type: "vault"}, {Kind: "Network", Type: "transplant", StateMayChange: true}},
-		Env:       []landscape.EnvVar{{Name: "LEVEL", Value: "high"}},
-		Rules:     []landscape.Rule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "create"}}},
+		Resources: []landscape.ExtensionResource{{Kind: "Extension", Type: "vault"},
+			{Kind: "Network", Type: "transplant", StateMayChange: true}},
+		Env: []landscape.EnvVar{{Name: "LEVEL", Value: "high"}},
+		Rules: []landscape.Rule{{APIGroups: []string{""}, Resources: []string{"secrets"},
+			Verbs: []string{"get", "create"}}},
 		ProviderConfig: &runtime.RawExtension{
 			Raw: []byte(`{"size":3}`),
 		},
@@ -68,23 +70,36 @@ func TestAnExtensionInAFile(t *testing.T) {
 func TestMistakesInExtensions(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ old, new, want string }{
-		"another kind":          {"kind: ExtensionDeployment", "kind: Extension", `:2:7: kind: Unsupported value: "Extension": supported values: "ExtensionDeployment"`},
-		"an unknown field":      {"  args:", "  arg:", `:7:3: spec.arg: unknown field; did you mean "args"?`},
-		"nothing to do":         {"[{kind: Extension, type: vault}, {kind: Network, type: transplant, stateMayChange: true}]", "[]", ":5:14: spec.resources: Required value: an extension reconciles something"},
-		"an unknown kind":       {"kind: Network", "kind: Net", `:5:54: spec.resources[1].kind: Unsupported value: "Net": supported values: "BackupBucket"`},
-		"a kind nobody makes":   {"kind: Network", "kind: Bastion", `spec.resources[1].kind: Unsupported value: "Bastion"`},
-		"a type nobody uses":    {"type: transplant", "type: calico", `:5:69: spec.resources[1].type: Invalid value: "calico": no Network of a landscape has this type; must be "transplant"`},
-		"the reference's type":  {"type: vault", "type: transplant", `:5:39: spec.resources[0].type: Invalid value: "transplant": is the reference provider's; give your Extension a type of its own`},
-		"twice the same":        {"{kind: Network, type: transplant, stateMayChange: true}", "{kind: Extension, type: vault}", `:5:47: spec.resources[1]: Duplicate value: "Extension/vault"`},
-		"no program":            {"  binary: vault\n", "", "spec.binary: Required value: an extension is a program"},
-		"image and program":     {"  binary: vault\n", "  binary: vault\n  image: vault:dev\n", ":7:10: spec.image: Forbidden: there is a binary, too; give one of both"},
-		"a program not there":   {"binary: vault", "binary: missing", "no such file or directory; the path is one from the folder of this file"},
-		"a folder":              {"binary: vault", "binary: .", "is no file; must be a program"},
-		"not executable":        {"binary: vault", "binary: notes", "is not executable; make it so with chmod +x"},
-		"a variable of ours":    {"name: LEVEL", "name: KUBECONFIG", ":8:16: spec.env[0].name: Forbidden: every extension is told it by the landscape; leave it out"},
-		"a rule without verbs":  {"verbs: [get, create]", "verbs: []", "spec.rules[0].verbs: Required value: a rule without one allows nothing"},
-		"configuring no shoots": {"{kind: Extension, type: vault}, ", "", "spec.providerConfig: Forbidden: shoots have one for Extensions alone"},
-		"a name for nobody":     {"my-vault", "My_Vault", ":3:18: metadata.name: Invalid value"},
+		"another kind": {"kind: ExtensionDeployment", "kind: Extension",
+			`:2:7: kind: Unsupported value: "Extension": supported values: "ExtensionDeployment"`},
+		"an unknown field": {"  args:", "  arg:", `:7:3: spec.arg: unknown field; did you mean "args"?`},
+		"nothing to do": {"[{kind: Extension, type: vault}, {kind: Network, type: transplant, stateMayChange: true}]",
+			"[]", ":5:14: spec.resources: Required value: an extension reconciles something"},
+		"an unknown kind": {"kind: Network", "kind: Net",
+			`:5:54: spec.resources[1].kind: Unsupported value: "Net": supported values: "BackupBucket"`},
+		"a kind nobody makes": {"kind: Network", "kind: Bastion", `spec.resources[1].kind: Unsupported value: "Bastion"`},
+		"a type nobody uses": {"type: transplant", "type: calico",
+			`:5:69: spec.resources[1].type: Invalid value: "calico": no Network of a landscape has this type; must be ` +
+				`"transplant"`},
+		"the reference's type": {"type: vault", "type: transplant",
+			`:5:39: spec.resources[0].type: Invalid value: "transplant": is the reference provider's; give your Extension a ` +
+				`type of its own`},
+		"twice the same": {"{kind: Network, type: transplant, stateMayChange: true}", "{kind: Extension, type: vault}",
+			`:5:47: spec.resources[1]: Duplicate value: "Extension/vault"`},
+		"no program": {"  binary: vault\n", "", "spec.binary: Required value: an extension is a program"},
+		"image and program": {"  binary: vault\n", "  binary: vault\n  image: vault:dev\n",
+			":7:10: spec.image: Forbidden: there is a binary, too; give one of both"},
+		"a program not there": {"binary: vault", "binary: missing",
+			"no such file or directory; the path is one from the folder of this file"},
+		"a folder":       {"binary: vault", "binary: .", "is no file; must be a program"},
+		"not executable": {"binary: vault", "binary: notes", "is not executable; make it so with chmod +x"},
+		"a variable of ours": {"name: LEVEL", "name: KUBECONFIG",
+			":8:16: spec.env[0].name: Forbidden: every extension is told it by the landscape; leave it out"},
+		"a rule without verbs": {"verbs: [get, create]", "verbs: []",
+			"spec.rules[0].verbs: Required value: a rule without one allows nothing"},
+		"configuring no shoots": {"{kind: Extension, type: vault}, ", "",
+			"spec.providerConfig: Forbidden: shoots have one for Extensions alone"},
+		"a name for nobody": {"my-vault", "My_Vault", ":3:18: metadata.name: Invalid value"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -138,10 +153,12 @@ spec:
 	if err != nil || len(s.Spec.Landscape.Extensions) != 1 {
 		t.Errorf("with the extension: %v", err)
 	}
-	if _, err := scenario.Parse("f", story); err == nil || !strings.Contains(err.Error(), "spec.steps[0].fault.kill.actor") {
+	if _, err := scenario.Parse("f", story); err == nil || !strings.Contains(err.Error(),
+		"spec.steps[0].fault.kill.actor") {
 		t.Errorf("without the extension: %v", err)
 	}
-	if _, err := scenario.Parse("f", story, own, landscape.Extension{Name: "gardenlet"}); err == nil || !strings.Contains(err.Error(), `"gardenlet-a": would be two actors`) {
+	if _, err := scenario.Parse("f", story, own, landscape.Extension{Name: "gardenlet"}); err == nil ||
+		!strings.Contains(err.Error(), `"gardenlet-a": would be two actors`) {
 		t.Errorf("with one that is called as another actor is: %v", err)
 	}
 	twice := []byte(strings.Replace(string(story), "seeds: [{name: a}]", "seeds: [{name: a}, {name: a}]", 1))

@@ -7,7 +7,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/scenario"
 )
 
-// Kinds of one's own are not known here, and are no mistakes; nor is what a condition asks of an operation that is not yet.
+// Kinds of one's own are not known here, and are no mistakes; nor is what a condition asks of an operation that is not
+// yet.
 func TestWhatIsUnlikeAnyKnownIsFine(t *testing.T) {
 	t.Parallel()
 	cases := [][2]string{
@@ -16,9 +17,12 @@ func TestWhatIsUnlikeAnyKnownIsFine(t *testing.T) {
 		{cutOfRight, "crash: {actor: extensions-a, target: a, kind: ShootState}"},
 		{cutOfRight, "staleList: {actor: extensions-a, target: a, kind: INFRASTRUCTURE}"},
 		{cutOfRight, "loseObject: {cluster: a, apiVersion: vault.example/v1, kind: Secretz, name: s}"},
-		{"shoot('alpha').seed == 'b'", "shoot('alpha').lastOperation.type == '' || shoot('alpha').maintenance.state == '' || 'Error' != shoot('alpha').lastOperation.state"},
+		{"shoot('alpha').seed == 'b'",
+			"shoot('alpha').lastOperation.type == '' || shoot('alpha').maintenance.state == '' || 'Error' != " +
+				"shoot('alpha').lastOperation.state"},
 	}
-	for _, kind := range []string{"VerticalPodAutoscaler", "APIService", "Etcd", "Gateway", "Certificate", "ManagedSeed", "PrometheusRule", "Bastion", "Database", "Application"} {
+	for _, kind := range []string{"VerticalPodAutoscaler", "APIService", "Etcd", "Gateway", "Certificate", "ManagedSeed",
+		"PrometheusRule", "Bastion", "Database", "Application"} {
 		cases = append(cases, [2]string{cutOfRight, "crash: {actor: extensions-a, target: a, kind: " + kind + "}"})
 	}
 	for _, c := range cases {

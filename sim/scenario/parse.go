@@ -33,7 +33,8 @@ func ParseFile(path string, extensions ...landscape.Extension) (*Scenario, error
 
 func readFile(path string) ([]byte, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return nil, fmt.Errorf("open %s: it is a folder; give the files in it, such as %s", path, filepath.Join(path, "*.yaml"))
+		return nil, fmt.Errorf("open %s: it is a folder; give the files in it, such as %s", path,
+			filepath.Join(path, "*.yaml"))
 	}
 	return userfile.Read(path, maxSize)
 }
@@ -81,7 +82,8 @@ func find(content []byte, into any, check func() field.ErrorList) Mistakes {
 	}
 	for _, problem := range check() {
 		at := d.placeOf(problem.Field)
-		d.mistakes = append(d.mistakes, Mistake{Line: at.line, Column: at.column, Field: problem.Field, Message: message(problem)})
+		d.mistakes = append(d.mistakes, Mistake{Line: at.line, Column: at.column, Field: problem.Field,
+			Message: message(problem)})
 	}
 	for _, large := range d.large {
 		if !slices.ContainsFunc(d.mistakes, func(told Mistake) bool { return told.Field == large.Field }) {
@@ -131,7 +133,8 @@ func document(content []byte, object reflect.Value) (root *yaml.Node, mistake *M
 	}
 	switch err := stream.Decode(&second); {
 	case err == nil:
-		return nil, &Mistake{Line: second.Line, Column: second.Column, Message: fmt.Sprintf("is a second document; a file holds one %s", called(object))}
+		return nil, &Mistake{Line: second.Line, Column: second.Column,
+			Message: fmt.Sprintf("is a second document; a file holds one %s", called(object))}
 	case !errors.Is(err, io.EOF):
 		return nil, syntax(err, content)
 	}

@@ -16,22 +16,28 @@ import (
 	"github.com/transplant-sim/transplant/sim/step"
 )
 
-// Reference is a page for people with every word that may stand in a scenario, one line each. Like the Schema it is made of
-// the Go types and their comments, and must be called from this package's folder.
+// Reference is a page for people with every word that may stand in a scenario, one line each. Like the Schema it is
+// made of the Go types and their comments, and must be called from this package's folder.
 func Reference() ([]byte, error) {
 	from, err := reflector()
 	if err != nil {
 		return nil, err
 	}
 	p := &page{comments: from.CommentMap}
-	p.say("# The words of scenarios\n\nEvery word that may stand in a scenario, from the Go types by `make generate`, as the [schema](../scenarios/scenario.schema.json) is.")
-	p.say("[The stories](../scenarios/README.md) are examples; `transplant validate` finds mistakes, `transplant plan` shows what is filled in.")
-	p.say("Durations are such as `30s` and at most %.0fh, sizes such as `64Ki`. A list has at most %d items, a text %d bytes. A field marked * must be given.",
+	p.say("# The words of scenarios\n\nEvery word that may stand in a scenario, from the Go types by `make generate`, " +
+		"as the [schema](../scenarios/scenario.schema.json) is.")
+	p.say("[The stories](../scenarios/README.md) are examples; `transplant validate` finds mistakes, `transplant plan` " +
+		"shows what is filled in.")
+	p.say("Durations are such as `30s` and at most %.0fh, sizes such as `64Ki`. A list has at most %d items, a text %d "+
+		"bytes. A field marked * must be given.",
 		maxDuration.Hours(), maxItems, maxText)
+	p.section("Metadata", "What stands in `metadata`.", reflect.TypeFor[Metadata]())
 	p.section("The file", "What stands in `spec`.", reflect.TypeFor[Spec]())
 	p.steps()
 	p.faults()
-	p.section("When a fault begins", "Under `when` of a `fault` step: one of these. Without it the fault begins at its step.", reflect.TypeFor[step.When]())
+	p.section("When a fault begins",
+		"Under `when` of a `fault` step: one of these. Without it the fault begins at its step.",
+		reflect.TypeFor[step.When]())
 	if err := p.settings(); err != nil {
 		return nil, err
 	}
@@ -115,7 +121,8 @@ func (p *page) form(t reflect.Type) string {
 	case reflect.Pointer, reflect.Slice:
 		return p.form(t.Elem())
 	case reflect.Struct:
-		if t != reflect.TypeFor[step.Spec]() && t != reflect.TypeFor[landscape.Settings]() && t != reflect.TypeFor[step.When]() {
+		if t != reflect.TypeFor[step.Spec]() && t != reflect.TypeFor[landscape.Settings]() &&
+			t != reflect.TypeFor[step.When]() {
 			return " See " + p.part(t) + "."
 		}
 	}
@@ -137,7 +144,8 @@ func (p *page) steps() {
 		verb, _ := jsonTag(form.Field(i))
 		t := form.Field(i).Type.Elem()
 		if t == reflect.TypeFor[step.Inject]() {
-			p.say("%s With a `name`*, one of the [faults](#faults), and [`when`](#when-a-fault-begins), which is optional.", told(verb, t.Name(), p.of(t)))
+			p.say("%s With a `name`*, one of the [faults](#faults), and [`when`](#when-a-fault-begins), which is optional.",
+				told(verb, t.Name(), p.of(t)))
 			continue
 		}
 		p.say("%s", told(verb, t.Name(), p.of(t)))
@@ -148,7 +156,8 @@ func (p *page) steps() {
 }
 
 func (p *page) faults() {
-	p.say("\n## Faults\n\nIn a `fault` step stands one of these. It ends with a `heal` step of its name, or with the story.")
+	p.say("\n## Faults\n\nIn a `fault` step stands one of these. It ends with a `heal` step of its name, or with the " +
+		"story.")
 	p.say("A fault must hit something: a run in which one hits nothing is Inconclusive, unless a promise was broken.")
 	p.say("The first step begins when every shoot is ready.\n")
 	form := reflect.TypeFor[fault.Spec]()
@@ -189,9 +198,14 @@ func (p *page) settings() error {
 
 func (p *page) conditions() {
 	p.say("\n## Conditions\n\n`expect`, `wait` and `when` take conditions in [CEL](https://cel.dev).")
-	p.say("What cannot be read cannot be told, and nothing that depends on it is met. What was read and is not there, as a condition that a shoot does not have, makes the whole false.")
-	p.say("When the time of an `expect` is over its last look decides, whatever was seen before: false is a violation, and what cannot be told is inconclusive.")
-	p.say("Care writes the conditions that `healthy` asks for: once in `careSyncPeriod`, and when an operation has succeeded. Extensions check as often what care asks them for. So give an `expect` of `healthy` two of these periods more than the operation takes. When its time is over, it names what is not as it shall be, each condition with its reason and message.")
+	p.say("What cannot be read cannot be told, and nothing that depends on it is met. What was read and is not there, " +
+		"as a condition that a shoot does not have, makes the whole false.")
+	p.say("When the time of an `expect` is over its last look decides, whatever was seen before: false is a violation, " +
+		"and what cannot be told is inconclusive.")
+	p.say("Care writes the conditions that `healthy` asks for: once in `careSyncPeriod`, and when an operation has " +
+		"succeeded. Extensions check as often what care asks them for. So give an `expect` of `healthy` two of these " +
+		"periods more than the operation takes. When its time is over, it names what is not as it shall be, each " +
+		"condition with its reason and message.")
 	p.say("They may ask for these.\n")
 	for _, word := range expression.Vocabulary() {
 		p.say("%s", told(word.Written, word.Form.Name(), p.of(word.Form)))
@@ -204,7 +218,8 @@ func (p *page) conditions() {
 }
 
 func (p *page) oracles() {
-	p.say("\n## Promises\n\n`always` names those that must hold at every moment; what `measure` bounds is in [Measure](#measure).\n")
+	p.say("\n## Promises\n\n`always` names those that must hold at every moment; what `measure` bounds is in " +
+		"[Measure](#measure).\n")
 	for _, o := range oracle.All() {
 		p.say("%s", told(o.Name(), o.Name(), p.of(reflect.TypeOf(o))))
 	}
@@ -241,6 +256,8 @@ func (p *page) links() {
 	for _, actor := range l.Actors() {
 		p.say("- `%s` to %s", actor, strings.Join(l.TargetsOf(actor), ", "))
 	}
-	p.say("- `NAME-SEED` to SEED, cloud: an [extension of one's own](own-extension.md) of that name, where the run is given it.")
-	p.say("\n`shoots` are all of them, `shoot/NAME` is one. `garden-controller-manager` speaks to shoots only with the setting `secondSign`.")
+	p.say("- `NAME-SEED` to SEED, cloud: an [extension of one's own](own-extension.md) of that name, where the run is " +
+		"given it.")
+	p.say("\n`shoots` are all of them, `shoot/NAME` is one. `garden-controller-manager` speaks to shoots only with the " +
+		"setting `secondSign`.")
 }

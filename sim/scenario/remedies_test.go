@@ -34,8 +34,10 @@ var moreMistakes = map[string]struct{ old, new, want string }{
 	"a patch of nobody":           afterHeal("patch: {shoot: z, merge: {metadata: {labels: {a: b}}}}"),
 	"a window of nobody":          afterHeal("reschedule: {shoot: z, endsIn: 1h, lasts: 1h}"),
 	"nodes of nobody":             afterHeal("select: {shoot: z, nodes: 1}"),
-	"an object of nobody":         afterHeal("apply: {shoot: z, object: {apiVersion: v1, kind: ConfigMap, metadata: {name: m, namespace: default}}}"),
-	"an object of nobody goes":    afterHeal("remove: {shoot: z, object: {apiVersion: v1, kind: ConfigMap, metadata: {name: m, namespace: default}}}"),
+	"an object of nobody": afterHeal(
+		"apply: {shoot: z, object: {apiVersion: v1, kind: ConfigMap, metadata: {name: m, namespace: default}}}"),
+	"an object of nobody goes": afterHeal(
+		"remove: {shoot: z, object: {apiVersion: v1, kind: ConfigMap, metadata: {name: m, namespace: default}}}"),
 	"the heal of another fault": {"- heal: cut",
 		"- fault: {name: x, wipeEtcd: {shoot: alpha}}\n  - heal: cut\n  - heal: z", ""},
 	"an unknown code of the cloud": {cutOfRight, "cloudError: {kinds: [networks], code: Z}", ""},
@@ -76,13 +78,15 @@ func sweepOf(items string) string {
 }
 
 func chaosOf(kind, spec string) string {
-	return "chaos: {cluster: a, object: {apiVersion: chaos-mesh.org/v1alpha1, kind: " + kind + ", metadata: {name: x}, spec: {" + spec + "}}}"
+	return "chaos: {cluster: a, object: {apiVersion: chaos-mesh.org/v1alpha1, kind: " + kind +
+		", metadata: {name: x}, spec: {" + spec + "}}}"
 }
 
 // listings are the ways in which a mistake lists what would be right, with the wrong value and the list.
 var listings = []*regexp.Regexp{
 	regexp.MustCompile(`Unsupported value: ("(?:[^"\\]|\\.)*"): supported values: (.*)`),
-	regexp.MustCompile(`(?:is|Invalid value:) ("(?:[^"\\]|\\.)*")[;:].*\bmust be(?: one of)? ([\w-]+(?:(?:, or where there is Chaos Mesh | or |, )[\w-]+)+)$`),
+	regexp.MustCompile(`(?:is|Invalid value:) ("(?:[^"\\]|\\.)*")[;:].*\bmust be(?: one of)? ([\w-]+(?:(?:, or where ` +
+		`there is Chaos Mesh | or |, )[\w-]+)+)$`),
 }
 
 // betweenValues stands between two values of a list.
@@ -114,8 +118,8 @@ func listed(t *testing.T, mistake scenario.Mistake) (wrong string, right []strin
 	return "", nil
 }
 
-// TestRemedies_ListedValues_AreAccepted tries every value that a remedy lists, at the place of the wrong one: who follows
-// the advice must not be refused for it.
+// TestRemedies_ListedValues_AreAccepted tries every value that a remedy lists, at the place of the wrong one: who
+// follows the advice must not be refused for it.
 func TestRemedies_ListedValues_AreAccepted(t *testing.T) {
 	t.Parallel()
 	tried := map[string]int{} // by field, without indices

@@ -35,6 +35,9 @@ type Scenario struct {
 type Metadata struct {
 	// Name of the story: a DNS label, the same as that of the file.
 	Name string `json:"name"`
+	// Labels choose scenarios, as with -l tier=smoke; keys and values are those of Kubernetes labels. Each file of the
+	// catalogue has a tier (docs/ci.md#tiers).
+	Labels map[string]string `json:"labels,omitempty"`
 }
 
 // Spec of a scenario.
@@ -62,11 +65,13 @@ type Oracle string
 
 // Measure sets goals for what is measured.
 type Measure struct {
-	// APIDowntime bounds how long the API of a shoot was unreachable, in all; it is tried ten times a second, with more than
-	// five shoots fifty times for all of them, by its name and over the link of user: a fault of this link, or of DNS, counts.
+	// APIDowntime bounds how long the API of a shoot was unreachable, in all; it is tried ten times a second, with more
+	// than five shoots fifty times for all of them, by its name and over the link of user: a fault of this link, or of
+	// DNS, counts.
 	APIDowntime *Bound `json:"apiDowntime,omitempty"`
-	// RTO bounds the time from a fault to the first write that is acknowledged after the recovery from it, by an owner to whom the
-	// one before had not handed over, or, for a shoot without a load, until its API is reached; of several recoveries the longest.
+	// RTO bounds the time from a fault to the first write that is acknowledged after the recovery from it, by an owner to
+	// whom the one before had not handed over, or, for a shoot without a load, until its API is reached; of several
+	// recoveries the longest.
 	RTO *Bound `json:"rto,omitempty"`
 	// RPO bounds the age of lost writes.
 	RPO *Bound `json:"rpo,omitempty"`

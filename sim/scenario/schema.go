@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/transplant-sim/transplant/clusters/link"
 	"github.com/transplant-sim/transplant/sim/fault"
@@ -29,12 +30,14 @@ var sources = []string{".", "../step", "../fault", "../landscape", "../expressio
 // Schema is the JSON Schema of the file format, generated from the Go types. It reads the sources of this package and
 // so must be called from its folder.
 func Schema() ([]byte, error) {
-	return generate(&Scenario{}, "A story about a landscape: what it needs, what happens, and what must hold.", restrictions)
+	return generate(&Scenario{}, "A story about a landscape: what it needs, what happens, and what must hold.",
+		restrictions)
 }
 
 // ExtensionSchema is that of files about extensions of the user's own, made in the same way.
 func ExtensionSchema() ([]byte, error) {
-	return generate(&ExtensionDeployment{}, "An extension controller of one's own, which runs on every seed of a landscape.", extensionRestrictions)
+	return generate(&ExtensionDeployment{},
+		"An extension controller of one's own, which runs on every seed of a landscape.", extensionRestrictions)
 }
 
 func generate(of any, about string, restrictions map[string]func(*jsonschema.Schema)) ([]byte, error) {
@@ -78,6 +81,14 @@ var restrictions = map[string]func(*jsonschema.Schema){
 	"Scenario": func(s *jsonschema.Schema) {
 		property(s, "apiVersion").Const = APIVersion
 		property(s, "kind").Const = Kind
+	},
+	"Metadata": func(s *jsonschema.Schema) { // labels are those of Kubernetes
+		labels := property(s, "labels")
+		labels.PropertyNames = &jsonschema.Schema{
+			Pattern: `^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`,
+		}
+		labels.AdditionalProperties.MaxLength = number(uint64(validation.LabelValueMaxLength))
+		labels.AdditionalProperties.Pattern = `^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$`
 	},
 	"Spec":      func(s *jsonschema.Schema) { property(s, "steps").MinItems = number(1) },
 	"Landscape": func(s *jsonschema.Schema) { property(s, "seeds").MinItems = number(1) },
@@ -154,9 +165,11 @@ func schemaName(t reflect.Type) string {
 func schemaOf(t reflect.Type) *jsonschema.Schema {
 	switch t {
 	case reflect.TypeFor[metav1.Duration]():
-		return &jsonschema.Schema{Type: "string", Pattern: `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`, Description: `a duration such as "30s"`}
+		return &jsonschema.Schema{Type: "string", Pattern: `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`,
+			Description: `a duration such as "30s"`}
 	case reflect.TypeFor[resource.Quantity]():
-		return &jsonschema.Schema{Type: "string", Pattern: `^[0-9]+(\.[0-9]+)?(k|M|G|Ki|Mi|Gi)?$`, Description: `a quantity such as "64Ki"`}
+		return &jsonschema.Schema{Type: "string", Pattern: `^[0-9]+(\.[0-9]+)?(k|M|G|Ki|Mi|Gi)?$`,
+			Description: `a quantity such as "64Ki"`}
 	case reflect.TypeFor[Oracle]():
 		return enumeration(oracle.Names())
 	case reflect.TypeFor[landscape.Purpose]():
@@ -202,7 +215,8 @@ func object() *jsonschema.Schema {
 	metadata := &jsonschema.Schema{Type: "object", Required: []string{"name"}, Properties: jsonschema.NewProperties()}
 	metadata.Properties.Set("name", text)
 	metadata.Properties.Set("namespace", text)
-	s := &jsonschema.Schema{Type: "object", Required: []string{"apiVersion", "kind", "metadata"}, Properties: jsonschema.NewProperties(), Description: "an object of the shoot's API"}
+	s := &jsonschema.Schema{Type: "object", Required: []string{"apiVersion", "kind", "metadata"},
+		Properties: jsonschema.NewProperties(), Description: "an object of the shoot's API"}
 	s.Properties.Set("apiVersion", text)
 	s.Properties.Set("kind", text)
 	s.Properties.Set("metadata", metadata)
@@ -213,12 +227,14 @@ func object() *jsonschema.Schema {
 func merge() *jsonschema.Schema {
 	text := &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string"}, {Type: "null"}}}
 	texts := &jsonschema.Schema{Type: "object", AdditionalProperties: text}
-	metadata := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties(), AdditionalProperties: jsonschema.FalseSchema}
+	metadata := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties(),
+		AdditionalProperties: jsonschema.FalseSchema}
 	metadata.Properties.Set("annotations", texts)
 	metadata.Properties.Set("labels", texts)
 	s := &jsonschema.Schema{
-		Type: "object", MinProperties: number(1), Properties: jsonschema.NewProperties(), AdditionalProperties: jsonschema.FalseSchema,
-		Description: "a JSON merge patch: null removes a field, a list replaces the whole list",
+		Type: "object", MinProperties: number(1), Properties: jsonschema.NewProperties(),
+		AdditionalProperties: jsonschema.FalseSchema,
+		Description:          "a JSON merge patch: null removes a field, a list replaces the whole list",
 	}
 	s.Properties.Set("metadata", metadata)
 	s.Properties.Set("spec", &jsonschema.Schema{Type: "object"})

@@ -24,12 +24,14 @@ func TestStretch(t *testing.T) {
 	steps := s.Spec.Steps
 	got := []string{
 		steps[0].Expect.Within.Duration.String(), steps[1].Wait.Within.Duration.String(), steps[2].Wait.For.Duration.String(),
-		steps[3].Create.Within.Duration.String(), s.Spec.SettleWithin.Duration.String(), s.Spec.Measure.RTO.Max.Duration.String(),
+		steps[3].Create.Within.Duration.String(), s.Spec.SettleWithin.Duration.String(),
+		s.Spec.Measure.RTO.Max.Duration.String(),
 	}
 	if diff := cmp.Diff([]string{"15s", "1m30s", "5s", "3m0s", "1m30s", "1m7.5s"}, got); diff != "" {
 		t.Error(diff)
 	}
-	if s.Spec.Measure.LostWrites.Max != 3 || s.Spec.Measure.RPO.Max.Duration != 2*time.Second || s.Spec.Measure.APIDowntime != nil {
+	if s.Spec.Measure.LostWrites.Max != 3 || s.Spec.Measure.RPO.Max.Duration != 2*time.Second ||
+		s.Spec.Measure.APIDowntime != nil {
 		t.Errorf("goals that are about data changed: %+v", s.Spec.Measure)
 	}
 }

@@ -29,8 +29,8 @@ type Sweep struct {
 // maxPoints of a sweep: each is a story.
 const maxPoints = 1000
 
-// Expand gives one closed story for each point of the sweeps, in order: a scenario like any other, that can be run again
-// by itself. Without a sweep it is the story alone.
+// Expand gives one closed story for each point of the sweeps, in order: a scenario like any other, that can be run
+// again by itself. Without a sweep it is the story alone.
 func (s *Scenario) Expand() ([]*Scenario, error) {
 	if len(s.Spec.Sweep) == 0 {
 		return []*Scenario{s}, nil
@@ -140,13 +140,15 @@ func (s *Scenario) checkSweep(path *field.Path) field.ErrorList {
 			errs = append(errs, field.Invalid(at.Child("crash"), sweep.Crash,
 				"the scenario has no other crash that can be swept: leave this one out"))
 		case len(crashes) == 0:
-			errs = append(errs, field.Invalid(at.Child("crash"), sweep.Crash, "the story has no fault that is a crash: add one of this name to its steps"))
+			errs = append(errs, field.Invalid(at.Child("crash"), sweep.Crash,
+				"the story has no fault that is a crash: add one of this name to its steps"))
 		case crash == nil:
 			errs = append(errs, field.NotSupported(at.Child("crash"), sweep.Crash, sweepable))
 		case seen[sweep.Crash]:
 			errs = append(errs, twice(at.Child("crash"), sweep.Crash, leaveOne))
 		case crash.Turn != (link.Turn{}):
-			errs = append(errs, field.Invalid(at.Child("crash"), sweep.Crash, "says by itself at which write it comes; leave nth, from, every and times to the sweep"))
+			errs = append(errs, field.Invalid(at.Child("crash"), sweep.Crash,
+				"says by itself at which write it comes; leave nth, from, every and times to the sweep"))
 		}
 		seen[sweep.Crash] = true
 		if sweep.UpTo < 1 || sweep.UpTo > maxPoints {
@@ -165,18 +167,22 @@ func (s *Scenario) checkPointName(path *field.Path, sweep Sweep) field.ErrorList
 	}
 	name := pointName(s.Metadata.Name, sweep.Crash, sweep.UpTo)
 	if len(name) > validation.DNS1123LabelMaxLength {
-		return field.ErrorList{field.Invalid(path, sweep.Crash, fmt.Sprintf("makes the name %q of a point, which is longer than %d: give the fault or the story a shorter one",
-			name, validation.DNS1123LabelMaxLength))}
+		return field.ErrorList{field.Invalid(path, sweep.Crash,
+			fmt.Sprintf("makes the name %q of a point, which is longer than %d: give the fault or the story a shorter one",
+				name, validation.DNS1123LabelMaxLength))}
 	}
 	if len(checkName(path, name, validation.DNS1123LabelMaxLength)) == 0 {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path, sweep.Crash, fmt.Sprintf(
-		"makes the name %q of a point, which no story can have: name the fault with lower case letters, digits and '-', such as %q", name, asLabel(sweep.Crash)))}
+		"makes the name %q of a point, which no story can have: name the fault with lower case letters, digits and '-', "+
+			"such as %q", name, asLabel(sweep.Crash)))}
 }
 
 // asLabel is the name that is most like this one and can be part of a story's.
 func asLabel(name string) string {
-	parts := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
+	parts := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9')
+	})
 	return cmp.Or(strings.Join(parts, "-"), "crash")
 }

@@ -61,7 +61,8 @@ func TestASweepExpandsIntoClosedScenarios(t *testing.T) {
 		told = append(told, line)
 	}
 	want := []string{
-		"swept-one-1: fault one fault cut heal one", "swept-one-2: fault one at 2 fault cut heal one", "swept-two-1: fault two fault cut heal two",
+		"swept-one-1: fault one fault cut heal one", "swept-one-2: fault one at 2 fault cut heal one",
+		"swept-two-1: fault two fault cut heal two",
 	}
 	if diff := cmp.Diff(want, told); diff != "" {
 		t.Error(diff)
@@ -82,27 +83,32 @@ func TestImpossibleSweeps(t *testing.T) {
 		"[{crash: one, upTo: 1}] # at: After, nth: 3":       "",
 		"[{crash: one, upTo: 1}, {crash: two, upTo: 1000}]": "",
 	} {
-		_, err := scenario.Parse("f", []byte(strings.Replace(swept, "[{crash: one, upTo: 2}, {crash: two, upTo: 1}]", sweep, 1)))
+		_, err := scenario.Parse("f", []byte(strings.Replace(swept, "[{crash: one, upTo: 2}, {crash: two, upTo: 1}]", sweep,
+			1)))
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v, want %q", sweep, err, want)
 		}
 	}
 	own := strings.Replace(swept, "at: After}", "at: After, nth: 3}", 1)
-	if _, err := scenario.Parse("f", []byte(own)); err == nil || !strings.Contains(err.Error(), "says by itself at which write it comes") {
+	if _, err := scenario.Parse("f", []byte(own)); err == nil || !strings.Contains(err.Error(),
+		"says by itself at which write it comes") {
 		t.Errorf("a crash with a turn of its own: %v", err)
 	}
 	for name, right := range map[string]string{
 		"../../../../tmp/esc": "tmp-esc", "Gardenlet_Dies": "gardenlet-dies", "a.b": "a-b", "one--2 ": "one-2", "/": "crash",
 	} {
-		named := strings.NewReplacer("name: one", fmt.Sprintf("name: %q", name), "crash: one", fmt.Sprintf("crash: %q", name), "heal: one", fmt.Sprintf("heal: %q", name)).Replace(swept)
+		named := strings.NewReplacer("name: one", fmt.Sprintf("name: %q", name), "crash: one", fmt.Sprintf("crash: %q", name),
+			"heal: one", fmt.Sprintf("heal: %q", name)).Replace(swept)
 		_, err := scenario.Parse("f", []byte(named))
 		want := fmt.Sprintf("f:14:19: spec.sweep[0].crash: Invalid value: %q", name)
-		if err == nil || !strings.HasPrefix(err.Error(), want) || !strings.HasSuffix(err.Error(), fmt.Sprintf("such as %q", right)) || strings.Contains(err.Error(), "\n") {
+		if err == nil || !strings.HasPrefix(err.Error(), want) || !strings.HasSuffix(err.Error(),
+			fmt.Sprintf("such as %q", right)) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v, want %s … such as %q", name, err, want, right)
 		}
 	}
 	long := strings.ReplaceAll(swept, "name: swept", "name: "+strings.Repeat("s", 60))
-	if _, err := scenario.Parse("f", []byte(long)); err == nil || !strings.Contains(err.Error(), "which is longer than 63") {
+	if _, err := scenario.Parse("f", []byte(long)); err == nil || !strings.Contains(err.Error(),
+		"which is longer than 63") {
 		t.Errorf("a long name: %v", err)
 	}
 }

@@ -17,7 +17,8 @@ func syntax(err error, content []byte) *Mistake {
 		return &Mistake{Line: 1, Message: "not YAML: " + err.Error()}
 	}
 	what, _, _ := strings.Cut(told.Message, " (value:") // of a byte that cannot be printed
-	s := spot{lines: bytes.Split(content, []byte("\n")), at: place{told.Mark.Line, told.Mark.Column}, from: place{told.ContextMark.Line, told.ContextMark.Column}}
+	s := spot{lines: bytes.Split(content, []byte("\n")), at: place{told.Mark.Line, told.Mark.Column},
+		from: place{told.ContextMark.Line, told.ContextMark.Column}}
 	if s.at.line == 0 { // the reader knows no lines
 		s.at = firstUnreadable(content)
 	}
@@ -55,7 +56,8 @@ func (s spot) remedy(what string) (at place, text string) {
 	case says("mapping values are not allowed") && bytes.Contains(s.before(), []byte(": ")):
 		return s.at, `put a text with a colon in it in quotes, such as "a: b", and end every quote above it`
 	case says("mapping values are not allowed"):
-		return s.at, fmt.Sprintf("check the indentation of line %d, and above it for a key without its colon and a quote without its end", s.at.line)
+		return s.at, fmt.Sprintf(
+			"check the indentation of line %d, and above it for a key without its colon and a quote without its end", s.at.line)
 	case says("block sequence entries are not allowed"):
 		return s.at, "begin the list on a line of its own, or put the text in quotes"
 	case says("expected key"), says("expected '-' indicator"), says("expected <document start>"):
@@ -77,7 +79,8 @@ func (s spot) remedy(what string) (at place, text string) {
 // misplaced is what neither goes on with what stands above it nor is part of it.
 func (s spot) misplaced() string {
 	if len(bytes.TrimSpace(s.before())) > 0 {
-		return "nothing may follow a value that ends with a quote or a bracket: put the whole text in quotes, or leave this out"
+		return "nothing may follow a value that ends with a quote or a bracket: put the whole text in quotes, or leave " +
+			"this out"
 	}
 	return fmt.Sprintf("check the indentation of line %d: it must be that of the lines beside it", s.at.line)
 }
@@ -85,9 +88,11 @@ func (s spot) misplaced() string {
 // unclosed is a bracket that is closed too late, or never; on one line it may be that only a comma is missing.
 func (s spot) unclosed() (place, string) {
 	if s.from.line == s.at.line {
-		return s.at, fmt.Sprintf("put a comma before it, or close the %q of line %d, column %d", s.char(s.from), s.from.line, s.from.column)
+		return s.at, fmt.Sprintf("put a comma before it, or close the %q of line %d, column %d", s.char(s.from), s.from.line,
+			s.from.column)
 	}
-	return s.from, fmt.Sprintf("the %q here is not closed before line %d, column %d", s.char(s.from), s.at.line, s.at.column)
+	return s.from, fmt.Sprintf("the %q here is not closed before line %d, column %d", s.char(s.from), s.at.line,
+		s.at.column)
 }
 
 // before is what stands on the line before the spot.

@@ -32,7 +32,8 @@ func TestNearest(t *testing.T) {
 	if got := spelling.Likeliest("volumes", known); got != "volume" {
 		t.Errorf("Likeliest is %q", got)
 	}
-	for wrong, want := range map[string]string{"machnie": "", "machien": "", "machinee": "machine", "MACHINE": "machine", "x": ""} {
+	for wrong, want := range map[string]string{"machnie": "", "machien": "", "machinee": "machine", "MACHINE": "machine",
+		"x": ""} {
 		if got := spelling.Almost(wrong, known); got != want {
 			t.Errorf("Almost(%q) is %q, want %q", wrong, got, want)
 		}

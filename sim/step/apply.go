@@ -76,14 +76,15 @@ func (a *Apply) apply(ctx context.Context, shoot client.Client) error {
 	return err
 }
 
-// unserved says whether an error is about the kind, which the API server does not know, or not serve yet; that of an object
-// that is not there names the object.
+// unserved says whether an error is about the kind, which the API server does not know, or not serve yet; that of an
+// object that is not there names the object.
 func unserved(err error) bool {
 	if meta.IsNoMatchError(err) {
 		return true
 	}
 	status := apierrors.APIStatus(nil)
-	return apierrors.IsNotFound(err) && errors.As(err, &status) && (status.Status().Details == nil || status.Status().Details.Name == "")
+	return apierrors.IsNotFound(err) && errors.As(err, &status) &&
+		(status.Status().Details == nil || status.Status().Details.Name == "")
 }
 
 // user is a client of the shoot's API by its public name.

@@ -38,9 +38,10 @@ func TestSpecObject_OfApplyAndRemove(t *testing.T) {
 	deployment := thing(t, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d","namespace":"default"}}`)
 	node := thing(t, `{"apiVersion":"v1","kind":"Node","metadata":{"name":"n"}}`)
 	for spec, want := range map[*step.Spec]*timeline.ObjectRef{
-		{Apply: &step.Apply{Shoot: "alpha", Object: deployment}}: {Group: "apps", Kind: "Deployment", Namespace: "default", Name: "d"},
-		{Remove: &step.Remove{Shoot: "alpha", Object: node}}:     {Kind: "Node", Name: "n"},
-		{Delete: &step.Delete{Shoot: "alpha"}}:                   nil,
+		{Apply: &step.Apply{Shoot: "alpha", Object: deployment}}: {Group: "apps", Kind: "Deployment", Namespace: "default",
+			Name: "d"},
+		{Remove: &step.Remove{Shoot: "alpha", Object: node}}: {Kind: "Node", Name: "n"},
+		{Delete: &step.Delete{Shoot: "alpha"}}:               nil,
 	} {
 		if diff := cmp.Diff(want, spec.Object()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
@@ -71,7 +72,8 @@ func TestApplyAndRemove(t *testing.T) {
 		data       map[string]string
 		finalizers []string
 	}{
-		{configMap + `,"finalizers":["a.test/b"],"annotations":null},"data":{"x":"1","y":null,"z":"3"}}`, map[string]string{"x": "1", "z": "3"}, []string{"a.test/b"}},
+		{configMap + `,"finalizers":["a.test/b"],"annotations":null},"data":{"x":"1","y":null,"z":"3"}}`,
+			map[string]string{"x": "1", "z": "3"}, []string{"a.test/b"}},
 		{configMap + `},"data":{"x":null,"y":"2"}}`, map[string]string{"y": "2", "z": "3"}, []string{"a.test/b"}},
 		{configMap + `,"finalizers":null}}`, map[string]string{"y": "2", "z": "3"}, nil},
 	} {
@@ -90,11 +92,13 @@ func TestApplyAndRemove(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := shoot.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "c"}, &corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
+	if err := shoot.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "c"},
+		&corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the object: %v", err)
 	}
 	for _, one := range []step.Step{
-		&step.Apply{Shoot: "omega", Object: thing(t, configMap+`}}`)}, &step.Remove{Shoot: "omega", Object: thing(t, configMap+`}}`)},
+		&step.Apply{Shoot: "omega", Object: thing(t, configMap+`}}`)},
+		&step.Remove{Shoot: "omega", Object: thing(t, configMap+`}}`)},
 	} {
 		if err := one.Run(t.Context(), stage); err == nil || !strings.Contains(err.Error(), `connect to the shoot "omega"`) {
 			t.Errorf("%s: %v", one, err)
@@ -112,8 +116,8 @@ func (s served) ConnectShoot(context.Context, string, string) (*rest.Config, err
 	return s.config, nil
 }
 
-// TestApplyWaitsForKinds: an object of a kind that was defined a moment ago is no error; one whose namespace is missing is,
-// at once.
+// TestApplyWaitsForKinds: an object of a kind that was defined a moment ago is no error; one whose namespace is missing
+// is, at once.
 func TestApplyWaitsForKinds(t *testing.T) {
 	t.Parallel()
 	stage := &step.Stage{World: served{config: apiservertest.Start(t, apiservertest.Options{})}}
@@ -128,31 +132,46 @@ func TestApplyWaitsForKinds(t *testing.T) {
 		}
 	}
 	lost := &step.Apply{Shoot: "alpha", Object: thing(t, fmt.Sprintf(bed, "nowhere"))}
-	if err := lost.Run(t.Context(), stage); err == nil || !strings.Contains(err.Error(), `namespaces "nowhere" not found`) {
+	if err := lost.Run(t.Context(), stage); err == nil || !strings.Contains(err.Error(),
+		`namespaces "nowhere" not found`) {
 		t.Errorf("an object in no namespace: %v", err)
 	}
 }
 
 func TestCheckApplyAndRemove(t *testing.T) {
 	t.Parallel()
-	on := landscape.Landscape{Seeds: []landscape.Seed{{Name: "a"}}, Shoots: []landscape.Shoot{{Name: "alpha", Seed: "a"}, {Name: "beta", Seed: "a", Hibernated: true}}}
+	on := landscape.Landscape{Seeds: []landscape.Seed{{Name: "a"}}, Shoots: []landscape.Shoot{{Name: "alpha", Seed: "a"},
+		{Name: "beta", Seed: "a", Hibernated: true}}}
 	for name, c := range map[string]struct {
 		step step.Step
 		want []string
 	}{
-		"fine":                       {&step.Apply{Shoot: "alpha", Object: thing(t, configMap+`,"finalizers":null},"data":{"x":null}}`)}, nil},
-		"a webhook":                  {&step.Apply{Shoot: "alpha", Object: thing(t, `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingWebhookConfiguration","metadata":{"name":"x"},"webhooks":[{"name":"a"}]}`)}, nil},
-		"a kind of the story's own":  {&step.Apply{Shoot: "alpha", Object: thing(t, `{"apiVersion":"hotel.test/v1","kind":"Bed","metadata":{"name":"x"},"spec":{"soft":true}}`)}, nil},
-		"a misspelt field":           {&step.Apply{Shoot: "alpha", Object: thing(t, `{"apiVersion":"v1","kind":"Service","metadata":{"name":"x"},"spec":{"ports":[{"prot":80}]}}`)}, []string{"object.spec.ports[0].prot"}},
-		"a wrong type":               {&step.Apply{Shoot: "alpha", Object: thing(t, `{"apiVersion":"v1","kind":"Service","metadata":{"name":"x"},"spec":{"type":1}}`)}, []string{"object.spec.type"}},
-		"no such kind":               {&step.Apply{Shoot: "alpha", Object: thing(t, `{"apiVersion":"apps/v1","kind":"Deplyoment","metadata":{"name":"x"}}`)}, []string{"object.kind"}},
-		"no such group":              {&step.Apply{Shoot: "alpha", Object: thing(t, `{"apiVersion":"aps/v1","kind":"Deployment","metadata":{"name":"x"}}`)}, []string{"object.kind"}},
-		"nobody":                     {&step.Apply{Shoot: "alpha", Object: thing(t, `{"data":{}}`)}, []string{"object.apiVersion", "object.kind", "object.metadata.name"}},
-		"a status":                   {&step.Apply{Shoot: "alpha", Object: thing(t, configMap+`},"status":{}}`)}, []string{"object.status"}},
-		"of a stranger":              {&step.Apply{Shoot: "omega", Object: thing(t, configMap+`}}`)}, []string{"shoot"}},
-		"of one that sleeps":         {&step.Apply{Shoot: "beta", Object: thing(t, configMap+`}}`)}, []string{"shoot"}},
-		"removal":                    {&step.Remove{Shoot: "alpha", Object: thing(t, configMap+`}}`)}, nil},
-		"removal says more":          {&step.Remove{Shoot: "alpha", Object: thing(t, configMap+`,"labels":{"a":"b"}},"data":{}}`)}, []string{"object.data", "object.metadata.labels"}},
+		"fine": {&step.Apply{Shoot: "alpha",
+			Object: thing(t, configMap+`,"finalizers":null},"data":{"x":null}}`)}, nil},
+		"a webhook": {&step.Apply{Shoot: "alpha",
+			Object: thing(t, `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingWebhookConfiguration",`+
+				`"metadata":{"name":"x"},"webhooks":[{"name":"a"}]}`)}, nil},
+		"a kind of the story's own": {&step.Apply{Shoot: "alpha",
+			Object: thing(t, `{"apiVersion":"hotel.test/v1","kind":"Bed","metadata":{"name":"x"},"spec":{"soft":true}}`)}, nil},
+		"a misspelt field": {&step.Apply{Shoot: "alpha",
+			Object: thing(t, `{"apiVersion":"v1","kind":"Service","metadata":{"name":"x"},"spec":{"ports":[{"prot":80}]}}`)},
+			[]string{"object.spec.ports[0].prot"}},
+		"a wrong type": {&step.Apply{Shoot: "alpha",
+			Object: thing(t, `{"apiVersion":"v1","kind":"Service","metadata":{"name":"x"},"spec":{"type":1}}`)},
+			[]string{"object.spec.type"}},
+		"no such kind": {&step.Apply{Shoot: "alpha",
+			Object: thing(t, `{"apiVersion":"apps/v1","kind":"Deplyoment","metadata":{"name":"x"}}`)}, []string{"object.kind"}},
+		"no such group": {&step.Apply{Shoot: "alpha",
+			Object: thing(t, `{"apiVersion":"aps/v1","kind":"Deployment","metadata":{"name":"x"}}`)}, []string{"object.kind"}},
+		"nobody": {&step.Apply{Shoot: "alpha", Object: thing(t, `{"data":{}}`)},
+			[]string{"object.apiVersion", "object.kind", "object.metadata.name"}},
+		"a status": {&step.Apply{Shoot: "alpha", Object: thing(t, configMap+`},"status":{}}`)},
+			[]string{"object.status"}},
+		"of a stranger":      {&step.Apply{Shoot: "omega", Object: thing(t, configMap+`}}`)}, []string{"shoot"}},
+		"of one that sleeps": {&step.Apply{Shoot: "beta", Object: thing(t, configMap+`}}`)}, []string{"shoot"}},
+		"removal":            {&step.Remove{Shoot: "alpha", Object: thing(t, configMap+`}}`)}, nil},
+		"removal says more": {&step.Remove{Shoot: "alpha",
+			Object: thing(t, configMap+`,"labels":{"a":"b"}},"data":{}}`)}, []string{"object.data", "object.metadata.labels"}},
 		"removal of one that sleeps": {&step.Remove{Shoot: "beta", Object: thing(t, configMap+`}}`)}, []string{"shoot"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -171,7 +190,8 @@ func TestCheckApplyAndRemove(t *testing.T) {
 	if errs := (&step.Delete{Shoot: "beta"}).Check(field.NewPath("delete"), plot); len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	if errs := (&step.Apply{Shoot: "beta", Object: thing(t, configMap+`}}`)}).Check(field.NewPath("apply"), plot); len(errs) > 0 {
+	if errs := (&step.Apply{Shoot: "beta", Object: thing(t, configMap+`}}`)}).Check(field.NewPath("apply"),
+		plot); len(errs) > 0 {
 		t.Error(errs)
 	}
 }

@@ -29,7 +29,9 @@ func (p *Plot) condition(path *field.Path, text string) field.ErrorList {
 		return field.ErrorList{field.Invalid(path, text, err.Error())}
 	}
 	if !e.Asks() {
-		return field.ErrorList{field.Invalid(path, text, "asks for nothing on the landscape, and is always the same; ask for a shoot, a seed or the cloud, such as shoot('alpha').healthy")}
+		return field.ErrorList{field.Invalid(path, text,
+			"asks for nothing on the landscape, and is always the same; ask for a shoot, a seed or the cloud, such as "+
+				"shoot('alpha').healthy")}
 	}
 	var errs field.ErrorList
 	for _, name := range e.Shoots() {
@@ -53,7 +55,8 @@ func (p *Plot) condition(path *field.Path, text string) field.ErrorList {
 	return errs
 }
 
-// visible is condition for what is waited for at this place: what only the garden can tell must not be waited for while it is down.
+// visible is condition for what is waited for at this place: what only the garden can tell must not be waited for while
+// it is down.
 func (p *Plot) visible(path *field.Path, text string) field.ErrorList {
 	errs := p.condition(path, text)
 	if e, err := expression.Compile(text); err == nil && e.NeedsGarden() {
@@ -62,8 +65,8 @@ func (p *Plot) visible(path *field.Path, text string) field.ErrorList {
 	return errs
 }
 
-// Await polls the world until the condition is true. When it did not become so in time the last look decides: the error is Unmet when
-// it was false then, and Unknown when that could not be told.
+// Await polls the world until the condition is true. When it did not become so in time the last look decides: the error
+// is Unmet when it was false then, and Unknown when that could not be told.
 func (s *Stage) Await(ctx context.Context, text string, within time.Duration) error {
 	e, err := expression.Compile(text)
 	if err != nil {
@@ -88,7 +91,8 @@ func (s *Stage) Await(ctx context.Context, text string, within time.Duration) er
 			return Unknown{Why: fmt.Sprintf("not known within %s: %s; %s", within, text, why)}
 		case late:
 			before := s.Clock.Since(knownAt).Round(time.Millisecond)
-			return Unknown{Why: fmt.Sprintf("not known within %s: %s; %s; %s before it was not so: %s", within, text, why, before, known)}
+			return Unknown{Why: fmt.Sprintf("not known within %s: %s; %s; %s before it was not so: %s", within, text, why,
+				before, known)}
 		}
 		last = why
 		select {

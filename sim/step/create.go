@@ -51,7 +51,8 @@ func (c *Create) Check(path *field.Path, plot *Plot) field.ErrorList {
 
 // Run creates the shoot.
 func (c *Create) Run(ctx context.Context, stage *Stage) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.Within.Duration, fmt.Errorf("the shoot %q was not ready within %s", c.Shoot, c.Within.Duration))
+	ctx, cancel := context.WithTimeoutCause(ctx, c.Within.Duration, fmt.Errorf("the shoot %q was not ready within %s",
+		c.Shoot, c.Within.Duration))
 	defer cancel()
 	return stage.Cast.Raise(ctx, c.Shoot)
 }

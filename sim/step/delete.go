@@ -50,7 +50,8 @@ func (d *Delete) Run(ctx context.Context, stage *Stage) error {
 
 // DeleteShoot confirms the deletion of a shoot and asks for it; one that is gone is no error.
 func (s *Stage) DeleteShoot(ctx context.Context, shoot string) error {
-	confirmed := map[string]any{"metadata": map[string]any{"annotations": map[string]any{constants.ConfirmationDeletion: "true"}}}
+	confirmed := map[string]any{
+		"metadata": map[string]any{"annotations": map[string]any{constants.ConfirmationDeletion: "true"}}}
 	if err := s.patchShoot(ctx, shoot, confirmed); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil
@@ -62,7 +63,8 @@ func (s *Stage) DeleteShoot(ctx context.Context, shoot string) error {
 		return err
 	}
 	key := s.World.ShootKey(shoot)
-	err = garden.Delete(ctx, &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}})
+	err = garden.Delete(ctx, &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace,
+		Name: key.Name}})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete the shoot %q: %w", shoot, err)
 	}

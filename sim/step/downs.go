@@ -10,8 +10,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/landscape"
 )
 
-// down is a cluster that a fault has surely lost or frozen, and that is not healed yet. One that waits for its moment may
-// never strike, and is none.
+// down is a cluster that a fault has surely lost or frozen, and that is not healed yet. One that waits for its moment
+// may never strike, and is none.
 type down struct {
 	fault, cluster string
 	lost           bool
@@ -39,7 +39,8 @@ type killed struct {
 }
 
 func (k killed) mistake(path *field.Path, d down) *field.Error {
-	return field.Forbidden(path, fmt.Sprintf("%s, and what %q has killed there cannot run again: heal %q before", d, k.fault, d.fault))
+	return field.Forbidden(path, fmt.Sprintf("%s, and what %q has killed there cannot run again: heal %q before", d,
+		k.fault, d.fault))
 }
 
 // begun is a fault that has begun at its step.
@@ -49,7 +50,9 @@ type begun struct {
 }
 
 func (u unheard) mistake() *field.Error {
-	return field.Invalid(u.path, u.actor, fmt.Sprintf("has no traffic that could feel it: %s, and not healed before this fault is; heal %q before", u.down, u.down.fault))
+	return field.Invalid(u.path, u.actor,
+		fmt.Sprintf("has no traffic that could feel it: %s, and not healed before this fault is; heal %q before", u.down,
+			u.down.fault))
 }
 
 // inject carries the plot on over a fault that begins at this step, and finds what is not there for it.
@@ -109,8 +112,8 @@ func (p *Plot) garden(path *field.Path) field.ErrorList {
 	return nil
 }
 
-// heal carries the plot on over the heal of a fault, and finds what it would wait for in vain. A fault that nobody could feel until
-// now never was.
+// heal carries the plot on over the heal of a fault, and finds what it would wait for in vain. A fault that nobody
+// could feel until now never was.
 func (p *Plot) heal(path *field.Path, name string) (errs field.ErrorList) {
 	p.downs = slices.DeleteFunc(p.downs, func(d down) bool { return d.fault == name })
 	p.unheard = slices.DeleteFunc(p.unheard, func(u unheard) bool {

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Expect is liveness: a condition that must become true in time. If it is false at the last look, the product has broken a promise;
-// if that look cannot tell, the story is inconclusive.
+// Expect is liveness: a condition that must become true in time. If it is false at the last look, the product has
+// broken a promise; if that look cannot tell, the story is inconclusive.
 type Expect struct {
 	// That is a CEL condition.
 	That string `json:"that"`
@@ -41,7 +41,8 @@ func (e *Expect) Check(path *field.Path, plot *Plot) field.ErrorList {
 	return append(plot.visible(path.Child("that"), e.That), positive(path.Child("within"), e.Within)...)
 }
 
-// Run waits until the condition is true. The error is Unmet when it did not become so in time, and Unknown when nobody can tell.
+// Run waits until the condition is true. The error is Unmet when it did not become so in time, and Unknown when nobody
+// can tell.
 func (e *Expect) Run(ctx context.Context, stage *Stage) error {
 	return stage.Await(ctx, e.That, e.Within.Duration)
 }

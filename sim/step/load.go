@@ -15,8 +15,8 @@ type Load struct {
 	WritesPerSecond int `json:"writesPerSecond,omitempty"`
 	// KeepConnection lets the writer use one connection instead of a new one for each write.
 	KeepConnection bool `json:"keepConnection,omitempty"`
-	// KeepAddress adds a reader that stays at the address that the shoot's name has at this step, as clients do that never ask
-	// DNS again. It reads from the API server's memory, and SingleWriter wants nobody to answer whose epoch is over.
+	// KeepAddress adds a reader that stays at the address that the shoot's name has at this step, as clients do that never
+	// ask DNS again. It reads from the API server's memory, and SingleWriter wants nobody to answer whose epoch is over.
 	KeepAddress bool `json:"keepAddress,omitempty"`
 }
 
@@ -48,7 +48,8 @@ func (l *Load) Check(path *field.Path, plot *Plot) field.ErrorList {
 		errs = append(errs, field.Invalid(path.Child("shoot"), l.Shoot, "has a load already: one is enough"))
 	}
 	if l.WritesPerSecond < 0 || l.WritesPerSecond > maxWritesPerSecond {
-		errs = append(errs, field.Invalid(path.Child("writesPerSecond"), l.WritesPerSecond, fmt.Sprintf("must be from 1 to %d", maxWritesPerSecond)))
+		errs = append(errs, field.Invalid(path.Child("writesPerSecond"), l.WritesPerSecond,
+			fmt.Sprintf("must be from 1 to %d", maxWritesPerSecond)))
 	}
 	if l.KeepAddress { // which is looked up at this step
 		errs = append(errs, plot.garden(path)...)

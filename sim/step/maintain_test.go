@@ -68,11 +68,13 @@ func TestSelect(t *testing.T) {
 	t.Parallel()
 	stage, _, _ := staged(t)
 	shoot := shootClient(t, stage)
-	const candidate, selected = "node.machine.sapcloud.io/candidate-for-update", "node.machine.sapcloud.io/selected-for-update"
+	const candidate, selected = "node.machine.sapcloud.io/candidate-for-update",
+		"node.machine.sapcloud.io/selected-for-update"
 	for name, labels := range map[string]map[string]string{
 		"c-2": {candidate: "true"}, "c-1": {candidate: "true"}, "c-0": {candidate: "true", selected: "true"}, "n-0": nil,
 	} {
-		if err := shoot.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}); err != nil {
+		if err := shoot.Create(t.Context(),
+			&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -93,11 +95,13 @@ func TestSelect(t *testing.T) {
 	if diff := cmp.Diff(map[string]bool{"c-0": true, "c-1": true}, got); diff != "" {
 		t.Errorf("selected (-want +got):\n%s", diff)
 	}
-	if err := stage.Await(t.Context(), "shoot('alpha').workers.candidates == 3 && shoot('alpha').workers.selected == 2", time.Minute); err != nil {
+	if err := stage.Await(t.Context(), "shoot('alpha').workers.candidates == 3 && shoot('alpha').workers.selected == 2",
+		time.Minute); err != nil {
 		t.Error(err)
 	}
 	more := &step.Select{Shoot: "alpha", Nodes: 2}
-	if err := more.Run(t.Context(), stage); err == nil || !strings.Contains(err.Error(), "there are 1 candidates that are not selected yet") {
+	if err := more.Run(t.Context(), stage); err == nil || !strings.Contains(err.Error(),
+		"there are 1 candidates that are not selected yet") {
 		t.Errorf("error %v", err)
 	}
 }

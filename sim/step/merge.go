@@ -83,7 +83,8 @@ func (m Merge) verbless(path *field.Path) field.ErrorList {
 			part, _ = part[name].(map[string]any)
 		}
 		if value, given := part[names[len(names)-1]]; given {
-			errs = append(errs, field.Invalid(below(path.Child("spec"), change), value, "is changed by the step "+ownVerbs[change]))
+			errs = append(errs, field.Invalid(below(path.Child("spec"), change), value, "is changed by the step "+
+				ownVerbs[change]))
 		}
 	}
 	return errs

@@ -52,7 +52,8 @@ func (m *Migrate) Check(path *field.Path, plot *Plot) field.ErrorList {
 	case m.Within.Duration < 0:
 		errs = append(errs, positive(within, m.Within)...)
 	case m.Within.Duration > 0 && m.Refused:
-		errs = append(errs, field.Forbidden(within, "a move that must be refused is asked for once: leave out one of the two"))
+		errs = append(errs, field.Forbidden(within,
+			"a move that must be refused is asked for once: leave out one of the two"))
 	}
 	errs = append(errs, plot.garden(path)...)
 	if seeds := plot.Landscape.SeedNames(); !slices.Contains(seeds, m.To) {
@@ -63,7 +64,8 @@ func (m *Migrate) Check(path *field.Path, plot *Plot) field.ErrorList {
 		return errs
 	}
 	if role.Seed == m.To {
-		errs = append(errs, field.Invalid(path.Child("to"), m.To, "is the seed that the shoot is bound to at this step: name another"))
+		errs = append(errs, field.Invalid(path.Child("to"), m.To,
+			"is the seed that the shoot is bound to at this step: name another"))
 	}
 	role.Seed = m.To // known again, whatever has happened before
 	return errs

@@ -58,7 +58,10 @@ func shootScheme() *runtime.Scheme {
 // foreign says whether a group is none of Kubernetes' own that the scheme has, so that only the shoot knows its kinds:
 // those of APIServices, and those that a story itself defines.
 func foreign(group string, scheme *runtime.Scheme) bool {
-	return strings.Contains(group, ".") && !slices.ContainsFunc(scheme.PrioritizedVersionsAllGroups(), func(v schema.GroupVersion) bool { return v.Group == group })
+	return strings.Contains(group, ".") && !slices.ContainsFunc(scheme.PrioritizedVersionsAllGroups(),
+		func(v schema.GroupVersion) bool {
+			return v.Group == group
+		})
 }
 
 // identified finds what is missing to say which object it is.
@@ -94,7 +97,8 @@ func (o Object) check(path *field.Path) field.ErrorList {
 		if foreign(kind.Group, scheme) {
 			return nil
 		}
-		return field.ErrorList{field.Invalid(path.Child("kind"), kind.Kind, fmt.Sprintf("there is no such kind in %s", o.fields["apiVersion"]))}
+		return field.ErrorList{field.Invalid(path.Child("kind"), kind.Kind, fmt.Sprintf("there is no such kind in %s",
+			o.fields["apiVersion"]))}
 	}
 	if err != nil {
 		return field.ErrorList{field.Invalid(path, o.String(), err.Error())}

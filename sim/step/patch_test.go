@@ -104,8 +104,9 @@ func TestRefusedPatches(t *testing.T) {
 		want    string // "" for success
 		unmet   bool
 	}{
-		"as expected":           {&unkind, "whitelist", "", false},
-		"for another reason":    {&unkind, "window", `it was refused, but with "spec.tolerations: not on the whitelist"`, true},
+		"as expected": {&unkind, "whitelist", "", false},
+		"for another reason": {&unkind, "window", `it was refused, but with "spec.tolerations: not on the whitelist"`,
+			true},
 		"our words, not theirs": {&unkind, "alpha", "it was refused, but with", true},
 		"admitted":              {&mild, "whitelist", "it was admitted", true},
 		"not expected":          {&unkind, "", "not on the whitelist", false},
@@ -129,28 +130,39 @@ func TestRefusedPatches(t *testing.T) {
 func TestCheckPatch(t *testing.T) {
 	t.Parallel()
 	on := landscape.Landscape{Seeds: []landscape.Seed{{Name: "a"}}, Shoots: []landscape.Shoot{{Name: "alpha", Seed: "a"}}}
-	fine := `{"metadata":{"annotations":{"gardener.cloud/operation":"maintain"}},"spec":{"kubernetes":{"version":"1.36.3"}}}`
+	fine := `{"metadata":{"annotations":{"gardener.cloud/operation":"maintain"}},` +
+		`"spec":{"kubernetes":{"version":"1.36.3"}}}`
 	for _, c := range []struct {
 		name  string
 		patch step.Patch
 		want  []string // fields
 	}{
 		{"of a shoot", step.Patch{Shoot: "alpha", Merge: merge(t, fine)}, nil},
-		{"of the cloud profile", step.Patch{CloudProfile: "transplant", Merge: merge(t, `{"spec":{"kubernetes":{"versions":[{"version":"1.36.3"}]}}}`)}, nil},
+		{"of the cloud profile",
+			step.Patch{CloudProfile: "transplant",
+				Merge: merge(t, `{"spec":{"kubernetes":{"versions":[{"version":"1.36.3"}]}}}`)}, nil},
 		{"a field that is removed", step.Patch{Shoot: "alpha", Merge: merge(t, `{"spec":{"hibernation":null}}`)}, nil},
 		{"of nothing", step.Patch{Merge: merge(t, fine)}, []string{"patch"}},
 		{"of both", step.Patch{Shoot: "alpha", CloudProfile: "transplant", Merge: merge(t, fine)}, []string{"patch"}},
 		{"of a stranger", step.Patch{Shoot: "omega", Merge: merge(t, fine)}, []string{"patch.shoot"}},
-		{"of another cloud profile", step.Patch{CloudProfile: "aws", Merge: merge(t, `{"spec":{}}`)}, []string{"patch.cloudProfile"}},
+		{"of another cloud profile", step.Patch{CloudProfile: "aws", Merge: merge(t, `{"spec":{}}`)},
+			[]string{"patch.cloudProfile"}},
 		{"empty", step.Patch{Shoot: "alpha", Merge: merge(t, `{}`)}, []string{"patch.merge"}},
 		{"status", step.Patch{Shoot: "alpha", Merge: merge(t, `{"status":{}}`)}, []string{"patch.merge.status"}},
-		{"its name", step.Patch{Shoot: "alpha", Merge: merge(t, `{"metadata":{"name":"x"}}`)}, []string{"patch.merge.metadata.name"}},
-		{"an unknown field", step.Patch{Shoot: "alpha", Merge: merge(t, `{"spec":{"provider":{"workers":[{"name":"x"},{"nam":"x"}]}}}`)}, []string{"patch.merge.spec.provider.workers[1].nam"}},
-		{"a field of another type", step.Patch{Shoot: "alpha", Merge: merge(t, `{"spec":{"kubernetes":{"version":1.36}}}`)}, []string{"patch.merge.spec.kubernetes.version"}},
-		{"a field of the other object", step.Patch{CloudProfile: "transplant", Merge: merge(t, `{"spec":{"seedName":"a"}}`)}, []string{"patch.merge.spec.seedName"}},
-		{"what has its own verb", step.Patch{Shoot: "alpha", Merge: merge(t, `{"spec":{"seedName":"a","hibernation":{"enabled":true}}}`)},
+		{"its name", step.Patch{Shoot: "alpha", Merge: merge(t, `{"metadata":{"name":"x"}}`)},
+			[]string{"patch.merge.metadata.name"}},
+		{"an unknown field",
+			step.Patch{Shoot: "alpha", Merge: merge(t, `{"spec":{"provider":{"workers":[{"name":"x"},{"nam":"x"}]}}}`)},
+			[]string{"patch.merge.spec.provider.workers[1].nam"}},
+		{"a field of another type", step.Patch{Shoot: "alpha", Merge: merge(t, `{"spec":{"kubernetes":{"version":1.36}}}`)},
+			[]string{"patch.merge.spec.kubernetes.version"}},
+		{"a field of the other object", step.Patch{CloudProfile: "transplant", Merge: merge(t, `{"spec":{"seedName":"a"}}`)},
+			[]string{"patch.merge.spec.seedName"}},
+		{"what has its own verb",
+			step.Patch{Shoot: "alpha", Merge: merge(t, `{"spec":{"seedName":"a","hibernation":{"enabled":true}}}`)},
 			[]string{"patch.merge.spec.hibernation.enabled", "patch.merge.spec.seedName"}},
-		{"what has its own verb, in vain", step.Patch{Shoot: "alpha", Refused: "no", Merge: merge(t, `{"spec":{"hibernation":{"enabled":true}}}`)}, nil},
+		{"what has its own verb, in vain", step.Patch{Shoot: "alpha", Refused: "no",
+			Merge: merge(t, `{"spec":{"hibernation":{"enabled":true}}}`)}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -183,8 +195,10 @@ func TestTheCloudProfileComesBack(t *testing.T) {
 		"apiVersion": "core.gardener.cloud/v1beta1", "kind": "CloudProfile",
 		"metadata": map[string]any{"name": "transplant", "annotations": map[string]any{"a": "b"}},
 		"spec": map[string]any{ // our types have no such fields as these
-			"type": "transplant", "regions": []any{}, "machineTypes": []any{}, "machineImages": []any{}, "ofTheFuture": map[string]any{"n": int64(1)},
-			"kubernetes": map[string]any{"versions": []any{map[string]any{"version": "1.36.2", "ofTheFuture": true}, map[string]any{"version": "1.36.3"}}},
+			"type": "transplant", "regions": []any{}, "machineTypes": []any{}, "machineImages": []any{},
+			"ofTheFuture": map[string]any{"n": int64(1)},
+			"kubernetes": map[string]any{"versions": []any{map[string]any{"version": "1.36.2", "ofTheFuture": true},
+				map[string]any{"version": "1.36.3"}}},
 		},
 	}}
 	if err := garden.Create(t.Context(), raw); err != nil {
@@ -202,7 +216,8 @@ func TestTheCloudProfileComesBack(t *testing.T) {
 		return all
 	}
 	for _, version := range []string{"1.36.4", "1.36.5"} {
-		one := &step.Patch{CloudProfile: "transplant", Merge: merge(t, `{"spec":{"kubernetes":{"versions":[{"version":"`+version+`"}]}}}`)}
+		one := &step.Patch{CloudProfile: "transplant", Merge: merge(t, `{"spec":{"kubernetes":{"versions":[{"version":"`+
+			version+`"}]}}}`)}
 		if err := one.Run(t.Context(), stage); err != nil {
 			t.Fatal(err)
 		}

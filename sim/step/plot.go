@@ -98,7 +98,8 @@ func (p *Plot) shoot(path *field.Path, name string, fits func(*Role) bool) (*Rol
 	case !known:
 		return nil, field.ErrorList{p.noSuch(path, name, fits)}
 	case !role.Exists:
-		return nil, field.ErrorList{field.Invalid(path, name, "does not exist at this step: create it before, or leave its create step out")}
+		return nil, field.ErrorList{field.Invalid(path, name,
+			"does not exist at this step: create it before, or leave its create step out")}
 	}
 	return role, nil
 }

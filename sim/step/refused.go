@@ -17,7 +17,8 @@ func refused(what string, err error) error {
 
 // Refused says whether the step expects that the API refuses what it asks for.
 func (s *Spec) Refused() bool {
-	return s.Delete != nil && s.Delete.Refused || s.Migrate != nil && s.Migrate.Refused || s.Patch != nil && s.Patch.Refused != ""
+	return s.Delete != nil && s.Delete.Refused || s.Migrate != nil && s.Migrate.Refused || s.Patch != nil &&
+		s.Patch.Refused != ""
 }
 
 func inVain(refused bool) string {

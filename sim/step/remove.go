@@ -8,7 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Remove lets a user of a shoot delete an object in it. It does not wait until it is gone; one that is gone is no error.
+// Remove lets a user of a shoot delete an object in it. It does not wait until it is gone; one that is gone is no
+// error.
 type Remove struct {
 	// Shoot whose user it is.
 	Shoot string `json:"shoot"`

@@ -9,7 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Reschedule sets a shoot's maintenance time window, counted from now: what stands in a file cannot know when it is told.
+// Reschedule sets a shoot's maintenance time window, counted from now: what stands in a file cannot know when it is
+// told.
 type Reschedule struct {
 	// Shoot whose maintenance it is.
 	Shoot string `json:"shoot"`
@@ -33,7 +34,8 @@ func (r *Reschedule) Default() {
 func (r *Reschedule) Subject() string { return r.Shoot }
 
 func (r *Reschedule) String() string {
-	return fmt.Sprintf("reschedule the maintenance of %s: a window of %s that ends in %s", r.Shoot, r.Lasts.Duration, r.EndsIn.Duration)
+	return fmt.Sprintf("reschedule the maintenance of %s: a window of %s that ends in %s", r.Shoot, r.Lasts.Duration,
+		r.EndsIn.Duration)
 }
 
 // Check wants an existing shoot. How long a window may be is for admission to say.
@@ -49,5 +51,6 @@ func (r *Reschedule) Run(ctx context.Context, stage *Stage) error {
 	const layout = "150405-0700"
 	end := stage.Clock.Now().UTC().Add(r.EndsIn.Duration)
 	window := map[string]any{"begin": end.Add(-r.Lasts.Duration).Format(layout), "end": end.Format(layout)}
-	return stage.patchShoot(ctx, r.Shoot, map[string]any{"spec": map[string]any{"maintenance": map[string]any{"timeWindow": window}}})
+	return stage.patchShoot(ctx, r.Shoot,
+		map[string]any{"spec": map[string]any{"maintenance": map[string]any{"timeWindow": window}}})
 }

@@ -72,9 +72,11 @@ func (s *Select) Run(ctx context.Context, stage *Stage) error {
 		return fmt.Errorf("%s: there are %d candidates that are not selected yet", s, len(found.Items))
 	}
 	slices.SortFunc(found.Items, func(a, b corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
-	patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, machinev1alpha1.LabelSelectedForUpdate, machinev1alpha1.LabelTrue)
+	patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, machinev1alpha1.LabelSelectedForUpdate,
+		machinev1alpha1.LabelTrue)
 	for _, node := range found.Items[:s.Nodes] {
-		if _, err := client.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		if _, err := client.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, patch,
+			metav1.PatchOptions{}); err != nil {
 			return fmt.Errorf("select the node %q of the shoot %q: %w", node.Name, s.Shoot, err)
 		}
 	}

@@ -2,7 +2,8 @@
 // can be checked against the plot before anything is started, and carried out on a stage.
 //
 // To add a verb, write its file and add one field to Spec. A step judges nothing; an expectation that is not met in
-// time is an Unmet error, one of which nobody can tell that an Unknown, everything else that goes wrong means that the story could not be told.
+// time is an Unmet error, one of which nobody can tell that an Unknown, everything else that goes wrong means that the
+// story could not be told.
 package step
 
 import (
@@ -117,7 +118,8 @@ func (s *Spec) Check(path *field.Path, plot *Plot) field.ErrorList {
 		return field.ErrorList{field.Required(path, "exactly one step must be given: "+strings.Join(Verbs(), ", "))}
 	case 1:
 	default:
-		return field.ErrorList{field.Invalid(path, strings.Join(given, ", "), `an item of steps is one step: begin a line with "- " for each`)}
+		return field.ErrorList{field.Invalid(path, strings.Join(given, ", "),
+			`an item of steps is one step: begin a line with "- " for each`)}
 	}
 	name, step := s.Step()
 	return step.Check(path.Child(name), plot)

@@ -54,7 +54,8 @@ func staged(t *testing.T) (*step.Stage, *cast, client.Client) {
 	clients, garden, _ := worldtest.Raise(t, w, 0)
 	record := timeline.NewJournal(clock.RealClock{}, nil)
 	c := &cast{}
-	stage := &step.Stage{World: w, Clients: clients, Record: record, Clock: clock.RealClock{}, Ward: fault.NewWard(w, record), Cast: c}
+	stage := &step.Stage{World: w, Clients: clients, Record: record, Clock: clock.RealClock{},
+		Ward: fault.NewWard(w, record), Cast: c}
 	if err := stage.Await(t.Context(), "shoot('alpha').healthy", time.Minute); err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +71,8 @@ func TestSteps(t *testing.T) {
 	for _, one := range []step.Step{
 		&step.Load{Shoot: "alpha"},
 		&step.Migrate{Shoot: "alpha", To: "b"},
-		&step.Expect{That: "shoot('alpha').seed == 'b' && shoot('alpha').healthy && seed('a').shoots == 0 && seed('b').bound == 1", Within: long},
+		&step.Expect{That: "shoot('alpha').seed == 'b' && shoot('alpha').healthy && seed('a').shoots == 0 && " +
+			"seed('b').bound == 1", Within: long},
 		&step.Hibernate{Shoot: "alpha"},
 		&step.Wait{Until: "shoot('alpha').hibernated", Within: long},
 		&step.Wake{Shoot: "alpha"},
@@ -105,20 +107,27 @@ func TestStepsThatFail(t *testing.T) {
 		is   error
 		want string
 	}{
-		"an expectation":      {&step.Expect{That: "shoot('alpha').seed == 'b'", Within: short}, step.Unmet{}, `not met within 1ms: shoot('alpha').seed == 'b'; shoot("alpha").seed is "a"; alpha: Create Succeeded 100%`},
-		"a precondition":      {&step.Wait{Until: "shoot('alpha').seed == 'b'", Within: short}, nil, `shoot("alpha").seed is "a"`},
-		"no such shoot":       {&step.Migrate{Shoot: "omega", To: "b"}, nil, `patch the shoot "omega"`},
-		"no such fault":       {&heal, nil, `heal the fault "cut": it has not been injected`},
-		"an unknown seed":     {&step.Expect{That: "seed('z').shoots == 0", Within: short}, step.Unknown{}, `not known within 1ms: seed('z').shoots == 0; seed("z").shoots cannot be told`},
-		"a missing condition": {&step.Expect{That: "shoot('alpha').conditions['None'] == 'True'", Within: short}, step.Unmet{}, "no such key: None"},
-		"what is known":       {&step.Expect{That: "seed('z').shoots == 0 && shoot('alpha').seed == 'b'", Within: short}, step.Unmet{}, "not met within 1ms"},
-		"a wait in the dark":  {&step.Wait{Until: "seed('z').shoots == 0", Within: short}, nil, `seed("z").shoots cannot be told`},
-		"what does not fit":   {&step.Expect{That: "shoot('alpha').sed", Within: short}, nil, "undefined field"},
+		"an expectation": {&step.Expect{That: "shoot('alpha').seed == 'b'", Within: short}, step.Unmet{},
+			`not met within 1ms: shoot('alpha').seed == 'b'; shoot("alpha").seed is "a"; alpha: Create Succeeded 100%`},
+		"a precondition": {&step.Wait{Until: "shoot('alpha').seed == 'b'", Within: short}, nil,
+			`shoot("alpha").seed is "a"`},
+		"no such shoot": {&step.Migrate{Shoot: "omega", To: "b"}, nil, `patch the shoot "omega"`},
+		"no such fault": {&heal, nil, `heal the fault "cut": it has not been injected`},
+		"an unknown seed": {&step.Expect{That: "seed('z').shoots == 0", Within: short}, step.Unknown{},
+			`not known within 1ms: seed('z').shoots == 0; seed("z").shoots cannot be told`},
+		"a missing condition": {&step.Expect{That: "shoot('alpha').conditions['None'] == 'True'", Within: short},
+			step.Unmet{}, "no such key: None"},
+		"what is known": {&step.Expect{That: "seed('z').shoots == 0 && shoot('alpha').seed == 'b'", Within: short},
+			step.Unmet{}, "not met within 1ms"},
+		"a wait in the dark": {&step.Wait{Until: "seed('z').shoots == 0", Within: short}, nil,
+			`seed("z").shoots cannot be told`},
+		"what does not fit": {&step.Expect{That: "shoot('alpha').sed", Within: short}, nil, "undefined field"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			err := c.step.Run(t.Context(), stage)
-			if err == nil || !strings.Contains(err.Error(), c.want) || fmt.Sprintf("%T", kindOf(err)) != fmt.Sprintf("%T", c.is) {
+			if err == nil || !strings.Contains(err.Error(), c.want) || fmt.Sprintf("%T", kindOf(err)) != fmt.Sprintf("%T",
+				c.is) {
 				t.Errorf("error %v, want %T, %q", err, c.is, c.want)
 			}
 		})
@@ -142,7 +151,8 @@ func TestAnExpectationIsNotKnownWhereTheLastLookIsBlind(t *testing.T) {
 	stage, _, _ := staged(t)
 	clock := clocktesting.NewFakeClock(time.Now())
 	stage.Clock = clock
-	expect, ended := &step.Expect{That: "seed('a').shoots == 2", Within: metav1.Duration{Duration: time.Minute}}, make(chan error)
+	expect, ended := &step.Expect{That: "seed('a').shoots == 2", Within: metav1.Duration{Duration: time.Minute}},
+		make(chan error)
 	go func() { ended <- expect.Run(t.Context(), stage) }()
 	for !clock.HasWaiters() {
 		time.Sleep(time.Millisecond)
@@ -152,7 +162,8 @@ func TestAnExpectationIsNotKnownWhereTheLastLookIsBlind(t *testing.T) {
 	}
 	clock.Step(time.Minute)
 	unknown := step.Unknown{}
-	if err := <-ended; !errors.As(err, &unknown) || !strings.Contains(unknown.Why, `cannot be told`) || !strings.HasSuffix(unknown.Why, `; 1m0s before it was not so: seed("a").shoots is 1`) {
+	if err := <-ended; !errors.As(err, &unknown) || !strings.Contains(unknown.Why, `cannot be told`) ||
+		!strings.HasSuffix(unknown.Why, `; 1m0s before it was not so: seed("a").shoots is 1`) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -160,7 +171,8 @@ func TestAnExpectationIsNotKnownWhereTheLastLookIsBlind(t *testing.T) {
 func TestWhatMustBeRefusedAndIsAdmitted(t *testing.T) {
 	t.Parallel()
 	stage, c, _ := staged(t)
-	for _, one := range []step.Step{&step.Migrate{Shoot: "alpha", To: "b", Refused: true}, &step.Delete{Shoot: "alpha", Refused: true}} {
+	for _, one := range []step.Step{&step.Migrate{Shoot: "alpha", To: "b", Refused: true},
+		&step.Delete{Shoot: "alpha", Refused: true}} {
 		err := one.Run(t.Context(), stage)
 		if !errors.As(err, &step.Unmet{}) || !strings.Contains(err.Error(), "which must be refused: it was admitted") {
 			t.Errorf("%s: %v", one, err)
@@ -174,7 +186,8 @@ func TestWhatMustBeRefusedAndIsAdmitted(t *testing.T) {
 // A refused step changes nothing of the plot, and a move may be refused to a shoot that is being deleted.
 func TestPlotOfRefusedSteps(t *testing.T) {
 	t.Parallel()
-	on := landscape.Landscape{Seeds: []landscape.Seed{{Name: "a"}, {Name: "b"}}, Shoots: []landscape.Shoot{{Name: "alpha", Seed: "a"}}}
+	on := landscape.Landscape{Seeds: []landscape.Seed{{Name: "a"}, {Name: "b"}},
+		Shoots: []landscape.Shoot{{Name: "alpha", Seed: "a"}}}
 	steps := []step.Spec{
 		{Delete: &step.Delete{Shoot: "alpha", Refused: true}},
 		{Migrate: &step.Migrate{Shoot: "alpha", To: "b"}},
@@ -210,7 +223,8 @@ func (r *refusing) Connect(cluster string) (*rest.Config, error) {
 			if request.Method != http.MethodPatch || r.left.Add(-1) < 0 {
 				return next.RoundTrip(request)
 			}
-			content, err := json.Marshal(apierrors.NewForbidden(schema.GroupResource{Resource: "shoots"}, "alpha", errors.New("it is being moved")).Status())
+			content, err := json.Marshal(apierrors.NewForbidden(schema.GroupResource{Resource: "shoots"}, "alpha",
+				errors.New("it is being moved")).Status())
 			return &http.Response{
 				StatusCode: http.StatusForbidden, Header: http.Header{"Content-Type": {"application/json"}},
 				Body: io.NopCloser(bytes.NewReader(content)), Request: request,
@@ -248,12 +262,14 @@ func TestMigrate_RefusedForATime_IsAskedForAgain(t *testing.T) {
 
 func TestMigrate_WithinThatCannotBe_IsRefused(t *testing.T) {
 	t.Parallel()
-	on := landscape.Landscape{Seeds: []landscape.Seed{{Name: "a"}, {Name: "b"}}, Shoots: []landscape.Shoot{{Name: "alpha", Seed: "a"}}}
+	on := landscape.Landscape{Seeds: []landscape.Seed{{Name: "a"}, {Name: "b"}},
+		Shoots: []landscape.Shoot{{Name: "alpha", Seed: "a"}}}
 	for _, m := range []step.Migrate{
 		{Shoot: "alpha", To: "b", Within: metav1.Duration{Duration: -time.Second}},
 		{Shoot: "alpha", To: "b", Refused: true, Within: metav1.Duration{Duration: time.Second}},
 	} {
-		if errs := m.Check(field.NewPath("migrate"), step.NewPlot(on, nil)); len(errs) != 1 || errs[0].Field != "migrate.within" {
+		if errs := m.Check(field.NewPath("migrate"), step.NewPlot(on, nil)); len(errs) != 1 ||
+			errs[0].Field != "migrate.within" {
 			t.Errorf("%+v: %v", m, errs)
 		}
 	}
@@ -268,7 +284,8 @@ func TestAnInterruptedWaitSaysSo(t *testing.T) {
 		&step.Expect{That: "shoot('alpha').seed == 'b'", Within: metav1.Duration{Duration: time.Hour}},
 		&step.Wait{For: metav1.Duration{Duration: time.Hour}, Because: "it is interrupted"},
 	} {
-		if err := one.Run(ctx, stage); err == nil || !strings.Contains(err.Error(), "somebody pressed a key") || errors.As(err, &step.Unmet{}) {
+		if err := one.Run(ctx, stage); err == nil || !strings.Contains(err.Error(), "somebody pressed a key") ||
+			errors.As(err, &step.Unmet{}) {
 			t.Errorf("%s: %v", one, err)
 		}
 	}
@@ -302,7 +319,8 @@ func TestEveryVerbIsFoundByItsName(t *testing.T) {
 func TestFaultsThatWait(t *testing.T) {
 	t.Parallel()
 	stage, _, _ := staged(t)
-	for name, that := range map[string]string{"later": "shoot('alpha').specSeed == 'b'", "never": "shoot('alpha').seed == 'c'"} {
+	for name, that := range map[string]string{"later": "shoot('alpha').specSeed == 'b'",
+		"never": "shoot('alpha').seed == 'c'"} {
 		inject := &step.Inject{When: &step.When{That: that}}
 		inject.Name, inject.Cut = name, &fault.Cut{Link: fault.Link{Actor: "gardenlet-a", Target: "garden"}}
 		if err := inject.Run(t.Context(), stage); err != nil {
@@ -337,7 +355,8 @@ func TestCheckWhen(t *testing.T) {
 	t.Parallel()
 	on := landscape.Landscape{Seeds: []landscape.Seed{{Name: "a"}}, Shoots: []landscape.Shoot{{Name: "alpha", Seed: "a"}}}
 	requests := func(verb string) *fault.OnRequest {
-		return &fault.OnRequest{Requests: fault.Requests{Objects: fault.Objects{Actor: "gardenlet-a", Target: "garden"}, Verbs: []string{verb}}}
+		return &fault.OnRequest{Requests: fault.Requests{Objects: fault.Objects{Actor: "gardenlet-a", Target: "garden"},
+			Verbs: []string{verb}}}
 	}
 	for _, c := range []struct {
 		when step.When
@@ -346,7 +365,8 @@ func TestCheckWhen(t *testing.T) {
 		{step.When{}, "when: Invalid value: \"\": must have either that, a condition, or request, an API event"},
 		{step.When{That: "true", Request: requests("get")}, "must have either that, a condition, or request"},
 		{step.When{That: "seed('z').ready"}, `when.that: Unsupported value: "seed('z')"`},
-		{step.When{Request: requests("read")}, `when.request.verbs[0]: Unsupported value: "read": supported values: "get", "list", "watch"`},
+		{step.When{Request: requests("read")},
+			`when.request.verbs[0]: Unsupported value: "read": supported values: "get", "list", "watch"`},
 		{step.When{Request: requests("get")}, ""},
 	} {
 		errs := c.when.Check(field.NewPath("when"), step.NewPlot(on, nil))
@@ -361,8 +381,9 @@ func TestCheckWhen(t *testing.T) {
 func TestStepsThatNeedTheGarden(t *testing.T) {
 	t.Parallel()
 	on := landscape.Landscape{
-		Seeds:  []landscape.Seed{{Name: "a"}, {Name: "b"}},
-		Shoots: []landscape.Shoot{{Name: "alpha", Seed: "a"}, {Name: "sleepy", Seed: "a", Hibernated: true}, {Name: "later", Seed: "b"}},
+		Seeds: []landscape.Seed{{Name: "a"}, {Name: "b"}},
+		Shoots: []landscape.Shoot{{Name: "alpha", Seed: "a"}, {Name: "sleepy", Seed: "a", Hibernated: true},
+			{Name: "later", Seed: "b"}},
 	}
 	const object = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x","namespace":"default"}}`
 	for harm, fire := range map[string]fault.Spec{

@@ -51,7 +51,8 @@ func (w *Wait) Check(path *field.Path, plot *Plot) field.ErrorList {
 		return append(plot.visible(path.Child("until"), w.Until), positive(path.Child("within"), w.Within)...)
 	case w.Until == "" && w.For.Duration > 0 && w.Within.Duration == 0:
 		if w.Because == "" {
-			return field.ErrorList{field.Required(path.Child("because"), "a wait for a time needs its reason; better wait until a condition is true")}
+			return field.ErrorList{field.Required(path.Child("because"),
+				"a wait for a time needs its reason; better wait until a condition is true")}
 		}
 		return nil
 	}

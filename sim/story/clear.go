@@ -15,12 +15,13 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// clearTimeout bounds the deletion of all shoots. It is long for a machine that is slow: nothing waits for it otherwise.
+// clearTimeout bounds the deletion of all shoots. It is long for a machine that is slow: nothing waits for it
+// otherwise.
 const clearTimeout = 5 * time.Minute
 
 // Clear deletes all shoots of a landscape, waits until they, and their control planes, are gone, takes back what
-// stories have changed about the cloud profile, and makes anew the actors that have died, so that the next story finds an
-// empty stage.
+// stories have changed about the cloud profile, and makes anew the actors that have died, so that the next story finds
+// an empty stage.
 func Clear(ctx context.Context, w world.World, c clock.Clock) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, clearTimeout, fmt.Errorf("not done within %s", clearTimeout))
 	defer cancel()

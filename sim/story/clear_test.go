@@ -73,7 +73,8 @@ func TestInventoriesOutlastFailedRequests(t *testing.T) {
 	t.Parallel()
 	b := &busy{World: worldtest.New(t, "a", "b"), cluster: "b"}
 	j := timeline.NewJournal(clock.RealClock{}, nil)
-	told := &teller{Options: Options{Scenario: &scenario.Scenario{}, World: b, Journal: j, Clock: clock.RealClock{}}, ids: map[string]string{}}
+	told := &teller{Options: Options{Scenario: &scenario.Scenario{}, World: b, Journal: j, Clock: clock.RealClock{}},
+		ids: map[string]string{}}
 	told.Patience.fill()
 	for when, look := range map[string]func(context.Context) error{timeline.Before: told.firstInventories, timeline.After: told.lastInventories} {
 		b.fails.Store(1)

@@ -43,13 +43,17 @@ func newCrew(c clock.WithTicker, record timeline.Recorder) *crew {
 
 // sample lets a probe sample until its group is ended.
 func (c *crew) sample(ctx context.Context, name string, p probe.Probe) {
-	c.start(ctx, name, &member{probe: p, looks: looks{probe: p.Name()}}, func(ctx context.Context, l *looks) { c.sampleAll(ctx, p, l) })
+	c.start(ctx, name, &member{probe: p, looks: looks{probe: p.Name()}}, func(ctx context.Context, l *looks) {
+		c.sampleAll(ctx, p, l)
+	})
 }
 
 // follow lets a follower follow until its group is ended.
 func (c *crew) follow(ctx context.Context, name string, f probe.Follower) {
 	samples, _ := f.(probe.Probe) // for the last look
-	c.start(ctx, name, &member{probe: samples, looks: looks{probe: f.Name()}}, func(ctx context.Context, l *looks) { c.followAll(ctx, f, l) })
+	c.start(ctx, name, &member{probe: samples, looks: looks{probe: f.Name()}}, func(ctx context.Context, l *looks) {
+		c.followAll(ctx, f, l)
+	})
 }
 
 // followOnce follows unless the group is there already.
@@ -79,8 +83,8 @@ func (c *crew) start(ctx context.Context, name string, m *member, work func(cont
 }
 
 // lastLook ends the probes of a group as end does, and has each sample once more: one whose last sample hung, as on a
-// connection to what has moved, may have seen nothing since. A look that fails is taken again, so many times in all; what cannot be
-// seen then is told as the last that is heard of it.
+// connection to what has moved, may have seen nothing since. A look that fails is taken again, so many times in all;
+// what cannot be seen then is told as the last that is heard of it.
 func (c *crew) lastLook(ctx context.Context, name string, times int) {
 	for _, m := range c.end(name) {
 		if m.probe == nil {

@@ -46,13 +46,14 @@ func TestTheLastLookComesAfterOneThatHung(t *testing.T) {
 	c, _ := newTestCrew()
 	var looks atomic.Int32
 	began, release := make(chan struct{}), make(chan struct{})
-	c.sample(t.Context(), "g", &fakeProbe{probe.Pace{Every: time.Hour, Timeout: time.Minute, Overlap: 1}, func(context.Context, timeline.Recorder) error {
-		if looks.Add(1) == 1 {
-			close(began)
-			<-release
-		}
-		return nil
-	}})
+	c.sample(t.Context(), "g", &fakeProbe{probe.Pace{Every: time.Hour, Timeout: time.Minute, Overlap: 1},
+		func(context.Context, timeline.Recorder) error {
+			if looks.Add(1) == 1 {
+				close(began)
+				<-release
+			}
+			return nil
+		}})
 	<-began
 	done := make(chan struct{})
 	go func() {
@@ -76,15 +77,16 @@ func TestSamplesOverlapUpToABound(t *testing.T) {
 	c, _ := newTestCrew()
 	var begun, under, most atomic.Int32
 	release := make(chan struct{})
-	c.sample(t.Context(), "g", &fakeProbe{probe.Pace{Every: time.Millisecond, Timeout: time.Minute, Overlap: 3}, func(context.Context, timeline.Recorder) error {
-		begun.Add(1)
-		if n := under.Add(1); n > most.Load() {
-			most.Store(n)
-		}
-		<-release
-		under.Add(-1)
-		return nil
-	}})
+	c.sample(t.Context(), "g", &fakeProbe{probe.Pace{Every: time.Millisecond, Timeout: time.Minute, Overlap: 3},
+		func(context.Context, timeline.Recorder) error {
+			begun.Add(1)
+			if n := under.Add(1); n > most.Load() {
+				most.Store(n)
+			}
+			<-release
+			under.Add(-1)
+			return nil
+		}})
 	await(t, func() bool { return begun.Load() == 3 })
 	time.Sleep(20 * time.Millisecond) // long enough for many more ticks
 	if begun.Load() != 3 {
@@ -103,16 +105,17 @@ func TestTheEndWaitsForWhatIsUnderWay(t *testing.T) {
 	t.Parallel()
 	c, j := newTestCrew()
 	begun := make(chan struct{}, 1)
-	c.sample(t.Context(), "g", &fakeProbe{probe.Pace{Every: time.Hour, Timeout: time.Minute, Overlap: 1}, func(ctx context.Context, to timeline.Recorder) error {
-		begun <- struct{}{}
-		select {
-		case <-ctx.Done():
-			to.Record(timeline.Event{Payload: timeline.Note{Text: "cancelled"}})
-		case <-time.After(50 * time.Millisecond):
-			to.Record(timeline.Event{Payload: timeline.Note{Text: "finished"}})
-		}
-		return nil
-	}})
+	c.sample(t.Context(), "g", &fakeProbe{probe.Pace{Every: time.Hour, Timeout: time.Minute, Overlap: 1},
+		func(ctx context.Context, to timeline.Recorder) error {
+			begun <- struct{}{}
+			select {
+			case <-ctx.Done():
+				to.Record(timeline.Event{Payload: timeline.Note{Text: "cancelled"}})
+			case <-time.After(50 * time.Millisecond):
+				to.Record(timeline.Event{Payload: timeline.Note{Text: "finished"}})
+			}
+			return nil
+		}})
 	<-begun
 	c.end("g")
 	_, note, found := timeline.First[timeline.Note](j.Events())
@@ -128,10 +131,11 @@ func TestAProbeOutlivesTheStepThatStartedIt(t *testing.T) {
 	c, _ := newTestCrew()
 	ctx, cancel := context.WithCancel(t.Context())
 	var samples atomic.Int32
-	c.sample(ctx, "g", &fakeProbe{probe.Pace{Every: time.Millisecond, Timeout: time.Second, Overlap: 1}, func(ctx context.Context, _ timeline.Recorder) error {
-		samples.Add(1)
-		return ctx.Err()
-	}})
+	c.sample(ctx, "g", &fakeProbe{probe.Pace{Every: time.Millisecond, Timeout: time.Second, Overlap: 1},
+		func(ctx context.Context, _ timeline.Recorder) error {
+			samples.Add(1)
+			return ctx.Err()
+		}})
 	cancel()
 	before := samples.Load()
 	await(t, func() bool { return samples.Load() > before+5 })
@@ -144,9 +148,10 @@ func TestComplaintsAreToldOnce(t *testing.T) {
 	c, j := newTestCrew()
 	errs := []error{errors.New("a"), errors.New("a"), errors.New("b"), nil, errors.New("b"), errors.New("b")}
 	var n atomic.Int32
-	c.sample(t.Context(), "g", &fakeProbe{probe.Pace{Every: time.Millisecond, Timeout: time.Second, Overlap: 1}, func(context.Context, timeline.Recorder) error {
-		return errs[min(int(n.Add(1))-1, len(errs)-1)]
-	}})
+	c.sample(t.Context(), "g", &fakeProbe{probe.Pace{Every: time.Millisecond, Timeout: time.Second, Overlap: 1},
+		func(context.Context, timeline.Recorder) error {
+			return errs[min(int(n.Add(1))-1, len(errs)-1)]
+		}})
 	await(t, func() bool { return int(n.Load()) > len(errs) })
 	c.stop()
 	var told []string
@@ -202,10 +207,11 @@ func TestWhatIsFollowedHasALastLook(t *testing.T) {
 	t.Parallel()
 	c, _ := newTestCrew()
 	looks := 0
-	f := &fakeWatched{following: make(chan struct{}), fakeProbe: fakeProbe{probe.Pace{Timeout: time.Minute}, func(context.Context, timeline.Recorder) error {
-		looks++
-		return nil
-	}}}
+	f := &fakeWatched{following: make(chan struct{}), fakeProbe: fakeProbe{probe.Pace{Timeout: time.Minute},
+		func(context.Context, timeline.Recorder) error {
+			looks++
+			return nil
+		}}}
 	c.follow(t.Context(), "g", f)
 	<-f.following
 	c.lastLook(t.Context(), "g", 1)
@@ -224,12 +230,13 @@ func TestALastLookThatFailsIsTaken(t *testing.T) {
 			t.Parallel()
 			crew, j := newTestCrew()
 			looks := 0
-			f := &fakeWatched{following: make(chan struct{}), fakeProbe: fakeProbe{probe.Pace{Timeout: time.Minute}, func(context.Context, timeline.Recorder) error {
-				if looks++; looks <= c.fails {
-					return errors.New("too busy")
-				}
-				return nil
-			}}}
+			f := &fakeWatched{following: make(chan struct{}), fakeProbe: fakeProbe{probe.Pace{Timeout: time.Minute},
+				func(context.Context, timeline.Recorder) error {
+					if looks++; looks <= c.fails {
+						return errors.New("too busy")
+					}
+					return nil
+				}}}
 			crew.follow(t.Context(), "g", f)
 			<-f.following
 			crew.lastLook(t.Context(), "g", 3)

@@ -12,7 +12,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// How often the end of the cloud's ledger, and of what is seen of a shoot, is asked for: a machine may be too busy for one answer.
+// How often the end of the cloud's ledger, and of what is seen of a shoot, is asked for: a machine may be too busy for
+// one answer.
 const (
 	ledgerLooks = 5
 	shootLooks  = 3

@@ -40,7 +40,8 @@ func TestLastInventoriesAreTakenTwice(t *testing.T) {
 	t.Parallel()
 	w := &counted{busy: &busy{World: worldtest.New(t, "a", "b"), cluster: "b"}}
 	told := &teller{Options: Options{
-		Scenario: &scenario.Scenario{}, World: w, Journal: timeline.NewJournal(clock.RealClock{}, nil), Clock: clock.RealClock{},
+		Scenario: &scenario.Scenario{}, World: w, Journal: timeline.NewJournal(clock.RealClock{}, nil),
+		Clock:    clock.RealClock{},
 		Patience: Patience{Still: time.Nanosecond},
 	}, ids: map[string]string{}}
 	told.Patience.fill()
@@ -60,12 +61,13 @@ func TestTheLastLookAtAShootIsTakenAgain(t *testing.T) {
 	}, crew: team, on: map[string]bool{"alpha": false}}
 	told.Patience.fill()
 	looks := 0
-	f := &fakeWatched{following: make(chan struct{}), fakeProbe: fakeProbe{probe.Pace{Timeout: time.Minute}, func(context.Context, timeline.Recorder) error {
-		if looks++; looks < 3 {
-			return errors.New("too busy")
-		}
-		return nil
-	}}}
+	f := &fakeWatched{following: make(chan struct{}), fakeProbe: fakeProbe{probe.Pace{Timeout: time.Minute},
+		func(context.Context, timeline.Recorder) error {
+			if looks++; looks < 3 {
+				return errors.New("too busy")
+			}
+			return nil
+		}}}
 	team.follow(t.Context(), "alpha", f)
 	<-f.following
 	if err := told.finale(t.Context()); err != nil {

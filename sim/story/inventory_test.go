@@ -30,8 +30,8 @@ func (h *hurried) After(d time.Duration) <-chan time.Time {
 	return over
 }
 
-// scripted looks see these processes, one look after the other, and the last again and again. One named "fail" is a look
-// that fails.
+// scripted looks see these processes, one look after the other, and the last again and again. One named "fail" is a
+// look that fails.
 func scripted(looks ...[]string) (look func(context.Context, *timeline.Journal) error, taken *int) {
 	taken = new(int)
 	return func(_ context.Context, to *timeline.Journal) error {

@@ -44,7 +44,8 @@ func crashing(t *testing.T, clients *world.Clients) {
 	}
 	before := pod.DeepCopy()
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
-		Name: "vault", RestartCount: 3, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
+		Name: "vault", RestartCount: 3,
+		State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
 		LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
 			ContainerID: "run-4", ExitCode: 3, Reason: "Error", StartedAt: metav1.Now(), FinishedAt: metav1.Now(),
 		}},
@@ -62,7 +63,8 @@ func tellerOn(t *testing.T, w world.World) (*teller, *timeline.Journal) {
 	}
 	j := timeline.NewJournal(clock.RealClock{}, nil)
 	told := &teller{
-		Options: Options{Scenario: &scenario.Scenario{}, World: w, Journal: j, Clock: clock.RealClock{}, Patience: Patience{Raise: time.Hour}},
+		Options: Options{Scenario: &scenario.Scenario{}, World: w, Journal: j, Clock: clock.RealClock{},
+			Patience: Patience{Raise: time.Hour}},
 		clients: clients, crew: newCrew(clock.RealClock{}, j), ids: map[string]string{},
 	}
 	t.Cleanup(told.crew.stop)
@@ -83,10 +85,12 @@ func TestWatchedFor_ExtensionThatCrashes_EndsTheSetUp(t *testing.T) {
 	crashing(t, told.clients)
 	err := told.watchedFor(t.Context(), comesNever)
 	never := (*diagnosis.NeverUpError)(nil)
-	if !errors.As(err, &never) || !strings.Contains(err.Error(), "the extension vault never came up on seed a: exit code 3, restarts: 3") {
+	if !errors.As(err, &never) || !strings.Contains(err.Error(),
+		"the extension vault never came up on seed a: exit code 3, restarts: 3") {
 		t.Errorf("%v", err)
 	}
-	if err := told.explained(t.Context(), errors.New("late")); !strings.HasPrefix(err.Error(), "late\nnot up by then:\nthe extension vault never came up on seed a") {
+	if err := told.explained(t.Context(), errors.New("late")); !strings.HasPrefix(err.Error(),
+		"late\nnot up by then:\nthe extension vault never came up on seed a") {
 		t.Errorf("in the middle of a run: %v", err)
 	}
 }
@@ -96,7 +100,9 @@ func TestWatchedFor_WorldThatKnowsNoOwners_IsJustWaitedFor(t *testing.T) {
 	told, _ := tellerOn(t, worldtest.New(t, "a", "b"))
 	crashing(t, told.clients)
 	late := errors.New("late")
-	if err := told.watchedFor(t.Context(), func(context.Context) error { return late }); !errors.Is(err, late) || err.Error() != "late" {
+	if err := told.watchedFor(t.Context(), func(context.Context) error {
+		return late
+	}); !errors.Is(err, late) || err.Error() != "late" {
 		t.Errorf("%v", err)
 	}
 	if err := told.explained(t.Context(), late); err.Error() != "late" {

@@ -29,12 +29,13 @@ func TestCrew_Heartbeat_SaysWhoLooksAndWhoDoesNot(t *testing.T) {
 		c, j := newTestCrew()
 		c.beat()
 		looks := 0
-		c.sample(t.Context(), "g", &fakeProbe{probe.Pace{Every: time.Second, Timeout: time.Minute, Overlap: 1}, func(context.Context, timeline.Recorder) error {
-			if looks++; looks > 7 {
-				return errors.New("no answer")
-			}
-			return nil
-		}})
+		c.sample(t.Context(), "g", &fakeProbe{probe.Pace{Every: time.Second, Timeout: time.Minute, Overlap: 1},
+			func(context.Context, timeline.Recorder) error {
+				if looks++; looks > 7 {
+					return errors.New("no answer")
+				}
+				return nil
+			}})
 		c.follow(t.Context(), "g", &fakeFollower{})
 		time.Sleep(Heartbeat + time.Second/2)
 		if said := heard(j, "fake", 0); len(said) != 1 || said[0].Looks < 4 || said[0].Failed != 0 {
@@ -50,7 +51,8 @@ func TestCrew_Heartbeat_SaysWhoLooksAndWhoDoesNot(t *testing.T) {
 		}
 		since = len(j.Events())
 		c.lastLook(t.Context(), "g", 2)
-		if said := heard(j, "fake", since); len(said) != 2 || !said[0].Ended || !said[1].Final || said[1].Looks != 2 || said[1].Failed != 2 {
+		if said := heard(j, "fake", since); len(said) != 2 || !said[0].Ended || !said[1].Final || said[1].Looks != 2 ||
+			said[1].Failed != 2 {
 			t.Errorf("it is said of the last look: %+v", said)
 		}
 		if said := heard(j, "follower", since); len(said) != 1 || !said[0].Ended || said[0].Follows {

@@ -43,7 +43,9 @@ func (t *teller) prepare(ctx context.Context, client kubernetes.Interface, shoot
 			return err
 		}
 	}
-	return t.poll(ctx, "the workload", func(ctx context.Context) (bool, error) { return allRunning(ctx, client, len(nodes)) })
+	return t.poll(ctx, "the workload", func(ctx context.Context) (bool, error) {
+		return allRunning(ctx, client, len(nodes))
+	})
 }
 
 // place puts a pod on a node directly: shoots have no scheduler. The namespace's ServiceAccount may still be missing.

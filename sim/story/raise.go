@@ -92,7 +92,8 @@ func (t *teller) create(ctx context.Context, shoot landscape.Shoot) error {
 	if err := garden.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("create the shoot %q: %w", shoot.Name, err)
 	} else if err != nil {
-		return fmt.Errorf("create the shoot %q: there is one of this name already; delete it, or use a landscape of its own: %w", shoot.Name, err)
+		return fmt.Errorf("create the shoot %q: there is one of this name already; delete it, or use a landscape of its "+
+			"own: %w", shoot.Name, err)
 	}
 	t.mu.Lock()
 	t.on[shoot.Name] = true
@@ -101,7 +102,8 @@ func (t *teller) create(ctx context.Context, shoot landscape.Shoot) error {
 	if t.Unwatched {
 		return nil
 	}
-	t.crew.followOnce(ctx, stateGroup(shoot.Name), &probe.Shoots{Shoot: shoot.Name, Key: t.World.ShootKey(shoot.Name), Garden: garden})
+	t.crew.followOnce(ctx, stateGroup(shoot.Name), &probe.Shoots{Shoot: shoot.Name, Key: t.World.ShootKey(shoot.Name),
+		Garden: garden})
 	return nil
 }
 
@@ -186,8 +188,8 @@ func (t *teller) watch(ctx context.Context, shoot landscape.Shoot) error {
 	return nil
 }
 
-// watchStates follows what extensions of the user's own keep of a shoot, on every seed. The first look is taken here, where
-// the shoot is: other seeds may be lost just then.
+// watchStates follows what extensions of the user's own keep of a shoot, on every seed. The first look is taken here,
+// where the shoot is: other seeds may be lost just then.
 func (t *teller) watchStates(ctx context.Context, shoot string) error {
 	if len(t.Scenario.Spec.Landscape.Extensions) == 0 {
 		return nil

@@ -22,10 +22,12 @@ func TestALostSeedKeepsNobodyFromWatchingTheOthers(t *testing.T) {
 	w := worldtest.New(t, "a", "b")
 	clients, _, _ := worldtest.Raise(t, w, 0)
 	s := &scenario.Scenario{}
-	s.Spec.Landscape.Extensions = []landscape.Extension{{Name: "vault", Resources: []landscape.ExtensionResource{{Kind: "Extension", Type: "vault"}}}}
+	s.Spec.Landscape.Extensions = []landscape.Extension{{Name: "vault",
+		Resources: []landscape.ExtensionResource{{Kind: "Extension", Type: "vault"}}}}
 	j := timeline.NewJournal(clock.RealClock{}, nil)
 	told := &teller{
-		Options: Options{Scenario: s, World: w, Journal: j, Clock: clock.RealClock{}}, clients: clients, crew: newCrew(clock.RealClock{}, j), ids: map[string]string{},
+		Options: Options{Scenario: s, World: w, Journal: j, Clock: clock.RealClock{}}, clients: clients,
+		crew: newCrew(clock.RealClock{}, j), ids: map[string]string{},
 	}
 	defer told.crew.stop()
 	stage := &step.Stage{World: w, Clients: clients, Clock: clock.RealClock{}}
@@ -37,7 +39,8 @@ func TestALostSeedKeepsNobodyFromWatchingTheOthers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.RESTMapper().RESTMapping(extensionsv1alpha1.SchemeGroupVersion.WithKind("Extension").GroupKind(), "v1alpha1"); err != nil {
+		if _, err := c.RESTMapper().RESTMapping(extensionsv1alpha1.SchemeGroupVersion.WithKind("Extension").GroupKind(),
+			"v1alpha1"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -52,7 +55,8 @@ func TestALostSeedKeepsNobodyFromWatchingTheOthers(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if err := told.watchStates(ctx, "alpha"); err == nil || !strings.HasPrefix(err.Error(), "look at the state of Extension/vault of alpha on a: ") {
+	if err := told.watchStates(ctx, "alpha"); err == nil || !strings.HasPrefix(err.Error(),
+		"look at the state of Extension/vault of alpha on a: ") {
 		t.Errorf("with its own seed lost: %v", err)
 	}
 }

@@ -44,7 +44,8 @@ func (t *teller) settle(ctx context.Context) error {
 			last, lastAt = seen, t.Clock.Now()
 		}
 		if !t.Clock.Now().Before(deadline) || ctx.Err() != nil {
-			// Where the last look is blind, what was not at rest in the one before it may have been too late to be so for long enough.
+			// Where the last look is blind, what was not at rest in the one before it may have been too late to be so for long
+			// enough.
 			if left := deadline.Sub(lastAt); len(seen.moves) == 0 && left < t.Patience.Rest {
 				seen.moves = last.before(left)
 			}
@@ -73,12 +74,14 @@ func (u unrest) atRest() bool { return len(u.moves)+len(u.unknown) == 0 }
 // before tells what moved when all could be seen for the last time.
 func (u unrest) before(left time.Duration) (moves []string) {
 	for _, what := range u.moves {
-		moves = append(moves, fmt.Sprintf("%s, when it could be seen last, %s before the deadline", what, left.Round(time.Millisecond)))
+		moves = append(moves, fmt.Sprintf("%s, when it could be seen last, %s before the deadline", what,
+			left.Round(time.Millisecond)))
 	}
 	return moves
 }
 
-// unrestOf a look that has failed: somebody who is known not to be there is not at rest, and of all else nothing is known.
+// unrestOf a look that has failed: somebody who is known not to be there is not at rest, and of all else nothing is
+// known.
 func unrestOf(err error) unrest {
 	if missing := (world.NoAPIServer{}); errors.As(err, &missing) {
 		return unrest{moves: []string{err.Error()}}
@@ -198,7 +201,8 @@ func (t *teller) unsettled(ctx context.Context) (seen unrest) {
 		if why, unknown := seed.Unknown["shoots"]; unknown {
 			seen.unknown = append(seen.unknown, fmt.Sprintf("seed %s cannot be read: %s", name, why))
 		} else if seed.Shoots != live[name] && !blind { // where a shoot is that cannot be read is not known either
-			seen.moves = append(seen.moves, fmt.Sprintf("seed %s holds %d control planes, %d belong there", name, seed.Shoots, live[name]))
+			seen.moves = append(seen.moves, fmt.Sprintf("seed %s holds %d control planes, %d belong there", name, seed.Shoots,
+				live[name]))
 		}
 	}
 	return seen

@@ -32,7 +32,8 @@ func settler(t *testing.T, fails int32) *teller {
 	}
 	w.fails.Store(fails)
 	told := &teller{Options: Options{
-		Scenario: &scenario.Scenario{}, World: w, Journal: timeline.NewJournal(clock.RealClock{}, nil), Clock: clock.RealClock{},
+		Scenario: &scenario.Scenario{}, World: w, Journal: timeline.NewJournal(clock.RealClock{}, nil),
+		Clock:    clock.RealClock{},
 		Patience: Patience{Rest: time.Millisecond},
 	}, clients: clients}
 	told.Patience.fill()
@@ -56,13 +57,14 @@ func TestWhatCannotBeReadIsNotSaidToMove(t *testing.T) {
 		t.Fatal(err)
 	}
 	settled := settledIn(t, told)
-	if settled.Converged || len(settled.Waiting) > 0 || len(settled.Unknown) != 1 || !strings.HasPrefix(settled.Unknown[0], "seed b cannot be read: ") {
+	if settled.Converged || len(settled.Waiting) > 0 || len(settled.Unknown) != 1 || !strings.HasPrefix(settled.Unknown[0],
+		"seed b cannot be read: ") {
 		t.Errorf("settled %+v", settled)
 	}
 }
 
-// settling lets a story with two minutes for it, and a rest of three seconds, come to rest on a clock that stands. It returns when the
-// story sleeps; sleeping waits until it does again.
+// settling lets a story with two minutes for it, and a rest of three seconds, come to rest on a clock that stands. It
+// returns when the story sleeps; sleeping waits until it does again.
 func settling(t *testing.T, told *teller) (clock *clocktesting.FakeClock, sleeping func(), ended <-chan error) {
 	t.Helper()
 	told.Scenario.Spec.SettleWithin.Duration = 2 * time.Minute
@@ -166,7 +168,8 @@ func TestAShootWithoutAnAPIServerIsNotAtRest(t *testing.T) {
 		t.Fatal(err)
 	}
 	settled := settledIn(t, told)
-	if len(settled.Unknown) > 0 || len(settled.Waiting) != 1 || !strings.Contains(settled.Waiting[0], `shoot "alpha" has no API server on seed "a"`) {
+	if len(settled.Unknown) > 0 || len(settled.Waiting) != 1 || !strings.Contains(settled.Waiting[0],
+		`shoot "alpha" has no API server on seed "a"`) {
 		t.Errorf("settled %+v", settled)
 	}
 }
@@ -248,7 +251,8 @@ func TestWhatIsNotAtRestYetIsTold(t *testing.T) {
 	if notes != 2 {
 		t.Errorf("in 25 s it says so %d times, want 2", notes)
 	}
-	if text := (unrest{moves: []string{"x moves", "y moves"}, unknown: []string{"z"}}).String(); text != "x moves, and 2 more" {
+	if text := (unrest{moves: []string{"x moves", "y moves"},
+		unknown: []string{"z"}}).String(); text != "x moves, and 2 more" {
 		t.Errorf("three are told as %q", text)
 	}
 }

@@ -14,16 +14,19 @@ import (
 // Oracles know from the record what a load was to be, also where nothing came of it.
 func TestAStepTellsOfItsLoad(t *testing.T) {
 	t.Parallel()
-	for keep, load := range map[bool]step.Load{true: {Shoot: "gone", WritesPerSecond: 3, KeepAddress: true}, false: {Shoot: "gone", WritesPerSecond: 3}} {
+	for keep, load := range map[bool]step.Load{true: {Shoot: "gone", WritesPerSecond: 3, KeepAddress: true},
+		false: {Shoot: "gone", WritesPerSecond: 3}} {
 		journal := timeline.NewJournal(clock.RealClock{}, nil)
 		story := &scenario.Scenario{}
 		story.Spec.Steps = []step.Spec{{Load: &load}}
-		told := &teller{Options: Options{Scenario: story, World: worldtest.New(t, "a"), Journal: journal, Clock: clock.RealClock{}}}
+		told := &teller{Options: Options{Scenario: story, World: worldtest.New(t, "a"), Journal: journal,
+			Clock: clock.RealClock{}}}
 		told.stage = &step.Stage{Cast: told}
 		if err := told.steps(t.Context()); err == nil {
 			t.Error("a shoot that is not there is written to")
 		}
-		if _, started, _ := timeline.First[timeline.StepStarted](journal.Events()); started.KeepAddress != keep || started.WritesPerSecond != 3 {
+		if _, started, _ := timeline.First[timeline.StepStarted](journal.Events()); started.KeepAddress != keep ||
+			started.WritesPerSecond != 3 {
 			t.Errorf("recorded %+v", started)
 		}
 	}

@@ -52,8 +52,8 @@ type Patience struct {
 	Round time.Duration
 }
 
-// Stretched is what a slow or busy machine is waited for: factor times as long for what is to be made or read, or goes away. The
-// pace of looks, and how long nothing may move, are no matter of the machine.
+// Stretched is what a slow or busy machine is waited for: factor times as long for what is to be made or read, or goes
+// away. The pace of looks, and how long nothing may move, are no matter of the machine.
 func (p Patience) Stretched(factor float64) Patience {
 	p.fill()
 	for _, one := range []*time.Duration{&p.Raise, &p.Finale, &p.Still} {
@@ -64,7 +64,8 @@ func (p Patience) Stretched(factor float64) Patience {
 
 func (p *Patience) fill() {
 	for field, value := range map[*time.Duration]time.Duration{
-		&p.Raise: 3 * time.Minute, &p.Finale: 30 * time.Second, &p.Rest: scenario.Rest, &p.Still: 15 * time.Second, &p.Round: 1200 * time.Millisecond,
+		&p.Raise: 3 * time.Minute, &p.Finale: 30 * time.Second, &p.Rest: scenario.Rest, &p.Still: 15 * time.Second,
+		&p.Round: 1200 * time.Millisecond,
 	} {
 		if *field == 0 {
 			*field = value
@@ -91,7 +92,8 @@ type teller struct {
 // stands in that event too. An expectation that was not met is no error.
 func Tell(ctx context.Context, o Options) error {
 	o.Patience.fill()
-	t := &teller{Options: o, keys: map[string]*probe.Keys{}, ids: map[string]string{}, on: map[string]bool{}, looked: map[string]bool{}}
+	t := &teller{Options: o, keys: map[string]*probe.Keys{}, ids: map[string]string{}, on: map[string]bool{},
+		looked: map[string]bool{}}
 	counted := newTally(o.Journal)
 	t.Journal = counted
 	err := t.tell(ctx)
@@ -147,7 +149,8 @@ func (t *teller) tell(ctx context.Context) error {
 	return errors.Join(told, healed, settled, t.finale(ctx))
 }
 
-// steps runs the steps in order. Expectations that are not met, or of which nobody can tell, end the story without an error.
+// steps runs the steps in order. Expectations that are not met, or of which nobody can tell, end the story without an
+// error.
 func (t *teller) steps(ctx context.Context) error {
 	t.cost(ctx)
 	for i := range t.Scenario.Spec.Steps {
@@ -155,9 +158,10 @@ func (t *teller) steps(ctx context.Context) error {
 		verb, one := spec.Step()
 		t.lookBefore(ctx, spec)
 		t.record(one.Subject(), timeline.StepStarted{
-			Index: i, Verb: verb, Text: one.String(), Refused: spec.Refused(), WritesPerSecond: spec.WritesPerSecond(), KeepAddress: spec.KeepsAddress(),
-			Object: spec.Object(),
-			To:     spec.To(), Lasts: timeline.Length(spec.Lasts()),
+			Index: i, Verb: verb, Text: one.String(), Refused: spec.Refused(), WritesPerSecond: spec.WritesPerSecond(),
+			KeepAddress: spec.KeepsAddress(),
+			Object:      spec.Object(),
+			To:          spec.To(), Lasts: timeline.Length(spec.Lasts()),
 		})
 		err := one.Run(ctx, t.stage)
 		ended := timeline.StepEnded{Index: i, Verb: verb, Text: one.String(), Outcome: timeline.StepDone}
@@ -252,7 +256,8 @@ func (t *teller) followCloud(ctx context.Context) error {
 
 // raiseAll brings the shoots onto the stage that are there before the first step.
 func (t *teller) raiseAll(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, t.Patience.Raise, fmt.Errorf("the shoots were not ready within %s", t.Patience.Raise))
+	ctx, cancel := context.WithTimeoutCause(ctx, t.Patience.Raise, fmt.Errorf("the shoots were not ready within %s",
+		t.Patience.Raise))
 	defer cancel()
 	later := step.Later(t.Scenario.Spec.Steps)
 	var mu sync.Mutex

@@ -1,4 +1,5 @@
-// Package summary tells runs in a page of Markdown, fit for the summary of a CI job. It shows verdicts, and judges nothing.
+// Package summary tells runs in a page of Markdown, fit for the summary of a CI job. It shows verdicts, and judges
+// nothing.
 package summary
 
 import (
@@ -31,7 +32,8 @@ func (s Story) Verdict() verdict.Verdict {
 	return s.Report.Verdict
 }
 
-// Why is the verdict, and the first of what speaks for it: what was violated, or why the story is Broken or Inconclusive.
+// Why is the verdict, and the first of what speaks for it: what was violated, or why the story is Broken or
+// Inconclusive.
 func (s Story) Why() string {
 	text := string(s.Verdict())
 	switch {
@@ -116,7 +118,8 @@ func rowOf(s Story) string {
 	}
 	m := s.Report.Measures
 	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %.0f s |\n", escape(s.Name), shown,
-		s.cell("rto", m.RTOSeconds, "%.1f s"), s.cell("rpo", m.RPOSeconds, "%.1f s"), s.cell("lostWrites", number(m.LostWrites), "%.0f"),
+		s.cell("rto", m.RTOSeconds, "%.1f s"), s.cell("rpo", m.RPOSeconds, "%.1f s"),
+		s.cell("lostWrites", number(m.LostWrites), "%.0f"),
 		s.cell("apiDowntime", m.APIDowntimeSeconds, "%.1f s"), s.Report.WallSeconds)
 }
 
@@ -179,5 +182,6 @@ func detailsOf(s Story) string {
 
 // escape text for Markdown, on one line.
 func escape(text string) string {
-	return strings.NewReplacer("\r", "", "\n", " ", `\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", "&lt;", "|", `\|`, "#", `\#`).Replace(text)
+	return strings.NewReplacer("\r", "", "\n", " ", `\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<",
+		"&lt;", "|", `\|`, "#", `\#`).Replace(text)
 }

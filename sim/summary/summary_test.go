@@ -15,11 +15,14 @@ func TestWrite(t *testing.T) {
 	t.Parallel()
 	held := &verdict.Report{
 		Scenario: "well", Backend: "small", Verdict: verdict.Held, WallSeconds: 86.3,
-		Measures:   measure.Measures{RTOSeconds: new(23.71), RPOSeconds: new(0.4), LostWrites: new(0), APIDowntimeSeconds: new(12.0)},
-		Objectives: []verdict.Objective{{Measure: "rto", Max: 45, Measured: new(23.71)}, {Measure: "rpo", Max: 2, Measured: new(0.4)}},
+		Measures: measure.Measures{RTOSeconds: new(23.71), RPOSeconds: new(0.4), LostWrites: new(0),
+			APIDowntimeSeconds: new(12.0)},
+		Objectives: []verdict.Objective{{Measure: "rto", Max: 45, Measured: new(23.71)},
+			{Measure: "rpo", Max: 2, Measured: new(0.4)}},
 	}
 	violated := &verdict.Report{
-		Scenario: "ill", Backend: "small", RandomSeed: 7, TimeoutMultiplier: 3, Extensions: []string{"vault"}, ExtensionFiles: []string{"mine/vault.yaml"}, Verdict: verdict.Violated, WallSeconds: 9,
+		Scenario: "ill", Backend: "small", RandomSeed: 7, TimeoutMultiplier: 3, Extensions: []string{"vault"},
+		ExtensionFiles: []string{"mine/vault.yaml"}, Verdict: verdict.Violated, WallSeconds: 9,
 		Measures:   measure.Measures{RTOSeconds: new(50.0)},
 		Objectives: []verdict.Objective{{Measure: "rto", Max: 45, Measured: new(50.0)}},
 		Violations: []verdict.Violation{{Oracle: "expect", At: 1.25, Message: "step 2: shoot_a | *gone*\nand <b>"}},
@@ -63,10 +66,12 @@ Not told, because the time for it was over: left\_out
 func TestTroubleBetweenTheStories(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	if err := Write(&out, []Story{{Name: "well", Report: &verdict.Report{Verdict: verdict.Held}}}, []string{"landscape run: process 7 stays"}); err != nil {
+	if err := Write(&out, []Story{{Name: "well", Report: &verdict.Report{Verdict: verdict.Held}}},
+		[]string{"landscape run: process 7 stays"}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"## Broken: 1 scenario, 1 Held\n", "### Between the stories\n\n- landscape run: process 7 stays\n"} {
+	for _, want := range []string{"## Broken: 1 scenario, 1 Held\n",
+		"### Between the stories\n\n- landscape run: process 7 stays\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not said:\n%s", want, out.String())
 		}
@@ -76,11 +81,13 @@ func TestTroubleBetweenTheStories(t *testing.T) {
 func TestWhy(t *testing.T) {
 	t.Parallel()
 	for want, s := range map[string]Story{
-		"Held":                          {Report: &verdict.Report{Verdict: verdict.Held}},
-		"Violated: expect: it was gone": {Report: &verdict.Report{Verdict: verdict.Violated, Violations: []verdict.Violation{{Oracle: "expect", Message: "it was gone"}, {Oracle: "settle"}}}},
-		"Inconclusive: nobody felt it":  {Report: &verdict.Report{Verdict: verdict.Inconclusive, Reasons: []string{"nobody felt it", "and more"}}},
-		"Broken: no landscape":          {Err: errors.New("no landscape")},
-		"Broken":                        {},
+		"Held": {Report: &verdict.Report{Verdict: verdict.Held}},
+		"Violated: expect: it was gone": {Report: &verdict.Report{Verdict: verdict.Violated,
+			Violations: []verdict.Violation{{Oracle: "expect", Message: "it was gone"}, {Oracle: "settle"}}}},
+		"Inconclusive: nobody felt it": {Report: &verdict.Report{Verdict: verdict.Inconclusive,
+			Reasons: []string{"nobody felt it", "and more"}}},
+		"Broken: no landscape": {Err: errors.New("no landscape")},
+		"Broken":               {},
 	} {
 		if got := s.Why(); got != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -98,7 +105,8 @@ func TestMuchIsCutShort(t *testing.T) {
 	if err := Write(&out, []Story{{Name: "ill", Report: r}}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(out.String(), "something is left"); n != mostLines || !strings.Contains(out.String(), "- and 5 more\n") {
+	if n := strings.Count(out.String(), "something is left"); n != mostLines || !strings.Contains(out.String(),
+		"- and 5 more\n") {
 		t.Errorf("%d lines:\n%s", n, out.String())
 	}
 }

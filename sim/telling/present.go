@@ -39,7 +39,8 @@ type Present struct {
 
 // NewPresent is how things are before the first event.
 func NewPresent() Present {
-	return Present{doing: map[string]timeline.Operation{}, down: map[string]bool{}, before: map[string]string{}, seeds: map[string]string{}, turned: map[string]bool{}}
+	return Present{doing: map[string]timeline.Operation{}, down: map[string]bool{}, before: map[string]string{},
+		seeds: map[string]string{}, turned: map[string]bool{}}
 }
 
 // Take goes on by one event.
@@ -65,7 +66,8 @@ func (p *Present) Take(e timeline.Event) {
 	case timeline.SeedSeen:
 		text, _ := seedLine(content)
 		before, known := p.seeds[e.Subject]
-		p.seed = text != "" && text != before && (known || !content.Gardenlet("True")) // one that is well to begin with is nothing new
+		// one that is well to begin with is nothing new
+		p.seed = text != "" && text != before && (known || !content.Gardenlet("True"))
 		p.seeds[e.Subject] = cmp.Or(text, before)
 	}
 }

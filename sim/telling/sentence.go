@@ -10,7 +10,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// Sentence tells any event in one line, whatever was before it; subject and actor are left out where they stand beside it.
+// Sentence tells any event in one line, whatever was before it; subject and actor are left out where they stand beside
+// it.
 func Sentence(e timeline.Event) string {
 	switch p := e.Payload.(type) {
 	case timeline.RunStarted:
@@ -93,7 +94,8 @@ func took(sent, answered timeline.Moment) string {
 func trafficSentence(payload timeline.Payload) string {
 	switch p := payload.(type) {
 	case timeline.Write:
-		text := fmt.Sprintf("write %d: %s %s, %s in %s", p.Number, p.Verb, p.Key, strings.ToLower(string(p.Outcome)), took(p.Sent, p.Answered))
+		text := fmt.Sprintf("write %d: %s %s, %s in %s", p.Number, p.Verb, p.Key, strings.ToLower(string(p.Outcome)),
+			took(p.Sent, p.Answered))
 		if p.ResourceVersion > 0 {
 			text += fmt.Sprintf(", revision %d", p.ResourceVersion)
 		}
@@ -108,7 +110,8 @@ func trafficSentence(payload timeline.Payload) string {
 		}
 		return trail(text, p.Error)
 	case timeline.CachedRead:
-		text := fmt.Sprintf("read at the first address, %s in %s", strings.ToLower(string(p.Outcome)), took(p.Sent, p.Answered))
+		text := fmt.Sprintf("read at the first address, %s in %s", strings.ToLower(string(p.Outcome)),
+			took(p.Sent, p.Answered))
 		if p.ResourceVersion > 0 {
 			text += fmt.Sprintf(", in memory up to revision %d", p.ResourceVersion)
 		}
@@ -117,7 +120,8 @@ func trafficSentence(payload timeline.Payload) string {
 		if p.Outcome == timeline.Acknowledged {
 			return "the API answers in " + took(p.Sent, p.Answered)
 		}
-		return trail(fmt.Sprintf("the API does not answer (%s, after %s)", strings.ToLower(string(p.Outcome)), took(p.Sent, p.Answered)), p.Error)
+		return trail(fmt.Sprintf("the API does not answer (%s, after %s)", strings.ToLower(string(p.Outcome)),
+			took(p.Sent, p.Answered)), p.Error)
 	case timeline.VersionsSeen:
 		text := fmt.Sprintf("%s by %s: ", p.Resource, p.Source)
 		if p.Gone {
@@ -142,7 +146,8 @@ func worldSentence(payload timeline.Payload) string {
 	case timeline.SeedSeen:
 		return seedSentence(p)
 	case timeline.EpochSeen:
-		return fmt.Sprintf("epoch %d on seed %s is %s, %s left, revision %d", p.Epoch, p.Seed, p.State, time.Duration(p.Remaining).Round(time.Millisecond), p.Revision)
+		return fmt.Sprintf("epoch %d on seed %s is %s, %s left, revision %d", p.Epoch, p.Seed, p.State,
+			time.Duration(p.Remaining).Round(time.Millisecond), p.Revision)
 	case timeline.NodeSeen:
 		if p.Gone {
 			return fmt.Sprintf("node %s is gone", p.Name)
@@ -177,7 +182,8 @@ func worldSentence(payload timeline.Payload) string {
 		for _, n := range p.Requests {
 			requests += n
 		}
-		return fmt.Sprintf("the landscape has cost %d requests and %s of processor time", requests, time.Duration(p.CPU).Round(10*time.Millisecond))
+		return fmt.Sprintf("the landscape has cost %d requests and %s of processor time", requests,
+			time.Duration(p.CPU).Round(10*time.Millisecond))
 	}
 	return rawSentence(payload)
 }

@@ -32,7 +32,8 @@ func Hold(ctx context.Context, folder string) (release func(), err error) {
 		return nil, fmt.Errorf("lock the folder for the evidence: %w", err)
 	}
 	if !held {
-		return nil, fmt.Errorf("another run writes its evidence to %s: wait for it, or give this one another folder with --out", folder)
+		return nil, fmt.Errorf(
+			"another run writes its evidence to %s: wait for it, or give this one another folder with --out", folder)
 	}
 	return func() { _ = lock.Close() }, nil // the lock ends with the process at the latest
 }
@@ -41,7 +42,8 @@ func Hold(ctx context.Context, folder string) (release func(), err error) {
 type GoesOnError struct{ Folder string }
 
 func (e *GoesOnError) Error() string {
-	return fmt.Sprintf("the run in %s still goes on: judge it when it has ended; until then `transplant report --serve` shows it", e.Folder)
+	return fmt.Sprintf("the run in %s still goes on: judge it when it has ended; until then `transplant report "+
+		"--serve` shows it", e.Folder)
 }
 
 // HoldEnded makes sure that the run in a folder has ended, and that no other begins there until it is released.

@@ -11,8 +11,8 @@ type RunStarted struct {
 	TimeoutMultiplier float64 `json:"timeoutMultiplier,omitempty"`
 	// Unwatched runs have no probes but their loads, and prove nothing.
 	Unwatched bool `json:"unwatched,omitempty"`
-	// Heartbeat is how often the engine says of every probe that it has looked. A record without it is older than that, or made by
-	// hand: it does not say what it would take to check that nothing is missing from it.
+	// Heartbeat is how often the engine says of every probe that it has looked. A record without it is older than that, or
+	// made by hand: it does not say what it would take to check that nothing is missing from it.
 	Heartbeat Length `json:"heartbeat,omitzero"`
 	// BackendFlags are what the backend was told, by the command line or the environment, as flags.
 	BackendFlags []string `json:"backendFlags,omitempty"`
@@ -34,8 +34,8 @@ type LandscapeReady struct {
 	// LedgerAt is the number of the ledger's last entry before the run: its own begin behind it. Absent without a cloud,
 	// and in records of before it was noted, of which the beginning of the ledger cannot be checked.
 	LedgerAt *int64 `json:"ledgerAt,omitempty"`
-	// CertainOnSeed are the classes of which every inventory of a seed must show something of a control plane that runs there, and
-	// CertainInCloud those of which the inventory of the cloud must show something of its shoot.
+	// CertainOnSeed are the classes of which every inventory of a seed must show something of a control plane that runs
+	// there, and CertainInCloud those of which the inventory of the cloud must show something of its shoot.
 	CertainOnSeed  []string `json:"certainOnSeed,omitempty"`
 	CertainInCloud []string `json:"certainInCloud,omitempty"`
 }
@@ -164,8 +164,8 @@ func (Settled) Kind() Kind { return "Settled" }
 // RunEnded is the last event.
 type RunEnded struct {
 	Broken string `json:"broken,omitempty"` // why the story could not be told
-	// Recorded is how many events of each kind the engine and its probes have recorded, as they counted them: the journal must
-	// hold them all. What was recorded before the engine began is not among them.
+	// Recorded is how many events of each kind the engine and its probes have recorded, as they counted them: the journal
+	// must hold them all. What was recorded before the engine began is not among them.
 	Recorded map[Kind]int `json:"recorded,omitempty"`
 }
 

@@ -47,7 +47,8 @@ func TestJournalStampsAndRoundTrips(t *testing.T) {
 	}
 	first := write(1)
 	first.Seq, first.At, first.Kind = 1, 2*time.Second, "Write"
-	want := []timeline.Event{first, {Seq: 2, At: 3 * time.Second, Kind: "Note", Subject: "a", Payload: timeline.Note{Text: "seed"}}}
+	want := []timeline.Event{first, {Seq: 2, At: 3 * time.Second, Kind: "Note", Subject: "a",
+		Payload: timeline.Note{Text: "seed"}}}
 	if diff := cmp.Diff(want, record.Events); diff != "" {
 		t.Errorf("events read back (-want +got):\n%s", diff)
 	}
@@ -83,7 +84,8 @@ func TestDecodeDamage(t *testing.T) {
 		"no header":              {text: lines[1], err: "line 1: "},
 		"empty":                  {text: "", err: "line 1: the header is missing"},
 		"other version":          {text: strings.Replace(lines[0], `"version":1`, `"version":2`, 1), err: "line 1: format"},
-		"unknown kind":           {text: lines[0] + strings.Replace(lines[1], `"kind":"Write"`, `"kind":"Wrote"`, 1) + lines[2], err: `unknown kind "Wrote"`},
+		"unknown kind": {text: lines[0] + strings.Replace(lines[1], `"kind":"Write"`, `"kind":"Wrote"`, 1) +
+			lines[2], err: `unknown kind "Wrote"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -157,7 +159,9 @@ func TestALostRecordIsAnError(t *testing.T) {
 func TestTheSetOfKindsIsComplete(t *testing.T) {
 	t.Parallel()
 	//nolint:staticcheck // one folder without build tags: the simple way is the right one
-	packages, err := parser.ParseDir(token.NewFileSet(), ".", func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, 0)
+	packages, err := parser.ParseDir(token.NewFileSet(), ".", func(f fs.FileInfo) bool {
+		return !strings.HasSuffix(f.Name(), "_test.go")
+	}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +212,8 @@ func TestJournal_Close_SyncsAll(t *testing.T) {
 		t.Errorf("%v, on the disk is %q", err, file.onDisk)
 	}
 	broken := errors.New("the disk is broken")
-	if err := timeline.NewJournal(testingclock.NewFakeClock(time.Now()), &synced{err: broken}).Close(); !errors.Is(err, broken) {
+	if err := timeline.NewJournal(testingclock.NewFakeClock(time.Now()), &synced{err: broken}).Close(); !errors.Is(err,
+		broken) {
 		t.Errorf("error %v", err)
 	}
 }

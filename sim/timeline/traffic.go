@@ -43,9 +43,9 @@ type Read struct {
 // Kind of Read.
 func (Read) Kind() Kind { return "Read" }
 
-// CachedRead is one read of what an API server has in memory, without its store, at the address that the shoot's name had
-// when the load began; the subject is the shoot. Acknowledged means that there was an API server that answered, Unknown that nobody
-// did in time.
+// CachedRead is one read of what an API server has in memory, without its store, at the address that the shoot's name
+// had when the load began; the subject is the shoot. Acknowledged means that there was an API server that answered,
+// Unknown that nobody did in time.
 type CachedRead struct {
 	Outcome  Outcome `json:"outcome"`
 	Sent     Moment  `json:"sent"`
@@ -95,8 +95,8 @@ type DataSeen struct {
 // Kind of DataSeen.
 func (DataSeen) Kind() Kind { return "DataSeen" }
 
-// DataCounted is how many ConfigMaps of the load a user's API server counts after DataSeen; the subject is the shoot. It is the
-// second witness of what is there in the end.
+// DataCounted is how many ConfigMaps of the load a user's API server counts after DataSeen; the subject is the shoot.
+// It is the second witness of what is there in the end.
 type DataCounted struct {
 	Keys int64 `json:"keys"`
 }

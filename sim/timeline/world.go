@@ -25,8 +25,8 @@ type ShootSeen struct {
 // Kind of ShootSeen.
 func (ShootSeen) Kind() Kind { return "ShootSeen" }
 
-// HandedOver is the seed that has just let a shoot go, its Migrate having succeeded for another seed; empty if none has.
-// Before and now are two states of the shoot, one after the other. In a forced move nobody lets go.
+// HandedOver is the seed that has just let a shoot go, its Migrate having succeeded for another seed; empty if none
+// has. Before and now are two states of the shoot, one after the other. In a forced move nobody lets go.
 func HandedOver(before, now ShootSeen) (source string) {
 	done := Operation{Type: "Migrate", State: "Succeeded"}
 	same := func(o Operation) bool { return o.Type == done.Type && o.State == done.State }
@@ -51,7 +51,8 @@ type Operation struct {
 type ConditionIs struct {
 	Type   string `json:"type"`
 	Status string `json:"status"`
-	// Reason and Message are its own, left out of one that is True. One that is handed over to another seed keeps those it had.
+	// Reason and Message are its own, left out of one that is True. One that is handed over to another seed keeps those it
+	// had.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
 }
@@ -73,10 +74,12 @@ type SeedSeen struct {
 	Conditions []ConditionIs `json:"conditions,omitempty"`
 }
 
-// Gardenlet says whether this is the status of GardenletReady, which is Unknown for a seed that the garden does not hear of any
-// more (docs/ownership.md#spec-9-4).
+// Gardenlet says whether this is the status of GardenletReady, which is Unknown for a seed that the garden does not
+// hear of any more (docs/ownership.md#spec-9-4).
 func (s SeedSeen) Gardenlet(status string) bool {
-	return slices.ContainsFunc(s.Conditions, func(c ConditionIs) bool { return c.Type == "GardenletReady" && c.Status == status })
+	return slices.ContainsFunc(s.Conditions, func(c ConditionIs) bool {
+		return c.Type == "GardenletReady" && c.Status == status
+	})
 }
 
 // Kind of SeedSeen.
@@ -169,8 +172,8 @@ type ObjectSeen struct {
 	Deleting bool `json:"deleting,omitempty"`
 }
 
-// ExtensionSeen is an object that an extension has brought into a shoot. Runs of today record ObjectsSeen instead; the kind
-// is kept so that older timelines can be read.
+// ExtensionSeen is an object that an extension has brought into a shoot. Runs of today record ObjectsSeen instead; the
+// kind is kept so that older timelines can be read.
 type ExtensionSeen struct {
 	Name string `json:"name"` // with its kind, such as ConfigMap extension-transplant
 	Gone bool   `json:"gone,omitempty"`
@@ -182,8 +185,8 @@ type ExtensionSeen struct {
 // Kind of ExtensionSeen.
 func (ExtensionSeen) Kind() Kind { return "ExtensionSeen" }
 
-// ExtensionStateSeen is what an object of an extension of the user's own says on a seed, noted when it has changed; the subject
-// is the shoot.
+// ExtensionStateSeen is what an object of an extension of the user's own says on a seed, noted when it has changed; the
+// subject is the shoot.
 type ExtensionStateSeen struct {
 	Seed   string `json:"seed"`
 	Object string `json:"object"` // with its kind, such as Extension vault
@@ -250,8 +253,8 @@ type Item struct {
 	Owner string `json:"owner,omitempty"`
 	// Mentions are technical ids of shoots that stand in its name, namespace, labels or annotations.
 	Mentions []string `json:"mentions,omitempty"`
-	// Managers are those who have written the object, by its managed fields, and Persisted says that it is labelled to move
-	// with the shoot. Both are told of what is in a control-plane namespace.
+	// Managers are those who have written the object, by its managed fields, and Persisted says that it is labelled to
+	// move with the shoot. Both are told of what is in a control-plane namespace.
 	Managers  []string `json:"managers,omitempty"`
 	Persisted bool     `json:"persisted,omitempty"`
 }

@@ -14,8 +14,9 @@ var Compared = []string{"rtoSeconds", "rpoSeconds", "apiDowntimeSeconds"}
 // fewest earlier runs that say what is usual, where as many are to be looked at.
 const fewest = 3
 
-// scatter is how many standard deviations a run may be above the median. The deviation is estimated by the median absolute
-// deviation, times 1.4826 for normally distributed values, which single wild runs do not move (Hampel's identifier).
+// scatter is how many standard deviations a run may be above the median. The deviation is estimated by the median
+// absolute deviation, times 1.4826 for normally distributed values, which single wild runs do not move (Hampel's
+// identifier).
 const (
 	scatter   = 3
 	madToDevi = 1.4826
@@ -34,7 +35,8 @@ type Trend struct {
 	Scenario string `json:"scenario"`
 	Backend  string `json:"backend"`
 	Measure  string `json:"measure"`
-	// Newest is absent when the newest run has no such measure: what earlier runs had come back from may never have come back.
+	// Newest is absent when the newest run has no such measure: what earlier runs had come back from may never have come
+	// back.
 	Newest *float64 `json:"newest,omitempty"`
 	// Earlier is the number of runs that the newest is compared with. With too few there is neither median nor limit.
 	Earlier int      `json:"earlier"`
@@ -44,9 +46,9 @@ type Trend struct {
 	Worse bool     `json:"worse"`
 }
 
-// Compare the newest run of every scenario and backend with those before it. A measure that enough earlier runs have, and
-// the newest has not, is worse. Runs that were Broken or Inconclusive count for nothing: what they measured is not about the
-// product.
+// Compare the newest run of every scenario and backend with those before it. A measure that enough earlier runs have,
+// and the newest has not, is worse. Runs that were Broken or Inconclusive count for nothing: what they measured is not
+// about the product.
 func Compare(records []Record, o Options) []Trend {
 	type kind struct{ scenario, backend string }
 	runs := map[kind][]Record{}

@@ -33,7 +33,8 @@ type Record struct {
 // Of makes the record of a run.
 func Of(r *verdict.Report, at time.Time) Record {
 	record := Record{
-		Time: at.UTC().Truncate(time.Millisecond), Scenario: r.Scenario, Backend: r.Backend, Verdict: r.Verdict, RandomSeed: r.RandomSeed,
+		Time: at.UTC().Truncate(time.Millisecond), Scenario: r.Scenario, Backend: r.Backend, Verdict: r.Verdict,
+		RandomSeed:  r.RandomSeed,
 		WallSeconds: r.WallSeconds, Measures: map[string]float64{}, Phases: r.Measures.Phases,
 	}
 	for name, value := range r.Measures.Numbers() {
@@ -73,10 +74,14 @@ func Read(in io.Reader, name string) ([]Record, error) {
 		}
 		var record Record
 		if err := json.Unmarshal(lines.Bytes(), &record); err != nil {
-			return nil, fmt.Errorf("%s:%d: %w; each line must be a record that run --history has written: remove it, or name another file", name, number, err)
+			return nil, fmt.Errorf(
+				"%s:%d: %w; each line must be a record that run --history has written: remove it, or name another file", name,
+				number, err)
 		}
 		if record.Scenario == "" || record.Verdict == "" {
-			return nil, fmt.Errorf("%s:%d: scenario and verdict must be set; each line must be a record that run --history has written: remove it, or name another file", name, number)
+			return nil, fmt.Errorf(
+				"%s:%d: scenario and verdict must be set; each line must be a record that run --history has written: remove it, "+
+					"or name another file", name, number)
 		}
 		records = append(records, record)
 	}

@@ -56,7 +56,8 @@ func TestLinesThatAreNoRecords(t *testing.T) {
 	t.Parallel()
 	good := `{"scenario":"tale","verdict":"Held"}` + "\n"
 	for name, c := range map[string]struct{ text, want string }{
-		"torn":           {good + `{"scenario":"ta`, "h.jsonl:2: unexpected end of JSON input; each line must be a record that run --history has written"},
+		"torn": {good + `{"scenario":"ta`,
+			"h.jsonl:2: unexpected end of JSON input; each line must be a record that run --history has written"},
 		"another file":   {"# a story\n", "h.jsonl:1: invalid character '#'"},
 		"another object": {good + "\n" + `{"name":"x"}`, "h.jsonl:3: scenario and verdict must be set"},
 	} {
@@ -79,25 +80,36 @@ func TestCompare(t *testing.T) {
 		last    int
 		want    Trend
 	}{
-		"as ever":           {earlier: steady, newest: 22, want: Trend{Earlier: 5, Median: new(21.0), Limit: new(25.2)}},
-		"at the limit":      {earlier: []float64{10, 10, 10}, newest: 12, want: Trend{Earlier: 3, Median: new(10.0), Limit: new(12.0)}},
-		"worse":             {earlier: steady, newest: 25.3, want: Trend{Earlier: 5, Median: new(21.0), Limit: new(25.2), Worse: true}},
-		"better":            {earlier: steady, newest: 2, want: Trend{Earlier: 5, Median: new(21.0), Limit: new(25.2)}},
-		"it scatters":       {earlier: []float64{10, 14, 18, 22, 26}, newest: 30, want: Trend{Earlier: 5, Median: new(18.0), Limit: new(18 + 3*1.4826*4)}},
-		"one was wild":      {earlier: []float64{20, 20, 20, 90}, newest: 30, want: Trend{Earlier: 4, Median: new(20.0), Limit: new(24.0), Worse: true}},
-		"too few":           {earlier: []float64{1, 1}, newest: 100, want: Trend{Earlier: 2}},
-		"few are asked for": {earlier: []float64{1, 20}, newest: 25, last: 1, want: Trend{Earlier: 1, Median: new(20.0), Limit: new(24.0), Worse: true}},
-		"never came back":   {earlier: steady, gone: true, want: Trend{Earlier: 5, Median: new(21.0), Limit: new(25.2), Worse: true}},
-		"only the last":     {earlier: []float64{1, 1, 1, 1, 20, 20, 20}, newest: 21, last: 3, want: Trend{Earlier: 3, Median: new(20.0), Limit: new(24.0)}},
-		"an even number":    {earlier: []float64{10, 20, 10, 20}, newest: 40, want: Trend{Earlier: 4, Median: new(15.0), Limit: new(15 + 3*1.4826*5), Worse: true}},
-		"nothing is lost":   {earlier: []float64{0, 0, 0}, newest: 0, want: Trend{Earlier: 3, Median: new(0.0), Limit: new(0.0)}},
-		"something is lost": {earlier: []float64{0, 0, 0}, newest: 0.1, want: Trend{Earlier: 3, Median: new(0.0), Limit: new(0.0), Worse: true}},
+		"as ever": {earlier: steady, newest: 22, want: Trend{Earlier: 5, Median: new(21.0), Limit: new(25.2)}},
+		"at the limit": {earlier: []float64{10, 10, 10}, newest: 12, want: Trend{Earlier: 3, Median: new(10.0),
+			Limit: new(12.0)}},
+		"worse": {earlier: steady, newest: 25.3, want: Trend{Earlier: 5, Median: new(21.0), Limit: new(25.2),
+			Worse: true}},
+		"better": {earlier: steady, newest: 2, want: Trend{Earlier: 5, Median: new(21.0), Limit: new(25.2)}},
+		"it scatters": {earlier: []float64{10, 14, 18, 22, 26}, newest: 30, want: Trend{Earlier: 5, Median: new(18.0),
+			Limit: new(18 + 3*1.4826*4)}},
+		"one was wild": {earlier: []float64{20, 20, 20, 90}, newest: 30, want: Trend{Earlier: 4, Median: new(20.0),
+			Limit: new(24.0), Worse: true}},
+		"too few": {earlier: []float64{1, 1}, newest: 100, want: Trend{Earlier: 2}},
+		"few are asked for": {earlier: []float64{1, 20}, newest: 25, last: 1, want: Trend{Earlier: 1, Median: new(20.0),
+			Limit: new(24.0), Worse: true}},
+		"never came back": {earlier: steady, gone: true, want: Trend{Earlier: 5, Median: new(21.0), Limit: new(25.2),
+			Worse: true}},
+		"only the last": {earlier: []float64{1, 1, 1, 1, 20, 20, 20}, newest: 21, last: 3,
+			want: Trend{Earlier: 3, Median: new(20.0), Limit: new(24.0)}},
+		"an even number": {earlier: []float64{10, 20, 10, 20}, newest: 40, want: Trend{Earlier: 4, Median: new(15.0),
+			Limit: new(15 + 3*1.4826*5), Worse: true}},
+		"nothing is lost": {earlier: []float64{0, 0, 0}, newest: 0, want: Trend{Earlier: 3, Median: new(0.0),
+			Limit: new(0.0)}},
+		"something is lost": {earlier: []float64{0, 0, 0}, newest: 0.1, want: Trend{Earlier: 3, Median: new(0.0),
+			Limit: new(0.0), Worse: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var records []Record
 			for _, v := range append(c.earlier, c.newest) {
-				records = append(records, Record{Scenario: "tale", Backend: "small", Verdict: verdict.Held, Measures: map[string]float64{"rpoSeconds": v}})
+				records = append(records, Record{Scenario: "tale", Backend: "small", Verdict: verdict.Held,
+					Measures: map[string]float64{"rpoSeconds": v}})
 			}
 			c.want.Scenario, c.want.Backend, c.want.Measure, c.want.Newest = "tale", "small", "rpoSeconds", &c.newest
 			if c.gone {
@@ -118,11 +130,14 @@ func TestCompare(t *testing.T) {
 func TestKindsOfRunsAreComparedByThemselves(t *testing.T) {
 	t.Parallel()
 	run := func(scenario, backend string, v verdict.Verdict, rto float64) Record {
-		return Record{Scenario: scenario, Backend: backend, Verdict: v, Measures: map[string]float64{"rtoSeconds": rto, "lostWrites": rto}}
+		return Record{Scenario: scenario, Backend: backend, Verdict: v, Measures: map[string]float64{"rtoSeconds": rto,
+			"lostWrites": rto}}
 	}
 	records := []Record{
-		run("tale", "small", verdict.Held, 10), run("tale", "large", verdict.Held, 99), run("other", "small", verdict.Held, 99),
-		run("tale", "small", verdict.Violated, 10), run("tale", "small", verdict.Held, 10), run("tale", "small", verdict.Broken, 0.1),
+		run("tale", "small", verdict.Held, 10), run("tale", "large", verdict.Held, 99),
+		run("other", "small", verdict.Held, 99),
+		run("tale", "small", verdict.Violated, 10), run("tale", "small", verdict.Held, 10),
+		run("tale", "small", verdict.Broken, 0.1),
 		run("tale", "small", verdict.Held, 11), run("tale", "small", verdict.Broken, 500),
 		run("tale", "small", verdict.Inconclusive, 500),
 	}
@@ -133,7 +148,8 @@ func TestKindsOfRunsAreComparedByThemselves(t *testing.T) {
 			got = append(got, "mixed up")
 		}
 	}
-	if diff := cmp.Diff([]string{"tale small rtoSeconds", "tale large rtoSeconds", "other small rtoSeconds"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"tale small rtoSeconds", "tale large rtoSeconds", "other small rtoSeconds"},
+		got); diff != "" {
 		t.Errorf("trends (-want +got):\n%s", diff)
 	}
 }

@@ -37,8 +37,8 @@ const (
 // answersOf a record by promise, and by goal as "measure ≤ bound".
 type answersOf map[string]answer
 
-// TestEvidence_TakenAway_NeitherProvesNorAccuses takes evidence away from recorded runs. No promise and no goal may then
-// be kept that is not kept by the whole record, and none may be broken that the whole record does not show to be.
+// TestEvidence_TakenAway_NeitherProvesNorAccuses takes evidence away from recorded runs. No promise and no goal may
+// then be kept that is not kept by the whole record, and none may be broken that the whole record does not show to be.
 func TestEvidence_TakenAway_NeitherProvesNorAccuses(t *testing.T) {
 	t.Parallel()
 	table := &evidenceTable{cells: map[string]map[string]map[answer]int{}}
@@ -210,7 +210,9 @@ func lessenings(whole []timeline.Event) map[string]lessened {
 		})}
 	}
 	for _, source := range sourcesOf(whole) {
-		all["without "+source] = lessened{"no " + source, keep(whole, func(e timeline.Event) bool { return sourceOf(e) != source })}
+		all["without "+source] = lessened{"no " + source, keep(whole, func(e timeline.Event) bool {
+			return sourceOf(e) != source
+		})}
 		all[source+" told late"] = lessened{"a source told late", later(whole, source)}
 	}
 	all["the cloud's clock is late"] = lessened{"the cloud's clock late", lateClock(whole)}
@@ -277,8 +279,10 @@ func isEngine(e timeline.Event) bool { return sourceOf(e) == "" }
 // sourceOf an event is who has seen it; empty for the engine.
 func sourceOf(e timeline.Event) string {
 	switch p := e.Payload.(type) {
-	case timeline.RunStarted, timeline.LandscapeReady, timeline.ShootSteady, timeline.StepStarted, timeline.StepEnded, timeline.FaultAwaited,
-		timeline.FaultInjected, timeline.FaultHealed, timeline.Settling, timeline.Settled, timeline.RunEnded, timeline.Note, timeline.Unseen:
+	case timeline.RunStarted, timeline.LandscapeReady, timeline.ShootSteady, timeline.StepStarted, timeline.StepEnded,
+		timeline.FaultAwaited,
+		timeline.FaultInjected, timeline.FaultHealed, timeline.Settling, timeline.Settled, timeline.RunEnded, timeline.Note,
+		timeline.Unseen:
 		return ""
 	case timeline.Write:
 		return "Write of " + e.Actor

@@ -24,7 +24,8 @@ const (
 
 // Again is the command that tells the story in a run's folder again, as a shell reads it.
 func (r *Report) Again(folder string) string {
-	return shellescape.QuoteCommand([]string{"transplant", "run", filepath.Join(folder, StoryName), "--backend", r.Backend}) + " " + r.Flags()
+	return shellescape.QuoteCommand([]string{"transplant", "run", filepath.Join(folder, StoryName), "--backend",
+		r.Backend}) + " " + r.Flags()
 }
 
 // Flags are what makes a run of the story the same again on its backend, as a shell reads them.
@@ -65,5 +66,6 @@ func Write(folder string, report *Report, events []timeline.Event) error {
 	if err != nil {
 		return fmt.Errorf("marshal the verdict for JUnit: %w", err)
 	}
-	return durable.Disk{}.Write(folder, durable.Bytes(FileName, append(content, '\n')), durable.Bytes(JUnitName, []byte(xml.Header+string(junit)+"\n")))
+	return durable.Disk{}.Write(folder, durable.Bytes(FileName, append(content, '\n')),
+		durable.Bytes(JUnitName, []byte(xml.Header+string(junit)+"\n")))
 }

@@ -10,38 +10,46 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// judgeGoals compares what was measured with the goals, and says which goals could not be measured. A measure is that of
-// the worst of the shoots of which it was seen: it says nothing about the others, so that each goal has each of these for a lack.
-// told says that the story was told to its end.
+// judgeGoals compares what was measured with the goals, and says which goals could not be measured. A measure is that
+// of the worst of the shoots of which it was seen: it says nothing about the others, so that each goal has each of
+// these for a lack. told says that the story was told to its end.
 func (r *Report) judgeGoals(events []timeline.Event, goals scenario.Measure, told bool) (lacks []string) {
 	seconds := func(name string, measured *float64, goal *scenario.Bound, unseen func([]timeline.Event) []string) {
 		if goal != nil {
-			lacks = append(lacks, r.judgeGoal(events, Objective{Measure: name, Max: goal.Seconds(), Measured: measured}, unseen, func(measured float64) string {
-				return fmt.Sprintf("%s is %gs, the goal is at most %s", name, measured, goal.Max.Duration)
-			})...)
+			lacks = append(lacks, r.judgeGoal(events, Objective{Measure: name, Max: goal.Seconds(), Measured: measured}, unseen,
+				func(measured float64) string {
+					return fmt.Sprintf("%s is %gs, the goal is at most %s", name, measured, goal.Max.Duration)
+				})...)
 		}
 	}
 	count := func(name, missed string, measured *int, goal *scenario.Count, unseen func([]timeline.Event) []string) {
 		if goal != nil {
-			lacks = append(lacks, r.judgeGoal(events, Objective{Measure: name, Max: float64(goal.Max), Measured: number(measured)}, unseen, func(measured float64) string {
-				return fmt.Sprintf("%g %s, the goal is at most %d", measured, missed, goal.Max)
-			})...)
+			lacks = append(lacks,
+				r.judgeGoal(events, Objective{Measure: name, Max: float64(goal.Max), Measured: number(measured)}, unseen,
+					func(measured float64) string {
+						return fmt.Sprintf("%g %s, the goal is at most %d", measured, missed, goal.Max)
+					})...)
 		}
 	}
 	seconds("apiDowntime", r.Measures.APIDowntimeSeconds, goals.APIDowntime, func(events []timeline.Event) []string {
 		return measure.Unreached(events, goals.APIDowntime.Max.Duration)
 	})
 	if goals.RTO != nil {
-		lacks = append(lacks, r.judgeRecoveries(events, Objective{Measure: "rto", Max: goals.RTO.Seconds(), Measured: r.Measures.RTOSeconds}, goals.RTO.Max.Duration, told)...)
+		lacks = append(lacks,
+			r.judgeRecoveries(events, Objective{Measure: "rto", Max: goals.RTO.Seconds(), Measured: r.Measures.RTOSeconds},
+				goals.RTO.Max.Duration, told)...)
 	}
 	seconds("rpo", r.Measures.RPOSeconds, goals.RPO, oracle.NoLostWrite{}.Lacks)
-	count("lostWrites", "acknowledged writes are lost", r.Measures.LostWrites, goals.LostWrites, oracle.NoLostWrite{}.Lacks)
-	count("restoresAtOnce", "shoots were restored at once on one seed", r.Measures.RestoresAtOnce, goals.RestoresAtOnce, measure.UnseenRestores)
+	count("lostWrites", "acknowledged writes are lost", r.Measures.LostWrites, goals.LostWrites,
+		oracle.NoLostWrite{}.Lacks)
+	count("restoresAtOnce", "shoots were restored at once on one seed", r.Measures.RestoresAtOnce, goals.RestoresAtOnce,
+		measure.UnseenRestores)
 	return lacks
 }
 
 // judgeGoal notes an objective; message says how it was missed, unseen what must have been seen for it to be reached.
-func (r *Report) judgeGoal(events []timeline.Event, o Objective, unseen func([]timeline.Event) []string, message func(measured float64) string) (lacks []string) {
+func (r *Report) judgeGoal(events []timeline.Event, o Objective, unseen func([]timeline.Event) []string,
+	message func(measured float64) string) (lacks []string) {
 	if o.Measured != nil && !o.Missed() { // it takes no more evidence that it was missed
 		o.Unseen = unseen(events)
 	}
@@ -58,9 +66,9 @@ func (r *Report) judgeGoal(events []timeline.Event, o Objective, unseen func([]t
 	return lacks
 }
 
-// judgeRecoveries is judgeGoal for the RTO. It is the one goal that is missed by what did not happen: who is asked longer
-// than the goal allows and still gives no good answer has not recovered in time, however long it would have taken. Where the
-// story could not be told, a recovery was not owed.
+// judgeRecoveries is judgeGoal for the RTO. It is the one goal that is missed by what did not happen: who is asked
+// longer than the goal allows and still gives no good answer has not recovered in time, however long it would have
+// taken. Where the story could not be told, a recovery was not owed.
 func (r *Report) judgeRecoveries(events []timeline.Event, o Objective, most time.Duration, told bool) (lacks []string) {
 	unrecovered, before, measured := measure.NotRecovered(events), len(r.Violations), o
 	for _, u := range unrecovered {
@@ -75,7 +83,8 @@ func (r *Report) judgeRecoveries(events []timeline.Event, o Objective, most time
 		if !u.Wrote {
 			silence = "could not be reached"
 		}
-		r.miss(events, o, fmt.Sprintf("rto: %s %s after %gs, the goal is at most %s", u.Shoot, silence, waited, most), u.Events...)
+		r.miss(events, o, fmt.Sprintf("rto: %s %s after %gs, the goal is at most %s", u.Shoot, silence, waited, most),
+			u.Events...)
 	}
 	if late := len(r.Violations) > before; late && (r.Measures.RTOSeconds == nil || *r.Measures.RTOSeconds <= o.Max) {
 		r.Objectives = append(r.Objectives, o)

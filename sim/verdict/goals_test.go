@@ -24,23 +24,28 @@ func moment(second float64) timeline.Moment {
 }
 
 func written(second float64, shoot string, number int, outcome timeline.Outcome, version int64) sight {
-	return sight{second, shoot, timeline.Write{Number: number, Key: "w", Verb: "patch", Outcome: outcome, Sent: moment(second - 0.1), Answered: moment(second), ResourceVersion: version}}
+	return sight{second, shoot, timeline.Write{Number: number, Key: "w", Verb: "patch", Outcome: outcome,
+		Sent: moment(second - 0.1), Answered: moment(second), ResourceVersion: version}}
 }
 
 func owned(second float64, shoot string, epoch, revision int64) sight {
-	return sight{second, shoot, timeline.EpochSeen{Seed: "a", Epoch: epoch, State: "Serving", Remaining: 1, Sent: moment(second), Answered: moment(second), Revision: revision}}
+	return sight{second, shoot, timeline.EpochSeen{Seed: "a", Epoch: epoch, State: "Serving", Remaining: 1,
+		Sent: moment(second), Answered: moment(second), Revision: revision}}
 }
 
 func on(second float64, shoot, spec, status string) sight {
-	return sight{second, shoot, timeline.ShootSeen{SpecSeed: spec, StatusSeed: status, Operation: timeline.Operation{Type: "Restore", State: "Succeeded"}}}
+	return sight{second, shoot, timeline.ShootSeen{SpecSeed: spec, StatusSeed: status,
+		Operation: timeline.Operation{Type: "Restore", State: "Succeeded"}}}
 }
 
 func letGo(second float64, shoot string) sight {
-	return sight{second, shoot, timeline.ShootSeen{SpecSeed: "b", StatusSeed: "a", Operation: timeline.Operation{Type: "Migrate", State: "Succeeded"}}}
+	return sight{second, shoot, timeline.ShootSeen{SpecSeed: "b", StatusSeed: "a",
+		Operation: timeline.Operation{Type: "Migrate", State: "Succeeded"}}}
 }
 
 func restoring(second float64, shoot string) sight {
-	return sight{second, shoot, timeline.ShootSeen{SpecSeed: "b", StatusSeed: "b", Operation: timeline.Operation{Type: "Restore", State: "Processing"}}}
+	return sight{second, shoot, timeline.ShootSeen{SpecSeed: "b", StatusSeed: "b",
+		Operation: timeline.Operation{Type: "Restore", State: "Processing"}}}
 }
 
 func holding(second float64, shoot string, number int) sight {
@@ -51,16 +56,18 @@ func reachedOf(second float64, shoot string, outcome timeline.Outcome) sight {
 	return sight{second, shoot, timeline.Reached{Outcome: outcome, Sent: moment(second), Answered: moment(second)}}
 }
 
-// two shoots are written to once a second; a fault at second 10, from 30 on the landscape comes to rest, at 34 it has. The
-// first of them comes back at 15.
+// two shoots are written to once a second; a fault at second 10, from 30 on the landscape comes to rest, at 34 it has.
+// The first of them comes back at 15.
 func two(goals string, second ...sight) []timeline.Event {
 	all := []sight{
 		{1, "s1", timeline.ShootSteady{TechnicalID: "s1"}}, {1, "s2", timeline.ShootSteady{TechnicalID: "s2"}},
 		on(2, "s1", "a", "a"), on(2, "s2", "a", "a"), owned(2, "s1", 1, 100), owned(2, "s2", 1, 100),
-		{3, "s1", timeline.StepStarted{Verb: "load", WritesPerSecond: 1}}, {3, "s2", timeline.StepStarted{Verb: "load", WritesPerSecond: 1}},
+		{3, "s1", timeline.StepStarted{Verb: "load", WritesPerSecond: 1}},
+		{3, "s2", timeline.StepStarted{Verb: "load", WritesPerSecond: 1}},
 		reachedOf(3, "s1", timeline.Acknowledged), reachedOf(3, "s2", timeline.Acknowledged),
 		{10, "fire", timeline.FaultInjected{Fault: "loss"}}, {10, "fire", timeline.FaultHealed{Touched: 1}},
-		on(12, "s1", "b", "b"), owned(13, "s1", 2, 1_000_000), holding(35, "s1", 33), {30, "", timeline.Settling{}}, {34, "", timeline.Settled{Converged: true}},
+		on(12, "s1", "b", "b"), owned(13, "s1", 2, 1_000_000), holding(35, "s1", 33), {30, "", timeline.Settling{}},
+		{34, "", timeline.Settled{Converged: true}},
 	}
 	for n := 4; n < 34; n++ {
 		outcome, version := timeline.Acknowledged, int64(100+n)
@@ -75,14 +82,16 @@ func two(goals string, second ...sight) []timeline.Event {
 	all = append(all, second...)
 	events := run("", goals)
 	for _, one := range all {
-		events = append(events, timeline.Event{At: time.Duration(moment(one.second)), Kind: one.p.Kind(), Subject: one.shoot, Payload: one.p})
+		events = append(events, timeline.Event{At: time.Duration(moment(one.second)), Kind: one.p.Kind(), Subject: one.shoot,
+			Payload: one.p})
 	}
 	return finish(events)
 }
 
 func finish(events []timeline.Event) []timeline.Event {
 	slices.SortStableFunc(events[1:], func(a, b timeline.Event) int { return cmp.Compare(a.At, b.At) })
-	events = append(events, timeline.Event{At: 40 * time.Second, Kind: timeline.RunEnded{}.Kind(), Payload: timeline.RunEnded{}})
+	events = append(events, timeline.Event{At: 40 * time.Second, Kind: timeline.RunEnded{}.Kind(),
+		Payload: timeline.RunEnded{}})
 	for i := range events {
 		events[i].Seq = i + 1
 	}
@@ -134,48 +143,72 @@ func TestGoalsAreAboutEveryShoot(t *testing.T) {
 	gone := sight{29, "s2", timeline.ShootSeen{Absent: true}}
 	asleep := sight{29, "s2", timeline.ShootSeen{SpecSeed: "b", StatusSeed: "b", Hibernated: true, WantsToSleep: true}}
 	const once = `"restoresAtOnce":{"max":1}`
-	const rto, rpo, none, away = `"rto":{"max":"10s"}`, `"rpo":{"max":"2s"}`, `"lostWrites":{"max":0}`, `"apiDowntime":{"max":"5s"}`
+	const rto, rpo, none, away = `"rto":{"max":"10s"}`, `"rpo":{"max":"2s"}`, `"lostWrites":{"max":0}`,
+		`"apiDowntime":{"max":"5s"}`
 	for name, c := range map[string]struct {
 		events []timeline.Event
 		want   verdict.Verdict
 		says   string
 	}{
-		"rto, both recovered":             {two(rto, with(writes(10, 16, 1_000_000), on(12, "s2", "b", "b"), owned(13, "s2", 2, 1_000_000))...), verdict.Held, ""},
-		"rto, one never comes back":       {two(rto, writes(10, never, 0)...), verdict.Violated, "rto: s2 had acknowledged no write of a later owner after 22.9s, the goal is at most 10s"},
-		"rto, one is late by less":        {two(`"rto":{"max":"30s"}`, writes(10, never, 0)...), verdict.Inconclusive, "the goal for rto has not seen the recovery of s2"},
-		"rto, one is asked no more":       {two(rto, writes(10, never, 0)[:20]...), verdict.Inconclusive, "the goal for rto has not seen the recovery of s2"},
+		"rto, both recovered": {two(rto, with(writes(10, 16, 1_000_000), on(12, "s2", "b", "b"),
+			owned(13, "s2", 2, 1_000_000))...), verdict.Held, ""},
+		"rto, one never comes back": {two(rto, writes(10, never, 0)...), verdict.Violated,
+			"rto: s2 had acknowledged no write of a later owner after 22.9s, the goal is at most 10s"},
+		"rto, one is late by less": {two(`"rto":{"max":"30s"}`, writes(10, never, 0)...), verdict.Inconclusive,
+			"the goal for rto has not seen the recovery of s2"},
+		"rto, one is asked no more": {two(rto, writes(10, never, 0)[:20]...), verdict.Inconclusive,
+			"the goal for rto has not seen the recovery of s2"},
 		"rto, one is not hit":             {two(rto, writes(never, never, 0)...), verdict.Held, ""},
 		"rto, the first owner comes back": {two(rto, writes(10, 20, 100)...), verdict.Held, ""},
-		"rto, who answers was not seen":   {two(rto, with(writes(10, 16, 200), on(12, "s2", "b", "b"))...), verdict.Inconclusive, "the goal for rto has not seen the recovery of s2"},
-		"rto, one was handed over":        {two(rto, with(writes(10, 25, 1_000_000), letGo(11, "s2"), on(12, "s2", "b", "b"), owned(13, "s2", 2, 1_000_000))...), verdict.Held, ""},
-		"rto, both were handed over": {two(rto, with(writes(10, 16, 1_000_000), letGo(11, "s1"), letGo(11, "s2"), on(12, "s2", "b", "b"), owned(13, "s2", 2, 1_000_000))...),
+		"rto, who answers was not seen": {two(rto, with(writes(10, 16, 200), on(12, "s2", "b", "b"))...),
+			verdict.Inconclusive, "the goal for rto has not seen the recovery of s2"},
+		"rto, one was handed over": {two(rto, with(writes(10, 25, 1_000_000), letGo(11, "s2"), on(12, "s2", "b", "b"),
+			owned(13, "s2", 2, 1_000_000))...), verdict.Held, ""},
+		"rto, both were handed over": {two(rto, with(writes(10, 16, 1_000_000), letGo(11, "s1"), letGo(11, "s2"),
+			on(12, "s2", "b", "b"), owned(13, "s2", 2, 1_000_000))...),
 			verdict.Inconclusive, "the goal for rto could not be measured"},
 		"rto, one is gone":     {two(rto, with(writes(10, never, 0), gone)...), verdict.Held, ""},
 		"rto, one sleeps":      {two(rto, with(writes(10, never, 0), asleep)...), verdict.Held, ""},
 		"rto, one has no load": {unloaded(two(rto, tries(never, never)...)), verdict.Held, ""},
-		"rto, one has no load, and nobody tries to reach it": {unloaded(two(rto)), verdict.Inconclusive, "the goal for rto has not seen the recovery of s2"},
-		"rto, one has no load, and comes back late": {unloaded(two(rto, with(tries(10, 26), on(12, "s2", "b", "b"), owned(13, "s2", 2, 1_000_000))...)),
+		"rto, one has no load, and nobody tries to reach it": {unloaded(two(rto)), verdict.Inconclusive,
+			"the goal for rto has not seen the recovery of s2"},
+		"rto, one has no load, and comes back late": {unloaded(two(rto, with(tries(10, 26), on(12, "s2", "b", "b"),
+			owned(13, "s2", 2, 1_000_000))...)),
 			verdict.Violated, "rto is 16s, the goal is at most 10s"},
-		"rto, one has no load, and never comes back": {unloaded(two(rto, tries(10, never)...)), verdict.Violated, "rto: s2 could not be reached after 23s, the goal is at most 10s"},
-		"rto, one is not followed":                   {unfollowed(two(rto, writes(never, never, 0)...)), verdict.Inconclusive, "the goal for rto has not seen the recovery of s2"},
-		"restores at once, one after the other":      {two(once, with(writes(10, 16, 1_000_000), restoring(11, "s1"), restoring(13, "s2"), on(14, "s2", "b", "b"))...), verdict.Held, ""},
-		"restores at once, two": {two(once, with(writes(10, 16, 1_000_000), restoring(11, "s1"), restoring(11.5, "s2"), on(14, "s2", "b", "b"))...),
+		"rto, one has no load, and never comes back": {unloaded(two(rto, tries(10, never)...)), verdict.Violated,
+			"rto: s2 could not be reached after 23s, the goal is at most 10s"},
+		"rto, one is not followed": {unfollowed(two(rto, writes(never, never, 0)...)), verdict.Inconclusive,
+			"the goal for rto has not seen the recovery of s2"},
+		"restores at once, one after the other": {two(once, with(writes(10, 16, 1_000_000), restoring(11, "s1"),
+			restoring(13, "s2"), on(14, "s2", "b", "b"))...), verdict.Held, ""},
+		"restores at once, two": {two(once, with(writes(10, 16, 1_000_000), restoring(11, "s1"), restoring(11.5, "s2"),
+			on(14, "s2", "b", "b"))...),
 			verdict.Violated, "2 shoots were restored at once on one seed, the goal is at most 1"},
-		"restores at once, one was not seen": {two(once, with(writes(10, 16, 1_000_000), restoring(11, "s1"), on(14, "s2", "b", "b"))...),
+		"restores at once, one was not seen": {two(once, with(writes(10, 16, 1_000_000), restoring(11, "s1"),
+			on(14, "s2", "b", "b"))...),
 			verdict.Inconclusive, "the goal for restoresAtOnce has not seen the restore of s2 on b"},
-		"restores at once, one is not followed": {unfollowed(two(once, with(writes(never, never, 0), restoring(11, "s1"))...)),
+		"restores at once, one is not followed": {unfollowed(two(once,
+			with(writes(never, never, 0), restoring(11, "s1"))...)),
 			verdict.Inconclusive, "the goal for restoresAtOnce has not seen the Shoot s2 in the garden"},
 		"rto, the story could not be told": {broken(two(rto, writes(10, never, 0)...)), verdict.Broken, "heal: stuck"},
-		"rpo, both read":                   {two(rpo, with(writes(never, never, 0), holding(35, "s2", 33))...), verdict.Held, ""},
-		"rpo, the data of one is unseen":   {two(rpo, with(writes(10, never, 0), blind)...), verdict.Inconclusive, "the goal for rpo has not seen the data of s2 at the end"},
-		"rpo, one hardly writes":           {two(rpo, with(writes(10, never, 0)[:8], holding(35, "s2", 10))...), verdict.Inconclusive, "the goal for rpo has not seen the load of s2 as it was asked for: 8 of 31 writes"},
-		"rpo, one acknowledges nothing":    {two(rpo, with(writes(0, never, 0), written(2, "s2", 1, timeline.Acknowledged, 90), holding(35, "s2", 1))...), verdict.Inconclusive, "the goal for rpo has not seen acknowledged writes to s2"},
-		"rpo, one is gone":                 {two(rpo, with(writes(10, never, 0), gone)...), verdict.Held, ""},
-		"rpo, one has no load":             {unloaded(two(rpo)), verdict.Held, ""},
-		"lost writes, one is unseen":       {two(none, with(writes(10, never, 0), blind)...), verdict.Inconclusive, "the goal for lostWrites has not seen the data of s2 at the end"},
-		"downtime, one is tried no more":   {two(away, answers(12)...), verdict.Inconclusive, "the goal for apiDowntime has not seen whether s2 could be reached for 22s of the run (the longest part from 12s to 34s)"},
-		"downtime, both are reached":       {two(away, answers(34)...), verdict.Held, ""},
-		"downtime, one sleeps":             {two(away, with(answers(28), asleep)...), verdict.Held, ""},
+		"rpo, both read": {two(rpo, with(writes(never, never, 0), holding(35, "s2", 33))...), verdict.Held,
+			""},
+		"rpo, the data of one is unseen": {two(rpo, with(writes(10, never, 0), blind)...), verdict.Inconclusive,
+			"the goal for rpo has not seen the data of s2 at the end"},
+		"rpo, one hardly writes": {two(rpo, with(writes(10, never, 0)[:8], holding(35, "s2", 10))...),
+			verdict.Inconclusive, "the goal for rpo has not seen the load of s2 as it was asked for: 8 of 31 writes"},
+		"rpo, one acknowledges nothing": {two(rpo,
+			with(writes(0, never, 0), written(2, "s2", 1, timeline.Acknowledged, 90), holding(35, "s2", 1))...),
+			verdict.Inconclusive, "the goal for rpo has not seen acknowledged writes to s2"},
+		"rpo, one is gone":     {two(rpo, with(writes(10, never, 0), gone)...), verdict.Held, ""},
+		"rpo, one has no load": {unloaded(two(rpo)), verdict.Held, ""},
+		"lost writes, one is unseen": {two(none, with(writes(10, never, 0), blind)...), verdict.Inconclusive,
+			"the goal for lostWrites has not seen the data of s2 at the end"},
+		"downtime, one is tried no more": {two(away, answers(12)...), verdict.Inconclusive,
+			"the goal for apiDowntime has not seen whether s2 could be reached for 22s of the run (the longest part from 12s " +
+				"to 34s)"},
+		"downtime, both are reached": {two(away, answers(34)...), verdict.Held, ""},
+		"downtime, one sleeps":       {two(away, with(answers(28), asleep)...), verdict.Held, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -187,7 +220,8 @@ func TestGoalsAreAboutEveryShoot(t *testing.T) {
 			for _, v := range r.Violations {
 				said = append(said, v.Message)
 			}
-			if text := strings.Join(said, "; "); r.Verdict != c.want || !strings.Contains(text, c.says) || (c.says == "") != (text == "") {
+			if text := strings.Join(said, "; "); r.Verdict != c.want || !strings.Contains(text, c.says) ||
+				(c.says == "") != (text == "") {
 				t.Errorf("%s: %q; want %s: %q", r.Verdict, text, c.want, c.says)
 			}
 		})
@@ -201,7 +235,8 @@ func TestARecoveryThatDoesNotEndIsProvedByTheLastAttempt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Violations) != 1 || r.Violations[0].Measure != "rto" || !r.Objectives[0].Missed() || len(r.Violations[0].Events) != 2 {
+	if len(r.Violations) != 1 || r.Violations[0].Measure != "rto" || !r.Objectives[0].Missed() ||
+		len(r.Violations[0].Events) != 2 {
 		t.Fatalf("violations %+v, objectives %+v", r.Violations, r.Objectives)
 	}
 	fault, last := events[r.Violations[0].Events[0]-1], events[r.Violations[0].Events[1]-1]
@@ -224,7 +259,8 @@ func TestALateRecoveryIsToldBesideOneThatNeverEnds(t *testing.T) {
 	for _, v := range r.Violations {
 		said = append(said, v.Message)
 	}
-	want := []string{"rto: s2 had acknowledged no write of a later owner after 22.9s, the goal is at most 2s", fmt.Sprintf("rto is %gs, the goal is at most 2s", *r.Measures.RTOSeconds)}
+	want := []string{"rto: s2 had acknowledged no write of a later owner after 22.9s, the goal is at most 2s",
+		fmt.Sprintf("rto is %gs, the goal is at most 2s", *r.Measures.RTOSeconds)}
 	if !slices.Equal(said, want) || *r.Measures.RTOSeconds > 20 {
 		t.Errorf("said is %q, want %q", said, want)
 	}

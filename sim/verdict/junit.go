@@ -59,7 +59,8 @@ func suiteOf(r *Report, events []timeline.Event) suite {
 	}
 	if r.Verdict == Broken || r.Verdict == Inconclusive {
 		text := strings.Join(r.Reasons, "\n")
-		s.Cases = append(s.Cases, testCase{Class: r.Scenario, Name: string(r.Verdict), Error: &problem{firstLine(text), text}})
+		s.Cases = append(s.Cases, testCase{Class: r.Scenario, Name: string(r.Verdict),
+			Error: &problem{firstLine(text), text}})
 	}
 	for _, c := range s.Cases {
 		s.Tests++
@@ -89,7 +90,8 @@ func (s *suite) pointTo(logs string) {
 }
 
 func propertiesOf(r *Report) []property {
-	all := []property{{"verdict", string(r.Verdict)}, {"backend", r.Backend}, {"randomSeed", strconv.FormatUint(r.RandomSeed, 10)}}
+	all := []property{{"verdict", string(r.Verdict)}, {"backend", r.Backend},
+		{"randomSeed", strconv.FormatUint(r.RandomSeed, 10)}}
 	for name, value := range r.Measures.Numbers() {
 		all = append(all, property{name, strconv.FormatFloat(value, 'g', -1, 64)})
 	}
@@ -103,7 +105,8 @@ func (s *suite) steps(events []timeline.Event) {
 		case timeline.StepStarted:
 			started = e
 		case timeline.StepEnded:
-			c := testCase{Class: s.Name, Name: fmt.Sprintf("step %d: %s", p.Index+1, p.Text), Time: measure.Seconds(e.At - started.At)}
+			c := testCase{Class: s.Name, Name: fmt.Sprintf("step %d: %s", p.Index+1, p.Text),
+				Time: measure.Seconds(e.At - started.At)}
 			switch p.Outcome {
 			case timeline.StepUnmet:
 				c.Failure = &problem{firstLine(p.Message), p.Message}

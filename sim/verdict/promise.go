@@ -15,11 +15,13 @@ type Promise struct {
 	Name string
 	// Broken is how often.
 	Broken int
-	// Unseen is what somebody must have seen before it can be said that the promise was kept; empty for one that was broken.
+	// Unseen is what somebody must have seen before it can be said that the promise was kept; empty for one that was
+	// broken.
 	Unseen []string
 }
 
-// PromisesOf the story of a run, by name: those that every story makes, that about goals where it has some, and its oracles.
+// PromisesOf the story of a run, by name: those that every story makes, that about goals where it has some, and its
+// oracles.
 func PromisesOf(r *Report, events []timeline.Event) []Promise {
 	_, started, _ := timeline.First[timeline.RunStarted](events)
 	story := &scenario.Scenario{}

@@ -87,7 +87,8 @@ type Report struct {
 	Reasons []string `json:"reasons,omitempty"`
 	// Promises that the run was judged by: the names of the oracles.
 	Promises []string `json:"promises,omitempty"`
-	// Unseen is, by promise, what its oracle must have seen before it can be said that the promise was kept; those that saw all of it are left out.
+	// Unseen is, by promise, what its oracle must have seen before it can be said that the promise was kept; those that
+	// saw all of it are left out.
 	Unseen map[string][]string `json:"unseen,omitempty"`
 	// TimeoutMultiplier of the run, where it was not 1.
 	TimeoutMultiplier float64 `json:"timeoutMultiplier,omitempty"`
@@ -116,7 +117,8 @@ type Objective struct {
 	Max float64 `json:"max"`
 	// Measured is what it was, or, of a recovery that was not seen to end, at least; absent when it could not be measured.
 	Measured *float64 `json:"measured,omitempty"`
-	// Unseen is what must have been seen as well before it can be said that the goal was reached; absent when nothing is missing.
+	// Unseen is what must have been seen as well before it can be said that the goal was reached; absent when nothing is
+	// missing.
 	Unseen []string `json:"unseen,omitempty"`
 }
 
@@ -137,8 +139,9 @@ var ErrNoRun = errors.New("the timeline holds no run")
 // Begin the report of a run: what is told, and how, without any judgement.
 func Begin(started timeline.RunStarted) *Report {
 	r := &Report{
-		Scenario: started.Scenario, Backend: started.Backend, RandomSeed: started.RandomSeed, Extensions: started.Extensions, ExtensionFiles: started.ExtensionFiles,
-		Unwatched: started.Unwatched, BackendFlags: started.BackendFlags, Violations: []Violation{}, Faults: []Fault{},
+		Scenario: started.Scenario, Backend: started.Backend, RandomSeed: started.RandomSeed, Extensions: started.Extensions,
+		ExtensionFiles: started.ExtensionFiles,
+		Unwatched:      started.Unwatched, BackendFlags: started.BackendFlags, Violations: []Violation{}, Faults: []Fault{},
 	}
 	if started.TimeoutMultiplier != 1 {
 		r.TimeoutMultiplier = started.TimeoutMultiplier
@@ -157,7 +160,8 @@ func Judge(events []timeline.Event) (*Report, error) {
 		return nil, fmt.Errorf("read the scenario in the timeline: %w", err)
 	}
 	r := Begin(started)
-	r.Measures, r.AtDefaults, r.WallSeconds = measure.Of(events), measure.Defaults(events, story.Spec.Landscape.Settings), measure.Seconds(events[len(events)-1].At)
+	r.Measures, r.AtDefaults, r.WallSeconds = measure.Of(events), measure.Defaults(events, story.Spec.Landscape.Settings),
+		measure.Seconds(events[len(events)-1].At)
 	broken, unfelt := r.judgeStory(events), r.judgeFaults(events)
 	lacks := []string{"nobody watched: the run was told with --unwatched, to learn what watching costs"}
 	if !started.Unwatched {
@@ -222,7 +226,8 @@ func neverReady(events []timeline.Event, story *scenario.Scenario) (shoots []str
 }
 
 func (r *Report) violate(oracle string, at time.Duration, message string, proof ...int) {
-	r.Violations = append(r.Violations, Violation{Oracle: oracle, At: measure.Seconds(at), Message: message, Events: proof})
+	r.Violations = append(r.Violations, Violation{Oracle: oracle, At: measure.Seconds(at), Message: message,
+		Events: proof})
 }
 
 // judgeStory finds expectations that were not met, and why the story could not be told.
@@ -260,8 +265,9 @@ func (r *Report) judgeStory(events []timeline.Event) (broken []string) {
 	return broken
 }
 
-// judgeRest finds what had not come to rest in time. It is owed from the last heal on: where a fault could not be injected or
-// healed, or a step not carried out, so that there was no such moment, it is not; nor where the record ends too early to say so.
+// judgeRest finds what had not come to rest in time. It is owed from the last heal on: where a fault could not be
+// injected or healed, or a step not carried out, so that there was no such moment, it is not; nor where the record ends
+// too early to say so.
 func (r *Report) judgeRest(settled []timeline.Event) {
 	for _, e := range settled {
 		for _, what := range e.Payload.(timeline.Settled).Waiting {
@@ -326,8 +332,8 @@ func (r *Report) doubt(unwatched []string) (lacks []string) {
 	return lacks
 }
 
-// moot takes from every promise and every goal that was not broken that it was kept, for these reasons: a run that did not
-// get to its end, in which nobody looked for a time, or of which a fault hit nothing, shows nothing.
+// moot takes from every promise and every goal that was not broken that it was kept, for these reasons: a run that did
+// not get to its end, in which nobody looked for a time, or of which a fault hit nothing, shows nothing.
 func (r *Report) moot(reasons []string) {
 	for _, why := range reasons {
 		what := "the run as it was to be: " + why

@@ -21,8 +21,10 @@ import (
 )
 
 func run(always, measure string, payloads ...timeline.Payload) []timeline.Event {
-	spec := `{"metadata":{"name":"tale"},"spec":{"why":"x","landscape":{"seeds":[{"name":"a"}]},"steps":[],"always":[` + always + `],"measure":{` + measure + `}}}`
-	all := append([]timeline.Payload{timeline.RunStarted{Scenario: "tale", Backend: "small", RandomSeed: 3, Story: json.RawMessage(spec)}}, atRest(payloads)...)
+	spec := `{"metadata":{"name":"tale"},"spec":{"why":"x","landscape":{"seeds":[{"name":"a"}]},"steps":[],"always":[` +
+		always + `],"measure":{` + measure + `}}}`
+	all := append([]timeline.Payload{timeline.RunStarted{Scenario: "tale", Backend: "small", RandomSeed: 3,
+		Story: json.RawMessage(spec)}}, atRest(payloads)...)
 	var events []timeline.Event
 	for i, p := range all {
 		e := timeline.Event{Seq: i + 1, At: time.Duration(i) * time.Second, Kind: p.Kind(), Subject: "alpha", Payload: p}
@@ -58,8 +60,10 @@ func step(outcome timeline.StepOutcome, message string) timeline.Payload {
 var (
 	ended    = timeline.RunEnded{}
 	steady   = timeline.ShootSteady{TechnicalID: "shoot--p--alpha"}
-	restores = timeline.ShootSeen{SpecSeed: "b", StatusSeed: "b", Operation: timeline.Operation{Type: "Restore", State: "Processing"}}
-	rebound  = timeline.ShootSeen{SpecSeed: "b", StatusSeed: "a", Operation: timeline.Operation{Type: "Migrate", State: "Error"}}
+	restores = timeline.ShootSeen{SpecSeed: "b", StatusSeed: "b", Operation: timeline.Operation{Type: "Restore",
+		State: "Processing"}}
+	rebound = timeline.ShootSeen{SpecSeed: "b", StatusSeed: "a", Operation: timeline.Operation{Type: "Migrate",
+		State: "Error"}}
 )
 
 func TestJudge(t *testing.T) {
@@ -70,61 +74,97 @@ func TestJudge(t *testing.T) {
 		violations []string // by oracle
 		reason     string
 	}{
-		"all is well":               {events: run("", "", step(timeline.StepDone, ""), timeline.Settled{Converged: true}, ended), want: verdict.Held},
-		"an expectation is not met": {events: run("", "", step(timeline.StepUnmet, "not met within 1s"), ended), want: verdict.Violated, violations: []string{"expect"}},
-		"nobody sees whether it is met": {events: run("", "", step(timeline.StepUnknown, "not known within 1s"), timeline.Settled{Converged: true}, ended), want: verdict.Inconclusive,
+		"all is well": {events: run("", "", step(timeline.StepDone, ""), timeline.Settled{Converged: true},
+			ended), want: verdict.Held},
+		"an expectation is not met": {events: run("", "", step(timeline.StepUnmet, "not met within 1s"), ended),
+			want: verdict.Violated, violations: []string{"expect"}},
+		"nobody sees whether it is met": {events: run("", "", step(timeline.StepUnknown, "not known within 1s"),
+			timeline.Settled{Converged: true}, ended), want: verdict.Inconclusive,
 			reason: "expect has not seen how step 2 ends: not known within 1s"},
-		"rest is owed all the same": {events: run("", "", step(timeline.StepUnknown, "not known within 1s"), timeline.Settled{Waiting: []string{"alpha is not well"}}, ended), want: verdict.Violated, violations: []string{"settle"}},
-		"a step fails":              {events: run("", "", step(timeline.StepFailed, "refused"), ended), want: verdict.Broken, reason: "step 2, expect much: refused"},
-		"an oracle finds something": {events: run(`"MigrationEnds"`, "", steady, rebound, ended), want: verdict.Violated, violations: []string{"MigrationEnds"}},
-		"an oracle sees nothing":    {events: run(`"MigrationEnds"`, "", steady, ended), want: verdict.Inconclusive, reason: "MigrationEnds has not seen the Shoot alpha in the garden"},
-		"it does not come to rest":  {events: run("", "", timeline.Settled{Waiting: []string{"alpha is not well"}}, ended), want: verdict.Violated, violations: []string{"settle"}},
-		"it cannot be seen to come to rest": {events: run("", "", timeline.Settled{Unknown: []string{"the shoot alpha cannot be read"}}, ended), want: verdict.Inconclusive,
-			reason: "settle has not seen whether all is at rest: the shoot alpha cannot be read"},
-		"something moves, something else cannot be seen": {events: run("", "", timeline.Settled{Waiting: []string{"alpha is not well"}, Unknown: []string{"seed b cannot be read"}}, ended),
+		"rest is owed all the same": {events: run("", "", step(timeline.StepUnknown, "not known within 1s"),
+			timeline.Settled{Waiting: []string{"alpha is not well"}}, ended), want: verdict.Violated,
+			violations: []string{"settle"}},
+		"a step fails": {events: run("", "", step(timeline.StepFailed, "refused"), ended), want: verdict.Broken,
+			reason: "step 2, expect much: refused"},
+		"an oracle finds something": {events: run(`"MigrationEnds"`, "", steady, rebound, ended), want: verdict.Violated,
+			violations: []string{"MigrationEnds"}},
+		"an oracle sees nothing": {events: run(`"MigrationEnds"`, "", steady, ended), want: verdict.Inconclusive,
+			reason: "MigrationEnds has not seen the Shoot alpha in the garden"},
+		"it does not come to rest": {events: run("", "", timeline.Settled{Waiting: []string{"alpha is not well"}}, ended),
 			want: verdict.Violated, violations: []string{"settle"}},
-		"no rest is owed where a fault was not healed": {events: run("", "", timeline.FaultInjected{Fault: "loss"}, timeline.FaultHealed{Touched: 1, Error: "return cluster a: not ready within 2m0s"},
-			timeline.Settled{Waiting: []string{"alpha is not well"}}, timeline.RunEnded{Broken: "return cluster a: not ready within 2m0s"}),
+		"it cannot be seen to come to rest": {events: run("", "",
+			timeline.Settled{Unknown: []string{"the shoot alpha cannot be read"}}, ended), want: verdict.Inconclusive,
+			reason: "settle has not seen whether all is at rest: the shoot alpha cannot be read"},
+		"something moves, something else cannot be seen": {events: run("", "",
+			timeline.Settled{Waiting: []string{"alpha is not well"}, Unknown: []string{"seed b cannot be read"}}, ended),
+			want: verdict.Violated, violations: []string{"settle"}},
+		"no rest is owed where a fault was not healed": {events: run("", "", timeline.FaultInjected{Fault: "loss"},
+			timeline.FaultHealed{Touched: 1, Error: "return cluster a: not ready within 2m0s"},
+			timeline.Settled{Waiting: []string{"alpha is not well"}},
+			timeline.RunEnded{Broken: "return cluster a: not ready within 2m0s"}),
 			want: verdict.Broken, reason: "return cluster a: not ready within 2m0s"},
-		"nor where a step failed in the middle": {events: run("", "", step(timeline.StepFailed, "inject: refused"), timeline.Settled{Waiting: []string{"alpha is not well"}}, timeline.RunEnded{Broken: "step 2, expect much: inject: refused"}),
+		"nor where a step failed in the middle": {events: run("", "", step(timeline.StepFailed, "inject: refused"),
+			timeline.Settled{Waiting: []string{"alpha is not well"}},
+			timeline.RunEnded{Broken: "step 2, expect much: inject: refused"}),
 			want: verdict.Broken, reason: "step 2, expect much: inject: refused"},
-		"nor when it was interrupted meanwhile": {events: run("", "", timeline.Settled{Waiting: []string{"alpha is not well"}}, timeline.RunEnded{Broken: "the story was interrupted: interrupt"}),
+		"nor when it was interrupted meanwhile": {events: run("", "",
+			timeline.Settled{Waiting: []string{"alpha is not well"}},
+			timeline.RunEnded{Broken: "the story was interrupted: interrupt"}),
 			want: verdict.Broken, reason: "the story was interrupted: interrupt"},
-		"it is owed where an expectation was not met": {events: run("", "", step(timeline.StepUnmet, "late"), timeline.Settled{Waiting: []string{"alpha is not well"}}, ended),
+		"it is owed where an expectation was not met": {events: run("", "", step(timeline.StepUnmet, "late"),
+			timeline.Settled{Waiting: []string{"alpha is not well"}}, ended),
 			want: verdict.Violated, violations: []string{"expect", "settle"}},
-		"nor where the record is cut off": {events: run("", "", timeline.Settled{Waiting: []string{"alpha is not well"}}), want: verdict.Broken, reason: "the record ends before the run does"},
-		"nobody felt the fault":           {events: run("", "", timeline.FaultInjected{Fault: "cut"}, timeline.FaultHealed{}, ended), want: verdict.Inconclusive, reason: `nobody felt the fault "alpha", cut`},
+		"nor where the record is cut off": {events: run("", "", timeline.Settled{Waiting: []string{"alpha is not well"}}),
+			want: verdict.Broken, reason: "the record ends before the run does"},
+		"nobody felt the fault": {events: run("", "", timeline.FaultInjected{Fault: "cut"}, timeline.FaultHealed{},
+			ended), want: verdict.Inconclusive, reason: `nobody felt the fault "alpha", cut`},
 		"a fault whose moment never came": {
 			events: run("", "", timeline.FaultAwaited{Fault: "cut", When: "late"}, ended), want: verdict.Inconclusive,
 			reason: `the fault "alpha", cut, has not begun: it waits for late`,
 		},
-		"a fault that has waited":     {events: run("", "", timeline.FaultAwaited{Fault: "cut"}, timeline.FaultInjected{Fault: "cut"}, timeline.FaultHealed{Touched: 1}, ended), want: verdict.Held},
-		"a fault that was not healed": {events: run("", "", timeline.FaultInjected{Fault: "cut"}, timeline.FaultHealed{Touched: 1, Error: "heal: stuck"}, ended), want: verdict.Broken, reason: "heal: stuck"},
-		"nobody watched":              {events: unwatched(run(`"MigrationEnds"`, "", steady, rebound, ended)), want: verdict.Inconclusive, reason: "nobody watched: the run was told with --unwatched, to learn what watching costs"},
-		"the record is torn":          {events: run("", "", step(timeline.StepDone, "")), want: verdict.Broken, reason: "the record ends before the run does"},
+		"a fault that has waited": {events: run("", "", timeline.FaultAwaited{Fault: "cut"},
+			timeline.FaultInjected{Fault: "cut"}, timeline.FaultHealed{Touched: 1}, ended), want: verdict.Held},
+		"a fault that was not healed": {events: run("", "", timeline.FaultInjected{Fault: "cut"},
+			timeline.FaultHealed{Touched: 1, Error: "heal: stuck"}, ended), want: verdict.Broken, reason: "heal: stuck"},
+		"nobody watched": {events: unwatched(run(`"MigrationEnds"`, "", steady, rebound, ended)),
+			want:   verdict.Inconclusive,
+			reason: "nobody watched: the run was told with --unwatched, to learn what watching costs"},
+		"the record is torn": {events: run("", "", step(timeline.StepDone, "")), want: verdict.Broken,
+			reason: "the record ends before the run does"},
 		"a step that failed is told once": {
 			events: run("", "", step(timeline.StepFailed, "refused"), timeline.RunEnded{Broken: "step 2, expect much: refused"}),
 			want:   verdict.Broken, reason: "step 2, expect much: refused",
 		},
 		"what came after it is told as well": {
-			events: run("", "", step(timeline.StepFailed, "refused"), timeline.RunEnded{Broken: "step 2, expect much: refused\nno finale"}),
-			want:   verdict.Broken, reason: "step 2, expect much: refused; no finale",
+			events: run("", "", step(timeline.StepFailed, "refused"),
+				timeline.RunEnded{Broken: "step 2, expect much: refused\nno finale"}),
+			want: verdict.Broken, reason: "step 2, expect much: refused; no finale",
 		},
-		"the story broke":           {events: run("", "", timeline.RunEnded{Broken: "no landscape"}), want: verdict.Broken, reason: "no landscape"},
-		"violated wins over broken": {events: run("", "", step(timeline.StepUnmet, "late"), timeline.RunEnded{Broken: "no landscape"}), want: verdict.Violated, violations: []string{"expect"}, reason: "no landscape"},
-		"broken wins over unfelt":   {events: run("", "", timeline.FaultInjected{}, timeline.RunEnded{Broken: "no landscape"}), want: verdict.Broken, reason: "no landscape"},
+		"the story broke": {events: run("", "", timeline.RunEnded{Broken: "no landscape"}), want: verdict.Broken,
+			reason: "no landscape"},
+		"violated wins over broken": {events: run("", "", step(timeline.StepUnmet, "late"),
+			timeline.RunEnded{Broken: "no landscape"}), want: verdict.Violated, violations: []string{"expect"},
+			reason: "no landscape"},
+		"broken wins over unfelt": {events: run("", "", timeline.FaultInjected{},
+			timeline.RunEnded{Broken: "no landscape"}), want: verdict.Broken, reason: "no landscape"},
 		"a goal is missed": {
-			events: run("", `"apiDowntime":{"max":"1s"}`, restores, steady, reached(3, timeline.Failed), reached(4, timeline.Failed), reached(5, timeline.Acknowledged), ended),
-			want:   verdict.Violated, violations: []string{"measure"},
+			events: run("", `"apiDowntime":{"max":"1s"}`, restores, steady, reached(3, timeline.Failed),
+				reached(4, timeline.Failed), reached(5, timeline.Acknowledged), ended),
+			want: verdict.Violated, violations: []string{"measure"},
 		},
 		"a goal is reached": {
-			events: run("", `"apiDowntime":{"max":"10s"}`, restores, steady, reached(3, timeline.Failed), reached(4, timeline.Failed), reached(5, timeline.Acknowledged), ended),
-			want:   verdict.Held,
+			events: run("", `"apiDowntime":{"max":"10s"}`, restores, steady, reached(3, timeline.Failed),
+				reached(4, timeline.Failed), reached(5, timeline.Acknowledged), ended),
+			want: verdict.Held,
 		},
-		"a goal was not measured": {events: run("", `"rto":{"max":"1s"}`, steady, ended), want: verdict.Inconclusive, reason: "the goal for rto could not be measured"},
-		"a herd":                  {events: run("", `"restoresAtOnce":{"max":0}`, steady, restores, ended), want: verdict.Violated, violations: []string{"measure"}},
-		"no herd":                 {events: run("", `"restoresAtOnce":{"max":1}`, steady, restores, ended), want: verdict.Held},
-		"a herd of no restore":    {events: run("", `"restoresAtOnce":{"max":1}`, steady, ended), want: verdict.Inconclusive, reason: "the goal for restoresAtOnce could not be measured"},
+		"a goal was not measured": {events: run("", `"rto":{"max":"1s"}`, steady, ended), want: verdict.Inconclusive,
+			reason: "the goal for rto could not be measured"},
+		"a herd": {events: run("", `"restoresAtOnce":{"max":0}`, steady, restores, ended),
+			want: verdict.Violated, violations: []string{"measure"}},
+		"no herd": {events: run("", `"restoresAtOnce":{"max":1}`, steady, restores, ended),
+			want: verdict.Held},
+		"a herd of no restore": {events: run("", `"restoresAtOnce":{"max":1}`, steady, ended), want: verdict.Inconclusive,
+			reason: "the goal for restoresAtOnce could not be measured"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -159,16 +199,31 @@ func TestPromisesThatNobodyCouldJudgeAreNotKept(t *testing.T) {
 		events []timeline.Event
 		want   string
 	}{
-		"all is seen":         {run(`"MigrationEnds"`, `"apiDowntime":{"max":"9s"}`, steady, restores, reached(1, timeline.Acknowledged), settled, ended), "MigrationEnds 0 [], expect 0 [], measure 0 [], settle 0 []"},
-		"inconclusive":        {run(`"MigrationEnds"`, `"rto":{"max":"1s"}`, steady, settled, ended), "MigrationEnds 0 [the Shoot alpha in the garden], expect 0 [], measure 0 [what the goal for rto is about], settle 0 []"},
-		"a goal of one shoot": {run("", `"apiDowntime":{"max":"0s"}`, restores, steady, reached(1, timeline.Acknowledged), timeline.Settling{}, settled, ended), "expect 0 [], measure 0 [whether alpha could be reached for 3s of the run (the longest part from 2s to 5s), for the goal for apiDowntime], settle 0 []"},
-		"rest not owed":       {run("", "", timeline.Settled{Waiting: []string{"alpha"}}, timeline.RunEnded{Broken: "interrupted"}), "expect 0 [], settle 0 [whether the landscape comes to rest once the story has been told]"},
-		"rest not known":      {run("", "", timeline.Settled{Unknown: []string{"alpha"}}, ended), "expect 0 [], settle 0 [whether all is at rest: alpha]"},
-		"broken off":          {two(run("", "", step(timeline.StepDone, ""), step(timeline.StepFailed, "refused"), ended)), "expect 0 [1 of the 2 steps done], settle 0 []"},
-		"interrupted":         {run("", "", timeline.RunEnded{Broken: "interrupted"}), "expect 0 [], settle 0 [whether the landscape came to rest]"},
-		"unwatched":           {unwatched(run(`"MigrationEnds"`, `"rto":{"max":"1s"}`, steady, rebound, settled, ended)), "MigrationEnds 0 [anything: the run was told with --unwatched], expect 0 [], measure 0 [what the goals are about], settle 0 []"},
-		"a step not known":    {two(run("", "", step(timeline.StepDone, ""), step(timeline.StepUnknown, "late"), settled, ended)), "expect 0 [how step 2 ends: late], settle 0 []"},
-		"broken all the same": {two(run(`"MigrationEnds"`, "", steady, rebound, step(timeline.StepUnmet, "late"), ended)), "MigrationEnds 1 [], expect 1 [], settle 0 []"},
+		"all is seen": {run(`"MigrationEnds"`, `"apiDowntime":{"max":"9s"}`, steady, restores,
+			reached(1, timeline.Acknowledged), settled, ended), "MigrationEnds 0 [], expect 0 [], measure 0 [], settle 0 []"},
+		"inconclusive": {run(`"MigrationEnds"`, `"rto":{"max":"1s"}`, steady, settled, ended),
+			"MigrationEnds 0 [the Shoot alpha in the garden], expect 0 [], measure 0 [what the goal for rto is about], " +
+				"settle 0 []"},
+		"a goal of one shoot": {run("", `"apiDowntime":{"max":"0s"}`, restores, steady, reached(1, timeline.Acknowledged),
+			timeline.Settling{}, settled, ended),
+			"expect 0 [], measure 0 [whether alpha could be reached for 3s of the run (the longest part from 2s to 5s), for " +
+				"the goal for apiDowntime], settle 0 []"},
+		"rest not owed": {run("", "", timeline.Settled{Waiting: []string{"alpha"}},
+			timeline.RunEnded{Broken: "interrupted"}),
+			"expect 0 [], settle 0 [whether the landscape comes to rest once the story has been told]"},
+		"rest not known": {run("", "", timeline.Settled{Unknown: []string{"alpha"}}, ended),
+			"expect 0 [], settle 0 [whether all is at rest: alpha]"},
+		"broken off": {two(run("", "", step(timeline.StepDone, ""), step(timeline.StepFailed, "refused"), ended)),
+			"expect 0 [1 of the 2 steps done], settle 0 []"},
+		"interrupted": {run("", "", timeline.RunEnded{Broken: "interrupted"}),
+			"expect 0 [], settle 0 [whether the landscape came to rest]"},
+		"unwatched": {unwatched(run(`"MigrationEnds"`, `"rto":{"max":"1s"}`, steady, rebound, settled, ended)),
+			"MigrationEnds 0 [anything: the run was told with --unwatched], expect 0 [], measure 0 [what the goals are " +
+				"about], settle 0 []"},
+		"a step not known": {two(run("", "", step(timeline.StepDone, ""), step(timeline.StepUnknown, "late"), settled,
+			ended)), "expect 0 [how step 2 ends: late], settle 0 []"},
+		"broken all the same": {two(run(`"MigrationEnds"`, "", steady, rebound, step(timeline.StepUnmet, "late"), ended)),
+			"MigrationEnds 1 [], expect 1 [], settle 0 []"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -189,7 +244,8 @@ func TestPromisesThatNobodyCouldJudgeAreNotKept(t *testing.T) {
 
 func TestAMissedGoalIsProvedByWhereTheOutageBeganAndEnded(t *testing.T) {
 	t.Parallel()
-	events := run("", `"apiDowntime":{"max":"1s"}`, restores, steady, reached(3, timeline.Acknowledged), reached(4, timeline.Failed), reached(5, timeline.Failed), reached(6, timeline.Acknowledged), ended)
+	events := run("", `"apiDowntime":{"max":"1s"}`, restores, steady, reached(3, timeline.Acknowledged),
+		reached(4, timeline.Failed), reached(5, timeline.Failed), reached(6, timeline.Acknowledged), ended)
 	r, err := verdict.Judge(events)
 	if err != nil {
 		t.Fatal(err)
@@ -201,7 +257,8 @@ func TestAMissedGoalIsProvedByWhereTheOutageBeganAndEnded(t *testing.T) {
 	for _, seq := range r.Violations[0].Events {
 		at = append(at, events[seq-1].Payload.(timeline.Reached).Answered)
 	}
-	if diff := cmp.Diff([]timeline.Moment{timeline.Moment(3 * time.Second), timeline.Moment(6 * time.Second)}, at); diff != "" {
+	if diff := cmp.Diff([]timeline.Moment{timeline.Moment(3 * time.Second), timeline.Moment(6 * time.Second)},
+		at); diff != "" {
 		t.Errorf("the last good answer before, and the first after (-want +got):\n%s", diff)
 	}
 }
@@ -209,7 +266,9 @@ func TestAMissedGoalIsProvedByWhereTheOutageBeganAndEnded(t *testing.T) {
 func TestTooManyRestoresAreProvedByWhereEachBegan(t *testing.T) {
 	t.Parallel()
 	events := run("", `"restoresAtOnce":{"max":1}`, steady, restores, ended)
-	at := slices.IndexFunc(events, func(e timeline.Event) bool { return e.Payload.Kind() == timeline.ShootSeen{}.Kind() }) + 1
+	at := slices.IndexFunc(events, func(e timeline.Event) bool {
+		return e.Payload.Kind() == timeline.ShootSeen{}.Kind()
+	}) + 1
 	other := events[at-1]
 	other.Subject = "beta"
 	events = slices.Insert(events, at, other)
@@ -265,9 +324,11 @@ func TestExitCodesAndPrecedence(t *testing.T) {
 
 func TestTheCommandCanBePasted(t *testing.T) {
 	t.Parallel()
-	const want = `transplant run 'my runs/scenario.yaml' --backend embedded --seed 7 --timeout-multiplier 2.5 --unwatched '--bucket-url=s3://b?region=x' --extension 'it'"'"'s mine.yaml'`
+	const want = `transplant run 'my runs/scenario.yaml' --backend embedded --seed 7 --timeout-multiplier 2.5 ` +
+		`--unwatched '--bucket-url=s3://b?region=x' --extension 'it'"'"'s mine.yaml'`
 	r := verdict.Begin(timeline.RunStarted{
-		Backend: "embedded", RandomSeed: 7, TimeoutMultiplier: 2.5, Unwatched: true, BackendFlags: []string{"--bucket-url=s3://b?region=x"}, ExtensionFiles: []string{"it's mine.yaml"},
+		Backend: "embedded", RandomSeed: 7, TimeoutMultiplier: 2.5, Unwatched: true,
+		BackendFlags: []string{"--bucket-url=s3://b?region=x"}, ExtensionFiles: []string{"it's mine.yaml"},
 	})
 	if got := r.Again("my runs"); got != want {
 		t.Errorf("%s, want %s", got, want)
@@ -288,8 +349,11 @@ func TestTheFilesOfAVerdict(t *testing.T) {
 	now := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 	journal := timeline.NewJournal(now, file)
 	goals := `"apiDowntime":{"max":"1s"},"rto":{"max":"20s"}`
-	for _, e := range run(`"MigrationEnds","SingleWriter"`, goals, timeline.StepStarted{Index: 1}, step(timeline.StepUnmet, "late"), timeline.FaultInjected{Fault: "cut"}, timeline.FaultHealed{Touched: 4}, steady, rebound,
-		reached(7, timeline.Acknowledged), reached(8, timeline.Failed), reached(9, timeline.Failed), reached(10, timeline.Acknowledged), ended) {
+	for _, e := range run(`"MigrationEnds","SingleWriter"`, goals, timeline.StepStarted{Index: 1},
+		step(timeline.StepUnmet, "late"), timeline.FaultInjected{Fault: "cut"}, timeline.FaultHealed{Touched: 4}, steady,
+		rebound,
+		reached(7, timeline.Acknowledged), reached(8, timeline.Failed), reached(9, timeline.Failed),
+		reached(10, timeline.Acknowledged), ended) {
 		journal.Record(e)
 		now.SetTime(now.Now().Add(time.Second))
 	}
@@ -313,22 +377,27 @@ func TestTheFilesOfAVerdict(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]any{
-		"scenario": "tale", "backend": "small", "randomSeed": 3.0, "verdict": "Violated", "wallSeconds": 12.5, "promises": []any{"MigrationEnds", "SingleWriter"},
-		"unseen":     map[string]any{"SingleWriter": []any{"the owner epochs of alpha"}},
-		"measures":   map[string]any{"apiDowntimeSeconds": 3.0, "apiLongestGapSeconds": 3.0, "phases": map[string]any{"asked": 0.0, "apiDown.asked": 0.0}},
-		"objectives": []any{map[string]any{"measure": "apiDowntime", "max": 1.0, "measured": 3.0}, map[string]any{"measure": "rto", "max": 20.0}},
-		"faults":     []any{map[string]any{"name": "alpha", "touched": 4.0}},
+		"scenario": "tale", "backend": "small", "randomSeed": 3.0, "verdict": "Violated", "wallSeconds": 12.5,
+		"promises": []any{"MigrationEnds", "SingleWriter"},
+		"unseen":   map[string]any{"SingleWriter": []any{"the owner epochs of alpha"}},
+		"measures": map[string]any{"apiDowntimeSeconds": 3.0, "apiLongestGapSeconds": 3.0,
+			"phases": map[string]any{"asked": 0.0, "apiDown.asked": 0.0}},
+		"objectives": []any{map[string]any{"measure": "apiDowntime", "max": 1.0, "measured": 3.0},
+			map[string]any{"measure": "rto", "max": 20.0}},
+		"faults": []any{map[string]any{"name": "alpha", "touched": 4.0}},
 		"violations": []any{
 			map[string]any{"oracle": "expect", "at": 1.0, "message": "step 2: late", "events": []any{3.0}},
 			map[string]any{"oracle": "MigrationEnds", "at": 2.5, "message": r.Violations[1].Message, "events": []any{7.0}},
-			map[string]any{"oracle": "measure", "measure": "apiDowntime", "at": 11.0, "message": "apiDowntime is 3s, the goal is at most 1s", "events": []any{8.0, 11.0}},
+			map[string]any{"oracle": "measure", "measure": "apiDowntime", "at": 11.0,
+				"message": "apiDowntime is 3s, the goal is at most 1s", "events": []any{8.0, 11.0}},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("verdict.json (-want +got):\n%s", diff)
 	}
 	cases := map[string]string{
-		"step 2: expect much": "failed", "MigrationEnds": "failed", "SingleWriter": "skipped", "settle": "passed", // nobody has seen what they need
+		// nobody has seen what they need
+		"step 2: expect much": "failed", "MigrationEnds": "failed", "SingleWriter": "skipped", "settle": "passed",
 		"measure apiDowntime": "failed", "measure rto": "error",
 	}
 	checkJUnit(t, folder, cases)
@@ -365,10 +434,13 @@ func checkJUnit(t *testing.T, folder string, want map[string]string) {
 	if diff := cmp.Diff(want, cases); diff != "" {
 		t.Errorf("cases (-want +got):\n%s", diff)
 	}
-	if suite.Tests != len(want) || suite.Failures != count["failed"] || suite.Errors != count["error"] || suite.Skipped != count["skipped"] {
-		t.Errorf("%d tests, %d failures, %d errors and %d skipped are told; there are %v", suite.Tests, suite.Failures, suite.Errors, suite.Skipped, count)
+	if suite.Tests != len(want) || suite.Failures != count["failed"] || suite.Errors != count["error"] ||
+		suite.Skipped != count["skipped"] {
+		t.Errorf("%d tests, %d failures, %d errors and %d skipped are told; there are %v", suite.Tests, suite.Failures,
+			suite.Errors, suite.Skipped, count)
 	}
-	measured := map[string]string{"verdict": "Violated", "backend": "small", "randomSeed": "3", "apiDowntimeSeconds": "3", "apiLongestGapSeconds": "3"}
+	measured := map[string]string{"verdict": "Violated", "backend": "small", "randomSeed": "3", "apiDowntimeSeconds": "3",
+		"apiLongestGapSeconds": "3"}
 	if diff := cmp.Diff(measured, properties); diff != "" {
 		t.Errorf("properties (-want +got):\n%s", diff)
 	}
@@ -390,7 +462,8 @@ func TestAnExpectationThatNobodyCouldSeeIsSkipped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(content), `<skipped message="not known within 1s">`) || !strings.Contains(string(content), `failures="0"`) {
+	if !strings.Contains(string(content), `<skipped message="not known within 1s">`) || !strings.Contains(string(content),
+		`failures="0"`) {
 		t.Errorf("%s", content)
 	}
 }
@@ -399,15 +472,17 @@ func TestAnExpectationThatNobodyCouldSeeIsSkipped(t *testing.T) {
 func TestJUnit_RunThatShowsNothing_HasNoPassedPromise(t *testing.T) {
 	t.Parallel()
 	const goals = `"apiDowntime":{"max":"9s"}`
-	const promises = `"MigrationEnds","SingleWriter","NoOrphans","CloudUntouched","NodesPreserved","NoFalseAlarm","Revisions"`
+	const promises = `"MigrationEnds","SingleWriter","NoOrphans","CloudUntouched","NodesPreserved","NoFalseAlarm",` +
+		`"Revisions"`
 	good := []timeline.Payload{steady, restores, reached(3, timeline.Acknowledged), timeline.Settled{Converged: true}}
 	for name, events := range map[string][]timeline.Event{
 		"nothing happened":   run(promises, goals, ended),
 		"it could not begin": run(promises, goals, timeline.RunEnded{Broken: "no landscape"}),
 		"it was cut off":     run(promises, goals, good...),
 		"a step failed":      run(promises, goals, append(good, step(timeline.StepFailed, "refused"), ended)...),
-		"a fault hit nothing": run(promises, goals, append([]timeline.Payload{timeline.FaultInjected{Fault: "cut"}, timeline.FaultHealed{}},
-			append(good, ended)...)...),
+		"a fault hit nothing": run(promises, goals,
+			append([]timeline.Payload{timeline.FaultInjected{Fault: "cut"}, timeline.FaultHealed{}},
+				append(good, ended)...)...),
 	} {
 		r, err := verdict.Judge(events)
 		if err != nil {

@@ -12,18 +12,19 @@ import (
 const (
 	// quiet is how long a server may send nothing before it is asked for a sign of life.
 	quiet = 2 * time.Second
-	// signOfLife bounds the wait for it where requests go over the same connection, which end with it: on a busy machine a server
-	// may take its time.
+	// signOfLife bounds the wait for it where requests go over the same connection, which end with it: on a busy machine a
+	// server may take its time.
 	signOfLife = 10 * time.Second
-	// dialTimeout bounds the way to a connection: a process that is frozen is connected to by the kernel, and says nothing.
+	// dialTimeout bounds the way to a connection: a process that is frozen is connected to by the kernel, and says
+	// nothing.
 	dialTimeout = 5 * time.Second
 	// idleTimeout is client-go's.
 	idleTimeout = 90 * time.Second
 )
 
-// Attentive is an HTTP client whose connections end when the server does not answer pings any more: a watch of a server that is
-// frozen would stand still for as long as it is, and who looks by it would take silence for rest. That of client-go
-// notices after 45 seconds.
+// Attentive is an HTTP client whose connections end when the server does not answer pings any more: a watch of a server
+// that is frozen would stand still for as long as it is, and who looks by it would take silence for rest. That of
+// client-go notices after 45 seconds.
 func Attentive(config *rest.Config) (*http.Client, error) {
 	return attentive(config, quiet, signOfLife)
 }

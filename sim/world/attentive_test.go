@@ -73,8 +73,9 @@ func TestWatchesOfAFrozenServerEnd(t *testing.T) {
 	t.Cleanup(server.Close)
 	var frozen atomic.Bool
 	config := &rest.Config{
-		Host:            "https://" + freezer(t, strings.TrimPrefix(server.URL, "https://"), &frozen),
-		TLSClientConfig: rest.TLSClientConfig{CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})},
+		Host: "https://" + freezer(t, strings.TrimPrefix(server.URL, "https://"), &frozen),
+		TLSClientConfig: rest.TLSClientConfig{CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE",
+			Bytes: server.Certificate().Raw})},
 	}
 	client, err := attentive(config, quiet, 5*time.Second)
 	if err != nil {

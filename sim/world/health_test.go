@@ -173,14 +173,18 @@ func TestDescribeShoot_Rotated(t *testing.T) {
 		rotation *gardencorev1beta1.ShootSSHKeypairRotation
 		want     []string
 	}{
-		"never":            {nil, nil},
-		"under way":        {&gardencorev1beta1.ShootSSHKeypairRotation{LastInitiationTime: at(2)}, nil},
-		"under way again":  {&gardencorev1beta1.ShootSSHKeypairRotation{LastInitiationTime: at(2), LastCompletionTime: at(1)}, nil},
-		"complete":         {&gardencorev1beta1.ShootSSHKeypairRotation{LastInitiationTime: at(2), LastCompletionTime: at(3)}, []string{"sshKeypair"}},
-		"complete at once": {&gardencorev1beta1.ShootSSHKeypairRotation{LastInitiationTime: at(2), LastCompletionTime: at(2)}, []string{"sshKeypair"}},
+		"never":     {nil, nil},
+		"under way": {&gardencorev1beta1.ShootSSHKeypairRotation{LastInitiationTime: at(2)}, nil},
+		"under way again": {&gardencorev1beta1.ShootSSHKeypairRotation{LastInitiationTime: at(2), LastCompletionTime: at(1)},
+			nil},
+		"complete": {&gardencorev1beta1.ShootSSHKeypairRotation{LastInitiationTime: at(2), LastCompletionTime: at(3)},
+			[]string{"sshKeypair"}},
+		"complete at once": {&gardencorev1beta1.ShootSSHKeypairRotation{LastInitiationTime: at(2), LastCompletionTime: at(2)},
+			[]string{"sshKeypair"}},
 	} {
 		object := healthyShoot()
-		object.Status.Credentials = &gardencorev1beta1.ShootCredentials{Rotation: &gardencorev1beta1.ShootCredentialsRotation{SSHKeypair: c.rotation}}
+		object.Status.Credentials = &gardencorev1beta1.ShootCredentials{Rotation: &gardencorev1beta1.ShootCredentialsRotation{
+			SSHKeypair: c.rotation}}
 		if diff := cmp.Diff(c.want, world.DescribeShoot(object).Rotated); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}

@@ -60,7 +60,9 @@ func countNodes(nodes []corev1.Node) expression.Workers {
 		node := &nodes[i]
 		tally(&seen.Ready, ready(node))
 		tally(&seen.Cordoned, node.Spec.Unschedulable)
-		tally(&seen.Waiting, slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == cloud.TaintCriticalComponentsNotReady }))
+		tally(&seen.Waiting, slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
+			return t.Key == cloud.TaintCriticalComponentsNotReady
+		}))
 		tally(&seen.Candidates, node.Labels[machinev1alpha1.LabelCandidateForUpdate] != "")
 		tally(&seen.Selected, node.Labels[machinev1alpha1.LabelSelectedForUpdate] != "")
 		tally(&seen.UpdateFailed, node.Labels[machinev1alpha1.LabelUpdateResult] == machinev1alpha1.UpdateFailed)

@@ -42,7 +42,8 @@ type Query struct {
 
 // Ask is the query for an expression.
 func Ask(e *expression.Expression) Query {
-	return Query{Shoots: e.Shoots(), Seeds: e.Seeds(), Cloud: e.AsksCloud(), Warnings: e.AsksWarnings(), States: e.AsksStates(), Nodes: e.AsksNodes(), Answers: e.AsksAnswers()}
+	return Query{Shoots: e.Shoots(), Seeds: e.Seeds(), Cloud: e.AsksCloud(), Warnings: e.AsksWarnings(),
+		States: e.AsksStates(), Nodes: e.AsksNodes(), Answers: e.AsksAnswers()}
 }
 
 // Observe takes a snapshot. What cannot be read in time is unknown in it.
@@ -173,10 +174,12 @@ func DescribeShoot(shoot *gardencorev1beta1.Shoot) expression.Shoot {
 	}
 	seen.Kubernetes = shoot.Spec.Kubernetes.Version
 	if m := status.LastMaintenance; m != nil {
-		seen.Maintenance = expression.Maintenance{State: string(m.State), Description: m.Description, FailureReason: deref(m.FailureReason)}
+		seen.Maintenance = expression.Maintenance{State: string(m.State), Description: m.Description,
+			FailureReason: deref(m.FailureReason)}
 	}
 	if updates := status.InPlaceUpdates; updates != nil && updates.PendingWorkerUpdates != nil {
-		pending := slices.Concat(updates.PendingWorkerUpdates.AutoInPlaceUpdate, updates.PendingWorkerUpdates.ManualInPlaceUpdate)
+		pending := slices.Concat(updates.PendingWorkerUpdates.AutoInPlaceUpdate,
+			updates.PendingWorkerUpdates.ManualInPlaceUpdate)
 		seen.PendingInPlace = slices.Sorted(slices.Values(pending))
 	}
 	seen.Rotated = rotated(status.Credentials)
@@ -191,7 +194,8 @@ func rotated(credentials *gardencorev1beta1.ShootCredentials) []string {
 		return nil
 	}
 	ssh := credentials.Rotation.SSHKeypair
-	if ssh.LastInitiationTime == nil || ssh.LastCompletionTime == nil || ssh.LastCompletionTime.Before(ssh.LastInitiationTime) {
+	if ssh.LastInitiationTime == nil || ssh.LastCompletionTime == nil ||
+		ssh.LastCompletionTime.Before(ssh.LastInitiationTime) {
 		return nil
 	}
 	return []string{"sshKeypair"}

@@ -41,8 +41,9 @@ func TestWhatCannotBeReadIsUnknown(t *testing.T) {
 			unknown: []string{"seed('a').shoots == 0", "seed('a').shoots != 0"},
 		},
 		landscape.Garden: {
-			known:   []string{"seed('a').shoots == 0"},
-			unknown: []string{"!shoot('alpha').exists", "shoot('alpha').exists", "seed('a').ready", "!seed('a').ready", "seed('a').bound == 0"},
+			known: []string{"seed('a').shoots == 0"},
+			unknown: []string{"!shoot('alpha').exists", "shoot('alpha').exists", "seed('a').ready", "!seed('a').ready",
+				"seed('a').bound == 0"},
 		},
 	} {
 		t.Run(cluster, func(t *testing.T) {
@@ -84,11 +85,13 @@ func TestObserve(t *testing.T) {
 	want := expression.Shoot{
 		Exists: true, Seed: "a", SpecSeed: "a", Healthy: true, TechnicalID: "shoot--p--alpha",
 		Conditions: each("True"), Constraints: map[string]string{}, Reasons: each(""),
-		LastOperation: expression.Operation{Type: "Create", State: "Succeeded", Progress: 100, Description: "Create Succeeded"},
+		LastOperation: expression.Operation{Type: "Create", State: "Succeeded", Progress: 100,
+			Description: "Create Succeeded"},
 	}
 	var got expression.Snapshot
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		if got = world.Observe(t.Context(), w, clients, world.Query{Shoots: []string{"alpha"}, Seeds: []string{"a", "b"}}); got.Shoots["alpha"].Healthy {
+		if got = world.Observe(t.Context(), w, clients,
+			world.Query{Shoots: []string{"alpha"}, Seeds: []string{"a", "b"}}); got.Shoots["alpha"].Healthy {
 			break
 		}
 	}
@@ -132,7 +135,8 @@ func TestObserveAnswers(t *testing.T) {
 		t.Fatalf("it answers: %t (%v); want %t", got.Answers, got.Unknown, want)
 	}
 	look(true)
-	if err := garden.Patch(t.Context(), shoot, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"seedName":"b"}}`))); err != nil {
+	if err := garden.Patch(t.Context(), shoot,
+		client.RawPatch(types.MergePatchType, []byte(`{"spec":{"seedName":"b"}}`))); err != nil {
 		t.Fatal(err)
 	}
 	look(false)
@@ -148,10 +152,13 @@ func TestObserveStates(t *testing.T) {
 	}
 	small := `{"a":1}`
 	state := &gardencorev1beta1.ShootState{}
-	state.Namespace, state.Name, state.Annotations = shoot.Namespace, shoot.Name, map[string]string{"transplant.dev/epoch": "3"}
+	state.Namespace, state.Name, state.Annotations = shoot.Namespace, shoot.Name,
+		map[string]string{"transplant.dev/epoch": "3"}
 	state.Spec.Extensions = []gardencorev1beta1.ExtensionResourceState{
 		{Kind: "Network", State: &runtime.RawExtension{Raw: []byte(small)}},
-		{Kind: "ControlPlane", State: &runtime.RawExtension{Raw: []byte(`{"transplant.dev/ref":{"chunks":["x","y"],"sha256":"0","bytes":5000000}}`)}},
+		{Kind: "ControlPlane",
+			State: &runtime.RawExtension{
+				Raw: []byte(`{"transplant.dev/ref":{"chunks":["x","y"],"sha256":"0","bytes":5000000}}`)}},
 	}
 	if err := garden.Create(t.Context(), state); err != nil {
 		t.Fatal(err)

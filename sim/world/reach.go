@@ -47,8 +47,8 @@ func FreshTransport(config *rest.Config, prepare func(*tls.Config)) (http.RoundT
 	})
 }
 
-// Reach tries whether the API server of a host answers something that takes a working store, and says why not. Unknown is the
-// outcome of an answer that tells nothing of the store.
+// Reach tries whether the API server of a host answers something that takes a working store, and says why not. Unknown
+// is the outcome of an answer that tells nothing of the store.
 func Reach(ctx context.Context, transport http.RoundTripper, host string) (timeline.Outcome, string) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, host+reachPath, nil)
 	if err != nil {
@@ -77,8 +77,8 @@ func drain(body io.ReadCloser) error {
 	return errors.Join(err, body.Close())
 }
 
-// answers says whether the shoot's API answers its users. One question that is not answered in time may be the machine's fault: it does not
-// when several in a row are not.
+// answers says whether the shoot's API answers its users. One question that is not answered in time may be the
+// machine's fault: it does not when several in a row are not.
 func answers(ctx context.Context, w World, shoot string) (bool, error) {
 	config, err := w.ConnectShoot(ctx, shoot, User)
 	if err != nil {

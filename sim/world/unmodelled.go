@@ -13,8 +13,8 @@ import (
 // unmodelledField of a Shoot's spec is one that no type of ours has, as there are many in a Gardener that is newer.
 const unmodelledField = "unmodelledByTransplant"
 
-// WithUnmodelled is the Shoot with something that our types do not know. Whoever writes the Shoot back as he has understood
-// it loses that.
+// WithUnmodelled is the Shoot with something that our types do not know. Whoever writes the Shoot back as he has
+// understood it loses that.
 func WithUnmodelled(shoot *gardencorev1beta1.Shoot) (*unstructured.Unstructured, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(shoot)
 	if err != nil {

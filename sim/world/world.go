@@ -56,8 +56,8 @@ type Shoots interface {
 	// ConnectShoot gives an actor's access to the shoot's API server: the User's by its public name, through its
 	// link; the Observer's directly to the control plane that the Shoot's status points to.
 	ConnectShoot(ctx context.Context, shoot, actor string) (*rest.Config, error)
-	// PinShoot gives the User's access to the shoot's API server at the address that its public name has now, past its link.
-	// The access stays there, whatever DNS says later.
+	// PinShoot gives the User's access to the shoot's API server at the address that its public name has now, past its
+	// link. The access stays there, whatever DNS says later.
 	PinShoot(ctx context.Context, shoot string) (*rest.Config, error)
 	// ControlPlanes finds every control plane of the shoot, on whatever seed it is, also where it does not belong.
 	// Seeds that cannot be read are an error beside the control planes that were found.
@@ -96,9 +96,9 @@ func (v Validity) Serving() bool { return v.Remaining > 0 }
 
 // Injection is a fault at work.
 //
-// Whoever breaks something gives its Injection from when anything may have begun, also together with an error: an Injection
-// that comes with an error is healed, too, and at once. Its Heal takes back what was begun, as far as that went. Where nothing
-// has begun the Injection is empty.
+// Whoever breaks something gives its Injection from when anything may have begun, also together with an error: an
+// Injection that comes with an error is healed, too, and at once. Its Heal takes back what was begun, as far as that
+// went. Where nothing has begun the Injection is empty.
 type Injection struct {
 	// Heal ends it; the engine calls it exactly once.
 	Heal func(ctx context.Context) error
@@ -106,8 +106,8 @@ type Injection struct {
 	Touched func() int
 }
 
-// LinkBreaker is a World with links that can be harmed. Actors and targets are those of the landscape. The hook, when it
-// is not nil, is told of every request that feels the fault; the heal waits for it to return.
+// LinkBreaker is a World with links that can be harmed. Actors and targets are those of the landscape. The hook, when
+// it is not nil, is told of every request that feels the fault; the heal waits for it to return.
 type LinkBreaker interface {
 	BreakLink(ctx context.Context, actor, target string, fault link.Fault, hook link.Hook) (Injection, error)
 }
@@ -162,8 +162,8 @@ type PodDialer interface {
 // ErrNoAnswer is what somebody hears who knocks at an address that nothing comes back from.
 var ErrNoAnswer = errors.New("nobody answers")
 
-// CloudBreaker is a World whose cloud can be harmed. The shoots that the fault matches are named as in the story, and it
-// needs no id.
+// CloudBreaker is a World whose cloud can be harmed. The shoots that the fault matches are named as in the story, and
+// it needs no id.
 type CloudBreaker interface {
 	BreakCloud(ctx context.Context, fault cloud.Fault) (Injection, error)
 }
@@ -184,8 +184,8 @@ type BackupReader interface {
 // and their objects, DNS records. The keys are seeds, or other places such as "cloud".
 type Inventory interface {
 	Belongings(ctx context.Context) (map[string][]timeline.Item, error)
-	// Certain are the classes, of objects too, of which a control plane that runs on a seed has something there, and its shoot in the
-	// cloud: an inventory that shows none is not whole.
+	// Certain are the classes, of objects too, of which a control plane that runs on a seed has something there, and its
+	// shoot in the cloud: an inventory that shows none is not whole.
 	Certain() (onSeed, inCloud []string)
 }
 

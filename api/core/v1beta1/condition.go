@@ -76,8 +76,8 @@ const (
 	// ShootReadyForMigration is the constraint that both seeds are ready for a change of seed
 	// (docs/specification/migration.md#spec-2-4).
 	ShootReadyForMigration ConditionType = "ReadyForMigration"
-	// ShootEvacuationPossible is False on a shoot whose seed is lost and that can go nowhere; the message tells why for each seed, or what
-	// a restore would miss (reason StateIncomplete). It is absent otherwise.
+	// ShootEvacuationPossible is False on a shoot whose seed is lost and that can go nowhere; the message tells why for
+	// each seed, or what a restore would miss (reason StateIncomplete). It is absent otherwise.
 	ShootEvacuationPossible ConditionType = "EvacuationPossible"
 	// ShootManagedResourcesHonored is the constraint, True while no ManagedResource is ignored, whatever its name says.
 	ShootManagedResourcesHonored ConditionType = "HasIgnoredManagedResources"

@@ -142,7 +142,8 @@ func collect(t *testing.T, found map[string]string, path string, value any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if other, twice := found[path]; twice && other != string(text) && !strings.HasSuffix(path, ".name") && !strings.HasSuffix(path, ".version") {
+	if other, twice := found[path]; twice && other != string(text) && !strings.HasSuffix(path, ".name") &&
+		!strings.HasSuffix(path, ".version") {
 		t.Errorf("%s is %s and %s", path, other, text)
 	}
 	found[path] = string(text)
@@ -219,7 +220,8 @@ func TestSetDefaults_ManualPool_LeavesNumbersToItsUser(t *testing.T) {
 	read(t, `spec: {provider: {workers: [{name: a, updateStrategy: ManualInPlaceUpdate}]}}`, shoot)
 	shoot.SetDefaults()
 	worker := shoot.Spec.Provider.Workers[0]
-	if worker.MaxSurge != nil || worker.MaxUnavailable != nil || !*worker.MachineControllerManagerSettings.DisableHealthTimeout {
+	if worker.MaxSurge != nil || worker.MaxUnavailable != nil ||
+		!*worker.MachineControllerManagerSettings.DisableHealthTimeout {
 		t.Errorf("%+v", worker)
 	}
 }

@@ -105,7 +105,8 @@ func TestOracleObjectsRoundTrip(t *testing.T) {
 // RFC 7386 patches replace lists as a whole, so types of list items must not lose anything that Gardener has.
 func TestUnknownFieldIsSeen(t *testing.T) {
 	t.Parallel()
-	unknown, err := utiljson.UnmarshalStrict([]byte(`{"spec":{"provider":{"workers":[{"nowhere":1}]}}}`), &gardencorev1beta1.Shoot{})
+	unknown, err := utiljson.UnmarshalStrict([]byte(`{"spec":{"provider":{"workers":[{"nowhere":1}]}}}`),
+		&gardencorev1beta1.Shoot{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
-// Command generate finishes the CustomResourceDefinitions that controller-gen wrote into a folder: it makes every object
-// in the schemas of Gardener's groups keep the fields that our types do not have. Markers can say that of a field, but
-// not of everything below it, nor of types that are not ours.
+// Command generate finishes the CustomResourceDefinitions that controller-gen wrote into a folder: it makes every
+// object in the schemas of Gardener's groups keep the fields that our types do not have. Markers can say that of a
+// field, but not of everything below it, nor of types that are not ours.
 //
 // It is run by go generate and changes nothing when run again.
 package main

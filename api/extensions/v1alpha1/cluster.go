@@ -8,8 +8,9 @@ import (
 // ClusterResource is the kind's name.
 const ClusterResource = "Cluster"
 
-// Cluster is what extensions may know about a shoot: the Shoot, its CloudProfile and its Seed, as they are in the garden.
-// Its name is the shoot's technical id. It is written before any extension object and refreshed at each operation.
+// Cluster is what extensions may know about a shoot: the Shoot, its CloudProfile and its Seed, as they are in the
+// garden. Its name is the shoot's technical id. It is written before any extension object and refreshed at each
+// operation.
 //
 // The objects are raw, so that fields nobody here models reach the extensions: fill them from the raw objects.
 //

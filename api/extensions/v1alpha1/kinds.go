@@ -59,10 +59,12 @@ func Kinds() []Kind {
 		{Name: NetworkResource, Resource: "networks", Finalizer: finalizerPrefix + "network",
 			Namespaced: true, Migrates: true, Stateful: true,
 			New: create[Network], NewList: createList[NetworkList]},
-		{Name: OperatingSystemConfigResource, Resource: "operatingsystemconfigs", Finalizer: finalizerPrefix + "operatingsystemconfigs",
+		{Name: OperatingSystemConfigResource, Resource: "operatingsystemconfigs", Finalizer: finalizerPrefix +
+			"operatingsystemconfigs",
 			Namespaced: true, Migrates: true, Stateful: true,
 			New: create[OperatingSystemConfig], NewList: createList[OperatingSystemConfigList]},
-		{Name: SelfHostedShootExposureResource, Resource: "selfhostedshootexposures", Finalizer: finalizerPrefix + "selfhostedshootexposure",
+		{Name: SelfHostedShootExposureResource, Resource: "selfhostedshootexposures", Finalizer: finalizerPrefix +
+			"selfhostedshootexposure",
 			Namespaced: true, Stateful: true,
 			New: create[SelfHostedShootExposure], NewList: createList[SelfHostedShootExposureList]},
 		{Name: WorkerResource, Resource: "workers", Finalizer: finalizerPrefix + "worker",

@@ -77,9 +77,11 @@ func checkAccessors(t *testing.T, object extensionsv1alpha1.Object) {
 	status.SetState(&runtime.RawExtension{Raw: []byte(`{"s":1}`)})
 	status.SetProviderStatus(&runtime.RawExtension{Raw: []byte(`{"p":1}`)})
 	status.SetResources([]gardencorev1beta1.NamedResourceReference{{Name: "r"}})
-	reflect.ValueOf(object).Elem().FieldByName("Spec").FieldByName("DefaultSpec").Set(reflect.ValueOf(extensionsv1alpha1.DefaultSpec{
-		Type: "type", Class: ptr.To(extensionsv1alpha1.ExtensionClassSeed), ProviderConfig: &runtime.RawExtension{Raw: []byte(`{}`)},
-	}))
+	reflect.ValueOf(object).Elem().FieldByName("Spec").FieldByName("DefaultSpec").Set(
+		reflect.ValueOf(extensionsv1alpha1.DefaultSpec{
+			Type: "type", Class: ptr.To(extensionsv1alpha1.ExtensionClassSeed),
+			ProviderConfig: &runtime.RawExtension{Raw: []byte(`{}`)},
+		}))
 
 	again := object.DeepCopyObject().(extensionsv1alpha1.Object)
 	spec, status := again.GetExtensionSpec(), again.GetExtensionStatus()
@@ -89,7 +91,8 @@ func checkAccessors(t *testing.T, object extensionsv1alpha1.Object) {
 		string(status.GetConditions()[0].Type), string(status.GetState().Raw), string(status.GetProviderStatus().Raw),
 		status.GetResources()[0].Name,
 	}
-	want := []any{"type", extensionsv1alpha1.ExtensionClass("seed"), "{}", "Succeeded", "boom", int64(7), "Healthy", `{"s":1}`, `{"p":1}`, "r"}
+	want := []any{"type", extensionsv1alpha1.ExtensionClass("seed"), "{}", "Succeeded", "boom", int64(7), "Healthy",
+		`{"s":1}`, `{"p":1}`, "r"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("accessors (-want +got):\n%s", diff)
 	}
@@ -97,7 +100,8 @@ func checkAccessors(t *testing.T, object extensionsv1alpha1.Object) {
 
 func TestPurpose(t *testing.T) {
 	t.Parallel()
-	config := &extensionsv1alpha1.OperatingSystemConfig{Spec: extensionsv1alpha1.OperatingSystemConfigSpec{Purpose: "provision"}}
+	config := &extensionsv1alpha1.OperatingSystemConfig{Spec: extensionsv1alpha1.OperatingSystemConfigSpec{
+		Purpose: "provision"}}
 	if got := config.GetExtensionSpec().GetExtensionPurpose(); got == nil || *got != "provision" {
 		t.Errorf("the purpose of an OperatingSystemConfig is %v, want provision", got)
 	}

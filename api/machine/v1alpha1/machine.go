@@ -38,28 +38,30 @@ type MachineList struct {
 // LabelNode is the label of a Machine with its node's name.
 const LabelNode = "node"
 
-// LabelForceDeletion is the label of a Machine that is ended without its node being drained, if it has the value ForceDeletion.
+// LabelForceDeletion is the label of a Machine that is ended without its node being drained, if it has the value
+// ForceDeletion.
 const (
 	LabelForceDeletion = "force-deletion"
 	ForceDeletion      = "True"
 )
 
-// AnnotationOrphan is on a Machine that was made only to end a machine of the cloud that no Machine stood for: it is deleted
-// as soon as it is seen.
+// AnnotationOrphan is on a Machine that was made only to end a machine of the cloud that no Machine stood for: it is
+// deleted as soon as it is seen.
 const AnnotationOrphan = "transplant.dev/orphan"
 
 // Labels of nodes in an update in place (docs/specification/versions.md#spec-4-9).
 const (
 	// LabelCandidateForUpdate is on nodes whose machines are of an older class than their deployment.
 	LabelCandidateForUpdate = "node.machine.sapcloud.io/candidate-for-update"
-	// LabelSelectedForUpdate is on candidates that are to be updated now: the machine controller chooses them, or the user.
+	// LabelSelectedForUpdate is on candidates that are to be updated now: the machine controller chooses them, or the
+	// user.
 	LabelSelectedForUpdate = "node.machine.sapcloud.io/selected-for-update"
 	// LabelUpdateResult is on selected nodes that were updated, with how it ended.
 	LabelUpdateResult = "node.machine.sapcloud.io/update-result"
 	// UpdateSuccessful and UpdateFailed are the values of LabelUpdateResult.
 	UpdateSuccessful, UpdateFailed = "successful", "failed"
-	// ConditionInPlaceUpdate is the type of a node's condition, and ReasonReadyForUpdate its reason when the node is drained
-	// and waits for its update.
+	// ConditionInPlaceUpdate is the type of a node's condition, and ReasonReadyForUpdate its reason when the node is
+	// drained and waits for its update.
 	ConditionInPlaceUpdate, ReasonReadyForUpdate = "InPlaceUpdate", "ReadyForUpdate"
 	// LabelTrue is the value of the others.
 	LabelTrue = "true"

@@ -23,9 +23,11 @@ type exitError int
 func (e exitError) Error() string { return "exit " + strconv.Itoa(int(e)) }
 
 var steps = map[string]step{
-	"print": printLine, "printerr": printError, "env": printEnv, "args": printArgs, "id": printID, "hostname": printHostname,
-	"cat": cat, "write": write, "append": appendLine, "stat": stat, "ls": list, "rm": remove, "exists": exists, "await-file": awaitFile,
-	"count": count, "fail-until": failUntil, "exit": exit, "pid": printPID, "pause": pause,
+	"print": printLine, "printerr": printError, "env": printEnv, "args": printArgs, "id": printID,
+	"hostname": printHostname,
+	"cat":      cat, "write": write, "append": appendLine, "stat": stat, "ls": list, "rm": remove, "exists": exists,
+	"await-file": awaitFile,
+	"count":      count, "fail-until": failUntil, "exit": exit, "pid": printPID, "pause": pause,
 	"sleep": sleep, "ignore-term": ignoreTerm, "term-takes": termTakes,
 	"get": get, "refused": refused, "whoami": whoami, "serve": serve, "serve-grpc": serveGRPC,
 }

@@ -20,8 +20,9 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 )
 
-// address is where a server of this pod listens: its own address only where that is one of the machine's loopback, which
-// all pods of a process node share. Elsewhere all addresses are the pod's own, and a forwarded port arrives at loopback.
+// address is where a server of this pod listens: its own address only where that is one of the machine's loopback,
+// which all pods of a process node share. Elsewhere all addresses are the pod's own, and a forwarded port arrives at
+// loopback.
 func address(port string) string {
 	ip := os.Getenv("POD_IP")
 	if parsed := net.ParseIP(ip); parsed == nil || !parsed.IsLoopback() {
@@ -49,8 +50,12 @@ func serve(args []string) error {
 	there := func(path string) bool { _, err := os.Stat("/" + path); return err == nil }
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { answer(w, true) })
-	mux.HandleFunc("/file/{path...}", func(w http.ResponseWriter, r *http.Request) { answer(w, there(r.PathValue("path"))) })
-	mux.HandleFunc("/nofile/{path...}", func(w http.ResponseWriter, r *http.Request) { answer(w, !there(r.PathValue("path"))) })
+	mux.HandleFunc("/file/{path...}", func(w http.ResponseWriter, r *http.Request) {
+		answer(w, there(r.PathValue("path")))
+	})
+	mux.HandleFunc("/nofile/{path...}", func(w http.ResponseWriter, r *http.Request) {
+		answer(w, !there(r.PathValue("path")))
+	})
 	mux.HandleFunc("/append/{path...}", func(w http.ResponseWriter, r *http.Request) {
 		answer(w, appendLine([]string{"/" + r.PathValue("path"), "asked"}) == nil)
 	})
@@ -146,13 +151,15 @@ func whoami(args []string) error {
 	pool.AppendCertsFromPEM(authority)
 	url := "https://" + net.JoinHostPort(os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")) +
 		"/apis/authentication.k8s.io/v1/selfsubjectreviews"
-	request, err := http.NewRequest(http.MethodPost, url, bytes.NewReader([]byte(`{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}`)))
+	request, err := http.NewRequest(http.MethodPost, url,
+		bytes.NewReader([]byte(`{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}`)))
 	if err != nil {
 		return err
 	}
 	request.Header.Set("Authorization", "Bearer "+string(token))
 	request.Header.Set("Content-Type", "application/json")
-	client := &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
+	client := &http.Client{Timeout: 20 * time.Second,
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
 	response, err := client.Do(request)
 	if err != nil {
 		return err

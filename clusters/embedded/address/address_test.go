@@ -32,8 +32,10 @@ func TestPlan(t *testing.T) {
 	if _, err := Slot(0).Cluster(7); err == nil {
 		t.Error("an eighth cluster got addresses")
 	}
-	got := []string{Slot(1).Cloud().String(), Slot(1).DNS().String(), Slot(1).CloudMetrics().String(), Slot(1).NodesMetrics().String(), mustLink(t, 1, 0), mustLink(t, 1, 253), mustLink(t, 1, 254)}
-	wantAll := []string{"127.24.0.2:8443", "127.24.0.3:5353", "127.24.0.2:9100", "127.24.0.4:9100", "127.24.1.1:8443", "127.24.1.254:8443", "127.24.2.1:8443"}
+	got := []string{Slot(1).Cloud().String(), Slot(1).DNS().String(), Slot(1).CloudMetrics().String(),
+		Slot(1).NodesMetrics().String(), mustLink(t, 1, 0), mustLink(t, 1, 253), mustLink(t, 1, 254)}
+	wantAll := []string{"127.24.0.2:8443", "127.24.0.3:5353", "127.24.0.2:9100", "127.24.0.4:9100", "127.24.1.1:8443",
+		"127.24.1.254:8443", "127.24.2.1:8443"}
 	if diff := cmp.Diff(wantAll, got); diff != "" {
 		t.Error(diff)
 	}
@@ -102,7 +104,8 @@ func TestClaim(t *testing.T) {
 
 func nothing(Slot) ([]Endpoint, error) { return nil, nil }
 
-// A slot in which somebody else holds an address is passed over, and given back; where all are like that, one is told of.
+// A slot in which somebody else holds an address is passed over, and given back; where all are like that, one is told
+// of.
 func TestTakePassesOverWhatOthersHold(t *testing.T) {
 	t.Parallel()
 	held := Endpoint{Network: "tcp", AddrPort: occupy(t, "tcp"), Purpose: "the API server"}
@@ -120,12 +123,16 @@ func TestTakePassesOverWhatOthersHold(t *testing.T) {
 	if len(passed) != 2 || claim.Slot <= passed[1] {
 		t.Errorf("slot %d was taken, after %v", claim.Slot, passed)
 	}
+	if want := takenErrors([]Endpoint{held}); fmt.Sprint(claim.Passed) != want.Error() {
+		t.Errorf("it was told that slots were passed over because of %v, want %v", claim.Passed, want)
+	}
 	if err := claim.Release(); err != nil {
 		t.Error(err)
 	}
 	_, err = Take(t.Context(), func(Slot) ([]Endpoint, error) { return []Endpoint{held}, nil })
 	var taken *TakenError
-	if !errors.As(err, &taken) || taken.AddrPort != held.AddrPort || !errors.Is(err, ErrNoSlot) || strings.Contains(err.Error(), "--slot") {
+	if !errors.As(err, &taken) || taken.AddrPort != held.AddrPort || !errors.Is(err, ErrNoSlot) ||
+		strings.Contains(err.Error(), "--slot") {
 		t.Errorf("got %v, want ErrNoSlot and a TakenError", err)
 	}
 	broken := errors.New("no plan")

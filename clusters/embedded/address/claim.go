@@ -24,14 +24,14 @@ var ErrSlotTaken = errors.New("the address slot is taken by another landscape")
 // does the socket, whatever home folder or user a landscape has; and the kernel takes it back when its owner dies.
 type Claim struct {
 	Slot Slot
-	// Passed is why the first slot that no landscape has was passed over: a *TakenError for each address that somebody else
-	// holds there. Nil when none was.
+	// Passed is why the first slot that no landscape has was passed over: a *TakenError for each address that somebody
+	// else holds there. Nil when none was.
 	Passed   error
 	listener net.Listener
 }
 
-// Take claims the first slot that is free, and in which nobody else holds any of the endpoints. When there is none, those
-// that are taken in the first slot of no landscape are named, each a *TakenError.
+// Take claims the first slot that is free, and in which nobody else holds any of the endpoints. When there is none,
+// those that are taken in the first slot of no landscape are named, each a *TakenError.
 func Take(ctx context.Context, endpoints func(Slot) ([]Endpoint, error)) (*Claim, error) {
 	var claim *Claim
 	var held []Endpoint
@@ -46,12 +46,15 @@ func Take(ctx context.Context, endpoints func(Slot) ([]Endpoint, error)) (*Claim
 		claim.Passed = takenErrors(held)
 		return claim, nil
 	case len(held) > 0:
-		return nil, fmt.Errorf("find a free slot: %w, and not by landscapes only: end who holds these, or everything like them:\n%w", ErrNoSlot, takenErrors(held))
+		return nil, fmt.Errorf(
+			"find a free slot: %w, and not by landscapes only: end who holds these, or everything like them:\n%w", ErrNoSlot,
+			takenErrors(held))
 	}
 	return nil, fmt.Errorf("find a free slot: %w: end one of the %d landscapes with \"transplant down\"", ErrNoSlot, Slots)
 }
 
-// takeOnce goes through all slots, and gives the endpoints that somebody else holds in the first one that no landscape has.
+// takeOnce goes through all slots, and gives the endpoints that somebody else holds in the first one that no landscape
+// has.
 func takeOnce(endpoints func(Slot) ([]Endpoint, error)) (*Claim, []Endpoint, error) {
 	var held []Endpoint
 	for slot := range Slots {

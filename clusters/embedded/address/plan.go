@@ -76,7 +76,8 @@ const linksPerByte = 254
 // Link is the address of the n-th link, from 0.
 func (s Slot) Link(n int) (netip.AddrPort, error) {
 	if n < 0 || n >= 62*linksPerByte {
-		return netip.AddrPort{}, fmt.Errorf("plan the address of link %d: a landscape has at most %d links", n, 62*linksPerByte)
+		return netip.AddrPort{}, fmt.Errorf("plan the address of link %d: a landscape has at most %d links", n,
+			62*linksPerByte)
 	}
 	return netip.AddrPortFrom(s.addr(0, byte(1+n/linksPerByte), byte(1+n%linksPerByte)), LinkPort), nil
 }

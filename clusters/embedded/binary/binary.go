@@ -49,7 +49,8 @@ func Find(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if _, err := os.Stat(path); err != nil {
-		return "", fmt.Errorf("find the control-plane binary %q: %w: run \"make controlplane\", or let %s name one", path, ErrNotBuilt, Variable)
+		return "", fmt.Errorf("find the control-plane binary %q: %w: run \"make controlplane\", or let %s name one", path,
+			ErrNotBuilt, Variable)
 	}
 	return path, nil
 }
@@ -76,10 +77,12 @@ func check(ctx context.Context, path string) error {
 	defer cancel()
 	output, err := exec.CommandContext(ctx, path, "kubectl", "version", "--client").CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("run the control-plane binary %q of %s: %w: %w: %s", path, Variable, ErrUnusable, err, strings.TrimSpace(string(output)))
+		return fmt.Errorf("run the control-plane binary %q of %s: %w: %w: %s", path, Variable, ErrUnusable, err,
+			strings.TrimSpace(string(output)))
 	}
 	if !strings.Contains(string(output), "Client Version: v") {
-		return fmt.Errorf("run the control-plane binary %q of %s: %w: it answers %q to \"kubectl version --client\"", path, Variable, ErrUnusable, output)
+		return fmt.Errorf("run the control-plane binary %q of %s: %w: it answers %q to \"kubectl version --client\"", path,
+			Variable, ErrUnusable, output)
 	}
 	return nil
 }

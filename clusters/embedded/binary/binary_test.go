@@ -39,11 +39,18 @@ func repository(t *testing.T) (source string) {
 	source = filepath.Join(root, "clusters", "controlplane")
 	write(t, filepath.Join(source, "go.mod"), goMod)
 	write(t, filepath.Join(source, "go.sum"), "")
-	write(t, filepath.Join(source, "main.go"), mainGo)
+	write(t, filepath.Join(source, "main.go"), mainGo+"\n// "+root+"\n") // nobody has compiled this one
 	write(t, filepath.Join(source, "kubernetes", "go.mod"), "module k8s.io/kubernetes\n\ngo 1.26.0\n")
 	write(t, filepath.Join(source, "kubernetes", "kubernetes.go"), "package kubernetes\n")
 	t.Setenv(Variable, "")
 	t.Setenv(SourceVariable, root)
+	if os.Getenv("GOCACHE") == "" { // stays the usual one, so that the standard library is not compiled each time
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("GOCACHE", filepath.Join(cache, "go-build"))
+	}
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	needed := needBytes
 	needBytes = 1 << 20
@@ -177,9 +184,10 @@ func TestRefusals(t *testing.T) {
 		want  error
 		texts []string
 	}{
-		"no go":      {map[string]string{"PATH": "/nowhere"}, ErrNoGo, []string{"install Go", Variable}},
-		"no source":  {map[string]string{SourceVariable: "/nowhere"}, ErrNoSource, []string{SourceVariable}},
-		"missing":    {map[string]string{Variable: "/nowhere/controlplane"}, ErrUnusable, []string{Variable, "/nowhere/controlplane"}},
+		"no go":     {map[string]string{"PATH": "/nowhere"}, ErrNoGo, []string{"install Go", Variable}},
+		"no source": {map[string]string{SourceVariable: "/nowhere"}, ErrNoSource, []string{SourceVariable}},
+		"missing": {map[string]string{Variable: "/nowhere/controlplane"}, ErrUnusable,
+			[]string{Variable, "/nowhere/controlplane"}},
 		"wrong":      {map[string]string{Variable: "/bin/echo"}, ErrUnusable, []string{"kubectl version --client"}},
 		"unrunnable": {map[string]string{Variable: "/etc/passwd"}, ErrUnusable, []string{"permission denied"}},
 	}
@@ -258,7 +266,8 @@ func TestKeyFollowsTheSources(t *testing.T) {
 func TestVersionFlags(t *testing.T) {
 	t.Parallel()
 	source := t.TempDir()
-	write(t, filepath.Join(source, "go.mod"), "module x\n\nrequire (\n\tk8s.io/kubectl v0.36.3\n\tk8s.io/kubernetes v1.36.3\n)\n")
+	write(t, filepath.Join(source, "go.mod"),
+		"module x\n\nrequire (\n\tk8s.io/kubectl v0.36.3\n\tk8s.io/kubernetes v1.36.3\n)\n")
 	v, err := kubernetesVersion(source)
 	if err != nil {
 		t.Fatal(err)

@@ -146,7 +146,8 @@ func checkSpace(dir string, need uint64) error {
 		return fmt.Errorf("look at the disk of %q: %w", dir, err)
 	}
 	if free := disk.Bavail * uint64(disk.Bsize); free < need {
-		return fmt.Errorf("build the control-plane binary: %w: %d MiB are free in %q, %d MiB are needed", ErrDiskFull, free>>20, dir, need>>20)
+		return fmt.Errorf("build the control-plane binary: %w: %d MiB are free in %q, %d MiB are needed", ErrDiskFull,
+			free>>20, dir, need>>20)
 	}
 	return nil
 }

@@ -40,7 +40,8 @@ type Shoot struct{ Name, Seed, LastOperation string }
 // NewCommands lists the commands.
 func NewCommands(configure Configure) []*cobra.Command {
 	return []*cobra.Command{
-		newUp(configure), newDown(), newStatus(configure), newLogs(), newKubeconfig(), newScrapeTargets(), newControlPlane(), newSupervise(configure),
+		newUp(configure), newDown(), newStatus(configure), newLogs(), newKubeconfig(), newScrapeTargets(), newControlPlane(),
+		newSupervise(configure),
 	}
 }
 
@@ -74,7 +75,8 @@ func readState(dir rundir.Dir) (rundir.State, error) {
 		return rundir.State{}, err
 	}
 	if !owned {
-		return rundir.State{}, fmt.Errorf("look at the landscape %q: %w: start it with \"%s up%s\"%s", dir.Name, rundir.ErrNotUp, program(), suffix(dir.Name), others(dir))
+		return rundir.State{}, fmt.Errorf("look at the landscape %q: %w: start it with \"%s up%s\"%s", dir.Name,
+			rundir.ErrNotUp, program(), suffix(dir.Name), others(dir))
 	}
 	state, err := dir.ReadState()
 	if errors.Is(err, rundir.ErrNotUp) {

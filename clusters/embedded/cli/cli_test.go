@@ -54,8 +54,12 @@ const bound = 2 * time.Minute
 // home is a folder of landscapes that is empty at the end of the test, and so is the machine.
 type home string
 
+// newHome skips the test with -short: what needs a home starts a landscape in it.
 func newHome(t *testing.T) home {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("starts a landscape: not with -short")
+	}
 	// Longer than the name of a unix socket may be.
 	h := home(filepath.Join(t.TempDir(), strings.Repeat("long", 20)))
 	t.Cleanup(func() {
@@ -386,7 +390,8 @@ func testStatus(t *testing.T, h home, state rundir.State) {
 			}
 		}
 	}
-	if output, err := h.try(t, "status"); err == nil || !strings.Contains(output, "4 of 5 run") || !strings.Contains(output, "a/kube-scheduler ended") {
+	if output, err := h.try(t, "status"); err == nil || !strings.Contains(output, "4 of 5 run") ||
+		!strings.Contains(output, "a/kube-scheduler ended") {
 		t.Errorf("status with a dead scheduler: %v, %q", err, output)
 	}
 }
@@ -403,8 +408,10 @@ func TestSideBySide(t *testing.T) {
 		if state.Slot == int(held) {
 			t.Errorf("the landscape %q is in slot %d, where somebody else has a port", name, held)
 		}
-		if said := strings.Contains(output, "in an earlier one tcp "); said != (state.Slot > int(held)) {
-			t.Errorf("the landscape %q is in slot %d, somebody else has a port in slot %d, and up says: %s", name, state.Slot, held, output)
+		// It need not say so: an "up" of another test may have claimed that slot for the moment in which this one went by.
+		if strings.Contains(output, "in an earlier one tcp ") && state.Slot < int(held) {
+			t.Errorf("the landscape %q is in slot %d, somebody else has a port in slot %d, and up says: %s", name, state.Slot,
+				held, output)
 		}
 	}
 	if states[0].Slot == states[1].Slot || states[0].Clusters[0].URL == states[1].Clusters[0].URL {

@@ -19,29 +19,31 @@ func newKubeconfig() *cobra.Command {
 	var flags landscapeFlag
 	var actor string
 	var pathOnly bool
-	command := newCommand("kubeconfig CLUSTER|SHOOT", "Print a kubeconfig of a cluster or a shoot", func(_ context.Context, command *cobra.Command, args []string) error {
-		dir, err := flags.dir()
-		if err != nil {
+	command := newCommand("kubeconfig CLUSTER|SHOOT", "Print a kubeconfig of a cluster or a shoot",
+		func(_ context.Context, command *cobra.Command, args []string) error {
+			dir, err := flags.dir()
+			if err != nil {
+				return err
+			}
+			path, err := kubeconfigPath(dir, args[0], actor)
+			if err != nil {
+				return err
+			}
+			if pathOnly {
+				fmt.Fprintln(command.OutOrStdout(), path)
+				return nil
+			}
+			content, err := os.ReadFile(path)
+			if err != nil {
+				return fmt.Errorf("read the kubeconfig: %w", err)
+			}
+			_, err = command.OutOrStdout().Write(content)
 			return err
-		}
-		path, err := kubeconfigPath(dir, args[0], actor)
-		if err != nil {
-			return err
-		}
-		if pathOnly {
-			fmt.Fprintln(command.OutOrStdout(), path)
-			return nil
-		}
-		content, err := os.ReadFile(path)
-		if err != nil {
-			return fmt.Errorf("read the kubeconfig: %w", err)
-		}
-		_, err = command.OutOrStdout().Write(content)
-		return err
-	})
+		})
 	command.Args = cobra.ExactArgs(1)
 	flags.register(command)
-	command.Flags().StringVar(&actor, "actor", "", "whose kubeconfig (default "+clusters.Observer+", which goes straight to the API server and may do everything; of a shoot "+user+", which goes by its name)")
+	command.Flags().StringVar(&actor, "actor", "", "whose kubeconfig (default "+clusters.Observer+
+		", which goes straight to the API server and may do everything; of a shoot "+user+", which goes by its name)")
 	command.Flags().BoolVar(&pathOnly, "path", false, "print the path of the file instead")
 	return command
 }
@@ -72,9 +74,12 @@ func kubeconfigPath(dir rundir.Dir, target, actor string) (string, error) {
 	}
 	switch actor {
 	case "":
-		return "", fmt.Errorf("find a cluster or shoot %q: the clusters are %s; %s", target, strings.Join(names, ", "), shoots)
+		return "", fmt.Errorf("find a cluster or shoot %q: the clusters are %s; %s", target, strings.Join(names, ", "),
+			shoots)
 	case clusters.Observer:
-		return "", fmt.Errorf("find the cluster %q: there are %s; the kubeconfig of a shoot is its user's: leave --actor out; %s", target, strings.Join(names, ", "), shoots)
+		return "", fmt.Errorf(
+			"find the cluster %q: there are %s; the kubeconfig of a shoot is its user's: leave --actor out; %s", target,
+			strings.Join(names, ", "), shoots)
 	}
 	return "", fmt.Errorf("find the kubeconfig of actor %q for %q: there are %s", actor, target, actorKubeconfigs(dir))
 }
@@ -106,14 +111,15 @@ func actorKubeconfigs(dir rundir.Dir) string {
 }
 
 func newControlPlane() *cobra.Command {
-	return newCommand("controlplane", "Build the control-plane binary, once, and print its path", func(ctx context.Context, command *cobra.Command, _ []string) error {
-		screen := newScreen(command.ErrOrStderr())
-		path, err := binary.Ensure(ctx, screen.build)
-		screen.done()
-		if err != nil {
-			return err
-		}
-		fmt.Fprintln(command.OutOrStdout(), path)
-		return nil
-	})
+	return newCommand("controlplane", "Build the control-plane binary, once, and print its path",
+		func(ctx context.Context, command *cobra.Command, _ []string) error {
+			screen := newScreen(command.ErrOrStderr())
+			path, err := binary.Ensure(ctx, screen.build)
+			screen.done()
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(command.OutOrStdout(), path)
+			return nil
+		})
 }

@@ -27,24 +27,25 @@ const followPoll = 100 * time.Millisecond
 func newLogs() *cobra.Command {
 	var flags landscapeFlag
 	var follow bool
-	command := newCommand("logs [CLUSTER/PROCESS]", "Print the log of a process, or list the logs there are", func(ctx context.Context, command *cobra.Command, args []string) error {
-		dir, err := flags.dir()
-		if err != nil {
-			return err
-		}
-		logs := findLogs(dir)
-		if len(args) == 0 {
-			for _, one := range logs {
-				fmt.Fprintln(command.OutOrStdout(), one.name)
+	command := newCommand("logs [CLUSTER/PROCESS]", "Print the log of a process, or list the logs there are",
+		func(ctx context.Context, command *cobra.Command, args []string) error {
+			dir, err := flags.dir()
+			if err != nil {
+				return err
 			}
-			return nil
-		}
-		wanted := slices.IndexFunc(logs, func(one processLog) bool { return one.name == args[0] })
-		if wanted < 0 {
-			return fmt.Errorf("find the log of %q: there are %s", args[0], names(logs))
-		}
-		return printLog(ctx, command.OutOrStdout(), logs[wanted].path, follow)
-	})
+			logs := findLogs(dir)
+			if len(args) == 0 {
+				for _, one := range logs {
+					fmt.Fprintln(command.OutOrStdout(), one.name)
+				}
+				return nil
+			}
+			wanted := slices.IndexFunc(logs, func(one processLog) bool { return one.name == args[0] })
+			if wanted < 0 {
+				return fmt.Errorf("find the log of %q: there are %s", args[0], names(logs))
+			}
+			return printLog(ctx, command.OutOrStdout(), logs[wanted].path, follow)
+		})
 	command.Long = `Print the log of a process, or list the logs there are, of a landscape that has ended too until another takes its name.
 
 What runs in a pod is CLUSTER/CONTAINER@POD, with the first digits of the pod's UID; where a container was started again its earlier logs
@@ -89,7 +90,8 @@ func findLogs(dir rundir.Dir) []processLog {
 
 func logName(file string) string { return strings.TrimSuffix(filepath.Base(file), ".log") }
 
-// podLogs are those of containers: clusters/CLUSTER/pods/UID/containers/CONTAINER/RUN.log, the last run without its number.
+// podLogs are those of containers: clusters/CLUSTER/pods/UID/containers/CONTAINER/RUN.log, the last run without its
+// number.
 func podLogs(dir rundir.Dir) []processLog {
 	containers, _ := filepath.Glob(dir.Join("clusters", "*", "pods", "*", "containers", "*"))
 	var found []processLog
@@ -98,7 +100,8 @@ func podLogs(dir rundir.Dir) []processLog {
 		cluster := filepath.Base(filepath.Dir(filepath.Dir(pod)))
 		name := fmt.Sprintf("%s/%s@%.8s", cluster, filepath.Base(folder), filepath.Base(pod))
 		runs, _ := filepath.Glob(filepath.Join(folder, "*.log"))
-		slices.SortFunc(runs, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }) // 10 after 9
+		// 10 after 9
+		slices.SortFunc(runs, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
 		for i, file := range runs {
 			if i < len(runs)-1 {
 				found = append(found, processLog{name + "." + logName(file), file})

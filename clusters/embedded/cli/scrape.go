@@ -30,29 +30,33 @@ const metricsPort = "metrics"
 func newScrapeTargets() *cobra.Command {
 	var flags landscapeFlag
 	var address string
-	command := newCommand("scrape-targets", "Tell a Prometheus what there is to scrape in a landscape", func(ctx context.Context, command *cobra.Command, _ []string) error {
-		dir, err := flags.dir()
-		if err != nil {
-			return err
-		}
-		state, err := readState(dir)
-		if err != nil {
-			return err
-		}
-		if state.Backend == rundir.Kind {
-			return fmt.Errorf("tell what there is to scrape in the landscape %q: it is on kind, where only a pod's node knows its address", dir.Name)
-		}
-		ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
-		defer stop()
-		return serveTargets(ctx, address, dir, func(url string) {
-			fmt.Fprintf(command.OutOrStdout(), "What there is to scrape in the landscape %s is told at %s until interrupted.\n", dir.Name, url)
+	command := newCommand("scrape-targets", "Tell a Prometheus what there is to scrape in a landscape",
+		func(ctx context.Context, command *cobra.Command, _ []string) error {
+			dir, err := flags.dir()
+			if err != nil {
+				return err
+			}
+			state, err := readState(dir)
+			if err != nil {
+				return err
+			}
+			if state.Backend == rundir.Kind {
+				return fmt.Errorf("tell what there is to scrape in the landscape %q: it is on kind, where only a pod's node "+
+					"knows its address", dir.Name)
+			}
+			ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+			defer stop()
+			return serveTargets(ctx, address, dir, func(url string) {
+				fmt.Fprintf(command.OutOrStdout(), "What there is to scrape in the landscape %s is told at %s until interrupted.\n",
+					dir.Name, url)
+			})
 		})
-	})
 	command.Long = `Tell a Prometheus what there is to scrape in a landscape: every pod with a port named "metrics", or "metrics-" and the name of its
 container, on the garden and all seeds, and the cloud and the nodes, in the form of its http_sd_configs, until interrupted. Series get the labels cluster, namespace, pod and actor; those of cloud
 and nodes, which run beside the clusters, the cluster "landscape", and neither namespace nor pod.`
 	flags.register(command)
-	command.Flags().StringVar(&address, "address", "127.0.0.1:9741", "where to serve; only an address of this machine's loopback")
+	command.Flags().StringVar(&address, "address", "127.0.0.1:9741",
+		"where to serve; only an address of this machine's loopback")
 	return command
 }
 
@@ -118,7 +122,8 @@ func targetsBeside(processes []rundir.ProcessState) []targetGroup {
 	var groups []targetGroup
 	for _, p := range processes {
 		if p.Metrics != "" {
-			groups = append(groups, targetGroup{Targets: []string{p.Metrics}, Labels: map[string]string{"cluster": besideClusters, "actor": p.Name}})
+			groups = append(groups, targetGroup{Targets: []string{p.Metrics},
+				Labels: map[string]string{"cluster": besideClusters, "actor": p.Name}})
 		}
 	}
 	return groups
@@ -158,7 +163,8 @@ func targetsIn(pod *corev1.Pod, cluster string) []targetGroup {
 			if port.Name == metricsPort || port.Name == metricsPort+"-"+container.Name {
 				groups = append(groups, targetGroup{
 					Targets: []string{net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(int(port.ContainerPort)))},
-					Labels:  map[string]string{"cluster": cluster, "namespace": pod.Namespace, "pod": pod.Name, "actor": container.Name},
+					Labels: map[string]string{"cluster": cluster, "namespace": pod.Namespace, "pod": pod.Name,
+						"actor": container.Name},
 				})
 			}
 		}

@@ -25,7 +25,8 @@ func TestWhatRunsBesideTheClustersIsScraped(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = lock.Unlock() })
-	if err := dir.WriteState(rundir.State{Name: "default", Processes: []rundir.ProcessState{{Name: "nodes", Metrics: "127.16.0.4:9100"}, {Name: "useless"}}}); err != nil {
+	if err := dir.WriteState(rundir.State{Name: "default",
+		Processes: []rundir.ProcessState{{Name: "nodes", Metrics: "127.16.0.4:9100"}, {Name: "useless"}}}); err != nil {
 		t.Fatal(err)
 	}
 	answer := httptest.NewRecorder()
@@ -54,7 +55,8 @@ func TestTargetsIn_PodsOfEachKind_AreFoundByTheirPorts(t *testing.T) {
 	for _, group := range targetsIn(pod, "a") {
 		got = append(got, group.Labels["actor"]+" "+strings.Join(group.Targets, " "))
 	}
-	if diff := cmp.Diff([]string{"alone 127.0.0.9:9100", "guard 127.0.0.9:2381", "backup 127.0.0.9:8080"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"alone 127.0.0.9:9100", "guard 127.0.0.9:2381", "backup 127.0.0.9:8080"},
+		got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

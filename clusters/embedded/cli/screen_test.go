@@ -13,7 +13,8 @@ func TestLinesThatChangeFitTheTerminal(t *testing.T) {
 	var out strings.Builder
 	width := 200
 	s := &screen{out: &out, width: func() int { return width }, tenth: map[string]int{}}
-	building := embedded.Progress{Subject: "control-plane binary", What: "k8s.io/kubernetes/pkg/" + strings.Repeat("é", 60), Done: 70, Total: 2100}
+	building := embedded.Progress{Subject: "control-plane binary", What: "k8s.io/kubernetes/pkg/" + strings.Repeat("é",
+		60), Done: 70, Total: 2100}
 	for _, c := range []struct {
 		width int
 		want  string
@@ -45,7 +46,8 @@ func TestNoTerminal(t *testing.T) {
 	for done := range 101 {
 		s.build(done, 100, "something")
 	}
-	if got := out.String(); strings.Count(got, "\n") != 10 || strings.Contains(got, "\r") || !strings.HasSuffix(got, "control-plane binary   100 %\n") {
+	if got := out.String(); strings.Count(got, "\n") != 10 || strings.Contains(got, "\r") || !strings.HasSuffix(got,
+		"control-plane binary   100 %\n") {
 		t.Errorf("it says %q", got)
 	}
 }

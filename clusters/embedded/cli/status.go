@@ -20,28 +20,29 @@ import (
 func newStatus(configure Configure) *cobra.Command {
 	var flags landscapeFlag
 	var output string
-	command := newCommand("status", "Show what runs and what does not, and the shoots", func(ctx context.Context, command *cobra.Command, _ []string) error {
-		if !slices.Contains([]string{"text", "json"}, output) {
-			return fmt.Errorf("read --output: %q is no form: choose text or json", output)
-		}
-		dir, err := flags.dir()
-		if err != nil {
-			return err
-		}
-		state, err := readState(dir)
-		if errors.Is(err, rundir.ErrNotUp) || errors.Is(err, errStarting) {
-			err = explainNotUp(ctx, dir, err)
-		}
-		if err != nil {
-			return err
-		}
-		if output == "json" {
-			encoder := json.NewEncoder(command.OutOrStdout())
-			encoder.SetIndent("", "  ")
-			return encoder.Encode(state)
-		}
-		return printStatus(command.OutOrStdout(), state, shootsOf(ctx, configure, state))
-	})
+	command := newCommand("status", "Show what runs and what does not, and the shoots",
+		func(ctx context.Context, command *cobra.Command, _ []string) error {
+			if !slices.Contains([]string{"text", "json"}, output) {
+				return fmt.Errorf("read --output: %q is no form: choose text or json", output)
+			}
+			dir, err := flags.dir()
+			if err != nil {
+				return err
+			}
+			state, err := readState(dir)
+			if errors.Is(err, rundir.ErrNotUp) || errors.Is(err, errStarting) {
+				err = explainNotUp(ctx, dir, err)
+			}
+			if err != nil {
+				return err
+			}
+			if output == "json" {
+				encoder := json.NewEncoder(command.OutOrStdout())
+				encoder.SetIndent("", "  ")
+				return encoder.Encode(state)
+			}
+			return printStatus(command.OutOrStdout(), state, shootsOf(ctx, configure, state))
+		})
 	flags.register(command)
 	command.Flags().StringVarP(&output, "output", "o", "text", "text or json")
 	return command

@@ -42,9 +42,12 @@ func (f *planFlags) register(command *cobra.Command, configure Configure) {
 	}
 	f.landscapeFlag.register(command)
 	command.Flags().StringSliceVar(&f.seeds, "seeds", []string{"a", "b"}, "names of the seeds")
-	command.Flags().IntVar(&f.slot, "slot", -1, fmt.Sprintf("address slot, 0 to %d; -1 takes the first in which nobody holds an address", address.Slots-1))
-	command.Flags().BoolVar(&f.nodes, "nodes", true, "give each cluster a node that runs pods; without, backend kind makes clusters with nothing on them")
-	command.Flags().StringVar(&f.backend, "backend", embeddedBackend, "what clusters are: "+embeddedBackend+" (processes) or "+kindBackend+" (containers; needs Docker)")
+	command.Flags().IntVar(&f.slot, "slot", -1,
+		fmt.Sprintf("address slot, 0 to %d; -1 takes the first in which nobody holds an address", address.Slots-1))
+	command.Flags().BoolVar(&f.nodes, "nodes", true,
+		"give each cluster a node that runs pods; without, backend kind makes clusters with nothing on them")
+	command.Flags().StringVar(&f.backend, "backend", embeddedBackend, "what clusters are: "+embeddedBackend+
+		" (processes) or "+kindBackend+" (containers; needs Docker)")
 	command.Flags().StringVar(&f.nodeImage, "node-image", os.Getenv(kind.NodeImageVariable),
 		"backend kind: the node image; empty for the published one that kind takes (default: $"+kind.NodeImageVariable+")")
 }
@@ -143,9 +146,10 @@ const (
 
 func newUp(configure Configure) *cobra.Command {
 	var flags planFlags
-	command := newCommand("up", "Bring up a landscape: a garden and its seeds", func(ctx context.Context, command *cobra.Command, _ []string) error {
-		return up(ctx, command.OutOrStdout(), flags, configure)
-	})
+	command := newCommand("up", "Bring up a landscape: a garden and its seeds",
+		func(ctx context.Context, command *cobra.Command, _ []string) error {
+			return up(ctx, command.OutOrStdout(), flags, configure)
+		})
 	flags.register(command, configure)
 	return command
 }
@@ -177,17 +181,18 @@ func up(ctx context.Context, out io.Writer, flags planFlags, configure Configure
 
 func newSupervise(configure Configure) *cobra.Command {
 	var flags planFlags
-	command := newCommand(superviseCommand, "Hold a landscape up (started by up)", func(ctx context.Context, _ *cobra.Command, _ []string) error {
-		dir, err := flags.dir()
-		if err != nil {
-			return err
-		}
-		start, err := flags.start(configure)
-		if err != nil {
-			return err
-		}
-		return supervisor.Supervise(ctx, dir, start)
-	})
+	command := newCommand(superviseCommand, "Hold a landscape up (started by up)",
+		func(ctx context.Context, _ *cobra.Command, _ []string) error {
+			dir, err := flags.dir()
+			if err != nil {
+				return err
+			}
+			start, err := flags.start(configure)
+			if err != nil {
+				return err
+			}
+			return supervisor.Supervise(ctx, dir, start)
+		})
 	command.Hidden = true
 	flags.register(command, configure)
 	return command
@@ -195,26 +200,27 @@ func newSupervise(configure Configure) *cobra.Command {
 
 func newDown() *cobra.Command {
 	var flags landscapeFlag
-	command := newCommand("down", "End a landscape and remove its run directory", func(ctx context.Context, command *cobra.Command, _ []string) error {
-		dir, err := flags.dir()
-		if err != nil {
-			return err
-		}
-		was, err := supervisor.Down(ctx, dir)
-		if err != nil {
-			return err
-		}
-		containers, err := kind.Down(ctx, dir)
-		if err != nil {
-			return err
-		}
-		if was || containers > 0 {
-			fmt.Fprintf(command.OutOrStdout(), "The landscape %q has ended, nothing of it is left.\n", dir.Name)
-		} else {
-			fmt.Fprintf(command.OutOrStdout(), "The landscape %q is not up.\n", dir.Name)
-		}
-		return nil
-	})
+	command := newCommand("down", "End a landscape and remove its run directory",
+		func(ctx context.Context, command *cobra.Command, _ []string) error {
+			dir, err := flags.dir()
+			if err != nil {
+				return err
+			}
+			was, err := supervisor.Down(ctx, dir)
+			if err != nil {
+				return err
+			}
+			containers, err := kind.Down(ctx, dir)
+			if err != nil {
+				return err
+			}
+			if was || containers > 0 {
+				fmt.Fprintf(command.OutOrStdout(), "The landscape %q has ended, nothing of it is left.\n", dir.Name)
+			} else {
+				fmt.Fprintf(command.OutOrStdout(), "The landscape %q is not up.\n", dir.Name)
+			}
+			return nil
+		})
 	flags.register(command)
 	return command
 }

@@ -20,7 +20,8 @@ func TestTheSupervisorIsToldOwnFlags(t *testing.T) {
 	given.register(command, configure)
 	told.register(supervise, configure)
 	want := []string{"a,b.yaml", "c [d].yaml"}
-	if err := command.ParseFlags([]string{"--extension", want[0], "--extension", want[1], "--bucket-url=file:///x"}); err != nil {
+	if err := command.ParseFlags([]string{"--extension", want[0], "--extension", want[1],
+		"--bucket-url=file:///x"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := supervise.ParseFlags(given.arguments()[1:]); err != nil {

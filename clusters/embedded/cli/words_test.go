@@ -60,8 +60,9 @@ func writeState(t *testing.T, dir rundir.Dir) rundir.State {
 	running := []rundir.ProcessState{{Name: "etcd", ID: process.Self()}}
 	state := rundir.State{
 		Name: dir.Name, Slot: 3, Supervisor: process.Self(), Ready: time.Date(2026, 11, 21, 12, 0, 0, 0, time.Local),
-		Clusters: []rundir.ClusterState{{Name: "garden", Role: "garden", URL: "https://127.0.3.1:6443", Processes: running}, {Name: "a", Role: "seed", URL: "https://127.0.3.2:6443", Processes: running}},
-		Links:    []rundir.LinkState{{Actor: "gardenlet-a", Target: "garden", URL: "https://127.0.3.9:7000"}},
+		Clusters: []rundir.ClusterState{{Name: "garden", Role: "garden", URL: "https://127.0.3.1:6443", Processes: running},
+			{Name: "a", Role: "seed", URL: "https://127.0.3.2:6443", Processes: running}},
+		Links: []rundir.LinkState{{Actor: "gardenlet-a", Target: "garden", URL: "https://127.0.3.9:7000"}},
 	}
 	if err := dir.WriteState(state); err != nil {
 		t.Fatal(err)
@@ -90,7 +91,8 @@ gardenlet-a  garden  https://127.0.3.9:7000
 	if text := say(t, "status"); strings.Contains(text, "ACTOR") || !strings.HasSuffix(text, "1 of 1 run\n") {
 		t.Errorf("without links: %q", text)
 	}
-	if got, want := say(t, "status", "-o", "yaml"), `error: read --output: "yaml" is no form: choose text or json`; got != want {
+	if got, want := say(t, "status", "-o", "yaml"),
+		`error: read --output: "yaml" is no form: choose text or json`; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -110,9 +112,11 @@ func TestStatusTellsOfShoots(t *testing.T) {
 		want   string
 	}{
 		"none": {},
-		"two": {shoots: []cli.Shoot{{Name: "garden-p/alpha", Seed: "a", LastOperation: "Create Succeeded"}, {Name: "garden-p/beta", Seed: "b", LastOperation: "-"}},
+		"two": {shoots: []cli.Shoot{{Name: "garden-p/alpha", Seed: "a", LastOperation: "Create Succeeded"},
+			{Name: "garden-p/beta", Seed: "b", LastOperation: "-"}},
 			want: "\nSHOOT           SEED  LAST OPERATION\ngarden-p/alpha  a     Create Succeeded\ngarden-p/beta   b     -\n"},
-		"the garden is away": {err: errors.New("connection refused"), want: "\nThe shoots are not known: connection refused\n"},
+		"the garden is away": {err: errors.New("connection refused"),
+			want: "\nThe shoots are not known: connection refused\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := sayWith(t, cli.Configure{Shoots: func(_ context.Context, kubeconfig string) ([]cli.Shoot, error) {
@@ -139,7 +143,8 @@ func TestOnKind(t *testing.T) {
 	if text := say(t, "status"); !strings.HasPrefix(text, `Landscape "default", on kind, supervisor `) {
 		t.Errorf("status says %q", text)
 	}
-	const want = `error: tell what there is to scrape in the landscape "default": it is on kind, where only a pod's node knows its address`
+	const want = `error: tell what there is to scrape in the landscape "default": it is on kind, where only a pod's ` +
+		`node knows its address`
 	if got := say(t, "scrape-targets", "--address=127.0.0.1:0"); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -231,9 +236,13 @@ func TestKubeconfigsOfShoots(t *testing.T) {
 		{[]string{"a", "--path"}, dir.Join("a") + "\n"},
 		{[]string{"a", "--path", "--actor=observer"}, dir.Join("a") + "\n"},
 		{[]string{"a", "--path", "--actor=user"}, dir.Kubeconfig("user", "a") + "\n"},
-		{[]string{"beta"}, `error: find a cluster or shoot "beta": the clusters are garden, a; shoots with a kubeconfig are a, alpha`},
-		{[]string{"alpha", "--actor=observer"}, `error: find the cluster "alpha": there are garden, a; the kubeconfig of a shoot is its user's: leave --actor out; shoots with a kubeconfig are a, alpha`},
-		{[]string{"alpha", "--actor=ghost"}, `error: find the kubeconfig of actor "ghost" for "alpha": there are user.a, user.alpha`},
+		{[]string{"beta"}, `error: find a cluster or shoot "beta": the clusters are garden, a; shoots with a kubeconfig ` +
+			`are a, alpha`},
+		{[]string{"alpha", "--actor=observer"},
+			`error: find the cluster "alpha": there are garden, a; the kubeconfig of a shoot is its user's: leave --actor ` +
+				`out; shoots with a kubeconfig are a, alpha`},
+		{[]string{"alpha", "--actor=ghost"},
+			`error: find the kubeconfig of actor "ghost" for "alpha": there are user.a, user.alpha`},
 	} {
 		if got := say(t, append([]string{"kubeconfig"}, c.args...)...); got != c.want {
 			t.Errorf("%v:\n%s, want\n%s", c.args, got, c.want)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// tick is the unit of times in /proc: the kernel shows USER_HZ, a hundred a second on every architecture that Go runs on
-// but alpha.
+// tick is the unit of times in /proc: the kernel shows USER_HZ, a hundred a second on every architecture that Go runs
+// on but alpha.
 const tick = 10 * time.Millisecond
 
 // Where /proc/PID/stat has processor times, counted as stat does.
@@ -17,8 +17,8 @@ const (
 	fieldChildrenUser, fieldChildrenSystem = 13, 14
 )
 
-// CPUBelow is the processor time, user and system, of everything below a process: of its living descendants, and of those
-// that have ended, once their parent has waited for them. Who outlived its parent is no longer below.
+// CPUBelow is the processor time, user and system, of everything below a process: of its living descendants, and of
+// those that have ended, once their parent has waited for them. Who outlived its parent is no longer below.
 func CPUBelow(pid int) (time.Duration, error) {
 	own, err := stat(pid)
 	if err != nil {

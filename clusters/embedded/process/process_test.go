@@ -103,10 +103,11 @@ func TestStop(t *testing.T) {
 		grace  time.Duration
 		want   syscall.Signal // that ended it; 0 for an exit of its own
 	}{
-		"willing":  {script: `trap 'exit 0' TERM; echo ready; while :; do sleep 0.01; done`, grace: bound},
-		"default":  {script: `echo ready; exec sleep 600`, grace: bound, want: syscall.SIGTERM},
-		"stubborn": {script: `trap '' TERM; echo ready; while :; do sleep 0.01; done`, grace: 50 * time.Millisecond, want: syscall.SIGKILL},
-		"frozen":   {script: `echo ready; exec sleep 600`, freeze: true, grace: bound, want: syscall.SIGTERM},
+		"willing": {script: `trap 'exit 0' TERM; echo ready; while :; do sleep 0.01; done`, grace: bound},
+		"default": {script: `echo ready; exec sleep 600`, grace: bound, want: syscall.SIGTERM},
+		"stubborn": {script: `trap '' TERM; echo ready; while :; do sleep 0.01; done`, grace: 50 * time.Millisecond,
+			want: syscall.SIGKILL},
+		"frozen": {script: `echo ready; exec sleep 600`, freeze: true, grace: bound, want: syscall.SIGTERM},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -52,8 +52,8 @@ func childrenByParent() (map[int][]ID, error) {
 const freezeRounds = 10
 
 // Freeze holds a process and everything below it. Parents are held before their children, and it looks again until
-// no child is new, so that nobody is missed. It returns whom it holds, for Thaw, also together with an error; who was at its end
-// already is not among them.
+// no child is new, so that nobody is missed. It returns whom it holds, for Thaw, also together with an error; who was
+// at its end already is not among them.
 func (p *Process) Freeze() ([]ID, error) {
 	if err := p.Signal(syscall.SIGSTOP); err != nil {
 		return nil, err

@@ -62,7 +62,8 @@ func newAgent(ctx context.Context, config Config, log logr.Logger) (*agent, erro
 	if err != nil {
 		return nil, fmt.Errorf("make the client for metadata: %w", err)
 	}
-	n := &node{config: config, client: client, clock: clock.RealClock{}, log: log, launcher: container.NewLauncher(commandName, initName)}
+	n := &node{config: config, client: client, clock: clock.RealClock{}, log: log,
+		launcher: container.NewLauncher(commandName, initName)}
 	if n.capacity, err = parseCapacity(config.Capacity); err != nil {
 		return nil, err
 	}
@@ -79,12 +80,14 @@ func newAgent(ctx context.Context, config Config, log logr.Logger) (*agent, erro
 		node: n, recording: recording,
 		pods:    &pods{node: n, ctx: ctx, workers: map[types.UID]*worker{}},
 		factory: informers.NewSharedInformerFactoryWithOptions(client, 0, lean),
-		bound: informers.NewSharedInformerFactoryWithOptions(client, 0, lean, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-			o.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", config.Name).String()
-		})),
+		bound: informers.NewSharedInformerFactoryWithOptions(client, 0, lean,
+			informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+				o.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", config.Name).String()
+			})),
 		metadata: metadatainformer.NewSharedInformerFactory(metadataClient, 0),
 		folders: &storage.Folders{
-			Client: client, Root: filepath.Join(config.RootDir, "volumes"), Node: config.Name, Recorder: n.recorder, Log: log.WithName("storage"),
+			Client: client, Root: filepath.Join(config.RootDir, "volumes"), Node: config.Name, Recorder: n.recorder,
+			Log: log.WithName("storage"),
 		},
 	}
 	a.server = &server{pods: a.pods}
@@ -119,7 +122,8 @@ func (a *agent) wire() error {
 	services, boundPods := a.factory.Core().V1().Services(), a.bound.Core().V1().Pods()
 	claims, volumes := a.factory.Core().V1().PersistentVolumeClaims(), a.factory.Core().V1().PersistentVolumes()
 	a.services = services.Lister()
-	loadBalancers, err := address.Open(a.config.LoadBalancers, filepath.Join(a.config.RootDir, "load-balancer-addresses.json"))
+	loadBalancers, err := address.Open(a.config.LoadBalancers,
+		filepath.Join(a.config.RootDir, "load-balancer-addresses.json"))
 	if err != nil {
 		return err
 	}
@@ -142,7 +146,8 @@ func (a *agent) wire() error {
 func (a *agent) watchReferences(claims cache.SharedIndexInformer) error {
 	secrets := a.metadata.ForResource(corev1.SchemeGroupVersion.WithResource("secrets")).Informer()
 	configMaps := a.metadata.ForResource(corev1.SchemeGroupVersion.WithResource("configmaps")).Informer()
-	for kind, informer := range map[string]cache.SharedIndexInformer{kindSecret: secrets, kindConfigMap: configMaps, kindClaim: claims} {
+	for kind, informer := range map[string]cache.SharedIndexInformer{kindSecret: secrets, kindConfigMap: configMaps,
+		kindClaim: claims} {
 		touch := func(object any) {
 			if name, err := cache.DeletionHandlingObjectToName(object); err == nil {
 				a.pods.touch(name.Namespace, reference{kind, name.Name})

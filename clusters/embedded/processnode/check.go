@@ -13,11 +13,13 @@ func checkContainers(launcher *container.Launcher, folder string) error {
 		return fmt.Errorf("make a folder for the first container: %w", err)
 	}
 	spec := container.Spec{
-		Hostname: "check", Root: folder, Programs: folder, Args: []string{"/proc/self/exe", "--help"}, Capabilities: container.DefaultCapabilities(),
+		Hostname: "check", Root: folder, Programs: folder, Args: []string{"/proc/self/exe", "--help"},
+		Capabilities: container.DefaultCapabilities(),
 	}
 	process, err := launcher.Start(spec, nil, nil)
 	if err != nil {
-		return fmt.Errorf("start a first container (does the host allow namespaces? look at user.max_user_namespaces and kernel.apparmor_restrict_unprivileged_userns): %w", err)
+		return fmt.Errorf("start a first container (does the host allow namespaces? look at user.max_user_namespaces and "+
+			"kernel.apparmor_restrict_unprivileged_userns): %w", err)
 	}
 	process.Kill()
 	<-process.Done()

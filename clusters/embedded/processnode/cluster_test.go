@@ -47,11 +47,9 @@ type cluster struct {
 func startCluster(t *testing.T, slice byte, flags ...string) *cluster {
 	t.Helper()
 	services := "--service-cluster-ip-range=" + part(slice, 128).String()
-	server, err := apiservertest.Launch(t.Context(), apiservertest.Options{Flags: []string{services}})
-	if err != nil {
-		t.Fatalf("start the API server: %v", err)
-	}
-	c := &cluster{Server: server, client: kubernetes.NewForConfigOrDie(server.Config), runner: process.NewRunner(), apiServer: server.APIServer}
+	server := apiservertest.StartServer(t, apiservertest.Options{Flags: []string{services}})
+	c := &cluster{Server: server, client: kubernetes.NewForConfigOrDie(server.Config), runner: process.NewRunner(),
+		apiServer: server.APIServer}
 	t.Cleanup(func() { c.stop(t) })
 	for _, spec := range []process.Spec{server.Cluster.ControllerManager(), server.Cluster.Scheduler()} {
 		if _, err := c.runner.Start(spec); err != nil {
@@ -77,9 +75,12 @@ func (c *cluster) args(slice byte, keys, root string) []string {
 	files.Dir = keys
 	pki := files.PKI()
 	return []string{
-		"processnode", "--node-name=node", "--kubeconfig=" + files.Kubeconfig(program.Node), "--address=" + c.Cluster.Address.String(),
-		"--pod-cidr=" + part(slice, 64).String(), "--service-cidr=" + part(slice, 128).String(), "--load-balancer-cidr=" + part(slice, 192).String(),
-		"--root-dir=" + root, "--client-ca=" + pki.Certificate("ca"), "--serving-cert=" + pki.Certificate("node"), "--serving-key=" + pki.Key("node"),
+		"processnode", "--node-name=node", "--kubeconfig=" + files.Kubeconfig(program.Node),
+		"--address=" + c.Cluster.Address.String(),
+		"--pod-cidr=" + part(slice, 64).String(), "--service-cidr=" + part(slice, 128).String(), "--load-balancer-cidr=" +
+			part(slice, 192).String(),
+		"--root-dir=" + root, "--client-ca=" + pki.Certificate("ca"), "--serving-cert=" + pki.Certificate("node"),
+		"--serving-key=" + pki.Key("node"),
 	}
 }
 
@@ -98,9 +99,6 @@ func (c *cluster) stop(t *testing.T) {
 	}
 	if err := c.runner.Close(); err != nil {
 		t.Errorf("stop the cluster's processes: %v", err)
-	}
-	if err := c.Stop(); err != nil {
-		t.Errorf("stop the API server: %v", err)
 	}
 }
 
@@ -148,7 +146,8 @@ func (c *cluster) create(t *testing.T, name string, change func(*corev1.Pod), st
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": name}},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{
 			Name: "c", Image: clustertest.Image, Command: []string{"testpod"}, Args: steps,
-			Env: []corev1.EnvVar{{Name: "POD_IP", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "status.podIP"}}}},
+			Env: []corev1.EnvVar{{Name: "POD_IP",
+				ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "status.podIP"}}}},
 		}}},
 	}
 	if change != nil {

@@ -22,9 +22,11 @@ func (w *worker) setConditions(status *corev1.PodStatus) {
 		ready = w.gatesReady()
 	}
 	containers.Type, ready.Type = corev1.ContainersReady, corev1.PodReady
-	shared := corev1.PodCondition{Type: corev1.PodReadyToStartContainers, Status: truth(w.stage >= stageReady && !ended && w.ip != "")}
+	shared := corev1.PodCondition{Type: corev1.PodReadyToStartContainers,
+		Status: truth(w.stage >= stageReady && !ended && w.ip != "")}
 	scheduled := corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}
-	for _, condition := range []corev1.PodCondition{shared, w.initializedCondition(status.Phase), ready, containers, scheduled} {
+	for _, condition := range []corev1.PodCondition{shared, w.initializedCondition(status.Phase), ready, containers,
+		scheduled} {
 		w.setCondition(status, condition)
 	}
 }
@@ -115,13 +117,16 @@ func (w *worker) gatesReady() corev1.PodCondition {
 		condition := find(w.pod.Status.Conditions, gate.ConditionType)
 		switch {
 		case condition == nil:
-			missing = append(missing, fmt.Sprintf("corresponding condition of pod readiness gate %q does not exist.", gate.ConditionType))
+			missing = append(missing, fmt.Sprintf("corresponding condition of pod readiness gate %q does not exist.",
+				gate.ConditionType))
 		case condition.Status != corev1.ConditionTrue:
-			missing = append(missing, fmt.Sprintf("the status of pod readiness gate %q is not \"True\", but %v", gate.ConditionType, condition.Status))
+			missing = append(missing, fmt.Sprintf("the status of pod readiness gate %q is not \"True\", but %v",
+				gate.ConditionType, condition.Status))
 		}
 	}
 	if len(missing) == 0 {
 		return corev1.PodCondition{Status: corev1.ConditionTrue}
 	}
-	return corev1.PodCondition{Status: corev1.ConditionFalse, Reason: "ReadinessGatesNotReady", Message: strings.Join(missing, ", ")}
+	return corev1.PodCondition{Status: corev1.ConditionFalse, Reason: "ReadinessGatesNotReady",
+		Message: strings.Join(missing, ", ")}
 }

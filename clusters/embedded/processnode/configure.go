@@ -38,7 +38,8 @@ func (a *attempt) configure(ctx context.Context) (container.Spec, error) {
 	}
 	a.environment.Default("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
 	a.environment.Default("HOSTNAME", hostname(a.pod))
-	spec := container.Spec{Hostname: hostname(a.pod), Programs: a.programs, Dir: a.spec.WorkingDir, Root: filepath.Join(a.folder, "root")}
+	spec := container.Spec{Hostname: hostname(a.pod), Programs: a.programs, Dir: a.spec.WorkingDir,
+		Root: filepath.Join(a.folder, "root")}
 	if err := secure(&spec, a.pod, a.spec); err != nil {
 		return container.Spec{}, err
 	}

@@ -20,7 +20,8 @@ func (w *worker) runHook(ctx context.Context, handler *corev1.LifecycleHandler, 
 		var output bytes.Buffer
 		code, err := target.Exec(ctx, handler.Exec.Command, &output)
 		if err == nil && code != 0 {
-			err = fmt.Errorf("command %q exited with %d: %s", strings.Join(handler.Exec.Command, " "), code, strings.TrimSpace(output.String()))
+			err = fmt.Errorf("command %q exited with %d: %s", strings.Join(handler.Exec.Command, " "), code,
+				strings.TrimSpace(output.String()))
 		}
 		return err
 	case handler.HTTPGet != nil:

@@ -40,9 +40,10 @@ func (n *node) renewLease(ctx context.Context, registered *corev1.Node) error {
 	now := metav1.NewMicroTime(n.clock.Now())
 	lease, err := leases.Get(ctx, n.config.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: n.config.Name, OwnerReferences: []metav1.OwnerReference{
-			{APIVersion: "v1", Kind: "Node", Name: registered.Name, UID: registered.UID},
-		}}}
+		lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: n.config.Name,
+			OwnerReferences: []metav1.OwnerReference{
+				{APIVersion: "v1", Kind: "Node", Name: registered.Name, UID: registered.UID},
+			}}}
 		n.fill(lease, now)
 		_, err = leases.Create(ctx, lease, metav1.CreateOptions{})
 		if err != nil {

@@ -23,7 +23,8 @@ func (w *worker) terminationMessage(i *instance, exitCode int) string {
 	if err != nil {
 		w.log.Error(err, "Could not read a termination message", "pod", w.pod.Name, "container", i.spec.Name)
 	}
-	if len(content) > 0 || exitCode == 0 || i.spec.TerminationMessagePolicy != corev1.TerminationMessageFallbackToLogsOnError {
+	if len(content) > 0 || exitCode == 0 ||
+		i.spec.TerminationMessagePolicy != corev1.TerminationMessageFallbackToLogsOnError {
 		return string(content[:min(len(content), maxMessage)])
 	}
 	var tail bytes.Buffer

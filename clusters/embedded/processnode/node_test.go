@@ -86,15 +86,21 @@ func refusals(t *testing.T, c *cluster) {
 		change func(*corev1.Pod)
 		want   string
 	}{
-		"privileged":  {secure(corev1.SecurityContext{Privileged: &yes}), `container "c": privileged containers are not available`},
-		"capability":  {secure(corev1.SecurityContext{Capabilities: &corev1.Capabilities{Add: []corev1.Capability{"NET_ADMIN"}}}), "capability NET_ADMIN is not available"},
-		"host-pid":    {func(pod *corev1.Pod) { pod.Spec.HostPID = true }, "hostPID and hostIPC are not available"},
-		"shared-pids": {func(pod *corev1.Pod) { pod.Spec.ShareProcessNamespace = &yes }, "shareProcessNamespace is not available"},
+		"privileged": {secure(corev1.SecurityContext{Privileged: &yes}),
+			`container "c": privileged containers are not available`},
+		"capability": {secure(
+			corev1.SecurityContext{Capabilities: &corev1.Capabilities{Add: []corev1.Capability{"NET_ADMIN"}}}),
+			"capability NET_ADMIN is not available"},
+		"host-pid": {func(pod *corev1.Pod) { pod.Spec.HostPID = true }, "hostPID and hostIPC are not available"},
+		"shared-pids": {func(pod *corev1.Pod) {
+			pod.Spec.ShareProcessNamespace = &yes
+		}, "shareProcessNamespace is not available"},
 		"host-port": {func(pod *corev1.Pod) {
 			pod.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 8080, HostPort: 8080}}
 		}, "hostPort 8080 is available with hostNetwork only"},
 		"network-store": {func(pod *corev1.Pod) {
-			pod.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{NFS: &corev1.NFSVolumeSource{Server: "s", Path: "/"}}}}
+			pod.Spec.Volumes = []corev1.Volume{{Name: "v",
+				VolumeSource: corev1.VolumeSource{NFS: &corev1.NFSVolumeSource{Server: "s", Path: "/"}}}}
 		}, `volume "v" is of a kind that this node does not have`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -110,7 +116,8 @@ func refusals(t *testing.T, c *cluster) {
 				t.Errorf("got message %q, want %q", pod.Status.Message, test.want)
 			}
 			await(t, "the event", func(ctx context.Context) error {
-				events, err := c.client.CoreV1().Events("default").List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + name + ",reason=UnsupportedPod"})
+				events, err := c.client.CoreV1().Events("default").List(ctx,
+					metav1.ListOptions{FieldSelector: "involvedObject.name=" + name + ",reason=UnsupportedPod"})
 				if err == nil && (len(events.Items) == 0 || !strings.Contains(events.Items[0].Message, test.want)) {
 					err = fmt.Errorf("got %v", events.Items)
 				}
@@ -141,7 +148,8 @@ func loadBalancer(t *testing.T, c *cluster) {
 	if !strings.HasPrefix(ip, "127.242.") {
 		t.Errorf("got the address %s", ip)
 	}
-	fronts := []string{ip + ":9443", service.Spec.ClusterIP + ":9443", fmt.Sprintf("%s:%d", c.Cluster.Address, service.Spec.Ports[0].NodePort)}
+	fronts := []string{ip + ":9443", service.Spec.ClusterIP + ":9443",
+		fmt.Sprintf("%s:%d", c.Cluster.Address, service.Spec.Ports[0].NodePort)}
 	if os.Geteuid() == 0 { // port 443 is for root only
 		await(t, "an answer of service default/kubernetes", func(ctx context.Context) error {
 			connection, err := new(tls.Dialer).DialContext(ctx, "tcp4", "127.242.128.1:443")
@@ -186,7 +194,8 @@ func forcedDeletion(t *testing.T, c *cluster) {
 	c.awaitLog(t, "forced", corev1.PodLogOptions{}, "ignoring SIGTERM")
 	id := c.processOf(t, "forced")
 	now := int64(0)
-	if err := c.client.CoreV1().Pods("default").Delete(t.Context(), "forced", metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
+	if err := c.client.CoreV1().Pods("default").Delete(t.Context(), "forced",
+		metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
 		t.Fatal(err)
 	}
 	c.create(t, "forced", nil, "print", "second", "--", "sleep")
@@ -201,7 +210,8 @@ func forcedDeletion(t *testing.T, c *cluster) {
 }
 
 func clientsWithoutCertificate(t *testing.T, c *cluster) {
-	if _, err := c.nodeClient(t).Get(c.nodeURL() + "/pods"); err == nil || !strings.Contains(err.Error(), "certificate required") {
+	if _, err := c.nodeClient(t).Get(c.nodeURL() + "/pods"); err == nil || !strings.Contains(err.Error(),
+		"certificate required") {
 		t.Errorf("without a certificate: got %v", err)
 	}
 	for name, want := range map[string]int{"node": http.StatusForbidden, "kubelet-client": http.StatusOK} {
@@ -219,11 +229,13 @@ func nodeIsKilledAndReturns(t *testing.T, c *cluster) {
 	withFolder := func(policy corev1.RestartPolicy) func(*corev1.Pod) {
 		return func(pod *corev1.Pod) {
 			pod.Spec.RestartPolicy = policy
-			pod.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+			pod.Spec.Volumes = []corev1.Volume{{Name: "v",
+				VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
 			pod.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "v", MountPath: "/v"}}
 		}
 	}
-	c.create(t, "always", withFolder(corev1.RestartPolicyAlways), "count", "/v/n", "--", "cat", "/v/n", "--", "serve", "8080")
+	c.create(t, "always", withFolder(corev1.RestartPolicyAlways), "count", "/v/n", "--", "cat", "/v/n", "--", "serve",
+		"8080")
 	c.create(t, "never", withFolder(corev1.RestartPolicyNever), "sleep")
 	c.create(t, "done", withFolder(corev1.RestartPolicyOnFailure), "print", "once")
 	earlier := c.awaitPod(t, "always", isReady(0))
@@ -253,7 +265,8 @@ func nodeIsKilledAndReturns(t *testing.T, c *cluster) {
 	})
 	c.startNode(t)
 	now := c.awaitPod(t, "always", isReady(1))
-	if last := now.Status.ContainerStatuses[0].LastTerminationState.Terminated; last == nil || last.Reason != "Unknown" || last.ExitCode != 255 {
+	if last := now.Status.ContainerStatuses[0].LastTerminationState.Terminated; last == nil || last.Reason != "Unknown" ||
+		last.ExitCode != 255 {
 		t.Errorf("the end of the run before is %+v", last)
 	}
 	if now.Status.PodIP != earlier.Status.PodIP {
@@ -284,9 +297,10 @@ func apiServerIsAway(t *testing.T, c *cluster) {
 		t.Fatal(err)
 	}
 	c.create(t, "away", func(pod *corev1.Pod) {
-		pod.Spec.Containers[0].Env = append(pod.Spec.Containers[0].Env, corev1.EnvVar{Name: "A", ValueFrom: &corev1.EnvVarSource{
-			SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "away"}, Key: "a"},
-		}})
+		pod.Spec.Containers[0].Env = append(pod.Spec.Containers[0].Env,
+			corev1.EnvVar{Name: "A", ValueFrom: &corev1.EnvVarSource{
+				SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "away"}, Key: "a"},
+			}})
 	}, "env", "A", "--", "serve", "8080")
 	pod := c.awaitPod(t, "away", isReady(0))
 	front := pod.Status.PodIP + ":8080"
@@ -332,7 +346,8 @@ func nodeIsAskedToEnd(t *testing.T, c *cluster) {
 	c.awaitPod(t, "always", isReady(2))
 }
 
-// withoutRoot has an ordinary user run the node. Where the tests themselves are not root, everything above has shown it.
+// withoutRoot has an ordinary user run the node. Where the tests themselves are not root, everything above has shown
+// it.
 func withoutRoot(t *testing.T, c *cluster, programs string) {
 	if os.Geteuid() != 0 {
 		return
@@ -364,17 +379,21 @@ func withoutRoot(t *testing.T, c *cluster, programs string) {
 	}
 	args := []string{"--reuid=65534", "--regid=65534", "--clear-groups", filepath.Join(folder, "node")}
 	args = append(args, c.args(242, folder, filepath.Join(folder, "root"))...)
-	c.spec.Path, c.spec.Args = "/usr/bin/setpriv", append(args, "--image="+clustertest.Image+"="+filepath.Join(folder, "programs"))
+	c.spec.Path, c.spec.Args = "/usr/bin/setpriv",
+		append(args, "--image="+clustertest.Image+"="+filepath.Join(folder, "programs"))
 	c.startNode(t)
 	uid := int64(1000)
 	c.create(t, "rootless", func(pod *corev1.Pod) {
 		pod.Spec.SecurityContext = &corev1.PodSecurityContext{RunAsUser: &uid}
-		pod.Spec.Containers[0].ReadinessProbe = &corev1.Probe{PeriodSeconds: 1, TimeoutSeconds: 5, ProbeHandler: corev1.ProbeHandler{
-			Exec: &corev1.ExecAction{Command: []string{"testpod", "exists", "/tmp/here"}},
-		}}
+		pod.Spec.Containers[0].ReadinessProbe = &corev1.Probe{PeriodSeconds: 1, TimeoutSeconds: 5,
+			ProbeHandler: corev1.ProbeHandler{
+				Exec: &corev1.ExecAction{Command: []string{"testpod", "exists", "/tmp/here"}},
+			}}
 	}, "id", "--", "whoami", "--", "write", "/tmp/here", "--", "serve", "8080")
 	pod := c.awaitPod(t, "rootless", isReady(0))
-	await(t, "an answer of the pod", func(ctx context.Context) error { return answers(ctx, pod.Status.PodIP+":8080", "rootless") })
+	await(t, "an answer of the pod", func(ctx context.Context) error {
+		return answers(ctx, pod.Status.PodIP+":8080", "rootless")
+	})
 	c.awaitLog(t, "rootless", corev1.PodLogOptions{}, "uid=1000 gid=0", "status 201")
 	id := c.processOf(t, "rootless")
 	if err := c.agent.Kill(); err != nil {

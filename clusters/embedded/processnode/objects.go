@@ -49,13 +49,15 @@ func (o *objects) Volume(ctx context.Context, name string) (*corev1.PersistentVo
 	return read(ctx, o, reference{"PersistentVolume", name}, o.client.CoreV1().PersistentVolumes().Get)
 }
 
-func (o *objects) Token(ctx context.Context, namespace, serviceAccount string, request *authenticationv1.TokenRequest) (*authenticationv1.TokenRequest, error) {
+func (o *objects) Token(ctx context.Context, namespace, serviceAccount string,
+	request *authenticationv1.TokenRequest) (*authenticationv1.TokenRequest, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	return o.client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, serviceAccount, request, metav1.CreateOptions{})
 }
 
-func read[T any](ctx context.Context, o *objects, ref reference, get func(context.Context, string, metav1.GetOptions) (*T, error)) (*T, error) {
+func read[T any](ctx context.Context, o *objects, ref reference,
+	get func(context.Context, string, metav1.GetOptions) (*T, error)) (*T, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	object, err := get(ctx, ref.name, metav1.GetOptions{})

@@ -58,7 +58,8 @@ func (w *worker) becomeStarted(ctx context.Context, i *instance, process *contai
 	w.loop(ctx, i, process, probe.Readiness, i.spec.ReadinessProbe)
 }
 
-func (w *worker) loop(ctx context.Context, i *instance, process *container.Process, kind probe.Kind, spec *corev1.Probe) {
+func (w *worker) loop(ctx context.Context, i *instance, process *container.Process, kind probe.Kind,
+	spec *corev1.Probe) {
 	ctx, cancel := context.WithCancel(ctx)
 	report := func(outcome probe.Outcome) bool {
 		w.mail.post(func() {
@@ -73,7 +74,8 @@ func (w *worker) loop(ctx context.Context, i *instance, process *container.Proce
 }
 
 // judge acts on the result of one probe.
-func (w *worker) judge(ctx context.Context, end context.CancelFunc, i *instance, process *container.Process, spec *corev1.Probe, outcome probe.Outcome) {
+func (w *worker) judge(ctx context.Context, end context.CancelFunc, i *instance, process *container.Process,
+	spec *corev1.Probe, outcome probe.Outcome) {
 	if outcome.Err != nil {
 		w.eventf(i, corev1.EventTypeWarning, "Unhealthy", "%s probe failed: %v", outcome.Kind, outcome.Err)
 	}
@@ -90,7 +92,8 @@ func (w *worker) judge(ctx context.Context, end context.CancelFunc, i *instance,
 		w.becomeStarted(i.probes, i, process)
 	case !well && w.stage < stageStopping:
 		end()
-		why := "Container " + i.spec.Name + " failed " + map[probe.Kind]string{probe.Startup: "startup", probe.Liveness: "liveness"}[outcome.Kind] +
+		why := "Container " + i.spec.Name + " failed " + map[probe.Kind]string{probe.Startup: "startup",
+			probe.Liveness: "liveness"}[outcome.Kind] +
 			" probe, will be restarted"
 		w.stopInstance(context.WithoutCancel(ctx), i, why, w.graceOf(spec))
 	}
@@ -111,7 +114,8 @@ func (w *worker) target(i *instance) probe.Target {
 		Host:  w.ip,
 		Ports: i.spec.Ports,
 		Exec: func(ctx context.Context, command []string, output io.Writer) (int, error) {
-			exit, err := process.Exec(ctx, container.Command{Args: command, Env: environment, Dir: dir, Stdout: output, Stderr: output})
+			exit, err := process.Exec(ctx, container.Command{Args: command, Env: environment, Dir: dir, Stdout: output,
+				Stderr: output})
 			return exit.Code, err
 		},
 	}

@@ -49,7 +49,8 @@ func (n *node) register(ctx context.Context) (*corev1.Node, error) {
 		if merr != nil {
 			return nil, fmt.Errorf("encode the node's labels: %w", merr)
 		}
-		registered, err = n.client.CoreV1().Nodes().Patch(ctx, n.config.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+		registered, err = n.client.CoreV1().Nodes().Patch(ctx, n.config.Name, types.MergePatchType, patch,
+			metav1.PatchOptions{})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("register the node %q: %w", n.config.Name, err)
@@ -71,7 +72,8 @@ func (n *node) writeNodeStatus(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("encode the node's status: %w", err)
 	}
-	_, err = n.client.CoreV1().Nodes().Patch(ctx, n.config.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	_, err = n.client.CoreV1().Nodes().Patch(ctx, n.config.Name, types.StrategicMergePatchType, patch,
+		metav1.PatchOptions{}, "status")
 	if err != nil {
 		return fmt.Errorf("write the status of the node %q: %w", n.config.Name, err)
 	}
@@ -101,7 +103,8 @@ func (n *node) nodeStatus(current *corev1.Node, now metav1.Time) corev1.NodeStat
 func (n *node) nodeInfo() corev1.NodeSystemInfo {
 	info := corev1.NodeSystemInfo{
 		OperatingSystem: runtime.GOOS, Architecture: runtime.GOARCH, OSImage: "host of the process node",
-		ContainerRuntimeVersion: "processnode://1", KubeletVersion: n.version, MachineID: n.config.Name, SystemUUID: n.config.Name,
+		ContainerRuntimeVersion: "processnode://1", KubeletVersion: n.version, MachineID: n.config.Name,
+		SystemUUID: n.config.Name,
 	}
 	for field, path := range map[*string]string{&info.BootID: "boot_id", &info.KernelVersion: "../osrelease"} {
 		if content, err := os.ReadFile("/proc/sys/kernel/random/" + path); err == nil {
@@ -111,8 +114,10 @@ func (n *node) nodeInfo() corev1.NodeSystemInfo {
 	return info
 }
 
-func nodeCondition(current *corev1.Node, now metav1.Time, kind corev1.NodeConditionType, status corev1.ConditionStatus, reason string) corev1.NodeCondition {
-	condition := corev1.NodeCondition{Type: kind, Status: status, Reason: reason, Message: reason, LastHeartbeatTime: now, LastTransitionTime: now}
+func nodeCondition(current *corev1.Node, now metav1.Time, kind corev1.NodeConditionType, status corev1.ConditionStatus,
+	reason string) corev1.NodeCondition {
+	condition := corev1.NodeCondition{Type: kind, Status: status, Reason: reason, Message: reason, LastHeartbeatTime: now,
+		LastTransitionTime: now}
 	for _, old := range current.Status.Conditions {
 		if old.Type == kind && old.Status == status {
 			condition.LastTransitionTime = old.LastTransitionTime

@@ -82,7 +82,8 @@ func (i *instance) restoreRuns(folder string, now metav1.Time) {
 		return
 	}
 	i.runs = logged
-	i.ended = &corev1.ContainerStateTerminated{ExitCode: lostExitCode, Reason: "Unknown", Message: lostMessage, StartedAt: now, FinishedAt: now}
+	i.ended = &corev1.ContainerStateTerminated{ExitCode: lostExitCode, Reason: "Unknown", Message: lostMessage,
+		StartedAt: now, FinishedAt: now}
 }
 
 func anyRan(instances []*instance) bool {

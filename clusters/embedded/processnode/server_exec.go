@@ -32,7 +32,8 @@ func (s *server) exec(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	name := r.PathValue("container")
-	remotecommand.ServeExec(w, r, executor{worker}, worker.first.Name, string(worker.first.UID), name, r.URL.Query()["command"],
+	remotecommand.ServeExec(w, r, executor{worker}, worker.first.Name, string(worker.first.UID), name,
+		r.URL.Query()["command"],
 		options, streamIdle, remotecommand.DefaultStreamCreationTimeout, remotecommand.SupportedStreamingProtocols)
 }
 
@@ -42,7 +43,8 @@ type executor struct{ *worker }
 var _ remotecommand.Executor = executor{}
 
 // ExecInContainer runs a command with the container's environment.
-func (e executor) ExecInContainer(ctx context.Context, _, _, name string, command []string, in io.Reader, out, errout io.WriteCloser,
+func (e executor) ExecInContainer(ctx context.Context, _, _, name string, command []string, in io.Reader, out,
+	errout io.WriteCloser,
 	tty bool, resize <-chan remotecommand.TerminalSize, _ time.Duration,
 ) error {
 	at, answered := ask(ctx, e.worker, func() place { return e.placeOf(name) })

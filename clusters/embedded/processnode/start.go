@@ -53,7 +53,8 @@ func (w *worker) start(ctx context.Context, i *instance, programs string) {
 	if i.waiting == nil && i.ended == nil {
 		i.say("ContainerCreating", "")
 	}
-	a := &attempt{node: w.node, pod: w.addressed(), spec: i.spec, folder: w.containerFolder(i.spec.Name), programs: programs, run: i.runs, worker: w}
+	a := &attempt{node: w.node, pod: w.addressed(), spec: i.spec, folder: w.containerFolder(i.spec.Name),
+		programs: programs, run: i.runs, worker: w}
 	if a.run > 0 {
 		a.forgetOldLogs()
 	}

@@ -56,7 +56,8 @@ func (w *worker) stopInstance(ctx context.Context, i *instance, why string, grac
 }
 
 // shutDown does so in a goroutine of its own.
-func (w *worker) shutDown(ctx context.Context, process *container.Process, hook func(context.Context), grace time.Duration) {
+func (w *worker) shutDown(ctx context.Context, process *container.Process, hook func(context.Context),
+	grace time.Duration) {
 	end := w.clock.Now().Add(grace)
 	if hook != nil {
 		limited, cancel := context.WithTimeout(ctx, grace)

@@ -57,8 +57,9 @@ func TestMayRestart(t *testing.T) {
 	always := ptr.To(corev1.ContainerRestartPolicyAlways)
 	never := ptr.To(corev1.ContainerRestartPolicyNever)
 	rule := corev1.ContainerRestartRule{
-		Action:    corev1.ContainerRestartRuleActionRestart,
-		ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: corev1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{42}},
+		Action: corev1.ContainerRestartRuleActionRestart,
+		ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: corev1.ContainerRestartRuleOnExitCodesOpIn,
+			Values: []int32{42}},
 	}
 	for name, test := range map[string]struct {
 		pod  corev1.RestartPolicy
@@ -67,16 +68,19 @@ func TestMayRestart(t *testing.T) {
 		code int32
 		want bool
 	}{
-		"always":                   {pod: corev1.RestartPolicyAlways, want: true},
-		"on failure, good":         {pod: corev1.RestartPolicyOnFailure},
-		"on failure, bad":          {pod: corev1.RestartPolicyOnFailure, code: 1, want: true},
-		"never":                    {pod: corev1.RestartPolicyNever, code: 1},
-		"init, good":               {pod: corev1.RestartPolicyAlways, init: true},
-		"init, bad":                {pod: corev1.RestartPolicyAlways, init: true, code: 1, want: true},
-		"sidecar":                  {pod: corev1.RestartPolicyNever, init: true, spec: corev1.Container{RestartPolicy: always}, want: true},
-		"own policy":               {pod: corev1.RestartPolicyAlways, spec: corev1.Container{RestartPolicy: never}, code: 1},
-		"own rule":                 {pod: corev1.RestartPolicyAlways, spec: corev1.Container{RestartPolicy: never, RestartPolicyRules: []corev1.ContainerRestartRule{rule}}, code: 42, want: true},
-		"own rule for other codes": {pod: corev1.RestartPolicyAlways, spec: corev1.Container{RestartPolicy: never, RestartPolicyRules: []corev1.ContainerRestartRule{rule}}, code: 41},
+		"always":           {pod: corev1.RestartPolicyAlways, want: true},
+		"on failure, good": {pod: corev1.RestartPolicyOnFailure},
+		"on failure, bad":  {pod: corev1.RestartPolicyOnFailure, code: 1, want: true},
+		"never":            {pod: corev1.RestartPolicyNever, code: 1},
+		"init, good":       {pod: corev1.RestartPolicyAlways, init: true},
+		"init, bad":        {pod: corev1.RestartPolicyAlways, init: true, code: 1, want: true},
+		"sidecar": {pod: corev1.RestartPolicyNever, init: true,
+			spec: corev1.Container{RestartPolicy: always}, want: true},
+		"own policy": {pod: corev1.RestartPolicyAlways, spec: corev1.Container{RestartPolicy: never}, code: 1},
+		"own rule": {pod: corev1.RestartPolicyAlways, spec: corev1.Container{RestartPolicy: never,
+			RestartPolicyRules: []corev1.ContainerRestartRule{rule}}, code: 42, want: true},
+		"own rule for other codes": {pod: corev1.RestartPolicyAlways, spec: corev1.Container{RestartPolicy: never,
+			RestartPolicyRules: []corev1.ContainerRestartRule{rule}}, code: 41},
 	} {
 		i := newInstance(&node{}, &test.spec, test.init)
 		i.ended = &corev1.ContainerStateTerminated{ExitCode: test.code}
@@ -119,11 +123,14 @@ func TestStatusPatch(t *testing.T) {
 
 func TestFlagsAreChecked(t *testing.T) {
 	t.Parallel()
-	c := Config{Kubeconfig: "k", Name: "n", Address: netip.MustParseAddr("10.0.0.1"), Pods: netip.MustParsePrefix("127.1.64.0/18"),
-		Services: netip.MustParsePrefix("127.1.128.0/18"), LoadBalancers: netip.MustParsePrefix("10.1.0.0/16"), RootDir: "r", ServingCert: "c", ServingKey: "k"}
+	c := Config{Kubeconfig: "k", Name: "n", Address: netip.MustParseAddr("10.0.0.1"),
+		Pods:     netip.MustParsePrefix("127.1.64.0/18"),
+		Services: netip.MustParsePrefix("127.1.128.0/18"), LoadBalancers: netip.MustParsePrefix("10.1.0.0/16"), RootDir: "r",
+		ServingCert: "c", ServingKey: "k"}
 	err := c.complete()
 	for _, want := range []string{
-		"flag --client-ca is missing", `flag --address: "10.0.0.1" is not in 127.0.0.0/8`, `flag --load-balancer-cidr: "10.1.0.0/16" is not in 127.0.0.0/8`,
+		"flag --client-ca is missing", `flag --address: "10.0.0.1" is not in 127.0.0.0/8`,
+		`flag --load-balancer-cidr: "10.1.0.0/16" is not in 127.0.0.0/8`,
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
@@ -131,7 +138,8 @@ func TestFlagsAreChecked(t *testing.T) {
 	}
 	command := NewCommand()
 	command.SetArgs([]string{"--image=nothing"})
-	if err := command.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), `"nothing" is not NAME=DIR`) {
+	if err := command.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(),
+		`"nothing" is not NAME=DIR`) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -142,23 +150,29 @@ func TestReferences(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: corev1.PodSpec{
 		Volumes: []corev1.Volume{
 			{Name: "a", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "secret-volume"}}},
-			{Name: "b", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: named("map-volume")}}},
-			{Name: "c", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "claim"}}},
+			{Name: "b", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+				LocalObjectReference: named("map-volume")}}},
+			{Name: "c", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{
+				ClaimName: "claim"}}},
 			{Name: "d", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}},
-			{Name: "e", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
-				{Secret: &corev1.SecretProjection{LocalObjectReference: named("projected-secret")}},
-				{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: named("projected-map")}},
-			}}}},
+			{Name: "e", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+				Sources: []corev1.VolumeProjection{
+					{Secret: &corev1.SecretProjection{LocalObjectReference: named("projected-secret")}},
+					{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: named("projected-map")}},
+				}}}},
 		},
-		InitContainers: []corev1.Container{{EnvFrom: []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: named("env-from")}}}}},
+		InitContainers: []corev1.Container{
+			{EnvFrom: []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: named("env-from")}}}}},
 		Containers: []corev1.Container{{Env: []corev1.EnvVar{{ValueFrom: &corev1.EnvVarSource{
 			ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: named("key")},
 		}}}}},
 	}}
 	for object, want := range map[reference]bool{
-		{kindSecret, "secret-volume"}: true, {kindConfigMap, "map-volume"}: true, {kindClaim, "claim"}: true, {kindClaim, "p-d"}: true,
-		{kindSecret, "projected-secret"}: true, {kindConfigMap, "projected-map"}: true, {kindSecret, "env-from"}: true, {kindConfigMap, "key"}: true,
-		{kindSecret, "key"}: false, {kindConfigMap, "secret-volume"}: false, {kindSecret, ""}: false,
+		{kindSecret, "secret-volume"}: true, {kindConfigMap, "map-volume"}: true, {kindClaim, "claim"}: true,
+		{kindClaim, "p-d"}:               true,
+		{kindSecret, "projected-secret"}: true, {kindConfigMap, "projected-map"}: true, {kindSecret, "env-from"}: true,
+		{kindConfigMap, "key"}: true,
+		{kindSecret, "key"}:    false, {kindConfigMap, "secret-volume"}: false, {kindSecret, ""}: false,
 	} {
 		if got := refersTo(pod, object); got != want {
 			t.Errorf("%v: got %t", object, got)

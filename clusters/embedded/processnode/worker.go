@@ -63,7 +63,8 @@ type failure struct{ reason, message string }
 
 func newWorker(n *node, pod *corev1.Pod) *worker {
 	w := &worker{
-		node: n, mail: newMailbox(), namespace: pod.Namespace, first: pod, pod: pod, folder: n.podFolder(pod), ended: make(chan struct{}), volumesMutex: new(sync.Mutex),
+		node: n, mail: newMailbox(), namespace: pod.Namespace, first: pod, pod: pod, folder: n.podFolder(pod),
+		ended: make(chan struct{}), volumesMutex: new(sync.Mutex),
 		objects:     &objects{client: n.client},
 		prepareWait: backoff{base: 200 * time.Millisecond, max: 10 * time.Second},
 	}

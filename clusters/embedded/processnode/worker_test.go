@@ -28,9 +28,11 @@ func TestAPodThatGoesWhileItsVolumesAreRenewed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "p", UID: "1"}, Spec: corev1.PodSpec{
 			Containers: []corev1.Container{{Name: "c", Image: "unknown"}},
-			Volumes:    []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "s"}}}},
+			Volumes: []corev1.Volume{{Name: "v",
+				VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "s"}}}},
 		}}
-		c := fake.NewClientset(pod, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "s"}, Data: map[string][]byte{"key": []byte("value")}})
+		c := fake.NewClientset(pod, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "s"},
+			Data: map[string][]byte{"key": []byte("value")}})
 		answer, slow := make(chan struct{}), false
 		c.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
 			if slow {
@@ -67,7 +69,8 @@ func runWorker(t *testing.T, c *fake.Clientset, pod *corev1.Pod) (*worker, <-cha
 		t.Fatal(err)
 	}
 	w := newWorker(&node{
-		config: Config{RootDir: root}, client: c, clock: clock.RealClock{}, log: testr.New(t), recorder: &record.FakeRecorder{}, addresses: addresses,
+		config: Config{RootDir: root}, client: c, clock: clock.RealClock{}, log: testr.New(t),
+		recorder: &record.FakeRecorder{}, addresses: addresses,
 	}, pod)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	t.Cleanup(cancel)

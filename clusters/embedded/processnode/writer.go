@@ -36,15 +36,18 @@ type statusWriter struct {
 	signal chan struct{}
 	// shown is what the API server is known to have, as far as this writer has made it.
 	shown *corev1.PodStatus
-	// unsure: shown may be wrong, because a write has failed that may have been carried out all the same, or somebody else has written.
+	// unsure: shown may be wrong, because a write has failed that may have been carried out all the same, or somebody else
+	// has written.
 	unsure bool
-	// version is that of the pod after our last write; seen is the pod as it came meanwhile, with what others have written.
+	// version is that of the pod after our last write; seen is the pod as it came meanwhile, with what others have
+	// written.
 	version string
 	seen    *corev1.Pod
 	lost    bool // the pod is not there any more
 }
 
-func newStatusWriter(client kubernetes.Interface, clock clock.Clock, log logr.Logger, pod *corev1.Pod, written func()) *statusWriter {
+func newStatusWriter(client kubernetes.Interface, clock clock.Clock, log logr.Logger, pod *corev1.Pod,
+	written func()) *statusWriter {
 	return &statusWriter{
 		client: client, clock: clock, log: log.WithValues("pod", pod.Namespace+"/"+pod.Name), pod: pod, written: written,
 		signal: make(chan struct{}, 1), shown: pod.Status.DeepCopy(),
@@ -69,8 +72,9 @@ func (s *statusWriter) want(status *corev1.PodStatus) {
 	}
 }
 
-// saw compares our conditions, as the API server has them, with what was written. The node lifecycle controller writes them, too: the
-// pods of a node that it has not heard of for a while are not ready, and it is for the node to say that they are again.
+// saw compares our conditions, as the API server has them, with what was written. The node lifecycle controller writes
+// them, too: the pods of a node that it has not heard of for a while are not ready, and it is for the node to say that
+// they are again.
 func (s *statusWriter) saw(pod *corev1.Pod) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -98,7 +102,9 @@ func (s *statusWriter) wrote(pod *corev1.Pod) bool {
 // sameConditions says whether a status has our conditions as they are wanted.
 func sameConditions(wanted, status *corev1.PodStatus) bool {
 	return !slices.ContainsFunc(withoutForeign(wanted).Conditions, func(w corev1.PodCondition) bool {
-		return !slices.ContainsFunc(status.Conditions, func(c corev1.PodCondition) bool { return c.Type == w.Type && c.Status == w.Status })
+		return !slices.ContainsFunc(status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == w.Type && c.Status == w.Status
+		})
 	})
 }
 
@@ -150,7 +156,8 @@ func (s *statusWriter) write(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	pod, err := s.client.CoreV1().Pods(s.pod.Namespace).Patch(ctx, s.pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	pod, err := s.client.CoreV1().Pods(s.pod.Namespace).Patch(ctx, s.pod.Name, types.StrategicMergePatchType, patch,
+		metav1.PatchOptions{}, "status")
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	switch {
@@ -169,7 +176,8 @@ func (s *statusWriter) write(ctx context.Context) error {
 	return nil
 }
 
-// makeSure reads what the API server has, when that is not known: a patch from anything else would leave out what has changed back since.
+// makeSure reads what the API server has, when that is not known: a patch from anything else would leave out what has
+// changed back since.
 func (s *statusWriter) makeSure(ctx context.Context) error {
 	s.mutex.Lock()
 	unsure := s.unsure

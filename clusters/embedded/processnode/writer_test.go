@@ -17,12 +17,13 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// A write that was carried out, and of which nobody heard, is not taken for one that was not: what has changed back meanwhile would never
-// be written, and a container that is ready would count as one that is not.
+// A write that was carried out, and of which nobody heard, is not taken for one that was not: what has changed back
+// meanwhile would never be written, and a container that is ready would count as one that is not.
 func TestAStatusThatWasWrittenUnheard(t *testing.T) {
 	t.Parallel()
 	status := func(ready bool) *corev1.PodStatus {
-		return &corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{Name: "c", Ready: ready}}}
+		return &corev1.PodStatus{Phase: corev1.PodRunning,
+			ContainerStatuses: []corev1.ContainerStatus{{Name: "c", Ready: ready}}}
 	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "p", UID: "1"}, Status: *status(true)}
 	c := fake.NewClientset(pod)
@@ -59,9 +60,11 @@ func TestAStatusThatWasWrittenUnheard(t *testing.T) {
 func TestAStatusThatSomebodyElseHasWritten(t *testing.T) {
 	t.Parallel()
 	status := func(ready corev1.ConditionStatus) *corev1.PodStatus {
-		return &corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}, {Type: "theirs", Status: ready}}}
+		return &corev1.PodStatus{Phase: corev1.PodRunning,
+			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}, {Type: "theirs", Status: ready}}}
 	}
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "p", UID: "1"}, Status: *status(corev1.ConditionTrue)}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "p", UID: "1"},
+		Status: *status(corev1.ConditionTrue)}
 	changed := pod.DeepCopy()
 	changed.Status = *status(corev1.ConditionFalse)
 	c := fake.NewClientset(changed)
@@ -74,7 +77,8 @@ func TestAStatusThatSomebodyElseHasWritten(t *testing.T) {
 	s.saw(pod)
 	s.saw(changed)
 	got := statusOnce(ctx, t, written, c)
-	if diff := cmp.Diff([]corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}, {Type: "theirs", Status: corev1.ConditionFalse}}, got.Conditions); diff != "" {
+	if diff := cmp.Diff([]corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue},
+		{Type: "theirs", Status: corev1.ConditionFalse}}, got.Conditions); diff != "" {
 		t.Error(diff)
 	}
 	s.saw(&corev1.Pod{Status: *got})
@@ -83,13 +87,15 @@ func TestAStatusThatSomebodyElseHasWritten(t *testing.T) {
 	}
 }
 
-// Nor if that comes while the node writes, or before it knows what to write. What its own writes have outrun is no matter.
+// Nor if that comes while the node writes, or before it knows what to write. What its own writes have outrun is no
+// matter.
 func TestAStatusThatSomebodyElseWritesMeanwhile(t *testing.T) {
 	t.Parallel()
 	at := func(version string, ready corev1.ConditionStatus) *corev1.Pod {
 		return &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "p", UID: "1", ResourceVersion: version},
-			Status:     corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}},
+			Status: corev1.PodStatus{Phase: corev1.PodRunning,
+				Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}},
 		}
 	}
 	no, yes := corev1.ConditionFalse, corev1.ConditionTrue

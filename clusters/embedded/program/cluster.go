@@ -48,7 +48,8 @@ func (c Cluster) EtcdData() string { return filepath.Join(c.Dir, "etcd") }
 // Log is the log file of one of the cluster's processes.
 func (c Cluster) Log(program string) string { return filepath.Join(c.Dir, "logs", program+".log") }
 
-// Kubeconfig is the path of the kubeconfig of one of the cluster's own users: Admin, ControllerManager, Scheduler, Node.
+// Kubeconfig is the path of the kubeconfig of one of the cluster's own users: Admin, ControllerManager, Scheduler,
+// Node.
 func (c Cluster) Kubeconfig(user string) string { return filepath.Join(c.Dir, user+".kubeconfig") }
 
 // Env is what every process that talks to API servers gets: with it a dead connection is noticed in seconds.

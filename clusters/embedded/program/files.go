@@ -62,7 +62,8 @@ func (c Cluster) writeClusterKeys(authority *pki.Authority) error {
 	if err := issue(c.PKI(), authority, apiServer, pki.Request{Name: apiServer, Hosts: hosts}); err != nil {
 		return err
 	}
-	if err := issue(c.PKI(), authority, NodeServing, pki.Request{Name: NodeServing, Hosts: []string{c.Address.String(), c.Name}}); err != nil {
+	if err := issue(c.PKI(), authority, NodeServing,
+		pki.Request{Name: NodeServing, Hosts: []string{c.Address.String(), c.Name}}); err != nil {
 		return err
 	}
 	kubelet := pki.Request{Name: kubeletClient, Groups: []string{"system:masters"}}
@@ -81,7 +82,8 @@ func (c Cluster) writeEtcdKeys(*pki.Authority) error {
 	if err := c.PKI().WriteAuthority(etcdCA, authority); err != nil {
 		return err
 	}
-	if err := issue(c.PKI(), authority, etcdServer, pki.Request{Name: etcdServer, Hosts: []string{c.Address.String(), "localhost"}}); err != nil {
+	if err := issue(c.PKI(), authority, etcdServer,
+		pki.Request{Name: etcdServer, Hosts: []string{c.Address.String(), "localhost"}}); err != nil {
 		return err
 	}
 	return issue(c.PKI(), authority, etcdClient, pki.Request{Name: etcdClient})

@@ -127,7 +127,8 @@ func (d Dir) TakeLock() (*Lock, error) {
 }
 
 func (d Dir) inUse() error {
-	return fmt.Errorf("lock the landscape %q: %w: end it with \"transplant down --landscape %s\", or choose another name", d.Name, ErrInUse, d.Name)
+	return fmt.Errorf("lock the landscape %q: %w: end it with \"transplant down --landscape %s\", or choose another name",
+		d.Name, ErrInUse, d.Name)
 }
 
 // Living are the names of the landscapes below a home folder that somebody owns, sorted.
@@ -227,7 +228,8 @@ func (d Dir) checkSpace(need uint64) error {
 		return fmt.Errorf("look at the disk of %q: %w", parent, err)
 	}
 	if free := disk.Bavail * uint64(disk.Bsize); free < need {
-		return fmt.Errorf("start a landscape in %q: %w: %d MiB are free, %d MiB are needed: clear some, or let %s name another folder",
+		return fmt.Errorf("start a landscape in %q: %w: %d MiB are free, %d MiB are needed: clear some, or let %s name "+
+			"another folder",
 			d.Path, ErrDiskFull, free>>20, need>>20, HomeVariable)
 	}
 	return nil

@@ -17,7 +17,8 @@ import (
 // Up starts a supervisor as a detached process and returns when the landscape is ready. The command is this executable
 // with arguments that end in Supervise. When ctx is cancelled, or the caller dies, before the landscape is ready, the
 // supervisor stops everything again; Up waits for that.
-func Up(ctx context.Context, dir rundir.Dir, arguments []string, progress func(embedded.Progress)) (rundir.State, error) {
+func Up(ctx context.Context, dir rundir.Dir, arguments []string, progress func(embedded.Progress)) (rundir.State,
+	error) {
 	executable, err := os.Executable()
 	if err != nil {
 		return rundir.State{}, fmt.Errorf("find the transplant executable: %w", err)

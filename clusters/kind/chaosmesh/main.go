@@ -1,8 +1,10 @@
-// Command chaosmesh builds the images and the chart of Chaos Mesh from its Go module and Debian's packages, for machines
-// that cannot pull the published ones; where those can be pulled, they serve. "run --chaos-mesh FOLDER" takes the chart.
+// Command chaosmesh builds the images and the chart of Chaos Mesh from its Go module and Debian's packages, for
+// machines that cannot pull the published ones; where those can be pulled, they serve. "run --chaos-mesh FOLDER" takes
+// the chart.
 //
-// What no Go module has is left out: experiments with files, memory, HTTP and Java do not work with these images. PodChaos
-// and NetworkChaos do. It needs Debian, root, a C compiler, mmdebstrap and Docker: ".ci/docker up" sees to them.
+// What no Go module has is left out: experiments with files, memory, HTTP and Java do not work with these images.
+// PodChaos and NetworkChaos do. It needs Debian, root, a C compiler, mmdebstrap and Docker: ".ci/docker up" sees to
+// them.
 package main
 
 import (
@@ -32,7 +34,8 @@ var packages = []string{"iptables", "ipset", "iproute2", "procps", "util-linux"}
 
 func main() {
 	source := flag.String("source", filepath.Join("clusters", "kind", "chaosmesh"), "folder of this command's sources")
-	chart := flag.String("chart", filepath.Join("out", "chaos-mesh"), "where to lay the chart; one that is there is replaced")
+	chart := flag.String("chart", filepath.Join("out", "chaos-mesh"),
+		"where to lay the chart; one that is there is replaced")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := build(ctx, *source, *chart)
@@ -62,7 +65,8 @@ func build(ctx context.Context, source, chart string) error {
 		return err
 	}
 	steps := []imagebuild.Step{{Name: "chart", Do: m.layChart}}
-	if !imagebuild.Present(ctx, m.tag("chaos-mesh"), m.digest) || !imagebuild.Present(ctx, m.tag("chaos-daemon"), m.digest) {
+	if !imagebuild.Present(ctx, m.tag("chaos-mesh"), m.digest) || !imagebuild.Present(ctx, m.tag("chaos-daemon"),
+		m.digest) {
 		work, err := os.MkdirTemp("", "chaos-mesh-")
 		if err != nil {
 			return fmt.Errorf("make the work folder: %w", err)
@@ -83,7 +87,8 @@ func (m *maker) prepare(ctx context.Context) error {
 	if _, err := imagebuild.Run(ctx, modules, []string{"GOWORK=off"}, "go", "mod", "download", module); err != nil {
 		return err
 	}
-	output, err := imagebuild.Run(ctx, modules, []string{"GOWORK=off"}, "go", "list", "-m", "-f", "{{.Dir}} {{.Version}}", module)
+	output, err := imagebuild.Run(ctx, modules, []string{"GOWORK=off"}, "go", "list", "-m", "-f", "{{.Dir}} {{.Version}}",
+		module)
 	if err != nil {
 		return err
 	}
@@ -131,7 +136,8 @@ func (m *maker) clearChart() error {
 		return fmt.Errorf("look for the chart of before: %w", err)
 	}
 	if _, err := os.Stat(filepath.Join(m.chart, "Chart.yaml")); err != nil && len(entries) > 0 {
-		return fmt.Errorf("-chart %s: there is something else in the folder: name one that is empty, or that has a chart", m.chart)
+		return fmt.Errorf("-chart %s: there is something else in the folder: name one that is empty, or that has a chart",
+			m.chart)
 	}
 	if err := os.RemoveAll(m.chart); err != nil {
 		return fmt.Errorf("remove the chart of before: %w", err)
@@ -139,8 +145,9 @@ func (m *maker) clearChart() error {
 	return nil
 }
 
-// define makes the definitions of the kinds anew, of the Go types that the programs have: those are a module of its own,
-// whose versions are others than the chart's. Its webhooks refuse every update of an object that lost a field on its way.
+// define makes the definitions of the kinds anew, of the Go types that the programs have: those are a module of its
+// own, whose versions are others than the chart's. Its webhooks refuse every update of an object that lost a field on
+// its way.
 func (m *maker) define(ctx context.Context, folder string) error {
 	if err := os.RemoveAll(folder); err != nil {
 		return fmt.Errorf("remove the chart's definitions: %w", err)
@@ -149,7 +156,8 @@ func (m *maker) define(ctx context.Context, folder string) error {
 	if err != nil {
 		return fmt.Errorf("find the folder of definitions: %w", err)
 	}
-	_, err = imagebuild.Run(ctx, m.source, nil, "go", "tool", "controller-gen", "crd:ignoreUnexportedFields=true", "paths="+module+"/api/v1alpha1", "output:crd:dir="+folder)
+	_, err = imagebuild.Run(ctx, m.source, nil, "go", "tool", "controller-gen", "crd:ignoreUnexportedFields=true",
+		"paths="+module+"/api/v1alpha1", "output:crd:dir="+folder)
 	return err
 }
 
@@ -170,15 +178,18 @@ func (m *maker) rename(values []byte) ([]byte, error) {
 		}
 	}
 	if renamed != 2 {
-		return nil, fmt.Errorf("name the images in the chart's values: %d of the 2 lines images.registry and images.tag are there", renamed)
+		return nil, fmt.Errorf(
+			"name the images in the chart's values: %d of the 2 lines images.registry and images.tag are there", renamed)
 	}
 	return bytes.Join(lines, []byte("\n")), nil
 }
 
 // programs compiles them, static: the daemon has some C in it.
 func (m *maker) programs(ctx context.Context) error {
-	_, err := imagebuild.Run(ctx, filepath.Join(m.source, "programs"), []string{"CGO_ENABLED=1", "GOWORK=off"}, "go", "build", "-trimpath",
-		"-tags", "netgo,osusergo", "-ldflags", "-s -w -linkmode external -extldflags -static", "-o", filepath.Join(m.work, "bin")+string(filepath.Separator), "tool")
+	_, err := imagebuild.Run(ctx, filepath.Join(m.source, "programs"), []string{"CGO_ENABLED=1", "GOWORK=off"}, "go",
+		"build", "-trimpath",
+		"-tags", "netgo,osusergo", "-ldflags", "-s -w -linkmode external -extldflags -static", "-o",
+		filepath.Join(m.work, "bin")+string(filepath.Separator), "tool")
 	return err
 }
 
@@ -188,7 +199,8 @@ func (m *maker) manager(ctx context.Context) error {
 	if err := m.place(folder, "chaos-controller-manager", "chaos-controller-manager"); err != nil {
 		return err
 	}
-	return imagebuild.Build(ctx, folder, []string{"FROM scratch", "COPY . /", imagebuild.SearchPath, imagebuild.Label(m.digest)}, m.tag("chaos-mesh"))
+	return imagebuild.Build(ctx, folder, []string{"FROM scratch", "COPY . /", imagebuild.SearchPath,
+		imagebuild.Label(m.digest)}, m.tag("chaos-mesh"))
 }
 
 // daemon makes the image of the daemon: Debian's packages, and the programs over them.
@@ -209,10 +221,12 @@ func (m *maker) daemon(ctx context.Context) error {
 	if err := imagebuild.CopyFile(archive, filepath.Join(folder, "debian.tar"), 0o600, nil); err != nil {
 		return err
 	}
-	return imagebuild.Build(ctx, folder, []string{"FROM scratch", "ADD debian.tar /", "COPY own /", imagebuild.SearchPath, imagebuild.Label(m.digest)}, m.tag("chaos-daemon"))
+	return imagebuild.Build(ctx, folder, []string{"FROM scratch", "ADD debian.tar /", "COPY own /", imagebuild.SearchPath,
+		imagebuild.Label(m.digest)}, m.tag("chaos-daemon"))
 }
 
 // place puts a program where the chart looks for it.
 func (m *maker) place(folder, program, name string) error {
-	return imagebuild.CopyFile(filepath.Join(m.work, "bin", program), filepath.Join(folder, "usr", "local", "bin", name), 0o755, nil)
+	return imagebuild.CopyFile(filepath.Join(m.work, "bin", program), filepath.Join(folder, "usr", "local", "bin", name),
+		0o755, nil)
 }

@@ -12,14 +12,17 @@ func TestWhatTheHostLacksIsTakenAwayAndNothingElse(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, content, want string }{
 		{
-			"a bundle", `{"ociVersion":"1.0.2","process":{"capabilities":{"bounding":["CAP_KILL","CAP_SYS_RESOURCE"],"effective":["CAP_SYS_RESOURCE"]}},"linux":{"resources":{"memory":{"limit":9007199254740993}}}}`,
-			`{"linux":{"resources":{"memory":{"limit":9007199254740993}}},"ociVersion":"1.0.2","process":{"capabilities":{"bounding":["CAP_KILL"],"effective":[]}}}`,
+			"a bundle", `{"ociVersion":"1.0.2","process":{"capabilities":{"bounding":["CAP_KILL","CAP_SYS_RESOURCE"],` +
+				`"effective":["CAP_SYS_RESOURCE"]}},"linux":{"resources":{"memory":{"limit":9007199254740993}}}}`,
+			`{"linux":{"resources":{"memory":{"limit":9007199254740993}}},"ociVersion":"1.0.2",` +
+				`"process":{"capabilities":{"bounding":["CAP_KILL"],"effective":[]}}}`,
 		},
 		{
 			"a process to exec", `{"args":["sh"],"capabilities":{"permitted":["CAP_CHOWN","CAP_SYS_RESOURCE"]}}`,
 			`{"args":["sh"],"capabilities":{"permitted":["CAP_CHOWN"]}}`,
 		},
-		{"nothing to take", `{"process": {"capabilities": {"bounding": ["CAP_KILL"]}}}`, `{"process": {"capabilities": {"bounding": ["CAP_KILL"]}}}`},
+		{"nothing to take", `{"process": {"capabilities": {"bounding": ["CAP_KILL"]}}}`,
+			`{"process": {"capabilities": {"bounding": ["CAP_KILL"]}}}`},
 		{"no capabilities", `{ "process": {} }`, `{ "process": {} }`},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -1,9 +1,9 @@
 // Command fitcaps is an OCI runtime in front of runc for hosts that lack a capability themselves: there a privileged
 // container, which asks for all of them, cannot start ("unable to apply caps").
 //
-// It removes from a container's configuration, and from that of a process to run in it, the capabilities that are not in
-// its own bounding set, and then becomes runc. It only takes away: nothing that runs behind it can do more than without
-// it. On a host that has all capabilities it changes nothing, and is not needed.
+// It removes from a container's configuration, and from that of a process to run in it, the capabilities that are not
+// in its own bounding set, and then becomes runc. It only takes away: nothing that runs behind it can do more than
+// without it. On a host that has all capabilities it changes nothing, and is not needed.
 //
 // dockerd is told of it by "--add-runtime fitcaps=PATH --default-runtime fitcaps".
 package main

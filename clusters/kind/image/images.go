@@ -23,7 +23,8 @@ type names struct {
 
 // list asks kubeadm for the names.
 func (i *image) list(ctx context.Context) error {
-	output, err := imagebuild.Run(ctx, "", nil, i.at("bin", "kubeadm"), "config", "images", "list", "--kubernetes-version", i.version)
+	output, err := imagebuild.Run(ctx, "", nil, i.at("bin", "kubeadm"), "config", "images", "list", "--kubernetes-version",
+		i.version)
 	if err != nil {
 		return err
 	}
@@ -87,7 +88,8 @@ func (i *image) images(ctx context.Context) error {
 		{"pause", "USER 65535:65535\nENTRYPOINT [\"/pause\"]", []string{i.names.pause}},
 		{"proxy", "", []string{i.names.proxy}},
 	} {
-		if err := imagebuild.Build(ctx, i.at("images", one.folder), []string{"FROM scratch", "COPY . /", imagebuild.SearchPath, one.config}, one.tags...); err != nil {
+		if err := imagebuild.Build(ctx, i.at("images", one.folder),
+			[]string{"FROM scratch", "COPY . /", imagebuild.SearchPath, one.config}, one.tags...); err != nil {
 			return err
 		}
 	}
@@ -126,10 +128,12 @@ func (i *image) proxy(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, name := range []string{"iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save", "ip6tables-restore"} {
+	for _, name := range []string{"iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save",
+		"ip6tables-restore"} {
 		if err := os.Symlink("xtables-nft-multi", filepath.Join(target, "usr", "sbin", name)); err != nil {
 			return fmt.Errorf("link the program %q: %w", name, err)
 		}
 	}
-	return imagebuild.CopyFile(i.at("bin", "kube-proxy"), filepath.Join(target, "usr", "local", "bin", "kube-proxy"), 0o755, nil)
+	return imagebuild.CopyFile(i.at("bin", "kube-proxy"), filepath.Join(target, "usr", "local", "bin", "kube-proxy"),
+		0o755, nil)
 }

@@ -98,7 +98,8 @@ func prepare(ctx context.Context, source, tag string) (*image, error) {
 		return nil, err
 	}
 	if !strings.Contains(output, "Client Version: "+made.version+"\n") {
-		return nil, fmt.Errorf("take the control-plane binary %q: the other programs are of %s, it says %q", made.controlPlane, made.version, output)
+		return nil, fmt.Errorf("take the control-plane binary %q: the other programs are of %s, it says %q",
+			made.controlPlane, made.version, output)
 	}
 	made.digest, err = imagebuild.Digest([]string{source, filepath.Join(source, "..", "imagebuild")}, made.controlPlane)
 	return made, err

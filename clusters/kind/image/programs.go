@@ -31,7 +31,8 @@ func (i *image) programs(ctx context.Context) error {
 	parts := strings.SplitN(strings.TrimPrefix(i.version, "v"), ".", 3)
 	version := "-X k8s.io/component-base/version."
 	kubernetes := strings.Join([]string{
-		"-s -w", version + "gitVersion=" + i.version, version + "gitMajor=" + parts[0], version + "gitMinor=" + parts[1], version + "gitTreeState=clean",
+		"-s -w", version + "gitVersion=" + i.version, version + "gitMajor=" + parts[0], version + "gitMinor=" + parts[1],
+		version + "gitTreeState=clean",
 	}, " ")
 	bin := i.at("bin") + string(filepath.Separator)
 	environment := []string{"CGO_ENABLED=0", "GOWORK=off"}
@@ -41,7 +42,8 @@ func (i *image) programs(ctx context.Context) error {
 	}{
 		{"kubernetes", []string{"-ldflags", kubernetes, "tool"}},
 		// what these leave out needs libraries of filesystems that nodes do not have
-		{"runtime", []string{"-ldflags", "-s -w", "-tags", "no_btrfs no_devmapper no_zfs", "tool", "./coredns", "./crictl", "./pause", "./storage"}},
+		{"runtime", []string{"-ldflags", "-s -w", "-tags", "no_btrfs no_devmapper no_zfs", "tool", "./coredns", "./crictl",
+			"./pause", "./storage"}},
 	} {
 		args := append([]string{"build", "-trimpath", "-o", bin}, module.args...)
 		if _, err := imagebuild.Run(ctx, filepath.Join(i.source, module.folder), environment, "go", args...); err != nil {

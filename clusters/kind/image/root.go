@@ -24,7 +24,8 @@ func (i *image) debian(ctx context.Context) error {
 	if err := os.Mkdir(i.at("root"), 0o755); err != nil {
 		return fmt.Errorf("make the root folder: %w", err)
 	}
-	_, err = imagebuild.Run(ctx, "", nil, "tar", "--numeric-owner", "--same-permissions", "-C", i.at("root"), "-xf", archive)
+	_, err = imagebuild.Run(ctx, "", nil, "tar", "--numeric-owner", "--same-permissions", "-C", i.at("root"), "-xf",
+		archive)
 	return err
 }
 
@@ -37,7 +38,8 @@ func (i *image) files(ctx context.Context) error {
 		return err
 	}
 	root := i.at("root")
-	if err := imagebuild.CopyTree(filepath.Join(i.source, "rootfs"), root, strings.NewReplacer("@PAUSE@", i.names.pause)); err != nil {
+	if err := imagebuild.CopyTree(filepath.Join(i.source, "rootfs"), root,
+		strings.NewReplacer("@PAUSE@", i.names.pause)); err != nil {
 		return err
 	}
 	if err := os.WriteFile(filepath.Join(root, "kind", "version"), []byte(i.version+"\n"), 0o644); err != nil {

@@ -18,7 +18,8 @@ import (
 func (i *image) store(ctx context.Context) error {
 	archive, address := i.at("images.tar"), i.at("containerd.sock")
 	tags := slices.Concat(i.names.controlPlane, []string{i.names.coredns, i.names.proxy, i.names.pause})
-	if _, err := imagebuild.Run(ctx, "", nil, "docker", append([]string{"save", "--output", archive}, tags...)...); err != nil {
+	if _, err := imagebuild.Run(ctx, "", nil, "docker", append([]string{"save", "--output", archive},
+		tags...)...); err != nil {
 		return err
 	}
 	// in Docker they were only on their way
@@ -33,7 +34,8 @@ func (i *image) store(ctx context.Context) error {
 		"images", "import", "--local", "--discard-unpacked-layers", "--snapshotter", "overlayfs", archive)
 	if err == nil {
 		// nothing refers to the unpacked layers' archives any more
-		_, err = imagebuild.Run(ctx, "", nil, i.at("bin", "ctr"), "--address", address, "--namespace", "k8s.io", "content", "prune", "references")
+		_, err = imagebuild.Run(ctx, "", nil, i.at("bin", "ctr"), "--address", address, "--namespace", "k8s.io", "content",
+			"prune", "references")
 	}
 	return errors.Join(err, stop())
 }
@@ -42,7 +44,9 @@ func (i *image) store(ctx context.Context) error {
 func (i *image) containerd(ctx context.Context, address string) (stop func() error, err error) {
 	config := i.at("containerd.toml")
 	// its grandchildren are none of ours: no plugin that would touch the machine
-	text := fmt.Sprintf("version = 3\nroot = %q\nstate = %q\ndisabled_plugins = ['io.containerd.cri.v1.images', 'io.containerd.cri.v1.runtime', 'io.containerd.grpc.v1.cri']\n[grpc]\naddress = %q\n",
+	text := fmt.Sprintf(
+		"version = 3\nroot = %q\nstate = %q\ndisabled_plugins = ['io.containerd.cri.v1.images', "+
+			"'io.containerd.cri.v1.runtime', 'io.containerd.grpc.v1.cri']\n[grpc]\naddress = %q\n",
 		i.at("root", "var", "lib", "containerd"), i.at("state"), address)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, fmt.Errorf("write the configuration of containerd: %w", err)
@@ -66,7 +70,8 @@ func (i *image) containerd(ctx context.Context, address string) (stop func() err
 		return nil
 	}
 	for range 60 {
-		if _, err = imagebuild.Run(ctx, "", nil, i.at("bin", "ctr"), "--address", address, "--connect-timeout", "1s", "version"); err == nil {
+		if _, err = imagebuild.Run(ctx, "", nil, i.at("bin", "ctr"), "--address", address, "--connect-timeout", "1s",
+			"version"); err == nil {
 			return stop, nil
 		}
 		select {
@@ -84,7 +89,8 @@ func (i *image) pack(ctx context.Context) error {
 	if err := os.Mkdir(i.at("node"), 0o755); err != nil {
 		return fmt.Errorf("make the build folder: %w", err)
 	}
-	if _, err := imagebuild.Run(ctx, "", nil, "tar", "--numeric-owner", "--xattrs", "-C", i.at("root"), "-cf", i.at("node", "root.tar"), "."); err != nil {
+	if _, err := imagebuild.Run(ctx, "", nil, "tar", "--numeric-owner", "--xattrs", "-C", i.at("root"), "-cf",
+		i.at("node", "root.tar"), "."); err != nil {
 		return err
 	}
 	return imagebuild.Build(ctx, i.at("node"), []string{

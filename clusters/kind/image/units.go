@@ -11,10 +11,13 @@ var wanted = []string{"containerd.service", "kubelet.service", "node-dns.service
 
 // masked are units of Debian's that act on the machine, which belongs to others, or wait for what a container lacks.
 var masked = []string{
-	"systemd-sysctl.service", "systemd-modules-load.service", "systemd-binfmt.service", "proc-sys-fs-binfmt_misc.automount",
-	"systemd-tmpfiles-setup.service", "systemd-tmpfiles-setup-dev.service", "systemd-firstboot.service", "systemd-random-seed.service",
+	"systemd-sysctl.service", "systemd-modules-load.service", "systemd-binfmt.service",
+	"proc-sys-fs-binfmt_misc.automount",
+	"systemd-tmpfiles-setup.service", "systemd-tmpfiles-setup-dev.service", "systemd-firstboot.service",
+	"systemd-random-seed.service",
 	"systemd-repart.service", "systemd-pstore.service", "systemd-udevd.service", "systemd-udev-trigger.service",
-	"systemd-logind.service", "systemd-update-utmp.service", "systemd-machine-id-commit.service", "kmod-static-nodes.service",
+	"systemd-logind.service", "systemd-update-utmp.service", "systemd-machine-id-commit.service",
+	"kmod-static-nodes.service",
 	"dev-hugepages.mount", "dev-mqueue.mount", "sys-fs-fuse-connections.mount", "sys-kernel-config.mount",
 	"sys-kernel-debug.mount", "sys-kernel-tracing.mount", "getty.target", "remote-fs.target", "fstrim.timer",
 	"dpkg-db-backup.timer", "systemd-tmpfiles-clean.timer",

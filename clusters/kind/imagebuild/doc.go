@@ -1,3 +1,3 @@
-// Package imagebuild makes container images of Debian's packages and Go programs with this machine's Docker, for machines
-// that cannot pull the published ones.
+// Package imagebuild makes container images of Debian's packages and Go programs with this machine's Docker, for
+// machines that cannot pull the published ones.
 package imagebuild

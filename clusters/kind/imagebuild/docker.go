@@ -26,7 +26,8 @@ func Present(ctx context.Context, tag, digest string) bool {
 	return err == nil && strings.TrimSpace(string(output)) == digest
 }
 
-// Digest of everything an image is made of that can change without Debian: the sources, without their tests, and programs.
+// Digest of everything an image is made of that can change without Debian: the sources, without their tests, and
+// programs.
 func Digest(sources []string, programs ...string) (string, error) {
 	hash := sha256.New()
 	add := func(file string) error {

@@ -20,8 +20,8 @@ func Tools(names ...string) error {
 	return nil
 }
 
-// Run runs a command in a folder, with more in its environment than this process has, and returns what it said; an error
-// repeats the end of that.
+// Run runs a command in a folder, with more in its environment than this process has, and returns what it said; an
+// error repeats the end of that.
 func Run(ctx context.Context, folder string, environment []string, name string, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, name, args...)
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }

@@ -87,7 +87,8 @@ func (b *buckets) bucket(name, prefix string) backup.Bucket {
 	return backup.CloudBucket{Content: b.cloud.Bucket(name), Prefix: prefix}
 }
 
-func (b *buckets) Copy(ctx context.Context, from, to, prefix string, epoch int64, lastGood bool) (leftOut []string, err error) {
+func (b *buckets) Copy(ctx context.Context, from, to, prefix string, epoch int64, lastGood bool) (leftOut []string,
+	err error) {
 	manifest, err := backup.Copy(ctx, backup.CopyOptions{
 		LastGood: lastGood,
 		Source:   b.bucket(from, prefix), Target: b.bucket(to, prefix), Epoch: epoch,

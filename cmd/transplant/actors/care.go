@@ -29,11 +29,15 @@ type careFlags struct {
 func (f *careFlags) add(set *pflag.FlagSet) {
 	set.DurationVar(&f.syncPeriod, "care-sync-period", care.DefaultSyncPeriod, "how often care looks at a shoot")
 	set.StringToStringVar(&f.thresholds, "care-condition-thresholds", map[string]string{
-		"APIServerAvailable": "1m", "ControlPlaneHealthy": "1m", "ObservabilityComponentsHealthy": "1m", "SystemComponentsHealthy": "1m", "EveryNodeReady": "5m",
+		"APIServerAvailable": "1m", "ControlPlaneHealthy": "1m", "ObservabilityComponentsHealthy": "1m",
+		"SystemComponentsHealthy": "1m", "EveryNodeReady": "5m",
 	}, "how long conditions are Progressing before they are False")
-	set.DurationVar(&f.staleExtensions, "care-stale-extension-threshold", care.DefaultStaleExtensions, "after how long without a heartbeat what extensions report counts no more; 0 for never")
-	set.DurationVar(&f.progressing, "care-managed-resource-progressing-threshold", care.DefaultProgressingManagedResources, "how long a ManagedResource may be progressing")
-	set.BoolVar(&f.remediate, "care-webhook-remediator", false, "change webhooks in shoots that might keep nodes from joining")
+	set.DurationVar(&f.staleExtensions, "care-stale-extension-threshold", care.DefaultStaleExtensions,
+		"after how long without a heartbeat what extensions report counts no more; 0 for never")
+	set.DurationVar(&f.progressing, "care-managed-resource-progressing-threshold", care.DefaultProgressingManagedResources,
+		"how long a ManagedResource may be progressing")
+	set.BoolVar(&f.remediate, "care-webhook-remediator", false,
+		"change webhooks in shoots that might keep nodes from joining")
 }
 
 // read checks the flags, and gives back the thresholds. A threshold that is for no condition is one that another lacks.
@@ -45,7 +49,9 @@ func (f *careFlags) read() (map[gardencorev1beta1.ConditionType]time.Duration, e
 	for _, kind := range slices.Sorted(maps.Keys(f.thresholds)) {
 		threshold, err := time.ParseDuration(f.thresholds[kind])
 		if err != nil || threshold < 0 {
-			return nil, fmt.Errorf("read --care-condition-thresholds: the threshold %q of %s is no duration: give one such as 1m", f.thresholds[kind], kind)
+			return nil, fmt.Errorf(
+				"read --care-condition-thresholds: the threshold %q of %s is no duration: give one such as 1m", f.thresholds[kind],
+				kind)
 		}
 		if !slices.Contains(known, gardencorev1beta1.ConditionType(kind)) {
 			return nil, fmt.Errorf("read --care-condition-thresholds: there is no condition %q: choose of %v", kind, known)
@@ -55,7 +61,8 @@ func (f *careFlags) read() (map[gardencorev1beta1.ConditionType]time.Duration, e
 	return thresholds, nil
 }
 
-func (f *careFlags) addToManager(mgr manager.Manager, seed cluster.Cluster, factory *controlplane.Factory, shoots controlplane.ShootConfigs, workers int, measured *care.Metrics) error {
+func (f *careFlags) addToManager(mgr manager.Manager, seed cluster.Cluster, factory *controlplane.Factory,
+	shoots controlplane.ShootConfigs, workers int, measured *care.Metrics) error {
 	thresholds, err := f.read()
 	if err != nil {
 		return err
@@ -78,7 +85,8 @@ func (f *careFlags) config(thresholds map[gardencorev1beta1.ConditionType]time.D
 		Components: care.Components{
 			Etcds: []string{controlplane.EtcdName},
 			Always: []string{
-				controlplane.DeploymentKubeAPIServer, controlplane.DeploymentControllerManager, controlplane.DeploymentResourceManager,
+				controlplane.DeploymentKubeAPIServer, controlplane.DeploymentControllerManager,
+				controlplane.DeploymentResourceManager,
 			},
 			WithWorkers: []string{controlplane.DeploymentScheduler, controlplane.DeploymentMachineController},
 		},
@@ -94,7 +102,8 @@ func addCare(mgr manager.Manager, garden client.Client) error {
 		return err
 	}
 	schedules := &hibernation.Reconciler{
-		Garden: garden, Clock: clock.RealClock{}, Events: newEvents(mgr, "garden-controller-manager"), Retry: hibernationRetry,
+		Garden: garden, Clock: clock.RealClock{}, Events: newEvents(mgr, "garden-controller-manager"),
+		Retry: hibernationRetry,
 	}
 	return schedules.AddToManager(mgr)
 }

@@ -23,11 +23,16 @@ func TestCareFlags(t *testing.T) {
 			"APIServerAvailable": time.Minute, "ControlPlaneHealthy": time.Minute, "ObservabilityComponentsHealthy": time.Minute,
 			"SystemComponentsHealthy": time.Minute, "EveryNodeReady": 5 * time.Minute,
 		}},
-		"one alone":      {args: []string{"--care-condition-thresholds=EveryNodeReady=10m"}, want: map[gardencorev1beta1.ConditionType]time.Duration{"EveryNodeReady": 10 * time.Minute}},
-		"misspelled":     {args: []string{"--care-condition-thresholds=EveryNodesReady=10m"}, err: `read --care-condition-thresholds: there is no condition "EveryNodesReady": choose of [APIServerAvailable ControlPlaneHealthy`},
-		"no duration":    {args: []string{"--care-condition-thresholds=EveryNodeReady=10"}, err: `read --care-condition-thresholds: the threshold "10" of EveryNodeReady is no duration`},
-		"less than none": {args: []string{"--care-condition-thresholds=EveryNodeReady=-1m"}, err: `the threshold "-1m" of EveryNodeReady is no duration`},
-		"no period":      {args: []string{"--care-sync-period=0"}, err: "read --care-sync-period: 0s is no period"},
+		"one alone": {args: []string{"--care-condition-thresholds=EveryNodeReady=10m"},
+			want: map[gardencorev1beta1.ConditionType]time.Duration{"EveryNodeReady": 10 * time.Minute}},
+		"misspelled": {args: []string{"--care-condition-thresholds=EveryNodesReady=10m"},
+			err: `read --care-condition-thresholds: there is no condition "EveryNodesReady": choose of [APIServerAvailable ` +
+				`ControlPlaneHealthy`},
+		"no duration": {args: []string{"--care-condition-thresholds=EveryNodeReady=10"},
+			err: `read --care-condition-thresholds: the threshold "10" of EveryNodeReady is no duration`},
+		"less than none": {args: []string{"--care-condition-thresholds=EveryNodeReady=-1m"},
+			err: `the threshold "-1m" of EveryNodeReady is no duration`},
+		"no period": {args: []string{"--care-sync-period=0"}, err: "read --care-sync-period: 0s is no period"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

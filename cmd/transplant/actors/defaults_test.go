@@ -13,11 +13,13 @@ import (
 	"github.com/transplant-sim/transplant/sim/scenario"
 )
 
-// A story is refused before it is told exactly when the guards would refuse its timing, which the harness does not import.
+// A story is refused before it is told exactly when the guards would refuse its timing, which the harness does not
+// import.
 func TestScenariosTakeTheTimingsThatGuardsTake(t *testing.T) {
 	t.Parallel()
 	const interval = time.Second
-	for _, timeout := range []time.Duration{interval / 2, interval, interval * 3 / 2, 2*interval - 1, 2 * interval, 3 * interval} {
+	for _, timeout := range []time.Duration{interval / 2, interval, interval * 3 / 2, 2*interval - 1, 2 * interval,
+		3 * interval} {
 		_, err := scenario.Parse("f", fmt.Appendf(nil, `apiVersion: transplant.dev/v1alpha1
 kind: Scenario
 metadata: {name: f}

@@ -53,22 +53,31 @@ func NewGardenControllerManager() *cobra.Command { return (&gardenControllerMana
 
 func (f *gardenControllerManagerFlags) command() *cobra.Command {
 	command := &cobra.Command{
-		Use: "garden-controller-manager", Short: "Run the garden's controllers and its admission", Args: cobra.NoArgs, SilenceUsage: true,
-		RunE: func(*cobra.Command, []string) error { return f.run(ctrl.SetupSignalHandler()) },
+		Use: "garden-controller-manager", Short: "Run the garden's controllers and its admission", Args: cobra.NoArgs,
+		SilenceUsage: true,
+		RunE:         func(*cobra.Command, []string) error { return f.run(ctrl.SetupSignalHandler()) },
 	}
 	command.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the garden")
 	command.Flags().StringVar(&f.cloud, "cloud-kubeconfig", "",
 		"kubeconfig file of the cloud's API, whose token may keep policies; empty for a cloud that needs none")
 	command.Flags().StringVar(&f.metricsAddress, "metrics-bind-address", "0", "address of the metrics server; 0 for none")
-	command.Flags().DurationVar(&f.waitInterval, "wait-interval", 5*time.Second, "how often a wait looks again when no watch woke it")
-	command.Flags().StringVar(&f.webhook.Host, "webhook-host", "", "address of the webhook server, on which the garden calls it")
-	command.Flags().StringVar(&f.webhookService, "webhook-service", "", "namespace/name of a Service by which the garden calls the webhook server, with the same port; empty for its address")
-	command.Flags().DurationVar(&f.seedMonitorPeriod, "seed-monitor-period", 40*time.Second, "how long a seed's lease may go unrenewed before nobody knows how the seed is")
-	command.Flags().DurationVar(&f.seedLossGracePeriod, "seed-loss-grace-period", 5*time.Minute, "how long a seed may be gone before its shoots are evacuated")
-	command.Flags().StringVar(&f.evacuation, "evacuation", evacuationAutomatic, "automatic, or manual: then operators choose where the shoots of a lost seed go")
-	command.Flags().IntVar(&f.evacuationAtOnce, "evacuation-at-once", migration.DefaultAtOnce, "how many shoots one destination restores at the same time")
+	command.Flags().DurationVar(&f.waitInterval, "wait-interval", 5*time.Second,
+		"how often a wait looks again when no watch woke it")
+	command.Flags().StringVar(&f.webhook.Host, "webhook-host", "",
+		"address of the webhook server, on which the garden calls it")
+	command.Flags().StringVar(&f.webhookService, "webhook-service", "",
+		"namespace/name of a Service by which the garden calls the webhook server, with the same port; empty for its address")
+	command.Flags().DurationVar(&f.seedMonitorPeriod, "seed-monitor-period", 40*time.Second,
+		"how long a seed's lease may go unrenewed before nobody knows how the seed is")
+	command.Flags().DurationVar(&f.seedLossGracePeriod, "seed-loss-grace-period", 5*time.Minute,
+		"how long a seed may be gone before its shoots are evacuated")
+	command.Flags().StringVar(&f.evacuation, "evacuation", evacuationAutomatic,
+		"automatic, or manual: then operators choose where the shoots of a lost seed go")
+	command.Flags().IntVar(&f.evacuationAtOnce, "evacuation-at-once", migration.DefaultAtOnce,
+		"how many shoots one destination restores at the same time")
 	f.secondSignFlags(command)
-	command.Flags().BoolVar(&f.webhook.InPlaceUpdates, "in-place-updates", false, "admit new worker pools whose nodes are updated in place (upstream's feature gate InPlaceNodeUpdates)")
+	command.Flags().BoolVar(&f.webhook.InPlaceUpdates, "in-place-updates", false,
+		"admit new worker pools whose nodes are updated in place (upstream's feature gate InPlaceNodeUpdates)")
 	command.Flags().StringVar(&f.admissionConfig, "admission-control-config-file", "",
 		"file with Gardener's AdmissionConfiguration, of which the plugin "+admission.PluginTolerations+
 			" is read: tolerations that new shoots of all projects get, and may have")
@@ -81,18 +90,26 @@ func (f *gardenControllerManagerFlags) command() *cobra.Command {
 
 func (f *gardenControllerManagerFlags) secondSignFlags(command *cobra.Command) {
 	set := command.Flags()
-	set.BoolVar(&f.evacuationSecondSign, "evacuation-second-sign", false, "evacuate only shoots that do not answer by their names either, for the grace period: a seed that only the garden cannot reach keeps its shoots")
+	set.BoolVar(&f.evacuationSecondSign, "evacuation-second-sign", false,
+		"evacuate only shoots that do not answer by their names either, for the grace period: a seed that only the garden "+
+			"cannot reach keeps its shoots")
 	set.StringVar(&f.shootProxyURL, "shoot-proxy-url", "", "HTTP proxy by which shoots are reached; empty for none")
-	set.StringVar(&f.shootProxyCA, "shoot-proxy-ca-file", "", "certificate authority that the proxy signs with, if it ends TLS")
+	set.StringVar(&f.shootProxyCA, "shoot-proxy-ca-file", "",
+		"certificate authority that the proxy signs with, if it ends TLS")
 }
 
 func (f *gardenControllerManagerFlags) maintenanceFlags(command *cobra.Command) {
 	set := command.Flags()
-	set.BoolVar(&f.maintenance.RestartControlPlane, "maintenance-restarts-control-planes", true, "restart the pods of a shoot's control plane in its maintenance")
-	set.BoolVar(&f.maintenance.RestartCoreAddons, "maintenance-restarts-core-addons", false, "restart a shoot's system components in its maintenance")
-	set.BoolVar(&f.maintenance.DisableNginxIngress, "maintenance-disables-nginx-ingress", false, "switch the nginx addon of shoots off in their maintenance")
-	set.DurationVar(&f.retryPeriod, "shoot-retry-period", maintenance.DefaultRetryPeriod, "when a shoot that failed because the cloud throttled it is retried")
-	set.DurationVar(&f.retryJitter, "shoot-retry-jitter", maintenance.DefaultRetryJitter, "what chance adds to --shoot-retry-period at most")
+	set.BoolVar(&f.maintenance.RestartControlPlane, "maintenance-restarts-control-planes", true,
+		"restart the pods of a shoot's control plane in its maintenance")
+	set.BoolVar(&f.maintenance.RestartCoreAddons, "maintenance-restarts-core-addons", false,
+		"restart a shoot's system components in its maintenance")
+	set.BoolVar(&f.maintenance.DisableNginxIngress, "maintenance-disables-nginx-ingress", false,
+		"switch the nginx addon of shoots off in their maintenance")
+	set.DurationVar(&f.retryPeriod, "shoot-retry-period", maintenance.DefaultRetryPeriod,
+		"when a shoot that failed because the cloud throttled it is retried")
+	set.DurationVar(&f.retryJitter, "shoot-retry-jitter", maintenance.DefaultRetryJitter,
+		"what chance adds to --shoot-retry-period at most")
 }
 
 func (f *gardenControllerManagerFlags) run(ctx context.Context) error {
@@ -100,7 +117,8 @@ func (f *gardenControllerManagerFlags) run(ctx context.Context) error {
 		return fmt.Errorf("parse --evacuation %q: want %q or %q", f.evacuation, evacuationAutomatic, evacuationManual)
 	}
 	if f.seedLossGracePeriod < f.seedMonitorPeriod {
-		return fmt.Errorf("--seed-loss-grace-period %v is shorter than --seed-monitor-period %v", f.seedLossGracePeriod, f.seedMonitorPeriod)
+		return fmt.Errorf("--seed-loss-grace-period %v is shorter than --seed-monitor-period %v", f.seedLossGracePeriod,
+			f.seedMonitorPeriod)
 	}
 	setUpLogs()
 	config, err := loadConfig(f.kubeconfig, "garden-controller-manager")
@@ -151,10 +169,12 @@ func (f *gardenControllerManagerFlags) addDuties(mgr manager.Manager, garden cli
 	if err := admission.AddToManager(mgr, f.webhook); err != nil {
 		return err
 	}
-	if err := (&scheduler.Reconciler{Garden: garden, Clock: clock.RealClock{}, Retry: f.waitInterval}).AddToManager(mgr); err != nil {
+	if err := (&scheduler.Reconciler{Garden: garden, Clock: clock.RealClock{},
+		Retry: f.waitInterval}).AddToManager(mgr); err != nil {
 		return err
 	}
-	if err := (&migration.Readiness{Garden: garden, Clock: clock.RealClock{}, Retry: f.waitInterval}).AddToManager(mgr); err != nil {
+	if err := (&migration.Readiness{Garden: garden, Clock: clock.RealClock{},
+		Retry: f.waitInterval}).AddToManager(mgr); err != nil {
 		return err
 	}
 	if err := (&migration.Protection{Garden: garden}).AddToManager(mgr); err != nil {
@@ -177,7 +197,8 @@ func (f *gardenControllerManagerFlags) addMaintenance(mgr manager.Manager, garde
 	if err != nil {
 		return fmt.Errorf("register the metrics of maintenance: %w", err)
 	}
-	maintains := &maintenance.Reconciler{Garden: garden, Clock: clock.RealClock{}, Events: events, Config: f.maintenance, Metrics: measured}
+	maintains := &maintenance.Reconciler{Garden: garden, Clock: clock.RealClock{}, Events: events, Config: f.maintenance,
+		Metrics: measured}
 	if err := maintains.AddToManager(mgr); err != nil {
 		return err
 	}
@@ -219,11 +240,13 @@ func (f *gardenControllerManagerFlags) addPolicies(mgr manager.Manager) error {
 // docs/ownership.md#spec-9-4).
 func (f *gardenControllerManagerFlags) addSeedLoss(mgr manager.Manager, garden client.Client) error {
 	events := newEvents(mgr, "garden-controller-manager")
-	lifecycle := &seed.Lifecycle{Garden: garden, Clock: clock.RealClock{}, Monitor: f.seedMonitorPeriod, Interval: f.seedMonitorPeriod / 5}
+	lifecycle := &seed.Lifecycle{Garden: garden, Clock: clock.RealClock{}, Monitor: f.seedMonitorPeriod,
+		Interval: f.seedMonitorPeriod / 5}
 	if err := lifecycle.AddToManager(mgr); err != nil {
 		return err
 	}
-	access := &seed.Access{Garden: mgr.GetClient(), Clock: clock.RealClock{}, Grace: f.seedLossGracePeriod - f.seedMonitorPeriod}
+	access := &seed.Access{Garden: mgr.GetClient(), Clock: clock.RealClock{},
+		Grace: f.seedLossGracePeriod - f.seedMonitorPeriod}
 	if err := errors.Join(access.AddToManager(mgr), f.addPolicies(mgr)); err != nil {
 		return err
 	}
@@ -231,7 +254,8 @@ func (f *gardenControllerManagerFlags) addSeedLoss(mgr manager.Manager, garden c
 	if err := (&migration.Chunks{States: states}).AddToManager(mgr); err != nil {
 		return err
 	}
-	restore := &migration.ForcedRestore{Garden: garden, States: states, Clock: clock.RealClock{}, Events: events, Retry: f.waitInterval}
+	restore := &migration.ForcedRestore{Garden: garden, States: states, Clock: clock.RealClock{}, Events: events,
+		Retry: f.waitInterval}
 	if err := restore.AddToManager(mgr); err != nil {
 		return err
 	}

@@ -12,7 +12,8 @@ import (
 	"github.com/transplant-sim/transplant/controllers/admission"
 )
 
-// TestAdmissionControlConfigFile_ListsReachTheAdmission, and a file that cannot be read ends the program before it begins.
+// TestAdmissionControlConfigFile_ListsReachTheAdmission, and a file that cannot be read ends the program before it
+// begins.
 func TestAdmissionControlConfigFile_ListsReachTheAdmission(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "config.yaml")

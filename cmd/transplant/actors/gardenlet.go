@@ -78,26 +78,38 @@ func (f *gardenletFlags) command() *cobra.Command {
 	set.StringVar(&f.cloudKubeconfig, "cloud-kubeconfig", "", "kubeconfig file of the cloud's API")
 	set.StringVar(&f.metricsAddress, "metrics-bind-address", "0", "address of the metrics server; 0 for none")
 	set.StringVar(&f.shootProxyURL, "shoot-proxy-url", "", "HTTP proxy by which shoots are reached; empty for none")
-	set.StringVar(&f.shootProxyCA, "shoot-proxy-ca-file", "", "certificate authority that the proxy signs with, if it ends TLS")
+	set.StringVar(&f.shootProxyCA, "shoot-proxy-ca-file", "",
+		"certificate authority that the proxy signs with, if it ends TLS")
 	set.StringVar(&f.settings.SeedName, "seed-name", "", "the Seed that this gardenlet serves")
 	set.StringVar(&f.settings.InternalDomain, "internal-domain", "", "domain below which shoots have their names")
 	set.StringVar(&f.settings.Image, "image", "", "image of transplant's own programs")
 	set.StringVar(&f.settings.KubernetesImage, "kubernetes-image", "", "image of etcd and the Kubernetes programs")
-	set.Int64Var(&f.settings.User, "control-plane-user", 0, "user, and group, that shoots' control planes run as; 0 leaves it to their images")
-	set.DurationVar(&f.settings.OwnerCheckInterval, "owner-check-interval", ownership.DefaultTiming.Interval, "how often a guard reads the ownership records")
-	set.DurationVar(&f.settings.OwnerCheckTimeout, "owner-check-timeout", ownership.DefaultTiming.Timeout, "how long a read gives validity")
-	set.DurationVar(&f.settings.DeltaInterval, "delta-interval", 5*time.Second, "how often changes of a shoot's etcd are backed up")
-	set.DurationVar(&f.settings.FullSnapshotInterval, "full-snapshot-interval", time.Hour, "how often all of a shoot's etcd is backed up")
+	set.Int64Var(&f.settings.User, "control-plane-user", 0,
+		"user, and group, that shoots' control planes run as; 0 leaves it to their images")
+	set.DurationVar(&f.settings.OwnerCheckInterval, "owner-check-interval", ownership.DefaultTiming.Interval,
+		"how often a guard reads the ownership records")
+	set.DurationVar(&f.settings.OwnerCheckTimeout, "owner-check-timeout", ownership.DefaultTiming.Timeout,
+		"how long a read gives validity")
+	set.DurationVar(&f.settings.DeltaInterval, "delta-interval", 5*time.Second,
+		"how often changes of a shoot's etcd are backed up")
+	set.DurationVar(&f.settings.FullSnapshotInterval, "full-snapshot-interval", time.Hour,
+		"how often all of a shoot's etcd is backed up")
 	set.DurationVar(&f.settings.DNSTTL, "dns-ttl", 2*time.Minute, "time to live of shoots' DNS records")
-	set.DurationVar(&f.settings.WaitInterval, "wait-interval", 5*time.Second, "how often a wait looks again when no watch woke it")
+	set.DurationVar(&f.settings.WaitInterval, "wait-interval", 5*time.Second,
+		"how often a wait looks again when no watch woke it")
 	set.DurationVar(&f.periods.Sync, "sync-period", time.Hour, "how often a shoot that nobody changed is reconciled")
-	set.BoolVar(&f.cadence.InMaintenanceOnly, "reconcile-in-maintenance-only", false, "reconcile a shoot that nobody changed once in each of its maintenance time windows, not every sync period")
-	set.BoolVar(&f.cadence.RespectOverwrite, "respect-sync-period-overwrite", false, "let the annotation shoot.gardener.cloud/sync-period set a shoot's own sync period")
+	set.BoolVar(&f.cadence.InMaintenanceOnly, "reconcile-in-maintenance-only", false,
+		"reconcile a shoot that nobody changed once in each of its maintenance time windows, not every sync period")
+	set.BoolVar(&f.cadence.RespectOverwrite, "respect-sync-period-overwrite", false,
+		"let the annotation shoot.gardener.cloud/sync-period set a shoot's own sync period")
 	set.DurationVar(&f.periods.Retry, "retry-duration", 12*time.Hour, "how long a failing operation is tried again")
-	set.DurationVar(&f.leaseInterval, "lease-interval", 2*time.Second, "how often the seed's lease in the garden is renewed")
-	set.DurationVar(&f.cleanupTimeout, "cleanup-timeout", cleanup.DefaultTimeout, "after how long a step of the clean-up of a shoot in deletion fails, and is tried again")
+	set.DurationVar(&f.leaseInterval, "lease-interval", 2*time.Second,
+		"how often the seed's lease in the garden is renewed")
+	set.DurationVar(&f.cleanupTimeout, "cleanup-timeout", cleanup.DefaultTimeout,
+		"after how long a step of the clean-up of a shoot in deletion fails, and is tried again")
 	f.care.add(set)
-	for _, name := range []string{"garden-kubeconfig", "seed-kubeconfig", "cloud-kubeconfig", "seed-name", "internal-domain", "image", "kubernetes-image"} {
+	for _, name := range []string{"garden-kubeconfig", "seed-kubeconfig", "cloud-kubeconfig", "seed-name",
+		"internal-domain", "image", "kubernetes-image"} {
 		if err := command.MarkFlagRequired(name); err != nil {
 			panic(err) // the flag is defined above
 		}
@@ -177,7 +189,8 @@ func (f *gardenletFlags) abortInterrupted(ctx context.Context, factory *controlp
 		if !apierrors.IsForbidden(err) {
 			return err
 		}
-		klog.FromContext(ctx).Info("Interrupted operations are not aborted yet", "seed", f.settings.SeedName, "reason", err.Error())
+		klog.FromContext(ctx).Info("Interrupted operations are not aborted yet", "seed", f.settings.SeedName, "reason",
+			err.Error())
 		select {
 		case <-ctx.Done():
 			return nil
@@ -187,7 +200,8 @@ func (f *gardenletFlags) abortInterrupted(ctx context.Context, factory *controlp
 }
 
 // factory wires what every run of a flow needs. Flows read without caches.
-func (f *gardenletFlags) factory(gardenConfig, seedConfig, cloudConfig *rest.Config, shoots *shootClients) (*controlplane.Factory, error) {
+func (f *gardenletFlags) factory(gardenConfig, seedConfig, cloudConfig *rest.Config,
+	shoots *shootClients) (*controlplane.Factory, error) {
 	gardenConfig, seedConfig = bounded(gardenConfig), bounded(seedConfig)
 	garden, err := client.New(gardenConfig, client.Options{Scheme: gardenScheme()})
 	if err != nil {
@@ -230,19 +244,24 @@ func (f *gardenletFlags) factory(gardenConfig, seedConfig, cloudConfig *rest.Con
 	}, nil
 }
 
-func (f *gardenletFlags) addDuties(mgr manager.Manager, seedCluster cluster.Cluster, factory *controlplane.Factory, shoots *shootClients, measured *gardenletMetrics) error {
-	runner := &controlplane.Runner{Version: Version, Periods: f.periods, Events: newEvents(mgr, "gardenlet"), Metrics: measured.flows}
+func (f *gardenletFlags) addDuties(mgr manager.Manager, seedCluster cluster.Cluster, factory *controlplane.Factory,
+	shoots *shootClients, measured *gardenletMetrics) error {
+	runner := &controlplane.Runner{Version: Version, Periods: f.periods, Events: newEvents(mgr, "gardenlet"),
+		Metrics: measured.flows}
 	retry := f.settings.WaitInterval
 	add := []func() error{
 		func() error {
 			empty := &cleanup.Cleaner{Shoots: shoots, Timeout: f.cleanupTimeout, Metrics: measured.cleanup}
-			return (&shoot.Reconciler{Factory: factory, Runner: runner, Cadence: f.cadence, Cleanup: empty}).AddToManager(mgr, workers)
+			return (&shoot.Reconciler{Factory: factory, Runner: runner, Cadence: f.cadence, Cleanup: empty}).AddToManager(mgr,
+				workers)
 		},
 		func() error {
-			return (&shoot.InPlaceUpdates{Garden: factory.Garden, Seed: factory.Seed, SeedName: f.settings.SeedName}).AddToManager(mgr, seedCluster)
+			return (&shoot.InPlaceUpdates{Garden: factory.Garden, Seed: factory.Seed,
+				SeedName: f.settings.SeedName}).AddToManager(mgr, seedCluster)
 		},
 		func() error {
-			return (&migration.Reconciler{Factory: factory, Runner: runner, Release: releaser{factory.Boottime}}).AddToManager(mgr, workers)
+			return (&migration.Reconciler{Factory: factory, Runner: runner, Release: releaser{factory.Boottime}}).AddToManager(
+				mgr, workers)
 		},
 		func() error {
 			return (&migration.SourceCleanup{Factory: factory, Events: runner.Events, Retry: retry}).AddToManager(mgr, workers)
@@ -254,10 +273,12 @@ func (f *gardenletFlags) addDuties(mgr manager.Manager, seedCluster cluster.Clus
 			return (&migration.StateSync{Factory: factory, Period: f.periods.Sync}).AddToManager(mgr, seedCluster, workers)
 		},
 		func() error {
-			return (&migration.BackupBuckets{Garden: factory.Garden, Seed: factory.Seed, Clock: factory.Clock, SeedName: f.settings.SeedName, Retry: retry}).AddToManager(mgr, seedCluster)
+			return (&migration.BackupBuckets{Garden: factory.Garden, Seed: factory.Seed, Clock: factory.Clock,
+				SeedName: f.settings.SeedName, Retry: retry}).AddToManager(mgr, seedCluster)
 		},
 		func() error {
-			return (&migration.BackupEntries{Garden: factory.Garden, Seed: factory.Seed, Clock: factory.Clock, SeedName: f.settings.SeedName, Retry: retry}).AddToManager(mgr, seedCluster, workers)
+			return (&migration.BackupEntries{Garden: factory.Garden, Seed: factory.Seed, Clock: factory.Clock,
+				SeedName: f.settings.SeedName, Retry: retry}).AddToManager(mgr, seedCluster, workers)
 		},
 	}
 	for _, a := range add {
@@ -287,8 +308,8 @@ func loadConfig(path, program string) (*rest.Config, error) {
 	return config, nil
 }
 
-// callTimeout bounds one call of a flow, so that who accepts it and never answers costs one try. An API server ends a request
-// that is no watch after as long.
+// callTimeout bounds one call of a flow, so that who accepts it and never answers costs one try. An API server ends a
+// request that is no watch after as long.
 const callTimeout = time.Minute
 
 // bounded is the config of clients that ask and do not watch: the timeout would end a watch too.

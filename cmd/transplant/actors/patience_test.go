@@ -100,7 +100,8 @@ func TestPatient_ContextEnds_TellsTheReason(t *testing.T) {
 type refuser struct{}
 
 func (refuser) RoundTrip(r *http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: http.StatusForbidden, Body: io.NopCloser(bodyOf{r.Context(), strings.NewReader("why")})}, nil
+	return &http.Response{StatusCode: http.StatusForbidden,
+		Body: io.NopCloser(bodyOf{r.Context(), strings.NewReader("why")})}, nil
 }
 
 type bodyOf struct {

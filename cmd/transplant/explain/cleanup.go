@@ -62,15 +62,19 @@ func newCleanup() *cobra.Command {
 		RunE: func(command *cobra.Command, _ []string) error { return flags.run(command) },
 	}
 	command.Flags().StringVar(&flags.shoot, "shoot", "", "file of the Shoot, whose annotations say how patient to be")
-	command.Flags().StringSliceVar(&flags.objects, "objects", nil, "file with objects of the shoot, - for standard input; may be repeated. With Namespaces among them those that are missing are taken for gone")
-	command.Flags().StringVar(&flags.start, "start", "", "when the clean-up began, for example 2026-11-21T12:00:00Z (default: now)")
+	command.Flags().StringSliceVar(&flags.objects, "objects", nil,
+		"file with objects of the shoot, - for standard input; may be repeated. With Namespaces among them those that are "+
+			"missing are taken for gone")
+	command.Flags().StringVar(&flags.start, "start", "",
+		"when the clean-up began, for example 2026-11-21T12:00:00Z (default: now)")
 	flags.now.register(command)
 	flags.output.register(command)
 	return command
 }
 
 func (f *cleanupFlags) run(command *cobra.Command) error {
-	if err := errors.Join(f.output.check(), requiredAlways("shoot", f.shoot), requiredAlways("objects", strings.Join(f.objects, ""))); err != nil {
+	if err := errors.Join(f.output.check(), requiredAlways("shoot", f.shoot),
+		requiredAlways("objects", strings.Join(f.objects, ""))); err != nil {
 		return err
 	}
 	now, err := f.now.time(clock.RealClock{})
@@ -156,7 +160,8 @@ func judgeCleanup(cluster cleanup.Cluster, now time.Time) (cleanupAnswer, error)
 func cleanupObjectOf(d cleanup.Decision) cleanupObject {
 	object := d.Object
 	object.Finalizers = nil // Why has them
-	told := cleanupObject{Object: cleanup.Describe(object), Action: d.Action, ReleaseSnapshot: d.ReleaseSnapshot, Holds: d.Holds(), Why: d.Why}
+	told := cleanupObject{Object: cleanup.Describe(object), Action: d.Action, ReleaseSnapshot: d.ReleaseSnapshot,
+		Holds: d.Holds(), Why: d.Why}
 	if d.Step != 0 {
 		told.Step = d.Step.String()
 	}
@@ -180,7 +185,8 @@ func tellCleanup(out io.Writer, answer cleanupAnswer) error {
 			state = "not begun"
 		}
 		periods := answer.Periods[step.String()]
-		p.line("Step %d, %s: %s (grace %s, finalizers are removed after %s)", i+1, step, state, periods.Grace, periods.Finalize)
+		p.line("Step %d, %s: %s (grace %s, finalizers are removed after %s)", i+1, step, state, periods.Grace,
+			periods.Finalize)
 		for _, o := range answer.Objects {
 			if o.Step == step.String() {
 				p.line("  %-8s %s: %s", o.Action, o.Object, o.Why)

@@ -82,10 +82,12 @@ func TestWritten_Defaults_AreFilledIn(t *testing.T) {
 		"others.yaml": strings.ReplaceAll(writtenShoot, "maximum: 1,",
 			"maximum: 1, maxSurge: 1, maxUnavailable: 0, updateStrategy: AutoRollingUpdate,"),
 		"seed.yaml": protectedSeed, "project.yaml": quietProject,
-		"garden.yaml":    "apiVersion: core.gardener.cloud/v1beta1\nkind: Project\nmetadata: {name: garden}\nspec: {namespace: garden}\n",
+		"garden.yaml": "apiVersion: core.gardener.cloud/v1beta1\nkind: Project\nmetadata: {name: garden}\nspec: " +
+			"{namespace: garden}\n",
 		"protected.yaml": strings.ReplaceAll(protectedSeed, "key: quiet", "key: seed.gardener.cloud/protected"),
 	}
-	const stay = "Worker pool new keeps its nodes, and none of them is drained\nWorker pool old keeps its nodes, and none of them is drained\n"
+	const stay = "Worker pool new keeps its nodes, and none of them is drained\nWorker pool old keeps its nodes, and " +
+		"none of them is drained\n"
 	shoot, profile := inJSON(t, writtenShoot), inJSON(t, writtenProfile)
 	for _, c := range []struct {
 		name, stdin string
@@ -100,7 +102,8 @@ func TestWritten_Defaults_AreFilledIn(t *testing.T) {
 			[]string{"maintenance", "--jsonl"}, []string{
 				`"old":{"machineImage":{"from":"4.0.1","to":"4.0.2","class":"forced"`,
 			}},
-		{"maintenance, asked as it is", `{"id":1,"apiserverDefaulted":false,"shoot":` + shoot + `,"cloudProfile":` + profile + `}`, []string{"maintenance", "--jsonl"}, []string{
+		{"maintenance, asked as it is", `{"id":1,"apiserverDefaulted":false,"shoot":` + shoot + `,"cloudProfile":` + profile +
+			`}`, []string{"maintenance", "--jsonl"}, []string{
 			`"old":{"machineImage":{"from":"4.0.1","to":"4.0.1","class":"failed"`,
 		}},
 		{"rollout, container runtime", "", []string{"rollout", "--old", "shoot.yaml", "--new", "cri.yaml"}, []string{stay}},
@@ -139,7 +142,8 @@ CREATE is allowed with these tolerations.
 			[]string{"tolerations", "--shoot", "shoot.yaml", "--seed", "protected.yaml", "--project", "garden.yaml"}, []string{
 				"The shoot may be on the seed", "added by default: seed.gardener.cloud/protected",
 			}},
-		{"tolerations, asked", `{"id":1,"kind":"seedTaints","seedTaints":[{"key":"quiet"}],"shootTolerations":[],"project":` + inJSON(t, quietProject) + `}`, []string{"tolerations", "--jsonl"}, []string{
+		{"tolerations, asked", `{"id":1,"kind":"seedTaints","seedTaints":[{"key":"quiet"}],"shootTolerations":[],"project":` +
+			inJSON(t, quietProject) + `}`, []string{"tolerations", "--jsonl"}, []string{
 			`{"id":1,"tolerated":true,"addedByDefault":[{"key":"quiet"}]}`,
 		}},
 	} {
@@ -169,11 +173,13 @@ func TestAPIVersion_OtherThanServed_IsRefused(t *testing.T) {
 		"seed.yaml":        other(protectedSeed), "project.yaml": other(quietProject), "webhook.yaml": other(writtenWebhook),
 		"list.yaml": "apiVersion: v1\nkind: List\nitems:\n- " + strings.ReplaceAll(strings.TrimSpace(other(writtenWebhook)),
 			"\n", "\n  ") + "\n",
-		"typed.yaml": "apiVersion: admissionregistration.k8s.io/v1beta1\nkind: MutatingWebhookConfigurationList\nitems: [{metadata: {name: m}}]\n",
+		"typed.yaml": "apiVersion: admissionregistration.k8s.io/v1beta1\nkind: MutatingWebhookConfigurationList\nitems: " +
+			"[{metadata: {name: m}}]\n",
 	}
 	const (
 		core  = `field apiVersion is "core.gardener.cloud/v1alpha1": give the %s as core.gardener.cloud/v1beta1`
-		hooks = `field apiVersion is "admissionregistration.k8s.io/v1beta1": no API server of today serves it, and it had other defaults (failurePolicy Ignore, timeoutSeconds 30): ` +
+		hooks = `field apiVersion is "admissionregistration.k8s.io/v1beta1": no API server of today serves it, and it had ` +
+			`other defaults (failurePolicy Ignore, timeoutSeconds 30): ` +
 			`give the object as admissionregistration.k8s.io/v1, as kubectl get shows it`
 	)
 	of := func(kind string) string { return strings.Replace(core, "%s", kind, 1) }
@@ -249,8 +255,9 @@ func TestLists_WhereverAFileIsRead(t *testing.T) {
 		"projects.yaml": list + item(strings.NewReplacer("name: p", "name: q", "garden-p",
 			"garden-q").Replace(quietProject)) + item(quietProject),
 		"misspelt.yaml": list + item(writtenProfile) + item(strings.Replace(writtenShoot, "region:", "regoin:", 1)),
-		"hooks.yaml":    "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfigurationList\nitems:\n" + item(bare(writtenWebhook)),
-		"none.yaml":     "# nothing\n",
+		"hooks.yaml": "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfigurationList\nitems:\n" +
+			item(bare(writtenWebhook)),
+		"none.yaml": "# nothing\n",
 	}
 	for _, c := range []struct {
 		name string
@@ -273,11 +280,13 @@ func TestLists_WhereverAFileIsRead(t *testing.T) {
 			"projects.yaml"}, "The shoot may be on the seed"},
 		{"webhooks", []string{"webhooks", "--file", "hooks.yaml"}, "webhook signatures.example.com is fine"},
 		{"several shoots", []string{"status", "--shoot", "two.yaml"},
-			"error: read the Shoot in two.yaml: it has 2 objects of kind Shoot (garden-p/slope, garden-p/peak): give a file with one of them"},
+			"error: read the Shoot in two.yaml: it has 2 objects of kind Shoot (garden-p/slope, garden-p/peak): give a file " +
+				"with one of them"},
 		{"the shoot as it was", []string{"tolerations", "--shoot", "shoot.yaml", "--old-shoot", "two.yaml", "--project",
 			"project.yaml"}, "UPDATE is allowed"},
 		{"none of several", []string{"maintenance", "--shoot", "shoot.yaml", "--cloudprofile", "others.yaml"},
-			"error: read the CloudProfile in others.yaml: it has 2 objects of kind CloudProfile (dale, glen): none of them is the one of the Shoot; give a file with one of them"},
+			"error: read the CloudProfile in others.yaml: it has 2 objects of kind CloudProfile (dale, glen): none of them " +
+				"is the one of the Shoot; give a file with one of them"},
 		{"other kinds", []string{"status", "--shoot", "profiles.yaml"},
 			`error: read the Shoot in profiles.yaml: field kind is "CloudProfile": give the file of a Shoot with --shoot`},
 		{"nothing", []string{"status", "--shoot", "none.yaml"},
@@ -292,7 +301,8 @@ func TestLists_WhereverAFileIsRead(t *testing.T) {
 	}
 	_, warned, err := speak(t, "", files(t, contents, "maintenance", "--shoot", "misspelt.yaml", "--cloudprofile",
 		"profile.yaml"))
-	if want := `warning: misspelt.yaml:20: field spec.regoin is not known here and was ignored; did you mean "region"?` + "\n"; err != nil || warned != want {
+	if want := `warning: misspelt.yaml:20: field spec.regoin is not known here and was ignored; did you mean "region"?` +
+		"\n"; err != nil || warned != want {
 		t.Errorf("%v (-want +got):\n%s", err, cmp.Diff(want, warned))
 	}
 }
@@ -325,11 +335,13 @@ CREATE is allowed with these tolerations.
 	if err != nil || out != want {
 		t.Errorf("%v (-want +got):\n%s", err, cmp.Diff(want, out))
 	}
-	if want := `warning: config.yaml: field whiteList is not known here and was ignored; did you mean "whitelist"?` + "\n"; warned != want {
+	if want := `warning: config.yaml: field whiteList is not known here and was ignored; did you mean "whitelist"?` +
+		"\n"; warned != want {
 		t.Errorf("warnings: %s", warned)
 	}
 	got := run(t, "", files(t, contents, "tolerations", "--shoot", "shoot.yaml", "--admission-config", "empty.yaml"))
-	if want := "error: read the admission configuration in empty.yaml: plugins: Required value: name the plugin ShootTolerationRestriction: nothing else is read here"; got != want {
+	if want := "error: read the admission configuration in empty.yaml: plugins: Required value: name the plugin " +
+		"ShootTolerationRestriction: nothing else is read here"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
@@ -346,11 +358,13 @@ func TestWebhooks_Exempt_AreNotProblematic(t *testing.T) {
 		problematic bool
 		text        string
 	}{
-		"none": {"", true, "  webhook signatures.example.com is problematic: it may refuse v1/secrets while its server is away\n  remediation: namespaceSelector of webhook"},
+		"none": {"", true, "  webhook signatures.example.com is problematic: it may refuse v1/secrets while its server is " +
+			"away\n  remediation: namespaceSelector of webhook"},
 		"the resource manager's own": {"app: gardener-resource-manager", false,
 			"  webhook signatures.example.com is exempt: its configuration has the label app=gardener-resource-manager\n"},
 		"managed by Gardener": {"resources.gardener.cloud/managed-by: gardener", false,
-			"  webhook signatures.example.com is exempt: its configuration has the label resources.gardener.cloud/managed-by=gardener\n" +
+			"  webhook signatures.example.com is exempt: its configuration has the label " +
+				"resources.gardener.cloud/managed-by=gardener\n" +
 				"  remediation: none: the configuration has the label resources.gardener.cloud/managed-by=gardener\n"},
 		"excluded from remediation": {`remediation.webhook.shoot.gardener.cloud/exclude: "true"`, true,
 			"  webhook signatures.example.com is problematic: it may refuse v1/secrets while its server is away\n" +
@@ -369,7 +383,8 @@ func TestWebhooks_Exempt_AreNotProblematic(t *testing.T) {
 				t.Fatal(err)
 			}
 			const key = "ValidatingWebhookConfiguration/signatures/signatures.example.com"
-			if answer.Problematic[key] != c.problematic || (answer.Problems[key] != "") != c.problematic || (answer.Constraint.Status == "False") != c.problematic {
+			if answer.Problematic[key] != c.problematic || (answer.Problems[key] != "") != c.problematic ||
+				(answer.Constraint.Status == "False") != c.problematic {
 				t.Errorf("%+v", answer)
 			}
 		})

@@ -69,7 +69,8 @@ func newErrors() *cobra.Command {
 	command.Flags().StringSliceVar(&flags.codes, "code", nil, "an error code; may be repeated")
 	command.Flags().StringArrayVar(&flags.messages, "message", nil, "an error message, to be classified; may be repeated")
 	command.Flags().StringVar(&flags.shoot, "shoot", "", "file of a Shoot, whose lastErrors are asked about")
-	command.Flags().DurationVar(&flags.retryDuration, "retry-duration", errorcodes.DefaultRetryDuration, "how long operations are retried (with --shoot)")
+	command.Flags().DurationVar(&flags.retryDuration, "retry-duration", errorcodes.DefaultRetryDuration,
+		"how long operations are retried (with --shoot)")
 	flags.now.register(command)
 	flags.output.register(command)
 	return withJSONL(command, lines{
@@ -105,7 +106,9 @@ func (f *errorsFlags) run(command *cobra.Command) error {
 			return err
 		}
 	}
-	return f.output.print(command.OutOrStdout(), answer, func(out io.Writer) error { return tellErrors(out, question, answer) })
+	return f.output.print(command.OutOrStdout(), answer, func(out io.Writer) error {
+		return tellErrors(out, question, answer)
+	})
 }
 
 // checkCode refuses what somebody has mistyped; codes that come from elsewhere may be unknown.
@@ -151,8 +154,10 @@ func (f *errorsFlags) operation(shoot *gardencorev1beta1.Shoot) (*operationAnswe
 		return nil, errors.New("read --retry-duration: give a duration above zero, for example 12h")
 	}
 	answer := &operationAnswer{}
-	answer.State, answer.Why = errorcodes.StateAfter(shoot.Status.LastErrors, shoot.Status.RetryCycleStartTime, now, f.retryDuration)
-	if start := shoot.Status.RetryCycleStartTime; start != nil && answer.State == gardencorev1beta1.LastOperationStateError {
+	answer.State, answer.Why = errorcodes.StateAfter(shoot.Status.LastErrors, shoot.Status.RetryCycleStartTime, now,
+		f.retryDuration)
+	if start := shoot.Status.RetryCycleStartTime; start != nil &&
+		answer.State == gardencorev1beta1.LastOperationStateError {
 		until := start.Add(f.retryDuration).UTC()
 		answer.RetriedUntil = &until
 	}

@@ -131,7 +131,8 @@ func readFile(command *cobra.Command, path string) ([]byte, error) {
 type nowFlag struct{ text string }
 
 func (f *nowFlag) register(command *cobra.Command) {
-	command.Flags().StringVar(&f.text, "now", "", "moment to judge at, for example 2026-11-21T12:00:00Z (default: the present)")
+	command.Flags().StringVar(&f.text, "now", "",
+		"moment to judge at, for example 2026-11-21T12:00:00Z (default: the present)")
 }
 
 func (f *nowFlag) time(present clock.PassiveClock) (time.Time, error) {

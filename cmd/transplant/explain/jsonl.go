@@ -20,8 +20,8 @@ import (
 type lines struct {
 	sample string   // a question
 	needs  []string // the fields that a question must have
-	// lists are what is asked about, in any of these fields. Many programs leave out empty lists, so a question with none of
-	// them is about nothing; but not when it has a field that is not known here, which may be a list that was misspelt.
+	// lists are what is asked about, in any of these fields. Many programs leave out empty lists, so a question with none
+	// of them is about nothing; but not when it has a field that is not known here, which may be a list that was misspelt.
 	lists []string
 }
 
@@ -60,7 +60,8 @@ func withJSONL[Q, A any](command *cobra.Command, form lines, answer func(Q) (A, 
 // answerLines answers every line of in with one line on out, in order. A question that cannot be judged is answered by
 // its error; so is a line that is no question, and it makes the whole run fail in the end. Empty lines are no lines.
 // Fields that are not known here are told of and ignored, as those who ask are promised.
-func answerLines[Q, A any](in io.Reader, out io.Writer, warnings *warnings, form lines, answer func(Q) (A, error)) error {
+func answerLines[Q, A any](in io.Reader, out io.Writer, warnings *warnings, form lines,
+	answer func(Q) (A, error)) error {
 	reader := bufio.NewReaderSize(in, 1<<16)
 	var unreadable []error
 	for number := 1; ; number++ {

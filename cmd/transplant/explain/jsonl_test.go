@@ -36,19 +36,23 @@ func TestEveryLineIsAnsweredInOrder(t *testing.T) {
 	long := strings.Repeat("1,", 1<<20)
 	for name, c := range map[string]struct{ in, want, err string }{
 		"answers and errors, no newline at the end": {
-			in:   "{\"id\":\"a\",\"of\":[1,2],\"unknown\":{}}\n\n{\"of\":[],\"id\":7}\r\n{\"id\":\"c\",\"of\":[0]}",
-			want: "{\"id\":\"a\",\"total\":3}\n{\"id\":7,\"error\":\"field \\\"of\\\": give at least one number\"}\n{\"id\":\"c\"}\n",
+			in: "{\"id\":\"a\",\"of\":[1,2],\"unknown\":{}}\n\n{\"of\":[],\"id\":7}\r\n{\"id\":\"c\",\"of\":[0]}",
+			want: "{\"id\":\"a\",\"total\":3}\n{\"id\":7,\"error\":\"field \\\"of\\\": give at least one " +
+				"number\"}\n{\"id\":\"c\"}\n",
 		},
 		"a question without an id": {in: `{"of":[4]}`, want: `{"id":null,"total":4}` + "\n"},
 		"a field of another type": {
-			in:   `{"id":"a","of":"x"}`,
-			want: `{"id":"a","error":"decode the question: json: cannot unmarshal string into Go struct field sum.of of type []int"}` + "\n",
+			in: `{"id":"a","of":"x"}`,
+			want: `{"id":"a","error":"decode the question: json: cannot unmarshal string into Go struct field sum.of of type ` +
+				`[]int"}` + "\n",
 		},
-		"a line of any length": {in: `{"id":"l","of":[` + long + `1]}`, want: fmt.Sprintf("{\"id\":\"l\",\"total\":%d}\n", 1<<20+1)},
+		"a line of any length": {in: `{"id":"l","of":[` + long + `1]}`, want: fmt.Sprintf("{\"id\":\"l\",\"total\":%d}\n",
+			1<<20+1)},
 		"a line that is no question": {
-			in:   "[1]\nnull\n{\"id\":\"c\",\"of\":[1]}\n",
-			want: "{\"id\":null,\"error\":\"expected a JSON object\"}\n{\"id\":null,\"error\":\"expected a JSON object\"}\n{\"id\":\"c\",\"total\":1}\n",
-			err:  "read line 1 of standard input: expected a JSON object\nread line 2 of standard input: expected a JSON object",
+			in: "[1]\nnull\n{\"id\":\"c\",\"of\":[1]}\n",
+			want: "{\"id\":null,\"error\":\"expected a JSON object\"}\n{\"id\":null,\"error\":\"expected a JSON " +
+				"object\"}\n{\"id\":\"c\",\"total\":1}\n",
+			err: "read line 1 of standard input: expected a JSON object\nread line 2 of standard input: expected a JSON object",
 		},
 		"broken JSON": {
 			in:   `{"id":`,
@@ -101,7 +105,8 @@ func TestAnswersComeAtOnce(t *testing.T) {
 func TestInputThatCannotBeReadFails(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
-	err := answerLines(io.MultiReader(strings.NewReader("{\"of\":[1]}\n"), failing{broken}), io.Discard, newWarnings(io.Discard), lines{}, add)
+	err := answerLines(io.MultiReader(strings.NewReader("{\"of\":[1]}\n"), failing{broken}), io.Discard,
+		newWarnings(io.Discard), lines{}, add)
 	if !errors.Is(err, broken) {
 		t.Errorf("error %v", err)
 	}
@@ -116,7 +121,8 @@ func TestAnUnknownTopicIsRefused(t *testing.T) {
 	command := NewCommand()
 	command.SetArgs([]string{"weather", "--jsonl"})
 	command.SilenceErrors = true
-	if err := command.Execute(); err == nil || !strings.Contains(err.Error(), `explain "weather": no such topic: choose one of`) {
+	if err := command.Execute(); err == nil || !strings.Contains(err.Error(),
+		`explain "weather": no such topic: choose one of`) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -125,7 +131,8 @@ func TestATopicWithoutAFormForPeopleAsksForLines(t *testing.T) {
 	t.Parallel()
 	command := withJSONL(&cobra.Command{Use: "sum", SilenceErrors: true, SilenceUsage: true}, lines{}, add)
 	command.SetArgs(nil)
-	if err := command.Execute(); err == nil || err.Error() != "explain sum: set --jsonl and give the questions on standard input" {
+	if err := command.Execute(); err == nil ||
+		err.Error() != "explain sum: set --jsonl and give the questions on standard input" {
 		t.Errorf("error %v", err)
 	}
 	var out bytes.Buffer

@@ -61,7 +61,10 @@ func TestOracleTolerations(t *testing.T) {
 
 func TestOracleWebhooks(t *testing.T) {
 	t.Parallel()
-	compare(t, "webhooks", "../../../controllers/care/webhooks/testdata/webhooks.jsonl.gz", 343, func(answer map[string]any) { tidyWebhooks(answer) })
+	compare(t, "webhooks", "../../../controllers/care/webhooks/testdata/webhooks.jsonl.gz", 343,
+		func(answer map[string]any) {
+			tidyWebhooks(answer)
+		})
 }
 
 // tidyWebhooks makes sets of selectors' expressions and forgets what the warning says.

@@ -75,7 +75,8 @@ func newMaintenance() *cobra.Command {
 		Short:   "Say what the next maintenance of a shoot changes, when, and why not more",
 		Example: "  transplant explain maintenance --shoot shoot.yaml --cloudprofile cloudprofile.yaml",
 		RunE: func(command *cobra.Command, _ []string) error {
-			if err := errors.Join(output.check(), required([2]string{"shoot", shoot}, [2]string{"cloudprofile", profile})); err != nil {
+			if err := errors.Join(output.check(),
+				required([2]string{"shoot", shoot}, [2]string{"cloudprofile", profile})); err != nil {
 				return err
 			}
 			at, err := now.time(clock.RealClock{})
@@ -87,7 +88,9 @@ func newMaintenance() *cobra.Command {
 				return err
 			}
 			answer := judgeNext(question)
-			return output.print(command.OutOrStdout(), answer, func(out io.Writer) error { return tellMaintenance(out, question, answer) })
+			return output.print(command.OutOrStdout(), answer, func(out io.Writer) error {
+				return tellMaintenance(out, question, answer)
+			})
 		},
 	}
 	command.Flags().StringVar(&shoot, "shoot", "", "file of the Shoot")
@@ -95,13 +98,15 @@ func newMaintenance() *cobra.Command {
 	now.register(command)
 	output.register(command)
 	return withJSONL(command, lines{
-		sample: `{"id":1,"shoot":{"spec":{"kubernetes":{"version":"1.34.3"}}},"cloudProfile":{"spec":{"kubernetes":{"versions":[{"version":"1.34.3"}]}}}}`,
-		needs:  []string{"shoot", "cloudProfile"},
+		sample: `{"id":1,"shoot":{"spec":{"kubernetes":{"version":"1.34.3"}}},` +
+			`"cloudProfile":{"spec":{"kubernetes":{"versions":[{"version":"1.34.3"}]}}}}`,
+		needs: []string{"shoot", "cloudProfile"},
 	}, judgeMaintenance)
 }
 
 func readMaintenance(command *cobra.Command, shoot, profile string, now time.Time) (maintenanceQuestion, error) {
-	question := maintenanceQuestion{Now: &now, Shoot: &gardencorev1beta1.Shoot{}, CloudProfile: &gardencorev1beta1.CloudProfile{}}
+	question := maintenanceQuestion{Now: &now, Shoot: &gardencorev1beta1.Shoot{},
+		CloudProfile: &gardencorev1beta1.CloudProfile{}}
 	err := readObject(command, "shoot", shoot, "Shoot", question.Shoot, choice{})
 	wanted := profileName(question.Shoot)
 	itsOwn := named("the Shoot", "", wanted)
@@ -110,11 +115,14 @@ func readMaintenance(command *cobra.Command, shoot, profile string, now time.Tim
 		return question, err
 	}
 	if wanted != "" && wanted != question.CloudProfile.Name {
-		return question, fmt.Errorf("the Shoot in %s uses the CloudProfile %q (field spec.cloudProfile.name), %s has %q: give the file of the one that it uses",
+		return question, fmt.Errorf(
+			"the Shoot in %s uses the CloudProfile %q (field spec.cloudProfile.name), %s has %q: give the file of the one "+
+				"that it uses",
 			shoot, wanted, profile, question.CloudProfile.Name)
 	}
 	if question.Shoot.Spec.Kubernetes.Version == "" {
-		return question, fmt.Errorf("read the Shoot in %s: field spec.kubernetes.version is not set: give the Shoot as the API server has it", shoot)
+		return question, fmt.Errorf(
+			"read the Shoot in %s: field spec.kubernetes.version is not set: give the Shoot as the API server has it", shoot)
 	}
 	return question, nil
 }
@@ -169,7 +177,8 @@ func judgeNext(question maintenanceQuestion) maintenanceAnswer {
 // idle is the plan of a shoot that is not maintained now.
 func idle(plan maintenance.Plan, shoot *gardencorev1beta1.Shoot) maintenance.Plan {
 	stay := func(update version.Update) version.Update {
-		return version.Update{From: update.From, To: update.From, Class: version.None, Reason: "The shoot is not maintained now", Expires: update.Expires}
+		return version.Update{From: update.From, To: update.From, Class: version.None,
+			Reason: "The shoot is not maintained now", Expires: update.Expires}
 	}
 	still := maintenance.Plan{ControlPlane: stay(plan.ControlPlane), Shoot: shoot}
 	for _, pool := range plan.Pools {

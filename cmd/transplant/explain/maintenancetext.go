@@ -54,7 +54,8 @@ func tellWhen(p *printer, shoot *gardencorev1beta1.Shoot, now time.Time, answer 
 	case maintenance.AskedFor(shoot):
 		p.line("It is maintained at once: the annotation gardener.cloud/operation asks for it.")
 	case effective.Always():
-		p.line("It may be maintained at any time, so also now: it has no time window that can be read (field spec.maintenance.timeWindow).")
+		p.line("It may be maintained at any time, so also now: it has no time window that can be read (field " +
+			"spec.maintenance.timeWindow).")
 	case answer.Maintained:
 		p.line("It is maintained now: maintenance may begin at %s, which is 15 minutes less than the time window.", effective)
 	default:
@@ -83,7 +84,8 @@ func tellUpdate(p *printer, noun string, update *version.Update, when time.Time)
 		p.line("    %s", sentence(update.Failure))
 	}
 	if update.Expires != nil && update.Expires.After(when) {
-		p.line("    %s expires at %s (in %s); from then on it is updated by force.", update.From, stamp(*update.Expires), short(update.Expires.Sub(when)))
+		p.line("    %s expires at %s (in %s); from then on it is updated by force.", update.From, stamp(*update.Expires),
+			short(update.Expires.Sub(when)))
 	}
 	for i, held := range update.Held {
 		if i == mostHeld {
@@ -122,7 +124,8 @@ func tellOperation(p *printer, shoot *gardencorev1beta1.Shoot, operation string)
 	case shoot.Status.LastOperation == nil:
 		p.line("No operation is asked for: the shoot has had none yet (field status.lastOperation is not set).")
 	default:
-		p.line("No operation is asked for: the shoot's last one has failed (field status.lastOperation.state), and no annotation says to retry it.")
+		p.line("No operation is asked for: the shoot's last one has failed (field status.lastOperation.state), and no " +
+			"annotation says to retry it.")
 	}
 }
 

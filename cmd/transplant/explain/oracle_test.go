@@ -165,9 +165,9 @@ func BenchmarkMaintenance(b *testing.B) {
 	b.ReportMetric(float64(len(cases)), "cases/op")
 }
 
-// TestMaintenanceOfManyCases holds what the benchmark prints, without a clock: the work for a question, counted in bytes
-// that are allocated, is a small multiple of the work of reading it, and is not more for 2,000 than for 200. It runs while
-// no other test does, as theirs would be counted too.
+// TestMaintenanceOfManyCases holds what the benchmark prints, without a clock: the work for a question, counted in
+// bytes that are allocated, is a small multiple of the work of reading it, and is not more for 2,000 than for 200. It
+// runs while no other test does, as theirs would be counted too.
 func TestMaintenanceOfManyCases(t *testing.T) {
 	cases := manyCases(t)
 	few, many := linesOf(t, cases[:200]), linesOf(t, cases)
@@ -191,7 +191,8 @@ func TestMaintenanceOfManyCases(t *testing.T) {
 			}
 		}
 	}) / float64(len(many))
-	t.Logf("bytes allocated for each byte that is asked: %.1f for 200 questions, %.1f for 2,000, %.1f to read them", perByte, perByteOfMany, reading)
+	t.Logf("bytes allocated for each byte that is asked: %.1f for 200 questions, %.1f for 2,000, %.1f to read them",
+		perByte, perByteOfMany, reading)
 	if perByteOfMany > 1.2*perByte {
 		t.Errorf("the work for a question grows with their number: %.1f for 200, %.1f for 2,000", perByte, perByteOfMany)
 	}

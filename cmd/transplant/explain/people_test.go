@@ -85,9 +85,12 @@ status:
   retryCycleStartTime: "2026-11-21T10:00:00Z"
   lastErrors: [{description: no capacity, codes: [ERR_INFRA_RESOURCES_DEPLETED]}]
 `
-	seedFile    = "apiVersion: core.gardener.cloud/v1beta1\nkind: Seed\nmetadata: {name: a}\nspec: {taints: [{key: gpu}, {key: team, value: x}]}\n"
-	projectFile = "apiVersion: core.gardener.cloud/v1beta1\nkind: Project\nmetadata: {name: p}\nspec: {tolerations: {defaults: [{key: team}], whitelist: [{key: team}]}}\n"
-	configFile  = "apiVersion: shoottolerationrestriction.admission.gardener.cloud/v1alpha1\nkind: Configuration\nwhitelist: [{key: gpu}]\n"
+	seedFile = "apiVersion: core.gardener.cloud/v1beta1\nkind: Seed\nmetadata: {name: a}\nspec: {taints: [{key: " +
+		"gpu}, {key: team, value: x}]}\n"
+	projectFile = "apiVersion: core.gardener.cloud/v1beta1\nkind: Project\nmetadata: {name: p}\nspec: {tolerations: " +
+		"{defaults: [{key: team}], whitelist: [{key: team}]}}\n"
+	configFile = "apiVersion: shoottolerationrestriction.admission.gardener.cloud/v1alpha1\nkind: " +
+		"Configuration\nwhitelist: [{key: gpu}]\n"
 	objectsFile = `{"apiVersion":"v1","kind":"List","items":[
 	{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"shop"}},
 	{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"gone","name":"p","creationTimestamp":"2026-11-20T12:00:00Z"}},
@@ -97,11 +100,14 @@ status:
 )
 
 var allFiles = map[string]string{
-	"webhooks.yaml": webhookFile, "shoot.yaml": shootFile, "seed.yaml": seedFile, "project.yaml": projectFile, "config.yaml": configFile, "objects.json": objectsFile,
-	"broken.yaml": "a: [", "list.yaml": "[1]", "nothing.yaml": "# nothing\n", "nokind.yaml": "metadata: {name: x}\n", "noname.yaml": "apiVersion: v1\nkind: Pod\n",
-	"annotated.yaml": "kind: Shoot\nmetadata: {annotations: {shoot.gardener.cloud/cleanup-webhooks-finalize-grace-period-seconds: 5m}}\n",
-	"newcode.yaml":   "kind: Shoot\nstatus: {lastErrors: [{description: odd, codes: [ERR_NEW]}]}\n",
-	"fine.yaml":      "kind: Shoot\nmetadata: {name: s}\n",
+	"webhooks.yaml": webhookFile, "shoot.yaml": shootFile, "seed.yaml": seedFile, "project.yaml": projectFile,
+	"config.yaml": configFile, "objects.json": objectsFile,
+	"broken.yaml": "a: [", "list.yaml": "[1]", "nothing.yaml": "# nothing\n", "nokind.yaml": "metadata: {name: x}\n",
+	"noname.yaml": "apiVersion: v1\nkind: Pod\n",
+	"annotated.yaml": "kind: Shoot\nmetadata: {annotations: " +
+		"{shoot.gardener.cloud/cleanup-webhooks-finalize-grace-period-seconds: 5m}}\n",
+	"newcode.yaml": "kind: Shoot\nstatus: {lastErrors: [{description: odd, codes: [ERR_NEW]}]}\n",
+	"fine.yaml":    "kind: Shoot\nmetadata: {name: s}\n",
 }
 
 // TestForPeople: what the topics about care say, in text.
@@ -188,11 +194,13 @@ func TestForPeopleJSON(t *testing.T) {
 		args []string
 		want string
 	}{
-		"webhooks":    {[]string{"--file", "webhooks.yaml"}, `{"MutatingWebhookConfiguration/injector":null}`},
-		"status":      {[]string{"--shoot", "shoot.yaml"}, `{"value":"unhealthy"}`},
-		"errors":      {[]string{"--shoot", "shoot.yaml", "--now", "2026-11-21T12:00:00Z"}, `{"nonRetryable":false}`},
-		"tolerations": {[]string{"--shoot", "shoot.yaml", "--seed", "seed.yaml", "--admission-config", "config.yaml"}, `{"tolerated":false,"allowed":true}`},
-		"cleanup":     {[]string{"--shoot", "shoot.yaml", "--objects", "objects.json", "--now", "2026-11-21T12:00:00Z"}, `{"step":"kubernetes resources","codes":["ERR_CLEANUP_CLUSTER_RESOURCES"]}`},
+		"webhooks": {[]string{"--file", "webhooks.yaml"}, `{"MutatingWebhookConfiguration/injector":null}`},
+		"status":   {[]string{"--shoot", "shoot.yaml"}, `{"value":"unhealthy"}`},
+		"errors":   {[]string{"--shoot", "shoot.yaml", "--now", "2026-11-21T12:00:00Z"}, `{"nonRetryable":false}`},
+		"tolerations": {[]string{"--shoot", "shoot.yaml", "--seed", "seed.yaml", "--admission-config", "config.yaml"},
+			`{"tolerated":false,"allowed":true}`},
+		"cleanup": {[]string{"--shoot", "shoot.yaml", "--objects", "objects.json", "--now", "2026-11-21T12:00:00Z"},
+			`{"step":"kubernetes resources","codes":["ERR_CLEANUP_CLUSTER_RESOURCES"]}`},
 	} {
 		t.Run(topic, func(t *testing.T) {
 			t.Parallel()
@@ -205,7 +213,8 @@ func TestForPeopleJSON(t *testing.T) {
 				t.Fatal(err)
 			}
 			if topic == "webhooks" {
-				if problematic := got["problematic"].(map[string]any); len(problematic) != 2 || problematic["ValidatingWebhookConfiguration/policy/pods.example.com"] != true {
+				if problematic := got["problematic"].(map[string]any); len(problematic) != 2 ||
+					problematic["ValidatingWebhookConfiguration/policy/pods.example.com"] != true {
 					t.Errorf("%v", problematic)
 				}
 				return
@@ -227,27 +236,46 @@ func TestWhatCannotBeAnswered(t *testing.T) {
 		want string
 	}{
 		{[]string{"webhooks"}, "set --file, or --jsonl to answer questions from standard input"},
-		{[]string{"webhooks", "--file", "shoot.yaml"}, `read document 1 of shoot.yaml: field kind is "Shoot": give ValidatingWebhookConfigurations and MutatingWebhookConfigurations only`},
+		{[]string{"webhooks", "--file", "shoot.yaml"},
+			`read document 1 of shoot.yaml: field kind is "Shoot": give ValidatingWebhookConfigurations and ` +
+				`MutatingWebhookConfigurations only`},
 		{[]string{"webhooks", "--file", "broken.yaml"}, "read document 1 of broken.yaml: it is neither YAML nor JSON:"},
 		{[]string{"webhooks", "--file", "list.yaml"}, "read document 1 of list.yaml: expected an object with a kind"},
-		{[]string{"webhooks", "--file", "nokind.yaml"}, "read document 1 of nokind.yaml: field kind is not set: give objects as the API server has them"},
-		{[]string{"webhooks", "--file", "/nowhere.yaml"}, "read the objects (--file): open /nowhere.yaml: no such file or directory"},
-		{[]string{"webhooks", "--file", "webhooks.yaml", "-o", "xml"}, `read --output: "xml" is no form: choose text or json`},
+		{[]string{"webhooks", "--file", "nokind.yaml"},
+			"read document 1 of nokind.yaml: field kind is not set: give objects as the API server has them"},
+		{[]string{"webhooks", "--file", "/nowhere.yaml"},
+			"read the objects (--file): open /nowhere.yaml: no such file or directory"},
+		{[]string{"webhooks", "--file", "webhooks.yaml", "-o", "xml"},
+			`read --output: "xml" is no form: choose text or json`},
 		{[]string{"status"}, "set --shoot, or --jsonl to answer questions from standard input"},
-		{[]string{"status", "--shoot", "seed.yaml"}, `read the Shoot in seed.yaml: field kind is "Seed": give the file of a Shoot with --shoot`},
+		{[]string{"status", "--shoot", "seed.yaml"},
+			`read the Shoot in seed.yaml: field kind is "Seed": give the file of a Shoot with --shoot`},
 		{[]string{"errors"}, "set --code, --message or --shoot, or --jsonl to answer questions from standard input"},
-		{[]string{"errors", "--code", "ERR_INFRA_QOUTA_EXCEEDED"}, `read --code: "ERR_INFRA_QOUTA_EXCEEDED" is no error code: did you mean ERR_INFRA_QUOTA_EXCEEDED? known are ERR_INFRA_UNAUTHENTICATED, `},
-		{[]string{"errors", "--code", "ERR_BLA"}, `read --code: "ERR_BLA" is no error code: known are ERR_INFRA_UNAUTHENTICATED, `},
-		{[]string{"errors", "--shoot", "fine.yaml"}, "read the Shoot in fine.yaml: field status.lastErrors is empty: there is nothing to explain"},
-		{[]string{"errors", "--shoot", "shoot.yaml", "--now", "soon"}, `read --now: "soon" is no time of the form 2026-11-21T12:00:00Z`},
-		{[]string{"errors", "--shoot", "shoot.yaml", "--retry-duration", "0"}, "read --retry-duration: give a duration above zero, for example 12h"},
-		{[]string{"tolerations", "--shoot", "shoot.yaml"}, "set --seed, --project or --admission-config, or --jsonl to answer questions from standard input"},
-		{[]string{"tolerations", "--shoot", "shoot.yaml", "--seed", "project.yaml"}, `read the Seed in project.yaml: field kind is "Project": give the file of a Seed with --seed`},
+		{[]string{"errors", "--code", "ERR_INFRA_QOUTA_EXCEEDED"},
+			`read --code: "ERR_INFRA_QOUTA_EXCEEDED" is no error code: did you mean ERR_INFRA_QUOTA_EXCEEDED? known are ` +
+				`ERR_INFRA_UNAUTHENTICATED, `},
+		{[]string{"errors", "--code", "ERR_BLA"},
+			`read --code: "ERR_BLA" is no error code: known are ERR_INFRA_UNAUTHENTICATED, `},
+		{[]string{"errors", "--shoot", "fine.yaml"},
+			"read the Shoot in fine.yaml: field status.lastErrors is empty: there is nothing to explain"},
+		{[]string{"errors", "--shoot", "shoot.yaml", "--now", "soon"},
+			`read --now: "soon" is no time of the form 2026-11-21T12:00:00Z`},
+		{[]string{"errors", "--shoot", "shoot.yaml", "--retry-duration", "0"},
+			"read --retry-duration: give a duration above zero, for example 12h"},
+		{[]string{"tolerations", "--shoot", "shoot.yaml"},
+			"set --seed, --project or --admission-config, or --jsonl to answer questions from standard input"},
+		{[]string{"tolerations", "--shoot", "shoot.yaml", "--seed", "project.yaml"},
+			`read the Seed in project.yaml: field kind is "Project": give the file of a Seed with --seed`},
 		{[]string{"cleanup", "--objects", "objects.json"}, "set --shoot"},
 		{[]string{"cleanup", "--shoot", "shoot.yaml"}, "set --objects"},
-		{[]string{"cleanup", "--shoot", "shoot.yaml", "--objects", "noname.yaml"}, "read document 1 of noname.yaml: field metadata.name of a Pod is not set: give objects as the API server has them"},
-		{[]string{"cleanup", "--shoot", "shoot.yaml", "--objects", "objects.json", "--start", "noon"}, `read --start: "noon" is no time of the form 2026-11-21T12:00:00Z`},
-		{[]string{"cleanup", "--shoot", "annotated.yaml", "--objects", "objects.json"}, `read the Shoot in annotated.yaml: read annotation shoot.gardener.cloud/cleanup-webhooks-finalize-grace-period-seconds: "5m" is no number of seconds: write one such as "300", or "0" for at once`},
+		{[]string{"cleanup", "--shoot", "shoot.yaml", "--objects", "noname.yaml"},
+			"read document 1 of noname.yaml: field metadata.name of a Pod is not set: give objects as the API server has them"},
+		{[]string{"cleanup", "--shoot", "shoot.yaml", "--objects", "objects.json", "--start", "noon"},
+			`read --start: "noon" is no time of the form 2026-11-21T12:00:00Z`},
+		{[]string{"cleanup", "--shoot", "annotated.yaml", "--objects", "objects.json"},
+			`read the Shoot in annotated.yaml: read annotation ` +
+				`shoot.gardener.cloud/cleanup-webhooks-finalize-grace-period-seconds: "5m" is no number of seconds: write one ` +
+				`such as "300", or "0" for at once`},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
 			t.Parallel()
@@ -262,16 +290,22 @@ func TestWhatCannotBeAnswered(t *testing.T) {
 func TestCareQuestionsThatCannotBeJudged(t *testing.T) {
 	t.Parallel()
 	for topic, c := range map[string]struct{ in, want string }{
-		"webhooks":    {`{"id":1,"validating":[{"webhooks":[]}]}`, `{"id":1,"error":"field metadata.name of configuration 1 is not set: give each a name"}`},
-		"status":      {`{"id":1}`, `{"id":1,"error":"field shootStatus is not set"}`},
-		"tolerations": {`{"id":1,"kind":"x","shootTolerations":null}`, `{"id":1,"error":"field kind is \"x\": give seedTaints or admission"}`},
-		"errors":      {`{"id":1,"codes":"x"}`, `{"id":1,"error":"decode the question: json: cannot unmarshal string into Go struct field errorsQuestion.codes of type []v1beta1.ErrorCode"}`},
+		"webhooks": {`{"id":1,"validating":[{"webhooks":[]}]}`,
+			`{"id":1,"error":"field metadata.name of configuration 1 is not set: give each a name"}`},
+		"status": {`{"id":1}`, `{"id":1,"error":"field shootStatus is not set"}`},
+		"tolerations": {`{"id":1,"kind":"x","shootTolerations":null}`,
+			`{"id":1,"error":"field kind is \"x\": give seedTaints or admission"}`},
+		"errors": {`{"id":1,"codes":"x"}`,
+			`{"id":1,"error":"decode the question: json: cannot unmarshal string into Go struct field errorsQuestion.codes ` +
+				`of type []v1beta1.ErrorCode"}`},
 	} {
 		if diff := cmp.Diff(c.want+"\n", run(t, c.in, []string{topic, "--jsonl"})); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", topic, diff)
 		}
 	}
-	if got := run(t, `{"id":1,"kind":"admission","shootTolerations":[],"operation":"DELETE"}`, []string{"tolerations", "--jsonl"}); got != `{"id":1,"error":"field operation is \"DELETE\": give CREATE or UPDATE"}`+"\n" {
+	if got := run(t, `{"id":1,"kind":"admission","shootTolerations":[],"operation":"DELETE"}`,
+		[]string{"tolerations", "--jsonl"}); got != `{"id":1,"error":"field operation is \"DELETE\": give CREATE or UPDATE"}`+
+		"\n" {
 		t.Error(got)
 	}
 }

@@ -72,9 +72,11 @@ func newTolerations() *cobra.Command {
 	command.Flags().StringVar(&flags.seed, "seed", "", "file of the Seed, whose taints are asked about")
 	command.Flags().StringVar(&flags.project, "project", "",
 		"file of the Shoot's Project, whose defaults and whitelist count")
-	command.Flags().StringVar(&flags.config, "admission-config", "", "file of Gardener's AdmissionConfiguration, or of its "+
-		"plugin "+admission.PluginTolerations+" alone: defaults and whitelist for all projects")
-	command.Flags().StringVar(&flags.oldShoot, "old-shoot", "", "file of the Shoot as it was: the question is about an update, else about a creation")
+	command.Flags().StringVar(&flags.config, "admission-config", "",
+		"file of Gardener's AdmissionConfiguration, or of its "+
+			"plugin "+admission.PluginTolerations+" alone: defaults and whitelist for all projects")
+	command.Flags().StringVar(&flags.oldShoot, "old-shoot", "",
+		"file of the Shoot as it was: the question is about an update, else about a creation")
 	flags.output.register(command)
 	return withJSONL(command, lines{
 		sample: `{"id":1,"kind":"seedTaints","seedTaints":[{"key":"gpu"}],"shootTolerations":[]}`,
@@ -111,7 +113,9 @@ func (f *tolerationsFlags) run(command *cobra.Command) error {
 		answers = append(answers, answer)
 	}
 	answer := mergeTolerations(answers)
-	return f.output.print(command.OutOrStdout(), answer, func(out io.Writer) error { return tellTolerations(out, question, answers) })
+	return f.output.print(command.OutOrStdout(), answer, func(out io.Writer) error {
+		return tellTolerations(out, question, answers)
+	})
 }
 
 // read makes a question of the files.
@@ -139,7 +143,8 @@ func (f *tolerationsFlags) read(command *cobra.Command) (tolerationsQuestion, er
 		same := named("--shoot", shoot.Namespace, shoot.Name)
 		errs = append(errs, readObject(command, "old-shoot", f.oldShoot, "Shoot", &old, same))
 	}
-	question.ShootTolerations, question.OldShootTolerations, question.SeedTaints = shoot.Spec.Tolerations, old.Spec.Tolerations, seed.Spec.Taints
+	question.ShootTolerations, question.OldShootTolerations, question.SeedTaints = shoot.Spec.Tolerations,
+		old.Spec.Tolerations, seed.Spec.Taints
 	return question, errors.Join(errs...)
 }
 
@@ -243,7 +248,8 @@ func judgeAdmission(question tolerationsQuestion) (tolerationsAnswer, error) {
 	switch strings.ToUpper(question.Operation) {
 	case operationCreate, operationUpdate:
 	default:
-		return tolerationsAnswer{}, fmt.Errorf("field operation is %q: give %s or %s", question.Operation, operationCreate, operationUpdate)
+		return tolerationsAnswer{}, fmt.Errorf("field operation is %q: give %s or %s", question.Operation, operationCreate,
+			operationUpdate)
 	}
 	lists, added := question.lists(), question.added()
 	// Not nil: none is an empty list.

@@ -27,7 +27,8 @@ func explain(t *testing.T, args ...string) (string, error) {
 
 func TestMaintenanceForPeople(t *testing.T) {
 	t.Parallel()
-	got, err := explain(t, "maintenance", "--shoot", "testdata/shoot.yaml", "--cloudprofile", "testdata/cloudprofile.yaml", "--now", "2026-11-21T12:00:00Z")
+	got, err := explain(t, "maintenance", "--shoot", "testdata/shoot.yaml", "--cloudprofile", "testdata/cloudprofile.yaml",
+		"--now", "2026-11-21T12:00:00Z")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,17 +77,21 @@ status.lastMaintenance will be Succeeded.
 // TestMaintenanceIsJudgedAtItsOwnTime asks before the version expires, for a window after that.
 func TestMaintenanceIsJudgedAtItsOwnTime(t *testing.T) {
 	t.Parallel()
-	got, err := explain(t, "maintenance", "--shoot", "testdata/shoot.yaml", "--cloudprofile", "testdata/cloudprofile.yaml", "--now", "2026-11-21T12:00:00Z", "-o", "json")
+	got, err := explain(t, "maintenance", "--shoot", "testdata/shoot.yaml", "--cloudprofile", "testdata/cloudprofile.yaml",
+		"--now", "2026-11-21T12:00:00Z", "-o", "json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`"maintained": false`, `"when": "2026-11-21T21:00:00Z"`, `"to": "1.35.1"`, `"kind": "rolls"`} {
+	for _, want := range []string{`"maintained": false`, `"when": "2026-11-21T21:00:00Z"`, `"to": "1.35.1"`,
+		`"kind": "rolls"`} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %s in %s", want, got)
 		}
 	}
-	got, err = explain(t, "maintenance", "--shoot", "testdata/shoot.yaml", "--cloudprofile", "testdata/cloudprofile.yaml", "--now", "2026-11-20T21:30:00Z")
-	if err != nil || !strings.Contains(got, "It is maintained now: maintenance may begin at 21:00–21:45 UTC") || !strings.Contains(got, "Kubernetes 1.34.3 stays") {
+	got, err = explain(t, "maintenance", "--shoot", "testdata/shoot.yaml", "--cloudprofile", "testdata/cloudprofile.yaml",
+		"--now", "2026-11-20T21:30:00Z")
+	if err != nil || !strings.Contains(got, "It is maintained now: maintenance may begin at 21:00–21:45 UTC") ||
+		!strings.Contains(got, "Kubernetes 1.34.3 stays") {
 		t.Errorf("%v: %s", err, got)
 	}
 }
@@ -123,7 +128,9 @@ Worker pool c is new
 func bareShoot(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "bare.yaml")
-	if err := os.WriteFile(path, []byte("kind: Shoot\nmetadata: {name: bare}\nstatus: {lastOperation: {lastUpdateTime: \"2026-11-21T10:00:00Z\"}}\n"), 0o600); err != nil {
+	if err := os.WriteFile(path,
+		[]byte("kind: Shoot\nmetadata: {name: bare}\nstatus: {lastOperation: {lastUpdateTime: \"2026-11-21T10:00:00Z\"}}\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -173,7 +180,8 @@ func TestForPrograms(t *testing.T) {
 			},
 			"isNowInEffectiveShootMaintenanceTimeWindow": true
 		}`, []string{"window", "--begin", "003000+0100", "--end", "013000+0100", "--now", "2026-11-21T23:45:00Z"}},
-		{"no window", `{"isNowInEffectiveShootMaintenanceTimeWindow": true}`, []string{"window", "--shoot", bareShoot(t), "--now", "2026-11-21T23:45:00Z"}},
+		{"no window", `{"isNowInEffectiveShootMaintenanceTimeWindow": true}`, []string{"window", "--shoot", bareShoot(t),
+			"--now", "2026-11-21T23:45:00Z"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -250,20 +258,32 @@ func TestMistakesAreExplained(t *testing.T) {
 		want string
 		args []string
 	}{
-		{"set --shoot, or --jsonl to answer questions from standard input", []string{"maintenance", "--cloudprofile", profile}},
+		{"set --shoot, or --jsonl to answer questions from standard input", []string{"maintenance", "--cloudprofile",
+			profile}},
 		{"set --cloudprofile, or --jsonl to answer questions from standard input", []string{"maintenance", "--shoot", shoot}},
-		{"read the Shoot in " + profile + `: field kind is "CloudProfile": give the file of a Shoot with --shoot`, []string{"maintenance", "--shoot", profile, "--cloudprofile", profile}},
-		{"the Shoot in " + shoot + ` uses the CloudProfile "cloud" (field spec.cloudProfile.name), ` + other + ` has "other": give the file of the one that it uses`, []string{"maintenance", "--shoot", shoot, "--cloudprofile", other}},
-		{"read the Shoot in " + bare + ": field spec.kubernetes.version is not set: give the Shoot as the API server has it", []string{"maintenance", "--shoot", bare, "--cloudprofile", profile}},
-		{"read the Shoot in " + wrong + ": json: cannot unmarshal array into Go struct field Kubernetes.spec.kubernetes.version of type string", []string{"maintenance", "--shoot", wrong, "--cloudprofile", profile}},
-		{"read the Shoot in " + text + ": it is neither YAML nor JSON: yaml: mapping values are not allowed in this context", []string{"rollout", "--old", text, "--new", shoot}},
-		{"read the Shoot in " + list + ": expected an object with a kind", []string{"rollout", "--old", shoot, "--new", list}},
-		{"read the Shoot (--old): open nowhere.yaml: no such file or directory", []string{"rollout", "--old", "nowhere.yaml", "--new", shoot}},
-		{`read --now: "noon" is no time of the form 2026-11-21T12:00:00Z`, []string{"window", "--shoot", shoot, "--now", "noon"}},
+		{"read the Shoot in " + profile + `: field kind is "CloudProfile": give the file of a Shoot with --shoot`,
+			[]string{"maintenance", "--shoot", profile, "--cloudprofile", profile}},
+		{"the Shoot in " + shoot + ` uses the CloudProfile "cloud" (field spec.cloudProfile.name), ` + other +
+			` has "other": give the file of the one that it uses`, []string{"maintenance", "--shoot", shoot, "--cloudprofile",
+			other}},
+		{"read the Shoot in " + bare + ": field spec.kubernetes.version is not set: give the Shoot as the API server has it",
+			[]string{"maintenance", "--shoot", bare, "--cloudprofile", profile}},
+		{"read the Shoot in " + wrong +
+			": json: cannot unmarshal array into Go struct field Kubernetes.spec.kubernetes.version of type string",
+			[]string{"maintenance", "--shoot", wrong, "--cloudprofile", profile}},
+		{"read the Shoot in " + text + ": it is neither YAML nor JSON: yaml: mapping values are not allowed in this context",
+			[]string{"rollout", "--old", text, "--new", shoot}},
+		{"read the Shoot in " + list + ": expected an object with a kind", []string{"rollout", "--old", shoot, "--new",
+			list}},
+		{"read the Shoot (--old): open nowhere.yaml: no such file or directory", []string{"rollout", "--old", "nowhere.yaml",
+			"--new", shoot}},
+		{`read --now: "noon" is no time of the form 2026-11-21T12:00:00Z`, []string{"window", "--shoot", shoot, "--now",
+			"noon"}},
 		{`read --output: "xml" is no form: choose text or json`, []string{"window", "--shoot", shoot, "-o", "xml"}},
 		{"set either --shoot or --begin and --end", []string{"window", "--shoot", shoot, "--begin", "220000+0100"}},
 		{"set --end, or --jsonl to answer questions from standard input", []string{"window", "--begin", "220000+0100"}},
-		{`read the begin of the time window: "22:00" is no time of the form HHMMSS+ZZZZ, for example 220000+0100`, []string{"window", "--begin", "22:00", "--end", "230000+0100"}},
+		{`read the begin of the time window: "22:00" is no time of the form HHMMSS+ZZZZ, for example 220000+0100`,
+			[]string{"window", "--begin", "22:00", "--end", "230000+0100"}},
 	} {
 		if out, err := explain(t, c.args...); err == nil || err.Error() != c.want || out != "" {
 			t.Errorf("%v: error\n%v, want\n%s", c.args, err, c.want)
@@ -276,18 +296,25 @@ func TestQuestionsThatCannotBeJudged(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ topic, question, want string }{
 		{"maintenance", `{"id":1,"now":"2026-11-21T12:00:00Z"}`, `{"id":1,"error":"field shoot is not set"}`},
-		{"maintenance", `{"id":1,"shoot":{},"CloudProfile":{}}`, `{"id":1,"error":"field cloudProfile is not set: \"CloudProfile\" is not known here; did you mean \"cloudProfile\"?"}`},
-		{"maintenance", `{"id":1,"shoot":{},"cloudProfile":null}`, `{"id":1,"error":"field cloudProfile is not set: give the CloudProfile of the Shoot"}`},
+		{"maintenance", `{"id":1,"shoot":{},"CloudProfile":{}}`,
+			`{"id":1,"error":"field cloudProfile is not set: \"CloudProfile\" is not known here; did you mean ` +
+				`\"cloudProfile\"?"}`},
+		{"maintenance", `{"id":1,"shoot":{},"cloudProfile":null}`,
+			`{"id":1,"error":"field cloudProfile is not set: give the CloudProfile of the Shoot"}`},
 		{"rollout", `{"id":1}`, `{"id":1,"error":"field oldShoot is not set"}`},
 		{"rollout", `{"id":1,"oldShoot":{},"newShoot":null}`, `{"id":1,"error":"fields oldShoot and newShoot: give both"}`},
-		{"rollout", `{"id":1,"oldShoot":{"spec":{"kubernetes":{"version":"x"},"provider":{"workers":[{"name":"a"}]}}},"newShoot":{"spec":{"provider":{"workers":[{"name":"a"}]}}}}`,
+		{"rollout", `{"id":1,"oldShoot":{"spec":{"kubernetes":{"version":"x"},"provider":{"workers":[{"name":"a"}]}}},` +
+			`"newShoot":{"spec":{"provider":{"workers":[{"name":"a"}]}}}}`,
 			`{"id":1,"error":"read the Kubernetes version \"x\" (spec.kubernetes.version): invalid semantic version"}`},
 		{"window", `{"id":1,"begin":"220000+0100"}`, `{"id":1,"error":"field end is not set"}`},
 		{"webhooks", `{"id":1,"configurations":[]}`, `{"id":1,"error":"field validating or mutating is not set"}`},
 		{"errors", `{"id":1,"lastErrors":[]}`, `{"id":1,"error":"field codes or messages is not set"}`},
 		{"tolerations", `{"id":1}`, `{"id":1,"error":"field kind is not set"}`},
-		{"tolerations", `{"id":1,"kind":"seedTaints","ShootTolerations":[]}`, `{"id":1,"error":"field shootTolerations is not set: \"ShootTolerations\" is not known here; did you mean \"shootTolerations\"?"}`},
-		{"window", `{"id":1,"begin":"","end":"","now":"2026-11-21T12:00:00Z","randomFraction":1}`, `{"id":1,"error":"field randomFraction is 1: give a number from 0 up to, but not 1"}`},
+		{"tolerations", `{"id":1,"kind":"seedTaints","ShootTolerations":[]}`,
+			`{"id":1,"error":"field shootTolerations is not set: \"ShootTolerations\" is not known here; did you mean ` +
+				`\"shootTolerations\"?"}`},
+		{"window", `{"id":1,"begin":"","end":"","now":"2026-11-21T12:00:00Z","randomFraction":1}`,
+			`{"id":1,"error":"field randomFraction is 1: give a number from 0 up to, but not 1"}`},
 	} {
 		var out bytes.Buffer
 		command := NewCommand()
@@ -307,7 +334,8 @@ func TestListsThatAreLeftOutAreEmpty(t *testing.T) {
 	for _, c := range []struct{ topic, without, with string }{
 		{"webhooks", `{"id":1,"note":"mine"}`, `{"id":1,"validating":[],"mutating":[]}`},
 		{"errors", `{"id":1}`, `{"id":1,"codes":[],"messages":[]}`},
-		{"tolerations", `{"id":1,"kind":"seedTaints","seedTaints":[{"key":"gpu"}]}`, `{"id":1,"kind":"seedTaints","seedTaints":[{"key":"gpu"}],"shootTolerations":[]}`},
+		{"tolerations", `{"id":1,"kind":"seedTaints","seedTaints":[{"key":"gpu"}]}`,
+			`{"id":1,"kind":"seedTaints","seedTaints":[{"key":"gpu"}],"shootTolerations":[]}`},
 	} {
 		got, want := run(t, c.without, []string{c.topic, "--jsonl"}), run(t, c.with, []string{c.topic, "--jsonl"})
 		if diff := cmp.Diff(want, got); diff != "" || strings.Contains(want, `"error"`) {

@@ -169,7 +169,10 @@ func newWarnings(out io.Writer) *warnings { return &warnings{out: out, told: map
 // tell names the place of each field. What cannot be written does not matter to the answer.
 func (w *warnings) tell(found []unknown, place func(unknown) string) {
 	for _, u := range found {
-		alike := unknown{path: slices.DeleteFunc(slices.Clone(u.path), func(part any) bool { _, index := part.(int); return index })}.String()
+		alike := unknown{path: slices.DeleteFunc(slices.Clone(u.path), func(part any) bool {
+			_, index := part.(int)
+			return index
+		})}.String()
 		switch {
 		case w.told[alike] || len(w.told) > mostTold:
 			continue

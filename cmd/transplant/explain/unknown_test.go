@@ -39,10 +39,12 @@ func TestUnknownFieldsAreToldOf(t *testing.T) {
 	t.Parallel()
 	contents := map[string]string{
 		"plain.yaml": pools, "misspelt.yaml": pools + "      volumee: {size: 20Gi}\n",
-		"case.yaml":     pools + "      Machine: {type: large}\n      madeUpField: 1\n    - name: b\n      Machine: {}\n",
-		"json.yaml":     `{"kind": "Shoot",` + "\n" + `"spec": {"kubernetes": {"version": "1.34.3"}, "provider": {"workers": [{"name": "a"}]}}, "statuss": {}}`,
-		"webhooks.yaml": "kind: List\nitems:\n- {kind: ValidatingWebhookConfiguration, metadata: {name: v}, webhooks: [{name: w, failurePolciy: Fail}, {name: x, failurePolciy: Fail}]}\n",
-		"pods.yaml":     "# nothing\n---\nkind: Pod\nmetadata: {name: p, finalizer: [x]}\nspec: {containers: []}\n",
+		"case.yaml": pools + "      Machine: {type: large}\n      madeUpField: 1\n    - name: b\n      Machine: {}\n",
+		"json.yaml": `{"kind": "Shoot",` + "\n" +
+			`"spec": {"kubernetes": {"version": "1.34.3"}, "provider": {"workers": [{"name": "a"}]}}, "statuss": {}}`,
+		"webhooks.yaml": "kind: List\nitems:\n- {kind: ValidatingWebhookConfiguration, metadata: {name: v}, webhooks: " +
+			"[{name: w, failurePolciy: Fail}, {name: x, failurePolciy: Fail}]}\n",
+		"pods.yaml": "# nothing\n---\nkind: Pod\nmetadata: {name: p, finalizer: [x]}\nspec: {containers: []}\n",
 	}
 	for name, c := range map[string]struct {
 		args []string
@@ -51,11 +53,13 @@ func TestUnknownFieldsAreToldOf(t *testing.T) {
 		"all are known": {[]string{"rollout", "--old", "plain.yaml", "--new", "plain.yaml"}, ""},
 		"misspelt": {
 			[]string{"rollout", "--old", "plain.yaml", "--new", "misspelt.yaml"},
-			`warning: misspelt.yaml:10: field spec.provider.workers[0].volumee is not known here and was ignored; did you mean "volume"?` + "\n",
+			`warning: misspelt.yaml:10: field spec.provider.workers[0].volumee is not known here and was ignored; did you ` +
+				`mean "volume"?` + "\n",
 		},
 		"another case, and one that nobody knows; each is told once": {
 			[]string{"rollout", "--old", "plain.yaml", "--new", "case.yaml", "-o", "json"},
-			`warning: case.yaml:10: field spec.provider.workers[0].Machine is not known here and was ignored; did you mean "machine"?` + "\n" +
+			`warning: case.yaml:10: field spec.provider.workers[0].Machine is not known here and was ignored; did you mean ` +
+				`"machine"?` + "\n" +
 				"warning: case.yaml:11: field spec.provider.workers[0].madeUpField is not known here and was ignored\n",
 		},
 		"in JSON": {
@@ -64,11 +68,13 @@ func TestUnknownFieldsAreToldOf(t *testing.T) {
 		},
 		"in a list": {
 			[]string{"webhooks", "--file", "webhooks.yaml"},
-			`warning: document 1 of webhooks.yaml, ValidatingWebhookConfiguration: field webhooks[0].failurePolciy is not known here and was ignored; did you mean "failurePolicy"?` + "\n",
+			`warning: document 1 of webhooks.yaml, ValidatingWebhookConfiguration: field webhooks[0].failurePolciy is not ` +
+				`known here and was ignored; did you mean "failurePolicy"?` + "\n",
 		},
 		"of objects whose metadata alone counts": {
 			[]string{"cleanup", "--shoot", "plain.yaml", "--objects", "pods.yaml"},
-			`warning: document 2 of pods.yaml, Pod: field metadata.finalizer is not known here and was ignored; did you mean "finalizers"?` + "\n",
+			`warning: document 2 of pods.yaml, Pod: field metadata.finalizer is not known here and was ignored; did you mean ` +
+				`"finalizers"?` + "\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -116,7 +122,8 @@ func TestWarningsEnd(t *testing.T) {
 		fmt.Fprintf(&questions, `{"codes":[],"field%d":1}`+"\n", n)
 	}
 	_, warned, err := speak(t, questions.String(), []string{"errors", "--jsonl"})
-	if lines := strings.Count(warned, "\n"); err != nil || lines != 21 || !strings.HasSuffix(warned, "warning: there are more fields that are not known here and were ignored\n") {
+	if lines := strings.Count(warned, "\n"); err != nil || lines != 21 || !strings.HasSuffix(warned,
+		"warning: there are more fields that are not known here and were ignored\n") {
 		t.Errorf("%v, %d lines: %s", err, lines, warned)
 	}
 }
@@ -133,7 +140,8 @@ func TestSamplesAreAnswered(t *testing.T) {
 		asked++
 		question, _, ended := strings.Cut(sample, "' | transplant explain "+topic.Name()+" --jsonl")
 		out, warned, err := speak(t, question, []string{topic.Name(), "--jsonl"})
-		if !found || !ended || err != nil || warned != "" || strings.Contains(out, `"error"`) || !strings.HasPrefix(out, `{"id":1,`) {
+		if !found || !ended || err != nil || warned != "" || strings.Contains(out, `"error"`) || !strings.HasPrefix(out,
+			`{"id":1,`) {
 			t.Errorf("%s: sample %q: %v, %s%s", topic.Name(), question, err, out, warned)
 		}
 	}
@@ -151,8 +159,9 @@ func TestNoOperationHasAReason(t *testing.T) {
 		"profile.yaml": "kind: CloudProfile\nmetadata: {name: c}\n",
 	}
 	for file, want := range map[string]string{
-		"none.yaml":   "No operation is asked for: the shoot has had none yet (field status.lastOperation is not set).\n",
-		"failed.yaml": "No operation is asked for: the shoot's last one has failed (field status.lastOperation.state), and no annotation says to retry it.\n",
+		"none.yaml": "No operation is asked for: the shoot has had none yet (field status.lastOperation is not set).\n",
+		"failed.yaml": "No operation is asked for: the shoot's last one has failed (field status.lastOperation.state), " +
+			"and no annotation says to retry it.\n",
 	} {
 		out, warned, err := speak(t, "", files(t, contents, "maintenance", "--shoot", file, "--cloudprofile", "profile.yaml"))
 		if err != nil || warned != "" || !strings.Contains(out, want) {

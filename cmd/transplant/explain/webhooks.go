@@ -20,8 +20,8 @@ type webhooksQuestion struct {
 	Mutating   []admissionregistrationv1.MutatingWebhookConfiguration   `json:"mutating"`
 }
 
-// webhooksAnswer says which webhooks are problematic, what the constraints say of them, and what one pass of remediation
-// makes of the configurations.
+// webhooksAnswer says which webhooks are problematic, what the constraints say of them, and what one pass of
+// remediation makes of the configurations.
 type webhooksAnswer struct {
 	// Problematic is by Kind/configuration/webhook. In answers to questions, labels that exempt a configuration do not
 	// count, as in the known answers; in answers from files they do.
@@ -102,14 +102,18 @@ func newWebhooks() *cobra.Command {
 				return err
 			}
 			answer.spareExempt()
-			return output.print(command.OutOrStdout(), answer, func(out io.Writer) error { return tellWebhooks(out, question, answer) })
+			return output.print(command.OutOrStdout(), answer, func(out io.Writer) error {
+				return tellWebhooks(out, question, answer)
+			})
 		},
 	}
-	command.Flags().StringSliceVar(&files, "file", nil, "file with ValidatingWebhookConfigurations and MutatingWebhookConfigurations, - for standard input; may be repeated")
+	command.Flags().StringSliceVar(&files, "file", nil,
+		"file with ValidatingWebhookConfigurations and MutatingWebhookConfigurations, - for standard input; may be repeated")
 	output.register(command)
 	return withJSONL(command, lines{
-		sample: `{"id":1,"validating":[{"metadata":{"name":"policy"},"webhooks":[{"name":"pods.example.com","failurePolicy":"Fail"}]}]}`,
-		lists:  []string{"validating", "mutating"},
+		sample: `{"id":1,"validating":[{"metadata":{"name":"policy"},"webhooks":[{"name":"pods.example.com",` +
+			`"failurePolicy":"Fail"}]}]}`,
+		lists: []string{"validating", "mutating"},
 	}, judgeWebhooks)
 }
 
@@ -126,7 +130,8 @@ func readWebhooks(command *cobra.Command, files []string) (webhooksQuestion, err
 			into := &question.Mutating[len(question.Mutating)-1]
 			return unknowns(document, into), decode(document, into)
 		}
-		return nil, fmt.Errorf("field kind is %q: give %ss and %ss only", kind, webhooks.KindValidating, webhooks.KindMutating)
+		return nil, fmt.Errorf("field kind is %q: give %ss and %ss only", kind, webhooks.KindValidating,
+			webhooks.KindMutating)
 	})
 	question.setDefaults()
 	return question, err
@@ -187,7 +192,8 @@ func judgeWebhooks(question webhooksQuestion) (webhooksAnswer, error) {
 		}
 	}
 	verdict := webhooks.Judge(question.views())
-	answer.Constraint, answer.Message = webhooksConstraint{Status: verdict.Status, Reason: verdict.Reason, Codes: verdict.Codes}, verdict.Message
+	answer.Constraint, answer.Message = webhooksConstraint{Status: verdict.Status, Reason: verdict.Reason,
+		Codes: verdict.Codes}, verdict.Message
 	for _, c := range answer.views() {
 		if changes := webhooks.Remediate(c); len(changes) > 0 {
 			answer.Remediated = true
@@ -231,7 +237,8 @@ func tellWebhooks(out io.Writer, question webhooksQuestion, answer webhooksAnswe
 			p.line("  remediation: none: the configuration has the label %s", label)
 		}
 	}
-	p.line("Constraints HibernationPossible and MaintenancePreconditionsSatisfied: %s (%s)", answer.Constraint.Status, answer.Constraint.Reason)
+	p.line("Constraints HibernationPossible and MaintenancePreconditionsSatisfied: %s (%s)", answer.Constraint.Status,
+		answer.Constraint.Reason)
 	p.line("  %s", answer.Message)
 	return p.err
 }

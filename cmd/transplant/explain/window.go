@@ -78,7 +78,9 @@ func newWindow() *cobra.Command {
 			if answer.ParseError != "" && shoot == "" {
 				return errors.New(answer.ParseError)
 			}
-			return output.print(command.OutOrStdout(), answer, func(out io.Writer) error { return tellWindow(out, question, answer) })
+			return output.print(command.OutOrStdout(), answer, func(out io.Writer) error {
+				return tellWindow(out, question, answer)
+			})
 		},
 	}
 	command.Flags().StringVar(&begin, "begin", "", "begin of the window, for example 220000+0100")
@@ -123,7 +125,8 @@ func judgeWindow(question windowQuestion) (windowAnswer, error) {
 		return windowAnswer{IsNowIn: true}, nil
 	}
 	if question.RandomFraction < 0 || question.RandomFraction >= 1 {
-		return windowAnswer{}, fmt.Errorf("field randomFraction is %v: give a number from 0 up to, but not 1", question.RandomFraction)
+		return windowAnswer{}, fmt.Errorf("field randomFraction is %v: give a number from 0 up to, but not 1",
+			question.RandomFraction)
 	}
 	shoot := &gardencorev1beta1.Shoot{Spec: gardencorev1beta1.ShootSpec{Maintenance: &gardencorev1beta1.Maintenance{
 		TimeWindow: &gardencorev1beta1.MaintenanceTimeWindow{Begin: question.Begin, End: question.End},
@@ -140,7 +143,8 @@ func judgeWindow(question windowQuestion) (windowAnswer, error) {
 		return answer, nil
 	}
 	answer.Raw, answer.Effective = sideOf(raw, *question.Now), sideOf(effective, *question.Now)
-	next, fromNow := effective.Moment(*question.Now, question.RandomFraction), effective.MomentFromNow(*question.Now, question.RandomFraction)
+	next, fromNow := effective.Moment(*question.Now, question.RandomFraction),
+		effective.MomentFromNow(*question.Now, question.RandomFraction)
 	answer.Effective.NextRandom, answer.Effective.NextFromNow = &next, &fromNow
 	return answer, nil
 }
@@ -171,7 +175,8 @@ func tellWindow(out io.Writer, question windowQuestion, answer windowAnswer) err
 	effective := raw.Effective()
 	p.line("           that is %s", raw)
 	if length := raw.Duration(); length < window.Minimum || length > window.Maximum {
-		p.line("           Admission refuses it: it is %s long, not between %s and %s.", short(length), short(window.Minimum), short(window.Maximum))
+		p.line("           Admission refuses it: it is %s long, not between %s and %s.", short(length), short(window.Minimum),
+			short(window.Maximum))
 	}
 	p.line("Effective  %s: maintenance begins no later than %s before the end", effective, short(window.Margin))
 	place := "outside"
@@ -183,6 +188,7 @@ func tellWindow(out io.Writer, question windowQuestion, answer windowAnswer) err
 	if next.Before(*question.Now) {
 		next = next.Add(24 * time.Hour) // a window that ends as it begins is over after a second
 	}
-	p.line("Next       %s to %s (in %s), at a random moment", stamp(next), stamp(next.Add(effective.Duration())), short(next.Sub(*question.Now)))
+	p.line("Next       %s to %s (in %s), at a random moment", stamp(next), stamp(next.Add(effective.Duration())),
+		short(next.Sub(*question.Now)))
 	return p.err
 }

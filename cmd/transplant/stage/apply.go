@@ -115,7 +115,8 @@ func inJSON(value any) (string, error) {
 // apply applies a manifest, filled in with values. Objects of the garden get their defaults here: its admission, which
 // gives them to all others, runs only later.
 func apply(ctx context.Context, c client.Client, manifest string, values any) error {
-	t, err := template.New(manifest).Option("missingkey=error").Funcs(template.FuncMap{"json": inJSON}).ParseFS(manifests, "manifests/"+manifest)
+	t, err := template.New(manifest).Option("missingkey=error").Funcs(template.FuncMap{"json": inJSON}).ParseFS(manifests,
+		"manifests/"+manifest)
 	if err != nil {
 		return fmt.Errorf("parse manifest %q: %w", manifest, err)
 	}
@@ -142,7 +143,8 @@ func apply(ctx context.Context, c client.Client, manifest string, values any) er
 					object.GetKind(), object.GetName(), manifest, err)
 			}
 		}
-		if err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), fieldOwner, client.ForceOwnership); err != nil {
+		if err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), fieldOwner,
+			client.ForceOwnership); err != nil {
 			return fmt.Errorf("apply %s %q of manifest %q: %w", object.GetKind(), object.GetName(), manifest, err)
 		}
 	}

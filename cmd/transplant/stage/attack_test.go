@@ -32,7 +32,8 @@ func state(namespace, name string) *gardencorev1beta1.ShootState {
 }
 
 func claimOf(namespace, shoot string) *coordinationv1.Lease {
-	return &coordinationv1.Lease{ObjectMeta: metaOf(namespace, "owner."+shoot), Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To("uid")}}
+	return &coordinationv1.Lease{ObjectMeta: metaOf(namespace, "owner."+shoot),
+		Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To("uid")}}
 }
 
 func lease(namespace, name string) *coordinationv1.Lease {
@@ -53,7 +54,8 @@ func seedOf(name string) *gardencorev1beta1.Seed {
 
 func chunkOf(namespace, shoot string) *transplantv1alpha1.ShootStateChunk {
 	return &transplantv1alpha1.ShootStateChunk{
-		ObjectMeta: metaOf(namespace, shoot+"-0123456789abcdef-0"), ShootName: shoot, Bytes: 1, SHA256: strings.Repeat("0", 64), Data: []byte("x"),
+		ObjectMeta: metaOf(namespace, shoot+"-0123456789abcdef-0"), ShootName: shoot, Bytes: 1,
+		SHA256: strings.Repeat("0", 64), Data: []byte("x"),
 	}
 }
 
@@ -98,13 +100,15 @@ func removeAll(object client.Object) request {
 
 func patch(object client.Object, with string) request {
 	return func(ctx context.Context, c client.Client) error {
-		return c.Patch(ctx, object.DeepCopyObject().(client.Object), client.RawPatch(types.MergePatchType, []byte(with)), client.DryRunAll)
+		return c.Patch(ctx, object.DeepCopyObject().(client.Object), client.RawPatch(types.MergePatchType, []byte(with)),
+			client.DryRunAll)
 	}
 }
 
 func patchStatus(object client.Object, with string) request {
 	return func(ctx context.Context, c client.Client) error {
-		return c.Status().Patch(ctx, object.DeepCopyObject().(client.Object), client.RawPatch(types.MergePatchType, []byte(with)), client.DryRunAll)
+		return c.Status().Patch(ctx, object.DeepCopyObject().(client.Object),
+			client.RawPatch(types.MergePatchType, []byte(with)), client.DryRunAll)
 	}
 }
 
@@ -116,17 +120,21 @@ func put(kind, namespace, name string) request {
 		if kind == "ConfigMap" {
 			object = &corev1.ConfigMap{ObjectMeta: metaOf(namespace, name)}
 		}
-		return c.Patch(ctx, object, client.RawPatch(types.ApplyPatchType, []byte(text)), client.FieldOwner("gardenlet"), client.ForceOwnership, client.DryRunAll)
+		return c.Patch(ctx, object, client.RawPatch(types.ApplyPatchType, []byte(text)), client.FieldOwner("gardenlet"),
+			client.ForceOwnership, client.DryRunAll)
 	}
 }
 
 func mint(namespace, account string) request {
 	return func(ctx context.Context, c client.Client) error {
-		return c.SubResource("token").Create(ctx, &corev1.ServiceAccount{ObjectMeta: metaOf(namespace, account)}, &authenticationv1.TokenRequest{})
+		return c.SubResource("token").Create(ctx, &corev1.ServiceAccount{ObjectMeta: metaOf(namespace, account)},
+			&authenticationv1.TokenRequest{})
 	}
 }
 
-const harmless, note = `{"metadata":{"annotations":{"a":"b"}}}`, `{"status":{"lastOperation":{"description":"d","lastUpdateTime":"2026-01-01T00:00:00Z","progress":1,"state":"Processing","type":"Reconcile"}}}`
+const harmless, note = `{"metadata":{"annotations":{"a":"b"}}}`,
+	`{"status":{"lastOperation":{"description":"d","lastUpdateTime":"2026-01-01T00:00:00Z","progress":1,` +
+		`"state":"Processing","type":"Reconcile"}}}`
 
 // What a gardenlet does for the shoots of its seed; alpha stands for them.
 func gardenletNeeds(s, namespace, shoot string) map[string]request {
@@ -146,29 +154,34 @@ func gardenletNeeds(s, namespace, shoot string) map[string]request {
 		"reads a chunk":                 get(chunkOf(namespace, shoot)),
 		"reports":                       patchStatus(shootOf(namespace, shoot), note),
 		"takes a request off":           patch(shootOf(namespace, shoot), harmless),
-		"makes the backup entry":        create(&gardencorev1beta1.BackupEntry{ObjectMeta: metaOf(namespace, "shoot--"+namespace[len("garden-"):]+"--"+shoot+"--uid-of-"+shoot), Spec: gardencorev1beta1.BackupEntrySpec{BucketName: "b", SeedName: ptr.To(s)}}),
+		"makes the backup entry": create(&gardencorev1beta1.BackupEntry{ObjectMeta: metaOf(namespace,
+			"shoot--"+namespace[len("garden-"):]+"--"+shoot+"--uid-of-"+shoot),
+			Spec: gardencorev1beta1.BackupEntrySpec{BucketName: "b", SeedName: ptr.To(s)}}),
 	}
 }
 
 // What a gardenlet may do even while its seed is lost: it reads what is no secret, and reports.
 func lostNeeds(s, namespace, shoot string) map[string]request {
 	return map[string]request{
-		"lists shoots":     list(&gardencorev1beta1.ShootList{}),
-		"reads its seed":   get(seedOf(s)),
-		"reads the claim":  get(claimOf(namespace, shoot)),
-		"creates a lease":  create(lease("gardener-system-seed-lease", s)),
-		"says how it is":   patchStatus(seedOf(s), `{"status":{"observedGeneration":1}}`),
-		"records an event": create(&corev1.Event{ObjectMeta: metaOf(namespace, "e"), InvolvedObject: corev1.ObjectReference{Namespace: namespace}}),
+		"lists shoots":    list(&gardencorev1beta1.ShootList{}),
+		"reads its seed":  get(seedOf(s)),
+		"reads the claim": get(claimOf(namespace, shoot)),
+		"creates a lease": create(lease("gardener-system-seed-lease", s)),
+		"says how it is":  patchStatus(seedOf(s), `{"status":{"observedGeneration":1}}`),
+		"records an event": create(&corev1.Event{ObjectMeta: metaOf(namespace, "e"),
+			InvolvedObject: corev1.ObjectReference{Namespace: namespace}}),
 	}
 }
 
 // What no gardenlet may do, of which "a" and alpha are its own, and "b" and beta are not.
 func gardenletAttacks() map[string]request {
 	typed := secret("garden-p", "alpha.kubeconfig")
-	typed.Type, typed.Annotations = corev1.SecretTypeServiceAccountToken, map[string]string{corev1.ServiceAccountNameKey: "default"}
+	typed.Type, typed.Annotations = corev1.SecretTypeServiceAccountToken,
+		map[string]string{corev1.ServiceAccountNameKey: "default"}
 	bucket := &gardencorev1beta1.BackupBucket{ObjectMeta: metav1.ObjectMeta{Name: "any"}}
 	bucket.Spec.Provider.Type, bucket.Spec.Provider.Region, bucket.Spec.SeedName = "transplant", "here", ptr.To("a")
-	entry := &gardencorev1beta1.BackupEntry{ObjectMeta: metaOf("garden-p", "shoot--p--beta--uid-of-beta"), Spec: gardencorev1beta1.BackupEntrySpec{BucketName: "b", SeedName: ptr.To("a")}}
+	entry := &gardencorev1beta1.BackupEntry{ObjectMeta: metaOf("garden-p", "shoot--p--beta--uid-of-beta"),
+		Spec: gardencorev1beta1.BackupEntrySpec{BucketName: "b", SeedName: ptr.To("a")}}
 	misnamed := chunkOf("garden-p", "beta")
 	misnamed.Name, misnamed.ShootName = "beta-fedcba9876543210-0", "alpha"
 	ofAlpha := client.MatchingLabels{transplantv1alpha1.LabelShoot: "alpha"}
@@ -180,36 +193,41 @@ func gardenletAttacks() map[string]request {
 		"reads a secret of another project":         get(secret("garden-q", "referenced")),
 		"reads the kubeconfig of another's shoot":   get(secret("garden-p", "beta.kubeconfig")),
 		"reads a config map that is not referenced": get(&corev1.ConfigMap{ObjectMeta: metaOf("garden-p", "other")}),
-		"lists secrets":                              list(&corev1.SecretList{}, client.InNamespace("garden-p")),
-		"lists secrets everywhere":                   list(&corev1.SecretList{}),
-		"creates any secret":                         create(secret("garden-p", "any")),
-		"creates a secret in another project":        create(secret("garden-q", "alpha.kubeconfig")),
-		"creates a secret of the landscape":          create(secret("garden", "any")),
-		"creates a secret for a token":               create(typed),
-		"applies a secret of another's shoot":        put("Secret", "garden-p", "beta.kubeconfig"),
-		"applies any secret":                         put("Secret", "garden-p", "any"),
-		"deletes a secret":                           remove(secret("garden-p", "other")),
-		"mints a token of the controller-manager":    mint("garden", "garden-controller-manager"),
-		"mints a token of another gardenlet":         mint("garden", "gardenlet-b"),
-		"mints a token of its control planes":        mint("garden", "control-planes-a"),
-		"takes another's claim":                      patch(claimOf("garden-p", "beta"), harmless),
-		"takes the claim of another project":         patch(claimOf("garden-q", "gamma"), harmless),
-		"creates a claim that another's shoot lost":  create(claimOf("garden-p", "gone")),
-		"removes another's claim":                    remove(claimOf("garden-p", "beta")),
-		"renews another's lease":                     patch(lease("gardener-system-seed-lease", "b"), harmless),
-		"creates another's lease":                    create(lease("gardener-system-seed-lease", "b")),
-		"reports about another's shoot":              patchStatus(shootOf("garden-p", "beta"), note),
-		"reports about a shoot of another project":   patchStatus(shootOf("garden-q", "gamma"), note),
-		"annotates another's shoot":                  patch(shootOf("garden-p", "beta"), harmless),
-		"binds its shoot elsewhere":                  patch(shootOf("garden-p", "alpha"), `{"spec":{"seedName":"b"}}`),
-		"refers to another secret":                   patch(shootOf("garden-p", "alpha"), `{"spec":{"resources":[{"name":"x","resourceRef":{"apiVersion":"v1","kind":"Secret","name":"other"}}]}}`),
-		"refers to another secret for its domain":    patch(shootOf("garden-p", "alpha"), `{"spec":{"dns":{"providers":[{"primary":true,"secretName":"other"}]}}}`),
-		"gives its shoot to a seed of its choice":    patchStatus(shootOf("garden-p", "alpha"), `{"status":{"seedName":"b"}}`),
-		"takes another's identity":                   patchStatus(shootOf("garden-p", "alpha"), `{"status":{"uid":"uid-of-beta","technicalID":"shoot--p--beta"}}`),
-		"creates a shoot":                            create(new),
-		"deletes its shoot":                          remove(shootOf("garden-p", "alpha")),
-		"reads another's state":                      get(state("garden-p", "beta")),
-		"lists states":                               list(&gardencorev1beta1.ShootStateList{}, client.InNamespace("garden-p")),
+		"lists secrets":                             list(&corev1.SecretList{}, client.InNamespace("garden-p")),
+		"lists secrets everywhere":                  list(&corev1.SecretList{}),
+		"creates any secret":                        create(secret("garden-p", "any")),
+		"creates a secret in another project":       create(secret("garden-q", "alpha.kubeconfig")),
+		"creates a secret of the landscape":         create(secret("garden", "any")),
+		"creates a secret for a token":              create(typed),
+		"applies a secret of another's shoot":       put("Secret", "garden-p", "beta.kubeconfig"),
+		"applies any secret":                        put("Secret", "garden-p", "any"),
+		"deletes a secret":                          remove(secret("garden-p", "other")),
+		"mints a token of the controller-manager":   mint("garden", "garden-controller-manager"),
+		"mints a token of another gardenlet":        mint("garden", "gardenlet-b"),
+		"mints a token of its control planes":       mint("garden", "control-planes-a"),
+		"takes another's claim":                     patch(claimOf("garden-p", "beta"), harmless),
+		"takes the claim of another project":        patch(claimOf("garden-q", "gamma"), harmless),
+		"creates a claim that another's shoot lost": create(claimOf("garden-p", "gone")),
+		"removes another's claim":                   remove(claimOf("garden-p", "beta")),
+		"renews another's lease":                    patch(lease("gardener-system-seed-lease", "b"), harmless),
+		"creates another's lease":                   create(lease("gardener-system-seed-lease", "b")),
+		"reports about another's shoot":             patchStatus(shootOf("garden-p", "beta"), note),
+		"reports about a shoot of another project":  patchStatus(shootOf("garden-q", "gamma"), note),
+		"annotates another's shoot":                 patch(shootOf("garden-p", "beta"), harmless),
+		"binds its shoot elsewhere":                 patch(shootOf("garden-p", "alpha"), `{"spec":{"seedName":"b"}}`),
+		"refers to another secret": patch(shootOf("garden-p", "alpha"),
+			`{"spec":{"resources":[{"name":"x","resourceRef":{"apiVersion":"v1","kind":"Secret","name":"other"}}]}}`),
+		"refers to another secret for its domain": patch(shootOf("garden-p", "alpha"),
+			`{"spec":{"dns":{"providers":[{"primary":true,"secretName":"other"}]}}}`),
+		"gives its shoot to a seed of its choice": patchStatus(shootOf("garden-p", "alpha"),
+			`{"status":{"seedName":"b"}}`),
+		"takes another's identity": patchStatus(shootOf("garden-p", "alpha"),
+			`{"status":{"uid":"uid-of-beta","technicalID":"shoot--p--beta"}}`),
+		"creates a shoot":       create(new),
+		"deletes its shoot":     remove(shootOf("garden-p", "alpha")),
+		"reads another's state": get(state("garden-p", "beta")),
+		"lists states": list(&gardencorev1beta1.ShootStateList{},
+			client.InNamespace("garden-p")),
 		"creates a state of another project's shoot": create(state("garden-q", "gamma")),
 		"creates a state of no shoot":                create(state("garden-p", "none")),
 		"overwrites another's state":                 patch(state("garden-p", "beta"), harmless),
@@ -218,21 +236,27 @@ func gardenletAttacks() map[string]request {
 		"changes a chunk of another's":               patch(chunkOf("garden-p", "beta"), harmless),
 		"removes a chunk of another's":               remove(chunkOf("garden-p", "beta")),
 		"takes the name of another's chunk":          create(misnamed),
-		"makes up an identity":                       patchStatus(shootOf("garden-p", "fresh"), `{"status":{"technicalID":"shoot--p--beta"}}`),
-		"lists chunks":                               list(&transplantv1alpha1.ShootStateChunkList{}, client.InNamespace("garden-p")),
-		"lists the chunks of its shoot":              list(&transplantv1alpha1.ShootStateChunkList{}, client.InNamespace("garden-p"), ofAlpha),
-		"watches chunks":                             watchAll(&transplantv1alpha1.ShootStateChunkList{}, "garden-p"),
-		"removes all chunks":                         removeAll(chunkOf("garden-p", "alpha")),
-		"reads a chunk of another project":           get(chunkOf("garden-q", "gamma")),
-		"lists chunks of another project":            list(&transplantv1alpha1.ShootStateChunkList{}, client.InNamespace("garden-q")),
-		"makes any backup bucket":                    create(bucket),
-		"makes the backup entry of another's":        create(entry),
-		"deletes another seed":                       remove(seedOf("b")),
-		"deletes its seed":                           remove(seedOf("a")),
-		"changes its seed":                           patch(seedOf("a"), harmless),
-		"reports about another seed":                 patchStatus(seedOf("b"), `{"status":{"observedGeneration":1}}`),
-		"widens its role":                            patch(&rbacv1.Role{ObjectMeta: metaOf("garden-p", "gardener.cloud:system:seed:a")}, `{"rules":[]}`),
-		"changes the cloud profile":                  patch(&gardencorev1beta1.CloudProfile{ObjectMeta: metav1.ObjectMeta{Name: "c"}}, harmless),
+		"makes up an identity": patchStatus(shootOf("garden-p", "fresh"),
+			`{"status":{"technicalID":"shoot--p--beta"}}`),
+		"lists chunks": list(&transplantv1alpha1.ShootStateChunkList{},
+			client.InNamespace("garden-p")),
+		"lists the chunks of its shoot": list(&transplantv1alpha1.ShootStateChunkList{},
+			client.InNamespace("garden-p"), ofAlpha),
+		"watches chunks":                   watchAll(&transplantv1alpha1.ShootStateChunkList{}, "garden-p"),
+		"removes all chunks":               removeAll(chunkOf("garden-p", "alpha")),
+		"reads a chunk of another project": get(chunkOf("garden-q", "gamma")),
+		"lists chunks of another project": list(&transplantv1alpha1.ShootStateChunkList{},
+			client.InNamespace("garden-q")),
+		"makes any backup bucket":             create(bucket),
+		"makes the backup entry of another's": create(entry),
+		"deletes another seed":                remove(seedOf("b")),
+		"deletes its seed":                    remove(seedOf("a")),
+		"changes its seed":                    patch(seedOf("a"), harmless),
+		"reports about another seed":          patchStatus(seedOf("b"), `{"status":{"observedGeneration":1}}`),
+		"widens its role": patch(&rbacv1.Role{ObjectMeta: metaOf("garden-p",
+			"gardener.cloud:system:seed:a")}, `{"rules":[]}`),
+		"changes the cloud profile": patch(
+			&gardencorev1beta1.CloudProfile{ObjectMeta: metav1.ObjectMeta{Name: "c"}}, harmless),
 	}
 }
 

@@ -38,7 +38,8 @@ func (b *Backend) Available(context.Context) error {
 // Can implements run.Backend: this backend can do all that stories know today.
 func (*Backend) Can(ability world.Ability) error {
 	switch ability {
-	case world.BreakLinks, world.BreakProcesses, world.BreakPrograms, world.DelayRestarts, world.CrashActors, world.BreakClusters,
+	case world.BreakLinks, world.BreakProcesses, world.BreakPrograms, world.DelayRestarts, world.CrashActors,
+		world.BreakClusters,
 		world.BreakPods, world.BreakPodLinks,
 		world.BreakCloud, world.DamageBackups, world.WipeDisks, world.EditObjects:
 		return nil
@@ -148,9 +149,10 @@ func settingsOf(s landscape.Settings) Settings {
 		DNSTTL: s.DNSTTL.Duration, WaitInterval: s.WaitInterval.Duration, LeaseInterval: s.SeedLeaseRenew.Duration,
 		SeedLossGracePeriod: s.SeedLossGracePeriod.Duration, RestoresAtOnce: s.RestoresAtOnce, SecondSign: s.SecondSign,
 		SyncPeriod: s.SyncPeriod.Duration, ReconcileInMaintenanceOnly: s.ReconcileInMaintenanceOnly,
-		CareSyncPeriod: s.CareSyncPeriod.Duration, CareThreshold: s.CareThreshold.Duration, RemediateWebhooks: s.RemediateWebhooks,
-		CleanupTimeout: s.CleanupTimeout.Duration,
-		RetryDuration:  s.RetryDuration.Duration, ThrottledRetryPeriod: s.ThrottledRetryPeriod.Duration,
+		CareSyncPeriod: s.CareSyncPeriod.Duration, CareThreshold: s.CareThreshold.Duration,
+		RemediateWebhooks: s.RemediateWebhooks,
+		CleanupTimeout:    s.CleanupTimeout.Duration,
+		RetryDuration:     s.RetryDuration.Duration, ThrottledRetryPeriod: s.ThrottledRetryPeriod.Duration,
 	}
 }
 

@@ -51,8 +51,8 @@ func (b *KindBackend) Available(ctx context.Context) error {
 	return kind.Available(ctx)
 }
 
-// Can implements run.Backend. A cluster's own programs are the kubelet's, which starts them again at once, and its disks
-// are behind its node. Processes in pods are harmed by signals of this machine, for which one has to be root.
+// Can implements run.Backend. A cluster's own programs are the kubelet's, which starts them again at once, and its
+// disks are behind its node. Processes in pods are harmed by signals of this machine, for which one has to be root.
 func (b *KindBackend) Can(ability world.Ability) error {
 	switch ability.General() {
 	case world.RunChaosMesh:
@@ -122,7 +122,8 @@ func (s *Stage) ConfigureKind(ctx context.Context, options *kind.Options) error 
 		return err
 	}
 	programs := map[string]string{}
-	for _, program := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kwok"} {
+	for _, program := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl",
+		"kwok"} {
 		programs[program] = controlPlane
 	}
 	s.User = nobody

@@ -36,13 +36,16 @@ func TestKindCanWithChaosMesh(t *testing.T) {
 	t.Parallel()
 	asRoot := ""
 	if os.Geteuid() != 0 {
-		asRoot = "the kind backend cannot do what only Chaos Mesh can: NetworkChaos with loss unless it is run by root, beside a Docker of this machine"
+		asRoot = "the kind backend cannot do what only Chaos Mesh can: NetworkChaos with loss unless it is run by root, " +
+			"beside a Docker of this machine"
 	}
 	ability := world.RunChaosMesh.For("NetworkChaos with loss")
 	for want, backend := range map[string]interface{ Can(world.Ability) error }{
 		asRoot: &KindBackend{ChaosMesh: &ChaosMesh{Chart: "2.8.2"}},
-		"the kind backend cannot do what only Chaos Mesh can: NetworkChaos with loss, unless it is installed with --chaos-mesh":    &KindBackend{ChaosMesh: &ChaosMesh{}},
-		"the embedded backend cannot do what only Chaos Mesh can: NetworkChaos with loss; the kind backend can, with --chaos-mesh": &Backend{},
+		"the kind backend cannot do what only Chaos Mesh can: NetworkChaos with loss, unless it is installed with " +
+			"--chaos-mesh": &KindBackend{ChaosMesh: &ChaosMesh{}},
+		"the embedded backend cannot do what only Chaos Mesh can: NetworkChaos with loss; the kind backend can, with " +
+			"--chaos-mesh": &Backend{},
 	} {
 		if got := text(backend.Can(ability)); got != want {
 			t.Errorf("got %q, want %q", got, want)

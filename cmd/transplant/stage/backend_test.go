@@ -57,7 +57,8 @@ func TestClaims(t *testing.T) {
 	first := claim(&Backend{}, "run")
 	for _, b := range []run.Backend{&Backend{}, &KindBackend{}} {
 		taken := (*run.TakenError)(nil)
-		if _, err := b.Claim("run"); !errors.As(err, &taken) || !strings.Contains(err.Error(), "transplant down --landscape run") {
+		if _, err := b.Claim("run"); !errors.As(err, &taken) || !strings.Contains(err.Error(),
+			"transplant down --landscape run") {
 			t.Errorf("of %T somebody has it: %v", b, err)
 		}
 	}

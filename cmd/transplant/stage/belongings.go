@@ -16,8 +16,8 @@ import (
 
 var _ world.Inventory = &World{}
 
-// Belongings implements world.Inventory: per seed the processes in its pods, owned by these, and the folders of its volumes and pods;
-// in the cloud the objects in buckets and the DNS records.
+// Belongings implements world.Inventory: per seed the processes in its pods, owned by these, and the folders of its
+// volumes and pods; in the cloud the objects in buckets and the DNS records.
 func (w *World) Belongings(ctx context.Context) (map[string][]timeline.Item, error) {
 	all := map[string][]timeline.Item{}
 	var errs []error
@@ -45,7 +45,8 @@ func (w *World) belongingsOf(ctx context.Context, seed string) ([]timeline.Item,
 	for _, c := range containers {
 		pod, _ := podOf(c)
 		items = append(items, timeline.Item{
-			Class: "process", Name: strings.Join(c.Args[:min(2, len(c.Args))], " "), UID: fmt.Sprintf("%d/%d", c.PID, c.Birth), Owner: string(pod),
+			Class: "process", Name: strings.Join(c.Args[:min(2, len(c.Args))], " "), UID: fmt.Sprintf("%d/%d", c.PID, c.Birth),
+			Owner:    string(pod),
 			Mentions: mentions(strings.Join(c.Args, " ")),
 		})
 	}
@@ -93,7 +94,8 @@ func (w *World) cloudBelongings(ctx context.Context) ([]timeline.Item, error) {
 			return nil, fmt.Errorf("list the records of zone %q: %w", zone.Name, err)
 		}
 		for _, record := range records {
-			items = append(items, timeline.Item{Class: "record", Namespace: record.Type, Name: record.Name, Mentions: mentionsOfRecord(record)})
+			items = append(items, timeline.Item{Class: "record", Namespace: record.Type, Name: record.Name,
+				Mentions: mentionsOfRecord(record)})
 		}
 	}
 	return items, nil

@@ -16,7 +16,8 @@ import (
 var _ world.BackupBreaker = &World{}
 
 // DamageBackup implements world.BackupBreaker.
-func (w *World) DamageBackup(ctx context.Context, shoot string, last world.Backup, missing bool) (world.Injection, error) {
+func (w *World) DamageBackup(ctx context.Context, shoot string, last world.Backup, missing bool) (world.Injection,
+	error) {
 	objects, err := w.lastBackup(ctx, shoot, last)
 	if err != nil {
 		return world.Injection{}, err
@@ -27,7 +28,8 @@ func (w *World) DamageBackup(ctx context.Context, shoot string, last world.Backu
 	}
 	var faults []cloud.Fault
 	for _, id := range objects {
-		faults = append(faults, cloud.Fault{Match: cloud.Match{Kinds: []string{cloud.KindObjects}, IDPrefix: id}, Effect: effect})
+		faults = append(faults, cloud.Fault{Match: cloud.Match{Kinds: []string{cloud.KindObjects}, IDPrefix: id},
+			Effect: effect})
 	}
 	return w.breakCloud(ctx, faults)
 }
@@ -94,19 +96,22 @@ func (w *World) backups(ctx context.Context, shoot string, kind world.Backup) it
 	}
 }
 
-// backupOf reads a key of a bucket: the name of the BackupEntry, that of the etcd, and what the backup calls its object.
+// backupOf reads a key of a bucket: the name of the BackupEntry, that of the etcd, and what the backup calls its
+// object.
 func backupOf(key string, wanted world.Backup) (backup.Object, bool) {
 	_, below, ok := strings.Cut(key, "/"+controlplane.EtcdName+"/")
 	if !ok {
 		return backup.Object{}, false
 	}
 	found, ok := backup.ParseKey(below)
-	fits := wanted == world.AnyBackup || wanted == world.FullBackup && found.Kind == backup.Full || wanted == world.DeltaBackup && found.Kind == backup.Delta
+	fits := wanted == world.AnyBackup || wanted == world.FullBackup && found.Kind == backup.Full ||
+		wanted == world.DeltaBackup && found.Kind == backup.Delta
 	return found, ok && fits
 }
 
 // later compares by epoch, then by the last revision; a full snapshot comes after the delta that it contains. Copies of
 // one object are equal.
 func later(a, b backup.Object) int {
-	return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Last, b.Last), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.SHA256, b.SHA256))
+	return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Last, b.Last), cmp.Compare(a.Kind, b.Kind),
+		cmp.Compare(a.SHA256, b.SHA256))
 }

@@ -17,8 +17,8 @@ var _ world.CloudBreaker = &World{}
 const (
 	// countTimeout bounds the question how often a fault of the cloud was felt so far.
 	countTimeout = 5 * time.Second
-	// setTimeout bounds the wait for the cloud's word that a fault is set, which goes on when the story was cancelled: a fault
-	// that came into force after its heal would reach the next story.
+	// setTimeout bounds the wait for the cloud's word that a fault is set, which goes on when the story was cancelled: a
+	// fault that came into force after its heal would reach the next story.
 	setTimeout = 10 * time.Second
 )
 
@@ -147,7 +147,8 @@ func (f *cloudFaults) touched() int {
 	return felt
 }
 
-// endFaults ends what is left of the faults of a story, whose heal did not reach the cloud: they outlive a restart of it.
+// endFaults ends what is left of the faults of a story, whose heal did not reach the cloud: they outlive a restart of
+// it.
 func endFaults(ctx context.Context, admin *cloud.Client) error {
 	left, err := admin.Faults(ctx)
 	if err != nil {

@@ -58,8 +58,8 @@ func (u *unheard) forget() {
 	u.set = u.set[:len(u.set)-1]
 }
 
-// A fault of the cloud that was set unheard is healed like any other; that it was never set is no error of the heal. One
-// that was heard of and is not there is.
+// A fault of the cloud that was set unheard is healed like any other; that it was never set is no error of the heal.
+// One that was heard of and is not there is.
 func TestFaultsOfTheCloudThatWereSetUnheard(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

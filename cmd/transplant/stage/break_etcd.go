@@ -21,8 +21,8 @@ import (
 
 var _ world.DiskWiper = &World{}
 
-// WipeEtcd implements world.DiskWiper. It is felt by every etcd that has lost its data. A seed that cannot be asked keeps
-// its own, if it has one; that is an error unless the etcd of the seed that the shoot is on was wiped.
+// WipeEtcd implements world.DiskWiper. It is felt by every etcd that has lost its data. A seed that cannot be asked
+// keeps its own, if it has one; that is an error unless the etcd of the seed that the shoot is on was wiped.
 func (w *World) WipeEtcd(ctx context.Context, shoot string) (world.Injection, error) {
 	pods, unasked := w.etcds(ctx, shoot)
 	done := map[string]*wiped{}
@@ -59,7 +59,8 @@ func (w *World) WipeEtcd(ctx context.Context, shoot string) (world.Injection, er
 	return world.Injection{Heal: heal, Touched: func() int { return len(done) }}, errors.Join(errs...)
 }
 
-// etcds of a shoot by their seeds, and why seeds could not be asked. They are asked at once, if they run anything at all.
+// etcds of a shoot by their seeds, and why seeds could not be asked. They are asked at once, if they run anything at
+// all.
 func (w *World) etcds(ctx context.Context, shoot string) (map[string]*corev1.Pod, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
@@ -92,8 +93,8 @@ type wiped struct {
 	gone      bool
 }
 
-// wipe empties the volumes of a pod, whose processes are held before, and never go on: nobody may see the pod without its
-// data. It is nil where the pod goes on as it was.
+// wipe empties the volumes of a pod, whose processes are held before, and never go on: nobody may see the pod without
+// its data. It is nil where the pod goes on as it was.
 func (w *World) wipe(ctx context.Context, seed string, pod *corev1.Pod) (*wiped, error) {
 	processes, err := w.containers(ctx, seed, func(c process.Program) bool { return c.Env["POD_IP"] == pod.Status.PodIP })
 	if err != nil {
@@ -105,7 +106,8 @@ func (w *World) wipe(ctx context.Context, seed string, pod *corev1.Pod) (*wiped,
 			continue
 		}
 		var folder string
-		if folder, err = w.folderOf(ctx, seed, types.NamespacedName{Namespace: pod.Namespace, Name: volume.PersistentVolumeClaim.ClaimName}); err == nil {
+		if folder, err = w.folderOf(ctx, seed, types.NamespacedName{Namespace: pod.Namespace,
+			Name: volume.PersistentVolumeClaim.ClaimName}); err == nil {
 			err = empty(folder)
 		}
 	}

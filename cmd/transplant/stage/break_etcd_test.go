@@ -34,14 +34,16 @@ func withEtcd(t *testing.T, name, disk string, broken interceptor.Funcs) (*ricke
 		}
 		builder.WithObjects(
 			&corev1.Pod{
-				ObjectMeta: metav1.ObjectMeta{Name: "etcd-main-0", Namespace: "shoot--p--alpha", UID: "etcd", Labels: map[string]string{"role": "etcd-main"}},
+				ObjectMeta: metav1.ObjectMeta{Name: "etcd-main-0", Namespace: "shoot--p--alpha", UID: "etcd",
+					Labels: map[string]string{"role": "etcd-main"}},
 				Spec: corev1.PodSpec{Volumes: []corev1.Volume{{VolumeSource: corev1.VolumeSource{
 					PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"},
 				}}}},
 				Status: corev1.PodStatus{Phase: corev1.PodRunning, PodIP: address},
 			},
 			&corev1.PersistentVolumeClaim{
-				ObjectMeta: metav1.ObjectMeta{Name: "data", Namespace: "shoot--p--alpha"}, Spec: corev1.PersistentVolumeClaimSpec{VolumeName: "v"},
+				ObjectMeta: metav1.ObjectMeta{Name: "data", Namespace: "shoot--p--alpha"},
+				Spec:       corev1.PersistentVolumeClaimSpec{VolumeName: "v"},
 			},
 			&corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "v"}, Spec: corev1.PersistentVolumeSpec{
 				PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: disk}},
@@ -89,12 +91,15 @@ func TestAWipeWhosePodCannotBeTakenAway(t *testing.T) {
 	}
 }
 
-// A seed that cannot be asked does not keep the etcd of the shoot's own seed from being wiped. One that runs nothing is not
-// asked at all.
+// A seed that cannot be asked does not keep the etcd of the shoot's own seed from being wiped. One that runs nothing is
+// not asked at all.
 func TestAWipeBesideASeedThatCannotBeAsked(t *testing.T) {
 	t.Parallel()
 	refused := errors.New("connection refused")
-	deaf := interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return refused }}
+	deaf := interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList,
+		...client.ListOption) error {
+		return refused
+	}}
 	for name, c := range map[string]struct {
 		deaf  string // which of the seeds
 		lost  bool   // it runs nothing, besides

@@ -83,8 +83,12 @@ func TestWhatFailsMidwayCanBeHealed(t *testing.T) {
 		harm  func(context.Context, *World) (world.Injection, error)
 		state string
 	}{
-		"lose":   {func(ctx context.Context, w *World) (world.Injection, error) { return w.LoseCluster(ctx, "a", false) }, "lost, returned"},
-		"freeze": {func(ctx context.Context, w *World) (world.Injection, error) { return w.FreezeCluster(ctx, "a") }, "frozen, thawed"},
+		"lose": {func(ctx context.Context, w *World) (world.Injection, error) {
+			return w.LoseCluster(ctx, "a", false)
+		}, "lost, returned"},
+		"freeze": {func(ctx context.Context, w *World) (world.Injection, error) {
+			return w.FreezeCluster(ctx, "a")
+		}, "frozen, thawed"},
 		"kill": {func(ctx context.Context, w *World) (world.Injection, error) {
 			return w.BreakProcess(ctx, world.Process{Cluster: "a", Program: "etcd"}, world.Kill)
 		}, "killed etcd, revived etcd"},
@@ -111,7 +115,8 @@ func TestADeadProgramIsNotKilled(t *testing.T) {
 	t.Parallel()
 	for _, harm := range []world.Harm{world.Kill, world.Freeze} {
 		a := &rickety{name: "a"}
-		injection, err := (&World{landscape: grounds{seeds: []*rickety{a}}}).BreakProcess(t.Context(), world.Process{Cluster: "a", Program: "etcd"}, harm)
+		injection, err := (&World{landscape: grounds{seeds: []*rickety{a}}}).BreakProcess(t.Context(),
+			world.Process{Cluster: "a", Program: "etcd"}, harm)
 		if err == nil || !strings.Contains(err.Error(), "no such process runs") || injection.Heal != nil || len(a.state) > 0 {
 			t.Errorf("%s: %v, %v", harm, err, a.state)
 		}

@@ -30,7 +30,8 @@ var (
 const untilHealed = time.Duration(math.MaxInt64)
 
 // BreakPods implements world.PodBreaker.
-func (w *World) BreakPods(ctx context.Context, cluster string, pods []types.UID, names []string, keep bool) (world.Injection, error) {
+func (w *World) BreakPods(ctx context.Context, cluster string, pods []types.UID, names []string,
+	keep bool) (world.Injection, error) {
 	find := func(ctx context.Context) ([]process.Program, error) {
 		return w.containers(ctx, cluster, func(c process.Program) bool {
 			pod, name := podOf(c)
@@ -42,7 +43,9 @@ func (w *World) BreakPods(ctx context.Context, cluster string, pods []types.UID,
 		if err != nil {
 			return world.Injection{}, fmt.Errorf("keep pods of cluster %q down: %w", cluster, err)
 		}
-		return world.Injection{Heal: func(context.Context) error { return d.end() }, Touched: func() int { return len(d.victims) }}, nil
+		return world.Injection{Heal: func(context.Context) error {
+			return d.end()
+		}, Touched: func() int { return len(d.victims) }}, nil
 	}
 	victims, err := find(ctx)
 	if err != nil {
@@ -80,7 +83,8 @@ func (w *World) Parts(ctx context.Context, cluster string, pods []corev1.Pod) (a
 	playing := map[types.UID]string{}
 	for _, c := range running {
 		uid, _ := podOf(c)
-		for _, actor := range (landscape.Landscape{Seeds: w.seedsOf(cluster), Extensions: w.stage.Extensions}).ProcessActors() {
+		for _, actor := range (landscape.Landscape{Seeds: w.seedsOf(cluster),
+			Extensions: w.stage.Extensions}).ProcessActors() {
 			if at, plays := w.part(actor); at == cluster && plays(c) {
 				playing[uid] = actor
 			}

@@ -22,7 +22,8 @@ const successorPoll = 20 * time.Millisecond
 // KillFor implements world.RestartDelayer: whatever takes the place of the dead is frozen before it does anything.
 func (w *World) KillFor(ctx context.Context, wanted world.Process, delay time.Duration) (world.Injection, error) {
 	if wanted.Cluster != "" {
-		return world.Injection{}, fmt.Errorf("kill %+v for %s: a program of a cluster stays dead until it is revived", wanted, delay)
+		return world.Injection{}, fmt.Errorf("kill %+v for %s: a program of a cluster stays dead until it is revived", wanted,
+			delay)
 	}
 	all, err := w.looksFor(wanted)
 	if err != nil {

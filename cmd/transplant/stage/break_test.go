@@ -77,7 +77,8 @@ func TestKeepDown(t *testing.T) {
 		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
 			t.Parallel()
 			s := &sleepers{t: t}
-			if _, err := keepDown(t.Context(), looks{s.find}, delay); err == nil || !strings.Contains(err.Error(), "no such process runs") {
+			if _, err := keepDown(t.Context(), looks{s.find}, delay); err == nil || !strings.Contains(err.Error(),
+				"no such process runs") {
 				t.Errorf("nothing is kept down: %v", err)
 			}
 			s.start()
@@ -106,7 +107,8 @@ func TestKeepDown(t *testing.T) {
 func TestLastBackup(t *testing.T) {
 	t.Parallel()
 	key := func(epoch int, kind string, first, last int, digit string) string {
-		return fmt.Sprintf("shoot--p--alpha--uid/etcd-main/e%d/%s-%020d-%020d-%s.gz", epoch, kind, first, last, strings.Repeat(digit, 64))
+		return fmt.Sprintf("shoot--p--alpha--uid/etcd-main/e%d/%s-%020d-%020d-%s.gz", epoch, kind, first, last,
+			strings.Repeat(digit, 64))
 	}
 	old, delta := key(1, "delta", 5, 900, "a"), key(2, "delta", 11, 20, "b")
 	full, both := key(2, "full", 0, 10, "c"), key(2, "full", 0, 20, "d")
@@ -154,7 +156,9 @@ func TestAwaitSome(t *testing.T) {
 		t.Errorf("at look %d: %v", looks, err)
 	}
 	unreadable := errors.New("unreadable")
-	err = awaitSome(t.Context(), 1, 10*time.Millisecond, func(context.Context) ([]process.Program, error) { return nil, unreadable })
+	err = awaitSome(t.Context(), 1, 10*time.Millisecond, func(context.Context) ([]process.Program, error) {
+		return nil, unreadable
+	})
 	if !errors.Is(err, unreadable) {
 		t.Errorf("the error is %v", err)
 	}

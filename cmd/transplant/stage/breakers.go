@@ -16,7 +16,8 @@ var _ world.LinkBreaker = &World{}
 const shootTarget = "shoot/"
 
 // BreakLink implements world.LinkBreaker.
-func (w *World) BreakLink(_ context.Context, actor, target string, fault link.Fault, hook link.Hook) (world.Injection, error) {
+func (w *World) BreakLink(_ context.Context, actor, target string, fault link.Fault, hook link.Hook) (world.Injection,
+	error) {
 	if target == switchboard.Shoots {
 		proxy, err := w.landscape.Proxy(actor)
 		if err != nil {
@@ -46,8 +47,8 @@ func (w *World) BreakLink(_ context.Context, actor, target string, fault link.Fa
 	return injection(injections...), nil
 }
 
-// strikeTimeout bounds how long a heal waits for what a fault was just doing; it is longer than a fault may take to begin,
-// or a victim to be killed.
+// strikeTimeout bounds how long a heal waits for what a fault was just doing; it is longer than a fault may take to
+// begin, or a victim to be killed.
 const strikeTimeout = 90 * time.Second
 
 // injection is one of several parts, healed together.

@@ -16,8 +16,8 @@ const BucketURLVariable = "TRANSPLANT_BUCKET_URL"
 
 const bucketFlag = "bucket-url"
 
-// Buckets says where the contents of the simulated cloud's buckets lie: in each landscape's run directory, or all in one
-// store of the user's. Every landscape has a folder of its own there, which it takes to be all its own.
+// Buckets says where the contents of the simulated cloud's buckets lie: in each landscape's run directory, or all in
+// one store of the user's. Every landscape has a folder of its own there, which it takes to be all its own.
 type Buckets struct {
 	URL string // as gocloud.dev/blob opens it; empty for the run directory
 }
@@ -28,8 +28,10 @@ func (b *Buckets) AddFlags(flags *pflag.FlagSet) {
 		return
 	}
 	flags.StringVar(&b.URL, bucketFlag, os.Getenv(BucketURLVariable),
-		"where the contents of the cloud's buckets lie: s3://bucket?region=… (credentials from the environment, named as for the AWS CLI) or file:///path; "+
-			"each landscape has a folder of its own name there, whose contents it replaces (default: $"+BucketURLVariable+", or in the run directory)")
+		"where the contents of the cloud's buckets lie: s3://bucket?region=… (credentials from the environment, named as "+
+			"for the AWS CLI) or file:///path; "+
+			"each landscape has a folder of its own name there, whose contents it replaces (default: $"+BucketURLVariable+
+			", or in the run directory)")
 }
 
 // Check says what is wrong with the URL, on a backend. It opens nothing.
@@ -42,7 +44,8 @@ func (b *Buckets) Check(backend string) error {
 		return fmt.Errorf("--%s: %w", bucketFlag, err)
 	}
 	if backend == rundir.Kind && parsed.Scheme == "file" {
-		return fmt.Errorf("--%s %s: the cloud is a container on backend %s, which does not see the folder: leave it out, or name an S3 bucket", bucketFlag, b.URL, backend)
+		return fmt.Errorf("--%s %s: the cloud is a container on backend %s, which does not see the folder: leave it out, "+
+			"or name an S3 bucket", bucketFlag, b.URL, backend)
 	}
 	return nil
 }

@@ -14,9 +14,12 @@ func TestBuckets(t *testing.T) {
 		{url: "s3://contents?prefix=ci/7/", backend: "embedded", of: "s3://contents?prefix=ci%2F7%2Frun-2%2F"},
 		{url: "file:///srv/buckets", backend: "embedded", of: "file:///srv/buckets?prefix=run-2%2F"},
 		{url: "file:///srv/buckets", backend: "kind",
-			refused: "--bucket-url file:///srv/buckets: the cloud is a container on backend kind, which does not see the folder: leave it out, or name an S3 bucket"},
-		{url: "gopher://x", backend: "embedded", refused: `--bucket-url: "gopher://x" is no store of objects: name one such as s3://bucket?region=… or file:///path`},
-		{url: "contents", backend: "embedded", refused: `--bucket-url: "contents" is no store of objects: name one such as s3://bucket?region=… or file:///path`},
+			refused: "--bucket-url file:///srv/buckets: the cloud is a container on backend kind, which does not see the " +
+				"folder: leave it out, or name an S3 bucket"},
+		{url: "gopher://x", backend: "embedded",
+			refused: `--bucket-url: "gopher://x" is no store of objects: name one such as s3://bucket?region=… or file:///path`},
+		{url: "contents", backend: "embedded",
+			refused: `--bucket-url: "contents" is no store of objects: name one such as s3://bucket?region=… or file:///path`},
 	} {
 		b := &Buckets{URL: c.url}
 		refused := ""

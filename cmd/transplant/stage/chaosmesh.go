@@ -23,7 +23,8 @@ const chaosMeshFlag = "chaos-mesh"
 
 // ChaosMesh is brought on every cluster of a landscape, when it is asked for. A seed that was wiped has none.
 //
-// The helm command does that, as its users do it: Helm's library would bring more code than all the rest of this program.
+// The helm command does that, as its users do it: Helm's library would bring more code than all the rest of this
+// program.
 type ChaosMesh struct {
 	Chart string // a version of the published chart, or a chart as helm takes it; empty for none
 }
@@ -34,7 +35,8 @@ func (c *ChaosMesh) AddFlags(flags *pflag.FlagSet) {
 		return
 	}
 	flags.StringVar(&c.Chart, chaosMeshFlag, "",
-		"backend kind: install Chaos Mesh on every cluster with the helm command: a version of its published chart, such as 2.8.2, or a chart as helm takes it; "+
+		"backend kind: install Chaos Mesh on every cluster with the helm command: a version of its published chart, such "+
+			"as 2.8.2, or a chart as helm takes it; "+
 			"images that this machine's Docker has are taken from there, others are pulled")
 }
 
@@ -46,7 +48,8 @@ func (c *ChaosMesh) Check(backend string) error {
 		return nil
 	}
 	if backend != rundir.Kind {
-		return fmt.Errorf("--%s %s: Chaos Mesh harms containers, of which backend %s has none: leave it out, or take --backend %s", chaosMeshFlag, c.Chart, backend, rundir.Kind)
+		return fmt.Errorf("--%s %s: Chaos Mesh harms containers, of which backend %s has none: leave it out, or take "+
+			"--backend %s", chaosMeshFlag, c.Chart, backend, rundir.Kind)
 	}
 	if _, err := exec.LookPath("helm"); err != nil {
 		return fmt.Errorf("--%s %s: the helm command, which installs it, is not in PATH", chaosMeshFlag, c.Chart)
@@ -62,7 +65,8 @@ func (c *ChaosMesh) install(ctx context.Context, kubeconfigs map[string]string) 
 	group, ctx := errgroup.WithContext(ctx)
 	for cluster, kubeconfig := range kubeconfigs {
 		group.Go(func() error {
-			args := append(c.arguments("install"), "--kubeconfig", kubeconfig, "--create-namespace", "--wait", "--timeout", "10m")
+			args := append(c.arguments("install"), "--kubeconfig", kubeconfig, "--create-namespace", "--wait", "--timeout",
+				"10m")
 			if _, err := helm(ctx, args); err != nil {
 				return fmt.Errorf("install Chaos Mesh on cluster %q: %w", cluster, err)
 			}

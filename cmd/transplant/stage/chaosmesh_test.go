@@ -41,9 +41,11 @@ func TestChaosMeshIsInstalled(t *testing.T) {
 		}
 	}
 	kubeconfigs := map[string]string{"garden": filepath.Join(folder, "garden"), "a": filepath.Join(folder, "a")}
-	helm(`kubeconfig= ; all="$*"; while [ $# -gt 0 ]; do [ "$1" = --kubeconfig ] && kubeconfig=$2; shift; done; echo "$all" >"$kubeconfig.told"`)
+	helm(`kubeconfig= ; all="$*"; while [ $# -gt 0 ]; do [ "$1" = --kubeconfig ] && kubeconfig=$2; shift; done; echo ` +
+		`"$all" >"$kubeconfig.told"`)
 	for chart, want := range map[string]string{
-		"2.8.2":                "install chaos-mesh chaos-mesh --repo https://charts.chaos-mesh.org --version 2.8.2 --namespace",
+		"2.8.2": "install chaos-mesh chaos-mesh --repo https://charts.chaos-mesh.org --version 2.8.2 " +
+			"--namespace",
 		"./chaos-mesh-2.8.tgz": "install chaos-mesh ./chaos-mesh-2.8.tgz --namespace",
 	} {
 		if err := (&ChaosMesh{Chart: chart}).install(t.Context(), kubeconfigs); err != nil {
@@ -60,7 +62,8 @@ func TestChaosMeshIsInstalled(t *testing.T) {
 		}
 	}
 	helm("echo no such chart >&2; exit 1")
-	if err := (&ChaosMesh{Chart: "2.8.2"}).install(t.Context(), kubeconfigs); err == nil || !strings.Contains(err.Error(), "exit status 1: no such chart") {
+	if err := (&ChaosMesh{Chart: "2.8.2"}).install(t.Context(), kubeconfigs); err == nil || !strings.Contains(err.Error(),
+		"exit status 1: no such chart") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -16,7 +16,8 @@ func (w *World) Cost(context.Context) (timeline.CostSeen, error) {
 	for _, t := range w.landscape.Traffic() {
 		seen.Requests[t.Actor] += t.Requests
 		seen.Links = append(seen.Links, timeline.LinkSeen{
-			From: t.Actor, To: t.Target, Requests: t.Requests, BytesToServer: t.BytesToServer, BytesToClient: t.BytesToClient, Errors: t.Errors, Faults: t.Faults,
+			From: t.Actor, To: t.Target, Requests: t.Requests, BytesToServer: t.BytesToServer, BytesToClient: t.BytesToClient,
+			Errors: t.Errors, Faults: t.Faults,
 		})
 	}
 	return seen, err

@@ -48,13 +48,14 @@ func (s *Stage) extensionValues(e landscape.Extension, seed string) extensionVal
 	return values
 }
 
-// rulesOf an extension are what its kinds need: their objects with status and finalizers, the Clusters, events; and what its
-// file adds. Objects are made and deleted by the gardenlet.
+// rulesOf an extension are what its kinds need: their objects with status and finalizers, the Clusters, events; and
+// what its file adds. Objects are made and deleted by the gardenlet.
 func rulesOf(e landscape.Extension) []rbacv1.PolicyRule {
 	var objects, statuses, finalizers []string
 	for _, resource := range e.Resources {
 		kind, _ := extensionsv1alpha1.KindByName(resource.Kind)
-		objects, statuses, finalizers = append(objects, kind.Resource), append(statuses, kind.Resource+"/status"), append(finalizers, kind.Resource+"/finalizers")
+		objects, statuses, finalizers = append(objects, kind.Resource), append(statuses, kind.Resource+"/status"),
+			append(finalizers, kind.Resource+"/finalizers")
 	}
 	group := []string{extensionsv1alpha1.GroupName}
 	rules := []rbacv1.PolicyRule{
@@ -62,10 +63,12 @@ func rulesOf(e landscape.Extension) []rbacv1.PolicyRule {
 		{APIGroups: group, Resources: statuses, Verbs: []string{"get", "update", "patch"}},
 		{APIGroups: group, Resources: finalizers, Verbs: []string{"update"}},
 		{APIGroups: group, Resources: []string{"clusters"}, Verbs: []string{"get", "list", "watch"}},
-		{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch", "update"}},
+		{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"},
+			Verbs: []string{"create", "patch", "update"}},
 	}
 	for _, rule := range e.Rules {
-		rules = append(rules, rbacv1.PolicyRule{APIGroups: rule.APIGroups, Resources: rule.Resources, ResourceNames: rule.ResourceNames, Verbs: rule.Verbs})
+		rules = append(rules, rbacv1.PolicyRule{APIGroups: rule.APIGroups, Resources: rule.Resources,
+			ResourceNames: rule.ResourceNames, Verbs: rule.Verbs})
 	}
 	return rules
 }
@@ -137,7 +140,8 @@ var (
 // Hosts implements run.Host: processes have no images.
 func (*Backend) Hosts(_ context.Context, e landscape.Extension) (field string, err error) {
 	if e.Image != "" {
-		return "spec.image", errors.New("the embedded backend runs programs, no images; give the extension's spec.binary, or take --backend kind")
+		return "spec.image",
+			errors.New("the embedded backend runs programs, no images; give the extension's spec.binary, or take --backend kind")
 	}
 	return "", nil
 }
@@ -169,7 +173,8 @@ func (x *Extensions) Check(ctx context.Context, backend string, seeds []string) 
 		l.Seeds = append(l.Seeds, landscape.Seed{Name: seed})
 	}
 	if twice := l.TwoActors(); twice != "" {
-		return fmt.Errorf("--extension: %q would be two actors: give a seed, or in its file the extension, another name", twice)
+		return fmt.Errorf("--extension: %q would be two actors: give a seed, or in its file the extension, another name",
+			twice)
 	}
 	host := run.Host(&Backend{})
 	if backend == rundir.Kind {

@@ -22,7 +22,8 @@ import (
 // vault is an extension of the user's own.
 func vault() landscape.Extension {
 	return landscape.Extension{
-		Name: "vault", Binary: "/home/me/bin/vault-controller", Args: []string{"--seed=$(SEED_NAME)"}, Env: []landscape.EnvVar{{Name: "LEVEL", Value: "1"}},
+		Name: "vault", Binary: "/home/me/bin/vault-controller", Args: []string{"--seed=$(SEED_NAME)"},
+		Env:       []landscape.EnvVar{{Name: "LEVEL", Value: "1"}},
 		Resources: []landscape.ExtensionResource{{Kind: "Extension", Type: "vault"}, {Kind: "Network", Type: "transplant"}},
 		Rules:     []landscape.Rule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}}},
 		ProviderConfig: &runtime.RawExtension{
@@ -50,17 +51,22 @@ func TestAnOwnExtensionHasItsRightsOnly(t *testing.T) {
 	}
 	extensions := []string{"extensions.gardener.cloud"}
 	want := []rbacv1.PolicyRule{
-		{APIGroups: extensions, Resources: []string{"extensions", "networks"}, Verbs: []string{"get", "list", "watch", "update", "patch"}},
-		{APIGroups: extensions, Resources: []string{"extensions/status", "networks/status"}, Verbs: []string{"get", "update", "patch"}},
-		{APIGroups: extensions, Resources: []string{"extensions/finalizers", "networks/finalizers"}, Verbs: []string{"update"}},
+		{APIGroups: extensions, Resources: []string{"extensions", "networks"},
+			Verbs: []string{"get", "list", "watch", "update", "patch"}},
+		{APIGroups: extensions, Resources: []string{"extensions/status", "networks/status"},
+			Verbs: []string{"get", "update", "patch"}},
+		{APIGroups: extensions, Resources: []string{"extensions/finalizers", "networks/finalizers"},
+			Verbs: []string{"update"}},
 		{APIGroups: extensions, Resources: []string{"clusters"}, Verbs: []string{"get", "list", "watch"}},
-		{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch", "update"}},
+		{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"},
+			Verbs: []string{"create", "patch", "update"}},
 		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}},
 	}
 	if diff := cmp.Diff(want, role.Rules); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if who := binding.Subjects[0]; who.Namespace != "extension-vault" || who.Name != "vault" || binding.RoleRef.Name != role.Name {
+	if who := binding.Subjects[0]; who.Namespace != "extension-vault" || who.Name != "vault" ||
+		binding.RoleRef.Name != role.Name {
 		t.Errorf("%+v is given %s", who, binding.RoleRef.Name)
 	}
 	actor := &appsv1.Deployment{}
@@ -69,14 +75,17 @@ func TestAnOwnExtensionHasItsRightsOnly(t *testing.T) {
 	}
 	pod := actor.Spec.Template.Spec
 	container := pod.Containers[0]
-	if diff := cmp.Diff([]string{"vault-controller"}, container.Command); diff != "" || container.Image != "transplant.dev/extension-vault:dev" || *pod.SecurityContext.RunAsUser != nobody || *pod.AutomountServiceAccountToken {
+	if diff := cmp.Diff([]string{"vault-controller"}, container.Command); diff != "" ||
+		container.Image != "transplant.dev/extension-vault:dev" || *pod.SecurityContext.RunAsUser != nobody ||
+		*pod.AutomountServiceAccountToken {
 		t.Errorf("%s runs %v, %+v", container.Image, container.Command, pod.SecurityContext)
 	}
 	env := map[string]string{}
 	for _, variable := range container.Env {
 		env[variable.Name] = variable.Value
 	}
-	if env["KUBECONFIG"] != "/srv/seed/kubeconfig" || env["TRANSPLANT_ACTOR"] != "vault-a" || env["SEED_NAME"] != "a" || env["LEVEL"] != "1" {
+	if env["KUBECONFIG"] != "/srv/seed/kubeconfig" || env["TRANSPLANT_ACTOR"] != "vault-a" || env["SEED_NAME"] != "a" ||
+		env["LEVEL"] != "1" {
 		t.Errorf("it is told %v", env)
 	}
 	for _, name := range landscape.ReservedVariables() {
@@ -92,15 +101,18 @@ func TestAnOwnExtensionHasItsRightsOnly(t *testing.T) {
 func TestTheReferenceStandsAside(t *testing.T) {
 	t.Parallel()
 	c := fake.NewClientBuilder().WithScheme(Scheme()).Build()
-	values := seedValues{Name: "a", Image: image, Settings: ScenarioSettings, TakenKinds: landscape.TakenKinds([]landscape.Extension{vault()})}
+	values := seedValues{Name: "a", Image: image, Settings: ScenarioSettings,
+		TakenKinds: landscape.TakenKinds([]landscape.Extension{vault()})}
 	if err := apply(t.Context(), c, "seed-actors.yaml", values); err != nil {
 		t.Fatal(err)
 	}
 	reference := &appsv1.Deployment{}
-	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "extensions", Name: "provider-transplant"}, reference); err != nil {
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "extensions", Name: "provider-transplant"},
+		reference); err != nil {
 		t.Fatal(err)
 	}
-	if command := strings.Join(reference.Spec.Template.Spec.Containers[0].Command, " "); !strings.Contains(command, " --except=Network ") {
+	if command := strings.Join(reference.Spec.Template.Spec.Containers[0].Command, " "); !strings.Contains(command,
+		" --except=Network ") {
 		t.Errorf("the reference provider runs %s", command)
 	}
 }
@@ -113,7 +125,8 @@ func TestShootsHaveTheOwnExtensions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(shoot.Spec.Extensions) != 1 || shoot.Spec.Extensions[0].Type != "vault" || string(shoot.Spec.Extensions[0].ProviderConfig.Raw) != `{"size":3}` {
+	if len(shoot.Spec.Extensions) != 1 || shoot.Spec.Extensions[0].Type != "vault" ||
+		string(shoot.Spec.Extensions[0].ProviderConfig.Raw) != `{"size":3}` {
 		t.Errorf("the shoot has %+v", shoot.Spec.Extensions)
 	}
 }
@@ -143,7 +156,8 @@ func TestAnOwnExtensionThatWasKilledIsOne(t *testing.T) {
 func TestWhereOwnExtensionsRun(t *testing.T) {
 	t.Parallel()
 	ofImage, ofProgram := landscape.Extension{Name: "i", Image: "mine:1"}, vault()
-	if field, err := (&Backend{}).Hosts(t.Context(), ofImage); err == nil || field != "spec.image" || !strings.Contains(err.Error(), "--backend kind") {
+	if field, err := (&Backend{}).Hosts(t.Context(), ofImage); err == nil || field != "spec.image" ||
+		!strings.Contains(err.Error(), "--backend kind") {
 		t.Errorf("embedded, of an image: %s: %v", field, err)
 	}
 	if _, err := (&Backend{}).Hosts(t.Context(), ofProgram); err != nil {
@@ -156,10 +170,12 @@ func TestWhereOwnExtensionsRun(t *testing.T) {
 	s.Extensions = []landscape.Extension{ofImage, ofProgram}
 	programs := map[string]string{"vault-controller": "/home/me/bin/vault-controller"}
 	made, local := s.kindImages()
-	if len(made) != 1 || made[0].Name != "transplant.dev/extension-vault:dev" || cmp.Diff(programs, made[0].Programs) != "" || cmp.Diff([]string{"mine:1"}, local) != "" {
+	if len(made) != 1 || made[0].Name != "transplant.dev/extension-vault:dev" || cmp.Diff(programs,
+		made[0].Programs) != "" || cmp.Diff([]string{"mine:1"}, local) != "" {
 		t.Errorf("nodes of kind get %+v and %v", made, local)
 	}
-	if diff := cmp.Diff([]embedded.Image{{Name: "transplant.dev/extension-vault:dev", Programs: programs}}, s.embeddedImages()); diff != "" {
+	if diff := cmp.Diff([]embedded.Image{{Name: "transplant.dev/extension-vault:dev", Programs: programs}},
+		s.embeddedImages()); diff != "" {
 		t.Errorf("process nodes (-want +got):\n%s", diff)
 	}
 	if image := s.extensionValues(ofImage, "a"); image.Image != "mine:1" || len(image.Command) > 0 {
@@ -172,13 +188,15 @@ func TestExtensionsThatAreGivenToUpAreChecked(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	program, file := filepath.Join(folder, "program"), filepath.Join(folder, "gateway.yaml")
-	text := "apiVersion: transplant.dev/v1alpha1\nkind: ExtensionDeployment\nmetadata: {name: gateway}\nspec: {resources: [{kind: Extension, type: gate}], binary: program}\n"
+	text := "apiVersion: transplant.dev/v1alpha1\nkind: ExtensionDeployment\nmetadata: {name: gateway}\nspec: " +
+		"{resources: [{kind: Extension, type: gate}], binary: program}\n"
 	if err := errors.Join(os.WriteFile(program, nil, 0o755), os.WriteFile(file, []byte(text), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	given := Extensions{}
 	given.Files = []string{file}
-	if err := given.Check(t.Context(), "embedded", []string{"a", "b"}); err == nil || !strings.Contains(err.Error(), `"gateway-a" would be two actors`) {
+	if err := given.Check(t.Context(), "embedded", []string{"a", "b"}); err == nil || !strings.Contains(err.Error(),
+		`"gateway-a" would be two actors`) {
 		t.Errorf("one that is called as another actor is: %v", err)
 	}
 	if err := given.Check(t.Context(), "embedded", nil); err != nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/landscape"
 )
 
-// Scenarios may harm the links for which actors of a seed are given kubeconfigs, and no others; shoots are reached by proxies.
+// Scenarios may harm the links for which actors of a seed are given kubeconfigs, and no others; shoots are reached by
+// proxies.
 func TestLinksThatAreUsed(t *testing.T) {
 	t.Parallel()
 	l := landscape.Landscape{Seeds: []landscape.Seed{{Name: "a"}, {Name: "b"}}}

@@ -19,8 +19,8 @@ type look func(context.Context) ([]process.Program, error)
 // looks are those at every place where there may be some.
 type looks []look
 
-// find looks everywhere at once. A place that does not answer keeps nobody from those that were found elsewhere: it is an
-// error only when none was.
+// find looks everywhere at once. A place that does not answer keeps nobody from those that were found elsewhere: it is
+// an error only when none was.
 func (all looks) find(ctx context.Context) ([]process.Program, error) {
 	places, errs := make([][]process.Program, len(all)), make([]error, len(all))
 	var looked sync.WaitGroup

@@ -18,7 +18,10 @@ import (
 func TestAControlPlaneIsFoundBesideASeedThatCannotBeAsked(t *testing.T) {
 	t.Parallel()
 	refused := errors.New("connection refused")
-	deaf := interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return refused }}
+	deaf := interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList,
+		...client.ListOption) error {
+		return refused
+	}}
 	for name, c := range map[string]struct {
 		deaf  string
 		lost  bool

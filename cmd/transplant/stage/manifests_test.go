@@ -48,14 +48,16 @@ func TestActorsRunAsTheUserOfTheStage(t *testing.T) {
 	}
 }
 
-// Actors have roles of their own, which name the groups that they are for. That these are enough the API servers say: on
-// every backend actors have nothing else.
+// Actors have roles of their own, which name the groups that they are for. That these are enough the API servers say:
+// on every backend actors have nothing else.
 func TestNoActorMayDoEverything(t *testing.T) {
 	t.Parallel()
 	c := fake.NewClientBuilder().WithScheme(Scheme()).Build()
-	seed := seedValues{Name: "a", Region: "here", Domain: Domain, DefaultDomain: DefaultDomain, Pods: "127.0.0.0/18", Services: "127.0.64.0/18", Settings: ScenarioSettings}
+	seed := seedValues{Name: "a", Region: "here", Domain: Domain, DefaultDomain: DefaultDomain, Pods: "127.0.0.0/18",
+		Services: "127.0.64.0/18", Settings: ScenarioSettings}
 	for manifest, values := range map[string]any{
-		"garden.yaml":         gardenValues{Project: "p", CloudProfile: "c", MachineImage: "m", ImageVersions: []string{"1.0.0"}, Settings: ScenarioSettings},
+		"garden.yaml": gardenValues{Project: "p", CloudProfile: "c", MachineImage: "m",
+			ImageVersions: []string{"1.0.0"}, Settings: ScenarioSettings},
 		"seed-in-garden.yaml": seed,
 		"seed.yaml":           seed,
 	} {
@@ -71,7 +73,8 @@ func TestNoActorMayDoEverything(t *testing.T) {
 	for _, role := range roles.Items {
 		own[role.Name] = true
 		for _, rule := range role.Rules {
-			if slices.Contains(rule.APIGroups, rbacv1.APIGroupAll) || slices.Contains(rule.APIGroups, "") && slices.Contains(rule.Resources, rbacv1.ResourceAll) {
+			if slices.Contains(rule.APIGroups, rbacv1.APIGroupAll) || slices.Contains(rule.APIGroups, "") &&
+				slices.Contains(rule.Resources, rbacv1.ResourceAll) {
 				t.Errorf("%s may have to do with all of %v, %v", role.Name, rule.APIGroups, rule.Resources)
 			}
 		}

@@ -32,7 +32,8 @@ func newGarden(t *testing.T) (*rest.Config, client.Client) {
 		t.Fatal(err)
 	}
 	values := gardenValues{
-		Project: Project, CloudProfile: "cloud", MachineImage: "linux", KubernetesVersions: []string{KubernetesVersion}, ImageVersions: []string{"1.0.0"},
+		Project: Project, CloudProfile: "cloud", MachineImage: "linux", KubernetesVersions: []string{KubernetesVersion},
+		ImageVersions: []string{"1.0.0"},
 	}
 	if err := apply(t.Context(), garden, "garden.yaml", values); err != nil {
 		t.Fatal(err)
@@ -110,8 +111,10 @@ func TestMembersSeeShootsAndNoStates(t *testing.T) {
 			}
 		}
 	}
-	status := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "core.gardener.cloud/v1beta1", "kind": "Shoot", "metadata": map[string]any{"name": "alpha"}}}
-	if _, err := member.Resource(schema.GroupVersionResource{Group: "core.gardener.cloud", Version: "v1beta1", Resource: "shoots"}).
+	status := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "core.gardener.cloud/v1beta1",
+		"kind": "Shoot", "metadata": map[string]any{"name": "alpha"}}}
+	if _, err := member.Resource(schema.GroupVersionResource{Group: "core.gardener.cloud", Version: "v1beta1",
+		Resource: "shoots"}).
 		Namespace(projectNamespace).UpdateStatus(t.Context(), status, metav1.UpdateOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("write the status of a shoot: %v, want that a member may not", err)
 	}
@@ -125,7 +128,8 @@ func testWhoSeesStates(t *testing.T, garden client.Client) {
 	if err := garden.List(t.Context(), roles); err != nil {
 		t.Fatal(err)
 	}
-	for _, hidden := range []struct{ group, resource string }{{"core.gardener.cloud", "shootstates"}, {"transplant.dev", "shootstatechunks"}} {
+	for _, hidden := range []struct{ group, resource string }{{"core.gardener.cloud", "shootstates"},
+		{"transplant.dev", "shootstatechunks"}} {
 		var seeing []string
 		for _, role := range roles.Items {
 			if !strings.HasPrefix(role.Name, "system:") && slices.ContainsFunc(role.Rules, func(rule rbacv1.PolicyRule) bool {

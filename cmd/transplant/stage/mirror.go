@@ -18,9 +18,9 @@ import (
 // mirrorPause is the time between a watch that has broken and the next.
 const mirrorPause = 250 * time.Millisecond
 
-// mirror holds what a cluster has of one kind, by a watch: where something is gets asked many times a second. While the watch is
-// broken it knows nothing, and who asks has to ask the API server: that it does not answer must not be hidden. With a client of
-// world.Attentive the watch of an API server that is frozen breaks too.
+// mirror holds what a cluster has of one kind, by a watch: where something is gets asked many times a second. While the
+// watch is broken it knows nothing, and who asks has to ask the API server: that it does not answer must not be hidden.
+// With a client of world.Attentive the watch of an API server that is frozen breaks too.
 type mirror[T client.Object] struct {
 	cluster client.WithWatch
 	list    func() client.ObjectList
@@ -94,7 +94,8 @@ func (m *mirror[T]) forget() {
 	m.known = nil
 }
 
-// get an object, which is for reading only. It is not current when nobody watches, or it is not there: the API server says which.
+// get an object, which is for reading only. It is not current when nobody watches, or it is not there: the API server
+// says which.
 func (m *mirror[T]) get(key types.NamespacedName) (one T, current bool) {
 	if m == nil {
 		return one, false

@@ -46,7 +46,8 @@ func newWatchedSeed(objects ...client.Object) *watchedSeed {
 			}
 			return c.List(ctx, list, o...)
 		},
-		Watch: func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) (watch.Interface, error) {
+		Watch: func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) (watch.Interface,
+			error) {
 			if s.lost.Load() {
 				return nil, refused
 			}
@@ -90,8 +91,9 @@ func eventually(t *testing.T, what string, is func() bool) {
 
 func etcdAt(address string) *corev1.Pod {
 	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "etcd-main-0", Namespace: "shoot--p--alpha", Labels: map[string]string{"role": "etcd-main"}},
-		Status:     corev1.PodStatus{Phase: corev1.PodRunning, PodIP: address},
+		ObjectMeta: metav1.ObjectMeta{Name: "etcd-main-0", Namespace: "shoot--p--alpha",
+			Labels: map[string]string{"role": "etcd-main"}},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning, PodIP: address},
 	}
 }
 
@@ -154,20 +156,27 @@ func TestProbesFindPodsByAWatch(t *testing.T) {
 func TestAccessIsFoundByAWatch(t *testing.T) {
 	t.Parallel()
 	access := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: "alpha.kubeconfig", Namespace: "garden-p", Labels: map[string]string{labelRole: roleKubeconfig}}, Data: map[string][]byte{"token": []byte("one")},
+		ObjectMeta: metav1.ObjectMeta{Name: "alpha.kubeconfig", Namespace: "garden-p",
+			Labels: map[string]string{labelRole: roleKubeconfig}}, Data: map[string][]byte{"token": []byte("one")},
 	}
 	asked := atomic.Int64{}
-	garden := interceptor.NewClient(fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(access).Build(), interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, o ...client.GetOption) error {
-			asked.Add(1)
-			return c.Get(ctx, key, object, o...)
-		},
-	})
+	garden := interceptor.NewClient(fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(access).Build(),
+		interceptor.Funcs{
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object,
+				o ...client.GetOption) error {
+				asked.Add(1)
+				return c.Get(ctx, key, object, o...)
+			},
+		})
 	w := &World{landscape: &embedded.Landscape{}, garden: garden, where: newWhereabouts(garden, nil)}
 	w.where.follow()
 	t.Cleanup(w.where.end)
-	eventually(t, "the access is watched", func() bool { _, is := w.where.access.get(client.ObjectKeyFromObject(access)); return is })
-	if found, err := w.access(t.Context(), "alpha"); err != nil || string(found.Data["token"]) != "one" || asked.Load() != 0 {
+	eventually(t, "the access is watched", func() bool {
+		_, is := w.where.access.get(client.ObjectKeyFromObject(access))
+		return is
+	})
+	if found, err := w.access(t.Context(), "alpha"); err != nil || string(found.Data["token"]) != "one" ||
+		asked.Load() != 0 {
 		t.Errorf("the access is %+v, %v; the garden was asked %d times", found, err, asked.Load())
 	}
 	if _, err := w.access(t.Context(), "beta"); err == nil || asked.Load() != 1 {
@@ -178,9 +187,11 @@ func TestAccessIsFoundByAWatch(t *testing.T) {
 // What one list selects, another that is made at the same time does not.
 func TestCachedList_SelectorsAreNotShared(t *testing.T) {
 	t.Parallel()
-	selected := (&client.ListOptions{}).ApplyOptions([]client.ListOption{client.MatchingLabels{"role": "etcd"}, cachedList()}).AsListOptions()
+	selected := (&client.ListOptions{}).ApplyOptions([]client.ListOption{client.MatchingLabels{"role": "etcd"},
+		cachedList()}).AsListOptions()
 	all := (&client.ListOptions{}).ApplyOptions([]client.ListOption{cachedList()}).AsListOptions()
 	if selected.LabelSelector != "role=etcd" || all.LabelSelector != "" || all.ResourceVersion != "0" {
-		t.Errorf("one selects %q, the other, at version %q, %q", selected.LabelSelector, all.ResourceVersion, all.LabelSelector)
+		t.Errorf("one selects %q, the other, at version %q, %q", selected.LabelSelector, all.ResourceVersion,
+			all.LabelSelector)
 	}
 }

@@ -50,7 +50,8 @@ func TestOwnerOf_EveryActor_HasItsName(t *testing.T) {
 		}
 	}
 	slices.Sort(found)
-	if diff := cmp.Diff(landscape.Landscape{Seeds: []landscape.Seed{{Name: "a"}}, Extensions: own}.ProcessActors(), found); diff != "" {
+	if diff := cmp.Diff(landscape.Landscape{Seeds: []landscape.Seed{{Name: "a"}}, Extensions: own}.ProcessActors(),
+		found); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -58,10 +59,12 @@ func TestOwnerOf_EveryActor_HasItsName(t *testing.T) {
 func TestOwnerOf_ControlPlane_IsItsShoots(t *testing.T) {
 	t.Parallel()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: technicalID("alpha")}}
-	if owner, known := (owners{}).OwnerOf("a", pod); !known || owner != (world.PodOwner{Actor: "control-planes-a", Shoot: "alpha"}) {
+	if owner, known := (owners{}).OwnerOf("a", pod); !known ||
+		owner != (world.PodOwner{Actor: "control-planes-a", Shoot: "alpha"}) {
 		t.Errorf("%+v, known %t", owner, known)
 	}
-	if owner, known := (owners{}).OwnerOf("a", &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system"}}); known {
+	if owner, known := (owners{}).OwnerOf("a",
+		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system"}}); known {
 		t.Errorf("a cluster's own pod is %+v", owner)
 	}
 }

@@ -60,7 +60,8 @@ func TestDialFromAnotherNetwork(t *testing.T) {
 	if _, err := knock(t.Context(), listener.Addr().String()); err != nil {
 		t.Errorf("from here, afterwards: %v", err)
 	}
-	if _, err := dialFrom(t.Context(), os.Getpid(), listener.Addr().String()); err == nil || !strings.Contains(err.Error(), "no network of its own") {
+	if _, err := dialFrom(t.Context(), os.Getpid(), listener.Addr().String()); err == nil || !strings.Contains(err.Error(),
+		"no network of its own") {
 		t.Errorf("from a process of this network: %v", err)
 	}
 }
@@ -93,7 +94,8 @@ func deaf(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = syscall.Close(socket) })
-	if err := errors.Join(syscall.Bind(socket, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}), syscall.Listen(socket, 0)); err != nil {
+	if err := errors.Join(syscall.Bind(socket, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}),
+		syscall.Listen(socket, 0)); err != nil {
 		t.Fatal(err)
 	}
 	name, err := syscall.Getsockname(socket)

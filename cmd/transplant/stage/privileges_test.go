@@ -98,7 +98,8 @@ func (k *kit) as(t *testing.T, account string) *rest.Config {
 		}
 		return config
 	}
-	content, err := kubeconfig.OfAccount(t.Context(), k.config, k.name, account, clientcmdapi.Cluster{Server: k.config.Host, CertificateAuthority: k.config.CAFile})
+	content, err := kubeconfig.OfAccount(t.Context(), k.config, k.name, account,
+		clientcmdapi.Cluster{Server: k.config.Host, CertificateAuthority: k.config.CAFile})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +115,8 @@ func (k *kit) as(t *testing.T, account string) *rest.Config {
 func startGardenKit(t *testing.T) *kit {
 	t.Helper()
 	k, ctx := privilegesKit(t, "garden"), t.Context()
-	garden := gardenValues{Project: "p", CloudProfile: "c", MachineImage: "m", ImageVersions: []string{"1.0.0"}, KubernetesVersions: []string{"1.36.3"}, Settings: ScenarioSettings}
+	garden := gardenValues{Project: "p", CloudProfile: "c", MachineImage: "m", ImageVersions: []string{"1.0.0"},
+		KubernetesVersions: []string{"1.36.3"}, Settings: ScenarioSettings}
 	for _, manifest := range []string{"garden.yaml", "seed-restriction.yaml"} {
 		if err := apply(ctx, k.admin, manifest, garden); err != nil {
 			t.Fatal(err)
@@ -122,7 +124,8 @@ func startGardenKit(t *testing.T) *kit {
 	}
 	for _, name := range []string{"a", "b", "c"} {
 		if err := apply(ctx, k.admin, "seed-in-garden.yaml", seedValues{
-			Name: name, Region: "here", Domain: Domain, DefaultDomain: DefaultDomain, Pods: "127.0.0.0/18", Services: "127.0.64.0/18", Settings: ScenarioSettings,
+			Name: name, Region: "here", Domain: Domain, DefaultDomain: DefaultDomain, Pods: "127.0.0.0/18",
+			Services: "127.0.64.0/18", Settings: ScenarioSettings,
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -131,12 +134,14 @@ func startGardenKit(t *testing.T) *kit {
 	k.condition(t, "b", gardencorev1beta1.ConditionTrue)
 	k.condition(t, "c", gardencorev1beta1.ConditionUnknown)
 	k.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "garden-q"}})
-	for _, secret := range []string{"garden/backup", "garden-p/referenced", "garden-p/other", "garden-p/beta.kubeconfig", "garden-q/referenced"} {
+	for _, secret := range []string{"garden/backup", "garden-p/referenced", "garden-p/other", "garden-p/beta.kubeconfig",
+		"garden-q/referenced"} {
 		namespace, name, _ := strings.Cut(secret, "/")
 		k.create(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}})
 		k.create(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}})
 	}
-	for shoot, seeds := range map[string]string{"p/alpha": "a/a", "p/beta": "b/b", "p/moving": "b/a", "q/gamma": "b/b", "p/omega": "c/c"} {
+	for shoot, seeds := range map[string]string{"p/alpha": "a/a", "p/beta": "b/b", "p/moving": "b/a", "q/gamma": "b/b",
+		"p/omega": "c/c"} {
 		k.shoot(t, shoot, seeds)
 	}
 	k.runAccess(t)
@@ -155,7 +160,8 @@ func (k *kit) shoot(t *testing.T, name, seeds string) {
 	project, name, _ := strings.Cut(name, "/")
 	spec, status, _ := strings.Cut(seeds, "/")
 	shoot := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{Namespace: "garden-" + project, Name: name}}
-	shoot.Spec.SeedName, shoot.Spec.Region, shoot.Spec.Provider.Type, shoot.Spec.Kubernetes.Version = &spec, "here", "transplant", "1.36.3"
+	shoot.Spec.SeedName, shoot.Spec.Region, shoot.Spec.Provider.Type, shoot.Spec.Kubernetes.Version = &spec, "here",
+		"transplant", "1.36.3"
 	shoot.Spec.CloudProfile = &gardencorev1beta1.CloudProfileReference{Kind: "CloudProfile", Name: "c"}
 	for _, kind := range []string{"Secret", "ConfigMap"} {
 		reference := gardencorev1beta1.NamedResourceReference{Name: strings.ToLower(kind)}
@@ -167,7 +173,8 @@ func (k *kit) shoot(t *testing.T, name, seeds string) {
 		return // its seed has not begun
 	}
 	before := shoot.DeepCopy()
-	shoot.Status.SeedName, shoot.Status.TechnicalID, shoot.Status.UID = &status, "shoot--"+project+"--"+name, types.UID("uid-of-"+name)
+	shoot.Status.SeedName, shoot.Status.TechnicalID, shoot.Status.UID = &status, "shoot--"+project+"--"+name,
+		types.UID("uid-of-"+name)
 	if err := k.admin.Status().Patch(t.Context(), shoot, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +194,8 @@ func (k *kit) condition(t *testing.T, name string, status gardencorev1beta1.Cond
 	}
 	before, since := s.DeepCopy(), metav1.NewTime(time.Now().Add(-time.Minute))
 	s.Status.Conditions = []gardencorev1beta1.Condition{{
-		Type: gardencorev1beta1.SeedGardenletReady, Status: status, LastTransitionTime: since, LastUpdateTime: since, Reason: "Test", Message: "test",
+		Type: gardencorev1beta1.SeedGardenletReady, Status: status, LastTransitionTime: since, LastUpdateTime: since,
+		Reason: "Test", Message: "test",
 	}}
 	if err := k.admin.Status().Patch(t.Context(), s, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
@@ -199,7 +207,8 @@ func (k *kit) condition(t *testing.T, name string, status gardencorev1beta1.Cond
 func (k *kit) runAccess(t *testing.T) {
 	t.Helper()
 	mgr, err := manager.New(k.as(t, "garden/garden-controller-manager"), manager.Options{
-		Scheme: k.admin.Scheme(), Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0", Logger: logr.Discard(),
+		Scheme: k.admin.Scheme(), Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
+		Logger:     logr.Discard(),
 		Controller: controllerconfig.Controller{SkipNameValidation: ptr.To(true)}, // each test has its own
 	})
 	if err != nil {
@@ -207,7 +216,8 @@ func (k *kit) runAccess(t *testing.T) {
 	}
 	access := &seed.Access{Garden: mgr.GetClient(), Clock: clock.RealClock{}, Grace: 30 * time.Second}
 	policies := &seed.Policies{
-		Garden: mgr.GetClient(), Cloud: k.startCloud(t).as(t, gcm), Clock: clock.RealClock{}, Grace: access.Grace, Retry: time.Second,
+		Garden: mgr.GetClient(), Cloud: k.startCloud(t).as(t, gcm), Clock: clock.RealClock{}, Grace: access.Grace,
+		Retry: time.Second,
 	}
 	if err := errors.Join(access.AddToManager(mgr), policies.AddToManager(mgr)); err != nil {
 		t.Fatal(err)
@@ -216,7 +226,9 @@ func (k *kit) runAccess(t *testing.T) {
 	a := k.client(t, k.as(t, "garden/gardenlet-a"))
 	k.await(t, "the roles and the policies", func(ctx context.Context) error {
 		for _, namespace := range []string{"garden-p", "garden-q"} {
-			if err := k.admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "gardener.cloud:system:seed:b:control-planes"}, &rbacv1.RoleBinding{}); err != nil {
+			if err := k.admin.Get(ctx,
+				client.ObjectKey{Namespace: namespace, Name: "gardener.cloud:system:seed:b:control-planes"},
+				&rbacv1.RoleBinding{}); err != nil {
 				return err
 			}
 		}
@@ -233,13 +245,14 @@ func (k *kit) runAccess(t *testing.T) {
 func (k *kit) await(t *testing.T, what string, check func(context.Context) error) {
 	t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		err := check(ctx)
-		if ctx.Err() == nil {
-			last = err
-		}
-		return err == nil, nil
-	})
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true,
+		func(ctx context.Context) (bool, error) {
+			err := check(ctx)
+			if ctx.Err() == nil {
+				last = err
+			}
+			return err == nil, nil
+		})
 	if err != nil {
 		t.Fatalf("wait for %s: %v: %v", what, err, last)
 	}
@@ -250,7 +263,8 @@ func rulesFor(t *testing.T, c client.Client, namespaces []string, everybody map[
 	t.Helper()
 	in := map[string][]string{}
 	for _, namespace := range namespaces {
-		review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace}}
+		review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{
+			Namespace: namespace}}
 		if err := c.Create(t.Context(), review); err != nil {
 			t.Fatal(err)
 		}
@@ -284,7 +298,8 @@ func inWords(rule authorizationv1.ResourceRule) string {
 		}
 		return strings.ReplaceAll(strings.Join(words, ", "), "*", "\\*")
 	}
-	return strings.Join([]string{sorted(rule.APIGroups), sorted(rule.Resources), sorted(rule.ResourceNames), sorted(rule.Verbs)}, " | ")
+	return strings.Join([]string{sorted(rule.APIGroups), sorted(rule.Resources), sorted(rule.ResourceNames),
+		sorted(rule.Verbs)}, " | ")
 }
 
 // table of what identities may do in a cluster, in Markdown.
@@ -296,7 +311,8 @@ func (k *kit) table(t *testing.T, namespaces []string, accounts ...string) strin
 	}
 	var text strings.Builder
 	for _, account := range accounts {
-		fmt.Fprintf(&text, "\n### In the %s: `%s`\n\n| namespaces | groups | resources | names | verbs |\n|---|---|---|---|---|\n", k.name, account)
+		fmt.Fprintf(&text, "\n### In the %s: `%s`\n\n| namespaces | groups | resources | names | verbs "+
+			"|\n|---|---|---|---|---|\n", k.name, account)
 		for _, line := range rulesFor(t, k.client(t, k.as(t, account)), namespaces, everybody) {
 			text.WriteString(line + "\n")
 		}
@@ -345,6 +361,7 @@ func TestPrivileges_OfEachIdentity_AreThoseOfTheTable(t *testing.T) {
 		return
 	}
 	if diff := gocmp.Diff(strings.Split(committed, "\n"), strings.Split(made, "\n")); diff != "" {
-		t.Errorf("%s differs from what the API servers say; -update writes it anew (-committed +made):\n%s", privilegesFile, diff)
+		t.Errorf("%s differs from what the API servers say; -update writes it anew (-committed +made):\n%s", privilegesFile,
+			diff)
 	}
 }

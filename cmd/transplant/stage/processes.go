@@ -67,7 +67,8 @@ func (w *World) AwaitProcess(ctx context.Context, wanted world.Process) error {
 }
 
 // awaitSome waits until find finds as many as that.
-func awaitSome(ctx context.Context, count int, timeout time.Duration, find func(context.Context) ([]process.Program, error)) error {
+func awaitSome(ctx context.Context, count int, timeout time.Duration, find func(context.Context) ([]process.Program,
+	error)) error {
 	return awaitThat(ctx, timeout, func(ctx context.Context) error {
 		found, err := find(ctx)
 		switch {
@@ -92,7 +93,8 @@ func signalAll(victims []process.Program, signal syscall.Signal) error {
 
 // awaitOthers waits until as many processes of the kind run again. A control plane that has moved meanwhile runs
 // elsewhere, or nowhere: then there is nobody to wait for.
-func awaitOthers(ctx context.Context, victims []process.Program, wanted world.Process, find func(context.Context) ([]process.Program, error)) error {
+func awaitOthers(ctx context.Context, victims []process.Program, wanted world.Process,
+	find func(context.Context) ([]process.Program, error)) error {
 	if wanted.Shoot != "" {
 		return nil
 	}
@@ -102,8 +104,8 @@ func awaitOthers(ctx context.Context, victims []process.Program, wanted world.Pr
 	return nil
 }
 
-// startedAgain is how many of those that were killed are: of an extension of the user's own one, which may have had children
-// just then.
+// startedAgain is how many of those that were killed are: of an extension of the user's own one, which may have had
+// children just then.
 func startedAgain(victims []process.Program) int {
 	others, own := 0, map[string]bool{}
 	for _, victim := range victims {
@@ -124,7 +126,8 @@ func (w *World) breakProgram(ctx context.Context, wanted world.Process, harm wor
 	}
 	cluster, can := found.(programmed)
 	if !can {
-		return world.Injection{}, fmt.Errorf("%s %q of cluster %q: its programs are no processes of this machine", harm, wanted.Program, wanted.Cluster)
+		return world.Injection{}, fmt.Errorf("%s %q of cluster %q: its programs are no processes of this machine", harm,
+			wanted.Program, wanted.Cluster)
 	}
 	id, err := cluster.Program(wanted.Program)
 	if err != nil { // nobody would feel it
@@ -156,7 +159,8 @@ func (w *World) cluster(name string) (breakable, error) {
 	return cluster, nil
 }
 
-func (w *World) containers(ctx context.Context, cluster string, match func(process.Program) bool) ([]process.Program, error) {
+func (w *World) containers(ctx context.Context, cluster string, match func(process.Program) bool) ([]process.Program,
+	error) {
 	c, err := w.cluster(cluster)
 	if err != nil {
 		return nil, err
@@ -178,8 +182,8 @@ func (w *World) part(actor string) (cluster string, plays func(process.Program) 
 	return cluster, func(c process.Program) bool { return runs(c, program) }
 }
 
-// runs tells whether the container runs a program, by its own name or as a subcommand of transplant. What an extension of
-// the user's own is called says nothing.
+// runs tells whether the container runs a program, by its own name or as a subcommand of transplant. What an extension
+// of the user's own is called says nothing.
 func runs(c process.Program, program string) bool {
 	if c.Env[landscape.ActorVariable] != "" {
 		return false
@@ -197,7 +201,8 @@ func actorProgram(actor string) (cluster, program string) {
 	return cluster, program
 }
 
-// controlPlanePrograms are the programs of a control plane: the pod that holds each, and what its container is called with.
+// controlPlanePrograms are the programs of a control plane: the pod that holds each, and what its container is called
+// with.
 var controlPlanePrograms = map[string]struct{ role, subcommand string }{
 	"backup":                    {controlplane.EtcdName, "etcd-backup"},
 	"etcd":                      {controlplane.EtcdName, "etcd"},

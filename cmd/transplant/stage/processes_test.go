@@ -17,7 +17,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/landscape"
 )
 
-// Whatever runs in a control plane can be harmed, by a name that scenarios may use: none is forgotten when one is added.
+// Whatever runs in a control plane can be harmed, by a name that scenarios may use: none is forgotten when one is
+// added.
 func TestEveryProgramOfAControlPlaneCanBeHarmed(t *testing.T) {
 	t.Parallel()
 	var harmed, deployed []string
@@ -51,7 +52,8 @@ func controlPlanePods(t *testing.T) map[string]corev1.PodSpec {
 	shoot := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{Name: "alpha", Namespace: "garden-p"}}
 	shoot.Status.TechnicalID = namespace
 	o := &controlplane.Operation{
-		Seed: fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(etcd, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}).Build(), Shoot: shoot,
+		Seed: fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(etcd,
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}).Build(), Shoot: shoot,
 		SeedObject: &gardencorev1beta1.Seed{}, Epoch: 1,
 	}
 	sets, deployments := &appsv1.StatefulSetList{}, &appsv1.DeploymentList{}

@@ -78,9 +78,10 @@ func (p *published) watch(ctx context.Context, l Landscape) error {
 		return fmt.Errorf("make the client for what shoots publish: %w", err)
 	}
 	ctx = context.WithoutCancel(ctx)
-	factory := informers.NewSharedInformerFactoryWithOptions(clients, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-		o.LabelSelector = labelRole + " in (" + roleAuthority + "," + roleKubeconfig + ")"
-	}))
+	factory := informers.NewSharedInformerFactoryWithOptions(clients, 0,
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+			o.LabelSelector = labelRole + " in (" + roleAuthority + "," + roleKubeconfig + ")"
+		}))
 	if err := onChange(factory.Core().V1().ConfigMaps().Informer(), p.take); err != nil {
 		return err
 	}

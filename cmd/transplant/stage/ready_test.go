@@ -17,7 +17,8 @@ import (
 func TestAwaitActorsOutlastsFailedRequests(t *testing.T) {
 	t.Parallel()
 	asked := 0
-	ready := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "actor"}, Status: appsv1.DeploymentStatus{AvailableReplicas: 1}}
+	ready := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "actor"},
+		Status: appsv1.DeploymentStatus{AvailableReplicas: 1}}
 	c := fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(ready).WithInterceptorFuncs(interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 			if asked++; asked < 3 {

@@ -18,8 +18,8 @@ import (
 
 var _ world.Refresher = &World{}
 
-// Refresh implements world.Refresher: what has been restarted in a pod waits longer each time before it is started again. Faults
-// of the cloud that nobody could heal go, too.
+// Refresh implements world.Refresher: what has been restarted in a pod waits longer each time before it is started
+// again. Faults of the cloud that nobody could heal go, too.
 func (w *World) Refresh(ctx context.Context) error {
 	admin, err := w.stage.CloudAs(w.landscape, cloudAdmin)
 	if err != nil {
@@ -39,8 +39,8 @@ func (w *World) Refresh(ctx context.Context) error {
 	return nil
 }
 
-// refresh puts new pods in the place of those actors whose containers have been restarted, and waits until they are ready,
-// for as long as ctx lets it.
+// refresh puts new pods in the place of those actors whose containers have been restarted, and waits until they are
+// ready, for as long as ctx lets it.
 func refresh(ctx context.Context, c client.Client, cluster string) error {
 	var last error
 	err := wait.PollUntilContextCancel(ctx, actorPoll, true, func(ctx context.Context) (bool, error) {
@@ -89,7 +89,8 @@ func refreshOnce(ctx context.Context, c client.Client) error {
 	return nil
 }
 
-// isActor leaves out what a backend brings along, such as a cluster's DNS: no story kills it, and it takes its time to end.
+// isActor leaves out what a backend brings along, such as a cluster's DNS: no story kills it, and it takes its time to
+// end.
 func isActor(spec *corev1.PodSpec) bool {
 	return slices.ContainsFunc(spec.Containers, func(c corev1.Container) bool { return c.Image == image || isOwn(c) })
 }

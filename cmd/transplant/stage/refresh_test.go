@@ -23,7 +23,8 @@ func TestRefreshReplacesWhatWasRestarted(t *testing.T) {
 			Spec: running(image),
 			ObjectMeta: metav1.ObjectMeta{
 				Name: name, Namespace: "garden",
-				OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: owner, Name: "of-" + name, Controller: ptr.To(true)}},
+				OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: owner, Name: "of-" + name,
+					Controller: ptr.To(true)}},
 			},
 			Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{RestartCount: restarts, Ready: ready}}},
 		}

@@ -51,7 +51,8 @@ func (s *Stage) setUpGarden(ctx context.Context, l Landscape, garden client.Clie
 		return err
 	}
 	values := gardenValues{
-		Project: Project, Image: image, ShootProxyURL: proxy.URL(), Tolerable: s.Tolerable, User: s.User, Settings: s.Settings, CloudProfile: landscape.CloudProfile,
+		Project: Project, Image: image, ShootProxyURL: proxy.URL(), Tolerable: s.Tolerable, User: s.User,
+		Settings: s.Settings, CloudProfile: landscape.CloudProfile,
 		KubernetesVersions: landscape.Kubernetes(), MachineImage: landscape.MachineImage, ImageVersions: landscape.Images(),
 	}
 	for _, manifest := range []string{"garden.yaml", "seed-restriction.yaml"} {
@@ -95,8 +96,10 @@ func (s *Stage) seedValues(l Landscape, seed string) (seedValues, error) {
 		return seedValues{}, err
 	}
 	return seedValues{
-		Name: seed, Domain: Domain, DefaultDomain: DefaultDomain, Pods: pods, Services: services, Region: cmp.Or(s.Regions[seed], landscape.Home),
-		Image: image, KubernetesImage: kubernetesImage, ShootProxyURL: proxy.URL(), Taints: s.Taints[seed], TakenKinds: landscape.TakenKinds(s.Extensions), User: s.User, Settings: s.Settings,
+		Name: seed, Domain: Domain, DefaultDomain: DefaultDomain, Pods: pods, Services: services,
+		Region: cmp.Or(s.Regions[seed], landscape.Home),
+		Image:  image, KubernetesImage: kubernetesImage, ShootProxyURL: proxy.URL(), Taints: s.Taints[seed],
+		TakenKinds: landscape.TakenKinds(s.Extensions), User: s.User, Settings: s.Settings,
 	}, nil
 }
 
@@ -144,14 +147,18 @@ type kubeconfigFor struct {
 func seedKubeconfigs(seed string) []kubeconfigFor {
 	gardenlet, extensions, controlPlanes := "gardenlet-"+seed, "extensions-"+seed, "control-planes-"+seed
 	return []kubeconfigFor{
-		{actor: gardenlet, target: landscape.Garden, account: "garden/" + gardenlet, namespace: "garden", secret: "kubeconfig-garden"},
+		{actor: gardenlet, target: landscape.Garden, account: "garden/" + gardenlet, namespace: "garden",
+			secret: "kubeconfig-garden"},
 		{actor: gardenlet, target: seed, account: "garden/gardenlet", namespace: "garden", secret: "kubeconfig-seed"},
 		{actor: gardenlet, target: switchboard.Cloud, namespace: "garden", secret: "kubeconfig-cloud"},
-		{actor: controlPlanes, target: landscape.Garden, account: "garden/" + controlPlanes, namespace: "garden", secret: "control-plane-kubeconfig-garden"},
+		{actor: controlPlanes, target: landscape.Garden, account: "garden/" + controlPlanes, namespace: "garden",
+			secret: "control-plane-kubeconfig-garden"},
 		{actor: controlPlanes, target: switchboard.Cloud, namespace: "garden", secret: "control-plane-kubeconfig-cloud"},
-		{actor: extensions, target: seed, account: "extensions/provider-transplant", namespace: "extensions", secret: "kubeconfig-seed"},
+		{actor: extensions, target: seed, account: "extensions/provider-transplant", namespace: "extensions",
+			secret: "kubeconfig-seed"},
 		{actor: extensions, target: switchboard.Cloud, namespace: "extensions", secret: "kubeconfig-cloud"},
-		{actor: "gateway-" + seed, target: seed, account: "istio-ingress/gateway", namespace: "istio-ingress", secret: "kubeconfig-seed"},
+		{actor: "gateway-" + seed, target: seed, account: "istio-ingress/gateway", namespace: "istio-ingress",
+			secret: "kubeconfig-seed"},
 	}
 }
 
@@ -192,9 +199,10 @@ func (s *Stage) cloudKubeconfig(l Landscape, actor string) ([]byte, error) {
 	}
 	return clientcmd.Write(clientcmdapi.Config{
 		CurrentContext: switchboard.Cloud,
-		Clusters:       map[string]*clientcmdapi.Cluster{switchboard.Cloud: {Server: opened.URL(), CertificateAuthorityData: l.LinkCA()}},
-		AuthInfos:      map[string]*clientcmdapi.AuthInfo{actor: {Token: s.tokens[actor]}},
-		Contexts:       map[string]*clientcmdapi.Context{switchboard.Cloud: {Cluster: switchboard.Cloud, AuthInfo: actor}},
+		Clusters: map[string]*clientcmdapi.Cluster{switchboard.Cloud: {Server: opened.URL(),
+			CertificateAuthorityData: l.LinkCA()}},
+		AuthInfos: map[string]*clientcmdapi.AuthInfo{actor: {Token: s.tokens[actor]}},
+		Contexts:  map[string]*clientcmdapi.Context{switchboard.Cloud: {Cluster: switchboard.Cloud, AuthInfo: actor}},
 	})
 }
 

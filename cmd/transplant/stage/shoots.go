@@ -48,7 +48,8 @@ func shown(shoots []gardencorev1beta1.Shoot) []cli.Shoot {
 	var all []cli.Shoot
 	for i := range shoots {
 		shoot := &shoots[i]
-		one := cli.Shoot{Name: shoot.Namespace + "/" + shoot.Name, Seed: ptr.Deref(shoot.Status.SeedName, ""), LastOperation: "-"}
+		one := cli.Shoot{Name: shoot.Namespace + "/" + shoot.Name, Seed: ptr.Deref(shoot.Status.SeedName, ""),
+			LastOperation: "-"}
 		if bound := ptr.Deref(shoot.Spec.SeedName, ""); bound != one.Seed {
 			one.Seed = strings.TrimPrefix(one.Seed+", bound to "+bound, ", ")
 		}

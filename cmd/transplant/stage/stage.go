@@ -68,7 +68,8 @@ func (s Settings) ThrottledRetryJitter() time.Duration { return s.ThrottledRetry
 func (s Settings) CareThresholds() string {
 	var all []string
 	for _, kind := range []gardencorev1beta1.ConditionType{
-		gardencorev1beta1.ShootAPIServerAvailable, gardencorev1beta1.ShootControlPlaneHealthy, gardencorev1beta1.ShootObservabilityComponentsHealthy,
+		gardencorev1beta1.ShootAPIServerAvailable, gardencorev1beta1.ShootControlPlaneHealthy,
+		gardencorev1beta1.ShootObservabilityComponentsHealthy,
 		gardencorev1beta1.ShootEveryNodeReady, gardencorev1beta1.ShootSystemComponentsHealthy,
 	} {
 		all = append(all, fmt.Sprintf("%s=%s", kind, s.CareThreshold))
@@ -201,15 +202,17 @@ func (s *Stage) nodes(l Landscape) (clusters.Companion, error) {
 	if err := os.WriteFile(ca, l.LinkCA(), 0o600); err != nil {
 		return clusters.Companion{}, fmt.Errorf("write the links' certificate authority: %w", err)
 	}
-	access, folder, metrics := l.KubeconfigPath(cloudNodes, switchboard.Cloud), l.Dir().Join("nodes"), l.MetricsAddress(nodesProgram)
-	return clusters.Companion{Name: nodesProgram, Metrics: metrics.Reach, Reads: []string{access, ca}, Writes: []string{folder}, Args: []string{nodesProgram,
-		"--status-listen=" + metrics.Listen,
-		"--cloud-kubeconfig=" + access,
-		"--proxy-url=" + proxy.URL(),
-		"--proxy-ca=" + ca,
-		"--kwok=" + l.ControlPlane(),
-		"--root-dir=" + folder,
-	}}, nil
+	access, folder, metrics := l.KubeconfigPath(cloudNodes, switchboard.Cloud), l.Dir().Join("nodes"),
+		l.MetricsAddress(nodesProgram)
+	return clusters.Companion{Name: nodesProgram, Metrics: metrics.Reach, Reads: []string{access, ca},
+		Writes: []string{folder}, Args: []string{nodesProgram,
+			"--status-listen=" + metrics.Listen,
+			"--cloud-kubeconfig=" + access,
+			"--proxy-url=" + proxy.URL(),
+			"--proxy-ca=" + ca,
+			"--kwok=" + l.ControlPlane(),
+			"--root-dir=" + folder,
+		}}, nil
 }
 
 // writeTokens gives everybody who calls the cloud a token.
@@ -218,7 +221,8 @@ func (s *Stage) writeTokens(l Landscape) error {
 	of := "" // the seed whose actors get tokens
 	add := func(identity string, roles ...simcloud.Role) {
 		s.tokens[identity] = newToken()
-		file.Tokens = append(file.Tokens, simcloud.Token{Token: s.tokens[identity], Identity: identity, Seed: of, Roles: roles})
+		file.Tokens = append(file.Tokens, simcloud.Token{Token: s.tokens[identity], Identity: identity, Seed: of,
+			Roles: roles})
 	}
 	add(cloudAdmin, simcloud.RoleAdmin)
 	add(cloudObserver, simcloud.RoleObserver)

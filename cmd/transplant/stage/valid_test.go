@@ -140,7 +140,7 @@ func TestScenarios_ShootsAndPatches_AreAccepted(t *testing.T) {
 	profile := as[gardencorev1beta1.CloudProfile](t, gardenOfLandscape(t)["CloudProfile"])
 	around := validation.Surroundings{Project: Project, Profile: profile}
 	w := &World{stage: &Stage{}}
-	files, err := filepath.Glob("../../../scenarios/*.yaml")
+	files, err := filepath.Glob("../../../scenarios/*/*.yaml")
 	if err != nil || len(files) < 50 {
 		t.Fatalf("got %d scenarios, %v", len(files), err)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 )
 
-// whereabouts are the mirrors of what probes have to find many times a second: the access to shoots, the seeds that they are on,
-// and the pods of their control planes.
+// whereabouts are the mirrors of what probes have to find many times a second: the access to shoots, the seeds that
+// they are on, and the pods of their control planes.
 type whereabouts struct {
 	access *mirror[*corev1.Secret]
 	shoots *mirror[*gardencorev1beta1.Shoot]
@@ -27,7 +27,8 @@ type whereabouts struct {
 
 // inControlPlanes are the pods that are asked for.
 var inControlPlanes = func() labels.Requirement {
-	is, err := labels.NewRequirement(constants.LabelRole, selection.In, []string{controlplane.EtcdName, controlplane.DeploymentKubeAPIServer})
+	is, err := labels.NewRequirement(constants.LabelRole, selection.In,
+		[]string{controlplane.EtcdName, controlplane.DeploymentKubeAPIServer})
 	if err != nil {
 		panic(err) // names of ours
 	}
@@ -37,10 +38,14 @@ var inControlPlanes = func() labels.Requirement {
 func newWhereabouts(garden client.WithWatch, seeds map[string]client.WithWatch) *whereabouts {
 	w := &whereabouts{
 		access: &mirror[*corev1.Secret]{
-			cluster: garden, list: func() client.ObjectList { return &corev1.SecretList{} }, options: []client.ListOption{client.MatchingLabels{labelRole: roleKubeconfig}},
+			cluster: garden, list: func() client.ObjectList {
+				return &corev1.SecretList{}
+			}, options: []client.ListOption{client.MatchingLabels{labelRole: roleKubeconfig}},
 		},
-		shoots: &mirror[*gardencorev1beta1.Shoot]{cluster: garden, list: func() client.ObjectList { return &gardencorev1beta1.ShootList{} }},
-		pods:   map[string]*mirror[*corev1.Pod]{},
+		shoots: &mirror[*gardencorev1beta1.Shoot]{cluster: garden, list: func() client.ObjectList {
+			return &gardencorev1beta1.ShootList{}
+		}},
+		pods: map[string]*mirror[*corev1.Pod]{},
 	}
 	planes := client.MatchingLabelsSelector{Selector: labels.SelectorFromSet(nil).Add(inControlPlanes)}
 	for name, seed := range seeds {

@@ -33,8 +33,8 @@ import (
 // it is, is then read as it stands.
 var cachedGet = &client.GetOptions{Raw: &metav1.GetOptions{ResourceVersion: "0"}}
 
-// cachedList is made anew for each list: the client writes the selectors of a list into it, where the next one, or one at the
-// same time, would find them.
+// cachedList is made anew for each list: the client writes the selectors of a list into it, where the next one, or one
+// at the same time, would find them.
 func cachedList() *client.ListOptions {
 	return &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}}
 }
@@ -117,10 +117,11 @@ func (w *World) ShootManifest(wanted landscape.Shoot) (*gardencorev1beta1.Shoot,
 		Spec: gardencorev1beta1.ShootSpec{
 			CloudProfile: &gardencorev1beta1.CloudProfileReference{Kind: "CloudProfile", Name: landscape.CloudProfile},
 			Region:       "here",
-			Kubernetes:   gardencorev1beta1.Kubernetes{Version: cmp.Or(wanted.Kubernetes, landscape.Latest(landscape.Kubernetes()))},
-			Provider:     gardencorev1beta1.Provider{Type: "transplant"},
-			Networking:   &gardencorev1beta1.Networking{Type: ptr.To("transplant")},
-			Maintenance:  &gardencorev1beta1.Maintenance{TimeWindow: windowFarFrom(time.Now())},
+			Kubernetes: gardencorev1beta1.Kubernetes{Version: cmp.Or(wanted.Kubernetes,
+				landscape.Latest(landscape.Kubernetes()))},
+			Provider:    gardencorev1beta1.Provider{Type: "transplant"},
+			Networking:  &gardencorev1beta1.Networking{Type: ptr.To("transplant")},
+			Maintenance: &gardencorev1beta1.Maintenance{TimeWindow: windowFarFrom(time.Now())},
 		},
 	}
 	if wanted.Seed != "" {
@@ -137,7 +138,8 @@ func (w *World) ShootManifest(wanted landscape.Shoot) (*gardencorev1beta1.Shoot,
 	}
 	for _, e := range w.stage.Extensions {
 		for _, own := range e.Types() {
-			shoot.Spec.Extensions = append(shoot.Spec.Extensions, gardencorev1beta1.Extension{Type: own, ProviderConfig: e.ProviderConfig})
+			shoot.Spec.Extensions = append(shoot.Spec.Extensions,
+				gardencorev1beta1.Extension{Type: own, ProviderConfig: e.ProviderConfig})
 		}
 	}
 	if wanted.Workers > 0 {
@@ -152,18 +154,20 @@ func (w *World) ShootManifest(wanted landscape.Shoot) (*gardencorev1beta1.Shoot,
 		}}
 		if wanted.Extended {
 			shoot.Spec.Provider.Workers[0].CRI = &gardencorev1beta1.CRI{
-				Name: gardencorev1beta1.CRINameContainerD, ContainerRuntimes: []gardencorev1beta1.ContainerRuntime{{Type: "transplant"}},
+				Name:              gardencorev1beta1.CRINameContainerD,
+				ContainerRuntimes: []gardencorev1beta1.ContainerRuntime{{Type: "transplant"}},
 			}
 		}
 		if wanted.UpdateStrategy != "" {
-			shoot.Spec.Provider.Workers[0].UpdateStrategy = ptr.To(gardencorev1beta1.MachineUpdateStrategy(wanted.UpdateStrategy))
+			shoot.Spec.Provider.Workers[0].UpdateStrategy = ptr.To(
+				gardencorev1beta1.MachineUpdateStrategy(wanted.UpdateStrategy))
 		}
 	}
 	return shoot, nil
 }
 
-// windowFarFrom is a maintenance time window on the other side of the day: what a story does not ask for does not happen
-// in it. Without one, every moment would be in the window.
+// windowFarFrom is a maintenance time window on the other side of the day: what a story does not ask for does not
+// happen in it. Without one, every moment would be in the window.
 func windowFarFrom(now time.Time) *gardencorev1beta1.MaintenanceTimeWindow {
 	begin := now.UTC().Add(12 * time.Hour)
 	const layout = "150405-0700"
@@ -293,7 +297,8 @@ func answers(pod *corev1.Pod) bool {
 // pod finds the pod of one role of a control plane that has an address; nil if there is none.
 func (w *World) pod(ctx context.Context, seed, shoot, role string) (*corev1.Pod, error) {
 	pods := &corev1.PodList{}
-	err := w.seeds[seed].List(ctx, pods, client.InNamespace(technicalID(shoot)), client.MatchingLabels{constants.LabelRole: role}, cachedList())
+	err := w.seeds[seed].List(ctx, pods, client.InNamespace(technicalID(shoot)),
+		client.MatchingLabels{constants.LabelRole: role}, cachedList())
 	if err != nil {
 		return nil, fmt.Errorf("list the pods of %q of shoot %q on seed %q: %w", role, shoot, seed, err)
 	}
@@ -328,7 +333,8 @@ func (w *World) ControlPlanes(ctx context.Context, shoot string) ([]world.Contro
 	return found, errors.Join(errs...)
 }
 
-func (w *World) controlPlane(ctx context.Context, seed, shoot string, access *corev1.Secret) (*world.ControlPlane, error) {
+func (w *World) controlPlane(ctx context.Context, seed, shoot string, access *corev1.Secret) (*world.ControlPlane,
+	error) {
 	etcd, err := w.knownPod(ctx, seed, shoot, controlplane.EtcdName)
 	if err != nil || etcd == nil {
 		return nil, err

@@ -58,21 +58,27 @@ func TestValidityIsWhatAGuardSays(t *testing.T) {
 		code       int
 		body, want string
 	}{
-		"a guard":           {code: http.StatusOK, body: `{"owner":"u","epoch":2,"state":"Serving","remaining":"3s"}`},
-		"an error":          {code: http.StatusServiceUnavailable, body: `{"message":"no"}`, want: "ask the guard: it answers 503 Service Unavailable"},
-		"an error of epoch": {code: http.StatusInternalServerError, body: `{"epoch":2}`, want: "ask the guard: it answers 500 Internal Server Error"},
-		"somebody else":     {code: http.StatusOK, body: `{"kind":"Status"}`, want: "read the guard's answer: it names no epoch"},
-		"no JSON":           {code: http.StatusOK, body: `ok`, want: "read the guard's answer: invalid character"},
+		"a guard": {code: http.StatusOK, body: `{"owner":"u","epoch":2,"state":"Serving","remaining":"3s"}`},
+		"an error": {code: http.StatusServiceUnavailable, body: `{"message":"no"}`,
+			want: "ask the guard: it answers 503 Service Unavailable"},
+		"an error of epoch": {code: http.StatusInternalServerError, body: `{"epoch":2}`,
+			want: "ask the guard: it answers 500 Internal Server Error"},
+		"somebody else": {code: http.StatusOK, body: `{"kind":"Status"}`,
+			want: "read the guard's answer: it names no epoch"},
+		"no JSON": {code: http.StatusOK, body: `ok`, want: "read the guard's answer: invalid character"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			asked := ""
 			w := &World{landscape: &embedded.Landscape{}}
-			w.guards.Store(guardKey{"a", "shoot--p--alpha"}, &http.Client{Transport: answering(func(r *http.Request) *http.Response {
-				asked = r.URL.String()
-				return &http.Response{StatusCode: c.code, Status: fmt.Sprintf("%d %s", c.code, http.StatusText(c.code)), Body: io.NopCloser(strings.NewReader(c.body)), Request: r}
-			})})
-			got, err := w.validityOf("a", &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--p--alpha"}, Status: corev1.PodStatus{PodIP: "127.0.0.9"}})(t.Context())
+			w.guards.Store(guardKey{"a", "shoot--p--alpha"},
+				&http.Client{Transport: answering(func(r *http.Request) *http.Response {
+					asked = r.URL.String()
+					return &http.Response{StatusCode: c.code, Status: fmt.Sprintf("%d %s", c.code, http.StatusText(c.code)),
+						Body: io.NopCloser(strings.NewReader(c.body)), Request: r}
+				})})
+			got, err := w.validityOf("a", &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--p--alpha"},
+				Status: corev1.PodStatus{PodIP: "127.0.0.9"}})(t.Context())
 			if asked != "https://127.0.0.9:2382/state" {
 				t.Errorf("asked %s", asked)
 			}
@@ -82,7 +88,8 @@ func TestValidityIsWhatAGuardSays(t *testing.T) {
 				}
 				return
 			}
-			if diff := cmp.Diff(world.Validity{State: "Serving", Owner: "u", Epoch: 2, Remaining: 3 * time.Second}, got); diff != "" || err != nil {
+			if diff := cmp.Diff(world.Validity{State: "Serving", Owner: "u", Epoch: 2, Remaining: 3 * time.Second},
+				got); diff != "" || err != nil {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
 			}
 		})

@@ -54,7 +54,8 @@ var (
 	apps       = []string{"apps/v1", "apps/v1beta1", "apps/v1beta2", "extensions/v1beta1"}
 	networking = []string{"extensions/v1beta1", "networking.k8s.io/v1", "networking.k8s.io/v1beta1"}
 	leases     = []string{"coordination.k8s.io/v1", "coordination.k8s.io/v1beta1"}
-	rbac       = []string{"rbac.authorization.k8s.io/v1", "rbac.authorization.k8s.io/v1alpha1", "rbac.authorization.k8s.io/v1beta1"}
+	rbac       = []string{"rbac.authorization.k8s.io/v1", "rbac.authorization.k8s.io/v1alpha1",
+		"rbac.authorization.k8s.io/v1beta1"}
 )
 
 // critical is the table of docs/specification/care.md#spec-5-6; leaderElection its last row.
@@ -65,7 +66,8 @@ var (
 		row{on: core, names: []string{"endpoints", "services", "services/status"}, namespace: inKubeSystem}.expand(),
 		row{on: core, names: []string{"endpoints", "services", "services/status"}, namespace: inDefault}.expand(),
 		row{on: core, names: []string{"nodes", "nodes/status"}, clusterScoped: true}.expand(),
-		row{on: core, names: []string{"namespaces", "namespaces/status"}, clusterScoped: true, namespace: inKubeSystem, object: inKubeSystem}.expand(),
+		row{on: core, names: []string{"namespaces", "namespaces/status"}, clusterScoped: true, namespace: inKubeSystem,
+			object: inKubeSystem}.expand(),
 		row{on: apps, names: []string{
 			"controllerrevisions", "daemonsets", "daemonsets/status", "deployments", "deployments/scale",
 			"replicasets", "replicasets/status", "replicasets/scale",
@@ -85,7 +87,8 @@ var (
 		row{on: []string{"certificates.k8s.io/v1"}, names: []string{
 			"certificatesigningrequests", "certificatesigningrequests/status", "certificatesigningrequests/approval",
 		}, clusterScoped: true}.expand(),
-		row{on: []string{"scheduling.k8s.io/v1", "scheduling.k8s.io/v1beta1"}, names: []string{"priorityclasses"}, clusterScoped: true}.expand(),
+		row{on: []string{"scheduling.k8s.io/v1", "scheduling.k8s.io/v1beta1"}, names: []string{"priorityclasses"},
+			clusterScoped: true}.expand(),
 	)
 	leaderElection = row{on: leases, names: []string{"leases"}, namespace: inKubeSystem, object: labels.Set{}}.expand()
 )

@@ -19,9 +19,10 @@ type tableRow struct {
 }
 
 const (
-	labelsKubeSystem = "gardener.cloud/purpose=kube-system kubernetes.io/metadata.name=kube-system shoot.gardener.cloud/no-cleanup=true"
-	labelsPod        = "origin=gardener shoot.gardener.cloud/no-cleanup=true"
-	labelsDefault    = "kubernetes.io/metadata.name=default"
+	labelsKubeSystem = "gardener.cloud/purpose=kube-system kubernetes.io/metadata.name=kube-system " +
+		"shoot.gardener.cloud/no-cleanup=true"
+	labelsPod     = "origin=gardener shoot.gardener.cloud/no-cleanup=true"
+	labelsDefault = "kubernetes.io/metadata.name=default"
 )
 
 var tableRows = []tableRow{
@@ -33,16 +34,23 @@ var tableRows = []tableRow{
 	{"v1", "namespaces namespaces/status", "Cluster", labelsKubeSystem, labelsKubeSystem},
 	{
 		"apps/v1 apps/v1beta1 apps/v1beta2 extensions/v1beta1",
-		"controllerrevisions daemonsets daemonsets/status deployments deployments/scale replicasets replicasets/status replicasets/scale",
+		"controllerrevisions daemonsets daemonsets/status deployments deployments/scale replicasets replicasets/status " +
+			"replicasets/scale",
 		"Namespaced", "", labelsKubeSystem,
 	},
-	{"extensions/v1beta1 networking.k8s.io/v1 networking.k8s.io/v1beta1", "networkpolicies", "Namespaced", "", labelsKubeSystem},
+	{"extensions/v1beta1 networking.k8s.io/v1 networking.k8s.io/v1beta1", "networkpolicies", "Namespaced", "",
+		labelsKubeSystem},
 	{"coordination.k8s.io/v1 coordination.k8s.io/v1beta1", "leases", "Namespaced", "", ""},
-	{"rbac.authorization.k8s.io/v1 rbac.authorization.k8s.io/v1alpha1 rbac.authorization.k8s.io/v1beta1", "clusterroles clusterrolebindings", "Cluster", "", ""},
-	{"rbac.authorization.k8s.io/v1 rbac.authorization.k8s.io/v1alpha1 rbac.authorization.k8s.io/v1beta1", "roles rolebindings", "Namespaced", "", labelsKubeSystem},
-	{"apiextensions.k8s.io/v1 apiextensions.k8s.io/v1beta1", "customresourcedefinitions customresourcedefinitions/status", "Cluster", "", ""},
+	{"rbac.authorization.k8s.io/v1 rbac.authorization.k8s.io/v1alpha1 rbac.authorization.k8s.io/v1beta1",
+		"clusterroles clusterrolebindings", "Cluster", "", ""},
+	{"rbac.authorization.k8s.io/v1 rbac.authorization.k8s.io/v1alpha1 rbac.authorization.k8s.io/v1beta1",
+		"roles rolebindings", "Namespaced", "", labelsKubeSystem},
+	{"apiextensions.k8s.io/v1 apiextensions.k8s.io/v1beta1", "customresourcedefinitions customresourcedefinitions/status",
+		"Cluster", "", ""},
 	{"apiregistration.k8s.io/v1 apiregistration.k8s.io/v1beta1", "apiservices apiservices/status", "Cluster", "", ""},
-	{"certificates.k8s.io/v1", "certificatesigningrequests certificatesigningrequests/status certificatesigningrequests/approval", "Cluster", "", ""},
+	{"certificates.k8s.io/v1",
+		"certificatesigningrequests certificatesigningrequests/status certificatesigningrequests/approval", "Cluster", "",
+		""},
 	{"scheduling.k8s.io/v1 scheduling.k8s.io/v1beta1", "priorityclasses", "Cluster", "", ""},
 }
 
@@ -59,11 +67,13 @@ func (r tableRow) cells(each func(group, version, resource string)) {
 	}
 }
 
-func rule(group, version, resource string, operations ...admissionregistrationv1.OperationType) []admissionregistrationv1.RuleWithOperations {
+func rule(group, version, resource string,
+	operations ...admissionregistrationv1.OperationType) []admissionregistrationv1.RuleWithOperations {
 	return []admissionregistrationv1.RuleWithOperations{{
 		Operations: operations,
 		Rule: admissionregistrationv1.Rule{
-			APIGroups: []string{group}, APIVersions: []string{version}, Resources: []string{resource}, Scope: ptr.To(admissionregistrationv1.AllScopes),
+			APIGroups: []string{group}, APIVersions: []string{version}, Resources: []string{resource},
+			Scope: ptr.To(admissionregistrationv1.AllScopes),
 		},
 	}}
 }
@@ -71,13 +81,15 @@ func rule(group, version, resource string, operations ...admissionregistrationv1
 // webhook is one that refuses while its server is away and answers quickly otherwise.
 func webhook(rules []admissionregistrationv1.RuleWithOperations) admissionregistrationv1.ValidatingWebhook {
 	return admissionregistrationv1.ValidatingWebhook{
-		Name: "w.example.com", Rules: rules, FailurePolicy: ptr.To(admissionregistrationv1.Fail), TimeoutSeconds: ptr.To[int32](3),
+		Name: "w.example.com", Rules: rules, FailurePolicy: ptr.To(admissionregistrationv1.Fail),
+		TimeoutSeconds: ptr.To[int32](3),
 		ObjectSelector: &metav1.LabelSelector{}, NamespaceSelector: &metav1.LabelSelector{},
 	}
 }
 
 func configuration(webhooks ...admissionregistrationv1.ValidatingWebhook) *admissionregistrationv1.ValidatingWebhookConfiguration {
-	return &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Webhooks: webhooks}
+	return &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "c"},
+		Webhooks: webhooks}
 }
 
 func problem(w admissionregistrationv1.ValidatingWebhook) string {
@@ -94,12 +106,14 @@ func TestCriticalResources(t *testing.T) {
 			t.Parallel()
 			row.cells(func(group, version, resource string) {
 				name := strings.TrimPrefix(group+"/"+version+"/"+resource, "/")
-				for operation, critical := range map[admissionregistrationv1.OperationType]bool{"CREATE": true, "UPDATE": true, "*": true, "DELETE": false, "CONNECT": false} {
+				for operation, critical := range map[admissionregistrationv1.OperationType]bool{"CREATE": true, "UPDATE": true,
+					"*": true, "DELETE": false, "CONNECT": false} {
 					if got := problem(webhook(rule(group, version, resource, operation))); (got != "") != critical {
 						t.Errorf("%s %s: %q", operation, name, got)
 					}
 				}
-				for scope, critical := range map[admissionregistrationv1.ScopeType]bool{"*": true, "Cluster": row.scope == "Cluster", "Namespaced": row.scope == "Namespaced"} {
+				for scope, critical := range map[admissionregistrationv1.ScopeType]bool{"*": true,
+					"Cluster": row.scope == "Cluster", "Namespaced": row.scope == "Namespaced"} {
 					w := webhook(rule(group, version, resource, "CREATE"))
 					w.Rules[0].Scope = &scope
 					if got := problem(w); (got != "") != critical {
@@ -173,15 +187,18 @@ func TestLeaseSpecialList(t *testing.T) {
 			object, namespace *metav1.LabelSelector
 			held              bool
 		}{
-			"leases":                        {held: true},
-			"leases, Namespaced":            {scope: "Namespaced", held: true},
-			"leases, Cluster":               {scope: "Cluster"},
-			"leases of another version":     {version: "v2"},
-			"leases of kube-system":         {namespace: in(strings.Fields(labelsKubeSystem)...), held: true},
-			"leases of another namespace":   {namespace: in("kubernetes.io/metadata.name=default")},
-			"leases without a label":        {object: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "DoesNotExist"}}}, held: true},
-			"leases that have a label":      {object: in("app=shop")},
-			"leases but those of a purpose": {namespace: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "gardener.cloud/purpose", Operator: "NotIn", Values: []string{"kube-system"}}}}},
+			"leases":                      {held: true},
+			"leases, Namespaced":          {scope: "Namespaced", held: true},
+			"leases, Cluster":             {scope: "Cluster"},
+			"leases of another version":   {version: "v2"},
+			"leases of kube-system":       {namespace: in(strings.Fields(labelsKubeSystem)...), held: true},
+			"leases of another namespace": {namespace: in("kubernetes.io/metadata.name=default")},
+			"leases without a label": {object: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+				{Key: "app", Operator: "DoesNotExist"}}}, held: true},
+			"leases that have a label": {object: in("app=shop")},
+			"leases but those of a purpose": {
+				namespace: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "gardener.cloud/purpose",
+					Operator: "NotIn", Values: []string{"kube-system"}}}}},
 		} {
 			t.Run(on+" "+name, func(t *testing.T) {
 				t.Parallel()
@@ -224,32 +241,44 @@ func TestSelectorsAndWildcards(t *testing.T) {
 		return &metav1.LabelSelector{MatchLabels: labels}
 	}
 	notIn := func(key, value string) *metav1.LabelSelector {
-		return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: key, Operator: "NotIn", Values: []string{value}}}}
+		return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: key, Operator: "NotIn",
+			Values: []string{value}}}}
 	}
 	for name, c := range map[string]struct {
 		on                [3]string
 		object, namespace *metav1.LabelSelector
 		critical          bool
 	}{
-		"resource wildcard":                      {on: [3]string{"", "v1", "*"}, critical: true},
-		"everything wildcard":                    {on: [3]string{"*", "*", "*/*"}, critical: true},
-		"all subresources of a resource":         {on: [3]string{"", "v1", "pods/*"}, critical: true},
-		"a subresource of all resources":         {on: [3]string{"", "v1", "*/status"}, critical: true},
-		"a subresource that matters not":         {on: [3]string{"", "v1", "*/binding"}},
-		"status of deployments":                  {on: [3]string{"apps", "v1", "deployments/status"}},
-		"statefulsets":                           {on: [3]string{"apps", "v1", "statefulsets"}},
-		"no selector at all":                     {on: [3]string{"", "v1", "secrets"}, critical: true},
-		"kube-system by its name":                {on: [3]string{"", "v1", "secrets"}, namespace: labels(map[string]string{"kubernetes.io/metadata.name": "kube-system"}), critical: true},
-		"another namespace by name":              {on: [3]string{"", "v1", "secrets"}, namespace: labels(map[string]string{"kubernetes.io/metadata.name": "shop"})},
-		"the recommended selector":               {on: [3]string{"", "v1", "secrets"}, namespace: notIn("gardener.cloud/purpose", "kube-system")},
-		"default is still reached":               {on: [3]string{"", "v1", "services"}, namespace: notIn("gardener.cloud/purpose", "kube-system"), critical: true},
-		"pods of the system are spared":          {on: [3]string{"", "v1", "pods"}, object: notIn("origin", "gardener")},
-		"an object selector on secrets":          {on: [3]string{"", "v1", "secrets"}, object: labels(map[string]string{"app": "x"}), critical: true},
-		"nodes are in no namespace":              {on: [3]string{"", "v1", "nodes"}, namespace: labels(map[string]string{"x": "y"}), critical: true},
-		"namespaces are chosen by their labels":  {on: [3]string{"", "v1", "namespaces"}, namespace: notIn("kubernetes.io/metadata.name", "kube-system")},
-		"namespaces are objects too":             {on: [3]string{"", "v1", "namespaces"}, object: notIn("kubernetes.io/metadata.name", "kube-system")},
-		"leases of any namespace":                {on: [3]string{"coordination.k8s.io", "v1", "leases"}, namespace: labels(map[string]string{"x": "y"}), critical: true},
-		"a selector nobody understands, matched": {on: [3]string{"", "v1", "pods"}, object: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Has"}}}, critical: true},
+		"resource wildcard":              {on: [3]string{"", "v1", "*"}, critical: true},
+		"everything wildcard":            {on: [3]string{"*", "*", "*/*"}, critical: true},
+		"all subresources of a resource": {on: [3]string{"", "v1", "pods/*"}, critical: true},
+		"a subresource of all resources": {on: [3]string{"", "v1", "*/status"}, critical: true},
+		"a subresource that matters not": {on: [3]string{"", "v1", "*/binding"}},
+		"status of deployments":          {on: [3]string{"apps", "v1", "deployments/status"}},
+		"statefulsets":                   {on: [3]string{"apps", "v1", "statefulsets"}},
+		"no selector at all":             {on: [3]string{"", "v1", "secrets"}, critical: true},
+		"kube-system by its name": {on: [3]string{"", "v1", "secrets"},
+			namespace: labels(map[string]string{"kubernetes.io/metadata.name": "kube-system"}), critical: true},
+		"another namespace by name": {on: [3]string{"", "v1", "secrets"},
+			namespace: labels(map[string]string{"kubernetes.io/metadata.name": "shop"})},
+		"the recommended selector": {on: [3]string{"", "v1", "secrets"},
+			namespace: notIn("gardener.cloud/purpose", "kube-system")},
+		"default is still reached": {on: [3]string{"", "v1", "services"},
+			namespace: notIn("gardener.cloud/purpose", "kube-system"), critical: true},
+		"pods of the system are spared": {on: [3]string{"", "v1", "pods"}, object: notIn("origin", "gardener")},
+		"an object selector on secrets": {on: [3]string{"", "v1", "secrets"},
+			object: labels(map[string]string{"app": "x"}), critical: true},
+		"nodes are in no namespace": {on: [3]string{"", "v1", "nodes"},
+			namespace: labels(map[string]string{"x": "y"}), critical: true},
+		"namespaces are chosen by their labels": {on: [3]string{"", "v1", "namespaces"},
+			namespace: notIn("kubernetes.io/metadata.name", "kube-system")},
+		"namespaces are objects too": {on: [3]string{"", "v1", "namespaces"},
+			object: notIn("kubernetes.io/metadata.name", "kube-system")},
+		"leases of any namespace": {on: [3]string{"coordination.k8s.io", "v1", "leases"},
+			namespace: labels(map[string]string{"x": "y"}), critical: true},
+		"a selector nobody understands, matched": {on: [3]string{"", "v1", "pods"},
+			object:   &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Has"}}},
+			critical: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -58,7 +58,8 @@ func TestOracleRemediationIsAFixPoint(t *testing.T) {
 
 // pass sets all webhooks of a configuration to a policy and a timeout, "" and 0 for none, and says whether remediation
 // changed it.
-func pass(t *testing.T, id string, c *admissionregistrationv1.ValidatingWebhookConfiguration, policy admissionregistrationv1.FailurePolicyType, timeout int32) bool {
+func pass(t *testing.T, id string, c *admissionregistrationv1.ValidatingWebhookConfiguration,
+	policy admissionregistrationv1.FailurePolicyType, timeout int32) bool {
 	t.Helper()
 	c.Labels = nil
 	for i := range c.Webhooks {

@@ -24,8 +24,8 @@ func (w Webhook) matching(resources []Resource) []Resource {
 	return found
 }
 
-// selector is what a webhook's selector stands for: nothing set, and what cannot be understood, means all. An API server
-// accepts no selector that cannot be understood.
+// selector is what a webhook's selector stands for: nothing set, and what cannot be understood, means all. An API
+// server accepts no selector that cannot be understood.
 func selector(s *metav1.LabelSelector) labels.Selector {
 	if s == nil {
 		return labels.Everything()
@@ -60,7 +60,8 @@ func covers(rule admissionregistrationv1.RuleWithOperations, r Resource) bool {
 
 func coversOperation(operations []admissionregistrationv1.OperationType) bool {
 	return slices.ContainsFunc(operations, func(o admissionregistrationv1.OperationType) bool {
-		return o == admissionregistrationv1.Create || o == admissionregistrationv1.Update || o == admissionregistrationv1.OperationAll
+		return o == admissionregistrationv1.Create || o == admissionregistrationv1.Update ||
+			o == admissionregistrationv1.OperationAll
 	})
 }
 

@@ -28,7 +28,8 @@ const (
 func (w Webhook) Problem() string {
 	if w.slowerThan(MaxTimeoutSecondsLeases) {
 		if found := w.matching(leaderElection); len(found) > 0 {
-			return fmt.Sprintf("it may hold up %s in kube-system for longer than %d s, and so leader election", found[0], MaxTimeoutSecondsLeases)
+			return fmt.Sprintf("it may hold up %s in kube-system for longer than %d s, and so leader election", found[0],
+				MaxTimeoutSecondsLeases)
 		}
 	}
 	ignores := *w.failurePolicy != nil && **w.failurePolicy != admissionregistrationv1.Fail
@@ -50,8 +51,8 @@ func (w Webhook) slowerThan(seconds int32) bool {
 	return *w.timeoutSeconds == nil || **w.timeoutSeconds > seconds
 }
 
-// Verdict is the outcome of the constraints HibernationPossible and MaintenancePreconditionsSatisfied, which is the same
-// for both.
+// Verdict is the outcome of the constraints HibernationPossible and MaintenancePreconditionsSatisfied, which is the
+// same for both.
 type Verdict struct {
 	Status          gardencorev1beta1.ConditionStatus
 	Reason, Message string
@@ -68,15 +69,20 @@ func Judge(configurations []Configuration) Verdict {
 		}
 		for _, w := range c.Webhooks {
 			if problem := w.Problem(); problem != "" {
-				return bad(ReasonProblematic, fmt.Sprintf("%s %q is problematic: webhook %q with failurePolicy %q %s might prevent worker nodes from properly joining the shoot cluster: %s.",
-					c.Kind, c.Name(), w.Name, w.policy(), w.timeout(), problem))
+				return bad(ReasonProblematic,
+					fmt.Sprintf("%s %q is problematic: webhook %q with failurePolicy %q %s might prevent worker nodes from "+
+						"properly joining the shoot cluster: %s.",
+						c.Kind, c.Name(), w.Name, w.policy(), w.timeout(), problem))
 			}
 		}
 		if c.Remediated() {
-			return bad(ReasonRemediated, fmt.Sprintf("%s %q was problematic and has been remediated; its annotation says how. Mend it at its source, then remove the annotation.", c.Kind, c.Name()))
+			return bad(ReasonRemediated,
+				fmt.Sprintf("%s %q was problematic and has been remediated; its annotation says how. Mend it at its source, "+
+					"then remove the annotation.", c.Kind, c.Name()))
 		}
 	}
-	return Verdict{Status: gardencorev1beta1.ConditionTrue, Reason: ReasonNone, Message: "All webhooks are properly configured."}
+	return Verdict{Status: gardencorev1beta1.ConditionTrue, Reason: ReasonNone,
+		Message: "All webhooks are properly configured."}
 }
 
 func bad(reason, message string) Verdict {

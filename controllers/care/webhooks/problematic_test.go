@@ -17,7 +17,8 @@ func TestProblematic(t *testing.T) {
 	fail, ignore := ptr.To(admissionregistrationv1.Fail), ptr.To(admissionregistrationv1.Ignore)
 	pods, events := rule("", "v1", "pods", "CREATE"), rule("", "v1", "events", "CREATE")
 	leases := rule("coordination.k8s.io", "v1", "leases", "UPDATE")
-	const refuses, slow, elects = "it may refuse ", "it may hold up v1/pods for longer than 15 s", "it may hold up coordination.k8s.io/v1/leases in kube-system for longer than 3 s"
+	const refuses, slow, elects = "it may refuse ", "it may hold up v1/pods for longer than 15 s",
+		"it may hold up coordination.k8s.io/v1/leases in kube-system for longer than 3 s"
 	for name, c := range map[string]struct {
 		rules   []admissionregistrationv1.RuleWithOperations
 		policy  *admissionregistrationv1.FailurePolicyType
@@ -89,18 +90,30 @@ func TestJudge(t *testing.T) {
 		in           []Configuration
 		reason, says string
 	}{
-		"nothing":              {reason: "NoProblematicWebhooks", says: "All webhooks are properly configured."},
-		"fine":                 {in: []Configuration{mutating("a", false), validating("b", false, nil)}, reason: "NoProblematicWebhooks", says: "All"},
-		"validating first":     {in: []Configuration{mutating("a", true), validating("b", true, nil)}, reason: "ProblematicWebhooks", says: `ValidatingWebhookConfiguration "b" is problematic: webhook "w.example.com" with failurePolicy "Fail" and 3s timeout might prevent worker nodes from properly joining the shoot cluster`},
-		"then by name":         {in: []Configuration{validating("z", true, nil), validating("y", true, nil)}, reason: "ProblematicWebhooks", says: `ValidatingWebhookConfiguration "y"`},
-		"mutating":             {in: []Configuration{mutating("a", true), validating("b", false, nil)}, reason: "ProblematicWebhooks", says: `MutatingWebhookConfiguration "a"`},
-		"remediated before":    {in: []Configuration{warned(validating("a", false, nil)), validating("b", true, nil)}, reason: "RemediatedWebhooks", says: `ValidatingWebhookConfiguration "a" was problematic and has been remediated`},
-		"remediated in vain":   {in: []Configuration{warned(validating("a", true, nil))}, reason: "ProblematicWebhooks", says: `ValidatingWebhookConfiguration "a" is problematic`},
-		"of the landscape":     {in: []Configuration{validating("a", true, map[string]string{"resources.gardener.cloud/managed-by": "gardener"})}, reason: "NoProblematicWebhooks"},
-		"of somebody's":        {in: []Configuration{validating("a", true, map[string]string{"resources.gardener.cloud/managed-by": "me"})}, reason: "ProblematicWebhooks"},
-		"the resource manager": {in: []Configuration{validating("a", true, map[string]string{"app": "gardener-resource-manager"})}, reason: "NoProblematicWebhooks"},
+		"nothing": {reason: "NoProblematicWebhooks", says: "All webhooks are properly configured."},
+		"fine": {in: []Configuration{mutating("a", false), validating("b", false, nil)},
+			reason: "NoProblematicWebhooks", says: "All"},
+		"validating first": {in: []Configuration{mutating("a", true), validating("b", true, nil)},
+			reason: "ProblematicWebhooks",
+			says: `ValidatingWebhookConfiguration "b" is problematic: webhook "w.example.com" with failurePolicy "Fail" ` +
+				`and 3s timeout might prevent worker nodes from properly joining the shoot cluster`},
+		"then by name": {in: []Configuration{validating("z", true, nil), validating("y", true, nil)},
+			reason: "ProblematicWebhooks", says: `ValidatingWebhookConfiguration "y"`},
+		"mutating": {in: []Configuration{mutating("a", true), validating("b", false, nil)},
+			reason: "ProblematicWebhooks", says: `MutatingWebhookConfiguration "a"`},
+		"remediated before": {in: []Configuration{warned(validating("a", false, nil)), validating("b", true, nil)},
+			reason: "RemediatedWebhooks", says: `ValidatingWebhookConfiguration "a" was problematic and has been remediated`},
+		"remediated in vain": {in: []Configuration{warned(validating("a", true, nil))}, reason: "ProblematicWebhooks",
+			says: `ValidatingWebhookConfiguration "a" is problematic`},
+		"of the landscape": {in: []Configuration{validating("a", true,
+			map[string]string{"resources.gardener.cloud/managed-by": "gardener"})}, reason: "NoProblematicWebhooks"},
+		"of somebody's": {in: []Configuration{validating("a", true,
+			map[string]string{"resources.gardener.cloud/managed-by": "me"})}, reason: "ProblematicWebhooks"},
+		"the resource manager": {in: []Configuration{validating("a", true,
+			map[string]string{"app": "gardener-resource-manager"})}, reason: "NoProblematicWebhooks"},
 		"excluded from remediation only": {
-			in: []Configuration{validating("a", true, map[string]string{"remediation.webhook.shoot.gardener.cloud/exclude": "true"})}, reason: "ProblematicWebhooks",
+			in: []Configuration{validating("a", true,
+				map[string]string{"remediation.webhook.shoot.gardener.cloud/exclude": "true"})}, reason: "ProblematicWebhooks",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -113,7 +126,8 @@ func TestJudge(t *testing.T) {
 			if c.reason == "NoProblematicWebhooks" {
 				status, codes = "True", "[]"
 			}
-			if diff := cmp.Diff([]string{status, codes}, []string{string(verdict.Status), fmt.Sprint(verdict.Codes)}); diff != "" {
+			if diff := cmp.Diff([]string{status, codes},
+				[]string{string(verdict.Status), fmt.Sprint(verdict.Codes)}); diff != "" {
 				t.Error(diff)
 			}
 		})

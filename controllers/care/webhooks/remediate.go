@@ -15,7 +15,8 @@ import (
 )
 
 // warning is what the annotation says; the changes follow, one a line.
-const warning = "ATTENTION: This webhook configuration was changed because it does not follow the best practices of Kubernetes " +
+const warning = "ATTENTION: This webhook configuration was changed because it does not follow the best practices of " +
+	"Kubernetes " +
 	"(https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#best-practices-and-warnings) " +
 	"and might interfere with the operations of the cluster. Please make it follow them at its source, then remove this " +
 	"annotation. The following was changed:"

@@ -49,20 +49,28 @@ func TestRemediate(t *testing.T) {
 		},
 		"4 and 1 leases that refuse": {
 			rules: leases, policy: "Fail", timeout: 5, after: 3,
-			changes: []string{`timeoutSeconds of webhook "w.example.com" was set to 3`, `failurePolicy of webhook "w.example.com" was set to Ignore`},
+			changes: []string{`timeoutSeconds of webhook "w.example.com" was set to 3`,
+				`failurePolicy of webhook "w.example.com" was set to Ignore`},
 		},
 		"5 secrets": {
 			rules: rule("", "v1", "secrets", "CREATE"), policy: "Fail", timeout: 5, after: 5,
-			changes: []string{`namespaceSelector of webhook "w.example.com" was extended with gardener.cloud/purpose NotIn (kube-system), kubernetes.io/metadata.name NotIn (kube-system), shoot.gardener.cloud/no-cleanup NotIn (true)`},
+			changes: []string{`namespaceSelector of webhook "w.example.com" was extended with gardener.cloud/purpose NotIn ` +
+				`(kube-system), kubernetes.io/metadata.name NotIn (kube-system), shoot.gardener.cloud/no-cleanup NotIn (true)`},
 		},
 		"5 labels of several rows once each": {
-			rules: append(rule("", "v1", "secrets", "CREATE"), rule("", "v1", "configmaps", "*")...), policy: "Fail", timeout: 5, after: 5,
-			changes: []string{`namespaceSelector of webhook "w.example.com" was extended with gardener.cloud/purpose NotIn (kube-system), kubernetes.io/metadata.name NotIn (kube-system), shoot.gardener.cloud/no-cleanup NotIn (true)`},
+			rules: append(rule("", "v1", "secrets", "CREATE"), rule("", "v1", "configmaps", "*")...), policy: "Fail", timeout: 5,
+			after: 5,
+			changes: []string{`namespaceSelector of webhook "w.example.com" was extended with gardener.cloud/purpose NotIn ` +
+				`(kube-system), kubernetes.io/metadata.name NotIn (kube-system), shoot.gardener.cloud/no-cleanup NotIn (true)`},
 		},
-		"not critical":                 {rules: rule("", "v1", "events", "CREATE"), policy: "Fail", timeout: 15, after: 15},
-		"excluded":                     {rules: leases, policy: "Fail", timeout: 30, after: 30, labels: map[string]string{"remediation.webhook.shoot.gardener.cloud/exclude": "true"}},
-		"of the landscape":             {rules: leases, policy: "Fail", timeout: 30, after: 30, labels: map[string]string{"resources.gardener.cloud/managed-by": "gardener"}},
-		"excluded in another spelling": {rules: leases, policy: "Ignore", timeout: 30, after: 3, labels: map[string]string{"remediation.webhook.shoot.gardener.cloud/exclude": "yes"}, changes: []string{`timeoutSeconds of webhook "w.example.com" was set to 3`}},
+		"not critical": {rules: rule("", "v1", "events", "CREATE"), policy: "Fail", timeout: 15, after: 15},
+		"excluded": {rules: leases, policy: "Fail", timeout: 30, after: 30,
+			labels: map[string]string{"remediation.webhook.shoot.gardener.cloud/exclude": "true"}},
+		"of the landscape": {rules: leases, policy: "Fail", timeout: 30, after: 30,
+			labels: map[string]string{"resources.gardener.cloud/managed-by": "gardener"}},
+		"excluded in another spelling": {rules: leases, policy: "Ignore", timeout: 30, after: 3,
+			labels:  map[string]string{"remediation.webhook.shoot.gardener.cloud/exclude": "yes"},
+			changes: []string{`timeoutSeconds of webhook "w.example.com" was set to 3`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -97,8 +105,9 @@ func TestRemediationKeepsWhatIsThere(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "c", Annotations: map[string]string{"mine": "kept"}},
 		Webhooks: []admissionregistrationv1.MutatingWebhook{{
 			Name: "w", Rules: rule("", "v1", "pods", "CREATE"), TimeoutSeconds: ptr.To[int32](1),
-			ObjectSelector:    &metav1.LabelSelector{MatchLabels: map[string]string{"origin": "gardener"}},
-			NamespaceSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "gardener.cloud/purpose", Operator: "Exists"}}},
+			ObjectSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"origin": "gardener"}},
+			NamespaceSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+				{Key: "gardener.cloud/purpose", Operator: "Exists"}}},
 		}, {
 			Name: "v", Rules: rule("", "v1", "pods", "CREATE"), TimeoutSeconds: ptr.To[int32](1),
 			NamespaceSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{own}},
@@ -108,10 +117,13 @@ func TestRemediationKeepsWhatIsThere(t *testing.T) {
 		t.Errorf("changes %v", changes)
 	}
 	w := object.Webhooks[0]
-	if w.NamespaceSelector.MatchExpressions[0].Operator != "Exists" || len(w.NamespaceSelector.MatchExpressions) != 4 || len(w.ObjectSelector.MatchExpressions) != 2 || w.ObjectSelector.MatchLabels["origin"] != "gardener" || object.Annotations["mine"] != "kept" {
+	if w.NamespaceSelector.MatchExpressions[0].Operator != "Exists" || len(w.NamespaceSelector.MatchExpressions) != 4 ||
+		len(w.ObjectSelector.MatchExpressions) != 2 || w.ObjectSelector.MatchLabels["origin"] != "gardener" ||
+		object.Annotations["mine"] != "kept" {
 		t.Errorf("%+v, %+v, %v", w.NamespaceSelector, w.ObjectSelector, object.Annotations)
 	}
-	if diff := cmp.Diff(own, object.Webhooks[1].NamespaceSelector.MatchExpressions[0]); diff != "" || len(object.Webhooks[1].NamespaceSelector.MatchExpressions) != 1 {
+	if diff := cmp.Diff(own, object.Webhooks[1].NamespaceSelector.MatchExpressions[0]); diff != "" ||
+		len(object.Webhooks[1].NamespaceSelector.MatchExpressions) != 1 {
 		t.Errorf("a webhook of another namespace was changed: %v", object.Webhooks[1].NamespaceSelector)
 	}
 }

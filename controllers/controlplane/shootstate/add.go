@@ -19,9 +19,9 @@ type Added struct {
 	LeftOut []string
 }
 
-// Add keeps the state of a shoot that is leaving over what is there. Otherwise it is like Save, but that it always writes: a
-// Save that has begun before it is a conflict then, and never comes after it. before is what the same run has added already,
-// nil at first; whatever has become of it in the garden since is mended.
+// Add keeps the state of a shoot that is leaving over what is there. Otherwise it is like Save, but that it always
+// writes: a Save that has begun before it is a conflict then, and never comes after it. before is what the same run has
+// added already, nil at first; whatever has become of it in the garden since is mended.
 //
 // What is there is needed for the objects that are gone because the shoot is leaving: of them it is all that there is
 // (docs/specification/migration.md#spec-2-6). None is gone before the first Add has succeeded, which is noted in the
@@ -78,6 +78,7 @@ func (v *version) over(ctx context.Context, collected *State, before *Added) (*A
 	return added, err
 }
 
-// syncedIn tells that a saved state is of this epoch; zero is none that is known. One of an older epoch was saved before the shoot
-// came here, and nothing proves that all of it was restored: who comes by force has left nowhere, and may leave half-way.
+// syncedIn tells that a saved state is of this epoch; zero is none that is known. One of an older epoch was saved
+// before the shoot came here, and nothing proves that all of it was restored: who comes by force has left nowhere, and
+// may leave half-way.
 func syncedIn(epoch int64, saved *State) bool { return epoch != 0 && saved.Epoch == epoch }

@@ -16,13 +16,16 @@ import (
 	"github.com/transplant-sim/transplant/clusters/apiservertest"
 )
 
-// TestOnARealAPIServer: chunks are mended under the rule that they never change, and versions are those of a real store.
+// TestOnARealAPIServer: chunks are mended under the rule that they never change, and versions are those of a real
+// store.
 func TestOnARealAPIServer(t *testing.T) {
-	garden, err := client.New(apiservertest.Start(t, apiservertest.Options{CRDs: crds.All()}), client.Options{Scheme: testScheme(t)})
+	garden, err := client.New(apiservertest.Start(t, apiservertest.Options{CRDs: crds.All()}),
+		client.Options{Scheme: testScheme(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := garden.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: shootKey.Namespace}}); err != nil {
+	if err := garden.Create(t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: shootKey.Namespace}}); err != nil {
 		t.Fatal(err)
 	}
 	store := &Store{Garden: garden, Clock: clock.RealClock{}}
@@ -30,7 +33,8 @@ func TestOnARealAPIServer(t *testing.T) {
 	slices.Reverse(state.Extensions) // what is mended comes last
 	infrastructure := state.Extensions[1].State
 	state.Epoch, infrastructure.Raw = 3, noise(1, 2<<20)
-	save := func(what string, save func(*Store, context.Context, client.ObjectKey, Source) error, source Source, chunks int) {
+	save := func(what string, save func(*Store, context.Context, client.ObjectKey, Source) error, source Source,
+		chunks int) {
 		t.Helper()
 		if err := save(store, t.Context(), shootKey, source); err != nil {
 			t.Fatalf("%s: %v", what, err)
@@ -64,18 +68,24 @@ func TestOnARealAPIServer(t *testing.T) {
 		return func(context.Context) (*State, error) { return state, by() }
 	}
 	infrastructure.Raw = noise(2, 2<<20)
-	late := store.Save(t.Context(), shootKey, overtaken(func() error { return add(store, t.Context(), shootKey, of(state)) }))
+	late := store.Save(t.Context(), shootKey, overtaken(func() error {
+		return add(store, t.Context(), shootKey, of(state))
+	}))
 	if !apierrors.IsConflict(late) {
 		t.Errorf("overtaken by one who adds: %v, want a conflict", late)
 	}
 	save("who was overtaken, again", (*Store).Save, of(state), 3)
 	infrastructure.Raw = noise(3, 100)
-	late = store.Save(t.Context(), shootKey, overtaken(func() error { return store.Delete(t.Context(), shootKey, 4, owner) }))
+	late = store.Save(t.Context(), shootKey, overtaken(func() error {
+		return store.Delete(t.Context(), shootKey, 4, owner)
+	}))
 	if !apierrors.IsConflict(late) {
 		t.Errorf("overtaken by who deletes: %v, want a conflict", late)
 	}
 	infrastructure.Raw = []byte(`{"small":true}`)
-	late = store.Save(t.Context(), shootKey, overtaken(func() error { return store.Save(t.Context(), shootKey, of(state)) }))
+	late = store.Save(t.Context(), shootKey, overtaken(func() error {
+		return store.Save(t.Context(), shootKey, of(state))
+	}))
 	if !apierrors.IsConflict(late) {
 		t.Errorf("overtaken by the first: %v, want a conflict", late)
 	}

@@ -43,7 +43,8 @@ func raws(spec *gardencorev1beta1.ShootStateSpec) []*runtime.RawExtension {
 // split moves the largest parts of the spec to chunks until the rest is within the budget
 // (docs/specification/state-size.md#z2). Chunks are named by their content, so that what has not changed is not written
 // again.
-func (s *Store) split(shoot client.ObjectKey, spec *gardencorev1beta1.ShootStateSpec) ([]*transplantv1alpha1.ShootStateChunk, error) {
+func (s *Store) split(shoot client.ObjectKey,
+	spec *gardencorev1beta1.ShootStateSpec) ([]*transplantv1alpha1.ShootStateChunk, error) {
 	budget := s.Budget
 	if budget == 0 {
 		budget = DefaultBudget
@@ -60,7 +61,8 @@ func (s *Store) split(shoot client.ObjectKey, spec *gardencorev1beta1.ShootState
 			break
 		}
 		moved := cut(shoot, part.Raw)
-		reference, err := compactJSON(map[string]transplantv1alpha1.StateReference{constants.StateRef: referTo(moved, part.Raw)})
+		reference, err := compactJSON(map[string]transplantv1alpha1.StateReference{constants.StateRef: referTo(moved,
+			part.Raw)})
 		if err != nil {
 			return nil, err
 		}
@@ -72,7 +74,8 @@ func (s *Store) split(shoot client.ObjectKey, spec *gardencorev1beta1.ShootState
 		chunks = append(chunks, moved...)
 	}
 	if whole > budget {
-		return nil, fmt.Errorf("%d bytes are left after all that can move has moved to chunks, the budget is %d", whole, budget)
+		return nil, fmt.Errorf("%d bytes are left after all that can move has moved to chunks, the budget is %d", whole,
+			budget)
 	}
 	return chunks, nil
 }
@@ -114,7 +117,8 @@ func digest(data []byte) string {
 
 // join puts the chunks back in their places, verified (docs/specification/state-size.md#z4), and tells of which parts
 // some are missing or damaged.
-func (s *Store) join(ctx context.Context, namespace string, spec *gardencorev1beta1.ShootStateSpec) (map[*runtime.RawExtension]error, error) {
+func (s *Store) join(ctx context.Context, namespace string,
+	spec *gardencorev1beta1.ShootStateSpec) (map[*runtime.RawExtension]error, error) {
 	unread := map[*runtime.RawExtension]error{}
 	for _, part := range raws(spec) {
 		reference, found, err := parseReference(part.Raw)
@@ -142,7 +146,8 @@ func parseReference(raw []byte) (transplantv1alpha1.StateReference, bool, error)
 	return reference, true, nil
 }
 
-func (s *Store) read(ctx context.Context, namespace string, reference transplantv1alpha1.StateReference) ([]byte, error) {
+func (s *Store) read(ctx context.Context, namespace string, reference transplantv1alpha1.StateReference) ([]byte,
+	error) {
 	var whole bytes.Buffer
 	for _, name := range reference.Chunks {
 		chunk := &transplantv1alpha1.ShootStateChunk{}
@@ -159,7 +164,8 @@ func (s *Store) read(ctx context.Context, namespace string, reference transplant
 		whole.Write(chunk.Data)
 	}
 	if int64(whole.Len()) != reference.Bytes || digest(whole.Bytes()) != reference.SHA256 {
-		return nil, &DamagedError{Part: fmt.Sprintf("chunks %q are damaged: together they do not match their digest", reference.Chunks)}
+		return nil, &DamagedError{Part: fmt.Sprintf("chunks %q are damaged: together they do not match their digest",
+			reference.Chunks)}
 	}
 	return whole.Bytes(), nil
 }

@@ -75,7 +75,8 @@ func parseEpoch(object client.Object) (int64, error) {
 
 func (s *State) collectSecrets(ctx context.Context, seed client.Reader, namespace string) error {
 	secrets := &corev1.SecretList{}
-	if err := seed.List(ctx, secrets, client.InNamespace(namespace), client.MatchingLabels{constants.Persist: constants.LabelTrue}); err != nil {
+	if err := seed.List(ctx, secrets, client.InNamespace(namespace),
+		client.MatchingLabels{constants.Persist: constants.LabelTrue}); err != nil {
 		return fmt.Errorf("list the persisted secrets in %q: %w", namespace, err)
 	}
 	for i := range secrets.Items {
@@ -89,7 +90,8 @@ func (s *State) collectSecrets(ctx context.Context, seed client.Reader, namespac
 	return nil
 }
 
-func listKind(ctx context.Context, seed client.Reader, kind extensionsv1alpha1.Kind, namespace, backupEntry string) ([]extensionsv1alpha1.Object, error) {
+func listKind(ctx context.Context, seed client.Reader, kind extensionsv1alpha1.Kind, namespace,
+	backupEntry string) ([]extensionsv1alpha1.Object, error) {
 	if !kind.Namespaced {
 		object := kind.New()
 		err := seed.Get(ctx, client.ObjectKey{Name: backupEntry}, object)
@@ -113,10 +115,12 @@ func listKind(ctx context.Context, seed client.Reader, kind extensionsv1alpha1.K
 // collectExtension skips objects that are being deleted and those without state
 // (docs/specification/migration.md#spec-2-8). The Worker's state is the machine state, which it carries only while it
 // is being restored.
-func (s *State) collectExtension(ctx context.Context, seed client.Reader, kind, namespace string, object extensionsv1alpha1.Object) error {
+func (s *State) collectExtension(ctx context.Context, seed client.Reader, kind, namespace string,
+	object extensionsv1alpha1.Object) error {
 	status := object.GetExtensionStatus()
 	state, resources := status.GetState(), status.GetResources()
-	if object.GetDeletionTimestamp() != nil || (state == nil && len(resources) == 0) || kind == extensionsv1alpha1.WorkerResource {
+	if object.GetDeletionTimestamp() != nil || (state == nil && len(resources) == 0) ||
+		kind == extensionsv1alpha1.WorkerResource {
 		return nil
 	}
 	entry := ExtensionState{
@@ -134,7 +138,8 @@ func (s *State) collectExtension(ctx context.Context, seed client.Reader, kind, 
 	return nil
 }
 
-func readReferenced(ctx context.Context, seed client.Reader, namespace string, resource gardencorev1beta1.NamedResourceReference) (*unstructured.Unstructured, error) {
+func readReferenced(ctx context.Context, seed client.Reader, namespace string,
+	resource gardencorev1beta1.NamedResourceReference) (*unstructured.Unstructured, error) {
 	reference := resource.ResourceRef
 	group, err := schema.ParseGroupVersion(reference.APIVersion)
 	if err != nil {

@@ -142,7 +142,8 @@ func TestCollect_MachineClassesInUse_AreSavedWithTheirSecrets(t *testing.T) {
 	set.Spec.Template.Spec.Class.Name = "old"
 	machine := &machinev1alpha1.Machine{ObjectMeta: owned("m", "s")}
 	machine.Spec.ProviderID, machine.Spec.Class.Name = "transplant:///1", "older"
-	state, err := collect(t, &machinev1alpha1.MachineDeployment{ObjectMeta: owned("d", "")}, set, machine, userData, credentials,
+	state, err := collect(t, &machinev1alpha1.MachineDeployment{ObjectMeta: owned("d", "")}, set, machine, userData,
+		credentials,
 		class("old", "old"), class("older", "cloud"), class("unused", "unused"))
 	if err != nil {
 		t.Fatal(err)
@@ -163,14 +164,17 @@ func TestEveryFieldOfAMachineIsKept(t *testing.T) {
 	t.Parallel()
 	object := func(kind, name, owner, more string) *unstructured.Unstructured {
 		u := &unstructured.Unstructured{}
-		text := fmt.Sprintf(`{"apiVersion":"machine.sapcloud.io/v1alpha1","kind":%q,"metadata":{"name":%q,"namespace":%q,"uid":%q,`+
-			`"ownerReferences":[{"uid":%q}],"labels":{"node":"n"},"annotations":{"note":"kept"}}%s}`, kind, name, namespace, name, owner, more)
+		text := fmt.Sprintf(
+			`{"apiVersion":"machine.sapcloud.io/v1alpha1","kind":%q,"metadata":{"name":%q,"namespace":%q,"uid":%q,`+
+				`"ownerReferences":[{"uid":%q}],"labels":{"node":"n"},"annotations":{"note":"kept"}}%s}`, kind, name, namespace,
+			name, owner, more)
 		if err := json.Unmarshal([]byte(text), &u.Object); err != nil {
 			t.Fatal(err)
 		}
 		return u
 	}
-	set := object("MachineSet", "s", "d", `,"spec":{"replicas":1,"ofTheDay":{"after":["tomorrow"]},"template":{"spec":{"bootDisk":"ssd"}}},"top":7`)
+	set := object("MachineSet", "s", "d",
+		`,"spec":{"replicas":1,"ofTheDay":{"after":["tomorrow"]},"template":{"spec":{"bootDisk":"ssd"}}},"top":7`)
 	machine := object("Machine", "m", "s", `,"spec":{"providerID":"x:///1","ofTheDay":true},"top":"level"`)
 	// A fake API server keeps the fields of types that it does not know.
 	scheme := runtime.NewScheme()
@@ -179,7 +183,8 @@ func TestEveryFieldOfAMachineIsKept(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	seed := fake.NewClientBuilder().WithScheme(scheme).WithObjects(object("MachineDeployment", "d", "", `,"spec":{"replicas":1}`), set, machine).Build()
+	seed := fake.NewClientBuilder().WithScheme(scheme).WithObjects(object("MachineDeployment", "d", "",
+		`,"spec":{"replicas":1}`), set, machine).Build()
 	state, err := Collect(t.Context(), seed, namespace, "shoot--p--alpha--uid")
 	if err != nil {
 		t.Fatal(err)
@@ -197,7 +202,8 @@ func TestEveryFieldOfAMachineIsKept(t *testing.T) {
 	if d.Replicas != 1 || len(d.MachineSets) != 1 || len(d.Machines) != 1 {
 		t.Fatalf("saved is %s", state.Machines.Raw)
 	}
-	for before, after := range map[*unstructured.Unstructured]map[string]any{set: d.MachineSets[0], machine: d.Machines[0]} {
+	for before, after := range map[*unstructured.Unstructured]map[string]any{set: d.MachineSets[0],
+		machine: d.Machines[0]} {
 		for _, anew := range []string{"uid", "ownerReferences", "resourceVersion"} {
 			unstructured.RemoveNestedField(before.Object, "metadata", anew)
 		}

@@ -14,8 +14,8 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
 
-// decode reads the form of the wire, as far as it can be read, and tells what of it cannot. Chunks must have been put back;
-// unread are the parts for which that was not possible.
+// decode reads the form of the wire, as far as it can be read, and tells what of it cannot. Chunks must have been put
+// back; unread are the parts for which that was not possible.
 func decode(spec *gardencorev1beta1.ShootStateSpec, unread map[*runtime.RawExtension]error) (*State, []damage) {
 	state := &State{}
 	var damages []damage
@@ -48,7 +48,8 @@ func nameOfGardener(entry *gardencorev1beta1.GardenerResourceData) string {
 	return nameOfSecret(entry.Name)
 }
 
-func decodeExtension(entry *gardencorev1beta1.ExtensionResourceState, unread map[*runtime.RawExtension]error, objects map[autoscalingv1.CrossVersionObjectReference]decoded) (ExtensionState, error) {
+func decodeExtension(entry *gardencorev1beta1.ExtensionResourceState, unread map[*runtime.RawExtension]error,
+	objects map[autoscalingv1.CrossVersionObjectReference]decoded) (ExtensionState, error) {
 	extension := ExtensionState{
 		Kind: entry.Kind, Name: ptr.Deref(entry.Name, ""), Purpose: ptr.Deref(entry.Purpose, ""), Resources: entry.Resources,
 	}
@@ -116,7 +117,8 @@ type decoded struct {
 	err error
 }
 
-func decodeResources(resources []gardencorev1beta1.ResourceData, unread map[*runtime.RawExtension]error) map[autoscalingv1.CrossVersionObjectReference]decoded {
+func decodeResources(resources []gardencorev1beta1.ResourceData,
+	unread map[*runtime.RawExtension]error) map[autoscalingv1.CrossVersionObjectReference]decoded {
 	objects := map[autoscalingv1.CrossVersionObjectReference]decoded{}
 	for i := range resources {
 		resource := &resources[i]

@@ -44,7 +44,8 @@ func encode(state *State) (*gardencorev1beta1.ShootStateSpec, error) {
 			return nil, err
 		}
 		spec.Gardener = append(spec.Gardener, gardencorev1beta1.GardenerResourceData{
-			Name: secret.Name, Type: gardencorev1beta1.DataTypeSecret, Data: runtime.RawExtension{Raw: data}, Labels: secret.Labels,
+			Name: secret.Name, Type: gardencorev1beta1.DataTypeSecret, Data: runtime.RawExtension{Raw: data},
+			Labels: secret.Labels,
 		})
 	}
 	if state.Machines != nil {

@@ -29,7 +29,8 @@ func (v *version) keep(ctx context.Context, chunks []*transplantv1alpha1.ShootSt
 		metav1.SetMetaDataAnnotation(&chunk.ObjectMeta, constants.OwnershipEpoch, strconv.FormatInt(state.Epoch, 10))
 		metav1.SetMetaDataAnnotation(&chunk.ObjectMeta, constants.StateOver, over)
 		if err := v.keepOne(ctx, chunk, referred.Has(chunk.Name), state.Epoch); err != nil {
-			return fmt.Errorf("keep chunk %q of ShootState %q: %w", chunk.Name, v.shoot, raced("shootstatechunks", chunk.Name, err))
+			return fmt.Errorf("keep chunk %q of ShootState %q: %w", chunk.Name, v.shoot,
+				raced("shootstatechunks", chunk.Name, err))
 		}
 	}
 	return nil
@@ -59,7 +60,8 @@ func (v *version) name(owner types.UID) string {
 
 // keepOne makes one of the chunks, or mends it: it is named by its content, and what is there under that name need not
 // have it any more. The epoch of a chunk is raised, never lowered.
-func (v *version) keepOne(ctx context.Context, chunk *transplantv1alpha1.ShootStateChunk, referred bool, epoch int64) error {
+func (v *version) keepOne(ctx context.Context, chunk *transplantv1alpha1.ShootStateChunk, referred bool,
+	epoch int64) error {
 	there := &transplantv1alpha1.ShootStateChunk{}
 	err := v.Garden.Get(ctx, client.ObjectKeyFromObject(chunk), there)
 	if apierrors.IsNotFound(err) {
@@ -68,7 +70,8 @@ func (v *version) keepOne(ctx context.Context, chunk *transplantv1alpha1.ShootSt
 	if err != nil {
 		return err
 	}
-	if there.ShootName != chunk.ShootName || there.Index != chunk.Index || there.Bytes != chunk.Bytes || there.SHA256 != chunk.SHA256 {
+	if there.ShootName != chunk.ShootName || there.Index != chunk.Index || there.Bytes != chunk.Bytes ||
+		there.SHA256 != chunk.SHA256 {
 		return v.makeAnew(ctx, there, chunk) // the API server lets nobody change these
 	}
 	of, err := parseEpoch(there)

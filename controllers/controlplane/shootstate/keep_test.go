@@ -15,7 +15,8 @@ import (
 )
 
 // harmed has a state of which a chunk was harmed, saved at rest or by who is leaving, and the name of the chunk.
-func harmed(t *testing.T, save func(*Store, context.Context, client.ObjectKey, Source) error, harm string) (store *Store, state *State, chunk string) {
+func harmed(t *testing.T, save func(*Store, context.Context, client.ObjectKey, Source) error,
+	harm string) (store *Store, state *State, chunk string) {
 	t.Helper()
 	store, _ = newStore(t)
 	store.Budget = 4096
@@ -76,7 +77,8 @@ func TestDamageOfWhatTheSeedNoLongerHas(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if out := added.LeftOut; len(out) != 1 || !strings.Contains(out[0], `the state of Infrastructure "alpha": chunk`) || !strings.Contains(out[0], chunk) {
+			if out := added.LeftOut; len(out) != 1 || !strings.Contains(out[0], `the state of Infrastructure "alpha": chunk`) ||
+				!strings.Contains(out[0], chunk) {
 				t.Errorf("left out is %q, want the state and its chunk %q", out, chunk)
 			}
 			got, err := store.Load(t.Context(), shootKey)
@@ -99,7 +101,8 @@ func TestDamageOfWhatTheSeedNoLongerHas(t *testing.T) {
 				without.Epoch = c.epoch
 				_, err = store.Add(t.Context(), shootKey, of(without), nil)
 				damaged, is := errors.AsType[*DamagedError](err)
-				if !is || !strings.Contains(damaged.Part, `the state of Infrastructure "alpha": chunk`) || !strings.Contains(damaged.Part, chunk) {
+				if !is || !strings.Contains(damaged.Part, `the state of Infrastructure "alpha": chunk`) ||
+					!strings.Contains(damaged.Part, chunk) {
 					t.Errorf("%s: got %v, want a DamagedError with the state and its chunk %q", name, err, chunk)
 				}
 				if err := store.Garden.Get(t.Context(), shootKey, after); err != nil {

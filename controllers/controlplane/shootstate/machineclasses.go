@@ -17,8 +17,8 @@ import (
 )
 
 // addClasses saves the MachineClasses that the saved sets and machines are of, each behind its Secret. The next seed's
-// Worker makes those of its own pools only: a set of an older class, which is still there while a pool is updated, could
-// replace no machine without its class.
+// Worker makes those of its own pools only: a set of an older class, which is still there while a pool is updated,
+// could replace no machine without its class.
 func (s *machineState) addClasses(ctx context.Context, seed client.Reader, namespace string) error {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(machinev1alpha1.SchemeGroupVersion.WithKind(machinev1alpha1.MachineClassKind + "List"))

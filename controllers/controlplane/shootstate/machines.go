@@ -32,8 +32,8 @@ type deploymentState struct {
 }
 
 // collectMachines captures the machine objects of a namespace: only machines for which there is something in the
-// cloud, reduced to what a restore needs. It returns nil if there are none. Objects are read raw, so that fields which our
-// types do not model move too.
+// cloud, reduced to what a restore needs. It returns nil if there are none. Objects are read raw, so that fields which
+// our types do not model move too.
 func collectMachines(ctx context.Context, seed client.Reader, namespace string) (*runtime.RawExtension, error) {
 	var lists [3][]unstructured.Unstructured
 	for i, kind := range []string{"MachineDeployment", "MachineSet", "Machine"} {
@@ -92,8 +92,8 @@ func capture(deployments, sets, machines []unstructured.Unstructured) machineSta
 	return captured
 }
 
-// unremoved is what is there of the machines, with the deployments of before that are not: who was removing them may have
-// died after some. All of them go before the first of their machines does.
+// unremoved is what is there of the machines, with the deployments of before that are not: who was removing them may
+// have died after some. All of them go before the first of their machines does.
 func unremoved(before, there *runtime.RawExtension) (*runtime.RawExtension, error) {
 	if before == nil || there == nil {
 		return there, nil

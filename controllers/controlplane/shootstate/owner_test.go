@@ -31,14 +31,19 @@ func TestOwner(t *testing.T) {
 		want   []metav1.OwnerReference
 		writes int
 	}{
-		"created":                              {true, nil, "uid-1", []metav1.OwnerReference{ownedBy("uid-1")}, 1},
-		"created by who does not know it":      {true, nil, "", nil, 1},
-		"saved before there was a reference":   {false, nil, "uid-1", []metav1.OwnerReference{ownedBy("uid-1")}, 1},
-		"as it is":                             {false, []metav1.OwnerReference{ownedBy("uid-1")}, "uid-1", []metav1.OwnerReference{ownedBy("uid-1")}, 0},
-		"of a shoot that was created anew":     {false, []metav1.OwnerReference{ownedBy("uid-1")}, "uid-2", []metav1.OwnerReference{ownedBy("uid-2")}, 1},
-		"of another version of the API":        {false, []metav1.OwnerReference{past}, "uid-1", []metav1.OwnerReference{ownedBy("uid-1")}, 1},
-		"beside another owner":                 {false, []metav1.OwnerReference{other}, "uid-1", []metav1.OwnerReference{ownedBy("uid-1"), other}, 1},
-		"saved by who does not know the owner": {false, []metav1.OwnerReference{ownedBy("uid-1")}, "", []metav1.OwnerReference{ownedBy("uid-1")}, 0},
+		"created":                            {true, nil, "uid-1", []metav1.OwnerReference{ownedBy("uid-1")}, 1},
+		"created by who does not know it":    {true, nil, "", nil, 1},
+		"saved before there was a reference": {false, nil, "uid-1", []metav1.OwnerReference{ownedBy("uid-1")}, 1},
+		"as it is": {false, []metav1.OwnerReference{ownedBy("uid-1")}, "uid-1",
+			[]metav1.OwnerReference{ownedBy("uid-1")}, 0},
+		"of a shoot that was created anew": {false, []metav1.OwnerReference{ownedBy("uid-1")}, "uid-2",
+			[]metav1.OwnerReference{ownedBy("uid-2")}, 1},
+		"of another version of the API": {false, []metav1.OwnerReference{past}, "uid-1",
+			[]metav1.OwnerReference{ownedBy("uid-1")}, 1},
+		"beside another owner": {false, []metav1.OwnerReference{other}, "uid-1",
+			[]metav1.OwnerReference{ownedBy("uid-1"), other}, 1},
+		"saved by who does not know the owner": {false, []metav1.OwnerReference{ownedBy("uid-1")}, "",
+			[]metav1.OwnerReference{ownedBy("uid-1")}, 0},
 	} {
 		for verb, save := range map[string]func(*Store, *State) error{
 			"Save": func(s *Store, state *State) error { return s.Save(t.Context(), shootKey, of(state)) },

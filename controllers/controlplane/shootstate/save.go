@@ -129,7 +129,8 @@ func own(object *gardencorev1beta1.ShootState, name string, uid types.UID) {
 		return
 	}
 	shoot := &metav1.ObjectMeta{Name: name, UID: uid}
-	owners := []metav1.OwnerReference{*metav1.NewControllerRef(shoot, gardencorev1beta1.SchemeGroupVersion.WithKind("Shoot"))}
+	owners := []metav1.OwnerReference{*metav1.NewControllerRef(shoot,
+		gardencorev1beta1.SchemeGroupVersion.WithKind("Shoot"))}
 	for _, owner := range object.OwnerReferences {
 		version, err := schema.ParseGroupVersion(owner.APIVersion)
 		if owner.Kind != "Shoot" || err != nil || version.Group != gardencorev1beta1.SchemeGroupVersion.Group {

@@ -22,7 +22,8 @@ import (
 // chunked is a state that has a chunk, another one for each number.
 func chunked(number int) *State {
 	raw := noise(uint64(number), 6000)
-	return &State{Epoch: 3, Owner: shootUID, Extensions: []ExtensionState{{Kind: "Infrastructure", Name: "alpha", State: &runtime.RawExtension{Raw: raw}}}}
+	return &State{Epoch: 3, Owner: shootUID,
+		Extensions: []ExtensionState{{Kind: "Infrastructure", Name: "alpha", State: &runtime.RawExtension{Raw: raw}}}}
 }
 
 // turns lets some players take turns, one call to the garden each time.
@@ -40,7 +41,8 @@ func (r *turns) store(player int) *Store {
 		<-r.waits[player]
 	}
 	garden := interceptor.NewClient(r.WithWatch, interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object,
+			opts ...client.GetOption) error {
 			wait()
 			return c.Get(ctx, key, o, opts...)
 		},
@@ -52,7 +54,8 @@ func (r *turns) store(player int) *Store {
 			wait()
 			return c.Create(ctx, o, opts...)
 		},
-		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch,
+			opts ...client.PatchOption) error {
 			wait()
 			return c.Patch(ctx, o, patch, opts...)
 		},
@@ -120,13 +123,19 @@ func play(t *testing.T, garden client.WithWatch, players []saver, schedule []tur
 	return errs, collected
 }
 
-// schedules are the orders in which two save beside each other, and somebody removes what nobody needs.
+// schedules are the orders in which two save beside each other, and somebody removes what nobody needs; with -short,
+// every seventh of them.
 func schedules() [][]turn {
 	const most, mostOfRemover = 5, 4 // as many calls as each makes
+	every := 1
+	if testing.Short() {
+		every = 7
+	}
 	var all [][]turn
-	for n := range 2 * most * most * mostOfRemover {
+	for n := 0; n < 2*most*most*mostOfRemover; n += every {
 		first, calls, removed := n%2, [2]int{n / 2 % most, n / 2 / most % most}, n/2/most/most
-		all = append(all, []turn{{first, calls[0]}, {2, removed}, {1 - first, calls[1]}, {first, math.MaxInt}, {2, math.MaxInt}})
+		all = append(all, []turn{{first, calls[0]}, {2, removed}, {1 - first, calls[1]}, {first, math.MaxInt},
+			{2, math.MaxInt}})
 	}
 	return all
 }
@@ -167,7 +176,8 @@ func TestSave_BesideOthersAndPrune_StaysWhole(t *testing.T) {
 				checkPlayed(t, store, players, errs, collected)
 				if err := errors.Join(
 					store.Delete(t.Context(), shootKey, 3, owner),
-					store.Garden.DeleteAllOf(t.Context(), &transplantv1alpha1.ShootStateChunk{}, client.InNamespace(shootKey.Namespace)),
+					store.Garden.DeleteAllOf(t.Context(), &transplantv1alpha1.ShootStateChunk{},
+						client.InNamespace(shootKey.Namespace)),
 				); err != nil {
 					t.Fatal(err)
 				}
@@ -246,17 +256,23 @@ func TestMachinesOfAnUnfinishedMigration(t *testing.T) {
 		epochs          [2]int64 // of the first, and of who leaves
 		collected, want string
 	}{
-		"some were removed":        {add, [2]int64{3, 3}, `{"machineDeployments":{` + newer + `}}`, `{"machineDeployments":{` + a + `,` + newer + `}}`},
-		"all were removed":         {add, [2]int64{3, 3}, ``, `{"machineDeployments":{` + a + `,` + b + `}}`},
-		"none were removed":        {add, [2]int64{3, 3}, `{"machineDeployments":{` + a + `,` + newer + `}}`, `{"machineDeployments":{` + a + `,` + newer + `}}`},
-		"a pool has gone before":   {(*Store).Save, [2]int64{3, 3}, `{"machineDeployments":{` + newer + `}}`, `{"machineDeployments":{` + newer + `}}`},
-		"a pool was never here":    {(*Store).Save, [2]int64{3, 4}, `{"machineDeployments":{` + newer + `}}`, `{"machineDeployments":{` + a + `,` + newer + `}}`},
-		"nobody knows whose it is": {(*Store).Save, [2]int64{0, 0}, `{"machineDeployments":{` + newer + `}}`, `{"machineDeployments":{` + a + `,` + newer + `}}`},
+		"some were removed": {add, [2]int64{3, 3}, `{"machineDeployments":{` + newer + `}}`,
+			`{"machineDeployments":{` + a + `,` + newer + `}}`},
+		"all were removed": {add, [2]int64{3, 3}, ``, `{"machineDeployments":{` + a + `,` + b + `}}`},
+		"none were removed": {add, [2]int64{3, 3}, `{"machineDeployments":{` + a + `,` + newer + `}}`,
+			`{"machineDeployments":{` + a + `,` + newer + `}}`},
+		"a pool has gone before": {(*Store).Save, [2]int64{3, 3}, `{"machineDeployments":{` + newer + `}}`,
+			`{"machineDeployments":{` + newer + `}}`},
+		"a pool was never here": {(*Store).Save, [2]int64{3, 4}, `{"machineDeployments":{` + newer + `}}`,
+			`{"machineDeployments":{` + a + `,` + newer + `}}`},
+		"nobody knows whose it is": {(*Store).Save, [2]int64{0, 0}, `{"machineDeployments":{` + newer + `}}`,
+			`{"machineDeployments":{` + a + `,` + newer + `}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			store, _ := newStore(t)
-			if err := c.first(store, t.Context(), shootKey, of(c.epochs[0], `{"machineDeployments":{`+a+`,`+b+`}}`)); err != nil {
+			if err := c.first(store, t.Context(), shootKey,
+				of(c.epochs[0], `{"machineDeployments":{`+a+`,`+b+`}}`)); err != nil {
 				t.Fatal(err)
 			}
 			if err := add(store, t.Context(), shootKey, of(c.epochs[1], c.collected)); err != nil {
@@ -294,7 +310,8 @@ func TestDamagedMachinesOfAnUnfinishedMigration(t *testing.T) {
 			do(t, store, &chunk)
 			_, err = store.Add(t.Context(), shootKey, of(some), nil)
 			damaged, is := errors.AsType[*DamagedError](err)
-			if !is || !strings.Contains(damaged.Part, "the state of the machines: chunk") || !strings.Contains(damaged.Part, chunk.Name) {
+			if !is || !strings.Contains(damaged.Part, "the state of the machines: chunk") || !strings.Contains(damaged.Part,
+				chunk.Name) {
 				t.Errorf("got %v, want a DamagedError with the machines and their chunk %q", err, chunk.Name)
 			}
 			if _, err = store.Add(t.Context(), shootKey, of(some), before); err != nil {

@@ -82,7 +82,8 @@ func (s *Store) replaced(ctx context.Context, object *gardencorev1beta1.ShootSta
 	now.SetGroupVersionKind(gardencorev1beta1.SchemeGroupVersion.WithKind("ShootState"))
 	err := s.Garden.Get(ctx, client.ObjectKeyFromObject(object), now)
 	if apierrors.IsNotFound(err) || err == nil && now.ResourceVersion != object.ResourceVersion {
-		err = apierrors.NewConflict(schema.GroupResource{Resource: "shootstates"}, object.Name, errors.New("it has been replaced while it was read"))
+		err = apierrors.NewConflict(schema.GroupResource{Resource: "shootstates"}, object.Name,
+			errors.New("it has been replaced while it was read"))
 	}
 	return err
 }
@@ -105,13 +106,15 @@ func stale(verb string, shoot client.ObjectKey, saved client.Object, epoch int64
 
 // Spend notes that nothing is left of the shoot that its state could restore, which Load tells from then on
 // (State.Spent). Without a state there is nothing to note. Who may is as for Delete.
-func (s *Store) Spend(ctx context.Context, shoot client.ObjectKey, epoch int64, mine func(context.Context) error) error {
+func (s *Store) Spend(ctx context.Context, shoot client.ObjectKey, epoch int64,
+	mine func(context.Context) error) error {
 	_, err := s.confirm(ctx, shoot, epoch, mine, func(*gardencorev1beta1.ShootState) {})
 	return err
 }
 
 // confirm confirms the deletion of a state, and returns it as it was written; nil if there is none.
-func (s *Store) confirm(ctx context.Context, shoot client.ObjectKey, epoch int64, mine func(context.Context) error, further func(*gardencorev1beta1.ShootState)) (*gardencorev1beta1.ShootState, error) {
+func (s *Store) confirm(ctx context.Context, shoot client.ObjectKey, epoch int64, mine func(context.Context) error,
+	further func(*gardencorev1beta1.ShootState)) (*gardencorev1beta1.ShootState, error) {
 	object := &gardencorev1beta1.ShootState{}
 	err := s.Garden.Get(ctx, shoot, object)
 	if client.IgnoreNotFound(err) != nil {
@@ -140,7 +143,8 @@ func (s *Store) confirm(ctx context.Context, shoot client.ObjectKey, epoch int64
 // Delete removes the state of a shoot as who acts in the epoch given; that it is gone already is fine. Prune removes
 // its chunks. A state of a newer epoch is a *StaleError. mine is asked after the state was read: if the shoot has been
 // taken over since, or is taken over before the deletion, the state has another version, or will not be deleted.
-func (s *Store) Delete(ctx context.Context, shoot client.ObjectKey, epoch int64, mine func(context.Context) error) error {
+func (s *Store) Delete(ctx context.Context, shoot client.ObjectKey, epoch int64,
+	mine func(context.Context) error) error {
 	object, err := s.confirm(ctx, shoot, epoch, mine, func(state *gardencorev1beta1.ShootState) { state.Finalizers = nil })
 	if err != nil || object == nil {
 		return err

@@ -28,8 +28,8 @@ type Bucket interface {
 	Delete(ctx context.Context, key string) error
 }
 
-// CloudBucket is a Bucket of the cloud's API, below a prefix (without the final slash; may be empty). A call of it that stands
-// still ends with ErrStalled.
+// CloudBucket is a Bucket of the cloud's API, below a prefix (without the final slash; may be empty). A call of it that
+// stands still ends with ErrStalled.
 type CloudBucket struct {
 	Content cloud.BucketContent
 	Prefix  string

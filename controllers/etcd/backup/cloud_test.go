@@ -32,10 +32,12 @@ func startCloud(t *testing.T) *cloud.Client {
 	t.Helper()
 	dir := t.TempDir()
 	tokens := filepath.Join(dir, "tokens.yaml")
-	if err := os.WriteFile(tokens, []byte(`tokens: [{token: t, identity: control-planes-a, roles: [admin]}]`), 0o600); err != nil {
+	if err := os.WriteFile(tokens, []byte(`tokens: [{token: t, identity: control-planes-a, roles: [admin]}]`),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
-	server, err := simcloud.Open(t.Context(), simcloud.Options{Dir: filepath.Join(dir, "cloud"), Tokens: tokens, Log: testr.New(t)})
+	server, err := simcloud.Open(t.Context(), simcloud.Options{Dir: filepath.Join(dir, "cloud"), Tokens: tokens,
+		Log: testr.New(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +48,8 @@ func startCloud(t *testing.T) *cloud.Client {
 			t.Error(err)
 		}
 	})
-	client, err := cloud.New(&rest.Config{Host: web.URL, BearerToken: "t", TLSClientConfig: rest.TLSClientConfig{Insecure: true}}, cloud.Options{})
+	client, err := cloud.New(&rest.Config{Host: web.URL, BearerToken: "t",
+		TLSClientConfig: rest.TLSClientConfig{Insecure: true}}, cloud.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +64,8 @@ func startCloud(t *testing.T) *cloud.Client {
 func TestBucketsKeepOneContract(t *testing.T) {
 	t.Parallel()
 	for name, bucket := range map[string]backup.Bucket{
-		"memory": &etcdtest.Bucket{}, "cloud": cloudBucket(t, ""), "cloud below a prefix": cloudBucket(t, "entry--uid/etcd-main"),
+		"memory": &etcdtest.Bucket{}, "cloud": cloudBucket(t, ""),
+		"cloud below a prefix": cloudBucket(t, "entry--uid/etcd-main"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -81,7 +85,8 @@ func TestBucketsKeepOneContract(t *testing.T) {
 				t.Errorf("a second create: %v", err)
 			}
 			broken := errors.New("the source broke")
-			if err := bucket.Create(ctx, "e1/half", io.MultiReader(strings.NewReader("half"), errorReader{broken})); !errors.Is(err, broken) {
+			if err := bucket.Create(ctx, "e1/half", io.MultiReader(strings.NewReader("half"),
+				errorReader{broken})); !errors.Is(err, broken) {
 				t.Errorf("create from a broken source: %v", err)
 			}
 			keys, err := bucket.List(ctx, "e1/")
@@ -151,7 +156,8 @@ func TestCopyOutOfTheCloudLeavesOutWhatIsDamagedAndTellsIt(t *testing.T) {
 	stop()
 	key := s.Latest().Delta.Key
 	fault := cloud.Fault{
-		Meta: cloud.Meta{ID: "rot"}, Match: cloud.Match{Kinds: []string{cloud.KindObjects}, IDPrefix: "backups/entry--uid/etcd-main/" + key}, Effect: cloud.Effect{Damage: true},
+		Meta: cloud.Meta{ID: "rot"}, Match: cloud.Match{Kinds: []string{cloud.KindObjects},
+			IDPrefix: "backups/entry--uid/etcd-main/" + key}, Effect: cloud.Effect{Damage: true},
 	}
 	if _, err := client.SetFault(t.Context(), fault); err != nil {
 		t.Fatal(err)

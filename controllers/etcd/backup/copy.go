@@ -49,9 +49,9 @@ func (e *NoFinalError) Error() string {
 	return fmt.Sprintf("no final snapshot of epoch %d within %v", e.Epoch, e.Waited)
 }
 
-// Copy copies what the new epoch starts from into the target, each object verified by its digest, and then fixes it there
-// in a manifest: an epoch with a manifest has all that it names, so that whoever comes next can start from it. It may be
-// repeated: what has been copied stays.
+// Copy copies what the new epoch starts from into the target, each object verified by its digest, and then fixes it
+// there in a manifest: an epoch with a manifest has all that it names, so that whoever comes next can start from it. It
+// may be repeated: what has been copied stays.
 func Copy(ctx context.Context, o CopyOptions) (Manifest, error) {
 	if err := waitFinal(ctx, o); err != nil {
 		return Manifest{}, err
@@ -73,9 +73,9 @@ func Copy(ctx context.Context, o CopyOptions) (Manifest, error) {
 	return createManifest(ctx, o.Target, manifest)
 }
 
-// copyUsable copies what is whole, and leaves out of the manifest what is not, and what cannot be reached without it: etcd takes
-// the newest chain of a manifest as it is. Without any full snapshot that is whole there is nothing to begin with, and the damage
-// is an error: etcd would begin empty.
+// copyUsable copies what is whole, and leaves out of the manifest what is not, and what cannot be reached without it:
+// etcd takes the newest chain of a manifest as it is. Without any full snapshot that is whole there is nothing to begin
+// with, and the damage is an error: etcd would begin empty.
 func copyUsable(ctx context.Context, o CopyOptions, planned plan) (Manifest, error) {
 	manifest := planned.Manifest
 	if len(planned.Objects) == 0 {
@@ -109,8 +109,8 @@ func copyUsable(ctx context.Context, o CopyOptions, planned plan) (Manifest, err
 	return Manifest{}, damage
 }
 
-// copyObjects copies what is not there yet, and returns what is damaged, and how, when that may be left out. What is copied is
-// verified on its way; in place there is no way, and all is verified where it is.
+// copyObjects copies what is not there yet, and returns what is damaged, and how, when that may be left out. What is
+// copied is verified on its way; in place there is no way, and all is verified where it is.
 func copyObjects(ctx context.Context, o CopyOptions, objects []Object) (map[Object]error, error) {
 	take := copyObject
 	if o.inPlace() {
@@ -141,8 +141,8 @@ func copyObjects(ctx context.Context, o CopyOptions, objects []Object) (map[Obje
 	return damaged, group.Wait()
 }
 
-// withoutDamaged leaves out what is damaged, and the deltas that nothing continues to: behind one that is damaged or not there,
-// unless a full snapshot begins anew between them.
+// withoutDamaged leaves out what is damaged, and the deltas that nothing continues to: behind one that is damaged or
+// not there, unless a full snapshot begins anew between them.
 func withoutDamaged(objects []Object, damaged map[Object]error) (kept, leftOut []Object) {
 	whole := slices.DeleteFunc(slices.Clone(objects), func(object Object) bool { return damaged[object] != nil })
 	chains := chainsOf(whole)

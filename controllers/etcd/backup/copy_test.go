@@ -68,7 +68,8 @@ func TestO7ManifestInheritsFromTheNewestEpochOfBothBuckets(t *testing.T) {
 	ctx := t.Context()
 	a, b := &etcdtest.Bucket{}, &etcdtest.Bucket{}
 	full := func(bucket *etcdtest.Bucket, epoch int64) backup.Object {
-		object := backup.Object{Epoch: epoch, Kind: backup.Full, Last: epoch * 100, SHA256: strings.Repeat(fmt.Sprint(epoch), 64)}
+		object := backup.Object{Epoch: epoch, Kind: backup.Full, Last: epoch * 100, SHA256: strings.Repeat(fmt.Sprint(epoch),
+			64)}
 		if err := bucket.Create(ctx, object.Key(), strings.NewReader("x")); err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +112,8 @@ func TestCopyRefusesADamagedObject(t *testing.T) {
 	stop()
 	key := s.Latest().Full.Key
 	source.Damage(key)
-	_, err := backup.Copy(t.Context(), backup.CopyOptions{Source: source, Target: target, Epoch: 2, Clock: clock.RealClock{}, Log: testr.New(t)})
+	_, err := backup.Copy(t.Context(), backup.CopyOptions{Source: source, Target: target, Epoch: 2,
+		Clock: clock.RealClock{}, Log: testr.New(t)})
 	var damage *backup.DamageError
 	if !errors.As(err, &damage) || damage.Key != key {
 		t.Errorf("error is %v, want damage of %s", err, key)
@@ -125,8 +127,9 @@ func TestCopyRefusesADamagedObject(t *testing.T) {
 	}
 }
 
-// What is behind a damaged delta is needed all the same when a full snapshot has begun a new chain meanwhile; and without a full snapshot
-// that is whole nothing is taken over: etcd would begin empty, and the source's backups would be removed.
+// What is behind a damaged delta is needed all the same when a full snapshot has begun a new chain meanwhile; and
+// without a full snapshot that is whole nothing is taken over: etcd would begin empty, and the source's backups would
+// be removed.
 func TestCopyWithoutWhatIsDamaged(t *testing.T) {
 	t.Parallel()
 	full, delta := func(last int64) backup.Object { return backup.Object{Kind: backup.Full, Last: last} },
@@ -140,20 +143,34 @@ func TestCopyWithoutWhatIsDamaged(t *testing.T) {
 		err              []int
 		missing          string // key
 	}{
-		"a delta":                                                {objects: []backup.Object{full(10), delta(11, 20), delta(21, 30), full(30), delta(31, 40)}, damaged: []int{1}, leftOut: []int{1, 2}},
-		"the newest full snapshot":                               {objects: []backup.Object{full(10), delta(11, 20), full(20), delta(21, 30)}, damaged: []int{2}, leftOut: []int{2}},
-		"a delta that is not there":                              {objects: []backup.Object{full(10), delta(21, 30), delta(31, 40)}, leftOut: []int{1, 2}},
-		"a full one that began anew":                             {objects: []backup.Object{full(10), delta(11, 15), full(20), delta(21, 30)}, damaged: []int{2}, leftOut: []int{2, 3}},
-		"deltas of another writer":                               {objects: []backup.Object{full(10), delta(11, 20), delta(12, 18), delta(31, 40), delta(32, 36)}, leftOut: []int{4, 3}},
-		"the first full snapshot":                                {objects: []backup.Object{full(10), delta(11, 20), full(20), delta(21, 30)}, damaged: []int{0}, leftOut: []int{0}},
-		"the only full snapshot":                                 {objects: []backup.Object{full(10), delta(11, 20)}, damaged: []int{0}, err: []int{0}},
-		"all full snapshots":                                     {objects: []backup.Object{full(10), delta(11, 20), full(20), delta(21, 30)}, damaged: []int{0, 2}, err: []int{0, 2}},
-		"the final snapshot":                                     {objects: []backup.Object{full(10), delta(11, 20), final}, damaged: []int{2}, leftOut: []int{2}},
-		"the final one, and a delta":                             {objects: []backup.Object{full(10), delta(11, 20), delta(21, 30), final}, damaged: []int{1, 3}, leftOut: []int{3, 1, 2}},
-		"the final one, and no other":                            {objects: []backup.Object{final}, damaged: []int{0}, err: []int{0}},
-		"a full one that is not there":                           {objects: []backup.Object{delta(11, 20), delta(21, 30)}, missing: "e1/full-…"},
-		"the final one, and the full one behind it is not there": {objects: []backup.Object{delta(11, 20), final}, damaged: []int{1}, err: []int{1}, missing: "e1/full-…"},
-		"the final one, and all that is behind it":               {objects: []backup.Object{full(10), delta(11, 20), final}, damaged: []int{0, 2}, err: []int{0, 2}},
+		"a delta": {objects: []backup.Object{full(10), delta(11, 20),
+			delta(21, 30), full(30), delta(31, 40)}, damaged: []int{1}, leftOut: []int{1, 2}},
+		"the newest full snapshot": {objects: []backup.Object{full(10), delta(11, 20), full(20),
+			delta(21, 30)}, damaged: []int{2}, leftOut: []int{2}},
+		"a delta that is not there": {objects: []backup.Object{full(10), delta(21, 30),
+			delta(31, 40)}, leftOut: []int{1, 2}},
+		"a full one that began anew": {objects: []backup.Object{full(10), delta(11, 15), full(20),
+			delta(21, 30)}, damaged: []int{2}, leftOut: []int{2, 3}},
+		"deltas of another writer": {objects: []backup.Object{full(10), delta(11, 20),
+			delta(12, 18), delta(31, 40), delta(32, 36)}, leftOut: []int{4, 3}},
+		"the first full snapshot": {objects: []backup.Object{full(10), delta(11, 20), full(20),
+			delta(21, 30)}, damaged: []int{0}, leftOut: []int{0}},
+		"the only full snapshot": {objects: []backup.Object{full(10), delta(11, 20)},
+			damaged: []int{0}, err: []int{0}},
+		"all full snapshots": {objects: []backup.Object{full(10), delta(11, 20), full(20),
+			delta(21, 30)}, damaged: []int{0, 2}, err: []int{0, 2}},
+		"the final snapshot": {objects: []backup.Object{full(10), delta(11, 20), final},
+			damaged: []int{2}, leftOut: []int{2}},
+		"the final one, and a delta": {objects: []backup.Object{full(10), delta(11, 20),
+			delta(21, 30), final}, damaged: []int{1, 3}, leftOut: []int{3, 1, 2}},
+		"the final one, and no other": {objects: []backup.Object{final}, damaged: []int{0},
+			err: []int{0}},
+		"a full one that is not there": {objects: []backup.Object{delta(11, 20), delta(21, 30)},
+			missing: "e1/full-…"},
+		"the final one, and the full one behind it is not there": {objects: []backup.Object{delta(11, 20), final},
+			damaged: []int{1}, err: []int{1}, missing: "e1/full-…"},
+		"the final one, and all that is behind it": {objects: []backup.Object{full(10), delta(11, 20), final},
+			damaged: []int{0, 2}, err: []int{0, 2}},
 	} {
 		for where, target := range map[string]*etcdtest.Bucket{"to another bucket": {}, "where it is": nil} {
 			t.Run(name+" "+where, func(t *testing.T) {
@@ -183,7 +200,8 @@ func TestCopyWithoutWhatIsDamaged(t *testing.T) {
 					source.Damage(key)
 				}
 				readable := backup.Readable(t.Context(), source)
-				manifest, err := backup.Copy(t.Context(), backup.CopyOptions{Source: source, Target: target, Epoch: 2, LastGood: true, Clock: clock.RealClock{}, Log: testr.New(t)})
+				manifest, err := backup.Copy(t.Context(), backup.CopyOptions{Source: source, Target: target, Epoch: 2,
+					LastGood: true, Clock: clock.RealClock{}, Log: testr.New(t)})
 				named := keys(c.err)
 				if c.missing != "" {
 					named = append(named, c.missing)
@@ -228,7 +246,8 @@ func TestCopyLeavesOutWhatIsDamagedWhenAsked(t *testing.T) {
 	source.Damage(s.Latest().Delta.Key)
 	before := len(revisions) - 2
 	for _, bucket := range []*etcdtest.Bucket{target, source} { // the last one where it is, beside the damage
-		options := backup.CopyOptions{Source: source, Target: bucket, Epoch: 2, LastGood: true, Clock: clock.RealClock{}, Log: testr.New(t)}
+		options := backup.CopyOptions{Source: source, Target: bucket, Epoch: 2, LastGood: true, Clock: clock.RealClock{},
+			Log: testr.New(t)}
 		if _, err := backup.Copy(t.Context(), options); err != nil {
 			t.Fatal(err)
 		}
@@ -243,7 +262,8 @@ func TestCopyLeavesOutWhatIsDamagedWhenAsked(t *testing.T) {
 	}
 }
 
-// What an epoch starts from is fixed: who looks again, when it may have served, finds what it has found, whatever has become of it.
+// What an epoch starts from is fixed: who looks again, when it may have served, finds what it has found, whatever has
+// become of it.
 func TestCopyKeepsTheManifestThatAnEpochHas(t *testing.T) {
 	t.Parallel()
 	bucket := &etcdtest.Bucket{}
@@ -256,7 +276,8 @@ func TestCopyKeepsTheManifestThatAnEpochHas(t *testing.T) {
 	}
 	bucket.Damage(full.Key())
 	for _, lastGood := range []bool{false, true} {
-		manifest, err := backup.Copy(t.Context(), backup.CopyOptions{Source: bucket, Target: bucket, Epoch: 2, LastGood: lastGood, Clock: clock.RealClock{}, Log: testr.New(t)})
+		manifest, err := backup.Copy(t.Context(), backup.CopyOptions{Source: bucket, Target: bucket, Epoch: 2,
+			LastGood: lastGood, Clock: clock.RealClock{}, Log: testr.New(t)})
 		if diff := cmp.Diff(made, manifest); diff != "" || err != nil || len(manifest.Objects) != 1 {
 			t.Errorf("%v %s", err, diff)
 		}
@@ -287,7 +308,8 @@ func TestWhatBreaksOffIsNoDamage(t *testing.T) {
 	writeStory(t, etcd.Client, s)
 	stop()
 	broken := cutOff{bucket}
-	_, copied := backup.Copy(t.Context(), backup.CopyOptions{Source: broken, Target: broken, Epoch: 2, LastGood: true, Clock: clock.RealClock{}, Log: testr.New(t)})
+	_, copied := backup.Copy(t.Context(), backup.CopyOptions{Source: broken, Target: broken, Epoch: 2, LastGood: true,
+		Clock: clock.RealClock{}, Log: testr.New(t)})
 	if epochs, err := backup.Epochs(t.Context(), bucket); err != nil || slices.Contains(epochs, 2) {
 		t.Errorf("a copy that broke off has left manifests of %v: %v", epochs, err)
 	}

@@ -14,7 +14,8 @@ import (
 	"github.com/transplant-sim/transplant/controllers/ownership"
 )
 
-// fencedEpoch is the data directory and the bucket of epoch 1, which its owner has fenced, with or without a final snapshot.
+// fencedEpoch is the data directory and the bucket of epoch 1, which its owner has fenced, with or without a final
+// snapshot.
 func fencedEpoch(t *testing.T, final bool) (dir string, bucket *etcdtest.Bucket, fenced ownership.Memory) {
 	t.Helper()
 	dir, bucket = filepath.Join(t.TempDir(), "etcd"), &etcdtest.Bucket{}
@@ -116,7 +117,9 @@ func TestAnUnreadableMemoryOfTheGuardIsReplacedWithTheData(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, result, err := restore(t, bucket, 1, func(o *backup.RestoreOptions) { o.DataDir = dir }); err != nil || result.From != 1 {
+	if _, result, err := restore(t, bucket, 1, func(o *backup.RestoreOptions) {
+		o.DataDir = dir
+	}); err != nil || result.From != 1 {
 		t.Errorf("restored %+v: %v", result, err)
 	}
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/transplant-sim/transplant/controllers/etcd/etcdtest"
 )
 
-// slowBucket holds up the creation of full snapshots, final ones or others, until release is closed or nobody waits for them.
+// slowBucket holds up the creation of full snapshots, final ones or others, until release is closed or nobody waits for
+// them.
 type slowBucket struct {
 	backup.Bucket
 	final   bool
@@ -58,7 +59,8 @@ func finally(ctx context.Context, s *backup.Sidecar) <-chan error {
 	return ended
 }
 
-// A guard asks with a deadline: over a slow line a snapshot takes longer, and would never get there if it began anew each time.
+// A guard asks with a deadline: over a slow line a snapshot takes longer, and would never get there if it began anew
+// each time.
 func TestTheFinalSnapshotGoesOnWhenNobodyWaitsForIt(t *testing.T) {
 	t.Parallel()
 	etcd := etcdtest.Start(t, t.TempDir())
@@ -86,7 +88,8 @@ func TestTheFinalSnapshotGoesOnWhenNobodyWaitsForIt(t *testing.T) {
 // The bucket is away when the epoch ends: a sidecar that ended with it would be started again later each time.
 func TestTheSidecarOutlivesAFinalSnapshotThatDoesNotGetThere(t *testing.T) {
 	t.Parallel()
-	for name, begun := range map[string]bool{"a delta waits for the bucket": true, "it has not heard of the bucket yet": false} {
+	for name, begun := range map[string]bool{"a delta waits for the bucket": true,
+		"it has not heard of the bucket yet": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			etcd := etcdtest.Start(t, t.TempDir())

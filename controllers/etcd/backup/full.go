@@ -23,7 +23,8 @@ var errSnapshotDigest = errors.New("etcd's snapshot does not match the digest at
 
 // uploadFull takes a snapshot and uploads it. Both happen through files in folder: a snapshot may be larger than
 // memory, and the digest must be known before the object's name is.
-func uploadFull(ctx context.Context, client *clientv3.Client, bucket Bucket, epoch int64, final bool, folder string) (Object, error) {
+func uploadFull(ctx context.Context, client *clientv3.Client, bucket Bucket, epoch int64, final bool,
+	folder string) (Object, error) {
 	db, err := fetchSnapshot(ctx, client, folder)
 	if err != nil {
 		return Object{}, err
@@ -51,8 +52,8 @@ func uploadFull(ctx context.Context, client *clientv3.Client, bucket Bucket, epo
 	return object, nil
 }
 
-// fetchSnapshot streams etcd's database into a file and checks and removes the digest at its end. It may take as long as it
-// moves: an etcd that stands still shall not keep a later snapshot waiting.
+// fetchSnapshot streams etcd's database into a file and checks and removes the digest at its end. It may take as long
+// as it moves: an etcd that stands still shall not keep a later snapshot waiting.
 func fetchSnapshot(ctx context.Context, client *clientv3.Client, folder string) (name string, err error) {
 	ctx, call := whileMoving(ctx, stallPatience)
 	defer call.end()

@@ -103,7 +103,8 @@ func ReadManifest(ctx context.Context, bucket Bucket, epoch int64) (Manifest, er
 	}
 	var manifest Manifest
 	if err := json.Unmarshal(content, &manifest); err != nil || manifest.Epoch != epoch {
-		return Manifest{}, &DamageError{Key: manifestKey(epoch), Err: errors.Join(errors.New("it is not the manifest of its epoch"), err)}
+		return Manifest{}, &DamageError{Key: manifestKey(epoch),
+			Err: errors.Join(errors.New("it is not the manifest of its epoch"), err)}
 	}
 	return manifest, nil
 }
@@ -185,8 +186,8 @@ func inherit(ctx context.Context, source, target Bucket, epoch int64) (plan, err
 	return planned, err
 }
 
-// objectsFor are the objects of which a restore of the epoch's state chooses: its own; if it has made no backup yet, those it
-// started from. Deltas without a full snapshot are a DamageError: an epoch begins its backups with one.
+// objectsFor are the objects of which a restore of the epoch's state chooses: its own; if it has made no backup yet,
+// those it started from. Deltas without a full snapshot are a DamageError: an epoch begins its backups with one.
 func objectsFor(ctx context.Context, bucket Bucket, epoch int64) ([]Object, error) {
 	own, err := ObjectsOf(ctx, bucket, epoch)
 	if err != nil {
@@ -205,15 +206,16 @@ func objectsFor(ctx context.Context, bucket Bucket, epoch int64) ([]Object, erro
 // noFullSnapshot is the damage of deltas that continue no full snapshot.
 func noFullSnapshot(deltas []Object) error {
 	return &DamageError{
-		Key: fmt.Sprintf("%sfull-…", epochPrefix(deltas[0].Epoch)), Err: fmt.Errorf("%w, though deltas continue it from revision %d on", ErrNotFound, deltas[0].First),
+		Key: fmt.Sprintf("%sfull-…", epochPrefix(deltas[0].Epoch)),
+		Err: fmt.Errorf("%w, though deltas continue it from revision %d on", ErrNotFound, deltas[0].First),
 	}
 }
 
 // ErrNoBackups says that a bucket has nothing that could be restored.
 var ErrNoBackups = errors.New("there are no backups to restore from")
 
-// Check tells whether the bucket has what a restore begins with: an epoch that has started, and a full snapshot of it or
-// of those before it. Whether that can be read is for Readable to say.
+// Check tells whether the bucket has what a restore begins with: an epoch that has started, and a full snapshot of it
+// or of those before it. Whether that can be read is for Readable to say.
 func Check(ctx context.Context, bucket Bucket) error {
 	newest, err := Newest(ctx, bucket)
 	if err != nil {
@@ -232,8 +234,9 @@ func Check(ctx context.Context, bucket Bucket) error {
 	return nil
 }
 
-// Readable tells whether a Copy that may leave out what is damaged would have something to begin with: a full snapshot that is
-// whole. It reads the newest first, and no more of them than it must; if none is whole it is their damage, as Copy tells it.
+// Readable tells whether a Copy that may leave out what is damaged would have something to begin with: a full snapshot
+// that is whole. It reads the newest first, and no more of them than it must; if none is whole it is their damage, as
+// Copy tells it.
 func Readable(ctx context.Context, bucket Bucket) error {
 	planned, err := inherit(ctx, bucket, bucket, math.MaxInt64)
 	if err != nil {

@@ -11,9 +11,10 @@ import (
 )
 
 const (
-	// stallPatience bounds how long content may stand still on its way. How long it takes in all is not bounded: gigabytes over
-	// a slow line are as good as any. It is as long because of the end of an upload, when the bucket still takes what kernels and
-	// proxies on the way hold already, and nothing is seen to move: some 4 MiB, which get through at 16 KiB a second.
+	// stallPatience bounds how long content may stand still on its way. How long it takes in all is not bounded: gigabytes
+	// over a slow line are as good as any. It is as long because of the end of an upload, when the bucket still takes what
+	// kernels and proxies on the way hold already, and nothing is seen to move: some 4 MiB, which get through at 16 KiB a
+	// second.
 	stallPatience = 5 * time.Minute
 	// callPatience bounds a call without content, and the wait for the next page of a list.
 	callPatience = time.Minute
@@ -58,7 +59,8 @@ func (m *moving) explain(err error) error {
 	return err
 }
 
-// reader is content that goes through the call. Who asks for more has moved what came before, and what comes has moved itself.
+// reader is content that goes through the call. Who asks for more has moved what came before, and what comes has moved
+// itself.
 func (m *moving) reader(content io.Reader) io.Reader { return movingReader{content, m} }
 
 type movingReader struct {

@@ -43,7 +43,8 @@ func (s *slowly) Read(p []byte) (int, error) {
 
 func (*slowly) Close() error { return nil }
 
-// slowCloud takes and gives objects slowly, or stands still after so many pieces; without a pause it does not answer at all.
+// slowCloud takes and gives objects slowly, or stands still after so many pieces; without a pause it does not answer at
+// all.
 type slowCloud struct {
 	pause time.Duration
 	until int
@@ -129,7 +130,9 @@ func TestACallOfTheBucketMayTakeAsLongAsItMoves(t *testing.T) {
 			_, err := b.List(ctx, "")
 			return err
 		}, true, time.Minute},
-		"silent deletion": {slowCloud{}, func(ctx context.Context, b backup.Bucket) error { return b.Delete(ctx, "key") }, true, time.Minute},
+		"silent deletion": {slowCloud{}, func(ctx context.Context, b backup.Bucket) error {
+			return b.Delete(ctx, "key")
+		}, true, time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -153,14 +156,16 @@ func TestACallOfTheBucketMayTakeAsLongAsItMoves(t *testing.T) {
 type stuckEtcd struct{ clientv3.Maintenance }
 
 func (stuckEtcd) Snapshot(ctx context.Context) (io.ReadCloser, error) {
-	return &slowly{content: strings.NewReader(strings.Repeat("x", 10_000)), pause: time.Second, until: 3, gone: ctx.Done()}, nil
+	return &slowly{content: strings.NewReader(strings.Repeat("x", 10_000)), pause: time.Second, until: 3,
+		gone: ctx.Done()}, nil
 }
 
 func TestASnapshotOfAnEtcdThatStandsStillIsGivenUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := backup.NewSidecar(backup.Options{
-			Client: &clientv3.Client{Maintenance: stuckEtcd{}}, Bucket: &etcdtest.Bucket{}, Epoch: 1, TempDir: t.TempDir(), Clock: clock.RealClock{},
+			Client: &clientv3.Client{Maintenance: stuckEtcd{}}, Bucket: &etcdtest.Bucket{}, Epoch: 1, TempDir: t.TempDir(),
+			Clock: clock.RealClock{},
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()

@@ -64,7 +64,8 @@ func ParseKey(key string) (Object, bool) {
 		}
 		numbers[i] = n
 	}
-	return Object{Epoch: numbers[0], Kind: Kind(m[2]), First: numbers[1], Last: numbers[2], Final: m[5] != "", SHA256: m[6]}, true
+	return Object{Epoch: numbers[0], Kind: Kind(m[2]), First: numbers[1], Last: numbers[2], Final: m[5] != "",
+		SHA256: m[6]}, true
 }
 
 // ObjectsOf lists the objects that an epoch has uploaded, in order of their last revision.
@@ -152,8 +153,8 @@ func (v *verified) Damage() error { return v.damage }
 // Close implements io.Closer.
 func (v *verified) Close() error { return v.body.Close() }
 
-// verify reads an object to its end. Only a missing object, or bytes that are not what its digest says, are a DamageError; that it
-// could not be read is none.
+// verify reads an object to its end. Only a missing object, or bytes that are not what its digest says, are a
+// DamageError; that it could not be read is none.
 func verify(ctx context.Context, bucket Bucket, object Object) error {
 	body, err := openVerified(ctx, bucket, object)
 	if err != nil {

@@ -129,7 +129,8 @@ func write(tx mvcc.TxnWrite, group []*mvccpb.Event) error {
 			tx.Put(event.Kv.Key, event.Kv.Value, lease.LeaseID(event.Kv.Lease))
 		case mvccpb.DELETE:
 			if n, _ := tx.DeleteRange(event.Kv.Key, nil); n != 1 {
-				return fmt.Errorf("%w: key %q is deleted at revision %d but not there", errReplay, event.Kv.Key, event.Kv.ModRevision)
+				return fmt.Errorf("%w: key %q is deleted at revision %d but not there", errReplay, event.Kv.Key,
+					event.Kv.ModRevision)
 			}
 		}
 	}

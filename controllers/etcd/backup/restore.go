@@ -102,9 +102,9 @@ func Restore(ctx context.Context, o RestoreOptions) (RestoreResult, error) {
 	return result, swap(o.DataDir, filepath.Join(work, "data"))
 }
 
-// keepFence takes the fence of the epoch over into its data that was made anew, so that the guard goes on with the end of the
-// epoch and does not serve it again (docs/ownership.md#o3). Where it cannot be read any more, the bucket has told that
-// the end was not reached.
+// keepFence takes the fence of the epoch over into its data that was made anew, so that the guard goes on with the end
+// of the epoch and does not serve it again (docs/ownership.md#o3). Where it cannot be read any more, the bucket has
+// told that the end was not reached.
 func keepFence(o RestoreOptions, data string) error {
 	memory, err := datadir.Dir(o.DataDir).ReadMemory()
 	if err != nil {
@@ -223,7 +223,8 @@ func damageOr(object Object, err error) error {
 	if damage, ok := errors.AsType[*DamageError](err); ok {
 		return damage
 	}
-	if errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, errReplay) {
+	if errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, errReplay) {
 		return &DamageError{Key: object.Key(), Err: err}
 	}
 	return fmt.Errorf("read the object %q: %w", object.Key(), err)
@@ -231,7 +232,8 @@ func damageOr(object Object, err error) error {
 
 // replayChain applies the deltas of the chain. With LastGood it stops before the first that is damaged and returns
 // that damage first.
-func replayChain(ctx context.Context, o RestoreOptions, chain []Object, db string, log *zap.Logger) (damage, err error) {
+func replayChain(ctx context.Context, o RestoreOptions, chain []Object, db string, log *zap.Logger) (damage,
+	err error) {
 	r, err := openReplay(db, log)
 	if err != nil {
 		return nil, &DamageError{Key: chain[0].Key(), Err: err}

@@ -164,7 +164,9 @@ func TestDamagedOrMissingObjectIsNamed(t *testing.T) {
 			}
 			_ = b.Delete(context.Background(), broken.Key())
 		}, backup.ErrNotFound, broken.Key()},
-		"missing snapshot": {func(b *etcdtest.Bucket) { _ = b.Delete(context.Background(), full.Key()) }, backup.ErrNotFound, "e1/full-…"},
+		"missing snapshot": {func(b *etcdtest.Bucket) {
+			_ = b.Delete(context.Background(), full.Key())
+		}, backup.ErrNotFound, "e1/full-…"},
 		"manifest of deltas alone": {func(b *etcdtest.Bucket) {
 			manifest, err := json.Marshal(backup.Manifest{Epoch: 2, From: 1, Objects: objects[1:]})
 			if err != nil {

@@ -22,8 +22,10 @@ const (
 // Routes of the sidecar's API.
 func (s *Sidecar) Routes() []access.Route {
 	return []access.Route{
-		{Method: http.MethodGet, Path: PathLatest, Allowed: []access.Identity{access.Gardenlet, access.Observer}, Serve: s.serveLatest},
-		{Method: http.MethodPost, Path: PathFull, Allowed: []access.Identity{access.Guard, access.Gardenlet}, Serve: s.serveFull},
+		{Method: http.MethodGet, Path: PathLatest, Allowed: []access.Identity{access.Gardenlet, access.Observer},
+			Serve: s.serveLatest},
+		{Method: http.MethodPost, Path: PathFull, Allowed: []access.Identity{access.Guard, access.Gardenlet},
+			Serve: s.serveFull},
 	}
 }
 

@@ -85,8 +85,8 @@ func NewSidecar(o Options) *Sidecar {
 	return s
 }
 
-// Run backs up until ctx is done, and uploads what is left then. Once a final snapshot is asked for it only waits, also if that
-// does not get to the bucket: whoever ends the epoch asks for it again, and needs a sidecar to ask.
+// Run backs up until ctx is done, and uploads what is left then. Once a final snapshot is asked for it only waits, also
+// if that does not get to the bucket: whoever ends the epoch asks for it again, and needs a sidecar to ask.
 func (s *Sidecar) Run(ctx context.Context) error {
 	from, err := s.resume(ctx)
 	if err != nil {
@@ -112,7 +112,8 @@ func (s *Sidecar) Run(ctx context.Context) error {
 		switch {
 		case err == nil:
 		case s.hasEnded():
-			s.options.Log.Info("The delta stream has ended before all was uploaded, the final snapshot has it", "reason", err.Error())
+			s.options.Log.Info("The delta stream has ended before all was uploaded, the final snapshot has it", "reason",
+				err.Error())
 		case errors.Is(err, errBehind):
 			s.options.Log.Info("The delta stream begins anew with a full snapshot", "reason", err.Error())
 		default:

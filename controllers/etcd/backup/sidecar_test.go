@@ -197,14 +197,17 @@ func TestUnreachableBucketLosesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "the sidecar to say that it fails", func() bool { return strings.Contains(s.Latest().Error, etcdtest.ErrBucketDown.Error()) })
+	eventually(t, "the sidecar to say that it fails", func() bool {
+		return strings.Contains(s.Latest().Error, etcdtest.ErrBucketDown.Error())
+	})
 	bucket.Down(false)
 	saved(t, s, revision)
 
 	// More than may wait: the deltas are given up for a full snapshot.
 	bucket.Down(true)
 	for i := range 20 {
-		if revision, err = put(t.Context(), etcd.Client, "/registry/big", string(bytes.Repeat([]byte{byte(i)}, 10_000)))(); err != nil {
+		if revision, err = put(t.Context(), etcd.Client, "/registry/big",
+			string(bytes.Repeat([]byte{byte(i)}, 10_000)))(); err != nil {
 			t.Fatal(err)
 		}
 	}

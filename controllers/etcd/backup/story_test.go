@@ -28,7 +28,8 @@ func stateOf(t *testing.T, client *clientv3.Client, options ...clientv3.OpOption
 	}
 	s := state{}
 	for _, kv := range answer.Kvs {
-		s[string(kv.Key)] = fmt.Sprintf("%x created %d modified %d version %d lease %x", kv.Value, kv.CreateRevision, kv.ModRevision, kv.Version, kv.Lease)
+		s[string(kv.Key)] = fmt.Sprintf("%x created %d modified %d version %d lease %x", kv.Value, kv.CreateRevision,
+			kv.ModRevision, kv.Version, kv.Lease)
 	}
 	return s
 }
@@ -44,13 +45,15 @@ func revisionOf(t *testing.T, client *clientv3.Client) int64 {
 
 // sidecar runs one over the etcd until the test ends or stop is called.
 
-func sidecar(t *testing.T, etcd *etcdtest.Etcd, bucket backup.Bucket, epoch int64, change ...func(*backup.Options)) (s *backup.Sidecar, stop func()) {
+func sidecar(t *testing.T, etcd *etcdtest.Etcd, bucket backup.Bucket, epoch int64,
+	change ...func(*backup.Options)) (s *backup.Sidecar, stop func()) {
 	t.Helper()
 	options := backup.Options{
 		Client: etcd.Client, Bucket: bucket, Epoch: epoch, TempDir: t.TempDir(),
 		MayEnd: func() error { return nil }, MayDelete: func() bool { return false },
-		DeltaInterval: 5 * time.Millisecond, FullInterval: time.Hour, DeltaBytes: 1 << 20, PendingBytes: 16 << 20, KeepFull: 2,
-		Clock: clock.RealClock{}, Log: testr.New(t),
+		DeltaInterval: 5 * time.Millisecond, FullInterval: time.Hour, DeltaBytes: 1 << 20, PendingBytes: 16 << 20,
+		KeepFull: 2,
+		Clock:    clock.RealClock{}, Log: testr.New(t),
 	}
 	for _, f := range change {
 		f(&options)
@@ -88,10 +91,13 @@ func eventually(t *testing.T, what string, ok func() bool) {
 
 func saved(t *testing.T, s *backup.Sidecar, revision int64) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("revision %d in the bucket", revision), func() bool { return s.Latest().Revision >= revision })
+	eventually(t, fmt.Sprintf("revision %d in the bucket", revision), func() bool {
+		return s.Latest().Revision >= revision
+	})
 }
 
-func restore(t *testing.T, bucket backup.Bucket, epoch int64, change ...func(*backup.RestoreOptions)) (string, backup.RestoreResult, error) {
+func restore(t *testing.T, bucket backup.Bucket, epoch int64, change ...func(*backup.RestoreOptions)) (string,
+	backup.RestoreResult, error) {
 	t.Helper()
 	options := backup.RestoreOptions{
 		Bucket: bucket, Epoch: epoch, DataDir: filepath.Join(t.TempDir(), "etcd"), MemberName: "etcd-main",
@@ -123,7 +129,8 @@ func writeStory(t *testing.T, client *clientv3.Client, s *backup.Sidecar) (revis
 		put(ctx, client, "/registry/a", "two"),
 		put(ctx, client, "/registry/events/e", "leased", clientv3.WithLease(lease.ID)),
 		func() (int64, error) {
-			r, err := client.Txn(ctx).Then(clientv3.OpPut("/registry/c", "1"), clientv3.OpDelete("/registry/a"), clientv3.OpPut("/registry/d", "")).Commit()
+			r, err := client.Txn(ctx).Then(clientv3.OpPut("/registry/c", "1"), clientv3.OpDelete("/registry/a"),
+				clientv3.OpPut("/registry/d", "")).Commit()
 			return r.Header.GetRevision(), err
 		},
 		func() (int64, error) {
@@ -144,7 +151,8 @@ func writeStory(t *testing.T, client *clientv3.Client, s *backup.Sidecar) (revis
 	return revisions, states
 }
 
-func put(ctx context.Context, client *clientv3.Client, key, value string, options ...clientv3.OpOption) func() (int64, error) {
+func put(ctx context.Context, client *clientv3.Client, key, value string, options ...clientv3.OpOption) func() (int64,
+	error) {
 	return func() (int64, error) {
 		r, err := client.Put(ctx, key, value, options...)
 		if err != nil {

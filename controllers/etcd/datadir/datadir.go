@@ -20,8 +20,8 @@ const (
 	folder     = "ownership"
 	epochFile  = "epoch.json"
 	memoryFile = "guard.json"
-	// validityFile has the memory as of the last extension of validity, which happens once an interval and is not forced to disk.
-	// It is a file of its own so that a power loss, which may leave it empty, does not take the rest along.
+	// validityFile has the memory as of the last extension of validity, which happens once an interval and is not forced
+	// to disk. It is a file of its own so that a power loss, which may leave it empty, does not take the rest along.
 	validityFile = "validity.json"
 )
 
@@ -71,9 +71,11 @@ func (d Dir) WriteMemory(memory ownership.Memory) error {
 	return d.write(memoryFile, memory, true)
 }
 
-// isExtension tells whether the newer memory differs from the older one in nothing but the validity of an epoch that goes on.
+// isExtension tells whether the newer memory differs from the older one in nothing but the validity of an epoch that
+// goes on.
 func isExtension(older, newer ownership.Memory) bool {
-	return older.Owner == newer.Owner && older.Epoch == newer.Epoch && older.Served == newer.Served && older.Fence == nil && newer.Fence == nil
+	return older.Owner == newer.Owner && older.Epoch == newer.Epoch && older.Served == newer.Served &&
+		older.Fence == nil && newer.Fence == nil
 }
 
 func (d Dir) path(name string) string { return filepath.Join(string(d), folder, name) }
@@ -92,8 +94,8 @@ func (d Dir) read(name string, into any) error {
 	return nil
 }
 
-// write replaces a file at once: a reader sees the old or the new content, also after a crash. After a power loss that holds only
-// for what is durable.
+// write replaces a file at once: a reader sees the old or the new content, also after a crash. After a power loss that
+// holds only for what is durable.
 func (d Dir) write(name string, value any, durable bool) error {
 	content, err := json.Marshal(value)
 	if err != nil {

@@ -29,8 +29,8 @@ func filesOf(t *testing.T, folder string) map[string]string {
 	return files
 }
 
-// An extension of validity is not forced to disk: a power loss may leave its file empty, half, or away. What the guard remembers
-// besides must be there, or it would never start again.
+// An extension of validity is not forced to disk: a power loss may leave its file empty, half, or away. What the guard
+// remembers besides must be there, or it would never start again.
 func TestAPowerLossTakesNoMoreThanTheExtension(t *testing.T) {
 	t.Parallel()
 	first := ownership.Memory{Owner: "uid-a", Epoch: 3, Served: true, BootID: "boot-1", Until: 100}

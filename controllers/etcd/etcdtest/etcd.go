@@ -1,5 +1,5 @@
-// Package etcdtest runs a real etcd on a unix socket for tests, with stock limits and fsync on. It is not for anything
-// that runs outside a test.
+// Package etcdtest runs a real etcd on a unix socket for tests, with stock limits and fsync on. With -short, tests that
+// ask for one are skipped. It is not for anything that runs outside a test.
 package etcdtest
 
 import (
@@ -37,6 +37,9 @@ type Etcd struct {
 // sets it. It fails the test without one.
 func Binary(t testing.TB) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("starts etcd: not with -short")
+	}
 	path := os.Getenv("TRANSPLANT_KUBERNETES_BIN")
 	if path == "" {
 		t.Fatal("TRANSPLANT_KUBERNETES_BIN must name the control-plane binary")

@@ -18,8 +18,8 @@ import (
 const (
 	// endPause is between two tries of a step of the fence.
 	endPause = 500 * time.Millisecond
-	// askPatience bounds one question for the final snapshot. It may be shorter than the snapshot takes: the sidecar goes on with
-	// it, and who asks again waits for the same one.
+	// askPatience bounds one question for the final snapshot. It may be shorter than the snapshot takes: the sidecar goes
+	// on with it, and who asks again waits for the same one.
 	askPatience = 20 * time.Second
 )
 
@@ -40,11 +40,13 @@ func (e *End) Run(ctx context.Context) {
 		return
 	}
 	memory := e.Guard.Memory()
-	e.Log.Info("Guard is fenced, nothing passes any more", "epoch", memory.Epoch, "by", memory.Fence.By.String(), "served", memory.Served)
+	e.Log.Info("Guard is fenced, nothing passes any more", "epoch", memory.Epoch, "by", memory.Fence.By.String(), "served",
+		memory.Served)
 	if !e.try(ctx, "record the fence", e.Guard.Record) {
 		return
 	}
-	e.Log.Info("Holders have to give up", "holders", e.Guard.RevocationPending(), "atMost", e.Guard.RevocationRemaining().String())
+	e.Log.Info("Holders have to give up", "holders", e.Guard.RevocationPending(), "atMost",
+		e.Guard.RevocationRemaining().String())
 	begin := e.Clock.Now()
 	if !e.until(ctx, func() (bool, time.Duration) {
 		left := e.Guard.RevocationRemaining()
@@ -57,8 +59,9 @@ func (e *End) Run(ctx context.Context) {
 		return
 	}
 	if memory = e.Guard.Memory(); memory.Served && !memory.Fence.Finished {
-		// Without bound, whoever has ended the epoch: the destination of a planned migration does not begin before, and another owner,
-		// who does not wait, may never begin. What comes after its manifest belongs to no chain (docs/ownership.md#o7).
+		// Without bound, whoever has ended the epoch: the destination of a planned migration does not begin before, and
+		// another owner, who does not wait, may never begin. What comes after its manifest belongs to no chain
+		// (docs/ownership.md#o7).
 		e.try(ctx, "take the final snapshot", func() error { return e.final(ctx) })
 		e.Log.Info("Final snapshot is over", "tookSinceFence", e.Clock.Now().Sub(begin).String())
 	}

@@ -33,7 +33,10 @@ func (s *sidecar) RoundTrip(r *http.Request) (*http.Response, error) {
 // served is a guard of an epoch that has answered.
 func served(t *testing.T, clock ownership.Clock) *ownership.Guard {
 	t.Helper()
-	g, err := ownership.NewGuard(ownership.GuardOptions{Self: owner, Timing: timing, Clock: clock, Remember: func(ownership.Memory) error { return nil }})
+	g, err := ownership.NewGuard(ownership.GuardOptions{Self: owner, Timing: timing, Clock: clock,
+		Remember: func(ownership.Memory) error {
+			return nil
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +48,8 @@ func served(t *testing.T, clock ownership.Clock) *ownership.Guard {
 	return g
 }
 
-// A sidecar that accepts the question and is silent is asked again: an epoch is not over without its final snapshot, whoever has ended it.
+// A sidecar that accepts the question and is silent is asked again: an epoch is not over without its final snapshot,
+// whoever has ended it.
 func TestASilentSidecarIsAskedUntilTheFinalSnapshotIsThere(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -64,7 +68,8 @@ func TestASilentSidecarIsAskedUntilTheFinalSnapshotIsThere(t *testing.T) {
 				g := served(t, clock)
 				ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
 				defer cancel()
-				end := &guard.End{Guard: g, Clock: clock, Backup: "http://sidecar.test", Client: &http.Client{Transport: backup}, Log: testr.New(t)}
+				end := &guard.End{Guard: g, Clock: clock, Backup: "http://sidecar.test", Client: &http.Client{Transport: backup},
+					Log: testr.New(t)}
 				var err error
 				if c.superseded {
 					err = g.Observe(ownership.Decision, ownership.Observation{Started: clock.Now(), Record: newer})
@@ -76,7 +81,8 @@ func TestASilentSidecarIsAskedUntilTheFinalSnapshotIsThere(t *testing.T) {
 				}
 				end.Run(ctx)
 				if finished := g.Memory().Fence.Finished; !finished || backup.asked != c.silent+1 {
-					t.Errorf("finished: %t, asked %d times, want %d, after %v", finished, backup.asked, c.silent+1, time.Duration(clock.Now()))
+					t.Errorf("finished: %t, asked %d times, want %d, after %v", finished, backup.asked, c.silent+1,
+						time.Duration(clock.Now()))
 				}
 			})
 		})

@@ -80,7 +80,8 @@ func TestLapseCutsWatchesAndRevivalServesAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.is(ownership.Serving)
-	conn, err := grpc.NewClient(strings.TrimPrefix(w.endpoint, "http://"), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient(strings.TrimPrefix(w.endpoint, "http://"),
+		grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +90,8 @@ func TestLapseCutsWatchesAndRevivalServesAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request := &etcdserverpb.WatchRequest{RequestUnion: &etcdserverpb.WatchRequest_CreateRequest{CreateRequest: &etcdserverpb.WatchCreateRequest{Key: []byte("a")}}}
+	request := &etcdserverpb.WatchRequest{RequestUnion: &etcdserverpb.WatchRequest_CreateRequest{
+		CreateRequest: &etcdserverpb.WatchCreateRequest{Key: []byte("a")}}}
 	if err := watch.Send(request); err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +227,8 @@ func (w *world) holdsAll(t *testing.T, acknowledged *sync.Map) {
 	}
 	dir := t.TempDir() + "/etcd"
 	result, err := backup.Restore(t.Context(), backup.RestoreOptions{
-		Bucket: w.bucket, Epoch: newer.Epoch, DataDir: dir, MemberName: "etcd-main", PeerURL: "http://127.0.0.1:2380", RevisionBump: 1000,
+		Bucket: w.bucket, Epoch: newer.Epoch, DataDir: dir, MemberName: "etcd-main", PeerURL: "http://127.0.0.1:2380",
+		RevisionBump: 1000,
 	})
 	if err != nil || !result.Final {
 		t.Fatalf("restored %+v: %v", result, err)
@@ -277,7 +280,8 @@ func TestO10TheEndOfAnEpochIsWaitedFor(t *testing.T) {
 		defer stop()
 		return ownership.AwaitEnd(ctx, w.url, epoch, w.clock, w.as(access.Gardenlet))
 	}
-	if err := await(owner.Epoch, 500*time.Millisecond); !errors.Is(err, context.DeadlineExceeded) || w.guard.State() != ownership.Serving {
+	if err := await(owner.Epoch, 500*time.Millisecond); !errors.Is(err, context.DeadlineExceeded) ||
+		w.guard.State() != ownership.Serving {
 		t.Fatalf("while it serves: %v, and then it is %s", err, w.guard.State())
 	}
 	w.decision.Set(newer)
@@ -365,14 +369,16 @@ func TestAnswersHoldersAndProbes(t *testing.T) {
 	if diff := cmp.Diff([]string{"machine-controller/me"}, w.guard.RevocationPending()); diff != "" {
 		t.Errorf("a fence would wait for:\n%s", diff)
 	}
-	if answer.Epoch != 3 || answer.Owner != "uid-a" || answer.BootID != w.clock.BootID() || answer.State != ownership.Serving ||
+	if answer.Epoch != 3 || answer.Owner != "uid-a" || answer.BootID != w.clock.BootID() ||
+		answer.State != ownership.Serving ||
 		answer.Remaining.Duration <= 0 || answer.Remaining.Duration > timing.Timeout {
 		t.Errorf("validity is %+v", answer)
 	}
 	if code, _ := get("/readyz"); code != http.StatusOK {
 		t.Errorf("readyz of a serving guard is %d", code)
 	}
-	if code, body := get("/metrics"); code != http.StatusOK || !strings.Contains(string(body), `etcd_guard_state{state="Serving"} 1`) {
+	if code, body := get("/metrics"); code != http.StatusOK || !strings.Contains(string(body),
+		`etcd_guard_state{state="Serving"} 1`) {
 		t.Errorf("metrics: %d\n%s", code, body)
 	}
 	w.decision.Set(newer)
@@ -392,7 +398,8 @@ func TestConnectionOpenedBeforeALapseStaysCutAfterIt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.is(ownership.Serving)
-	conn, err := grpc.NewClient(strings.TrimPrefix(w.endpoint, "http://"), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient(strings.TrimPrefix(w.endpoint, "http://"),
+		grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -401,7 +408,8 @@ func TestConnectionOpenedBeforeALapseStaysCutAfterIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request := &etcdserverpb.WatchRequest{RequestUnion: &etcdserverpb.WatchRequest_CreateRequest{CreateRequest: &etcdserverpb.WatchCreateRequest{Key: []byte("a")}}}
+	request := &etcdserverpb.WatchRequest{RequestUnion: &etcdserverpb.WatchRequest_CreateRequest{
+		CreateRequest: &etcdserverpb.WatchCreateRequest{Key: []byte("a")}}}
 	if err := watch.Send(request); err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,9 @@ var states = []ownership.State{ownership.Starting, ownership.Serving, ownership.
 // Register registers the metrics of the guard and its proxy.
 func (p *Proxy) Register(registry prometheus.Registerer) error {
 	counter := func(name, help string, value *atomic.Int64) prometheus.Collector {
-		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, func() float64 { return float64(value.Load()) })
+		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, func() float64 {
+			return float64(value.Load())
+		})
 	}
 	gauge := func(name, help string, labels prometheus.Labels, value func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, value)
@@ -36,11 +38,16 @@ func (p *Proxy) Register(registry prometheus.Registerer) error {
 		counter("etcd_guard_answers_total", "Answer messages passed to clients.", &p.answers),
 		counter("etcd_guard_refused_total", "Messages that did not pass because validity had lapsed.", &p.refused),
 		gauge("etcd_guard_connections", "Open client connections.", nil, func() float64 { return float64(p.conns.count()) }),
-		gauge("etcd_guard_validity_seconds", "Remaining validity.", nil, func() float64 { return p.guard.Remaining().Seconds() }),
-		gauge("etcd_guard_epoch", "Ownership epoch of this guard.", nil, func() float64 { return float64(p.guard.Self().Epoch) }),
+		gauge("etcd_guard_validity_seconds", "Remaining validity.", nil, func() float64 {
+			return p.guard.Remaining().Seconds()
+		}),
+		gauge("etcd_guard_epoch", "Ownership epoch of this guard.", nil, func() float64 {
+			return float64(p.guard.Self().Epoch)
+		}),
 	}
 	for _, state := range states {
-		collectors = append(collectors, gauge("etcd_guard_state", "1 for the state the guard is in.", prometheus.Labels{"state": string(state)},
+		collectors = append(collectors, gauge("etcd_guard_state", "1 for the state the guard is in.",
+			prometheus.Labels{"state": string(state)},
 			func() float64 {
 				if p.guard.State() == state {
 					return 1

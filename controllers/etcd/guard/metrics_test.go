@@ -19,7 +19,8 @@ func TestMetricsAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := datadir.Dir(filepath.Join(t.TempDir(), "data"))
-	guarded, err := ownership.NewGuard(ownership.GuardOptions{Self: owner, Timing: timing, Clock: clock, Remember: dir.WriteMemory})
+	guarded, err := ownership.NewGuard(ownership.GuardOptions{Self: owner, Timing: timing, Clock: clock,
+		Remember: dir.WriteMemory})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -92,7 +92,8 @@ func (p *Proxy) etcd(term *ownership.Term) (*grpc.ClientConn, error) {
 	}
 	conn, err := grpc.NewClient("passthrough:///etcd",
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(codec{}), grpc.MaxCallRecvMsgSize(math.MaxInt32), grpc.MaxCallSendMsgSize(math.MaxInt32)),
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(codec{}), grpc.MaxCallRecvMsgSize(math.MaxInt32),
+			grpc.MaxCallSendMsgSize(math.MaxInt32)),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 			var dialer net.Dialer
 			conn, err := dialer.DialContext(ctx, "unix", p.socket)
@@ -149,7 +150,8 @@ func (p *Proxy) handle(_ any, in grpc.ServerStream) error {
 }
 
 // passRequests ends the stream to etcd when the client does, and breaks it when a message must not pass.
-func (p *Proxy) passRequests(term *ownership.Term, in grpc.ServerStream, out grpc.ClientStream, cancel context.CancelFunc) {
+func (p *Proxy) passRequests(term *ownership.Term, in grpc.ServerStream, out grpc.ClientStream,
+	cancel context.CancelFunc) {
 	for {
 		var message frame
 		if err := in.RecvMsg(&message); err != nil {

@@ -92,7 +92,8 @@ func (w *world) writeKeys() {
 }
 
 func (w *world) files(identity access.Identity) access.Files {
-	return access.Files{CA: w.keys.Certificate("ca"), Cert: w.keys.Certificate(string(identity)), Key: w.keys.Key(string(identity))}
+	return access.Files{CA: w.keys.Certificate("ca"), Cert: w.keys.Certificate(string(identity)),
+		Key: w.keys.Key(string(identity))}
 }
 
 // as asks the guard's API as somebody.
@@ -119,7 +120,8 @@ func (w *world) start() {
 	if err != nil {
 		w.Fatal(err)
 	}
-	w.guard, err = ownership.NewGuard(ownership.GuardOptions{Self: owner, Timing: timing, Clock: w.clock, Memory: memory, Remember: w.dir.WriteMemory})
+	w.guard, err = ownership.NewGuard(ownership.GuardOptions{Self: owner, Timing: timing, Clock: w.clock, Memory: memory,
+		Remember: w.dir.WriteMemory})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -142,7 +144,8 @@ func (w *world) start() {
 		w.Fatal(err)
 	}
 	guarding := &guard.Server{Guard: w.guard, Clock: w.clock, Gatherer: registry}
-	server, probes, sidecar := w.serveAPI(guarding.Routes()), httptest.NewServer(guarding.Probes()), w.serveAPI(w.sidecar(ctx).Routes())
+	server, probes, sidecar := w.serveAPI(guarding.Routes()), httptest.NewServer(guarding.Probes()),
+		w.serveAPI(w.sidecar(ctx).Routes())
 	w.url, w.probes = server.URL, probes.URL
 	end := &guard.End{Guard: w.guard, Clock: w.clock, Backup: sidecar.URL, Client: w.as(access.Guard), Log: log}
 	ended := make(chan struct{})

@@ -138,7 +138,8 @@ func route(r *http.Request) (verb, kind, id string) {
 	if len(parts) > 2 && (parts[2] == cloud.KindRecords || parts[2] == cloud.KindObjects) {
 		kind, id = parts[2], strings.Join(append([]string{parts[1]}, parts[3:]...), "/")
 	}
-	verb = map[string]string{http.MethodPost: "create", http.MethodPut: "update", http.MethodDelete: "delete", http.MethodGet: "get"}[r.Method]
+	verb = map[string]string{http.MethodPost: "create", http.MethodPut: "update", http.MethodDelete: "delete",
+		http.MethodGet: "get"}[r.Method]
 	below := kind == cloud.KindRecords || kind == cloud.KindObjects
 	if verb == "get" && (id == "" || below && !strings.Contains(id, "/")) {
 		verb = "list"
@@ -158,7 +159,8 @@ func (c *Cloud) serve(r *http.Request, verb, kind, id string) (any, *cloud.Error
 	}
 	if verb != "get" && verb != "list" && scope.Epoch != 0 {
 		if known := c.fences[scope.Shoot]; scope.Epoch < known {
-			return nil, &cloud.Error{Code: cloud.CodeStaleEpoch, Reason: "OperationNotAllowed.StaleEpoch", Message: "operation not allowed"}
+			return nil, &cloud.Error{Code: cloud.CodeStaleEpoch, Reason: "OperationNotAllowed.StaleEpoch",
+				Message: "operation not allowed"}
 		}
 		c.fences[scope.Shoot] = scope.Epoch
 	}
@@ -176,7 +178,8 @@ func (c *Cloud) serve(r *http.Request, verb, kind, id string) (any, *cloud.Error
 }
 
 func missing(kind, id string) *cloud.Error {
-	return &cloud.Error{Code: cloud.CodeNotFound, Reason: "InvalidID.NotFound", Message: fmt.Sprintf("The %s %q does not exist", kind, id)}
+	return &cloud.Error{Code: cloud.CodeNotFound, Reason: "InvalidID.NotFound",
+		Message: fmt.Sprintf("The %s %q does not exist", kind, id)}
 }
 
 func (c *Cloud) get(kind, id string) (any, *cloud.Error) {
@@ -238,7 +241,8 @@ func (c *Cloud) create(r *http.Request, kind string, scope cloud.Scope) (any, *c
 		if found, ok := c.objects[kind][id]; ok && content == string(body) {
 			return found, nil
 		}
-		return nil, &cloud.Error{Code: cloud.CodeConflict, Reason: "IdempotentParameterMismatch", Message: "the token has been used"}
+		return nil, &cloud.Error{Code: cloud.CodeConflict, Reason: "IdempotentParameterMismatch",
+			Message: "the token has been used"}
 	}
 	if kind == cloud.KindBuckets || kind == cloud.KindKeyPairs || kind == cloud.KindZones {
 		for _, other := range c.objects[kind] {
@@ -300,7 +304,8 @@ func (c *Cloud) put(r *http.Request, kind, id string, scope cloud.Scope) (any, *
 		return nil, &cloud.Error{Code: cloud.CodeAlreadyExists, Reason: "Duplicate", Message: "it exists"}
 	}
 	if version := query.Get("ifVersion"); version != "" && (!there || strconv.Itoa(current["version"].(int)) != version) {
-		return nil, &cloud.Error{Code: cloud.CodeConflict, Reason: "ConditionalCheckFailed", Message: "the version is another"}
+		return nil, &cloud.Error{Code: cloud.CodeConflict, Reason: "ConditionalCheckFailed",
+			Message: "the version is another"}
 	}
 	o["id"] = id
 	c.store(kind, id, o)
@@ -315,7 +320,8 @@ func (c *Cloud) remove(kind, id string, scope cloud.Scope) (any, *cloud.Error) {
 	for other, objects := range c.objects {
 		for by, o := range objects {
 			if o["networkID"] == id || o["subnetID"] == id {
-				return nil, &cloud.Error{Code: cloud.CodeDependencyViolation, Reason: "DependencyViolation", Message: "in use by " + other + "/" + by}
+				return nil, &cloud.Error{Code: cloud.CodeDependencyViolation, Reason: "DependencyViolation",
+					Message: "in use by " + other + "/" + by}
 			}
 		}
 	}

@@ -34,20 +34,24 @@ type Options struct {
 // (see extension.NewManager for one way).
 func Add[T extensionsv1alpha1.Object](mgr manager.Manager, kind Kind[T], actuator Actuator[T], o Options) error {
 	o = o.withDefaults()
-	r := &Reconciler[T]{Client: mgr.GetClient(), Clock: o.Clock, Kind: kind, Actuator: actuator, Type: o.Type, Class: o.Class}
+	r := &Reconciler[T]{Client: mgr.GetClient(), Clock: o.Clock, Kind: kind, Actuator: actuator, Type: o.Type,
+		Class: o.Class}
 	b := builder.ControllerManagedBy(mgr).
 		Named(strings.ToLower(kind.Name)).
 		For(kind.empty(), builder.WithPredicates(OfType(o.Type, o.Class), Requested())).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: o.MaxConcurrentReconciles,
 			SkipNameValidation:      ptr.To(true),
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](o.BackoffBase, o.BackoffMax),
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](o.BackoffBase,
+				o.BackoffMax),
 		}).
-		Watches(&extensionsv1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
-			return r.inNamespace(ctx, o.GetName())
-		}))
+		Watches(&extensionsv1alpha1.Cluster{},
+			handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
+				return r.inNamespace(ctx, o.GetName())
+			}))
 	for _, wake := range kind.Wakes {
-		b = b.Watches(wake, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
+		b = b.Watches(wake, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context,
+			o client.Object) []reconcile.Request {
 			return r.inNamespace(ctx, o.GetNamespace())
 		}))
 	}

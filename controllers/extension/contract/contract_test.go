@@ -136,7 +136,8 @@ func fakeSeed(t *testing.T, objects ...client.Object) (client.WithWatch, *runtim
 			t.Fatal(err)
 		}
 	}
-	return fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&extensionsv1alpha1.Network{}).WithObjects(objects...).Build(), scheme
+	return fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&extensionsv1alpha1.Network{}).WithObjects(
+		objects...).Build(), scheme
 }
 
 // TestZ5TooLarge: a status above the limits of the API server is a configuration problem, and what was good stays.
@@ -144,8 +145,10 @@ func TestZ5TooLarge(t *testing.T) {
 	t.Parallel()
 	refusals := map[string]error{
 		"etcd": &apierrors.StatusError{ErrStatus: metav1.Status{Code: 500, Message: "etcdserver: request is too large"}},
-		"grpc": &apierrors.StatusError{ErrStatus: metav1.Status{Code: 500, Message: "rpc error: code = ResourceExhausted desc = trying to send message larger than max (3000000 vs. 2097152)"}},
-		"body": &apierrors.StatusError{ErrStatus: metav1.Status{Code: 413, Reason: metav1.StatusReasonRequestEntityTooLarge, Message: "Request entity too large: limit is 3145728"}},
+		"grpc": &apierrors.StatusError{ErrStatus: metav1.Status{Code: 500,
+			Message: "rpc error: code = ResourceExhausted desc = trying to send message larger than max (3000000 vs. 2097152)"}},
+		"body": &apierrors.StatusError{ErrStatus: metav1.Status{Code: 413, Reason: metav1.StatusReasonRequestEntityTooLarge,
+			Message: "Request entity too large: limit is 3145728"}},
 	}
 	for name, refusal := range refusals {
 		o := object("", "", "", false)
@@ -153,7 +156,8 @@ func TestZ5TooLarge(t *testing.T) {
 		o.Status.State = &runtime.RawExtension{Raw: []byte(`{"good":true}`)}
 		base, _ := fakeSeed(t, o)
 		c := interceptor.NewClient(base, interceptor.Funcs{
-			SubResourcePatch: func(context.Context, client.Client, string, client.Object, client.Patch, ...client.SubResourcePatchOption) error {
+			SubResourcePatch: func(context.Context, client.Client, string, client.Object, client.Patch,
+				...client.SubResourcePatchOption) error {
 				return refusal
 			},
 		})
@@ -175,11 +179,14 @@ func TestPatchStatusIsQuiet(t *testing.T) {
 	o.Status.State = &runtime.RawExtension{Raw: []byte(`{"a":1,"b":2}`)}
 	base, _ := fakeSeed(t, o)
 	c := interceptor.NewClient(base, interceptor.Funcs{
-		SubResourcePatch: func(context.Context, client.Client, string, client.Object, client.Patch, ...client.SubResourcePatchOption) error {
+		SubResourcePatch: func(context.Context, client.Client, string, client.Object, client.Patch,
+			...client.SubResourcePatchOption) error {
 			return errors.New("a patch was sent")
 		},
 	})
-	if err := PatchStatus(t.Context(), c, o, func() { o.Status.State = &runtime.RawExtension{Raw: []byte(`{"b": 2, "a": 1}`)} }); err != nil {
+	if err := PatchStatus(t.Context(), c, o, func() {
+		o.Status.State = &runtime.RawExtension{Raw: []byte(`{"b": 2, "a": 1}`)}
+	}); err != nil {
 		t.Error(err)
 	}
 }
@@ -197,7 +204,8 @@ func TestHeartbeat(t *testing.T) {
 			t.Fatal(err)
 		}
 		lease := &coordinationv1.Lease{}
-		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "extensions", Name: "gardener-extension-heartbeat"}, lease); err != nil {
+		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "extensions", Name: "gardener-extension-heartbeat"},
+			lease); err != nil {
 			t.Fatal(err)
 		}
 		if *lease.Spec.HolderIdentity != "provider-x" || *lease.Spec.LeaseDurationSeconds != 30 {
@@ -221,7 +229,8 @@ func TestStays(t *testing.T) {
 	kind.ClusterOptional = true
 	c, _ := fakeSeed(t, o)
 	r := &Reconciler[*extensionsv1alpha1.Network]{
-		Client: c, Clock: clocktesting.NewFakeClock(time.Now()), Kind: kind, Type: "x", Class: extensionsv1alpha1.ExtensionClassShoot,
+		Client: c, Clock: clocktesting.NewFakeClock(time.Now()), Kind: kind, Type: "x",
+		Class:    extensionsv1alpha1.ExtensionClassShoot,
 		Actuator: Actions[*extensionsv1alpha1.Network]{},
 	}
 	if _, err := r.Reconcile(t.Context(), requestFor(o)); err == nil {
@@ -254,13 +263,16 @@ func TestNewerRequestSurvives(t *testing.T) {
 				return nil
 			}
 			asked = true
-			patch := `{"metadata":{"generation":2,"annotations":{"gardener.cloud/operation":"reconcile","gardener.cloud/timestamp":"second"}}}`
-			return c.Patch(ctx, &extensionsv1alpha1.Network{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "n"}}, client.RawPatch("application/merge-patch+json", []byte(patch)))
+			patch := `{"metadata":{"generation":2,"annotations":{"gardener.cloud/operation":"reconcile",` +
+				`"gardener.cloud/timestamp":"second"}}}`
+			return c.Patch(ctx, &extensionsv1alpha1.Network{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "n"}},
+				client.RawPatch("application/merge-patch+json", []byte(patch)))
 		}
 		kind := KindOf[*extensionsv1alpha1.Network]("Network")
 		kind.ClusterOptional = true
 		r := &Reconciler[*extensionsv1alpha1.Network]{
-			Client: c, Clock: clocktesting.NewFakeClock(time.Now()), Kind: kind, Type: "x", Class: extensionsv1alpha1.ExtensionClassShoot,
+			Client: c, Clock: clocktesting.NewFakeClock(time.Now()), Kind: kind, Type: "x",
+			Class:    extensionsv1alpha1.ExtensionClassShoot,
 			Actuator: Actions[*extensionsv1alpha1.Network]{OnReconcile: again, OnMigrate: again, OnRestore: again},
 		}
 		if _, err := r.Reconcile(t.Context(), requestFor(o)); err != nil {
@@ -269,7 +281,8 @@ func TestNewerRequestSurvives(t *testing.T) {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 			t.Fatal(err)
 		}
-		if o.Annotations["gardener.cloud/operation"] != "reconcile" || o.Annotations["gardener.cloud/timestamp"] != "second" || o.Status.ObservedGeneration != 1 {
+		if o.Annotations["gardener.cloud/operation"] != "reconcile" ||
+			o.Annotations["gardener.cloud/timestamp"] != "second" || o.Status.ObservedGeneration != 1 {
 			t.Errorf("%s: annotations %v, observed generation %d", operation, o.Annotations, o.Status.ObservedGeneration)
 		}
 	}

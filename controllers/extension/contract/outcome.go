@@ -10,7 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// actuatorError marks what is shown on the object. Errors of the reconciler's own writes are not: writing is what failed.
+// actuatorError marks what is shown on the object. Errors of the reconciler's own writes are not: writing is what
+// failed.
 type actuatorError struct{ error }
 
 func (e *actuatorError) Unwrap() error { return e.error }

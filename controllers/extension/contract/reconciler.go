@@ -63,7 +63,8 @@ func (r *Reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 	if cluster.ShootFailed() {
 		return reconcile.Result{RequeueAfter: failedShootRecheck}, nil
 	}
-	c := &call[T]{obj: obj, cluster: cluster, op: OperationType(obj), request: RequestOf(obj), generation: obj.GetGeneration()}
+	c := &call[T]{obj: obj, cluster: cluster, op: OperationType(obj), request: RequestOf(obj),
+		generation: obj.GetGeneration()}
 	c.log = log.FromContext(ctx).WithValues("operation", c.op)
 	return r.outcome(ctx, c, r.dispatch(ctx, c))
 }
@@ -197,7 +198,8 @@ func (r *Reconciler[T]) letGo(ctx context.Context, c *call[T]) error {
 
 // run calls the actuator. The generation it acts on is the one read last before it, not one that a patch of the status
 // may bring in while it runs.
-func (r *Reconciler[T]) run(ctx context.Context, c *call[T], act func(context.Context, logr.Logger, T, *Cluster) error) error {
+func (r *Reconciler[T]) run(ctx context.Context, c *call[T], act func(context.Context, logr.Logger, T,
+	*Cluster) error) error {
 	c.generation = c.obj.GetGeneration()
 	ctx, cancel := context.WithTimeout(ctx, r.Kind.timeout())
 	defer cancel()

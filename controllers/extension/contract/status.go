@@ -40,13 +40,16 @@ func PatchStatus[T client.Object](ctx context.Context, c client.Client, obj T, c
 	return nil
 }
 
-func (r *Reconciler[T]) processing(ctx context.Context, obj T, op gardencorev1beta1.LastOperationType, description string) error {
+func (r *Reconciler[T]) processing(ctx context.Context, obj T, op gardencorev1beta1.LastOperationType,
+	description string) error {
 	return PatchStatus(ctx, r.Client, obj, func() {
-		obj.GetExtensionStatus().SetLastOperation(r.lastOperation(op, gardencorev1beta1.LastOperationStateProcessing, 1, description))
+		obj.GetExtensionStatus().SetLastOperation(r.lastOperation(op, gardencorev1beta1.LastOperationStateProcessing, 1,
+			description))
 	})
 }
 
-func (r *Reconciler[T]) failed(ctx context.Context, obj T, op gardencorev1beta1.LastOperationType, generation int64, cause error) error {
+func (r *Reconciler[T]) failed(ctx context.Context, obj T, op gardencorev1beta1.LastOperationType, generation int64,
+	cause error) error {
 	return PatchStatus(ctx, r.Client, obj, func() {
 		status := obj.GetExtensionStatus()
 		description := fmt.Sprintf("Error during %s: %s", phrase(op), cause)
@@ -57,7 +60,8 @@ func (r *Reconciler[T]) failed(ctx context.Context, obj T, op gardencorev1beta1.
 	})
 }
 
-func (r *Reconciler[T]) succeeded(ctx context.Context, obj T, op gardencorev1beta1.LastOperationType, generation int64) error {
+func (r *Reconciler[T]) succeeded(ctx context.Context, obj T, op gardencorev1beta1.LastOperationType,
+	generation int64) error {
 	return PatchStatus(ctx, r.Client, obj, func() {
 		status := obj.GetExtensionStatus()
 		description := fmt.Sprintf("Successfully finished %s.", phrase(op))
@@ -67,7 +71,8 @@ func (r *Reconciler[T]) succeeded(ctx context.Context, obj T, op gardencorev1bet
 	})
 }
 
-func (r *Reconciler[T]) lastOperation(op gardencorev1beta1.LastOperationType, state gardencorev1beta1.LastOperationState, progress int32, description string) *gardencorev1beta1.LastOperation {
+func (r *Reconciler[T]) lastOperation(op gardencorev1beta1.LastOperationType,
+	state gardencorev1beta1.LastOperationState, progress int32, description string) *gardencorev1beta1.LastOperation {
 	return &gardencorev1beta1.LastOperation{
 		Type:           op,
 		State:          state,

@@ -108,7 +108,9 @@ func (p Pool) runtime(v gardencorev1beta1.MachineImageVersion) string {
 		return fmt.Sprintf("does not have the container runtime interface %s", wanted.Name)
 	}
 	for _, runtime := range wanted.ContainerRuntimes {
-		if !slices.ContainsFunc(v.CRI[i].ContainerRuntimes, func(has gardencorev1beta1.ContainerRuntime) bool { return has.Type == runtime.Type }) {
+		if !slices.ContainsFunc(v.CRI[i].ContainerRuntimes, func(has gardencorev1beta1.ContainerRuntime) bool {
+			return has.Type == runtime.Type
+		}) {
 			return fmt.Sprintf("does not have the container runtime %s", runtime.Type)
 		}
 	}
@@ -148,7 +150,8 @@ func (p Pool) inPlace(v gardencorev1beta1.MachineImageVersion) string {
 	case v.InPlaceUpdates.MinVersionForUpdate == nil:
 		return "does not say from which version it can be updated to in place"
 	case !atLeast(current, *v.InPlaceUpdates.MinVersionForUpdate):
-		return fmt.Sprintf("can be updated to in place from %s on, not from %s", *v.InPlaceUpdates.MinVersionForUpdate, current)
+		return fmt.Sprintf("can be updated to in place from %s on, not from %s", *v.InPlaceUpdates.MinVersionForUpdate,
+			current)
 	}
 	return ""
 }
@@ -156,7 +159,8 @@ func (p Pool) inPlace(v gardencorev1beta1.MachineImageVersion) string {
 // UpdatesInPlace is whether the pool keeps its machines when it is updated.
 func UpdatesInPlace(worker *gardencorev1beta1.Worker) bool {
 	strategy := worker.UpdateStrategy
-	return strategy != nil && (*strategy == gardencorev1beta1.AutoInPlaceUpdate || *strategy == gardencorev1beta1.ManualInPlaceUpdate)
+	return strategy != nil && (*strategy == gardencorev1beta1.AutoInPlaceUpdate ||
+		*strategy == gardencorev1beta1.ManualInPlaceUpdate)
 }
 
 // atLeast compares without suffixes: those of operating systems do not say what is newer.

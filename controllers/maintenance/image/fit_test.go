@@ -37,10 +37,13 @@ func TestMisfit(t *testing.T) {
 		{"architecture of the pool", func(p *image.Pool, _ *gardencorev1beta1.MachineImageVersion) {
 			p.Worker.Machine.Architecture = ptr.To("arm64")
 		}, "does not exist for the architecture arm64"},
-		{"no architecture", func(_ *image.Pool, v *gardencorev1beta1.MachineImageVersion) { v.Architectures = nil }, "does not exist for the architecture amd64"},
+		{"no architecture", func(_ *image.Pool, v *gardencorev1beta1.MachineImageVersion) {
+			v.Architectures = nil
+		}, "does not exist for the architecture amd64"},
 		{"architecture of the flavors", func(p *image.Pool, v *gardencorev1beta1.MachineImageVersion) {
 			p.Capabilities, v.Architectures = capabilities, nil
-			v.CapabilityFlavors = flavors(gardencorev1beta1.MachineImageFlavor{"architecture": {"arm64"}}, gardencorev1beta1.MachineImageFlavor{"architecture": {"amd64"}})
+			v.CapabilityFlavors = flavors(gardencorev1beta1.MachineImageFlavor{"architecture": {"arm64"}},
+				gardencorev1beta1.MachineImageFlavor{"architecture": {"amd64"}})
 		}, ""},
 		{"architecture of the profile", func(p *image.Pool, v *gardencorev1beta1.MachineImageVersion) {
 			p.Capabilities, v.Architectures = capabilities, nil
@@ -93,19 +96,22 @@ func TestMisfit(t *testing.T) {
 			v.InPlaceUpdates = &gardencorev1beta1.InPlaceUpdates{Supported: true, MinVersionForUpdate: ptr.To("1.0.1")}
 		}, "can be updated to in place from 1.0.1 on, not from 1.0.0"},
 		{"in place, suffixes do not count", func(p *image.Pool, v *gardencorev1beta1.MachineImageVersion) {
-			p.Worker.UpdateStrategy, p.Worker.Machine.Image.Version = ptr.To(gardencorev1beta1.AutoInPlaceUpdate), ptr.To("1.0.0-a")
+			p.Worker.UpdateStrategy, p.Worker.Machine.Image.Version = ptr.To(gardencorev1beta1.AutoInPlaceUpdate),
+				ptr.To("1.0.0-a")
 			v.InPlaceUpdates = &gardencorev1beta1.InPlaceUpdates{Supported: true, MinVersionForUpdate: ptr.To("1.0.0-b")}
 		}, ""},
 	} {
 		pool := image.Pool{
 			Worker: &gardencorev1beta1.Worker{
-				CRI:     &containerd()[0],
-				Machine: gardencorev1beta1.Machine{Type: "m", Image: &gardencorev1beta1.ShootMachineImage{Name: "linux", Version: ptr.To("1.0.0")}},
+				CRI: &containerd()[0],
+				Machine: gardencorev1beta1.Machine{Type: "m", Image: &gardencorev1beta1.ShootMachineImage{Name: "linux",
+					Version: ptr.To("1.0.0")}},
 			},
 			Kubelet: semver.MustParse("1.33.5"), MachineType: &gardencorev1beta1.MachineType{Name: "m"},
 		}
 		v := gardencorev1beta1.MachineImageVersion{
-			ExpirableVersion: gardencorev1beta1.ExpirableVersion{Version: "2.0.0"}, Architectures: []string{"amd64"}, CRI: containerd(),
+			ExpirableVersion: gardencorev1beta1.ExpirableVersion{Version: "2.0.0"}, Architectures: []string{"amd64"},
+			CRI: containerd(),
 		}
 		c.change(&pool, &v)
 		if got := pool.Misfit(v); got != c.want {

@@ -48,7 +48,8 @@ func removePodEvictionTimeout(spec *gardencorev1beta1.ShootSpec) []string {
 	}
 	config.PodEvictionTimeout = nil
 	return removed(".spec.kubernetes.kubeControllerManager.podEvictionTimeout",
-		"Kubernetes 1.33 and later take defaultNotReadyTolerationSeconds and defaultUnreachableTolerationSeconds of .spec.kubernetes.kubeAPIServer instead")
+		"Kubernetes 1.33 and later take defaultNotReadyTolerationSeconds and defaultUnreachableTolerationSeconds of "+
+			".spec.kubernetes.kubeAPIServer instead")
 }
 
 func removeMaxEmptyBulkDelete(spec *gardencorev1beta1.ShootSpec) []string {
@@ -78,7 +79,8 @@ func removeAnonymousAuthentication(spec *gardencorev1beta1.ShootSpec) []string {
 		return nil
 	}
 	config.EnableAnonymousAuthentication = nil
-	return removed(".spec.kubernetes.kubeAPIServer.enableAnonymousAuthentication", "it is not supported with Kubernetes 1.35 and later")
+	return removed(".spec.kubernetes.kubeAPIServer.enableAnonymousAuthentication",
+		"it is not supported with Kubernetes 1.35 and later")
 }
 
 func removeKubeMaxPDVols(spec *gardencorev1beta1.ShootSpec) []string {
@@ -96,7 +98,8 @@ func removeDefaultWatchCacheSize(spec *gardencorev1beta1.ShootSpec) []string {
 		return nil
 	}
 	config.WatchCacheSizes.Default = nil
-	return removed(".spec.kubernetes.kubeAPIServer.watchCacheSizes.default", "the kube-apiserver does not respect it any more")
+	return removed(".spec.kubernetes.kubeAPIServer.watchCacheSizes.default",
+		"the kube-apiserver does not respect it any more")
 }
 
 func removeAddons(spec *gardencorev1beta1.ShootSpec) []string {
@@ -115,7 +118,8 @@ func removeDNSSecretNames(spec *gardencorev1beta1.ShootSpec) []string {
 	for i := range spec.DNS.Providers {
 		if spec.DNS.Providers[i].SecretName != nil {
 			spec.DNS.Providers[i].SecretName = nil
-			said = append(said, removed(fmt.Sprintf(".spec.dns.providers[%d].secretName", i), "it is not supported with Kubernetes 1.35 and later")...)
+			said = append(said, removed(fmt.Sprintf(".spec.dns.providers[%d].secretName", i),
+				"it is not supported with Kubernetes 1.35 and later")...)
 		}
 	}
 	return slices.Clip(said)

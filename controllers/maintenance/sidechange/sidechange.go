@@ -58,7 +58,8 @@ func pruneFeatureGates(spec *gardencorev1beta1.ShootSpec, v *semver.Version) []s
 			delete(component.gates, gate)
 		}
 		if len(unknown) > 0 {
-			said = append(said, fmt.Sprintf("Removed feature gates from %q because they are not supported in Kubernetes version %q: %s",
+			said = append(said, fmt.Sprintf(
+				"Removed feature gates from %q because they are not supported in Kubernetes version %q: %s",
 				component.path, component.version.Original(), strings.Join(unknown, ", ")))
 		}
 	}
@@ -87,7 +88,8 @@ func componentsWithGates(spec *gardencorev1beta1.ShootSpec, v *semver.Version) [
 		add("kubelet", &k.Kubelet.KubernetesConfig)
 	}
 	if k.ClusterAutoscaler != nil {
-		all = append(all, gates{"spec.kubernetes.clusterAutoscaler.featureGates", k.ClusterAutoscaler.FeatureGates, v, notKnownToBeGone})
+		all = append(all, gates{"spec.kubernetes.clusterAutoscaler.featureGates", k.ClusterAutoscaler.FeatureGates, v,
+			notKnownToBeGone})
 	}
 	return append(all, poolsWithGates(spec, v)...)
 }
@@ -108,7 +110,8 @@ func poolsWithGates(spec *gardencorev1beta1.ShootSpec, v *semver.Version) []gate
 			}
 			kubelet = own
 		}
-		all = append(all, gates{fmt.Sprintf("spec.provider.workers[%d].kubernetes.kubelet.featureGates", i), worker.Kubelet.FeatureGates, kubelet, FeatureGateSupported})
+		all = append(all, gates{fmt.Sprintf("spec.provider.workers[%d].kubernetes.kubelet.featureGates", i),
+			worker.Kubelet.FeatureGates, kubelet, FeatureGateSupported})
 	}
 	return all
 }
@@ -132,6 +135,7 @@ func pruneAdmissionPlugins(spec *gardencorev1beta1.ShootSpec, v *semver.Version)
 	}
 	server.AdmissionPlugins = kept
 	slices.Sort(unknown)
-	return []string{fmt.Sprintf("Removed admission plugins from %q because they are not supported in Kubernetes version %q: %s",
+	return []string{fmt.Sprintf(
+		"Removed admission plugins from %q because they are not supported in Kubernetes version %q: %s",
 		"spec.kubernetes.kubeAPIServer.admissionPlugins", v.Original(), strings.Join(unknown, ", "))}
 }

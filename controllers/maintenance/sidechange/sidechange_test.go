@@ -48,8 +48,10 @@ func spec(t *testing.T, text, version string) *gardencorev1beta1.ShootSpec {
 }
 
 const (
-	ofAPIServer = `Removed feature gates from "spec.kubernetes.kubeAPIServer.featureGates" because they are not supported in Kubernetes version `
-	ofPlugins   = `Removed admission plugins from "spec.kubernetes.kubeAPIServer.admissionPlugins" because they are not supported in Kubernetes version `
+	ofAPIServer = `Removed feature gates from "spec.kubernetes.kubeAPIServer.featureGates" because they are not ` +
+		`supported in Kubernetes version `
+	ofPlugins = `Removed admission plugins from "spec.kubernetes.kubeAPIServer.admissionPlugins" because they are ` +
+		`not supported in Kubernetes version `
 )
 
 func TestFieldsGoWithTheMinorVersionThatDropsThem(t *testing.T) {
@@ -62,11 +64,13 @@ func TestFieldsGoWithTheMinorVersionThatDropsThem(t *testing.T) {
 		}
 		return found
 	}
-	at133 := []string{".spec.kubernetes.kubeControllerManager.podEvictionTimeout", ".spec.kubernetes.clusterAutoscaler.maxEmptyBulkDelete"}
+	at133 := []string{".spec.kubernetes.kubeControllerManager.podEvictionTimeout",
+		".spec.kubernetes.clusterAutoscaler.maxEmptyBulkDelete"}
 	at134 := []string{".spec.secretBindingName"}
 	at135 := []string{
 		".spec.kubernetes.kubeAPIServer.enableAnonymousAuthentication", ".spec.kubernetes.kubeScheduler.kubeMaxPDVols",
-		".spec.kubernetes.kubeAPIServer.watchCacheSizes.default", ".spec.addons", ".spec.dns.providers[0].secretName", ".spec.dns.providers[2].secretName",
+		".spec.kubernetes.kubeAPIServer.watchCacheSizes.default", ".spec.addons", ".spec.dns.providers[0].secretName",
+		".spec.dns.providers[2].secretName",
 	}
 	for _, c := range []struct {
 		from, to string
@@ -119,9 +123,12 @@ region: here
 	for _, sentence := range []string{
 		ofAPIServer + `"1.35.1": HPAContainerMetrics, NoSuchGate`,
 		ofPlugins + `"1.35.1": NoSuchPlugin`,
-		`.spec.secretBindingName was migrated to .spec.credentialsBindingName "force-migrated-account". Reason: SecretBindings cannot be used with Kubernetes 1.34 and later`,
-		`Removed feature gates from "spec.provider.workers[0].kubernetes.kubelet.featureGates" because they are not supported in Kubernetes version "1.32.1": KMSv2`,
-		`Removed feature gates from "spec.kubernetes.clusterAutoscaler.featureGates" because they are not supported in Kubernetes version "1.35.1": JobReadyPods`,
+		`.spec.secretBindingName was migrated to .spec.credentialsBindingName "force-migrated-account". Reason: ` +
+			`SecretBindings cannot be used with Kubernetes 1.34 and later`,
+		`Removed feature gates from "spec.provider.workers[0].kubernetes.kubelet.featureGates" because they are not ` +
+			`supported in Kubernetes version "1.32.1": KMSv2`,
+		`Removed feature gates from "spec.kubernetes.clusterAutoscaler.featureGates" because they are not supported in ` +
+			`Kubernetes version "1.35.1": JobReadyPods`,
 	} {
 		if !strings.Contains(strings.Join(said, "\n"), sentence) {
 			t.Errorf("not said: %s\nbut:\n%s", sentence, strings.Join(said, "\n"))
@@ -136,7 +143,8 @@ region: here
 func TestABindingIsNotMigratedTwice(t *testing.T) {
 	t.Parallel()
 	s := spec(t, "secretBindingName: old\ncredentialsBindingName: new\nprovider: {type: x}\nregion: here\n", "1.34.0")
-	if said := sidechange.Apply(s, "1.33.0"); said != nil || *s.SecretBindingName != "old" || *s.CredentialsBindingName != "new" {
+	if said := sidechange.Apply(s, "1.33.0"); said != nil || *s.SecretBindingName != "old" ||
+		*s.CredentialsBindingName != "new" {
 		t.Errorf("%v: %+v", said, s)
 	}
 }

@@ -76,11 +76,13 @@ func (c Component) cause() (Cause, string) {
 	case c.Known == nil:
 		return BecauseUnknown, "Version does not exist in CloudProfile"
 	case c.Known.Class == gardencorev1beta1.ClassificationExpired && image:
-		return BecauseExpired, fmt.Sprintf("Machine image version expired - force update required (image update strategy: %s)", c.Strategy)
+		return BecauseExpired,
+			fmt.Sprintf("Machine image version expired - force update required (image update strategy: %s)", c.Strategy)
 	case c.Known.Class == gardencorev1beta1.ClassificationExpired:
 		return BecauseExpired, "Kubernetes version expired - force update required"
 	case c.AutoUpdate && image:
-		return BecauseAutomatic, fmt.Sprintf("Automatic update of the machine image version is configured (image update strategy: %s)", c.Strategy)
+		return BecauseAutomatic,
+			fmt.Sprintf("Automatic update of the machine image version is configured (image update strategy: %s)", c.Strategy)
 	case c.AutoUpdate:
 		return BecauseAutomatic, "Automatic update of Kubernetes version configured"
 	case c.Misfit != "":
@@ -111,13 +113,18 @@ func (c Component) latest() string {
 func (c Component) failure() string {
 	switch c.Strategy {
 	case Kubernetes:
-		return fmt.Sprintf("the CloudProfile has no higher patch of %s that has not expired, and no version of the consecutive minor version that is not a preview: add one, minor versions are never skipped", c.Current)
+		return fmt.Sprintf("the CloudProfile has no higher patch of %s that has not expired, and no version of the "+
+			"consecutive minor version that is not a preview: add one, minor versions are never skipped", c.Current)
 	case Patch:
-		return fmt.Sprintf("the CloudProfile has no higher patch of %s and none of a higher minor version of the same major version that fits and is not a preview", c.Current)
+		return fmt.Sprintf("the CloudProfile has no higher patch of %s and none of a higher minor version of the same "+
+			"major version that fits and is not a preview", c.Current)
 	case Minor:
-		return fmt.Sprintf("the CloudProfile has no higher version of the same major version and none of a higher major version than %s that fits and is not a preview", c.Current)
+		return fmt.Sprintf("the CloudProfile has no higher version of the same major version and none of a higher major "+
+			"version than %s that fits and is not a preview", c.Current)
 	default:
-		return fmt.Sprintf("the %s has reached its end of life, or the CloudProfile is misconfigured: it has no version above %s that fits, has not expired and is not a preview; add one, or move the pool to another image", c.Noun, c.Current)
+		return fmt.Sprintf("the %s has reached its end of life, or the CloudProfile is misconfigured: it has no version "+
+			"above %s that fits, has not expired and is not a preview; add one, or move the pool to another image", c.Noun,
+			c.Current)
 	}
 }
 

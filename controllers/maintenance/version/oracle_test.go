@@ -52,7 +52,8 @@ func TestOracleVersionSelection(t *testing.T) {
 			t.Fatalf("%s: no such function: %s", c.In.ID, c.In.Function)
 		}
 		if found != c.Want.Found || got.Text != c.Want.Version {
-			t.Errorf("%s: %s from %s: got %q, %t, want %q, %t", c.In.ID, c.In.Function, c.In.CurrentVersion, got.Text, found, c.Want.Version, c.Want.Found)
+			t.Errorf("%s: %s from %s: got %q, %t, want %q, %t", c.In.ID, c.In.Function, c.In.CurrentVersion, got.Text, found,
+				c.Want.Version, c.Want.Found)
 		}
 	}
 }

@@ -40,7 +40,9 @@ func (o Offers) Auto(current *semver.Version, strategy Strategy) (Offer, bool) {
 		inReach := o.Where(func(offer Offer) bool {
 			return offer.number.GreaterThan(current) && reach(offer) && qualifies(offer, false)
 		})
-		recommended := inReach.Where(func(offer Offer) bool { return offer.Class != gardencorev1beta1.ClassificationDeprecated })
+		recommended := inReach.Where(func(offer Offer) bool {
+			return offer.Class != gardencorev1beta1.ClassificationDeprecated
+		})
 		if offer, found := recommended.Latest(); found {
 			return offer, true
 		}
@@ -56,7 +58,9 @@ func (o Offers) Auto(current *semver.Version, strategy Strategy) (Offer, bool) {
 // are preferred, but a next minor or major version is not skipped only because all of its versions have expired: the
 // next maintenance goes on from there. Kubernetes goes to the consecutive minor version only.
 func (o Offers) Force(current *semver.Version, strategy Strategy) (Offer, bool) {
-	ahead := o.Where(func(offer Offer) bool { return forceReaches(offer.number, current, strategy) && qualifies(offer, true) })
+	ahead := o.Where(func(offer Offer) bool {
+		return forceReaches(offer.number, current, strategy) && qualifies(offer, true)
+	})
 	if len(ahead) == 0 {
 		return Offer{}, false
 	}

@@ -30,7 +30,8 @@ func profile(text string) []gardencorev1beta1.ExpirableVersion {
 		case "P":
 			v.Classification = ptr.To(gardencorev1beta1.ClassificationPreview)
 		case "U":
-			v.Lifecycle = []gardencorev1beta1.LifecycleStage{{Classification: gardencorev1beta1.ClassificationSupported, StartTime: at(time.Second)}}
+			v.Lifecycle = []gardencorev1beta1.LifecycleStage{{Classification: gardencorev1beta1.ClassificationSupported,
+				StartTime: at(time.Second)}}
 		}
 		versions = append(versions, v)
 	}
@@ -46,18 +47,28 @@ func TestClassAt(t *testing.T) {
 		version gardencorev1beta1.ExpirableVersion
 		want    gardencorev1beta1.VersionClassification
 	}{
-		"nothing said":               {gardencorev1beta1.ExpirableVersion{}, "supported"},
-		"classification":             {gardencorev1beta1.ExpirableVersion{Classification: ptr.To(gardencorev1beta1.ClassificationPreview)}, "preview"},
-		"expires now":                {gardencorev1beta1.ExpirableVersion{ExpirationDate: at(0)}, "supported"},
-		"expired a moment ago":       {gardencorev1beta1.ExpirableVersion{ExpirationDate: at(-1), Classification: ptr.To(gardencorev1beta1.ClassificationDeprecated)}, "expired"},
-		"before the first stage":     {gardencorev1beta1.ExpirableVersion{Lifecycle: []gardencorev1beta1.LifecycleStage{stage("preview", at(time.Hour))}}, "unavailable"},
-		"a stage starts now":         {gardencorev1beta1.ExpirableVersion{Lifecycle: []gardencorev1beta1.LifecycleStage{stage("preview", nil), stage("supported", at(0))}}, "preview"},
-		"a stage started":            {gardencorev1beta1.ExpirableVersion{Lifecycle: []gardencorev1beta1.LifecycleStage{stage("preview", nil), stage("supported", at(-1))}}, "supported"},
-		"a lifecycle comes first":    {gardencorev1beta1.ExpirableVersion{ExpirationDate: at(-time.Hour), Lifecycle: []gardencorev1beta1.LifecycleStage{stage("deprecated", nil)}}, "deprecated"},
-		"the last stage that began":  {gardencorev1beta1.ExpirableVersion{Lifecycle: []gardencorev1beta1.LifecycleStage{stage("supported", at(-2)), stage("expired", at(-1))}}, "expired"},
-		"a later stage is to come":   {gardencorev1beta1.ExpirableVersion{Lifecycle: []gardencorev1beta1.LifecycleStage{stage("supported", at(-2)), stage("expired", at(1))}}, "supported"},
-		"a stage without any begin":  {gardencorev1beta1.ExpirableVersion{Lifecycle: []gardencorev1beta1.LifecycleStage{stage("expired", nil)}}, "expired"},
-		"classified as expired only": {gardencorev1beta1.ExpirableVersion{Classification: ptr.To(gardencorev1beta1.ClassificationExpired)}, "expired"},
+		"nothing said": {gardencorev1beta1.ExpirableVersion{}, "supported"},
+		"classification": {
+			gardencorev1beta1.ExpirableVersion{Classification: ptr.To(gardencorev1beta1.ClassificationPreview)}, "preview"},
+		"expires now": {gardencorev1beta1.ExpirableVersion{ExpirationDate: at(0)}, "supported"},
+		"expired a moment ago": {gardencorev1beta1.ExpirableVersion{ExpirationDate: at(-1),
+			Classification: ptr.To(gardencorev1beta1.ClassificationDeprecated)}, "expired"},
+		"before the first stage": {gardencorev1beta1.ExpirableVersion{Lifecycle: []gardencorev1beta1.LifecycleStage{
+			stage("preview", at(time.Hour))}}, "unavailable"},
+		"a stage starts now": {gardencorev1beta1.ExpirableVersion{Lifecycle: []gardencorev1beta1.LifecycleStage{
+			stage("preview", nil), stage("supported", at(0))}}, "preview"},
+		"a stage started": {gardencorev1beta1.ExpirableVersion{Lifecycle: []gardencorev1beta1.LifecycleStage{
+			stage("preview", nil), stage("supported", at(-1))}}, "supported"},
+		"a lifecycle comes first": {gardencorev1beta1.ExpirableVersion{ExpirationDate: at(-time.Hour),
+			Lifecycle: []gardencorev1beta1.LifecycleStage{stage("deprecated", nil)}}, "deprecated"},
+		"the last stage that began": {gardencorev1beta1.ExpirableVersion{Lifecycle: []gardencorev1beta1.LifecycleStage{
+			stage("supported", at(-2)), stage("expired", at(-1))}}, "expired"},
+		"a later stage is to come": {gardencorev1beta1.ExpirableVersion{Lifecycle: []gardencorev1beta1.LifecycleStage{
+			stage("supported", at(-2)), stage("expired", at(1))}}, "supported"},
+		"a stage without any begin": {gardencorev1beta1.ExpirableVersion{Lifecycle: []gardencorev1beta1.LifecycleStage{
+			stage("expired", nil)}}, "expired"},
+		"classified as expired only": {
+			gardencorev1beta1.ExpirableVersion{Classification: ptr.To(gardencorev1beta1.ClassificationExpired)}, "expired"},
 	} {
 		if got := version.ClassAt(c.version, noon); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
@@ -134,7 +145,8 @@ func TestDecisions(t *testing.T) {
 		{"major", "1.0 1.8", "1.0", true, "auto 1.8"},
 	} {
 		offers, _ := version.OffersAt(profile(c.profile), noon)
-		component := version.Component{Noun: "x", Current: c.current, Offers: offers, Strategy: c.strategy, AutoUpdate: c.auto}
+		component := version.Component{Noun: "x", Current: c.current, Offers: offers, Strategy: c.strategy,
+			AutoUpdate: c.auto}
 		if number, err := version.Parse(c.current); err == nil {
 			if known, found := offers.Find(number); found {
 				component.Known = &known
@@ -144,7 +156,8 @@ func TestDecisions(t *testing.T) {
 		if got := string(update.Class) + " " + update.To; got != c.want {
 			t.Errorf("%s from %s, automatic %t, of %s: got %s, want %s", c.strategy, c.current, c.auto, c.profile, got, c.want)
 		}
-		if update.From != c.current || update.Reason == "" || (update.Failure != "") != (update.Class == version.Failed) || (update.Cause != "") != (update.Class != version.None) {
+		if update.From != c.current || update.Reason == "" || (update.Failure != "") != (update.Class == version.Failed) ||
+			(update.Cause != "") != (update.Class != version.None) {
 			t.Errorf("%s of %s: incomplete: %+v", c.current, c.profile, update)
 		}
 	}
@@ -160,33 +173,45 @@ func TestHeld(t *testing.T) {
 		want             []version.Held
 	}{
 		{"kubernetes", "1.33.1 1.33.4 1.33.5D 1.33.6E 1.33.7P 1.33.8U 1.34.0 1.35.0", "1.33.1", true, []version.Held{
-			{"1.33.5", "is deprecated; 1.33.4 is not"}, {"1.33.6", "has expired; 1.33.4 has not"}, {"1.33.7", "is a preview; maintenance never updates to one"},
-			{"1.33.8", "is not available yet"}, {"1.34.0", "is beyond 1.33, whose newest patch comes first"}, {"1.35.0", "is beyond 1.33, whose newest patch comes first"},
+			{"1.33.5", "is deprecated; 1.33.4 is not"}, {"1.33.6", "has expired; 1.33.4 has not"},
+			{"1.33.7", "is a preview; maintenance never updates to one"},
+			{"1.33.8", "is not available yet"}, {"1.34.0", "is beyond 1.33, whose newest patch comes first"},
+			{"1.35.0", "is beyond 1.33, whose newest patch comes first"},
 		}},
 		{"kubernetes", "1.33.1 1.33.2E 1.34.0 1.35.0", "1.33.1", true, []version.Held{
-			{"1.33.2", "has expired itself"}, {"1.34.0", "is another minor version; only an expired version is updated to the next one"}, {"1.35.0", "would skip a minor version"},
+			{"1.33.2", "has expired itself"},
+			{"1.34.0", "is another minor version; only an expired version is updated to the next one"},
+			{"1.35.0", "would skip a minor version"},
 		}},
 		{"kubernetes", "1.33.1 1.33.2 1.34.0", "1.33.1", false, []version.Held{
-			{"1.33.2", "waits until automatic updates are on or the present version expires"}, {"1.34.0", "is another minor version; only an expired version is updated to the next one"},
+			{"1.33.2", "waits until automatic updates are on or the present version expires"},
+			{"1.34.0", "is another minor version; only an expired version is updated to the next one"},
 		}},
 		{"kubernetes", "1.33.1E 1.34.0 1.34.1E 1.35.0", "1.33.1", true, []version.Held{
-			{"1.34.1", "has expired; 1.34.0 has not"}, {"1.35.0", "would skip a minor version; maintenance goes one minor version at a time"},
+			{"1.34.1", "has expired; 1.34.0 has not"},
+			{"1.35.0", "would skip a minor version; maintenance goes one minor version at a time"},
 		}},
 		{"kubernetes", "1.33.1E 1.35.0", "1.33.1", true, []version.Held{{"1.35.0", "would skip a minor version"}}},
 		{"patch", "1.1.0E 1.2.0 1.3.0 2.0.0", "1.1.0", true, []version.Held{
-			{"1.3.0", "is of a later minor version; maintenance goes to the next one first"}, {"2.0.0", "is of a later minor version; maintenance goes to the next one first"},
+			{"1.3.0", "is of a later minor version; maintenance goes to the next one first"},
+			{"2.0.0", "is of a later minor version; maintenance goes to the next one first"},
 		}},
 		{"patch", "1.1.0 1.2.0 2.0.0", "1.1.0", true, []version.Held{
-			{"1.2.0", `is beyond what the update strategy "patch" updates to before the present version has expired`}, {"2.0.0", `is out of reach of the update strategy "patch"`},
+			{"1.2.0", `is beyond what the update strategy "patch" updates to before the present version has expired`},
+			{"2.0.0", `is out of reach of the update strategy "patch"`},
 		}},
-		{"patch", "1.1.0E 1.1.1E 1.1.2E 1.2.0E", "1.1.0", true, []version.Held{{"1.2.0", "is beyond 1.1, whose newest patch comes first"}}},
-		{"minor", "1.1.0E 1.2.0E 2.0.0E", "1.1.0", true, []version.Held{{"2.0.0", "is of a later major version; maintenance goes to the next one first"}}},
-		{"minor", "1.1.0E 2.0.0 3.0.0", "1.1.0", true, []version.Held{{"3.0.0", "is of a later major version; maintenance goes to the next one first"}}},
+		{"patch", "1.1.0E 1.1.1E 1.1.2E 1.2.0E", "1.1.0", true,
+			[]version.Held{{"1.2.0", "is beyond 1.1, whose newest patch comes first"}}},
+		{"minor", "1.1.0E 1.2.0E 2.0.0E", "1.1.0", true,
+			[]version.Held{{"2.0.0", "is of a later major version; maintenance goes to the next one first"}}},
+		{"minor", "1.1.0E 2.0.0 3.0.0", "1.1.0", true,
+			[]version.Held{{"3.0.0", "is of a later major version; maintenance goes to the next one first"}}},
 		{"major", "1.1.0 2.0.0 3.0.0D", "1.1.0", true, []version.Held{{"3.0.0", "is deprecated; 2.0.0 is not"}}},
 	} {
 		offers, _ := version.OffersAt(profile(c.profile), noon)
 		known, _ := offers.FindText(c.current)
-		component := version.Component{Noun: "x", Current: c.current, Known: &known, Offers: offers, Strategy: c.strategy, AutoUpdate: c.auto}
+		component := version.Component{Noun: "x", Current: c.current, Known: &known, Offers: offers, Strategy: c.strategy,
+			AutoUpdate: c.auto}
 		if diff := cmp.Diff(c.want, component.Decide().Held); diff != "" {
 			t.Errorf("%s from %s, automatic %t, of %s (-want +got):\n%s", c.strategy, c.current, c.auto, c.profile, diff)
 		}
@@ -197,10 +222,12 @@ func TestAVersionThatDoesNotFitAnyMore(t *testing.T) {
 	t.Parallel()
 	offers, _ := version.OffersAt(profile("1.1.0 1.2.0"), noon)
 	known, _ := offers.FindText("1.1.0")
-	component := version.Component{Current: "1.1.0", Known: &known, Offers: offers[1:], Strategy: version.Patch, Misfit: "it is too old"}
+	component := version.Component{Current: "1.1.0", Known: &known, Offers: offers[1:], Strategy: version.Patch,
+		Misfit: "it is too old"}
 	for auto, want := range map[bool]version.Class{true: version.Forced, false: version.Forced} {
 		component.AutoUpdate = auto
-		if update := component.Decide(); update.Class != want || update.To != "1.2.0" || update.Reason != "Version does not fit the worker pool any more: it is too old" {
+		if update := component.Decide(); update.Class != want || update.To != "1.2.0" ||
+			update.Reason != "Version does not fit the worker pool any more: it is too old" {
 			t.Errorf("automatic %t: %+v", auto, update)
 		}
 	}
@@ -217,7 +244,8 @@ func TestOffersCannotAllBeRead(t *testing.T) {
 	for _, offer := range offers {
 		texts = append(texts, offer.Text)
 	}
-	if diff := cmp.Diff([]string{"1.1.0", "1.2.0", "1.10.0"}, texts) + cmp.Diff([]string{"1.x", "latest"}, unreadable); diff != "" {
+	if diff := cmp.Diff([]string{"1.1.0", "1.2.0", "1.10.0"}, texts) + cmp.Diff([]string{"1.x", "latest"},
+		unreadable); diff != "" {
 		t.Error(diff)
 	}
 }

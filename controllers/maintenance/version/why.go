@@ -18,7 +18,8 @@ func (c Component) why(offer Offer, current *semver.Version, update Update) stri
 		return "is a preview; maintenance never updates to one"
 	case offer.Class == gardencorev1beta1.ClassificationUnavailable:
 		return "is not available yet"
-	case update.Cause == "" && !c.AutoUpdate && offer.Class != gardencorev1beta1.ClassificationExpired && autoReaches(offer.number, current, c.Strategy):
+	case update.Cause == "" && !c.AutoUpdate && offer.Class != gardencorev1beta1.ClassificationExpired &&
+		autoReaches(offer.number, current, c.Strategy):
 		return "waits until automatic updates are on or the present version expires"
 	case update.Cause == "":
 		return c.beyond(offer, current)
@@ -44,10 +45,12 @@ func (c Component) beyond(offer Offer, current *semver.Version) string {
 		return "would skip a minor version"
 	case c.Strategy == Kubernetes:
 		return "is another minor version; only an expired version is updated to the next one"
-	case c.Strategy == Patch && offer.number.Major() != current.Major(), c.Strategy == Minor && !forceReaches(offer.number, current, Minor):
+	case c.Strategy == Patch && offer.number.Major() != current.Major(), c.Strategy == Minor && !forceReaches(offer.number,
+		current, Minor):
 		return fmt.Sprintf("is out of reach of the update strategy %q", c.Strategy)
 	default:
-		return fmt.Sprintf("is beyond what the update strategy %q updates to before the present version has expired", c.Strategy)
+		return fmt.Sprintf("is beyond what the update strategy %q updates to before the present version has expired",
+			c.Strategy)
 	}
 }
 

@@ -75,7 +75,8 @@ var strategies = []gardencorev1beta1.MachineImageUpdateStrategy{
 	gardencorev1beta1.UpdateStrategyPatch, gardencorev1beta1.UpdateStrategyMinor, gardencorev1beta1.UpdateStrategyMajor,
 }
 
-func validateImage(path *field.Path, image *gardencorev1beta1.MachineImage, old *gardencorev1beta1.CloudProfile, now time.Time) field.ErrorList {
+func validateImage(path *field.Path, image *gardencorev1beta1.MachineImage, old *gardencorev1beta1.CloudProfile,
+	now time.Time) field.ErrorList {
 	var errs field.ErrorList
 	if image.UpdateStrategy != nil && !sets.New(strategies...).Has(*image.UpdateStrategy) {
 		errs = append(errs, field.NotSupported(path.Child("updateStrategy"), *image.UpdateStrategy, strategies))
@@ -108,7 +109,8 @@ func validateConstraints(path *field.Path, v *gardencorev1beta1.MachineImageVers
 	}
 	if v.InPlaceUpdates != nil && v.InPlaceUpdates.MinVersionForUpdate != nil {
 		if _, err := version.Parse(*v.InPlaceUpdates.MinVersionForUpdate); err != nil {
-			errs = append(errs, field.Invalid(path.Child("inPlaceUpdates", "minVersionForUpdate"), *v.InPlaceUpdates.MinVersionForUpdate, notSemantic))
+			errs = append(errs, field.Invalid(path.Child("inPlaceUpdates", "minVersionForUpdate"),
+				*v.InPlaceUpdates.MinVersionForUpdate, notSemantic))
 		}
 	}
 	return errs

@@ -27,7 +27,8 @@ func read[T any](t *testing.T, text string) *T {
 func profileOf(t *testing.T, kubernetes, images string) *gardencorev1beta1.CloudProfile {
 	t.Helper()
 	return &gardencorev1beta1.CloudProfile{Spec: *read[gardencorev1beta1.CloudProfileSpec](t,
-		"{type: x, regions: [], machineTypes: [{name: m, cpu: 1, gpu: 0, memory: 1Gi}], kubernetes: {versions: "+kubernetes+"}, machineImages: "+images+"}")}
+		"{type: x, regions: [], machineTypes: [{name: m, cpu: 1, gpu: 0, memory: 1Gi}], kubernetes: {versions: "+kubernetes+
+			"}, machineImages: "+images+"}")}
 }
 
 func lines(errs field.ErrorList) string {
@@ -46,37 +47,69 @@ func TestValidateCloudProfile(t *testing.T) {
 			{classification: preview, version: 1.27.0}, {classification: preview, version: 1.26.3}, {classification: supported, version: 1.26.2},
 			{classification: preview, version: 1.25.5}, {classification: supported, version: 1.25.4}, {classification: supported, version: 1.24.6},
 			{classification: deprecated, expirationDate: "2026-11-30T23:59:59Z", version: 1.24.5}]`,
-			`[{name: gardenlinux, updateStrategy: minor, versions: [{version: 1096.1.0}, {version: 934.8.0}, {version: 934.7.0}]}, {name: suse-chost, updateStrategy: patch, versions: [{version: 15.3.20220818}]}]`, ""},
-		{"nothing", "[]", "[]", "spec.kubernetes.versions: Required value: must provide at least one version\nspec.machineImages: Required value: must provide at least one machine image"},
-		{"an image without versions, an image twice", "[{version: 1.34.0}]", "[{name: a, versions: []}, {name: a, versions: [{version: 1.0.0}]}]",
-			"spec.machineImages[0].versions: Required value: must provide at least one version\nspec.machineImages[1].name: Duplicate value: \"a\""},
+			`[{name: gardenlinux, updateStrategy: minor, versions: [{version: 1096.1.0}, {version: 934.8.0}, {version: ` +
+				`934.7.0}]}, {name: suse-chost, updateStrategy: patch, versions: [{version: 15.3.20220818}]}]`, ""},
+		{"nothing", "[]", "[]",
+			"spec.kubernetes.versions: Required value: must provide at least one version\nspec.machineImages: Required " +
+				"value: must provide at least one machine image"},
+		{"an image without versions, an image twice", "[{version: 1.34.0}]",
+			"[{name: a, versions: []}, {name: a, versions: [{version: 1.0.0}]}]",
+			"spec.machineImages[0].versions: Required value: must provide at least one version\nspec.machineImages[1].name: " +
+				"Duplicate value: \"a\""},
 		{"versions that cannot be read", "[{version: latest}]", "[{name: a, versions: [{version: 1.x}]}]",
 			"spec.kubernetes.versions[0].version: Invalid value: \"latest\": must be a semantic version, for example 1.34.2\n" +
 				"spec.machineImages[0].versions[0].version: Invalid value: \"1.x\": must be a semantic version, for example 1.34.2"},
-		{"the same version twice", "[{version: 1.34.0}, {version: v1.34}]", one, "spec.kubernetes.versions[1].version: Duplicate value: \"v1.34\""},
-		{"classes that follow from times", "[{version: 1.34.0}, {version: 1.33.0, classification: expired}, {version: 1.32.0, classification: unavailable}]", one,
-			`spec.kubernetes.versions[1].classification: Unsupported value: "expired": supported values: "preview", "supported", "deprecated"` + "\n" +
-				`spec.kubernetes.versions[2].classification: Unsupported value: "unavailable": supported values: "preview", "supported", "deprecated"`},
-		{"both forms", `[{version: 1.34.0}, {version: 1.33.0, classification: preview, expirationDate: "2027-01-01T00:00:00Z", lifecycle: [{classification: preview}]}]`, one,
-			"spec.kubernetes.versions[1].classification: Forbidden: must not be set together with lifecycle\nspec.kubernetes.versions[1].expirationDate: Forbidden: must not be set together with lifecycle"},
-		{"stages out of order", `[{version: 1.34.0}, {version: 1.33.0, lifecycle: [{classification: supported}, {classification: preview, startTime: "2027-01-01T00:00:00Z"}, {classification: preview, startTime: "2027-01-01T00:00:00Z"}, {classification: gone, startTime: "2027-01-01T00:00:00Z"}, {classification: expired}]}]`, one,
-			`spec.kubernetes.versions[1].lifecycle[1].classification: Invalid value: "preview": must not come after supported: the order is preview, supported, deprecated, expired` + "\n" +
+		{"the same version twice", "[{version: 1.34.0}, {version: v1.34}]", one,
+			"spec.kubernetes.versions[1].version: Duplicate value: \"v1.34\""},
+		{"classes that follow from times",
+			"[{version: 1.34.0}, {version: 1.33.0, classification: expired}, {version: 1.32.0, classification: unavailable}]",
+			one,
+			`spec.kubernetes.versions[1].classification: Unsupported value: "expired": supported values: "preview", ` +
+				`"supported", "deprecated"` + "\n" +
+				`spec.kubernetes.versions[2].classification: Unsupported value: "unavailable": supported values: "preview", ` +
+				`"supported", "deprecated"`},
+		{"both forms", `[{version: 1.34.0}, {version: 1.33.0, classification: preview, expirationDate: ` +
+			`"2027-01-01T00:00:00Z", lifecycle: [{classification: preview}]}]`, one,
+			"spec.kubernetes.versions[1].classification: Forbidden: must not be set together with " +
+				"lifecycle\nspec.kubernetes.versions[1].expirationDate: Forbidden: must not be set together with lifecycle"},
+		{"stages out of order",
+			`[{version: 1.34.0}, {version: 1.33.0, lifecycle: [{classification: supported}, {classification: preview, ` +
+				`startTime: "2027-01-01T00:00:00Z"}, {classification: preview, startTime: "2027-01-01T00:00:00Z"}, ` +
+				`{classification: gone, startTime: "2027-01-01T00:00:00Z"}, {classification: expired}]}]`, one,
+			`spec.kubernetes.versions[1].lifecycle[1].classification: Invalid value: "preview": must not come after ` +
+				`supported: the order is preview, supported, deprecated, expired` + "\n" +
 				`spec.kubernetes.versions[1].lifecycle[2].classification: Duplicate value: "preview"` + "\n" +
-				`spec.kubernetes.versions[1].lifecycle[2].startTime: Invalid value: "2027-01-01T00:00:00Z": must be after the start of the stage before` + "\n" +
-				`spec.kubernetes.versions[1].lifecycle[3].classification: Unsupported value: "gone": supported values: "preview", "supported", "deprecated", "expired"` + "\n" +
+				`spec.kubernetes.versions[1].lifecycle[2].startTime: Invalid value: "2027-01-01T00:00:00Z": must be after the ` +
+				`start of the stage before` + "\n" +
+				`spec.kubernetes.versions[1].lifecycle[3].classification: Unsupported value: "gone": supported values: ` +
+				`"preview", "supported", "deprecated", "expired"` + "\n" +
 				`spec.kubernetes.versions[1].lifecycle[4].startTime: Required value: only the first stage may have none`},
-		{"the latest expires", `[{version: 1.34.10, expirationDate: "2027-01-01T00:00:00Z"}, {version: 1.34.9}]`, `[{name: a, versions: [{version: 1.0.0, expirationDate: "2027-01-01T00:00:00Z"}]}]`,
-			`spec.kubernetes.versions[0].expirationDate: Invalid value: "2027-01-01T00:00:00Z": the latest Kubernetes version must not expire: 1.34.10 is the latest`},
-		{"the latest expires in the end", `[{version: 1.34.1, lifecycle: [{classification: supported}, {classification: expired, startTime: "2027-01-01T00:00:00Z"}]}]`, one,
-			`spec.kubernetes.versions[0].lifecycle[1]: Forbidden: the latest Kubernetes version must not expire: 1.34.1 is the latest`},
-		{"new and expired", `[{version: 1.34.1}, {version: 1.33.1, expirationDate: "2026-11-21T11:59:59Z"}, {version: 1.33.2, expirationDate: "2026-11-21T12:00:00Z"}]`,
-			`[{name: a, versions: [{version: 1.0.0, lifecycle: [{classification: supported}, {classification: expired, startTime: "2020-01-01T00:00:00Z"}]}]}]`,
-			`spec.kubernetes.versions[1].expirationDate: Invalid value: "2026-11-21T11:59:59Z": must not be in the past: version 1.33.1 is new` + "\n" +
-				`spec.machineImages[0].versions[0].lifecycle: Invalid value: "2020-01-01T00:00:00Z": must not be in the past: version 1.0.0 is new`},
-		{"two supported versions", "[{version: 1.34.1, classification: supported}, {version: 1.34.0, classification: supported}, {version: 1.33.0, classification: supported}, {version: 1.34.2}]",
-			"[{name: a, versions: [{version: 1.0.1, classification: supported}, {version: 1.0.2, lifecycle: [{classification: supported}]}]}]",
-			"spec.kubernetes.versions[1]: Forbidden: there can be only one supported version of 1.34 at a time, and 1.34.1 is one already: make 1.34.0 preview or deprecated\n" +
-				"spec.machineImages[0].versions[1]: Forbidden: there can be only one supported version of 1.0 at a time, and 1.0.1 is one already: make 1.0.2 preview or deprecated"},
+		{"the latest expires", `[{version: 1.34.10, expirationDate: "2027-01-01T00:00:00Z"}, {version: 1.34.9}]`,
+			`[{name: a, versions: [{version: 1.0.0, expirationDate: "2027-01-01T00:00:00Z"}]}]`,
+			`spec.kubernetes.versions[0].expirationDate: Invalid value: "2027-01-01T00:00:00Z": the latest Kubernetes ` +
+				`version must not expire: 1.34.10 is the latest`},
+		{"the latest expires in the end",
+			`[{version: 1.34.1, lifecycle: [{classification: supported}, {classification: expired, startTime: ` +
+				`"2027-01-01T00:00:00Z"}]}]`, one,
+			`spec.kubernetes.versions[0].lifecycle[1]: Forbidden: the latest Kubernetes version must not expire: 1.34.1 is ` +
+				`the latest`},
+		{"new and expired", `[{version: 1.34.1}, {version: 1.33.1, expirationDate: "2026-11-21T11:59:59Z"}, {version: ` +
+			`1.33.2, expirationDate: "2026-11-21T12:00:00Z"}]`,
+			`[{name: a, versions: [{version: 1.0.0, lifecycle: [{classification: supported}, {classification: expired, ` +
+				`startTime: "2020-01-01T00:00:00Z"}]}]}]`,
+			`spec.kubernetes.versions[1].expirationDate: Invalid value: "2026-11-21T11:59:59Z": must not be in the past: ` +
+				`version 1.33.1 is new` + "\n" +
+				`spec.machineImages[0].versions[0].lifecycle: Invalid value: "2020-01-01T00:00:00Z": must not be in the past: ` +
+				`version 1.0.0 is new`},
+		{"two supported versions",
+			"[{version: 1.34.1, classification: supported}, {version: 1.34.0, classification: supported}, {version: 1.33.0, " +
+				"classification: supported}, {version: 1.34.2}]",
+			"[{name: a, versions: [{version: 1.0.1, classification: supported}, {version: 1.0.2, lifecycle: " +
+				"[{classification: supported}]}]}]",
+			"spec.kubernetes.versions[1]: Forbidden: there can be only one supported version of 1.34 at a time, and 1.34.1 " +
+				"is one already: make 1.34.0 preview or deprecated\n" +
+				"spec.machineImages[0].versions[1]: Forbidden: there can be only one supported version of 1.0 at a time, and " +
+				"1.0.1 is one already: make 1.0.2 preview or deprecated"},
 		{"supported one after the other", `[
 			{version: 1.34.1, lifecycle: [{classification: supported}, {classification: deprecated, startTime: "2027-01-01T00:00:00Z"}]},
 			{version: 1.34.2, lifecycle: [{classification: preview}, {classification: supported, startTime: "2027-01-01T00:00:00Z"}]}]`, one, ""},
@@ -86,11 +119,17 @@ func TestValidateCloudProfile(t *testing.T) {
 		{"supported one before the other ends", `[
 			{version: 1.34.1, lifecycle: [{classification: supported}, {classification: deprecated, startTime: "2027-01-01T00:00:01Z"}]},
 			{version: 1.34.2, lifecycle: [{classification: preview}, {classification: supported, startTime: "2027-01-01T00:00:00Z"}]}]`, one,
-			"spec.kubernetes.versions[1]: Forbidden: there can be only one supported version of 1.34 at a time, and 1.34.1 is one already: make 1.34.2 preview or deprecated"},
-		{"images", "[{version: 1.34.0}]", `[{name: a, updateStrategy: never, versions: [{version: 1.0.0, kubeletVersionConstraint: new, inPlaceUpdates: {supported: true, minVersionForUpdate: old}}]}]`,
-			`spec.machineImages[0].updateStrategy: Unsupported value: "never": supported values: "patch", "minor", "major"` + "\n" +
-				`spec.machineImages[0].versions[0].kubeletVersionConstraint: Invalid value: "new": must be a range of versions, for example ">= 1.30, < 1.34": improper constraint: "new"` + "\n" +
-				`spec.machineImages[0].versions[0].inPlaceUpdates.minVersionForUpdate: Invalid value: "old": must be a semantic version, for example 1.34.2`},
+			"spec.kubernetes.versions[1]: Forbidden: there can be only one supported version of 1.34 at a time, and 1.34.1 " +
+				"is one already: make 1.34.2 preview or deprecated"},
+		{"images", "[{version: 1.34.0}]",
+			`[{name: a, updateStrategy: never, versions: [{version: 1.0.0, kubeletVersionConstraint: new, inPlaceUpdates: ` +
+				`{supported: true, minVersionForUpdate: old}}]}]`,
+			`spec.machineImages[0].updateStrategy: Unsupported value: "never": supported values: "patch", "minor", "major"` +
+				"\n" +
+				`spec.machineImages[0].versions[0].kubeletVersionConstraint: Invalid value: "new": must be a range of versions, ` +
+				`for example ">= 1.30, < 1.34": improper constraint: "new"` + "\n" +
+				`spec.machineImages[0].versions[0].inPlaceUpdates.minVersionForUpdate: Invalid value: "old": must be a semantic ` +
+				`version, for example 1.34.2`},
 	} {
 		profile := profileOf(t, strings.ReplaceAll(c.kubernetes, "\t", " "), c.images)
 		if diff := cmp.Diff(c.want, lines(versionrules.ValidateCloudProfile(profile, noon))); diff != "" {
@@ -103,15 +142,23 @@ func TestValidateCloudProfileUpdate(t *testing.T) {
 	t.Parallel()
 	const images = "[{name: a, versions: [{version: 1.0.0}]}]"
 	for _, c := range []struct{ name, before, after, want string }{
-		{"a version expires now", "[{version: 1.34.0}, {version: 1.33.0}]", `[{version: 1.34.0}, {version: 1.33.0, expirationDate: "2020-01-01T00:00:00Z"}]`, ""},
-		{"a version is added that has expired", "[{version: 1.34.0}]", `[{version: 1.34.0}, {version: 1.33.0, expirationDate: "2020-01-01T00:00:00Z"}]`,
-			`spec.kubernetes.versions[1].expirationDate: Invalid value: "2020-01-01T00:00:00Z": must not be in the past: version 1.33.0 is new`},
-		{"a version becomes unavailable", "[{version: 1.34.0}]", `[{version: 1.34.0, lifecycle: [{classification: preview, startTime: "2027-01-01T00:00:00Z"}]}]`,
-			"spec.kubernetes.versions[0].lifecycle: Forbidden: version 1.34.0 is available already and cannot become unavailable again"},
-		{"a version stays unavailable", `[{version: 1.34.0, lifecycle: [{classification: preview, startTime: "2026-12-01T00:00:00Z"}]}]`,
+		{"a version expires now", "[{version: 1.34.0}, {version: 1.33.0}]",
+			`[{version: 1.34.0}, {version: 1.33.0, expirationDate: "2020-01-01T00:00:00Z"}]`, ""},
+		{"a version is added that has expired", "[{version: 1.34.0}]",
+			`[{version: 1.34.0}, {version: 1.33.0, expirationDate: "2020-01-01T00:00:00Z"}]`,
+			`spec.kubernetes.versions[1].expirationDate: Invalid value: "2020-01-01T00:00:00Z": must not be in the past: ` +
+				`version 1.33.0 is new`},
+		{"a version becomes unavailable", "[{version: 1.34.0}]",
+			`[{version: 1.34.0, lifecycle: [{classification: preview, startTime: "2027-01-01T00:00:00Z"}]}]`,
+			"spec.kubernetes.versions[0].lifecycle: Forbidden: version 1.34.0 is available already and cannot become " +
+				"unavailable again"},
+		{"a version stays unavailable",
+			`[{version: 1.34.0, lifecycle: [{classification: preview, startTime: "2026-12-01T00:00:00Z"}]}]`,
 			`[{version: 1.34.0, lifecycle: [{classification: preview, startTime: "2027-01-01T00:00:00Z"}]}]`, ""},
 	} {
-		if diff := cmp.Diff(c.want, lines(versionrules.ValidateCloudProfileUpdate(profileOf(t, c.after, images), profileOf(t, c.before, images), noon))); diff != "" {
+		if diff := cmp.Diff(c.want,
+			lines(versionrules.ValidateCloudProfileUpdate(profileOf(t, c.after, images), profileOf(t, c.before, images),
+				noon))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
 		}
 	}
@@ -119,15 +166,19 @@ func TestValidateCloudProfileUpdate(t *testing.T) {
 
 func TestVersionsInUseCannotBeRemoved(t *testing.T) {
 	t.Parallel()
-	before := profileOf(t, "[{version: 1.34.0}, {version: 1.33.0}, {version: 1.32.0}, {version: 1.31.0}]", "[{name: a, versions: [{version: 1.0.0}, {version: 1.1.0}]}, {name: b, versions: [{version: 1.0.0}]}]")
+	before := profileOf(t, "[{version: 1.34.0}, {version: 1.33.0}, {version: 1.32.0}, {version: 1.31.0}]",
+		"[{name: a, versions: [{version: 1.0.0}, {version: 1.1.0}]}, {name: b, versions: [{version: 1.0.0}]}]")
 	shoot := func(name, version, pool, image string) gardencorev1beta1.Shoot {
 		s := gardencorev1beta1.Shoot{Spec: *read[gardencorev1beta1.ShootSpec](t,
-			"{region: x, kubernetes: {version: "+version+"}, provider: {type: x, workers: [{name: w, minimum: 0, maximum: 1, kubernetes: {version: "+pool+"}, machine: {type: m, image: {name: a, version: "+image+"}}}]}}")}
+			"{region: x, kubernetes: {version: "+version+
+				"}, provider: {type: x, workers: [{name: w, minimum: 0, maximum: 1, kubernetes: {version: "+pool+
+				"}, machine: {type: m, image: {name: a, version: "+image+"}}}]}}")}
 		s.Namespace, s.Name = "garden-p", name
 		return s
 	}
 	shoots := []gardencorev1beta1.Shoot{
-		shoot("d", "1.34.0", "1.33.0", "1.0.0"), shoot("c", "1.34.0", "1.33", "1.0.0"), shoot("b", "1.34.0", "1.34.0", "1.0.0"), shoot("a", "1.32.0", "1.32.0", "1.0.0"),
+		shoot("d", "1.34.0", "1.33.0", "1.0.0"), shoot("c", "1.34.0", "1.33", "1.0.0"),
+		shoot("b", "1.34.0", "1.34.0", "1.0.0"), shoot("a", "1.32.0", "1.32.0", "1.0.0"),
 	}
 	after := profileOf(t, "[{version: v1.34.0}]", "[{name: a, versions: [{version: 1.1.0}]}]")
 	want := `spec.kubernetes.versions: Forbidden: cannot remove the Kubernetes version 1.33.0: it is in use by shoot garden-p/c, garden-p/d
@@ -152,8 +203,10 @@ func TestComplete(t *testing.T) {
 		{"1.3", "1.3.9", ""},
 		{"1.34.5", "1.34.5", ""},
 		{"latest", "latest", ""},
-		{"1.33", "", `complete the Kubernetes version "1.33": the CloudProfile has no supported version of it: name a version in full`},
-		{"1.32", "", `complete the Kubernetes version "1.32": the CloudProfile has no supported version of it: name a version in full`},
+		{"1.33", "", `complete the Kubernetes version "1.33": the CloudProfile has no supported version of it: name a ` +
+			`version in full`},
+		{"1.32", "", `complete the Kubernetes version "1.32": the CloudProfile has no supported version of it: name a ` +
+			`version in full`},
 	} {
 		got, err := versionrules.CompleteKubernetes(profile, c.text, noon)
 		if got != c.want || (err == nil) != (c.err == "") || err != nil && err.Error() != c.err {
@@ -168,7 +221,9 @@ func TestComplete(t *testing.T) {
 	if got, err := versionrules.CompleteImage(image, "", amd64, noon); got != "1.0.0" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
-	if got, err := versionrules.CompleteImage(image, "2", amd64, noon); got != "" || err == nil || err.Error() != `complete the version "2" of machine image "a": the CloudProfile has no supported version of it: name a version in full` {
+	if got, err := versionrules.CompleteImage(image, "2", amd64, noon); got != "" || err == nil ||
+		err.Error() != `complete the version "2" of machine image "a": the CloudProfile has no supported version of it: `+
+			`name a version in full` {
 		t.Errorf("%q, %v", got, err)
 	}
 }

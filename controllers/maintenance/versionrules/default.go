@@ -26,7 +26,8 @@ func CompleteKubernetes(profile *gardencorev1beta1.CloudProfile, text string, no
 
 // CompleteImage does the same for a version of a machine image, among those that fit. The image may have no version
 // that is worth choosing for a new pool.
-func CompleteImage(image *gardencorev1beta1.MachineImage, text string, fits func(gardencorev1beta1.MachineImageVersion) bool, now time.Time) (string, error) {
+func CompleteImage(image *gardencorev1beta1.MachineImage, text string,
+	fits func(gardencorev1beta1.MachineImageVersion) bool, now time.Time) (string, error) {
 	var versions []gardencorev1beta1.ExpirableVersion
 	for _, v := range image.Versions {
 		if fits(v) {

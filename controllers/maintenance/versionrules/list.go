@@ -46,7 +46,8 @@ func (l list) validate() field.ErrorList {
 
 // settable are the classes that may be written as a classification: the others follow from times.
 var settable = []gardencorev1beta1.VersionClassification{
-	gardencorev1beta1.ClassificationPreview, gardencorev1beta1.ClassificationSupported, gardencorev1beta1.ClassificationDeprecated,
+	gardencorev1beta1.ClassificationPreview, gardencorev1beta1.ClassificationSupported,
+	gardencorev1beta1.ClassificationDeprecated,
 }
 
 // stages are the classes that a lifecycle may have, in their order.
@@ -90,13 +91,16 @@ func validateStages(path *field.Path, lifecycle []gardencorev1beta1.LifecycleSta
 		case stage.Classification == previous.Classification:
 			errs = append(errs, field.Duplicate(at.Child("classification"), stage.Classification))
 		case order[stage.Classification] < order[previous.Classification]:
-			errs = append(errs, field.Invalid(at.Child("classification"), stage.Classification, fmt.Sprintf("must not come after %s: the order is preview, supported, deprecated, expired", previous.Classification)))
+			errs = append(errs, field.Invalid(at.Child("classification"), stage.Classification,
+				fmt.Sprintf("must not come after %s: the order is preview, supported, deprecated, expired",
+					previous.Classification)))
 		}
 		switch {
 		case stage.StartTime == nil:
 			errs = append(errs, field.Required(at.Child("startTime"), "only the first stage may have none"))
 		case previous.StartTime != nil && !previous.StartTime.Time.Before(stage.StartTime.Time):
-			errs = append(errs, field.Invalid(at.Child("startTime"), stage.StartTime.UTC().Format(time.RFC3339), "must be after the start of the stage before"))
+			errs = append(errs, field.Invalid(at.Child("startTime"), stage.StartTime.UTC().Format(time.RFC3339),
+				"must be after the start of the stage before"))
 		}
 	}
 	return errs
@@ -109,8 +113,10 @@ func (l list) validateChange(path *field.Path, v gardencorev1beta1.ExpirableVers
 		if before.Version != v.Version {
 			continue
 		}
-		if class == gardencorev1beta1.ClassificationUnavailable && version.ClassAt(before, l.now) != gardencorev1beta1.ClassificationUnavailable {
-			return field.ErrorList{field.Forbidden(path.Child("lifecycle"), fmt.Sprintf("version %s is available already and cannot become unavailable again", v.Version))}
+		if class == gardencorev1beta1.ClassificationUnavailable && version.ClassAt(before,
+			l.now) != gardencorev1beta1.ClassificationUnavailable {
+			return field.ErrorList{field.Forbidden(path.Child("lifecycle"),
+				fmt.Sprintf("version %s is available already and cannot become unavailable again", v.Version))}
 		}
 		return nil
 	}
@@ -119,7 +125,8 @@ func (l list) validateChange(path *field.Path, v gardencorev1beta1.ExpirableVers
 		if v.ExpirationDate == nil {
 			at = path.Child("lifecycle")
 		}
-		return field.ErrorList{field.Invalid(at, expires.UTC().Format(time.RFC3339), fmt.Sprintf("must not be in the past: version %s is new", v.Version))}
+		return field.ErrorList{field.Invalid(at, expires.UTC().Format(time.RFC3339),
+			fmt.Sprintf("must not be in the past: version %s is new", v.Version))}
 	}
 	return nil
 }
@@ -143,7 +150,8 @@ func (l list) oneSupported() field.ErrorList {
 		for _, other := range claims[minor] {
 			if from.Before(other.to) && other.from.Before(to) {
 				errs = append(errs, field.Forbidden(l.path.Index(i), fmt.Sprintf(
-					"there can be only one supported version of %d.%d at a time, and %s is one already: make %s preview or deprecated", minor[0], minor[1], other.version, v.Version)))
+					"there can be only one supported version of %d.%d at a time, and %s is one already: make %s preview or deprecated",
+					minor[0], minor[1], other.version, v.Version)))
 				break
 			}
 		}

@@ -18,13 +18,15 @@ import (
 const MaxSkew = 3
 
 // ValidateShoot checks the versions of a shoot that is created, against its CloudProfile.
-func ValidateShoot(shoot *gardencorev1beta1.Shoot, profile *gardencorev1beta1.CloudProfile, now time.Time) field.ErrorList {
+func ValidateShoot(shoot *gardencorev1beta1.Shoot, profile *gardencorev1beta1.CloudProfile,
+	now time.Time) field.ErrorList {
 	return ValidateShootUpdate(shoot, nil, profile, now)
 }
 
 // ValidateShootUpdate checks the versions of a shoot that is changed. What has not changed is not checked against the
 // profile again; old is nil for a shoot that is created.
-func ValidateShootUpdate(shoot, old *gardencorev1beta1.Shoot, profile *gardencorev1beta1.CloudProfile, now time.Time) field.ErrorList {
+func ValidateShootUpdate(shoot, old *gardencorev1beta1.Shoot, profile *gardencorev1beta1.CloudProfile,
+	now time.Time) field.ErrorList {
 	offers, _ := version.OffersAt(profile.Spec.Kubernetes.Versions, now)
 	r := rules{profile: profile, now: now, kubernetes: offers, shoot: shoot, old: old}
 	errs := r.controlPlane(field.NewPath("spec", "kubernetes", "version"))
@@ -74,9 +76,13 @@ func (r rules) controlPlane(path *field.Path) field.ErrorList {
 	case to.Equal(from):
 		return nil
 	case to.LessThan(from):
-		return field.ErrorList{field.Forbidden(path, fmt.Sprintf("Kubernetes version downgrade is not supported, %s is lower than %s", text, r.old.Spec.Kubernetes.Version))}
+		return field.ErrorList{field.Forbidden(path,
+			fmt.Sprintf("Kubernetes version downgrade is not supported, %s is lower than %s", text,
+				r.old.Spec.Kubernetes.Version))}
 	case SkipsMinor(from, to):
-		return field.ErrorList{field.Forbidden(path, fmt.Sprintf("Kubernetes version upgrade cannot skip a minor version, from %s go to %d.%d first", r.old.Spec.Kubernetes.Version, from.Major(), from.Minor()+1))}
+		return field.ErrorList{field.Forbidden(path,
+			fmt.Sprintf("Kubernetes version upgrade cannot skip a minor version, from %s go to %d.%d first",
+				r.old.Spec.Kubernetes.Version, from.Major(), from.Minor()+1))}
 	}
 	return r.offered(path, to, text, true)
 }
@@ -95,7 +101,8 @@ func (r rules) offered(path *field.Path, number *semver.Version, text string, up
 	return class(path, "Kubernetes version", text, offer.Class, update)
 }
 
-func class(path *field.Path, what, text string, class gardencorev1beta1.VersionClassification, expiredToo bool) field.ErrorList {
+func class(path *field.Path, what, text string, class gardencorev1beta1.VersionClassification,
+	expiredToo bool) field.ErrorList {
 	switch {
 	case class == gardencorev1beta1.ClassificationUnavailable:
 		return field.ErrorList{field.Forbidden(path, fmt.Sprintf("%s %s is not available yet", what, text))}
@@ -154,16 +161,21 @@ func (r rules) skew(path *field.Path, own *semver.Version, text string) field.Er
 	case err != nil:
 		return nil // told of at the control plane
 	case own.GreaterThan(controlPlane):
-		return field.ErrorList{field.Forbidden(path, fmt.Sprintf("worker pool version %s must not be higher than the control plane's, which is %s", text, r.shoot.Spec.Kubernetes.Version))}
+		return field.ErrorList{field.Forbidden(path,
+			fmt.Sprintf("worker pool version %s must not be higher than the control plane's, which is %s", text,
+				r.shoot.Spec.Kubernetes.Version))}
 	case own.Major() != controlPlane.Major() || own.Minor()+MaxSkew < controlPlane.Minor():
-		return field.ErrorList{field.Forbidden(path, fmt.Sprintf("worker pool version %s must not be more than %d minor versions lower than the control plane's, which is %s", text, MaxSkew, r.shoot.Spec.Kubernetes.Version))}
+		return field.ErrorList{field.Forbidden(path,
+			fmt.Sprintf("worker pool version %s must not be more than %d minor versions lower than the control plane's, "+
+				"which is %s", text, MaxSkew, r.shoot.Spec.Kubernetes.Version))}
 	}
 	return nil
 }
 
 // poolChange compares with what the pool's nodes ran before. Whoever removes the pool's own version falls back to the
 // control plane's.
-func (r rules) poolChange(path *field.Path, to *semver.Version, text string, before *gardencorev1beta1.Worker, own, inPlace bool) field.ErrorList {
+func (r rules) poolChange(path *field.Path, to *semver.Version, text string, before *gardencorev1beta1.Worker, own,
+	inPlace bool) field.ErrorList {
 	was := effective(r.old, before)
 	from, err := version.Parse(was)
 	switch {
@@ -173,9 +185,12 @@ func (r rules) poolChange(path *field.Path, to *semver.Version, text string, bef
 		if !own {
 			return nil // told of at the control plane
 		}
-		return field.ErrorList{field.Forbidden(path, fmt.Sprintf("Kubernetes version downgrade is not supported, %s is lower than %s", text, was))}
+		return field.ErrorList{field.Forbidden(path,
+			fmt.Sprintf("Kubernetes version downgrade is not supported, %s is lower than %s", text, was))}
 	case inPlace && SkipsMinor(from, to):
-		return field.ErrorList{field.Forbidden(path, fmt.Sprintf("worker pools that are updated in place cannot skip a minor version, from %s go to %d.%d first", was, from.Major(), from.Minor()+1))}
+		return field.ErrorList{field.Forbidden(path,
+			fmt.Sprintf("worker pools that are updated in place cannot skip a minor version, from %s go to %d.%d first", was,
+				from.Major(), from.Minor()+1))}
 	case own && !same(text, r.shoot.Spec.Kubernetes.Version):
 		return r.offered(path, to, text, true)
 	}

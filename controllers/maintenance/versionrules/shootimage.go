@@ -21,7 +21,9 @@ func (r rules) image(path *field.Path, worker, before *gardencorev1beta1.Worker)
 	if _, err := version.Parse(*wanted.Version); err != nil {
 		return field.ErrorList{field.Invalid(path.Child("version"), *wanted.Version, notSemantic)}
 	}
-	i := slices.IndexFunc(r.profile.Spec.MachineImages, func(offered gardencorev1beta1.MachineImage) bool { return offered.Name == wanted.Name })
+	i := slices.IndexFunc(r.profile.Spec.MachineImages, func(offered gardencorev1beta1.MachineImage) bool {
+		return offered.Name == wanted.Name
+	})
 	if i < 0 {
 		var names []string
 		for _, offered := range r.profile.Spec.MachineImages {
@@ -43,11 +45,14 @@ func (r rules) imageStays(worker, before *gardencorev1beta1.Worker) bool {
 		effective(r.shoot, worker) == effective(r.old, before)
 }
 
-func (r rules) imageVersion(path *field.Path, offered *gardencorev1beta1.MachineImage, worker, before *gardencorev1beta1.Worker) field.ErrorList {
+func (r rules) imageVersion(path *field.Path, offered *gardencorev1beta1.MachineImage, worker,
+	before *gardencorev1beta1.Worker) field.ErrorList {
 	text := *worker.Machine.Image.Version
 	pool := r.imagePool(worker, before)
 	previous := previousVersion(worker, before)
-	i := slices.IndexFunc(offered.Versions, func(v gardencorev1beta1.MachineImageVersion) bool { return v.Version == text })
+	i := slices.IndexFunc(offered.Versions, func(v gardencorev1beta1.MachineImageVersion) bool {
+		return v.Version == text
+	})
 	var errs field.ErrorList
 	switch {
 	case previous == text && (i < 0 || r.misfitBefore(offered.Versions[i], before)):
@@ -56,10 +61,13 @@ func (r rules) imageVersion(path *field.Path, offered *gardencorev1beta1.Machine
 		return field.ErrorList{field.NotSupported(path, text, fitting(offered, pool, r))}
 	case previous != text:
 		// A version that has expired is only gone to on the way up.
-		errs = class(path, fmt.Sprintf("machine image %q version", offered.Name), text, version.ClassAt(offered.Versions[i].ExpirableVersion, r.now), higher(text, previous))
+		errs = class(path, fmt.Sprintf("machine image %q version", offered.Name), text,
+			version.ClassAt(offered.Versions[i].ExpirableVersion, r.now), higher(text, previous))
 	}
 	if why := pool.Misfit(offered.Versions[i]); why != "" {
-		errs = append(errs, field.Invalid(path, text, fmt.Sprintf("cannot be used by worker pool %q: it %s; versions that fit: %v", worker.Name, why, fitting(offered, pool, r))))
+		errs = append(errs, field.Invalid(path, text,
+			fmt.Sprintf("cannot be used by worker pool %q: it %s; versions that fit: %v", worker.Name, why,
+				fitting(offered, pool, r))))
 	}
 	return errs
 }
@@ -91,7 +99,8 @@ func (r rules) imagePool(worker, before *gardencorev1beta1.Worker) image.Pool {
 
 // previousVersion is the version of the same image before, or "".
 func previousVersion(worker, before *gardencorev1beta1.Worker) string {
-	if before == nil || before.Machine.Image == nil || before.Machine.Image.Version == nil || before.Machine.Image.Name != worker.Machine.Image.Name {
+	if before == nil || before.Machine.Image == nil || before.Machine.Image.Version == nil ||
+		before.Machine.Image.Name != worker.Machine.Image.Name {
 		return ""
 	}
 	return *before.Machine.Image.Version

@@ -57,7 +57,8 @@ func TestOracleWindows(t *testing.T) {
 		}
 		if err == nil {
 			got.Raw, got.Effective = look(written, c.In.Now), look(effective, c.In.Now)
-			moment, shifted := effective.Moment(c.In.Now, c.In.RandomFraction), effective.MomentFromNow(c.In.Now, c.In.RandomFraction)
+			moment, shifted := effective.Moment(c.In.Now, c.In.RandomFraction),
+				effective.MomentFromNow(c.In.Now, c.In.RandomFraction)
 			got.Effective.NextRandom, got.Effective.NextRandomShiftBeginToNow = &moment, &shifted
 		}
 		if diff := cmp.Diff(c.Want, got); diff != "" {

@@ -56,7 +56,8 @@ func sinceMidnight(text string) (time.Duration, error) {
 
 func timeOfDay(t time.Time) time.Duration {
 	t = t.UTC()
-	return time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute + time.Duration(t.Second())*time.Second
+	return time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute +
+		time.Duration(t.Second())*time.Second
 }
 
 // Of is the window of a shoot as it is written; false if it has none that can be read. Then every moment is in it.
@@ -139,8 +140,8 @@ func (w Window) MomentFromNow(now time.Time, fraction float64) time.Time {
 	return now.UTC().Add(share(fraction, w.left(now)))
 }
 
-// left is the time until the end of the window that now is in. One that ends and begins anew within the same hour counts
-// as the next one in that hour, as in the field's implementation.
+// left is the time until the end of the window that now is in. One that ends and begins anew within the same hour
+// counts as the next one in that hour, as in the field's implementation.
 func (w Window) left(now time.Time) time.Duration {
 	left := w.EndOn(now).Sub(now)
 	if now.UTC().Hour() < w.BeginOn(now).Hour() {

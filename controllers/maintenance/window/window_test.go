@@ -13,9 +13,12 @@ func TestParse(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ begin, end, err string }{
 		{"220000+0100", "230000+0100", ""},
-		{"", "230000+0100", `read the begin of the time window: "" is no time of the form HHMMSS+ZZZZ, for example 220000+0100`},
-		{"220000+0100", "250000+0100", `read the end of the time window: "250000+0100" is no time of the form HHMMSS+ZZZZ, for example 220000+0100`},
-		{"220000", "230000+0100", `read the begin of the time window: "220000" is no time of the form HHMMSS+ZZZZ, for example 220000+0100`},
+		{"", "230000+0100", `read the begin of the time window: "" is no time of the form HHMMSS+ZZZZ, for example ` +
+			`220000+0100`},
+		{"220000+0100", "250000+0100",
+			`read the end of the time window: "250000+0100" is no time of the form HHMMSS+ZZZZ, for example 220000+0100`},
+		{"220000", "230000+0100",
+			`read the begin of the time window: "220000" is no time of the form HHMMSS+ZZZZ, for example 220000+0100`},
 	} {
 		_, err := window.Parse(c.begin, c.end)
 		if (err == nil) != (c.err == "") || err != nil && err.Error() != c.err {
@@ -48,7 +51,8 @@ func TestMomentsLieInTheNextWindow(t *testing.T) {
 		if soon := w.MomentFromNow(now, dice.Float64()); !w.Contains(soon) || soon.Before(now) {
 			t.Errorf("%s at %s: the moment from now on is %s", w, now, soon)
 		}
-		if length := raw.Duration(); length < window.Minimum || length > window.Maximum || w.Duration() != length-window.Margin {
+		if length := raw.Duration(); length < window.Minimum || length > window.Maximum ||
+			w.Duration() != length-window.Margin {
 			t.Errorf("%s is %s long, %s of them effective", raw, length, w.Duration())
 		}
 	}
@@ -57,17 +61,19 @@ func TestMomentsLieInTheNextWindow(t *testing.T) {
 func TestAShootWithoutAWindowMayAlwaysBeMaintained(t *testing.T) {
 	t.Parallel()
 	shoot := &gardencorev1beta1.Shoot{}
-	if w := window.EffectiveOf(shoot); !w.Always() || w.String() != "at any time" || !w.Contains(time.Date(2026, 11, 21, 23, 59, 59, 999, time.UTC)) {
+	if w := window.EffectiveOf(shoot); !w.Always() || w.String() != "at any time" ||
+		!w.Contains(time.Date(2026, 11, 21, 23, 59, 59, 999, time.UTC)) {
 		t.Errorf("%s", w)
 	}
-	shoot.Spec.Maintenance = &gardencorev1beta1.Maintenance{TimeWindow: &gardencorev1beta1.MaintenanceTimeWindow{Begin: "220030+0100", End: "000000+0100"}}
+	shoot.Spec.Maintenance = &gardencorev1beta1.Maintenance{TimeWindow: &gardencorev1beta1.MaintenanceTimeWindow{
+		Begin: "220030+0100", End: "000000+0100"}}
 	if w := window.EffectiveOf(shoot); w.Always() || w.String() != "21:00:30–22:45 UTC" {
 		t.Errorf("%s", w)
 	}
 }
 
-// TestWhatIsLeftOfAWindow holds MomentFromNow to the field's implementation where a window is longer than admission lets
-// it be: within the hour in which it ends and begins anew, what is left is the next occurrence.
+// TestWhatIsLeftOfAWindow holds MomentFromNow to the field's implementation where a window is longer than admission
+// lets it be: within the hour in which it ends and begins anew, what is left is the next occurrence.
 func TestWhatIsLeftOfAWindow(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ begin, end, now, want string }{

@@ -21,10 +21,10 @@
 //	progress.go  what must go well once the faults are over
 //	check.go     breadth-first search
 //
-// A step is one atomic change by one party. A seat is one seed's part in the shoot: guard, holder, gardenlet. Whoever is
-// slow, frozen, stopped or cut off from an authority is a seat that takes no step while time passes, for any length of
-// time and at any point: these faults need no steps of their own. A crash, a write whose answer is lost, a garden that
-// goes back and a changed binding have one.
+// A step is one atomic change by one party. A seat is one seed's part in the shoot: guard, holder, gardenlet. Whoever
+// is slow, frozen, stopped or cut off from an authority is a seat that takes no step while time passes, for any length
+// of time and at any point: these faults need no steps of their own. A crash, a write whose answer is lost, a garden
+// that goes back and a changed binding have one.
 //
 // The modes of a seat have the names of the phases of docs/adr/0018-tenure.md. Hibernated is Begun too. A seat that is
 // idle is in None, Ended or Saved; a trace says in which, and of which epoch.
@@ -42,9 +42,12 @@
 //   - A seat has one guard, one holder for gateway and controllers alike, one request and one ownership message under
 //     way, and either a guard or a take-over: a seed finishes the one before the other (docs/ownership.md#o10). Where a
 //     shoot is created anew, the sleeping guard of the old and the take-over of the new are two seats of one seed.
-//   - Where no guard runs, a controller's read of DNS and its look for a guard after it are one step, and a guard that another
-//     owner has fenced waits for just what was read before it began; the code waits the bound. A planned end with everybody let
-//     go is a condition of its step; in the code the flow of a migration sees to it, or the bound for a guard that had served.
+//   - Where no guard runs, a controller's read of DNS and its look for a guard after it are one step, and a guard that
+//     another
+//     owner has fenced waits for just what was read before it began; the code waits the bound. A planned end with everybody
+//     let
+//     go is a condition of its step; in the code the flow of a migration sees to it, or the bound for a guard that had
+//     served.
 //   - A resumed validity after a restart (boot id) is a restart that did not happen.
 //   - Backups are manifests and final snapshots; deltas, and writes that no final snapshot saved (RPO), are not counted.
 //     A bucket that is out of reach is a step that is not taken.

@@ -20,7 +20,10 @@ func (m *Model) guardSteps(t *stepper) {
 		t.may("lapsed: takes a final snapshot", func(s *state, p *seat) Property { s.finals |= bit(p.epoch); return "" })
 	}
 	if !m.has(ManifestFirst) {
-		t.may("writes its manifest at last", func(s *state, p *seat) Property { s.manifest = max(s.manifest, p.epoch); return "" })
+		t.may("writes its manifest at last", func(s *state, p *seat) Property {
+			s.manifest = max(s.manifest, p.epoch)
+			return ""
+		})
 	}
 	if p.guard > 0 && (t.from.loans[t.seat] == loan{} || !m.has(LetGoFirst)) {
 		t.may("ends its epoch by its own decision", func(s *state, p *seat) Property { p.fence(); return "" })
@@ -33,8 +36,8 @@ func (m *Model) guardSteps(t *stepper) {
 	}
 }
 
-// heals tells whether the owner of the epoch mends this claim: one that is behind, or another's of its own number, which
-// DNS has decided already.
+// heals tells whether the owner of the epoch mends this claim: one that is behind, or another's of its own number,
+// which DNS has decided already.
 func (m *Model) heals(claim record, i int, epoch int8) bool {
 	dead := m.has(EqualHealed) && claim.epoch == epoch && !m.names(claim, i, epoch)
 	return m.has(OwnerHeals) && (claim.epoch < epoch || dead)
@@ -46,7 +49,10 @@ func (m *Model) readSteps(t *stepper) {
 		m.lateReadSteps(t)
 	}
 	t.may("guard reads DNS", func(s *state, p *seat) Property { m.observe(p, i, dnsRead, s.dns, 0); return "" })
-	t.may("guard reads the garden", func(s *state, p *seat) Property { m.observe(p, i, gardenRead, s.garden, 0); return "" })
+	t.may("guard reads the garden", func(s *state, p *seat) Property {
+		m.observe(p, i, gardenRead, s.garden, 0)
+		return ""
+	})
 }
 
 // lateReadSteps split a read that names the guard in two. One that does not name it can as well be made later.
@@ -55,10 +61,16 @@ func (m *Model) lateReadSteps(t *stepper) {
 	switch p.flight {
 	case grounded:
 		if m.names(t.from.dns, t.seat, p.epoch) {
-			t.may("guard's read of DNS is answered, the answer is on its way", func(s *state, p *seat) Property { p.flight, p.age = dnsRead, 0; return "" })
+			t.may("guard's read of DNS is answered, the answer is on its way", func(s *state, p *seat) Property {
+				p.flight, p.age = dnsRead, 0
+				return ""
+			})
 		}
 		if m.names(t.from.garden, t.seat, p.epoch) {
-			t.may("guard's read of the garden is answered, the answer is on its way", func(s *state, p *seat) Property { p.flight, p.age = gardenRead, 0; return "" })
+			t.may("guard's read of the garden is answered, the answer is on its way", func(s *state, p *seat) Property {
+				p.flight, p.age = gardenRead, 0
+				return ""
+			})
 		}
 	case dnsRead, gardenRead:
 		t.may("the answer reaches the guard", func(s *state, p *seat) Property {
@@ -121,7 +133,10 @@ func (m *Model) endedSteps(t *stepper) {
 		t.may("final snapshot is in the bucket", func(s *state, p *seat) Property { s.finals |= bit(p.epoch); return "" })
 	}
 	if !m.has(FinalEndsEpoch) {
-		t.may("migration aborted: goes on with the same epoch", func(s *state, p *seat) Property { p.mode, p.gaveUp = begun, false; return "" })
+		t.may("migration aborted: goes on with the same epoch", func(s *state, p *seat) Property {
+			p.mode, p.gaveUp = begun, false
+			return ""
+		})
 	}
 	if revoked {
 		// With the final snapshot or, where the bucket is out of reach, without.
@@ -136,7 +151,10 @@ func (m *Model) holderSteps(t *stepper) {
 	case !m.Late && p.guard > 0:
 		t.may("holder asks the guard", func(s *state, p *seat) Property { p.holder = max(p.holder, p.guard); return "" })
 	case m.Late && p.guard > 0 && p.flight == grounded:
-		t.may("guard grants, the answer is on its way", func(s *state, p *seat) Property { p.flight, p.age = grant, p.guard; return "" })
+		t.may("guard grants, the answer is on its way", func(s *state, p *seat) Property {
+			p.flight, p.age = grant, p.guard
+			return ""
+		})
 	case m.Late && p.flight == grant:
 		t.may("the grant reaches the holder", func(s *state, p *seat) Property {
 			if !p.gaveUp || !m.has(RevokedForGood) {

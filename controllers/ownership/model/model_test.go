@@ -38,8 +38,12 @@ func TestTheWholeProtocolHolds(t *testing.T) {
 		{"late messages", late, []Answer{{"A", 1}, {"B", 2}, {"A", 3}, {"B", 3}}},
 		{"bindings that change", binding, []Answer{{"A", 1}, {"B", 2}, {"A", 3}}},
 		{"deleted and created anew", recreate, []Answer{{"A", 1}, {"B", 2}, {"C", 3}, {"C", 4}}},
-		{"etcd at rest, garden restored", with(func(b *Bounds) { b.Rest, b.Restores = true, 1 }), []Answer{{"A", 1}, {"B", 2}, {"A", 3}, {"B", 3}}},
-		{"etcd at rest, deleted and created anew", with(func(b *Bounds) { b.Rest, b.Recreate = true, true }), []Answer{{"A", 1}, {"B", 2}, {"C", 3}}},
+		{"etcd at rest, garden restored", with(func(b *Bounds) {
+			b.Rest, b.Restores = true, 1
+		}), []Answer{{"A", 1}, {"B", 2}, {"A", 3}, {"B", 3}}},
+		{"etcd at rest, deleted and created anew", with(func(b *Bounds) {
+			b.Rest, b.Recreate = true, true
+		}), []Answer{{"A", 1}, {"B", 2}, {"C", 3}}},
 		{"progress", progress, []Answer{{"A", 1}, {"B", 2}, {"A", 3}, {"B", 3}}},
 		{"progress, garden restored from any backup", equalled, []Answer{{"A", 1}, {"B", 2}, {"A", 3}, {"B", 3}}},
 		{"progress, garden restored", healed, []Answer{{"A", 1}, {"B", 2}, {"A", 3}, {"B", 3}}},

@@ -44,7 +44,8 @@ func (m *Model) goesOn(s *state, i int) bool {
 	if !owner || s.garden.epoch > p.epoch {
 		return true
 	}
-	return (&fair{m: m, claimant: -1, losesDNS: true}).serves(*s) && (&fair{m: m, claimant: -1, losesGarden: true}).serves(*s)
+	return (&fair{m: m, claimant: -1, losesDNS: true}).serves(*s) &&
+		(&fair{m: m, claimant: -1, losesGarden: true}).serves(*s)
 }
 
 // serves tells whether the run settles with exactly one seat that is valid, holders included.
@@ -119,7 +120,8 @@ func (f *fair) claim(s *state, i int) {
 	if p.mode == idle {
 		f.m.readRecords(s, p, 100)
 	}
-	if p.mode == claiming && f.write(s, i, p.sawGarden, &s.garden, &p.gardenWrite) && f.write(s, i, p.sawDNS, &s.dns, &p.dnsWrite) {
+	if p.mode == claiming && f.write(s, i, p.sawGarden, &s.garden, &p.gardenWrite) && f.write(s, i, p.sawDNS, &s.dns,
+		&p.dnsWrite) {
 		f.m.writesKnown(p)
 	}
 	if p.mode != waiting && p.mode != claimed || p.mode == waiting && p.wait > 0 {

@@ -1,7 +1,7 @@
 package model
 
-// restSteps are what happens where no guard runs (docs/adr/0013; extension/decided.go): controllers read DNS, and what it
-// gives them runs out by itself.
+// restSteps are what happens where no guard runs (docs/adr/0013; extension/decided.go): controllers read DNS, and what
+// it gives them runs out by itself.
 func (m *Model) restSteps(t *stepper) {
 	s, i := &t.from, t.seat
 	p := &s.seats[i]
@@ -16,7 +16,10 @@ func (m *Model) restSteps(t *stepper) {
 			t.may("controller reads DNS beside the guard", m.lend(i, p.epoch, true))
 		}
 	case hibernated:
-		t.may("the shoot is woken", func(_ *state, p *seat) Property { p.mode, p.forgot = begun, !m.has(GrantsBounded); return "" })
+		t.may("the shoot is woken", func(_ *state, p *seat) Property {
+			p.mode, p.forgot = begun, !m.has(GrantsBounded)
+			return ""
+		})
 		if s.dns.epoch > p.epoch && p.holder == 0 && s.loans[i] == (loan{}) {
 			t.may("finds that the shoot is another's", func(_ *state, p *seat) Property { *p = seat{data: p.data}; return "" })
 		}

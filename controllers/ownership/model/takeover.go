@@ -15,7 +15,10 @@ func (m *Model) takeoverSteps(t *stepper) {
 	case waiting, claimed:
 		m.startSteps(t)
 	}
-	t.may("gives up, or crashes: begins again later", func(s *state, p *seat) Property { *p = seat{data: p.data}; return "" })
+	t.may("gives up, or crashes: begins again later", func(s *state, p *seat) Property {
+		*p = seat{data: p.data}
+		return ""
+	})
 }
 
 // cleanStep removes what is left (docs/ownership.md#o10). A seed that is to become owner again does not wait for a
@@ -33,7 +36,10 @@ func (m *Model) beginSteps(t *stepper) {
 	}
 	switch {
 	case m.Turns == 0:
-		t.may("reads both records and its binding", func(s *state, p *seat) Property { m.readRecords(s, p, m.Epochs); return "" })
+		t.may("reads both records and its binding", func(s *state, p *seat) Property {
+			m.readRecords(s, p, m.Epochs)
+			return ""
+		})
 	case !m.has(BindingRead):
 		t.may("reads both records, not its binding", func(s *state, p *seat) Property {
 			m.readRecords(s, p, m.Epochs)
@@ -90,13 +96,22 @@ func (m *Model) writeSteps(t *stepper) {
 		})
 	}
 	if p.gardenWrite == applied {
-		t.may("learns that the claim is written", func(s *state, p *seat) Property { p.gardenWrite = known; m.writesKnown(p); return "" })
+		t.may("learns that the claim is written", func(s *state, p *seat) Property {
+			p.gardenWrite = known
+			m.writesKnown(p)
+			return ""
+		})
 	}
-	if p.dnsWrite == unwritten && (p.gardenWrite == known || !m.has(GardenFirst)) && (s.dns == p.sawDNS || !m.has(CompareAndSet)) {
+	if p.dnsWrite == unwritten && (p.gardenWrite == known || !m.has(GardenFirst)) &&
+		(s.dns == p.sawDNS || !m.has(CompareAndSet)) {
 		t.may("writes the decision into DNS", func(s *state, p *seat) Property { return m.decide(s, p, t.seat) })
 	}
 	if p.dnsWrite == applied {
-		t.may("learns that the decision is written", func(s *state, p *seat) Property { p.dnsWrite = known; m.writesKnown(p); return "" })
+		t.may("learns that the decision is written", func(s *state, p *seat) Property {
+			p.dnsWrite = known
+			m.writesKnown(p)
+			return ""
+		})
 	}
 }
 

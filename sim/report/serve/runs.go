@@ -77,7 +77,8 @@ func look(root, id string) (run, error) {
 	if err != nil {
 		return run{}, fmt.Errorf("look for the run %q: %w", id, err)
 	}
-	one := run{ID: filepath.ToSlash(id), Folder: folder, State: state{Timeline: info.Size()}, Changed: info.ModTime(), Size: info.Size()}
+	one := run{ID: filepath.ToSlash(id), Folder: folder, State: state{Timeline: info.Size()}, Changed: info.ModTime(),
+		Size: info.Size()}
 	if judged, err := os.Stat(filepath.Join(folder, verdict.FileName)); err == nil {
 		one.State.Judged = judged.ModTime().UnixNano()
 	} else if one.State.GoesOn, err = timeline.GoesOn(folder); err != nil {

@@ -45,7 +45,8 @@ func begin(t *testing.T, folder string) *tale {
 		t.Fatal(err)
 	}
 	one := &tale{t, folder, file, timeline.NewJournal(clock.RealClock{}, file), release}
-	one.record(timeline.RunStarted{Scenario: filepath.Base(folder), Backend: "small", Story: json.RawMessage(`{"metadata":{"name":"tale"},"spec":{"why":"to be <b>seen</b>"}}`)})
+	one.record(timeline.RunStarted{Scenario: filepath.Base(folder), Backend: "small",
+		Story: json.RawMessage(`{"metadata":{"name":"tale"},"spec":{"why":"to be <b>seen</b>"}}`)})
 	return one
 }
 
@@ -101,7 +102,8 @@ func TestTheListAndTheReports(t *testing.T) {
 	}
 	at := servetest.Start(t, root)
 	_, list := get(t, at)
-	for _, want := range []string{`href="/run/one"`, `href="/run/catalogue/two%20%232%3F"`, ">Running<", ">Broken off<", ">Held<", ">Unreadable<"} {
+	for _, want := range []string{`href="/run/one"`, `href="/run/catalogue/two%20%232%3F"`, ">Running<", ">Broken off<",
+		">Held<", ">Unreadable<"} {
 		if !strings.Contains(list, want) {
 			t.Errorf("the list lacks %s:\n%s", want, list)
 		}
@@ -120,8 +122,10 @@ func TestTheListAndTheReports(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]int{
-		"run/none": http.StatusNotFound, "run/..%2f..%2fetc": http.StatusNotFound, "run/one/timeline.jsonl": http.StatusNotFound, "more/none?after=1": http.StatusNotFound,
-		"more/one?after=-1": http.StatusBadRequest, "more/one": http.StatusBadRequest, "compare?run=one": http.StatusBadRequest, "compare?run=one&run=none": http.StatusNotFound,
+		"run/none": http.StatusNotFound, "run/..%2f..%2fetc": http.StatusNotFound,
+		"run/one/timeline.jsonl": http.StatusNotFound, "more/none?after=1": http.StatusNotFound,
+		"more/one?after=-1": http.StatusBadRequest, "more/one": http.StatusBadRequest,
+		"compare?run=one": http.StatusBadRequest, "compare?run=one&run=none": http.StatusNotFound,
 		"run/broken": http.StatusInternalServerError, "elsewhere": http.StatusNotFound,
 	} {
 		if status, body := get(t, at+path); status != want {
@@ -168,7 +172,8 @@ func TestFollowARun(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &more); err != nil {
 		t.Fatal(err)
 	}
-	if more.Judged || len(more.Model.Events.Text) != 1 || more.Model.Events.Text[0] != "something <new>" || len(more.Lines) != 1 {
+	if more.Judged || len(more.Model.Events.Text) != 1 || more.Model.Events.Text[0] != "something <new>" ||
+		len(more.Lines) != 1 {
 		t.Errorf("what is new: %s", body)
 	}
 	one.end()
@@ -188,7 +193,9 @@ func TestOnlyThisMachineIsAnswered(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	for _, address := range []string{"0.0.0.0:0", ":0", "192.0.2.1:80", "[::]:0", "example.com:80"} {
-		err := serve.Serve(t.Context(), serve.Options{Folder: root, Address: address, Ready: func(string) { t.Errorf("%s is served", address) }})
+		err := serve.Serve(t.Context(), serve.Options{Folder: root, Address: address, Ready: func(string) {
+			t.Errorf("%s is served", address)
+		}})
 		if !errors.Is(err, serve.ErrNotLoopback) {
 			t.Errorf("%s: %v", address, err)
 		}
@@ -197,7 +204,8 @@ func TestOnlyThisMachineIsAnswered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for host, want := range map[string]int{"": http.StatusOK, "localhost:1": http.StatusOK, "evil.example": http.StatusForbidden, "127.0.0.1.evil.example:80": http.StatusForbidden} {
+	for host, want := range map[string]int{"": http.StatusOK, "localhost:1": http.StatusOK,
+		"evil.example": http.StatusForbidden, "127.0.0.1.evil.example:80": http.StatusForbidden} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at.String(), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -260,7 +268,8 @@ func BenchmarkList(b *testing.B) {
 	const runs = 50
 	for i := range runs {
 		folder := filepath.Join(root, fmt.Sprint("run-", i))
-		if err := errors.Join(os.Mkdir(folder, 0o700), os.WriteFile(filepath.Join(folder, verdict.FileName), []byte(`{"verdict":"Held"}`), 0o600),
+		if err := errors.Join(os.Mkdir(folder, 0o700), os.WriteFile(filepath.Join(folder, verdict.FileName),
+			[]byte(`{"verdict":"Held"}`), 0o600),
 			os.WriteFile(filepath.Join(folder, timeline.FileName), []byte(head+line.String()), 0o600)); err != nil {
 			b.Fatal(err)
 		}

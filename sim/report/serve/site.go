@@ -68,8 +68,9 @@ func (s *site) list(w http.ResponseWriter, r *http.Request) {
 	for _, one := range runs {
 		l := s.look(one)
 		index.Runs = append(index.Runs, report.IndexRow{
-			ID: l.ID, Link: to("/run/", l.ID), Scenario: l.Scenario, Verdict: l.Verdict, Tone: l.Tone, Headline: l.Headline, Took: l.Took,
-			RTO: l.RTO, Down: l.Down, Lost: l.Lost, Changed: l.Changed.Format("2006-01-02 15:04:05"),
+			ID: l.ID, Link: to("/run/", l.ID), Scenario: l.Scenario, Verdict: l.Verdict, Tone: l.Tone, Headline: l.Headline,
+			Took: l.Took,
+			RTO:  l.RTO, Down: l.Down, Lost: l.Lost, Changed: l.Changed.Format("2006-01-02 15:04:05"),
 		})
 	}
 	answer(w, func(out *bytes.Buffer) error { return report.RenderIndex(out, index) })

@@ -1,5 +1,5 @@
-// Command generate writes the JSON Schemas of scenario files and of files about extensions, and the page for people that
-// lists the words of scenarios. It is called by go generate.
+// Command generate writes the JSON Schemas of scenario files and of files about extensions, and the page for people
+// that lists the words of scenarios. It is called by go generate.
 package main
 
 import (
@@ -33,5 +33,6 @@ func write() error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(os.WriteFile(os.Args[1], schema, 0o644), os.WriteFile(os.Args[2], extensionSchema, 0o644), os.WriteFile(os.Args[3], page, 0o644))
+	return errors.Join(os.WriteFile(os.Args[1], schema, 0o644), os.WriteFile(os.Args[2], extensionSchema, 0o644),
+		os.WriteFile(os.Args[3], page, 0o644))
 }

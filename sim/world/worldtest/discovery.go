@@ -19,7 +19,8 @@ func (s *Server) discover(w http.ResponseWriter, r *http.Request) bool {
 		}
 		if r.URL.Path == path {
 			answer(w, http.StatusOK, object{
-				"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": one.groupVersion(), "resources": s.resourcesOf(one.groupVersion()),
+				"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": one.groupVersion(),
+				"resources": s.resourcesOf(one.groupVersion()),
 			})
 			return true
 		}

@@ -74,9 +74,12 @@ func text(s *string) string {
 
 func (w *World) report(path, seed string, kind, state string, progress int, hibernated bool) {
 	w.update(path, object{"status": object{
-		"seedName": seed, "technicalID": technicalID(path[strings.LastIndex(path, "/")+1:]), "uid": "u", "clusterIdentity": "c",
-		"hibernated": hibernated, "conditions": conditions(state), "gardener": object{"id": "", "name": "", "version": ""},
-		"lastOperation": object{"type": kind, "state": state, "progress": progress, "description": kind + " " + state, "lastUpdateTime": time.Now().UTC().Format(time.RFC3339)},
+		"seedName": seed, "technicalID": technicalID(path[strings.LastIndex(path, "/")+1:]), "uid": "u",
+		"clusterIdentity": "c",
+		"hibernated":      hibernated, "conditions": conditions(state), "gardener": object{"id": "", "name": "",
+			"version": ""},
+		"lastOperation": object{"type": kind, "state": state, "progress": progress, "description": kind + " " + state,
+			"lastUpdateTime": time.Now().UTC().Format(time.RFC3339)},
 	}})
 }
 
@@ -87,7 +90,8 @@ func conditions(state string) []object {
 		status = "True"
 	}
 	var all []object
-	for _, kind := range []string{"APIServerAvailable", "ControlPlaneHealthy", "EveryNodeReady", "SystemComponentsHealthy"} {
+	for _, kind := range []string{"APIServerAvailable", "ControlPlaneHealthy", "EveryNodeReady",
+		"SystemComponentsHealthy"} {
 		all = append(all, object{"type": kind, "status": status})
 	}
 	return all
@@ -173,7 +177,8 @@ func (w *World) migrate(ctx context.Context, path string, shoot *gardencorev1bet
 	plane := "/api/v1/namespaces/" + technicalID(name)
 	if w.Bug == LeavesConfig {
 		w.seeds[from].store.put(plane+"/configmaps/acme", object{"kind": "ConfigMap", "apiVersion": "v1", "metadata": object{
-			"name": "acme", "namespace": technicalID(name), "managedFields": []object{{"manager": "acme", "operation": "Update"}},
+			"name": "acme", "namespace": technicalID(name),
+			"managedFields": []object{{"manager": "acme", "operation": "Update"}},
 		}})
 	}
 	reads := w.seeds[from].readsOf(plane)

@@ -326,7 +326,8 @@ func inCollection(kind *resource, collection, path string) bool {
 		return !strings.Contains(rest, "/")
 	}
 	prefix, _ := strings.CutSuffix(collection, "/"+kind.name)
-	return kind.namespaced && !strings.Contains(prefix, "/namespaces/") && strings.HasPrefix(path, prefix+"/namespaces/") &&
+	return kind.namespaced && !strings.Contains(prefix, "/namespaces/") && strings.HasPrefix(path,
+		prefix+"/namespaces/") &&
 		strings.Contains(path, "/"+kind.name+"/")
 }
 
@@ -389,6 +390,7 @@ func answer(w http.ResponseWriter, status int, o any) {
 
 func fail(w http.ResponseWriter, status int, reason metav1.StatusReason, message string) {
 	answer(w, status, object{
-		"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": string(reason), "message": message, "code": status,
+		"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": string(reason), "message": message,
+		"code": status,
 	})
 }

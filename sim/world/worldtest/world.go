@@ -113,7 +113,8 @@ var (
 func New(t testing.TB, seeds ...string) *World {
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &World{
-		Outage: 300 * time.Millisecond, order: seeds, seeds: map[string]*Server{}, planes: map[string][]*plane{}, names: map[string]*Server{},
+		Outage: 300 * time.Millisecond, order: seeds, seeds: map[string]*Server{}, planes: map[string][]*plane{},
+		names:  map[string]*Server{},
 		garden: newServer(newStore(), namespaces, events, leases, shoots, states, profiles, seedsKind), cancel: cancel,
 	}
 	for _, seed := range seeds {
@@ -201,7 +202,8 @@ func (w *World) ShootManifest(wanted landscape.Shoot) (*gardencorev1beta1.Shoot,
 	shoot := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: wanted.Name}}
 	shoot.Spec.SeedName = &seed
 	if wanted.Workers > 0 {
-		shoot.Spec.Provider.Workers = []gardencorev1beta1.Worker{{Name: "pool", Minimum: int32(wanted.Workers), Maximum: int32(wanted.Workers)}}
+		shoot.Spec.Provider.Workers = []gardencorev1beta1.Worker{{Name: "pool", Minimum: int32(wanted.Workers),
+			Maximum: int32(wanted.Workers)}}
 	}
 	return shoot, nil
 }
@@ -236,7 +238,9 @@ func (w *World) ControlPlanes(_ context.Context, shoot string) ([]world.ControlP
 			validity.State, validity.Remaining = "Serving", 5*time.Second
 		}
 		found = append(found, world.ControlPlane{
-			Seed: p.seed, API: p.server.Config(), Validity: func(context.Context) (world.Validity, error) { return validity, nil },
+			Seed: p.seed, API: p.server.Config(), Validity: func(context.Context) (world.Validity, error) {
+				return validity, nil
+			},
 		})
 	}
 	return found, nil
@@ -285,7 +289,8 @@ func (w *World) call(shoot, verb, kind, id string, epoch int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ledger = append(w.ledger, cloud.LedgerEntry{
-		Seq: int64(len(w.ledger) + 1), Time: time.Now(), Identity: "extensions", Scope: cloud.Scope{Shoot: technicalID(shoot), Epoch: epoch},
+		Seq: int64(len(w.ledger) + 1), Time: time.Now(), Identity: "extensions", Scope: cloud.Scope{Shoot: technicalID(shoot),
+			Epoch: epoch},
 		Verb: verb, Kind: kind, ID: id, Outcome: cloud.OutcomeOK,
 	})
 }

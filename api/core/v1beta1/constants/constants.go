@@ -122,10 +122,12 @@ const (
 	ShootCleanupKubernetesResourcesStartTime = "shoot.gardener.cloud/cleanup-kubernetes-resources-start-time"
 	// ShootNeedsRetryOperation lets maintenance retry a Failed Shoot.
 	ShootNeedsRetryOperation = "maintenance.shoot.gardener.cloud/needs-retry-operation"
-	// MaintainedWindow is the begin (RFC3339) of the latest occurrence of the time window in which the Shoot was maintained.
+	// MaintainedWindow is the begin (RFC3339) of the latest occurrence of the time window in which the Shoot was
+	// maintained.
 	MaintainedWindow = "maintenance.transplant.dev/window"
-	// WorkersRolledOut says when worker pools were rolled last because somebody asked for it (ShootOperationRolloutWorkers):
-	// a JSON object of times by the names of pools. Who takes a time away rolls the pool once more.
+	// WorkersRolledOut says when worker pools were rolled last because somebody asked for it
+	// (ShootOperationRolloutWorkers): a JSON object of times by the names of pools. Who takes a time away rolls the pool
+	// once more.
 	WorkersRolledOut = "rollout.transplant.dev/workers"
 	// ShootForceRestore allows a restore without the help of the source seed (docs/ownership.md#spec-9-3).
 	ShootForceRestore = "shoot.gardener.cloud/force-restore"

@@ -78,8 +78,8 @@ const (
 const (
 	// OwnershipEpoch is the annotation with the epoch on an ownership Lease.
 	OwnershipEpoch = "transplant.dev/epoch"
-	// OwnershipOwner and OwnershipRecord are annotations of a control-plane namespace, beside that with its epoch: the owner,
-	// which is the UID of the Seed, and the name of the TXT record in DNS that gives it the epoch.
+	// OwnershipOwner and OwnershipRecord are annotations of a control-plane namespace, beside that with its epoch: the
+	// owner, which is the UID of the Seed, and the name of the TXT record in DNS that gives it the epoch.
 	OwnershipOwner  = "transplant.dev/owner"
 	OwnershipRecord = "transplant.dev/owner-record"
 	// OwnershipEnded is an annotation of a control-plane namespace: the last epoch that its owner has ended by its own

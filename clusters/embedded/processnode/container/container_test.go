@@ -94,19 +94,24 @@ func TestWhatAContainerSees(t *testing.T) {
 		script string
 		want   string
 	}{
-		"host name":      {container.Spec{Hostname: "pod-0"}, "hostname", "pod-0"},
-		"pid 1":          {container.Spec{}, "echo $$", "1"},
-		"own processes":  {container.Spec{}, "set -- /proc/[0-9]*; echo $#", "1"},
-		"a volume":       {container.Spec{Mounts: []container.Mount{{Source: volume, Target: "/var/run/a/b"}}}, "cat /run/a/b/file", "content"},
-		"a file":         {container.Spec{Mounts: []container.Mount{{Source: volume + "/file", Target: "/etc/hosts"}}}, "cat /etc/hosts", "content"},
-		"nested mounts":  {container.Spec{Mounts: []container.Mount{{Source: volume, Target: "/a/b"}, {Source: t.TempDir(), Target: "/a"}}}, "cat /a/b/file", "content"},
-		"read-only":      {container.Spec{Mounts: []container.Mount{{Source: volume, Target: "/a", ReadOnly: true}}}, "touch /a/x 2>/dev/null || echo refused", "refused"},
+		"host name":     {container.Spec{Hostname: "pod-0"}, "hostname", "pod-0"},
+		"pid 1":         {container.Spec{}, "echo $$", "1"},
+		"own processes": {container.Spec{}, "set -- /proc/[0-9]*; echo $#", "1"},
+		"a volume": {container.Spec{Mounts: []container.Mount{{Source: volume, Target: "/var/run/a/b"}}},
+			"cat /run/a/b/file", "content"},
+		"a file": {container.Spec{Mounts: []container.Mount{{Source: volume + "/file", Target: "/etc/hosts"}}},
+			"cat /etc/hosts", "content"},
+		"nested mounts": {container.Spec{Mounts: []container.Mount{{Source: volume, Target: "/a/b"},
+			{Source: t.TempDir(), Target: "/a"}}}, "cat /a/b/file", "content"},
+		"read-only": {container.Spec{Mounts: []container.Mount{{Source: volume, Target: "/a", ReadOnly: true}}},
+			"touch /a/x 2>/dev/null || echo refused", "refused"},
 		"read-only root": {container.Spec{ReadOnlyRoot: true}, "touch /x 2>/dev/null || echo refused", "refused"},
 		"own tmp":        {container.Spec{}, "ls /tmp | wc -l; touch /tmp/x && ls /tmp", "0\nx"},
-		"user":           {container.Spec{User: container.User{UID: 1000, GID: 2000}}, "id -u; id -g; echo out > /dev/stdout", "1000\n2000\nout"},
-		"directory":      {container.Spec{Dir: "/usr"}, "pwd", "/usr"},
-		"programs":       {container.Spec{Programs: volume}, "ls /usr/local/bin", "file"},
-		"devices":        {container.Spec{}, "head -c 3 /dev/zero | wc -c; echo lost > /dev/null", "3"},
+		"user": {container.Spec{User: container.User{UID: 1000, GID: 2000}}, "id -u; id -g; echo out > /dev/stdout",
+			"1000\n2000\nout"},
+		"directory": {container.Spec{Dir: "/usr"}, "pwd", "/usr"},
+		"programs":  {container.Spec{Programs: volume}, "ls /usr/local/bin", "file"},
+		"devices":   {container.Spec{}, "head -c 3 /dev/zero | wc -c; echo lost > /dev/null", "3"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -130,9 +135,11 @@ func TestRefusals(t *testing.T) {
 		spec container.Spec
 		want string
 	}{
-		"unknown program": {container.Spec{Args: []string{"no-such-program"}}, `exec: "no-such-program": executable file not found in $PATH`},
-		"no command":      {container.Spec{}, "no command specified"},
-		"bad directory":   {container.Spec{Args: []string{"true"}, Dir: "/none"}, "change to the working directory: chdir /none: no such file or directory"},
+		"unknown program": {container.Spec{Args: []string{"no-such-program"}},
+			`exec: "no-such-program": executable file not found in $PATH`},
+		"no command": {container.Spec{}, "no command specified"},
+		"bad directory": {container.Spec{Args: []string{"true"}, Dir: "/none"},
+			"change to the working directory: chdir /none: no such file or directory"},
 		"missing source": {container.Spec{Args: []string{"true"}, Mounts: []container.Mount{{Source: "/none", Target: "/a"}}},
 			`prepare the container: mount at "/a": stat /none: no such file or directory`},
 	}
@@ -159,7 +166,8 @@ func TestExits(t *testing.T) {
 	if err := process.Signal(syscall.SIGTERM); !errors.Is(err, container.ErrNotRunning) {
 		t.Errorf("signal a process that has ended: got %v", err)
 	}
-	if _, err := process.Exec(t.Context(), container.Command{Args: []string{"true"}}); !errors.Is(err, container.ErrNotRunning) {
+	if _, err := process.Exec(t.Context(), container.Command{Args: []string{"true"}}); !errors.Is(err,
+		container.ErrNotRunning) {
 		t.Errorf("exec in a process that has ended: got %v", err)
 	}
 }
@@ -221,7 +229,8 @@ func TestExec(t *testing.T) {
 // parent starts a container and waits for the end.
 func parent() {
 	writer := os.Stdout
-	spec := complete(os.Args[2], container.Spec{Args: []string{"sh", "-c", "trap '' TERM; echo up; while true; do sleep 1000; done"}})
+	spec := complete(os.Args[2],
+		container.Spec{Args: []string{"sh", "-c", "trap '' TERM; echo up; while true; do sleep 1000; done"}})
 	if _, err := container.NewLauncher("container-init").Start(spec, writer, writer); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

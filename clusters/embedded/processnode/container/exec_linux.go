@@ -64,7 +64,8 @@ func (p *Process) execOnThisThread(ctx context.Context, c Command, tty *terminal
 		command.Dir = "/"
 	}
 	command.WaitDelay = drainDelay
-	// No parent-death signal: it dies with the container's PID 1, and Go would take a parent outside the namespace for dead.
+	// No parent-death signal: it dies with the container's PID 1, and Go would take a parent outside the namespace for
+	// dead.
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
 	if !p.rootless {

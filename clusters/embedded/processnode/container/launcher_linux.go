@@ -60,7 +60,8 @@ func (l *Launcher) Start(spec Spec, stdout, stderr *os.File) (*Process, error) {
 	if !spec.Rootless {
 		giveTo(spec.User, stdout, stderr)
 	}
-	p := &Process{pidfd: -1, user: spec.User, rootless: spec.Rootless, capabilities: spec.Capabilities, done: make(chan struct{})}
+	p := &Process{pidfd: -1, user: spec.User, rootless: spec.Rootless, capabilities: spec.Capabilities,
+		done: make(chan struct{})}
 	command := l.command(spec, &p.pidfd)
 	command.Stdout, command.Stderr = stdout, stderr
 	command.ExtraFiles = []*os.File{specReader, resultWriter}

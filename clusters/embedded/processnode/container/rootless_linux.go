@@ -39,7 +39,8 @@ func AsRoot() (ran bool, exitCode int, err error) {
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	defer signal.Stop(signals)
 	if err := command.Start(); err != nil {
-		return false, 0, fmt.Errorf("make a user namespace (look at user.max_user_namespaces and kernel.unprivileged_userns_clone): %w", err)
+		return false, 0, fmt.Errorf(
+			"make a user namespace (look at user.max_user_namespaces and kernel.unprivileged_userns_clone): %w", err)
 	}
 	go func() {
 		for s := range signals {

@@ -80,7 +80,8 @@ func (l *Log) each(ctx context.Context, follow bool, visit func([]byte) error, i
 }
 
 // eachOf visits the records of one file. It returns true when a newer file has taken its place.
-func (l *Log) eachOf(ctx context.Context, file io.Reader, generation int, follow bool, visit func([]byte) error, idle func()) (bool, error) {
+func (l *Log) eachOf(ctx context.Context, file io.Reader, generation int, follow bool, visit func([]byte) error,
+	idle func()) (bool, error) {
 	reader, rest := bufio.NewReaderSize(file, maxLine), []byte{}
 	for {
 		open, current, changed := l.state()

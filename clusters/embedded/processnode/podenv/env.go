@@ -129,7 +129,8 @@ func (s Source) addAll(ctx context.Context, e *Environment, from *corev1.EnvFrom
 	return nil
 }
 
-func (s Source) value(ctx context.Context, container *corev1.Container, from *corev1.EnvVarSource) (value string, present bool, err error) {
+func (s Source) value(ctx context.Context, container *corev1.Container, from *corev1.EnvVarSource) (value string,
+	present bool, err error) {
 	switch {
 	case from.FieldRef != nil:
 		value, err = Field(s.Pod, from.FieldRef.FieldPath)

@@ -53,7 +53,8 @@ func format(values map[string]string) string {
 }
 
 // Resource is a request or limit of a container, divided and rounded up. A limit that is not set is what the node has.
-func Resource(pod *corev1.Pod, container string, selector *corev1.ResourceFieldSelector, node corev1.ResourceList) (string, error) {
+func Resource(pod *corev1.Pod, container string, selector *corev1.ResourceFieldSelector,
+	node corev1.ResourceList) (string, error) {
 	if selector.ContainerName != "" {
 		container = selector.ContainerName
 	}

@@ -94,7 +94,8 @@ func TestOf(t *testing.T) {
 				EnvFrom: []corev1.EnvFromSource{
 					{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "s"}}},
 					{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "m"}}},
-					{Prefix: "X_", ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "none"}, Optional: &yes}},
+					{Prefix: "X_", ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{
+						Name: "none"}, Optional: &yes}},
 				},
 				Env: []corev1.EnvVar{{Name: "B", Value: "own $(A) $(SERVICE)"}, {Name: "C", Value: "$(B)"}},
 			},
@@ -103,16 +104,21 @@ func TestOf(t *testing.T) {
 		"fields": {
 			container: corev1.Container{Env: []corev1.EnvVar{
 				{Name: "IP", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "status.podIP"}}},
-				{Name: "LABELS", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.labels"}}},
+				{Name: "LABELS", ValueFrom: &corev1.EnvVarSource{
+					FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.labels"}}},
 			}},
 			want: []string{"SERVICE=host", "IP=127.0.64.1", "LABELS=a=\"1\"\nb=\"2\""},
 		},
-		"optional key":   {container: corev1.Container{Env: []corev1.EnvVar{{Name: "A", ValueFrom: key("s", "none", &yes)}}}, want: []string{"SERVICE=host"}},
-		"missing secret": {container: corev1.Container{Env: []corev1.EnvVar{{Name: "A", ValueFrom: key("none", "A", nil)}}}, err: `secret "none" not found`},
-		"missing key":    {container: corev1.Container{Env: []corev1.EnvVar{{Name: "A", ValueFrom: key("s", "none", nil)}}}, err: "couldn't find key none in Secret n/s"},
+		"optional key": {container: corev1.Container{Env: []corev1.EnvVar{{Name: "A", ValueFrom: key("s", "none", &yes)}}},
+			want: []string{"SERVICE=host"}},
+		"missing secret": {container: corev1.Container{Env: []corev1.EnvVar{{Name: "A", ValueFrom: key("none", "A", nil)}}},
+			err: `secret "none" not found`},
+		"missing key": {container: corev1.Container{Env: []corev1.EnvVar{{Name: "A", ValueFrom: key("s", "none", nil)}}},
+			err: "couldn't find key none in Secret n/s"},
 		"unknown field": {
-			container: corev1.Container{Env: []corev1.EnvVar{{Name: "A", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "spec.none"}}}}},
-			err:       `unsupported field path "spec.none"`,
+			container: corev1.Container{Env: []corev1.EnvVar{{Name: "A",
+				ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "spec.none"}}}}},
+			err: `unsupported field path "spec.none"`,
 		},
 		"unknown source": {
 			container: corev1.Container{Env: []corev1.EnvVar{{Name: "A", ValueFrom: &corev1.EnvVarSource{}}}},
@@ -122,7 +128,8 @@ func TestOf(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			source := Source{Objects: objects, Pod: pod(test.container), Services: []corev1.EnvVar{{Name: "SERVICE", Value: "host"}}}
+			source := Source{Objects: objects, Pod: pod(test.container),
+				Services: []corev1.EnvVar{{Name: "SERVICE", Value: "host"}}}
 			environment, err := source.Of(t.Context(), &test.container)
 			if test.err != "" {
 				if err == nil || err.Error() != test.err {
@@ -143,10 +150,12 @@ func TestOf(t *testing.T) {
 func TestAFailingAPIIsNotAMissingObject(t *testing.T) {
 	t.Parallel()
 	yes, down := true, errors.New("the API server is down")
-	container := corev1.Container{Env: []corev1.EnvVar{{Name: "A", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
-		LocalObjectReference: corev1.LocalObjectReference{Name: "s"}, Key: "A", Optional: &yes,
-	}}}}}
-	if _, err := (Source{Objects: store{err: down}, Pod: pod(container)}).Of(t.Context(), &container); !errors.Is(err, down) {
+	container := corev1.Container{Env: []corev1.EnvVar{{Name: "A",
+		ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
+			LocalObjectReference: corev1.LocalObjectReference{Name: "s"}, Key: "A", Optional: &yes,
+		}}}}}
+	if _, err := (Source{Objects: store{err: down}, Pod: pod(container)}).Of(t.Context(), &container); !errors.Is(err,
+		down) {
 		t.Errorf("got %v, want %v", err, down)
 	}
 }
@@ -174,7 +183,8 @@ func TestResource(t *testing.T) {
 			t.Errorf("%s by %q is %q, %v, want %q", test.resource, test.divisor, got, err, test.want)
 		}
 	}
-	if _, err := Resource(pod(container), "none", &corev1.ResourceFieldSelector{Resource: "limits.cpu"}, node); err == nil || err.Error() != `container "none" not found` {
+	if _, err := Resource(pod(container), "none", &corev1.ResourceFieldSelector{Resource: "limits.cpu"},
+		node); err == nil || err.Error() != `container "none" not found` {
 		t.Errorf("of an unknown container: got %v", err)
 	}
 }
@@ -187,7 +197,8 @@ func TestServices(t *testing.T) {
 		}}
 	}
 	services := []*corev1.Service{
-		service("n", "etcd-main", "127.0.128.9"), service("n", "headless", corev1.ClusterIPNone), service("other", "etcd-events", "127.0.128.10"),
+		service("n", "etcd-main", "127.0.128.9"), service("n", "headless", corev1.ClusterIPNone),
+		service("other", "etcd-events", "127.0.128.10"),
 	}
 	names := func(variables []corev1.EnvVar) map[string]string {
 		out := map[string]string{}
@@ -199,11 +210,13 @@ func TestServices(t *testing.T) {
 	api := APIServer{Host: "127.0.0.1", Port: 6443}
 	want := map[string]string{
 		"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": "6443", "KUBERNETES_SERVICE_PORT_HTTPS": "6443",
-		"KUBERNETES_PORT": "tcp://127.0.0.1:6443", "KUBERNETES_PORT_6443_TCP": "tcp://127.0.0.1:6443", "KUBERNETES_PORT_6443_TCP_PROTO": "tcp",
-		"KUBERNETES_PORT_6443_TCP_PORT": "6443", "KUBERNETES_PORT_6443_TCP_ADDR": "127.0.0.1",
+		"KUBERNETES_PORT": "tcp://127.0.0.1:6443", "KUBERNETES_PORT_6443_TCP": "tcp://127.0.0.1:6443",
+		"KUBERNETES_PORT_6443_TCP_PROTO": "tcp",
+		"KUBERNETES_PORT_6443_TCP_PORT":  "6443", "KUBERNETES_PORT_6443_TCP_ADDR": "127.0.0.1",
 		"ETCD_MAIN_SERVICE_HOST": "127.0.128.9", "ETCD_MAIN_SERVICE_PORT": "2379", "ETCD_MAIN_SERVICE_PORT_GRPC_API": "2379",
-		"ETCD_MAIN_PORT": "tcp://127.0.128.9:2379", "ETCD_MAIN_PORT_2379_TCP": "tcp://127.0.128.9:2379", "ETCD_MAIN_PORT_2379_TCP_PROTO": "tcp",
-		"ETCD_MAIN_PORT_2379_TCP_PORT": "2379", "ETCD_MAIN_PORT_2379_TCP_ADDR": "127.0.128.9",
+		"ETCD_MAIN_PORT": "tcp://127.0.128.9:2379", "ETCD_MAIN_PORT_2379_TCP": "tcp://127.0.128.9:2379",
+		"ETCD_MAIN_PORT_2379_TCP_PROTO": "tcp",
+		"ETCD_MAIN_PORT_2379_TCP_PORT":  "2379", "ETCD_MAIN_PORT_2379_TCP_ADDR": "127.0.128.9",
 	}
 	if diff := cmp.Diff(want, names(Services(services, pod(corev1.Container{}), api))); diff != "" {
 		t.Error(diff)
@@ -211,7 +224,8 @@ func TestServices(t *testing.T) {
 	no := false
 	without := pod(corev1.Container{})
 	without.Spec.EnableServiceLinks = &no
-	if got := names(Services(services, without, api)); got["ETCD_MAIN_SERVICE_HOST"] != "" || got["KUBERNETES_SERVICE_HOST"] == "" {
+	if got := names(Services(services, without, api)); got["ETCD_MAIN_SERVICE_HOST"] != "" ||
+		got["KUBERNETES_SERVICE_HOST"] == "" {
 		t.Errorf("without service links: got %v", got)
 	}
 }

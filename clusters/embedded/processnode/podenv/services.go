@@ -25,9 +25,12 @@ func Services(services []*corev1.Service, pod *corev1.Pod, apiServer APIServer) 
 	if pod.Spec.EnableServiceLinks != nil && !*pod.Spec.EnableServiceLinks {
 		return out
 	}
-	services = slices.SortedFunc(slices.Values(services), func(a, b *corev1.Service) int { return strings.Compare(a.Name, b.Name) })
+	services = slices.SortedFunc(slices.Values(services), func(a, b *corev1.Service) int {
+		return strings.Compare(a.Name, b.Name)
+	})
 	for _, service := range services {
-		if service.Namespace != pod.Namespace || service.Spec.ClusterIP == "" || service.Spec.ClusterIP == corev1.ClusterIPNone ||
+		if service.Namespace != pod.Namespace || service.Spec.ClusterIP == "" ||
+			service.Spec.ClusterIP == corev1.ClusterIPNone ||
 			service.Namespace == corev1.NamespaceDefault && service.Name == "kubernetes" || len(service.Spec.Ports) == 0 {
 			continue
 		}
@@ -42,7 +45,8 @@ func variables(name, host string, ports []corev1.ServicePort) []corev1.EnvVar {
 	out := []corev1.EnvVar{{Name: name + "_SERVICE_HOST", Value: host}, {Name: name + "_SERVICE_PORT", Value: first}}
 	for _, port := range ports {
 		if port.Name != "" {
-			out = append(out, corev1.EnvVar{Name: name + "_SERVICE_PORT_" + variableName(port.Name), Value: strconv.Itoa(int(port.Port))})
+			out = append(out, corev1.EnvVar{Name: name + "_SERVICE_PORT_" + variableName(port.Name),
+				Value: strconv.Itoa(int(port.Port))})
 		}
 	}
 	for i, port := range ports {
@@ -52,7 +56,8 @@ func variables(name, host string, ports []corev1.ServicePort) []corev1.EnvVar {
 			out = append(out, corev1.EnvVar{Name: name + "_PORT", Value: url})
 		}
 		prefix := name + "_PORT_" + number + "_" + protocol
-		out = append(out, corev1.EnvVar{Name: prefix, Value: url}, corev1.EnvVar{Name: prefix + "_PROTO", Value: strings.ToLower(protocol)},
+		out = append(out, corev1.EnvVar{Name: prefix, Value: url},
+			corev1.EnvVar{Name: prefix + "_PROTO", Value: strings.ToLower(protocol)},
 			corev1.EnvVar{Name: prefix + "_PORT", Value: number}, corev1.EnvVar{Name: prefix + "_ADDR", Value: host})
 	}
 	return out

@@ -31,7 +31,8 @@ func (s *Set) files(ctx context.Context, pod *corev1.Pod, volume *corev1.Volume)
 	return nil, Supported(volume)
 }
 
-func (s *Set) projected(ctx context.Context, pod *corev1.Pod, projected *corev1.ProjectedVolumeSource) (map[string]file, error) {
+func (s *Set) projected(ctx context.Context, pod *corev1.Pod, projected *corev1.ProjectedVolumeSource) (map[string]file,
+	error) {
 	all := map[string]file{}
 	for i := range projected.Sources {
 		files, err := s.projection(ctx, pod, &projected.Sources[i], mode(projected.DefaultMode))
@@ -43,7 +44,8 @@ func (s *Set) projected(ctx context.Context, pod *corev1.Pod, projected *corev1.
 	return all, nil
 }
 
-func (s *Set) projection(ctx context.Context, pod *corev1.Pod, source *corev1.VolumeProjection, mode fs.FileMode) (map[string]file, error) {
+func (s *Set) projection(ctx context.Context, pod *corev1.Pod, source *corev1.VolumeProjection,
+	mode fs.FileMode) (map[string]file, error) {
 	switch {
 	case source.Secret != nil:
 		return s.secret(ctx, pod, source.Secret.Name, source.Secret.Items, mode, source.Secret.Optional)
@@ -61,7 +63,8 @@ func (s *Set) projection(ctx context.Context, pod *corev1.Pod, source *corev1.Vo
 	return nil, errors.New("a projection of a kind that this node does not have")
 }
 
-func (s *Set) secret(ctx context.Context, pod *corev1.Pod, name string, items []corev1.KeyToPath, mode fs.FileMode, optional *bool) (map[string]file, error) {
+func (s *Set) secret(ctx context.Context, pod *corev1.Pod, name string, items []corev1.KeyToPath, mode fs.FileMode,
+	optional *bool) (map[string]file, error) {
 	secret, err := s.api.Secret(ctx, pod.Namespace, name)
 	if err != nil {
 		return nil, missing(err, "secret", name, optional)
@@ -69,7 +72,8 @@ func (s *Set) secret(ctx context.Context, pod *corev1.Pod, name string, items []
 	return pick(secret.Data, items, mode, fmt.Sprintf("secret %q", name), optional)
 }
 
-func (s *Set) configMap(ctx context.Context, pod *corev1.Pod, name string, items []corev1.KeyToPath, mode fs.FileMode, optional *bool) (map[string]file, error) {
+func (s *Set) configMap(ctx context.Context, pod *corev1.Pod, name string, items []corev1.KeyToPath, mode fs.FileMode,
+	optional *bool) (map[string]file, error) {
 	configMap, err := s.api.ConfigMap(ctx, pod.Namespace, name)
 	if err != nil {
 		return nil, missing(err, "configmap", name, optional)
@@ -96,7 +100,8 @@ func missing(err error, kind, name string, optional *bool) error {
 }
 
 // pick takes the items, or everything when none are named.
-func pick(data map[string][]byte, items []corev1.KeyToPath, mode fs.FileMode, from string, optional *bool) (map[string]file, error) {
+func pick(data map[string][]byte, items []corev1.KeyToPath, mode fs.FileMode, from string,
+	optional *bool) (map[string]file, error) {
 	files := make(map[string]file, len(data))
 	if len(items) == 0 {
 		for key, value := range data {
@@ -117,7 +122,8 @@ func pick(data map[string][]byte, items []corev1.KeyToPath, mode fs.FileMode, fr
 	return files, nil
 }
 
-func (s *Set) downward(pod *corev1.Pod, items []corev1.DownwardAPIVolumeFile, mode fs.FileMode) (map[string]file, error) {
+func (s *Set) downward(pod *corev1.Pod, items []corev1.DownwardAPIVolumeFile, mode fs.FileMode) (map[string]file,
+	error) {
 	files := make(map[string]file, len(items))
 	for _, item := range items {
 		var value string

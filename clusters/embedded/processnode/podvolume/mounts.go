@@ -30,7 +30,8 @@ func (s *Set) Mounts(pod *corev1.Pod, c *corev1.Container, env *podenv.Environme
 				return nil, fmt.Errorf("volume mount %q: %w", m.Name, err)
 			}
 		}
-		mounts = append(mounts, container.Mount{Source: path, Target: m.MountPath, ReadOnly: m.ReadOnly || readOnly(pod, m.Name)})
+		mounts = append(mounts, container.Mount{Source: path, Target: m.MountPath,
+			ReadOnly: m.ReadOnly || readOnly(pod, m.Name)})
 	}
 	return mounts, nil
 }

@@ -51,18 +51,21 @@ func (a *api) Volume(_ context.Context, name string) (*corev1.PersistentVolume, 
 	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "persistentvolumes"}, name)
 }
 
-func (a *api) Token(_ context.Context, _, _ string, request *authenticationv1.TokenRequest) (*authenticationv1.TokenRequest, error) {
+func (a *api) Token(_ context.Context, _, _ string,
+	request *authenticationv1.TokenRequest) (*authenticationv1.TokenRequest, error) {
 	if a.down != nil {
 		return nil, a.down
 	}
 	a.tokens++
 	request.Status.Token = strings.Repeat("t", a.tokens)
-	request.Status.ExpirationTimestamp = metav1.NewTime(a.clock.Now().Add(time.Duration(*request.Spec.ExpirationSeconds) * time.Second))
+	request.Status.ExpirationTimestamp = metav1.NewTime(
+		a.clock.Now().Add(time.Duration(*request.Spec.ExpirationSeconds) * time.Second))
 	return request, nil
 }
 
 func secretVolume(name string) corev1.Volume {
-	return corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: name}}}
+	return corev1.Volume{Name: "v",
+		VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: name}}}
 }
 
 func podWith(volume corev1.Volume) *corev1.Pod {
@@ -150,7 +153,8 @@ func TestWhatIsMissing(t *testing.T) {
 	optional := secretVolume("none")
 	optional.Secret.Optional = &yes
 	claimed := func(name string) corev1.Volume {
-		return corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name}}}
+		return corev1.Volume{Name: "v",
+			VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name}}}
 	}
 	for _, test := range []struct {
 		volume corev1.Volume
@@ -161,8 +165,10 @@ func TestWhatIsMissing(t *testing.T) {
 		{optional, ""},
 		{claimed("none"), `volume "v": persistentvolumeclaim "none" not found`},
 		{claimed("pending"), `volume "v": persistentvolumeclaim "pending" is not bound`},
-		{corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{NFS: &corev1.NFSVolumeSource{}}}, `volume "v": volume "v" is of a kind that this node does not have`},
-		{corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/none"}}}, `volume "v": hostPath type check failed: stat /none: no such file or directory`},
+		{corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{NFS: &corev1.NFSVolumeSource{}}},
+			`volume "v": volume "v" is of a kind that this node does not have`},
+		{corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/none"}}},
+			`volume "v": hostPath type check failed: stat /none: no such file or directory`},
 	} {
 		_, err := newTestSet(t, &api{secret: map[string][]byte{}}).Update(t.Context(), podWith(test.volume))
 		if got := errorText(err); got != test.want {
@@ -182,9 +188,10 @@ func TestTokensAreRenewed(t *testing.T) {
 	t.Parallel()
 	a, seconds := &api{}, int64(1000)
 	s := newTestSet(t, a)
-	pod := podWith(corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
-		{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token", ExpirationSeconds: &seconds}},
-	}}}})
+	pod := podWith(corev1.Volume{Name: "v",
+		VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
+			{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token", ExpirationSeconds: &seconds}},
+		}}}})
 	shows := func(want string, renewIn time.Duration) {
 		t.Helper()
 		renew, err := s.Update(t.Context(), pod)
@@ -213,11 +220,13 @@ func TestMounts(t *testing.T) {
 	t.Parallel()
 	s := newTestSet(t, &api{secret: map[string][]byte{"a": []byte("1")}})
 	pod := podWith(secretVolume("s"))
-	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "e", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
+	pod.Spec.Volumes = append(pod.Spec.Volumes,
+		corev1.Volume{Name: "e", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
 	if _, err := s.Update(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}
-	environment, err := podenv.Source{Pod: pod}.Of(t.Context(), &corev1.Container{Env: []corev1.EnvVar{{Name: "NAME", Value: "p"}}})
+	environment, err := podenv.Source{Pod: pod}.Of(t.Context(),
+		&corev1.Container{Env: []corev1.EnvVar{{Name: "NAME", Value: "p"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,9 +237,11 @@ func TestMounts(t *testing.T) {
 		mount corev1.VolumeMount
 		want  container.Mount
 	}{
-		{corev1.VolumeMount{Name: "v", MountPath: "/v"}, container.Mount{Source: s.folder + "/v", Target: "/v", ReadOnly: true}},
+		{corev1.VolumeMount{Name: "v", MountPath: "/v"}, container.Mount{Source: s.folder + "/v", Target: "/v",
+			ReadOnly: true}},
 		{corev1.VolumeMount{Name: "e", MountPath: "/e"}, container.Mount{Source: s.folder + "/e", Target: "/e"}},
-		{corev1.VolumeMount{Name: "e", MountPath: "/e", SubPathExpr: "pods/$(NAME)"}, container.Mount{Source: s.folder + "/e/pods/p", Target: "/e"}},
+		{corev1.VolumeMount{Name: "e", MountPath: "/e", SubPathExpr: "pods/$(NAME)"},
+			container.Mount{Source: s.folder + "/e/pods/p", Target: "/e"}},
 	} {
 		got, err := mounts(test.mount)
 		if err != nil {
@@ -240,15 +251,18 @@ func TestMounts(t *testing.T) {
 			t.Error(diff)
 		}
 	}
-	for subPath, want := range map[string]string{"../x": `volume mount "e": subPath "../x" leaves the volume`, "out/x": "path escapes from parent"} {
+	for subPath, want := range map[string]string{"../x": `volume mount "e": subPath "../x" leaves the volume`,
+		"out/x": "path escapes from parent"} {
 		if err := os.Symlink("/", filepath.Join(s.folder, "e", "out")); err != nil && !os.IsExist(err) {
 			t.Fatal(err)
 		}
-		if _, err := mounts(corev1.VolumeMount{Name: "e", MountPath: "/e", SubPath: subPath}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := mounts(corev1.VolumeMount{Name: "e", MountPath: "/e", SubPath: subPath}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("subPath %q: got %v, want %q", subPath, err, want)
 		}
 	}
-	if _, err := mounts(corev1.VolumeMount{Name: "none", MountPath: "/e"}); err == nil || err.Error() != `volume "none" is not ready` {
+	if _, err := mounts(corev1.VolumeMount{Name: "none", MountPath: "/e"}); err == nil ||
+		err.Error() != `volume "none" is not ready` {
 		t.Errorf("an unknown volume: got %v", err)
 	}
 }

@@ -24,7 +24,8 @@ type API interface {
 	ConfigMap(ctx context.Context, namespace, name string) (*corev1.ConfigMap, error)
 	Claim(ctx context.Context, namespace, name string) (*corev1.PersistentVolumeClaim, error)
 	Volume(ctx context.Context, name string) (*corev1.PersistentVolume, error)
-	Token(ctx context.Context, namespace, serviceAccount string, request *authenticationv1.TokenRequest) (*authenticationv1.TokenRequest, error)
+	Token(ctx context.Context, namespace, serviceAccount string,
+		request *authenticationv1.TokenRequest) (*authenticationv1.TokenRequest, error)
 }
 
 // Set is the volumes of one pod. Only one goroutine may use it at a time.
@@ -39,7 +40,8 @@ type Set struct {
 
 // NewSet keeps the volumes of a pod in a folder of the host, which outlives restarts of the caller.
 func NewSet(folder string, api API, node corev1.ResourceList, clock clock.PassiveClock) *Set {
-	return &Set{api: api, clock: clock, node: node, folder: folder, paths: map[string]string{}, tokens: map[tokenKey]token{}}
+	return &Set{api: api, clock: clock, node: node, folder: folder, paths: map[string]string{},
+		tokens: map[tokenKey]token{}}
 }
 
 // Update makes all volumes, or brings them up to date. It returns when a token needs to be renewed, or zero.

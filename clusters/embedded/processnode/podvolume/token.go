@@ -28,7 +28,8 @@ type token struct {
 
 // token returns a token of the pod's service account, the old one while it is young. An old one is kept while the API
 // server cannot be reached.
-func (s *Set) token(ctx context.Context, pod *corev1.Pod, source *corev1.ServiceAccountTokenProjection) (string, error) {
+func (s *Set) token(ctx context.Context, pod *corev1.Pod, source *corev1.ServiceAccountTokenProjection) (string,
+	error) {
 	key := tokenKey{audience: source.Audience, seconds: 3600}
 	if source.ExpirationSeconds != nil {
 		key.seconds = *source.ExpirationSeconds
@@ -40,7 +41,8 @@ func (s *Set) token(ctx context.Context, pod *corev1.Pod, source *corev1.Service
 	}
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
 		ExpirationSeconds: &key.seconds,
-		BoundObjectRef:    &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID},
+		BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name,
+			UID: pod.UID},
 	}}
 	if key.audience != "" {
 		request.Spec.Audiences = []string{key.audience}

@@ -28,7 +28,8 @@ type Outcome struct {
 }
 
 // Loop probes until ctx is done or report returns false. The first attempt is made after the initial delay.
-func Loop(ctx context.Context, clock clock.Clock, kind Kind, spec *corev1.Probe, target Target, report func(Outcome) bool) {
+func Loop(ctx context.Context, clock clock.Clock, kind Kind, spec *corev1.Probe, target Target,
+	report func(Outcome) bool) {
 	timer := clock.NewTimer(seconds(spec.InitialDelaySeconds, 0))
 	defer timer.Stop()
 	var successes, failures int32

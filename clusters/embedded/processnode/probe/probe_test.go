@@ -22,7 +22,9 @@ import (
 
 func TestHTTP(t *testing.T) {
 	t.Parallel()
-	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusTeapot)
+	}))
 	t.Cleanup(elsewhere.Close)
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -48,13 +50,15 @@ func TestHTTP(t *testing.T) {
 		action corev1.HTTPGetAction
 		want   string
 	}{
-		"good":      {corev1.HTTPGetAction{Path: "/", Port: port(plain)}, ""},
-		"own host":  {corev1.HTTPGetAction{Path: "/host?a=b", Port: port(plain), HTTPHeaders: []corev1.HTTPHeader{{Name: "Host", Value: "example.test"}, {Name: "X-Probe", Value: "yes"}}}, ""},
+		"good": {corev1.HTTPGetAction{Path: "/", Port: port(plain)}, ""},
+		"own host": {corev1.HTTPGetAction{Path: "/host?a=b", Port: port(plain),
+			HTTPHeaders: []corev1.HTTPHeader{{Name: "Host", Value: "example.test"}, {Name: "X-Probe", Value: "yes"}}}, ""},
 		"sick":      {corev1.HTTPGetAction{Path: "/sick", Port: port(plain)}, "HTTP probe failed with statuscode: 503"},
 		"redirect":  {corev1.HTTPGetAction{Path: "/here", Port: port(plain)}, "HTTP probe failed with statuscode: 503"},
 		"elsewhere": {corev1.HTTPGetAction{Path: "/away", Port: port(plain)}, ""},
 		"secure":    {corev1.HTTPGetAction{Path: "/", Port: port(secure), Scheme: corev1.URISchemeHTTPS}, ""},
-		"no port":   {corev1.HTTPGetAction{Path: "/", Port: intstr.FromString("none")}, `find the port "none": the container has none of that name`},
+		"no port": {corev1.HTTPGetAction{Path: "/", Port: intstr.FromString("none")},
+			`find the port "none": the container has none of that name`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -91,9 +95,11 @@ func TestTCPAndGRPC(t *testing.T) {
 		want    string
 	}{
 		{corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromString("grpc")}}, ""},
-		{corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(1)}}, "dial tcp 127.0.0.1:1: connect: connection refused"},
+		{corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(1)}},
+			"dial tcp 127.0.0.1:1: connect: connection refused"},
 		{corev1.ProbeHandler{GRPC: &corev1.GRPCAction{Port: port}}, ""},
-		{corev1.ProbeHandler{GRPC: &corev1.GRPCAction{Port: port, Service: &sick}}, `service unhealthy (responded with "NOT_SERVING")`},
+		{corev1.ProbeHandler{GRPC: &corev1.GRPCAction{Port: port, Service: &sick}},
+			`service unhealthy (responded with "NOT_SERVING")`},
 	} {
 		if got := text(target.Check(t.Context(), &test.handler)); got != test.want {
 			t.Errorf("%+v: got %q, want %q", test.handler, got, test.want)
@@ -113,8 +119,10 @@ func TestExec(t *testing.T) {
 		}
 		return 0, nil
 	}}
-	for command, want := range map[string]string{"good": "", "bad": strings.Repeat("x", maxOutput), "slow": `command timed out: "slow"`} {
-		if got := text(target.Check(t.Context(), &corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{command}}})); got != want {
+	for command, want := range map[string]string{"good": "", "bad": strings.Repeat("x", maxOutput),
+		"slow": `command timed out: "slow"`} {
+		if got := text(target.Check(t.Context(),
+			&corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{command}}})); got != want {
 			t.Errorf("%s: got %q, want %q", command, got, want)
 		}
 	}

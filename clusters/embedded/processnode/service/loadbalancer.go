@@ -48,7 +48,8 @@ func (f *Forwarder) balance(ctx context.Context, service *corev1.Service) error 
 	return nil
 }
 
-func (f *Forwarder) writeIngress(ctx context.Context, service *corev1.Service, ingress []corev1.LoadBalancerIngress) error {
+func (f *Forwarder) writeIngress(ctx context.Context, service *corev1.Service,
+	ingress []corev1.LoadBalancerIngress) error {
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": service.UID},
 		"status":   map[string]any{"loadBalancer": map[string]any{"ingress": ingress}},
@@ -56,7 +57,8 @@ func (f *Forwarder) writeIngress(ctx context.Context, service *corev1.Service, i
 	if err != nil {
 		return fmt.Errorf("encode the load balancer's address: %w", err)
 	}
-	_, err = f.Client.CoreV1().Services(service.Namespace).Patch(ctx, service.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	_, err = f.Client.CoreV1().Services(service.Namespace).Patch(ctx, service.Name, types.MergePatchType, patch,
+		metav1.PatchOptions{}, "status")
 	if err != nil {
 		return fmt.Errorf("write the load balancer's address: %w", err)
 	}

@@ -75,7 +75,8 @@ func pod(name string, ip netip.Addr, ready bool) *corev1.Pod {
 			{Name: "http", ContainerPort: 9000, Protocol: corev1.ProtocolTCP},
 		}}}},
 		Status: corev1.PodStatus{
-			PodIP: ip.String(), Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: status}},
+			PodIP: ip.String(), Phase: corev1.PodRunning,
+			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: status}},
 		},
 	}
 }
@@ -113,7 +114,8 @@ func talk(front string) (string, error) {
 	if _, err := fmt.Fprint(connection, "hello"); err != nil {
 		return "", err
 	}
-	if err := connection.(*net.TCPConn).CloseWrite(); err != nil && !errors.Is(err, syscall.ENOTCONN) { // a reset was faster, which the read tells
+	// a reset was faster, which the read tells
+	if err := connection.(*net.TCPConn).CloseWrite(); err != nil && !errors.Is(err, syscall.ENOTCONN) {
 		return "", err
 	}
 	content, err := io.ReadAll(connection)
@@ -124,22 +126,23 @@ func talk(front string) (string, error) {
 func await(t *testing.T, front string, names ...string) {
 	t.Helper()
 	var heard []string
-	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, bound, true, func(context.Context) (bool, error) {
-		heard = nil
-		for range 2 * max(1, len(names)) {
-			answer, err := talk(front)
-			if err != nil {
-				answer = "?"
-				if errors.Is(err, syscall.ECONNREFUSED) {
-					answer = "refused"
+	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, bound, true,
+		func(context.Context) (bool, error) {
+			heard = nil
+			for range 2 * max(1, len(names)) {
+				answer, err := talk(front)
+				if err != nil {
+					answer = "?"
+					if errors.Is(err, syscall.ECONNREFUSED) {
+						answer = "refused"
+					}
 				}
+				heard = append(heard, strings.TrimSuffix(answer, ":hello"))
 			}
-			heard = append(heard, strings.TrimSuffix(answer, ":hello"))
-		}
-		slices.Sort(heard)
-		heard = slices.Compact(heard)
-		return slices.Equal(heard, names), nil
-	})
+			slices.Sort(heard)
+			heard = slices.Compact(heard)
+			return slices.Equal(heard, names), nil
+		})
 	if err != nil {
 		t.Fatalf("%s is answered by %q, want %q", front, heard, names)
 	}
@@ -214,7 +217,8 @@ func TestResetsPass(t *testing.T) {
 		_, _ = connection.Read(make([]byte, 1))
 		reset(connection.(*net.TCPConn))
 	}()
-	l, err := open(netip.AddrPortFrom(slice(128, 3), 8080), []string{netip.AddrPortFrom(ip, 9000).String()}, logr.Discard(), clock.RealClock{})
+	l, err := open(netip.AddrPortFrom(slice(128, 3), 8080), []string{netip.AddrPortFrom(ip, 9000).String()},
+		logr.Discard(), clock.RealClock{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +247,8 @@ func TestLoadBalancersKeepTheirAddress(t *testing.T) {
 	}
 	await(t, slice(192, 1).String()+":8080", "a")
 	got, err := client.CoreV1().Services("n").Get(t.Context(), "web", metav1.GetOptions{})
-	if err != nil || len(got.Status.LoadBalancer.Ingress) != 1 || got.Status.LoadBalancer.Ingress[0].IP != slice(192, 1).String() {
+	if err != nil || len(got.Status.LoadBalancer.Ingress) != 1 || got.Status.LoadBalancer.Ingress[0].IP != slice(192,
+		1).String() {
 		t.Errorf("the status is %+v, %v", got.Status, err)
 	}
 	if owner := f.LoadBalancers.Owners(); !slices.Equal(owner, []string{"n/web"}) {
@@ -267,7 +272,8 @@ func TestATakenAddressIsTold(t *testing.T) {
 	if _, err := client.CoreV1().Pods("n").Create(t.Context(), pod("a", ip, true), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.CoreV1().Services("n").Create(t.Context(), web(front.Addr().String()), metav1.CreateOptions{}); err != nil {
+	if _, err := client.CoreV1().Services("n").Create(t.Context(), web(front.Addr().String()),
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	select {

@@ -55,12 +55,14 @@ type item struct {
 func (f *Folders) CreateClass(ctx context.Context) error {
 	mode, reclaim := storagev1.VolumeBindingImmediate, corev1.PersistentVolumeReclaimDelete
 	class := &storagev1.StorageClass{
-		ObjectMeta:        metav1.ObjectMeta{Name: ClassName, Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}},
+		ObjectMeta: metav1.ObjectMeta{Name: ClassName,
+			Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}},
 		Provisioner:       Provisioner,
 		VolumeBindingMode: &mode,
 		ReclaimPolicy:     &reclaim,
 	}
-	if _, err := f.Client.StorageV1().StorageClasses().Create(ctx, class, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+	if _, err := f.Client.StorageV1().StorageClasses().Create(ctx, class, metav1.CreateOptions{}); err != nil &&
+		!apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("create the storage class %q: %w", ClassName, err)
 	}
 	return nil
@@ -117,7 +119,8 @@ func (f *Folders) provision(ctx context.Context, name cache.ObjectName) error {
 		return err
 	}
 	claim := object.(*corev1.PersistentVolumeClaim)
-	if claim.Annotations[annotationProvisioner] != Provisioner || claim.Spec.VolumeName != "" || claim.DeletionTimestamp != nil {
+	if claim.Annotations[annotationProvisioner] != Provisioner || claim.Spec.VolumeName != "" ||
+		claim.DeletionTimestamp != nil {
 		return nil
 	}
 	if why := unsupported(claim); why != nil {
@@ -144,7 +147,8 @@ func (f *Folders) provision(ctx context.Context, name cache.ObjectName) error {
 		}
 		return fmt.Errorf("create the volume: %w", err)
 	}
-	f.Recorder.Eventf(claim, corev1.EventTypeNormal, "ProvisioningSucceeded", "Successfully provisioned volume %s", volume.Name)
+	f.Recorder.Eventf(claim, corev1.EventTypeNormal, "ProvisioningSucceeded", "Successfully provisioned volume %s",
+		volume.Name)
 	return nil
 }
 
@@ -160,7 +164,8 @@ func unsupported(claim *corev1.PersistentVolumeClaim) error {
 	return nil
 }
 
-func (f *Folders) volumeFor(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) *corev1.PersistentVolume {
+func (f *Folders) volumeFor(claim *corev1.PersistentVolumeClaim,
+	class *storagev1.StorageClass) *corev1.PersistentVolume {
 	kind, reclaim := corev1.HostPathDirectoryOrCreate, corev1.PersistentVolumeReclaimDelete
 	if class.ReclaimPolicy != nil {
 		reclaim = *class.ReclaimPolicy
@@ -192,7 +197,8 @@ func (f *Folders) volumeFor(claim *corev1.PersistentVolumeClaim, class *storagev
 
 func onNode(name string) *corev1.VolumeNodeAffinity {
 	return &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{name}}},
+		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn,
+			Values: []string{name}}},
 	}}}}
 }
 
@@ -216,7 +222,8 @@ func (f *Folders) reclaim(ctx context.Context, name cache.ObjectName) error {
 		return fmt.Errorf("remove the folder of the volume: %w", err)
 	}
 	options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &volume.UID}}
-	if err := f.Client.CoreV1().PersistentVolumes().Delete(ctx, volume.Name, options); err != nil && !apierrors.IsNotFound(err) {
+	if err := f.Client.CoreV1().PersistentVolumes().Delete(ctx, volume.Name, options); err != nil &&
+		!apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete the volume: %w", err)
 	}
 	return nil

@@ -27,7 +27,8 @@ const bound = time.Minute
 func start(t *testing.T) (*Folders, *fake.Clientset, *record.FakeRecorder) {
 	t.Helper()
 	client, recorder := fake.NewClientset(), record.NewFakeRecorder(100)
-	f := &Folders{Client: client, Root: filepath.Join(t.TempDir(), "volumes"), Node: "node", Recorder: recorder, Log: logr.Discard()}
+	f := &Folders{Client: client, Root: filepath.Join(t.TempDir(), "volumes"), Node: "node", Recorder: recorder,
+		Log: logr.Discard()}
 	if err := f.CreateClass(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -50,10 +51,11 @@ func start(t *testing.T) (*Folders, *fake.Clientset, *record.FakeRecorder) {
 func await(t *testing.T, what string, look func(context.Context) error) {
 	t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, bound, true, func(ctx context.Context) (bool, error) {
-		last = look(ctx)
-		return last == nil, nil
-	})
+	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, bound, true,
+		func(ctx context.Context) (bool, error) {
+			last = look(ctx)
+			return last == nil, nil
+		})
 	if err != nil {
 		t.Fatalf("wait for %s: %v", what, last)
 	}
@@ -63,10 +65,12 @@ func await(t *testing.T, what string, look func(context.Context) error) {
 func claim(name, provisioner string) *corev1.PersistentVolumeClaim {
 	class := ClassName
 	return &corev1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: name, UID: "u-x", Annotations: map[string]string{annotationProvisioner: provisioner}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: name, UID: "u-x",
+			Annotations: map[string]string{annotationProvisioner: provisioner}},
 		Spec: corev1.PersistentVolumeClaimSpec{
 			StorageClassName: &class, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-			Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+			Resources: corev1.VolumeResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
 		},
 	}
 }
@@ -74,7 +78,8 @@ func claim(name, provisioner string) *corev1.PersistentVolumeClaim {
 func TestAClaimGetsAFolderAndGivesItBack(t *testing.T) {
 	t.Parallel()
 	f, client, _ := start(t)
-	if _, err := client.CoreV1().PersistentVolumeClaims("n").Create(t.Context(), claim("data", Provisioner), metav1.CreateOptions{}); err != nil {
+	if _, err := client.CoreV1().PersistentVolumeClaims("n").Create(t.Context(), claim("data", Provisioner),
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	volumes := client.CoreV1().PersistentVolumes()
@@ -84,8 +89,10 @@ func TestAClaimGetsAFolderAndGivesItBack(t *testing.T) {
 		return err
 	})
 	path := volume.Spec.HostPath.Path
-	if path != filepath.Join(f.Root, "n_data_u-x") || volume.Spec.StorageClassName != ClassName || volume.Spec.ClaimRef.UID != "u-x" ||
-		volume.Spec.Capacity.Storage().String() != "1Gi" || volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete {
+	if path != filepath.Join(f.Root, "n_data_u-x") || volume.Spec.StorageClassName != ClassName ||
+		volume.Spec.ClaimRef.UID != "u-x" ||
+		volume.Spec.Capacity.Storage().String() != "1Gi" ||
+		volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete {
 		t.Errorf("the volume is %+v", volume.Spec)
 	}
 	if err := os.WriteFile(filepath.Join(path, "file"), nil, 0o600); err != nil {

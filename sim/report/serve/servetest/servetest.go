@@ -14,7 +14,9 @@ func Start(t *testing.T, folder string) string {
 	ctx, cancel := context.WithCancel(context.Background())
 	ready, ended := make(chan string, 1), make(chan error, 1)
 	go func() {
-		ended <- serve.Serve(ctx, serve.Options{Folder: folder, Address: "127.0.0.1:0", Ready: func(url string) { ready <- url }})
+		ended <- serve.Serve(ctx, serve.Options{Folder: folder, Address: "127.0.0.1:0", Ready: func(url string) {
+			ready <- url
+		}})
 	}()
 	t.Cleanup(func() {
 		cancel()

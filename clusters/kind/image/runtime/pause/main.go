@@ -1,5 +1,5 @@
-// Command pause holds the namespaces of a pod: it sleeps until it is told to end, and buries orphans, whose parent it is
-// in a pod that shares its process namespace.
+// Command pause holds the namespaces of a pod: it sleeps until it is told to end, and buries orphans, whose parent it
+// is in a pod that shares its process namespace.
 package main
 
 import (

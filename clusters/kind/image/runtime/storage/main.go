@@ -52,7 +52,8 @@ type folders struct{ root, node string }
 var _ controller.Provisioner = &folders{}
 
 // Provision makes a folder, and a volume that is pinned to this node.
-func (f *folders) Provision(_ context.Context, options controller.ProvisionOptions) (*corev1.PersistentVolume, controller.ProvisioningState, error) {
+func (f *folders) Provision(_ context.Context, options controller.ProvisionOptions) (*corev1.PersistentVolume,
+	controller.ProvisioningState, error) {
 	// The folder says whose it is, as those of kindest/node do: what is left of it is found by that.
 	path := filepath.Join(f.root, strings.Join([]string{options.PVName, options.PVC.Namespace, options.PVC.Name}, "_"))
 	if err := os.MkdirAll(path, 0o777); err != nil {
@@ -62,15 +63,18 @@ func (f *folders) Provision(_ context.Context, options controller.ProvisionOptio
 		return nil, controller.ProvisioningNoChange, fmt.Errorf("open the folder of volume %q: %w", options.PVName, err)
 	}
 	directory := corev1.HostPathDirectory
-	here := corev1.NodeSelectorRequirement{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{f.node}}
+	here := corev1.NodeSelectorRequirement{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn,
+		Values: []string{f.node}}
 	return &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: options.PVName},
 		Spec: corev1.PersistentVolumeSpec{
 			PersistentVolumeReclaimPolicy: *options.StorageClass.ReclaimPolicy,
 			AccessModes:                   options.PVC.Spec.AccessModes,
 			MountOptions:                  options.StorageClass.MountOptions,
-			Capacity:                      corev1.ResourceList{corev1.ResourceStorage: options.PVC.Spec.Resources.Requests[corev1.ResourceStorage]},
-			PersistentVolumeSource:        corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: path, Type: &directory}},
+			Capacity: corev1.ResourceList{
+				corev1.ResourceStorage: options.PVC.Spec.Resources.Requests[corev1.ResourceStorage]},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: path,
+				Type: &directory}},
 			NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{
 				NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{here}}},
 			}},

@@ -1,0 +1,113 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/transplant-sim/transplant/sim/catalogue"
+)
+
+// selection is which scenario files a command is about.
+type selection struct {
+	folder   string // where scenarios are looked up by name and label
+	selector string // of labels; empty for whatever they are
+}
+
+func (s *selection) addFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&s.folder, "scenarios", "scenarios", "folder where scenarios are looked up by their names and labels")
+	flags.StringVarP(&s.selector, "selector", "l", "", "only scenarios whose labels match, such as tier=smoke or "+
+		"'tier in (smoke,core)'; of all in --scenarios where none is given")
+}
+
+// selectionHelp is what the help of each command says about its arguments.
+const selectionHelp = `A scenario is given by its name, which is looked up in the folder --scenarios and those below it,
+or by the path of its file. What has a slash or a dot in it is a path. With -l it is only those whose labels match: of the ones
+that are given, or of all in --scenarios where none is given. The scenarios in the repository have the label tier,
+which is smoke, core or nightly.`
+
+// check says what to give to whoever gives nothing. It is for cobra, before the command runs.
+func (s *selection) check(command *cobra.Command, arguments []string) error {
+	if len(arguments) == 0 && s.selector == "" {
+		return untold{fmt.Errorf("%s which scenarios? give names such as planned-migration, scenario files, or -l tier=smoke",
+			command.Name())}
+	}
+	return nil
+}
+
+// files that are meant by the arguments, in their order, or else by their names.
+func (s *selection) files(arguments []string) ([]string, error) {
+	selector, err := labels.Parse(s.selector)
+	if err != nil {
+		return nil, fmt.Errorf("--selector %q: %w", s.selector, err)
+	}
+	entries, err := s.entries(arguments)
+	if err != nil {
+		return nil, err
+	}
+	if s.selector != "" {
+		entries = catalogue.Filter(entries, selector)
+	}
+	var files []string
+	for _, e := range entries {
+		files = append(files, e.Path)
+	}
+	switch {
+	case len(files) > 0:
+		return files, nil
+	case len(arguments) > 0:
+		return nil, fmt.Errorf("--selector %q: none of the scenarios that are given has such labels", s.selector)
+	}
+	return nil, fmt.Errorf("--selector %q: no scenario in %s has such labels", s.selector, s.folder)
+}
+
+// entries that are named, or all.
+func (s *selection) entries(arguments []string) ([]catalogue.Entry, error) {
+	var known *catalogue.Catalogue
+	var entries []catalogue.Entry
+	var errs []error
+	for _, argument := range arguments {
+		if isPath(argument) {
+			entries = append(entries, catalogue.File(argument))
+			continue
+		}
+		if known == nil {
+			var err error
+			if known, err = catalogue.Read(s.folder); err != nil {
+				return nil, fmt.Errorf("find the scenario %q by its name: %w; %s", argument, err, elsewhere(argument))
+			}
+		}
+		found, err := known.Find(argument)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%w; %s", err, elsewhere(argument)))
+		}
+		entries = append(entries, found)
+	}
+	if len(arguments) > 0 {
+		return entries, errors.Join(errs...)
+	}
+	known, err := catalogue.Read(s.folder)
+	if err != nil {
+		return nil, fmt.Errorf("%w; give another with --scenarios", err)
+	}
+	return known.Select(labels.Everything()), nil
+}
+
+// isPath says whether an argument is the path of a file, and not the name of a scenario, which is a DNS label.
+func isPath(argument string) bool {
+	return strings.ContainsAny(argument, "./"+string(filepath.Separator))
+}
+
+// elsewhere says where else a scenario may be that is not found by its name.
+func elsewhere(name string) string {
+	if _, err := os.Stat(name); err == nil {
+		return fmt.Sprintf("the file %s is given as .%c%s", name, filepath.Separator, name)
+	}
+	return "give the path of its file, or another folder with --scenarios"
+}
