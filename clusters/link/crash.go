@@ -27,7 +27,7 @@ func (c Crash) Validate() error { return valid(c.Match, c.Turn, c.At) }
 func (c Crash) turn() Turn { return c.Turn }
 
 func (c Crash) start(dice) *effect {
-	return &effect{match: c.Match, writes: true, carriedOut: true,
+	return &effect{match: c.Match, writes: true, intended: true, carriedOut: true,
 		serve: func(a *active, x *exchange, next func(*exchange)) {
 			a.at(c.At, x, next, func() bool { return false })
 		}}

@@ -29,7 +29,8 @@ func (d DropAnswer) Validate() error {
 func (d DropAnswer) turn() Turn { return d.Turn }
 
 func (d DropAnswer) start(dice) *effect {
-	return &effect{match: d.Match, writes: len(d.Match.Verbs) == 0, carriedOut: true,
+	return &effect{match: d.Match, writes: len(d.Match.Verbs) == 0, intended: len(d.Match.Verbs) == 0,
+		carriedOut: true,
 		serve: func(a *active, x *exchange, next func(*exchange)) {
 			if x.endless() { // there is no answer to lose
 				next(x)

@@ -63,7 +63,10 @@ func (p *plan) serve(i int, x *exchange, last http.Handler) {
 }
 
 func (a *active) selects(x *exchange) bool {
-	return (!a.writes || x.request.writes(x.r) && !a.match.noise(x.request)) && a.match.fits(x.request, x.r)
+	if a.writes && !x.request.writes(x.r) || a.intended && a.match.noise(x.request) {
+		return false
+	}
+	return a.match.fits(x.request, x.r)
 }
 
 // strike lets a request feel the fault, unless that has ended meanwhile. It counts once the hook, if there is one, has

@@ -70,6 +70,8 @@ type effect struct {
 	// the server stores.
 	match  Match
 	writes bool
+	// intended leaves out Leases and Events, unless match names the resource.
+	intended bool
 	// carriedOut leaves out, where the moment is After, what the server has refused: it takes no turn.
 	carriedOut bool
 	// serve acts on a selected request; next brings it to the server and the answer back.

@@ -2,7 +2,8 @@ package link
 
 import "fmt"
 
-// Tripwire harms nothing: its hook is told of requests, and holds them until it returns.
+// Tripwire harms nothing: its hook is told of requests, and holds them until it returns. Requests about Leases and Events
+// do not count, unless the resource is named.
 type Tripwire struct {
 	Match Match  `json:"match,omitzero"`
 	Turn  Turn   `json:"turn,omitzero"`
@@ -20,9 +21,12 @@ func (t Tripwire) Validate() error { return valid(t.Match, t.Turn, t.At) }
 func (t Tripwire) turn() Turn { return t.Turn }
 
 func (t Tripwire) start(dice) *effect {
-	return &effect{match: t.Match, carriedOut: true, serve: func(a *active, x *exchange, next func(*exchange)) {
-		a.at(t.At, x, next, func() bool { return true })
-	}}
+	return &effect{
+		match: t.Match, intended: true, carriedOut: true,
+		serve: func(a *active, x *exchange, next func(*exchange)) {
+			a.at(t.At, x, next, func() bool { return true })
+		},
+	}
 }
 
 // MarshalJSON writes the fault with its type.

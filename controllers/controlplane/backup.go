@@ -111,11 +111,11 @@ func (o *Operation) backupSource(ctx context.Context) (string, error) {
 // etcdRestored tells whether the shoot's etcd is here already, by a run before this one. One that an epoch has left
 // which is over does not count: a shoot may be back before its first seed has cleaned up.
 func (o *Operation) etcdRestored(ctx context.Context) (bool, error) {
-	exists, err := o.EtcdExists(ctx)
-	if err != nil || !exists {
+	here, err := o.Survey(ctx)
+	if err != nil || !here.Etcd.Exists {
 		return false, err
 	}
-	left, err := o.HasLeftovers(ctx)
+	left, err := o.HasLeftovers(ctx, here)
 	return err == nil && !left, err
 }
 

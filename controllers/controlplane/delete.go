@@ -162,15 +162,12 @@ func (o *Operation) wakeAndDeleteWorker(ctx context.Context) error {
 
 // WakeUp scales etcd and then the API server of a hibernated shoot to one, and waits for both.
 func (o *Operation) WakeUp(ctx context.Context) error {
-	exists, err := o.EtcdExists(ctx)
-	if err != nil || !exists {
+	here, err := o.Survey(ctx)
+	if err != nil || !here.Etcd.Exists {
 		return err
 	}
-	started, err := o.startedEpoch(ctx)
-	if err != nil {
-		return err
-	}
-	if err := o.note(ctx, constants.OwnershipBegun, started); err != nil { // it may be asleep, or gone, when that matters
+	// The shoot may be hibernated again, or etcd gone, when that matters.
+	if err := o.note(ctx, constants.OwnershipBegun, here.Etcd.Epoch); err != nil {
 		return err
 	}
 	if err := o.ScaleEtcd(ctx, 1); err != nil {
@@ -179,7 +176,7 @@ func (o *Operation) WakeUp(ctx context.Context) error {
 	if err := o.WaitEtcd(ctx); err != nil {
 		return err
 	}
-	exists, err = o.DeploymentExists(ctx, DeploymentKubeAPIServer)
+	exists, err := o.DeploymentExists(ctx, DeploymentKubeAPIServer)
 	if err != nil || !exists {
 		return err
 	}

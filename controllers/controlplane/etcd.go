@@ -9,7 +9,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -89,7 +88,7 @@ func (o *Operation) DeployEtcd(ctx context.Context, replicas int32) error {
 	if err != nil || replicas == 0 {
 		return err
 	}
-	return o.note(ctx, constants.OwnershipBegun, o.Epoch) // for when it is gone: see EpochBegun
+	return o.note(ctx, constants.OwnershipBegun, o.Epoch) // for when it is gone: see tenure.Tenure.Begun
 }
 
 func (o *Operation) etcdContainer(mounts []corev1.VolumeMount) corev1.Container {
@@ -198,13 +197,4 @@ func (o *Operation) WaitEtcd(ctx context.Context) error {
 		}
 		return nil
 	})
-}
-
-// EtcdExists tells whether the shoot's etcd is deployed on this seed.
-func (o *Operation) EtcdExists(ctx context.Context) (bool, error) {
-	err := o.Seed.Get(ctx, o.key(EtcdName), &appsv1.StatefulSet{})
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	return err == nil, err
 }

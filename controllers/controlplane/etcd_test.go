@@ -1,6 +1,8 @@
 package controlplane
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -8,11 +10,11 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/ownership/tenure"
 )
 
 // The pod of an epoch that is over is never ready again. In the order of their readiness, which is the default, the
@@ -26,11 +28,11 @@ func TestAnEtcdThatIsNeverReadyDoesNotStandInTheWayOfTheNextEpoch(t *testing.T) 
 	o.Epoch, o.SeedObject = 4, &gardencorev1beta1.Seed{}
 	begun := func() bool {
 		t.Helper()
-		begun, err := o.EpochBegun(t.Context(), 4)
+		here, err := o.Survey(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		return begun
+		return here.Begun(false)
 	}
 	if begun() {
 		t.Error("before there is any etcd, it has begun")
@@ -92,52 +94,50 @@ func TestDeployEtcd_Listeners_AreKnown(t *testing.T) {
 	}
 }
 
-// Whether an epoch has begun is known when its etcd is gone, too: there may be what no backup has.
-func TestAnEpochHasBegunWithItsEtcd(t *testing.T) {
+// etcdOf is the etcd of an epoch.
+func etcdOf(epoch string) *appsv1.StatefulSet {
+	return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "shoot--p--alpha", Name: "etcd-main", Annotations: map[string]string{"transplant.dev/epoch": epoch},
+	}}
+}
+
+func TestSurvey(t *testing.T) {
 	t.Parallel()
+	away := errors.New("the seed is away")
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: "shoot--p--alpha", Annotations: map[string]string{"transplant.dev/epoch": "4"},
+	}}
+	etcd := tenure.Etcd{Exists: true, Epoch: 3, Runs: true}
 	for name, c := range map[string]struct {
-		etcd, noted string // epochs; empty for none
-		asleep, api bool
-		want        bool
+		onSeed []client.Object
+		unread string // name of the object that cannot be read
+		want   tenure.Tenure
+		says   string
 	}{
-		"its etcd is there":                   {etcd: "4", want: true},
-		"that of an epoch after it is there":  {etcd: "5", want: true},
-		"asleep, and nobody can wake it":      {etcd: "4", asleep: true},
-		"asleep, with its API server":         {etcd: "4", asleep: true, api: true, want: true},
-		"asleep, and was awake":               {etcd: "4", asleep: true, noted: "4", want: true},
-		"asleep since the epoch before":       {etcd: "3", asleep: true, noted: "3", api: true},
-		"it was there":                        {noted: "4", want: true},
-		"none was ever there":                 {},
-		"that of the epoch before is there":   {etcd: "3", noted: "3"},
-		"that of the epoch before, and noted": {etcd: "3", noted: "4", want: true},
+		"nothing is here":            {},
+		"only the namespace is here": {onSeed: []client.Object{namespace}, want: tenure.Tenure{Namespace: true, Epoch: 4}},
+		"only etcd is here":          {onSeed: []client.Object{etcdOf("3")}, want: tenure.Tenure{Etcd: etcd}},
+		"both are here": {
+			onSeed: []client.Object{namespace, etcdOf("3")}, want: tenure.Tenure{Namespace: true, Epoch: 4, Etcd: etcd},
+		},
+		"etcd cannot be read":          {unread: "etcd-main", says: "read etcd"},
+		"the namespace cannot be read": {unread: "shoot--p--alpha", says: `read namespace "shoot--p--alpha"`},
+		"etcd's epoch cannot be read":  {onSeed: []client.Object{namespace, etcdOf("")}, says: "transplant.dev/epoch"},
 	} {
-		var onSeed []client.Object
-		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--alpha",
-			Annotations: map[string]string{"transplant.dev/epoch": "4"}}}
-		if c.noted != "" {
-			namespace.Annotations["transplant.dev/begun-epoch"] = c.noted
+		o := newOperation(t, gardencorev1beta1.LastOperationTypeMigrate, interceptor.Funcs{
+			Get: func(
+				ctx context.Context, seed client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption,
+			) error {
+				if key.Name == c.unread {
+					return away
+				}
+				return seed.Get(ctx, key, object, options...)
+			},
+		}, c.onSeed...)
+		got, err := o.Survey(t.Context())
+		told := err == nil && c.says == "" || err != nil && c.says != "" && strings.Contains(err.Error(), c.says)
+		if got != c.want || !told || errors.Is(err, away) != (c.unread != "") {
+			t.Errorf("%s: got %+v, %v; want %+v", name, got, err, c.want)
 		}
-		onSeed = append(onSeed, namespace)
-		if c.etcd != "" {
-			etcd := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{
-				Namespace: namespace.Name, Name: "etcd-main", Annotations: map[string]string{"transplant.dev/epoch": c.etcd},
-			}}
-			if c.asleep {
-				etcd.Spec.Replicas = ptr.To[int32](0)
-			}
-			onSeed = append(onSeed, etcd)
-		}
-		if c.api {
-			onSeed = append(onSeed,
-				&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: "kube-apiserver"}})
-		}
-		o := newOperation(t, gardencorev1beta1.LastOperationTypeMigrate, interceptor.Funcs{}, onSeed...)
-		if begun, err := o.EpochBegun(t.Context(), 4); err != nil || begun != c.want {
-			t.Errorf("%s: %t, %v", name, begun, err)
-		}
-	}
-	o := newOperation(t, gardencorev1beta1.LastOperationTypeMigrate, interceptor.Funcs{})
-	if begun, err := o.EpochBegun(t.Context(), 0); err != nil || !begun {
-		t.Errorf("without a namespace: %t, %v", begun, err)
 	}
 }

@@ -21,21 +21,17 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/ownership/tenure"
 )
 
 // leftoversTimeout bounds each step of a removal.
 const leftoversTimeout = 5 * time.Minute
 
-// HasLeftovers tells whether this seed still holds the control plane of an epoch that is over: it has the namespace,
-// and DNS gives the shoot to somebody else. If DNS does not answer, nobody may conclude anything
-// (docs/ownership.md#o10).
-func (o *Operation) HasLeftovers(ctx context.Context) (bool, error) {
-	_, err := o.namespace(ctx)
-	if apierrors.IsNotFound(err) {
+// HasLeftovers tells whether what is here is the control plane of an epoch that is over: the namespace is here, and DNS
+// gives the shoot to somebody else. If DNS does not answer, nobody may conclude anything (docs/ownership.md#o10).
+func (o *Operation) HasLeftovers(ctx context.Context, here tenure.Tenure) (bool, error) {
+	if !here.Namespace {
 		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("read namespace %q: %w", o.Namespace(), err)
 	}
 	record, err := o.decision(ctx)
 	if err != nil {
@@ -57,20 +53,6 @@ func (o *Operation) RemoveLeftovers(ctx context.Context, further ...func(context
 		if err := step(ctx); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// DeleteStrayCluster deletes the Cluster of a namespace that has gone: a removal was broken off between the two. Where
-// the namespace is there, DNS gives the shoot to this seed, whatever the garden says, and its extensions need the
-// Cluster.
-func (o *Operation) DeleteStrayCluster(ctx context.Context) error {
-	_, err := o.namespace(ctx)
-	switch {
-	case apierrors.IsNotFound(err):
-		return o.DeleteCluster(ctx)
-	case err != nil:
-		return fmt.Errorf("read namespace %q: %w", o.Namespace(), err)
 	}
 	return nil
 }

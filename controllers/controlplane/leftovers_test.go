@@ -29,6 +29,7 @@ import (
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/ownership"
 	"github.com/transplant-sim/transplant/controllers/ownership/ownershiptest"
+	"github.com/transplant-sim/transplant/controllers/ownership/tenure"
 )
 
 // Only DNS tells that what is here belongs to an epoch that is over (docs/ownership.md#o10).
@@ -52,44 +53,14 @@ func TestHasLeftovers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var here []client.Object
-			if !c.nothing {
-				here = append(here, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--alpha"}})
-			}
-			o, owners := onSeedA(t, "Reconcile", nil, interceptor.Funcs{}, here...)
+			o, owners := onSeedA(t, "Reconcile", nil, interceptor.Funcs{})
 			if !c.record.Absent() {
 				owners.decision.Set(c.record)
 			}
 			owners.decision.Down(c.down)
-			got, err := o.HasLeftovers(t.Context())
+			got, err := o.HasLeftovers(t.Context(), tenure.Tenure{Namespace: !c.nothing})
 			if got != c.want || !errors.Is(err, c.err) {
 				t.Errorf("got %t, %v; want %t, %v", got, err, c.want, c.err)
-			}
-		})
-	}
-}
-
-// A garden that goes back says that the shoot has left, and its namespace says that it has come again.
-func TestAClusterGoesAfterItsNamespace(t *testing.T) {
-	t.Parallel()
-	cluster := &extensionsv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--alpha"}}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--alpha"}}
-	for name, c := range map[string]struct {
-		here []client.Object
-		kept bool
-	}{
-		"the namespace has gone": {here: []client.Object{cluster}},
-		"both are here":          {here: []client.Object{cluster, namespace}, kept: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			o, _ := onSeedA(t, "Reconcile", nil, interceptor.Funcs{}, c.here...)
-			if err := o.DeleteStrayCluster(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			err := o.Seed.Get(t.Context(), client.ObjectKeyFromObject(cluster), &extensionsv1alpha1.Cluster{})
-			if client.IgnoreNotFound(err) != nil || (err == nil) != c.kept {
-				t.Errorf("%v, want it kept: %t", err, c.kept)
 			}
 		})
 	}

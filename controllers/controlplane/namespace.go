@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -134,31 +133,6 @@ func (o *Operation) deployMachineControllerAccess(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// NamespaceEpoch is the epoch in which this seed last acted on the shoot, zero if it never did or has cleaned up.
-func (o *Operation) NamespaceEpoch(ctx context.Context) (int64, error) {
-	return o.notedEpoch(ctx, constants.OwnershipEpoch)
-}
-
-// notedEpoch reads an epoch that an annotation of the control-plane namespace gives, zero if it gives none.
-func (o *Operation) notedEpoch(ctx context.Context, annotation string) (int64, error) {
-	namespace, err := o.namespace(ctx)
-	if apierrors.IsNotFound(err) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, fmt.Errorf("read namespace %q: %w", o.Namespace(), err)
-	}
-	value, found := namespace.Annotations[annotation]
-	if !found {
-		return 0, nil
-	}
-	epoch, err := strconv.ParseInt(value, 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("read %s of namespace %q: %w", annotation, o.Namespace(), err)
-	}
-	return epoch, nil
 }
 
 // NoteEnd says on the control-plane namespace that this seed has ended the epoch. DNS names it until the destination

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -106,7 +105,7 @@ func TestMisplaced(t *testing.T) {
 	none := apierrors.NewNotFound(schema.GroupResource{Resource: "shootstates"}, "alpha")
 	unread := errors.New("the garden is away")
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--alpha"}}
-	etcd := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--p--alpha", Name: "etcd-main"}}
+	etcd := etcdOf("4")
 	for name, c := range map[string]struct {
 		onSeed []client.Object
 		dying  bool
@@ -181,7 +180,7 @@ const entryName, sourceName = "shoot--p--alpha--uid", "source-shoot--p--alpha--u
 func TestBackupSource(t *testing.T) {
 	t.Parallel()
 	unread, damaged := errors.New("the cloud is away"), errors.New("an object is damaged")
-	etcd := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--p--alpha", Name: "etcd-main"}}
+	etcd := etcdOf("4")
 	here := []client.Object{etcd, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--alpha"}}}
 	const restore = gardencorev1beta1.LastOperationTypeRestore
 	for name, c := range map[string]struct {
@@ -258,7 +257,7 @@ func TestBackupSource(t *testing.T) {
 func TestCopyBackups(t *testing.T) {
 	t.Parallel()
 	const below = ", shoot--p--alpha--uid/etcd-main, epoch 3, last good "
-	etcd := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--p--alpha", Name: "etcd-main"}}
+	etcd := etcdOf("4")
 	here := []client.Object{etcd, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--alpha"}}}
 	for name, c := range map[string]struct {
 		onSeed []client.Object

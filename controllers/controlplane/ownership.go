@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -18,6 +17,7 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
 	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/tenure"
 )
 
 // ownerLeaseName is the Lease in the project namespace that is the claim (docs/ownership.md#spec-9-1).
@@ -31,17 +31,31 @@ func (o *Operation) ownerRecordName() string {
 	return fmt.Sprintf("owner.%s.%s.%s", o.Shoot.Name, o.project(), o.InternalDomain)
 }
 
+// Survey reads what this seed has of the shoot.
+func (o *Operation) Survey(ctx context.Context) (tenure.Tenure, error) {
+	etcd := &appsv1.StatefulSet{}
+	err := o.Seed.Get(ctx, o.key(EtcdName), etcd)
+	if apierrors.IsNotFound(err) {
+		etcd = nil
+	} else if err != nil {
+		return tenure.Tenure{}, fmt.Errorf("read etcd: %w", err)
+	}
+	namespace, err := o.namespace(ctx)
+	if apierrors.IsNotFound(err) {
+		namespace = nil
+	} else if err != nil {
+		return tenure.Tenure{}, fmt.Errorf("read namespace %q: %w", o.Namespace(), err)
+	}
+	return tenure.Of(namespace, etcd)
+}
+
 // HoldOwnership makes this seed the owner of the shoot, or finds that it is, and notes the epoch (docs/ownership.md#o5,
 // docs/ownership.md#o6). It waits for the final snapshot of the epoch it replaces, or until that epoch has surely
 // ended.
 //
 // Only a restore takes a shoot from another seed. A garden that went back to a backup may say otherwise; DNS is right.
 func (o *Operation) HoldOwnership(ctx context.Context) error {
-	started, err := o.startedEpoch(ctx)
-	if err != nil {
-		return err
-	}
-	ended, err := o.notedEpoch(ctx, constants.OwnershipEnded)
+	here, err := o.Survey(ctx)
 	if err != nil {
 		return err
 	}
@@ -56,7 +70,8 @@ func (o *Operation) HoldOwnership(ctx context.Context) error {
 	t.Decision = o.Owners.Decision(o.ownerRecordName())
 	t.Clock = o.Boottime
 	t.Timing = ownership.Timing{Interval: o.OwnerCheckInterval, Timeout: o.OwnerCheckTimeout}
-	t.BoundTo, t.FinalSnapshot, t.Started, t.Ended = o.boundTo, o.HasFinalSnapshot, started, ended
+	t.BoundTo, t.FinalSnapshot = o.boundTo, o.HasFinalSnapshot
+	t.Started, t.Ended = here.Etcd.Epoch, here.EndedEpoch
 	o.Epoch, err = t.Run(ctx)
 	return err
 }
@@ -96,17 +111,16 @@ func (o *Operation) decision(ctx context.Context) (ownership.Record, error) {
 // responsible: the seed was built anew, or lost its data. To go on as if the shoot were new would give it another
 // identity; it has to be restored.
 func (o *Operation) Misplaced(ctx context.Context) (bool, error) {
-	exists, err := o.EtcdExists(ctx)
-	if err != nil || exists {
+	here, err := o.Survey(ctx)
+	if err != nil || here.Etcd.Exists {
 		return false, err
 	}
 	if o.Shoot.DeletionTimestamp == nil {
 		return true, nil
 	}
 	// In the middle of a deletion etcd may be gone already; the namespace goes last, long after the saved state.
-	_, err = o.namespace(ctx)
-	if !apierrors.IsNotFound(err) {
-		return false, err
+	if here.Namespace {
+		return false, nil
 	}
 	_, err = o.States.Load(ctx, client.ObjectKeyFromObject(o.Shoot))
 	if apierrors.IsNotFound(err) {
@@ -147,18 +161,12 @@ func (o *Operation) HasFinalSnapshot(ctx context.Context, epoch int64) (bool, er
 	return o.Bucket.HasFinalSnapshot(ctx, entry.Spec.BucketName, o.BackupPrefix(), epoch)
 }
 
-// startedEpoch is the epoch of the etcd that is deployed here, zero if there is none.
-func (o *Operation) startedEpoch(ctx context.Context) (int64, error) {
-	epoch, _, err := o.deployedEtcd(ctx)
-	return epoch, err
-}
-
-// UnsavedEpoch is the epoch of the etcd that is to run here, if that may have what somebody needs and no backup has;
-// else zero: none runs, its final snapshot is there, or a newer epoch has begun, which does not start from it any more.
-func (o *Operation) UnsavedEpoch(ctx context.Context) (int64, error) {
-	epoch, runs, err := o.deployedEtcd(ctx)
-	if err != nil || !runs {
-		return 0, err
+// UnsavedEpoch is the epoch of this seed's etcd, if that is to run and may have what somebody needs and no backup has;
+// else zero: it does not run, its final snapshot is there, or a newer epoch has begun, which does not start from it any
+// more.
+func (o *Operation) UnsavedEpoch(ctx context.Context, etcd tenure.Etcd) (int64, error) {
+	if !etcd.Runs {
+		return 0, nil
 	}
 	buckets := sets.New(o.BucketName())
 	for _, read := range []func(context.Context) (*gardencorev1beta1.BackupEntry, error){o.BackupEntry, o.SourceBackupEntry} {
@@ -171,7 +179,7 @@ func (o *Operation) UnsavedEpoch(ctx context.Context) (int64, error) {
 		}
 	}
 	for _, bucket := range sets.List(buckets) {
-		superseded, err := o.Bucket.Superseded(ctx, bucket, o.BackupPrefix(), epoch)
+		superseded, err := o.Bucket.Superseded(ctx, bucket, o.BackupPrefix(), etcd.Epoch)
 		if err != nil {
 			return 0, fmt.Errorf("look for newer epochs in bucket %q: %w", bucket, err)
 		}
@@ -179,51 +187,14 @@ func (o *Operation) UnsavedEpoch(ctx context.Context) (int64, error) {
 			return 0, nil
 		}
 	}
-	saved, err := o.Bucket.HasFinalSnapshot(ctx, o.BucketName(), o.BackupPrefix(), epoch)
+	saved, err := o.Bucket.HasFinalSnapshot(ctx, o.BucketName(), o.BackupPrefix(), etcd.Epoch)
 	if err != nil {
-		return 0, fmt.Errorf("look for the final snapshot of epoch %d: %w", epoch, err)
+		return 0, fmt.Errorf("look for the final snapshot of epoch %d: %w", etcd.Epoch, err)
 	}
 	if saved {
 		return 0, nil
 	}
-	return epoch, nil
-}
-
-// deployedEtcd is the epoch of the etcd that is deployed here, zero if there is none, and whether it is to run.
-func (o *Operation) deployedEtcd(ctx context.Context) (epoch int64, runs bool, err error) {
-	set := &appsv1.StatefulSet{}
-	err = o.Seed.Get(ctx, o.key(EtcdName), set)
-	if apierrors.IsNotFound(err) {
-		return 0, false, nil
-	}
-	if err != nil {
-		return 0, false, fmt.Errorf("read etcd: %w", err)
-	}
-	epoch, err = strconv.ParseInt(set.Annotations[constants.OwnershipEpoch], 10, 64)
-	if err != nil {
-		return 0, false, fmt.Errorf("read the epoch of etcd: %w", err)
-	}
-	return epoch, ptr.Deref(set.Spec.Replicas, 1) > 0, nil
-}
-
-// EpochBegun tells whether the shoot's etcd may have run here in the epoch, or a newer one, and so may have what no
-// backup has. One that was deployed for a shoot that sleeps runs when the shoot wakes, not before its API server is
-// there to be woken.
-func (o *Operation) EpochBegun(ctx context.Context, epoch int64) (bool, error) {
-	started, runs, err := o.deployedEtcd(ctx)
-	if err != nil {
-		return false, err
-	}
-	if started >= epoch && !runs {
-		if runs, err = o.DeploymentExists(ctx, DeploymentKubeAPIServer); err != nil {
-			return false, err
-		}
-	}
-	if started >= epoch && runs {
-		return true, nil
-	}
-	noted, err := o.notedEpoch(ctx, constants.OwnershipBegun)
-	return noted >= epoch, err
+	return etcd.Epoch, nil
 }
 
 func (o *Operation) boundTo(ctx context.Context) (string, error) {

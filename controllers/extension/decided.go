@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/tenure"
 )
 
 // claim is what the gardenlet has written on a control-plane namespace: in which epoch it acts, and where that was
@@ -35,19 +35,19 @@ func (f *GuardFence) claimed(ctx context.Context, namespace string) (claim, erro
 	} else if err != nil {
 		return claim{}, fmt.Errorf("read the claimed epoch of %q: %w", namespace, err)
 	}
-	said := object.Annotations
-	epoch, err := strconv.ParseInt(said[constants.OwnershipEpoch], 10, 64)
-	if err != nil || epoch <= 0 {
+	here, err := tenure.Of(object, nil)
+	if err != nil || here.Epoch <= 0 {
 		// Not yet claimed, or being cleaned up because somebody else has it: nobody may take that for the end of the shoot.
 		return claim{}, &notHeldError{"its namespace does not say in which epoch"}
 	}
-	if ended := said[constants.OwnershipEnded]; ended != "" {
-		if last, err := strconv.ParseInt(ended, 10, 64); err != nil || epoch <= last {
-			return claim{}, &notHeldError{"its epoch has ended here"}
-		}
+	if here.Epoch <= here.EndedEpoch {
+		return claim{}, &notHeldError{"its epoch has ended here"}
 	}
-	c := claim{self: ownership.Record{Owner: said[constants.OwnershipOwner], Epoch: epoch},
-		record: said[constants.OwnershipRecord]}
+	said := object.Annotations
+	c := claim{
+		self:   ownership.Record{Owner: said[constants.OwnershipOwner], Epoch: here.Epoch},
+		record: said[constants.OwnershipRecord],
+	}
 	if c.self.Owner == "" || c.record == "" {
 		return claim{}, &notHeldError{"its namespace does not say where its owner is recorded"}
 	}

@@ -73,7 +73,11 @@ func (a *Abandoned) remove(ctx context.Context, namespace *corev1.Namespace) err
 	if o == nil || err != nil {
 		return err
 	}
-	left, err := o.HasLeftovers(ctx)
+	here, err := o.Survey(ctx)
+	if err != nil {
+		return err
+	}
+	left, err := o.HasLeftovers(ctx, here)
 	if err != nil || !left {
 		return err
 	}

@@ -38,12 +38,18 @@ func (r *SourceCleanup) Reconcile(ctx context.Context, request reconcile.Request
 	if o.Namespace() == "" || !movedAway(o.Shoot, o.SeedName) {
 		return reconcile.Result{}, nil
 	}
-	left, err := o.HasLeftovers(ctx)
+	here, err := o.Survey(ctx)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if !left {
-		return reconcile.Result{}, o.DeleteStrayCluster(ctx)
+	if !here.Namespace {
+		// A removal was broken off between the namespace and the Cluster. Where the namespace is here, the Cluster stays:
+		// the shoot may be this seed's by DNS, whatever the garden says, and its extensions need it.
+		return reconcile.Result{}, o.DeleteCluster(ctx)
+	}
+	left, err := o.HasLeftovers(ctx, here)
+	if err != nil || !left {
+		return reconcile.Result{}, err
 	}
 	if err := o.RemoveLeftovers(ctx, o.PurgeBackups); err != nil {
 		return reconcile.Result{}, err

@@ -124,3 +124,26 @@ func TestASourceCleansUpByTheWordOfDNS(t *testing.T) {
 		})
 	}
 }
+
+// A removal that was broken off between the namespace and its Cluster goes on. DNS does not matter to it.
+func TestSourceCleanup_NamespaceIsGone_DeletesItsCluster(t *testing.T) {
+	t.Parallel()
+	shoot := withWorkers(stranded("s", "a", "a", "Restore", "Succeeded"))
+	cluster := &extensionsv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--s"}}
+	owners, buckets, events := ownedBy("a", 9), shelves{"uid-b": nil}, &eventLog{}
+	owners.decision.Down(true)
+	r := &SourceCleanup{
+		Factory: newFactory(t, newGarden(t, "True", shoot), owners, buckets, cluster), Events: events, Retry: time.Second,
+	}
+	request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)}
+	if _, err := r.Reconcile(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+	err := r.Factory.Seed.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster)
+	if !apierrors.IsNotFound(err) {
+		t.Errorf("the Cluster: %v, want it gone", err)
+	}
+	if _, kept := buckets["uid-b"]; !kept || len(*events) > 0 {
+		t.Errorf("the bucket is kept: %t; events %v", kept, *events)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 	"github.com/transplant-sim/transplant/controllers/flow"
+	"github.com/transplant-sim/transplant/controllers/ownership/tenure"
 )
 
 // The order of docs/specification/migration.md#spec-2-6: which task may not begin before which have ended, and why.
@@ -15,7 +16,8 @@ func TestTheOrderOfAMigration(t *testing.T) {
 	shoot := withWorkers(shootOn("b", "a", "Migrate", "Processing"))
 	enabled := true
 	shoot.Spec.Hibernation = &gardencorev1beta1.Hibernation{Enabled: &enabled}
-	graph := (&migrate{Operation: &controlplane.Operation{Shoot: shoot}, etcd: true, api: true, owned: true}).graph()
+	here := tenure.Tenure{Etcd: tenure.Etcd{Exists: true}}
+	graph := (&migrate{Operation: &controlplane.Operation{Shoot: shoot}, here: here, api: true, owned: true}).graph()
 
 	const (
 		awake     = "Scaling Kubernetes API Server up and waiting until ready"

@@ -17,6 +17,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
 	"github.com/transplant-sim/transplant/controllers/flow"
+	"github.com/transplant-sim/transplant/controllers/ownership/tenure"
 )
 
 // migrateFlow is the source's part (docs/specification/migration.md#spec-2-6): everything lets go, the state is saved,
@@ -54,17 +55,17 @@ type migrate struct {
 	events  controlplane.Events
 	// added is the state as this run has saved it.
 	added *shootstate.Added
-	// etcd, api: what of the control plane is there. owned: the BackupEntry still belongs to this seed. begun: etcd may
-	// have run in this epoch; a destination that is left before that has taken the shoot over, and written nothing.
-	// stranger: it has not even a namespace of its epoch, and the BackupEntry is as its source has let go of it
+	// here, api: what of the control plane is there. owned: the BackupEntry still belongs to this seed. begun: etcd may
+	// have run in this epoch; a destination that is abandoned before that has taken the shoot over, and written nothing.
+	// stranger: it has not even a namespace of its epoch, and the BackupEntry is as its source has released it
 	// (released), or still the lost seed's.
-	etcd, api, owned, begun, stranger, released bool
-	epoch                                       int64
+	here                                  tenure.Tenure
+	api, owned, begun, stranger, released bool
 }
 
 func (m *migrate) survey(ctx context.Context) error {
 	var err error
-	if m.etcd, err = m.EtcdExists(ctx); err != nil {
+	if m.here, err = m.Survey(ctx); err != nil {
 		return err
 	}
 	if m.api, err = m.DeploymentExists(ctx, controlplane.DeploymentKubeAPIServer); err != nil {
@@ -75,21 +76,15 @@ func (m *migrate) survey(ctx context.Context) error {
 		return err
 	}
 	m.owned = entry != nil && entry.Spec.SeedName != nil && *entry.Spec.SeedName == m.SeedName
-	if m.epoch, err = m.NamespaceEpoch(ctx); err != nil {
-		return err
-	}
-	m.Epoch = m.epoch
-	if m.begun, err = m.EpochBegun(ctx, m.epoch); err != nil {
-		return err
-	}
-	if entry != nil && m.epoch == 0 {
+	m.Epoch, m.begun = m.here.Epoch, m.here.Begun(m.api)
+	if entry != nil && m.Epoch == 0 {
 		m.released = handedOver(entry) == nil
 		m.stranger = m.released || controlplane.Forced(m.Shoot) && ptr.Deref(entry.Status.SeedName, m.SeedName) != m.SeedName
 	}
 	if m.stranger {
 		return nil
 	}
-	if m.owned && m.begun && !m.etcd {
+	if m.owned && m.begun && !m.here.Etcd.Exists {
 		return errNoEtcd
 	}
 	m.api = m.api && m.begun // one of an earlier epoch has no etcd to live on
@@ -194,9 +189,10 @@ func (m *migrate) graph() *flow.Graph {
 	final := g.Add(flow.Task{Name: "Creating final ETCD snapshot and ending the ownership epoch", Run: m.endEpoch,
 		After: after(stopped), Skip: !m.owned})
 	handed := g.Add(flow.Task{Name: handOver, Run: m.handOverBackups, After: after(final, cleared, removedLate)})
-	g.Add(flow.Task{Name: "Stopping main etcd", Run: func(ctx context.Context) error {
-		return m.ScaleEtcd(ctx, 0)
-	}, After: after(handed), Skip: !m.etcd})
+	g.Add(flow.Task{
+		Name: "Stopping main etcd", Run: func(ctx context.Context) error { return m.ScaleEtcd(ctx, 0) },
+		After: after(handed), Skip: !m.here.Etcd.Exists,
+	})
 	return g
 }
 
@@ -299,14 +295,14 @@ func (m *migrate) collect(ctx context.Context) (*shootstate.State, error) {
 func (m *migrate) endEpoch(ctx context.Context) error {
 	// No guard is there, and no data: who comes next waits until what was granted has lapsed (docs/ownership.md#o6).
 	if !m.begun {
-		return m.NoteEnd(ctx, m.epoch)
+		return m.NoteEnd(ctx, m.Epoch)
 	}
-	if ended, err := m.HasFinalSnapshot(ctx, m.epoch); err != nil || !ended {
+	if ended, err := m.HasFinalSnapshot(ctx, m.Epoch); err != nil || !ended {
 		if err := m.askGuardToEnd(ctx); err != nil {
 			return err
 		}
 	}
-	return m.NoteEnd(ctx, m.epoch) // before etcd stops, and with it the guard that says the same
+	return m.NoteEnd(ctx, m.Epoch) // before etcd stops, and with it the guard that says the same
 }
 
 // releasePatience is how long one run waits for the end of the epoch. Then the Shoot says what is waited for, and the
@@ -318,7 +314,7 @@ func (m *migrate) askGuardToEnd(ctx context.Context) error {
 	if err == nil {
 		bounded, cancel := context.WithTimeout(ctx, releasePatience)
 		defer cancel()
-		err = m.release.Release(bounded, guard, m.epoch)
+		err = m.release.Release(bounded, guard, m.Epoch)
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -327,7 +323,7 @@ func (m *migrate) askGuardToEnd(ctx context.Context) error {
 		return fmt.Errorf("wait for the guard of epoch %d to save the final snapshot, without which the shoot would lose "+
 			"data on "+
 			"its way (the logs of containers guard and backup of pod %s-0 in namespace %q say what keeps it from that; "+
-			"mend this, the migration is tried again): %w", m.epoch, controlplane.EtcdName, m.Namespace(), err)
+			"mend this, the migration is tried again): %w", m.Epoch, controlplane.EtcdName, m.Namespace(), err)
 	}
 	return nil
 }

@@ -39,9 +39,9 @@ func TestTheSourceSaysThatItsEpochHasEnded(t *testing.T) {
 			}
 			return namespace.Annotations["transplant.dev/ended-epoch"]
 		}
-		m := &migrate{epoch: 3, begun: true, release: ends{said}, Operation: &controlplane.Operation{
+		m := &migrate{begun: true, release: ends{said}, Operation: &controlplane.Operation{
 			Settings: r.Factory.Settings, Garden: r.Factory.Garden, Seed: r.Factory.Seed, Bucket: finals{}, Shoot: shoot,
-			Clock: r.Factory.Clock,
+			Clock: r.Factory.Clock, Epoch: 3,
 		}}
 		want := "3"
 		if failed {

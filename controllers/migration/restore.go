@@ -13,6 +13,7 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/tenure"
 )
 
 // restoreFlow is the destination's part (docs/specification/migration.md#spec-2-9): it reads the saved state, becomes
@@ -70,14 +71,18 @@ func (r *Reconciler) prepareRestore(ctx context.Context, o *controlplane.Operati
 	if nothing, err = loadState(ctx, o); err != nil {
 		return false, err
 	}
-	left, err := o.HasLeftovers(ctx)
+	here, err := o.Survey(ctx)
+	if err != nil {
+		return false, err
+	}
+	left, err := o.HasLeftovers(ctx, here)
 	if err != nil {
 		return false, err
 	}
 	var unheard *UnheardError
 	if !nothing {
 		if left {
-			err = r.awaitEnd(ctx, o)
+			err = r.awaitEnd(ctx, o, here.Etcd)
 			unheard, _ = errors.AsType[*UnheardError](err)
 		}
 		if err != nil && unheard == nil {
@@ -134,8 +139,8 @@ func (e *UnheardError) Unwrap() error { return e.Err }
 // needed. Another owner may have taken the shoot over and never begun: then that snapshot is what this restore starts
 // from. Only of a guard that is silent the end is unheard. All else is an error, to be tried again: the guard may be
 // well, and have the data.
-func (r *Reconciler) awaitEnd(ctx context.Context, o *controlplane.Operation) error {
-	epoch, err := o.UnsavedEpoch(ctx)
+func (r *Reconciler) awaitEnd(ctx context.Context, o *controlplane.Operation, etcd tenure.Etcd) error {
+	epoch, err := o.UnsavedEpoch(ctx, etcd)
 	if err != nil || epoch == 0 {
 		return err
 	}

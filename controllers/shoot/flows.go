@@ -46,7 +46,11 @@ func clearTheGround(ctx context.Context, o *controlplane.Operation,
 	if operation != gardencorev1beta1.LastOperationTypeCreate {
 		return nil
 	}
-	left, err := o.HasLeftovers(ctx)
+	here, err := o.Survey(ctx)
+	if err != nil {
+		return err
+	}
+	left, err := o.HasLeftovers(ctx, here)
 	if err != nil || !left {
 		return err
 	}

@@ -112,7 +112,9 @@ func TestExtensionsAreToldOfAFailure(t *testing.T) {
 			cluster := &extensionsv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--alpha"}}
 			cluster.Spec.Shoot.Raw = []byte(`{"status":{"lastOperation":{"type":"` + c.operation + `","state":"Processing"}}}`)
 			cluster.Spec.Seed.Raw = []byte(`{"metadata":{"name":"a"}}`)
-			etcd := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--p--alpha", Name: "etcd-main"}}
+			etcd := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{
+				Namespace: "shoot--p--alpha", Name: "etcd-main", Annotations: map[string]string{"transplant.dev/epoch": "4"},
+			}}
 			seed := fake.NewClientBuilder().WithScheme(scheme).WithObjects(etcd)
 			if !c.noCluster {
 				seed = seed.WithObjects(cluster)

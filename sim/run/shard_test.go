@@ -37,7 +37,7 @@ func sized(points ...int) []*scenario.Scenario {
 	for i, n := range points {
 		s := &scenario.Scenario{Metadata: scenario.Metadata{Name: string(rune('a' + i))}}
 		if n > 0 {
-			s.Spec.Sweep = []scenario.Sweep{{Crash: "dies", UpTo: n}}
+			s.Spec.Sweep = []scenario.Sweep{{Fault: "dies", UpTo: n}}
 		}
 		all = append(all, s)
 	}

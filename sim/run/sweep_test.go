@@ -13,7 +13,7 @@ import (
 
 // The small world crashes nobody, so that no point is felt and all are Inconclusive.
 const sweepRest = `  steps: [{fault: {name: dies, crash: {actor: gardenlet-a, target: a}}}]
-  sweep: [{crash: dies, upTo: 3}]
+  sweep: [{fault: dies, upTo: 3}]
 `
 
 func TestASweepIsToldPointByPoint(t *testing.T) {

@@ -366,62 +366,6 @@ func describe(node *yaml.Node) string {
 	return strconv.Quote(node.Value)
 }
 
-// meansAbsence tells whether nobody can tell a zero in this field from one that was left out: an optional number or
-// duration, unless its tag "zero" says what zero is.
-func meansAbsence(f reflect.StructField) bool {
-	_, optional := jsonTag(f)
-	return optional && f.Tag.Get("zero") == "" && (f.Type == durationType || f.Type.Kind() == reflect.Int)
-}
-
-// fieldByName finds a field by its name in files; those of embedded structs count as its own.
-func fieldByName(of reflect.Value, name string) (reflect.Value, reflect.StructField, bool) {
-	for i := range of.NumField() {
-		f := of.Type().Field(i)
-		if f.Anonymous {
-			if found, form, ok := fieldByName(of.Field(i), name); ok {
-				return found, form, true
-			}
-		} else if tag, _ := jsonTag(f); tag == name && tag != "" {
-			return of.Field(i), f, true
-		}
-	}
-	return reflect.Value{}, reflect.StructField{}, false
-}
-
-func fieldNames(of reflect.Type) []string {
-	var names []string
-	for i := range of.NumField() {
-		if f := of.Field(i); f.Anonymous {
-			names = append(names, fieldNames(f.Type)...)
-		} else if name, _ := jsonTag(f); name != "" {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-func required(of reflect.Type) []string {
-	var names []string
-	for i := range of.NumField() {
-		if f := of.Field(i); f.Anonymous {
-			names = append(names, required(f.Type)...)
-		} else if name, optional := jsonTag(f); name != "" && !optional {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-func jsonTag(f reflect.StructField) (name string, optional bool) {
-	name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-	if name == "-" { // no field of files
-		return "", true
-	}
-	return name, slices.ContainsFunc(strings.Split(options, ","), func(o string) bool {
-		return o == "omitempty" || o == "omitzero"
-	})
-}
-
 func join(path, name string) string {
 	if path == "" {
 		return name

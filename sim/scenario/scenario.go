@@ -48,7 +48,7 @@ type Spec struct {
 	Landscape landscape.Landscape `json:"landscape"`
 	// Steps happen one after the other.
 	Steps []step.Spec `json:"steps"`
-	// Sweep tells the story once per crash point.
+	// Sweep runs the scenario many times, with a fault at another request each time.
 	Sweep []Sweep `json:"sweep,omitempty"`
 	// SettleWithin is how long the landscape may take to come to rest after the last step and heal, one minute when
 	// not given. It rests when every shoot is well where it belongs, and for three seconds nobody has written any object

@@ -337,7 +337,7 @@ func TestPrintedLabels_SayTheSame(t *testing.T) {
 	const labels = "name: right\n  labels: {tier: core, example.org/slow: \"\", \"9\": a_b.c}"
 	text := strings.Replace(right, "name: right", labels, 1)
 	text = strings.Replace(text, cutOfRight, "crash: {actor: gardenlet-a, target: garden}", 1)
-	text += "  sweep: [{crash: cut, upTo: 2}]\n"
+	text += "  sweep: [{fault: cut, upTo: 2}]\n"
 	s, err := scenario.Parse("f", []byte(text))
 	if err != nil {
 		t.Fatal(err)
@@ -665,8 +665,8 @@ var mistakes = map[string]struct{ old, new, want string }{
 		`f:15: spec.steps[1].migrate.shoot: Invalid value: "later": does not exist at this step`},
 	"heal with nothing to heal": {"- fault: {name: cut, " + cutOfRight + "}\n  ", "",
 		`f:17: spec.steps[3].heal: Invalid value: "cut": no fault stands before this step`},
-	"sweep without a crash": {"always:", "sweep: [{crash: cut, upTo: 1}]\n  always:",
-		`f:20: spec.sweep[0].crash: Invalid value: "cut": the story has no fault that is a crash`},
+	"sweep without a crash": {"always:", "sweep: [{fault: cut, upTo: 1}]\n  always:",
+		`f:20: spec.sweep[0].fault: Invalid value: "cut": the scenario has no fault that is a crash or has when.request`},
 	"a mistake that Chaos Mesh tells twice": {
 		cutOfRight, `chaos: {cluster: a, object: {apiVersion: chaos-mesh.org/v1alpha1, kind: PodChaos, metadata: {name: ` +
 			`x}, spec: {action: pod-kill, mode: fixed, value: "0", selector: {}}}}`,

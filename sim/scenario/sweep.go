@@ -13,24 +13,24 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/transplant-sim/transplant/clusters/link"
-	"github.com/transplant-sim/transplant/sim/fault"
 	"github.com/transplant-sim/transplant/sim/step"
 )
 
-// Sweep lets a story be told once per crash point: for each write up to a number, with one of its crashes laid at that
-// write. Of several sweeps in a story, each leaves the crashes of the others out.
+// Sweep runs a scenario once per request: first with a fault at the first request that matches, then at the second, and
+// so on. The fault is a crash, or begins with a request. Of several sweeps in a scenario, each leaves the faults of the
+// others out.
 type Sweep struct {
-	// Crash is the name of the fault that is laid anew for every point.
-	Crash string `json:"crash"`
-	// UpTo is the number of points: the crash comes at the first matching write, the second, and so on.
+	// Fault is the name of the fault that begins at another request in every run.
+	Fault string `json:"fault"`
+	// UpTo is the number of runs, called points: in the last one the fault begins at the request of this number.
 	UpTo int `json:"upTo"`
 }
 
-// maxPoints of a sweep: each is a story.
+// maxPoints of a sweep: each is a run.
 const maxPoints = 1000
 
-// Expand gives one closed story for each point of the sweeps, in order: a scenario like any other, that can be run
-// again by itself. Without a sweep it is the story alone.
+// Expand gives one closed scenario for each point of the sweeps, in order: it can be run again by itself. Without a sweep
+// it is the scenario alone.
 func (s *Scenario) Expand() ([]*Scenario, error) {
 	if len(s.Spec.Sweep) == 0 {
 		return []*Scenario{s}, nil
@@ -70,7 +70,7 @@ func (s *Scenario) point(sweep Sweep, n int) (*Scenario, error) {
 	if err != nil {
 		return nil, err
 	}
-	point.Metadata.Name = pointName(s.Metadata.Name, sweep.Crash, n)
+	point.Metadata.Name = pointName(s.Metadata.Name, sweep.Fault, n)
 	point.Spec.Sweep = nil
 	point.Spec.Steps = slices.DeleteFunc(point.Spec.Steps, func(one step.Spec) bool {
 		name := ""
@@ -80,9 +80,9 @@ func (s *Scenario) point(sweep Sweep, n int) (*Scenario, error) {
 		case one.Heal != nil:
 			name = string(*one.Heal)
 		}
-		return name != "" && name != sweep.Crash && s.sweeps(name)
+		return name != "" && name != sweep.Fault && s.sweeps(name)
 	})
-	crashOf(point.Spec.Steps, sweep.Crash).Turn = link.Turn{Nth: n}
+	turnOf(point.Spec.Steps, sweep.Fault).Nth = n
 	return point, nil
 }
 
@@ -100,20 +100,20 @@ func (s *Scenario) copied() (*Scenario, error) {
 	return another, nil
 }
 
-func pointName(scenario, crash string, n int) string {
-	return fmt.Sprintf("%s-%s-%d", scenario, crash, n)
+func pointName(scenario, fault string, n int) string {
+	return fmt.Sprintf("%s-%s-%d", scenario, fault, n)
 }
 
-// sweeps tells whether a fault is the crash of one of the sweeps.
+// sweeps tells whether a fault is that of one of the sweeps.
 func (s *Scenario) sweeps(name string) bool {
-	return slices.ContainsFunc(s.Spec.Sweep, func(sweep Sweep) bool { return sweep.Crash == name })
+	return slices.ContainsFunc(s.Spec.Sweep, func(sweep Sweep) bool { return sweep.Fault == name })
 }
 
-// crashOf finds a crash by its name; nil if there is none.
-func crashOf(steps []step.Spec, name string) *fault.Crash {
+// turnOf says at which request a fault of this name begins; nil if there is none that begins at a request.
+func turnOf(steps []step.Spec, name string) *link.Turn {
 	for _, one := range steps {
 		if one.Fault != nil && one.Fault.Name == name {
-			return one.Fault.Crash
+			return one.Fault.Turn()
 		}
 	}
 	return nil
@@ -121,68 +121,69 @@ func crashOf(steps []step.Spec, name string) *fault.Crash {
 
 func (s *Scenario) checkSweep(path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	var crashes, sweepable []string
+	var atRequests, sweepable []string
 	for _, one := range s.Spec.Steps {
-		if one.Fault == nil || one.Fault.Crash == nil {
+		if one.Fault == nil || one.Fault.Turn() == nil {
 			continue
 		}
-		crashes = append(crashes, one.Fault.Name)
-		if name := one.Fault.Name; one.Fault.Crash.Turn == (link.Turn{}) && !s.sweeps(name) {
+		name := one.Fault.Name
+		atRequests = append(atRequests, name)
+		if *one.Fault.Turn() == (link.Turn{}) && !s.sweeps(name) {
 			sweepable = append(sweepable, name)
 		}
 	}
 	seen := map[string]bool{}
 	for i, sweep := range s.Spec.Sweep {
 		at := path.Index(i)
-		crash := crashOf(s.Spec.Steps, sweep.Crash)
+		turn := turnOf(s.Spec.Steps, sweep.Fault)
 		switch {
-		case crash == nil && len(crashes) > 0 && len(sweepable) == 0:
-			errs = append(errs, field.Invalid(at.Child("crash"), sweep.Crash,
-				"the scenario has no other crash that can be swept: leave this one out"))
-		case len(crashes) == 0:
-			errs = append(errs, field.Invalid(at.Child("crash"), sweep.Crash,
-				"the story has no fault that is a crash: add one of this name to its steps"))
-		case crash == nil:
-			errs = append(errs, field.NotSupported(at.Child("crash"), sweep.Crash, sweepable))
-		case seen[sweep.Crash]:
-			errs = append(errs, twice(at.Child("crash"), sweep.Crash, leaveOne))
-		case crash.Turn != (link.Turn{}):
-			errs = append(errs, field.Invalid(at.Child("crash"), sweep.Crash,
-				"says by itself at which write it comes; leave nth, from, every and times to the sweep"))
+		case turn == nil && len(atRequests) > 0 && len(sweepable) == 0:
+			errs = append(errs, field.Invalid(at.Child("fault"), sweep.Fault,
+				"the scenario has no other fault that can be swept: leave this one out"))
+		case len(atRequests) == 0:
+			errs = append(errs, field.Invalid(at.Child("fault"), sweep.Fault,
+				"the scenario has no fault that is a crash or has when.request: add one of this name to its steps"))
+		case turn == nil:
+			errs = append(errs, field.NotSupported(at.Child("fault"), sweep.Fault, sweepable))
+		case seen[sweep.Fault]:
+			errs = append(errs, twice(at.Child("fault"), sweep.Fault, leaveOne))
+		case *turn != (link.Turn{}):
+			errs = append(errs, field.Invalid(at.Child("fault"), sweep.Fault,
+				"says by itself at which request it begins; leave nth, from, every and times to the sweep"))
 		}
-		seen[sweep.Crash] = true
+		seen[sweep.Fault] = true
 		if sweep.UpTo < 1 || sweep.UpTo > maxPoints {
 			errs = append(errs, field.Invalid(at.Child("upTo"), sweep.UpTo, fmt.Sprintf("must be from 1 to %d", maxPoints)))
-		} else if crash != nil {
-			errs = append(errs, s.checkPointName(at.Child("crash"), sweep)...)
+		} else if turn != nil {
+			errs = append(errs, s.checkPointName(at.Child("fault"), sweep)...)
 		}
 	}
 	return errs
 }
 
-// checkPointName sees to it that points are stories like any other: their names are those of files and folders too.
+// checkPointName refuses points whose names could not be those of scenarios: files and folders have them, too.
 func (s *Scenario) checkPointName(path *field.Path, sweep Sweep) field.ErrorList {
 	if len(validation.IsDNS1123Label(s.Metadata.Name)) > 0 { // which is told there
 		return nil
 	}
-	name := pointName(s.Metadata.Name, sweep.Crash, sweep.UpTo)
+	name := pointName(s.Metadata.Name, sweep.Fault, sweep.UpTo)
 	if len(name) > validation.DNS1123LabelMaxLength {
-		return field.ErrorList{field.Invalid(path, sweep.Crash,
-			fmt.Sprintf("makes the name %q of a point, which is longer than %d: give the fault or the story a shorter one",
+		return field.ErrorList{field.Invalid(path, sweep.Fault,
+			fmt.Sprintf("makes the name %q of a point, which is longer than %d: give the fault or the scenario a shorter one",
 				name, validation.DNS1123LabelMaxLength))}
 	}
 	if len(checkName(path, name, validation.DNS1123LabelMaxLength)) == 0 {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, sweep.Crash, fmt.Sprintf(
-		"makes the name %q of a point, which no story can have: name the fault with lower case letters, digits and '-', "+
-			"such as %q", name, asLabel(sweep.Crash)))}
+	return field.ErrorList{field.Invalid(path, sweep.Fault, fmt.Sprintf(
+		"makes the name %q of a point, which no scenario can have: name the fault with lower case letters, digits and '-', "+
+			"such as %q", name, asLabel(sweep.Fault)))}
 }
 
-// asLabel is the name that is most like this one and can be part of a story's.
+// asLabel is the name that is most like this one and can be part of a scenario's.
 func asLabel(name string) string {
 	parts := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9')
 	})
-	return cmp.Or(strings.Join(parts, "-"), "crash")
+	return cmp.Or(strings.Join(parts, "-"), "fault")
 }

@@ -24,7 +24,7 @@ spec:
   - fault: {name: cut, cut: {actor: user, target: shoots}}
   - heal: one
   - heal: two
-  sweep: [{crash: one, upTo: 2}, {crash: two, upTo: 1}]
+  sweep: [{fault: one, upTo: 2}, {fault: two, upTo: 1}]
 `
 
 func TestASweepExpandsIntoClosedScenarios(t *testing.T) {
@@ -72,18 +72,44 @@ func TestASweepExpandsIntoClosedScenarios(t *testing.T) {
 	}
 }
 
+func TestExpand_FaultWithARequest_BeginsAtEachOfThem(t *testing.T) {
+	t.Parallel()
+	text := strings.Replace(swept, "{name: cut, cut: {actor: user, target: shoots}}",
+		"{name: lost, when: {request: {actor: gardenlet-b, target: b, at: After}}, loseCluster: {cluster: b}}", 1)
+	text = strings.Replace(text, "[{fault: one, upTo: 2}, {fault: two, upTo: 1}]", "[{fault: lost, upTo: 3}]", 1)
+	s, err := scenario.Parse("f", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	points, err := s.Expand()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, point := range points {
+		if name := fmt.Sprintf("swept-lost-%d", n+1); point.Metadata.Name != name {
+			t.Errorf("point %d is called %q, want %q", n+1, point.Metadata.Name, name)
+		}
+		if got := point.Spec.Steps[2].Fault.When.Request; got.Nth != n+1 || got.At != link.After {
+			t.Errorf("in point %d the fault begins %s", n+1, got)
+		}
+	}
+	if len(points) != 3 || s.Spec.Steps[2].Fault.When.Request.Nth != 0 {
+		t.Errorf("%d points; the scenario's own fault begins %s", len(points), s.Spec.Steps[2].Fault.When.Request)
+	}
+}
+
 func TestImpossibleSweeps(t *testing.T) {
 	t.Parallel()
 	for sweep, want := range map[string]string{
-		"[{crash: none, upTo: 1}]":                          `spec.sweep[0].crash: Unsupported value: "none": supported values: "one", "two"`,
-		"[{crash: cut, upTo: 1}]":                           `spec.sweep[0].crash: Unsupported value: "cut"`,
-		"[{crash: one, upTo: 1}, {crash: one, upTo: 2}]":    `spec.sweep[1].crash: Duplicate value: "one"`,
-		"[{crash: one}]":                                    "spec.sweep[0].upTo: is missing; it must be given",
-		"[{crash: one, upTo: 1001}]":                        "spec.sweep[0].upTo: Invalid value: 1001",
-		"[{crash: one, upTo: 1}] # at: After, nth: 3":       "",
-		"[{crash: one, upTo: 1}, {crash: two, upTo: 1000}]": "",
+		"[{fault: none, upTo: 1}]":                          `spec.sweep[0].fault: Unsupported value: "none": supported values: "one", "two"`,
+		"[{fault: cut, upTo: 1}]":                           `spec.sweep[0].fault: Unsupported value: "cut"`,
+		"[{fault: one, upTo: 1}, {fault: one, upTo: 2}]":    `spec.sweep[1].fault: Duplicate value: "one"`,
+		"[{fault: one}]":                                    "spec.sweep[0].upTo: is missing; it must be given",
+		"[{fault: one, upTo: 1001}]":                        "spec.sweep[0].upTo: Invalid value: 1001",
+		"[{fault: one, upTo: 1}] # at: After, nth: 3":       "",
+		"[{fault: one, upTo: 1}, {fault: two, upTo: 1000}]": "",
 	} {
-		_, err := scenario.Parse("f", []byte(strings.Replace(swept, "[{crash: one, upTo: 2}, {crash: two, upTo: 1}]", sweep,
+		_, err := scenario.Parse("f", []byte(strings.Replace(swept, "[{fault: one, upTo: 2}, {fault: two, upTo: 1}]", sweep,
 			1)))
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v, want %q", sweep, err, want)
@@ -91,16 +117,16 @@ func TestImpossibleSweeps(t *testing.T) {
 	}
 	own := strings.Replace(swept, "at: After}", "at: After, nth: 3}", 1)
 	if _, err := scenario.Parse("f", []byte(own)); err == nil || !strings.Contains(err.Error(),
-		"says by itself at which write it comes") {
+		"says by itself at which request it begins") {
 		t.Errorf("a crash with a turn of its own: %v", err)
 	}
 	for name, right := range map[string]string{
-		"../../../../tmp/esc": "tmp-esc", "Gardenlet_Dies": "gardenlet-dies", "a.b": "a-b", "one--2 ": "one-2", "/": "crash",
+		"../../../../tmp/esc": "tmp-esc", "Gardenlet_Dies": "gardenlet-dies", "a.b": "a-b", "one--2 ": "one-2", "/": "fault",
 	} {
-		named := strings.NewReplacer("name: one", fmt.Sprintf("name: %q", name), "crash: one", fmt.Sprintf("crash: %q", name),
+		named := strings.NewReplacer("name: one", fmt.Sprintf("name: %q", name), "fault: one", fmt.Sprintf("fault: %q", name),
 			"heal: one", fmt.Sprintf("heal: %q", name)).Replace(swept)
 		_, err := scenario.Parse("f", []byte(named))
-		want := fmt.Sprintf("f:14:19: spec.sweep[0].crash: Invalid value: %q", name)
+		want := fmt.Sprintf("f:14:19: spec.sweep[0].fault: Invalid value: %q", name)
 		if err == nil || !strings.HasPrefix(err.Error(), want) || !strings.HasSuffix(err.Error(),
 			fmt.Sprintf("such as %q", right)) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v, want %s … such as %q", name, err, want, right)

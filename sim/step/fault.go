@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/transplant-sim/transplant/clusters/link"
 	"github.com/transplant-sim/transplant/sim/fault"
 )
 
@@ -33,6 +34,18 @@ func (i *Inject) String() string {
 		return fmt.Sprintf("fault %s: %s, when %s", i.Name, f.Name(), i.When)
 	}
 	return fmt.Sprintf("fault %s: %s", i.Name, f.Name())
+}
+
+// Turn says at which of the requests that it selects the fault begins, and can be changed. It is nil if the fault begins
+// at no request: it is no crash, and no when.request is given.
+func (i *Inject) Turn() *link.Turn {
+	switch {
+	case i.Crash != nil:
+		return &i.Crash.Turn
+	case i.When != nil && i.When.Request != nil:
+		return &i.When.Request.Turn
+	}
+	return nil
 }
 
 // Check wants a name of its own and one possible fault, of what is there at this step.

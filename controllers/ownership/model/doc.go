@@ -26,6 +26,9 @@
 // of time and at any point: these faults need no steps of their own. A crash, a write whose answer is lost, a garden
 // that goes back and a changed binding have one.
 //
+// The modes of a seat have the names of the phases of docs/adr/0018-tenure.md. Hibernated is Begun too. A seat that is
+// idle is in None, Ended or Saved; a trace says in which, and of which epoch.
+//
 // Time is counted in ticks of real time. Drift is taken at its worst: validity lasts as long as it can on a slow clock
 // (Validity+Drift) and W as short as on a fast one. What lasts shorter is a seat that does not use it, or a crash.
 //

@@ -4,8 +4,8 @@ package model
 // etcd/guard/end.go).
 func (m *Model) guardSteps(t *stepper) {
 	m.crashStep(t)
-	if t.from.seats[t.seat].mode == fenced {
-		m.fencedSteps(t)
+	if t.from.seats[t.seat].mode == ended {
+		m.endedSteps(t)
 		return
 	}
 	m.readSteps(t)
@@ -99,7 +99,7 @@ func (m *Model) observe(p *seat, i int, source flight, r record, age int8) {
 }
 
 func (p *seat) fence() {
-	p.mode, p.guard = fenced, 0
+	p.mode, p.guard = ended, 0
 	if p.flight != grant {
 		p.flight, p.age = grounded, 0
 	}
@@ -113,16 +113,16 @@ func (m *Model) crashStep(t *stepper) {
 			p.flight, p.age = grounded, 0
 		}
 		p.forgot = !m.has(GrantsBounded)
-		if p.mode == fenced && !m.has(FenceRecorded) {
-			p.mode = serving
+		if p.mode == ended && !m.has(FenceRecorded) {
+			p.mode = begun
 		}
 		return ""
 	})
 }
 
-// fencedSteps are what follows a recorded fence (docs/ownership.md#o3-3), and the removal of what is left
+// endedSteps are what follows a recorded fence (docs/ownership.md#o3-3), and the removal of what is left
 // (docs/ownership.md#o10).
-func (m *Model) fencedSteps(t *stepper) {
+func (m *Model) endedSteps(t *stepper) {
 	t.may("holder gives up and confirms", func(s *state, p *seat) Property { p.holder, p.gaveUp = 0, true; return "" })
 	p := &t.from.seats[t.seat]
 	revoked := p.gaveUp || p.holder == 0 && p.flight != grant
@@ -134,7 +134,7 @@ func (m *Model) fencedSteps(t *stepper) {
 	}
 	if !m.has(FinalEndsEpoch) {
 		t.may("migration aborted: goes on with the same epoch", func(s *state, p *seat) Property {
-			p.mode, p.gaveUp = serving, false
+			p.mode, p.gaveUp = begun, false
 			return ""
 		})
 	}

@@ -14,7 +14,7 @@ type Bounds struct {
 	Progress bool // check Takeable and GoesOn too
 	Cloud    bool // check CloudInOrder too
 	Strict   bool // check Disjoint too
-	Rest     bool // etcd goes to rest and wakes, and controllers act without it, before it has begun too
+	Rest     bool // the shoot is hibernated and woken, and controllers act without it, before it has begun too
 }
 
 // Model is the protocol within its bounds, with at most one rule taken out.
@@ -61,7 +61,7 @@ func (m *Model) names(r record, i int, epoch int8) bool { return r == record{m.o
 func (m *Model) start() state {
 	first := record{0, 1}
 	s := state{dns: first, garden: first, backup: first, manifest: 1, started: 1}
-	s.seats[0] = seat{mode: serving, epoch: 1, data: 1, guard: m.longest()}
+	s.seats[0] = seat{mode: begun, epoch: 1, data: 1, guard: m.longest()}
 	return s
 }
 
@@ -88,11 +88,11 @@ func (m *Model) successors(s state, emit emit) {
 	for i := range m.seats() {
 		t := &stepper{from: s, seat: i, emit: emit}
 		switch s.seats[i].mode {
-		case serving, fenced:
+		case begun, ended:
 			m.guardSteps(t)
 			m.holderSteps(t)
 			m.requestSteps(t)
-		case resting:
+		case hibernated:
 		case deleting:
 			m.deletionSteps(t)
 		default:
@@ -106,7 +106,7 @@ func (m *Model) successors(s state, emit emit) {
 
 // invariant is what every state must satisfy.
 func (m *Model) invariant(s *state) Property {
-	valid, kept := int8(0), s.answered == 0 || s.started > s.answered || s.finals&bit(s.answered) != 0
+	valid, kept := int8(0), s.answered == 0 || s.saved(s.answered)
 	for i := range m.seats() {
 		p := &s.seats[i]
 		if p.guard > 0 || p.holder > 0 {

@@ -64,6 +64,26 @@ func TestTheWholeProtocolHolds(t *testing.T) {
 	}
 }
 
+func TestTrace_IdleSeat_SaysWhatBecameOfItsEpoch(t *testing.T) {
+	for _, c := range []struct {
+		state state
+		want  string
+	}{
+		{state{started: 1}, "A none"},
+		{state{started: 2, seats: [3]seat{{data: 2}}}, "A ended 2"},
+		{state{started: 3, seats: [3]seat{{data: 2}}}, "A saved 2"},
+		{state{started: 2, finals: 1 << 2, seats: [3]seat{{data: 2}}}, "A saved 2"},
+		{state{started: 3, finals: 1 << 2, seats: [3]seat{{data: 3}}}, "A ended 3"},
+		{state{started: 2, finals: 1 << 2, seats: [3]seat{{mode: ended, data: 2, epoch: 2}}}, "A ended 2"},
+		{state{started: 2, seats: [3]seat{{mode: reading, data: 2}}}, "A reading"},
+		{state{started: 2, seats: [3]seat{{mode: claimed, data: 2, epoch: 3}}}, "A claimed 3"},
+	} {
+		if got := c.state.text(1); got != "DNS - garden - | "+c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
 // BenchmarkThreeSeeds walks through the protocol with three seeds, as far as memory carries (2 GiB or so).
 func BenchmarkThreeSeeds(b *testing.B) {
 	for _, c := range []struct {

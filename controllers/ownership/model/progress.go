@@ -32,7 +32,7 @@ func (m *Model) progress(s *state) Property {
 // may go back, the latter cannot be told apart from one whose garden went back after both writes.
 func (m *Model) goesOn(s *state, i int) bool {
 	p := &s.seats[i]
-	if p.mode != serving {
+	if p.mode != begun {
 		return true
 	}
 	owner := m.names(s.dns, i, p.epoch)
@@ -60,7 +60,7 @@ func (f *fair) serves(s state) bool {
 		}
 		valid := 0
 		for i := range f.m.seats() {
-			if p := &s.seats[i]; p.mode == serving && p.guard > 0 && p.holder > 0 {
+			if p := &s.seats[i]; p.mode == begun && p.guard > 0 && p.holder > 0 {
 				valid++
 			}
 		}
@@ -81,15 +81,15 @@ func (f *fair) act(s *state, i, round int) {
 	if p.flight != grounded {
 		p.flight, p.age = grounded, 0
 	}
-	if p.mode == serving {
+	if p.mode == begun {
 		f.guard(s, i, round)
 	}
-	if p.mode == fenced {
+	if p.mode == ended {
 		s.finals |= bit(p.epoch)
 		*p = seat{data: p.data}
 	}
 	switch {
-	case p.mode == serving:
+	case p.mode == begun:
 	case i == f.claimant:
 		f.claim(s, i)
 	default:
@@ -102,7 +102,7 @@ func (f *fair) guard(s *state, i, round int) {
 	if !f.losesDNS || round < goodRounds {
 		f.m.observe(p, i, dnsRead, s.dns, 0)
 	}
-	if garden := !f.losesGarden || round < goodRounds; garden && p.mode == serving {
+	if garden := !f.losesGarden || round < goodRounds; garden && p.mode == begun {
 		f.m.observe(p, i, gardenRead, s.garden, 0)
 		if p.guard > 0 && f.m.heals(s.garden, i, p.epoch) {
 			s.garden = record{f.m.owner(i), p.epoch}
@@ -124,7 +124,7 @@ func (f *fair) claim(s *state, i int) {
 		&p.dnsWrite) {
 		f.m.writesKnown(p)
 	}
-	if p.mode != waiting && p.mode != checked || p.mode == waiting && p.wait > 0 {
+	if p.mode != waiting && p.mode != claimed || p.mode == waiting && p.wait > 0 {
 		return
 	}
 	if f.m.names(s.garden, i, p.epoch) && f.m.names(s.dns, i, p.epoch) {

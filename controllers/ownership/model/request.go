@@ -33,7 +33,7 @@ func (m *Model) newRequestSteps(t *stepper) {
 		return
 	}
 	// A fenced guard passes nothing, so only without it does it matter what etcd still does.
-	if p.mode == serving || !m.has(GuardInPath) {
+	if p.mode == begun || !m.has(GuardInPath) {
 		t.may("etcd commits a write", func(s *state, p *seat) Property { p.effect(s, committed); return "" })
 	}
 	t.may("API server answers from its cache", func(s *state, p *seat) Property { p.effect(s, cached); return "" })

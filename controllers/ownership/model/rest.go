@@ -7,23 +7,26 @@ func (m *Model) restSteps(t *stepper) {
 	p := &s.seats[i]
 	named := m.names(s.dns, i, p.epoch) || !m.has(DecisionRead)
 	switch p.mode {
-	case serving:
-		t.may("etcd goes to rest", func(_ *state, p *seat) Property {
-			*p = seat{mode: resting, epoch: p.epoch, data: p.data, holder: p.holder}
+	case begun:
+		t.may("the shoot is hibernated", func(_ *state, p *seat) Property {
+			*p = seat{mode: hibernated, epoch: p.epoch, data: p.data, holder: p.holder}
 			return ""
 		})
 		if named && !m.has(GuardLookedFor) {
 			t.may("controller reads DNS beside the guard", m.lend(i, p.epoch, true))
 		}
-	case resting:
-		t.may("etcd wakes", func(_ *state, p *seat) Property { p.mode, p.forgot = serving, !m.has(GrantsBounded); return "" })
+	case hibernated:
+		t.may("the shoot is woken", func(_ *state, p *seat) Property {
+			p.mode, p.forgot = begun, !m.has(GrantsBounded)
+			return ""
+		})
 		if s.dns.epoch > p.epoch && p.holder == 0 && s.loans[i] == (loan{}) {
 			t.may("finds that the shoot is another's", func(_ *state, p *seat) Property { *p = seat{data: p.data}; return "" })
 		}
 		if named {
 			t.may("controller reads DNS", m.lend(i, p.epoch, false))
 		}
-	case checked:
+	case claimed:
 		if named {
 			t.may("controller reads DNS before etcd begins", m.lend(i, p.epoch, false))
 		}

@@ -11,23 +11,24 @@ type record struct{ owner, epoch int8 }
 // nobody owns a shoot that was deleted.
 const nobody int8 = -1
 
-// mode of a seat.
+// mode of a seat. Those of an epoch are its phases in docs/adr/0018-tenure.md.
 type mode int8
 
 const (
-	idle     mode = iota // nothing runs; data of an ended epoch may lie here
-	reading              // one of the two readings is done (records, binding)
-	claiming             // the two writes of a take-over
-	waiting              // until the old epoch has surely ended
-	checked              // the wait is over and the first of the two records was read again
-	serving              // the epoch has started; without validity it is suspended
-	resting              // the epoch has started, and its etcd is asleep
-	fenced               // for good
-	deleting             // the shoot is being deleted, nothing of it runs any more
+	idle       mode = iota // nothing runs: no phase, or that of the epoch whose data lies here (see phase)
+	reading                // one of the two readings is done (records, binding)
+	claiming               // the two writes of a take-over
+	waiting                // until the old epoch has surely ended
+	claimed                // the first record was read again after the wait; reading the second one begins the epoch
+	begun                  // etcd may run; without validity the epoch is suspended
+	hibernated             // begun too, but etcd does not run
+	ended                  // fenced for good; what is here may still be needed
+	deleting               // the shoot is being deleted, nothing of it runs any more
 )
 
-var modeNames = []string{"idle", "reading", "claiming", "waiting", "checked", "serving", "resting", "fenced",
-	"deleting"}
+var modeNames = []string{
+	"idle", "reading", "claiming", "waiting", "claimed", "begun", "hibernated", "ended", "deleting",
+}
 
 // request is the one request under way in a seat.
 type request int8
@@ -135,9 +136,10 @@ func (s *state) text(seats int) string {
 	fmt.Fprintf(&b, "DNS %v garden %v", s.dns, s.garden)
 	for i := range seats {
 		p := &s.seats[i]
-		fmt.Fprintf(&b, " | %s %s", seatName(i), modeNames[p.mode])
-		if p.epoch > 0 {
-			fmt.Fprintf(&b, " %d", p.epoch)
+		name, epoch := s.phase(i)
+		fmt.Fprintf(&b, " | %s %s", seatName(i), name)
+		if epoch > 0 {
+			fmt.Fprintf(&b, " %d", epoch)
 		}
 		switch {
 		case p.wait > 0:
@@ -151,6 +153,24 @@ func (s *state) text(seats int) string {
 	}
 	return b.String()
 }
+
+// phase is what a trace says of a seat: its mode and epoch or, where it is idle, what became of the epoch whose data
+// lies here.
+func (s *state) phase(i int) (name string, epoch int8) {
+	p := &s.seats[i]
+	switch {
+	case p.mode != idle:
+		return modeNames[p.mode], p.epoch
+	case p.data == 0:
+		return "none", 0
+	case s.saved(p.data):
+		return "saved", p.data
+	}
+	return modeNames[ended], p.data
+}
+
+// saved tells whether nobody needs the data of an epoch: a newer one has started, or its final snapshot is there.
+func (s *state) saved(epoch int8) bool { return s.started > epoch || s.finals&bit(epoch) != 0 }
 
 // seatName is a letter; the third seat is seed A again where a shoot is created anew, else seed C.
 func seatName(i int) string { return string(rune('A' + i)) }

@@ -12,7 +12,7 @@ func (m *Model) takeoverSteps(t *stepper) {
 	case claiming:
 		m.writeSteps(t)
 		m.strayStep(t)
-	case waiting, checked:
+	case waiting, claimed:
 		m.startSteps(t)
 	}
 	t.may("gives up, or crashes: begins again later", func(s *state, p *seat) Property {
@@ -25,7 +25,7 @@ func (m *Model) takeoverSteps(t *stepper) {
 // newer epoch, which may never start, but for its final snapshot.
 func (m *Model) cleanStep(t *stepper) {
 	p := &t.from.seats[t.seat]
-	if p.data > 0 && (t.from.started > p.data || t.from.finals&bit(p.data) != 0 || !m.has(DataKept)) {
+	if p.data > 0 && (t.from.saved(p.data) || !m.has(DataKept)) {
 		t.may("removes the data of its old epoch", func(s *state, p *seat) Property { p.data = 0; return "" })
 	}
 }
@@ -179,7 +179,7 @@ func (m *Model) startSteps(t *stepper) {
 	}
 	start := func(s *state, p *seat) Property { return m.startEpoch(s, p) }
 	switch {
-	case p.mode == checked:
+	case p.mode == claimed:
 		if m.names(second, i, p.epoch) {
 			t.may(secondText, start)
 		}
@@ -196,7 +196,7 @@ func (m *Model) startSteps(t *stepper) {
 		}
 	case m.names(first, i, p.epoch):
 		t.may(firstText, func(s *state, p *seat) Property {
-			*p = seat{mode: checked, data: p.data, epoch: p.epoch}
+			*p = seat{mode: claimed, data: p.data, epoch: p.epoch}
 			return ""
 		})
 	}
@@ -214,6 +214,6 @@ func (m *Model) startEpoch(s *state, p *seat) Property {
 		s.manifest = max(s.manifest, p.epoch)
 	}
 	s.started = max(s.started, p.epoch)
-	*p = seat{mode: serving, epoch: p.epoch, data: p.epoch, guard: m.longest()}
+	*p = seat{mode: begun, epoch: p.epoch, data: p.epoch, guard: m.longest()}
 	return broken
 }

@@ -1,0 +1,83 @@
+// Package tenure says what a seed has of a shoot's control plane, and how far its ownership epoch has come there
+// (docs/adr/0018-tenure.md). It is pure: whoever calls it has read the objects. It does not say who owns the shoot; DNS
+// does (docs/ownership.md#decision).
+package tenure
+
+import (
+	"fmt"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+)
+
+// Tenure is what one seed has of one shoot. The zero Tenure is that of a seed that has nothing.
+type Tenure struct {
+	// Namespace tells that the control-plane namespace is there.
+	Namespace bool
+	// Epoch is the one in which the seed last acted on the shoot, zero if it never did or is cleaning up.
+	Epoch int64
+	// BegunEpoch is the last epoch that the namespace notes as begun, EndedEpoch the last one that its owner has ended by
+	// its own decision; zero for none.
+	BegunEpoch, EndedEpoch int64
+	Etcd                   Etcd
+}
+
+// Etcd is what a seed has of a shoot's etcd. The zero Etcd is none.
+type Etcd struct {
+	// Exists tells that the StatefulSet is there.
+	Exists bool
+	// Epoch is the one it is deployed for.
+	Epoch int64
+	// Runs tells that it is to have a replica: the shoot is not hibernated.
+	Runs bool
+}
+
+// Of says what the objects of a seed mean. An object that is not there is nil. An epoch that cannot be read is an error
+// that names the object and the annotation, and so is a StatefulSet without one: none would mean that it never ran.
+func Of(namespace *corev1.Namespace, etcd *appsv1.StatefulSet) (Tenure, error) {
+	var t Tenure
+	if namespace != nil {
+		t.Namespace = true
+		for _, note := range []struct {
+			annotation string
+			epoch      *int64
+		}{
+			{constants.OwnershipEpoch, &t.Epoch},
+			{constants.OwnershipBegun, &t.BegunEpoch},
+			{constants.OwnershipEnded, &t.EndedEpoch},
+		} {
+			if _, given := namespace.Annotations[note.annotation]; !given {
+				continue
+			}
+			if err := parse(namespace, note.annotation, note.epoch); err != nil {
+				return Tenure{}, fmt.Errorf("namespace %q: %w", namespace.Name, err)
+			}
+		}
+	}
+	if etcd != nil {
+		t.Etcd = Etcd{Exists: true, Runs: ptr.Deref(etcd.Spec.Replicas, 1) > 0}
+		if err := parse(etcd, constants.OwnershipEpoch, &t.Etcd.Epoch); err != nil {
+			return Tenure{}, fmt.Errorf("statefulset %q: %w", client.ObjectKeyFromObject(etcd), err)
+		}
+	}
+	return t, nil
+}
+
+func parse(object client.Object, annotation string, epoch *int64) (err error) {
+	if *epoch, err = strconv.ParseInt(object.GetAnnotations()[annotation], 10, 64); err != nil {
+		return fmt.Errorf("read annotation %s: %w", annotation, err)
+	}
+	return nil
+}
+
+// Begun tells whether etcd may have run here in the Epoch or a newer one, and so may have what no backup has. An etcd
+// that was deployed for a hibernated shoot runs when the shoot is woken. It is wakeable if the shoot's API server is
+// deployed. Epoch zero has always begun.
+func (t Tenure) Begun(wakeable bool) bool {
+	return t.BegunEpoch >= t.Epoch || t.Etcd.Epoch >= t.Epoch && (t.Etcd.Runs || wakeable)
+}
