@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// row is one of the table of scenarios: the link to the scenario, and its bugs.
-var row = regexp.MustCompile(`(?m)^\| \[([a-z0-9-]+)\]\([^)]+\) \| (.+) \|$`)
+// bugsOf is a row of the table: the link to a scenario, and its bugs.
+var bugsOf = regexp.MustCompile(`(?m)^\| \[([a-z0-9-]+)\]\([^)]+\) \| (.+) \|$`)
 
 // The page about planted bugs has each bug of the product in the row of its scenario, with what catches it.
 func TestPlantedBugs_OfTheProduct_AreThoseOfThePage(t *testing.T) {
@@ -23,7 +23,7 @@ func TestPlantedBugs_OfTheProduct_AreThoseOfThePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, want := map[string][]string{}, map[string][]string{}
-	for _, m := range row.FindAllStringSubmatch(string(page), -1) {
+	for _, m := range bugsOf.FindAllStringSubmatch(string(page), -1) {
 		got[m[1]] = append(got[m[1]], strings.Split(m[2], ", ")...)
 	}
 	for _, m := range listed(t) {
