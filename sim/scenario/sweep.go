@@ -17,8 +17,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/step"
 )
 
-// Sweep lets a story be told once per crash point: for each write up to a number, with one of its crashes laid at that
-// write. Of several sweeps in a story, each leaves the crashes of the others out.
+// Sweep runs a scenario once per crash point: for each write up to a number, with one of its crashes at that write. Of
+// several sweeps in a scenario, each leaves the crashes of the others out.
 type Sweep struct {
 	// Crash is the name of the fault that is laid anew for every point.
 	Crash string `json:"crash"`
