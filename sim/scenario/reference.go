@@ -67,8 +67,8 @@ func (p *page) say(format string, arguments ...any) {
 	}
 }
 
-// columns is where a line of the page ends at the latest, unless a word in it is longer.
-const columns = 120
+// pageColumns is where a line of the page ends at the latest, unless a word in it is longer.
+const pageColumns = 120
 
 // special is a word that would mean something else at the beginning of a line: an item of a list, a heading, a
 // quotation, a row of a table.
@@ -87,7 +87,7 @@ func wrap(line string) string {
 		length := utf8.RuneCountInString(word)
 		switch {
 		case i == 0:
-		case width+1+length > columns && !special.MatchString(word):
+		case width+1+length > pageColumns && !special.MatchString(word):
 			out.WriteString("\n" + indent)
 			width = len(indent)
 		default:
