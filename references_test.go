@@ -78,6 +78,8 @@ func TestReferences_WithoutATarget_AreFound(t *testing.T) {
 		"address of another's page": {"a.go", "// https://example.org/docs/none.m~d#o3\npackage a", ""},
 		"link with an anchor":       {"docs/a.m~d", "It is [fenced](rules.m~d#o3), as [said](../README.m~d).", ""},
 		"link to a folder":          {"README.m~d", "See [docs](docs).", ""},
+		"picture":                   {"README.m~d", "![a](docs/a.png)", ""},
+		"picture, no file":          {"README.m~d", "![a](docs/b.png)", "there is no docs/b.png"},
 		"link within the page":      {"docs/a.m~d", "# Title\n\n[here](#title)", ""},
 		"link, no anchor":           {"docs/a.m~d", "It is [fenced](rules.m~d#o4).", "there is no rules.m~d#o4"},
 		"link, no file": {"docs/a.m~d", "It is [fenced](docs/rules.m~d#o3).",
@@ -109,8 +111,8 @@ func TestReferences_WithoutATarget_AreFound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			file, want := plain.Replace(c.file), plain.Replace(c.file+": "+c.want)
-			files := repository{file: plain.Replace(c.content)}
-			files[plain.Replace("README.m~d")], files[plain.Replace("docs/rules.m~d")] = "# All", rules
+			files := repository{plain.Replace("README.m~d"): "# All", plain.Replace("docs/rules.m~d"): rules, "docs/a.png": ""}
+			files[file] = plain.Replace(c.content)
 			got := files.dangling()
 			if c.want == "" && len(got) > 0 || c.want != "" && (len(got) != 1 || !strings.HasPrefix(got[0], want)) {
 				t.Errorf("got %q, want one that begins with %q", got, want)
@@ -131,7 +133,8 @@ func TestSlug_IsThatOfGitHub(t *testing.T) {
 	}
 }
 
-// tracked are the text files that git knows, and those that are about to be added.
+// tracked are the files that git knows, and those that are about to be added. Those that are no text, such as pictures,
+// have no content here, but links lead to them.
 func tracked(t *testing.T) repository {
 	t.Helper()
 	list := exec.CommandContext(t.Context(), "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
@@ -148,6 +151,8 @@ func tracked(t *testing.T) repository {
 			t.Fatal(err)
 		case utf8.Valid(content) && !strings.Contains(string(content), "\x00"):
 			files[name] = string(content)
+		default:
+			files[name] = ""
 		}
 	}
 	return files

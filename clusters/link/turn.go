@@ -5,16 +5,16 @@ import (
 	"sync"
 )
 
-// Turn says which of the selected requests feel a fault; the zero value means all. What a crash, a lost answer or a
+// Turn says which of the selected requests a fault hits; the zero value means all. What a crash, a lost answer or a
 // tripwire is to strike after the server has carried it out is counted then, and only if it was.
 type Turn struct {
-	// Nth alone feels it, counted from 1 at the injection.
+	// Nth alone is hit, counted from 1 at the injection.
 	Nth int `json:"nth,omitempty"`
-	// From is the first that feels it.
+	// From is the first that is hit.
 	From int `json:"from,omitempty"`
-	// Every so many feel it: of 3 the third, the sixth and so on.
+	// Every so many are hit: of 3 the third, the sixth and so on.
 	Every int `json:"every,omitempty"`
-	// Times bounds how many feel it.
+	// Times bounds how many are hit.
 	Times int `json:"times,omitempty"`
 }
 

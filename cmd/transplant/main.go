@@ -56,7 +56,7 @@ func newCommand() *cobra.Command {
 		Long: `Test what happens to shoots when their seed is lost.
 
 The scenarios are in scenarios/ of the repository, and "run seed-loss" runs one there by its name; docs/scenarios.md
-lists every word that may stand in one.`,
+says how to write one.`,
 		Version:       actors.Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,

@@ -19,8 +19,8 @@ type Shoot struct {
 	Seed string `cel:"seed"`
 	// SpecSeed is spec.seedName: the seed that shall hold it.
 	SpecSeed string `cel:"specSeed"`
-	// Healthy: its last operation has succeeded, it is where and as awake as it shall be, what its spec asks for is
-	// observed, and every condition is there and True, those of users' own controllers too; constraints do not count.
+	// Healthy: its last operation has succeeded, it is on the seed and as awake as its spec wants, what its spec asks for
+	// is observed, and every condition is there and True, those of users' own controllers too; constraints do not count.
 	Healthy bool `cel:"healthy"`
 	// Problems are why it is not healthy, but for what its last operation says. They are for people: no expression has
 	// them.

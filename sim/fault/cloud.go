@@ -15,25 +15,25 @@ import (
 
 // Callers selects calls to the cloud by who makes them, and for whom. What is not given fits everything.
 type Callers struct {
-	// Actor that calls: the gardenlet, the extensions, an extension of one's own or the control planes of a seed, or
+	// Actor that calls: the gardenlet, the extensions, a third-party extension or the control planes of a seed, or
 	// nodes.
 	Actor string `json:"actor,omitempty"`
 	// Shoot for which it calls.
 	Shoot string `json:"shoot,omitempty"`
 }
 
-// Calls selects calls to the cloud, and which of them feel a fault: all, unless nth, or from and times say otherwise.
+// Calls selects calls to the cloud, and which of them a fault hits: all, unless nth, or from and times say otherwise.
 type Calls struct {
 	Callers `json:",inline"`
 	// Kinds of what the calls are about: networks, machines, records, objects and so on; names for questions to DNS.
 	Kinds []string `json:"kinds,omitempty"`
 	// Verbs of the calls: create, get, list, update, delete, put, reboot.
 	Verbs []string `json:"verbs,omitempty"`
-	// Nth call alone feels it, counted from 1 at the injection.
+	// Nth call alone is hit, counted from 1 at the injection.
 	Nth int `json:"nth,omitempty"`
-	// From is the first call that feels it.
+	// From is the first call that is hit.
 	From int `json:"from,omitempty"`
-	// Times bounds how many calls feel it.
+	// Times bounds how many calls are hit.
 	Times int `json:"times,omitempty"`
 }
 

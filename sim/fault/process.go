@@ -13,8 +13,8 @@ import (
 
 // Process names a process: an actor, or a program of a cluster, or a program of a shoot's control plane.
 type Process struct {
-	// Actor that is harmed: garden-controller-manager; gardenlet-SEED, extensions-SEED, gateway-SEED, or NAME-SEED of an
-	// extension of one's own.
+	// Actor that is harmed: garden-controller-manager; gardenlet-SEED, extensions-SEED, gateway-SEED, or NAME-SEED of a
+	// third-party extension.
 	Actor string `json:"actor,omitempty"`
 	// Cluster whose program is harmed.
 	Cluster string `json:"cluster,omitempty"`

@@ -32,7 +32,7 @@ type Objects struct {
 	Object string `json:"name,omitempty"`
 }
 
-// Requests selects requests of an actor to an API server, and which of them feel a fault: all, unless nth, or from,
+// Requests selects requests of an actor to an API server, and which of them a fault hits: all, unless nth, or from,
 // every and times say otherwise.
 type Requests struct {
 	Objects `json:",inline"`
@@ -43,7 +43,7 @@ type Requests struct {
 	link.Turn   `json:",inline"`
 }
 
-// Watches selects watches of an actor, and which of them feel a fault: all, unless nth, or from, every and times say
+// Watches selects watches of an actor, and which of them a fault hits: all, unless nth, or from, every and times say
 // otherwise.
 type Watches struct {
 	Objects   `json:",inline"`

@@ -15,11 +15,11 @@ const Garden = "garden"
 // CloudProfile is the name of the landscape's only cloud profile.
 const CloudProfile = "transplant"
 
-// Landscape is what a story needs.
+// Landscape is what a scenario needs.
 type Landscape struct {
 	// Seeds are the seed clusters, at least one.
 	Seeds []Seed `json:"seeds"`
-	// Shoots are the shoots of the story. They are created and populated before the first step, except those that a
+	// Shoots are the shoots of the scenario. They are created and populated before the first step, except those that a
 	// create step names.
 	Shoots []Shoot `json:"shoots,omitempty"`
 	// Tolerable are the keys of taints that shoots may tolerate: the whitelist of their project.
@@ -56,7 +56,7 @@ type Taint struct {
 // Home is the region that all shoots are in.
 const Home = "here"
 
-// Shoot is a shoot as the story wants it.
+// Shoot is a shoot as the scenario wants it.
 type Shoot struct {
 	// Name in the project.
 	Name string `json:"name"`
@@ -68,8 +68,8 @@ type Shoot struct {
 	Objects int `json:"objects,omitempty" zero:"empty"`
 	// Hibernated shoots are populated and then put to sleep before the first step.
 	Hibernated bool `json:"hibernated,omitempty"`
-	// ExternalDomain gives the shoot a domain of its own: its load and the look at its API go by that name, its nodes by
-	// the internal one.
+	// ExternalDomain gives the shoot its own domain: its load and the probe of its API use that name, its nodes
+	// use the internal one.
 	ExternalDomain bool `json:"externalDomain,omitempty"`
 	// Purpose is that of the Shoot.
 	Purpose Purpose `json:"purpose,omitempty"`

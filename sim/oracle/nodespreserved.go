@@ -8,7 +8,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// NodesPreserved promises that a change of seed is not felt on the nodes: the same nodes with the same UIDs, none
+// NodesPreserved promises that a change of seed does not affect the nodes: the same nodes with the same UIDs, none
 // rebooted, and no pod of the workload restarted, evicted or replaced.
 type NodesPreserved struct{}
 

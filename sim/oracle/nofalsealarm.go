@@ -8,8 +8,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// NoFalseAlarm promises that no condition of a shoot is False while nothing is wrong with it: nothing that the story
-// does to it as planned, a move above all, is an illness (docs/specification/care.md#spec-5-3,
+// NoFalseAlarm promises that no condition of a shoot is False while nothing is wrong with it: nothing that the scenario
+// does to it as planned, a move above all, is wrong (docs/specification/care.md#spec-5-3,
 // docs/specification/care.md#care-5). Unknown is honest: while a control plane is moved, nobody sees what is in the
 // shoot.
 type NoFalseAlarm struct{}

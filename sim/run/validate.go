@@ -17,7 +17,7 @@ func NewValidateCommand(backends map[string]Backend) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "validate [NAME|FILE]…",
 		Short: "Find mistakes in scenario files",
-		Long: `Find mistakes in scenario files, without starting anything. docs/scenarios.md lists every word that may stand in one.
+		Long: `Find mistakes in scenario files, without starting anything. docs/steps.md lists every word that may stand in one.
 
 ` + selectionHelp + `
 

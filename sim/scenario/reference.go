@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/transplant-sim/transplant/sim/expression"
 	"github.com/transplant-sim/transplant/sim/fault"
@@ -16,7 +17,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/step"
 )
 
-// Reference is a page for people with every word that may stand in a scenario, one line each. Like the Schema it is
+// Reference is the page docs/steps.md: every word that may stand in a scenario, one item each. Like the Schema it is
 // made of the Go types and their comments, and must be called from this package's folder.
 func Reference() ([]byte, error) {
 	from, err := reflector()
@@ -24,19 +25,17 @@ func Reference() ([]byte, error) {
 		return nil, err
 	}
 	p := &page{comments: from.CommentMap}
-	p.say("# The words of scenarios\n\nEvery word that may stand in a scenario, from the Go types by `make generate`, " +
-		"as the [schema](../scenarios/scenario.schema.json) is.")
-	p.say("[The stories](../scenarios/README.md) are examples; `transplant validate` finds mistakes, `transplant plan` " +
-		"shows what is filled in.")
-	p.say("Durations are such as `30s` and at most %.0fh, sizes such as `64Ki`. A list has at most %d items, a text %d "+
-		"bytes. A field marked * must be given.",
-		maxDuration.Hours(), maxItems, maxText)
+	p.say("# Reference of scenario files\n\nEvery step, fault, setting, condition and promise of a scenario, with all " +
+		"fields. `make generate` writes this page and the [schema](../scenarios/scenario.schema.json) from the Go types. " +
+		"[scenarios.md](scenarios.md) begins with a whole file that works.\n")
+	p.say("A field marked * is required. A duration is written as `30s` and is at most %.0fh, a size as `64Ki`. A list "+
+		"has at most %d items, a text %d bytes.", maxDuration.Hours(), maxItems, maxText)
 	p.section("Metadata", "What stands in `metadata`.", reflect.TypeFor[Metadata]())
 	p.section("The file", "What stands in `spec`.", reflect.TypeFor[Spec]())
 	p.steps()
 	p.faults()
 	p.section("When a fault begins",
-		"Under `when` of a `fault` step: one of these. Without it the fault begins at its step.",
+		"Under `when` of a `fault` step: one of these. Without `when` the fault begins at its step.",
 		reflect.TypeFor[step.When]())
 	if err := p.settings(); err != nil {
 		return nil, err
@@ -61,7 +60,45 @@ type page struct {
 	parts    []reflect.Type // that have a section of their own in the end
 }
 
-func (p *page) say(format string, arguments ...any) { fmt.Fprintf(&p.text, format+"\n", arguments...) }
+// say adds lines. One that is too long is wrapped.
+func (p *page) say(format string, arguments ...any) {
+	for line := range strings.SplitSeq(fmt.Sprintf(format, arguments...), "\n") {
+		p.text.WriteString(wrap(line) + "\n")
+	}
+}
+
+// pageColumns is where a line of the page ends at the latest, unless a word in it is longer.
+const pageColumns = 120
+
+// special is a word that would mean something else at the beginning of a line: an item of a list, a heading, a
+// quotation, a row of a table.
+var special = regexp.MustCompile(`^(([-+*]|#+|\d+[.)])$|[>|])`)
+
+// wrap breaks a line of Markdown at its spaces. What follows an item of a list is indented like its text.
+func wrap(line string) string {
+	text := strings.TrimLeft(line, " ")
+	indent := line[:len(line)-len(text)]
+	if strings.HasPrefix(text, "- ") {
+		indent += "  "
+	}
+	var out strings.Builder
+	width := 0
+	for i, word := range strings.Split(line, " ") {
+		length := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+		case width+1+length > pageColumns && !special.MatchString(word):
+			out.WriteString("\n" + indent)
+			width = len(indent)
+		default:
+			out.WriteString(" ")
+			width++
+		}
+		out.WriteString(word)
+		width += length
+	}
+	return out.String()
+}
 
 // of is the first sentence about a type, or about a field of it.
 func (p *page) of(t reflect.Type, fields ...string) string {
@@ -138,13 +175,13 @@ func (p *page) part(t reflect.Type) string {
 }
 
 func (p *page) steps() {
-	p.say("\n## Steps\n\nEach of `steps` is one of these.\n")
+	p.say("\n## Steps\n\nEach item of `steps` is one of these.\n")
 	form := reflect.TypeFor[step.Spec]()
 	for i := range form.NumField() {
 		verb, _ := jsonTag(form.Field(i))
 		t := form.Field(i).Type.Elem()
 		if t == reflect.TypeFor[step.Inject]() {
-			p.say("%s With a `name`*, one of the [faults](#faults), and [`when`](#when-a-fault-begins), which is optional.",
+			p.say("%s It has a `name`*, one of the [faults](#faults), and optionally [`when`](#when-a-fault-begins).",
 				told(verb, t.Name(), p.of(t)))
 			continue
 		}
@@ -156,10 +193,9 @@ func (p *page) steps() {
 }
 
 func (p *page) faults() {
-	p.say("\n## Faults\n\nIn a `fault` step stands one of these. It ends with a `heal` step of its name, or with the " +
-		"story.")
-	p.say("A fault must hit something: a run in which one hits nothing is Inconclusive, unless a promise was broken.")
-	p.say("The first step begins when every shoot is ready.\n")
+	p.say("\n## Faults\n\nA `fault` step has one of these. It ends with a `heal` step of its name, or after the last step. " +
+		"A fault must hit something: a run in which one hits nothing is Inconclusive, unless a promise was broken. The " +
+		"first step begins when every shoot is ready.\n")
 	form := reflect.TypeFor[fault.Spec]()
 	for i := range form.NumField() {
 		if f := form.Field(i); f.Type.Kind() == reflect.Pointer {
@@ -170,7 +206,7 @@ func (p *page) faults() {
 	}
 }
 
-// settings with their defaults, which are those of stories.
+// settings with their defaults, which are those of scenarios.
 func (p *page) settings() error {
 	s := landscape.Settings{}
 	s.Default()
@@ -197,16 +233,16 @@ func (p *page) settings() error {
 }
 
 func (p *page) conditions() {
-	p.say("\n## Conditions\n\n`expect`, `wait` and `when` take conditions in [CEL](https://cel.dev).")
-	p.say("What cannot be read cannot be told, and nothing that depends on it is met. What was read and is not there, " +
-		"as a condition that a shoot does not have, makes the whole false.")
-	p.say("When the time of an `expect` is over its last look decides, whatever was seen before: false is a violation, " +
-		"and what cannot be told is inconclusive.")
-	p.say("Care writes the conditions that `healthy` asks for: once in `careSyncPeriod`, and when an operation has " +
-		"succeeded. Extensions check as often what care asks them for. So give an `expect` of `healthy` two of these " +
-		"periods more than the operation takes. When its time is over, it names what is not as it shall be, each " +
-		"condition with its reason and message.")
-	p.say("They may ask for these.\n")
+	p.say("\n## Conditions\n\n`expect`, `wait` and `when` have conditions in [CEL](https://cel.dev), with the variables " +
+		"and functions below.\n")
+	p.say("If something could not be read, a condition that depends on it is unknown, and not met. If it was read and is " +
+		"not there, such as a condition that a shoot does not have, the whole condition is false.\n")
+	p.say("When the time of an `expect` is over, its last observation decides, whatever was seen before: false is a " +
+		"violation, and unknown makes the run Inconclusive.\n")
+	p.say("Care writes the conditions that `healthy` needs: once in `careSyncPeriod`, and when an operation has " +
+		"succeeded. Extensions check what care asks them for as often. So give an `expect` of `healthy` two of these " +
+		"periods more than the operation takes. When its time is over, it names what is not as it must be, each " +
+		"condition with its reason and message.\n")
 	for _, word := range expression.Vocabulary() {
 		p.say("%s", told(word.Written, word.Form.Name(), p.of(word.Form)))
 		for i := range word.Form.NumField() {
@@ -218,8 +254,8 @@ func (p *page) conditions() {
 }
 
 func (p *page) oracles() {
-	p.say("\n## Promises\n\n`always` names those that must hold at every moment; what `measure` bounds is in " +
-		"[Measure](#measure).\n")
+	p.say("\n## Promises\n\n`always` names promises, which must hold at every moment. [Measure](#measure) has the " +
+		"goals.\n")
 	for _, o := range oracle.All() {
 		p.say("%s", told(o.Name(), o.Name(), p.of(reflect.TypeOf(o))))
 	}
@@ -229,11 +265,11 @@ func (p *page) oracles() {
 var gradeWords = map[grade]string{never: "refused", late: "out of reach", idle: "warned of"}
 
 func (p *page) contradictions() {
-	p.say("\n## Contradictions\n\n`validate` and `run` tell before the run what a scenario makes impossible by itself:\n")
-	p.say("- *refused* is what no run can hold but by luck, and what no run can show to be kept or broken.")
-	p.say("- *out of reach* are times that contradict the settings. They are a mistake for `validate`. `run` warns of")
-	p.say("  them, and goes on: by how much a goal is missed is an answer, and `--timeout-multiplier` may change it.")
-	p.say("- *warned of* is what nothing puts to the test.\n")
+	p.say("\n## Contradictions\n\n`validate` and `run` report before the run what a scenario makes impossible by itself:\n")
+	p.say("- *refused*: no run can meet it but by luck, or no run can show whether it is met.")
+	p.say("- *out of reach*: a time contradicts the settings. That is a mistake for `validate`. `run` warns, and goes on: " +
+		"by how much a goal is missed is an answer, and `--timeout-multiplier` may change it.")
+	p.say("- *warned of*: nothing puts it to the test.\n")
 	for _, r := range rules {
 		var names []string
 		for _, name := range r.of {
@@ -251,13 +287,12 @@ func (p *page) contradictions() {
 
 // links are those of a landscape with one seed.
 func (p *page) links() {
-	p.say("\n## Links\n\nWho speaks to whom, which `actor` and `target` of a fault name; SEED is the name of a seed.\n")
+	p.say("\n## Links\n\n`actor` and `target` of a fault name a link: who connects to whom. SEED is the name of a seed.\n")
 	l := landscape.Landscape{Seeds: []landscape.Seed{{Name: "SEED"}}, Settings: landscape.Settings{SecondSign: true}}
 	for _, actor := range l.Actors() {
 		p.say("- `%s` to %s", actor, strings.Join(l.TargetsOf(actor), ", "))
 	}
-	p.say("- `NAME-SEED` to SEED, cloud: an [extension of one's own](own-extension.md) of that name, where the run is " +
-		"given it.")
-	p.say("\n`shoots` are all of them, `shoot/NAME` is one. `garden-controller-manager` speaks to shoots only with the " +
+	p.say("- `NAME-SEED` to SEED, cloud: a [third-party extension](own-extension.md) of that name, if the run has it.")
+	p.say("\n`shoots` are all shoots, `shoot/NAME` is one. `garden-controller-manager` connects to shoots only with the " +
 		"setting `secondSign`.")
 }

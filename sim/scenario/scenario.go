@@ -33,7 +33,7 @@ type Scenario struct {
 
 // Metadata of a scenario.
 type Metadata struct {
-	// Name of the story: a DNS label, the same as that of the file.
+	// Name of the scenario: a DNS label, the same as that of the file.
 	Name string `json:"name"`
 	// Labels choose scenarios, as with -l tier=smoke; keys and values are those of Kubernetes labels. Each file of the
 	// catalogue has a tier (docs/ci.md#tiers).
@@ -42,17 +42,17 @@ type Metadata struct {
 
 // Spec of a scenario.
 type Spec struct {
-	// Why the story is told: what must hold, in one sentence.
+	// Why there is this scenario: what must hold, in one sentence.
 	Why string `json:"why"`
-	// Landscape is what the story needs.
+	// Landscape is what the scenario needs.
 	Landscape landscape.Landscape `json:"landscape"`
 	// Steps happen one after the other.
 	Steps []step.Spec `json:"steps"`
 	// Sweep runs the scenario many times, with a fault at another request each time.
 	Sweep []Sweep `json:"sweep,omitempty"`
-	// SettleWithin is how long the landscape may take to come to rest after the last step and heal, one minute when
-	// not given. It rests when every shoot is well where it belongs, and for three seconds nobody has written any object
-	// of garden, seeds and shoots, but for heartbeats and the loads.
+	// SettleWithin is how long the landscape may take to settle after the last step and heal, one minute when not given.
+	// It has settled when every shoot is healthy where it must be, and for three seconds nobody has written any object of
+	// garden, seeds and shoots, but for heartbeats and the loads.
 	SettleWithin metav1.Duration `json:"settleWithin,omitzero"`
 	// Always names the oracles that must hold.
 	Always []Oracle `json:"always,omitempty"`

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -28,7 +30,19 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-const folder = "../../scenarios"
+const (
+	folder = "../../scenarios"
+	docs   = "../../docs"
+)
+
+func contentOf(t *testing.T, path ...string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(path...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
 
 // catalogue are the files of the catalogue: each lies in the folder of its purpose.
 func catalogue(t testing.TB) []string {
@@ -42,10 +56,7 @@ func catalogue(t testing.TB) []string {
 
 func TestTheCatalogueIsFine(t *testing.T) {
 	t.Parallel()
-	readme, err := os.ReadFile(filepath.Join(folder, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	index, guards := contentOf(t, folder, "README.md"), contentOf(t, docs, "guards.md")
 	files := map[string]string{} // by name
 	for _, file := range catalogue(t) {
 		s, err := scenario.ParseFile(file)
@@ -57,15 +68,20 @@ func TestTheCatalogueIsFine(t *testing.T) {
 		if s.Metadata.Name != name {
 			t.Errorf("%s: the name is %q", file, s.Metadata.Name)
 		}
-		if tier := s.Metadata.Labels["tier"]; !slices.Contains([]string{"smoke", "core", "nightly"}, tier) {
+		tier := s.Metadata.Labels["tier"]
+		if !slices.Contains([]string{"smoke", "core", "nightly"}, tier) {
 			t.Errorf("%s has the tier %q, want smoke, core or nightly (docs/ci.md#tiers)", file, tier)
 		}
 		if other, taken := files[name]; taken {
 			t.Errorf("%s has the name of %s", file, other)
 		}
 		files[name] = file
-		if link := "(" + filepath.Base(filepath.Dir(file)) + "/" + name + ".yaml)"; !strings.Contains(string(readme), link) {
-			t.Errorf("%s is not in the README's catalogue as %s", file, link)
+		link := filepath.Base(filepath.Dir(file)) + "/" + name + ".yaml"
+		if row := fmt.Sprintf("| [%s](%s) | %s | ", name, link, tier); strings.Count(index, row) != 1 {
+			t.Errorf("scenarios/README.md has %d rows that begin with %q, want 1", strings.Count(index, row), row)
+		}
+		if row := fmt.Sprintf("| [%s](../scenarios/%s) | ", name, link); strings.Count(guards, row) != 1 {
+			t.Errorf("docs/guards.md has %d rows that begin with %q, want 1", strings.Count(guards, row), row)
 		}
 		content, err := os.ReadFile(file)
 		if err != nil {
@@ -977,6 +993,19 @@ func asJSON(t *testing.T, text []byte) any {
 	return value
 }
 
+// The page about writing scenarios begins with a whole one, which is in the catalogue as it is there.
+func TestWritingAScenario_Example_IsThatOfTheCatalogue(t *testing.T) {
+	t.Parallel()
+	example := regexp.MustCompile("(?s)\\]\\(\\.\\./scenarios/([^)]+)\\):\n\n```yaml\n(.*?)```")
+	m := example.FindStringSubmatch(contentOf(t, docs, "scenarios.md"))
+	if m == nil {
+		t.Fatal("docs/scenarios.md does not begin with a link to a scenario and its content")
+	}
+	if diff := cmp.Diff(contentOf(t, folder, m[1]), m[2]); diff != "" {
+		t.Errorf("docs/scenarios.md shows %s otherwise (-file +page):\n%s", m[1], diff)
+	}
+}
+
 // bare is a word of which the page says nothing.
 var bare = regexp.MustCompile("(?m)^ *- `[^`]*`\\*?:? *$")
 
@@ -986,12 +1015,13 @@ func TestTheReferenceIsUpToDate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := os.ReadFile(filepath.Join("..", "..", "docs", "scenarios.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+	if diff := cmp.Diff(string(want), contentOf(t, docs, "steps.md")); diff != "" {
 		t.Errorf("run go generate ./sim/scenario (-generated +file):\n%s", diff)
+	}
+	for line := range strings.Lines(string(want)) {
+		if columns := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); columns > 120 {
+			t.Errorf("%d columns, want at most 120: %s", columns, line)
+		}
 	}
 	for _, word := range bare.FindAllString(string(want), -1) {
 		t.Errorf("nothing is said of %s: its Go field needs a comment", word)

@@ -20,7 +20,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-//go:generate go run ./generate ../../scenarios/scenario.schema.json ../../scenarios/extensiondeployment.schema.json ../../docs/scenarios.md
+//go:generate go run ./generate ../../scenarios/scenario.schema.json ../../scenarios/extensiondeployment.schema.json ../../docs/steps.md
 
 const schemaIDs = "https://transplant.dev/schemas/"
 

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Create brings a shoot of the landscape onto the stage at this step instead of before the first one, or again after
-// it was deleted, and waits until it is as the landscape wants it.
+// Create creates a shoot of the landscape at this step instead of before the first one, or again after it was deleted,
+// and waits until it is as the landscape wants it.
 type Create struct {
 	// Shoot of the landscape.
 	Shoot string `json:"shoot"`

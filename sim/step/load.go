@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Load starts numbered writes to a shoot through its public name; they go on until the end of the story.
+// Load starts numbered writes to a shoot through its public name; they go on until the end of the run.
 type Load struct {
 	// Shoot that is written to.
 	Shoot string `json:"shoot"`

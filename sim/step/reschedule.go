@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Reschedule sets a shoot's maintenance time window, counted from now: what stands in a file cannot know when it is
-// told.
+// Reschedule sets a shoot's maintenance time window, counted from now: a file cannot know
+// when it is run.
 type Reschedule struct {
 	// Shoot whose maintenance it is.
 	Shoot string `json:"shoot"`

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Wait holds the story up: until a condition is true, which is a precondition of the story and no promise of the
-// product, or for a time that the story needs.
+// Wait blocks until a condition is true, which is a precondition of the scenario and no promise of the product, or for
+// a time that the scenario needs.
 type Wait struct {
 	// Until is a CEL condition. If it does not become true in time, the story is broken off.
 	Until string `json:"until,omitempty"`
@@ -19,7 +19,7 @@ type Wait struct {
 	Within metav1.Duration `json:"within,omitzero"`
 	// For is how long to wait without a condition.
 	For metav1.Duration `json:"for,omitzero"`
-	// Because says what the story needs the time for.
+	// Because says what the scenario needs the time for.
 	Because string `json:"because,omitempty"`
 }
 

@@ -1,5 +1,5 @@
-// Command generate writes the JSON Schemas of scenario files and of files about extensions, and the page for people
-// that lists the words of scenarios. It is called by go generate.
+// Command generate writes the JSON Schemas of scenario files and of files about extensions, and the
+// reference of scenario files for people. It is called by go generate.
 package main
 
 import (
