@@ -19,7 +19,7 @@ import (
 // Limits of the tree's size and language. Who lowers a count lowers its limit here; raising one needs a reason in the
 // commit.
 const (
-	productionLines = 125_700 // of files that people have written, without tests and test kits
+	productionLines = 125_900 // of files that people have written, without tests and test kits
 	methodsOfAType  = 283     // exported and others, of the type that has most
 	largePackages   = 22      // packages with more than 15 files, generated ones and tests not counted
 	longLines       = 320     // of more than 120 columns, in Go and in Markdown outside tables

@@ -18,7 +18,7 @@ require (
 	github.com/evanphx/json-patch/v5 v5.9.11
 	github.com/go-logr/logr v1.4.4
 	github.com/gofrs/flock v0.13.2
-	github.com/google/cel-go v0.29.2
+	github.com/google/cel-go v0.29.2 // the release that k8s.io/apiserver 0.37 is built with
 	github.com/google/go-cmp v0.7.0
 	github.com/google/renameio/v2 v2.0.2
 	github.com/google/uuid v1.6.0
@@ -26,7 +26,7 @@ require (
 	github.com/invopop/jsonschema v0.14.0
 	github.com/johannesboyne/gofakes3 v1.2.0
 	github.com/miekg/dns v1.1.73
-	github.com/pires/go-proxyproto v0.15.0
+	github.com/pires/go-proxyproto v0.15.0 // 0.16 needs Go 1.26.9, and the toolchain is 1.26.8
 	github.com/prometheus/client_golang v1.25.0
 	github.com/prometheus/client_model v0.6.3
 	github.com/prometheus/common v0.73.1

@@ -5,8 +5,10 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/transplant-sim/transplant/clusters/link"
 	"github.com/transplant-sim/transplant/clusters/switchboard"
@@ -41,12 +43,30 @@ func (l *Landscape) openLinks(ctx context.Context) error {
 		Authority: l.keys.Links,
 		Listen:    func(int) (string, error) { return net.JoinHostPort(host, "0"), nil },
 		Upstream:  l.upstream,
-		Resolve:   switchboard.AskDNS(l.cloud.DNS),
+		Resolve:   pastLoopback(switchboard.AskDNS(l.cloud.DNS)),
 		Roots:     l.options.ShootRoots,
 		Opened:    l.WriteState,
 		Log:       l.options.Log,
 	})
 	return nil
+}
+
+// pastLoopback refuses names whose record leads to this machine's loopback. Links dial from there, and pods, which may
+// write records, must not reach it.
+func pastLoopback(resolve link.ResolveFunc) link.ResolveFunc {
+	return func(ctx context.Context, host string) (string, time.Duration, error) {
+		address, ttl, err := resolve(ctx, host)
+		if err != nil {
+			return "", 0, err
+		}
+		switch at, err := netip.ParseAddr(address); {
+		case err != nil:
+			return "", 0, fmt.Errorf("read the address of %q: %w", host, err)
+		case at.Unmap().IsLoopback() || at.Unmap().IsUnspecified():
+			return "", 0, fmt.Errorf("%q is at %s, the loopback of this machine: no link leads there", host, at)
+		}
+		return address, ttl, nil
+	}
 }
 
 // upstream is where a direct link leads, and who vouches for it.

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"sync"
 
+	"golang.org/x/net/netutil"
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -20,6 +21,10 @@ type hatches struct {
 	open   map[hatchKey]*hatch
 	closed bool
 }
+
+// maxCarried is how many connections a hatch carries at a time; others wait. Each is a docker exec, and every user of
+// the machine can connect.
+const maxCarried = 64
 
 // hatchKey is where a hatch leads. A pod that is started anew on a node that was lost has another address.
 type hatchKey struct {
@@ -65,7 +70,7 @@ func (s *hatches) find(key hatchKey) (string, error) {
 			return "", err
 		}
 		ctx, cancel := context.WithCancel(context.Background())
-		h = &hatch{listener: listener, cancel: cancel}
+		h = &hatch{listener: netutil.LimitListener(listener, maxCarried), cancel: cancel}
 		h.served.Go(func() { h.serve(ctx, key) })
 		if s.open == nil {
 			s.open = map[hatchKey]*hatch{}

@@ -24,6 +24,7 @@ type conn struct {
 	mu                          sync.Mutex // engaging a wire, deadlines, dying
 	readDeadline, writeDeadline time.Time
 	dead                        bool
+	silence                     *time.Timer   // closes the connection; nil while a request is under way
 	gone                        chan struct{} // closed when the socket is
 }
 

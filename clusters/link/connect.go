@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"time"
 )
@@ -51,6 +52,8 @@ func (p *Proxy) answer(socket net.Conn) {
 		refuse(socket, http.StatusMethodNotAllowed, p.name+": this is a proxy for CONNECT only")
 	case err != nil:
 		refuse(socket, http.StatusBadRequest, fmt.Sprintf("%s: read the target of CONNECT: %v", p.name, err))
+	case isAddress(normal(host)):
+		refuse(socket, http.StatusForbidden, fmt.Sprintf("%s: %s is an address; give the name of a shoot", p.name, host))
 	default:
 		h, err := p.visit(host)
 		if err != nil {
@@ -113,6 +116,12 @@ func refuse(to net.Conn, status int, text string) {
 		"HTTP/1.1 %d %s\r\nContent-Type: text/plain\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s\n",
 		status, line, len(text)+1, text)
 	_ = to.Close()
+}
+
+// isAddress says whether a host is no name. A client that chose the address could reach whatever this machine reaches.
+func isAddress(host string) bool {
+	_, err := netip.ParseAddr(host)
+	return err == nil
 }
 
 // normal is a host name as links know it.

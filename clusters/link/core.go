@@ -22,6 +22,7 @@ type core struct {
 	log         logr.Logger
 	clock       clock.Clock
 	random      *rand.Rand
+	silence     Silence
 }
 
 func newLink(c core) *Link {
@@ -57,6 +58,7 @@ func newServer(ctx context.Context, c core, handler http.Handler) *http.Server {
 		Handler:     handler,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		ConnContext: withConn,
+		ConnState:   c.silence.withDefaults().follow,
 		ErrorLog:    errorLog(c.log),
 		TLSConfig: &tls.Config{
 			MinVersion:     tls.VersionTLS12,

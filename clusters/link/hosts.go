@@ -19,10 +19,24 @@ type hosted struct {
 	used     uint64 // when a client last came
 }
 
-// idle is a link that nobody would miss: it has no connection, and no fault but those of all hosts.
-func (h *hosted) idle(ofAll int) bool {
+// use of a link by clients; the less, the sooner it is dropped.
+type use int
+
+const (
+	unused use = iota
+	silent     // it has connections, and there was never a request
+	inUse      // or somebody outside has it, a client is being let in, or a fault acts on it and not on all hosts
+)
+
+func (h *hosted) use(ofAll int) use {
 	stats := h.Stats()
-	return !h.pinned && h.visitors == 0 && stats.OpenConnections == 0 && stats.Faults <= ofAll
+	switch {
+	case h.pinned || h.visitors > 0 || stats.Faults > ofAll || stats.OpenConnections > 0 && stats.Requests > 0:
+		return inUse
+	case stats.OpenConnections > 0:
+		return silent
+	}
+	return unused
 }
 
 // visit is the link of a host for a client, which has to leave it once it is let in, or refused.
@@ -61,12 +75,13 @@ func (p *Proxy) host(name string) *hosted {
 	return h
 }
 
-// drop the link that was idle for longest, if one is. What has passed it still counts. The caller holds the mutex.
+// drop the link whose last client came first, of those that are least used; false if all are in use. What has passed it
+// still counts. The caller holds the mutex.
 func (p *Proxy) drop() bool {
-	oldest := ""
+	oldest, least := "", inUse
 	for name, h := range p.links {
-		if h.idle(len(p.all)) && (oldest == "" || h.used < p.links[oldest].used) {
-			oldest = name
+		if u := h.use(len(p.all)); u < least || u == least && u < inUse && h.used < p.links[oldest].used {
+			oldest, least = name, u
 		}
 	}
 	if oldest == "" {
@@ -79,6 +94,6 @@ func (p *Proxy) drop() bool {
 		delete(ends, h.Link)
 	}
 	p.gone = p.gone.plus(h.Stats())
-	p.calls.Go(func() { _ = h.Close() }) // nothing is left on it
+	p.calls.Go(func() { _ = h.Close() }) // no request is on it
 	return true
 }

@@ -50,12 +50,20 @@ type connKey struct{}
 
 // withConn notes in the context of a connection's requests which connection that is.
 func withConn(ctx context.Context, c net.Conn) context.Context {
-	if secured, ok := c.(*tls.Conn); ok {
-		if inner, ok := secured.NetConn().(*conn); ok {
-			return context.WithValue(ctx, connKey{}, inner)
-		}
+	if ours := inner(c); ours != nil {
+		return context.WithValue(ctx, connKey{}, ours)
 	}
 	return ctx
+}
+
+// inner is the connection below TLS; nil if it is none of a link.
+func inner(socket net.Conn) *conn {
+	if secured, ok := socket.(*tls.Conn); ok {
+		if c, ok := secured.NetConn().(*conn); ok {
+			return c
+		}
+	}
+	return nil
 }
 
 // connectTarget sends a request where the CONNECT of its connection said.

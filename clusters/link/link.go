@@ -36,6 +36,8 @@ type Options struct {
 	Clock clock.Clock
 	// Random rolls jitter; unpredictable by default. The link is its only user.
 	Random *rand.Rand
+	// Silence bounds how long a client may ask for nothing.
+	Silence Silence
 }
 
 // Link carries all traffic of one actor to one target.
@@ -64,7 +66,7 @@ func New(o Options) (*Link, error) {
 		name:        name,
 		certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &o.Certificate, nil },
 		upstream:    newUpstream(fixedTarget(o.Upstream), verify.Clone, nil),
-		log:         o.Log, clock: o.Clock, random: o.Random,
+		log:         o.Log, clock: o.Clock, random: o.Random, silence: o.Silence,
 	})
 	d, err := openDoor(o.Listen, l.take, o.Log.WithValues("link", name))
 	if err != nil {

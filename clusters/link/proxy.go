@@ -2,7 +2,6 @@ package link
 
 import (
 	"cmp"
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -12,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
@@ -36,9 +34,12 @@ type ProxyOptions struct {
 	Clock clock.Clock
 	// Seed starts the jitter's dice of each host; unpredictable when 0.
 	Seed uint64
+	// Silence bounds how long a client may ask for nothing, once it has said which host it wants.
+	Silence Silence
 }
 
-// Proxy is an HTTP CONNECT proxy whose every host is a link of its own, made when the host is first asked for.
+// Proxy is an HTTP CONNECT proxy whose every host is a link of its own, made when the host is first asked for. Hosts are
+// names: it leads to no address that its client chose.
 type Proxy struct {
 	options ProxyOptions
 	name    string
@@ -106,24 +107,17 @@ func (p *Proxy) newLink(host string) *Link {
 	l := newLink(core{
 		name:        linkName(p.options.Actor, "shoot/"+host),
 		certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return certificate() },
-		upstream:    newUpstream(connectTarget, verify, newResolver(host, p.resolve, p.options.Clock)),
+		upstream:    newUpstream(connectTarget, verify, newResolver(host, p.options.Resolve, p.options.Clock)),
 		log:         p.options.Log,
 		clock:       p.options.Clock,
 		random:      rand.New(rand.NewPCG(p.options.Seed, hash(host))),
+		silence:     p.options.Silence,
 	})
 	l.url = "https://" + host
 	if p.closed {
 		_ = l.Close() // a link without a proxy carries nothing
 	}
 	return l
-}
-
-// resolve spares those hosts that are addresses already.
-func (p *Proxy) resolve(ctx context.Context, host string) (string, time.Duration, error) {
-	if net.ParseIP(host) != nil {
-		return host, forever, nil
-	}
-	return p.options.Resolve(ctx, host)
 }
 
 // Links are the links that exist, by name.

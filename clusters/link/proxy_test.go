@@ -78,7 +78,8 @@ func newTown(t *testing.T) *town {
 		t.Fatal(err)
 	}
 	u.world = &world{t: t, ca: ca}
-	u.upstream = u.serve("127.0.0.1:0", u.house(0), u.count(0), "127.0.0.1", "api.test", "localhost")
+	u.upstream = u.serve("127.0.0.1:0", u.house(0), u.count(0), "127.0.0.1", "api.test", "localhost",
+		"other.test")
 	u.proxy = u.world.proxy(t, link.ProxyOptions{Resolve: u.resolve, Clock: u.clock})
 	return u
 }
@@ -295,12 +296,18 @@ func TestProxyVerifiesUpstream(t *testing.T) {
 	}
 }
 
-func TestProxyByAddress(t *testing.T) {
+// TestProxy_Address_IsRefused: a client that may choose the address would reach the loopback of this machine.
+func TestProxy_Address_IsRefused(t *testing.T) {
 	t.Parallel()
 	u := newTown(t)
-	expect(t, u.proxied(u.proxy), u.named("127.0.0.1"), "0 ")
-	if u.questions() != 0 {
-		t.Errorf("DNS was asked for %v", u.asked)
+	u.proxy.Link("127.0.0.3") // not for those either that somebody has a link to
+	for _, host := range []string{"127.0.0.1", "127.0.0.1.", "127.0.0.3", "[::1]", "[::ffff:127.0.0.1]"} {
+		if status, err := connect(t.Context(), u.proxy, host); err != nil || status != http.StatusForbidden {
+			t.Errorf("%s: %d, %v", host, status, err)
+		}
+	}
+	if links := u.proxy.Links(); u.questions() != 0 || len(links) != 1 {
+		t.Errorf("DNS was asked for %v, and there are the links %v", u.asked, links)
 	}
 }
 
@@ -308,7 +315,7 @@ func TestProxyByAddress(t *testing.T) {
 func TestProxyFaults(t *testing.T) {
 	t.Parallel()
 	u := newTown(t)
-	sick, well := u.named("api.test"), u.named("127.0.0.1")
+	sick, well := u.named("api.test"), u.named("localhost")
 	i := u.proxy.Link("api.test").Begin(link.Reset{})
 	if got := wait(t, get(t, u.proxied(u.proxy), sick)); !isReset(got.err) && !errors.Is(got.err, io.EOF) {
 		t.Errorf("got %q, %v; want a reset", got.value, got.err)
@@ -365,7 +372,7 @@ func TestProxyLatency(t *testing.T) {
 func TestSetAll(t *testing.T) {
 	t.Parallel()
 	u := newTown(t)
-	known, unknown := u.named("127.0.0.1"), u.named("api.test")
+	known, unknown := u.named("localhost"), u.named("api.test")
 	client := u.proxied(u.proxy)
 	expect(t, client, known, "0 ")
 	i := u.proxy.BeginAll(link.Reset{})
@@ -383,7 +390,7 @@ func TestSetAll(t *testing.T) {
 		}
 	}
 	i.Heal()
-	for _, url := range []string{known, unknown, u.named("localhost")} {
+	for _, url := range []string{known, unknown, u.named("other.test")} {
 		if got := wait(t, get(t, u.proxied(u.proxy), url)); got.err != nil {
 			t.Errorf("%s after the heal: %v", url, got.err)
 		}

@@ -9,9 +9,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"sync"
 
 	api "github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/sim/durable"
 )
 
 var errEnding = errors.New("the cloud ends")
@@ -29,11 +31,15 @@ type ledger struct {
 }
 
 // openLedger reads the file, creating it if need be, and hands every entry to fold. A last line without an end is
-// what a killed process had not finished, so nobody got an answer for it: it is cut off.
-func openLedger(path string, fold func(*api.LedgerEntry) error) (*ledger, error) {
+// what a killed process had not finished, so nobody got an answer for it: it is cut off. The name of the file is on the
+// disk before there is an entry.
+func openLedger(disk durable.Disk, path string, fold func(*api.LedgerEntry) error) (*ledger, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open the ledger: %w", err)
+	}
+	if err := disk.Folder(filepath.Dir(path)); err != nil {
+		return nil, errors.Join(fmt.Errorf("keep the name of the ledger %q: %w", path, err), file.Close())
 	}
 	l := &ledger{file: file, grown: make(chan struct{}), ending: make(chan struct{})}
 	if err := l.load(fold); err != nil {

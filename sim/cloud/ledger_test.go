@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	api "github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/sim/durable"
 )
 
 // Every mutating call is in the ledger, refused ones too, with who, what, and the digests that chain its versions.
@@ -198,12 +200,52 @@ func TestFollowers(t *testing.T) {
 	}
 }
 
+// An entry that is on the disk is of no use in a file whose name is not.
+func TestLedger_NewFile_HasItsNameOnTheDisk(t *testing.T) {
+	t.Parallel()
+	disk, synced := spyDisk(t, "ledger.jsonl")
+	path := filepath.Join(t.TempDir(), "ledger.jsonl")
+	fold := func(*api.LedgerEntry) error { return nil }
+	l := must(openLedger(disk, path, fold))(t)
+	defer l.close()
+	if diff := cmp.Diff([]string{"folder, with the name"}, *synced); diff != "" {
+		t.Errorf("synced (-want +got):\n%s", diff)
+	}
+	broken := durable.Disk{Sync: func(*os.File) error { return os.ErrDeadlineExceeded }}
+	if _, err := openLedger(broken, path, fold); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("a ledger without a name on the disk is opened: %v", err)
+	}
+}
+
+// spyDisk notes in order what is synced: the bytes of a file, or a folder, and whether there is a file of the name in
+// its folder then.
+func spyDisk(t *testing.T, name string) (durable.Disk, *[]string) {
+	t.Helper()
+	synced := &[]string{}
+	return durable.Disk{Sync: func(file *os.File) error {
+		info, err := file.Stat()
+		if err != nil {
+			return err
+		}
+		what, folder := "folder", file.Name()
+		if !info.IsDir() {
+			content := must(os.ReadFile(file.Name()))(t)
+			what, folder = "bytes "+string(content), filepath.Dir(folder)
+		}
+		if _, err := os.Stat(filepath.Join(folder, name)); err == nil {
+			what += ", with the name"
+		}
+		*synced = append(*synced, what)
+		return file.Sync()
+	}}, synced
+}
+
 // A full disk refuses calls and loses nothing: the ledger goes on where it was.
 func TestLedgerSurvivesAFailedWrite(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.jsonl")
 	fold := func(*api.LedgerEntry) error { return nil }
-	l := must(openLedger(path, fold))(t)
+	l := must(openLedger(durable.Disk{}, path, fold))(t)
 	if err := l.append(&api.LedgerEntry{Verb: "first"}); err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +267,7 @@ func TestLedgerSurvivesAFailedWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	var verbs []string
-	must(openLedger(path, func(e *api.LedgerEntry) error { verbs = append(verbs, e.Verb); return nil }))(t)
+	must(openLedger(durable.Disk{}, path, func(e *api.LedgerEntry) error { verbs = append(verbs, e.Verb); return nil }))(t)
 	if diff := cmp.Diff([]string{"first", "second"}, verbs); diff != "" {
 		t.Error(diff)
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	api "github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/sim/durable"
 )
 
 // DefaultBootDelay is how long a machine boots when nobody says otherwise.
@@ -66,7 +67,7 @@ func Open(ctx context.Context, options Options) (*Server, error) {
 
 func (s *Server) open(ctx context.Context) (err error) {
 	dir := s.options.Dir
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := (durable.Disk{}).MakeFolder(dir, 0o700); err != nil {
 		return fmt.Errorf("make the cloud's folder: %w", err)
 	}
 	if s.lock, err = lockFolder(dir); err != nil {
@@ -84,7 +85,7 @@ func (s *Server) open(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if s.ledger, err = openLedger(path, s.state.apply); err != nil {
+	if s.ledger, err = openLedger(durable.Disk{}, path, s.state.apply); err != nil {
 		return err
 	}
 	for _, row := range s.state.list(api.KindFaults) {

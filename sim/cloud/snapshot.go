@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	api "github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/sim/durable"
 )
 
 // Names in a snapshot. The ledger comes last, so that an archive that was cut off has none.
@@ -101,7 +102,7 @@ func unpack(ctx context.Context, archive *tar.Reader, path string, blobs *blobs)
 			return fmt.Errorf("it ends before its ledger: %w", err)
 		}
 		if header.Name == snapshotLedger {
-			return unpackLedger(archive, path)
+			return unpackLedger(blobs.disk, archive, path)
 		}
 		key, ok := strings.CutPrefix(header.Name, snapshotBlobs)
 		if !ok {
@@ -113,15 +114,18 @@ func unpack(ctx context.Context, archive *tar.Reader, path string, blobs *blobs)
 	}
 }
 
-func unpackLedger(content io.Reader, path string) error {
+func unpackLedger(disk durable.Disk, content io.Reader, path string) error {
 	file, err := os.CreateTemp(filepath.Dir(path), "restore-*")
 	if err != nil {
 		return fmt.Errorf("make the ledger: %w", err)
 	}
 	defer os.Remove(file.Name()) // fails after the rename, as it should
 	_, err = io.Copy(file, content)
-	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
+	if err := errors.Join(err, disk.File(file), file.Close()); err != nil {
 		return fmt.Errorf("write the ledger: %w", err)
 	}
-	return os.Rename(file.Name(), path)
+	if err := os.Rename(file.Name(), path); err != nil {
+		return err
+	}
+	return disk.Folder(filepath.Dir(path))
 }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/google/renameio/v2"
 )
@@ -50,6 +51,27 @@ func (d Disk) Folder(path string) error {
 		return fmt.Errorf("sync the folder to the disk: %w", err)
 	}
 	return errors.Join(d.File(folder), folder.Close())
+}
+
+// MakeFolder makes a folder and those above it that are missing. The names of all that are new are on the disk then.
+func (d Disk) MakeFolder(path string, mode os.FileMode) error {
+	path = filepath.Clean(path)
+	var above []string // the folders that get a new name, the highest last
+	for missing := path; ; missing = filepath.Dir(missing) {
+		if _, err := os.Stat(missing); !errors.Is(err, os.ErrNotExist) {
+			break // what else is wrong is for MkdirAll to say
+		}
+		above = append(above, filepath.Dir(missing))
+	}
+	if err := os.MkdirAll(path, mode); err != nil {
+		return err
+	}
+	for _, folder := range slices.Backward(above) {
+		if err := d.Folder(folder); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Write puts files into a folder, which is synced once for all of them. Nobody ever sees half of one. Each replaces one

@@ -71,11 +71,52 @@ func TestWrite_Fails_LeavesTheOldFile(t *testing.T) {
 	}
 }
 
-// Verdicts, reports and samples are written by this package alone.
+// A folder is there after a loss of power only if the folder above it knows its name, and so on to one that was there.
+func TestMakeFolder_SyncsAllNewNames(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	var synced []string
+	disk := durable.Disk{Sync: func(file *os.File) error {
+		name, err := filepath.Rel(root, file.Name())
+		synced = append(synced, name)
+		return errors.Join(err, file.Sync())
+	}}
+	for _, c := range []struct {
+		make string
+		want []string
+	}{
+		{"out/catalogue/run", []string{".", "out", "out/catalogue"}},
+		{"out/catalogue/other/", []string{"out/catalogue"}},
+		{"out/catalogue/run", nil},
+	} {
+		synced = nil
+		if err := disk.MakeFolder(root+"/"+c.make, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, synced); diff != "" {
+			t.Errorf("%s: synced (-want +got):\n%s", c.make, diff)
+		}
+		if info, err := os.Stat(filepath.Join(root, c.make)); err != nil || !info.IsDir() {
+			t.Errorf("%s: %v, %v", c.make, info, err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(root, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := disk.MakeFolder(filepath.Join(root, "file", "below"), 0o755); err == nil {
+		t.Error("a folder below a file is made")
+	}
+	broken := durable.Disk{Sync: func(*os.File) error { return os.ErrDeadlineExceeded }}
+	if err := broken.MakeFolder(filepath.Join(root, "new"), 0o755); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("what cannot be synced is taken for made: %v", err)
+	}
+}
+
+// Verdicts, reports and samples are written by this package alone, and the folder of a run is made by it.
 func TestEvidence_IsWrittenDurably(t *testing.T) {
 	t.Parallel()
 	files := 0
-	for _, folder := range []string{"verdict", "report", "metrics"} {
+	for _, folder := range []string{"verdict", "report", "metrics", "timeline"} {
 		found, err := filepath.Glob(filepath.Join("..", folder, "*.go"))
 		if err != nil {
 			t.Fatal(err)
@@ -89,7 +130,8 @@ func TestEvidence_IsWrittenDurably(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, other := range []string{"os.WriteFile(", "os.Create", "os.OpenFile(", "os.Rename(", "renameio."} {
+			for _, other := range []string{"os.WriteFile(", "os.Create", "os.OpenFile(", "os.Rename(", "renameio.",
+				"os.Mkdir"} {
 				if strings.Contains(string(content), other) {
 					t.Errorf("%s has %s: write evidence with durable.Disk", file, other)
 				}

@@ -21,7 +21,7 @@ import (
 
 type flags struct {
 	Options
-	cloudKubeconfig, proxyURL, proxyCA, statusListen string
+	cloudKubeconfig, proxyURL, proxyCA, metricsAddress string
 }
 
 // NewCommand is `transplant nodes`: the worker nodes of all shoots.
@@ -50,8 +50,7 @@ func NewCommand() *cobra.Command {
 	set.DurationVar(&f.Sync, "sync-period", DefaultSync, "time between two looks at a shoot")
 	set.IntVar(&f.LeaseSeconds, "node-lease-duration-seconds", DefaultLeaseSeconds,
 		"duration of a node's lease; it is renewed four times as often")
-	set.StringVar(&f.statusListen, "status-listen", "",
-		"address of GET /status and GET /metrics, plain HTTP; empty means none")
+	set.StringVar(&f.metricsAddress, "metrics-bind-address", "", "address of GET /metrics, plain HTTP; empty means none")
 	for _, name := range []string{"cloud-kubeconfig", "kwok", "root-dir"} {
 		if err := command.MarkFlagRequired(name); err != nil {
 			panic(err) // the flag is defined above
@@ -92,14 +91,14 @@ func (f *flags) run(ctx context.Context) error {
 		return err
 	}
 	agent := New(f.Options)
-	if f.statusListen == "" {
+	if f.metricsAddress == "" {
 		return agent.Run(ctx)
 	}
-	listener, err := net.Listen("tcp", f.statusListen)
+	listener, err := net.Listen("tcp", f.metricsAddress)
 	if err != nil {
-		return fmt.Errorf("take the address of --status-listen: %w", err)
+		return fmt.Errorf("take the address of --metrics-bind-address: %w", err)
 	}
-	server := &http.Server{Handler: agent.Handler(), ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: agent.Metrics(), ReadHeaderTimeout: 10 * time.Second}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 	err = agent.Run(ctx)

@@ -2,20 +2,23 @@ package nodes
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/transplant-sim/transplant/clusters/embedded/process"
 )
 
 // runAsNodes makes the test binary the command itself, so that a test can kill it.
@@ -61,37 +64,34 @@ func TestCommand(t *testing.T) {
 	w.check(os.WriteFile(ca, w.links.PEM(), 0o600))
 	listener, err := net.Listen("tcp", "127.230.2.4:0")
 	w.check(err)
-	status := listener.Addr().String()
+	metrics := listener.Addr().String()
 	listener.Close()
 	flags := []string{
 		"--cloud-kubeconfig=" + w.cloudKubeconfig(folder), "--proxy-url=" + w.proxy.URL(), "--proxy-ca=" + ca,
 		"--kwok=" + w.server.Cluster.Binary,
-		"--root-dir=" + filepath.Join(folder, "root"), "--status-listen=" + status, "--node-lease-duration-seconds=8",
-		"--sync-period=200ms",
+		"--root-dir=" + filepath.Join(folder, "root"), "--metrics-bind-address=" + metrics,
+		"--node-lease-duration-seconds=8", "--sync-period=200ms",
 	}
 	w.machine("node-1", nil)
 	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
-		process := command(flags...)
+		nodes := command(flags...)
 		var output strings.Builder
-		process.Stdout, process.Stderr = &output, &output
-		w.check(process.Start())
-		uids := w.uids("node-1")
+		nodes.Stdout, nodes.Stderr = &output, &output
+		w.check(nodes.Start())
+		w.uids("node-1")
 		w.renewed("node-1")
-		var kwok int
-		w.eventually("the status shows the node", func() string {
-			seen, err := readStatus(status)
-			if err != nil {
+		w.eventually("the metrics show the node", func() string {
+			switch content, err := read("http://" + metrics + "/metrics"); {
+			case err != nil:
 				return err.Error()
+			case !strings.Contains(content, `nodes_machines{ready="true"} 1`):
+				return content
 			}
-			if len(seen.Shoots) != 1 || len(seen.Shoots[0].Nodes) != 1 || seen.Shoots[0].Nodes[0].UID != uids["node-1"] ||
-				seen.Shoots[0].KwokPID == 0 {
-				return fmt.Sprintf("%+v", seen)
-			}
-			kwok = seen.Shoots[0].KwokPID
 			return ""
 		})
-		w.check(process.Process.Signal(signal))
-		err := process.Wait()
+		kwok := w.kwokBelow(nodes.Process.Pid)
+		w.check(nodes.Process.Signal(signal))
+		err := nodes.Wait()
 		if signal == syscall.SIGTERM && err != nil {
 			t.Errorf("ended with %v: %s", err, output.String())
 		}
@@ -104,14 +104,31 @@ func TestCommand(t *testing.T) {
 	}
 }
 
-func readStatus(address string) (*Status, error) {
-	answer, err := http.Get("http://" + address + "/status")
+func read(url string) (string, error) {
+	answer, err := http.Get(url)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	defer answer.Body.Close()
-	status := &Status{}
-	return status, json.NewDecoder(answer.Body).Decode(status)
+	content, err := io.ReadAll(answer.Body)
+	return string(content), err
+}
+
+// kwokBelow is the kwok that a process has started.
+func (w *world) kwokBelow(pid int) (kwok int) {
+	w.t.Helper()
+	w.eventually("kwok runs", func() string {
+		programs, err := process.ProgramsBelow(pid)
+		w.check(err)
+		for _, p := range programs {
+			if slices.Contains(p.Args, "kwok") {
+				kwok = p.PID
+				return ""
+			}
+		}
+		return fmt.Sprintf("it is not among %v", programs)
+	})
+	return kwok
 }
 
 func TestCommandRefusesToStart(t *testing.T) {
@@ -131,7 +148,7 @@ func TestCommandRefusesToStart(t *testing.T) {
 		"no kwok":           {"--kwok=/nonexistent", "find --kwok: stat /nonexistent"},
 		"no proxy's CA":     {"--proxy-ca=/nonexistent", "read --proxy-ca"},
 		"not a URL":         {"--proxy-url=:", "parse --proxy-url"},
-		"address not to be": {"--status-listen=192.0.2.1:80", "take the address of --status-listen"},
+		"address not to be": {"--metrics-bind-address=192.0.2.1:80", "take the address of --metrics-bind-address"},
 	} {
 		output, err := command(append(good, test.flag)...).CombinedOutput()
 		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 1 || !strings.Contains(string(output),

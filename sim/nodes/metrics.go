@@ -48,10 +48,12 @@ func (i inventory) Collect(to chan<- prometheus.Metric) {
 	to <- prometheus.MustNewConstMetric(startsDesc, prometheus.GaugeValue, float64(starts))
 }
 
-// metrics answers what the agent and its process measure, to a Prometheus.
-func (a *Agent) metrics() http.Handler {
+// Metrics answers GET /metrics with what the agent and its process measure.
+func (a *Agent) Metrics() http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		inventory{a})
-	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{DisableCompression: true})
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{DisableCompression: true}))
+	return mux
 }

@@ -21,7 +21,7 @@ func TestMetrics(t *testing.T) {
 		a.shoots[s.Shoot] = &runningShoot{shoot: &shoot{name: s.Shoot, status: s}}
 	}
 	answer := httptest.NewRecorder()
-	a.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	a.Metrics().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	for _, want := range []string{
 		`nodes_shoots{well="true"} 1`, `nodes_shoots{well="false"} 1`, `nodes_machines{ready="true"} 2`,
 		`nodes_machines{ready="false"} 2`, "nodes_kwok_starts 3",

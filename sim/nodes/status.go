@@ -1,9 +1,7 @@
 package nodes
 
 import (
-	"encoding/json"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -12,38 +10,35 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Status is what GET /status answers.
+// Status is what an agent knows of its shoots and machines.
 type Status struct {
-	Shoots   []ShootStatus     `json:"shoots"`
-	Machines map[string]string `json:"machines,omitempty"` // running machines that cannot become nodes, and why
-	Error    string            `json:"error,omitempty"`    // of the last look at the cloud
+	Shoots   []ShootStatus
+	Machines map[string]string // running machines that cannot become nodes, and why
+	Error    string            // of the last look at the cloud
 }
 
 // ShootStatus is one shoot as its nodes see it.
 type ShootStatus struct {
-	Shoot       string       `json:"shoot"`
-	Server      string       `json:"server"`
-	LastContact time.Time    `json:"lastContact,omitzero"` // when its API server last answered
-	Error       string       `json:"error,omitempty"`      // of the last round
-	KwokPID     int          `json:"kwokPID,omitempty"`
-	KwokStarts  int          `json:"kwokStarts"`
-	Nodes       []NodeStatus `json:"nodes"`
+	Shoot      string
+	Error      string // of the last round
+	KwokPID    int    // 0 when none runs
+	KwokStarts int
+	Nodes      []NodeStatus
 }
 
 // NodeStatus is one node as it was at the last contact.
 type NodeStatus struct {
-	Machine       string    `json:"machine"`
-	Node          string    `json:"node"`
-	UID           string    `json:"uid,omitempty"` // empty when not registered
-	Ready         bool      `json:"ready"`
-	LastHeartbeat time.Time `json:"lastHeartbeat,omitzero"` // the last renewal of its lease
+	Node          string
+	UID           string // empty when not registered
+	Ready         bool
+	LastHeartbeat time.Time // the last renewal of its lease
 }
 
 // observe notes what was seen.
 func (s *shoot) observe(machines []*machine, nodes map[string]*corev1.Node, leases map[string]*coordinationv1.Lease) {
 	seen := make([]NodeStatus, 0, len(machines))
 	for _, m := range machines {
-		status := NodeStatus{Machine: m.ID, Node: m.nodeName()}
+		status := NodeStatus{Node: m.nodeName()}
 		if node := nodes[status.Node]; node != nil && node.Spec.ProviderID == m.providerID() {
 			status.UID, status.Ready = string(node.UID), ready(node)
 		}
@@ -54,7 +49,7 @@ func (s *shoot) observe(machines []*machine, nodes map[string]*corev1.Node, leas
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	s.status.Nodes, s.status.LastContact = seen, s.clock.Now()
+	s.status.Nodes = seen
 }
 
 // report notes how a round ended. Rounds are many, so only the first of a row of errors is logged.
@@ -65,7 +60,7 @@ func (s *shoot) report(err error) {
 	}
 	s.mutex.Lock()
 	before := s.status.Error
-	s.status.Shoot, s.status.Server, s.status.Error, s.status.KwokStarts = s.name, s.using.server, text, s.kwok.starts
+	s.status.Shoot, s.status.Error, s.status.KwokStarts = s.name, text, s.kwok.starts
 	s.status.KwokPID = 0
 	if s.kwok.running() {
 		s.status.KwokPID = s.kwok.process.PID()
@@ -98,16 +93,4 @@ func (a *Agent) Status() Status {
 	}
 	slices.SortFunc(status.Shoots, func(x, y ShootStatus) int { return strings.Compare(x.Shoot, y.Shoot) })
 	return status
-}
-
-// Handler answers GET /status, GET /metrics and GET /healthz.
-func (a *Agent) Handler() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(a.Status()) // the caller has gone, there is nobody to tell
-	})
-	mux.Handle("GET /metrics", a.metrics())
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
-	return mux
 }

@@ -50,18 +50,34 @@ func parsed(t *testing.T, content []byte) (took time.Duration, err error) {
 // hostile are values that nobody means, as they stand in YAML, by the kinds of fields.
 var hostile = map[string][]string{
 	"duration": {`"-1s"`, `"1ns"`, `"2562047h"`, `"99999999h"`, `.nan`, `1e308`, `"soon"`, `""`},
-	"number":   {`-1`, `2147483647`, `9223372036854775807`, `99999999999999999999`, `.nan`, `1e308`, `"1"`, `1.5`},
+	"number":   {`-1`, largestNumber, `9223372036854775807`, `99999999999999999999`, `.nan`, `1e308`, `"1"`, `1.5`},
 	"quantity": {`"-1"`, `"1e308"`, `"9999999999Ei"`, `.nan`, `"lots"`},
 	"text":     {`"../../x"`, `"` + strings.Repeat("x", 100_000) + `"`, `"a\0b"`, `"a\e[31m"`, `.nan`, `{}`},
 	"switch":   {`maybe`, `1`, `"true"`},
 	"list":     {`[` + strings.Repeat(`x, `, 100_000) + `x]`, `["../../x"]`, `["a\0b"]`, `{}`},
 }
 
-// accepted are hostile values that do no harm, and why.
+// accepted are hostile values that do no harm in whatever field, and why.
 var accepted = map[string]string{
-	`"1ns"`:      "a deadline or a delay: it is over at once, and what is waited for is looked at once",
-	"2147483647": "counts what is compared with it, and allots nothing",
+	`"1ns"`: "a deadline or a delay: it is over at once, and what is waited for is looked at once",
 }
+
+// acceptedNumber are fields that may be as large as numbers are, and why: none allots anything.
+var acceptedNumber = map[string]string{
+	"Turn.nth":                "requests are counted up to it",
+	"Turn.from":               "requests are counted up to it",
+	"Turn.every":              "requests are counted up to it",
+	"Turn.times":              "requests that feel the fault are compared with it",
+	"Calls.from":              "calls to the cloud are counted up to it",
+	"Calls.times":             "calls that feel the fault are compared with it",
+	"CloudQuota.max":          "what the cloud has is compared with it",
+	"CloudThrottle.perSecond": "the limiter computes with it, and keeps one number",
+	"CloudThrottle.burst":     "the limiter computes with it, and keeps one number",
+	"Settings.restoresAtOnce": "the restores of a seed are compared with it",
+	"Select.nodes":            "the nodes that there are, are compared with it",
+}
+
+const largestNumber = "2147483647"
 
 // acceptedText are fields of any text, and why.
 var acceptedText = map[string]string{
@@ -134,6 +150,11 @@ func TestBounds_EveryFieldOfAScenario(t *testing.T) {
 	for form := range missing {
 		t.Errorf("no file has a %s: add one to moreFaults", form)
 	}
+	for name := range acceptedNumber {
+		if !tried[name] {
+			t.Errorf("acceptedNumber has %s, which is no field that is tried", name)
+		}
+	}
 	if len(tried) < 100 {
 		t.Errorf("only %d fields were tried", len(tried))
 	}
@@ -153,10 +174,15 @@ func try(t *testing.T, at spot, member, name, value string) {
 		t.Errorf("%s: %s took %s", name, short, took)
 	}
 	if err == nil {
-		if accepted[value] == "" && acceptedText[name] == "" {
+		harmless := accepted[value] != "" || acceptedText[name] != "" ||
+			value == largestNumber && acceptedNumber[name] != ""
+		if !harmless {
 			t.Errorf("%s: %s is accepted", name, short)
 		}
 		return
+	}
+	if value == largestNumber && acceptedNumber[name] != "" {
+		t.Errorf("%s: %s is refused: take the field from acceptedNumber", name, short)
 	}
 	var mistakes scenario.Mistakes
 	if !errors.As(err, &mistakes) {

@@ -11,6 +11,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/transplant-sim/transplant/api/userfile"
+	"github.com/transplant-sim/transplant/sim/durable"
 )
 
 // A glance is how long those who only look whether a run goes on may have the lock that a run wants.
@@ -21,7 +22,7 @@ const (
 
 // Hold the folder of a run, so that no other run writes into it, until it is released. What is locked is the timeline.
 func Hold(ctx context.Context, folder string) (release func(), err error) {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	if err := (durable.Disk{}).MakeFolder(folder, 0o755); err != nil {
 		return nil, fmt.Errorf("make the folder for the evidence: %w", err)
 	}
 	lock := flock.New(filepath.Join(folder, FileName))

@@ -206,7 +206,7 @@ func (s *Stage) nodes(l Landscape) (clusters.Companion, error) {
 		l.MetricsAddress(nodesProgram)
 	return clusters.Companion{Name: nodesProgram, Metrics: metrics.Reach, Reads: []string{access, ca},
 		Writes: []string{folder}, Args: []string{nodesProgram,
-			"--status-listen=" + metrics.Listen,
+			"--metrics-bind-address=" + metrics.Listen,
 			"--cloud-kubeconfig=" + access,
 			"--proxy-url=" + proxy.URL(),
 			"--proxy-ca=" + ca,

@@ -125,11 +125,39 @@ func TestTheListAndTheReports(t *testing.T) {
 		"run/none": http.StatusNotFound, "run/..%2f..%2fetc": http.StatusNotFound,
 		"run/one/timeline.jsonl": http.StatusNotFound, "more/none?after=1": http.StatusNotFound,
 		"more/one?after=-1": http.StatusBadRequest, "more/one": http.StatusBadRequest,
-		"compare?run=one": http.StatusBadRequest, "compare?run=one&run=none": http.StatusNotFound,
-		"run/broken": http.StatusInternalServerError, "elsewhere": http.StatusNotFound,
+		"compare?run=one&run=none": http.StatusNotFound,
+		"run/broken":               http.StatusInternalServerError, "elsewhere": http.StatusNotFound,
 	} {
 		if status, body := get(t, at+path); status != want {
 			t.Errorf("%s answers %d, want %d: %.300s", path, status, want, body)
+		}
+	}
+}
+
+// A page compares runs that fit into memory and onto the page, whatever a link to it says.
+func TestCompare_NumberOfRuns_IsBounded(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	var all []string
+	for i := range 21 {
+		name := fmt.Sprintf("run-%d", i)
+		begin(t, filepath.Join(root, name)).end()
+		all = append(all, "run="+name)
+	}
+	at := servetest.Start(t, root)
+	for query, want := range map[string]string{
+		strings.Join(all[:20], "&"): "20 runs side by side",
+		strings.Join(all, "&"):      "choose from 2 to 20 runs to compare; there are 21\n",
+		all[0]:                      "choose from 2 to 20 runs to compare; there are 1\n",
+		"":                          "choose from 2 to 20 runs to compare; there are 0\n",
+		strings.Join([]string{all[0], all[1], all[0]}, "&"): "choose each run once; \"run-0\" is there twice\n",
+	} {
+		wanted := http.StatusBadRequest
+		if strings.HasSuffix(want, "side by side") {
+			wanted = http.StatusOK
+		}
+		if status, body := get(t, at+"compare?"+query); status != wanted || !strings.Contains(body, want) {
+			t.Errorf("%s answers %d, want %d with %q: %.300s", query, status, wanted, want, body)
 		}
 	}
 }

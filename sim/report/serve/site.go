@@ -2,7 +2,9 @@ package serve
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -13,6 +15,7 @@ import (
 	"strings"
 	"sync"
 
+	"golang.org/x/sync/semaphore"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/transplant-sim/transplant/sim/report"
@@ -25,23 +28,68 @@ import (
 //	/run/ID                  the report of a run
 //	/more/ID?after=N         what is new since event N, as JSON
 //	/more/ID/changes         a stream that says when there is more
-//	/compare?run=ID&run=ID   runs side by side
+//	/compare?run=ID&run=ID   runs side by side, at most 20
 type site struct {
 	Options
+	reading *semaphore.Weighted
 
 	mu   sync.Mutex
 	seen map[string]listed // by ID, as of their State
 }
 
+const (
+	// readers are how many requests may have runs in memory at a time; a run is read whole.
+	readers = 2
+	// maxCompared is how many runs a page has side by side.
+	maxCompared = 20
+)
+
 func newSite(o Options) http.Handler {
-	s := &site{Options: o, seen: map[string]listed{}}
+	s := &site{Options: o, reading: semaphore.NewWeighted(readers), seen: map[string]listed{}}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", s.list)
+	mux.HandleFunc("GET /{$}", s.page(s.list))
 	mux.HandleFunc("GET /changes", s.listChanges)
-	mux.HandleFunc("GET /run/{id...}", s.run)
+	mux.HandleFunc("GET /run/{id...}", s.page(s.run))
 	mux.HandleFunc("GET /more/{id...}", s.more)
-	mux.HandleFunc("GET /compare", s.compare)
+	mux.HandleFunc("GET /compare", s.page(s.compare))
 	return guarded(mux)
+}
+
+// refusal is an error that is the client's, with its status.
+type refusal struct {
+	status int
+	error
+}
+
+// answer with what is written. Its turn ends before the client reads, which may take as long as the client likes.
+func (s *site) answer(kind string, write func(*http.Request, *bytes.Buffer) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var content bytes.Buffer
+		err := s.inTurn(r.Context(), func() error { return write(r, &content) })
+		if refused := (refusal{}); errors.As(err, &refused) {
+			http.Error(w, err.Error(), refused.status)
+			return
+		}
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Content-Type", kind)
+		_, _ = content.WriteTo(w) // who has gone needs no answer
+	}
+}
+
+func (s *site) page(write func(*http.Request, *bytes.Buffer) error) http.HandlerFunc {
+	return s.answer("text/html; charset=utf-8", write)
+}
+
+// inTurn waits until few enough others have runs in memory.
+func (s *site) inTurn(ctx context.Context, do func() error) error {
+	if err := s.reading.Acquire(ctx, 1); err != nil {
+		return fmt.Errorf("wait for those who read runs: %w", err)
+	}
+	defer s.reading.Release(1)
+	return do()
 }
 
 // runOf a request: only what was found below the folder is ever opened.
@@ -52,16 +100,24 @@ func (s *site) runOf(id string) (run, error) {
 	}
 	at := slices.IndexFunc(runs, func(r run) bool { return r.ID == id })
 	if at < 0 {
-		return run{}, fmt.Errorf("there is no run %q", id)
+		return run{}, refusal{http.StatusNotFound, fmt.Errorf("there is no run %q", id)}
 	}
 	return runs[at], nil
 }
 
-func (s *site) list(w http.ResponseWriter, r *http.Request) {
+// load a run; its turn must have come.
+func (s *site) load(id string) (*report.Run, error) {
+	one, err := s.runOf(id)
+	if err != nil {
+		return nil, err
+	}
+	return report.Load(one.Folder)
+}
+
+func (s *site) list(_ *http.Request, out *bytes.Buffer) error {
 	runs, err := find(s.Folder)
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
+		return err
 	}
 	s.forgetAllBut(runs)
 	index := report.Index{Folder: s.Folder}
@@ -73,7 +129,7 @@ func (s *site) list(w http.ResponseWriter, r *http.Request) {
 			RTO:  l.RTO, Down: l.Down, Lost: l.Lost, Changed: l.Changed.Format("2006-01-02 15:04:05"),
 		})
 	}
-	answer(w, func(out *bytes.Buffer) error { return report.RenderIndex(out, index) })
+	return report.RenderIndex(out, index)
 }
 
 // look at a run for the list; one that is as it was is not read again.
@@ -105,85 +161,68 @@ func (s *site) forgetAllBut(runs []run) {
 // to is the path of a page about a run.
 func to(page, id string) string { return (&url.URL{Path: page + id}).EscapedPath() }
 
-// answer with a whole page, or say why there is none.
-func answer(w http.ResponseWriter, render func(*bytes.Buffer) error) {
-	var page bytes.Buffer
-	if err := render(&page); err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = page.WriteTo(w) // who has gone needs no answer
-}
-
-func (s *site) run(w http.ResponseWriter, r *http.Request) {
+func (s *site) run(r *http.Request, out *bytes.Buffer) error {
 	id := r.PathValue("id")
-	one, err := s.runOf(id)
+	loaded, err := s.load(id)
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusNotFound)
-		return
-	}
-	loaded, err := report.Load(one.Folder)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
+		return err
 	}
 	served := report.Served{Back: "/"}
 	if loaded.Verdict == nil {
 		served.Follow = to("/more/", id)
 	}
-	answer(w, func(out *bytes.Buffer) error { return report.RenderServed(out, loaded, served) })
+	return report.RenderServed(out, loaded, served)
 }
 
 func (s *site) more(w http.ResponseWriter, r *http.Request) {
 	id, stream := strings.CutSuffix(r.PathValue("id"), "/changes")
-	one, err := s.runOf(id)
-	if err != nil {
+	if !stream {
+		s.answer("application/json", s.news)(w, r)
+		return
+	}
+	if _, err := s.runOf(id); err != nil {
 		http.Error(w, err.Error(), http.StatusNotFound)
 		return
 	}
-	if stream {
-		s.stream(w, r, func() (any, error) {
-			now, err := look(s.Folder, path.Clean(id))
-			return now.State, err
-		})
-		return
-	}
-	after, err := strconv.Atoi(r.URL.Query().Get("after"))
-	if err != nil || after < 0 {
-		http.Error(w, "after must be the number of an event", http.StatusBadRequest)
-		return
-	}
-	loaded, err := report.Load(one.Folder)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(report.MoreOf(loaded, after)) // who has gone needs no answer
+	s.stream(w, r, func() (any, error) {
+		now, err := look(s.Folder, path.Clean(id))
+		return now.State, err
+	})
 }
 
-func (s *site) compare(w http.ResponseWriter, r *http.Request) {
+func (s *site) news(r *http.Request, out *bytes.Buffer) error {
+	after, err := strconv.Atoi(r.URL.Query().Get("after"))
+	if err != nil || after < 0 {
+		return refusal{http.StatusBadRequest, errors.New("after must be the number of an event")}
+	}
+	loaded, err := s.load(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(out).Encode(report.MoreOf(loaded, after))
+}
+
+func (s *site) compare(r *http.Request, out *bytes.Buffer) error {
+	ids := r.URL.Query()["run"]
+	if len(ids) < 2 || len(ids) > maxCompared {
+		return refusal{http.StatusBadRequest, fmt.Errorf("choose from 2 to %d runs to compare; there are %d", maxCompared,
+			len(ids))}
+	}
+	for i, id := range ids {
+		if slices.Contains(ids[:i], id) {
+			return refusal{http.StatusBadRequest, fmt.Errorf("choose each run once; %q is there twice", id)}
+		}
+	}
 	var runs []*report.Run
 	var links []string
-	for _, id := range r.URL.Query()["run"] {
-		one, err := s.runOf(id)
+	for _, id := range ids {
+		loaded, err := s.load(id)
 		if err != nil {
-			http.Error(w, err.Error(), http.StatusNotFound)
-			return
-		}
-		loaded, err := report.Load(one.Folder)
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-			return
+			return err
 		}
 		runs, links = append(runs, loaded), append(links, to("/run/", id))
 	}
-	if len(runs) < 2 {
-		http.Error(w, "choose at least two runs to compare", http.StatusBadRequest)
-		return
-	}
-	answer(w, func(out *bytes.Buffer) error { return report.Compare(out, runs, links) })
+	return report.Compare(out, runs, links)
 }
 
 func (s *site) listChanges(w http.ResponseWriter, r *http.Request) {

@@ -3,8 +3,9 @@ const form = document.getElementById("compare");
 const chosen = () => [...form.querySelectorAll("input[name=run]:checked")].map((i) => i.value);
 function ready() {
   const n = chosen().length;
-  document.getElementById("go").disabled = n < 2;
-  document.getElementById("go").textContent = n < 2 ? "Choose two or more to compare" : "Compare " + n + " runs";
+  document.getElementById("go").disabled = n < 2 || n > 20; // the server compares no more
+  document.getElementById("go").textContent = n < 2 ? "Choose two or more to compare" :
+    n > 20 ? "Choose at most 20 to compare" : "Compare " + n + " runs";
 }
 form.addEventListener("change", ready);
 ready();
