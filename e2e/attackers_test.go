@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -21,9 +20,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/transplant-sim/transplant/api/cloud"
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
-	"github.com/transplant-sim/transplant/clusters/switchboard"
 	"github.com/transplant-sim/transplant/cmd/transplant/stage"
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
 	"github.com/transplant-sim/transplant/controllers/etcd/backup"
@@ -130,114 +127,6 @@ func (g *inGarden) onShoot(project string) {
 		return g.Status().Patch(ctx, shoot, client.RawPatch(types.MergePatchType, []byte(`{"status":{"seedName":"a"}}`)))
 	})
 }
-
-// cloudActors are those of seed a that have a token of the cloud.
-var cloudActors = []string{"gardenlet-a", "extensions-a", "control-planes-a"}
-
-// cloudAs an actor of seed a.
-func (a *attacked) cloudAs(t *testing.T, actor string) []attack {
-	t.Helper()
-	c, err := cloud.FromKubeconfig(a.kubeconfig(t, actor, switchboard.Cloud), cloud.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	attacks := slices.Concat(a.onEpoch(c), a.onRecords(c), a.onResources(c))
-	read := func(ctx context.Context) error {
-		machine, err := c.Machines().Get(ctx, a.machine)
-		if err == nil && machine.UserData == "" {
-			err = errHidden
-		}
-		return err
-	}
-	shown := says("nothing", isHidden, "")
-	return append(attacks, attack{name: "read what its machine boots with", refused: shown, send: read})
-}
-
-// onEpoch of the victim in the cloud, and on the cloud itself.
-func (a *attacked) onEpoch(c *cloud.Client) []attack {
-	epoch := a.before.Validity.Epoch
-	next := cloud.Scope{Shoot: technicalID(victim), Epoch: epoch + 1}
-	of := unauthorized(fmt.Sprintf("its owner record gives seed 'b' epoch %d", epoch))
-	return []attack{
-		{name: "fence the shoot", refused: of, send: func(ctx context.Context) error {
-			_, err := c.Fence(ctx, next)
-			return err
-		}},
-		{name: "fence it by a call", refused: of, send: func(ctx context.Context) error {
-			_, err := c.WithScope(next).Networks().Create(ctx, &cloud.Network{CIDR: "10.0.0.0/16"})
-			return err
-		}},
-		{name: "break the cloud", refused: unauthorized(""), send: func(ctx context.Context) error {
-			_, err := c.SetFault(ctx, cloud.Fault{Meta: cloud.Meta{ID: "attack"}, Effect: cloud.Effect{Missing: true}})
-			return err
-		}},
-		{name: "copy the cloud", refused: unauthorized(""), send: func(ctx context.Context) error {
-			_, err := c.Snapshot(ctx)
-			return err
-		}},
-	}
-}
-
-// onRecords of the victim in DNS.
-func (a *attacked) onRecords(c *cloud.Client) (attacks []attack) {
-	records, epoch := c.Records(a.zone), a.before.Validity.Epoch
-	put := func(name, kind, record, value, text string) {
-		set := &cloud.RecordSet{Name: record, Type: kind, TTL: 1, Values: []string{value}}
-		attacks = append(attacks, attack{name: name, refused: unauthorized(text), send: func(ctx context.Context) error {
-			_, err := records.Put(ctx, set, cloud.If{})
-			return err
-		}})
-	}
-	own := func(name string, at int64) {
-		put(name, cloud.RecordTXT, ownerName(victim), fmt.Sprintf("owner=somebody epoch=%d seed=a", at), "the owner record")
-	}
-	remove := func(name, kind, record, text string) {
-		attacks = append(attacks, attack{name: name, refused: unauthorized(text), send: func(ctx context.Context) error {
-			return records.Delete(ctx, kind, record, cloud.If{})
-		}})
-	}
-	put("take its name", cloud.RecordA, apiName(victim), "127.0.0.1", "the shoot is seed 'b's")
-	remove("remove its name", cloud.RecordA, apiName(victim), "the shoot is seed 'b's")
-	own("take it over with its epoch", epoch)
-	own("take it over with a jump", epoch+1_000_000)
-	own("take it over with the next epoch", epoch+1)
-	remove("remove its owner record", cloud.RecordTXT, ownerName(victim), "not remove it")
-	return attacks
-}
-
-// unauthorized is the cloud's word to who is known and may not.
-func unauthorized(text string) func(error) error {
-	return says("Unauthorized", func(err error) bool { return cloud.CodeOf(err) == cloud.CodeUnauthorized }, text)
-}
-
-// onResources of the victim in the cloud, in whosever name the calls are made.
-func (a *attacked) onResources(c *cloud.Client) (attacks []attack) {
-	for name, scope := range map[string]cloud.Scope{
-		"in nobody's name": {}, "in its name": {Shoot: technicalID(victim)},
-		"in its name and epoch":        {Shoot: technicalID(victim), Epoch: a.before.Validity.Epoch},
-		"in the name of its own shoot": {Shoot: technicalID(decoy), Epoch: 1},
-	} {
-		c := c.WithScope(scope)
-		try := func(what string, send func(context.Context) error) {
-			attacks = append(attacks, attack{name: what + " " + name, send: send, refused: unauthorized("seed 'b's")})
-		}
-		try("delete its machine", func(ctx context.Context) error { return c.Machines().Delete(ctx, a.machine) })
-		try("reboot its machine", func(ctx context.Context) error {
-			_, err := c.RebootMachine(ctx, a.machine)
-			return err
-		})
-		try("overwrite its backup", func(ctx context.Context) error {
-			_, err := c.Bucket(a.bucket).Put(ctx, a.backup, strings.NewReader("nothing"), cloud.PutOptions{})
-			return err
-		})
-		try("delete its backup", func(ctx context.Context) error { return c.Bucket(a.bucket).Delete(ctx, a.backup) })
-	}
-	return attacks
-}
-
-var errHidden = errors.New("the cloud does not show it")
-
-func isHidden(err error) bool { return errors.Is(err, errHidden) }
 
 // statusError is an answer of HTTP that is not the one of somebody who is let in.
 type statusError struct {

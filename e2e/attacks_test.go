@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -57,9 +58,7 @@ func (h *harmed) attacks(t *testing.T) {
 		"everything, with what another seed holds":           a.withLoot(t),
 		"everything, as another user of the machine":         a.asOtherUser(t),
 	}
-	for _, actor := range cloudActors {
-		all["the cloud, as "+actor] = a.cloudAs(t, actor)
-	}
+	maps.Copy(all, a.onCloud(t))
 	for name, attacks := range all {
 		t.Run(name, func(t *testing.T) {
 			if len(attacks) == 0 {

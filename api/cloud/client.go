@@ -64,6 +64,26 @@ func FromKubeconfigFile(path string, options Options) (*Client, error) {
 	return New(config, options)
 }
 
+// ConfineKubeconfig puts tokens that are good for one shoot, by its technical id, in the place of those of a kubeconfig
+// (see ConfinedToken). An empty one stays without users.
+func ConfineKubeconfig(content []byte, shoot string) ([]byte, error) {
+	config, err := clientcmd.Load(content)
+	if err != nil {
+		return nil, fmt.Errorf("parse the cloud's kubeconfig: %w", err)
+	}
+	for name, user := range config.AuthInfos {
+		if user.Token == "" {
+			return nil, fmt.Errorf("confine the cloud's kubeconfig to %q: user %q has no token", shoot, name)
+		}
+		user.Token = ConfinedToken(user.Token, shoot)
+	}
+	confined, err := clientcmd.Write(*config)
+	if err != nil {
+		return nil, fmt.Errorf("write the cloud's kubeconfig for %q: %w", shoot, err)
+	}
+	return confined, nil
+}
+
 // WithScope is the same client with another scope.
 func (c *Client) WithScope(scope Scope) *Client {
 	other := *c

@@ -141,7 +141,7 @@ type Fence struct {
 	Epoch int64 `json:"epoch"`
 }
 
-// Fence raises the shoot's epoch without any other effect, for an owner that has just become one
+// Fence raises the shoot's epoch without any other effect. Only an admin may: an owner's first call in its scope does so
 // (docs/ownership.md#o5). A lower epoch than the one known answers StaleEpoch, the same is no error.
 func (c *Client) Fence(ctx context.Context, scope Scope) (*Fence, error) {
 	return call[Fence](ctx, c, request{method: http.MethodPut, path: []string{KindFences, scope.Shoot},

@@ -131,7 +131,7 @@ func (o *Operation) DeployExternalDNSRecord(ctx context.Context) error {
 // that are gone, like without other copies.
 func (o *Operation) deployDomainCredentials(ctx context.Context, server domainServer, name string) error {
 	if server.credentials == "" {
-		return o.copySeedSecret(ctx, "control-plane-"+SecretKubeconfigCloud, name)
+		return o.deployCloudCredentials(ctx, name)
 	}
 	source, key := &corev1.Secret{}, client.ObjectKey{Namespace: o.Shoot.Namespace, Name: server.credentials}
 	switch err := o.Garden.Get(ctx, key, source); {

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/transplant-sim/transplant/api/cloud"
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 )
@@ -38,7 +39,7 @@ func named(t *testing.T, operation gardencorev1beta1.LastOperationType, onSeed .
 	gateway := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "istio-ingress", Name: "gateway"}}
 	gateway.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "127.0.0.2"}}
 	credentials := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "garden",
-		Name: "control-plane-kubeconfig-cloud"}, Data: map[string][]byte{"kubeconfig": []byte("cloud")}}
+		Name: "control-plane-kubeconfig-cloud"}, Data: map[string][]byte{"kubeconfig": []byte(kubeconfigOfSeed)}}
 	o := newOperation(t, operation, interceptor.Funcs{}, append(onSeed, gateway, credentials)...)
 	o.InternalDomain, o.GatewayNamespace, o.GatewayService, o.GatewayPort, o.DNSTTL = "shoots.test", "istio-ingress",
 		"gateway", 9443, 5*time.Second
@@ -48,6 +49,44 @@ func named(t *testing.T, operation gardencorev1beta1.LastOperationType, onSeed .
 		{Type: "zoned", Domain: "zoned.test", Zone: ptr.To("z-1")},
 	}
 	return o
+}
+
+// kubeconfigOfSeed is the way to the cloud that the seed holds ready for all control planes.
+const kubeconfigOfSeed = `{"apiVersion": "v1", "kind": "Config", "users": [{"name": "control-planes-a",
+"user": {"token": "of-all-shoots"}}]}`
+
+// The seed's token for the cloud, which is good for all of its shoots, comes into no shoot's namespace.
+func TestDeployCredentials_OfTheCloud_AreGoodForTheShootOnly(t *testing.T) {
+	t.Parallel()
+	o := named(t, gardencorev1beta1.LastOperationTypeReconcile, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "garden", Name: "control-plane-kubeconfig-garden"}, Data: map[string][]byte{"kubeconfig": []byte("garden")}})
+	if err := o.DeployCredentials(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"kubeconfig-garden": "garden",
+		"kubeconfig-cloud": confinedKubeconfig(t), "cloudprovider": confinedKubeconfig(t)} {
+		secret := &corev1.Secret{}
+		if err := o.Seed.Get(t.Context(), o.key(name), secret); err != nil {
+			t.Fatal(err)
+		}
+		if got := string(secret.Data["kubeconfig"]); got != want {
+			t.Errorf("%s has %q, want %q", name, got, want)
+		}
+	}
+}
+
+// confinedKubeconfig is what the shoot gets of kubeconfigOfSeed.
+func confinedKubeconfig(t *testing.T) string {
+	t.Helper()
+	confined, err := cloud.ConfineKubeconfig([]byte(kubeconfigOfSeed), "shoot--p--alpha")
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := cloud.ConfinedToken("of-all-shoots", "shoot--p--alpha")
+	if text := string(confined); !strings.Contains(text, token) || strings.Contains(text, "of-all-shoots") {
+		t.Fatalf("the confined kubeconfig is %s", text)
+	}
+	return string(confined)
 }
 
 func TestNamesOfAShoot(t *testing.T) {
@@ -145,6 +184,7 @@ func TestExternalDNSRecord(t *testing.T) {
 	zones := func(names ...string) func(*gardencorev1beta1.DNSProvider) {
 		return func(p *gardencorev1beta1.DNSProvider) { p.Zones = &gardencorev1beta1.DNSIncludeExclude{Include: names} }
 	}
+	confined := confinedKubeconfig(t)
 	for name, c := range map[string]struct {
 		domain            string
 		providers         []gardencorev1beta1.DNSProvider
@@ -154,9 +194,9 @@ func TestExternalDNSRecord(t *testing.T) {
 		code              gardencorev1beta1.ErrorCode
 	}{
 		"a default domain, the longest": {domain: "alpha.p.clusters.test", kind: "transplant", zone: "clusters.test",
-			value: "cloud"},
-		"one with a zone of another name": {domain: "alpha.zoned.test", kind: "zoned", zone: "z-1", value: "cloud"},
-		"the shoot's own provider":        {domain: "alpha.p.clusters.test", providers: own(), kind: "mine", value: "cloud"},
+			value: confined},
+		"one with a zone of another name": {domain: "alpha.zoned.test", kind: "zoned", zone: "z-1", value: confined},
+		"the shoot's own provider":        {domain: "alpha.p.clusters.test", providers: own(), kind: "mine", value: confined},
 		"with a secret": {domain: "a.example", providers: own(secret("route"), zones("z-2")), kind: "mine",
 			zone: "z-2", value: "route"},
 		"with a reference": {domain: "a.example", providers: own(secret("none"), reference,

@@ -14,8 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 )
+
+// keyKubeconfig is the key of a Secret with credentials that this seed holds ready.
+const keyKubeconfig = "kubeconfig"
 
 // annotationShoot names the shoot, as namespace/name, on its control-plane namespace.
 const annotationShoot = "transplant.dev/shoot"
@@ -82,29 +86,60 @@ func (o *Operation) DeleteNamespace(ctx context.Context) error {
 // DeployCredentials deploys what the control plane needs to reach the cloud and the garden: the provider's
 // credentials from the shoot's project, and the kubeconfigs that this seed holds ready for control planes.
 func (o *Operation) DeployCredentials(ctx context.Context) error {
-	for _, target := range []string{SecretKubeconfigGarden, SecretKubeconfigCloud} {
-		if err := o.copySeedSecret(ctx, "control-plane-"+target, target); err != nil {
+	garden, err := seedCredentials(ctx, o.Seed, SecretKubeconfigGarden)
+	if err != nil {
+		return err
+	}
+	if err := o.deploySeedSecret(ctx, SecretKubeconfigGarden, garden); err != nil {
+		return err
+	}
+	for _, name := range []string{SecretKubeconfigCloud, secretCloudProvider} {
+		if err := o.deployCloudCredentials(ctx, name); err != nil {
 			return err
 		}
-	}
-	if err := o.copySeedSecret(ctx, "control-plane-"+SecretKubeconfigCloud, secretCloudProvider); err != nil {
-		return err
 	}
 	return o.deployMachineControllerAccess(ctx)
 }
 
-// copySeedSecret copies a Secret of the gardenlet's namespace into the control-plane namespace.
-func (o *Operation) copySeedSecret(ctx context.Context, from, to string) error {
+// seedCredentials are those that this seed holds ready for control planes, in the gardenlet's namespace.
+func seedCredentials(ctx context.Context, seed client.Reader, name string) (map[string][]byte, error) {
 	source := &corev1.Secret{}
-	key := client.ObjectKey{Namespace: constants.GardenNamespace, Name: from}
-	if err := o.Seed.Get(ctx, key, source); err != nil {
-		return fmt.Errorf("read secret %q: %w", key, err)
+	key := client.ObjectKey{Namespace: constants.GardenNamespace, Name: "control-plane-" + name}
+	if err := seed.Get(ctx, key, source); err != nil {
+		return nil, fmt.Errorf("read secret %q: %w", key, err)
 	}
+	return source.Data, nil
+}
+
+// CloudCredentials are those of the control planes of this seed, confined to the shoot with the technical id: nothing
+// else may lie where the shoot's own programs, or extensions, can read it (docs/adr/0017).
+func CloudCredentials(ctx context.Context, seed client.Reader, shoot string) (map[string][]byte, error) {
+	data, err := seedCredentials(ctx, seed, SecretKubeconfigCloud)
+	if err != nil {
+		return nil, err
+	}
+	confined, err := cloud.ConfineKubeconfig(data[keyKubeconfig], shoot)
+	if err != nil {
+		return nil, err
+	}
+	return map[string][]byte{keyKubeconfig: confined}, nil
+}
+
+// deployCloudCredentials writes the control plane's credentials for the cloud into a Secret of its namespace.
+func (o *Operation) deployCloudCredentials(ctx context.Context, name string) error {
+	data, err := CloudCredentials(ctx, o.Seed, o.Namespace())
+	if err != nil {
+		return err
+	}
+	return o.deploySeedSecret(ctx, name, data)
+}
+
+func (o *Operation) deploySeedSecret(ctx context.Context, name string, data map[string][]byte) error {
 	return Apply(ctx, o.Seed, &corev1.Secret{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
-		ObjectMeta: o.meta(to),
+		ObjectMeta: o.meta(name),
 		Type:       corev1.SecretTypeOpaque,
-		Data:       source.Data,
+		Data:       data,
 	})
 }
 

@@ -188,20 +188,18 @@ func (r *BackupEntries) stamp(object *extensionsv1alpha1.BackupEntry, operation 
 		r.Clock.Now().UTC().Format(time.RFC3339Nano))
 }
 
-// copySecret gives the extension the seed's credentials for backups, as secret garden/entry-<name>.
+// copySecret gives the extension the credentials for the backups of the entry's shoot, as secret garden/entry-<name>.
 func (r *BackupEntries) copySecret(ctx context.Context, entry *gardencorev1beta1.BackupEntry) (*corev1.SecretReference,
 	error) {
-	source := &corev1.Secret{}
-	key := client.ObjectKey{Namespace: constants.GardenNamespace,
-		Name: "control-plane-" + controlplane.SecretKubeconfigCloud}
-	if err := r.Seed.Get(ctx, key, source); err != nil {
-		return nil, fmt.Errorf("read secret %q: %w", key, err)
+	data, err := controlplane.CloudCredentials(ctx, r.Seed, controlplane.NamespaceOfBackupEntry(entry.Name))
+	if err != nil {
+		return nil, err
 	}
 	secret := &corev1.Secret{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
 		ObjectMeta: metav1.ObjectMeta{Name: constants.SecretNamePrefixBackupEntry + entry.Name,
 			Namespace: constants.GardenNamespace},
-		Data: source.Data,
+		Data: data,
 	}
 	if err := controlplane.Apply(ctx, r.Seed, secret); err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package migration
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,8 +17,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/transplant-sim/transplant/api/cloud"
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/controlplane"
 	"github.com/transplant-sim/transplant/controllers/extension/contract"
 )
 
@@ -42,6 +45,32 @@ func entryOnSeed(t *testing.T, change func(*gardencorev1beta1.BackupEntry,
 		Clock:    testingclock.NewFakePassiveClock(time.Unix(1000, 0)),
 		SeedName: "a", Retry: time.Second,
 	}, client.ObjectKeyFromObject(entry)
+}
+
+// The credentials for the bucket come to the extension, and by it to the control plane, for this shoot only.
+func TestBackupEntries_Credentials_AreGoodForTheShootOnly(t *testing.T) {
+	t.Parallel()
+	r, key := entryOnSeed(t, func(*gardencorev1beta1.BackupEntry, *extensionsv1alpha1.BackupEntry) {})
+	const ofAll = `{"apiVersion": "v1", "kind": "Config", "users": [{"name": "c", "user": {"token": "of-all-shoots"}}]}`
+	secret := &corev1.Secret{}
+	source := client.ObjectKey{Namespace: "garden", Name: "control-plane-kubeconfig-cloud"}
+	if err := r.Seed.Get(t.Context(), source, secret); err != nil {
+		t.Fatal(err)
+	}
+	secret.Data = map[string][]byte{"kubeconfig": []byte(ofAll)}
+	if err := r.Seed.Update(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	look(t, r, key)
+	copied := client.ObjectKey{Namespace: "garden", Name: "entry-" + key.Name}
+	if err := r.Seed.Get(t.Context(), copied, secret); err != nil {
+		t.Fatal(err)
+	}
+	token := cloud.ConfinedToken("of-all-shoots", controlplane.NamespaceOfBackupEntry(key.Name))
+	text := string(secret.Data["kubeconfig"])
+	if !strings.Contains(text, token) || strings.Contains(text, "of-all-shoots") {
+		t.Errorf("the extension gets %s", text)
+	}
 }
 
 // look reconciles the entry once, and returns both objects as they are afterwards.

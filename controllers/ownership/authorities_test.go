@@ -207,7 +207,8 @@ func TestTXTAuthorityOnARunningCloud(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	tokens := filepath.Join(dir, "tokens.yaml")
-	if err := os.WriteFile(tokens, []byte(`tokens: [{token: t, identity: control-planes-a}]`), 0o600); err != nil {
+	if err := os.WriteFile(tokens, []byte(`tokens: [{token: t, identity: control-planes-a, roles: [admin]}]`),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	server, err := simcloud.Open(t.Context(), simcloud.Options{Dir: filepath.Join(dir, "cloud"), Tokens: tokens,

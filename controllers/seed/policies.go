@@ -30,13 +30,14 @@ import (
 type PolicyStore interface {
 	Policies(ctx context.Context) ([]cloud.Policy, error)
 	SetPolicy(ctx context.Context, policy cloud.Policy) (*cloud.Policy, error)
-	DeletePolicy(ctx context.Context, shoot string) error
+	DeletePolicy(ctx context.Context, id string) error
 }
 
 var _ PolicyStore = &cloud.Client{}
 
 // Policies tells the cloud which seed may take each shoot over: the one that the garden has bound it to, unless that
 // seed is lost. A policy ends with its Shoot, which is gone only when nobody has to write its owner record any more.
+// The name of a bucket belongs to the Seed that has it as UID, lost or not.
 // It runs in the garden-controller-manager (docs/adr/0017).
 type Policies struct {
 	// Garden is the cached client of the manager: what it has not seen yet wakes it again.
@@ -95,7 +96,7 @@ func (p *Policies) Reconcile(ctx context.Context, _ reconcile.Request) (reconcil
 	return reconcile.Result{RequeueAfter: again}, nil
 }
 
-// wanted is the seed that may take each shoot over, by technical id, and after how long a seed is lost that is silent.
+// wanted are the seeds that policies name, by the ids of these, and after how long a seed is lost that is silent.
 func (p *Policies) wanted(ctx context.Context) (map[string]string, time.Duration, error) {
 	seeds, shoots, namespaces := &gardencorev1beta1.SeedList{}, &gardencorev1beta1.ShootList{}, &corev1.NamespaceList{}
 	err := errors.Join(p.Garden.List(ctx, seeds), p.Garden.List(ctx, shoots), p.Garden.List(ctx, namespaces))
@@ -104,6 +105,9 @@ func (p *Policies) wanted(ctx context.Context) (map[string]string, time.Duration
 	}
 	lost, again := lostSeeds(seeds.Items, p.Clock, p.Grace)
 	projects, bound := map[string]*corev1.Namespace{}, map[string]string{}
+	for _, seed := range seeds.Items {
+		bound[cloud.BucketPolicy(string(seed.UID))] = seed.Name // see migration.BackupBuckets
+	}
 	for i := range namespaces.Items {
 		projects[namespaces.Items[i].Name] = &namespaces.Items[i]
 	}
@@ -136,12 +140,12 @@ func (p *Policies) keep(ctx context.Context, wanted map[string]string) error {
 			errs = append(errs, fmt.Errorf("end the policy of %q: %w", policy.ID, err))
 		}
 	}
-	for _, shoot := range slices.Sorted(maps.Keys(wanted)) {
-		if seed, is := current[shoot]; is && seed == wanted[shoot] {
+	for _, id := range slices.Sorted(maps.Keys(wanted)) {
+		if seed, is := current[id]; is && seed == wanted[id] {
 			continue
 		}
-		if _, err := p.Cloud.SetPolicy(ctx, cloud.Policy{Meta: cloud.Meta{ID: shoot}, Bound: wanted[shoot]}); err != nil {
-			errs = append(errs, fmt.Errorf("bind %q to seed %q: %w", shoot, wanted[shoot], err))
+		if _, err := p.Cloud.SetPolicy(ctx, cloud.Policy{Meta: cloud.Meta{ID: id}, Bound: wanted[id]}); err != nil {
+			errs = append(errs, fmt.Errorf("bind %q to seed %q: %w", id, wanted[id], err))
 		}
 	}
 	return errors.Join(errs...)

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
@@ -75,7 +76,7 @@ func newGarden(t *testing.T) *garden {
 	g.make(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "garden-of-p", Labels: labels}})
 	g.make(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "garden-q"}})
 	for _, name := range []string{"a", "b"} {
-		g.make(t, &gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		g.make(t, &gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-of-" + name)}})
 		g.heard(t, name, gardencorev1beta1.ConditionTrue)
 	}
 	g.policies = &seed.Policies{Garden: g, Cloud: g.store, Clock: g.clock, Grace: grace, Retry: time.Second}
@@ -116,8 +117,16 @@ func (g *garden) bind(t *testing.T, to string) {
 	}
 }
 
+// want these policies of shoots, beside those of the buckets of all seeds that there are.
 func (g *garden) want(t *testing.T, again time.Duration, bound map[string]string) {
 	t.Helper()
+	bound, seeds := maps.Clone(bound), &gardencorev1beta1.SeedList{}
+	if err := g.List(t.Context(), seeds); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range seeds.Items {
+		bound["bucket--uid-of-"+s.Name] = s.Name
+	}
 	result, err := g.policies.Reconcile(t.Context(), reconcile.Request{})
 	if err != nil {
 		t.Fatal(err)
@@ -202,6 +211,25 @@ func TestPolicies_AfterARestart_AreMadeTrueAgain(t *testing.T) {
 	})
 	g.store.bound = map[string]string{"shoot--q--alpha": "b", "shoot--q--gone": "a"}
 	g.want(t, 0, map[string]string{"shoot--q--alpha": "a"})
+}
+
+// The name of a bucket belongs to the Seed whose UID it is, as long as there is one.
+func TestPolicies_OfBuckets_FollowTheSeeds(t *testing.T) {
+	t.Parallel()
+	g := newGarden(t)
+	g.heard(t, "a", gardencorev1beta1.ConditionUnknown)
+	g.clock.Step(grace) // lost, with the backups of its shoots in its bucket
+	g.want(t, 0, map[string]string{})
+	if bound := g.store.bound["bucket--uid-of-a"]; bound != "a" {
+		t.Errorf("the bucket is bound to %q", bound)
+	}
+	if err := g.Delete(t.Context(), &gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "a"}}); err != nil {
+		t.Fatal(err)
+	}
+	g.want(t, 0, map[string]string{})
+	if bound, is := g.store.bound["bucket--uid-of-a"]; is {
+		t.Errorf("the bucket of a seed that is gone is bound to %q", bound)
+	}
 }
 
 // A cloud that does not answer is asked again soon, however often it did not, and nothing of the garden's waits for it.

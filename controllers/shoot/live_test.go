@@ -70,7 +70,7 @@ func startLive(t *testing.T) *live {
 	}
 	for _, name := range []string{"control-plane-kubeconfig-garden", "control-plane-kubeconfig-cloud"} {
 		must(t, l.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: name},
-			StringData: map[string]string{"kubeconfig": "x"}}))
+			StringData: map[string]string{"kubeconfig": `{"apiVersion": "v1", "kind": "Config"}`}}))
 	}
 	must(t, l.Create(t.Context(), &gardencorev1beta1.CloudProfile{ObjectMeta: metav1.ObjectMeta{Name: "profile"},
 		Spec: gardencorev1beta1.CloudProfileSpec{

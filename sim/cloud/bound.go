@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -9,9 +10,10 @@ import (
 )
 
 // maxEpochStep is by how much one write may raise an epoch. A take-over takes the next number of what the garden and
-// DNS say (docs/ownership.md#o5); each that fails between its two writes leaves the garden one ahead of DNS, which the
-// cloud cannot see.
-const maxEpochStep = 1000
+// DNS say (docs/ownership.md#o5). Each that was broken off between its two writes, by a restart of the gardenlet or
+// another binding, leaves the garden one ahead of DNS, which the cloud cannot see. Numbers must not run out: an epoch
+// is an int64.
+const maxEpochStep = 100
 
 // tagShoot marks what is of a shoot, with its technical id.
 const tagShoot = "transplant.dev/shoot"
@@ -65,6 +67,26 @@ func (v *view) seedOf(technicalID string) string {
 	return seed
 }
 
+// isShoot says whether the garden has the shoot, or DNS had an owner of it.
+func (v *view) isShoot(technicalID string) bool {
+	_, bound := v.bound(technicalID)
+	_, decided := v.decided(technicalID)
+	return bound || decided
+}
+
+// checkRole refuses what no role of the caller allows, and whoever acts in the name of a shoot that its token is not
+// good for.
+func (c *call) checkRole() error {
+	who := c.identity
+	if !who.mayCall(c.verb, c.kind) {
+		return unauthorized("%s may not %s %s", who.name, c.verb, c.kind)
+	}
+	if who.shoot != "" && c.scope.Shoot != "" && c.scope.Shoot != who.shoot {
+		return unauthorized("%s may not act for '%s': its token is good for '%s' only", who.name, c.scope.Shoot, who.shoot)
+	}
+	return nil
+}
+
 // checkEpoch refuses a seed's token whose epoch another seed has superseded in DNS, or that would raise the epoch of
 // a shoot, and so fence whoever has it, unless the decision gives the seed the shoot with that epoch, or a later one.
 func (v *view) checkEpoch(c *call) error {
@@ -83,57 +105,70 @@ func (v *view) checkEpoch(c *call) error {
 }
 
 // checkRights refuses a seed's token a change of what is another seed's. What is of no shoot at all is anybody's, but
-// for zones and buckets. Of records, checkRecord knows more.
-func (s *Server) checkRights(c *call, wanted change) error {
+// for buckets, backups and records, which checkRecord looks at. The roles say what others may.
+func (v *view) checkRights(c *call, wanted change) error {
+	switch {
+	case c.identity.seed == "" || c.kind == api.KindRecords:
+		return nil
+	case c.kind == api.KindObjects:
+		return v.checkBackup(c, wanted.id)
+	case c.kind == api.KindBuckets:
+		if seed := v.seedOfBucket(wanted.id); seed != c.identity.seed {
+			return unauthorized("%s may not %s the bucket '%s', which is seed '%s's", c.identity.name, c.verb, wanted.id, seed)
+		}
+		return nil
+	}
+	shoots := append(v.shootsOf(c.kind, wanted.before), v.shootsOf(c.kind, wanted.after)...)
+	return v.checkShoots(c, cmp.Or(wanted.id, c.kind), append(shoots, c.scope.Shoot)...)
+}
+
+// checkShoots refuses a seed's token what is of a shoot that it is not good for. A confined one has to act for its
+// shoot.
+func (v *view) checkShoots(c *call, what string, shoots ...string) error {
+	shoots = slices.DeleteFunc(shoots, func(shoot string) bool { return shoot == "" })
+	for _, shoot := range shoots {
+		if seed := v.seedOf(shoot); seed != c.identity.seed {
+			return unauthorized("%s may not %s %s of '%s', which is seed '%s's", c.identity.name, c.verb, what, shoot, seed)
+		}
+	}
+	another := func(shoot string) bool { return shoot != c.identity.shoot }
+	if c.identity.shoot != "" && (len(shoots) == 0 || slices.ContainsFunc(shoots, another)) {
+		return unauthorized("%s may not %s %s, which is of %q: its token is good for '%s' only", c.identity.name, c.verb,
+			what, shoots, c.identity.shoot)
+	}
+	return nil
+}
+
+// seedOfBucket is the seed that the garden has given the name of a bucket to; empty if it has not.
+func (v *view) seedOfBucket(name string) string {
+	seed, _ := v.bound(api.BucketPolicy(name))
+	return seed
+}
+
+// checkBackup lets a seed's token read and write what is in the bucket of its seed, and elsewhere what is of a shoot
+// that is the seed's or that the policy binds to it: a new owner reads what it restores, and removes what its
+// predecessor has left (docs/ownership.md#spec-9-3). The id is that of an object, or of a bucket with the prefix of a
+// list: one that does not end the name of a folder is of no shoot.
+func (v *view) checkBackup(c *call, id string) error {
 	if c.identity.seed == "" {
 		return nil
 	}
-	v, shoots := s.view(), []string{c.scope.Shoot}
-	switch c.kind {
-	case api.KindZones:
-		return unauthorized("%s may not change DNS zones", c.identity.name)
-	case api.KindBuckets:
-		if maker := s.makerOf(c.kind, wanted.id); wanted.before != nil && maker != c.identity.seed {
-			return unauthorized("%s may not change the bucket '%s', which is seed '%s's", c.identity.name, wanted.id, maker)
-		}
-	case api.KindObjects:
-		return s.checkObject(c, v, wanted.id)
-	case api.KindRecords:
-	default:
-		shoots = append(shoots, v.shootsOf(c.kind, wanted.before)...)
-		shoots = append(shoots, v.shootsOf(c.kind, wanted.after)...)
-	}
-	for _, shoot := range shoots {
-		if seed := v.seedOf(shoot); shoot != "" && seed != c.identity.seed {
-			return unauthorized("%s may not %s %s of '%s', which is seed '%s's",
-				c.identity.name, c.verb, cmp.Or(wanted.id, c.kind), shoot, seed)
-		}
-	}
-	return nil
-}
-
-// checkObject lets a seed's token write into the bucket that the seed has made, and elsewhere what is of a shoot that
-// is the seed's or that the policy binds to it: a new owner removes what its predecessor has left
-// (docs/ownership.md#spec-9-3).
-func (s *Server) checkObject(c *call, v *view, id string) error {
 	bucket, key, _ := strings.Cut(id, "/")
-	maker := s.makerOf(api.KindBuckets, bucket)
-	if maker == c.identity.seed {
-		return nil
+	shoot := ""
+	if folder, _, ended := strings.Cut(key, "/"); ended { // <technical id>--<uid> (docs/specification/api.md#spec-1-7)
+		shoot = folder[:max(0, strings.LastIndex(folder, "--"))]
 	}
-	folder, _, _ := strings.Cut(key, "/") // <technical id>--<uid> (docs/specification/api.md#spec-1-7)
-	shoot := folder[:max(0, strings.LastIndex(folder, "--"))]
 	bound, _ := v.bound(shoot)
-	if seed := v.seedOf(shoot); c.identity.seed != seed && c.identity.seed != bound {
+	of, decided := v.seedOfBucket(bucket), v.seedOf(shoot)
+	if !slices.Contains([]string{of, bound, decided}, c.identity.seed) {
 		return unauthorized("%s may not %s the object '%s': the bucket is seed '%s's, and the shoot seed '%s's",
-			c.identity.name, c.verb, id, maker, seed)
+			c.identity.name, c.verb, id, of, decided)
+	}
+	if confined := c.identity.shoot; confined != "" && shoot != confined {
+		return unauthorized("%s may not %s the object '%s', which is of '%s': its token is good for '%s' only",
+			c.identity.name, c.verb, id, shoot, confined)
 	}
 	return nil
-}
-
-// makerOf a row is the seed whose token created it; empty if no seed's did.
-func (s *Server) makerOf(kind, id string) string {
-	return s.identities.seedOf(s.state.made[rowKey{kind, id}].identity)
 }
 
 // shootsOf are the shoots that a row is of: that in whose scope it was created, that of its tag or its name, and
@@ -147,7 +182,7 @@ func (v *view) shootsOf(kind string, row api.Resource) (shoots []string) {
 			shoots = append(shoots, v.shootsOf(parents, v.rows[parents][id])...)
 		}
 	}
-	shoots = append(shoots, v.made[rowKey{kind, row.Metadata().ID}].shoot)
+	shoots = append(shoots, v.made[rowKey{kind, row.Metadata().ID}])
 	if tagged, is := row.(api.Tagged); is {
 		shoots = append(shoots, tagged.TagMap()[tagShoot])
 	}
@@ -171,30 +206,42 @@ func (v *view) shootsOf(kind string, row api.Resource) (shoots []string) {
 	return shoots
 }
 
-// checkRecord refuses a seed's token that would write a record of a shoot that is another seed's, or an owner record
-// unless the policy binds the shoot to the seed and a take-over would write it so. No seed removes an owner record
-// (docs/adr/0005). after is nil for a removal.
+// checkRecord refuses a seed's token a record that is not of a shoot of the seed's, or an owner record unless the
+// policy binds the shoot to the seed and a take-over would write it so. A record is of the shoot in whose names it is;
+// if there is none, that is in its own domain, of the one in whose scope it was created. What would answer for the
+// names of several shoots is no seed's. No seed removes an owner record (docs/adr/0005). after is nil for a removal.
 func (v *view) checkRecord(c *call, zone *api.Zone, id, name string, after *api.RecordSet) error {
 	if c.identity.seed == "" {
 		return nil
 	}
 	labels := strings.Split(strings.TrimSuffix(name, "."+zone.Name), ".")
-	shoot := ""
-	if n := len(labels); n >= 2 {
-		shoot = technicalID(labels[n-2], labels[n-1])
+	n := len(labels)
+	if name == zone.Name || n < 2 || slices.Contains(labels[n-2:], "*") {
+		return unauthorized("%s may not write the record '%s': it is above the names of shoots", c.identity.name, name)
 	}
-	if len(labels) == 3 && labels[0]+"." == ownerPrefix {
+	shoot := technicalID(labels[n-2], labels[n-1])
+	if n == 3 && labels[0]+"." == ownerPrefix {
 		return v.checkOwnerRecord(c, shoot, name, after)
 	}
-	for _, shoot := range []string{shoot, v.made[rowKey{api.KindRecords, id}].shoot} {
-		if seed := v.seedOf(shoot); seed != "" && seed != c.identity.seed {
-			return unauthorized("%s may not write the record '%s': the shoot is seed '%s's", c.identity.name, name, seed)
+	if !c.identity.may(RoleProvider) {
+		return unauthorized("%s may write owner records only, and not '%s'", c.identity.name, name)
+	}
+	if !v.isShoot(shoot) {
+		shoot = c.scope.Shoot
+		if made, there := v.made[rowKey{api.KindRecords, id}]; there {
+			shoot = made
 		}
 	}
-	return nil
+	if shoot == "" {
+		return unauthorized("%s may not write the record '%s', which is of no shoot", c.identity.name, name)
+	}
+	return v.checkShoots(c, "the record '"+name+"'", shoot)
 }
 
 func (v *view) checkOwnerRecord(c *call, shoot, name string, after *api.RecordSet) error {
+	if !c.identity.may(RoleGardenlet) {
+		return unauthorized("%s may not write the owner record '%s': only a gardenlet may", c.identity.name, name)
+	}
 	if after == nil || after.Type != api.RecordTXT || len(after.Values) != 1 {
 		return unauthorized("%s may not make anything of the owner record '%s' but one text, and not remove it",
 			c.identity.name, name)
@@ -203,6 +250,9 @@ func (v *view) checkOwnerRecord(c *call, shoot, name string, after *api.RecordSe
 	bound, _ := v.bound(shoot)
 	wanted, ok := parseDecision(after.Values[0])
 	switch {
+	case c.identity.shoot != "" && c.identity.shoot != shoot:
+		return unauthorized("%s may not write the owner record '%s': its token is good for '%s' only", c.identity.name,
+			name, c.identity.shoot)
 	case !ok || wanted.seed != c.identity.seed:
 		return unauthorized("%s may name no seed but '%s' in the owner record '%s'", c.identity.name, c.identity.seed, name)
 	case bound != c.identity.seed:

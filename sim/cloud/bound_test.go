@@ -55,12 +55,13 @@ func TestBoundToken_EachCall_OnlyWhatTheDecisionAllows(t *testing.T) {
 			return err
 		}
 	}
-	put := func(set *api.RecordSet) func(context.Context, *boundCloud) error {
+	putIn := func(shoot string, set *api.RecordSet) func(context.Context, *boundCloud) error {
 		return func(ctx context.Context, b *boundCloud) error {
-			_, err := b.a.Records(b.zone).Put(ctx, set, api.If{})
+			_, err := b.a.WithScope(api.Scope{Shoot: shoot}).Records(b.zone).Put(ctx, set, api.If{})
 			return err
 		}
 	}
+	put := func(set *api.RecordSet) func(context.Context, *boundCloud) error { return putIn("", set) }
 	drop := func(kind, name string) func(context.Context, *boundCloud) error {
 		return func(ctx context.Context, b *boundCloud) error {
 			return b.a.Records(b.zone).Delete(ctx, kind, name, api.If{})
@@ -73,30 +74,32 @@ func TestBoundToken_EachCall_OnlyWhatTheDecisionAllows(t *testing.T) {
 		call    func(context.Context, *boundCloud) error
 		refused string // a part of the message; empty for a call that is allowed
 	}{
-		"fence its own shoot with its epoch":    {fence(scoped(alphaID, 3)), ""},
-		"fence its own shoot with an older one": {fence(scoped(alphaID, 2)), ""},
-		"jump its own epoch":                    {fence(scoped(alphaID, 4)), "its owner record gives seed 'a' epoch 3"},
-		"fence another's shoot":                 {fence(scoped(betaID, 6)), "its owner record gives seed 'b' epoch 5"},
-		"fence another's with its epoch":        {fence(scoped(betaID, 5)), "its owner record gives seed 'b' epoch 5"},
-		"fence a shoot that nobody owns":        {fence(scoped("shoot--p--gamma", 1)), "may not act for 'shoot--p--gamma'"},
-		"fence what is no shoot":                {fence(scoped("nonsense", 1)), "may not act for 'nonsense'"},
-		"create in its scope":                   {network(scoped(alphaID, 3)), ""},
-		"create with a jump":                    {network(scoped(alphaID, 9)), "epoch 9"},
-		"create in another's scope":             {network(scoped(betaID, 7)), "seed 'b'"},
-		"update with a jump":                    {update(scoped(alphaID, 9)), "epoch 9"},
-		"update in another's scope":             {update(scoped(betaID, 7)), "seed 'b'"},
-		"delete with a jump":                    {remove(scoped(alphaID, 9)), "epoch 9"},
-		"delete in another's scope":             {remove(scoped(betaID, 7)), "seed 'b'"},
-		"upload with a jump":                    {object(scoped(alphaID, 9)), "epoch 9"},
-		"upload in another's scope":             {object(scoped(betaID, 7)), "seed 'b'"},
-		"create without an epoch":               {network(api.Scope{Shoot: alphaID}), ""},
-		"without an epoch in another's scope":   {network(api.Scope{Shoot: betaID}), "which is seed 'b's"},
-		"renew its own decision":                {put(ownerOf(ofAlpha, "a", 4)), ""},
-		"take over another's":                   {put(ownerOf(ofBeta, "a", 6)), "the garden has bound the shoot to seed 'b'"},
-		"take over with the next epoch":         {put(ownerOf(ofMoving, "a", 6)), ""},
-		"take over after tries that failed":     {put(ownerOf(ofMoving, "a", 12)), ""},
-		"take over with a jump":                 {put(ownerOf(ofMoving, "a", 5000)), "from 5 to 5000"},
-		"take over with the same epoch":         {put(ownerOf(ofMoving, "a", 5)), "from 5 to 5"},
+		"fence its own shoot with its epoch":  {fence(scoped(alphaID, 3)), "may not fence"},
+		"fence another's shoot":               {fence(scoped(betaID, 6)), "may not fence"},
+		"create in its scope":                 {network(scoped(alphaID, 3)), ""},
+		"create with an older epoch":          {network(scoped(alphaID, 2)), ""},
+		"create with the next epoch":          {network(scoped(alphaID, 4)), "its owner record gives seed 'a' epoch 3"},
+		"create with another's next epoch":    {network(scoped(betaID, 6)), "its owner record gives seed 'b' epoch 5"},
+		"create with another's epoch":         {network(scoped(betaID, 5)), "its owner record gives seed 'b' epoch 5"},
+		"create for a shoot that nobody owns": {network(scoped("shoot--p--gamma", 1)), "may not act for 'shoot--p--gamma'"},
+		"create for what is no shoot":         {network(scoped("nonsense", 1)), "may not act for 'nonsense'"},
+		"create with a jump":                  {network(scoped(alphaID, 9)), "epoch 9"},
+		"create in another's scope":           {network(scoped(betaID, 7)), "seed 'b'"},
+		"update with a jump":                  {update(scoped(alphaID, 9)), "epoch 9"},
+		"update in another's scope":           {update(scoped(betaID, 7)), "seed 'b'"},
+		"delete with a jump":                  {remove(scoped(alphaID, 9)), "epoch 9"},
+		"delete in another's scope":           {remove(scoped(betaID, 7)), "seed 'b'"},
+		"upload with a jump":                  {object(scoped(alphaID, 9)), "epoch 9"},
+		"upload in another's scope":           {object(scoped(betaID, 7)), "seed 'b'"},
+		"create without an epoch":             {network(api.Scope{Shoot: alphaID}), ""},
+		"without an epoch in another's scope": {network(api.Scope{Shoot: betaID}), "which is seed 'b's"},
+		"renew its own decision":              {put(ownerOf(ofAlpha, "a", 4)), ""},
+		"take over another's":                 {put(ownerOf(ofBeta, "a", 6)), "the garden has bound the shoot to seed 'b'"},
+		"take over with the next epoch":       {put(ownerOf(ofMoving, "a", 6)), ""},
+		"take over after tries that failed":   {put(ownerOf(ofMoving, "a", 12)), ""},
+		"take over after 99 that failed":      {put(ownerOf(ofMoving, "a", 105)), ""},
+		"take over with a jump":               {put(ownerOf(ofMoving, "a", 106)), "from 5 to 106"},
+		"take over with the same epoch":       {put(ownerOf(ofMoving, "a", 5)), "from 5 to 5"},
 		"begin a shoot that nobody has bound": {put(ownerOf("owner.none.p.example.test", "a", 1)),
 			"the garden has bound the shoot to seed ''"},
 		"lower its own epoch":           {put(ownerOf(ofAlpha, "a", 2)), "from 3 to 2"},
@@ -110,11 +113,23 @@ func TestBoundToken_EachCall_OnlyWhatTheDecisionAllows(t *testing.T) {
 		"remove another's decision":         {drop(api.RecordTXT, ofBeta), "not remove it"},
 		"remove its own decision":           {drop(api.RecordTXT, ofAlpha), "not remove it"},
 		"point its own name":                {put(address("api.alpha.p.example.test")), ""},
-		"point another's name":              {put(address("api.beta.p.example.test")), "the shoot is seed 'b's"},
-		"point another's name, in capitals": {put(address("API.Beta.P.example.test.")), "the shoot is seed 'b's"},
-		"point a wildcard of another's":     {put(address("x.y.beta.p.example.test")), "the shoot is seed 'b's"},
-		"remove another's name":             {drop(api.RecordA, "api-too.beta.p.example.test"), "the shoot is seed 'b's"},
-		"point a name of no shoot":          {put(address("www.example.test")), ""},
+		"point another's name":              {put(address("api.beta.p.example.test")), "which is seed 'b's"},
+		"point another's name, in capitals": {put(address("API.Beta.P.example.test.")), "which is seed 'b's"},
+		"point a name below another's":      {put(address("x.y.beta.p.example.test")), "which is seed 'b's"},
+		"point another's, in its own scope": {putIn(alphaID, address("api.beta.p.example.test")), "which is seed 'b's"},
+		"remove another's name":             {drop(api.RecordA, "api-too.beta.p.example.test"), "which is seed 'b's"},
+		"point a wildcard of its own":       {put(address("*.alpha.p.example.test")), ""},
+		"point a wildcard of another's":     {put(address("*.beta.p.example.test")), "which is seed 'b's"},
+		"point a wildcard of a project":     {put(address("*.p.example.test")), "above the names of shoots"},
+		"point a wildcard below one":        {put(address("api.*.p.example.test")), "above the names of shoots"},
+		"point a wildcard of all":           {putIn(alphaID, address("*.example.test")), "above the names of shoots"},
+		"point the name of a project":       {put(address("p.example.test")), "above the names of shoots"},
+		"point the name of the zone":        {put(address("example.test")), "above the names of shoots"},
+		"point a name of no shoot":          {put(address("www.shop.example.test")), "of no shoot"},
+		"point its own domain":              {putIn(alphaID, address("www.shop.example.test")), ""},
+		"point another's own domain":        {putIn(betaID, address("www.shop.example.test")), "which is seed 'b's"},
+		"point an operator's name":          {putIn(alphaID, address("www.corp.example.test")), "of no shoot"},
+		"remove an operator's name":         {drop(api.RecordA, "www.corp.example.test"), "of no shoot"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -161,15 +176,24 @@ func startBound(t *testing.T) *boundCloud {
 	for shoot, seed := range map[string]string{"alpha": "a", "beta": "b", "moving": "a", "gamma": "a"} {
 		must(cloud.as(t, "t-policies").SetPolicy(ctx, api.Policy{Meta: api.Meta{ID: "shoot--p--" + shoot}, Bound: seed}))(t)
 	}
-	must(records.Put(ctx, &api.RecordSet{Name: "api-too.beta.p.example.test", Type: api.RecordA, TTL: 1,
-		Values: []string{"127.0.0.8"}}, api.If{Absent: true}))(t)
+	for _, name := range []string{"api-too.beta.p.example.test", "www.corp.example.test"} {
+		must(records.Put(ctx, addressOf(name), api.If{Absent: true}))(t)
+	}
+	must(cloud.as(t, "t-policies").SetPolicy(ctx, api.Policy{Meta: api.Meta{ID: "bucket--backups"}, Bound: "a"}))(t)
 	network := must(admin.Networks().Create(ctx, &api.Network{CIDR: "10.9.0.0/16"}))(t)
 	bucketOf(t, cloud.as(t, "t-of-a"))
 	return &boundCloud{testCloud: cloud, a: cloud.as(t, "t-of-a"), zone: zone.ID, network: network.ID}
 }
 
+// boundTokens are those of seeds, with all roles, of which one each has a token, too.
 var boundTokens = []Token{
-	{Token: "t-of-a", Identity: "extensions-of-a", Seed: "a"},
-	{Token: "t-of-b", Identity: "extensions-of-b", Seed: "b"},
+	{Token: "t-of-a", Identity: "extensions-of-a", Seed: "a", Roles: ofSeeds},
+	{Token: "t-of-b", Identity: "extensions-of-b", Seed: "b", Roles: ofSeeds},
+	{Token: "t-gardenlet", Identity: "gardenlet-a", Seed: "a", Roles: []Role{RoleGardenlet}},
+	{Token: "t-provider", Identity: "acme-a", Seed: "a", Roles: []Role{RoleProvider}},
+	{Token: "t-backups", Identity: "backups-a", Seed: "a", Roles: []Role{RoleBackups}},
+	{Token: "t-planes", Identity: "control-planes-a", Seed: "a", Roles: []Role{RoleControlPlane}},
+	{Token: "t-roleless", Identity: "roleless-a", Seed: "a"},
 	{Token: "t-policies", Identity: "garden", Roles: []Role{RolePolicies}},
+	{Token: "t-nobody", Identity: "nobody"},
 }

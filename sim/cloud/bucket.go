@@ -137,7 +137,10 @@ func (s *Server) upload(r *http.Request, object *storedObject) error {
 }
 
 func (s *Server) getObject(c *call, w http.ResponseWriter, r *http.Request) error {
-	key := r.PathValue("key")
+	bucket, key := r.PathValue("bucket"), r.PathValue("key")
+	if err := s.checkRead(c, bucket, key); err != nil {
+		return err
+	}
 	if s.faults.missing(c) {
 		return noSuchKey(key)
 	}
@@ -161,6 +164,17 @@ func (s *Server) getObject(c *call, w http.ResponseWriter, r *http.Request) erro
 		panic(http.ErrAbortHandler) // a clean end would look like the whole object
 	}
 	return nil
+}
+
+// checkRead says whether the caller may see the key, or the keys with a prefix.
+func (s *Server) checkRead(c *call, bucket, key string) error {
+	_, err := look(s, func(v *view) (struct{}, error) {
+		if err := findBucket(v, bucket); err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, v.checkBackup(c, objectID(bucket, key))
+	})
+	return err
 }
 
 // openObject looks the object up and opens its content. The content of an object replaced in between is gone, so it
@@ -208,6 +222,9 @@ func (s *Server) listObjects(c *call, w http.ResponseWriter, r *http.Request) er
 		limit = maxPage
 	}
 	bucket := r.PathValue("bucket")
+	if err := s.checkRead(c, bucket, query.Get("prefix")); err != nil {
+		return err
+	}
 	page, err := look(s, func(v *view) (*api.ObjectPage, error) {
 		if err := findBucket(v, bucket); err != nil {
 			return nil, err

@@ -54,7 +54,8 @@ func NewCommand() *cobra.Command {
 	set.StringVar(&f.servingKey, "serving-key", "", "file with the certificate's key, PEM")
 	set.StringVar(&f.Tokens, "tokens", "",
 		`file that says whose a token is, YAML or JSON: {"tokens": [{"token", "identity", "roles": `+
-			`["admin"|"observer"|"nodes"|"policies"], "seed"}]}; read again when it changes`)
+			`["admin"|"observer"|"nodes"|"policies", of a seed "gardenlet"|"provider"|"backups"|"control-plane"], "seed"}]}; `+
+			"read again when it changes")
 	set.StringVar(&f.BucketURL, "bucket-url", "",
 		"where the buckets' contents are kept: file:///path, s3://bucket?region=… or mem://; nobody else may write there. "+
 			"Default: a folder in --dir")

@@ -104,8 +104,8 @@ func (s *Server) begin(c *call, r *http.Request) (err error) {
 	if c.identity, c.scope, err = s.identities.authenticate(r); err != nil {
 		return err
 	}
-	if c.kind != api.KindPolicies && c.identity.only(RolePolicies) {
-		return standard(api.CodeUnauthorized, c.kind)
+	if err := c.checkRole(); err != nil {
+		return err
 	}
 	if c.kind == api.KindFaults || c.kind == "ledger" || c.kind == "snapshot" {
 		return nil // the harness's own entrance is never harmed

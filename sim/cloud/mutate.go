@@ -76,7 +76,7 @@ func (s *Server) decide(c *call, decide func(*view) (change, error)) (change, er
 	if err != nil || wanted.replayed {
 		return wanted, err
 	}
-	return wanted, s.checkRights(c, wanted)
+	return wanted, s.view().checkRights(c, wanted)
 }
 
 // live is what a quota counts.

@@ -20,9 +20,10 @@ func (s *Server) setPolicy(c *call, w http.ResponseWriter, r *http.Request) erro
 	if _, err := readBody(w, r, wanted); err != nil {
 		return s.refuseBefore(c, err)
 	}
-	if shoot, _ := partsOf(c.id); shoot == "" {
+	shoot, _ := partsOf(c.id)
+	if bucket, is := api.PolicyBucket(c.id); shoot == "" && (!is || !bucketName.MatchString(bucket)) {
 		return s.refuseBefore(c,
-			invalid("The policy's id '%s' is invalid: want a shoot's technical id, shoot--<project>--<name>", c.id))
+			invalid("The policy's id '%s' is invalid: want shoot--<project>--<name>, or bucket--<name>", c.id))
 	}
 	row, err := s.mutate(c, func(v *view) (change, error) {
 		wanted.Meta = api.Meta{ID: c.id, CreatedAt: v.now.UTC()}
@@ -52,9 +53,9 @@ func (s *Server) deletePolicy(c *call, w http.ResponseWriter, _ *http.Request) e
 	return answer(w, struct{}{})
 }
 
-// bound is the seed that the policy of the shoot names; empty if none may take it over.
-func (v *view) bound(shoot string) (seed string, known bool) {
-	policy, known := v.rows[api.KindPolicies][shoot].(*api.Policy)
+// bound is the seed that a policy names: that of a shoot, or of a bucket. It is empty if none may take the shoot over.
+func (v *view) bound(id string) (seed string, known bool) {
+	policy, known := v.rows[api.KindPolicies][id].(*api.Policy)
 	if !known {
 		return "", false
 	}

@@ -41,13 +41,18 @@ func startWorld(t *testing.T, s situation) *world {
 	w.mortal = must(admin.Machines().Create(ctx, &api.Machine{Type: "small", SubnetID: w.subnet, Zone: "z"}))(t).ID
 	w.volume = must(admin.Volumes().Create(ctx, &api.Volume{Size: "1Gi", Zone: "z", MachineID: w.machine}))(t).ID
 	w.loadBal = must(scoped.LoadBalancers().Create(ctx, &api.LoadBalancer{}))(t).ID
-	for _, name := range []string{"shop.example.test", "old.example.test"} {
+	for _, name := range []string{"api.shop.example.test", "api.old.example.test"} {
 		must(scoped.Records(w.zone.ID).Put(ctx, addressOf(name), api.If{}))(t)
+	}
+	for bucket, seed := range map[string]string{"backups-of-a": "a", "backups-of-b": "b", "another": "a", "others": "b"} {
+		must(w.keeper.SetPolicy(ctx, api.Policy{Meta: api.Meta{ID: api.BucketPolicy(bucket)}, Bound: seed}))(t)
 	}
 	for _, seed := range []string{"a", "b"} {
 		of := cloud.as(t, "t-of-"+seed)
 		must(of.Buckets().Create(ctx, &api.Bucket{Name: "backups-of-" + seed}))(t)
-		must(of.Bucket("backups-of-"+seed).Put(ctx, alphaID+"--uid/old", strings.NewReader("x"), api.PutOptions{}))(t)
+		for _, key := range []string{"old", "kept"} {
+			must(of.Bucket("backups-of-"+seed).Put(ctx, alphaID+"--uid/"+key, strings.NewReader("x"), api.PutOptions{}))(t)
+		}
 	}
 	if s.decided != "" {
 		must(admin.Records(w.zone.ID).Put(ctx, ownerOf(ofAlpha, s.decided, 5), api.If{}))(t)
@@ -76,9 +81,6 @@ func in(epoch int64, call rightsCall) rightsCall {
 
 // acts change what is of the shoot, each in another way.
 var acts = map[string]rightsCall{
-	"fence with its epoch": func(ctx context.Context, _ *world, c *api.Client) error {
-		return errorOf(c.Fence(ctx, api.Scope{Shoot: alphaID, Epoch: 5}))
-	},
 	"create in its epoch": in(5, func(ctx context.Context, _ *world, c *api.Client) error {
 		return errorOf(c.Networks().Create(ctx, &api.Network{CIDR: "10.1.0.0/16"}))
 	}),
@@ -122,17 +124,14 @@ var quiet = map[string]rightsCall{
 	"end its machine": func(ctx context.Context, w *world, c *api.Client) error {
 		return c.Machines().Delete(ctx, w.mortal)
 	},
-	"restart its machine": func(ctx context.Context, w *world, c *api.Client) error {
-		return errorOf(c.RebootMachine(ctx, w.machine))
-	},
 	"point its name": func(ctx context.Context, w *world, c *api.Client) error {
 		return errorOf(c.Records(w.zone.ID).Put(ctx, addressOf("api.alpha.p.example.test"), api.If{}))
 	},
 	"point its own domain": func(ctx context.Context, w *world, c *api.Client) error {
-		return errorOf(c.Records(w.zone.ID).Put(ctx, addressOf("shop.example.test"), api.If{}))
+		return errorOf(c.Records(w.zone.ID).Put(ctx, addressOf("api.shop.example.test"), api.If{}))
 	},
 	"remove its own domain": func(ctx context.Context, w *world, c *api.Client) error {
-		return c.Records(w.zone.ID).Delete(ctx, api.RecordA, "old.example.test", api.If{})
+		return c.Records(w.zone.ID).Delete(ctx, api.RecordA, "api.old.example.test", api.If{})
 	},
 }
 
@@ -150,6 +149,15 @@ var foreign = map[string]rightsCall{
 	},
 	"empty another's bucket": func(ctx context.Context, _ *world, c *api.Client) error {
 		return c.Bucket("backups-of-b").Delete(ctx, alphaID+"--uid/old")
+	},
+	"read another's bucket": func(ctx context.Context, _ *world, c *api.Client) error {
+		return errorOf(c.Bucket("backups-of-b").Read(ctx, alphaID+"--uid/kept"))
+	},
+	"describe what is in another's bucket": func(ctx context.Context, _ *world, c *api.Client) error {
+		return errorOf(c.Bucket("backups-of-b").Head(ctx, alphaID+"--uid/kept"))
+	},
+	"list another's bucket": func(ctx context.Context, _ *world, c *api.Client) error {
+		return errorOf(c.Bucket("backups-of-b").List(ctx, api.ListOptions{Prefix: alphaID + "--uid/"}))
 	},
 }
 
@@ -169,10 +177,40 @@ var harmless = map[string]rightsCall{
 	"empty its bucket": func(ctx context.Context, _ *world, c *api.Client) error {
 		return c.Bucket("backups-of-a").Delete(ctx, alphaID+"--uid/old")
 	},
+	"read its bucket": func(ctx context.Context, _ *world, c *api.Client) error {
+		return errorOf(c.Bucket("backups-of-a").Read(ctx, alphaID+"--uid/kept"))
+	},
+	"list its bucket": func(ctx context.Context, _ *world, c *api.Client) error {
+		return errorOf(c.Bucket("backups-of-a").List(ctx, api.ListOptions{Prefix: alphaID + "--uid/"}))
+	},
+	"list all of its bucket": func(ctx context.Context, _ *world, c *api.Client) error {
+		return errorOf(c.Bucket("backups-of-a").List(ctx, api.ListOptions{}))
+	},
 }
 
 // operators' are what no seed may ever do.
 var operators = map[string]rightsCall{
+	"fence with its epoch": func(ctx context.Context, _ *world, c *api.Client) error {
+		return errorOf(c.Fence(ctx, api.Scope{Shoot: alphaID, Epoch: 5}))
+	},
+	"restart its machine": func(ctx context.Context, w *world, c *api.Client) error {
+		return errorOf(c.RebootMachine(ctx, w.machine))
+	},
+	"make another's bucket": func(ctx context.Context, _ *world, c *api.Client) error {
+		return errorOf(c.Buckets().Create(ctx, &api.Bucket{Name: "others"}))
+	},
+	"make a bucket that is no seed's": func(ctx context.Context, _ *world, c *api.Client) error {
+		return errorOf(c.Buckets().Create(ctx, &api.Bucket{Name: "nobodys"}))
+	},
+	"list all of another's bucket": func(ctx context.Context, _ *world, c *api.Client) error {
+		return errorOf(c.Bucket("backups-of-b").List(ctx, api.ListOptions{}))
+	},
+	"list what begins like its folder in another's bucket": func(ctx context.Context, _ *world, c *api.Client) error {
+		return errorOf(c.Bucket("backups-of-b").List(ctx, api.ListOptions{Prefix: alphaID + "--u"}))
+	},
+	"point a wildcard of all shoots": func(ctx context.Context, w *world, c *api.Client) error {
+		return errorOf(c.Records(w.zone.ID).Put(ctx, addressOf("*.p.example.test"), api.If{}))
+	},
 	"make a zone": func(ctx context.Context, _ *world, c *api.Client) error {
 		return errorOf(c.Zones().Create(ctx, &api.Zone{Name: "alpha.p.example.test"}))
 	},
@@ -212,6 +250,9 @@ func TestRights_EachCallOfEachIdentity_OnlyWhatItMay(t *testing.T) {
 	t.Parallel()
 	everyday, afterwards := all(acts, quiet, takeOver, foreign, harmless), all(acts, quiet, foreign, harmless)
 	everything := all(acts, quiet, takeOver, foreign, harmless, operators, policies)
+	observers := only("read", "read its bucket", "list its bucket", "list all of its bucket", "read another's bucket",
+		"describe what is in another's bucket", "list another's bucket", "list all of another's bucket",
+		"list what begins like its folder in another's bucket")
 	for name, test := range map[string]struct {
 		situation
 		token   string
@@ -224,28 +265,113 @@ func TestRights_EachCallOfEachIdentity_OnlyWhatItMay(t *testing.T) {
 		"the destination":                    {situation{"b", "a", false}, "t-of-a", all(takeOver, foreign, harmless)},
 		"the first owner": {situation{"", "a", false}, "t-of-a",
 			all(quiet, takeOver, foreign, harmless)},
-		"another":                                 {situation{"b", "b", false}, "t-of-a", harmless},
-		"another, of a shoot without owner":       {situation{"", "b", false}, "t-of-a", harmless},
-		"another, of a shoot of a lost seed":      {situation{"b", "", false}, "t-of-a", harmless},
-		"the garden":                              {situation{"b", "b", false}, "t-policies", policies},
-		"an operator":                             {situation{"b", "b", false}, "admin", everything},
-		"a tenant who is no seed, by hand or not": {situation{"b", "b", false}, "extensions-b", all(everyday, operators)},
+		"another":                            {situation{"b", "b", false}, "t-of-a", harmless},
+		"another, of a shoot without owner":  {situation{"", "b", false}, "t-of-a", harmless},
+		"another, of a shoot of a lost seed": {situation{"b", "", false}, "t-of-a", harmless},
+		"the garden":                         {situation{"b", "b", false}, "t-policies", policies},
+		"an operator":                        {situation{"b", "b", false}, "admin", everything},
+		"the observer":                       {situation{"b", "b", false}, "observer", observers},
+		"the nodes":                          {situation{"b", "b", false}, "nodes", only("read")},
+		"somebody without a role":            {situation{"b", "b", false}, "t-nobody", only("read")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for _, one := range []map[string]rightsCall{all(acts, quiet, foreign, harmless, operators), takeOver, policies} {
-				w := startWorld(t, test.situation)
-				for _, name := range slices.Sorted(maps.Keys(one)) {
-					err := one[name](t.Context(), w, w.as(t, test.token))
-					if _, may := test.allowed[name]; may && err != nil {
-						t.Errorf("%s: %v", name, err)
-					} else if !may && api.CodeOf(err) != api.CodeUnauthorized {
-						t.Errorf("%s: it ends with %v, want it unauthorized", name, err)
-					}
-				}
-				w.stop()
-			}
+			tryAll(t, test.situation, test.token, test.allowed)
 		})
+	}
+}
+
+// tryAll calls with a token in a situation: those that are allowed take effect, all others are refused.
+func tryAll(t *testing.T, s situation, token string, allowed map[string]rightsCall) {
+	t.Helper()
+	for _, one := range []map[string]rightsCall{all(acts, quiet, foreign, harmless, operators), takeOver, policies} {
+		w := startWorld(t, s)
+		for _, name := range slices.Sorted(maps.Keys(one)) {
+			err := one[name](t.Context(), w, w.as(t, token))
+			if _, may := allowed[name]; may && err != nil {
+				t.Errorf("%s: %v", name, err)
+			} else if !may && api.CodeOf(err) != api.CodeUnauthorized {
+				t.Errorf("%s: it ends with %v, want it unauthorized", name, err)
+			}
+		}
+		w.stop()
+	}
+}
+
+// only these calls, of all that there are.
+func only(names ...string) map[string]rightsCall {
+	calls, every := map[string]rightsCall{}, all(acts, quiet, takeOver, foreign, harmless, operators, policies)
+	for _, name := range names {
+		if calls[name] = every[name]; calls[name] == nil {
+			panic("there is no call " + name)
+		}
+	}
+	return calls
+}
+
+// What each role of a seed is good for, on the seed that owns the shoot.
+func TestRights_EachRoleOfTheOwner_OnlyWhatItsActorNeeds(t *testing.T) {
+	t.Parallel()
+	content := only("upload to its bucket", "read its bucket", "list its bucket", "empty its bucket",
+		"write another's bucket", "read another's bucket", "describe what is in another's bucket", "list another's bucket",
+		"empty another's bucket")
+	for name, test := range map[string]struct {
+		token   string
+		allowed map[string]rightsCall
+	}{
+		"gardenlet": {"t-gardenlet", all(only("read", "list all of its bucket"), content, takeOver)},
+		"provider":  {"t-provider", all(only("read", "make a thing of no shoot"), acts, quiet)},
+		"backups": {"t-backups", only("read", "make a bucket", "list its bucket", "list all of its bucket",
+			"empty its bucket", "list another's bucket", "empty another's bucket")},
+		"control plane": {api.ConfinedToken("t-planes", alphaID), all(content, only("read", "create with its tag",
+			"create in its subnet", "attach to its machine", "detach its volume", "delete its load balancer",
+			"end its machine"))},
+		"control plane of a neighbour":       {api.ConfinedToken("t-planes", betaID), only("read")},
+		"control plane, not confined":        {"t-planes", only("read")},
+		"provider, confined to a neighbour":  {api.ConfinedToken("t-provider", betaID), only("read")},
+		"gardenlet, confined to a neighbour": {api.ConfinedToken("t-gardenlet", betaID), only("read")},
+		"none":                               {"t-roleless", only("read")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tryAll(t, situation{"a", "a", false}, test.token, test.allowed)
+		})
+	}
+}
+
+// A confined token is made with the token that it is of, and with no other.
+func TestConfinedTokens_Forged_AreUnknown(t *testing.T) {
+	t.Parallel()
+	w := startWorld(t, situation{"a", "a", false})
+	good, ofB := api.ConfinedToken("t-planes", alphaID), api.ConfinedToken("t-of-b", alphaID)
+	for name, token := range map[string]string{
+		"for another shoot":     strings.Replace(good, alphaID, betaID, 1),
+		"with a guessed digest": good[:len(good)-64] + strings.Repeat("0", 64),
+		"of another token":      strings.Replace(ofB, api.TokenName("t-of-b"), api.TokenName("t-planes"), 1),
+		"of a confined one":     api.ConfinedToken(good, betaID),
+		"of no seed's":          api.ConfinedToken("t-admin", alphaID),
+		"cut short":             strings.TrimSuffix(good, good[len(good)-1:]),
+	} {
+		if err := acts["create in its epoch"](t.Context(), w, w.as(t, token)); api.CodeOf(err) != api.CodeUnauthenticated {
+			t.Errorf("%s: it ends with %v", name, err)
+		}
+	}
+	scoped := w.as(t, api.ScopedToken(good, api.Scope{Shoot: betaID, Epoch: 1}))
+	_, err := scoped.Machines().Create(t.Context(), &api.Machine{Type: "small"})
+	wantCode(t, err, api.CodeUnauthorized)
+}
+
+// A file of tokens that gives what nobody can have is refused.
+func TestTokenFile_RolesThatCannotBe_AreRefused(t *testing.T) {
+	t.Parallel()
+	for want, token := range map[string]Token{
+		`there is no role "owner"`:          {Token: "t", Identity: "i", Roles: []Role{"owner"}},
+		`the role "gardenlet" needs a seed`: {Token: "t", Identity: "i", Roles: []Role{RoleGardenlet}},
+		"token and identity are required":   {Token: "t"},
+	} {
+		if _, err := newIdentities(tokenFile(t, token)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: it ends with %v, want %q", token, err, want)
+		}
 	}
 }
 
@@ -259,7 +385,7 @@ func TestRights_EpochSupersededInDNS_IsStale(t *testing.T) {
 	wantCode(t, err, api.CodeStaleEpoch)
 }
 
-// What the cloud knows about the makers and shoots of things outlives it.
+// What the cloud knows about the shoots of things outlives it.
 func TestRights_AfterARestart_AreTheSame(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t, situation{"b", "b", false})
@@ -283,7 +409,7 @@ func TestPolicies_AreKeptByShoot(t *testing.T) {
 	t.Parallel()
 	cloud, ctx := start(t, Options{Tokens: tokenFile(t, boundTokens...)}), t.Context()
 	garden := cloud.as(t, "t-policies")
-	for _, id := range []string{"alpha", "shoot--p", "shoot----"} {
+	for _, id := range []string{"alpha", "shoot--p", "shoot----", "bucket--", "bucket--A"} {
 		_, err := garden.SetPolicy(ctx, api.Policy{Meta: api.Meta{ID: id}, Bound: "a"})
 		wantCode(t, err, api.CodeInvalid)
 	}

@@ -16,13 +16,10 @@ type state struct {
 	tokens map[tokenUse]tokenResult           // client tokens of creations
 	keys   map[string][]string                // keys of each bucket's objects, sorted
 	names  map[string]map[string]int          // per zone: how many record sets have this name or one below it
-	made   map[rowKey]origin                  // how each row came to be
+	made   map[rowKey]string                  // the shoot in whose scope each row was created; empty for none
 }
 
 type rowKey struct{ kind, id string }
-
-// origin of a row: the call that created it.
-type origin struct{ identity, shoot string }
 
 type tokenUse struct{ identity, kind, token string }
 
@@ -35,7 +32,7 @@ func newState() *state {
 		tokens: map[tokenUse]tokenResult{},
 		keys:   map[string][]string{},
 		names:  map[string]map[string]int{},
-		made:   map[rowKey]origin{},
+		made:   map[rowKey]string{},
 	}
 	for name := range s.kinds {
 		s.rows[name] = map[string]api.Resource{}
@@ -62,7 +59,7 @@ func (s *state) apply(entry *api.LedgerEntry) error {
 	}
 	key := rowKey{entry.Kind, entry.ID}
 	if _, there := s.rows[entry.Kind][entry.ID]; !there {
-		s.made[key] = origin{identity: entry.Identity, shoot: entry.Shoot}
+		s.made[key] = entry.Shoot
 	}
 	s.put(entry.Kind, entry.ID, after)
 	if after == nil {

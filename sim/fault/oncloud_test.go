@@ -46,7 +46,8 @@ func newClouded(t *testing.T) *clouded {
 	t.Helper()
 	tokens := filepath.Join(t.TempDir(), "tokens")
 	must(t, os.WriteFile(tokens,
-		[]byte(`{"tokens":[{"token":"a","identity":"admin","roles":["admin"]},{"token":"e","identity":"extensions-a"}]}`),
+		[]byte(`{"tokens":[{"token":"a","identity":"admin","roles":["admin"]},`+
+			`{"token":"e","identity":"extensions-a","roles":["admin"]}]}`),
 		0o600))
 	server, err := simcloud.Open(t.Context(), simcloud.Options{Dir: t.TempDir(), Tokens: tokens})
 	must(t, err)

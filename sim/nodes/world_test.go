@@ -68,7 +68,8 @@ func (w *world) check(err error) {
 func (w *world) startCloud() {
 	tokens := filepath.Join(w.t.TempDir(), "tokens")
 	w.check(os.WriteFile(tokens,
-		[]byte("tokens: [{token: t-extensions, identity: extensions}, {token: t-nodes, identity: nodes, roles: [nodes]}]"),
+		[]byte("tokens: [{token: t-extensions, identity: extensions, roles: [admin]}, "+
+			"{token: t-nodes, identity: nodes, roles: [nodes]}]"),
 		0o600))
 	server, err := simcloud.Open(w.t.Context(), simcloud.Options{Dir: w.t.TempDir(), Tokens: tokens, Log: testr.New(w.t)})
 	w.check(err)

@@ -221,7 +221,9 @@ func (f *gardenletFlags) factory(gardenConfig, seedConfig, cloudConfig *rest.Con
 	if err != nil {
 		return nil, err
 	}
-	content, err := cloud.New(cloudConfig, cloud.Options{}) // backups may take long; see backup.CloudBucket
+	contentConfig := rest.CopyConfig(cloudConfig) // backups may take long; see backup.CloudBucket
+	contentConfig.Wrap(patient)
+	content, err := cloud.New(contentConfig, cloud.Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -11,10 +11,13 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/transplant-sim/transplant/api/cloud"
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
@@ -37,8 +40,8 @@ func (k *kit) startCloud(t *testing.T) *cloudKit {
 		{Token: gcm, Identity: gcm, Roles: []simcloud.Role{simcloud.RolePolicies}},
 	}}
 	for _, of := range []string{"a", "b", "c"} {
-		for _, actor := range seedActors(of) {
-			file.Tokens = append(file.Tokens, simcloud.Token{Token: actor, Identity: actor, Seed: of})
+		for actor, roles := range seedActors(of) {
+			file.Tokens = append(file.Tokens, simcloud.Token{Token: actor, Identity: actor, Seed: of, Roles: roles})
 		}
 	}
 	content, err := json.Marshal(file)
@@ -80,17 +83,17 @@ func ownerRecord(shoot, of string, epoch int) *cloud.RecordSet {
 
 func (c *cloudKit) as(t *testing.T, identity string) *cloud.Client {
 	t.Helper()
-	client, err := cloud.New(&rest.Config{
+	caller, err := cloud.New(&rest.Config{
 		Host: c.url, BearerToken: identity, TLSClientConfig: rest.TLSClientConfig{CAData: c.ca},
 	}, cloud.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return client
+	return caller
 }
 
-// An attack on the cloud with the token of each actor of a seed is refused, and what the seed is bound to it may take
-// over.
+// An attack on the cloud with the token of each actor of a seed is refused, and what the seed is bound to its gardenlet
+// may take over, and nobody else.
 func TestAttacksOnTheCloud_WithEachToken_AreRefused(t *testing.T) {
 	t.Parallel()
 	k := startGardenKit(t)
@@ -107,14 +110,15 @@ func TestAttacksOnTheCloud_WithEachToken_AreRefused(t *testing.T) {
 		for _, shoot := range test.mine {
 			may[shoot] = true
 		}
-		for _, actor := range seedActors(test.of) {
+		for _, actor := range credentialsOf(test.of) {
 			c := k.cloud.as(t, actor)
 			for _, shoot := range []string{"alpha.p", "beta.p", "moving.p", "gamma.q", "omega.p", "none.p"} {
+				allowed := may[shoot] && actor == "gardenlet-"+test.of
 				_, err := c.Records(k.cloud.zone).Put(ctx, ownerRecord(shoot, test.of, 4+epoch[shoot]), cloud.If{})
-				if may[shoot] && err != nil || !may[shoot] && cloud.CodeOf(err) != cloud.CodeUnauthorized {
+				if allowed && err != nil || !allowed && cloud.CodeOf(err) != cloud.CodeUnauthorized {
 					t.Errorf("%s takes %s over: %v", actor, shoot, err)
 				}
-				if may[shoot] {
+				if allowed {
 					epoch[shoot]++
 				}
 			}
@@ -134,13 +138,58 @@ func TestAttacksOnTheCloud_WithEachToken_AreRefused(t *testing.T) {
 	}
 }
 
+// credentialsOf a seed are its actors' tokens, and those that its control planes have, of one shoot each.
+func credentialsOf(seed string) []string {
+	tokens := slices.Sorted(maps.Keys(seedActors(seed)))
+	for _, shoot := range []string{"shoot--p--alpha", "shoot--p--beta", "shoot--p--moving", "shoot--p--omega"} {
+		tokens = append(tokens, cloud.ConfinedToken("control-planes-"+seed, shoot))
+	}
+	return tokens
+}
+
+// The token in the namespace of a shoot's control plane is good for that shoot's machines and backups, and for none of
+// another shoot on the same seed.
+func TestControlPlanes_TokenOfOneShoot_DoesNothingToItsNeighbour(t *testing.T) {
+	t.Parallel()
+	k := startGardenKit(t)
+	k.awaitPolicies(t, map[string]string{
+		"shoot--p--alpha": "a", "shoot--p--beta": "b", "shoot--p--moving": "b", "shoot--q--gamma": "b", "shoot--p--omega": "",
+	})
+	ctx := t.Context()
+	seed := &gardencorev1beta1.Seed{}
+	if err := k.admin.Get(ctx, client.ObjectKey{Name: "b"}, seed); err != nil {
+		t.Fatal(err)
+	}
+	bucket := string(seed.UID)
+	if _, err := k.cloud.as(t, "extensions-b").Buckets().Create(ctx, &cloud.Bucket{Name: bucket}); err != nil {
+		t.Fatalf("a seed makes its bucket: %v", err)
+	}
+	for _, shoot := range []string{"shoot--p--beta", "shoot--q--gamma"} {
+		for _, of := range []string{"shoot--p--beta", "shoot--q--gamma"} {
+			c := k.cloud.as(t, cloud.ConfinedToken("control-planes-b", shoot))
+			key := of + "--uid/etcd-main/from-" + shoot
+			machine := &cloud.Machine{Type: "small", Tags: map[string]string{"transplant.dev/shoot": of}}
+			_, made := c.Machines().Create(ctx, machine)
+			_, saved := c.Bucket(bucket).Put(ctx, key, strings.NewReader("x"), cloud.PutOptions{})
+			_, listed := c.Bucket(bucket).List(ctx, cloud.ListOptions{Prefix: of + "--uid/"})
+			for what, err := range map[string]error{"makes a machine": made, "saves": saved, "lists": listed} {
+				if own := shoot == of; own && err != nil || !own && cloud.CodeOf(err) != cloud.CodeUnauthorized {
+					t.Errorf("the control plane of %s %s for %s: %v", shoot, what, of, err)
+				}
+			}
+		}
+	}
+}
+
 func (k *kit) awaitPolicies(t *testing.T, want map[string]string) {
 	t.Helper()
 	k.await(t, "the policies of the cloud", func(ctx context.Context) error {
 		policies, err := k.cloud.as(t, gcm).Policies(ctx)
 		got := map[string]string{}
 		for _, policy := range policies {
-			got[policy.ID] = policy.Bound
+			if _, ofBucket := cloud.PolicyBucket(policy.ID); !ofBucket {
+				got[policy.ID] = policy.Bound
+			}
 		}
 		if err == nil && !maps.Equal(want, got) {
 			err = fmt.Errorf("they are %v, want %v", got, want)

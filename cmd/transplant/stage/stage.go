@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/clusters"
 	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/clusters/switchboard"
@@ -229,11 +231,11 @@ func (s *Stage) writeTokens(l Landscape) error {
 	add(cloudNodes, simcloud.RoleNodes)
 	add(gcm, simcloud.RolePolicies)
 	for _, of = range seeds(l) {
-		for _, actor := range seedActors(of) {
-			add(actor)
+		for actor, roles := range seedActors(of) {
+			add(actor, roles...)
 		}
 		for _, e := range s.Extensions {
-			add(e.ActorOn(of))
+			add(e.ActorOn(of), extensionRoles(e)...)
 		}
 	}
 	content, err := yaml.Marshal(file)
@@ -254,9 +256,25 @@ func newToken() string {
 	return hex.EncodeToString(token)
 }
 
-// seedActors are those of a seed that call the cloud.
-func seedActors(seed string) []string {
-	return []string{"gardenlet-" + seed, "extensions-" + seed, "control-planes-" + seed}
+// seedActors are those of a seed that call the cloud, with what they have to do there. The token of control planes is
+// confined to a shoot before it is good for anything.
+func seedActors(seed string) map[string][]simcloud.Role {
+	return map[string][]simcloud.Role{
+		"gardenlet-" + seed:      {simcloud.RoleGardenlet},
+		"extensions-" + seed:     {simcloud.RoleProvider, simcloud.RoleBackups},
+		"control-planes-" + seed: {simcloud.RoleControlPlane},
+	}
+}
+
+// extensionRoles are those of a third-party extension: it has to do with backups only if it reconciles them.
+func extensionRoles(e landscape.Extension) []simcloud.Role {
+	roles := []simcloud.Role{simcloud.RoleProvider}
+	if slices.ContainsFunc(e.Resources, func(r landscape.ExtensionResource) bool {
+		return r.Kind == extensionsv1alpha1.BackupBucketResource || r.Kind == extensionsv1alpha1.BackupEntryResource
+	}) {
+		roles = append(roles, simcloud.RoleBackups)
+	}
+	return roles
 }
 
 func seeds(l Landscape) []string {
