@@ -13,14 +13,18 @@ import (
 	"github.com/transplant-sim/transplant/clusters/otheruser"
 )
 
+// rare are files that are not on each landscape: an etcd that was restored, or has written ten thousand times, has some.
+const rare = `clusters/.+/member/snap/[0-9a-f]+-[0-9a-f]+\.snap`
+
 // public are the files of a landscape that other users of the machine may read where its folders let them, by their
 // names, and why.
 var public = map[string]string{
-	`\.transplant-landscape`:                             "it is empty",
-	`images/[^/]+/[^/]+`:                                 "the programs of images",
-	`clusters/[^/]+/pods/[^/]+/(hosts|resolv\.conf)`:     "all users in a pod resolve names",
-	`clusters/[^/]+/pods/[^/]+/.*/termination-log`:       "all users in a container may say why it ends",
-	`clusters/[^/]+/pods/[^/]+/.*/(ca\.crt|namespace)`:   "authorities and namespaces are public",
+	`\.transplant-landscape`:                           "it is empty",
+	`images/[^/]+/[^/]+`:                               "the programs of images",
+	`clusters/[^/]+/pods/[^/]+/(hosts|resolv\.conf)`:   "all users in a pod resolve names",
+	`clusters/[^/]+/pods/[^/]+/.*/termination-log`:     "all users in a container may say why it ends",
+	`clusters/[^/]+/pods/[^/]+/.*/(ca\.crt|namespace)`: "authorities and namespaces are public",
+	rare: "etcd writes them for all who enter its folder: they have its members, and the values are in its database",
 	`nodes/[^/]+/etc/(systemd|containerd|transplant)/.*`: "as on a machine, where it was asked for",
 }
 
@@ -56,7 +60,7 @@ func (a *attacked) opened(t *testing.T, all secrets) {
 		}
 	}
 	for pattern, why := range public {
-		if used[pattern] == 0 {
+		if used[pattern] == 0 && pattern != rare {
 			t.Errorf("no file is like %s, which is public because %s", pattern, why)
 		}
 	}
