@@ -2,9 +2,9 @@ package e2e
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -50,17 +50,22 @@ type attacked struct {
 // the machine, are refused, and the shoot goes on.
 func (h *harmed) attacks(t *testing.T) {
 	a := h.underAttack(t)
-	t.Run("all identities are in the table", a.identities)
-	all := map[string][]attack{
-		"the garden, as gardenlet of another seed":           a.gardenAs(t, "gardenlet-a"),
-		"the garden, as control plane of another seed":       a.gardenAs(t, "control-planes-a"),
-		"the guard and the sidecar, as another of the shoot": a.guardAsOthers(t),
-		"everything, with what another seed holds":           a.withLoot(t),
-		"everything, as another user of the machine":         a.asOtherUser(t),
+	t.Run("identities may do what the table says", a.identities)
+	all := map[string]func(*testing.T) []attack{
+		"the garden, as gardenlet of another seed": func(t *testing.T) []attack { return a.gardenAs(t, "gardenlet-a") },
+		"the garden, as control plane of another seed": func(t *testing.T) []attack {
+			return a.gardenAs(t, "control-planes-a")
+		},
+		"the guard and the sidecar, as another of the shoot": a.guardAsOthers,
+		"everything, with what another seed holds":           a.withLoot,
+		"everything, as another user of the machine":         a.asOtherUser,
 	}
-	maps.Copy(all, a.onCloud(t))
-	for name, attacks := range all {
+	for name, attacks := range a.onCloud(t) {
+		all[name] = func(*testing.T) []attack { return attacks }
+	}
+	for name, tried := range all {
 		t.Run(name, func(t *testing.T) {
+			attacks := tried(t)
 			if len(attacks) == 0 {
 				t.Fatal("nothing is tried")
 			}
@@ -73,14 +78,21 @@ func (h *harmed) attacks(t *testing.T) {
 		})
 	}
 	a.goesOn(t)
+	t.Run("secrets are kept", a.keepsSecrets)
 }
 
 func (h *harmed) underAttack(t *testing.T) *attacked {
 	t.Helper()
 	a := &attacked{harmed: h}
+	h.referenced(t)
 	for shoot, seed := range map[string]string{victim: "b", decoy: "a"} {
 		manifest, err := h.world.ShootManifest(simlandscape.Shoot{Name: shoot, Seed: seed, Workers: 1})
 		if err == nil {
+			for _, kind := range []string{"Secret", "ConfigMap"} {
+				resource := gardencorev1beta1.NamedResourceReference{Name: strings.ToLower(kind)}
+				resource.ResourceRef.APIVersion, resource.ResourceRef.Kind, resource.ResourceRef.Name = "v1", kind, referenced
+				manifest.Spec.Resources = append(manifest.Spec.Resources, resource)
+			}
 			err = h.garden.Create(t.Context(), manifest)
 		}
 		if err != nil {
@@ -107,6 +119,22 @@ func (h *harmed) underAttack(t *testing.T) *attacked {
 		return err
 	})
 	return a
+}
+
+// referenced is the name of a Secret and a ConfigMap that shoots refer to.
+const referenced = "referenced"
+
+func (h *harmed) referenced(t *testing.T) {
+	t.Helper()
+	name := metav1.ObjectMeta{Namespace: h.world.ShootKey(victim).Namespace, Name: referenced}
+	for _, object := range []client.Object{
+		&corev1.Secret{ObjectMeta: name, StringData: map[string]string{"password": rand.Text()}},
+		&corev1.ConfigMap{ObjectMeta: name, Data: map[string]string{"colour": "green"}},
+	} {
+		if err := h.garden.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // targets finds in the cloud what the victim has.

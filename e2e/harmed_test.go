@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
@@ -37,6 +38,7 @@ type harmed struct {
 
 func newHarmed(t *testing.T) *harmed {
 	t.Helper()
+	t.Setenv(secretVariable, rand.Text())
 	s := stage.New(stage.ScenarioSettings)
 	options := embedded.Options{Name: "harmed", Dir: filepath.Join(t.TempDir(), "harmed"), Executable: built(t)}
 	s.Configure(&options)

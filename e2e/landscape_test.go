@@ -116,6 +116,7 @@ func TestALandscapeAsItsUsersSeeIt(t *testing.T) {
 	}
 	l.await(t, "Create/Succeeded a")
 	t.Run("backups lie where the landscape was told", func(t *testing.T) { store.hasBackups(t, l) })
+	t.Run("the keys of the backups are with the cloud alone", func(t *testing.T) { store.hasKeysInTheCloudAlone(t, l) })
 	watched := l.watch(t)
 	t.Run("kubectl shows the shoot and its control plane", l.showsShoot)
 	t.Run("the shoot is used through the gateway", l.use)

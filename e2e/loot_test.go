@@ -22,6 +22,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
@@ -32,7 +33,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// loot is what lies in the Secrets of a seed, by where: the credentials of all its actors, and of its shoots.
+// loot is what lies in the Secrets of clusters, by where: the credentials of all its actors, and of its shoots.
 type loot struct {
 	certificates map[string]keyPair
 	tokens       map[string]string
@@ -41,35 +42,52 @@ type loot struct {
 // keyPair is a certificate and its key, in PEM.
 type keyPair struct{ certificate, key []byte }
 
-func (a *attacked) loot(t *testing.T) loot {
+// clients of the administrators of garden and seeds.
+func (a *attacked) clients() map[string]client.Client {
+	return map[string]client.Client{simlandscape.Garden: a.garden, "a": a.a, "b": a.b}
+}
+
+func (a *attacked) loot(t *testing.T, clusters ...string) loot {
 	t.Helper()
-	secrets := &corev1.SecretList{}
-	if err := a.a.List(t.Context(), secrets); err != nil {
-		t.Fatal(err)
-	}
 	found := loot{map[string]keyPair{}, map[string]string{}}
-	for _, secret := range secrets.Items {
-		for key, content := range secret.Data {
-			name, config := secret.Namespace+"/"+secret.Name+"/"+key, &rest.Config{}
-			if stem, is := strings.CutSuffix(key, ".key"); is {
-				config.CertData, config.KeyData = secret.Data[stem+".crt"], content
-			} else if strings.Contains(strings.ToLower(key), "token") && !strings.Contains(string(content), ",") {
-				config.BearerToken = string(content)
-			} else if read, err := clientcmd.RESTConfigFromKubeConfig(content); err == nil {
-				config = read
-			}
-			if config.BearerToken != "" {
-				found.tokens[name] = config.BearerToken
-			}
-			if _, err := tls.X509KeyPair(config.CertData, config.KeyData); err == nil {
-				found.certificates[name] = keyPair{config.CertData, config.KeyData}
+	for _, cluster := range clusters {
+		secrets := &corev1.SecretList{}
+		if err := a.clients()[cluster].List(t.Context(), secrets); err != nil {
+			t.Fatal(err)
+		}
+		for _, secret := range secrets.Items {
+			for key, content := range secret.Data {
+				found.take(strings.Join([]string{cluster, secret.Namespace, secret.Name, key}, "/"), content, secret.Data)
 			}
 		}
 	}
 	if len(found.certificates) < 10 || len(found.tokens) < 10 {
-		t.Fatalf("seed a holds %d certificates and %d tokens only", len(found.certificates), len(found.tokens))
+		t.Fatalf("%v hold only %d certificates and %d tokens", clusters, len(found.certificates), len(found.tokens))
 	}
 	return found
+}
+
+// take what one key of a Secret has.
+func (l loot) take(name string, content []byte, data map[string][]byte) {
+	key, config := name[strings.LastIndex(name, "/")+1:], &rest.Config{}
+	if stem, is := strings.CutSuffix(key, ".key"); is {
+		config.CertData, config.KeyData = data[stem+".crt"], content
+	} else if strings.HasSuffix(key, ".csv") {
+		for line := range strings.Lines(string(content)) {
+			token, user, _ := strings.Cut(strings.TrimSpace(line), ",")
+			l.tokens[name+" of "+user] = token
+		}
+	} else if strings.Contains(strings.ToLower(key), "token") {
+		config.BearerToken = string(content)
+	} else if read, err := clientcmd.RESTConfigFromKubeConfig(content); err == nil {
+		config = read
+	}
+	if config.BearerToken != "" {
+		l.tokens[name] = config.BearerToken
+	}
+	if _, err := tls.X509KeyPair(config.CertData, config.KeyData); err == nil {
+		l.certificates[name] = keyPair{config.CertData, config.KeyData}
+	}
 }
 
 // secured are the servers of which each wants a certificate of its own authority.
@@ -90,7 +108,7 @@ func (a *attacked) secured() map[string]string {
 // withLoot tries whatever seed a holds at whatever is not seed a's.
 func (a *attacked) withLoot(t *testing.T) (attacks []attack) {
 	t.Helper()
-	found := a.loot(t)
+	found := a.loot(t, "a")
 	try := func(name string, refused func(error) error, send func(context.Context) error) {
 		attacks = append(attacks, attack{name: name, send: send, refused: refused})
 	}
@@ -106,7 +124,7 @@ func (a *attacked) withLoot(t *testing.T) (attacks []attack) {
 			})
 		}
 	}
-	for cluster, config := range a.apiServers(t) {
+	for cluster, config := range a.apiServers(t, simlandscape.Garden, "b") {
 		asks := func(name string, as *rest.Config) {
 			try("ask the API server of "+cluster+" with "+name, says("401", apierrors.IsUnauthorized, ""),
 				func(ctx context.Context) error { return ask(ctx, as) })
@@ -135,11 +153,11 @@ func (a *attacked) withLoot(t *testing.T) (attacks []attack) {
 	return attacks
 }
 
-// apiServers that are not seed a's, each by its own address.
-func (a *attacked) apiServers(t *testing.T) map[string]*rest.Config {
+// apiServers of clusters and of the victim, each by its own address.
+func (a *attacked) apiServers(t *testing.T, clusters ...string) map[string]*rest.Config {
 	t.Helper()
 	all := map[string]*rest.Config{}
-	for _, cluster := range []string{simlandscape.Garden, "b"} {
+	for _, cluster := range clusters {
 		config, err := a.world.Connect(cluster)
 		if err != nil {
 			t.Fatal(err)
@@ -206,7 +224,7 @@ func (a *attacked) asOtherUser(t *testing.T) (attacks []attack) {
 			}
 		}
 	}
-	for cluster, config := range a.apiServers(t) {
+	for cluster, config := range a.apiServers(t, simlandscape.Garden, "b") {
 		address := strings.TrimPrefix(config.Host, "https://")
 		for _, method := range []string{http.MethodGet, http.MethodDelete} {
 			try(method+" the secrets of "+cluster, status(http.StatusForbidden, "system:anonymous"), func() error {
@@ -249,24 +267,10 @@ func (a *attacked) files(t *testing.T) (attacks []attack) {
 			return otheruser.Do(t, func() error { return open(path) })
 		}})
 	}
-	// What is above the landscape's folder is its user's own affair, and lets everybody through here.
-	root := a.landscape.Dir().Path
-	for above := filepath.Dir(root); len(above) > len(os.TempDir()); above = filepath.Dir(above) {
-		if err := os.Chmod(above, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && (entry.Type().IsRegular() || entry.Type() == fs.ModeSocket) {
-			try(path, denied)
-		}
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil // it has gone meanwhile
-		}
-		return err
-	})
-	programs, wrong := process.ProgramsBelow(os.Getpid())
-	if err = errors.Join(err, wrong); err != nil {
+	a.reachable(t)
+	a.walk(t, func(path, _ string) { try(path, denied) })
+	programs, err := process.ProgramsBelow(os.Getpid())
+	if err != nil {
 		t.Fatal(err)
 	}
 	for _, one := range programs {
@@ -280,29 +284,33 @@ func (a *attacked) files(t *testing.T) (attacks []attack) {
 			try(fmt.Sprintf("/proc/%d/%s", one.PID, file), deniedOrEnded)
 		}
 	}
-	secrets := a.loot(t).tokens
-	read := func(context.Context) error {
-		for _, one := range programs {
-			for name, token := range secrets {
-				if strings.Contains(strings.Join(one.Args, " "), token) {
-					return fmt.Errorf("process %d shows %s", one.PID, name)
-				}
-			}
-		}
-		return errHidden
-	}
-	shown := says("nothing", isHidden, "")
-	return append(attacks, attack{name: "read a token on a command line", refused: shown, send: read})
+	return attacks
 }
 
-func open(path string) error {
-	conn, err := net.Dial("unix", path)
-	if err == nil {
-		return errors.Join(conn.Close(), fmt.Errorf("connected to %s", path))
+// reachable makes the landscape's folder one that everybody reaches: what is above it is its user's own affair.
+func (a *attacked) reachable(t *testing.T) {
+	t.Helper()
+	for above := filepath.Dir(a.landscape.Dir().Path); len(above) > len(os.TempDir()); above = filepath.Dir(above) {
+		if err := os.Chmod(above, 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
-	file, err := os.Open(path)
+}
+
+// open a file, or connect to a socket, in this goroutine alone.
+func open(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	var opened io.Closer
+	if info.Mode().Type() == fs.ModeSocket {
+		opened, err = net.Dial("unix", path)
+	} else {
+		opened, err = os.Open(path)
+	}
 	if err == nil {
-		return errors.Join(file.Close(), fmt.Errorf("opened %s", path))
+		err = errors.Join(opened.Close(), fmt.Errorf("opened %s", path))
 	}
 	return err
 }

@@ -82,7 +82,7 @@ type Taint struct {
 type File struct {
 	Path        string `json:"path"` // absolute
 	Content     []byte `json:"content"`
-	Permissions uint32 `json:"permissions,omitempty"` // default 0644
+	Permissions uint32 `json:"permissions,omitempty"` // default 0600
 }
 
 // Unit is a systemd unit. It is kept, not run.

@@ -22,6 +22,8 @@ type Extra struct {
 	Path string // empty for the transplant executable
 	Args []string
 	Env  []string
+	// Inherit names variables of this process that it needs, as in process.Spec.
+	Inherit []string
 	// ReadyURL answers 200 when the process is ready; its certificate, if any, is of the landscape's authority. Empty
 	// for a process that counts as ready when it has started.
 	ReadyURL string
@@ -55,7 +57,8 @@ func (l *Landscape) StartExtra(ctx context.Context, e Extra) error {
 		e.Path = l.options.Executable
 	}
 	p, err := l.startProcess(process.Spec{
-		Name: e.Name, Path: e.Path, Args: e.Args, Env: append(program.Env(), e.Env...), Dir: l.dir.Path, Log: l.log(e.Name),
+		Name: e.Name, Path: e.Path, Args: e.Args, Env: append(program.Env(), e.Env...), Inherit: e.Inherit, Dir: l.dir.Path,
+		Log: l.log(e.Name),
 	})
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -138,6 +139,7 @@ func TestLandscape(t *testing.T) {
 		t.Errorf("an unknown cluster: got %v, want an error that names those there are", err)
 	}
 	t.Run("EncryptionAtRest", func(t *testing.T) { testEncryption(t, l) })
+	t.Run("Files", func(t *testing.T) { testFiles(t, l) })
 	t.Run("Kubeconfigs", func(t *testing.T) { testKubeconfigs(t, l) })
 	t.Run("Actor", func(t *testing.T) { testActor(t, l) })
 	t.Run("Controllers", func(t *testing.T) { testControllers(t, l) })
@@ -240,33 +242,32 @@ func rawValue(t *testing.T, c *embedded.Cluster, key string) string {
 	return string(answer.Kvs[0].Value)
 }
 
-// Whatever gives power over a cluster is for the owner's eyes only.
-func testKubeconfigs(t *testing.T, l *embedded.Landscape) {
+// Every file is for its owner alone: whoever loosens a folder shows nobody a key, a token or a log.
+func testFiles(t *testing.T, l *embedded.Landscape) {
 	checked := 0
 	err := filepath.WalkDir(l.Dir().Path, func(path string, entry os.DirEntry, err error) error {
-		if err != nil {
+		if err != nil || entry.IsDir() || entry.Name() == ".transplant-landscape" { // which is empty
 			return err
-		}
-		secret := slices.Contains([]string{".kubeconfig", ".key"}, filepath.Ext(path)) || entry.Name() == "encryption.yaml"
-		if !secret {
-			return nil
 		}
 		info, err := entry.Info()
-		if err != nil {
-			return err
+		if errors.Is(err, os.ErrNotExist) {
+			return nil // it was a temporary one
 		}
-		checked++
-		if info.Mode().Perm() != 0o600 {
-			t.Errorf("%s has mode %o, want 600", path, info.Mode().Perm())
+		if checked++; err == nil && info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has mode %o, want none for others", path, info.Mode().Perm())
 		}
-		return nil
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if checked < 20 {
-		t.Errorf("only %d secret files were found", checked)
+	if checked < 50 {
+		t.Errorf("only %d files were found", checked)
 	}
+}
+
+// An actor connects once it has a kubeconfig.
+func testKubeconfigs(t *testing.T, l *embedded.Landscape) {
 	if _, err := cluster(t, l, "garden").Connect("stranger"); err == nil || !strings.Contains(err.Error(), `"stranger"`) {
 		t.Errorf("a stranger connects: got %v, want an error that names it", err)
 	}

@@ -5,19 +5,18 @@ package otheruser
 import (
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"syscall"
 	"testing"
+
+	"github.com/transplant-sim/transplant/clusters/roottest"
 )
 
 // Do runs something in a thread that is another user's of this machine, and returns its error. What it starts in other
-// goroutines is not. It skips the test where the process is not root's.
+// goroutines is not. Without root the test is skipped, or fails (package roottest).
 func Do(t testing.TB, run func() error) error {
 	t.Helper()
-	if os.Getuid() != 0 {
-		t.Skip("only root can be another user")
-	}
+	roottest.Need(t, "be another user")
 	result := make(chan error)
 	go func() { result <- lend(run) }()
 	return <-result

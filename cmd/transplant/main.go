@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"syscall"
 	_ "time/tzdata" // hibernation schedules name time zones, which the machine need not know
 
 	"github.com/spf13/cobra"
@@ -118,9 +119,16 @@ says how to write one.`,
 		extension.NewCommand(), machine.NewCommand(cloudControllers), resource.NewCommand(nodeReadiness),
 		gateway.NewCommand(),
 		etcd.NewGuardCommand(), etcd.NewBackupCommand(),
-		cloud.NewCommand(), nodes.NewCommand(), processnode.NewCommand(),
+		ownerAlone(cloud.NewCommand()), ownerAlone(nodes.NewCommand()), processnode.NewCommand(),
 	)
 	return root
+}
+
+// ownerAlone has a program make its files for their owner alone, whatever mode a library asks for: there are backups and
+// tokens in them.
+func ownerAlone(command *cobra.Command) *cobra.Command {
+	command.PreRun = func(*cobra.Command, []string) { syscall.Umask(0o077) }
+	return command
 }
 
 // nodeReadiness runs beside the resource manager of a shoot.

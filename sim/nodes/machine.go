@@ -43,13 +43,13 @@ func (m *machine) layOut(root string) error {
 	for _, file := range m.data.Files {
 		mode := os.FileMode(file.Permissions)
 		if mode == 0 {
-			mode = 0o644
+			mode = 0o600 // it may be made of a Secret
 		}
 		if err := place(disk, file.Path, file.Content, mode); err != nil {
 			return fmt.Errorf("lay out the files of machine %q: %w", m.ID, err)
 		}
 	}
-	for _, unit := range m.data.Units {
+	for _, unit := range m.data.Units { // which systemd shows to everybody on a machine
 		if err := place(disk, filepath.Join(unitFolder, unit.Name), []byte(unit.Content), 0o644); err != nil {
 			return fmt.Errorf("lay out the units of machine %q: %w", m.ID, err)
 		}

@@ -244,13 +244,18 @@ func (w *world) checkNode(m *cloud.Machine) {
 
 func (w *world) checkDisk(root string, m *cloud.Machine) {
 	w.t.Helper()
-	path := filepath.Join(root, m.ID, "etc/containerd/config.toml")
-	content, err := os.ReadFile(path)
-	w.check(err)
-	info, err := os.Stat(path)
-	w.check(err)
-	if string(content) != "version = 3\n" || info.Mode().Perm() != 0o640 {
-		w.t.Errorf("file holds %q with mode %s", content, info.Mode())
+	for name, want := range map[string]struct {
+		content string
+		mode    os.FileMode
+	}{"etc/containerd/config.toml": {"version = 3\n", 0o640}, "etc/password": {"secret", 0o600}} {
+		path := filepath.Join(root, m.ID, name)
+		content, err := os.ReadFile(path)
+		w.check(err)
+		info, err := os.Stat(path)
+		w.check(err)
+		if string(content) != want.content || info.Mode().Perm() != want.mode {
+			w.t.Errorf("%s holds %q with mode %s", name, content, info.Mode())
+		}
 	}
 	if _, err := os.Stat(filepath.Join(root, m.ID, "etc/systemd/system/kubelet.service")); err != nil {
 		w.t.Error(err)

@@ -180,7 +180,8 @@ func userData(w *world) *cloud.NodeUserData {
 	return &cloud.NodeUserData{
 		Shoot: "shoot--p--alpha", Server: "https://" + net.JoinHostPort(apiName, "6443"), Token: w.server.Cluster.AdminToken,
 		Pool: "worker", KubeletVersion: "v1.36.3",
-		Files: []cloud.File{{Path: "/etc/containerd/config.toml", Content: []byte("version = 3\n"), Permissions: 0o640}},
+		Files: []cloud.File{{Path: "/etc/containerd/config.toml", Content: []byte("version = 3\n"), Permissions: 0o640},
+			{Path: "/etc/password", Content: []byte("secret")}},
 		Units: []cloud.Unit{{Name: "kubelet.service", Content: "[Unit]\n"}},
 	}
 }

@@ -46,7 +46,7 @@ type DropIn struct {
 type File struct {
 	// Path is where it goes.
 	Path string `json:"path"`
-	// Permissions are its permissions; absent means 0644.
+	// Permissions are its permissions; absent means 0600.
 	Permissions *uint32 `json:"permissions,omitempty"`
 	// Content is what is in it.
 	Content FileContent `json:"content"`

@@ -214,6 +214,7 @@ func TestLifeOfALandscape(t *testing.T) {
 	t.Run("Kubeconfig", func(t *testing.T) { testKubeconfig(t, h) })
 	t.Run("Logs", func(t *testing.T) { testLogs(t, h) })
 	t.Run("Pod", func(t *testing.T) { startPod(t, h, "a") })
+	t.Run("AnotherUser", func(t *testing.T) { testAnotherUserDoesNotStop(t, h) })
 	t.Run("Status", func(t *testing.T) { testStatus(t, h, state) })
 	t.Run("SupervisorKilled", func(t *testing.T) { testSupervisorKilled(t, h, state) })
 	t.Run("Down", func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+	"github.com/transplant-sim/transplant/clusters/roottest"
 )
 
 // A disk that fills while the clusters come up is what the error says, and nothing is half started.
@@ -65,7 +66,7 @@ func onSmallDisk(t *testing.T, command *exec.Cmd, folder string) func(t *testing
 	}
 	try := exec.Command("true")
 	if mount(try); try.Run() != nil {
-		t.Skip("this machine lets the test mount no disk of its own, not even in a user namespace")
+		roottest.Lack(t, "this machine lets the test mount no disk of its own, not even in a user namespace")
 	}
 	mount(command)
 	return func(t *testing.T, pid int) {

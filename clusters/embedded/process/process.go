@@ -19,7 +19,7 @@ import (
 // DefaultGrace is how long a process has between SIGTERM and SIGKILL when the caller names no other time.
 const DefaultGrace = 10 * time.Second
 
-// Spec says what to start. Args exclude the program's own name; Env is added to the parent's environment.
+// Spec says what to start. Args exclude the program's own name; Env is added to what it inherits.
 type Spec struct {
 	Name string   // how people call it, e.g. "garden/etcd"
 	Path string   // the executable
@@ -27,6 +27,9 @@ type Spec struct {
 	Env  []string // KEY=value, wins over the parent's
 	Dir  string   // working directory; empty means the parent's
 	Log  string   // file that stdout and stderr are appended to; empty discards them
+	// Inherit names the variables of the parent that this process needs besides those that each process gets. A name
+	// that ends in "*" is that of all variables which begin so.
+	Inherit []string
 }
 
 // Process is one started child. Its methods may be called from any goroutine, also after it has ended.
@@ -116,7 +119,7 @@ func (p *Process) Kill() error {
 func prepare(spec Spec) (*exec.Cmd, *os.File, error) {
 	command := exec.Command(spec.Path, spec.Args...)
 	command.Dir = spec.Dir
-	command.Env = append(os.Environ(), spec.Env...)
+	command.Env = append(inherit(os.Environ(), spec.Inherit), spec.Env...)
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if spec.Log == "" {
 		return command, nil, nil

@@ -56,6 +56,47 @@ func start(t *testing.T, script string) *Process {
 	return p
 }
 
+// A process gets what it needs of its parent's environment. The user's credentials, and what configures other programs,
+// are only for processes that ask for them.
+func TestEnvironment_OfAProcess_HasNothingItNeedNotKnow(t *testing.T) {
+	for name, value := range map[string]string{
+		"AWS_SECRET_ACCESS_KEY": "s3", "GITHUB_TOKEN": "github", "GOOGLE_API_KEY": "google", "ETCD_NAME": "etcd",
+		"KUBECONFIG": "kube", "GODEBUG": "x509negativeserial=0", "TRANSPLANT_HOME": "/srv", "PATHOLOGY": "no path",
+	} {
+		t.Setenv(name, value)
+	}
+	for _, test := range []struct{ inherit, want, missing []string }{
+		{want: []string{"GODEBUG=", "TRANSPLANT_HOME=/srv", "PATH=", "OWN=1"}, missing: []string{"AWS_", "GITHUB_TOKEN=",
+			"GOOGLE_API_KEY=", "ETCD_NAME=", "KUBECONFIG=", "PATHOLOGY="}},
+		{inherit: []string{"AWS_*", "KUBECONFIG"}, want: []string{"AWS_SECRET_ACCESS_KEY=s3", "KUBECONFIG=kube", "PATH=",
+			"OWN=1"}, missing: []string{"GITHUB_TOKEN=", "GOOGLE_API_KEY=", "ETCD_NAME=", "PATHOLOGY="}},
+	} {
+		runner := NewRunner()
+		log := filepath.Join(t.TempDir(), "env.log")
+		p, err := runner.Start(Spec{Name: "env", Path: "/usr/bin/env", Env: []string{"OWN=1"}, Inherit: test.inherit,
+			Log: log})
+		if err != nil {
+			t.Fatal(err)
+		}
+		awaitEnd(t, p)
+		content, err := os.ReadFile(log)
+		if err != nil || p.Err() != nil || runner.Close() != nil {
+			t.Fatal(err, p.Err())
+		}
+		environment := "\n" + string(content)
+		for _, name := range test.want {
+			if !strings.Contains(environment, "\n"+name) {
+				t.Errorf("with %v it has no %s:%s", test.inherit, name, environment)
+			}
+		}
+		for _, name := range test.missing {
+			if strings.Contains(environment, "\n"+name) {
+				t.Errorf("with %v it has %s:%s", test.inherit, name, environment)
+			}
+		}
+	}
+}
+
 func awaitLog(t *testing.T, p *Process, want string) {
 	t.Helper()
 	deadline := time.Now().Add(bound)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/transplant-sim/transplant/clusters"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 	"github.com/transplant-sim/transplant/sim/cloud"
 )
@@ -66,4 +67,14 @@ func (b *Buckets) of(landscape string) (string, error) {
 var credentials = []string{
 	"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION", "AWS_DEFAULT_REGION",
 	"AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_REQUEST_CHECKSUM_CALCULATION", "AWS_RESPONSE_CHECKSUM_VALIDATION",
+}
+
+// inherited are the variables that a companion gets as a process of this machine. One that needs credentials finds the
+// files that other variables name, and proxies, which a container does not.
+func inherited(c clusters.Companion) []string {
+	if len(c.Env) == 0 {
+		return nil
+	}
+	return append([]string{"AWS_*", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"},
+		c.Env...)
 }

@@ -17,12 +17,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/clusters/privilegestest"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 	"github.com/transplant-sim/transplant/sim/landscape"
 )
-
-// inGroups is between the name and the groups of a user.
-const inGroups = " in "
 
 // accounts are all ServiceAccounts of a cluster, as "namespace/name". Without a kube-controller-manager there are none
 // but those that we make.
@@ -114,7 +112,7 @@ func (k *kit) usersOf(t *testing.T, namespace string) []string {
 	users := map[string]bool{}
 	add := func(name string, groups []string) {
 		if name = "user " + name; len(groups) > 0 {
-			name += inGroups + strings.Join(groups, ", ")
+			name += privilegestest.InGroups + strings.Join(groups, ", ")
 		}
 		users[name] = true
 	}

@@ -36,8 +36,14 @@ func TestActorsRunAsTheUserOfTheStage(t *testing.T) {
 	told := false
 	for _, actor := range actors.Items {
 		pod := actor.Spec.Template.Spec
-		if s := pod.SecurityContext; s == nil || !ptr.Deref(s.RunAsNonRoot, false) || ptr.Deref(s.RunAsUser, 0) != nobody {
+		if s := pod.SecurityContext; s == nil || !ptr.Deref(s.RunAsNonRoot, false) || ptr.Deref(s.RunAsUser, 0) != nobody ||
+			ptr.Deref(s.FSGroup, 0) != nobody { // to whom the Secrets are given, which are for their owner alone
 			t.Errorf("%s runs as %+v", actor.Name, s)
+		}
+		for _, volume := range pod.Volumes {
+			if volume.Secret == nil || ptr.Deref(volume.Secret.DefaultMode, 0o644) != 0o400 {
+				t.Errorf("%s mounts %+v, want Secrets that only their owner may read", actor.Name, volume)
+			}
 		}
 		for _, word := range pod.Containers[0].Command {
 			told = told || word == "--control-plane-user=65532"

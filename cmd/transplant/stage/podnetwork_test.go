@@ -3,6 +3,7 @@ package stage
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -10,15 +11,14 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/transplant-sim/transplant/clusters/roottest"
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
 // alone starts a process in a network of its own.
 func alone(t *testing.T) (pid int) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("only root may enter other networks")
-	}
+	roottest.Need(t, "enter other networks")
 	other := exec.CommandContext(t.Context(), "sh", "-c", "echo there; cat")
 	other.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
 	in, err := other.StdinPipe()
@@ -30,7 +30,7 @@ func alone(t *testing.T) (pid int) {
 		t.Fatal(err)
 	}
 	if err := other.Start(); err != nil {
-		t.Skipf("this machine lets nobody have a network of their own: %v", err)
+		roottest.Lack(t, fmt.Sprintf("this machine lets nobody have a network of their own: %v", err))
 	}
 	t.Cleanup(func() {
 		_ = in.Close()

@@ -1,20 +1,17 @@
 package stage
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
 	gocmp "github.com/google/go-cmp/cmp"
-	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,6 +33,7 @@ import (
 	transplantv1alpha1 "github.com/transplant-sim/transplant/api/transplant/v1alpha1"
 	"github.com/transplant-sim/transplant/clusters/apiservertest"
 	"github.com/transplant-sim/transplant/clusters/kubeconfig"
+	"github.com/transplant-sim/transplant/clusters/privilegestest"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 	"github.com/transplant-sim/transplant/controllers/seed"
 )
@@ -89,14 +87,8 @@ func (k *kit) client(t *testing.T, config *rest.Config) client.Client {
 // who may be "in" groups.
 func (k *kit) as(t *testing.T, account string) *rest.Config {
 	t.Helper()
-	if user, is := strings.CutPrefix(account, "user "); is {
-		config := rest.CopyConfig(k.config)
-		user, groups, _ := strings.Cut(user, inGroups)
-		config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
-		if groups != "" {
-			config.Impersonate.Groups = append(config.Impersonate.Groups, strings.Split(groups, ", ")...)
-		}
-		return config
+	if strings.HasPrefix(account, "user ") {
+		return privilegestest.As(k.config, account)
 	}
 	content, err := kubeconfig.OfAccount(t.Context(), k.config, k.name, account,
 		clientcmdapi.Cluster{Server: k.config.Host, CertificateAuthority: k.config.CAFile})
@@ -258,63 +250,22 @@ func (k *kit) await(t *testing.T, what string, check func(context.Context) error
 	}
 }
 
-// rulesFor lists what an identity may do in the namespaces, as lines of a table, less what everybody may.
-func rulesFor(t *testing.T, c client.Client, namespaces []string, everybody map[string]bool) []string {
-	t.Helper()
-	in := map[string][]string{}
-	for _, namespace := range namespaces {
-		review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{
-			Namespace: namespace}}
-		if err := c.Create(t.Context(), review); err != nil {
-			t.Fatal(err)
-		}
-		if review.Status.Incomplete {
-			t.Errorf("the rules in namespace %q are not all that it may: %s", namespace, review.Status.EvaluationError)
-		}
-		for _, rule := range review.Status.ResourceRules {
-			in[inWords(rule)] = append(in[inWords(rule)], namespace)
-		}
-	}
-	var lines []string
-	for rule, where := range in {
-		if everybody[rule] {
-			continue
-		}
-		where = slices.Compact(where)
-		if len(where) == len(namespaces) {
-			where = []string{"all"}
-		}
-		lines = append(lines, "| "+strings.Join(where, ", ")+" | "+rule+" |")
-	}
-	slices.Sort(lines)
-	return lines
-}
-
-func inWords(rule authorizationv1.ResourceRule) string {
-	sorted := func(words []string) string {
-		words = slices.Sorted(slices.Values(words))
-		for i := range words {
-			words[i] = cmp.Or(words[i], "core")
-		}
-		return strings.ReplaceAll(strings.Join(words, ", "), "*", "\\*")
-	}
-	return strings.Join([]string{sorted(rule.APIGroups), sorted(rule.Resources), sorted(rule.ResourceNames),
-		sorted(rule.Verbs)}, " | ")
-}
-
 // table of what identities may do in a cluster, in Markdown.
 func (k *kit) table(t *testing.T, namespaces []string, accounts ...string) string {
 	t.Helper()
-	everybody := map[string]bool{}
-	for _, line := range rulesFor(t, k.client(t, k.as(t, "user nobody")), namespaces, nil) {
-		everybody[strings.TrimSuffix(strings.TrimPrefix(line, "| all | "), " |")] = true
+	tables, err := privilegestest.New(t.Context(), k.config, namespaces)
+	if err != nil {
+		t.Fatal(err)
 	}
 	var text strings.Builder
 	for _, account := range accounts {
-		fmt.Fprintf(&text, "\n### In the %s: `%s`\n\n| namespaces | groups | resources | names | verbs "+
-			"|\n|---|---|---|---|---|\n", k.name, account)
-		for _, line := range rulesFor(t, k.client(t, k.as(t, account)), namespaces, everybody) {
-			text.WriteString(line + "\n")
+		rows, err := tables.Rows(t.Context(), k.as(t, account))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&text, "\n%s\n\n%s", privilegestest.Heading(k.name, account), privilegestest.Head)
+		for _, row := range rows {
+			text.WriteString(row + "\n")
 		}
 	}
 	return text.String()

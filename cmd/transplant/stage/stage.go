@@ -123,7 +123,8 @@ func (s *Stage) Configure(options *embedded.Options) {
 		companions, err := s.companions(l)
 		var extras []embedded.Extra
 		for _, c := range companions {
-			extras = append(extras, embedded.Extra{Name: c.Name, Args: c.Args, ReadyURL: c.ReadyURL, Metrics: c.Metrics})
+			extras = append(extras, embedded.Extra{Name: c.Name, Args: c.Args, Inherit: inherited(c), ReadyURL: c.ReadyURL,
+				Metrics: c.Metrics})
 		}
 		return extras, err
 	}

@@ -199,7 +199,7 @@ func download(ctx context.Context, bucket Bucket, full Object, db string) (err e
 		return err
 	}
 	defer body.Close()
-	file, err := os.Create(db)
+	file, err := os.OpenFile(db, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("make the file for the snapshot: %w", err)
 	}

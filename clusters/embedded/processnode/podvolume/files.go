@@ -58,7 +58,7 @@ func (s *Set) projection(ctx context.Context, pod *corev1.Pod, source *corev1.Vo
 		if err != nil {
 			return nil, err
 		}
-		return map[string]file{source.ServiceAccountToken.Path: {[]byte(content), mode}}, nil
+		return map[string]file{source.ServiceAccountToken.Path: {[]byte(content), tokenMode(pod, mode)}}, nil
 	}
 	return nil, errors.New("a projection of a kind that this node does not have")
 }

@@ -216,6 +216,32 @@ func TestTokensAreRenewed(t *testing.T) {
 	}
 }
 
+// A token is readable by more than its owner only where another user needs it.
+func TestModes_OfTokens_AreForWhoRuns(t *testing.T) {
+	t.Parallel()
+	as := func(user int64) *corev1.SecurityContext { return &corev1.SecurityContext{RunAsUser: &user} }
+	user := int64(1000)
+	pod := func(security *corev1.PodSecurityContext, containers ...corev1.Container) *corev1.Pod {
+		return &corev1.Pod{Spec: corev1.PodSpec{SecurityContext: security, Containers: containers}}
+	}
+	for name, test := range map[string]struct {
+		pod  *corev1.Pod
+		want fs.FileMode
+	}{
+		"all are root": {pod(nil, corev1.Container{}), 0o600},
+		"all are root by name": {pod(&corev1.PodSecurityContext{RunAsUser: &user},
+			corev1.Container{SecurityContext: as(0)}), 0o600},
+		"the pod is another user": {pod(&corev1.PodSecurityContext{RunAsUser: &user}, corev1.Container{}), 0o644},
+		"one is another user":     {pod(nil, corev1.Container{}, corev1.Container{SecurityContext: as(user)}), 0o644},
+		"the pod has a group": {pod(&corev1.PodSecurityContext{RunAsUser: &user, FSGroup: &user}, corev1.Container{}),
+			0o600},
+	} {
+		if got := tokenMode(test.pod, 0o644); got != test.want {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
+	}
+}
+
 func TestMounts(t *testing.T) {
 	t.Parallel()
 	s := newTestSet(t, &api{secret: map[string][]byte{"a": []byte("1")}})

@@ -3,6 +3,8 @@ package podvolume
 import (
 	"context"
 	"fmt"
+	"io/fs"
+	"slices"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -79,4 +81,26 @@ func (s *Set) renewal() time.Time {
 		}
 	}
 	return first
+}
+
+// tokenMode is that of a token in a volume with a mode. As on a kubelet, a token is for its owner alone where that is
+// who runs in all containers. Here the owner is root, and a pod that says nothing runs as root. A pod's fsGroup may
+// read what its volumes hold, too.
+func tokenMode(pod *corev1.Pod, volume fs.FileMode) fs.FileMode {
+	var ofPod *int64
+	if pod.Spec.SecurityContext != nil {
+		ofPod = pod.Spec.SecurityContext.RunAsUser
+	}
+	isOther := func(c corev1.Container) bool {
+		user := ofPod
+		if c.SecurityContext != nil && c.SecurityContext.RunAsUser != nil {
+			user = c.SecurityContext.RunAsUser
+		}
+		return user != nil && *user != 0
+	}
+	containers := slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers)
+	if fsGroup(pod) == nil && slices.ContainsFunc(containers, isOther) {
+		return volume
+	}
+	return 0o600
 }
