@@ -25,7 +25,7 @@ const annotationShoot = "transplant.dev/shoot"
 var labelRoleShoot = map[string]string{constants.GardenRole: constants.GardenRoleShoot}
 
 // DeployNamespace deploys the control-plane namespace, which carries the epoch this seed acts in, and where it is
-// decided: while no guard runs, extensions read that themselves (docs/adr/0013).
+// decided: while no guard runs, extensions read that themselves (docs/adr/0013). From then on they may work in it.
 func (o *Operation) DeployNamespace(ctx context.Context) error {
 	namespace, err := o.namespace(ctx)
 	if err == nil && namespace.DeletionTimestamp != nil {
@@ -38,7 +38,7 @@ func (o *Operation) DeployNamespace(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return Apply(ctx, o.Seed, &corev1.Namespace{
+	if err := Apply(ctx, o.Seed, &corev1.Namespace{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name:   o.Namespace(),
@@ -50,7 +50,10 @@ func (o *Operation) DeployNamespace(ctx context.Context) error {
 				annotationShoot:           o.Shoot.Namespace + "/" + o.Shoot.Name,
 			},
 		},
-	})
+	}); err != nil {
+		return err
+	}
+	return o.grantExtensions(ctx)
 }
 
 // extensionLabelPrefix, followed by a type, is the label of namespaces of shoots that have an extension of that type.
@@ -123,11 +126,7 @@ func (o *Operation) deployMachineControllerAccess(ctx context.Context) error {
 					Verbs: []string{"create", "patch", "update"}},
 			},
 		},
-		&rbacv1.RoleBinding{
-			TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"}, ObjectMeta: meta,
-			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name},
-			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: meta.Name, Namespace: meta.Namespace}},
-		},
+		roleBinding(meta, "Role", meta.Namespace+"/"+meta.Name),
 	} {
 		if err := Apply(ctx, o.Seed, object); err != nil {
 			return err
