@@ -17,7 +17,8 @@ import (
 func TestDeployNamespace_OfASeedWithExtensions_BindsTheirRoles(t *testing.T) {
 	t.Parallel()
 	o := newOperation(t, gardencorev1beta1.LastOperationTypeCreate, interceptor.Funcs{})
-	o.SeedObject, o.ExtensionRoles = seedA(), map[string]string{"of-provider": "extensions/provider", "of-acme": "acme/acme"}
+	o.SeedObject = seedA()
+	o.ExtensionRoles = map[string]string{"of-provider": "extensions/provider", "of-acme": "acme/acme"}
 	if err := o.DeployNamespace(t.Context()); err != nil {
 		t.Fatal(err)
 	}

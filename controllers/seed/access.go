@@ -43,8 +43,8 @@ const (
 
 // Access keeps the roles of seeds in the garden: what belongs to a seed's shoots, by name, and nothing else. While a
 // seed is lost, only the control planes of the shoots that it still has keep theirs (docs/ownership.md#o3). All seeds
-// read the claims of projects, also those that are lost (docs/ownership.md#o10). It runs in the garden-controller-manager
-// (docs/adr/0017).
+// read the claims of projects, also those that are lost (docs/ownership.md#o10). It runs in the
+// garden-controller-manager (docs/adr/0017).
 type Access struct {
 	// Garden is the cached client of the manager: what it has not seen yet wakes it again.
 	Garden client.Client
