@@ -28,7 +28,7 @@ const annotationShoot = "transplant.dev/shoot"
 var labelRoleShoot = map[string]string{constants.GardenRole: constants.GardenRoleShoot}
 
 // DeployNamespace deploys the control-plane namespace, which carries the epoch this seed acts in, and where it is
-// decided: while no guard runs, extensions read that themselves (docs/adr/0013).
+// decided: while no guard runs, extensions read that themselves (docs/adr/0013). From then on they may work in it.
 func (o *Operation) DeployNamespace(ctx context.Context) error {
 	namespace, err := o.namespace(ctx)
 	if err == nil && namespace.DeletionTimestamp != nil {
@@ -41,7 +41,7 @@ func (o *Operation) DeployNamespace(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return Apply(ctx, o.Seed, &corev1.Namespace{
+	if err := Apply(ctx, o.Seed, &corev1.Namespace{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name:   o.Namespace(),
@@ -53,7 +53,10 @@ func (o *Operation) DeployNamespace(ctx context.Context) error {
 				annotationShoot:           o.Shoot.Namespace + "/" + o.Shoot.Name,
 			},
 		},
-	})
+	}); err != nil {
+		return err
+	}
+	return o.grantExtensions(ctx)
 }
 
 // extensionLabelPrefix, followed by a type, is the label of namespaces of shoots that have an extension of that type.
@@ -86,7 +89,7 @@ func (o *Operation) DeleteNamespace(ctx context.Context) error {
 // DeployCredentials deploys what the control plane needs to reach the cloud and the garden: the provider's
 // credentials from the shoot's project, and the kubeconfigs that this seed holds ready for control planes.
 func (o *Operation) DeployCredentials(ctx context.Context) error {
-	garden, err := seedCredentials(ctx, o.Seed, SecretKubeconfigGarden)
+	garden, err := SeedCredentials(ctx, o.Seed, SecretKubeconfigGarden)
 	if err != nil {
 		return err
 	}
@@ -102,7 +105,7 @@ func (o *Operation) DeployCredentials(ctx context.Context) error {
 }
 
 // seedCredentials are those that this seed holds ready for control planes, in the gardenlet's namespace.
-func seedCredentials(ctx context.Context, seed client.Reader, name string) (map[string][]byte, error) {
+func SeedCredentials(ctx context.Context, seed client.Reader, name string) (map[string][]byte, error) {
 	source := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: constants.GardenNamespace, Name: "control-plane-" + name}
 	if err := seed.Get(ctx, key, source); err != nil {
@@ -114,7 +117,7 @@ func seedCredentials(ctx context.Context, seed client.Reader, name string) (map[
 // CloudCredentials are those of the control planes of this seed, confined to the shoot with the technical id: nothing
 // else may lie where the shoot's own programs, or extensions, can read it (docs/adr/0017).
 func CloudCredentials(ctx context.Context, seed client.Reader, shoot string) (map[string][]byte, error) {
-	data, err := seedCredentials(ctx, seed, SecretKubeconfigCloud)
+	data, err := SeedCredentials(ctx, seed, SecretKubeconfigCloud)
 	if err != nil {
 		return nil, err
 	}
@@ -157,11 +160,7 @@ func (o *Operation) deployMachineControllerAccess(ctx context.Context) error {
 					Verbs: []string{"create", "patch", "update"}},
 			},
 		},
-		&rbacv1.RoleBinding{
-			TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"}, ObjectMeta: meta,
-			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name},
-			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: meta.Name, Namespace: meta.Namespace}},
-		},
+		roleBinding(meta, "Role", meta.Namespace+"/"+meta.Name),
 	} {
 		if err := Apply(ctx, o.Seed, object); err != nil {
 			return err

@@ -37,6 +37,11 @@ type Settings struct {
 	OwnerCheckInterval, OwnerCheckTimeout time.Duration
 	// DeltaInterval and FullSnapshotInterval are those of the backup sidecar.
 	DeltaInterval, FullSnapshotInterval time.Duration
+	// ExtensionRoles are the ClusterRoles that extensions have in control-plane namespaces, each with the ServiceAccount
+	// (namespace/name) that has it. BackupExtensions are the ServiceAccounts of those that reconcile BackupBuckets or
+	// BackupEntries.
+	ExtensionRoles   map[string]string
+	BackupExtensions []string
 	// DNSTTL is the time to live of the shoot's DNS records; it is written in whole seconds.
 	DNSTTL time.Duration
 	// WaitInterval is how often a wait looks again when no watch woke it.

@@ -56,11 +56,7 @@ func (o *Operation) deployResourceManagerAccess(ctx context.Context) error {
 				{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list", "watch"}},
 			},
 		},
-		&rbacv1.RoleBinding{
-			TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"}, ObjectMeta: meta,
-			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name},
-			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: meta.Name, Namespace: meta.Namespace}},
-		},
+		roleBinding(meta, "Role", meta.Namespace+"/"+meta.Name),
 	} {
 		if err := Apply(ctx, o.Seed, object); err != nil {
 			return err

@@ -37,11 +37,13 @@ var (
 		rule("storage.k8s.io", []string{"patch"}, "volumeattachments", "volumeattachments/status"),
 		ofEvents,
 	}
+	// ofNodes are less than a kubelet has where each node is a user: kwok writes the status of pods, and deletes those
+	// that have ended.
 	ofNodes = []rbacv1.PolicyRule{
 		rule("", reads, "nodes", "pods"),
 		rule("", []string{"create", "patch"}, "nodes"),
-		rule("", []string{"delete", "patch", "update"}, "pods"),
-		rule("", []string{"patch", "update"}, "nodes/status", "pods/status"),
+		rule("", []string{"delete"}, "pods"),
+		rule("", []string{"patch"}, "nodes/status", "pods/status"),
 		rule("storage.k8s.io", []string{"create", "get", "update"}, "csinodes"),
 		ofEvents,
 	}

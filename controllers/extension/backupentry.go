@@ -59,19 +59,33 @@ func (p *Provider) backupEntry() contract.Actions[*extensionsv1alpha1.BackupEntr
 
 func (p *Provider) reconcileBackupEntry(ctx context.Context, log logr.Logger, obj *extensionsv1alpha1.BackupEntry,
 	_ *contract.Cluster) error {
-	namespace := &corev1.Namespace{}
-	err := p.Seed.Get(ctx, client.ObjectKey{Name: shootOfEntry(obj)}, namespace)
-	if apierrors.IsNotFound(err) || (err == nil && namespace.DeletionTimestamp != nil) {
+	namespace, err := p.namespaceOfEntry(ctx, obj)
+	if err != nil {
+		return err
+	}
+	if namespace == nil {
 		log.Info("The shoot has no namespace that could take the credentials")
 		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("read the namespace of the shoot: %w", err)
 	}
 	if err := p.deployBackupSecret(ctx, obj); err != nil {
 		return err
 	}
 	return p.rememberEpoch(ctx, obj, namespace.Annotations[constants.OwnershipEpoch])
+}
+
+// namespaceOfEntry is the control-plane namespace that has the credentials; nil if there is none, or if it goes: this
+// extension may not look into it any more.
+func (p *Provider) namespaceOfEntry(ctx context.Context,
+	obj *extensionsv1alpha1.BackupEntry) (*corev1.Namespace, error) {
+	namespace := &corev1.Namespace{}
+	err := p.Seed.Get(ctx, client.ObjectKey{Name: shootOfEntry(obj)}, namespace)
+	if apierrors.IsNotFound(err) || (err == nil && namespace.DeletionTimestamp != nil) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the namespace of the shoot: %w", err)
+	}
+	return namespace, nil
 }
 
 // rememberEpoch keeps on the entry in which epoch it was last worked on: it outlives the namespace that tells.
@@ -181,8 +195,12 @@ func (p *Provider) deleteOutlived(ctx context.Context, obj *extensionsv1alpha1.B
 }
 
 func (p *Provider) deleteBackupSecret(ctx context.Context, obj *extensionsv1alpha1.BackupEntry) error {
+	namespace, err := p.namespaceOfEntry(ctx, obj)
+	if namespace == nil || err != nil {
+		return err
+	}
 	secret := backupSecret(obj)
-	err := p.Seed.Get(ctx, client.ObjectKeyFromObject(secret), secret)
+	err = p.Seed.Get(ctx, client.ObjectKeyFromObject(secret), secret)
 	if apierrors.IsNotFound(err) || (err == nil && secret.Annotations[annotationCreatedBy] != obj.Name) {
 		return nil
 	}

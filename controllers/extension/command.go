@@ -35,7 +35,7 @@ type flags struct {
 	healthInterval              time.Duration
 	timing                      ownership.Timing
 	metricsAddress              string
-	webhookHost                 string
+	webhookHost, webhookCertDir string
 	except                      []string
 }
 
@@ -68,6 +68,8 @@ func NewCommand() *cobra.Command {
 	set.StringVar(&f.metricsAddress, "metrics-bind-address", "0", "address of the metrics server; 0 for none")
 	set.StringVar(&f.webhookHost, "webhook-host", "",
 		"address of this pod, at which the seed's API server asks about OperatingSystemConfigs; empty for no webhooks")
+	set.StringVar(&f.webhookCertDir, "webhook-cert-dir", "",
+		"folder with tls.crt and tls.key, the certificate of the webhooks' server")
 	set.StringSliceVar(&f.except, "except", nil,
 		"kinds of this provider's type that another extension of the seed reconciles, such as Infrastructure,Worker")
 	if err := command.MarkFlagRequired("cloud-kubeconfig"); err != nil {
@@ -152,7 +154,7 @@ func (f *flags) addRunnables(mgr manager.Manager, provider *Provider) error {
 		}
 	}
 	if f.webhookHost != "" {
-		if err := (&Webhook{Host: f.webhookHost, Seed: mgr.GetClient(), Clock: clock.RealClock{}}).AddToManager(
+		if err := (&Webhook{Host: f.webhookHost, CertDir: f.webhookCertDir, Seed: mgr.GetClient()}).AddToManager(
 			mgr); err != nil {
 			return err
 		}

@@ -110,12 +110,24 @@ type source struct {
 
 func (f *GuardFence) source(ctx context.Context, namespace string) (source, error) {
 	address, rest, err := f.guard(ctx, namespace)
+	if apierrors.IsForbidden(err) {
+		return source{}, f.forbidden(ctx, namespace, err)
+	}
 	if err != nil || address != "" {
 		return source{guard: address}, err
 	}
 	claim, err := f.claimed(ctx, namespace)
 	claim.rest = rest
 	return source{claim: claim}, err
+}
+
+// forbidden says why this extension may not look into a namespace: it has gone, and with it what the extension may do
+// there, or the gardenlet has not let the extension work in it.
+func (f *GuardFence) forbidden(ctx context.Context, namespace string, err error) error {
+	if _, gone := f.claimed(ctx, namespace); errors.Is(gone, ErrNoEpoch) {
+		return gone
+	}
+	return fmt.Errorf("namespace %q grants this extension nothing, so it is no control plane's: %w", namespace, err)
 }
 
 // guard is the address of the guard of the shoot. It is empty if no etcd is to run and none ends: rest then tells this

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -13,10 +14,13 @@ import (
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/transplant-sim/transplant/api/cloud"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
@@ -215,5 +219,50 @@ func TestStaleEpochWaits(t *testing.T) {
 	b.get(o)
 	if err != nil || result.RequeueAfter == 0 || last(o) != "Create/Processing/1" || len(c.IDs(cloud.KindNetworks)) > 0 {
 		t.Errorf("got %v, %v, %s, networks %v", result, err, last(o), c.IDs(cloud.KindNetworks))
+	}
+}
+
+// forbids is a seed that refuses this extension everything in namespaces.
+func forbids(t *testing.T, objects ...client.Object) client.Client {
+	t.Helper()
+	return fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object,
+			options ...client.GetOption) error {
+			if key.Namespace != "" {
+				return apierrors.NewForbidden(schema.GroupResource{Resource: "any"}, key.Name, errors.New("no role"))
+			}
+			return c.Get(ctx, key, object, options...)
+		},
+	}).Build()
+}
+
+// Where the gardenlet has granted nothing nobody acts, and says why; a namespace that has gone grants nothing either.
+func TestHold_NamespaceThatGrantsNothing_SaysWhy(t *testing.T) {
+	t.Parallel()
+	fence := newFence(t, 1, "")
+	fence.Seed = forbids(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: technicalID}})
+	_, _, err := fence.Hold(t.Context(), technicalID)
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "grants this extension nothing") {
+		t.Errorf("holding ended with %v", err)
+	}
+	fence.Seed = forbids(t)
+	if _, _, err := fence.Hold(t.Context(), technicalID); !errors.Is(err, ErrNoEpoch) {
+		t.Errorf("holding where there is no namespace ended with %v", err)
+	}
+}
+
+// The credentials of an entry go with their namespace, in which nothing is granted any more then.
+func TestDeleteBackupSecret_NamespaceThatGoes_IsNotLookedInto(t *testing.T) {
+	t.Parallel()
+	going := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: technicalID, DeletionTimestamp: ptr.To(metav1.Now()),
+		Finalizers: []string{"kubernetes"}}}
+	for name, seed := range map[string]client.Client{"gone": forbids(t), "going": forbids(t, going)} {
+		if err := (&Provider{Seed: seed}).deleteBackupSecret(t.Context(), backupEntryObject()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	there := forbids(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: technicalID}})
+	if err := (&Provider{Seed: there}).deleteBackupSecret(t.Context(), backupEntryObject()); !apierrors.IsForbidden(err) {
+		t.Errorf("there: %v", err)
 	}
 }

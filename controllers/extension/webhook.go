@@ -1,20 +1,14 @@
 package extension
 
 import (
-	"context"
+	"cmp"
 	"crypto/tls"
 	"fmt"
-	"net"
-	"strconv"
-	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	applyadmissionregistrationv1 "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
 	applymetav1 "k8s.io/client-go/applyconfigurations/meta/v1"
-	certutil "k8s.io/client-go/util/cert"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -24,89 +18,52 @@ import (
 )
 
 const (
-	// webhookName is the name of the seed's MutatingWebhookConfiguration.
-	webhookName = "provider-" + Type
+	// WebhookName is the name of the seed's MutatingWebhookConfiguration, and of the Service in front of the server.
+	WebhookName = "provider-" + Type
 	pathMirrors = "/mirrors"
+	// webhookPort is that of the server, and of its Service.
 	webhookPort = 10443
 	// namespacesWithExtension is the label of namespaces of shoots that have an Extension of this type.
 	namespacesWithExtension = "extensions.extensions.gardener.cloud/" + Type
-
-	webhookRetry = time.Second
 )
 
 // Webhook is the server by which the seed's API server asks the provider about objects as they are written. It is asked
-// about shoots alone that have an Extension of this type. The certificate is made when the process starts and dies with
-// it.
+// about shoots alone that have an Extension of this type. Who sets up the seed registers it: with a configuration of
+// its own, an extension could see, and change, whatever is written there.
 type Webhook struct {
 	// Host is the address of the pod.
 	Host string
 	// Port is that of the server, 10443 if it is 0.
-	Port  int
-	Seed  client.Client // reads from the API server
-	Clock clock.WithTicker
-
-	bundle  []byte
-	serving func() error
+	Port int
+	// CertDir has the server's certificate and key, tls.crt and tls.key.
+	CertDir string
+	Seed    client.Reader // reads from the API server
 }
 
-// AddToManager adds the server, and what registers it with the seed.
+// AddToManager adds the server.
 func (w *Webhook) AddToManager(mgr manager.Manager) error {
-	if w.Port == 0 {
-		w.Port = webhookPort
-	}
-	certificate, key, err := certutil.GenerateSelfSignedCertKey(w.Host, []net.IP{net.ParseIP(w.Host)}, nil)
-	if err != nil {
-		return fmt.Errorf("make the certificate of the webhook server: %w", err)
-	}
-	pair, err := tls.X509KeyPair(certificate, key)
-	if err != nil {
-		return fmt.Errorf("make the certificate of the webhook server: %w", err)
-	}
-	w.bundle = certificate
-	server := webhook.NewServer(webhook.Options{Host: w.Host, Port: w.Port,
-		TLSOpts: []func(*tls.Config){func(c *tls.Config) {
-			c.MinVersion = tls.VersionTLS12
-			c.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil }
-		}}})
+	server := webhook.NewServer(webhook.Options{Host: w.Host, Port: cmp.Or(w.Port, webhookPort), CertDir: w.CertDir,
+		TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.MinVersion = tls.VersionTLS12 }}})
 	server.Register(pathMirrors, &admission.Webhook{Handler: &mirrors{seed: w.Seed}})
-	w.serving = func() error { return server.StartedChecker()(nil) }
-	for _, runnable := range []manager.Runnable{server, manager.RunnableFunc(w.register)} {
-		if err := mgr.Add(runnable); err != nil {
-			return fmt.Errorf("add the webhook server: %w", err)
-		}
+	if err := mgr.Add(server); err != nil {
+		return fmt.Errorf("add the webhook server: %w", err)
 	}
 	return nil
 }
 
-// register tells the seed where the server is, once it serves. Until it has succeeded the process before this one is
-// asked, and what needs an answer is refused.
-func (w *Webhook) register(ctx context.Context) error {
-	ticker := w.Clock.NewTicker(webhookRetry)
-	defer ticker.Stop()
-	for {
-		err := w.serving()
-		if err == nil {
-			err = w.Seed.Apply(ctx, w.configuration(), client.FieldOwner(webhookName), client.ForceOwnership)
-		}
-		if err == nil {
-			return nil
-		}
-		log.FromContext(ctx).V(1).Info("The webhook server is not registered yet", "reason", err.Error())
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C():
-		}
-	}
-}
-
-func (w *Webhook) configuration() *applyadmissionregistrationv1.MutatingWebhookConfigurationApplyConfiguration {
-	url := "https://" + net.JoinHostPort(w.Host, strconv.Itoa(w.Port)) + pathMirrors
-	return applyadmissionregistrationv1.MutatingWebhookConfiguration(webhookName).WithWebhooks(
+// WebhookConfiguration registers the server behind the Service of this name with a seed. Its certificate is for the
+// Service's name, WebhookName.namespace.svc, and the authorities of the bundle vouch for it. While nobody serves, what
+// needs an answer is refused.
+func WebhookConfiguration(namespace string,
+	bundle []byte) *applyadmissionregistrationv1.MutatingWebhookConfigurationApplyConfiguration {
+	service := applyadmissionregistrationv1.ServiceReference().WithNamespace(namespace).WithName(WebhookName).
+		WithPath(pathMirrors).WithPort(webhookPort)
+	return applyadmissionregistrationv1.MutatingWebhookConfiguration(WebhookName).WithWebhooks(
 		applyadmissionregistrationv1.MutatingWebhook().
 			WithName("mirrors." + Type + ".extensions.gardener.cloud").
 			WithAdmissionReviewVersions("v1").
-			WithClientConfig(applyadmissionregistrationv1.WebhookClientConfig().WithURL(url).WithCABundle(w.bundle...)).
+			WithClientConfig(applyadmissionregistrationv1.WebhookClientConfig().WithService(service).
+				WithCABundle(bundle...)).
 			WithNamespaceSelector(applymetav1.LabelSelector().WithMatchLabels(
 				map[string]string{namespacesWithExtension: constants.LabelTrue})).
 			WithRules(applyadmissionregistrationv1.RuleWithOperations().

@@ -3,19 +3,22 @@ package extension
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/utils/clock"
+	certutil "k8s.io/client-go/util/cert"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -36,10 +39,11 @@ func TestMirrorsByWebhook(t *testing.T) {
 		t.Fatal(err)
 	}
 	seed := mgr.GetClient()
-	w := &Webhook{Host: webhookHost, Port: freePort(t), Seed: seed, Clock: clock.RealClock{}}
+	w := &Webhook{Host: webhookHost, Port: freePort(t), CertDir: t.TempDir(), Seed: seed}
 	if err := w.AddToManager(mgr); err != nil {
 		t.Fatal(err)
 	}
+	register(t, seed, w)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()
@@ -50,9 +54,6 @@ func TestMirrorsByWebhook(t *testing.T) {
 		}
 	})
 
-	until(t, "the webhook is registered", func(ctx context.Context) error {
-		return seed.Get(ctx, client.ObjectKey{Name: webhookName}, &admissionregistrationv1.MutatingWebhookConfiguration{})
-	})
 	mirrored, plain := "shoot--p--mirrored", "shoot--p--plain"
 	shootNamespace(t, seed, mirrored, map[string]string{namespacesWithExtension: "true"},
 		ExtensionConfig{Mirrors: []Mirror{
@@ -101,6 +102,23 @@ func TestMirrorsByWebhook(t *testing.T) {
 		if left := o.Spec.CRIConfig.Containerd.Registries; left != nil {
 			t.Errorf("%s of %s has got registries: %v", o.Name, o.Namespace, left)
 		}
+	}
+}
+
+// register does what is done when a seed is set up. There is no Service here: nothing forwards its address.
+func register(t *testing.T, seed client.Client, w *Webhook) {
+	t.Helper()
+	certificate, key, err := certutil.GenerateSelfSignedCertKey(w.Host, []net.IP{net.ParseIP(w.Host)}, nil)
+	if err := errors.Join(err, os.WriteFile(filepath.Join(w.CertDir, "tls.crt"), certificate, 0o600),
+		os.WriteFile(filepath.Join(w.CertDir, "tls.key"), key, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	configuration := WebhookConfiguration("extensions", certificate)
+	to := configuration.Webhooks[0].ClientConfig
+	to.URL = ptr.To(fmt.Sprintf("https://%s:%d%s", w.Host, w.Port, *to.Service.Path))
+	to.Service = nil
+	if err := seed.Apply(t.Context(), configuration, client.FieldOwner("test")); err != nil {
+		t.Fatal(err)
 	}
 }
 

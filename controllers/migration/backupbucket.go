@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
@@ -27,9 +26,15 @@ type BackupBuckets struct {
 	Garden, Seed client.Client
 	Clock        clock.PassiveClock
 	SeedName     string
+	// Extensions are the ServiceAccounts (namespace/name) that need the credentials of backups.
+	Extensions []string
 	// Retry is when to look again at an extension that has not answered.
 	Retry time.Duration
 }
+
+// secretNamePrefixBackupBucket, followed by a BackupBucket's name, is the Secret of its credentials in the namespace
+// garden.
+const secretNamePrefixBackupBucket = "bucket-"
 
 // Reconcile makes sure of the bucket of the Seed that is named in the request.
 func (r *BackupBuckets) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
@@ -75,6 +80,14 @@ func (r *BackupBuckets) deploy(ctx context.Context,
 	if !apierrors.IsNotFound(err) {
 		return object, err
 	}
+	data, err := controlplane.SeedCredentials(ctx, r.Seed, controlplane.SecretKubeconfigCloud)
+	if err != nil {
+		return nil, err
+	}
+	secret, err := copyCredentials(ctx, r.Seed, secretNamePrefixBackupBucket+bucket.Name, data, r.Extensions)
+	if err != nil {
+		return nil, err
+	}
 	object = &extensionsv1alpha1.BackupBucket{
 		ObjectMeta: metav1.ObjectMeta{Name: bucket.Name, Annotations: map[string]string{
 			constants.GardenerOperation: constants.GardenerOperationReconcile,
@@ -83,10 +96,8 @@ func (r *BackupBuckets) deploy(ctx context.Context,
 		Spec: extensionsv1alpha1.BackupBucketSpec{
 			DefaultSpec: extensionsv1alpha1.DefaultSpec{Type: bucket.Spec.Provider.Type,
 				ProviderConfig: bucket.Spec.ProviderConfig},
-			Region: bucket.Spec.Provider.Region,
-			SecretRef: corev1.SecretReference{
-				Namespace: constants.GardenNamespace, Name: "control-plane-" + controlplane.SecretKubeconfigCloud,
-			},
+			Region:    bucket.Spec.Provider.Region,
+			SecretRef: *secret,
 		},
 	}
 	if err := r.Seed.Create(ctx, object); err != nil {

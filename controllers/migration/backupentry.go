@@ -27,6 +27,8 @@ type BackupEntries struct {
 	Garden, Seed client.Client
 	Clock        clock.PassiveClock
 	SeedName     string
+	// Extensions are the ServiceAccounts (namespace/name) that need the credentials of backups.
+	Extensions []string
 	// Retry is when to look again at an extension that has not answered; its events come earlier.
 	Retry time.Duration
 }
@@ -119,7 +121,11 @@ func (r *BackupEntries) deploy(ctx context.Context, entry *gardencorev1beta1.Bac
 	default:
 		return false, fmt.Errorf("read backup bucket %q: %w", entry.Spec.BucketName, err)
 	}
-	secret, err := r.copySecret(ctx, entry)
+	data, err := controlplane.CloudCredentials(ctx, r.Seed, controlplane.NamespaceOfBackupEntry(entry.Name))
+	if err != nil {
+		return false, err
+	}
+	secret, err := copyCredentials(ctx, r.Seed, constants.SecretNamePrefixBackupEntry+entry.Name, data, r.Extensions)
 	if err != nil {
 		return false, err
 	}
@@ -188,23 +194,22 @@ func (r *BackupEntries) stamp(object *extensionsv1alpha1.BackupEntry, operation 
 		r.Clock.Now().UTC().Format(time.RFC3339Nano))
 }
 
-// copySecret gives the extension the credentials for the backups of the entry's shoot, as secret garden/entry-<name>.
-func (r *BackupEntries) copySecret(ctx context.Context, entry *gardencorev1beta1.BackupEntry) (*corev1.SecretReference,
-	error) {
-	data, err := controlplane.CloudCredentials(ctx, r.Seed, controlplane.NamespaceOfBackupEntry(entry.Name))
-	if err != nil {
-		return nil, err
-	}
+// copyCredentials gives extensions credentials for backups, as a Secret in the namespace garden: they reach this one, and
+// none of the gardenlet's.
+func copyCredentials(ctx context.Context, seed client.Client, name string, data map[string][]byte,
+	extensions []string) (*corev1.SecretReference, error) {
 	secret := &corev1.Secret{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
-		ObjectMeta: metav1.ObjectMeta{Name: constants.SecretNamePrefixBackupEntry + entry.Name,
-			Namespace: constants.GardenNamespace},
-		Data: data,
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: constants.GardenNamespace},
+		Data:       data,
 	}
-	if err := controlplane.Apply(ctx, r.Seed, secret); err != nil {
+	if err := controlplane.Apply(ctx, seed, secret); err != nil {
 		return nil, err
 	}
-	return &corev1.SecretReference{Name: secret.Name, Namespace: secret.Namespace}, nil
+	if err := controlplane.GrantSecret(ctx, seed, secret, extensions...); err != nil {
+		return nil, err
+	}
+	return &corev1.SecretReference{Name: name, Namespace: constants.GardenNamespace}, nil
 }
 
 // migrate lets go of the entry on its source: the extension lets go of its object, which then goes, and so does this

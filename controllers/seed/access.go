@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,11 +36,15 @@ const (
 	accessPrefix = "gardener.cloud:system:seed:"
 	// labelAccess marks them, with the name of the seed.
 	labelAccess = "transplant.dev/access-of-seed"
+	// everySeed stands for the name, and claimsRole is the name of the role, by which all seeds read the claims of a
+	// project.
+	everySeed, claimsRole = "every-seed", "gardener.cloud:system:seeds:claims"
 )
 
 // Access keeps the roles of seeds in the garden: what belongs to a seed's shoots, by name, and nothing else. While a
-// seed is lost, only the control planes of the shoots that it still has keep theirs (docs/ownership.md#o3). It runs in
-// the garden-controller-manager (docs/adr/0017).
+// seed is lost, only the control planes of the shoots that it still has keep theirs (docs/ownership.md#o3). All seeds
+// read the claims of projects, also those that are lost (docs/ownership.md#o10). It runs in the
+// garden-controller-manager (docs/adr/0017).
 type Access struct {
 	// Garden is the cached client of the manager: what it has not seen yet wakes it again.
 	Garden client.Client
@@ -59,6 +64,10 @@ func (a *Access) AddToManager(mgr manager.Manager) error {
 	err := builder.ControllerManagedBy(mgr).Named("seed-access").
 		Watches(&gardencorev1beta1.Shoot{}, byNamespace).
 		Watches(&gardencorev1beta1.BackupEntry{}, byNamespace).
+		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context,
+			namespace client.Object) []reconcile.Request {
+			return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: namespace.GetName()}}}
+		}), builder.WithPredicates(predicate.NewPredicateFuncs(isProject))).
 		Watches(&gardencorev1beta1.Seed{}, handler.EnqueueRequestsFromMapFunc(a.everywhere)).
 		Watches(&rbacv1.Role{}, byNamespace, kept).
 		Watches(&rbacv1.RoleBinding{}, byNamespace, kept).
@@ -69,6 +78,11 @@ func (a *Access) AddToManager(mgr manager.Manager) error {
 		return fmt.Errorf("add the access of seeds: %w", err)
 	}
 	return nil
+}
+
+// isProject tells a namespace of a project, which stays one.
+func isProject(namespace client.Object) bool {
+	return namespace.GetLabels()[constants.ProjectName] != "" && namespace.GetDeletionTimestamp() == nil
 }
 
 // everywhere are the requests for all namespaces that a seed may have to do with, and for the garden as a whole.
@@ -109,10 +123,19 @@ func (a *Access) Reconcile(ctx context.Context, request reconcile.Request) (reco
 	return reconcile.Result{RequeueAfter: again}, errors.Join(errs...)
 }
 
-// role is what a ServiceAccount of a seed may do.
+// role is what a ServiceAccount of a seed may do; without an account all of the namespace garden, which are those of
+// seeds and the garden-controller-manager's.
 type role struct {
 	seed, account string
 	rules         []rbacv1.PolicyRule
+}
+
+func (r role) subject() rbacv1.Subject {
+	if r.account == "" {
+		return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind,
+			Name: "system:serviceaccounts:" + constants.GardenNamespace}
+	}
+	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: constants.GardenNamespace, Name: r.account}
 }
 
 // wanted are the roles in a namespace, by name, and after how long the next silent seed is lost; zero for none.
@@ -120,13 +143,19 @@ func (a *Access) wanted(
 	ctx context.Context, namespace string, seeds []gardencorev1beta1.Seed,
 ) (map[string]role, time.Duration, error) {
 	shoots, entries := &gardencorev1beta1.ShootList{}, &gardencorev1beta1.BackupEntryList{}
+	all := map[string]role{}
 	if namespace != "" {
-		in := client.InNamespace(namespace)
-		if err := errors.Join(a.Garden.List(ctx, shoots, in), a.Garden.List(ctx, entries, in)); err != nil {
+		in, project := client.InNamespace(namespace), &corev1.Namespace{}
+		if err := errors.Join(a.Garden.List(ctx, shoots, in), a.Garden.List(ctx, entries, in),
+			client.IgnoreNotFound(a.Garden.Get(ctx, client.ObjectKey{Name: namespace}, project))); err != nil {
 			return nil, 0, fmt.Errorf("list what seeds have in namespace %q: %w", namespace, err)
 		}
+		if isProject(project) || len(shoots.Items) > 0 {
+			all[claimsRole] = role{seed: everySeed, rules: []rbacv1.PolicyRule{{APIGroups: []string{"coordination.k8s.io"},
+				Resources: []string{"leases"}, Verbs: []string{"get"}}}}
+		}
 	}
-	all, of := map[string]role{}, inventoriesOf(shoots.Items, entries.Items)
+	of := inventoriesOf(shoots.Items, entries.Items)
 	lost, again := lostSeeds(seeds, a.Clock, a.Grace)
 	for i := range seeds {
 		seed := &seeds[i]
@@ -134,7 +163,7 @@ func (a *Access) wanted(
 		switch {
 		case namespace == "" && !lost[seed.Name]:
 			all[accessPrefix+seed.Name] = role{
-				seed: seed.Name, account: gardenletPrefix + seed.Name, rules: bucketRules(seed),
+				seed: seed.Name, account: gardenletPrefix + seed.Name, rules: seedRules(seed),
 			}
 		case in != nil:
 			maps.Copy(all, in.roles(seed.Name, lost[seed.Name]))
@@ -146,7 +175,7 @@ func (a *Access) wanted(
 // keep makes sure of a role, and that the seed's account has it.
 func (a *Access) keep(ctx context.Context, namespace, name string, r role) error {
 	named := metav1.ObjectMeta{Namespace: namespace, Name: name}
-	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: constants.GardenNamespace, Name: r.account}}
+	subjects := []rbacv1.Subject{r.subject()}
 	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name}
 	mark := func(object client.Object) { object.SetLabels(map[string]string{labelAccess: r.seed}) }
 	var err error

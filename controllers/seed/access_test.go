@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	testingclock "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -28,6 +30,7 @@ type accessGarden struct {
 
 func newAccessGarden(objects ...client.Object) *accessGarden {
 	scheme := runtime.NewScheme()
+	utilruntime.Must(corev1.AddToScheme(scheme))
 	utilruntime.Must(rbacv1.AddToScheme(scheme))
 	utilruntime.Must(gardencorev1beta1.AddToScheme(scheme))
 	return &accessGarden{
@@ -66,8 +69,11 @@ func entryOf(name, seed string) *gardencorev1beta1.BackupEntry {
 	}
 }
 
+// forAll is the name of the role that all seeds have in a project namespace.
+const forAll = "gardener.cloud:system:seeds:claims"
+
 // granted reconciles the namespace, and says by account which names it may patch or delete there, and when it is looked
-// again. A Role without a RoleBinding of the same name, or the other way round, fails.
+// again. A Role without a RoleBinding of the same name, or the other way round, fails. What all seeds have is left out.
 func (g *accessGarden) granted(t *testing.T, namespace string) (map[string][]string, time.Duration) {
 	t.Helper()
 	a := &Access{Garden: g, Clock: g.clock, Grace: 4 * time.Minute}
@@ -82,6 +88,8 @@ func (g *accessGarden) granted(t *testing.T, namespace string) (map[string][]str
 			t.Fatal(err)
 		}
 	}
+	roles.Items = slices.DeleteFunc(roles.Items, func(r rbacv1.Role) bool { return r.Name == forAll })
+	bindings.Items = slices.DeleteFunc(bindings.Items, func(b rbacv1.RoleBinding) bool { return b.Name == forAll })
 	accounts := map[string]string{}
 	if namespace == "" {
 		for _, b := range globalBindings.Items {
@@ -229,7 +237,7 @@ func TestAccess_AlongALoss_FollowsTheSeed(t *testing.T) {
 		{"reports again", seedSince("a", ready, 0), all, []string{"owner.alpha"}, bucket},
 		{"lost again", seedSince("a", silent, time.Hour), nil, []string{"owner.alpha"}, nil},
 		{"evacuated", shootBetween("alpha", "b", "b"), nil, nil, nil},
-		{"returns: the entry is left", seedSince("a", ready, 0), []string{"shoot--p--alpha--uid-of-alpha"}, nil, bucket},
+		{"returns, and the entry names it still", seedSince("a", ready, 0), nil, nil, bucket},
 		{"the entry moves on", entryOf("shoot--p--alpha--uid-of-alpha", "b"), nil, nil, bucket},
 	} {
 		if step.change != nil {
@@ -253,5 +261,73 @@ func TestAccess_AlongALoss_FollowsTheSeed(t *testing.T) {
 		if diff := cmp.Diff(step.whole, whole["gardenlet-a"]); diff != "" {
 			t.Errorf("%s: the gardenlet in the whole garden (-want +got):\n%s", step.name, diff)
 		}
+	}
+}
+
+// The entry of a shoot goes with the shoot, whatever seed it names: after an evacuation that is the lost one.
+func TestAccess_EntryOfAnEvacuatedShoot_IsNotTheLostSeeds(t *testing.T) {
+	t.Parallel()
+	const entry = "shoot--p--alpha--uid-of-alpha"
+	named := entryOf(entry, "a")
+	named.Status.SeedName = ptr.To("a")
+	for name, test := range map[string]struct {
+		shoot client.Object
+		want  []string // of a's gardenlet
+	}{
+		"the shoot is on its way":   {shootBetween("alpha", "b", "a"), shootNames("alpha")},
+		"the shoot is another's":    {shootBetween("alpha", "b", "b"), nil},
+		"the shoot is of no seed":   {shootBetween("alpha", "", ""), nil},
+		"it is of a shoot that was": {shootBetween("other", "b", "b"), []string{entry}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const ready = gardencorev1beta1.ConditionTrue
+			got, _ := newAccessGarden(seedSince("a", ready, 0), seedSince("b", ready, 0), test.shoot,
+				named.DeepCopy()).granted(t, "garden-p")
+			if diff := cmp.Diff(test.want, got["gardenlet-a"]); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// All seeds read the claims of a project: one that comes back learns from them what is no longer its own. In other
+// namespaces they read none.
+func TestAccess_OfProjects_LetsAllSeedsReadClaims(t *testing.T) {
+	t.Parallel()
+	project := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "garden-p",
+		Labels: map[string]string{"project.gardener.cloud/name": "p"}}}
+	other := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "garden-p"}}
+	for name, test := range map[string]struct {
+		objects []client.Object
+		want    bool
+	}{
+		"a project without shoots":             {[]client.Object{project}, true},
+		"a shoot in a namespace without label": {[]client.Object{shootBetween("alpha", "", "")}, true},
+		"another namespace":                    {[]client.Object{other}, false},
+		"no namespace":                         {nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := newAccessGarden(append(test.objects, seedSince("a", gardencorev1beta1.ConditionUnknown, time.Hour))...)
+			g.granted(t, "garden-p")
+			role, binding := &rbacv1.Role{}, &rbacv1.RoleBinding{}
+			for _, object := range []client.Object{role, binding} {
+				err := g.Get(t.Context(), client.ObjectKey{Namespace: "garden-p", Name: forAll}, object)
+				if test.want != (err == nil) || client.IgnoreNotFound(err) != nil {
+					t.Fatalf("%T: %v", object, err)
+				}
+			}
+			if !test.want {
+				return
+			}
+			rules := []rbacv1.PolicyRule{{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"},
+				Verbs: []string{"get"}}}
+			who := []rbacv1.Subject{{APIGroup: "rbac.authorization.k8s.io", Kind: "Group",
+				Name: "system:serviceaccounts:garden"}}
+			if diff := cmp.Diff(rules, role.Rules) + cmp.Diff(who, binding.Subjects); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
 	}
 }

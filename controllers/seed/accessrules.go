@@ -29,7 +29,8 @@ func newInventory() *inventory {
 }
 
 // inventoriesOf the seeds in one project namespace, by seed. A shoot belongs to the seed that it is bound to and to the
-// one that has it: in a migration both have work to do.
+// one that has it: in a migration both have work to do. Its BackupEntries go with it, whatever seed they name: after an
+// evacuation that is the lost one, until the new owner has adopted them.
 func inventoriesOf(shoots []gardencorev1beta1.Shoot, entries []gardencorev1beta1.BackupEntry) map[string]*inventory {
 	all := map[string]*inventory{}
 	of := func(seeds ...*string) []*inventory {
@@ -46,7 +47,9 @@ func inventoriesOf(shoots []gardencorev1beta1.Shoot, entries []gardencorev1beta1
 		}
 		return found
 	}
+	ofShoots := sets.New[string]()
 	for i := range shoots {
+		ofShoots.Insert(controlplane.BackupEntriesOf(&shoots[i])...)
 		for _, b := range of(shoots[i].Spec.SeedName, shoots[i].Status.SeedName) {
 			b.add(&shoots[i])
 		}
@@ -56,6 +59,9 @@ func inventoriesOf(shoots []gardencorev1beta1.Shoot, entries []gardencorev1beta1
 	}
 	// An entry outlives its shoot.
 	for i := range entries {
+		if ofShoots.Has(entries[i].Name) {
+			continue
+		}
 		for _, b := range of(entries[i].Spec.SeedName, entries[i].Status.SeedName) {
 			b.entries.Insert(entries[i].Name)
 		}
@@ -138,12 +144,15 @@ func claimRules(claims sets.Set[string]) []rbacv1.PolicyRule {
 	}
 }
 
-// bucketRules are what a gardenlet may do with its BackupBucket, which has the name of the Seed's UID.
-func bucketRules(seed *gardencorev1beta1.Seed) []rbacv1.PolicyRule {
+// seedRules are what the gardenlet of a seed that is not lost may do in the whole garden: keep its BackupBucket, which
+// has the name of the Seed's UID, and write events.
+func seedRules(seed *gardencorev1beta1.Seed) []rbacv1.PolicyRule {
 	core := []string{gardencorev1beta1.SchemeGroupVersion.Group}
 	return []rbacv1.PolicyRule{
 		{APIGroups: core, Resources: []string{"backupbuckets"}, Verbs: []string{"create"}},
 		{APIGroups: core, Resources: []string{"backupbuckets", "backupbuckets/status"},
 			ResourceNames: []string{string(seed.UID)}, Verbs: []string{"patch"}},
+		{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"},
+			Verbs: []string{"create", "patch", "update"}},
 	}
 }

@@ -28,7 +28,7 @@ type Extension struct {
 	Args []string `json:"args,omitempty"`
 	// Env is its environment, beside what every extension is told.
 	Env []EnvVar `json:"env,omitempty"`
-	// Rules say what it may do on its seed, beside what its resources need.
+	// Rules say what it may do in the control planes of shoots, beside what its resources need.
 	Rules []Rule `json:"rules,omitempty"`
 	// ProviderConfig stands in the shoots' spec.extensions, for a kind Extension.
 	ProviderConfig *runtime.RawExtension `json:"providerConfig,omitempty"`

@@ -86,6 +86,10 @@ func (f *gardenletFlags) command() *cobra.Command {
 	set.StringVar(&f.settings.KubernetesImage, "kubernetes-image", "", "image of etcd and the Kubernetes programs")
 	set.Int64Var(&f.settings.User, "control-plane-user", 0,
 		"user, and group, that shoots' control planes run as; 0 leaves it to their images")
+	set.StringToStringVar(&f.settings.ExtensionRoles, "extension-role", nil,
+		"ClusterRole that an extension has in control-plane namespaces, as role=namespace/account; may be repeated")
+	set.StringSliceVar(&f.settings.BackupExtensions, "backup-extension", nil,
+		"ServiceAccount, as namespace/account, of an extension that needs the credentials of backups; may be repeated")
 	set.DurationVar(&f.settings.OwnerCheckInterval, "owner-check-interval", ownership.DefaultTiming.Interval,
 		"how often a guard reads the ownership records")
 	set.DurationVar(&f.settings.OwnerCheckTimeout, "owner-check-timeout", ownership.DefaultTiming.Timeout,
@@ -276,11 +280,13 @@ func (f *gardenletFlags) addDuties(mgr manager.Manager, seedCluster cluster.Clus
 		},
 		func() error {
 			return (&migration.BackupBuckets{Garden: factory.Garden, Seed: factory.Seed, Clock: factory.Clock,
-				SeedName: f.settings.SeedName, Retry: retry}).AddToManager(mgr, seedCluster)
+				SeedName: f.settings.SeedName, Extensions: f.settings.BackupExtensions,
+				Retry: retry}).AddToManager(mgr, seedCluster)
 		},
 		func() error {
 			return (&migration.BackupEntries{Garden: factory.Garden, Seed: factory.Seed, Clock: factory.Clock,
-				SeedName: f.settings.SeedName, Retry: retry}).AddToManager(mgr, seedCluster, workers)
+				SeedName: f.settings.SeedName, Extensions: f.settings.BackupExtensions,
+				Retry: retry}).AddToManager(mgr, seedCluster, workers)
 		},
 	}
 	for _, a := range add {

@@ -2,6 +2,7 @@ package stage
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -163,14 +164,19 @@ func gardenletNeeds(s, namespace, shoot string) map[string]request {
 // What a gardenlet may do even while its seed is lost: it reads what is no secret, and reports.
 func lostNeeds(s, namespace, shoot string) map[string]request {
 	return map[string]request{
-		"lists shoots":    list(&gardencorev1beta1.ShootList{}),
-		"reads its seed":  get(seedOf(s)),
-		"reads the claim": get(claimOf(namespace, shoot)),
-		"creates a lease": create(lease("gardener-system-seed-lease", s)),
-		"says how it is":  patchStatus(seedOf(s), `{"status":{"observedGeneration":1}}`),
-		"records an event": create(&corev1.Event{ObjectMeta: metaOf(namespace, "e"),
-			InvolvedObject: corev1.ObjectReference{Namespace: namespace}}),
+		"lists shoots":     list(&gardencorev1beta1.ShootList{}),
+		"reads its seed":   get(seedOf(s)),
+		"reads the claim":  get(claimOf(namespace, shoot)),
+		"reads its lease":  get(lease("gardener-system-seed-lease", s)),
+		"creates a lease":  create(lease("gardener-system-seed-lease", s)),
+		"renews its lease": patch(lease("gardener-system-seed-lease", s), harmless),
+		"says how it is":   patchStatus(seedOf(s), `{"status":{"observedGeneration":1}}`),
 	}
+}
+
+func recordEvent(namespace string) request {
+	return create(&corev1.Event{ObjectMeta: metaOf(namespace, "e"),
+		InvolvedObject: corev1.ObjectReference{Namespace: namespace}})
 }
 
 // What no gardenlet may do, of which "a" and alpha are its own, and "b" and beta are not.
@@ -209,6 +215,9 @@ func gardenletAttacks() map[string]request {
 		"takes the claim of another project":        patch(claimOf("garden-q", "gamma"), harmless),
 		"creates a claim that another's shoot lost": create(claimOf("garden-p", "gone")),
 		"removes another's claim":                   remove(claimOf("garden-p", "beta")),
+		"reads another's lease":                     get(lease("gardener-system-seed-lease", "b")),
+		"reads a lease that is no claim":            get(lease("kube-system", "kube-scheduler")),
+		"lists leases":                              list(&coordinationv1.LeaseList{}, client.InNamespace("garden-p")),
 		"renews another's lease":                    patch(lease("gardener-system-seed-lease", "b"), harmless),
 		"creates another's lease":                   create(lease("gardener-system-seed-lease", "b")),
 		"reports about another's shoot":             patchStatus(shootOf("garden-p", "beta"), note),
@@ -270,12 +279,14 @@ func TestAttacks_WithEachIdentity_AreRefused(t *testing.T) {
 		"creates a claim that another's shoot lost": create(claimOf("garden-p", "gone")),
 		"removes its claim":                         remove(claimOf("garden-p", "alpha")),
 		"renews its seed's lease":                   patch(lease("gardener-system-seed-lease", "a"), harmless),
+		"reads its seed's lease":                    get(lease("gardener-system-seed-lease", "a")),
 		"lists leases":                              list(&coordinationv1.LeaseList{}, client.InNamespace("garden-p")),
 		"reads a secret":                            get(secret("garden-p", "referenced")),
 		"reads the state of its shoot":              get(state("garden-p", "alpha")),
 		"lists shoots":                              list(&gardencorev1beta1.ShootList{}),
 	}
 	lost := gardenletNeeds("c", "garden-p", "omega")
+	lost["records an event"] = recordEvent("garden-p")
 	k.shoot(t, "p/fresh", "a/")
 	ofA := k.client(t, k.as(t, "garden/gardenlet-a"))
 	k.await(t, "the identity of a shoot that has none", func(ctx context.Context) error {
@@ -290,6 +301,7 @@ func TestAttacks_WithEachIdentity_AreRefused(t *testing.T) {
 		{account: "gardenlet-b", needs: gardenletNeeds("b", "garden-p", "moving")},
 		{account: "gardenlet-b", needs: gardenletNeeds("b", "garden-q", "gamma")},
 		{account: "gardenlet-a", needs: lostNeeds("a", "garden-p", "alpha")},
+		{account: "gardenlet-a", needs: map[string]request{"records an event": recordEvent("garden-p")}},
 		{account: "gardenlet-c", needs: lostNeeds("c", "garden-p", "omega"), attacks: lost},
 		{account: "control-planes-a", attacks: attacksOfControlPlanes, needs: map[string]request{
 			"reads the claim":     get(claimOf("garden-p", "alpha")),
@@ -306,18 +318,7 @@ func TestAttacks_WithEachIdentity_AreRefused(t *testing.T) {
 			"makes it anew":   create(claimOf("garden-p", "omega")),
 		}},
 	} {
-		c := k.client(t, k.as(t, "garden/"+test.account))
-		for name, send := range test.needs {
-			if err := send(t.Context(), c); client.IgnoreNotFound(client.IgnoreAlreadyExists(err)) != nil {
-				t.Errorf("%s %s: %v", test.account, name, err)
-			}
-		}
-		for name, send := range test.attacks {
-			err := send(t.Context(), c)
-			if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "system:serviceaccount:garden:"+test.account) {
-				t.Errorf("%s %s: it is not refused as its own: %v", test.account, name, err)
-			}
-		}
+		k.tries(t, "garden/"+test.account, test.needs, test.attacks)
 	}
 	k.condition(t, "c", gardencorev1beta1.ConditionTrue)
 	c := k.client(t, k.as(t, "garden/gardenlet-c"))
@@ -327,8 +328,53 @@ func TestAttacks_WithEachIdentity_AreRefused(t *testing.T) {
 		})
 	}
 	k.condition(t, "c", gardencorev1beta1.ConditionUnknown)
-	for name, send := range lost {
-		k.await(t, "the end of the rights of a seed that is lost: "+name, func(ctx context.Context) error {
+	k.awaitRefusal(t, "the rights of a seed that is lost", c, lost)
+	// Its shoot has gone to another seed, and the backup entry names the lost one still. It reports again, gets another
+	// shoot, and nothing of the one that it had. What the two share, and chunks of which it knows the names, it may read.
+	k.create(t, &gardencorev1beta1.BackupEntry{ObjectMeta: metaOf("garden-p", "shoot--p--omega--uid-of-omega"),
+		Spec: gardencorev1beta1.BackupEntrySpec{BucketName: "b", SeedName: ptr.To("c")}})
+	omega := shootOf("garden-p", "omega")
+	if err := errors.Join(
+		k.admin.Patch(t.Context(), omega, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"seedName":"b"}}`))),
+		k.admin.Status().Patch(t.Context(), omega,
+			client.RawPatch(types.MergePatchType, []byte(`{"status":{"seedName":"b"}}`))),
+	); err != nil {
+		t.Fatal(err)
+	}
+	k.condition(t, "c", gardencorev1beta1.ConditionTrue)
+	k.shoot(t, "p/later", "c/c")
+	k.await(t, "the rights on its new shoot", func(ctx context.Context) error {
+		return errors.Join(patchStatus(shootOf("garden-p", "later"), note)(ctx, c), recordEvent("garden-p")(ctx, c))
+	})
+	for _, shared := range []string{"records an event", "reads a referenced secret", "reads a referenced config map",
+		"reads a chunk"} {
+		delete(lost, shared)
+	}
+	k.tries(t, "garden/gardenlet-c", lostNeeds("c", "garden-p", "omega"), lost)
+}
+
+// tries what an identity needs, which must be allowed, and its attacks, which must be refused as its own.
+func (k *kit) tries(t *testing.T, account string, needs, attacks map[string]request) {
+	t.Helper()
+	c := k.client(t, k.as(t, account))
+	for name, send := range needs {
+		if err := send(t.Context(), c); client.IgnoreNotFound(client.IgnoreAlreadyExists(err)) != nil {
+			t.Errorf("%s %s: %v", account, name, err)
+		}
+	}
+	user := "system:serviceaccount:" + strings.Replace(account, "/", ":", 1)
+	for name, send := range attacks {
+		if err := send(t.Context(), c); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), user) {
+			t.Errorf("%s %s: it is not refused as its own: %v", account, name, err)
+		}
+	}
+}
+
+// awaitRefusal waits until all requests are refused.
+func (k *kit) awaitRefusal(t *testing.T, what string, c client.Client, requests map[string]request) {
+	t.Helper()
+	for name, send := range requests {
+		k.await(t, "the end of "+what+": "+name, func(ctx context.Context) error {
 			if err := send(ctx, c); !apierrors.IsForbidden(err) {
 				return fmt.Errorf("it ends with %w", err)
 			}

@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
@@ -26,11 +29,20 @@ type extensionValues struct {
 	Image                        string
 	Command, Args                []string
 	Env                          []landscape.EnvVar
-	Rules                        []rbacv1.PolicyRule
+	Role                         string // that of control-plane namespaces
+	Rules                        extensionRules
 	User                         int64
 }
 
+// extensionRules are what an extension may do on its seed: everywhere, and in the control-plane namespaces of shoots.
+type extensionRules struct{ Everywhere, ControlPlane []rbacv1.PolicyRule }
+
 func extensionNamespace(e landscape.Extension) string { return "extension-" + e.Name }
+
+// controlPlaneRole is the ClusterRole that the gardenlet binds to an extension in control-plane namespaces.
+func controlPlaneRole(e landscape.Extension) string {
+	return "transplant:extension:" + e.Name + ":control-plane"
+}
 
 // imageOf an extension; one that is given as a program gets an image of its own.
 func imageOf(e landscape.Extension) string {
@@ -40,7 +52,8 @@ func imageOf(e landscape.Extension) string {
 func (s *Stage) extensionValues(e landscape.Extension, seed string) extensionValues {
 	values := extensionValues{
 		Name: e.Name, Namespace: extensionNamespace(e), Seed: seed, Actor: e.ActorOn(seed), Image: imageOf(e),
-		Command: e.Command, Args: e.Args, Env: e.Env, Rules: rulesOf(e), User: s.User,
+		Command: e.Command, Args: e.Args, Env: e.Env, Role: controlPlaneRole(e),
+		Rules: rulesOf(e), User: s.User,
 	}
 	if e.Binary != "" && len(e.Command) == 0 {
 		values.Command = []string{filepath.Base(e.Binary)}
@@ -48,9 +61,14 @@ func (s *Stage) extensionValues(e landscape.Extension, seed string) extensionVal
 	return values
 }
 
+// clusterScoped are the resources of Kubernetes that are of no namespace, and that extensions have to do with. RBAC
+// cannot leave a namespace out, so a rule for all others would reach the gardenlet's.
+var clusterScoped = sets.New("customresourcedefinitions", "mutatingwebhookconfigurations", "namespaces", "nodes",
+	"persistentvolumes", "storageclasses", "validatingwebhookconfigurations")
+
 // rulesOf an extension are what its kinds need: their objects with status and finalizers, the Clusters, events; and
 // what its file adds. Objects are made and deleted by the gardenlet.
-func rulesOf(e landscape.Extension) []rbacv1.PolicyRule {
+func rulesOf(e landscape.Extension) extensionRules {
 	var objects, statuses, finalizers []string
 	for _, resource := range e.Resources {
 		kind, _ := extensionsv1alpha1.KindByName(resource.Kind)
@@ -58,26 +76,100 @@ func rulesOf(e landscape.Extension) []rbacv1.PolicyRule {
 			append(finalizers, kind.Resource+"/finalizers")
 	}
 	group := []string{extensionsv1alpha1.GroupName}
-	rules := []rbacv1.PolicyRule{
-		{APIGroups: group, Resources: objects, Verbs: []string{"get", "list", "watch", "update", "patch"}},
-		{APIGroups: group, Resources: statuses, Verbs: []string{"get", "update", "patch"}},
-		{APIGroups: group, Resources: finalizers, Verbs: []string{"update"}},
-		{APIGroups: group, Resources: []string{"clusters"}, Verbs: []string{"get", "list", "watch"}},
-		{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"},
-			Verbs: []string{"create", "patch", "update"}},
+	rules := extensionRules{
+		Everywhere: []rbacv1.PolicyRule{
+			{APIGroups: group, Resources: objects, Verbs: []string{"get", "list", "watch", "update", "patch"}},
+			{APIGroups: group, Resources: statuses, Verbs: []string{"get", "update", "patch"}},
+			{APIGroups: group, Resources: finalizers, Verbs: []string{"update"}},
+			{APIGroups: group, Resources: []string{"clusters"}, Verbs: []string{"get", "list", "watch"}},
+		},
+		ControlPlane: []rbacv1.PolicyRule{
+			{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"},
+				Verbs: []string{"create", "patch", "update"}},
+		},
 	}
 	for _, rule := range e.Rules {
-		rules = append(rules, rbacv1.PolicyRule{APIGroups: rule.APIGroups, Resources: rule.Resources,
-			ResourceNames: rule.ResourceNames, Verbs: rule.Verbs})
+		rules.add(rule)
 	}
 	return rules
 }
+
+// add splits a rule of the extension's file. Everywhere it holds for groups that are not Kubernetes' own, whose
+// objects a seed has none of outside control planes, and for what is of no namespace.
+func (r *extensionRules) add(rule landscape.Rule) {
+	own := func(group string) bool {
+		return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
+	}
+	named := func(resource string) bool { return clusterScoped.Has(strings.Split(resource, "/")[0]) }
+	kubernetes, others := split(rule.APIGroups, own)
+	everywhere, namespaced := split(rule.Resources, named)
+	r.Everywhere = policyRule(r.Everywhere, others, rule.Resources, rule)
+	r.Everywhere = policyRule(r.Everywhere, kubernetes, everywhere, rule)
+	r.ControlPlane = policyRule(r.ControlPlane, kubernetes, namespaced, rule)
+}
+
+func split(words []string, is func(string) bool) (those, others []string) {
+	for _, word := range words {
+		if is(word) {
+			those = append(those, word)
+		} else {
+			others = append(others, word)
+		}
+	}
+	return those, others
+}
+
+// policyRule adds what a rule says about these groups and resources; one without any allows nothing.
+func policyRule(to []rbacv1.PolicyRule, groups, resources []string, rule landscape.Rule) []rbacv1.PolicyRule {
+	if len(groups) == 0 || len(resources) == 0 {
+		return to
+	}
+	return append(to, rbacv1.PolicyRule{APIGroups: groups, Resources: resources, ResourceNames: rule.ResourceNames,
+		Verbs: rule.Verbs})
+}
+
+// The reference provider, and the ClusterRole that it has in control-plane namespaces (manifests/seed.yaml).
+const (
+	referenceAccount = "extensions/provider-transplant"
+	referenceRole    = "transplant:provider:control-plane"
+)
+
+// extensionRoles tell the gardenlet which ClusterRole each extension has in control-plane namespaces, as role=account.
+func extensionRoles(extensions []landscape.Extension) []string {
+	all := []string{referenceRole + "=" + referenceAccount}
+	for _, e := range extensions {
+		all = append(all, controlPlaneRole(e)+"="+accountOf(e))
+	}
+	return all
+}
+
+// backupExtensions are the accounts of those that reconcile BackupBuckets or BackupEntries.
+func backupExtensions(extensions []landscape.Extension) []string {
+	var all []string
+	left := sets.New(extensionsv1alpha1.BackupBucketResource, extensionsv1alpha1.BackupEntryResource)
+	for _, e := range extensions {
+		for _, resource := range e.Resources {
+			if left.Has(resource.Kind) {
+				left.Delete(resource.Kind)
+				all = append(all, accountOf(e))
+			}
+		}
+	}
+	if len(left) > 0 {
+		all = append(all, referenceAccount)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// accountOf an extension on a seed.
+func accountOf(e landscape.Extension) string { return extensionNamespace(e) + "/" + e.Name }
 
 // extensionKubeconfigs are those of an extension on a seed, as the reference provider has them.
 func extensionKubeconfigs(e landscape.Extension, seed string) []kubeconfigFor {
 	actor, namespace := e.ActorOn(seed), extensionNamespace(e)
 	return []kubeconfigFor{
-		{actor: actor, target: seed, account: namespace + "/" + e.Name, namespace: namespace, secret: "kubeconfig-seed"},
+		{actor: actor, target: seed, account: accountOf(e), namespace: namespace, secret: "kubeconfig-seed"},
 		{actor: actor, target: switchboard.Cloud, namespace: namespace, secret: "kubeconfig-cloud"},
 	}
 }
@@ -85,16 +177,12 @@ func extensionKubeconfigs(e landscape.Extension, seed string) []kubeconfigFor {
 // startExtensions starts the extensions of the user's own on a seed.
 func (s *Stage) startExtensions(ctx context.Context, l Landscape, c client.Client, seed string) error {
 	for _, e := range s.Extensions {
-		values := s.extensionValues(e, seed)
-		if err := apply(ctx, c, "extension.yaml", values); err != nil {
-			return err
-		}
 		for _, k := range extensionKubeconfigs(e, seed) {
 			if err := s.giveKubeconfig(ctx, l, c, k); err != nil {
 				return err
 			}
 		}
-		if err := apply(ctx, c, "extension-actor.yaml", values); err != nil {
+		if err := apply(ctx, c, "extension-actor.yaml", s.extensionValues(e, seed)); err != nil {
 			return err
 		}
 	}

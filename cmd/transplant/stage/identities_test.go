@@ -53,7 +53,8 @@ func (k *kit) namespaces(t *testing.T) []string {
 	return names
 }
 
-// startSeedKit is the seed a of the garden, with a third-party extension and the control plane of shoot alpha.
+// startSeedKit is the seed a of the garden, with a third-party extension, the control plane of shoot alpha, and the
+// credentials of alpha's backups.
 func startSeedKit(t *testing.T, garden *kit) *kit {
 	t.Helper()
 	k, ctx := privilegesKit(t, "seed"), t.Context()
@@ -62,15 +63,29 @@ func startSeedKit(t *testing.T, garden *kit) *kit {
 	}
 	third := landscape.Extension{Name: "third-party", Image: "image"}
 	third.Resources = []landscape.ExtensionResource{{Kind: "Extension", Type: "third-party"}}
+	third.Rules = []landscape.Rule{{APIGroups: []string{""}, Resources: []string{"namespaces", "secrets"},
+		Verbs: []string{"get", "list", "watch"}}}
 	if err := apply(ctx, k.admin, "extension.yaml", New(ScenarioSettings).extensionValues(third, "a")); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"control-plane-kubeconfig-garden", "control-plane-kubeconfig-cloud"} {
 		k.create(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: name}})
 	}
+	extensions := []landscape.Extension{third}
+	backup := secret("garden", "entry-shoot--p--alpha--uid-of-alpha")
+	k.create(t, backup)
+	if err := controlplane.GrantSecret(ctx, k.admin, backup, backupExtensions(extensions)...); err != nil {
+		t.Fatal(err)
+	}
+	roles := map[string]string{}
+	for _, flag := range extensionRoles(extensions) {
+		role, account, _ := strings.Cut(flag, "=")
+		roles[role] = account
+	}
 	o := &controlplane.Operation{
-		Settings: controlplane.Settings{SeedName: "a", InternalDomain: Domain, Image: "image", KubernetesImage: "image"},
-		Log:      logr.Discard(), Clock: clock.RealClock{}, Garden: garden.admin, Seed: k.admin,
+		Settings: controlplane.Settings{SeedName: "a", InternalDomain: Domain, Image: "image", KubernetesImage: "image",
+			ExtensionRoles: roles},
+		Log: logr.Discard(), Clock: clock.RealClock{}, Garden: garden.admin, Seed: k.admin,
 		Shoot: &gardencorev1beta1.Shoot{}, SeedObject: &gardencorev1beta1.Seed{}, Epoch: 1,
 	}
 	for key, object := range map[client.ObjectKey]client.Object{

@@ -9,11 +9,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	certutil "k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/api/crds"
 	"github.com/transplant-sim/transplant/clusters/switchboard"
+	"github.com/transplant-sim/transplant/controllers/extension"
 	"github.com/transplant-sim/transplant/sim/landscape"
 )
 
@@ -32,7 +34,8 @@ type seedValues struct {
 	Pods, Services, Region                string
 	Image, KubernetesImage, ShootProxyURL string
 	Taints                                []landscape.Taint
-	TakenKinds                            []string // by extensions of the user's own
+	TakenKinds                            []string // by third-party extensions
+	ExtensionRoles, BackupExtensions      []string // flags of the gardenlet
 	User                                  int64
 	Settings                              Settings
 }
@@ -99,11 +102,13 @@ func (s *Stage) seedValues(l Landscape, seed string) (seedValues, error) {
 		Name: seed, Domain: Domain, DefaultDomain: DefaultDomain, Pods: pods, Services: services,
 		Region: cmp.Or(s.Regions[seed], landscape.Home),
 		Image:  image, KubernetesImage: kubernetesImage, ShootProxyURL: proxy.URL(), Taints: s.Taints[seed],
-		TakenKinds: landscape.TakenKinds(s.Extensions), User: s.User, Settings: s.Settings,
+		TakenKinds: landscape.TakenKinds(s.Extensions), ExtensionRoles: extensionRoles(s.Extensions),
+		BackupExtensions: backupExtensions(s.Extensions), User: s.User, Settings: s.Settings,
 	}, nil
 }
 
-// prepareSeed brings on a seed what does not need the garden.
+// prepareSeed brings on a seed what does not need the garden: all that is there before the gardenlet, which binds
+// roles.
 func (s *Stage) prepareSeed(ctx context.Context, l Landscape, c client.Client, seed string) error {
 	if err := install(ctx, c, crds.Seed()); err != nil {
 		return err
@@ -112,7 +117,38 @@ func (s *Stage) prepareSeed(ctx context.Context, l Landscape, c client.Client, s
 	if err != nil {
 		return err
 	}
-	return apply(ctx, c, "seed.yaml", values)
+	if err := apply(ctx, c, "seed.yaml", values); err != nil {
+		return err
+	}
+	if err := registerWebhook(ctx, c); err != nil {
+		return err
+	}
+	for _, e := range s.Extensions {
+		if err := apply(ctx, c, "extension.yaml", s.extensionValues(e, seed)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// registerWebhook lets the seed's API server ask the reference provider, which serves with the certificate that it is
+// given here.
+func registerWebhook(ctx context.Context, c client.Client) error {
+	const namespace = "extensions"
+	certificate, key, err := certutil.GenerateSelfSignedCertKey(extension.WebhookName+"."+namespace+".svc", nil, nil)
+	if err != nil {
+		return fmt.Errorf("make the certificate of the provider's webhook: %w", err)
+	}
+	if err := writeSecret(ctx, c, namespace, "webhook-server", map[string][]byte{
+		corev1.TLSCertKey: certificate, corev1.TLSPrivateKeyKey: key,
+	}); err != nil {
+		return err
+	}
+	if err := c.Apply(ctx, extension.WebhookConfiguration(namespace, certificate), fieldOwner,
+		client.ForceOwnership); err != nil {
+		return fmt.Errorf("register the provider's webhook: %w", err)
+	}
+	return nil
 }
 
 // startSeed gives the seed's actors their kubeconfigs and starts them.
@@ -154,7 +190,7 @@ func seedKubeconfigs(seed string) []kubeconfigFor {
 		{actor: controlPlanes, target: landscape.Garden, account: "garden/" + controlPlanes, namespace: "garden",
 			secret: "control-plane-kubeconfig-garden"},
 		{actor: controlPlanes, target: switchboard.Cloud, namespace: "garden", secret: "control-plane-kubeconfig-cloud"},
-		{actor: extensions, target: seed, account: "extensions/provider-transplant", namespace: "extensions",
+		{actor: extensions, target: seed, account: referenceAccount, namespace: "extensions",
 			secret: "kubeconfig-seed"},
 		{actor: extensions, target: switchboard.Cloud, namespace: "extensions", secret: "kubeconfig-cloud"},
 		{actor: "gateway-" + seed, target: seed, account: "istio-ingress/gateway", namespace: "istio-ingress",
