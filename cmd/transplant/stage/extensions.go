@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -29,20 +28,11 @@ type extensionValues struct {
 	Image                        string
 	Command, Args                []string
 	Env                          []landscape.EnvVar
-	Role                         string // that of control-plane namespaces
-	Rules                        extensionRules
+	Rules                        []rbacv1.PolicyRule
 	User                         int64
 }
 
-// extensionRules are what an extension may do on its seed: everywhere, and in the control-plane namespaces of shoots.
-type extensionRules struct{ Everywhere, ControlPlane []rbacv1.PolicyRule }
-
 func extensionNamespace(e landscape.Extension) string { return "extension-" + e.Name }
-
-// controlPlaneRole is the ClusterRole that the gardenlet binds to an extension in control-plane namespaces.
-func controlPlaneRole(e landscape.Extension) string {
-	return "transplant:extension:" + e.Name + ":control-plane"
-}
 
 // imageOf an extension; one that is given as a program gets an image of its own.
 func imageOf(e landscape.Extension) string {
@@ -52,8 +42,7 @@ func imageOf(e landscape.Extension) string {
 func (s *Stage) extensionValues(e landscape.Extension, seed string) extensionValues {
 	values := extensionValues{
 		Name: e.Name, Namespace: extensionNamespace(e), Seed: seed, Actor: e.ActorOn(seed), Image: imageOf(e),
-		Command: e.Command, Args: e.Args, Env: e.Env, Role: controlPlaneRole(e),
-		Rules: rulesOf(e), User: s.User,
+		Command: e.Command, Args: e.Args, Env: e.Env, Rules: rulesOf(e), User: s.User,
 	}
 	if e.Binary != "" && len(e.Command) == 0 {
 		values.Command = []string{filepath.Base(e.Binary)}
@@ -61,14 +50,9 @@ func (s *Stage) extensionValues(e landscape.Extension, seed string) extensionVal
 	return values
 }
 
-// clusterScoped are the resources of Kubernetes that are of no namespace, and that extensions have to do with. RBAC
-// cannot leave a namespace out, so a rule for all others would reach the gardenlet's.
-var clusterScoped = sets.New("customresourcedefinitions", "mutatingwebhookconfigurations", "namespaces", "nodes",
-	"persistentvolumes", "storageclasses", "validatingwebhookconfigurations")
-
 // rulesOf an extension are what its kinds need: their objects with status and finalizers, the Clusters, events; and
 // what its file adds. Objects are made and deleted by the gardenlet.
-func rulesOf(e landscape.Extension) extensionRules {
+func rulesOf(e landscape.Extension) []rbacv1.PolicyRule {
 	var objects, statuses, finalizers []string
 	for _, resource := range e.Resources {
 		kind, _ := extensionsv1alpha1.KindByName(resource.Kind)
@@ -76,72 +60,23 @@ func rulesOf(e landscape.Extension) extensionRules {
 			append(finalizers, kind.Resource+"/finalizers")
 	}
 	group := []string{extensionsv1alpha1.GroupName}
-	rules := extensionRules{
-		Everywhere: []rbacv1.PolicyRule{
-			{APIGroups: group, Resources: objects, Verbs: []string{"get", "list", "watch", "update", "patch"}},
-			{APIGroups: group, Resources: statuses, Verbs: []string{"get", "update", "patch"}},
-			{APIGroups: group, Resources: finalizers, Verbs: []string{"update"}},
-			{APIGroups: group, Resources: []string{"clusters"}, Verbs: []string{"get", "list", "watch"}},
-		},
-		ControlPlane: []rbacv1.PolicyRule{
-			{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"},
-				Verbs: []string{"create", "patch", "update"}},
-		},
+	rules := []rbacv1.PolicyRule{
+		{APIGroups: group, Resources: objects, Verbs: []string{"get", "list", "watch", "update", "patch"}},
+		{APIGroups: group, Resources: statuses, Verbs: []string{"get", "update", "patch"}},
+		{APIGroups: group, Resources: finalizers, Verbs: []string{"update"}},
+		{APIGroups: group, Resources: []string{"clusters"}, Verbs: []string{"get", "list", "watch"}},
+		{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"},
+			Verbs: []string{"create", "patch", "update"}},
 	}
 	for _, rule := range e.Rules {
-		rules.add(rule)
+		rules = append(rules, rbacv1.PolicyRule{APIGroups: rule.APIGroups, Resources: rule.Resources,
+			ResourceNames: rule.ResourceNames, Verbs: rule.Verbs})
 	}
 	return rules
 }
 
-// add splits a rule of the extension's file. Everywhere it holds for groups that are not Kubernetes' own, whose
-// objects a seed has none of outside control planes, and for what is of no namespace.
-func (r *extensionRules) add(rule landscape.Rule) {
-	own := func(group string) bool {
-		return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
-	}
-	named := func(resource string) bool { return clusterScoped.Has(strings.Split(resource, "/")[0]) }
-	kubernetes, others := split(rule.APIGroups, own)
-	everywhere, namespaced := split(rule.Resources, named)
-	r.Everywhere = policyRule(r.Everywhere, others, rule.Resources, rule)
-	r.Everywhere = policyRule(r.Everywhere, kubernetes, everywhere, rule)
-	r.ControlPlane = policyRule(r.ControlPlane, kubernetes, namespaced, rule)
-}
-
-func split(words []string, is func(string) bool) (those, others []string) {
-	for _, word := range words {
-		if is(word) {
-			those = append(those, word)
-		} else {
-			others = append(others, word)
-		}
-	}
-	return those, others
-}
-
-// policyRule adds what a rule says about these groups and resources; one without any allows nothing.
-func policyRule(to []rbacv1.PolicyRule, groups, resources []string, rule landscape.Rule) []rbacv1.PolicyRule {
-	if len(groups) == 0 || len(resources) == 0 {
-		return to
-	}
-	return append(to, rbacv1.PolicyRule{APIGroups: groups, Resources: resources, ResourceNames: rule.ResourceNames,
-		Verbs: rule.Verbs})
-}
-
-// The reference provider, and the ClusterRole that it has in control-plane namespaces (manifests/seed.yaml).
-const (
-	referenceAccount = "extensions/provider-transplant"
-	referenceRole    = "transplant:provider:control-plane"
-)
-
-// extensionRoles tell the gardenlet which ClusterRole each extension has in control-plane namespaces, as role=account.
-func extensionRoles(extensions []landscape.Extension) []string {
-	all := []string{referenceRole + "=" + referenceAccount}
-	for _, e := range extensions {
-		all = append(all, controlPlaneRole(e)+"="+accountOf(e))
-	}
-	return all
-}
+// referenceAccount is the ServiceAccount of the reference provider on a seed.
+const referenceAccount = "extensions/provider-transplant"
 
 // backupExtensions are the accounts of those that reconcile BackupBuckets or BackupEntries.
 func backupExtensions(extensions []landscape.Extension) []string {

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	appsv1 "k8s.io/api/apps/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -33,8 +32,7 @@ func vault() landscape.Extension {
 	}
 }
 
-// A third-party extension may do with its kinds what the contract wants of it, and in control planes what its file
-// says.
+// A third-party extension may do with its kinds what the contract wants of it, and besides what its file says.
 func TestAnOwnExtensionHasItsRightsOnly(t *testing.T) {
 	t.Parallel()
 	c := fake.NewClientBuilder().WithScheme(Scheme()).Build()
@@ -45,10 +43,7 @@ func TestAnOwnExtensionHasItsRightsOnly(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	role, binding, planes := &rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{}, &rbacv1.ClusterRole{}
-	if err := c.Get(t.Context(), client.ObjectKey{Name: "transplant:extension:vault:control-plane"}, planes); err != nil {
-		t.Fatal(err)
-	}
+	role, binding := &rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{}
 	for _, object := range []client.Object{role, binding} {
 		if err := c.Get(t.Context(), client.ObjectKey{Name: "transplant:extension:vault"}, object); err != nil {
 			t.Fatal(err)
@@ -63,13 +58,11 @@ func TestAnOwnExtensionHasItsRightsOnly(t *testing.T) {
 		{APIGroups: extensions, Resources: []string{"extensions/finalizers", "networks/finalizers"},
 			Verbs: []string{"update"}},
 		{APIGroups: extensions, Resources: []string{"clusters"}, Verbs: []string{"get", "list", "watch"}},
-	}
-	wantInPlanes := []rbacv1.PolicyRule{
 		{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"},
 			Verbs: []string{"create", "patch", "update"}},
 		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}},
 	}
-	if diff := cmp.Diff(want, role.Rules) + cmp.Diff(wantInPlanes, planes.Rules); diff != "" {
+	if diff := cmp.Diff(want, role.Rules); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if who := binding.Subjects[0]; who.Namespace != "extension-vault" || who.Name != "vault" ||
@@ -105,43 +98,8 @@ func TestAnOwnExtensionHasItsRightsOnly(t *testing.T) {
 	}
 }
 
-// A rule of a file that could reach the gardenlet's namespace holds in control planes alone.
-func TestRulesOf_RulesOfAFile_ReachNoOtherNamespace(t *testing.T) {
-	t.Parallel()
-	rule := func(groups, resources string) rbacv1.PolicyRule {
-		return rbacv1.PolicyRule{APIGroups: strings.Split(groups, " "), Resources: strings.Split(resources, " "),
-			Verbs: []string{"get"}}
-	}
-	for _, test := range []struct {
-		groups, resources        string
-		everywhere, controlPlane []rbacv1.PolicyRule
-	}{
-		{"", "secrets pods/log", nil, []rbacv1.PolicyRule{rule("", "secrets pods/log")}},
-		{"", "namespaces nodes/status secrets", []rbacv1.PolicyRule{rule("", "namespaces nodes/status")},
-			[]rbacv1.PolicyRule{rule("", "secrets")}},
-		{"*", "*", nil, []rbacv1.PolicyRule{rule("*", "*")}},
-		{"", "*", nil, []rbacv1.PolicyRule{rule("", "*")}},
-		{"apps rbac.authorization.k8s.io", "deployments roles", nil,
-			[]rbacv1.PolicyRule{rule("apps rbac.authorization.k8s.io", "deployments roles")}},
-		{"resources.gardener.cloud apps", "managedresources deployments",
-			[]rbacv1.PolicyRule{rule("resources.gardener.cloud", "managedresources deployments")},
-			[]rbacv1.PolicyRule{rule("apps", "managedresources deployments")}},
-		{"admissionregistration.k8s.io", "mutatingwebhookconfigurations",
-			[]rbacv1.PolicyRule{rule("admissionregistration.k8s.io", "mutatingwebhookconfigurations")}, nil},
-	} {
-		e := landscape.Extension{Name: "e", Rules: []landscape.Rule{{APIGroups: strings.Split(test.groups, " "),
-			Resources: strings.Split(test.resources, " "), Verbs: []string{"get"}}}}
-		without, got := rulesOf(landscape.Extension{Name: "e"}), rulesOf(e)
-		everywhere, controlPlane := got.Everywhere[len(without.Everywhere):], got.ControlPlane[len(without.ControlPlane):]
-		if diff := cmp.Diff(test.everywhere, everywhere, cmpopts.EquateEmpty()) +
-			cmp.Diff(test.controlPlane, controlPlane, cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("%q of %q (-want +got):\n%s", test.resources, test.groups, diff)
-		}
-	}
-}
-
-// The gardenlet is told whose roles it binds, and who gets the credentials of backups: whoever reconciles their kinds.
-func TestGardenlet_IsToldTheAccountsOfExtensions(t *testing.T) {
+// Who gets the credentials of backups: whoever reconciles their kinds.
+func TestBackupExtensions_ReconcileTheirKinds(t *testing.T) {
 	t.Parallel()
 	of := func(name string, kinds ...string) landscape.Extension {
 		e := landscape.Extension{Name: name}
@@ -151,22 +109,16 @@ func TestGardenlet_IsToldTheAccountsOfExtensions(t *testing.T) {
 		return e
 	}
 	for name, test := range map[string]struct {
-		extensions     []landscape.Extension
-		roles, backups []string
+		extensions []landscape.Extension
+		want       []string
 	}{
-		"the reference provider alone": {nil, []string{"transplant:provider:control-plane=extensions/provider-transplant"},
-			[]string{"extensions/provider-transplant"}},
+		"the reference provider alone": {nil, []string{"extensions/provider-transplant"}},
 		"one takes a kind of backups": {[]landscape.Extension{of("acme", "BackupEntry", "Network")},
-			[]string{"transplant:provider:control-plane=extensions/provider-transplant",
-				"transplant:extension:acme:control-plane=extension-acme/acme"},
 			[]string{"extension-acme/acme", "extensions/provider-transplant"}},
 		"one takes both": {[]landscape.Extension{of("acme", "BackupEntry", "BackupBucket")},
-			[]string{"transplant:provider:control-plane=extensions/provider-transplant",
-				"transplant:extension:acme:control-plane=extension-acme/acme"},
 			[]string{"extension-acme/acme"}},
 	} {
-		roles, backups := extensionRoles(test.extensions), backupExtensions(test.extensions)
-		if diff := cmp.Diff(test.roles, roles) + cmp.Diff(test.backups, backups); diff != "" {
+		if diff := cmp.Diff(test.want, backupExtensions(test.extensions)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

@@ -63,7 +63,7 @@ func startSeedKit(t *testing.T, garden *kit) *kit {
 	}
 	third := landscape.Extension{Name: "third-party", Image: "image"}
 	third.Resources = []landscape.ExtensionResource{{Kind: "Extension", Type: "third-party"}}
-	third.Rules = []landscape.Rule{{APIGroups: []string{""}, Resources: []string{"namespaces", "secrets"},
+	third.Rules = []landscape.Rule{{APIGroups: []string{""}, Resources: []string{"namespaces"},
 		Verbs: []string{"get", "list", "watch"}}}
 	if err := apply(ctx, k.admin, "extension.yaml", New(ScenarioSettings).extensionValues(third, "a")); err != nil {
 		t.Fatal(err)
@@ -77,14 +77,9 @@ func startSeedKit(t *testing.T, garden *kit) *kit {
 	if err := controlplane.GrantSecret(ctx, k.admin, backup, backupExtensions(extensions)...); err != nil {
 		t.Fatal(err)
 	}
-	roles := map[string]string{}
-	for _, flag := range extensionRoles(extensions) {
-		role, account, _ := strings.Cut(flag, "=")
-		roles[role] = account
-	}
 	o := &controlplane.Operation{
 		Settings: controlplane.Settings{SeedName: "a", InternalDomain: Domain, Image: "image", KubernetesImage: "image",
-			ExtensionRoles: roles},
+			ExtensionRoles: map[string]string{"transplant:provider:control-plane": "extensions/provider-transplant"}},
 		Log: logr.Discard(), Clock: clock.RealClock{}, Garden: garden.admin, Seed: k.admin,
 		Shoot: &gardencorev1beta1.Shoot{}, SeedObject: &gardencorev1beta1.Seed{}, Epoch: 1,
 	}

@@ -35,7 +35,7 @@ type seedValues struct {
 	Image, KubernetesImage, ShootProxyURL string
 	Taints                                []landscape.Taint
 	TakenKinds                            []string // by third-party extensions
-	ExtensionRoles, BackupExtensions      []string // flags of the gardenlet
+	BackupExtensions                      []string // flags of the gardenlet
 	User                                  int64
 	Settings                              Settings
 }
@@ -102,7 +102,7 @@ func (s *Stage) seedValues(l Landscape, seed string) (seedValues, error) {
 		Name: seed, Domain: Domain, DefaultDomain: DefaultDomain, Pods: pods, Services: services,
 		Region: cmp.Or(s.Regions[seed], landscape.Home),
 		Image:  image, KubernetesImage: kubernetesImage, ShootProxyURL: proxy.URL(), Taints: s.Taints[seed],
-		TakenKinds: landscape.TakenKinds(s.Extensions), ExtensionRoles: extensionRoles(s.Extensions),
+		TakenKinds:       landscape.TakenKinds(s.Extensions),
 		BackupExtensions: backupExtensions(s.Extensions), User: s.User, Settings: s.Settings,
 	}, nil
 }
