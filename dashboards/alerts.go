@@ -29,9 +29,9 @@ func (a Alert) Over(span string) string {
 func Alerts() []Alert {
 	goal := func(name string) string { return `transplant_run_goal{measure="` + name + `"}` }
 	return []Alert{
-		{"TransplantVerdictNotHeld", "{{ $labels.scenario }} is {{ $labels.verdict }}",
-			"The run {{ $labels.run }} has not kept every promise, or could not be told.",
-			`transplant_run_verdict{verdict!="Held"}`, ""},
+		{"TransplantVerdictNotPassed", "The verdict about {{ $labels.scenario }} is {{ $labels.verdict }}",
+			"The run {{ $labels.run }} has not kept every promise, or could not be carried out.",
+			`transplant_run_verdict{verdict!="Passed"}`, ""},
 		{"TransplantPromiseBroken", "{{ $labels.scenario }} breaks {{ $labels.promise }}",
 			"The run {{ $labels.run }} has {{ $value }} violations of it.", `transplant_run_violations`, ""},
 		{"TransplantRTOOverGoal", "The RTO of {{ $labels.scenario }} is over its goal",

@@ -62,7 +62,7 @@ func TestRulesFireThoughTheEngineHasEnded(t *testing.T) {
 	if left := found("transplant_run_measure_seconds"); len(left) > 0 {
 		t.Errorf("the samples are not stale: %v", left)
 	}
-	for _, rule := range []string{"TransplantRTOOverGoal", "TransplantVerdictNotHeld"} {
+	for _, rule := range []string{"TransplantRTOOverGoal", "TransplantVerdictNotPassed"} {
 		firing := await(rule, `ALERTS{alertstate="firing",alertname="`+rule+`"}`)
 		if len(firing) != 1 || firing[0].Labels["scenario"] != "slow" {
 			t.Errorf("%s fires for %v, want it for the slow run", rule, firing)
@@ -127,7 +127,7 @@ func TestARunMayBeScrapedAndLoaded(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := scrape(t, address, rules, data)
-	told := kept(t, "testdata/violated.jsonl.gz")
+	told := kept(t, "testdata/failed.jsonl.gz")
 	told.record = tell(t, exporter, "twice", told, 1)
 	// A scrape has the time at which it began. One that began before the verdict, and shows it, is older than the last
 	// sample that is loaded. Prometheus drops it, as everything in its log that is older than its blocks.
@@ -143,7 +143,7 @@ func TestARunMayBeScrapedAndLoaded(t *testing.T) {
 	p.Stop()
 	load(t, told, data)
 	again := prometheustest.Start(t, empty(t), data)
-	const samples = `count_over_time(transplant_run_verdict{verdict="Violated",scenario="twice"}[1h])`
+	const samples = `count_over_time(transplant_run_verdict{verdict="Failed",scenario="twice"}[1h])`
 	found, err := again.Query(samples, time.Now())
 	if err != nil || len(found) != 1 || found[0].Samples[0].Value < 2 {
 		t.Fatalf("the run is there as %v, %v; want one series of what was scraped and what was loaded", found, err)
@@ -181,7 +181,7 @@ func tell(t *testing.T, exporter *metrics.Exporter, name string, told run, goal 
 	}
 	judged := *told.judged
 	if *judged.Measures.RTOSeconds > goal {
-		judged.Verdict, judged.Violations = verdict.Violated, []verdict.Violation{{Oracle: verdict.Goal, Message: "too slow"}}
+		judged.Verdict, judged.Violations = verdict.Failed, []verdict.Violation{{Oracle: verdict.Goal, Message: "too slow"}}
 	}
 	following.Judged(&judged)
 	record, err := timeline.Decode(&lines)

@@ -170,7 +170,7 @@ func recovery() Board {
 		Variables: ofRuns, Panels: []Panel{
 			{Title: "Verdicts", About: "Runs by verdict.", Kind: "stat", Unit: "short", Queries: []Query{
 				now("{{verdict}}", `sum by (verdict) (last_over_time(transplant_run_verdict{FILTER}[$__range]))`)}},
-			{Title: "Verdicts by scenario", About: "How often each scenario was Held, Violated, Broken or Inconclusive.",
+			{Title: "Verdicts by scenario", About: "Runs by scenario and verdict.",
 				Kind: "table", Unit: "short", Queries: []Query{
 					now("{{scenario}} {{verdict}}",
 						`sum by (scenario, verdict) (last_over_time(transplant_run_verdict{FILTER}[$__range])) > 0`)}},

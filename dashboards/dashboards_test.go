@@ -183,8 +183,8 @@ func variablesAnswer(t *testing.T, p *prometheus, b dashboards.Board) {
 
 var inSummary = regexp.MustCompile(`\$labels\.(\w+)`)
 
-// Rules are executed too. What a rule compares must be there, whether or not it fires; and of these runs one was
-// Violated, so that some rules must fire.
+// Rules are executed too. What a rule compares must be there, whether or not it fires; and one of these runs has
+// the verdict Failed, so that some rules must fire.
 func TestRulesAnswer(t *testing.T) {
 	t.Parallel()
 	p := start(t)
@@ -217,8 +217,8 @@ func TestRulesAnswer(t *testing.T) {
 		}
 		fires[a.Name] = len(firing) > 0
 	}
-	if !fires["TransplantVerdictNotHeld"] || !fires["TransplantPromiseBroken"] {
-		t.Errorf("a run was Violated, and the rules say nothing: %v", fires)
+	if !fires["TransplantVerdictNotPassed"] || !fires["TransplantPromiseBroken"] {
+		t.Errorf("a run has the verdict Failed, and the rules say nothing: %v", fires)
 	}
 }
 

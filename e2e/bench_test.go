@@ -113,7 +113,7 @@ func BenchmarkPlannedMigration(b *testing.B) {
 	}
 }
 
-// told runs a story, which must be Held, and returns its verdict.
+// told runs a story, which must pass, and returns its verdict.
 func told(b *testing.B, story string, flags ...string) *verdict.Report {
 	b.Helper()
 	out := b.TempDir()

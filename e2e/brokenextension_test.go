@@ -83,8 +83,8 @@ func TestOwnExtension_ThatNeverComesUp_IsNamed(t *testing.T) {
 				t.Fatal(err)
 			}
 			report, out := tellInto(t, brokenExtension(t, c.does), story)
-			if report.Verdict != verdict.Broken || len(report.Reasons) != 1 {
-				t.Fatalf("%s, want Broken for one reason: %q", report.Verdict, report.Reasons)
+			if report.Verdict != verdict.Error || len(report.Reasons) != 1 {
+				t.Fatalf("%s, want Error for one reason: %q", report.Verdict, report.Reasons)
 			}
 			for _, want := range c.says {
 				if !strings.Contains(report.Reasons[0], want) {

@@ -68,7 +68,8 @@ func ended(t *testing.T, by syscall.Signal, atLeast int, ends string) {
 			t.Fatalf("a minute after the run there are %q", l.running())
 		}
 	}
-	if judged, err := l.try(t, nil, program, "judge", out); err == nil || !strings.Contains(judged, "Broken") {
+	if judged, err := l.try(t, nil, program, "judge", out); err == nil || !strings.Contains(judged,
+		"the verdict is Error") {
 		t.Errorf("what the run has left is judged as %q, %v", judged, err)
 	}
 	if by != syscall.SIGKILL {

@@ -46,17 +46,17 @@ func TestAnOwnExtensionIsToldInAStory(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, report := range tellWith(t, file, planned, story) {
-			if report.Verdict != verdict.Held || strings.Join(report.Extensions, " ") != "acme" {
-				t.Errorf("%s: %s with %v, want Held: %+v %v", report.Scenario, report.Verdict, report.Extensions, report.Violations,
-					report.Reasons)
+			if report.Verdict != verdict.Passed || strings.Join(report.Extensions, " ") != "acme" {
+				t.Errorf("%s: %s with %v, want Passed: %+v %v", report.Scenario, report.Verdict, report.Extensions,
+					report.Violations, report.Reasons)
 			}
 		}
 	})
 	t.Run("with a bad habit", func(t *testing.T) {
 		replace(t, file, `name: FORGETFUL, value: "false"`, `name: FORGETFUL, value: "true"`)
 		report := tellWith(t, file, planned)[0]
-		if report.Verdict != verdict.Violated {
-			t.Fatalf("%s, want Violated: %v", report.Verdict, report.Reasons)
+		if report.Verdict != verdict.Failed {
+			t.Fatalf("%s, want Failed: %v", report.Verdict, report.Reasons)
 		}
 		missing := []string{
 			"MigrationEnds: alpha: Extension vault on seed b has another status.state than it had on seed a before the move",

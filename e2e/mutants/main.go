@@ -49,11 +49,11 @@ type mutant struct {
 	// value that only the bug gives, which goal it is that the bug has missed, or what it lets move.
 	Says string `json:"says,omitempty"`
 
-	// Want is the verdict that a bug of the harness must lead to: Inconclusive, or Broken. Says is part of its reasons
+	// Want is the verdict that a bug of the harness must lead to: Inconclusive, or Error. Says is part of its reasons
 	// then.
 	Want verdict.Verdict `json:"want,omitempty"`
 	// With is a bug of the product that is planted beside one of the harness, which must not hide it: its oracle must
-	// find it all the same, in its scenario, or the run must be Inconclusive or Broken.
+	// find it all the same, in its scenario, or the verdict must be Inconclusive or Error.
 	With string `json:"with,omitempty"`
 }
 
@@ -61,7 +61,7 @@ type mutant struct {
 func (m mutant) wanted() string {
 	switch {
 	case m.With != "":
-		return fmt.Sprintf("%s (%s), Inconclusive or Broken", m.Oracle, m.With)
+		return fmt.Sprintf("%s (%s), Inconclusive or Error", m.Oracle, m.With)
 	case m.Want != "":
 		return string(m.Want)
 	}
@@ -263,7 +263,7 @@ func (m mutant) says() *regexp.Regexp { return regexp.MustCompile(regexp.QuoteMe
 func (m mutant) judge(file string, said []byte) (outcome, error) {
 	content, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) && m.Oracle == "" { // nobody takes that for a good run
-		return outcome{verdict.Broken, m.Want == verdict.Broken && m.says().Match(said), lastLine(said)}, nil
+		return outcome{verdict.Error, m.Want == verdict.Error && m.says().Match(said), lastLine(said)}, nil
 	}
 	if err != nil {
 		return outcome{}, fmt.Errorf("read the verdict: %w\n%s", err, said)
@@ -277,7 +277,7 @@ func (m mutant) judge(file string, said []byte) (outcome, error) {
 	found := slices.ContainsFunc(report.Violations, func(v verdict.Violation) bool {
 		return v.Oracle == m.Oracle && m.says().MatchString(v.Message)
 	})
-	unsure := report.Verdict == verdict.Inconclusive || report.Verdict == verdict.Broken
+	unsure := report.Verdict == verdict.Inconclusive || report.Verdict == verdict.Error
 	switch {
 	case m.Want != "":
 		became.caught = report.Verdict == m.Want && m.says().MatchString(strings.Join(report.Reasons, "\n"))

@@ -57,7 +57,7 @@ func TestEveryMutantCanBePlanted(t *testing.T) {
 	}
 }
 
-// A bug of the harness can make a run Inconclusive or Broken, and says what must stand in the reasons; or it is planted
+// A bug of the harness can make a verdict Inconclusive or Error, and says what the reasons contain; or it is planted
 // beside one of the product. It is never the bug of a judge, which no run can notice.
 func TestHarnessMutant_Expectation_IsComplete(t *testing.T) {
 	t.Parallel()
@@ -74,7 +74,7 @@ func TestHarnessMutant_Expectation_IsComplete(t *testing.T) {
 		switch {
 		case m.Want != "" && m.With != "":
 			t.Errorf("%s: has both want and with", m.Name)
-		case m.Want != "" && m.Want != verdict.Inconclusive && m.Want != verdict.Broken:
+		case m.Want != "" && m.Want != verdict.Inconclusive && m.Want != verdict.Error:
 			t.Errorf("%s: wants %s, a verdict on the product", m.Name, m.Want)
 		case m.Want != "" && m.Says == "":
 			t.Errorf("%s: any reason would do; say which", m.Name)
@@ -276,17 +276,17 @@ func TestOnlyTheNamedOracleCounts(t *testing.T) {
 		want    bool
 		says    string
 	}{
-		"caught":       {`{"verdict":"Violated","violations":[{"oracle":"expect"},{"oracle":"NoOrphans"}]}`, true, ""},
-		"only expect":  {`{"verdict":"Violated","violations":[{"oracle":"expect"}]}`, false, ""},
-		"another":      {`{"verdict":"Violated","violations":[{"oracle":"NoLostWrite"}]}`, false, ""},
-		"held":         {`{"verdict":"Held","violations":[]}`, false, ""},
+		"caught":       {`{"verdict":"Failed","violations":[{"oracle":"expect"},{"oracle":"NoOrphans"}]}`, true, ""},
+		"only expect":  {`{"verdict":"Failed","violations":[{"oracle":"expect"}]}`, false, ""},
+		"another":      {`{"verdict":"Failed","violations":[{"oracle":"NoLostWrite"}]}`, false, ""},
+		"passed":       {`{"verdict":"Passed","violations":[]}`, false, ""},
 		"inconclusive": {`{"verdict":"Inconclusive"}`, false, ""},
-		"said": {`{"verdict":"Violated","violations":[{"oracle":"NoOrphans","message":"bytes is 2; epoch is 1"}]}`,
+		"said": {`{"verdict":"Failed","violations":[{"oracle":"NoOrphans","message":"bytes is 2; epoch is 1"}]}`,
 			true, "bytes is 2"},
-		"said last": {`{"verdict":"Violated","violations":[{"oracle":"NoOrphans","message":"bytes is 2"}]}`, true,
+		"said last": {`{"verdict":"Failed","violations":[{"oracle":"NoOrphans","message":"bytes is 2"}]}`, true,
 			"bytes is 2"},
 		"another value": {
-			`{"verdict":"Violated","violations":[{"oracle":"NoOrphans","message":"bytes is 205123; epoch is 1"}]}`, false,
+			`{"verdict":"Failed","violations":[{"oracle":"NoOrphans","message":"bytes is 205123; epoch is 1"}]}`, false,
 			"bytes is 2",
 		},
 	} {
@@ -301,7 +301,7 @@ func TestOnlyTheNamedOracleCounts(t *testing.T) {
 	}
 }
 
-// A bug of the harness is caught by the verdict that it wants, for the reason that it names, and never by Held.
+// A bug of the harness is caught by the verdict that it wants, for the reason that it names, and never by Passed.
 func TestHarnessMutant_Verdict_DecidesWhetherItIsCaught(t *testing.T) {
 	t.Parallel()
 	wants, with := mutant{Want: verdict.Inconclusive, Says: "the epochs"}, mutant{With: "other", Oracle: "NoOrphans"}
@@ -313,15 +313,15 @@ func TestHarnessMutant_Verdict_DecidesWhetherItIsCaught(t *testing.T) {
 		"as wanted": {wants, `{"verdict":"Inconclusive","reasons":["a","nobody has seen the epochs"]}`,
 			true},
 		"for another reason":             {wants, `{"verdict":"Inconclusive","reasons":["a"]}`, false},
-		"another verdict":                {wants, `{"verdict":"Broken","reasons":["the epochs"]}`, false},
-		"held":                           {wants, `{"verdict":"Held"}`, false},
+		"another verdict":                {wants, `{"verdict":"Error","reasons":["the epochs"]}`, false},
+		"passed":                         {wants, `{"verdict":"Passed"}`, false},
 		"no verdict":                     {wants, ``, false},
-		"no verdict, Broken is wanted":   {mutant{Want: verdict.Broken, Says: "no run"}, ``, true},
-		"with a product bug that shows":  {with, `{"verdict":"Violated","violations":[{"oracle":"NoOrphans"}]}`, true},
-		"with one that another finds":    {with, `{"verdict":"Violated","violations":[{"oracle":"expect"}]}`, false},
+		"no verdict, Error is wanted":    {mutant{Want: verdict.Error, Says: "no run"}, ``, true},
+		"with a product bug that shows":  {with, `{"verdict":"Failed","violations":[{"oracle":"NoOrphans"}]}`, true},
+		"with one that another finds":    {with, `{"verdict":"Failed","violations":[{"oracle":"expect"}]}`, false},
 		"with one, and nobody can tell":  {with, `{"verdict":"Inconclusive","reasons":["a"]}`, true},
-		"with one, and the run is held":  {with, `{"verdict":"Held"}`, false},
-		"with one, and it is not judged": {with, `{"verdict":"Broken","reasons":["a"]}`, true},
+		"with one, and the run passes":   {with, `{"verdict":"Passed"}`, false},
+		"with one, and it is not judged": {with, `{"verdict":"Error","reasons":["a"]}`, true},
 	} {
 		file := filepath.Join(t.TempDir(), "verdict.json")
 		if c.verdict != "" {

@@ -104,7 +104,7 @@ func recordOf(t *testing.T, story []moment) *timeline.Record {
 
 func judged() *verdict.Report {
 	rto, lost := 21.5, 2
-	r := &verdict.Report{Verdict: verdict.Violated, WallSeconds: 26, Promises: []string{"NoLostWrite"},
+	r := &verdict.Report{Verdict: verdict.Failed, WallSeconds: 26, Promises: []string{"NoLostWrite"},
 		Violations: []verdict.Violation{{Oracle: "measure"}, {Oracle: "measure"}}}
 	r.Measures.RTOSeconds, r.Measures.LostWrites = &rto, &lost
 	r.Measures.Phases = map[string]float64{"alpha.recovery.detected": 3, "beta.recovery.detected": 4, "total": 14}
@@ -151,8 +151,8 @@ func TestWhatIsCounted(t *testing.T) {
 		"transplant_shoot_operation_progress_ratio": {`{WHO,operation="Create",shoot="alpha"} 0`,
 			`{WHO,operation="Migrate",shoot="alpha"} 0`, `{WHO,operation="Restore",shoot="alpha"} 1`},
 		"transplant_steps_total": {`{WHO,outcome="done",verb="expect"} 1`},
-		"transplant_run_verdict": {`{WHO,verdict="Broken"} 0`, `{WHO,verdict="Held"} 0`,
-			`{WHO,verdict="Inconclusive"} 0`, `{WHO,verdict="Violated"} 1`},
+		"transplant_run_verdict": {`{WHO,verdict="Error"} 0`, `{WHO,verdict="Failed"} 1`,
+			`{WHO,verdict="Inconclusive"} 0`, `{WHO,verdict="Passed"} 0`},
 		"transplant_run_violations": {`{WHO,promise="NoLostWrite"} 0`, `{WHO,promise="expect"} 0`,
 			`{WHO,promise="measure"} 2`, `{WHO,promise="settle"} 0`},
 		"transplant_run_measure_seconds":  {`{WHO,measure="rto"} 21.5`},
@@ -269,7 +269,7 @@ func TestPastRunsAreLoaded(t *testing.T) {
 	for _, want := range []string{
 		`{__name__="transplant_writes_total", actor="user", backend="small", outcome="acknowledged", ` +
 			`run="tale-20261121T200000Z", scenario="tale", shoot="alpha"} 1 1795291204000`,
-		`verdict="Violated"} 1 1795291226000`,
+		`verdict="Failed"} 1 1795291226000`,
 		`fault="dark", kind="cut", run="tale-20261121T200000Z", scenario="tale"} 1 1795291205000`,
 	} {
 		if !strings.Contains(string(dump), want) {
@@ -316,7 +316,7 @@ func TestTheEngineServesItsMetrics(t *testing.T) {
 	following.Judged(judged())
 	body := scrape()
 	for _, want := range []string{
-		`transplant_run_verdict{backend="small",run="tale-20261121T200000Z",scenario="tale",verdict="Violated"} 1`,
+		`transplant_run_verdict{backend="small",run="tale-20261121T200000Z",scenario="tale",verdict="Failed"} 1`,
 		`transplant_events_total{backend="small",kind="Write",run="tale-20261121T200000Z",scenario="tale"} 2`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("after the run %q is not served:\n%.3000s", want, body)
@@ -331,7 +331,7 @@ func TestTheEngineServesItsMetrics(t *testing.T) {
 		if err := journal.Close(); err != nil {
 			t.Fatal(err)
 		}
-		following.Judged(&verdict.Report{Scenario: scenario, Backend: "small", Verdict: verdict.Held})
+		following.Judged(&verdict.Report{Scenario: scenario, Backend: "small", Verdict: verdict.Passed})
 	}
 	tell("run-2", "beside")
 	tell("run", "next")

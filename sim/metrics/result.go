@@ -67,7 +67,7 @@ func (r resultMetrics) goals(start timeline.RunStarted) error {
 }
 
 func (r resultMetrics) take(report *verdict.Report) {
-	for _, v := range []verdict.Verdict{verdict.Held, verdict.Violated, verdict.Broken, verdict.Inconclusive} {
+	for _, v := range []verdict.Verdict{verdict.Passed, verdict.Failed, verdict.Error, verdict.Inconclusive} {
 		r.verdict.WithLabelValues(string(v)).Set(one(report.Verdict == v))
 	}
 	for _, promise := range append([]string{verdict.Expect, verdict.Goal, verdict.Settle}, report.Promises...) {

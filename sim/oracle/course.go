@@ -15,7 +15,7 @@ func impossibleCourse(events []timeline.Event) (found []string) {
 	for _, e := range events {
 		c.take(e)
 	}
-	if _, ended, is := timeline.First[timeline.RunEnded](events); is && ended.Broken == "" {
+	if _, ended, is := timeline.First[timeline.RunEnded](events); is && ended.Error == "" {
 		if c.open {
 			c.wrong("step %d has not ended", c.steps)
 		}

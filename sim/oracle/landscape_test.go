@@ -407,7 +407,7 @@ func TestMigrationEnds(t *testing.T) {
 		"there and well": {events: history(steady(0), seen(shoot("a", "a", "Create", "Succeeded")),
 			seen(shoot("b", "a", "Migrate", "Processing")), seen(shoot("b", "b", "Restore", "Succeeded")))},
 		"broken off": {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Processing")),
-			by("operator", "", timeline.RunEnded{Broken: "the story was interrupted"}))},
+			by("operator", "", timeline.RunEnded{Error: "the story was interrupted"}))},
 		"the record is cut": {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Processing")))},
 		"still migrating": {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Processing")),
 			of("", timeline.RunEnded{})),

@@ -114,5 +114,5 @@ func judgeAuthority(f *findings, events []timeline.Event) {
 // off. What had begun by then has had no time to end.
 func brokenOff(events []timeline.Event) bool {
 	_, ended, found := timeline.First[timeline.RunEnded](events)
-	return !found || ended.Broken != ""
+	return !found || ended.Error != ""
 }

@@ -59,7 +59,7 @@ func lostEvents(events []timeline.Event) (found []string) {
 	if !is {
 		return nil // it says so itself
 	}
-	if len(ended.Recorded) == 0 && ended.Broken != "" {
+	if len(ended.Recorded) == 0 && ended.Error != "" {
 		return nil // it could not even begin
 	}
 	if len(ended.Recorded) == 0 {

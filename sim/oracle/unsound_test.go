@@ -96,7 +96,7 @@ func TestUnsound_RecordThatContradictsItself_IsNamed(t *testing.T) {
 			"step 1 has not ended; nobody has waited",
 		},
 		"broken off": {recorded(begins(0, "load", ""),
-			of("", timeline.RunEnded{Broken: "x", Recorded: map[timeline.Kind]int{"StepStarted": 1}})), ""},
+			of("", timeline.RunEnded{Error: "x", Recorded: map[timeline.Kind]int{"StepStarted": 1}})), ""},
 		"a step left out": {recorded(begins(0, "load", ""), stepDone(0, ""), begins(2, "load", "")),
 			"step 3 begins after step 1"},
 		"two steps at once": {recorded(begins(0, "load", ""), begins(1, "load", "")),
@@ -267,7 +267,7 @@ func TestUnsound_RecordThatContradictsItself_IsNamed(t *testing.T) {
 			recorded(versions("list", false, 5), of("alpha", timeline.VersionsSeen{Source: "list", Gone: true, Status: 500})),
 			"no server has told it to",
 		},
-		"no landscape": {recorded(of("", timeline.RunEnded{Broken: "port 6443 is taken"})), ""},
+		"no landscape": {recorded(of("", timeline.RunEnded{Error: "port 6443 is taken"})), ""},
 		"a list by itself": {
 			recorded(versions("list", false, 5), versions("list", false, 6)),
 			"no server has told it to",

@@ -31,7 +31,7 @@ func TestTheReportInABrowser(t *testing.T) {
 	w.picture("dark")
 	get(w, "look at it in the light", send(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{}))
 
-	if title := ask[string](w, "document.title"); title != "Violated: tale" {
+	if title := ask[string](w, "document.title"); title != "Failed: tale" {
 		t.Errorf("title %q", title)
 	}
 	lanes := ask[[]string](w, `[...document.querySelectorAll("#lanes .label")].map(l => l.lastChild.textContent)`)

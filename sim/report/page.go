@@ -94,9 +94,9 @@ func stateOf(run *Run) string {
 
 func verdictTone(v verdict.Verdict) string {
 	switch v {
-	case verdict.Held:
+	case verdict.Passed:
 		return "good"
-	case verdict.Violated:
+	case verdict.Failed:
 		return "bad"
 	}
 	return "unclear"
@@ -107,13 +107,13 @@ func headlineOf(run *Run, broken []brokenPromise) string {
 	switch {
 	case run.Verdict == nil:
 		return unjudged(run) + "; last: " + lastOf(run) + "."
-	case run.Verdict.Verdict == verdict.Held:
+	case run.Verdict.Verdict == verdict.Passed:
 		text := fmt.Sprintf("Every promise was kept: %s judged the record", counted(len(run.Verdict.Promises), "oracle"))
 		if len(run.Events) > 0 { // which were read
 			text += fmt.Sprintf(" of %s events", thousands(len(run.Events)))
 		}
 		return text + "."
-	case run.Verdict.Verdict == verdict.Violated:
+	case run.Verdict.Verdict == verdict.Failed:
 		first := broken[0].First
 		text := fmt.Sprintf("%s of %s: the first at %s", counted(len(run.Verdict.Violations), "violation"), namesOf(broken),
 			first.At)

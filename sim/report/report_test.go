@@ -253,7 +253,7 @@ func TestTheReportSaysWhatBrokeWhenAndWhoDidIt(t *testing.T) {
 	}
 	elements, text := parse(t, content)
 	for _, want := range []string{
-		"Violated", "4 violations of NoLostWrite, measure: the first at 39.5 s, after the fault fire (loseCluster(a)).",
+		"Failed", "4 violations of NoLostWrite, measure: the first at 39.5 s, after the fault fire (loseCluster(a)).",
 		"Every write that was acknowledged is in the data at the end",
 		"alpha: acknowledged write 19 to w-19 is lost: the key is absent", "Who user",
 		"alpha was bound to seed b and ran on seed b: Restore Succeeded 100%", "Proved by 2 events",
@@ -286,8 +286,8 @@ func TestWhatNobodyCouldJudgeIsNotKept(t *testing.T) {
 			[]string{"MigrationEnds not seen enough", "Nobody has seen the Shoot alpha in the garden.",
 				"measure not seen enough", "expect kept", "settle kept"},
 		},
-		"Broken": {
-			[]timeline.Payload{timeline.RunEnded{Broken: "no landscape"}},
+		"Error": {
+			[]timeline.Payload{timeline.RunEnded{Error: "no landscape"}},
 			[]string{"settle not seen enough", "Nobody has seen whether the landscape came to rest.", "measure not seen enough"},
 		},
 	} {
@@ -298,7 +298,7 @@ func TestWhatNobodyCouldJudgeIsNotKept(t *testing.T) {
 				one.at(float64(i+1), "operator", "alpha", p)
 			}
 			if judged := one.judge(); string(judged.Verdict) != name {
-				t.Fatalf("the run is %s", judged.Verdict)
+				t.Fatalf("the verdict is %s", judged.Verdict)
 			}
 			run := load(t, one.folder)
 			var page, comparison bytes.Buffer

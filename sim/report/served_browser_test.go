@@ -75,7 +75,7 @@ func TestTheListAndTheComparisonInABrowser(t *testing.T) {
 	w.picture("comparison")
 	w.do("go to a report", chromedp.Click(chromedp.CSS("table.compare thead a")),
 		chromedp.WaitReady(chromedp.CSS(`#picture[data-busy="false"]`)))
-	if title := ask[string](w, "document.title"); title != "Violated: tale" {
+	if title := ask[string](w, "document.title"); title != "Failed: tale" {
 		t.Errorf("the comparison leads to %q", title)
 	}
 	if wrong := w.complaints(); len(wrong) > 0 {
@@ -111,7 +111,7 @@ func TestARunThatGoesOnInABrowser(t *testing.T) {
 	// The page is read anew, which ends whatever was being asked of the one before.
 	w.do("wait for the verdict", chromedp.WaitReady(chromedp.CSS("#violation-1")),
 		chromedp.WaitReady(chromedp.CSS(`#picture[data-busy="false"]`)))
-	if title := ask[string](w, "document.title"); title != "Violated: tale" {
+	if title := ask[string](w, "document.title"); title != "Failed: tale" {
 		t.Errorf("title %q", title)
 	}
 	w.picture("live-judged")
@@ -149,23 +149,23 @@ func TestARunThatIsKilledInABrowser(t *testing.T) {
 	}
 }
 
-// violated is a run that was told on a real landscape, in which a machine was ended that should have stayed. It is kept
-// for the dashboards, without what no metric is made of: the data at the end among it.
-const violated = "../../dashboards/testdata/violated.jsonl.gz"
+// failedRun was on a real landscape, and a machine was ended that should have stayed. The record is kept for the
+// dashboards, without what no metric is made of: the data at the end among it.
+const failedRun = "../../dashboards/testdata/failed.jsonl.gz"
 
 // A real run that broke a promise is judged anew and looked at: the page says what broke, when, and who did it.
-func TestAViolatedRunInABrowser(t *testing.T) {
+func TestAFailedRunInABrowser(t *testing.T) {
 	t.Parallel()
 	w := browse(t)
 	folder := t.TempDir()
-	again(t, violated, folder)
+	again(t, failedRun, folder)
 	judged, events, err := verdict.JudgeFolder(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if judged.Verdict != verdict.Violated || len(judged.Violations) != 1 ||
+	if judged.Verdict != verdict.Failed || len(judged.Violations) != 1 ||
 		judged.Violations[0].Oracle != "NoLostMachine" {
-		t.Fatalf("the run is %s: %+v", judged.Verdict, judged.Violations)
+		t.Fatalf("the verdict is %s: %+v", judged.Verdict, judged.Violations)
 	}
 	if err := verdict.Write(folder, judged, events); err != nil {
 		t.Fatal(err)
@@ -174,7 +174,7 @@ func TestAViolatedRunInABrowser(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.open(fileURL(folder, report.FileName))
-	if title := ask[string](w, "document.title"); title != "Violated: seed-loss-during-maintenance" {
+	if title := ask[string](w, "document.title"); title != "Failed: seed-loss-during-maintenance" {
 		t.Errorf("title %q", title)
 	}
 	card := ask[string](w, `document.getElementById("violation-1").textContent`)
@@ -183,10 +183,10 @@ func TestAViolatedRunInABrowser(t *testing.T) {
 			t.Errorf("what broke does not say %q: %q", want, card)
 		}
 	}
-	w.picture("violated")
+	w.picture("failed")
 	w.do("follow the proof", chromedp.Click(chromedp.CSS("#violation-1 .proof a")))
 	w.until(`!document.getElementById("detail").hidden && document.querySelectorAll("#lanes .chosen-line").length === 1`)
-	w.picture("violated-proof")
+	w.picture("failed-proof")
 	if wrong := w.complaints(); len(wrong) > 0 {
 		t.Errorf("the page complained: %q", wrong)
 	}

@@ -185,8 +185,8 @@ func lossy(t *testing.T, writes, lost int) string {
 	one := newTale(t, folder)
 	one.begin(writes)
 	// the API was down for too long in any case
-	if judged := one.finish(writes, lost); judged.Verdict != verdict.Violated {
-		t.Fatalf("the run is %s: %+v", judged.Verdict, judged)
+	if judged := one.finish(writes, lost); judged.Verdict != verdict.Failed {
+		t.Fatalf("the verdict is %s: %+v", judged.Verdict, judged)
 	}
 	if err := report.Write(folder); err != nil {
 		t.Fatal(err)

@@ -36,7 +36,7 @@ func toneOf(e timeline.Event) Tone {
 		}
 		return Good
 	case timeline.RunEnded:
-		if p.Broken != "" {
+		if p.Error != "" {
 			return Bad
 		}
 	case timeline.Unseen, timeline.ActorEnded: // whether it was to end the faults beside it tell

@@ -56,7 +56,7 @@ With --extension FILE an extension controller of your own is in every story, as 
 
 With --begin-within DURATION what has not begun by then is not told: where time is dear, give the files that matter most first.
 
-Exit codes: 0 Held, 1 Violated, 2 Broken, 3 Inconclusive; of several the gravest.`,
+Exit codes: 0 Passed, 1 Failed, 2 Error, 3 Inconclusive; of several the gravest.`,
 		Args: r.selection.check,
 		RunE: func(command *cobra.Command, arguments []string) error {
 			ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGINT, syscall.SIGTERM)

@@ -18,13 +18,13 @@ func (e ended) ExitCode() int { return e.verdict.ExitCode() }
 type untold struct{ error }
 
 // ExitCode of the program (docs/ci.md).
-func (u untold) ExitCode() int { return verdict.Broken.ExitCode() }
+func (u untold) ExitCode() int { return verdict.Error.ExitCode() }
 
 func (u untold) Unwrap() error { return u.error }
 
 // result of a command with this verdict.
 func result(v verdict.Verdict) error {
-	if v == verdict.Held {
+	if v == verdict.Passed {
 		return nil
 	}
 	return ended{v}

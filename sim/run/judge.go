@@ -25,14 +25,14 @@ func NewJudgeCommand() *cobra.Command {
 		Long: `Judge runs again, by their timelines. DIR is the folder of a run, or holds such folders.
 
 The exit code is that of the verdict, as of the command run; of several the gravest. A run that still goes on has no verdict, which
-counts as Broken.`,
+counts as Error.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(command *cobra.Command, folders []string) error {
 			runs, err := runsIn(folders)
 			if err != nil {
 				return untold{err}
 			}
-			j := &judge{out: command.OutOrStdout(), asJSON: asJSON, write: write, worst: verdict.Held}
+			j := &judge{out: command.OutOrStdout(), asJSON: asJSON, write: write, worst: verdict.Passed}
 			for _, folder := range runs {
 				if err := j.judge(folder); err != nil {
 					return untold{fmt.Errorf("judge the run in %q: %w", folder, err)}
@@ -84,12 +84,12 @@ func (j *judge) judge(folder string) error {
 	return nil
 }
 
-// result of all that were judged. Violated is graver than what is not known yet.
+// result of all that were judged. Failed is graver than what is not known yet.
 func (j *judge) result(errOut io.Writer) error {
 	if len(j.goOn) == 0 {
 		return result(j.worst)
 	}
-	if verdict.Worst(j.worst, verdict.Broken) == verdict.Broken {
+	if verdict.Worst(j.worst, verdict.Error) == verdict.Error {
 		return untold{errors.Join(j.goOn...)}
 	}
 	for _, err := range j.goOn {

@@ -36,7 +36,7 @@ type results struct {
 	mu    sync.Mutex
 	worst verdict.Verdict
 	told  map[string]summary.Story // by name
-	// troubles with landscapes that are no story's, each of which makes the whole Broken.
+	// troubles with landscapes that are no story's, each of which makes the verdict of the whole Error.
 	troubles []string
 }
 
@@ -71,10 +71,10 @@ func (l *lane) printf(format string, arguments ...any) {
 	fmt.Fprintf(l.out, format, arguments...)
 }
 
-// trouble with the landscape that is no story's makes the whole Broken, and is told again at the end.
+// trouble with the landscape that is no story's makes the verdict of the whole Error, and is told again at the end.
 func (l *lane) trouble(err error) {
 	l.printf("%v\n", err)
-	l.results.worsen(verdict.Broken)
+	l.results.worsen(verdict.Error)
 	l.results.mu.Lock()
 	defer l.results.mu.Unlock()
 	l.results.troubles = append(l.results.troubles, fmt.Sprintf("landscape %s: %v", l.place.name, err))
@@ -109,7 +109,7 @@ func (r *results) add(told summary.Story) {
 var errUntold = errors.New("it was not told: the run was interrupted before")
 
 // addUntold adds the stories whose turn has not come. What an earlier run has left in their folders stays.
-// After an interrupt they are Broken; otherwise it was too late for them, as was asked for, and their names are
+// After an interrupt their verdict is Error; otherwise it was too late for them, as was asked for, and their names are
 // returned.
 func (r *results) addUntold(stories []*scenario.Scenario, interrupted bool) []string {
 	var late []string
@@ -199,14 +199,14 @@ func (l *lane) play(
 		Extensions: s.Spec.Landscape.ExtensionNames(), ExtensionFiles: l.extensions.Files, Story: content,
 	}})
 	if err := shared.start(ctx, journal, logs); err != nil {
-		journal.Record(timeline.Event{Payload: timeline.RunEnded{Broken: err.Error()}})
+		journal.Record(timeline.Event{Payload: timeline.RunEnded{Error: err.Error()}})
 		return err
 	}
 	ready := timeline.LandscapeReady{Seeds: shared.world.Seeds(), Cloud: shared.world.Cloud() != nil}
 	if ready.Cloud {
 		at, err := story.LedgerAt(ctx, shared.world.Cloud())
 		if err != nil {
-			journal.Record(timeline.Event{Payload: timeline.RunEnded{Broken: err.Error()}})
+			journal.Record(timeline.Event{Payload: timeline.RunEnded{Error: err.Error()}})
 			return err
 		}
 		ready.LedgerAt = &at

@@ -19,9 +19,9 @@ func TestLogs_AreKeptWithTheEvidence(t *testing.T) {
 		want verdict.Verdict
 		says string
 	}{
-		{"of a landscape that does not come up", errors.New("the actor gardenlet-a never came up on seed a"), verdict.Broken,
+		{"of a landscape that does not come up", errors.New("the actor gardenlet-a never came up on seed a"), verdict.Error,
 			"failed to start"},
-		{"of a run that holds", nil, verdict.Held, "worked"},
+		{"of a run that passes", nil, verdict.Passed, "worked"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -47,7 +47,7 @@ func TestLogs_AreKeptWithTheEvidence(t *testing.T) {
 				t.Fatal(err)
 			}
 			if points := strings.Contains(string(junit), "are in "+filepath.Join(folder, "logs")+
-				"."); points != (c.want == verdict.Broken) {
+				"."); points != (c.want == verdict.Error) {
 				t.Errorf("JUnit names the folder: %t\n%s", points, junit)
 			}
 		})

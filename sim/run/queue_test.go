@@ -75,11 +75,11 @@ func TestStoriesAtOnce(t *testing.T) {
 			"  steps: [{expect: {that: \"seed('z').shoots == 7\", within: 1ms}}]"),
 	}
 	out, worst, err := tellAtOnce(t.Context(), s, 2, folder, files...)
-	if err != nil || worst != verdict.Violated {
+	if err != nil || worst != verdict.Failed {
 		t.Fatalf("verdict %s, %v\n%s", worst, err, out)
 	}
-	for name, want := range map[string]verdict.Verdict{"first": verdict.Held, "second": verdict.Held,
-		"other": verdict.Violated} {
+	for name, want := range map[string]verdict.Verdict{"first": verdict.Passed, "second": verdict.Passed,
+		"other": verdict.Failed} {
 		if got := readReport(t, folder+"/"+name).Verdict; got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)
 		}
@@ -98,9 +98,9 @@ func TestStoriesAtOnce(t *testing.T) {
 	}
 }
 
-// The end of a long log names what did not hold, and why; a landscape that cannot be ended makes a run Broken of which
-// every story held.
-func TestTheEndNamesWhatDidNotHold(t *testing.T) {
+// The end of a long log names what did not pass, and why; a landscape that cannot be ended makes the verdict Error,
+// although every story has passed.
+func TestTheEndNamesWhatDidNotPass(t *testing.T) {
 	t.Parallel()
 	folder, scenes, summary := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "summary.md")
 	files := []string{
@@ -109,25 +109,25 @@ func TestTheEndNamesWhatDidNotHold(t *testing.T) {
 	}
 	s := &small{t: t, stays: errors.New("process 7 stays")}
 	out, worst, err := tellAs(t.Context(), s, func(r *runner) { r.summary = summary }, folder, files...)
-	if err != nil || worst != verdict.Violated {
+	if err != nil || worst != verdict.Failed {
 		t.Fatalf("verdict %s, %v\n%s", worst, err, out)
 	}
-	_, end, _ := strings.Cut(out, "\n2 scenarios: Violated\n")
+	_, end, _ := strings.Cut(out, "\n2 scenarios: Failed\n")
 	lines := strings.Split(end, "\n")
-	if len(lines) != 3 || !strings.HasPrefix(lines[0], "  second: Violated: expect: ") ||
+	if len(lines) != 3 || !strings.HasPrefix(lines[0], "  second: Failed: expect: ") ||
 		lines[1] != "  landscape run: end the landscape: process 7 stays" {
 		t.Errorf("the end is %q", lines)
 	}
 	if text, err := os.ReadFile(summary); err != nil || !strings.Contains(string(text), "process 7 stays") {
 		t.Errorf("%v, the summary is\n%s", err, text)
 	}
-	if out, worst, err := tell(t, s, folder, files[0]); err != nil || worst != verdict.Broken {
-		t.Errorf("verdict %s of a story that held, %v\n%s", worst, err, out)
+	if out, worst, err := tell(t, s, folder, files[0]); err != nil || worst != verdict.Error {
+		t.Errorf("verdict %s of a story that passes, %v\n%s", worst, err, out)
 	}
 }
 
 // When the time for it is over no story begins: those that are left are named, keep their evidence, and count for
-// nothing. One is told in any case, or nothing would pass for Held.
+// nothing. One is told in any case, or the verdict of nothing would be Passed.
 func TestNoStoryBeginsTooLate(t *testing.T) {
 	t.Parallel()
 	s, folder, scenes := &small{t: t}, t.TempDir(), t.TempDir()
@@ -138,22 +138,22 @@ func TestNoStoryBeginsTooLate(t *testing.T) {
 	out, worst, err := tellAs(t.Context(), s, func(r *runner) {
 		r.beginWithin, r.summary = time.Nanosecond, summary
 	}, folder, files...)
-	if err != nil || worst != verdict.Held || len(s.started) != 1 || s.started[0].Stopped() != 1 {
+	if err != nil || worst != verdict.Passed || len(s.started) != 1 || s.started[0].Stopped() != 1 {
 		t.Errorf("verdict %s, %v, %d landscapes:\n%s", worst, err, len(s.started), out)
 	}
 	for _, want := range []string{"Not told, because --begin-within 1ns was over: second, other\n",
-		"\n1 of 3 scenarios: Held\n"} {
+		"\n1 of 3 scenarios: Passed\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not said:\n%s", want, out)
 		}
 	}
-	if got := readReport(t, folder+"/first").Verdict; got != verdict.Held {
+	if got := readReport(t, folder+"/first").Verdict; got != verdict.Passed {
 		t.Errorf("the first is %s", got)
 	}
 	if entries, err := os.ReadDir(folder); err != nil || len(entries) != 1 {
 		t.Errorf("there is evidence of others: %v, %v", entries, err)
 	}
-	if content, err := os.ReadFile(summary); err != nil || !strings.Contains(string(content), "1 scenario, 1 Held") ||
+	if content, err := os.ReadFile(summary); err != nil || !strings.Contains(string(content), "1 scenario, 1 Passed") ||
 		!strings.Contains(string(content), "over: second, other") {
 		t.Errorf("the summary says %s, %v", content, err)
 	}
@@ -191,7 +191,7 @@ func TestAFolderHasOneRun(t *testing.T) {
 	}
 	s, file := &small{t: t}, scene(t, t.TempDir(), "one", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]")
 	out, worst, err := tell(t, s, folder, file)
-	if err != nil || worst != verdict.Broken || !strings.Contains(out, "another run writes its evidence to "+folder) ||
+	if err != nil || worst != verdict.Error || !strings.Contains(out, "another run writes its evidence to "+folder) ||
 		len(s.started) != 0 {
 		t.Errorf("verdict %s, %v, %d landscapes:\n%s", worst, err, len(s.started), out)
 	}
@@ -199,7 +199,7 @@ func TestAFolderHasOneRun(t *testing.T) {
 		t.Errorf("it has written a timeline: %v, %s", err, content)
 	}
 	release()
-	if out, worst, err := tell(t, s, folder, file); err != nil || worst != verdict.Held {
+	if out, worst, err := tell(t, s, folder, file); err != nil || worst != verdict.Passed {
 		t.Errorf("after the other: verdict %s, %v:\n%s", worst, err, out)
 	}
 }

@@ -227,14 +227,14 @@ func TestSummaryAndHistory(t *testing.T) {
 	if err := r.claim(accepted); err != nil {
 		t.Fatal(err)
 	}
-	if worst := r.run(t.Context(), accepted); worst != verdict.Violated {
+	if worst := r.run(t.Context(), accepted); worst != verdict.Failed {
 		t.Fatalf("verdict %s", worst)
 	}
 	for file, want := range map[string][]string{
-		r.summary: {"# What was here before\n", "## Violated: 2 scenarios, 1 Held, 1 Violated\n", "| well | Held |",
-			"### ill: Violated\n"},
-		r.history: {`"scenario":"well","backend":"small","verdict":"Held"`,
-			`"scenario":"ill","backend":"small","verdict":"Violated"`},
+		r.summary: {"# What was here before\n", "## Failed: 2 scenarios, 1 Passed, 1 Failed\n", "| well | Passed |",
+			"### ill: Failed\n"},
+		r.history: {`"scenario":"well","backend":"small","verdict":"Passed"`,
+			`"scenario":"ill","backend":"small","verdict":"Failed"`},
 	} {
 		content, err := os.ReadFile(file)
 		if err != nil {
@@ -251,12 +251,12 @@ func TestSummaryAndHistory(t *testing.T) {
 	}
 }
 
-func TestAMigrationIsHeld(t *testing.T) {
+func TestAMigrationPasses(t *testing.T) {
 	t.Parallel()
 	s := &small{t: t}
 	folder := t.TempDir()
 	out, worst, err := tell(t, s, folder, write(t, t.TempDir(), "planned"))
-	if err != nil || worst != verdict.Held {
+	if err != nil || worst != verdict.Passed {
 		t.Fatalf("verdict %s, %v\n%s", worst, err, out)
 	}
 	report := readReport(t, folder)
@@ -278,7 +278,7 @@ func TestAMigrationIsHeld(t *testing.T) {
 	if diff := cmp.Diff(report, *again); diff != "" {
 		t.Errorf("judged again (-first +again):\n%s", diff)
 	}
-	for _, want := range []string{"✓ expect shoot('alpha').seed == 'b'", "alpha on b: Restore Succeeded", "Held",
+	for _, want := range []string{"✓ expect shoot('alpha').seed == 'b'", "alpha on b: Restore Succeeded", "Passed",
 		"kept in " + folder, "alpha's API does not answer"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the view lacks %q:\n%s", want, out)
@@ -294,7 +294,7 @@ func TestAnUnwatchedStoryProvesNothing(t *testing.T) {
 		out, worst, err := tellAs(t.Context(), s, func(r *runner) {
 			r.unwatched = unwatched
 		}, folder, write(t, t.TempDir(), "planned"))
-		if want := map[bool]verdict.Verdict{false: verdict.Violated, true: verdict.Inconclusive}[unwatched]; err != nil ||
+		if want := map[bool]verdict.Verdict{false: verdict.Failed, true: verdict.Inconclusive}[unwatched]; err != nil ||
 			worst != want {
 			t.Errorf("verdict %s, want %s, %v\n%s", worst, want, err, out)
 		}
@@ -325,7 +325,7 @@ func TestNodesAreLookedAtInTheEnd(t *testing.T) {
 	t.Parallel()
 	s, folder := &small{t: t, bug: worldtest.ReplacesNodes, outage: time.Second}, t.TempDir()
 	out, worst, err := tell(t, s, folder, write(t, t.TempDir(), "planned"))
-	if err != nil || worst != verdict.Violated {
+	if err != nil || worst != verdict.Failed {
 		t.Fatalf("verdict %s, %v\n%s", worst, err, out)
 	}
 	for _, v := range readReport(t, folder).Violations {
@@ -367,7 +367,7 @@ func TestPlantedBugsAreNoticed(t *testing.T) {
 			}
 			file := write(t, t.TempDir(), "planned", "settleWithin: WITHIN", "settleWithin: "+settle, "WITHIN", within)
 			out, worst, err := tell(t, &small{t: t, bug: bug}, folder, file)
-			if err != nil || worst != verdict.Violated {
+			if err != nil || worst != verdict.Failed {
 				t.Fatalf("verdict %s, %v\n%s", worst, err, out)
 			}
 			for _, v := range readReport(t, folder).Violations {
@@ -411,12 +411,12 @@ func TestFaults(t *testing.T) {
 	}{
 		"healed by a step": {
 			steps:   "[{fault: {name: cut, cut: {actor: user, target: shoots}}}, {heal: cut}]",
-			verdict: verdict.Held, faults: []verdict.Fault{{Name: "cut", Touched: 1}}, healed: 1,
+			verdict: verdict.Passed, faults: []verdict.Fault{{Name: "cut", Touched: 1}}, healed: 1,
 		},
 		"healed at the end": {
 			steps: "[{fault: {name: slow, latency: {actor: user, target: shoots, delay: 5ms}}}, {fault: {name: dead, kill: " +
 				"{actor: gardenlet-a}}}]",
-			verdict: verdict.Held, faults: []verdict.Fault{{Name: "slow", Touched: 1}, {Name: "dead", Touched: 1}}, healed: 2,
+			verdict: verdict.Passed, faults: []verdict.Fault{{Name: "slow", Touched: 1}, {Name: "dead", Touched: 1}}, healed: 2,
 		},
 		"felt by nobody": {
 			steps:   "[{fault: {name: ice, freeze: {cluster: a, program: etcd}}}]",
@@ -426,13 +426,13 @@ func TestFaults(t *testing.T) {
 		"healed though the story fails": {
 			steps: `[{fault: {name: cut, reset: {actor: nodes, target: cloud}}}, {wait: {until: "seed('a').shoots == 7", ` +
 				`within: 1ms}}]`,
-			verdict: verdict.Broken, faults: []verdict.Fault{{Name: "cut", Touched: 1}}, healed: 1,
+			verdict: verdict.Error, faults: []verdict.Fault{{Name: "cut", Touched: 1}}, healed: 1,
 			message: `seed("a").shoots is 0`,
 		},
 		"healed though a promise is broken": {
 			steps: `[{fault: {name: cut, bandwidth: {actor: nodes, target: cloud, bytesPerSecond: 1Ki}}}, {expect: {that: ` +
 				`"seed('a').shoots == 7", within: 1ms}}]`,
-			verdict: verdict.Violated, faults: []verdict.Fault{{Name: "cut", Touched: 1}}, healed: 1,
+			verdict: verdict.Failed, faults: []verdict.Fault{{Name: "cut", Touched: 1}}, healed: 1,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -484,7 +484,7 @@ func TestAnInterruptHealsAndEndsEverything(t *testing.T) {
 		}
 	}
 	cancel()
-	if worst := <-done; worst != verdict.Broken {
+	if worst := <-done; worst != verdict.Error {
 		t.Errorf("verdict %s", worst)
 	}
 	if injected, healed := s.started[0].Faults(); injected != 1 || healed != 1 {
@@ -517,7 +517,7 @@ func TestAKeptStoryIsNotStretchedTwice(t *testing.T) {
 		if err := r.claim(accepted); err != nil {
 			t.Fatal(err)
 		}
-		if worst := r.run(t.Context(), accepted); worst != verdict.Held {
+		if worst := r.run(t.Context(), accepted); worst != verdict.Passed {
 			t.Fatalf("verdict %s\n%s", worst, out.String())
 		}
 		record, err := timeline.ReadFile(filepath.Join(folder, timeline.FileName))
@@ -748,7 +748,7 @@ func TestARunThatGoesOnIsNotJudged(t *testing.T) {
 	if _, worst, err := tell(t, &small{t: t}, folder,
 		scene(t, scenes, "well", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]"),
 		scene(t, scenes, "ill", empty, "  steps: [{expect: {that: \"seed('a').shoots == 7\", within: 1ms}}]"),
-	); err != nil || worst != verdict.Violated {
+	); err != nil || worst != verdict.Failed {
 		t.Fatalf("verdict %s, %v", worst, err)
 	}
 	judged := func(arguments ...string) (string, string, error) {
@@ -779,12 +779,12 @@ func TestARunThatGoesOnIsNotJudged(t *testing.T) {
 		t.Errorf("a verdict was written: %v", err)
 	}
 	out, errOut, err := judged(folder)
-	if violated := (ended{}); !errors.As(err, &violated) || violated.ExitCode() != 1 || !strings.Contains(out,
-		"Violated  ill") || strings.Contains(out, "well") || !strings.Contains(errOut, goesOn) {
+	if failed := (ended{}); !errors.As(err, &failed) || failed.ExitCode() != 1 || !strings.Contains(out,
+		"Failed  ill") || strings.Contains(out, "well") || !strings.Contains(errOut, goesOn) {
 		t.Errorf("of two: %v, printed %q and %q", err, out, errOut)
 	}
 	release()
-	if out, _, err := judged(well, "--write"); err != nil || !strings.Contains(out, "Held  well") {
+	if out, _, err := judged(well, "--write"); err != nil || !strings.Contains(out, "Passed  well") {
 		t.Errorf("when it has ended: %v, printed %q", err, out)
 	}
 	readReport(t, well)
@@ -815,7 +815,7 @@ func TestALandscapeThatDoesNotStart(t *testing.T) {
 	folder := t.TempDir()
 	_, worst, err := tell(t, &small{t: t, fail: errors.New("port 6443 is taken")}, folder,
 		scene(t, t.TempDir(), "none", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]"))
-	if err != nil || worst != verdict.Broken {
+	if err != nil || worst != verdict.Error {
 		t.Fatalf("verdict %s, %v", worst, err)
 	}
 	if diff := cmp.Diff([]string{"make the landscape: port 6443 is taken"}, readReport(t, folder).Reasons); diff != "" {
@@ -837,7 +837,7 @@ func TestSeveralFilesShareALandscape(t *testing.T) {
 		scene(t, files, "one", one, moved), scene(t, files, "two", two, moved),
 		scene(t, files, "four", more, moved),
 		scene(t, files, "three", other, `  steps: [{expect: {that: "seed('a').shoots == 0"}}]`))
-	if err != nil || worst != verdict.Held {
+	if err != nil || worst != verdict.Passed {
 		t.Fatalf("verdict %s, %v\n%s", worst, err, out)
 	}
 	if len(s.started) != 3 {
@@ -847,7 +847,7 @@ func TestSeveralFilesShareALandscape(t *testing.T) {
 		t.Errorf("seeds (-want +got):\n%s", diff)
 	}
 	for _, name := range []string{"one", "two", "three", "four"} {
-		if report := readReport(t, filepath.Join(folder, name)); report.Scenario != name || report.Verdict != verdict.Held {
+		if report := readReport(t, filepath.Join(folder, name)); report.Scenario != name || report.Verdict != verdict.Passed {
 			t.Errorf("%s: %s of %s", name, report.Verdict, report.Scenario)
 		}
 	}
@@ -855,7 +855,7 @@ func TestSeveralFilesShareALandscape(t *testing.T) {
 	judge := NewJudgeCommand()
 	judge.SetArgs([]string{folder, "--json"})
 	judge.SetOut(&judged)
-	if err := judge.ExecuteContext(t.Context()); err != nil || strings.Count(judged.String(), `"verdict":"Held"`) != 4 {
+	if err := judge.ExecuteContext(t.Context()); err != nil || strings.Count(judged.String(), `"verdict":"Passed"`) != 4 {
 		t.Errorf("judged again: %v\n%s", err, judged.String())
 	}
 }
@@ -877,7 +877,7 @@ func TestSleepAndWake(t *testing.T) {
   - expect: {that: "shoot('alpha').healthy && !shoot('alpha').hibernated"}
   always: [NoLostWrite, NodesPreserved, MigrationEnds, SingleWriter]
   measure: {apiDowntime: {max: 3s}, lostWrites: {max: 0}}`))
-	if err != nil || worst != verdict.Held {
+	if err != nil || worst != verdict.Passed {
 		t.Fatalf("verdict %s, %v\n%s", worst, err, out)
 	}
 }
@@ -898,7 +898,7 @@ func TestComeAndGo(t *testing.T) {
   - load: {shoot: guest, writesPerSecond: 20}
   - wait: {for: 300ms, because: there shall be writes in its second life}
   always: [NoLostWrite, NoOrphans, MigrationEnds, SingleWriter, Revisions, Linearizable]`))
-	if err != nil || worst != verdict.Held {
+	if err != nil || worst != verdict.Passed {
 		t.Fatalf("verdict %s, %v\n%s", worst, err, out)
 	}
 }
@@ -906,15 +906,15 @@ func TestComeAndGo(t *testing.T) {
 // It is alone, since the command sets the logger of the whole process.
 func TestExitCodes(t *testing.T) {
 	folder := t.TempDir()
-	held := scene(t, folder, "held", empty, `  steps: [{expect: {that: "seed('a').shoots == 0"}}]`)
-	violated := scene(t, folder, "violated", empty, `  steps: [{expect: {that: "seed('a').shoots == 1", within: 1ms}}]`)
+	passes := scene(t, folder, "passes", empty, `  steps: [{expect: {that: "seed('a').shoots == 0"}}]`)
+	fails := scene(t, folder, "fails", empty, `  steps: [{expect: {that: "seed('a').shoots == 1", within: 1ms}}]`)
 	wrong := scene(t, folder, "wrong", empty, "  steps: []")
 	for name, c := range map[string]struct {
 		files []string
 		code  int
 	}{
-		"held": {[]string{held}, 0}, "violated": {[]string{violated}, 1}, "wrong": {[]string{wrong}, 2},
-		"both": {[]string{held, violated}, 1},
+		"passes": {[]string{passes}, 0}, "fails": {[]string{fails}, 1}, "wrong": {[]string{wrong}, 2},
+		"both": {[]string{passes, fails}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			command := NewRunCommand(map[string]Backend{"small": &small{t: t}})

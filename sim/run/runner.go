@@ -61,7 +61,7 @@ type runner struct {
 
 // run tells and judges what was accepted.
 func (r *runner) run(ctx context.Context, p *plan) verdict.Verdict {
-	all := &results{worst: verdict.Held, told: map[string]summary.Story{}}
+	all := &results{worst: verdict.Passed, told: map[string]summary.Story{}}
 	began := r.clock.Now()
 	stories := newQueue(grouped(p.stories), func() bool {
 		return r.beginWithin > 0 && r.clock.Since(began) >= r.beginWithin
@@ -91,7 +91,7 @@ func (r *runner) run(ctx context.Context, p *plan) verdict.Verdict {
 	}
 	if err := r.summarize(p, all); err != nil {
 		fmt.Fprintln(r.out, err)
-		all.worsen(verdict.Broken)
+		all.worsen(verdict.Error)
 	}
 	return all.worst
 }
@@ -112,7 +112,7 @@ func (r *runner) summarize(p *plan, all *results) error {
 	return errors.Join(summary.Write(file, stories, all.troubles), file.Close())
 }
 
-// others are the stories that did not hold, in the order of the files, without the points of sweeps, which say so
+// others are the stories that did not pass, in the order of the files, without the points of sweeps, which say so
 // themselves, and what was wrong with landscapes: who reads the end of a long log need not look for them.
 func (r *results) others(p *plan) []string {
 	swept := sets.New[string]()
@@ -126,7 +126,7 @@ func (r *results) others(p *plan) []string {
 	for _, s := range p.stories {
 		name := s.Metadata.Name
 		switch story := r.told[name]; {
-		case swept.Has(name) || story.Late || story.Verdict() == verdict.Held:
+		case swept.Has(name) || story.Late || story.Verdict() == verdict.Passed:
 		case errors.Is(story.Err, errUntold):
 			untold++
 		default:

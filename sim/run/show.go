@@ -19,7 +19,7 @@ import (
 func show(out io.Writer, r *verdict.Report, folder string) {
 	s := stylesFor(out)
 	painted := s.bad
-	if r.Verdict == verdict.Held {
+	if r.Verdict == verdict.Passed {
 		painted = s.good.Bold(true)
 	}
 	told := fmt.Sprintf("%.1fs on %s, %s", r.WallSeconds, r.Backend, r.Flags())

@@ -59,23 +59,23 @@ func claim(told map[string]string, points []*scenario.Scenario, file string) err
 	return nil
 }
 
-// count says how many of the points have held, which have not, and why: a crash that nobody felt may lie behind the
+// count says how many of the points have passed, which have not, and why: a crash that nobody felt may lie behind the
 // last write that there is, so that the sweep says too many of them.
 func (s sweep) count(told map[string]summary.Story) string {
-	held, interrupted, others := 0, 0, []string{}
+	passed, interrupted, others := 0, 0, []string{}
 	for _, point := range s.points {
 		switch story := told[point.Metadata.Name]; {
 		case story.Late:
 			others = append(others, point.Metadata.Name+": not told")
 		case errors.Is(story.Err, errUntold):
 			interrupted++
-		case story.Verdict() != verdict.Held:
+		case story.Verdict() != verdict.Passed:
 			others = append(others, point.Metadata.Name+": "+story.Why())
 		default:
-			held++
+			passed++
 		}
 	}
-	text := fmt.Sprintf("%s: %d of %d points Held", s.name, held, len(s.points))
+	text := fmt.Sprintf("%s: %d of %d points Passed", s.name, passed, len(s.points))
 	if len(s.points) < s.all {
 		text += fmt.Sprintf(", a sample of %d", s.all)
 	}

@@ -23,8 +23,9 @@ func TestASweepIsToldPointByPoint(t *testing.T) {
 	if err != nil || worst != verdict.Inconclusive {
 		t.Fatalf("verdict %s, %v\n%s", worst, err, out)
 	}
-	for _, want := range []string{"swept: 0 of 3 points Held", `swept-dies-1: Inconclusive: nobody felt the fault "dies"`,
-		"swept-dies-3: Inconclusive", "3 scenarios: Inconclusive"} {
+	for _, want := range []string{"swept: 0 of 3 points Passed",
+		`swept-dies-1: Inconclusive: nobody felt the fault "dies"`, "swept-dies-3: Inconclusive",
+		"3 scenarios: Inconclusive"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not said:\n%s", want, out)
 		}
@@ -45,22 +46,22 @@ func TestCountOfASweep(t *testing.T) {
 	t.Parallel()
 	s := sweep{name: "swept", all: 9, points: points("one", "two", "three")}
 	as := func(v verdict.Verdict) summary.Story { return summary.Story{Report: &verdict.Report{Verdict: v}} }
-	got := s.count(map[string]summary.Story{"one": as(verdict.Held), "two": as(verdict.Violated)})
-	if want := "swept: 1 of 3 points Held, a sample of 9\n  two: Violated\n  three: Broken"; got != want {
+	got := s.count(map[string]summary.Story{"one": as(verdict.Passed), "two": as(verdict.Failed)})
+	if want := "swept: 1 of 3 points Passed, a sample of 9\n  two: Failed\n  three: Error"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got, want := s.count(map[string]summary.Story{"one": as(verdict.Held), "two": as(verdict.Held),
-		"three": {Late: true}}), "swept: 2 of 3 points Held, a sample of 9\n  three: not told"; got != want {
+	if got, want := s.count(map[string]summary.Story{"one": as(verdict.Passed), "two": as(verdict.Passed),
+		"three": {Late: true}}), "swept: 2 of 3 points Passed, a sample of 9\n  three: not told"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	cut := map[string]summary.Story{"one": as(verdict.Held), "two": {Err: errUntold}, "three": {Err: errUntold}}
+	cut := map[string]summary.Story{"one": as(verdict.Passed), "two": {Err: errUntold}, "three": {Err: errUntold}}
 	if got, want := s.count(cut),
-		"swept: 1 of 3 points Held, a sample of 9\n  2 not told: the run was interrupted"; got != want {
+		"swept: 1 of 3 points Passed, a sample of 9\n  2 not told: the run was interrupted"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	s.all = 3
-	held := map[string]summary.Story{"one": as(verdict.Held), "two": as(verdict.Held), "three": as(verdict.Held)}
-	if got, want := s.count(held), "swept: 3 of 3 points Held"; got != want {
+	passed := map[string]summary.Story{"one": as(verdict.Passed), "two": as(verdict.Passed), "three": as(verdict.Passed)}
+	if got, want := s.count(passed), "swept: 3 of 3 points Passed"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

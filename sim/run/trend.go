@@ -28,7 +28,7 @@ func NewTrendCommand() *cobra.Command {
 Of each scenario and backend the newest run is compared with those before it. It is worse when it is above their median by more than the
 tolerance, and by more than three standard deviations, which are estimated by the median absolute deviation. With fewer than three
 earlier runs, or than --last says, nothing is said. A measure that those have and the newest has not is worse: what it measures never came
-about. Broken and Inconclusive runs do not count.
+about. Runs with the verdict Error or Inconclusive do not count.
 
 Exit codes: 0 nothing got worse, 1 something did, 2 the file cannot be read.`,
 		Args: cobra.ExactArgs(1),
@@ -66,7 +66,7 @@ type worseError int
 func (w worseError) Error() string { return fmt.Sprintf("%d measures got worse", int(w)) }
 
 // ExitCode of the program: a promise is broken.
-func (w worseError) ExitCode() int { return verdict.Violated.ExitCode() }
+func (w worseError) ExitCode() int { return verdict.Failed.ExitCode() }
 
 func worse(trends []trend.Trend) error {
 	count := 0
@@ -92,7 +92,7 @@ func showTrends(out io.Writer, trends []trend.Trend, asJSON bool) error {
 	}
 	if len(trends) == 0 {
 		_, err := fmt.Fprintln(out,
-			"There is nothing to compare: no run in it was Held or Violated and has measured RTO, RPO or API downtime.")
+			"There is nothing to compare: no run in it passed or failed and has measured RTO, RPO or API downtime.")
 		return err
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)

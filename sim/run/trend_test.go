@@ -12,7 +12,7 @@ import (
 func TestTrendCommand(t *testing.T) {
 	t.Parallel()
 	line := func(rto string) string {
-		return `{"scenario":"tale","backend":"small","verdict":"Held","measures":{"rtoSeconds":` + rto + `}}` + "\n"
+		return `{"scenario":"tale","backend":"small","verdict":"Passed","measures":{"rtoSeconds":` + rto + `}}` + "\n"
 	}
 	usual := strings.Repeat(line("20"), 3)
 	for name, c := range map[string]struct {

@@ -42,7 +42,7 @@ func told() []timeline.Event {
 		timeline.StepEnded{Verb: "expect", Text: "expect much", Outcome: timeline.StepUnmet, Message: "not met within 1s"},
 		timeline.Settled{Converged: true},
 		timeline.Settled{Waiting: []string{"alpha is not well"}},
-		timeline.RunEnded{Broken: "no more"},
+		timeline.RunEnded{Error: "no more"},
 		timeline.SeedSeen{Conditions: []timeline.ConditionIs{{Type: "GardenletReady", Status: "True"}}},
 		timeline.SeedSeen{Conditions: []timeline.ConditionIs{{Type: "GardenletReady", Status: "Unknown"}}},
 		timeline.SeedSeen{Conditions: []timeline.ConditionIs{{Type: "ExtensionsReady", Status: "Unknown"},
@@ -118,7 +118,7 @@ func TestTheStatusLineOfATerminal(t *testing.T) {
 func TestShowTellsRTOAndRPOAtDefaultSettings(t *testing.T) {
 	t.Parallel()
 	rto := 24.0
-	report := &verdict.Report{Verdict: verdict.Held, AtDefaults: &measure.AtDefaults{RTOSeconds: 345.5, WorkSeconds: 7.5,
+	report := &verdict.Report{Verdict: verdict.Passed, AtDefaults: &measure.AtDefaults{RTOSeconds: 345.5, WorkSeconds: 7.5,
 		WaitSeconds: 338, DNSSeconds: 120, RPOAtMostSeconds: new(5.25)}}
 	report.Measures.RTOSeconds = &rto
 	var out bytes.Buffer
@@ -136,7 +136,7 @@ func TestShowTellsRTOAndRPOAtDefaultSettings(t *testing.T) {
 func TestShowTellsGoalsAndPhasesInOrder(t *testing.T) {
 	t.Parallel()
 	report := &verdict.Report{
-		Verdict: verdict.Held,
+		Verdict: verdict.Passed,
 		Measures: measure.Measures{
 			APIDowntimeSeconds: new(22.4), APILongestGapSeconds: new(22.4), LostWrites: new(0), RestoresAtOnce: new(2),
 			RPOSeconds: new(0.75), RTOSeconds: new(22.4),

@@ -13,7 +13,7 @@ import (
 type grade int
 
 const (
-	// never: no run of the scenario can be Held, but by luck, or nothing in it can show whether the promise is kept.
+	// never: no run of the scenario can pass, but by luck, or nothing in it can show whether the promise is kept.
 	// Such a scenario is refused.
 	never grade = iota
 	// late: times in the file and in its settings contradict each other. A run would say truly that a goal or a

@@ -46,7 +46,7 @@ func (t *busyTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(r)
 }
 
-// A landscape is cleared although single requests fail: whoever gives up at the first makes the next stories Broken.
+// A landscape is cleared although single requests fail: whoever gives up at the first makes the next verdict Error.
 func TestClearOutlastsFailedRequests(t *testing.T) {
 	t.Parallel()
 	b := &busy{World: worldtest.New(t, "a", "b"), cluster: landscape.Garden}

@@ -99,7 +99,7 @@ func Tell(ctx context.Context, o Options) error {
 	err := t.tell(ctx)
 	ended := timeline.RunEnded{Recorded: counted.counts()} // nobody records any more
 	if err != nil {
-		ended.Broken = err.Error()
+		ended.Error = err.Error()
 	}
 	o.Journal.Record(timeline.Event{Payload: ended})
 	return err

@@ -27,12 +27,12 @@ type Story struct {
 // Verdict of the story.
 func (s Story) Verdict() verdict.Verdict {
 	if s.Report == nil {
-		return verdict.Broken
+		return verdict.Error
 	}
 	return s.Report.Verdict
 }
 
-// Why is the verdict, and the first of what speaks for it: what was violated, or why the story is Broken or
+// Why is the verdict, and the first of what speaks for it: what was violated, or why it is Error or
 // Inconclusive.
 func (s Story) Why() string {
 	text := string(s.Verdict())
@@ -53,9 +53,9 @@ func (s Story) Why() string {
 func Write(out io.Writer, stories []Story, troubles []string) error {
 	var b strings.Builder
 	counts := map[verdict.Verdict]int{}
-	worst := verdict.Held
+	worst := verdict.Passed
 	if len(troubles) > 0 {
-		worst = verdict.Broken
+		worst = verdict.Error
 	}
 	var late []string
 	for _, s := range stories {
@@ -74,7 +74,7 @@ func Write(out io.Writer, stories []Story, troubles []string) error {
 		b.WriteString(rowOf(s))
 	}
 	for _, s := range stories {
-		if s.Verdict() != verdict.Held {
+		if s.Verdict() != verdict.Passed {
 			b.WriteString(detailsOf(s))
 		}
 	}
@@ -96,7 +96,7 @@ func Write(out io.Writer, stories []Story, troubles []string) error {
 
 func tally(counts map[verdict.Verdict]int, all int) string {
 	parts := []string{}
-	for _, v := range []verdict.Verdict{verdict.Held, verdict.Violated, verdict.Broken, verdict.Inconclusive} {
+	for _, v := range []verdict.Verdict{verdict.Passed, verdict.Failed, verdict.Error, verdict.Inconclusive} {
 		if counts[v] > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", counts[v], v))
 		}
@@ -110,7 +110,7 @@ func tally(counts map[verdict.Verdict]int, all int) string {
 
 func rowOf(s Story) string {
 	shown := string(s.Verdict())
-	if s.Verdict() != verdict.Held {
+	if s.Verdict() != verdict.Passed {
 		shown = "**" + shown + "**"
 	}
 	if s.Report == nil {

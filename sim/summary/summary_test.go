@@ -13,16 +13,16 @@ import (
 
 func TestWrite(t *testing.T) {
 	t.Parallel()
-	held := &verdict.Report{
-		Scenario: "well", Backend: "small", Verdict: verdict.Held, WallSeconds: 86.3,
+	passed := &verdict.Report{
+		Scenario: "well", Backend: "small", Verdict: verdict.Passed, WallSeconds: 86.3,
 		Measures: measure.Measures{RTOSeconds: new(23.71), RPOSeconds: new(0.4), LostWrites: new(0),
 			APIDowntimeSeconds: new(12.0)},
 		Objectives: []verdict.Objective{{Measure: "rto", Max: 45, Measured: new(23.71)},
 			{Measure: "rpo", Max: 2, Measured: new(0.4)}},
 	}
-	violated := &verdict.Report{
+	failed := &verdict.Report{
 		Scenario: "ill", Backend: "small", RandomSeed: 7, TimeoutMultiplier: 3, Extensions: []string{"vault"},
-		ExtensionFiles: []string{"mine/vault.yaml"}, Verdict: verdict.Violated, WallSeconds: 9,
+		ExtensionFiles: []string{"mine/vault.yaml"}, Verdict: verdict.Failed, WallSeconds: 9,
 		Measures:   measure.Measures{RTOSeconds: new(50.0)},
 		Objectives: []verdict.Objective{{Measure: "rto", Max: 45, Measured: new(50.0)}},
 		Violations: []verdict.Violation{{Oracle: "expect", At: 1.25, Message: "step 2: shoot_a | *gone*\nand <b>"}},
@@ -30,27 +30,27 @@ func TestWrite(t *testing.T) {
 	}
 	var out strings.Builder
 	if err := Write(&out, []Story{
-		{Name: "well", Folder: "out/well", Report: held}, {Name: "ill", Folder: "out/ill", Report: violated},
+		{Name: "well", Folder: "out/well", Report: passed}, {Name: "ill", Folder: "out/ill", Report: failed},
 		{Name: "untold", Folder: "out/untold", Err: errors.New("no landscape")}, {Name: "left_out", Late: true},
 	}, nil); err != nil {
 		t.Fatal(err)
 	}
-	want := `## Violated: 3 scenarios, 1 Held, 1 Violated, 1 Broken
+	want := `## Failed: 3 scenarios, 1 Passed, 1 Failed, 1 Error
 
 | scenario | verdict | RTO | RPO | lost writes | API downtime | took |
 |---|---|--:|--:|--:|--:|--:|
-| well | Held | 23.7 s (at most 45) | 0.4 s (at most 2) | 0 | 12.0 s | 86 s |
-| ill | **Violated** | **50.0 s (at most 45)** |  |  |  | 9 s |
-| untold | **Broken** | | | | | |
+| well | Passed | 23.7 s (at most 45) | 0.4 s (at most 2) | 0 | 12.0 s | 86 s |
+| ill | **Failed** | **50.0 s (at most 45)** |  |  |  | 9 s |
+| untold | **Error** | | | | | |
 
-### ill: Violated
+### ill: Failed
 
 - **expect** at 1.2 s: step 2: shoot\_a \| \*gone\* and &lt;b>
 - the fault fire was felt 15 times
 
 The evidence is in ` + "`out/ill`. The same again: `transplant run out/ill/scenario.yaml --backend small --seed 7 --timeout-multiplier 3 --extension mine/vault.yaml`" + `
 
-### untold: Broken
+### untold: Error
 
 - no landscape
 
@@ -62,15 +62,15 @@ Not told, because the time for it was over: left\_out
 	}
 }
 
-// A landscape that could not be ended is no story's fault, but the whole is Broken.
+// A landscape that could not be ended is no story's fault, but makes the verdict of the whole Error.
 func TestTroubleBetweenTheStories(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	if err := Write(&out, []Story{{Name: "well", Report: &verdict.Report{Verdict: verdict.Held}}},
+	if err := Write(&out, []Story{{Name: "well", Report: &verdict.Report{Verdict: verdict.Passed}}},
 		[]string{"landscape run: process 7 stays"}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"## Broken: 1 scenario, 1 Held\n",
+	for _, want := range []string{"## Error: 1 scenario, 1 Passed\n",
 		"### Between the stories\n\n- landscape run: process 7 stays\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not said:\n%s", want, out.String())
@@ -81,13 +81,13 @@ func TestTroubleBetweenTheStories(t *testing.T) {
 func TestWhy(t *testing.T) {
 	t.Parallel()
 	for want, s := range map[string]Story{
-		"Held": {Report: &verdict.Report{Verdict: verdict.Held}},
-		"Violated: expect: it was gone": {Report: &verdict.Report{Verdict: verdict.Violated,
+		"Passed": {Report: &verdict.Report{Verdict: verdict.Passed}},
+		"Failed: expect: it was gone": {Report: &verdict.Report{Verdict: verdict.Failed,
 			Violations: []verdict.Violation{{Oracle: "expect", Message: "it was gone"}, {Oracle: "settle"}}}},
 		"Inconclusive: nobody felt it": {Report: &verdict.Report{Verdict: verdict.Inconclusive,
 			Reasons: []string{"nobody felt it", "and more"}}},
-		"Broken: no landscape": {Err: errors.New("no landscape")},
-		"Broken":               {},
+		"Error: no landscape": {Err: errors.New("no landscape")},
+		"Error":               {},
 	} {
 		if got := s.Why(); got != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -97,7 +97,7 @@ func TestWhy(t *testing.T) {
 
 func TestMuchIsCutShort(t *testing.T) {
 	t.Parallel()
-	r := &verdict.Report{Verdict: verdict.Violated}
+	r := &verdict.Report{Verdict: verdict.Failed}
 	for range 25 {
 		r.Violations = append(r.Violations, verdict.Violation{Oracle: "NoOrphans", Message: "something is left"})
 	}

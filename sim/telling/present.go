@@ -136,8 +136,8 @@ func (p *Present) Line(e timeline.Event) (string, Mark) {
 			return Short(endSentence(content)), Quiet
 		}
 	case timeline.RunEnded:
-		if content.Broken != "" {
-			why, _, _ := strings.Cut(content.Broken, "\n") // the whole stands in the verdict
+		if content.Error != "" {
+			why, _, _ := strings.Cut(content.Error, "\n") // the whole stands in the verdict
 			return "✗ " + why, Bad
 		}
 	}

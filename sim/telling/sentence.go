@@ -38,7 +38,7 @@ func Sentence(e timeline.Event) string {
 		}
 		return "not at rest in time: " + restless(p)
 	case timeline.RunEnded:
-		return trail("the run has ended", p.Broken)
+		return trail("the run has ended", p.Error)
 	case timeline.Note:
 		return p.Text
 	case timeline.Unseen:

@@ -3,6 +3,7 @@ package timeline_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"go/ast"
 	"go/parser"
@@ -60,6 +61,28 @@ func TestJournalStampsAndRoundTrips(t *testing.T) {
 	}
 	if !strings.Contains(out.String(), `"sent":"1s"`) {
 		t.Errorf("moments must be readable: %s", out.String())
+	}
+}
+
+func TestRunEnded_OfAnEarlierVersion_KeepsItsError(t *testing.T) {
+	t.Parallel()
+	recorded := map[timeline.Kind]int{"Note": 1}
+	for payload, want := range map[string]timeline.RunEnded{
+		`{"broken":"no landscape","recorded":{"Note":1}}`: {Error: "no landscape", Recorded: recorded},
+		`{"error":"no landscape","recorded":{"Note":1}}`:  {Error: "no landscape", Recorded: recorded},
+		`{"recorded":{"Note":1}}`:                         {Recorded: recorded},
+	} {
+		var event timeline.Event
+		if err := json.Unmarshal([]byte(`{"seq":1,"at":"1s","kind":"RunEnded","payload":`+payload+`}`), &event); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(timeline.Payload(want), event.Payload); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", payload, diff)
+		}
+		again, err := json.Marshal(want)
+		if read := strings.ReplaceAll(payload, "broken", "error"); err != nil || string(again) != read {
+			t.Errorf("written as %s, %v", again, err)
+		}
 	}
 }
 

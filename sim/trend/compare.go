@@ -47,14 +47,14 @@ type Trend struct {
 }
 
 // Compare the newest run of every scenario and backend with those before it. A measure that enough earlier runs have,
-// and the newest has not, is worse. Runs that were Broken or Inconclusive count for nothing: what they measured is not
+// and the newest has not, is worse. Runs with the verdict Error or Inconclusive do not count: what they measured is not
 // about the product.
 func Compare(records []Record, o Options) []Trend {
 	type kind struct{ scenario, backend string }
 	runs := map[kind][]Record{}
 	var order []kind
 	for _, r := range records {
-		if r.Verdict == verdict.Broken || r.Verdict == verdict.Inconclusive {
+		if r.Verdict == verdict.Error || r.Verdict == verdict.Inconclusive {
 			continue
 		}
 		k := kind{r.Scenario, r.Backend}

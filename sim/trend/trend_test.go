@@ -20,7 +20,7 @@ func TestWhatIsAppendedIsRead(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "history.jsonl")
 	r := &verdict.Report{
-		Scenario: "tale", Backend: "small", RandomSeed: 7, Verdict: verdict.Violated, WallSeconds: 61.5,
+		Scenario: "tale", Backend: "small", RandomSeed: 7, Verdict: verdict.Failed, WallSeconds: 61.5,
 		Measures: measure.Measures{RTOSeconds: new(23.7), LostWrites: new(2), Phases: map[string]float64{"restore": 8.5}},
 	}
 	var all sync.WaitGroup
@@ -42,7 +42,7 @@ func TestWhatIsAppendedIsRead(t *testing.T) {
 		t.Fatalf("%d records, %v", len(records), err)
 	}
 	want := Record{
-		Time: noon, Scenario: "tale", Backend: "small", RandomSeed: 7, Verdict: verdict.Violated, WallSeconds: 61.5,
+		Time: noon, Scenario: "tale", Backend: "small", RandomSeed: 7, Verdict: verdict.Failed, WallSeconds: 61.5,
 		Measures: map[string]float64{"rtoSeconds": 23.7, "lostWrites": 2}, Phases: map[string]float64{"restore": 8.5},
 	}
 	for i := range records {
@@ -54,7 +54,7 @@ func TestWhatIsAppendedIsRead(t *testing.T) {
 
 func TestLinesThatAreNoRecords(t *testing.T) {
 	t.Parallel()
-	good := `{"scenario":"tale","verdict":"Held"}` + "\n"
+	good := `{"scenario":"tale","verdict":"Passed"}` + "\n"
 	for name, c := range map[string]struct{ text, want string }{
 		"torn": {good + `{"scenario":"ta`,
 			"h.jsonl:2: unexpected end of JSON input; each line must be a record that run --history has written"},
@@ -108,7 +108,7 @@ func TestCompare(t *testing.T) {
 			t.Parallel()
 			var records []Record
 			for _, v := range append(c.earlier, c.newest) {
-				records = append(records, Record{Scenario: "tale", Backend: "small", Verdict: verdict.Held,
+				records = append(records, Record{Scenario: "tale", Backend: "small", Verdict: verdict.Passed,
 					Measures: map[string]float64{"rpoSeconds": v}})
 			}
 			c.want.Scenario, c.want.Backend, c.want.Measure, c.want.Newest = "tale", "small", "rpoSeconds", &c.newest
@@ -134,11 +134,11 @@ func TestKindsOfRunsAreComparedByThemselves(t *testing.T) {
 			"lostWrites": rto}}
 	}
 	records := []Record{
-		run("tale", "small", verdict.Held, 10), run("tale", "large", verdict.Held, 99),
-		run("other", "small", verdict.Held, 99),
-		run("tale", "small", verdict.Violated, 10), run("tale", "small", verdict.Held, 10),
-		run("tale", "small", verdict.Broken, 0.1),
-		run("tale", "small", verdict.Held, 11), run("tale", "small", verdict.Broken, 500),
+		run("tale", "small", verdict.Passed, 10), run("tale", "large", verdict.Passed, 99),
+		run("other", "small", verdict.Passed, 99),
+		run("tale", "small", verdict.Failed, 10), run("tale", "small", verdict.Passed, 10),
+		run("tale", "small", verdict.Error, 0.1),
+		run("tale", "small", verdict.Passed, 11), run("tale", "small", verdict.Error, 500),
 		run("tale", "small", verdict.Inconclusive, 500),
 	}
 	var got []string

@@ -9,15 +9,15 @@ import (
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
 
-// TestEvidence_CourseWithAHole_IsNoVerdict takes from recorded runs that are Held what the engine alone records, piece
+// TestEvidence_CourseWithAHole_IsNoVerdict takes from recorded runs that pass what the engine alone records, piece
 // by piece, or blinds a probe that has to see. Nothing counts the pieces as missing: the engine might never have
-// recorded them. What is left shows neither that the run is Held nor that the product is at fault.
+// recorded them. What is left shows neither that the run passes nor that the product is at fault.
 func TestEvidence_CourseWithAHole_IsNoVerdict(t *testing.T) {
 	t.Parallel()
 	checked := 0
 	for _, file := range recordedRuns(t) {
 		whole := readRecord(t, file)
-		if r, err := verdict.Judge(whole); err != nil || r.Verdict != verdict.Held {
+		if r, err := verdict.Judge(whole); err != nil || r.Verdict != verdict.Passed {
 			continue
 		}
 		_, started, _ := timeline.First[timeline.RunStarted](whole)
@@ -32,14 +32,14 @@ func TestEvidence_CourseWithAHole_IsNoVerdict(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if r.Verdict != verdict.Broken && r.Verdict != verdict.Inconclusive {
-					t.Errorf("the run is %s %v", r.Verdict, r.Violations)
+				if r.Verdict != verdict.Error && r.Verdict != verdict.Inconclusive {
+					t.Errorf("the verdict is %s %v", r.Verdict, r.Violations)
 				}
 			})
 		}
 	}
 	if checked == 0 {
-		t.Error("no record has heartbeats and is Held")
+		t.Error("no record has heartbeats and passes")
 	}
 }
 

@@ -63,8 +63,8 @@ func TestEvidence_PlaceHalfSeen_NeitherProvesNorAccuses(t *testing.T) {
 func checkPlace(t *testing.T, name string, one lessenedPlace, full answersOf, table *evidenceTable) {
 	t.Helper()
 	got, v := judged(t, one.events)
-	if one.promise == "" && v != verdict.Broken {
-		t.Errorf("%s: the run is %s", name, v)
+	if one.promise == "" && v != verdict.Error {
+		t.Errorf("%s: the verdict is %s", name, v)
 	}
 	for _, promise := range slices.Sorted(maps.Keys(got)) {
 		table.add(promise, one.kind, got[promise])

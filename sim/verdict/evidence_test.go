@@ -170,13 +170,13 @@ func checkEvidence(
 ) {
 	t.Helper()
 	full, verdictOfFull := judged(t, whole)
-	if verdictOfFull == verdict.Broken {
+	if verdictOfFull == verdict.Error {
 		t.Fatalf("the whole record is %s: it shows nothing", verdictOfFull)
 	}
 	for name, lessened := range lessenings(whole) {
 		got, v := judged(t, lessened.events)
-		if v == verdict.Held && verdictOfFull != verdict.Held {
-			t.Errorf("%s: the run is Held, and %s by the whole record", name, verdictOfFull)
+		if v == verdict.Passed && verdictOfFull != verdict.Passed {
+			t.Errorf("%s: the verdict is Passed, and %s by the whole record", name, verdictOfFull)
 		}
 		for _, promise := range slices.Sorted(maps.Keys(got)) {
 			table.add(promise, lessened.kind, got[promise])

@@ -43,9 +43,9 @@ type problem struct {
 	Text    string `xml:",chardata"`
 }
 
-// suiteOf makes a test case of each step, each promise and each goal; a story that is Broken or Inconclusive has one in
-// error. An expectation, a promise or a goal that nobody has seen enough of is skipped, the latter two unless they were
-// broken all the same. Properties tell everything measured.
+// suiteOf makes a test case of each step, each promise and each goal; a run whose verdict is Error or Inconclusive has
+// one in error. An expectation, a promise or a goal that nobody has seen enough of is skipped, the latter two unless
+// they were broken all the same. Properties tell everything measured.
 func suiteOf(r *Report, events []timeline.Event) suite {
 	s := suite{Name: r.Scenario, Time: r.WallSeconds, Measured: propertiesOf(r)}
 	s.steps(events)
@@ -57,7 +57,7 @@ func suiteOf(r *Report, events []timeline.Event) suite {
 	for _, o := range r.Objectives {
 		s.objective(r, o)
 	}
-	if r.Verdict == Broken || r.Verdict == Inconclusive {
+	if r.Verdict == Error || r.Verdict == Inconclusive {
 		text := strings.Join(r.Reasons, "\n")
 		s.Cases = append(s.Cases, testCase{Class: r.Scenario, Name: string(r.Verdict),
 			Error: &problem{firstLine(text), text}})

@@ -24,20 +24,37 @@ type Verdict string
 
 // Verdicts, and what they mean (docs/ci.md).
 const (
-	Held         Verdict = "Held"         // every promise was kept
-	Violated     Verdict = "Violated"     // the product broke a promise
-	Broken       Verdict = "Broken"       // the story could not be told
+	Passed       Verdict = "Passed"       // every promise was kept
+	Failed       Verdict = "Failed"       // the product broke a promise
+	Error        Verdict = "Error"        // the run could not be carried out
 	Inconclusive Verdict = "Inconclusive" // a fault that nobody felt, or evidence that is missing
 )
+
+// formerWords are the verdicts in the files of earlier versions.
+var formerWords = map[string]Verdict{"Held": Passed, "Violated": Failed, "Broken": Error}
+
+// UnmarshalText reads a verdict, and the words Held, Violated and Broken of earlier versions as Passed, Failed and
+// Error. Any other word is an error that lists the verdicts.
+func (v *Verdict) UnmarshalText(text []byte) error {
+	read := Verdict(text)
+	if now, former := formerWords[string(text)]; former {
+		read = now
+	}
+	if !slices.Contains(gravity, read) {
+		return fmt.Errorf("unknown verdict %q, must be one of %v", text, gravity)
+	}
+	*v = read
+	return nil
+}
 
 // ExitCode of a program that ends with this verdict.
 func (v Verdict) ExitCode() int {
 	switch v {
-	case Held:
+	case Passed:
 		return 0
-	case Violated:
+	case Failed:
 		return 1
-	case Broken:
+	case Error:
 		return 2
 	default:
 		return 3
@@ -45,11 +62,11 @@ func (v Verdict) ExitCode() int {
 }
 
 // gravity orders verdicts: of several the gravest wins.
-var gravity = []Verdict{Held, Inconclusive, Broken, Violated}
+var gravity = []Verdict{Passed, Inconclusive, Error, Failed}
 
-// Worst of several verdicts: Violated, then Broken, then Inconclusive.
+// Worst of several verdicts: Failed, then Error, then Inconclusive.
 func Worst(all ...Verdict) Verdict {
-	worst := Held
+	worst := Passed
 	for _, v := range all {
 		if slices.Index(gravity, v) > slices.Index(gravity, worst) {
 			worst = v
@@ -83,7 +100,7 @@ type Report struct {
 	Objectives []Objective `json:"objectives,omitempty"`
 	// AtDefaults is what the recovery would take at the product's default settings; absent when there was none.
 	AtDefaults *measure.AtDefaults `json:"atDefaults,omitempty"`
-	// Reasons why the story is Broken or Inconclusive, or was broken off after a violation; absent otherwise.
+	// Reasons why the verdict is Error or Inconclusive, or why the run was broken off after a violation; absent otherwise.
 	Reasons []string `json:"reasons,omitempty"`
 	// Promises that the run was judged by: the names of the oracles.
 	Promises []string `json:"promises,omitempty"`
@@ -162,10 +179,10 @@ func Judge(events []timeline.Event) (*Report, error) {
 	r := Begin(started)
 	r.Measures, r.AtDefaults, r.WallSeconds = measure.Of(events), measure.Defaults(events, story.Spec.Landscape.Settings),
 		measure.Seconds(events[len(events)-1].At)
-	broken, unfelt := r.judgeStory(events), r.judgeFaults(events)
+	errs, unfelt := r.judgeStory(events), r.judgeFaults(events)
 	lacks := []string{"nobody watched: the run was told with --unwatched, to learn what watching costs"}
 	if !started.Unwatched {
-		lacks = append(r.judgePromises(events, story), r.judgeGoals(events, story.Spec.Measure, len(broken) == 0)...)
+		lacks = append(r.judgePromises(events, story), r.judgeGoals(events, story.Spec.Measure, len(errs) == 0)...)
 	}
 	for _, what := range oracle.UnservedLoads(events) {
 		lacks = append(lacks, "the run has not seen "+what)
@@ -188,19 +205,19 @@ func Judge(events []timeline.Event) (*Report, error) {
 	if len(unsound) > 0 { // an error of the harness, and no verdict on the product
 		r.Violations = []Violation{}
 		r.doubtGoals("whether it would have been missed, by a record that does not contradict itself")
-		broken = append(unsound, broken...)
+		errs = append(unsound, errs...)
 	}
-	r.moot(slices.Concat(broken, unfelt, unwatched))
+	r.moot(slices.Concat(errs, unfelt, unwatched))
 	slices.SortStableFunc(r.Violations, func(a, b Violation) int { return cmp.Compare(a.At, b.At) })
 	switch {
 	case len(r.Violations) > 0:
-		r.Verdict, r.Reasons = Violated, broken
-	case len(broken) > 0:
-		r.Verdict, r.Reasons = Broken, broken
+		r.Verdict, r.Reasons = Failed, errs
+	case len(errs) > 0:
+		r.Verdict, r.Reasons = Error, errs
 	case len(lacks)+len(unfelt) > 0:
 		r.Verdict, r.Reasons = Inconclusive, append(unfelt, lacks...)
 	default:
-		r.Verdict = Held
+		r.Verdict = Passed
 	}
 	return r, nil
 }
@@ -231,7 +248,7 @@ func (r *Report) violate(oracle string, at time.Duration, message string, proof 
 }
 
 // judgeStory finds expectations that were not met, and why the story could not be told.
-func (r *Report) judgeStory(events []timeline.Event) (broken []string) {
+func (r *Report) judgeStory(events []timeline.Event) (errs []string) {
 	ended := false
 	var rest []timeline.Event
 	for _, e := range events {
@@ -241,28 +258,28 @@ func (r *Report) judgeStory(events []timeline.Event) (broken []string) {
 			case timeline.StepUnmet:
 				r.violate(Expect, e.At, fmt.Sprintf("step %d: %s", p.Index+1, p.Message), e.Seq)
 			case timeline.StepFailed:
-				broken = append(broken, fmt.Sprintf("step %d, %s: %s", p.Index+1, p.Text, p.Message))
+				errs = append(errs, fmt.Sprintf("step %d, %s: %s", p.Index+1, p.Text, p.Message))
 			}
 		case timeline.FaultHealed:
 			if p.Error != "" {
-				broken = append(broken, p.Error)
+				errs = append(errs, p.Error)
 			}
 		case timeline.Settled:
 			rest = append(rest, e)
 		case timeline.RunEnded:
 			ended = true
-			if more := beyond(p.Broken, broken); more != "" {
-				broken = append(broken, more)
+			if more := beyond(p.Error, errs); more != "" {
+				errs = append(errs, more)
 			}
 		}
 	}
 	if !ended {
-		broken = append(broken, "the record ends before the run does")
+		errs = append(errs, "the record ends before the run does")
 	}
-	if len(broken) == 0 {
+	if len(errs) == 0 {
 		r.judgeRest(rest)
 	}
-	return broken
+	return errs
 }
 
 // judgeRest finds what had not come to rest in time. It is owed from the last heal on: where a fault could not be

@@ -40,7 +40,7 @@ func atRest(payloads []timeline.Payload) []timeline.Payload {
 	if says || last < 0 {
 		return payloads
 	}
-	if end, is := payloads[last].(timeline.RunEnded); !is || end.Broken != "" {
+	if end, is := payloads[last].(timeline.RunEnded); !is || end.Error != "" {
 		return payloads
 	}
 	return append(slices.Clone(payloads[:last]), timeline.Settled{Converged: true}, payloads[last])
@@ -75,47 +75,47 @@ func TestJudge(t *testing.T) {
 		reason     string
 	}{
 		"all is well": {events: run("", "", step(timeline.StepDone, ""), timeline.Settled{Converged: true},
-			ended), want: verdict.Held},
+			ended), want: verdict.Passed},
 		"an expectation is not met": {events: run("", "", step(timeline.StepUnmet, "not met within 1s"), ended),
-			want: verdict.Violated, violations: []string{"expect"}},
+			want: verdict.Failed, violations: []string{"expect"}},
 		"nobody sees whether it is met": {events: run("", "", step(timeline.StepUnknown, "not known within 1s"),
 			timeline.Settled{Converged: true}, ended), want: verdict.Inconclusive,
 			reason: "expect has not seen how step 2 ends: not known within 1s"},
 		"rest is owed all the same": {events: run("", "", step(timeline.StepUnknown, "not known within 1s"),
-			timeline.Settled{Waiting: []string{"alpha is not well"}}, ended), want: verdict.Violated,
+			timeline.Settled{Waiting: []string{"alpha is not well"}}, ended), want: verdict.Failed,
 			violations: []string{"settle"}},
-		"a step fails": {events: run("", "", step(timeline.StepFailed, "refused"), ended), want: verdict.Broken,
+		"a step fails": {events: run("", "", step(timeline.StepFailed, "refused"), ended), want: verdict.Error,
 			reason: "step 2, expect much: refused"},
-		"an oracle finds something": {events: run(`"MigrationEnds"`, "", steady, rebound, ended), want: verdict.Violated,
+		"an oracle finds something": {events: run(`"MigrationEnds"`, "", steady, rebound, ended), want: verdict.Failed,
 			violations: []string{"MigrationEnds"}},
 		"an oracle sees nothing": {events: run(`"MigrationEnds"`, "", steady, ended), want: verdict.Inconclusive,
 			reason: "MigrationEnds has not seen the Shoot alpha in the garden"},
 		"it does not come to rest": {events: run("", "", timeline.Settled{Waiting: []string{"alpha is not well"}}, ended),
-			want: verdict.Violated, violations: []string{"settle"}},
+			want: verdict.Failed, violations: []string{"settle"}},
 		"it cannot be seen to come to rest": {events: run("", "",
 			timeline.Settled{Unknown: []string{"the shoot alpha cannot be read"}}, ended), want: verdict.Inconclusive,
 			reason: "settle has not seen whether all is at rest: the shoot alpha cannot be read"},
 		"something moves, something else cannot be seen": {events: run("", "",
 			timeline.Settled{Waiting: []string{"alpha is not well"}, Unknown: []string{"seed b cannot be read"}}, ended),
-			want: verdict.Violated, violations: []string{"settle"}},
+			want: verdict.Failed, violations: []string{"settle"}},
 		"no rest is owed where a fault was not healed": {events: run("", "", timeline.FaultInjected{Fault: "loss"},
 			timeline.FaultHealed{Touched: 1, Error: "return cluster a: not ready within 2m0s"},
 			timeline.Settled{Waiting: []string{"alpha is not well"}},
-			timeline.RunEnded{Broken: "return cluster a: not ready within 2m0s"}),
-			want: verdict.Broken, reason: "return cluster a: not ready within 2m0s"},
+			timeline.RunEnded{Error: "return cluster a: not ready within 2m0s"}),
+			want: verdict.Error, reason: "return cluster a: not ready within 2m0s"},
 		"nor where a step failed in the middle": {events: run("", "", step(timeline.StepFailed, "inject: refused"),
 			timeline.Settled{Waiting: []string{"alpha is not well"}},
-			timeline.RunEnded{Broken: "step 2, expect much: inject: refused"}),
-			want: verdict.Broken, reason: "step 2, expect much: inject: refused"},
+			timeline.RunEnded{Error: "step 2, expect much: inject: refused"}),
+			want: verdict.Error, reason: "step 2, expect much: inject: refused"},
 		"nor when it was interrupted meanwhile": {events: run("", "",
 			timeline.Settled{Waiting: []string{"alpha is not well"}},
-			timeline.RunEnded{Broken: "the story was interrupted: interrupt"}),
-			want: verdict.Broken, reason: "the story was interrupted: interrupt"},
+			timeline.RunEnded{Error: "the story was interrupted: interrupt"}),
+			want: verdict.Error, reason: "the story was interrupted: interrupt"},
 		"it is owed where an expectation was not met": {events: run("", "", step(timeline.StepUnmet, "late"),
 			timeline.Settled{Waiting: []string{"alpha is not well"}}, ended),
-			want: verdict.Violated, violations: []string{"expect", "settle"}},
+			want: verdict.Failed, violations: []string{"expect", "settle"}},
 		"nor where the record is cut off": {events: run("", "", timeline.Settled{Waiting: []string{"alpha is not well"}}),
-			want: verdict.Broken, reason: "the record ends before the run does"},
+			want: verdict.Error, reason: "the record ends before the run does"},
 		"nobody felt the fault": {events: run("", "", timeline.FaultInjected{Fault: "cut"}, timeline.FaultHealed{},
 			ended), want: verdict.Inconclusive, reason: `nobody felt the fault "alpha", cut`},
 		"a fault whose moment never came": {
@@ -123,46 +123,46 @@ func TestJudge(t *testing.T) {
 			reason: `the fault "alpha", cut, has not begun: it waits for late`,
 		},
 		"a fault that has waited": {events: run("", "", timeline.FaultAwaited{Fault: "cut"},
-			timeline.FaultInjected{Fault: "cut"}, timeline.FaultHealed{Touched: 1}, ended), want: verdict.Held},
+			timeline.FaultInjected{Fault: "cut"}, timeline.FaultHealed{Touched: 1}, ended), want: verdict.Passed},
 		"a fault that was not healed": {events: run("", "", timeline.FaultInjected{Fault: "cut"},
-			timeline.FaultHealed{Touched: 1, Error: "heal: stuck"}, ended), want: verdict.Broken, reason: "heal: stuck"},
+			timeline.FaultHealed{Touched: 1, Error: "heal: stuck"}, ended), want: verdict.Error, reason: "heal: stuck"},
 		"nobody watched": {events: unwatched(run(`"MigrationEnds"`, "", steady, rebound, ended)),
 			want:   verdict.Inconclusive,
 			reason: "nobody watched: the run was told with --unwatched, to learn what watching costs"},
-		"the record is torn": {events: run("", "", step(timeline.StepDone, "")), want: verdict.Broken,
+		"the record is torn": {events: run("", "", step(timeline.StepDone, "")), want: verdict.Error,
 			reason: "the record ends before the run does"},
 		"a step that failed is told once": {
-			events: run("", "", step(timeline.StepFailed, "refused"), timeline.RunEnded{Broken: "step 2, expect much: refused"}),
-			want:   verdict.Broken, reason: "step 2, expect much: refused",
+			events: run("", "", step(timeline.StepFailed, "refused"), timeline.RunEnded{Error: "step 2, expect much: refused"}),
+			want:   verdict.Error, reason: "step 2, expect much: refused",
 		},
 		"what came after it is told as well": {
 			events: run("", "", step(timeline.StepFailed, "refused"),
-				timeline.RunEnded{Broken: "step 2, expect much: refused\nno finale"}),
-			want: verdict.Broken, reason: "step 2, expect much: refused; no finale",
+				timeline.RunEnded{Error: "step 2, expect much: refused\nno finale"}),
+			want: verdict.Error, reason: "step 2, expect much: refused; no finale",
 		},
-		"the story broke": {events: run("", "", timeline.RunEnded{Broken: "no landscape"}), want: verdict.Broken,
+		"the story broke": {events: run("", "", timeline.RunEnded{Error: "no landscape"}), want: verdict.Error,
 			reason: "no landscape"},
-		"violated wins over broken": {events: run("", "", step(timeline.StepUnmet, "late"),
-			timeline.RunEnded{Broken: "no landscape"}), want: verdict.Violated, violations: []string{"expect"},
+		"Failed wins over Error": {events: run("", "", step(timeline.StepUnmet, "late"),
+			timeline.RunEnded{Error: "no landscape"}), want: verdict.Failed, violations: []string{"expect"},
 			reason: "no landscape"},
-		"broken wins over unfelt": {events: run("", "", timeline.FaultInjected{},
-			timeline.RunEnded{Broken: "no landscape"}), want: verdict.Broken, reason: "no landscape"},
+		"Error wins over unfelt": {events: run("", "", timeline.FaultInjected{},
+			timeline.RunEnded{Error: "no landscape"}), want: verdict.Error, reason: "no landscape"},
 		"a goal is missed": {
 			events: run("", `"apiDowntime":{"max":"1s"}`, restores, steady, reached(3, timeline.Failed),
 				reached(4, timeline.Failed), reached(5, timeline.Acknowledged), ended),
-			want: verdict.Violated, violations: []string{"measure"},
+			want: verdict.Failed, violations: []string{"measure"},
 		},
 		"a goal is reached": {
 			events: run("", `"apiDowntime":{"max":"10s"}`, restores, steady, reached(3, timeline.Failed),
 				reached(4, timeline.Failed), reached(5, timeline.Acknowledged), ended),
-			want: verdict.Held,
+			want: verdict.Passed,
 		},
 		"a goal was not measured": {events: run("", `"rto":{"max":"1s"}`, steady, ended), want: verdict.Inconclusive,
 			reason: "the goal for rto could not be measured"},
 		"a herd": {events: run("", `"restoresAtOnce":{"max":0}`, steady, restores, ended),
-			want: verdict.Violated, violations: []string{"measure"}},
+			want: verdict.Failed, violations: []string{"measure"}},
 		"no herd": {events: run("", `"restoresAtOnce":{"max":1}`, steady, restores, ended),
-			want: verdict.Held},
+			want: verdict.Passed},
 		"a herd of no restore": {events: run("", `"restoresAtOnce":{"max":1}`, steady, ended), want: verdict.Inconclusive,
 			reason: "the goal for restoresAtOnce could not be measured"},
 	} {
@@ -209,13 +209,13 @@ func TestPromisesThatNobodyCouldJudgeAreNotKept(t *testing.T) {
 			"expect 0 [], measure 0 [whether alpha could be reached for 3s of the run (the longest part from 2s to 5s), for " +
 				"the goal for apiDowntime], settle 0 []"},
 		"rest not owed": {run("", "", timeline.Settled{Waiting: []string{"alpha"}},
-			timeline.RunEnded{Broken: "interrupted"}),
+			timeline.RunEnded{Error: "interrupted"}),
 			"expect 0 [], settle 0 [whether the landscape comes to rest once the story has been told]"},
 		"rest not known": {run("", "", timeline.Settled{Unknown: []string{"alpha"}}, ended),
 			"expect 0 [], settle 0 [whether all is at rest: alpha]"},
 		"broken off": {two(run("", "", step(timeline.StepDone, ""), step(timeline.StepFailed, "refused"), ended)),
 			"expect 0 [1 of the 2 steps done], settle 0 []"},
-		"interrupted": {run("", "", timeline.RunEnded{Broken: "interrupted"}),
+		"interrupted": {run("", "", timeline.RunEnded{Error: "interrupted"}),
 			"expect 0 [], settle 0 [whether the landscape came to rest]"},
 		"unwatched": {unwatched(run(`"MigrationEnds"`, `"rto":{"max":"1s"}`, steady, rebound, settled, ended)),
 			"MigrationEnds 0 [anything: the run was told with --unwatched], expect 0 [], measure 0 [what the goals are " +
@@ -301,7 +301,7 @@ func TestNoRun(t *testing.T) {
 
 func TestExitCodesAndPrecedence(t *testing.T) {
 	t.Parallel()
-	codes := map[verdict.Verdict]int{verdict.Held: 0, verdict.Violated: 1, verdict.Broken: 2, verdict.Inconclusive: 3}
+	codes := map[verdict.Verdict]int{verdict.Passed: 0, verdict.Failed: 1, verdict.Error: 2, verdict.Inconclusive: 3}
 	for v, code := range codes {
 		if v.ExitCode() != code {
 			t.Errorf("%s exits with %d", v, v.ExitCode())
@@ -311,13 +311,34 @@ func TestExitCodesAndPrecedence(t *testing.T) {
 		all  []verdict.Verdict
 		want verdict.Verdict
 	}{
-		{nil, verdict.Held},
-		{[]verdict.Verdict{verdict.Inconclusive, verdict.Held}, verdict.Inconclusive},
-		{[]verdict.Verdict{verdict.Inconclusive, verdict.Broken, verdict.Held}, verdict.Broken},
-		{[]verdict.Verdict{verdict.Broken, verdict.Violated, verdict.Inconclusive}, verdict.Violated},
+		{nil, verdict.Passed},
+		{[]verdict.Verdict{verdict.Inconclusive, verdict.Passed}, verdict.Inconclusive},
+		{[]verdict.Verdict{verdict.Inconclusive, verdict.Error, verdict.Passed}, verdict.Error},
+		{[]verdict.Verdict{verdict.Error, verdict.Failed, verdict.Inconclusive}, verdict.Failed},
 	} {
 		if got := verdict.Worst(c.all...); got != c.want {
 			t.Errorf("worst of %v is %s, want %s", c.all, got, c.want)
+		}
+	}
+}
+
+func TestVerdict_WordInAFile_IsRead(t *testing.T) {
+	t.Parallel()
+	for word, want := range map[string]verdict.Verdict{
+		"Passed": verdict.Passed, "Failed": verdict.Failed, "Error": verdict.Error, "Inconclusive": verdict.Inconclusive,
+		"Held": verdict.Passed, "Violated": verdict.Failed, "Broken": verdict.Error,
+	} {
+		var read verdict.Report
+		if err := json.Unmarshal([]byte(`{"verdict":"`+word+`"}`), &read); err != nil || read.Verdict != want {
+			t.Errorf("%s is read as %s, %v", word, read.Verdict, err)
+		}
+	}
+	for _, word := range []string{"", "held", "passed", "Fine"} {
+		var read verdict.Report
+		err := json.Unmarshal([]byte(`{"verdict":"`+word+`"}`), &read)
+		want := `unknown verdict "` + word + `", must be one of [Passed Inconclusive Error Failed]`
+		if err == nil || err.Error() != want || read.Verdict != "" {
+			t.Errorf("%q is read as %q, %v", word, read.Verdict, err)
 		}
 	}
 }
@@ -377,7 +398,7 @@ func TestTheFilesOfAVerdict(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]any{
-		"scenario": "tale", "backend": "small", "randomSeed": 3.0, "verdict": "Violated", "wallSeconds": 12.5,
+		"scenario": "tale", "backend": "small", "randomSeed": 3.0, "verdict": "Failed", "wallSeconds": 12.5,
 		"promises": []any{"MigrationEnds", "SingleWriter"},
 		"unseen":   map[string]any{"SingleWriter": []any{"the owner epochs of alpha"}},
 		"measures": map[string]any{"apiDowntimeSeconds": 3.0, "apiLongestGapSeconds": 3.0,
@@ -439,7 +460,7 @@ func checkJUnit(t *testing.T, folder string, want map[string]string) {
 		t.Errorf("%d tests, %d failures, %d errors and %d skipped are told; there are %v", suite.Tests, suite.Failures,
 			suite.Errors, suite.Skipped, count)
 	}
-	measured := map[string]string{"verdict": "Violated", "backend": "small", "randomSeed": "3", "apiDowntimeSeconds": "3",
+	measured := map[string]string{"verdict": "Failed", "backend": "small", "randomSeed": "3", "apiDowntimeSeconds": "3",
 		"apiLongestGapSeconds": "3"}
 	if diff := cmp.Diff(measured, properties); diff != "" {
 		t.Errorf("properties (-want +got):\n%s", diff)
@@ -477,7 +498,7 @@ func TestJUnit_RunThatShowsNothing_HasNoPassedPromise(t *testing.T) {
 	good := []timeline.Payload{steady, restores, reached(3, timeline.Acknowledged), timeline.Settled{Converged: true}}
 	for name, events := range map[string][]timeline.Event{
 		"nothing happened":   run(promises, goals, ended),
-		"it could not begin": run(promises, goals, timeline.RunEnded{Broken: "no landscape"}),
+		"it could not begin": run(promises, goals, timeline.RunEnded{Error: "no landscape"}),
 		"it was cut off":     run(promises, goals, good...),
 		"a step failed":      run(promises, goals, append(good, step(timeline.StepFailed, "refused"), ended)...),
 		"a fault hit nothing": run(promises, goals,
@@ -488,8 +509,8 @@ func TestJUnit_RunThatShowsNothing_HasNoPassedPromise(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Verdict == verdict.Held || r.Verdict == verdict.Violated {
-			t.Errorf("%s: the run is %s", name, r.Verdict)
+		if r.Verdict == verdict.Passed || r.Verdict == verdict.Failed {
+			t.Errorf("%s: the verdict is %s", name, r.Verdict)
 		}
 		folder := t.TempDir()
 		if err := verdict.Write(folder, r, events); err != nil {

@@ -103,7 +103,7 @@ func TestTheListAndTheReports(t *testing.T) {
 	at := servetest.Start(t, root)
 	_, list := get(t, at)
 	for _, want := range []string{`href="/run/one"`, `href="/run/catalogue/two%20%232%3F"`, ">Running<", ">Broken off<",
-		">Held<", ">Unreadable<"} {
+		">Passed<", ">Unreadable<"} {
 		if !strings.Contains(list, want) {
 			t.Errorf("the list lacks %s:\n%s", want, list)
 		}
@@ -276,8 +276,8 @@ func TestTheListOfHundredsOfRuns(t *testing.T) {
 	}
 	at := servetest.Start(t, root)
 	for range 2 {
-		if _, list := get(t, at); strings.Count(list, ">Held<") != 500 || strings.Contains(list, "Unreadable") {
-			t.Errorf("%d runs are listed as Held", strings.Count(list, ">Held<"))
+		if _, list := get(t, at); strings.Count(list, ">Passed<") != 500 || strings.Contains(list, "Unreadable") {
+			t.Errorf("%d runs are listed as Passed", strings.Count(list, ">Passed<"))
 		}
 	}
 	if status, body := get(t, at+"run/run-1"); status != http.StatusInternalServerError {
@@ -297,7 +297,7 @@ func BenchmarkList(b *testing.B) {
 	for i := range runs {
 		folder := filepath.Join(root, fmt.Sprint("run-", i))
 		if err := errors.Join(os.Mkdir(folder, 0o700), os.WriteFile(filepath.Join(folder, verdict.FileName),
-			[]byte(`{"verdict":"Held"}`), 0o600),
+			[]byte(`{"verdict":"Passed"}`), 0o600),
 			os.WriteFile(filepath.Join(folder, timeline.FileName), []byte(head+line.String()), 0o600)); err != nil {
 			b.Fatal(err)
 		}
