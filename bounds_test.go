@@ -19,11 +19,11 @@ import (
 // Limits of the tree's size and language. Who lowers a count lowers its limit here; raising one needs a reason in the
 // commit.
 const (
-	productionLines = 125_900 // of files that people have written, without tests and test kits
-	methodsOfAType  = 283     // exported and others, of the type that has most
+	productionLines = 126_500 // of files that people have written, without tests and test kits
+	methodsOfAType  = 279     // exported and others, of the type that has most
 	largePackages   = 22      // packages with more than 15 files, generated ones and tests not counted
-	longLines       = 320     // of more than 120 columns, in Go and in Markdown outside tables
-	glossaryWords   = 5_200   // words that the field has another word for: in identifiers, comments, messages, documents
+	longLines       = 270     // of more than 120 columns, in Go and in Markdown outside tables
+	glossaryWords   = 5_000   // words that the field has another word for: in identifiers, comments, messages, documents
 )
 
 const (
