@@ -104,7 +104,7 @@ func (o *Operation) DeployCredentials(ctx context.Context) error {
 	return o.deployMachineControllerAccess(ctx)
 }
 
-// seedCredentials are those that this seed holds ready for control planes, in the gardenlet's namespace.
+// SeedCredentials are those that this seed holds ready for control planes, in the gardenlet's namespace.
 func SeedCredentials(ctx context.Context, seed client.Reader, name string) (map[string][]byte, error) {
 	source := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: constants.GardenNamespace, Name: "control-plane-" + name}
