@@ -261,7 +261,7 @@ func (n names) permissions(identity string, rows []string) []string {
 
 // ofShoot is what has the name of a shoot in its own.
 var ofShoot = regexp.MustCompile(
-	`^(owner\.|(?:source-)?shoot--[a-z]+--|)([a-z]+)(\.kubeconfig|\.ca-cluster|--[a-z0-9-]+|)$`)
+	`^(owner\.|(?:source-|entry-)?shoot--[a-z]+--|)([a-z]+)(\.kubeconfig|\.ca-cluster|--[a-z0-9-]+|)$`)
 
 // ofProject is the namespace of a project.
 var ofProject = regexp.MustCompile(`^garden-[a-z]$`)
@@ -281,8 +281,12 @@ func (n names) seenBy(identity, name string) string {
 	if ofProject.MatchString(name) {
 		return "a project's"
 	}
-	if of, is := n.uids[name]; is {
-		return "the UID of " + whose(of == seed) + " seed"
+	prefix, uid := "", name
+	if bucket, is := strings.CutPrefix(name, "bucket-"); is {
+		prefix, uid = "bucket-", bucket
+	}
+	if of, is := n.uids[uid]; is {
+		return prefix + "the UID of " + whose(of == seed) + " seed"
 	}
 	if _, is := n.shoots[name]; is {
 		return whose(name == seed) + " seed"
@@ -295,7 +299,7 @@ func (n names) seenBy(identity, name string) string {
 	if strings.HasPrefix(parts[3], "--") {
 		parts[3] = "--UID"
 	}
-	prefix := parts[1]
+	prefix = parts[1]
 	if before, _, is := strings.Cut(prefix, "shoot--"); is {
 		prefix = before + "shoot--project--"
 	}

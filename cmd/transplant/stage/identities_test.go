@@ -72,11 +72,6 @@ func startSeedKit(t *testing.T, garden *kit) *kit {
 		k.create(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: name}})
 	}
 	extensions := []landscape.Extension{third}
-	backup := secret("garden", "entry-shoot--p--alpha--uid-of-alpha")
-	k.create(t, backup)
-	if err := controlplane.GrantSecret(ctx, k.admin, backup, backupExtensions(extensions)...); err != nil {
-		t.Fatal(err)
-	}
 	o := &controlplane.Operation{
 		Settings: controlplane.Settings{SeedName: "a", InternalDomain: Domain, Image: "image", KubernetesImage: "image",
 			ExtensionRoles: map[string]string{"transplant:provider:control-plane": "extensions/provider-transplant"}},
@@ -87,6 +82,13 @@ func startSeedKit(t *testing.T, garden *kit) *kit {
 		{Name: "a"}: o.SeedObject, {Namespace: "garden-p", Name: "alpha"}: o.Shoot,
 	} {
 		if err := garden.admin.Get(ctx, key, object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"bucket-" + string(o.SeedObject.UID), "entry-shoot--p--alpha--uid-of-alpha"} {
+		backup := secret("garden", name)
+		k.create(t, backup)
+		if err := controlplane.GrantSecret(ctx, k.admin, backup, backupExtensions(extensions)...); err != nil {
 			t.Fatal(err)
 		}
 	}
