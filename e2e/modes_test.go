@@ -13,7 +13,8 @@ import (
 	"github.com/transplant-sim/transplant/clusters/otheruser"
 )
 
-// rare are files that are not on each landscape: an etcd that was restored, or has written ten thousand times, has some.
+// rare are files that are not on each landscape: an etcd that was restored, or has written ten thousand times, has
+// some.
 const rare = `clusters/.+/member/snap/[0-9a-f]+-[0-9a-f]+\.snap`
 
 // public are the files of a landscape that other users of the machine may read where its folders let them, by their

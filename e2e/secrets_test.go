@@ -32,8 +32,8 @@ type secrets map[string]string
 // shortest piece: a shorter value is a port, a name or a word, and no key or token of anybody.
 const shortest = 12
 
-// oneWord is a value without blanks and line ends. A file in JSON or YAML is none: what is secret in it is gathered from
-// it.
+// oneWord is a value without blanks and line ends. A file in JSON or YAML is none: what is secret in it is gathered
+// from it.
 var oneWord = regexp.MustCompile(`^[^\s{}]{12,}$`)
 
 // inDocument is what tokens and keys are called in the files of a landscape that are no kubeconfigs.

@@ -141,8 +141,8 @@ type Fence struct {
 	Epoch int64 `json:"epoch"`
 }
 
-// Fence raises the shoot's epoch without any other effect. Only an admin may: an owner's first call in its scope does so
-// (docs/ownership.md#o5). A lower epoch than the one known answers StaleEpoch, the same is no error.
+// Fence raises the shoot's epoch without any other effect. Only an admin may: an owner's first call in its scope does
+// so (docs/ownership.md#o5). A lower epoch than the one known answers StaleEpoch, the same is no error.
 func (c *Client) Fence(ctx context.Context, scope Scope) (*Fence, error) {
 	return call[Fence](ctx, c, request{method: http.MethodPut, path: []string{KindFences, scope.Shoot},
 		body: Fence{Epoch: scope.Epoch}})

@@ -115,7 +115,8 @@ func (l *Landscape) checkSpace(context.Context) error { return l.dir.CheckSpace(
 // passedOver is the news that an earlier slot is not used, and why.
 func passedOver(claim *address.Claim) Progress {
 	reasons := strings.ReplaceAll(claim.Passed.Error(), "\n", "; ")
-	return Progress{Subject: "addresses", What: fmt.Sprintf("slot %d is taken, for in an earlier one %s", claim.Slot, reasons)}
+	return Progress{Subject: "addresses", What: fmt.Sprintf("slot %d is taken, for in an earlier one %s", claim.Slot,
+		reasons)}
 }
 
 // takeSlot takes the slot that was asked for, or the first one in which every address is free.

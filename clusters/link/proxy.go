@@ -38,8 +38,8 @@ type ProxyOptions struct {
 	Silence Silence
 }
 
-// Proxy is an HTTP CONNECT proxy whose every host is a link of its own, made when the host is first asked for. Hosts are
-// names: it leads to no address that its client chose.
+// Proxy is an HTTP CONNECT proxy whose every host is a link of its own, made when the host is first asked for. Hosts
+// are names: it leads to no address that its client chose.
 type Proxy struct {
 	options ProxyOptions
 	name    string

@@ -2,8 +2,8 @@ package link
 
 import "fmt"
 
-// Tripwire harms nothing: its hook is told of requests, and holds them until it returns. Requests about Leases and Events
-// do not count, unless the resource is named.
+// Tripwire harms nothing: its hook is told of requests, and holds them until it returns. Requests about Leases and
+// Events do not count, unless the resource is named.
 type Tripwire struct {
 	Match Match  `json:"match,omitzero"`
 	Turn  Turn   `json:"turn,omitzero"`

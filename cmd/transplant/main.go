@@ -124,8 +124,8 @@ says how to write one.`,
 	return root
 }
 
-// ownerAlone has a program make its files for their owner alone, whatever mode a library asks for: there are backups and
-// tokens in them.
+// ownerAlone has a program make its files for their owner alone, whatever mode a library asks for: there are backups
+// and tokens in them.
 func ownerAlone(command *cobra.Command) *cobra.Command {
 	command.PreRun = func(*cobra.Command, []string) { syscall.Umask(0o077) }
 	return command

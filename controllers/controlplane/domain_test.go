@@ -59,7 +59,8 @@ const kubeconfigOfSeed = `{"apiVersion": "v1", "kind": "Config", "users": [{"nam
 func TestDeployCredentials_OfTheCloud_AreGoodForTheShootOnly(t *testing.T) {
 	t.Parallel()
 	o := named(t, gardencorev1beta1.LastOperationTypeReconcile, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "garden", Name: "control-plane-kubeconfig-garden"}, Data: map[string][]byte{"kubeconfig": []byte("garden")}})
+		Namespace: "garden", Name: "control-plane-kubeconfig-garden"},
+		Data: map[string][]byte{"kubeconfig": []byte("garden")}})
 	if err := o.DeployCredentials(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -194,8 +194,8 @@ func (r *BackupEntries) stamp(object *extensionsv1alpha1.BackupEntry, operation 
 		r.Clock.Now().UTC().Format(time.RFC3339Nano))
 }
 
-// copyCredentials gives extensions credentials for backups, as a Secret in the namespace garden: they reach this one, and
-// none of the gardenlet's.
+// copyCredentials gives extensions credentials for backups, as a Secret in the namespace garden: they reach this one,
+// and none of the gardenlet's.
 func copyCredentials(ctx context.Context, seed client.Client, name string, data map[string][]byte,
 	extensions []string) (*corev1.SecretReference, error) {
 	secret := &corev1.Secret{

@@ -23,8 +23,8 @@ type testCloud struct {
 	dir  string
 }
 
-// roleTenant is for tests of what the cloud does with calls that it lets through: it may change everything, and is bound
-// to no seed. No landscape has it.
+// roleTenant is for tests of what the cloud does with calls that it lets through: it may change everything, and is
+// bound to no seed. No landscape has it.
 const roleTenant Role = "tenant"
 
 func init() {

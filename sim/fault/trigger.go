@@ -21,8 +21,8 @@ type Trigger interface {
 }
 
 // OnRequest is an API event: a request of an actor to an API server, the first that fits, unless nth, from or every say
-// otherwise. The request waits until the fault has begun. Requests about Leases and Events do not count, unless the kind
-// is given.
+// otherwise. The request waits until the fault has begun. Requests about Leases and Events do not count, unless the
+// kind is given.
 type OnRequest struct {
 	Requests `json:",inline"`
 	// At says whether the fault begins before the API server sees the request (Before, when not given), or when it was

@@ -193,7 +193,8 @@ func (p *page) steps() {
 }
 
 func (p *page) faults() {
-	p.say("\n## Faults\n\nA `fault` step has one of these. It ends with a `heal` step of its name, or after the last step. " +
+	p.say("\n## Faults\n\nA `fault` step has one of these. It ends with a `heal` step of its name, or after the last " +
+		"step. " +
 		"A fault must hit something: a run in which one hits nothing is Inconclusive, unless a promise was broken. The " +
 		"first step begins when every shoot is ready.\n")
 	form := reflect.TypeFor[fault.Spec]()

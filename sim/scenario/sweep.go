@@ -29,8 +29,8 @@ type Sweep struct {
 // maxPoints of a sweep: each is a run.
 const maxPoints = 1000
 
-// Expand gives one closed scenario for each point of the sweeps, in order: it can be run again by itself. Without a sweep
-// it is the scenario alone.
+// Expand gives one closed scenario for each point of the sweeps, in order: it can be run again by itself. Without a
+// sweep it is the scenario alone.
 func (s *Scenario) Expand() ([]*Scenario, error) {
 	if len(s.Spec.Sweep) == 0 {
 		return []*Scenario{s}, nil

@@ -36,8 +36,8 @@ func (i *Inject) String() string {
 	return fmt.Sprintf("fault %s: %s", i.Name, f.Name())
 }
 
-// Turn says at which of the requests that it selects the fault begins, and can be changed. It is nil if the fault begins
-// at no request: it is no crash, and no when.request is given.
+// Turn says at which of the requests that it selects the fault begins, and can be changed. It is nil if the fault
+// begins at no request: it is no crash, and no when.request is given.
 func (i *Inject) Turn() *link.Turn {
 	switch {
 	case i.Crash != nil:
