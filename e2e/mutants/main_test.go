@@ -2,9 +2,7 @@ package main
 
 import (
 	"errors"
-	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -132,56 +130,6 @@ func TestEveryOracleHasAMutant(t *testing.T) {
 			t.Errorf("no planted bug names %s as its oracle: add one that it must catch to mutants.yaml", name)
 		}
 	}
-}
-
-// A mutant that does not compile is no bug. Those that change different files are built together.
-func TestEveryMutantCompiles(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("compiles most of the tree many times over: not with -short")
-	}
-	for i, batch := range batches(t, listed(t)) {
-		work := t.TempDir()
-		overlay, err := lay(root, work, batch)
-		if err != nil {
-			t.Fatal(err)
-		}
-		command := exec.CommandContext(t.Context(), "go", "build", "-overlay", overlay)
-		command.Dir = root
-		for _, file := range slices.Sorted(maps.Keys(batch)) {
-			if folder := "./" + filepath.Dir(file); !slices.Contains(command.Args, folder) {
-				command.Args = append(command.Args, folder)
-			}
-		}
-		if said, err := command.CombinedOutput(); err != nil {
-			t.Errorf("batch %d: %v\n%s", i, err, said)
-		}
-	}
-}
-
-// batches are as few sets of changed files as it takes, with each file in a set once.
-func batches(t *testing.T, mutants []mutant) []map[string][]byte {
-	t.Helper()
-	var all []map[string][]byte
-	for _, m := range mutants {
-		changed, err := m.changed(root)
-		if err != nil {
-			t.Fatalf("%s: %v", m.Name, err)
-		}
-		at := slices.IndexFunc(all, func(batch map[string][]byte) bool {
-			for file := range changed {
-				if _, taken := batch[file]; taken {
-					return false
-				}
-			}
-			return true
-		})
-		if at < 0 {
-			at, all = len(all), append(all, map[string][]byte{})
-		}
-		maps.Copy(all[at], changed)
-	}
-	return all
 }
 
 func TestPlant_OldText_IsInOnePlace(t *testing.T) {
