@@ -16,11 +16,19 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/transplant-sim/transplant/sim/metrics"
+	"github.com/transplant-sim/transplant/sim/story"
 )
 
 // NewRunCommand is the command `run NAME|FILE…`, with the backends that the program has, by name.
 func NewRunCommand(backends map[string]Backend) *cobra.Command {
-	r := &runner{clock: clock.RealClock{}, backends: backends, metrics: metrics.NewExporter(clock.RealClock{})}
+	return newRunCommand(backends, story.Patience{})
+}
+
+// newRunCommand has runs wait as patience says; the zero value takes the defaults.
+func newRunCommand(backends map[string]Backend, patience story.Patience) *cobra.Command {
+	r := &runner{
+		clock: clock.RealClock{}, backends: backends, metrics: metrics.NewExporter(clock.RealClock{}), patience: patience,
+	}
 	var metricsAddress string
 	var own map[string]*pflag.FlagSet // flags of backends, by their names
 	command := &cobra.Command{

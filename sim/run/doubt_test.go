@@ -42,7 +42,7 @@ func TestRun_TimeOutOfReach_IsWarnedOf(t *testing.T) {
 	file := scene(t, t.TempDir(), "doubtful", twoSeeds, doubtful)
 	for multiplier, want := range map[string]int{"1": 2, "2": 1} {
 		folder := t.TempDir()
-		out, err := asked(t, NewRunCommand(map[string]Backend{"embedded": &small{t: t}}), file, "--out", folder,
+		out, err := asked(t, newRunCommand(map[string]Backend{"embedded": &small{t: t}}, impatient), file, "--out", folder,
 			"--timeout-multiplier", multiplier, "--landscape", "doubtful-"+multiplier)
 		warnings := strings.Count(out, "warning: "+file)
 		if warnings != want || strings.Contains(out, tooShort) != (want == 2) {

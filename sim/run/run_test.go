@@ -28,6 +28,11 @@ import (
 	"github.com/transplant-sim/transplant/sim/world/worldtest"
 )
 
+// impatient is what a small world needs: it settles at once.
+var impatient = story.Patience{
+	Raise: time.Minute, Rest: 200 * time.Millisecond, Still: 10 * time.Second, Round: 150 * time.Millisecond,
+}
+
 // small is a backend of small worlds.
 type small struct {
 	t      *testing.T
@@ -176,8 +181,7 @@ func tellAs(ctx context.Context, s *small, set func(*runner), folder string, fil
 	r := &runner{
 		clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", jobs: 1, out: &out,
 		metrics: metrics.NewExporter(clock.RealClock{}), folder: folder, randomSeed: 7, stretch: 1,
-		patience: story.Patience{Raise: time.Minute, Rest: 200 * time.Millisecond, Still: 10 * time.Second,
-			Round: 150 * time.Millisecond},
+		patience: impatient,
 	}
 	set(r)
 	accepted, err := r.accept(context.Background(), files)
@@ -214,7 +218,7 @@ func TestSummaryAndHistory(t *testing.T) {
 	r := &runner{
 		clock: clock.RealClock{}, backends: map[string]Backend{"small": &small{t: t}}, backend: "small", jobs: 1,
 		out:     io.Discard,
-		metrics: metrics.NewExporter(clock.RealClock{}), folder: folder, stretch: 1,
+		metrics: metrics.NewExporter(clock.RealClock{}), folder: folder, stretch: 1, patience: impatient,
 		summary: filepath.Join(folder, "summary.md"), history: filepath.Join(folder, "history.jsonl"),
 	}
 	if err := os.WriteFile(r.summary, []byte("# What was here before\n"), 0o600); err != nil {
@@ -509,7 +513,7 @@ func TestAKeptStoryIsNotStretchedTwice(t *testing.T) {
 	stretched := func(folder, file string) (string, verdict.Report, string) {
 		var out bytes.Buffer
 		r := &runner{clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", jobs: 1, out: &out,
-			metrics: metrics.NewExporter(clock.RealClock{}), folder: folder, stretch: 2.5}
+			metrics: metrics.NewExporter(clock.RealClock{}), folder: folder, stretch: 2.5, patience: impatient}
 		accepted, err := r.accept(t.Context(), []string{file})
 		if err != nil {
 			t.Fatal(err)
@@ -644,7 +648,7 @@ func TestARefusedRunWritesNothing(t *testing.T) {
 			}
 			fresh := filepath.Join(t.TempDir(), "fresh")
 			for _, folder := range []string{used, fresh} {
-				command := NewRunCommand(map[string]Backend{"small": &small{t: t, taken: []string{"mine"}}})
+				command := newRunCommand(map[string]Backend{"small": &small{t: t, taken: []string{"mine"}}}, impatient)
 				command.SetArgs(append([]string{"--backend", "small", "--out", folder}, arguments...))
 				command.SetOut(io.Discard)
 				command.SilenceErrors, command.SilenceUsage = true, true
@@ -792,7 +796,7 @@ func TestARunThatGoesOnIsNotJudged(t *testing.T) {
 
 // What the command leaves is named in its help. It is alone, since the command sets the logger of the whole process.
 func TestHelpNamesWhatIsKept(t *testing.T) {
-	command, folder := NewRunCommand(map[string]Backend{"small": &small{t: t}}), t.TempDir()
+	command, folder := newRunCommand(map[string]Backend{"small": &small{t: t}}, impatient), t.TempDir()
 	command.SetArgs([]string{scene(t, t.TempDir(), "fine", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]"),
 		"--backend", "small", "--out", folder})
 	command.SetOut(io.Discard)
@@ -917,7 +921,7 @@ func TestExitCodes(t *testing.T) {
 		"both": {[]string{passes, fails}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			command := NewRunCommand(map[string]Backend{"small": &small{t: t}})
+			command := newRunCommand(map[string]Backend{"small": &small{t: t}}, impatient)
 			command.SetArgs(append(c.files, "--backend", "small", "--out", t.TempDir(), "--seed", "5"))
 			command.SetOut(io.Discard)
 			command.SilenceErrors, command.SilenceUsage = true, true
@@ -964,7 +968,7 @@ func (o *other) AddFlags(flags *pflag.FlagSet) {
 func TestWhatTheBackendWasToldIsOnRecord(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	command := NewRunCommand(map[string]Backend{"fit": &fit{unfit{small{t: t}}}, "other": &other{unfit{small{t: t}}}})
+	command := newRunCommand(map[string]Backend{"fit": &fit{unfit{small{t: t}}}, "other": &other{unfit{small{t: t}}}}, impatient)
 	command.SetArgs([]string{"--backend=fit", "--what-it-needs=x", "--out=" + folder, "--seed=5", "--unwatched",
 		scene(t, t.TempDir(), "quiet", empty, `  steps: [{expect: {that: "seed('a').shoots == 0"}}]`)})
 	command.SilenceUsage, command.SilenceErrors = true, true
@@ -984,7 +988,7 @@ func TestBackendThatTheMachineHasNot(t *testing.T) {
 	folder := t.TempDir()
 	out := filepath.Join(folder, "out")
 	u := &unfit{small{t: t}}
-	command := NewRunCommand(map[string]Backend{"unfit": u})
+	command := newRunCommand(map[string]Backend{"unfit": u}, impatient)
 	command.SilenceUsage, command.SilenceErrors = true, true
 	command.SetArgs([]string{"--backend=unfit", "--what-it-needs=x", "--out=" + out, write(t, folder, "told")})
 	var printed bytes.Buffer

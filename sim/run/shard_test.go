@@ -25,7 +25,7 @@ func TestShard_Flag_IsAPartOfParts(t *testing.T) {
 		}
 	}
 	const want = `invalid argument "0/3" for "--shard" flag: must be PART/PARTS`
-	_, err := asked(t, NewRunCommand(map[string]Backend{"embedded": &small{t: t}}), "-l", "tier", "--shard", "0/3")
+	_, err := asked(t, newRunCommand(map[string]Backend{"embedded": &small{t: t}}, impatient), "-l", "tier", "--shard", "0/3")
 	if err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}

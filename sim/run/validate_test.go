@@ -73,7 +73,7 @@ func TestCommandsRefuse(t *testing.T) {
 func TestRunWithoutAFile(t *testing.T) {
 	t.Parallel()
 	const want = "run which scenarios? give names such as planned-migration"
-	_, err := asked(t, NewRunCommand(map[string]Backend{"embedded": &small{t: t}}))
+	_, err := asked(t, newRunCommand(map[string]Backend{"embedded": &small{t: t}}, impatient))
 	if err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got %v", err)
 	}
