@@ -82,7 +82,7 @@ func TestOwnExtension_ThatNeverComesUp_IsNamed(t *testing.T) {
 			if err := os.WriteFile(story, []byte(unneeded), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			report, out := tellInto(t, brokenExtension(t, c.does), story)
+			report, out := runWith(t, brokenExtension(t, c.does), story)
 			if report.Verdict != verdict.Error || len(report.Reasons) != 1 {
 				t.Fatalf("%s, want Error for one reason: %q", report.Verdict, report.Reasons)
 			}

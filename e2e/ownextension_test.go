@@ -45,16 +45,14 @@ func TestAnOwnExtensionIsToldInAStory(t *testing.T) {
 		if err := os.WriteFile(story, []byte(dying), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		for _, report := range tellWith(t, file, planned, story) {
-			if report.Verdict != verdict.Passed || strings.Join(report.Extensions, " ") != "acme" {
-				t.Errorf("%s: %s with %v, want Passed: %+v %v", report.Scenario, report.Verdict, report.Extensions,
-					report.Violations, report.Reasons)
-			}
+		report, _ := runWith(t, file, story)
+		if report.Verdict != verdict.Passed || strings.Join(report.Extensions, " ") != "acme" {
+			t.Errorf("%s with %v, want Passed: %+v %v", report.Verdict, report.Extensions, report.Violations, report.Reasons)
 		}
 	})
 	t.Run("with a bad habit", func(t *testing.T) {
 		replace(t, file, `name: FORGETFUL, value: "false"`, `name: FORGETFUL, value: "true"`)
-		report := tellWith(t, file, planned)[0]
+		report, _ := runWith(t, file, planned)
 		if report.Verdict != verdict.Failed {
 			t.Fatalf("%s, want Failed: %v", report.Verdict, report.Reasons)
 		}
@@ -117,47 +115,20 @@ func replace(t *testing.T, file, old, with string) {
 // multiplier is what these runs give every deadline.
 const multiplier = 3
 
-// tellWith tells stories with the extension of the file, on one landscape.
-func tellWith(t *testing.T, file string, stories ...string) []verdict.Report {
-	t.Helper()
-	out, said := tellOut(t, file, stories...)
-	var reports []verdict.Report
-	for _, story := range stories {
-		name := strings.TrimSuffix(filepath.Base(story), ".yaml")
-		if len(stories) == 1 {
-			name = ""
-		}
-		reports = append(reports, reportIn(t, filepath.Join(out, name), said))
-	}
-	return reports
-}
-
-// tellInto tells one story, and says in which folder its evidence is.
-func tellInto(t *testing.T, file, story string) (report verdict.Report, out string) {
-	t.Helper()
-	out, said := tellOut(t, file, story)
-	return reportIn(t, out, said), out
-}
-
-func tellOut(t *testing.T, file string, stories ...string) (out string, said []byte) {
+// runWith runs a scenario with the extension of the file, and says in which folder its evidence is.
+func runWith(t *testing.T, extension, scenario string) (report verdict.Report, out string) {
 	t.Helper()
 	t.Setenv("TRANSPLANT_HOME", t.TempDir())
 	out = t.TempDir()
-	args := []string{"run", "--extension", file, "--timeout-multiplier", strconv.Itoa(multiplier), "--out", out}
-	command := exec.CommandContext(t.Context(), program, append(args, stories...)...)
-	said, _ = command.CombinedOutput() // its code is the verdict's
-	return out, said
-}
-
-func reportIn(t *testing.T, folder string, said []byte) verdict.Report {
-	t.Helper()
-	content, err := os.ReadFile(filepath.Join(folder, verdict.FileName))
+	command := exec.CommandContext(t.Context(), program, "run", scenario, "--extension", extension,
+		"--timeout-multiplier", strconv.Itoa(multiplier), "--out", out)
+	said, _ := command.CombinedOutput() // its code is the verdict's
+	content, err := os.ReadFile(filepath.Join(out, verdict.FileName))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, said)
 	}
-	report := verdict.Report{}
 	if err := json.Unmarshal(content, &report); err != nil {
 		t.Fatal(err)
 	}
-	return report
+	return report, out
 }
