@@ -50,10 +50,10 @@ unit: ## Run the tests that start no program of Kubernetes, Prometheus, browser 
 
 .PHONY: test
 test: build controlplane ## Run all tests that need no Docker; ARTIFACTS=out/tests keeps what they show as tables and pictures
-	@# one package at a time: most of them start API servers, and share the machine's cores badly
+	@# two packages at a time: many of them wait for API servers most of their time, and a third would starve those
 	$(if $(ARTIFACTS),@mkdir -p $(ARTIFACTS))
 	@# -short=false wins over a GOFLAGS of -short: this is never part of the tests
-	go test -short=false -p 1 -count=1 -shuffle=on -timeout 40m $(if $(ARTIFACTS),-artifacts -outputdir $(abspath $(ARTIFACTS))) ./...
+	go test -short=false -p 2 -count=1 -shuffle=on -timeout 40m $(if $(ARTIFACTS),-artifacts -outputdir $(abspath $(ARTIFACTS))) ./...
 
 .PHONY: e2e
 e2e: build controlplane ## Tell the catalogue and try the controllers as suites of e2e-framework; LABELS="fault=loseCluster" for some (long)
