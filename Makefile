@@ -46,14 +46,15 @@ unit: ## Run the tests that start no program of Kubernetes, Prometheus, browser 
 	@# What others import comes first: the first answer is that of the package which was changed. Those that test
 	@# what lies elsewhere in the tree, as cmd and the root package do, come late.
 	@# A test that starts Kubernetes although it is asked not to does not find it.
-	TRANSPLANT_KUBERNETES_BIN=/none-in-make-unit go test -short $$(go list -deps -f '{{with .Module}}{{if .Main}}{{$$.ImportPath}}{{end}}{{end}}' ./sim/... ./cmd/... ./...)
+	TRANSPLANT_KUBERNETES_BIN=/none-in-make-unit go test -short -parallel 8 $$(go list -deps -f '{{with .Module}}{{if .Main}}{{$$.ImportPath}}{{end}}{{end}}' ./sim/... ./cmd/... ./...)
 
 .PHONY: test
 test: build controlplane ## Run all tests that need no Docker; ARTIFACTS=out/tests keeps what they show as tables and pictures
-	@# two packages at a time: many of them wait for API servers most of their time, and a third would starve those
+	@# Two packages at a time, and four tests in each: they wait for API servers most of the time, and a third package
+	@# would starve those. The longest package begins first.
 	$(if $(ARTIFACTS),@mkdir -p $(ARTIFACTS))
 	@# -short=false wins over a GOFLAGS of -short: this is never part of the tests
-	go test -short=false -p 2 -count=1 -shuffle=on -timeout 40m $(if $(ARTIFACTS),-artifacts -outputdir $(abspath $(ARTIFACTS))) ./...
+	go test -short=false -p 2 -parallel 4 -count=1 -shuffle=on -timeout 40m $(if $(ARTIFACTS),-artifacts -outputdir $(abspath $(ARTIFACTS))) ./e2e ./...
 
 .PHONY: e2e
 e2e: build controlplane ## Tell the catalogue and try the controllers as suites of e2e-framework; LABELS="fault=loseCluster" for some (long)

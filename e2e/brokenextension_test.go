@@ -58,6 +58,7 @@ spec: {resources: [{kind: Extension, type: vault}], binary: vault, %s}
 // names the extension, with how it ended and what it said, and whose fault that is; its log is in the folder of the
 // run.
 func TestOwnExtension_ThatNeverComesUp_IsNamed(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, does string
 		says       []string

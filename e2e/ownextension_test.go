@@ -38,6 +38,7 @@ spec:
 // that it takes over from the reference provider. It may die in between. When its restore forgets what only its state
 // knows, the promises that it breaks say so, and no others.
 func TestAnOwnExtensionIsToldInAStory(t *testing.T) {
+	t.Parallel()
 	const planned = "../scenarios/migration/planned-migration.yaml"
 	file := ownExtension(t)
 	t.Run("in order", func(t *testing.T) {
@@ -118,10 +119,10 @@ const multiplier = 3
 // runWith runs a scenario with the extension of the file, and says in which folder its evidence is.
 func runWith(t *testing.T, extension, scenario string) (report verdict.Report, out string) {
 	t.Helper()
-	t.Setenv("TRANSPLANT_HOME", t.TempDir())
 	out = t.TempDir()
 	command := exec.CommandContext(t.Context(), program, "run", scenario, "--extension", extension,
 		"--timeout-multiplier", strconv.Itoa(multiplier), "--out", out)
+	command.Env = append(os.Environ(), "TRANSPLANT_HOME="+t.TempDir())
 	said, _ := command.CombinedOutput() // its code is the verdict's
 	content, err := os.ReadFile(filepath.Join(out, verdict.FileName))
 	if err != nil {
