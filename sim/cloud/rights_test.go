@@ -3,6 +3,8 @@ package cloud
 import (
 	"context"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -375,6 +377,20 @@ func TestConfinedTokens_InTheScopeOfANeighbour_AreRefused(t *testing.T) {
 	neighbour := api.Scope{Shoot: betaID, Epoch: 1}
 	wantCode(t, put(w.as(t, token).WithScope(neighbour)), api.CodeUnauthorized)
 	wantCode(t, put(w.as(t, api.ScopedToken(token, neighbour))), api.CodeUnauthorized)
+}
+
+// A backup that its writer may not write is refused before it takes up the disk.
+func TestRights_UploadOfAnother_IsNotReceived(t *testing.T) {
+	t.Parallel()
+	w := startWorld(t, situation{"b", "b", false})
+	object := "/buckets/backups-of-b/objects/" + alphaID + "--uid/last"
+	request := httptest.NewRequestWithContext(t.Context(), http.MethodPut, object, &failing{})
+	request.Header.Set("Authorization", "Bearer t-of-a")
+	answer := httptest.NewRecorder()
+	w.Handler().ServeHTTP(answer, request)
+	if answer.Code != http.StatusForbidden {
+		t.Errorf("it ends with %d: %s", answer.Code, answer.Body)
+	}
 }
 
 // A file of tokens that gives what nobody can have is refused.
