@@ -188,9 +188,7 @@ func namespaces(t *testing.T, kind string, config *rest.Config) []string {
 	}
 	var names []string
 	for _, namespace := range list.Items {
-		if !strings.HasPrefix(namespace.Name, "kube-") {
-			names = append(names, namespace.Name)
-		}
+		names = append(names, namespace.Name)
 	}
 	return names
 }

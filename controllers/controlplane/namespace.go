@@ -155,7 +155,7 @@ func (o *Operation) deployMachineControllerAccess(ctx context.Context) error {
 			TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"}, ObjectMeta: meta,
 			Rules: []rbacv1.PolicyRule{
 				{APIGroups: []string{"machine.sapcloud.io"}, Resources: []string{"*"}, Verbs: []string{"*"}},
-				{APIGroups: []string{""}, Resources: []string{"secrets", "configmaps"}, Verbs: []string{"get", "list", "watch"}},
+				{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list", "watch"}},
 				{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"},
 					Verbs: []string{"create", "patch", "update"}},
 			},

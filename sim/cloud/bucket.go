@@ -95,7 +95,12 @@ func (s *Server) putObject(c *call, w http.ResponseWriter, r *http.Request) erro
 		return before, err
 	}
 	// Asked before the upload to spare it, and again when it counts.
-	if _, err := look(s, admit); err != nil {
+	if _, err := look(s, func(v *view) (*storedObject, error) {
+		if err := v.checkBackup(c, objectID(bucket, key)); err != nil {
+			return nil, err
+		}
+		return admit(v)
+	}); err != nil {
 		return s.refuseBefore(c, err)
 	}
 	object := &storedObject{Object: api.Object{Bucket: bucket, Key: key}, Blob: objectID(bucket, key) + "." + randomHex(8)}

@@ -3,6 +3,8 @@ package cloud
 import (
 	"context"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -356,9 +358,39 @@ func TestConfinedTokens_Forged_AreUnknown(t *testing.T) {
 			t.Errorf("%s: it ends with %v", name, err)
 		}
 	}
-	scoped := w.as(t, api.ScopedToken(good, api.Scope{Shoot: betaID, Epoch: 1}))
-	_, err := scoped.Machines().Create(t.Context(), &api.Machine{Type: "small"})
-	wantCode(t, err, api.CodeUnauthorized)
+}
+
+// Whoever has the token of one shoot acts in the name of no other, even if both are of one seed and what it changes is
+// of its own shoot.
+func TestConfinedTokens_InTheScopeOfANeighbour_AreRefused(t *testing.T) {
+	t.Parallel()
+	w := startWorld(t, situation{"a", "a", false})
+	must(w.as(t, "admin").Records(w.zone.ID).Put(t.Context(), ownerOf(ofBeta, "a", 1), api.If{}))(t)
+	token := api.ConfinedToken("t-planes", alphaID)
+	put := func(c *api.Client) error {
+		object := c.Bucket("backups-of-a")
+		return errorOf(object.Put(t.Context(), alphaID+"--uid/last", strings.NewReader("x"), api.PutOptions{}))
+	}
+	if err := put(w.as(t, token).WithScope(api.Scope{Shoot: alphaID, Epoch: 5})); err != nil {
+		t.Errorf("in the scope of its own shoot: %v", err)
+	}
+	neighbour := api.Scope{Shoot: betaID, Epoch: 1}
+	wantCode(t, put(w.as(t, token).WithScope(neighbour)), api.CodeUnauthorized)
+	wantCode(t, put(w.as(t, api.ScopedToken(token, neighbour))), api.CodeUnauthorized)
+}
+
+// A backup that its writer may not write is refused before it takes up the disk.
+func TestRights_UploadOfAnother_IsNotReceived(t *testing.T) {
+	t.Parallel()
+	w := startWorld(t, situation{"b", "b", false})
+	object := "/buckets/backups-of-b/objects/" + alphaID + "--uid/last"
+	request := httptest.NewRequestWithContext(t.Context(), http.MethodPut, object, &failing{})
+	request.Header.Set("Authorization", "Bearer t-of-a")
+	answer := httptest.NewRecorder()
+	w.Handler().ServeHTTP(answer, request)
+	if answer.Code != http.StatusForbidden {
+		t.Errorf("it ends with %d: %s", answer.Code, answer.Body)
+	}
 }
 
 // A file of tokens that gives what nobody can have is refused.

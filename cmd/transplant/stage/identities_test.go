@@ -37,7 +37,7 @@ func (k *kit) accounts(t *testing.T) []string {
 	return names
 }
 
-// namespaces are all that are not Kubernetes' own.
+// namespaces are all that there are.
 func (k *kit) namespaces(t *testing.T) []string {
 	t.Helper()
 	list := &corev1.NamespaceList{}
@@ -46,9 +46,7 @@ func (k *kit) namespaces(t *testing.T) []string {
 	}
 	var names []string
 	for _, namespace := range list.Items {
-		if !strings.HasPrefix(namespace.Name, "kube-") {
-			names = append(names, namespace.Name)
-		}
+		names = append(names, namespace.Name)
 	}
 	return names
 }

@@ -135,6 +135,7 @@ func TestSeedAttacks_WithEachIdentity_AreRefused(t *testing.T) {
 		"changes a secret":        patch(secret(controlPlane, "ca-etcd"), harmless),
 		"takes another's machine": patch(machineClass("shoot--p--beta"), harmless),
 		"reads the Cluster":       get(&extensionsv1alpha1.Cluster{ObjectMeta: metaOf("", controlPlane)}),
+		"reads a config map":      get(&corev1.ConfigMap{ObjectMeta: metaOf(controlPlane, "any")}),
 	}
 	readsSecrets := map[string]request{"reads its secrets": list(&corev1.SecretList{}, client.InNamespace(controlPlane))}
 	for _, test := range []struct {
@@ -147,6 +148,7 @@ func TestSeedAttacks_WithEachIdentity_AreRefused(t *testing.T) {
 			"changes the API server":                  ofControlPlane["changes the API server"],
 			"renews another's heartbeat":              patch(lease("garden", "gardener-extension-heartbeat"), harmless),
 			"deletes an extension object":             remove(worker()),
+			"changes the Cluster":                     patch(&extensionsv1alpha1.Cluster{ObjectMeta: metaOf("", controlPlane)}, harmless),
 			"makes a machine object for no shoot":     create(machineClass("garden")),
 			"makes a machine object beside a shoot's": create(machineClass("extensions")),
 		})},

@@ -162,6 +162,57 @@ func TestCompare_NumberOfRuns_IsBounded(t *testing.T) {
 	}
 }
 
+// A page compares as many runs as fit into memory by their sizes, too: each is read whole.
+func TestCompare_SizeOfRuns_IsBounded(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	for _, name := range []string{"one", "two"} {
+		file := filepath.Join(root, name, timeline.FileName)
+		err := errors.Join(os.Mkdir(filepath.Dir(file), 0o700), os.WriteFile(file, nil, 0o600), os.Truncate(file, 3<<29))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := "the timelines of these runs have 3221225472 bytes; choose runs with at most 2147483648\n"
+	if status, body := get(t, servetest.Start(t, root)+"compare?run=one&run=two"); status != http.StatusBadRequest ||
+		body != want {
+		t.Errorf("it answers %d, want 400 with %q: %.300s", status, want, body)
+	}
+}
+
+// So many pages follow at a time: each makes the server look at the files twice a second.
+func TestFollow_NumberOfStreams_IsBounded(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	begin(t, filepath.Join(root, "goes-on"))
+	at := servetest.Start(t, root)
+	follow := func(path string) *http.Response {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { answer.Body.Close() })
+		return answer
+	}
+	for range 64 {
+		if answer := follow("changes"); answer.StatusCode != http.StatusOK {
+			t.Fatalf("a page that follows is answered %d", answer.StatusCode)
+		}
+	}
+	for _, path := range []string{"changes", "more/goes-on/changes"} {
+		if answer := follow(path); answer.StatusCode != http.StatusServiceUnavailable {
+			t.Errorf("one more that follows %s is answered %d", path, answer.StatusCode)
+		}
+	}
+	if status, _ := get(t, at); status != http.StatusOK {
+		t.Errorf("the list is answered %d", status)
+	}
+}
+
 // Who follows a run is told of every change, and can ask for what is new.
 func TestFollowARun(t *testing.T) {
 	t.Parallel()

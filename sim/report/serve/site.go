@@ -31,7 +31,8 @@ import (
 //	/compare?run=ID&run=ID   runs side by side, at most 20
 type site struct {
 	Options
-	reading *semaphore.Weighted
+	reading   *semaphore.Weighted
+	following *semaphore.Weighted
 
 	mu   sync.Mutex
 	seen map[string]listed // by ID, as of their State
@@ -40,12 +41,16 @@ type site struct {
 const (
 	// readers are how many requests may have runs in memory at a time; a run is read whole.
 	readers = 2
-	// maxCompared is how many runs a page has side by side.
-	maxCompared = 20
+	// maxCompared is how many runs a page has side by side, and maxComparedBytes how large their timelines are together.
+	maxCompared      = 20
+	maxComparedBytes = 2 << 30
+	// followers are how many streams there may be at a time; for each the files are looked at again and again.
+	followers = 64
 )
 
 func newSite(o Options) http.Handler {
-	s := &site{Options: o, reading: semaphore.NewWeighted(readers), seen: map[string]listed{}}
+	s := &site{Options: o, reading: semaphore.NewWeighted(readers), following: semaphore.NewWeighted(followers),
+		seen: map[string]listed{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.page(s.list))
 	mux.HandleFunc("GET /changes", s.listChanges)
@@ -213,6 +218,18 @@ func (s *site) compare(r *http.Request, out *bytes.Buffer) error {
 			return refusal{http.StatusBadRequest, fmt.Errorf("choose each run once; %q is there twice", id)}
 		}
 	}
+	var size int64
+	for _, id := range ids {
+		one, err := s.runOf(id)
+		if err != nil {
+			return err
+		}
+		size += one.Size
+	}
+	if size > maxComparedBytes {
+		return refusal{http.StatusBadRequest, fmt.Errorf("the timelines of these runs have %d bytes; choose runs with at "+
+			"most %d", size, int64(maxComparedBytes))}
+	}
 	var runs []*report.Run
 	var links []string
 	for _, id := range ids {
@@ -238,6 +255,11 @@ func (s *site) listChanges(w http.ResponseWriter, r *http.Request) {
 
 // stream says "change" whenever the state is another, in the format of server-sent events, until the client has gone.
 func (s *site) stream(w http.ResponseWriter, r *http.Request, state func() (any, error)) {
+	if !s.following.TryAcquire(1) {
+		http.Error(w, fmt.Sprintf("%d pages follow already; close some", followers), http.StatusServiceUnavailable)
+		return
+	}
+	defer s.following.Release(1)
 	w.Header().Set("Content-Type", "text/event-stream")
 	control := http.NewResponseController(w)
 	ticker := s.Clock.NewTicker(pace)
