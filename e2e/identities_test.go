@@ -47,6 +47,11 @@ func (a *attacked) identities(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		everybody := privilegestest.Heading(kind, privilegestest.Everybody)
+		seen[everybody] = true
+		if diff := cmp.Diff(committed[everybody], tables.RowsOfEverybody()); diff != "" {
+			t.Errorf("every authenticated user of %s may do something else (-table +landscape):\n%s", cluster, diff)
+		}
 		for identity, as := range live {
 			rows, err := tables.Rows(t.Context(), as)
 			if err != nil {

@@ -22,6 +22,9 @@ const paths = "paths"
 // all namespaces that were asked about.
 const all = "all"
 
+// Everybody stands for the identity in the heading of what every authenticated user may do. No other table repeats it.
+const Everybody = "every authenticated user"
+
 // InGroups is between the name and the groups of a user.
 const InGroups = " in "
 
@@ -62,7 +65,17 @@ func New(ctx context.Context, admin *rest.Config, namespaces []string) (*Tables,
 	return t, err
 }
 
-// Rows of what an identity may do, sorted.
+// RowsOfEverybody are what every authenticated user may do, sorted.
+func (t *Tables) RowsOfEverybody() []string {
+	var rows []string
+	for rule := range t.everybody {
+		rows = append(rows, "| "+all+" | "+rule+" |")
+	}
+	slices.Sort(rows)
+	return rows
+}
+
+// Rows of what an identity may do, less what everybody may, sorted.
 func (t *Tables) Rows(ctx context.Context, identity *rest.Config) ([]string, error) {
 	rules, err := t.rules(ctx, identity)
 	var rows []string

@@ -258,15 +258,19 @@ func (k *kit) table(t *testing.T, namespaces []string, accounts ...string) strin
 		t.Fatal(err)
 	}
 	var text strings.Builder
+	write := func(account string, rows []string) {
+		fmt.Fprintf(&text, "\n%s\n\n%s", privilegestest.Heading(k.name, account), privilegestest.Head)
+		for _, row := range rows {
+			text.WriteString(row + "\n")
+		}
+	}
+	write(privilegestest.Everybody, tables.RowsOfEverybody())
 	for _, account := range accounts {
 		rows, err := tables.Rows(t.Context(), k.as(t, account))
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(&text, "\n%s\n\n%s", privilegestest.Heading(k.name, account), privilegestest.Head)
-		for _, row := range rows {
-			text.WriteString(row + "\n")
-		}
+		write(account, rows)
 	}
 	return text.String()
 }

@@ -137,6 +137,7 @@ func TestSeedAttacks_WithEachIdentity_AreRefused(t *testing.T) {
 		"reads the Cluster":       get(&extensionsv1alpha1.Cluster{ObjectMeta: metaOf("", controlPlane)}),
 		"reads a config map":      get(&corev1.ConfigMap{ObjectMeta: metaOf(controlPlane, "any")}),
 	}
+	attackers := map[string]bool{"garden/gardenlet": true} // the seed is its own
 	readsSecrets := map[string]request{"reads its secrets": list(&corev1.SecretList{}, client.InNamespace(controlPlane))}
 	for _, test := range []struct {
 		account        string
@@ -176,6 +177,12 @@ func TestSeedAttacks_WithEachIdentity_AreRefused(t *testing.T) {
 			"answers an extension object": patch(worker(), harmless),
 		})},
 	} {
+		attackers[test.account] = true
 		k.tries(t, test.account, test.needs, test.attacks)
+	}
+	for _, account := range k.accounts(t) {
+		if !attackers[account] {
+			t.Errorf("nothing says what %s may not do", account)
+		}
 	}
 }
