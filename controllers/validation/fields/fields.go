@@ -34,7 +34,7 @@ type Row struct {
 // Reasons that several rows have.
 const (
 	noEffect  = "accepted, without effect here"
-	handedOn  = "handed to an extension as it is"
+	handedOn  = "passed to an extension unchanged"
 	eitherWay = "both values are supported"
 	forPeople = "descriptive: no controller acts on it"
 )

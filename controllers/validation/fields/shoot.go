@@ -14,7 +14,7 @@ const (
 	gates       = "feature gates that the Kubernetes version knows"
 	qualifiedOK = "the key of a label"
 	rangeRule   = "the range of an IPv4 network, which overlaps with no other"
-	volumeRule  = "one of the CloudProfile that can be used, and that the pool's zones have"
+	volumeRule  = "a usable type of the CloudProfile that the pool's zones have"
 )
 
 func shootRows() Table {
@@ -24,14 +24,14 @@ func shootRows() Table {
 
 func shootMetadata() Table {
 	annotation := func(key string) string { return annotationsPath + "[" + key + "]" }
-	const truth, seconds = `"true" or "false"`, "a number of seconds, 0 or more, also above the default"
+	const truth, seconds = `"true" or "false"`, "a number of seconds, 0 or more; it may be above the default"
 	return Table{
 		checked("metadata.name", `a DNS label without "--", of at most 21 characters with the name of the project`),
-		free("metadata.namespace", "the API server asks that it exists"),
-		free("metadata.labels", "those about seeds are kept right, others are the user's"),
-		free("metadata.annotations", "those that are not listed here are the user's"),
+		free("metadata.namespace", "the API server checks that it exists"),
+		free("metadata.labels", "admission corrects those about seeds; all others are free"),
+		free("metadata.annotations", "annotations that are not listed here are free"),
 		checked(annotation(constants.GardenerOperation),
-			"operations of a shoot, joined with \";\"; pools that are to roll must be there; of rotations "+
+			"operations of a shoot, joined with \";\"; pools that are to roll must exist; of rotations "+
 				"only that of the SSH key pair"),
 		checked(annotation(constants.GardenerMaintenanceOperation),
 			"operations that a maintenance can ask for, joined with \";\"; of rotations only that of the SSH key pair"),
@@ -56,7 +56,7 @@ func shootMetadata() Table {
 
 func shootGeneral() Table {
 	return Table{
-		checked("spec.accessRestrictions[].name", "one that the region has in the CloudProfile, each once"),
+		checked("spec.accessRestrictions[].name", "an access restriction of the region in the CloudProfile, each once"),
 		ignored("spec.accessRestrictions[].options"),
 		checkedButIgnored("spec.addons", removed35),
 		checked("spec.cloudProfile.kind", "CloudProfile"),
@@ -68,7 +68,7 @@ func shootGeneral() Table {
 		},
 		checked("spec.credentialsBindingName", "the name of an object; must not be unset"),
 		checked("spec.secretBindingName",
-			"the name of an object; not beside credentialsBindingName, which alone may take its place"),
+			"the name of an object; not together with credentialsBindingName, the only field that may replace it"),
 		checked("spec.dns.domain",
 			"a DNS name that a provider or a seed serves, not overlapping with another shoot's; immutable once set"),
 		checked("spec.dns.providers[].credentialsRef.apiVersion", "v1"),
@@ -78,7 +78,7 @@ func shootGeneral() Table {
 		checked("spec.dns.providers[].primary",
 			"true for one provider at most, and only with a domain; immutable with the domain"),
 		checked("spec.dns.providers[].secretName",
-			"the name of an object, that of credentialsRef where that is set; "+removed35),
+			"the name of an object, the same as in credentialsRef if that is set; "+removed35),
 		checked("spec.dns.providers[].type", "the name of a type; immutable for the primary provider"),
 		ignored("spec.dns.providers[].zones.exclude"),
 		checked("spec.dns.providers[].zones.include[]",
@@ -87,12 +87,12 @@ func shootGeneral() Table {
 		free("spec.extensions[].disabled", eitherWay),
 		free("spec.extensions[].providerConfig", handedOn),
 		checked("spec.extensions[].type", "the name of an object, each once"),
-		checked("spec.hibernation.enabled", "not true while the constraint HibernationPossible is there and not True"),
+		checked("spec.hibernation.enabled", "not true while the constraint HibernationPossible exists and is not True"),
 		checked("spec.hibernation.schedules[].end",
-			"a cron expression of five fields that occurs and is not start"),
+			"a cron expression of five fields that matches some time and is not start"),
 		checked("spec.hibernation.schedules[].location", "a time zone of the IANA database"),
 		checked("spec.hibernation.schedules[].start",
-			"a cron expression of five fields that occurs; start or end is required"),
+			"a cron expression of five fields that matches some time; start or end is required"),
 		checkedButIgnored("spec.maintenance.autoRotation.credentials.etcdEncryptionKey.rotationPeriod", "30m to 90d, or 0"),
 		checkedButIgnored("spec.maintenance.autoRotation.credentials.observability.rotationPeriod", "30m to 90d, or 0"),
 		checked("spec.maintenance.autoRotation.credentials.sshKeypair.rotationPeriod", "30m to 90d, or 0"),
@@ -119,7 +119,7 @@ func shootGeneral() Table {
 		checked("spec.networking.type", "the name of a type; immutable"),
 		free("spec.provider.controlPlaneConfig", handedOn),
 		free("spec.provider.infrastructureConfig", handedOn),
-		checked("spec.provider.type", "that of the CloudProfile; immutable"),
+		checked("spec.provider.type", "the type of the CloudProfile; immutable"),
 		free("spec.provider.workersSettings.sshAccess.enabled", eitherWay),
 		checked("spec.purpose", "evaluation, testing, development, production or infrastructure"),
 		checked("spec.region", "one of the CloudProfile; immutable"),
@@ -131,7 +131,7 @@ func shootGeneral() Table {
 		checked("spec.seedName", "a seed that fits, and only when the shoot may move; must not be unset"),
 		checked("spec.seedSelector.matchExpressions[].key", qualifiedOK),
 		checked("spec.seedSelector.matchExpressions[].operator", "In, NotIn, Exists or DoesNotExist"),
-		checked("spec.seedSelector.matchExpressions[].values[]", "values that go with the operator"),
+		checked("spec.seedSelector.matchExpressions[].values[]", "values that fit the operator"),
 		checked("spec.seedSelector.matchLabels{}", "labels"),
 		checked("spec.seedSelector.providerTypes[]", "not empty, each once"),
 		ignored("spec.systemComponents.coreDNS"),
@@ -158,13 +158,13 @@ func shootKubernetes() Table {
 		checkedButIgnored("spec.kubernetes.kubeControllerManager.featureGates{}", gates),
 		checkedButIgnored("spec.kubernetes.kubeControllerManager.podEvictionTimeout", removed33),
 		ignored("spec.kubernetes.kubeProxy"),
-		free("spec.kubernetes.kubeProxy.enabled", "it says whether nodes have kube-proxy"),
+		free("spec.kubernetes.kubeProxy.enabled", "it decides whether nodes have kube-proxy"),
 		checkedButIgnored("spec.kubernetes.kubeProxy.featureGates{}", gates),
 		ignored("spec.kubernetes.kubeScheduler"),
 		checkedButIgnored("spec.kubernetes.kubeScheduler.featureGates{}", gates),
 		checkedButIgnored("spec.kubernetes.kubeScheduler.kubeMaxPDVols", removed35),
 		checked("spec.kubernetes.version",
-			"one that the CloudProfile offers, no downgrade, no minor version left out"),
+			"one that the CloudProfile offers, no downgrade, no minor version skipped"),
 		ignored("spec.kubernetes.verticalPodAutoscaler"),
 	}
 }
@@ -208,11 +208,11 @@ func shootWorkers() Table {
 		checked(pool+".kubernetes.version",
 			"one that the CloudProfile offers, at most three minor versions below the control plane's"),
 		checked(pool+".labels{}", "labels whose keys are not reserved"),
-		checked(pool+".machine.architecture", "amd64 or arm64: that of the machine type, and one that the image has"),
+		checked(pool+".machine.architecture", "amd64 or arm64; the one of the machine type, which the image has"),
 		checked(pool+".machine.image.name", "an image of the CloudProfile"),
 		free(pool+".machine.image.providerConfig", handedOn),
 		checked(pool+".machine.image.version", "a version of the image that fits the pool"),
-		checked(pool+".machine.type", "one of the CloudProfile that can be used, and that the pool's zones have"),
+		checked(pool+".machine.type", "a usable type of the CloudProfile that the pool's zones have"),
 		ignored(machines + ".autoPreserveFailedMachineMax"),
 		free(machines+".disableHealthTimeout", eitherWay),
 		checked(machines+".inPlaceUpdateTimeout", "above 0s"),
@@ -223,7 +223,7 @@ func shootWorkers() Table {
 		checked(machines+".maxEvictRetries", "0 or more"),
 		checked(machines+".nodeConditions[]", "types of conditions, each once"),
 		checked(pool+".maxSurge", "a number of machines or a percentage"),
-		checked(pool+".maxUnavailable", "a number of machines or a percentage; not 0 where maxSurge is"),
+		checked(pool+".maxUnavailable", "a number of machines or a percentage; not 0 if maxSurge is 0"),
 		checked(pool+".maximum",
 			"0 or more, and not above the limit of the CloudProfile; above 0 in one pool at least"),
 		checked(pool+".minimum", "0 or more, and not above maximum"),
@@ -240,13 +240,13 @@ func shootWorkers() Table {
 		ignored(pool + ".taints[].timeAdded"),
 		checked(pool+".taints[].value", "the value of a label"),
 		checked(pool+".updateStrategy",
-			"AutoRollingUpdate; in place only where the operators enable it; rolling or in place is immutable"),
+			"AutoRollingUpdate; in-place strategies only if the operators enable them; no change between rolling and in place"),
 		free(pool+".volume.encrypted", "both values are supported; a change rolls the nodes"),
 		checked(pool+".volume.name", "a DNS label"),
 		checked(pool+".volume.size",
 			"a quantity above 0, at least that of the volume type or of the machine type's disk"),
 		checked(pool+".volume.type", volumeRule),
 		checked(pool+".zones[]",
-			"zones of the region in the CloudProfile, each once; further ones come after those that there are"),
+			"zones of the region in the CloudProfile, each once; new ones come after the existing ones"),
 	}
 }
