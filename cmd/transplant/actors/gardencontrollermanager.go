@@ -80,7 +80,7 @@ func (f *gardenControllerManagerFlags) command() *cobra.Command {
 		"admit new worker pools whose nodes are updated in place (Gardener's feature gate InPlaceNodeUpdates)")
 	command.Flags().StringVar(&f.admissionConfig, "admission-control-config-file", "",
 		"file with Gardener's AdmissionConfiguration; the program reads the configuration of the plugin "+
-			admission.PluginTolerations+": tolerations that shoots of all projects get by default, and those that they may have")
+			admission.PluginTolerations+": tolerations that new shoots of all projects get by default, and that they may have")
 	f.maintenanceFlags(command)
 	if err := command.MarkFlagRequired("kubeconfig"); err != nil {
 		panic(err) // the flag is defined above

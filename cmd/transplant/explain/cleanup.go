@@ -63,8 +63,8 @@ func newCleanup() *cobra.Command {
 	}
 	command.Flags().StringVar(&flags.shoot, "shoot", "", "file of the Shoot; its annotations set the grace periods")
 	command.Flags().StringSliceVar(&flags.objects, "objects", nil,
-		"file with objects of the shoot, - for standard input; may be repeated; if it has Namespaces, all others count as "+
-			"gone")
+		"file with objects of the shoot, - for standard input; may be repeated; if it has Namespaces, all other namespaces "+
+			"count as gone")
 	command.Flags().StringVar(&flags.start, "start", "",
 		"time when the clean-up began, for example 2026-11-21T12:00:00Z (default: now)")
 	flags.now.register(command)
