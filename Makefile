@@ -1,4 +1,4 @@
-# transplant: see README.md. Every target is explained by "make help".
+# transplant: see README.md. "make help" explains every target.
 SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -7,22 +7,23 @@ SHELL       := bash
 SCENARIO ?= seed-loss
 BACKEND  ?= embedded
 SAMPLE   ?= 3
-# Which scenarios catalogue and nightly run: names or paths, only those of a tier or of several (smoke,core), and one part of them, such as 2/5.
+# The scenarios that catalogue and nightly run: names or paths, only those of a tier or of several tiers (smoke,core),
+# and one part of them, such as 2/5.
 STORIES  ?=
 TIER     ?=
 SHARD    ?=
 JOBS     ?= 1
-# No story of the catalogue begins later than this after the first; 0s lets all be told.
+# No run of the catalogue begins later than this after the first one; 0s means no limit.
 BEGIN_WITHIN ?= 0s
-# Repeats the dice of stories, and which points of sweeps are the SAMPLE; rolled when not given.
+# The random seed of runs. It also chooses the SAMPLE points of sweeps. If it is empty, each run chooses and prints one.
 SEED     ?=
 OUT      ?= out/$(basename $(notdir $(SCENARIO)))
 FUZZTIME ?= 5m
-# On a slow or busy machine, 2 or 3 gives every step, RTO and API downtime so many times as long.
+# For a slow or busy machine: 2 or 3 multiplies all deadlines, and the goals for RTO and API downtime.
 TIMEOUT_MULTIPLIER ?= 1
-# For backend kind, where the published node image cannot be pulled: that of "make kind-image".
+# For backend kind, if Docker cannot pull the published node image: the image of "make kind-image".
 NODE_IMAGE ?= $(TRANSPLANT_NODE_IMAGE)
-# What is neither named nor of a tier is all: each scenario of the catalogue has the label tier.
+# Without names and tier these are all scenarios, because each scenario of the catalogue has the label tier.
 SELECTED  = $(STORIES) $(if $(TIER),-l 'tier in ($(TIER))',$(if $(STORIES),,-l tier)) $(if $(SHARD),--shard $(SHARD))
 RUN      := bin/transplant run --backend $(BACKEND) $(if $(NODE_IMAGE),--node-image $(NODE_IMAGE)) --timeout-multiplier $(TIMEOUT_MULTIPLIER) $(if $(SEED),--seed $(SEED))
 
@@ -31,14 +32,14 @@ help: ## Explain the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@printf '\nVariables: SCENARIO=%s (a name or a file) BACKEND=%s OUT=%s SAMPLE=%s\n' $(SCENARIO) $(BACKEND) $(OUT) $(SAMPLE)
 	@printf 'TIER=%s (smoke, core, nightly, or several: smoke,core) STORIES="%s" SHARD=%s (2/5 is the second of five parts)\n' '$(TIER)' '$(STORIES)' '$(SHARD)'
-	@printf 'JOBS=%s (landscapes at once in catalogue and sweep; two on two cores take longer each, and less together)\n' $(JOBS)
-	@printf 'SEED=%s (a number repeats the dice, and the points that SAMPLE takes; rolled and printed by each run when empty)\n' $(SEED)
+	@printf 'JOBS=%s (landscapes at once in catalogue, nightly and sweep; with two on two cores each takes longer, all take less)\n' $(JOBS)
+	@printf 'SEED=%s (the random seed; it also chooses the SAMPLE points of sweeps; if empty, each run chooses and prints one)\n' $(SEED)
 	@printf 'TIMEOUT_MULTIPLIER=%s (2 or 3 on a slow or busy machine), MUTANTS="a b" (some instead of all)\n' $(TIMEOUT_MULTIPLIER)
 
 ##@ The two commands of the README
 
 .PHONY: scenario
-scenario: build ## Run SCENARIO (default: the loss of a seed) on BACKEND and print the verdict
+scenario: build ## Run SCENARIO (default: seed-loss) on BACKEND and print the verdict
 	$(RUN) $(SCENARIO) --out $(OUT)
 
 .PHONY: unit
@@ -57,7 +58,7 @@ test: build controlplane ## Run all tests that need no Docker; ARTIFACTS=out/tes
 	go test -short=false -p 2 -parallel 4 -count=1 -shuffle=on -timeout 40m $(if $(ARTIFACTS),-artifacts -outputdir $(abspath $(ARTIFACTS))) ./e2e ./...
 
 .PHONY: e2e
-e2e: build controlplane ## Tell the catalogue and try the controllers as suites of e2e-framework; LABELS="fault=loseCluster" for some (long)
+e2e: build controlplane ## Run the catalogue and test the controllers as suites of e2e-framework (long); LABELS="fault=loseCluster" for some
 	BACKEND=$(BACKEND) TRANSPLANT_NODE_IMAGE=$(NODE_IMAGE) TIMEOUT_MULTIPLIER=$(TIMEOUT_MULTIPLIER) go test -tags e2e -count=1 -timeout 5h -v ./e2e/suites -args $(if $(LABELS),-labels $(LABELS))
 
 .PHONY: test-kind
@@ -73,54 +74,54 @@ oracle: ## Run the tests against cases with known answers (part of test)
 .PHONY: build
 build: ## Build bin/transplant
 	@mkdir -p bin
-	@# static, for it is the content of images that hold nothing else
+	@# static, because images contain this binary and nothing else
 	CGO_ENABLED=0 go build -trimpath -o bin/transplant ./cmd/transplant
 
 .PHONY: controlplane
-controlplane: build ## Build the Kubernetes programs into the cache (minutes, once)
+controlplane: build ## Build the Kubernetes programs into the cache (takes minutes, once)
 	bin/transplant controlplane
 
 .PHONY: kind-image
-kind-image: ## Build a node image for kind, where the published one cannot be pulled (needs ".ci/docker up")
+kind-image: ## Build a node image for kind, if Docker cannot pull the published one (needs ".ci/docker up")
 	go run ./clusters/kind/image
 
 .PHONY: chaos-mesh
-chaos-mesh: ## Build Chaos Mesh's images and chart, and helm, where published ones cannot be pulled (needs ".ci/docker up")
+chaos-mesh: ## Build Chaos Mesh's images and chart, and helm, if the published ones cannot be pulled (needs ".ci/docker up")
 	GOBIN=$(CURDIR)/out/bin go install helm.sh/helm/v3/cmd/helm@v3.22.0
 	go run ./clusters/kind/chaosmesh -chart out/chaos-mesh
 
 .PHONY: generate
-generate: ## Generate deep copies, CRDs and schemas anew; leaves no diff
+generate: ## Generate deep copies, CRDs, schemas and tables again; leaves no diff
 	go generate ./...
 
 .PHONY: dashboards
-dashboards: ## Generate the dashboards and alert rules anew (part of generate)
+dashboards: ## Generate the dashboards and alert rules again (part of generate)
 	go generate ./dashboards
 
 ##@ Checking
 
 .PHONY: lint
-lint: ## Formatting, vet, references to documents, bounds of the tree
+lint: ## Check formatting, vet, references to documents, and the bounds of the tree
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
 	go vet ./...
 	go vet -tags e2e,docker ./e2e/... ./clusters/kind
-	@# flags of the real build, so that Kubernetes is compiled once
+	@# the same flags as the build, so that Kubernetes is compiled once
 	cd clusters/controlplane && CGO_ENABLED=0 go vet -trimpath .
 	go vet -C .ci/bill ./...
-	@# prints how many references lead nowhere, and how far the tree is from its bounds
+	@# prints the number of broken references, and the distance of the tree from its bounds
 	go test -count=1 -v -run '^TestReferences_InWhateverFile|^TestBounds$$' .
 
 .PHONY: golangci
-golangci: ## All linters (builds them first: minutes)
-	@# a cache of its own: findings kept from another checkout name files by where that one lay, and no exclusion fits them
+golangci: ## Run all linters (builds them first, which takes minutes)
+	@# a cache of its own: cached findings of another checkout have the paths of that checkout, which no exclusion matches
 	GOLANGCI_LINT_CACHE=$(CURDIR)/.cache/golangci go tool -modfile=.ci/lint/go.mod golangci-lint run --allow-parallel-runners --timeout 15m ./...
 
 .PHONY: sbom
-sbom: ## Write the bills of materials (CycloneDX) of all Go modules that users run into out/bill
+sbom: ## Write bills of materials (CycloneDX) of all Go modules that users run into out/bill
 	go run -C .ci/bill . -out $(CURDIR)/out/bill
 
 .PHONY: licenses
-licenses: ## Write the bills, and the licence of every module in them; fails on one that does not fit Apache-2.0
+licenses: ## Write the bills with the licence of every module; fails if a licence is not compatible with Apache-2.0
 	go run -C .ci/bill . -out $(CURDIR)/out/bill -check
 
 .PHONY: race
@@ -128,7 +129,7 @@ race: build controlplane ## Run the tests with the race detector
 	go test -short=false -race -count=1 -shuffle=on -timeout 60m ./...
 
 .PHONY: mutants
-mutants: build controlplane ## Plant bugs one by one, in the product and then in the harness, and see that each is caught (long); MUTANTS="a b" for some
+mutants: build controlplane ## Plant bugs one by one, in the product and then in the harness, and check that each is caught (long); MUTANTS="a b" for some
 	go run ./e2e/mutants -out out/mutants -timeout-multiplier $(TIMEOUT_MULTIPLIER) $(MUTANTS)
 
 .PHONY: catalogue
@@ -145,30 +146,30 @@ sweep: build ## Run every point of every sweep (hours)
 	$(RUN) $$(grep -l "^  sweep:" scenarios/*/*.yaml) --jobs $(JOBS) --out out/sweep
 
 .PHONY: soak
-soak: build ## Run SCENARIO twenty times in a row; all must pass (long)
+soak: build ## Run SCENARIO twenty times in a row; every run must pass (long)
 	@mkdir -p out
 	@for i in $$(seq 20); do $(RUN) $(SCENARIO) --out out/soak-$$i >out/soak-$$i.log 2>&1 || { tail -30 out/soak-$$i.log; exit 1; }; echo "$$i of 20: Passed"; done
 
 .PHONY: fuzz
-fuzz: ## Feed the parser of scenarios with what nobody would write, for FUZZTIME; its seeds are part of test
+fuzz: ## Fuzz the parser of scenarios for FUZZTIME; test runs its seed inputs
 	go test -run '^$$' -fuzz FuzzParse -fuzztime $(FUZZTIME) ./sim/scenario
 
 .PHONY: bench
-bench: build controlplane ## Print the numbers that steer choices
+bench: build controlplane ## Run the benchmarks
 	go test -run '^$$' -bench LinkOverhead ./clusters/link
 	go test -run '^$$' -bench 'Landscape|PlannedMigration|Evacuation' -benchtime 1x -timeout 40m ./e2e
 	go test -run '^$$' -bench CareOfASeed -benchtime 1x ./controllers/care
-	@# answers 2,000 questions, in 5 s at most on a machine that does nothing else
+	@# answers 2,000 questions, in at most 5 s on an idle machine
 	go test -run '^$$' -bench Maintenance -benchtime 1x ./cmd/transplant/explain
 
 .PHONY: bench-watching
-bench-watching: build controlplane ## Compare a story with and without its probes and a Prometheus, twelve times (long)
+bench-watching: build controlplane ## Compare a scenario with and without its probes and a Prometheus, twelve times (long)
 	go test -run '^$$' -bench Watching -benchtime 12x -timeout 90m ./e2e
 
 .PHONY: bench-kind
-bench-kind: build controlplane ## Compare the backends in one run (needs Docker, as test-kind); NODE_IMAGE=name as there
+bench-kind: build controlplane ## Compare the backends in one run (needs Docker; NODE_IMAGE as for test-kind)
 	TRANSPLANT_NODE_IMAGE=$(NODE_IMAGE) go test -tags docker -run '^$$' -bench Backends -benchtime 1x -timeout 40m ./e2e
 
 .PHONY: clean
-clean: ## Remove what was built here; the cache stays
+clean: ## Remove bin and out; the cache stays
 	rm -rf bin out

@@ -18,9 +18,9 @@ import (
 
 func main() {
 	root := flag.String("root", filepath.Join("..", ".."), "folder of the repository")
-	rulesFile := flag.String("rules", "bill.yaml", "file of the modules, the licences that fit, and the exceptions")
-	out := flag.String("out", filepath.Join("..", "..", "out", "bill"), "folder for what is written")
-	check := flag.Bool("check", false, "report the licences, and fail on one that does not fit")
+	rulesFile := flag.String("rules", "bill.yaml", "file of the modules, the accepted licences, and the exceptions")
+	out := flag.String("out", filepath.Join("..", "..", "out", "bill"), "folder for the output")
+	check := flag.Bool("check", false, "report the licences, and fail if one is not accepted")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := run(ctx, *root, *rulesFile, *out, *check)

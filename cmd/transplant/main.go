@@ -56,8 +56,8 @@ func newCommand() *cobra.Command {
 		Short: "Test what happens to shoots when their seed is lost",
 		Long: `Test what happens to shoots when their seed is lost.
 
-The scenarios are in scenarios/ of the repository, and "run seed-loss" runs one there by its name; docs/scenarios.md
-says how to write one.`,
+The scenarios are in the folder scenarios of the repository. There, "transplant run seed-loss" runs
+one by its name. docs/scenarios.md explains how to write one.`,
 		Version:       actors.Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -67,7 +67,7 @@ says how to write one.`,
 	const people, programs = "people", "programs"
 	root.AddGroup(
 		&cobra.Group{ID: people, Title: "Commands:"},
-		&cobra.Group{ID: programs, Title: "Programs of a landscape (started by the others):"},
+		&cobra.Group{ID: programs, Title: "Programs of a landscape (started by the commands):"},
 	)
 	add := func(group string, commands ...*cobra.Command) {
 		for _, command := range commands {

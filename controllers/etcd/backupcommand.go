@@ -63,7 +63,7 @@ func NewBackupCommand() *cobra.Command {
 	}
 	flags := command.PersistentFlags()
 	flags.StringVar(&f.kubeconfig, "cloud-kubeconfig", "", "kubeconfig of the cloud")
-	flags.StringVar(&f.bucketFile, "bucket-file", "", "file that holds the name of the bucket")
+	flags.StringVar(&f.bucketFile, "bucket-file", "", "file with the name of the bucket")
 	flags.StringVar(&f.prefix, "prefix", "", "prefix of this etcd's backups in the bucket")
 	flags.StringVar(&f.endpoint, "endpoint", "", "unix socket of etcd, as unix:///path")
 	flags.StringVar(&f.dataDir, "data-dir", "", "etcd's data directory")
@@ -104,7 +104,7 @@ type serveFlags struct {
 func newServeCommand(shared *backupFlags) *cobra.Command {
 	f := &serveFlags{backupFlags: shared}
 	command := &cobra.Command{
-		Use: "serve", Short: "Take full snapshots and follow every change with deltas", Args: cobra.NoArgs,
+		Use: "serve", Short: "Back up etcd: full snapshots, and deltas for every change between them", Args: cobra.NoArgs,
 		SilenceUsage: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := untilSignal(cmd.Context())
@@ -117,7 +117,7 @@ func newServeCommand(shared *backupFlags) *cobra.Command {
 	flags.StringVar(&f.apiListen, "api-listen", "127.0.0.1:8081", "address for the guard and the owner (HTTP, mutual TLS)")
 	files(flags, &f.files)
 	flags.DurationVar(&f.deltaInterval, "delta-interval", 5*time.Second,
-		"how old a change may become before its upload begins")
+		"maximum age of a change before its upload begins")
 	flags.DurationVar(&f.fullInterval, "full-interval", time.Hour, "time between full snapshots")
 	for _, name := range []string{"ca-file", "cert-file", "key-file"} {
 		if err := command.MarkFlagRequired(name); err != nil {

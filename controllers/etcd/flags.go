@@ -39,9 +39,9 @@ func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // files add the flags of the credentials that guard and sidecar serve with.
 func files(flags *pflag.FlagSet, f *access.Files) {
-	flags.StringVar(&f.CA, "ca-file", "", "CA that clients' certificates must come from")
-	flags.StringVar(&f.Cert, "cert-file", "", "serving certificate")
-	flags.StringVar(&f.Key, "key-file", "", "key of the serving certificate")
+	flags.StringVar(&f.CA, "ca-file", "", "file of the certificate authority that signs the clients' certificates")
+	flags.StringVar(&f.Cert, "cert-file", "", "file of the serving certificate")
+	flags.StringVar(&f.Key, "key-file", "", "file of the serving certificate's key")
 }
 
 // serveAPI adds a server of the routes to the group, which only clients of the CA reach.

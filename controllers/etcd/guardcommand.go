@@ -39,7 +39,7 @@ func NewGuardCommand() *cobra.Command {
 	f := &guardFlags{}
 	command := &cobra.Command{
 		Use:   "etcd-guard",
-		Short: "Pass requests to etcd only while this seed provably owns the shoot",
+		Short: "Pass requests to etcd only while this seed can prove that it owns the shoot",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := untilSignal(cmd.Context())
@@ -60,12 +60,12 @@ func NewGuardCommand() *cobra.Command {
 	flags.StringVar(&f.lease, "lease", "", "ownership lease in the garden, as namespace/name")
 	flags.StringVar(&f.cloudKubeconfig, "cloud-kubeconfig", "", "kubeconfig of the cloud")
 	flags.StringVar(&f.ownerRecord, "owner-record", "", "name of the owner record in DNS")
-	flags.StringVar(&f.ownerUID, "owner", "", "UID of the Seed this guard stands for")
-	flags.Int64Var(&f.epoch, "epoch", 0, "ownership epoch this guard stands for")
+	flags.StringVar(&f.ownerUID, "owner", "", "UID of the Seed that this guard runs on")
+	flags.Int64Var(&f.epoch, "epoch", 0, "ownership epoch of this guard's control plane")
 	flags.DurationVar(&f.timing.Interval, "owner-check-interval", ownership.DefaultTiming.Interval,
-		"how often both authorities are read")
+		"how often the guard reads both authorities: the lease in the garden, and the owner record in DNS")
 	flags.DurationVar(&f.timing.Timeout, "owner-check-timeout", ownership.DefaultTiming.Timeout,
-		"how long a read gives validity")
+		"how long the guard is valid after it has read an authority")
 	for _, name := range []string{"endpoint", "ca-file", "cert-file", "key-file", "data-dir", "backup-url",
 		"garden-kubeconfig", "lease", "cloud-kubeconfig", "owner-record", "owner", "epoch"} {
 		if err := command.MarkFlagRequired(name); err != nil {

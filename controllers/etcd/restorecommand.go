@@ -33,7 +33,7 @@ func newRestoreCommand(shared *backupFlags) *cobra.Command {
 
 func (f *restoreFlags) command() *cobra.Command {
 	command := &cobra.Command{
-		Use: "restore", Short: "Prepare the data directory of an epoch: keep it, or restore it from the bucket",
+		Use: "restore", Short: "Prepare the data directory for an epoch: keep it, or restore it from the bucket",
 		Args: cobra.NoArgs, SilenceUsage: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := untilSignal(cmd.Context())
@@ -42,7 +42,7 @@ func (f *restoreFlags) command() *cobra.Command {
 		},
 	}
 	command.Flags().Var(&f.onDamage, "on-damage",
-		"fail: a missing or damaged object is an error; last-good: restore what is whole before it")
+		"fail: a missing or damaged object is an error; last-good: restore the intact objects before it")
 	return command
 }
 

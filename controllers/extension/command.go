@@ -54,24 +54,24 @@ func NewCommand() *cobra.Command {
 		RunE: func(*cobra.Command, []string) error { return f.run(ctrl.SetupSignalHandler()) },
 	}
 	set := command.Flags()
-	set.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the seed; empty for that of the pod")
+	set.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the seed; empty for the service account of the pod")
 	set.StringVar(&f.cloudKubeconfig, "cloud-kubeconfig", "", "kubeconfig file of the cloud's API")
-	set.StringVar(&f.seedName, "seed-name", "", "the Seed that is served, part of the holder's name at guards")
+	set.StringVar(&f.seedName, "seed-name", "", "name of the Seed; guards see it in this program's name")
 	set.StringVar(&f.heartbeatNamespace, "heartbeat-namespace", "",
 		"namespace of the heartbeat Lease; empty for no heartbeat")
 	set.DurationVar(&f.healthInterval, "health-check-interval", 30*time.Second,
-		"how often health conditions are written; 0 for never")
+		"how often the program writes health conditions; 0 for never")
 	set.DurationVar(&f.timing.Interval, "owner-check-interval", ownership.DefaultTiming.Interval,
-		"how often the guard of a shoot that is worked on is asked, or where none runs its owner record is read")
+		"how often the program asks the guard of a shoot that it works on, or, if no guard runs, reads the owner record")
 	set.DurationVar(&f.timing.Timeout, "owner-check-timeout", ownership.DefaultTiming.Timeout,
-		"how long a read of an owner record gives validity where no guard runs: the guards' own timeout")
+		"if no guard runs, how long an owner record is valid after it was read; the same as the timeout of the guards")
 	set.StringVar(&f.metricsAddress, "metrics-bind-address", "0", "address of the metrics server; 0 for none")
 	set.StringVar(&f.webhookHost, "webhook-host", "",
-		"address of this pod, at which the seed's API server asks about OperatingSystemConfigs; empty for no webhooks")
+		"address of this pod, where the seed's API server calls the webhooks for OperatingSystemConfigs; empty for none")
 	set.StringVar(&f.webhookCertDir, "webhook-cert-dir", "",
-		"folder with tls.crt and tls.key, the certificate of the webhooks' server")
+		"folder with tls.crt and tls.key, the certificate of the webhook server")
 	set.StringSliceVar(&f.except, "except", nil,
-		"kinds of this provider's type that another extension of the seed reconciles, such as Infrastructure,Worker")
+		"kinds that another extension of the seed reconciles for this provider type, such as Infrastructure,Worker")
 	if err := command.MarkFlagRequired("cloud-kubeconfig"); err != nil {
 		panic(err) // the flag is defined above
 	}

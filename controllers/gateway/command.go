@@ -36,7 +36,7 @@ func NewCommand() *cobra.Command {
 	o := &options{}
 	command := &cobra.Command{
 		Use:   "gateway",
-		Short: "Route clients outside to the API servers of a seed's shoots, by name",
+		Short: "Route clients outside a seed to the API servers of its shoots, by server name",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
@@ -49,11 +49,12 @@ func NewCommand() *cobra.Command {
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the seed")
 	flags.StringVar(&o.listen, "listen", ":9443", "address for TLS connections, routed by server name")
 	flags.StringVar(&o.proxyListen, "proxy-protocol-listen", "",
-		"address for connections with a PROXY protocol header; none if empty")
-	flags.StringVar(&o.tunnelListen, "tunnel-listen", "", "address for HTTP CONNECT of reversed tunnels; none if empty")
-	flags.StringVar(&o.metrics, "metrics-bind-address", "", "address of /metrics; none if empty")
+		"address for connections with a PROXY protocol header; empty for none")
+	flags.StringVar(&o.tunnelListen, "tunnel-listen", "",
+		"address for HTTP CONNECT of the reversed tunnels; empty for none")
+	flags.StringVar(&o.metrics, "metrics-bind-address", "", "address of /metrics; empty for none")
 	flags.DurationVar(&o.interval, "owner-check-interval", time.Second,
-		"how often each shoot's guard is asked for validity")
+		"how often the gateway asks the guard of each shoot for its validity")
 	if err := command.MarkFlagRequired("kubeconfig"); err != nil {
 		panic(err) // a name that is no flag
 	}

@@ -59,10 +59,10 @@ func NewCommand(beside ...Beside) *cobra.Command {
 	set := command.Flags()
 	set.StringVar(&f.targetKubeconfig, "target-kubeconfig", "", "kubeconfig of the shoot")
 	set.StringVar(&f.cloudKubeconfig, "cloud-kubeconfig", "", "kubeconfig file of the cloud's API")
-	set.StringVar(&f.namespace, "namespace", "", "control-plane namespace of the shoot, which is its technical id")
+	set.StringVar(&f.namespace, "namespace", "", "control-plane namespace of the shoot, its technical ID")
 	set.StringVar(&f.guardURL, "guard-url", "", "base URL of the API of the shoot's guard")
 	set.StringVar(&f.guardCredentials, "guard-credentials", "",
-		"folder with the credentials for the guard: ca.crt, tls.crt, tls.key")
+		"folder with the credentials for the guard: ca.crt, tls.crt and tls.key")
 	set.StringVar(&f.metricsAddress, "metrics-bind-address", "0", "address of the metrics server; 0 for none")
 	for _, name := range []string{"target-kubeconfig", "cloud-kubeconfig", "namespace", "guard-url", "guard-credentials"} {
 		if err := command.MarkFlagRequired(name); err != nil {

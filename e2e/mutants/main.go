@@ -73,7 +73,7 @@ func (m mutant) edits() []edit { return append([]edit{m.edit}, m.Also...) }
 
 func main() {
 	out := flag.String("out", "out/mutants", "folder for the evidence")
-	stretch := flag.String("timeout-multiplier", "1", "as of transplant run, on a slow machine")
+	stretch := flag.String("timeout-multiplier", "1", "for slow machines, as in transplant run")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -45,21 +45,21 @@ func NewCommand() *cobra.Command {
 		},
 	}
 	set := command.Flags()
-	set.StringVar(&f.Dir, "dir", "", "folder of the ledger and of the buckets' contents; of this process alone")
-	set.StringVar(&f.listen, "listen", "", "address of the HTTPS API, e.g. 127.16.0.2:8443")
-	set.StringVar(&f.dnsListen, "dns-listen", "", "address of the DNS server, UDP and TCP, e.g. 127.16.0.3:5353")
+	set.StringVar(&f.Dir, "dir", "", "folder for the ledger and the contents of the buckets; no other process may use it")
+	set.StringVar(&f.listen, "listen", "", "address of the HTTPS API, such as 127.16.0.2:8443")
+	set.StringVar(&f.dnsListen, "dns-listen", "", "address of the DNS server, UDP and TCP, such as 127.16.0.3:5353")
 	set.StringVar(&f.metricsAddress, "metrics-bind-address", "",
-		"address of GET /metrics, plain HTTP, e.g. 127.16.0.2:9100; empty means none")
-	set.StringVar(&f.servingCert, "serving-cert", "", "file with the API's certificate, PEM")
-	set.StringVar(&f.servingKey, "serving-key", "", "file with the certificate's key, PEM")
+		"address of GET /metrics, plain HTTP, such as 127.16.0.2:9100; empty for none")
+	set.StringVar(&f.servingCert, "serving-cert", "", "PEM file with the API's certificate")
+	set.StringVar(&f.servingKey, "serving-key", "", "PEM file with the certificate's key")
 	set.StringVar(&f.Tokens, "tokens", "",
-		`file that says whose a token is, YAML or JSON: {"tokens": [{"token", "identity", "roles": `+
-			`["admin"|"observer"|"nodes"|"policies", of a seed "gardenlet"|"provider"|"backups"|"control-plane"], "seed"}]}; `+
-			"read again when it changes")
+		`YAML or JSON file with the identity and the roles of each token: {"tokens": [{"token", "identity", "roles": `+
+			`["admin"|"observer"|"nodes"|"policies", for a seed "gardenlet"|"provider"|"backups"|"control-plane"], "seed"}]}; `+
+			"the program reads it again when it changes")
 	set.StringVar(&f.BucketURL, "bucket-url", "",
-		"where the buckets' contents are kept: file:///path, s3://bucket?region=… or mem://; nobody else may write there. "+
-			"Default: a folder in --dir")
-	set.StringVar(&f.Restore, "restore", "", "start from this snapshot; --dir must be new then")
+		"where the contents of the buckets are: file:///path, s3://bucket?region=… or mem://; no other program may write "+
+			"there (default: a folder in --dir)")
+	set.StringVar(&f.Restore, "restore", "", "start from this snapshot; --dir must not have been used before")
 	set.DurationVar(&f.BootDelay, "boot-delay", DefaultBootDelay, "how long a machine boots")
 	for _, name := range []string{"dir", "listen", "dns-listen", "serving-cert", "serving-key", "tokens"} {
 		if err := command.MarkFlagRequired(name); err != nil {

@@ -29,7 +29,7 @@ func NewCommand() *cobra.Command {
 	f := &flags{}
 	command := &cobra.Command{
 		Use:           "nodes",
-		Short:         "Run the worker nodes of all shoots, one for each machine of the cloud",
+		Short:         "Run the worker nodes of all shoots, one node for each machine of the cloud",
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -42,15 +42,16 @@ func NewCommand() *cobra.Command {
 	}
 	set := command.Flags()
 	set.StringVar(&f.cloudKubeconfig, "cloud-kubeconfig", "",
-		"kubeconfig of the cloud, for an identity with the role nodes")
-	set.StringVar(&f.proxyURL, "proxy-url", "", "HTTP CONNECT proxy by which shoots are reached; empty means directly")
-	set.StringVar(&f.proxyCA, "proxy-ca", "", "file with the authority the proxy's certificates are signed by, PEM")
-	set.StringVar(&f.Kwok, "kwok", "", "the multi-call binary that holds kwok")
-	set.StringVar(&f.RootDir, "root-dir", "", "folder of the machines' disks and of kwok's files")
-	set.DurationVar(&f.Sync, "sync-period", DefaultSync, "time between two looks at a shoot")
+		"kubeconfig file of the cloud's API, whose token has the role nodes")
+	set.StringVar(&f.proxyURL, "proxy-url", "", "HTTP CONNECT proxy between the nodes and the shoots; empty for none")
+	set.StringVar(&f.proxyCA, "proxy-ca", "", "PEM file of the certificate authority of the proxy")
+	set.StringVar(&f.Kwok, "kwok", "", "path of the multi-call binary that contains kwok")
+	set.StringVar(&f.RootDir, "root-dir", "", "folder for the machines' disks and kwok's files")
+	set.DurationVar(&f.Sync, "sync-period", DefaultSync,
+		"how often the program compares the nodes of a shoot with its machines")
 	set.IntVar(&f.LeaseSeconds, "node-lease-duration-seconds", DefaultLeaseSeconds,
-		"duration of a node's lease; it is renewed four times as often")
-	set.StringVar(&f.metricsAddress, "metrics-bind-address", "", "address of GET /metrics, plain HTTP; empty means none")
+		"duration of a node's lease; the node renews it four times in this time")
+	set.StringVar(&f.metricsAddress, "metrics-bind-address", "", "address of GET /metrics, plain HTTP; empty for none")
 	for _, name := range []string{"cloud-kubeconfig", "kwok", "root-dir"} {
 		if err := command.MarkFlagRequired(name); err != nil {
 			panic(err) // the flag is defined above

@@ -38,33 +38,45 @@ func newRunCommand(backends map[string]Backend, patience story.Patience) *cobra.
   transplant run -l tier=smoke                       # by label
   transplant run -l tier=nightly --shard 2/5         # the second of five parts
   transplant run -l tier=core --scenarios my/folder  # of another folder`,
-		Short: "Tell scenarios on a landscape and judge them",
-		Long: `Tell scenarios on a landscape and judge them.
+		Short: "Run scenarios on a landscape and judge the runs",
+		Long: `Run scenarios on a landscape and judge the runs.
 
 ` + selectionHelp + `
 
-With --shard 2/5 it is the second of five parts of the scenarios that are selected. Each scenario is in exactly one
-part, a sweep with all of its points, and the parts have about as many runs each. Give each part the same selection and
-the same --sample.
+--shard 2/5 runs the second of five parts of the selected scenarios. Each scenario is in exactly one
+part, a sweep with all of its points. The parts have about the same number of runs. Give each part
+the same selection and the same --sample.
 
-Scenarios with the same seeds and settings share one landscape, one after the other, each with fresh shoots. With --jobs N there are up
-to N landscapes at once, and each story is shown when it has ended. If any file has mistakes, nothing is started or written.
-Of goals and deadlines that the file's own settings put out of reach it warns, and goes on: by how much they are missed is an
-answer. validate takes them for mistakes.
+Scenarios with the same seeds and settings share one landscape. They run one after the other, each
+with new shoots. --jobs N starts up to N landscapes at once, and prints each run when it has ended.
+If any file has a mistake, nothing is started or written. If the file's own settings put a goal or a
+deadline out of reach, the command warns and goes on, since the run shows by how much it is missed.
+The command validate refuses such files.
 
-The evidence of a story is kept in a folder: timeline.jsonl, verdict.json, junit.xml and report.html, a page to look at; metrics.om, its samples for Prometheus; and scenario.yaml, the story by itself:
-told with the same flags, which the verdict shows, it is the same again. Of one story the folder is --out,
-of several each has its own in it. There is also logs, with what actors, extensions and clusters have logged, and harness.log, what the client libraries had
-to say; without --out that is in out.
+Each run leaves its evidence in a folder:
 
-A scenario with a sweep is told once per crash point, each a story of its own. With --sample N it is N points of each sweep, the
-same ones for the same --seed.
+  timeline.jsonl           everything that was observed
+  verdict.json, junit.xml  the verdict
+  report.html              a page to look at
+  metrics.om               samples for Prometheus
+  scenario.yaml            the complete scenario; the verdict shows the flags that repeat the run
+  logs                     the logs of actors, extensions and clusters
 
-With --extension FILE an extension controller of your own is in every story, as an actor beside the others.
+If there is one run, its folder is --out. If there are several, each has a folder below --out.
+--out also has harness.log, the messages of the client libraries. Without --out, each run has a folder
+in out, and harness.log is there, too.
 
-With --begin-within DURATION what has not begun by then is not told: where time is dear, give the files that matter most first.
+A scenario with a sweep runs once for each of its crash points. --sample N runs N points of each sweep,
+the same ones for the same --seed.
 
-Exit codes: 0 Passed, 1 Failed, 2 Error, 3 Inconclusive; of several the gravest.`,
+--extension FILE adds a third-party extension controller, such as yours, to every run, as an actor
+beside the others.
+
+--begin-within DURATION begins no run later than this. If time is short, name the most important
+scenarios first.
+
+Exit codes: 0 Passed, 1 Failed, 2 Error, 3 Inconclusive. If there are several runs, the exit code is
+that of the gravest verdict.`,
 		Args: r.selection.check,
 		RunE: func(command *cobra.Command, arguments []string) error {
 			ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGINT, syscall.SIGTERM)
@@ -109,30 +121,29 @@ Exit codes: 0 Passed, 1 Failed, 2 Error, 3 Inconclusive; of several the gravest.
 	}
 	flags := command.Flags()
 	flags.StringVar(&r.folder, "out", "",
-		"folder for the evidence; with several stories one in it for each (default out/STORY)")
-	flags.Uint64Var(&r.randomSeed, "seed", 0, "random seed of the story (default: one is rolled and printed)")
+		"folder for the evidence; if there are several runs, each has a folder in it (default out/SCENARIO)")
+	flags.Uint64Var(&r.randomSeed, "seed", 0, "random seed of the run (default: the command chooses one and prints it)")
 	flags.Float64Var(&r.stretch, "timeout-multiplier", 1,
-		"multiplies the deadlines of steps, of what is made before the first, settleWithin and the goals for RTO and API "+
-			"downtime, for slow machines")
+		"for slow machines: multiplies all deadlines, settleWithin, and the goals for RTO and API downtime")
 	flags.StringVar(&r.landscape, "landscape", "",
-		"name of the landscape; with several at once NAME-2 and so on are the others (default \""+defaultLandscape+
-			"\", or the first of "+numbered(defaultLandscape, 1)+" and so on that is free)")
-	flags.IntVar(&r.jobs, "jobs", 1, "tell stories on up to so many landscapes at once; each wants about two cores")
+		"name of the landscape; with --jobs the others are NAME-2, NAME-3 … (default \""+defaultLandscape+
+			"\", or the first free name of "+numbered(defaultLandscape, 1)+" …)")
+	flags.IntVar(&r.jobs, "jobs", 1, "number of landscapes at once; each needs about two cores")
 	flags.DurationVar(&r.beginWithin, "begin-within", 0,
-		"begin no story later than this after the start; those that are left are named, and count for nothing (default: "+
-			"any time)")
-	flags.Var(&r.shard, "shard", "run one part of the scenarios that are selected, such as 2/5 (default: all)")
-	flags.IntVar(&r.sample, "sample", 0, "tell so many points of each sweep, chosen by the random seed (default: all)")
+		"begin no run later than this after the start; the command names those that it leaves out, and they do not count "+
+			"(default: no limit)")
+	flags.Var(&r.shard, "shard", "run one part of the selected scenarios, such as 2/5 (default: all)")
+	flags.IntVar(&r.sample, "sample", 0, "number of points of each sweep, chosen by the random seed (default: all)")
 	flags.StringVar(&r.summary, "summary", "",
-		"append a summary in Markdown to this file, such as the one that $GITHUB_STEP_SUMMARY names")
+		"append a summary in Markdown to this file, such as $GITHUB_STEP_SUMMARY")
 	flags.StringVar(&r.history, "history", "",
-		"append the numbers of each run to this file, a line of JSON each, for the command trend")
+		"append the measures of each run to this file, as a line of JSON, for the command trend")
 	flags.BoolVar(&r.unwatched, "unwatched", false,
-		"send no probes beside the loads, to learn what watching costs; the run proves nothing and is Inconclusive")
+		"run without probes, to measure what they cost; the run proves nothing and is Inconclusive")
 	flags.StringVar(&metricsAddress, "metrics-address", "",
-		"serve /metrics of the runs at this address, such as 127.0.0.1:9740 (default: nowhere)")
+		"serve the metrics of the runs at this address, under /metrics, such as 127.0.0.1:9740 (default: not served)")
 	own = r.addFlags(flags)
-	flags.BoolVar(&r.keep, "keep", false, "keep the last landscape after the verdict, until interrupted")
+	flags.BoolVar(&r.keep, "keep", false, "keep the last landscape after the verdict, until you interrupt the command")
 	return command
 }
 
@@ -141,7 +152,7 @@ Exit codes: 0 Passed, 1 Failed, 2 Error, 3 Inconclusive; of several the gravest.
 func (r *runner) addFlags(flags *pflag.FlagSet) (own map[string]*pflag.FlagSet) {
 	own = map[string]*pflag.FlagSet{}
 	names := slices.Sorted(maps.Keys(r.backends))
-	flags.StringVar(&r.backend, "backend", "embedded", "where the story is told: "+strings.Join(names, ", "))
+	flags.StringVar(&r.backend, "backend", "embedded", "what the clusters are: "+strings.Join(names, ", "))
 	for _, name := range names {
 		if equipped, has := r.backends[name].(Equipped); has {
 			own[name] = pflag.NewFlagSet(name, pflag.ContinueOnError)

@@ -21,11 +21,11 @@ func NewJudgeCommand() *cobra.Command {
 	var asJSON, write bool
 	command := &cobra.Command{
 		Use:   "judge DIR…",
-		Short: "Judge runs again, by their timelines",
-		Long: `Judge runs again, by their timelines. DIR is the folder of a run, or holds such folders.
+		Short: "Judge runs again from their timelines",
+		Long: `Judge runs again from their timelines. DIR is the folder of a run, or a folder of such folders.
 
-The exit code is that of the verdict, as of the command run; of several the gravest. A run that still goes on has no verdict, which
-counts as Error.`,
+The exit code is that of the verdict, as with the command run. If there are several runs, the exit
+code is that of the gravest verdict. A run that still goes on has no verdict, which counts as Error.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(command *cobra.Command, folders []string) error {
 			runs, err := runsIn(folders)
@@ -41,9 +41,9 @@ counts as Error.`,
 			return j.result(command.ErrOrStderr())
 		},
 	}
-	command.Flags().BoolVar(&asJSON, "json", false, "print one verdict.json a line")
+	command.Flags().BoolVar(&asJSON, "json", false, "print each verdict as a line of JSON, like verdict.json")
 	command.Flags().BoolVar(&write, "write", false,
-		"write verdict.json, junit.xml, report.html and metrics.om of the folders anew")
+		"write verdict.json, junit.xml, report.html and metrics.om in the folders again")
 	return command
 }
 

@@ -24,13 +24,16 @@ func NewReportCommand() *cobra.Command {
 	var address, comparison string
 	command := &cobra.Command{
 		Use:   "report DIR…",
-		Short: "Show runs in pages to look at, alone and side by side",
-		Long: `Show runs in pages to look at, alone and side by side. DIR is the folder of a run, or holds such folders.
+		Short: "Write a page about each run, and one that compares runs",
+		Long: `Write a page about each run, and one that compares runs. DIR is the folder of a run, or a folder of
+such folders.
 
-Every run gets its page, report.html in its folder, anew. Several are compared too, in comparison.html in the folder above them, or where
---comparison says; the first is what the others are held against. The pages need nothing but themselves.
+The command writes report.html in the folder of every run again. If there are several runs, it also
+compares them with the first one, in comparison.html in the folder above them, or in the file that
+--comparison names. The pages need no other files.
 
-With --serve the runs in DIR (default out) and below are listed on a local address, and a run that goes on is shown while it does.`,
+--serve lists the runs in DIR (default out) and below on a local address. It also shows runs that
+still go on.`,
 		RunE: func(command *cobra.Command, folders []string) error {
 			if server {
 				ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGINT, syscall.SIGTERM)
@@ -54,11 +57,11 @@ With --serve the runs in DIR (default out) and below are listed on a local addre
 			return nil
 		},
 	}
-	command.Flags().BoolVar(&server, "serve", false, "list the runs in DIR in a browser, live, until interrupted")
+	command.Flags().BoolVar(&server, "serve", false, "serve a live list of the runs in DIR until interrupted")
 	command.Flags().StringVar(&address, "address", "127.0.0.1:8740",
-		"where to serve; only an address of this machine's loopback")
+		"address for --serve, on the loopback interface")
 	command.Flags().StringVar(&comparison, "comparison", "",
-		"file for the comparison of several runs (default comparison.html in the folder above them)")
+		"file for the comparison of runs (default comparison.html in the folder above them)")
 	return command
 }
 

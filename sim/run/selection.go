@@ -21,16 +21,16 @@ type selection struct {
 }
 
 func (s *selection) addFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&s.folder, "scenarios", "scenarios", "folder where scenarios are looked up by their names and labels")
+	flags.StringVar(&s.folder, "scenarios", "scenarios", "folder where scenarios are found by their names and labels")
 	flags.StringVarP(&s.selector, "selector", "l", "", "only scenarios whose labels match, such as tier=smoke or "+
-		"'tier in (smoke,core)'; of all in --scenarios where none is given")
+		"'tier in (smoke,core)'; if you name none, of all in --scenarios")
 }
 
 // selectionHelp is what the help of each command says about its arguments.
-const selectionHelp = `A scenario is given by its name, which is looked up in the folder --scenarios and those below it,
-or by the path of its file. What has a slash or a dot in it is a path. With -l it is only those whose labels match: of the ones
-that are given, or of all in --scenarios where none is given. The scenarios in the repository have the label tier,
-which is smoke, core or nightly.`
+const selectionHelp = `Name a scenario, or give the path of its file. The command looks for names in
+the folder --scenarios and below. An argument with a slash or a dot is a path. -l takes only scenarios
+whose labels match: of those that you name, or else of all in --scenarios. The scenarios in the
+repository have the label tier: smoke, core or nightly.`
 
 // check says what to give to whoever gives nothing. It is for cobra, before the command runs.
 func (s *selection) check(command *cobra.Command, arguments []string) error {

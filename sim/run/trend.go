@@ -23,14 +23,20 @@ func NewTrendCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "trend FILE",
 		Short: "Say whether RTO, RPO or API downtime got worse",
-		Long: `Say whether RTO, RPO or API downtime got worse. FILE is what "run --history FILE" has written.
+		Long: `Say whether RTO, RPO or API downtime got worse. "run --history FILE" writes FILE.
 
-Of each scenario and backend the newest run is compared with those before it. It is worse when it is above their median by more than the
-tolerance, and by more than three standard deviations, which are estimated by the median absolute deviation. With fewer than three
-earlier runs, or than --last says, nothing is said. A measure that those have and the newest has not is worse: what it measures never came
-about. Runs with the verdict Error or Inconclusive do not count.
+The command compares the newest run of each scenario and backend with the runs before it. A measure
+is worse if both of these are true:
 
-Exit codes: 0 nothing got worse, 1 something did, 2 the file cannot be read.`,
+- It is above their median by more than the tolerance.
+- It is above their median by more than three standard deviations, which the command estimates from
+  the median absolute deviation.
+
+If the earlier runs have a measure and the newest run does not, it is worse too: the event that it
+measures never happened. With fewer than three earlier runs, or fewer than --last if that is less,
+the command says nothing. Runs with the verdict Error or Inconclusive do not count.
+
+Exit codes: 0 nothing got worse, 1 something got worse, 2 the file cannot be read.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, files []string) error {
 			if options.Last < 1 || !(options.Tolerance >= 0) { // NaN is neither
@@ -54,9 +60,9 @@ Exit codes: 0 nothing got worse, 1 something did, 2 the file cannot be read.`,
 		},
 	}
 	command.Flags().BoolVar(&asJSON, "json", false, "print a line of JSON for each measure")
-	command.Flags().IntVar(&options.Last, "last", 10, "compare with so many earlier runs, at most")
+	command.Flags().IntVar(&options.Last, "last", 10, "number of earlier runs to compare with, at most")
 	command.Flags().Float64Var(&options.Tolerance, "tolerance", 0.2,
-		"what part of the median a run may be above it in any case")
+		"fraction of the median by which a run may always exceed it")
 	return command
 }
 

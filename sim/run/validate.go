@@ -17,12 +17,17 @@ func NewValidateCommand(backends map[string]Backend) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "validate [NAME|FILE]…",
 		Short: "Find mistakes in scenario files",
-		Long: `Find mistakes in scenario files, without starting anything. docs/steps.md lists every word that may stand in one.
+		Long: `Find mistakes in scenario files, without starting anything. docs/steps.md lists every field that a
+scenario file may have.
 
 ` + selectionHelp + `
 
-What the backend cannot do is a mistake, as it is to run: give the --backend that the stories are for. So are goals and deadlines
-that the file's own settings put out of reach, of which run only warns. What is never put to the test is warned of.
+These are mistakes, too:
+
+- Something that the backend cannot do, as in the command run. Give the --backend of your runs.
+- A goal or a deadline that the file's own settings put out of reach. The command run only warns of it.
+
+The command warns of promises that the scenario never tests.
 
 The exit code is 2 if there is a mistake.`,
 		Args: r.selection.check,
@@ -76,14 +81,14 @@ func NewPlanCommand(backends map[string]Backend) *cobra.Command {
 	r := newReader(backends)
 	command := &cobra.Command{
 		Use:   "plan [NAME|FILE]…",
-		Short: "Print scenarios with every default filled in, and what a sweep expands to",
+		Short: "Print scenarios with every default filled in, and the points of their sweeps",
 		Long: `Print scenarios with every default filled in.
 
 ` + selectionHelp + `
 
-Of a scenario with a sweep it is every point, a story of its own, as run tells them; with --sample N and --seed S the
-N points of each sweep that run tells with the same flags. With --shard 2/5 it is
-what this part of a run has.`,
+If a scenario has a sweep, the command prints every point as a scenario of its own, as the command
+run runs it. --sample N --seed S prints the N points of each sweep that run takes with these flags.
+--shard 2/5 prints what this part of a run has.`,
 		Args: r.selection.check,
 		RunE: func(command *cobra.Command, arguments []string) error {
 			if r.sample > 0 && !command.Flags().Changed("seed") {
@@ -109,9 +114,9 @@ what this part of a run has.`,
 		},
 	}
 	r.addFlags(command.Flags())
-	command.Flags().Var(&r.shard, "shard", "print one part of the scenarios that are selected, such as 2/5 (default: all)")
+	command.Flags().Var(&r.shard, "shard", "print one part of the selected scenarios, such as 2/5 (default: all)")
 	command.Flags().IntVar(&r.sample, "sample", 0,
-		"print so many points of each sweep, chosen by the random seed (default: all)")
+		"number of points of each sweep, chosen by the random seed (default: all)")
 	command.Flags().Uint64Var(&r.randomSeed, "seed", 0, "random seed of the run")
 	return command
 }

@@ -42,7 +42,7 @@ type Metadata struct {
 
 // Spec of a scenario.
 type Spec struct {
-	// Why there is this scenario: what must hold, in one sentence.
+	// Why there is this scenario: what must hold, in one or two sentences.
 	Why string `json:"why"`
 	// Landscape is what the scenario needs.
 	Landscape landscape.Landscape `json:"landscape"`

@@ -49,7 +49,7 @@ func NewCommands(configure Configure) []*cobra.Command {
 type landscapeFlag struct{ name string }
 
 func (f *landscapeFlag) register(command *cobra.Command) {
-	command.Flags().StringVar(&f.name, "landscape", rundir.DefaultName, "name of the landscape; several run side by side")
+	command.Flags().StringVar(&f.name, "landscape", rundir.DefaultName, "name of the landscape; several can run at once")
 }
 
 func (f *landscapeFlag) dir() (rundir.Dir, error) {

@@ -19,7 +19,7 @@ func newKubeconfig() *cobra.Command {
 	var flags landscapeFlag
 	var actor string
 	var pathOnly bool
-	command := newCommand("kubeconfig CLUSTER|SHOOT", "Print a kubeconfig of a cluster or a shoot",
+	command := newCommand("kubeconfig CLUSTER|SHOOT", "Print a kubeconfig of a cluster or of a shoot",
 		func(_ context.Context, command *cobra.Command, args []string) error {
 			dir, err := flags.dir()
 			if err != nil {
@@ -42,8 +42,9 @@ func newKubeconfig() *cobra.Command {
 		})
 	command.Args = cobra.ExactArgs(1)
 	flags.register(command)
-	command.Flags().StringVar(&actor, "actor", "", "whose kubeconfig (default "+clusters.Observer+
-		", which goes straight to the API server and may do everything; of a shoot "+user+", which goes by its name)")
+	command.Flags().StringVar(&actor, "actor", "", "the actor whose kubeconfig to print (default "+
+		clusters.Observer+", which connects directly to the API server and has all rights; for a shoot "+user+
+		", which connects by the shoot's DNS name)")
 	command.Flags().BoolVar(&pathOnly, "path", false, "print the path of the file instead")
 	return command
 }
@@ -111,7 +112,7 @@ func actorKubeconfigs(dir rundir.Dir) string {
 }
 
 func newControlPlane() *cobra.Command {
-	return newCommand("controlplane", "Build the control-plane binary, once, and print its path",
+	return newCommand("controlplane", "Build the control-plane binary, if it is not in the cache, and print its path",
 		func(ctx context.Context, command *cobra.Command, _ []string) error {
 			screen := newScreen(command.ErrOrStderr())
 			path, err := binary.Ensure(ctx, screen.build)

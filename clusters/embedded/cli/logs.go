@@ -27,7 +27,7 @@ const followPoll = 100 * time.Millisecond
 func newLogs() *cobra.Command {
 	var flags landscapeFlag
 	var follow bool
-	command := newCommand("logs [CLUSTER/PROCESS]", "Print the log of a process, or list the logs there are",
+	command := newCommand("logs [CLUSTER/PROCESS]", "Print the log of a process, or list all logs",
 		func(ctx context.Context, command *cobra.Command, args []string) error {
 			dir, err := flags.dir()
 			if err != nil {
@@ -46,13 +46,14 @@ func newLogs() *cobra.Command {
 			}
 			return printLog(ctx, command.OutOrStdout(), logs[wanted].path, follow)
 		})
-	command.Long = `Print the log of a process, or list the logs there are, of a landscape that has ended too until another takes its name.
+	command.Long = `Print the log of a process, or list all logs. The logs of a landscape that has ended stay until
+another landscape takes its name.
 
-What runs in a pod is CLUSTER/CONTAINER@POD, with the first digits of the pod's UID; where a container was started again its earlier logs
-have a number behind that.`
+A container's log is CLUSTER/CONTAINER@POD, where POD is the first digits of the pod's UID. If a
+container was restarted, its earlier logs have a number at the end.`
 	command.Args = cobra.MaximumNArgs(1)
 	flags.register(command)
-	command.Flags().BoolVarP(&follow, "follow", "f", false, "go on until interrupted")
+	command.Flags().BoolVarP(&follow, "follow", "f", false, "print new lines until you interrupt the command")
 	return command
 }
 

@@ -30,7 +30,7 @@ const metricsPort = "metrics"
 func newScrapeTargets() *cobra.Command {
 	var flags landscapeFlag
 	var address string
-	command := newCommand("scrape-targets", "Tell a Prometheus what there is to scrape in a landscape",
+	command := newCommand("scrape-targets", "Serve a landscape's scrape targets for Prometheus",
 		func(ctx context.Context, command *cobra.Command, _ []string) error {
 			dir, err := flags.dir()
 			if err != nil {
@@ -51,12 +51,17 @@ func newScrapeTargets() *cobra.Command {
 					dir.Name, url)
 			})
 		})
-	command.Long = `Tell a Prometheus what there is to scrape in a landscape: every pod with a port named "metrics", or "metrics-" and the name of its
-container, on the garden and all seeds, and the cloud and the nodes, in the form of its http_sd_configs, until interrupted. Series get the labels cluster, namespace, pod and actor; those of cloud
-and nodes, which run beside the clusters, the cluster "landscape", and neither namespace nor pod.`
+	command.Long = `Serve a landscape's scrape targets for Prometheus, in the form of its http_sd_configs, until you
+interrupt the command.
+
+The targets are the cloud, the nodes, and every pod of the garden and the seeds that has a port named
+"metrics", or "metrics-" and the name of the container.
+
+Series have the labels cluster, namespace, pod and actor. The cloud and the nodes run beside the
+clusters: their label cluster is "landscape", and they have neither namespace nor pod.`
 	flags.register(command)
 	command.Flags().StringVar(&address, "address", "127.0.0.1:9741",
-		"where to serve; only an address of this machine's loopback")
+		"address to serve on, on the loopback interface")
 	return command
 }
 

@@ -20,7 +20,7 @@ import (
 func newStatus(configure Configure) *cobra.Command {
 	var flags landscapeFlag
 	var output string
-	command := newCommand("status", "Show what runs and what does not, and the shoots",
+	command := newCommand("status", "Show which programs of a landscape run, and its shoots",
 		func(ctx context.Context, command *cobra.Command, _ []string) error {
 			if !slices.Contains([]string{"text", "json"}, output) {
 				return fmt.Errorf("read --output: %q is no form: choose text or json", output)
@@ -44,7 +44,7 @@ func newStatus(configure Configure) *cobra.Command {
 			return printStatus(command.OutOrStdout(), state, shootsOf(ctx, configure, state))
 		})
 	flags.register(command)
-	command.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	command.Flags().StringVarP(&output, "output", "o", "text", "form of the output: text or json")
 	return command
 }
 

@@ -43,13 +43,13 @@ func (f *planFlags) register(command *cobra.Command, configure Configure) {
 	f.landscapeFlag.register(command)
 	command.Flags().StringSliceVar(&f.seeds, "seeds", []string{"a", "b"}, "names of the seeds")
 	command.Flags().IntVar(&f.slot, "slot", -1,
-		fmt.Sprintf("address slot, 0 to %d; -1 takes the first in which nobody holds an address", address.Slots-1))
+		fmt.Sprintf("address slot, 0 to %d; -1 for the first slot with no address in use", address.Slots-1))
 	command.Flags().BoolVar(&f.nodes, "nodes", true,
-		"give each cluster a node that runs pods; without, backend kind makes clusters with nothing on them")
-	command.Flags().StringVar(&f.backend, "backend", embeddedBackend, "what clusters are: "+embeddedBackend+
+		"give each cluster a node that runs pods; with --nodes=false, backend kind installs nothing on the clusters")
+	command.Flags().StringVar(&f.backend, "backend", embeddedBackend, "what the clusters are: "+embeddedBackend+
 		" (processes) or "+kindBackend+" (containers; needs Docker)")
 	command.Flags().StringVar(&f.nodeImage, "node-image", os.Getenv(kind.NodeImageVariable),
-		"backend kind: the node image; empty for the published one that kind takes (default: $"+kind.NodeImageVariable+")")
+		"backend kind: the node image; empty for the published image of kind (default: $"+kind.NodeImageVariable+")")
 }
 
 func (f *planFlags) arguments() []string {
@@ -146,7 +146,7 @@ const (
 
 func newUp(configure Configure) *cobra.Command {
 	var flags planFlags
-	command := newCommand("up", "Bring up a landscape: a garden and its seeds",
+	command := newCommand("up", "Start a landscape: a garden and its seeds",
 		func(ctx context.Context, command *cobra.Command, _ []string) error {
 			return up(ctx, command.OutOrStdout(), flags, configure)
 		})
@@ -181,7 +181,7 @@ func up(ctx context.Context, out io.Writer, flags planFlags, configure Configure
 
 func newSupervise(configure Configure) *cobra.Command {
 	var flags planFlags
-	command := newCommand(superviseCommand, "Hold a landscape up (started by up)",
+	command := newCommand(superviseCommand, "Keep a landscape running (started by up)",
 		func(ctx context.Context, _ *cobra.Command, _ []string) error {
 			dir, err := flags.dir()
 			if err != nil {
@@ -200,7 +200,7 @@ func newSupervise(configure Configure) *cobra.Command {
 
 func newDown() *cobra.Command {
 	var flags landscapeFlag
-	command := newCommand("down", "End a landscape and remove its run directory",
+	command := newCommand("down", "Stop a landscape and remove its run directory",
 		func(ctx context.Context, command *cobra.Command, _ []string) error {
 			dir, err := flags.dir()
 			if err != nil {

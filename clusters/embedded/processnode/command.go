@@ -26,8 +26,8 @@ func NewCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   commandName,
 		Short: "Run the pods of an embedded cluster as child processes",
-		Long: "The agent registers one Node and runs the pods bound to it as child processes on loopback " +
-			"addresses. It ends with its parent, and all pods end with it.",
+		Long: "The agent registers one Node. It runs the pods of this Node as child processes on loopback " +
+			"addresses. When its parent ends, the agent and all its pods end, too.",
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -66,24 +66,25 @@ func addFlags(command *cobra.Command, c *Config) {
 	flags.TextVar(&c.Address, "address", c.Address, "`ADDRESS` of the node, in 127.0.0.0/8")
 	flags.Uint16Var(&c.Port, "port", 10250, "`PORT` of the kubelet's API")
 	flags.TextVar(&c.Pods, "pod-cidr", c.Pods, "`RANGE` of the pods' addresses, in 127.0.0.0/8")
-	flags.TextVar(&c.Services, "service-cidr", c.Services, "`RANGE` of the services' addresses, as the API server has it")
+	flags.TextVar(&c.Services, "service-cidr", c.Services,
+		"`RANGE` of the services' addresses, the same as the API server's")
 	flags.TextVar(&c.LoadBalancers, "load-balancer-cidr", c.LoadBalancers,
 		"`RANGE` of the addresses of services of type LoadBalancer, in 127.0.0.0/8")
-	flags.StringVar(&c.RootDir, "root-dir", "", "`DIR` that keeps pods and volumes; it outlives the agent")
-	flags.Var(images(c.Images), "image", "an image and its folder of programs; may be repeated")
+	flags.StringVar(&c.RootDir, "root-dir", "", "`DIR` for pods and volumes; it stays when the agent ends")
+	flags.Var(images(c.Images), "image", "an image, and the folder of its programs; may be repeated")
 	flags.StringVar(&c.ServingCert, "serving-cert", "", "certificate `FILE` of the kubelet's API")
 	flags.StringVar(&c.ServingKey, "serving-key", "", "key `FILE` of the kubelet's API")
 	flags.StringVar(&c.ClientCA, "client-ca", "",
-		"`FILE` with the authority that signs the API server's client certificate")
+		"`FILE` of the certificate authority that signs the API server's client certificate")
 	flags.StringVar(&c.APIServer, "api-server", "",
-		"`HOST:PORT` of the API server as pods are told; default is the kubeconfig's")
+		"`HOST:PORT` of the API server for pods (default: as in the kubeconfig)")
 	flags.DurationVar(&c.RestartBackoff, "restart-backoff", time.Second,
-		"first delay before a failing container is restarted; it doubles")
+		"first delay before a failing container is restarted; the delay doubles each time")
 	flags.DurationVar(&c.MaxRestartBackoff, "max-restart-backoff", time.Minute,
 		"longest delay before a failing container is restarted")
 	flags.StringToStringVar(&c.Capacity, "capacity", map[string]string{
 		"cpu": "64", "memory": "256Gi", "ephemeral-storage": "1Ti", "pods": "1000",
-	}, "what the node says it has; nothing of it is reserved or limited")
+	}, "capacity that the Node reports; the agent neither reserves nor limits any of it")
 }
 
 func newInitCommand() *cobra.Command {

@@ -35,7 +35,7 @@ var packages = []string{"iptables", "ipset", "iproute2", "procps", "util-linux"}
 func main() {
 	source := flag.String("source", filepath.Join("clusters", "kind", "chaosmesh"), "folder of this command's sources")
 	chart := flag.String("chart", filepath.Join("out", "chaos-mesh"),
-		"where to lay the chart; one that is there is replaced")
+		"folder for the chart; the command replaces one that is there")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := build(ctx, *source, *chart)

@@ -27,17 +27,17 @@ type careFlags struct {
 }
 
 func (f *careFlags) add(set *pflag.FlagSet) {
-	set.DurationVar(&f.syncPeriod, "care-sync-period", care.DefaultSyncPeriod, "how often care looks at a shoot")
+	set.DurationVar(&f.syncPeriod, "care-sync-period", care.DefaultSyncPeriod, "how often care checks a shoot")
 	set.StringToStringVar(&f.thresholds, "care-condition-thresholds", map[string]string{
 		"APIServerAvailable": "1m", "ControlPlaneHealthy": "1m", "ObservabilityComponentsHealthy": "1m",
 		"SystemComponentsHealthy": "1m", "EveryNodeReady": "5m",
-	}, "how long conditions are Progressing before they are False")
+	}, "how long each condition is Progressing before it is False")
 	set.DurationVar(&f.staleExtensions, "care-stale-extension-threshold", care.DefaultStaleExtensions,
-		"after how long without a heartbeat what extensions report counts no more; 0 for never")
+		"maximum age of an extension's heartbeat; then its health reports no longer count; 0 for no limit")
 	set.DurationVar(&f.progressing, "care-managed-resource-progressing-threshold", care.DefaultProgressingManagedResources,
-		"how long a ManagedResource may be progressing")
+		"how long a ManagedResource may progress before it counts as unhealthy")
 	set.BoolVar(&f.remediate, "care-webhook-remediator", false,
-		"change webhooks in shoots that might keep nodes from joining")
+		"change webhooks in shoots that could keep nodes from joining")
 }
 
 // read checks the flags, and gives back the thresholds. A threshold that is for no condition is one that another lacks.

@@ -53,34 +53,34 @@ func NewGardenControllerManager() *cobra.Command { return (&gardenControllerMana
 
 func (f *gardenControllerManagerFlags) command() *cobra.Command {
 	command := &cobra.Command{
-		Use: "garden-controller-manager", Short: "Run the garden's controllers and its admission", Args: cobra.NoArgs,
+		Use: "garden-controller-manager", Short: "Run the garden's controllers and admission webhooks", Args: cobra.NoArgs,
 		SilenceUsage: true,
 		RunE:         func(*cobra.Command, []string) error { return f.run(ctrl.SetupSignalHandler()) },
 	}
 	command.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the garden")
 	command.Flags().StringVar(&f.cloud, "cloud-kubeconfig", "",
-		"kubeconfig file of the cloud's API, whose token may keep policies; empty for a cloud that needs none")
+		"kubeconfig file of the cloud's API, whose token has the role policies; empty if the cloud needs no policies")
 	command.Flags().StringVar(&f.metricsAddress, "metrics-bind-address", "0", "address of the metrics server; 0 for none")
 	command.Flags().DurationVar(&f.waitInterval, "wait-interval", 5*time.Second,
-		"how often a wait looks again when no watch woke it")
+		"how often a wait checks again if no watch wakes it")
 	command.Flags().StringVar(&f.webhook.Host, "webhook-host", "",
-		"address of the webhook server, on which the garden calls it")
+		"address where the garden calls the webhook server")
 	command.Flags().StringVar(&f.webhookService, "webhook-service", "",
-		"namespace/name of a Service by which the garden calls the webhook server, with the same port; empty for its address")
+		"namespace/name of the Service by which the garden calls the webhook server, on the same port; empty for its address")
 	command.Flags().DurationVar(&f.seedMonitorPeriod, "seed-monitor-period", 40*time.Second,
-		"how long a seed's lease may go unrenewed before nobody knows how the seed is")
+		"maximum age of a seed's lease; then the conditions of the seed become Unknown")
 	command.Flags().DurationVar(&f.seedLossGracePeriod, "seed-loss-grace-period", 5*time.Minute,
-		"how long a seed may be gone before its shoots are evacuated")
+		"how long a seed may not renew its lease before its shoots are evacuated")
 	command.Flags().StringVar(&f.evacuation, "evacuation", evacuationAutomatic,
-		"automatic, or manual: then operators choose where the shoots of a lost seed go")
+		"automatic, or manual: operators choose the new seed for each shoot of a lost seed")
 	command.Flags().IntVar(&f.evacuationAtOnce, "evacuation-at-once", migration.DefaultAtOnce,
-		"how many shoots one destination restores at the same time")
+		"number of shoots that one destination seed restores at the same time")
 	f.secondSignFlags(command)
 	command.Flags().BoolVar(&f.webhook.InPlaceUpdates, "in-place-updates", false,
-		"admit new worker pools whose nodes are updated in place (upstream's feature gate InPlaceNodeUpdates)")
+		"admit new worker pools whose nodes are updated in place (Gardener's feature gate InPlaceNodeUpdates)")
 	command.Flags().StringVar(&f.admissionConfig, "admission-control-config-file", "",
-		"file with Gardener's AdmissionConfiguration, of which the plugin "+admission.PluginTolerations+
-			" is read: tolerations that new shoots of all projects get, and may have")
+		"file with Gardener's AdmissionConfiguration; the program reads the configuration of the plugin "+
+			admission.PluginTolerations+": tolerations that new shoots of all projects get by default, and that they may have")
 	f.maintenanceFlags(command)
 	if err := command.MarkFlagRequired("kubeconfig"); err != nil {
 		panic(err) // the flag is defined above
@@ -91,25 +91,25 @@ func (f *gardenControllerManagerFlags) command() *cobra.Command {
 func (f *gardenControllerManagerFlags) secondSignFlags(command *cobra.Command) {
 	set := command.Flags()
 	set.BoolVar(&f.evacuationSecondSign, "evacuation-second-sign", false,
-		"evacuate only shoots that do not answer by their names either, for the grace period: a seed that only the garden "+
-			"cannot reach keeps its shoots")
-	set.StringVar(&f.shootProxyURL, "shoot-proxy-url", "", "HTTP proxy by which shoots are reached; empty for none")
+		"evacuate a shoot only if its API server does not answer either, for the grace period; if only the garden cannot "+
+			"reach a seed, the seed keeps its shoots")
+	set.StringVar(&f.shootProxyURL, "shoot-proxy-url", "", "HTTP proxy to the shoots; empty for none")
 	set.StringVar(&f.shootProxyCA, "shoot-proxy-ca-file", "",
-		"certificate authority that the proxy signs with, if it ends TLS")
+		"file of the proxy's certificate authority, if the proxy terminates TLS")
 }
 
 func (f *gardenControllerManagerFlags) maintenanceFlags(command *cobra.Command) {
 	set := command.Flags()
 	set.BoolVar(&f.maintenance.RestartControlPlane, "maintenance-restarts-control-planes", true,
-		"restart the pods of a shoot's control plane in its maintenance")
+		"restart the pods of a shoot's control plane during its maintenance")
 	set.BoolVar(&f.maintenance.RestartCoreAddons, "maintenance-restarts-core-addons", false,
-		"restart a shoot's system components in its maintenance")
+		"restart a shoot's system components during its maintenance")
 	set.BoolVar(&f.maintenance.DisableNginxIngress, "maintenance-disables-nginx-ingress", false,
-		"switch the nginx addon of shoots off in their maintenance")
+		"disable the nginx addon of a shoot during its maintenance")
 	set.DurationVar(&f.retryPeriod, "shoot-retry-period", maintenance.DefaultRetryPeriod,
-		"when a shoot that failed because the cloud throttled it is retried")
+		"after how long a shoot is retried that failed because the cloud throttled it")
 	set.DurationVar(&f.retryJitter, "shoot-retry-jitter", maintenance.DefaultRetryJitter,
-		"what chance adds to --shoot-retry-period at most")
+		"maximum random time to add to --shoot-retry-period")
 }
 
 func (f *gardenControllerManagerFlags) run(ctx context.Context) error {

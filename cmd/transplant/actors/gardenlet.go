@@ -77,40 +77,40 @@ func (f *gardenletFlags) command() *cobra.Command {
 	set.StringVar(&f.seedKubeconfig, "seed-kubeconfig", "", "kubeconfig of the seed")
 	set.StringVar(&f.cloudKubeconfig, "cloud-kubeconfig", "", "kubeconfig file of the cloud's API")
 	set.StringVar(&f.metricsAddress, "metrics-bind-address", "0", "address of the metrics server; 0 for none")
-	set.StringVar(&f.shootProxyURL, "shoot-proxy-url", "", "HTTP proxy by which shoots are reached; empty for none")
+	set.StringVar(&f.shootProxyURL, "shoot-proxy-url", "", "HTTP proxy to the shoots; empty for none")
 	set.StringVar(&f.shootProxyCA, "shoot-proxy-ca-file", "",
-		"certificate authority that the proxy signs with, if it ends TLS")
-	set.StringVar(&f.settings.SeedName, "seed-name", "", "the Seed that this gardenlet serves")
-	set.StringVar(&f.settings.InternalDomain, "internal-domain", "", "domain below which shoots have their names")
+		"file of the proxy's certificate authority, if the proxy terminates TLS")
+	set.StringVar(&f.settings.SeedName, "seed-name", "", "name of this gardenlet's Seed")
+	set.StringVar(&f.settings.InternalDomain, "internal-domain", "", "domain of the shoots' internal DNS names")
 	set.StringVar(&f.settings.Image, "image", "", "image of transplant's own programs")
-	set.StringVar(&f.settings.KubernetesImage, "kubernetes-image", "", "image of etcd and the Kubernetes programs")
+	set.StringVar(&f.settings.KubernetesImage, "kubernetes-image", "", "image of etcd and of the Kubernetes programs")
 	set.Int64Var(&f.settings.User, "control-plane-user", 0,
-		"user, and group, that shoots' control planes run as; 0 leaves it to their images")
+		"user ID and group ID of the shoots' control planes; 0 for those of their images")
 	set.StringToStringVar(&f.settings.ExtensionRoles, "extension-role", nil,
-		"ClusterRole that an extension has in control-plane namespaces, as role=namespace/account; may be repeated")
+		"ClusterRole of an extension in control-plane namespaces, as role=namespace/account; may be repeated")
 	set.StringSliceVar(&f.settings.BackupExtensions, "backup-extension", nil,
 		"ServiceAccount, as namespace/account, of an extension that needs the credentials of backups; may be repeated")
 	set.DurationVar(&f.settings.OwnerCheckInterval, "owner-check-interval", ownership.DefaultTiming.Interval,
-		"how often a guard reads the ownership records")
+		"how often a guard reads its authorities")
 	set.DurationVar(&f.settings.OwnerCheckTimeout, "owner-check-timeout", ownership.DefaultTiming.Timeout,
-		"how long a read gives validity")
+		"how long a guard is valid after it has read an authority")
 	set.DurationVar(&f.settings.DeltaInterval, "delta-interval", 5*time.Second,
-		"how often changes of a shoot's etcd are backed up")
+		"how often the changes in a shoot's etcd are backed up")
 	set.DurationVar(&f.settings.FullSnapshotInterval, "full-snapshot-interval", time.Hour,
-		"how often all of a shoot's etcd is backed up")
-	set.DurationVar(&f.settings.DNSTTL, "dns-ttl", 2*time.Minute, "time to live of shoots' DNS records")
+		"how often the whole content of a shoot's etcd is backed up")
+	set.DurationVar(&f.settings.DNSTTL, "dns-ttl", 2*time.Minute, "time to live of the shoots' DNS records")
 	set.DurationVar(&f.settings.WaitInterval, "wait-interval", 5*time.Second,
-		"how often a wait looks again when no watch woke it")
-	set.DurationVar(&f.periods.Sync, "sync-period", time.Hour, "how often a shoot that nobody changed is reconciled")
+		"how often a wait checks again if no watch wakes it")
+	set.DurationVar(&f.periods.Sync, "sync-period", time.Hour, "how often an unchanged shoot is reconciled")
 	set.BoolVar(&f.cadence.InMaintenanceOnly, "reconcile-in-maintenance-only", false,
-		"reconcile a shoot that nobody changed once in each of its maintenance time windows, not every sync period")
+		"reconcile an unchanged shoot once in each of its maintenance time windows, not in each sync period")
 	set.BoolVar(&f.cadence.RespectOverwrite, "respect-sync-period-overwrite", false,
 		"let the annotation shoot.gardener.cloud/sync-period set a shoot's own sync period")
-	set.DurationVar(&f.periods.Retry, "retry-duration", 12*time.Hour, "how long a failing operation is tried again")
+	set.DurationVar(&f.periods.Retry, "retry-duration", 12*time.Hour, "how long a failing operation is retried")
 	set.DurationVar(&f.leaseInterval, "lease-interval", 2*time.Second,
-		"how often the seed's lease in the garden is renewed")
+		"how often the gardenlet renews the seed's lease in the garden")
 	set.DurationVar(&f.cleanupTimeout, "cleanup-timeout", cleanup.DefaultTimeout,
-		"after how long a step of the clean-up of a shoot in deletion fails, and is tried again")
+		"maximum time of a clean-up step of a shoot in deletion; then the step fails and is retried")
 	f.care.add(set)
 	for _, name := range []string{"garden-kubeconfig", "seed-kubeconfig", "cloud-kubeconfig", "seed-name",
 		"internal-domain", "image", "kubernetes-image"} {

@@ -55,18 +55,18 @@ func newCleanup() *cobra.Command {
 	flags := &cleanupFlags{}
 	command := &cobra.Command{
 		Use:   "cleanup",
-		Short: "Say what is done with the objects of a shoot that is being deleted",
+		Short: "Explain what the clean-up does with the objects of a shoot in deletion",
 		Example: `  transplant explain cleanup --shoot shoot.yaml --objects objects.yaml
   kubectl get pods,services,pvc,namespaces -A -o yaml | transplant explain cleanup --shoot shoot.yaml --objects -`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error { return flags.run(command) },
 	}
-	command.Flags().StringVar(&flags.shoot, "shoot", "", "file of the Shoot, whose annotations say how patient to be")
+	command.Flags().StringVar(&flags.shoot, "shoot", "", "file of the Shoot; its annotations set the grace periods")
 	command.Flags().StringSliceVar(&flags.objects, "objects", nil,
-		"file with objects of the shoot, - for standard input; may be repeated. With Namespaces among them those that are "+
-			"missing are taken for gone")
+		"file with objects of the shoot, - for standard input; may be repeated; if it has Namespaces, all other namespaces "+
+			"count as gone")
 	command.Flags().StringVar(&flags.start, "start", "",
-		"when the clean-up began, for example 2026-11-21T12:00:00Z (default: now)")
+		"time when the clean-up began, for example 2026-11-21T12:00:00Z (default: now)")
 	flags.now.register(command)
 	flags.output.register(command)
 	return command

@@ -60,15 +60,15 @@ func newErrors() *cobra.Command {
 	flags := &errorsFlags{}
 	command := &cobra.Command{
 		Use:   "errors",
-		Short: "Say what error codes mean, and whether an operation that failed is tried again",
+		Short: "Explain error codes, and whether a failed operation is retried",
 		Example: `  transplant explain errors --code ERR_INFRA_QUOTA_EXCEEDED
   transplant explain errors --message "VpcLimitExceeded: the maximum number of VPCs has been reached"
   transplant explain errors --shoot shoot.yaml`,
 		RunE: func(command *cobra.Command, _ []string) error { return flags.run(command) },
 	}
 	command.Flags().StringSliceVar(&flags.codes, "code", nil, "an error code; may be repeated")
-	command.Flags().StringArrayVar(&flags.messages, "message", nil, "an error message, to be classified; may be repeated")
-	command.Flags().StringVar(&flags.shoot, "shoot", "", "file of a Shoot, whose lastErrors are asked about")
+	command.Flags().StringArrayVar(&flags.messages, "message", nil, "an error message to classify; may be repeated")
+	command.Flags().StringVar(&flags.shoot, "shoot", "", "file of a Shoot, to explain its lastErrors")
 	command.Flags().DurationVar(&flags.retryDuration, "retry-duration", errorcodes.DefaultRetryDuration,
 		"how long operations are retried (with --shoot)")
 	flags.now.register(command)

@@ -25,7 +25,7 @@ func topics() []*cobra.Command {
 func NewCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:          "explain NAME",
-		Short:        "Say what the rules decide and why, without a landscape",
+		Short:        "Explain what the rules decide and why, without a landscape",
 		SilenceUsage: true,
 		Args:         cobra.ArbitraryArgs,
 		// The flags of a topic that does not exist are not what is wrong.

@@ -132,7 +132,7 @@ type nowFlag struct{ text string }
 
 func (f *nowFlag) register(command *cobra.Command) {
 	command.Flags().StringVar(&f.text, "now", "",
-		"moment to judge at, for example 2026-11-21T12:00:00Z (default: the present)")
+		"time for which to answer, for example 2026-11-21T12:00:00Z (default: now)")
 }
 
 func (f *nowFlag) time(present clock.PassiveClock) (time.Time, error) {

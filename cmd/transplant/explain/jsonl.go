@@ -40,8 +40,8 @@ type defaulted interface{ setDefaults() }
 // RunE runs; a command that has none has no form for people.
 func withJSONL[Q, A any](command *cobra.Command, form lines, answer func(Q) (A, error)) *cobra.Command {
 	command.Example += fmt.Sprintf("\n  echo '%s' | transplant explain %s --jsonl", form.sample, command.Name())
-	lines := command.Flags().Bool("jsonl", false, "read questions from standard input, one JSON object a line, "+
-		"and answer each with a line; their objects get an API server's defaults, unless \""+asWritten+"\" is false")
+	lines := command.Flags().Bool("jsonl", false, "read questions from standard input, one JSON object per "+
+		"line, and answer each with one line; objects get the API server's defaults unless \""+asWritten+"\" is false")
 	people := command.RunE
 	command.Args = cobra.NoArgs
 	command.RunE = func(command *cobra.Command, args []string) error {

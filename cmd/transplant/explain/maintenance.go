@@ -72,7 +72,7 @@ func newMaintenance() *cobra.Command {
 	)
 	command := &cobra.Command{
 		Use:     "maintenance",
-		Short:   "Say what the next maintenance of a shoot changes, when, and why not more",
+		Short:   "Explain what the next maintenance of a shoot changes, when, and why not more",
 		Example: "  transplant explain maintenance --shoot shoot.yaml --cloudprofile cloudprofile.yaml",
 		RunE: func(command *cobra.Command, _ []string) error {
 			if err := errors.Join(output.check(),

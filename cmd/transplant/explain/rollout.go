@@ -39,7 +39,7 @@ func newRollout() *cobra.Command {
 	)
 	command := &cobra.Command{
 		Use:     "rollout",
-		Short:   "Say whether a change of a shoot makes its nodes roll",
+		Short:   "Explain whether a change of a shoot rolls its nodes",
 		Example: "  transplant explain rollout --old before.yaml --new after.yaml",
 		RunE: func(command *cobra.Command, _ []string) error {
 			if err := errors.Join(output.check(), required([2]string{"old", before}, [2]string{"new", after})); err != nil {

@@ -30,7 +30,7 @@ func newStatus() *cobra.Command {
 	)
 	command := &cobra.Command{
 		Use:     "status",
-		Short:   "Say whether a shoot counts as healthy",
+		Short:   "Explain whether a shoot counts as healthy",
 		Example: "  transplant explain status --shoot shoot.yaml",
 		RunE: func(command *cobra.Command, _ []string) error {
 			if err := errors.Join(output.check(), required([2]string{"shoot", shoot})); err != nil {

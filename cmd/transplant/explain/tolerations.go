@@ -62,21 +62,21 @@ func newTolerations() *cobra.Command {
 	flags := &tolerationsFlags{}
 	command := &cobra.Command{
 		Use:   "tolerations",
-		Short: "Say whether a shoot tolerates a seed's taints, and whether it may",
+		Short: "Explain whether a shoot tolerates a seed's taints, and whether it may",
 		Example: `  transplant explain tolerations --shoot shoot.yaml --seed seed.yaml --project project.yaml
   transplant explain tolerations --shoot shoot.yaml --project project.yaml --admission-config config.yaml
   transplant explain tolerations --shoot shoot.yaml --old-shoot before.yaml --project project.yaml`,
 		RunE: func(command *cobra.Command, _ []string) error { return flags.run(command) },
 	}
 	command.Flags().StringVar(&flags.shoot, "shoot", "", "file of the Shoot")
-	command.Flags().StringVar(&flags.seed, "seed", "", "file of the Seed, whose taints are asked about")
+	command.Flags().StringVar(&flags.seed, "seed", "", "file of the Seed, to compare its taints")
 	command.Flags().StringVar(&flags.project, "project", "",
-		"file of the Shoot's Project, whose defaults and whitelist count")
+		"file of the Shoot's Project, for its defaults and whitelist")
 	command.Flags().StringVar(&flags.config, "admission-config", "",
-		"file of Gardener's AdmissionConfiguration, or of its "+
-			"plugin "+admission.PluginTolerations+" alone: defaults and whitelist for all projects")
+		"file of Gardener's AdmissionConfiguration, or only of its plugin "+admission.PluginTolerations+
+			": defaults and whitelist for all projects")
 	command.Flags().StringVar(&flags.oldShoot, "old-shoot", "",
-		"file of the Shoot as it was: the question is about an update, else about a creation")
+		"file of the Shoot before the change, to ask about an update; without it you ask about a creation")
 	flags.output.register(command)
 	return withJSONL(command, lines{
 		sample: `{"id":1,"kind":"seedTaints","seedTaints":[{"key":"gpu"}],"shootTolerations":[]}`,

@@ -86,7 +86,7 @@ func newWebhooks() *cobra.Command {
 	)
 	command := &cobra.Command{
 		Use:   "webhooks",
-		Short: "Say which webhooks keep a shoot from hibernation, and how they would be remediated",
+		Short: "Explain which webhooks keep a shoot from hibernation, and how they would be remediated",
 		Example: `  transplant explain webhooks --file webhooks.yaml
   kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml | transplant explain webhooks --file -`,
 		RunE: func(command *cobra.Command, _ []string) error {

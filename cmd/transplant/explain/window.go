@@ -56,7 +56,7 @@ func newWindow() *cobra.Command {
 	)
 	command := &cobra.Command{
 		Use:   "window",
-		Short: "Say when maintenance may begin",
+		Short: "Explain when maintenance may begin",
 		Example: `  transplant explain window --begin 220000+0100 --end 230000+0100
   transplant explain window --shoot shoot.yaml`,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -85,7 +85,7 @@ func newWindow() *cobra.Command {
 	}
 	command.Flags().StringVar(&begin, "begin", "", "begin of the window, for example 220000+0100")
 	command.Flags().StringVar(&end, "end", "", "end of the window")
-	command.Flags().StringVar(&shoot, "shoot", "", "file of a Shoot that has the window")
+	command.Flags().StringVar(&shoot, "shoot", "", "file of a Shoot with the window")
 	now.register(command)
 	output.register(command)
 	return withJSONL(command, lines{

@@ -40,7 +40,7 @@ func (b *KindBackend) AddFlags(flags *pflag.FlagSet) {
 	b.Buckets.AddFlags(flags)
 	b.ChaosMesh.AddFlags(flags)
 	flags.StringVar(&b.NodeImage, "node-image", os.Getenv(kind.NodeImageVariable),
-		"backend kind: the node image; empty for the published one that kind takes (default: $"+kind.NodeImageVariable+")")
+		"backend kind: the node image; empty for the published image of kind (default: $"+kind.NodeImageVariable+")")
 }
 
 // Available implements run.Equipped: without Docker there is nothing to run on.

@@ -29,10 +29,9 @@ func (b *Buckets) AddFlags(flags *pflag.FlagSet) {
 		return
 	}
 	flags.StringVar(&b.URL, bucketFlag, os.Getenv(BucketURLVariable),
-		"where the contents of the cloud's buckets lie: s3://bucket?region=… (credentials from the environment, named as "+
-			"for the AWS CLI) or file:///path; "+
-			"each landscape has a folder of its own name there, whose contents it replaces (default: $"+BucketURLVariable+
-			", or in the run directory)")
+		"where the contents of the cloud's buckets are: s3://bucket?region=… (with the AWS CLI's environment variables for "+
+			"the credentials) or file:///path; each landscape replaces the folder there that has its name (default: $"+
+			BucketURLVariable+", or a folder in the run directory)")
 }
 
 // Check says what is wrong with the URL, on a backend. It opens nothing.

@@ -35,9 +35,8 @@ func (c *ChaosMesh) AddFlags(flags *pflag.FlagSet) {
 		return
 	}
 	flags.StringVar(&c.Chart, chaosMeshFlag, "",
-		"backend kind: install Chaos Mesh on every cluster with the helm command: a version of its published chart, such "+
-			"as 2.8.2, or a chart as helm takes it; "+
-			"images that this machine's Docker has are taken from there, others are pulled")
+		"backend kind: install Chaos Mesh on every cluster with the command helm: a version of its published chart, such "+
+			"as 2.8.2, or a chart as helm takes it; images come from this machine's Docker, or else they are pulled")
 }
 
 func (c *ChaosMesh) wanted() bool { return c != nil && c.Chart != "" }

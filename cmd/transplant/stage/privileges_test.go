@@ -38,7 +38,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/seed"
 )
 
-var update = flag.Bool("update", false, "write the table of privileges anew")
+var update = flag.Bool("update", false, "write the table of privileges again")
 
 const (
 	privilegesFile = "../../../docs/privileges.md"

@@ -26,7 +26,7 @@ const name = "transplant.dev/node-folder"
 
 func main() {
 	kubeconfig := flag.String("kubeconfig", "", "file with the cluster's credentials")
-	folder := flag.String("folder", "/var/lib/volumes", "where volumes are")
+	folder := flag.String("folder", "/var/lib/volumes", "folder of the volumes")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
