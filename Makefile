@@ -65,6 +65,10 @@ e2e: build controlplane ## Run the catalogue and test the controllers as suites 
 test-kind: controlplane ## Run the tests that need Docker; NODE_IMAGE=name takes that instead of the published node image
 	TRANSPLANT_NODE_IMAGE=$(NODE_IMAGE) go test -short=false -tags docker -p 1 -count=1 -timeout 30m ./clusters/kind
 
+.PHONY: attack-kind
+attack-kind: build controlplane ## Run seed-loss and planned-migration on kind, and attack the shoot from pods (needs Docker); NODE_IMAGE=name as in test-kind
+	TRANSPLANT_NODE_IMAGE=$(NODE_IMAGE) go test -short=false -tags docker -run '^TestKind_' -count=1 -timeout 30m -v ./e2e
+
 .PHONY: oracle
 oracle: ## Run the tests against cases with known answers (part of test)
 	go test -count=1 -run Oracle ./api/... ./controllers/... ./cmd/transplant/explain/...

@@ -23,8 +23,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/cmd/transplant/stage"
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
-	"github.com/transplant-sim/transplant/controllers/etcd/backup"
-	"github.com/transplant-sim/transplant/controllers/etcd/guard"
+	"github.com/transplant-sim/transplant/e2e/knocktest"
 	simlandscape "github.com/transplant-sim/transplant/sim/landscape"
 )
 
@@ -128,26 +127,11 @@ func (g *inGarden) onShoot(project string) {
 	})
 }
 
-// statusError is an answer of HTTP that is not the one of somebody who is let in.
-type statusError struct {
-	code int
-	body string
-}
-
-func (e *statusError) Error() string { return fmt.Sprintf("%d %s", e.code, e.body) }
-
 // hasStatus tells of an answer with a status.
 func hasStatus(code int) func(error) bool {
 	return func(err error) bool {
-		answer, is := errors.AsType[*statusError](err)
-		return is && answer.code == code
-	}
-}
-
-// apis of the victim, by their ports, and the routes of each.
-func apis() map[int][]access.Route {
-	return map[int][]access.Route{
-		access.GuardPort: (&guard.Server{}).Routes(), access.SidecarPort: (&backup.Sidecar{}).Routes(),
+		answer, is := errors.AsType[*knocktest.StatusError](err)
+		return is && answer.Code == code
 	}
 }
 

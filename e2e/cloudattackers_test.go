@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 	simcloud "github.com/transplant-sim/transplant/sim/cloud"
 )
 
@@ -58,7 +59,13 @@ const cloudAdmin = "admin"
 // cloudIdentities are those of the landscape, by name.
 func (a *attacked) cloudIdentities(t *testing.T) map[string]simcloud.Token {
 	t.Helper()
-	content, err := os.ReadFile(a.landscape.Dir().Join("cloud-tokens.yaml"))
+	return tokensOfCloud(t, a.landscape.Dir())
+}
+
+// tokensOfCloud of a landscape, by the names of their identities.
+func tokensOfCloud(t *testing.T, dir rundir.Dir) map[string]simcloud.Token {
+	t.Helper()
+	content, err := os.ReadFile(dir.Join("cloud-tokens.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,13 +18,20 @@ type landscape struct {
 	marked        map[string]bool // UIDs of objects with a field that our types do not know
 }
 
-// up brings a landscape up; flags are more of the command's.
-func up(t *testing.T, flags ...string) *landscape {
+// newLandscape is one that is not up yet, in a home of its own.
+func newLandscape(t *testing.T) *landscape {
 	t.Helper()
 	l := &landscape{home: t.TempDir(), marked: map[string]bool{}}
 	t.Setenv("TRANSPLANT_HOME", l.home)
 	built(t)
 	l.kubectl = strings.TrimSpace(l.run(t, program, "controlplane"))
+	return l
+}
+
+// up brings a landscape up; flags are more of the command's.
+func up(t *testing.T, flags ...string) *landscape {
+	t.Helper()
+	l := newLandscape(t)
 	t.Cleanup(func() {
 		command := exec.Command(program, "down", "--landscape", "e2e")
 		command.Env = append(os.Environ(), "TRANSPLANT_HOME="+l.home)

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bufio"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -15,9 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/miekg/dns"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
@@ -29,6 +26,7 @@ import (
 	clusterprogram "github.com/transplant-sim/transplant/clusters/embedded/program"
 	"github.com/transplant-sim/transplant/clusters/otheruser"
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
+	"github.com/transplant-sim/transplant/e2e/knocktest"
 	simlandscape "github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -113,14 +111,11 @@ func (a *attacked) withLoot(t *testing.T) (attacks []attack) {
 		attacks = append(attacks, attack{name: name, send: send, refused: refused})
 	}
 	for name, of := range found.certificates {
-		pair, err := tls.X509KeyPair(of.certificate, of.key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		config := &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{pair}}
+		shown := &knocktest.TLS{Certificate: of.certificate, Key: of.key}
 		for server, address := range a.secured() {
+			attempt := knocktest.Attempt{Address: address, TLS: shown, Method: http.MethodPost, Path: pathOfFence}
 			try("connect to "+server+" with "+name, says("an alert", isAlert, ""), func(context.Context) error {
-				return knock(address, config, http.MethodPost, pathOfFence)
+				return attempt.Make().Err()
 			})
 		}
 	}
@@ -197,65 +192,22 @@ func (a *attacked) callsCloud(t *testing.T, token string) func(context.Context) 
 	return func(ctx context.Context) error { return c.Machines().Delete(ctx, a.machine) }
 }
 
-// pathOfFence ends the victim's epoch.
-const pathOfFence = "/fence?epoch=1&final=true"
-
 // asOtherUser tries the machine's files and servers, without any credentials.
 func (a *attacked) asOtherUser(t *testing.T) (attacks []attack) {
 	t.Helper()
-	try := func(name string, refused func(error) error, send func() error) {
-		as := func(context.Context) error { return otheruser.Do(t, send) }
-		attacks = append(attacks, attack{name: name, refused: refused, send: as})
-	}
-	status := func(code int, text string) func(error) error { return says(strconv.Itoa(code), hasStatus(code), text) }
-	blind := &tls.Config{InsecureSkipVerify: true}
-	for server, address := range a.secured() {
-		try("connect to "+server, says("an alert", isAlert, ""), func() error {
-			return knock(address, blind, http.MethodPost, pathOfFence)
-		})
-	}
-	for port, routes := range apis() {
-		for _, route := range routes {
-			for at, code := range map[int]int{port: http.StatusBadRequest, openPorts[port]: http.StatusNotFound} {
-				address := net.JoinHostPort(a.etcd.Status.PodIP, strconv.Itoa(at))
-				try(fmt.Sprintf("%s %s on port %d without TLS", route.Method, route.Path, at), status(code, ""), func() error {
-					return knock(address, nil, route.Method, route.Path+"?epoch=1&final=true")
-				})
-			}
-		}
+	all := servers{
+		secured: a.secured(), etcd: a.etcd.Status.PodIP, apis: map[string]apiServer{}, victim: victim, machine: a.machine,
+		cloud: a.landscape.Cloud().String(), dns: a.landscape.DNS().String(),
 	}
 	for cluster, config := range a.apiServers(t, simlandscape.Garden, "b") {
-		address := strings.TrimPrefix(config.Host, "https://")
-		for _, method := range []string{http.MethodGet, http.MethodDelete} {
-			try(method+" the secrets of "+cluster, status(http.StatusForbidden, "system:anonymous"), func() error {
-				return knock(address, blind, method, "/api/v1/namespaces/default/secrets")
-			})
-		}
+		all.apis[cluster] = apiServer{addressOf(config.Host), anonymous}
 	}
-	try("delete the machine", status(http.StatusUnauthorized, string(cloud.CodeUnauthenticated)), func() error {
-		return knock(a.landscape.Cloud().String(), blind, http.MethodDelete, "/machines/"+a.machine)
-	})
-	try("update the owner record by DNS", says("NOTIMP", isNotImplemented, ""), a.updatesDNS)
+	for _, try := range all.unauthenticated() {
+		attacks = append(attacks, attack{name: try.name, refused: try.refused, send: func(context.Context) error {
+			return otheruser.Do(t, func() error { return try.attempt.Make().Err() })
+		}})
+	}
 	return append(attacks, a.files(t)...)
-}
-
-// openPorts are those of probes and metrics, by the ports of the APIs.
-var openPorts = map[int]int{access.GuardPort: 2381, access.SidecarPort: 8080}
-
-var errNotImplemented = errors.New("the DNS server does no such thing")
-
-func isNotImplemented(err error) bool { return errors.Is(err, errNotImplemented) }
-
-func (a *attacked) updatesDNS() error {
-	update, record := &dns.Msg{}, &dns.TXT{Txt: []string{"owner=somebody epoch=99 seed=a"}}
-	record.Hdr = dns.RR_Header{Name: dns.Fqdn(ownerName(victim)), Rrtype: dns.TypeTXT, Class: dns.ClassINET, Ttl: 1}
-	update.SetUpdate(dns.Fqdn(strings.SplitN(ownerName(victim), ".", 4)[3]))
-	update.Insert([]dns.RR{record})
-	answer, _, err := (&dns.Client{Timeout: 5 * time.Second}).Exchange(update, a.landscape.DNS().String())
-	if err == nil && answer.Rcode == dns.RcodeNotImplemented {
-		err = errNotImplemented
-	}
-	return err
 }
 
 // files of the landscape, and what processes show of themselves: no file can be opened, no socket be connected to.
@@ -316,46 +268,8 @@ func open(path string) error {
 }
 
 func isAlert(err error) bool {
-	remote, is := errors.AsType[*net.OpError](err)
-	return is && remote.Op == "remote error" && strings.HasPrefix(remote.Err.Error(), "tls: ")
-}
-
-// alertPatience is how long an alert is waited for, before what was not refused goes on.
-const alertPatience = 2 * time.Second
-
-// knock sends a request to a server, over TLS unless there is no configuration, in this goroutine alone. Whoever is let
-// in gets nil, everybody else the alert or the status of the answer.
-func knock(address string, config *tls.Config, method, path string) error {
-	conn, err := net.DialTimeout("tcp", address, 10*time.Second)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	if config != nil {
-		secure := tls.Client(conn, config)
-		if err := secure.Handshake(); err != nil {
-			return err
-		}
-		conn = secure
-		// A server of TLS 1.3 refuses a certificate after the client's handshake.
-		if err := conn.SetReadDeadline(time.Now().Add(alertPatience)); err != nil {
-			return err
-		}
-		if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
-			return err
-		}
-	}
-	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
-		return err
-	}
-	request, err := http.NewRequest(method, "https://"+address+path, nil)
-	if err == nil {
-		err = request.Write(conn)
-	}
-	if err != nil {
-		return err
-	}
-	return judged(http.ReadResponse(bufio.NewReader(conn), request))
+	_, is := errors.AsType[*knocktest.AlertError](err)
+	return is
 }
 
 // judged is nil for the answer to somebody who is let in.
@@ -366,7 +280,7 @@ func judged(response *http.Response, err error) error {
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	if err == nil && response.StatusCode >= http.StatusBadRequest {
-		err = &statusError{response.StatusCode, string(body)}
+		err = &knocktest.StatusError{Code: response.StatusCode, Body: string(body)}
 	}
 	return err
 }
