@@ -72,9 +72,6 @@ the same ones for the same --seed.
 --extension FILE adds a third-party extension controller, such as yours, to every run, as an actor
 beside the others.
 
---begin-within DURATION begins no run later than this. If time is short, name the most important
-scenarios first.
-
 Exit codes: 0 Passed, 1 Failed, 2 Error, 3 Inconclusive. If there are several runs, the exit code is
 that of the gravest verdict.`,
 		Args: r.selection.check,
@@ -129,9 +126,6 @@ that of the gravest verdict.`,
 		"name of the landscape; with --jobs the others are NAME-2, NAME-3 … (default \""+defaultLandscape+
 			"\", or the first free name of "+numbered(defaultLandscape, 1)+" …)")
 	flags.IntVar(&r.jobs, "jobs", 1, "number of landscapes at once; each needs about two cores")
-	flags.DurationVar(&r.beginWithin, "begin-within", 0,
-		"begin no run later than this after the start; the command names those that it leaves out, and they do not count "+
-			"(default: no limit)")
 	flags.Var(&r.shard, "shard", "run one part of the selected scenarios, such as 2/5 (default: all)")
 	flags.IntVar(&r.sample, "sample", 0, "number of points of each sweep, chosen by the random seed (default: all)")
 	flags.StringVar(&r.summary, "summary", "",

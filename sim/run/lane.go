@@ -108,22 +108,14 @@ func (r *results) add(told summary.Story) {
 // errUntold is why a story has no verdict whose turn has not come.
 var errUntold = errors.New("it was not told: the run was interrupted before")
 
-// addUntold adds the stories whose turn has not come. What an earlier run has left in their folders stays.
-// After an interrupt their verdict is Error; otherwise it was too late for them, as was asked for, and their names are
-// returned.
-func (r *results) addUntold(stories []*scenario.Scenario, interrupted bool) []string {
-	var late []string
+// addUntold adds the stories whose turn did not come before an interrupt. What an earlier run has left in their folders
+// stays.
+func (r *results) addUntold(stories []*scenario.Scenario) {
 	for _, s := range stories {
-		switch _, told := r.told[s.Metadata.Name]; {
-		case told:
-		case interrupted:
+		if _, told := r.told[s.Metadata.Name]; !told {
 			r.add(summary.Story{Name: s.Metadata.Name, Err: errUntold})
-		default:
-			r.told[s.Metadata.Name] = summary.Story{Name: s.Metadata.Name, Late: true}
-			late = append(late, s.Metadata.Name)
 		}
 	}
-	return late
 }
 
 func (r *results) worsen(v verdict.Verdict) {

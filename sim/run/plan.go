@@ -91,9 +91,6 @@ func (r *runner) read(files []string, extensions []landscape.Extension) (stories
 		return nil, nil, fmt.Errorf("--jobs %d: must be from 1 to %d, and 1 with --keep, which keeps one landscape", r.jobs,
 			maxJobs)
 	}
-	if r.beginWithin < 0 {
-		return nil, nil, fmt.Errorf("--begin-within %s: must be above 0; leave it out to tell all", r.beginWithin)
-	}
 	if !(r.stretch >= 1/maxStretch && r.stretch <= maxStretch) { // NaN is neither
 		return nil, nil, fmt.Errorf("--timeout-multiplier %g: must be from %g to %d; 2 gives every step twice its time",
 			r.stretch, 1/maxStretch, int(maxStretch))

@@ -17,26 +17,15 @@ type group struct {
 
 // queue hands stories out to lanes so that few landscapes have to be made. It is safe for use by several.
 type queue struct {
-	late func() bool // nothing is handed out any more, but for the first story
-
 	mu     sync.Mutex
 	groups []*group
-	handed int
 }
 
-func newQueue(groups []*group, late func() bool) *queue { return &queue{groups: groups, late: late} }
-
-// over is true when it is too late for another story. The lock is held.
-func (q *queue) over() bool { return q.handed > 0 && q.late() }
-
 // join gives the group to tell next: the first that nobody tells, or else the one with most stories left. It is nil
-// when nothing is left to tell, or it is too late.
+// when nothing is left to tell.
 func (q *queue) join() *group {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.over() {
-		return nil
-	}
 	var most *group
 	for _, g := range q.groups {
 		if !g.begun {
@@ -57,12 +46,11 @@ func (q *queue) join() *group {
 func (q *queue) next(g *group) *scenario.Scenario {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(g.stories) == 0 || q.over() {
+	if len(g.stories) == 0 {
 		return nil
 	}
 	s := g.stories[0]
 	g.stories = g.stories[1:]
-	q.handed++
 	return s
 }
 
@@ -70,7 +58,7 @@ func (q *queue) next(g *group) *scenario.Scenario {
 func (q *queue) told() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.over() || !slices.ContainsFunc(q.groups, func(g *group) bool { return len(g.stories) > 0 })
+	return !slices.ContainsFunc(q.groups, func(g *group) bool { return len(g.stories) > 0 })
 }
 
 // grouped puts together what can share a landscape, in the order of the files: stories with the same settings, and with

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/clock"
@@ -30,9 +29,7 @@ func TestTheQueueMakesFewLandscapes(t *testing.T) {
 		}
 		return g
 	}
-	q := newQueue([]*group{of("one", "1", "2", "3", "4"), of("two", "5"), of("three", "6", "7")}, func() bool {
-		return false
-	})
+	q := &queue{groups: []*group{of("one", "1", "2", "3", "4"), of("two", "5"), of("three", "6", "7")}}
 	var told []string
 	tell := func(lane string, g *group, times int) {
 		for range times {
@@ -123,43 +120,6 @@ func TestTheEndNamesWhatDidNotPass(t *testing.T) {
 	}
 	if out, worst, err := tell(t, s, folder, files[0]); err != nil || worst != verdict.Error {
 		t.Errorf("verdict %s of a story that passes, %v\n%s", worst, err, out)
-	}
-}
-
-// When the time for it is over no story begins: those that are left are named, keep their evidence, and count for
-// nothing. One is told in any case, or the verdict of nothing would be Passed.
-func TestNoStoryBeginsTooLate(t *testing.T) {
-	t.Parallel()
-	s, folder, scenes := &small{t: t}, t.TempDir(), t.TempDir()
-	wait := "  steps: [{wait: {for: 1ms, because: of nothing}}]"
-	files := []string{scene(t, scenes, "first", empty, wait), scene(t, scenes, "second", empty, wait),
-		scene(t, scenes, "other", "{seeds: [{name: z}]}", wait)}
-	summary := filepath.Join(t.TempDir(), "summary.md")
-	out, worst, err := tellAs(t.Context(), s, func(r *runner) {
-		r.beginWithin, r.summary = time.Nanosecond, summary
-	}, folder, files...)
-	if err != nil || worst != verdict.Passed || len(s.started) != 1 || s.started[0].Stopped() != 1 {
-		t.Errorf("verdict %s, %v, %d landscapes:\n%s", worst, err, len(s.started), out)
-	}
-	for _, want := range []string{"Not told, because --begin-within 1ns was over: second, other\n",
-		"\n1 of 3 scenarios: Passed\n"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("%q is not said:\n%s", want, out)
-		}
-	}
-	if got := readReport(t, folder+"/first").Verdict; got != verdict.Passed {
-		t.Errorf("the first is %s", got)
-	}
-	if entries, err := os.ReadDir(folder); err != nil || len(entries) != 1 {
-		t.Errorf("there is evidence of others: %v, %v", entries, err)
-	}
-	if content, err := os.ReadFile(summary); err != nil || !strings.Contains(string(content), "1 scenario, 1 Passed") ||
-		!strings.Contains(string(content), "over: second, other") {
-		t.Errorf("the summary says %s, %v", content, err)
-	}
-	if _, err := (&runner{jobs: 1, stretch: 1, beginWithin: -1, clock: clock.RealClock{}}).accept(t.Context(),
-		files); err == nil || !strings.HasPrefix(err.Error(), "--begin-within ") {
-		t.Errorf("a time that cannot be: error %v", err)
 	}
 }
 

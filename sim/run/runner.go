@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -46,8 +45,7 @@ type runner struct {
 	shard      shard
 	jobs       int // how many landscapes there are at once, at most
 
-	beginWithin time.Duration // no story begins later than this; 0 means any time
-	unwatched   bool
+	unwatched bool
 
 	backendFlags []string // what the backend was told
 
@@ -62,29 +60,19 @@ type runner struct {
 // run tells and judges what was accepted.
 func (r *runner) run(ctx context.Context, p *plan) verdict.Verdict {
 	all := &results{worst: verdict.Passed, told: map[string]summary.Story{}}
-	began := r.clock.Now()
-	stories := newQueue(grouped(p.stories), func() bool {
-		return r.beginWithin > 0 && r.clock.Since(began) >= r.beginWithin
-	})
+	stories := &queue{groups: grouped(p.stories)}
 	var lanes sync.WaitGroup
 	for _, at := range p.places {
 		l := &lane{runner: r, place: at, stories: stories, results: all, of: len(p.stories)}
 		lanes.Go(func() { l.tellAll(ctx) })
 	}
 	lanes.Wait()
-	left := all.addUntold(p.stories, ctx.Err() != nil)
-	if len(left) > 0 {
-		fmt.Fprintf(r.out, "\nNot told, because --begin-within %s was over: %s\n", r.beginWithin, strings.Join(left, ", "))
-	}
+	all.addUntold(p.stories)
 	for _, s := range p.sweeps {
 		fmt.Fprintf(r.out, "\n%s\n", s.count(all.told))
 	}
 	if len(p.stories) > 1 {
-		told := fmt.Sprint(len(p.stories))
-		if len(left) > 0 {
-			told = fmt.Sprintf("%d of %d", len(p.stories)-len(left), len(p.stories))
-		}
-		fmt.Fprintf(r.out, "\n%s scenarios: %s\n", told, all.worst)
+		fmt.Fprintf(r.out, "\n%d scenarios: %s\n", len(p.stories), all.worst)
 		for _, line := range all.others(p) {
 			fmt.Fprintf(r.out, "  %s\n", line)
 		}
@@ -126,7 +114,7 @@ func (r *results) others(p *plan) []string {
 	for _, s := range p.stories {
 		name := s.Metadata.Name
 		switch story := r.told[name]; {
-		case swept.Has(name) || story.Late || story.Verdict() == verdict.Passed:
+		case swept.Has(name) || story.Verdict() == verdict.Passed:
 		case errors.Is(story.Err, errUntold):
 			untold++
 		default:

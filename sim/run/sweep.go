@@ -65,8 +65,6 @@ func (s sweep) count(told map[string]summary.Story) string {
 	passed, interrupted, others := 0, 0, []string{}
 	for _, point := range s.points {
 		switch story := told[point.Metadata.Name]; {
-		case story.Late:
-			others = append(others, point.Metadata.Name+": not told")
 		case errors.Is(story.Err, errUntold):
 			interrupted++
 		case story.Verdict() != verdict.Passed:

@@ -5,7 +5,6 @@ package summary
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/transplant-sim/transplant/sim/telling"
@@ -20,8 +19,6 @@ type Story struct {
 	// Report is its verdict; nil when it could not be judged, for the reason in Err.
 	Report *verdict.Report
 	Err    error
-	// Late stories were not told, because the time for it was over. They count for nothing.
-	Late bool
 }
 
 // Verdict of the story.
@@ -57,13 +54,6 @@ func Write(out io.Writer, stories []Story, troubles []string) error {
 	if len(troubles) > 0 {
 		worst = verdict.Error
 	}
-	var late []string
-	for _, s := range stories {
-		if s.Late {
-			late = append(late, escape(s.Name))
-		}
-	}
-	stories = slices.DeleteFunc(slices.Clone(stories), func(s Story) bool { return s.Late })
 	for _, s := range stories {
 		counts[s.Verdict()]++
 		worst = verdict.Worst(worst, s.Verdict())
@@ -83,9 +73,6 @@ func Write(out io.Writer, stories []Story, troubles []string) error {
 		for _, t := range troubles {
 			fmt.Fprintf(&b, "- %s\n", escape(t))
 		}
-	}
-	if len(late) > 0 {
-		fmt.Fprintf(&b, "\nNot told, because the time for it was over: %s\n", strings.Join(late, ", "))
 	}
 	b.WriteByte('\n')
 	if _, err := io.WriteString(out, b.String()); err != nil {

@@ -31,7 +31,7 @@ func TestWrite(t *testing.T) {
 	var out strings.Builder
 	if err := Write(&out, []Story{
 		{Name: "well", Folder: "out/well", Report: passed}, {Name: "ill", Folder: "out/ill", Report: failed},
-		{Name: "untold", Folder: "out/untold", Err: errors.New("no landscape")}, {Name: "left_out", Late: true},
+		{Name: "untold", Folder: "out/untold", Err: errors.New("no landscape")},
 	}, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -53,8 +53,6 @@ The evidence is in ` + "`out/ill`. The same again: `transplant run out/ill/scena
 ### untold: Error
 
 - no landscape
-
-Not told, because the time for it was over: left\_out
 
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
