@@ -45,7 +45,7 @@ func TestMakeHandsTheSeedOn(t *testing.T) {
 func TestMake_TestsOfEverything_AreNotShort(t *testing.T) {
 	t.Parallel()
 	for target, want := range map[string]string{
-		"unit": "go test -short $(go list ",
+		"unit": "go test -short -parallel 8 $(go list ",
 		"test": "go test -short=false ", "race": "go test -short=false ", "test-kind": "go test -short=false ",
 		"attack-kind": "go test -short=false ",
 	} {
