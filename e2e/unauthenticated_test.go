@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
@@ -62,8 +63,10 @@ func (s servers) unauthenticated() (all []tried) {
 	}
 	for port, routes := range apis() {
 		for _, route := range routes {
-			for at, code := range map[int]int{port: http.StatusBadRequest, openPorts[port]: http.StatusNotFound} {
-				add(fmt.Sprintf("%s %s on port %d without TLS", route.Method, route.Path, at), status(code, ""),
+			for at, refused := range map[int]func(error) error{
+				port: withoutTLS, openPorts[port]: status(http.StatusNotFound, ""),
+			} {
+				add(fmt.Sprintf("%s %s on port %d without TLS", route.Method, route.Path, at), refused,
 					knocktest.Attempt{
 						Address: net.JoinHostPort(s.etcd, strconv.Itoa(at)), Method: route.Method,
 						Path: route.Path + "?epoch=1&final=true",
@@ -98,6 +101,15 @@ var anonymous = status(http.StatusForbidden, "system:anonymous")
 // status of a refusal, with a text.
 func status(code int, text string) func(error) error {
 	return says(strconv.Itoa(code), hasStatus(code), text)
+}
+
+// withoutTLS is how a server with TLS refuses a plain request: with 400. If it has not read all of the request, for
+// example because that has a token, then it resets the connection, and the answer may be lost.
+func withoutTLS(err error) error {
+	if err != nil && strings.Contains(err.Error(), syscall.ECONNRESET.Error()) {
+		return nil
+	}
+	return status(http.StatusBadRequest, "")(err)
 }
 
 // addressOf the server in a URL.
