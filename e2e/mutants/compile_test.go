@@ -82,6 +82,7 @@ func compiled(t *testing.T, mutants []mutant) map[string]*packages.Package {
 // typeCheck a package with changed files, which are named from the root of the repository.
 func typeCheck(pack *packages.Package, changed map[string][]byte) (*types.Package, error) {
 	var files []*ast.File
+	compiled := 0
 	for i, path := range pack.CompiledGoFiles {
 		file := pack.Syntax[i]
 		for name, content := range changed {
@@ -92,8 +93,12 @@ func typeCheck(pack *packages.Package, changed map[string][]byte) (*types.Packag
 			if file, err = parser.ParseFile(pack.Fset, name, content, parser.SkipObjectResolution); err != nil {
 				return nil, err
 			}
+			compiled++
 		}
 		files = append(files, file)
+	}
+	if compiled == 0 {
+		return nil, fmt.Errorf("no file that it changes is compiled in %s", pack.PkgPath)
 	}
 	config := types.Config{
 		Importer: importer(pack.Types.Imports()), Sizes: pack.TypesSizes, GoVersion: "go" + pack.Module.GoVersion,

@@ -968,7 +968,8 @@ func (o *other) AddFlags(flags *pflag.FlagSet) {
 func TestWhatTheBackendWasToldIsOnRecord(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	command := newRunCommand(map[string]Backend{"fit": &fit{unfit{small{t: t}}}, "other": &other{unfit{small{t: t}}}}, impatient)
+	backends := map[string]Backend{"fit": &fit{unfit{small{t: t}}}, "other": &other{unfit{small{t: t}}}}
+	command := newRunCommand(backends, impatient)
 	command.SetArgs([]string{"--backend=fit", "--what-it-needs=x", "--out=" + folder, "--seed=5", "--unwatched",
 		scene(t, t.TempDir(), "quiet", empty, `  steps: [{expect: {that: "seed('a').shoots == 0"}}]`)})
 	command.SilenceUsage, command.SilenceErrors = true, true

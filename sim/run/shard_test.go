@@ -25,7 +25,8 @@ func TestShard_Flag_IsAPartOfParts(t *testing.T) {
 		}
 	}
 	const want = `invalid argument "0/3" for "--shard" flag: must be PART/PARTS`
-	_, err := asked(t, newRunCommand(map[string]Backend{"embedded": &small{t: t}}, impatient), "-l", "tier", "--shard", "0/3")
+	command := newRunCommand(map[string]Backend{"embedded": &small{t: t}}, impatient)
+	_, err := asked(t, command, "-l", "tier", "--shard", "0/3")
 	if err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
