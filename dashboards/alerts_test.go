@@ -194,7 +194,7 @@ func tell(t *testing.T, exporter *metrics.Exporter, name string, told run, goal 
 func withGoal(t *testing.T, start timeline.RunStarted, name string, goal float64) timeline.RunStarted {
 	t.Helper()
 	story := &scenario.Scenario{}
-	if err := json.Unmarshal(start.Story, story); err != nil {
+	if err := json.Unmarshal(start.Definition, story); err != nil {
 		t.Fatal(err)
 	}
 	story.Spec.Measure.RTO = &scenario.Bound{}
@@ -203,6 +203,6 @@ func withGoal(t *testing.T, start timeline.RunStarted, name string, goal float64
 	if err != nil {
 		t.Fatal(err)
 	}
-	start.Scenario, start.Story = name, content
+	start.Scenario, start.Definition = name, content
 	return start
 }

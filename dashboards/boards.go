@@ -221,7 +221,7 @@ func recovery() Board {
 			{Title: "Faults felt", About: "How often each fault was felt; a run whose fault nobody felt proves nothing.",
 				Kind: "table", Unit: "short", Queries: []Query{
 					now("{{scenario}} {{fault}} ({{kind}})",
-						`sum by (scenario, fault, kind) (last_over_time(transplant_fault_felt{FILTER}[$__range]))`)}},
+						`sum by (scenario, fault, kind) (last_over_time(transplant_fault_hits{FILTER}[$__range]))`)}},
 			{Title: "Faults at work", About: "When each fault was at work.", Kind: "state-timeline", Unit: "short", Wide: true,
 				Queries: []Query{
 					over("{{run}} {{fault}}", `max by (run, fault) (max_over_time(transplant_fault_active{FILTER}[$__interval]) or `+

@@ -202,7 +202,7 @@ func (h *harmed) during(t *testing.T, it harm, do func()) {
 	}()
 	h.eventually(t, "all is well", it.well)
 	told := h.healed(name)
-	if len(told) != 1 || told[0].Touched == 0 || told[0].Error != "" {
+	if len(told) != 1 || told[0].Hits == 0 || told[0].Error != "" {
 		t.Errorf("recorded %+v, want one that was felt", told)
 	}
 }

@@ -20,7 +20,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
-	"github.com/transplant-sim/transplant/cmd/transplant/stage"
+	"github.com/transplant-sim/transplant/cmd/transplant/environment"
 	"github.com/transplant-sim/transplant/sim/fault"
 	simlandscape "github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/timeline"
@@ -30,23 +30,23 @@ import (
 // harmed is a landscape in this process, as stories have it, with the shoot alpha on seed b.
 type harmed struct {
 	landscape *embedded.Landscape
-	world     *stage.World
+	world     *environment.World
 	journal   *timeline.Journal
-	ward      *fault.Ward
+	ward      *fault.Active
 	garden    client.Client
 }
 
 func newHarmed(t *testing.T) *harmed {
 	t.Helper()
 	t.Setenv(secretVariable, rand.Text())
-	s := stage.New(stage.ScenarioSettings)
+	s := environment.New(environment.ScenarioSettings)
 	options := embedded.Options{Name: "harmed", Dir: filepath.Join(t.TempDir(), "harmed"), Executable: built(t)}
 	s.Configure(&options)
 	l, err := embedded.Start(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := stage.NewWorld(l, s)
+	w, err := environment.NewWorld(l, s)
 	if err != nil {
 		t.Fatal(errors.Join(err, l.Stop(context.WithoutCancel(t.Context()))))
 	}
@@ -56,7 +56,7 @@ func newHarmed(t *testing.T) *harmed {
 		}
 	})
 	h := &harmed{landscape: l, world: w, journal: timeline.NewJournal(clock.RealClock{}, nil)}
-	h.ward = fault.NewWard(w, h.journal)
+	h.ward = fault.NewActive(w, h.journal)
 	h.raise(t)
 	return h
 }

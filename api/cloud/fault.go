@@ -21,7 +21,7 @@ type Fault struct {
 	Group string `json:"group,omitempty"`
 
 	Matched int `json:"matched,omitempty"` // calls that matched so far, it or another of its group
-	Felt    int `json:"felt,omitempty"`    // calls that felt it so far
+	Hits    int `json:"hits,omitempty"`    // calls that felt it so far
 }
 
 // Match chooses calls; every list that is not empty must contain the call's value.

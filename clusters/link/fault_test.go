@@ -103,7 +103,7 @@ func TestFaultConformance(t *testing.T) {
 				}
 				call := get(t, s.client("h2"), s.link.URL())
 				if f != (link.Cut{Refuse: true}) { // whom the kernel refuses nobody sees
-					eventually(t, "the fault is felt", func() bool { return i.Touched() > 0 })
+					eventually(t, "the fault is felt", func() bool { return i.Hits() > 0 })
 				}
 				i.Heal()
 				s.expectClean(t)
@@ -111,10 +111,10 @@ func TestFaultConformance(t *testing.T) {
 					t.Errorf("the link still has the injections %v", s.link.Injections())
 				}
 				wait(t, call) // it may have met the fault until now
-				touched := i.Touched()
+				touched := i.Hits()
 				s.expectClean(t)
-				if i.Touched() != touched || s.link.Stats().Touched != int64(touched) {
-					t.Errorf("felt %d times, %d after the heal; the link counts %d", touched, i.Touched(), s.link.Stats().Touched)
+				if i.Hits() != touched || s.link.Stats().Hits != int64(touched) {
+					t.Errorf("felt %d times, %d after the heal; the link counts %d", touched, i.Hits(), s.link.Stats().Hits)
 				}
 			})
 		})
@@ -131,8 +131,8 @@ func TestUntouched(t *testing.T) {
 	for _, f := range []link.Fault{link.Cut{}, link.Latency{Delay: time.Second}, link.Bandwidth{BytesPerSecond: 1}} {
 		i := l.Begin(f)
 		i.Heal()
-		if i.Touched() != 0 {
-			t.Errorf("%s was felt %d times by nobody", f.Name(), i.Touched())
+		if i.Hits() != 0 {
+			t.Errorf("%s was felt %d times by nobody", f.Name(), i.Hits())
 		}
 	}
 }
@@ -143,7 +143,7 @@ func TestCutFreezesThenBreaksWatch(t *testing.T) {
 		i := s.link.Begin(link.Cut{})
 		rest := async(func() (string, error) { all, err := io.ReadAll(s.watch); return string(all), err })
 		s.send(t, "lost\n")
-		eventually(t, "the event is held back", func() bool { return i.Touched() > 0 })
+		eventually(t, "the event is held back", func() bool { return i.Hits() > 0 })
 		select {
 		case got := <-rest:
 			t.Fatalf("the watch ended in the cut with %q, %v", got.value, got.err)
@@ -211,7 +211,7 @@ func TestCutDirections(t *testing.T) {
 			i := s.link.Begin(link.Cut{Direction: direction})
 			call, sent := getTraced(t, client, s.link.URL())
 			_ = wait(t, sent) // what feels the cut may be older, such as an acknowledgement of settings
-			eventually(t, "the cut is felt", func() bool { return i.Touched() > 0 })
+			eventually(t, "the cut is felt", func() bool { return i.Hits() > 0 })
 			if arrives {
 				eventually(t, "the request arrives", func() bool { return s.reached.Load() == 2 })
 			} else {
@@ -252,15 +252,15 @@ func TestResetBreaksOpenAndNewConnections(t *testing.T) {
 		if got := wait(t, rest); !isReset(got.err) {
 			t.Errorf("the watch returned %q, %v; want a reset", got.value, got.err)
 		}
-		if i.Touched() != 1 {
-			t.Errorf("felt %d times, want once by the open connection", i.Touched())
+		if i.Hits() != 1 {
+			t.Errorf("felt %d times, want once by the open connection", i.Hits())
 		}
 		for n := range 3 {
 			if got := wait(t, get(t, s.client("http/1.1"), s.link.URL())); !isReset(got.err) {
 				t.Errorf("a new connection returned %q, %v; want a reset", got.value, got.err)
 			}
-			if i.Touched() != 2+n {
-				t.Errorf("felt %d times after %d new connections", i.Touched(), n+1)
+			if i.Hits() != 2+n {
+				t.Errorf("felt %d times after %d new connections", i.Hits(), n+1)
 			}
 		}
 		i.Heal()
@@ -371,7 +371,7 @@ func TestFaultsAddUp(t *testing.T) {
 	_ = wait(t, get(t, client, s.link.URL()))
 	slow, slower := s.link.Begin(link.Latency{Delay: time.Minute}), s.link.Begin(link.Latency{Delay: time.Hour})
 	call := get(t, client, s.link.URL())
-	eventually(t, "both are felt", func() bool { return slow.Touched() > 0 && slower.Touched() > 0 })
+	eventually(t, "both are felt", func() bool { return slow.Hits() > 0 && slower.Hits() > 0 })
 	slower.Heal()
 	if got, took := pass(t, s.clock, time.Second, call); got.value != "ok" || took < 2*time.Minute ||
 		took > 5*time.Minute {
@@ -394,8 +394,8 @@ func TestFaultsOnUpgrade(t *testing.T) {
 	expectShout(t, conn, reader, "again")
 	i := l.Begin(link.Reset{})
 	defer i.Heal()
-	if _, err := reader.ReadString('\n'); !isReset(err) || i.Touched() != 1 {
-		t.Errorf("the session ended with %v, the fault was felt %d times", err, i.Touched())
+	if _, err := reader.ReadString('\n'); !isReset(err) || i.Hits() != 1 {
+		t.Errorf("the session ended with %v, the fault was felt %d times", err, i.Hits())
 	}
 }
 
@@ -407,7 +407,7 @@ func TestCloseUnderFault(t *testing.T) {
 		s := newScene(t, "h2")
 		i := s.link.Begin(f)
 		s.send(t, "held\n")
-		eventually(t, "the fault is felt", func() bool { return i.Touched() > 0 })
+		eventually(t, "the fault is felt", func() bool { return i.Hits() > 0 })
 		if err := s.link.Close(); err != nil {
 			t.Errorf("%s: %v", f.Name(), err)
 		}

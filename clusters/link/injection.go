@@ -41,9 +41,9 @@ type turned interface{ turn() Turn }
 // Fault is the fault that was injected.
 func (i *Injection) Fault() Fault { return i.fault }
 
-// Touched counts how often the fault was felt: by bytes or connections, requests or events of watches. It keeps its
+// Hits counts how often the fault was felt: by bytes or connections, requests or events of watches. It keeps its
 // value once the end was awaited.
-func (i *Injection) Touched() int { return int(i.touched.Load()) }
+func (i *Injection) Hits() int { return int(i.touched.Load()) }
 
 // Healed says whether the fault has ended.
 func (i *Injection) Healed() bool { return i.healed.Load() }

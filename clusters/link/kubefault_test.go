@@ -145,10 +145,10 @@ func (s *stand) watchNow(t *testing.T) <-chan watch.Event {
 	return s.watch(t, metav1.ListOptions{ResourceVersion: version})
 }
 
-func expectTouched(t *testing.T, i *link.Injection, want int) {
+func expectHits(t *testing.T, i *link.Injection, want int) {
 	t.Helper()
-	if i.Touched() != want {
-		t.Errorf("%s was felt %d times, want %d", i.Fault().Name(), i.Touched(), want)
+	if i.Hits() != want {
+		t.Errorf("%s was felt %d times, want %d", i.Fault().Name(), i.Hits(), want)
 	}
 }
 
@@ -173,7 +173,7 @@ func failRequests(t *testing.T, s *stand) {
 	if err := s.apply(t.Context(), "a", "3"); err != nil {
 		t.Error(err)
 	}
-	expectTouched(t, i, 1)
+	expectHits(t, i, 1)
 
 	named := s.match("create")
 	named.Name = "b" // stands in the body only
@@ -188,7 +188,7 @@ func failRequests(t *testing.T, s *stand) {
 	if err := s.create(t.Context(), s.through, "b"); err != nil {
 		t.Error(err)
 	}
-	expectTouched(t, j, 1)
+	expectHits(t, j, 1)
 }
 
 // Clients try again by themselves when they are told when.
@@ -197,14 +197,14 @@ func tooMany(t *testing.T, s *stand) {
 	if err := s.create(t.Context(), s.through, "a"); err != nil {
 		t.Error(err)
 	}
-	expectTouched(t, i, 1)
+	expectHits(t, i, 1)
 }
 
 func delayRequests(t *testing.T, s *stand) {
 	i := s.begin(t, link.Delay{Match: s.match("create"), At: link.After, Delay: metav1.Duration{Duration: time.Hour}}, nil)
 	created := async(func() (bool, error) { return true, s.create(t.Context(), s.through, "a") })
 	eventually(t, "it is created", func() bool { return s.exists(t, "a") })
-	eventually(t, "the answer is on its way back", func() bool { return i.Touched() == 1 })
+	eventually(t, "the answer is on its way back", func() bool { return i.Hits() == 1 })
 	select {
 	case <-created:
 		t.Error("the answer was not delayed")
@@ -214,7 +214,7 @@ func delayRequests(t *testing.T, s *stand) {
 	if r := wait(t, created); r.err != nil {
 		t.Error(r.err)
 	}
-	expectTouched(t, i, 1)
+	expectHits(t, i, 1)
 }
 
 func dropAnswers(t *testing.T, s *stand) {
@@ -233,7 +233,7 @@ func dropAnswers(t *testing.T, s *stand) {
 	if err := s.create(t.Context(), s.through, "b"); err != nil {
 		t.Error(err)
 	}
-	expectTouched(t, i, 1)
+	expectHits(t, i, 1)
 }
 
 func holdRequests(t *testing.T, s *stand) {
@@ -243,14 +243,14 @@ func holdRequests(t *testing.T, s *stand) {
 		return s.through.CoreV1().ConfigMaps(s.namespace).Patch(t.Context(), "a", types.MergePatchType,
 			[]byte(`{"data":{"key":"1"}}`), metav1.PatchOptions{})
 	})
-	eventually(t, "it is held", func() bool { return i.Touched() == 1 })
+	eventually(t, "it is held", func() bool { return i.Hits() == 1 })
 	held, err := s.direct.CoreV1().ConfigMaps(s.namespace).Get(t.Context(), "a", metav1.GetOptions{})
 	if err != nil || held.Data["key"] != "" {
 		t.Errorf("the server has %v, %v", held.Data, err)
 	}
 	given, cancel := context.WithCancel(t.Context())
 	other := async(func() (bool, error) { return true, s.apply(given, "a", "2") })
-	eventually(t, "the other is held", func() bool { return i.Touched() == 2 })
+	eventually(t, "the other is held", func() bool { return i.Hits() == 2 })
 	cancel()
 	if r := wait(t, other); r.err == nil {
 		t.Error("a request that was given up is answered")
@@ -285,7 +285,7 @@ func crash(t *testing.T, s *stand, at link.Moment) {
 	if err := s.apply(t.Context(), "b", "1"); err != nil { // after its restart
 		t.Error(err)
 	}
-	expectTouched(t, i, 1)
+	expectHits(t, i, 1)
 }
 
 func sizeLimit(t *testing.T, s *stand) {
@@ -300,7 +300,7 @@ func sizeLimit(t *testing.T, s *stand) {
 	if err := s.apply(t.Context(), "a", strings.Repeat("x", 70<<10)); err != nil {
 		t.Error(err)
 	}
-	expectTouched(t, i, 1)
+	expectHits(t, i, 1)
 }
 
 func staleList(t *testing.T, s *stand) {
@@ -308,14 +308,14 @@ func staleList(t *testing.T, s *stand) {
 	s.watchNow(t) // by which the link knows what to keep
 	i := s.begin(t, link.StaleList{Match: s.match()}, nil)
 	_, _ = s.list(t, s.through, metav1.ListOptions{ResourceVersion: "0"})
-	expectTouched(t, i, 0) // nothing is old yet
+	expectHits(t, i, 0) // nothing is old yet
 	s.mustCreate(t, "b")
 	fresh, _ := s.list(t, s.through, metav1.ListOptions{})
 	old, version := s.list(t, s.through, metav1.ListOptions{ResourceVersion: "0", Limit: 500})
 	if !slices.Contains(fresh, "b") || slices.Contains(old, "b") || !slices.Contains(old, "a") {
 		t.Errorf("consistent: %v, at any version: %v", fresh, old)
 	}
-	expectTouched(t, i, 1)
+	expectHits(t, i, 1)
 	_, now := s.list(t, s.direct, metav1.ListOptions{})
 	if names, _ := s.list(t, s.through, metav1.ListOptions{ResourceVersion: now}); !slices.Contains(names, "b") {
 		t.Errorf("a list that must not be older than b holds %v", names)
@@ -325,7 +325,7 @@ func staleList(t *testing.T, s *stand) {
 		t.Errorf("an exact list holds %v", names)
 	}
 	events := s.watch(t, metav1.ListOptions{ResourceVersion: version})
-	eventually(t, "an event is held", func() bool { return i.Touched() > 1 })
+	eventually(t, "an event is held", func() bool { return i.Hits() > 1 })
 	select {
 	case event := <-events:
 		t.Errorf("got %v from a cache that lags behind", event)
@@ -352,7 +352,7 @@ func zippedList(t *testing.T, s *stand) {
 		t.Errorf("a consistent list, compressed: %t, holds the new one: %t", zipped,
 			bytes.Contains(fresh, []byte("the-new-one")))
 	}
-	expectTouched(t, i, 0)
+	expectHits(t, i, 0)
 	if old, _ := s.zippedAnswer(t, "resourceVersion=0"); len(old) < 3*60<<10 || bytes.Contains(old,
 		[]byte("the-new-one")) {
 		t.Errorf("a list of any version is of %d bytes, and holds the new one: %t", len(old),
@@ -362,7 +362,7 @@ func zippedList(t *testing.T, s *stand) {
 	if !slices.Contains(old, "c") || slices.Contains(old, "the-new-one") {
 		t.Errorf("a client reads %v", old)
 	}
-	expectTouched(t, i, 2)
+	expectHits(t, i, 2)
 }
 
 // zippedAnswer is a list as it was before it was compressed, and whether it was.
@@ -405,7 +405,7 @@ func staleInformer(t *testing.T, s *stand) {
 	s.mustCreate(t, "b")
 	eventually(t, "b is seen by who watches already", func() bool { return stop.has("b") })
 	again := s.inform(t)
-	eventually(t, "the old list is felt", func() bool { return i.Touched() > 0 && again.has("a") })
+	eventually(t, "the old list is felt", func() bool { return i.Hits() > 0 && again.has("a") })
 	if again.has("b") {
 		t.Error("the informer knows what is new")
 	}
@@ -418,7 +418,7 @@ func frozenWatch(t *testing.T, s *stand) {
 	i := s.begin(t, link.FrozenWatch{Match: s.match()}, nil)
 	later := s.watchNow(t)
 	s.mustCreate(t, "a")
-	eventually(t, "both watches feel it", func() bool { return i.Touched() >= 2 })
+	eventually(t, "both watches feel it", func() bool { return i.Hits() >= 2 })
 	select {
 	case event := <-open:
 		t.Errorf("got %v", event)
@@ -443,10 +443,10 @@ func closedWatch(t *testing.T, s *stand) {
 	third := s.watchNow(t)
 	s.mustCreate(t, "b")
 	expectAdded(t, third, "b")
-	expectTouched(t, i, 2)
+	expectHits(t, i, 2)
 	living := s.begin(t, link.CloseWatch{Match: s.match(), Life: metav1.Duration{Duration: 50 * time.Millisecond}}, nil)
 	expectEnd(t, third)
-	expectTouched(t, living, 1)
+	expectHits(t, living, 1)
 }
 
 func expectEnd(t *testing.T, events <-chan watch.Event) {
@@ -464,7 +464,7 @@ func goneWatch(t *testing.T, s *stand) {
 	i := s.begin(t, link.GoneWatch{Match: s.match()}, nil)
 	expectGone(t, open)
 	expectGone(t, s.watch(t, metav1.ListOptions{ResourceVersion: before}))
-	expectTouched(t, i, 2)
+	expectHits(t, i, 2)
 	_, version := s.list(t, s.through, metav1.ListOptions{})
 	fresh := s.watch(t, metav1.ListOptions{ResourceVersion: version})
 	s.mustCreate(t, "b")
@@ -491,7 +491,7 @@ func informersLive(t *testing.T, s *stand) {
 		i := s.begin(t, f, nil)
 		before, after := s.names(f)
 		s.mustCreate(t, before)
-		eventually(t, f.Name()+" is felt", func() bool { return i.Touched() > 0 })
+		eventually(t, f.Name()+" is felt", func() bool { return i.Hits() > 0 })
 		i.Heal()
 		s.mustCreate(t, after)
 		eventually(t, f.Name()+" is over", func() bool { return informed.has(before) && informed.has(after) })
@@ -517,7 +517,7 @@ func tripwire(t *testing.T, s *stand) {
 	if q := wait(t, told); q.Verb != link.VerbCreate || q.Namespace != s.namespace {
 		t.Errorf("told of %+v", q)
 	}
-	expectTouched(t, i, 1)
+	expectHits(t, i, 1)
 }
 
 type informed struct {

@@ -321,7 +321,7 @@ func TestProxyFaults(t *testing.T) {
 		t.Errorf("got %q, %v; want a reset", got.value, got.err)
 	}
 	expect(t, u.proxied(u.proxy), well, "0 ")
-	if i.Touched() == 0 {
+	if i.Hits() == 0 {
 		t.Error("the reset was not felt")
 	}
 	i.Heal()
@@ -335,7 +335,7 @@ func TestProxyCut(t *testing.T) {
 		u := newTown(t)
 		i := u.proxy.Link("api.test").Begin(link.Cut{Direction: direction})
 		call := get(t, u.proxied(u.proxy), u.named("api.test"))
-		eventually(t, "the cut is felt", func() bool { return i.Touched() > 1 })
+		eventually(t, "the cut is felt", func() bool { return i.Hits() > 1 })
 		select {
 		case got := <-call:
 			t.Errorf("in a cut %s: %q, %v", direction, got.value, got.err)
@@ -376,8 +376,8 @@ func TestSetAll(t *testing.T) {
 	client := u.proxied(u.proxy)
 	expect(t, client, known, "0 ")
 	i := u.proxy.BeginAll(link.Reset{})
-	if i.Touched() != 1 {
-		t.Errorf("felt %d times by the one open connection", i.Touched())
+	if i.Hits() != 1 {
+		t.Errorf("felt %d times by the one open connection", i.Hits())
 	}
 	for _, url := range []string{known, unknown} {
 		if got := wait(t, get(t, client, url)); got.err == nil {
@@ -385,7 +385,7 @@ func TestSetAll(t *testing.T) {
 		}
 	}
 	for _, l := range u.proxy.Links() {
-		if l.Stats().Touched == 0 || len(l.Injections()) != 1 || l.Injections()[0] != i {
+		if l.Stats().Hits == 0 || len(l.Injections()) != 1 || l.Injections()[0] != i {
 			t.Errorf("%s counts %+v with %v", l.Name(), l.Stats(), l.Injections())
 		}
 	}

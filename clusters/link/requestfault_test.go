@@ -101,23 +101,23 @@ func TestRequestFaultConformance(t *testing.T) {
 					wait(t, async(call)) // the first is what the others get
 				}
 				first := async(call)
-				eventually(t, "the fault is felt", func() bool { return i.Touched() == 1 })
+				eventually(t, "the fault is felt", func() bool { return i.Hits() == 1 })
 				if !c.endless {
 					wait(t, first)
 				}
 				second := async(call)
-				eventually(t, "the fault is felt again", func() bool { return i.Touched() == 2 })
+				eventually(t, "the fault is felt again", func() bool { return i.Hits() == 2 })
 				giveUp()
 				wait(t, second)
 				i.Heal()
-				if err := s.send(t.Context(), protocol, c.method, c.path, c.body); err != nil || i.Touched() != 2 {
-					t.Errorf("after the heal: %v, felt %d times", err, i.Touched())
+				if err := s.send(t.Context(), protocol, c.method, c.path, c.body); err != nil || i.Hits() != 2 {
+					t.Errorf("after the heal: %v, felt %d times", err, i.Hits())
 				}
 
 				j := s.link.Begin(c.fault)
 				third := async(func() (bool, error) { return true, s.send(t.Context(), protocol, c.method, c.path, c.body) })
 				if name != "stale list" {
-					eventually(t, "the fault is felt", func() bool { return j.Touched() == 1 })
+					eventually(t, "the fault is felt", func() bool { return j.Hits() == 1 })
 				}
 				if err := s.link.Close(); err != nil {
 					t.Error(err)
@@ -178,16 +178,16 @@ func TestAwaitHooks(t *testing.T) {
 			wait(t, told)
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
-			if err := i.Await(ctx); err == nil || !strings.Contains(err.Error(), f.Name()) || i.Touched() != 0 {
-				t.Errorf("awaited while the hook ran: %v, felt %d times", err, i.Touched())
+			if err := i.Await(ctx); err == nil || !strings.Contains(err.Error(), f.Name()) || i.Hits() != 0 {
+				t.Errorf("awaited while the hook ran: %v, felt %d times", err, i.Hits())
 			}
 			close(release)
-			if err := i.Await(t.Context()); err != nil || i.Touched() != 1 {
-				t.Errorf("awaited: %v, felt %d times", err, i.Touched())
+			if err := i.Await(t.Context()); err != nil || i.Hits() != 1 {
+				t.Errorf("awaited: %v, felt %d times", err, i.Hits())
 			}
 			wait(t, sent)
-			if err := s.send(t.Context(), "h2", "DELETE", collection+"/x", ""); err != nil || i.Touched() != 1 {
-				t.Errorf("after the heal: %v, felt %d times", err, i.Touched())
+			if err := s.send(t.Context(), "h2", "DELETE", collection+"/x", ""); err != nil || i.Hits() != 1 {
+				t.Errorf("after the heal: %v, felt %d times", err, i.Hits())
 			}
 		})
 	}
@@ -270,7 +270,7 @@ func TestMatchAndTurn(t *testing.T) {
 			{"POST", "/api/v1/namespaces/n/events", "application/json"},
 			{"GET", collection, ""},
 		} {
-			before := i.Touched()
+			before := i.Hits()
 			request, err := http.NewRequestWithContext(t.Context(), call.method, s.link.URL()+call.path,
 				strings.NewReader(`{"metadata":{"name":"x"}}`))
 			if err != nil {
@@ -283,7 +283,7 @@ func TestMatchAndTurn(t *testing.T) {
 			if response, err := s.client("h2").Do(request); err == nil {
 				_ = response.Body.Close()
 			}
-			if i.Touched() > before {
+			if i.Hits() > before {
 				felt = append(felt, number+1)
 			}
 		}
@@ -308,8 +308,8 @@ func TestRefusedRequestsTakeNoTurn(t *testing.T) {
 		for number, path := range []string{"/a", "/refused", "/refused", "/b"} {
 			err := s.send(t.Context(), "h2", http.MethodPut, collection+path, "{}")
 			last := number == 3
-			if (err != nil) != (last && name != "tripwire") || (i.Touched() == 1) != last {
-				t.Errorf("%s: request %d to %s: %v, felt %d times", name, number+1, path, err, i.Touched())
+			if (err != nil) != (last && name != "tripwire") || (i.Hits() == 1) != last {
+				t.Errorf("%s: request %d to %s: %v, felt %d times", name, number+1, path, err, i.Hits())
 			}
 		}
 		i.Heal()
@@ -342,7 +342,7 @@ func TestFrozenWatchOutlivesItsServer(t *testing.T) {
 	stays := open(t, s.client("h2"), s.link.URL()+collection+"?watch=true").Body
 	i := s.link.Begin(link.FrozenWatch{})
 	s.watched.send(t, "{}\n")
-	eventually(t, "the event is held", func() bool { return i.Touched() == 1 })
+	eventually(t, "the event is held", func() bool { return i.Hits() == 1 })
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.link.URL()+collection+"?watch=true", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -373,8 +373,8 @@ func TestFrozenWatchHoldsNoRefusal(t *testing.T) {
 			l := w.link(t, link.Options{})
 			i := l.Begin(link.FrozenWatch{})
 			answer := wait(t, get(t, w.client(protocol), l.URL()+collection+"?watch=true"))
-			if answer.err != nil || answer.value != "refused" || i.Touched() != 0 {
-				t.Errorf("%d over %s: got %q, %v, felt %d times", status, protocol, answer.value, answer.err, i.Touched())
+			if answer.err != nil || answer.value != "refused" || i.Hits() != 0 {
+				t.Errorf("%d over %s: got %q, %v, felt %d times", status, protocol, answer.value, answer.err, i.Hits())
 			}
 			i.Heal()
 		}
@@ -424,7 +424,7 @@ func TestErrorsAreCounted(t *testing.T) {
 	before := l.Stats().Errors
 	i := l.Begin(link.Reset{}) // of the connections that are open by now: of those above, some may still be closing
 	defer i.Heal()
-	if got, reset := l.Stats().Errors-before, int64(i.Touched()); reset == 0 || got != reset {
+	if got, reset := l.Stats().Errors-before, int64(i.Hits()); reset == 0 || got != reset {
 		t.Errorf("of %d connections that were reset %d count", reset, got)
 	}
 }

@@ -345,7 +345,7 @@ func TestStats(t *testing.T) {
 		_, _ = io.Copy(io.Discard, open(t, client, l.URL()).Body)
 	}
 	s := l.Stats()
-	if s.Requests != 3 || s.Connections != 1 || s.OpenConnections != 1 || s.Touched != 0 {
+	if s.Requests != 3 || s.Connections != 1 || s.OpenConnections != 1 || s.Hits != 0 {
 		t.Errorf("got %+v, want 3 requests on 1 connection, untouched", s)
 	}
 	if s.BytesToClient < 3000 || s.BytesToServer < 100 {

@@ -23,7 +23,7 @@ var simulated = []string{"cloud", "nodes", "processnode"}
 type launcher struct{ file, mark, end string }
 
 const (
-	manifests    = "cmd/transplant/stage/manifests/"
+	manifests    = "cmd/transplant/environment/manifests/"
 	controlPlane = "controllers/controlplane/"
 )
 

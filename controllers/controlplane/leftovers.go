@@ -46,7 +46,7 @@ func (o *Operation) HasLeftovers(ctx context.Context, here tenure.Tenure) (bool,
 // before the namespace goes, which is what tells that there are leftovers.
 func (o *Operation) RemoveLeftovers(ctx context.Context, further ...func(context.Context) error) error {
 	steps := []func(context.Context) error{
-		o.disown, o.stopEverything, o.ShallowDeleteMachines, o.shallowDeleteExtensions, o.shallowDeleteManagedResources,
+		o.abandon, o.stopEverything, o.ShallowDeleteMachines, o.shallowDeleteExtensions, o.shallowDeleteManagedResources,
 	}
 	for _, step := range append(append(steps, further...), o.shallowDeleteBackupEntries, o.DeleteNamespace,
 		o.DeleteCluster) {
@@ -75,8 +75,8 @@ func (o *Operation) PurgeBackups(ctx context.Context) error {
 	return o.Bucket.Purge(ctx, o.BucketName(), o.BackupPrefix())
 }
 
-// disown takes the epoch off the namespace: without etcd it is what extensions take their right from.
-func (o *Operation) disown(ctx context.Context) error {
+// abandon takes the epoch off the namespace: without etcd it is what extensions take their right from.
+func (o *Operation) abandon(ctx context.Context) error {
 	namespace, err := o.namespace(ctx)
 	if err != nil {
 		return fmt.Errorf("read namespace %q: %w", o.Namespace(), err)

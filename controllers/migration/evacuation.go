@@ -325,5 +325,5 @@ func waitsForForce(shoot *gardencorev1beta1.Shoot) bool {
 }
 
 func (e *Evacuation) tell(ctx context.Context, shoot *gardencorev1beta1.Shoot, why error) error {
-	return teller{e.Garden, e.Clock, e.Events}.tell(ctx, shoot, why)
+	return reporter{e.Garden, e.Clock, e.Events}.tell(ctx, shoot, why)
 }

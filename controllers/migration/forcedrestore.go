@@ -49,11 +49,11 @@ func (r *ForcedRestore) Reconcile(ctx context.Context, request reconcile.Request
 	if answers {
 		log.FromContext(ctx).Info("No restore is forced while the source answers", "shoot", request.NamespacedName, "source",
 			status)
-		return reconcile.Result{RequeueAfter: r.Retry}, teller{r.Garden, r.Clock, r.Events}.tell(ctx, shoot, nil)
+		return reconcile.Result{RequeueAfter: r.Retry}, reporter{r.Garden, r.Clock, r.Events}.tell(ctx, shoot, nil)
 	}
 	_, err = checkGarden(ctx, &controlplane.Operation{Garden: r.Garden, States: r.States, Shoot: shoot})
 	if incomplete, is := errors.AsType[*IncompleteError](err); is {
-		return reconcile.Result{RequeueAfter: r.Retry}, teller{r.Garden, r.Clock, r.Events}.tell(ctx, shoot, incomplete)
+		return reconcile.Result{RequeueAfter: r.Retry}, reporter{r.Garden, r.Clock, r.Events}.tell(ctx, shoot, incomplete)
 	}
 	if err != nil {
 		return reconcile.Result{}, err

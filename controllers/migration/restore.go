@@ -79,13 +79,13 @@ func (r *Reconciler) prepareRestore(ctx context.Context, o *controlplane.Operati
 	if err != nil {
 		return false, err
 	}
-	var unheard *UnheardError
+	var unconfirmed *UnconfirmedError
 	if !nothing {
 		if left {
 			err = r.awaitEnd(ctx, o, here.Etcd)
-			unheard, _ = errors.AsType[*UnheardError](err)
+			unconfirmed, _ = errors.AsType[*UnconfirmedError](err)
 		}
-		if err != nil && unheard == nil {
+		if err != nil && unconfirmed == nil {
 			return false, err
 		}
 		if err := checkBackups(ctx, o); err != nil {
@@ -98,10 +98,10 @@ func (r *Reconciler) prepareRestore(ctx context.Context, o *controlplane.Operati
 	if err := o.RemoveLeftovers(ctx); err != nil {
 		return false, fmt.Errorf("remove what an earlier epoch has left on this seed: %w", err)
 	}
-	if unheard != nil {
-		r.Runner.Events.Event(o.Shoot, corev1.EventTypeWarning, reasonEndUnheard,
+	if unconfirmed != nil {
+		r.Runner.Events.Event(o.Shoot, corev1.EventTypeWarning, reasonEndUnconfirmed,
 			fmt.Sprintf("Seed %q has removed what it had left of the shoot; what no backup has of it is lost: %v", o.SeedName,
-				unheard))
+				unconfirmed))
 	}
 	return nothing, nil
 }
@@ -120,24 +120,26 @@ func loadState(ctx context.Context, o *controlplane.Operation) (nothing bool, er
 // has lost its data, or cannot start.
 const endPatience = 3 * time.Minute
 
-// reasonEndUnheard is the reason of the event that tells that an epoch was removed of which nobody could say that it
+// reasonEndUnconfirmed is the reason of the event that tells that an epoch was removed of which nobody could say that it
 // was over.
-const reasonEndUnheard = "EndOfEpochUnheard"
+const reasonEndUnconfirmed = "EndOfEpochUnconfirmed"
 
-// UnheardError says that nobody can tell whether an epoch has ended.
-type UnheardError struct {
+// UnconfirmedError says that nobody can tell whether an epoch has ended.
+type UnconfirmedError struct {
 	Epoch int64
 	Err   error
 }
 
-func (e *UnheardError) Error() string { return fmt.Sprintf("the end of epoch %d: %v", e.Epoch, e.Err) }
+func (e *UnconfirmedError) Error() string {
+	return fmt.Sprintf("the end of epoch %d: %v", e.Epoch, e.Err)
+}
 
 // Unwrap gives why.
-func (e *UnheardError) Unwrap() error { return e.Err }
+func (e *UnconfirmedError) Unwrap() error { return e.Err }
 
 // awaitEnd waits until the etcd that an earlier epoch has left on this seed has its final snapshot, if that is
 // needed. Another owner may have taken the shoot over and never begun: then that snapshot is what this restore starts
-// from. Only of a guard that is silent the end is unheard. All else is an error, to be tried again: the guard may be
+// from. Only of a guard that is silent the end is unconfirmed. All else is an error, to be tried again: the guard may be
 // well, and have the data.
 func (r *Reconciler) awaitEnd(ctx context.Context, o *controlplane.Operation, etcd tenure.Etcd) error {
 	epoch, err := o.UnsavedEpoch(ctx, etcd)
@@ -154,7 +156,7 @@ func (r *Reconciler) awaitEnd(ctx context.Context, o *controlplane.Operation, et
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, controlplane.ErrNoGuard), errors.Is(err, ownership.ErrSilent):
-		return &UnheardError{epoch, err}
+		return &UnconfirmedError{epoch, err}
 	case err != nil:
 		return fmt.Errorf("wait for the etcd of epoch %d, which may have the only copy of the shoot's newest data "+
 			"(to give it up, delete statefulset %q in namespace %q): %w", epoch, controlplane.EtcdName, o.Namespace(), err)

@@ -54,7 +54,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	// Whatever has failed, a migration included, that says so in the garden has woken us.
 	if controlplane.Stuck(o.Shoot) {
-		if err := o.TellFailed(ctx); err != nil {
+		if err := o.ReportFailed(ctx); err != nil {
 			return reconcile.Result{}, err
 		}
 	}

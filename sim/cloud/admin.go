@@ -51,7 +51,7 @@ func (s *Server) setFault(c *call, w http.ResponseWriter, r *http.Request) error
 	if err := checkEffect(fault.Effect); err != nil {
 		return s.refuseBefore(c, err)
 	}
-	fault.Matched, fault.Felt = 0, 0
+	fault.Matched, fault.Hits = 0, 0
 	_, err := s.mutate(c, func(v *view) (change, error) {
 		fault.Meta = api.Meta{ID: c.id, CreatedAt: v.now.UTC()}
 		before := v.rows[api.KindFaults][c.id]

@@ -36,7 +36,7 @@ func newFaultBook() *faultBook { return &faultBook{} }
 
 // set puts a fault in force, in the place of one with the same name.
 func (b *faultBook) set(fault api.Fault, clock clock.PassiveClock) {
-	fault.Matched, fault.Felt = 0, 0
+	fault.Matched, fault.Hits = 0, 0
 	active := &activeFault{Fault: fault, turns: &turns{}, clock: clock}
 	if t := fault.Effect.Throttle; t != nil {
 		active.limiter = rate.NewLimiter(rate.Limit(t.PerSecond), t.Burst)
@@ -95,7 +95,7 @@ func (b *faultBook) feel(c *call, want func(api.Effect) bool, hit func(*activeFa
 			continue
 		}
 		turns.felt++
-		active.Felt++
+		active.Hits++
 		return active.Fault, true
 	}
 	return api.Fault{}, false

@@ -145,8 +145,8 @@ func TestChaosIsCarriedOut(t *testing.T) {
 				t.Errorf("%d pods (-want +got):\n%s", len(s.pods), diff)
 			}
 			must(t, injection.Heal(t.Context()))
-			if s.heals == 0 || injection.Touched() == 0 {
-				t.Errorf("healed %d times, felt %d times", s.heals, injection.Touched())
+			if s.heals == 0 || injection.Hits() == 0 {
+				t.Errorf("healed %d times, felt %d times", s.heals, injection.Hits())
 			}
 		})
 	}
@@ -183,8 +183,8 @@ func TestPodKill(t *testing.T) {
 	s := crowd(t)
 	injection, err := chaos(t, "PodChaos", gardenlets+", action: pod-kill, gracePeriod: 0").Inject(t.Context(), s)
 	must(t, err)
-	if injection.Touched() != 2 {
-		t.Errorf("%d pods were deleted", injection.Touched())
+	if injection.Hits() != 2 {
+		t.Errorf("%d pods were deleted", injection.Hits())
 	}
 	must(t, injection.Heal(t.Context()))
 	if _, err := chaos(t, "PodChaos", gardenlets+", action: pod-kill").Inject(t.Context(), s); err == nil ||

@@ -141,7 +141,7 @@ func (m *meshed) begin(ctx context.Context) (world.Injection, error) {
 		if apierrors.IsAlreadyExists(err) { // it is somebody else's
 			return world.Injection{}, err
 		}
-		return world.Injection{Heal: m.end, Touched: func() int { return 0 }}, err // it may be there although nobody heard so
+		return world.Injection{Heal: m.end, Hits: func() int { return 0 }}, err // it may be there although nobody heard so
 	}
 	if err := m.awaitInjected(ctx); err != nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), healTimeout)
@@ -159,7 +159,7 @@ func (m *meshed) begin(ctx context.Context) (world.Injection, error) {
 		}
 		return m.awaitClean(ctx)
 	}
-	return world.Injection{Heal: heal, Touched: w.count}, nil
+	return world.Injection{Heal: heal, Hits: w.count}, nil
 }
 
 // create the object, and wait for the answer also when the story was cancelled: only that tells whether there is one.

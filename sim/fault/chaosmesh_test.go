@@ -281,8 +281,8 @@ func TestChaosMesh(t *testing.T) {
 			if left := w.experiments(t, name); left != 1 {
 				t.Errorf("there are %d objects of Chaos Mesh", left)
 			}
-			if injection.Touched() != c.felt {
-				t.Errorf("felt by %d pods, want %d", injection.Touched(), c.felt)
+			if injection.Hits() != c.felt {
+				t.Errorf("felt by %d pods, want %d", injection.Hits(), c.felt)
 			}
 			must(t, injection.Heal(t.Context()))
 			if left := w.experiments(t, name); left != 0 {

@@ -86,7 +86,7 @@ func (c *Crash) Inject(ctx context.Context, w world.World) (world.Injection, err
 		return waiting, err
 	}
 	heal := func(ctx context.Context) error { return errors.Join(waiting.Heal(ctx), deaths.heal(ctx)) } // in this order
-	return world.Injection{Heal: heal, Touched: deaths.count}, nil
+	return world.Injection{Heal: heal, Hits: deaths.count}, nil
 }
 
 // deaths are the kills of a crash.

@@ -1,5 +1,5 @@
 // Package fault breaks a landscape on purpose: one file per fault. A fault is plain data, part of the scenario format;
-// what is going on lives in its injection, and the Ward sees to it that each is healed exactly once.
+// what is going on lives in its injection, and Active sees to it that each is healed exactly once.
 //
 // To add a fault, write its file and add one field to Spec. A fault judges nothing and records nothing.
 package fault

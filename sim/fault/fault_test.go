@@ -145,7 +145,7 @@ func (s *spy) injection(what ...any) (world.Injection, error) {
 			}
 			return s.fail
 		},
-		Touched: func() int { return 3 },
+		Hits: func() int { return 3 },
 	}, s.broken
 }
 
@@ -223,7 +223,7 @@ func TestConformance(t *testing.T) {
 			w := &spy{World: worldtest.New(t, "a")}
 			plant(t, w)
 			journal := timeline.NewJournal(clock.RealClock{}, nil)
-			ward := fault.NewWard(w, journal)
+			ward := fault.NewActive(w, journal)
 			if err := ward.Heal(t.Context(), "it"); err == nil || !strings.Contains(err.Error(), "has not been injected") {
 				t.Errorf("heal before the fault: %v", err)
 			}
@@ -250,7 +250,7 @@ func TestConformance(t *testing.T) {
 			}
 			_, injected, _ := timeline.First[timeline.FaultInjected](journal.Events())
 			_, healed, _ := timeline.First[timeline.FaultHealed](journal.Events())
-			if injected.Fault != f.Name() || healed.Touched != felt || healed.Error != "" {
+			if injected.Fault != f.Name() || healed.Hits != felt || healed.Error != "" {
 				t.Errorf("recorded %+v, %+v", injected, healed)
 			}
 			takes := map[string][]string{"loseCluster": {"a"}, "freezeCluster": {"garden"}}
@@ -278,7 +278,7 @@ func TestConformanceOfFaultsThatNoStepHeals(t *testing.T) {
 					w.onBreak = cancel
 				}
 				journal := timeline.NewJournal(clock.RealClock{}, nil)
-				ward := fault.NewWard(w, journal)
+				ward := fault.NewActive(w, journal)
 				if err := ward.Inject(ctx, "it", f); err != nil && !errors.Is(err, context.Canceled) {
 					t.Fatal(err)
 				}
@@ -316,7 +316,7 @@ func TestConformanceOfInjectionsThatFailMidway(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			w.onBreak = cancel
 			journal := timeline.NewJournal(clock.RealClock{}, nil)
-			ward := fault.NewWard(w, journal)
+			ward := fault.NewActive(w, journal)
 			if err := ward.Inject(ctx, "it", f); !errors.Is(err, midway) || errors.Is(err, context.Canceled) {
 				t.Errorf("injected: %v", err)
 			}
@@ -342,11 +342,11 @@ func TestAFailedInjectionThatCannotBeHealed(t *testing.T) {
 	journal := timeline.NewJournal(clock.RealClock{}, nil)
 	spec := examples["freezeCluster"]
 	_, f := spec.Fault()
-	if err := fault.NewWard(w, journal).Inject(t.Context(), "it", f); !errors.Is(err, midway) || !errors.Is(err, stuck) {
+	if err := fault.NewActive(w, journal).Inject(t.Context(), "it", f); !errors.Is(err, midway) || !errors.Is(err, stuck) {
 		t.Errorf("injected: %v", err)
 	}
 	if _, healed, _ := timeline.First[timeline.FaultHealed](journal.Events()); !strings.Contains(healed.Error, "stuck") ||
-		healed.Touched != 3 {
+		healed.Hits != 3 {
 		t.Errorf("recorded %+v", healed)
 	}
 }
@@ -355,7 +355,7 @@ func TestAFailedHealIsToldAndNotRepeated(t *testing.T) {
 	t.Parallel()
 	w := &spy{World: worldtest.New(t, "a"), fail: errors.New("stuck")}
 	journal := timeline.NewJournal(clock.RealClock{}, nil)
-	ward := fault.NewWard(w, journal)
+	ward := fault.NewActive(w, journal)
 	for _, name := range []string{"one", "two"} {
 		spec := examples["cut"]
 		_, f := spec.Fault()
@@ -387,7 +387,7 @@ func TestAWorldThatCannot(t *testing.T) {
 		if f.Needs() == world.EditObjects { // which takes an API server only
 			continue
 		}
-		ward := fault.NewWard(limited{worldtest.New(t, "a")}, timeline.NewJournal(clock.RealClock{}, nil))
+		ward := fault.NewActive(limited{worldtest.New(t, "a")}, timeline.NewJournal(clock.RealClock{}, nil))
 		err := ward.Inject(t.Context(), "it", f)
 		if err == nil || !strings.Contains(err.Error(), "this backend cannot "+string(f.Needs())) {
 			t.Errorf("%s: %v", kind, err)
@@ -463,7 +463,7 @@ func TestClusterFault_ClusterThatAnswers_IsNoFault(t *testing.T) {
 		journal := timeline.NewJournal(clock.RealClock{}, nil)
 		spec := examples[kind]
 		_, f := spec.Fault()
-		err := fault.NewWard(w, journal).Inject(t.Context(), "it", f)
+		err := fault.NewActive(w, journal).Inject(t.Context(), "it", f)
 		if err == nil || !strings.Contains(err.Error(), "still answers") || w.heals != 1 {
 			t.Errorf("%s: %v, healed %d times", kind, err, w.heals)
 		}
@@ -508,7 +508,7 @@ func TestAFaultBeginsWhenItsProcessRuns(t *testing.T) {
 			journal := timeline.NewJournal(clock.RealClock{}, nil)
 			before := -1
 			w := starting{&spy{World: worldtest.New(t, "a")}, func() error { before = len(journal.Events()); return never }}
-			err := fault.NewWard(w, journal).Inject(t.Context(), "one", f)
+			err := fault.NewActive(w, journal).Inject(t.Context(), "one", f)
 			begun := 0
 			for range timeline.Of[timeline.FaultInjected](journal.Events()) {
 				begun++

@@ -74,7 +74,7 @@ func httpHarms(spec *v1alpha1.HTTPChaosSpec) (harms []link.Fault, err error) {
 
 func harmServers(ctx context.Context, w world.World, cluster string, s v1alpha1.PodSelector,
 	harms []link.Fault) (world.Injection, error) {
-	casting, can := w.(world.Casting)
+	actors, can := w.(world.PodActors)
 	if !can {
 		return world.Injection{}, cannot("harm the links to pods", world.BreakPodLinks)
 	}
@@ -82,7 +82,7 @@ func harmServers(ctx context.Context, w world.World, cluster string, s v1alpha1.
 	if err != nil {
 		return world.Injection{}, err
 	}
-	_, targets, err := casting.Parts(ctx, cluster, pods)
+	_, targets, err := actors.Parts(ctx, cluster, pods)
 	if err != nil {
 		return world.Injection{}, err
 	}

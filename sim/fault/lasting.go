@@ -24,7 +24,7 @@ func lasting(ctx context.Context, i world.Injection, life time.Duration) world.I
 		defer cancel()
 		_ = heal(ctx) // the heal that is always called tells the error
 	})
-	return world.Injection{Touched: i.Touched, Heal: func(ctx context.Context) error {
+	return world.Injection{Hits: i.Hits, Heal: func(ctx context.Context) error {
 		timer.Stop()
 		return heal(ctx)
 	}}
@@ -40,9 +40,9 @@ func together(all []world.Injection) world.Injection {
 			}
 			return errors.Join(errs...)
 		},
-		Touched: func() (sum int) {
+		Hits: func() (sum int) {
 			for _, one := range all {
-				sum += one.Touched()
+				sum += one.Hits()
 			}
 			return sum
 		},

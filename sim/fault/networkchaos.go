@@ -143,7 +143,7 @@ func bytesPerSecond(rate string) (int64, error) {
 
 func harmPods(ctx context.Context, w world.World, cluster string, spec *v1alpha1.NetworkChaosSpec,
 	harms []link.Fault) (world.Injection, error) {
-	casting, can := w.(world.Casting)
+	knows, can := w.(world.PodActors)
 	if !can {
 		return world.Injection{}, cannot("harm the links of pods", world.BreakPodLinks)
 	}
@@ -151,7 +151,7 @@ func harmPods(ctx context.Context, w world.World, cluster string, spec *v1alpha1
 	if err != nil {
 		return world.Injection{}, err
 	}
-	actors, _, err := casting.Parts(ctx, cluster, pods)
+	actors, _, err := knows.Parts(ctx, cluster, pods)
 	if err != nil {
 		return world.Injection{}, err
 	}

@@ -35,11 +35,11 @@ func (c *clouded) BreakCloud(ctx context.Context, f cloud.Fault) (world.Injectio
 	heal := func(ctx context.Context) error {
 		final, err := c.admin.HealFault(ctx, f.ID)
 		if err == nil {
-			c.felt = final.Felt
+			c.felt = final.Hits
 		}
 		return err
 	}
-	return world.Injection{Heal: heal, Touched: func() int { return c.felt }}, err
+	return world.Injection{Heal: heal, Hits: func() int { return c.felt }}, err
 }
 
 func newClouded(t *testing.T) *clouded {
@@ -105,7 +105,7 @@ func TestFaultsOnACloud(t *testing.T) {
 			t.Parallel()
 			w := newClouded(t)
 			journal := timeline.NewJournal(clock.RealClock{}, nil)
-			ward := fault.NewWard(w, journal)
+			ward := fault.NewActive(w, journal)
 			must(t, ward.Inject(t.Context(), "it", c.fault))
 			_ = c.act(t.Context(), w.actor)
 			err := c.act(t.Context(), w.actor)
@@ -115,7 +115,7 @@ func TestFaultsOnACloud(t *testing.T) {
 			}
 			must(t, ward.HealAll(t.Context()))
 			must(t, c.act(t.Context(), w.actor))
-			if _, healed, _ := timeline.First[timeline.FaultHealed](journal.Events()); healed.Touched == 0 ||
+			if _, healed, _ := timeline.First[timeline.FaultHealed](journal.Events()); healed.Hits == 0 ||
 				healed.Error != "" {
 				t.Errorf("recorded %+v", healed)
 			}

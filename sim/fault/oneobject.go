@@ -70,7 +70,7 @@ func (o OneObject) isGone(err error) bool {
 
 // nothingDone is the injection of a fault that has found nothing to harm: nobody can have felt it.
 func nothingDone() world.Injection {
-	return world.Injection{Heal: func(context.Context) error { return nil }, Touched: func() int { return 0 }}
+	return world.Injection{Heal: func(context.Context) error { return nil }, Hits: func() int { return 0 }}
 }
 
 // connect gives the observer's way to objects of this kind.

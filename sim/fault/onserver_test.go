@@ -49,7 +49,7 @@ func (w *wired) BreakLink(_ context.Context, _, _ string, f link.Fault, hook lin
 	return world.Injection{Heal: func(ctx context.Context) error {
 		i.Heal()
 		return i.Await(ctx)
-	}, Touched: i.Touched}, nil
+	}, Hits: i.Hits}, nil
 }
 
 func (w *wired) BreakProcess(context.Context, world.Process, world.Harm) (world.Injection, error) {
@@ -61,7 +61,7 @@ func (w *wired) BreakProcess(context.Context, world.Process, world.Harm) (world.
 	return world.Injection{Heal: func(context.Context) error {
 		w.revived.Add(1)
 		return nil
-	}, Touched: func() int { return 1 }}, nil
+	}, Hits: func() int { return 1 }}, nil
 }
 
 // onServer is a stage for faults that live in links.
@@ -69,7 +69,7 @@ type onServer struct {
 	world   *wired
 	config  *rest.Config // through the link
 	direct  *kubernetes.Clientset
-	ward    *fault.Ward
+	ward    *fault.Active
 	journal *timeline.Journal
 	number  int
 }
@@ -160,7 +160,7 @@ func newOnServer(t *testing.T, direct *rest.Config) *onServer {
 	}
 	s.direct, err = kubernetes.NewForConfig(direct)
 	must(t, err)
-	s.ward = fault.NewWard(s.world, s.journal)
+	s.ward = fault.NewActive(s.world, s.journal)
 	return s
 }
 
@@ -207,7 +207,7 @@ func (s *onServer) test(t *testing.T, name string, f fault.Fault, provoke func(c
 			healed = p
 		}
 	}
-	if healed.Touched == 0 || healed.Error != "" || healed.Fault != f.Name() {
+	if healed.Hits == 0 || healed.Error != "" || healed.Fault != f.Name() {
 		t.Errorf("recorded %+v", healed)
 	}
 	if strings.HasPrefix(f.Name(), "crash") && s.world.killed.Swap(0) != 1 {
@@ -249,7 +249,7 @@ func (s *onServer) testHealWhileACrashStrikes(t *testing.T) {
 		t.Errorf("%d victims were healed, want the one that was killed", n)
 	}
 	for e, p := range timeline.Of[timeline.FaultHealed](s.journal.Events()) {
-		if e.Subject == "strikes-late" && p.Touched != 1 {
+		if e.Subject == "strikes-late" && p.Hits != 1 {
 			t.Errorf("recorded %+v, want one that was felt once", p)
 		}
 	}
@@ -305,7 +305,7 @@ func (s *onServer) testGrowth(t *testing.T) {
 // wantTouched is how many objects a fault has harmed; one that has found none was felt by nobody, and heals.
 func wantTouched(t *testing.T, injection world.Injection, want int) {
 	t.Helper()
-	if got := injection.Touched(); got != want {
+	if got := injection.Hits(); got != want {
 		t.Errorf("it has touched %d objects, want %d", got, want)
 	}
 	if want == 0 {
@@ -395,7 +395,7 @@ func (s *served) Connect(string) (*rest.Config, error) { return s.config, nil }
 // touched is how often what acts on the link now was felt.
 func (s *onServer) touched() (sum int) {
 	for _, i := range s.world.link.Injections() {
-		sum += i.Touched()
+		sum += i.Hits()
 	}
 	return sum
 }

@@ -64,7 +64,7 @@ func deletePods(ctx context.Context, w world.World, cluster string, spec *v1alph
 			return world.Injection{}, fmt.Errorf("delete the pod %s/%s: %w", pod.Namespace, pod.Name, err)
 		}
 	}
-	return world.Injection{Heal: func(context.Context) error { return nil }, Touched: func() int { return deleted }}, nil
+	return world.Injection{Heal: func(context.Context) error { return nil }, Hits: func() int { return deleted }}, nil
 }
 
 func breakPods(ctx context.Context, w world.World, cluster string, s v1alpha1.ContainerSelector,

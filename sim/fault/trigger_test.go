@@ -44,27 +44,27 @@ func TestAwait(t *testing.T) {
 	spec := examples["cut"]
 	_, cut := spec.Fault()
 	for name, c := range map[string]struct {
-		play  func(*testing.T, *fault.Ward, *bell)
+		play  func(*testing.T, *fault.Active, *bell)
 		heals int
 		want  []string
 	}{
-		"fires": {func(t *testing.T, ward *fault.Ward, b *bell) {
+		"fires": {func(t *testing.T, ward *fault.Active, b *bell) {
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel() // of the request that was the trigger, say
 			b.ring(ctx)
 			b.ring(ctx)
 			must(t, ward.Heal(t.Context(), "it"))
 		}, 1, []string{"Awaited it", "Injected it", "Healed it"}},
-		"healed before": {func(t *testing.T, ward *fault.Ward, b *bell) {
+		"healed before": {func(t *testing.T, ward *fault.Active, b *bell) {
 			must(t, ward.Heal(t.Context(), "it"))
 			b.ring(t.Context())
 		}, 0, []string{"Awaited it"}},
-		"never": {func(t *testing.T, ward *fault.Ward, b *bell) {}, 0, []string{"Awaited it"}},
+		"never": {func(t *testing.T, ward *fault.Active, b *bell) {}, 0, []string{"Awaited it"}},
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
 			t.Parallel()
 			w, b, journal := &spy{World: worldtest.New(t, "a")}, &bell{}, timeline.NewJournal(clock.RealClock{}, nil)
-			ward := fault.NewWard(w, journal)
+			ward := fault.NewActive(w, journal)
 			must(t, ward.Await(t.Context(), "it", cut, b))
 			if err := ward.Await(t.Context(), "it", cut, b); err == nil {
 				t.Error("two faults of one name wait")
@@ -90,7 +90,7 @@ func TestAwaitFails(t *testing.T) {
 	spec := examples["cut"]
 	_, cut := spec.Fault()
 	journal, b := timeline.NewJournal(clock.RealClock{}, nil), &bell{}
-	ward := fault.NewWard(limited{worldtest.New(t, "a")}, journal)
+	ward := fault.NewActive(limited{worldtest.New(t, "a")}, journal)
 	must(t, ward.Await(t.Context(), "it", cut, b))
 	b.ring(t.Context())
 	if err := ward.HealAll(t.Context()); err == nil || !strings.Contains(err.Error(), "this backend cannot break links") {

@@ -34,7 +34,7 @@ func owner(second float64) at {
 
 func TestRecovery(t *testing.T) {
 	t.Parallel()
-	steady := at{1, timeline.ShootSteady{}}
+	steady := at{1, timeline.ShootReady{}}
 	fire := at{10, timeline.FaultInjected{Fault: "loseCluster(a)"}}
 	lost := []at{
 		steady, owner(1), shoot(1, "a", "a", "Create", "Succeeded"), epoch(2, 1, "Serving", 100), wrote(3, 1, 100),
@@ -123,7 +123,7 @@ func TestMomentsOfARecoveryAreNotThoseOfAMoveBefore(t *testing.T) {
 		epoch(65, 3, "Serving", 2_000_000), wrote(66, 3, 2_000_001), shoot(67, "c", "c", "Restore", "Succeeded"),
 		{80, timeline.Settled{Converged: true, Since: timeline.Moment(d(75))}},
 	}
-	before := []at{{1, timeline.ShootSteady{}}, owner(1), shoot(1, "a", "a", "Create", "Succeeded"),
+	before := []at{{1, timeline.ShootReady{}}, owner(1), shoot(1, "a", "a", "Create", "Succeeded"),
 		epoch(2, 1, "Serving", 100), wrote(3, 1, 100)}
 	for name, c := range map[string]struct {
 		events []at
@@ -177,7 +177,7 @@ func TestMomentsOfARecoveryAreNotThoseOfAMoveBefore(t *testing.T) {
 // A recovery is a change of owner that the owner before has not handed over.
 func TestRecoveriesAreToldFromHandOvers(t *testing.T) {
 	t.Parallel()
-	before := []at{{1, timeline.ShootSteady{}}, shoot(1, "a", "a", "Create", "Succeeded"), epoch(2, 1, "Serving", 100),
+	before := []at{{1, timeline.ShootReady{}}, shoot(1, "a", "a", "Create", "Succeeded"), epoch(2, 1, "Serving", 100),
 		wrote(3, 1, 100)}
 	fire := at{10, timeline.FaultInjected{Fault: "loseCluster(a)"}}
 	migrating, left := shoot(5, "b", "a", "Migrate", "Processing"), shoot(7, "b", "a", "Migrate", "Succeeded")
@@ -281,7 +281,7 @@ func TestWhoWasHandedOverIsNotUnrecovered(t *testing.T) {
 	t.Parallel()
 	load := at{2.5, timeline.StepStarted{Verb: "load", WritesPerSecond: 1}}
 	told := func(ends ...at) []timeline.Event {
-		return history(append([]at{{1, timeline.ShootSteady{}}, shoot(1, "a", "a", "Create", "Succeeded"),
+		return history(append([]at{{1, timeline.ShootReady{}}, shoot(1, "a", "a", "Create", "Succeeded"),
 			epoch(2, 1, "Serving", 100), load, wrote(3, 1, 100),
 			{4, timeline.FaultInjected{}}, shoot(5, "b", "a", "Migrate", "Processing")}, ends...)...)
 	}
@@ -300,7 +300,7 @@ func TestWhoWasHandedOverIsNotUnrecovered(t *testing.T) {
 // does.
 func TestWhoWasHandedOverAfterARecoveryIsUnrecovered(t *testing.T) {
 	t.Parallel()
-	events := history(at{1, timeline.ShootSteady{}}, shoot(1, "a", "a", "Create", "Succeeded"),
+	events := history(at{1, timeline.ShootReady{}}, shoot(1, "a", "a", "Create", "Succeeded"),
 		epoch(2, 1, "Serving", 100),
 		at{2.5, timeline.StepStarted{Verb: "load", WritesPerSecond: 1}}, at{4, timeline.FaultInjected{}},
 		shoot(10, "b", "a", "Migrate", "Aborted"), epoch(12, 2, "Serving", 1_000_000),
@@ -317,7 +317,7 @@ func TestWhoWasHandedOverAfterARecoveryIsUnrecovered(t *testing.T) {
 func TestAShootThatComesLaterHasNothingToRecoverFrom(t *testing.T) {
 	t.Parallel()
 	load := at{6, timeline.StepStarted{Verb: "load", WritesPerSecond: 1}}
-	later := []at{{5, timeline.ShootSteady{}}, shoot(5, "b", "b", "Create", "Succeeded"), epoch(5.5, 1, "Serving", 100),
+	later := []at{{5, timeline.ShootReady{}}, shoot(5, "b", "b", "Create", "Succeeded"), epoch(5.5, 1, "Serving", 100),
 		load, wrote(7, 1, 100), {20, timeline.Settling{}}, wrote(22, 2, 101)}
 	if got := measure.NotRecovered(history(append([]at{{4, timeline.FaultInjected{}}}, later...)...)); len(got) > 0 {
 		t.Errorf("it is said not to have recovered: %+v", got)

@@ -47,13 +47,13 @@ func write(number int, outcome timeline.Outcome) timeline.Write {
 // told is a planned migration of alpha from a to b, with a fault in it.
 func told() []moment {
 	return []moment{
-		{0, "", "", timeline.RunStarted{Scenario: "tale", Backend: "small", Story: json.RawMessage(story)}},
+		{0, "", "", timeline.RunStarted{Scenario: "tale", Backend: "small", Definition: json.RawMessage(story)}},
 		{1, "", "", timeline.LandscapeReady{Seeds: []string{"a", "b"}}},
 		{2, "observer", "alpha", seen("a", "a", "Create", "Succeeded", 100)},
 		{2, "observer", "alpha", timeline.NodeSeen{Name: "n1", Ready: "True"}},
 		{2, "observer", "alpha", timeline.NodeSeen{Name: "n2", Ready: "False"}},
-		{3, "operator", "alpha", timeline.ShootSteady{TechnicalID: "t", Nodes: 2}},
-		{3, "operator", "beta", timeline.ShootSteady{TechnicalID: "u"}},
+		{3, "operator", "alpha", timeline.ShootReady{TechnicalID: "t", Nodes: 2}},
+		{3, "operator", "beta", timeline.ShootReady{TechnicalID: "u"}},
 		{4, "user", "alpha", write(1, timeline.Acknowledged)},
 		{4, "user", "alpha", timeline.Reached{Outcome: timeline.Acknowledged}},
 		{5, "operator", "dark", timeline.FaultInjected{Fault: "cut(user,shoots)"}},
@@ -65,7 +65,7 @@ func told() []moment {
 		{10.5, "observer", "alpha", seen("b", "a", "Migrate", "Processing", 40)},
 		{14, "observer", "alpha", seen("b", "b", "Migrate", "Succeeded", 100)},
 		{14.2, "observer", "alpha", seen("b", "b", "Restore", "Processing", 20)},
-		{15, "operator", "dark", timeline.FaultHealed{Fault: "cut(user,shoots)", Touched: 3}},
+		{15, "operator", "dark", timeline.FaultHealed{Fault: "cut(user,shoots)", Hits: 3}},
 		{16, "gardenlet-a", "t", timeline.CloudCalled{Number: 1, Verb: "put", What: "records", Outcome: "StaleEpoch"}},
 		{7, "", "", timeline.CostSeen{Links: []timeline.LinkSeen{{From: "gardenlet-a", To: "garden", Requests: 50,
 			BytesToServer: 500, BytesToClient: 5000, Errors: 1}}}},
@@ -140,7 +140,7 @@ func TestWhatIsCounted(t *testing.T) {
 			`{WHO,from="user",to="shoots"} 0`},
 		"transplant_landscape_cpu_seconds": {`{WHO} 90`},
 		"transplant_fault_active":          {`{WHO,fault="dark",kind="cut"} 0`},
-		"transplant_fault_felt":            {`{WHO,fault="dark",kind="cut"} 3`},
+		"transplant_fault_hits":            {`{WHO,fault="dark",kind="cut"} 3`},
 		"transplant_shoot_on_seed":         {`{WHO,seed="a",shoot="alpha"} 0`, `{WHO,seed="b",shoot="alpha"} 1`},
 		"transplant_seed_shoots":           {`{WHO,seed="a"} 0`, `{WHO,seed="b"} 1`},
 		"transplant_shoot_epoch":           {`{WHO,seed="a",shoot="alpha"} 1`},
@@ -327,7 +327,7 @@ func TestTheEngineServesItsMetrics(t *testing.T) {
 		journal := timeline.NewJournal(testingclock.NewFakePassiveClock(time.Date(2026, 11, 21, 20, 0, 0, 0, time.UTC)), nil)
 		following := exporter.Follow(t.Context(), landscape, journal)
 		journal.Record(timeline.Event{Payload: timeline.RunStarted{Scenario: scenario, Backend: "small",
-			Story: json.RawMessage(story)}})
+			Definition: json.RawMessage(story)}})
 		if err := journal.Close(); err != nil {
 			t.Fatal(err)
 		}

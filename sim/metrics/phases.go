@@ -82,7 +82,7 @@ func (m *phaseMeter) take(e timeline.Event) {
 			}
 		}
 		m.faulted = true
-	case timeline.ShootSteady:
+	case timeline.ShootReady:
 		s := m.of(e.Subject)
 		s.nodes, s.steady = p.Nodes, true
 	case timeline.ShootSeen:

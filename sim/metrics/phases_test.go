@@ -84,7 +84,7 @@ func asleep(story []moment) []moment {
 // metered is a story that has been counted.
 func metered(t *testing.T, told []moment) *metrics.Meter {
 	t.Helper()
-	meter, err := metrics.NewMeter("run-1", timeline.RunStarted{Scenario: "tale", Story: json.RawMessage(story)})
+	meter, err := metrics.NewMeter("run-1", timeline.RunStarted{Scenario: "tale", Definition: json.RawMessage(story)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func metered(t *testing.T, told []moment) *metrics.Meter {
 // Migrations are told apart by how the shoot was when each was asked for, and by whether Migrate was given up in it.
 func TestPhasesOfMigrationsAreToldApart(t *testing.T) {
 	t.Parallel()
-	steady := func(nodes int) moment { return moment{1, "operator", "alpha", timeline.ShootSteady{Nodes: nodes}} }
+	steady := func(nodes int) moment { return moment{1, "operator", "alpha", timeline.ShootReady{Nodes: nodes}} }
 	at := func(seconds float64, asleep bool, p timeline.ShootSeen) moment {
 		p.Hibernated = asleep
 		return moment{seconds, "observer", "alpha", p}
@@ -180,7 +180,7 @@ func later(by float64, told []moment) (all []moment) {
 func TestPhasesOfRecoveries(t *testing.T) {
 	t.Parallel()
 	steady := func(shoot string, nodes int) moment {
-		return moment{1, "operator", shoot, timeline.ShootSteady{Nodes: nodes}}
+		return moment{1, "operator", shoot, timeline.ShootReady{Nodes: nodes}}
 	}
 	fault := moment{5, "operator", "fire", timeline.FaultInjected{Fault: "loseCluster(a)"}}
 	lost := []moment{

@@ -48,7 +48,7 @@ func (r resultMetrics) all() []prometheus.Collector {
 // goals of the scenario are known from the beginning.
 func (r resultMetrics) goals(start timeline.RunStarted) error {
 	story := &scenario.Scenario{}
-	if err := json.Unmarshal(start.Story, story); err != nil {
+	if err := json.Unmarshal(start.Definition, story); err != nil {
 		return fmt.Errorf("read the scenario in the timeline: %w", err)
 	}
 	goals := story.Spec.Measure

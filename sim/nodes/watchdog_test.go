@@ -124,7 +124,7 @@ func TestPodsStartAfterABrokenWrite(t *testing.T) {
 		cut := w.proxy.Link(apiName).Begin(link.Cut{Direction: link.ToServer})
 		w.pod(name, "node-1")
 		w.eventually("something is held up", func() string {
-			if cut.Touched() == 0 {
+			if cut.Hits() == 0 {
 				return "nothing is"
 			}
 			return ""

@@ -13,7 +13,7 @@ import (
 // shootsOf are the shoots that were steady at some time, by name.
 func shootsOf(events []timeline.Event) []string {
 	seen := map[string]bool{}
-	for e := range timeline.Of[timeline.ShootSteady](events) {
+	for e := range timeline.Of[timeline.ShootReady](events) {
 		seen[e.Subject] = true
 	}
 	return slices.Sorted(maps.Keys(seen))
@@ -36,7 +36,7 @@ func (c *calm) take(e timeline.Event) bool {
 		return c.steady && c.asked == ""
 	}
 	switch p := e.Payload.(type) {
-	case timeline.ShootSteady:
+	case timeline.ShootReady:
 		c.steady, c.asked = true, ""
 	case timeline.StepStarted:
 		if slices.Contains(upsetting, p.Verb) && !p.Refused {
@@ -96,7 +96,7 @@ func (d disturbed) at(moment timeline.Moment) bool {
 
 // steadyNodes is how many nodes the shoot had when it was steady.
 func steadyNodes(events []timeline.Event, shoot string) int {
-	for e, p := range timeline.Of[timeline.ShootSteady](events) {
+	for e, p := range timeline.Of[timeline.ShootReady](events) {
 		if e.Subject == shoot {
 			return p.Nodes
 		}
@@ -116,7 +116,7 @@ func LastSeen(events []timeline.Event) map[string]timeline.ShootSeen {
 // technicalIDs of the shoots, by technical id.
 func technicalIDs(events []timeline.Event) map[string]string {
 	ids := map[string]string{}
-	for e, p := range timeline.Of[timeline.ShootSteady](events) {
+	for e, p := range timeline.Of[timeline.ShootReady](events) {
 		ids[p.TechnicalID] = e.Subject
 	}
 	return ids
@@ -212,7 +212,7 @@ func MissingWrites(events []timeline.Event, shoot string) string {
 		}
 	}
 	begun := false
-	for e, p := range timeline.Of[timeline.ShootSteady](life) {
+	for e, p := range timeline.Of[timeline.ShootReady](life) {
 		if begun = begun || e.Subject == shoot; e.Subject == shoot && p.Objects > 0 { // which are the first writes
 			least, most = 1, max(most, p.Objects)
 		}

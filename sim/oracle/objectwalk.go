@@ -62,7 +62,7 @@ func walkObjects(events []timeline.Event, shoot string) *objectWalk {
 			if !w.leaving {
 				w.takeLook(objectLookOf(e, p))
 			}
-		case timeline.ShootSteady:
+		case timeline.ShootReady:
 			switch {
 			case w.last == nil:
 				w.lack("the objects of " + shoot + " before anything happens to it")

@@ -293,7 +293,7 @@ func TestShootUntouched_ScenarioChanges(t *testing.T) {
 
 // backedUp is a shoot that is ready, with all that it begins with in its backups.
 func backedUp() timeline.Event {
-	return of("alpha", timeline.ShootSteady{TechnicalID: id, BackedUp: true})
+	return of("alpha", timeline.ShootReady{TechnicalID: id, BackedUp: true})
 }
 
 func TestShootUntouched_Faults(t *testing.T) {

@@ -58,7 +58,7 @@ func (t trace) missing() string {
 		return t.missingHeal(subject)
 	case "create":
 		if !t.within(func(e timeline.Event) bool {
-			_, is := e.Payload.(timeline.ShootSteady)
+			_, is := e.Payload.(timeline.ShootReady)
 			return is && e.Subject == subject
 		}) {
 			return "the shoot was never ready"

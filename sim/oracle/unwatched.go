@@ -61,7 +61,7 @@ func dutiesOf(events []timeline.Event) []duty {
 			if p.Cloud {
 				all = append(all, duty{timeline.CloudLedger, e.At, settled.At, true, cloudPlace})
 			}
-		case timeline.ShootSteady:
+		case timeline.ShootReady:
 			all = append(all, ofShoot(events, i, p, settled.At)...)
 		case timeline.StepStarted:
 			if p.WritesPerSecond > 0 {
@@ -77,7 +77,7 @@ func dutiesOf(events []timeline.Event) []duty {
 }
 
 // ofShoot are the duties from the moment when a shoot is ready until it is deleted, or the scenario is over.
-func ofShoot(events []timeline.Event, at int, steady timeline.ShootSteady, settled time.Duration) []duty {
+func ofShoot(events []timeline.Event, at int, steady timeline.ShootReady, settled time.Duration) []duty {
 	shoot, from := events[at].Subject, events[at].At
 	to, dismissed := endOfLoad(events[at:], shoot)
 	watched := []string{}

@@ -353,7 +353,7 @@ func TestSingleWriter(t *testing.T) {
 		"no epoch is no old one": {events: history(steady(0), epoch("a", 1, 5, 1, 100), epoch("b", 2, 5, 6, bump),
 			epoch("a", 0, 0, 7, 110), epoch("a", 0, 5, 8, 111), epoch("b", 0, 5, 9, 0))},
 		"a shoot whose name tells of reading": {
-			events: history(of("is read", timeline.ShootSteady{}), called("is read", epoch("a", 1, 5, 1, 100)),
+			events: history(of("is read", timeline.ShootReady{}), called("is read", epoch("a", 1, 5, 1, 100)),
 				called("is read", epoch("b", 2, 5, 6, bump)),
 				called("is read", epoch("a", 1, 0, 7, 110)), called("is read", epoch("a", 1, 0, 8, 111)),
 				called("is read", epoch("a", 1, 0, 9, 112))),

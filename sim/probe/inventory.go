@@ -45,8 +45,8 @@ func Inventory(ctx context.Context, cluster string, config *rest.Config, when st
 	return nil
 }
 
-// Belongings records what is in a place that is no cluster.
-func Belongings(place, when string, ids []string, items []timeline.Item, to timeline.Recorder) {
+// Items records what is in a place that is no cluster.
+func Items(place, when string, ids []string, items []timeline.Item, to timeline.Recorder) {
 	seen := timeline.InventorySeen{When: when, Items: withMentions(items, ids)}
 	sortItems(seen.Items)
 	to.Record(timeline.Event{Actor: world.Observer, Subject: place, Payload: seen})

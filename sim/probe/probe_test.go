@@ -461,7 +461,7 @@ func TestKeysAreLeftAloneAfterTheUnknown(t *testing.T) {
 func ready(t *testing.T, workers int) (*worldtest.World, *world.Clients, probe.Connector) {
 	t.Helper()
 	w := worldtest.New(t, "a", "b")
-	clients, _, _ := worldtest.Raise(t, w, workers)
+	clients, _, _ := worldtest.SetUp(t, w, workers)
 	connect := func(ctx context.Context) (*rest.Config, error) { return w.ConnectShoot(ctx, "alpha", world.Observer) }
 	until(t, func() bool { _, err := connect(t.Context()); return err == nil })
 	return w, clients, connect

@@ -22,7 +22,7 @@ type measured struct {
 
 func measuresOf(run *Run) []measured {
 	var all []measured
-	m, goals := run.Verdict.Measures, run.Story.Spec.Measure
+	m, goals := run.Verdict.Measures, run.Scenario.Spec.Measure
 	seconds := func(name, about string, value *float64, goal *scenario.Bound) {
 		if value == nil {
 			return

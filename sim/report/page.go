@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/transplant-sim/transplant/sim/telling"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/verdict"
+	"github.com/transplant-sim/transplant/sim/wording"
 )
 
 // page is what the template of a run's page shows, beside the picture.
@@ -143,7 +143,7 @@ func lastOf(run *Run) string {
 	if len(run.Events) == 0 {
 		return "nothing is recorded"
 	}
-	return telling.Sentence(run.Events[len(run.Events)-1])
+	return wording.Sentence(run.Events[len(run.Events)-1])
 }
 
 // counted says how many, as "1 oracle" or "2 oracles".
@@ -190,8 +190,8 @@ func promisesOf(run *Run) []promise {
 
 // linesOf tells the story as it was told in the terminal.
 func linesOf(run *Run) []line {
-	tones := map[telling.Mark]string{telling.Good: "good", telling.Bad: "bad", telling.Quiet: "quiet"}
-	now := telling.NewPresent()
+	tones := map[wording.Mark]string{wording.Good: "good", wording.Bad: "bad", wording.Quiet: "quiet"}
+	now := wording.NewPresent()
 	var all []line
 	for _, e := range run.Events {
 		now.Take(e)
@@ -207,7 +207,7 @@ func (r *Run) proof(numbers []int) []line {
 	var all []line
 	for _, seq := range numbers {
 		if e, known := r.event(seq); known {
-			text := telling.Sentence(e)
+			text := wording.Sentence(e)
 			if who := strings.Join(slices.DeleteFunc([]string{e.Actor, e.Subject}, func(s string) bool {
 				return s == ""
 			}), ", "); who != "" {

@@ -28,13 +28,13 @@ func load(t *testing.T, folder string) *report.Run {
 	return run
 }
 
-func lane(t *testing.T, m report.Model, id string) report.Lane {
+func row(t *testing.T, m report.Model, id string) report.Row {
 	t.Helper()
-	at := slices.IndexFunc(m.Lanes, func(l report.Lane) bool { return l.ID == id })
+	at := slices.IndexFunc(m.Rows, func(l report.Row) bool { return l.ID == id })
 	if at < 0 {
-		t.Fatalf("there is no lane %q", id)
+		t.Fatalf("there is no row %q", id)
 	}
-	return m.Lanes[at]
+	return m.Rows[at]
 }
 
 type bar struct {
@@ -43,7 +43,7 @@ type bar struct {
 	Tone     report.Tone
 }
 
-func barsOf(l report.Lane) []bar {
+func barsOf(l report.Row) []bar {
 	var all []bar
 	for _, b := range l.Bars {
 		all = append(all, bar{b.From, b.To, b.Label, b.Tone})
@@ -51,20 +51,20 @@ func barsOf(l report.Lane) []bar {
 	return all
 }
 
-// Every actor of the landscape has a lane, with what it did, or with the faults that name it, or with nothing.
+// Every actor of the landscape has a row, with what it did, or with the faults that name it, or with nothing.
 func TestEveryActorOfTheLandscapeHasALane(t *testing.T) {
 	t.Parallel()
 	one := newTale(t, filepath.Join(t.TempDir(), "harmed"))
 	one.at(1, "operator", "dark", timeline.FaultInjected{Fault: "cut(extensions-a,cloud)"})
 	one.at(2, "operator", "deaf", timeline.FaultInjected{Fault: "latency(extensions-a,a)"})
 	one.at(2, "operator", "late", timeline.FaultAwaited{Fault: "cut(gateway-b,b)"})
-	one.at(3, "operator", "deaf", timeline.FaultHealed{Fault: "latency(extensions-a,a)", Touched: 3})
+	one.at(3, "operator", "deaf", timeline.FaultHealed{Fault: "latency(extensions-a,a)", Hits: 3})
 	one.at(4, "gardenlet-a", "t", timeline.CloudCalled{Verb: "put", What: "records"})
 	one.at(5, "operator", "heard", timeline.FaultInjected{Fault: "cut(gardenlet-a,nobody)"})
 	one.at(6, "", "", timeline.RunEnded{})
 	one.judge()
 	m := report.ModelOf(load(t, one.folder), 0)
-	harmed := lane(t, m, "actors/extensions-a")
+	harmed := row(t, m, "actors/extensions-a")
 	if diff := cmp.Diff([]bar{{1000, 6000, "dark", report.Bad}, {2000, 3000, "deaf, felt 3×", report.Bad}},
 		barsOf(harmed)); diff != "" || harmed.Rows != 2 {
 		t.Errorf("on %d rows (-want +got):\n%s", harmed.Rows, diff)
@@ -72,9 +72,9 @@ func TestEveryActorOfTheLandscapeHasALane(t *testing.T) {
 	selects := report.Selector{Kinds: []string{"FaultAwaited", "FaultInjected", "FaultHealed"},
 		Subjects: []string{"dark", "deaf"}}
 	if diff := cmp.Diff(selects, harmed.Show); diff != "" {
-		t.Errorf("the lane selects (-want +got):\n%s", diff)
+		t.Errorf("the row selects (-want +got):\n%s", diff)
 	}
-	quiet := lane(t, m, "actors/gateway-b")
+	quiet := row(t, m, "actors/gateway-b")
 	if diff := cmp.Diff(report.Selector{Actor: "gateway-b"}, quiet.Show); diff != "" || len(quiet.Bars) > 0 {
 		t.Errorf("who was not heard of has bars %v, and selects (-want +got):\n%s", quiet.Bars, diff)
 	}
@@ -89,10 +89,10 @@ func TestEveryActorOfTheLandscapeHasALane(t *testing.T) {
 	}
 }
 
-// actorsOf a model, each with the form of its lane.
+// actorsOf a model, each with the form of its row.
 func actorsOf(m report.Model) string {
 	var all []string
-	for _, l := range m.Lanes {
+	for _, l := range m.Rows {
 		if l.Group == "Actors" {
 			all = append(all, l.Label+" "+l.Form)
 		}
@@ -120,11 +120,11 @@ func TestLanesTellTheStory(t *testing.T) {
 		"clusters/seed-a": {{2500, 9250, "alpha epoch 1 Serving", report.Good}},
 		"clusters/seed-b": {{25000, 25000, "alpha epoch 2 Serving", report.Good}},
 	} {
-		if diff := cmp.Diff(want, barsOf(lane(t, m, id))); diff != "" {
+		if diff := cmp.Diff(want, barsOf(row(t, m, id))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", id, diff)
 		}
 	}
-	if diff := cmp.Diff([]report.Band{{Name: "fire", What: "loseCluster(a)", From: 10000, To: 38000, Touched: 12,
+	if diff := cmp.Diff([]report.Band{{Name: "fire", What: "loseCluster(a)", From: 10000, To: 38000, Hits: 12,
 		Healed: true, Begun: true, On: []string{"clusters/seed-a"}, Event: m.Faults[0].Event}}, m.Faults); diff != "" {
 		t.Errorf("faults (-want +got):\n%s", diff)
 	}
@@ -146,7 +146,7 @@ func TestWhatIsNotKnownIsNotShown(t *testing.T) {
 	epoch(1, "Starting")
 	epoch(1.5, "Serving")
 	one.seen(1.5, "a", "a", "Create", "Succeeded", 100)
-	one.at(2, "operator", "alpha", timeline.ShootSteady{})
+	one.at(2, "operator", "alpha", timeline.ShootReady{})
 	epoch(2, "Serving")
 	reached(2, 10, timeline.Acknowledged)
 	one.at(11, "observer", "alpha", timeline.ShootSeen{UID: "u", SpecSeed: "a", StatusSeed: "a", WantsToSleep: true,
@@ -170,7 +170,7 @@ func TestWhatIsNotKnownIsNotShown(t *testing.T) {
 			{30000, 60000, "not observed", report.Plain},
 		},
 	} {
-		if diff := cmp.Diff(want, barsOf(lane(t, m, id))); diff != "" {
+		if diff := cmp.Diff(want, barsOf(row(t, m, id))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", id, diff)
 		}
 	}
@@ -281,7 +281,7 @@ func TestWhatNobodyCouldJudgeIsNotKept(t *testing.T) {
 		want   []string
 	}{
 		"Inconclusive": {
-			[]timeline.Payload{timeline.ShootSteady{TechnicalID: "shoot--p--alpha"}, timeline.Settled{Converged: true},
+			[]timeline.Payload{timeline.ShootReady{TechnicalID: "shoot--p--alpha"}, timeline.Settled{Converged: true},
 				timeline.RunEnded{}},
 			[]string{"MigrationEnds not seen enough", "Nobody has seen the Shoot alpha in the garden.",
 				"measure not seen enough", "expect kept", "settle kept"},

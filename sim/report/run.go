@@ -25,8 +25,8 @@ type Run struct {
 	Started time.Time
 	Events  []timeline.Event
 	// Start of the run; its zero value as long as nothing is recorded.
-	Start timeline.RunStarted
-	Story *scenario.Scenario
+	Start    timeline.RunStarted
+	Scenario *scenario.Scenario
 	// Text of the scenario as it lies in the folder, or as it was told when it does not.
 	Text string
 	// Verdict of the run; nil as long as there is none.
@@ -47,16 +47,16 @@ func Load(folder string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := &Run{Name: filepath.Base(folder), Started: record.Started, Events: record.Events, Story: &scenario.Scenario{},
+	run := &Run{Name: filepath.Base(folder), Started: record.Started, Events: record.Events, Scenario: &scenario.Scenario{},
 		goesOn: goesOn}
 	_, start, begun := timeline.First[timeline.RunStarted](run.Events)
 	if begun {
 		run.Start = start
-		if err := json.Unmarshal(start.Story, run.Story); err != nil {
+		if err := json.Unmarshal(start.Definition, run.Scenario); err != nil {
 			return nil, fmt.Errorf("read the scenario in the timeline: %w", err)
 		}
 		for _, own := range start.Extensions {
-			run.Story.Spec.Landscape.Extensions = append(run.Story.Spec.Landscape.Extensions, landscape.Extension{Name: own})
+			run.Scenario.Spec.Landscape.Extensions = append(run.Scenario.Spec.Landscape.Extensions, landscape.Extension{Name: own})
 		}
 	}
 	_, _, run.Ended = timeline.First[timeline.RunEnded](run.Events)
@@ -64,7 +64,7 @@ func Load(folder string) (*Run, error) {
 		return nil, err
 	}
 	run.prove()
-	run.Text, err = loadText(folder, run.Story)
+	run.Text, err = loadText(folder, run.Scenario)
 	return run, err
 }
 
@@ -109,7 +109,7 @@ func (r *Run) prove() {
 }
 
 func loadText(folder string, story *scenario.Scenario) (string, error) {
-	content, err := userfile.Read(filepath.Join(folder, verdict.StoryName), maxFile)
+	content, err := userfile.Read(filepath.Join(folder, verdict.ScenarioName), maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		content, err = scenario.Print(story)
 	}

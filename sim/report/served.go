@@ -75,7 +75,7 @@ func SummaryIn(folder string) (Summary, error) {
 		return Summary{}, err
 	}
 	if judged != nil {
-		return summaryOf(&Run{Verdict: judged, Story: &scenario.Scenario{}}, judged.Scenario, seconds(judged.WallSeconds)),
+		return summaryOf(&Run{Verdict: judged, Scenario: &scenario.Scenario{}}, judged.Scenario, seconds(judged.WallSeconds)),
 			nil
 	}
 	run, err := Load(folder)

@@ -93,9 +93,9 @@ func TestARunThatGoesOnInABrowser(t *testing.T) {
 	w.open(servetest.Start(t, root) + "run/tale")
 	w.until(`+document.getElementById("count").textContent > 10`)
 	before := ask[int](w, `+document.getElementById("count").textContent`)
-	const gateway = `document.querySelector('[data-lane="actors/gateway-b"]').getAttribute("aria-label")`
+	const gateway = `document.querySelector('[data-row="actors/gateway-b"]').getAttribute("aria-label")`
 	if said := ask[string](w, gateway); !strings.HasPrefix(said, "gateway-b: nothing is recorded of gateway-b") {
-		t.Errorf("before the fault its actor's lane says %q", said)
+		t.Errorf("before the fault its actor's row says %q", said)
 	}
 	w.picture("live-before")
 	one.at(10.05, "operator", "dark", timeline.FaultInjected{Fault: "cut(gateway-b,b)"})
@@ -106,7 +106,7 @@ func TestARunThatGoesOnInABrowser(t *testing.T) {
 		t.Errorf("the story in lines does not go on: %q", lines)
 	}
 	w.picture("live-after")
-	one.at(10.06, "operator", "dark", timeline.FaultHealed{Fault: "cut(gateway-b,b)", Touched: 2})
+	one.at(10.06, "operator", "dark", timeline.FaultHealed{Fault: "cut(gateway-b,b)", Hits: 2})
 	one.finish(10, 3)
 	// The page is read anew, which ends whatever was being asked of the one before.
 	w.do("wait for the verdict", chromedp.WaitReady(chromedp.CSS("#violation-1")),
@@ -185,7 +185,7 @@ func TestAFailedRunInABrowser(t *testing.T) {
 	}
 	w.picture("failed")
 	w.do("follow the proof", chromedp.Click(chromedp.CSS("#violation-1 .proof a")))
-	w.until(`!document.getElementById("detail").hidden && document.querySelectorAll("#lanes .chosen-line").length === 1`)
+	w.until(`!document.getElementById("detail").hidden && document.querySelectorAll("#rows .chosen-line").length === 1`)
 	w.picture("failed-proof")
 	if wrong := w.complaints(); len(wrong) > 0 {
 		t.Errorf("the page complained: %q", wrong)

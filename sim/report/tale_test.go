@@ -51,7 +51,7 @@ func newTale(t *testing.T, folder string) *tale {
 	tl := &tale{t: t, folder: folder, clock: clock, start: start, file: file, release: release,
 		journal: timeline.NewJournal(clock, file)}
 	tl.at(0, "", "", timeline.RunStarted{Scenario: "tale", Backend: "small", RandomSeed: 7, TimeoutMultiplier: 2,
-		Story: json.RawMessage(fmt.Sprintf(told, "to see "+unkind))})
+		Definition: json.RawMessage(fmt.Sprintf(told, "to see "+unkind))})
 	return tl
 }
 
@@ -105,7 +105,7 @@ func (t *tale) begin(n int) {
 		t.at(2, "observer", "alpha", timeline.NodeSeen{Name: fmt.Sprintf("node-%d", i), UID: fmt.Sprint(i), BootID: "b",
 			Ready: "True"})
 	}
-	t.at(2.1, "operator", "alpha", timeline.ShootSteady{TechnicalID: "shoot--p--alpha", Nodes: 3, Objects: 20})
+	t.at(2.1, "operator", "alpha", timeline.ShootReady{TechnicalID: "shoot--p--alpha", Nodes: 3, Objects: 20})
 	t.at(2.2, "operator", "alpha", timeline.StepStarted{Index: 0, Verb: "load",
 		Text: "load alpha with 20 writes a second"})
 	t.at(2.3, "operator", "alpha", timeline.StepEnded{Index: 0, Verb: "load", Text: "load alpha with 20 writes a second",
@@ -145,7 +145,7 @@ func (t *tale) finish(n, lost int) *verdict.Report {
 	t.tried(37.05, timeline.Acknowledged)
 	t.at(37.1, "operator", "alpha", timeline.StepEnded{Index: 1, Verb: "expect", Text: "expect shoot('alpha').seed == 'b'",
 		Outcome: timeline.StepDone})
-	t.at(38, "operator", "fire", timeline.FaultHealed{Fault: "loseCluster(a)", Touched: 12})
+	t.at(38, "operator", "fire", timeline.FaultHealed{Fault: "loseCluster(a)", Hits: 12})
 	t.tried(38.05, timeline.Acknowledged)
 	t.at(38.1, "operator", "", timeline.Settling{})
 	t.at(39, "operator", "", timeline.Settled{Converged: true})

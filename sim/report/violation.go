@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/transplant-sim/transplant/sim/oracle"
-	"github.com/transplant-sim/transplant/sim/telling"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/verdict"
+	"github.com/transplant-sim/transplant/sim/wording"
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
@@ -172,12 +172,12 @@ func endsBefore(events []timeline.Event, at time.Duration) []string {
 	by := map[string]ends{}
 	for e, p := range timeline.Of[timeline.ActorEnded](events) {
 		if e.At <= at && e.Subject == p.Who { // those of control planes are too many
-			by[p.Who] = ends{by[p.Who].times + 1, fmt.Sprintf("at %s: %s", clock(ms(e.At)), telling.Sentence(e))}
+			by[p.Who] = ends{by[p.Who].times + 1, fmt.Sprintf("at %s: %s", clock(ms(e.At)), wording.Sentence(e))}
 		}
 	}
 	var all []string
 	for _, who := range slices.Sorted(maps.Keys(by)) {
-		all = append(all, fmt.Sprintf("%s had ended %s, the last time %s", who, telling.Times(by[who].times), by[who].text))
+		all = append(all, fmt.Sprintf("%s had ended %s, the last time %s", who, wording.Times(by[who].times), by[who].text))
 	}
 	return all
 }

@@ -15,17 +15,17 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/utils/clock"
 
+	"github.com/transplant-sim/transplant/sim/engine"
 	"github.com/transplant-sim/transplant/sim/metrics"
-	"github.com/transplant-sim/transplant/sim/story"
 )
 
 // NewRunCommand is the command `run NAME|FILE…`, with the backends that the program has, by name.
 func NewRunCommand(backends map[string]Backend) *cobra.Command {
-	return newRunCommand(backends, story.Patience{})
+	return newRunCommand(backends, engine.Patience{})
 }
 
 // newRunCommand has runs wait as patience says; the zero value takes the defaults.
-func newRunCommand(backends map[string]Backend, patience story.Patience) *cobra.Command {
+func newRunCommand(backends map[string]Backend, patience engine.Patience) *cobra.Command {
 	r := &runner{
 		clock: clock.RealClock{}, backends: backends, metrics: metrics.NewExporter(clock.RealClock{}), patience: patience,
 	}
@@ -81,35 +81,35 @@ that of the gravest verdict.`,
 			if !command.Flags().Changed("seed") {
 				r.randomSeed = rand.Uint64() >> 11 // exact in JSON readers that use floating point
 			}
-			r.backendFlags = toldBackend(command.Flags(), own[r.backend])
+			r.backendFlags = givenBackend(command.Flags(), own[r.backend])
 			r.out = command.OutOrStdout()
 			files, err := r.selection.files(arguments)
 			if err != nil {
-				return untold{err}
+				return notRun{err}
 			}
 			accepted, err := r.accept(ctx, files)
 			if err != nil {
-				return untold{err}
+				return notRun{err}
 			}
 			if err := r.warn(r.out, accepted); err != nil {
-				return untold{err}
+				return notRun{err}
 			}
 			if equipped, asks := accepted.backend.(Equipped); asks {
 				if err := equipped.Available(ctx); err != nil {
-					return untold{err}
+					return notRun{err}
 				}
 			}
 			if err := r.claim(accepted); err != nil {
-				return untold{err}
+				return notRun{err}
 			}
 			defer func() { _ = accepted.release() }() // the kernel does it, too: the program ends
 			if err := logInto(cmp.Or(r.folder, "out")); err != nil {
-				return untold{err}
+				return notRun{err}
 			}
 			if metricsAddress != "" {
 				at, err := r.metrics.Serve(ctx, metricsAddress)
 				if err != nil {
-					return untold{err}
+					return notRun{err}
 				}
 				fmt.Fprintf(r.out, "metrics at http://%s/metrics\n", at)
 			}
@@ -159,8 +159,8 @@ func (r *runner) addFlags(flags *pflag.FlagSet) (own map[string]*pflag.FlagSet) 
 	return own
 }
 
-// toldBackend is what a backend was told, by its own flags or by the environment that they take their defaults from.
-func toldBackend(parsed, own *pflag.FlagSet) (flags []string) {
+// givenBackend is what a backend was told, by its own flags or by the environment that they take their defaults from.
+func givenBackend(parsed, own *pflag.FlagSet) (flags []string) {
 	if own == nil {
 		return nil
 	}

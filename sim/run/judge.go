@@ -30,12 +30,12 @@ code is that of the gravest verdict. A run that still goes on has no verdict, wh
 		RunE: func(command *cobra.Command, folders []string) error {
 			runs, err := runsIn(folders)
 			if err != nil {
-				return untold{err}
+				return notRun{err}
 			}
 			j := &judge{out: command.OutOrStdout(), asJSON: asJSON, write: write, worst: verdict.Passed}
 			for _, folder := range runs {
 				if err := j.judge(folder); err != nil {
-					return untold{fmt.Errorf("judge the run in %q: %w", folder, err)}
+					return notRun{fmt.Errorf("judge the run in %q: %w", folder, err)}
 				}
 			}
 			return j.result(command.ErrOrStderr())
@@ -90,7 +90,7 @@ func (j *judge) result(errOut io.Writer) error {
 		return result(j.worst)
 	}
 	if verdict.Worst(j.worst, verdict.Error) == verdict.Error {
-		return untold{errors.Join(j.goOn...)}
+		return notRun{errors.Join(j.goOn...)}
 	}
 	for _, err := range j.goOn {
 		fmt.Fprintln(errOut, err)

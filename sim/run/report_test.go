@@ -29,7 +29,7 @@ func TestWhatCannotBeReadIsLeftOut(t *testing.T) {
 		if name != "b" {
 			journal := timeline.NewJournal(clock.RealClock{}, file)
 			journal.Record(timeline.Event{Payload: timeline.RunStarted{Scenario: name,
-				Story: json.RawMessage(`{"metadata":{"name":"tale"}}`)}})
+				Definition: json.RawMessage(`{"metadata":{"name":"tale"}}`)}})
 			err = journal.Close()
 		}
 		if err := errors.Join(err, file.Close()); err != nil {
@@ -42,7 +42,7 @@ func TestWhatCannotBeReadIsLeftOut(t *testing.T) {
 	command.SetArgs([]string{above})
 	command.SilenceErrors, command.SilenceUsage = true, true
 	err := command.Execute()
-	broken := untold{}
+	broken := notRun{}
 	if !errors.As(err, &broken) || !strings.Contains(err.Error(), filepath.Join(above, "b")) {
 		t.Errorf("error %v", err)
 	}

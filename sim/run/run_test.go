@@ -20,8 +20,8 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/transplant-sim/transplant/sim/engine"
 	"github.com/transplant-sim/transplant/sim/metrics"
-	"github.com/transplant-sim/transplant/sim/story"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/verdict"
 	"github.com/transplant-sim/transplant/sim/world"
@@ -29,8 +29,8 @@ import (
 )
 
 // impatient is what a small world needs: it settles at once.
-var impatient = story.Patience{
-	Raise: time.Minute, Rest: 200 * time.Millisecond, Still: 10 * time.Second, Round: 150 * time.Millisecond,
+var impatient = engine.Patience{
+	SetUp: time.Minute, Rest: 200 * time.Millisecond, Changing: 10 * time.Second, Round: 150 * time.Millisecond,
 }
 
 // small is a backend of small worlds.
@@ -415,12 +415,12 @@ func TestFaults(t *testing.T) {
 	}{
 		"healed by a step": {
 			steps:   "[{fault: {name: cut, cut: {actor: user, target: shoots}}}, {heal: cut}]",
-			verdict: verdict.Passed, faults: []verdict.Fault{{Name: "cut", Touched: 1}}, healed: 1,
+			verdict: verdict.Passed, faults: []verdict.Fault{{Name: "cut", Hits: 1}}, healed: 1,
 		},
 		"healed at the end": {
 			steps: "[{fault: {name: slow, latency: {actor: user, target: shoots, delay: 5ms}}}, {fault: {name: dead, kill: " +
 				"{actor: gardenlet-a}}}]",
-			verdict: verdict.Passed, faults: []verdict.Fault{{Name: "slow", Touched: 1}, {Name: "dead", Touched: 1}}, healed: 2,
+			verdict: verdict.Passed, faults: []verdict.Fault{{Name: "slow", Hits: 1}, {Name: "dead", Hits: 1}}, healed: 2,
 		},
 		"felt by nobody": {
 			steps:   "[{fault: {name: ice, freeze: {cluster: a, program: etcd}}}]",
@@ -430,13 +430,13 @@ func TestFaults(t *testing.T) {
 		"healed though the story fails": {
 			steps: `[{fault: {name: cut, reset: {actor: nodes, target: cloud}}}, {wait: {until: "seed('a').shoots == 7", ` +
 				`within: 1ms}}]`,
-			verdict: verdict.Error, faults: []verdict.Fault{{Name: "cut", Touched: 1}}, healed: 1,
+			verdict: verdict.Error, faults: []verdict.Fault{{Name: "cut", Hits: 1}}, healed: 1,
 			message: `seed("a").shoots is 0`,
 		},
 		"healed though a promise is broken": {
 			steps: `[{fault: {name: cut, bandwidth: {actor: nodes, target: cloud, bytesPerSecond: 1Ki}}}, {expect: {that: ` +
 				`"seed('a').shoots == 7", within: 1ms}}]`,
-			verdict: verdict.Failed, faults: []verdict.Fault{{Name: "cut", Touched: 1}}, healed: 1,
+			verdict: verdict.Failed, faults: []verdict.Fault{{Name: "cut", Hits: 1}}, healed: 1,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -529,7 +529,7 @@ func TestAKeptStoryIsNotStretchedTwice(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, started, _ := timeline.First[timeline.RunStarted](record.Events)
-		return string(started.Story), readReport(t, folder), out.String()
+		return string(started.Definition), readReport(t, folder), out.String()
 	}
 	first, second := t.TempDir(), t.TempDir()
 	told, report, out := stretched(first, scene(t, t.TempDir(), "slow", empty, `  steps: [{expect: {that: "seed('a').shoots == 0", within: 4s}}]
@@ -652,7 +652,7 @@ func TestARefusedRunWritesNothing(t *testing.T) {
 				command.SetArgs(append([]string{"--backend", "small", "--out", folder}, arguments...))
 				command.SetOut(io.Discard)
 				command.SilenceErrors, command.SilenceUsage = true, true
-				var refused untold
+				var refused notRun
 				if err := command.ExecuteContext(t.Context()); !errors.As(err, &refused) {
 					t.Errorf("the error is %v", err)
 				}
@@ -775,7 +775,7 @@ func TestARunThatGoesOnIsNotJudged(t *testing.T) {
 	}
 	const goesOn = "well still goes on: judge it when it has ended"
 	out, _, err := judged(well, "--write")
-	if refused := (untold{}); !errors.As(err, &refused) || refused.ExitCode() != 2 || !strings.Contains(err.Error(),
+	if refused := (notRun{}); !errors.As(err, &refused) || refused.ExitCode() != 2 || !strings.Contains(err.Error(),
 		goesOn) || out != "" {
 		t.Errorf("%v, printed %q", err, out)
 	}

@@ -14,10 +14,10 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/transplant-sim/transplant/api/userfile"
+	"github.com/transplant-sim/transplant/sim/engine"
 	"github.com/transplant-sim/transplant/sim/metrics"
 	"github.com/transplant-sim/transplant/sim/report"
 	"github.com/transplant-sim/transplant/sim/scenario"
-	"github.com/transplant-sim/transplant/sim/story"
 	"github.com/transplant-sim/transplant/sim/summary"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/verdict"
@@ -31,7 +31,7 @@ type runner struct {
 	clock    clock.WithTicker
 	backends map[string]Backend
 	out      io.Writer
-	patience story.Patience
+	patience engine.Patience
 	metrics  *metrics.Exporter
 
 	folder     string
@@ -59,15 +59,15 @@ type runner struct {
 
 // run tells and judges what was accepted.
 func (r *runner) run(ctx context.Context, p *plan) verdict.Verdict {
-	all := &results{worst: verdict.Passed, told: map[string]summary.Story{}}
+	all := &results{worst: verdict.Passed, told: map[string]summary.Run{}}
 	stories := &queue{groups: grouped(p.stories)}
 	var lanes sync.WaitGroup
 	for _, at := range p.places {
-		l := &lane{runner: r, place: at, stories: stories, results: all, of: len(p.stories)}
-		lanes.Go(func() { l.tellAll(ctx) })
+		l := &worker{runner: r, place: at, stories: stories, results: all, of: len(p.stories)}
+		lanes.Go(func() { l.runAll(ctx) })
 	}
 	lanes.Wait()
-	all.addUntold(p.stories)
+	all.addNotRun(p.stories)
 	for _, s := range p.sweeps {
 		fmt.Fprintf(r.out, "\n%s\n", s.count(all.told))
 	}
@@ -93,7 +93,7 @@ func (r *runner) summarize(p *plan, all *results) error {
 	if err != nil {
 		return fmt.Errorf("open the summary: %w", err)
 	}
-	var stories []summary.Story
+	var stories []summary.Run
 	for _, s := range p.stories {
 		stories = append(stories, all.told[s.Metadata.Name])
 	}
@@ -110,19 +110,19 @@ func (r *results) others(p *plan) []string {
 		}
 	}
 	var lines []string
-	untold := 0
+	notRun := 0
 	for _, s := range p.stories {
 		name := s.Metadata.Name
 		switch story := r.told[name]; {
 		case swept.Has(name) || story.Verdict() == verdict.Passed:
-		case errors.Is(story.Err, errUntold):
-			untold++
+		case errors.Is(story.Err, errNotRun):
+			notRun++
 		default:
 			lines = append(lines, name+": "+story.Why())
 		}
 	}
-	if untold > 0 {
-		lines = append(lines, fmt.Sprintf("%d were not told: the run was interrupted before", untold))
+	if notRun > 0 {
+		lines = append(lines, fmt.Sprintf("%d were not told: the run was interrupted before", notRun))
 	}
 	return append(lines, r.troubles...)
 }

@@ -35,7 +35,7 @@ repository have the label tier: smoke, core or nightly.`
 // check says what to give to whoever gives nothing. It is for cobra, before the command runs.
 func (s *selection) check(command *cobra.Command, arguments []string) error {
 	if len(arguments) == 0 && s.selector == "" {
-		return untold{fmt.Errorf("%s which scenarios? give names such as planned-migration, scenario files, or -l tier=smoke",
+		return notRun{fmt.Errorf("%s which scenarios? give names such as planned-migration, scenario files, or -l tier=smoke",
 			command.Name())}
 	}
 	return nil

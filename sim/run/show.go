@@ -11,8 +11,8 @@ import (
 
 	"github.com/transplant-sim/transplant/sim/measure"
 	"github.com/transplant-sim/transplant/sim/report"
-	"github.com/transplant-sim/transplant/sim/telling"
 	"github.com/transplant-sim/transplant/sim/verdict"
+	"github.com/transplant-sim/transplant/sim/wording"
 )
 
 // show a verdict to people: violations, measures, and where the evidence is.
@@ -37,7 +37,7 @@ func show(out io.Writer, r *verdict.Report, folder string) {
 		fmt.Fprintf(out, "  %s\n", strings.Join(measures, "\n  "))
 	}
 	for _, f := range r.Faults {
-		fmt.Fprintf(out, "  fault %s was felt %s\n", f.Name, telling.Times(f.Touched))
+		fmt.Fprintf(out, "  fault %s was felt %s\n", f.Name, wording.Times(f.Hits))
 	}
 	page := filepath.Join(folder, report.FileName)
 	look := "look at " + page

@@ -61,11 +61,11 @@ func claim(told map[string]string, points []*scenario.Scenario, file string) err
 
 // count says how many of the points have passed, which have not, and why: a crash that nobody felt may lie behind the
 // last write that there is, so that the sweep says too many of them.
-func (s sweep) count(told map[string]summary.Story) string {
+func (s sweep) count(told map[string]summary.Run) string {
 	passed, interrupted, others := 0, 0, []string{}
 	for _, point := range s.points {
 		switch story := told[point.Metadata.Name]; {
-		case errors.Is(story.Err, errUntold):
+		case errors.Is(story.Err, errNotRun):
 			interrupted++
 		case story.Verdict() != verdict.Passed:
 			others = append(others, point.Metadata.Name+": "+story.Why())
@@ -83,15 +83,15 @@ func (s sweep) count(told map[string]summary.Story) string {
 	return strings.Join(append([]string{text}, others...), "\n  ")
 }
 
-// keepStory writes the story where its evidence is, closed and with every default, so that it can be told again by
+// keepScenario writes the story where its evidence is, closed and with every default, so that it can be told again by
 // itself. What the command line does to it, such as the timeout multiplier, is the run's: the same command line tells
 // the same.
-func keepStory(folder string, s *scenario.Scenario) error {
+func keepScenario(folder string, s *scenario.Scenario) error {
 	text, err := scenario.Print(s)
 	if err != nil {
 		return err
 	}
-	if err := (durable.Disk{}).Write(folder, durable.Bytes(verdict.StoryName, text)); err != nil {
+	if err := (durable.Disk{}).Write(folder, durable.Bytes(verdict.ScenarioName, text)); err != nil {
 		return fmt.Errorf("keep the story: %w", err)
 	}
 	return nil

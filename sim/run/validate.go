@@ -34,7 +34,7 @@ The exit code is 2 if there is a mistake.`,
 		RunE: func(command *cobra.Command, arguments []string) error {
 			files, err := r.selection.files(arguments)
 			if err != nil {
-				return untold{err}
+				return notRun{err}
 			}
 			var errs []error
 			for _, file := range files {
@@ -45,7 +45,7 @@ The exit code is 2 if there is a mistake.`,
 				}
 				warnings, err := r.warnings(p.read[0], file)
 				if err != nil {
-					return untold{err}
+					return notRun{err}
 				}
 				if late := sayWarnings(command.OutOrStdout(), warnings); len(late) > 0 {
 					errs = append(errs, late)
@@ -54,7 +54,7 @@ The exit code is 2 if there is a mistake.`,
 				fmt.Fprintf(command.OutOrStdout(), "%s: scenario %s is fine\n", file, p.read[0].Metadata.Name)
 			}
 			if err := errors.Join(errs...); err != nil {
-				return untold{err}
+				return notRun{err}
 			}
 			return nil
 		},
@@ -92,20 +92,20 @@ run runs it. --sample N --seed S prints the N points of each sweep that run take
 		Args: r.selection.check,
 		RunE: func(command *cobra.Command, arguments []string) error {
 			if r.sample > 0 && !command.Flags().Changed("seed") {
-				return untold{fmt.Errorf("--sample %d: the points are chosen by the random seed: give the --seed of the run",
+				return notRun{fmt.Errorf("--sample %d: the points are chosen by the random seed: give the --seed of the run",
 					r.sample)}
 			}
 			files, err := r.selection.files(arguments)
 			if err != nil {
-				return untold{err}
+				return notRun{err}
 			}
 			accepted, err := r.accept(command.Context(), files)
 			if err != nil {
-				return untold{err}
+				return notRun{err}
 			}
 			text, err := accepted.text()
 			if err != nil {
-				return untold{err}
+				return notRun{err}
 			}
 			if _, err := command.OutOrStdout().Write(text); err != nil {
 				return fmt.Errorf("print the plan: %w", err)

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/transplant-sim/transplant/sim/scenario"
-	"github.com/transplant-sim/transplant/sim/telling"
 	"github.com/transplant-sim/transplant/sim/timeline"
+	"github.com/transplant-sim/transplant/sim/wording"
 )
 
 // view shows a story while it is told: one line for what matters and, in a terminal, a last line that says how things
@@ -23,7 +23,7 @@ type view struct {
 	out    io.Writer
 	styles styles
 	live   bool
-	now    telling.Present
+	now    wording.Present
 	done   sync.WaitGroup
 
 	shownAt time.Duration
@@ -48,7 +48,7 @@ const statusEvery = 200 * time.Millisecond
 
 // showing shows a journal until it is closed.
 func showing(ctx context.Context, out io.Writer, journal *timeline.Journal, s *scenario.Scenario) *view {
-	v := &view{out: out, styles: stylesFor(out), live: isTerminal(out), now: telling.NewPresent(), width: widthOf(out)}
+	v := &view{out: out, styles: stylesFor(out), live: isTerminal(out), now: wording.NewPresent(), width: widthOf(out)}
 	fmt.Fprintf(out, "%s  %s\n", v.styles.bold.Render(s.Metadata.Name), v.styles.quiet.Render(s.Spec.Why))
 	v.done.Go(func() {
 		for e := range journal.Follow(context.WithoutCancel(ctx)) {
@@ -103,13 +103,13 @@ func (v *view) clear() {
 	}
 }
 
-func (v *view) paint(m telling.Mark, text string) string {
+func (v *view) paint(m wording.Mark, text string) string {
 	switch m {
-	case telling.Good:
+	case wording.Good:
 		return v.styles.good.Render(text)
-	case telling.Bad:
+	case wording.Bad:
 		return v.styles.bad.Render(text)
-	case telling.Quiet:
+	case wording.Quiet:
 		return v.styles.quiet.Render(text)
 	}
 	return text

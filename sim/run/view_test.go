@@ -9,9 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/transplant-sim/transplant/sim/measure"
-	"github.com/transplant-sim/transplant/sim/telling"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/verdict"
+	"github.com/transplant-sim/transplant/sim/wording"
 )
 
 // told is a short run as it is shown.
@@ -24,7 +24,7 @@ func told() []timeline.Event {
 	for i, p := range []timeline.Payload{
 		timeline.Note{Text: "garden: ready"},
 		timeline.LandscapeReady{Seeds: []string{"a", "b"}},
-		timeline.ShootSteady{Nodes: 3, Objects: 200},
+		timeline.ShootReady{Nodes: 3, Objects: 200},
 		timeline.StepStarted{Verb: "migrate", Text: "migrate alpha to b"},
 		timeline.StepEnded{Verb: "migrate", Text: "migrate alpha to b", Outcome: timeline.StepDone},
 		timeline.Write{Outcome: timeline.Acknowledged},
@@ -38,7 +38,7 @@ func told() []timeline.Event {
 		timeline.Unseen{Probe: "nodes of alpha", Error: "away"},
 		timeline.Unseen{Probe: "data of alpha", Error: "away", Final: true},
 		timeline.FaultInjected{Fault: "cut(user,shoots)"},
-		timeline.FaultHealed{Fault: "cut(user,shoots)", Touched: 4},
+		timeline.FaultHealed{Fault: "cut(user,shoots)", Hits: 4},
 		timeline.StepEnded{Verb: "expect", Text: "expect much", Outcome: timeline.StepUnmet, Message: "not met within 1s"},
 		timeline.Settled{Converged: true},
 		timeline.Settled{Waiting: []string{"alpha is not well"}},
@@ -60,7 +60,7 @@ func told() []timeline.Event {
 func TestPlainLines(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	v := &view{out: &out, styles: stylesFor(&out), now: telling.NewPresent()}
+	v := &view{out: &out, styles: stylesFor(&out), now: wording.NewPresent()}
 	for _, e := range told() {
 		v.event(e)
 	}
@@ -91,7 +91,7 @@ func TestTheStatusLineOfATerminal(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	width := 0
-	v := &view{out: &out, styles: stylesFor(&out), now: telling.NewPresent(), live: true, width: func() int {
+	v := &view{out: &out, styles: stylesFor(&out), now: wording.NewPresent(), live: true, width: func() int {
 		return width
 	}}
 	for _, e := range told()[:9] {
@@ -110,7 +110,7 @@ func TestTheStatusLineOfATerminal(t *testing.T) {
 	if !strings.HasSuffix(out.String(), "\r\x1b[2K") {
 		t.Errorf("the status line is left on the screen:\n%q", out.String())
 	}
-	if long := telling.Short(strings.Repeat("word ", 100)); len([]rune(long)) != 140 || !strings.HasSuffix(long, "…") {
+	if long := wording.Short(strings.Repeat("word ", 100)); len([]rune(long)) != 140 || !strings.HasSuffix(long, "…") {
 		t.Errorf("a long line is cut to %q", long)
 	}
 }

@@ -202,7 +202,7 @@ const extensionFlag = "extension"
 func (f *ExtensionFlag) AddFlag(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.Files, extensionFlag, nil,
 		"file of an "+ExtensionKind+
-			": a third-party extension controller that runs on every seed (docs/own-extension.md); may be repeated")
+			": a third-party extension controller that runs on every seed (docs/third-party-extensions.md); may be repeated")
 }
 
 // Parse all files, in order, and hold them against each other.

@@ -293,7 +293,7 @@ func (p *page) links() {
 	for _, actor := range l.Actors() {
 		p.say("- `%s` to %s", actor, strings.Join(l.TargetsOf(actor), ", "))
 	}
-	p.say("- `NAME-SEED` to SEED, cloud: a [third-party extension](own-extension.md) of that name, if the run has it.")
+	p.say("- `NAME-SEED` to SEED, cloud: a [third-party extension](third-party-extensions.md) of that name, if the run has it.")
 	p.say("\n`shoots` are all shoots, `shoot/NAME` is one. `garden-controller-manager` connects to shoots only with the " +
 		"setting `secondSign`.")
 }

@@ -47,8 +47,8 @@ const (
 )
 
 // Run creates or changes the object. A kind that the story has just defined is waited for.
-func (a *Apply) Run(ctx context.Context, stage *Stage) error {
-	shoot, err := stage.user(ctx, a.Shoot)
+func (a *Apply) Run(ctx context.Context, env *Environment) error {
+	shoot, err := env.user(ctx, a.Shoot)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func unserved(err error) bool {
 }
 
 // user is a client of the shoot's API by its public name.
-func (s *Stage) user(ctx context.Context, shoot string) (client.Client, error) {
+func (s *Environment) user(ctx context.Context, shoot string) (client.Client, error) {
 	config, err := s.World.ConnectShoot(ctx, shoot, world.User)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the shoot %q: %w", shoot, err)

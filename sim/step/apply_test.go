@@ -51,8 +51,8 @@ func TestSpecObject_OfApplyAndRemove(t *testing.T) {
 
 func TestApplyAndRemove(t *testing.T) {
 	t.Parallel()
-	stage, _, _ := staged(t)
-	config, err := stage.World.ConnectShoot(t.Context(), "alpha", world.User)
+	env, _, _ := staged(t)
+	config, err := env.World.ConnectShoot(t.Context(), "alpha", world.User)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestApplyAndRemove(t *testing.T) {
 		{configMap + `,"finalizers":null}}`, map[string]string{"y": "2", "z": "3"}, nil},
 	} {
 		one := &step.Apply{Shoot: "alpha", Object: thing(t, c.object)}
-		if err := one.Run(t.Context(), stage); err != nil {
+		if err := one.Run(t.Context(), env); err != nil {
 			t.Fatalf("%s: %v", one, err)
 		}
 		data, finalizers := seen()
@@ -88,7 +88,7 @@ func TestApplyAndRemove(t *testing.T) {
 	}
 	remove := &step.Remove{Shoot: "alpha", Object: thing(t, configMap+`}}`)}
 	for range 2 { // what is gone is no error
-		if err := remove.Run(t.Context(), stage); err != nil {
+		if err := remove.Run(t.Context(), env); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -100,7 +100,7 @@ func TestApplyAndRemove(t *testing.T) {
 		&step.Apply{Shoot: "omega", Object: thing(t, configMap+`}}`)},
 		&step.Remove{Shoot: "omega", Object: thing(t, configMap+`}}`)},
 	} {
-		if err := one.Run(t.Context(), stage); err == nil || !strings.Contains(err.Error(), `connect to the shoot "omega"`) {
+		if err := one.Run(t.Context(), env); err == nil || !strings.Contains(err.Error(), `connect to the shoot "omega"`) {
 			t.Errorf("%s: %v", one, err)
 		}
 	}
@@ -120,19 +120,19 @@ func (s served) ConnectShoot(context.Context, string, string) (*rest.Config, err
 // is, at once.
 func TestApplyWaitsForKinds(t *testing.T) {
 	t.Parallel()
-	stage := &step.Stage{World: served{config: apiservertest.Start(t, apiservertest.Options{})}}
+	env := &step.Environment{World: served{config: apiservertest.Start(t, apiservertest.Options{})}}
 	const definition = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"beds.hotel.test"},"spec":{"group":"hotel.test",
 		"scope":"Namespaced","names":{"plural":"beds","kind":"Bed"},"versions":[{"name":"v1","served":true,"storage":true,
 		"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}}`
 	const bed = `{"apiVersion":"hotel.test/v1","kind":"Bed","metadata":{"name":"b","namespace":%q},"spec":{"soft":true}}`
 	for _, text := range []string{definition, fmt.Sprintf(bed, "default"), fmt.Sprintf(bed, "default")} {
 		one := &step.Apply{Shoot: "alpha", Object: thing(t, text)}
-		if err := one.Run(t.Context(), stage); err != nil {
+		if err := one.Run(t.Context(), env); err != nil {
 			t.Fatal(err)
 		}
 	}
 	lost := &step.Apply{Shoot: "alpha", Object: thing(t, fmt.Sprintf(bed, "nowhere"))}
-	if err := lost.Run(t.Context(), stage); err == nil || !strings.Contains(err.Error(),
+	if err := lost.Run(t.Context(), env); err == nil || !strings.Contains(err.Error(),
 		`namespaces "nowhere" not found`) {
 		t.Errorf("an object in no namespace: %v", err)
 	}

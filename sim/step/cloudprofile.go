@@ -21,7 +21,7 @@ const annotationBefore = "scenario.transplant.dev/before"
 var cloudProfileKind = gardencorev1beta1.SchemeGroupVersion.WithKind("CloudProfile")
 
 // patchCloudProfile merges a patch into the cloud profile, and into its annotations what it was.
-func (s *Stage) patchCloudProfile(ctx context.Context, name string, patch map[string]any) error {
+func (s *Environment) patchCloudProfile(ctx context.Context, name string, patch map[string]any) error {
 	garden, err := s.Clients.Cluster(landscape.Garden)
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ func annotated(patch map[string]any, key, value string) map[string]any {
 
 // RestoreCloudProfiles takes back what stories have changed about cloud profiles. No shoot may need the change any
 // more.
-func (s *Stage) RestoreCloudProfiles(ctx context.Context) error {
+func (s *Environment) RestoreCloudProfiles(ctx context.Context) error {
 	garden, err := s.Clients.Cluster(landscape.Garden)
 	if err != nil {
 		return err

@@ -67,7 +67,7 @@ func (p *Plot) visible(path *field.Path, text string) field.ErrorList {
 
 // Await polls the world until the condition is true. When it did not become so in time the last look decides: the error
 // is Unmet when it was false then, and Unknown when that could not be told.
-func (s *Stage) Await(ctx context.Context, text string, within time.Duration) error {
+func (s *Environment) Await(ctx context.Context, text string, within time.Duration) error {
 	e, err := expression.Compile(text)
 	if err != nil {
 		return fmt.Errorf("compile %q: %w", text, err)
@@ -103,7 +103,7 @@ func (s *Stage) Await(ctx context.Context, text string, within time.Duration) er
 }
 
 // met records by what it was known that a condition is true.
-func (s *Stage) met(text, saw string, unknown error) {
+func (s *Environment) met(text, saw string, unknown error) {
 	if s.Record == nil { // no scenario is running
 		return
 	}
@@ -115,7 +115,7 @@ func (s *Stage) met(text, saw string, unknown error) {
 }
 
 // patchShoot merges a patch into the Shoot in the garden.
-func (s *Stage) patchShoot(ctx context.Context, shoot string, patch map[string]any) error {
+func (s *Environment) patchShoot(ctx context.Context, shoot string, patch map[string]any) error {
 	key := s.World.ShootKey(shoot)
 	object := &gardencorev1beta1.Shoot{}
 	object.Namespace, object.Name = key.Namespace, key.Name
@@ -123,7 +123,7 @@ func (s *Stage) patchShoot(ctx context.Context, shoot string, patch map[string]a
 }
 
 // patch merges a patch into an object in the garden.
-func (s *Stage) patch(ctx context.Context, what string, object client.Object, patch map[string]any) error {
+func (s *Environment) patch(ctx context.Context, what string, object client.Object, patch map[string]any) error {
 	content, err := json.Marshal(patch)
 	if err != nil {
 		return fmt.Errorf("marshal the patch of %s: %w", what, err)

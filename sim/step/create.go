@@ -50,11 +50,11 @@ func (c *Create) Check(path *field.Path, plot *Plot) field.ErrorList {
 }
 
 // Run creates the shoot.
-func (c *Create) Run(ctx context.Context, stage *Stage) error {
+func (c *Create) Run(ctx context.Context, env *Environment) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.Within.Duration, fmt.Errorf("the shoot %q was not ready within %s",
 		c.Shoot, c.Within.Duration))
 	defer cancel()
-	return stage.Cast.Raise(ctx, c.Shoot)
+	return env.Shoots.SetUp(ctx, c.Shoot)
 }
 
 func positive(path *field.Path, d metav1.Duration) field.ErrorList {

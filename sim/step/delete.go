@@ -40,16 +40,16 @@ func (d *Delete) Check(path *field.Path, plot *Plot) field.ErrorList {
 }
 
 // Run confirms the deletion and deletes.
-func (d *Delete) Run(ctx context.Context, stage *Stage) error {
+func (d *Delete) Run(ctx context.Context, env *Environment) error {
 	if d.Refused {
-		return refused(d.String(), stage.DeleteShoot(ctx, d.Shoot))
+		return refused(d.String(), env.DeleteShoot(ctx, d.Shoot))
 	}
-	stage.Cast.Dismiss(d.Shoot)
-	return stage.DeleteShoot(ctx, d.Shoot)
+	env.Shoots.Dismiss(d.Shoot)
+	return env.DeleteShoot(ctx, d.Shoot)
 }
 
 // DeleteShoot confirms the deletion of a shoot and asks for it; one that is gone is no error.
-func (s *Stage) DeleteShoot(ctx context.Context, shoot string) error {
+func (s *Environment) DeleteShoot(ctx context.Context, shoot string) error {
 	confirmed := map[string]any{
 		"metadata": map[string]any{"annotations": map[string]any{constants.ConfirmationDeletion: "true"}}}
 	if err := s.patchShoot(ctx, shoot, confirmed); err != nil {

@@ -43,6 +43,6 @@ func (e *Expect) Check(path *field.Path, plot *Plot) field.ErrorList {
 
 // Run waits until the condition is true. The error is Unmet when it did not become so in time, and Unknown when nobody
 // can tell.
-func (e *Expect) Run(ctx context.Context, stage *Stage) error {
-	return stage.Await(ctx, e.That, e.Within.Duration)
+func (e *Expect) Run(ctx context.Context, env *Environment) error {
+	return env.Await(ctx, e.That, e.Within.Duration)
 }

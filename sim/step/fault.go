@@ -71,12 +71,12 @@ func (i *Inject) Check(path *field.Path, plot *Plot) field.ErrorList {
 }
 
 // Run injects the fault, or lets it wait.
-func (i *Inject) Run(ctx context.Context, stage *Stage) error {
+func (i *Inject) Run(ctx context.Context, env *Environment) error {
 	_, f := i.Fault()
 	if i.When != nil {
-		return stage.Ward.Await(ctx, i.Name, f, i.When.trigger(stage))
+		return env.Faults.Await(ctx, i.Name, f, i.When.trigger(env))
 	}
-	return stage.Ward.Inject(ctx, i.Name, f)
+	return env.Faults.Inject(ctx, i.Name, f)
 }
 
 // Heal ends the fault of this name.
@@ -112,6 +112,6 @@ func (h *Heal) Check(path *field.Path, plot *Plot) field.ErrorList {
 }
 
 // Run heals the fault.
-func (h *Heal) Run(ctx context.Context, stage *Stage) error {
-	return stage.Ward.Heal(ctx, string(*h))
+func (h *Heal) Run(ctx context.Context, env *Environment) error {
+	return env.Faults.Heal(ctx, string(*h))
 }

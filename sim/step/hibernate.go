@@ -34,8 +34,8 @@ func (h *Hibernate) Check(path *field.Path, plot *Plot) field.ErrorList {
 }
 
 // Run sets spec.hibernation.enabled.
-func (h *Hibernate) Run(ctx context.Context, stage *Stage) error {
-	return stage.patchShoot(ctx, h.Shoot, hibernation(true))
+func (h *Hibernate) Run(ctx context.Context, env *Environment) error {
+	return env.patchShoot(ctx, h.Shoot, hibernation(true))
 }
 
 func hibernation(enabled bool) map[string]any {

@@ -61,7 +61,7 @@ func (l *Load) Check(path *field.Path, plot *Plot) field.ErrorList {
 }
 
 // Run starts the writes.
-func (l *Load) Run(ctx context.Context, stage *Stage) error { return stage.Cast.Load(ctx, *l) }
+func (l *Load) Run(ctx context.Context, env *Environment) error { return env.Shoots.Load(ctx, *l) }
 
 // WritesPerSecond is the rate that a load is asked for; 0 for every other step.
 func (s *Spec) WritesPerSecond() int {

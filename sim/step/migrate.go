@@ -72,20 +72,20 @@ func (m *Migrate) Check(path *field.Path, plot *Plot) field.ErrorList {
 }
 
 // Run changes spec.seedName.
-func (m *Migrate) Run(ctx context.Context, stage *Stage) error {
-	until := stage.Clock.Now().Add(m.Within.Duration)
+func (m *Migrate) Run(ctx context.Context, env *Environment) error {
+	until := env.Clock.Now().Add(m.Within.Duration)
 	for {
-		err := stage.patchShoot(ctx, m.Shoot, map[string]any{"spec": map[string]any{"seedName": m.To}})
+		err := env.patchShoot(ctx, m.Shoot, map[string]any{"spec": map[string]any{"seedName": m.To}})
 		switch {
 		case m.Refused:
 			return refused(m.String(), err)
-		case !apierrors.IsForbidden(err) || !stage.Clock.Now().Before(until):
+		case !apierrors.IsForbidden(err) || !env.Clock.Now().Before(until):
 			return err
 		}
 		select {
 		case <-ctx.Done():
 			return err
-		case <-stage.Clock.After(askAgain):
+		case <-env.Clock.After(askAgain):
 		}
 	}
 }

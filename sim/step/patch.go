@@ -72,8 +72,8 @@ func (p *Patch) Check(path *field.Path, plot *Plot) field.ErrorList {
 var ownVerbs = map[string]string{"seedName": "migrate", "hibernation.enabled": "hibernate or wake"}
 
 // Run patches.
-func (p *Patch) Run(ctx context.Context, stage *Stage) error {
-	err := p.send(ctx, stage)
+func (p *Patch) Run(ctx context.Context, env *Environment) error {
+	err := p.send(ctx, env)
 	if p.Refused == "" {
 		return err
 	}
@@ -86,11 +86,11 @@ func (p *Patch) Run(ctx context.Context, stage *Stage) error {
 	return nil
 }
 
-func (p *Patch) send(ctx context.Context, stage *Stage) error {
+func (p *Patch) send(ctx context.Context, env *Environment) error {
 	if p.CloudProfile == "" {
-		return stage.patchShoot(ctx, p.Shoot, p.Merge.fields)
+		return env.patchShoot(ctx, p.Shoot, p.Merge.fields)
 	}
-	return stage.patchCloudProfile(ctx, p.CloudProfile, p.Merge.fields)
+	return env.patchCloudProfile(ctx, p.CloudProfile, p.Merge.fields)
 }
 
 // rootOf is the answer of the API, without our own words about what was asked, which may have the text in them.

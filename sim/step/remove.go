@@ -34,8 +34,8 @@ func (r *Remove) Check(path *field.Path, plot *Plot) field.ErrorList {
 }
 
 // Run deletes the object.
-func (r *Remove) Run(ctx context.Context, stage *Stage) error {
-	shoot, err := stage.user(ctx, r.Shoot)
+func (r *Remove) Run(ctx context.Context, env *Environment) error {
+	shoot, err := env.user(ctx, r.Shoot)
 	if err != nil {
 		return err
 	}

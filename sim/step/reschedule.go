@@ -47,10 +47,10 @@ func (r *Reschedule) Check(path *field.Path, plot *Plot) field.ErrorList {
 }
 
 // Run patches the window.
-func (r *Reschedule) Run(ctx context.Context, stage *Stage) error {
+func (r *Reschedule) Run(ctx context.Context, env *Environment) error {
 	const layout = "150405-0700"
-	end := stage.Clock.Now().UTC().Add(r.EndsIn.Duration)
+	end := env.Clock.Now().UTC().Add(r.EndsIn.Duration)
 	window := map[string]any{"begin": end.Add(-r.Lasts.Duration).Format(layout), "end": end.Format(layout)}
-	return stage.patchShoot(ctx, r.Shoot,
+	return env.patchShoot(ctx, r.Shoot,
 		map[string]any{"spec": map[string]any{"maintenance": map[string]any{"timeWindow": window}}})
 }

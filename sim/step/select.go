@@ -54,8 +54,8 @@ func (s *Select) Check(path *field.Path, plot *Plot) field.ErrorList {
 }
 
 // Run labels the nodes. Fewer candidates than asked for are an error: the story took something for granted.
-func (s *Select) Run(ctx context.Context, stage *Stage) error {
-	config, err := stage.World.ConnectShoot(ctx, s.Shoot, world.Observer)
+func (s *Select) Run(ctx context.Context, env *Environment) error {
+	config, err := env.World.ConnectShoot(ctx, s.Shoot, world.Observer)
 	if err != nil {
 		return fmt.Errorf("find out how to reach the shoot %q: %w", s.Shoot, err)
 	}

@@ -30,20 +30,20 @@ type Step interface {
 	// String tells the step to people, in a few words.
 	String() string
 	// Run carries the step out.
-	Run(ctx context.Context, stage *Stage) error
+	Run(ctx context.Context, env *Environment) error
 }
 
 // Defaulter is a step that has defaults to fill in.
 type Defaulter interface{ Default() }
 
-// Patient is a step with a deadline, which can be put off for slow machines.
-type Patient interface{ deadline() *metav1.Duration }
+// Timed is a step with a deadline, which can be put off for slow machines.
+type Timed interface{ deadline() *metav1.Duration }
 
 // Stretch multiplies the deadlines of the step, if it has one. What the story itself takes, such as the length of a
 // fault or a wait for a time, stays.
 func (s *Spec) Stretch(factor float64) {
 	if _, one := s.Step(); one != nil {
-		if p, has := one.(Patient); has {
+		if p, has := one.(Timed); has {
 			p.deadline().Duration = time.Duration(float64(p.deadline().Duration) * factor)
 		}
 	}
@@ -125,21 +125,21 @@ func (s *Spec) Check(path *field.Path, plot *Plot) field.ErrorList {
 	return step.Check(path.Child(name), plot)
 }
 
-// Stage is where a story is told: what steps may use.
-type Stage struct {
+// Environment is where a story is told: what steps may use.
+type Environment struct {
 	World   world.World
 	Clients *world.Clients
 	Record  timeline.Recorder
 	Clock   clock.Clock
-	Ward    *fault.Ward
-	Cast    Cast
+	Faults  *fault.Active
+	Shoots  Shoots
 }
 
-// Cast brings shoots, with their probes, onto the stage and off it.
-type Cast interface {
-	// Raise creates and populates the shoot, and watches it from then on. It returns when the shoot is as the
+// Shoots brings shoots, with their probes, onto the stage and off it.
+type Shoots interface {
+	// SetUp creates and populates the shoot, and watches it from then on. It returns when the shoot is as the
 	// landscape wants it.
-	Raise(ctx context.Context, shoot string) error
+	SetUp(ctx context.Context, shoot string) error
 	// Load starts numbered writes.
 	Load(ctx context.Context, load Load) error
 	// Dismiss ends writes to and probes of a shoot that is about to be deleted.

@@ -32,10 +32,10 @@ import (
 	"github.com/transplant-sim/transplant/sim/world/worldtest"
 )
 
-// cast is a step.Cast that takes down what it is asked for.
+// cast is a step.Shoots that takes down what it is asked for.
 type cast struct{ calls []string }
 
-func (c *cast) Raise(_ context.Context, shoot string) error {
+func (c *cast) SetUp(_ context.Context, shoot string) error {
 	c.calls = append(c.calls, "raise "+shoot)
 	return nil
 }
@@ -48,23 +48,23 @@ func (c *cast) Load(_ context.Context, l step.Load) error {
 func (c *cast) Dismiss(shoot string) { c.calls = append(c.calls, "dismiss "+shoot) }
 
 // staged is a stage on a small world on which the shoot alpha lives on seed a.
-func staged(t *testing.T) (*step.Stage, *cast, client.Client) {
+func staged(t *testing.T) (*step.Environment, *cast, client.Client) {
 	t.Helper()
 	w := worldtest.New(t, "a", "b")
-	clients, garden, _ := worldtest.Raise(t, w, 0)
+	clients, garden, _ := worldtest.SetUp(t, w, 0)
 	record := timeline.NewJournal(clock.RealClock{}, nil)
 	c := &cast{}
-	stage := &step.Stage{World: w, Clients: clients, Record: record, Clock: clock.RealClock{},
-		Ward: fault.NewWard(w, record), Cast: c}
-	if err := stage.Await(t.Context(), "shoot('alpha').healthy", time.Minute); err != nil {
+	env := &step.Environment{World: w, Clients: clients, Record: record, Clock: clock.RealClock{},
+		Faults: fault.NewActive(w, record), Shoots: c}
+	if err := env.Await(t.Context(), "shoot('alpha').healthy", time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	return stage, c, garden
+	return env, c, garden
 }
 
 func TestSteps(t *testing.T) {
 	t.Parallel()
-	stage, c, garden := staged(t)
+	env, c, garden := staged(t)
 	heal := step.Heal("cut")
 	cut := &step.Inject{Spec: fault.Spec{Name: "cut", Reset: &fault.Reset{Actor: "user", Target: "shoots"}}}
 	long := metav1.Duration{Duration: time.Minute}
@@ -84,14 +84,14 @@ func TestSteps(t *testing.T) {
 		&step.Expect{That: "!shoot('alpha').exists && cloud.machines == 0", Within: long},
 		&step.Delete{Shoot: "alpha"}, // gone already is no error
 	} {
-		if err := one.Run(t.Context(), stage); err != nil {
+		if err := one.Run(t.Context(), env); err != nil {
 			t.Fatalf("%s: %v", one, err)
 		}
 	}
 	if want := []string{"load alpha", "raise beta", "dismiss alpha", "dismiss alpha"}; !reflect.DeepEqual(c.calls, want) {
 		t.Errorf("the cast was asked for %v, want %v", c.calls, want)
 	}
-	err := garden.Get(t.Context(), stage.World.ShootKey("alpha"), &gardencorev1beta1.Shoot{})
+	err := garden.Get(t.Context(), env.World.ShootKey("alpha"), &gardencorev1beta1.Shoot{})
 	if !apierrors.IsNotFound(err) {
 		t.Errorf("alpha: %v", err)
 	}
@@ -99,7 +99,7 @@ func TestSteps(t *testing.T) {
 
 func TestStepsThatFail(t *testing.T) {
 	t.Parallel()
-	stage, _, _ := staged(t)
+	env, _, _ := staged(t)
 	short := metav1.Duration{Duration: time.Millisecond}
 	heal := step.Heal("cut")
 	for name, c := range map[string]struct {
@@ -125,7 +125,7 @@ func TestStepsThatFail(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := c.step.Run(t.Context(), stage)
+			err := c.step.Run(t.Context(), env)
 			if err == nil || !strings.Contains(err.Error(), c.want) || fmt.Sprintf("%T", kindOf(err)) != fmt.Sprintf("%T",
 				c.is) {
 				t.Errorf("error %v, want %T, %q", err, c.is, c.want)
@@ -148,16 +148,16 @@ func kindOf(err error) error {
 // The last look decides: a condition that was false when all could be seen may have become true in the dark.
 func TestAnExpectationIsNotKnownWhereTheLastLookIsBlind(t *testing.T) {
 	t.Parallel()
-	stage, _, _ := staged(t)
+	env, _, _ := staged(t)
 	clock := clocktesting.NewFakeClock(time.Now())
-	stage.Clock = clock
+	env.Clock = clock
 	expect, ended := &step.Expect{That: "seed('a').shoots == 2", Within: metav1.Duration{Duration: time.Minute}},
 		make(chan error)
-	go func() { ended <- expect.Run(t.Context(), stage) }()
+	go func() { ended <- expect.Run(t.Context(), env) }()
 	for !clock.HasWaiters() {
 		time.Sleep(time.Millisecond)
 	}
-	if _, err := stage.World.(*worldtest.World).LoseCluster(t.Context(), "a", false); err != nil {
+	if _, err := env.World.(*worldtest.World).LoseCluster(t.Context(), "a", false); err != nil {
 		t.Fatal(err)
 	}
 	clock.Step(time.Minute)
@@ -170,10 +170,10 @@ func TestAnExpectationIsNotKnownWhereTheLastLookIsBlind(t *testing.T) {
 
 func TestWhatMustBeRefusedAndIsAdmitted(t *testing.T) {
 	t.Parallel()
-	stage, c, _ := staged(t)
+	env, c, _ := staged(t)
 	for _, one := range []step.Step{&step.Migrate{Shoot: "alpha", To: "b", Refused: true},
 		&step.Delete{Shoot: "alpha", Refused: true}} {
-		err := one.Run(t.Context(), stage)
+		err := one.Run(t.Context(), env)
 		if !errors.As(err, &step.Unmet{}) || !strings.Contains(err.Error(), "which must be refused: it was admitted") {
 			t.Errorf("%s: %v", one, err)
 		}
@@ -240,20 +240,20 @@ func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 
 func TestMigrate_RefusedForATime_IsAskedForAgain(t *testing.T) {
 	t.Parallel()
-	stage, _, _ := staged(t)
-	garden := &refusing{World: stage.World}
+	env, _, _ := staged(t)
+	garden := &refusing{World: env.World}
 	clients, err := world.NewClients(garden)
 	if err != nil {
 		t.Fatal(err)
 	}
-	stage.Clients = clients
+	env.Clients = clients
 	for _, c := range []struct {
 		refused int32
 		within  time.Duration
 		ok      bool
 	}{{1, 0, false}, {2, time.Minute, true}, {1000, time.Millisecond, false}} {
 		garden.left.Store(c.refused)
-		err := (&step.Migrate{Shoot: "alpha", To: "b", Within: metav1.Duration{Duration: c.within}}).Run(t.Context(), stage)
+		err := (&step.Migrate{Shoot: "alpha", To: "b", Within: metav1.Duration{Duration: c.within}}).Run(t.Context(), env)
 		if c.ok && err != nil || !c.ok && !apierrors.IsForbidden(err) {
 			t.Errorf("refused %d times, within %s: %v", c.refused, c.within, err)
 		}
@@ -277,14 +277,14 @@ func TestMigrate_WithinThatCannotBe_IsRefused(t *testing.T) {
 
 func TestAnInterruptedWaitSaysSo(t *testing.T) {
 	t.Parallel()
-	stage, _, _ := staged(t)
+	env, _, _ := staged(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("somebody pressed a key"))
 	for _, one := range []step.Step{
 		&step.Expect{That: "shoot('alpha').seed == 'b'", Within: metav1.Duration{Duration: time.Hour}},
 		&step.Wait{For: metav1.Duration{Duration: time.Hour}, Because: "it is interrupted"},
 	} {
-		if err := one.Run(ctx, stage); err == nil || !strings.Contains(err.Error(), "somebody pressed a key") ||
+		if err := one.Run(ctx, env); err == nil || !strings.Contains(err.Error(), "somebody pressed a key") ||
 			errors.As(err, &step.Unmet{}) {
 			t.Errorf("%s: %v", one, err)
 		}
@@ -318,21 +318,21 @@ func TestEveryVerbIsFoundByItsName(t *testing.T) {
 // A fault waits in the background until its condition is true, or its name is healed.
 func TestFaultsThatWait(t *testing.T) {
 	t.Parallel()
-	stage, _, _ := staged(t)
+	env, _, _ := staged(t)
 	for name, that := range map[string]string{"later": "shoot('alpha').specSeed == 'b'",
 		"never": "shoot('alpha').seed == 'c'"} {
 		inject := &step.Inject{When: &step.When{That: that}}
 		inject.Name, inject.Cut = name, &fault.Cut{Link: fault.Link{Actor: "gardenlet-a", Target: "garden"}}
-		if err := inject.Run(t.Context(), stage); err != nil {
+		if err := inject.Run(t.Context(), env); err != nil {
 			t.Fatal(err)
 		}
 	}
-	faults := func() (injected, healed int) { return stage.World.(*worldtest.World).Faults() }
+	faults := func() (injected, healed int) { return env.World.(*worldtest.World).Faults() }
 	if injected, _ := faults(); injected != 0 {
 		t.Fatal("the fault has not waited")
 	}
 	migrate := &step.Migrate{Shoot: "alpha", To: "b"}
-	if err := migrate.Run(t.Context(), stage); err != nil {
+	if err := migrate.Run(t.Context(), env); err != nil {
 		t.Fatal(err)
 	}
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
@@ -343,7 +343,7 @@ func TestFaultsThatWait(t *testing.T) {
 			t.Fatal("the fault still waits")
 		}
 	}
-	if err := stage.Ward.HealAll(t.Context()); err != nil {
+	if err := env.Faults.HealAll(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if injected, healed := faults(); injected != 1 || healed != 1 {

@@ -60,9 +60,9 @@ func (w *Wait) Check(path *field.Path, plot *Plot) field.ErrorList {
 }
 
 // Run waits.
-func (w *Wait) Run(ctx context.Context, stage *Stage) error {
+func (w *Wait) Run(ctx context.Context, env *Environment) error {
 	if w.Until != "" {
-		err := stage.Await(ctx, w.Until, w.Within.Duration)
+		err := env.Await(ctx, w.Until, w.Within.Duration)
 		unmet, unknown := Unmet{}, Unknown{}
 		switch { // neither is about a promise
 		case errors.As(err, &unmet):
@@ -75,7 +75,7 @@ func (w *Wait) Run(ctx context.Context, stage *Stage) error {
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-stage.Clock.After(w.For.Duration):
+	case <-env.Clock.After(w.For.Duration):
 		return nil
 	}
 }

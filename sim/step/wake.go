@@ -34,6 +34,6 @@ func (w *Wake) Check(path *field.Path, plot *Plot) field.ErrorList {
 }
 
 // Run clears spec.hibernation.enabled.
-func (w *Wake) Run(ctx context.Context, stage *Stage) error {
-	return stage.patchShoot(ctx, w.Shoot, hibernation(false))
+func (w *Wake) Run(ctx context.Context, env *Environment) error {
+	return env.patchShoot(ctx, w.Shoot, hibernation(false))
 }

@@ -38,11 +38,11 @@ func (w *When) String() string {
 	return w.That
 }
 
-func (w *When) trigger(stage *Stage) fault.Trigger {
+func (w *When) trigger(env *Environment) fault.Trigger {
 	if w.Request != nil {
 		return w.Request
 	}
-	return &onCondition{text: w.That, stage: stage}
+	return &onCondition{text: w.That, env: env}
 }
 
 // glance is the time between two looks for a moment that may be short.
@@ -50,8 +50,8 @@ const glance = 50 * time.Millisecond
 
 // onCondition fires when a condition is true.
 type onCondition struct {
-	text  string
-	stage *Stage
+	text string
+	env  *Environment
 }
 
 var _ fault.Trigger = &onCondition{}
@@ -68,14 +68,14 @@ func (o *onCondition) Arm(ctx context.Context, w world.World, fire func(context.
 	go func() {
 		defer cancel()
 		for {
-			if met, _, _ := e.Evaluate(world.Observe(ctx, w, o.stage.Clients, world.Ask(e))); met && ctx.Err() == nil {
+			if met, _, _ := e.Evaluate(world.Observe(ctx, w, o.env.Clients, world.Ask(e))); met && ctx.Err() == nil {
 				fire(ctx)
 				return
 			}
 			select {
 			case <-ctx.Done():
 				return
-			case <-o.stage.Clock.After(glance):
+			case <-o.env.Clock.After(glance):
 			}
 		}
 	}()

@@ -7,12 +7,12 @@ import (
 	"io"
 	"strings"
 
-	"github.com/transplant-sim/transplant/sim/telling"
 	"github.com/transplant-sim/transplant/sim/verdict"
+	"github.com/transplant-sim/transplant/sim/wording"
 )
 
 // Story is one that was to be told.
-type Story struct {
+type Run struct {
 	Name string
 	// Folder of its evidence.
 	Folder string
@@ -22,7 +22,7 @@ type Story struct {
 }
 
 // Verdict of the story.
-func (s Story) Verdict() verdict.Verdict {
+func (s Run) Verdict() verdict.Verdict {
 	if s.Report == nil {
 		return verdict.Error
 	}
@@ -31,7 +31,7 @@ func (s Story) Verdict() verdict.Verdict {
 
 // Why is the verdict, and the first of what speaks for it: what was violated, or why it is Error or
 // Inconclusive.
-func (s Story) Why() string {
+func (s Run) Why() string {
 	text := string(s.Verdict())
 	switch {
 	case s.Report == nil && s.Err != nil:
@@ -47,7 +47,7 @@ func (s Story) Why() string {
 }
 
 // Write the summary of stories, in their order, and of what was wrong with the landscapes between them.
-func Write(out io.Writer, stories []Story, troubles []string) error {
+func Write(out io.Writer, stories []Run, troubles []string) error {
 	var b strings.Builder
 	counts := map[verdict.Verdict]int{}
 	worst := verdict.Passed
@@ -95,7 +95,7 @@ func tally(counts map[verdict.Verdict]int, all int) string {
 	return fmt.Sprintf("%d %s, %s", all, noun, strings.Join(parts, ", "))
 }
 
-func rowOf(s Story) string {
+func rowOf(s Run) string {
 	shown := string(s.Verdict())
 	if s.Verdict() != verdict.Passed {
 		shown = "**" + shown + "**"
@@ -111,7 +111,7 @@ func rowOf(s Story) string {
 }
 
 // cell shows a measure, and its goal where there is one.
-func (s Story) cell(name string, value *float64, form string) string {
+func (s Run) cell(name string, value *float64, form string) string {
 	if value == nil {
 		return ""
 	}
@@ -137,7 +137,7 @@ func number(count *int) *float64 {
 // mostLines bounds what is said of one story; the whole is in its folder.
 const mostLines = 20
 
-func detailsOf(s Story) string {
+func detailsOf(s Run) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n### %s: %s\n\n", escape(s.Name), s.Verdict())
 	var lines []string
@@ -161,7 +161,7 @@ func detailsOf(s Story) string {
 		return b.String()
 	}
 	for _, f := range s.Report.Faults {
-		fmt.Fprintf(&b, "- the fault %s was felt %s\n", escape(f.Name), telling.Times(f.Touched))
+		fmt.Fprintf(&b, "- the fault %s was felt %s\n", escape(f.Name), wording.Times(f.Hits))
 	}
 	fmt.Fprintf(&b, "\nThe evidence is in `%s`. The same again: `%s`\n", s.Folder, s.Report.Again(s.Folder))
 	return b.String()

@@ -26,10 +26,10 @@ func TestWrite(t *testing.T) {
 		Measures:   measure.Measures{RTOSeconds: new(50.0)},
 		Objectives: []verdict.Objective{{Measure: "rto", Max: 45, Measured: new(50.0)}},
 		Violations: []verdict.Violation{{Oracle: "expect", At: 1.25, Message: "step 2: shoot_a | *gone*\nand <b>"}},
-		Faults:     []verdict.Fault{{Name: "fire", Touched: 15}},
+		Faults:     []verdict.Fault{{Name: "fire", Hits: 15}},
 	}
 	var out strings.Builder
-	if err := Write(&out, []Story{
+	if err := Write(&out, []Run{
 		{Name: "well", Folder: "out/well", Report: passed}, {Name: "ill", Folder: "out/ill", Report: failed},
 		{Name: "untold", Folder: "out/untold", Err: errors.New("no landscape")},
 	}, nil); err != nil {
@@ -64,7 +64,7 @@ The evidence is in ` + "`out/ill`. The same again: `transplant run out/ill/scena
 func TestTroubleBetweenTheStories(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	if err := Write(&out, []Story{{Name: "well", Report: &verdict.Report{Verdict: verdict.Passed}}},
+	if err := Write(&out, []Run{{Name: "well", Report: &verdict.Report{Verdict: verdict.Passed}}},
 		[]string{"landscape run: process 7 stays"}); err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestTroubleBetweenTheStories(t *testing.T) {
 
 func TestWhy(t *testing.T) {
 	t.Parallel()
-	for want, s := range map[string]Story{
+	for want, s := range map[string]Run{
 		"Passed": {Report: &verdict.Report{Verdict: verdict.Passed}},
 		"Failed: expect: it was gone": {Report: &verdict.Report{Verdict: verdict.Failed,
 			Violations: []verdict.Violation{{Oracle: "expect", Message: "it was gone"}, {Oracle: "settle"}}}},
@@ -100,7 +100,7 @@ func TestMuchIsCutShort(t *testing.T) {
 		r.Violations = append(r.Violations, verdict.Violation{Oracle: "NoOrphans", Message: "something is left"})
 	}
 	var out strings.Builder
-	if err := Write(&out, []Story{{Name: "ill", Report: r}}, nil); err != nil {
+	if err := Write(&out, []Run{{Name: "ill", Report: r}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if n := strings.Count(out.String(), "something is left"); n != mostLines || !strings.Contains(out.String(),

@@ -71,7 +71,7 @@ func (e *Event) UnmarshalJSON(content []byte) error {
 // Kinds lists one empty payload of every kind.
 func Kinds() []Payload {
 	return []Payload{
-		RunStarted{}, LandscapeReady{}, ShootSteady{}, StepStarted{}, StepEnded{}, FaultAwaited{}, FaultInjected{},
+		RunStarted{}, LandscapeReady{}, ShootReady{}, StepStarted{}, StepEnded{}, FaultAwaited{}, FaultInjected{},
 		FaultHealed{},
 		Settling{}, Settled{}, RunEnded{}, Note{}, Looked{}, ConditionMet{},
 		Write{}, Read{}, CachedRead{}, Reached{}, VersionsSeen{}, DataSeen{}, DataCounted{},

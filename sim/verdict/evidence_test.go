@@ -279,7 +279,7 @@ func isEngine(e timeline.Event) bool { return sourceOf(e) == "" }
 // sourceOf an event is who has seen it; empty for the engine.
 func sourceOf(e timeline.Event) string {
 	switch p := e.Payload.(type) {
-	case timeline.RunStarted, timeline.LandscapeReady, timeline.ShootSteady, timeline.StepStarted, timeline.StepEnded,
+	case timeline.RunStarted, timeline.LandscapeReady, timeline.ShootReady, timeline.StepStarted, timeline.StepEnded,
 		timeline.FaultAwaited,
 		timeline.FaultInjected, timeline.FaultHealed, timeline.Settling, timeline.Settled, timeline.RunEnded, timeline.Note,
 		timeline.Unseen:
@@ -388,7 +388,7 @@ func storyOf(t *testing.T, events []timeline.Event) *scenario.Scenario {
 		t.Fatal("the record has no start")
 	}
 	story := &scenario.Scenario{}
-	if err := json.Unmarshal(started.Story, story); err != nil {
+	if err := json.Unmarshal(started.Definition, story); err != nil {
 		t.Fatal(err)
 	}
 	return story
@@ -403,7 +403,7 @@ func withStory(t *testing.T, events []timeline.Event, story *scenario.Scenario) 
 	events = slices.Clone(events)
 	for i, e := range events {
 		if started, is := e.Payload.(timeline.RunStarted); is {
-			started.Story = content
+			started.Definition = content
 			events[i].Payload = started
 		}
 	}

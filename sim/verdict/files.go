@@ -16,15 +16,15 @@ import (
 const (
 	FileName  = "verdict.json"
 	JUnitName = "junit.xml"
-	// StoryName is the file that tells the story again.
-	StoryName = "scenario.yaml"
+	// ScenarioName is the file that tells the story again.
+	ScenarioName = "scenario.yaml"
 	// LogsName is the folder with the logs of actors, third-party extensions and clusters.
 	LogsName = "logs"
 )
 
 // Again is the command that tells the story in a run's folder again, as a shell reads it.
 func (r *Report) Again(folder string) string {
-	return shellescape.QuoteCommand([]string{"transplant", "run", filepath.Join(folder, StoryName), "--backend",
+	return shellescape.QuoteCommand([]string{"transplant", "run", filepath.Join(folder, ScenarioName), "--backend",
 		r.Backend}) + " " + r.Flags()
 }
 

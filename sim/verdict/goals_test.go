@@ -60,12 +60,12 @@ func reachedOf(second float64, shoot string, outcome timeline.Outcome) sight {
 // The first of them comes back at 15.
 func two(goals string, second ...sight) []timeline.Event {
 	all := []sight{
-		{1, "s1", timeline.ShootSteady{TechnicalID: "s1"}}, {1, "s2", timeline.ShootSteady{TechnicalID: "s2"}},
+		{1, "s1", timeline.ShootReady{TechnicalID: "s1"}}, {1, "s2", timeline.ShootReady{TechnicalID: "s2"}},
 		on(2, "s1", "a", "a"), on(2, "s2", "a", "a"), owned(2, "s1", 1, 100), owned(2, "s2", 1, 100),
 		{3, "s1", timeline.StepStarted{Verb: "load", WritesPerSecond: 1}},
 		{3, "s2", timeline.StepStarted{Verb: "load", WritesPerSecond: 1}},
 		reachedOf(3, "s1", timeline.Acknowledged), reachedOf(3, "s2", timeline.Acknowledged),
-		{10, "fire", timeline.FaultInjected{Fault: "loss"}}, {10, "fire", timeline.FaultHealed{Touched: 1}},
+		{10, "fire", timeline.FaultInjected{Fault: "loss"}}, {10, "fire", timeline.FaultHealed{Hits: 1}},
 		on(12, "s1", "b", "b"), owned(13, "s1", 2, 1_000_000), holding(35, "s1", 33), {30, "", timeline.Settling{}},
 		{34, "", timeline.Settled{Converged: true}},
 	}

@@ -25,7 +25,7 @@ type Promise struct {
 func PromisesOf(r *Report, events []timeline.Event) []Promise {
 	_, started, _ := timeline.First[timeline.RunStarted](events)
 	story := &scenario.Scenario{}
-	if err := json.Unmarshal(started.Story, story); err != nil {
+	if err := json.Unmarshal(started.Definition, story); err != nil {
 		return nil // Judge has refused such a timeline
 	}
 	all := []Promise{{Name: Expect, Unseen: unseenSteps(events, story)}, {Name: Settle, Unseen: unseenRest(events)}}

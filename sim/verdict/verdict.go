@@ -146,8 +146,8 @@ func (o Objective) Missed() bool {
 
 // Fault and how often it was felt.
 type Fault struct {
-	Name    string `json:"name"`
-	Touched int    `json:"touched"`
+	Name string `json:"name"`
+	Hits int    `json:"hits"`
 }
 
 // ErrNoRun says that a timeline does not begin with the start of a run.
@@ -173,7 +173,7 @@ func Judge(events []timeline.Event) (*Report, error) {
 		return nil, ErrNoRun
 	}
 	story := &scenario.Scenario{}
-	if err := json.Unmarshal(started.Story, story); err != nil {
+	if err := json.Unmarshal(started.Definition, story); err != nil {
 		return nil, fmt.Errorf("read the scenario in the timeline: %w", err)
 	}
 	r := Begin(started)
@@ -229,7 +229,7 @@ func neverReady(events []timeline.Event, story *scenario.Scenario) (shoots []str
 		if _, is := e.Payload.(timeline.StepStarted); is {
 			break
 		}
-		if _, is := e.Payload.(timeline.ShootSteady); is {
+		if _, is := e.Payload.(timeline.ShootReady); is {
 			ready[e.Subject] = true
 		}
 	}
@@ -375,11 +375,11 @@ func (r *Report) judgeFaults(events []timeline.Event) (unfelt []string) {
 		fault := Fault{Name: e.Subject}
 		for healed, h := range timeline.Of[timeline.FaultHealed](events) {
 			if healed.Subject == e.Subject {
-				fault.Touched = h.Touched
+				fault.Hits = h.Hits
 			}
 		}
 		r.Faults = append(r.Faults, fault)
-		if fault.Touched == 0 {
+		if fault.Hits == 0 {
 			unfelt = append(unfelt, fmt.Sprintf("nobody felt the fault %q, %s", fault.Name, p.Fault))
 		}
 	}

@@ -24,7 +24,7 @@ func run(always, measure string, payloads ...timeline.Payload) []timeline.Event 
 	spec := `{"metadata":{"name":"tale"},"spec":{"why":"x","landscape":{"seeds":[{"name":"a"}]},"steps":[],"always":[` +
 		always + `],"measure":{` + measure + `}}}`
 	all := append([]timeline.Payload{timeline.RunStarted{Scenario: "tale", Backend: "small", RandomSeed: 3,
-		Story: json.RawMessage(spec)}}, atRest(payloads)...)
+		Definition: json.RawMessage(spec)}}, atRest(payloads)...)
 	var events []timeline.Event
 	for i, p := range all {
 		e := timeline.Event{Seq: i + 1, At: time.Duration(i) * time.Second, Kind: p.Kind(), Subject: "alpha", Payload: p}
@@ -59,7 +59,7 @@ func step(outcome timeline.StepOutcome, message string) timeline.Payload {
 
 var (
 	ended    = timeline.RunEnded{}
-	steady   = timeline.ShootSteady{TechnicalID: "shoot--p--alpha"}
+	steady   = timeline.ShootReady{TechnicalID: "shoot--p--alpha"}
 	restores = timeline.ShootSeen{SpecSeed: "b", StatusSeed: "b", Operation: timeline.Operation{Type: "Restore",
 		State: "Processing"}}
 	rebound = timeline.ShootSeen{SpecSeed: "b", StatusSeed: "a", Operation: timeline.Operation{Type: "Migrate",
@@ -99,7 +99,7 @@ func TestJudge(t *testing.T) {
 			timeline.Settled{Waiting: []string{"alpha is not well"}, Unknown: []string{"seed b cannot be read"}}, ended),
 			want: verdict.Failed, violations: []string{"settle"}},
 		"no rest is owed where a fault was not healed": {events: run("", "", timeline.FaultInjected{Fault: "loss"},
-			timeline.FaultHealed{Touched: 1, Error: "return cluster a: not ready within 2m0s"},
+			timeline.FaultHealed{Hits: 1, Error: "return cluster a: not ready within 2m0s"},
 			timeline.Settled{Waiting: []string{"alpha is not well"}},
 			timeline.RunEnded{Error: "return cluster a: not ready within 2m0s"}),
 			want: verdict.Error, reason: "return cluster a: not ready within 2m0s"},
@@ -123,9 +123,9 @@ func TestJudge(t *testing.T) {
 			reason: `the fault "alpha", cut, has not begun: it waits for late`,
 		},
 		"a fault that has waited": {events: run("", "", timeline.FaultAwaited{Fault: "cut"},
-			timeline.FaultInjected{Fault: "cut"}, timeline.FaultHealed{Touched: 1}, ended), want: verdict.Passed},
+			timeline.FaultInjected{Fault: "cut"}, timeline.FaultHealed{Hits: 1}, ended), want: verdict.Passed},
 		"a fault that was not healed": {events: run("", "", timeline.FaultInjected{Fault: "cut"},
-			timeline.FaultHealed{Touched: 1, Error: "heal: stuck"}, ended), want: verdict.Error, reason: "heal: stuck"},
+			timeline.FaultHealed{Hits: 1, Error: "heal: stuck"}, ended), want: verdict.Error, reason: "heal: stuck"},
 		"nobody watched": {events: unwatched(run(`"MigrationEnds"`, "", steady, rebound, ended)),
 			want:   verdict.Inconclusive,
 			reason: "nobody watched: the run was told with --unwatched, to learn what watching costs"},
@@ -191,7 +191,7 @@ func TestPromisesThatNobodyCouldJudgeAreNotKept(t *testing.T) {
 	settled := timeline.Settled{Converged: true}
 	two := func(events []timeline.Event) []timeline.Event { // steps
 		started := events[0].Payload.(timeline.RunStarted)
-		started.Story = json.RawMessage(strings.Replace(string(started.Story), `"steps":[]`, `"steps":[{},{}]`, 1))
+		started.Definition = json.RawMessage(strings.Replace(string(started.Definition), `"steps":[]`, `"steps":[{},{}]`, 1))
 		events[0].Payload = started
 		return events
 	}
@@ -371,7 +371,7 @@ func TestTheFilesOfAVerdict(t *testing.T) {
 	journal := timeline.NewJournal(now, file)
 	goals := `"apiDowntime":{"max":"1s"},"rto":{"max":"20s"}`
 	for _, e := range run(`"MigrationEnds","SingleWriter"`, goals, timeline.StepStarted{Index: 1},
-		step(timeline.StepUnmet, "late"), timeline.FaultInjected{Fault: "cut"}, timeline.FaultHealed{Touched: 4}, steady,
+		step(timeline.StepUnmet, "late"), timeline.FaultInjected{Fault: "cut"}, timeline.FaultHealed{Hits: 4}, steady,
 		rebound,
 		reached(7, timeline.Acknowledged), reached(8, timeline.Failed), reached(9, timeline.Failed),
 		reached(10, timeline.Acknowledged), ended) {

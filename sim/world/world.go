@@ -102,8 +102,8 @@ func (v Validity) Serving() bool { return v.Remaining > 0 }
 type Injection struct {
 	// Heal ends it; the engine calls it exactly once.
 	Heal func(ctx context.Context) error
-	// Touched counts how often it was felt; it keeps its value after the heal.
-	Touched func() int
+	// Hits counts how often it was felt; it keeps its value after the heal.
+	Hits func() int
 }
 
 // LinkBreaker is a World with links that can be harmed. Actors and targets are those of the landscape. The hook, when
@@ -146,8 +146,8 @@ type PodBreaker interface {
 	BreakPods(ctx context.Context, cluster string, pods []types.UID, containers []string, keepDown bool) (Injection, error)
 }
 
-// Casting is a World that knows the parts that pods play.
-type Casting interface {
+// PodActors is a World that knows the parts that pods play.
+type PodActors interface {
 	// Parts says which actors the pods of a cluster are, and which targets of links they serve.
 	Parts(ctx context.Context, cluster string, pods []corev1.Pod) (actors, targets []string, err error)
 }
@@ -183,7 +183,7 @@ type BackupReader interface {
 // Inventory is a World that knows what is there beside the objects of API servers: processes, data folders, buckets
 // and their objects, DNS records. The keys are seeds, or other places such as "cloud".
 type Inventory interface {
-	Belongings(ctx context.Context) (map[string][]timeline.Item, error)
+	Items(ctx context.Context) (map[string][]timeline.Item, error)
 	// Certain are the classes, of objects too, of which a control plane that runs on a seed has something there, and its
 	// shoot in the cloud: an inventory that shows none is not whole.
 	Certain() (onSeed, inCloud []string)

@@ -1,4 +1,4 @@
-// The axis above the lanes, with a flag for each violation, and the overview above it.
+// The axis above the rows, with a flag for each violation, and the overview above it.
 const axisHeight = 34, overviewHeight = 46;
 
 // ticksOf chooses round moments, about one for every 90 pixels.
@@ -98,7 +98,7 @@ function overviewShapes() {
 painters.push(() => {
   const width = byId("picture").clientWidth || 1000;
   plot.width = Math.max(width - gutter - rim, 50);
-  drawLanes(width);
+  drawRows(width);
   drawAxis(width);
   drawOverview(width);
   byId("window").textContent = seconds(view.from, 2) + " to " + seconds(view.to, 2);

@@ -17,9 +17,9 @@ function drawList() {
   drawRows();
   drawKinds();
   drawDetail();
-  const chip = byId("lane-filter");
-  chip.hidden = !view.lane;
-  if (view.lane) chip.replaceChildren("lane: " + view.lane.label, node("button", { type: "button", "aria-label": "List all lanes" }, "×"));
+  const chip = byId("row-filter");
+  chip.hidden = !view.row;
+  if (view.row) chip.replaceChildren("row: " + view.row.label, node("button", { type: "button", "aria-label": "List all rows" }, "×"));
 }
 
 function drawRows() {
@@ -89,14 +89,14 @@ function step(by) {
   choose(shown[n < 0 ? 0 : Math.min(Math.max(n + by, 0), shown.length - 1)] + 1);
 }
 
-function listLane(lane) {
-  view.lane = view.lane === lane ? null : lane;
-  if (lane) announce("Events of the lane " + lane.label);
+function listRow(row) {
+  view.row = view.row === row ? null : row;
+  if (row) announce("Events of the row " + row.label);
   refilter();
 }
 
 function clearFilter() {
-  Object.assign(view, { words: "", problems: false, lane: null });
+  Object.assign(view, { words: "", problems: false, row: null });
   view.kinds.clear();
   byId("filter").value = "";
   byId("problems").checked = false;
@@ -109,7 +109,7 @@ byId("filter").addEventListener("input", (e) => { view.words = e.target.value.tr
 byId("problems").addEventListener("change", (e) => { view.problems = e.target.checked; refilter(); });
 byId("in-view").addEventListener("change", (e) => { view.inView = e.target.checked; repaint(); });
 byId("clear").addEventListener("click", clearFilter);
-byId("lane-filter").addEventListener("click", (e) => { if (e.target.closest("button")) listLane(null); });
+byId("row-filter").addEventListener("click", (e) => { if (e.target.closest("button")) listRow(null); });
 byId("kinds").addEventListener("click", (e) => {
   const kind = e.target.closest("[data-kind]")?.dataset.kind;
   if (!kind) return;

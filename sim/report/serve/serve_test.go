@@ -46,7 +46,7 @@ func begin(t *testing.T, folder string) *tale {
 	}
 	one := &tale{t, folder, file, timeline.NewJournal(clock.RealClock{}, file), release}
 	one.record(timeline.RunStarted{Scenario: filepath.Base(folder), Backend: "small",
-		Story: json.RawMessage(`{"metadata":{"name":"tale"},"spec":{"why":"to be <b>seen</b>"}}`)})
+		Definition: json.RawMessage(`{"metadata":{"name":"tale"},"spec":{"why":"to be <b>seen</b>"}}`)})
 	return one
 }
 

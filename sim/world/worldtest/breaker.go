@@ -55,7 +55,7 @@ func (w *World) BreakPods(context.Context, string, []types.UID, []string, bool) 
 	return w.injection(1), nil
 }
 
-// Parts implements world.Casting: every pod is the gardenlet of its cluster, and serves the garden.
+// Parts implements world.PodActors: every pod is the gardenlet of its cluster, and serves the garden.
 func (w *World) Parts(_ context.Context, cluster string, pods []corev1.Pod) (actors, targets []string, err error) {
 	if len(pods) == 0 {
 		return nil, nil, nil
@@ -118,7 +118,7 @@ func (w *World) injection(touched int) world.Injection {
 			w.healed++
 			return nil
 		},
-		Touched: func() int { return touched },
+		Hits: func() int { return touched },
 	}
 }
 

@@ -1,0 +1,172 @@
+package environment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/transplant-sim/transplant/clusters/embedded"
+	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/run"
+	"github.com/transplant-sim/transplant/sim/world"
+)
+
+// Backend makes embedded landscapes for stories. Each lives in the process that runs the story.
+type Backend struct {
+	Buckets   *Buckets
+	ChaosMesh *ChaosMesh // only to say that there is none
+}
+
+var (
+	_ run.Backend  = &Backend{}
+	_ run.Equipped = &Backend{}
+)
+
+// AddFlags implements run.Equipped.
+func (b *Backend) AddFlags(flags *pflag.FlagSet) { b.Buckets.AddFlags(flags) }
+
+// Available implements run.Equipped: whatever else it needs is told where it is missed.
+func (b *Backend) Available(context.Context) error {
+	const embedded = "embedded"
+	return errors.Join(b.Buckets.Check(embedded), b.ChaosMesh.Check(embedded))
+}
+
+// Can implements run.Backend: this backend can do all that stories know today.
+func (*Backend) Can(ability world.Ability) error {
+	switch ability {
+	case world.BreakLinks, world.BreakProcesses, world.BreakPrograms, world.DelayRestarts, world.CrashActors,
+		world.BreakClusters,
+		world.BreakPods, world.BreakPodLinks,
+		world.BreakCloud, world.DamageBackups, world.WipeDisks, world.EditObjects:
+		return nil
+	}
+	if ability.General() == world.RunChaosMesh {
+		return fmt.Errorf("the embedded backend cannot %s; the kind backend can, with --%s", ability, chaosMeshFlag)
+	}
+	return fmt.Errorf("the embedded backend cannot %s", ability)
+}
+
+// Claim implements run.Backend.
+func (b *Backend) Claim(name string) (run.Claim, error) { return claimDir(name, b.start) }
+
+// claim is a run directory, and how landscapes are made in it.
+type claim struct {
+	dir   rundir.Dir
+	lock  *rundir.Lock
+	start startIn
+}
+
+// startIn starts a landscape in a fresh run directory that is the caller's.
+type startIn func(ctx context.Context, c *claim, request run.Request) (world.World, error)
+
+var _ run.Claim = &claim{}
+
+func claimDir(name string, start startIn) (run.Claim, error) {
+	home, err := rundir.Home()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := rundir.Of(home, name)
+	if err != nil {
+		return nil, err
+	}
+	lock, err := dir.TakeLock()
+	if errors.Is(err, rundir.ErrInUse) {
+		return nil, &run.TakenError{Err: err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &claim{dir, lock, start}, nil
+}
+
+// Start implements run.Claim.
+func (c *claim) Start(ctx context.Context, request run.Request) (world.World, error) {
+	cleared, err := c.dir.Renew()
+	if err != nil {
+		return nil, err
+	}
+	if cleared {
+		progress(request.Progress)(embedded.Cleared(c.dir))
+	}
+	return c.start(ctx, c, request)
+}
+
+// Release implements run.Claim.
+func (c *claim) Release() error { return c.lock.Unlock() }
+
+// stopTimeout bounds the end of a landscape that did not become a world.
+const stopTimeout = 2 * time.Minute
+
+func (b *Backend) start(ctx context.Context, c *claim, request run.Request) (world.World, error) {
+	s := newEnvironment(request)
+	s.Buckets = b.Buckets
+	options := embedded.Options{
+		Name: c.dir.Name, Dir: c.dir.Path, Lock: c.lock,
+		Seeds:    request.Landscape.SeedNames(),
+		Progress: progress(request.Progress),
+	}
+	s.Configure(&options)
+	l, err := embedded.Start(ctx, options)
+	if err != nil {
+		return nil, errors.Join(err, copyLogs(c.dir, s.named, request.Logs))
+	}
+	return worldOn(ctx, l, s)
+}
+
+// worldOn makes a landscape a world, or ends it.
+func worldOn(ctx context.Context, l Landscape, s *Environment) (world.World, error) {
+	w, err := NewWorld(l, s)
+	if err != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+		defer cancel()
+		return nil, errors.Join(err, l.Stop(ctx))
+	}
+	return w, nil
+}
+
+// prepared is the stage for what stories need.
+func newEnvironment(request run.Request) *Environment {
+	s := New(settingsOf(request.Landscape.Settings))
+	s.Regions = map[string]string{}
+	s.Taints, s.Tolerable = map[string][]landscape.Taint{}, request.Landscape.Tolerable
+	s.Extensions = request.Landscape.Extensions
+	for _, seed := range request.Landscape.Seeds {
+		s.Regions[seed.Name], s.Taints[seed.Name] = seed.Region, seed.Taints
+	}
+	return s
+}
+
+func settingsOf(s landscape.Settings) Settings {
+	s.Default()
+	return Settings{
+		OwnerCheckInterval: s.OwnerCheckInterval.Duration, OwnerCheckTimeout: s.OwnerCheckTimeout.Duration,
+		DeltaInterval: s.DeltaInterval.Duration, FullSnapshotInterval: s.FullSnapshotInterval.Duration,
+		DNSTTL: s.DNSTTL.Duration, WaitInterval: s.WaitInterval.Duration, LeaseInterval: s.SeedLeaseRenew.Duration,
+		SeedLossGracePeriod: s.SeedLossGracePeriod.Duration, RestoresAtOnce: s.RestoresAtOnce, SecondSign: s.SecondSign,
+		SyncPeriod: s.SyncPeriod.Duration, ReconcileInMaintenanceOnly: s.ReconcileInMaintenanceOnly,
+		CareSyncPeriod: s.CareSyncPeriod.Duration, CareThreshold: s.CareThreshold.Duration,
+		RemediateWebhooks: s.RemediateWebhooks,
+		CleanupTimeout:    s.CleanupTimeout.Duration,
+		RetryDuration:     s.RetryDuration.Duration, ThrottledRetryPeriod: s.ThrottledRetryPeriod.Duration,
+	}
+}
+
+// progress tells every line of news, and every tenth of long work.
+func progress(tell func(string)) func(embedded.Progress) {
+	tenths := map[string]int{}
+	return func(p embedded.Progress) {
+		if p.Total == 0 {
+			tell(fmt.Sprintf("%s: %s", p.Subject, p.What))
+			return
+		}
+		if tenth := 10 * p.Done / p.Total; tenth > tenths[p.Subject] {
+			tenths[p.Subject] = tenth
+			tell(fmt.Sprintf("%s: %d %% (%d of %d)", p.Subject, 10*tenth, p.Done, p.Total))
+		}
+	}
+}

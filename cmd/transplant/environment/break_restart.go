@@ -1,0 +1,125 @@
+package environment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/transplant-sim/transplant/clusters/embedded/process"
+	"github.com/transplant-sim/transplant/sim/world"
+)
+
+var _ world.RestartDelayer = &World{}
+
+// successorPoll is the time between two looks for processes that have been started again. It is shorter than a program
+// of ours takes to reach any API.
+const successorPoll = 20 * time.Millisecond
+
+// KillFor implements world.RestartDelayer: whatever takes the place of the dead is frozen before it does anything.
+func (w *World) KillFor(ctx context.Context, wanted world.Process, delay time.Duration) (world.Injection, error) {
+	if wanted.Cluster != "" {
+		return world.Injection{}, fmt.Errorf("kill %+v for %s: a program of a cluster stays dead until it is revived", wanted,
+			delay)
+	}
+	all, err := w.looksFor(wanted)
+	if err != nil {
+		return world.Injection{}, err
+	}
+	d, err := keepDown(ctx, all, delay)
+	if err != nil {
+		return world.Injection{}, fmt.Errorf("kill %+v for %s: %w", wanted, delay, err)
+	}
+	heal := func(ctx context.Context) error {
+		err := d.end()
+		return errors.Join(err, awaitOthers(ctx, d.victims, wanted, all.find))
+	}
+	return world.Injection{Heal: heal, Hits: func() int { return len(d.victims) }}, nil
+}
+
+// down keeps processes down.
+type down struct {
+	victims []process.Program
+	looks   looks
+	cancel  context.CancelFunc
+	done    chan struct{}
+
+	mu   sync.Mutex
+	held []process.Program
+	err  error
+}
+
+// keepDown kills what there is, and holds what there is afterwards, until the delay is over or end is called.
+func keepDown(ctx context.Context, all looks, delay time.Duration) (*down, error) {
+	victims, err := all.find(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(victims) == 0 {
+		return nil, errors.New("no such process runs")
+	}
+	if err := signalAll(victims, syscall.SIGKILL); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), delay)
+	d := &down{victims: victims, looks: all, cancel: cancel, done: make(chan struct{})}
+	go d.watch(ctx)
+	return d, nil
+}
+
+// watch every place by itself: one that does not answer must not keep the others from being looked at.
+func (d *down) watch(ctx context.Context) {
+	defer close(d.done)
+	var all sync.WaitGroup
+	for _, one := range d.looks {
+		all.Go(func() { d.follow(ctx, one) })
+	}
+	all.Wait()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.err = signalAll(d.held, syscall.SIGCONT)
+}
+
+func (d *down) follow(ctx context.Context, one look) {
+	ticker := time.NewTicker(successorPoll)
+	defer ticker.Stop()
+	for ctx.Err() == nil {
+		d.hold(ctx, one)
+		select {
+		case <-ctx.Done():
+		case <-ticker.C:
+		}
+	}
+}
+
+// hold freezes the successors there are. What cannot be looked at now is looked at again.
+func (d *down) hold(ctx context.Context, one look) {
+	found, err := one(ctx)
+	if err != nil {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, next := range found {
+		if isOneOf(d.victims, next) || isOneOf(d.held, next) || next.Signal(syscall.SIGSTOP) != nil {
+			continue
+		}
+		d.held = append(d.held, next)
+	}
+}
+
+func isOneOf(all []process.Program, one process.Program) bool {
+	return slices.ContainsFunc(all, func(other process.Program) bool { return other.ID == one.ID })
+}
+
+// end lets the successors go.
+func (d *down) end() error {
+	d.cancel()
+	<-d.done
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.err
+}

@@ -1,0 +1,231 @@
+package environment
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/transplant-sim/transplant/clusters/embedded"
+	"github.com/transplant-sim/transplant/clusters/embedded/process"
+	"github.com/transplant-sim/transplant/sim/landscape"
+)
+
+// vault is an extension of the user's own.
+func vault() landscape.Extension {
+	return landscape.Extension{
+		Name: "vault", Binary: "/home/me/bin/vault-controller", Args: []string{"--seed=$(SEED_NAME)"},
+		Env:       []landscape.EnvVar{{Name: "LEVEL", Value: "1"}},
+		Resources: []landscape.ExtensionResource{{Kind: "Extension", Type: "vault"}, {Kind: "Network", Type: "transplant"}},
+		Rules:     []landscape.Rule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}}},
+		ProviderConfig: &runtime.RawExtension{
+			Raw: []byte(`{"size":3}`),
+		},
+	}
+}
+
+// A third-party extension may do with its kinds what the contract wants of it, and besides what its file says.
+func TestAnOwnExtensionHasItsRightsOnly(t *testing.T) {
+	t.Parallel()
+	c := fake.NewClientBuilder().WithScheme(Scheme()).Build()
+	s := New(ScenarioSettings)
+	s.User = nobody
+	for _, manifest := range []string{"extension.yaml", "extension-actor.yaml"} {
+		if err := apply(t.Context(), c, manifest, s.extensionValues(vault(), "a")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	role, binding := &rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{}
+	for _, object := range []client.Object{role, binding} {
+		if err := c.Get(t.Context(), client.ObjectKey{Name: "transplant:extension:vault"}, object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	extensions := []string{"extensions.gardener.cloud"}
+	want := []rbacv1.PolicyRule{
+		{APIGroups: extensions, Resources: []string{"extensions", "networks"},
+			Verbs: []string{"get", "list", "watch", "update", "patch"}},
+		{APIGroups: extensions, Resources: []string{"extensions/status", "networks/status"},
+			Verbs: []string{"get", "update", "patch"}},
+		{APIGroups: extensions, Resources: []string{"extensions/finalizers", "networks/finalizers"},
+			Verbs: []string{"update"}},
+		{APIGroups: extensions, Resources: []string{"clusters"}, Verbs: []string{"get", "list", "watch"}},
+		{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"},
+			Verbs: []string{"create", "patch", "update"}},
+		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}},
+	}
+	if diff := cmp.Diff(want, role.Rules); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if who := binding.Subjects[0]; who.Namespace != "extension-vault" || who.Name != "vault" ||
+		binding.RoleRef.Name != role.Name {
+		t.Errorf("%+v is given %s", who, binding.RoleRef.Name)
+	}
+	actor := &appsv1.Deployment{}
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "extension-vault", Name: "vault"}, actor); err != nil {
+		t.Fatal(err)
+	}
+	pod := actor.Spec.Template.Spec
+	container := pod.Containers[0]
+	if diff := cmp.Diff([]string{"vault-controller"}, container.Command); diff != "" ||
+		container.Image != "transplant.dev/extension-vault:dev" || *pod.SecurityContext.RunAsUser != nobody ||
+		*pod.AutomountServiceAccountToken {
+		t.Errorf("%s runs %v, %+v", container.Image, container.Command, pod.SecurityContext)
+	}
+	env := map[string]string{}
+	for _, variable := range container.Env {
+		env[variable.Name] = variable.Value
+	}
+	if env["KUBECONFIG"] != "/srv/seed/kubeconfig" || env["TRANSPLANT_ACTOR"] != "vault-a" || env["SEED_NAME"] != "a" ||
+		env["LEVEL"] != "1" {
+		t.Errorf("it is told %v", env)
+	}
+	for _, name := range landscape.ReservedVariables() {
+		if _, told := env[name]; !told {
+			t.Errorf("nobody may tell it %s, and it is not told", name)
+		}
+	}
+	if !isActor(&pod) {
+		t.Error("it is no actor that is made anew between stories")
+	}
+}
+
+// Who gets the credentials of backups: whoever reconciles their kinds.
+func TestBackupExtensions_ReconcileTheirKinds(t *testing.T) {
+	t.Parallel()
+	of := func(name string, kinds ...string) landscape.Extension {
+		e := landscape.Extension{Name: name}
+		for _, kind := range kinds {
+			e.Resources = append(e.Resources, landscape.ExtensionResource{Kind: kind, Type: landscape.ProviderType})
+		}
+		return e
+	}
+	for name, test := range map[string]struct {
+		extensions []landscape.Extension
+		want       []string
+	}{
+		"the reference provider alone": {nil, []string{"extensions/provider-transplant"}},
+		"one takes a kind of backups": {[]landscape.Extension{of("acme", "BackupEntry", "Network")},
+			[]string{"extension-acme/acme", "extensions/provider-transplant"}},
+		"one takes both": {[]landscape.Extension{of("acme", "BackupEntry", "BackupBucket")},
+			[]string{"extension-acme/acme"}},
+	} {
+		if diff := cmp.Diff(test.want, backupExtensions(test.extensions)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestTheReferenceStandsAside(t *testing.T) {
+	t.Parallel()
+	c := fake.NewClientBuilder().WithScheme(Scheme()).Build()
+	values := seedValues{Name: "a", Image: image, Settings: ScenarioSettings,
+		TakenKinds: landscape.TakenKinds([]landscape.Extension{vault()})}
+	if err := apply(t.Context(), c, "seed-actors.yaml", values); err != nil {
+		t.Fatal(err)
+	}
+	reference := &appsv1.Deployment{}
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "extensions", Name: "provider-transplant"},
+		reference); err != nil {
+		t.Fatal(err)
+	}
+	if command := strings.Join(reference.Spec.Template.Spec.Containers[0].Command, " "); !strings.Contains(command,
+		" --except=Network ") {
+		t.Errorf("the reference provider runs %s", command)
+	}
+}
+
+func TestShootsHaveTheOwnExtensions(t *testing.T) {
+	t.Parallel()
+	s := New(ScenarioSettings)
+	s.Extensions = []landscape.Extension{vault()}
+	shoot, err := (&World{env: s}).ShootManifest(landscape.Shoot{Name: "alpha", Seed: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(shoot.Spec.Extensions) != 1 || shoot.Spec.Extensions[0].Type != "vault" ||
+		string(shoot.Spec.Extensions[0].ProviderConfig.Raw) != `{"size":3}` {
+		t.Errorf("the shoot has %+v", shoot.Spec.Extensions)
+	}
+}
+
+// What a program of the user's own is called says nothing about which actor it is.
+func TestOwnExtensionsAreKnownByWhatTheyAreTold(t *testing.T) {
+	t.Parallel()
+	own := process.Program{Args: []string{"/bin/gardenlet"}, Env: map[string]string{"TRANSPLANT_ACTOR": "vault-a"}}
+	if runs(own, "gardenlet") {
+		t.Error("an extension that is called gardenlet is taken for one")
+	}
+	if !runs(process.Program{Args: []string{"transplant", "gardenlet"}}, "gardenlet") {
+		t.Error("the gardenlet is not found")
+	}
+}
+
+// Children that an extension had when it was killed need not be there when it runs again.
+func TestAnOwnExtensionThatWasKilledIsOne(t *testing.T) {
+	t.Parallel()
+	own := process.Program{Args: []string{"vault"}, Env: map[string]string{"TRANSPLANT_ACTOR": "vault-a"}}
+	gateway := process.Program{Args: []string{"transplant", "gateway"}}
+	if n := startedAgain([]process.Program{own, own, gateway, gateway}); n != 3 {
+		t.Errorf("%d are awaited, want the extension and two gateways", n)
+	}
+}
+
+func TestWhereOwnExtensionsRun(t *testing.T) {
+	t.Parallel()
+	ofImage, ofProgram := landscape.Extension{Name: "i", Image: "mine:1"}, vault()
+	if field, err := (&Backend{}).Hosts(t.Context(), ofImage); err == nil || field != "spec.image" ||
+		!strings.Contains(err.Error(), "--backend kind") {
+		t.Errorf("embedded, of an image: %s: %v", field, err)
+	}
+	if _, err := (&Backend{}).Hosts(t.Context(), ofProgram); err != nil {
+		t.Errorf("embedded, of a program: %v", err)
+	}
+	if field, err := (&KindBackend{}).Hosts(t.Context(), ofProgram); err == nil || field != "spec.binary" {
+		t.Errorf("kind, of a program that is not there: %s: %v", field, err)
+	}
+	s := New(ScenarioSettings)
+	s.Extensions = []landscape.Extension{ofImage, ofProgram}
+	programs := map[string]string{"vault-controller": "/home/me/bin/vault-controller"}
+	made, local := s.kindImages()
+	if len(made) != 1 || made[0].Name != "transplant.dev/extension-vault:dev" || cmp.Diff(programs,
+		made[0].Programs) != "" || cmp.Diff([]string{"mine:1"}, local) != "" {
+		t.Errorf("nodes of kind get %+v and %v", made, local)
+	}
+	if diff := cmp.Diff([]embedded.Image{{Name: "transplant.dev/extension-vault:dev", Programs: programs}},
+		s.embeddedImages()); diff != "" {
+		t.Errorf("process nodes (-want +got):\n%s", diff)
+	}
+	if image := s.extensionValues(ofImage, "a"); image.Image != "mine:1" || len(image.Command) > 0 {
+		t.Errorf("an image runs %v in %s", image.Command, image.Image)
+	}
+}
+
+// What up is given is refused as in a story: before anything is made.
+func TestExtensionsThatAreGivenToUpAreChecked(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	program, file := filepath.Join(folder, "program"), filepath.Join(folder, "gateway.yaml")
+	text := "apiVersion: transplant.dev/v1alpha1\nkind: ExtensionDeployment\nmetadata: {name: gateway}\nspec: " +
+		"{resources: [{kind: Extension, type: gate}], binary: program}\n"
+	if err := errors.Join(os.WriteFile(program, nil, 0o755), os.WriteFile(file, []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	given := Extensions{}
+	given.Files = []string{file}
+	if err := given.Check(t.Context(), "embedded", []string{"a", "b"}); err == nil || !strings.Contains(err.Error(),
+		`"gateway-a" would be two actors`) {
+		t.Errorf("one that is called as another actor is: %v", err)
+	}
+	if err := given.Check(t.Context(), "embedded", nil); err != nil {
+		t.Errorf("without seeds: %v", err)
+	}
+}

@@ -1,0 +1,89 @@
+package environment
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/transplant-sim/transplant/clusters"
+	"github.com/transplant-sim/transplant/clusters/embedded"
+	"github.com/transplant-sim/transplant/clusters/embedded/process"
+	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/switchboard"
+)
+
+// Landscape is what the stage needs of a backend.
+type Landscape interface {
+	clusters.Landscape
+	Links
+	Surroundings
+	// Networks are the address ranges of a cluster's pods and services.
+	Networks(cluster string) (pods, services string, err error)
+	// Reach is where this process finds a port of a pod, past all links.
+	Reach(ctx context.Context, cluster string, pod *corev1.Pod, port int) (address string, err error)
+	// WriteKubeconfig keeps the kubeconfig of an actor for a target, for Cluster.Connect and for people; KubeconfigPath
+	// is where.
+	WriteKubeconfig(actor, target string, content []byte) error
+	KubeconfigPath(actor, target string) string
+	// CPU is the processor time of everything that the landscape runs, this process left out.
+	CPU() (time.Duration, error)
+	// Dir is the run directory.
+	Dir() rundir.Dir
+	Stop(ctx context.Context) error
+}
+
+// Links are the links of a landscape, and what they have to do with credentials.
+type Links interface {
+	Link(actor, target string) (*link.Link, error)
+	Proxy(actor string) (*link.Proxy, error)
+	// LinkCA is the certificate, in PEM, of the authority that signs for links.
+	LinkCA() []byte
+	// LinkKubeconfig makes a kubeconfig for a ServiceAccount of a cluster, over link(actor, cluster).
+	LinkKubeconfig(ctx context.Context, actor, cluster, serviceAccount string) ([]byte, error)
+	// Traffic is what has crossed the links, by actor and target.
+	Traffic() []switchboard.Traffic
+}
+
+// Surroundings are where companions live.
+type Surroundings interface {
+	// CloudAddresses tells the simulated cloud where to listen, and others where they find it.
+	CloudAddresses() clusters.CloudAddresses
+	// MetricsAddress tells a companion where to serve its metrics, and others where they find them.
+	MetricsAddress(companion string) clusters.MetricsAddress
+	// IssueServing makes a certificate for a server of the landscape and returns the paths of certificate and key.
+	IssueServing(name string, hosts ...string) (certificate, key string, err error)
+	// ControlPlane is where a companion finds the multi-call binary with etcd and the Kubernetes programs.
+	ControlPlane() string
+}
+
+// breakable is a cluster with what belongs to it.
+type breakable interface {
+	clusters.Cluster
+	clusters.Stopper
+	clusters.Freezer
+	// Containers lists what runs in the pods of the cluster now.
+	Containers(context.Context) ([]process.Program, error)
+	// Volumes are the names of the folders that hold the volumes of its pods.
+	Volumes(context.Context) ([]string, error)
+}
+
+// podKeeper is a cluster whose folders of pods can be seen. A kubelet's are its own business.
+type podKeeper interface {
+	// PodFolders are the names of the folders of its pods: the UIDs of the pods.
+	PodFolders(context.Context) ([]string, error)
+}
+
+// programmed is a cluster whose own programs ("etcd", "kube-apiserver", …) are processes of this machine.
+type programmed interface {
+	clusters.Killer
+	Program(name string) (process.ID, error)
+}
+
+var (
+	_ Landscape  = &embedded.Landscape{}
+	_ breakable  = &embedded.Cluster{}
+	_ programmed = &embedded.Cluster{}
+	_ podKeeper  = &embedded.Cluster{}
+)

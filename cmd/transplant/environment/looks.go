@@ -1,0 +1,80 @@
+package environment
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/transplant-sim/transplant/clusters/embedded/process"
+	"github.com/transplant-sim/transplant/sim/world"
+)
+
+// lookTimeout bounds a look at one place: the API server of a seed that is frozen never answers.
+const lookTimeout = 5 * time.Second
+
+// look lists the processes that are wanted of one place.
+type look func(context.Context) ([]process.Program, error)
+
+// looks are those at every place where there may be some.
+type looks []look
+
+// find looks everywhere at once. A place that does not answer keeps nobody from those that were found elsewhere: it is
+// an error only when none was.
+func (all looks) find(ctx context.Context) ([]process.Program, error) {
+	places, errs := make([][]process.Program, len(all)), make([]error, len(all))
+	var looked sync.WaitGroup
+	for i, one := range all {
+		looked.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+			defer cancel()
+			places[i], errs[i] = one(ctx)
+		})
+	}
+	looked.Wait()
+	var found []process.Program
+	for _, here := range places {
+		found = append(found, here...)
+	}
+	if len(found) > 0 {
+		return found, nil
+	}
+	return nil, errors.Join(errs...)
+}
+
+// looksFor an actor, or for a program of a shoot's control plane on every seed.
+func (w *World) looksFor(wanted world.Process) (looks, error) {
+	if wanted.Actor != "" {
+		cluster, plays := w.part(wanted.Actor)
+		return looks{func(ctx context.Context) ([]process.Program, error) { return w.containers(ctx, cluster, plays) }}, nil
+	}
+	if _, known := controlPlanePrograms[wanted.Program]; !known {
+		return nil, noSuchProgram(wanted.Program)
+	}
+	var all looks
+	for _, seed := range w.Seeds() {
+		all = append(all, func(ctx context.Context) ([]process.Program, error) { return w.inControlPlane(ctx, seed, wanted) })
+	}
+	return all, nil
+}
+
+// inControlPlane lists a program of a shoot's control plane on one seed. The seed is asked only if it runs that program
+// for any shoot: one that is lost runs nothing, and could not answer.
+func (w *World) inControlPlane(ctx context.Context, seed string, wanted world.Process) ([]process.Program, error) {
+	program := controlPlanePrograms[wanted.Program]
+	running, err := w.containers(ctx, seed, func(c process.Program) bool { return runs(c, program.subcommand) })
+	if err != nil || len(running) == 0 {
+		return nil, err
+	}
+	pod, err := w.pod(ctx, seed, wanted.Shoot, program.role)
+	if err != nil || pod == nil {
+		return nil, err
+	}
+	var found []process.Program
+	for _, one := range running {
+		if one.Env["POD_IP"] == pod.Status.PodIP {
+			found = append(found, one)
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,33 @@
+package engine
+
+import (
+	"testing"
+
+	"k8s.io/utils/clock"
+
+	"github.com/transplant-sim/transplant/sim/scenario"
+	"github.com/transplant-sim/transplant/sim/step"
+	"github.com/transplant-sim/transplant/sim/timeline"
+	"github.com/transplant-sim/transplant/sim/world/worldtest"
+)
+
+// Oracles know from the record what a load was to be, also where nothing came of it.
+func TestAStepTellsOfItsLoad(t *testing.T) {
+	t.Parallel()
+	for keep, load := range map[bool]step.Load{true: {Shoot: "gone", WritesPerSecond: 3, KeepAddress: true},
+		false: {Shoot: "gone", WritesPerSecond: 3}} {
+		journal := timeline.NewJournal(clock.RealClock{}, nil)
+		story := &scenario.Scenario{}
+		story.Spec.Steps = []step.Spec{{Load: &load}}
+		told := &runner{Options: Options{Scenario: story, World: worldtest.New(t, "a"), Journal: journal,
+			Clock: clock.RealClock{}}}
+		told.env = &step.Environment{Shoots: told}
+		if err := told.steps(t.Context()); err == nil {
+			t.Error("a shoot that is not there is written to")
+		}
+		if _, started, _ := timeline.First[timeline.StepStarted](journal.Events()); started.KeepAddress != keep ||
+			started.WritesPerSecond != 3 {
+			t.Errorf("recorded %+v", started)
+		}
+	}
+}
