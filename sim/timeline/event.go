@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -56,16 +57,48 @@ func (e *Event) UnmarshalJSON(content []byte) error {
 	if err := json.Unmarshal(content, &wire); err != nil {
 		return err
 	}
+	wire.Kind = cmp.Or(formerKinds[wire.Kind], wire.Kind)
 	form, known := payloadTypes[wire.Kind]
 	if !known {
 		return fmt.Errorf("read event %d: unknown kind %q", wire.Seq, wire.Kind)
 	}
 	payload := reflect.New(form)
-	if err := json.Unmarshal(wire.Payload, payload.Interface()); err != nil {
+	content, err := withFieldsOfToday(wire.Kind, wire.Payload)
+	if err == nil {
+		err = json.Unmarshal(content, payload.Interface())
+	}
+	if err != nil {
 		return fmt.Errorf("read the payload of event %d, a %s: %w", wire.Seq, wire.Kind, err)
 	}
 	*e = Event{wire.Seq, time.Duration(wire.At), wire.Kind, wire.Actor, wire.Subject, payload.Elem().Interface().(Payload)}
 	return nil
+}
+
+// formerKinds and formerFields are the names in timelines of earlier versions, with those of today.
+var (
+	formerKinds  = map[Kind]Kind{"ShootSteady": "ShootReady"}
+	formerFields = map[Kind]map[string]string{
+		"RunStarted":  {"story": "definition"},
+		"RunEnded":    {"broken": "error"},
+		"FaultHealed": {"touched": "hits"},
+	}
+)
+
+func withFieldsOfToday(kind Kind, payload json.RawMessage) (json.RawMessage, error) {
+	if formerFields[kind] == nil {
+		return payload, nil
+	}
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal(payload, &fields); err != nil {
+		return nil, err
+	}
+	for former, now := range formerFields[kind] {
+		if value, has := fields[former]; has {
+			fields[now] = value
+			delete(fields, former)
+		}
+	}
+	return json.Marshal(fields)
 }
 
 // Kinds lists one empty payload of every kind.

@@ -1,9 +1,6 @@
 package timeline
 
-import (
-	"cmp"
-	"encoding/json"
-)
+import "encoding/json"
 
 // RunStarted is the first event: what is told, where, and with which dice.
 type RunStarted struct {
@@ -170,21 +167,6 @@ type RunEnded struct {
 	// Recorded is how many events of each kind the engine and its probes have recorded, as they counted them: the journal
 	// must hold them all. What was recorded before the engine began is not among them.
 	Recorded map[Kind]int `json:"recorded,omitempty"`
-}
-
-// UnmarshalJSON reads the event, also of earlier versions: they called the error broken.
-func (r *RunEnded) UnmarshalJSON(content []byte) error {
-	type plain RunEnded // without this method
-	var read struct {
-		plain
-		Broken string `json:"broken"`
-	}
-	if err := json.Unmarshal(content, &read); err != nil {
-		return err
-	}
-	*r = RunEnded(read.plain)
-	r.Error = cmp.Or(r.Error, read.Broken)
-	return nil
 }
 
 // Kind of RunEnded.

@@ -64,24 +64,39 @@ func TestJournalStampsAndRoundTrips(t *testing.T) {
 	}
 }
 
-func TestRunEnded_OfAnEarlierVersion_KeepsItsError(t *testing.T) {
+func TestEvent_OfAnEarlierVersion_IsReadAsTodays(t *testing.T) {
 	t.Parallel()
 	recorded := map[timeline.Kind]int{"Note": 1}
-	for payload, want := range map[string]timeline.RunEnded{
-		`{"broken":"no landscape","recorded":{"Note":1}}`: {Error: "no landscape", Recorded: recorded},
-		`{"error":"no landscape","recorded":{"Note":1}}`:  {Error: "no landscape", Recorded: recorded},
-		`{"recorded":{"Note":1}}`:                         {Recorded: recorded},
+	for _, c := range []struct {
+		former, today string
+		want          timeline.Payload
+	}{
+		{`"RunStarted","payload":{"scenario":"s","backend":"b","randomSeed":1,"story":{"a":1}}`,
+			`"RunStarted","payload":{"scenario":"s","backend":"b","randomSeed":1,"definition":{"a":1}}`,
+			timeline.RunStarted{Scenario: "s", Backend: "b", RandomSeed: 1, Definition: []byte(`{"a":1}`)}},
+		{`"ShootSteady","payload":{"technicalID":"t","nodes":2,"objects":3}`,
+			`"ShootReady","payload":{"technicalID":"t","nodes":2,"objects":3}`,
+			timeline.ShootReady{TechnicalID: "t", Nodes: 2, Objects: 3}},
+		{`"FaultHealed","payload":{"fault":"f","touched":7}`, `"FaultHealed","payload":{"fault":"f","hits":7}`,
+			timeline.FaultHealed{Fault: "f", Hits: 7}},
+		{`"RunEnded","payload":{"broken":"no landscape","recorded":{"Note":1}}`,
+			`"RunEnded","payload":{"error":"no landscape","recorded":{"Note":1}}`,
+			timeline.RunEnded{Error: "no landscape", Recorded: recorded}},
+		{`"RunEnded","payload":{"recorded":{"Note":1}}`, `"RunEnded","payload":{"recorded":{"Note":1}}`,
+			timeline.RunEnded{Recorded: recorded}},
 	} {
-		var event timeline.Event
-		if err := json.Unmarshal([]byte(`{"seq":1,"at":"1s","kind":"RunEnded","payload":`+payload+`}`), &event); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(timeline.Payload(want), event.Payload); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", payload, diff)
-		}
-		again, err := json.Marshal(want)
-		if read := strings.ReplaceAll(payload, "broken", "error"); err != nil || string(again) != read {
-			t.Errorf("written as %s, %v", again, err)
+		today := `{"seq":1,"at":"1s","kind":` + c.today + `}`
+		for _, text := range []string{`{"seq":1,"at":"1s","kind":` + c.former + `}`, today} {
+			var event timeline.Event
+			if err := json.Unmarshal([]byte(text), &event); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, event.Payload); diff != "" || event.Kind != c.want.Kind() {
+				t.Errorf("%s is a %s (-want +got):\n%s", text, event.Kind, diff)
+			}
+			if again, err := json.Marshal(event); err != nil || string(again) != today {
+				t.Errorf("written as %s, %v", again, err)
+			}
 		}
 	}
 }
