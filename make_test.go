@@ -27,7 +27,8 @@ func dryRun(t *testing.T, arguments string, environment ...string) string {
 	return string(out)
 }
 
-// SEED=N repeats the dice of stories, and which points of sweeps are a sample, in whatever tells stories.
+// SEED=N repeats the random choices of scenarios, and which points of sweeps are a sample, in all targets that run
+// scenarios.
 func TestMakeHandsTheSeedOn(t *testing.T) {
 	t.Parallel()
 	for _, target := range []string{"scenario", "catalogue", "nightly", "sweep", "soak"} {

@@ -127,7 +127,7 @@ func (g *inGarden) onShoot(project string) {
 	})
 }
 
-// hasStatus tells of an answer with a status.
+// hasStatus says whether an error is an answer with that status.
 func hasStatus(code int) func(error) bool {
 	return func(err error) bool {
 		answer, is := errors.AsType[*knocktest.StatusError](err)

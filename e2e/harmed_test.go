@@ -27,12 +27,12 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// harmed is a landscape in this process, as stories have it, with the shoot alpha on seed b.
+// harmed is a landscape in this process, as scenarios have it, with the shoot alpha on seed b.
 type harmed struct {
 	landscape *embedded.Landscape
 	world     *environment.World
 	journal   *timeline.Journal
-	ward      *fault.Active
+	active    *fault.Active
 	garden    client.Client
 }
 
@@ -56,13 +56,13 @@ func newHarmed(t *testing.T) *harmed {
 		}
 	})
 	h := &harmed{landscape: l, world: w, journal: timeline.NewJournal(clock.RealClock{}, nil)}
-	h.ward = fault.NewActive(w, h.journal)
-	h.raise(t)
+	h.active = fault.NewActive(w, h.journal)
+	h.createShoot(t)
 	return h
 }
 
-// raise the shoot, as stories do: its state has been saved before anything happens to it.
-func (h *harmed) raise(t *testing.T) {
+// createShoot as scenarios do: its state has been saved before anything happens to it.
+func (h *harmed) createShoot(t *testing.T) {
 	t.Helper()
 	clients, err := world.NewClients(h.world)
 	if err == nil {
@@ -98,7 +98,7 @@ func (h *harmed) isWell(ctx context.Context, name string) error {
 	return ask(ctx, config)
 }
 
-// lost tells that a fault is at work that has taken a whole cluster away.
+// lost says whether a fault is at work that has taken the whole cluster away.
 func (h *harmed) lost(cluster string) bool {
 	open := map[string]bool{}
 	for _, e := range h.journal.Events() {
@@ -250,7 +250,7 @@ func (m *missingBackups) back(ctx context.Context) error {
 	return err
 }
 
-// hasData tells whether a cluster's etcd has any.
+// hasData says whether a cluster's etcd has any.
 func (h *harmed) hasData(cluster string) looked {
 	return func(context.Context) error {
 		_, err := os.Stat(h.cluster(cluster).Files().EtcdData())

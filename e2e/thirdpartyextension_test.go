@@ -14,8 +14,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
 
-// dying is a story in which the extension dies of what it has just written: on seed a while it lets the shoot go, on
-// seed b when it has taken the network up and not said so yet.
+// dying is a scenario in which the extension dies of what it has just written: on seed a while it releases the shoot,
+// on seed b when it has adopted the network and not said so yet.
 const dying = `apiVersion: transplant.dev/v1alpha1
 kind: Scenario
 metadata: {name: dying}
@@ -34,19 +34,19 @@ spec:
   always: [SingleWriter, NoLostWrite, CloudUntouched, NodesPreserved, NoOrphans, MigrationEnds, ShootUntouched]
 `
 
-// An author's own extension, which is linked with nothing of ours, is moved with its shoot: a kind of its own, and one
+// A third-party extension, which is linked with nothing of ours, is moved with its shoot: a kind of its own, and one
 // that it takes over from the reference provider. It may die in between. When its restore forgets what only its state
 // knows, the promises that it breaks say so, and no others.
-func TestAnOwnExtensionIsToldInAStory(t *testing.T) {
+func TestThirdPartyExtension_MovedWithItsShoot_IsJudged(t *testing.T) {
 	t.Parallel()
 	const planned = "../scenarios/migration/planned-migration.yaml"
-	file := ownExtension(t)
+	file := acmeExtension(t)
 	t.Run("in order", func(t *testing.T) {
-		story := filepath.Join(t.TempDir(), "dying.yaml")
-		if err := os.WriteFile(story, []byte(dying), 0o600); err != nil {
+		scenario := filepath.Join(t.TempDir(), "dying.yaml")
+		if err := os.WriteFile(scenario, []byte(dying), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		report, _ := runWith(t, file, story)
+		report, _ := runWith(t, file, scenario)
 		if report.Verdict != verdict.Passed || strings.Join(report.Extensions, " ") != "acme" {
 			t.Errorf("%s with %v, want Passed: %+v %v", report.Verdict, report.Extensions, report.Violations, report.Reasons)
 		}
@@ -80,8 +80,8 @@ func TestAnOwnExtensionIsToldInAStory(t *testing.T) {
 	})
 }
 
-// ownExtension is the file of the extension, beside its program.
-func ownExtension(t *testing.T) string {
+// acmeExtension is the file of the extension, beside its program.
+func acmeExtension(t *testing.T) string {
 	t.Helper()
 	built(t)
 	folder := t.TempDir()

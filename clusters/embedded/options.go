@@ -44,7 +44,7 @@ type Options struct {
 	// Nil lets Start do so.
 	Lock *rundir.Lock
 
-	Progress func(Progress) // told what happens, one call at a time; may be nil
+	Progress func(Progress) // gets what happens, one call at a time; may be nil
 	Log      logr.Logger
 }
 

@@ -17,7 +17,7 @@ var (
 // harmTimeout bounds the wait for Docker to harm a node.
 const harmTimeout = time.Minute
 
-// pauseAgain is the time between two attempts to hold a node whose processes could not all be held.
+// pauseAgain is the time between two attempts to pause a node whose processes could not all be frozen.
 const pauseAgain = 200 * time.Millisecond
 
 // undisturbed is for harm: Docker goes on with what it has begun when nobody waits for it any more, so somebody does.
@@ -65,15 +65,15 @@ func (c *Cluster) Return(ctx context.Context) error {
 	return c.done("return", c.awaitReady(ctx, began))
 }
 
-// Freeze holds every process of the node; connections stay open, nothing answers.
+// Freeze stops every process of the node; connections stay open, nothing answers.
 func (c *Cluster) Freeze(ctx context.Context) error {
 	c.abilities.Lock()
 	defer c.abilities.Unlock()
 	return c.done("freeze", pause(ctx, c.Node()))
 }
 
-// pause holds a container. On cgroup v1 the kernel may lose a race against processes that are just being made; runc
-// tries for some tenths of a second, lets all go again, and leaves it to its callers to come back
+// pause freezes a container. On cgroup v1 the kernel may lose a race against processes that are just being made. runc
+// tries for some tenths of a second, thaws all again, and leaves it to its callers to try again
 // (opencontainers/runc#4388).
 func pause(ctx context.Context, container string) error {
 	attempt := func() error {
@@ -98,7 +98,7 @@ func pause(ctx context.Context, container string) error {
 	}
 }
 
-// Thaw lets everything go that Freeze has held, which may be nothing.
+// Thaw continues everything that Freeze has stopped, which may be nothing.
 func (c *Cluster) Thaw(ctx context.Context) error {
 	c.abilities.Lock()
 	defer c.abilities.Unlock()

@@ -157,7 +157,7 @@ func (c *Cluster) create(ctx context.Context) error {
 	if err := c.awaitReady(ctx, began); err != nil {
 		return err
 	}
-	c.landscape.tell(c.name, fmt.Sprintf("ready after %s", time.Since(began).Round(tick)))
+	c.landscape.report(c.name, fmt.Sprintf("ready after %s", time.Since(began).Round(tick)))
 	return nil
 }
 
@@ -166,14 +166,14 @@ func (c *Cluster) create(ctx context.Context) error {
 // is not enough.
 func (c *Cluster) config() *v1alpha4.Cluster {
 	const kubelet = "kind: KubeletConfiguration\nsyncFrequency: 5s\n"
-	patience := fmt.Sprintf(
+	timeouts := fmt.Sprintf(
 		"kind: InitConfiguration\ntimeouts:\n  controlPlaneComponentHealthCheck: %s\n  kubernetesAPICall: %[1]s\n",
 		readyTimeout)
 	config := &v1alpha4.Cluster{
 		Networking: v1alpha4.Networking{
 			APIServerAddress: "127.0.0.1", APIServerPort: c.port, PodSubnet: podNetwork, ServiceSubnet: serviceNetwork,
 		},
-		KubeadmConfigPatches: []string{kubelet, patience},
+		KubeadmConfigPatches: []string{kubelet, timeouts},
 	}
 	node := v1alpha4.Node{Role: v1alpha4.ControlPlaneRole}
 	// kubeadm shows this folder of the node to the API server.
@@ -188,7 +188,7 @@ func (c *Cluster) config() *v1alpha4.Cluster {
 	return config
 }
 
-// encryptionPatches tell the API server of a file in the node. kind has arguments of its own beside it, which a merge
+// encryptionPatches point the API server to a file in the node. kind has arguments of its own beside it, which a merge
 // would replace. kubeadm has them as a list since v1beta4, and as a map before; which of the two kind writes depends on
 // the version of the node image, and it skips a patch of the other.
 func encryptionPatches(file string) []v1alpha4.PatchJSON6902 {

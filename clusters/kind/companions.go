@@ -103,7 +103,7 @@ func (l *Landscape) startCompanion(ctx context.Context, c clusters.Companion) er
 	if err := l.awaitCompanion(ctx, c); err != nil {
 		return err
 	}
-	l.tell(c.Name, fmt.Sprintf("ready after %s", time.Since(began).Round(tick)))
+	l.report(c.Name, fmt.Sprintf("ready after %s", time.Since(began).Round(tick)))
 	return nil
 }
 

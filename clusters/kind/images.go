@@ -242,7 +242,7 @@ func serverPlatform(ctx context.Context) (string, error) {
 	return strings.TrimSpace(output), err
 }
 
-// HasImage tells whether Docker has an image.
+// HasImage says whether Docker has an image.
 func HasImage(ctx context.Context, name string) (bool, error) {
 	id, err := Image{Name: name}.id(ctx)
 	return id != "", err

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// What would not start in an image that holds nothing but programs is told before there is one.
+// What would not start in an image that holds nothing but programs is an error before there is one.
 func TestProgramsThatWouldNotStartInAnEmptyImage(t *testing.T) {
 	t.Parallel()
 	script := filepath.Join(t.TempDir(), "script")
@@ -67,7 +67,7 @@ esac
 	t.Setenv("PATH", folder+":"+os.Getenv("PATH"))
 }
 
-// What nodes would not find, or not start, is told before there is a landscape: there it would be a pod that never
+// What nodes would not find, or not start, is an error before there is a landscape: there it would be a pod that never
 // runs.
 func TestImagesThatNodesWouldNotRun(t *testing.T) {
 	const fine = `{"RepoTags":["acme:dev","acme:latest","r.example:5000/acme:dev"],"Os":"linux","Architecture":"amd64",` +

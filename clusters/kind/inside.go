@@ -35,8 +35,8 @@ func pids(ctx context.Context, names ...string) ([]int, error) {
 	return found, nil
 }
 
-// Containers lists what runs in the pods of the cluster now. It is for a Docker of this machine, and tells environments
-// to root only.
+// Containers lists what runs in the pods of the cluster now. It is for a Docker of this machine, and has the
+// environments for root only.
 func (c *Cluster) Containers(ctx context.Context) ([]process.Program, error) {
 	first, err := pids(ctx, c.Node())
 	if err != nil || len(first) == 0 {
@@ -49,7 +49,7 @@ func (c *Cluster) Containers(ctx context.Context) ([]process.Program, error) {
 	return slices.DeleteFunc(found, func(p process.Program) bool { return !inPod(p.PID) }), nil
 }
 
-// inPod tells a pod's program from the node's own by the kubelet's control groups.
+// inPod distinguishes a pod's program from the node's own by the kubelet's control groups.
 func inPod(pid int) bool {
 	groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	return err == nil && bytes.Contains(groups, []byte("kubepods"))
@@ -58,7 +58,7 @@ func inPod(pid int) bool {
 // volumeFolders are where the node image made here and the published one keep volumes.
 var volumeFolders = []string{"/var/lib/volumes", "/var/local-path-provisioner"}
 
-// Volumes are the names of the folders that hold the volumes of the cluster's pods. A node that does not run tells
+// Volumes are the names of the folders that hold the volumes of the cluster's pods. A node that does not run has
 // none.
 func (c *Cluster) Volumes(ctx context.Context) ([]string, error) {
 	running, err := pids(ctx, c.Node())

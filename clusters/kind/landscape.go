@@ -101,7 +101,7 @@ func (l *Landscape) acquire(ctx context.Context) (err error) {
 	l.acquired = true
 	removed, err := removeLeft(ctx, l.dir)
 	if removed > 0 {
-		l.tell("landscape", fmt.Sprintf("removed %d containers that an earlier one has left", removed))
+		l.report("landscape", fmt.Sprintf("removed %d containers that an earlier one has left", removed))
 	}
 	return err
 }
@@ -260,7 +260,7 @@ func (l *Landscape) find(name string) (*Cluster, error) {
 	return nil, fmt.Errorf("find the cluster %q: the landscape has the garden and seeds %v", name, l.options.Seeds)
 }
 
-func (l *Landscape) tell(subject, what string) {
+func (l *Landscape) report(subject, what string) {
 	l.news.Lock()
 	defer l.news.Unlock()
 	l.options.Progress(subject, what)

@@ -31,7 +31,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 )
 
-// nodeImage is the one that the tests were told to take, or the published one.
+// nodeImage is the one that the environment names for the tests, or the published one.
 func nodeImage() string { return cmp.Or(os.Getenv(NodeImageVariable), defaults.Image) }
 
 // start brings a landscape up that ends with the test.
@@ -328,7 +328,7 @@ func awaitAnswer(t *testing.T, client kubernetes.Interface) {
 	poll(t, "an answer", func(ctx context.Context) error { return look(ctx, client) })
 }
 
-// poll looks until it is content, and tells the last mismatch when it is not in time.
+// poll looks until there is no mismatch, and reports the last one when that takes too long.
 func poll(t *testing.T, what string, look func(context.Context) error) {
 	t.Helper()
 	var last error

@@ -19,7 +19,7 @@ import (
 // GardenName is the name of the garden cluster.
 const GardenName = "garden"
 
-// NodeImageVariable names the node image for whoever is told of none.
+// NodeImageVariable names the node image where no flag does.
 const NodeImageVariable = "TRANSPLANT_NODE_IMAGE"
 
 // Options of a landscape. The zero value is a garden with seeds a and b in the user's default place, on the node image
@@ -51,7 +51,7 @@ type Options struct {
 	// Nil lets Start do so.
 	Lock *rundir.Lock
 
-	Progress func(subject, what string) // told what happens, one call at a time; may be nil
+	Progress func(subject, what string) // gets what happens, one call at a time; may be nil
 }
 
 func (o *Options) complete() error {
@@ -100,7 +100,7 @@ func (o *Options) prepare(ctx context.Context) (rundir.Dir, error) {
 
 func (o *Options) dir() (rundir.Dir, error) {
 	if o.Dir != "" {
-		path, err := filepath.Abs(o.Dir) // Docker is told of folders in it
+		path, err := filepath.Abs(o.Dir) // Docker gets paths of folders in it
 		if err != nil {
 			return rundir.Dir{}, fmt.Errorf("find the run directory: %w", err)
 		}

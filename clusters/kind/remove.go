@@ -18,8 +18,8 @@ func Remove(ctx context.Context, dir rundir.Dir) (int, error) {
 	return len(left), remove(ctx, left...)
 }
 
-// removeLeft is Remove for what somebody has left who is dead. Where there was something more may come: what he has
-// told Docker to make.
+// removeLeft is Remove for what a dead process has left. Where there was something, more may come: what that process
+// has asked Docker to make.
 func removeLeft(ctx context.Context, dir rundir.Dir) (removed int, err error) {
 	for {
 		found, err := Remove(ctx, dir)

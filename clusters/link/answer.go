@@ -44,7 +44,7 @@ func (a *answer) send(w http.ResponseWriter) {
 	_, _ = w.Write(a.body.Bytes()) // the client may have gone
 }
 
-// objects are those that the answer lists; nil if it lists none that could be told apart.
+// objects are those that the answer lists; nil if it lists none that could be distinguished.
 func (a *answer) objects() *listed {
 	list := &listed{}
 	if a.status != http.StatusOK || decode(a.body.Bytes(), list) != nil || list.version() == 0 {

@@ -27,8 +27,8 @@ func copyBody(w http.ResponseWriter, response *http.Response) error {
 	left, written := response.ContentLength, 0
 	for {
 		// What is whole but for its end can wait a moment for that.
-		patient := left == 0 || (left > 0 && written == 0 && len(response.Trailer) == 0)
-		if err := flusher.flush(patient); err != nil {
+		later := left == 0 || (left > 0 && written == 0 && len(response.Trailer) == 0)
+		if err := flusher.flush(later); err != nil {
 			return fmt.Errorf("flush the answer: %w", err)
 		}
 		n, err := response.Body.Read(buffer[:])
@@ -61,8 +61,8 @@ func newFlusher(w http.ResponseWriter) *flusher {
 	return &flusher{answer: http.NewResponseController(w)}
 }
 
-func (f *flusher) flush(patient bool) error {
-	if !patient {
+func (f *flusher) flush(later bool) error {
+	if !later {
 		return f.answer.Flush()
 	}
 	f.mu.Lock()

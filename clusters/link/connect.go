@@ -70,7 +70,7 @@ func (p *Proxy) answer(socket net.Conn) {
 // head bytes of source, so that faults of the link hold it back like all the rest.
 func (l *Link) connect(socket net.Conn, source io.Reader, head int, target string) {
 	if cut := l.traffic.plan.Load().find(refuses); cut != nil {
-		cut.touch()
+		cut.hit()
 		refuse(socket, http.StatusBadGateway, l.name+": connection refused")
 		return
 	}

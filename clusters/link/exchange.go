@@ -69,8 +69,8 @@ func (a *active) selects(x *exchange) bool {
 	return a.match.fits(x.request, x.r)
 }
 
-// strike lets a request feel the fault, unless that has ended meanwhile. It counts once the hook, if there is one, has
-// returned; until then the end can be awaited.
+// strike lets the fault hit a request, unless the fault has ended meanwhile. It counts once the hook, if there is one,
+// has returned; until then the end can be awaited.
 func (a *active) strike(x *exchange) bool {
 	if !a.injection.strikes.enter() {
 		return false
@@ -79,7 +79,7 @@ func (a *active) strike(x *exchange) bool {
 	if hook := a.injection.hook; hook != nil {
 		hook(x.r.Context(), *x.request)
 	}
-	a.touch()
+	a.hit()
 	return true
 }
 

@@ -18,8 +18,8 @@ type Fail struct {
 	// Reason and Message are those of an API server when not given.
 	Reason  metav1.StatusReason `json:"reason,omitempty"`
 	Message string              `json:"message,omitempty"`
-	// RetryAfter tells the client when to try again, in whole seconds; one second when not given for status 429. Clients
-	// that are told so try again by themselves.
+	// RetryAfter says when the client should try again, in whole seconds; one second when not given for status 429. Most
+	// clients then try again by themselves.
 	RetryAfter metav1.Duration `json:"retryAfter,omitzero"`
 }
 

@@ -49,7 +49,7 @@ func (d Direction) validate() error {
 	return fmt.Errorf("unknown direction %q: must be %q, %q or %q", string(d), Both, ToServer, ToClient)
 }
 
-// forever is longer than any story.
+// forever is longer than any run.
 const forever = time.Duration(math.MaxInt64)
 
 // dice rolls a number in [0,n). It may be called by several goroutines.

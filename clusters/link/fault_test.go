@@ -82,7 +82,7 @@ func bothProtocols(t *testing.T, test func(*testing.T, *scene)) {
 	}
 }
 
-// TestFaultConformance is what every fault must pass: inject, felt, heal, clean.
+// TestFaultConformance is what every fault must pass: inject, hit, heal, clean.
 func TestFaultConformance(t *testing.T) {
 	t.Parallel()
 	for _, f := range []link.Fault{
@@ -103,7 +103,7 @@ func TestFaultConformance(t *testing.T) {
 				}
 				call := get(t, s.client("h2"), s.link.URL())
 				if f != (link.Cut{Refuse: true}) { // whom the kernel refuses nobody sees
-					eventually(t, "the fault is felt", func() bool { return i.Hits() > 0 })
+					eventually(t, "the fault has hit", func() bool { return i.Hits() > 0 })
 				}
 				i.Heal()
 				s.expectClean(t)
@@ -111,28 +111,28 @@ func TestFaultConformance(t *testing.T) {
 					t.Errorf("the link still has the injections %v", s.link.Injections())
 				}
 				wait(t, call) // it may have met the fault until now
-				touched := i.Hits()
+				hits := i.Hits()
 				s.expectClean(t)
-				if i.Hits() != touched || s.link.Stats().Hits != int64(touched) {
-					t.Errorf("felt %d times, %d after the heal; the link counts %d", touched, i.Hits(), s.link.Stats().Hits)
+				if i.Hits() != hits || s.link.Stats().Hits != int64(hits) {
+					t.Errorf("%d hits, %d after the heal; the link counts %d", hits, i.Hits(), s.link.Stats().Hits)
 				}
 			})
 		})
 	}
 }
 
-// TestUntouched: a fault that nobody meets must not count as felt.
-func TestUntouched(t *testing.T) {
+// TestHits_NoTraffic_IsZero: a fault that nobody meets must not count a hit.
+func TestHits_NoTraffic_IsZero(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, answer(1))
 	l := w.link(t, link.Options{})
-	// All of the answer: what of it is still on its way would feel the faults.
+	// All of the answer: the faults would hit what of it is still on its way.
 	_, _ = io.Copy(io.Discard, open(t, w.client("http/1.1"), l.URL()).Body)
 	for _, f := range []link.Fault{link.Cut{}, link.Latency{Delay: time.Second}, link.Bandwidth{BytesPerSecond: 1}} {
 		i := l.Begin(f)
 		i.Heal()
 		if i.Hits() != 0 {
-			t.Errorf("%s was felt %d times by nobody", f.Name(), i.Hits())
+			t.Errorf("%s has %d hits without any traffic", f.Name(), i.Hits())
 		}
 	}
 }
@@ -210,8 +210,8 @@ func TestCutDirections(t *testing.T) {
 			}
 			i := s.link.Begin(link.Cut{Direction: direction})
 			call, sent := getTraced(t, client, s.link.URL())
-			_ = wait(t, sent) // what feels the cut may be older, such as an acknowledgement of settings
-			eventually(t, "the cut is felt", func() bool { return i.Hits() > 0 })
+			_ = wait(t, sent) // what the cut hits may be older, such as an acknowledgement of settings
+			eventually(t, "the cut has hit", func() bool { return i.Hits() > 0 })
 			if arrives {
 				eventually(t, "the request arrives", func() bool { return s.reached.Load() == 2 })
 			} else {
@@ -253,14 +253,14 @@ func TestResetBreaksOpenAndNewConnections(t *testing.T) {
 			t.Errorf("the watch returned %q, %v; want a reset", got.value, got.err)
 		}
 		if i.Hits() != 1 {
-			t.Errorf("felt %d times, want once by the open connection", i.Hits())
+			t.Errorf("%d hits, want 1, by the open connection", i.Hits())
 		}
 		for n := range 3 {
 			if got := wait(t, get(t, s.client("http/1.1"), s.link.URL())); !isReset(got.err) {
 				t.Errorf("a new connection returned %q, %v; want a reset", got.value, got.err)
 			}
 			if i.Hits() != 2+n {
-				t.Errorf("felt %d times after %d new connections", i.Hits(), n+1)
+				t.Errorf("%d hits after %d new connections", i.Hits(), n+1)
 			}
 		}
 		i.Heal()
@@ -371,7 +371,7 @@ func TestFaultsAddUp(t *testing.T) {
 	_ = wait(t, get(t, client, s.link.URL()))
 	slow, slower := s.link.Begin(link.Latency{Delay: time.Minute}), s.link.Begin(link.Latency{Delay: time.Hour})
 	call := get(t, client, s.link.URL())
-	eventually(t, "both are felt", func() bool { return slow.Hits() > 0 && slower.Hits() > 0 })
+	eventually(t, "both have hit", func() bool { return slow.Hits() > 0 && slower.Hits() > 0 })
 	slower.Heal()
 	if got, took := pass(t, s.clock, time.Second, call); got.value != "ok" || took < 2*time.Minute ||
 		took > 5*time.Minute {
@@ -395,7 +395,7 @@ func TestFaultsOnUpgrade(t *testing.T) {
 	i := l.Begin(link.Reset{})
 	defer i.Heal()
 	if _, err := reader.ReadString('\n'); !isReset(err) || i.Hits() != 1 {
-		t.Errorf("the session ended with %v, the fault was felt %d times", err, i.Hits())
+		t.Errorf("the session ended with %v, the fault has %d hits", err, i.Hits())
 	}
 }
 
@@ -407,7 +407,7 @@ func TestCloseUnderFault(t *testing.T) {
 		s := newScene(t, "h2")
 		i := s.link.Begin(f)
 		s.send(t, "held\n")
-		eventually(t, "the fault is felt", func() bool { return i.Hits() > 0 })
+		eventually(t, "the fault has hit", func() bool { return i.Hits() > 0 })
 		if err := s.link.Close(); err != nil {
 			t.Errorf("%s: %v", f.Name(), err)
 		}

@@ -65,7 +65,7 @@ func (h *horizon) learn(x *exchange, next func(*exchange)) {
 	list.send(x.w)
 }
 
-// before tells whether a watch needs history from before the horizon. One without a version starts with what is there.
+// before says whether a watch needs history from before the horizon. One without a version starts with what is there.
 func (h *horizon) before(s *stream) bool {
 	query := s.r.URL.Query()
 	version, err := strconv.ParseUint(query.Get("resourceVersion"), 10, 64)

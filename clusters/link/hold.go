@@ -3,7 +3,7 @@ package link
 import "fmt"
 
 // Hold keeps requests until it is healed: before the server sees them, or on the way back. A client that is still there
-// gets its answer then. Watches are always held before.
+// gets its answer then. Watches are always kept before the server sees them.
 type Hold struct {
 	Match Match  `json:"match,omitzero"`
 	Turn  Turn   `json:"turn,omitzero"`

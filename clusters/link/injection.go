@@ -14,13 +14,13 @@ type Injection struct {
 	hook    Hook
 	turns   turns // of all links where it is at work
 	strikes strikes
-	touched atomic.Int64
+	hits    atomic.Int64
 	once    sync.Once
 	healed  atomic.Bool
 	undo    func()
 }
 
-// Hook is told of a request that feels a fault, at the moment when it does. The request waits until the hook returns;
+// Hook is called for a request that a fault hits, at that moment. The request waits until the hook returns;
 // its context ends with the client. A hook may heal its fault, and must not await the end of it.
 type Hook func(context.Context, Request)
 
@@ -35,15 +35,15 @@ func newInjection(f Fault, hook Hook) *Injection {
 	return i
 }
 
-// turned is a fault that only some of the selected requests feel.
+// turned is a fault that hits only some of the selected requests.
 type turned interface{ turn() Turn }
 
 // Fault is the fault that was injected.
 func (i *Injection) Fault() Fault { return i.fault }
 
-// Hits counts how often the fault was felt: by bytes or connections, requests or events of watches. It keeps its
-// value once the end was awaited.
-func (i *Injection) Hits() int { return int(i.touched.Load()) }
+// Hits counts what the fault has hit: bytes or connections, requests or events of watches. It keeps its value once the
+// end was awaited.
+func (i *Injection) Hits() int { return int(i.hits.Load()) }
 
 // Healed says whether the fault has ended.
 func (i *Injection) Healed() bool { return i.healed.Load() }
@@ -58,7 +58,7 @@ func (i *Injection) Heal() {
 	})
 }
 
-// Await waits, after the heal, until every request that the fault was just striking has felt it and its hook has
+// Await waits, after the heal, until every request that the fault was just striking has been hit and its hook has
 // returned. What a hook does is the harm of some faults, and nobody could undo it before it is done.
 func (i *Injection) Await(ctx context.Context) error {
 	select {
@@ -77,9 +77,9 @@ type active struct {
 	over      chan struct{} // closed when it has ended here
 }
 
-func (a *active) touch() {
-	a.injection.touched.Add(1)
-	a.traffic.touched.Add(1)
+func (a *active) hit() {
+	a.injection.hits.Add(1)
+	a.traffic.hits.Add(1)
 }
 
 // plan is the set of faults that the connections of a link obey. It is replaced as a whole, never changed.

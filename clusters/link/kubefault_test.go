@@ -148,7 +148,7 @@ func (s *stand) watchNow(t *testing.T) <-chan watch.Event {
 func expectHits(t *testing.T, i *link.Injection, want int) {
 	t.Helper()
 	if i.Hits() != want {
-		t.Errorf("%s was felt %d times, want %d", i.Fault().Name(), i.Hits(), want)
+		t.Errorf("%s has %d hits, want %d", i.Fault().Name(), i.Hits(), want)
 	}
 }
 
@@ -191,7 +191,7 @@ func failRequests(t *testing.T, s *stand) {
 	expectHits(t, j, 1)
 }
 
-// Clients try again by themselves when they are told when.
+// Clients try again by themselves when the answer says when.
 func tooMany(t *testing.T, s *stand) {
 	i := s.begin(t, link.Fail{Match: s.match("create"), Turn: link.Turn{Times: 1}, Status: 429}, nil)
 	if err := s.create(t.Context(), s.through, "a"); err != nil {
@@ -243,14 +243,14 @@ func holdRequests(t *testing.T, s *stand) {
 		return s.through.CoreV1().ConfigMaps(s.namespace).Patch(t.Context(), "a", types.MergePatchType,
 			[]byte(`{"data":{"key":"1"}}`), metav1.PatchOptions{})
 	})
-	eventually(t, "it is held", func() bool { return i.Hits() == 1 })
-	held, err := s.direct.CoreV1().ConfigMaps(s.namespace).Get(t.Context(), "a", metav1.GetOptions{})
-	if err != nil || held.Data["key"] != "" {
-		t.Errorf("the server has %v, %v", held.Data, err)
+	eventually(t, "it is kept", func() bool { return i.Hits() == 1 })
+	stored, err := s.direct.CoreV1().ConfigMaps(s.namespace).Get(t.Context(), "a", metav1.GetOptions{})
+	if err != nil || stored.Data["key"] != "" {
+		t.Errorf("the server has %v, %v", stored.Data, err)
 	}
 	given, cancel := context.WithCancel(t.Context())
 	other := async(func() (bool, error) { return true, s.apply(given, "a", "2") })
-	eventually(t, "the other is held", func() bool { return i.Hits() == 2 })
+	eventually(t, "the other is kept", func() bool { return i.Hits() == 2 })
 	cancel()
 	if r := wait(t, other); r.err == nil {
 		t.Error("a request that was given up is answered")
@@ -269,7 +269,7 @@ func crash(t *testing.T, s *stand, at link.Moment) {
 	i := s.begin(t, link.Crash{Match: link.Match{Namespace: s.namespace}, Turn: link.Turn{Nth: 2}, At: at},
 		func(_ context.Context, q link.Request) {
 			if q.Verb != link.VerbApply || q.Resource != "configmaps" || q.Name != "b" {
-				t.Errorf("told of %+v", q)
+				t.Errorf("the hook got %+v", q)
 			}
 			there <- s.exists(t, "b")
 		})
@@ -325,7 +325,7 @@ func staleList(t *testing.T, s *stand) {
 		t.Errorf("an exact list holds %v", names)
 	}
 	events := s.watch(t, metav1.ListOptions{ResourceVersion: version})
-	eventually(t, "an event is held", func() bool { return i.Hits() > 1 })
+	eventually(t, "an event is held back", func() bool { return i.Hits() > 1 })
 	select {
 	case event := <-events:
 		t.Errorf("got %v from a cache that lags behind", event)
@@ -405,7 +405,7 @@ func staleInformer(t *testing.T, s *stand) {
 	s.mustCreate(t, "b")
 	eventually(t, "b is seen by who watches already", func() bool { return stop.has("b") })
 	again := s.inform(t)
-	eventually(t, "the old list is felt", func() bool { return i.Hits() > 0 && again.has("a") })
+	eventually(t, "the old list was given", func() bool { return i.Hits() > 0 && again.has("a") })
 	if again.has("b") {
 		t.Error("the informer knows what is new")
 	}
@@ -491,7 +491,7 @@ func informersLive(t *testing.T, s *stand) {
 		i := s.begin(t, f, nil)
 		before, after := s.names(f)
 		s.mustCreate(t, before)
-		eventually(t, f.Name()+" is felt", func() bool { return i.Hits() > 0 })
+		eventually(t, f.Name()+" has hit", func() bool { return i.Hits() > 0 })
 		i.Heal()
 		s.mustCreate(t, after)
 		eventually(t, f.Name()+" is over", func() bool { return informed.has(before) && informed.has(after) })
@@ -504,18 +504,18 @@ func (s *stand) names(f link.Fault) (before, after string) {
 }
 
 func tripwire(t *testing.T, s *stand) {
-	told := make(chan link.Request, 1)
+	seen := make(chan link.Request, 1)
 	i := s.begin(t, link.Tripwire{Match: s.match("create"), Turn: link.Turn{Nth: 2}},
 		func(_ context.Context, q link.Request) {
-			told <- q
+			seen <- q
 		})
 	for _, name := range []string{"a", "b", "c"} {
 		if err := s.create(t.Context(), s.through, name); err != nil {
 			t.Error(err)
 		}
 	}
-	if q := wait(t, told); q.Verb != link.VerbCreate || q.Namespace != s.namespace {
-		t.Errorf("told of %+v", q)
+	if q := wait(t, seen); q.Verb != link.VerbCreate || q.Namespace != s.namespace {
+		t.Errorf("the hook got %+v", q)
 	}
 	expectHits(t, i, 1)
 }

@@ -212,7 +212,7 @@ func (k kubernetesTest) informer(t *testing.T, f link.Fault) {
 
 	i := k.link.Begin(f)
 	k.create(t, during)
-	eventually(t, "the fault is felt", func() bool { return i.Hits() > 0 })
+	eventually(t, "the fault has hit", func() bool { return i.Hits() > 0 })
 	if has(during) {
 		t.Error("the informer sees through the fault")
 	}

@@ -94,11 +94,11 @@ func (l *Link) URL() string { return l.url }
 // are not valid (see Fault.Validate). Several faults may act at a time.
 func (l *Link) Inject(f Fault) (heal func()) { return l.Begin(f).Heal }
 
-// Begin is Inject for those who ask afterwards how often the fault was felt.
+// Begin is Inject for callers that need the fault's hits afterwards.
 func (l *Link) Begin(f Fault) *Injection { return l.BeginWith(f, nil) }
 
-// BeginWith is Begin for those who want to be told of every request that feels the fault. Faults that act on bytes or
-// on watches tell nothing.
+// BeginWith is Begin with a hook that is called for every request that the fault hits. Faults that act on bytes or on
+// watches do not call it.
 func (l *Link) BeginWith(f Fault, hook Hook) *Injection {
 	i := newInjection(f, hook)
 	i.undo = l.traffic.begin(i)

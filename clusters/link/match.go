@@ -54,7 +54,7 @@ func (m Match) String() string {
 	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")
 }
 
-// fits tells whether the request is selected. It may read, and put back, the body.
+// fits says whether the request is selected. It may read, and put back, the body.
 func (m Match) fits(q *Request, r *http.Request) bool {
 	same := func(wanted, is string) bool { return wanted == "" || wanted == is }
 	if !same(m.Group, q.Group) || !same(m.Resource, q.Resource) || !same(m.Namespace, q.Namespace) || !same(m.Method,

@@ -147,10 +147,10 @@ func (p *Proxy) Stats() Stats {
 // fault's values are not valid.
 func (p *Proxy) SetAll(f Fault) (heal func()) { return p.BeginAll(f).Heal }
 
-// BeginAll is SetAll for those who ask afterwards how often the fault was felt.
+// BeginAll is SetAll for callers that need the fault's hits afterwards.
 func (p *Proxy) BeginAll(f Fault) *Injection { return p.BeginAllWith(f, nil) }
 
-// BeginAllWith is BeginAll for those who want to be told of every request that feels the fault.
+// BeginAllWith is BeginAll with a hook that is called for every request that the fault hits.
 func (p *Proxy) BeginAllWith(f Fault, hook Hook) *Injection {
 	i := newInjection(f, hook)
 	i.undo = func() { p.endAll(i) }

@@ -322,7 +322,7 @@ func TestProxyFaults(t *testing.T) {
 	}
 	expect(t, u.proxied(u.proxy), well, "0 ")
 	if i.Hits() == 0 {
-		t.Error("the reset was not felt")
+		t.Error("the reset has no hits")
 	}
 	i.Heal()
 	expect(t, u.proxied(u.proxy), sick, "0 ")
@@ -335,7 +335,7 @@ func TestProxyCut(t *testing.T) {
 		u := newTown(t)
 		i := u.proxy.Link("api.test").Begin(link.Cut{Direction: direction})
 		call := get(t, u.proxied(u.proxy), u.named("api.test"))
-		eventually(t, "the cut is felt", func() bool { return i.Hits() > 1 })
+		eventually(t, "the cut has hit", func() bool { return i.Hits() > 1 })
 		select {
 		case got := <-call:
 			t.Errorf("in a cut %s: %q, %v", direction, got.value, got.err)
@@ -377,7 +377,7 @@ func TestSetAll(t *testing.T) {
 	expect(t, client, known, "0 ")
 	i := u.proxy.BeginAll(link.Reset{})
 	if i.Hits() != 1 {
-		t.Errorf("felt %d times by the one open connection", i.Hits())
+		t.Errorf("%d hits, want 1, by the open connection", i.Hits())
 	}
 	for _, url := range []string{known, unknown} {
 		if got := wait(t, get(t, client, url)); got.err == nil {

@@ -126,7 +126,7 @@ func (q *Request) verb(r *http.Request, watches bool) string {
 	return ""
 }
 
-// writes tells whether the request may change what is stored. Reviews are created and never stored.
+// writes says whether the request may change what is stored. Reviews are created and never stored.
 func (q *Request) writes(r *http.Request) bool {
 	return slices.Contains(writeVerbs, q.Verb) && r.URL.Query().Get("dryRun") == "" &&
 		q.Group != "authentication.k8s.io" && q.Group != "authorization.k8s.io"

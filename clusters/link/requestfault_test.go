@@ -62,7 +62,7 @@ func (s *apiScene) send(ctx context.Context, protocol, method, path, body string
 }
 
 // What a request to the link must look like to feel each fault.
-var feelings = map[string]struct {
+var requestFaults = map[string]struct {
 	fault              link.Fault
 	method, path, body string
 	endless            bool // it gets no answer before the heal
@@ -82,11 +82,11 @@ var feelings = map[string]struct {
 	"stale list":  {fault: link.StaleList{}, method: "GET", path: collection + "?resourceVersion=0"},
 }
 
-// Every fault of requests is felt, heals, and leaves the link clean; also when the client gives up, and when the link
+// Every fault of requests hits, heals, and leaves the link clean; also when the client gives up, and when the link
 // is closed in the middle of it.
 func TestRequestFaultConformance(t *testing.T) {
 	t.Parallel()
-	for name, c := range feelings {
+	for name, c := range requestFaults {
 		for _, protocol := range []string{"h2", "http/1.1"} {
 			t.Run(strings.ReplaceAll(name, " ", "-")+"/"+protocol, func(t *testing.T) {
 				t.Parallel()
@@ -101,23 +101,23 @@ func TestRequestFaultConformance(t *testing.T) {
 					wait(t, async(call)) // the first is what the others get
 				}
 				first := async(call)
-				eventually(t, "the fault is felt", func() bool { return i.Hits() == 1 })
+				eventually(t, "the fault has hit", func() bool { return i.Hits() == 1 })
 				if !c.endless {
 					wait(t, first)
 				}
 				second := async(call)
-				eventually(t, "the fault is felt again", func() bool { return i.Hits() == 2 })
+				eventually(t, "the fault has hit again", func() bool { return i.Hits() == 2 })
 				giveUp()
 				wait(t, second)
 				i.Heal()
 				if err := s.send(t.Context(), protocol, c.method, c.path, c.body); err != nil || i.Hits() != 2 {
-					t.Errorf("after the heal: %v, felt %d times", err, i.Hits())
+					t.Errorf("after the heal: %v, %d hits", err, i.Hits())
 				}
 
 				j := s.link.Begin(c.fault)
 				third := async(func() (bool, error) { return true, s.send(t.Context(), protocol, c.method, c.path, c.body) })
 				if name != "stale list" {
-					eventually(t, "the fault is felt", func() bool { return j.Hits() == 1 })
+					eventually(t, "the fault has hit", func() bool { return j.Hits() == 1 })
 				}
 				if err := s.link.Close(); err != nil {
 					t.Error(err)
@@ -159,35 +159,35 @@ func TestWhatALinkRefusesIsUnsent(t *testing.T) {
 	}
 }
 
-// The end of a fault can be awaited: by then hooks have returned, and what they were told of counts. Who is told does
-// not wait for itself.
+// The end of a fault can be awaited: by then hooks have returned, and the requests that they were called for count. A
+// hook does not wait for itself.
 func TestAwaitHooks(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]link.Fault{"hang-up": link.Crash{}, "no-hang-up": link.Tripwire{}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newAPIScene(t)
-			told, release := make(chan struct{}), make(chan struct{})
+			called, release := make(chan struct{}), make(chan struct{})
 			var i *link.Injection
 			i = s.link.BeginWith(f, func(context.Context, link.Request) {
 				i.Heal()
-				close(told)
+				close(called)
 				<-release
 			})
 			sent := async(func() (bool, error) { return true, s.send(t.Context(), "h2", "DELETE", collection+"/x", "") })
-			wait(t, told)
+			wait(t, called)
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			if err := i.Await(ctx); err == nil || !strings.Contains(err.Error(), f.Name()) || i.Hits() != 0 {
-				t.Errorf("awaited while the hook ran: %v, felt %d times", err, i.Hits())
+				t.Errorf("awaited while the hook ran: %v, %d hits", err, i.Hits())
 			}
 			close(release)
 			if err := i.Await(t.Context()); err != nil || i.Hits() != 1 {
-				t.Errorf("awaited: %v, felt %d times", err, i.Hits())
+				t.Errorf("awaited: %v, %d hits", err, i.Hits())
 			}
 			wait(t, sent)
 			if err := s.send(t.Context(), "h2", "DELETE", collection+"/x", ""); err != nil || i.Hits() != 1 {
-				t.Errorf("after the heal: %v, felt %d times", err, i.Hits())
+				t.Errorf("after the heal: %v, %d hits", err, i.Hits())
 			}
 		})
 	}
@@ -197,8 +197,8 @@ func TestAwaitHooks(t *testing.T) {
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	s := newAPIScene(t)
-	told := make(chan link.Request, 1)
-	s.link.BeginWith(link.Tripwire{}, func(_ context.Context, q link.Request) { told <- q })
+	seen := make(chan link.Request, 1)
+	s.link.BeginWith(link.Tripwire{}, func(_ context.Context, q link.Request) { seen <- q })
 	for line, want := range map[string]link.Request{
 		"GET /healthz":      {},
 		"GET /apis":         {},
@@ -230,7 +230,7 @@ func TestRequests(t *testing.T) {
 		}
 		want.Method = method
 		want.Path, _, _ = strings.Cut(path, "?")
-		if diff := cmp.Diff(want, wait(t, told)); diff != "" {
+		if diff := cmp.Diff(want, wait(t, seen)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", line, diff)
 		}
 	}
@@ -241,7 +241,7 @@ func TestMatchAndTurn(t *testing.T) {
 	s := newAPIScene(t)
 	for _, c := range []struct {
 		fault link.Fault
-		felt  []int // of the calls below, counted from 1
+		hit   []int // of the calls below, counted from 1
 	}{
 		{link.Tripwire{}, []int{1, 2, 3, 4, 6}},
 		{link.Tripwire{Match: link.Match{Resource: "events"}}, []int{5}},
@@ -261,7 +261,7 @@ func TestMatchAndTurn(t *testing.T) {
 		{link.DropAnswer{Match: link.Match{Verbs: []string{"list"}}}, []int{6}},
 	} {
 		i := s.link.Begin(c.fault)
-		var felt []int
+		var hit []int
 		for number, call := range []struct{ method, path, contentType string }{
 			{"POST", collection, "application/json"},
 			{"PATCH", collection + "/x/status", "application/merge-patch+json"},
@@ -284,18 +284,18 @@ func TestMatchAndTurn(t *testing.T) {
 				_ = response.Body.Close()
 			}
 			if i.Hits() > before {
-				felt = append(felt, number+1)
+				hit = append(hit, number+1)
 			}
 		}
 		i.Heal()
-		if diff := cmp.Diff(c.felt, felt); diff != "" {
+		if diff := cmp.Diff(c.hit, hit); diff != "" {
 			content, _ := json.Marshal(c.fault)
 			t.Errorf("%s (-want +got):\n%s", content, diff)
 		}
 	}
 }
 
-// What the server has refused was not carried out: it neither feels what strikes afterwards nor takes its turn.
+// What the server has refused was not carried out: what strikes afterwards does not hit it, and it takes no turn.
 func TestRefusedRequestsTakeNoTurn(t *testing.T) {
 	t.Parallel()
 	s := newAPIScene(t)
@@ -309,7 +309,7 @@ func TestRefusedRequestsTakeNoTurn(t *testing.T) {
 			err := s.send(t.Context(), "h2", http.MethodPut, collection+path, "{}")
 			last := number == 3
 			if (err != nil) != (last && name != "tripwire") || (i.Hits() == 1) != last {
-				t.Errorf("%s: request %d to %s: %v, felt %d times", name, number+1, path, err, i.Hits())
+				t.Errorf("%s: request %d to %s: %v, %d hits", name, number+1, path, err, i.Hits())
 			}
 		}
 		i.Heal()
@@ -342,7 +342,7 @@ func TestFrozenWatchOutlivesItsServer(t *testing.T) {
 	stays := open(t, s.client("h2"), s.link.URL()+collection+"?watch=true").Body
 	i := s.link.Begin(link.FrozenWatch{})
 	s.watched.send(t, "{}\n")
-	eventually(t, "the event is held", func() bool { return i.Hits() == 1 })
+	eventually(t, "the event is held back", func() bool { return i.Hits() == 1 })
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.link.URL()+collection+"?watch=true", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -374,7 +374,7 @@ func TestFrozenWatchHoldsNoRefusal(t *testing.T) {
 			i := l.Begin(link.FrozenWatch{})
 			answer := wait(t, get(t, w.client(protocol), l.URL()+collection+"?watch=true"))
 			if answer.err != nil || answer.value != "refused" || i.Hits() != 0 {
-				t.Errorf("%d over %s: got %q, %v, felt %d times", status, protocol, answer.value, answer.err, i.Hits())
+				t.Errorf("%d over %s: got %q, %v, %d hits", status, protocol, answer.value, answer.err, i.Hits())
 			}
 			i.Heal()
 		}
@@ -401,15 +401,15 @@ func TestErrorsAreCounted(t *testing.T) {
 		}
 	}))
 	l := w.link(t, link.Options{})
-	broken := link.Match{Path: "/broken"}
+	aborted := link.Match{Path: "/aborted"}
 	refused := link.Match{Path: "/refused"}
 	t.Cleanup(l.Inject(link.Fail{Match: refused, Status: http.StatusTooManyRequests}))
-	t.Cleanup(l.Inject(link.Abort{Match: broken}))
+	t.Cleanup(l.Inject(link.Abort{Match: aborted}))
 	s := &apiScene{world: w, link: l}
 	for _, c := range []struct {
 		path   string
 		errors int64
-	}{{"/ok", 0}, {"/conflict", 0}, {"/unavailable", 1}, {"/half", 1}, {"/refused", 1}, {"/broken", 1}, {"/slow", 0}} {
+	}{{"/ok", 0}, {"/conflict", 0}, {"/unavailable", 1}, {"/half", 1}, {"/refused", 1}, {"/aborted", 1}, {"/slow", 0}} {
 		before := l.Stats().Errors
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		if c.path == "/slow" {

@@ -23,7 +23,7 @@ type resolver struct {
 	host    string
 	resolve ResolveFunc
 	clock   clock.PassiveClock
-	turn    chan struct{} // held by the one who asks
+	turn    chan struct{} // full while somebody asks
 
 	mu      sync.Mutex
 	known   string

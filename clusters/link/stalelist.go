@@ -175,7 +175,7 @@ func (s *shelf) list(a *active, x *exchange, next func(*exchange)) {
 	fresh.send(x.w)
 }
 
-// handedOut tells whether a watch starts where an old answer has ended.
+// handedOut says whether a watch starts where an old answer has ended.
 func (s *shelf) handedOut(r *http.Request) bool {
 	version, err := strconv.ParseUint(r.URL.Query().Get("resourceVersion"), 10, 64)
 	s.mu.Lock()

@@ -7,7 +7,7 @@ type Stats struct {
 	BytesToClient   int64 `json:"bytesToClient"`   // likewise
 	Connections     int64 `json:"connections"`     // accepted so far
 	OpenConnections int64 `json:"openConnections"` // now
-	Hits            int64 `json:"hits"`            // how often faults were felt, all of them together
+	Hits            int64 `json:"hits"`            // of all faults together
 	// Errors are answers of 500 and above, requests that got no whole answer for another reason than that their client
 	// went, those that a fault answered in place of the server, and connections that a fault broke.
 	Errors int64 `json:"errors"`
@@ -27,7 +27,7 @@ func (l *Link) Stats() Stats {
 		BytesToClient:   t.toClient.Load(),
 		Connections:     t.connections.Load(),
 		OpenConnections: int64(open),
-		Hits:            t.touched.Load(),
+		Hits:            t.hits.Load(),
 		Errors:          t.errors.Load(),
 		Faults:          len(t.plan.Load().active),
 	}

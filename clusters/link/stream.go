@@ -8,9 +8,9 @@ import (
 	"sync/atomic"
 )
 
-// heldCapacity bounds the bytes that a frozen watch keeps. Beyond that its server has to wait, as with any client that
-// does not read.
-const heldCapacity = 4 << 20
+// frozenCapacity bounds the bytes that a frozen watch keeps. Beyond that its server has to wait, as with any client
+// that does not read.
+const frozenCapacity = 4 << 20
 
 // errEnded is what the server's side of a watch gets that a fault has ended.
 var errEnded = errors.New("a fault has ended the watch")
@@ -32,11 +32,11 @@ type stream struct {
 	moved   chan struct{}                   // closed and replaced when the state changes
 	last    func(contentType string) []byte // what to say before the end, when it is to end
 
-	out    sync.Mutex // is held by who writes to the client; never taken under mu
-	frames *frames    // nil before the header, and of what the server has refused
-	held   []byte
-	ended  bool // by a fault
-	done   bool // nothing may be written any more
+	out        sync.Mutex // is locked by who writes to the client; never taken under mu
+	frames     *frames    // nil before the header, and of what the server has refused
+	frozenData []byte     // written when the watch is no longer frozen
+	ended      bool       // by a fault
+	done       bool       // nothing may be written any more
 }
 
 // streamed keeps watches within reach of faults.
@@ -79,10 +79,10 @@ func (t *traffic) part(s *stream) {
 // serve returns when the watch has ended for the client too. A watch that a fault has ended ends well.
 func (s *stream) serve(next http.Handler, r *http.Request) {
 	defer func() {
-		broken := recover()
+		panicked := recover()
 		ended := s.drain()
-		if broken != nil && !(ended && broken == http.ErrAbortHandler) { //nolint:errorlint // what panics is no chain
-			panic(broken)
+		if panicked != nil && !(ended && panicked == http.ErrAbortHandler) { //nolint:errorlint // what panics is no chain
+			panic(panicked)
 		}
 	}()
 	next.ServeHTTP(s, r)
@@ -136,7 +136,7 @@ func (s *stream) WriteHeader(status int) {
 func (s *stream) Write(p []byte) (int, error) {
 	s.out.Lock()
 	defer s.out.Unlock()
-	for len(s.held) >= heldCapacity && s.frozen() {
+	for len(s.frozenData) >= frozenCapacity && s.frozen() {
 		if !s.wait() {
 			return 0, s.r.Context().Err()
 		}
@@ -202,12 +202,12 @@ func (s *stream) emit(p []byte) error {
 	frozen := len(s.freezes) > 0 && s.frames != nil
 	if frozen {
 		for a := range s.freezes {
-			a.touch()
+			a.hit()
 		}
 	}
 	s.mu.Unlock()
 	if frozen {
-		s.held = append(s.held, p...)
+		s.frozenData = append(s.frozenData, p...)
 		return nil
 	}
 	s.release()
@@ -215,12 +215,12 @@ func (s *stream) emit(p []byte) error {
 	return err
 }
 
-// release sends what was held. A client that has gone misses it.
+// release sends what was held back. A client that has gone misses it.
 func (s *stream) release() {
-	if len(s.held) > 0 {
-		_, _ = s.ResponseWriter.Write(s.held)
+	if len(s.frozenData) > 0 {
+		_, _ = s.ResponseWriter.Write(s.frozenData)
 		_ = s.flusher.Flush()
-		s.held = nil
+		s.frozenData = nil
 	}
 }
 
@@ -241,7 +241,7 @@ func (s *stream) finish() {
 // endWith lets the watch end, with these last words. It is called under mu.
 func (s *stream) endWith(a *active, last func(contentType string) []byte) {
 	if s.last == nil {
-		a.touch()
+		a.hit()
 		s.last = last
 	}
 }

@@ -20,12 +20,12 @@ var errClosed = errors.New("the link is closed")
 type traffic struct {
 	clock clock.Clock
 	roll  dice
-	// changed is told every new plan, in order; nil when nobody asks.
+	// changed is called with every new plan, in order; nil when nobody asks.
 	changed func(*plan)
 
 	plan atomic.Pointer[plan]
 
-	requests, toServer, toClient, connections, touched, errors atomic.Int64
+	requests, toServer, toClient, connections, hits, errors atomic.Int64
 
 	mu       sync.Mutex
 	conns    map[*conn]struct{}
@@ -66,13 +66,13 @@ func (t *traffic) admit(socket net.Conn) *conn {
 		c.kill()
 		return nil
 	case reset != nil:
-		reset.touch()
+		reset.hit()
 		t.errors.Add(1)
 		c.reset()
 		return nil
 	}
 	if cut := p.find(cuts); cut != nil {
-		cut.touch()
+		cut.hit()
 	}
 	return c
 }
@@ -89,7 +89,7 @@ func (t *traffic) begin(i *Injection) (end func()) {
 	open := t.replace(func(all []*active) []*active { return append(slices.Clone(all), a) }, false)
 	if a.resets {
 		for _, c := range open {
-			a.touch()
+			a.hit()
 			t.errors.Add(1)
 			c.reset()
 		}

@@ -310,7 +310,7 @@ func TestClientLeaves(t *testing.T) {
 func TestUpstreamTrouble(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, answer(10))
-	stranger := newWorld(t, answer(10))
+	foreign := newWorld(t, answer(10))
 	gone := newWorld(t, answer(10))
 	gone.upstream.Close()
 	deaf := w.serve("127.0.0.1:0", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
@@ -320,7 +320,7 @@ func TestUpstreamTrouble(t *testing.T) {
 		l, want string
 		unsent  bool
 	}{
-		"unknown authority": {w.linkTo(t, stranger.upstream.URL), "certificate signed by unknown authority", true},
+		"unknown authority": {w.linkTo(t, foreign.upstream.URL), "certificate signed by unknown authority", true},
 		"gone":              {w.linkTo(t, gone.upstream.URL), "connection refused", true},
 		"deaf":              {w.linkTo(t, deaf.URL), "INTERNAL_ERROR", false},
 	} {

@@ -2,7 +2,7 @@ package link
 
 import "fmt"
 
-// Tripwire harms nothing: its hook is told of requests, and holds them until it returns. Requests about Leases and
+// Tripwire harms nothing: its hook is called for requests, and holds them until it returns. Requests about Leases and
 // Events do not count, unless the resource is named.
 type Tripwire struct {
 	Match Match  `json:"match,omitzero"`

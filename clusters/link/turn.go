@@ -32,10 +32,10 @@ func (t Turn) validate() error {
 type turns struct {
 	Turn
 	mu         sync.Mutex
-	seen, felt int
+	seen, hits int
 }
 
-// next counts a selected request and tells whether it feels the fault.
+// next counts a selected request and says whether the fault hits it.
 func (t *turns) next() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -44,9 +44,9 @@ func (t *turns) next() bool {
 	case t.Nth > 0 && t.seen != t.Nth,
 		t.seen < t.From,
 		t.Every > 0 && (t.seen-max(t.From-1, 0))%t.Every != 0,
-		t.Times > 0 && t.felt >= t.Times:
+		t.Times > 0 && t.hits >= t.Times:
 		return false
 	}
-	t.felt++
+	t.hits++
 	return true
 }

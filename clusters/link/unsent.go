@@ -11,7 +11,7 @@ const (
 	deniedStatus = "link; error=http_request_denied"
 )
 
-// Unsent tells by the header of an answer whether the link has given it because it could not connect to the target, or
+// Unsent says, by the header of an answer, whether the link has given it because it could not connect to the target, or
 // a fault in the target's place: then the request has had no effect there.
 func Unsent(answer http.Header) bool {
 	status := answer.Get(proxyStatus)

@@ -173,7 +173,7 @@ func (p *parcel) releaseBy(a *active, d Direction, now time.Time) time.Time {
 	}
 	at := a.release(transit{direction: d, bytes: len(p.data), arrived: p.arrived, now: now})
 	if at.After(now) {
-		a.touch()
+		a.hit()
 	}
 	p.releases = append(p.releases, release{by: a, at: at})
 	return at

@@ -39,7 +39,7 @@ func newWorld(t testing.TB, handler http.Handler) *world {
 	return w
 }
 
-// serve starts another server of this world, and tells watch about its connections.
+// serve starts another server of this world, and calls watch for its connections.
 func (w *world) serve(address string, handler http.Handler, watch func(net.Conn, http.ConnState),
 	names ...string) *httptest.Server {
 	w.t.Helper()

@@ -82,7 +82,7 @@ func (b *Board) Link(actor, target string) (*link.Link, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open link(%s,%s): %w", actor, target, err)
 	}
-	return opened, b.tell(fresh)
+	return opened, b.notify(fresh)
 }
 
 // Proxy is the forward proxy through which an actor reaches shoots by name. Each host is a link of its own.
@@ -91,10 +91,10 @@ func (b *Board) Proxy(actor string) (*link.Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open link(%s,%s): %w", actor, Shoots, err)
 	}
-	return opened, b.tell(fresh)
+	return opened, b.notify(fresh)
 }
 
-func (b *Board) tell(fresh bool) error {
+func (b *Board) notify(fresh bool) error {
 	if !fresh || b.options.Opened == nil {
 		return nil
 	}

@@ -57,7 +57,7 @@ var flagTests = map[string][]shown{
 	},
 	"garden-controller-manager --webhook-service": {gcm("--webhook-service=")},
 	"garden-controller-manager --evacuation": {gcm("--evacuation="),
-		{"controllers/migration/evacuation_test.go", "TestManualEvacuationOnlyTells", "Manual = true"}},
+		{"controllers/migration/evacuation_test.go", "TestEvacuation_Manual_OnlyReports", "Manual = true"}},
 	"garden-controller-manager --maintenance-restarts-control-planes": {gcm("--maintenance-restarts-control-planes="),
 		afterwards},
 	"garden-controller-manager --maintenance-restarts-core-addons": {gcm("--maintenance-restarts-core-addons"),

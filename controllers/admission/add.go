@@ -36,7 +36,7 @@ type Options struct {
 
 // AddToManager adds the webhook server to a manager on the garden, with what registers it there and what keeps the
 // labels of seeds in order. The certificate is made here and lives as long as the process; so there can be only one
-// process at a time. The server answers GET /readyz with 200 once the garden has been told of it.
+// process at a time. The server answers GET /readyz with 200 once it is registered in the garden.
 func AddToManager(mgr manager.Manager, o Options) error {
 	if o.Host == "" {
 		return errors.New("add the webhook server: it needs the address of its pod")

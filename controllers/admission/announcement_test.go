@@ -14,8 +14,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// TestAnnouncement tells of a server that serves late, whose registration fails once, and which is registered again
-// from time to time.
+// TestAnnouncement: the server serves late, its first registration fails, and then it is registered again from time to
+// time.
 func TestAnnouncement(t *testing.T) {
 	t.Parallel()
 	serving := []error{errors.New("not serving"), nil, nil, nil}

@@ -73,7 +73,7 @@ func refused(t *testing.T, err error, code int32, field, text string) {
 	}
 }
 
-// TestOnAnAPIServer tells the life of one shoot through a stock API server: what users, the scheduler and gardenlets
+// TestOnAnAPIServer is the life of one shoot at a stock API server: what users, the scheduler and gardenlets
 // write, and what is refused. The webhook server is reached at an address in 127/8, as on embedded landscapes.
 func TestOnAnAPIServer(t *testing.T) {
 	t.Parallel()

@@ -99,6 +99,6 @@ func unused(kind string, users []gardencorev1beta1.Shoot) field.ErrorList {
 	}
 	slices.Sort(names)
 	return field.ErrorList{field.Forbidden(field.NewPath("metadata", "deletionTimestamp"),
-		"the "+kind+" must not be deleted while it is in use by shoot "+strings.Join(names[:min(len(names), toldDifferences)],
+		"the "+kind+" must not be deleted while it is in use by shoot "+strings.Join(names[:min(len(names), maxNamedFields)],
 			", "))}
 }

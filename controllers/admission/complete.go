@@ -36,7 +36,7 @@ type gap struct {
 }
 
 // completeVersions completes the versions of a shoot that name only a part to the highest supported ones
-// (docs/specification/versions.md#spec-4-3). The ErrorList tells of what cannot be completed. What has no profile is
+// (docs/specification/versions.md#spec-4-3). The ErrorList names what cannot be completed. What has no profile is
 // left for validation to refuse.
 func (d *defaulter) completeVersions(ctx context.Context, r *request,
 	object *unstructured.Unstructured) (field.ErrorList, error) {

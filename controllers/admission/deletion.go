@@ -10,7 +10,7 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 )
 
-// deletes tells that a shoot is to be deleted that is not being deleted yet.
+// deletes reports whether a shoot is to be deleted that is not being deleted yet.
 func (r *request) deletes() bool {
 	return r.shoot == nil && r.old != nil && r.old.DeletionTimestamp == nil
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// differences are the paths at which two values differ, as deep as they can be told, in order of the names. Lists of
+// differences are the paths at which two values differ, as deep as possible, in order of the names. Lists of
 // different lengths differ as a whole.
 func differences(path *field.Path, old, now any) []*field.Path {
 	switch old := old.(type) {

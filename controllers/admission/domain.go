@@ -26,7 +26,7 @@ func domainOf(shoot *gardencorev1beta1.Shoot) string {
 	return ptr.Deref(shoot.Spec.DNS.Domain, "")
 }
 
-// changesDNS tells that a shoot with a domain of its own gets it, or another, or somebody else who serves it.
+// changesDNS reports whether the shoot has a domain and is new or changes spec.dns.
 func (r *request) changesDNS() bool {
 	if domainOf(r.shoot) == "" {
 		return false

@@ -31,7 +31,7 @@ type garden struct {
 }
 
 // look reads what the rules need for the request, from the API server, not from a cache: what was bound a moment ago
-// counts. The ErrorList tells of what the shoot refers to and does not exist.
+// counts. The ErrorList names what the shoot refers to and does not exist.
 func (v *validator) look(ctx context.Context, r *request) (*garden, field.ErrorList, error) {
 	g := &garden{now: v.clock.Now(), inPlaceUpdates: v.inPlaceUpdates}
 	if r.old == nil || r.changesTolerations() {

@@ -24,7 +24,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
 
-func fakeGarden(t *testing.T, broken bool) client.Client {
+func fakeGarden(t *testing.T, unreadable bool) client.Client {
 	t.Helper()
 	a, b := testSeed("a"), testSeed("b")
 	full := alpha()
@@ -39,7 +39,7 @@ func fakeGarden(t *testing.T, broken bool) client.Client {
 				}},
 		},
 	)
-	if broken {
+	if unreadable {
 		builder = builder.WithInterceptorFuncs(interceptor.Funcs{
 			List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
 				return errors.New("no route")
@@ -79,12 +79,12 @@ func TestValidatorAnswers(t *testing.T) {
 		return shoot
 	}
 	for _, c := range []struct {
-		name    string
-		broken  bool
-		request admission.Request
-		allowed bool
-		code    int32
-		message string
+		name       string
+		unreadable bool
+		request    admission.Request
+		allowed    bool
+		code       int32
+		message    string
 	}{
 		{name: "allowed", request: review(t, "UPDATE", bound("a"), bound("b")), allowed: true, code: http.StatusOK},
 		{
@@ -98,11 +98,11 @@ func TestValidatorAnswers(t *testing.T) {
 				`Required value: must be "true" before the shoot can be deleted`,
 		},
 		{
-			name: "the garden cannot be read", broken: true, request: review(t, "UPDATE", bound("a"), bound("b")),
+			name: "the garden cannot be read", unreadable: true, request: review(t, "UPDATE", bound("a"), bound("b")),
 			code:    http.StatusInternalServerError,
 			message: "list the seeds: no route",
 		},
-		{name: "what needs no look is judged without the garden", broken: true, request: review(t, "UPDATE", bound("a"),
+		{name: "what needs no look is judged without the garden", unreadable: true, request: review(t, "UPDATE", bound("a"),
 			bound("a")), allowed: true, code: http.StatusOK},
 		{
 			name: "no shoot", request: admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{Operation: "CREATE",
@@ -123,7 +123,7 @@ func TestValidatorAnswers(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			response := (&validator{client: fakeGarden(t, c.broken), clock: testClock()}).Handle(t.Context(), c.request)
+			response := (&validator{client: fakeGarden(t, c.unreadable), clock: testClock()}).Handle(t.Context(), c.request)
 			if response.Allowed != c.allowed || response.Result.Code != c.code || response.Result.Message != c.message {
 				t.Errorf("got %t %d %q, want %t %d %q", response.Allowed, response.Result.Code, response.Result.Message, c.allowed,
 					c.code, c.message)

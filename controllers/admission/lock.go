@@ -8,8 +8,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// toldDifferences is how many fields a refusal names at most.
-const toldDifferences = 10
+// maxNamedFields is how many fields or shoots a refusal names at most.
+const maxNamedFields = 10
 
 // specLocked refuses changes of anything but spec.seedName, when that is changed too or the control plane is being
 // moved: source and destination must work on one specification.
@@ -31,7 +31,7 @@ func specLocked(r *request, _ *garden) field.ErrorList {
 	var errs field.ErrorList
 	changed := differences(field.NewPath("spec"), withoutSeedName(r.oldSpec), withoutSeedName(r.spec))
 	for i, path := range changed {
-		if i == toldDifferences {
+		if i == maxNamedFields {
 			errs[i-1].Detail += fmt.Sprintf("; and %d more fields", len(changed)-i)
 			break
 		}

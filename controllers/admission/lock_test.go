@@ -17,7 +17,7 @@ func TestSpecLocked(t *testing.T) {
 	}
 	purpose := func(shoot map[string]any) { in(shoot, "spec")["purpose"] = "testing" }
 	testRules(t, []ruleCase{
-		{name: "another change at rest", wire: purpose},
+		{name: "another change of a settled shoot", wire: purpose},
 		{
 			name: "binding that changes anything else in spec",
 			wire: func(shoot map[string]any) { to("b")(shoot); purpose(shoot) },

@@ -31,7 +31,7 @@ type request struct {
 // rule judges a request. It may look at those parts of the garden that request.needs asks for.
 type rule func(r *request, g *garden) field.ErrorList
 
-// shootRules are all rules for Shoots, in the order in which their refusals are told.
+// shootRules are all rules for Shoots, in the order in which their refusals are reported.
 func shootRules() []rule {
 	return []rule{
 		seedNameStays, changeOfSeedNameFits, destinationFits, specLocked,
@@ -93,10 +93,10 @@ func (r *request) oldSeedName() string {
 	return ptr.Deref(r.old.Spec.SeedName, "")
 }
 
-// binds tells that the shoot gets a seed, its first or another.
+// binds reports whether the shoot gets a seed, its first or another.
 func (r *request) binds() bool { return r.seedName() != "" && r.seedName() != r.oldSeedName() }
 
-// moves tells that the shoot gets another seed.
+// moves reports whether the shoot gets another seed.
 func (r *request) moves() bool { return r.binds() && r.oldSeedName() != "" }
 
 // source is the seed that holds the control plane of a shoot that moves; empty for none.
@@ -107,12 +107,12 @@ func (r *request) source() string {
 	return ptr.Deref(r.old.Status.SeedName, r.oldSeedName())
 }
 
-// forced tells that the shoot may be taken from a seed that does not answer (docs/ownership.md#spec-9-3).
+// forced reports whether the shoot may be taken from a seed that does not answer (docs/ownership.md#spec-9-3).
 func (r *request) forced() bool {
 	return r.shoot != nil && r.shoot.Annotations[constants.ShootForceRestore] == constants.LabelTrue
 }
 
-// inHandOver tells that the last operation has taken the shoot apart and not put it together again.
+// inHandOver reports whether the last operation is a migration, or a restore that has not succeeded.
 func inHandOver(shoot *gardencorev1beta1.Shoot) bool {
 	last := shoot.Status.LastOperation
 	return last != nil && (last.Type == gardencorev1beta1.LastOperationTypeMigrate ||
@@ -120,7 +120,7 @@ func inHandOver(shoot *gardencorev1beta1.Shoot) bool {
 			last.State != gardencorev1beta1.LastOperationStateSucceeded))
 }
 
-// bound tells that the shoot is bound to another seed than the one that holds it.
+// bound reports whether the shoot is bound to another seed than the one that holds it.
 func bound(shoot *gardencorev1beta1.Shoot) bool {
 	spec, status := shoot.Spec.SeedName, shoot.Status.SeedName
 	return spec != nil && status != nil && *spec != *status

@@ -44,7 +44,7 @@ func (r *request) whyNotNow() string {
 	return ""
 }
 
-// givenUp tells that a hand-over has got so far that a forced restore may send the shoot elsewhere
+// givenUp reports whether a hand-over has got so far that a forced restore may send the shoot elsewhere
 // (docs/ownership.md#spec-9-3): its migration was aborted or has failed, or its destination has not finished.
 func givenUp(shoot *gardencorev1beta1.Shoot) bool {
 	last := shoot.Status.LastOperation

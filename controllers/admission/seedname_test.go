@@ -24,7 +24,7 @@ func TestChangeOfSeedName(t *testing.T) {
 	const uncreated = "spec.seedName: Forbidden: must not be changed before the shoot has been created successfully: "
 	const deleting = "spec.seedName: Forbidden: must not be changed while the shoot is being deleted"
 	testRules(t, []ruleCase{
-		{name: "a shoot at rest is bound to another seed", wire: to("b")},
+		{name: "a settled shoot is bound to another seed", wire: to("b")},
 		{name: "nothing changes"},
 		{
 			name: "seedName becomes nil",

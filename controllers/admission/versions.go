@@ -10,8 +10,8 @@ import (
 	"github.com/transplant-sim/transplant/controllers/rollout"
 )
 
-// changesVersions tells that there are versions to judge: the shoot is new, or something has changed by which they are
-// chosen. Nobody is kept from deleting a shoot by a version.
+// changesVersions reports whether there are versions to judge: the shoot is new, or something changed that determines
+// them. A version keeps nobody from deleting a shoot.
 func (r *request) changesVersions() bool {
 	switch {
 	case r.shoot == nil:
@@ -28,7 +28,7 @@ func (r *request) changesVersions() bool {
 }
 
 // versionsFit asks the rules about Kubernetes versions and machine images (docs/specification/versions.md#spec-4-3;
-// shoot versions). A profile that does not exist has been told of before.
+// shoot versions). A profile that does not exist has been reported before.
 func versionsFit(r *request, g *garden) field.ErrorList {
 	if !r.changesVersions() {
 		return nil

@@ -174,11 +174,11 @@ func TestProfileValidator(t *testing.T) {
 	used := alpha()
 	used.Spec.CloudProfileName, used.Spec.Kubernetes.Version = ptr.To("profile"), "1.35.0"
 	for _, c := range []struct {
-		name    string
-		request admission.Request
-		broken  bool
-		code    int32
-		message string
+		name       string
+		request    admission.Request
+		unreadable bool
+		code       int32
+		message    string
 	}{
 		{name: "same", request: request("UPDATE", nil), code: http.StatusOK},
 		{
@@ -201,12 +201,12 @@ func TestProfileValidator(t *testing.T) {
 			message: `cloudprofiles.core.gardener.cloud "profile" is forbidden: metadata.deletionTimestamp: Forbidden: the ` +
 				`profile must not be deleted while it is in use by shoot garden-p/alpha`,
 		},
-		{name: "the garden cannot be read", broken: true, request: request("DELETE", nil),
+		{name: "the garden cannot be read", unreadable: true, request: request("DELETE", nil),
 			code: http.StatusInternalServerError, message: "list the shoots: no route"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			garden := fakeGarden(t, c.broken)
+			garden := fakeGarden(t, c.unreadable)
 			if err := garden.Create(context.Background(), used.DeepCopy()); err != nil {
 				t.Fatal(err)
 			}

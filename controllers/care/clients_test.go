@@ -36,8 +36,8 @@ import (
 
 const technicalID = "shoot--p--alpha"
 
-// ward is one shoot in good health on a real API server, and who takes care of it.
-type ward struct {
+// fixture is one healthy shoot on a real API server, with the Reconciler that looks after it.
+type fixture struct {
 	client.Client
 	clock      *testingclock.FakeClock
 	reconciler *Reconciler
@@ -50,19 +50,19 @@ type ward struct {
 	silentAgents bool
 }
 
-var _ controlplane.ShootConfigs = &ward{}
+var _ controlplane.ShootConfigs = &fixture{}
 
 // Config reaches the API server whatever its name, and remembers the name.
-func (w *ward) Config(server string, _ []byte, token string) *rest.Config {
+func (f *fixture) Config(server string, _ []byte, token string) *rest.Config {
 	if token != "secret" {
 		panic("the administrator's token is not used: " + token)
 	}
-	w.asked = server
-	if w.onConfig != nil {
-		w.onConfig()
+	f.asked = server
+	if f.onConfig != nil {
+		f.onConfig()
 	}
-	config := rest.CopyConfig(w.config)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &illness{next: next, healthz: &w.healthz} })
+	config := rest.CopyConfig(f.config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &illness{next: next, healthz: &f.healthz} })
 	return config
 }
 
@@ -82,10 +82,10 @@ func (i *illness) RoundTrip(r *http.Request) (*http.Response, error) {
 	return i.next.RoundTrip(r)
 }
 
-func newWard(t testing.TB) *ward {
+func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	log.SetLogger(logr.Discard())
-	w := &ward{
+	f := &fixture{
 		config: apiservertest.Start(t,
 			apiservertest.Options{CRDs: crds.All(), Flags: []string{"--disable-admission-plugins=ServiceAccount"}}),
 		clock: testingclock.NewFakeClock(time.Now().Truncate(time.Second)),
@@ -98,30 +98,30 @@ func newWard(t testing.TB) *ward {
 		must(t, add(scheme))
 	}
 	var err error
-	w.Client, err = client.New(w.config, client.Options{Scheme: scheme})
+	f.Client, err = client.New(f.config, client.Options{Scheme: scheme})
 	must(t, err)
 	conf := config()
 	conf.Thresholds["EveryNodeReady"] = 5 * time.Minute
 	conf.Components.Monitoring = nil
-	w.reconciler = &Reconciler{
+	f.reconciler = &Reconciler{
 		Factory: &controlplane.Factory{
 			Settings: controlplane.Settings{SeedName: "a", InternalDomain: "shoots.test", GatewayPort: 9443},
-			Clock:    w.clock, Garden: w.Client, Seed: w.Client,
+			Clock:    f.clock, Garden: f.Client, Seed: f.Client,
 		},
-		Seed: w.Client, Shoots: w, Config: conf, SyncPeriod: time.Minute, ExtensionNamespace: "extensions",
+		Seed: f.Client, Shoots: f, Config: conf, SyncPeriod: time.Minute, ExtensionNamespace: "extensions",
 	}
-	w.populateGarden(t)
-	w.populateSeed(t)
-	w.populateShoot(t)
-	w.beat(t)
-	return w
+	f.populateGarden(t)
+	f.populateSeed(t)
+	f.populateShoot(t)
+	f.beat(t)
+	return f
 }
 
-func (w *ward) populateGarden(t testing.TB) {
+func (f *fixture) populateGarden(t testing.TB) {
 	for _, name := range []string{"garden-p", technicalID, "extensions"} {
-		w.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		f.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
-	w.create(t, &gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: gardencorev1beta1.SeedSpec{
+	f.create(t, &gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: gardencorev1beta1.SeedSpec{
 		Provider: gardencorev1beta1.SeedProvider{Type: "transplant", Region: "here"},
 		Networks: gardencorev1beta1.SeedNetworks{Pods: "10.1.0.0/16", Services: "10.2.0.0/16"},
 	}})
@@ -131,20 +131,20 @@ func (w *ward) populateGarden(t testing.TB) {
 	shoot.Spec.Provider = gardencorev1beta1.Provider{Type: "transplant",
 		Workers: []gardencorev1beta1.Worker{{Name: "pool", Minimum: 1, Maximum: 2,
 			Machine: gardencorev1beta1.Machine{Type: "m"}}}}
-	w.create(t, shoot)
-	status := lastOperation("Create", "Succeeded", w.clock.Now().Add(-time.Hour))
+	f.create(t, shoot)
+	status := lastOperation("Create", "Succeeded", f.clock.Now().Add(-time.Hour))
 	status["technicalID"], status["uid"], status["seedName"] = technicalID, string(shoot.UID), "a"
 	foreign := func(kind, reason string) []any {
-		at := w.clock.Now().UTC().Format(time.RFC3339)
+		at := f.clock.Now().UTC().Format(time.RFC3339)
 		return []any{map[string]any{"type": kind, "status": "False", "reason": reason, "message": "m",
 			"lastTransitionTime": at, "lastUpdateTime": at}}
 	}
-	status["conditions"], status["constraints"] = foreign("Foreign", "Told"),
+	status["conditions"], status["constraints"] = foreign("Foreign", "Reported"),
 		foreign("EvacuationPossible", "NoDestination")
-	w.status(t, shoot, status)
+	f.status(t, shoot, status)
 }
 
-func (w *ward) populateSeed(t testing.TB) {
+func (f *fixture) populateSeed(t testing.TB) {
 	in := func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: technicalID, Name: name, Labels: map[string]string{"app": name}}
 	}
@@ -160,66 +160,66 @@ func (w *ward) populateSeed(t testing.TB) {
 		s := &corev1.Secret{ObjectMeta: in(name), Data: data}
 		s.Labels = authority(name, 0).Labels
 		s.Labels["valid-until-time"], s.Labels["managed-by"] = "9999999999", "secrets-manager"
-		w.create(t, s)
+		f.create(t, s)
 	}
 	extensions := &corev1.Secret{ObjectMeta: in("ca-of-an-extension"), Data: map[string][]byte{"ca.crt": []byte("x"),
 		"ca.key": []byte("x")}}
 	extensions.Labels["persist"] = "true"
-	w.create(t, extensions)
+	f.create(t, extensions)
 	for _, name := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "machine-controller"} {
 		d := &appsv1.Deployment{ObjectMeta: in(name), Spec: appsv1.DeploymentSpec{Selector: selector(name),
 			Template: pod(name)}}
-		w.create(t, d)
-		w.status(t, d, deploymentStatus("True"))
+		f.create(t, d)
+		f.status(t, d, deploymentStatus("True"))
 	}
 	etcd := &appsv1.StatefulSet{ObjectMeta: in("etcd-main"), Spec: appsv1.StatefulSetSpec{Selector: selector("etcd-main"),
 		Template: pod("etcd-main"), ServiceName: "etcd-main"}}
-	w.create(t, etcd)
-	w.status(t, etcd, map[string]any{"observedGeneration": 1, "replicas": 1, "readyReplicas": 1})
+	f.create(t, etcd)
+	f.status(t, etcd, map[string]any{"observedGeneration": 1, "replicas": 1, "readyReplicas": 1})
 	for name, label := range map[string]string{"in-shoot": "", "watching": "ObservabilityComponentsHealthy"} {
 		m := &resourcesv1alpha1.ManagedResource{ObjectMeta: in(name)}
 		m.Spec.SecretRefs = []corev1.LocalObjectReference{{Name: "s"}}
 		if label != "" {
 			m.Spec.Class, m.Labels["care.gardener.cloud/condition-type"] = ptr.To("seed"), label
 		}
-		w.create(t, m)
-		w.status(t, m, managedStatus("True"))
+		f.create(t, m)
+		f.status(t, m, managedStatus("True"))
 	}
 	machines := &machinev1alpha1.MachineDeployment{ObjectMeta: in("pool"),
 		Spec: machinev1alpha1.MachineDeploymentSpec{Replicas: 1}}
-	w.create(t, machines)
+	f.create(t, machines)
 	one := machine("node")
 	one.Namespace = technicalID
-	w.create(t, &one)
+	f.create(t, &one)
 	worker := &extensionsv1alpha1.Worker{ObjectMeta: in("alpha")}
 	worker.Spec.Type, worker.Spec.Region, worker.Spec.Pools = "transplant", "here", []extensionsv1alpha1.WorkerPool{}
-	w.create(t, worker)
-	w.status(t, worker, map[string]any{"conditions": []any{w.condition("EveryNodeReady", "True", "Fine")}})
+	f.create(t, worker)
+	f.status(t, worker, map[string]any{"conditions": []any{f.condition("EveryNodeReady", "True", "Fine")}})
 }
 
-func (w *ward) populateShoot(t testing.TB) {
+func (f *fixture) populateShoot(t testing.TB) {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node",
 		Labels: map[string]string{"worker.gardener.cloud/pool": "pool"}}}
-	w.create(t, n)
-	w.status(t, n, nodeStatus("True"))
-	w.create(t, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-node-lease", Name: "node"}})
-	w.create(t, agentLease())
-	w.create(t, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "extensions",
+	f.create(t, n)
+	f.status(t, n, nodeStatus("True"))
+	f.create(t, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-node-lease", Name: "node"}})
+	f.create(t, agentLease())
+	f.create(t, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "extensions",
 		Name: "gardener-extension-heartbeat"}})
 }
 
 // beat renews everything that must be renewed from time to time.
-func (w *ward) beat(t testing.TB) {
+func (f *fixture) beat(t testing.TB) {
 	t.Helper()
-	w.renew(t, "extensions", "gardener-extension-heartbeat")
-	w.renewNodeLeases(t)
+	f.renew(t, "extensions", "gardener-extension-heartbeat")
+	f.renewNodeLeases(t)
 }
 
-func (w *ward) renewNodeLeases(t testing.TB) {
+func (f *fixture) renewNodeLeases(t testing.TB) {
 	t.Helper()
-	w.renew(t, "kube-node-lease", "node")
-	if !w.silentAgents {
-		w.renew(t, "kube-system", "gardener-node-agent-node")
+	f.renew(t, "kube-node-lease", "node")
+	if !f.silentAgents {
+		f.renew(t, "kube-system", "gardener-node-agent-node")
 	}
 }
 
@@ -227,50 +227,50 @@ func agentLease() *coordinationv1.Lease {
 	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "gardener-node-agent-node"}}
 }
 
-func (w *ward) renew(t testing.TB, namespace, name string) {
+func (f *fixture) renew(t testing.TB, namespace, name string) {
 	t.Helper()
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-	must(t, w.Patch(t.Context(), lease, mergePatch(t, map[string]any{"spec": map[string]any{
-		"leaseDurationSeconds": 40, "renewTime": metav1.NewMicroTime(w.clock.Now()),
+	must(t, f.Patch(t.Context(), lease, mergePatch(t, map[string]any{"spec": map[string]any{
+		"leaseDurationSeconds": 40, "renewTime": metav1.NewMicroTime(f.clock.Now()),
 	}})))
 }
 
-func (w *ward) look(t testing.TB) {
+func (f *fixture) look(t testing.TB) {
 	t.Helper()
-	result, err := w.reconciler.Reconcile(t.Context(),
+	result, err := f.reconciler.Reconcile(t.Context(),
 		reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "garden-p", Name: "alpha"}})
 	must(t, err)
-	if result.RequeueAfter != time.Minute && w.reconciler.cares(w.shoot(t)) {
+	if result.RequeueAfter != time.Minute && f.reconciler.cares(f.shoot(t)) {
 		t.Errorf("looks again after %s", result.RequeueAfter)
 	}
 }
 
-func (w *ward) shoot(t testing.TB) *gardencorev1beta1.Shoot {
+func (f *fixture) shoot(t testing.TB) *gardencorev1beta1.Shoot {
 	t.Helper()
 	shoot := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{Namespace: "garden-p", Name: "alpha"}}
-	w.get(t, shoot)
+	f.get(t, shoot)
 	return shoot
 }
 
-func (w *ward) get(t testing.TB, object client.Object) {
+func (f *fixture) get(t testing.TB, object client.Object) {
 	t.Helper()
-	must(t, w.Get(t.Context(), client.ObjectKeyFromObject(object), object))
+	must(t, f.Get(t.Context(), client.ObjectKeyFromObject(object), object))
 }
 
-func (w *ward) create(t testing.TB, object client.Object) {
+func (f *fixture) create(t testing.TB, object client.Object) {
 	t.Helper()
-	must(t, w.Create(t.Context(), object))
+	must(t, f.Create(t.Context(), object))
 }
 
-func (w *ward) remove(t testing.TB, object client.Object) {
+func (f *fixture) remove(t testing.TB, object client.Object) {
 	t.Helper()
-	must(t, w.Delete(t.Context(), object))
+	must(t, f.Delete(t.Context(), object))
 }
 
 // status merges into the status of an object.
-func (w *ward) status(t testing.TB, object client.Object, status map[string]any) {
+func (f *fixture) status(t testing.TB, object client.Object, status map[string]any) {
 	t.Helper()
-	must(t, w.Status().Patch(t.Context(), object.DeepCopyObject().(client.Object),
+	must(t, f.Status().Patch(t.Context(), object.DeepCopyObject().(client.Object),
 		mergePatch(t, map[string]any{"status": status})))
 }
 
@@ -281,8 +281,8 @@ func mergePatch(t testing.TB, content map[string]any) client.Patch {
 	return client.RawPatch(types.MergePatchType, buffer.Bytes())
 }
 
-func (w *ward) condition(kind, status, reason string) map[string]any {
-	at := w.clock.Now().UTC().Format(time.RFC3339)
+func (f *fixture) condition(kind, status, reason string) map[string]any {
+	at := f.clock.Now().UTC().Format(time.RFC3339)
 	return map[string]any{"type": kind, "status": status, "reason": reason, "message": "m", "lastTransitionTime": at,
 		"lastUpdateTime": at}
 }
@@ -307,7 +307,7 @@ func managedStatus(healthy string) map[string]any {
 			"lastUpdateTime": at}
 	}
 	return map[string]any{"observedGeneration": 1, "conditions": []any{
-		of("ResourcesApplied", "True", "Fine"), of("ResourcesHealthy", healthy, "Broken"),
+		of("ResourcesApplied", "True", "Fine"), of("ResourcesHealthy", healthy, "Failing"),
 		of("ResourcesProgressing", "False", "Fine"),
 	}}
 }

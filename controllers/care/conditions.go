@@ -112,14 +112,14 @@ func (r round) apiServer() *Finding {
 	a := r.APIServer
 	switch {
 	case a == nil:
-		return broken("APIServerDown", r.notRunning())
+		return failure("APIServerDown", r.notRunning())
 	case a.ClientErr != nil:
-		return broken("APIServerDown", fmt.Sprintf("Could not reach API server during client initialization: %v",
+		return failure("APIServerDown", fmt.Sprintf("Could not reach API server during client initialization: %v",
 			a.ClientErr))
 	case a.RequestErr != nil:
-		return broken("HealthzRequestError", fmt.Sprintf("Request to API server /healthz endpoint failed: %v", a.RequestErr))
+		return failure("HealthzRequestError", fmt.Sprintf("Request to API server /healthz endpoint failed: %v", a.RequestErr))
 	case a.Code != http.StatusOK:
-		return broken("HealthzRequestFailed", fmt.Sprintf("API server /healthz endpoint responded with status code %d: %s",
+		return failure("HealthzRequestFailed", fmt.Sprintf("API server /healthz endpoint responded with status code %d: %s",
 			a.Code, shorten(a.Body)))
 	}
 	return nil

@@ -19,17 +19,17 @@ import (
 
 var errAway = errors.New("away")
 
-// checkCase breaks one thing of a healthy shoot and says which condition tells, with what reason.
+// checkCase breaks one thing of a healthy shoot and says which condition shows it, with what reason.
 type checkCase struct {
 	name      string
 	change    func(*Observation)
 	condition gardencorev1beta1.ConditionType
-	// status is Progressing unless said otherwise: what was True and is broken passes the threshold first.
+	// status is Progressing unless said otherwise: what was True and fails is Progressing until its threshold has passed.
 	status  gardencorev1beta1.ConditionStatus
 	reason  string
 	message string // begins so
 	codes   []gardencorev1beta1.ErrorCode
-	// also are conditions that cannot be told either.
+	// also are conditions that cannot be known either.
 	also []gardencorev1beta1.ConditionType
 }
 
@@ -242,9 +242,9 @@ func TestControlPlaneHealthy(t *testing.T) {
 		{
 			name: "5 ManagedResource of the seed labelled ControlPlaneHealthy", change: func(o *Observation) {
 				m := managedResource("labelled", ptr.To("seed"), string(kind))
-				m.Status.Conditions[1].Status, m.Status.Conditions[1].Reason = "False", "Broken"
+				m.Status.Conditions[1].Status, m.Status.Conditions[1].Reason = "False", "Failing"
 				o.ManagedResources.Items = append(o.ManagedResources.Items, m)
-			}, condition: kind, reason: "Broken",
+			}, condition: kind, reason: "Failing",
 		},
 		{
 			name: "5 ManagedResource of the shoot counts elsewhere, whatever its label", change: func(o *Observation) {
@@ -354,9 +354,9 @@ func TestSystemComponentsHealthy(t *testing.T) {
 		{
 			name: "ManagedResource of the seed labelled so", change: func(o *Observation) {
 				m := managedResource("labelled", ptr.To("seed"), string(kind))
-				m.Status.Conditions[1].Status, m.Status.Conditions[1].Reason = "False", "Broken"
+				m.Status.Conditions[1].Status, m.Status.Conditions[1].Reason = "False", "Failing"
 				o.ManagedResources.Items = append(o.ManagedResources.Items, m)
-			}, condition: kind, reason: "Broken",
+			}, condition: kind, reason: "Failing",
 		},
 		{name: "DaemonSet not ready", change: func(o *Observation) {
 			o.Cluster.DaemonSets.Items[0].Status.NumberReady = 1
@@ -385,7 +385,7 @@ func TestSystemComponentsHealthy(t *testing.T) {
 		{name: "a tunnel with one node at its end", change: func(o *Observation) {
 			o.Cluster.NodeLeases.Items[0].Spec.RenewTime = nil
 		}, condition: kind, status: "True", reason: "SystemComponentsRunning", also: nodesToo},
-		{name: "nodes without leases tell nothing of a tunnel", change: func(o *Observation) {
+		{name: "nodes without leases say nothing about a tunnel", change: func(o *Observation) {
 			o.Cluster.NodeLeases.Items = nil
 		}, condition: kind, status: "True", reason: "SystemComponentsRunning"},
 		{name: "a workerless shoot needs no tunnel", change: func(o *Observation) {

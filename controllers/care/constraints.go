@@ -84,7 +84,7 @@ func satisfied(reason, message string) *Finding {
 func (r round) webhooks() *Finding {
 	switch {
 	case r.APIServer == nil:
-		return broken(constraintNotChecked, "Shoot control plane is not running at the moment.")
+		return failure(constraintNotChecked, "Shoot control plane is not running at the moment.")
 	case r.APIServer.ClientErr != nil:
 		return unseen(fmt.Sprintf("Could not initialize a client for the shoot: %v", r.APIServer.ClientErr))
 	case r.Cluster.Validating.Err != nil:
@@ -128,7 +128,7 @@ func (r round) authorities() *Finding {
 		}
 	}
 	if len(expiring) > 0 {
-		return broken("ExpiringCACertificates",
+		return failure("ExpiringCACertificates",
 			"Some CA certificates are expiring in less than a year, you should rotate them: "+strings.Join(expiring, ", "))
 	}
 	return satisfied("NoExpiringCACertificates", "All CA certificates are still valid for at least a year.")
@@ -154,7 +154,7 @@ func (r round) conversions() *Finding {
 			"No CRDs have multiple stored versions and a conversion webhook.")
 	}
 	slices.Sort(names)
-	return broken("CRDsWithProblematicConversionWebhooks",
+	return failure("CRDsWithProblematicConversionWebhooks",
 		"Some CRDs have multiple stored versions and a conversion webhook: "+strings.Join(names, ", "))
 }
 
@@ -166,7 +166,7 @@ func (r round) inPlaceUpdates() *Finding {
 			"No worker pools with manual in-place update strategy are pending.")
 	}
 	pools := slices.Sorted(slices.Values(updates.PendingWorkerUpdates.ManualInPlaceUpdate))
-	return broken("WorkerPoolsWithManualInPlaceUpdateStrategyPending",
+	return failure("WorkerPoolsWithManualInPlaceUpdateStrategyPending",
 		"Worker pools with update strategy ManualInPlaceUpdate wait to be updated: "+strings.Join(pools, ", "))
 }
 
@@ -185,7 +185,7 @@ func (r round) ignoredManagedResources() *Finding {
 	if len(names) == 0 {
 		return satisfied("NoManagedResourcesIgnored", "No ManagedResources are ignored.")
 	}
-	return broken("ManagedResourcesIgnored", "ManagedResources are ignored and so not kept up to date: "+
+	return failure("ManagedResourcesIgnored", "ManagedResources are ignored and so not kept up to date: "+
 		strings.Join(names, ", "))
 }
 
@@ -202,5 +202,5 @@ func (r round) preservedMachines() *Finding {
 	if count == 0 {
 		return satisfied("NoFailedMachinesPreserved", "No failed machines are kept.")
 	}
-	return broken("FailedMachinesPreserved", fmt.Sprintf("Failed machines are kept for inspection: %d.", count))
+	return failure("FailedMachinesPreserved", fmt.Sprintf("Failed machines are kept for inspection: %d.", count))
 }

@@ -3,7 +3,7 @@
 // below.
 //
 // What is decided is pure: what was seen goes in as an Observation with the time, the decision comes out. What could
-// not be seen is unknown, never healthy and never broken. The Reconciler looks and writes, in the gardenlet, once a
+// not be seen is unknown, never healthy and never unhealthy. The Reconciler looks and writes, in the gardenlet, once a
 // period; the Labeler keeps the label, in the garden-controller-manager. They repair nothing but webhooks and garbage,
 // and run no operations on shoots.
 package care

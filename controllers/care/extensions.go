@@ -34,7 +34,7 @@ func (r round) report(report ExtensionReport) *Finding {
 	case gardencorev1beta1.ConditionProgressing:
 		return &Finding{Status: c.Status, Reason: report.Kind + c.Reason, Message: c.Message, Codes: c.Codes}
 	case gardencorev1beta1.ConditionFalse, gardencorev1beta1.ConditionUnknown:
-		return broken(report.Kind+"UnhealthyReport", fmt.Sprintf("%s extension (%s/%s) reports failing health check: %s",
+		return failure(report.Kind+"UnhealthyReport", fmt.Sprintf("%s extension (%s/%s) reports failing health check: %s",
 			report.Kind, report.Namespace, report.Name, c.Message), c.Codes...)
 	}
 	return nil

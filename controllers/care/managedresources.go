@@ -56,9 +56,9 @@ func (r round) managedResource(m *resourcesv1alpha1.ManagedResource) *Finding {
 		// What could not be applied is why the status is behind.
 		if c := conditions[resourcesv1alpha1.ResourcesApplied]; c.Status == gardencorev1beta1.ConditionFalse &&
 			c.Reason == reasonApplyFailed {
-			return broken(c.Reason, c.Message)
+			return failure(c.Reason, c.Message)
 		}
-		return broken(reasonOutdated, fmt.Sprintf("ManagedResource %q: %s", m.Namespace+"/"+m.Name,
+		return failure(reasonOutdated, fmt.Sprintf("ManagedResource %q: %s", m.Namespace+"/"+m.Name,
 			outdated(m.Status.ObservedGeneration, m.Generation)))
 	}
 	var missing []string
@@ -74,7 +74,7 @@ func (r round) managedResource(m *resourcesv1alpha1.ManagedResource) *Finding {
 		}
 	}
 	if len(missing) > 0 {
-		return broken(reasonNoCondition, fmt.Sprintf("ManagedResource %q is missing the following condition(s): %s", m.Name,
+		return failure(reasonNoCondition, fmt.Sprintf("ManagedResource %q is missing the following condition(s): %s", m.Name,
 			strings.Join(missing, ", ")))
 	}
 	return nil
@@ -83,7 +83,7 @@ func (r round) managedResource(m *resourcesv1alpha1.ManagedResource) *Finding {
 func (r round) managedCondition(m *resourcesv1alpha1.ManagedResource, c gardencorev1beta1.Condition) *Finding {
 	if c.Type != resourcesv1alpha1.ResourcesProgressing {
 		if c.Status == gardencorev1beta1.ConditionFalse || c.Status == gardencorev1beta1.ConditionUnknown {
-			return broken(c.Reason, c.Message)
+			return failure(c.Reason, c.Message)
 		}
 		return nil
 	}
@@ -91,11 +91,11 @@ func (r round) managedCondition(m *resourcesv1alpha1.ManagedResource, c gardenco
 		return nil
 	}
 	if r.ProgressingManagedResources == 0 {
-		return broken(c.Reason, c.Message)
+		return failure(c.Reason, c.Message)
 	}
 	if r.Now.Sub(c.LastTransitionTime.Time) < r.ProgressingManagedResources {
 		return nil
 	}
-	return broken(reasonRolloutStuck, fmt.Sprintf("ManagedResource %q is progressing for more than %s", m.Name,
+	return failure(reasonRolloutStuck, fmt.Sprintf("ManagedResource %q is progressing for more than %s", m.Name,
 		r.ProgressingManagedResources))
 }

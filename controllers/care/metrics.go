@@ -77,8 +77,8 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 			constraints.add(shoot.Status.Constraints)
 		}
 	}
-	conditions.tell(to, m.conditions)
-	constraints.tell(to, m.constraints)
+	conditions.collect(to, m.conditions)
+	constraints.collect(to, m.constraints)
 }
 
 // changed counts what differs between two statuses of a shoot, among what care writes.
@@ -100,7 +100,7 @@ func (m *Metrics) changed(before, after *gardencorev1beta1.ShootStatus) {
 	}
 }
 
-// is tells whether a metric has these values, whatever others write.
+// is reports whether the metrics count this type and status. Others may write more.
 func is(kind gardencorev1beta1.ConditionType, status gardencorev1beta1.ConditionStatus) bool {
 	return (slices.Contains(conditionTypes, kind) || slices.Contains(constraintTypes, kind)) && slices.Contains(statuses,
 		status)
@@ -125,7 +125,7 @@ func (t tally) add(conditions []gardencorev1beta1.Condition) {
 	}
 }
 
-func (t tally) tell(to chan<- prometheus.Metric, desc *prometheus.Desc) {
+func (t tally) collect(to chan<- prometheus.Metric, desc *prometheus.Desc) {
 	for kind, ofKind := range t {
 		for _, status := range statuses {
 			to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(ofKind[status]), string(kind),

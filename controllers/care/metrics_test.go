@@ -27,8 +27,8 @@ func how(name, seed string, conditions, constraints []string) *gardencorev1beta1
 	return shoot
 }
 
-func all(told []string) (conditions []gardencorev1beta1.Condition) {
-	for _, text := range told {
+func all(texts []string) (conditions []gardencorev1beta1.Condition) {
+	for _, text := range texts {
 		kind, status, _ := strings.Cut(text, " ")
 		conditions = append(conditions, gardencorev1beta1.Condition{Type: gardencorev1beta1.ConditionType(kind),
 			Status: gardencorev1beta1.ConditionStatus(status)})
@@ -135,11 +135,11 @@ func TestChangesAreCounted(t *testing.T) {
 }
 
 // testMetrics: what is written is counted, and who looks again and writes nothing counts nothing.
-func (w *ward) testMetrics(t *testing.T) {
-	m, registry := newTestMetrics(t, w.Client)
-	w.reconciler.Metrics = m
-	defer func() { w.reconciler.Metrics = nil }()
-	w.look(t)
+func (f *fixture) testMetrics(t *testing.T) {
+	m, registry := newTestMetrics(t, f.Client)
+	f.reconciler.Metrics = m
+	defer func() { f.reconciler.Metrics = nil }()
+	f.look(t)
 	sum := func() (n float64) {
 		for series, value := range values(t, registry) {
 			if strings.HasPrefix(series, "care_condition_changes_total ") {
@@ -149,15 +149,15 @@ func (w *ward) testMetrics(t *testing.T) {
 		return n
 	}
 	before := sum()
-	w.healthz.Store(500)
-	w.look(t)
-	w.healthz.Store(0)
+	f.healthz.Store(500)
+	f.look(t)
+	f.healthz.Store(0)
 	if n := testutil.ToFloat64(m.changes.WithLabelValues("APIServerAvailable", "Progressing")); n != 1 || sum() == before {
 		t.Errorf("%v changes of the API server's condition, %v in all after %v", n, sum(), before)
 	}
-	w.look(t)
+	f.look(t)
 	before = sum()
-	w.look(t)
+	f.look(t)
 	if sum() != before {
 		t.Errorf("%v changes of what does not change", sum()-before)
 	}

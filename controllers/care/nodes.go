@@ -26,7 +26,7 @@ const (
 	notManaged = "node.machine.sapcloud.io/not-managed-by-mcm"
 
 	// expiredLeasesPercent is how many of the nodes' Leases may not be expired at once: it looks like the way from the
-	// nodes to the API server is broken.
+	// nodes to the API server is interrupted.
 	expiredLeasesPercent = 20
 )
 
@@ -89,7 +89,7 @@ func (r round) pools(nodes []*corev1.Node, preserved func(*corev1.Node) bool) *F
 			}
 		}
 		if registered < pool.Minimum {
-			return broken("MissingNodes",
+			return failure("MissingNodes",
 				fmt.Sprintf("Not enough worker nodes registered in worker pool %q to meet minimum desired machine count (%d/%d).",
 					pool.Name, registered, pool.Minimum))
 		}
@@ -109,12 +109,12 @@ func nodeProblem(n *corev1.Node, pool, version string) *Finding {
 			c.Status == corev1.ConditionTrue {
 			message := fmt.Sprintf("Node %q in worker group %q is unhealthy: condition %q is %s (%s): %s", n.Name, pool, c.Type,
 				c.Status, c.Reason, c.Message)
-			return broken("NodeUnhealthy", message, evictionCodes(c)...)
+			return failure("NodeUnhealthy", message, evictionCodes(c)...)
 		}
 	}
 	if !ready {
-		return broken("NodeUnhealthy", fmt.Sprintf("Node %q in worker group %q is unhealthy: condition %q is missing", n.Name,
-			pool, corev1.NodeReady))
+		return failure("NodeUnhealthy", fmt.Sprintf("Node %q in worker group %q is unhealthy: condition %q is missing",
+			n.Name, pool, corev1.NodeReady))
 	}
 	return versionProblem(n, version)
 }
@@ -132,16 +132,16 @@ func evictionCodes(c corev1.NodeCondition) []gardencorev1beta1.ErrorCode {
 func versionProblem(n *corev1.Node, version string) *Finding {
 	runs, err := semver.NewVersion(n.Status.NodeInfo.KubeletVersion)
 	if err != nil {
-		return broken("VersionParseError", fmt.Sprintf("Kubelet version %q of node %q cannot be read: %v",
+		return failure("VersionParseError", fmt.Sprintf("Kubelet version %q of node %q cannot be read: %v",
 			n.Status.NodeInfo.KubeletVersion, n.Name, err))
 	}
 	wanted, err := semver.NewVersion(version)
 	if err != nil {
-		return broken("VersionParseError", fmt.Sprintf("Kubernetes version %q wanted for node %q cannot be read: %v", version,
-			n.Name, err))
+		return failure("VersionParseError", fmt.Sprintf("Kubernetes version %q wanted for node %q cannot be read: %v",
+			version, n.Name, err))
 	}
 	if runs.Major() == wanted.Major() && runs.Minor() == wanted.Minor() && !runs.Equal(wanted) {
-		return broken("KubeletVersionMismatch",
+		return failure("KubeletVersionMismatch",
 			fmt.Sprintf("The kubelet version for node %q (%s) does not match the desired Kubernetes version (v%s)", n.Name,
 				n.Status.NodeInfo.KubeletVersion, wanted))
 	}
@@ -149,7 +149,7 @@ func versionProblem(n *corev1.Node, version string) *Finding {
 }
 
 // nodeConfigs compares what the agents have applied with what they follow. A pool whose nodes wait for their update in
-// place is not looked at: that they wait is told by the constraint ManualInPlaceWorkersUpdated.
+// place is not looked at: the constraint ManualInPlaceWorkersUpdated says that they wait.
 func (r round) nodeConfigs(nodes []*corev1.Node) *Finding {
 	if err := r.Cluster.NodeConfigs.Err; err != nil {
 		return unseen(fmt.Sprintf("Could not list the configurations of the node agents: %v", err))
@@ -164,7 +164,7 @@ func (r round) nodeConfigs(nodes []*corev1.Node) *Finding {
 			continue
 		}
 		if n.Annotations[constants.ChecksumAppliedNodeConfig] != checksum {
-			return broken("OperatingSystemConfigOutdated",
+			return failure("OperatingSystemConfigOutdated",
 				fmt.Sprintf("The last successfully applied operating system config on node %q is outdated", n.Name))
 		}
 	}
@@ -194,10 +194,10 @@ func (r round) nodeAgents(nodes []*corev1.Node) *Finding {
 		}
 		lease := leases[nodeAgentLeasePrefix+n.Name]
 		if lease == nil {
-			return broken("NodeAgentUnhealthy", fmt.Sprintf("The node agent is not running on node %q", n.Name))
+			return failure("NodeAgentUnhealthy", fmt.Sprintf("The node agent is not running on node %q", n.Name))
 		}
 		if expired(lease, r.Now) {
-			return broken("NodeAgentUnhealthy", fmt.Sprintf("The node agent stopped running on node %q", n.Name))
+			return failure("NodeAgentUnhealthy", fmt.Sprintf("The node agent stopped running on node %q", n.Name))
 		}
 	}
 	return nil
@@ -215,7 +215,7 @@ func systemdUnits(nodes []*corev1.Node) *Finding {
 	if len(unhealthy) == 0 {
 		return nil
 	}
-	return broken("SystemdUnitsNotReady", "Systemd units are not healthy on "+strings.Join(unhealthy, "; "))
+	return failure("SystemdUnitsNotReady", "Systemd units are not healthy on "+strings.Join(unhealthy, "; "))
 }
 
 func (r round) nodeLeases(nodes []*corev1.Node) *Finding {
@@ -237,7 +237,7 @@ func (r round) nodeLeases(nodes []*corev1.Node) *Finding {
 		}
 	}
 	if percent := 100 * count / len(leases.Items); percent >= expiredLeasesPercent {
-		return broken("TooManyExpiredNodeLeases", fmt.Sprintf("%d%% of all leases in namespace %s are expired", percent,
+		return failure("TooManyExpiredNodeLeases", fmt.Sprintf("%d%% of all leases in namespace %s are expired", percent,
 			corev1.NamespaceNodeLease))
 	}
 	return nil

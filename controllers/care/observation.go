@@ -95,7 +95,7 @@ func Reports(kind string, object extensionsv1alpha1.Object, heartbeat *metav1.Mi
 	return reports
 }
 
-// Config says how patient care is and what it expects to find.
+// Config says how long care waits and what it expects to find.
 type Config struct {
 	// Thresholds are how long conditions are Progressing before they become False. There are no defaults.
 	Thresholds map[gardencorev1beta1.ConditionType]time.Duration

@@ -47,7 +47,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if !r.cares(o.Shoot) {
 		return reconcile.Result{}, nil
 	}
-	if nobodys(o.Shoot) {
+	if awaitsRestore(o.Shoot) {
 		_, err := r.write(ctx, o, r.handOver)
 		return reconcile.Result{RequeueAfter: r.SyncPeriod}, err
 	}
@@ -73,22 +73,22 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: r.SyncPeriod}, nil
 }
 
-// cares is whether a shoot is this seed's to look after: the one whose control plane it has, whoever shall have it
+// cares reports whether this seed looks after a shoot: it has the control plane, even if another seed is to have it
 // next.
 func (r *Reconciler) cares(shoot *gardencorev1beta1.Shoot) bool {
 	return ptr.Deref(shoot.Status.SeedName, "") == r.Factory.SeedName
 }
 
-// nobodys is whether the shoot was given to this seed, by a migration or after a loss, and its restore has not begun:
-// there is nothing to look at.
-func nobodys(shoot *gardencorev1beta1.Shoot) bool {
+// awaitsRestore reports whether the shoot was given to this seed, by a migration or after a loss, and its restore has
+// not begun: there is nothing to look at.
+func awaitsRestore(shoot *gardencorev1beta1.Shoot) bool {
 	last := shoot.Status.LastOperation
 	return last != nil && last.Type == gardencorev1beta1.LastOperationTypeMigrate &&
 		(last.State == gardencorev1beta1.LastOperationStateSucceeded ||
 			last.State == gardencorev1beta1.LastOperationStateAborted)
 }
 
-// handOver lets nothing be known of what is care's; others may go on saying what they know.
+// handOver makes care's own conditions Progressing, unless they are False. Conditions of others stay as they are.
 func (r *Reconciler) handOver(shoot *gardencorev1beta1.Shoot) {
 	now := r.Factory.Clock.Now()
 	shoot.Status.Conditions = merge(shoot.Status.Conditions, HandOver(only(shoot.Status.Conditions, conditionTypes), now),
@@ -110,7 +110,7 @@ func begun(conditions []gardencorev1beta1.Condition, now time.Time) []gardencore
 }
 
 // write changes the status of a shoot as it is in the garden now, if the shoot is still this seed's and something
-// differs; ours tells whether it is. The lock makes sure of both: the lists are replaced as a whole, and a gardenlet
+// differs; ours reports whether it is. The lock makes sure of both: the lists are replaced as a whole, and a gardenlet
 // that stood still in between must not write over what another has found.
 func (r *Reconciler) write(ctx context.Context, o *controlplane.Operation,
 	change func(*gardencorev1beta1.Shoot)) (ours bool, err error) {
@@ -121,7 +121,7 @@ func (r *Reconciler) write(ctx context.Context, o *controlplane.Operation,
 		if err := o.Garden.Get(ctx, key, shoot); err != nil {
 			return client.IgnoreNotFound(err)
 		}
-		if shoot.UID != o.Shoot.UID || !r.cares(shoot) || nobodys(shoot) != nobodys(o.Shoot) {
+		if shoot.UID != o.Shoot.UID || !r.cares(shoot) || awaitsRestore(shoot) != awaitsRestore(o.Shoot) {
 			return nil
 		}
 		ours = true

@@ -72,13 +72,13 @@ func (s scale) finding(rolling bool) *Finding {
 	if s.ready < s.desired {
 		// Enough nodes of which not all are ready are being replaced, or have lost touch.
 		if rolling || registered >= s.desired {
-			return broken("NodesRollOutScalingUp", s.up())
+			return failure("NodesRollOutScalingUp", s.up())
 		}
-		return broken("NodesScalingUp", s.up())
+		return failure("NodesScalingUp", s.up())
 	}
 	if registered > s.desired {
 		if message := s.down(); message != "" {
-			return broken("NodesScalingDown", message)
+			return failure("NodesScalingDown", message)
 		}
 	}
 	return nil

@@ -49,7 +49,7 @@ func TestOracleStatus(t *testing.T) {
 	}
 }
 
-// TestLabel: the rows of docs/specification/care.md#spec-5-10 that the known answers do not tell apart by their
+// TestLabel: the rows of docs/specification/care.md#spec-5-10 that the known answers do not distinguish by their
 // reasons.
 func TestLabel(t *testing.T) {
 	t.Parallel()

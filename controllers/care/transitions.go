@@ -12,7 +12,7 @@ import (
 
 // Finding is what a check found amiss. A check that found nothing returns nil.
 type Finding struct {
-	// Status is False for what is broken; the threshold of the condition then decides whether it is False already. Other
+	// Status is False for what has failed; the threshold of the condition then decides whether it is False already. Other
 	// statuses are taken over at once.
 	Status          gardencorev1beta1.ConditionStatus
 	Reason, Message string
@@ -22,7 +22,7 @@ type Finding struct {
 	unseen bool
 }
 
-func broken(reason, message string, codes ...gardencorev1beta1.ErrorCode) *Finding {
+func failure(reason, message string, codes ...gardencorev1beta1.ErrorCode) *Finding {
 	return &Finding{Status: gardencorev1beta1.ConditionFalse, Reason: reason, Message: message, Codes: codes}
 }
 
@@ -52,7 +52,7 @@ type Transitions struct {
 	// Thresholds are how long a condition is Progressing before it becomes False. A condition without one becomes False at
 	// once.
 	Thresholds map[gardencorev1beta1.ConditionType]time.Duration
-	// LastOperation and LastErrors are the shoot's. They pardon what is broken while it is being made or taken away.
+	// LastOperation and LastErrors are the shoot's. They pardon what is unhealthy while it is being made or taken away.
 	LastOperation *gardencorev1beta1.LastOperation
 	LastErrors    []gardencorev1beta1.LastError
 }
@@ -88,7 +88,7 @@ func (t Transitions) Constrain(c gardencorev1beta1.Condition, f Finding) gardenc
 	return t.update(c, t.pardon(f.Status), f)
 }
 
-// failed is the status of a condition that is broken.
+// failed is the status of a condition whose check failed.
 func (t Transitions) failed(c gardencorev1beta1.Condition, reason string) gardencorev1beta1.ConditionStatus {
 	threshold, configured := t.Thresholds[c.Type]
 	if !configured {
@@ -96,16 +96,16 @@ func (t Transitions) failed(c gardencorev1beta1.Condition, reason string) garden
 	}
 	justSucceeded := t.LastOperation != nil && t.LastOperation.State == gardencorev1beta1.LastOperationStateSucceeded &&
 		t.Now.Sub(t.LastOperation.LastUpdateTime.Time) <= threshold
-	patient := false
+	waits := false
 	switch c.Status {
 	case gardencorev1beta1.ConditionTrue:
-		patient = true
+		waits = true
 	case gardencorev1beta1.ConditionProgressing:
-		patient = justSucceeded || t.Now.Sub(c.LastTransitionTime.Time) <= threshold
+		waits = justSucceeded || t.Now.Sub(c.LastTransitionTime.Time) <= threshold
 	case gardencorev1beta1.ConditionFalse:
-		patient = justSucceeded || c.Reason != reason
+		waits = justSucceeded || c.Reason != reason
 	}
-	if patient {
+	if waits {
 		return gardencorev1beta1.ConditionProgressing
 	}
 	return gardencorev1beta1.ConditionFalse

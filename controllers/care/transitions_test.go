@@ -26,7 +26,7 @@ func TestFail(t *testing.T) {
 		name        string
 		current     gardencorev1beta1.ConditionStatus
 		since       time.Duration
-		reason      string // of before; "Broken" unless set
+		reason      string // of before; "Failing" unless set
 		noThreshold bool
 		last        *gardencorev1beta1.LastOperation
 		errs        int
@@ -77,12 +77,12 @@ func TestFail(t *testing.T) {
 				transitions.Thresholds = map[gardencorev1beta1.ConditionType]time.Duration{available: time.Minute}
 			}
 			if c.reason == "" {
-				c.reason = "Broken"
+				c.reason = "Failing"
 			}
 			before := gardencorev1beta1.Condition{Type: available, Status: c.current, Reason: c.reason,
 				LastTransitionTime: ago(c.since), LastUpdateTime: ago(c.since)}
-			after := transitions.Fail(before, *broken("Broken", "it is broken"))
-			if after.Status != c.want || after.Reason != "Broken" {
+			after := transitions.Fail(before, *failure("Failing", "it is failing"))
+			if after.Status != c.want || after.Reason != "Failing" {
 				t.Errorf("%s, %s", after.Status, after.Reason)
 			}
 			wantTransition := ago(c.since)
@@ -96,7 +96,7 @@ func TestFail(t *testing.T) {
 	}
 }
 
-// TestAFlappingComponentIsNeverFalse, and one that stays broken is False once its threshold has passed, not before.
+// TestAFlappingComponentIsNeverFalse, and one that keeps failing is False once its threshold has passed, not before.
 func TestAFlappingComponentIsNeverFalse(t *testing.T) {
 	t.Parallel()
 	transitions := Transitions{
@@ -110,7 +110,7 @@ func TestAFlappingComponentIsNeverFalse(t *testing.T) {
 		if ok {
 			c = transitions.Succeed(c, "Fine", "")
 		} else {
-			c = transitions.Fail(c, *broken("Broken", ""))
+			c = transitions.Fail(c, *failure("Failing", ""))
 		}
 		seen = append(seen, c.Status)
 	}
@@ -147,11 +147,11 @@ func TestTimesOfConditions(t *testing.T) {
 	if diff := cmp.Diff(want, transitions.Succeed(before, "Fine", "most")); diff != "" {
 		t.Error(diff)
 	}
-	// A pardoned condition that stays broken does not seem to change in every round.
+	// A pardoned condition that keeps failing does not seem to change in every round.
 	transitions.LastOperation = operation("Create", "Processing", time.Hour)
-	first := transitions.Fail(before, *broken("Broken", "x"))
+	first := transitions.Fail(before, *failure("Failing", "x"))
 	transitions.Now = noon.Add(time.Hour)
-	if diff := cmp.Diff(first, transitions.Fail(first, *broken("Broken", "x"))); diff != "" {
+	if diff := cmp.Diff(first, transitions.Fail(first, *failure("Failing", "x"))); diff != "" {
 		t.Error(diff)
 	}
 }

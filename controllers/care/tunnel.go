@@ -3,9 +3,8 @@ package care
 import "fmt"
 
 // tunnel looks at the way between the control plane and the nodes (docs/specification/care.md#spec-5-4). There is one
-// way only, by which nodes reach their API server through the gateway, and no pod that stands for it: it is broken when
-// nothing of any node has come by it for as long as leases last. A single node that is silent has broken no tunnel, and
-// is what EveryNodeReady is about.
+// way only: nodes reach their API server through the gateway, and no pod stands for it. The tunnel is down when the
+// Leases of all nodes have expired. A single silent node does not mean that: EveryNodeReady reports it.
 func (r round) tunnel() *Finding {
 	if workerless(r.Shoot) {
 		return nil
@@ -36,7 +35,7 @@ func (r round) tunnel() *Finding {
 	if silent == 0 {
 		return nil
 	}
-	return broken("TunnelConnectionBroken",
+	return failure("TunnelConnectionBroken",
 		fmt.Sprintf("Tunnel connection has not been established: the leases of all nodes are expired (%d/%d)", silent,
 			len(names)))
 }

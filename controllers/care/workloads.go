@@ -23,11 +23,11 @@ func (r round) etcds() *Finding {
 	if missing := lacking(r.Components.Etcds, items, func(s *appsv1.StatefulSet) string {
 		return s.Name
 	}); len(missing) > 0 {
-		return broken("EtcdMissing", "Missing required etcds: "+strings.Join(missing, ", "))
+		return failure("EtcdMissing", "Missing required etcds: "+strings.Join(missing, ", "))
 	}
 	for _, s := range items {
 		if problem := statefulSetProblem(s, slices.Contains(r.Components.Etcds, s.Name)); problem != "" {
-			return broken("EtcdUnhealthy", fmt.Sprintf("Etcd %q is unhealthy: %s", s.Name, problem))
+			return failure("EtcdUnhealthy", fmt.Sprintf("Etcd %q is unhealthy: %s", s.Name, problem))
 		}
 	}
 	return nil
@@ -40,11 +40,11 @@ func (r round) required(deployments Seen[appsv1.Deployment], what string, names 
 	}
 	items := sortedByName(deployments.Items, func(d *appsv1.Deployment) string { return d.Name })
 	if missing := lacking(names, items, func(d *appsv1.Deployment) string { return d.Name }); len(missing) > 0 {
-		return broken("DeploymentMissing", fmt.Sprintf("Missing required %s: %s", what, strings.Join(missing, ", ")))
+		return failure("DeploymentMissing", fmt.Sprintf("Missing required %s: %s", what, strings.Join(missing, ", ")))
 	}
 	for _, d := range items {
 		if problem := deploymentProblem(d, slices.Contains(names, d.Name)); problem != "" && !meltdown(d) {
-			return broken("DeploymentUnhealthy", fmt.Sprintf("Deployment %q is unhealthy: %s", d.Name, problem))
+			return failure("DeploymentUnhealthy", fmt.Sprintf("Deployment %q is unhealthy: %s", d.Name, problem))
 		}
 	}
 	return nil
@@ -65,7 +65,7 @@ func scaledDown(deployments []appsv1.Deployment) *Finding {
 	if len(names) == 0 {
 		return nil
 	}
-	return broken("ControllersScaledDown",
+	return failure("ControllersScaledDown",
 		"The following deployments have been scaled down to 0 replicas by the dependency watchdog: "+strings.Join(names,
 			", "))
 }
@@ -78,17 +78,17 @@ func (r round) workloads() *Finding {
 	}
 	for _, d := range sortedByName(c.DaemonSets.Items, func(d *appsv1.DaemonSet) string { return d.Name }) {
 		if problem := daemonSetProblem(d); problem != "" {
-			return broken("DaemonSetUnhealthy", fmt.Sprintf("DaemonSet %q is unhealthy: %s", d.Name, problem))
+			return failure("DaemonSetUnhealthy", fmt.Sprintf("DaemonSet %q is unhealthy: %s", d.Name, problem))
 		}
 	}
 	for _, d := range sortedByName(c.Deployments.Items, func(d *appsv1.Deployment) string { return d.Name }) {
 		if problem := deploymentProblem(d, false); problem != "" {
-			return broken("DeploymentUnhealthy", fmt.Sprintf("Deployment %q is unhealthy: %s", d.Name, problem))
+			return failure("DeploymentUnhealthy", fmt.Sprintf("Deployment %q is unhealthy: %s", d.Name, problem))
 		}
 	}
 	for _, s := range sortedByName(c.StatefulSets.Items, func(s *appsv1.StatefulSet) string { return s.Name }) {
 		if problem := statefulSetProblem(s, false); problem != "" {
-			return broken("StatefulSetUnhealthy", fmt.Sprintf("StatefulSet %q is unhealthy: %s", s.Name, problem))
+			return failure("StatefulSetUnhealthy", fmt.Sprintf("StatefulSet %q is unhealthy: %s", s.Name, problem))
 		}
 	}
 	return nil

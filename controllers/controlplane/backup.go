@@ -28,19 +28,20 @@ type Buckets interface {
 	// the same. It may be repeated. With lastGood, what is damaged is left out, and what would have continued it; leftOut
 	// names it.
 	Copy(ctx context.Context, from, to, prefix string, epoch int64, lastGood bool) (leftOut []string, err error)
-	// Check tells why the backups below prefix cannot be restored, with ErrNoBackups if there are none; nil if they can.
+	// Check returns why the backups below prefix cannot be restored, with ErrNoBackups if there are none; nil if they can.
 	Check(ctx context.Context, bucket, prefix string) error
-	// Readable tells what is damaged, if with lastGood Copy would find nothing to begin with.
+	// Readable returns what is damaged, if with lastGood Copy would find nothing to begin with.
 	Readable(ctx context.Context, bucket, prefix string) error
 	// Purge removes all objects below prefix.
 	Purge(ctx context.Context, bucket, prefix string) error
-	// Superseded tells whether a newer epoch than this one has begun: what this one uploads belongs to no chain any more.
+	// Superseded reports whether a newer epoch than this one has begun: what this one uploads belongs to no chain any
+	// more.
 	Superseded(ctx context.Context, bucket, prefix string, epoch int64) (bool, error)
-	// HasFinalSnapshot tells whether the final snapshot of the epoch is below prefix.
+	// HasFinalSnapshot reports whether the final snapshot of the epoch is below prefix.
 	HasFinalSnapshot(ctx context.Context, bucket, prefix string, epoch int64) (bool, error)
 }
 
-// ReasonBackupDamaged is the reason of the event that tells what a forced restore could not bring back.
+// ReasonBackupDamaged is the reason of the event that says what a forced restore could not bring back.
 const ReasonBackupDamaged = "BackupDamaged"
 
 // sourcePrefix marks the copy of a BackupEntry that gives access to the bucket the shoot comes from.
@@ -108,7 +109,7 @@ func (o *Operation) backupSource(ctx context.Context) (string, error) {
 	return bucket, nil
 }
 
-// etcdRestored tells whether the shoot's etcd is here already, by a run before this one. One that an epoch has left
+// etcdRestored reports whether the shoot's etcd is here already, by a run before this one. One that an epoch has left
 // which is over does not count: a shoot may be back before its first seed has cleaned up.
 func (o *Operation) etcdRestored(ctx context.Context) (bool, error) {
 	here, err := o.Survey(ctx)
@@ -120,8 +121,8 @@ func (o *Operation) etcdRestored(ctx context.Context) (bool, error) {
 }
 
 // CheckBackups makes sure that there is something to restore etcd from; of a restore by force that has not taken the
-// shoot over yet, that it can be read (docs/ownership.md#spec-9-3). After that it is for the copy to tell what is
-// damaged: it may have what it needs.
+// shoot over yet, that it can be read (docs/ownership.md#spec-9-3). After that the copy finds what is damaged:
+// it may have what it needs.
 func (o *Operation) CheckBackups(ctx context.Context) error {
 	bucket, err := o.backupSource(ctx)
 	if err != nil {
@@ -257,7 +258,7 @@ func (o *Operation) CopyBackups(ctx context.Context) error {
 		return err
 	}
 	o.events.Event(o.Shoot, corev1.EventTypeWarning, ReasonBackupDamaged,
-		fmt.Sprintf("These backups are damaged, or behind a damaged or missing one, and are left out; what only they held "+
+		fmt.Sprintf("These backups are damaged, or behind a damaged or missing one, and are left out; what only they had "+
 			"is lost: %s", strings.Join(leftOut, ", ")))
 	return nil
 }

@@ -21,7 +21,7 @@ import (
 
 // DeleteGraph is the graph that deletes a control plane and what it stands for in the cloud. Whatever extensions
 // still need goes after them. The tasks of the clean-up are done first, one after the other, while everything is awake
-// that a shoot needs to let its objects go.
+// that a shoot needs to release its objects.
 func (o *Operation) DeleteGraph(cleanup ...flow.Task) *flow.Graph {
 	g := &flow.Graph{}
 	workers := !o.Workerless()
@@ -71,7 +71,8 @@ func (o *Operation) DeleteGraph(cleanup ...flow.Task) *flow.Graph {
 	return g
 }
 
-// HasServed tells whether the shoot has an API server that may have taken objects: there may be something to clean up.
+// HasServed reports whether the shoot has an API server that may have taken objects: there may be something to clean
+// up.
 func (o *Operation) HasServed(ctx context.Context) (bool, error) {
 	d := &appsv1.Deployment{}
 	err := o.Seed.Get(ctx, o.key(DeploymentKubeAPIServer), d)
@@ -84,7 +85,7 @@ func (o *Operation) HasServed(ctx context.Context) (bool, error) {
 	return o.Shoot.Status.SeedName != nil || d.Status.ReadyReplicas > 0, nil
 }
 
-// serves tells whether the shoot's API server runs now.
+// serves reports whether the shoot's API server runs now.
 func (o *Operation) serves(ctx context.Context) (bool, error) {
 	d := &appsv1.Deployment{}
 	if err := o.Seed.Get(ctx, o.key(DeploymentKubeAPIServer), d); err != nil {
@@ -271,7 +272,7 @@ func (o *Operation) spendShootState(ctx context.Context) error {
 	return o.States.Spend(ctx, client.ObjectKeyFromObject(o.Shoot), o.Epoch, o.StillMine)
 }
 
-// StillMine tells why the shoot, read anew, is no longer in the hands of this run.
+// StillMine returns why the shoot, read anew, is no longer in the hands of this run.
 func (o *Operation) StillMine(ctx context.Context) error {
 	shoot := &gardencorev1beta1.Shoot{}
 	if err := o.Garden.Get(ctx, client.ObjectKeyFromObject(o.Shoot), shoot); err != nil {

@@ -39,7 +39,7 @@ func (o *Operation) Hosts() []string {
 	return hosts
 }
 
-// servesDomain tells whether the external name has a record that moves with the shoot.
+// servesDomain reports whether the external name has a record that moves with the shoot.
 func (o *Operation) servesDomain() bool {
 	primary := PrimaryDNSProvider(o.Shoot)
 	return o.ExternalHost() != "" && (primary == nil || ptr.Deref(primary.Type, "") != dnsUnmanaged)

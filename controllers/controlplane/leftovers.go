@@ -27,8 +27,8 @@ import (
 // leftoversTimeout bounds each step of a removal.
 const leftoversTimeout = 5 * time.Minute
 
-// HasLeftovers tells whether what is here is the control plane of an epoch that is over: the namespace is here, and DNS
-// gives the shoot to somebody else. If DNS does not answer, nobody may conclude anything (docs/ownership.md#o10).
+// HasLeftovers reports whether what is here is the control plane of an epoch that is over: the namespace is here, and
+// DNS gives the shoot to somebody else. If DNS does not answer, nobody may conclude anything (docs/ownership.md#o10).
 func (o *Operation) HasLeftovers(ctx context.Context, here tenure.Tenure) (bool, error) {
 	if !here.Namespace {
 		return false, nil
@@ -43,7 +43,7 @@ func (o *Operation) HasLeftovers(ctx context.Context, here tenure.Tenure) (bool,
 // RemoveLeftovers removes the control plane of an epoch that is over from this seed. Nothing outside the seed is
 // touched: whoever would act on the cloud is stopped first, and the objects that stand for something there lose their
 // finalizers, as after a migration. It may be repeated. What is to be done further, once nobody acts any more, is done
-// before the namespace goes, which is what tells that there are leftovers.
+// before the namespace goes, whose existence means that there are leftovers.
 func (o *Operation) RemoveLeftovers(ctx context.Context, further ...func(context.Context) error) error {
 	steps := []func(context.Context) error{
 		o.abandon, o.stopEverything, o.ShallowDeleteMachines, o.shallowDeleteExtensions, o.shallowDeleteManagedResources,

@@ -128,7 +128,7 @@ func checkCritical(t *testing.T, set *appsv1.DaemonSet) {
 	}
 }
 
-// A migration keeps the components in the shoot: their ManagedResources are among those that it lets go.
+// A migration keeps the components in the shoot: their ManagedResources are among those that it releases.
 func TestNodeComponents_Migrated_StayInTheShoot(t *testing.T) {
 	t.Parallel()
 	scheme := seedScheme(t)

@@ -107,8 +107,8 @@ func (o *Operation) decision(ctx context.Context) (ownership.Record, error) {
 	return record, nil
 }
 
-// Misplaced tells that the control plane of a shoot that has been created is not on this seed, although this seed is
-// responsible: the seed was built anew, or lost its data. To go on as if the shoot were new would give it another
+// Misplaced reports whether the control plane of a shoot that has been created is not on this seed, although this seed
+// is responsible: the seed was built anew, or lost its data. To go on as if the shoot were new would give it another
 // identity; it has to be restored.
 func (o *Operation) Misplaced(ctx context.Context) (bool, error) {
 	here, err := o.Survey(ctx)
@@ -151,7 +151,7 @@ func (o *Operation) AskForRestore(ctx context.Context, why string) error {
 	})
 }
 
-// HasFinalSnapshot tells whether the epoch has ended with a final snapshot (docs/ownership.md#o3,
+// HasFinalSnapshot reports whether the epoch has ended with a final snapshot (docs/ownership.md#o3,
 // docs/ownership.md#o6).
 func (o *Operation) HasFinalSnapshot(ctx context.Context, epoch int64) (bool, error) {
 	entry, err := o.BackupEntry(ctx)

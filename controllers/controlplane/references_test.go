@@ -105,7 +105,7 @@ func TestReferencedResources(t *testing.T) {
 	check("when it is not referred to any more", map[string]any{"ConfigMap ref-policy": policy})
 }
 
-// What cannot be copied is told; a deletion goes on with the copy that is there.
+// What cannot be copied is reported; a deletion goes on with the copy that is there.
 func TestReferencedResourcesThatCannotBeCopied(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -11,10 +11,12 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
 
-// told remembers the reasons of events.
-type told []string
+// eventReasons remembers the reasons of events.
+type eventReasons []string
 
-func (t *told) Event(_ *gardencorev1beta1.Shoot, _, reason, _ string) { *t = append(*t, reason) }
+func (e *eventReasons) Event(_ *gardencorev1beta1.Shoot, _, reason, _ string) {
+	*e = append(*e, reason)
+}
 
 // The end of a deletion is seen by who watches for others' runs, too, and perhaps before the deletion itself hears of
 // it.
@@ -23,7 +25,7 @@ func TestADeletionIsNotTakenForATakeOver(t *testing.T) {
 	for _, ends := range []bool{true, false} {
 		o := begun(t)
 		o.Shoot.Status.UID, o.WaitInterval = "u", time.Second
-		events := &told{}
+		events := &eventReasons{}
 		runner := &Runner{Version: "v1", Events: events, Periods: Periods{Retry: time.Hour}}
 		_, err := runner.Run(t.Context(), o, Flow{Type: "Delete", ReasonStarted: "Deleting", ReasonEnded: "Deleted",
 			ReasonError: "DeleteError", Gone: true, Work: func(ctx context.Context, _ *Reporter) error {

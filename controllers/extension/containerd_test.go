@@ -162,7 +162,7 @@ func TestRegistryPatterns(t *testing.T) {
 		registries []extensionsv1alpha1.RegistryConfig
 		plugins    []extensionsv1alpha1.PluginConfig
 		files      map[string]string
-		both       string // what the error tells, none if empty
+		both       string // what the error says, none if empty
 	}{
 		"new alone":                      {registries: hosts},
 		"old alone, in conf.d":           {files: map[string]string{"/etc/containerd/conf.d/a.toml": oldMirrors}},

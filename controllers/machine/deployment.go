@@ -136,8 +136,8 @@ func claim[T client.Object](ctx context.Context, c client.Client, obj T, owner c
 	return err == nil, err
 }
 
-// split tells the set of the deployment's class from the older ones. Only the class counts: everything else in the
-// template is taken over by machines that run (docs/specification/versions.md#spec-4-8).
+// split distinguishes the set of the deployment's class from the older ones. Only the class counts: everything else in
+// the template is taken over by machines that run (docs/specification/versions.md#spec-4-8).
 func split(d *machinev1alpha1.MachineDeployment,
 	sets []*machinev1alpha1.MachineSet) (current *machinev1alpha1.MachineSet, old []*machinev1alpha1.MachineSet) {
 	for _, set := range sets {
@@ -214,7 +214,7 @@ func (r *Deployments) prune(ctx context.Context, old []*machinev1alpha1.MachineS
 
 func (r *Deployments) remove(ctx context.Context, d *machinev1alpha1.MachineDeployment,
 	sets []*machinev1alpha1.MachineSet) error {
-	if !held(d) {
+	if !hasFinalizer(d) {
 		return nil
 	}
 	for _, set := range sets {
@@ -227,5 +227,5 @@ func (r *Deployments) remove(ctx context.Context, d *machinev1alpha1.MachineDepl
 	if len(sets) > 0 {
 		return nil // the end of the last set wakes
 	}
-	return letGo(ctx, r.Control, d)
+	return removeFinalizers(ctx, r.Control, d)
 }

@@ -43,7 +43,7 @@ func (s setSize) with(m *machinev1alpha1.Machine) setSize {
 	case available(m):
 		s.available++
 	case phase == machinev1alpha1.MachineFailed, phase == machinev1alpha1.MachineCrashLoopBackOff:
-		s.broken++
+		s.failed++
 	}
 	return s
 }

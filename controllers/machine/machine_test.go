@@ -413,8 +413,8 @@ func TestDrain(t *testing.T) {
 	b.expect("after the drain timeout", 0, 0, 1, 1)
 }
 
-// TestGoneNeedsNoDrain: another seed has ended the machine and was lost before it told; the pods that its node had will
-// never end, and hold nothing up.
+// TestGoneNeedsNoDrain: another seed has ended the machine and was lost before it reported that; the pods that its node
+// had will never end, and hold nothing up.
 func TestGoneNeedsNoDrain(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -517,9 +517,9 @@ func TestPlan(t *testing.T) {
 			map[string]int32{"new": 0, "old": 3}},
 		{"both zero still moves", 2, rolling("0", "0"), setSize{"new", 0, 0, 0, 0, 0}, setSize{"old", 2, 2, 2, 2, 0},
 			map[string]int32{"new": 0, "old": 1}},
-		{"a broken one that is too many", 3, rolling("1", "0"), setSize{"new", 2, 2, 2, 2, 0}, setSize{"old", 1, 2, 2, 1, 1},
+		{"a failed one that is too many", 3, rolling("1", "0"), setSize{"new", 2, 2, 2, 2, 0}, setSize{"old", 1, 2, 2, 1, 1},
 			map[string]int32{"new": 2, "old": 1}},
-		{"broken ones go", 3, rolling("1", "0"), setSize{"new", 0, 0, 0, 0, 0}, setSize{"old", 3, 3, 3, 1, 2},
+		{"failed ones go", 3, rolling("1", "0"), setSize{"new", 0, 0, 0, 0, 0}, setSize{"old", 3, 3, 3, 1, 2},
 			map[string]int32{"new": 1, "old": 1}},
 		{"silent ones stay", 3, rolling("1", "0"), setSize{"new", 0, 0, 0, 0, 0}, setSize{"old", 3, 3, 3, 0, 0},
 			map[string]int32{"new": 1, "old": 3}},

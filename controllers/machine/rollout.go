@@ -17,7 +17,7 @@ type setSize struct {
 	actual    int32 // machines that exist
 	staying   int32 // those of them that are not being deleted
 	available int32
-	broken    int32 // machines that were given up, or cannot be made
+	failed    int32 // machines that were given up, or cannot be made
 }
 
 // bounds of a rolling update, in machines.
@@ -94,7 +94,7 @@ func grow(replicas int32, b bounds, current setSize, oldWanted, oldActual int32)
 	return int32(min(int64(replicas), int64(current.wanted)+max(room, 0)))
 }
 
-// shrink takes machines from old sets as far as enough available ones remain; broken ones go first, because nobody
+// shrink takes machines from old sets as far as enough available ones remain; failed ones go first, because nobody
 // misses them. One whose node is only silent, or has not been looked at since a restoration, is neither: it may be the
 // control plane that was away.
 func shrink(next map[string]int32, replicas int32, b bounds, current setSize, old []setSize) {
@@ -108,8 +108,8 @@ func shrink(next map[string]int32, replicas int32, b bounds, current setSize, ol
 	slices.SortFunc(old, func(a, b setSize) int { return cmp.Compare(a.name, b.name) })
 	needed := replicas - b.unavailable
 	for _, set := range old {
-		// Broken ones beyond those wanted go anyway, and none for them.
-		next[set.name] = set.wanted - min(max(set.broken-max(set.staying-set.wanted, 0), 0), set.wanted)
+		// Failed ones beyond those wanted go anyway, and none for them.
+		next[set.name] = set.wanted - min(max(set.failed-max(set.staying-set.wanted, 0), 0), set.wanted)
 	}
 	available := current.available
 	for _, set := range old {

@@ -18,10 +18,10 @@ import (
 	"github.com/transplant-sim/transplant/controllers/ownership"
 )
 
-// terminate drains the node, ends the machine, removes the node, and lets the Machine go, in this order.
+// terminate drains the node, ends the machine, removes the node, and releases the Machine, in this order.
 func (r *Machines) terminate(ctx context.Context, logger logr.Logger, m *machinev1alpha1.Machine) (time.Duration,
 	error) {
-	if !held(m) {
+	if !hasFinalizer(m) {
 		return 0, nil
 	}
 	if last := m.Status.LastOperation; last.Type != machinev1alpha1.MachineOperationDelete {
@@ -51,7 +51,7 @@ func (r *Machines) terminate(ctx context.Context, logger logr.Logger, m *machine
 	}
 	r.tries.forget(m)
 	logger.Info("The machine is gone")
-	return 0, letGo(ctx, r.Control, m)
+	return 0, removeFinalizers(ctx, r.Control, m)
 }
 
 func (r *Machines) terminating(ctx context.Context, m *machinev1alpha1.Machine) error {
@@ -77,7 +77,7 @@ func isForced(m *machinev1alpha1.Machine) bool {
 
 // drained drains the node once more and says whether that is done. A machine that is gone from the cloud is: its pods
 // have ended with it, and nobody is left to say so. Who ended it may have been another seed, which was lost before it
-// told.
+// reported that.
 func (r *Machines) drained(ctx context.Context, logger logr.Logger, m *machinev1alpha1.Machine) (bool, error) {
 	if m.Spec.ProviderID != "" {
 		if vm, err := r.Cloud.Get(ctx, idOf(m.Spec.ProviderID)); err != nil || vm == nil {

@@ -27,15 +27,15 @@ func read[T any](t *testing.T, text string) *T {
 
 const linux = "cri: [{name: containerd}], architectures: [amd64]"
 
-// story is a shoot, a profile, and what becomes of the versions: of the control plane, then of each pool in turn
+// decideCase is a shoot, a profile, and what becomes of the versions: of the control plane, then of each pool in turn
 // (Kubernetes where it has its own, image), as class and version.
-type story struct {
+type decideCase struct {
 	name, kubernetes, images, shoot string
 	want                            []string
 	failure                         string // of the first one that failed
 }
 
-var stories = []story{
+var decideCases = []decideCase{
 	{
 		"a pool with an unknown image stops nobody, and is reported",
 		"[{version: 1.33.1}]", "[{name: linux, versions: [{version: 1.0.0, " + linux + "}, {version: 1.0.1, " + linux +
@@ -126,9 +126,9 @@ var stories = []story{
 	},
 }
 
-func TestStories(t *testing.T) {
+func TestDecide(t *testing.T) {
 	t.Parallel()
-	for _, s := range stories {
+	for _, s := range decideCases {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			shoot := &gardencorev1beta1.Shoot{Spec: *read[gardencorev1beta1.ShootSpec](t,
@@ -138,15 +138,15 @@ func TestStories(t *testing.T) {
 					s.kubernetes+"}, machineImages: "+s.images+"}")}
 			plan := decide(shoot, profile)
 			var got []string
-			told := func(update *version.Update) {
+			add := func(update *version.Update) {
 				if update != nil {
 					got = append(got, string(update.Class)+" "+update.To)
 				}
 			}
-			told(&plan.ControlPlane)
+			add(&plan.ControlPlane)
 			for _, pool := range plan.Pools {
-				told(pool.Kubernetes)
-				told(pool.MachineImage)
+				add(pool.Kubernetes)
+				add(pool.MachineImage)
 			}
 			if diff := cmp.Diff(s.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -163,7 +163,7 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// TestAPendingInPlaceUpdateHoldsUpTheNext lets an update be forced over it only when told to.
+// TestAPendingInPlaceUpdateHoldsUpTheNext lets an update be forced over it only if the shoot asks for it.
 func TestAPendingInPlaceUpdateHoldsUpTheNext(t *testing.T) {
 	t.Parallel()
 	profile := &gardencorev1beta1.CloudProfile{Spec: *read[gardencorev1beta1.CloudProfileSpec](t, `

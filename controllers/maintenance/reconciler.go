@@ -130,7 +130,7 @@ func (m *run) maintain(ctx context.Context, profile *gardencorev1beta1.CloudProf
 	}
 	m.Metrics.carriedOut(plan)
 	log.FromContext(ctx).Info("Maintained the shoot", "operation", plan.Operation, "lastMaintenance", last)
-	m.tell(plan)
+	m.recordEvents(plan)
 	return m.report(ctx, last)
 }
 

@@ -13,15 +13,15 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 )
 
-// reporter says on a shoot why it goes nowhere, by the constraint EvacuationPossible.
+// reporter reports why a shoot cannot be evacuated, in its constraint EvacuationPossible.
 type reporter struct {
 	garden client.Client
 	clock  clock.PassiveClock
 	events controlplane.Events
 }
 
-// tell says it once for each reason; nil takes the word back.
-func (t reporter) tell(ctx context.Context, shoot *gardencorev1beta1.Shoot, why error) error {
+// report sets the constraint, with an event, once for each reason; nil removes the constraint.
+func (r reporter) report(ctx context.Context, shoot *gardencorev1beta1.Shoot, why error) error {
 	before := shoot.DeepCopy()
 	if why == nil {
 		shoot.Status.Constraints = without(shoot.Status.Constraints, gardencorev1beta1.ShootEvacuationPossible)
@@ -29,18 +29,18 @@ func (t reporter) tell(ctx context.Context, shoot *gardencorev1beta1.Shoot, why 
 		shoot.Status.Constraints = with(shoot.Status.Constraints, gardencorev1beta1.Condition{
 			Type: gardencorev1beta1.ShootEvacuationPossible, Status: gardencorev1beta1.ConditionFalse, Reason: reasonOf(why),
 			Message: why.Error(),
-		}, t.clock)
+		}, r.clock)
 	}
 	patch := client.MergeFrom(before)
 	if data, err := patch.Data(shoot); err != nil || string(data) == "{}" {
 		return err
 	}
-	if err := t.garden.Status().Patch(ctx, shoot,
+	if err := r.garden.Status().Patch(ctx, shoot,
 		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("patch the constraints of shoot %q: %w", client.ObjectKeyFromObject(shoot), err)
 	}
 	if why != nil {
-		t.events.Event(shoot, corev1.EventTypeWarning, "EvacuationImpossible", why.Error())
+		r.events.Event(shoot, corev1.EventTypeWarning, "EvacuationImpossible", why.Error())
 	}
 	return nil
 }

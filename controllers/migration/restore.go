@@ -66,7 +66,7 @@ func (r *Reconciler) restoreFlow(o *controlplane.Operation) controlplane.Flow {
 
 // prepareRestore comes before the first write to an authority: the state is read and known to be whole, what an earlier
 // epoch has left on this seed ends in good order, there are backups, and then what was left, which may be the last
-// other copy, goes (docs/ownership.md#o10, docs/ownership.md#spec-9-3). It tells whether there is nothing to restore.
+// other copy, goes (docs/ownership.md#o10, docs/ownership.md#spec-9-3). It returns whether there is nothing to restore.
 func (r *Reconciler) prepareRestore(ctx context.Context, o *controlplane.Operation) (nothing bool, err error) {
 	if nothing, err = loadState(ctx, o); err != nil {
 		return false, err
@@ -120,27 +120,26 @@ func loadState(ctx context.Context, o *controlplane.Operation) (nothing bool, er
 // has lost its data, or cannot start.
 const endPatience = 3 * time.Minute
 
-// reasonEndUnconfirmed is the reason of the event that tells that an epoch was removed of which nobody could say that it
-// was over.
+// reasonEndUnconfirmed is the reason of the event that says that an epoch was removed without confirmation of its end.
 const reasonEndUnconfirmed = "EndOfEpochUnconfirmed"
 
-// UnconfirmedError says that nobody can tell whether an epoch has ended.
+// UnconfirmedError says that an epoch may not have ended: its guard is silent, or there is none to ask.
 type UnconfirmedError struct {
 	Epoch int64
 	Err   error
 }
 
 func (e *UnconfirmedError) Error() string {
-	return fmt.Sprintf("the end of epoch %d: %v", e.Epoch, e.Err)
+	return fmt.Sprintf("the end of epoch %d is not confirmed: %v", e.Epoch, e.Err)
 }
 
-// Unwrap gives why.
+// Unwrap returns why nobody confirmed the end.
 func (e *UnconfirmedError) Unwrap() error { return e.Err }
 
 // awaitEnd waits until the etcd that an earlier epoch has left on this seed has its final snapshot, if that is
 // needed. Another owner may have taken the shoot over and never begun: then that snapshot is what this restore starts
-// from. Only of a guard that is silent the end is unconfirmed. All else is an error, to be tried again: the guard may be
-// well, and have the data.
+// from. If the guard is silent or does not exist, the error is an UnconfirmedError. All other errors are to be tried
+// again: the guard may be well, and have the data.
 func (r *Reconciler) awaitEnd(ctx context.Context, o *controlplane.Operation, etcd tenure.Etcd) error {
 	epoch, err := o.UnsavedEpoch(ctx, etcd)
 	if err != nil || epoch == 0 {

@@ -293,7 +293,7 @@ func TestWhoseItIs(t *testing.T) {
 		"ignored": {func(m *resourcesv1alpha1.ManagedResource) {
 			m.Annotations = map[string]string{"resources.gardener.cloud/ignore": "true"}
 		}, "True ManagedResourceIgnored", []string{}},
-		"still held by another class": {func(m *resourcesv1alpha1.ManagedResource) {
+		"still owned by another class": {func(m *resourcesv1alpha1.ManagedResource) {
 			m.Finalizers = []string{"resources.gardener.cloud/gardener-resource-manager-seed"}
 		}, "", []string{}},
 	} {

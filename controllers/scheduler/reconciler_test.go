@@ -106,7 +106,7 @@ func TestReconcile(t *testing.T) {
 			objects: []client.Object{testProfile(), testSeed("a", 1), testShoot("other", ptr.To("a"))},
 		},
 		{
-			name: "told already", pending: full, again: time.Minute,
+			name: "reported already", pending: full, again: time.Minute,
 			alpha: func(shoot *gardencorev1beta1.Shoot) {
 				shoot.Status.LastOperation = &gardencorev1beta1.LastOperation{Type: "Create", State: "Pending", Description: full}
 			},
@@ -225,7 +225,7 @@ func TestGardenIsAway(t *testing.T) {
 		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return away },
 	}).Build()
 	if _, err := (&Reconciler{Garden: g}).Reconcile(t.Context(), alphaRequest); !errors.Is(err, away) {
-		t.Errorf("got %v, want to be tried again: what cannot be seen is no reason to tell", err)
+		t.Errorf("got %v, want to be tried again: what cannot be seen is no reason to report", err)
 	}
 }
 

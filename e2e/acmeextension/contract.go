@@ -62,7 +62,7 @@ func (r *reconciler[T]) Reconcile(ctx context.Context, request ctrl.Request) (ct
 	case obj.GetExtensionSpec().GetExtensionType() != r.ofType() || operation == "wait-for-state":
 		return ctrl.Result{}, nil
 	case operation == "migrate":
-		return ctrl.Result{}, r.letGo(ctx, obj)
+		return ctrl.Result{}, r.release(ctx, obj)
 	case migrated && obj.GetDeletionTimestamp() == nil && operation != "restore":
 		return ctrl.Result{}, nil // it is another seed's
 	case obj.GetDeletionTimestamp() != nil:
@@ -109,7 +109,7 @@ func (r *reconciler[T]) reconcile(ctx context.Context, obj T, operation gardenco
 	return r.status(ctx, obj, operation, gardencorev1beta1.LastOperationStateSucceeded, func() {})
 }
 
-func (r *reconciler[T]) letGo(ctx context.Context, obj T) error {
+func (r *reconciler[T]) release(ctx context.Context, obj T) error {
 	if err := r.migrate(ctx, obj); err != nil {
 		return err
 	}

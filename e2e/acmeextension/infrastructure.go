@@ -16,7 +16,7 @@ import (
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 )
 
-// networks makes each shoot's network in the cloud, in place of the reference provider. The cloud would not tell again
+// networks makes each shoot's network in the cloud, in place of the reference provider. The cloud would not say again
 // which router and which security group are the shoot's: only the state knows.
 type networks struct {
 	client.Client

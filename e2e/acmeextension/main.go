@@ -1,8 +1,8 @@
-// Command acmeextension is an extension as an outside author might write one: plain controller-runtime on the API types,
-// and nothing of ours but those and the client of the cloud. It has two kinds, as providers have. The tests let it be
-// told in stories of the catalogue.
+// Command acmeextension is an extension as an outside author might write one: plain controller-runtime on the API
+// types, and nothing of ours but those and the client of the cloud. It has two kinds, as providers have. The tests run
+// it in scenarios of the catalogue.
 //
-// FORGETFUL=true plants the bug that such tests are for: a restore that does not take up the state.
+// FORGETFUL=true plants the bug that such tests are for: a restore that does not adopt the state.
 package main
 
 import (

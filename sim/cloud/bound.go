@@ -10,7 +10,7 @@ import (
 )
 
 // maxEpochStep is by how much one write may raise an epoch. A take-over takes the next number of what the garden and
-// DNS say (docs/ownership.md#o5). Each that was broken off between its two writes, by a restart of the gardenlet or
+// DNS say (docs/ownership.md#o5). Each that was interrupted between its two writes, by a restart of the gardenlet or
 // another binding, leaves the garden one ahead of DNS, which the cloud cannot see. Numbers must not run out: an epoch
 // is an int64.
 const maxEpochStep = 100

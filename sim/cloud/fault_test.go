@@ -15,8 +15,8 @@ import (
 	api "github.com/transplant-sim/transplant/api/cloud"
 )
 
-// inject sets a fault and returns how to heal it, which says how many calls matched and felt it.
-func inject(t *testing.T, cloud *testCloud, fault api.Fault) func() (matched, felt int) {
+// inject sets a fault and returns how to heal it, which says how many calls matched and how many it hit.
+func inject(t *testing.T, cloud *testCloud, fault api.Fault) func() (matched, hits int) {
 	t.Helper()
 	admin := cloud.as(t, "admin")
 	fault.ID = "fire"
@@ -28,10 +28,10 @@ func inject(t *testing.T, cloud *testCloud, fault api.Fault) func() (matched, fe
 	}
 }
 
-func wantHits(t *testing.T, heal func() (int, int), matched, felt int) {
+func wantHits(t *testing.T, heal func() (int, int), matched, hits int) {
 	t.Helper()
-	if m, f := heal(); m != matched || f != felt {
-		t.Errorf("%d calls matched and %d felt the fault, want %d and %d", m, f, matched, felt)
+	if m, f := heal(); m != matched || f != hits {
+		t.Errorf("%d calls matched and the fault hit %d, want %d and %d", m, f, matched, hits)
 	}
 }
 
@@ -68,7 +68,7 @@ func TestErrorAtTheNthCall(t *testing.T) {
 	wantCode(t, err, api.CodeNotFound)
 }
 
-// The n-th call is the n-th that matches, whatever the calls before it felt, and whichever fault of a group they
+// The n-th call is the n-th that matches, whatever hit the calls before it, and whichever fault of a group they
 // matched.
 func TestTurnsAreExact(t *testing.T) {
 	t.Parallel()
@@ -80,7 +80,7 @@ func TestTurnsAreExact(t *testing.T) {
 	for name, c := range map[string]struct {
 		faults []api.Fault
 		want   []api.Code
-		felt   []int
+		hits   []int
 	}{
 		"two-at-the-same-call": {
 			[]api.Fault{{Match: create, Nth: 2, Effect: refusal(api.CodeDepleted)},
@@ -137,9 +137,9 @@ func TestTurnsAreExact(t *testing.T) {
 			}
 			for i := range c.faults {
 				healed := must(admin.HealFault(t.Context(), strconv.Itoa(i)))(t)
-				if healed.Matched != len(c.want) || healed.Hits != c.felt[i] {
-					t.Errorf("fault %d: %d calls matched and %d felt it, want %d and %d", i, healed.Matched, healed.Hits, len(c.want),
-						c.felt[i])
+				if healed.Matched != len(c.want) || healed.Hits != c.hits[i] {
+					t.Errorf("fault %d: %d calls matched and it hit %d, want %d and %d", i, healed.Matched, healed.Hits, len(c.want),
+						c.hits[i])
 				}
 			}
 		})

@@ -16,14 +16,14 @@ import (
 	api "github.com/transplant-sim/transplant/api/cloud"
 )
 
-// faultBook knows the faults that are set and counts who feels them.
+// faultBook knows the faults that are set and counts their hits.
 type faultBook struct {
 	mutex  sync.Mutex
 	active []*activeFault // in order of setting
 }
 
-// turns counts the calls that the faults of a group match and feel: a fault by itself is a group of one.
-type turns struct{ matched, felt int }
+// turns counts the calls that the faults of a group match and hit: a fault by itself is a group of one.
+type turns struct{ matched, hits int }
 
 type activeFault struct {
 	api.Fault
@@ -81,20 +81,20 @@ func (b *faultBook) list() []api.Fault {
 	return faults
 }
 
-// feel finds the first fault with such an effect that this call feels, and counts. A fault whose effect depends on
-// more than its turn (a rate, a quota) is felt only when hit says so.
-func (b *faultBook) feel(c *call, want func(api.Effect) bool, hit func(*activeFault) bool) (api.Fault, bool) {
+// firstHit finds the first fault with such an effect that hits this call, and counts. A fault whose effect depends on
+// more than its turn (a rate, a quota) hits only when hit says so.
+func (b *faultBook) firstHit(c *call, want func(api.Effect) bool, hit func(*activeFault) bool) (api.Fault, bool) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	for _, active := range b.matching(c, want) {
 		turns, number := active.turns, c.numbers[active.turns]
-		if active.Nth > 0 && number != active.Nth || number < active.From || active.Times > 0 && turns.felt >= active.Times {
+		if active.Nth > 0 && number != active.Nth || number < active.From || active.Times > 0 && turns.hits >= active.Times {
 			continue
 		}
 		if hit != nil && !hit(active) {
 			continue
 		}
-		turns.felt++
+		turns.hits++
 		active.Hits++
 		return active.Fault, true
 	}
@@ -102,7 +102,7 @@ func (b *faultBook) feel(c *call, want func(api.Effect) bool, hit func(*activeFa
 }
 
 // matching finds the faults with such an effect that match a call, and counts it for all of them, once: also for those
-// that it does not come to, because it feels another.
+// that it does not come to, because another hits it.
 func (b *faultBook) matching(c *call, want func(api.Effect) bool) (found []*activeFault) {
 	for _, active := range b.active {
 		if !want(active.Effect) || !matchesCall(active.Match, c) {
@@ -140,23 +140,23 @@ var errDropped = errors.New("the request was dropped")
 // before does to a call what faults do before it is carried out: delay, loss, refusal.
 func (b *faultBook) before(ctx context.Context, c *call, clock clock.Clock) error {
 	b.count(c)
-	if fault, ok := b.feel(c, func(e api.Effect) bool { return e.Delay != nil }, nil); ok {
+	if fault, ok := b.firstHit(c, func(e api.Effect) bool { return e.Delay != nil }, nil); ok {
 		if err := wait(ctx, clock, fault.Effect.Delay.Duration); err != nil {
 			return err
 		}
 	}
-	if _, ok := b.feel(c, func(e api.Effect) bool { return e.Drop == api.DropRequest }, nil); ok {
+	if _, ok := b.firstHit(c, func(e api.Effect) bool { return e.Drop == api.DropRequest }, nil); ok {
 		return errDropped
 	}
-	if fault, ok := b.feel(c, func(e api.Effect) bool { return e.Throttle != nil }, (*activeFault).exhausted); ok {
+	if fault, ok := b.firstHit(c, func(e api.Effect) bool { return e.Throttle != nil }, (*activeFault).exhausted); ok {
 		c.fault = fault.ID
 		return standard(api.CodeRateLimited, c.kind)
 	}
-	if fault, ok := b.feel(c, func(e api.Effect) bool { return e.Error != nil }, nil); ok {
+	if fault, ok := b.firstHit(c, func(e api.Effect) bool { return e.Error != nil }, nil); ok {
 		c.fault = fault.ID
 		return injected(fault.Effect.Error, c.kind)
 	}
-	if fault, ok := b.feel(c, func(e api.Effect) bool { return e.Drop == api.DropAnswer }, nil); ok {
+	if fault, ok := b.firstHit(c, func(e api.Effect) bool { return e.Drop == api.DropAnswer }, nil); ok {
 		c.fault, c.dropped = fault.ID, true
 	}
 	return nil
@@ -186,7 +186,7 @@ func injected(e *api.ErrorEffect, kind string) *api.Error {
 
 // quota refuses a creation when there are as many objects of the kind as a fault allows.
 func (b *faultBook) quota(c *call, count int) error {
-	fault, ok := b.feel(c, func(e api.Effect) bool {
+	fault, ok := b.firstHit(c, func(e api.Effect) bool {
 		return e.Quota != nil
 	}, func(a *activeFault) bool { return count >= *a.Effect.Quota })
 	if !ok {
@@ -198,13 +198,13 @@ func (b *faultBook) quota(c *call, count int) error {
 
 // missing says whether an object is to look as if it were not there.
 func (b *faultBook) missing(c *call) bool {
-	_, ok := b.feel(c, func(e api.Effect) bool { return e.Missing }, nil)
+	_, ok := b.firstHit(c, func(e api.Effect) bool { return e.Missing }, nil)
 	return ok
 }
 
 // damage alters the content of an object on its way out, if it is to be damaged.
 func (b *faultBook) damage(c *call, body io.Reader) io.Reader {
-	if _, ok := b.feel(c, func(e api.Effect) bool { return e.Damage }, nil); !ok {
+	if _, ok := b.firstHit(c, func(e api.Effect) bool { return e.Damage }, nil); !ok {
 		return body
 	}
 	return &damaged{body: body}
@@ -223,7 +223,7 @@ func (d *damaged) Read(p []byte) (int, error) {
 
 // slow makes both bodies of a call flow no faster than a fault allows.
 func (b *faultBook) slow(c *call, w http.ResponseWriter, r *http.Request, clock clock.Clock) http.ResponseWriter {
-	fault, ok := b.feel(c, func(e api.Effect) bool { return e.BytesPerSecond > 0 }, nil)
+	fault, ok := b.firstHit(c, func(e api.Effect) bool { return e.BytesPerSecond > 0 }, nil)
 	if !ok {
 		return w
 	}

@@ -137,7 +137,7 @@ func (s *Server) answerRefusal(c *call, w http.ResponseWriter, err error) {
 	content, _ := json.Marshal(refusal) // four strings always marshal
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(refusal.Code.Status())
-	_, _ = w.Write(content) // the caller has gone, there is nobody to tell
+	_, _ = w.Write(content) // the caller has gone, there is nobody to answer
 }
 
 // answer writes one JSON document.
@@ -147,7 +147,7 @@ func answer(w http.ResponseWriter, value any) error {
 		return fmt.Errorf("marshal an answer: %w", err)
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(content) // the caller has gone, there is nobody to tell
+	_, _ = w.Write(content) // the caller has gone, there is nobody to answer
 	return nil
 }
 

@@ -113,7 +113,7 @@ func (l *ledger) append(entry *api.LedgerEntry) error {
 		return fmt.Errorf("write the ledger: %w", errors.Join(err, l.undo()))
 	}
 	if err := l.file.Sync(); err != nil {
-		// What a failed fsync leaves on disk is unknown, and a second fsync would not tell.
+		// What a failed fsync leaves on disk is unknown, and a second fsync would not show it.
 		l.broken = err
 		return fmt.Errorf("sync the ledger: %w", err)
 	}

@@ -104,7 +104,7 @@ func (s *state) indexKey(id string, there bool) {
 	}
 }
 
-// indexName counts the name and all names above it, so that the DNS server can tell an empty name from none.
+// indexName counts the name and all names above it, so that the DNS server can distinguish an empty name from none.
 func (s *state) indexName(id string, there bool) {
 	zone, name := splitRecordID(id)
 	if s.names[zone] == nil {

@@ -18,27 +18,27 @@ import (
 const longestDelta = time.Minute
 
 // awaitBackup waits until the shoot's backups contain all that its store holds now, so that a seed which is lost at the
-// first step takes nothing that the scenario begins with. It does not wait, and says no, where the world cannot tell,
-// or where the scenario's backups are further apart than longestDelta.
-func (t *runner) awaitBackup(ctx context.Context, shoot string) (backedUp bool, err error) {
-	reader, can := t.World.(world.BackupReader)
+// first step takes nothing that the scenario begins with. It returns false at once if the world cannot read backups, or
+// if the scenario's backups are further apart than longestDelta.
+func (r *runner) awaitBackup(ctx context.Context, shoot string) (backedUp bool, err error) {
+	reader, can := r.World.(world.BackupReader)
 	if !can {
 		return false, nil
 	}
-	if every := t.Scenario.Spec.Landscape.Settings.DeltaInterval.Duration; every > longestDelta {
-		t.record(shoot, timeline.Note{Text: fmt.Sprintf(
+	if every := r.Scenario.Spec.Landscape.Settings.DeltaInterval.Duration; every > longestDelta {
+		r.record(shoot, timeline.Note{Text: fmt.Sprintf(
 			"the backups of %s may lack what the scenario begins with: deltaInterval is %s", shoot, every)})
 		return false, nil
 	}
-	client, err := t.observe(ctx, shoot)
+	client, err := r.observe(ctx, shoot)
 	if err != nil {
 		return false, err
 	}
-	return t.awaitRevision(ctx, reader, shoot, client)
+	return r.awaitRevision(ctx, reader, shoot, client)
 }
 
 // awaitRevision waits until the backups contain what the store holds now.
-func (t *runner) awaitRevision(
+func (r *runner) awaitRevision(
 	ctx context.Context, reader world.BackupReader, shoot string, client kubernetes.Interface,
 ) (bool, error) {
 	list, err := client.CoreV1().ConfigMaps(probe.Namespace).List(ctx, metav1.ListOptions{Limit: 1})
@@ -49,7 +49,7 @@ func (t *runner) awaitRevision(
 	if err != nil {
 		return false, fmt.Errorf("read the revision of the store: %w", err)
 	}
-	err = t.poll(ctx, "the backup of what the scenario begins with", func(ctx context.Context) (bool, error) {
+	err = r.poll(ctx, "the backup of what the scenario begins with", func(ctx context.Context) (bool, error) {
 		revision, err := reader.BackedUpTo(ctx, shoot)
 		if err != nil {
 			return false, err

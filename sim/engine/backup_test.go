@@ -33,24 +33,24 @@ func (b *backups) BackedUpTo(context.Context, string) (int64, error) {
 	return b.first.Load() + b.looks.Add(1) - 1, b.fails
 }
 
-// The world of these knows no shoot: who asks for its store would say so.
+// The world of these knows no shoot, so reading its store would fail.
 func TestAwaitBackup_NothingToWaitFor_SaysNo(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		world world.World
 		delta time.Duration
 	}{
-		"nobody can tell":               {world: struct{ world.World }{}},
+		"the world reads no backups":    {world: struct{ world.World }{}},
 		"the backups are too far apart": {world: &backups{}, delta: time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := &scenario.Scenario{}
 			s.Spec.Landscape.Settings.DeltaInterval.Duration = c.delta
-			told := &runner{Options: Options{
+			r := &runner{Options: Options{
 				Scenario: s, World: c.world, Journal: timeline.NewJournal(clock.RealClock{}, nil), Clock: clock.RealClock{},
 			}}
-			if backedUp, err := told.awaitBackup(t.Context(), "alpha"); backedUp || err != nil {
+			if backedUp, err := r.awaitBackup(t.Context(), "alpha"); backedUp || err != nil {
 				t.Errorf("backed up %t, error %v", backedUp, err)
 			}
 		})
@@ -79,10 +79,10 @@ func TestAwaitRevision(t *testing.T) {
 			})
 			there := &backups{fails: c.fails}
 			there.first.Store(c.first)
-			told := &runner{Options: Options{Clock: clock.RealClock{}}}
+			r := &runner{Options: Options{Clock: clock.RealClock{}}}
 			ctx, cancel := context.WithTimeout(t.Context(), 4*pollInterval)
 			defer cancel()
-			backedUp, err := told.awaitRevision(ctx, there, "alpha", store)
+			backedUp, err := r.awaitRevision(ctx, there, "alpha", store)
 			if backedUp != c.backedUp || there.looks.Load() < c.looks || (err == nil) != (c.says == "") {
 				t.Errorf("backed up %t after %d looks, error %v", backedUp, there.looks.Load(), err)
 			}

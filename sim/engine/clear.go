@@ -19,9 +19,8 @@ import (
 // otherwise.
 const clearTimeout = 5 * time.Minute
 
-// Clear deletes all shoots of a landscape, waits until they, and their control planes, are gone, takes back what
-// stories have changed about the cloud profile, and makes anew the actors that have died, so that the next story finds
-// an empty env.
+// Clear makes a landscape empty for the next run. It deletes all shoots, and waits until they and their control planes
+// are gone. It restores the cloud profiles that runs have changed, and replaces the actors that have died.
 func Clear(ctx context.Context, w world.World, c clock.Clock) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, clearTimeout, fmt.Errorf("not done within %s", clearTimeout))
 	defer cancel()
@@ -60,8 +59,8 @@ func Clear(ctx context.Context, w world.World, c clock.Clock) error {
 	return nil
 }
 
-// deleteShoots asks for the deletion of every shoot once, and tells what is left. A request that fails is made again: a
-// busy machine may take longer for one than a client waits.
+// deleteShoots asks for the deletion of every shoot once, and says how many are left. A request that fails is made
+// again: a busy machine may take longer for one than a client waits.
 func deleteShoots(ctx context.Context, garden client.Client, env *step.Environment, asked map[string]bool) error {
 	left := &gardencorev1beta1.ShootList{}
 	if err := garden.List(ctx, left); err != nil {

@@ -46,8 +46,8 @@ func (t *busyTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(r)
 }
 
-// A landscape is cleared although single requests fail: whoever gives up at the first makes the next verdict Error.
-func TestClearOutlastsFailedRequests(t *testing.T) {
+// If clearing gave up at the first failed request, the verdict of the next run would be Error.
+func TestClear_SomeRequestsFail_Succeeds(t *testing.T) {
 	t.Parallel()
 	b := &busy{World: worldtest.New(t, "a", "b"), cluster: landscape.Garden}
 	clients, _, _ := worldtest.SetUp(t, b.World, 0)
@@ -68,15 +68,16 @@ func TestClearOutlastsFailedRequests(t *testing.T) {
 	}
 }
 
-// So are the looks at what there is, before the story and after it.
-func TestInventoriesOutlastFailedRequests(t *testing.T) {
+func TestInventories_OneRequestFails_AreTaken(t *testing.T) {
 	t.Parallel()
 	b := &busy{World: worldtest.New(t, "a", "b"), cluster: "b"}
 	j := timeline.NewJournal(clock.RealClock{}, nil)
-	told := &runner{Options: Options{Scenario: &scenario.Scenario{}, World: b, Journal: j, Clock: clock.RealClock{}},
+	r := &runner{Options: Options{Scenario: &scenario.Scenario{}, World: b, Journal: j, Clock: clock.RealClock{}},
 		ids: map[string]string{}}
-	told.Patience.fill()
-	for when, look := range map[string]func(context.Context) error{timeline.Before: told.firstInventories, timeline.After: told.lastInventories} {
+	r.Patience.fill()
+	for when, look := range map[string]func(context.Context) error{
+		timeline.Before: r.firstInventories, timeline.After: r.lastInventories,
+	} {
 		b.fails.Store(1)
 		if err := look(t.Context()); err != nil || b.fails.Load() >= 0 {
 			t.Errorf("%s: %v, %d requests did not fail", when, err, b.fails.Load())

@@ -1,6 +1,6 @@
-// Package story tells a scenario on a landscape: it creates and populates the shoots, runs the steps in order with
-// probes beside them, heals every fault exactly once, lets everything come to rest, and takes the last look. All that
-// it leaves is the timeline.
+// Package engine runs a scenario on a landscape. It creates and populates the shoots, and runs the steps in order with
+// probes beside them. It heals every fault exactly once, waits until everything has settled, and takes the last look.
+// Its only result is the timeline.
 //
 // It judges nothing and knows no oracle. It owns lifecycle, time and chance, so that steps, faults and probes do not
 // have to.
@@ -24,36 +24,36 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// Options of Tell.
+// Options of Run.
 type Options struct {
 	Scenario *scenario.Scenario // checked, with its defaults
 	World    world.World
 	Journal  Journal
 	Clock    clock.WithTicker
-	// RandomSeed of the story's dice.
+	// RandomSeed of the run's dice.
 	RandomSeed uint64
-	// Unwatched leaves out every probe but the loads: what the story costs without them. It proves nothing then.
+	// Unwatched leaves out every probe but the loads, to measure what the run costs without them. It proves nothing then.
 	Unwatched bool
 	// Patience bounds what the engine waits for by itself; the zero value takes the defaults.
 	Patience Patience
 }
 
-// Patience says how long the engine waits for what is no step of the story.
+// Patience says how long the engine waits for what is no step of the scenario.
 type Patience struct {
 	// SetUp bounds the creation and population of the shoots before the first step.
 	SetUp time.Duration
 	// Finale bounds the last looks, each.
 	Finale time.Duration
-	// Rest is how long nothing may move for everything to have come to rest.
-	Rest time.Duration
-	// Still is how long inventories may go on changing.
+	// Quiet is how long nothing may change before everything counts as settled.
+	Quiet time.Duration
+	// Changing is how long inventories may go on changing.
 	Changing time.Duration
 	// Round is longer than the pace of the slowest probe: how long to wait for one more look of all.
 	Round time.Duration
 }
 
-// Stretched is what a slow or busy machine is waited for: factor times as long for what is to be made or read, or goes
-// away. The pace of looks, and how long nothing may move, are no matter of the machine.
+// Stretched is the patience for a slow or busy machine: factor times as long for what is to be made or read, or goes
+// away. The pace of looks, and how long nothing may change, do not depend on the machine.
 func (p Patience) Stretched(factor float64) Patience {
 	p.fill()
 	for _, one := range []*time.Duration{&p.SetUp, &p.Finale, &p.Changing} {
@@ -64,7 +64,7 @@ func (p Patience) Stretched(factor float64) Patience {
 
 func (p *Patience) fill() {
 	for field, value := range map[*time.Duration]time.Duration{
-		&p.SetUp: 3 * time.Minute, &p.Finale: 30 * time.Second, &p.Rest: scenario.Rest, &p.Changing: 15 * time.Second,
+		&p.SetUp: 3 * time.Minute, &p.Finale: 30 * time.Second, &p.Quiet: scenario.Quiet, &p.Changing: 15 * time.Second,
 		&p.Round: 1200 * time.Millisecond,
 	} {
 		if *field == 0 {
@@ -73,7 +73,7 @@ func (p *Patience) fill() {
 	}
 }
 
-// runner is one story being told.
+// runner executes one run of a scenario.
 type runner struct {
 	Options
 	clients   *world.Clients
@@ -84,19 +84,19 @@ type runner struct {
 	mu     sync.Mutex
 	keys   map[string]*probe.Keys // of the loads, by shoot
 	ids    map[string]string      // technical ids, by shoot
-	on     map[string]bool        // shoots on the stage; false once dismissed
+	on     map[string]bool        // shoots that were set up; false once dismissed
 	looked map[string]bool        // shoots whose objects were seen since the last step that changes something
 }
 
-// Tell a story. It ends with a RunEnded event, however it ends; an error says why it could not be told to its end, and
-// stands in that event too. An expectation that was not met is no error.
+// Run a scenario. The last event is always RunEnded. An error says why the run could not be finished, and is in that
+// event too. An expectation that was not met is no error.
 func Run(ctx context.Context, o Options) error {
 	o.Patience.fill()
-	t := &runner{Options: o, keys: map[string]*probe.Keys{}, ids: map[string]string{}, on: map[string]bool{},
+	r := &runner{Options: o, keys: map[string]*probe.Keys{}, ids: map[string]string{}, on: map[string]bool{},
 		looked: map[string]bool{}}
 	counted := newTally(o.Journal)
-	t.Journal = counted
-	err := t.run(ctx)
+	r.Journal = counted
+	err := r.run(ctx)
 	ended := timeline.RunEnded{Recorded: counted.counts()} // nobody records any more
 	if err != nil {
 		ended.Error = err.Error()
@@ -105,65 +105,66 @@ func Run(ctx context.Context, o Options) error {
 	return err
 }
 
-func (t *runner) run(ctx context.Context) error {
+func (r *runner) run(ctx context.Context) error {
 	var err error
-	if t.clients, err = world.NewClients(t.World); err != nil {
+	if r.clients, err = world.NewClients(r.World); err != nil {
 		return err
 	}
-	t.faults = fault.NewActive(t.World, t.Journal)
-	t.observers = newObservers(t.Clock, t.Journal)
-	t.env = &step.Environment{World: t.World, Clients: t.clients, Record: t.Journal, Clock: t.Clock, Faults: t.faults, Shoots: t}
-	defer t.observers.stop()
-	t.observers.beat()
-	t.cost(ctx)
-	if err := t.followCloud(ctx); err != nil {
+	r.faults = fault.NewActive(r.World, r.Journal)
+	r.observers = newObservers(r.Clock, r.Journal)
+	r.env = &step.Environment{
+		World: r.World, Clients: r.clients, Record: r.Journal, Clock: r.Clock, Faults: r.faults, Shoots: r,
+	}
+	defer r.observers.stop()
+	r.observers.beat()
+	r.cost(ctx)
+	if err := r.followCloud(ctx); err != nil {
 		return err
 	}
-	if err := t.followSeeds(ctx); err != nil {
+	if err := r.followSeeds(ctx); err != nil {
 		return err
 	}
-	endHandOvers := t.followHandOvers(ctx)
+	endHandOvers := r.followHandOvers(ctx)
 	defer endHandOvers()
-	if err := t.followEnds(ctx); err != nil {
+	if err := r.followEnds(ctx); err != nil {
 		return err
 	}
-	if err := t.firstInventories(ctx); err != nil { // which may take long on a busy machine
+	if err := r.firstInventories(ctx); err != nil { // which may take long on a busy machine
 		return fmt.Errorf("look around before the run: %w", err)
 	}
-	raised := t.watchedFor(ctx, t.setUpAll)
-	var told error
-	if raised == nil {
-		told = t.steps(ctx)
+	setUp := r.watchedFor(ctx, r.setUpAll)
+	var steps error
+	if setUp == nil {
+		steps = r.steps(ctx)
 	}
-	// From here on nothing is left out because the story has failed.
-	healed := t.faults.HealAll(ctx)
-	t.cost(ctx) // which tells whether a fault is left
+	// From here on everything is done even if the run has failed.
+	healed := r.faults.HealAll(ctx)
+	r.cost(ctx) // which shows whether a fault is left
 	if stopped := interrupted(ctx); stopped != nil {
-		return errors.Join(stopped, raised, told, healed)
+		return errors.Join(stopped, setUp, steps, healed)
 	}
-	if raised != nil {
-		return errors.Join(fmt.Errorf("set the stage: %w", raised), healed)
+	if setUp != nil {
+		return errors.Join(fmt.Errorf("set up the shoots: %w", setUp), healed)
 	}
-	settled := t.settle(ctx)
+	settled := r.settle(ctx)
 	endHandOvers()
-	return errors.Join(told, healed, settled, t.finale(ctx))
+	return errors.Join(steps, healed, settled, r.finale(ctx))
 }
 
-// steps runs the steps in order. Expectations that are not met, or of which nobody can tell, end the story without an
-// error.
-func (t *runner) steps(ctx context.Context) error {
-	t.cost(ctx)
-	for i := range t.Scenario.Spec.Steps {
-		spec := &t.Scenario.Spec.Steps[i]
+// steps runs the steps in order. An expectation that is not met, or cannot be checked, ends the run without an error.
+func (r *runner) steps(ctx context.Context) error {
+	r.cost(ctx)
+	for i := range r.Scenario.Spec.Steps {
+		spec := &r.Scenario.Spec.Steps[i]
 		verb, one := spec.Step()
-		t.lookBefore(ctx, spec)
-		t.record(one.Subject(), timeline.StepStarted{
+		r.lookBefore(ctx, spec)
+		r.record(one.Subject(), timeline.StepStarted{
 			Index: i, Verb: verb, Text: one.String(), Refused: spec.Refused(), WritesPerSecond: spec.WritesPerSecond(),
 			KeepAddress: spec.KeepsAddress(),
 			Object:      spec.Object(),
 			To:          spec.To(), Lasts: timeline.Length(spec.Lasts()),
 		})
-		err := one.Run(ctx, t.env)
+		err := one.Run(ctx, r.env)
 		ended := timeline.StepEnded{Index: i, Verb: verb, Text: one.String(), Outcome: timeline.StepDone}
 		unmet, unknown := step.Unmet{}, step.Unknown{}
 		switch {
@@ -174,8 +175,8 @@ func (t *runner) steps(ctx context.Context) error {
 		case err != nil:
 			ended.Outcome, ended.Message = timeline.StepFailed, err.Error()
 		}
-		t.record(one.Subject(), ended)
-		t.cost(ctx)
+		r.record(one.Subject(), ended)
+		r.cost(ctx)
 		switch ended.Outcome {
 		case timeline.StepUnmet, timeline.StepUnknown:
 			return nil
@@ -186,38 +187,38 @@ func (t *runner) steps(ctx context.Context) error {
 	return nil
 }
 
-// cost notes what the landscape has cost so far, between steps, if it knows.
-func (t *runner) cost(ctx context.Context) {
-	meter, knows := t.World.(world.Meter)
+// cost records what the landscape has cost so far, if the world can measure it.
+func (r *runner) cost(ctx context.Context) {
+	meter, knows := r.World.(world.Meter)
 	if !knows {
 		return
 	}
 	seen, err := meter.Cost(ctx)
 	if err != nil {
-		t.Journal.Record(timeline.Event{Payload: timeline.Unseen{Probe: "cost", Error: err.Error()}})
+		r.Journal.Record(timeline.Event{Payload: timeline.Unseen{Probe: "cost", Error: err.Error()}})
 		return
 	}
-	t.Journal.Record(timeline.Event{Actor: world.Observer, Payload: seen})
+	r.Journal.Record(timeline.Event{Actor: world.Observer, Payload: seen})
 }
 
-// sample lets a probe look on until its group is ended.
-func (t *runner) sample(ctx context.Context, group string, p probe.Probe) {
-	if !t.Unwatched {
-		t.observers.sample(ctx, group, p)
+// sample runs a probe until its group is ended.
+func (r *runner) sample(ctx context.Context, group string, p probe.Probe) {
+	if !r.Unwatched {
+		r.observers.sample(ctx, group, p)
 	}
 }
 
-func (t *runner) record(subject string, p timeline.Payload) {
-	t.Journal.Record(timeline.Event{Actor: world.Operator, Subject: subject, Payload: p})
+func (r *runner) record(subject string, p timeline.Payload) {
+	r.Journal.Record(timeline.Event{Actor: world.Operator, Subject: subject, Payload: p})
 }
 
 // followSeeds follows what the garden says of the seeds.
-func (t *runner) followSeeds(ctx context.Context) error {
-	garden, err := t.clients.Cluster(landscape.Garden)
-	if err != nil || t.Unwatched {
+func (r *runner) followSeeds(ctx context.Context) error {
+	garden, err := r.clients.Cluster(landscape.Garden)
+	if err != nil || r.Unwatched {
 		return err
 	}
-	t.observers.follow(ctx, seedsGroup, &probe.Seeds{Garden: garden})
+	r.observers.follow(ctx, seedsGroup, &probe.Seeds{Garden: garden})
 	return nil
 }
 
@@ -235,13 +236,13 @@ func LedgerAt(ctx context.Context, ledger probe.LedgerReader) (int64, error) {
 
 // followCloud starts behind the entry that the record names as the last one before the run: earlier ones are of earlier
 // runs.
-func (t *runner) followCloud(ctx context.Context) error {
-	c := t.World.Cloud()
+func (r *runner) followCloud(ctx context.Context) error {
+	c := r.World.Cloud()
 	if c == nil {
 		return nil
 	}
-	ledger := &probe.Ledger{Cloud: c, Started: t.Journal.Started()}
-	if _, ready, _ := timeline.First[timeline.LandscapeReady](t.Journal.Events()); ready.LedgerAt != nil {
+	ledger := &probe.Ledger{Cloud: c, Started: r.Journal.Started()}
+	if _, ready, _ := timeline.First[timeline.LandscapeReady](r.Journal.Events()); ready.LedgerAt != nil {
 		ledger.After = *ready.LedgerAt
 	} else {
 		at, err := LedgerAt(ctx, c)
@@ -250,25 +251,25 @@ func (t *runner) followCloud(ctx context.Context) error {
 		}
 		ledger.After = at
 	}
-	t.sample(ctx, cloudGroup, ledger)
+	r.sample(ctx, cloudGroup, ledger)
 	return nil
 }
 
-// setUpAll brings the shoots onto the stage that are there before the first step.
-func (t *runner) setUpAll(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, t.Patience.SetUp, fmt.Errorf("the shoots were not ready within %s",
-		t.Patience.SetUp))
+// setUpAll sets up the shoots that are there before the first step.
+func (r *runner) setUpAll(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, r.Patience.SetUp, fmt.Errorf("the shoots were not ready within %s",
+		r.Patience.SetUp))
 	defer cancel()
-	later := step.Later(t.Scenario.Spec.Steps)
+	later := step.Later(r.Scenario.Spec.Steps)
 	var mu sync.Mutex
 	var errs []error
 	var all sync.WaitGroup
-	for _, shoot := range t.Scenario.Spec.Landscape.Shoots {
+	for _, shoot := range r.Scenario.Spec.Landscape.Shoots {
 		if later[shoot.Name] {
 			continue
 		}
 		all.Go(func() {
-			if err := t.setUp(ctx, shoot.Name); err != nil {
+			if err := r.setUp(ctx, shoot.Name); err != nil {
 				mu.Lock()
 				defer mu.Unlock()
 				errs = append(errs, err)
@@ -279,8 +280,8 @@ func (t *runner) setUpAll(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (t *runner) shoot(name string) (landscape.Shoot, error) {
-	shoot, known := t.Scenario.Spec.Landscape.Shoot(name)
+func (r *runner) shoot(name string) (landscape.Shoot, error) {
+	shoot, known := r.Scenario.Spec.Landscape.Shoot(name)
 	if !known {
 		return shoot, fmt.Errorf("find the shoot %q: the landscape has none of this name", name)
 	}

@@ -23,66 +23,66 @@ var cloudQuery = cloud.LedgerQuery{}
 
 // finale ends the loads, reads what is there in the end, and has every probe look once more. What cannot be read is
 // recorded as unseen: the oracles say whether they need it.
-func (t *runner) finale(ctx context.Context) error {
-	t.mu.Lock()
-	on := maps.Clone(t.on)
-	t.mu.Unlock()
+func (r *runner) finale(ctx context.Context) error {
+	r.mu.Lock()
+	on := maps.Clone(r.on)
+	r.mu.Unlock()
 	shoots := slices.Sorted(maps.Keys(on))
 	for _, shoot := range shoots {
-		t.observers.end(loadGroup(shoot))
+		r.observers.end(loadGroup(shoot))
 	}
-	t.lastLooks(ctx)
+	r.lastLooks(ctx)
 	for _, shoot := range shoots {
 		if on[shoot] {
-			t.unseen("data of "+shoot, t.readData(ctx, shoot))
-			t.unseen("number of keys of "+shoot, t.countData(ctx, shoot))
+			r.unseen("data of "+shoot, r.readData(ctx, shoot))
+			r.unseen("number of keys of "+shoot, r.countData(ctx, shoot))
 		}
 	}
-	t.lastObjects(ctx, on)
-	t.unseen(timeline.Inventory, t.lastInventories(ctx))
+	r.lastObjects(ctx, on)
+	r.unseen(timeline.Inventory, r.lastInventories(ctx))
 	for _, shoot := range shoots {
-		t.observers.lastLook(ctx, shoot, shootLooks)
-		t.observers.lastLook(ctx, stateGroup(shoot), shootLooks)
+		r.observers.lastLook(ctx, shoot, shootLooks)
+		r.observers.lastLook(ctx, stateGroup(shoot), shootLooks)
 	}
-	t.observers.lastLook(ctx, seedsGroup, shootLooks)
-	t.observers.lastLook(ctx, cloudGroup, ledgerLooks)
+	r.observers.lastLook(ctx, seedsGroup, shootLooks)
+	r.observers.lastLook(ctx, cloudGroup, ledgerLooks)
 	return nil
 }
 
-func (t *runner) unseen(what string, err error) {
+func (r *runner) unseen(what string, err error) {
 	if err != nil {
-		t.Journal.Record(timeline.Event{Payload: timeline.Unseen{Probe: what, Error: err.Error(), Final: true}})
+		r.Journal.Record(timeline.Event{Payload: timeline.Unseen{Probe: what, Error: err.Error(), Final: true}})
 	}
 }
 
 // lastLooks waits for one more round of samples, so that what happened before the end of the loads has been seen.
-func (t *runner) lastLooks(ctx context.Context) {
+func (r *runner) lastLooks(ctx context.Context) {
 	select {
 	case <-ctx.Done():
-	case <-t.Clock.After(t.Patience.Round):
+	case <-r.Clock.After(r.Patience.Round):
 	}
 }
 
-func (t *runner) readData(ctx context.Context, shoot string) error {
-	seen := world.Observe(ctx, t.World, t.clients, world.Query{Shoots: []string{shoot}}).Shoots[shoot]
+func (r *runner) readData(ctx context.Context, shoot string) error {
+	seen := world.Observe(ctx, r.World, r.clients, world.Query{Shoots: []string{shoot}}).Shoots[shoot]
 	if seen.Hibernated {
 		return fmt.Errorf("read the data of the shoot %q: it sleeps", shoot)
 	}
-	ctx, cancel := context.WithTimeout(ctx, t.Patience.Finale)
+	ctx, cancel := context.WithTimeout(ctx, r.Patience.Finale)
 	defer cancel()
-	return probe.Data(ctx, shoot, t.connector(shoot, world.Observer), t.Journal)
+	return probe.Data(ctx, shoot, r.connector(shoot, world.Observer), r.Journal)
 }
 
 // countData of a shoot whose data was read, by another way.
-func (t *runner) countData(ctx context.Context, shoot string) error {
+func (r *runner) countData(ctx context.Context, shoot string) error {
 	read := false
-	for e := range timeline.Of[timeline.DataSeen](t.Journal.Events()) {
+	for e := range timeline.Of[timeline.DataSeen](r.Journal.Events()) {
 		read = read || e.Subject == shoot
 	}
 	if !read {
 		return nil // which is said already
 	}
-	ctx, cancel := context.WithTimeout(ctx, t.Patience.Finale)
+	ctx, cancel := context.WithTimeout(ctx, r.Patience.Finale)
 	defer cancel()
-	return probe.Count(ctx, shoot, t.connector(shoot, world.User), t.Journal)
+	return probe.Count(ctx, shoot, r.connector(shoot, world.User), r.Journal)
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/world/worldtest"
 )
 
-// A folder whose pod has just gone is another find than one whose pod is there: the last look is taken once more.
-func TestAFolderThatLosesItsPodIsLookedAtAgain(t *testing.T) {
+// A folder whose pod has just gone counts as a change: the last look is taken once more.
+func TestChanging_FolderLosesItsPod_Differs(t *testing.T) {
 	t.Parallel()
 	look := func(items ...timeline.Item) []string {
 		return changing([]timeline.Event{{Subject: "a", Payload: timeline.InventorySeen{When: timeline.After, Items: items}}})
@@ -36,30 +36,30 @@ func TestAFolderThatLosesItsPodIsLookedAtAgain(t *testing.T) {
 }
 
 // One look proves nothing, however late it comes: what is seen then may be on its way out.
-func TestLastInventoriesAreTakenTwice(t *testing.T) {
+func TestLastInventories_OneLookFails_TwoMustAgree(t *testing.T) {
 	t.Parallel()
 	w := &counted{busy: &busy{World: worldtest.New(t, "a", "b"), cluster: "b"}}
-	told := &runner{Options: Options{
+	r := &runner{Options: Options{
 		Scenario: &scenario.Scenario{}, World: w, Journal: timeline.NewJournal(clock.RealClock{}, nil),
 		Clock:    clock.RealClock{},
 		Patience: Patience{Changing: time.Nanosecond},
 	}, ids: map[string]string{}}
-	told.Patience.fill()
+	r.Patience.fill()
 	w.fails.Store(1)
-	if err := told.lastInventories(t.Context()); err != nil || w.looks != 3 {
+	if err := r.lastInventories(t.Context()); err != nil || w.looks != 3 {
 		t.Errorf("after one that failed there were %d looks, %v; want 2", w.looks-1, err)
 	}
 }
 
-// A machine that is too busy for one answer leaves no shoot unseen in the end.
-func TestTheLastLookAtAShootIsTakenAgain(t *testing.T) {
+// A machine may be too busy for one answer.
+func TestFinale_LastLookFails_IsRepeated(t *testing.T) {
 	t.Parallel()
 	team, journal := newTestObservers()
-	told := &runner{Options: Options{
+	r := &runner{Options: Options{
 		Scenario: &scenario.Scenario{}, World: worldtest.New(t, "a"), Journal: journal, Clock: clock.RealClock{},
 		Patience: Patience{Round: time.Nanosecond, Changing: time.Nanosecond},
 	}, observers: team, on: map[string]bool{"alpha": false}}
-	told.Patience.fill()
+	r.Patience.fill()
 	looks := 0
 	f := &fakeWatched{following: make(chan struct{}), fakeProbe: fakeProbe{probe.Pace{Timeout: time.Minute},
 		func(context.Context, timeline.Recorder) error {
@@ -70,7 +70,7 @@ func TestTheLastLookAtAShootIsTakenAgain(t *testing.T) {
 		}}}
 	team.follow(t.Context(), "alpha", f)
 	<-f.following
-	if err := told.finale(t.Context()); err != nil {
+	if err := r.finale(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if e, unseen, is := timeline.First[timeline.Unseen](journal.Events()); is || looks != 3 {

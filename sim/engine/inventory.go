@@ -45,8 +45,8 @@ func (e *unsettledError) Error() string {
 
 // settled repeats looks until they agree, and returns what the last of them saw. It does so with an error too: an
 // unsettledError, or that of the last look.
-func (t *runner) settled(ctx context.Context, s settleRule) (*timeline.Journal, error) {
-	began := t.Clock.Now()
+func (r *runner) settled(ctx context.Context, s settleRule) (*timeline.Journal, error) {
+	began := r.Clock.Now()
 	var first, since time.Time // the first look in a row that succeeded, and the first that saw what the last one did
 	var before, changed []string
 	for {
@@ -56,23 +56,23 @@ func (t *runner) settled(ctx context.Context, s settleRule) (*timeline.Journal, 
 		switch {
 		case err != nil:
 			first = time.Time{}
-			if ctx.Err() != nil || t.Clock.Since(began) >= s.failing {
+			if ctx.Err() != nil || r.Clock.Since(began) >= s.failing {
 				return memory, err
 			}
 		case first.IsZero():
-			first, since, before = t.Clock.Now(), t.Clock.Now(), now
-		case slices.Equal(before, now) && t.Clock.Since(since) >= s.quiet:
+			first, since, before = r.Clock.Now(), r.Clock.Now(), now
+		case slices.Equal(before, now) && r.Clock.Since(since) >= s.quiet:
 			return memory, nil
-		case t.Clock.Since(first) >= s.changing:
+		case r.Clock.Since(first) >= s.changing:
 			return memory, &unsettledError{s.changing, append(difference(before, now), changed...)}
 		case !slices.Equal(before, now):
 			changed = difference(before, now)
-			since, before = t.Clock.Now(), now
+			since, before = r.Clock.Now(), now
 		}
 		select {
 		case <-ctx.Done():
 			return memory, context.Cause(ctx)
-		case <-t.Clock.After(t.Patience.Round):
+		case <-r.Clock.After(r.Patience.Round):
 		}
 	}
 }
@@ -95,37 +95,37 @@ func difference(before, now []string) []string {
 
 // firstInventories are taken once every actor and extension is ready and nothing comes or goes any more: what belongs
 // to the landscape itself must not be taken for something that the scenario has left.
-func (t *runner) firstInventories(ctx context.Context) error {
-	memory, err := t.settled(ctx, settleRule{
+func (r *runner) firstInventories(ctx context.Context) error {
+	memory, err := r.settled(ctx, settleRule{
 		look: func(ctx context.Context, to *timeline.Journal) error {
-			if actors, knows := t.World.(world.Readiness); knows {
+			if actors, knows := r.World.(world.Readiness); knows {
 				if err := actors.Ready(ctx); err != nil {
 					return err
 				}
 			}
-			err := t.takeInventories(ctx, timeline.Before, to)
+			err := r.takeInventories(ctx, timeline.Before, to)
 			return errors.Join(err, checkReadable(to.Events()))
 		},
-		names: lasting, quiet: t.Patience.Rest, failing: t.Patience.SetUp, changing: t.Patience.SetUp,
+		names: lasting, quiet: r.Patience.Quiet, failing: r.Patience.SetUp, changing: r.Patience.SetUp,
 	})
 	if err != nil {
 		return err
 	}
-	t.keep(memory)
+	r.keep(memory)
 	return nil
 }
 
 // lastInventories takes inventories until what mentions a shoot, and the folders, do not change any more, and
 // records the last. What is still changing then is judged as it is.
-func (t *runner) lastInventories(ctx context.Context) error {
-	memory, err := t.settled(ctx, settleRule{
+func (r *runner) lastInventories(ctx context.Context) error {
+	memory, err := r.settled(ctx, settleRule{
 		look: func(ctx context.Context, to *timeline.Journal) error {
-			return t.takeInventories(ctx, timeline.After, to)
+			return r.takeInventories(ctx, timeline.After, to)
 		},
 		names:   changing,
-		failing: 2 * t.Patience.Finale, changing: t.Patience.Changing, // one look may take Finale
+		failing: 2 * r.Patience.Finale, changing: r.Patience.Changing, // one look may take Finale
 	})
-	t.keep(memory)
+	r.keep(memory)
 	if unsettled := (&unsettledError{}); errors.As(err, &unsettled) {
 		return nil
 	}
@@ -182,28 +182,28 @@ func changing(events []timeline.Event) []string {
 }
 
 // keep what was seen, as seen now.
-func (t *runner) keep(memory *timeline.Journal) {
+func (r *runner) keep(memory *timeline.Journal) {
 	for _, e := range memory.Events() {
-		t.Journal.Record(e)
+		r.Journal.Record(e)
 	}
 }
 
 // takeInventories of every seed, and of every other place that the world knows of.
-func (t *runner) takeInventories(ctx context.Context, when string, to timeline.Recorder) error {
-	ctx, cancel := context.WithTimeout(ctx, t.Patience.Finale)
+func (r *runner) takeInventories(ctx context.Context, when string, to timeline.Recorder) error {
+	ctx, cancel := context.WithTimeout(ctx, r.Patience.Finale)
 	defer cancel()
-	t.mu.Lock()
-	ids := slices.Sorted(maps.Values(t.ids))
-	t.mu.Unlock()
+	r.mu.Lock()
+	ids := slices.Sorted(maps.Values(r.ids))
+	r.mu.Unlock()
 	items := map[string][]timeline.Item{}
 	var errs []error
-	if keeper, knows := t.World.(world.Inventory); knows {
+	if keeper, knows := r.World.(world.Inventory); knows {
 		var err error
 		items, err = keeper.Items(ctx)
 		errs = append(errs, err)
 	}
-	for _, seed := range t.World.Seeds() {
-		config, err := t.World.Connect(seed)
+	for _, seed := range r.World.Seeds() {
+		config, err := r.World.Connect(seed)
 		if err == nil {
 			err = probe.Inventory(ctx, seed, config, when, ids, items[seed], to)
 		}

@@ -77,9 +77,9 @@ func TestSettled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			told := &runner{Options: Options{Clock: &hurried{now: time.Now()}, Patience: Patience{Round: time.Second}}}
+			r := &runner{Options: Options{Clock: &hurried{now: time.Now()}, Patience: Patience{Round: time.Second}}}
 			look, taken := scripted(c.looks...)
-			memory, err := told.settled(t.Context(), settleRule{
+			memory, err := r.settled(t.Context(), settleRule{
 				look: look, names: lasting, quiet: c.quiet, failing: 10 * time.Second, changing: 20 * time.Second,
 			})
 			if got := errorText(err); got != c.err || *taken != c.want {

@@ -17,24 +17,24 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// followHandOvers looks into the control-plane namespace of each shoot that its source lets go, before the source
+// followHandOvers looks into the control-plane namespace of each shoot that its source releases, before the source
 // removes the namespace and everything in it. It does so until the returned function is called.
-func (t *runner) followHandOvers(ctx context.Context) (stop func()) {
-	if t.Unwatched {
+func (r *runner) followHandOvers(ctx context.Context) (stop func()) {
+	if r.Unwatched {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var working sync.WaitGroup
 	working.Go(func() {
 		before := map[string]timeline.ShootSeen{}
-		for e := range t.Journal.Follow(ctx) {
+		for e := range r.Journal.Follow(ctx) {
 			now, is := e.Payload.(timeline.ShootSeen)
 			if !is {
 				continue
 			}
 			if source := timeline.HandedOver(before[e.Subject], now); source != "" {
 				h := handOver{shoot: e.Subject, namespace: now.TechnicalID, source: source}
-				working.Go(func() { t.unseen(h.String(), t.lookAtHandOver(ctx, h)) })
+				working.Go(func() { r.unseen(h.String(), r.lookAtHandOver(ctx, h)) })
 			}
 			before[e.Subject] = now
 		}
@@ -45,7 +45,7 @@ func (t *runner) followHandOvers(ctx context.Context) (stop func()) {
 	}
 }
 
-// handOver of a shoot, as its source lets it go.
+// handOver of a shoot, as its source releases it.
 type handOver struct{ shoot, namespace, source string }
 
 // String is what is looked at.
@@ -54,11 +54,11 @@ func (h handOver) String() string {
 }
 
 // lookAtHandOver records what is in the namespace once that has settled, or what was in it last before it went.
-func (t *runner) lookAtHandOver(ctx context.Context, h handOver) error {
+func (r *runner) lookAtHandOver(ctx context.Context, h handOver) error {
 	var last *timeline.InventorySeen
-	memory, err := t.settled(ctx, settleRule{
+	memory, err := r.settled(ctx, settleRule{
 		look: func(ctx context.Context, to *timeline.Journal) error {
-			seen, err := t.controlPlane(ctx, h)
+			seen, err := r.controlPlane(ctx, h)
 			if err != nil && last == nil {
 				return err
 			}
@@ -68,29 +68,29 @@ func (t *runner) lookAtHandOver(ctx context.Context, h handOver) error {
 			to.Record(timeline.Event{Actor: world.Observer, Subject: h.source, Payload: *last})
 			return nil
 		},
-		names: lasting, failing: 2 * t.Patience.Finale, changing: t.Patience.Changing,
+		names: lasting, failing: 2 * r.Patience.Finale, changing: r.Patience.Changing,
 	})
 	if last == nil {
 		return err
 	}
-	t.keep(memory)
+	r.keep(memory)
 	return nil
 }
 
 // controlPlane is one look. A namespace that is not there while the shoot is still being restored holds nothing: its
 // source keeps it until then. What was in one that has gone, or goes, or is the shoot's again, is not known.
-func (t *runner) controlPlane(ctx context.Context, h handOver) (*timeline.InventorySeen, error) {
-	ctx, cancel := context.WithTimeout(ctx, t.Patience.Finale)
+func (r *runner) controlPlane(ctx context.Context, h handOver) (*timeline.InventorySeen, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.Patience.Finale)
 	defer cancel()
-	config, err := t.World.Connect(h.source)
+	config, err := r.World.Connect(h.source)
 	if err != nil {
 		return nil, fmt.Errorf("connect to seed %q: %w", h.source, err)
 	}
-	seen, stage, err := probe.ControlPlane(ctx, config, h.shoot, h.namespace)
+	seen, state, err := probe.ControlPlane(ctx, config, h.shoot, h.namespace)
 	if err != nil {
 		return nil, fmt.Errorf("look at %s: %w", h, err)
 	}
-	late, err := t.late(ctx, h, stage)
+	late, err := r.late(ctx, h, state)
 	if err != nil {
 		return nil, err
 	}
@@ -101,17 +101,17 @@ func (t *runner) controlPlane(ctx context.Context, h handOver) (*timeline.Invent
 	return &seen, nil
 }
 
-// late says whether the namespace in this stage may have held something else when the source let the shoot go.
-func (t *runner) late(ctx context.Context, h handOver, stage probe.Stage) (bool, error) {
-	garden, err := t.clients.Cluster(landscape.Garden)
+// late says whether a namespace in this state may have contained something else when the source released the shoot.
+func (r *runner) late(ctx context.Context, h handOver, state probe.Phase) (bool, error) {
+	garden, err := r.clients.Cluster(landscape.Garden)
 	if err != nil {
 		return false, err
 	}
 	shoot := &gardencorev1beta1.Shoot{}
-	if err := garden.Get(ctx, t.World.ShootKey(h.shoot), shoot); err != nil {
+	if err := garden.Get(ctx, r.World.ShootKey(h.shoot), shoot); err != nil {
 		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
 	}
-	switch stage {
+	switch state {
 	case probe.There:
 		return ptr.Deref(shoot.Spec.SeedName, "") == h.source, nil
 	case probe.Gone:

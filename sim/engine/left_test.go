@@ -17,7 +17,7 @@ import (
 )
 
 // What is in the namespace counts only while it is as the source has left it. The small world has the shoot on seed a.
-func TestControlPlane_LookAtAHandOver(t *testing.T) {
+func TestControlPlane_HandOver_CountsWhatTheSourceLeft(t *testing.T) {
 	t.Parallel()
 	const id, operation = "shoot--p--alpha", `{"status":{"lastOperation":{"type":"TYPE","state":"STATE"}}}`
 	there := timeline.InventorySeen{When: timeline.Left, Shoot: "alpha", Items: []timeline.Item{
@@ -44,9 +44,9 @@ func TestControlPlane_LookAtAHandOver(t *testing.T) {
 			t.Parallel()
 			w := worldtest.New(t, "a", "b")
 			clients, garden, shoot := worldtest.SetUp(t, w, 0)
-			told := &runner{Options: Options{World: w, Clock: clock.RealClock{}}, clients: clients}
-			told.Patience.fill()
-			if err := told.poll(t.Context(), "the shoot", func(ctx context.Context) (bool, error) {
+			r := &runner{Options: Options{World: w, Clock: clock.RealClock{}}, clients: clients}
+			r.Patience.fill()
+			if err := r.poll(t.Context(), "the shoot", func(ctx context.Context) (bool, error) {
 				return world.Observe(ctx, w, clients, world.Query{Shoots: []string{"alpha"}}).Shoots["alpha"].Healthy, nil
 			}); err != nil {
 				t.Fatal(err)
@@ -76,7 +76,7 @@ func TestControlPlane_LookAtAHandOver(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			seen, err := told.controlPlane(t.Context(), handOver{shoot: "alpha", namespace: id, source: c.source})
+			seen, err := r.controlPlane(t.Context(), handOver{shoot: "alpha", namespace: id, source: c.source})
 			if err != nil {
 				t.Fatal(err)
 			}

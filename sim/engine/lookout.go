@@ -17,21 +17,21 @@ import (
 const endsGroup = "the actors"
 
 // lookout on the landscape; nil where the world does not know whose pods are.
-func (t *runner) lookout() (*diagnosis.Lookout, error) {
-	owners, knows := t.World.(world.PodOwners)
+func (r *runner) lookout() (*diagnosis.Lookout, error) {
+	owners, knows := r.World.(world.PodOwners)
 	if !knows {
 		return nil, nil
 	}
 	return diagnosis.NewLookout(diagnosis.Options{
-		Seeds: t.World.Seeds(), Extensions: t.Scenario.Spec.Landscape.Extensions, Connect: t.World.Connect,
-		Owners: owners, Clock: t.Clock, Patience: t.Patience.SetUp,
+		Seeds: r.World.Seeds(), Extensions: r.Scenario.Spec.Landscape.Extensions, Connect: r.World.Connect,
+		Owners: owners, Clock: r.Clock, Patience: r.Patience.SetUp,
 	})
 }
 
 // watchedFor lets something come up that was never up before: it ends early when something is not worth waiting for.
 // That is for the time before the first step alone, when no fault is at work yet.
-func (t *runner) watchedFor(ctx context.Context, comeUp func(context.Context) error) error {
-	lookout, err := t.lookout()
+func (r *runner) watchedFor(ctx context.Context, comeUp func(context.Context) error) error {
+	lookout, err := r.lookout()
 	if err != nil {
 		return err
 	}
@@ -45,11 +45,11 @@ func (t *runner) watchedFor(ctx context.Context, comeUp func(context.Context) er
 }
 
 // explained adds to an error what is not up now, for what was waited for in the middle of a run.
-func (t *runner) explained(ctx context.Context, err error) error {
+func (r *runner) explained(ctx context.Context, err error) error {
 	if err == nil || errors.Is(ctx.Err(), context.Canceled) { // an interrupt needs no explanation
 		return err
 	}
-	lookout, cannot := t.lookout()
+	lookout, cannot := r.lookout()
 	if lookout == nil || cannot != nil {
 		return err
 	}
@@ -57,17 +57,17 @@ func (t *runner) explained(ctx context.Context, err error) error {
 }
 
 // followEnds follows the ends of actors, of third-party extensions and of control planes, on every cluster.
-func (t *runner) followEnds(ctx context.Context) error {
-	owners, knows := t.World.(world.PodOwners)
-	if !knows || t.Unwatched {
+func (r *runner) followEnds(ctx context.Context) error {
+	owners, knows := r.World.(world.PodOwners)
+	if !knows || r.Unwatched {
 		return nil
 	}
-	for _, cluster := range append([]string{landscape.Garden}, t.World.Seeds()...) {
-		pods, err := t.clients.Cluster(cluster)
+	for _, cluster := range append([]string{landscape.Garden}, r.World.Seeds()...) {
+		pods, err := r.clients.Cluster(cluster)
 		if err != nil {
 			return err
 		}
-		config, err := t.World.Connect(cluster)
+		config, err := r.World.Connect(cluster)
 		if err != nil {
 			return err
 		}
@@ -75,8 +75,8 @@ func (t *runner) followEnds(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("make the client of cluster %q for logs: %w", cluster, err)
 		}
-		t.observers.follow(ctx, endsGroup, &probe.Ends{
-			Cluster: cluster, Pods: pods, API: api, Owners: owners, Since: t.Journal.Started(),
+		r.observers.follow(ctx, endsGroup, &probe.Ends{
+			Cluster: cluster, Pods: pods, API: api, Owners: owners, Since: r.Journal.Started(),
 		})
 	}
 	return nil

@@ -62,13 +62,13 @@ func runnerOn(t *testing.T, w world.World) (*runner, *timeline.Journal) {
 		t.Fatal(err)
 	}
 	j := timeline.NewJournal(clock.RealClock{}, nil)
-	told := &runner{
+	r := &runner{
 		Options: Options{Scenario: &scenario.Scenario{}, World: w, Journal: j, Clock: clock.RealClock{},
 			Patience: Patience{SetUp: time.Hour}},
 		clients: clients, observers: newObservers(clock.RealClock{}, j), ids: map[string]string{},
 	}
-	t.Cleanup(told.observers.stop)
-	return told, j
+	t.Cleanup(r.observers.stop)
+	return r, j
 }
 
 // comesNever waits for what never comes, as long as it is let.
@@ -81,40 +81,40 @@ func comesNever(ctx context.Context) error {
 
 func TestWatchedFor_ExtensionThatCrashes_EndsTheSetUp(t *testing.T) {
 	t.Parallel()
-	told, _ := runnerOn(t, owned{worldtest.New(t, "a", "b")})
-	crashing(t, told.clients)
-	err := told.watchedFor(t.Context(), comesNever)
+	r, _ := runnerOn(t, owned{worldtest.New(t, "a", "b")})
+	crashing(t, r.clients)
+	err := r.watchedFor(t.Context(), comesNever)
 	never := (*diagnosis.NeverUpError)(nil)
 	if !errors.As(err, &never) || !strings.Contains(err.Error(),
 		"the extension vault never came up on seed a: exit code 3, restarts: 3") {
 		t.Errorf("%v", err)
 	}
-	if err := told.explained(t.Context(), errors.New("late")); !strings.HasPrefix(err.Error(),
+	if err := r.explained(t.Context(), errors.New("late")); !strings.HasPrefix(err.Error(),
 		"late\nnot up by then:\nthe extension vault never came up on seed a") {
 		t.Errorf("in the middle of a run: %v", err)
 	}
 }
 
-func TestWatchedFor_WorldThatKnowsNoOwners_IsJustWaitedFor(t *testing.T) {
+func TestWatchedFor_WorldWithoutPodOwners_AddsNothing(t *testing.T) {
 	t.Parallel()
-	told, _ := runnerOn(t, worldtest.New(t, "a", "b"))
-	crashing(t, told.clients)
+	r, _ := runnerOn(t, worldtest.New(t, "a", "b"))
+	crashing(t, r.clients)
 	late := errors.New("late")
-	if err := told.watchedFor(t.Context(), func(context.Context) error {
+	if err := r.watchedFor(t.Context(), func(context.Context) error {
 		return late
 	}); !errors.Is(err, late) || err.Error() != "late" {
 		t.Errorf("%v", err)
 	}
-	if err := told.explained(t.Context(), late); err.Error() != "late" {
+	if err := r.explained(t.Context(), late); err.Error() != "late" {
 		t.Errorf("%v", err)
 	}
 }
 
-func TestFollowEnds_AreOnTheTimeline(t *testing.T) {
+func TestFollowEnds_CrashedActor_IsRecorded(t *testing.T) {
 	t.Parallel()
-	told, j := runnerOn(t, owned{worldtest.New(t, "a", "b")})
-	crashing(t, told.clients)
-	if err := told.followEnds(t.Context()); err != nil {
+	r, j := runnerOn(t, owned{worldtest.New(t, "a", "b")})
+	crashing(t, r.clients)
+	if err := r.followEnds(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -30,17 +30,17 @@ func (l *looks) ended(err error) error {
 }
 
 // recordLooks records what was counted since the last time.
-func (c *observers) recordLooks(m *member, as timeline.Looked) {
+func (o *observers) recordLooks(m *member, as timeline.Looked) {
 	as.Looks, as.Failed, as.Follows = int(m.looks.done.Swap(0)), int(m.looks.failed.Swap(0)), m.looks.follows.Load()
-	c.record.Record(timeline.Event{Subject: m.looks.probe, Payload: as})
+	o.record.Record(timeline.Event{Subject: m.looks.probe, Payload: as})
 }
 
 // beat says of every probe, now and then until stop, that it has looked.
-func (c *observers) beat() {
+func (o *observers) beat() {
 	ctx, cancel := context.WithCancel(context.Background()) // stop ends it
-	c.over = cancel
-	c.beats.Go(func() {
-		ticker := c.clock.NewTicker(Heartbeat)
+	o.over = cancel
+	o.beats.Go(func() {
+		ticker := o.clock.NewTicker(Heartbeat)
 		defer ticker.Stop()
 		for {
 			select {
@@ -48,19 +48,19 @@ func (c *observers) beat() {
 				return
 			case <-ticker.C():
 			}
-			for _, m := range c.members() {
-				c.recordLooks(m, timeline.Looked{})
+			for _, m := range o.members() {
+				o.recordLooks(m, timeline.Looked{})
 			}
 		}
 	})
 }
 
 // members of all groups, by the names of their probes.
-func (c *observers) members() []*member {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (o *observers) members() []*member {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	var all []*member
-	for _, g := range c.groups {
+	for _, g := range o.groups {
 		all = append(all, g.members...)
 	}
 	slices.SortFunc(all, func(a, b *member) int { return strings.Compare(a.looks.probe, b.looks.probe) })

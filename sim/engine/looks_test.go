@@ -13,8 +13,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// heard is what the engine has said of a probe since.
-func heard(j *timeline.Journal, probe string, since int) (all []timeline.Looked) {
+// recorded is what the engine has recorded of a probe since.
+func recorded(j *timeline.Journal, probe string, since int) (all []timeline.Looked) {
 	for e, p := range timeline.Of[timeline.Looked](j.Events()[since:]) {
 		if e.Subject == probe {
 			all = append(all, p)
@@ -23,7 +23,7 @@ func heard(j *timeline.Journal, probe string, since int) (all []timeline.Looked)
 	return all
 }
 
-func TestCrew_Heartbeat_SaysWhoLooksAndWhoDoesNot(t *testing.T) {
+func TestObservers_Heartbeat_SaysWhichProbesLook(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c, j := newTestObservers()
@@ -38,24 +38,25 @@ func TestCrew_Heartbeat_SaysWhoLooksAndWhoDoesNot(t *testing.T) {
 			}})
 		c.follow(t.Context(), "g", &fakeFollower{})
 		time.Sleep(Heartbeat + time.Second/2)
-		if said := heard(j, "fake", 0); len(said) != 1 || said[0].Looks < 4 || said[0].Failed != 0 {
+		if said := recorded(j, "fake", 0); len(said) != 1 || said[0].Looks < 4 || said[0].Failed != 0 {
 			t.Errorf("it is said of who looks each second: %+v", said)
 		}
-		if said := heard(j, "follower", 0); len(said) != 1 || !said[0].Follows || said[0].Looks != 2 || said[0].Failed != 2 {
+		if said := recorded(j, "follower", 0); len(said) != 1 || !said[0].Follows || said[0].Looks != 2 ||
+			said[0].Failed != 2 {
 			t.Errorf("it is said of who follows at the third attempt: %+v", said)
 		}
 		since := len(j.Events())
 		time.Sleep(Heartbeat)
-		if said := heard(j, "fake", since); len(said) != 1 || said[0].Failed < 3 {
+		if said := recorded(j, "fake", since); len(said) != 1 || said[0].Failed < 3 {
 			t.Errorf("it is said of who cannot see any more: %+v", said)
 		}
 		since = len(j.Events())
 		c.lastLook(t.Context(), "g", 2)
-		if said := heard(j, "fake", since); len(said) != 2 || !said[0].Ended || !said[1].Final || said[1].Looks != 2 ||
+		if said := recorded(j, "fake", since); len(said) != 2 || !said[0].Ended || !said[1].Final || said[1].Looks != 2 ||
 			said[1].Failed != 2 {
 			t.Errorf("it is said of the last look: %+v", said)
 		}
-		if said := heard(j, "follower", since); len(said) != 1 || !said[0].Ended || said[0].Follows {
+		if said := recorded(j, "follower", since); len(said) != 1 || !said[0].Ended || said[0].Follows {
 			t.Errorf("it is said of who has no last look: %+v", said)
 		}
 		c.stop()
@@ -67,7 +68,7 @@ func TestCrew_Heartbeat_SaysWhoLooksAndWhoDoesNot(t *testing.T) {
 	})
 }
 
-func TestTally_Recorded_IsCountedByKind(t *testing.T) {
+func TestTally_Events_AreCountedByKind(t *testing.T) {
 	t.Parallel()
 	j := timeline.NewJournal(clock.RealClock{}, nil)
 	counted := newTally(j)

@@ -30,46 +30,46 @@ var (
 )
 
 // lookAtObjects records the objects of a shoot once they are settled, if they are in time.
-func (t *runner) lookAtObjects(ctx context.Context, shoot string, within time.Duration) {
-	if t.Unwatched {
+func (r *runner) lookAtObjects(ctx context.Context, shoot string, within time.Duration) {
+	if r.Unwatched {
 		return
 	}
-	seen, err := t.settledObjects(ctx, shoot, within)
+	seen, err := r.settledObjects(ctx, shoot, within)
 	if err != nil {
-		t.Journal.Record(timeline.Event{Payload: timeline.Unseen{Probe: timeline.ObjectsOf(shoot), Error: err.Error()}})
+		r.Journal.Record(timeline.Event{Payload: timeline.Unseen{Probe: timeline.ObjectsOf(shoot), Error: err.Error()}})
 		return
 	}
-	t.sawObjects(shoot, seen)
+	r.sawObjects(shoot, seen)
 }
 
 // lookBefore records the objects of the shoots before a step after which they may not be seen: of the shoot that the
 // step is about, or of all, before a fault. It looks at no shoot that is on its way, or whose objects were seen already
 // and have not been changed since by a step, and it delays no fault that follows another.
-func (t *runner) lookBefore(ctx context.Context, spec *step.Spec) {
+func (r *runner) lookBefore(ctx context.Context, spec *step.Spec) {
 	verb, one := spec.Step()
-	if t.Unwatched || slices.Contains(passive, verb) {
+	if r.Unwatched || slices.Contains(passive, verb) {
 		return
 	}
-	t.mu.Lock()
-	on, looked := maps.Clone(t.on), maps.Clone(t.looked)
-	t.mu.Unlock()
+	r.mu.Lock()
+	on, looked := maps.Clone(r.on), maps.Clone(r.looked)
+	r.mu.Unlock()
 	if verb != "fault" {
 		maps.DeleteFunc(on, func(name string, _ bool) bool { return name != one.Subject() })
 	}
-	if !spec.Refused() && slices.Contains(movers, verb) && !(verb == "fault" && t.faults.AtWork()) {
-		there := world.Observe(ctx, t.World, t.clients, world.Query{Shoots: slices.Collect(maps.Keys(on))}).Shoots
+	if !spec.Refused() && slices.Contains(movers, verb) && !(verb == "fault" && r.faults.AtWork()) {
+		there := world.Observe(ctx, r.World, r.clients, world.Query{Shoots: slices.Collect(maps.Keys(on))}).Shoots
 		var looks sync.WaitGroup
 		for name, shoot := range there {
 			if !on[name] || looked[name] || !atHome(shoot) {
 				continue
 			}
-			looks.Go(func() { t.lookAtObjects(ctx, name, t.Patience.Changing) })
+			looks.Go(func() { r.lookAtObjects(ctx, name, r.Patience.Changing) })
 		}
 		looks.Wait()
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	clear(t.looked)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	clear(r.looked)
 }
 
 // atHome says that a shoot is awake and well on the seed that it is bound to.
@@ -79,18 +79,18 @@ func atHome(shoot expression.Shoot) bool {
 
 // settledObjects looks until two looks in a row have seen the same. It does not try again where it could not read:
 // the seed may just have failed, and the next step is not to wait for it.
-func (t *runner) settledObjects(ctx context.Context, shoot string, within time.Duration) (timeline.ObjectsSeen, error) {
+func (r *runner) settledObjects(ctx context.Context, shoot string, within time.Duration) (timeline.ObjectsSeen, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	last, err := probe.Objects(ctx, t.connector(shoot, world.Observer))
+	last, err := probe.Objects(ctx, r.connector(shoot, world.Observer))
 	for err == nil {
 		before := last
 		select {
 		case <-ctx.Done():
 			return last, fmt.Errorf("the objects of the shoot %q change at every look, for longer than %s", shoot, within)
-		case <-t.Clock.After(t.Patience.Round):
+		case <-r.Clock.After(r.Patience.Round):
 		}
-		last, err = probe.Objects(ctx, t.connector(shoot, world.Observer))
+		last, err = probe.Objects(ctx, r.connector(shoot, world.Observer))
 		if err == nil && reflect.DeepEqual(before.Resources, last.Resources) {
 			return last, nil
 		}
@@ -99,42 +99,42 @@ func (t *runner) settledObjects(ctx context.Context, shoot string, within time.D
 }
 
 // lastObjects looks at the objects of all shoots that are there in the end.
-func (t *runner) lastObjects(ctx context.Context, on map[string]bool) {
+func (r *runner) lastObjects(ctx context.Context, on map[string]bool) {
 	var looks errgroup.Group
 	looks.SetLimit(looksAtOnce)
 	for _, shoot := range slices.Sorted(maps.Keys(on)) {
-		if !on[shoot] || t.Unwatched {
+		if !on[shoot] || r.Unwatched {
 			continue
 		}
 		looks.Go(func() error {
-			err := t.lookAtEnd(ctx, shoot)
+			err := r.lookAtEnd(ctx, shoot)
 			for again := 1; again < shootLooks && err != nil; again++ {
-				err = t.lookAtEnd(ctx, shoot)
+				err = r.lookAtEnd(ctx, shoot)
 			}
-			t.unseen(timeline.ObjectsOf(shoot), err)
+			r.unseen(timeline.ObjectsOf(shoot), err)
 			return nil
 		})
 	}
 	_ = looks.Wait() // what cannot be seen is recorded
 }
 
-func (t *runner) lookAtEnd(ctx context.Context, shoot string) error {
-	if world.Observe(ctx, t.World, t.clients, world.Query{Shoots: []string{shoot}}).Shoots[shoot].Hibernated {
+func (r *runner) lookAtEnd(ctx context.Context, shoot string) error {
+	if world.Observe(ctx, r.World, r.clients, world.Query{Shoots: []string{shoot}}).Shoots[shoot].Hibernated {
 		return fmt.Errorf("look at the objects of the shoot %q: it sleeps", shoot)
 	}
-	ctx, cancel := context.WithTimeout(ctx, t.Patience.Finale)
+	ctx, cancel := context.WithTimeout(ctx, r.Patience.Finale)
 	defer cancel()
-	seen, err := probe.Objects(ctx, t.connector(shoot, world.Observer))
+	seen, err := probe.Objects(ctx, r.connector(shoot, world.Observer))
 	if err != nil {
 		return fmt.Errorf("look at the objects of the shoot %q: %w", shoot, err)
 	}
-	t.sawObjects(shoot, seen)
+	r.sawObjects(shoot, seen)
 	return nil
 }
 
-func (t *runner) sawObjects(shoot string, seen timeline.ObjectsSeen) {
-	t.Journal.Record(timeline.Event{Actor: world.Observer, Subject: shoot, Payload: seen})
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.looked[shoot] = true
+func (r *runner) sawObjects(shoot string, seen timeline.ObjectsSeen) {
+	r.Journal.Record(timeline.Event{Actor: world.Observer, Subject: shoot, Payload: seen})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.looked[shoot] = true
 }

@@ -26,19 +26,19 @@ func looking(t *testing.T, small *worldtest.World, w world.World) *runner {
 	t.Helper()
 	clients, _, _ := worldtest.SetUp(t, small, 0)
 	j := timeline.NewJournal(clock.RealClock{}, nil)
-	told := &runner{
+	r := &runner{
 		Options: Options{
 			Scenario: &scenario.Scenario{}, World: w, Journal: j, Clock: clock.RealClock{},
 			Patience: Patience{Round: time.Millisecond},
 		},
 		clients: clients, faults: fault.NewActive(w, j), on: map[string]bool{"alpha": true}, looked: map[string]bool{},
 	}
-	told.Patience.fill()
+	r.Patience.fill()
 	env := &step.Environment{World: w, Clients: clients, Clock: clock.RealClock{}}
 	if err := env.Await(t.Context(), "shoot('alpha').healthy", time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	return told
+	return r
 }
 
 func looksAt(j Journal) (count int) {
@@ -48,87 +48,87 @@ func looksAt(j Journal) (count int) {
 	return count
 }
 
-func TestLookBefore_OnlyWhatIsNotKnown(t *testing.T) {
+func TestLookBefore_KnownObjects_AreNotReadAgain(t *testing.T) {
 	t.Parallel()
 	small := worldtest.New(t, "a", "b")
-	told := looking(t, small, small)
+	r := looking(t, small, small)
 	load, fire := &step.Spec{Load: &step.Load{}}, &step.Spec{Fault: &step.Inject{}}
 	migrate, apply := &step.Spec{Migrate: &step.Migrate{Shoot: "alpha"}}, &step.Spec{Apply: &step.Apply{Shoot: "alpha"}}
 	refused := &step.Spec{Migrate: &step.Migrate{Shoot: "alpha", Refused: true}}
 	before := func(what string, spec *step.Spec, want int) {
 		t.Helper()
-		seen := looksAt(told.Journal)
-		told.lookBefore(t.Context(), spec)
-		if got := looksAt(told.Journal) - seen; got != want {
+		seen := looksAt(r.Journal)
+		r.lookBefore(t.Context(), spec)
+		if got := looksAt(r.Journal) - seen; got != want {
 			t.Errorf("%s: %d looks, want %d", what, got, want)
 		}
 	}
-	told.lookAtObjects(t.Context(), "alpha", time.Minute)
+	r.lookAtObjects(t.Context(), "alpha", time.Minute)
 	before("a load", load, 0)
 	before("a move at once", migrate, 0)
 	before("another move", migrate, 1)
 	before("a change", apply, 0)
 	before("a refused move", refused, 0)
 	before("a first fault", fire, 1)
-	if err := told.faults.Inject(t.Context(), "fire",
+	if err := r.faults.Inject(t.Context(), "fire",
 		&fault.FreezeCluster{Cluster: fault.Cluster{Cluster: "b"}}); err != nil {
 		t.Fatal(err)
 	}
 	before("a fault beside it", fire, 0)
 	before("a move beside it", migrate, 1)
-	if err := told.faults.HealAll(t.Context()); err != nil {
+	if err := r.faults.HealAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	before("a fault after it", fire, 1)
-	told.on["alpha"] = false
+	r.on["alpha"] = false
 	before("a shoot that goes", migrate, 0)
 }
 
-// restless is a world in whose shoot there is one more object at every look.
-type restless struct {
+// growing is a world in whose shoot there is one more object at every look.
+type growing struct {
 	*worldtest.World
 	made int
 }
 
-func (r *restless) ConnectShoot(ctx context.Context, shoot, actor string) (*rest.Config, error) {
-	config, err := r.World.ConnectShoot(ctx, shoot, actor)
+func (g *growing) ConnectShoot(ctx context.Context, shoot, actor string) (*rest.Config, error) {
+	config, err := g.World.ConnectShoot(ctx, shoot, actor)
 	if err != nil {
 		return nil, err
 	}
-	r.made++
-	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("c-%d", r.made)}}
+	g.made++
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("c-%d", g.made)}}
 	_, err = kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("default").Create(ctx, object,
 		metav1.CreateOptions{})
 	return config, err
 }
 
-// What still changes is no ground to compare with, and that nobody has seen it is told.
-func TestLookAtObjects_WaitsUntilTheyAreSettled(t *testing.T) {
+// Objects that still change cannot be compared later.
+func TestLookAtObjects_StillChanging_IsRecordedAsUnseen(t *testing.T) {
 	t.Parallel()
 	small := worldtest.New(t, "a")
-	told := looking(t, small, &restless{World: small})
-	told.lookAtObjects(t.Context(), "alpha", time.Second)
-	_, unseen, _ := timeline.First[timeline.Unseen](told.Journal.Events())
-	if looksAt(told.Journal) != 0 || unseen.Probe != "objects of alpha" || !strings.Contains(unseen.Error, "alpha") {
-		t.Errorf("%d looks, and %+v", looksAt(told.Journal), unseen)
+	r := looking(t, small, &growing{World: small})
+	r.lookAtObjects(t.Context(), "alpha", time.Second)
+	_, unseen, _ := timeline.First[timeline.Unseen](r.Journal.Events())
+	if looksAt(r.Journal) != 0 || unseen.Probe != "objects of alpha" || !strings.Contains(unseen.Error, "alpha") {
+		t.Errorf("%d looks, and %+v", looksAt(r.Journal), unseen)
 	}
 }
 
-func TestLastObjects_UnseenShootIsTold(t *testing.T) {
+func TestLastObjects_LostSeed_IsRecordedAsUnseen(t *testing.T) {
 	t.Parallel()
 	small := worldtest.New(t, "a")
-	told := looking(t, small, small)
-	told.lastObjects(t.Context(), map[string]bool{"alpha": true, "gone": false})
-	if looksAt(told.Journal) != 1 {
-		t.Errorf("%d looks, want 1", looksAt(told.Journal))
+	r := looking(t, small, small)
+	r.lastObjects(t.Context(), map[string]bool{"alpha": true, "gone": false})
+	if looksAt(r.Journal) != 1 {
+		t.Errorf("%d looks, want 1", looksAt(r.Journal))
 	}
 	if _, err := small.LoseCluster(t.Context(), "a", false); err != nil {
 		t.Fatal(err)
 	}
-	told.Patience.Finale = 200 * time.Millisecond
-	told.lastObjects(t.Context(), map[string]bool{"alpha": true})
-	_, unseen, _ := timeline.First[timeline.Unseen](told.Journal.Events())
-	if looksAt(told.Journal) != 1 || !unseen.Final || unseen.Probe != "objects of alpha" {
-		t.Errorf("%d looks, and %+v", looksAt(told.Journal), unseen)
+	r.Patience.Finale = 200 * time.Millisecond
+	r.lastObjects(t.Context(), map[string]bool{"alpha": true})
+	_, unseen, _ := timeline.First[timeline.Unseen](r.Journal.Events())
+	if looksAt(r.Journal) != 1 || !unseen.Final || unseen.Probe != "objects of alpha" {
+		t.Errorf("%d looks, and %+v", looksAt(r.Journal), unseen)
 	}
 }

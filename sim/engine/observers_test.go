@@ -40,8 +40,8 @@ func newTestObservers() (*observers, *timeline.Journal) {
 	return newObservers(clock.RealClock{}, j), j
 }
 
-// Who ends a group with a last look has one that began after all others had ended.
-func TestTheLastLookComesAfterOneThatHung(t *testing.T) {
+// The last look begins after all others have ended.
+func TestLastLook_SampleHangs_ComesAfterIt(t *testing.T) {
 	t.Parallel()
 	c, _ := newTestObservers()
 	var looks atomic.Int32
@@ -71,8 +71,8 @@ func TestTheLastLookComesAfterOneThatHung(t *testing.T) {
 	}
 }
 
-// A sample that hangs does not hold up the next, up to the overlap.
-func TestSamplesOverlapUpToABound(t *testing.T) {
+// A sample that hangs does not delay the next, up to the overlap.
+func TestSample_SamplesHang_OverlapIsBounded(t *testing.T) {
 	t.Parallel()
 	c, _ := newTestObservers()
 	var begun, under, most atomic.Int32
@@ -101,7 +101,7 @@ func TestSamplesOverlapUpToABound(t *testing.T) {
 }
 
 // What was sent must be recorded: the end of a group waits for it, and does not cancel it.
-func TestTheEndWaitsForWhatIsUnderWay(t *testing.T) {
+func TestEnd_SampleUnderWay_WaitsForIt(t *testing.T) {
 	t.Parallel()
 	c, j := newTestObservers()
 	begun := make(chan struct{}, 1)
@@ -126,7 +126,7 @@ func TestTheEndWaitsForWhatIsUnderWay(t *testing.T) {
 	c.end("not") // nor is one that never was
 }
 
-func TestAProbeOutlivesTheStepThatStartedIt(t *testing.T) {
+func TestSample_StepEnds_GoesOn(t *testing.T) {
 	t.Parallel()
 	c, _ := newTestObservers()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -142,8 +142,8 @@ func TestAProbeOutlivesTheStepThatStartedIt(t *testing.T) {
 	c.stop()
 }
 
-// The same complaint is told once, until there was none or another.
-func TestComplaintsAreToldOnce(t *testing.T) {
+// A complaint is recorded again only after a success or another complaint.
+func TestComplaints_SameErrorAgain_IsRecordedOnce(t *testing.T) {
 	t.Parallel()
 	c, j := newTestObservers()
 	errs := []error{errors.New("a"), errors.New("a"), errors.New("b"), nil, errors.New("b"), errors.New("b")}
@@ -154,12 +154,12 @@ func TestComplaintsAreToldOnce(t *testing.T) {
 		}})
 	await(t, func() bool { return int(n.Load()) > len(errs) })
 	c.stop()
-	var told []string
+	var got []string
 	for _, u := range timeline.Of[timeline.Unseen](j.Events()) {
-		told = append(told, u.Probe+" "+u.Error)
+		got = append(got, u.Probe+" "+u.Error)
 	}
-	if want := []string{"fake a", "fake b", "fake b"}; !slices.Equal(told, want) {
-		t.Errorf("told %v, want %v", told, want)
+	if want := []string{"fake a", "fake b", "fake b"}; !slices.Equal(got, want) {
+		t.Errorf("recorded %v, want %v", got, want)
 	}
 }
 
@@ -174,7 +174,7 @@ func (f *fakeFollower) Follow(ctx context.Context, _ timeline.Recorder) error {
 	return ctx.Err()
 }
 
-func TestFollowersAreStartedAgain(t *testing.T) {
+func TestFollow_FollowerFails_IsStartedAgain(t *testing.T) {
 	t.Parallel()
 	c, j := newTestObservers()
 	f := &fakeFollower{}
@@ -185,7 +185,7 @@ func TestFollowersAreStartedAgain(t *testing.T) {
 	for range timeline.Of[timeline.Unseen](j.Events()) {
 		complaints++
 	}
-	if complaints != 1 { // the end of the story is no complaint
+	if complaints != 1 { // the end of the run is no complaint
 		t.Errorf("%d complaints", complaints)
 	}
 }
@@ -202,8 +202,8 @@ func (f *fakeWatched) Follow(ctx context.Context, _ timeline.Recorder) error {
 	return ctx.Err()
 }
 
-// What is followed has a last look too: the last events may not have come.
-func TestWhatIsFollowedHasALastLook(t *testing.T) {
+// The last events may not have come.
+func TestLastLook_Follower_SamplesOnce(t *testing.T) {
 	t.Parallel()
 	c, _ := newTestObservers()
 	looks := 0
@@ -220,15 +220,15 @@ func TestWhatIsFollowedHasALastLook(t *testing.T) {
 	}
 }
 
-// What cannot be seen in the end is told as the last that is heard of it, so that oracles know what they lack.
-func TestALastLookThatFailsIsTaken(t *testing.T) {
+// Oracles must know what could not be seen in the end.
+func TestLastLook_LookFails_IsRepeatedThenRecorded(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct{ fails, looks, told int }{
+	for name, c := range map[string]struct{ fails, looks, unseen int }{
 		"it succeeds": {0, 1, 0}, "once it does not": {1, 2, 0}, "it never does": {9, 3, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			crew, j := newTestObservers()
+			o, j := newTestObservers()
 			looks := 0
 			f := &fakeWatched{following: make(chan struct{}), fakeProbe: fakeProbe{probe.Pace{Timeout: time.Minute},
 				func(context.Context, timeline.Recorder) error {
@@ -237,23 +237,23 @@ func TestALastLookThatFailsIsTaken(t *testing.T) {
 					}
 					return nil
 				}}}
-			crew.follow(t.Context(), "g", f)
+			o.follow(t.Context(), "g", f)
 			<-f.following
-			crew.lastLook(t.Context(), "g", 3)
-			told := 0
+			o.lastLook(t.Context(), "g", 3)
+			final := 0
 			for _, unseen := range timeline.Of[timeline.Unseen](j.Events()) {
 				if unseen.Final {
-					told++
+					final++
 				}
 			}
-			if looks != c.looks || told != c.told {
-				t.Errorf("%d looks, told %d times; want %d and %d", looks, told, c.looks, c.told)
+			if looks != c.looks || final != c.unseen {
+				t.Errorf("%d looks, %d unseen; want %d and %d", looks, final, c.looks, c.unseen)
 			}
 		})
 	}
 }
 
-func TestDiceAreNamedStreams(t *testing.T) {
+func TestDice_OtherNameOrSeed_RollsDifferently(t *testing.T) {
 	t.Parallel()
 	roll := func(seed uint64, name string) [4]uint64 {
 		d := dice(seed, name)

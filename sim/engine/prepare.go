@@ -14,9 +14,9 @@ import (
 )
 
 // prepare makes the load's namespace and one pod on every node.
-func (t *runner) prepare(ctx context.Context, client kubernetes.Interface, shoot landscape.Shoot) error {
+func (r *runner) prepare(ctx context.Context, client kubernetes.Interface, shoot landscape.Shoot) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: probe.Namespace}}
-	err := t.poll(ctx, "the namespace of the load", func(ctx context.Context) (bool, error) {
+	err := r.poll(ctx, "the namespace of the load", func(ctx context.Context) (bool, error) {
 		_, err := client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{})
 		return err == nil || apierrors.IsAlreadyExists(err), err
 	})
@@ -27,7 +27,7 @@ func (t *runner) prepare(ctx context.Context, client kubernetes.Interface, shoot
 		return nil
 	}
 	var nodes []corev1.Node
-	err = t.poll(ctx, fmt.Sprintf("%d ready nodes", shoot.Workers), func(ctx context.Context) (bool, error) {
+	err = r.poll(ctx, fmt.Sprintf("%d ready nodes", shoot.Workers), func(ctx context.Context) (bool, error) {
 		list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return false, err
@@ -39,17 +39,17 @@ func (t *runner) prepare(ctx context.Context, client kubernetes.Interface, shoot
 		return err
 	}
 	for _, node := range nodes {
-		if err := t.place(ctx, client, node.Name); err != nil {
+		if err := r.place(ctx, client, node.Name); err != nil {
 			return err
 		}
 	}
-	return t.poll(ctx, "the workload", func(ctx context.Context) (bool, error) {
+	return r.poll(ctx, "the workload", func(ctx context.Context) (bool, error) {
 		return allRunning(ctx, client, len(nodes))
 	})
 }
 
 // place puts a pod on a node directly: shoots have no scheduler. The namespace's ServiceAccount may still be missing.
-func (t *runner) place(ctx context.Context, client kubernetes.Interface, node string) error {
+func (r *runner) place(ctx context.Context, client kubernetes.Interface, node string) error {
 	no := false
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "on-" + node, Labels: map[string]string{"app": "transplant-workload"}},
@@ -59,7 +59,7 @@ func (t *runner) place(ctx context.Context, client kubernetes.Interface, node st
 			Containers:  []corev1.Container{{Name: "work", Image: "transplant.dev/work:dev"}},
 		},
 	}
-	return t.poll(ctx, "a pod on node "+node, func(ctx context.Context) (bool, error) {
+	return r.poll(ctx, "a pod on node "+node, func(ctx context.Context) (bool, error) {
 		_, err := client.CoreV1().Pods(probe.Namespace).Create(ctx, pod, metav1.CreateOptions{})
 		return err == nil || apierrors.IsAlreadyExists(err), err
 	})
@@ -92,7 +92,7 @@ func allRunning(ctx context.Context, client kubernetes.Interface, want int) (boo
 }
 
 // poll looks until there is what is awaited, or ctx ends; then the error says how far it had come.
-func (t *runner) poll(ctx context.Context, what string, look func(context.Context) (bool, error)) error {
+func (r *runner) poll(ctx context.Context, what string, look func(context.Context) (bool, error)) error {
 	for {
 		there, err := look(ctx)
 		if there {
@@ -101,7 +101,7 @@ func (t *runner) poll(ctx context.Context, what string, look func(context.Contex
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("wait for %s: %w; last: %w", what, context.Cause(ctx), err)
-		case <-t.Clock.After(pollInterval):
+		case <-r.Clock.After(pollInterval):
 		}
 	}
 }

@@ -19,145 +19,145 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// tellUnrest is how long nobody is told meanwhile what is not at rest.
-const tellUnrest = 10 * time.Second
+// noteInterval is how often the timeline says what has not settled yet.
+const noteInterval = 10 * time.Second
 
 // settle waits until every shoot is well, where it belongs and nowhere else, and stays so for a while in which nobody
-// writes anything, or the story's patience is over. An error says that it was interrupted.
-func (t *runner) settle(ctx context.Context) error {
-	t.record("", timeline.Settling{Quiet: timeline.Length(t.Patience.Rest)})
-	deadline, tell := t.Clock.Now().Add(t.Scenario.Spec.SettleWithin.Duration), t.Clock.Now().Add(tellUnrest)
-	var last unrest
+// writes anything. It gives up after the scenario's settleWithin. An error says that the run was interrupted.
+func (r *runner) settle(ctx context.Context) error {
+	r.record("", timeline.Settling{Quiet: timeline.Length(r.Patience.Quiet)})
+	deadline := r.Clock.Now().Add(r.Scenario.Spec.SettleWithin.Duration)
+	nextNote := r.Clock.Now().Add(noteInterval)
+	var last pending
 	var lastAt time.Time
 	for {
-		since := timeline.Moment(t.Journal.Now())
-		seen := t.unsettled(ctx)
-		if seen.atRest() {
-			last = unrest{} // what was not well is
-			seen = t.restless(ctx)
+		since := timeline.Moment(r.Journal.Now())
+		seen := r.unsettled(ctx)
+		if seen.isSettled() {
+			last = pending{} // what was not well is well now
+			seen = r.moving(ctx)
 		}
-		if seen.atRest() {
-			t.record("", timeline.Settled{Converged: true, Since: since, Objects: seen.objects})
+		if seen.isSettled() {
+			r.record("", timeline.Settled{Converged: true, Since: since, Objects: seen.objects})
 			return nil
 		}
 		if len(seen.unknown) == 0 {
-			last, lastAt = seen, t.Clock.Now()
+			last, lastAt = seen, r.Clock.Now()
 		}
-		if !t.Clock.Now().Before(deadline) || ctx.Err() != nil {
-			// Where the last look is blind, what was not at rest in the one before it may have been too late to be so for long
-			// enough.
-			if left := deadline.Sub(lastAt); len(seen.moves) == 0 && left < t.Patience.Rest {
+		if !r.Clock.Now().Before(deadline) || ctx.Err() != nil {
+			// The last look may be blind. Then what the look before it saw moving counts, if too little time was left for it
+			// to settle.
+			if left := deadline.Sub(lastAt); len(seen.moves) == 0 && left < r.Patience.Quiet {
 				seen.moves = last.before(left)
 			}
-			t.record("", timeline.Settled{Waiting: seen.moves, Unknown: seen.unknown})
+			r.record("", timeline.Settled{Waiting: seen.moves, Unknown: seen.unknown})
 			return interrupted(ctx)
 		}
-		if now := t.Clock.Now(); !now.Before(tell) {
-			t.record("", timeline.Note{Text: wording.Short("not at rest yet: " + seen.String())})
-			tell = now.Add(tellUnrest)
+		if now := r.Clock.Now(); !now.Before(nextNote) {
+			r.record("", timeline.Note{Text: wording.Short("not settled yet: " + seen.String())})
+			nextNote = now.Add(noteInterval)
 		}
 		select {
 		case <-ctx.Done():
-		case <-t.Clock.After(pollInterval):
+		case <-r.Clock.After(pollInterval):
 		}
 	}
 }
 
-// unrest is what is not at rest, and of what nobody could see whether it is.
-type unrest struct {
+// pending is what has not settled, and what could not be checked.
+type pending struct {
 	moves, unknown []string
 	objects        int // that were looked at for as long as nothing may move
 }
 
-func (u unrest) atRest() bool { return len(u.moves)+len(u.unknown) == 0 }
+func (p pending) isSettled() bool { return len(p.moves)+len(p.unknown) == 0 }
 
-// before tells what moved when all could be seen for the last time.
-func (u unrest) before(left time.Duration) (moves []string) {
-	for _, what := range u.moves {
+// before says what moved when all could be seen for the last time.
+func (p pending) before(left time.Duration) (moves []string) {
+	for _, what := range p.moves {
 		moves = append(moves, fmt.Sprintf("%s, when it could be seen last, %s before the deadline", what,
 			left.Round(time.Millisecond)))
 	}
 	return moves
 }
 
-// unrestOf a look that has failed: somebody who is known not to be there is not at rest, and of all else nothing is
-// known.
-func unrestOf(err error) unrest {
+// pendingAfter says what a failed look means: a missing API server has not settled, every other failure says nothing.
+func pendingAfter(err error) pending {
 	if missing := (world.NoAPIServer{}); errors.As(err, &missing) {
-		return unrest{moves: []string{err.Error()}}
+		return pending{moves: []string{err.Error()}}
 	}
-	return unrest{unknown: []string{err.Error()}}
+	return pending{unknown: []string{err.Error()}}
 }
 
 // String is the first of it, and how much more there is.
-func (u unrest) String() string {
-	all := slices.Concat(u.moves, u.unknown)
+func (p pending) String() string {
+	all := slices.Concat(p.moves, p.unknown)
 	if len(all) > 1 {
 		return fmt.Sprintf("%s, and %d more", all[0], len(all)-1)
 	}
 	return strings.Join(all, "")
 }
 
-// interrupted says that the story is not to be told on, if that is so.
+// interrupted returns an error if the run was interrupted.
 func interrupted(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil
 	}
-	return fmt.Errorf("the story was interrupted: %w", context.Cause(ctx))
+	return fmt.Errorf("the run was interrupted: %w", context.Cause(ctx))
 }
 
-// mostMoved bounds what is told one by one.
+// mostMoved bounds what is listed one by one.
 const mostMoved = 10
 
-// restless says what moves although everything seems to be done: what is written, heartbeats and the story's own loads
-// left out, and what is no longer at rest.
-func (t *runner) restless(ctx context.Context) unrest {
-	before, err := t.versions(ctx)
+// moving says what moves although everything seems to be done: what is written, without heartbeats and the scenario's
+// own loads, and what is no longer well.
+func (r *runner) moving(ctx context.Context) pending {
+	before, err := r.versions(ctx)
 	if err != nil {
-		return unrestOf(err)
+		return pendingAfter(err)
 	}
 	select {
 	case <-ctx.Done():
-		return unrest{unknown: []string{context.Cause(ctx).Error()}}
-	case <-t.Clock.After(t.Patience.Rest):
+		return pending{unknown: []string{context.Cause(ctx).Error()}}
+	case <-r.Clock.After(r.Patience.Quiet):
 	}
-	now, err := t.versions(ctx)
+	now, err := r.versions(ctx)
 	if err != nil {
-		return unrestOf(err)
+		return pendingAfter(err)
 	}
 	moved := before.Moved(now)
 	if more := len(moved) - mostMoved; more > 0 {
 		moved = append(moved[:mostMoved], fmt.Sprintf("and %d more move", more))
 	}
-	seen := t.unsettled(ctx)
+	seen := r.unsettled(ctx)
 	seen.moves, seen.objects = append(moved, seen.moves...), len(now)
 	return seen
 }
 
 // versions of what is in the garden, the seeds and the shoots that are awake.
-func (t *runner) versions(ctx context.Context) (probe.Versions, error) {
+func (r *runner) versions(ctx context.Context) (probe.Versions, error) {
 	all := probe.Versions{}
-	for _, cluster := range append([]string{landscape.Garden}, t.World.Seeds()...) {
-		config, err := t.World.Connect(cluster)
+	for _, cluster := range append([]string{landscape.Garden}, r.World.Seeds()...) {
+		config, err := r.World.Connect(cluster)
 		if err == nil {
-			err = t.look(ctx, all, cluster, config)
+			err = r.look(ctx, all, cluster, config)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("look at what moves in %q: %w", cluster, err)
 		}
 	}
-	t.mu.Lock()
-	on := maps.Clone(t.on)
-	t.mu.Unlock()
+	r.mu.Lock()
+	on := maps.Clone(r.on)
+	r.mu.Unlock()
 	names := slices.Sorted(maps.Keys(on))
-	shoots := world.Observe(ctx, t.World, t.clients, world.Query{Shoots: names}).Shoots
+	shoots := world.Observe(ctx, r.World, r.clients, world.Query{Shoots: names}).Shoots
 	for _, name := range names {
 		if !on[name] || shoots[name].Hibernated {
 			continue
 		}
-		config, err := t.World.ConnectShoot(ctx, name, world.Observer)
+		config, err := r.World.ConnectShoot(ctx, name, world.Observer)
 		if err == nil {
-			err = t.look(ctx, all, name, config)
+			err = r.look(ctx, all, name, config)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("look at what moves in the shoot %q: %w", name, err)
@@ -167,19 +167,19 @@ func (t *runner) versions(ctx context.Context) (probe.Versions, error) {
 }
 
 // look at one cluster. Where loads write, everything moves.
-func (t *runner) look(ctx context.Context, into probe.Versions, cluster string, config *rest.Config) error {
-	ctx, cancel := context.WithTimeout(ctx, t.Patience.Finale)
+func (r *runner) look(ctx context.Context, into probe.Versions, cluster string, config *rest.Config) error {
+	ctx, cancel := context.WithTimeout(ctx, r.Patience.Finale)
 	defer cancel()
 	return into.Add(ctx, cluster, config, probe.Namespace)
 }
 
-// unsettled says what is not at rest yet.
-func (t *runner) unsettled(ctx context.Context) (seen unrest) {
-	t.mu.Lock()
-	on := maps.Clone(t.on)
-	t.mu.Unlock()
+// unsettled says what has not settled yet.
+func (r *runner) unsettled(ctx context.Context) (seen pending) {
+	r.mu.Lock()
+	on := maps.Clone(r.on)
+	r.mu.Unlock()
 	names := slices.Sorted(maps.Keys(on))
-	now := world.Observe(ctx, t.World, t.clients, world.Query{Shoots: names, Seeds: t.World.Seeds()})
+	now := world.Observe(ctx, r.World, r.clients, world.Query{Shoots: names, Seeds: r.World.Seeds()})
 	live, blind := map[string]int{}, false
 	for _, name := range names {
 		shoot := now.Shoots[name]
@@ -196,7 +196,7 @@ func (t *runner) unsettled(ctx context.Context) (seen unrest) {
 			seen.moves = append(seen.moves, fmt.Sprintf("the shoot %s is not healthy: %s", name, shoot.Doing()))
 		}
 	}
-	for _, name := range t.World.Seeds() {
+	for _, name := range r.World.Seeds() {
 		seed := now.Seeds[name]
 		if why, unknown := seed.Unknown["shoots"]; unknown {
 			seen.unknown = append(seen.unknown, fmt.Sprintf("seed %s cannot be read: %s", name, why))

@@ -16,8 +16,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/world/worldtest"
 )
 
-// A shoot with an extension of the user's own can be created while a seed that it is not on is lost.
-func TestALostSeedKeepsNobodyFromWatchingTheOthers(t *testing.T) {
+// A shoot with a third-party extension can be created while a seed that it is not on is lost.
+func TestWatchStates_AnotherSeedIsLost_Succeeds(t *testing.T) {
 	t.Parallel()
 	w := worldtest.New(t, "a", "b")
 	clients, _, _ := worldtest.SetUp(t, w, 0)
@@ -25,11 +25,11 @@ func TestALostSeedKeepsNobodyFromWatchingTheOthers(t *testing.T) {
 	s.Spec.Landscape.Extensions = []landscape.Extension{{Name: "vault",
 		Resources: []landscape.ExtensionResource{{Kind: "Extension", Type: "vault"}}}}
 	j := timeline.NewJournal(clock.RealClock{}, nil)
-	told := &runner{
+	r := &runner{
 		Options: Options{Scenario: s, World: w, Journal: j, Clock: clock.RealClock{}}, clients: clients,
 		observers: newObservers(clock.RealClock{}, j), ids: map[string]string{},
 	}
-	defer told.observers.stop()
+	defer r.observers.stop()
 	env := &step.Environment{World: w, Clients: clients, Clock: clock.RealClock{}}
 	if err := env.Await(t.Context(), "shoot('alpha').healthy", time.Minute); err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ func TestALostSeedKeepsNobodyFromWatchingTheOthers(t *testing.T) {
 	if _, err := w.LoseCluster(t.Context(), "b", false); err != nil {
 		t.Fatal(err)
 	}
-	if err := told.watchStates(t.Context(), "alpha"); err != nil {
+	if err := r.watchStates(t.Context(), "alpha"); err != nil {
 		t.Errorf("with another seed lost: %v", err)
 	}
 	if _, err := w.LoseCluster(t.Context(), "a", false); err != nil {
@@ -55,7 +55,7 @@ func TestALostSeedKeepsNobodyFromWatchingTheOthers(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if err := told.watchStates(ctx, "alpha"); err == nil || !strings.HasPrefix(err.Error(),
+	if err := r.watchStates(ctx, "alpha"); err == nil || !strings.HasPrefix(err.Error(),
 		"look at the state of Extension/vault of alpha on a: ") {
 		t.Errorf("with its own seed lost: %v", err)
 	}

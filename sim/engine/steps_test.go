@@ -11,18 +11,18 @@ import (
 	"github.com/transplant-sim/transplant/sim/world/worldtest"
 )
 
-// Oracles know from the record what a load was to be, also where nothing came of it.
-func TestAStepTellsOfItsLoad(t *testing.T) {
+// Oracles read from the record what a load was to be, also if it never started.
+func TestSteps_LoadFails_IsRecordedAsAsked(t *testing.T) {
 	t.Parallel()
 	for keep, load := range map[bool]step.Load{true: {Shoot: "gone", WritesPerSecond: 3, KeepAddress: true},
 		false: {Shoot: "gone", WritesPerSecond: 3}} {
 		journal := timeline.NewJournal(clock.RealClock{}, nil)
-		story := &scenario.Scenario{}
-		story.Spec.Steps = []step.Spec{{Load: &load}}
-		told := &runner{Options: Options{Scenario: story, World: worldtest.New(t, "a"), Journal: journal,
+		s := &scenario.Scenario{}
+		s.Spec.Steps = []step.Spec{{Load: &load}}
+		r := &runner{Options: Options{Scenario: s, World: worldtest.New(t, "a"), Journal: journal,
 			Clock: clock.RealClock{}}}
-		told.env = &step.Environment{Shoots: told}
-		if err := told.steps(t.Context()); err == nil {
+		r.env = &step.Environment{Shoots: r}
+		if err := r.steps(t.Context()); err == nil {
 			t.Error("a shoot that is not there is written to")
 		}
 		if _, started, _ := timeline.First[timeline.StepStarted](journal.Events()); started.KeepAddress != keep ||

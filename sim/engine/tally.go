@@ -18,7 +18,7 @@ type Journal interface {
 	Follow(ctx context.Context) iter.Seq[timeline.Event]
 }
 
-// tally counts by kind what it passes on, so that a journal that loses events can be held against it.
+// tally counts events by kind as it passes them on, so that a journal that loses events is found out.
 type tally struct {
 	Journal
 

@@ -7,7 +7,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/expression"
 )
 
-// What the compiler refuses is told with what would be right.
+// What the compiler refuses is reported with what would be right.
 func TestRemedies(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

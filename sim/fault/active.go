@@ -14,13 +14,13 @@ import (
 
 const (
 	// healTimeout bounds one heal, and is longer than any backend waits for a cluster that returns with its disk, which
-	// says better what was missing. Heals run although the story was cancelled.
+	// says better what was missing. Heals run even if the run was cancelled.
 	healTimeout = 6 * time.Minute
 	// injectTimeout bounds what a request, or another trigger, has begun: an injection, or the end of a crash's victim.
 	injectTimeout = 60 * time.Second
 )
 
-// Active keeps the faults at work and heals each exactly once, whatever becomes of the story.
+// Active keeps the faults at work and heals each exactly once, however the run ends.
 type Active struct {
 	world  world.World
 	record timeline.Recorder
@@ -43,21 +43,21 @@ type activeFault struct {
 	injection world.Injection
 }
 
-// NewActive for the faults of one story.
+// NewActive for the faults of one run.
 func NewActive(w world.World, record timeline.Recorder) *Active {
 	return &Active{world: w, record: record, open: map[string]*activeFault{}}
 }
 
-// Inject begins a fault under a name of the story.
+// Inject begins a fault under a name of the scenario.
 func (a *Active) Inject(ctx context.Context, name string, f Fault) error {
-	p := &activeFault{name: name, fault: f}
-	if err := a.reserve(p); err != nil {
+	one := &activeFault{name: name, fault: f}
+	if err := a.reserve(one); err != nil {
 		return err
 	}
 	var err error
-	p.begin.Do(func() { err = a.inject(ctx, p) })
+	one.begin.Do(func() { err = a.inject(ctx, one) })
 	if err == nil {
-		a.admit(p)
+		a.admit(one)
 	}
 	return err
 }
@@ -65,27 +65,27 @@ func (a *Active) Inject(ctx context.Context, name string, f Fault) error {
 // Await lets a fault begin when its trigger fires; it may do so before Await returns. The fault is healed like any
 // other; one that has not begun by then never does.
 func (a *Active) Await(ctx context.Context, name string, f Fault, when Trigger) error {
-	p := &activeFault{name: name, fault: f}
-	if err := a.reserve(p); err != nil {
+	one := &activeFault{name: name, fault: f}
+	if err := a.reserve(one); err != nil {
 		return err
 	}
-	a.note(p, timeline.FaultAwaited{Fault: f.Name(), When: when.String()})
+	a.note(one, timeline.FaultAwaited{Fault: f.Name(), When: when.String()})
 	disarm, err := when.Arm(ctx, a.world, func(ctx context.Context) {
-		p.begin.Do(func() { a.strike(ctx, p) })
+		one.begin.Do(func() { a.strike(ctx, one) })
 	})
 	if err != nil {
 		return fmt.Errorf("wait with the fault %q, %s, for %s: %w", name, f.Name(), when, err)
 	}
-	p.disarm = disarm
-	a.admit(p)
+	one.disarm = disarm
+	a.admit(one)
 	return nil
 }
 
-// strike injects a fault whose trigger has fired. Nobody waits for the error, so the heal tells it.
-func (a *Active) strike(ctx context.Context, p *activeFault) {
+// strike injects a fault whose trigger has fired. Nobody waits for the error, so the heal returns it.
+func (a *Active) strike(ctx context.Context, one *activeFault) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), injectTimeout)
 	defer cancel()
-	p.err = a.inject(ctx, p)
+	one.err = a.inject(ctx, one)
 }
 
 // awaiter is a fault that needs something there before it begins.
@@ -104,91 +104,91 @@ var (
 
 // inject a fault. It stands in the record from before it does anything: what is measured from a fault on is measured
 // from there. What was begun before an error is ended at once: nobody knows the fault by a name to heal.
-func (a *Active) inject(ctx context.Context, p *activeFault) error {
-	if waits, is := p.fault.(awaiter); is {
+func (a *Active) inject(ctx context.Context, one *activeFault) error {
+	if waits, is := one.fault.(awaiter); is {
 		if err := waits.await(ctx, a.world); err != nil {
-			return fmt.Errorf("inject the fault %q, %s: %w", p.name, p.fault.Name(), err)
+			return fmt.Errorf("inject the fault %q, %s: %w", one.name, one.fault.Name(), err)
 		}
 	}
-	injected := timeline.FaultInjected{Fault: p.fault.Name()}
-	if takes, is := p.fault.(taker); is {
+	injected := timeline.FaultInjected{Fault: one.fault.Name()}
+	if takes, is := one.fault.(taker); is {
 		injected.Clusters = takes.takes()
 	}
-	a.note(p, injected)
-	injection, err := p.fault.Inject(ctx, a.world)
+	a.note(one, injected)
+	injection, err := one.fault.Inject(ctx, a.world)
 	if err != nil {
-		err = fmt.Errorf("inject the fault %q, %s: %w", p.name, p.fault.Name(), err)
-		healed := timeline.FaultHealed{Fault: p.fault.Name()}
+		err = fmt.Errorf("inject the fault %q, %s: %w", one.name, one.fault.Name(), err)
+		healed := timeline.FaultHealed{Fault: one.fault.Name()}
 		if injection.Heal != nil {
-			err = errors.Join(err, a.heal(ctx, p, injection))
+			err = errors.Join(err, a.heal(ctx, one, injection))
 			healed.Hits = injection.Hits()
 		}
 		healed.Error = err.Error()
-		a.note(p, healed)
+		a.note(one, healed)
 		return err
 	}
-	p.begun, p.injection = true, injection
+	one.begun, one.injection = true, injection
 	return nil
 }
 
-func (a *Active) note(p *activeFault, what timeline.Payload) {
-	a.record.Record(timeline.Event{Actor: world.Operator, Subject: p.name, Payload: what})
+func (a *Active) note(one *activeFault, what timeline.Payload) {
+	a.record.Record(timeline.Event{Actor: world.Operator, Subject: one.name, Payload: what})
 }
 
 // reserve a name; admit makes it one that can be healed.
-func (a *Active) reserve(p *activeFault) error {
+func (a *Active) reserve(one *activeFault) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if _, known := a.open[p.name]; known {
-		return fmt.Errorf("inject the fault %q: there is one of this name already", p.name)
+	if _, known := a.open[one.name]; known {
+		return fmt.Errorf("inject the fault %q: there is one of this name already", one.name)
 	}
-	a.open[p.name] = nil
+	a.open[one.name] = nil
 	return nil
 }
 
-func (a *Active) admit(p *activeFault) {
+func (a *Active) admit(one *activeFault) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.open[p.name] = p
-	a.order = append(a.order, p.name)
+	a.open[one.name] = one
+	a.order = append(a.order, one.name)
 }
 
 // Heal ends the fault of this name. The second time it does nothing and returns what the first returned.
 func (a *Active) Heal(ctx context.Context, name string) error {
 	a.mu.Lock()
-	p := a.open[name]
+	one := a.open[name]
 	a.mu.Unlock()
-	if p == nil {
+	if one == nil {
 		return fmt.Errorf("heal the fault %q: it has not been injected", name)
 	}
-	p.heal.Do(func() { a.end(ctx, p) })
-	p.healed.Store(true)
-	return p.err
+	one.heal.Do(func() { a.end(ctx, one) })
+	one.healed.Store(true)
+	return one.err
 }
 
 // end a fault. One whose trigger is just firing has begun when begin lets us through, and else never will.
-func (a *Active) end(ctx context.Context, p *activeFault) {
-	if p.disarm != nil {
-		p.disarm()
+func (a *Active) end(ctx context.Context, one *activeFault) {
+	if one.disarm != nil {
+		one.disarm()
 	}
-	p.begin.Do(func() {})
-	if !p.begun {
+	one.begin.Do(func() {})
+	if !one.begun {
 		return
 	}
-	p.err = a.heal(ctx, p, p.injection)
-	healed := timeline.FaultHealed{Fault: p.fault.Name(), Hits: p.injection.Hits()}
-	if p.err != nil {
-		healed.Error = p.err.Error()
+	one.err = a.heal(ctx, one, one.injection)
+	healed := timeline.FaultHealed{Fault: one.fault.Name(), Hits: one.injection.Hits()}
+	if one.err != nil {
+		healed.Error = one.err.Error()
 	}
-	a.note(p, healed)
+	a.note(one, healed)
 }
 
-// heal with a context that outlives the story.
-func (a *Active) heal(ctx context.Context, p *activeFault, injection world.Injection) error {
+// heal with a context that outlives the run.
+func (a *Active) heal(ctx context.Context, one *activeFault, injection world.Injection) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), healTimeout)
 	defer cancel()
 	if err := injection.Heal(ctx); err != nil {
-		return fmt.Errorf("heal the fault %q, %s: %w", p.name, p.fault.Name(), err)
+		return fmt.Errorf("heal the fault %q, %s: %w", one.name, one.fault.Name(), err)
 	}
 	return nil
 }
@@ -197,8 +197,8 @@ func (a *Active) heal(ctx context.Context, p *activeFault, injection world.Injec
 func (a *Active) AtWork() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, p := range a.open {
-		if p != nil && !p.healed.Load() {
+	for _, one := range a.open {
+		if one != nil && !one.healed.Load() {
 			return true
 		}
 	}

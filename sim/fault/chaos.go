@@ -160,7 +160,7 @@ func (c *Chaos) Check(path *field.Path, on landscape.Landscape) field.ErrorList 
 			errs = append(errs, l.mistake(spec))
 		}
 	}
-	if p.problem != nil && len(errs) == 0 { // else it is told by its field
+	if p.problem != nil && len(errs) == 0 { // else it is reported at its field
 		errs = append(errs, field.Invalid(spec, p.action, p.problem.Error()))
 	}
 	if modes := modes(); p.mode == "" {
@@ -169,7 +169,7 @@ func (c *Chaos) Check(path *field.Path, on landscape.Landscape) field.ErrorList 
 	} else if !slices.Contains(modes, p.mode) {
 		errs = append(errs, field.NotSupported(spec.Child("mode"), p.mode, modes))
 	}
-	if life, err := p.life(); err == nil && life < 0 { // else Chaos Mesh has told it
+	if life, err := p.life(); err == nil && life < 0 { // else Chaos Mesh has reported it
 		errs = append(errs, field.Invalid(spec.Child("duration"), *p.duration, "must not be negative"))
 	}
 	for _, harm := range p.harms {

@@ -45,27 +45,27 @@ const (
 	partition  = gardenlets + ", action: partition, direction: to, externalTargets: [garden]"
 )
 
-// stageOf is a spy that knows the parts of pods, and takes down every harm.
-type stageOf struct {
+// podSpy is a spy that knows the parts of pods, and notes every harm.
+type podSpy struct {
 	*spy
 	all    []any
 	pods   []types.UID
 	server string
 }
 
-func (s *stageOf) BreakLink(_ context.Context, actor, target string, f link.Fault, _ link.Hook) (world.Injection,
+func (s *podSpy) BreakLink(_ context.Context, actor, target string, f link.Fault, _ link.Hook) (world.Injection,
 	error) {
 	s.all = append(s.all, actor+"→"+target, f)
 	return s.injection()
 }
 
-func (s *stageOf) BreakPods(_ context.Context, cluster string, pods []types.UID, containers []string,
+func (s *podSpy) BreakPods(_ context.Context, cluster string, pods []types.UID, containers []string,
 	keep bool) (world.Injection, error) {
 	s.all, s.pods = append(s.all, cluster, containers, keep), pods
 	return s.injection()
 }
 
-func (s *stageOf) Parts(_ context.Context, cluster string, pods []corev1.Pod) (actors, targets []string, err error) {
+func (s *podSpy) Parts(_ context.Context, cluster string, pods []corev1.Pod) (actors, targets []string, err error) {
 	for _, pod := range pods {
 		actors = append(actors, pod.Labels["app"]+"-"+cluster)
 	}
@@ -73,9 +73,9 @@ func (s *stageOf) Parts(_ context.Context, cluster string, pods []corev1.Pod) (a
 }
 
 // crowd makes pods on cluster a: two gardenlets and one other.
-func crowd(t *testing.T) *stageOf {
+func crowd(t *testing.T) *podSpy {
 	t.Helper()
-	s := &stageOf{spy: &spy{World: worldtest.New(t, "a")}, server: "shoot/alpha"}
+	s := &podSpy{spy: &spy{World: worldtest.New(t, "a")}, server: "shoot/alpha"}
 	config, err := s.Connect("a")
 	must(t, err)
 	c, err := kubernetes.NewForConfig(config)
@@ -146,7 +146,7 @@ func TestChaosIsCarriedOut(t *testing.T) {
 			}
 			must(t, injection.Heal(t.Context()))
 			if s.heals == 0 || injection.Hits() == 0 {
-				t.Errorf("healed %d times, felt %d times", s.heals, injection.Hits())
+				t.Errorf("healed %d times, %d hits", s.heals, injection.Hits())
 			}
 		})
 	}
@@ -321,7 +321,7 @@ func TestChaosThatNobodyCanDo(t *testing.T) {
 	}
 }
 
-// What only Chaos Mesh can do is fine by itself; whoever cannot do it is told what asks for it.
+// What only Chaos Mesh can do is fine by itself; a backend that cannot do it names the field that asks for it.
 func TestChaosBeyondLinks(t *testing.T) {
 	t.Parallel()
 	for want, c := range map[string][2]string{

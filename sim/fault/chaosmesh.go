@@ -33,7 +33,7 @@ const (
 	meshPoll        = 100 * time.Millisecond
 )
 
-// forcedFinalizer makes Chaos Mesh let go of an object although it could not undo what it did.
+// forcedFinalizer makes Chaos Mesh release an object although it could not undo what it did.
 const forcedFinalizer = "chaos-mesh.chaos-mesh.org/cleanFinalizer"
 
 // applied says how an experiment is left to Chaos Mesh: whom it may harm, and how a probe of ours sees that it does.
@@ -162,7 +162,7 @@ func (m *meshed) begin(ctx context.Context) (world.Injection, error) {
 	return world.Injection{Heal: heal, Hits: w.count}, nil
 }
 
-// create the object, and wait for the answer also when the story was cancelled: only that tells whether there is one.
+// create the object, and wait for the answer even if the run was cancelled: only that shows whether there is one.
 func (m *meshed) create(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), createdWithin)
 	defer cancel()
@@ -211,8 +211,8 @@ func (m *meshed) standing() string {
 	return strings.Join(said, "; ")
 }
 
-// end deletes the object, and waits until Chaos Mesh lets go of it, when it has undone the harm. It never does where a
-// victim has been started again in the midst of it: such pods are replaced, and the object is let go by force.
+// end deletes the object, and waits until Chaos Mesh releases it, when it has undone the harm. It never does where a
+// victim has been started again in the midst of it: such pods are replaced, and the object is released by force.
 func (m *meshed) end(ctx context.Context) error {
 	if err := m.client.Delete(ctx, m.object); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete %s: %w", m, err)

@@ -231,7 +231,7 @@ func (w *meshWorld) network(change func(types.UID)) func(context.Context, *corev
 	}
 }
 
-// Where the definitions of Chaos Mesh are installed its objects are applied, felt by our own probe, and ended.
+// Where the definitions of Chaos Mesh are installed its objects are applied, seen by our own probe, and ended.
 func TestChaosMesh(t *testing.T) {
 	t.Parallel()
 	scheme := runtime.NewScheme()
@@ -252,7 +252,7 @@ func TestChaosMesh(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind, spec string
 		part       part
-		felt       int
+		hits       int
 	}{
 		"pod-kill": {"PodChaos", "action: pod-kill", part{harm: w.kill}, 2},
 		"container-kill": {"PodChaos", "action: container-kill, containerNames: [gardenlet]",
@@ -266,7 +266,7 @@ func TestChaosMesh(t *testing.T) {
 		"delay": {"NetworkChaos", "action: delay, delay: {latency: 90ms}", part{harm: w.network(func(pod types.UID) {
 			w.slow[pod] = 90 * time.Millisecond
 		}), undo: mend}, 2},
-		// Whatever it says, nothing is felt of it.
+		// Whatever it says, it hits nothing.
 		"lie": {"NetworkChaos", "action: partition", part{}, 0},
 		// A victim that was started again cannot be recovered: it is replaced.
 		"cannot-undo": {"NetworkChaos", "action: partition", part{harm: cut, cannotUndo: "container not found"}, 2},
@@ -281,8 +281,8 @@ func TestChaosMesh(t *testing.T) {
 			if left := w.experiments(t, name); left != 1 {
 				t.Errorf("there are %d objects of Chaos Mesh", left)
 			}
-			if injection.Hits() != c.felt {
-				t.Errorf("felt by %d pods, want %d", injection.Hits(), c.felt)
+			if injection.Hits() != c.hits {
+				t.Errorf("it hit %d pods, want %d", injection.Hits(), c.hits)
 			}
 			must(t, injection.Heal(t.Context()))
 			if left := w.experiments(t, name); left != 0 {
@@ -320,7 +320,7 @@ func testMeshRefusals(t *testing.T, w *meshWorld) {
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			go func() { // nobody waits longer than until there is something to be told
+			go func() { // nobody waits longer than until there is something to report
 				_ = wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 					object := &v1alpha1.NetworkChaos{}
 					err := w.client.Get(ctx, types.NamespacedName{Namespace: name, Name: "x"}, object)

@@ -75,7 +75,7 @@ func slowness(spec *v1alpha1.NetworkChaosSpec) (limit time.Duration, visible boo
 	if d := spec.Delay; d != nil {
 		latency, err := time.ParseDuration(d.Latency)
 		if err != nil {
-			return 0, false // the check tells
+			return 0, false // the check reports it
 		}
 		limit, visible = max(latency/2, noticeable), true
 	}
@@ -219,7 +219,7 @@ func (w *watcher) count() int {
 	return len(w.seen)
 }
 
-// await the proof, for a while: without one the fault was not felt, which is for the verdict to say.
+// await the proof, for a while: without one the fault has hit nothing, which is for the verdict to say.
 func (w *watcher) await(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, biteWithin)
 	defer cancel()

@@ -71,7 +71,7 @@ func (e Experiment) Equal(other Experiment) bool {
 		fmt.Sprint(one) == fmt.Sprint(two)
 }
 
-// hasSpec tells an experiment that says something from one that is nothing but a name.
+// hasSpec distinguishes an experiment that says something from one that is nothing but a name.
 func (e Experiment) hasSpec() bool {
 	var parts struct{ Spec map[string]any }
 	return json.Unmarshal(e.raw, &parts) == nil && parts.Spec != nil

@@ -20,7 +20,7 @@ type FailRequest struct {
 	Reason metav1.StatusReason `json:"reason,omitempty"`
 	// Message in the answer.
 	Message string `json:"message,omitempty"`
-	// RetryAfter tells the client when to try again, which most clients then do by themselves.
+	// RetryAfter asks the client to try again then, which most clients do by themselves.
 	RetryAfter metav1.Duration `json:"retryAfter,omitzero"`
 }
 

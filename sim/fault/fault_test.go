@@ -115,14 +115,14 @@ func shootsOf(actor string) fault.Objects {
 	return fault.Objects{Actor: actor, Target: "garden", Kind: "Shoot", Object: "alpha"}
 }
 
-// spy is a world that takes down what it is asked to break.
+// spy is a world that notes what it is asked to break.
 type spy struct {
 	*worldtest.World
 	asked []any
 	heals int
 	fail  error
-	// broken comes together with every injection: what has begun did not get to its end.
-	broken error
+	// midway comes together with every injection: what has begun did not get to its end.
+	midway error
 	// deaf clusters go on when they are lost or frozen.
 	deaf bool
 	// onHeal is called at every heal, onBreak when something is about to break, when they are set.
@@ -146,7 +146,7 @@ func (s *spy) injection(what ...any) (world.Injection, error) {
 			return s.fail
 		},
 		Hits: func() int { return 3 },
-	}, s.broken
+	}, s.midway
 }
 
 func (s *spy) BreakLink(_ context.Context, actor, target string, f link.Fault, _ link.Hook) (world.Injection, error) {
@@ -192,7 +192,7 @@ func (s *spy) WipeEtcd(_ context.Context, shoot string) (world.Injection, error)
 	return s.injection(shoot)
 }
 
-func TestEveryFaultHasAnExampleThatIsFine(t *testing.T) {
+func TestCheck_ExampleOfEveryFault_IsFine(t *testing.T) {
 	t.Parallel()
 	for _, kind := range fault.Kinds() {
 		spec, known := examples[kind]
@@ -213,8 +213,8 @@ func TestEveryFaultHasAnExampleThatIsFine(t *testing.T) {
 	}
 }
 
-// Conformance: injected, felt, healed once whatever happens, and recorded.
-func TestConformance(t *testing.T) {
+// A fault is injected, hits, is healed once whatever happens, and recorded.
+func TestConformance_EveryFault(t *testing.T) {
 	t.Parallel()
 	for kind, spec := range examples {
 		t.Run(kind, func(t *testing.T) {
@@ -223,34 +223,34 @@ func TestConformance(t *testing.T) {
 			w := &spy{World: worldtest.New(t, "a")}
 			plant(t, w)
 			journal := timeline.NewJournal(clock.RealClock{}, nil)
-			ward := fault.NewActive(w, journal)
-			if err := ward.Heal(t.Context(), "it"); err == nil || !strings.Contains(err.Error(), "has not been injected") {
+			active := fault.NewActive(w, journal)
+			if err := active.Heal(t.Context(), "it"); err == nil || !strings.Contains(err.Error(), "has not been injected") {
 				t.Errorf("heal before the fault: %v", err)
 			}
 			ctx, cancel := context.WithCancel(t.Context())
-			if err := ward.Inject(ctx, "it", f); err != nil {
+			if err := active.Inject(ctx, "it", f); err != nil {
 				t.Fatal(err)
 			}
-			if err := ward.Inject(ctx, "it", f); err == nil {
+			if err := active.Inject(ctx, "it", f); err == nil {
 				t.Error("injected twice under one name")
 			}
-			cancel() // a heal runs although the story was cancelled
-			if err := errors.Join(ward.Heal(ctx, "it"), ward.Heal(ctx, "it"), ward.HealAll(ctx)); err != nil {
+			cancel() // a heal runs even if the run was cancelled
+			if err := errors.Join(active.Heal(ctx, "it"), active.Heal(ctx, "it"), active.HealAll(ctx)); err != nil {
 				t.Error(err)
 			}
-			felt := 3
+			hits := 3
 			switch kind {
 			case "crash": // which counts deaths, and nobody has died
-				felt = 0
+				hits = 0
 			case "growObject", "loseObject": // which the spy does not see
-				felt, w.heals = 1, w.heals+1
+				hits, w.heals = 1, w.heals+1
 			}
 			if w.heals != 1 {
 				t.Errorf("healed %d times", w.heals)
 			}
 			_, injected, _ := timeline.First[timeline.FaultInjected](journal.Events())
 			_, healed, _ := timeline.First[timeline.FaultHealed](journal.Events())
-			if injected.Fault != f.Name() || healed.Hits != felt || healed.Error != "" {
+			if injected.Fault != f.Name() || healed.Hits != hits || healed.Error != "" {
 				t.Errorf("recorded %+v, %+v", injected, healed)
 			}
 			takes := map[string][]string{"loseCluster": {"a"}, "freezeCluster": {"garden"}}
@@ -261,12 +261,12 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// Whatever has been broken is healed once by the end of the story, also of one that has failed before its heal step, or
-// that was cancelled while the fault was being injected.
-func TestConformanceOfFaultsThatNoStepHeals(t *testing.T) {
+// A fault is healed once by the end of the run, also if the run has failed before its heal step, or was cancelled while
+// the fault was being injected.
+func TestConformance_NoStepHeals_IsHealedOnce(t *testing.T) {
 	t.Parallel()
 	for kind, spec := range examples {
-		for how, interrupted := range map[string]bool{"the story fails": false, "cancelled midway": true} {
+		for how, interrupted := range map[string]bool{"the run fails": false, "cancelled midway": true} {
 			t.Run(kind+", "+how, func(t *testing.T) {
 				t.Parallel()
 				_, f := spec.Fault()
@@ -278,12 +278,12 @@ func TestConformanceOfFaultsThatNoStepHeals(t *testing.T) {
 					w.onBreak = cancel
 				}
 				journal := timeline.NewJournal(clock.RealClock{}, nil)
-				ward := fault.NewActive(w, journal)
-				if err := ward.Inject(ctx, "it", f); err != nil && !errors.Is(err, context.Canceled) {
+				active := fault.NewActive(w, journal)
+				if err := active.Inject(ctx, "it", f); err != nil && !errors.Is(err, context.Canceled) {
 					t.Fatal(err)
 				}
 				cancel()
-				if err := errors.Join(ward.HealAll(ctx), ward.HealAll(ctx)); err != nil {
+				if err := errors.Join(active.HealAll(ctx), active.HealAll(ctx)); err != nil {
 					t.Error(err)
 				}
 				if kind == "growObject" || kind == "loseObject" { // which the spy does not see
@@ -292,7 +292,7 @@ func TestConformanceOfFaultsThatNoStepHeals(t *testing.T) {
 				if w.heals != 1 {
 					t.Errorf("healed %d times", w.heals)
 				}
-				if _, healed, told := timeline.First[timeline.FaultHealed](journal.Events()); !told || healed.Error != "" {
+				if _, healed, found := timeline.First[timeline.FaultHealed](journal.Events()); !found || healed.Error != "" {
 					t.Errorf("recorded %+v", healed)
 				}
 			})
@@ -300,8 +300,8 @@ func TestConformanceOfFaultsThatNoStepHeals(t *testing.T) {
 	}
 }
 
-// What has begun, and then failed, is healed at once and told: nobody could name it to heal it later.
-func TestConformanceOfInjectionsThatFailMidway(t *testing.T) {
+// What has begun, and then failed, is healed at once and recorded: it could not be healed by name later.
+func TestConformance_InjectionFailsMidway_IsHealedAtOnce(t *testing.T) {
 	t.Parallel()
 	midway := errors.New("it does not stop")
 	for kind, spec := range examples {
@@ -311,23 +311,23 @@ func TestConformanceOfInjectionsThatFailMidway(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			_, f := spec.Fault()
-			w := &spy{World: worldtest.New(t, "a"), broken: midway}
+			w := &spy{World: worldtest.New(t, "a"), midway: midway}
 			plant(t, w)
 			ctx, cancel := context.WithCancel(t.Context())
 			w.onBreak = cancel
 			journal := timeline.NewJournal(clock.RealClock{}, nil)
-			ward := fault.NewActive(w, journal)
-			if err := ward.Inject(ctx, "it", f); !errors.Is(err, midway) || errors.Is(err, context.Canceled) {
+			active := fault.NewActive(w, journal)
+			if err := active.Inject(ctx, "it", f); !errors.Is(err, midway) || errors.Is(err, context.Canceled) {
 				t.Errorf("injected: %v", err)
 			}
 			if w.heals != 1 {
 				t.Errorf("healed %d times", w.heals)
 			}
-			if err := ward.HealAll(ctx); err != nil || w.heals != 1 {
+			if err := active.HealAll(ctx); err != nil || w.heals != 1 {
 				t.Errorf("in the end healed %d times: %v", w.heals, err)
 			}
-			_, healed, told := timeline.First[timeline.FaultHealed](journal.Events())
-			if !told || !strings.Contains(healed.Error, midway.Error()) {
+			_, healed, found := timeline.First[timeline.FaultHealed](journal.Events())
+			if !found || !strings.Contains(healed.Error, midway.Error()) {
 				t.Errorf("recorded %+v", healed)
 			}
 		})
@@ -335,10 +335,10 @@ func TestConformanceOfInjectionsThatFailMidway(t *testing.T) {
 }
 
 // Neither error hides the other where an injection fails and cannot be healed either.
-func TestAFailedInjectionThatCannotBeHealed(t *testing.T) {
+func TestInject_FailsAndCannotBeHealed_ReturnsBothErrors(t *testing.T) {
 	t.Parallel()
 	midway, stuck := errors.New("it does not stop"), errors.New("stuck")
-	w := &spy{World: worldtest.New(t, "a"), broken: midway, fail: stuck}
+	w := &spy{World: worldtest.New(t, "a"), midway: midway, fail: stuck}
 	journal := timeline.NewJournal(clock.RealClock{}, nil)
 	spec := examples["freezeCluster"]
 	_, f := spec.Fault()
@@ -351,19 +351,19 @@ func TestAFailedInjectionThatCannotBeHealed(t *testing.T) {
 	}
 }
 
-func TestAFailedHealIsToldAndNotRepeated(t *testing.T) {
+func TestHealAll_HealFails_IsRecordedAndNotRepeated(t *testing.T) {
 	t.Parallel()
 	w := &spy{World: worldtest.New(t, "a"), fail: errors.New("stuck")}
 	journal := timeline.NewJournal(clock.RealClock{}, nil)
-	ward := fault.NewActive(w, journal)
+	active := fault.NewActive(w, journal)
 	for _, name := range []string{"one", "two"} {
 		spec := examples["cut"]
 		_, f := spec.Fault()
-		if err := ward.Inject(t.Context(), name, f); err != nil {
+		if err := active.Inject(t.Context(), name, f); err != nil {
 			t.Fatal(err)
 		}
 	}
-	err := ward.HealAll(t.Context())
+	err := active.HealAll(t.Context())
 	if err == nil || !strings.Contains(err.Error(), `heal the fault "one", cut(gardenlet-a,garden): stuck`) ||
 		w.heals != 2 {
 		t.Errorf("error %v, %d heals", err, w.heals)
@@ -380,19 +380,19 @@ func TestAFailedHealIsToldAndNotRepeated(t *testing.T) {
 // limited is a world that can break nothing.
 type limited struct{ world.World }
 
-func TestAWorldThatCannot(t *testing.T) {
+func TestInject_WorldWithoutTheAbility_Fails(t *testing.T) {
 	t.Parallel()
 	for kind, spec := range examples {
 		_, f := spec.Fault()
 		if f.Needs() == world.EditObjects { // which takes an API server only
 			continue
 		}
-		ward := fault.NewActive(limited{worldtest.New(t, "a")}, timeline.NewJournal(clock.RealClock{}, nil))
-		err := ward.Inject(t.Context(), "it", f)
+		active := fault.NewActive(limited{worldtest.New(t, "a")}, timeline.NewJournal(clock.RealClock{}, nil))
+		err := active.Inject(t.Context(), "it", f)
 		if err == nil || !strings.Contains(err.Error(), "this backend cannot "+string(f.Needs())) {
 			t.Errorf("%s: %v", kind, err)
 		}
-		if err := ward.HealAll(t.Context()); err != nil {
+		if err := active.HealAll(t.Context()); err != nil {
 			t.Errorf("%s: what was not injected is healed: %v", kind, err)
 		}
 	}

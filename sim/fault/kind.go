@@ -62,7 +62,7 @@ func misspeltIn(group, kind string) string {
 	return nearest(kind, kindsByGroup()[group])
 }
 
-// nearest is the kind that is meant; who has kinds of his own shall not be told that they are others.
+// nearest is the kind that is meant; a kind that a user has defined is not taken for another.
 func nearest(kind string, known []string) string {
 	if slices.ContainsFunc(known, func(name string) bool { return strings.EqualFold(name, kind) }) {
 		return ""

@@ -22,7 +22,7 @@ func lasting(ctx context.Context, i world.Injection, life time.Duration) world.I
 	timer := clock.RealClock{}.AfterFunc(life, func() { // the time of Chaos Mesh is real time
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), healTimeout)
 		defer cancel()
-		_ = heal(ctx) // the heal that is always called tells the error
+		_ = heal(ctx) // the heal that is always called returns the error
 	})
 	return world.Injection{Hits: i.Hits, Heal: func(ctx context.Context) error {
 		timer.Stop()

@@ -12,7 +12,7 @@ import (
 
 // StaleList answers the first lists of clients with what there was at its injection, as an API server does whose cache
 // lags behind, and lets them hear nothing newer until it is healed. Only lists that the Kubernetes API allows to be old
-// are; a restarted controller makes such a list. One in which nothing has changed meanwhile is not felt.
+// are; a restarted controller makes such a list. One in which nothing has changed meanwhile is not hit.
 type StaleList struct {
 	Objects `json:",inline"`
 }

@@ -13,7 +13,7 @@ import (
 
 // Trigger decides when a fault begins.
 type Trigger interface {
-	// String tells people what it waits for.
+	// String says what it waits for, for people.
 	String() string
 	// Arm begins to wait, and calls fire at the moment; more than one call does no harm. It returns when nothing can
 	// happen any more that it would miss. Disarm ends the waiting; fire may be under way then.

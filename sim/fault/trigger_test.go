@@ -30,8 +30,8 @@ func (b *bell) Arm(_ context.Context, _ world.World, fire func(context.Context))
 	return func() { b.silent = true }, b.fail
 }
 
-// told is what a journal holds about faults, in short.
-func told(journal *timeline.Journal) []string {
+// summary is what a journal holds about faults, in short.
+func summary(journal *timeline.Journal) []string {
 	var lines []string
 	for _, e := range journal.Events() {
 		lines = append(lines, strings.TrimPrefix(string(e.Kind), "Fault")+" "+e.Subject)
@@ -48,59 +48,60 @@ func TestAwait(t *testing.T) {
 		heals int
 		want  []string
 	}{
-		"fires": {func(t *testing.T, ward *fault.Active, b *bell) {
+		"fires": {func(t *testing.T, active *fault.Active, b *bell) {
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel() // of the request that was the trigger, say
 			b.ring(ctx)
 			b.ring(ctx)
-			must(t, ward.Heal(t.Context(), "it"))
+			must(t, active.Heal(t.Context(), "it"))
 		}, 1, []string{"Awaited it", "Injected it", "Healed it"}},
-		"healed before": {func(t *testing.T, ward *fault.Active, b *bell) {
-			must(t, ward.Heal(t.Context(), "it"))
+		"healed before": {func(t *testing.T, active *fault.Active, b *bell) {
+			must(t, active.Heal(t.Context(), "it"))
 			b.ring(t.Context())
 		}, 0, []string{"Awaited it"}},
-		"never": {func(t *testing.T, ward *fault.Active, b *bell) {}, 0, []string{"Awaited it"}},
+		"never": {func(t *testing.T, active *fault.Active, b *bell) {}, 0, []string{"Awaited it"}},
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
 			t.Parallel()
 			w, b, journal := &spy{World: worldtest.New(t, "a")}, &bell{}, timeline.NewJournal(clock.RealClock{}, nil)
-			ward := fault.NewActive(w, journal)
-			must(t, ward.Await(t.Context(), "it", cut, b))
-			if err := ward.Await(t.Context(), "it", cut, b); err == nil {
+			active := fault.NewActive(w, journal)
+			must(t, active.Await(t.Context(), "it", cut, b))
+			if err := active.Await(t.Context(), "it", cut, b); err == nil {
 				t.Error("two faults of one name wait")
 			}
-			if !ward.AtWork() {
+			if !active.AtWork() {
 				t.Error("a fault that waits is not at work")
 			}
-			c.play(t, ward, b)
-			must(t, ward.HealAll(t.Context()))
-			if ward.AtWork() {
+			c.play(t, active, b)
+			must(t, active.HealAll(t.Context()))
+			if active.AtWork() {
 				t.Error("a fault is at work when all are healed")
 			}
-			if diff := cmp.Diff(c.want, told(journal)); diff != "" || w.heals != c.heals || !b.silent {
+			if diff := cmp.Diff(c.want, summary(journal)); diff != "" || w.heals != c.heals || !b.silent {
 				t.Errorf("healed %d times, disarmed %t (-want +got):\n%s", w.heals, b.silent, diff)
 			}
 		})
 	}
 }
 
-// What goes wrong when nobody waits for it stands in the record, and with the heal.
-func TestAwaitFails(t *testing.T) {
+// An error for which nobody waits is in the record, and returned by the heal.
+func TestAwait_InjectionFails_IsRecorded(t *testing.T) {
 	t.Parallel()
 	spec := examples["cut"]
 	_, cut := spec.Fault()
 	journal, b := timeline.NewJournal(clock.RealClock{}, nil), &bell{}
-	ward := fault.NewActive(limited{worldtest.New(t, "a")}, journal)
-	must(t, ward.Await(t.Context(), "it", cut, b))
+	active := fault.NewActive(limited{worldtest.New(t, "a")}, journal)
+	must(t, active.Await(t.Context(), "it", cut, b))
 	b.ring(t.Context())
-	if err := ward.HealAll(t.Context()); err == nil || !strings.Contains(err.Error(), "this backend cannot break links") {
+	if err := active.HealAll(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "this backend cannot break links") {
 		t.Errorf("got %v", err)
 	}
 	if _, healed, _ := timeline.First[timeline.FaultHealed](journal.Events()); !strings.Contains(healed.Error,
 		"this backend cannot break links") {
 		t.Errorf("recorded %+v", healed)
 	}
-	if err := ward.Await(t.Context(), "other", cut, &bell{fail: errors.New("no rope")}); err == nil ||
+	if err := active.Await(t.Context(), "other", cut, &bell{fail: errors.New("no rope")}); err == nil ||
 		!strings.Contains(err.Error(), "for the bell: no rope") {
 		t.Errorf("got %v", err)
 	}
@@ -111,14 +112,14 @@ func (s *onServer) testTrigger(t *testing.T) {
 	when := &fault.OnRequest{Requests: creates, At: link.After}
 	_, f := (&fault.Spec{FailRequest: &fault.FailRequest{Requests: fault.Requests{Objects: settings},
 		Status: 500}}).Fault()
-	must(t, s.ward.Await(t.Context(), "triggered", f, when))
+	must(t, s.faults.Await(t.Context(), "triggered", f, when))
 	c := s.client(t)
 	for i, want := range []bool{true, true, false} {
 		if write(t.Context(), c); (c.err == nil) != want {
 			t.Errorf("write %d: %v", i+1, c.err)
 		}
 	}
-	must(t, s.ward.Heal(t.Context(), "triggered"))
+	must(t, s.faults.Heal(t.Context(), "triggered"))
 	write(t.Context(), c)
 	must(t, c.err)
 	if len(s.world.link.Injections()) != 0 {

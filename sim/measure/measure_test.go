@@ -47,7 +47,7 @@ func created(second float64, number int, version int64) at {
 	return at{second, w}
 }
 
-// holds tells which of those are there.
+// holds says which of those are there.
 func holds(second float64, numbers ...int) at {
 	var seen timeline.DataSeen
 	for _, number := range numbers {

@@ -8,27 +8,27 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// storyMetrics is what the story does, and what is broken on purpose.
-type storyMetrics struct {
+// scenarioMetrics is what the scenario does: its steps and faults.
+type scenarioMetrics struct {
 	events, steps *prometheus.CounterVec
-	active, felt  *prometheus.GaugeVec
+	active, hits  *prometheus.GaugeVec
 }
 
-func newStoryMetrics() storyMetrics {
-	return storyMetrics{
+func newScenarioMetrics() scenarioMetrics {
+	return scenarioMetrics{
 		events: counter("transplant_events_total", "Events on the timeline.", "kind"),
 		steps: counter("transplant_steps_total",
 			"Steps of the scenario that have ended, by how: done, unmet, unknown, failed.", "verb", "outcome"),
 		active: gauge("transplant_fault_active", "Whether a fault of the scenario is at work.", "fault", "kind"),
-		felt:   gauge("transplant_fault_hits", "How often a fault was felt; known when it has been healed.", "fault", "kind"),
+		hits:   gauge("transplant_fault_hits", "How often a fault hit; known when it has been healed.", "fault", "kind"),
 	}
 }
 
-func (s storyMetrics) all() []prometheus.Collector {
-	return []prometheus.Collector{s.events, s.steps, s.active, s.felt}
+func (s scenarioMetrics) all() []prometheus.Collector {
+	return []prometheus.Collector{s.events, s.steps, s.active, s.hits}
 }
 
-func (s storyMetrics) take(e timeline.Event) {
+func (s scenarioMetrics) take(e timeline.Event) {
 	s.events.WithLabelValues(string(e.Kind)).Inc()
 	switch p := e.Payload.(type) {
 	case timeline.StepEnded:
@@ -37,7 +37,7 @@ func (s storyMetrics) take(e timeline.Event) {
 		s.active.WithLabelValues(e.Subject, kindOf(p.Fault)).Set(1)
 	case timeline.FaultHealed:
 		s.active.WithLabelValues(e.Subject, kindOf(p.Fault)).Set(0)
-		s.felt.WithLabelValues(e.Subject, kindOf(p.Fault)).Set(float64(p.Hits))
+		s.hits.WithLabelValues(e.Subject, kindOf(p.Fault)).Set(float64(p.Hits))
 	}
 }
 

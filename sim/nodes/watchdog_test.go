@@ -17,7 +17,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/link"
 )
 
-func TestWatchdogIsPatient(t *testing.T) {
+func TestWatchdog_Overdue_BitesAfterTheLimit(t *testing.T) {
 	t.Parallel()
 	w, start := newWatchdog(40*time.Second), time.Now()
 	late, none := map[string]bool{"the lease of node-1 is not renewed": true}, map[string]bool{}

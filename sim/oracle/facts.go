@@ -50,7 +50,7 @@ func (c *calm) take(e timeline.Event) bool {
 	return c.steady && c.asked == ""
 }
 
-// done tells whether the shoot is as it was asked to be. One that was seen between the step's start and the request, or
+// done says whether the shoot is as it was asked to be. One that was seen between the step's start and the request, or
 // in the success of an older operation, is not; and one that is to come or go is upset until it is steady (again).
 func (c *calm) done(seen timeline.ShootSeen) bool {
 	if seen.Absent || seen.Deleting || seen.Operation.State != "Succeeded" || seen.WantsToSleep != seen.Hibernated {
@@ -166,7 +166,7 @@ func lastLived(events []timeline.Event, shoot string) []timeline.Event {
 	return last
 }
 
-// write is a write, and the event that tells it.
+// write is a write, and the event that records it.
 type write struct {
 	timeline.Write
 	seq int

@@ -171,7 +171,7 @@ func (w *objectWalk) lacks() []string {
 			lacks = append(lacks, "the objects of "+w.shoot+" after its move: it sleeps")
 		}
 	case !w.final:
-		lacks = append(lacks, "the objects of "+w.shoot+" after it had come to rest")
+		lacks = append(lacks, "the objects of "+w.shoot+" after it had settled")
 	}
 	for _, look := range w.followed.looks {
 		for _, what := range look.missing() {

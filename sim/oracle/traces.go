@@ -95,7 +95,7 @@ func (t trace) missingCondition() string {
 	case !met:
 		return "nobody has seen that its condition was true"
 	case unknown != "":
-		return "nobody could tell whether its condition was true: " + unknown
+		return "it is unknown whether its condition was true: " + unknown
 	}
 	return ""
 }

@@ -93,7 +93,7 @@ func clientFor(config *rest.Config, client *http.Client) (kubernetes.Interface, 
 	return set, nil
 }
 
-// sending tells whether a request has left: one that has not cannot have had an effect.
+// sending says whether a request has left: one that has not cannot have had an effect.
 type sending struct{ left atomic.Bool }
 
 type sendingKey struct{}

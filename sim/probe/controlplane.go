@@ -17,12 +17,12 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// Stage of a control-plane namespace: not there, there, or on its way out.
-type Stage int
+// Phase of a control-plane namespace: not there, there, or being deleted.
+type Phase int
 
-// Stages of a control-plane namespace.
+// Phases of a control-plane namespace.
 const (
-	Gone Stage = iota
+	Gone Phase = iota
 	There
 	Going
 )
@@ -32,7 +32,7 @@ const (
 // there may have gone with it.
 func ControlPlane(
 	ctx context.Context, config *rest.Config, shoot, namespace string,
-) (seen timeline.InventorySeen, stage Stage, err error) {
+) (seen timeline.InventorySeen, phase Phase, err error) {
 	seen = timeline.InventorySeen{When: timeline.Left, Shoot: shoot, Items: []timeline.Item{}}
 	config = world.Unlimited(config)
 	client, err := kubernetes.NewForConfig(config)
@@ -44,8 +44,8 @@ func ControlPlane(
 		return seen, Gone, fmt.Errorf("look into namespace %q: %w", namespace, err)
 	}
 	// Only now: one that is there afterwards was there all the time, for none is made again under its name so soon.
-	if stage, err = stageOf(ctx, client, namespace); err != nil || stage != There {
-		return seen, stage, err
+	if phase, err = phaseOf(ctx, client, namespace); err != nil || phase != There {
+		return seen, phase, err
 	}
 	seen.Unreadable = unreadable
 	for _, found := range items {
@@ -58,7 +58,7 @@ func ControlPlane(
 	return seen, There, nil
 }
 
-func stageOf(ctx context.Context, client kubernetes.Interface, namespace string) (Stage, error) {
+func phaseOf(ctx context.Context, client kubernetes.Interface, namespace string) (Phase, error) {
 	found, err := client.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):

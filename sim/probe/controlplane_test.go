@@ -12,7 +12,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-func TestControlPlane_StageOfTheNamespace(t *testing.T) {
+func TestControlPlane_PhaseOfTheNamespace(t *testing.T) {
 	t.Parallel()
 	const alpha = "shoot--p--alpha"
 	config := func(name string, labels map[string]string, managers ...string) client.Object {
@@ -29,22 +29,22 @@ func TestControlPlane_StageOfTheNamespace(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		change func(*testing.T, client.Client)
-		stage  probe.Stage
+		phase  probe.Phase
 		want   []timeline.Item
 	}{
-		"There": {change: func(*testing.T, client.Client) {}, stage: probe.There, want: items},
+		"There": {change: func(*testing.T, client.Client) {}, phase: probe.There, want: items},
 		"Going": {change: func(t *testing.T, seed client.Client) {
 			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: alpha}}
 			patch := client.RawPatch("application/merge-patch+json", []byte(`{"status":{"phase":"Terminating"}}`))
 			if err := seed.Patch(t.Context(), namespace, patch); err != nil {
 				t.Fatal(err)
 			}
-		}, stage: probe.Going, want: []timeline.Item{}},
+		}, phase: probe.Going, want: []timeline.Item{}},
 		"Gone": {change: func(t *testing.T, seed client.Client) {
 			if err := seed.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: alpha}}); err != nil {
 				t.Fatal(err)
 			}
-		}, stage: probe.Gone, want: []timeline.Item{}},
+		}, phase: probe.Gone, want: []timeline.Item{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -67,9 +67,9 @@ func TestControlPlane_StageOfTheNamespace(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			seen, stage, err := probe.ControlPlane(t.Context(), access, "alpha", alpha)
-			if err != nil || stage != c.stage {
-				t.Errorf("stage %d, %v; want %d", stage, err, c.stage)
+			seen, phase, err := probe.ControlPlane(t.Context(), access, "alpha", alpha)
+			if err != nil || phase != c.phase {
+				t.Errorf("phase %d, %v; want %d", phase, err, c.phase)
 			}
 			for i := range seen.Items {
 				seen.Items[i].UID = ""

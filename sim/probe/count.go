@@ -10,8 +10,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// Count counts what the load's namespace holds, the way of users, and records it: what Data says can be held against
-// it. Where the API server says how much is left behind the first object, nothing more is read.
+// Count counts what the load's namespace holds, the way of users, and records it: what Data says can be compared
+// with it. Where the API server says how much is left behind the first object, nothing more is read.
 func Count(ctx context.Context, shoot string, connect Connector, to timeline.Recorder) error {
 	config, err := connect(ctx)
 	if err != nil {

@@ -82,7 +82,7 @@ func fingerprint(authority []byte) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// revision of the store, as a list through the API server tells it.
+// revision of the store, as a list through the API server shows it.
 func (e *Epochs) revision(ctx context.Context, config *rest.Config) (int64, error) {
 	client, err := e.client(config)
 	if err != nil {

@@ -50,7 +50,7 @@ type gathering[T comparable] struct {
 	last  map[string]T
 }
 
-// view says what is gathered, and what is told of it.
+// view says what is gathered, and what is noted of it.
 type view[T comparable] struct {
 	connect  Connector
 	sources  func(kubernetes.Interface) []source
@@ -138,7 +138,7 @@ func (g *gathering[T]) list(ctx context.Context, v view[T], sources []source) ([
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.there = there
-	g.tell(v)
+	g.noteChanges(v)
 	return versions, nil
 }
 
@@ -178,12 +178,12 @@ func (g *gathering[T]) take(v view[T], i int, event watch.Event) error {
 	} else {
 		g.there[i][name] = event.Object
 	}
-	g.tell(v)
+	g.noteChanges(v)
 	return nil
 }
 
-// tell what has changed.
-func (g *gathering[T]) tell(v view[T]) {
+// noteChanges notes what has changed.
+func (g *gathering[T]) noteChanges(v view[T]) {
 	seen := v.describe(g.there)
 	for _, name := range changed(g.last, seen) {
 		now, there := seen[name]

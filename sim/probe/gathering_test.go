@@ -107,7 +107,7 @@ func following(t *testing.T, p probe.Watched, j *timeline.Journal) <-chan error 
 	return ended
 }
 
-func told(j *timeline.Journal, is func(timeline.NodeSeen) bool) func() bool {
+func sawNode(j *timeline.Journal, is func(timeline.NodeSeen) bool) func() bool {
 	return func() bool {
 		for _, seen := range timeline.Of[timeline.NodeSeen](j.Events()) {
 			if is(seen) {
@@ -118,7 +118,7 @@ func told(j *timeline.Journal, is func(timeline.NodeSeen) bool) func() bool {
 	}
 }
 
-// What changes is told as it comes, by one list and one watch of each kind.
+// What changes is recorded as it comes, by one list and one watch of each kind.
 func TestNodesAreWatched(t *testing.T) {
 	t.Parallel()
 	_, _, straight := ready(t, 2)
@@ -133,13 +133,15 @@ func TestNodesAreWatched(t *testing.T) {
 		[]byte(`{"spec":{"renewTime":"`+then+`"}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	until(t, told(j, func(n timeline.NodeSeen) bool { return n.Name == "node-0" && n.Renewed == "2030-01-01T00:00:00Z" }))
+	until(t, sawNode(j, func(n timeline.NodeSeen) bool {
+		return n.Name == "node-0" && n.Renewed == "2030-01-01T00:00:00Z"
+	}))
 	if err := c.CoreV1().Nodes().Delete(t.Context(), "node-1", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	until(t, told(j, func(n timeline.NodeSeen) bool { return n.Name == "node-1" && n.Gone }))
+	until(t, sawNode(j, func(n timeline.NodeSeen) bool { return n.Name == "node-1" && n.Gone }))
 	if lists, watches := d.lists.Load(), d.watches.Load(); lists != 2 || watches != 2 {
-		t.Errorf("%d lists and %d watches told it, want one of nodes and one of leases", lists, watches)
+		t.Errorf("%d lists and %d watches sent it, want one of nodes and one of leases", lists, watches)
 	}
 }
 
@@ -208,12 +210,12 @@ func TestAShootThatMovesIsWatchedWhereItIs(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Errorf("a move is an error: %v", err)
 	}
-	until(t, told(j, func(n timeline.NodeSeen) bool { return n.Name == "node-1" && n.Gone }))
+	until(t, sawNode(j, func(n timeline.NodeSeen) bool { return n.Name == "node-1" && n.Gone }))
 	until(t, func() bool { return fresh.watches.Load() == 2 })
 }
 
-// Watches on an API server whose etcd stands still are open and silent: that nothing is seen is told all the same.
-func TestAStoreThatStandsStillIsTold(t *testing.T) {
+// Watches on an API server whose etcd stands still are open and silent: that nothing is seen is reported all the same.
+func TestFollow_StoreStandsStill_EndsWithAnError(t *testing.T) {
 	t.Parallel()
 	_, _, straight := ready(t, 1)
 	d, w, j := doorTo(t, straight), &way{}, journal()

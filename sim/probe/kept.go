@@ -14,7 +14,7 @@ type kept[T any] struct {
 	it   T
 }
 
-// access is what tells one access from another.
+// access is what distinguishes one access from another.
 type access struct{ host, token, authority string }
 
 func accessOf(config *rest.Config) access {

@@ -32,7 +32,7 @@ const (
 	podsClass       = "pods"
 	// identity labels the Lease by which an API server says that it lives. Each API server makes one of its own.
 	identity = "apiserver.kubernetes.io/identity"
-	// digestBytes of a digest are enough to tell two contents of one object apart.
+	// digestBytes of a digest are enough to distinguish two contents of one object.
 	digestBytes = 8
 )
 

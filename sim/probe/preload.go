@@ -15,8 +15,8 @@ import (
 // preloaders is how many objects are created at once.
 const preloaders = 16
 
-// Preload creates numbered objects past every link, before a story begins. They are writes like those of the load, and
-// must be there at the end as well.
+// Preload creates numbered objects past every link, before a run's steps begin. They are writes like those of the load,
+// and must be there at the end as well.
 func Preload(ctx context.Context, shoot string, client kubernetes.Interface, keys *Keys, objects int,
 	to timeline.Recorder) error {
 	numbers := make(chan int)

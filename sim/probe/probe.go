@@ -1,4 +1,4 @@
-// Package probe looks at the world while a story is told, one file per thing that is looked at. A probe records and
+// Package probe looks at the world during a run, one file per thing that is looked at. A probe records and
 // never judges; what it cannot see it reports as an error, which the engine records as unknown.
 //
 // The engine owns a probe's life: when it samples, how many samples may be under way, and when it ends.

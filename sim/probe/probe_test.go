@@ -182,13 +182,13 @@ func TestTheOutcomeOfAWrite(t *testing.T) {
 				t.Errorf("%+v", write)
 			}
 			if c.want != timeline.Acknowledged && write.Error == "" {
-				t.Error("no error is told")
+				t.Error("no error is recorded")
 			}
 		})
 	}
 }
 
-// Whoever was once told an address stays there, and reads what is in memory. That nobody answers is what should be.
+// A cached reader stays at the address that it first had, and reads what is in memory. That nobody answers is right.
 func TestCachedReadsStayAtOneAddress(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -419,7 +419,7 @@ func TestNothingIsSentTwice(t *testing.T) {
 }
 
 // A key is left alone after a write whose outcome is unknown, and written by one write at a time: else the data at the
-// end would not tell which write is lost.
+// end would not show which write is lost.
 func TestKeysAreLeftAloneAfterTheUnknown(t *testing.T) {
 	t.Parallel()
 	var count atomic.Int32
@@ -569,7 +569,7 @@ func (t trusting) ControlPlanes(ctx context.Context, shoot string) ([]world.Cont
 }
 
 // Nobody answers to an authority that is none, but by which one the shoot is known is seen all the same.
-func TestEpochsTellAuthoritiesApart(t *testing.T) {
+func TestEpochs_AnotherAuthority_HasAnotherDigest(t *testing.T) {
 	t.Parallel()
 	w, _, _ := ready(t, 0)
 	digest := func(authority string) string {
@@ -590,7 +590,7 @@ func TestEpochsTellAuthoritiesApart(t *testing.T) {
 	}
 }
 
-// The client goes on from what it has seen, and starts over when it is told to.
+// The client goes on from what it has seen, and starts over when the server asks it to.
 func TestRevisionsGoOnOrStartOver(t *testing.T) {
 	t.Parallel()
 	var watches atomic.Int32

@@ -29,7 +29,7 @@ const nodesClass = "nodes"
 // leader is where a heartbeat stands that is no Lease, as old libraries write it into Endpoints and ConfigMaps.
 const leader = "control-plane.alpha.kubernetes.io/leader"
 
-// passing are classes that tell of something else and expire by themselves.
+// passing are classes that describe something else and expire by themselves.
 var passing = map[string]bool{"events": true, "events.events.k8s.io": true}
 
 // Add the versions of every object of every type that a cluster serves, but for those in the namespaces to be left out.

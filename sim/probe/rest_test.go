@@ -14,7 +14,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/probe"
 )
 
-// A write, a new object and one that has gone are moves; a heartbeat is none, and one that tells of another owner is.
+// A write, a new object and one that has gone are moves; a heartbeat is none, and one that names another owner is.
 func TestWhatMoves(t *testing.T) {
 	t.Parallel()
 	w, clients, _ := ready(t, 0)

@@ -55,7 +55,7 @@ func TestTheSeedsAreFollowed(t *testing.T) {
 	say("b", "Unknown")
 	until(t, func() bool { return slices.Contains(seen(), "b silent true absent false") })
 	end()
-	// What did not change meanwhile is not told again, and what has gone is.
+	// What did not change meanwhile is not recorded again, and what has gone is.
 	if err := garden.Delete(t.Context(), named("a")); err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestTheSeedsAreFollowed(t *testing.T) {
 	say("b", "True")
 	until(t, func() bool { return len(seen()) == 5 })
 	end()
-	// The last look tells what has changed since, and only that.
+	// The last look records what has changed since, and only that.
 	say("b", "Unknown")
 	for range 2 {
 		if err := follower.Sample(t.Context(), j); err != nil {

@@ -11,8 +11,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// Conditions and constraints are told in the order of their types, and why they are not True: only of those that are
-// not.
+// Conditions and constraints are listed in the order of their types. Only those that are not True have a reason.
 func TestDescribeSaysWhy(t *testing.T) {
 	t.Parallel()
 	is := func(kind gardencorev1beta1.ConditionType, status gardencorev1beta1.ConditionStatus,
@@ -33,7 +32,7 @@ func TestDescribeSaysWhy(t *testing.T) {
 	}
 }
 
-func TestShoots_LastLook_TellsOnlyWhatIsNew(t *testing.T) {
+func TestShoots_LastLook_RecordsOnlyWhatIsNew(t *testing.T) {
 	t.Parallel()
 	w, clients, _ := ready(t, 0)
 	garden, err := clients.Cluster(landscape.Garden)

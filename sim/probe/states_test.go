@@ -17,7 +17,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-func TestTheStatesOfOwnExtensionsAreFollowed(t *testing.T) {
+func TestStates_ThirdPartyExtensions_AreFollowed(t *testing.T) {
 	t.Parallel()
 	scheme := runtime.NewScheme()
 	if err := extensionsv1alpha1.AddToScheme(scheme); err != nil {

@@ -41,7 +41,7 @@ func TestTheReportInABrowser(t *testing.T) {
 		t.Errorf("rows %q, want %q", strings.Join(rows, " "), want)
 	}
 	if bar := ask[string](w,
-		`document.querySelector('[data-row="story/faults"] .in').textContent`); bar != "fire, felt 12×" {
+		`document.querySelector('[data-row="scenario/faults"] .in').textContent`); bar != "fire, 12 hits" {
 		t.Errorf("the fault is labelled %q", bar)
 	}
 	if bar := ask[string](w,
@@ -100,13 +100,13 @@ func clickZoom(t *testing.T, w *window) {
 	w.until(shownWindow + ` === "0.00 s to 40.00 s"`)
 }
 
-const shownRows = `document.querySelectorAll("#rows .row").length`
+const shownEntries = `document.querySelectorAll("#entries .entry").length`
 
 func clickFilter(t *testing.T, w *window) {
 	w.until(`+document.getElementById("count").textContent > 100`)
 	all := ask[int](w, `+document.getElementById("count").textContent`)
-	if rows := ask[int](w, shownRows); rows == 0 || rows > 60 {
-		t.Errorf("%d of %d rows are in the document", rows, all)
+	if entries := ask[int](w, shownEntries); entries == 0 || entries > 60 {
+		t.Errorf("%d of %d entries are in the document", entries, all)
 	}
 	w.do("type", chromedp.SendKeys(chromedp.CSS("#filter"), "fire"))
 	w.until(`document.getElementById("count").textContent.startsWith("2 of ")`)
@@ -129,7 +129,7 @@ func clickFilter(t *testing.T, w *window) {
 func clickProof(t *testing.T, w *window) {
 	number := ask[string](w, `document.querySelector("#violation-1 .proof a").dataset.event`)
 	w.do("follow the proof", chromedp.Click(chromedp.CSS("#violation-1 .proof a")))
-	w.until(`document.querySelector("#rows .row[aria-selected=true]")?.dataset.event === "` + number + `"`)
+	w.until(`document.querySelector("#entries .entry[aria-selected=true]")?.dataset.event === "` + number + `"`)
 	w.until(`!document.getElementById("detail").hidden && document.querySelectorAll("#rows .chosen-line").length === 1`)
 	if text := ask[string](w, `document.getElementById("detail").textContent`); !strings.Contains(text,
 		"write 118: create w-118") || !strings.Contains(text, "timeline.jsonl") {
@@ -154,7 +154,7 @@ func pressKeys(t *testing.T, w *window) {
 	w.do("go to the first proof", press("n"))
 	w.until(`document.getElementById("announce").textContent.includes("write 118")`)
 	w.do("rows by keys", chromedp.Focus(chromedp.CSS("#rows")), press("0"), press(kb.ArrowDown), press(kb.ArrowDown))
-	w.until(`document.getElementById("announce").textContent.startsWith("faults: fire, felt 12× from 10.0 s to 38.0 s")`)
+	w.until(`document.getElementById("announce").textContent.startsWith("faults: fire, 12 hits from 10.0 s to 38.0 s")`)
 	w.do("list the row", press(kb.Enter))
 	w.until(`document.getElementById("count").textContent.startsWith("2 of ")`)
 	w.do("help", press(kb.Escape), press("?"))
@@ -203,8 +203,8 @@ func readAloud(t *testing.T, w *window) {
 			named[name]++
 		}
 	}
-	for _, want := range []string{"tale", "What broke", "Measures", "Timeline", "Phases", "Faults", "Promises",
-		"The story in lines",
+	for _, want := range []string{"tale", "Violations", "Measures", "Timeline", "Phases", "Faults", "Promises",
+		"The run in lines",
 		"alpha writes: 237 writes acknowledged from 2.5 s to 35.9 s; 120 writes without an answer from 10.2 s to 19.9 s; " +
 			"3 writes acknowledged but lost from 9.8 s to 9.9 s",
 		"API: reachable from 2.1 s to 9.9 s; unreachable from 9.9 s to 26.0 s; reachable from 26.0 s to 39.0 s"} {
@@ -232,7 +232,7 @@ func TestManyShootsAreFoldedInABrowser(t *testing.T) {
 	t.Parallel()
 	w := browse(t)
 	folder := filepath.Join(t.TempDir(), "seven")
-	one := newTale(t, folder)
+	one := newRecording(t, folder)
 	for i := range 6 {
 		name := fmt.Sprintf("shoot-%d", i+1)
 		one.at(0.1, "observer", name, timeline.ShootSeen{UID: name, SpecSeed: "a", StatusSeed: "a",

@@ -17,7 +17,7 @@ func clusterRows(run *Run) []Row {
 	}
 	rows := []Row{{
 		ID: rowID(groupClusters, landscape.Garden), Group: groupClusters, Label: landscape.Garden,
-		About: "changes of the Shoots and Seeds in the garden", Form: ticks, Rows: 1,
+		About: "changes of the Shoots and Seeds in the garden", Form: ticks, Lines: 1,
 		Show: Selector{Kinds: []string{"ShootSeen", "SeedSeen"}},
 	}}
 	epochs := epochBars(run)
@@ -28,7 +28,7 @@ func clusterRows(run *Run) []Row {
 	}
 	return append(rows, Row{
 		ID: rowID(groupClusters, "cloud"), Group: groupClusters, Label: "cloud",
-		About: "calls in the cloud's ledger; refused ones stand out", Form: ticks, Rows: 1,
+		About: "calls in the cloud's ledger; refused ones stand out", Form: ticks, Lines: 1,
 		Show: Selector{Kinds: []string{"CloudCalled"}},
 	})
 }

@@ -23,16 +23,16 @@ const (
 
 // Model is what the page draws. Times are milliseconds since the start of the run.
 type Model struct {
-	Started time.Time `json:"started"`
-	End     int64     `json:"end"`
-	Live    bool      `json:"live"`
-	Rows    []Row     `json:"rows"`
-	Faults  []Band    `json:"faults"`
-	Broken  []Mark    `json:"broken"` // violations
-	Events  Columns   `json:"events"`
+	Started    time.Time `json:"started"`
+	End        int64     `json:"end"`
+	Live       bool      `json:"live"`
+	Rows       []Row     `json:"rows"`
+	Faults     []Band    `json:"faults"`
+	Violations []Mark    `json:"violations"`
+	Events     Columns   `json:"events"`
 }
 
-// Row is one line of the picture.
+// Row is one row of the picture. Its bars may need several lines.
 type Row struct {
 	ID    string `json:"id"`
 	Group string `json:"group"`
@@ -41,9 +41,9 @@ type Row struct {
 	Label string `json:"label"`
 	About string `json:"about"`
 	// Form: bars, ticks (one per event), or writes (how many of which tone).
-	Form string `json:"form"`
-	Bars []Bar  `json:"bars,omitempty"`
-	Rows int    `json:"rows"`
+	Form  string `json:"form"`
+	Bars  []Bar  `json:"bars,omitempty"`
+	Lines int    `json:"lines"`
 	// Show are the events that belong to the row.
 	Show Selector `json:"show"`
 }
@@ -71,7 +71,7 @@ type Bar struct {
 	Tone  Tone   `json:"tone"`
 	Label string `json:"label,omitempty"`
 	About string `json:"about"`
-	Row   int    `json:"row,omitempty"`
+	Line  int    `json:"line,omitempty"` // of the row, from 0
 	// Event that begins it, by number; 0 for none.
 	Event int `json:"event,omitempty"`
 }
@@ -116,14 +116,14 @@ func ms(d time.Duration) int64 { return d.Milliseconds() }
 // ModelOf a run. Events up to number after are left out: the page has them.
 func ModelOf(run *Run, after int) Model {
 	m := Model{Started: run.Started, End: ms(run.length()), Live: run.Live(), Rows: rowsOf(run), Faults: bandsOf(run),
-		Broken: []Mark{}}
+		Violations: []Mark{}}
 	for i := range m.Faults {
 		m.Faults[i].On = rowsNamed(m.Faults[i].What, m.Rows)
 	}
 	if run.Verdict != nil {
 		for i, v := range run.Verdict.Violations {
-			m.Broken = append(m.Broken, Mark{At: int64(v.At * 1000), Number: i + 1, What: v.Oracle + ": " + v.Message,
-				Events: v.Events})
+			m.Violations = append(m.Violations, Mark{At: int64(v.At * 1000), Number: i + 1,
+				What: v.Oracle + ": " + v.Message, Events: v.Events})
 		}
 	}
 	m.Events = columnsOf(run, after)

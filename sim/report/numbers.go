@@ -68,7 +68,7 @@ func measuresOf(run *Run) []measured {
 	return all
 }
 
-// against holds a number against its goal.
+// against compares a number with its goal.
 func (m *measured) against(most float64, text string) {
 	m.Goal, m.Tone, m.Share = text, "good", 0
 	switch {

@@ -14,20 +14,20 @@ import (
 
 // page is what the template of a run's page shows, beside the picture.
 type page struct {
-	Run      *Run
-	Verdict  string
-	Tone     string
-	Headline string
-	Facts    []fact
-	Measures []measured
-	Phases   []phase
-	Broken   []brokenPromise
-	Faults   []Band
-	Promises []promise
-	Lines    []line
-	Command  string
-	Model    Model
-	Assets   assets
+	Run        *Run
+	Verdict    string
+	Tone       string
+	Headline   string
+	Facts      []fact
+	Measures   []measured
+	Phases     []phase
+	Violations []oracleViolations
+	Faults     []Band
+	Promises   []promise
+	Lines      []line
+	Command    string
+	Model      Model
+	Assets     assets
 	// Follow is where the page finds what is new, when a server shows it; empty in a file.
 	Follow string
 	// Back is where the list of runs is, when a server shows it.
@@ -46,7 +46,7 @@ type promise struct {
 func (p promise) State() string {
 	switch {
 	case p.Broken > 0:
-		return fmt.Sprintf("broken %d×", p.Broken)
+		return counted(p.Broken, "violation")
 	case len(p.Unseen) > 0:
 		return "not seen enough"
 	}
@@ -64,7 +64,7 @@ func (p promise) Tone() string {
 	return "good"
 }
 
-// line of the story as the terminal shows it.
+// line of the run as the terminal shows it.
 type line MoreLine
 
 func pageOf(run *Run) page {
@@ -73,9 +73,9 @@ func pageOf(run *Run) page {
 	if run.Verdict != nil {
 		p.Tone = verdictTone(run.Verdict.Verdict)
 		p.Measures, p.Phases, p.Promises = measuresOf(run), phasesOf(run), promisesOf(run)
-		p.Broken = brokenOf(violationsOf(run))
+		p.Violations = byOracle(violationsOf(run))
 	}
-	p.Headline = headlineOf(run, p.Broken)
+	p.Headline = headlineOf(run, p.Violations)
 	return p
 }
 
@@ -89,7 +89,7 @@ func stateOf(run *Run) string {
 	case run.Ended:
 		return "Not judged"
 	}
-	return "Broken off"
+	return "Aborted"
 }
 
 func verdictTone(v verdict.Verdict) string {
@@ -103,7 +103,7 @@ func verdictTone(v verdict.Verdict) string {
 }
 
 // headlineOf says in one sentence what became of the run.
-func headlineOf(run *Run, broken []brokenPromise) string {
+func headlineOf(run *Run, found []oracleViolations) string {
 	switch {
 	case run.Verdict == nil:
 		return unjudged(run) + "; last: " + lastOf(run) + "."
@@ -114,11 +114,11 @@ func headlineOf(run *Run, broken []brokenPromise) string {
 		}
 		return text + "."
 	case run.Verdict.Verdict == verdict.Failed:
-		first := broken[0].First
-		text := fmt.Sprintf("%s of %s: the first at %s", counted(len(run.Verdict.Violations), "violation"), namesOf(broken),
+		first := found[0].First
+		text := fmt.Sprintf("%s of %s: the first at %s", counted(len(run.Verdict.Violations), "violation"), namesOf(found),
 			first.At)
 		if len(run.Verdict.Violations) == 1 {
-			text = fmt.Sprintf("%s was broken at %s", first.Oracle, first.At)
+			text = fmt.Sprintf("1 violation of %s at %s", first.Oracle, first.At)
 		}
 		if first.During != "" {
 			text += ", " + first.During
@@ -176,7 +176,7 @@ func factsOf(run *Run) []fact {
 	return append(facts, fact{"events", thousands(len(run.Events))})
 }
 
-// promisesOf the run: the broken ones first, then those of which not enough was seen.
+// promisesOf the run: those with violations first, then those of which not enough was seen.
 func promisesOf(run *Run) []promise {
 	var all []promise
 	for _, p := range verdict.PromisesOf(run.Verdict, run.Events) {
@@ -188,7 +188,7 @@ func promisesOf(run *Run) []promise {
 	return all
 }
 
-// linesOf tells the story as it was told in the terminal.
+// linesOf the run, as the terminal showed them.
 func linesOf(run *Run) []line {
 	tones := map[wording.Mark]string{wording.Good: "good", wording.Bad: "bad", wording.Quiet: "quiet"}
 	now := wording.NewPresent()

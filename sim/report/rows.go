@@ -13,13 +13,13 @@ import (
 
 // Groups of rows, in the order in which they are shown.
 const (
-	groupStory    = "Story"
+	groupScenario = "Scenario"
 	groupShoots   = "Shoots"
 	groupClusters = "Clusters"
 	groupActors   = "Actors"
 )
 
-// rowsOf a run: the story, its shoots, the clusters, and whoever was heard of.
+// rowsOf a run: the scenario, its shoots, the clusters, and the actors.
 func rowsOf(run *Run) []Row {
 	rows := scenarioRows(run)
 	for _, shoot := range shootsOf(run.Events) {
@@ -38,9 +38,9 @@ func shootsOf(events []timeline.Event) []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// barRow puts bars on as many rows as they need.
+// barRow is a row of bars, with as many lines as they need.
 func barRow(group, label, about string, all []Bar, show Selector) Row {
-	return Row{ID: rowID(group, label), Group: group, Label: label, About: about, Form: bars, Bars: all, Rows: pack(all),
+	return Row{ID: rowID(group, label), Group: group, Label: label, About: about, Form: bars, Bars: all, Lines: pack(all),
 		Show: show}
 }
 
@@ -48,17 +48,17 @@ func rowID(group, label string) string {
 	return strings.ToLower(group) + "/" + strings.ReplaceAll(label, " ", "-")
 }
 
-// pack gives bars rows on which they do not cover each other, and returns how many rows there are, at least 1.
+// pack gives bars lines on which they do not cover each other, and returns how many lines there are, at least 1.
 func pack(all []Bar) int {
 	slices.SortStableFunc(all, func(a, b Bar) int { return cmp.Compare(a.From, b.From) })
 	var free []int64
 	for i := range all {
-		row := slices.IndexFunc(free, func(until int64) bool { return until <= all[i].From })
-		if row < 0 {
-			row = len(free)
+		line := slices.IndexFunc(free, func(until int64) bool { return until <= all[i].From })
+		if line < 0 {
+			line = len(free)
 			free = append(free, 0)
 		}
-		all[i].Row, free[row] = row, max(all[i].To, all[i].From)
+		all[i].Line, free[line] = line, max(all[i].To, all[i].From)
 	}
 	return max(len(free), 1)
 }
@@ -66,7 +66,7 @@ func pack(all []Bar) int {
 func scenarioRows(run *Run) []Row {
 	kinds := []string{"StepStarted", "StepEnded", "FaultAwaited", "FaultInjected", "FaultHealed", "Settling", "Settled",
 		"LandscapeReady", "ShootReady", "RunStarted", "RunEnded", "Note"}
-	rows := []Row{barRow(groupStory, "steps", "what the scenario does, and how each step ended", stepBars(run),
+	rows := []Row{barRow(groupScenario, "steps", "what the scenario does, and how each step ended", stepBars(run),
 		Selector{Kinds: kinds[:2]})}
 	var faults []Bar
 	for _, band := range bandsOf(run) {
@@ -77,19 +77,19 @@ func scenarioRows(run *Run) []Row {
 			About: bandText(band)})
 	}
 	if len(faults) > 0 {
-		rows = append(rows, barRow(groupStory, "faults", "what is broken on purpose, and how often that was felt", faults,
+		rows = append(rows, barRow(groupScenario, "faults", "what is harmed on purpose, and how often that hit", faults,
 			Selector{Kinds: kinds[2:5]}))
 	}
-	return append(rows, Row{ID: rowID(groupStory, "notes"), Group: groupStory, Label: "notes",
-		About: "what else is told of the run", Form: ticks, Rows: 1,
+	return append(rows, Row{ID: rowID(groupScenario, "notes"), Group: groupScenario, Label: "notes",
+		About: "what else is recorded of the run", Form: ticks, Lines: 1,
 		Show: Selector{Kinds: append(kinds[5:], "Unseen", "InventorySeen", "DataSeen", "DataCounted", "ObjectsSeen",
 			"ActorEnded")}})
 }
 
-// bandLabel is a fault's name, and how often it was felt: that is known when it is healed.
+// bandLabel is a fault's name, and its hits: their number is known when it is healed.
 func bandLabel(b Band) string {
 	if b.Healed {
-		return fmt.Sprintf("%s, felt %d×", b.Name, b.Hits)
+		return b.Name + ", " + counted(b.Hits, "hit")
 	}
 	return b.Name
 }
@@ -97,7 +97,7 @@ func bandLabel(b Band) string {
 func bandText(b Band) string {
 	text := fmt.Sprintf("fault %s, %s: from %s", b.Name, b.What, clock(b.From))
 	if b.Healed {
-		return fmt.Sprintf("%s to %s, felt %d times", text, clock(b.To), b.Hits)
+		return fmt.Sprintf("%s to %s, %s", text, clock(b.To), counted(b.Hits, "hit"))
 	}
 	return text + ", not healed yet"
 }
@@ -129,7 +129,7 @@ func stepBars(run *Run) []Bar {
 		case timeline.Settling:
 			settling = len(all)
 			all = append(all, Bar{From: ms(e.At), To: ms(run.length()), Tone: Busy, Label: "settle",
-				About: "let everything come to rest", Event: e.Seq})
+				About: "wait until everything settles", Event: e.Seq})
 		case timeline.Settled:
 			if settling >= 0 {
 				all[settling].To, all[settling].Tone = ms(e.At), toneOf(e)
@@ -217,7 +217,7 @@ func actorRows(run *Run) []Row {
 	}
 	for actor := range heard {
 		rows = append(rows, Row{ID: rowID(groupActors, actor), Group: groupActors, Label: actor, About: aboutActor(actor),
-			Form: ticks, Rows: 1, Show: Selector{Actor: actor}})
+			Form: ticks, Lines: 1, Show: Selector{Actor: actor}})
 	}
 	slices.SortFunc(rows, func(a, b Row) int { return strings.Compare(a.Label, b.Label) })
 	return rows
@@ -243,7 +243,7 @@ func silentRow(actor string, bands []Band) Row {
 func aboutActor(actor string) string {
 	switch actor {
 	case world.Operator:
-		return "the story itself: its steps and faults"
+		return "the scenario itself: its steps and faults"
 	case world.Observer:
 		return "what the harness saw, over links that are never harmed"
 	case world.User:

@@ -28,13 +28,13 @@ func shootRows(run *Run, shoot string) []Row {
 		// Attempts overlap, and so do the edges of outages; it is one thing all the same, and one row.
 		rows = append(rows, Row{ID: rowID(groupShoots, shoot+" API"), Group: groupShoots, Label: shoot + " API",
 			About: "whether its API server could be reached by name",
-			Form:  bars, Bars: reached, Rows: 1, Show: subject("Reached")})
+			Form:  bars, Bars: reached, Lines: 1, Show: subject("Reached")})
 	}
 	if slices.ContainsFunc(run.Events, func(e timeline.Event) bool {
 		return e.Subject == shoot && e.Kind == timeline.Write{}.Kind()
 	}) {
 		rows = append(rows, Row{ID: rowID(groupShoots, shoot+" writes"), Group: groupShoots, Label: shoot + " writes",
-			Form: writes, Rows: 3, Show: subject("Write"),
+			Form: writes, Lines: 3, Show: subject("Write"),
 			About: "writes to it: acknowledged, refused, without an answer, and acknowledged but lost"})
 	}
 	add("nodes", "how many of its nodes are ready", nodeBars(run, shoot), subject("NodeSeen", "PodSeen"))

@@ -141,8 +141,8 @@ that of the gravest verdict.`,
 	return command
 }
 
-// addFlags adds those by which it is decided whether files can be told: the backend, those of the backends, and
-// extensions. It gives those of the backends, by their names.
+// addFlags adds the flags that decide whether files can be run: the backend, the backends' own flags, the extensions,
+// and the selection. It returns the backends' own flags, by the names of the backends.
 func (r *runner) addFlags(flags *pflag.FlagSet) (own map[string]*pflag.FlagSet) {
 	own = map[string]*pflag.FlagSet{}
 	names := slices.Sorted(maps.Keys(r.backends))
@@ -159,7 +159,7 @@ func (r *runner) addFlags(flags *pflag.FlagSet) (own map[string]*pflag.FlagSet) 
 	return own
 }
 
-// givenBackend is what a backend was told, by its own flags or by the environment that they take their defaults from.
+// givenBackend returns the values of a backend's own flags, including defaults from environment variables.
 func givenBackend(parsed, own *pflag.FlagSet) (flags []string) {
 	if own == nil {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// environment is the landscape that several stories share.
+// environment is the landscape that several scenarios share.
 type environment struct {
 	worker *worker
 	needs  landscape.Landscape
@@ -52,7 +52,7 @@ func (e *environment) keepLogs(ctx context.Context, folder string) error {
 	return nil
 }
 
-// clear takes the shoots of a story off the landscape. When that fails the next story gets a landscape of its own.
+// clear deletes the shoots of a run. If that fails, the next scenario gets a landscape of its own.
 func (e *environment) clear(ctx context.Context) {
 	if e.world == nil {
 		return
@@ -60,7 +60,7 @@ func (e *environment) clear(ctx context.Context) {
 	if err := engine.Clear(ctx, e.world, e.worker.clock); err != nil {
 		err = fmt.Errorf("the landscape cannot be used again: %w", err)
 		if ctx.Err() == nil {
-			e.worker.trouble(err) // somebody cannot delete what the story has left
+			e.worker.trouble(err) // something cannot be deleted that the run has left
 		} else {
 			e.worker.printf("%v\n", err)
 		}

@@ -14,7 +14,7 @@ func (e ended) Error() string { return fmt.Sprintf("the verdict is %s", e.verdic
 // ExitCode of the program (docs/ci.md).
 func (e ended) ExitCode() int { return e.verdict.ExitCode() }
 
-// notRun is the error of a story that could not even begin.
+// notRun is the error of a command that failed before a verdict.
 type notRun struct{ error }
 
 // ExitCode of the program (docs/ci.md).

@@ -26,7 +26,7 @@ func (h hosting) Hosts(context.Context, landscape.Extension) (string, error) {
 	return "spec.binary", h.refuse
 }
 
-// An extension of the user's own is in every story, or nothing is started.
+// A third-party extension is in every scenario, or nothing is started.
 func TestExtensionsAreAccepted(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -50,7 +50,7 @@ spec:
 	}{
 		"a backend that runs it": {backend: hosting{small: s}, file: file},
 		"one that runs none": {backend: s, file: file,
-			want: `run an extension of one's own: the backend "small" runs none`},
+			want: `run a third-party extension: the backend "small" runs none`},
 		"one that cannot": {backend: hosting{s, errors.New("it is not static")}, file: file,
 			want: file + ":6:11: spec.binary: it is not static"},
 		"a file that is not there": {backend: hosting{small: s}, file: program + ".yaml.yaml", want: "no such file"},
@@ -67,7 +67,7 @@ spec:
 			case c.want == "" && err != nil:
 				t.Error(err)
 			case c.want == "":
-				if own := grouped(accepted.stories)[0].needs.Extensions; len(own) != 1 || own[0].Binary != program {
+				if own := grouped(accepted.scenarios)[0].needs.Extensions; len(own) != 1 || own[0].Binary != program {
 					t.Errorf("the landscape is to run %+v", own)
 				}
 			}
@@ -75,7 +75,7 @@ spec:
 	}
 }
 
-// What is shown with the verdict is all that it takes to tell the story again.
+// What is shown with the verdict is all that it takes to run the scenario again.
 func TestTheVerdictShowsTheFilesOfExtensions(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder

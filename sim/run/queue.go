@@ -8,21 +8,21 @@ import (
 	"github.com/transplant-sim/transplant/sim/scenario"
 )
 
-// group of stories that can share a landscape.
+// group of scenarios that can share a landscape.
 type group struct {
-	needs   landscape.Landscape
-	stories []*scenario.Scenario // left to tell
-	begun   bool
+	needs     landscape.Landscape
+	scenarios []*scenario.Scenario // those that have not started
+	begun     bool
 }
 
-// queue hands stories out to lanes so that few landscapes have to be made. It is safe for use by several.
+// queue hands scenarios out to workers so that few landscapes have to be made. Workers may use it concurrently.
 type queue struct {
 	mu     sync.Mutex
 	groups []*group
 }
 
-// join gives the group to tell next: the first that nobody tells, or else the one with most stories left. It is nil
-// when nothing is left to tell.
+// join returns the group to run next: the first that no worker has begun, or else the one with most scenarios left. It
+// is nil when no scenario is left.
 func (q *queue) join() *group {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -32,40 +32,40 @@ func (q *queue) join() *group {
 			g.begun = true
 			return g
 		}
-		if most == nil || len(g.stories) > len(most.stories) {
+		if most == nil || len(g.scenarios) > len(most.scenarios) {
 			most = g
 		}
 	}
-	if most == nil || len(most.stories) == 0 {
+	if most == nil || len(most.scenarios) == 0 {
 		return nil
 	}
 	return most
 }
 
-// next story of a group, which nobody else gets, or nil. What is left when it is too late stays.
+// next takes a scenario out of a group. It is nil if the group has none left.
 func (q *queue) next(g *group) *scenario.Scenario {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(g.stories) == 0 {
+	if len(g.scenarios) == 0 {
 		return nil
 	}
-	s := g.stories[0]
-	g.stories = g.stories[1:]
+	s := g.scenarios[0]
+	g.scenarios = g.scenarios[1:]
 	return s
 }
 
-// told is true when no story is left that anybody will tell.
-func (q *queue) told() bool {
+// isEmpty is true when no scenario is left to run.
+func (q *queue) isEmpty() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return !slices.ContainsFunc(q.groups, func(g *group) bool { return len(g.stories) > 0 })
+	return !slices.ContainsFunc(q.groups, func(g *group) bool { return len(g.scenarios) > 0 })
 }
 
-// grouped puts together what can share a landscape, in the order of the files: stories with the same settings, and with
-// the same seeds and whitelist, because one more seed is one more place to evacuate to.
-func grouped(stories []*scenario.Scenario) []*group {
+// grouped puts together what can share a landscape, in the order of the files: scenarios with the same settings, seeds
+// and whitelist. The seeds must be the same, because one more seed is one more place to evacuate to.
+func grouped(scenarios []*scenario.Scenario) []*group {
 	var groups []*group
-	for _, s := range stories {
+	for _, s := range scenarios {
 		other := s.Spec.Landscape
 		at := slices.IndexFunc(groups, func(g *group) bool {
 			one := g.needs
@@ -74,11 +74,11 @@ func grouped(stories []*scenario.Scenario) []*group {
 		})
 		if at < 0 {
 			needs := other
-			needs.Shoots = nil // each story brings its own
+			needs.Shoots = nil // each scenario brings its own
 			groups = append(groups, &group{needs: needs})
 			at = len(groups) - 1
 		}
-		groups[at].stories = append(groups[at].stories, s)
+		groups[at].scenarios = append(groups[at].scenarios, s)
 	}
 	return groups
 }

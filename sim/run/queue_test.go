@@ -25,53 +25,53 @@ func TestTheQueueMakesFewLandscapes(t *testing.T) {
 		for _, name := range names {
 			s := &scenario.Scenario{}
 			s.Metadata.Name = name
-			g.stories = append(g.stories, s)
+			g.scenarios = append(g.scenarios, s)
 		}
 		return g
 	}
 	q := &queue{groups: []*group{of("one", "1", "2", "3", "4"), of("two", "5"), of("three", "6", "7")}}
-	var told []string
-	tell := func(lane string, g *group, times int) {
+	var taken []string
+	take := func(worker string, g *group, times int) {
 		for range times {
-			told = append(told, lane+g.needs.Seeds[0].Name+" "+q.next(g).Metadata.Name)
+			taken = append(taken, worker+g.needs.Seeds[0].Name+" "+q.next(g).Metadata.Name)
 		}
 	}
 	left, right := q.join(), q.join()
-	tell("left ", left, 1)
-	tell("right ", right, 1)
+	take("left ", left, 1)
+	take("right ", right, 1)
 	if q.next(right) != nil {
-		t.Error("a story was handed out twice")
+		t.Error("a scenario was handed out twice")
 	}
 	right = q.join()
-	tell("right ", right, 2)
+	take("right ", right, 2)
 	right = q.join() // helps with the rest of the first
-	tell("left ", left, 1)
-	tell("right ", right, 1)
-	if q.told() {
-		t.Error("all is told, and one story is left")
+	take("left ", left, 1)
+	take("right ", right, 1)
+	if q.isEmpty() {
+		t.Error("the queue is empty, but one scenario is left")
 	}
-	tell("left ", left, 1)
+	take("left ", left, 1)
 	want := []string{"left one 1", "right two 5", "right three 6", "right three 7", "left one 2", "right one 3",
 		"left one 4"}
-	if diff := cmp.Diff(want, told); diff != "" {
+	if diff := cmp.Diff(want, taken); diff != "" {
 		t.Errorf("handed out (-want +got):\n%s", diff)
 	}
-	if q.next(right) != nil || q.join() != nil || !q.told() {
+	if q.next(right) != nil || q.join() != nil || !q.isEmpty() {
 		t.Error("something is left")
 	}
 }
 
-func TestStoriesAtOnce(t *testing.T) {
+func TestRun_TwoJobs_RunScenariosAtOnce(t *testing.T) {
 	t.Parallel()
 	s, folder, scenes := &small{t: t, meet: &sync.WaitGroup{}}, t.TempDir(), t.TempDir()
 	s.meet.Add(2) // one after the other they would wait for ever
-	wait := "  steps: [{wait: {for: 300ms, because: both are told at once}}]"
+	wait := "  steps: [{wait: {for: 300ms, because: both run at once}}]"
 	files := []string{
 		scene(t, scenes, "first", empty, wait), scene(t, scenes, "second", empty, wait),
 		scene(t, scenes, "other", "{seeds: [{name: z}]}",
 			"  steps: [{expect: {that: \"seed('z').shoots == 7\", within: 1ms}}]"),
 	}
-	out, worst, err := tellAtOnce(t.Context(), s, 2, folder, files...)
+	out, worst, err := runFilesAtOnce(t.Context(), s, 2, folder, files...)
 	if err != nil || worst != verdict.Failed {
 		t.Fatalf("verdict %s, %v\n%s", worst, err, out)
 	}
@@ -81,8 +81,8 @@ func TestStoriesAtOnce(t *testing.T) {
 			t.Errorf("%s is %s, want %s", name, got, want)
 		}
 		if at := strings.Index(out, string(want)+"  "+name); at < 0 ||
-			strings.Contains(between(out, name+"  a small story", out[max(at, 0):]), " begins") {
-			t.Errorf("%s is not told in one piece:\n%s", name, out)
+			strings.Contains(between(out, name+"  a small scenario", out[max(at, 0):]), " begins") {
+			t.Errorf("%s is not printed in one piece:\n%s", name, out)
 		}
 	}
 	if slices.Sort(s.names); s.names[0] != "run" || s.names[len(s.names)-1] != "run-2" {
@@ -96,7 +96,7 @@ func TestStoriesAtOnce(t *testing.T) {
 }
 
 // The end of a long log names what did not pass, and why; a landscape that cannot be ended makes the verdict Error,
-// although every story has passed.
+// although every run has passed.
 func TestTheEndNamesWhatDidNotPass(t *testing.T) {
 	t.Parallel()
 	folder, scenes, summary := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "summary.md")
@@ -105,7 +105,7 @@ func TestTheEndNamesWhatDidNotPass(t *testing.T) {
 		scene(t, scenes, "second", empty, "  steps: [{expect: {that: \"seed('a').shoots == 7\", within: 1ms}}]"),
 	}
 	s := &small{t: t, stays: errors.New("process 7 stays")}
-	out, worst, err := tellAs(t.Context(), s, func(r *runner) { r.summary = summary }, folder, files...)
+	out, worst, err := runFilesWith(t.Context(), s, func(r *runner) { r.summary = summary }, folder, files...)
 	if err != nil || worst != verdict.Failed {
 		t.Fatalf("verdict %s, %v\n%s", worst, err, out)
 	}
@@ -118,8 +118,8 @@ func TestTheEndNamesWhatDidNotPass(t *testing.T) {
 	if text, err := os.ReadFile(summary); err != nil || !strings.Contains(string(text), "process 7 stays") {
 		t.Errorf("%v, the summary is\n%s", err, text)
 	}
-	if out, worst, err := tell(t, s, folder, files[0]); err != nil || worst != verdict.Error {
-		t.Errorf("verdict %s of a story that passes, %v\n%s", worst, err, out)
+	if out, worst, err := runFiles(t, s, folder, files[0]); err != nil || worst != verdict.Error {
+		t.Errorf("verdict %s of a run that passes, %v\n%s", worst, err, out)
 	}
 }
 
@@ -141,7 +141,7 @@ func TestWhereNothingCanBeAppendedIsSaidAtOnce(t *testing.T) {
 	}
 }
 
-// Two runs never write into the same folder; who comes second is told, and writes nothing.
+// Two runs never write into the same folder. The second one fails with an error, and writes nothing.
 func TestAFolderHasOneRun(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -150,7 +150,7 @@ func TestAFolderHasOneRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, file := &small{t: t}, scene(t, t.TempDir(), "one", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]")
-	out, worst, err := tell(t, s, folder, file)
+	out, worst, err := runFiles(t, s, folder, file)
 	if err != nil || worst != verdict.Error || !strings.Contains(out, "another run writes its evidence to "+folder) ||
 		len(s.started) != 0 {
 		t.Errorf("verdict %s, %v, %d landscapes:\n%s", worst, err, len(s.started), out)
@@ -159,7 +159,7 @@ func TestAFolderHasOneRun(t *testing.T) {
 		t.Errorf("it has written a timeline: %v, %s", err, content)
 	}
 	release()
-	if out, worst, err := tell(t, s, folder, file); err != nil || worst != verdict.Passed {
+	if out, worst, err := runFiles(t, s, folder, file); err != nil || worst != verdict.Passed {
 		t.Errorf("after the other: verdict %s, %v:\n%s", worst, err, out)
 	}
 }

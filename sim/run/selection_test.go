@@ -37,7 +37,7 @@ func TestSelection_NamesFilesAndLabels_Combine(t *testing.T) {
 	again := labelled(t, folder, "loss", "twice-again", "nightly")
 	mine := labelled(t, others, ".", "mine", "smoke")
 	plain := scene(t, others, "plain", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]")
-	broken := filepath.Join(others, "broken.yaml")
+	malformed := filepath.Join(others, "malformed.yaml")
 	content, err := os.ReadFile(again)
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +46,7 @@ func TestSelection_NamesFilesAndLabels_Combine(t *testing.T) {
 	if err := os.WriteFile(again, []byte(renamed), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(broken, []byte("metadata: ["), 0o600); err != nil {
+	if err := os.WriteFile(malformed, []byte("metadata: ["), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	missing := filepath.Join(folder, "missing")
@@ -65,8 +65,8 @@ func TestSelection_NamesFilesAndLabels_Combine(t *testing.T) {
 		"a path, no folder":   {arguments: []string{mine}, folder: missing, want: []string{mine}},
 		"a label":             {selector: "tier=smoke", want: []string{planned, loss}},
 		"a set of labels":     {selector: "tier in (smoke, core)", want: []string{planned, loss, returns}},
-		"a label in a folder": {selector: "tier", folder: others, want: []string{broken, mine}},
-		"no label":            {selector: "!tier", folder: others, want: []string{broken, plain}},
+		"a label in a folder": {selector: "tier", folder: others, want: []string{malformed, mine}},
+		"no label":            {selector: "!tier", folder: others, want: []string{malformed, plain}},
 		"names with a label": {
 			arguments: []string{"seed-loss", "seed-returns"}, selector: "tier=core",
 			want: []string{returns},

@@ -22,8 +22,8 @@ func show(out io.Writer, r *verdict.Report, folder string) {
 	if r.Verdict == verdict.Passed {
 		painted = s.good.Bold(true)
 	}
-	told := fmt.Sprintf("%.1fs on %s, %s", r.WallSeconds, r.Backend, r.Flags())
-	fmt.Fprintf(out, "\n%s  %s  %s\n", painted.Render(string(r.Verdict)), r.Scenario, s.quiet.Render(told))
+	how := fmt.Sprintf("%.1fs on %s, %s", r.WallSeconds, r.Backend, r.Flags())
+	fmt.Fprintf(out, "\n%s  %s  %s\n", painted.Render(string(r.Verdict)), r.Scenario, s.quiet.Render(how))
 	for _, v := range r.Violations {
 		fmt.Fprintf(out, "  %s\n", s.bad.Render(fmt.Sprintf("%s at %.1fs: %s", v.Oracle, v.At, v.Message)))
 	}
@@ -37,7 +37,7 @@ func show(out io.Writer, r *verdict.Report, folder string) {
 		fmt.Fprintf(out, "  %s\n", strings.Join(measures, "\n  "))
 	}
 	for _, f := range r.Faults {
-		fmt.Fprintf(out, "  fault %s was felt %s\n", f.Name, wording.Times(f.Hits))
+		fmt.Fprintf(out, "  fault %s hit %s\n", f.Name, wording.Times(f.Hits))
 	}
 	page := filepath.Join(folder, report.FileName)
 	look := "look at " + page
@@ -53,7 +53,7 @@ func show(out io.Writer, r *verdict.Report, folder string) {
 // measureLine is one number, with its unit, and what there is to say of it.
 type measureLine struct{ name, value, more string }
 
-// measureLines tells what was measured, each with its goal if the story has one.
+// measureLines lists what was measured, each with its goal if the scenario has one.
 func measureLines(r *verdict.Report) []string {
 	var lines []measureLine
 	add := func(name, format string, value any, more string) {

@@ -71,7 +71,7 @@ type worseError int
 
 func (w worseError) Error() string { return fmt.Sprintf("%d measures got worse", int(w)) }
 
-// ExitCode of the program: a promise is broken.
+// ExitCode of the program, as with a run that failed.
 func (w worseError) ExitCode() int { return verdict.Failed.ExitCode() }
 
 func worse(trends []trend.Trend) error {

@@ -126,7 +126,7 @@ func newReader(backends map[string]Backend) *runner {
 	return &runner{backends: backends, jobs: 1, stretch: 1}
 }
 
-// text of the stories, a document each.
+// text of the scenarios, a document each.
 func (p *plan) text() ([]byte, error) {
 	pointOf := map[string]string{}
 	for _, s := range p.sweeps {
@@ -136,12 +136,12 @@ func (p *plan) text() ([]byte, error) {
 		}
 	}
 	var text bytes.Buffer
-	for _, story := range p.stories {
+	for _, s := range p.scenarios {
 		if text.Len() > 0 {
 			text.WriteString("---\n")
 		}
-		text.WriteString(pointOf[story.Metadata.Name])
-		content, err := scenario.Print(story)
+		text.WriteString(pointOf[s.Metadata.Name])
+		content, err := scenario.Print(s)
 		if err != nil {
 			return nil, err
 		}

@@ -17,8 +17,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/wording"
 )
 
-// view shows a story while it is told: one line for what matters and, in a terminal, a last line that says how things
-// are right now.
+// view shows a run while it goes on: one line for what matters and, in a terminal, a last line that says how things are
+// right now.
 type view struct {
 	out    io.Writer
 	styles styles

@@ -14,8 +14,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/wording"
 )
 
-// told is a short run as it is shown.
-func told() []timeline.Event {
+// shortRun is the timeline of a short run.
+func shortRun() []timeline.Event {
 	operation := timeline.Operation{Type: "Migrate", State: "Processing", Progress: 43,
 		Description: "Creating final snapshot"}
 	later := operation
@@ -61,7 +61,7 @@ func TestPlainLines(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	v := &view{out: &out, styles: stylesFor(&out), now: wording.NewPresent()}
-	for _, e := range told() {
+	for _, e := range shortRun() {
 		v.event(e)
 	}
 	want := `    0.0s garden: ready
@@ -73,13 +73,13 @@ func TestPlainLines(t *testing.T) {
    12.0s alpha's API answers
    14.0s unseen: data of alpha: away
    15.0s fault alpha begins: cut(user,shoots)
-   16.0s fault alpha ends, felt 4 times
+   16.0s fault alpha ends; it hit 4 times
    17.0s ✗ not met within 1s
-   18.0s ✓ it has come to rest
+   18.0s ✓ everything has settled
    19.0s ✗ alpha is not well
    20.0s ✗ no more
-   22.0s seed alpha is not heard of
-   24.0s seed alpha is heard of again
+   22.0s seed alpha does not report
+   24.0s seed alpha reports again
    25.0s seed alpha is gone
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
@@ -94,7 +94,7 @@ func TestTheStatusLineOfATerminal(t *testing.T) {
 	v := &view{out: &out, styles: stylesFor(&out), now: wording.NewPresent(), live: true, width: func() int {
 		return width
 	}}
-	for _, e := range told()[:9] {
+	for _, e := range shortRun()[:9] {
 		v.event(e)
 	}
 	width, v.shownAt = 20, -time.Hour
@@ -115,7 +115,7 @@ func TestTheStatusLineOfATerminal(t *testing.T) {
 	}
 }
 
-func TestShowTellsRTOAndRPOAtDefaultSettings(t *testing.T) {
+func TestShow_DefaultSettings_PrintsRTOAndRPO(t *testing.T) {
 	t.Parallel()
 	rto := 24.0
 	report := &verdict.Report{Verdict: verdict.Passed, AtDefaults: &measure.AtDefaults{RTOSeconds: 345.5, WorkSeconds: 7.5,
@@ -133,7 +133,7 @@ func TestShowTellsRTOAndRPOAtDefaultSettings(t *testing.T) {
 }
 
 // Goals stand beside what was measured, and phases in the order in which they follow each other.
-func TestShowTellsGoalsAndPhasesInOrder(t *testing.T) {
+func TestShow_Measures_PrintsGoalsAndPhasesInOrder(t *testing.T) {
 	t.Parallel()
 	report := &verdict.Report{
 		Verdict: verdict.Passed,

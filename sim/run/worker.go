@@ -22,41 +22,41 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// worker tells one story after the other, beside other lanes, each on landscapes of its own.
+// worker runs one scenario after the other, beside other workers, each on landscapes of its own.
 type worker struct {
 	*runner
 	place   place // of its landscapes
-	stories *queue
+	queue   *queue
 	results *results
-	of      int // stories in all
+	of      int // scenarios in all
 }
 
-// results of all lanes.
+// results of all workers.
 type results struct {
 	mu    sync.Mutex
 	worst verdict.Verdict
-	told  map[string]summary.Run // by name
-	// troubles with landscapes that are no story's, each of which makes the verdict of the whole Error.
+	runs  map[string]summary.Run // by name
+	// troubles with landscapes that belong to no run. Each makes the verdict of the whole Error.
 	troubles []string
 }
 
-// runAll tells stories until none is left.
+// runAll runs scenarios until none is left.
 func (w *worker) runAll(ctx context.Context) {
-	for g := w.stories.join(); g != nil && ctx.Err() == nil; g = w.stories.join() {
+	for g := w.queue.join(); g != nil && ctx.Err() == nil; g = w.queue.join() {
 		w.runGroup(ctx, g)
 	}
 }
 
-// runGroup tells stories that share a landscape.
+// runGroup runs scenarios that share a landscape.
 func (w *worker) runGroup(ctx context.Context, g *group) {
 	shared := &environment{worker: w, needs: g.needs}
-	for s := w.stories.next(g); s != nil && ctx.Err() == nil; {
+	for s := w.queue.next(g); s != nil && ctx.Err() == nil; {
 		w.runOne(ctx, s, shared)
-		if s = w.stories.next(g); s != nil {
+		if s = w.queue.next(g); s != nil {
 			shared.clear(ctx)
 		}
 	}
-	if w.keep && w.stories.told() && shared.world != nil {
+	if w.keep && w.queue.isEmpty() && shared.world != nil {
 		w.printf("\nThe landscape %q is kept; interrupt to end it.\n", w.place.name)
 		<-ctx.Done()
 	}
@@ -71,7 +71,8 @@ func (w *worker) printf(format string, arguments ...any) {
 	fmt.Fprintf(w.out, format, arguments...)
 }
 
-// trouble with the landscape that is no story's makes the verdict of the whole Error, and is told again at the end.
+// trouble with the landscape that belongs to no run makes the verdict of the whole Error. It is printed now and at the
+// end.
 func (w *worker) trouble(err error) {
 	w.printf("%v\n", err)
 	w.results.worsen(verdict.Error)
@@ -80,7 +81,7 @@ func (w *worker) trouble(err error) {
 	w.results.troubles = append(w.results.troubles, fmt.Sprintf("landscape %s: %v", w.place.name, err))
 }
 
-// runOne story and note its verdict. It is shown while it is told or, where several are told at a time, when it has
+// runOne scenario and note its verdict. The run is shown while it goes on or, if there are several at once, when it has
 // ended.
 func (w *worker) runOne(ctx context.Context, s *scenario.Scenario, shared *environment) {
 	name, out := s.Metadata.Name, w.out
@@ -90,29 +91,29 @@ func (w *worker) runOne(ctx context.Context, s *scenario.Scenario, shared *envir
 		defer func() { w.printf("\n%s", kept.Bytes()) }()
 		out = &kept
 	}
-	told := summary.Run{Name: name, Folder: w.folderOf(name, w.of)}
-	told.Report, told.Err = w.tell(ctx, s, shared, told.Folder, out)
-	if told.Err != nil {
-		fmt.Fprintf(out, "%s: %v\n", name, told.Err)
+	run := summary.Run{Name: name, Folder: w.folderOf(name, w.of)}
+	run.Report, run.Err = w.runAndJudge(ctx, s, shared, run.Folder, out)
+	if run.Err != nil {
+		fmt.Fprintf(out, "%s: %v\n", name, run.Err)
 	}
-	w.results.add(told)
+	w.results.add(run)
 }
 
-func (r *results) add(told summary.Run) {
-	r.worsen(told.Verdict())
+func (r *results) add(run summary.Run) {
+	r.worsen(run.Verdict())
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.told[told.Name] = told
+	r.runs[run.Name] = run
 }
 
-// errNotRun is why a story has no verdict whose turn has not come.
-var errNotRun = errors.New("it was not told: the run was interrupted before")
+// errNotRun is why a scenario has no verdict if it never started.
+var errNotRun = errors.New("it never started: the command was interrupted before")
 
-// addNotRun adds the stories whose turn did not come before an interrupt. What an earlier run has left in their folders
+// addNotRun adds the scenarios that never started before an interrupt. What an earlier run has left in their folders
 // stays.
-func (r *results) addNotRun(stories []*scenario.Scenario) {
-	for _, s := range stories {
-		if _, told := r.told[s.Metadata.Name]; !told {
+func (r *results) addNotRun(scenarios []*scenario.Scenario) {
+	for _, s := range scenarios {
+		if _, started := r.runs[s.Metadata.Name]; !started {
 			r.add(summary.Run{Name: s.Metadata.Name, Err: errNotRun})
 		}
 	}
@@ -124,8 +125,8 @@ func (r *results) worsen(v verdict.Verdict) {
 	r.worst = verdict.Worst(r.worst, v)
 }
 
-// tell one story, judge it, and keep the evidence.
-func (w *worker) tell(ctx context.Context, s *scenario.Scenario, shared *environment, folder string,
+// runAndJudge runs one scenario, judges the run, and keeps the evidence.
+func (w *worker) runAndJudge(ctx context.Context, s *scenario.Scenario, shared *environment, folder string,
 	out io.Writer) (*verdict.Report, error) {
 	release, err := timeline.Hold(ctx, folder)
 	if err != nil {
@@ -139,12 +140,12 @@ func (w *worker) tell(ctx context.Context, s *scenario.Scenario, shared *environ
 	if err := keepScenario(folder, s); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	s.Stretch(w.stretch) // for this run only: what is kept can be told again with the same multiplier, or another
+	s.Stretch(w.stretch) // for this run only: what is kept can be run again with the same multiplier, or another
 	journal := timeline.NewJournal(w.clock, file)
 	view := showing(ctx, out, journal, s)
 	following := w.metrics.Follow(ctx, w.place.name, journal)
 	logs := filepath.Join(folder, verdict.LogsName)
-	told := w.play(ctx, s, shared, journal, logs)
+	runErr := w.execute(ctx, s, shared, journal, logs)
 	err = errors.Join(journal.Close(), file.Close(), durable.Disk{}.Folder(folder)) // before the verdict is there
 	view.wait()
 	if err := shared.keepLogs(ctx, logs); err != nil {
@@ -156,7 +157,7 @@ func (w *worker) tell(ctx context.Context, s *scenario.Scenario, shared *environ
 	events := journal.Events()
 	judged, err := verdict.Judge(events)
 	if err != nil {
-		return nil, errors.Join(told, err)
+		return nil, errors.Join(runErr, err)
 	}
 	following.Judged(judged)
 	err = errors.Join(verdict.Write(folder, judged, events), report.Write(folder), metrics.WriteFolder(folder, judged),
@@ -165,7 +166,7 @@ func (w *worker) tell(ctx context.Context, s *scenario.Scenario, shared *environ
 	if err != nil {
 		return nil, err
 	}
-	w.metrics.Stay(ctx) // the next story takes the place of this one, or the engine ends
+	w.metrics.Stay(ctx) // the metrics of the next run replace these, or the command ends
 	return judged, nil
 }
 
@@ -177,8 +178,8 @@ func (w *worker) remember(judged *verdict.Report) error {
 	return trend.Append(w.history, trend.Of(judged, w.clock.Now()))
 }
 
-// play the story on the shared landscape, which it makes if there is none.
-func (w *worker) play(
+// execute the scenario on the shared landscape, which it makes if there is none.
+func (w *worker) execute(
 	ctx context.Context, s *scenario.Scenario, shared *environment, journal *timeline.Journal, logs string,
 ) error {
 	content, err := json.Marshal(s)

@@ -67,9 +67,9 @@ var acceptedNumber = map[string]string{
 	"Turn.nth":                "requests are counted up to it",
 	"Turn.from":               "requests are counted up to it",
 	"Turn.every":              "requests are counted up to it",
-	"Turn.times":              "requests that feel the fault are compared with it",
+	"Turn.times":              "requests that the fault hits are compared with it",
 	"Calls.from":              "calls to the cloud are counted up to it",
-	"Calls.times":             "calls that feel the fault are compared with it",
+	"Calls.times":             "calls that the fault hits are compared with it",
 	"CloudQuota.max":          "what the cloud has is compared with it",
 	"CloudThrottle.perSecond": "the limiter computes with it, and keeps one number",
 	"CloudThrottle.burst":     "the limiter computes with it, and keeps one number",
@@ -92,7 +92,7 @@ var acceptedText = map[string]string{
 	"Process.program":     "is looked for among the programs that run",
 }
 
-// moreFaults are kinds of faults that stand in no story of the catalogue.
+// moreFaults are kinds of faults that stand in no scenario of the catalogue.
 const moreFaults = `{apiVersion: transplant.dev/v1alpha1, kind: Scenario, metadata: {name: more}, spec: {why: all fields,
   landscape: {seeds: [{name: a}, {name: b}], shoots: [{name: alpha, seed: a}]},
   steps: [

@@ -260,7 +260,7 @@ func (c *course) lose(h harm, shoot string, elsewhere bool) {
 func (c *course) meet(i int, that string, within time.Duration) {
 	e, err := expression.Compile(that)
 	if err != nil {
-		return // which is told elsewhere
+		return // which is reported elsewhere
 	}
 	demands := e.Demands()
 	for _, name := range sorted(demands) {
@@ -297,7 +297,7 @@ func (c *course) meet(i int, that string, within time.Duration) {
 	}
 }
 
-// sorted names, so that the same is told each time.
+// sorted names, so that the report is the same each time.
 func sorted[T any](by map[string]T) []string { return slices.Sorted(maps.Keys(by)) }
 
 // calmFor says whether nothing is at work that may take a shoot away from a seed again.

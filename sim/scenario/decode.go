@@ -134,14 +134,14 @@ func (d *decoder) structure(node *yaml.Node, into reflect.Value, path string) {
 		}
 	}
 	for _, name := range required(into.Type()) {
-		if !seen[name] && !meant[name] { // else it is told already, as the unknown field
+		if !seen[name] && !meant[name] { // else it is reported already, as the unknown field
 			d.fail(node, join(path, name), "is missing; it must be given")
 		}
 	}
 }
 
-// foreign lets a type read itself. What it finds not to fit is told where it stands, any other mistake of its own where
-// its object begins; for mistakes that checks find later, the places of all its fields are kept.
+// foreign lets a type read itself. What it finds not to fit is reported where it stands, any other mistake of its own
+// where its object begins. For mistakes that checks find later, the places of all its fields are kept.
 func (d *decoder) foreign(node *yaml.Node, into reflect.Value, path string) {
 	if node.Kind != yaml.MappingNode {
 		d.fail(node, path, "is %s; must be a mapping", describe(node))

@@ -30,14 +30,14 @@ var sources = []string{".", "../step", "../fault", "../landscape", "../expressio
 // Schema is the JSON Schema of the file format, generated from the Go types. It reads the sources of this package and
 // so must be called from its folder.
 func Schema() ([]byte, error) {
-	return generate(&Scenario{}, "A story about a landscape: what it needs, what happens, and what must hold.",
+	return generate(&Scenario{}, "A scenario: what its landscape needs, what happens on it, and what must be true then.",
 		restrictions)
 }
 
-// ExtensionSchema is that of files about extensions of the user's own, made in the same way.
+// ExtensionSchema is that of files about third-party extensions, made in the same way.
 func ExtensionSchema() ([]byte, error) {
 	return generate(&ExtensionDeployment{},
-		"An extension controller of one's own, which runs on every seed of a landscape.", extensionRestrictions)
+		"A third-party extension controller, which runs on every seed of a landscape.", extensionRestrictions)
 }
 
 func generate(of any, about string, restrictions map[string]func(*jsonschema.Schema)) ([]byte, error) {

@@ -104,7 +104,7 @@ func pointName(scenario, fault string, n int) string {
 	return fmt.Sprintf("%s-%s-%d", scenario, fault, n)
 }
 
-// sweeps tells whether a fault is that of one of the sweeps.
+// sweeps says whether a fault is that of one of the sweeps.
 func (s *Scenario) sweeps(name string) bool {
 	return slices.ContainsFunc(s.Spec.Sweep, func(sweep Sweep) bool { return sweep.Fault == name })
 }
@@ -163,7 +163,7 @@ func (s *Scenario) checkSweep(path *field.Path) field.ErrorList {
 
 // checkPointName refuses points whose names could not be those of scenarios: files and folders have them, too.
 func (s *Scenario) checkPointName(path *field.Path, sweep Sweep) field.ErrorList {
-	if len(validation.IsDNS1123Label(s.Metadata.Name)) > 0 { // which is told there
+	if len(validation.IsDNS1123Label(s.Metadata.Name)) > 0 { // which is reported there
 		return nil
 	}
 	name := pointName(s.Metadata.Name, sweep.Fault, sweep.UpTo)

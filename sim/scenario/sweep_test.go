@@ -37,7 +37,7 @@ func TestASweepExpandsIntoClosedScenarios(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var told []string
+	var got []string
 	for _, point := range points {
 		text, err := scenario.Print(point)
 		if err != nil {
@@ -58,13 +58,13 @@ func TestASweepExpandsIntoClosedScenarios(t *testing.T) {
 				line += " at 2"
 			}
 		}
-		told = append(told, line)
+		got = append(got, line)
 	}
 	want := []string{
 		"swept-one-1: fault one fault cut heal one", "swept-one-2: fault one at 2 fault cut heal one",
 		"swept-two-1: fault two fault cut heal two",
 	}
-	if diff := cmp.Diff(want, told); diff != "" {
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 	if s.Spec.Steps[0].Fault.Crash.Nth != 0 {

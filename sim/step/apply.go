@@ -35,8 +35,8 @@ func (a *Apply) Subject() string { return a.Shoot }
 func (a *Apply) String() string { return fmt.Sprintf("apply %s in %s", a.Object, a.Shoot) }
 
 // Check wants an awake shoot, which may be in deletion, and an object that fits its kind.
-func (a *Apply) Check(path *field.Path, plot *Plot) field.ErrorList {
-	errs := append(plot.garden(path), plot.reachable(path.Child("shoot"), a.Shoot)...)
+func (a *Apply) Check(path *field.Path, state *State) field.ErrorList {
+	errs := append(state.garden(path), state.reachable(path.Child("shoot"), a.Shoot)...)
 	return append(errs, a.Object.check(path.Child("object"))...)
 }
 
@@ -46,7 +46,7 @@ const (
 	servedPoll   = 250 * time.Millisecond
 )
 
-// Run creates or changes the object. A kind that the story has just defined is waited for.
+// Run creates or changes the object. If the run has just defined the kind, it waits until the kind is served.
 func (a *Apply) Run(ctx context.Context, env *Environment) error {
 	shoot, err := env.user(ctx, a.Shoot)
 	if err != nil {
@@ -57,7 +57,7 @@ func (a *Apply) Run(ctx context.Context, env *Environment) error {
 		last = a.apply(ctx, shoot)
 		return !unserved(last), nil
 	})
-	if last == nil && err != nil { // the story was broken off before the first try
+	if last == nil && err != nil { // the run was interrupted before the first try
 		last = err
 	}
 	return done(a, last)

@@ -51,7 +51,7 @@ func TestSpecObject_OfApplyAndRemove(t *testing.T) {
 
 func TestApplyAndRemove(t *testing.T) {
 	t.Parallel()
-	env, _, _ := staged(t)
+	env, _, _ := newEnvironment(t)
 	config, err := env.World.ConnectShoot(t.Context(), "alpha", world.User)
 	if err != nil {
 		t.Fatal(err)
@@ -116,9 +116,8 @@ func (s served) ConnectShoot(context.Context, string, string) (*rest.Config, err
 	return s.config, nil
 }
 
-// TestApplyWaitsForKinds: an object of a kind that was defined a moment ago is no error; one whose namespace is missing
-// is, at once.
-func TestApplyWaitsForKinds(t *testing.T) {
+// A missing namespace is an error at once.
+func TestApply_KindJustDefined_IsWaitedFor(t *testing.T) {
 	t.Parallel()
 	env := &step.Environment{World: served{config: apiservertest.Start(t, apiservertest.Options{})}}
 	const definition = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"beds.hotel.test"},"spec":{"group":"hotel.test",
@@ -151,7 +150,7 @@ func TestCheckApplyAndRemove(t *testing.T) {
 		"a webhook": {&step.Apply{Shoot: "alpha",
 			Object: thing(t, `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingWebhookConfiguration",`+
 				`"metadata":{"name":"x"},"webhooks":[{"name":"a"}]}`)}, nil},
-		"a kind of the story's own": {&step.Apply{Shoot: "alpha",
+		"a kind of the scenario's own": {&step.Apply{Shoot: "alpha",
 			Object: thing(t, `{"apiVersion":"hotel.test/v1","kind":"Bed","metadata":{"name":"x"},"spec":{"soft":true}}`)}, nil},
 		"a misspelt field": {&step.Apply{Shoot: "alpha",
 			Object: thing(t, `{"apiVersion":"v1","kind":"Service","metadata":{"name":"x"},"spec":{"ports":[{"prot":80}]}}`)},
@@ -167,9 +166,9 @@ func TestCheckApplyAndRemove(t *testing.T) {
 			[]string{"object.apiVersion", "object.kind", "object.metadata.name"}},
 		"a status": {&step.Apply{Shoot: "alpha", Object: thing(t, configMap+`},"status":{}}`)},
 			[]string{"object.status"}},
-		"of a stranger":      {&step.Apply{Shoot: "omega", Object: thing(t, configMap+`}}`)}, []string{"shoot"}},
-		"of one that sleeps": {&step.Apply{Shoot: "beta", Object: thing(t, configMap+`}}`)}, []string{"shoot"}},
-		"removal":            {&step.Remove{Shoot: "alpha", Object: thing(t, configMap+`}}`)}, nil},
+		"of an unknown shoot": {&step.Apply{Shoot: "omega", Object: thing(t, configMap+`}}`)}, []string{"shoot"}},
+		"of one that sleeps":  {&step.Apply{Shoot: "beta", Object: thing(t, configMap+`}}`)}, []string{"shoot"}},
+		"removal":             {&step.Remove{Shoot: "alpha", Object: thing(t, configMap+`}}`)}, nil},
 		"removal says more": {&step.Remove{Shoot: "alpha",
 			Object: thing(t, configMap+`,"labels":{"a":"b"}},"data":{}}`)}, []string{"object.data", "object.metadata.labels"}},
 		"removal of one that sleeps": {&step.Remove{Shoot: "beta", Object: thing(t, configMap+`}}`)}, []string{"shoot"}},
@@ -177,7 +176,7 @@ func TestCheckApplyAndRemove(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var got []string
-			for _, err := range c.step.Check(nil, step.NewPlot(on, nil)) {
+			for _, err := range c.step.Check(nil, step.NewState(on, nil)) {
 				got = append(got, err.Field)
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
@@ -186,12 +185,12 @@ func TestCheckApplyAndRemove(t *testing.T) {
 		})
 	}
 	// One in deletion is awake until it is gone.
-	plot := step.NewPlot(on, nil)
-	if errs := (&step.Delete{Shoot: "beta"}).Check(field.NewPath("delete"), plot); len(errs) > 0 {
+	state := step.NewState(on, nil)
+	if errs := (&step.Delete{Shoot: "beta"}).Check(field.NewPath("delete"), state); len(errs) > 0 {
 		t.Fatal(errs)
 	}
 	if errs := (&step.Apply{Shoot: "beta", Object: thing(t, configMap+`}}`)}).Check(field.NewPath("apply"),
-		plot); len(errs) > 0 {
+		state); len(errs) > 0 {
 		t.Error(errs)
 	}
 }

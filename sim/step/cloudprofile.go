@@ -14,8 +14,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/landscape"
 )
 
-// annotationBefore keeps on a cloud profile how it was before the first story that changed it: stories share
-// landscapes.
+// annotationBefore keeps on a cloud profile how it was before the first run that changed it: runs share landscapes.
 const annotationBefore = "scenario.transplant.dev/before"
 
 var cloudProfileKind = gardencorev1beta1.SchemeGroupVersion.WithKind("CloudProfile")
@@ -59,8 +58,7 @@ func annotated(patch map[string]any, key, value string) map[string]any {
 	return patch
 }
 
-// RestoreCloudProfiles takes back what stories have changed about cloud profiles. No shoot may need the change any
-// more.
+// RestoreCloudProfiles reverts what runs have changed about cloud profiles. No shoot may need the change any more.
 func (s *Environment) RestoreCloudProfiles(ctx context.Context) error {
 	garden, err := s.Clients.Cluster(landscape.Garden)
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 const pollInterval = 200 * time.Millisecond
 
 // condition checks an expression and the names in it.
-func (p *Plot) condition(path *field.Path, text string) field.ErrorList {
+func (s *State) condition(path *field.Path, text string) field.ErrorList {
 	e, err := expression.Compile(text)
 	if err != nil {
 		return field.ErrorList{field.Invalid(path, text, err.Error())}
@@ -35,17 +35,17 @@ func (p *Plot) condition(path *field.Path, text string) field.ErrorList {
 	}
 	var errs field.ErrorList
 	for _, name := range e.Shoots() {
-		if known := p.Landscape.ShootNames(); !slices.Contains(known, name) {
+		if known := s.Landscape.ShootNames(); !slices.Contains(known, name) {
 			errs = append(errs, field.NotSupported(path, fmt.Sprintf("shoot('%s')", name), known))
 		}
 	}
 	for _, name := range e.Seeds() {
-		if known := p.Landscape.SeedNames(); !slices.Contains(known, name) {
+		if known := s.Landscape.SeedNames(); !slices.Contains(known, name) {
 			errs = append(errs, field.NotSupported(path, fmt.Sprintf("seed('%s')", name), known))
 		}
 	}
 	for _, name := range e.SeedsWanted() { // no shoot can ever be there
-		if known := p.Landscape.SeedNames(); !slices.Contains(known, name) {
+		if known := s.Landscape.SeedNames(); !slices.Contains(known, name) {
 			errs = append(errs, field.NotSupported(path, name, known))
 		}
 	}
@@ -55,18 +55,18 @@ func (p *Plot) condition(path *field.Path, text string) field.ErrorList {
 	return errs
 }
 
-// visible is condition for what is waited for at this place: what only the garden can tell must not be waited for while
-// it is down.
-func (p *Plot) visible(path *field.Path, text string) field.ErrorList {
-	errs := p.condition(path, text)
+// visible is condition for what is waited for at this place: while the garden is down, nothing can be waited for that
+// only the garden knows.
+func (s *State) visible(path *field.Path, text string) field.ErrorList {
+	errs := s.condition(path, text)
 	if e, err := expression.Compile(text); err == nil && e.NeedsGarden() {
-		errs = append(errs, p.garden(path)...)
+		errs = append(errs, s.garden(path)...)
 	}
 	return errs
 }
 
 // Await polls the world until the condition is true. When it did not become so in time the last look decides: the error
-// is Unmet when it was false then, and Unknown when that could not be told.
+// is Unmet when it was false then, and Unknown when that could not be seen.
 func (s *Environment) Await(ctx context.Context, text string, within time.Duration) error {
 	e, err := expression.Compile(text)
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *Environment) Await(ctx context.Context, text string, within time.Durati
 		case met:
 			s.met(text, why, err)
 			return nil
-		case ctx.Err() != nil: // this look was cut short; the one before it tells more
+		case ctx.Err() != nil: // this look was cut short; the one before it says more
 			return fmt.Errorf("wait for %s: %w; %s", text, context.Cause(ctx), last)
 		case err == nil && late:
 			return Unmet{Why: fmt.Sprintf("not met within %s: %s; %s", within, text, why)}

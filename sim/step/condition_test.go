@@ -10,7 +10,7 @@ import (
 
 func TestAwait_ConditionThatIsMet_IsRecorded(t *testing.T) {
 	t.Parallel()
-	env, _, _ := staged(t)
+	env, _, _ := newEnvironment(t)
 	journal := env.Record.(*timeline.Journal)
 	before := len(journal.Events())
 	if err := env.Await(t.Context(), "shoot('alpha').seed == 'a'", time.Minute); err != nil {

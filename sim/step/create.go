@@ -35,17 +35,17 @@ func (c *Create) Subject() string { return c.Shoot }
 func (c *Create) String() string { return "create " + c.Shoot }
 
 // Check wants a shoot of the landscape that does not exist yet.
-func (c *Create) Check(path *field.Path, plot *Plot) field.ErrorList {
-	errs := append(plot.garden(path), positive(path.Child("within"), c.Within)...)
-	role, known := plot.Shoots[c.Shoot]
+func (c *Create) Check(path *field.Path, state *State) field.ErrorList {
+	errs := append(state.garden(path), positive(path.Child("within"), c.Within)...)
+	shoot, known := state.Shoots[c.Shoot]
 	if !known {
-		return append(errs, plot.noSuch(path.Child("shoot"), c.Shoot, func(role *Role) bool { return !role.Exists }))
+		return append(errs, state.noSuch(path.Child("shoot"), c.Shoot, func(shoot *ShootState) bool { return !shoot.Exists }))
 	}
-	if role.Exists {
+	if shoot.Exists {
 		errs = append(errs, field.Invalid(path.Child("shoot"), c.Shoot, "exists already at this step"))
 	}
-	shoot, _ := plot.Landscape.Shoot(c.Shoot)
-	*role = Role{Exists: true, Asleep: shoot.Hibernated, Seed: shoot.Seed}
+	wanted, _ := state.Landscape.Shoot(c.Shoot)
+	*shoot = ShootState{Exists: true, Asleep: wanted.Hibernated, Seed: wanted.Seed}
 	return errs
 }
 

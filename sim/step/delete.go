@@ -30,11 +30,11 @@ func (d *Delete) Subject() string { return d.Shoot }
 func (d *Delete) String() string { return "delete " + d.Shoot + inVain(d.Refused) }
 
 // Check wants an existing shoot.
-func (d *Delete) Check(path *field.Path, plot *Plot) field.ErrorList {
-	role, errs := plot.shoot(path.Child("shoot"), d.Shoot, exists)
-	errs = append(errs, plot.garden(path)...)
-	if role != nil && !d.Refused {
-		role.Exists, role.Leaving = false, true
+func (d *Delete) Check(path *field.Path, state *State) field.ErrorList {
+	shoot, errs := state.shoot(path.Child("shoot"), d.Shoot, exists)
+	errs = append(errs, state.garden(path)...)
+	if shoot != nil && !d.Refused {
+		shoot.Exists, shoot.Leaving = false, true
 	}
 	return errs
 }

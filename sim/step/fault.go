@@ -11,7 +11,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/fault"
 )
 
-// Inject begins a fault, or lets it wait for its moment. It ends with its heal step, or with the story.
+// Inject begins a fault, or lets it wait for its moment. It ends with its heal step, or with the run.
 type Inject struct {
 	fault.Spec `json:",inline"`
 	// When the fault begins; at this step when not given.
@@ -49,24 +49,24 @@ func (i *Inject) Turn() *link.Turn {
 }
 
 // Check wants a name of its own and one possible fault, of what is there at this step.
-func (i *Inject) Check(path *field.Path, plot *Plot) field.ErrorList {
-	errs := i.Spec.Check(path, plot.Landscape)
+func (i *Inject) Check(path *field.Path, state *State) field.ErrorList {
+	errs := i.Spec.Check(path, state.Landscape)
 	if i.When != nil {
-		errs = append(errs, i.When.Check(path.Child("when"), plot)...)
+		errs = append(errs, i.When.Check(path.Child("when"), state)...)
 	}
 	if i.Name == "" {
 		return append(errs, field.Required(path.Child("name"), "a fault needs a name, by which it is healed and reported"))
 	}
-	if _, taken := plot.Faults[i.Name]; taken {
+	if _, taken := state.Faults[i.Name]; taken {
 		twice := field.Duplicate(path.Child("name"), i.Name)
 		twice.Detail = "an earlier fault has this name; give this one another"
 		errs = append(errs, twice)
 	}
-	if len(errs) == 0 { // else what is told of clusters and actors is a mere consequence
-		errs = plot.inject(path, i)
+	if len(errs) == 0 { // else findings about clusters and actors are mere consequences
+		errs = state.inject(path, i)
 	}
-	plot.Faults[i.Name] = false
-	plot.strew()
+	state.Faults[i.Name] = false
+	state.forgetSeeds()
 	return errs
 }
 
@@ -90,14 +90,14 @@ func (h *Heal) Subject() string { return string(*h) }
 func (h *Heal) String() string { return "heal " + string(*h) }
 
 // Check wants a fault that was injected and not healed.
-func (h *Heal) Check(path *field.Path, plot *Plot) field.ErrorList {
-	healed, known := plot.Faults[string(*h)]
+func (h *Heal) Check(path *field.Path, state *State) field.ErrorList {
+	healed, known := state.Faults[string(*h)]
 	switch {
-	case len(plot.Faults) == 0:
+	case len(state.Faults) == 0:
 		return field.ErrorList{field.Invalid(path, string(*h), "no fault stands before this step: there is nothing to heal")}
 	case !known:
 		var names []string
-		for name, healed := range plot.Faults {
+		for name, healed := range state.Faults {
 			if !healed {
 				names = append(names, name)
 			}
@@ -107,8 +107,8 @@ func (h *Heal) Check(path *field.Path, plot *Plot) field.ErrorList {
 	case healed:
 		return field.ErrorList{field.Invalid(path, string(*h), "is healed already at this step")}
 	}
-	plot.Faults[string(*h)] = true
-	return plot.heal(path, string(*h))
+	state.Faults[string(*h)] = true
+	return state.heal(path, string(*h))
 }
 
 // Run heals the fault.

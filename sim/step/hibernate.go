@@ -20,16 +20,16 @@ func (h *Hibernate) Subject() string { return h.Shoot }
 func (h *Hibernate) String() string { return "hibernate " + h.Shoot }
 
 // Check wants a shoot that is awake.
-func (h *Hibernate) Check(path *field.Path, plot *Plot) field.ErrorList {
-	role, errs := plot.shoot(path.Child("shoot"), h.Shoot, awake)
-	errs = append(errs, plot.garden(path)...)
-	if role == nil {
+func (h *Hibernate) Check(path *field.Path, state *State) field.ErrorList {
+	shoot, errs := state.shoot(path.Child("shoot"), h.Shoot, awake)
+	errs = append(errs, state.garden(path)...)
+	if shoot == nil {
 		return errs
 	}
-	if role.Asleep {
+	if shoot.Asleep {
 		errs = append(errs, field.Invalid(path.Child("shoot"), h.Shoot, "is hibernated already at this step"))
 	}
-	role.Asleep = true
+	shoot.Asleep = true
 	return errs
 }
 

@@ -39,12 +39,12 @@ func (l *Load) String() string {
 }
 
 // Check wants an awake shoot without load, and a sane rate.
-func (l *Load) Check(path *field.Path, plot *Plot) field.ErrorList {
-	role, errs := plot.shoot(path.Child("shoot"), l.Shoot, func(role *Role) bool { return awake(role) && !role.Loaded })
-	if role != nil && role.Asleep {
+func (l *Load) Check(path *field.Path, state *State) field.ErrorList {
+	shoot, errs := state.shoot(path.Child("shoot"), l.Shoot, func(s *ShootState) bool { return awake(s) && !s.Loaded })
+	if shoot != nil && shoot.Asleep {
 		errs = append(errs, field.Invalid(path.Child("shoot"), l.Shoot, "is hibernated at this step: wake it before"))
 	}
-	if role != nil && role.Loaded {
+	if shoot != nil && shoot.Loaded {
 		errs = append(errs, field.Invalid(path.Child("shoot"), l.Shoot, "has a load already: one is enough"))
 	}
 	if l.WritesPerSecond < 0 || l.WritesPerSecond > maxWritesPerSecond {
@@ -52,10 +52,10 @@ func (l *Load) Check(path *field.Path, plot *Plot) field.ErrorList {
 			fmt.Sprintf("must be from 1 to %d", maxWritesPerSecond)))
 	}
 	if l.KeepAddress { // which is looked up at this step
-		errs = append(errs, plot.garden(path)...)
+		errs = append(errs, state.garden(path)...)
 	}
-	if role != nil {
-		role.Loaded = true
+	if shoot != nil {
+		shoot.Loaded = true
 	}
 	return errs
 }

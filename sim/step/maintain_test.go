@@ -19,7 +19,7 @@ import (
 
 func TestReschedule(t *testing.T) {
 	t.Parallel()
-	env, _, garden := staged(t)
+	env, _, garden := newEnvironment(t)
 	one := &step.Reschedule{Shoot: "alpha", EndsIn: metav1.Duration{Duration: 10 * time.Minute}}
 	one.Default()
 	before := time.Now().Add(-time.Second)
@@ -66,7 +66,7 @@ func shootClient(t *testing.T, env *step.Environment) client.Client {
 
 func TestSelect(t *testing.T) {
 	t.Parallel()
-	env, _, _ := staged(t)
+	env, _, _ := newEnvironment(t)
 	shoot := shootClient(t, env)
 	const candidate, selected = "node.machine.sapcloud.io/candidate-for-update",
 		"node.machine.sapcloud.io/selected-for-update"
@@ -106,7 +106,7 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-func TestCheckOfStepsOfMaintenance(t *testing.T) {
+func TestCheck_StepsOfMaintenance(t *testing.T) {
 	t.Parallel()
 	on := landscape.Landscape{
 		Seeds:  []landscape.Seed{{Name: "a"}},
@@ -124,7 +124,7 @@ func TestCheckOfStepsOfMaintenance(t *testing.T) {
 		{"a selection of nothing", &step.Select{Shoot: "omega"}, []string{"s.shoot", "s.nodes"}},
 	} {
 		var got []string
-		for _, err := range c.step.Check(field.NewPath("s"), step.NewPlot(on, nil)) {
+		for _, err := range c.step.Check(field.NewPath("s"), step.NewState(on, nil)) {
 			got = append(got, err.Field)
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {

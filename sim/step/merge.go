@@ -35,7 +35,7 @@ func (m Merge) String() string {
 	return string(content)
 }
 
-// changeable are the parts of an object that a story may change: who it is and how it is doing are not among them.
+// changeable are the parts of an object that a scenario may change: its identity and its status are not among them.
 var changeable = map[string][]string{"": {"metadata", "spec"}, "metadata": {"annotations", "labels"}}
 
 // check reads the patch strictly into an empty object of the type that it is for.

@@ -40,12 +40,12 @@ func (m *Migrate) String() string {
 }
 
 // Check wants an existing shoot and another seed than the one it is bound to.
-func (m *Migrate) Check(path *field.Path, plot *Plot) field.ErrorList {
-	role, errs := plot.shoot(path.Child("shoot"), m.Shoot, exists)
+func (m *Migrate) Check(path *field.Path, state *State) field.ErrorList {
+	shoot, errs := state.shoot(path.Child("shoot"), m.Shoot, exists)
 	if m.Refused { // of a shoot that is being deleted, too
-		role, errs = nil, nil
-		if _, known := plot.Shoots[m.Shoot]; !known {
-			errs = append(errs, plot.noSuch(path.Child("shoot"), m.Shoot, func(*Role) bool { return true }))
+		shoot, errs = nil, nil
+		if _, known := state.Shoots[m.Shoot]; !known {
+			errs = append(errs, state.noSuch(path.Child("shoot"), m.Shoot, func(*ShootState) bool { return true }))
 		}
 	}
 	switch within := path.Child("within"); {
@@ -55,19 +55,19 @@ func (m *Migrate) Check(path *field.Path, plot *Plot) field.ErrorList {
 		errs = append(errs, field.Forbidden(within,
 			"a move that must be refused is asked for once: leave out one of the two"))
 	}
-	errs = append(errs, plot.garden(path)...)
-	if seeds := plot.Landscape.SeedNames(); !slices.Contains(seeds, m.To) {
-		others := slices.DeleteFunc(seeds, func(seed string) bool { return role != nil && role.Seed == seed })
+	errs = append(errs, state.garden(path)...)
+	if seeds := state.Landscape.SeedNames(); !slices.Contains(seeds, m.To) {
+		others := slices.DeleteFunc(seeds, func(seed string) bool { return shoot != nil && shoot.Seed == seed })
 		return append(errs, noneOf(path.Child("to"), m.To, others))
 	}
-	if role == nil {
+	if shoot == nil {
 		return errs
 	}
-	if role.Seed == m.To {
+	if shoot.Seed == m.To {
 		errs = append(errs, field.Invalid(path.Child("to"), m.To,
 			"is the seed that the shoot is bound to at this step: name another"))
 	}
-	role.Seed = m.To // known again, whatever has happened before
+	shoot.Seed = m.To // known again, whatever has happened before
 	return errs
 }
 

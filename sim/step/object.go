@@ -56,7 +56,7 @@ func shootScheme() *runtime.Scheme {
 }
 
 // foreign says whether a group is none of Kubernetes' own that the scheme has, so that only the shoot knows its kinds:
-// those of APIServices, and those that a story itself defines.
+// those of APIServices, and those that a scenario itself defines.
 func foreign(group string, scheme *runtime.Scheme) bool {
 	return strings.Contains(group, ".") && !slices.ContainsFunc(scheme.PrioritizedVersionsAllGroups(),
 		func(v schema.GroupVersion) bool {
@@ -86,7 +86,7 @@ func (o Object) identified(path *field.Path) field.ErrorList {
 func (o Object) check(path *field.Path) field.ErrorList {
 	errs := o.identified(path)
 	if _, given := o.fields["status"]; given {
-		errs = append(errs, field.Forbidden(path.Child("status"), "a story says what shall be, not how it is doing"))
+		errs = append(errs, field.Forbidden(path.Child("status"), "a scenario says what shall be, not how it is doing"))
 	}
 	if len(errs) > 0 {
 		return errs

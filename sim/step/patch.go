@@ -47,28 +47,28 @@ func (p *Patch) target() string {
 }
 
 // Check wants one object that exists, and a change that is possible by its type and has no verb of its own.
-func (p *Patch) Check(path *field.Path, plot *Plot) field.ErrorList {
+func (p *Patch) Check(path *field.Path, state *State) field.ErrorList {
 	merge := path.Child("merge")
 	switch {
 	case p.Shoot != "" && p.CloudProfile != "", p.Shoot == "" && p.CloudProfile == "":
 		return field.ErrorList{field.Required(path, "must name either a shoot or a cloudProfile")}
 	case p.CloudProfile != "":
-		errs := append(plot.garden(path), p.Merge.check(merge, &gardencorev1beta1.CloudProfile{})...)
+		errs := append(state.garden(path), p.Merge.check(merge, &gardencorev1beta1.CloudProfile{})...)
 		if known := []string{landscape.CloudProfile}; p.CloudProfile != landscape.CloudProfile {
 			errs = append(errs, field.NotSupported(path.Child("cloudProfile"), p.CloudProfile, known))
 		}
 		return errs
 	}
-	_, errs := plot.shoot(path.Child("shoot"), p.Shoot, exists)
-	errs = append(errs, plot.garden(path)...)
+	_, errs := state.shoot(path.Child("shoot"), p.Shoot, exists)
+	errs = append(errs, state.garden(path)...)
 	errs = append(errs, p.Merge.check(merge, &gardencorev1beta1.Shoot{})...)
-	if p.Refused == "" { // what is not to happen is no change that the plot must follow
+	if p.Refused == "" { // what is not to happen is no change that the state must follow
 		errs = append(errs, p.Merge.verbless(merge)...)
 	}
 	return errs
 }
 
-// ownVerbs are changes that oracles tell by the verbs of steps.
+// ownVerbs are changes that oracles recognise by the verbs of steps.
 var ownVerbs = map[string]string{"seedName": "migrate", "hibernation.enabled": "hibernate or wake"}
 
 // Run patches.
@@ -77,8 +77,8 @@ func (p *Patch) Run(ctx context.Context, env *Environment) error {
 	if p.Refused == "" {
 		return err
 	}
-	if told := refused(p.String(), err); told != nil {
-		return told
+	if admitted := refused(p.String(), err); admitted != nil {
+		return admitted
 	}
 	if answer := rootOf(err); !strings.Contains(answer, p.Refused) {
 		return Unmet{Why: fmt.Sprintf("%s: it was refused, but with %q", p, answer)}

@@ -32,9 +32,9 @@ func merge(t *testing.T, text string) step.Merge {
 	return m
 }
 
-func TestPatchOfAShoot(t *testing.T) {
+func TestPatch_OfAShoot_IsMerged(t *testing.T) {
 	t.Parallel()
-	env, _, garden := staged(t)
+	env, _, garden := newEnvironment(t)
 	for _, text := range []string{
 		`{"metadata":{"annotations":{"a":"1","b":"2"}},"spec":{"kubernetes":{"version":"1.36.3"}}}`,
 		`{"metadata":{"annotations":{"a":null}}}`,
@@ -75,7 +75,7 @@ func refuse(w http.ResponseWriter) {
 
 func TestRefusedPatches(t *testing.T) {
 	t.Parallel()
-	env, _, _ := staged(t)
+	env, _, _ := newEnvironment(t)
 	config, err := env.World.Connect(landscape.Garden)
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +144,7 @@ func TestCheckPatch(t *testing.T) {
 		{"a field that is removed", step.Patch{Shoot: "alpha", Merge: merge(t, `{"spec":{"hibernation":null}}`)}, nil},
 		{"of nothing", step.Patch{Merge: merge(t, fine)}, []string{"patch"}},
 		{"of both", step.Patch{Shoot: "alpha", CloudProfile: "transplant", Merge: merge(t, fine)}, []string{"patch"}},
-		{"of a stranger", step.Patch{Shoot: "omega", Merge: merge(t, fine)}, []string{"patch.shoot"}},
+		{"of an unknown shoot", step.Patch{Shoot: "omega", Merge: merge(t, fine)}, []string{"patch.shoot"}},
 		{"of another cloud profile", step.Patch{CloudProfile: "aws", Merge: merge(t, `{"spec":{}}`)},
 			[]string{"patch.cloudProfile"}},
 		{"empty", step.Patch{Shoot: "alpha", Merge: merge(t, `{}`)}, []string{"patch.merge"}},
@@ -167,7 +167,7 @@ func TestCheckPatch(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			var got []string
-			for _, err := range c.patch.Check(field.NewPath("patch"), step.NewPlot(on, nil)) {
+			for _, err := range c.patch.Check(field.NewPath("patch"), step.NewState(on, nil)) {
 				got = append(got, err.Field)
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
@@ -177,7 +177,7 @@ func TestCheckPatch(t *testing.T) {
 	}
 }
 
-func TestRefusedIsKnownOfAStep(t *testing.T) {
+func TestRefused_OfASpec_IsKnown(t *testing.T) {
 	t.Parallel()
 	for refused, want := range map[string]bool{"": false, "whitelist": true} {
 		if got := (&step.Spec{Patch: &step.Patch{Refused: refused}}).Refused(); got != want {
@@ -186,10 +186,9 @@ func TestRefusedIsKnownOfAStep(t *testing.T) {
 	}
 }
 
-// What a story has changed about the cloud profile is taken back for the next one.
-func TestTheCloudProfileComesBack(t *testing.T) {
+func TestRestoreCloudProfiles_ChangedByARun_AreAsBefore(t *testing.T) {
 	t.Parallel()
-	env, _, garden := staged(t)
+	env, _, garden := newEnvironment(t)
 	profile := &gardencorev1beta1.CloudProfile{}
 	raw := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "core.gardener.cloud/v1beta1", "kind": "CloudProfile",

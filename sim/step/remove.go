@@ -25,8 +25,8 @@ func (r *Remove) Subject() string { return r.Shoot }
 func (r *Remove) String() string { return fmt.Sprintf("remove %s from %s", r.Object, r.Shoot) }
 
 // Check wants an awake shoot, which may be in deletion, and no more of the object than who it is.
-func (r *Remove) Check(path *field.Path, plot *Plot) field.ErrorList {
-	errs := append(plot.garden(path), plot.reachable(path.Child("shoot"), r.Shoot)...)
+func (r *Remove) Check(path *field.Path, state *State) field.ErrorList {
+	errs := append(state.garden(path), state.reachable(path.Child("shoot"), r.Shoot)...)
 	errs = append(errs, r.Object.check(path.Child("object"))...)
 	metadata, _ := r.Object.fields["metadata"].(map[string]any)
 	errs = append(errs, known(path.Child("object"), r.Object.fields, []string{"apiVersion", "kind", "metadata"})...)

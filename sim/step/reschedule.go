@@ -39,9 +39,9 @@ func (r *Reschedule) String() string {
 }
 
 // Check wants an existing shoot. How long a window may be is for admission to say.
-func (r *Reschedule) Check(path *field.Path, plot *Plot) field.ErrorList {
-	_, errs := plot.shoot(path.Child("shoot"), r.Shoot, exists)
-	errs = append(errs, plot.garden(path)...)
+func (r *Reschedule) Check(path *field.Path, state *State) field.ErrorList {
+	_, errs := state.shoot(path.Child("shoot"), r.Shoot, exists)
+	errs = append(errs, state.garden(path)...)
 	errs = append(errs, positive(path.Child("endsIn"), r.EndsIn)...)
 	return append(errs, positive(path.Child("lasts"), r.Lasts)...)
 }

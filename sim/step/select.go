@@ -44,16 +44,16 @@ func (s *Select) String() string {
 }
 
 // Check wants an existing shoot and a number.
-func (s *Select) Check(path *field.Path, plot *Plot) field.ErrorList {
-	_, errs := plot.shoot(path.Child("shoot"), s.Shoot, exists)
-	errs = append(errs, plot.garden(path)...)
+func (s *Select) Check(path *field.Path, state *State) field.ErrorList {
+	_, errs := state.shoot(path.Child("shoot"), s.Shoot, exists)
+	errs = append(errs, state.garden(path)...)
 	if s.Nodes < 1 {
 		errs = append(errs, field.Invalid(path.Child("nodes"), s.Nodes, "must be at least 1"))
 	}
 	return errs
 }
 
-// Run labels the nodes. Fewer candidates than asked for are an error: the story took something for granted.
+// Run labels the nodes. Fewer candidates than asked for are an error: the scenario took something for granted.
 func (s *Select) Run(ctx context.Context, env *Environment) error {
 	config, err := env.World.ConnectShoot(ctx, s.Shoot, world.Observer)
 	if err != nil {

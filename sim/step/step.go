@@ -1,9 +1,9 @@
-// Package step is what happens in a story: one file per verb. A step is plain data, part of the scenario format, that
-// can be checked against the plot before anything is started, and carried out on a stage.
+// Package step is what happens in a scenario: one file per verb. A step is plain data, part of the scenario format. It
+// can be checked before anything is started, and carried out in an environment.
 //
-// To add a verb, write its file and add one field to Spec. A step judges nothing; an expectation that is not met in
-// time is an Unmet error, one of which nobody can tell that an Unknown, everything else that goes wrong means that the
-// story could not be told.
+// To add a verb, write its file and add one field to Spec. A step judges nothing. An expectation that is not met in
+// time is an Unmet error; if nobody can see whether it was met, an Unknown. Every other error means that the run could
+// not be finished.
 package step
 
 import (
@@ -21,13 +21,13 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// Step is one thing that happens in a story.
+// Step is one thing that happens in a scenario.
 type Step interface {
-	// Check finds what makes the step impossible at this place of the plot, and carries the plot on.
-	Check(path *field.Path, plot *Plot) field.ErrorList
+	// Check finds what makes the step impossible in this state, and carries the state on.
+	Check(path *field.Path, state *State) field.ErrorList
 	// Subject is the shoot or fault it is about, or empty.
 	Subject() string
-	// String tells the step to people, in a few words.
+	// String describes the step to people, in a few words.
 	String() string
 	// Run carries the step out.
 	Run(ctx context.Context, env *Environment) error
@@ -39,7 +39,7 @@ type Defaulter interface{ Default() }
 // Timed is a step with a deadline, which can be put off for slow machines.
 type Timed interface{ deadline() *metav1.Duration }
 
-// Stretch multiplies the deadlines of the step, if it has one. What the story itself takes, such as the length of a
+// Stretch multiplies the deadlines of the step, if it has one. What the scenario itself takes, such as the length of a
 // fault or a wait for a time, stays.
 func (s *Spec) Stretch(factor float64) {
 	if _, one := s.Step(); one != nil {
@@ -111,8 +111,8 @@ func verb(f reflect.StructField) string {
 	return name
 }
 
-// Check finds what makes the step impossible at this place of the plot, and carries the plot on.
-func (s *Spec) Check(path *field.Path, plot *Plot) field.ErrorList {
+// Check finds what makes the step impossible in this state, and carries the state on.
+func (s *Spec) Check(path *field.Path, state *State) field.ErrorList {
 	switch given := s.given(); len(given) {
 	case 0:
 		return field.ErrorList{field.Required(path, "exactly one step must be given: "+strings.Join(Verbs(), ", "))}
@@ -122,10 +122,10 @@ func (s *Spec) Check(path *field.Path, plot *Plot) field.ErrorList {
 			`an item of steps is one step: begin a line with "- " for each`)}
 	}
 	name, step := s.Step()
-	return step.Check(path.Child(name), plot)
+	return step.Check(path.Child(name), state)
 }
 
-// Environment is where a story is told: what steps may use.
+// Environment is what steps may use to run.
 type Environment struct {
 	World   world.World
 	Clients *world.Clients
@@ -135,7 +135,7 @@ type Environment struct {
 	Shoots  Shoots
 }
 
-// Shoots brings shoots, with their probes, onto the stage and off it.
+// Shoots sets up shoots with their probes, and dismisses them.
 type Shoots interface {
 	// SetUp creates and populates the shoot, and watches it from then on. It returns when the shoot is as the
 	// landscape wants it.

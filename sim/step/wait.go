@@ -13,7 +13,7 @@ import (
 // Wait blocks until a condition is true, which is a precondition of the scenario and no promise of the product, or for
 // a time that the scenario needs.
 type Wait struct {
-	// Until is a CEL condition. If it does not become true in time, the story is broken off.
+	// Until is a CEL condition. If it does not become true in time, the run ends with an error.
 	Until string `json:"until,omitempty"`
 	// Within is the deadline of until, one minute when not given.
 	Within metav1.Duration `json:"within,omitzero"`
@@ -45,10 +45,10 @@ func (w *Wait) String() string {
 }
 
 // Check wants either a condition with a deadline, or a time with a reason.
-func (w *Wait) Check(path *field.Path, plot *Plot) field.ErrorList {
+func (w *Wait) Check(path *field.Path, state *State) field.ErrorList {
 	switch {
 	case w.Until != "" && w.For.Duration == 0:
-		return append(plot.visible(path.Child("until"), w.Until), positive(path.Child("within"), w.Within)...)
+		return append(state.visible(path.Child("until"), w.Until), positive(path.Child("within"), w.Within)...)
 	case w.Until == "" && w.For.Duration > 0 && w.Within.Duration == 0:
 		if w.Because == "" {
 			return field.ErrorList{field.Required(path.Child("because"),

@@ -20,16 +20,16 @@ func (w *Wake) Subject() string { return w.Shoot }
 func (w *Wake) String() string { return "wake " + w.Shoot }
 
 // Check wants a shoot that is hibernated.
-func (w *Wake) Check(path *field.Path, plot *Plot) field.ErrorList {
-	role, errs := plot.shoot(path.Child("shoot"), w.Shoot, func(role *Role) bool { return role.Exists && role.Asleep })
-	errs = append(errs, plot.garden(path)...)
-	if role == nil {
+func (w *Wake) Check(path *field.Path, state *State) field.ErrorList {
+	shoot, errs := state.shoot(path.Child("shoot"), w.Shoot, func(s *ShootState) bool { return s.Exists && s.Asleep })
+	errs = append(errs, state.garden(path)...)
+	if shoot == nil {
 		return errs
 	}
-	if !role.Asleep {
+	if !shoot.Asleep {
 		errs = append(errs, field.Invalid(path.Child("shoot"), w.Shoot, "is awake at this step: hibernate it before"))
 	}
-	role.Asleep = false
+	shoot.Asleep = false
 	return errs
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// When lets a fault wait in the background for its moment, while the story goes on.
+// When lets a fault wait in the background for its moment, while the run goes on.
 type When struct {
 	// That is a CEL condition: the fault begins when it is true.
 	That string `json:"that,omitempty"`
@@ -21,12 +21,12 @@ type When struct {
 }
 
 // Check wants either a condition about what is on the landscape, or a possible request.
-func (w *When) Check(path *field.Path, plot *Plot) field.ErrorList {
+func (w *When) Check(path *field.Path, state *State) field.ErrorList {
 	switch {
 	case w.That != "" && w.Request == nil:
-		return plot.condition(path.Child("that"), w.That)
+		return state.condition(path.Child("that"), w.That)
 	case w.That == "" && w.Request != nil:
-		return w.Request.Check(path.Child("request"), plot.Landscape)
+		return w.Request.Check(path.Child("request"), state.Landscape)
 	}
 	return field.ErrorList{field.Invalid(path, w.That, "must have either that, a condition, or request, an API event")}
 }

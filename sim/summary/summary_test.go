@@ -31,7 +31,7 @@ func TestWrite(t *testing.T) {
 	var out strings.Builder
 	if err := Write(&out, []Run{
 		{Name: "well", Folder: "out/well", Report: passed}, {Name: "ill", Folder: "out/ill", Report: failed},
-		{Name: "untold", Folder: "out/untold", Err: errors.New("no landscape")},
+		{Name: "unrun", Folder: "out/unrun", Err: errors.New("no landscape")},
 	}, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -41,16 +41,16 @@ func TestWrite(t *testing.T) {
 |---|---|--:|--:|--:|--:|--:|
 | well | Passed | 23.7 s (at most 45) | 0.4 s (at most 2) | 0 | 12.0 s | 86 s |
 | ill | **Failed** | **50.0 s (at most 45)** |  |  |  | 9 s |
-| untold | **Error** | | | | | |
+| unrun | **Error** | | | | | |
 
 ### ill: Failed
 
 - **expect** at 1.2 s: step 2: shoot\_a \| \*gone\* and &lt;b>
-- the fault fire was felt 15 times
+- the fault fire hit 15 times
 
 The evidence is in ` + "`out/ill`. The same again: `transplant run out/ill/scenario.yaml --backend small --seed 7 --timeout-multiplier 3 --extension mine/vault.yaml`" + `
 
-### untold: Error
+### unrun: Error
 
 - no landscape
 
@@ -60,8 +60,8 @@ The evidence is in ` + "`out/ill`. The same again: `transplant run out/ill/scena
 	}
 }
 
-// A landscape that could not be ended is no story's fault, but makes the verdict of the whole Error.
-func TestTroubleBetweenTheStories(t *testing.T) {
+// If a landscape could not be ended, no run is to blame, but the verdict of the whole is Error.
+func TestWrite_LandscapeCannotBeEnded_IsError(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
 	if err := Write(&out, []Run{{Name: "well", Report: &verdict.Report{Verdict: verdict.Passed}}},
@@ -69,7 +69,7 @@ func TestTroubleBetweenTheStories(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"## Error: 1 scenario, 1 Passed\n",
-		"### Between the stories\n\n- landscape run: process 7 stays\n"} {
+		"### Between the runs\n\n- landscape run: process 7 stays\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not said:\n%s", want, out.String())
 		}
@@ -82,8 +82,8 @@ func TestWhy(t *testing.T) {
 		"Passed": {Report: &verdict.Report{Verdict: verdict.Passed}},
 		"Failed: expect: it was gone": {Report: &verdict.Report{Verdict: verdict.Failed,
 			Violations: []verdict.Violation{{Oracle: "expect", Message: "it was gone"}, {Oracle: "settle"}}}},
-		"Inconclusive: nobody felt it": {Report: &verdict.Report{Verdict: verdict.Inconclusive,
-			Reasons: []string{"nobody felt it", "and more"}}},
+		"Inconclusive: it never hit": {Report: &verdict.Report{Verdict: verdict.Inconclusive,
+			Reasons: []string{"it never hit", "and more"}}},
 		"Error: no landscape": {Err: errors.New("no landscape")},
 		"Error":               {},
 	} {

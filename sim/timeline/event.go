@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Kind says what an event tells. The set is closed: each kind has one payload type.
+// Kind says what an event is about. The set is closed: each kind has one payload type.
 type Kind string
 
 // Payload is the content of an event.

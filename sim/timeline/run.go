@@ -2,25 +2,25 @@ package timeline
 
 import "encoding/json"
 
-// RunStarted is the first event: what is told, where, and with which dice.
+// RunStarted is the first event: which scenario runs, where, and with which random seed.
 type RunStarted struct {
 	Scenario   string `json:"scenario"`
 	Backend    string `json:"backend"`
 	RandomSeed uint64 `json:"randomSeed"`
-	// TimeoutMultiplier is what the deadlines and goals of the story were multiplied by.
+	// TimeoutMultiplier is what the deadlines and goals of the scenario were multiplied by.
 	TimeoutMultiplier float64 `json:"timeoutMultiplier,omitempty"`
 	// Unwatched runs have no probes but their loads, and prove nothing.
 	Unwatched bool `json:"unwatched,omitempty"`
 	// Heartbeat is how often the engine says of every probe that it has looked. A record without it is older than that, or
 	// made by hand: it does not say what it would take to check that nothing is missing from it.
 	Heartbeat Length `json:"heartbeat,omitzero"`
-	// BackendFlags are what the backend was told, by the command line or the environment, as flags.
+	// BackendFlags are the settings of the backend, from the command line or the environment, as flags.
 	BackendFlags []string `json:"backendFlags,omitempty"`
-	// Extensions are those of the user's own, by their names.
+	// Extensions are the third-party extensions, by their names.
 	Extensions []string `json:"extensions,omitempty"`
 	// ExtensionFiles are theirs, as they were given.
 	ExtensionFiles []string        `json:"extensionFiles,omitempty"`
-	Definition     json.RawMessage `json:"definition"` // the scenario as it is told: with all defaults, and stretched
+	Definition     json.RawMessage `json:"definition"` // the scenario as it runs: with all defaults, and stretched
 }
 
 // Kind of RunStarted.
@@ -44,7 +44,7 @@ type LandscapeReady struct {
 func (LandscapeReady) Kind() Kind { return "LandscapeReady" }
 
 // ShootReady says that a shoot has been created and populated as the scenario wants it: from here on nothing may
-// happen to it that the story does not ask for.
+// happen to it that the scenario does not ask for.
 type ShootReady struct {
 	TechnicalID string `json:"technicalID"`
 	Nodes       int    `json:"nodes"`
@@ -131,14 +131,14 @@ func (FaultInjected) Kind() Kind { return "FaultInjected" }
 // FaultHealed says that a fault has ended.
 type FaultHealed struct {
 	Fault string `json:"fault"`
-	Hits  int    `json:"hits"` // how often it was felt
+	Hits  int    `json:"hits"` // how often it hit something
 	Error string `json:"error,omitempty"`
 }
 
 // Kind of FaultHealed.
 func (FaultHealed) Kind() Kind { return "FaultHealed" }
 
-// Settling says that the steps are over and everything is healed: the landscape may come to rest.
+// Settling says that the steps are over and everything is healed: the landscape may settle.
 type Settling struct {
 	// Quiet is how long nothing may move for the landscape to be settled.
 	Quiet Length `json:"quiet,omitzero"`
@@ -147,13 +147,13 @@ type Settling struct {
 // Kind of Settling.
 func (Settling) Kind() Kind { return "Settling" }
 
-// Settled says whether the landscape came to rest in time.
+// Settled says whether the landscape has settled in time.
 type Settled struct {
 	Converged bool     `json:"converged"`
 	Waiting   []string `json:"waiting,omitempty"` // what was still awaited
-	// Unknown is what could not be looked at in the end: whether it was at rest is not known.
+	// Unknown is what could not be looked at in the end: whether it had settled is not known.
 	Unknown []string `json:"unknown,omitempty"`
-	Since   Moment   `json:"since,omitempty"` // when it was at rest; what follows shows that it stays so
+	Since   Moment   `json:"since,omitempty"` // when it had settled; what follows shows that it stays so
 	// Objects is how many were looked at, and did not move.
 	Objects int `json:"objects,omitempty"`
 }

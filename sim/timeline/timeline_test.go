@@ -28,7 +28,7 @@ func write(number int) timeline.Event {
 	}}
 }
 
-func TestJournalStampsAndRoundTrips(t *testing.T) {
+func TestJournal_Events_AreStampedAndReadBack(t *testing.T) {
 	t.Parallel()
 	clock := testingclock.NewFakePassiveClock(time.Unix(1000, 0))
 	var out bytes.Buffer
@@ -144,7 +144,7 @@ func TestDecodeDamage(t *testing.T) {
 	}
 }
 
-func TestFollowMissesNothing(t *testing.T) {
+func TestFollow_ManyEvents_MissesNone(t *testing.T) {
 	t.Parallel()
 	journal := timeline.NewJournal(testingclock.NewFakePassiveClock(time.Unix(0, 0)), nil)
 	journal.Record(write(1))
@@ -171,7 +171,7 @@ func TestFollowMissesNothing(t *testing.T) {
 	}
 }
 
-func TestFollowEndsWithItsContext(t *testing.T) {
+func TestFollow_ContextEnds_Ends(t *testing.T) {
 	t.Parallel()
 	journal := timeline.NewJournal(testingclock.NewFakePassiveClock(time.Unix(0, 0)), nil)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -185,7 +185,7 @@ type fullDisk struct{}
 
 func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
 
-func TestALostRecordIsAnError(t *testing.T) {
+func TestJournal_DiskIsFull_ReturnsAnError(t *testing.T) {
 	t.Parallel()
 	journal := timeline.NewJournal(testingclock.NewFakePassiveClock(time.Unix(0, 0)), fullDisk{})
 	if err := journal.Close(); err == nil || !strings.Contains(err.Error(), "no space left on device") {
@@ -194,7 +194,7 @@ func TestALostRecordIsAnError(t *testing.T) {
 }
 
 // Every type with a method Kind must be in the closed set, under a name of its own, and must survive the file.
-func TestTheSetOfKindsIsComplete(t *testing.T) {
+func TestKinds_EveryPayload_IsListed(t *testing.T) {
 	t.Parallel()
 	//nolint:staticcheck // one folder without build tags: the simple way is the right one
 	packages, err := parser.ParseDir(token.NewFileSet(), ".", func(f fs.FileInfo) bool {
@@ -249,9 +249,9 @@ func TestJournal_Close_SyncsAll(t *testing.T) {
 	if err := journal.Close(); err != nil || !strings.Contains(file.onDisk, "the last") || file.onDisk != file.String() {
 		t.Errorf("%v, on the disk is %q", err, file.onDisk)
 	}
-	broken := errors.New("the disk is broken")
-	if err := timeline.NewJournal(testingclock.NewFakeClock(time.Now()), &synced{err: broken}).Close(); !errors.Is(err,
-		broken) {
+	failure := errors.New("the disk has failed")
+	if err := timeline.NewJournal(testingclock.NewFakeClock(time.Now()), &synced{err: failure}).Close(); !errors.Is(err,
+		failure) {
 		t.Errorf("error %v", err)
 	}
 }

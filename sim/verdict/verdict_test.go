@@ -90,11 +90,11 @@ func TestJudge(t *testing.T) {
 			violations: []string{"MigrationEnds"}},
 		"an oracle sees nothing": {events: run(`"MigrationEnds"`, "", steady, ended), want: verdict.Inconclusive,
 			reason: "MigrationEnds has not seen the Shoot alpha in the garden"},
-		"it does not come to rest": {events: run("", "", timeline.Settled{Waiting: []string{"alpha is not well"}}, ended),
+		"it does not settle": {events: run("", "", timeline.Settled{Waiting: []string{"alpha is not well"}}, ended),
 			want: verdict.Failed, violations: []string{"settle"}},
-		"it cannot be seen to come to rest": {events: run("", "",
+		"it cannot be seen to settle": {events: run("", "",
 			timeline.Settled{Unknown: []string{"the shoot alpha cannot be read"}}, ended), want: verdict.Inconclusive,
-			reason: "settle has not seen whether all is at rest: the shoot alpha cannot be read"},
+			reason: "settle has not seen whether all has settled: the shoot alpha cannot be read"},
 		"something moves, something else cannot be seen": {events: run("", "",
 			timeline.Settled{Waiting: []string{"alpha is not well"}, Unknown: []string{"seed b cannot be read"}}, ended),
 			want: verdict.Failed, violations: []string{"settle"}},
@@ -109,15 +109,15 @@ func TestJudge(t *testing.T) {
 			want: verdict.Error, reason: "step 2, expect much: inject: refused"},
 		"nor when it was interrupted meanwhile": {events: run("", "",
 			timeline.Settled{Waiting: []string{"alpha is not well"}},
-			timeline.RunEnded{Error: "the story was interrupted: interrupt"}),
-			want: verdict.Error, reason: "the story was interrupted: interrupt"},
+			timeline.RunEnded{Error: "the run was interrupted: interrupt"}),
+			want: verdict.Error, reason: "the run was interrupted: interrupt"},
 		"it is owed where an expectation was not met": {events: run("", "", step(timeline.StepUnmet, "late"),
 			timeline.Settled{Waiting: []string{"alpha is not well"}}, ended),
 			want: verdict.Failed, violations: []string{"expect", "settle"}},
 		"nor where the record is cut off": {events: run("", "", timeline.Settled{Waiting: []string{"alpha is not well"}}),
 			want: verdict.Error, reason: "the record ends before the run does"},
-		"nobody felt the fault": {events: run("", "", timeline.FaultInjected{Fault: "cut"}, timeline.FaultHealed{},
-			ended), want: verdict.Inconclusive, reason: `nobody felt the fault "alpha", cut`},
+		"a fault that hit nothing": {events: run("", "", timeline.FaultInjected{Fault: "cut"}, timeline.FaultHealed{},
+			ended), want: verdict.Inconclusive, reason: `the fault "alpha", cut, hit nothing`},
 		"a fault whose moment never came": {
 			events: run("", "", timeline.FaultAwaited{Fault: "cut", When: "late"}, ended), want: verdict.Inconclusive,
 			reason: `the fault "alpha", cut, has not begun: it waits for late`,
@@ -128,24 +128,24 @@ func TestJudge(t *testing.T) {
 			timeline.FaultHealed{Hits: 1, Error: "heal: stuck"}, ended), want: verdict.Error, reason: "heal: stuck"},
 		"nobody watched": {events: unwatched(run(`"MigrationEnds"`, "", steady, rebound, ended)),
 			want:   verdict.Inconclusive,
-			reason: "nobody watched: the run was told with --unwatched, to learn what watching costs"},
+			reason: "nobody watched: the run was started with --unwatched, to learn what watching costs"},
 		"the record is torn": {events: run("", "", step(timeline.StepDone, "")), want: verdict.Error,
 			reason: "the record ends before the run does"},
-		"a step that failed is told once": {
+		"a step that failed is reported once": {
 			events: run("", "", step(timeline.StepFailed, "refused"), timeline.RunEnded{Error: "step 2, expect much: refused"}),
 			want:   verdict.Error, reason: "step 2, expect much: refused",
 		},
-		"what came after it is told as well": {
+		"what came after it is reported as well": {
 			events: run("", "", step(timeline.StepFailed, "refused"),
 				timeline.RunEnded{Error: "step 2, expect much: refused\nno finale"}),
 			want: verdict.Error, reason: "step 2, expect much: refused; no finale",
 		},
-		"the story broke": {events: run("", "", timeline.RunEnded{Error: "no landscape"}), want: verdict.Error,
+		"the run broke": {events: run("", "", timeline.RunEnded{Error: "no landscape"}), want: verdict.Error,
 			reason: "no landscape"},
 		"Failed wins over Error": {events: run("", "", step(timeline.StepUnmet, "late"),
 			timeline.RunEnded{Error: "no landscape"}), want: verdict.Failed, violations: []string{"expect"},
 			reason: "no landscape"},
-		"Error wins over unfelt": {events: run("", "", timeline.FaultInjected{},
+		"Error wins over a fault that hit nothing": {events: run("", "", timeline.FaultInjected{},
 			timeline.RunEnded{Error: "no landscape"}), want: verdict.Error, reason: "no landscape"},
 		"a goal is missed": {
 			events: run("", `"apiDowntime":{"max":"1s"}`, restores, steady, reached(3, timeline.Failed),
@@ -172,11 +172,11 @@ func TestJudge(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var violated []string
+			var oracles []string
 			for _, v := range r.Violations {
-				violated = append(violated, v.Oracle)
+				oracles = append(oracles, v.Oracle)
 			}
-			if diff := cmp.Diff(c.violations, violated); diff != "" || r.Verdict != c.want {
+			if diff := cmp.Diff(c.violations, oracles); diff != "" || r.Verdict != c.want {
 				t.Errorf("verdict %s, want %s; violations (-want +got):\n%s", r.Verdict, c.want, diff)
 			}
 			if reasons := strings.Join(r.Reasons, "; "); reasons != c.reason {
@@ -210,15 +210,15 @@ func TestPromisesThatNobodyCouldJudgeAreNotKept(t *testing.T) {
 				"the goal for apiDowntime], settle 0 []"},
 		"rest not owed": {run("", "", timeline.Settled{Waiting: []string{"alpha"}},
 			timeline.RunEnded{Error: "interrupted"}),
-			"expect 0 [], settle 0 [whether the landscape comes to rest once the story has been told]"},
+			"expect 0 [], settle 0 [whether the landscape settles once every step is done]"},
 		"rest not known": {run("", "", timeline.Settled{Unknown: []string{"alpha"}}, ended),
-			"expect 0 [], settle 0 [whether all is at rest: alpha]"},
-		"broken off": {two(run("", "", step(timeline.StepDone, ""), step(timeline.StepFailed, "refused"), ended)),
+			"expect 0 [], settle 0 [whether all has settled: alpha]"},
+		"cut short": {two(run("", "", step(timeline.StepDone, ""), step(timeline.StepFailed, "refused"), ended)),
 			"expect 0 [1 of the 2 steps done], settle 0 []"},
 		"interrupted": {run("", "", timeline.RunEnded{Error: "interrupted"}),
-			"expect 0 [], settle 0 [whether the landscape came to rest]"},
+			"expect 0 [], settle 0 [whether the landscape settled]"},
 		"unwatched": {unwatched(run(`"MigrationEnds"`, `"rto":{"max":"1s"}`, steady, rebound, settled, ended)),
-			"MigrationEnds 0 [anything: the run was told with --unwatched], expect 0 [], measure 0 [what the goals are " +
+			"MigrationEnds 0 [anything: the run was started with --unwatched], expect 0 [], measure 0 [what the goals are " +
 				"about], settle 0 []"},
 		"a step not known": {two(run("", "", step(timeline.StepDone, ""), step(timeline.StepUnknown, "late"), settled,
 			ended)), "expect 0 [how step 2 ends: late], settle 0 []"},
@@ -355,7 +355,7 @@ func TestTheCommandCanBePasted(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 	if got := verdict.Begin(timeline.RunStarted{RandomSeed: 7, TimeoutMultiplier: 1}).Flags(); got != "--seed 7" {
-		t.Errorf("with nothing but its seed the story has the flags %s", got)
+		t.Errorf("with nothing but its seed the run has the flags %s", got)
 	}
 }
 
@@ -457,7 +457,7 @@ func checkJUnit(t *testing.T, folder string, want map[string]string) {
 	}
 	if suite.Tests != len(want) || suite.Failures != count["failed"] || suite.Errors != count["error"] ||
 		suite.Skipped != count["skipped"] {
-		t.Errorf("%d tests, %d failures, %d errors and %d skipped are told; there are %v", suite.Tests, suite.Failures,
+		t.Errorf("%d tests, %d failures, %d errors and %d skipped are counted; there are %v", suite.Tests, suite.Failures,
 			suite.Errors, suite.Skipped, count)
 	}
 	measured := map[string]string{"verdict": "Failed", "backend": "small", "randomSeed": "3", "apiDowntimeSeconds": "3",

@@ -1,6 +1,6 @@
-// Package telling puts events into words for people: the lines that matter while a story is told, and a sentence for
-// every event that is on a timeline. It judges nothing and paints nothing: it says how a line is meant, and who shows
-// it decides how that looks.
+// Package wording puts events into words for people: the lines that matter while a scenario runs, and a sentence for
+// every event on a timeline. It judges nothing and paints nothing: it says how a line is meant, and the caller decides
+// how it looks.
 package wording
 
 import (
@@ -24,7 +24,7 @@ const (
 	Quiet
 )
 
-// Present is how things are, as far as the events so far tell.
+// Present is how things are according to the events so far.
 type Present struct {
 	written   int
 	failed    int
@@ -86,7 +86,7 @@ func shootLine(s timeline.ShootSeen) string {
 	return fmt.Sprintf("on %s: %s %s", where, s.Operation.Type, s.Operation.State)
 }
 
-// Line tells the event that was taken last to people; empty for what need not be told.
+// Line describes the event that was taken last; empty for one that is not worth a line.
 func (p *Present) Line(e timeline.Event) (string, Mark) {
 	switch content := e.Payload.(type) {
 	case timeline.Note:
@@ -104,7 +104,7 @@ func (p *Present) Line(e timeline.Event) (string, Mark) {
 	case timeline.FaultInjected:
 		return fmt.Sprintf("fault %s begins: %s", e.Subject, content.Fault), Bad
 	case timeline.FaultHealed:
-		return fmt.Sprintf("fault %s ends, felt %s", e.Subject, Times(content.Hits)), Good
+		return fmt.Sprintf("fault %s ends; it hit %s", e.Subject, Times(content.Hits)), Good
 	case timeline.ShootSeen:
 		if p.operation {
 			return e.Subject + " " + shootLine(content), Plain
@@ -119,12 +119,12 @@ func (p *Present) Line(e timeline.Event) (string, Mark) {
 			return reachLine(e.Subject, content)
 		}
 	case timeline.Settling:
-		return "→ let it come to rest", Plain
+		return "→ wait until everything has settled", Plain
 	case timeline.Settled:
 		if content.Converged {
-			return "✓ it has come to rest", Good
+			return "✓ everything has settled", Good
 		}
-		return "✗ " + restless(content), Bad
+		return "✗ " + unsettled(content), Bad
 	case timeline.Unseen:
 		// What a probe cannot see while it goes on looking is on the timeline; only the last looks are worth a line.
 		if content.Final {
@@ -162,9 +162,9 @@ func seedLine(s timeline.SeedSeen) (string, Mark) {
 	case s.Absent:
 		return "is gone", Bad
 	case s.Gardenlet("Unknown"):
-		return "is not heard of", Bad
+		return "does not report", Bad
 	case s.Gardenlet("True"):
-		return "is heard of again", Good
+		return "reports again", Good
 	}
 	return "", Plain
 }

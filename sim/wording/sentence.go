@@ -10,12 +10,12 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// Sentence tells any event in one line, whatever was before it; subject and actor are left out where they stand beside
+// Sentence describes any event in one line, whatever was before it. It leaves out subject and actor, which stand beside
 // it.
 func Sentence(e timeline.Event) string {
 	switch p := e.Payload.(type) {
 	case timeline.RunStarted:
-		return fmt.Sprintf("%s is told on %s, random seed %d", p.Scenario, p.Backend, p.RandomSeed)
+		return fmt.Sprintf("%s runs on %s, random seed %d", p.Scenario, p.Backend, p.RandomSeed)
 	case timeline.LandscapeReady:
 		return "landscape ready: garden and " + strings.Join(p.Seeds, ", ")
 	case timeline.ShootReady:
@@ -29,14 +29,14 @@ func Sentence(e timeline.Event) string {
 	case timeline.FaultInjected:
 		return p.Fault + " begins"
 	case timeline.FaultHealed:
-		return trail(fmt.Sprintf("%s ends, felt %s", p.Fault, Times(p.Hits)), p.Error)
+		return trail(fmt.Sprintf("%s ends; it hit %s", p.Fault, Times(p.Hits)), p.Error)
 	case timeline.Settling:
-		return "the steps are over: let it come to rest"
+		return "the steps are over: wait until everything has settled"
 	case timeline.Settled:
 		if p.Converged {
-			return "everything has come to rest"
+			return "everything has settled"
 		}
-		return "not at rest in time: " + restless(p)
+		return "not settled in time: " + unsettled(p)
 	case timeline.RunEnded:
 		return trail("the run has ended", p.Error)
 	case timeline.Note:
@@ -56,7 +56,7 @@ func Sentence(e timeline.Event) string {
 	return worldSentence(e.Payload)
 }
 
-// watchSentence tells of who looks, and what was seen to be true.
+// watchSentence describes looks, and what was seen to be true.
 func watchSentence(payload timeline.Payload) string {
 	switch p := payload.(type) {
 	case timeline.Looked:
@@ -125,7 +125,7 @@ func trafficSentence(payload timeline.Payload) string {
 	case timeline.VersionsSeen:
 		text := fmt.Sprintf("%s by %s: ", p.Resource, p.Source)
 		if p.Gone {
-			text += "told to start over, then "
+			text += "asked to start over, then "
 		}
 		if len(p.Versions) == 0 {
 			return text + "no versions"
@@ -188,7 +188,7 @@ func worldSentence(payload timeline.Payload) string {
 	return rawSentence(payload)
 }
 
-// rawSentence tells what has no words of its own as it stands in the file.
+// rawSentence shows what has no words of its own as it stands in the file.
 func rawSentence(payload timeline.Payload) string {
 	content, err := json.Marshal(payload)
 	if err != nil {
@@ -307,9 +307,10 @@ func inventorySentence(p timeline.InventorySeen) string {
 			mentions++
 		}
 	}
-	text := fmt.Sprintf("everything %s the story: %d things, %d of them of shoots", p.When, len(p.Items), mentions)
+	text := fmt.Sprintf("everything %s the run: %d things, %d of them of shoots", p.When, len(p.Items), mentions)
 	if p.When == timeline.Left {
-		text = fmt.Sprintf("control-plane namespace of %s after its source has let it go: %d objects", p.Shoot, len(p.Items))
+		text = fmt.Sprintf("control-plane namespace of %s after its source has released it: %d objects", p.Shoot,
+			len(p.Items))
 	}
 	if len(p.Unreadable) > 0 {
 		text += "; unreadable: " + strings.Join(p.Unreadable, ", ")
@@ -329,8 +330,8 @@ func objectsSentence(p timeline.ObjectsSeen) string {
 	return text
 }
 
-// restless says what had not come to rest, and of what nobody could see whether it had.
-func restless(p timeline.Settled) string {
+// unsettled says what had not settled, and what could not be checked.
+func unsettled(p timeline.Settled) string {
 	parts := p.Waiting
 	if len(p.Unknown) > 0 {
 		parts = append(slices.Clone(parts), "not known: "+strings.Join(p.Unknown, "; "))

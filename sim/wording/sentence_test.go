@@ -9,8 +9,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/wording"
 )
 
-// Whatever is recorded can be told, in one line.
-func TestEveryKindHasASentence(t *testing.T) {
+func TestSentence_EveryKind_IsOneLine(t *testing.T) {
 	t.Parallel()
 	for _, p := range timeline.Kinds() {
 		if _, note := p.(timeline.Note); note {
@@ -18,7 +17,7 @@ func TestEveryKindHasASentence(t *testing.T) {
 		}
 		text := wording.Sentence(timeline.Event{Kind: p.Kind(), Payload: p})
 		if text == "" || strings.Contains(text, "\n") {
-			t.Errorf("%s is told as %q", p.Kind(), text)
+			t.Errorf("%s is described as %q", p.Kind(), text)
 		}
 	}
 }
@@ -72,13 +71,13 @@ func TestSentences(t *testing.T) {
 		{timeline.ActorEnded{Who: "gardenlet-a", Cluster: "a", Container: "gardenlet", ExitCode: 137, Signal: 9,
 			Reason: "OOMKilled"},
 			"gardenlet of gardenlet-a has ended in a with exit code 137, by signal 9 (OOMKilled), 0 restarts"},
-		{timeline.Settled{Waiting: []string{"alpha", "beta"}}, "not at rest in time: alpha; beta"},
+		{timeline.Settled{Waiting: []string{"alpha", "beta"}}, "not settled in time: alpha; beta"},
 		{timeline.Settled{Waiting: []string{"alpha"}, Unknown: []string{"beta cannot be read"}},
-			"not at rest in time: alpha; not known: beta cannot be read"},
-		{timeline.Settled{Unknown: []string{"beta cannot be read"}}, "not at rest in time: not known: beta cannot be read"},
+			"not settled in time: alpha; not known: beta cannot be read"},
+		{timeline.Settled{Unknown: []string{"beta cannot be read"}}, "not settled in time: not known: beta cannot be read"},
 	} {
 		if got := wording.Sentence(timeline.Event{Payload: c.payload}); got != c.want {
-			t.Errorf("%T is told as\n  %s\nwant\n  %s", c.payload, got, c.want)
+			t.Errorf("%T is described as\n  %s\nwant\n  %s", c.payload, got, c.want)
 		}
 	}
 }

@@ -29,7 +29,7 @@ const (
 	notYetConnected = "the cluster cannot be reached: "
 )
 
-// Query says what a snapshot must tell.
+// Query says what a snapshot must contain.
 type Query struct {
 	Shoots []string
 	Seeds  []string

@@ -102,7 +102,7 @@ func TestObserve(t *testing.T) {
 		t.Errorf("seeds %+v, %+v", a, b)
 	}
 	for name, event := range map[string]corev1.Event{
-		"told":     {Type: "Warning", Reason: "BackupDamaged", InvolvedObject: corev1.ObjectReference{UID: shoot.UID}},
+		"warned":   {Type: "Warning", Reason: "BackupDamaged", InvolvedObject: corev1.ObjectReference{UID: shoot.UID}},
 		"again":    {Type: "Warning", Reason: "BackupDamaged", InvolvedObject: corev1.ObjectReference{UID: shoot.UID}},
 		"harmless": {Type: "Normal", Reason: "Reconciled", InvolvedObject: corev1.ObjectReference{UID: shoot.UID}},
 		"another":  {Type: "Warning", Reason: "ReconcileError", InvolvedObject: corev1.ObjectReference{UID: "another"}},

@@ -400,19 +400,19 @@ func testStatus(t *testing.T, h home, state rundir.State) {
 func TestSideBySide(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
-	held := holdFirstFreeSlot(t)
+	taken := takeFirstFreeSlot(t)
 	var states []rundir.State
 	for _, name := range []string{"one", "two"} {
 		output := h.run(t, "up", "--nodes=false", "--seeds=", "--landscape="+name)
 		state := h.state(t, name)
 		states = append(states, state)
-		if state.Slot == int(held) {
-			t.Errorf("the landscape %q is in slot %d, where somebody else has a port", name, held)
+		if state.Slot == int(taken) {
+			t.Errorf("the landscape %q is in slot %d, where somebody else has a port", name, taken)
 		}
 		// It need not say so: an "up" of another test may have claimed that slot for the moment in which this one went by.
-		if strings.Contains(output, "in an earlier one tcp ") && state.Slot < int(held) {
+		if strings.Contains(output, "in an earlier one tcp ") && state.Slot < int(taken) {
 			t.Errorf("the landscape %q is in slot %d, somebody else has a port in slot %d, and up says: %s", name, state.Slot,
-				held, output)
+				taken, output)
 		}
 	}
 	if states[0].Slot == states[1].Slot || states[0].Clusters[0].URL == states[1].Clusters[0].URL {
@@ -428,8 +428,8 @@ func TestSideBySide(t *testing.T) {
 	}
 }
 
-// holdFirstFreeSlot takes a port that a garden would need in the slot that would be its own.
-func holdFirstFreeSlot(t *testing.T) address.Slot {
+// takeFirstFreeSlot takes a port that a garden would need in the slot that would be its own.
+func takeFirstFreeSlot(t *testing.T) address.Slot {
 	t.Helper()
 	var listener net.Listener
 	claim, err := address.Take(t.Context(), func(slot address.Slot) ([]address.Endpoint, error) {
@@ -488,7 +488,7 @@ func TestUpInterrupted(t *testing.T) {
 }
 
 // Errors reach the one who typed the command.
-func TestUpTellsWhyNot(t *testing.T) {
+func TestUp_CannotStart_PrintsWhy(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
 	command := h.command("up", "--nodes=false", "--seeds=")

@@ -41,13 +41,13 @@ func newScrapeTargets() *cobra.Command {
 				return err
 			}
 			if state.Backend == rundir.Kind {
-				return fmt.Errorf("tell what there is to scrape in the landscape %q: it is on kind, where only a pod's node "+
+				return fmt.Errorf("list the scrape targets of the landscape %q: it is on kind, where only a pod's node "+
 					"knows its address", dir.Name)
 			}
 			ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 			defer stop()
 			return serveTargets(ctx, address, dir, func(url string) {
-				fmt.Fprintf(command.OutOrStdout(), "What there is to scrape in the landscape %s is told at %s until interrupted.\n",
+				fmt.Fprintf(command.OutOrStdout(), "The scrape targets of the landscape %s are served at %s until interrupted.\n",
 					dir.Name, url)
 			})
 		})
@@ -117,7 +117,7 @@ func (s *scrapeTargets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	groups = append(groups, targetsBeside(state.Processes)...)
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(groups) // who does not listen any more need not be told
+	_ = json.NewEncoder(w).Encode(groups) // the client may have gone
 }
 
 // besideClusters is the cluster label of programs that run on none.

@@ -11,7 +11,7 @@ import (
 )
 
 // screen shows progress: one line of news each, and long work as one line that changes, where the output is a terminal.
-// Elsewhere long work tells every tenth of its way.
+// Elsewhere long work prints every tenth of its way.
 type screen struct {
 	out   io.Writer
 	width func() int // of the terminal now; nil where there is none
@@ -19,7 +19,7 @@ type screen struct {
 	tenth map[string]int
 }
 
-// usualWidth is that of a terminal that does not tell its own.
+// usualWidth is that of a terminal that does not report its own.
 const usualWidth = 80
 
 func newScreen(out io.Writer) *screen {

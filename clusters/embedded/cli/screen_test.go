@@ -7,7 +7,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded"
 )
 
-// A line that changes stays on one line of the terminal, however narrow that has become; news is told whole.
+// A line that changes stays on one line of the terminal, however narrow that has become; news is printed whole.
 func TestLinesThatChangeFitTheTerminal(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
@@ -38,7 +38,7 @@ func TestLinesThatChangeFitTheTerminal(t *testing.T) {
 	}
 }
 
-// Where there is no terminal, long work tells every tenth of its way.
+// Where there is no terminal, long work prints every tenth of its way.
 func TestNoTerminal(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder

@@ -48,7 +48,7 @@ func newStatus(configure Configure) *cobra.Command {
 	return command
 }
 
-// explainNotUp tells a landscape that is on its way from one that is dead and one that never was.
+// explainNotUp distinguishes a landscape that is starting from one that is dead and from one that never was.
 func explainNotUp(ctx context.Context, dir rundir.Dir, notUp error) error {
 	if status, err := supervisor.AskStatus(ctx, dir); err == nil {
 		return fmt.Errorf("look at the landscape %q: it is in phase %s: wait for it", dir.Name, status.Phase)

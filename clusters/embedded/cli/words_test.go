@@ -38,7 +38,7 @@ func sayWith(t *testing.T, configure cli.Configure, args ...string) string {
 	return out.String()
 }
 
-// written is a landscape that is held by this process and has the files of one that is up, but nothing that runs.
+// written is a landscape that is locked by this process and has the files of one that is up, but nothing that runs.
 func written(t *testing.T, name string) (rundir.Dir, *rundir.Lock) {
 	t.Helper()
 	home := t.TempDir()
@@ -97,8 +97,8 @@ gardenlet-a  garden  https://127.0.3.9:7000
 	}
 }
 
-// Status tells of the shoots if there are any, and if the garden can be asked.
-func TestStatusTellsOfShoots(t *testing.T) {
+// Status lists the shoots if there are any, and if the garden can be asked.
+func TestStatus_GardenHasShoots_ListsThem(t *testing.T) {
 	dir, _ := written(t, "default")
 	state := writeState(t, dir)
 	state.Links, state.Clusters[0].Kubeconfig = nil, "garden.kubeconfig"
@@ -143,7 +143,7 @@ func TestOnKind(t *testing.T) {
 	if text := say(t, "status"); !strings.HasPrefix(text, `Landscape "default", on kind, supervisor `) {
 		t.Errorf("status says %q", text)
 	}
-	const want = `error: tell what there is to scrape in the landscape "default": it is on kind, where only a pod's ` +
+	const want = `error: list the scrape targets of the landscape "default": it is on kind, where only a pod's ` +
 		`node knows its address`
 	if got := say(t, "scrape-targets", "--address=127.0.0.1:0"); got != want {
 		t.Errorf("%q, want %q", got, want)
@@ -182,7 +182,7 @@ func TestStatusKnowsTheLivesOfLandscapes(t *testing.T) {
 	}
 }
 
-// TestHints: who asks for what is elsewhere is told where.
+// TestHints: when something is elsewhere, the message says where.
 func TestHints(t *testing.T) {
 	dir, _ := written(t, "mine")
 	writeState(t, dir)

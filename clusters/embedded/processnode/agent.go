@@ -94,7 +94,7 @@ func newAgent(ctx context.Context, config Config, log logr.Logger) (*agent, erro
 	return a, n.check()
 }
 
-// apiServerOf is what pods are told of the API server.
+// apiServerOf is the API server's address for pods.
 func apiServerOf(flag string, rc *rest.Config) (podenv.APIServer, error) {
 	if flag == "" {
 		server, err := url.Parse(rc.Host)
@@ -142,7 +142,7 @@ func (a *agent) wire() error {
 	return a.watchReferences(claims.Informer())
 }
 
-// watchReferences tells pods of changes in what they refer to. Of Secrets and ConfigMaps it keeps no contents.
+// watchReferences notifies pods of changes in what they refer to. Of Secrets and ConfigMaps it keeps no contents.
 func (a *agent) watchReferences(claims cache.SharedIndexInformer) error {
 	secrets := a.metadata.ForResource(corev1.SchemeGroupVersion.WithResource("secrets")).Informer()
 	configMaps := a.metadata.ForResource(corev1.SchemeGroupVersion.WithResource("configmaps")).Informer()

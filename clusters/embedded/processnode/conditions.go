@@ -23,7 +23,7 @@ func (w *worker) setConditions(status *corev1.PodStatus) {
 	}
 	containers.Type, ready.Type = corev1.ContainersReady, corev1.PodReady
 	shared := corev1.PodCondition{Type: corev1.PodReadyToStartContainers,
-		Status: truth(w.stage >= stageReady && !ended && w.ip != "")}
+		Status: truth(w.phase >= phaseReady && !ended && w.ip != "")}
 	scheduled := corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}
 	for _, condition := range []corev1.PodCondition{shared, w.initializedCondition(status.Phase), ready, containers,
 		scheduled} {

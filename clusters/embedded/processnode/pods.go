@@ -74,7 +74,7 @@ func (p *pods) lose(pod *corev1.Pod) {
 	}
 }
 
-// touch tells the workers whose pods refer to an object that it has changed.
+// touch notifies the workers whose pods refer to an object that it has changed.
 func (p *pods) touch(namespace string, object reference) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

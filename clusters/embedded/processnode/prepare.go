@@ -75,8 +75,8 @@ func (w *worker) prepared(ip string, renew time.Time, err error) {
 	}
 	w.prepareWait.reset()
 	w.retryAt = renew
-	if w.stage == stageNew {
-		w.stage = stageReady
+	if w.phase == phaseNew {
+		w.phase = phaseReady
 	}
 }
 

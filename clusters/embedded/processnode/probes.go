@@ -90,7 +90,7 @@ func (w *worker) judge(ctx context.Context, end context.CancelFunc, i *instance,
 		end()
 		// ctx has ended with this probe; the others hang on the container's own.
 		w.becomeStarted(i.probes, i, process)
-	case !well && w.stage < stageStopping:
+	case !well && w.phase < phaseStopping:
 		end()
 		why := "Container " + i.spec.Name + " failed " + map[probe.Kind]string{probe.Startup: "startup",
 			probe.Liveness: "liveness"}[outcome.Kind] +

@@ -13,7 +13,7 @@ const deleteRetry = time.Second
 
 // deleteWhenWritten removes a pod that is to go from the API, once its last status is there.
 func (w *worker) deleteWhenWritten(ctx context.Context) {
-	if w.stage != stageStopped || w.pod.DeletionTimestamp == nil || w.gone || w.deleted {
+	if w.phase != phaseStopped || w.pod.DeletionTimestamp == nil || w.gone || w.deleted {
 		return
 	}
 	if !w.status.upToDate() {

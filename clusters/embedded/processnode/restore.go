@@ -40,7 +40,7 @@ func (w *worker) restore() {
 	}
 	switch {
 	case status.Phase == corev1.PodSucceeded || status.Phase == corev1.PodFailed:
-		w.stage, w.initialized = stageStopped, true
+		w.phase, w.initialized = phaseStopped, true
 	case w.pod.Spec.RestartPolicy == corev1.RestartPolicyNever && anyRan(w.main):
 		w.initialized = true // nothing is run twice
 	default:
@@ -65,8 +65,8 @@ func (i *instance) restore(status *corev1.ContainerStatus, now metav1.Time) {
 	}
 }
 
-// restoreRuns counts the runs by the logs they have left: a node that is lost together with its API server has not told
-// of the last ones.
+// restoreRuns counts the runs by the logs they have left: a node that is lost together with its API server has not
+// reported the last ones.
 func (i *instance) restoreRuns(folder string, now metav1.Time) {
 	logs, err := filepath.Glob(filepath.Join(folder, "*.log"))
 	if err != nil {

@@ -126,7 +126,7 @@ func (a *agent) awaitCaches(ctx context.Context) error {
 	return nil
 }
 
-// check starts a container, so that a host that allows none is told so at once.
+// check starts a container, so that a host that allows none is an error at once.
 func (n *node) check() error {
 	root := filepath.Join(n.config.RootDir, "check")
 	return checkContainers(n.launcher, root)

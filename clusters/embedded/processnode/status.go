@@ -7,12 +7,12 @@ import (
 
 // publish brings the status of the pod to the API server, if it has changed.
 func (w *worker) publish() {
-	if w.gone || w.started.IsZero() && w.stage == stageNew {
+	if w.gone || w.started.IsZero() && w.phase == phaseNew {
 		return
 	}
 	status := w.pod.Status.DeepCopy()
 	status.ObservedGeneration = w.pod.Generation
-	status.Phase = w.phase()
+	status.Phase = w.podPhase()
 	status.Reason, status.Message = w.failure.reason, w.failure.message
 	if !w.started.IsZero() {
 		started := metav1.NewTime(w.started).Rfc3339Copy()
@@ -29,17 +29,17 @@ func (w *worker) publish() {
 	w.status.want(status)
 }
 
-// phase sums up the containers, by the rules of a kubelet.
-func (w *worker) phase() corev1.PodPhase {
+// podPhase sums up the containers, by the rules of a kubelet.
+func (w *worker) podPhase() corev1.PodPhase {
 	waiting, failed := false, w.failure != (failure{}) || w.initFailed()
 	for _, i := range w.main {
 		waiting = waiting || i.process == nil && i.ended == nil
 		failed = failed || i.process == nil && i.ended != nil && i.ended.ExitCode != 0
 	}
 	switch {
-	case w.stage == stageStopped && (failed || waiting):
+	case w.phase == phaseStopped && (failed || waiting):
 		return corev1.PodFailed
-	case w.stage == stageStopped:
+	case w.phase == phaseStopped:
 		return corev1.PodSucceeded
 	case !w.initialized || waiting:
 		return corev1.PodPending
@@ -85,7 +85,7 @@ func (w *worker) containerStatus(i *instance) corev1.ContainerStatus {
 	case i.process != nil:
 		status.State.Running = &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(i.startedAt).Rfc3339Copy()}
 		status.LastTerminationState.Terminated = i.ended
-	case i.waiting != nil && w.stage < stageStopping:
+	case i.waiting != nil && w.phase < phaseStopping:
 		status.State.Waiting = i.waiting
 		status.LastTerminationState.Terminated = i.ended
 	case i.ended != nil:

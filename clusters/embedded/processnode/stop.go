@@ -34,7 +34,7 @@ func (w *worker) stopAll(ctx context.Context) {
 		}
 	}
 	if !w.preparing {
-		w.stage = stageStopped
+		w.phase = phaseStopped
 	}
 }
 

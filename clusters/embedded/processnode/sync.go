@@ -11,10 +11,10 @@ import (
 // waits.
 func (w *worker) sync(ctx context.Context) {
 	w.beginStop()
-	switch w.stage {
-	case stageNew:
+	switch w.phase {
+	case phaseNew:
 		w.prepare(ctx)
-	case stageReady:
+	case phaseReady:
 		w.renew(ctx)
 		w.checkDeadline()
 		if w.initialized || w.runInit(ctx) {
@@ -23,7 +23,7 @@ func (w *worker) sync(ctx context.Context) {
 		}
 	}
 	// Not part of the switch: what has just been decided is done at once.
-	if w.stage == stageStopping {
+	if w.phase == phaseStopping {
 		w.stopAll(ctx)
 	}
 }
@@ -39,14 +39,14 @@ func (w *worker) beginStop() {
 // stop lets no container start any more. A second call can only shorten the time that is left.
 func (w *worker) stop(grace time.Duration) {
 	by := w.clock.Now().Add(grace)
-	if w.stage >= stageStopping {
+	if w.phase >= phaseStopping {
 		if by.Before(w.stopBy) {
 			w.stopBy = by
 			w.hurry(grace)
 		}
 		return
 	}
-	w.stage, w.stopBy = stageStopping, by
+	w.phase, w.stopBy = phaseStopping, by
 }
 
 // grace is how long the pod's containers have between the request to end and their death.
@@ -140,7 +140,7 @@ func (w *worker) checkDeadline() {
 
 // fail ends the pod for a reason of its own.
 func (w *worker) fail(reason, message string) {
-	if w.stage >= stageStopping {
+	if w.phase >= phaseStopping {
 		return
 	}
 	w.failure = failure{reason, message}

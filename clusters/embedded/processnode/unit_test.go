@@ -180,8 +180,8 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// TestRunsThatWereNeverTold has a container's logs say more than the status that the API server has.
-func TestRunsThatWereNeverTold(t *testing.T) {
+// A container's logs may show more runs than the status that the API server has.
+func TestRestoreRuns_StatusWasNeverReported_CountsLogs(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	now := metav1.NewTime(time.Now())

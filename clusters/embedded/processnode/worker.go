@@ -29,7 +29,7 @@ type worker struct {
 	volumes      *podvolume.Set
 	volumesMutex *sync.Mutex
 
-	stage       stage
+	phase       phase
 	preparing   bool // its files are being made, or made anew, elsewhere
 	stale       bool // something that the volumes show has changed
 	prepareWait backoff
@@ -48,14 +48,14 @@ type worker struct {
 	ended      chan struct{}         // closed when run has returned
 }
 
-// stage is how far a pod has come. It only grows.
-type stage int
+// phase is how far a pod has come. It only grows.
+type phase int
 
 const (
-	stageNew      stage = iota // nothing is there yet
-	stageReady                 // it has an address and its volumes
-	stageStopping              // no container is started any more
-	stageStopped               // all containers have ended
+	phaseNew      phase = iota // nothing is there yet
+	phaseReady                 // it has an address and its volumes
+	phaseStopping              // no container is started any more
+	phaseStopped               // all containers have ended
 )
 
 // failure is a reason that fails a pod as a whole.
@@ -91,7 +91,7 @@ func (w *worker) run(ctx context.Context) {
 		w.sync(ctx)
 		w.publish()
 		w.deleteWhenWritten(ctx)
-		if w.gone && w.stage == stageStopped && w.cleanUp() {
+		if w.gone && w.phase == phaseStopped && w.cleanUp() {
 			return
 		}
 		timer.Stop()
@@ -122,7 +122,7 @@ func (w *worker) wakeAt(t time.Time) {
 	}
 }
 
-// update tells the worker of the pod as it is now.
+// update gives the worker the pod as it is now.
 func (w *worker) update(pod *corev1.Pod) {
 	w.mail.post(func() {
 		shown := w.pod
@@ -134,12 +134,13 @@ func (w *worker) update(pod *corev1.Pod) {
 	})
 }
 
-// vanish tells the worker that the pod is not in the API any more. Its last version says how long it may still take.
+// vanish lets the worker know that the pod is not in the API any more. Its last version says how long it may still
+// take.
 func (w *worker) vanish(last *corev1.Pod) {
 	w.mail.post(func() { w.gone, w.pod = true, last })
 }
 
-// refresh tells the worker that an object the pod refers to has changed.
+// refresh lets the worker know that an object the pod refers to has changed.
 func (w *worker) refresh() {
 	w.mail.post(func() {
 		w.stale = true

@@ -17,9 +17,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// A write that was carried out, and of which nobody heard, is not taken for one that was not: what has changed back
+// A write that was carried out, but whose answer was lost, is not taken for one that was not: what has changed back
 // meanwhile would never be written, and a container that is ready would count as one that is not.
-func TestAStatusThatWasWrittenUnheard(t *testing.T) {
+func TestStatusWriter_AnswerLost_WritesAgain(t *testing.T) {
 	t.Parallel()
 	status := func(ready bool) *corev1.PodStatus {
 		return &corev1.PodStatus{Phase: corev1.PodRunning,
@@ -27,13 +27,13 @@ func TestAStatusThatWasWrittenUnheard(t *testing.T) {
 	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "p", UID: "1"}, Status: *status(true)}
 	c := fake.NewClientset(pod)
-	heard := true
+	answered := true
 	var s *statusWriter
 	c.PrependReactor("patch", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		if heard {
+		if answered {
 			return false, nil, nil
 		}
-		heard = true
+		answered = true
 		changed := pod.DeepCopy()
 		changed.Status = *status(false)
 		if err := c.Tracker().Update(action.GetResource(), changed, action.GetNamespace()); err != nil {
@@ -47,7 +47,7 @@ func TestAStatusThatWasWrittenUnheard(t *testing.T) {
 	written := make(chan struct{}, 1)
 	s = newStatusWriter(c, clock.RealClock{}, testr.New(t), pod, func() { written <- struct{}{} })
 	s.want(status(true))
-	heard = false
+	answered = false
 	s.want(status(false))
 	go s.run(ctx)
 	got := statusOnce(ctx, t, written, c)

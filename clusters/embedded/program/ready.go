@@ -18,7 +18,7 @@ const readyPoll = 25 * time.Millisecond
 const readyTimeout = 5 * time.Second
 
 // AwaitReady waits until the API server's /readyz says ok. It gives up when ctx is done, and at once when one of the
-// processes it depends on has ended. The error tells what /readyz said last.
+// processes it depends on has ended. The error has what /readyz said last.
 func AwaitReady(ctx context.Context, config *rest.Config, needed ...*process.Process) error {
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {

@@ -137,7 +137,7 @@ func (r releaser) AwaitEnd(ctx context.Context, guard controlplane.Guard, epoch 
 	return ownership.AwaitEnd(ctx, guard.URL, epoch, r.clock, client)
 }
 
-// guardClient is more patient than a guard lets a question stay open.
+// guardClient waits longer than a guard lets a question stay open.
 func guardClient(guard controlplane.Guard) *http.Client {
 	return &http.Client{Timeout: 30 * time.Second, Transport: access.Transport(guard.Credentials.Read)}
 }

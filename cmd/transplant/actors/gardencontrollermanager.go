@@ -216,7 +216,7 @@ func (f *gardenControllerManagerFlags) evacuations(garden client.Client) *migrat
 	}
 }
 
-// addPolicies adds what tells the cloud which seed may take a shoot over (docs/ownership.md#o5).
+// addPolicies adds the controller that tells the cloud which seed may take a shoot over (docs/ownership.md#o5).
 func (f *gardenControllerManagerFlags) addPolicies(mgr manager.Manager) error {
 	if f.cloud == "" {
 		return nil

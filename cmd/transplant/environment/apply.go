@@ -34,7 +34,7 @@ var manifests embed.FS
 // fieldOwner is the name under which the set-up applies objects.
 const fieldOwner = client.FieldOwner("transplant")
 
-// Scheme knows everything that stories look at, in garden, seeds and shoots.
+// Scheme knows everything that scenarios look at, in garden, seeds and shoots.
 func Scheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{

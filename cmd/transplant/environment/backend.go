@@ -15,7 +15,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// Backend makes embedded landscapes for stories. Each lives in the process that runs the story.
+// Backend makes embedded landscapes for runs. Each lives in the process that runs the scenario.
 type Backend struct {
 	Buckets   *Buckets
 	ChaosMesh *ChaosMesh // only to say that there is none
@@ -29,13 +29,13 @@ var (
 // AddFlags implements run.Equipped.
 func (b *Backend) AddFlags(flags *pflag.FlagSet) { b.Buckets.AddFlags(flags) }
 
-// Available implements run.Equipped: whatever else it needs is told where it is missed.
+// Available implements run.Equipped. Whatever else is missing is reported by the code that needs it.
 func (b *Backend) Available(context.Context) error {
 	const embedded = "embedded"
 	return errors.Join(b.Buckets.Check(embedded), b.ChaosMesh.Check(embedded))
 }
 
-// Can implements run.Backend: this backend can do all that stories know today.
+// Can implements run.Backend: this backend can do all that scenarios know today.
 func (*Backend) Can(ability world.Ability) error {
 	switch ability {
 	case world.BreakLinks, world.BreakProcesses, world.BreakPrograms, world.DelayRestarts, world.CrashActors,
@@ -129,7 +129,7 @@ func worldOn(ctx context.Context, l Landscape, s *Environment) (world.World, err
 	return w, nil
 }
 
-// prepared is the stage for what stories need.
+// newEnvironment makes the environment that a run requests.
 func newEnvironment(request run.Request) *Environment {
 	s := New(settingsOf(request.Landscape.Settings))
 	s.Regions = map[string]string{}
@@ -156,17 +156,17 @@ func settingsOf(s landscape.Settings) Settings {
 	}
 }
 
-// progress tells every line of news, and every tenth of long work.
-func progress(tell func(string)) func(embedded.Progress) {
+// progress reports every line of news, and every tenth of long work.
+func progress(report func(string)) func(embedded.Progress) {
 	tenths := map[string]int{}
 	return func(p embedded.Progress) {
 		if p.Total == 0 {
-			tell(fmt.Sprintf("%s: %s", p.Subject, p.What))
+			report(fmt.Sprintf("%s: %s", p.Subject, p.What))
 			return
 		}
 		if tenth := 10 * p.Done / p.Total; tenth > tenths[p.Subject] {
 			tenths[p.Subject] = tenth
-			tell(fmt.Sprintf("%s: %d %% (%d of %d)", p.Subject, 10*tenth, p.Done, p.Total))
+			report(fmt.Sprintf("%s: %d %% (%d of %d)", p.Subject, 10*tenth, p.Done, p.Total))
 		}
 	}
 }

@@ -22,7 +22,7 @@ var (
 	_ breakable = &kind.Cluster{}
 )
 
-// KindBackend makes landscapes of kind clusters for stories. The links live in the process that tells the story,
+// KindBackend makes landscapes of kind clusters for runs. The links live in the process that runs the scenario,
 // everything else in containers (docs/adr/0008).
 type KindBackend struct {
 	NodeImage string // empty for the one that kind itself takes

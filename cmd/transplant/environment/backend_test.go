@@ -21,7 +21,7 @@ func TestAsManySeedsAsFit(t *testing.T) {
 		for i := range n {
 			seeds = append(seeds, fmt.Sprintf("s%d", i))
 		}
-		story := fmt.Sprintf(`
+		content := fmt.Sprintf(`
 apiVersion: transplant.dev/v1alpha1
 kind: Scenario
 metadata: {name: many}
@@ -30,7 +30,7 @@ spec:
   landscape: {seeds: [{name: %s}]}
   steps: [{wait: {for: 1s, because: of nothing}}]
 `, strings.Join(seeds, "}, {name: "))
-		_, refused := scenario.Parse("f", []byte(story))
+		_, refused := scenario.Parse("f", []byte(content))
 		if unfit := (&embedded.Options{Seeds: seeds}).Check(); (refused == nil) != (unfit == nil) {
 			t.Errorf("%d seeds: validate says %v, the landscape %v", n, refused, unfit)
 		}

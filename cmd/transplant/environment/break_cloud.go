@@ -15,10 +15,10 @@ import (
 var _ world.CloudBreaker = &World{}
 
 const (
-	// countTimeout bounds the question how often a fault of the cloud was felt so far.
+	// countTimeout bounds the question how often a fault of the cloud has hit so far.
 	countTimeout = 5 * time.Second
-	// setTimeout bounds the wait for the cloud's word that a fault is set, which goes on when the story was cancelled: a
-	// fault that came into force after its heal would reach the next story.
+	// setTimeout bounds the wait for the cloud's answer that a fault is set. The wait goes on when the run is cancelled: a
+	// fault that came into force after its heal would reach the next run.
 	setTimeout = 10 * time.Second
 )
 
@@ -64,10 +64,10 @@ func (w *World) breakCloud(ctx context.Context, faults []cloud.Fault) (world.Inj
 
 // setFaults sets all, or as many as it can.
 func setFaults(ctx context.Context, admin *cloud.Client, faults []cloud.Fault) (world.Injection, error) {
-	set, group := &cloudFaults{admin: admin}, "story-"+newToken()[:12]
-	injection := world.Injection{Heal: set.heal, Hits: set.touched}
+	set, group := &cloudFaults{admin: admin}, "run-"+newToken()[:12]
+	injection := world.Injection{Heal: set.heal, Hits: set.hits}
 	for _, fault := range faults {
-		fault.ID, fault.Group = "story-"+newToken()[:12], group
+		fault.ID, fault.Group = "run-"+newToken()[:12], group
 		fault.Match.Shoots = slices.Clone(fault.Match.Shoots)
 		for i, shoot := range fault.Match.Shoots {
 			fault.Match.Shoots[i] = technicalID(shoot)
@@ -83,11 +83,11 @@ func setFaults(ctx context.Context, admin *cloud.Client, faults []cloud.Fault) (
 type cloudFaults struct {
 	admin  *cloud.Client
 	ids    []string
-	unsure string // the one that may be set, for all that was heard; empty when there is none
+	unsure string // the one whose answer was lost: it may be set or not; empty when there is none
 
 	mu     sync.Mutex
 	healed bool
-	felt   int
+	ended  int // the hits of the healed ones
 }
 
 // set one more. It is known by its id before the cloud is: the cloud may set it, and its answer may be lost.
@@ -120,17 +120,18 @@ func (f *cloudFaults) heal(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("heal a fault of the cloud: %w", err))
 			continue
 		}
-		f.felt += final.Hits
+		f.ended += final.Hits
 	}
 	return errors.Join(errs...)
 }
 
-// touched asks the cloud until the heal has told the end. A cloud that does not answer has counted nothing yet.
-func (f *cloudFaults) touched() int {
+// hits asks the cloud until the heal has returned the final count. A cloud that does not answer has counted nothing
+// yet.
+func (f *cloudFaults) hits() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.healed {
-		return f.felt
+		return f.ended
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), countTimeout)
 	defer cancel()
@@ -138,17 +139,17 @@ func (f *cloudFaults) touched() int {
 	if err != nil {
 		return 0
 	}
-	felt := 0
+	hits := 0
 	for _, one := range all {
 		if slices.Contains(f.ids, one.ID) {
-			felt += one.Hits
+			hits += one.Hits
 		}
 	}
-	return felt
+	return hits
 }
 
-// endFaults ends what is left of the faults of a story, whose heal did not reach the cloud: they outlive a restart of
-// it.
+// endFaults ends the faults that a run has left, because their heal did not reach the cloud. They outlive a restart of
+// the cloud.
 func endFaults(ctx context.Context, admin *cloud.Client) error {
 	left, err := admin.Faults(ctx)
 	if err != nil {

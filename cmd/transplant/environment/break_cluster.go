@@ -10,7 +10,7 @@ import (
 
 var _ world.ClusterBreaker = &World{}
 
-// LoseCluster implements world.ClusterBreaker. It is felt by the processes that it kills.
+// LoseCluster implements world.ClusterBreaker. Its hits are the processes that it kills.
 func (w *World) LoseCluster(ctx context.Context, name string, wipe bool) (world.Injection, error) {
 	cluster, running, err := w.whole(ctx, name)
 	if err != nil {
@@ -25,7 +25,7 @@ func (w *World) LoseCluster(ctx context.Context, name string, wipe bool) (world.
 	return world.Injection{Heal: heal, Hits: func() int { return running }}, cluster.Lose(ctx, wipe)
 }
 
-// FreezeCluster implements world.ClusterBreaker. It is felt by the processes that it holds.
+// FreezeCluster implements world.ClusterBreaker. Its hits are the processes that it stops.
 func (w *World) FreezeCluster(ctx context.Context, name string) (world.Injection, error) {
 	cluster, running, err := w.whole(ctx, name)
 	if err != nil {

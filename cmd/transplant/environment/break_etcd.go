@@ -21,7 +21,7 @@ import (
 
 var _ world.DiskWiper = &World{}
 
-// WipeEtcd implements world.DiskWiper. It is felt by every etcd that has lost its data. A seed that cannot be asked
+// WipeEtcd implements world.DiskWiper. Its hits are the etcds that have lost their data. A seed that cannot be asked
 // keeps its own, if it has one; that is an error unless the etcd of the seed that the shoot is on was wiped.
 func (w *World) WipeEtcd(ctx context.Context, shoot string) (world.Injection, error) {
 	pods, unasked := w.etcds(ctx, shoot)
@@ -62,7 +62,7 @@ func (w *World) WipeEtcd(ctx context.Context, shoot string) (world.Injection, er
 // etcds of a shoot by their seeds, and why seeds could not be asked. They are asked at once, if they run anything at
 // all.
 func (w *World) etcds(ctx context.Context, shoot string) (map[string]*corev1.Pod, error) {
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	ctx, cancel := context.WithTimeout(ctx, findTimeout)
 	defer cancel()
 	seeds := w.Seeds()
 	pods, errs := make([]*corev1.Pod, len(seeds)), make([]error, len(seeds))
@@ -85,7 +85,7 @@ func (w *World) etcds(ctx context.Context, shoot string) (map[string]*corev1.Pod
 	return found, errors.Join(errs...)
 }
 
-// wiped is an etcd pod on a disk that is empty. Its processes are held.
+// wiped is an etcd pod on a disk that is empty. Its processes are stopped.
 type wiped struct {
 	seed      client.Client
 	pod       *corev1.Pod
@@ -93,7 +93,7 @@ type wiped struct {
 	gone      bool
 }
 
-// wipe empties the volumes of a pod, whose processes are held before, and never go on: nobody may see the pod without
+// wipe empties the volumes of a pod. Its processes are stopped before, and never go on: nobody may see the pod without
 // its data. It is nil where the pod goes on as it was.
 func (w *World) wipe(ctx context.Context, seed string, pod *corev1.Pod) (*wiped, error) {
 	processes, err := w.containers(ctx, seed, func(c process.Program) bool { return c.Env["POD_IP"] == pod.Status.PodIP })
@@ -117,7 +117,8 @@ func (w *World) wipe(ctx context.Context, seed string, pod *corev1.Pod) (*wiped,
 	return &wiped{seed: w.seeds[seed], pod: pod, processes: processes}, nil
 }
 
-// takeAway the pod from its disk. It may be called again when it has failed: until it has not, the processes stay held.
+// takeAway the pod from its disk. It may be called again when it has failed. Until it succeeds, the processes stay
+// stopped.
 func (d *wiped) takeAway(ctx context.Context) error {
 	err := d.seed.Delete(ctx, d.pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &d.pod.UID})
 	if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) { // else it is another by now, or none

@@ -20,14 +20,14 @@ import (
 )
 
 // withEtcd is a seed that runs the etcd of alpha on a disk with data, or only something that is not asked for.
-func withEtcd(t *testing.T, name, disk string, broken interceptor.Funcs) (*rickety, client.Client) {
+func withEtcd(t *testing.T, name, disk string, failures interceptor.Funcs) (*rickety, client.Client) {
 	t.Helper()
 	address := "127.1.0." + map[string]string{"a": "1", "b": "2"}[name]
 	s := &sleepers{t: t}
 	s.start()
 	one := s.live[0]
 	one.Args, one.Env = []string{"etcd"}, map[string]string{"POD_IP": address}
-	builder := fake.NewClientBuilder().WithScheme(Scheme()).WithInterceptorFuncs(broken)
+	builder := fake.NewClientBuilder().WithScheme(Scheme()).WithInterceptorFuncs(failures)
 	if disk != "" {
 		if err := os.WriteFile(filepath.Join(disk, "data"), nil, 0o600); err != nil {
 			t.Fatal(err)
@@ -61,7 +61,7 @@ func owned() client.Client {
 }
 
 // A disk that was wiped is wiped, also when its pod could not be taken away: the heal takes it away, and its processes,
-// which were held, go with it.
+// which were stopped, go with it.
 func TestAWipeWhosePodCannotBeTakenAway(t *testing.T) {
 	t.Parallel()
 	midway, deletions := errors.New("midway"), 0
@@ -114,11 +114,11 @@ func TestAWipeBesideASeedThatCannotBeAsked(t *testing.T) {
 			t.Parallel()
 			all, asked := []*rickety{}, map[string]client.Client{}
 			for _, name := range []string{"a", "b"} {
-				broken, disk := interceptor.Funcs{}, t.TempDir()
+				failures, disk := interceptor.Funcs{}, t.TempDir()
 				if name == c.deaf {
-					broken, disk = deaf, ""
+					failures, disk = deaf, ""
 				}
-				seed, client := withEtcd(t, name, disk, broken)
+				seed, client := withEtcd(t, name, disk, failures)
 				if name == c.deaf && c.lost {
 					seed.runs = nil
 				}

@@ -26,7 +26,7 @@ var (
 	_ world.PodActors  = &World{}
 )
 
-// untilHealed is longer than any story.
+// untilHealed is longer than any run.
 const untilHealed = time.Duration(math.MaxInt64)
 
 // BreakPods implements world.PodBreaker.
@@ -39,7 +39,7 @@ func (w *World) BreakPods(ctx context.Context, cluster string, pods []types.UID,
 		})
 	}
 	if keep {
-		d, err := keepDown(ctx, looks{find}, untilHealed)
+		d, err := keepDown(ctx, finders{find}, untilHealed)
 		if err != nil {
 			return world.Injection{}, fmt.Errorf("keep pods of cluster %q down: %w", cluster, err)
 		}
@@ -58,7 +58,7 @@ func (w *World) BreakPods(ctx context.Context, cluster string, pods []types.UID,
 	return world.Injection{Heal: heal, Hits: func() int { return len(victims) }}, signalAll(victims, syscall.SIGKILL)
 }
 
-// ownFile is a file that every container has of its own, whose place on the host tells pod and container.
+// ownFile is a file that every container has of its own, whose place on the host names pod and container.
 var ownFile = regexp.MustCompile(`/pods/([0-9a-f-]{36})/containers/([^/ ]+)/[^/ ]+ /dev/termination-log `)
 
 // podOf is the pod and the name of a container; empty when it has ended meanwhile.
@@ -80,13 +80,13 @@ func (w *World) Parts(ctx context.Context, cluster string, pods []corev1.Pod) (a
 	if err != nil {
 		return nil, nil, err
 	}
-	playing := map[types.UID]string{}
+	byPod := map[types.UID]string{}
 	for _, c := range running {
 		uid, _ := podOf(c)
 		for _, actor := range (landscape.Landscape{Seeds: w.seedsOf(cluster),
 			Extensions: w.env.Extensions}).ProcessActors() {
-			if at, plays := w.part(actor); at == cluster && plays(c) {
-				playing[uid] = actor
+			if at, matches := w.actorProcesses(actor); at == cluster && matches(c) {
+				byPod[uid] = actor
 			}
 		}
 	}
@@ -98,8 +98,8 @@ func (w *World) Parts(ctx context.Context, cluster string, pods []corev1.Pod) (a
 			actors = append(actors, "control-planes-"+cluster)
 		case isShoot:
 			actors = append(actors, "control-planes-"+cluster)
-		case playing[pod.UID] != "":
-			actors = append(actors, playing[pod.UID])
+		case byPod[pod.UID] != "":
+			actors = append(actors, byPod[pod.UID])
 		}
 	}
 	slices.Sort(actors)

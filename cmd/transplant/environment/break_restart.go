@@ -19,13 +19,13 @@ var _ world.RestartDelayer = &World{}
 // of ours takes to reach any API.
 const successorPoll = 20 * time.Millisecond
 
-// KillFor implements world.RestartDelayer: whatever takes the place of the dead is frozen before it does anything.
+// KillFor implements world.RestartDelayer: whatever replaces the killed processes is frozen before it does anything.
 func (w *World) KillFor(ctx context.Context, wanted world.Process, delay time.Duration) (world.Injection, error) {
 	if wanted.Cluster != "" {
 		return world.Injection{}, fmt.Errorf("kill %+v for %s: a program of a cluster stays dead until it is revived", wanted,
 			delay)
 	}
-	all, err := w.looksFor(wanted)
+	all, err := w.findersFor(wanted)
 	if err != nil {
 		return world.Injection{}, err
 	}
@@ -43,17 +43,17 @@ func (w *World) KillFor(ctx context.Context, wanted world.Process, delay time.Du
 // down keeps processes down.
 type down struct {
 	victims []process.Program
-	looks   looks
+	finders finders
 	cancel  context.CancelFunc
 	done    chan struct{}
 
-	mu   sync.Mutex
-	held []process.Program
-	err  error
+	mu     sync.Mutex
+	frozen []process.Program
+	err    error
 }
 
-// keepDown kills what there is, and holds what there is afterwards, until the delay is over or end is called.
-func keepDown(ctx context.Context, all looks, delay time.Duration) (*down, error) {
+// keepDown kills what there is, and freezes what there is afterwards, until the delay is over or end is called.
+func keepDown(ctx context.Context, all finders, delay time.Duration) (*down, error) {
 	victims, err := all.find(ctx)
 	if err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func keepDown(ctx context.Context, all looks, delay time.Duration) (*down, error
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), delay)
-	d := &down{victims: victims, looks: all, cancel: cancel, done: make(chan struct{})}
+	d := &down{victims: victims, finders: all, cancel: cancel, done: make(chan struct{})}
 	go d.watch(ctx)
 	return d, nil
 }
@@ -74,20 +74,20 @@ func keepDown(ctx context.Context, all looks, delay time.Duration) (*down, error
 func (d *down) watch(ctx context.Context) {
 	defer close(d.done)
 	var all sync.WaitGroup
-	for _, one := range d.looks {
+	for _, one := range d.finders {
 		all.Go(func() { d.follow(ctx, one) })
 	}
 	all.Wait()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.err = signalAll(d.held, syscall.SIGCONT)
+	d.err = signalAll(d.frozen, syscall.SIGCONT)
 }
 
-func (d *down) follow(ctx context.Context, one look) {
+func (d *down) follow(ctx context.Context, one finder) {
 	ticker := time.NewTicker(successorPoll)
 	defer ticker.Stop()
 	for ctx.Err() == nil {
-		d.hold(ctx, one)
+		d.freeze(ctx, one)
 		select {
 		case <-ctx.Done():
 		case <-ticker.C:
@@ -95,8 +95,8 @@ func (d *down) follow(ctx context.Context, one look) {
 	}
 }
 
-// hold freezes the successors there are. What cannot be looked at now is looked at again.
-func (d *down) hold(ctx context.Context, one look) {
+// freeze stops the successors there are. A place that cannot be read now is read again.
+func (d *down) freeze(ctx context.Context, one finder) {
 	found, err := one(ctx)
 	if err != nil {
 		return
@@ -104,10 +104,10 @@ func (d *down) hold(ctx context.Context, one look) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, next := range found {
-		if isOneOf(d.victims, next) || isOneOf(d.held, next) || next.Signal(syscall.SIGSTOP) != nil {
+		if isOneOf(d.victims, next) || isOneOf(d.frozen, next) || next.Signal(syscall.SIGSTOP) != nil {
 			continue
 		}
-		d.held = append(d.held, next)
+		d.frozen = append(d.frozen, next)
 	}
 }
 
@@ -115,7 +115,7 @@ func isOneOf(all []process.Program, one process.Program) bool {
 	return slices.ContainsFunc(all, func(other process.Program) bool { return other.ID == one.ID })
 }
 
-// end lets the successors go.
+// end continues the successors.
 func (d *down) end() error {
 	d.cancel()
 	<-d.done

@@ -50,7 +50,7 @@ func (s *sleepers) find(context.Context) (found []process.Program, err error) {
 	return found, nil
 }
 
-// state of the only one that lives: S while it sleeps, T while it is held.
+// state of the only one that lives: S while it sleeps, T while it is stopped.
 func (s *sleepers) state() string {
 	found, _ := s.find(context.Background())
 	if len(found) != 1 {
@@ -77,20 +77,20 @@ func TestKeepDown(t *testing.T) {
 		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
 			t.Parallel()
 			s := &sleepers{t: t}
-			if _, err := keepDown(t.Context(), looks{s.find}, delay); err == nil || !strings.Contains(err.Error(),
+			if _, err := keepDown(t.Context(), finders{s.find}, delay); err == nil || !strings.Contains(err.Error(),
 				"no such process runs") {
 				t.Errorf("nothing is kept down: %v", err)
 			}
 			s.start()
 			ctx, cancel := context.WithCancel(t.Context())
-			d, err := keepDown(ctx, looks{s.find}, delay)
+			d, err := keepDown(ctx, finders{s.find}, delay)
 			if err != nil {
 				t.Fatal(err)
 			}
-			cancel() // the story may end before
+			cancel() // the run may end before
 			await(t, "the first is dead", func() bool { return s.state() == "0" })
 			s.start()
-			await(t, "the second is held", func() bool { return s.state() == "T" })
+			await(t, "the second is stopped", func() bool { return s.state() == "T" })
 			if delay == time.Hour {
 				if err := d.end(); err != nil {
 					t.Error(err)
@@ -166,6 +166,6 @@ func TestAwaitSome(t *testing.T) {
 	defer cancel()
 	err = awaitSome(ended, 1, time.Minute, func(context.Context) ([]process.Program, error) { return nil, nil })
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no such process runs") {
-		t.Errorf("when the story has ended: %v", err)
+		t.Errorf("when the run has ended: %v", err)
 	}
 }

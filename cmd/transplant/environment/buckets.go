@@ -12,7 +12,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/cloud"
 )
 
-// BucketURLVariable names the store of the buckets' contents for whoever is told of none.
+// BucketURLVariable names the store of the buckets' contents where no flag does.
 const BucketURLVariable = "TRANSPLANT_BUCKET_URL"
 
 const bucketFlag = "bucket-url"
@@ -23,7 +23,7 @@ type Buckets struct {
 	URL string // as gocloud.dev/blob opens it; empty for the run directory
 }
 
-// AddFlags adds the flag by which it is told, once: backends may share it.
+// AddFlags adds the flag that sets the store, once: backends may share it.
 func (b *Buckets) AddFlags(flags *pflag.FlagSet) {
 	if flags.Lookup(bucketFlag) != nil {
 		return
@@ -62,7 +62,7 @@ func (b *Buckets) of(landscape string) (string, error) {
 	return folder.String(), nil
 }
 
-// credentials are the variables by which a client of S3 is told who it is, and where.
+// credentials are the variables from which a client of S3 knows who it is, and where the store is.
 var credentials = []string{
 	"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION", "AWS_DEFAULT_REGION",
 	"AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_REQUEST_CHECKSUM_CALCULATION", "AWS_RESPONSE_CHECKSUM_VALIDATION",

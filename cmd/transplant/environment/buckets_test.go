@@ -38,7 +38,7 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
-// Backends that share the flag are told the same.
+// Backends that share the flag get the same value.
 func TestBucketFlagOfBothBackends(t *testing.T) {
 	t.Setenv(BucketURLVariable, "s3://of-the-environment")
 	shared, flags := &Buckets{}, pflag.NewFlagSet("run", pflag.ContinueOnError)

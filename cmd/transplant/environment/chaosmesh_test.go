@@ -30,7 +30,7 @@ func TestChaosMeshIsChecked(t *testing.T) {
 	}
 }
 
-// Helm is told to install the chart on every cluster; what it says is told when it fails.
+// Helm is called to install the chart on every cluster. When it fails, the error says what it printed.
 func TestChaosMeshIsInstalled(t *testing.T) {
 	folder := t.TempDir()
 	t.Setenv("PATH", folder+string(os.PathListSeparator)+os.Getenv("PATH"))
@@ -42,7 +42,7 @@ func TestChaosMeshIsInstalled(t *testing.T) {
 	}
 	kubeconfigs := map[string]string{"garden": filepath.Join(folder, "garden"), "a": filepath.Join(folder, "a")}
 	helm(`kubeconfig= ; all="$*"; while [ $# -gt 0 ]; do [ "$1" = --kubeconfig ] && kubeconfig=$2; shift; done; echo ` +
-		`"$all" >"$kubeconfig.told"`)
+		`"$all" >"$kubeconfig.args"`)
 	for chart, want := range map[string]string{
 		"2.8.2": "install chaos-mesh chaos-mesh --repo https://charts.chaos-mesh.org --version 2.8.2 " +
 			"--namespace",
@@ -52,12 +52,12 @@ func TestChaosMeshIsInstalled(t *testing.T) {
 			t.Fatal(err)
 		}
 		for cluster, kubeconfig := range kubeconfigs {
-			told, err := os.ReadFile(kubeconfig + ".told")
+			args, err := os.ReadFile(kubeconfig + ".args")
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !strings.HasPrefix(string(told), want) || !slices.Contains(strings.Fields(string(told)), "--wait") {
-				t.Errorf("on cluster %s helm is told %q, want %q", cluster, told, want)
+			if !strings.HasPrefix(string(args), want) || !slices.Contains(strings.Fields(string(args)), "--wait") {
+				t.Errorf("on cluster %s helm is called with %q, want %q", cluster, args, want)
 			}
 		}
 	}

@@ -1,7 +1,7 @@
-// Package stage sets a landscape up for the product: definitions, roles, identities and their kubeconfigs,
+// Package environment sets up a landscape for the product: definitions, roles, identities and their kubeconfigs,
 // the simulated cloud, and the actors. What it applies is in manifests, the same for every backend.
 //
-// It is the only place that knows both the harness and the product. It tells no story and injects no fault.
+// It is the only place that knows both the harness and the product. It runs no scenario and injects no fault by itself.
 package environment
 
 import (
@@ -31,7 +31,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/landscape"
 )
 
-// Names that manifests and stories share (see ARCHITECTURE.md).
+// Names that manifests and scenarios share (see ARCHITECTURE.md).
 const (
 	Project           = "p"
 	Domain            = "shoots.transplant.test"
@@ -96,7 +96,7 @@ type Environment struct {
 	Regions map[string]string
 	// Taints of seeds, by name.
 	Taints map[string][]landscape.Taint
-	// Extensions of the user's own, on every seed.
+	// Third-party extensions, on every seed.
 	Extensions []landscape.Extension
 	// Tolerable are the keys of taints that shoots may tolerate.
 	Tolerable []string

@@ -22,7 +22,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/scenario"
 )
 
-// extensionValues fill in the manifests of an extension of the user's own on a seed.
+// extensionValues fill in the manifests of a third-party extension on a seed.
 type extensionValues struct {
 	Name, Namespace, Seed, Actor string
 	Image                        string
@@ -109,7 +109,7 @@ func extensionKubeconfigs(e landscape.Extension, seed string) []kubeconfigFor {
 	}
 }
 
-// startExtensions starts the extensions of the user's own on a seed.
+// startExtensions starts the third-party extensions on a seed.
 func (s *Environment) startExtensions(ctx context.Context, l Landscape, c client.Client, seed string) error {
 	for _, e := range s.Extensions {
 		for _, k := range extensionKubeconfigs(e, seed) {
@@ -206,7 +206,7 @@ func (x *Extensions) Check(ctx context.Context, backend string, seeds []string) 
 	return run.CheckHosted(ctx, host, own, x.Files)
 }
 
-// On a stage, those of the files.
+// On sets an environment's extensions to those of the files.
 func (x *Extensions) On(s *Environment) error {
 	own, err := x.Parse()
 	if err != nil {

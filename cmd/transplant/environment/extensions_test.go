@@ -19,7 +19,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/landscape"
 )
 
-// vault is an extension of the user's own.
+// vault is a third-party extension.
 func vault() landscape.Extension {
 	return landscape.Extension{
 		Name: "vault", Binary: "/home/me/bin/vault-controller", Args: []string{"--seed=$(SEED_NAME)"},
@@ -33,7 +33,7 @@ func vault() landscape.Extension {
 }
 
 // A third-party extension may do with its kinds what the contract wants of it, and besides what its file says.
-func TestAnOwnExtensionHasItsRightsOnly(t *testing.T) {
+func TestThirdPartyExtension_Applied_HasOnlyItsRights(t *testing.T) {
 	t.Parallel()
 	c := fake.NewClientBuilder().WithScheme(Scheme()).Build()
 	s := New(ScenarioSettings)
@@ -86,15 +86,15 @@ func TestAnOwnExtensionHasItsRightsOnly(t *testing.T) {
 	}
 	if env["KUBECONFIG"] != "/srv/seed/kubeconfig" || env["TRANSPLANT_ACTOR"] != "vault-a" || env["SEED_NAME"] != "a" ||
 		env["LEVEL"] != "1" {
-		t.Errorf("it is told %v", env)
+		t.Errorf("its variables are %v", env)
 	}
 	for _, name := range landscape.ReservedVariables() {
-		if _, told := env[name]; !told {
-			t.Errorf("nobody may tell it %s, and it is not told", name)
+		if _, set := env[name]; !set {
+			t.Errorf("the variable %s is reserved, and is not set", name)
 		}
 	}
 	if !isActor(&pod) {
-		t.Error("it is no actor that is made anew between stories")
+		t.Error("it is no actor that is made anew between runs")
 	}
 }
 
@@ -143,7 +143,7 @@ func TestTheReferenceStandsAside(t *testing.T) {
 	}
 }
 
-func TestShootsHaveTheOwnExtensions(t *testing.T) {
+func TestShootManifest_ThirdPartyExtension_IsListed(t *testing.T) {
 	t.Parallel()
 	s := New(ScenarioSettings)
 	s.Extensions = []landscape.Extension{vault()}
@@ -157,8 +157,8 @@ func TestShootsHaveTheOwnExtensions(t *testing.T) {
 	}
 }
 
-// What a program of the user's own is called says nothing about which actor it is.
-func TestOwnExtensionsAreKnownByWhatTheyAreTold(t *testing.T) {
+// The name of a third-party program says nothing about which actor it is.
+func TestRuns_ThirdPartyExtensionNamedAsActor_IsNotTheActor(t *testing.T) {
 	t.Parallel()
 	own := process.Program{Args: []string{"/bin/gardenlet"}, Env: map[string]string{"TRANSPLANT_ACTOR": "vault-a"}}
 	if runs(own, "gardenlet") {
@@ -170,7 +170,7 @@ func TestOwnExtensionsAreKnownByWhatTheyAreTold(t *testing.T) {
 }
 
 // Children that an extension had when it was killed need not be there when it runs again.
-func TestAnOwnExtensionThatWasKilledIsOne(t *testing.T) {
+func TestStartedAgain_ThirdPartyExtensionWithChildren_CountsOnce(t *testing.T) {
 	t.Parallel()
 	own := process.Program{Args: []string{"vault"}, Env: map[string]string{"TRANSPLANT_ACTOR": "vault-a"}}
 	gateway := process.Program{Args: []string{"transplant", "gateway"}}
@@ -179,7 +179,7 @@ func TestAnOwnExtensionThatWasKilledIsOne(t *testing.T) {
 	}
 }
 
-func TestWhereOwnExtensionsRun(t *testing.T) {
+func TestHosts_ThirdPartyExtension_DependsOnTheBackend(t *testing.T) {
 	t.Parallel()
 	ofImage, ofProgram := landscape.Extension{Name: "i", Image: "mine:1"}, vault()
 	if field, err := (&Backend{}).Hosts(t.Context(), ofImage); err == nil || field != "spec.image" ||
@@ -209,7 +209,7 @@ func TestWhereOwnExtensionsRun(t *testing.T) {
 	}
 }
 
-// What up is given is refused as in a story: before anything is made.
+// What up is given is refused as in a scenario: before anything is made.
 func TestExtensionsThatAreGivenToUpAreChecked(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

@@ -32,7 +32,7 @@ func (w *World) KeepLogs(ctx context.Context, folder string) error {
 	return keepLogs(ctx, w.landscape, folder)
 }
 
-// logWriter is a landscape whose logs are in its run directory once it is told to write them there.
+// logWriter is a landscape whose logs are in its run directory once WriteLogs was called.
 type logWriter interface{ WriteLogs(context.Context) }
 
 var _ logWriter = &kind.Landscape{}

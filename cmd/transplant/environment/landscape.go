@@ -14,7 +14,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/switchboard"
 )
 
-// Landscape is what the stage needs of a backend.
+// Landscape is what the environment needs of a backend.
 type Landscape interface {
 	clusters.Landscape
 	Links
@@ -48,9 +48,9 @@ type Links interface {
 
 // Surroundings are where companions live.
 type Surroundings interface {
-	// CloudAddresses tells the simulated cloud where to listen, and others where they find it.
+	// CloudAddresses says where the simulated cloud listens, and where others find it.
 	CloudAddresses() clusters.CloudAddresses
-	// MetricsAddress tells a companion where to serve its metrics, and others where they find them.
+	// MetricsAddress says where a companion serves its metrics, and where others find them.
 	MetricsAddress(companion string) clusters.MetricsAddress
 	// IssueServing makes a certificate for a server of the landscape and returns the paths of certificate and key.
 	IssueServing(name string, hosts ...string) (certificate, key string, err error)

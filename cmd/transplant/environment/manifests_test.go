@@ -18,7 +18,7 @@ import (
 )
 
 // On nodes that have users no actor is root, nor are the control planes that the gardenlet makes.
-func TestActorsRunAsTheUserOfTheStage(t *testing.T) {
+func TestActors_NodesWithUsers_RunAsNobody(t *testing.T) {
 	t.Parallel()
 	c := fake.NewClientBuilder().WithScheme(Scheme()).Build()
 	for manifest, values := range map[string]any{
@@ -33,7 +33,7 @@ func TestActorsRunAsTheUserOfTheStage(t *testing.T) {
 	if err := c.List(t.Context(), actors); err != nil {
 		t.Fatal(err)
 	}
-	told := false
+	given := false
 	for _, actor := range actors.Items {
 		pod := actor.Spec.Template.Spec
 		if s := pod.SecurityContext; s == nil || !ptr.Deref(s.RunAsNonRoot, false) || ptr.Deref(s.RunAsUser, 0) != nobody ||
@@ -46,11 +46,11 @@ func TestActorsRunAsTheUserOfTheStage(t *testing.T) {
 			}
 		}
 		for _, word := range pod.Containers[0].Command {
-			told = told || word == "--control-plane-user=65532"
+			given = given || word == "--control-plane-user=65532"
 		}
 	}
-	if len(actors.Items) != 4 || !told {
-		t.Errorf("there are %d actors, and the gardenlet is told whom control planes run as: %t", len(actors.Items), told)
+	if len(actors.Items) != 4 || !given {
+		t.Errorf("there are %d actors, and the gardenlet knows whom control planes run as: %t", len(actors.Items), given)
 	}
 }
 

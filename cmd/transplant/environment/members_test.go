@@ -23,7 +23,7 @@ import (
 
 const projectNamespace = "garden-" + Project
 
-// newGarden is a real API server with what the stage gives a garden, and no actors.
+// newGarden is a real API server with what the environment gives a garden, and no actors.
 func newGarden(t *testing.T) (*rest.Config, client.Client) {
 	t.Helper()
 	config := apiservertest.Start(t, apiservertest.Options{CRDs: crds.Garden()})

@@ -9,7 +9,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// owners tells whose pods are by their specs, on every landscape alike.
+// owners finds out whose pods are by their specs, on every landscape alike.
 type owners struct{}
 
 var (
@@ -22,8 +22,8 @@ func (*World) OwnerOf(cluster string, pod *corev1.Pod) (world.PodOwner, bool) {
 	return owners{}.OwnerOf(cluster, pod)
 }
 
-// OwnerOf implements world.PodOwners: control planes are known by their namespaces, third-party extensions by what they
-// are told they are, and the landscape's own actors by the subcommand that they run.
+// OwnerOf implements world.PodOwners: control planes are known by their namespaces, third-party extensions by a
+// variable that names them, and the landscape's own actors by the subcommand that they run.
 func (owners) OwnerOf(cluster string, pod *corev1.Pod) (world.PodOwner, bool) {
 	if shoot, is := strings.CutPrefix(pod.Namespace, technicalID("")); is {
 		return world.PodOwner{Actor: "control-planes-" + cluster, Shoot: shoot}, true

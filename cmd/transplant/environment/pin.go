@@ -42,7 +42,7 @@ func (w *World) PinShoot(ctx context.Context, shoot string) (*rest.Config, error
 	return config, nil
 }
 
-// usersAccess is the access that a shoot's users are told, by its external name if it has one.
+// usersAccess is the access that a shoot's users get, by its external name if it has one.
 func usersAccess(shoot string, access *corev1.Secret) (*rest.Config, error) {
 	config, err := clientcmd.RESTConfigFromKubeConfig(access.Data[keyKubeconfig])
 	if err != nil {

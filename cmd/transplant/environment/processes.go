@@ -29,7 +29,7 @@ func (w *World) BreakProcess(ctx context.Context, wanted world.Process, harm wor
 	if wanted.Cluster != "" {
 		return w.breakProgram(ctx, wanted, harm)
 	}
-	all, err := w.looksFor(wanted)
+	all, err := w.findersFor(wanted)
 	if err != nil {
 		return world.Injection{}, err
 	}
@@ -56,7 +56,7 @@ func (w *World) AwaitProcess(ctx context.Context, wanted world.Process) error {
 	if wanted.Cluster != "" {
 		return nil
 	}
-	all, err := w.looksFor(wanted)
+	all, err := w.findersFor(wanted)
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func awaitOthers(ctx context.Context, victims []process.Program, wanted world.Pr
 	return nil
 }
 
-// startedAgain is how many of those that were killed are: of an extension of the user's own one, which may have had
+// startedAgain is how many of the killed processes start again. A third-party extension counts once: it may have had
 // children just then.
 func startedAgain(victims []process.Program) int {
 	others, own := 0, map[string]bool{}
@@ -169,8 +169,8 @@ func (w *World) containers(ctx context.Context, cluster string, match func(proce
 	return slices.DeleteFunc(all, func(c process.Program) bool { return !match(c) }), err
 }
 
-// part says where an actor runs, and which containers there it is.
-func (w *World) part(actor string) (cluster string, plays func(process.Program) bool) {
+// actorProcesses says where an actor runs, and which containers there it is.
+func (w *World) actorProcesses(actor string) (cluster string, matches func(process.Program) bool) {
 	for _, seed := range w.Seeds() {
 		for _, e := range w.env.Extensions {
 			if e.ActorOn(seed) == actor {
@@ -182,8 +182,8 @@ func (w *World) part(actor string) (cluster string, plays func(process.Program) 
 	return cluster, func(c process.Program) bool { return runs(c, program) }
 }
 
-// runs tells whether the container runs a program, by its own name or as a subcommand of transplant. What an extension
-// of the user's own is called says nothing.
+// runs says whether the container runs a program, by its own name or as a subcommand of transplant. The name of a
+// third-party extension's program says nothing.
 func runs(c process.Program, program string) bool {
 	if c.Env[landscape.ActorVariable] != "" {
 		return false

@@ -21,13 +21,13 @@ const (
 	actorPoll    = 50 * time.Millisecond
 )
 
-// awaitThat polls until nothing is missing any more, at most for so long; missing tells what is. A request that fails
+// awaitThat polls until nothing is missing any more, at most for so long; missing says what is. A request that fails
 // is made again: a server that starts, or a busy machine, may take longer for one than a client waits.
 func awaitThat(ctx context.Context, timeout time.Duration, missing func(context.Context) error) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, actorPoll, timeout, true, func(ctx context.Context) (bool, error) {
 		err := missing(ctx)
-		if ctx.Err() == nil || last == nil { // one that was cut short tells less than the one before
+		if ctx.Err() == nil || last == nil { // one that was cut short says less than the one before
 			last = err
 		}
 		return err == nil, nil
@@ -76,7 +76,7 @@ func (w *World) Ready(ctx context.Context) error {
 	return nil
 }
 
-// awaitSeed waits until the gardenlet has told the garden that the seed can take shoots, and has its bucket.
+// awaitSeed waits until the gardenlet has reported to the garden that the seed can take shoots, and has its bucket.
 func awaitSeed(ctx context.Context, garden client.Client, name string) error {
 	err := awaitThat(ctx, actorTimeout, func(ctx context.Context) error {
 		seed := &gardencorev1beta1.Seed{}

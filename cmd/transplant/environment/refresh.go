@@ -53,7 +53,7 @@ func refresh(ctx context.Context, c client.Client, cluster string) error {
 	return nil
 }
 
-// refreshOnce tells what is still to be done.
+// refreshOnce does what can be done now. Its error says what is still to be done.
 func refreshOnce(ctx context.Context, c client.Client) error {
 	deployments, pods := &appsv1.DeploymentList{}, &corev1.PodList{}
 	for _, list := range []client.ObjectList{deployments, pods} {
@@ -89,14 +89,16 @@ func refreshOnce(ctx context.Context, c client.Client) error {
 	return nil
 }
 
-// isActor leaves out what a backend brings along, such as a cluster's DNS: no story kills it, and it takes its time to
-// end.
+// isActor leaves out what a backend brings along, such as a cluster's DNS: no scenario kills it, and it takes its time
+// to end.
 func isActor(spec *corev1.PodSpec) bool {
-	return slices.ContainsFunc(spec.Containers, func(c corev1.Container) bool { return c.Image == image || isOwn(c) })
+	return slices.ContainsFunc(spec.Containers, func(c corev1.Container) bool {
+		return c.Image == image || isThirdParty(c)
+	})
 }
 
-// isOwn tells a container of an extension of the user's own.
-func isOwn(c corev1.Container) bool {
+// isThirdParty says whether a container is one of a third-party extension.
+func isThirdParty(c corev1.Container) bool {
 	return slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == landscape.ActorVariable })
 }
 

@@ -39,7 +39,7 @@ func cachedList() *client.ListOptions {
 	return &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}}
 }
 
-// World is a landscape as a story uses it.
+// World is a landscape as a run uses it.
 type World struct {
 	landscape Landscape
 	env       *Environment
@@ -166,8 +166,8 @@ func (w *World) ShootManifest(wanted landscape.Shoot) (*gardencorev1beta1.Shoot,
 	return shoot, nil
 }
 
-// windowFarFrom is a maintenance time window on the other side of the day: what a story does not ask for does not
-// happen in it. Without one, every moment would be in the window.
+// windowFarFrom is a maintenance time window on the other side of the day: what a scenario does not ask for does
+// not happen in it. Without one, every moment would be in the window.
 func windowFarFrom(now time.Time) *gardencorev1beta1.MaintenanceTimeWindow {
 	begin := now.UTC().Add(12 * time.Hour)
 	const layout = "150405-0700"
@@ -216,7 +216,7 @@ func (w *World) access(ctx context.Context, shoot string) (*corev1.Secret, error
 	return access, nil
 }
 
-// domainOf a shoot is the one that it has if the story wants it to have one.
+// domainOf a shoot is the one that it has if the scenario wants it to have one.
 func domainOf(shoot string) string { return shoot + "." + Project + "." + DefaultDomain }
 
 // hostsOf a shoot are all names that its API server may have.
@@ -289,7 +289,7 @@ func (w *World) knownPod(ctx context.Context, seed, shoot, role string) (*corev1
 	return w.pod(ctx, seed, shoot, role)
 }
 
-// answers tells whether a pod has an address at which somebody may be.
+// answers says whether a pod has an address at which somebody may be.
 func answers(pod *corev1.Pod) bool {
 	return pod.Status.PodIP != "" && pod.Status.Phase == corev1.PodRunning
 }

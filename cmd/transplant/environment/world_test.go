@@ -19,8 +19,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// The access in the garden may be that of a deleted shoot of the same name: whose it is has to be told.
-func TestControlPlanesTellWhoseAccessTheyUse(t *testing.T) {
+// The access in the garden may be that of a deleted shoot of the same name: whose it is has to be known.
+func TestControlPlane_AccessOfAShoot_NamesTheShoot(t *testing.T) {
 	t.Parallel()
 	runs := func(role, address string) client.Object {
 		return &corev1.Pod{

@@ -114,7 +114,7 @@ func (f *tolerationsFlags) run(command *cobra.Command) error {
 	}
 	answer := mergeTolerations(answers)
 	return f.output.print(command.OutOrStdout(), answer, func(out io.Writer) error {
-		return tellTolerations(out, question, answers)
+		return printTolerations(out, question, answers)
 	})
 }
 
@@ -180,7 +180,7 @@ func (f *tolerationsFlags) readConfig(command *cobra.Command, into *admission.To
 	if err != nil {
 		return fmt.Errorf("read the admission configuration in %s: %w", f.config, err)
 	}
-	newWarnings(command.ErrOrStderr()).tell(unknowns(document, into), func(unknown) string { return f.config })
+	newWarnings(command.ErrOrStderr()).print(unknowns(document, into), func(unknown) string { return f.config })
 	if errs := into.Validate(); len(errs) > 0 {
 		return fmt.Errorf("read the admission configuration in %s: %w", f.config, errs.ToAggregate())
 	}
@@ -277,8 +277,8 @@ func mergeTolerations(answers []tolerationsAnswer) tolerationsAnswer {
 	return merged
 }
 
-// tellTolerations are the answers for people.
-func tellTolerations(out io.Writer, question tolerationsQuestion, answers []tolerationsAnswer) error {
+// printTolerations are the answers for people.
+func printTolerations(out io.Writer, question tolerationsQuestion, answers []tolerationsAnswer) error {
 	p := printer{out: out}
 	for _, a := range answers {
 		switch {

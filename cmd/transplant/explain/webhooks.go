@@ -103,7 +103,7 @@ func newWebhooks() *cobra.Command {
 			}
 			answer.spareExempt()
 			return output.print(command.OutOrStdout(), answer, func(out io.Writer) error {
-				return tellWebhooks(out, question, answer)
+				return printWebhooks(out, question, answer)
 			})
 		},
 	}
@@ -213,8 +213,8 @@ func (a *webhooksAnswer) spareExempt() {
 	}
 }
 
-// tellWebhooks is the answer for people.
-func tellWebhooks(out io.Writer, question webhooksQuestion, answer webhooksAnswer) error {
+// printWebhooks is the answer for people.
+func printWebhooks(out io.Writer, question webhooksQuestion, answer webhooksAnswer) error {
 	p := printer{out: out}
 	for _, c := range question.views() {
 		name := c.Kind + "/" + c.Name()

@@ -14,7 +14,7 @@ const leaseTTL = 3600
 // leaseCacheSize bounds the cache; Kubernetes makes about one lease a minute.
 const leaseCacheSize = 4096
 
-// leaseCache remembers the granted time to live of leases. A watch tells only their ids.
+// leaseCache remembers the granted time to live of leases. A watch has only their ids.
 type leaseCache struct{ ttl map[int64]int64 }
 
 // of returns the leases that the events attach keys to.

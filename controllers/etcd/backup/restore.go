@@ -104,7 +104,7 @@ func Restore(ctx context.Context, o RestoreOptions) (RestoreResult, error) {
 
 // keepFence takes the fence of the epoch over into its data that was made anew, so that the guard goes on with the end
 // of the epoch and does not serve it again (docs/ownership.md#o3). Where it cannot be read any more, the bucket has
-// told that the end was not reached.
+// shown that the end was not reached.
 func keepFence(o RestoreOptions, data string) error {
 	memory, err := datadir.Dir(o.DataDir).ReadMemory()
 	if err != nil {

@@ -42,9 +42,9 @@ type stream struct {
 	clock  clock.WithTicker
 	log    logr.Logger
 	leases leaseCache
-	// uploaded is told of every delta that is in the bucket, in order.
+	// uploaded is called for every delta that is in the bucket, in order.
 	uploaded func(object Object, size int)
-	// failed is told of every try that failed.
+	// failed is called for every try that failed.
 	failed func(error)
 
 	next    int64 // the revision to watch from, after what is pending

@@ -1,25 +1,25 @@
 // The picture: rows below a common axis. No more is drawn than there are pixels for, however many events there are.
 const gutter = 178, rim = 14, rowHeight = 18, pad = 3;
-const plot = { width: 0, left: gutter, height: 0, rows: [] };
+const plot = { width: 0, left: gutter, height: 0, slots: [] };
 const xOf = (t) => plot.left + ((t - view.from) / (view.to - view.from)) * plot.width;
 const tAt = (x) => view.from + ((x - plot.left) / plot.width) * (view.to - view.from);
 
-// layout gives every row that is shown its place.
+// layout gives every row that is shown, and every heading, a slot.
 function layout() {
-  plot.rows = [];
+  plot.slots = [];
   let y = 0, group = "", shoot = null;
   for (const row of model.rows) {
     if (row.group !== group) {
       group = row.group;
-      plot.rows.push({ heading: group, y, height: 22 });
+      plot.slots.push({ heading: group, y, height: 22 });
       y += 22;
     }
     const first = row.of && row.of !== shoot;
     shoot = row.of || null;
     if (row.of && !first && view.folded.has(row.of)) continue;
-    const height = Math.max(row.form === "writes" ? 2 : 1, Math.min(row.rows, 12)) * rowHeight + 2 * pad;
+    const height = Math.max(row.form === "writes" ? 2 : 1, Math.min(row.lines, 12)) * rowHeight + 2 * pad;
     const others = first ? model.rows.filter((l) => l.of === row.of).length - 1 : 0;
-    plot.rows.push({ row, y, height, first, others });
+    plot.slots.push({ row, y, height, first, others });
     y += height;
   }
   plot.height = y;
@@ -31,8 +31,8 @@ function drawRows(width) {
   const svg = byId("rows");
   svg.setAttribute("viewBox", "0 0 " + width + " " + plot.height);
   svg.setAttribute("height", plot.height);
-  const rows = plot.rows.map((row, i) => row.heading ? heading(row, width) : drawRow(row, i, width));
-  svg.replaceChildren(hatch(), gridLines(), ...rows, ...bands(), ...brokenLines(), ...chosenLines());
+  const rows = plot.slots.map((slot, i) => slot.heading ? heading(slot, width) : drawRow(slot, i, width));
+  svg.replaceChildren(hatch(), gridLines(), ...rows, ...bands(), ...violationLines(), ...chosenLines());
 }
 
 function hatch() {
@@ -41,25 +41,25 @@ function hatch() {
     shape("clipPath", { id: "plot" }, shape("rect", { x: plot.left, y: 0, width: plot.width, height: plot.height })));
 }
 
-function heading(row, width) {
+function heading(slot, width) {
   return shape("g", { "aria-hidden": "true" },
-    shape("text", { class: "group", x: 10, y: row.y + 16 }, row.heading),
-    shape("line", { class: "rule", x1: 0, x2: width, y1: row.y + 0.5, y2: row.y + 0.5 }));
+    shape("text", { class: "group", x: 10, y: slot.y + 16 }, slot.heading),
+    shape("line", { class: "rule", x1: 0, x2: width, y1: slot.y + 0.5, y2: slot.y + 0.5 }));
 }
 
-function drawRow(row, i, width) {
-  const { row } = row;
-  const content = row.form === "bars" ? drawBars(row) : row.form === "writes" ? drawWrites(row) : drawTicks(row);
-  const g = shape("g", { class: "row" + (view.chosenRow === row.id ? " chosen" : ""), role: "listitem", "data-row": row.id, "aria-label": spoken(row) },
-    i % 2 && view.chosenRow !== row.id ? null : shape("rect", { class: "stripe", x: 0, y: row.y, width, height: row.height }),
+function drawRow(slot, i, width) {
+  const { row } = slot;
+  const content = row.form === "bars" ? drawBars(slot) : row.form === "writes" ? drawWrites(slot) : drawTicks(slot);
+  const g = shape("g", { class: "row" + (view.chosenRow === row.id ? " chosen" : ""), role: "listitem", "data-row": row.id, "aria-label": spoken(slot) },
+    i % 2 && view.chosenRow !== row.id ? null : shape("rect", { class: "stripe", x: 0, y: slot.y, width, height: slot.height }),
     shape("g", { "clip-path": "url(#plot)" }, ...content));
-  if (row.others) {
+  if (slot.others) {
     const folded = view.folded.has(row.of);
-    g.append(shape("text", { class: "fold", "data-fold": row.of, x: 8, y: row.y + pad + 13, role: "button", tabindex: -1, "aria-label": "Rows of " + row.of, "aria-expanded": String(!folded) }, folded ? "▸" : "▾"));
+    g.append(shape("text", { class: "fold", "data-fold": row.of, x: 8, y: slot.y + pad + 13, role: "button", tabindex: -1, "aria-label": "Rows of " + row.of, "aria-expanded": String(!folded) }, folded ? "▸" : "▾"));
   }
-  const label = row.of && !row.first ? row.label.slice(row.of.length + 1) : row.label;
-  const x = row.of ? (row.first ? 22 : 34) : 14;
-  g.append(shape("text", { class: "label", "data-list": row.id, x, y: row.y + pad + 13 }, shape("title", {}, row.about + ". Click to list its events."), fit(label, gutter - x - 4)));
+  const label = row.of && !slot.first ? row.label.slice(row.of.length + 1) : row.label;
+  const x = row.of ? (slot.first ? 22 : 34) : 14;
+  g.append(shape("text", { class: "label", "data-list": row.id, x, y: slot.y + pad + 13 }, shape("title", {}, row.about + ". Click to list its events."), fit(label, gutter - x - 4)));
   return g;
 }
 
@@ -78,7 +78,7 @@ function summary(row) {
   return bars.slice(0, 12).map((b) => (b.label || b.about) + " from " + seconds(b.from) + " to " + seconds(b.to)).join("; ") + (bars.length > 12 ? "; and " + (bars.length - 12) + " more" : "");
 }
 
-// What the colours of a writes row say, in the order in which it is told.
+// What the colours of a writes row say, in the order in which they are spoken.
 const writeWords = [[1, "acknowledged"], [2, "refused"], [3, "without an answer"], [4, "acknowledged but lost"]];
 
 // writesSummary says how many writes there are of each kind, and when the first and the last of them was.
@@ -90,11 +90,11 @@ function writesSummary(row) {
     kind.to = t;
     kind.count++;
   }
-  const told = writeWords.filter(([tone]) => seen[tone].count).map(([tone, word]) => {
+  const parts = writeWords.filter(([tone]) => seen[tone].count).map(([tone, word]) => {
     const { count, from, to } = seen[tone];
     return counted(count, "write") + " " + word + (count === 1 ? " at " + seconds(from) : " from " + seconds(from) + " to " + seconds(to));
   });
-  return told.join("; ") || "no writes";
+  return parts.join("; ") || "no writes";
 }
 
 // fit cuts a text to a width: at this size a character is about 6.2 wide.
@@ -103,11 +103,11 @@ function fit(text, width) {
   return text.length <= most ? text : most < 3 ? "" : text.slice(0, most - 1) + "…";
 }
 
-function drawBars(row) {
+function drawBars(slot) {
   const shapes = [], last = [];
-  for (const bar of row.row.bars || []) {
+  for (const bar of slot.row.bars || []) {
     if (bar.to < view.from || bar.from > view.to) continue;
-    const x = xOf(bar.from), right = xOf(bar.to), at = Math.min(bar.row || 0, 11);
+    const x = xOf(bar.from), right = xOf(bar.to), at = Math.min(bar.line || 0, 11);
     const before = last[at];
     // Bars that are narrower than a pixel are drawn as one with what is before them.
     if (before && before.tone === bar.tone && right - x < 1 && x - before.right < 1) {
@@ -115,7 +115,7 @@ function drawBars(row) {
       before.box.setAttribute("width", Math.max(before.right - before.x, 2));
       continue;
     }
-    const y = row.y + pad + at * rowHeight, left = Math.max(x, plot.left - 5), wide = Math.max(Math.min(right, plot.left + plot.width + 5) - left, 2);
+    const y = slot.y + pad + at * rowHeight, left = Math.max(x, plot.left - 5), wide = Math.max(Math.min(right, plot.left + plot.width + 5) - left, 2);
     const box = shape("rect", { class: "box t" + bar.tone, x: left, y: y + 1, width: wide, height: rowHeight - 3, "data-event": bar.event || undefined, "data-about": bar.about });
     shapes.push(box);
     if (before) shapes.push(barText(before, left));
@@ -146,9 +146,9 @@ function buckets(row, size) {
 
 // gravest tone of a bucket is the one that is drawn.
 const gravity = [4, 2, 3, 5, 1, 0];
-function drawTicks(row) {
-  const size = 3, counts = buckets(row.row, size), paths = tones.map(() => "");
-  const base = row.y + row.height - pad, tall = row.height - 2 * pad;
+function drawTicks(slot) {
+  const size = 3, counts = buckets(slot.row, size), paths = tones.map(() => "");
+  const base = slot.y + slot.height - pad, tall = slot.height - 2 * pad;
   for (let b = 0; b < counts[0].length; b++) {
     let all = 0;
     for (const c of counts) all += c[b];
@@ -160,12 +160,12 @@ function drawTicks(row) {
 }
 
 const stacked = [1, 0, 5, 3, 2, 4]; // from below: what was acknowledged, then what was not
-function drawWrites(row) {
-  const size = 4, counts = buckets(row.row, size), paths = tones.map(() => "");
+function drawWrites(slot) {
+  const size = 4, counts = buckets(slot.row, size), paths = tones.map(() => "");
   // A short burst, such as the writes that populate a shoot, must not flatten all others: it is cut off at the top.
   const sums = counts[0].map((_, b) => counts.reduce((sum, c) => sum + c[b], 0)), sorted = sums.filter((n) => n > 0).sort((a, b) => a - b);
   const most = Math.max(1, (sorted[Math.floor((sorted.length - 1) * 0.95)] || 0) * 1.2);
-  const base = row.y + row.height - pad, tall = row.height - 2 * pad;
+  const base = slot.y + slot.height - pad, tall = slot.height - 2 * pad;
   for (let b = 0; b < counts[0].length; b++) {
     let y = base;
     for (const tone of stacked) {
@@ -178,7 +178,7 @@ function drawWrites(row) {
   }
   const rate = most / ((view.to - view.from) / 1000 * size / plot.width);
   return [...paths.map((d, tone) => d ? shape("path", { class: "t" + tone, d }) : null),
-    shape("text", { class: "beside", x: plot.left + plot.width - 4, y: row.y + 12, "text-anchor": "end" }, "full height: " + (rate < 10 ? rate.toFixed(1) : Math.round(rate)) + " per s")];
+    shape("text", { class: "beside", x: plot.left + plot.width - 4, y: slot.y + 12, "text-anchor": "end" }, "full height: " + (rate < 10 ? rate.toFixed(1) : Math.round(rate)) + " per s")];
 }
 
 function bands() {
@@ -187,16 +187,16 @@ function bands() {
     if (!f.begun || f.to < view.from || f.from > view.to) continue;
     const x = Math.max(xOf(f.from), plot.left), right = Math.min(xOf(f.to), plot.left + plot.width), width = Math.max(right - x, 2);
     shapes.push(shape("rect", { class: "band", x, y: 0, width, height: plot.height }));
-    for (const row of plot.rows) if (row.row && (f.on || []).includes(row.row.id)) shapes.push(shape("rect", { class: "band on", x, y: row.y, width, height: row.height }));
+    for (const slot of plot.slots) if (slot.row && (f.on || []).includes(slot.row.id)) shapes.push(shape("rect", { class: "band on", x, y: slot.y, width, height: slot.height }));
     for (const t of [f.from, f.to]) if (t >= view.from && t <= view.to) shapes.push(shape("line", { class: "band-edge", x1: xOf(t), x2: xOf(t), y1: 0, y2: plot.height }));
   }
   return shapes;
 }
 
-function brokenLines() {
+function violationLines() {
   const seen = new Set();
-  const apart = (b) => { const x = Math.round(xOf(b.at)), fresh = !seen.has(x); seen.add(x); return fresh; };
-  return model.broken.filter((b) => b.at >= view.from && b.at <= view.to && apart(b)).map((b) => shape("line", { class: "broken-line", x1: xOf(b.at), x2: xOf(b.at), y1: 0, y2: plot.height }));
+  const apart = (v) => { const x = Math.round(xOf(v.at)), fresh = !seen.has(x); seen.add(x); return fresh; };
+  return model.violations.filter((v) => v.at >= view.from && v.at <= view.to && apart(v)).map((v) => shape("line", { class: "violation-line", x1: xOf(v.at), x2: xOf(v.at), y1: 0, y2: plot.height }));
 }
 
 function chosenLines() {

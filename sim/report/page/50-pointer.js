@@ -1,15 +1,15 @@
 // What the pointer does in the picture: the cursor and its tip, zoom and pan, lists of rows.
 const picture = byId("picture"), rowsSvg = byId("rows"), tip = byId("tip");
 
-function rowAt(y) { return plot.rows.find((r) => r.row && y >= r.y && y < r.y + r.height); }
+function slotAt(y) { return plot.slots.find((s) => s.row && y >= s.y && y < s.y + s.height); }
 function place(event, svg) {
   const box = svg.getBoundingClientRect();
   return { x: event.clientX - box.left, y: event.clientY - box.top };
 }
 
-function tipLines(row, t, target) {
+function tipLines(slot, t, target) {
   if (target?.dataset?.about) return [target.dataset.about];
-  const list = members(row.row), reach = (view.to - view.from) / plot.width * 4;
+  const list = members(slot.row), reach = (view.to - view.from) / plot.width * 4;
   const near = [];
   let count = 0;
   for (let at = firstAt(list, t - reach); at < list.length && events.at[list[at]] <= t + reach; at++) {
@@ -18,14 +18,14 @@ function tipLines(row, t, target) {
   }
   const lines = near.map((i) => "#" + (i + 1) + " " + events.text[i]);
   if (count > near.length) lines.push("and " + (count - near.length) + " more");
-  return lines.length ? lines : [row.row.about];
+  return lines.length ? lines : [slot.row.about];
 }
 
 function showTip(event) {
-  const { x, y } = place(event, rowsSvg), row = rowAt(y);
+  const { x, y } = place(event, rowsSvg), slot = slotAt(y);
   cursorAt(x);
-  if (!row || x < plot.left) { tip.hidden = true; return; }
-  tip.replaceChildren(node("b", {}, seconds(tAt(x), 3) + " · " + row.row.label), ...tipLines(row, tAt(x), event.target).map((l) => node("div", {}, l)));
+  if (!slot || x < plot.left) { tip.hidden = true; return; }
+  tip.replaceChildren(node("b", {}, seconds(tAt(x), 3) + " · " + slot.row.label), ...tipLines(slot, tAt(x), event.target).map((l) => node("div", {}, l)));
   tip.hidden = false;
   const box = picture.getBoundingClientRect(), px = event.clientX - box.left, py = event.clientY - box.top;
   tip.style.left = Math.max(4, Math.min(px + 14, box.width - tip.offsetWidth - 6)) + "px";
@@ -69,16 +69,16 @@ rowsSvg.addEventListener("pointerup", (e) => {
   was.brush?.remove();
   if (was.moves && was.moved) return;
   if (was.moved) { const [a, b] = [tAt(was.x), tAt(x)]; show(Math.min(a, b), Math.max(a, b)); return; }
-  choose(+was.target.dataset?.event || nearest(rowAt(y), tAt(x)));
+  choose(+was.target.dataset?.event || nearest(slotAt(y), tAt(x)));
 });
 rowsSvg.addEventListener("pointercancel", () => { drag?.brush?.remove(); drag = null; });
 rowsSvg.addEventListener("pointerleave", () => { tip.hidden = true; cursor?.remove(); });
 rowsSvg.addEventListener("dblclick", showAll);
 
-// nearest event of a row, by number; 0 when none is near.
-function nearest(row, t) {
-  if (!row) return 0;
-  const list = members(row.row), at = firstAt(list, t), reach = (view.to - view.from) / plot.width * 8;
+// nearest event of a slot's row, by number; 0 when none is near.
+function nearest(slot, t) {
+  if (!slot) return 0;
+  const list = members(slot.row), at = firstAt(list, t), reach = (view.to - view.from) / plot.width * 8;
   const near = [at - 1, at].filter((n) => n >= 0 && n < list.length && Math.abs(events.at[list[n]] - t) <= reach);
   near.sort((a, b) => Math.abs(events.at[list[a]] - t) - Math.abs(events.at[list[b]] - t));
   return near.length ? list[near[0]] + 1 : 0;
@@ -97,7 +97,7 @@ rowsSvg.addEventListener("wheel", (e) => {
 rowsSvg.addEventListener("click", (e) => {
   const { list, fold } = e.target.dataset || {};
   if (fold) turnFold(fold);
-  if (list) listRow(model.rows.find((l) => l.id === list));
+  if (list) listRow(model.rows.find((r) => r.id === list));
 });
 
 // The overview: dragging chooses the window, a click moves it there.
@@ -117,12 +117,12 @@ overview.addEventListener("pointerup", (e) => {
 overview.addEventListener("dblclick", showAll);
 
 function openCard(number) {
-  const card = byId("violation-" + number) || byId("broken"); // not all of very many have their place
+  const card = byId("violation-" + number) || byId("violations"); // not all of very many have their place
   const closed = card?.closest("details");
   if (closed) closed.open = true;
   card?.scrollIntoView({ block: "center" });
   card?.focus({ preventScroll: true });
 }
-byId("axis").addEventListener("click", (e) => { const flag = e.target.closest("[data-broken]"); if (flag) openCard(flag.dataset.broken); });
-byId("axis").addEventListener("keydown", (e) => { if (e.key === "Enter" && e.target.dataset.broken) openCard(e.target.dataset.broken); });
+byId("axis").addEventListener("click", (e) => { const flag = e.target.closest("[data-violation]"); if (flag) openCard(flag.dataset.violation); });
+byId("axis").addEventListener("keydown", (e) => { if (e.key === "Enter" && e.target.dataset.violation) openCard(e.target.dataset.violation); });
 new ResizeObserver(repaint).observe(picture);

@@ -11,7 +11,7 @@ document.addEventListener("click", (e) => {
 
 // next violation or problem from the chosen event, or from the begin of the window.
 function nextProblem(direction) {
-  const proofs = new Set(model.broken.flatMap((b) => b.events || []));
+  const proofs = new Set(model.violations.flatMap((v) => v.events || []));
   const notable = (i) => proofs.size ? proofs.has(i + 1) : problem(i);
   let i = view.event ? view.event - 1 + direction : direction > 0 ? 0 : events.count - 1;
   for (; i >= 0 && i < events.count; i += direction) if (notable(i)) { choose(i + 1); return; }
@@ -19,19 +19,19 @@ function nextProblem(direction) {
 }
 
 function chooseRow(by) {
-  const rows = plot.rows.filter((r) => r.row), now = rows.findIndex((r) => r.row.id === view.chosenRow);
-  const row = rows[now < 0 ? 0 : Math.min(Math.max(now + by, 0), rows.length - 1)];
-  if (!row) return;
-  view.chosenRow = row.row.id;
-  announce(spoken(row));
+  const slots = plot.slots.filter((s) => s.row), now = slots.findIndex((s) => s.row.id === view.chosenRow);
+  const slot = slots[now < 0 ? 0 : Math.min(Math.max(now + by, 0), slots.length - 1)];
+  if (!slot) return;
+  view.chosenRow = slot.row.id;
+  announce(spoken(slot));
   repaint();
 }
 
-// turnFold folds the rows of a shoot into its first, or unfolds them. One that was chosen and goes is left for that.
+// turnFold folds the rows of a shoot into its first, or unfolds them. If the chosen row goes, the first is chosen.
 function turnFold(shoot) {
   if (!view.folded.delete(shoot)) view.folded.add(shoot);
   layout();
-  const first = plot.rows.find((r) => r.first && r.row.of === shoot), chosen = plot.rows.some((r) => r.row?.id === view.chosenRow);
+  const first = plot.slots.find((s) => s.first && s.row.of === shoot), chosen = plot.slots.some((s) => s.row?.id === view.chosenRow);
   if (view.chosenRow && !chosen) view.chosenRow = first.row.id;
   announce("Rows of " + shoot + (view.folded.has(shoot) ? " folded away" : " shown: " + counted(first.others, "more row")));
   repaint();
@@ -49,9 +49,9 @@ document.addEventListener("keydown", (e) => {
   if (e.ctrlKey || e.metaKey || e.altKey || byId("keys").open || (typing && e.key !== "Escape")) return;
   if (document.activeElement === rowsSvg) {
     if (e.key === "ArrowDown" || e.key === "ArrowUp") { e.preventDefault(); chooseRow(e.key === "ArrowDown" ? 1 : -1); return; }
-    const row = model.rows.find((l) => l.id === view.chosenRow);
+    const row = model.rows.find((r) => r.id === view.chosenRow);
     if (e.key === "Enter" && row) { listRow(row); return; }
-    if (e.key === " ") { e.preventDefault(); if (row?.of && plot.rows.some((r) => r.first && r.row.of === row.of && r.others)) turnFold(row.of); return; } // the page does not scroll
+    if (e.key === " ") { e.preventDefault(); if (row?.of && plot.slots.some((s) => s.first && s.row.of === row.of && s.others)) turnFold(row.of); return; } // the page does not scroll
   }
   if (e.target.closest("pre, .events") && e.key.startsWith("Arrow")) return;
   const act = keys[e.key];
@@ -102,7 +102,7 @@ addEventListener("afterprint", () => {
 const manyShoots = 6;
 setTheme(kept());
 recall();
-const shoots = [...new Set(model.rows.map((l) => l.of).filter(Boolean))];
+const shoots = [...new Set(model.rows.map((r) => r.of).filter(Boolean))];
 if (shoots.length > manyShoots) for (const s of shoots) view.folded.add(s);
 addEventListener("hashchange", () => { recall(); if (view.event) choose(view.event); else repaint(); });
 paint();

@@ -14,7 +14,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// BreakLink implements world.LinkBreaker: the fault is felt once, and only counted.
+// BreakLink implements world.LinkBreaker: the fault has one hit, and is only counted.
 func (w *World) BreakLink(context.Context, string, string, link.Fault, link.Hook) (world.Injection, error) {
 	return w.injection(1), nil
 }
@@ -22,7 +22,7 @@ func (w *World) BreakLink(context.Context, string, string, link.Fault, link.Hook
 // AwaitProcess implements world.ProcessBreaker: everything runs.
 func (w *World) AwaitProcess(context.Context, world.Process) error { return nil }
 
-// BreakProcess implements world.ProcessBreaker: a frozen process is felt by nobody here.
+// BreakProcess implements world.ProcessBreaker: a frozen process has no hits here.
 func (w *World) BreakProcess(_ context.Context, _ world.Process, harm world.Harm) (world.Injection, error) {
 	if harm == world.Freeze {
 		return w.injection(0), nil
@@ -63,7 +63,7 @@ func (w *World) Parts(_ context.Context, cluster string, pods []corev1.Pod) (act
 	return []string{"gardenlet-" + cluster}, []string{landscape.Garden}, nil
 }
 
-// BreakCloud implements world.CloudBreaker: the fault is felt once, and only counted.
+// BreakCloud implements world.CloudBreaker: the fault has one hit, and is only counted.
 func (w *World) BreakCloud(context.Context, cloud.Fault) (world.Injection, error) {
 	return w.injection(1), nil
 }

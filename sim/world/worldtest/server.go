@@ -311,8 +311,8 @@ func matches(r *http.Request, kind *resource, collection, path string, o object)
 	}
 	if text := r.URL.Query().Get("labelSelector"); text != "" {
 		set := labels.Set{}
-		held, _ := meta["labels"].(object)
-		for key, value := range held {
+		given, _ := meta["labels"].(object)
+		for key, value := range given {
 			set[key] = fmt.Sprint(value)
 		}
 		selector, err := labels.Parse(text)

@@ -9,23 +9,23 @@ import (
 )
 
 // A seed's rights in the garden and in the cloud follow its shoots, which the garden-controller-manager sees when the
-// gardenlet does. Who asks faster than the right was given asks again, for patienceLimit at most.
+// gardenlet does. A request that comes before the right is sent again, for forbiddenLimit at most.
 const (
-	patiencePause = 100 * time.Millisecond
-	patienceLimit = 10 * time.Second
+	forbiddenPause = 100 * time.Millisecond
+	forbiddenLimit = 10 * time.Second
 )
 
-// patient asks an API server, or the cloud, again that has refused a request as forbidden.
-func patient(next http.RoundTripper) http.RoundTripper { return &patience{next: next} }
+// retryForbidden sends a request again that an API server, or the cloud, has refused as forbidden.
+func retryForbidden(next http.RoundTripper) http.RoundTripper { return &forbiddenRetrier{next: next} }
 
-type patience struct{ next http.RoundTripper }
+type forbiddenRetrier struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
-func (p *patience) RoundTrip(request *http.Request) (*http.Response, error) {
-	timer := time.NewTimer(patienceLimit)
+func (r *forbiddenRetrier) RoundTrip(request *http.Request) (*http.Response, error) {
+	timer := time.NewTimer(forbiddenLimit)
 	defer timer.Stop()
 	for {
-		response, err := p.next.RoundTrip(request)
+		response, err := r.next.RoundTrip(request)
 		if err != nil || response.StatusCode != http.StatusForbidden || request.Body != nil && request.GetBody == nil {
 			return response, err
 		}
@@ -36,7 +36,7 @@ func (p *patience) RoundTrip(request *http.Request) (*http.Response, error) {
 		case <-timer.C:
 			return response, nil
 		case <-request.Context().Done():
-		case <-time.After(patiencePause):
+		case <-time.After(forbiddenPause):
 		}
 		if request.Context().Err() != nil {
 			return response, nil
@@ -50,7 +50,7 @@ func (p *patience) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 }
 
-// keepBody reads the reason of a refusal, so that it can be told when the request's context has ended meanwhile.
+// keepBody reads the reason of a refusal, so that it can be reported when the request's context has ended meanwhile.
 func keepBody(response *http.Response) error {
 	content, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
 	if err := errors.Join(err, response.Body.Close()); err != nil {

@@ -8,21 +8,21 @@ import (
 	"github.com/transplant-sim/transplant/sim/landscape"
 )
 
-// Plot is what is known of a story at one place of it, without telling it: enough to refuse what cannot happen there.
-type Plot struct {
+// State is what is known before a step without running the scenario: enough to refuse what cannot happen there.
+type State struct {
 	Landscape landscape.Landscape
-	Shoots    map[string]*Role
+	Shoots    map[string]*ShootState
 	// Faults are those injected so far, by name; true once healed.
 	Faults map[string]bool
 
-	begun   []begun
-	downs   []down
-	killed  []killed
-	unheard []unheard
+	begun       []begun
+	outages     []outage
+	killed      []killed
+	ineffective []ineffective
 }
 
-// Role is what the plot knows of a shoot.
-type Role struct {
+// ShootState is what is known of a shoot.
+type ShootState struct {
 	Exists bool
 	// Leaving is in deletion, or gone.
 	Leaving bool
@@ -32,24 +32,24 @@ type Role struct {
 	Seed string
 }
 
-// NewPlot is the plot before the first step.
-func NewPlot(l landscape.Landscape, steps []Spec) *Plot {
-	p := &Plot{Landscape: l, Shoots: map[string]*Role{}, Faults: map[string]bool{}}
+// NewState is the state before the first step.
+func NewState(l landscape.Landscape, steps []Spec) *State {
+	s := &State{Landscape: l, Shoots: map[string]*ShootState{}, Faults: map[string]bool{}}
 	for _, shoot := range l.Shoots {
-		p.Shoots[shoot.Name] = &Role{Exists: true, Asleep: shoot.Hibernated, Seed: shoot.Seed}
+		s.Shoots[shoot.Name] = &ShootState{Exists: true, Asleep: shoot.Hibernated, Seed: shoot.Seed}
 	}
 	for name := range Later(steps) {
-		if role, known := p.Shoots[name]; known {
-			role.Exists = false
+		if shoot, known := s.Shoots[name]; known {
+			shoot.Exists = false
 		}
 	}
-	return p
+	return s
 }
 
-// strew forgets where the shoots are: from here on the landscape may evacuate them by itself.
-func (p *Plot) strew() {
-	for _, role := range p.Shoots {
-		role.Seed = ""
+// forgetSeeds forgets where the shoots are: from here on the landscape may evacuate them by itself.
+func (s *State) forgetSeeds() {
+	for _, shoot := range s.Shoots {
+		shoot.Seed = ""
 	}
 }
 
@@ -68,18 +68,18 @@ func Later(steps []Spec) map[string]bool {
 }
 
 // exists is what most steps ask of a shoot.
-func exists(role *Role) bool { return role.Exists }
+func exists(shoot *ShootState) bool { return shoot.Exists }
 
 // awake asks for its API server, too.
-func awake(role *Role) bool { return role.Exists && !role.Asleep }
+func awake(shoot *ShootState) bool { return shoot.Exists && !shoot.Asleep }
 
 // answers is awake; one in deletion is until it is gone.
-func answers(role *Role) bool { return role.Leaving || awake(role) }
+func answers(shoot *ShootState) bool { return shoot.Leaving || awake(shoot) }
 
 // noSuch refuses the name of a shoot that the landscape does not have. It lists those that would fit here.
-func (p *Plot) noSuch(path *field.Path, name string, fits func(*Role) bool) *field.Error {
-	names := p.Landscape.ShootNames()
-	return noneOf(path, name, slices.DeleteFunc(names, func(known string) bool { return !fits(p.Shoots[known]) }))
+func (s *State) noSuch(path *field.Path, name string, fits func(*ShootState) bool) *field.Error {
+	names := s.Landscape.ShootNames()
+	return noneOf(path, name, slices.DeleteFunc(names, func(known string) bool { return !fits(s.Shoots[known]) }))
 }
 
 // noneOf refuses a name that is none of these.
@@ -92,25 +92,25 @@ func noneOf(path *field.Path, name string, fitting []string) *field.Error {
 }
 
 // shoot finds a shoot that must exist at this place. Where it is not known, those are listed that fit.
-func (p *Plot) shoot(path *field.Path, name string, fits func(*Role) bool) (*Role, field.ErrorList) {
-	role, known := p.Shoots[name]
+func (s *State) shoot(path *field.Path, name string, fits func(*ShootState) bool) (*ShootState, field.ErrorList) {
+	shoot, known := s.Shoots[name]
 	switch {
 	case !known:
-		return nil, field.ErrorList{p.noSuch(path, name, fits)}
-	case !role.Exists:
+		return nil, field.ErrorList{s.noSuch(path, name, fits)}
+	case !shoot.Exists:
 		return nil, field.ErrorList{field.Invalid(path, name,
 			"does not exist at this step: create it before, or leave its create step out")}
 	}
-	return role, nil
+	return shoot, nil
 }
 
 // reachable finds a shoot whose API server may answer at this place: one in deletion is awake until it is gone.
-func (p *Plot) reachable(path *field.Path, name string) field.ErrorList {
-	if role, known := p.Shoots[name]; known && role.Leaving {
+func (s *State) reachable(path *field.Path, name string) field.ErrorList {
+	if shoot, known := s.Shoots[name]; known && shoot.Leaving {
 		return nil
 	}
-	role, errs := p.shoot(path, name, answers)
-	if role != nil && role.Asleep {
+	shoot, errs := s.shoot(path, name, answers)
+	if shoot != nil && shoot.Asleep {
 		errs = append(errs, field.Invalid(path, name, "is hibernated at this step: wake it before"))
 	}
 	return errs

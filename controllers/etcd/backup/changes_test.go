@@ -110,9 +110,8 @@ func restore(t *testing.T, bucket backup.Bucket, epoch int64, change ...func(*ba
 	return options.DataDir, result, err
 }
 
-// writeStory makes changes of every sort, one revision each, and returns the state after each.
-
-func writeStory(t *testing.T, client *clientv3.Client, s *backup.Sidecar) (revisions []int64, states []state) {
+// writeChanges makes changes of every sort, one revision each, and returns the state after each.
+func writeChanges(t *testing.T, client *clientv3.Client, s *backup.Sidecar) (revisions []int64, states []state) {
 	t.Helper()
 	ctx := t.Context()
 	lease, err := client.Grant(ctx, 600)

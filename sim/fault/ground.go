@@ -12,7 +12,7 @@ func Ground(f Fault, on landscape.Landscape) (member, cluster string) {
 	return "", ""
 }
 
-// Speaker is the actor whose traffic feels a fault; empty when it is not that of a single one.
+// Speaker is the actor whose traffic a fault hits; empty when it is not that of a single one.
 func Speaker(f Fault) string {
 	if spoken, is := f.(interface{ speaker() string }); is {
 		return spoken.speaker()
@@ -53,7 +53,8 @@ func (p Process) ground(on landscape.Landscape) (member, cluster string) {
 	return "cluster", p.Cluster
 }
 
-// ground of a crash is that of a victim that is not who writes; where who writes is down, nobody speaks.
+// ground of a crash is that of a victim other than the actor that writes; if the cluster of that actor is down, no
+// request comes.
 func (c *Crash) ground(on landscape.Landscape) (member, cluster string) {
 	if c.Victim != nil {
 		_, cluster = c.Victim.ground(on)

@@ -36,11 +36,11 @@ func TestAControlPlaneIsFoundBesideASeedThatCannotBeAsked(t *testing.T) {
 			t.Parallel()
 			all, asked := []*rickety{}, map[string]client.Client{}
 			for _, name := range []string{"a", "b"} {
-				broken := interceptor.Funcs{}
+				failures := interceptor.Funcs{}
 				if strings.Contains(c.deaf, name) {
-					broken = deaf
+					failures = deaf
 				}
-				seed, client := withEtcd(t, name, t.TempDir(), broken)
+				seed, client := withEtcd(t, name, t.TempDir(), failures)
 				if strings.Contains(c.deaf, name) && c.lost {
 					seed.runs = nil
 				}
@@ -72,8 +72,8 @@ func TestAControlPlaneIsFoundBesideASeedThatCannotBeAsked(t *testing.T) {
 	}
 }
 
-// Successors are held although another place gives no answer at all.
-func TestSuccessorsAreHeldBesideAPlaceThatDoesNotAnswer(t *testing.T) {
+// Successors are stopped although another place gives no answer at all.
+func TestKeepDown_AnotherPlaceDoesNotAnswer_StopsSuccessors(t *testing.T) {
 	t.Parallel()
 	s := &sleepers{t: t}
 	s.start()
@@ -87,14 +87,14 @@ func TestSuccessorsAreHeldBesideAPlaceThatDoesNotAnswer(t *testing.T) {
 			return nil, nil
 		}
 	}
-	d, err := keepDown(t.Context(), looks{place, s.find}, time.Hour)
+	d, err := keepDown(t.Context(), finders{place, s.find}, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
 	close(frozen)
 	await(t, "the first is dead", func() bool { return s.state() == "0" })
 	s.start()
-	await(t, "the second is held", func() bool { return s.state() == "T" })
+	await(t, "the second is stopped", func() bool { return s.state() == "T" })
 	if err := d.end(); err != nil {
 		t.Error(err)
 	}

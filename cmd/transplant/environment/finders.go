@@ -10,23 +10,23 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// lookTimeout bounds a look at one place: the API server of a seed that is frozen never answers.
-const lookTimeout = 5 * time.Second
+// findTimeout bounds the search in one place: the API server of a seed that is frozen never answers.
+const findTimeout = 5 * time.Second
 
-// look lists the processes that are wanted of one place.
-type look func(context.Context) ([]process.Program, error)
+// finder lists the wanted processes in one place.
+type finder func(context.Context) ([]process.Program, error)
 
-// looks are those at every place where there may be some.
-type looks []look
+// finders are those of all places where there may be some.
+type finders []finder
 
-// find looks everywhere at once. A place that does not answer keeps nobody from those that were found elsewhere: it is
+// find asks all places at once. A place that does not answer does not hide what was found elsewhere: it is
 // an error only when none was.
-func (all looks) find(ctx context.Context) ([]process.Program, error) {
+func (all finders) find(ctx context.Context) ([]process.Program, error) {
 	places, errs := make([][]process.Program, len(all)), make([]error, len(all))
 	var looked sync.WaitGroup
 	for i, one := range all {
 		looked.Go(func() {
-			ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+			ctx, cancel := context.WithTimeout(ctx, findTimeout)
 			defer cancel()
 			places[i], errs[i] = one(ctx)
 		})
@@ -42,16 +42,17 @@ func (all looks) find(ctx context.Context) ([]process.Program, error) {
 	return nil, errors.Join(errs...)
 }
 
-// looksFor an actor, or for a program of a shoot's control plane on every seed.
-func (w *World) looksFor(wanted world.Process) (looks, error) {
+// findersFor an actor, or for a program of a shoot's control plane on every seed.
+func (w *World) findersFor(wanted world.Process) (finders, error) {
 	if wanted.Actor != "" {
-		cluster, plays := w.part(wanted.Actor)
-		return looks{func(ctx context.Context) ([]process.Program, error) { return w.containers(ctx, cluster, plays) }}, nil
+		cluster, matches := w.actorProcesses(wanted.Actor)
+		find := func(ctx context.Context) ([]process.Program, error) { return w.containers(ctx, cluster, matches) }
+		return finders{find}, nil
 	}
 	if _, known := controlPlanePrograms[wanted.Program]; !known {
 		return nil, noSuchProgram(wanted.Program)
 	}
-	var all looks
+	var all finders
 	for _, seed := range w.Seeds() {
 		all = append(all, func(ctx context.Context) ([]process.Program, error) { return w.inControlPlane(ctx, seed, wanted) })
 	}

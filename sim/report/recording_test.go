@@ -16,8 +16,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
 
-// tale writes runs for tests: events at the moments that the test says, judged like real ones.
-type tale struct {
+// recording writes runs for tests: events at the moments that the test says, judged like real ones.
+type recording struct {
 	t       *testing.T
 	folder  string
 	clock   *testingclock.FakePassiveClock
@@ -31,11 +31,11 @@ type tale struct {
 // unkind is a name that would be markup, were it not escaped.
 const unkind = `<img src=x onerror="document.title='owned'">&"'</script>`
 
-const told = `{"apiVersion":"transplant.dev/v1alpha1","kind":"Scenario","metadata":{"name":"tale"},"spec":{"why":%q,
+const spec = `{"apiVersion":"transplant.dev/v1alpha1","kind":"Scenario","metadata":{"name":"tale"},"spec":{"why":%q,
 "landscape":{"seeds":[{"name":"a"},{"name":"b"}],"shoots":[{"name":"alpha","seed":"a"}]},"always":["NoLostWrite","MigrationEnds"],
 "measure":{"rto":{"max":"20s"},"apiDowntime":{"max":"5s"},"lostWrites":{"max":0}}}}`
 
-func newTale(t *testing.T, folder string) *tale {
+func newRecording(t *testing.T, folder string) *recording {
 	t.Helper()
 	release, err := timeline.Hold(t.Context(), folder)
 	if err != nil {
@@ -48,21 +48,21 @@ func newTale(t *testing.T, folder string) *tale {
 	}
 	start := time.Date(2026, 11, 21, 20, 0, 0, 0, time.UTC)
 	clock := testingclock.NewFakePassiveClock(start)
-	tl := &tale{t: t, folder: folder, clock: clock, start: start, file: file, release: release,
+	tl := &recording{t: t, folder: folder, clock: clock, start: start, file: file, release: release,
 		journal: timeline.NewJournal(clock, file)}
 	tl.at(0, "", "", timeline.RunStarted{Scenario: "tale", Backend: "small", RandomSeed: 7, TimeoutMultiplier: 2,
-		Definition: json.RawMessage(fmt.Sprintf(told, "to see "+unkind))})
+		Definition: json.RawMessage(fmt.Sprintf(spec, "to see "+unkind))})
 	return tl
 }
 
-func (t *tale) at(seconds float64, actor, subject string, p timeline.Payload) {
+func (t *recording) at(seconds float64, actor, subject string, p timeline.Payload) {
 	t.clock.SetTime(t.start.Add(time.Duration(seconds * float64(time.Second))))
 	t.journal.Record(timeline.Event{Actor: actor, Subject: subject, Payload: p})
 }
 
 func moment(seconds float64) timeline.Moment { return timeline.Moment(seconds * float64(time.Second)) }
 
-func (t *tale) seen(seconds float64, spec, status, operation, state string, progress int) {
+func (t *recording) seen(seconds float64, spec, status, operation, state string, progress int) {
 	t.at(seconds, "observer", "alpha", timeline.ShootSeen{
 		UID: "u", TechnicalID: "shoot--p--alpha", SpecSeed: spec, StatusSeed: status,
 		Operation: timeline.Operation{Type: operation, State: state, Progress: progress, Description: "Deploying " + unkind},
@@ -72,7 +72,7 @@ func (t *tale) seen(seconds float64, spec, status, operation, state string, prog
 }
 
 // write to a key of its own, and one attempt to reach the API.
-func (t *tale) write(seconds float64, outcome timeline.Outcome, revision int64) {
+func (t *recording) write(seconds float64, outcome timeline.Outcome, revision int64) {
 	t.writes++
 	w := timeline.Write{Number: t.writes, Key: fmt.Sprintf("w-%d", t.writes), Verb: "create", Outcome: outcome,
 		Sent: moment(seconds - 0.01), Answered: moment(seconds), UID: fmt.Sprint(t.writes)}
@@ -86,7 +86,7 @@ func (t *tale) write(seconds float64, outcome timeline.Outcome, revision int64) 
 }
 
 // tried to reach the API once.
-func (t *tale) tried(seconds float64, outcome timeline.Outcome) {
+func (t *recording) tried(seconds float64, outcome timeline.Outcome) {
 	failure := ""
 	if outcome != timeline.Acknowledged {
 		failure = "no answer: " + unkind
@@ -96,8 +96,8 @@ func (t *tale) tried(seconds float64, outcome timeline.Outcome) {
 	})
 }
 
-// begin tells the story until the seed is lost: n writes in the first ten seconds.
-func (t *tale) begin(n int) {
+// begin records the run until the seed is lost: n writes in the first ten seconds.
+func (t *recording) begin(n int) {
 	t.at(0.5, "", "", timeline.LandscapeReady{Seeds: []string{"a", "b"}})
 	t.seen(1, "a", "", "Create", "Processing", 40)
 	t.seen(2, "a", "a", "Create", "Succeeded", 100)
@@ -121,8 +121,8 @@ func (t *tale) begin(n int) {
 	t.at(10, "operator", "fire", timeline.FaultInjected{Fault: "loseCluster(a)"})
 }
 
-// finish tells the rest: alpha comes back on seed b, without the writes that were acknowledged last.
-func (t *tale) finish(n, lost int) *verdict.Report {
+// finish records the rest: alpha comes back on seed b, without the writes that were acknowledged last.
+func (t *recording) finish(n, lost int) *verdict.Report {
 	kept := t.writes - lost
 	t.at(10.1, "operator", "alpha", timeline.StepStarted{Index: 1, Verb: "expect",
 		Text: "expect shoot('alpha').seed == 'b' " + unkind})
@@ -162,7 +162,7 @@ func (t *tale) finish(n, lost int) *verdict.Report {
 	return t.judge()
 }
 
-func (t *tale) judge() *verdict.Report {
+func (t *recording) judge() *verdict.Report {
 	t.t.Helper()
 	if err := errors.Join(t.journal.Close(), t.file.Close()); err != nil {
 		t.t.Fatal(err)
@@ -182,7 +182,7 @@ func (t *tale) judge() *verdict.Report {
 func lossy(t *testing.T, writes, lost int) string {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "lossy")
-	one := newTale(t, folder)
+	one := newRecording(t, folder)
 	one.begin(writes)
 	// the API was down for too long in any case
 	if judged := one.finish(writes, lost); judged.Verdict != verdict.Failed {

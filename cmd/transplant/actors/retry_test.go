@@ -31,7 +31,7 @@ func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // A right that is given a moment after the request is no refusal; one that is not given is, soon.
-func TestPatient_RefusedRequest_IsSentAgainForAWhile(t *testing.T) {
+func TestRetryForbidden_RefusedRequest_IsSentAgainForAWhile(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		statuses []int
@@ -55,7 +55,7 @@ func TestPatient_RefusedRequest_IsSentAgainForAWhile(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				response, err := patient(server).RoundTrip(request)
+				response, err := retryForbidden(server).RoundTrip(request)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -76,8 +76,8 @@ func TestPatient_RefusedRequest_IsSentAgainForAWhile(t *testing.T) {
 	}
 }
 
-// Who does not wait any longer is told what the last refusal said, though its connection ends with the request.
-func TestPatient_ContextEnds_TellsTheReason(t *testing.T) {
+// A client that stops waiting gets what the last refusal said, though its connection ends with the request.
+func TestRetryForbidden_ContextEnds_ReturnsTheReason(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -86,7 +86,7 @@ func TestPatient_ContextEnds_TellsTheReason(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		response, err := patient(refuser{}).RoundTrip(request)
+		response, err := retryForbidden(refuser{}).RoundTrip(request)
 		if err != nil {
 			t.Fatal(err)
 		}
