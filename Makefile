@@ -47,13 +47,16 @@ unit: ## Run the tests that start no program of Kubernetes, Prometheus, browser 
 	@# A test that starts Kubernetes although it is asked not to does not find it.
 	TRANSPLANT_KUBERNETES_BIN=/none-in-make-unit go test -short -parallel 8 $$(go list -deps -f '{{with .Module}}{{if .Main}}{{$$.ImportPath}}{{end}}{{end}}' ./sim/... ./cmd/... ./...)
 
+# What both parts of make test have in common.
+GOTEST = go test -short=false -parallel 4 -count=1 -shuffle=on -timeout 40m $(if $(ARTIFACTS),-artifacts -outputdir $(abspath $(ARTIFACTS)))
+
 .PHONY: test
 test: build controlplane ## Run all tests that need no Docker; ARTIFACTS=out/tests keeps what they show as tables and pictures
-	@# Two packages at a time, and four tests in each: they wait for API servers most of the time, and a third package
-	@# would starve those. The longest package begins first.
 	$(if $(ARTIFACTS),@mkdir -p $(ARTIFACTS))
+	@# Two packages at a time, and four tests in each: they wait for API servers most of the time, and a third package
+	@# would starve those. The landscapes of e2e come last and alone: beside compilers, users time out.
 	@# -short=false wins over a GOFLAGS of -short: this is never part of the tests
-	go test -short=false -p 2 -parallel 4 -count=1 -shuffle=on -timeout 40m $(if $(ARTIFACTS),-artifacts -outputdir $(abspath $(ARTIFACTS))) ./e2e ./...
+	$(GOTEST) -p 2 $$(go list ./... | grep -v '/e2e$$'); others=$$?; $(GOTEST) ./e2e && exit $$others
 
 .PHONY: e2e
 e2e: build controlplane ## Run the catalogue and test the controllers as suites of e2e-framework (long); LABELS="fault=loseCluster" for some

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	resolveTimeout = 5 * time.Second
+	resolveTimeout = 10 * time.Second
 	// resolvePause is how long a failed look-up is believed, so that a dead DNS server does not slow down every request.
 	resolvePause = time.Second
 )

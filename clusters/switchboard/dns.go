@@ -10,18 +10,31 @@ import (
 	"github.com/transplant-sim/transplant/clusters/link"
 )
 
-// AskDNS resolves by asking a DNS server, and follows a name that is an alias. The answer may be kept for the shortest
-// TTL on the way.
+// The defaults of resolv.conf(5): datagrams get lost, and a server on a busy machine is late.
+const (
+	attempts       = 2
+	attemptTimeout = 5 * time.Second
+)
+
+// AskDNS resolves by asking a DNS server, up to two times for 5 s each, and follows a name that is an alias. The answer
+// may be kept for the shortest TTL on the way.
 func AskDNS(server string) link.ResolveFunc {
 	return func(ctx context.Context, host string) (string, time.Duration, error) {
-		return askDNS(ctx, server, host)
+		return askDNS(ctx, server, host, attemptTimeout)
 	}
 }
 
-func askDNS(ctx context.Context, server, host string) (string, time.Duration, error) {
+func askDNS(ctx context.Context, server, host string, timeout time.Duration) (string, time.Duration, error) {
 	question := new(dns.Msg)
 	question.SetQuestion(dns.Fqdn(host), dns.TypeA)
-	answer, _, err := new(dns.Client).ExchangeContext(ctx, question, server)
+	var answer *dns.Msg
+	var err error
+	for range attempts {
+		answer, _, err = (&dns.Client{Timeout: timeout}).ExchangeContext(ctx, question, server)
+		if err == nil || ctx.Err() != nil {
+			break
+		}
+	}
 	if err != nil {
 		return "", 0, fmt.Errorf("ask the DNS server %s for %q: %w", server, host, err)
 	}

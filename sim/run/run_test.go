@@ -877,11 +877,11 @@ func TestSleepAndWake(t *testing.T) {
   - wait: {for: 500ms, because: there shall be writes}
   - hibernate: {shoot: alpha}
   - expect: {that: "shoot('alpha').healthy && shoot('alpha').hibernated"}
-  - wait: {for: 4s, because: the outage shall be seen}
+  - wait: {for: 10s, because: the outage shall be seen}
   - wake: {shoot: alpha}
   - expect: {that: "shoot('alpha').healthy && !shoot('alpha').hibernated"}
   always: [NoLostWrite, NodesPreserved, MigrationEnds, SingleWriter]
-  measure: {apiDowntime: {max: 3s}, lostWrites: {max: 0}}`))
+  measure: {apiDowntime: {max: 9s}, lostWrites: {max: 0}}`))
 	if err != nil || worst != verdict.Passed {
 		t.Fatalf("verdict %s, %v\n%s", worst, err, out)
 	}
