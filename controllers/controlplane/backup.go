@@ -17,6 +17,7 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/etcd/backup"
+	"github.com/transplant-sim/transplant/controllers/ownership/tenure"
 )
 
 // ErrNoBackups says that a bucket has nothing that could be restored.
@@ -78,11 +79,11 @@ func (o *Operation) backupEntry(ctx context.Context, name string) (*gardencorev1
 // backupSource is the bucket that the shoot's etcd is restored from; empty if there is nothing to restore. Usually it
 // is the one that the BackupEntry names. A destination that died half-way may have pointed it at its own bucket before
 // anything was copied there: then the way to the bucket before that is still kept.
-func (o *Operation) backupSource(ctx context.Context) (string, error) {
+func (o *Operation) backupSource(ctx context.Context, here *Survey) (string, error) {
 	if !o.Restoring() {
 		return "", nil
 	}
-	restored, err := o.etcdRestored(ctx)
+	restored, err := here.etcdRestored(ctx)
 	if err != nil || restored {
 		return "", err
 	}
@@ -109,22 +110,15 @@ func (o *Operation) backupSource(ctx context.Context) (string, error) {
 	return bucket, nil
 }
 
-// etcdRestored reports whether the shoot's etcd is here already, by a run before this one. One that an epoch has left
-// which is over does not count: a shoot may be back before its first seed has cleaned up.
-func (o *Operation) etcdRestored(ctx context.Context) (bool, error) {
-	here, err := o.Survey(ctx)
-	if err != nil || !here.Etcd.Exists {
-		return false, err
-	}
-	left, err := o.HasLeftovers(ctx, here)
-	return err == nil && !left, err
-}
-
 // CheckBackups makes sure that there is something to restore etcd from; of a restore by force that has not taken the
 // shoot over yet, that it can be read (docs/ownership.md#spec-9-3). After that the copy finds what is damaged:
 // it may have what it needs.
 func (o *Operation) CheckBackups(ctx context.Context) error {
-	bucket, err := o.backupSource(ctx)
+	here, err := o.Survey(ctx)
+	if err != nil {
+		return err
+	}
+	bucket, err := o.backupSource(ctx, here)
 	if err != nil {
 		return err
 	}
@@ -138,8 +132,8 @@ func (o *Operation) CheckBackups(ctx context.Context) error {
 	if restored || !Forced(o.Shoot) {
 		return nil
 	}
-	record, err := o.decision(ctx)
-	if err != nil || record.Owner == string(o.SeedObject.UID) {
+	whose, err := here.Whose(ctx)
+	if err != nil || whose == tenure.Ours {
 		return err
 	}
 	if err := o.Bucket.Readable(ctx, bucket, o.BackupPrefix()); err != nil {
@@ -151,7 +145,11 @@ func (o *Operation) CheckBackups(ctx context.Context) error {
 // DeploySourceBackupEntry keeps the way to the old bucket open under another name before the BackupEntry is pointed
 // at the new one, if they are not the same.
 func (o *Operation) DeploySourceBackupEntry(ctx context.Context) error {
-	bucket, err := o.backupSource(ctx)
+	here, err := o.Survey(ctx)
+	if err != nil {
+		return err
+	}
+	bucket, err := o.backupSource(ctx, here)
 	if err != nil || bucket == "" || bucket == o.BucketName() {
 		return err
 	}
@@ -249,7 +247,11 @@ func backupEntryReady(entry *gardencorev1beta1.BackupEntry) error {
 // CopyBackups copies the shoot's backups from the bucket of the seed it comes from. Where they are in this seed's own,
 // etcd finds them by itself; but only a restore by force can do without some, and fixes before etcd looks what is left.
 func (o *Operation) CopyBackups(ctx context.Context) error {
-	bucket, err := o.backupSource(ctx)
+	here, err := o.Survey(ctx)
+	if err != nil {
+		return err
+	}
+	bucket, err := o.backupSource(ctx, here)
 	if err != nil || bucket == "" || bucket == o.BucketName() && !Forced(o.Shoot) {
 		return err
 	}

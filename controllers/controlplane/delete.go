@@ -17,6 +17,7 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/flow"
+	"github.com/transplant-sim/transplant/controllers/ownership/tenure"
 )
 
 // DeleteGraph is the graph that deletes a control plane and what it stands for in the cloud. Whatever extensions
@@ -168,7 +169,7 @@ func (o *Operation) WakeUp(ctx context.Context) error {
 		return err
 	}
 	// The shoot may be hibernated again, or etcd gone, when that matters.
-	if err := o.note(ctx, constants.OwnershipBegun, here.Etcd.Epoch); err != nil {
+	if err := o.Advance(ctx, tenure.Begun, here.Etcd.Epoch); err != nil {
 		return err
 	}
 	if err := o.ScaleEtcd(ctx, 1); err != nil {

@@ -136,7 +136,10 @@ func TestSurvey(t *testing.T) {
 		}, c.onSeed...)
 		got, err := o.Survey(t.Context())
 		asWanted := err == nil && c.says == "" || err != nil && c.says != "" && strings.Contains(err.Error(), c.says)
-		if got != c.want || !asWanted || errors.Is(err, away) != (c.unread != "") {
+		if asWanted && err == nil {
+			asWanted = got.Tenure == c.want
+		}
+		if !asWanted || errors.Is(err, away) != (c.unread != "") {
 			t.Errorf("%s: got %+v, %v; want %+v", name, got, err, c.want)
 		}
 	}

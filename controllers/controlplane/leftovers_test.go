@@ -58,7 +58,8 @@ func TestHasLeftovers(t *testing.T) {
 				owners.decision.Set(c.record)
 			}
 			owners.decision.Down(c.down)
-			got, err := o.HasLeftovers(t.Context(), tenure.Tenure{Namespace: !c.nothing})
+			here := &Survey{Tenure: tenure.Tenure{Namespace: !c.nothing}, o: o}
+			got, err := here.HasLeftovers(t.Context())
 			if got != c.want || !errors.Is(err, c.err) {
 				t.Errorf("got %t, %v; want %t, %v", got, err, c.want, c.err)
 			}

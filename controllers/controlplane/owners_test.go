@@ -79,7 +79,7 @@ func TestRefuseForeign(t *testing.T) {
 				owners.decision.Set(c.record)
 			}
 			owners.decision.Down(c.down)
-			err := o.refuseForeign(t.Context())
+			err := (&Survey{o: o}).refuseForeign(t.Context())
 			if (err != nil) != (c.refused != "") || err != nil && !strings.Contains(err.Error(), c.refused) {
 				t.Errorf("got %v, want %q", err, c.refused)
 			}
@@ -241,7 +241,11 @@ func TestBackupSource(t *testing.T) {
 			owners.decision.Set(c.owner)
 			owners.decision.Down(c.down)
 			o.Bucket = shelves{content: c.content}
-			got, err := o.backupSource(t.Context())
+			here, err := o.Survey(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := o.backupSource(t.Context(), here)
 			wanted := err == nil && c.err == "" && c.is == nil || c.err != "" && err != nil && strings.Contains(err.Error(),
 				c.err) || c.is != nil && errors.Is(err, c.is)
 			if got != c.want || !wanted {

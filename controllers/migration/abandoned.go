@@ -77,7 +77,7 @@ func (a *Abandoned) remove(ctx context.Context, namespace *corev1.Namespace) err
 	if err != nil {
 		return err
 	}
-	left, err := o.HasLeftovers(ctx, here)
+	left, err := here.HasLeftovers(ctx)
 	if err != nil || !left {
 		return err
 	}

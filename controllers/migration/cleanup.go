@@ -47,7 +47,7 @@ func (r *SourceCleanup) Reconcile(ctx context.Context, request reconcile.Request
 		// the shoot may be this seed's by DNS, whatever the garden says, and its extensions need it.
 		return reconcile.Result{}, o.DeleteCluster(ctx)
 	}
-	left, err := o.HasLeftovers(ctx, here)
+	left, err := here.HasLeftovers(ctx)
 	if err != nil || !left {
 		return reconcile.Result{}, err
 	}

@@ -115,7 +115,9 @@ func adoptBackups(ctx context.Context, o *controlplane.Operation) error {
 // adoptDying adopts, for their deletion to end, the BackupEntries of a shoot that has nothing to restore. Their source
 // cannot be asked to remove the backups any more.
 func adoptDying(ctx context.Context, o *controlplane.Operation) error {
-	for _, read := range []func(context.Context) (*gardencorev1beta1.BackupEntry, error){o.BackupEntry, o.SourceBackupEntry} {
+	for _, read := range []func(context.Context) (*gardencorev1beta1.BackupEntry, error){
+		o.BackupEntry, o.SourceBackupEntry,
+	} {
 		entry, err := read(ctx)
 		if err != nil {
 			return err

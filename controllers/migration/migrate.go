@@ -64,10 +64,11 @@ type migrate struct {
 }
 
 func (m *migrate) survey(ctx context.Context) error {
-	var err error
-	if m.here, err = m.Survey(ctx); err != nil {
+	here, err := m.Survey(ctx)
+	if err != nil {
 		return err
 	}
+	m.here = here.Tenure
 	if m.api, err = m.DeploymentExists(ctx, controlplane.DeploymentKubeAPIServer); err != nil {
 		return err
 	}
@@ -296,15 +297,20 @@ func (m *migrate) collect(ctx context.Context) (*shootstate.State, error) {
 func (m *migrate) endEpoch(ctx context.Context) error {
 	// No guard is there, and no data: who comes next waits until what was granted has lapsed (docs/ownership.md#o6).
 	if !m.begun {
-		return m.NoteEnd(ctx, m.Epoch)
+		return m.noteEnd(ctx)
 	}
 	if ended, err := m.HasFinalSnapshot(ctx, m.Epoch); err != nil || !ended {
 		if err := m.askGuardToEnd(ctx); err != nil {
 			return err
 		}
 	}
-	return m.NoteEnd(ctx, m.Epoch) // before etcd stops, and with it the guard that says the same
+	return m.noteEnd(ctx) // before etcd stops, and with it the guard that says the same
 }
+
+// noteEnd says on the control-plane namespace that this seed has ended the epoch. DNS names the epoch until the
+// destination has written there, which then waits for nobody: extensions, which read DNS where no guard runs, must not
+// be granted anything by it.
+func (m *migrate) noteEnd(ctx context.Context) error { return m.Advance(ctx, tenure.Ended, m.Epoch) }
 
 // releasePatience is how long one run waits for the end of the epoch. Then the Shoot says what is waited for, and the
 // next run waits again: whatever the guard has not saved is nowhere else.

@@ -13,7 +13,6 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 	"github.com/transplant-sim/transplant/controllers/ownership"
-	"github.com/transplant-sim/transplant/controllers/ownership/tenure"
 )
 
 // restoreFlow is the destination's part (docs/specification/migration.md#spec-2-9): it reads the saved state, becomes
@@ -75,14 +74,14 @@ func (r *Reconciler) prepareRestore(ctx context.Context, o *controlplane.Operati
 	if err != nil {
 		return false, err
 	}
-	left, err := o.HasLeftovers(ctx, here)
+	left, err := here.HasLeftovers(ctx)
 	if err != nil {
 		return false, err
 	}
 	var unconfirmed *UnconfirmedError
 	if !nothing {
 		if left {
-			err = r.awaitEnd(ctx, o, here.Etcd)
+			err = r.awaitEnd(ctx, o, here)
 			unconfirmed, _ = errors.AsType[*UnconfirmedError](err)
 		}
 		if err != nil && unconfirmed == nil {
@@ -140,8 +139,8 @@ func (e *UnconfirmedError) Unwrap() error { return e.Err }
 // needed. Another owner may have taken the shoot over and never begun: then that snapshot is what this restore starts
 // from. If the guard is silent or does not exist, the error is an UnconfirmedError. All other errors are to be tried
 // again: the guard may be well, and have the data.
-func (r *Reconciler) awaitEnd(ctx context.Context, o *controlplane.Operation, etcd tenure.Etcd) error {
-	epoch, err := o.UnsavedEpoch(ctx, etcd)
+func (r *Reconciler) awaitEnd(ctx context.Context, o *controlplane.Operation, here *controlplane.Survey) error {
+	epoch, err := here.UnsavedEpoch(ctx)
 	if err != nil || epoch == 0 {
 		return err
 	}

@@ -1,6 +1,6 @@
 // Package tenure says what a seed has of a shoot's control plane, and how far its ownership epoch has come there
-// (docs/adr/0018-tenure.md). It is pure: whoever calls it has read the objects. It does not say who owns the shoot; DNS
-// does (docs/ownership.md#decision).
+// (docs/adr/0018-tenure.md). It is pure: whoever calls it has read the objects and DNS, and writes the objects. It does
+// not decide who owns the shoot; DNS does (docs/ownership.md#decision).
 package tenure
 
 import (
