@@ -64,7 +64,7 @@ e2e: build controlplane ## Run the catalogue and test the controllers as suites 
 
 .PHONY: test-kind
 test-kind: controlplane ## Run the tests that need Docker; NODE_IMAGE=name takes that instead of the published node image
-	TRANSPLANT_NODE_IMAGE=$(NODE_IMAGE) go test -short=false -tags docker -p 1 -count=1 -timeout 30m ./clusters/kind
+	TRANSPLANT_NODE_IMAGE=$(NODE_IMAGE) go test -short=false -tags docker -p 1 -count=1 -timeout 30m ./clusters/kind ./clusters/kind/docker
 
 .PHONY: attack-kind
 attack-kind: build controlplane ## Run seed-loss and planned-migration on kind, and attack the shoot from pods (needs Docker); NODE_IMAGE=name as in test-kind
@@ -109,7 +109,7 @@ dashboards: ## Generate the dashboards and alert rules again (part of generate)
 lint: ## Check formatting, vet, references to documents, and the bounds of the tree
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
 	go vet ./...
-	go vet -tags e2e,docker ./e2e/... ./clusters/kind
+	go vet -tags e2e,docker ./e2e/... ./clusters/kind ./clusters/kind/docker
 	@# the same flags as the build, so that Kubernetes is compiled once
 	cd clusters/controlplane && CGO_ENABLED=0 go vet -trimpath .
 	go vet -C .ci/bill ./...

@@ -21,6 +21,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/cmd/transplant/environment"
+	"github.com/transplant-sim/transplant/cmd/transplant/environment/backend"
 	"github.com/transplant-sim/transplant/sim/fault"
 	simlandscape "github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/timeline"
@@ -30,7 +31,7 @@ import (
 // harmed is a landscape in this process, as scenarios have it, with the shoot alpha on seed b.
 type harmed struct {
 	landscape *embedded.Landscape
-	world     *environment.World
+	world     *backend.World
 	journal   *timeline.Journal
 	active    *fault.Active
 	garden    client.Client
@@ -46,7 +47,7 @@ func newHarmed(t *testing.T) *harmed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := environment.NewWorld(l, s)
+	w, err := backend.NewWorld(l, s)
 	if err != nil {
 		t.Fatal(errors.Join(err, l.Stop(context.WithoutCancel(t.Context()))))
 	}

@@ -59,7 +59,8 @@ func TestThirdPartyExtension_MovedWithItsShoot_IsJudged(t *testing.T) {
 		}
 		missing := []string{
 			"MigrationEnds: alpha: Extension vault on seed b has another status.state than it had on seed a before the move",
-			"MigrationEnds: alpha: Infrastructure alpha on seed b has another status.state than it had on seed a before the move",
+			"MigrationEnds: alpha: Infrastructure alpha on seed b has another status.state " +
+				"than it had on seed a before the move",
 			"CloudUntouched: alpha: acme-b has made the cloud create networks",
 			"CloudUntouched: alpha: acme-b has made the cloud create subnets",
 			"CloudUntouched: alpha: acme-b has made the cloud create routers",

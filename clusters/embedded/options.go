@@ -12,7 +12,7 @@ import (
 
 	"github.com/transplant-sim/transplant/clusters/embedded/address"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
-	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/forward"
 )
 
 // GardenName is the name of the garden cluster.
@@ -50,7 +50,7 @@ type Options struct {
 
 // Shoots is how shoots are reached by name.
 type Shoots struct {
-	Resolve link.ResolveFunc                 // nil asks the landscape's DNS
+	Resolve forward.ResolveFunc              // nil asks the landscape's DNS
 	Roots   func(host string) *x509.CertPool // the authorities trusted for a host
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/transplant-sim/transplant/clusters"
+	"github.com/transplant-sim/transplant/clusters/kind/docker"
 )
 
 var (
@@ -38,9 +39,9 @@ func (c *Cluster) Lose(ctx context.Context, wipe bool) error {
 	defer cancel()
 	if wipe {
 		c.wiped = true
-		return c.done("lose", remove(ctx, c.Node()))
+		return c.done("lose", docker.Remove(ctx, c.Node()))
 	}
-	_, err := docker(ctx, "kill", c.Node())
+	_, err := docker.Run(ctx, "kill", c.Node())
 	return c.done("lose", err)
 }
 
@@ -50,7 +51,7 @@ func (c *Cluster) Return(ctx context.Context) error {
 	defer c.abilities.Unlock()
 	began := time.Now()
 	if c.wiped {
-		if err := remove(ctx, c.Node()); err != nil { // which Lose may not have got to
+		if err := docker.Remove(ctx, c.Node()); err != nil { // which Lose may not have got to
 			return c.done("return", err)
 		}
 		if err := c.create(ctx); err != nil {
@@ -59,7 +60,7 @@ func (c *Cluster) Return(ctx context.Context) error {
 		c.wiped = false
 		return c.done("return", c.load(ctx, c.landscape.images))
 	}
-	if _, err := docker(ctx, "start", c.Node()); err != nil {
+	if _, err := docker.Run(ctx, "start", c.Node()); err != nil {
 		return c.done("return", err)
 	}
 	return c.done("return", c.awaitReady(ctx, began))
@@ -79,7 +80,7 @@ func pause(ctx context.Context, container string) error {
 	attempt := func() error {
 		ctx, cancel := undisturbed(ctx)
 		defer cancel()
-		_, err := docker(ctx, "pause", container)
+		_, err := docker.Run(ctx, "pause", container)
 		return err
 	}
 	for began := time.Now(); ; {
@@ -102,7 +103,7 @@ func pause(ctx context.Context, container string) error {
 func (c *Cluster) Thaw(ctx context.Context) error {
 	c.abilities.Lock()
 	defer c.abilities.Unlock()
-	_, err := docker(ctx, "unpause", c.Node())
+	_, err := docker.Run(ctx, "unpause", c.Node())
 	if err != nil && strings.Contains(err.Error(), "is not paused") {
 		err = nil
 	}

@@ -20,7 +20,8 @@ case "$1" in
 pause)
 	touch begun
 	test -e absent && { echo "Error response from daemon: No such container: $2" >&2; exit 1; }
-	rm busy 2>/dev/null && { echo "Error response from daemon: Cannot pause container $2: OCI runtime pause failed: unable to freeze: unknown" >&2; exit 1; }
+	rm busy 2>/dev/null && { echo "Error response from daemon: Cannot pause container $2: ` +
+		`OCI runtime pause failed: unable to freeze: unknown" >&2; exit 1; }
 	sleep 0.5; touch paused ;;
 unpause) rm paused 2>/dev/null || { echo "Error response from daemon: Container $2 is not paused" >&2; exit 1; } ;;
 esac

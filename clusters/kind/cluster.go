@@ -13,11 +13,13 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 	kind "sigs.k8s.io/kind/pkg/cluster"
+	"sigs.k8s.io/kind/pkg/cluster/nodeutils"
 	kindexec "sigs.k8s.io/kind/pkg/exec"
 	"sigs.k8s.io/kind/pkg/log"
 
 	"github.com/transplant-sim/transplant/clusters"
 	"github.com/transplant-sim/transplant/clusters/atrest"
+	"github.com/transplant-sim/transplant/clusters/kind/docker"
 	"github.com/transplant-sim/transplant/clusters/pki"
 )
 
@@ -147,9 +149,9 @@ func (c *Cluster) create(ctx context.Context) error {
 		// kind does not hear of it; without a node it fails
 		cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 		defer cancel()
-		err := remove(cleanup, c.Node())
+		err := docker.Remove(cleanup, c.Node())
 		<-done
-		return errors.Join(fmt.Errorf("create the cluster %q: %w", c.name, ctx.Err()), err, remove(cleanup, c.Node()))
+		return errors.Join(fmt.Errorf("create the cluster %q: %w", c.name, ctx.Err()), err, docker.Remove(cleanup, c.Node()))
 	}
 	if err := os.Chmod(c.Kubeconfig(), 0o600); err != nil {
 		return fmt.Errorf("keep the kubeconfig of cluster %q: %w", c.name, err)
@@ -202,6 +204,28 @@ func encryptionPatches(file string) []v1alpha4.PatchJSON6902 {
 		patch("v1beta4", `[{"op": "add", "path": "`+arguments+`-", "value": {"name": "`+name+`", "value": %q}}]`),
 		patch("v1beta3", `[{"op": "add", "path": "`+arguments+name+`", "value": %q}]`),
 	}
+}
+
+// load puts the images of an archive into the node's store.
+func (c *Cluster) load(ctx context.Context, archive string) error {
+	if archive == "" {
+		return nil
+	}
+	nodes, err := c.provider.ListInternalNodes(c.full)
+	if err != nil {
+		return fmt.Errorf("list the nodes of cluster %q: %w", c.name, err)
+	}
+	for _, node := range nodes {
+		file, err := os.Open(archive)
+		if err != nil {
+			return fmt.Errorf("open the archive of images: %w", err)
+		}
+		err = errors.Join(explain(nodeutils.LoadImageArchive(node, file)), file.Close(), ctx.Err())
+		if err != nil {
+			return fmt.Errorf("load images into cluster %q: %w", c.name, err)
+		}
+	}
+	return nil
 }
 
 // explainBytes of what a command of kind's has said are shown with its error.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/transplant-sim/transplant/clusters"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+	"github.com/transplant-sim/transplant/clusters/kind/docker"
 )
 
 // GardenName is the name of the garden cluster.
@@ -29,15 +30,15 @@ type Options struct {
 	Dir   string   // the run directory; empty for $TRANSPLANT_HOME/<name>
 	Seeds []string // in order; nil for a and b
 
-	NodeImage string  // empty for kind's own, which Docker pulls
-	Images    []Image // built, and loaded into every node, before the landscape is ready
+	NodeImage string         // empty for kind's own, which Docker pulls
+	Images    []docker.Image // built, and loaded into every node, before the landscape is ready
 
 	// LocalImages are those that Docker has already, which every node gets, too.
 	LocalImages []string
 
 	// Companions are started beside the clusters, from CompanionImage.
 	Companions     func(*Landscape) ([]clusters.Companion, error)
-	CompanionImage Image
+	CompanionImage docker.Image
 
 	// AfterClusters runs once all clusters and companions are ready, before the landscape is.
 	AfterClusters func(context.Context, *Landscape) error
@@ -80,7 +81,8 @@ func (o *Options) Check() error {
 	for _, name := range append([]string{GardenName}, o.Seeds...) {
 		// a node's name is its host name
 		if node := nodeName(prefix("", o.Name) + name); len(node) > validation.DNS1123LabelMaxLength {
-			return fmt.Errorf("name the cluster %q of the landscape %q: its node would be %q, which is longer than %d characters",
+			return fmt.Errorf("name the cluster %q of the landscape %q: its node would be %q, "+
+				"which is longer than %d characters",
 				name, o.Name, node, validation.DNS1123LabelMaxLength)
 		}
 	}
@@ -92,7 +94,7 @@ func (o *Options) prepare(ctx context.Context) (rundir.Dir, error) {
 	if err := o.complete(); err != nil {
 		return rundir.Dir{}, err
 	}
-	if err := Available(ctx); err != nil {
+	if err := docker.Available(ctx); err != nil {
 		return rundir.Dir{}, err
 	}
 	return o.dir()

@@ -26,6 +26,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/kubeapi"
+	"github.com/transplant-sim/transplant/clusters/link/requests"
+	"github.com/transplant-sim/transplant/clusters/link/watches"
 )
 
 // ground is a real API server, and a link to it for each test.
@@ -75,15 +78,15 @@ func (g ground) stand(t *testing.T, contentType string) *stand {
 }
 
 // begin injects a fault on the ConfigMaps of the stand, and heals it at the end of the test.
-func (s *stand) begin(t *testing.T, f link.Fault, hook link.Hook) *link.Injection {
+func (s *stand) begin(t *testing.T, f link.Fault, hook requests.Hook) *link.Injection {
 	t.Helper()
 	i := s.link.BeginWith(f, hook)
 	t.Cleanup(i.Heal)
 	return i
 }
 
-func (s *stand) match(verbs ...string) link.Match {
-	return link.Match{Verbs: verbs, Group: link.Core, Resource: "configmaps", Namespace: s.namespace}
+func (s *stand) match(verbs ...string) kubeapi.Match {
+	return kubeapi.Match{Verbs: verbs, Group: kubeapi.Core, Resource: "configmaps", Namespace: s.namespace}
 }
 
 func (s *stand) create(ctx context.Context, through *kubernetes.Clientset, name string) error {
@@ -162,7 +165,8 @@ func expectAdded(t *testing.T, events <-chan watch.Event, name string) {
 }
 
 func failRequests(t *testing.T, s *stand) {
-	i := s.begin(t, link.Fail{Match: s.match("apply"), Turn: link.Turn{Nth: 2}, Status: 503, Message: "sorry"}, nil)
+	i := s.begin(t,
+		requests.Fail{Match: s.match("apply"), Turn: requests.Turn{Nth: 2}, Status: 503, Message: "sorry"}, nil)
 	if err := s.apply(t.Context(), "a", "1"); err != nil {
 		t.Error(err)
 	}
@@ -177,7 +181,7 @@ func failRequests(t *testing.T, s *stand) {
 
 	named := s.match("create")
 	named.Name = "b" // stands in the body only
-	j := s.begin(t, link.Fail{Match: named, Status: 403, Reason: metav1.StatusReasonForbidden}, nil)
+	j := s.begin(t, requests.Fail{Match: named, Status: 403, Reason: metav1.StatusReasonForbidden}, nil)
 	if err := s.create(t.Context(), s.through, "c"); err != nil {
 		t.Error(err)
 	}
@@ -193,7 +197,7 @@ func failRequests(t *testing.T, s *stand) {
 
 // Clients try again by themselves when the answer says when.
 func tooMany(t *testing.T, s *stand) {
-	i := s.begin(t, link.Fail{Match: s.match("create"), Turn: link.Turn{Times: 1}, Status: 429}, nil)
+	i := s.begin(t, requests.Fail{Match: s.match("create"), Turn: requests.Turn{Times: 1}, Status: 429}, nil)
 	if err := s.create(t.Context(), s.through, "a"); err != nil {
 		t.Error(err)
 	}
@@ -201,7 +205,8 @@ func tooMany(t *testing.T, s *stand) {
 }
 
 func delayRequests(t *testing.T, s *stand) {
-	i := s.begin(t, link.Delay{Match: s.match("create"), At: link.After, Delay: metav1.Duration{Duration: time.Hour}}, nil)
+	i := s.begin(t,
+		requests.Delay{Match: s.match("create"), At: requests.After, Delay: metav1.Duration{Duration: time.Hour}}, nil)
 	created := async(func() (bool, error) { return true, s.create(t.Context(), s.through, "a") })
 	eventually(t, "it is created", func() bool { return s.exists(t, "a") })
 	eventually(t, "the answer is on its way back", func() bool { return i.Hits() == 1 })
@@ -218,7 +223,7 @@ func delayRequests(t *testing.T, s *stand) {
 }
 
 func dropAnswers(t *testing.T, s *stand) {
-	i := s.begin(t, link.DropAnswer{Match: link.Match{Resource: "configmaps"}}, nil)
+	i := s.begin(t, requests.DropAnswer{Match: kubeapi.Match{Resource: "configmaps"}}, nil)
 	if err := s.create(t.Context(), s.through, "a"); err == nil ||
 		apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
 		t.Errorf("got %v, want a broken connection", err)
@@ -238,7 +243,7 @@ func dropAnswers(t *testing.T, s *stand) {
 
 func holdRequests(t *testing.T, s *stand) {
 	s.mustCreate(t, "a")
-	i := s.begin(t, link.Hold{Match: s.match("patch")}, nil)
+	i := s.begin(t, requests.Hold{Match: s.match("patch")}, nil)
 	patched := async(func() (*corev1.ConfigMap, error) {
 		return s.through.CoreV1().ConfigMaps(s.namespace).Patch(t.Context(), "a", types.MergePatchType,
 			[]byte(`{"data":{"key":"1"}}`), metav1.PatchOptions{})
@@ -261,14 +266,14 @@ func holdRequests(t *testing.T, s *stand) {
 	}
 }
 
-func crashBefore(t *testing.T, s *stand) { crash(t, s, link.Before) }
-func crashAfter(t *testing.T, s *stand)  { crash(t, s, link.After) }
+func crashBefore(t *testing.T, s *stand) { crash(t, s, requests.Before) }
+func crashAfter(t *testing.T, s *stand)  { crash(t, s, requests.After) }
 
-func crash(t *testing.T, s *stand, at link.Moment) {
+func crash(t *testing.T, s *stand, at requests.Moment) {
 	there := make(chan bool, 1)
-	i := s.begin(t, link.Crash{Match: link.Match{Namespace: s.namespace}, Turn: link.Turn{Nth: 2}, At: at},
-		func(_ context.Context, q link.Request) {
-			if q.Verb != link.VerbApply || q.Resource != "configmaps" || q.Name != "b" {
+	i := s.begin(t, requests.Crash{Match: kubeapi.Match{Namespace: s.namespace}, Turn: requests.Turn{Nth: 2}, At: at},
+		func(_ context.Context, q kubeapi.Request) {
+			if q.Verb != kubeapi.VerbApply || q.Resource != "configmaps" || q.Name != "b" {
 				t.Errorf("the hook got %+v", q)
 			}
 			there <- s.exists(t, "b")
@@ -279,7 +284,7 @@ func crash(t *testing.T, s *stand, at link.Moment) {
 	if err := s.apply(t.Context(), "b", "1"); err == nil {
 		t.Error("an actor that has crashed was answered")
 	}
-	if wait(t, there) != (at == link.After) || s.exists(t, "b") != (at == link.After) {
+	if wait(t, there) != (at == requests.After) || s.exists(t, "b") != (at == requests.After) {
 		t.Errorf("crashed %s: the write is there: %t", at, s.exists(t, "b"))
 	}
 	if err := s.apply(t.Context(), "b", "1"); err != nil { // after its restart
@@ -289,7 +294,7 @@ func crash(t *testing.T, s *stand, at link.Moment) {
 }
 
 func sizeLimit(t *testing.T, s *stand) {
-	i := s.begin(t, link.SizeLimit{Match: s.match(), Bytes: 64 << 10}, nil)
+	i := s.begin(t, requests.SizeLimit{Match: s.match(), Bytes: 64 << 10}, nil)
 	if err := s.apply(t.Context(), "a", strings.Repeat("x", 60<<10)); err != nil {
 		t.Error(err)
 	}
@@ -306,7 +311,7 @@ func sizeLimit(t *testing.T, s *stand) {
 func staleList(t *testing.T, s *stand) {
 	s.mustCreate(t, "a")
 	s.watchNow(t) // by which the link knows what to keep
-	i := s.begin(t, link.StaleList{Match: s.match()}, nil)
+	i := s.begin(t, watches.StaleList{Match: s.match()}, nil)
 	_, _ = s.list(t, s.through, metav1.ListOptions{ResourceVersion: "0"})
 	expectHits(t, i, 0) // nothing is old yet
 	s.mustCreate(t, "b")
@@ -346,7 +351,7 @@ func zippedList(t *testing.T, s *stand) {
 		}
 	}
 	s.watchNow(t)
-	i := s.begin(t, link.StaleList{Match: s.match()}, nil)
+	i := s.begin(t, watches.StaleList{Match: s.match()}, nil)
 	s.mustCreate(t, "the-new-one")
 	if fresh, zipped := s.zippedAnswer(t, ""); !zipped || !bytes.Contains(fresh, []byte("the-new-one")) {
 		t.Errorf("a consistent list, compressed: %t, holds the new one: %t", zipped,
@@ -401,7 +406,7 @@ func staleInformer(t *testing.T, s *stand) {
 	s.mustCreate(t, "a")
 	stop := s.inform(t)
 	eventually(t, "a is seen", func() bool { return stop.has("a") })
-	i := s.begin(t, link.StaleList{Match: s.match()}, nil)
+	i := s.begin(t, watches.StaleList{Match: s.match()}, nil)
 	s.mustCreate(t, "b")
 	eventually(t, "b is seen by who watches already", func() bool { return stop.has("b") })
 	again := s.inform(t)
@@ -415,7 +420,7 @@ func staleInformer(t *testing.T, s *stand) {
 
 func frozenWatch(t *testing.T, s *stand) {
 	open := s.watchNow(t)
-	i := s.begin(t, link.FrozenWatch{Match: s.match()}, nil)
+	i := s.begin(t, watches.Frozen{Match: s.match()}, nil)
 	later := s.watchNow(t)
 	s.mustCreate(t, "a")
 	eventually(t, "both watches feel it", func() bool { return i.Hits() >= 2 })
@@ -437,14 +442,14 @@ func closedWatch(t *testing.T, s *stand) {
 	open := s.watchNow(t)
 	s.mustCreate(t, "a")
 	expectAdded(t, open, "a")
-	i := s.begin(t, link.CloseWatch{Match: s.match(), Turn: link.Turn{Times: 2}}, nil)
+	i := s.begin(t, watches.Closed{Match: s.match(), Turn: requests.Turn{Times: 2}}, nil)
 	expectEnd(t, open)
 	expectEnd(t, s.watchNow(t))
 	third := s.watchNow(t)
 	s.mustCreate(t, "b")
 	expectAdded(t, third, "b")
 	expectHits(t, i, 2)
-	living := s.begin(t, link.CloseWatch{Match: s.match(), Life: metav1.Duration{Duration: 50 * time.Millisecond}}, nil)
+	living := s.begin(t, watches.Closed{Match: s.match(), Life: metav1.Duration{Duration: 50 * time.Millisecond}}, nil)
 	expectEnd(t, third)
 	expectHits(t, living, 1)
 }
@@ -461,7 +466,7 @@ func goneWatch(t *testing.T, s *stand) {
 	open := s.watchNow(t)
 	s.mustCreate(t, "a")
 	expectAdded(t, open, "a")
-	i := s.begin(t, link.GoneWatch{Match: s.match()}, nil)
+	i := s.begin(t, watches.Gone{Match: s.match()}, nil)
 	expectGone(t, open)
 	expectGone(t, s.watch(t, metav1.ListOptions{ResourceVersion: before}))
 	expectHits(t, i, 2)
@@ -486,8 +491,8 @@ func expectGone(t *testing.T, events <-chan watch.Event) {
 // Informers get over whatever happens to their watches.
 func informersLive(t *testing.T, s *stand) {
 	informed := s.inform(t)
-	for _, f := range []link.Fault{link.CloseWatch{Match: s.match()}, link.GoneWatch{Match: s.match()},
-		link.FrozenWatch{Match: s.match()}} {
+	for _, f := range []link.Fault{watches.Closed{Match: s.match()}, watches.Gone{Match: s.match()},
+		watches.Frozen{Match: s.match()}} {
 		i := s.begin(t, f, nil)
 		before, after := s.names(f)
 		s.mustCreate(t, before)
@@ -504,9 +509,9 @@ func (s *stand) names(f link.Fault) (before, after string) {
 }
 
 func tripwire(t *testing.T, s *stand) {
-	seen := make(chan link.Request, 1)
-	i := s.begin(t, link.Tripwire{Match: s.match("create"), Turn: link.Turn{Nth: 2}},
-		func(_ context.Context, q link.Request) {
+	seen := make(chan kubeapi.Request, 1)
+	i := s.begin(t, requests.Tripwire{Match: s.match("create"), Turn: requests.Turn{Nth: 2}},
+		func(_ context.Context, q kubeapi.Request) {
 			seen <- q
 		})
 	for _, name := range []string{"a", "b", "c"} {
@@ -514,7 +519,7 @@ func tripwire(t *testing.T, s *stand) {
 			t.Error(err)
 		}
 	}
-	if q := wait(t, seen); q.Verb != link.VerbCreate || q.Namespace != s.namespace {
+	if q := wait(t, seen); q.Verb != kubeapi.VerbCreate || q.Namespace != s.namespace {
 		t.Errorf("the hook got %+v", q)
 	}
 	expectHits(t, i, 1)

@@ -15,6 +15,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/forward"
+	"github.com/transplant-sim/transplant/clusters/link/kubeapi"
+	"github.com/transplant-sim/transplant/clusters/link/requests"
+	"github.com/transplant-sim/transplant/clusters/link/watches"
+	"github.com/transplant-sim/transplant/clusters/link/wire"
 )
 
 const collection = "/api/v1/namespaces/n/configmaps"
@@ -68,18 +73,19 @@ var requestFaults = map[string]struct {
 	endless            bool // it gets no answer before the heal
 	once               bool // a second one feels it no more
 }{
-	"fail": {fault: link.Fail{Status: 500}, method: "GET", path: collection},
-	"delay": {fault: link.Delay{Delay: metav1.Duration{Duration: time.Hour}}, method: "GET", path: collection,
+	"fail": {fault: requests.Fail{Status: 500}, method: "GET", path: collection},
+	"delay": {fault: requests.Delay{Delay: metav1.Duration{Duration: time.Hour}}, method: "GET", path: collection,
 		endless: true},
-	"hold":        {fault: link.Hold{}, method: "DELETE", path: collection + "/x", endless: true},
-	"hold after":  {fault: link.Hold{At: link.After}, method: "PUT", path: collection + "/x", body: "{}", endless: true},
-	"abort":       {fault: link.Abort{}, method: "GET", path: collection},
-	"drop answer": {fault: link.DropAnswer{}, method: "POST", path: collection, body: "{}"},
-	"crash":       {fault: link.Crash{}, method: "PATCH", path: collection + "/x", body: "{}"},
-	"crash after": {fault: link.Crash{At: link.After}, method: "POST", path: collection, body: "{}"},
-	"size limit":  {fault: link.SizeLimit{Bytes: 10}, method: "POST", path: collection, body: strings.Repeat("x", 11)},
-	"tripwire":    {fault: link.Tripwire{}, method: "GET", path: "/healthz"},
-	"stale list":  {fault: link.StaleList{}, method: "GET", path: collection + "?resourceVersion=0"},
+	"hold": {fault: requests.Hold{}, method: "DELETE", path: collection + "/x", endless: true},
+	"hold after": {fault: requests.Hold{At: requests.After}, method: "PUT", path: collection + "/x", body: "{}",
+		endless: true},
+	"abort":       {fault: requests.Abort{}, method: "GET", path: collection},
+	"drop answer": {fault: requests.DropAnswer{}, method: "POST", path: collection, body: "{}"},
+	"crash":       {fault: requests.Crash{}, method: "PATCH", path: collection + "/x", body: "{}"},
+	"crash after": {fault: requests.Crash{At: requests.After}, method: "POST", path: collection, body: "{}"},
+	"size limit":  {fault: requests.SizeLimit{Bytes: 10}, method: "POST", path: collection, body: strings.Repeat("x", 11)},
+	"tripwire":    {fault: requests.Tripwire{}, method: "GET", path: "/healthz"},
+	"stale list":  {fault: watches.StaleList{}, method: "GET", path: collection + "?resourceVersion=0"},
 }
 
 // Every fault of requests hits, heals, and leaves the link clean; also when the client gives up, and when the link
@@ -137,9 +143,9 @@ func TestWhatALinkRefusesIsUnsent(t *testing.T) {
 		fault link.Fault
 		want  bool
 	}{
-		"refused by the server": {link.Tripwire{}, false},
-		"failed":                {link.Fail{Status: http.StatusConflict}, true},
-		"too large":             {link.SizeLimit{Bytes: 1}, true},
+		"refused by the server": {requests.Tripwire{}, false},
+		"failed":                {requests.Fail{Status: http.StatusConflict}, true},
+		"too large":             {requests.SizeLimit{Bytes: 1}, true},
 	} {
 		i := s.link.Begin(c.fault)
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, s.link.URL()+collection+"/refused",
@@ -152,7 +158,7 @@ func TestWhatALinkRefusesIsUnsent(t *testing.T) {
 			t.Fatal(err)
 		}
 		response.Body.Close()
-		if response.StatusCode < http.StatusBadRequest || link.Unsent(response.Header) != c.want {
+		if response.StatusCode < http.StatusBadRequest || forward.Unsent(response.Header) != c.want {
 			t.Errorf("%s: answered %s, unsent %t", name, response.Status, !c.want)
 		}
 		i.Heal()
@@ -163,13 +169,13 @@ func TestWhatALinkRefusesIsUnsent(t *testing.T) {
 // hook does not wait for itself.
 func TestAwaitHooks(t *testing.T) {
 	t.Parallel()
-	for name, f := range map[string]link.Fault{"hang-up": link.Crash{}, "no-hang-up": link.Tripwire{}} {
+	for name, f := range map[string]link.Fault{"hang-up": requests.Crash{}, "no-hang-up": requests.Tripwire{}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newAPIScene(t)
 			called, release := make(chan struct{}), make(chan struct{})
 			var i *link.Injection
-			i = s.link.BeginWith(f, func(context.Context, link.Request) {
+			i = s.link.BeginWith(f, func(context.Context, kubeapi.Request) {
 				i.Heal()
 				close(called)
 				<-release
@@ -197,9 +203,9 @@ func TestAwaitHooks(t *testing.T) {
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	s := newAPIScene(t)
-	seen := make(chan link.Request, 1)
-	s.link.BeginWith(link.Tripwire{}, func(_ context.Context, q link.Request) { seen <- q })
-	for line, want := range map[string]link.Request{
+	seen := make(chan kubeapi.Request, 1)
+	s.link.BeginWith(requests.Tripwire{}, func(_ context.Context, q kubeapi.Request) { seen <- q })
+	for line, want := range map[string]kubeapi.Request{
 		"GET /healthz":      {},
 		"GET /apis":         {},
 		"GET /apis/apps/v1": {},
@@ -243,22 +249,22 @@ func TestMatchAndTurn(t *testing.T) {
 		fault link.Fault
 		hit   []int // of the calls below, counted from 1
 	}{
-		{link.Tripwire{}, []int{1, 2, 3, 4, 6}},
-		{link.Tripwire{Match: link.Match{Resource: "events"}}, []int{5}},
-		{link.Tripwire{Match: link.Match{Verbs: []string{"patch"}}}, []int{2, 3}},
-		{link.Tripwire{Match: link.Match{Verbs: []string{"apply"}}}, []int{3}},
-		{link.Tripwire{Match: link.Match{Name: "x"}}, []int{1, 2, 3}},
-		{link.Tripwire{Match: link.Match{Name: "x", Subresource: "status"}}, []int{2}},
-		{link.Tripwire{Match: link.Match{Subresource: link.NoSubresource, Group: "core"}}, []int{1, 3, 6}},
-		{link.Tripwire{Match: link.Match{Path: "/metrics/*"}}, []int{4}},
-		{link.Tripwire{Match: link.Match{Method: "GET"}}, []int{4, 6}},
-		{link.Tripwire{Turn: link.Turn{Nth: 2}}, []int{2}},
-		{link.Tripwire{Turn: link.Turn{From: 5}}, []int{6}},
-		{link.Tripwire{Turn: link.Turn{Every: 2}}, []int{2, 4}},
-		{link.Tripwire{Turn: link.Turn{From: 3, Every: 2, Times: 1}}, []int{4}},
-		{link.Crash{}, []int{1, 2, 3}},
-		{link.Crash{Match: link.Match{Resource: "events"}}, []int{5}},
-		{link.DropAnswer{Match: link.Match{Verbs: []string{"list"}}}, []int{6}},
+		{requests.Tripwire{}, []int{1, 2, 3, 4, 6}},
+		{requests.Tripwire{Match: kubeapi.Match{Resource: "events"}}, []int{5}},
+		{requests.Tripwire{Match: kubeapi.Match{Verbs: []string{"patch"}}}, []int{2, 3}},
+		{requests.Tripwire{Match: kubeapi.Match{Verbs: []string{"apply"}}}, []int{3}},
+		{requests.Tripwire{Match: kubeapi.Match{Name: "x"}}, []int{1, 2, 3}},
+		{requests.Tripwire{Match: kubeapi.Match{Name: "x", Subresource: "status"}}, []int{2}},
+		{requests.Tripwire{Match: kubeapi.Match{Subresource: kubeapi.NoSubresource, Group: "core"}}, []int{1, 3, 6}},
+		{requests.Tripwire{Match: kubeapi.Match{Path: "/metrics/*"}}, []int{4}},
+		{requests.Tripwire{Match: kubeapi.Match{Method: "GET"}}, []int{4, 6}},
+		{requests.Tripwire{Turn: requests.Turn{Nth: 2}}, []int{2}},
+		{requests.Tripwire{Turn: requests.Turn{From: 5}}, []int{6}},
+		{requests.Tripwire{Turn: requests.Turn{Every: 2}}, []int{2, 4}},
+		{requests.Tripwire{Turn: requests.Turn{From: 3, Every: 2, Times: 1}}, []int{4}},
+		{requests.Crash{}, []int{1, 2, 3}},
+		{requests.Crash{Match: kubeapi.Match{Resource: "events"}}, []int{5}},
+		{requests.DropAnswer{Match: kubeapi.Match{Verbs: []string{"list"}}}, []int{6}},
 	} {
 		i := s.link.Begin(c.fault)
 		var hit []int
@@ -300,9 +306,9 @@ func TestRefusedRequestsTakeNoTurn(t *testing.T) {
 	t.Parallel()
 	s := newAPIScene(t)
 	for name, f := range map[string]link.Fault{
-		"drop answer": link.DropAnswer{Turn: link.Turn{Nth: 2}},
-		"crash":       link.Crash{At: link.After, Turn: link.Turn{Nth: 2}},
-		"tripwire":    link.Tripwire{At: link.After, Turn: link.Turn{Nth: 2}},
+		"drop answer": requests.DropAnswer{Turn: requests.Turn{Nth: 2}},
+		"crash":       requests.Crash{At: requests.After, Turn: requests.Turn{Nth: 2}},
+		"tripwire":    requests.Tripwire{At: requests.After, Turn: requests.Turn{Nth: 2}},
 	} {
 		i := s.link.Begin(f)
 		for number, path := range []string{"/a", "/refused", "/refused", "/b"} {
@@ -324,7 +330,7 @@ func TestWatchEndsBetweenEvents(t *testing.T) {
 		body := open(t, s.client(protocol), s.link.URL()+collection+"?watch=true").Body
 		s.watched.send(t, "{\"one\":1}\n{\"tw")
 		expectChunk(t, body, "{\"one\":1}\n{\"tw")
-		i := s.link.Begin(link.CloseWatch{})
+		i := s.link.Begin(watches.Closed{})
 		s.watched.send(t, "o\":2}\n{\"three\":3}\n")
 		rest, err := io.ReadAll(body)
 		if err != nil || string(rest) != "o\":2}\n" {
@@ -340,7 +346,7 @@ func TestFrozenWatchOutlivesItsServer(t *testing.T) {
 	s := newAPIScene(t)
 	ctx, leave := context.WithCancel(t.Context())
 	stays := open(t, s.client("h2"), s.link.URL()+collection+"?watch=true").Body
-	i := s.link.Begin(link.FrozenWatch{})
+	i := s.link.Begin(watches.Frozen{})
 	s.watched.send(t, "{}\n")
 	eventually(t, "the event is held back", func() bool { return i.Hits() == 1 })
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.link.URL()+collection+"?watch=true", nil)
@@ -371,7 +377,7 @@ func TestFrozenWatchHoldsNoRefusal(t *testing.T) {
 				_, _ = io.WriteString(w, "refused")
 			}))
 			l := w.link(t, link.Options{})
-			i := l.Begin(link.FrozenWatch{})
+			i := l.Begin(watches.Frozen{})
 			answer := wait(t, get(t, w.client(protocol), l.URL()+collection+"?watch=true"))
 			if answer.err != nil || answer.value != "refused" || i.Hits() != 0 {
 				t.Errorf("%d over %s: got %q, %v, %d hits", status, protocol, answer.value, answer.err, i.Hits())
@@ -401,10 +407,10 @@ func TestErrorsAreCounted(t *testing.T) {
 		}
 	}))
 	l := w.link(t, link.Options{})
-	aborted := link.Match{Path: "/aborted"}
-	refused := link.Match{Path: "/refused"}
-	t.Cleanup(l.Inject(link.Fail{Match: refused, Status: http.StatusTooManyRequests}))
-	t.Cleanup(l.Inject(link.Abort{Match: aborted}))
+	aborted := kubeapi.Match{Path: "/aborted"}
+	refused := kubeapi.Match{Path: "/refused"}
+	t.Cleanup(l.Inject(requests.Fail{Match: refused, Status: http.StatusTooManyRequests}))
+	t.Cleanup(l.Inject(requests.Abort{Match: aborted}))
 	s := &apiScene{world: w, link: l}
 	for _, c := range []struct {
 		path   string
@@ -422,7 +428,7 @@ func TestErrorsAreCounted(t *testing.T) {
 		}
 	}
 	before := l.Stats().Errors
-	i := l.Begin(link.Reset{}) // of the connections that are open by now: of those above, some may still be closing
+	i := l.Begin(wire.Reset{}) // of the connections that are open by now: of those above, some may still be closing
 	defer i.Heal()
 	if got, reset := l.Stats().Errors-before, int64(i.Hits()); reset == 0 || got != reset {
 		t.Errorf("of %d connections that were reset %d count", reset, got)

@@ -23,8 +23,8 @@ func (l *Link) Stats() Stats {
 	t.mu.Unlock()
 	return Stats{
 		Requests:        t.requests.Load(),
-		BytesToServer:   t.toServer.Load(),
-		BytesToClient:   t.toClient.Load(),
+		BytesToServer:   t.shared.ToServer.Load(),
+		BytesToClient:   t.shared.ToClient.Load(),
 		Connections:     t.connections.Load(),
 		OpenConnections: int64(open),
 		Hits:            t.hits.Load(),

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/forward"
 )
 
 const big = 3 << 20
@@ -330,7 +331,7 @@ func TestUpstreamTrouble(t *testing.T) {
 			!strings.HasPrefix(string(text), "link(gardenlet-a,garden): ") {
 			t.Errorf("%s: got %s %q, want 502 with the link's name and %q", name, response.Status, text, c.want)
 		}
-		if link.Unsent(response.Header) != c.unsent {
+		if forward.Unsent(response.Header) != c.unsent {
 			t.Errorf("%s: the link says that it has sent the request: %t", name, c.unsent)
 		}
 	}

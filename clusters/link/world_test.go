@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/forward"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -153,6 +154,6 @@ func (w *world) named(host string) string {
 	return "https://" + net.JoinHostPort(host, port)
 }
 
-func always(address string, ttl time.Duration) link.ResolveFunc {
+func always(address string, ttl time.Duration) forward.ResolveFunc {
 	return func(context.Context, string) (string, time.Duration, error) { return address, ttl, nil }
 }

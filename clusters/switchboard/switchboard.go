@@ -20,6 +20,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/forward"
 	"github.com/transplant-sim/transplant/clusters/pki"
 )
 
@@ -39,7 +40,7 @@ type Options struct {
 	// Upstream is where a direct link leads, and who vouches for it.
 	Upstream func(target string) (*url.URL, *x509.CertPool, error)
 	// Resolve finds the host of a shoot; Roots are the authorities trusted for it.
-	Resolve link.ResolveFunc
+	Resolve forward.ResolveFunc
 	Roots   func(host string) *x509.CertPool
 	// Opened is called after a link has been opened; it may be nil.
 	Opened func() error

@@ -71,10 +71,11 @@ var flagTests = map[string][]shown{
 			"RespectOverwrite: true"},
 	},
 	"gardenlet --care-stale-extension-threshold": {
-		ofGardenlet("--care-stale-extension-threshold="), {"controllers/care/conditions_test.go", "", `"1 stale heartbeat"`},
+		ofGardenlet("--care-stale-extension-threshold="),
+		{"controllers/care/health/conditions_test.go", "", `"1 stale heartbeat"`},
 	},
 	"gardenlet --care-managed-resource-progressing-threshold": {
-		ofGardenlet("--care-managed-resource-progressing-threshold="), {"controllers/care/conditions_test.go", "",
+		ofGardenlet("--care-managed-resource-progressing-threshold="), {"controllers/care/health/conditions_test.go", "",
 			"ProgressingRolloutStuck"},
 	},
 	"gateway --owner-check-interval": {

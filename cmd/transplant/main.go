@@ -17,12 +17,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/transplant-sim/transplant/clusters/cli"
 	"github.com/transplant-sim/transplant/clusters/embedded"
-	"github.com/transplant-sim/transplant/clusters/embedded/cli"
 	"github.com/transplant-sim/transplant/clusters/embedded/processnode"
 	"github.com/transplant-sim/transplant/clusters/kind"
 	"github.com/transplant-sim/transplant/cmd/transplant/actors"
 	"github.com/transplant-sim/transplant/cmd/transplant/environment"
+	"github.com/transplant-sim/transplant/cmd/transplant/environment/backend"
 	"github.com/transplant-sim/transplant/cmd/transplant/explain"
 	"github.com/transplant-sim/transplant/controllers/cloudcontroller"
 	"github.com/transplant-sim/transplant/controllers/etcd"
@@ -75,7 +76,7 @@ one by its name. docs/scenarios.md explains how to write one.`,
 			root.AddCommand(command)
 		}
 	}
-	buckets, chaosMesh, extensions := &environment.Buckets{}, &environment.ChaosMesh{}, &environment.Extensions{}
+	buckets, chaosMesh, extensions := &environment.Buckets{}, &environment.ChaosMesh{}, &backend.Extensions{}
 	prepared := func() (*environment.Environment, error) {
 		s := environment.New(environment.ScenarioSettings)
 		s.Buckets, s.ChaosMesh = buckets, chaosMesh
@@ -107,8 +108,8 @@ one by its name. docs/scenarios.md explains how to write one.`,
 		},
 	})...)
 	backends := map[string]run.Backend{
-		"embedded": &environment.Backend{Buckets: buckets, ChaosMesh: chaosMesh}, "kind": &environment.KindBackend{Buckets: buckets,
-			ChaosMesh: chaosMesh},
+		"embedded": &backend.Embedded{Buckets: buckets, ChaosMesh: chaosMesh},
+		"kind":     &backend.Kind{Buckets: buckets, ChaosMesh: chaosMesh},
 	}
 	add(people,
 		run.NewRunCommand(backends), run.NewJudgeCommand(), run.NewReportCommand(), run.NewTrendCommand(),

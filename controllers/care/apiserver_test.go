@@ -19,6 +19,7 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/care/health/healthtest"
 )
 
 // TestOnARealAPIServer lets care look at a shoot on an API server that is garden, seed and shoot at once.
@@ -140,13 +141,13 @@ func (f *fixture) testCauses(t *testing.T) {
 }
 
 func (f *fixture) testWebhooks(t *testing.T) {
-	hook := refusing("pods")
+	hook := healthtest.Webhook("pods")
 	hook.Name, hook.Webhooks[0].TimeoutSeconds = "strict", ptr.To[int32](10)
 	hook.Webhooks[0].ClientConfig.URL = ptr.To("https://127.0.0.1:1/")
 	hook.Webhooks[0].SideEffects,
 		hook.Webhooks[0].AdmissionReviewVersions = ptr.To(admissionregistrationv1.SideEffectClassNone), []string{"v1"}
 	f.create(t, &hook)
-	excluded := refusing("pods")
+	excluded := healthtest.Webhook("pods")
 	excluded.Name, excluded.Labels, excluded.Webhooks[0].ClientConfig = "strict-too",
 		map[string]string{"remediation.webhook.shoot.gardener.cloud/exclude": "true"}, hook.Webhooks[0].ClientConfig
 	excluded.Webhooks[0].SideEffects, excluded.Webhooks[0].AdmissionReviewVersions = hook.Webhooks[0].SideEffects,

@@ -31,6 +31,8 @@ import (
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
 	"github.com/transplant-sim/transplant/clusters/apiservertest"
+	"github.com/transplant-sim/transplant/controllers/care/health"
+	"github.com/transplant-sim/transplant/controllers/care/health/healthtest"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 )
 
@@ -100,9 +102,18 @@ func newFixture(t testing.TB) *fixture {
 	var err error
 	f.Client, err = client.New(f.config, client.Options{Scheme: scheme})
 	must(t, err)
-	conf := config()
+	conf := health.Config{
+		Thresholds: map[gardencorev1beta1.ConditionType]time.Duration{}, StaleExtensions: 5 * time.Minute,
+		ProgressingManagedResources: time.Hour,
+		Components: health.Components{
+			Etcds: []string{"etcd-main"}, Always: []string{"kube-apiserver", "kube-controller-manager"},
+			WithWorkers: []string{"kube-scheduler", "machine-controller"},
+		},
+	}
+	for _, kind := range health.ConditionTypes() {
+		conf.Thresholds[kind] = time.Minute
+	}
 	conf.Thresholds["EveryNodeReady"] = 5 * time.Minute
-	conf.Components.Monitoring = nil
 	f.reconciler = &Reconciler{
 		Factory: &controlplane.Factory{
 			Settings: controlplane.Settings{SeedName: "a", InternalDomain: "shoots.test", GatewayPort: 9443},
@@ -158,7 +169,7 @@ func (f *fixture) populateSeed(t testing.TB) {
 	for name, data := range map[string]map[string][]byte{"ca": {"ca.crt": []byte("x"), "ca.key": []byte("x")},
 		"static-token": {"cluster-admin": []byte("secret")}} {
 		s := &corev1.Secret{ObjectMeta: in(name), Data: data}
-		s.Labels = authority(name, 0).Labels
+		s.Labels = healthtest.Authority(name, 0).Labels
 		s.Labels["valid-until-time"], s.Labels["managed-by"] = "9999999999", "secrets-manager"
 		f.create(t, s)
 	}
@@ -188,7 +199,7 @@ func (f *fixture) populateSeed(t testing.TB) {
 	machines := &machinev1alpha1.MachineDeployment{ObjectMeta: in("pool"),
 		Spec: machinev1alpha1.MachineDeploymentSpec{Replicas: 1}}
 	f.create(t, machines)
-	one := machine("node")
+	one := healthtest.Machine("node")
 	one.Namespace = technicalID
 	f.create(t, &one)
 	worker := &extensionsv1alpha1.Worker{ObjectMeta: in("alpha")}

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/care/health"
 	"github.com/transplant-sim/transplant/controllers/metricstest"
 )
 
@@ -109,7 +110,7 @@ func TestAnUnstartedCacheIsNotCounted(t *testing.T) {
 		t.Errorf("%d series, %v", n, err)
 	}
 	if n, err := testutil.GatherAndCount(registry, "care_condition_changes_total"); err != nil ||
-		n != 4*(len(conditionTypes)+len(constraintTypes)) {
+		n != 4*(len(health.ConditionTypes())+len(health.ConstraintTypes())) {
 		t.Errorf("%d series of changes, %v", n, err)
 	}
 }
@@ -128,7 +129,7 @@ func TestChangesAreCounted(t *testing.T) {
 			t.Errorf("%v counts %v, want %v", kind, n, want)
 		}
 	}
-	if n := testutil.CollectAndCount(m.changes); n != 4*(len(conditionTypes)+len(constraintTypes)) {
+	if n := testutil.CollectAndCount(m.changes); n != 4*(len(health.ConditionTypes())+len(health.ConstraintTypes())) {
 		t.Errorf("what others write has made %d series", n)
 	}
 	(*Metrics)(nil).changed(&before.Status, &after.Status)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/machine/rollingupdate"
 )
 
 // Deployments keeps one MachineSet per class of a MachineDeployment, and moves the machines from old classes to the
@@ -70,16 +71,16 @@ func (r *Deployments) reconcile(ctx context.Context, d *machinev1alpha1.MachineD
 	next := map[string]int32{current.Name: d.Spec.Replicas}
 	switch {
 	case d.Spec.Paused:
-	case inPlace(d):
+	case rollingupdate.InPlace(d):
 		if next, err = r.updateInPlace(ctx, d, current, old); err != nil {
 			return err
 		}
 	default:
-		var oldSizes []setSize
+		var oldSizes []rollingupdate.Size
 		for _, set := range old {
 			oldSizes = append(oldSizes, sizes[set.Name])
 		}
-		next = plan(d.Spec.Replicas, d.Spec.Strategy, sizes[current.Name], oldSizes)
+		next = rollingupdate.Plan(d.Spec.Replicas, d.Spec.Strategy, sizes[current.Name], oldSizes)
 	}
 	if err := r.scale(ctx, d, current, old, next); err != nil {
 		return err
@@ -200,9 +201,10 @@ func (r *Deployments) scale(ctx context.Context, d *machinev1alpha1.MachineDeplo
 }
 
 // prune deletes old sets that are empty.
-func (r *Deployments) prune(ctx context.Context, old []*machinev1alpha1.MachineSet, sizes map[string]setSize) error {
+func (r *Deployments) prune(ctx context.Context, old []*machinev1alpha1.MachineSet,
+	sizes map[string]rollingupdate.Size) error {
 	for _, set := range old {
-		if set.Spec.Replicas > 0 || sizes[set.Name].actual > 0 || set.DeletionTimestamp != nil {
+		if set.Spec.Replicas > 0 || sizes[set.Name].Actual > 0 || set.DeletionTimestamp != nil {
 			continue
 		}
 		if err := client.IgnoreNotFound(r.Control.Delete(ctx, set)); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -11,6 +12,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/transplant-sim/transplant/api/cloud"
@@ -196,4 +198,32 @@ func stays(pod *corev1.Pod) bool {
 	}
 	owner := metav1.GetControllerOf(pod)
 	return owner != nil && owner.Kind == "DaemonSet"
+}
+
+// tries counts evictions that failed, by machine and pod. A controller that starts again begins anew: pods are then
+// treated more gently, not less.
+type tries struct {
+	mutex  sync.Mutex
+	failed map[types.UID]map[types.UID]int32
+}
+
+// count adds one try and says how many there were.
+func (t *tries) count(m *machinev1alpha1.Machine, pod *corev1.Pod) int32 {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	if t.failed == nil {
+		t.failed = map[types.UID]map[types.UID]int32{}
+	}
+	if t.failed[m.UID] == nil {
+		t.failed[m.UID] = map[types.UID]int32{}
+	}
+	t.failed[m.UID][pod.UID]++
+	return t.failed[m.UID][pod.UID]
+}
+
+// forget is for machines that are gone.
+func (t *tries) forget(m *machinev1alpha1.Machine) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	delete(t.failed, m.UID)
 }

@@ -172,7 +172,8 @@ regions: []
 machineTypes: [{name: m, cpu: 1, gpu: 0, memory: 1Gi}]
 kubernetes: {versions: [{version: 1.33.1, expirationDate: "2020-01-01T00:00:00Z"}, {version: 1.34.0}]}
 machineImages: [{name: linux, versions: [
-  {version: 1.0.0, inPlaceUpdates: {supported: true}, `+linux+`}, {version: 1.0.1, inPlaceUpdates: {supported: true, minVersionForUpdate: 1.0.0}, `+linux+`}]}]
+  {version: 1.0.0, inPlaceUpdates: {supported: true}, `+linux+`},
+  {version: 1.0.1, inPlaceUpdates: {supported: true, minVersionForUpdate: 1.0.0}, `+linux+`}]}]
 `)}
 	shoot := &gardencorev1beta1.Shoot{Spec: *read[gardencorev1beta1.ShootSpec](t,
 		`{kubernetes: {version: 1.33.1}, provider: {type: x, workers: [{name: a, minimum: 0, maximum: 1, updateStrategy: `+
@@ -265,7 +266,8 @@ func TestWhatIsAskedForAfterwards(t *testing.T) {
 		},
 		{
 			"rotations that nobody carries out", "Succeeded", maintenance.Config{},
-			map[string]string{later: "rotate-credentials-start;rotate-ca-complete;rotate-serviceaccount-key-start;rotate-etcd-encryption-key;rotate-etcd-encryption-key-start;rotate-observability-credentials"},
+			map[string]string{later: "rotate-credentials-start;rotate-ca-complete;rotate-serviceaccount-key-start;" +
+				"rotate-etcd-encryption-key;rotate-etcd-encryption-key-start;rotate-observability-credentials"},
 			map[string]string{operation: "reconcile", tasks: fourTasks}, "",
 		},
 		{"no operation yet, other wishes", "", maintenance.Config{},

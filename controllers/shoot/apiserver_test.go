@@ -52,8 +52,9 @@ func TestOnARealAPIServer(t *testing.T) {
 }
 
 func (l *live) created(t *testing.T) {
-	content := `{"apiVersion":"core.gardener.cloud/v1beta1","kind":"Shoot","metadata":{"namespace":"garden-p","name":"alpha"},"spec":{
-		"seedName":"a","region":"here","cloudProfile":{"kind":"CloudProfile","name":"profile"},"kubernetes":{"version":"1.36.3"},
+	content := `{"apiVersion":"core.gardener.cloud/v1beta1","kind":"Shoot","metadata":{"namespace":"garden-p",
+		"name":"alpha"},"spec":{"seedName":"a","region":"here","cloudProfile":{"kind":"CloudProfile","name":"profile"},
+		"kubernetes":{"version":"1.36.3"},
 		"provider":{"type":"transplant"},"extensions":[{"type":"certs"}],"fieldOfTheFuture":{"on":true}}}`
 	shoot := &unstructured.Unstructured{}
 	must(t, json.Unmarshal([]byte(content), &shoot.Object))

@@ -18,6 +18,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/fault"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/probe"
+	"github.com/transplant-sim/transplant/sim/probe/load"
 	"github.com/transplant-sim/transplant/sim/scenario"
 	"github.com/transplant-sim/transplant/sim/step"
 	"github.com/transplant-sim/transplant/sim/timeline"
@@ -82,17 +83,17 @@ type runner struct {
 	env       *step.Environment
 
 	mu     sync.Mutex
-	keys   map[string]*probe.Keys // of the loads, by shoot
-	ids    map[string]string      // technical ids, by shoot
-	on     map[string]bool        // shoots that were set up; false once dismissed
-	looked map[string]bool        // shoots whose objects were seen since the last step that changes something
+	keys   map[string]*load.Keys // of the loads, by shoot
+	ids    map[string]string     // technical ids, by shoot
+	on     map[string]bool       // shoots that were set up; false once dismissed
+	looked map[string]bool       // shoots whose objects were seen since the last step that changes something
 }
 
 // Run a scenario. The last event is always RunEnded. An error says why the run could not be finished, and is in that
 // event too. An expectation that was not met is no error.
 func Run(ctx context.Context, o Options) error {
 	o.Patience.fill()
-	r := &runner{Options: o, keys: map[string]*probe.Keys{}, ids: map[string]string{}, on: map[string]bool{},
+	r := &runner{Options: o, keys: map[string]*load.Keys{}, ids: map[string]string{}, on: map[string]bool{},
 		looked: map[string]bool{}}
 	counted := newTally(o.Journal)
 	r.Journal = counted

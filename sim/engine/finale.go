@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/transplant-sim/transplant/api/cloud"
-	"github.com/transplant-sim/transplant/sim/probe"
+	"github.com/transplant-sim/transplant/sim/probe/load"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -70,7 +70,7 @@ func (r *runner) readData(ctx context.Context, shoot string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.Patience.Finale)
 	defer cancel()
-	return probe.Data(ctx, shoot, r.connector(shoot, world.Observer), r.Journal)
+	return load.Data(ctx, shoot, r.connector(shoot, world.Observer), r.Journal)
 }
 
 // countData of a shoot whose data was read, by another way.
@@ -84,5 +84,5 @@ func (r *runner) countData(ctx context.Context, shoot string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.Patience.Finale)
 	defer cancel()
-	return probe.Count(ctx, shoot, r.connector(shoot, world.User), r.Journal)
+	return load.Count(ctx, shoot, r.connector(shoot, world.User), r.Journal)
 }

@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/transplant-sim/transplant/sim/probe"
+	"github.com/transplant-sim/transplant/sim/probe/inventory"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -205,13 +205,13 @@ func (r *runner) takeInventories(ctx context.Context, when string, to timeline.R
 	for _, seed := range r.World.Seeds() {
 		config, err := r.World.Connect(seed)
 		if err == nil {
-			err = probe.Inventory(ctx, seed, config, when, ids, items[seed], to)
+			err = inventory.Take(ctx, seed, config, when, ids, items[seed], to)
 		}
 		errs = append(errs, err)
 		delete(items, seed)
 	}
 	for _, place := range slices.Sorted(maps.Keys(items)) {
-		probe.Items(place, when, ids, items[place], to)
+		inventory.Items(place, when, ids, items[place], to)
 	}
 	return errors.Join(errs...)
 }

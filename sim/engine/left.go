@@ -12,7 +12,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 
 	"github.com/transplant-sim/transplant/sim/landscape"
-	"github.com/transplant-sim/transplant/sim/probe"
+	"github.com/transplant-sim/transplant/sim/probe/inventory"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -86,7 +86,7 @@ func (r *runner) controlPlane(ctx context.Context, h handOver) (*timeline.Invent
 	if err != nil {
 		return nil, fmt.Errorf("connect to seed %q: %w", h.source, err)
 	}
-	seen, state, err := probe.ControlPlane(ctx, config, h.shoot, h.namespace)
+	seen, state, err := inventory.ControlPlane(ctx, config, h.shoot, h.namespace)
 	if err != nil {
 		return nil, fmt.Errorf("look at %s: %w", h, err)
 	}
@@ -102,7 +102,7 @@ func (r *runner) controlPlane(ctx context.Context, h handOver) (*timeline.Invent
 }
 
 // late says whether a namespace in this state may have contained something else when the source released the shoot.
-func (r *runner) late(ctx context.Context, h handOver, state probe.Phase) (bool, error) {
+func (r *runner) late(ctx context.Context, h handOver, state inventory.Phase) (bool, error) {
 	garden, err := r.clients.Cluster(landscape.Garden)
 	if err != nil {
 		return false, err
@@ -112,9 +112,9 @@ func (r *runner) late(ctx context.Context, h handOver, state probe.Phase) (bool,
 		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
 	}
 	switch state {
-	case probe.There:
+	case inventory.There:
 		return ptr.Deref(shoot.Spec.SeedName, "") == h.source, nil
-	case probe.Gone:
+	case inventory.Gone:
 		o := shoot.Status.LastOperation
 		isMigrate := o != nil && o.Type == gardencorev1beta1.LastOperationTypeMigrate
 		return o == nil || !isMigrate && o.State == gardencorev1beta1.LastOperationStateSucceeded, nil

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/transplant-sim/transplant/sim/expression"
-	"github.com/transplant-sim/transplant/sim/probe"
+	"github.com/transplant-sim/transplant/sim/probe/inventory"
 	"github.com/transplant-sim/transplant/sim/step"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/world"
@@ -82,7 +82,7 @@ func atHome(shoot expression.Shoot) bool {
 func (r *runner) settledObjects(ctx context.Context, shoot string, within time.Duration) (timeline.ObjectsSeen, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	last, err := probe.Objects(ctx, r.connector(shoot, world.Observer))
+	last, err := inventory.Objects(ctx, r.connector(shoot, world.Observer))
 	for err == nil {
 		before := last
 		select {
@@ -90,7 +90,7 @@ func (r *runner) settledObjects(ctx context.Context, shoot string, within time.D
 			return last, fmt.Errorf("the objects of the shoot %q change at every look, for longer than %s", shoot, within)
 		case <-r.Clock.After(r.Patience.Round):
 		}
-		last, err = probe.Objects(ctx, r.connector(shoot, world.Observer))
+		last, err = inventory.Objects(ctx, r.connector(shoot, world.Observer))
 		if err == nil && reflect.DeepEqual(before.Resources, last.Resources) {
 			return last, nil
 		}
@@ -124,7 +124,7 @@ func (r *runner) lookAtEnd(ctx context.Context, shoot string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.Patience.Finale)
 	defer cancel()
-	seen, err := probe.Objects(ctx, r.connector(shoot, world.Observer))
+	seen, err := inventory.Objects(ctx, r.connector(shoot, world.Observer))
 	if err != nil {
 		return fmt.Errorf("look at the objects of the shoot %q: %w", shoot, err)
 	}

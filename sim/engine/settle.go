@@ -14,6 +14,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/expression"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/probe"
+	"github.com/transplant-sim/transplant/sim/probe/inventory"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/wording"
 	"github.com/transplant-sim/transplant/sim/world"
@@ -135,8 +136,8 @@ func (r *runner) moving(ctx context.Context) pending {
 }
 
 // versions of what is in the garden, the seeds and the shoots that are awake.
-func (r *runner) versions(ctx context.Context) (probe.Versions, error) {
-	all := probe.Versions{}
+func (r *runner) versions(ctx context.Context) (inventory.Versions, error) {
+	all := inventory.Versions{}
 	for _, cluster := range append([]string{landscape.Garden}, r.World.Seeds()...) {
 		config, err := r.World.Connect(cluster)
 		if err == nil {
@@ -167,7 +168,7 @@ func (r *runner) versions(ctx context.Context) (probe.Versions, error) {
 }
 
 // look at one cluster. Where loads write, everything moves.
-func (r *runner) look(ctx context.Context, into probe.Versions, cluster string, config *rest.Config) error {
+func (r *runner) look(ctx context.Context, into inventory.Versions, cluster string, config *rest.Config) error {
 	ctx, cancel := context.WithTimeout(ctx, r.Patience.Finale)
 	defer cancel()
 	return into.Add(ctx, cluster, config, probe.Namespace)

@@ -13,6 +13,8 @@ import (
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/probe"
+	"github.com/transplant-sim/transplant/sim/probe/access"
+	"github.com/transplant-sim/transplant/sim/probe/load"
 	"github.com/transplant-sim/transplant/sim/step"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/world"
@@ -97,7 +99,7 @@ func (r *runner) create(ctx context.Context, shoot landscape.Shoot) error {
 	}
 	r.mu.Lock()
 	r.on[shoot.Name] = true
-	r.keys[shoot.Name] = probe.NewKeys(dice(r.RandomSeed, "keys of "+shoot.Name))
+	r.keys[shoot.Name] = load.NewKeys(dice(r.RandomSeed, "keys of "+shoot.Name))
 	r.mu.Unlock()
 	if r.Unwatched {
 		return nil
@@ -121,7 +123,7 @@ func (r *runner) populate(ctx context.Context, shoot landscape.Shoot) (timeline.
 	if err := r.prepare(ctx, client, shoot); err != nil {
 		return ready, err
 	}
-	return ready, probe.Preload(ctx, shoot.Name, client, r.keysOf(shoot.Name), shoot.Objects, r.Journal)
+	return ready, load.Preload(ctx, shoot.Name, client, r.keysOf(shoot.Name), shoot.Objects, r.Journal)
 }
 
 // observe gives a client of a shoot's API server, past every link.
@@ -181,10 +183,10 @@ func (r *runner) watch(ctx context.Context, shoot landscape.Shoot) error {
 		return err
 	}
 	r.observers.sample(ctx, shoot.Name, &probe.Epochs{Shoot: shoot.Name, World: r.World})
-	r.observers.sample(ctx, shoot.Name, &probe.Reachability{
+	r.observers.sample(ctx, shoot.Name, &load.Reachability{
 		Shoot: shoot.Name, Actor: world.User, Connect: user, Beside: len(r.Scenario.Spec.Landscape.Shoots),
 	})
-	r.observers.follow(ctx, shoot.Name, &probe.Revisions{Shoot: shoot.Name, Actor: world.User, Connect: user})
+	r.observers.follow(ctx, shoot.Name, &load.Revisions{Shoot: shoot.Name, Actor: world.User, Connect: user})
 	return nil
 }
 
@@ -242,16 +244,16 @@ func (r *runner) Load(ctx context.Context, l step.Load) error {
 	if keys == nil {
 		return fmt.Errorf("load the shoot %q: it is not there", l.Shoot)
 	}
-	r.observers.sample(ctx, loadGroup(l.Shoot), &probe.Writer{
+	r.observers.sample(ctx, loadGroup(l.Shoot), &load.Writer{
 		Shoot: l.Shoot, Actor: world.User, Connect: user, Keys: keys, PerSecond: l.WritesPerSecond, Keep: l.KeepConnection,
 	})
-	r.sample(ctx, loadGroup(l.Shoot), &probe.Reader{Shoot: l.Shoot, Actor: world.User, Connect: user, Keys: keys})
+	r.sample(ctx, loadGroup(l.Shoot), &load.Reader{Shoot: l.Shoot, Actor: world.User, Connect: user, Keys: keys})
 	if l.KeepAddress {
 		pinned, err := r.World.PinShoot(ctx, l.Shoot)
 		if err != nil {
 			return fmt.Errorf("keep the address of the shoot %q: %w", l.Shoot, err)
 		}
-		r.sample(ctx, loadGroup(l.Shoot), &probe.CachedReader{
+		r.sample(ctx, loadGroup(l.Shoot), &load.CachedReader{
 			Shoot: l.Shoot, Actor: world.User, Connect: func(context.Context) (*rest.Config, error) { return pinned, nil },
 		})
 	}
@@ -267,7 +269,7 @@ func (r *runner) Dismiss(shoot string) {
 	r.on[shoot] = false
 }
 
-func (r *runner) keysOf(shoot string) *probe.Keys {
+func (r *runner) keysOf(shoot string) *load.Keys {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.keys[shoot]
@@ -275,7 +277,7 @@ func (r *runner) keysOf(shoot string) *probe.Keys {
 
 // connector gives an actor's access. A user keeps the access that it was once given, as people do: so the probes of
 // users need nothing of the landscape but the shoot. The observer asks anew where the control plane is.
-func (r *runner) connector(shoot, actor string) probe.Connector {
+func (r *runner) connector(shoot, actor string) access.Connector {
 	if actor != world.User {
 		return func(ctx context.Context) (*rest.Config, error) { return r.World.ConnectShoot(ctx, shoot, actor) }
 	}

@@ -12,13 +12,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-const (
-	// healTimeout bounds one heal, and is longer than any backend waits for a cluster that returns with its disk, which
-	// says better what was missing. Heals run even if the run was cancelled.
-	healTimeout = 6 * time.Minute
-	// injectTimeout bounds what a request, or another trigger, has begun: an injection, or the end of a crash's victim.
-	injectTimeout = 60 * time.Second
-)
+// injectTimeout bounds what a request, or another trigger, has begun: an injection, or the end of a crash's victim.
+const injectTimeout = 60 * time.Second
 
 // Active keeps the faults at work and heals each exactly once, however the run ends.
 type Active struct {
@@ -185,7 +180,7 @@ func (a *Active) end(ctx context.Context, one *activeFault) {
 
 // heal with a context that outlives the run.
 func (a *Active) heal(ctx context.Context, one *activeFault, injection world.Injection) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), healTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), world.HealTimeout)
 	defer cancel()
 	if err := injection.Heal(ctx); err != nil {
 		return fmt.Errorf("heal the fault %q, %s: %w", one.name, one.fault.Name(), err)

@@ -130,7 +130,7 @@ func (c Calls) fault(effect cloud.Effect) cloud.Fault {
 func breakCloud(ctx context.Context, w world.World, name string, f cloud.Fault) (world.Injection, error) {
 	breaker, can := w.(world.CloudBreaker)
 	if !can {
-		return world.Injection{}, cannot(name, world.BreakCloud)
+		return world.Injection{}, world.Cannot(name, world.BreakCloud)
 	}
 	return breaker.BreakCloud(ctx, f)
 }

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/requests"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -27,7 +28,7 @@ type FailRequest struct {
 var _ Fault = &FailRequest{}
 
 func (f *FailRequest) harm() link.Fault {
-	return link.Fail{Match: f.match(), Turn: f.Turn, Status: f.Status, Reason: f.Reason, Message: f.Message,
+	return requests.Fail{Match: f.match(), Turn: f.Turn, Status: f.Status, Reason: f.Reason, Message: f.Message,
 		RetryAfter: f.RetryAfter}
 }
 

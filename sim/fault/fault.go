@@ -6,7 +6,6 @@ package fault
 
 import (
 	"context"
-	"fmt"
 	"reflect"
 	"strings"
 
@@ -141,9 +140,4 @@ func (s *Spec) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
 	}
 	kind, f := s.Fault()
 	return f.Check(path.Child(kind), on)
-}
-
-// cannot says that the backend lacks an ability; it is the backstop of what is refused before the run.
-func cannot(fault string, ability world.Ability) error {
-	return fmt.Errorf("%s: this backend cannot %s", fault, ability)
 }

@@ -24,6 +24,7 @@ import (
 
 	"github.com/transplant-sim/transplant/clusters/apiservertest"
 	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/requests"
 	"github.com/transplant-sim/transplant/sim/fault"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/world"
@@ -44,7 +45,7 @@ type wired struct {
 	revived atomic.Int32
 }
 
-func (w *wired) BreakLink(_ context.Context, _, _ string, f link.Fault, hook link.Hook) (world.Injection, error) {
+func (w *wired) BreakLink(_ context.Context, _, _ string, f link.Fault, hook requests.Hook) (world.Injection, error) {
 	i := w.link.BeginWith(f, hook)
 	return world.Injection{Heal: func(ctx context.Context) error {
 		i.Heal()
@@ -79,23 +80,25 @@ var provocations = map[string]struct {
 	spec    fault.Spec
 	provoke func(context.Context, *client)
 }{
-	"cut": {fault.Spec{Cut: &fault.Cut{Link: wire}}, read},
-	"latency": {fault.Spec{Latency: &fault.Latency{Link: wire, Delay: metav1.Duration{Duration: 10 * time.Millisecond}}},
+	"cut": {fault.Spec{Cut: &fault.Cut{Link: arrow}}, read},
+	"latency": {fault.Spec{Latency: &fault.Latency{Link: arrow, Delay: metav1.Duration{Duration: 10 * time.Millisecond}}},
 		read},
-	"bandwidth": {fault.Spec{Bandwidth: &fault.Bandwidth{Link: wire, BytesPerSecond: resource.MustParse("64Ki")}}, read},
-	"reset":     {fault.Spec{Reset: &fault.Reset{Actor: wire.Actor, Target: wire.Target}}, read},
+	"bandwidth": {fault.Spec{Bandwidth: &fault.Bandwidth{Link: arrow, BytesPerSecond: resource.MustParse("64Ki")}}, read},
+	"reset":     {fault.Spec{Reset: &fault.Reset{Actor: arrow.Actor, Target: arrow.Target}}, read},
 	"failRequest": {fault.Spec{FailRequest: &fault.FailRequest{
 		Requests: fault.Requests{Objects: settings, Verbs: []string{"create"}}, Status: 403,
 	}}, write},
 	"delayRequest": {fault.Spec{DelayRequest: &fault.DelayRequest{
-		Requests: fault.Requests{Objects: settings}, Delay: metav1.Duration{Duration: 10 * time.Millisecond}, At: link.After,
+		Requests: fault.Requests{Objects: settings}, Delay: metav1.Duration{Duration: 10 * time.Millisecond},
+		At: requests.After,
 	}}, write},
 	"dropAnswer": {fault.Spec{DropAnswer: &fault.DropAnswer{Requests: fault.Requests{Objects: settings}}}, write},
 	"holdRequest": {fault.Spec{HoldRequest: &fault.HoldRequest{Requests: fault.Requests{Objects: settings,
 		Verbs: []string{"get"}}}}, read},
 	"requestLimit": {fault.Spec{RequestLimit: &fault.RequestLimit{Objects: settings, Max: resource.MustParse("10")}},
 		write},
-	"crash":       {fault.Spec{Crash: &fault.Crash{Requests: fault.Requests{Objects: settings}, At: link.After}}, write},
+	"crash": {fault.Spec{Crash: &fault.Crash{Requests: fault.Requests{Objects: settings}, At: requests.After}},
+		write},
 	"staleList":   {fault.Spec{StaleList: &fault.StaleList{Objects: settings}}, listTwice},
 	"frozenWatch": {fault.Spec{FrozenWatch: &fault.FrozenWatch{Objects: settings}}, watchAndWrite},
 	"closeWatch":  {fault.Spec{CloseWatch: &fault.CloseWatch{Watches: fault.Watches{Objects: settings}}}, watchAndWrite},
@@ -103,7 +106,7 @@ var provocations = map[string]struct {
 }
 
 var (
-	wire     = fault.Link{Actor: "gardenlet-a", Target: "garden"}
+	arrow    = fault.Link{Actor: "gardenlet-a", Target: "garden"}
 	settings = fault.Objects{Actor: "gardenlet-a", Target: "garden", Group: "core", Kind: "ConfigMap",
 		Namespace: "default"}
 )

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/watches"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -20,7 +21,7 @@ type StaleList struct {
 var _ Fault = &StaleList{}
 
 func (s *StaleList) harm() link.Fault {
-	return link.StaleList{Match: s.match()}
+	return watches.StaleList{Match: s.match()}
 }
 
 // Name is "staleList(actor,target,what)".

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/clock"
 
-	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/requests"
 	"github.com/transplant-sim/transplant/sim/fault"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/world"
@@ -108,8 +108,8 @@ func TestAwait_InjectionFails_IsRecorded(t *testing.T) {
 }
 
 func (s *onServer) testTrigger(t *testing.T) {
-	creates := fault.Requests{Objects: settings, Verbs: []string{"create"}, Turn: link.Turn{Nth: 2}}
-	when := &fault.OnRequest{Requests: creates, At: link.After}
+	creates := fault.Requests{Objects: settings, Verbs: []string{"create"}, Turn: requests.Turn{Nth: 2}}
+	when := &fault.OnRequest{Requests: creates, At: requests.After}
 	_, f := (&fault.Spec{FailRequest: &fault.FailRequest{Requests: fault.Requests{Objects: settings},
 		Status: 500}}).Fault()
 	must(t, s.faults.Await(t.Context(), "triggered", f, when))
@@ -134,12 +134,12 @@ func TestMomentsInWords(t *testing.T) {
 	for want, o := range map[string]fault.OnRequest{
 		"the moment before a request of gardenlet-a to garden: shoots": {Requests: fault.Requests{Objects: shoots}},
 		"the moment after a request of gardenlet-a to garden: patch shoots/status": {
-			Requests: fault.Requests{Objects: shoots, Verbs: []string{"patch"}, Subresource: "status"}, At: link.After,
+			Requests: fault.Requests{Objects: shoots, Verbs: []string{"patch"}, Subresource: "status"}, At: requests.After,
 		},
 		"the moment before request number 2 of gardenlet-a to garden: shoots": {
-			Requests: fault.Requests{Objects: shoots, Turn: link.Turn{Nth: 2}}},
+			Requests: fault.Requests{Objects: shoots, Turn: requests.Turn{Nth: 2}}},
 		"the moment before request number 3 or later of gardenlet-a to garden: shoots": {
-			Requests: fault.Requests{Objects: shoots, Turn: link.Turn{From: 3}}},
+			Requests: fault.Requests{Objects: shoots, Turn: requests.Turn{From: 3}}},
 	} {
 		if got := o.String(); got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -20,6 +20,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/probe"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/world"
+	"github.com/transplant-sim/transplant/sim/world/worldtest"
 )
 
 // labelled pods are whose their labels say.
@@ -105,7 +106,7 @@ func TestEnds_EachEndOfAnActor_IsRecordedOnce(t *testing.T) {
 		done := make(chan error)
 		go func() { done <- ends.Follow(ctx, j) }()
 		if round == 1 {
-			until(t, func() bool {
+			worldtest.Until(t, func() bool {
 				vault0 := &corev1.Pod{}
 				if err := pods.Get(t.Context(), client.ObjectKey{Namespace: "x", Name: "vault-0"}, vault0); err != nil {
 					t.Fatal(err)
@@ -124,7 +125,7 @@ func TestEnds_EachEndOfAnActor_IsRecordedOnce(t *testing.T) {
 				return recorded() == 2
 			})
 		}
-		until(t, func() bool { return recorded() == round+1 })
+		worldtest.Until(t, func() bool { return recorded() == round+1 })
 		stop()
 		if err := <-done; err != nil {
 			t.Error(err)
@@ -174,7 +175,7 @@ func TestEnds_StartedAgainMeanwhile_HasNoLogOfALaterRun(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			done := make(chan error)
 			go func() { done <- ends.Follow(ctx, j) }()
-			until(t, func() bool { return len(j.Events()) == 1 })
+			worldtest.Until(t, func() bool { return len(j.Events()) == 1 })
 			stop()
 			if err := <-done; err != nil {
 				t.Error(err)

@@ -45,6 +45,3 @@ type Watched interface {
 
 // Namespace of everything that probes write into a shoot.
 const Namespace = world.WorkloadNamespace
-
-// fieldNumber of a ConfigMap of the load is the number of the write that made it what it is.
-const fieldNumber = "number"

@@ -45,8 +45,8 @@ type promise struct {
 // State of the promise in a word.
 func (p promise) State() string {
 	switch {
-	case p.Broken > 0:
-		return counted(p.Broken, "violation")
+	case p.Violations > 0:
+		return counted(p.Violations, "violation")
 	case len(p.Unseen) > 0:
 		return "not seen enough"
 	}
@@ -56,7 +56,7 @@ func (p promise) State() string {
 // Tone of that word.
 func (p promise) Tone() string {
 	switch {
-	case p.Broken > 0:
+	case p.Violations > 0:
 		return "bad"
 	case len(p.Unseen) > 0:
 		return "unclear"
@@ -183,7 +183,7 @@ func promisesOf(run *Run) []promise {
 		all = append(all, promise{p, promiseOf(p.Name)})
 	}
 	slices.SortStableFunc(all, func(a, b promise) int {
-		return cmp.Or(cmp.Compare(b.Broken, a.Broken), cmp.Compare(min(len(b.Unseen), 1), min(len(a.Unseen), 1)))
+		return cmp.Or(cmp.Compare(b.Violations, a.Violations), cmp.Compare(min(len(b.Unseen), 1), min(len(a.Unseen), 1)))
 	})
 	return all
 }

@@ -32,7 +32,8 @@ type recording struct {
 const unkind = `<img src=x onerror="document.title='owned'">&"'</script>`
 
 const spec = `{"apiVersion":"transplant.dev/v1alpha1","kind":"Scenario","metadata":{"name":"tale"},"spec":{"why":%q,
-"landscape":{"seeds":[{"name":"a"},{"name":"b"}],"shoots":[{"name":"alpha","seed":"a"}]},"always":["NoLostWrite","MigrationEnds"],
+"landscape":{"seeds":[{"name":"a"},{"name":"b"}],"shoots":[{"name":"alpha","seed":"a"}]},
+"always":["NoLostWrite","MigrationEnds"],
 "measure":{"rto":{"max":"20s"},"apiDowntime":{"max":"5s"},"lostWrites":{"max":0}}}}`
 
 func newRecording(t *testing.T, folder string) *recording {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/transplant-sim/transplant/sim/engine"
 	"github.com/transplant-sim/transplant/sim/metrics"
+	"github.com/transplant-sim/transplant/sim/run/selection"
 )
 
 // NewRunCommand is the command `run NAME|FILE…`, with the backends that the program has, by name.
@@ -41,7 +42,7 @@ func newRunCommand(backends map[string]Backend, patience engine.Patience) *cobra
 		Short: "Run scenarios on a landscape and judge the runs",
 		Long: `Run scenarios on a landscape and judge the runs.
 
-` + selectionHelp + `
+` + selection.Help + `
 
 --shard 2/5 runs the second of five parts of the selected scenarios. Each scenario is in exactly one
 part, a sweep with all of its points. The parts have about the same number of runs. Give each part
@@ -74,7 +75,7 @@ beside the others.
 
 Exit codes: 0 Passed, 1 Failed, 2 Error, 3 Inconclusive. If there are several runs, the exit code is
 that of the gravest verdict.`,
-		Args: r.selection.check,
+		Args: r.checkArguments,
 		RunE: func(command *cobra.Command, arguments []string) error {
 			ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGINT, syscall.SIGTERM)
 			defer stop()
@@ -83,7 +84,7 @@ that of the gravest verdict.`,
 			}
 			r.backendFlags = givenBackend(command.Flags(), own[r.backend])
 			r.out = command.OutOrStdout()
-			files, err := r.selection.files(arguments)
+			files, err := r.selection.Files(arguments)
 			if err != nil {
 				return notRun{err}
 			}
@@ -141,6 +142,14 @@ that of the gravest verdict.`,
 	return command
 }
 
+// checkArguments is for cobra, before the command runs.
+func (r *runner) checkArguments(command *cobra.Command, arguments []string) error {
+	if err := r.selection.Check(command.Name(), arguments); err != nil {
+		return notRun{err}
+	}
+	return nil
+}
+
 // addFlags adds the flags that decide whether files can be run: the backend, the backends' own flags, the extensions,
 // and the selection. It returns the backends' own flags, by the names of the backends.
 func (r *runner) addFlags(flags *pflag.FlagSet) (own map[string]*pflag.FlagSet) {
@@ -155,7 +164,7 @@ func (r *runner) addFlags(flags *pflag.FlagSet) (own map[string]*pflag.FlagSet) 
 		}
 	}
 	r.extensions.AddFlag(flags)
-	r.selection.addFlags(flags)
+	r.selection.AddFlags(flags)
 	return own
 }
 

@@ -13,6 +13,8 @@ import (
 
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/metrics"
+	"github.com/transplant-sim/transplant/sim/run/queue"
+	"github.com/transplant-sim/transplant/sim/run/terminal"
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
 
@@ -67,7 +69,7 @@ spec:
 			case c.want == "" && err != nil:
 				t.Error(err)
 			case c.want == "":
-				if own := grouped(accepted.scenarios)[0].needs.Extensions; len(own) != 1 || own[0].Binary != program {
+				if own := queue.New(accepted.scenarios).Join().Needs.Extensions; len(own) != 1 || own[0].Binary != program {
 					t.Errorf("the landscape is to run %+v", own)
 				}
 			}
@@ -79,7 +81,7 @@ spec:
 func TestTheVerdictShowsTheFilesOfExtensions(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	show(&out, &verdict.Report{Verdict: verdict.Passed, Scenario: "well", Backend: "small", RandomSeed: 7,
+	terminal.Verdict(&out, &verdict.Report{Verdict: verdict.Passed, Scenario: "well", Backend: "small", RandomSeed: 7,
 		ExtensionFiles: []string{"mine/vault.yaml"}}, "out")
 	if want := "--seed 7 --extension mine/vault.yaml"; !strings.Contains(out.String(), want) {
 		t.Errorf("%q is not in\n%s", want, out.String())

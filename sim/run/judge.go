@@ -12,6 +12,7 @@ import (
 
 	"github.com/transplant-sim/transplant/sim/metrics"
 	"github.com/transplant-sim/transplant/sim/report"
+	"github.com/transplant-sim/transplant/sim/run/terminal"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
@@ -80,7 +81,7 @@ func (j *judge) judge(folder string) error {
 		}
 		return nil
 	}
-	show(j.out, judged, folder)
+	terminal.Verdict(j.out, judged, folder)
 	return nil
 }
 

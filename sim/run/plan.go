@@ -38,7 +38,7 @@ func (r *runner) accept(ctx context.Context, files []string) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if read, err = r.shard.choose(read, r.sample); err != nil {
+	if read, err = r.shard.Choose(read, r.sample); err != nil {
 		return nil, err
 	}
 	if err := r.host(ctx, backend, extensions); err != nil {

@@ -146,7 +146,8 @@ spec:
   - expect:  {that: "seed('a').shoots == 0", within: WITHIN}
   - wait:    {for: 1200ms, because: the probe of epochs looks twice a second and shall see both sides afterwards}
   settleWithin: WITHIN
-  always: [SingleWriter, NoLostWrite, Linearizable, CloudUntouched, NodesPreserved, NoOrphans, Revisions, MigrationEnds, ShootUntouched]
+  always: [SingleWriter, NoLostWrite, Linearizable, CloudUntouched, NodesPreserved, NoOrphans, Revisions,
+    MigrationEnds, ShootUntouched]
   measure: {apiDowntime: {max: 60s}, lostWrites: {max: 0}}
 `
 
@@ -533,7 +534,8 @@ func TestRun_KeptScenario_IsNotStretchedTwice(t *testing.T) {
 		return string(started.Definition), readReport(t, folder), out.String()
 	}
 	first, second := t.TempDir(), t.TempDir()
-	ran, report, out := stretched(first, scene(t, t.TempDir(), "slow", empty, `  steps: [{expect: {that: "seed('a').shoots == 0", within: 4s}}]
+	ran, report, out := stretched(first, scene(t, t.TempDir(), "slow", empty,
+		`  steps: [{expect: {that: "seed('a').shoots == 0", within: 4s}}]
   settleWithin: 20s`))
 	for _, want := range []string{`"within":"10s"`, `"settleWithin":"50s"`} {
 		if !strings.Contains(ran, want) {

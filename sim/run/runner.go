@@ -17,6 +17,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/engine"
 	"github.com/transplant-sim/transplant/sim/metrics"
 	"github.com/transplant-sim/transplant/sim/report"
+	"github.com/transplant-sim/transplant/sim/run/queue"
+	"github.com/transplant-sim/transplant/sim/run/selection"
 	"github.com/transplant-sim/transplant/sim/scenario"
 	"github.com/transplant-sim/transplant/sim/summary"
 	"github.com/transplant-sim/transplant/sim/timeline"
@@ -41,8 +43,8 @@ type runner struct {
 	stretch    float64 // what deadlines and goals are multiplied by
 	keep       bool
 	sample     int // how many points of each sweep are run; 0 means all
-	selection  selection
-	shard      shard
+	selection  selection.Scenarios
+	shard      selection.Shard
 	jobs       int // how many landscapes there are at once, at most
 
 	unwatched bool
@@ -60,7 +62,7 @@ type runner struct {
 // run runs and judges what was accepted.
 func (r *runner) run(ctx context.Context, p *plan) verdict.Verdict {
 	all := &results{worst: verdict.Passed, runs: map[string]summary.Run{}}
-	queued := &queue{groups: grouped(p.scenarios)}
+	queued := queue.New(p.scenarios)
 	var workers sync.WaitGroup
 	for _, at := range p.places {
 		w := &worker{runner: r, place: at, queue: queued, results: all, of: len(p.scenarios)}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/transplant-sim/transplant/sim/run/selection"
 	"github.com/transplant-sim/transplant/sim/scenario"
 )
 
@@ -20,7 +21,7 @@ func NewValidateCommand(backends map[string]Backend) *cobra.Command {
 		Long: `Find mistakes in scenario files, without starting anything. docs/steps.md lists every field that a
 scenario file may have.
 
-` + selectionHelp + `
+` + selection.Help + `
 
 These are mistakes, too:
 
@@ -30,9 +31,9 @@ These are mistakes, too:
 The command warns of promises that the scenario never tests.
 
 The exit code is 2 if there is a mistake.`,
-		Args: r.selection.check,
+		Args: r.checkArguments,
 		RunE: func(command *cobra.Command, arguments []string) error {
-			files, err := r.selection.files(arguments)
+			files, err := r.selection.Files(arguments)
 			if err != nil {
 				return notRun{err}
 			}
@@ -84,18 +85,18 @@ func NewPlanCommand(backends map[string]Backend) *cobra.Command {
 		Short: "Print scenarios with every default filled in, and the points of their sweeps",
 		Long: `Print scenarios with every default filled in.
 
-` + selectionHelp + `
+` + selection.Help + `
 
 If a scenario has a sweep, the command prints every point as a scenario of its own, as the command
 run runs it. --sample N --seed S prints the N points of each sweep that run takes with these flags.
 --shard 2/5 prints what this part of a run has.`,
-		Args: r.selection.check,
+		Args: r.checkArguments,
 		RunE: func(command *cobra.Command, arguments []string) error {
 			if r.sample > 0 && !command.Flags().Changed("seed") {
 				return notRun{fmt.Errorf("--sample %d: the points are chosen by the random seed: give the --seed of the run",
 					r.sample)}
 			}
-			files, err := r.selection.files(arguments)
+			files, err := r.selection.Files(arguments)
 			if err != nil {
 				return notRun{err}
 			}

@@ -14,6 +14,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/engine"
 	"github.com/transplant-sim/transplant/sim/metrics"
 	"github.com/transplant-sim/transplant/sim/report"
+	"github.com/transplant-sim/transplant/sim/run/queue"
+	"github.com/transplant-sim/transplant/sim/run/terminal"
 	"github.com/transplant-sim/transplant/sim/scenario"
 	"github.com/transplant-sim/transplant/sim/summary"
 	"github.com/transplant-sim/transplant/sim/timeline"
@@ -26,7 +28,7 @@ import (
 type worker struct {
 	*runner
 	place   place // of its landscapes
-	queue   *queue
+	queue   *queue.Queue
 	results *results
 	of      int // scenarios in all
 }
@@ -42,21 +44,21 @@ type results struct {
 
 // runAll runs scenarios until none is left.
 func (w *worker) runAll(ctx context.Context) {
-	for g := w.queue.join(); g != nil && ctx.Err() == nil; g = w.queue.join() {
+	for g := w.queue.Join(); g != nil && ctx.Err() == nil; g = w.queue.Join() {
 		w.runGroup(ctx, g)
 	}
 }
 
 // runGroup runs scenarios that share a landscape.
-func (w *worker) runGroup(ctx context.Context, g *group) {
-	shared := &environment{worker: w, needs: g.needs}
-	for s := w.queue.next(g); s != nil && ctx.Err() == nil; {
+func (w *worker) runGroup(ctx context.Context, g *queue.Group) {
+	shared := &environment{worker: w, needs: g.Needs}
+	for s := w.queue.Next(g); s != nil && ctx.Err() == nil; {
 		w.runOne(ctx, s, shared)
-		if s = w.queue.next(g); s != nil {
+		if s = w.queue.Next(g); s != nil {
 			shared.clear(ctx)
 		}
 	}
-	if w.keep && w.queue.isEmpty() && shared.world != nil {
+	if w.keep && w.queue.IsEmpty() && shared.world != nil {
 		w.printf("\nThe landscape %q is kept; interrupt to end it.\n", w.place.name)
 		<-ctx.Done()
 	}
@@ -142,12 +144,12 @@ func (w *worker) runAndJudge(ctx context.Context, s *scenario.Scenario, shared *
 	}
 	s.Stretch(w.stretch) // for this run only: what is kept can be run again with the same multiplier, or another
 	journal := timeline.NewJournal(w.clock, file)
-	view := showing(ctx, out, journal, s)
+	view := terminal.Show(ctx, out, journal, s)
 	following := w.metrics.Follow(ctx, w.place.name, journal)
 	logs := filepath.Join(folder, verdict.LogsName)
 	runErr := w.execute(ctx, s, shared, journal, logs)
 	err = errors.Join(journal.Close(), file.Close(), durable.Disk{}.Folder(folder)) // before the verdict is there
-	view.wait()
+	view.Wait()
 	if err := shared.keepLogs(ctx, logs); err != nil {
 		fmt.Fprintf(out, "%v\n", err) // the run has its verdict without them
 	}
@@ -162,7 +164,7 @@ func (w *worker) runAndJudge(ctx context.Context, s *scenario.Scenario, shared *
 	following.Judged(judged)
 	err = errors.Join(verdict.Write(folder, judged, events), report.Write(folder), metrics.WriteFolder(folder, judged),
 		w.remember(judged))
-	show(out, judged, folder)
+	terminal.Verdict(out, judged, folder)
 	if err != nil {
 		return nil, err
 	}

@@ -18,9 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/transplant-sim/transplant/sim/fault"
+	"github.com/transplant-sim/transplant/sim/fault/chaosmesh"
 	"github.com/transplant-sim/transplant/sim/scenario"
-	"github.com/transplant-sim/transplant/sim/step"
+	"github.com/transplant-sim/transplant/sim/step/manifest"
 )
 
 // slowest is how much processor time a file may take, whatever stands in it.
@@ -93,7 +93,8 @@ var acceptedText = map[string]string{
 }
 
 // moreFaults are kinds of faults that stand in no scenario of the catalogue.
-const moreFaults = `{apiVersion: transplant.dev/v1alpha1, kind: Scenario, metadata: {name: more}, spec: {why: all fields,
+const moreFaults = `{apiVersion: transplant.dev/v1alpha1, kind: Scenario, metadata: {name: more}, spec: {
+  why: all fields,
   landscape: {seeds: [{name: a}, {name: b}], shoots: [{name: alpha, seed: a}]},
   steps: [
     {fault: {name: t, cloudThrottle: {actor: extensions-a, perSecond: 1, burst: 1}}},
@@ -267,8 +268,8 @@ func fieldsOf(form reflect.Type) []member {
 	return all
 }
 
-var opaque = []reflect.Type{reflect.TypeFor[fault.Experiment](), reflect.TypeFor[step.Merge](),
-	reflect.TypeFor[step.Object]()}
+var opaque = []reflect.Type{reflect.TypeFor[chaosmesh.Experiment](), reflect.TypeFor[manifest.Merge](),
+	reflect.TypeFor[manifest.Object]()}
 
 // kindOf a field; empty for structs, whose fields are tried by themselves.
 func kindOf(form reflect.Type) string {

@@ -13,6 +13,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/fault"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/step"
+	"github.com/transplant-sim/transplant/sim/step/manifest"
 )
 
 // course is what a scenario does to its shoots, as far as its file says so: what is sure, and what may be. The rules
@@ -311,7 +312,7 @@ func (c *course) calmFor(seed string) bool {
 }
 
 // becomesCloud says whether an object of a shoot stands for something in the cloud.
-func becomesCloud(object step.Object) bool {
+func becomesCloud(object manifest.Object) bool {
 	content, err := json.Marshal(object)
 	if err != nil {
 		return false

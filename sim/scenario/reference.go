@@ -236,8 +236,8 @@ func (p *page) settings() error {
 func (p *page) conditions() {
 	p.say("\n## Conditions\n\n`expect`, `wait` and `when` have conditions in [CEL](https://cel.dev), with the variables " +
 		"and functions below.\n")
-	p.say("If something could not be read, a condition that depends on it is unknown, and not met. If it was read and is " +
-		"not there, such as a condition that a shoot does not have, the whole condition is false.\n")
+	p.say("If something could not be read, a condition that depends on it is unknown, and not met. If it was read and " +
+		"is not there, such as a condition that a shoot does not have, the whole condition is false.\n")
 	p.say("When the time of an `expect` is over, its last observation decides, whatever was seen before: false is a " +
 		"violation, and unknown makes the run Inconclusive.\n")
 	p.say("Care writes the conditions that `healthy` needs: once in `careSyncPeriod`, and when an operation has " +
@@ -266,10 +266,11 @@ func (p *page) oracles() {
 var gradeWords = map[grade]string{never: "refused", late: "out of reach", idle: "warned of"}
 
 func (p *page) contradictions() {
-	p.say("\n## Contradictions\n\n`validate` and `run` report before the run what a scenario makes impossible by itself:\n")
+	p.say("\n## Contradictions\n\n`validate` and `run` report before the run what a scenario makes impossible by " +
+		"itself:\n")
 	p.say("- *refused*: no run can meet it but by luck, or no run can show whether it is met.")
-	p.say("- *out of reach*: a time contradicts the settings. That is a mistake for `validate`. `run` warns, and goes on: " +
-		"by how much a goal is missed is an answer, and `--timeout-multiplier` may change it.")
+	p.say("- *out of reach*: a time contradicts the settings. That is a mistake for `validate`. `run` warns, and goes " +
+		"on: by how much a goal is missed is an answer, and `--timeout-multiplier` may change it.")
 	p.say("- *warned of*: nothing puts it to the test.\n")
 	for _, r := range rules {
 		var names []string
@@ -293,7 +294,8 @@ func (p *page) links() {
 	for _, actor := range l.Actors() {
 		p.say("- `%s` to %s", actor, strings.Join(l.TargetsOf(actor), ", "))
 	}
-	p.say("- `NAME-SEED` to SEED, cloud: a [third-party extension](third-party-extensions.md) of that name, if the run has it.")
+	p.say("- `NAME-SEED` to SEED, cloud: a [third-party extension](third-party-extensions.md) of that name, if " +
+		"the run has it.")
 	p.say("\n`shoots` are all shoots, `shoot/NAME` is one. `garden-controller-manager` connects to shoots only with the " +
 		"setting `secondSign`.")
 }

@@ -21,7 +21,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v4"
 
-	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/requests"
+	"github.com/transplant-sim/transplant/clusters/link/wire"
 	"github.com/transplant-sim/transplant/sim/fault"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/oracle"
@@ -139,9 +140,9 @@ var faultsWithoutScenario = []string{
 
 // forms of faults that are chosen by a value.
 var forms = map[reflect.Type][]string{
-	reflect.TypeFor[link.Direction](): {string(link.Both), string(link.ToServer), string(link.ToClient)},
-	reflect.TypeFor[link.Moment]():    {string(link.Before), string(link.After)},
-	reflect.TypeFor[world.Backup]():   {string(world.AnyBackup), string(world.FullBackup), string(world.DeltaBackup)},
+	reflect.TypeFor[wire.Direction]():  {string(wire.Both), string(wire.ToServer), string(wire.ToClient)},
+	reflect.TypeFor[requests.Moment](): {string(requests.Before), string(requests.After)},
+	reflect.TypeFor[world.Backup]():    {string(world.AnyBackup), string(world.FullBackup), string(world.DeltaBackup)},
 }
 
 // A fault that stands in no scenario has never harmed the product.
@@ -215,9 +216,9 @@ func hasForms(of reflect.Type) bool {
 	if of.Kind() == reflect.Pointer {
 		of = of.Elem()
 	}
-	ours := []string{reflect.TypeFor[fault.Spec]().PkgPath(), reflect.TypeFor[link.Turn]().PkgPath(),
+	ours := []string{reflect.TypeFor[fault.Spec]().PkgPath(), reflect.TypeFor[requests.Turn]().PkgPath(),
 		reflect.TypeFor[step.When]().PkgPath()}
-	return of.Kind() == reflect.Struct && of != reflect.TypeFor[fault.Experiment]() && slices.Contains(ours, of.PkgPath())
+	return of.Kind() == reflect.Struct && slices.Contains(ours, of.PkgPath())
 }
 
 // What plan prints is a scenario that says the same.
@@ -375,9 +376,12 @@ func TestPrintedLabels_SayTheSame(t *testing.T) {
 func TestPrintedPatchesSayTheSame(t *testing.T) {
 	t.Parallel()
 	steps := "- heal: cut" + `
-  - patch: {shoot: alpha, merge: {metadata: {annotations: {a: "1", b: null}}, spec: {purpose: production}}, refused: "no: \"reason\""}
-  - patch: {cloudProfile: transplant, merge: {spec: {kubernetes: {versions: [{version: 1.36.3, expirationDate: 2030-01-02T03:04:05Z}]}}}}
-  - apply: {shoot: alpha, object: {apiVersion: v1, kind: Service, metadata: {name: web, namespace: default, finalizers: null}, spec: {ports: [{port: 80}]}}}
+  - patch: {shoot: alpha, merge: {metadata: {annotations: {a: "1", b: null}}, spec: {purpose: production}},
+      refused: "no: \"reason\""}
+  - patch: {cloudProfile: transplant, merge: {
+      spec: {kubernetes: {versions: [{version: 1.36.3, expirationDate: 2030-01-02T03:04:05Z}]}}}}
+  - apply: {shoot: alpha, object: {apiVersion: v1, kind: Service,
+      metadata: {name: web, namespace: default, finalizers: null}, spec: {ports: [{port: 80}]}}}
   - remove: {shoot: alpha, object: {apiVersion: v1, kind: Service, metadata: {name: web, namespace: default}}}`
 	s, err := scenario.Parse("f", []byte(strings.Replace(right, "- heal: cut", steps, 1)))
 	if err != nil {
@@ -836,8 +840,8 @@ func TestCheck_FaultsWhileAClusterIsDown(t *testing.T) {
 		killed = "fault: {name: x, kill: {actor: gardenlet-a, restartDelay: 1h}}"
 		isLost = `cluster "a" is lost by the fault "fire" at this step: heal it before`
 		silent = `f:17:37: spec.steps[3].fault.cut.actor: Invalid value: "gardenlet-a": has no traffic that it ` +
-			`could hit: cluster "a" is lost by the fault "fire" at this step, and not healed before this fault is; heal "fire" ` +
-			`before`
+			`could hit: cluster "a" is lost by the fault "fire" at this step, and not healed before this fault is; ` +
+			`heal "fire" before`
 	)
 	for name, c := range map[string]struct {
 		steps []string

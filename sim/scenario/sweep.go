@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/requests"
 	"github.com/transplant-sim/transplant/sim/step"
 )
 
@@ -110,7 +110,7 @@ func (s *Scenario) sweeps(name string) bool {
 }
 
 // turnOf says at which request a fault of this name begins; nil if there is none that begins at a request.
-func turnOf(steps []step.Spec, name string) *link.Turn {
+func turnOf(steps []step.Spec, name string) *requests.Turn {
 	for _, one := range steps {
 		if one.Fault != nil && one.Fault.Name == name {
 			return one.Fault.Turn()
@@ -128,7 +128,7 @@ func (s *Scenario) checkSweep(path *field.Path) field.ErrorList {
 		}
 		name := one.Fault.Name
 		atRequests = append(atRequests, name)
-		if *one.Fault.Turn() == (link.Turn{}) && !s.sweeps(name) {
+		if *one.Fault.Turn() == (requests.Turn{}) && !s.sweeps(name) {
 			sweepable = append(sweepable, name)
 		}
 	}
@@ -147,7 +147,7 @@ func (s *Scenario) checkSweep(path *field.Path) field.ErrorList {
 			errs = append(errs, field.NotSupported(at.Child("fault"), sweep.Fault, sweepable))
 		case seen[sweep.Fault]:
 			errs = append(errs, twice(at.Child("fault"), sweep.Fault, leaveOne))
-		case *turn != (link.Turn{}):
+		case *turn != (requests.Turn{}):
 			errs = append(errs, field.Invalid(at.Child("fault"), sweep.Fault,
 				"says by itself at which request it begins; leave nth, from, every and times to the sweep"))
 		}

@@ -17,13 +17,14 @@ import (
 	"github.com/transplant-sim/transplant/clusters/apiservertest"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/step"
+	"github.com/transplant-sim/transplant/sim/step/manifest"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-func thing(t *testing.T, text string) step.Object {
+func thing(t *testing.T, text string) manifest.Object {
 	t.Helper()
-	var o step.Object
+	var o manifest.Object
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
 		t.Fatal(err)
 	}
@@ -120,8 +121,9 @@ func (s served) ConnectShoot(context.Context, string, string) (*rest.Config, err
 func TestApply_KindJustDefined_IsWaitedFor(t *testing.T) {
 	t.Parallel()
 	env := &step.Environment{World: served{config: apiservertest.Start(t, apiservertest.Options{})}}
-	const definition = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"beds.hotel.test"},"spec":{"group":"hotel.test",
-		"scope":"Namespaced","names":{"plural":"beds","kind":"Bed"},"versions":[{"name":"v1","served":true,"storage":true,
+	const definition = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
+		"metadata":{"name":"beds.hotel.test"},"spec":{"group":"hotel.test","scope":"Namespaced",
+		"names":{"plural":"beds","kind":"Bed"},"versions":[{"name":"v1","served":true,"storage":true,
 		"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}}`
 	const bed = `{"apiVersion":"hotel.test/v1","kind":"Bed","metadata":{"name":"b","namespace":%q},"spec":{"soft":true}}`
 	for _, text := range []string{definition, fmt.Sprintf(bed, "default"), fmt.Sprintf(bed, "default")} {

@@ -4,11 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
@@ -21,49 +19,6 @@ import (
 
 // pollInterval between two looks at the world.
 const pollInterval = 200 * time.Millisecond
-
-// condition checks an expression and the names in it.
-func (s *State) condition(path *field.Path, text string) field.ErrorList {
-	e, err := expression.Compile(text)
-	if err != nil {
-		return field.ErrorList{field.Invalid(path, text, err.Error())}
-	}
-	if !e.Asks() {
-		return field.ErrorList{field.Invalid(path, text,
-			"asks for nothing on the landscape, and is always the same; ask for a shoot, a seed or the cloud, such as "+
-				"shoot('alpha').healthy")}
-	}
-	var errs field.ErrorList
-	for _, name := range e.Shoots() {
-		if known := s.Landscape.ShootNames(); !slices.Contains(known, name) {
-			errs = append(errs, field.NotSupported(path, fmt.Sprintf("shoot('%s')", name), known))
-		}
-	}
-	for _, name := range e.Seeds() {
-		if known := s.Landscape.SeedNames(); !slices.Contains(known, name) {
-			errs = append(errs, field.NotSupported(path, fmt.Sprintf("seed('%s')", name), known))
-		}
-	}
-	for _, name := range e.SeedsWanted() { // no shoot can ever be there
-		if known := s.Landscape.SeedNames(); !slices.Contains(known, name) {
-			errs = append(errs, field.NotSupported(path, name, known))
-		}
-	}
-	for _, c := range e.Impossible() {
-		errs = append(errs, field.NotSupported(path, c.Value, c.Known))
-	}
-	return errs
-}
-
-// visible is condition for what is waited for at this place: while the garden is down, nothing can be waited for that
-// only the garden knows.
-func (s *State) visible(path *field.Path, text string) field.ErrorList {
-	errs := s.condition(path, text)
-	if e, err := expression.Compile(text); err == nil && e.NeedsGarden() {
-		errs = append(errs, s.garden(path)...)
-	}
-	return errs
-}
 
 // Await polls the world until the condition is true. When it did not become so in time the last look decides: the error
 // is Unmet when it was false then, and Unknown when that could not be seen.

@@ -7,6 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/transplant-sim/transplant/sim/step/dryrun"
 )
 
 // Create creates a shoot of the landscape at this step instead of before the first one, or again after it was deleted,
@@ -35,17 +37,18 @@ func (c *Create) Subject() string { return c.Shoot }
 func (c *Create) String() string { return "create " + c.Shoot }
 
 // Check wants a shoot of the landscape that does not exist yet.
-func (c *Create) Check(path *field.Path, state *State) field.ErrorList {
-	errs := append(state.garden(path), positive(path.Child("within"), c.Within)...)
+func (c *Create) Check(path *field.Path, state *dryrun.State) field.ErrorList {
+	errs := append(state.Garden(path), positive(path.Child("within"), c.Within)...)
 	shoot, known := state.Shoots[c.Shoot]
 	if !known {
-		return append(errs, state.noSuch(path.Child("shoot"), c.Shoot, func(shoot *ShootState) bool { return !shoot.Exists }))
+		absent := func(shoot *dryrun.Shoot) bool { return !shoot.Exists }
+		return append(errs, state.NoSuch(path.Child("shoot"), c.Shoot, absent))
 	}
 	if shoot.Exists {
 		errs = append(errs, field.Invalid(path.Child("shoot"), c.Shoot, "exists already at this step"))
 	}
 	wanted, _ := state.Landscape.Shoot(c.Shoot)
-	*shoot = ShootState{Exists: true, Asleep: wanted.Hibernated, Seed: wanted.Seed}
+	*shoot = dryrun.Shoot{Exists: true, Asleep: wanted.Hibernated, Seed: wanted.Seed}
 	return errs
 }
 

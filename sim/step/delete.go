@@ -12,6 +12,7 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 
 	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/step/dryrun"
 )
 
 // Delete asks for a shoot to be deleted. It does not wait for it.
@@ -30,9 +31,9 @@ func (d *Delete) Subject() string { return d.Shoot }
 func (d *Delete) String() string { return "delete " + d.Shoot + inVain(d.Refused) }
 
 // Check wants an existing shoot.
-func (d *Delete) Check(path *field.Path, state *State) field.ErrorList {
-	shoot, errs := state.shoot(path.Child("shoot"), d.Shoot, exists)
-	errs = append(errs, state.garden(path)...)
+func (d *Delete) Check(path *field.Path, state *dryrun.State) field.ErrorList {
+	shoot, errs := state.Shoot(path.Child("shoot"), d.Shoot, dryrun.Exists)
+	errs = append(errs, state.Garden(path)...)
 	if shoot != nil && !d.Refused {
 		shoot.Exists, shoot.Leaving = false, true
 	}

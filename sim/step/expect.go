@@ -7,6 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/transplant-sim/transplant/sim/step/dryrun"
 )
 
 // Expect is liveness: a condition that must become true in time. If it is false at the last look, the run has failed.
@@ -37,8 +39,8 @@ func (e *Expect) String() string {
 }
 
 // Check wants a condition about what is on the landscape, and a deadline.
-func (e *Expect) Check(path *field.Path, state *State) field.ErrorList {
-	return append(state.visible(path.Child("that"), e.That), positive(path.Child("within"), e.Within)...)
+func (e *Expect) Check(path *field.Path, state *dryrun.State) field.ErrorList {
+	return append(state.Visible(path.Child("that"), e.That), positive(path.Child("within"), e.Within)...)
 }
 
 // Run waits until the condition is true. The error is Unmet when it did not become so in time, and Unknown when nobody

@@ -7,8 +7,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/requests"
 	"github.com/transplant-sim/transplant/sim/fault"
+	"github.com/transplant-sim/transplant/sim/step/dryrun"
 )
 
 // Inject begins a fault, or lets it wait for its moment. It ends with its heal step, or with the run.
@@ -38,7 +39,7 @@ func (i *Inject) String() string {
 
 // Turn says at which of the requests that it selects the fault begins, and can be changed. It is nil if the fault
 // begins at no request: it is no crash, and no when.request is given.
-func (i *Inject) Turn() *link.Turn {
+func (i *Inject) Turn() *requests.Turn {
 	switch {
 	case i.Crash != nil:
 		return &i.Crash.Turn
@@ -49,7 +50,7 @@ func (i *Inject) Turn() *link.Turn {
 }
 
 // Check wants a name of its own and one possible fault, of what is there at this step.
-func (i *Inject) Check(path *field.Path, state *State) field.ErrorList {
+func (i *Inject) Check(path *field.Path, state *dryrun.State) field.ErrorList {
 	errs := i.Spec.Check(path, state.Landscape)
 	if i.When != nil {
 		errs = append(errs, i.When.Check(path.Child("when"), state)...)
@@ -63,10 +64,12 @@ func (i *Inject) Check(path *field.Path, state *State) field.ErrorList {
 		errs = append(errs, twice)
 	}
 	if len(errs) == 0 { // else findings about clusters and actors are mere consequences
-		errs = state.inject(path, i)
+		if kind, f := i.Fault(); f != nil && i.When == nil { // else it may begin when the cluster is back
+			errs = state.Inject(path.Child(kind), i.Name, f)
+		}
 	}
 	state.Faults[i.Name] = false
-	state.forgetSeeds()
+	state.ForgetSeeds()
 	return errs
 }
 
@@ -90,7 +93,7 @@ func (h *Heal) Subject() string { return string(*h) }
 func (h *Heal) String() string { return "heal " + string(*h) }
 
 // Check wants a fault that was injected and not healed.
-func (h *Heal) Check(path *field.Path, state *State) field.ErrorList {
+func (h *Heal) Check(path *field.Path, state *dryrun.State) field.ErrorList {
 	healed, known := state.Faults[string(*h)]
 	switch {
 	case len(state.Faults) == 0:
@@ -103,12 +106,12 @@ func (h *Heal) Check(path *field.Path, state *State) field.ErrorList {
 			}
 		}
 		slices.Sort(names)
-		return field.ErrorList{noneOf(path, string(*h), names)}
+		return field.ErrorList{dryrun.NoneOf(path, string(*h), names)}
 	case healed:
 		return field.ErrorList{field.Invalid(path, string(*h), "is healed already at this step")}
 	}
 	state.Faults[string(*h)] = true
-	return state.heal(path, string(*h))
+	return state.Heal(path, string(*h))
 }
 
 // Run heals the fault.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/transplant-sim/transplant/sim/step/dryrun"
 )
 
 // Load starts numbered writes to a shoot through its public name; they go on until the end of the run.
@@ -39,8 +41,9 @@ func (l *Load) String() string {
 }
 
 // Check wants an awake shoot without load, and a sane rate.
-func (l *Load) Check(path *field.Path, state *State) field.ErrorList {
-	shoot, errs := state.shoot(path.Child("shoot"), l.Shoot, func(s *ShootState) bool { return awake(s) && !s.Loaded })
+func (l *Load) Check(path *field.Path, state *dryrun.State) field.ErrorList {
+	quiet := func(s *dryrun.Shoot) bool { return dryrun.Awake(s) && !s.Loaded }
+	shoot, errs := state.Shoot(path.Child("shoot"), l.Shoot, quiet)
 	if shoot != nil && shoot.Asleep {
 		errs = append(errs, field.Invalid(path.Child("shoot"), l.Shoot, "is hibernated at this step: wake it before"))
 	}
@@ -52,7 +55,7 @@ func (l *Load) Check(path *field.Path, state *State) field.ErrorList {
 			fmt.Sprintf("must be from 1 to %d", maxWritesPerSecond)))
 	}
 	if l.KeepAddress { // which is looked up at this step
-		errs = append(errs, state.garden(path)...)
+		errs = append(errs, state.Garden(path)...)
 	}
 	if shoot != nil {
 		shoot.Loaded = true

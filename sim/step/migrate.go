@@ -9,6 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/transplant-sim/transplant/sim/step/dryrun"
 )
 
 // askAgain is how long a move that was refused waits before it is asked for again.
@@ -40,12 +42,12 @@ func (m *Migrate) String() string {
 }
 
 // Check wants an existing shoot and another seed than the one it is bound to.
-func (m *Migrate) Check(path *field.Path, state *State) field.ErrorList {
-	shoot, errs := state.shoot(path.Child("shoot"), m.Shoot, exists)
+func (m *Migrate) Check(path *field.Path, state *dryrun.State) field.ErrorList {
+	shoot, errs := state.Shoot(path.Child("shoot"), m.Shoot, dryrun.Exists)
 	if m.Refused { // of a shoot that is being deleted, too
 		shoot, errs = nil, nil
 		if _, known := state.Shoots[m.Shoot]; !known {
-			errs = append(errs, state.noSuch(path.Child("shoot"), m.Shoot, func(*ShootState) bool { return true }))
+			errs = append(errs, state.NoSuch(path.Child("shoot"), m.Shoot, func(*dryrun.Shoot) bool { return true }))
 		}
 	}
 	switch within := path.Child("within"); {
@@ -55,10 +57,10 @@ func (m *Migrate) Check(path *field.Path, state *State) field.ErrorList {
 		errs = append(errs, field.Forbidden(within,
 			"a move that must be refused is asked for once: leave out one of the two"))
 	}
-	errs = append(errs, state.garden(path)...)
+	errs = append(errs, state.Garden(path)...)
 	if seeds := state.Landscape.SeedNames(); !slices.Contains(seeds, m.To) {
 		others := slices.DeleteFunc(seeds, func(seed string) bool { return shoot != nil && shoot.Seed == seed })
-		return append(errs, noneOf(path.Child("to"), m.To, others))
+		return append(errs, dryrun.NoneOf(path.Child("to"), m.To, others))
 	}
 	if shoot == nil {
 		return errs

@@ -20,12 +20,13 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/step"
+	"github.com/transplant-sim/transplant/sim/step/manifest"
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-func merge(t *testing.T, text string) step.Merge {
+func merge(t *testing.T, text string) manifest.Merge {
 	t.Helper()
-	var m step.Merge
+	var m manifest.Merge
 	if err := json.Unmarshal([]byte(text), &m); err != nil {
 		t.Fatal(err)
 	}

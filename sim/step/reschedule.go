@@ -7,6 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/transplant-sim/transplant/sim/step/dryrun"
 )
 
 // Reschedule sets a shoot's maintenance time window, counted from now: a file cannot know
@@ -39,9 +41,9 @@ func (r *Reschedule) String() string {
 }
 
 // Check wants an existing shoot. How long a window may be is for admission to say.
-func (r *Reschedule) Check(path *field.Path, state *State) field.ErrorList {
-	_, errs := state.shoot(path.Child("shoot"), r.Shoot, exists)
-	errs = append(errs, state.garden(path)...)
+func (r *Reschedule) Check(path *field.Path, state *dryrun.State) field.ErrorList {
+	_, errs := state.Shoot(path.Child("shoot"), r.Shoot, dryrun.Exists)
+	errs = append(errs, state.Garden(path)...)
 	errs = append(errs, positive(path.Child("endsIn"), r.EndsIn)...)
 	return append(errs, positive(path.Child("lasts"), r.Lasts)...)
 }

@@ -14,6 +14,7 @@ import (
 
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 
+	"github.com/transplant-sim/transplant/sim/step/dryrun"
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
@@ -44,9 +45,9 @@ func (s *Select) String() string {
 }
 
 // Check wants an existing shoot and a number.
-func (s *Select) Check(path *field.Path, state *State) field.ErrorList {
-	_, errs := state.shoot(path.Child("shoot"), s.Shoot, exists)
-	errs = append(errs, state.garden(path)...)
+func (s *Select) Check(path *field.Path, state *dryrun.State) field.ErrorList {
+	_, errs := state.Shoot(path.Child("shoot"), s.Shoot, dryrun.Exists)
+	errs = append(errs, state.Garden(path)...)
 	if s.Nodes < 1 {
 		errs = append(errs, field.Invalid(path.Child("nodes"), s.Nodes, "must be at least 1"))
 	}

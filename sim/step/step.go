@@ -1,5 +1,5 @@
-// Package step is what happens in a scenario: one file per verb. A step is plain data, part of the scenario format. It
-// can be checked before anything is started, and carried out in an environment.
+// Package step is what happens in a scenario: one file per verb, or for a verb and its reverse. A step is plain data,
+// part of the scenario format. It can be checked before anything is started, and carried out in an environment.
 //
 // To add a verb, write its file and add one field to Spec. A step judges nothing. An expectation that is not met in
 // time is an Unmet error; if nobody can see whether it was met, an Unknown. Every other error means that the run could
@@ -12,11 +12,14 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/clock"
 
 	"github.com/transplant-sim/transplant/sim/fault"
+	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/step/dryrun"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -24,7 +27,7 @@ import (
 // Step is one thing that happens in a scenario.
 type Step interface {
 	// Check finds what makes the step impossible in this state, and carries the state on.
-	Check(path *field.Path, state *State) field.ErrorList
+	Check(path *field.Path, state *dryrun.State) field.ErrorList
 	// Subject is the shoot or fault it is about, or empty.
 	Subject() string
 	// String describes the step to people, in a few words.
@@ -111,8 +114,25 @@ func verb(f reflect.StructField) string {
 	return name
 }
 
+// NewState is the state before the first of these steps.
+func NewState(l landscape.Landscape, steps []Spec) *dryrun.State { return dryrun.New(l, Later(steps)) }
+
+// Later are the shoots that a step creates, so that they are not there before it.
+func Later(steps []Spec) map[string]bool {
+	later, deleted := map[string]bool{}, map[string]bool{}
+	for i := range steps {
+		if d := steps[i].Delete; d != nil && !d.Refused {
+			deleted[d.Shoot] = true
+		}
+		if c := steps[i].Create; c != nil && !deleted[c.Shoot] {
+			later[c.Shoot] = true
+		}
+	}
+	return later
+}
+
 // Check finds what makes the step impossible in this state, and carries the state on.
-func (s *Spec) Check(path *field.Path, state *State) field.ErrorList {
+func (s *Spec) Check(path *field.Path, state *dryrun.State) field.ErrorList {
 	switch given := s.given(); len(given) {
 	case 0:
 		return field.ErrorList{field.Required(path, "exactly one step must be given: "+strings.Join(Verbs(), ", "))}
@@ -155,3 +175,27 @@ func (u Unmet) Error() string { return u.Why }
 type Unknown struct{ Why string }
 
 func (u Unknown) Error() string { return u.Why }
+
+// refused turns the outcome of what the API must not admit around: an Unmet error when it was admitted.
+func refused(what string, err error) error {
+	switch {
+	case err == nil:
+		return Unmet{Why: what + ": it was admitted"}
+	case apierrors.IsForbidden(err) || apierrors.IsInvalid(err):
+		return nil
+	}
+	return err
+}
+
+// Refused says whether the step expects that the API refuses what it asks for.
+func (s *Spec) Refused() bool {
+	return s.Delete != nil && s.Delete.Refused || s.Migrate != nil && s.Migrate.Refused || s.Patch != nil &&
+		s.Patch.Refused != ""
+}
+
+func inVain(refused bool) string {
+	if refused {
+		return ", which must be refused"
+	}
+	return ""
+}

@@ -8,6 +8,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/transplant-sim/transplant/sim/step/dryrun"
 )
 
 // Wait blocks until a condition is true, which is a precondition of the scenario and no promise of the product, or for
@@ -45,10 +47,10 @@ func (w *Wait) String() string {
 }
 
 // Check wants either a condition with a deadline, or a time with a reason.
-func (w *Wait) Check(path *field.Path, state *State) field.ErrorList {
+func (w *Wait) Check(path *field.Path, state *dryrun.State) field.ErrorList {
 	switch {
 	case w.Until != "" && w.For.Duration == 0:
-		return append(state.visible(path.Child("until"), w.Until), positive(path.Child("within"), w.Within)...)
+		return append(state.Visible(path.Child("until"), w.Until), positive(path.Child("within"), w.Within)...)
 	case w.Until == "" && w.For.Duration > 0 && w.Within.Duration == 0:
 		if w.Because == "" {
 			return field.ErrorList{field.Required(path.Child("because"),

@@ -9,6 +9,7 @@ import (
 
 	"github.com/transplant-sim/transplant/sim/expression"
 	"github.com/transplant-sim/transplant/sim/fault"
+	"github.com/transplant-sim/transplant/sim/step/dryrun"
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
@@ -21,10 +22,10 @@ type When struct {
 }
 
 // Check wants either a condition about what is on the landscape, or a possible request.
-func (w *When) Check(path *field.Path, state *State) field.ErrorList {
+func (w *When) Check(path *field.Path, state *dryrun.State) field.ErrorList {
 	switch {
 	case w.That != "" && w.Request == nil:
-		return state.condition(path.Child("that"), w.That)
+		return state.Condition(path.Child("that"), w.That)
 	case w.That == "" && w.Request != nil:
 		return w.Request.Check(path.Child("request"), state.Landscape)
 	}

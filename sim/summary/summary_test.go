@@ -48,7 +48,8 @@ func TestWrite(t *testing.T) {
 - **expect** at 1.2 s: step 2: shoot\_a \| \*gone\* and &lt;b>
 - the fault fire hit 15 times
 
-The evidence is in ` + "`out/ill`. The same again: `transplant run out/ill/scenario.yaml --backend small --seed 7 --timeout-multiplier 3 --extension mine/vault.yaml`" + `
+The evidence is in ` + "`out/ill`. The same again: `transplant run out/ill/scenario.yaml " +
+		"--backend small --seed 7 --timeout-multiplier 3 --extension mine/vault.yaml`" + `
 
 ### unrun: Error
 

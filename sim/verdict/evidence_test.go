@@ -421,7 +421,7 @@ func judged(t *testing.T, events []timeline.Event) (answersOf, verdict.Verdict) 
 	for _, p := range verdict.PromisesOf(r, events) {
 		switch {
 		case p.Name == verdict.Goal:
-		case p.Broken > 0:
+		case p.Violations > 0:
 			found[p.Name] = missed
 		case len(p.Unseen) > 0:
 			found[p.Name] = unknown

@@ -13,8 +13,8 @@ import (
 // Promise that a scenario makes, and what became of it.
 type Promise struct {
 	Name string
-	// Broken is how often.
-	Broken int
+	// Violations is their number.
+	Violations int
 	// Unseen is what somebody must have seen before it can be said that the promise was kept; empty for one that was
 	// broken.
 	Unseen []string
@@ -43,7 +43,7 @@ func PromisesOf(r *Report, events []timeline.Event) []Promise {
 		if at < 0 {
 			at, all = len(all), append(all, Promise{Name: v.Oracle})
 		}
-		all[at].Broken++
+		all[at].Violations++
 		all[at].Unseen = nil
 	}
 	slices.SortFunc(all, func(a, b Promise) int { return cmp.Compare(a.Name, b.Name) })

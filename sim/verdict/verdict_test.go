@@ -233,7 +233,7 @@ func TestPromisesThatNobodyCouldJudgeAreNotKept(t *testing.T) {
 			}
 			var got []string
 			for _, p := range verdict.PromisesOf(r, c.events) {
-				got = append(got, fmt.Sprintf("%s %d %v", p.Name, p.Broken, p.Unseen))
+				got = append(got, fmt.Sprintf("%s %d %v", p.Name, p.Violations, p.Unseen))
 			}
 			if diff := cmp.Diff(c.want, strings.Join(got, ", ")); diff != "" {
 				t.Errorf("promises (-want +got):\n%s", diff)

@@ -20,6 +20,7 @@ import (
 	"github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/clusters"
 	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/requests"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
@@ -106,10 +107,14 @@ type Injection struct {
 	Hits func() int
 }
 
+// HealTimeout bounds one heal, and is longer than any backend waits for a cluster that returns with its disk, which
+// says better what was missing. Heals run even if the run was cancelled.
+const HealTimeout = 6 * time.Minute
+
 // LinkBreaker is a World with links that can be harmed. Actors and targets are those of the landscape. The hook, when
 // it is not nil, is called with every request that the fault hits; the heal waits for it to return.
 type LinkBreaker interface {
-	BreakLink(ctx context.Context, actor, target string, fault link.Fault, hook link.Hook) (Injection, error)
+	BreakLink(ctx context.Context, actor, target string, fault link.Fault, hook requests.Hook) (Injection, error)
 }
 
 // ProcessBreaker is a World with processes that can be harmed.
@@ -266,4 +271,10 @@ func (a Ability) For(what string) Ability { return a + ": " + Ability(what) }
 func (a Ability) General() Ability {
 	general, _, _ := strings.Cut(string(a), ": ")
 	return Ability(general)
+}
+
+// Cannot says that the backend lacks an ability that a fault needs; it is the backstop of what is refused before the
+// run.
+func Cannot(fault string, ability Ability) error {
+	return fmt.Errorf("%s: this backend cannot %s", fault, ability)
 }

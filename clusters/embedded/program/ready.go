@@ -33,7 +33,9 @@ func AwaitReady(ctx context.Context, config *rest.Config, needed ...*process.Pro
 		}
 		for _, p := range needed {
 			if !p.Running() {
-				return fmt.Errorf("wait for the API server at %s: process %q ended (%v), see %s", config.Host, p.Name(), p.Err(), p.Spec().Log) //nolint:errorlint // it may have ended well, without an error
+				//nolint:errorlint // it may have ended well, without an error
+				return fmt.Errorf("wait for the API server at %s: process %q ended (%v), see %s", config.Host, p.Name(),
+					p.Err(), p.Spec().Log)
 			}
 		}
 		select {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/transplant-sim/transplant/clusters"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
-	"github.com/transplant-sim/transplant/sim/cloud"
+	"github.com/transplant-sim/transplant/sim/cloud/blobs"
 )
 
 // BucketURLVariable names the store of the buckets' contents where no flag does.
@@ -39,7 +39,7 @@ func (b *Buckets) Check(backend string) error {
 	if b.URL == "" {
 		return nil
 	}
-	parsed, err := cloud.ParseBucketURL(b.URL)
+	parsed, err := blobs.ParseURL(b.URL)
 	if err != nil {
 		return fmt.Errorf("--%s: %w", bucketFlag, err)
 	}
@@ -52,7 +52,7 @@ func (b *Buckets) Check(backend string) error {
 
 // of is the store of one landscape.
 func (b *Buckets) of(landscape string) (string, error) {
-	parsed, err := cloud.ParseBucketURL(b.URL)
+	parsed, err := blobs.ParseURL(b.URL)
 	if err != nil {
 		return "", fmt.Errorf("--%s: %w", bucketFlag, err)
 	}

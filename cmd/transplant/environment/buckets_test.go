@@ -2,8 +2,6 @@ package environment
 
 import (
 	"testing"
-
-	"github.com/spf13/pflag"
 )
 
 func TestBuckets(t *testing.T) {
@@ -35,26 +33,5 @@ func TestBuckets(t *testing.T) {
 		if of, err := b.of("run-2"); err != nil || of != c.of {
 			t.Errorf("%q of run-2: %q, %v; want %q", c.url, of, err, c.of)
 		}
-	}
-}
-
-// Backends that share the flag get the same value.
-func TestBucketFlagOfBothBackends(t *testing.T) {
-	t.Setenv(BucketURLVariable, "s3://of-the-environment")
-	shared, flags := &Buckets{}, pflag.NewFlagSet("run", pflag.ContinueOnError)
-	embedded, kind := &Backend{Buckets: shared}, &KindBackend{Buckets: shared, ChaosMesh: &ChaosMesh{}}
-	embedded.AddFlags(flags)
-	kind.AddFlags(flags)
-	if shared.URL != "s3://of-the-environment" {
-		t.Errorf("without the flag it is %q", shared.URL)
-	}
-	if err := flags.Parse([]string{"--bucket-url=file:///srv"}); err != nil {
-		t.Fatal(err)
-	}
-	if shared.URL != "file:///srv" || embedded.Available(t.Context()) != nil {
-		t.Errorf("it is %q, %v", shared.URL, embedded.Available(t.Context()))
-	}
-	if err := kind.Available(t.Context()); err == nil {
-		t.Error("kind takes a folder of this machine")
 	}
 }

@@ -16,10 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
-	"github.com/transplant-sim/transplant/clusters/kind"
+	"github.com/transplant-sim/transplant/clusters/kind/docker"
 )
 
-const chaosMeshFlag = "chaos-mesh"
+// ChaosMeshFlag is the flag by which Chaos Mesh is asked for.
+const ChaosMeshFlag = "chaos-mesh"
 
 // ChaosMesh is brought on every cluster of a landscape, when it is asked for. A seed that was wiped has none.
 //
@@ -31,34 +32,35 @@ type ChaosMesh struct {
 
 // AddFlags adds the flag by which it is asked for, once: backends may share it.
 func (c *ChaosMesh) AddFlags(flags *pflag.FlagSet) {
-	if flags.Lookup(chaosMeshFlag) != nil {
+	if flags.Lookup(ChaosMeshFlag) != nil {
 		return
 	}
-	flags.StringVar(&c.Chart, chaosMeshFlag, "",
+	flags.StringVar(&c.Chart, ChaosMeshFlag, "",
 		"backend kind: install Chaos Mesh on every cluster with the command helm: a version of its published chart, such "+
 			"as 2.8.2, or a chart as helm takes it; images come from this machine's Docker, or else they are pulled")
 }
 
-func (c *ChaosMesh) wanted() bool { return c != nil && c.Chart != "" }
+// Wanted says whether it is asked for.
+func (c *ChaosMesh) Wanted() bool { return c != nil && c.Chart != "" }
 
 // Check says what is wrong with the flag on a backend, and what the machine lacks.
 func (c *ChaosMesh) Check(backend string) error {
-	if !c.wanted() {
+	if !c.Wanted() {
 		return nil
 	}
 	if backend != rundir.Kind {
 		return fmt.Errorf("--%s %s: Chaos Mesh harms containers, of which backend %s has none: leave it out, or take "+
-			"--backend %s", chaosMeshFlag, c.Chart, backend, rundir.Kind)
+			"--backend %s", ChaosMeshFlag, c.Chart, backend, rundir.Kind)
 	}
 	if _, err := exec.LookPath("helm"); err != nil {
-		return fmt.Errorf("--%s %s: the helm command, which installs it, is not in PATH", chaosMeshFlag, c.Chart)
+		return fmt.Errorf("--%s %s: the helm command, which installs it, is not in PATH", ChaosMeshFlag, c.Chart)
 	}
 	return nil
 }
 
 // install it on all clusters side by side, by their kubeconfigs, and wait until it runs.
 func (c *ChaosMesh) install(ctx context.Context, kubeconfigs map[string]string) error {
-	if !c.wanted() {
+	if !c.Wanted() {
 		return nil
 	}
 	group, ctx := errgroup.WithContext(ctx)
@@ -77,7 +79,7 @@ func (c *ChaosMesh) install(ctx context.Context, kubeconfigs map[string]string) 
 
 // images of the chart that this machine's Docker has: nodes are given them, and pull the others.
 func (c *ChaosMesh) images(ctx context.Context) ([]string, error) {
-	if !c.wanted() {
+	if !c.Wanted() {
 		return nil, nil
 	}
 	rendered, err := helm(ctx, c.arguments("template"))
@@ -90,7 +92,7 @@ func (c *ChaosMesh) images(ctx context.Context) ([]string, error) {
 	}
 	var local []string
 	for _, name := range names {
-		has, err := kind.HasImage(ctx, name)
+		has, err := docker.HasImage(ctx, name)
 		if err != nil {
 			return nil, err
 		}

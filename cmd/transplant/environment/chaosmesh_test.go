@@ -84,7 +84,8 @@ data: {image: "r/none:1"}
 ---
 apiVersion: apps/v1
 kind: DaemonSet
-spec: {template: {spec: {initContainers: [{name: first, image: "r/daemon:1"}], containers: [{name: daemon, image: "r/daemon:1"}]}}}
+spec: {template: {spec: {initContainers: [{name: first, image: "r/daemon:1"}], ` +
+			`containers: [{name: daemon, image: "r/daemon:1"}]}}}
 ---
 apiVersion: apps/v1
 kind: Deployment

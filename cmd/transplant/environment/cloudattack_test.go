@@ -36,7 +36,7 @@ type cloudKit struct {
 func (k *kit) startCloud(t *testing.T) *cloudKit {
 	t.Helper()
 	file := simcloud.TokenFile{Tokens: []simcloud.Token{
-		{Token: cloudAdmin, Identity: cloudAdmin, Roles: []simcloud.Role{simcloud.RoleAdmin}},
+		{Token: CloudAdmin, Identity: CloudAdmin, Roles: []simcloud.Role{simcloud.RoleAdmin}},
 		{Token: gcm, Identity: gcm, Roles: []simcloud.Role{simcloud.RolePolicies}},
 	}}
 	for _, of := range []string{"a", "b", "c"} {
@@ -57,7 +57,7 @@ func (k *kit) startCloud(t *testing.T) *cloudKit {
 	web := httptest.NewTLSServer(server.Handler())
 	t.Cleanup(func() { web.Close(); _ = server.Close() })
 	k.cloud = &cloudKit{url: web.URL, ca: certificate(web.Certificate())}
-	admin := k.cloud.as(t, cloudAdmin)
+	admin := k.cloud.as(t, CloudAdmin)
 	zone, err := admin.Zones().Create(t.Context(), &cloud.Zone{Name: Domain})
 	if err != nil {
 		t.Fatal(err)

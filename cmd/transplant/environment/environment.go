@@ -31,17 +31,6 @@ import (
 	"github.com/transplant-sim/transplant/sim/landscape"
 )
 
-// Names that manifests and scenarios share (see ARCHITECTURE.md).
-const (
-	Project           = "p"
-	Domain            = "shoots.transplant.test"
-	DefaultDomain     = "clusters.transplant.test"
-	KubernetesVersion = "1.37.2"
-
-	image           = "transplant.dev/transplant:dev"
-	kubernetesImage = "transplant.dev/controlplane:v" + KubernetesVersion
-)
-
 // Settings are the periods of the product (docs/ownership.md#spec-9-4), as its flags want them.
 type Settings struct {
 	OwnerCheckInterval, OwnerCheckTimeout time.Duration
@@ -133,10 +122,10 @@ func (s *Environment) Configure(options *embedded.Options) {
 	options.Shoots = func(*embedded.Landscape) embedded.Shoots { return embedded.Shoots{Roots: s.published.roots} }
 }
 
-// Identities of the cloud that belong to no seed.
+// Identities of the cloud that belong to no seed, for CloudAs.
 const (
-	cloudAdmin    = "admin"
-	cloudObserver = "observer"
+	CloudAdmin    = "admin"
+	CloudObserver = "observer"
 	cloudNodes    = "nodes"
 )
 
@@ -227,11 +216,11 @@ func (s *Environment) writeTokens(l Landscape) error {
 		file.Tokens = append(file.Tokens, simcloud.Token{Token: s.tokens[identity], Identity: identity, Seed: of,
 			Roles: roles})
 	}
-	add(cloudAdmin, simcloud.RoleAdmin)
-	add(cloudObserver, simcloud.RoleObserver)
+	add(CloudAdmin, simcloud.RoleAdmin)
+	add(CloudObserver, simcloud.RoleObserver)
 	add(cloudNodes, simcloud.RoleNodes)
 	add(gcm, simcloud.RolePolicies)
-	for _, of = range seeds(l) {
+	for _, of = range Seeds(l) {
 		for actor, roles := range seedActors(of) {
 			add(actor, roles...)
 		}
@@ -278,7 +267,8 @@ func extensionRoles(e landscape.Extension) []simcloud.Role {
 	return roles
 }
 
-func seeds(l Landscape) []string {
+// Seeds are the names of a landscape's seeds.
+func Seeds(l Landscape) []string {
 	var names []string
 	for _, c := range l.Clusters() {
 		if c.Role() == clusters.Seed {
@@ -292,7 +282,7 @@ func seeds(l Landscape) []string {
 // them is not worth waiting for, and says which.
 func (s *Environment) setUp(ctx context.Context, l Landscape) error {
 	lookout, err := diagnosis.NewLookout(diagnosis.Options{
-		Seeds: seeds(l), Extensions: s.Extensions, Owners: owners{}, Clock: clock.RealClock{}, Patience: actorTimeout,
+		Seeds: Seeds(l), Extensions: s.Extensions, Owners: Owners{}, Clock: clock.RealClock{}, Patience: actorTimeout,
 		Connect: func(cluster string) (*rest.Config, error) { return observer(l, cluster) },
 	})
 	if err != nil {
@@ -308,7 +298,7 @@ func (s *Environment) setUp(ctx context.Context, l Landscape) error {
 }
 
 func (s *Environment) bringUp(ctx context.Context, l Landscape) error {
-	garden, err := observe(l, landscape.Garden)
+	garden, err := ObserverClient(l, landscape.Garden)
 	if err != nil {
 		return err
 	}
@@ -317,8 +307,8 @@ func (s *Environment) bringUp(ctx context.Context, l Landscape) error {
 	group.Go(func() error { return s.makeZones(groupCtx, l) })
 	group.Go(func() error { return s.setUpGarden(groupCtx, l, garden) })
 	clients := map[string]client.Client{}
-	for _, seed := range seeds(l) {
-		observer, err := observe(l, seed)
+	for _, seed := range Seeds(l) {
+		observer, err := ObserverClient(l, seed)
 		if err != nil {
 			return err
 		}
@@ -333,7 +323,7 @@ func (s *Environment) bringUp(ctx context.Context, l Landscape) error {
 	}
 	group, groupCtx = errgroup.WithContext(ctx)
 	group.Go(func() error { return awaitActors(groupCtx, garden, landscape.Garden) })
-	for _, seed := range seeds(l) {
+	for _, seed := range Seeds(l) {
 		group.Go(func() error {
 			if err := s.startSeed(groupCtx, l, clients[seed], seed); err != nil {
 				return err

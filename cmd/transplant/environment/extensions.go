@@ -3,8 +3,6 @@ package environment
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"path/filepath"
 	"slices"
 
@@ -14,12 +12,9 @@ import (
 
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/clusters/embedded"
-	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
-	"github.com/transplant-sim/transplant/clusters/kind"
+	"github.com/transplant-sim/transplant/clusters/kind/docker"
 	"github.com/transplant-sim/transplant/clusters/switchboard"
 	"github.com/transplant-sim/transplant/sim/landscape"
-	"github.com/transplant-sim/transplant/sim/run"
-	"github.com/transplant-sim/transplant/sim/scenario"
 )
 
 // extensionValues fill in the manifests of a third-party extension on a seed.
@@ -143,9 +138,9 @@ func (s *Environment) embeddedImages() []embedded.Image {
 	return images
 }
 
-func (s *Environment) kindImages() (made []kind.Image, local []string) {
+func (s *Environment) kindImages() (made []docker.Image, local []string) {
 	for name, programs := range programsOf(s.Extensions) {
-		made = append(made, kind.Image{Name: name, Programs: programs})
+		made = append(made, docker.Image{Name: name, Programs: programs})
 	}
 	for _, e := range s.Extensions {
 		if e.Image != "" {
@@ -153,65 +148,4 @@ func (s *Environment) kindImages() (made []kind.Image, local []string) {
 		}
 	}
 	return made, local
-}
-
-var (
-	_ run.Host = &Backend{}
-	_ run.Host = &KindBackend{}
-)
-
-// Hosts implements run.Host: processes have no images.
-func (*Backend) Hosts(_ context.Context, e landscape.Extension) (field string, err error) {
-	if e.Image != "" {
-		return "spec.image",
-			errors.New("the embedded backend runs programs, no images; give the extension's spec.binary, or take --backend kind")
-	}
-	return "", nil
-}
-
-// Hosts implements run.Host: there is nothing but the program in an image that is made of it.
-func (*KindBackend) Hosts(ctx context.Context, e landscape.Extension) (field string, err error) {
-	if e.Image != "" {
-		if err := kind.Available(ctx); err != nil {
-			return "", err
-		}
-		return "spec.image", kind.CheckImage(ctx, e.Image, len(e.Command)+len(e.Args) > 0)
-	}
-	return "spec.binary", kind.CheckProgram(e.Binary)
-}
-
-// Extensions are those that a landscape is brought up with.
-type Extensions struct {
-	scenario.ExtensionFlag
-}
-
-// Check says what is wrong with them, on a backend and these seeds.
-func (x *Extensions) Check(ctx context.Context, backend string, seeds []string) error {
-	own, err := x.Parse()
-	if err != nil {
-		return err
-	}
-	l := landscape.Landscape{Extensions: own}
-	for _, seed := range seeds {
-		l.Seeds = append(l.Seeds, landscape.Seed{Name: seed})
-	}
-	if twice := l.TwoActors(); twice != "" {
-		return fmt.Errorf("--extension: %q would be two actors: give a seed, or in its file the extension, another name",
-			twice)
-	}
-	host := run.Host(&Backend{})
-	if backend == rundir.Kind {
-		host = &KindBackend{}
-	}
-	return run.CheckHosted(ctx, host, own, x.Files)
-}
-
-// On sets an environment's extensions to those of the files.
-func (x *Extensions) On(s *Environment) error {
-	own, err := x.Parse()
-	if err != nil {
-		return fmt.Errorf("read the extensions: %w", err)
-	}
-	s.Extensions = own
-	return nil
 }

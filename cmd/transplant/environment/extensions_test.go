@@ -1,9 +1,6 @@
 package environment
 
 import (
-	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -15,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/transplant-sim/transplant/clusters/embedded"
-	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/sim/landscape"
 )
 
@@ -93,7 +89,7 @@ func TestThirdPartyExtension_Applied_HasOnlyItsRights(t *testing.T) {
 			t.Errorf("the variable %s is reserved, and is not set", name)
 		}
 	}
-	if !isActor(&pod) {
+	if !IsActor(&pod) {
 		t.Error("it is no actor that is made anew between runs")
 	}
 }
@@ -147,51 +143,16 @@ func TestShootManifest_ThirdPartyExtension_IsListed(t *testing.T) {
 	t.Parallel()
 	s := New(ScenarioSettings)
 	s.Extensions = []landscape.Extension{vault()}
-	shoot, err := (&World{env: s}).ShootManifest(landscape.Shoot{Name: "alpha", Seed: "a"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	shoot := s.ShootManifest(landscape.Shoot{Name: "alpha", Seed: "a"})
 	if len(shoot.Spec.Extensions) != 1 || shoot.Spec.Extensions[0].Type != "vault" ||
 		string(shoot.Spec.Extensions[0].ProviderConfig.Raw) != `{"size":3}` {
 		t.Errorf("the shoot has %+v", shoot.Spec.Extensions)
 	}
 }
 
-// The name of a third-party program says nothing about which actor it is.
-func TestRuns_ThirdPartyExtensionNamedAsActor_IsNotTheActor(t *testing.T) {
-	t.Parallel()
-	own := process.Program{Args: []string{"/bin/gardenlet"}, Env: map[string]string{"TRANSPLANT_ACTOR": "vault-a"}}
-	if runs(own, "gardenlet") {
-		t.Error("an extension that is called gardenlet is taken for one")
-	}
-	if !runs(process.Program{Args: []string{"transplant", "gardenlet"}}, "gardenlet") {
-		t.Error("the gardenlet is not found")
-	}
-}
-
-// Children that an extension had when it was killed need not be there when it runs again.
-func TestStartedAgain_ThirdPartyExtensionWithChildren_CountsOnce(t *testing.T) {
-	t.Parallel()
-	own := process.Program{Args: []string{"vault"}, Env: map[string]string{"TRANSPLANT_ACTOR": "vault-a"}}
-	gateway := process.Program{Args: []string{"transplant", "gateway"}}
-	if n := startedAgain([]process.Program{own, own, gateway, gateway}); n != 3 {
-		t.Errorf("%d are awaited, want the extension and two gateways", n)
-	}
-}
-
-func TestHosts_ThirdPartyExtension_DependsOnTheBackend(t *testing.T) {
+func TestImages_ThirdPartyExtension_DependOnTheBackend(t *testing.T) {
 	t.Parallel()
 	ofImage, ofProgram := landscape.Extension{Name: "i", Image: "mine:1"}, vault()
-	if field, err := (&Backend{}).Hosts(t.Context(), ofImage); err == nil || field != "spec.image" ||
-		!strings.Contains(err.Error(), "--backend kind") {
-		t.Errorf("embedded, of an image: %s: %v", field, err)
-	}
-	if _, err := (&Backend{}).Hosts(t.Context(), ofProgram); err != nil {
-		t.Errorf("embedded, of a program: %v", err)
-	}
-	if field, err := (&KindBackend{}).Hosts(t.Context(), ofProgram); err == nil || field != "spec.binary" {
-		t.Errorf("kind, of a program that is not there: %s: %v", field, err)
-	}
 	s := New(ScenarioSettings)
 	s.Extensions = []landscape.Extension{ofImage, ofProgram}
 	programs := map[string]string{"vault-controller": "/home/me/bin/vault-controller"}
@@ -206,26 +167,5 @@ func TestHosts_ThirdPartyExtension_DependsOnTheBackend(t *testing.T) {
 	}
 	if image := s.extensionValues(ofImage, "a"); image.Image != "mine:1" || len(image.Command) > 0 {
 		t.Errorf("an image runs %v in %s", image.Command, image.Image)
-	}
-}
-
-// What up is given is refused as in a scenario: before anything is made.
-func TestExtensionsThatAreGivenToUpAreChecked(t *testing.T) {
-	t.Parallel()
-	folder := t.TempDir()
-	program, file := filepath.Join(folder, "program"), filepath.Join(folder, "gateway.yaml")
-	text := "apiVersion: transplant.dev/v1alpha1\nkind: ExtensionDeployment\nmetadata: {name: gateway}\nspec: " +
-		"{resources: [{kind: Extension, type: gate}], binary: program}\n"
-	if err := errors.Join(os.WriteFile(program, nil, 0o755), os.WriteFile(file, []byte(text), 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	given := Extensions{}
-	given.Files = []string{file}
-	if err := given.Check(t.Context(), "embedded", []string{"a", "b"}); err == nil || !strings.Contains(err.Error(),
-		`"gateway-a" would be two actors`) {
-		t.Errorf("one that is called as another actor is: %v", err)
-	}
-	if err := given.Check(t.Context(), "embedded", nil); err != nil {
-		t.Errorf("without seeds: %v", err)
 	}
 }

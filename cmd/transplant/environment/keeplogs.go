@@ -18,26 +18,19 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 	"github.com/transplant-sim/transplant/clusters/kind"
 	"github.com/transplant-sim/transplant/sim/logs"
-	"github.com/transplant-sim/transplant/sim/world"
 )
-
-var _ world.LogKeeper = &World{}
 
 // namesWithin bounds the question whose pods are on a cluster. A cluster that does not answer keeps its logs, by other
 // names.
 const namesWithin = 5 * time.Second
-
-// KeepLogs implements world.LogKeeper.
-func (w *World) KeepLogs(ctx context.Context, folder string) error {
-	return keepLogs(ctx, w.landscape, folder)
-}
 
 // logWriter is a landscape whose logs are in its run directory once WriteLogs was called.
 type logWriter interface{ WriteLogs(context.Context) }
 
 var _ logWriter = &kind.Landscape{}
 
-func keepLogs(ctx context.Context, l Landscape, folder string) error {
+// KeepLogs copies the logs of a landscape into a folder, by names that people know.
+func KeepLogs(ctx context.Context, l Landscape, folder string) error {
 	if writer, writes := l.(logWriter); writes {
 		writer.WriteLogs(ctx)
 	}
@@ -60,12 +53,12 @@ func namesOn(ctx context.Context, l Landscape, cluster string) map[string]string
 	ctx, cancel := context.WithTimeout(ctx, namesWithin)
 	defer cancel()
 	names := map[string]string{}
-	observer, err := observe(l, cluster)
+	observer, err := ObserverClient(l, cluster)
 	if err != nil {
 		return names
 	}
 	pods := &corev1.PodList{}
-	if err := observer.List(ctx, pods, cachedList()); err != nil {
+	if err := observer.List(ctx, pods, CachedList()); err != nil {
 		return names
 	}
 	// The newest pod of an actor has its name; those that were before it have their UIDs behind that.
@@ -88,7 +81,7 @@ func namesOn(ctx context.Context, l Landscape, cluster string) map[string]string
 // nameOf the logs of a pod: the actor, or a folder of the shoot's with the pod in it. Anybody else's have the pod's
 // name.
 func nameOf(cluster string, pod *corev1.Pod) string {
-	switch owner, known := (owners{}).OwnerOf(cluster, pod); {
+	switch owner, known := (Owners{}).OwnerOf(cluster, pod); {
 	case !known:
 		return filepath.Join(pod.Namespace, pod.Name)
 	case owner.Shoot != "":
@@ -96,6 +89,11 @@ func nameOf(cluster string, pod *corev1.Pod) string {
 	default:
 		return owner.Actor
 	}
+}
+
+// CopyLogs copies the logs of a landscape that has not come up into a folder, from its run directory.
+func (s *Environment) CopyLogs(dir rundir.Dir, folder string) error {
+	return copyLogs(dir, s.named, folder)
 }
 
 // copyLogs that are in a run directory:

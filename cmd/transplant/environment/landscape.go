@@ -8,7 +8,6 @@ import (
 
 	"github.com/transplant-sim/transplant/clusters"
 	"github.com/transplant-sim/transplant/clusters/embedded"
-	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 	"github.com/transplant-sim/transplant/clusters/link"
 	"github.com/transplant-sim/transplant/clusters/switchboard"
@@ -58,32 +57,4 @@ type Surroundings interface {
 	ControlPlane() string
 }
 
-// breakable is a cluster with what belongs to it.
-type breakable interface {
-	clusters.Cluster
-	clusters.Stopper
-	clusters.Freezer
-	// Containers lists what runs in the pods of the cluster now.
-	Containers(context.Context) ([]process.Program, error)
-	// Volumes are the names of the folders that hold the volumes of its pods.
-	Volumes(context.Context) ([]string, error)
-}
-
-// podKeeper is a cluster whose folders of pods can be seen. A kubelet's are its own business.
-type podKeeper interface {
-	// PodFolders are the names of the folders of its pods: the UIDs of the pods.
-	PodFolders(context.Context) ([]string, error)
-}
-
-// programmed is a cluster whose own programs ("etcd", "kube-apiserver", …) are processes of this machine.
-type programmed interface {
-	clusters.Killer
-	Program(name string) (process.ID, error)
-}
-
-var (
-	_ Landscape  = &embedded.Landscape{}
-	_ breakable  = &embedded.Cluster{}
-	_ programmed = &embedded.Cluster{}
-	_ podKeeper  = &embedded.Cluster{}
-)
+var _ Landscape = &embedded.Landscape{}

@@ -42,7 +42,7 @@ func TestOwnerOf_EveryActor_HasItsName(t *testing.T) {
 		}
 		for _, d := range deployments.Items {
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace}, Spec: d.Spec.Template.Spec}
-			owner, known := owners{}.OwnerOf(cluster.name, pod)
+			owner, known := Owners{}.OwnerOf(cluster.name, pod)
 			if !known || owner.Shoot != "" || (owner.Extension == "vault") != (d.Name == "vault") {
 				t.Errorf("%s/%s in %s is %+v, known %t", d.Namespace, d.Name, cluster.name, owner, known)
 			}
@@ -58,12 +58,12 @@ func TestOwnerOf_EveryActor_HasItsName(t *testing.T) {
 
 func TestOwnerOf_ControlPlane_IsItsShoots(t *testing.T) {
 	t.Parallel()
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: technicalID("alpha")}}
-	if owner, known := (owners{}).OwnerOf("a", pod); !known ||
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: TechnicalID("alpha")}}
+	if owner, known := (Owners{}).OwnerOf("a", pod); !known ||
 		owner != (world.PodOwner{Actor: "control-planes-a", Shoot: "alpha"}) {
 		t.Errorf("%+v, known %t", owner, known)
 	}
-	if owner, known := (owners{}).OwnerOf("a",
+	if owner, known := (Owners{}).OwnerOf("a",
 		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system"}}); known {
 		t.Errorf("a cluster's own pod is %+v", owner)
 	}

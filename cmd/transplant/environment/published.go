@@ -12,9 +12,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/transplant-sim/transplant/clusters"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
@@ -133,4 +135,16 @@ func writeUserKubeconfig(l Landscape, access *corev1.Secret) error {
 		return fmt.Errorf("encode the kubeconfig of shoot %q: %w", access.Labels[labelShootName], err)
 	}
 	return l.WriteKubeconfig(world.User, access.Labels[labelShootName], content)
+}
+
+// AccessLabels select the Secrets of the garden that have the access to shoots.
+func AccessLabels() client.MatchingLabels { return client.MatchingLabels{labelRole: roleKubeconfig} }
+
+// UsersAccess is the access that a shoot's users get, by its external name if it has one.
+func UsersAccess(shoot string, access *corev1.Secret) (*rest.Config, error) {
+	config, err := clientcmd.RESTConfigFromKubeConfig(access.Data[keyKubeconfig])
+	if err != nil {
+		return nil, fmt.Errorf("read the kubeconfig of shoot %q: %w", shoot, err)
+	}
+	return config, nil
 }

@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
-	"github.com/transplant-sim/transplant/sim/world"
 )
 
 const (
@@ -21,9 +20,9 @@ const (
 	actorPoll    = 50 * time.Millisecond
 )
 
-// awaitThat polls until nothing is missing any more, at most for so long; missing says what is. A request that fails
+// Await polls until nothing is missing any more, at most for so long; missing says what is. A request that fails
 // is made again: a server that starts, or a busy machine, may take longer for one than a client waits.
-func awaitThat(ctx context.Context, timeout time.Duration, missing func(context.Context) error) error {
+func Await(ctx context.Context, timeout time.Duration, missing func(context.Context) error) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, actorPoll, timeout, true, func(ctx context.Context) (bool, error) {
 		err := missing(ctx)
@@ -40,15 +39,15 @@ func awaitThat(ctx context.Context, timeout time.Duration, missing func(context.
 
 // awaitActors waits until every Deployment of a cluster is available: nothing else runs there yet.
 func awaitActors(ctx context.Context, c client.Client, cluster string) error {
-	err := awaitThat(ctx, actorTimeout, func(ctx context.Context) error { return checkActors(ctx, c) })
+	err := Await(ctx, actorTimeout, func(ctx context.Context) error { return CheckActors(ctx, c) })
 	if err != nil {
 		return fmt.Errorf("wait for the actors of cluster %q: %w", cluster, err)
 	}
 	return nil
 }
 
-// checkActors names the first Deployment of a cluster that is not available.
-func checkActors(ctx context.Context, c client.Client) error {
+// CheckActors names the first Deployment of a cluster that is not available.
+func CheckActors(ctx context.Context, c client.Client) error {
 	deployments := &appsv1.DeploymentList{}
 	if err := c.List(ctx, deployments); err != nil {
 		return err
@@ -61,24 +60,9 @@ func checkActors(ctx context.Context, c client.Client) error {
 	return nil
 }
 
-var _ world.Readiness = &World{}
-
-// Ready implements world.Readiness: every actor is a Deployment.
-func (w *World) Ready(ctx context.Context) error {
-	if err := checkActors(ctx, w.garden); err != nil {
-		return fmt.Errorf("look whether the actors of the garden are ready: %w", err)
-	}
-	for _, seed := range w.Seeds() {
-		if err := checkActors(ctx, w.seeds[seed]); err != nil {
-			return fmt.Errorf("look whether the actors of seed %q are ready: %w", seed, err)
-		}
-	}
-	return nil
-}
-
 // awaitSeed waits until the gardenlet has reported to the garden that the seed can take shoots, and has its bucket.
 func awaitSeed(ctx context.Context, garden client.Client, name string) error {
-	err := awaitThat(ctx, actorTimeout, func(ctx context.Context) error {
+	err := Await(ctx, actorTimeout, func(ctx context.Context) error {
 		seed := &gardencorev1beta1.Seed{}
 		if err := garden.Get(ctx, client.ObjectKey{Name: name}, seed); err != nil {
 			return err

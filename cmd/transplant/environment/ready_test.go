@@ -52,7 +52,7 @@ func TestCheckActors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := checkActors(t.Context(), fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(c.acme).Build())
+			err := CheckActors(t.Context(), fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(c.acme).Build())
 			if got := fmt.Sprint(err); err == nil && c.want != "" || err != nil && got != c.want {
 				t.Errorf("error %q, want %q", got, c.want)
 			}

@@ -144,12 +144,13 @@ func TestSeedAttacks_WithEachIdentity_AreRefused(t *testing.T) {
 		needs, attacks map[string]request
 	}{
 		{"extensions/provider-transplant", providerNeeds(), more(map[string]request{
-			"makes a machine object in another's":     create(machineClass("shoot--p--beta")),
-			"makes a managed resource in another's":   patch(managedResource("shoot--p--beta"), harmless),
-			"changes the API server":                  ofControlPlane["changes the API server"],
-			"renews another's heartbeat":              patch(lease("garden", "gardener-extension-heartbeat"), harmless),
-			"deletes an extension object":             remove(worker()),
-			"changes the Cluster":                     patch(&extensionsv1alpha1.Cluster{ObjectMeta: metaOf("", controlPlane)}, harmless),
+			"makes a machine object in another's":   create(machineClass("shoot--p--beta")),
+			"makes a managed resource in another's": patch(managedResource("shoot--p--beta"), harmless),
+			"changes the API server":                ofControlPlane["changes the API server"],
+			"renews another's heartbeat":            patch(lease("garden", "gardener-extension-heartbeat"), harmless),
+			"deletes an extension object":           remove(worker()),
+			"changes the Cluster": patch(&extensionsv1alpha1.Cluster{ObjectMeta: metaOf("", controlPlane)},
+				harmless),
 			"makes a machine object for no shoot":     create(machineClass("garden")),
 			"makes a machine object beside a shoot's": create(machineClass("extensions")),
 		})},

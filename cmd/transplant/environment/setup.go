@@ -40,11 +40,6 @@ type seedValues struct {
 	Settings                              Settings
 }
 
-const (
-	gcm           = "garden-controller-manager"
-	keyKubeconfig = "kubeconfig"
-)
-
 func (s *Environment) setUpGarden(ctx context.Context, l Landscape, garden client.Client) error {
 	if err := install(ctx, garden, crds.Garden()); err != nil {
 		return err
@@ -77,7 +72,7 @@ func (s *Environment) setUpGarden(ctx context.Context, l Landscape, garden clien
 	if err := apply(ctx, garden, "garden-actors.yaml", values); err != nil {
 		return err
 	}
-	for _, seed := range seeds(l) {
+	for _, seed := range Seeds(l) {
 		v, err := s.seedValues(l, seed)
 		if err != nil {
 			return err
@@ -171,6 +166,17 @@ func (s *Environment) startSeed(ctx context.Context, l Landscape, c client.Clien
 	return s.startExtensions(ctx, l, c, seed)
 }
 
+// RebuildSeed sets a seed up that was built anew, as when the landscape was made: definitions, identities, actors.
+func (s *Environment) RebuildSeed(ctx context.Context, l Landscape, c client.Client, seed string) error {
+	if err := s.prepareSeed(ctx, l, c, seed); err != nil {
+		return fmt.Errorf("set up the rebuilt seed %q: %w", seed, err)
+	}
+	if err := s.startSeed(ctx, l, c, seed); err != nil {
+		return fmt.Errorf("set up the rebuilt seed %q: %w", seed, err)
+	}
+	return nil
+}
+
 // kubeconfigFor says which actor gets a kubeconfig for which target, and where.
 type kubeconfigFor struct {
 	actor, target string
@@ -253,7 +259,7 @@ func (s *Environment) CloudAs(l Landscape, identity string) (*cloud.Client, erro
 
 // makeZones makes the DNS zones of the shoots' internal and external names, as an operator would.
 func (s *Environment) makeZones(ctx context.Context, l Landscape) error {
-	admin, err := s.CloudAs(l, cloudAdmin)
+	admin, err := s.CloudAs(l, CloudAdmin)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
-	"github.com/transplant-sim/transplant/clusters/embedded/cli"
+	"github.com/transplant-sim/transplant/clusters/cli"
 )
 
 func TestHowShootsAreShown(t *testing.T) {

@@ -139,7 +139,7 @@ func TestScenarios_ShootsAndPatches_AreAccepted(t *testing.T) {
 	t.Parallel()
 	profile := as[gardencorev1beta1.CloudProfile](t, gardenOfLandscape(t)["CloudProfile"])
 	around := validation.Surroundings{Project: Project, Profile: profile}
-	w := &World{env: &Environment{}}
+	e := &Environment{}
 	files, err := filepath.Glob("../../../scenarios/*/*.yaml")
 	if err != nil || len(files) < 50 {
 		t.Fatalf("got %d scenarios, %v", len(files), err)
@@ -152,10 +152,7 @@ func TestScenarios_ShootsAndPatches_AreAccepted(t *testing.T) {
 		}
 		shoots := map[string]*gardencorev1beta1.Shoot{}
 		for _, wanted := range s.Spec.Landscape.Shoots {
-			shoot, err := w.ShootManifest(wanted)
-			if err != nil {
-				t.Fatal(err)
-			}
+			shoot := e.ShootManifest(wanted)
 			if errs := validation.Shoot(shoot, around); len(errs) > 0 {
 				t.Errorf("%s: shoot %s: %v", file, shoot.Name, errs.ToAggregate())
 			}

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
-	"github.com/transplant-sim/transplant/controllers/admission"
+	"github.com/transplant-sim/transplant/controllers/admission/toleration"
 	"github.com/transplant-sim/transplant/controllers/placement"
 )
 
@@ -25,13 +25,13 @@ const (
 
 // tolerationsQuestion asks whether tolerations let a shoot onto a seed, or whether the shoot may have them.
 type tolerationsQuestion struct {
-	Kind                string                          `json:"kind"`
-	SeedTaints          []gardencorev1beta1.SeedTaint   `json:"seedTaints"`
-	Operation           string                          `json:"operation"`
-	AdmissionConfig     admission.TolerationRestriction `json:"admissionConfig"`
-	Project             *gardencorev1beta1.Project      `json:"project"`
-	ShootTolerations    []gardencorev1beta1.Toleration  `json:"shootTolerations"`
-	OldShootTolerations []gardencorev1beta1.Toleration  `json:"oldShootTolerations"`
+	Kind                string                         `json:"kind"`
+	SeedTaints          []gardencorev1beta1.SeedTaint  `json:"seedTaints"`
+	Operation           string                         `json:"operation"`
+	AdmissionConfig     toleration.Restriction         `json:"admissionConfig"`
+	Project             *gardencorev1beta1.Project     `json:"project"`
+	ShootTolerations    []gardencorev1beta1.Toleration `json:"shootTolerations"`
+	OldShootTolerations []gardencorev1beta1.Toleration `json:"oldShootTolerations"`
 }
 
 func (q *tolerationsQuestion) setDefaults() {
@@ -73,7 +73,7 @@ func newTolerations() *cobra.Command {
 	command.Flags().StringVar(&flags.project, "project", "",
 		"file of the Shoot's Project, for its defaults and whitelist")
 	command.Flags().StringVar(&flags.config, "admission-config", "",
-		"file of Gardener's AdmissionConfiguration, or only of its plugin "+admission.PluginTolerations+
+		"file of Gardener's AdmissionConfiguration, or only of its plugin "+toleration.Plugin+
 			": defaults and whitelist for all projects")
 	command.Flags().StringVar(&flags.oldShoot, "old-shoot", "",
 		"file of the Shoot before the change, to ask about an update; without it you ask about a creation")
@@ -164,12 +164,12 @@ func projectOf(namespace string) choice {
 }
 
 // readConfig reads the configuration of all projects.
-func (f *tolerationsFlags) readConfig(command *cobra.Command, into *admission.TolerationRestriction) error {
+func (f *tolerationsFlags) readConfig(command *cobra.Command, into *toleration.Restriction) error {
 	content, err := readFile(command, f.config)
 	if err != nil {
 		return fmt.Errorf("read the admission configuration (--admission-config): %w", err)
 	}
-	text, err := admission.RestrictionIn(content, folderOf(f.config))
+	text, err := toleration.RestrictionIn(content, folderOf(f.config))
 	if err != nil {
 		return fmt.Errorf("read the admission configuration in %s: %w", f.config, err)
 	}
@@ -198,8 +198,8 @@ func judgeTolerations(question tolerationsQuestion) (tolerationsAnswer, error) {
 }
 
 // lists are the defaults and the whitelist that hold for the shoot.
-func (q tolerationsQuestion) lists() admission.Tolerations {
-	return q.AdmissionConfig.Tolerations().With(q.Project)
+func (q tolerationsQuestion) lists() toleration.Lists {
+	return q.AdmissionConfig.Lists().With(q.Project)
 }
 
 // added are the tolerations that the shoot gets by default, when it is created.

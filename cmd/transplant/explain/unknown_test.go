@@ -108,9 +108,10 @@ func TestExplainJSONL_UnknownFields_WarnsPerLine(t *testing.T) {
 	if !strings.HasPrefix(out, want) || !strings.HasSuffix(out, "\n{\"id\":4,\"nonRetryable\":false}\n") {
 		t.Errorf("answers %s", out)
 	}
-	if diff := cmp.Diff(`warning: line 1 of standard input: field code is not known here and was ignored; did you mean "codes"?
+	want = `warning: line 1 of standard input: field code is not known here and was ignored; did you mean "codes"?
 warning: line 4 of standard input: field Codes is not known here and was ignored; did you mean "codes"?
-`, warned); diff != "" {
+`
+	if diff := cmp.Diff(want, warned); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 }

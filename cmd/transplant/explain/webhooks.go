@@ -88,7 +88,8 @@ func newWebhooks() *cobra.Command {
 		Use:   "webhooks",
 		Short: "Explain which webhooks keep a shoot from hibernation, and how they would be remediated",
 		Example: `  transplant explain webhooks --file webhooks.yaml
-  kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml | transplant explain webhooks --file -`,
+  kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml | ` +
+			`transplant explain webhooks --file -`,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if err := errors.Join(output.check(), required([2]string{"file", strings.Join(files, "")})); err != nil {
 				return err

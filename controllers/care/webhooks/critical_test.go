@@ -87,7 +87,9 @@ func webhook(rules []admissionregistrationv1.RuleWithOperations) admissionregist
 	}
 }
 
-func configuration(webhooks ...admissionregistrationv1.ValidatingWebhook) *admissionregistrationv1.ValidatingWebhookConfiguration {
+func configuration(
+	webhooks ...admissionregistrationv1.ValidatingWebhook,
+) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	return &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "c"},
 		Webhooks: webhooks}
 }

@@ -20,7 +20,8 @@ import (
 // nothing to be filled in.
 var written = map[string]string{
 	"least": `
-- {name: a.example.com, admissionReviewVersions: [v1], sideEffects: None, clientConfig: {url: "https://example.com/a"}}`,
+- {name: a.example.com, admissionReviewVersions: [v1], sideEffects: None,
+   clientConfig: {url: "https://example.com/a"}}`,
 	"a service and rules": `
 - name: a.example.com
   admissionReviewVersions: [v1]

@@ -234,8 +234,8 @@ func Check(ctx context.Context, bucket Bucket) error {
 	return nil
 }
 
-// Readable returns what is damaged, as Copy does, if a Copy that may leave that out would have nothing to begin with: no
-// full snapshot is whole. It reads the newest first, and no more of them than it must.
+// Readable returns what is damaged, as Copy does, if nothing else is left for a Copy to begin with: no full snapshot is
+// whole. It reads the newest first, and no more of them than it must.
 func Readable(ctx context.Context, bucket Bucket) error {
 	planned, err := inherit(ctx, bucket, bucket, math.MaxInt64)
 	if err != nil {

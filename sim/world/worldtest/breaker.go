@@ -10,12 +10,13 @@ import (
 
 	"github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/requests"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
 // BreakLink implements world.LinkBreaker: the fault has one hit, and is only counted.
-func (w *World) BreakLink(context.Context, string, string, link.Fault, link.Hook) (world.Injection, error) {
+func (w *World) BreakLink(context.Context, string, string, link.Fault, requests.Hook) (world.Injection, error) {
 	return w.injection(1), nil
 }
 

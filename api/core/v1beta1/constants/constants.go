@@ -115,9 +115,11 @@ const (
 	// ShootCleanupWebhooksFinalizeGracePeriodSeconds overrides a period of clean-up.
 	ShootCleanupWebhooksFinalizeGracePeriodSeconds = "shoot.gardener.cloud/cleanup-webhooks-finalize-grace-period-seconds"
 	// ShootCleanupExtendedAPIsFinalizeGracePeriodSeconds overrides a period of clean-up.
-	ShootCleanupExtendedAPIsFinalizeGracePeriodSeconds = "shoot.gardener.cloud/cleanup-extended-apis-finalize-grace-period-seconds"
+	ShootCleanupExtendedAPIsFinalizeGracePeriodSeconds = "shoot.gardener.cloud/" +
+		"cleanup-extended-apis-finalize-grace-period-seconds"
 	// ShootCleanupKubernetesResourcesFinalizeGracePeriodSeconds overrides a period of clean-up.
-	ShootCleanupKubernetesResourcesFinalizeGracePeriodSeconds = "shoot.gardener.cloud/cleanup-kubernetes-resources-finalize-grace-period-seconds"
+	ShootCleanupKubernetesResourcesFinalizeGracePeriodSeconds = "shoot.gardener.cloud/" +
+		"cleanup-kubernetes-resources-finalize-grace-period-seconds"
 	// ShootCleanupKubernetesResourcesStartTime is the annotation of a shoot's namespace with when its clean-up began.
 	ShootCleanupKubernetesResourcesStartTime = "shoot.gardener.cloud/cleanup-kubernetes-resources-start-time"
 	// ShootNeedsRetryOperation lets maintenance retry a Failed Shoot.
