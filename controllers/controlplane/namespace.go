@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -38,7 +39,7 @@ func (o *Operation) DeployNamespace(ctx context.Context) error {
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("read namespace %q: %w", o.Namespace(), err)
 	}
-	exists := err == nil
+	missing := err != nil
 	labels, err := o.namespaceLabels(ctx)
 	if err != nil {
 		return err
@@ -59,16 +60,20 @@ func (o *Operation) DeployNamespace(ctx context.Context) error {
 			metav1.SetMetaDataAnnotation(&namespace.ObjectMeta, annotation, value)
 		}
 	}
-	if exists {
-		err = patchNamespace(ctx, o.Seed, o.Namespace(), shape)
-	} else {
+	if missing {
 		// The epoch is there from the beginning: a namespace without one is that of a seed that cleans up.
 		namespace = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.Namespace()}}
 		shape(namespace)
-		err = describe("create", namespace, o.Seed, o.Seed.Create(ctx, namespace, fieldOwner))
+		err = o.Seed.Create(ctx, namespace, fieldOwner)
+		missing = !apierrors.IsAlreadyExists(err)
+		if missing && err != nil {
+			return describe("create", namespace, o.Seed, err)
+		}
 	}
-	if err != nil {
-		return err
+	if !missing {
+		if err := patchNamespace(ctx, o.Seed, o.Namespace(), shape); err != nil {
+			return err
+		}
 	}
 	return o.grantExtensions(ctx)
 }
@@ -184,7 +189,8 @@ func (o *Operation) deployMachineControllerAccess(ctx context.Context) error {
 }
 
 // Advance notes on the control-plane namespace how far the epoch has come here (docs/adr/0018-tenure.md). If somebody
-// else writes an epoch there at the same time, it is an error, and nothing is written: the flow surveys again.
+// else writes an epoch between its own read and its write, it is an error, and nothing is written. It does not compare
+// with what the flow has read before.
 func (o *Operation) Advance(ctx context.Context, to tenure.Step, epoch int64) error {
 	err := patchNamespace(ctx, o.Seed, o.Namespace(), func(namespace *corev1.Namespace) {
 		tenure.Advance(namespace, to, epoch)

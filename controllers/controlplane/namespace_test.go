@@ -144,9 +144,11 @@ func TestDeployNamespace(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		before              *corev1.Namespace
+		appears             bool              // between the look and the creation
 		annotations, labels map[string]string // beside those that every namespace gets
 	}{
-		"it is new": {},
+		"it is new":              {},
+		"somebody else makes it": {appears: true},
 		"it is of an epoch before": {
 			before: alphasNamespace(
 				map[string]string{"kept": "x", "extensions.extensions.gardener.cloud/gone": "true"},
@@ -163,6 +165,11 @@ func TestDeployNamespace(t *testing.T) {
 				options ...client.CreateOption) error {
 				if _, is := object.(*corev1.Namespace); is && object.GetAnnotations()["transplant.dev/epoch"] != "4" {
 					t.Errorf("it is made with %v: as if this seed cleaned up", object.GetAnnotations())
+				}
+				if c.appears {
+					if err := seed.Create(ctx, alphasNamespace(nil, nil)); err != nil {
+						return err
+					}
 				}
 				return seed.Create(ctx, object, options...)
 			}
@@ -187,8 +194,12 @@ func TestDeployNamespace(t *testing.T) {
 			if diff != "" {
 				t.Errorf("labels and annotations (-want +got):\n%s", diff)
 			}
-			if once := c.before != nil; once != (writes == 1) {
-				t.Errorf("%d patches", writes)
+			want := 0
+			if c.before != nil || c.appears {
+				want = 1
+			}
+			if writes != want {
+				t.Errorf("%d patches, want %d", writes, want)
 			}
 		})
 	}

@@ -69,15 +69,8 @@ func TestDialFromAnotherNetwork(t *testing.T) {
 // A refusal is an answer; silence is none.
 func TestKnock(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	closed := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := knock(t.Context(), closed); err != nil {
+	_, silent := bind(t)
+	if _, err := knock(t.Context(), silent); err != nil {
 		t.Errorf("a refusal is no answer: %v", err)
 	}
 	full := deaf(t)
@@ -86,16 +79,15 @@ func TestKnock(t *testing.T) {
 	}
 }
 
-// deaf is an address whose queue of new connections is full: the kernel answers no more.
-func deaf(t *testing.T) string {
+// bind a socket that does not listen, to an address that nobody else can take: connections are refused.
+func bind(t *testing.T) (socket int, address string) {
 	t.Helper()
 	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = syscall.Close(socket) })
-	if err := errors.Join(syscall.Bind(socket, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}),
-		syscall.Listen(socket, 0)); err != nil {
+	if err := syscall.Bind(socket, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
 		t.Fatal(err)
 	}
 	name, err := syscall.Getsockname(socket)
@@ -103,7 +95,16 @@ func deaf(t *testing.T) string {
 		t.Fatal(err)
 	}
 	bound := name.(*syscall.SockaddrInet4)
-	address := (&net.TCPAddr{IP: bound.Addr[:], Port: bound.Port}).String()
+	return socket, (&net.TCPAddr{IP: bound.Addr[:], Port: bound.Port}).String()
+}
+
+// deaf is an address whose queue of new connections is full: the kernel answers no more.
+func deaf(t *testing.T) string {
+	t.Helper()
+	socket, address := bind(t)
+	if err := syscall.Listen(socket, 0); err != nil {
+		t.Fatal(err)
+	}
 	first, err := net.Dial("tcp", address) // takes the only place
 	if err != nil {
 		t.Fatal(err)
