@@ -57,7 +57,6 @@ func (e *Event) UnmarshalJSON(content []byte) error {
 	if err := json.Unmarshal(content, &wire); err != nil {
 		return err
 	}
-	wire.Kind = cmp.Or(formerKinds[wire.Kind], wire.Kind)
 	form, known := payloadTypes[wire.Kind]
 	if !known {
 		return fmt.Errorf("read event %d: unknown kind %q", wire.Seq, wire.Kind)
@@ -76,13 +75,19 @@ func (e *Event) UnmarshalJSON(content []byte) error {
 
 // formerKinds and formerFields are the names in timelines of earlier versions, with those of today.
 var (
-	formerKinds  = map[Kind]Kind{"ShootSteady": "ShootReady"}
+	formerKinds  = map[string]Kind{"ShootSteady": "ShootReady"}
 	formerFields = map[Kind]map[string]string{
 		"RunStarted":  {"story": "definition"},
 		"RunEnded":    {"broken": "error"},
 		"FaultHealed": {"touched": "hits"},
 	}
 )
+
+// UnmarshalText reads a kind, also by its former name.
+func (k *Kind) UnmarshalText(text []byte) error {
+	*k = cmp.Or(formerKinds[string(text)], Kind(text))
+	return nil
+}
 
 func withFieldsOfToday(kind Kind, payload json.RawMessage) (json.RawMessage, error) {
 	if formerFields[kind] == nil {

@@ -79,9 +79,9 @@ func TestEvent_OfAnEarlierVersion_IsReadAsTodays(t *testing.T) {
 			timeline.ShootReady{TechnicalID: "t", Nodes: 2, Objects: 3}},
 		{`"FaultHealed","payload":{"fault":"f","touched":7}`, `"FaultHealed","payload":{"fault":"f","hits":7}`,
 			timeline.FaultHealed{Fault: "f", Hits: 7}},
-		{`"RunEnded","payload":{"broken":"no landscape","recorded":{"Note":1}}`,
-			`"RunEnded","payload":{"error":"no landscape","recorded":{"Note":1}}`,
-			timeline.RunEnded{Error: "no landscape", Recorded: recorded}},
+		{`"RunEnded","payload":{"broken":"no landscape","recorded":{"ShootSteady":1}}`,
+			`"RunEnded","payload":{"error":"no landscape","recorded":{"ShootReady":1}}`,
+			timeline.RunEnded{Error: "no landscape", Recorded: map[timeline.Kind]int{"ShootReady": 1}}},
 		{`"RunEnded","payload":{"recorded":{"Note":1}}`, `"RunEnded","payload":{"recorded":{"Note":1}}`,
 			timeline.RunEnded{Recorded: recorded}},
 	} {

@@ -405,7 +405,7 @@ func TestTheFilesOfAVerdict(t *testing.T) {
 			"phases": map[string]any{"asked": 0.0, "apiDown.asked": 0.0}},
 		"objectives": []any{map[string]any{"measure": "apiDowntime", "max": 1.0, "measured": 3.0},
 			map[string]any{"measure": "rto", "max": 20.0}},
-		"faults": []any{map[string]any{"name": "alpha", "touched": 4.0}},
+		"faults": []any{map[string]any{"name": "alpha", "hits": 4.0}},
 		"violations": []any{
 			map[string]any{"oracle": "expect", "at": 1.0, "message": "step 2: late", "events": []any{3.0}},
 			map[string]any{"oracle": "MigrationEnds", "at": 2.5, "message": r.Violations[1].Message, "events": []any{7.0}},
