@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	clocktesting "k8s.io/utils/clock/testing"
+	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/transplant-sim/transplant/clusters/link"
 	"github.com/transplant-sim/transplant/clusters/link/wire"
@@ -21,7 +21,7 @@ import (
 type scene struct {
 	*world
 	link  *link.Link
-	clock *clocktesting.FakeClock
+	clock *testingclock.FakeClock
 	watch io.Reader
 	*stream
 	reached atomic.Int64
@@ -30,7 +30,7 @@ type scene struct {
 // newScene opens the watch over a protocol and sees a first event pass.
 func newScene(t *testing.T, protocol string) *scene {
 	t.Helper()
-	s := &scene{stream: newStream(nil), clock: clocktesting.NewFakeClock(time.Now())}
+	s := &scene{stream: newStream(nil), clock: testingclock.NewFakeClock(time.Now())}
 	mux := http.NewServeMux()
 	mux.Handle("/watch", s.stream)
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
@@ -56,7 +56,7 @@ func (s *scene) expectClean(t *testing.T) {
 }
 
 // pass steps the clock, whenever somebody waits for it, until something has happened; it returns the time that took.
-func pass[T any](t *testing.T, clock *clocktesting.FakeClock, step time.Duration, until <-chan T) (T, time.Duration) {
+func pass[T any](t *testing.T, clock *testingclock.FakeClock, step time.Duration, until <-chan T) (T, time.Duration) {
 	t.Helper()
 	start := clock.Now()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
@@ -312,7 +312,7 @@ func TestLatencyDeliversBeforeClose(t *testing.T) {
 func TestLatencyKeepsThroughput(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(random(big)) }))
-	clock := clocktesting.NewFakeClock(time.Now())
+	clock := testingclock.NewFakeClock(time.Now())
 	l := w.link(t, link.Options{Clock: clock})
 	client := w.client("http/1.1")
 	_, _ = io.Copy(io.Discard, open(t, client, l.URL()).Body)
@@ -345,7 +345,7 @@ func TestJitterStaysInBounds(t *testing.T) {
 func TestBandwidthLimits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(random(1 << 20)) }))
-	clock := clocktesting.NewFakeClock(time.Now())
+	clock := testingclock.NewFakeClock(time.Now())
 	l := w.link(t, link.Options{Clock: clock})
 	i := l.Begin(wire.Bandwidth{BytesPerSecond: 64 << 10, Direction: wire.ToClient})
 	done := make(chan result[string], 2) // two connections share the link

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	clocktesting "k8s.io/utils/clock/testing"
+	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/transplant-sim/transplant/clusters/link"
 	"github.com/transplant-sim/transplant/clusters/link/wire"
@@ -59,7 +59,7 @@ func (n *names) questions() int {
 type town struct {
 	*world
 	*names
-	clock *clocktesting.FakeClock
+	clock *testingclock.FakeClock
 	proxy *link.Proxy
 	watch *stream
 	// open counts the servers' connections; sni is the names they were asked for.
@@ -72,7 +72,7 @@ func newTown(t *testing.T) *town {
 	u := &town{
 		watch: newStream(nil),
 		names: &names{address: "127.0.0.1", ttl: 30 * time.Second},
-		clock: clocktesting.NewFakeClock(time.Now()),
+		clock: testingclock.NewFakeClock(time.Now()),
 	}
 	ca, err := link.NewCA()
 	if err != nil {

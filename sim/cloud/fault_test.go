@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/miekg/dns"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	testclock "k8s.io/utils/clock/testing"
+	testingclock "k8s.io/utils/clock/testing"
 
 	api "github.com/transplant-sim/transplant/api/cloud"
 )
@@ -204,7 +204,7 @@ func TestQuota(t *testing.T) {
 
 func TestThrottle(t *testing.T) {
 	t.Parallel()
-	clock := testclock.NewFakeClock(time.Now())
+	clock := testingclock.NewFakeClock(time.Now())
 	cloud := start(t, Options{Clock: clock})
 	client, ctx := cloud.as(t, "extensions-a"), t.Context()
 	heal := inject(t, cloud, api.Fault{Effect: api.Effect{Throttle: &api.ThrottleEffect{PerSecond: 1, Burst: 2}}})
@@ -220,7 +220,7 @@ func TestThrottle(t *testing.T) {
 
 func TestDelay(t *testing.T) {
 	t.Parallel()
-	clock := testclock.NewFakeClock(time.Now())
+	clock := testingclock.NewFakeClock(time.Now())
 	cloud := start(t, Options{Clock: clock})
 	heal := inject(t, cloud, api.Fault{Effect: api.Effect{Delay: &metav1.Duration{Duration: time.Minute}}})
 	client, done := cloud.as(t, "extensions-a"), make(chan error, 1)
@@ -360,7 +360,7 @@ func TestNameFaults(t *testing.T) {
 // A slow bucket takes as long for a body as its rate says, in either direction.
 func TestSlowBucket(t *testing.T) {
 	t.Parallel()
-	clock := testclock.NewFakeClock(time.Now())
+	clock := testingclock.NewFakeClock(time.Now())
 	cloud := start(t, Options{Clock: clock})
 	bucket, ctx := bucketOf(t, cloud.as(t, "extensions-a")), t.Context()
 	heal := inject(t, cloud, api.Fault{Match: api.Match{Kinds: []string{api.KindObjects}},

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
-	clocktesting "k8s.io/utils/clock/testing"
+	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/scenario"
@@ -65,11 +65,11 @@ func TestSettle_UnreadableSeed_IsUnknown(t *testing.T) {
 
 // settling starts to settle a run on a clock that stands, with two minutes for it and three quiet seconds. It returns
 // when the run sleeps; sleeping waits until it does again.
-func settling(t *testing.T, r *runner) (clock *clocktesting.FakeClock, sleeping func(), ended <-chan error) {
+func settling(t *testing.T, r *runner) (clock *testingclock.FakeClock, sleeping func(), ended <-chan error) {
 	t.Helper()
 	r.Scenario.Spec.SettleWithin.Duration = 2 * time.Minute
 	r.Patience.Quiet = 3 * time.Second
-	clock = clocktesting.NewFakeClock(time.Now())
+	clock = testingclock.NewFakeClock(time.Now())
 	r.Clock = clock
 	result := make(chan error, 1)
 	go func() { result <- r.settle(t.Context()) }()
@@ -224,7 +224,7 @@ func TestSettle_Interrupt_EndsTheRun(t *testing.T) {
 }
 
 // hasty is a clock on which nobody waits.
-type hasty struct{ *clocktesting.FakeClock }
+type hasty struct{ *testingclock.FakeClock }
 
 func (h hasty) After(d time.Duration) <-chan time.Time {
 	after := h.FakeClock.After(d)
@@ -235,7 +235,7 @@ func (h hasty) After(d time.Duration) <-chan time.Time {
 func TestSettle_NotSettledYet_IsNotedNowAndThen(t *testing.T) {
 	t.Parallel()
 	r := settler(t, math.MaxInt32)
-	r.Clock = hasty{clocktesting.NewFakeClock(time.Date(2026, 11, 21, 20, 0, 0, 0, time.UTC))}
+	r.Clock = hasty{testingclock.NewFakeClock(time.Date(2026, 11, 21, 20, 0, 0, 0, time.UTC))}
 	r.Scenario.Spec.SettleWithin = metav1.Duration{Duration: 25 * time.Second}
 	if err := r.settle(t.Context()); err != nil {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
-	clocktesting "k8s.io/utils/clock/testing"
+	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
@@ -149,7 +149,7 @@ func kindOf(err error) error {
 func TestExpect_LastLookIsBlind_IsUnknown(t *testing.T) {
 	t.Parallel()
 	env, _, _ := newEnvironment(t)
-	clock := clocktesting.NewFakeClock(time.Now())
+	clock := testingclock.NewFakeClock(time.Now())
 	env.Clock = clock
 	expect, ended := &step.Expect{That: "seed('a').shoots == 2", Within: metav1.Duration{Duration: time.Minute}},
 		make(chan error)

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	clocktesting "k8s.io/utils/clock/testing"
+	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/transplant-sim/transplant/sim/oracle"
 	"github.com/transplant-sim/transplant/sim/timeline"
@@ -367,7 +367,7 @@ func TestTheFilesOfAVerdict(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	now := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+	now := testingclock.NewFakePassiveClock(time.Unix(0, 0))
 	journal := timeline.NewJournal(now, file)
 	goals := `"apiDowntime":{"max":"1s"},"rto":{"max":"20s"}`
 	for _, e := range run(`"MigrationEnds","SingleWriter"`, goals, timeline.StepStarted{Index: 1},

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/scheme"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/rest"
@@ -82,7 +82,7 @@ func newAgent(ctx context.Context, config Config, log logr.Logger) (*agent, erro
 		return nil, err
 	}
 	recording := record.NewBroadcaster(record.WithContext(ctx))
-	n.Recorder = recording.NewRecorder(scheme.Scheme, corev1.EventSource{Component: commandName, Host: config.Name})
+	n.Recorder = recording.NewRecorder(clientgoscheme.Scheme, corev1.EventSource{Component: commandName, Host: config.Name})
 	lean := informers.WithTransform(withoutManagedFields)
 	a := &agent{
 		Node: n, config: config, recording: recording,
