@@ -56,7 +56,7 @@ test: build controlplane ## Run all tests that need no Docker; ARTIFACTS=out/tes
 	@# Two packages at a time, and four tests in each: they wait for API servers most of the time, and a third package
 	@# would starve those. The landscapes of e2e come last and alone: beside compilers, users time out.
 	@# -short=false wins over a GOFLAGS of -short: this is never part of the tests
-	$(GOTEST) -p 2 $$(go list ./... | grep -v '/e2e$$'); others=$$?; $(GOTEST) ./e2e && exit $$others
+	others=0; $(GOTEST) -p 2 $$(go list ./... | grep -v '/e2e$$') || others=$$?; $(GOTEST) ./e2e && exit $$others
 
 .PHONY: e2e
 e2e: build controlplane ## Run the catalogue and test the controllers as suites of e2e-framework (long); LABELS="fault=loseCluster" for some

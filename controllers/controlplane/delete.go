@@ -289,6 +289,9 @@ func (o *Operation) DeleteCluster(ctx context.Context) error {
 	return remove(ctx, o.Seed, cluster)
 }
 
+// lastRequestTimeout bounds the request with which the shoot ceases to exist.
+const lastRequestTimeout = 30 * time.Second
+
 // RemoveFinalizer lets the shoot go. The shoot is read anew: its status has been written since the flow began.
 func (o *Operation) RemoveFinalizer(ctx context.Context) error {
 	key := client.ObjectKeyFromObject(o.Shoot)
@@ -302,7 +305,10 @@ func (o *Operation) RemoveFinalizer(ctx context.Context) error {
 		}
 		before := shoot.DeepCopy()
 		controllerutil.RemoveFinalizer(shoot, constants.GardenerFinalizer)
-		return client.IgnoreNotFound(o.Garden.Patch(ctx, shoot,
+		// The watch of the run sees that the shoot is gone, perhaps before the answer is here: it must not end the wait.
+		answered, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastRequestTimeout)
+		defer cancel()
+		return client.IgnoreNotFound(o.Garden.Patch(answered, shoot,
 			client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
 	})
 	if err != nil {
