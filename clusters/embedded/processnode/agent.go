@@ -82,7 +82,8 @@ func newAgent(ctx context.Context, config Config, log logr.Logger) (*agent, erro
 		return nil, err
 	}
 	recording := record.NewBroadcaster(record.WithContext(ctx))
-	n.Recorder = recording.NewRecorder(clientgoscheme.Scheme, corev1.EventSource{Component: commandName, Host: config.Name})
+	source := corev1.EventSource{Component: commandName, Host: config.Name}
+	n.Recorder = recording.NewRecorder(clientgoscheme.Scheme, source)
 	lean := informers.WithTransform(withoutManagedFields)
 	a := &agent{
 		Node: n, config: config, recording: recording,

@@ -50,7 +50,8 @@ var written = map[string]string{
 // TestSetDefaults_Written_AsAPIServerDoes compares with a stock API server.
 func TestSetDefaults_Written_AsAPIServerDoes(t *testing.T) {
 	t.Parallel()
-	server, err := client.New(apiservertest.Start(t, apiservertest.Options{}), client.Options{Scheme: clientgoscheme.Scheme})
+	config := apiservertest.Start(t, apiservertest.Options{})
+	server, err := client.New(config, client.Options{Scheme: clientgoscheme.Scheme})
 	if err != nil {
 		t.Fatal(err)
 	}
