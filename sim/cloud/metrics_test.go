@@ -11,7 +11,6 @@ import (
 
 	api "github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/controllers/metricstest"
-
 	"github.com/transplant-sim/transplant/sim/cloud/faultbook"
 )
 

@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	crand "crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
@@ -8,8 +9,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-
-	crand "crypto/rand"
 
 	api "github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/sim/cloud/refusal"

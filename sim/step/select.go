@@ -13,7 +13,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
-
 	"github.com/transplant-sim/transplant/sim/step/dryrun"
 	"github.com/transplant-sim/transplant/sim/world"
 )

@@ -20,7 +20,6 @@ import (
 
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
-
 	"github.com/transplant-sim/transplant/sim/probe/access"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/world"
