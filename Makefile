@@ -9,7 +9,7 @@ BACKEND  ?= embedded
 SAMPLE   ?= 3
 # The scenarios that catalogue and nightly run: names or paths, only those of a tier or of several tiers (smoke,core),
 # and one part of them, such as 2/5.
-STORIES  ?=
+SCENARIOS  ?=
 TIER     ?=
 SHARD    ?=
 JOBS     ?= 1
@@ -22,14 +22,14 @@ TIMEOUT_MULTIPLIER ?= 1
 # For backend kind, if Docker cannot pull the published node image: the image of "make kind-image".
 NODE_IMAGE ?= $(TRANSPLANT_NODE_IMAGE)
 # Without names and tier these are all scenarios, because each scenario of the catalogue has the label tier.
-SELECTED  = $(STORIES) $(if $(TIER),-l 'tier in ($(TIER))',$(if $(STORIES),,-l tier)) $(if $(SHARD),--shard $(SHARD))
+SELECTED  = $(SCENARIOS) $(if $(TIER),-l 'tier in ($(TIER))',$(if $(SCENARIOS),,-l tier)) $(if $(SHARD),--shard $(SHARD))
 RUN      := bin/transplant run --backend $(BACKEND) $(if $(NODE_IMAGE),--node-image $(NODE_IMAGE)) --timeout-multiplier $(TIMEOUT_MULTIPLIER) $(if $(SEED),--seed $(SEED))
 
 .PHONY: help
 help: ## Explain the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@printf '\nVariables: SCENARIO=%s (a name or a file) BACKEND=%s OUT=%s SAMPLE=%s\n' $(SCENARIO) $(BACKEND) $(OUT) $(SAMPLE)
-	@printf 'TIER=%s (smoke, core, nightly, or several: smoke,core) STORIES="%s" SHARD=%s (2/5 is the second of five parts)\n' '$(TIER)' '$(STORIES)' '$(SHARD)'
+	@printf 'TIER=%s (smoke, core, nightly, or several: smoke,core) SCENARIOS="%s" SHARD=%s (2/5 is the second of five parts)\n' '$(TIER)' '$(SCENARIOS)' '$(SHARD)'
 	@printf 'JOBS=%s (landscapes at once in catalogue, nightly and sweep; with two on two cores each takes longer, all take less)\n' $(JOBS)
 	@printf 'SEED=%s (the random seed; it also chooses the SAMPLE points of sweeps; if empty, each run chooses and prints one)\n' $(SEED)
 	@printf 'TIMEOUT_MULTIPLIER=%s (2 or 3 on a slow or busy machine), MUTANTS="a b" (some instead of all)\n' $(TIMEOUT_MULTIPLIER)
@@ -56,7 +56,7 @@ test: build controlplane ## Run all tests that need no Docker; ARTIFACTS=out/tes
 	@# Two packages at a time, and four tests in each: they wait for API servers most of the time, and a third package
 	@# would starve those. The landscapes of e2e come last and alone: beside compilers, users time out.
 	@# -short=false wins over a GOFLAGS of -short: this is never part of the tests
-	$(GOTEST) -p 2 $$(go list ./... | grep -v '/e2e$$'); others=$$?; $(GOTEST) ./e2e && exit $$others
+	others=0; $(GOTEST) -p 2 $$(go list ./... | grep -v '/e2e$$') || others=$$?; $(GOTEST) ./e2e && exit $$others
 
 .PHONY: e2e
 e2e: build controlplane ## Run the catalogue and test the controllers as suites of e2e-framework (long); LABELS="fault=loseCluster" for some
@@ -64,7 +64,7 @@ e2e: build controlplane ## Run the catalogue and test the controllers as suites 
 
 .PHONY: test-kind
 test-kind: controlplane ## Run the tests that need Docker; NODE_IMAGE=name takes that instead of the published node image
-	TRANSPLANT_NODE_IMAGE=$(NODE_IMAGE) go test -short=false -tags docker -p 1 -count=1 -timeout 30m ./clusters/kind
+	TRANSPLANT_NODE_IMAGE=$(NODE_IMAGE) go test -short=false -tags docker -p 1 -count=1 -timeout 30m ./clusters/kind ./clusters/kind/docker
 
 .PHONY: attack-kind
 attack-kind: build controlplane ## Run seed-loss and planned-migration on kind, and attack the shoot from pods (needs Docker); NODE_IMAGE=name as in test-kind
@@ -109,7 +109,7 @@ dashboards: ## Generate the dashboards and alert rules again (part of generate)
 lint: ## Check formatting, vet, references to documents, and the bounds of the tree
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
 	go vet ./...
-	go vet -tags e2e,docker ./e2e/... ./clusters/kind
+	go vet -tags e2e,docker ./e2e/... ./clusters/kind ./clusters/kind/docker
 	@# the same flags as the build, so that Kubernetes is compiled once
 	cd clusters/controlplane && CGO_ENABLED=0 go vet -trimpath .
 	go vet -C .ci/bill ./...
@@ -138,7 +138,7 @@ mutants: build controlplane ## Plant bugs one by one, in the product and then in
 	go run ./e2e/mutants -out out/mutants -timeout-multiplier $(TIMEOUT_MULTIPLIER) $(MUTANTS)
 
 .PHONY: catalogue
-catalogue: build ## Run all scenarios, or those of TIER=core, or STORIES="a b", JOBS at once, and SAMPLE points of each sweep
+catalogue: build ## Run all scenarios, or those of TIER=core, or SCENARIOS="a b", JOBS at once, and SAMPLE points of each sweep
 	$(RUN) $(SELECTED) --jobs $(JOBS) --sample $(SAMPLE) --out out/catalogue
 
 .PHONY: nightly

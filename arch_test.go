@@ -107,7 +107,7 @@ func TestImportsFollowTheFloorPlan(t *testing.T) {
 		case entry.IsDir() && (strings.HasPrefix(entry.Name(), ".") && path != "." || path == "bin" ||
 			path == filepath.Join("clusters", "controlplane")):
 			return filepath.SkipDir
-		// Tests may start real API servers with clusters/apiservertest; they are not held to the plan.
+		// Tests may start real API servers with clusters/apiservertest; the plan does not bind them.
 		case entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
 			return nil
 		}

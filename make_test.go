@@ -27,7 +27,8 @@ func dryRun(t *testing.T, arguments string, environment ...string) string {
 	return string(out)
 }
 
-// SEED=N repeats the dice of stories, and which points of sweeps are a sample, in whatever tells stories.
+// SEED=N repeats the random choices of scenarios, and which points of sweeps are a sample, in all targets that run
+// scenarios.
 func TestMakeHandsTheSeedOn(t *testing.T) {
 	t.Parallel()
 	for _, target := range []string{"scenario", "catalogue", "nightly", "sweep", "soak"} {
@@ -64,14 +65,14 @@ func TestMake_Variables_SelectScenarios(t *testing.T) {
 		"scenario SCENARIO=my/planned.yaml":  "my/planned.yaml --out out/planned",
 		"scenario SCENARIO=planned OUT=kept": "planned --out kept",
 
-		"catalogue":                         "-l tier --jobs 1",
-		"catalogue TIER=core":               "-l 'tier in (core)' --jobs 1",
-		"catalogue TIER=smoke,core JOBS=2":  "-l 'tier in (smoke,core)' --jobs 2",
-		"catalogue STORIES=planned":         "planned --jobs 1",
-		"catalogue STORIES=planned TIER=in": "planned -l 'tier in (in)' --jobs 1",
-		"catalogue SHARD=1/3":               "-l tier --shard 1/3 --jobs 1",
-		"nightly":                           "-l 'tier in (nightly)' --jobs 1",
-		"nightly SHARD=2/5":                 "-l 'tier in (nightly)' --shard 2/5 --jobs 1",
+		"catalogue":                           "-l tier --jobs 1",
+		"catalogue TIER=core":                 "-l 'tier in (core)' --jobs 1",
+		"catalogue TIER=smoke,core JOBS=2":    "-l 'tier in (smoke,core)' --jobs 2",
+		"catalogue SCENARIOS=planned":         "planned --jobs 1",
+		"catalogue SCENARIOS=planned TIER=in": "planned -l 'tier in (in)' --jobs 1",
+		"catalogue SHARD=1/3":                 "-l tier --shard 1/3 --jobs 1",
+		"nightly":                             "-l 'tier in (nightly)' --jobs 1",
+		"nightly SHARD=2/5":                   "-l 'tier in (nightly)' --shard 2/5 --jobs 1",
 	} {
 		out := dryRun(t, arguments, "SEED=", "TIMEOUT_MULTIPLIER=1")
 		run := strings.Join(strings.Fields(out), " ")

@@ -1,4 +1,4 @@
-// Package clusters names what a story runs on: API servers in a role, and what can be done to them.
+// Package clusters names what a scenario runs on: API servers in a role, and what can be done to them.
 //
 // It says nothing about how a cluster is made; that is for the backends below it. It imports nothing of the product.
 package clusters
@@ -39,7 +39,7 @@ type Stopper interface {
 	Return(ctx context.Context) error
 }
 
-// Freezer is a cluster whose processes can be held and let go; connections stay open, nothing answers.
+// Freezer is a cluster whose processes can be frozen and thawed. While frozen, connections stay open, nothing answers.
 type Freezer interface {
 	Freeze(ctx context.Context) error
 	Thaw(ctx context.Context) error

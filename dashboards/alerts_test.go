@@ -34,10 +34,10 @@ func TestRulesFireThoughTheEngineHasEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := watch(t, address)
-	told := kept(t, "testdata/seed-loss.jsonl.gz")
-	rto := *told.judged.Measures.RTOSeconds
-	tell(t, exporter, "slow", told, rto-1)
-	tell(t, exporter, "fast", told, rto+1)
+	loss := kept(t, "testdata/seed-loss.jsonl.gz")
+	rto := *loss.judged.Measures.RTOSeconds
+	replay(t, exporter, "slow", loss, rto-1)
+	replay(t, exporter, "fast", loss, rto+1)
 	exporter.Stay(engine)
 	end()
 	found := func(expr string) []prometheustest.Series {
@@ -70,7 +70,7 @@ func TestRulesFireThoughTheEngineHasEnded(t *testing.T) {
 	}
 }
 
-// watch an engine as users are told to, but with rules that are first evaluated when it has ended.
+// watch an engine as README.md says, but with rules that are first evaluated when it has ended.
 func watch(t *testing.T, address string) *prometheustest.Server {
 	t.Helper()
 	folder := t.TempDir()
@@ -127,8 +127,8 @@ func TestARunMayBeScrapedAndLoaded(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := scrape(t, address, rules, data)
-	told := kept(t, "testdata/failed.jsonl.gz")
-	told.record = tell(t, exporter, "twice", told, 1)
+	failed := kept(t, "testdata/failed.jsonl.gz")
+	failed.record = replay(t, exporter, "twice", failed, 1)
 	// A scrape has the time at which it began. One that began before the verdict, and shows it, is older than the last
 	// sample that is loaded. Prometheus drops it, as everything in its log that is older than its blocks.
 	over := fmt.Sprintf(`timestamp(transplant_run_verdict{scenario="twice"}) > %f`, float64(time.Now().UnixMilli())/1000)
@@ -141,7 +141,7 @@ func TestARunMayBeScrapedAndLoaded(t *testing.T) {
 		}
 	}
 	p.Stop()
-	load(t, told, data)
+	load(t, failed, data)
 	again := prometheustest.Start(t, empty(t), data)
 	const samples = `count_over_time(transplant_run_verdict{verdict="Failed",scenario="twice"}[1h])`
 	found, err := again.Query(samples, time.Now())
@@ -164,13 +164,13 @@ func TestARunMayBeScrapedAndLoaded(t *testing.T) {
 	}
 }
 
-// tell a run that is over once more, under another name and with another goal for its RTO.
-func tell(t *testing.T, exporter *metrics.Exporter, name string, told run, goal float64) *timeline.Record {
+// replay a run that is over, under another name and with another goal for its RTO.
+func replay(t *testing.T, exporter *metrics.Exporter, name string, past run, goal float64) *timeline.Record {
 	t.Helper()
 	var lines bytes.Buffer
 	journal := timeline.NewJournal(clock.RealClock{}, &lines)
 	following := exporter.Follow(t.Context(), name, journal)
-	for _, e := range told.record.Events {
+	for _, e := range past.record.Events {
 		if start, is := e.Payload.(timeline.RunStarted); is {
 			e.Payload = withGoal(t, start, name, goal)
 		}
@@ -179,7 +179,7 @@ func tell(t *testing.T, exporter *metrics.Exporter, name string, told run, goal 
 	if err := journal.Close(); err != nil {
 		t.Fatal(err)
 	}
-	judged := *told.judged
+	judged := *past.judged
 	if *judged.Measures.RTOSeconds > goal {
 		judged.Verdict, judged.Violations = verdict.Failed, []verdict.Violation{{Oracle: verdict.Goal, Message: "too slow"}}
 	}
@@ -193,16 +193,16 @@ func tell(t *testing.T, exporter *metrics.Exporter, name string, told run, goal 
 
 func withGoal(t *testing.T, start timeline.RunStarted, name string, goal float64) timeline.RunStarted {
 	t.Helper()
-	story := &scenario.Scenario{}
-	if err := json.Unmarshal(start.Story, story); err != nil {
+	s := &scenario.Scenario{}
+	if err := json.Unmarshal(start.Definition, s); err != nil {
 		t.Fatal(err)
 	}
-	story.Spec.Measure.RTO = &scenario.Bound{}
-	story.Spec.Measure.RTO.Max.Duration = time.Duration(goal * float64(time.Second))
-	content, err := json.Marshal(story)
+	s.Spec.Measure.RTO = &scenario.Bound{}
+	s.Spec.Measure.RTO.Max.Duration = time.Duration(goal * float64(time.Second))
+	content, err := json.Marshal(s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	start.Scenario, start.Story = name, content
+	start.Scenario, start.Definition = name, content
 	return start
 }

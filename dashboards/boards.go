@@ -58,7 +58,7 @@ func (b Board) Chosen(expr string) string {
 	return expr
 }
 
-// scraped is how often programs are, the engine no less often; provisioning/ tells Grafana.
+// scraped is how often programs are, the engine no less often. provisioning/ has the same number for Grafana.
 const scraped = 5 * time.Second
 
 // latest is the last value of a gauge in each step. By itself Prometheus looks back 5 minutes: it would miss runs
@@ -87,7 +87,7 @@ type Panel struct {
 // Query in PromQL. FILTER stands for the labels that the board's variables choose.
 type Query struct {
 	Expr, Legend string
-	// Goal queries are what others are held against: they are drawn as red dashes.
+	// Goal queries are what others are compared with: they are drawn as red dashes.
 	Goal bool
 	// Instant queries look back over the whole time that is shown and give one value for each series; the others are
 	// drawn over time.
@@ -166,7 +166,7 @@ func recovery() Board {
 	}
 	const phase = "transplant_recovery_phase_duration_seconds"
 	return Board{UID: "transplant-recovery", Title: "transplant: disaster recovery",
-		About: "RTO and RPO against their goals, verdicts, and whether the faults were felt.", Range: "7d", Refresh: "1m",
+		About: "RTO and RPO against their goals, verdicts, and whether the faults hit.", Range: "7d", Refresh: "1m",
 		Variables: ofRuns, Panels: []Panel{
 			{Title: "Verdicts", About: "Runs by verdict.", Kind: "stat", Unit: "short", Queries: []Query{
 				now("{{verdict}}", `sum by (verdict) (last_over_time(transplant_run_verdict{FILTER}[$__range]))`)}},
@@ -214,14 +214,14 @@ func recovery() Board {
 					now("{{source}} to {{destination}}, {{mode}}, workerless {{workerless}}, hibernated {{hibernated}}",
 						`sum by (source, destination, mode, workerless, hibernated) (max_over_time(`+phase+
 							`_count{phase="total",FILTER}[$__range]))`)}},
-			{Title: "Violations", About: "By the promise that was broken.", Kind: "table", Unit: "short", Red: red(1),
+			{Title: "Violations", About: "Violations by promise.", Kind: "table", Unit: "short", Red: red(1),
 				Queries: []Query{
 					now("{{scenario}} {{promise}}",
 						`sum by (scenario, promise) (last_over_time(transplant_run_violations{FILTER}[$__range]))`)}},
-			{Title: "Faults felt", About: "How often each fault was felt; a run whose fault nobody felt proves nothing.",
+			{Title: "Hits of faults", About: "How often each fault hit; a run with a fault that never hit proves nothing.",
 				Kind: "table", Unit: "short", Queries: []Query{
 					now("{{scenario}} {{fault}} ({{kind}})",
-						`sum by (scenario, fault, kind) (last_over_time(transplant_fault_felt{FILTER}[$__range]))`)}},
+						`sum by (scenario, fault, kind) (last_over_time(transplant_fault_hits{FILTER}[$__range]))`)}},
 			{Title: "Faults at work", About: "When each fault was at work.", Kind: "state-timeline", Unit: "short", Wide: true,
 				Queries: []Query{
 					over("{{run}} {{fault}}", `max by (run, fault) (max_over_time(transplant_fault_active{FILTER}[$__interval]) or `+

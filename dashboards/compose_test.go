@@ -63,7 +63,7 @@ func (s service) flag(t *testing.T, name string) string {
 	return ""
 }
 
-// madeByUsers is the folder of past runs, which README.md tells to make.
+// madeByUsers is the folder of past runs. By README.md, users make it.
 const madeByUsers = "./data"
 
 // What Compose starts finds its files, and Grafana the Prometheus beside it and the dashboards.

@@ -231,8 +231,8 @@ func TestTheConfigurationIsRead(t *testing.T) {
 	}
 }
 
-// Grafana makes rates over four intervals: were that of a program's samples longer than it is told, there would be no
-// data.
+// Grafana makes rates over four intervals: if that of a program's samples were longer than Grafana's setting, there
+// would be no data.
 func TestGrafanaKnowsTheInterval(t *testing.T) {
 	t.Parallel()
 	var scraped struct {
@@ -258,7 +258,7 @@ func TestGrafanaKnowsTheInterval(t *testing.T) {
 	}
 	if len(provisioned.Datasources) != 1 || scraped.Global.Interval == "" ||
 		provisioned.Datasources[0].JSONData.TimeInterval != scraped.Global.Interval {
-		t.Errorf("programs are scraped each %q, Grafana is told %+v", scraped.Global.Interval, provisioned.Datasources)
+		t.Errorf("programs are scraped each %q, Grafana's setting is %+v", scraped.Global.Interval, provisioned.Datasources)
 	}
 	if got := (dashboards.Board{}).Expr(dashboards.Query{Expr: "$__interval"}, time.Hour,
 		time.Second); got != scraped.Global.Interval {

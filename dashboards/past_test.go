@@ -57,7 +57,7 @@ func TestAPastRunEndsAsItEnded(t *testing.T) {
 
 // Of runs that end within Prometheus's patience with a series none is shown for longer than it took, and none is
 // counted twice.
-func TestRunsInARowAreToldApart(t *testing.T) {
+func TestBoards_RunsInARow_AreShownSeparately(t *testing.T) {
 	t.Parallel()
 	first := kept(t, "testdata/planned-migration.jsonl.gz")
 	second := first

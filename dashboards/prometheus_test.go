@@ -70,10 +70,10 @@ func empty(t *testing.T) string {
 }
 
 // load a run as the documentation says.
-func load(t *testing.T, told run, data string) {
+func load(t *testing.T, past run, data string) {
 	t.Helper()
 	var samples bytes.Buffer
-	if err := metrics.WriteSamples(&samples, told.record, told.judged); err != nil {
+	if err := metrics.WriteSamples(&samples, past.record, past.judged); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), metrics.FileName)
@@ -108,7 +108,7 @@ type run struct {
 	judged *verdict.Report
 }
 
-// runs that were told on real landscapes: those kept with the test (what no metric is made of was left out of their
+// runs on real landscapes: those kept with the test (what no metric is made of was left out of their
 // timelines), and those that the environment names.
 func runs(t *testing.T) []run {
 	t.Helper()

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
-	"github.com/transplant-sim/transplant/cmd/transplant/stage"
+	"github.com/transplant-sim/transplant/cmd/transplant/environment"
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
 	"github.com/transplant-sim/transplant/e2e/knocktest"
 	simlandscape "github.com/transplant-sim/transplant/sim/landscape"
@@ -73,7 +73,7 @@ func (a *attacked) gardenAs(t *testing.T, account string) []attack {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := client.New(config, client.Options{Scheme: stage.Scheme()})
+	c, err := client.New(config, client.Options{Scheme: environment.Scheme()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func (g *inGarden) onShoot(project string) {
 	})
 }
 
-// hasStatus tells of an answer with a status.
+// hasStatus says whether an error is an answer with that status.
 func hasStatus(code int) func(error) bool {
 	return func(err error) bool {
 		answer, is := errors.AsType[*knocktest.StatusError](err)

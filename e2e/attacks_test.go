@@ -17,7 +17,7 @@ import (
 
 	"github.com/transplant-sim/transplant/api/cloud"
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
-	"github.com/transplant-sim/transplant/cmd/transplant/stage"
+	"github.com/transplant-sim/transplant/cmd/transplant/environment"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 	simlandscape "github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
@@ -139,7 +139,7 @@ func (h *harmed) referenced(t *testing.T) {
 
 // targets finds in the cloud what the victim has.
 func (a *attacked) targets(ctx context.Context) error {
-	zones, err := a.world.Cloud().Zones().List(ctx, cloud.Filter{Name: stage.Domain})
+	zones, err := a.world.Cloud().Zones().List(ctx, cloud.Filter{Name: environment.Domain})
 	if err != nil || len(zones) != 1 {
 		return fmt.Errorf("find the zone among %d: %w", len(zones), err)
 	}
@@ -175,14 +175,14 @@ func (a *attacked) machines(ctx context.Context) (ids []string, err error) {
 	return slices.Sorted(slices.Values(ids)), err
 }
 
-func technicalID(shoot string) string { return "shoot--" + stage.Project + "--" + shoot }
+func technicalID(shoot string) string { return "shoot--" + environment.Project + "--" + shoot }
 
 func apiName(shoot string) string {
-	return "api." + shoot + "." + stage.Project + "." + stage.Domain
+	return "api." + shoot + "." + environment.Project + "." + environment.Domain
 }
 
 func ownerName(shoot string) string {
-	return "owner." + shoot + "." + stage.Project + "." + stage.Domain
+	return "owner." + shoot + "." + environment.Project + "." + environment.Domain
 }
 
 // standing is what an attack must leave as it is.

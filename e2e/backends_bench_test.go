@@ -31,7 +31,7 @@ func BenchmarkBackends(b *testing.B) {
 				b.ReportMetric(time.Since(began).Seconds(), "s/ready")
 				b.ReportMetric(whole(b, filepath.Join(home, "bench")), "MiB/landscape")
 				transplant(b, "down", "--landscape", "bench")
-				report := told(b, "../scenarios/loss/seed-loss.yaml", append(on, "--timeout-multiplier", "3")...)
+				report := runScenario(b, "../scenarios/loss/seed-loss.yaml", append(on, "--timeout-multiplier", "3")...)
 				b.ReportMetric(report.WallSeconds, "s/scenario")
 				b.ReportMetric(*report.Measures.RTOSeconds, "s/rto")
 			}

@@ -99,7 +99,7 @@ func pss(b *testing.B, pid int) int {
 func BenchmarkPlannedMigration(b *testing.B) {
 	b.Setenv("TRANSPLANT_HOME", b.TempDir())
 	for b.Loop() {
-		report := told(b, "../scenarios/migration/planned-migration.yaml")
+		report := runScenario(b, "../scenarios/migration/planned-migration.yaml")
 		b.ReportMetric(report.WallSeconds, "s/scenario")
 		b.ReportMetric(*report.Measures.APIDowntimeSeconds, "s/downtime")
 		phases := make([]string, 0, len(report.Measures.Phases))
@@ -113,11 +113,11 @@ func BenchmarkPlannedMigration(b *testing.B) {
 	}
 }
 
-// told runs a story, which must pass, and returns its verdict.
-func told(b *testing.B, story string, flags ...string) *verdict.Report {
+// runScenario runs a scenario, which must pass, and returns its verdict.
+func runScenario(b *testing.B, file string, flags ...string) *verdict.Report {
 	b.Helper()
 	out := b.TempDir()
-	transplant(b, append([]string{"run", story, "--out", out, "--landscape", "bench"}, flags...)...)
+	transplant(b, append([]string{"run", file, "--out", out, "--landscape", "bench"}, flags...)...)
 	content, err := os.ReadFile(filepath.Join(out, "verdict.json"))
 	if err != nil {
 		b.Fatal(err)

@@ -57,7 +57,7 @@ spec: {resources: [{kind: Extension, type: vault}], binary: vault, %s}
 // A third-party extension that does not come up ends the run long before its patience with shoots is over. The verdict
 // names the extension, with how it ended and what it said, and whose fault that is; its log is in the folder of the
 // run.
-func TestOwnExtension_ThatNeverComesUp_IsNamed(t *testing.T) {
+func TestThirdPartyExtension_NeverComesUp_IsNamed(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, does string
@@ -79,11 +79,11 @@ func TestOwnExtension_ThatNeverComesUp_IsNamed(t *testing.T) {
 		}, "waiting for a leader that never comes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			story := filepath.Join(t.TempDir(), "unneeded.yaml")
-			if err := os.WriteFile(story, []byte(unneeded), 0o600); err != nil {
+			scenario := filepath.Join(t.TempDir(), "unneeded.yaml")
+			if err := os.WriteFile(scenario, []byte(unneeded), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			report, out := runWith(t, brokenExtension(t, c.does), story)
+			report, out := runWith(t, brokenExtension(t, c.does), scenario)
 			if report.Verdict != verdict.Error || len(report.Reasons) != 1 {
 				t.Fatalf("%s, want Error for one reason: %q", report.Verdict, report.Reasons)
 			}

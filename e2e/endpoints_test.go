@@ -113,8 +113,8 @@ func (l *landscape) endpoints(t *testing.T) {
 	})
 	t.Run("8132: by the header of the reversed tunnel", func(t *testing.T) {
 		conn := e.dial(t, "8132")
-		if _, err := fmt.Fprintf(conn,
-			"CONNECT tunnel HTTP/1.1\r\nHost: tunnel\r\nReversed-VPN: outbound|6443||kube-apiserver.%s.svc.cluster.local\r\n\r\n", alphaNamespace); err != nil {
+		if _, err := fmt.Fprintf(conn, "CONNECT tunnel HTTP/1.1\r\nHost: tunnel\r\n"+
+			"Reversed-VPN: outbound|6443||kube-apiserver.%s.svc.cluster.local\r\n\r\n", alphaNamespace); err != nil {
 			t.Fatal(err)
 		}
 		in := bufio.NewReader(conn)

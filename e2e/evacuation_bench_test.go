@@ -3,12 +3,12 @@ package e2e
 import "testing"
 
 // BenchmarkEvacuation reports what it takes to bring twenty shoots back after the loss of their seed, each with its own
-// API server, etcd and compared data. It is told with the patience for a busy machine, which this one is: what is late
+// API server, etcd and compared data. It runs with the patience for a busy machine, which this one is: what is late
 // shows in the figures.
 func BenchmarkEvacuation(b *testing.B) {
 	b.Setenv("TRANSPLANT_HOME", b.TempDir())
 	for b.Loop() {
-		v := told(b, "../scenarios/loss/evacuate-many.yaml", "--timeout-multiplier", "2")
+		v := runScenario(b, "../scenarios/loss/evacuate-many.yaml", "--timeout-multiplier", "2")
 		e := v.Measures.Evacuation
 		if e == nil || e.Shoots != 20 || e.RequestsPerShoot == nil || e.CPUSecondsPerShoot == nil ||
 			v.Measures.RPOSeconds == nil {

@@ -23,7 +23,7 @@ import (
 // harm is a fault, and what shows that it bites.
 type harm struct {
 	name, fault string
-	// victims are to be dead or held; none for what harms no process.
+	// victims are to be dead or frozen; none for what harms no process.
 	victims func() ([]process.Program, error)
 	// hurt is seen while the fault is at work, well once it is healed.
 	hurt func(victims []process.Program) looked
@@ -32,22 +32,22 @@ type harm struct {
 	first func(t *testing.T)
 }
 
-// Every fault that takes a landscape is felt on a real one, heals, and leaves nothing behind: processes, clusters,
-// disks, backups, the cloud. Faults of a control plane do so, too, while another seed is lost. Attacks on it are
-// refused.
+// Every fault that takes a landscape hits something on a real one, heals, and leaves nothing behind: processes,
+// clusters, disks, backups, the cloud. Faults of a control plane do so, too, while another seed is lost. Attacks on it
+// are refused.
 func TestFaultsOnALandscape(t *testing.T) {
 	h := newHarmed(t)
 	for _, each := range h.faults() {
 		t.Run(each.name, func(t *testing.T) { h.conforms(t, each) })
 	}
-	t.Run("healed though the story was cancelled", h.healedThoughCancelled)
+	t.Run("healed though the run was cancelled", h.healedThoughCancelled)
 	t.Run("beside a lost seed", func(t *testing.T) {
 		before := t.Name() + ", killed before"
-		if err := h.ward.Inject(t.Context(), before, parse(t, `kill: {cluster: a, program: kube-scheduler}`)); err != nil {
+		if err := h.active.Inject(t.Context(), before, parse(t, `kill: {cluster: a, program: kube-scheduler}`)); err != nil {
 			t.Fatal(err)
 		}
 		h.during(t, h.loss(), func() {
-			if err := h.ward.Heal(t.Context(), before); err != nil {
+			if err := h.active.Heal(t.Context(), before); err != nil {
 				t.Errorf("a program was killed before its cluster was lost: %v", err)
 			}
 			if _, err := h.cluster("a").Program("kube-scheduler"); err == nil {
@@ -108,21 +108,21 @@ func (h *harmed) faults() []harm {
 		{name: "kill an actor", fault: `kill: {actor: gardenlet-a}`, victims: gardenlet, hurt: dead, well: again(gardenlet)},
 		{name: "kill an actor for long", fault: `kill: {actor: extensions-a, restartDelay: 1h}`, victims: extensions,
 			hurt: keptDown(extensions), well: again(extensions)},
-		{name: "freeze an actor", fault: `freeze: {actor: gateway-a}`, victims: gateway, hurt: held, well: again(gateway)},
+		{name: "freeze an actor", fault: `freeze: {actor: gateway-a}`, victims: gateway, hurt: frozen, well: again(gateway)},
 		{name: "kill a program of a cluster", fault: `kill: {cluster: a, program: kube-controller-manager}`, victims: manager,
 			hurt: dead, well: again(manager)},
 		{name: "freeze a program of a cluster", fault: `freeze: {cluster: a, program: kube-scheduler}`, victims: scheduler,
-			hurt: held, well: again(scheduler)},
+			hurt: frozen, well: again(scheduler)},
 		{
 			name: "freeze a cluster", fault: `freezeCluster: {cluster: a}`, victims: h.everything("a"),
-			hurt: func(all []process.Program) looked { return both(held(all), not(h.answers("a"))) }, well: h.answers("a"),
+			hurt: func(all []process.Program) looked { return both(frozen(all), not(h.answers("a"))) }, well: h.answers("a"),
 		},
 		{
 			name: "Chaos Mesh: pod-failure",
 			fault: `chaos: {cluster: a, object: {apiVersion: chaos-mesh.org/v1alpha1, kind: PodChaos, metadata: {name: x}, ` +
 				`spec: {action: pod-failure, mode: all, selector: {namespaces: [istio-ingress]}}}}`,
 			victims: gateway, well: again(gateway),
-			// Its successor may be held before it has become a gateway.
+			// Its successor may be frozen before it has become a gateway.
 			hurt: func(all []process.Program) looked { return both(dead(all), one(h.everything("a"), standsStill)) },
 		},
 		{
@@ -157,7 +157,7 @@ func (h *harmed) ofControlPlane() []harm {
 	return []harm{
 		{name: "kill its API server for long", fault: `kill: {shoot: alpha, program: kube-apiserver, restartDelay: 1h}`,
 			victims: server, hurt: keptDown(server), well: again(server)},
-		{name: "freeze its etcd", fault: `freeze: {shoot: alpha, program: etcd}`, victims: etcd, hurt: held,
+		{name: "freeze its etcd", fault: `freeze: {shoot: alpha, program: etcd}`, victims: etcd, hurt: frozen,
 			well: again(etcd)},
 		{name: "kill its guard", fault: `kill: {shoot: alpha, program: guard}`, victims: guard, hurt: dead,
 			well: again(guard)},
@@ -168,7 +168,7 @@ func (h *harmed) ofControlPlane() []harm {
 	}
 }
 
-// conforms: the fault is injected, seen and felt; it is healed, and nothing of it is left.
+// conforms: the fault is injected, seen and hits; it is healed, and nothing of it is left.
 func (h *harmed) conforms(t *testing.T, it harm) {
 	h.during(t, it, func() {})
 	h.clean(t)
@@ -188,12 +188,12 @@ func (h *harmed) during(t *testing.T, it harm, do func()) {
 		}
 	}
 	name := t.Name()
-	if err := h.ward.Inject(t.Context(), name, parse(t, it.fault)); err != nil {
+	if err := h.active.Inject(t.Context(), name, parse(t, it.fault)); err != nil {
 		t.Fatal(err)
 	}
 	func() {
 		defer func() { // also when it does not bite
-			if err := h.ward.Heal(t.Context(), name); err != nil {
+			if err := h.active.Heal(t.Context(), name); err != nil {
 				t.Error(err)
 			}
 		}()
@@ -201,26 +201,26 @@ func (h *harmed) during(t *testing.T, it harm, do func()) {
 		do()
 	}()
 	h.eventually(t, "all is well", it.well)
-	told := h.healed(name)
-	if len(told) != 1 || told[0].Touched == 0 || told[0].Error != "" {
-		t.Errorf("recorded %+v, want one that was felt", told)
+	ends := h.healed(name)
+	if len(ends) != 1 || ends[0].Hits == 0 || ends[0].Error != "" {
+		t.Errorf("recorded %+v, want one with hits", ends)
 	}
 }
 
 // healed is what is recorded of the ends of a fault.
-func (h *harmed) healed(name string) (told []timeline.FaultHealed) {
+func (h *harmed) healed(name string) (ends []timeline.FaultHealed) {
 	for e, healed := range timeline.Of[timeline.FaultHealed](h.journal.Events()) {
 		if e.Subject == name {
-			told = append(told, healed)
+			ends = append(ends, healed)
 		}
 	}
-	return told
+	return ends
 }
 
 // refused are faults that find nothing to harm.
 func (h *harmed) refused(t *testing.T, name, text, want string) {
 	t.Helper()
-	if err := h.ward.Inject(t.Context(), name, parse(t, text)); err == nil || !strings.Contains(err.Error(), want) {
+	if err := h.active.Inject(t.Context(), name, parse(t, text)); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%s: %v, want %q", name, err, want)
 	}
 }
@@ -230,7 +230,7 @@ func (h *harmed) cancelledMidway(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	time.AfterFunc(time.Second, cancel) // the wait is much longer
-	err := h.ward.Inject(ctx, t.Name(), parse(t, `kill: {actor: gardenlet-a}`))
+	err := h.active.Inject(ctx, t.Name(), parse(t, `kill: {actor: gardenlet-a}`))
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted while it waited: %v", err)
 	}
@@ -239,12 +239,12 @@ func (h *harmed) cancelledMidway(t *testing.T) {
 			t.Error("it has begun")
 		}
 	}
-	if told := h.healed(t.Name()); len(told) > 0 {
-		t.Errorf("recorded %+v", told)
+	if ends := h.healed(t.Name()); len(ends) > 0 {
+		t.Errorf("recorded %+v", ends)
 	}
 }
 
-// healedThoughCancelled: the story is cancelled when the first process of a cluster stands still, or is dead. The
+// healedThoughCancelled: the run is cancelled when the first process of a cluster stands still, or is dead. The
 // backend then breaks the rest of it all the same, and the heal is not cancelled.
 func (h *harmed) healedThoughCancelled(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -263,14 +263,14 @@ func (h *harmed) healedThoughCancelled(t *testing.T) {
 			}
 			all := func() ([]process.Program, error) { return victims, nil }
 			injected := make(chan error, 1)
-			go func() { injected <- h.ward.Inject(ctx, t.Name(), parse(t, c.fault)) }()
+			go func() { injected <- h.active.Inject(ctx, t.Name(), parse(t, c.fault)) }()
 			h.eventually(t, "it has begun", one(all, c.begun))
 			cancel()
-			if err := errors.Join(<-injected, h.ward.HealAll(ctx)); err != nil {
+			if err := errors.Join(<-injected, h.active.HealAll(ctx)); err != nil {
 				t.Error(err)
 			}
-			if told := h.healed(t.Name()); len(told) != 1 || told[0].Error != "" {
-				t.Errorf("recorded %+v, want one end", told)
+			if ends := h.healed(t.Name()); len(ends) != 1 || ends[0].Error != "" {
+				t.Errorf("recorded %+v, want one end", ends)
 			}
 			h.eventually(t, "the cluster answers", h.answers("a"))
 			h.clean(t)

@@ -80,7 +80,7 @@ func (l *landscape) gateways(t *testing.T) {
 	l.await(t, "Reconcile/Succeeded a")
 }
 
-// furtherGateway runs another gateway on seed a, as its own one is, and tells its address.
+// furtherGateway runs another gateway on seed a, as its own one is, and returns its address.
 func (l *landscape) furtherGateway(t *testing.T, namespace string) string {
 	t.Helper()
 	l.on(t, "a", "create", "namespace", namespace)

@@ -20,33 +20,34 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
-	"github.com/transplant-sim/transplant/cmd/transplant/stage"
+	"github.com/transplant-sim/transplant/cmd/transplant/environment"
+	"github.com/transplant-sim/transplant/cmd/transplant/environment/backend"
 	"github.com/transplant-sim/transplant/sim/fault"
 	simlandscape "github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// harmed is a landscape in this process, as stories have it, with the shoot alpha on seed b.
+// harmed is a landscape in this process, as scenarios have it, with the shoot alpha on seed b.
 type harmed struct {
 	landscape *embedded.Landscape
-	world     *stage.World
+	world     *backend.World
 	journal   *timeline.Journal
-	ward      *fault.Ward
+	active    *fault.Active
 	garden    client.Client
 }
 
 func newHarmed(t *testing.T) *harmed {
 	t.Helper()
 	t.Setenv(secretVariable, rand.Text())
-	s := stage.New(stage.ScenarioSettings)
+	s := environment.New(environment.ScenarioSettings)
 	options := embedded.Options{Name: "harmed", Dir: filepath.Join(t.TempDir(), "harmed"), Executable: built(t)}
 	s.Configure(&options)
 	l, err := embedded.Start(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := stage.NewWorld(l, s)
+	w, err := backend.NewWorld(l, s)
 	if err != nil {
 		t.Fatal(errors.Join(err, l.Stop(context.WithoutCancel(t.Context()))))
 	}
@@ -56,13 +57,13 @@ func newHarmed(t *testing.T) *harmed {
 		}
 	})
 	h := &harmed{landscape: l, world: w, journal: timeline.NewJournal(clock.RealClock{}, nil)}
-	h.ward = fault.NewWard(w, h.journal)
-	h.raise(t)
+	h.active = fault.NewActive(w, h.journal)
+	h.createShoot(t)
 	return h
 }
 
-// raise the shoot, as stories do: its state has been saved before anything happens to it.
-func (h *harmed) raise(t *testing.T) {
+// createShoot as scenarios do: its state has been saved before anything happens to it.
+func (h *harmed) createShoot(t *testing.T) {
 	t.Helper()
 	clients, err := world.NewClients(h.world)
 	if err == nil {
@@ -98,7 +99,7 @@ func (h *harmed) isWell(ctx context.Context, name string) error {
 	return ask(ctx, config)
 }
 
-// lost tells that a fault is at work that has taken a whole cluster away.
+// lost says whether a fault is at work that has taken the whole cluster away.
 func (h *harmed) lost(cluster string) bool {
 	open := map[string]bool{}
 	for _, e := range h.journal.Events() {
@@ -250,7 +251,7 @@ func (m *missingBackups) back(ctx context.Context) error {
 	return err
 }
 
-// hasData tells whether a cluster's etcd has any.
+// hasData says whether a cluster's etcd has any.
 func (h *harmed) hasData(cluster string) looked {
 	return func(context.Context) error {
 		_, err := os.Stat(h.cluster(cluster).Files().EtcdData())

@@ -75,9 +75,9 @@ func ended(t *testing.T, by syscall.Signal, atLeast int, ends string) {
 	if by != syscall.SIGKILL {
 		return
 	}
-	if told := l.run(t, program, "up", "--landscape", "run", "--seeds="); !strings.Contains(told,
+	if said := l.run(t, program, "up", "--landscape", "run", "--seeds="); !strings.Contains(said,
 		"cleared what an earlier landscape left") {
-		t.Errorf("up after the run was killed says %q", told)
+		t.Errorf("up after the run was killed says %q", said)
 	}
 	l.run(t, program, "down", "--landscape", "run")
 	if left := l.running(); len(left) > 0 {

@@ -122,7 +122,7 @@ func TestALandscapeAsItsUsersSeeIt(t *testing.T) {
 		t.Fatalf("create the shoot: %v\n%s", err, said)
 	}
 	l.await(t, "Create/Succeeded a")
-	t.Run("backups lie where the landscape was told", func(t *testing.T) { store.hasBackups(t, l) })
+	t.Run("backups lie in the bucket of the flag", func(t *testing.T) { store.hasBackups(t, l) })
 	t.Run("the keys of the backups are with the cloud alone", func(t *testing.T) { store.hasKeysInTheCloudAlone(t, l) })
 	watched := l.watch(t)
 	t.Run("kubectl shows the shoot and its control plane", l.showsShoot)
@@ -189,7 +189,7 @@ func (l *landscape) shows(t *testing.T) {
 	}
 	version := l.on(t, "garden", "version")
 	if strings.Count(version, "v1.37.2") != 2 {
-		t.Errorf("kubectl version does not tell the truth:\n%s", version)
+		t.Errorf("kubectl version is wrong:\n%s", version)
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 // looked is what a look says: nil when all is as it should be.
 type looked func(ctx context.Context) error
 
-// again: it runs, and is not held.
+// again: it runs, and is not frozen.
 func again(find func() ([]process.Program, error)) looked {
 	return func(context.Context) error {
 		found, err := find()
@@ -71,7 +71,7 @@ func dead(all []process.Program) looked {
 	return func(context.Context) error { return none(all, alive, "lives") }
 }
 
-func held(all []process.Program) looked {
+func frozen(all []process.Program) looked {
 	return func(context.Context) error {
 		return none(all, func(p process.Program) bool { return p.Alive() && !standsStill(p) }, "goes on")
 	}
@@ -96,7 +96,7 @@ func keptDown(find func() ([]process.Program, error)) func([]process.Program) lo
 			if err == nil && len(successors) == 0 {
 				err = errors.New("nobody has started it again")
 			}
-			return errors.Join(err, held(successors)(ctx))
+			return errors.Join(err, frozen(successors)(ctx))
 		})
 	}
 }

@@ -25,8 +25,8 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
 
-// secrets are pieces of text that nobody else may see, and where each is from. A piece is as long as it can be told
-// from chance, and lies in one line of whatever it is written into.
+// secrets are pieces of text that nobody else may see, and where each is from. A piece is too long to be a
+// coincidence, and lies in one line of whatever it is written into.
 type secrets map[string]string
 
 // shortest piece: a shorter value is a port, a name or a word, and no key or token of anybody.

@@ -27,7 +27,7 @@ type watching struct {
 	begin  time.Time
 }
 
-// watch has a real Prometheus scrape the landscape, as its users are told to.
+// watch has a real Prometheus scrape the landscape, as the documentation asks users to.
 func (l *landscape) watch(t *testing.T) *watching {
 	t.Helper()
 	begin, folder := time.Now(), t.TempDir()
@@ -122,7 +122,7 @@ func scrape(t testing.TB, config, targets string) {
 	}
 }
 
-// targets are told at an address until that is stopped, or the test ends.
+// targets are served at an address until that is stopped, or the test ends.
 func targets(t testing.TB, landscape string) (url string, stop func()) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), program, "scrape-targets", "--landscape", landscape, "--address",

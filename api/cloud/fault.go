@@ -7,21 +7,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Fault is a harm set by an admin, felt by the calls that match until it is healed. Faults survive a restart of the
+// Fault is a harm set by an admin. It hits the calls that match until it is healed. Faults survive a restart of the
 // cloud; their counts start anew then.
 type Fault struct {
 	Meta        // the id is the fault's name, chosen by the caller
 	Match Match `json:"match"`
-	// the only matching call that feels it, counted from 1; instead of from and times
+	// the only matching call that it hits, counted from 1; instead of from and times
 	Nth    int    `json:"nth,omitempty"`
-	From   int    `json:"from,omitempty"`  // the first matching call that feels it, counted from 1; default 1
-	Times  int    `json:"times,omitempty"` // how many calls feel it; 0 means all until it is healed
+	From   int    `json:"from,omitempty"`  // the first matching call that it hits, counted from 1; default 1
+	Times  int    `json:"times,omitempty"` // how many calls it hits; 0 means all until it is healed
 	Effect Effect `json:"effect"`
-	// Group of faults that count together: a call that several of them match is one, and times bounds how many feel any.
+	// Group of faults that count together: a call that several of them match is one, and times bounds how many are hit.
 	Group string `json:"group,omitempty"`
 
 	Matched int `json:"matched,omitempty"` // calls that matched so far, it or another of its group
-	Felt    int `json:"felt,omitempty"`    // calls that felt it so far
+	Hits    int `json:"hits,omitempty"`    // calls that it hit so far
 }
 
 // Match chooses calls; every list that is not empty must contain the call's value.
@@ -33,7 +33,7 @@ type Match struct {
 	IDPrefix   string   `json:"idPrefix,omitempty"` // of an object "<bucket>/<key>", of a record "<zone id>/<type>/<name>"
 }
 
-// Effect is what a call feels: exactly one field is set.
+// Effect is what a fault does to a call: exactly one field is set.
 type Effect struct {
 	Error    *ErrorEffect     `json:"error,omitempty"`    // refused, without effect
 	Delay    *metav1.Duration `json:"delay,omitempty"`    // waits before it is looked at

@@ -15,7 +15,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-//go:generate go tool controller-gen object crd:allowDangerousTypes=true paths=../core/v1beta1 paths=../extensions/v1alpha1 paths=../machine/v1alpha1 paths=../resources/v1alpha1 paths=../security/v1alpha1 paths=../transplant/v1alpha1 output:crd:dir=.
+//go:generate -command controller-gen go tool controller-gen object crd:allowDangerousTypes=true output:crd:dir=.
+//go:generate controller-gen paths=../core/v1beta1 paths=../extensions/v1alpha1 paths=../machine/v1alpha1
+//go:generate controller-gen paths=../resources/v1alpha1 paths=../security/v1alpha1 paths=../transplant/v1alpha1
 //go:generate go run ./generate .
 
 //go:embed *.yaml

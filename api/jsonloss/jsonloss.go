@@ -1,4 +1,4 @@
-// Package jsonloss tells what one JSON document has that another lacks: the question of every test that objects of
+// Package jsonloss finds what one JSON document has that another lacks: the question of every test that objects of
 // others keep their fields on the way through our types, API servers and controllers.
 //
 // It is not a comparison: what the second document has in addition is of no interest.

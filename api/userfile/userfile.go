@@ -148,7 +148,7 @@ func (l *limited) Read(into []byte) (int, error) {
 	if l.left < 0 {
 		return 0, tooLarge(l.name, l.most)
 	}
-	if int64(len(into)) > l.left+1 { // one more tells the end from too much
+	if int64(len(into)) > l.left+1 { // one byte more distinguishes the end from too much
 		into = into[:l.left+1]
 	}
 	n, err := l.in.Read(into)

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/kubernetes/scheme"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/remotecommand"
 	utilexec "k8s.io/client-go/util/exec"
 )
@@ -48,7 +48,7 @@ func (f *fixture) exec(pod, container string, stdin string, command ...string) (
 	var stdout, stderr bytes.Buffer
 	request := f.client.CoreV1().RESTClient().Post().Resource("pods").Namespace(f.namespace).Name(pod).SubResource("exec").
 		VersionedParams(&corev1.PodExecOptions{Container: container, Command: command, Stdin: stdin != "", Stdout: true,
-			Stderr: true}, scheme.ParameterCodec)
+			Stderr: true}, clientgoscheme.ParameterCodec)
 	executor, err := remotecommand.NewWebSocketExecutor(f.config, http.MethodGet, request.URL().String())
 	if err != nil {
 		f.Fatalf("prepare to execute in pod %s: %v", pod, err)

@@ -29,13 +29,13 @@ type Backend struct {
 	Image  string       // of testpod; empty means Image
 }
 
-// testCase is a story about pods. Its run may assume that the namespace is its own.
+// testCase is one test about pods. Its run may assume that the namespace is its own.
 type testCase struct {
 	name string
 	run  func(*fixture)
 }
 
-// cases are all stories, by theme.
+// cases are all test cases, by theme.
 func cases() []testCase {
 	var all []testCase
 	for _, theme := range [][]testCase{

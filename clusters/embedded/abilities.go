@@ -40,7 +40,7 @@ func (c *Cluster) Lose(_ context.Context, wipe bool) error {
 		errs = append(errs, id.Kill(goneWithin))
 	}
 	c.mutex.Lock()
-	c.held, c.lost = nil, true
+	c.frozen, c.lost = nil, true
 	c.mutex.Unlock()
 	if wipe {
 		for _, folder := range []string{c.files.EtcdData(), filepath.Join(c.files.Dir, "volumes"),
@@ -61,11 +61,11 @@ func (c *Cluster) Return(ctx context.Context) error {
 	return c.done("return", c.startPrograms(ctx))
 }
 
-// Freeze holds every process of the cluster, its pods included. Freezing twice holds what has been born since.
+// Freeze stops every process of the cluster, its pods included. Freezing again stops what was started since.
 func (c *Cluster) Freeze(context.Context) error {
 	c.abilities.Lock()
 	defer c.abilities.Unlock()
-	held := map[string][]process.ID{}
+	frozen := map[string][]process.ID{}
 	var errs []error
 	// The node first, so that it does not mistake its frozen API server for a dead one.
 	for _, p := range slices.Backward(c.all()) {
@@ -73,27 +73,27 @@ func (c *Cluster) Freeze(context.Context) error {
 			continue
 		}
 		below, err := p.Freeze()
-		held[p.Name()] = below
+		frozen[p.Name()] = below
 		errs = append(errs, err)
 	}
 	c.mutex.Lock()
-	c.held = held
+	c.frozen = frozen
 	c.mutex.Unlock()
 	return c.done("freeze", errs...)
 }
 
-// Thaw lets everything go that Freeze has held.
+// Thaw continues everything that Freeze has stopped.
 func (c *Cluster) Thaw(context.Context) error {
 	c.abilities.Lock()
 	defer c.abilities.Unlock()
 	c.mutex.Lock()
-	held := c.held
-	c.held = nil
+	frozen := c.frozen
+	c.frozen = nil
 	c.mutex.Unlock()
 	var errs []error
 	for _, p := range c.all() {
 		if p.Running() {
-			errs = append(errs, p.Thaw(held[p.Name()]))
+			errs = append(errs, p.Thaw(frozen[p.Name()]))
 		}
 	}
 	return c.done("thaw", errs...)

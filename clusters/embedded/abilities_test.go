@@ -80,7 +80,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// ask uses a connection of its own: a pooled one would tell about the past.
+// ask uses a connection of its own: a pooled one would show the past.
 func ask(t *testing.T, config *rest.Config, within time.Duration) error {
 	t.Helper()
 	config = rest.CopyConfig(config)

@@ -43,7 +43,7 @@ type Cluster struct {
 
 	mutex     sync.Mutex // guards what follows; never held while waiting
 	processes map[string]*process.Process
-	held      map[string][]process.ID // below each frozen process
+	frozen    map[string][]process.ID // below each frozen process
 	lost      bool                    // from Lose to Return
 
 	abilities sync.Mutex // one of Lose, Return, Freeze, Thaw, Kill, Revive at a time
@@ -121,7 +121,7 @@ func (c *Cluster) startPrograms(ctx context.Context) error {
 	if err := program.AwaitReady(ctx, observer, c.process(etcdProgram), c.process(apiServerProgram)); err != nil {
 		return c.explain(err)
 	}
-	c.tell("API server ready", began)
+	c.report("API server ready", began)
 	for _, name := range c.programs()[2:] {
 		if err := c.launch(name); err != nil {
 			return err
@@ -130,12 +130,12 @@ func (c *Cluster) startPrograms(ctx context.Context) error {
 	if err := c.awaitSettled(ctx, observer); err != nil {
 		return c.explain(err)
 	}
-	c.tell("ready", began)
+	c.report("ready", began)
 	return nil
 }
 
-func (c *Cluster) tell(what string, began time.Time) {
-	c.landscape.tell(Progress{Subject: c.name, What: fmt.Sprintf("%s after %s", what, time.Since(began).Round(tick))})
+func (c *Cluster) report(what string, began time.Time) {
+	c.landscape.report(Progress{Subject: c.name, What: fmt.Sprintf("%s after %s", what, time.Since(began).Round(tick))})
 }
 
 // programs lists the programs in the order of start.

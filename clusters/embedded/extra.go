@@ -71,7 +71,7 @@ func (l *Landscape) StartExtra(ctx context.Context, e Extra) error {
 	if err := l.awaitExtra(ctx, e, p); err != nil {
 		return err
 	}
-	l.tell(Progress{Subject: e.Name, What: fmt.Sprintf("ready after %s", time.Since(began).Round(tick))})
+	l.report(Progress{Subject: e.Name, What: fmt.Sprintf("ready after %s", time.Since(began).Round(tick))})
 	return l.WriteState()
 }
 

@@ -100,7 +100,7 @@ func (l *Landscape) acquire(context.Context) (err error) {
 	}
 	var cleared bool
 	if l.lock, cleared, err = l.dir.Acquire(); cleared {
-		l.tell(Cleared(l.dir))
+		l.report(Cleared(l.dir))
 	}
 	return err
 }
@@ -126,7 +126,7 @@ func (l *Landscape) takeSlot(ctx context.Context) (err error) {
 			return err
 		}
 		if l.claim.Passed != nil {
-			l.tell(passedOver(l.claim))
+			l.report(passedOver(l.claim))
 		}
 		return nil
 	}
@@ -185,7 +185,7 @@ func (l *Landscape) ensureBinary(ctx context.Context) (err error) {
 		return nil
 	}
 	l.binary, err = binary.Ensure(ctx, func(done, total int, what string) {
-		l.tell(Progress{Subject: "control-plane binary", What: what, Done: done, Total: total})
+		l.report(Progress{Subject: "control-plane binary", What: what, Done: done, Total: total})
 	})
 	return err
 }
@@ -335,7 +335,7 @@ func (l *Landscape) embedded(name string) (*Cluster, error) {
 // Took is the time from the call of Start until the landscape was ready.
 func (l *Landscape) Took() time.Duration { return l.ready.Sub(l.began) }
 
-func (l *Landscape) tell(p Progress) {
+func (l *Landscape) report(p Progress) {
 	l.news.Lock()
 	defer l.news.Unlock()
 	l.options.Progress(p)

@@ -268,8 +268,8 @@ func testFiles(t *testing.T, l *embedded.Landscape) {
 
 // An actor connects once it has a kubeconfig.
 func testKubeconfigs(t *testing.T, l *embedded.Landscape) {
-	if _, err := cluster(t, l, "garden").Connect("stranger"); err == nil || !strings.Contains(err.Error(), `"stranger"`) {
-		t.Errorf("a stranger connects: got %v, want an error that names it", err)
+	if _, err := cluster(t, l, "garden").Connect("unknown"); err == nil || !strings.Contains(err.Error(), `"unknown"`) {
+		t.Errorf("an unknown actor connects: got %v, want an error that names it", err)
 	}
 }
 

@@ -33,7 +33,7 @@ func TestPodsShareTheFateOfTheirCluster(t *testing.T) {
 	}
 	must(t, garden.Thaw(t.Context()))
 	if got := stateOf(t, pod); got == "T" {
-		t.Error("the pod's process is held after Thaw")
+		t.Error("the pod's process is stopped after Thaw")
 	}
 
 	must(t, garden.Lose(t.Context(), false))

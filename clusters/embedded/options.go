@@ -12,7 +12,7 @@ import (
 
 	"github.com/transplant-sim/transplant/clusters/embedded/address"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
-	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/forward"
 )
 
 // GardenName is the name of the garden cluster.
@@ -44,13 +44,13 @@ type Options struct {
 	// Nil lets Start do so.
 	Lock *rundir.Lock
 
-	Progress func(Progress) // told what happens, one call at a time; may be nil
+	Progress func(Progress) // gets what happens, one call at a time; may be nil
 	Log      logr.Logger
 }
 
 // Shoots is how shoots are reached by name.
 type Shoots struct {
-	Resolve link.ResolveFunc                 // nil asks the landscape's DNS
+	Resolve forward.ResolveFunc              // nil asks the landscape's DNS
 	Roots   func(host string) *x509.CertPool // the authorities trusted for a host
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 )
 
-// Between the end of a program and the moment that it is noticed its pid may be another's: who is meant is told by the
-// start.
+// Between the end of a program and the moment that it is noticed its pid may be another's: the start time
+// says which is meant.
 func TestAProgramIsWhoWasStarted(t *testing.T) {
 	t.Parallel()
 	ended := &process.Process{} // and nobody has noticed

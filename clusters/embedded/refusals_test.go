@@ -180,15 +180,15 @@ func TestNothingStaysHalfStarted(t *testing.T) {
 	})
 	t.Run("HookFails", func(t *testing.T) {
 		t.Parallel()
-		broken := errors.New("a manifest is broken")
+		failure := errors.New("a manifest is broken")
 		running := 0
 		options := embedded.Options{Dir: filepath.Join(t.TempDir(), "landscape")}
 		options.AfterClusters = func(context.Context, *embedded.Landscape) error {
 			running = len(processesOf(options.Dir))
-			return broken
+			return failure
 		}
 		err := refuse(t, t.Context(), options)
-		if !errors.Is(err, broken) || !strings.Contains(err.Error(), options.Dir) {
+		if !errors.Is(err, failure) || !strings.Contains(err.Error(), options.Dir) {
 			t.Errorf("got %v, want the hook's error and the place of the logs", err)
 		}
 		if running != 4 {
@@ -197,7 +197,7 @@ func TestNothingStaysHalfStarted(t *testing.T) {
 	})
 }
 
-// Whoever asks later can tell a landscape that was stopped from one that died.
+// A landscape that was stopped can be distinguished later from one that died.
 func TestAStopIsMarked(t *testing.T) {
 	dir := rundir.At("stopped", filepath.Join(t.TempDir(), "landscape"))
 	l, err := embedded.Start(t.Context(), embedded.Options{Dir: dir.Path, Seeds: []string{}, WithoutNodes: true,

@@ -33,7 +33,8 @@ func (c *Cluster) awaitSettled(ctx context.Context, config *rest.Config) error {
 	err = wait.PollUntilContextCancel(ctx, settledPoll, true, func(ctx context.Context) (bool, error) {
 		for _, p := range c.all() {
 			if !p.Running() {
-				return false, fmt.Errorf("process %q ended (%v)", p.Name(), p.Err()) //nolint:errorlint // it may have ended well, without an error
+				//nolint:errorlint // it may have ended well, without an error
+				return false, fmt.Errorf("process %q ended (%v)", p.Name(), p.Err())
 			}
 		}
 		for len(checks) > 0 {

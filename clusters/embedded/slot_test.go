@@ -9,7 +9,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded/address"
 )
 
-// Whoever takes a later slot is told why, each reason on the same line.
+// When a later slot is taken, the news says why, each reason on the same line.
 func TestTakeSlot_EarlierOneIsPassedOver_SaysWhy(t *testing.T) {
 	t.Parallel()
 	claim := &address.Claim{Slot: 3, Passed: errors.Join(errors.New("one is taken"), errors.New("two is taken"))}

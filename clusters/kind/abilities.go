@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/transplant-sim/transplant/clusters"
+	"github.com/transplant-sim/transplant/clusters/kind/docker"
 )
 
 var (
@@ -17,7 +18,7 @@ var (
 // harmTimeout bounds the wait for Docker to harm a node.
 const harmTimeout = time.Minute
 
-// pauseAgain is the time between two attempts to hold a node whose processes could not all be held.
+// pauseAgain is the time between two attempts to pause a node whose processes could not all be frozen.
 const pauseAgain = 200 * time.Millisecond
 
 // undisturbed is for harm: Docker goes on with what it has begun when nobody waits for it any more, so somebody does.
@@ -38,9 +39,9 @@ func (c *Cluster) Lose(ctx context.Context, wipe bool) error {
 	defer cancel()
 	if wipe {
 		c.wiped = true
-		return c.done("lose", remove(ctx, c.Node()))
+		return c.done("lose", docker.Remove(ctx, c.Node()))
 	}
-	_, err := docker(ctx, "kill", c.Node())
+	_, err := docker.Run(ctx, "kill", c.Node())
 	return c.done("lose", err)
 }
 
@@ -50,7 +51,7 @@ func (c *Cluster) Return(ctx context.Context) error {
 	defer c.abilities.Unlock()
 	began := time.Now()
 	if c.wiped {
-		if err := remove(ctx, c.Node()); err != nil { // which Lose may not have got to
+		if err := docker.Remove(ctx, c.Node()); err != nil { // which Lose may not have got to
 			return c.done("return", err)
 		}
 		if err := c.create(ctx); err != nil {
@@ -59,27 +60,27 @@ func (c *Cluster) Return(ctx context.Context) error {
 		c.wiped = false
 		return c.done("return", c.load(ctx, c.landscape.images))
 	}
-	if _, err := docker(ctx, "start", c.Node()); err != nil {
+	if _, err := docker.Run(ctx, "start", c.Node()); err != nil {
 		return c.done("return", err)
 	}
 	return c.done("return", c.awaitReady(ctx, began))
 }
 
-// Freeze holds every process of the node; connections stay open, nothing answers.
+// Freeze stops every process of the node; connections stay open, nothing answers.
 func (c *Cluster) Freeze(ctx context.Context) error {
 	c.abilities.Lock()
 	defer c.abilities.Unlock()
 	return c.done("freeze", pause(ctx, c.Node()))
 }
 
-// pause holds a container. On cgroup v1 the kernel may lose a race against processes that are just being made; runc
-// tries for some tenths of a second, lets all go again, and leaves it to its callers to come back
+// pause freezes a container. On cgroup v1 the kernel may lose a race against processes that are just being made. runc
+// tries for some tenths of a second, thaws all again, and leaves it to its callers to try again
 // (opencontainers/runc#4388).
 func pause(ctx context.Context, container string) error {
 	attempt := func() error {
 		ctx, cancel := undisturbed(ctx)
 		defer cancel()
-		_, err := docker(ctx, "pause", container)
+		_, err := docker.Run(ctx, "pause", container)
 		return err
 	}
 	for began := time.Now(); ; {
@@ -98,11 +99,11 @@ func pause(ctx context.Context, container string) error {
 	}
 }
 
-// Thaw lets everything go that Freeze has held, which may be nothing.
+// Thaw continues everything that Freeze has stopped, which may be nothing.
 func (c *Cluster) Thaw(ctx context.Context) error {
 	c.abilities.Lock()
 	defer c.abilities.Unlock()
-	_, err := docker(ctx, "unpause", c.Node())
+	_, err := docker.Run(ctx, "unpause", c.Node())
 	if err != nil && strings.Contains(err.Error(), "is not paused") {
 		err = nil
 	}

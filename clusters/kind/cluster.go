@@ -13,11 +13,13 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 	kind "sigs.k8s.io/kind/pkg/cluster"
+	"sigs.k8s.io/kind/pkg/cluster/nodeutils"
 	kindexec "sigs.k8s.io/kind/pkg/exec"
 	"sigs.k8s.io/kind/pkg/log"
 
 	"github.com/transplant-sim/transplant/clusters"
 	"github.com/transplant-sim/transplant/clusters/atrest"
+	"github.com/transplant-sim/transplant/clusters/kind/docker"
 	"github.com/transplant-sim/transplant/clusters/pki"
 )
 
@@ -147,9 +149,9 @@ func (c *Cluster) create(ctx context.Context) error {
 		// kind does not hear of it; without a node it fails
 		cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 		defer cancel()
-		err := remove(cleanup, c.Node())
+		err := docker.Remove(cleanup, c.Node())
 		<-done
-		return errors.Join(fmt.Errorf("create the cluster %q: %w", c.name, ctx.Err()), err, remove(cleanup, c.Node()))
+		return errors.Join(fmt.Errorf("create the cluster %q: %w", c.name, ctx.Err()), err, docker.Remove(cleanup, c.Node()))
 	}
 	if err := os.Chmod(c.Kubeconfig(), 0o600); err != nil {
 		return fmt.Errorf("keep the kubeconfig of cluster %q: %w", c.name, err)
@@ -157,7 +159,7 @@ func (c *Cluster) create(ctx context.Context) error {
 	if err := c.awaitReady(ctx, began); err != nil {
 		return err
 	}
-	c.landscape.tell(c.name, fmt.Sprintf("ready after %s", time.Since(began).Round(tick)))
+	c.landscape.report(c.name, fmt.Sprintf("ready after %s", time.Since(began).Round(tick)))
 	return nil
 }
 
@@ -166,14 +168,14 @@ func (c *Cluster) create(ctx context.Context) error {
 // is not enough.
 func (c *Cluster) config() *v1alpha4.Cluster {
 	const kubelet = "kind: KubeletConfiguration\nsyncFrequency: 5s\n"
-	patience := fmt.Sprintf(
+	timeouts := fmt.Sprintf(
 		"kind: InitConfiguration\ntimeouts:\n  controlPlaneComponentHealthCheck: %s\n  kubernetesAPICall: %[1]s\n",
 		readyTimeout)
 	config := &v1alpha4.Cluster{
 		Networking: v1alpha4.Networking{
 			APIServerAddress: "127.0.0.1", APIServerPort: c.port, PodSubnet: podNetwork, ServiceSubnet: serviceNetwork,
 		},
-		KubeadmConfigPatches: []string{kubelet, patience},
+		KubeadmConfigPatches: []string{kubelet, timeouts},
 	}
 	node := v1alpha4.Node{Role: v1alpha4.ControlPlaneRole}
 	// kubeadm shows this folder of the node to the API server.
@@ -188,7 +190,7 @@ func (c *Cluster) config() *v1alpha4.Cluster {
 	return config
 }
 
-// encryptionPatches tell the API server of a file in the node. kind has arguments of its own beside it, which a merge
+// encryptionPatches point the API server to a file in the node. kind has arguments of its own beside it, which a merge
 // would replace. kubeadm has them as a list since v1beta4, and as a map before; which of the two kind writes depends on
 // the version of the node image, and it skips a patch of the other.
 func encryptionPatches(file string) []v1alpha4.PatchJSON6902 {
@@ -202,6 +204,28 @@ func encryptionPatches(file string) []v1alpha4.PatchJSON6902 {
 		patch("v1beta4", `[{"op": "add", "path": "`+arguments+`-", "value": {"name": "`+name+`", "value": %q}}]`),
 		patch("v1beta3", `[{"op": "add", "path": "`+arguments+name+`", "value": %q}]`),
 	}
+}
+
+// load puts the images of an archive into the node's store.
+func (c *Cluster) load(ctx context.Context, archive string) error {
+	if archive == "" {
+		return nil
+	}
+	nodes, err := c.provider.ListInternalNodes(c.full)
+	if err != nil {
+		return fmt.Errorf("list the nodes of cluster %q: %w", c.name, err)
+	}
+	for _, node := range nodes {
+		file, err := os.Open(archive)
+		if err != nil {
+			return fmt.Errorf("open the archive of images: %w", err)
+		}
+		err = errors.Join(explain(nodeutils.LoadImageArchive(node, file)), file.Close(), ctx.Err())
+		if err != nil {
+			return fmt.Errorf("load images into cluster %q: %w", c.name, err)
+		}
+	}
+	return nil
 }
 
 // explainBytes of what a command of kind's has said are shown with its error.

@@ -14,7 +14,7 @@ import (
 )
 
 // Garden and seeds have the key of what they keep encrypted on this machine, in the node where kubeadm has its keys,
-// and their API servers are told.
+// and their API servers use it.
 func TestConfig_EncryptsAtRest(t *testing.T) {
 	t.Parallel()
 	for role, want := range map[clusters.Role]string{clusters.Garden: "shootstates.core.gardener.cloud",

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/transplant-sim/transplant/clusters"
+	"github.com/transplant-sim/transplant/clusters/kind/docker"
 	"github.com/transplant-sim/transplant/clusters/ready"
 )
 
@@ -97,13 +98,13 @@ func (l *Landscape) startCompanion(ctx context.Context, c clusters.Companion) er
 	if err != nil {
 		return fmt.Errorf("give its files to the companion %q: %w", c.Name, err)
 	}
-	if _, err := docker(ctx, l.runArgs(c, user)...); err != nil {
+	if _, err := docker.Run(ctx, l.runArgs(c, user)...); err != nil {
 		return fmt.Errorf("start the companion %q: %w", c.Name, err)
 	}
 	if err := l.awaitCompanion(ctx, c); err != nil {
 		return err
 	}
-	l.tell(c.Name, fmt.Sprintf("ready after %s", time.Since(began).Round(tick)))
+	l.report(c.Name, fmt.Sprintf("ready after %s", time.Since(began).Round(tick)))
 	return nil
 }
 
@@ -177,9 +178,9 @@ func (l *Landscape) awaitCompanion(ctx context.Context, c clusters.Companion) er
 
 // lives says whether a companion runs; if not, what its log ends with.
 func (l *Landscape) lives(ctx context.Context, name string) error {
-	running, err := docker(ctx, "inspect", "--format", "{{.State.Running}}", l.companionName(name))
+	running, err := docker.Run(ctx, "inspect", "--format", "{{.State.Running}}", l.companionName(name))
 	if err != nil || running == "true\n" {
 		return err
 	}
-	return fmt.Errorf("it has ended; its log ends with:\n%s", said(ctx, l.companionName(name)))
+	return fmt.Errorf("it has ended; its log ends with:\n%s", docker.Said(ctx, l.companionName(name)))
 }

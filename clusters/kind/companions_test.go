@@ -12,12 +12,14 @@ import (
 
 	"github.com/transplant-sim/transplant/clusters"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+	"github.com/transplant-sim/transplant/clusters/kind/docker"
 )
 
 // A companion has the files that it names and nothing else, and only the cloud has ports on this machine.
 func TestRunArgs(t *testing.T) {
 	t.Parallel()
-	l := &Landscape{dir: rundir.At("tale", "/run/tale"), options: Options{CompanionImage: Image{Name: "companions"}}}
+	l := &Landscape{dir: rundir.At("tale", "/run/tale"),
+		options: Options{CompanionImage: docker.Image{Name: "companions"}}}
 	l.cloud = clusters.CloudAddresses{API: "127.0.0.1:4001", DNS: "127.0.0.1:4002"}
 	run := func(name string) string {
 		return strings.Join(l.runArgs(clusters.Companion{
@@ -29,7 +31,9 @@ func TestRunArgs(t *testing.T) {
 		" --read-only --tmpfs /tmp --cap-drop ALL --log-driver json-file --log-opt max-size=16m --log-opt max-file=2" +
 		" --volume /r:/r:ro --volume /w:/w "
 	for name, ports := range map[string]string{
-		"nodes": "", "cloud": "--publish 127.0.0.1:4001:8443 --publish 127.0.0.1:4002:5353/tcp --publish 127.0.0.1:4002:5353/udp ",
+		"nodes": "",
+		"cloud": "--publish 127.0.0.1:4001:8443 --publish 127.0.0.1:4002:5353/tcp " +
+			"--publish 127.0.0.1:4002:5353/udp ",
 	} {
 		want := fmt.Sprintf(common, name) + ports + "companions transplant " + name + " --dir=/w"
 		if diff := cmp.Diff(want, run(name)); diff != "" {
@@ -41,7 +45,8 @@ func TestRunArgs(t *testing.T) {
 // Of the environment a companion has what it asks for, and its values are on no command line.
 func TestRunArgsNameVariables(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "secret")
-	l := &Landscape{dir: rundir.At("tale", "/run/tale"), options: Options{CompanionImage: Image{Name: "companions"}}}
+	l := &Landscape{dir: rundir.At("tale", "/run/tale"),
+		options: Options{CompanionImage: docker.Image{Name: "companions"}}}
 	got := strings.Join(l.runArgs(clusters.Companion{Name: "nodes", Env: []string{"AWS_ACCESS_KEY_ID", "SET_BY_NOBODY"}},
 		"7:8"), " ")
 	if !strings.Contains(got, " --env AWS_ACCESS_KEY_ID companions ") || strings.Contains(got, "secret") ||

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/transplant-sim/transplant/clusters/kind/docker"
 )
 
 func TestWithoutDockerThereIsOneClearLine(t *testing.T) {
@@ -14,7 +16,7 @@ func TestWithoutDockerThereIsOneClearLine(t *testing.T) {
 	} {
 		set()
 		_, err := Start(t.Context(), Options{Dir: filepath.Join(t.TempDir(), "landscape")})
-		if !errors.Is(err, ErrNoDocker) || strings.Contains(err.Error(), "\n") {
+		if !errors.Is(err, docker.ErrUnavailable) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: got %v", name, err)
 		}
 		t.Logf("%s: %v", name, err)

@@ -16,7 +16,7 @@ type guard struct {
 }
 
 // watchScript reads until its pipe ends: with a word it is dismissed, without one its master has died. What the master
-// has told Docker to create may still come, so it looks more than once.
+// has asked Docker to create may still come, so it looks more than once.
 const watchScript = `read -r word && exit 0
 for try in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do docker rm --force --volumes "$@"; sleep 1; done`
 

@@ -35,6 +35,6 @@ func TestTheGuardEndsWithItsFolder(t *testing.T) {
 		}
 	case <-time.After(time.Minute):
 		t.Error("the guard is still there")
-		_, _ = io.WriteString(l.guard.pipe, "done\n") // it has been told off
+		_, _ = io.WriteString(l.guard.pipe, "done\n") // dismiss it
 	}
 }

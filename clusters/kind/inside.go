@@ -6,39 +6,17 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
+	"github.com/transplant-sim/transplant/clusters/kind/docker"
 )
 
-// pids are the first processes of containers on this machine, of those that run.
-func pids(ctx context.Context, names ...string) ([]int, error) {
-	output, err := docker(ctx, append([]string{"inspect", "--format", "{{.State.Pid}}"}, names...)...)
-	if err != nil {
-		if strings.Contains(err.Error(), "No such object") {
-			return nil, nil // the node of a cluster that was wiped
-		}
-		return nil, err
-	}
-	var found []int
-	for _, word := range strings.Fields(output) {
-		pid, err := strconv.Atoi(word)
-		if err != nil {
-			return nil, fmt.Errorf("read what docker inspect says: %w", err)
-		}
-		if pid != 0 {
-			found = append(found, pid)
-		}
-	}
-	return found, nil
-}
-
-// Containers lists what runs in the pods of the cluster now. It is for a Docker of this machine, and tells environments
-// to root only.
+// Containers lists what runs in the pods of the cluster now. It is for a Docker of this machine, and has the
+// environments for root only.
 func (c *Cluster) Containers(ctx context.Context) ([]process.Program, error) {
-	first, err := pids(ctx, c.Node())
+	first, err := docker.PIDs(ctx, c.Node())
 	if err != nil || len(first) == 0 {
 		return nil, err
 	}
@@ -49,7 +27,7 @@ func (c *Cluster) Containers(ctx context.Context) ([]process.Program, error) {
 	return slices.DeleteFunc(found, func(p process.Program) bool { return !inPod(p.PID) }), nil
 }
 
-// inPod tells a pod's program from the node's own by the kubelet's control groups.
+// inPod distinguishes a pod's program from the node's own by the kubelet's control groups.
 func inPod(pid int) bool {
 	groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	return err == nil && bytes.Contains(groups, []byte("kubepods"))
@@ -58,15 +36,15 @@ func inPod(pid int) bool {
 // volumeFolders are where the node image made here and the published one keep volumes.
 var volumeFolders = []string{"/var/lib/volumes", "/var/local-path-provisioner"}
 
-// Volumes are the names of the folders that hold the volumes of the cluster's pods. A node that does not run tells
+// Volumes are the names of the folders that hold the volumes of the cluster's pods. A node that does not run has
 // none.
 func (c *Cluster) Volumes(ctx context.Context) ([]string, error) {
-	running, err := pids(ctx, c.Node())
+	running, err := docker.PIDs(ctx, c.Node())
 	if err != nil || len(running) == 0 {
 		return nil, err
 	}
 	const list = `for folder in "$@"; do if [ -d "$folder" ]; then ls -1 "$folder"; fi; done`
-	output, err := docker(ctx, append([]string{"exec", c.Node(), "sh", "-c", list, "sh"}, volumeFolders...)...)
+	output, err := docker.Run(ctx, append([]string{"exec", c.Node(), "sh", "-c", list, "sh"}, volumeFolders...)...)
 	if err != nil {
 		return nil, fmt.Errorf("list the volumes of cluster %q: %w", c.name, err)
 	}
@@ -80,11 +58,11 @@ func (c *Cluster) Volumes(ctx context.Context) ([]string, error) {
 func (l *Landscape) CPU() (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
 	defer cancel()
-	names, err := containers(ctx, prefix(l.dir.Path, l.dir.Name))
+	names, err := docker.Containers(ctx, prefix(l.dir.Path, l.dir.Name))
 	if err != nil || len(names) == 0 {
 		return 0, err
 	}
-	all, err := pids(ctx, names...)
+	all, err := docker.PIDs(ctx, names...)
 	if err != nil {
 		return 0, err
 	}

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"sync"
 	"time"
 
@@ -19,6 +20,8 @@ import (
 	"github.com/transplant-sim/transplant/clusters"
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+	"github.com/transplant-sim/transplant/clusters/kind/docker"
+	"github.com/transplant-sim/transplant/clusters/kind/hatch"
 	"github.com/transplant-sim/transplant/clusters/pki"
 	"github.com/transplant-sim/transplant/clusters/switchboard"
 )
@@ -33,7 +36,7 @@ type Landscape struct {
 	keys      *pki.Landscape
 	links     *switchboard.Board // once there is a network
 	cloud     clusters.CloudAddresses
-	hatches   hatches
+	hatches   hatch.Set
 	images    string // archive of the images that nodes get
 	clusters  []*Cluster
 	balancers sync.WaitGroup
@@ -57,7 +60,7 @@ const (
 )
 
 // Start brings a landscape up and returns when everything is ready. When it fails, whatever it has made is removed
-// again. It is ErrNoDocker where no Docker answers.
+// again. It is docker.ErrUnavailable where no Docker answers.
 func Start(ctx context.Context, options Options) (*Landscape, error) {
 	dir, err := options.prepare(ctx)
 	if err != nil {
@@ -101,7 +104,7 @@ func (l *Landscape) acquire(ctx context.Context) (err error) {
 	l.acquired = true
 	removed, err := removeLeft(ctx, l.dir)
 	if removed > 0 {
-		l.tell("landscape", fmt.Sprintf("removed %d containers that an earlier one has left", removed))
+		l.report("landscape", fmt.Sprintf("removed %d containers that an earlier one has left", removed))
 	}
 	return err
 }
@@ -166,11 +169,11 @@ func (l *Landscape) create(ctx context.Context) error {
 	built := make(chan struct{})
 	group.Go(func() (err error) {
 		defer close(built)
-		l.images, err = buildImages(groupCtx, l.dir, l.options.Images, l.options.LocalImages)
+		l.images, err = docker.Archive(groupCtx, l.dir, l.options.Images, l.options.LocalImages)
 		return err
 	})
 	if l.options.Companions != nil {
-		group.Go(func() error { return l.options.CompanionImage.make(groupCtx, l.dir) })
+		group.Go(func() error { return l.options.CompanionImage.Make(groupCtx, l.dir) })
 	}
 	for _, c := range l.clusters {
 		group.Go(func() error {
@@ -202,7 +205,7 @@ func (l *Landscape) Stop(ctx context.Context) error {
 		l.WriteLogs(ctx)
 		_, err := Remove(ctx, l.dir)
 		errs := []error{err, l.dropImages()}
-		l.hatches.close()
+		l.hatches.Close()
 		if l.links != nil {
 			errs = append(errs, l.links.Close())
 		}
@@ -216,6 +219,14 @@ func (l *Landscape) Stop(ctx context.Context) error {
 		l.stopErr = errors.Join(errs...)
 	})
 	return l.stopErr
+}
+
+// dropImages removes the archive, which is large: no node is made anew any more.
+func (l *Landscape) dropImages() error {
+	if err := os.Remove(l.images); l.images != "" && err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("remove the archive of images: %w", err)
+	}
+	return nil
 }
 
 // containers are the names that the landscape's containers have, or will have.
@@ -260,7 +271,7 @@ func (l *Landscape) find(name string) (*Cluster, error) {
 	return nil, fmt.Errorf("find the cluster %q: the landscape has the garden and seeds %v", name, l.options.Seeds)
 }
 
-func (l *Landscape) tell(subject, what string) {
+func (l *Landscape) report(subject, what string) {
 	l.news.Lock()
 	defer l.news.Unlock()
 	l.options.Progress(subject, what)

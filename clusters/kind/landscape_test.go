@@ -3,7 +3,6 @@
 package kind
 
 import (
-	"archive/tar"
 	"cmp"
 	"context"
 	"errors"
@@ -14,7 +13,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,9 +27,10 @@ import (
 	"github.com/transplant-sim/transplant/clusters/clustertest"
 	"github.com/transplant-sim/transplant/clusters/embedded/binary"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+	"github.com/transplant-sim/transplant/clusters/kind/docker"
 )
 
-// nodeImage is the one that the tests were told to take, or the published one.
+// nodeImage is the one that the environment names for the tests, or the published one.
 func nodeImage() string { return cmp.Or(os.Getenv(NodeImageVariable), defaults.Image) }
 
 // start brings a landscape up that ends with the test.
@@ -52,7 +51,7 @@ func start(t *testing.T, options Options) *Landscape {
 		if err := l.Stop(ctx); err != nil {
 			t.Errorf("stop the landscape: %v", err)
 		}
-		if left, err := containers(ctx, prefix(l.dir.Path, l.dir.Name)); err != nil || len(left) > 0 {
+		if left, err := docker.Containers(ctx, prefix(l.dir.Path, l.dir.Name)); err != nil || len(left) > 0 {
 			t.Errorf("left behind: %v, %v", left, err)
 		}
 	})
@@ -61,10 +60,10 @@ func start(t *testing.T, options Options) *Landscape {
 
 // TestContract has every case of the backends' contract pass on a node of kind.
 func TestContract(t *testing.T) {
-	image := Image{Name: clustertest.Image, Programs: map[string]string{
+	image := docker.Image{Name: clustertest.Image, Programs: map[string]string{
 		"testpod": filepath.Join(clustertest.BuildTestPod(t), "testpod"),
 	}}
-	l := start(t, Options{Name: "contract", Seeds: []string{}, Images: []Image{image}})
+	l := start(t, Options{Name: "contract", Seeds: []string{}, Images: []docker.Image{image}})
 	garden, err := l.Cluster(GardenName)
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +81,7 @@ func TestAbilities(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := start(t, Options{Name: "abilities", Images: []Image{{
+	l := start(t, Options{Name: "abilities", Images: []docker.Image{{
 		Name: toolImage, User: "65532:65532", Programs: map[string]string{"kubectl": controlPlane},
 	}}})
 	t.Logf("three clusters took %s", l.Took())
@@ -138,10 +137,10 @@ func TestDownRemovesItsOwnOnly(t *testing.T) {
 	mine, other := rundir.At("mine", filepath.Join(home, "mine")), rundir.At("mine", filepath.Join(home, "other"))
 	for _, dir := range []rundir.Dir{mine, other} {
 		name := nodeName(prefix(dir.Path, dir.Name) + "a")
-		if _, err := docker(t.Context(), "create", "--name", name, nodeImage()); err != nil {
+		if _, err := docker.Run(t.Context(), "create", "--name", name, nodeImage()); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = remove(context.Background(), name) }) // it may be gone
+		t.Cleanup(func() { _ = docker.Remove(context.Background(), name) }) // it may be gone
 	}
 	lock, err := mine.TakeLock()
 	if err != nil {
@@ -158,7 +157,7 @@ func TestDownRemovesItsOwnOnly(t *testing.T) {
 			t.Errorf("removed %d, %v; want %d", got, err, want)
 		}
 	}
-	if left, err := containers(t.Context(), prefix(other.Path, other.Name)); err != nil || len(left) != 1 {
+	if left, err := docker.Containers(t.Context(), prefix(other.Path, other.Name)); err != nil || len(left) != 1 {
 		t.Errorf("of the other landscape there is %v, %v", left, err)
 	}
 }
@@ -180,7 +179,7 @@ func TestKilledStarter(t *testing.T) {
 	}
 	name := prefix(dir, "killed")
 	poll(t, "the node", func(ctx context.Context) error {
-		found, err := containers(ctx, name)
+		found, err := docker.Containers(ctx, name)
 		if err == nil && len(found) == 0 {
 			err = errors.New("it is not there")
 		}
@@ -191,76 +190,12 @@ func TestKilledStarter(t *testing.T) {
 	}
 	_ = command.Wait() // it was killed
 	poll(t, "the end of the node", func(ctx context.Context) error {
-		found, err := containers(ctx, name)
+		found, err := docker.Containers(ctx, name)
 		if err == nil && len(found) > 0 {
 			err = fmt.Errorf("found %v", found)
 		}
 		return err
 	})
-}
-
-// TestAnImageHoldsItsProgramsOnly looks into an image: no shell is in it, nor anything else that it was not given. What
-// was built before under its name is gone.
-func TestAnImageHoldsItsProgramsOnly(t *testing.T) {
-	folder := clustertest.BuildTestPod(t)
-	program := filepath.Join(folder, "testpod")
-	dir := rundir.At("images", t.TempDir())
-	image := Image{Name: "transplant.dev/content:test", Programs: map[string]string{"one": program}}
-	t.Cleanup(func() { _, _ = docker(context.Background(), "image", "rm", image.Name) }) // there may be none
-	if err := image.make(t.Context(), dir); err != nil {
-		t.Fatal(err)
-	}
-	before, err := image.id(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	image.Programs["two"], image.User = program, "65532:65532"
-	if err := image.make(t.Context(), dir); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := docker(t.Context(), "image", "inspect", before); err == nil || !strings.Contains(err.Error(),
-		"No such image") {
-		t.Errorf("the image that was replaced is still there: %v", err)
-	}
-	want := []string{"tmp/", "usr/", "usr/local/", "usr/local/bin/", "usr/local/bin/one", "usr/local/bin/two"}
-	if got := content(t, image.Name); !slices.Equal(got, want) {
-		t.Errorf("the image holds %q, want %q", got, want)
-	}
-	if user, err := docker(t.Context(), "image", "inspect", "--format", "{{.Config.User}}", image.Name); err != nil ||
-		user != "65532:65532\n" {
-		t.Errorf("it runs as %q, %v", user, err)
-	}
-}
-
-// content of an image, but for what Docker itself puts into every container.
-func content(t *testing.T, image string) []string {
-	t.Helper()
-	id, err := docker(t.Context(), "create", image, "one")
-	if err != nil {
-		t.Fatal(err)
-	}
-	id = strings.TrimSpace(id)
-	t.Cleanup(func() { _ = remove(context.Background(), id) }) // nothing more to be done about it
-	exported, err := docker(t.Context(), "export", id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for files := tar.NewReader(strings.NewReader(exported)); ; {
-		header, err := files.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		first, _, _ := strings.Cut(header.Name, "/")
-		if !slices.Contains([]string{".dockerenv", "dev", "etc", "proc", "sys"}, first) {
-			names = append(names, header.Name)
-		}
-	}
-	slices.Sort(names)
-	return names
 }
 
 // toolImage has kubectl.
@@ -328,7 +263,7 @@ func awaitAnswer(t *testing.T, client kubernetes.Interface) {
 	poll(t, "an answer", func(ctx context.Context) error { return look(ctx, client) })
 }
 
-// poll looks until it is content, and tells the last mismatch when it is not in time.
+// poll looks until there is no mismatch, and reports the last one when that takes too long.
 func poll(t *testing.T, what string, look func(context.Context) error) {
 	t.Helper()
 	var last error
@@ -362,12 +297,12 @@ func TestCarry(t *testing.T) {
 	l := &Landscape{}
 	c := &Cluster{name: "a", full: "transplant-carry-test", landscape: l}
 	l.clusters = []*Cluster{c}
-	_, err = docker(t.Context(), "run", "--detach", "--name", c.Node(), "--network", network, "--entrypoint", "sleep",
+	_, err = docker.Run(t.Context(), "run", "--detach", "--name", c.Node(), "--network", network, "--entrypoint", "sleep",
 		nodeImage(), "300")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = remove(context.Background(), c.Node()) }) // nothing more to be done about it
+	t.Cleanup(func() { _ = docker.Remove(context.Background(), c.Node()) }) // nothing more to be done about it
 	pod := &corev1.Pod{Status: corev1.PodStatus{PodIP: host}}
 	at, err := l.Reach(t.Context(), "a", pod, listener.Addr().(*net.TCPAddr).Port)
 	if err != nil {
@@ -385,9 +320,9 @@ func TestCarry(t *testing.T) {
 			t.Errorf("it says %q, %v", said, err)
 		}
 	}
-	l.hatches.close()
+	l.hatches.Close()
 	poll(t, "the shells' end", func(ctx context.Context) error {
-		running, err := docker(ctx, "top", c.Node(), "-eo", "pid,args")
+		running, err := docker.Run(ctx, "top", c.Node(), "-eo", "pid,args")
 		if err == nil && strings.Contains(running, "cat") {
 			err = fmt.Errorf("there is %q", running)
 		}

@@ -10,7 +10,12 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/transplant-sim/transplant/clusters/kind/docker"
+	"github.com/transplant-sim/transplant/clusters/kind/hatch"
 	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/forward"
 	"github.com/transplant-sim/transplant/clusters/switchboard"
 )
 
@@ -19,7 +24,7 @@ const network = "kind"
 
 // gateway finds the address by which containers on the network reach this machine.
 func gateway(ctx context.Context) (string, error) {
-	output, err := docker(ctx, "network", "inspect", "--format", "{{range .IPAM.Config}}{{println .Gateway}}{{end}}",
+	output, err := docker.Run(ctx, "network", "inspect", "--format", "{{range .IPAM.Config}}{{println .Gateway}}{{end}}",
 		network)
 	if err != nil {
 		return "", err
@@ -53,7 +58,7 @@ func (l *Landscape) openLinks(ctx context.Context) error {
 
 // pastLoopback refuses names whose record leads to this machine's loopback. Links dial from there, and pods, which may
 // write records, must not reach it.
-func pastLoopback(resolve link.ResolveFunc) link.ResolveFunc {
+func pastLoopback(resolve forward.ResolveFunc) forward.ResolveFunc {
 	return func(ctx context.Context, host string) (string, time.Duration, error) {
 		address, ttl, err := resolve(ctx, host)
 		if err != nil {
@@ -107,4 +112,18 @@ func (l *Landscape) LinkKubeconfig(ctx context.Context, actor, cluster, serviceA
 		return nil, err
 	}
 	return l.ActorKubeconfig(ctx, cluster, serviceAccount, opened.URL(), l.LinkCA())
+}
+
+// Reach is where this process finds a port of a pod, past all links: a port of its own, whose every connection is
+// carried on by a shell in the pod's node. API servers forward ports too, but to a pod's loopback only.
+func (l *Landscape) Reach(_ context.Context, cluster string, pod *corev1.Pod, port int) (string, error) {
+	c, err := l.find(cluster)
+	if err != nil {
+		return "", err
+	}
+	address, err := l.hatches.Find(hatch.Key{Node: c.Node(), Address: pod.Status.PodIP, Port: port})
+	if err != nil {
+		return "", fmt.Errorf("reach port %d of pod %s/%s of cluster %q: %w", port, pod.Namespace, pod.Name, cluster, err)
+	}
+	return address, nil
 }

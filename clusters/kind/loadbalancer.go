@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/transplant-sim/transplant/clusters"
+	"github.com/transplant-sim/transplant/clusters/kind/docker"
 )
 
 // balancePeriod is the time between two looks for Services that wait for an address.
@@ -91,8 +92,8 @@ func balanceAll(ctx context.Context, clients kubernetes.Interface, address strin
 
 // address is that of the node on the network. A node that is made anew may have another.
 func (c *Cluster) address(ctx context.Context) (string, error) {
-	output, err := docker(ctx, "inspect", "--format", "{{range .NetworkSettings.Networks}}{{println .IPAddress}}{{end}}",
-		c.Node())
+	output, err := docker.Run(ctx, "inspect", "--format",
+		"{{range .NetworkSettings.Networks}}{{println .IPAddress}}{{end}}", c.Node())
 	if err != nil {
 		return "", err
 	}

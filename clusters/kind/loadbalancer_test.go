@@ -57,7 +57,7 @@ func TestBalanceAll(t *testing.T) {
 	}
 }
 
-func TestBalanceAllTellsWhatFails(t *testing.T) {
+func TestBalanceAll_ListFails_ReturnsTheError(t *testing.T) {
 	t.Parallel()
 	clients := fake.NewClientset()
 	lost := errors.New("the cluster is lost")

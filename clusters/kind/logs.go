@@ -37,7 +37,7 @@ func (l *Landscape) WriteLogs(ctx context.Context) {
 	_ = group.Wait() // every error has been noted
 }
 
-// noteLost tells of logs that could not be kept: no reason to leave the containers where they are.
+// noteLost logs which logs could not be kept: no reason to leave the containers where they are.
 func (l *Landscape) noteLost(name string, err error) {
 	if err != nil {
 		l.options.Log.Info("Logs are not kept", "of", name, "reason", err.Error())

@@ -14,12 +14,13 @@ import (
 
 	"github.com/transplant-sim/transplant/clusters"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+	"github.com/transplant-sim/transplant/clusters/kind/docker"
 )
 
 // GardenName is the name of the garden cluster.
 const GardenName = "garden"
 
-// NodeImageVariable names the node image for whoever is told of none.
+// NodeImageVariable names the node image where no flag does.
 const NodeImageVariable = "TRANSPLANT_NODE_IMAGE"
 
 // Options of a landscape. The zero value is a garden with seeds a and b in the user's default place, on the node image
@@ -29,15 +30,15 @@ type Options struct {
 	Dir   string   // the run directory; empty for $TRANSPLANT_HOME/<name>
 	Seeds []string // in order; nil for a and b
 
-	NodeImage string  // empty for kind's own, which Docker pulls
-	Images    []Image // built, and loaded into every node, before the landscape is ready
+	NodeImage string         // empty for kind's own, which Docker pulls
+	Images    []docker.Image // built, and loaded into every node, before the landscape is ready
 
 	// LocalImages are those that Docker has already, which every node gets, too.
 	LocalImages []string
 
 	// Companions are started beside the clusters, from CompanionImage.
 	Companions     func(*Landscape) ([]clusters.Companion, error)
-	CompanionImage Image
+	CompanionImage docker.Image
 
 	// AfterClusters runs once all clusters and companions are ready, before the landscape is.
 	AfterClusters func(context.Context, *Landscape) error
@@ -51,7 +52,7 @@ type Options struct {
 	// Nil lets Start do so.
 	Lock *rundir.Lock
 
-	Progress func(subject, what string) // told what happens, one call at a time; may be nil
+	Progress func(subject, what string) // gets what happens, one call at a time; may be nil
 }
 
 func (o *Options) complete() error {
@@ -80,7 +81,8 @@ func (o *Options) Check() error {
 	for _, name := range append([]string{GardenName}, o.Seeds...) {
 		// a node's name is its host name
 		if node := nodeName(prefix("", o.Name) + name); len(node) > validation.DNS1123LabelMaxLength {
-			return fmt.Errorf("name the cluster %q of the landscape %q: its node would be %q, which is longer than %d characters",
+			return fmt.Errorf("name the cluster %q of the landscape %q: its node would be %q, "+
+				"which is longer than %d characters",
 				name, o.Name, node, validation.DNS1123LabelMaxLength)
 		}
 	}
@@ -92,7 +94,7 @@ func (o *Options) prepare(ctx context.Context) (rundir.Dir, error) {
 	if err := o.complete(); err != nil {
 		return rundir.Dir{}, err
 	}
-	if err := Available(ctx); err != nil {
+	if err := docker.Available(ctx); err != nil {
 		return rundir.Dir{}, err
 	}
 	return o.dir()
@@ -100,7 +102,7 @@ func (o *Options) prepare(ctx context.Context) (rundir.Dir, error) {
 
 func (o *Options) dir() (rundir.Dir, error) {
 	if o.Dir != "" {
-		path, err := filepath.Abs(o.Dir) // Docker is told of folders in it
+		path, err := filepath.Abs(o.Dir) // Docker gets paths of folders in it
 		if err != nil {
 			return rundir.Dir{}, fmt.Errorf("find the run directory: %w", err)
 		}

@@ -24,8 +24,8 @@ func quietPorts() (first, count int) {
 	return first, low - first
 }
 
-// holdPort listens on a free port of this machine, so that it is chosen once. Which one is no part of a story, and has
-// no seed.
+// holdPort listens on a free port of this machine, so that it is chosen once. Which one is no part of a scenario, so
+// it does not follow the scenario's random seed.
 func holdPort() (net.Listener, error) {
 	first, count := quietPorts()
 	var last error

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The kernel gives none of the ports to a connection, and no port is held twice.
+// The kernel gives none of the ports to a connection, and no port is found twice.
 func TestHoldPort(t *testing.T) {
 	t.Parallel()
 	content, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")
@@ -20,7 +20,7 @@ func TestHoldPort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	held := map[int]bool{}
+	seen := map[int]bool{}
 	for range 50 {
 		listener, err := holdPort()
 		if err != nil {
@@ -28,9 +28,9 @@ func TestHoldPort(t *testing.T) {
 		}
 		defer listener.Close()
 		port := listener.Addr().(*net.TCPAddr).Port
-		if quiet, count := quietPorts(); held[port] || port < quiet || port >= quiet+count || first > 2024 && port >= first {
-			t.Errorf("port %d, of which the kernel gives %s; held before: %t", port, strings.Join(fields, " to "), held[port])
+		if quiet, count := quietPorts(); seen[port] || port < quiet || port >= quiet+count || first > 2024 && port >= first {
+			t.Errorf("port %d, of which the kernel gives %s; found before: %t", port, strings.Join(fields, " to "), seen[port])
 		}
-		held[port] = true
+		seen[port] = true
 	}
 }

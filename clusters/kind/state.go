@@ -5,6 +5,7 @@ import (
 
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+	"github.com/transplant-sim/transplant/clusters/kind/docker"
 )
 
 // State is what landscape.json says. The processes are the first ones of the containers, as this machine knows them.
@@ -44,7 +45,7 @@ func (l *Landscape) WriteState() error {
 func (l *Landscape) process(name, container string) []rundir.ProcessState {
 	ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
 	defer cancel()
-	first, err := pids(ctx, container)
+	first, err := docker.PIDs(ctx, container)
 	if err != nil || len(first) == 0 {
 		return nil
 	}

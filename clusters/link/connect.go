@@ -12,6 +12,8 @@ import (
 	"net/netip"
 	"strings"
 	"time"
+
+	"github.com/transplant-sim/transplant/clusters/link/wire"
 )
 
 // connectTimeout bounds how long a client may take to say where it wants to go.
@@ -70,7 +72,7 @@ func (p *Proxy) answer(socket net.Conn) {
 // head bytes of source, so that faults of the link hold it back like all the rest.
 func (l *Link) connect(socket net.Conn, source io.Reader, head int, target string) {
 	if cut := l.traffic.plan.Load().find(refuses); cut != nil {
-		cut.touch()
+		cut.wire.Hit()
 		refuse(socket, http.StatusBadGateway, l.name+": connection refused")
 		return
 	}
@@ -78,9 +80,9 @@ func (l *Link) connect(socket net.Conn, source io.Reader, head int, target strin
 	if c == nil {
 		return
 	}
-	c.source, c.target = source, target
+	c.SetConnect(source, target)
 	if _, err := io.CopyN(io.Discard, c, int64(head)); err != nil {
-		c.kill()
+		c.Kill()
 		return
 	}
 	if err := l.resolve(c); err != nil {
@@ -88,25 +90,32 @@ func (l *Link) connect(socket net.Conn, source io.Reader, head int, target strin
 		return
 	}
 	if _, err := io.WriteString(c, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
-		c.kill()
+		c.Kill()
 		return
 	}
-	l.inlet.put(c)
+	l.inlet.Put(c)
 }
 
 // resolve looks the host up for a connection, as long as that is there.
-func (l *Link) resolve(c *conn) error {
+func (l *Link) resolve(c *wire.Conn) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() {
 		select {
-		case <-c.gone:
+		case <-c.Gone():
 			cancel()
 		case <-ctx.Done():
 		}
 	}()
-	_, err := l.upstream.resolver.address(ctx)
-	return err
+	return l.upstream.Resolve(ctx)
+}
+
+// connectTarget sends a request where the CONNECT of its connection said.
+func connectTarget(r *http.Request) (scheme, host string) {
+	if c := wire.FromContext(r.Context()); c != nil {
+		host = c.Target()
+	}
+	return "https", host
 }
 
 // refuse answers a CONNECT with an error. Clients show the status line, so that says it all.

@@ -4,25 +4,29 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
-	"log"
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"strings"
 
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
+
+	"github.com/transplant-sim/transplant/clusters/link/forward"
+	"github.com/transplant-sim/transplant/clusters/link/kubeapi"
+	"github.com/transplant-sim/transplant/clusters/link/requests"
+	"github.com/transplant-sim/transplant/clusters/link/watches"
+	"github.com/transplant-sim/transplant/clusters/link/wire"
 )
 
 // core is what links of both forms are made of.
 type core struct {
 	name        string
 	certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
-	upstream    *upstream
+	upstream    *forward.Upstream
 	log         logr.Logger
 	clock       clock.Clock
 	random      *rand.Rand
-	silence     Silence
+	silence     wire.Silence
 }
 
 func newLink(c core) *Link {
@@ -41,11 +45,11 @@ func newLink(c core) *Link {
 		name:     c.name,
 		traffic:  newTraffic(c.clock, c.random),
 		upstream: c.upstream,
-		inlet:    newInlet(),
+		inlet:    wire.NewInlet(),
 		stop:     stop,
 		served:   make(chan struct{}),
 	}
-	l.server = newServer(ctx, c, l.counted(l.interposed(newForwarder(c.name, c.upstream, &l.traffic.errors, c.log))))
+	l.server = newServer(ctx, c, l.counted(l.interposed(forward.New(c.name, c.upstream, &l.traffic.errors, c.log))))
 	go func() {
 		defer close(l.served)
 		_ = l.server.ServeTLS(l.inlet, "", "") // ends when the link is closed
@@ -57,9 +61,9 @@ func newServer(ctx context.Context, c core, handler http.Handler) *http.Server {
 	return &http.Server{
 		Handler:     handler,
 		BaseContext: func(net.Listener) context.Context { return ctx },
-		ConnContext: withConn,
-		ConnState:   c.silence.withDefaults().follow,
-		ErrorLog:    errorLog(c.log),
+		ConnContext: wire.WithConn,
+		ConnState:   c.silence.WithDefaults().Follow,
+		ErrorLog:    forward.ErrorLog(c.log),
 		TLSConfig: &tls.Config{
 			MinVersion:     tls.VersionTLS12,
 			GetCertificate: c.certificate,
@@ -80,12 +84,21 @@ func (l *Link) counted(next http.Handler) http.Handler {
 	})
 }
 
-// errorLog carries what net/http has to say, most of it about clients that break off.
-func errorLog(l logr.Logger) *log.Logger { return log.New(logLines{l}, "", 0) }
-
-type logLines struct{ log logr.Logger }
-
-func (l logLines) Write(line []byte) (int, error) {
-	l.log.V(1).Info("HTTP server", "message", strings.TrimSpace(string(line)))
-	return len(line), nil
+// interposed serves requests under the faults of the link. While none acts on requests it looks at nothing but whether
+// a request opens a watch, which is kept within reach of faults to come.
+func (l *Link) interposed(next http.Handler) http.Handler {
+	reachable := watches.Reachable(next, l.traffic.join, l.traffic.part)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		to := next
+		if kubeapi.MayWatch(r) {
+			to = reachable
+		}
+		p := l.traffic.plan.Load()
+		if !p.serves {
+			to.ServeHTTP(w, r)
+			return
+		}
+		q := kubeapi.Describe(r)
+		requests.Serve(p.requests, &requests.Exchange{W: w, R: r, Request: &q, Bare: to}, to)
+	})
 }

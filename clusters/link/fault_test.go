@@ -11,16 +11,17 @@ import (
 	"testing"
 	"time"
 
-	clocktesting "k8s.io/utils/clock/testing"
+	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/wire"
 )
 
 // scene is a link with an open watch on it, and a server that counts what reaches it.
 type scene struct {
 	*world
 	link  *link.Link
-	clock *clocktesting.FakeClock
+	clock *testingclock.FakeClock
 	watch io.Reader
 	*stream
 	reached atomic.Int64
@@ -29,7 +30,7 @@ type scene struct {
 // newScene opens the watch over a protocol and sees a first event pass.
 func newScene(t *testing.T, protocol string) *scene {
 	t.Helper()
-	s := &scene{stream: newStream(nil), clock: clocktesting.NewFakeClock(time.Now())}
+	s := &scene{stream: newStream(nil), clock: testingclock.NewFakeClock(time.Now())}
 	mux := http.NewServeMux()
 	mux.Handle("/watch", s.stream)
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
@@ -55,7 +56,7 @@ func (s *scene) expectClean(t *testing.T) {
 }
 
 // pass steps the clock, whenever somebody waits for it, until something has happened; it returns the time that took.
-func pass[T any](t *testing.T, clock *clocktesting.FakeClock, step time.Duration, until <-chan T) (T, time.Duration) {
+func pass[T any](t *testing.T, clock *testingclock.FakeClock, step time.Duration, until <-chan T) (T, time.Duration) {
 	t.Helper()
 	start := clock.Now()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
@@ -82,14 +83,14 @@ func bothProtocols(t *testing.T, test func(*testing.T, *scene)) {
 	}
 }
 
-// TestFaultConformance is what every fault must pass: inject, felt, heal, clean.
+// TestFaultConformance is what every fault must pass: inject, hit, heal, clean.
 func TestFaultConformance(t *testing.T) {
 	t.Parallel()
 	for _, f := range []link.Fault{
-		link.Cut{}, link.Cut{Direction: link.ToServer}, link.Cut{Direction: link.ToClient}, link.Cut{Refuse: true},
-		link.Latency{Delay: time.Hour}, link.Latency{Delay: time.Hour, Jitter: time.Minute, Direction: link.ToClient},
-		link.Bandwidth{BytesPerSecond: 1}, link.Bandwidth{BytesPerSecond: 1, Direction: link.ToServer},
-		link.Reset{},
+		wire.Cut{}, wire.Cut{Direction: wire.ToServer}, wire.Cut{Direction: wire.ToClient}, wire.Cut{Refuse: true},
+		wire.Latency{Delay: time.Hour}, wire.Latency{Delay: time.Hour, Jitter: time.Minute, Direction: wire.ToClient},
+		wire.Bandwidth{BytesPerSecond: 1}, wire.Bandwidth{BytesPerSecond: 1, Direction: wire.ToServer},
+		wire.Reset{},
 	} {
 		t.Run(f.Name(), func(t *testing.T) {
 			t.Parallel()
@@ -102,8 +103,8 @@ func TestFaultConformance(t *testing.T) {
 					t.Errorf("%d faults are at work", n)
 				}
 				call := get(t, s.client("h2"), s.link.URL())
-				if f != (link.Cut{Refuse: true}) { // whom the kernel refuses nobody sees
-					eventually(t, "the fault is felt", func() bool { return i.Touched() > 0 })
+				if f != (wire.Cut{Refuse: true}) { // whom the kernel refuses nobody sees
+					eventually(t, "the fault has hit", func() bool { return i.Hits() > 0 })
 				}
 				i.Heal()
 				s.expectClean(t)
@@ -111,28 +112,28 @@ func TestFaultConformance(t *testing.T) {
 					t.Errorf("the link still has the injections %v", s.link.Injections())
 				}
 				wait(t, call) // it may have met the fault until now
-				touched := i.Touched()
+				hits := i.Hits()
 				s.expectClean(t)
-				if i.Touched() != touched || s.link.Stats().Touched != int64(touched) {
-					t.Errorf("felt %d times, %d after the heal; the link counts %d", touched, i.Touched(), s.link.Stats().Touched)
+				if i.Hits() != hits || s.link.Stats().Hits != int64(hits) {
+					t.Errorf("%d hits, %d after the heal; the link counts %d", hits, i.Hits(), s.link.Stats().Hits)
 				}
 			})
 		})
 	}
 }
 
-// TestUntouched: a fault that nobody meets must not count as felt.
-func TestUntouched(t *testing.T) {
+// TestHits_NoTraffic_IsZero: a fault that nobody meets must not count a hit.
+func TestHits_NoTraffic_IsZero(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, answer(1))
 	l := w.link(t, link.Options{})
-	// All of the answer: what of it is still on its way would feel the faults.
+	// All of the answer: the faults would hit what of it is still on its way.
 	_, _ = io.Copy(io.Discard, open(t, w.client("http/1.1"), l.URL()).Body)
-	for _, f := range []link.Fault{link.Cut{}, link.Latency{Delay: time.Second}, link.Bandwidth{BytesPerSecond: 1}} {
+	for _, f := range []link.Fault{wire.Cut{}, wire.Latency{Delay: time.Second}, wire.Bandwidth{BytesPerSecond: 1}} {
 		i := l.Begin(f)
 		i.Heal()
-		if i.Touched() != 0 {
-			t.Errorf("%s was felt %d times by nobody", f.Name(), i.Touched())
+		if i.Hits() != 0 {
+			t.Errorf("%s has %d hits without any traffic", f.Name(), i.Hits())
 		}
 	}
 }
@@ -140,10 +141,10 @@ func TestUntouched(t *testing.T) {
 func TestCutFreezesThenBreaksWatch(t *testing.T) {
 	t.Parallel()
 	bothProtocols(t, func(t *testing.T, s *scene) {
-		i := s.link.Begin(link.Cut{})
+		i := s.link.Begin(wire.Cut{})
 		rest := async(func() (string, error) { all, err := io.ReadAll(s.watch); return string(all), err })
 		s.send(t, "lost\n")
-		eventually(t, "the event is held back", func() bool { return i.Touched() > 0 })
+		eventually(t, "the event is held back", func() bool { return i.Hits() > 0 })
 		select {
 		case got := <-rest:
 			t.Fatalf("the watch ended in the cut with %q, %v", got.value, got.err)
@@ -164,7 +165,7 @@ func TestCutFreezesThenBreaksWatch(t *testing.T) {
 func TestCutHangsNewConnections(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, "h2")
-	heal := s.link.Inject(link.Cut{})
+	heal := s.link.Inject(wire.Cut{})
 	ctx, cancel := context.WithCancel(t.Context())
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.link.URL(), nil)
 	if err != nil {
@@ -186,7 +187,7 @@ func TestCutHangsNewConnections(t *testing.T) {
 func TestHealsOnce(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, "h2")
-	heal := s.link.Inject(link.Cut{})
+	heal := s.link.Inject(wire.Cut{})
 	heal()
 	if err := wait(t, s.left); !errors.Is(err, errLeft) {
 		t.Fatalf("the server saw %v", err)
@@ -200,7 +201,7 @@ func TestHealsOnce(t *testing.T) {
 // TestCutDirections: a cut to the server loses the request, a cut to the client only the answer.
 func TestCutDirections(t *testing.T) {
 	t.Parallel()
-	for direction, arrives := range map[link.Direction]bool{link.ToServer: false, link.ToClient: true} {
+	for direction, arrives := range map[wire.Direction]bool{wire.ToServer: false, wire.ToClient: true} {
 		t.Run(string(direction), func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t, "h2")
@@ -208,10 +209,10 @@ func TestCutDirections(t *testing.T) {
 			if got := wait(t, get(t, client, s.link.URL())); got.err != nil {
 				t.Fatal(got.err)
 			}
-			i := s.link.Begin(link.Cut{Direction: direction})
+			i := s.link.Begin(wire.Cut{Direction: direction})
 			call, sent := getTraced(t, client, s.link.URL())
-			_ = wait(t, sent) // what feels the cut may be older, such as an acknowledgement of settings
-			eventually(t, "the cut is felt", func() bool { return i.Touched() > 0 })
+			_ = wait(t, sent) // what the cut hits may be older, such as an acknowledgement of settings
+			eventually(t, "the cut has hit", func() bool { return i.Hits() > 0 })
 			if arrives {
 				eventually(t, "the request arrives", func() bool { return s.reached.Load() == 2 })
 			} else {
@@ -233,7 +234,7 @@ func TestCutDirections(t *testing.T) {
 func TestCutRefuses(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, "h2")
-	first, second := s.link.Begin(link.Cut{Refuse: true}), s.link.Begin(link.Cut{Refuse: true})
+	first, second := s.link.Begin(wire.Cut{Refuse: true}), s.link.Begin(wire.Cut{Refuse: true})
 	for range 2 {
 		if got := wait(t, get(t, s.client("h2"), s.link.URL())); !errors.Is(got.err, syscall.ECONNREFUSED) {
 			t.Errorf("a new connection got %q, %v", got.value, got.err)
@@ -247,20 +248,20 @@ func TestCutRefuses(t *testing.T) {
 func TestResetBreaksOpenAndNewConnections(t *testing.T) {
 	t.Parallel()
 	bothProtocols(t, func(t *testing.T, s *scene) {
-		i := s.link.Begin(link.Reset{})
+		i := s.link.Begin(wire.Reset{})
 		rest := async(func() (string, error) { all, err := io.ReadAll(s.watch); return string(all), err })
 		if got := wait(t, rest); !isReset(got.err) {
 			t.Errorf("the watch returned %q, %v; want a reset", got.value, got.err)
 		}
-		if i.Touched() != 1 {
-			t.Errorf("felt %d times, want once by the open connection", i.Touched())
+		if i.Hits() != 1 {
+			t.Errorf("%d hits, want 1, by the open connection", i.Hits())
 		}
 		for n := range 3 {
 			if got := wait(t, get(t, s.client("http/1.1"), s.link.URL())); !isReset(got.err) {
 				t.Errorf("a new connection returned %q, %v; want a reset", got.value, got.err)
 			}
-			if i.Touched() != 2+n {
-				t.Errorf("felt %d times after %d new connections", i.Touched(), n+1)
+			if i.Hits() != 2+n {
+				t.Errorf("%d hits after %d new connections", i.Hits(), n+1)
 			}
 		}
 		i.Heal()
@@ -276,7 +277,7 @@ func isReset(err error) bool {
 
 func TestLatencyDelaysEachDirection(t *testing.T) {
 	t.Parallel()
-	for direction, trips := range map[link.Direction]time.Duration{link.Both: 2, link.ToServer: 1, link.ToClient: 1} {
+	for direction, trips := range map[wire.Direction]time.Duration{wire.Both: 2, wire.ToServer: 1, wire.ToClient: 1} {
 		t.Run(string(direction), func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t, "h2")
@@ -284,7 +285,7 @@ func TestLatencyDelaysEachDirection(t *testing.T) {
 			if got := wait(t, get(t, client, s.link.URL())); got.err != nil {
 				t.Fatal(got.err)
 			}
-			i := s.link.Begin(link.Latency{Direction: direction, Delay: time.Minute})
+			i := s.link.Begin(wire.Latency{Direction: direction, Delay: time.Minute})
 			got, took := pass(t, s.clock, time.Second, get(t, client, s.link.URL()))
 			if got.value != "ok" || took < trips*time.Minute || took > (trips+1)*time.Minute {
 				t.Errorf("got %q, %v after %s, want an answer after %s", got.value, got.err, took, trips*time.Minute)
@@ -300,7 +301,7 @@ func TestLatencyDelaysEachDirection(t *testing.T) {
 func TestLatencyDeliversBeforeClose(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, "h2")
-	defer s.link.Inject(link.Latency{Direction: link.ToClient, Delay: time.Minute})()
+	defer s.link.Inject(wire.Latency{Direction: wire.ToClient, Delay: time.Minute})()
 	client := s.clientOf(&http.Transport{DisableKeepAlives: true}, "http/1.1")
 	if got, _ := pass(t, s.clock, time.Second, get(t, client, s.link.URL())); got.value != "ok" {
 		t.Errorf("got %q, %v", got.value, got.err)
@@ -311,11 +312,11 @@ func TestLatencyDeliversBeforeClose(t *testing.T) {
 func TestLatencyKeepsThroughput(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(random(big)) }))
-	clock := clocktesting.NewFakeClock(time.Now())
+	clock := testingclock.NewFakeClock(time.Now())
 	l := w.link(t, link.Options{Clock: clock})
 	client := w.client("http/1.1")
 	_, _ = io.Copy(io.Discard, open(t, client, l.URL()).Body)
-	defer l.Inject(link.Latency{Direction: link.ToClient, Delay: time.Second})()
+	defer l.Inject(wire.Latency{Direction: wire.ToClient, Delay: time.Second})()
 	got, took := pass(t, clock, 10*time.Millisecond, get(t, client, l.URL()))
 	if len(got.value) != big || took < time.Second || took > 5*time.Minute {
 		t.Errorf("got %d bytes, %v after %s", len(got.value), got.err, took)
@@ -325,7 +326,7 @@ func TestLatencyKeepsThroughput(t *testing.T) {
 func TestJitterStaysInBounds(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, "h2")
-	defer s.link.Inject(link.Latency{Direction: link.ToClient, Delay: time.Minute, Jitter: 30 * time.Second})()
+	defer s.link.Inject(wire.Latency{Direction: wire.ToClient, Delay: time.Minute, Jitter: 30 * time.Second})()
 	seen := map[time.Duration]bool{}
 	for range 10 {
 		s.send(t, "tick\n")
@@ -344,9 +345,9 @@ func TestJitterStaysInBounds(t *testing.T) {
 func TestBandwidthLimits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(random(1 << 20)) }))
-	clock := clocktesting.NewFakeClock(time.Now())
+	clock := testingclock.NewFakeClock(time.Now())
 	l := w.link(t, link.Options{Clock: clock})
-	i := l.Begin(link.Bandwidth{BytesPerSecond: 64 << 10, Direction: link.ToClient})
+	i := l.Begin(wire.Bandwidth{BytesPerSecond: 64 << 10, Direction: wire.ToClient})
 	done := make(chan result[string], 2) // two connections share the link
 	for range 2 {
 		call := get(t, w.client("h2"), l.URL())
@@ -369,9 +370,9 @@ func TestFaultsAddUp(t *testing.T) {
 	s := newScene(t, "h2")
 	client := s.client("h2")
 	_ = wait(t, get(t, client, s.link.URL()))
-	slow, slower := s.link.Begin(link.Latency{Delay: time.Minute}), s.link.Begin(link.Latency{Delay: time.Hour})
+	slow, slower := s.link.Begin(wire.Latency{Delay: time.Minute}), s.link.Begin(wire.Latency{Delay: time.Hour})
 	call := get(t, client, s.link.URL())
-	eventually(t, "both are felt", func() bool { return slow.Touched() > 0 && slower.Touched() > 0 })
+	eventually(t, "both have hit", func() bool { return slow.Hits() > 0 && slower.Hits() > 0 })
 	slower.Heal()
 	if got, took := pass(t, s.clock, time.Second, call); got.value != "ok" || took < 2*time.Minute ||
 		took > 5*time.Minute {
@@ -388,26 +389,26 @@ func TestFaultsOnUpgrade(t *testing.T) {
 	l := w.link(t, link.Options{})
 	conn, reader := upgraded(t, w, l)
 	expectShout(t, conn, reader, "hello")
-	heal := l.Inject(link.Latency{Delay: time.Millisecond})
+	heal := l.Inject(wire.Latency{Delay: time.Millisecond})
 	expectShout(t, conn, reader, "slowly")
 	heal()
 	expectShout(t, conn, reader, "again")
-	i := l.Begin(link.Reset{})
+	i := l.Begin(wire.Reset{})
 	defer i.Heal()
-	if _, err := reader.ReadString('\n'); !isReset(err) || i.Touched() != 1 {
-		t.Errorf("the session ended with %v, the fault was felt %d times", err, i.Touched())
+	if _, err := reader.ReadString('\n'); !isReset(err) || i.Hits() != 1 {
+		t.Errorf("the session ended with %v, the fault has %d hits", err, i.Hits())
 	}
 }
 
 // TestCloseUnderFault leaves nothing behind, whatever acts on the link; TestMain looks for leaks.
 func TestCloseUnderFault(t *testing.T) {
 	t.Parallel()
-	for _, f := range []link.Fault{link.Cut{}, link.Latency{Delay: time.Hour}, link.Bandwidth{BytesPerSecond: 1},
-		link.Cut{Refuse: true}} {
+	for _, f := range []link.Fault{wire.Cut{}, wire.Latency{Delay: time.Hour}, wire.Bandwidth{BytesPerSecond: 1},
+		wire.Cut{Refuse: true}} {
 		s := newScene(t, "h2")
 		i := s.link.Begin(f)
 		s.send(t, "held\n")
-		eventually(t, "the fault is felt", func() bool { return i.Touched() > 0 })
+		eventually(t, "the fault has hit", func() bool { return i.Hits() > 0 })
 		if err := s.link.Close(); err != nil {
 			t.Errorf("%s: %v", f.Name(), err)
 		}
@@ -433,5 +434,5 @@ func TestInvalidFaultPanics(t *testing.T) {
 			t.Errorf("got the panic %v, want %q", got, want)
 		}
 	}()
-	l.Inject(link.Latency{})
+	l.Inject(wire.Latency{})
 }

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/kubeapi"
+	"github.com/transplant-sim/transplant/clusters/link/requests"
 )
 
 // A proxy keeps no link for each of the hosts that it is asked for, and loses none that is in use.
@@ -25,7 +27,7 @@ func TestProxyIsAskedForThousandsOfHosts(t *testing.T) {
 	defer watch.Body.Close()
 	pinned := u.proxy.Link("pinned.test")
 
-	heal := u.proxy.SetAll(link.Fail{Match: link.Match{Resource: "none"}, Status: http.StatusServiceUnavailable})
+	heal := u.proxy.SetAll(requests.Fail{Match: kubeapi.Match{Resource: "none"}, Status: http.StatusServiceUnavailable})
 	const asked = 5000
 	hosts := make(chan string)
 	var callers sync.WaitGroup

@@ -3,47 +3,43 @@ package link
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/transplant-sim/transplant/clusters/link/requests"
+	"github.com/transplant-sim/transplant/clusters/link/watches"
+	"github.com/transplant-sim/transplant/clusters/link/wire"
 )
 
 // Injection is a fault at work, on one link or on all links of a proxy.
 type Injection struct {
-	fault   Fault
-	hook    Hook
-	turns   turns // of all links where it is at work
-	strikes strikes
-	touched atomic.Int64
-	once    sync.Once
-	healed  atomic.Bool
-	undo    func()
+	fault  Fault
+	hits   *requests.Hits // of all links where it is at work
+	once   sync.Once
+	healed atomic.Bool
+	undo   func()
 }
 
-// Hook is told of a request that feels a fault, at the moment when it does. The request waits until the hook returns;
-// its context ends with the client. A hook may heal its fault, and must not await the end of it.
-type Hook func(context.Context, Request)
-
-func newInjection(f Fault, hook Hook) *Injection {
+func newInjection(f Fault, hook requests.Hook) *Injection {
 	if err := f.Validate(); err != nil {
 		panic(fmt.Sprintf("inject %s: %v", f.Name(), err))
 	}
-	i := &Injection{fault: f, hook: hook, strikes: newStrikes()}
+	var turn requests.Turn
 	if taken, ok := f.(turned); ok {
-		i.turns.Turn = taken.turn()
+		turn = taken.Turns()
 	}
-	return i
+	return &Injection{fault: f, hits: requests.NewHits(turn, hook)}
 }
 
-// turned is a fault that only some of the selected requests feel.
-type turned interface{ turn() Turn }
+// turned is a fault that hits only some of the selected requests.
+type turned interface{ Turns() requests.Turn }
 
 // Fault is the fault that was injected.
 func (i *Injection) Fault() Fault { return i.fault }
 
-// Touched counts how often the fault was felt: by bytes or connections, requests or events of watches. It keeps its
-// value once the end was awaited.
-func (i *Injection) Touched() int { return int(i.touched.Load()) }
+// Hits counts what the fault has hit: bytes or connections, requests or events of watches. It keeps its value once the
+// end was awaited.
+func (i *Injection) Hits() int { return i.hits.Count() }
 
 // Healed says whether the fault has ended.
 func (i *Injection) Healed() bool { return i.healed.Load() }
@@ -53,54 +49,46 @@ func (i *Injection) Healed() bool { return i.healed.Load() }
 func (i *Injection) Heal() {
 	i.once.Do(func() {
 		i.undo()
-		i.strikes.close()
+		i.hits.End()
 		i.healed.Store(true)
 	})
 }
 
-// Await waits, after the heal, until every request that the fault was just striking has felt it and its hook has
+// Await waits, after the heal, until every request that the fault was just striking has been hit and its hook has
 // returned. What a hook does is the harm of some faults, and nobody could undo it before it is done.
 func (i *Injection) Await(ctx context.Context) error {
 	select {
-	case <-i.strikes.idle:
+	case <-i.hits.Idle():
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("wait for what %s was doing when it was healed: %w", i.fault.Name(), context.Cause(ctx))
 	}
 }
 
-// active is an injection on one link.
+// active is an injection on one link. Every part of it is there, whatever the fault acts on.
 type active struct {
-	*effect
 	injection *Injection
-	traffic   *traffic
-	over      chan struct{} // closed when it has ended here
+	wire      *wire.Active
+	requests  *requests.Active
+	watches   *watches.Active
 }
 
-func (a *active) touch() {
-	a.injection.touched.Add(1)
-	a.traffic.touched.Add(1)
-}
-
-// plan is the set of faults that the connections of a link obey. It is replaced as a whole, never changed.
+// plan is the set of faults that a link obeys. It is replaced as a whole, never changed.
 type plan struct {
-	active     []*active
-	serves     bool          // some act on requests
-	superseded chan struct{} // closed when another plan is in force
+	active   []*active
+	wire     *wire.Plan // for connections
+	requests []*requests.Active
+	serves   bool // some act on requests
 }
 
 func newPlan(all []*active) *plan {
-	serves := slices.ContainsFunc(all, func(a *active) bool { return a.serve != nil })
-	return &plan{active: all, serves: serves, superseded: make(chan struct{})}
-}
-
-func (p *plan) holds(d Direction) bool {
-	for _, a := range p.active {
-		if a.holds(d) {
-			return true
-		}
+	p := &plan{active: all, wire: &wire.Plan{Superseded: make(chan struct{})}}
+	for _, a := range all {
+		p.wire.Active = append(p.wire.Active, a.wire)
+		p.requests = append(p.requests, a.requests)
+		p.serves = p.serves || a.requests.Serve != nil
 	}
-	return false
+	return p
 }
 
 // find returns the first active fault that is of a kind, or nil.
@@ -113,6 +101,6 @@ func (p *plan) find(is func(*active) bool) *active {
 	return nil
 }
 
-func refuses(a *active) bool { return a.refuses }
-func resets(a *active) bool  { return a.resets }
-func cuts(a *active) bool    { return a.cuts }
+func refuses(a *active) bool { return a.wire.Refuses }
+func resets(a *active) bool  { return a.wire.Resets }
+func cuts(a *active) bool    { return a.wire.Cuts }

@@ -26,6 +26,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/kubeapi"
+	"github.com/transplant-sim/transplant/clusters/link/requests"
+	"github.com/transplant-sim/transplant/clusters/link/watches"
 )
 
 // ground is a real API server, and a link to it for each test.
@@ -75,15 +78,15 @@ func (g ground) stand(t *testing.T, contentType string) *stand {
 }
 
 // begin injects a fault on the ConfigMaps of the stand, and heals it at the end of the test.
-func (s *stand) begin(t *testing.T, f link.Fault, hook link.Hook) *link.Injection {
+func (s *stand) begin(t *testing.T, f link.Fault, hook requests.Hook) *link.Injection {
 	t.Helper()
 	i := s.link.BeginWith(f, hook)
 	t.Cleanup(i.Heal)
 	return i
 }
 
-func (s *stand) match(verbs ...string) link.Match {
-	return link.Match{Verbs: verbs, Group: link.Core, Resource: "configmaps", Namespace: s.namespace}
+func (s *stand) match(verbs ...string) kubeapi.Match {
+	return kubeapi.Match{Verbs: verbs, Group: kubeapi.Core, Resource: "configmaps", Namespace: s.namespace}
 }
 
 func (s *stand) create(ctx context.Context, through *kubernetes.Clientset, name string) error {
@@ -145,10 +148,10 @@ func (s *stand) watchNow(t *testing.T) <-chan watch.Event {
 	return s.watch(t, metav1.ListOptions{ResourceVersion: version})
 }
 
-func expectTouched(t *testing.T, i *link.Injection, want int) {
+func expectHits(t *testing.T, i *link.Injection, want int) {
 	t.Helper()
-	if i.Touched() != want {
-		t.Errorf("%s was felt %d times, want %d", i.Fault().Name(), i.Touched(), want)
+	if i.Hits() != want {
+		t.Errorf("%s has %d hits, want %d", i.Fault().Name(), i.Hits(), want)
 	}
 }
 
@@ -162,7 +165,8 @@ func expectAdded(t *testing.T, events <-chan watch.Event, name string) {
 }
 
 func failRequests(t *testing.T, s *stand) {
-	i := s.begin(t, link.Fail{Match: s.match("apply"), Turn: link.Turn{Nth: 2}, Status: 503, Message: "sorry"}, nil)
+	i := s.begin(t,
+		requests.Fail{Match: s.match("apply"), Turn: requests.Turn{Nth: 2}, Status: 503, Message: "sorry"}, nil)
 	if err := s.apply(t.Context(), "a", "1"); err != nil {
 		t.Error(err)
 	}
@@ -173,11 +177,11 @@ func failRequests(t *testing.T, s *stand) {
 	if err := s.apply(t.Context(), "a", "3"); err != nil {
 		t.Error(err)
 	}
-	expectTouched(t, i, 1)
+	expectHits(t, i, 1)
 
 	named := s.match("create")
 	named.Name = "b" // stands in the body only
-	j := s.begin(t, link.Fail{Match: named, Status: 403, Reason: metav1.StatusReasonForbidden}, nil)
+	j := s.begin(t, requests.Fail{Match: named, Status: 403, Reason: metav1.StatusReasonForbidden}, nil)
 	if err := s.create(t.Context(), s.through, "c"); err != nil {
 		t.Error(err)
 	}
@@ -188,23 +192,24 @@ func failRequests(t *testing.T, s *stand) {
 	if err := s.create(t.Context(), s.through, "b"); err != nil {
 		t.Error(err)
 	}
-	expectTouched(t, j, 1)
+	expectHits(t, j, 1)
 }
 
-// Clients try again by themselves when they are told when.
+// Clients try again by themselves when the answer says when.
 func tooMany(t *testing.T, s *stand) {
-	i := s.begin(t, link.Fail{Match: s.match("create"), Turn: link.Turn{Times: 1}, Status: 429}, nil)
+	i := s.begin(t, requests.Fail{Match: s.match("create"), Turn: requests.Turn{Times: 1}, Status: 429}, nil)
 	if err := s.create(t.Context(), s.through, "a"); err != nil {
 		t.Error(err)
 	}
-	expectTouched(t, i, 1)
+	expectHits(t, i, 1)
 }
 
 func delayRequests(t *testing.T, s *stand) {
-	i := s.begin(t, link.Delay{Match: s.match("create"), At: link.After, Delay: metav1.Duration{Duration: time.Hour}}, nil)
+	i := s.begin(t,
+		requests.Delay{Match: s.match("create"), At: requests.After, Delay: metav1.Duration{Duration: time.Hour}}, nil)
 	created := async(func() (bool, error) { return true, s.create(t.Context(), s.through, "a") })
 	eventually(t, "it is created", func() bool { return s.exists(t, "a") })
-	eventually(t, "the answer is on its way back", func() bool { return i.Touched() == 1 })
+	eventually(t, "the answer is on its way back", func() bool { return i.Hits() == 1 })
 	select {
 	case <-created:
 		t.Error("the answer was not delayed")
@@ -214,11 +219,11 @@ func delayRequests(t *testing.T, s *stand) {
 	if r := wait(t, created); r.err != nil {
 		t.Error(r.err)
 	}
-	expectTouched(t, i, 1)
+	expectHits(t, i, 1)
 }
 
 func dropAnswers(t *testing.T, s *stand) {
-	i := s.begin(t, link.DropAnswer{Match: link.Match{Resource: "configmaps"}}, nil)
+	i := s.begin(t, requests.DropAnswer{Match: kubeapi.Match{Resource: "configmaps"}}, nil)
 	if err := s.create(t.Context(), s.through, "a"); err == nil ||
 		apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
 		t.Errorf("got %v, want a broken connection", err)
@@ -233,24 +238,24 @@ func dropAnswers(t *testing.T, s *stand) {
 	if err := s.create(t.Context(), s.through, "b"); err != nil {
 		t.Error(err)
 	}
-	expectTouched(t, i, 1)
+	expectHits(t, i, 1)
 }
 
 func holdRequests(t *testing.T, s *stand) {
 	s.mustCreate(t, "a")
-	i := s.begin(t, link.Hold{Match: s.match("patch")}, nil)
+	i := s.begin(t, requests.Hold{Match: s.match("patch")}, nil)
 	patched := async(func() (*corev1.ConfigMap, error) {
 		return s.through.CoreV1().ConfigMaps(s.namespace).Patch(t.Context(), "a", types.MergePatchType,
 			[]byte(`{"data":{"key":"1"}}`), metav1.PatchOptions{})
 	})
-	eventually(t, "it is held", func() bool { return i.Touched() == 1 })
-	held, err := s.direct.CoreV1().ConfigMaps(s.namespace).Get(t.Context(), "a", metav1.GetOptions{})
-	if err != nil || held.Data["key"] != "" {
-		t.Errorf("the server has %v, %v", held.Data, err)
+	eventually(t, "it is kept", func() bool { return i.Hits() == 1 })
+	stored, err := s.direct.CoreV1().ConfigMaps(s.namespace).Get(t.Context(), "a", metav1.GetOptions{})
+	if err != nil || stored.Data["key"] != "" {
+		t.Errorf("the server has %v, %v", stored.Data, err)
 	}
 	given, cancel := context.WithCancel(t.Context())
 	other := async(func() (bool, error) { return true, s.apply(given, "a", "2") })
-	eventually(t, "the other is held", func() bool { return i.Touched() == 2 })
+	eventually(t, "the other is kept", func() bool { return i.Hits() == 2 })
 	cancel()
 	if r := wait(t, other); r.err == nil {
 		t.Error("a request that was given up is answered")
@@ -261,15 +266,15 @@ func holdRequests(t *testing.T, s *stand) {
 	}
 }
 
-func crashBefore(t *testing.T, s *stand) { crash(t, s, link.Before) }
-func crashAfter(t *testing.T, s *stand)  { crash(t, s, link.After) }
+func crashBefore(t *testing.T, s *stand) { crash(t, s, requests.Before) }
+func crashAfter(t *testing.T, s *stand)  { crash(t, s, requests.After) }
 
-func crash(t *testing.T, s *stand, at link.Moment) {
+func crash(t *testing.T, s *stand, at requests.Moment) {
 	there := make(chan bool, 1)
-	i := s.begin(t, link.Crash{Match: link.Match{Namespace: s.namespace}, Turn: link.Turn{Nth: 2}, At: at},
-		func(_ context.Context, q link.Request) {
-			if q.Verb != link.VerbApply || q.Resource != "configmaps" || q.Name != "b" {
-				t.Errorf("told of %+v", q)
+	i := s.begin(t, requests.Crash{Match: kubeapi.Match{Namespace: s.namespace}, Turn: requests.Turn{Nth: 2}, At: at},
+		func(_ context.Context, q kubeapi.Request) {
+			if q.Verb != kubeapi.VerbApply || q.Resource != "configmaps" || q.Name != "b" {
+				t.Errorf("the hook got %+v", q)
 			}
 			there <- s.exists(t, "b")
 		})
@@ -279,17 +284,17 @@ func crash(t *testing.T, s *stand, at link.Moment) {
 	if err := s.apply(t.Context(), "b", "1"); err == nil {
 		t.Error("an actor that has crashed was answered")
 	}
-	if wait(t, there) != (at == link.After) || s.exists(t, "b") != (at == link.After) {
+	if wait(t, there) != (at == requests.After) || s.exists(t, "b") != (at == requests.After) {
 		t.Errorf("crashed %s: the write is there: %t", at, s.exists(t, "b"))
 	}
 	if err := s.apply(t.Context(), "b", "1"); err != nil { // after its restart
 		t.Error(err)
 	}
-	expectTouched(t, i, 1)
+	expectHits(t, i, 1)
 }
 
 func sizeLimit(t *testing.T, s *stand) {
-	i := s.begin(t, link.SizeLimit{Match: s.match(), Bytes: 64 << 10}, nil)
+	i := s.begin(t, requests.SizeLimit{Match: s.match(), Bytes: 64 << 10}, nil)
 	if err := s.apply(t.Context(), "a", strings.Repeat("x", 60<<10)); err != nil {
 		t.Error(err)
 	}
@@ -300,22 +305,22 @@ func sizeLimit(t *testing.T, s *stand) {
 	if err := s.apply(t.Context(), "a", strings.Repeat("x", 70<<10)); err != nil {
 		t.Error(err)
 	}
-	expectTouched(t, i, 1)
+	expectHits(t, i, 1)
 }
 
 func staleList(t *testing.T, s *stand) {
 	s.mustCreate(t, "a")
 	s.watchNow(t) // by which the link knows what to keep
-	i := s.begin(t, link.StaleList{Match: s.match()}, nil)
+	i := s.begin(t, watches.StaleList{Match: s.match()}, nil)
 	_, _ = s.list(t, s.through, metav1.ListOptions{ResourceVersion: "0"})
-	expectTouched(t, i, 0) // nothing is old yet
+	expectHits(t, i, 0) // nothing is old yet
 	s.mustCreate(t, "b")
 	fresh, _ := s.list(t, s.through, metav1.ListOptions{})
 	old, version := s.list(t, s.through, metav1.ListOptions{ResourceVersion: "0", Limit: 500})
 	if !slices.Contains(fresh, "b") || slices.Contains(old, "b") || !slices.Contains(old, "a") {
 		t.Errorf("consistent: %v, at any version: %v", fresh, old)
 	}
-	expectTouched(t, i, 1)
+	expectHits(t, i, 1)
 	_, now := s.list(t, s.direct, metav1.ListOptions{})
 	if names, _ := s.list(t, s.through, metav1.ListOptions{ResourceVersion: now}); !slices.Contains(names, "b") {
 		t.Errorf("a list that must not be older than b holds %v", names)
@@ -325,7 +330,7 @@ func staleList(t *testing.T, s *stand) {
 		t.Errorf("an exact list holds %v", names)
 	}
 	events := s.watch(t, metav1.ListOptions{ResourceVersion: version})
-	eventually(t, "an event is held", func() bool { return i.Touched() > 1 })
+	eventually(t, "an event is held back", func() bool { return i.Hits() > 1 })
 	select {
 	case event := <-events:
 		t.Errorf("got %v from a cache that lags behind", event)
@@ -346,13 +351,13 @@ func zippedList(t *testing.T, s *stand) {
 		}
 	}
 	s.watchNow(t)
-	i := s.begin(t, link.StaleList{Match: s.match()}, nil)
+	i := s.begin(t, watches.StaleList{Match: s.match()}, nil)
 	s.mustCreate(t, "the-new-one")
 	if fresh, zipped := s.zippedAnswer(t, ""); !zipped || !bytes.Contains(fresh, []byte("the-new-one")) {
 		t.Errorf("a consistent list, compressed: %t, holds the new one: %t", zipped,
 			bytes.Contains(fresh, []byte("the-new-one")))
 	}
-	expectTouched(t, i, 0)
+	expectHits(t, i, 0)
 	if old, _ := s.zippedAnswer(t, "resourceVersion=0"); len(old) < 3*60<<10 || bytes.Contains(old,
 		[]byte("the-new-one")) {
 		t.Errorf("a list of any version is of %d bytes, and holds the new one: %t", len(old),
@@ -362,7 +367,7 @@ func zippedList(t *testing.T, s *stand) {
 	if !slices.Contains(old, "c") || slices.Contains(old, "the-new-one") {
 		t.Errorf("a client reads %v", old)
 	}
-	expectTouched(t, i, 2)
+	expectHits(t, i, 2)
 }
 
 // zippedAnswer is a list as it was before it was compressed, and whether it was.
@@ -401,11 +406,11 @@ func staleInformer(t *testing.T, s *stand) {
 	s.mustCreate(t, "a")
 	stop := s.inform(t)
 	eventually(t, "a is seen", func() bool { return stop.has("a") })
-	i := s.begin(t, link.StaleList{Match: s.match()}, nil)
+	i := s.begin(t, watches.StaleList{Match: s.match()}, nil)
 	s.mustCreate(t, "b")
 	eventually(t, "b is seen by who watches already", func() bool { return stop.has("b") })
 	again := s.inform(t)
-	eventually(t, "the old list is felt", func() bool { return i.Touched() > 0 && again.has("a") })
+	eventually(t, "the old list was given", func() bool { return i.Hits() > 0 && again.has("a") })
 	if again.has("b") {
 		t.Error("the informer knows what is new")
 	}
@@ -415,10 +420,10 @@ func staleInformer(t *testing.T, s *stand) {
 
 func frozenWatch(t *testing.T, s *stand) {
 	open := s.watchNow(t)
-	i := s.begin(t, link.FrozenWatch{Match: s.match()}, nil)
+	i := s.begin(t, watches.Frozen{Match: s.match()}, nil)
 	later := s.watchNow(t)
 	s.mustCreate(t, "a")
-	eventually(t, "both watches feel it", func() bool { return i.Touched() >= 2 })
+	eventually(t, "both watches feel it", func() bool { return i.Hits() >= 2 })
 	select {
 	case event := <-open:
 		t.Errorf("got %v", event)
@@ -437,16 +442,16 @@ func closedWatch(t *testing.T, s *stand) {
 	open := s.watchNow(t)
 	s.mustCreate(t, "a")
 	expectAdded(t, open, "a")
-	i := s.begin(t, link.CloseWatch{Match: s.match(), Turn: link.Turn{Times: 2}}, nil)
+	i := s.begin(t, watches.Closed{Match: s.match(), Turn: requests.Turn{Times: 2}}, nil)
 	expectEnd(t, open)
 	expectEnd(t, s.watchNow(t))
 	third := s.watchNow(t)
 	s.mustCreate(t, "b")
 	expectAdded(t, third, "b")
-	expectTouched(t, i, 2)
-	living := s.begin(t, link.CloseWatch{Match: s.match(), Life: metav1.Duration{Duration: 50 * time.Millisecond}}, nil)
+	expectHits(t, i, 2)
+	living := s.begin(t, watches.Closed{Match: s.match(), Life: metav1.Duration{Duration: 50 * time.Millisecond}}, nil)
 	expectEnd(t, third)
-	expectTouched(t, living, 1)
+	expectHits(t, living, 1)
 }
 
 func expectEnd(t *testing.T, events <-chan watch.Event) {
@@ -461,10 +466,10 @@ func goneWatch(t *testing.T, s *stand) {
 	open := s.watchNow(t)
 	s.mustCreate(t, "a")
 	expectAdded(t, open, "a")
-	i := s.begin(t, link.GoneWatch{Match: s.match()}, nil)
+	i := s.begin(t, watches.Gone{Match: s.match()}, nil)
 	expectGone(t, open)
 	expectGone(t, s.watch(t, metav1.ListOptions{ResourceVersion: before}))
-	expectTouched(t, i, 2)
+	expectHits(t, i, 2)
 	_, version := s.list(t, s.through, metav1.ListOptions{})
 	fresh := s.watch(t, metav1.ListOptions{ResourceVersion: version})
 	s.mustCreate(t, "b")
@@ -486,12 +491,12 @@ func expectGone(t *testing.T, events <-chan watch.Event) {
 // Informers get over whatever happens to their watches.
 func informersLive(t *testing.T, s *stand) {
 	informed := s.inform(t)
-	for _, f := range []link.Fault{link.CloseWatch{Match: s.match()}, link.GoneWatch{Match: s.match()},
-		link.FrozenWatch{Match: s.match()}} {
+	for _, f := range []link.Fault{watches.Closed{Match: s.match()}, watches.Gone{Match: s.match()},
+		watches.Frozen{Match: s.match()}} {
 		i := s.begin(t, f, nil)
 		before, after := s.names(f)
 		s.mustCreate(t, before)
-		eventually(t, f.Name()+" is felt", func() bool { return i.Touched() > 0 })
+		eventually(t, f.Name()+" has hit", func() bool { return i.Hits() > 0 })
 		i.Heal()
 		s.mustCreate(t, after)
 		eventually(t, f.Name()+" is over", func() bool { return informed.has(before) && informed.has(after) })
@@ -504,20 +509,20 @@ func (s *stand) names(f link.Fault) (before, after string) {
 }
 
 func tripwire(t *testing.T, s *stand) {
-	told := make(chan link.Request, 1)
-	i := s.begin(t, link.Tripwire{Match: s.match("create"), Turn: link.Turn{Nth: 2}},
-		func(_ context.Context, q link.Request) {
-			told <- q
+	seen := make(chan kubeapi.Request, 1)
+	i := s.begin(t, requests.Tripwire{Match: s.match("create"), Turn: requests.Turn{Nth: 2}},
+		func(_ context.Context, q kubeapi.Request) {
+			seen <- q
 		})
 	for _, name := range []string{"a", "b", "c"} {
 		if err := s.create(t.Context(), s.through, name); err != nil {
 			t.Error(err)
 		}
 	}
-	if q := wait(t, told); q.Verb != link.VerbCreate || q.Namespace != s.namespace {
-		t.Errorf("told of %+v", q)
+	if q := wait(t, seen); q.Verb != kubeapi.VerbCreate || q.Namespace != s.namespace {
+		t.Errorf("the hook got %+v", q)
 	}
-	expectTouched(t, i, 1)
+	expectHits(t, i, 1)
 }
 
 type informed struct {

@@ -24,6 +24,7 @@ import (
 
 	"github.com/transplant-sim/transplant/clusters/apiservertest"
 	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/wire"
 )
 
 const protobufType = "application/vnd.kubernetes.protobuf"
@@ -61,8 +62,8 @@ func TestKubernetes(t *testing.T) {
 			t.Run("anonymous is refused", k.anonymous)
 			t.Run("apply and list protobuf", k.applyAndList)
 			t.Run("watch events", k.watchEvents)
-			t.Run("informer survives cut", func(t *testing.T) { k.informer(t, link.Cut{}) })
-			t.Run("informer survives reset", func(t *testing.T) { k.informer(t, link.Reset{}) })
+			t.Run("informer survives cut", func(t *testing.T) { k.informer(t, wire.Cut{}) })
+			t.Run("informer survives reset", func(t *testing.T) { k.informer(t, wire.Reset{}) })
 		})
 	}
 	t.Run("faults", ground{w, config, clientset(t, config), target, roots}.apiFaults)
@@ -212,7 +213,7 @@ func (k kubernetesTest) informer(t *testing.T, f link.Fault) {
 
 	i := k.link.Begin(f)
 	k.create(t, during)
-	eventually(t, "the fault is felt", func() bool { return i.Touched() > 0 })
+	eventually(t, "the fault has hit", func() bool { return i.Hits() > 0 })
 	if has(during) {
 		t.Error("the informer sees through the fault")
 	}

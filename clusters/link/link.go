@@ -13,6 +13,10 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
+
+	"github.com/transplant-sim/transplant/clusters/link/forward"
+	"github.com/transplant-sim/transplant/clusters/link/requests"
+	"github.com/transplant-sim/transplant/clusters/link/wire"
 )
 
 // closeTimeout bounds how long Close waits for requests that it has cancelled.
@@ -37,17 +41,17 @@ type Options struct {
 	// Random rolls jitter; unpredictable by default. The link is its only user.
 	Random *rand.Rand
 	// Silence bounds how long a client may ask for nothing.
-	Silence Silence
+	Silence wire.Silence
 }
 
 // Link carries all traffic of one actor to one target.
 type Link struct {
 	name, url string
 	traffic   *traffic
-	upstream  *upstream
+	upstream  *forward.Upstream
 	server    *http.Server
-	inlet     *inlet
-	door      *door // nil behind a proxy
+	inlet     *wire.Inlet
+	door      *wire.Door // nil behind a proxy
 	stop      context.CancelFunc
 	served    chan struct{}
 }
@@ -65,22 +69,27 @@ func New(o Options) (*Link, error) {
 	l := newLink(core{
 		name:        name,
 		certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &o.Certificate, nil },
-		upstream:    newUpstream(fixedTarget(o.Upstream), verify.Clone, nil),
+		upstream:    forward.NewUpstream(fixedTarget(o.Upstream), verify.Clone, nil),
 		log:         o.Log, clock: o.Clock, random: o.Random, silence: o.Silence,
 	})
-	d, err := openDoor(o.Listen, l.take, o.Log.WithValues("link", name))
+	d, err := wire.OpenDoor(o.Listen, l.take, o.Log.WithValues("link", name))
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", name, err), l.Close())
 	}
-	l.door, l.url = d, "https://"+d.address
-	l.traffic.changed = func(p *plan) { d.shut(p.find(refuses) != nil) }
+	l.door, l.url = d, "https://"+d.Address()
+	l.traffic.changed = func(p *plan) { d.Shut(p.find(refuses) != nil) }
 	return l, nil
+}
+
+// fixedTarget sends everything to one URL.
+func fixedTarget(to *url.URL) func(*http.Request) (string, string) {
+	return func(*http.Request) (string, string) { return to.Scheme, to.Host }
 }
 
 // take lets a client's socket in.
 func (l *Link) take(socket net.Conn) {
 	if c := l.traffic.admit(socket); c != nil {
-		l.inlet.put(c)
+		l.inlet.Put(c)
 	}
 }
 
@@ -94,12 +103,12 @@ func (l *Link) URL() string { return l.url }
 // are not valid (see Fault.Validate). Several faults may act at a time.
 func (l *Link) Inject(f Fault) (heal func()) { return l.Begin(f).Heal }
 
-// Begin is Inject for those who ask afterwards how often the fault was felt.
+// Begin is Inject for callers that need the fault's hits afterwards.
 func (l *Link) Begin(f Fault) *Injection { return l.BeginWith(f, nil) }
 
-// BeginWith is Begin for those who want to be told of every request that feels the fault. Faults that act on bytes or
-// on watches tell nothing.
-func (l *Link) BeginWith(f Fault, hook Hook) *Injection {
+// BeginWith is Begin with a hook that is called for every request that the fault hits. Faults that act on bytes or on
+// watches do not call it.
+func (l *Link) BeginWith(f Fault, hook requests.Hook) *Injection {
 	i := newInjection(f, hook)
 	i.undo = l.traffic.begin(i)
 	return i
@@ -108,7 +117,7 @@ func (l *Link) BeginWith(f Fault, hook Hook) *Injection {
 // Close closes the link with all its connections and requests. It returns when nothing of it is left.
 func (l *Link) Close() error {
 	if l.door != nil {
-		l.door.close()
+		l.door.Close()
 	}
 	l.traffic.close()
 	l.stop()
@@ -126,6 +135,6 @@ func (l *Link) Close() error {
 	case <-timeout.C:
 		err = errors.Join(err, fmt.Errorf("close %s: requests still run after %s", l.name, closeTimeout))
 	}
-	l.upstream.close()
+	l.upstream.Close()
 	return err
 }

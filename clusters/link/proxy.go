@@ -14,6 +14,10 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
+
+	"github.com/transplant-sim/transplant/clusters/link/forward"
+	"github.com/transplant-sim/transplant/clusters/link/requests"
+	"github.com/transplant-sim/transplant/clusters/link/wire"
 )
 
 // ProxyOptions describe the links of an actor to targets it reaches by name: the shoots.
@@ -25,7 +29,7 @@ type ProxyOptions struct {
 	// CA makes a certificate for each host.
 	CA CertificateAuthority
 	// Resolve looks hosts up.
-	Resolve ResolveFunc
+	Resolve forward.ResolveFunc
 	// UpstreamRoots are the roots that vouch for a host; nil trusts the system's. It is asked for every new connection.
 	UpstreamRoots func(host string) *x509.CertPool
 
@@ -35,7 +39,7 @@ type ProxyOptions struct {
 	// Seed starts the jitter's dice of each host; unpredictable when 0.
 	Seed uint64
 	// Silence bounds how long a client may ask for nothing, once it has said which host it wants.
-	Silence Silence
+	Silence wire.Silence
 }
 
 // Proxy is an HTTP CONNECT proxy whose every host is a link of its own, made when the host is first asked for. Hosts
@@ -43,7 +47,7 @@ type ProxyOptions struct {
 type Proxy struct {
 	options ProxyOptions
 	name    string
-	door    *door
+	door    *wire.Door
 
 	mu      sync.Mutex
 	links   map[string]*hosted
@@ -71,7 +75,7 @@ func NewProxy(o ProxyOptions) (*Proxy, error) {
 		all:     map[*Injection]map[*Link]func(){},
 		callers: map[net.Conn]struct{}{},
 	}
-	d, err := openDoor(o.Listen, p.take, o.Log.WithValues("link", p.name))
+	d, err := wire.OpenDoor(o.Listen, p.take, o.Log.WithValues("link", p.name))
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", p.name, err)
 	}
@@ -83,7 +87,7 @@ func NewProxy(o ProxyOptions) (*Proxy, error) {
 func (p *Proxy) Name() string { return p.name }
 
 // URL is what the actor's kubeconfigs name as proxy-url.
-func (p *Proxy) URL() string { return "http://" + p.door.address }
+func (p *Proxy) URL() string { return "http://" + p.door.Address() }
 
 // Link is the link to a host. It exists from the first call on, or from the first connection; one that was asked for
 // here stays.
@@ -107,11 +111,12 @@ func (p *Proxy) newLink(host string) *Link {
 	l := newLink(core{
 		name:        linkName(p.options.Actor, "shoot/"+host),
 		certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return certificate() },
-		upstream:    newUpstream(connectTarget, verify, newResolver(host, p.options.Resolve, p.options.Clock)),
-		log:         p.options.Log,
-		clock:       p.options.Clock,
-		random:      rand.New(rand.NewPCG(p.options.Seed, hash(host))),
-		silence:     p.options.Silence,
+		upstream: forward.NewUpstream(connectTarget, verify,
+			forward.NewResolver(host, p.options.Resolve, p.options.Clock)),
+		log:     p.options.Log,
+		clock:   p.options.Clock,
+		random:  rand.New(rand.NewPCG(p.options.Seed, hash(host))),
+		silence: p.options.Silence,
 	})
 	l.url = "https://" + host
 	if p.closed {
@@ -147,11 +152,11 @@ func (p *Proxy) Stats() Stats {
 // fault's values are not valid.
 func (p *Proxy) SetAll(f Fault) (heal func()) { return p.BeginAll(f).Heal }
 
-// BeginAll is SetAll for those who ask afterwards how often the fault was felt.
+// BeginAll is SetAll for callers that need the fault's hits afterwards.
 func (p *Proxy) BeginAll(f Fault) *Injection { return p.BeginAllWith(f, nil) }
 
-// BeginAllWith is BeginAll for those who want to be told of every request that feels the fault.
-func (p *Proxy) BeginAllWith(f Fault, hook Hook) *Injection {
+// BeginAllWith is BeginAll with a hook that is called for every request that the fault hits.
+func (p *Proxy) BeginAllWith(f Fault, hook requests.Hook) *Injection {
 	i := newInjection(f, hook)
 	i.undo = func() { p.endAll(i) }
 	p.mu.Lock()
@@ -175,7 +180,7 @@ func (p *Proxy) endAll(i *Injection) {
 
 // Close closes the proxy and all its links.
 func (p *Proxy) Close() error {
-	p.door.close()
+	p.door.Close()
 	p.mu.Lock()
 	p.closed = true
 	for caller := range p.callers {

@@ -17,9 +17,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	clocktesting "k8s.io/utils/clock/testing"
+	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/wire"
 )
 
 // names is a DNS server whose answers a test changes, and which counts how often it is asked.
@@ -58,7 +59,7 @@ func (n *names) questions() int {
 type town struct {
 	*world
 	*names
-	clock *clocktesting.FakeClock
+	clock *testingclock.FakeClock
 	proxy *link.Proxy
 	watch *stream
 	// open counts the servers' connections; sni is the names they were asked for.
@@ -71,7 +72,7 @@ func newTown(t *testing.T) *town {
 	u := &town{
 		watch: newStream(nil),
 		names: &names{address: "127.0.0.1", ttl: 30 * time.Second},
-		clock: clocktesting.NewFakeClock(time.Now()),
+		clock: testingclock.NewFakeClock(time.Now()),
 	}
 	ca, err := link.NewCA()
 	if err != nil {
@@ -251,9 +252,11 @@ func TestProxyAnswersBadly(t *testing.T) {
 	u := newTown(t)
 	u.set("", errors.New("no such\r\nhost"))
 	for request, want := range map[string]string{
-		"GET http://api.test/ HTTP/1.1\r\nHost: api.test\r\n\r\n":       "405 link(user,shoots): this is a proxy for CONNECT only",
-		"CONNECT api.test HTTP/1.1\r\nHost: api.test\r\n\r\n":           "400 link(user,shoots): read the target of CONNECT: address api.test: missing port in address",
-		"CONNECT api.test:443 HTTP/1.1\r\nHost: api.test:443\r\n\r\n\n": `502 link(user,shoot/api.test): resolve "api.test": no such  host`,
+		"GET http://api.test/ HTTP/1.1\r\nHost: api.test\r\n\r\n": "405 link(user,shoots): this is a proxy for CONNECT only",
+		"CONNECT api.test HTTP/1.1\r\nHost: api.test\r\n\r\n": "400 link(user,shoots): read the target of CONNECT: " +
+			"address api.test: missing port in address",
+		"CONNECT api.test:443 HTTP/1.1\r\nHost: api.test:443\r\n\r\n\n": `502 link(user,shoot/api.test): ` +
+			`resolve "api.test": no such  host`,
 	} {
 		got := wait(t, raw(t, u.proxy, request))
 		if got.err != nil {
@@ -316,13 +319,13 @@ func TestProxyFaults(t *testing.T) {
 	t.Parallel()
 	u := newTown(t)
 	sick, well := u.named("api.test"), u.named("localhost")
-	i := u.proxy.Link("api.test").Begin(link.Reset{})
+	i := u.proxy.Link("api.test").Begin(wire.Reset{})
 	if got := wait(t, get(t, u.proxied(u.proxy), sick)); !isReset(got.err) && !errors.Is(got.err, io.EOF) {
 		t.Errorf("got %q, %v; want a reset", got.value, got.err)
 	}
 	expect(t, u.proxied(u.proxy), well, "0 ")
-	if i.Touched() == 0 {
-		t.Error("the reset was not felt")
+	if i.Hits() == 0 {
+		t.Error("the reset has no hits")
 	}
 	i.Heal()
 	expect(t, u.proxied(u.proxy), sick, "0 ")
@@ -331,11 +334,11 @@ func TestProxyFaults(t *testing.T) {
 // TestProxyCut: CONNECT itself hangs, and is refused when the cut refuses.
 func TestProxyCut(t *testing.T) {
 	t.Parallel()
-	for _, direction := range []link.Direction{link.Both, link.ToServer, link.ToClient} {
+	for _, direction := range []wire.Direction{wire.Both, wire.ToServer, wire.ToClient} {
 		u := newTown(t)
-		i := u.proxy.Link("api.test").Begin(link.Cut{Direction: direction})
+		i := u.proxy.Link("api.test").Begin(wire.Cut{Direction: direction})
 		call := get(t, u.proxied(u.proxy), u.named("api.test"))
-		eventually(t, "the cut is felt", func() bool { return i.Touched() > 1 })
+		eventually(t, "the cut has hit", func() bool { return i.Hits() > 1 })
 		select {
 		case got := <-call:
 			t.Errorf("in a cut %s: %q, %v", direction, got.value, got.err)
@@ -348,7 +351,7 @@ func TestProxyCut(t *testing.T) {
 		expect(t, u.proxied(u.proxy), u.named("api.test"), "0 ")
 	}
 	u := newTown(t)
-	defer u.proxy.SetAll(link.Cut{Refuse: true})()
+	defer u.proxy.SetAll(wire.Cut{Refuse: true})()
 	got := wait(t, get(t, u.proxied(u.proxy), u.named("api.test")))
 	if got.err == nil || !strings.HasSuffix(got.err.Error(), "link(user,shoot/api.test): connection refused") {
 		t.Errorf("got %q, %v; want a refusal", got.value, got.err)
@@ -360,7 +363,7 @@ func TestProxyLatency(t *testing.T) {
 	t.Parallel()
 	u := newTown(t)
 	u.ttl = 24 * time.Hour
-	defer u.proxy.SetAll(link.Latency{Direction: link.ToServer, Delay: time.Minute})()
+	defer u.proxy.SetAll(wire.Latency{Direction: wire.ToServer, Delay: time.Minute})()
 	call := raw(t, u.proxy, "CONNECT api.test:443 HTTP/1.1\r\nHost: api.test:443\r\n\r\n")
 	got, took := pass(t, u.clock, time.Second, call)
 	if got.value == nil || got.value.StatusCode != http.StatusOK || took < time.Minute {
@@ -375,9 +378,9 @@ func TestSetAll(t *testing.T) {
 	known, unknown := u.named("localhost"), u.named("api.test")
 	client := u.proxied(u.proxy)
 	expect(t, client, known, "0 ")
-	i := u.proxy.BeginAll(link.Reset{})
-	if i.Touched() != 1 {
-		t.Errorf("felt %d times by the one open connection", i.Touched())
+	i := u.proxy.BeginAll(wire.Reset{})
+	if i.Hits() != 1 {
+		t.Errorf("%d hits, want 1, by the open connection", i.Hits())
 	}
 	for _, url := range []string{known, unknown} {
 		if got := wait(t, get(t, client, url)); got.err == nil {
@@ -385,7 +388,7 @@ func TestSetAll(t *testing.T) {
 		}
 	}
 	for _, l := range u.proxy.Links() {
-		if l.Stats().Touched == 0 || len(l.Injections()) != 1 || l.Injections()[0] != i {
+		if l.Stats().Hits == 0 || len(l.Injections()) != 1 || l.Injections()[0] != i {
 			t.Errorf("%s counts %+v with %v", l.Name(), l.Stats(), l.Injections())
 		}
 	}

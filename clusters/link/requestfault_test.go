@@ -15,6 +15,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/forward"
+	"github.com/transplant-sim/transplant/clusters/link/kubeapi"
+	"github.com/transplant-sim/transplant/clusters/link/requests"
+	"github.com/transplant-sim/transplant/clusters/link/watches"
+	"github.com/transplant-sim/transplant/clusters/link/wire"
 )
 
 const collection = "/api/v1/namespaces/n/configmaps"
@@ -62,31 +67,32 @@ func (s *apiScene) send(ctx context.Context, protocol, method, path, body string
 }
 
 // What a request to the link must look like to feel each fault.
-var feelings = map[string]struct {
+var requestFaults = map[string]struct {
 	fault              link.Fault
 	method, path, body string
 	endless            bool // it gets no answer before the heal
 	once               bool // a second one feels it no more
 }{
-	"fail": {fault: link.Fail{Status: 500}, method: "GET", path: collection},
-	"delay": {fault: link.Delay{Delay: metav1.Duration{Duration: time.Hour}}, method: "GET", path: collection,
+	"fail": {fault: requests.Fail{Status: 500}, method: "GET", path: collection},
+	"delay": {fault: requests.Delay{Delay: metav1.Duration{Duration: time.Hour}}, method: "GET", path: collection,
 		endless: true},
-	"hold":        {fault: link.Hold{}, method: "DELETE", path: collection + "/x", endless: true},
-	"hold after":  {fault: link.Hold{At: link.After}, method: "PUT", path: collection + "/x", body: "{}", endless: true},
-	"abort":       {fault: link.Abort{}, method: "GET", path: collection},
-	"drop answer": {fault: link.DropAnswer{}, method: "POST", path: collection, body: "{}"},
-	"crash":       {fault: link.Crash{}, method: "PATCH", path: collection + "/x", body: "{}"},
-	"crash after": {fault: link.Crash{At: link.After}, method: "POST", path: collection, body: "{}"},
-	"size limit":  {fault: link.SizeLimit{Bytes: 10}, method: "POST", path: collection, body: strings.Repeat("x", 11)},
-	"tripwire":    {fault: link.Tripwire{}, method: "GET", path: "/healthz"},
-	"stale list":  {fault: link.StaleList{}, method: "GET", path: collection + "?resourceVersion=0"},
+	"hold": {fault: requests.Hold{}, method: "DELETE", path: collection + "/x", endless: true},
+	"hold after": {fault: requests.Hold{At: requests.After}, method: "PUT", path: collection + "/x", body: "{}",
+		endless: true},
+	"abort":       {fault: requests.Abort{}, method: "GET", path: collection},
+	"drop answer": {fault: requests.DropAnswer{}, method: "POST", path: collection, body: "{}"},
+	"crash":       {fault: requests.Crash{}, method: "PATCH", path: collection + "/x", body: "{}"},
+	"crash after": {fault: requests.Crash{At: requests.After}, method: "POST", path: collection, body: "{}"},
+	"size limit":  {fault: requests.SizeLimit{Bytes: 10}, method: "POST", path: collection, body: strings.Repeat("x", 11)},
+	"tripwire":    {fault: requests.Tripwire{}, method: "GET", path: "/healthz"},
+	"stale list":  {fault: watches.StaleList{}, method: "GET", path: collection + "?resourceVersion=0"},
 }
 
-// Every fault of requests is felt, heals, and leaves the link clean; also when the client gives up, and when the link
+// Every fault of requests hits, heals, and leaves the link clean; also when the client gives up, and when the link
 // is closed in the middle of it.
 func TestRequestFaultConformance(t *testing.T) {
 	t.Parallel()
-	for name, c := range feelings {
+	for name, c := range requestFaults {
 		for _, protocol := range []string{"h2", "http/1.1"} {
 			t.Run(strings.ReplaceAll(name, " ", "-")+"/"+protocol, func(t *testing.T) {
 				t.Parallel()
@@ -101,23 +107,23 @@ func TestRequestFaultConformance(t *testing.T) {
 					wait(t, async(call)) // the first is what the others get
 				}
 				first := async(call)
-				eventually(t, "the fault is felt", func() bool { return i.Touched() == 1 })
+				eventually(t, "the fault has hit", func() bool { return i.Hits() == 1 })
 				if !c.endless {
 					wait(t, first)
 				}
 				second := async(call)
-				eventually(t, "the fault is felt again", func() bool { return i.Touched() == 2 })
+				eventually(t, "the fault has hit again", func() bool { return i.Hits() == 2 })
 				giveUp()
 				wait(t, second)
 				i.Heal()
-				if err := s.send(t.Context(), protocol, c.method, c.path, c.body); err != nil || i.Touched() != 2 {
-					t.Errorf("after the heal: %v, felt %d times", err, i.Touched())
+				if err := s.send(t.Context(), protocol, c.method, c.path, c.body); err != nil || i.Hits() != 2 {
+					t.Errorf("after the heal: %v, %d hits", err, i.Hits())
 				}
 
 				j := s.link.Begin(c.fault)
 				third := async(func() (bool, error) { return true, s.send(t.Context(), protocol, c.method, c.path, c.body) })
 				if name != "stale list" {
-					eventually(t, "the fault is felt", func() bool { return j.Touched() == 1 })
+					eventually(t, "the fault has hit", func() bool { return j.Hits() == 1 })
 				}
 				if err := s.link.Close(); err != nil {
 					t.Error(err)
@@ -137,9 +143,9 @@ func TestWhatALinkRefusesIsUnsent(t *testing.T) {
 		fault link.Fault
 		want  bool
 	}{
-		"refused by the server": {link.Tripwire{}, false},
-		"failed":                {link.Fail{Status: http.StatusConflict}, true},
-		"too large":             {link.SizeLimit{Bytes: 1}, true},
+		"refused by the server": {requests.Tripwire{}, false},
+		"failed":                {requests.Fail{Status: http.StatusConflict}, true},
+		"too large":             {requests.SizeLimit{Bytes: 1}, true},
 	} {
 		i := s.link.Begin(c.fault)
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, s.link.URL()+collection+"/refused",
@@ -152,42 +158,42 @@ func TestWhatALinkRefusesIsUnsent(t *testing.T) {
 			t.Fatal(err)
 		}
 		response.Body.Close()
-		if response.StatusCode < http.StatusBadRequest || link.Unsent(response.Header) != c.want {
+		if response.StatusCode < http.StatusBadRequest || forward.Unsent(response.Header) != c.want {
 			t.Errorf("%s: answered %s, unsent %t", name, response.Status, !c.want)
 		}
 		i.Heal()
 	}
 }
 
-// The end of a fault can be awaited: by then hooks have returned, and what they were told of counts. Who is told does
-// not wait for itself.
+// The end of a fault can be awaited: by then hooks have returned, and the requests that they were called for count. A
+// hook does not wait for itself.
 func TestAwaitHooks(t *testing.T) {
 	t.Parallel()
-	for name, f := range map[string]link.Fault{"hang-up": link.Crash{}, "no-hang-up": link.Tripwire{}} {
+	for name, f := range map[string]link.Fault{"hang-up": requests.Crash{}, "no-hang-up": requests.Tripwire{}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newAPIScene(t)
-			told, release := make(chan struct{}), make(chan struct{})
+			called, release := make(chan struct{}), make(chan struct{})
 			var i *link.Injection
-			i = s.link.BeginWith(f, func(context.Context, link.Request) {
+			i = s.link.BeginWith(f, func(context.Context, kubeapi.Request) {
 				i.Heal()
-				close(told)
+				close(called)
 				<-release
 			})
 			sent := async(func() (bool, error) { return true, s.send(t.Context(), "h2", "DELETE", collection+"/x", "") })
-			wait(t, told)
+			wait(t, called)
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
-			if err := i.Await(ctx); err == nil || !strings.Contains(err.Error(), f.Name()) || i.Touched() != 0 {
-				t.Errorf("awaited while the hook ran: %v, felt %d times", err, i.Touched())
+			if err := i.Await(ctx); err == nil || !strings.Contains(err.Error(), f.Name()) || i.Hits() != 0 {
+				t.Errorf("awaited while the hook ran: %v, %d hits", err, i.Hits())
 			}
 			close(release)
-			if err := i.Await(t.Context()); err != nil || i.Touched() != 1 {
-				t.Errorf("awaited: %v, felt %d times", err, i.Touched())
+			if err := i.Await(t.Context()); err != nil || i.Hits() != 1 {
+				t.Errorf("awaited: %v, %d hits", err, i.Hits())
 			}
 			wait(t, sent)
-			if err := s.send(t.Context(), "h2", "DELETE", collection+"/x", ""); err != nil || i.Touched() != 1 {
-				t.Errorf("after the heal: %v, felt %d times", err, i.Touched())
+			if err := s.send(t.Context(), "h2", "DELETE", collection+"/x", ""); err != nil || i.Hits() != 1 {
+				t.Errorf("after the heal: %v, %d hits", err, i.Hits())
 			}
 		})
 	}
@@ -197,9 +203,9 @@ func TestAwaitHooks(t *testing.T) {
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	s := newAPIScene(t)
-	told := make(chan link.Request, 1)
-	s.link.BeginWith(link.Tripwire{}, func(_ context.Context, q link.Request) { told <- q })
-	for line, want := range map[string]link.Request{
+	seen := make(chan kubeapi.Request, 1)
+	s.link.BeginWith(requests.Tripwire{}, func(_ context.Context, q kubeapi.Request) { seen <- q })
+	for line, want := range map[string]kubeapi.Request{
 		"GET /healthz":      {},
 		"GET /apis":         {},
 		"GET /apis/apps/v1": {},
@@ -230,7 +236,7 @@ func TestRequests(t *testing.T) {
 		}
 		want.Method = method
 		want.Path, _, _ = strings.Cut(path, "?")
-		if diff := cmp.Diff(want, wait(t, told)); diff != "" {
+		if diff := cmp.Diff(want, wait(t, seen)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", line, diff)
 		}
 	}
@@ -241,27 +247,27 @@ func TestMatchAndTurn(t *testing.T) {
 	s := newAPIScene(t)
 	for _, c := range []struct {
 		fault link.Fault
-		felt  []int // of the calls below, counted from 1
+		hit   []int // of the calls below, counted from 1
 	}{
-		{link.Tripwire{}, []int{1, 2, 3, 4, 6}},
-		{link.Tripwire{Match: link.Match{Resource: "events"}}, []int{5}},
-		{link.Tripwire{Match: link.Match{Verbs: []string{"patch"}}}, []int{2, 3}},
-		{link.Tripwire{Match: link.Match{Verbs: []string{"apply"}}}, []int{3}},
-		{link.Tripwire{Match: link.Match{Name: "x"}}, []int{1, 2, 3}},
-		{link.Tripwire{Match: link.Match{Name: "x", Subresource: "status"}}, []int{2}},
-		{link.Tripwire{Match: link.Match{Subresource: link.NoSubresource, Group: "core"}}, []int{1, 3, 6}},
-		{link.Tripwire{Match: link.Match{Path: "/metrics/*"}}, []int{4}},
-		{link.Tripwire{Match: link.Match{Method: "GET"}}, []int{4, 6}},
-		{link.Tripwire{Turn: link.Turn{Nth: 2}}, []int{2}},
-		{link.Tripwire{Turn: link.Turn{From: 5}}, []int{6}},
-		{link.Tripwire{Turn: link.Turn{Every: 2}}, []int{2, 4}},
-		{link.Tripwire{Turn: link.Turn{From: 3, Every: 2, Times: 1}}, []int{4}},
-		{link.Crash{}, []int{1, 2, 3}},
-		{link.Crash{Match: link.Match{Resource: "events"}}, []int{5}},
-		{link.DropAnswer{Match: link.Match{Verbs: []string{"list"}}}, []int{6}},
+		{requests.Tripwire{}, []int{1, 2, 3, 4, 6}},
+		{requests.Tripwire{Match: kubeapi.Match{Resource: "events"}}, []int{5}},
+		{requests.Tripwire{Match: kubeapi.Match{Verbs: []string{"patch"}}}, []int{2, 3}},
+		{requests.Tripwire{Match: kubeapi.Match{Verbs: []string{"apply"}}}, []int{3}},
+		{requests.Tripwire{Match: kubeapi.Match{Name: "x"}}, []int{1, 2, 3}},
+		{requests.Tripwire{Match: kubeapi.Match{Name: "x", Subresource: "status"}}, []int{2}},
+		{requests.Tripwire{Match: kubeapi.Match{Subresource: kubeapi.NoSubresource, Group: "core"}}, []int{1, 3, 6}},
+		{requests.Tripwire{Match: kubeapi.Match{Path: "/metrics/*"}}, []int{4}},
+		{requests.Tripwire{Match: kubeapi.Match{Method: "GET"}}, []int{4, 6}},
+		{requests.Tripwire{Turn: requests.Turn{Nth: 2}}, []int{2}},
+		{requests.Tripwire{Turn: requests.Turn{From: 5}}, []int{6}},
+		{requests.Tripwire{Turn: requests.Turn{Every: 2}}, []int{2, 4}},
+		{requests.Tripwire{Turn: requests.Turn{From: 3, Every: 2, Times: 1}}, []int{4}},
+		{requests.Crash{}, []int{1, 2, 3}},
+		{requests.Crash{Match: kubeapi.Match{Resource: "events"}}, []int{5}},
+		{requests.DropAnswer{Match: kubeapi.Match{Verbs: []string{"list"}}}, []int{6}},
 	} {
 		i := s.link.Begin(c.fault)
-		var felt []int
+		var hit []int
 		for number, call := range []struct{ method, path, contentType string }{
 			{"POST", collection, "application/json"},
 			{"PATCH", collection + "/x/status", "application/merge-patch+json"},
@@ -270,7 +276,7 @@ func TestMatchAndTurn(t *testing.T) {
 			{"POST", "/api/v1/namespaces/n/events", "application/json"},
 			{"GET", collection, ""},
 		} {
-			before := i.Touched()
+			before := i.Hits()
 			request, err := http.NewRequestWithContext(t.Context(), call.method, s.link.URL()+call.path,
 				strings.NewReader(`{"metadata":{"name":"x"}}`))
 			if err != nil {
@@ -283,33 +289,33 @@ func TestMatchAndTurn(t *testing.T) {
 			if response, err := s.client("h2").Do(request); err == nil {
 				_ = response.Body.Close()
 			}
-			if i.Touched() > before {
-				felt = append(felt, number+1)
+			if i.Hits() > before {
+				hit = append(hit, number+1)
 			}
 		}
 		i.Heal()
-		if diff := cmp.Diff(c.felt, felt); diff != "" {
+		if diff := cmp.Diff(c.hit, hit); diff != "" {
 			content, _ := json.Marshal(c.fault)
 			t.Errorf("%s (-want +got):\n%s", content, diff)
 		}
 	}
 }
 
-// What the server has refused was not carried out: it neither feels what strikes afterwards nor takes its turn.
+// What the server has refused was not carried out: what strikes afterwards does not hit it, and it takes no turn.
 func TestRefusedRequestsTakeNoTurn(t *testing.T) {
 	t.Parallel()
 	s := newAPIScene(t)
 	for name, f := range map[string]link.Fault{
-		"drop answer": link.DropAnswer{Turn: link.Turn{Nth: 2}},
-		"crash":       link.Crash{At: link.After, Turn: link.Turn{Nth: 2}},
-		"tripwire":    link.Tripwire{At: link.After, Turn: link.Turn{Nth: 2}},
+		"drop answer": requests.DropAnswer{Turn: requests.Turn{Nth: 2}},
+		"crash":       requests.Crash{At: requests.After, Turn: requests.Turn{Nth: 2}},
+		"tripwire":    requests.Tripwire{At: requests.After, Turn: requests.Turn{Nth: 2}},
 	} {
 		i := s.link.Begin(f)
 		for number, path := range []string{"/a", "/refused", "/refused", "/b"} {
 			err := s.send(t.Context(), "h2", http.MethodPut, collection+path, "{}")
 			last := number == 3
-			if (err != nil) != (last && name != "tripwire") || (i.Touched() == 1) != last {
-				t.Errorf("%s: request %d to %s: %v, felt %d times", name, number+1, path, err, i.Touched())
+			if (err != nil) != (last && name != "tripwire") || (i.Hits() == 1) != last {
+				t.Errorf("%s: request %d to %s: %v, %d hits", name, number+1, path, err, i.Hits())
 			}
 		}
 		i.Heal()
@@ -324,7 +330,7 @@ func TestWatchEndsBetweenEvents(t *testing.T) {
 		body := open(t, s.client(protocol), s.link.URL()+collection+"?watch=true").Body
 		s.watched.send(t, "{\"one\":1}\n{\"tw")
 		expectChunk(t, body, "{\"one\":1}\n{\"tw")
-		i := s.link.Begin(link.CloseWatch{})
+		i := s.link.Begin(watches.Closed{})
 		s.watched.send(t, "o\":2}\n{\"three\":3}\n")
 		rest, err := io.ReadAll(body)
 		if err != nil || string(rest) != "o\":2}\n" {
@@ -340,9 +346,9 @@ func TestFrozenWatchOutlivesItsServer(t *testing.T) {
 	s := newAPIScene(t)
 	ctx, leave := context.WithCancel(t.Context())
 	stays := open(t, s.client("h2"), s.link.URL()+collection+"?watch=true").Body
-	i := s.link.Begin(link.FrozenWatch{})
+	i := s.link.Begin(watches.Frozen{})
 	s.watched.send(t, "{}\n")
-	eventually(t, "the event is held", func() bool { return i.Touched() == 1 })
+	eventually(t, "the event is held back", func() bool { return i.Hits() == 1 })
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.link.URL()+collection+"?watch=true", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -371,10 +377,10 @@ func TestFrozenWatchHoldsNoRefusal(t *testing.T) {
 				_, _ = io.WriteString(w, "refused")
 			}))
 			l := w.link(t, link.Options{})
-			i := l.Begin(link.FrozenWatch{})
+			i := l.Begin(watches.Frozen{})
 			answer := wait(t, get(t, w.client(protocol), l.URL()+collection+"?watch=true"))
-			if answer.err != nil || answer.value != "refused" || i.Touched() != 0 {
-				t.Errorf("%d over %s: got %q, %v, felt %d times", status, protocol, answer.value, answer.err, i.Touched())
+			if answer.err != nil || answer.value != "refused" || i.Hits() != 0 {
+				t.Errorf("%d over %s: got %q, %v, %d hits", status, protocol, answer.value, answer.err, i.Hits())
 			}
 			i.Heal()
 		}
@@ -401,15 +407,15 @@ func TestErrorsAreCounted(t *testing.T) {
 		}
 	}))
 	l := w.link(t, link.Options{})
-	broken := link.Match{Path: "/broken"}
-	refused := link.Match{Path: "/refused"}
-	t.Cleanup(l.Inject(link.Fail{Match: refused, Status: http.StatusTooManyRequests}))
-	t.Cleanup(l.Inject(link.Abort{Match: broken}))
+	aborted := kubeapi.Match{Path: "/aborted"}
+	refused := kubeapi.Match{Path: "/refused"}
+	t.Cleanup(l.Inject(requests.Fail{Match: refused, Status: http.StatusTooManyRequests}))
+	t.Cleanup(l.Inject(requests.Abort{Match: aborted}))
 	s := &apiScene{world: w, link: l}
 	for _, c := range []struct {
 		path   string
 		errors int64
-	}{{"/ok", 0}, {"/conflict", 0}, {"/unavailable", 1}, {"/half", 1}, {"/refused", 1}, {"/broken", 1}, {"/slow", 0}} {
+	}{{"/ok", 0}, {"/conflict", 0}, {"/unavailable", 1}, {"/half", 1}, {"/refused", 1}, {"/aborted", 1}, {"/slow", 0}} {
 		before := l.Stats().Errors
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		if c.path == "/slow" {
@@ -422,9 +428,9 @@ func TestErrorsAreCounted(t *testing.T) {
 		}
 	}
 	before := l.Stats().Errors
-	i := l.Begin(link.Reset{}) // of the connections that are open by now: of those above, some may still be closing
+	i := l.Begin(wire.Reset{}) // of the connections that are open by now: of those above, some may still be closing
 	defer i.Heal()
-	if got, reset := l.Stats().Errors-before, int64(i.Touched()); reset == 0 || got != reset {
+	if got, reset := l.Stats().Errors-before, int64(i.Hits()); reset == 0 || got != reset {
 		t.Errorf("of %d connections that were reset %d count", reset, got)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/net/http2"
 
 	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/wire"
 )
 
 // short is a limit that a client reaches at once; the other limit of the same link is the default.
@@ -48,9 +49,9 @@ func (w *world) secured(c net.Conn, protocol string) net.Conn {
 func TestSilence_ClientWithoutRequest_IsClosed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, answer(1))
-	direct := w.link(t, link.Options{Silence: link.Silence{First: short}}).URL()
+	direct := w.link(t, link.Options{Silence: wire.Silence{First: short}}).URL()
 	proxy := w.proxy(t, link.ProxyOptions{Resolve: always("127.0.0.1", time.Minute),
-		Silence: link.Silence{First: short}}).URL()
+		Silence: wire.Silence{First: short}}).URL()
 	for name, c := range map[string]struct {
 		address string
 		begin   func(net.Conn) net.Conn
@@ -90,7 +91,7 @@ func TestSilence_ClientBetweenRequests_IsClosed(t *testing.T) {
 		mux.Handle("/watch/"+protocol, watch)
 	}
 	w := newWorld(t, mux)
-	l := w.link(t, link.Options{Silence: link.Silence{Next: short}})
+	l := w.link(t, link.Options{Silence: wire.Silence{Next: short}})
 	bodies := map[string]io.Reader{}
 	for protocol := range watches {
 		bodies[protocol] = open(t, w.client(protocol), l.URL()+"/watch/"+protocol).Body
@@ -129,10 +130,10 @@ func TestSilence_ClientBetweenRequests_IsClosed(t *testing.T) {
 func TestSilence_WhileAFaultHolds_IsNotCounted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, answer(1))
-	for _, f := range []link.Fault{link.Latency{Delay: time.Hour}, link.Latency{Delay: time.Hour,
-		Direction: link.ToClient}, link.Cut{}} {
-		l := w.link(t, link.Options{Silence: link.Silence{First: short}})
-		free := w.link(t, link.Options{Silence: link.Silence{First: short}})
+	for _, f := range []link.Fault{wire.Latency{Delay: time.Hour}, wire.Latency{Delay: time.Hour,
+		Direction: wire.ToClient}, wire.Cut{}} {
+		l := w.link(t, link.Options{Silence: wire.Silence{First: short}})
+		free := w.link(t, link.Options{Silence: wire.Silence{First: short}})
 		heal := l.Inject(f)
 		c := dial(t, l.URL())
 		for range 3 {
@@ -155,7 +156,7 @@ func TestProxy_FullOfSilentClients_TakesOthers(t *testing.T) {
 	t.Parallel()
 	u := newTown(t)
 	p := u.world.proxy(t, link.ProxyOptions{Resolve: always("127.0.0.1", time.Hour),
-		Silence: link.Silence{First: time.Hour}})
+		Silence: wire.Silence{First: time.Hour}})
 	client := u.proxied(p)
 	watch := open(t, client, u.named("localhost")+"/watch") // the first client, so that it would be the first to go
 	for i := range 4096 {

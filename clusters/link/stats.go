@@ -7,7 +7,7 @@ type Stats struct {
 	BytesToClient   int64 `json:"bytesToClient"`   // likewise
 	Connections     int64 `json:"connections"`     // accepted so far
 	OpenConnections int64 `json:"openConnections"` // now
-	Touched         int64 `json:"touched"`         // how often faults were felt, all of them together
+	Hits            int64 `json:"hits"`            // of all faults together
 	// Errors are answers of 500 and above, requests that got no whole answer for another reason than that their client
 	// went, those that a fault answered in place of the server, and connections that a fault broke.
 	Errors int64 `json:"errors"`
@@ -23,11 +23,11 @@ func (l *Link) Stats() Stats {
 	t.mu.Unlock()
 	return Stats{
 		Requests:        t.requests.Load(),
-		BytesToServer:   t.toServer.Load(),
-		BytesToClient:   t.toClient.Load(),
+		BytesToServer:   t.shared.ToServer.Load(),
+		BytesToClient:   t.shared.ToClient.Load(),
 		Connections:     t.connections.Load(),
 		OpenConnections: int64(open),
-		Touched:         t.touched.Load(),
+		Hits:            t.hits.Load(),
 		Errors:          t.errors.Load(),
 		Faults:          len(t.plan.Load().active),
 	}
@@ -41,7 +41,7 @@ func (s Stats) plus(o Stats) Stats {
 		BytesToClient:   s.BytesToClient + o.BytesToClient,
 		Connections:     s.Connections + o.Connections,
 		OpenConnections: s.OpenConnections + o.OpenConnections,
-		Touched:         s.Touched + o.Touched,
+		Hits:            s.Hits + o.Hits,
 		Errors:          s.Errors + o.Errors,
 		Faults:          s.Faults + o.Faults,
 	}

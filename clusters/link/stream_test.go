@@ -110,7 +110,7 @@ func get(t *testing.T, client *http.Client, url string) <-chan result[string] {
 	return answer
 }
 
-// getTraced is get, and tells when the request has been written.
+// getTraced is get, and reports when the request has been written.
 func getTraced(t *testing.T, client *http.Client, url string) (<-chan result[string], <-chan error) {
 	t.Helper()
 	sent := make(chan error, 10) // one for each try

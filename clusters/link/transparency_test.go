@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/forward"
 )
 
 const big = 3 << 20
@@ -310,7 +311,7 @@ func TestClientLeaves(t *testing.T) {
 func TestUpstreamTrouble(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, answer(10))
-	stranger := newWorld(t, answer(10))
+	foreign := newWorld(t, answer(10))
 	gone := newWorld(t, answer(10))
 	gone.upstream.Close()
 	deaf := w.serve("127.0.0.1:0", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
@@ -320,7 +321,7 @@ func TestUpstreamTrouble(t *testing.T) {
 		l, want string
 		unsent  bool
 	}{
-		"unknown authority": {w.linkTo(t, stranger.upstream.URL), "certificate signed by unknown authority", true},
+		"unknown authority": {w.linkTo(t, foreign.upstream.URL), "certificate signed by unknown authority", true},
 		"gone":              {w.linkTo(t, gone.upstream.URL), "connection refused", true},
 		"deaf":              {w.linkTo(t, deaf.URL), "INTERNAL_ERROR", false},
 	} {
@@ -330,7 +331,7 @@ func TestUpstreamTrouble(t *testing.T) {
 			!strings.HasPrefix(string(text), "link(gardenlet-a,garden): ") {
 			t.Errorf("%s: got %s %q, want 502 with the link's name and %q", name, response.Status, text, c.want)
 		}
-		if link.Unsent(response.Header) != c.unsent {
+		if forward.Unsent(response.Header) != c.unsent {
 			t.Errorf("%s: the link says that it has sent the request: %t", name, c.unsent)
 		}
 	}
@@ -345,7 +346,7 @@ func TestStats(t *testing.T) {
 		_, _ = io.Copy(io.Discard, open(t, client, l.URL()).Body)
 	}
 	s := l.Stats()
-	if s.Requests != 3 || s.Connections != 1 || s.OpenConnections != 1 || s.Touched != 0 {
+	if s.Requests != 3 || s.Connections != 1 || s.OpenConnections != 1 || s.Hits != 0 {
 		t.Errorf("got %+v, want 3 requests on 1 connection, untouched", s)
 	}
 	if s.BytesToClient < 3000 || s.BytesToServer < 100 {

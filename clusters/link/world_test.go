@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/forward"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -39,7 +40,7 @@ func newWorld(t testing.TB, handler http.Handler) *world {
 	return w
 }
 
-// serve starts another server of this world, and tells watch about its connections.
+// serve starts another server of this world, and calls watch for its connections.
 func (w *world) serve(address string, handler http.Handler, watch func(net.Conn, http.ConnState),
 	names ...string) *httptest.Server {
 	w.t.Helper()
@@ -153,6 +154,6 @@ func (w *world) named(host string) string {
 	return "https://" + net.JoinHostPort(host, port)
 }
 
-func always(address string, ttl time.Duration) link.ResolveFunc {
+func always(address string, ttl time.Duration) forward.ResolveFunc {
 	return func(context.Context, string) (string, time.Duration, error) { return address, ttl, nil }
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/miekg/dns"
 
-	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/forward"
 )
 
 // The defaults of resolv.conf(5): datagrams get lost, and a server on a busy machine is late.
@@ -18,7 +18,7 @@ const (
 
 // AskDNS resolves by asking a DNS server, up to two times for 5 s each, and follows a name that is an alias. The answer
 // may be kept for the shortest TTL on the way.
-func AskDNS(server string) link.ResolveFunc {
+func AskDNS(server string) forward.ResolveFunc {
 	return func(ctx context.Context, host string) (string, time.Duration, error) {
 		return askDNS(ctx, server, host, attemptTimeout)
 	}

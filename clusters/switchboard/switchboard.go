@@ -20,6 +20,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/forward"
 	"github.com/transplant-sim/transplant/clusters/pki"
 )
 
@@ -39,7 +40,7 @@ type Options struct {
 	// Upstream is where a direct link leads, and who vouches for it.
 	Upstream func(target string) (*url.URL, *x509.CertPool, error)
 	// Resolve finds the host of a shoot; Roots are the authorities trusted for it.
-	Resolve link.ResolveFunc
+	Resolve forward.ResolveFunc
 	Roots   func(host string) *x509.CertPool
 	// Opened is called after a link has been opened; it may be nil.
 	Opened func() error
@@ -82,7 +83,7 @@ func (b *Board) Link(actor, target string) (*link.Link, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open link(%s,%s): %w", actor, target, err)
 	}
-	return opened, b.tell(fresh)
+	return opened, b.notify(fresh)
 }
 
 // Proxy is the forward proxy through which an actor reaches shoots by name. Each host is a link of its own.
@@ -91,10 +92,10 @@ func (b *Board) Proxy(actor string) (*link.Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open link(%s,%s): %w", actor, Shoots, err)
 	}
-	return opened, b.tell(fresh)
+	return opened, b.notify(fresh)
 }
 
-func (b *Board) tell(fresh bool) error {
+func (b *Board) notify(fresh bool) error {
 	if !fresh || b.options.Opened == nil {
 		return nil
 	}

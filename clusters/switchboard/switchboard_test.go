@@ -47,8 +47,8 @@ func board(t *testing.T, opened func() error) (*Board, *pki.Authority) {
 
 func TestBoard(t *testing.T) {
 	t.Parallel()
-	told := 0
-	b, authority := board(t, func() error { told++; return nil })
+	opened := 0
+	b, authority := board(t, func() error { opened++; return nil })
 	first, err := b.Link("gardenlet-a", "garden")
 	if err != nil {
 		t.Fatal(err)
@@ -64,8 +64,8 @@ func TestBoard(t *testing.T) {
 	if err != nil || toShoot.Name() != "link(user,shoot/api.alpha)" {
 		t.Errorf("a shoot's link is %v, %v", toShoot, err)
 	}
-	if told != 2 {
-		t.Errorf("told of %d links, want 2", told)
+	if opened != 2 {
+		t.Errorf("%d links were opened, want 2", opened)
 	}
 	want := []Arrow{{"gardenlet-a", "garden", first.URL()}, {"user", Shoots, proxy.URL()}}
 	if diff := cmp.Diff(want, b.Arrows()); diff != "" {

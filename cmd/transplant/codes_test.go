@@ -12,7 +12,7 @@ import (
 
 // codeTests are tests of codes that are no last error of an operation.
 var codeTests = map[string]shown{
-	"ERR_PROBLEMATIC_WEBHOOK": {"controllers/care/constraints_test.go", "", "ERR_PROBLEMATIC_WEBHOOK"},
+	"ERR_PROBLEMATIC_WEBHOOK": {"controllers/care/health/constraints_test.go", "", "ERR_PROBLEMATIC_WEBHOOK"},
 }
 
 // Every error code is expected by a scenario that makes something go wrong, or a test shows it.

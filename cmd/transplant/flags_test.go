@@ -23,7 +23,7 @@ var simulated = []string{"cloud", "nodes", "processnode"}
 type launcher struct{ file, mark, end string }
 
 const (
-	manifests    = "cmd/transplant/stage/manifests/"
+	manifests    = "cmd/transplant/environment/manifests/"
 	controlPlane = "controllers/controlplane/"
 )
 
@@ -57,7 +57,7 @@ var flagTests = map[string][]shown{
 	},
 	"garden-controller-manager --webhook-service": {gcm("--webhook-service=")},
 	"garden-controller-manager --evacuation": {gcm("--evacuation="),
-		{"controllers/migration/evacuation_test.go", "TestManualEvacuationOnlyTells", "Manual = true"}},
+		{"controllers/migration/evacuation_test.go", "TestEvacuation_Manual_OnlyReports", "Manual = true"}},
 	"garden-controller-manager --maintenance-restarts-control-planes": {gcm("--maintenance-restarts-control-planes="),
 		afterwards},
 	"garden-controller-manager --maintenance-restarts-core-addons": {gcm("--maintenance-restarts-core-addons"),
@@ -71,10 +71,11 @@ var flagTests = map[string][]shown{
 			"RespectOverwrite: true"},
 	},
 	"gardenlet --care-stale-extension-threshold": {
-		ofGardenlet("--care-stale-extension-threshold="), {"controllers/care/conditions_test.go", "", `"1 stale heartbeat"`},
+		ofGardenlet("--care-stale-extension-threshold="),
+		{"controllers/care/health/conditions_test.go", "", `"1 stale heartbeat"`},
 	},
 	"gardenlet --care-managed-resource-progressing-threshold": {
-		ofGardenlet("--care-managed-resource-progressing-threshold="), {"controllers/care/conditions_test.go", "",
+		ofGardenlet("--care-managed-resource-progressing-threshold="), {"controllers/care/health/conditions_test.go", "",
 			"ProgressingRolloutStuck"},
 	},
 	"gateway --owner-check-interval": {

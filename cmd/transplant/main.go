@@ -17,13 +17,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/transplant-sim/transplant/clusters/cli"
 	"github.com/transplant-sim/transplant/clusters/embedded"
-	"github.com/transplant-sim/transplant/clusters/embedded/cli"
 	"github.com/transplant-sim/transplant/clusters/embedded/processnode"
 	"github.com/transplant-sim/transplant/clusters/kind"
 	"github.com/transplant-sim/transplant/cmd/transplant/actors"
+	"github.com/transplant-sim/transplant/cmd/transplant/environment"
+	"github.com/transplant-sim/transplant/cmd/transplant/environment/backend"
 	"github.com/transplant-sim/transplant/cmd/transplant/explain"
-	"github.com/transplant-sim/transplant/cmd/transplant/stage"
 	"github.com/transplant-sim/transplant/controllers/cloudcontroller"
 	"github.com/transplant-sim/transplant/controllers/etcd"
 	"github.com/transplant-sim/transplant/controllers/extension"
@@ -75,9 +76,9 @@ one by its name. docs/scenarios.md explains how to write one.`,
 			root.AddCommand(command)
 		}
 	}
-	buckets, chaosMesh, extensions := &stage.Buckets{}, &stage.ChaosMesh{}, &stage.Extensions{}
-	staged := func() (*stage.Stage, error) {
-		s := stage.New(stage.ScenarioSettings)
+	buckets, chaosMesh, extensions := &environment.Buckets{}, &environment.ChaosMesh{}, &backend.Extensions{}
+	prepared := func() (*environment.Environment, error) {
+		s := environment.New(environment.ScenarioSettings)
 		s.Buckets, s.ChaosMesh = buckets, chaosMesh
 		return s, extensions.On(s)
 	}
@@ -90,16 +91,16 @@ one by its name. docs/scenarios.md explains how to write one.`,
 		Check: func(ctx context.Context, backend string, seeds []string) error {
 			return errors.Join(buckets.Check(backend), chaosMesh.Check(backend), extensions.Check(ctx, backend, seeds))
 		},
-		Shoots: stage.ShootsOf,
+		Shoots: environment.ShootsOf,
 		Embedded: func(o *embedded.Options) error {
-			s, err := staged()
+			s, err := prepared()
 			if err == nil {
 				s.Configure(o)
 			}
 			return err
 		},
 		Kind: func(ctx context.Context, o *kind.Options) error {
-			s, err := staged()
+			s, err := prepared()
 			if err != nil {
 				return err
 			}
@@ -107,8 +108,8 @@ one by its name. docs/scenarios.md explains how to write one.`,
 		},
 	})...)
 	backends := map[string]run.Backend{
-		"embedded": &stage.Backend{Buckets: buckets, ChaosMesh: chaosMesh}, "kind": &stage.KindBackend{Buckets: buckets,
-			ChaosMesh: chaosMesh},
+		"embedded": &backend.Embedded{Buckets: buckets, ChaosMesh: chaosMesh},
+		"kind":     &backend.Kind{Buckets: buckets, ChaosMesh: chaosMesh},
 	}
 	add(people,
 		run.NewRunCommand(backends), run.NewJudgeCommand(), run.NewReportCommand(), run.NewTrendCommand(),

@@ -11,6 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/transplant-sim/transplant/controllers/admission/shootrules"
+	"github.com/transplant-sim/transplant/controllers/admission/toleration"
 )
 
 // DefaultPort is the port of the webhook server.
@@ -27,7 +30,7 @@ type Options struct {
 	// Garden is an uncached client.
 	Garden client.Client
 	// Tolerations are the lists that hold in all projects.
-	Tolerations Tolerations
+	Tolerations toleration.Lists
 	// InPlaceUpdates lets there be worker pools whose nodes are updated in place.
 	InPlaceUpdates bool
 	// Clock is the real one if nil.
@@ -36,7 +39,7 @@ type Options struct {
 
 // AddToManager adds the webhook server to a manager on the garden, with what registers it there and what keeps the
 // labels of seeds in order. The certificate is made here and lives as long as the process; so there can be only one
-// process at a time. The server answers GET /readyz with 200 once the garden has been told of it.
+// process at a time. The server answers GET /readyz with 200 once it is registered in the garden.
 func AddToManager(mgr manager.Manager, o Options) error {
 	if o.Host == "" {
 		return errors.New("add the webhook server: it needs the address of its pod")
@@ -62,8 +65,8 @@ func AddToManager(mgr manager.Manager, o Options) error {
 		}}})
 	c := &configuration{client: o.Garden, host: o.Host, port: o.Port, service: o.Service, caBundle: bundle}
 	a := &announcement{serving: server.StartedChecker(), apply: c.apply, clock: o.Clock}
-	server.Register(pathValidate, &admission.Webhook{Handler: &validator{client: o.Garden, tolerations: o.Tolerations,
-		clock: o.Clock, inPlaceUpdates: o.InPlaceUpdates}})
+	server.Register(pathValidate, &admission.Webhook{Handler: &validator{rules: shootrules.Validator{
+		Client: o.Garden, Tolerations: o.Tolerations, Clock: o.Clock, InPlaceUpdates: o.InPlaceUpdates}}})
 	server.Register(pathValidateProfile, &admission.Webhook{Handler: &profileValidator{client: o.Garden, clock: o.Clock}})
 	server.Register(pathValidateSeed, &admission.Webhook{Handler: &seedValidator{client: o.Garden}})
 	server.Register(pathValidateProject, &admission.Webhook{Handler: &projectValidator{client: o.Garden}})

@@ -33,7 +33,7 @@ var (
 	_ http.Handler                   = &announcement{}
 )
 
-// NeedLeaderElection tells that the server does not wait to become leader.
+// NeedLeaderElection is false: the server does not wait to become leader.
 func (*announcement) NeedLeaderElection() bool { return false }
 
 // Start registers until ctx is done. It never gives up: until it has succeeded, the garden calls the process before
@@ -68,10 +68,10 @@ func (a *announcement) announce(ctx context.Context) error {
 	return nil
 }
 
-// ServeHTTP answers 200 when the garden has been told of this server.
+// ServeHTTP answers 200 once this server is registered in the garden.
 func (a *announcement) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	if !a.ready.Load() {
-		http.Error(w, "the garden has not been told of this server yet", http.StatusServiceUnavailable)
+		http.Error(w, "this webhook server is not registered in the garden yet", http.StatusServiceUnavailable)
 		return
 	}
 	w.WriteHeader(http.StatusOK)

@@ -11,17 +11,17 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	clocktesting "k8s.io/utils/clock/testing"
+	testingclock "k8s.io/utils/clock/testing"
 )
 
-// TestAnnouncement tells of a server that serves late, whose registration fails once, and which is registered again
-// from time to time.
+// TestAnnouncement: the server serves late, its first registration fails, and then it is registered again from time to
+// time.
 func TestAnnouncement(t *testing.T) {
 	t.Parallel()
 	serving := []error{errors.New("not serving"), nil, nil, nil}
 	applied := []error{errors.New("no route"), nil, nil}
 	asked := make(chan string)
-	c := clocktesting.NewFakeClock(time.Unix(1700000000, 0))
+	c := testingclock.NewFakeClock(time.Unix(1700000000, 0))
 	a := &announcement{
 		clock: c,
 		serving: func(*http.Request) error {

@@ -21,6 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/admission/admissiontest"
+	"github.com/transplant-sim/transplant/controllers/admission/toleration"
 )
 
 func insecure() *http.Transport {
@@ -73,7 +75,7 @@ func refused(t *testing.T, err error, code int32, field, text string) {
 	}
 }
 
-// TestOnAnAPIServer tells the life of one shoot through a stock API server: what users, the scheduler and gardenlets
+// TestOnAnAPIServer is the life of one shoot at a stock API server: what users, the scheduler and gardenlets
 // write, and what is refused. The webhook server is reached at an address in 127/8, as on embedded landscapes.
 func TestOnAnAPIServer(t *testing.T) {
 	t.Parallel()
@@ -104,7 +106,7 @@ func TestOnAnAPIServer(t *testing.T) {
 	stop()
 	t.Run("while the server is away", func(t *testing.T) { serverAwayOnServer(t, g) })
 	// The next one has another address and another authority, and lists of tolerations for all projects.
-	lists, err := ReadTolerations("testdata/admissionconfiguration.yaml")
+	lists, err := toleration.Read("testdata/admissionconfiguration.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,13 +178,15 @@ func createOnServer(t *testing.T, g *gardenOnServer) {
 	}
 	good.SetAPIVersion("core.gardener.cloud/v1beta1")
 	good.SetKind("Shoot")
-	in(good.Object, "spec")["fieldOfTheFuture"] = map[string]any{"on": true}
+	admissiontest.In(good.Object, "spec")["fieldOfTheFuture"] = map[string]any{"on": true}
 	g.create(t, good)
 	wire := g.wire(t)
-	if diff := cmp.Diff([]any{map[string]any{"key": "given"}}, in(wire.Object, "spec")["tolerations"]); diff != "" {
+	if diff := cmp.Diff([]any{map[string]any{"key": "given"}},
+		admissiontest.In(wire.Object, "spec")["tolerations"]); diff != "" {
 		t.Errorf("tolerations by default (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]any{"on": true}, in(wire.Object, "spec", "fieldOfTheFuture")); diff != "" {
+	if diff := cmp.Diff(map[string]any{"on": true},
+		admissiontest.In(wire.Object, "spec", "fieldOfTheFuture")); diff != "" {
 		t.Errorf("a field that no type has (-want +got):\n%s", diff)
 	}
 }
@@ -195,13 +199,16 @@ func scheduleOnServer(t *testing.T, g *gardenOnServer) {
 	wantLabels(t, g.wire(t).GetLabels(), "a")
 	refused(t, g.merge(ctx, `{"spec":{"seedName":"b"}}`), http.StatusForbidden, "spec.seedName",
 		"before the shoot has been created successfully: there is no status.lastOperation")
-	g.status(t, `{"status":{"seedName":"a","technicalID":"shoot--p--alpha","uid":"u","hibernated":false,"gardener":{"id":"a","name":"g","version":"v"},
-		"lastOperation":{"type":"Create","state":"Succeeded","progress":100,"description":"","lastUpdateTime":"2026-01-01T00:00:00Z"}}}`)
+	g.status(t, `{"status":{"seedName":"a","technicalID":"shoot--p--alpha","uid":"u","hibernated":false,
+		"gardener":{"id":"a","name":"g","version":"v"},
+		"lastOperation":{"type":"Create","state":"Succeeded","progress":100,"description":"",
+			"lastUpdateTime":"2026-01-01T00:00:00Z"}}}`)
 	// An ordinary user changes the shoot, and the field nobody models stays.
 	if err := g.merge(ctx, `{"spec":{"purpose":"testing"}}`); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]any{"on": true}, in(g.wire(t).Object, "spec", "fieldOfTheFuture")); diff != "" {
+	if diff := cmp.Diff(map[string]any{"on": true},
+		admissiontest.In(g.wire(t).Object, "spec", "fieldOfTheFuture")); diff != "" {
 		t.Errorf("a field that no type has (-want +got):\n%s", diff)
 	}
 }
@@ -218,8 +225,10 @@ func versionsOnServer(t *testing.T, g *gardenOnServer) {
 		"spec.maintenance.timeWindow", "must be between 30m0s and 6h0m0s long, and is 10m0s")
 	// A pool of which only a part of the versions is named gets the rest; none of them is a preview or has expired.
 	workers := `{"spec":{"provider":{"workers":[
-		{"name":"pool","minimum":1,"maximum":1,"zones":["here-1"],"machine":{"type":"medium","image":{"name":"simulated","version":"1.2.0"}}},
-		{"name":"more","minimum":1,"maximum":1,"machine":{"type":"medium","image":{"name":"simulated"}},"kubernetes":{"version":"1.35"},"fieldOfTheFuture":7}]}}}`
+		{"name":"pool","minimum":1,"maximum":1,"zones":["here-1"],
+			"machine":{"type":"medium","image":{"name":"simulated","version":"1.2.0"}}},
+		{"name":"more","minimum":1,"maximum":1,"machine":{"type":"medium","image":{"name":"simulated"}},
+			"kubernetes":{"version":"1.35"},"fieldOfTheFuture":7}]}}}`
 	if err := g.merge(ctx, workers); err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +250,7 @@ func versionsOnServer(t *testing.T, g *gardenOnServer) {
 	if err := g.merge(ctx, `{"spec":{"kubernetes":{"version":"1.36"}}}`); err != nil {
 		t.Fatal(err)
 	}
-	if got := in(g.wire(t).Object, "spec", "kubernetes")["version"]; got != "1.36.3" {
+	if got := admissiontest.In(g.wire(t).Object, "spec", "kubernetes")["version"]; got != "1.36.3" {
 		t.Errorf("asked for 1.36, a shoot at 1.36.3 goes to %v", got)
 	}
 }
@@ -260,7 +269,7 @@ func profileOnServer(t *testing.T, g *gardenOnServer) {
 		"spec.kubernetes.versions[2].version", `Invalid value: "1.37.x": must be a semantic version`)
 	refused(t, g.Delete(ctx, profile), http.StatusForbidden, "metadata.deletionTimestamp",
 		"must not be deleted while it is in use by shoot garden-p/alpha")
-	other := testProfile()
+	other := admissiontest.Profile()
 	other.Name, other.Spec.MachineImages = "other", nil
 	other.Spec.MachineImages = []gardencorev1beta1.MachineImage{}
 	refused(t, g.Create(ctx, other), http.StatusUnprocessableEntity, "spec.machineImages",
@@ -303,7 +312,7 @@ func moveOnServer(t *testing.T, g *gardenOnServer) {
 	if err := g.merge(ctx, `{"spec":{"seedName":null}}`); !apierrors.IsInvalid(err) {
 		t.Errorf("taking the seed away: got %v, want it invalid", err)
 	}
-	if got := in(g.wire(t).Object, "spec")["seedName"]; got != "a" {
+	if got := admissiontest.In(g.wire(t).Object, "spec")["seedName"]; got != "a" {
 		t.Fatalf("after refusals the shoot is bound to %v, want a", got)
 	}
 	if err := g.merge(ctx, `{"spec":{"seedName":"b"}}`); err != nil {
@@ -316,7 +325,7 @@ func moveOnServer(t *testing.T, g *gardenOnServer) {
 		refused(t, g.Delete(ctx, seed), http.StatusForbidden, "metadata.deletionTimestamp",
 			"the seed must not be deleted while it is in use by shoot garden-p/alpha")
 	}
-	spare := testSeed("spare")
+	spare := admissiontest.Seed("spare")
 	g.create(t, &spare)
 	if err := g.Delete(ctx, &spare); err != nil {
 		t.Errorf("a seed without shoots: %v", err)
@@ -367,7 +376,8 @@ func lockOnServer(t *testing.T, g *gardenOnServer) {
 	poll(t, "the label of seed b is back", func(context.Context) (bool, error) {
 		return cmp.Equal(map[string]string{"name.seed.gardener.cloud/b": "true", "mine": "1"}, g.wire(t).GetLabels()), nil
 	})
-	if diff := cmp.Diff(map[string]any{"on": true}, in(g.wire(t).Object, "spec", "fieldOfTheFuture")); diff != "" {
+	if diff := cmp.Diff(map[string]any{"on": true},
+		admissiontest.In(g.wire(t).Object, "spec", "fieldOfTheFuture")); diff != "" {
 		t.Errorf("a field that no type has (-want +got):\n%s", diff)
 	}
 }

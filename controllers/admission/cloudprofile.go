@@ -15,8 +15,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/admission/review"
 	"github.com/transplant-sim/transplant/controllers/maintenance/versionrules"
+	"github.com/transplant-sim/transplant/controllers/placement"
 	"github.com/transplant-sim/transplant/controllers/validation"
+	"github.com/transplant-sim/transplant/controllers/validation/ratchet"
 )
 
 // profileValidator refuses writes to CloudProfiles with values that nobody could act on, or that break a rule about
@@ -39,7 +42,7 @@ func (v *profileValidator) Handle(ctx context.Context, raw admission.Request) ad
 	if err != nil {
 		return admission.Errored(http.StatusBadRequest, fmt.Errorf("decode the old profile: %w", err))
 	}
-	w, err := read(&raw.AdmissionRequest, func() *gardencorev1beta1.CloudProfile {
+	w, err := review.Read(&raw.AdmissionRequest, func() *gardencorev1beta1.CloudProfile {
 		return &gardencorev1beta1.CloudProfile{}
 	})
 	if err != nil {
@@ -51,12 +54,12 @@ func (v *profileValidator) Handle(ctx context.Context, raw admission.Request) ad
 	}
 	if profile != nil && old != nil {
 		before := versionrules.ValidateCloudProfileUpdate(old, old, v.clock.Now())
-		errs = validation.Added(errs, before, w.wire, w.oldWire)
+		errs = ratchet.Added(errs, before, w.Wire, w.OldWire)
 	}
 	if w != nil {
-		errs = append(errs, w.judge(validation.CloudProfileChange, validation.CloudProfile)...)
+		errs = append(errs, w.Judge(validation.CloudProfileChange, validation.CloudProfile)...)
 	}
-	return answer(&raw.AdmissionRequest, errs)
+	return review.Answer(&raw.AdmissionRequest, errs)
 }
 
 func decodeProfile(object runtime.RawExtension) (*gardencorev1beta1.CloudProfile, error) {
@@ -99,6 +102,17 @@ func unused(kind string, users []gardencorev1beta1.Shoot) field.ErrorList {
 	}
 	slices.Sort(names)
 	return field.ErrorList{field.Forbidden(field.NewPath("metadata", "deletionTimestamp"),
-		"the "+kind+" must not be deleted while it is in use by shoot "+strings.Join(names[:min(len(names), toldDifferences)],
+		"the "+kind+" must not be deleted while it is in use by shoot "+strings.Join(names[:min(len(names), review.MaxNamed)],
 			", "))}
+}
+
+// profileShoots are the shoots that use a CloudProfile.
+func profileShoots(name string, shoots []gardencorev1beta1.Shoot) []gardencorev1beta1.Shoot {
+	var users []gardencorev1beta1.Shoot
+	for i := range shoots {
+		if used, _, unknown := placement.ProfileOf(&shoots[i]); unknown == nil && used == name {
+			users = append(users, shoots[i])
+		}
+	}
+	return users
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/admission/shootrules"
 	"github.com/transplant-sim/transplant/controllers/maintenance/image"
 	"github.com/transplant-sim/transplant/controllers/maintenance/version"
 	"github.com/transplant-sim/transplant/controllers/maintenance/versionrules"
@@ -36,18 +37,18 @@ type gap struct {
 }
 
 // completeVersions completes the versions of a shoot that name only a part to the highest supported ones
-// (docs/specification/versions.md#spec-4-3). The ErrorList tells of what cannot be completed. What has no profile is
+// (docs/specification/versions.md#spec-4-3). The ErrorList names what cannot be completed. What has no profile is
 // left for validation to refuse.
-func (d *defaulter) completeVersions(ctx context.Context, r *request,
+func (d *defaulter) completeVersions(ctx context.Context, r *shootrules.Request,
 	object *unstructured.Unstructured) (field.ErrorList, error) {
-	if !r.changesVersions() {
+	if !r.ChangesVersions() {
 		return nil, nil
 	}
 	gaps := gapsOf(r, object)
 	if len(gaps) == 0 {
 		return nil, nil
 	}
-	profile, missing, err := profileOf(ctx, d.client, r.shoot)
+	profile, missing, err := shootrules.ProfileOf(ctx, d.client, r.Shoot)
 	if profile == nil || err != nil {
 		return missing, err
 	}
@@ -69,14 +70,14 @@ func (d *defaulter) completeVersions(ctx context.Context, r *request,
 }
 
 // gapsOf lists the gaps in an order in which each can rely on those before it: what image fits depends on the kubelet.
-func gapsOf(r *request, object *unstructured.Unstructured) []gap {
+func gapsOf(r *shootrules.Request, object *unstructured.Unstructured) []gap {
 	var gaps []gap
-	spec := &r.shoot.Spec
+	spec := &r.Shoot.Spec
 	path := field.NewPath("spec", "kubernetes", "version")
 	if partly.MatchString(spec.Kubernetes.Version) {
-		before := versionBefore(r.old)
+		before := versionBefore(r.Old)
 		gaps = append(gaps, gap{
-			path: path, text: spec.Kubernetes.Version, before: before, kept: r.old != nil && before == spec.Kubernetes.Version,
+			path: path, text: spec.Kubernetes.Version, before: before, kept: r.Old != nil && before == spec.Kubernetes.Version,
 			complete: func(p *gardencorev1beta1.CloudProfile, now time.Time) (string, error) {
 				return versionrules.CompleteKubernetes(p, spec.Kubernetes.Version, now)
 			},
@@ -99,10 +100,10 @@ func versionBefore(old *gardencorev1beta1.Shoot) string {
 	return old.Spec.Kubernetes.Version
 }
 
-func poolGaps(r *request, object *unstructured.Unstructured, i int) []gap {
+func poolGaps(r *shootrules.Request, object *unstructured.Unstructured, i int) []gap {
 	var gaps []gap
-	worker := &r.shoot.Spec.Provider.Workers[i]
-	before := workerBefore(r.old, worker.Name)
+	worker := &r.Shoot.Spec.Provider.Workers[i]
+	before := r.WorkerBefore(worker.Name)
 	path := field.NewPath("spec", "provider", "workers").Index(i)
 	if k := worker.Kubernetes; k != nil && k.Version != nil && partly.MatchString(*k.Version) {
 		g := gap{path: path.Child("kubernetes", "version"), text: *k.Version}
@@ -110,7 +111,7 @@ func poolGaps(r *request, object *unstructured.Unstructured, i int) []gap {
 			g.before, g.kept = *before.Kubernetes.Version, *before.Kubernetes.Version == g.text
 		}
 		g.complete = func(p *gardencorev1beta1.CloudProfile, now time.Time) (string, error) {
-			return completePool(p, g.text, r.shoot.Spec.Kubernetes.Version, now)
+			return completePool(p, g.text, r.Shoot.Spec.Kubernetes.Version, now)
 		}
 		g.set = func(full string) error {
 			k.Version = &full
@@ -127,7 +128,7 @@ func poolGaps(r *request, object *unstructured.Unstructured, i int) []gap {
 			g.kept = g.before == g.text
 		}
 		g.complete = func(p *gardencorev1beta1.CloudProfile, now time.Time) (string, error) {
-			return completeImage(p, r.shoot, worker, now)
+			return completeImage(p, r.Shoot, worker, now)
 		}
 		g.set = func(full string) error {
 			wanted.Version = &full
@@ -140,8 +141,8 @@ func poolGaps(r *request, object *unstructured.Unstructured, i int) []gap {
 
 // imageGap is for a pool that names no machine image. It keeps the one that it had; a new pool gets the first of the
 // profile of which a supported version fits.
-func imageGap(r *request, object *unstructured.Unstructured, i int, before gardencorev1beta1.Worker) gap {
-	worker, name := &r.shoot.Spec.Provider.Workers[i], ""
+func imageGap(r *shootrules.Request, object *unstructured.Unstructured, i int, before gardencorev1beta1.Worker) gap {
+	worker, name := &r.Shoot.Spec.Provider.Workers[i], ""
 	g := gap{path: field.NewPath("spec", "provider", "workers").Index(i).Child("machine", "image")}
 	if was := before.Machine.Image; was != nil {
 		name, g.before = was.Name, ptr.Deref(was.Version, "")
@@ -154,7 +155,7 @@ func imageGap(r *request, object *unstructured.Unstructured, i int, before garde
 			}
 			candidate := worker.DeepCopy()
 			candidate.Machine.Image = &gardencorev1beta1.ShootMachineImage{Name: offered.Name}
-			if full, err := completeImage(profile, r.shoot, candidate, now); err == nil {
+			if full, err := completeImage(profile, r.Shoot, candidate, now); err == nil {
 				name = offered.Name
 				return full, nil
 			}
@@ -167,17 +168,6 @@ func imageGap(r *request, object *unstructured.Unstructured, i int, before garde
 			setInWorker(object, i, full, "machine", "image", "version"))
 	}
 	return g
-}
-
-func workerBefore(old *gardencorev1beta1.Shoot, name string) gardencorev1beta1.Worker {
-	if old == nil {
-		return gardencorev1beta1.Worker{}
-	}
-	workers := old.Spec.Provider.Workers
-	if i := slices.IndexFunc(workers, func(w gardencorev1beta1.Worker) bool { return w.Name == name }); i >= 0 {
-		return workers[i]
-	}
-	return gardencorev1beta1.Worker{}
 }
 
 // completePool prefers the control plane's version if that is of the kind: a pool must not get ahead of it.

@@ -128,8 +128,9 @@ func (c *configuration) mutatingWebhook(
 }
 
 // writes matches the resource itself and no subresource.
-func writes(resource string, scope admissionregistrationv1.ScopeType,
-	operations ...admissionregistrationv1.OperationType) *applyadmissionregistrationv1.RuleWithOperationsApplyConfiguration {
+func writes(
+	resource string, scope admissionregistrationv1.ScopeType, operations ...admissionregistrationv1.OperationType,
+) *applyadmissionregistrationv1.RuleWithOperationsApplyConfiguration {
 	return applyadmissionregistrationv1.RuleWithOperations().
 		WithOperations(operations...).
 		WithAPIGroups(gardencorev1beta1.SchemeGroupVersion.Group).

@@ -13,6 +13,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/admission/defaults"
+	"github.com/transplant-sim/transplant/controllers/admission/review"
+	"github.com/transplant-sim/transplant/controllers/admission/shootrules"
+	"github.com/transplant-sim/transplant/controllers/admission/toleration"
 )
 
 // objectDefaulter fills in what an object of its kind has by default, as Gardener's API server would
@@ -27,14 +31,14 @@ func (objectDefaulter) Handle(_ context.Context, raw admission.Request) admissio
 	if err := json.Unmarshal(raw.Object.Raw, &wire); err != nil {
 		return admission.Errored(http.StatusBadRequest, fmt.Errorf("decode the %s: %w", raw.Kind.Kind, err))
 	}
-	if err := SetDefaults(raw.Kind.Kind, wire); err != nil {
+	if err := defaults.Set(raw.Kind.Kind, wire); err != nil {
 		return admission.Errored(http.StatusBadRequest, err)
 	}
 	changed, err := json.Marshal(wire)
 	if err != nil {
 		return admission.Errored(http.StatusInternalServerError, fmt.Errorf("encode the %s: %w", raw.Kind.Kind, err))
 	}
-	return admission.PatchResponseFromRaw(raw.Object.Raw, changed).WithWarnings(warnings(&raw.AdmissionRequest)...)
+	return admission.PatchResponseFromRaw(raw.Object.Raw, changed).WithWarnings(review.Warnings(&raw.AdmissionRequest)...)
 }
 
 // defaulter does so for Shoots. Besides, it sets what depends on other objects: the labels by which gardenlets select
@@ -44,7 +48,7 @@ func (objectDefaulter) Handle(_ context.Context, raw admission.Request) admissio
 // do not have survive.
 type defaulter struct {
 	client      client.Client
-	tolerations Tolerations
+	tolerations toleration.Lists
 	clock       clock.PassiveClock
 }
 
@@ -52,7 +56,7 @@ var _ admission.Handler = &defaulter{}
 
 // Handle answers one request.
 func (d *defaulter) Handle(ctx context.Context, raw admission.Request) admission.Response {
-	r, err := newRequest(&raw.AdmissionRequest)
+	r, err := shootrules.NewRequest(&raw.AdmissionRequest)
 	if err != nil {
 		return admission.Errored(http.StatusBadRequest, err)
 	}
@@ -60,32 +64,32 @@ func (d *defaulter) Handle(ctx context.Context, raw admission.Request) admission
 	if err := json.Unmarshal(raw.Object.Raw, &wire); err != nil {
 		return admission.Errored(http.StatusBadRequest, fmt.Errorf("decode the shoot: %w", err))
 	}
-	if err := SetDefaults(kindShoot, wire); err != nil {
+	if err := defaults.Set("Shoot", wire); err != nil {
 		return admission.Errored(http.StatusBadRequest, err)
 	}
 	object := &unstructured.Unstructured{Object: wire}
-	if labels, wrong := seedLabels(r.shoot); wrong {
+	if labels, wrong := seedLabels(r.Shoot); wrong {
 		object.SetLabels(labels)
 	}
 	if raw.Operation == admissionv1.Create {
-		project, err := projectOf(ctx, d.client, raw.Namespace)
+		project, err := shootrules.ProjectOf(ctx, d.client, raw.Namespace)
 		if err != nil {
 			return admission.Errored(http.StatusInternalServerError, err)
 		}
-		if err := addTolerations(object, d.tolerations.With(project).Missing(r.shoot.Spec.Tolerations)); err != nil {
+		if err := addTolerations(object, d.tolerations.With(project).Missing(r.Shoot.Spec.Tolerations)); err != nil {
 			return admission.Errored(http.StatusBadRequest, err)
 		}
 	}
 	if errs, err := d.completeVersions(ctx, r, object); err != nil {
 		return admission.Errored(http.StatusInternalServerError, err)
 	} else if len(errs) > 0 {
-		return refuse(&raw.AdmissionRequest, errs).WithWarnings(warnings(&raw.AdmissionRequest)...)
+		return review.Refuse(&raw.AdmissionRequest, errs).WithWarnings(review.Warnings(&raw.AdmissionRequest)...)
 	}
 	changed, err := json.Marshal(object.Object)
 	if err != nil {
 		return admission.Errored(http.StatusInternalServerError, fmt.Errorf("encode the shoot: %w", err))
 	}
-	return admission.PatchResponseFromRaw(raw.Object.Raw, changed).WithWarnings(warnings(&raw.AdmissionRequest)...)
+	return admission.PatchResponseFromRaw(raw.Object.Raw, changed).WithWarnings(review.Warnings(&raw.AdmissionRequest)...)
 }
 
 func addTolerations(object *unstructured.Unstructured, missing []gardencorev1beta1.Toleration) error {

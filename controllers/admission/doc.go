@@ -4,8 +4,8 @@
 // docs/specification/care.md#spec-5-5, docs/specification/nodes-and-seeds.md#spec-7-2). It runs in the
 // garden-controller-manager.
 //
-// The rules about values are package validation's. Those about other objects, about the state of an operation and about
-// who asks are here: pure functions of the request and of what the garden knows, one file for each family; shootRules
-// lists them. The package starts nothing that a rule has let pass, and judges no status: writes to a subresource never
-// come here, nor those to metadata alone, unless they ask for something by an annotation.
+// The rules about values are package validation's. Those about other objects and about the state of an operation are
+// package shootrules', and that about who asks is here. The package starts nothing that a rule has let pass, and judges
+// no status: writes to a subresource never come here, nor those to metadata alone, unless they ask for something by an
+// annotation.
 package admission

@@ -71,7 +71,7 @@ func fieldsGarden(t *testing.T) map[string]admission.Handler {
 		},
 	}).Build()
 	return map[string]admission.Handler{
-		"Shoot":        &validator{client: c, clock: testClock()},
+		"Shoot":        validatorOf(c),
 		"CloudProfile": &profileValidator{client: c, clock: testClock()},
 		"Seed":         &seedValidator{client: c},
 		"Project":      &projectValidator{client: c},

@@ -22,15 +22,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/admission/admissiontest"
+	"github.com/transplant-sim/transplant/controllers/admission/shootrules"
 )
 
-func fakeGarden(t *testing.T, broken bool) client.Client {
+func fakeGarden(t *testing.T, unreadable bool) client.Client {
 	t.Helper()
-	a, b := testSeed("a"), testSeed("b")
-	full := alpha()
+	a, b := admissiontest.Seed("a"), admissiontest.Seed("b")
+	full := admissiontest.Shoot()
 	full.Name, full.Spec.SeedName = "other", ptr.To("b")
 	builder := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(
-		&a, &b, full, testProfile(),
+		&a, &b, full, admissiontest.Profile(),
 		&gardencorev1beta1.Project{
 			ObjectMeta: metav1.ObjectMeta{Name: "p"},
 			Spec: gardencorev1beta1.ProjectSpec{Namespace: ptr.To("garden-p"),
@@ -39,7 +41,7 @@ func fakeGarden(t *testing.T, broken bool) client.Client {
 				}},
 		},
 	)
-	if broken {
+	if unreadable {
 		builder = builder.WithInterceptorFuncs(interceptor.Funcs{
 			List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
 				return errors.New("no route")
@@ -49,9 +51,13 @@ func fakeGarden(t *testing.T, broken bool) client.Client {
 	return builder.Build()
 }
 
-func testClock() clock.PassiveClock { return testingclock.NewFakePassiveClock(testNow) }
+func testClock() clock.PassiveClock { return testingclock.NewFakePassiveClock(admissiontest.Now) }
 
-func review(t *testing.T, operation admissionv1.Operation, old, now *gardencorev1beta1.Shoot) admission.Request {
+func validatorOf(garden client.Client) *validator {
+	return &validator{rules: shootrules.Validator{Client: garden, Clock: testClock()}}
+}
+
+func requestOf(t *testing.T, operation admissionv1.Operation, old, now *gardencorev1beta1.Shoot) admission.Request {
 	t.Helper()
 	raw := func(shoot *gardencorev1beta1.Shoot) runtime.RawExtension {
 		if shoot == nil {
@@ -74,36 +80,37 @@ func review(t *testing.T, operation admissionv1.Operation, old, now *gardencorev
 func TestValidatorAnswers(t *testing.T) {
 	t.Parallel()
 	bound := func(seed string) *gardencorev1beta1.Shoot {
-		shoot := alpha()
+		shoot := admissiontest.Shoot()
 		shoot.Spec.SeedName = &seed
 		return shoot
 	}
 	for _, c := range []struct {
-		name    string
-		broken  bool
-		request admission.Request
-		allowed bool
-		code    int32
-		message string
+		name       string
+		unreadable bool
+		request    admission.Request
+		allowed    bool
+		code       int32
+		message    string
 	}{
-		{name: "allowed", request: review(t, "UPDATE", bound("a"), bound("b")), allowed: true, code: http.StatusOK},
+		{name: "allowed", request: requestOf(t, "UPDATE", bound("a"), bound("b")), allowed: true, code: http.StatusOK},
 		{
-			name: "invalid", request: review(t, "UPDATE", bound("a"), bound("x")), code: http.StatusUnprocessableEntity,
-			message: `Shoot.core.gardener.cloud "alpha" is invalid: spec.seedName: Unsupported value: "x": supported values: "b"`,
+			name: "invalid", request: requestOf(t, "UPDATE", bound("a"), bound("x")), code: http.StatusUnprocessableEntity,
+			message: `Shoot.core.gardener.cloud "alpha" is invalid: spec.seedName: Unsupported value: "x": ` +
+				`supported values: "b"`,
 		},
 		{
-			name: "forbidden", request: review(t, "DELETE", bound("a"), nil), code: http.StatusForbidden,
+			name: "forbidden", request: requestOf(t, "DELETE", bound("a"), nil), code: http.StatusForbidden,
 			message: `shoots.core.gardener.cloud "alpha" is forbidden: ` +
 				`metadata.annotations[confirmation.gardener.cloud/deletion]: ` +
 				`Required value: must be "true" before the shoot can be deleted`,
 		},
 		{
-			name: "the garden cannot be read", broken: true, request: review(t, "UPDATE", bound("a"), bound("b")),
+			name: "the garden cannot be read", unreadable: true, request: requestOf(t, "UPDATE", bound("a"), bound("b")),
 			code:    http.StatusInternalServerError,
 			message: "list the seeds: no route",
 		},
-		{name: "what needs no look is judged without the garden", broken: true, request: review(t, "UPDATE", bound("a"),
-			bound("a")), allowed: true, code: http.StatusOK},
+		{name: "what needs no look is judged without the garden", unreadable: true,
+			request: requestOf(t, "UPDATE", bound("a"), bound("a")), allowed: true, code: http.StatusOK},
 		{
 			name: "no shoot", request: admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{Operation: "CREATE",
 				Object: runtime.RawExtension{Raw: []byte(`[]`)}}},
@@ -112,7 +119,7 @@ func TestValidatorAnswers(t *testing.T) {
 		},
 		{
 			name: "another kind of profile", code: http.StatusUnprocessableEntity,
-			request: review(t, "CREATE", nil, func() *gardencorev1beta1.Shoot {
+			request: requestOf(t, "CREATE", nil, func() *gardencorev1beta1.Shoot {
 				shoot := bound("a")
 				shoot.Spec.CloudProfile = &gardencorev1beta1.CloudProfileReference{Kind: "NamespacedCloudProfile", Name: "n"}
 				return shoot
@@ -123,7 +130,7 @@ func TestValidatorAnswers(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			response := (&validator{client: fakeGarden(t, c.broken), clock: testClock()}).Handle(t.Context(), c.request)
+			response := validatorOf(fakeGarden(t, c.unreadable)).Handle(t.Context(), c.request)
 			if response.Allowed != c.allowed || response.Result.Code != c.code || response.Result.Message != c.message {
 				t.Errorf("got %t %d %q, want %t %d %q", response.Allowed, response.Result.Code, response.Result.Message, c.allowed,
 					c.code, c.message)
@@ -135,7 +142,7 @@ func TestValidatorAnswers(t *testing.T) {
 func TestDefaults(t *testing.T) {
 	t.Parallel()
 	labelled := func(labels map[string]string, spec, status *string) *gardencorev1beta1.Shoot {
-		shoot := alpha()
+		shoot := admissiontest.Shoot()
 		shoot.Labels, shoot.Spec.SeedName, shoot.Status.SeedName = labels, spec, status
 		return shoot
 	}
@@ -169,13 +176,13 @@ func TestDefaults(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			request := review(t, c.operation, nil, c.shoot)
+			request := requestOf(t, c.operation, nil, c.shoot)
 			wire := map[string]any{}
 			if err := json.Unmarshal(request.Object.Raw, &wire); err != nil {
 				t.Fatal(err)
 			}
-			in(wire, "spec")["fieldOfTheFuture"] = 9007199254740993
-			request.Object = encode(t, wire)
+			admissiontest.In(wire, "spec")["fieldOfTheFuture"] = 9007199254740993
+			request.Object = admissiontest.Raw(t, wire)
 			got := apply(t, request, (&defaulter{client: fakeGarden(t, false), clock: testClock()}).Handle(t.Context(), request))
 			if diff := cmp.Diff(c.labels, got.Labels); diff != "" {
 				t.Errorf("labels (-want +got):\n%s", diff)
@@ -216,7 +223,7 @@ func hasPrefix(path, prefix string) bool {
 func TestDefaulterWithoutGarden(t *testing.T) {
 	t.Parallel()
 	response := (&defaulter{client: fakeGarden(t, true), clock: testClock()}).Handle(t.Context(),
-		review(t, "CREATE", nil, alpha()))
+		requestOf(t, "CREATE", nil, admissiontest.Shoot()))
 	if response.Allowed || response.Result.Code != http.StatusInternalServerError {
 		t.Errorf("got %+v, want a refusal: defaults must not be left out silently", response)
 	}

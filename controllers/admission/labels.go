@@ -17,7 +17,7 @@ import (
 )
 
 // seedLabels are the labels that an object should have: one for the seed of its spec and one for that of its status,
-// besides all that are not about seeds (docs/specification/api.md#spec-1-4). The second result tells that its present
+// besides all that are not about seeds (docs/specification/api.md#spec-1-4). The second result is whether its present
 // labels differ.
 func seedLabels(object client.Object) (map[string]string, bool) {
 	labels := map[string]string{}

@@ -13,6 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/admission/review"
+	"github.com/transplant-sim/transplant/controllers/admission/toleration"
 	"github.com/transplant-sim/transplant/controllers/validation"
 )
 
@@ -28,7 +30,7 @@ var _ admission.Handler = &projectValidator{}
 
 // Handle answers one request. What cannot be judged is refused, as an internal error.
 func (v *projectValidator) Handle(ctx context.Context, raw admission.Request) admission.Response {
-	w, err := read(&raw.AdmissionRequest, func() *gardencorev1beta1.Project { return &gardencorev1beta1.Project{} })
+	w, err := review.Read(&raw.AdmissionRequest, func() *gardencorev1beta1.Project { return &gardencorev1beta1.Project{} })
 	if err != nil {
 		return admission.Errored(http.StatusBadRequest, err)
 	}
@@ -39,10 +41,10 @@ func (v *projectValidator) Handle(ctx context.Context, raw admission.Request) ad
 	if err := v.client.List(ctx, others); err != nil {
 		return admission.Errored(http.StatusInternalServerError, fmt.Errorf("list the projects: %w", err))
 	}
-	errs := w.judge(validation.ProjectChange, func(project *gardencorev1beta1.Project) field.ErrorList {
+	errs := w.Judge(validation.ProjectChange, func(project *gardencorev1beta1.Project) field.ErrorList {
 		return validation.Project(project, others.Items)
 	})
-	if !sameTolerations(w.old, w.object) {
+	if !sameTolerations(w.Old, w.Object) {
 		may, err := v.may(ctx, &raw.AdmissionRequest, verbTolerations)
 		if err != nil {
 			return admission.Errored(http.StatusInternalServerError, err)
@@ -53,12 +55,12 @@ func (v *projectValidator) Handle(ctx context.Context, raw admission.Request) ad
 			errs = append(errs, field.Forbidden(field.NewPath("spec", "tolerations"), why))
 		}
 	}
-	return answer(&raw.AdmissionRequest, errs)
+	return review.Answer(&raw.AdmissionRequest, errs)
 }
 
 // sameTolerations says whether both projects have the same lists; none and empty ones are the same.
 func sameTolerations(a, b *gardencorev1beta1.Project) bool {
-	x, y := Tolerations{}.With(a), Tolerations{}.With(b)
+	x, y := toleration.Lists{}.With(a), toleration.Lists{}.With(b)
 	same := func(x, y []gardencorev1beta1.Toleration) bool {
 		return len(x) == 0 && len(y) == 0 || reflect.DeepEqual(x, y)
 	}
@@ -71,15 +73,15 @@ func (v *projectValidator) may(ctx context.Context, r *admissionv1.AdmissionRequ
 	for key, values := range r.UserInfo.Extra {
 		extra[key] = authorizationv1.ExtraValue(values)
 	}
-	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+	access := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: r.UserInfo.Username, Groups: r.UserInfo.Groups, UID: r.UserInfo.UID, Extra: extra,
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
 			Verb: verb, Group: gardencorev1beta1.SchemeGroupVersion.Group, Version: gardencorev1beta1.SchemeGroupVersion.Version,
 			Resource: "projects", Name: r.Name,
 		},
 	}}
-	if err := v.client.Create(ctx, review); err != nil {
+	if err := v.client.Create(ctx, access); err != nil {
 		return false, fmt.Errorf("ask whether user %q may %s project %q: %w", r.UserInfo.Username, verb, r.Name, err)
 	}
-	return review.Status.Allowed, nil
+	return access.Status.Allowed, nil
 }

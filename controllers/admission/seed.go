@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/admission/review"
 	"github.com/transplant-sim/transplant/controllers/validation"
 )
 
@@ -25,14 +26,14 @@ func (v *seedValidator) Handle(ctx context.Context, raw admission.Request) admis
 	if raw.Operation == admissionv1.Delete {
 		return v.deletion(ctx, &raw.AdmissionRequest)
 	}
-	w, err := read(&raw.AdmissionRequest, func() *gardencorev1beta1.Seed { return &gardencorev1beta1.Seed{} })
+	w, err := review.Read(&raw.AdmissionRequest, func() *gardencorev1beta1.Seed { return &gardencorev1beta1.Seed{} })
 	if err != nil {
 		return admission.Errored(http.StatusBadRequest, err)
 	}
 	if w == nil {
 		return admission.Allowed("")
 	}
-	return answer(&raw.AdmissionRequest, w.judge(validation.SeedChange, validation.Seed))
+	return review.Answer(&raw.AdmissionRequest, w.Judge(validation.SeedChange, validation.Seed))
 }
 
 func (v *seedValidator) deletion(ctx context.Context, r *admissionv1.AdmissionRequest) admission.Response {
@@ -46,5 +47,5 @@ func (v *seedValidator) deletion(ctx context.Context, r *admissionv1.AdmissionRe
 			users = append(users, shoot)
 		}
 	}
-	return answer(r, unused("seed", users))
+	return review.Answer(r, unused("seed", users))
 }

@@ -1,37 +1,35 @@
 package admission
 
 import (
-	"encoding/json"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/admission/admissiontest"
 )
 
 // A CloudProfile that was stored before admission filled in defaults means the same as a new one.
 func TestValidator_StoredProfileWithoutDefaults_OffersItsImages(t *testing.T) {
 	t.Parallel()
-	profile, a := testProfile(), testSeed("a")
+	profile, a := admissiontest.Profile(), admissiontest.Seed("a")
 	for i := range profile.Spec.MachineImages[0].Versions {
 		version := &profile.Spec.MachineImages[0].Versions[i]
 		version.Architectures, version.CRI = nil, nil
 	}
 	c := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(profile, &a).Build()
-	shoot := alpha()
+	shoot := admissiontest.Shoot()
 	shoot.Spec.CloudProfileName = ptr.To("profile")
-	full := review(t, admissionv1.Create, nil, shoot)
-	if response := (&validator{client: c, clock: testClock()}).Handle(t.Context(), full); !response.Allowed {
+	full := requestOf(t, admissionv1.Create, nil, shoot)
+	if response := validatorOf(c).Handle(t.Context(), full); !response.Allowed {
 		t.Errorf("refused: %q", causes(response))
 	}
 	shoot.Spec.Provider.Workers[0].Machine.Image.Version = ptr.To("1.1")
-	partly := review(t, admissionv1.Create, nil, shoot)
+	partly := requestOf(t, admissionv1.Create, nil, shoot)
 	completed := apply(t, partly, (&defaulter{client: c, clock: testClock()}).Handle(t.Context(), partly))
 	if got := ptr.Deref(completed.Spec.Provider.Workers[0].Machine.Image.Version, ""); got != "1.1.0" {
 		t.Errorf("the image version 1.1 is completed to %q, want 1.1.0", got)
@@ -42,7 +40,7 @@ func TestValidator_StoredProfileWithoutDefaults_OffersItsImages(t *testing.T) {
 func TestProfileValidator_InvalidStoredProfile_CanStillBeChanged(t *testing.T) {
 	t.Parallel()
 	stored := func(change func(*gardencorev1beta1.CloudProfile)) *gardencorev1beta1.CloudProfile {
-		profile := testProfile()
+		profile := admissiontest.Profile()
 		supported := ptr.To(gardencorev1beta1.ClassificationSupported)
 		versions := profile.Spec.Kubernetes.Versions
 		profile.Spec.Kubernetes.Versions = append(versions, gardencorev1beta1.ExpirableVersion{Version: "later"})
@@ -76,21 +74,11 @@ func TestProfileValidator_InvalidStoredProfile_CanStillBeChanged(t *testing.T) {
 			garden := fake.NewClientBuilder().WithScheme(testScheme(t)).Build()
 			v := &profileValidator{client: garden, clock: testClock()}
 			response := v.Handle(t.Context(), admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
-				Operation: admissionv1.Update, Object: rawOf(t, after), OldObject: rawOf(t, before),
+				Operation: admissionv1.Update, Object: admissiontest.Raw(t, after), OldObject: admissiontest.Raw(t, before),
 			}})
 			if diff := cmp.Diff(c.want, causes(response)); diff != "" {
 				t.Errorf("refusals (-want +got):\n%s", diff)
 			}
 		})
 	}
-}
-
-// rawOf is an object as a request has it.
-func rawOf(t *testing.T, object client.Object) runtime.RawExtension {
-	t.Helper()
-	content, err := json.Marshal(object)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return runtime.RawExtension{Raw: content}
 }

@@ -27,6 +27,8 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/crds"
 	"github.com/transplant-sim/transplant/clusters/apiservertest"
+	"github.com/transplant-sim/transplant/controllers/admission/admissiontest"
+	"github.com/transplant-sim/transplant/controllers/admission/toleration"
 )
 
 func TestMain(m *testing.M) {
@@ -69,9 +71,9 @@ func startGarden(t *testing.T) *gardenOnServer {
 			Defaults: []gardencorev1beta1.Toleration{{Key: "given"}}, Whitelist: []gardencorev1beta1.Toleration{{Key: "given"}},
 		}},
 	})
-	g.create(t, testProfile())
+	g.create(t, admissiontest.Profile())
 	for _, name := range []string{"a", "b", "c"} {
-		seed := testSeed(name)
+		seed := admissiontest.Seed(name)
 		seed.Status = gardencorev1beta1.SeedStatus{}
 		if name == "c" {
 			seed.Spec.Taints = []gardencorev1beta1.SeedTaint{{Key: "closed"}}
@@ -89,7 +91,7 @@ func (g *gardenOnServer) create(t *testing.T, object client.Object) {
 }
 
 // admissionOn runs the webhook server as the garden-controller-manager does. It returns how to end it.
-func admissionOn(t *testing.T, g *gardenOnServer, host string, tolerations ...Tolerations) (stop func()) {
+func admissionOn(t *testing.T, g *gardenOnServer, host string, tolerations ...toleration.Lists) (stop func()) {
 	t.Helper()
 	port := freePort(t, host)
 	mgr, err := manager.New(g.config, manager.Options{

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/care/health"
 )
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -55,7 +56,7 @@ func (r *Reconciler) events() handler.EventHandler {
 // succeeded, or it goes to sleep or wakes up.
 func news(before, after *gardencorev1beta1.Shoot) bool {
 	return ptr.Deref(before.Status.SeedName, "") != ptr.Deref(after.Status.SeedName, "") ||
-		succeeded(after) && !succeeded(before) || Hibernated(before) != Hibernated(after)
+		succeeded(after) && !succeeded(before) || health.Hibernated(before) != health.Hibernated(after)
 }
 
 func succeeded(shoot *gardencorev1beta1.Shoot) bool {

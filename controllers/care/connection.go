@@ -15,6 +15,7 @@ import (
 	"github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/care/health"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 )
 
@@ -59,7 +60,7 @@ func (r *Reconciler) connect(ctx context.Context, o *controlplane.Operation) (*c
 func (c *connection) close() { c.http.CloseIdleConnections() }
 
 // observe asks the API server how it is, and then for everything that care looks at.
-func (c *connection) observe(ctx context.Context, seen *Observation) {
+func (c *connection) observe(ctx context.Context, seen *health.Observation) {
 	c.healthz(ctx, seen.APIServer)
 	if err := seen.APIServer.RequestErr; err != nil {
 		seen.Cluster = silent(err)
@@ -92,7 +93,7 @@ func (c *connection) observe(ctx context.Context, seen *Observation) {
 }
 
 // healthz asks once: who is asked again until the answer pleases does not find out.
-func (c *connection) healthz(ctx context.Context, seen *APIServer) {
+func (c *connection) healthz(ctx context.Context, seen *health.APIServer) {
 	body, err := c.kubernetes.Discovery().RESTClient().Get().AbsPath("/healthz").MaxRetries(0).
 		Do(ctx).StatusCode(&seen.Code).Raw()
 	seen.Body = string(body)
@@ -102,8 +103,8 @@ func (c *connection) healthz(ctx context.Context, seen *APIServer) {
 }
 
 // silent is a shoot of which nothing can be seen.
-func silent(err error) Cluster {
-	var c Cluster
+func silent(err error) health.Cluster {
+	var c health.Cluster
 	c.Nodes.Err, c.NodeLeases.Err, c.NodeAgentLeases.Err, c.NodeConfigs.Err = err, err, err, err
 	c.DaemonSets.Err, c.Deployments.Err, c.StatefulSets.Err = err, err, err
 	c.Validating.Err, c.Mutating.Err, c.CRDs.Err = err, err, err

@@ -17,13 +17,13 @@ const (
 // default sync period. It is an upper bound: every look opens a connection of its own, and reads the seed, too, from an
 // API server instead of from caches.
 func BenchmarkCareOfASeed(b *testing.B) {
-	w := newWard(b)
-	w.look(b) // what is made once, and what is written once
+	f := newFixture(b)
+	f.look(b) // what is made once, and what is written once
 	b.ResetTimer()
 	for range b.N {
 		before := processorTime(b)
 		for range shootsOfASeed {
-			w.look(b)
+			f.look(b)
 		}
 		spent := processorTime(b) - before
 		cores := spent.Seconds() / DefaultSyncPeriod.Seconds()

@@ -1,9 +1,7 @@
-// Package care watches over shoots: it decides the conditions and constraints of a shoot's status, the label with its
-// overall status, and which pods are garbage (docs/specification/care.md#spec-5). Webhooks have a package of their own
-// below.
+// Package care watches over shoots: it observes them, writes the conditions and constraints of their status and the
+// label with their overall status, and deletes pods that are garbage (docs/specification/care.md#spec-5). What an
+// observation means is decided in package health, and which webhooks are problematic in package webhooks.
 //
-// What is decided is pure: what was seen goes in as an Observation with the time, the decision comes out. What could
-// not be seen is unknown, never healthy and never broken. The Reconciler looks and writes, in the gardenlet, once a
-// period; the Labeler keeps the label, in the garden-controller-manager. They repair nothing but webhooks and garbage,
-// and run no operations on shoots.
+// The Reconciler looks and writes, in the gardenlet, once a period; the Labeler keeps the label, in the
+// garden-controller-manager. They repair nothing but webhooks and garbage, and run no operations on shoots.
 package care

@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/transplant-sim/transplant/controllers/care/health/healthtest"
 )
 
 func TestGarbage(t *testing.T) {
@@ -15,7 +17,7 @@ func TestGarbage(t *testing.T) {
 		p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 			Status: corev1.PodStatus{Phase: "Failed", Reason: reason}}
 		if deleted > 0 {
-			p.DeletionTimestamp = &metav1.Time{Time: noon.Add(-deleted)}
+			p.DeletionTimestamp = &metav1.Time{Time: healthtest.Noon.Add(-deleted)}
 		}
 		return p
 	}
@@ -31,7 +33,7 @@ func TestGarbage(t *testing.T) {
 		false: {{"kube-system/evicted", "kube-system/no-room"}, {"kube-system/stuck"}},
 		true:  {{"kube-system/evicted", "kube-system/no-room", "shop/evicted"}, {"kube-system/stuck", "shop/stuck"}},
 	} {
-		remove, force := Garbage(append(pods, running), inDeletion, noon)
+		remove, force := Garbage(append(pods, running), inDeletion, healthtest.Noon)
 		if diff := cmp.Diff(want, [2][]string{names(remove), names(force)}); diff != "" {
 			t.Errorf("shoot in deletion: %t (-want +got):\n%s", inDeletion, diff)
 		}

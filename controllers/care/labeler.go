@@ -12,6 +12,7 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/controllers/care/health"
 )
 
 // Labeler keeps the label with the overall status of every shoot (docs/specification/care.md#spec-5-10). It runs in the
@@ -36,7 +37,7 @@ func (l *Labeler) Reconcile(ctx context.Context, request reconcile.Request) (rec
 	if err := l.Garden.Get(ctx, request.NamespacedName, shoot); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	label, _ := Label(&shoot.Status)
+	label, _ := health.Label(&shoot.Status)
 	if shoot.Labels[constants.ShootStatus] == string(label) {
 		return reconcile.Result{}, nil
 	}

@@ -18,6 +18,7 @@ import (
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/care/health"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 )
 
@@ -26,7 +27,7 @@ const etcdPrefix = "etcd-"
 
 // look is an Observation and the way into the shoot by which it was made.
 type look struct {
-	*Observation
+	*health.Observation
 	// shoot is nil if nobody answers there.
 	shoot *connection
 }
@@ -41,12 +42,12 @@ func (l *look) close() {
 func (r *Reconciler) observe(ctx context.Context, o *controlplane.Operation) *look {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	l := &look{Observation: &Observation{Shoot: o.Shoot}}
+	l := &look{Observation: &health.Observation{Shoot: o.Shoot}}
 	r.observeSeed(ctx, o, l.Observation)
-	if Hibernated(o.Shoot) || l.Deployments.Err == nil && !serves(l.Deployments.Items) {
+	if health.Hibernated(o.Shoot) || l.Deployments.Err == nil && !serves(l.Deployments.Items) {
 		return l
 	}
-	l.APIServer = &APIServer{}
+	l.APIServer = &health.APIServer{}
 	if l.shoot, l.APIServer.ClientErr = r.connect(ctx, o); l.APIServer.ClientErr != nil {
 		return l
 	}
@@ -62,7 +63,7 @@ func serves(deployments []appsv1.Deployment) bool {
 	})
 }
 
-func (r *Reconciler) observeSeed(ctx context.Context, o *controlplane.Operation, seen *Observation) {
+func (r *Reconciler) observeSeed(ctx context.Context, o *controlplane.Operation, seen *health.Observation) {
 	namespace := client.InNamespace(o.Namespace())
 	seen.Extensions = r.extensionReports(ctx, o)
 	sets := &appsv1.StatefulSetList{}
@@ -72,7 +73,7 @@ func (r *Reconciler) observeSeed(ctx context.Context, o *controlplane.Operation,
 	})
 	deployments := &appsv1.DeploymentList{}
 	seen.Deployments = listed(r.Seed.List(ctx, deployments, namespace), &deployments.Items)
-	seen.Monitoring = Seen[appsv1.Deployment]{Err: seen.Deployments.Err}
+	seen.Monitoring = health.Seen[appsv1.Deployment]{Err: seen.Deployments.Err}
 	for _, d := range seen.Deployments.Items {
 		if observes(&d) {
 			seen.Monitoring.Items = append(seen.Monitoring.Items, d)
@@ -101,11 +102,14 @@ func observes(d *appsv1.Deployment) bool {
 		d.Labels[constants.CareConditionType]) == gardencorev1beta1.ShootObservabilityComponentsHealthy
 }
 
-func listed[T any](err error, items *[]T) Seen[T] { return Seen[T]{Items: *items, Err: err} }
+func listed[T any](err error, items *[]T) health.Seen[T] {
+	return health.Seen[T]{Items: *items, Err: err}
+}
 
 // extensionReports are the conditions on the extension objects of the shoot.
-func (r *Reconciler) extensionReports(ctx context.Context, o *controlplane.Operation) Seen[ExtensionReport] {
-	var reports []ExtensionReport
+func (r *Reconciler) extensionReports(ctx context.Context,
+	o *controlplane.Operation) health.Seen[health.ExtensionReport] {
+	var reports []health.ExtensionReport
 	var errs []error
 	heartbeat, err := r.heartbeat(ctx, o)
 	errs = append(errs, err)
@@ -119,10 +123,10 @@ func (r *Reconciler) extensionReports(ctx context.Context, o *controlplane.Opera
 			continue
 		}
 		for _, object := range list.Objects() {
-			reports = append(reports, Reports(kind.Name, object, heartbeat)...)
+			reports = append(reports, health.Reports(kind.Name, object, heartbeat)...)
 		}
 	}
-	return Seen[ExtensionReport]{Items: reports, Err: errors.Join(errs...)}
+	return health.Seen[health.ExtensionReport]{Items: reports, Err: errors.Join(errs...)}
 }
 
 // heartbeat is when the extension last said that it lives, read anew: a cache that has stopped would make it die.

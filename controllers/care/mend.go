@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/transplant-sim/transplant/controllers/care/health"
 	"github.com/transplant-sim/transplant/controllers/care/webhooks"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 )
@@ -32,7 +33,7 @@ func (r *Reconciler) mend(ctx context.Context, o *controlplane.Operation, l *loo
 
 // remediate changes the problematic webhooks that were seen (docs/specification/care.md#spec-5-7). What is not
 // problematic is not written.
-func (c *connection) remediate(ctx context.Context, o *controlplane.Operation, seen *Cluster) error {
+func (c *connection) remediate(ctx context.Context, o *controlplane.Operation, seen *health.Cluster) error {
 	var errs []error
 	for i := range seen.Validating.Items {
 		before := &seen.Validating.Items[i]

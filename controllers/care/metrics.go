@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/care/health"
 )
 
 // countTimeout bounds how long a scrape may take to count the shoots, which are read from a cache.
@@ -46,7 +47,7 @@ func NewMetrics(registry prometheus.Registerer, shoots client.Reader, seed strin
 			Help: "How often a condition or constraint of a shoot got a status that it did not have.",
 		}, labels),
 	}
-	for _, kind := range slices.Concat(conditionTypes, constraintTypes) {
+	for _, kind := range slices.Concat(health.ConditionTypes(), health.ConstraintTypes()) {
 		for _, status := range statuses {
 			m.changes.WithLabelValues(string(kind), string(status)) // there from the start, so that a first one is an increase
 		}
@@ -70,15 +71,15 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	if err := m.shoots.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
 		return
 	}
-	conditions, constraints := newTally(conditionTypes), newTally(constraintTypes)
+	conditions, constraints := newTally(health.ConditionTypes()), newTally(health.ConstraintTypes())
 	for i := range all.Items {
 		if shoot := &all.Items[i]; ptr.Deref(shoot.Status.SeedName, "") == m.seed {
 			conditions.add(shoot.Status.Conditions)
 			constraints.add(shoot.Status.Constraints)
 		}
 	}
-	conditions.tell(to, m.conditions)
-	constraints.tell(to, m.constraints)
+	conditions.collect(to, m.conditions)
+	constraints.collect(to, m.constraints)
 }
 
 // changed counts what differs between two statuses of a shoot, among what care writes.
@@ -100,10 +101,10 @@ func (m *Metrics) changed(before, after *gardencorev1beta1.ShootStatus) {
 	}
 }
 
-// is tells whether a metric has these values, whatever others write.
+// is reports whether the metrics count this type and status. Others may write more.
 func is(kind gardencorev1beta1.ConditionType, status gardencorev1beta1.ConditionStatus) bool {
-	return (slices.Contains(conditionTypes, kind) || slices.Contains(constraintTypes, kind)) && slices.Contains(statuses,
-		status)
+	return slices.Contains(slices.Concat(health.ConditionTypes(), health.ConstraintTypes()), kind) &&
+		slices.Contains(statuses, status)
 }
 
 // tally of conditions by type and status, with a zero where there is none.
@@ -125,7 +126,7 @@ func (t tally) add(conditions []gardencorev1beta1.Condition) {
 	}
 }
 
-func (t tally) tell(to chan<- prometheus.Metric, desc *prometheus.Desc) {
+func (t tally) collect(to chan<- prometheus.Metric, desc *prometheus.Desc) {
 	for kind, ofKind := range t {
 		for _, status := range statuses {
 			to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(ofKind[status]), string(kind),

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/care/health"
 	"github.com/transplant-sim/transplant/controllers/metricstest"
 )
 
@@ -27,8 +28,8 @@ func how(name, seed string, conditions, constraints []string) *gardencorev1beta1
 	return shoot
 }
 
-func all(told []string) (conditions []gardencorev1beta1.Condition) {
-	for _, text := range told {
+func all(texts []string) (conditions []gardencorev1beta1.Condition) {
+	for _, text := range texts {
 		kind, status, _ := strings.Cut(text, " ")
 		conditions = append(conditions, gardencorev1beta1.Condition{Type: gardencorev1beta1.ConditionType(kind),
 			Status: gardencorev1beta1.ConditionStatus(status)})
@@ -109,7 +110,7 @@ func TestAnUnstartedCacheIsNotCounted(t *testing.T) {
 		t.Errorf("%d series, %v", n, err)
 	}
 	if n, err := testutil.GatherAndCount(registry, "care_condition_changes_total"); err != nil ||
-		n != 4*(len(conditionTypes)+len(constraintTypes)) {
+		n != 4*(len(health.ConditionTypes())+len(health.ConstraintTypes())) {
 		t.Errorf("%d series of changes, %v", n, err)
 	}
 }
@@ -128,18 +129,18 @@ func TestChangesAreCounted(t *testing.T) {
 			t.Errorf("%v counts %v, want %v", kind, n, want)
 		}
 	}
-	if n := testutil.CollectAndCount(m.changes); n != 4*(len(conditionTypes)+len(constraintTypes)) {
+	if n := testutil.CollectAndCount(m.changes); n != 4*(len(health.ConditionTypes())+len(health.ConstraintTypes())) {
 		t.Errorf("what others write has made %d series", n)
 	}
 	(*Metrics)(nil).changed(&before.Status, &after.Status)
 }
 
 // testMetrics: what is written is counted, and who looks again and writes nothing counts nothing.
-func (w *ward) testMetrics(t *testing.T) {
-	m, registry := newTestMetrics(t, w.Client)
-	w.reconciler.Metrics = m
-	defer func() { w.reconciler.Metrics = nil }()
-	w.look(t)
+func (f *fixture) testMetrics(t *testing.T) {
+	m, registry := newTestMetrics(t, f.Client)
+	f.reconciler.Metrics = m
+	defer func() { f.reconciler.Metrics = nil }()
+	f.look(t)
 	sum := func() (n float64) {
 		for series, value := range values(t, registry) {
 			if strings.HasPrefix(series, "care_condition_changes_total ") {
@@ -149,15 +150,15 @@ func (w *ward) testMetrics(t *testing.T) {
 		return n
 	}
 	before := sum()
-	w.healthz.Store(500)
-	w.look(t)
-	w.healthz.Store(0)
+	f.healthz.Store(500)
+	f.look(t)
+	f.healthz.Store(0)
 	if n := testutil.ToFloat64(m.changes.WithLabelValues("APIServerAvailable", "Progressing")); n != 1 || sum() == before {
 		t.Errorf("%v changes of the API server's condition, %v in all after %v", n, sum(), before)
 	}
-	w.look(t)
+	f.look(t)
 	before = sum()
-	w.look(t)
+	f.look(t)
 	if sum() != before {
 		t.Errorf("%v changes of what does not change", sum()-before)
 	}

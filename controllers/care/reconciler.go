@@ -3,7 +3,6 @@ package care
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"k8s.io/client-go/util/retry"
@@ -13,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/care/health"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 )
 
@@ -23,7 +23,7 @@ type Reconciler struct {
 	// Seed may read from caches: what is looked at is looked at again.
 	Seed   client.Reader
 	Shoots controlplane.ShootConfigs
-	Config Config
+	Config health.Config
 	// SyncPeriod is the time between two looks at a shoot.
 	SyncPeriod time.Duration
 	// RemediateWebhooks is whether problematic webhooks are changed (docs/specification/care.md#spec-5-7).
@@ -34,6 +34,9 @@ type Reconciler struct {
 	// Metrics may be nil.
 	Metrics *Metrics
 }
+
+// DefaultSyncPeriod is the time between two rounds (docs/specification/care.md#spec-5-1).
+const DefaultSyncPeriod = time.Minute
 
 // lookTimeout bounds one look at a shoot; who has not answered by then is taken for silent.
 const lookTimeout = 15 * time.Second
@@ -47,7 +50,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if !r.cares(o.Shoot) {
 		return reconcile.Result{}, nil
 	}
-	if nobodys(o.Shoot) {
+	if awaitsRestore(o.Shoot) {
 		_, err := r.write(ctx, o, r.handOver)
 		return reconcile.Result{RequeueAfter: r.SyncPeriod}, err
 	}
@@ -56,9 +59,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	ours, err := r.write(ctx, o, func(shoot *gardencorev1beta1.Shoot) {
 		seen, now := *look.Observation, o.Clock.Now()
 		seen.Shoot = shoot.DeepCopy()
-		seen.Shoot.Status.Conditions = begun(shoot.Status.Conditions, now)
-		shoot.Status.Conditions = Conditions(&seen, r.Config, now)
-		shoot.Status.Constraints = Constraints(&seen, r.Config, now)
+		seen.Shoot.Status.Conditions = health.Begun(shoot.Status.Conditions, now)
+		shoot.Status.Conditions = health.Conditions(&seen, r.Config, now)
+		shoot.Status.Constraints = health.Constraints(&seen, r.Config, now)
 	})
 	if err != nil {
 		return reconcile.Result{}, err
@@ -73,44 +76,29 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: r.SyncPeriod}, nil
 }
 
-// cares is whether a shoot is this seed's to look after: the one whose control plane it has, whoever shall have it
+// cares reports whether this seed looks after a shoot: it has the control plane, even if another seed is to have it
 // next.
 func (r *Reconciler) cares(shoot *gardencorev1beta1.Shoot) bool {
 	return ptr.Deref(shoot.Status.SeedName, "") == r.Factory.SeedName
 }
 
-// nobodys is whether the shoot was given to this seed, by a migration or after a loss, and its restore has not begun:
-// there is nothing to look at.
-func nobodys(shoot *gardencorev1beta1.Shoot) bool {
+// awaitsRestore reports whether the shoot was given to this seed, by a migration or after a loss, and its restore has
+// not begun: there is nothing to look at.
+func awaitsRestore(shoot *gardencorev1beta1.Shoot) bool {
 	last := shoot.Status.LastOperation
 	return last != nil && last.Type == gardencorev1beta1.LastOperationTypeMigrate &&
 		(last.State == gardencorev1beta1.LastOperationStateSucceeded ||
 			last.State == gardencorev1beta1.LastOperationStateAborted)
 }
 
-// handOver lets nothing be known of what is care's; others may go on saying what they know.
+// handOver makes care's own conditions Progressing, unless they are False. Conditions of others stay as they are.
 func (r *Reconciler) handOver(shoot *gardencorev1beta1.Shoot) {
 	now := r.Factory.Clock.Now()
-	shoot.Status.Conditions = merge(shoot.Status.Conditions, HandOver(only(shoot.Status.Conditions, conditionTypes), now),
-		conditionTypes)
-}
-
-// begun lets conditions that nobody has looked at yet begin as Progressing: what is not well at the first look has its
-// threshold, too. A shoot that has just been created is rarely well in everything.
-func begun(conditions []gardencorev1beta1.Condition, now time.Time) []gardencorev1beta1.Condition {
-	t, all := Transitions{Now: now}, slices.Clone(conditions)
-	for _, kind := range conditionTypes {
-		if !slices.ContainsFunc(conditions, func(c gardencorev1beta1.Condition) bool { return c.Type == kind }) {
-			c := t.Find(nil, kind)
-			c.Status = gardencorev1beta1.ConditionProgressing
-			all = append(all, c)
-		}
-	}
-	return all
+	shoot.Status.Conditions = health.HandOver(shoot.Status.Conditions, now)
 }
 
 // write changes the status of a shoot as it is in the garden now, if the shoot is still this seed's and something
-// differs; ours tells whether it is. The lock makes sure of both: the lists are replaced as a whole, and a gardenlet
+// differs; ours reports whether it is. The lock makes sure of both: the lists are replaced as a whole, and a gardenlet
 // that stood still in between must not write over what another has found.
 func (r *Reconciler) write(ctx context.Context, o *controlplane.Operation,
 	change func(*gardencorev1beta1.Shoot)) (ours bool, err error) {
@@ -121,7 +109,7 @@ func (r *Reconciler) write(ctx context.Context, o *controlplane.Operation,
 		if err := o.Garden.Get(ctx, key, shoot); err != nil {
 			return client.IgnoreNotFound(err)
 		}
-		if shoot.UID != o.Shoot.UID || !r.cares(shoot) || nobodys(shoot) != nobodys(o.Shoot) {
+		if shoot.UID != o.Shoot.UID || !r.cares(shoot) || awaitsRestore(shoot) != awaitsRestore(o.Shoot) {
 			return nil
 		}
 		ours = true

@@ -20,7 +20,7 @@ func (s *sweep) act(ctx context.Context, d Decision) error {
 		if err := s.patch(ctx, object,
 			map[string]any{"annotations": map[string]any{SnapshotBeingDeleted: SnapshotBeingDeletedValue,
 				SnapshotBeingCreated: nil}}); err != nil {
-			return fmt.Errorf("let the snapshot at the cloud go: %w", err)
+			return fmt.Errorf("release the snapshot at the cloud: %w", err)
 		}
 	}
 	switch d.Action {

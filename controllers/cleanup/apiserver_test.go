@@ -65,7 +65,9 @@ func newBench(t *testing.T, config *rest.Config) *bench {
 	t.Helper()
 	b := &bench{config: config}
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, gardencorev1beta1.AddToScheme, apiextensionsv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, gardencorev1beta1.AddToScheme, apiextensionsv1.AddToScheme,
+	} {
 		must(t, add(scheme))
 	}
 	var err error

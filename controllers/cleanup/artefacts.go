@@ -23,7 +23,7 @@ const provisionedBy = "pv.kubernetes.io/provisioned-by"
 // PersistentVolumes are none of the kinds that are cleaned up (docs/specification/cleanup.md#spec-6-3), so that the
 // wait ends when their claims would have lost their finalizers: what is left in the cloud then is the Infrastructure
 // extension's to remove (docs/specification/cleanup.md#spec-6-7). It lasts no longer than a step does by default, for
-// nobody is told meanwhile what it waits for.
+// no status says meanwhile what it waits for.
 func (c *Cleaner) volumes(o *controlplane.Operation) func(context.Context) error {
 	return func(ctx context.Context) error {
 		serves, err := o.HasServed(ctx)

@@ -30,8 +30,8 @@ type Cleaner struct {
 }
 
 // Tasks are those of the deletion flow that empty the shoot (docs/specification/cleanup.md#spec-6-1), to be done one
-// after the other while its control plane and its nodes are there. Where there is no API server that could have held
-// anything they do nothing.
+// after the other while its control plane and its nodes are there. Where there is no API server that could have had
+// any objects, they do nothing.
 func (c *Cleaner) Tasks(o *controlplane.Operation) []flow.Task {
 	return []flow.Task{
 		{Name: "Cleaning up webhooks", Run: c.task(o, Webhooks)},
@@ -68,7 +68,7 @@ func (c *Cleaner) take(ctx context.Context, o *controlplane.Operation, step Step
 		step), s.look)
 }
 
-// coded gives an error the codes of what it tells of: objects that are still there.
+// coded gives an error the codes of what it names: objects that are still there.
 func coded(err error) error {
 	if remaining := (*Remaining)(nil); errors.As(err, &remaining) {
 		return &controlplane.CodedError{Message: err.Error(), Codes: remaining.Codes(), Cause: err}

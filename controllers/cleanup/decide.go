@@ -27,7 +27,7 @@ const (
 	Finalize Action = "finalize"
 )
 
-// Annotations by which the snapshot controller is told to delete a snapshot at the cloud
+// Annotations by which the snapshot controller is asked to delete a snapshot at the cloud
 // (docs/specification/cleanup.md#spec-6-4).
 const (
 	SnapshotBeingDeleted      = "snapshot.storage.kubernetes.io/volumesnapshot-being-deleted"
@@ -46,7 +46,8 @@ type Decision struct {
 	Grace time.Duration
 	// Until is for Wait: when finalizers are taken away; zero if there are none to take.
 	Until time.Time
-	// ReleaseSnapshot is whether the annotations are to be set that let the snapshot at the cloud go, whatever the action.
+	// ReleaseSnapshot is whether the annotations are to be set that release the snapshot at the cloud, whatever the
+	// action.
 	ReleaseSnapshot bool
 	// Tolerated is whether nobody waits for the object, whatever the action.
 	Tolerated bool

@@ -10,9 +10,9 @@ import (
 
 // How a step of the clean-up ends.
 const (
-	resultDone   = "done"
-	resultHeld   = "held"   // objects are still there
-	resultFailed = "failed" // nobody knows what is there
+	resultDone      = "done"
+	resultRemaining = "held"   // objects are still there
+	resultFailed    = "failed" // nobody knows what is there
 )
 
 // stepBuckets are from a tenth of a second to half an hour.
@@ -49,7 +49,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 			Help: "Objects that hold up the deletion of shoots, at the last look."}, []string{"step"}),
 	}
 	for _, step := range Steps() {
-		for _, result := range []string{resultDone, resultHeld, resultFailed} {
+		for _, result := range []string{resultDone, resultRemaining, resultFailed} {
 			m.steps.WithLabelValues(step.String(), result) // there from the start, so that a first one is an increase
 		}
 		m.durations.WithLabelValues(step.String())
@@ -97,7 +97,7 @@ func (m *Metrics) ended(namespace string, step Step, took time.Duration, err err
 		m.steps.WithLabelValues(step.String(), resultDone).Inc()
 		m.durations.WithLabelValues(step.String()).Observe(took.Seconds())
 	case errors.As(err, &remaining):
-		m.steps.WithLabelValues(step.String(), resultHeld).Inc()
+		m.steps.WithLabelValues(step.String(), resultRemaining).Inc()
 		return
 	default:
 		m.steps.WithLabelValues(step.String(), resultFailed).Inc()

@@ -33,13 +33,13 @@ func TestLeftOversAreCounted(t *testing.T) {
 			t.Errorf("%v objects are left, want %v", n, want)
 		}
 	}
-	held := &Remaining{Step: KubernetesResources}
+	remaining := &Remaining{Step: KubernetesResources}
 	m.looked("alpha", KubernetesResources, 3)
 	m.looked("beta", KubernetesResources, 2)
 	left(5)
 	m.looked("alpha", KubernetesResources, 1)
 	left(3)
-	m.ended("alpha", KubernetesResources, time.Second, held) // it is tried again, and the object is still there
+	m.ended("alpha", KubernetesResources, time.Second, remaining) // it is tried again, and the object is still there
 	left(3)
 	m.ended("beta", KubernetesResources, time.Second, errors.New("away"))
 	left(1)

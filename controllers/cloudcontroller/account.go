@@ -62,8 +62,8 @@ func discard[T any](ctx context.Context, a Account, from cloud.Collection[T], id
 	return err
 }
 
-// patient wraps a reconciler so that it waits where this seed does not own the shoot: that is no failure of the object.
-func (Account) patient(r reconcile.Reconciler) reconcile.Reconciler {
+// waitForOwnership wraps a reconciler. If this seed does not own the shoot, it waits: that is no failure of the object.
+func (Account) waitForOwnership(r reconcile.Reconciler) reconcile.Reconciler {
 	return reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 		result, err := r.Reconcile(ctx, request)
 		if errors.Is(err, ownership.ErrLapsed) || cloud.IsStaleEpoch(err) {
@@ -73,9 +73,9 @@ func (Account) patient(r reconcile.Reconciler) reconcile.Reconciler {
 	})
 }
 
-// tell says on the object what the cloud did not do. That the shoot is not owned is nothing to tell its users, nor is
-// that somebody else was just writing the object.
-func tell(recorder events.EventRecorder, object client.Object, reason, action string, err error) {
+// warn records an event on the object about what the cloud did not do. Users need no event if this seed does not own
+// the shoot, or if another client has just written the object.
+func warn(recorder events.EventRecorder, object client.Object, reason, action string, err error) {
 	if err != nil && !errors.Is(err, ownership.ErrLapsed) && !cloud.IsStaleEpoch(err) && !apierrors.IsConflict(err) {
 		recorder.Eventf(object, nil, corev1.EventTypeWarning, reason, action, "%v", err)
 	}

@@ -52,15 +52,15 @@ func AddToManager(mgr manager.Manager, shoot *rest.Config, account Account) erro
 	events := target.GetEventRecorder("cloud-controller")
 	return errors.Join(
 		add(mgr, target, "service", &corev1.Service{}, concernsService,
-			account.patient(&Services{Shoot: direct, Account: account, Events: events})),
+			account.waitForOwnership(&Services{Shoot: direct, Account: account, Events: events})),
 		add(mgr, target, "claim", &corev1.PersistentVolumeClaim{}, concernsClaim,
-			account.patient(&Claims{Shoot: direct, Account: account, Events: events})),
+			account.waitForOwnership(&Claims{Shoot: direct, Account: account, Events: events})),
 		add(mgr, target, "volume", &corev1.PersistentVolume{}, concernsVolume,
-			account.patient(&Volumes{Shoot: direct, Account: account, Events: events})),
+			account.waitForOwnership(&Volumes{Shoot: direct, Account: account, Events: events})),
 		add(mgr, target, "attachment", &storagev1.VolumeAttachment{}, concernsAttachment,
-			account.patient(&Attachments{Shoot: direct, Account: account})),
+			account.waitForOwnership(&Attachments{Shoot: direct, Account: account})),
 		add(mgr, target, "node", &corev1.Node{}, concernsNode,
-			account.patient(&Nodes{Shoot: direct, Account: account, Events: events})),
+			account.waitForOwnership(&Nodes{Shoot: direct, Account: account, Events: events})),
 	)
 }
 

@@ -192,14 +192,14 @@ func loadBalancers(t *testing.T, b *bench) {
 		return &cloud.Error{Code: cloud.CodeInternal, Reason: "InternalError", Message: "out of order"}
 	})
 	b.must(b.Delete(t.Context(), service))
-	b.until("the refusal is told", func(ctx context.Context) bool {
+	b.until("an event reports the refusal", func(ctx context.Context) bool {
 		events := &corev1.EventList{}
 		b.must(b.List(ctx, events, client.InNamespace("default")))
 		return slices.ContainsFunc(events.Items, func(e corev1.Event) bool {
 			return e.Reason == "SyncLoadBalancerFailed" && strings.Contains(e.Message, "out of order")
 		})
 	})
-	b.must(b.Get(t.Context(), key, service)) // held by its finalizer
+	b.must(b.Get(t.Context(), key, service)) // its finalizer keeps it
 	b.cloud.Refuse(nil)
 	b.until("the service is gone", b.gone(service))
 	if left := b.cloud.IDs(); len(left) > 0 {
@@ -224,7 +224,7 @@ func nobodyElseMayCall(t *testing.T, b *bench) {
 		return b.Get(ctx, client.ObjectKeyFromObject(service), service) == nil && len(service.Finalizers) == 1
 	})
 	if made := b.cloud.IDs(); len(made) > 0 {
-		t.Errorf("the cloud was told to make %v", made)
+		t.Errorf("the cloud was asked to make %v", made)
 	}
 	b.lapsed.Store(false)
 	b.until("an address", func(ctx context.Context) bool {
@@ -396,7 +396,7 @@ func aClaimThatGoesTooSoon(t *testing.T, b *bench) {
 	b.until("somebody who has seen the deletion looks for the volume", func(context.Context) bool {
 		return refused.Load() >= before+2
 	})
-	// held by its finalizer
+	// its finalizer keeps it
 	b.must(b.Get(t.Context(), client.ObjectKeyFromObject(claim), claim))
 	if diff := cmp.Diff([]string{"cloud.transplant.dev/provisioning"}, claim.Finalizers); diff != "" ||
 		claim.DeletionTimestamp == nil {
@@ -459,7 +459,7 @@ func nodesGoWithTheirMachines(t *testing.T, b *bench) {
 	b.must(b.Status().Patch(t.Context(), ready, client.MergeFrom(before)))
 	b.until("the node is gone that is silent now", b.gone(ready))
 	b.must(b.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign))
-	b.until("it is told", func(ctx context.Context) bool {
+	b.until("an event reports the deletion", func(ctx context.Context) bool {
 		events := &corev1.EventList{}
 		b.must(b.List(ctx, events))
 		return slices.ContainsFunc(events.Items, func(e corev1.Event) bool {

@@ -57,10 +57,10 @@ func (r *Claims) Reconcile(ctx context.Context, request reconcile.Request) (reco
 	case claim.DeletionTimestamp != nil:
 		act = r.abandon
 	case claim.Spec.VolumeName != "":
-		act = r.letGo
+		act = r.release
 	}
 	err := act(ctx, claim)
-	tell(r.Events, claim, "ProvisioningFailed", "Provision", err)
+	warn(r.Events, claim, "ProvisioningFailed", "Provision", err)
 	return reconcile.Result{}, err
 }
 
@@ -86,7 +86,7 @@ func (r *Claims) provision(ctx context.Context, claim *corev1.PersistentVolumeCl
 	if err := r.Shoot.Create(ctx, made); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("create the PersistentVolume: %w", err)
 	}
-	return r.letGo(ctx, claim)
+	return r.release(ctx, claim)
 }
 
 // abandon takes back what was made for a claim that goes before its volume has a PersistentVolume, with which it would
@@ -99,7 +99,7 @@ func (r *Claims) abandon(ctx context.Context, claim *corev1.PersistentVolumeClai
 	if err != nil {
 		return err
 	}
-	return r.letGo(ctx, claim)
+	return r.release(ctx, claim)
 }
 
 func (r *Claims) discardVolumes(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
@@ -115,7 +115,7 @@ func (r *Claims) discardVolumes(ctx context.Context, claim *corev1.PersistentVol
 	return nil
 }
 
-func (r *Claims) letGo(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
+func (r *Claims) release(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
 	if !controllerutil.ContainsFinalizer(claim, finalizerClaim) {
 		return nil
 	}

@@ -50,7 +50,7 @@ func (r *Services) Reconcile(ctx context.Context, request reconcile.Request) (re
 		act = r.ensure
 	}
 	err := act(ctx, service)
-	tell(r.Events, service, "SyncLoadBalancerFailed", "SyncLoadBalancer", err)
+	warn(r.Events, service, "SyncLoadBalancerFailed", "SyncLoadBalancer", err)
 	return reconcile.Result{}, err
 }
 

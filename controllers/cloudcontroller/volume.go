@@ -25,7 +25,7 @@ func concernsVolume(v *corev1.PersistentVolume) bool {
 		v.Annotations[annotationProvisionedBy] == cloud.CSIDriver
 }
 
-// Reconcile looks at one PersistentVolume. One that is to be retained is only let go.
+// Reconcile looks at one PersistentVolume. One that is to be retained only loses its finalizer.
 func (r *Volumes) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	volume := &corev1.PersistentVolume{}
 	if err := r.Shoot.Get(ctx, request.NamespacedName, volume); err != nil {
@@ -39,13 +39,13 @@ func (r *Volumes) Reconcile(ctx context.Context, request reconcile.Request) (rec
 	}
 	if volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete {
 		err := r.remove(ctx, volume)
-		tell(r.Events, volume, "VolumeFailedDelete", "Delete", err)
+		warn(r.Events, volume, "VolumeFailedDelete", "Delete", err)
 		return reconcile.Result{}, err
 	}
 	if !deleting {
 		return reconcile.Result{}, nil
 	}
-	return reconcile.Result{}, r.letGo(ctx, volume)
+	return reconcile.Result{}, r.release(ctx, volume)
 }
 
 // remove deletes the volume and then its PersistentVolume.
@@ -61,10 +61,10 @@ func (r *Volumes) remove(ctx context.Context, v *corev1.PersistentVolume) error 
 			return client.IgnoreNotFound(err)
 		}
 	}
-	return r.letGo(ctx, v)
+	return r.release(ctx, v)
 }
 
-func (r *Volumes) letGo(ctx context.Context, v *corev1.PersistentVolume) error {
+func (r *Volumes) release(ctx context.Context, v *corev1.PersistentVolume) error {
 	if !controllerutil.ContainsFinalizer(v, finalizerProvisioner) {
 		return nil
 	}

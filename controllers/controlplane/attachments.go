@@ -19,8 +19,8 @@ const (
 )
 
 // ReleaseVolumeAttachments deletes the VolumeAttachments of a shoot whose nodes are gone, and waits until they are
-// (docs/specification/cleanup.md#spec-6-7): once it sleeps nobody detaches anything, and volumes would be held by
-// machines that there are no more. Where the API server does not run there is nothing to do it with.
+// (docs/specification/cleanup.md#spec-6-7): once it sleeps nobody detaches anything, and volumes would stay attached
+// to machines that there are no more. Where the API server does not run there is nothing to do it with.
 func (o *Operation) ReleaseVolumeAttachments(ctx context.Context) error {
 	awake, err := o.serves(ctx)
 	if err != nil || !awake || o.Workerless() {

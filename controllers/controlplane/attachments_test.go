@@ -39,11 +39,11 @@ func TestVolumeAttachmentsGoBeforeTheShootSleeps(t *testing.T) {
 		want             string // of the error
 		left             []string
 	}{
-		"held and free": {workers: 1, running: 1, patience: 3 * time.Second, want: `1 are left, among them "held"`,
-			left: []string{"held"}},
-		"held for too long":       {workers: 1, running: 1, later: 5*time.Minute + 10*time.Second, patience: time.Minute},
-		"no API server any more":  {workers: 1, patience: time.Minute, left: []string{"free", "held"}},
-		"a shoot without workers": {running: 1, patience: time.Minute, left: []string{"free", "held"}},
+		"one stays, one goes": {workers: 1, running: 1, patience: 3 * time.Second, want: `1 are left, among them "stays"`,
+			left: []string{"stays"}},
+		"one stays too long":      {workers: 1, running: 1, later: 5*time.Minute + 10*time.Second, patience: time.Minute},
+		"no API server any more":  {workers: 1, patience: time.Minute, left: []string{"free", "stays"}},
+		"a shoot without workers": {running: 1, patience: time.Minute, left: []string{"free", "stays"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -56,7 +56,7 @@ func TestVolumeAttachmentsGoBeforeTheShootSleeps(t *testing.T) {
 				&corev1.Secret{ObjectMeta: meta("ca")}, &corev1.Secret{ObjectMeta: meta("static-token")})
 			o.Shoot.Spec.Provider.Workers = make([]gardencorev1beta1.Worker, c.workers)
 			shoot := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(attachment("free"),
-				attachment("held", "driver.test/holds")).Build()
+				attachment("stays", "driver.test/holds")).Build()
 			o.Shoots, o.Clock = oneShoot{shoot}, ahead{clock.RealClock{}, c.later}
 			ctx, cancel := context.WithTimeout(t.Context(), c.patience)
 			defer cancel()

@@ -17,6 +17,7 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/etcd/backup"
+	"github.com/transplant-sim/transplant/controllers/ownership/tenure"
 )
 
 // ErrNoBackups says that a bucket has nothing that could be restored.
@@ -28,19 +29,20 @@ type Buckets interface {
 	// the same. It may be repeated. With lastGood, what is damaged is left out, and what would have continued it; leftOut
 	// names it.
 	Copy(ctx context.Context, from, to, prefix string, epoch int64, lastGood bool) (leftOut []string, err error)
-	// Check tells why the backups below prefix cannot be restored, with ErrNoBackups if there are none; nil if they can.
+	// Check returns why the backups below prefix cannot be restored, with ErrNoBackups if there are none; nil if they can.
 	Check(ctx context.Context, bucket, prefix string) error
-	// Readable tells what is damaged, if with lastGood Copy would find nothing to begin with.
+	// Readable returns what is damaged, if with lastGood Copy would find nothing to begin with.
 	Readable(ctx context.Context, bucket, prefix string) error
 	// Purge removes all objects below prefix.
 	Purge(ctx context.Context, bucket, prefix string) error
-	// Superseded tells whether a newer epoch than this one has begun: what this one uploads belongs to no chain any more.
+	// Superseded reports whether a newer epoch than this one has begun: what this one uploads belongs to no chain any
+	// more.
 	Superseded(ctx context.Context, bucket, prefix string, epoch int64) (bool, error)
-	// HasFinalSnapshot tells whether the final snapshot of the epoch is below prefix.
+	// HasFinalSnapshot reports whether the final snapshot of the epoch is below prefix.
 	HasFinalSnapshot(ctx context.Context, bucket, prefix string, epoch int64) (bool, error)
 }
 
-// ReasonBackupDamaged is the reason of the event that tells what a forced restore could not bring back.
+// ReasonBackupDamaged is the reason of the event that says what a forced restore could not bring back.
 const ReasonBackupDamaged = "BackupDamaged"
 
 // sourcePrefix marks the copy of a BackupEntry that gives access to the bucket the shoot comes from.
@@ -77,11 +79,11 @@ func (o *Operation) backupEntry(ctx context.Context, name string) (*gardencorev1
 // backupSource is the bucket that the shoot's etcd is restored from; empty if there is nothing to restore. Usually it
 // is the one that the BackupEntry names. A destination that died half-way may have pointed it at its own bucket before
 // anything was copied there: then the way to the bucket before that is still kept.
-func (o *Operation) backupSource(ctx context.Context) (string, error) {
+func (o *Operation) backupSource(ctx context.Context, here *Survey) (string, error) {
 	if !o.Restoring() {
 		return "", nil
 	}
-	restored, err := o.etcdRestored(ctx)
+	restored, err := here.etcdRestored(ctx)
 	if err != nil || restored {
 		return "", err
 	}
@@ -108,22 +110,15 @@ func (o *Operation) backupSource(ctx context.Context) (string, error) {
 	return bucket, nil
 }
 
-// etcdRestored tells whether the shoot's etcd is here already, by a run before this one. One that an epoch has left
-// which is over does not count: a shoot may be back before its first seed has cleaned up.
-func (o *Operation) etcdRestored(ctx context.Context) (bool, error) {
-	here, err := o.Survey(ctx)
-	if err != nil || !here.Etcd.Exists {
-		return false, err
-	}
-	left, err := o.HasLeftovers(ctx, here)
-	return err == nil && !left, err
-}
-
 // CheckBackups makes sure that there is something to restore etcd from; of a restore by force that has not taken the
-// shoot over yet, that it can be read (docs/ownership.md#spec-9-3). After that it is for the copy to tell what is
-// damaged: it may have what it needs.
+// shoot over yet, that it can be read (docs/ownership.md#spec-9-3). After that the copy finds what is damaged:
+// it may have what it needs.
 func (o *Operation) CheckBackups(ctx context.Context) error {
-	bucket, err := o.backupSource(ctx)
+	here, err := o.Survey(ctx)
+	if err != nil {
+		return err
+	}
+	bucket, err := o.backupSource(ctx, here)
 	if err != nil {
 		return err
 	}
@@ -137,8 +132,8 @@ func (o *Operation) CheckBackups(ctx context.Context) error {
 	if restored || !Forced(o.Shoot) {
 		return nil
 	}
-	record, err := o.decision(ctx)
-	if err != nil || record.Owner == string(o.SeedObject.UID) {
+	whose, err := here.Whose(ctx)
+	if err != nil || whose == tenure.Ours {
 		return err
 	}
 	if err := o.Bucket.Readable(ctx, bucket, o.BackupPrefix()); err != nil {
@@ -150,7 +145,11 @@ func (o *Operation) CheckBackups(ctx context.Context) error {
 // DeploySourceBackupEntry keeps the way to the old bucket open under another name before the BackupEntry is pointed
 // at the new one, if they are not the same.
 func (o *Operation) DeploySourceBackupEntry(ctx context.Context) error {
-	bucket, err := o.backupSource(ctx)
+	here, err := o.Survey(ctx)
+	if err != nil {
+		return err
+	}
+	bucket, err := o.backupSource(ctx, here)
 	if err != nil || bucket == "" || bucket == o.BucketName() {
 		return err
 	}
@@ -248,7 +247,11 @@ func backupEntryReady(entry *gardencorev1beta1.BackupEntry) error {
 // CopyBackups copies the shoot's backups from the bucket of the seed it comes from. Where they are in this seed's own,
 // etcd finds them by itself; but only a restore by force can do without some, and fixes before etcd looks what is left.
 func (o *Operation) CopyBackups(ctx context.Context) error {
-	bucket, err := o.backupSource(ctx)
+	here, err := o.Survey(ctx)
+	if err != nil {
+		return err
+	}
+	bucket, err := o.backupSource(ctx, here)
 	if err != nil || bucket == "" || bucket == o.BucketName() && !Forced(o.Shoot) {
 		return err
 	}
@@ -257,7 +260,7 @@ func (o *Operation) CopyBackups(ctx context.Context) error {
 		return err
 	}
 	o.events.Event(o.Shoot, corev1.EventTypeWarning, ReasonBackupDamaged,
-		fmt.Sprintf("These backups are damaged, or behind a damaged or missing one, and are left out; what only they held "+
+		fmt.Sprintf("These backups are damaged, or behind a damaged or missing one, and are left out; what only they had "+
 			"is lost: %s", strings.Join(leftOut, ", ")))
 	return nil
 }

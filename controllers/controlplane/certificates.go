@@ -94,8 +94,8 @@ func sign(template, parent *x509.Certificate, key *ecdsa.PrivateKey, signer cryp
 	}, nil
 }
 
-// aging tells of the data of a secret that its certificate has come to half of its validity, or cannot be read.
-// Whoever uses it then has months to take the next one.
+// aging returns a predicate of a secret's data: its certificate has come to half of its validity, or cannot be read.
+// Whoever uses the certificate then has months to take the next one.
 func aging(now time.Time) func(map[string][]byte) bool {
 	return func(data map[string][]byte) bool {
 		certificates, err := certutil.ParseCertsPEM(data[keyCert])

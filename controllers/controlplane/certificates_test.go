@@ -67,7 +67,7 @@ func TestInitializeSecrets_CertificatesAge_AreRenewedAtHalfOfTheirValidity(t *te
 	}
 }
 
-// A client reads the files again that its kubeconfig names. What the kubeconfig held itself, it would never see
+// A client reads the files again that its kubeconfig names. What the kubeconfig has in itself, it would never see
 // renewed.
 func TestClientSecret_Kubeconfig_NamesFilesBesideIt(t *testing.T) {
 	t.Parallel()

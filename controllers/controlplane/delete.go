@@ -17,11 +17,12 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/flow"
+	"github.com/transplant-sim/transplant/controllers/ownership/tenure"
 )
 
 // DeleteGraph is the graph that deletes a control plane and what it stands for in the cloud. Whatever extensions
 // still need goes after them. The tasks of the clean-up are done first, one after the other, while everything is awake
-// that a shoot needs to let its objects go.
+// that a shoot needs to release its objects.
 func (o *Operation) DeleteGraph(cleanup ...flow.Task) *flow.Graph {
 	g := &flow.Graph{}
 	workers := !o.Workerless()
@@ -71,7 +72,8 @@ func (o *Operation) DeleteGraph(cleanup ...flow.Task) *flow.Graph {
 	return g
 }
 
-// HasServed tells whether the shoot has an API server that may have taken objects: there may be something to clean up.
+// HasServed reports whether the shoot has an API server that may have taken objects: there may be something to clean
+// up.
 func (o *Operation) HasServed(ctx context.Context) (bool, error) {
 	d := &appsv1.Deployment{}
 	err := o.Seed.Get(ctx, o.key(DeploymentKubeAPIServer), d)
@@ -84,7 +86,7 @@ func (o *Operation) HasServed(ctx context.Context) (bool, error) {
 	return o.Shoot.Status.SeedName != nil || d.Status.ReadyReplicas > 0, nil
 }
 
-// serves tells whether the shoot's API server runs now.
+// serves reports whether the shoot's API server runs now.
 func (o *Operation) serves(ctx context.Context) (bool, error) {
 	d := &appsv1.Deployment{}
 	if err := o.Seed.Get(ctx, o.key(DeploymentKubeAPIServer), d); err != nil {
@@ -167,7 +169,7 @@ func (o *Operation) WakeUp(ctx context.Context) error {
 		return err
 	}
 	// The shoot may be hibernated again, or etcd gone, when that matters.
-	if err := o.note(ctx, constants.OwnershipBegun, here.Etcd.Epoch); err != nil {
+	if err := o.Advance(ctx, tenure.Begun, here.Etcd.Epoch); err != nil {
 		return err
 	}
 	if err := o.ScaleEtcd(ctx, 1); err != nil {
@@ -271,7 +273,7 @@ func (o *Operation) spendShootState(ctx context.Context) error {
 	return o.States.Spend(ctx, client.ObjectKeyFromObject(o.Shoot), o.Epoch, o.StillMine)
 }
 
-// StillMine tells why the shoot, read anew, is no longer in the hands of this run.
+// StillMine returns why the shoot, read anew, is no longer in the hands of this run.
 func (o *Operation) StillMine(ctx context.Context) error {
 	shoot := &gardencorev1beta1.Shoot{}
 	if err := o.Garden.Get(ctx, client.ObjectKeyFromObject(o.Shoot), shoot); err != nil {
@@ -287,6 +289,9 @@ func (o *Operation) DeleteCluster(ctx context.Context) error {
 	return remove(ctx, o.Seed, cluster)
 }
 
+// lastRequestTimeout bounds the request with which the shoot ceases to exist.
+const lastRequestTimeout = 30 * time.Second
+
 // RemoveFinalizer lets the shoot go. The shoot is read anew: its status has been written since the flow began.
 func (o *Operation) RemoveFinalizer(ctx context.Context) error {
 	key := client.ObjectKeyFromObject(o.Shoot)
@@ -300,7 +305,10 @@ func (o *Operation) RemoveFinalizer(ctx context.Context) error {
 		}
 		before := shoot.DeepCopy()
 		controllerutil.RemoveFinalizer(shoot, constants.GardenerFinalizer)
-		return client.IgnoreNotFound(o.Garden.Patch(ctx, shoot,
+		// The watch of the run sees that the shoot is gone, perhaps before the answer is here: it must not end the wait.
+		answered, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastRequestTimeout)
+		defer cancel()
+		return client.IgnoreNotFound(o.Garden.Patch(answered, shoot,
 			client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
 	})
 	if err != nil {

@@ -31,7 +31,7 @@ func (o *Operation) WaitDeployment(ctx context.Context, name string, timeout tim
 	})
 }
 
-// DeploymentExists tells whether a Deployment of the control plane exists.
+// DeploymentExists reports whether a Deployment of the control plane exists.
 func (o *Operation) DeploymentExists(ctx context.Context, name string) (bool, error) {
 	err := o.Seed.Get(ctx, o.key(name), &appsv1.Deployment{})
 	if apierrors.IsNotFound(err) {

@@ -39,7 +39,7 @@ func (o *Operation) Hosts() []string {
 	return hosts
 }
 
-// servesDomain tells whether the external name has a record that moves with the shoot.
+// servesDomain reports whether the external name has a record that moves with the shoot.
 func (o *Operation) servesDomain() bool {
 	primary := PrimaryDNSProvider(o.Shoot)
 	return o.ExternalHost() != "" && (primary == nil || ptr.Deref(primary.Type, "") != dnsUnmanaged)
@@ -95,7 +95,9 @@ func (o *Operation) domainServer() (domainServer, error) {
 	if best == nil {
 		return domainServer{}, &CodedError{
 			Message: fmt.Sprintf(
-				"nobody serves the domain %q: it lies below no default domain of seed %q, and spec.dns.providers has no primary one", *o.Shoot.Spec.DNS.Domain, o.SeedName),
+				"nobody serves the domain %q: it lies below no default domain of seed %q, "+
+					"and spec.dns.providers has no primary one",
+				*o.Shoot.Spec.DNS.Domain, o.SeedName),
 			Codes: []gardencorev1beta1.ErrorCode{gardencorev1beta1.ErrorConfigurationProblem},
 		}
 	}

@@ -165,8 +165,8 @@ func serversOf(t *testing.T, content []byte) []string {
 	return servers
 }
 
-// The external name leads where the internal one leads, on every seed; who serves it is told by the shoot or by its
-// seed.
+// The external name leads where the internal one leads, on every seed; the shoot or its seed says who serves
+// it.
 func TestExternalDNSRecord(t *testing.T) {
 	t.Parallel()
 	own := func(change ...func(*gardencorev1beta1.DNSProvider)) []gardencorev1beta1.DNSProvider {

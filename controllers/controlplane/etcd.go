@@ -15,6 +15,7 @@ import (
 
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
+	"github.com/transplant-sim/transplant/controllers/ownership/tenure"
 )
 
 const (
@@ -88,7 +89,7 @@ func (o *Operation) DeployEtcd(ctx context.Context, replicas int32) error {
 	if err != nil || replicas == 0 {
 		return err
 	}
-	return o.note(ctx, constants.OwnershipBegun, o.Epoch) // for when it is gone: see tenure.Tenure.Begun
+	return o.Advance(ctx, tenure.Begun, o.Epoch) // for when it is gone: see tenure.Tenure.Begun
 }
 
 func (o *Operation) etcdContainer(mounts []corev1.VolumeMount) corev1.Container {

@@ -203,7 +203,7 @@ func Ready(object extensionsv1alpha1.Object) error {
 	return upToDate(object, last)
 }
 
-// upToDate tells whether the last operation ended after the last request.
+// upToDate returns an error if the last operation ended before the last request.
 func upToDate(object client.Object, last *gardencorev1beta1.LastOperation) error {
 	asked, err := time.Parse(time.RFC3339Nano, object.GetAnnotations()[constants.GardenerTimestamp])
 	if err != nil {
@@ -216,8 +216,8 @@ func upToDate(object client.Object, last *gardencorev1beta1.LastOperation) error
 	return nil
 }
 
-// MigrateExtension asks an extension to let go of an object; one that does not exist is fine. An object that has let
-// go already is not asked again.
+// MigrateExtension asks an extension to release an object; one that does not exist is fine. For an object that is
+// released already, it does not ask again.
 func (o *Operation) MigrateExtension(ctx context.Context, object extensionsv1alpha1.Object) error {
 	err := o.Seed.Get(ctx, client.ObjectKeyFromObject(object), object)
 	if apierrors.IsNotFound(err) || (err == nil && Migrated(object) == nil) {
@@ -247,7 +247,7 @@ func (o *Operation) WaitMigrated(ctx context.Context, object extensionsv1alpha1.
 	})
 }
 
-// Migrated is nil when the extension has let go of the object, after the last request and with nothing left to do.
+// Migrated is nil when the extension has released the object, after the last request and with nothing left to do.
 func Migrated(object extensionsv1alpha1.Object) error {
 	last := object.GetExtensionStatus().GetLastOperation()
 	if last == nil || last.Type != gardencorev1beta1.LastOperationTypeMigrate ||

@@ -26,7 +26,7 @@ func failing(code gardencorev1beta1.ErrorCode) *flow.Graph {
 	return g
 }
 
-// Each task that has failed is told with its name and its codes (docs/specification/migration.md#spec-2-12,
+// Each task that has failed is reported with its name and its codes (docs/specification/migration.md#spec-2-12,
 // docs/specification/care.md#spec-5-9).
 func TestEachFailedTaskHasItsOwnLastError(t *testing.T) {
 	t.Parallel()
@@ -40,19 +40,19 @@ func TestEachFailedTaskHasItsOwnLastError(t *testing.T) {
 			if err := o.Fail(t.Context(), failing(code).Run(t.Context(), nil), time.Hour); err != nil {
 				t.Fatal(err)
 			}
-			type told struct {
+			type failure struct {
 				Task, Description string
 				Codes             []gardencorev1beta1.ErrorCode
 			}
-			var got []told
+			var got []failure
 			status := inGarden(t, o).Status
 			for _, last := range status.LastErrors {
 				if last.TaskID == nil || last.LastUpdateTime == nil || !last.LastUpdateTime.Time.Equal(o.Clock.Now()) {
 					t.Fatalf("no task, or another time: %+v", last)
 				}
-				got = append(got, told{*last.TaskID, last.Description, last.Codes})
+				got = append(got, failure{*last.TaskID, last.Description, last.Codes})
 			}
-			if diff := cmp.Diff([]told{
+			if diff := cmp.Diff([]failure{
 				{"Deploying a", `task "Deploying a": ask the cloud: it says no`, []gardencorev1beta1.ErrorCode{code}},
 				{"Deploying c", `task "Deploying c": no answer`, nil},
 			}, got); diff != "" {

@@ -75,7 +75,7 @@ func (o *Operation) addRestarts(g *flow.Graph, controlPlane, addons []flow.TaskI
 		Skip: !o.restarts(constants.ShootTaskRestartCoreAddons)})
 }
 
-// moments are how tasks tell when in a flow their Extensions are dealt with.
+// moments are how tasks say when in a flow their Extensions are dealt with.
 var moments = map[Moment]string{
 	gardencorev1beta1.BeforeKubeAPIServer: "before kube-apiserver",
 	gardencorev1beta1.AfterKubeAPIServer:  "after kube-apiserver",

@@ -62,7 +62,7 @@ func InPlaceAfter(shoot *gardencorev1beta1.Shoot, worker *extensionsv1alpha1.Wor
 		}
 		wanted, err := rollout.InPlaceFingerprint(shoot, pool)
 		if err != nil {
-			return nil, fmt.Errorf("tell what pool %q is updated to in place: %w", pool.Name, err)
+			return nil, fmt.Errorf("find what pool %q is updated to in place: %w", pool.Name, err)
 		}
 		automatic := *pool.UpdateStrategy == gardencorev1beta1.AutoInPlaceUpdate
 		is, known := at[pool.Name]

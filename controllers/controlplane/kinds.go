@@ -229,10 +229,10 @@ func (o *Operation) SyncCluster(ctx context.Context) error {
 	})
 }
 
-// TellFailed lets extensions know of a shoot whose operation has failed for good, if they do not: they stop as well,
+// ReportFailed lets extensions know of a shoot whose operation has failed for good, if they do not: they stop as well,
 // until the next flow begins (docs/specification/extensions.md#spec-3-2). A Cluster that there is not is not made for
 // it.
-func (o *Operation) TellFailed(ctx context.Context) error {
+func (o *Operation) ReportFailed(ctx context.Context) error {
 	cluster := &extensionsv1alpha1.Cluster{}
 	cluster.Name = o.Namespace()
 	if err := o.Seed.Get(ctx, client.ObjectKeyFromObject(cluster), cluster); err != nil {

@@ -27,26 +27,13 @@ import (
 // leftoversTimeout bounds each step of a removal.
 const leftoversTimeout = 5 * time.Minute
 
-// HasLeftovers tells whether what is here is the control plane of an epoch that is over: the namespace is here, and DNS
-// gives the shoot to somebody else. If DNS does not answer, nobody may conclude anything (docs/ownership.md#o10).
-func (o *Operation) HasLeftovers(ctx context.Context, here tenure.Tenure) (bool, error) {
-	if !here.Namespace {
-		return false, nil
-	}
-	record, err := o.decision(ctx)
-	if err != nil {
-		return false, err
-	}
-	return !record.Absent() && record.Owner != string(o.SeedObject.UID), nil
-}
-
 // RemoveLeftovers removes the control plane of an epoch that is over from this seed. Nothing outside the seed is
 // touched: whoever would act on the cloud is stopped first, and the objects that stand for something there lose their
 // finalizers, as after a migration. It may be repeated. What is to be done further, once nobody acts any more, is done
-// before the namespace goes, which is what tells that there are leftovers.
+// before the namespace goes, whose existence means that there are leftovers.
 func (o *Operation) RemoveLeftovers(ctx context.Context, further ...func(context.Context) error) error {
 	steps := []func(context.Context) error{
-		o.disown, o.stopEverything, o.ShallowDeleteMachines, o.shallowDeleteExtensions, o.shallowDeleteManagedResources,
+		o.abandon, o.stopEverything, o.ShallowDeleteMachines, o.shallowDeleteExtensions, o.shallowDeleteManagedResources,
 	}
 	for _, step := range append(append(steps, further...), o.shallowDeleteBackupEntries, o.DeleteNamespace,
 		o.DeleteCluster) {
@@ -75,18 +62,9 @@ func (o *Operation) PurgeBackups(ctx context.Context) error {
 	return o.Bucket.Purge(ctx, o.BucketName(), o.BackupPrefix())
 }
 
-// disown takes the epoch off the namespace: without etcd it is what extensions take their right from.
-func (o *Operation) disown(ctx context.Context) error {
-	namespace, err := o.namespace(ctx)
-	if err != nil {
-		return fmt.Errorf("read namespace %q: %w", o.Namespace(), err)
-	}
-	before := namespace.DeepCopy()
-	delete(namespace.Annotations, constants.OwnershipEpoch)
-	if err := o.Seed.Patch(ctx, namespace, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("take the epoch off namespace %q: %w", namespace.Name, err)
-	}
-	return nil
+// abandon takes the epoch off the namespace: without etcd it is what extensions take their right from.
+func (o *Operation) abandon(ctx context.Context) error {
+	return o.Advance(ctx, tenure.Abandoned, 0)
 }
 
 // stopEverything deletes all workloads of the control plane and waits until no pod is left.

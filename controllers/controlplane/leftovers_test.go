@@ -32,7 +32,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/ownership/tenure"
 )
 
-// Only DNS tells that what is here belongs to an epoch that is over (docs/ownership.md#o10).
+// Only DNS says that what is here belongs to an epoch that is over (docs/ownership.md#o10).
 func TestHasLeftovers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -43,7 +43,7 @@ func TestHasLeftovers(t *testing.T) {
 		err     error
 	}{
 		"nothing is here, DNS is not asked": {nothing: true, down: true},
-		"DNS does not tell":                 {down: true, err: ownershiptest.ErrDown},
+		"DNS does not answer":               {down: true, err: ownershiptest.ErrDown},
 		"nobody has ever owned it":          {},
 		"it is this seed's":                 {record: owned("uid-a", 2)},
 		"it is another's":                   {record: owned("uid-b", 3), want: true},
@@ -58,7 +58,8 @@ func TestHasLeftovers(t *testing.T) {
 				owners.decision.Set(c.record)
 			}
 			owners.decision.Down(c.down)
-			got, err := o.HasLeftovers(t.Context(), tenure.Tenure{Namespace: !c.nothing})
+			here := &Survey{Tenure: tenure.Tenure{Namespace: !c.nothing}, o: o}
+			got, err := here.HasLeftovers(t.Context())
 			if got != c.want || !errors.Is(err, c.err) {
 				t.Errorf("got %t, %v; want %t, %v", got, err, c.want, c.err)
 			}
@@ -100,10 +101,10 @@ func watching(e *ended, inTheWay func(client.Object)) interceptor.Funcs {
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.DeleteOption) error {
 			now := o.DeepCopyObject().(client.Object)
-			held := c.Get(ctx, client.ObjectKeyFromObject(o), now) == nil && len(now.GetFinalizers()) > 0
+			finalized := c.Get(ctx, client.ObjectKeyFromObject(o), now) == nil && len(now.GetFinalizers()) > 0
 			err := c.Delete(ctx, o, options...)
 			switch {
-			case err == nil && held:
+			case err == nil && finalized:
 				e.note("delete for real " + e.kind(o))
 			case err == nil:
 				e.note("delete " + e.kind(o))

@@ -111,7 +111,7 @@ func (o *Operation) extensionsAt(ctx context.Context, moment Moment) ([]*extensi
 	}), err
 }
 
-// ExtensionsToMigrate are the Extension objects of the namespace that are let go at a moment.
+// ExtensionsToMigrate are the Extension objects of the namespace that are released at a moment.
 func (o *Operation) ExtensionsToMigrate(ctx context.Context, moment Moment) ([]extensionsv1alpha1.Object, error) {
 	return o.presentExtensions(ctx, func(l lifecycle) bool { return l.migrate == moment })
 }

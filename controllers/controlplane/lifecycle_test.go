@@ -208,10 +208,10 @@ func TestExtensionsAtTheirMoments(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"certs", "guard"},
 		names(o.ExtensionsToMigrate(t.Context(), "BeforeKubeAPIServer"))); diff != "" {
-		t.Errorf("let go before the API server stops (-want +got):\n%s", diff)
+		t.Errorf("released before the API server stops (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"metrics"}, names(o.ExtensionsToMigrate(t.Context(), "AfterKubeAPIServer"))); diff != "" {
-		t.Errorf("let go after it (-want +got):\n%s", diff)
+		t.Errorf("released after it (-want +got):\n%s", diff)
 	}
 	// In the middle of a run it is as it was at its beginning.
 	must(c.Delete(t.Context(), registration("guard", "", "", "")))

@@ -4,18 +4,20 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"strconv"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/controllers/ownership/tenure"
 )
 
 // keyKubeconfig is the key of a Secret with credentials that this seed holds ready.
@@ -37,24 +39,41 @@ func (o *Operation) DeployNamespace(ctx context.Context) error {
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("read namespace %q: %w", o.Namespace(), err)
 	}
+	missing := err != nil
 	labels, err := o.namespaceLabels(ctx)
 	if err != nil {
 		return err
 	}
-	if err := Apply(ctx, o.Seed, &corev1.Namespace{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
-		ObjectMeta: metav1.ObjectMeta{
-			Name:   o.Namespace(),
-			Labels: labels,
-			Annotations: map[string]string{
-				constants.OwnershipEpoch:  strconv.FormatInt(o.Epoch, 10),
-				constants.OwnershipOwner:  string(o.SeedObject.UID),
-				constants.OwnershipRecord: o.ownerRecordName(),
-				annotationShoot:           o.Shoot.Namespace + "/" + o.Shoot.Name,
-			},
-		},
-	}); err != nil {
-		return err
+	shape := func(namespace *corev1.Namespace) {
+		maps.DeleteFunc(namespace.Labels, func(label, _ string) bool {
+			return strings.HasPrefix(label, extensionLabelPrefix) && labels[label] == ""
+		})
+		for label, value := range labels {
+			metav1.SetMetaDataLabel(&namespace.ObjectMeta, label, value)
+		}
+		tenure.Advance(namespace, tenure.Claimed, o.Epoch)
+		for annotation, value := range map[string]string{
+			constants.OwnershipOwner:  string(o.SeedObject.UID),
+			constants.OwnershipRecord: o.ownerRecordName(),
+			annotationShoot:           o.Shoot.Namespace + "/" + o.Shoot.Name,
+		} {
+			metav1.SetMetaDataAnnotation(&namespace.ObjectMeta, annotation, value)
+		}
+	}
+	if missing {
+		// The epoch is there from the beginning: a namespace without one is that of a seed that cleans up.
+		namespace = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.Namespace()}}
+		shape(namespace)
+		err = o.Seed.Create(ctx, namespace, fieldOwner)
+		missing = !apierrors.IsAlreadyExists(err)
+		if missing && err != nil {
+			return describe("create", namespace, o.Seed, err)
+		}
+	}
+	if !missing {
+		if err := patchNamespace(ctx, o.Seed, o.Namespace(), shape); err != nil {
+			return err
+		}
 	}
 	return o.grantExtensions(ctx)
 }
@@ -169,22 +188,44 @@ func (o *Operation) deployMachineControllerAccess(ctx context.Context) error {
 	return nil
 }
 
-// NoteEnd says on the control-plane namespace that this seed has ended the epoch. DNS names it until the destination
-// has written there, which then waits for nobody: extensions, which read DNS where no guard runs, must not be granted
-// anything by it.
-func (o *Operation) NoteEnd(ctx context.Context, epoch int64) error {
-	return o.note(ctx, constants.OwnershipEnded, epoch)
-}
-
-// note an epoch on the control-plane namespace.
-func (o *Operation) note(ctx context.Context, annotation string, epoch int64) error {
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.Namespace()}}
-	note := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"%d"}}}`, annotation,
-		epoch))
-	if err := o.Seed.Patch(ctx, namespace, note, fieldOwner); err != nil {
-		return fmt.Errorf("note epoch %d as %s on namespace %q: %w", epoch, annotation, o.Namespace(), err)
+// Advance notes on the control-plane namespace how far the epoch has come here (docs/adr/0018-tenure.md). If somebody
+// else writes an epoch between its own read and its write, it is an error, and nothing is written. It does not compare
+// with what the flow has read before.
+func (o *Operation) Advance(ctx context.Context, to tenure.Step, epoch int64) error {
+	err := patchNamespace(ctx, o.Seed, o.Namespace(), func(namespace *corev1.Namespace) {
+		tenure.Advance(namespace, to, epoch)
+	})
+	if err != nil {
+		return fmt.Errorf("note on its namespace that the epoch is %s: %w", to, err)
 	}
 	return nil
+}
+
+// patchNamespace brings a control-plane namespace to what shape makes of it, unless an epoch on it changes meanwhile.
+// It does not apply the namespace: an apply that leaves the epoch out would delete it.
+func patchNamespace(ctx context.Context, seed client.Client, name string, shape func(*corev1.Namespace)) error {
+	var first *tenure.Tenure
+	return retry.RetryOnConflict(ConflictBackoff, func() error {
+		namespace := &corev1.Namespace{}
+		if err := seed.Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {
+			return fmt.Errorf("read namespace %q: %w", name, err)
+		}
+		here, err := tenure.Of(namespace, nil)
+		if err != nil {
+			return err
+		}
+		before := namespace.DeepCopy()
+		if shape(namespace); equality.Semantic.DeepEqual(before, namespace) {
+			return nil
+		}
+		if first == nil {
+			first = &here
+		} else if *first != here {
+			return fmt.Errorf("the epochs on namespace %q have changed meanwhile: %+v, before %+v", name, here, *first)
+		}
+		asRead := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+		return describe("patch", namespace, seed, seed.Patch(ctx, namespace, asRead, fieldOwner))
+	})
 }
 
 // ShootOf names the shoot whose control plane a namespace holds.

@@ -33,7 +33,7 @@ func (o *Operation) nodeAgentSecretName(worker gardencorev1beta1.Worker) (string
 	}
 	fingerprint, err := rollout.Fingerprint(o.Shoot, &worker)
 	if err != nil {
-		return "", fmt.Errorf("tell whether pool %q rolls: %w", worker.Name, err)
+		return "", fmt.Errorf("find out whether pool %q rolls: %w", worker.Name, err)
 	}
 	return nodeAgentSecretPrefix + worker.Name + "-" + fingerprint, nil
 }
@@ -42,7 +42,7 @@ func kubeletVersion(shoot *gardencorev1beta1.Shoot, worker gardencorev1beta1.Wor
 	return "v" + strings.TrimPrefix(poolVersion(shoot, worker), "v")
 }
 
-// DeployNodeAgentSecrets tells the nodes of each pool what changes without a roll: a patch version of the kubelet.
+// DeployNodeAgentSecrets gives the nodes of each pool what changes without a roll: a patch version of the kubelet.
 // Nodes look at the Secret of their own key, so that those of before a roll stay as they are.
 func (o *Operation) DeployNodeAgentSecrets(ctx context.Context) error {
 	shoot, err := o.ShootClient(ctx)
@@ -101,7 +101,7 @@ func (o *Operation) inPlace(worker gardencorev1beta1.Worker) (string, error) {
 	}
 	fingerprint, err := rollout.InPlaceFingerprint(o.Shoot, &worker)
 	if err != nil {
-		return "", fmt.Errorf("tell what pool %q is updated to in place: %w", worker.Name, err)
+		return "", fmt.Errorf("find what pool %q is updated to in place: %w", worker.Name, err)
 	}
 	return fingerprint, nil
 }

@@ -88,7 +88,7 @@ func TestKeyOfNodes(t *testing.T) {
 	}
 	o, _ := withPool(t, "newest", nil)
 	if _, err := o.nodeAgentSecretName(o.Shoot.Spec.Provider.Workers[0]); err == nil || !strings.Contains(err.Error(),
-		`tell whether pool "pool" rolls`) {
+		`find out whether pool "pool" rolls`) {
 		t.Errorf("a version that cannot be read: %v", err)
 	}
 }

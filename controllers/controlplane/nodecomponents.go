@@ -91,7 +91,7 @@ func (o *Operation) nodeComponentObjects(c nodeComponent) (*corev1.Secret, *reso
 }
 
 func (o *Operation) deployNodeComponent(ctx context.Context, c nodeComponent) error {
-	// One that a migration has let go, which was called off since, would go with what is made now.
+	// One that a migration has released, which was called off since, would go with what is made now.
 	if err := o.untilNotGoing(ctx, c); err != nil {
 		return err
 	}

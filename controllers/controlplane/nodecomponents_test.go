@@ -69,19 +69,20 @@ func TestNodeComponents(t *testing.T) {
 	if err := resourcesv1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
+	type changes []func(*gardencorev1beta1.ShootSpec)
 	for name, c := range map[string]struct {
-		changes []func(*gardencorev1beta1.ShootSpec) // one after the other
+		changes changes // one after the other
 		want    string
 	}{
-		"by default":                {[]func(*gardencorev1beta1.ShootSpec){proxy(nil)}, "kube-proxy"},
-		"a proxy":                   {[]func(*gardencorev1beta1.ShootSpec){proxy(ptr.To(true))}, "kube-proxy"},
-		"none":                      {[]func(*gardencorev1beta1.ShootSpec){proxy(ptr.To(false))}, ""},
-		"a DNS cache":               {[]func(*gardencorev1beta1.ShootSpec){dns(true)}, "kube-proxy node-local-dns"},
-		"no DNS cache":              {[]func(*gardencorev1beta1.ShootSpec){dns(false)}, "kube-proxy"},
-		"the DNS cache is disabled": {[]func(*gardencorev1beta1.ShootSpec){dns(true), dns(false)}, "kube-proxy"},
-		"the DNS cache is enabled":  {[]func(*gardencorev1beta1.ShootSpec){dns(false), dns(true)}, "kube-proxy node-local-dns"},
-		"the proxy is disabled":     {[]func(*gardencorev1beta1.ShootSpec){dns(true), proxy(ptr.To(false))}, "node-local-dns"},
-		"nothing changes":           {[]func(*gardencorev1beta1.ShootSpec){dns(true), dns(true)}, "kube-proxy node-local-dns"},
+		"by default":                {changes{proxy(nil)}, "kube-proxy"},
+		"a proxy":                   {changes{proxy(ptr.To(true))}, "kube-proxy"},
+		"none":                      {changes{proxy(ptr.To(false))}, ""},
+		"a DNS cache":               {changes{dns(true)}, "kube-proxy node-local-dns"},
+		"no DNS cache":              {changes{dns(false)}, "kube-proxy"},
+		"the DNS cache is disabled": {changes{dns(true), dns(false)}, "kube-proxy"},
+		"the DNS cache is enabled":  {changes{dns(false), dns(true)}, "kube-proxy node-local-dns"},
+		"the proxy is disabled":     {changes{dns(true), proxy(ptr.To(false))}, "node-local-dns"},
+		"nothing changes":           {changes{dns(true), dns(true)}, "kube-proxy node-local-dns"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -128,7 +129,7 @@ func checkCritical(t *testing.T, set *appsv1.DaemonSet) {
 	}
 }
 
-// A migration keeps the components in the shoot: their ManagedResources are among those that it lets go.
+// A migration keeps the components in the shoot: their ManagedResources are among those that it releases.
 func TestNodeComponents_Migrated_StayInTheShoot(t *testing.T) {
 	t.Parallel()
 	scheme := seedScheme(t)

@@ -84,7 +84,7 @@ type States interface {
 		before *shootstate.Added) (*shootstate.Added, error)
 	// Spend notes that nothing is left of the shoot that its state could restore. Who may is as for Delete.
 	Spend(ctx context.Context, shoot client.ObjectKey, epoch int64, mine func(context.Context) error) error
-	// Delete removes the state of a shoot as who acts in the epoch; that it is gone already is fine. mine tells why it
+	// Delete removes the state of a shoot as who acts in the epoch; that it is gone already is fine. mine returns why it
 	// must not, and is asked once the state is known by its version.
 	Delete(ctx context.Context, shoot client.ObjectKey, epoch int64, mine func(context.Context) error) error
 }
@@ -124,33 +124,33 @@ type Operation struct {
 // Namespace is the name of the control-plane namespace in the seed, the technical id.
 func (o *Operation) Namespace() string { return o.Shoot.Status.TechnicalID }
 
-// Workerless tells whether the shoot has no workers, and so no infrastructure.
+// Workerless reports whether the shoot has no workers, and so no infrastructure.
 func (o *Operation) Workerless() bool { return len(o.Shoot.Spec.Provider.Workers) == 0 }
 
-// SkipReadiness tells that the shoot's owner does not want this run to wait for what it does not need itself.
+// SkipReadiness reports whether the shoot's owner does not want this run to wait for what it does not need itself.
 func (o *Operation) SkipReadiness() bool {
 	_, asked := o.Shoot.Annotations[constants.ShootSkipReadiness]
 	return asked
 }
 
-// Hibernated tells whether the shoot is to be hibernated.
+// Hibernated reports whether the shoot is to be hibernated.
 func (o *Operation) Hibernated() bool {
 	return o.Shoot.Spec.Hibernation != nil && o.Shoot.Spec.Hibernation.Enabled != nil && *o.Shoot.Spec.Hibernation.Enabled
 }
 
-// MayBeAsleep tells whether a control plane that is to be taken down may have to be woken first: the shoot is to be
-// hibernated, or it is and was told to wake, which has not ended yet (docs/specification/migration.md#spec-2-6-wake).
+// MayBeAsleep reports whether a control plane that is to be taken down may have to be woken first: the shoot is to be
+// hibernated, or it is and is being woken, which has not ended yet (docs/specification/migration.md#spec-2-6-wake).
 func (o *Operation) MayBeAsleep() bool {
 	return o.Hibernated() || o.Shoot.Status.IsHibernated
 }
 
-// Awake tells whether the control plane runs during the flow. A shoot that is to be hibernated and is not asleep yet
+// Awake reports whether the control plane runs during the flow. A shoot that is to be hibernated and is not asleep yet
 // is put to sleep at the end; one that sleeps is not woken, not even on another seed.
 func (o *Operation) Awake() bool {
 	return !o.Hibernated() || !o.Shoot.Status.IsHibernated
 }
 
-// Restoring tells whether the run is a restore.
+// Restoring reports whether the run is a restore.
 func (o *Operation) Restoring() bool {
 	return o.Shoot.Status.LastOperation != nil &&
 		o.Shoot.Status.LastOperation.Type == gardencorev1beta1.LastOperationTypeRestore

@@ -13,7 +13,7 @@ import (
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 )
 
-// NodeFile is the file of a provision OperatingSystemConfig that tells a machine how to join the shoot. Its content
+// NodeFile is the file of a provision OperatingSystemConfig with which a machine joins the shoot. Its content
 // is a cloud.NodeUserData document; the extension adds the other files and units to it.
 const NodeFile = "/etc/transplant/node.json"
 
@@ -110,7 +110,7 @@ func (o *Operation) eachOperatingSystemConfig(do func(gardencorev1beta1.Worker,
 	return nil
 }
 
-// nodeFiles tell a new machine of the pool how to join; nodes that are there need no such file.
+// nodeFiles are those with which a new machine of the pool joins; nodes that are there need none.
 func (o *Operation) nodeFiles(ctx context.Context, worker gardencorev1beta1.Worker,
 	purpose extensionsv1alpha1.OperatingSystemConfigPurpose) ([]extensionsv1alpha1.File, error) {
 	if purpose != extensionsv1alpha1.OperatingSystemConfigPurposeProvision {

@@ -69,7 +69,7 @@ func TestRefuseForeign(t *testing.T) {
 		"of the seed's own former self": {record: ownership.Record{Owner: "uid-a-before", Epoch: 2, Seed: "a"}},
 		"another's": {record: owned("uid-b", 6),
 			refused: `seed "b"'s, by its record in DNS with epoch 6`},
-		"nobody knows: DNS does not tell": {record: owned("uid-a", 3), down: true, refused: "ask who owns the shoot"},
+		"nobody knows: DNS is down": {record: owned("uid-a", 3), down: true, refused: "ask who owns the shoot"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -79,7 +79,7 @@ func TestRefuseForeign(t *testing.T) {
 				owners.decision.Set(c.record)
 			}
 			owners.decision.Down(c.down)
-			err := o.refuseForeign(t.Context())
+			err := (&Survey{o: o}).refuseForeign(t.Context())
 			if (err != nil) != (c.refused != "") || err != nil && !strings.Contains(err.Error(), c.refused) {
 				t.Errorf("got %v, want %q", err, c.refused)
 			}
@@ -200,7 +200,7 @@ func TestBackupSource(t *testing.T) {
 			want: "uid-b"},
 		"so it is, and nobody owns it": {operation: restore, onSeed: here, owner: owned(ownership.Nobody, 4),
 			entry: "uid-b", want: "uid-b"},
-		"etcd is here, DNS does not tell whose": {operation: restore, onSeed: here, down: true, entry: "uid-b",
+		"etcd is here, DNS is down": {operation: restore, onSeed: here, down: true, entry: "uid-b",
 			is: ownershiptest.ErrDown},
 		"no entry":  {operation: restore, err: `backup entry "shoot--p--alpha--uid" is missing`},
 		"not begun": {operation: restore, entry: "uid-b", want: "uid-b"},
@@ -241,7 +241,11 @@ func TestBackupSource(t *testing.T) {
 			owners.decision.Set(c.owner)
 			owners.decision.Down(c.down)
 			o.Bucket = shelves{content: c.content}
-			got, err := o.backupSource(t.Context())
+			here, err := o.Survey(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := o.backupSource(t.Context(), here)
 			wanted := err == nil && c.err == "" && c.is == nil || c.err != "" && err != nil && strings.Contains(err.Error(),
 				c.err) || c.is != nil && errors.Is(err, c.is)
 			if got != c.want || !wanted {
@@ -284,7 +288,7 @@ func TestCopyBackups(t *testing.T) {
 				o.Shoot.Annotations = map[string]string{"shoot.gardener.cloud/force-restore": "true"}
 			}
 			var copied []string
-			events := &told{}
+			events := &eventReasons{}
 			o.Bucket, o.events = shelves{copied: &copied, leftOut: []string{"e1/delta-7"}}, events
 			if err := o.CopyBackups(t.Context()); err != nil {
 				t.Fatal(err)

@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -17,7 +15,6 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
 	"github.com/transplant-sim/transplant/controllers/ownership"
-	"github.com/transplant-sim/transplant/controllers/ownership/tenure"
 )
 
 // ownerLeaseName is the Lease in the project namespace that is the claim (docs/ownership.md#spec-9-1).
@@ -31,24 +28,6 @@ func (o *Operation) ownerRecordName() string {
 	return fmt.Sprintf("owner.%s.%s.%s", o.Shoot.Name, o.project(), o.InternalDomain)
 }
 
-// Survey reads what this seed has of the shoot.
-func (o *Operation) Survey(ctx context.Context) (tenure.Tenure, error) {
-	etcd := &appsv1.StatefulSet{}
-	err := o.Seed.Get(ctx, o.key(EtcdName), etcd)
-	if apierrors.IsNotFound(err) {
-		etcd = nil
-	} else if err != nil {
-		return tenure.Tenure{}, fmt.Errorf("read etcd: %w", err)
-	}
-	namespace, err := o.namespace(ctx)
-	if apierrors.IsNotFound(err) {
-		namespace = nil
-	} else if err != nil {
-		return tenure.Tenure{}, fmt.Errorf("read namespace %q: %w", o.Namespace(), err)
-	}
-	return tenure.Of(namespace, etcd)
-}
-
 // HoldOwnership makes this seed the owner of the shoot, or finds that it is, and notes the epoch (docs/ownership.md#o5,
 // docs/ownership.md#o6). It waits for the final snapshot of the epoch it replaces, or until that epoch has surely
 // ended.
@@ -60,7 +39,7 @@ func (o *Operation) HoldOwnership(ctx context.Context) error {
 		return err
 	}
 	if !o.Restoring() {
-		if err := o.refuseForeign(ctx); err != nil {
+		if err := here.refuseForeign(ctx); err != nil {
 			return err
 		}
 	}
@@ -76,39 +55,8 @@ func (o *Operation) HoldOwnership(ctx context.Context) error {
 	return err
 }
 
-// refuseForeign is an error if DNS gives the shoot to another seed that exists.
-func (o *Operation) refuseForeign(ctx context.Context) error {
-	record, err := o.decision(ctx)
-	if err != nil {
-		return err
-	}
-	if record.Absent() || record.Retired() || record.Owner == string(o.SeedObject.UID) {
-		return nil
-	}
-	seeds := &gardencorev1beta1.SeedList{}
-	if err := o.Garden.List(ctx, seeds); err != nil {
-		return fmt.Errorf("look for the owner of the shoot: %w", err)
-	}
-	for _, seed := range seeds.Items {
-		if string(seed.UID) == record.Owner {
-			return fmt.Errorf("the shoot is seed %q's, by its record in DNS with epoch %d: it is not taken from there "+
-				"without a migration", seed.Name, record.Epoch)
-		}
-	}
-	return nil // its owner is no more
-}
-
-// decision is the record in DNS.
-func (o *Operation) decision(ctx context.Context) (ownership.Record, error) {
-	record, _, err := o.Owners.Decision(o.ownerRecordName()).Read(ctx)
-	if err != nil {
-		return ownership.Record{}, fmt.Errorf("ask who owns the shoot: %w", err)
-	}
-	return record, nil
-}
-
-// Misplaced tells that the control plane of a shoot that has been created is not on this seed, although this seed is
-// responsible: the seed was built anew, or lost its data. To go on as if the shoot were new would give it another
+// Misplaced reports whether the control plane of a shoot that has been created is not on this seed, although this seed
+// is responsible: the seed was built anew, or lost its data. To go on as if the shoot were new would give it another
 // identity; it has to be restored.
 func (o *Operation) Misplaced(ctx context.Context) (bool, error) {
 	here, err := o.Survey(ctx)
@@ -149,52 +97,6 @@ func (o *Operation) AskForRestore(ctx context.Context, why string) error {
 			Description: why, LastUpdateTime: metav1.NewTime(o.Clock.Now()),
 		}
 	})
-}
-
-// HasFinalSnapshot tells whether the epoch has ended with a final snapshot (docs/ownership.md#o3,
-// docs/ownership.md#o6).
-func (o *Operation) HasFinalSnapshot(ctx context.Context, epoch int64) (bool, error) {
-	entry, err := o.BackupEntry(ctx)
-	if err != nil || entry == nil {
-		return false, err
-	}
-	return o.Bucket.HasFinalSnapshot(ctx, entry.Spec.BucketName, o.BackupPrefix(), epoch)
-}
-
-// UnsavedEpoch is the epoch of this seed's etcd, if that is to run and may have what somebody needs and no backup has;
-// else zero: it does not run, its final snapshot is there, or a newer epoch has begun, which does not start from it any
-// more.
-func (o *Operation) UnsavedEpoch(ctx context.Context, etcd tenure.Etcd) (int64, error) {
-	if !etcd.Runs {
-		return 0, nil
-	}
-	buckets := sets.New(o.BucketName())
-	for _, read := range []func(context.Context) (*gardencorev1beta1.BackupEntry, error){o.BackupEntry, o.SourceBackupEntry} {
-		entry, err := read(ctx)
-		if err != nil {
-			return 0, err
-		}
-		if entry != nil {
-			buckets.Insert(entry.Spec.BucketName)
-		}
-	}
-	for _, bucket := range sets.List(buckets) {
-		superseded, err := o.Bucket.Superseded(ctx, bucket, o.BackupPrefix(), etcd.Epoch)
-		if err != nil {
-			return 0, fmt.Errorf("look for newer epochs in bucket %q: %w", bucket, err)
-		}
-		if superseded {
-			return 0, nil
-		}
-	}
-	saved, err := o.Bucket.HasFinalSnapshot(ctx, o.BucketName(), o.BackupPrefix(), etcd.Epoch)
-	if err != nil {
-		return 0, fmt.Errorf("look for the final snapshot of epoch %d: %w", etcd.Epoch, err)
-	}
-	if saved {
-		return 0, nil
-	}
-	return etcd.Epoch, nil
 }
 
 func (o *Operation) boundTo(ctx context.Context) (string, error) {

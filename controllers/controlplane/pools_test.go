@@ -18,25 +18,29 @@ import (
 // A pool of a Shoot, and what a Worker makes of it.
 const (
 	wholePool = `{
-		"name": "pool", "minimum": 2, "maximum": 5, "maxSurge": 2, "maxUnavailable": "10%", "zones": ["here-1"], "priority": 7,
-		"labels": {"mine": "yes"}, "annotations": {"note": "x"}, "taints": [{"key": "k", "effect": "NoSchedule"}], "providerConfig": {"fast": true},
+		"name": "pool", "minimum": 2, "maximum": 5, "maxSurge": 2, "maxUnavailable": "10%", "zones": ["here-1"],
+		"priority": 7, "labels": {"mine": "yes"}, "annotations": {"note": "x"},
+		"taints": [{"key": "k", "effect": "NoSchedule"}], "providerConfig": {"fast": true},
 		"machine": {"type": "medium", "architecture": "arm64", "image": {"name": "simulated", "version": "1.0.0"}},
 		"volume": {"name": "root", "type": "ssd", "size": "20Gi", "encrypted": true},
-		"dataVolumes": [{"name": "logs", "type": "hdd", "size": "50Gi", "encrypted": false}, {"name": "kubelet", "size": "30Gi"}],
+		"dataVolumes": [{"name": "logs", "type": "hdd", "size": "50Gi", "encrypted": false},
+			{"name": "kubelet", "size": "30Gi"}],
 		"kubeletDataVolumeName": "kubelet", "kubernetes": {"version": "1.35.1", "kubelet": {"maxPods": 40}},
 		"machineControllerManager": {"maxEvictRetries": 3},
-		"clusterAutoscaler": {"scaleDownUtilizationThreshold": 0.5, "scaleDownGpuUtilizationThreshold": 1, "scaleDownUnneededTime": "10m0s",
-			"scaleDownUnreadyTime": "20m0s", "maxNodeProvisionTime": "5m0s"}}`
+		"clusterAutoscaler": {"scaleDownUtilizationThreshold": 0.5, "scaleDownGpuUtilizationThreshold": 1,
+			"scaleDownUnneededTime": "10m0s", "scaleDownUnreadyTime": "20m0s", "maxNodeProvisionTime": "5m0s"}}`
 	wholeWorkerPool = `{
-		"name": "pool", "minimum": 2, "maximum": 5, "maxSurge": 2, "maxUnavailable": "10%", "zones": ["here-1"], "priority": 7,
-		"labels": {"mine": "yes", "worker.gardener.cloud/pool": "pool"}, "annotations": {"note": "x"}, "taints": [{"key": "k", "effect": "NoSchedule"}],
-		"providerConfig": {"fast": true}, "machineType": "medium", "architecture": "arm64", "machineImage": {"name": "simulated", "version": "1.0.0"},
+		"name": "pool", "minimum": 2, "maximum": 5, "maxSurge": 2, "maxUnavailable": "10%", "zones": ["here-1"],
+		"priority": 7, "labels": {"mine": "yes", "worker.gardener.cloud/pool": "pool"}, "annotations": {"note": "x"},
+		"taints": [{"key": "k", "effect": "NoSchedule"}], "providerConfig": {"fast": true},
+		"machineType": "medium", "architecture": "arm64", "machineImage": {"name": "simulated", "version": "1.0.0"},
 		"volume": {"name": "root", "type": "ssd", "size": "20Gi", "encrypted": true},
-		"dataVolumes": [{"name": "logs", "type": "hdd", "size": "50Gi", "encrypted": false}, {"name": "kubelet", "size": "30Gi"}],
+		"dataVolumes": [{"name": "logs", "type": "hdd", "size": "50Gi", "encrypted": false},
+			{"name": "kubelet", "size": "30Gi"}],
 		"kubeletDataVolumeName": "kubelet", "kubernetesVersion": "1.35.1", "kubeletConfig": {"maxPods": 40},
 		"machineControllerManager": {"maxEvictRetries": 3},
-		"clusterAutoscaler": {"scaleDownUtilizationThreshold": "0.5", "scaleDownGpuUtilizationThreshold": "1", "scaleDownUnneededTime": "10m0s",
-			"scaleDownUnreadyTime": "20m0s", "maxNodeProvisionTime": "5m0s"}}`
+		"clusterAutoscaler": {"scaleDownUtilizationThreshold": "0.5", "scaleDownGpuUtilizationThreshold": "1",
+			"scaleDownUnneededTime": "10m0s", "scaleDownUnreadyTime": "20m0s", "maxNodeProvisionTime": "5m0s"}}`
 )
 
 // What a pool says reaches the Worker, also what nothing here acts on: the extension may, and an autoscaler

@@ -14,12 +14,12 @@ import (
 	"github.com/transplant-sim/transplant/controllers/flow"
 )
 
-// NothingToRestore tells that the deletion of a shoot has come so far that no machine and no control plane is left. The
-// DeleteGraph notes that in the state before it confirms and begins the deletion of the backups, and the state goes
-// last; the ReconcileGraph makes room for backups before there is a machine. What somebody else has deleted, a cascade
-// or a person, says nothing: backups that are gone while a state is there that nobody has noted it in are a loss, and
-// machines may run. entry is the shoot's BackupEntry, state its saved state, each nil for none. What may be left in the
-// cloud is its infrastructure and its DNS records; a restore is neither possible nor needed
+// NothingToRestore reports whether the deletion of a shoot has come so far that no machine and no control plane is
+// left. The DeleteGraph notes that in the state before it confirms and begins the deletion of the backups, and the
+// state goes last; the ReconcileGraph makes room for backups before there is a machine. What somebody else has deleted,
+// a cascade or a person, says nothing: backups that are gone while a state is there that nobody has noted it in are a
+// loss, and machines may run. entry is the shoot's BackupEntry, state its saved state, each nil for none. What may be
+// left in the cloud is its infrastructure and its DNS records; a restore is neither possible nor needed
 // (docs/ownership.md#spec-9-3).
 func NothingToRestore(shoot *gardencorev1beta1.Shoot, entry *gardencorev1beta1.BackupEntry,
 	state *shootstate.State) bool {

@@ -12,10 +12,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/clusters/apiservertest"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
 func refersTo(version, kind, name string) gardencorev1beta1.NamedResourceReference {
@@ -105,7 +105,7 @@ func TestReferencedResources(t *testing.T) {
 	check("when it is not referred to any more", map[string]any{"ConfigMap ref-policy": policy})
 }
 
-// What cannot be copied is told; a deletion goes on with the copy that is there.
+// What cannot be copied is reported; a deletion goes on with the copy that is there.
 func TestReferencedResourcesThatCannotBeCopied(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -13,15 +13,15 @@ import (
 	"github.com/transplant-sim/transplant/controllers/rollout"
 )
 
-// Requested tells that somebody asked for a run: the annotation gardener.cloud/operation lists reconcile or retry among
-// its operations. A wish for maintenance goes first, and asks for a run in turn; other operations are other
+// Requested reports whether somebody asked for a run: the annotation gardener.cloud/operation lists reconcile or retry
+// among its operations. A wish for maintenance goes first, and asks for a run in turn; other operations are other
 // controllers' affair.
 func Requested(shoot *gardencorev1beta1.Shoot) bool {
 	return asked(shoot, constants.ShootOperationReconcile, constants.ShootOperationRetry)
 }
 
-// Stuck tells that the operation has failed for good, and nobody has changed the shoot or asked for another try since
-// (docs/specification/migration.md#spec-2-5).
+// Stuck reports whether the operation has failed for good, and nobody has changed the shoot or asked for another try
+// since (docs/specification/migration.md#spec-2-5).
 func Stuck(shoot *gardencorev1beta1.Shoot) bool {
 	last := shoot.Status.LastOperation
 	return last != nil && last.State == gardencorev1beta1.LastOperationStateFailed &&

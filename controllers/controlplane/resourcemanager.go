@@ -65,7 +65,7 @@ func (o *Operation) deployResourceManagerAccess(ctx context.Context) error {
 	return nil
 }
 
-// AwakenResourceManager makes sure that somebody lets go of the ManagedResources when they are deleted: the resource
+// AwakenResourceManager makes sure that somebody releases the ManagedResources when they are deleted: the resource
 // manager runs, even if the shoot was at rest. Where there never was one nothing waits for it.
 func (o *Operation) AwakenResourceManager(ctx context.Context) error {
 	exists, err := o.DeploymentExists(ctx, DeploymentResourceManager)

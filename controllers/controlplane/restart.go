@@ -43,8 +43,8 @@ func removeTasks(shoot *gardencorev1beta1.Shoot, done []string) {
 	shoot.Annotations[constants.ShootTasks] = strings.Join(left, ",")
 }
 
-// restarts tells that this run restarts what a task names. Other operations make all pods anew, or end them; of a shoot
-// that sleeps there are none.
+// restarts reports whether this run restarts what a task names. Other operations make all pods anew, or end them; of a
+// shoot that sleeps there are none.
 func (o *Operation) restarts(task string) bool {
 	return o.running == gardencorev1beta1.LastOperationTypeReconcile && o.Awake() &&
 		(task == constants.ShootTaskRestartControlPlanePods || task == constants.ShootTaskRestartCoreAddons) &&

@@ -77,7 +77,9 @@ func TestRestart_Tasks_AreInTheGraph(t *testing.T) {
 // deployed is when the Deployments of the control plane were restarted, by name.
 func deployed(t *testing.T, o *Operation) map[string]string {
 	t.Helper()
-	for _, deploy := range []func(context.Context, int32) error{o.DeployAPIServer, o.DeployControllers, o.DeployResourceManager, o.DeployMachineController} {
+	for _, deploy := range []func(context.Context, int32) error{
+		o.DeployAPIServer, o.DeployControllers, o.DeployResourceManager, o.DeployMachineController,
+	} {
 		if err := deploy(t.Context(), 1); err != nil {
 			t.Fatal(err)
 		}

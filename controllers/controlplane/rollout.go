@@ -14,19 +14,19 @@ import (
 	"github.com/transplant-sim/transplant/controllers/rollout"
 )
 
-// reasonRollout is that of the event which tells of pools that cannot be rolled.
+// reasonRollout is that of the event about pools that cannot be rolled.
 const reasonRollout = "WorkersNotRolledOut"
 
-// RolloutRequested tells that somebody asked for worker pools to be rolled: the annotation gardener.cloud/operation
-// lists rollout-workers=… among its operations (docs/specification/versions.md#spec-4-9). A wish for maintenance goes
-// first.
+// RolloutRequested reports whether somebody asked for worker pools to be rolled: the annotation
+// gardener.cloud/operation lists rollout-workers=… among its operations (docs/specification/versions.md#spec-4-9). A
+// wish for maintenance goes first.
 func RolloutRequested(shoot *gardencorev1beta1.Shoot) bool {
 	listed := requests(shoot)
 	return !slices.Contains(listed, constants.ShootOperationMaintain) && slices.ContainsFunc(listed, rollout.IsRequest)
 }
 
-// rollsOut tells that this run carries a request for rolled pools out. While a shoot moves, its nodes stay as they are:
-// the request waits for the reconciliation after it.
+// rollsOut reports whether this run carries a request for rolled pools out. While a shoot moves, its nodes stay as they
+// are: the request waits for the reconciliation after it.
 func (o *Operation) rollsOut() bool {
 	return RolloutRequested(o.Shoot) &&
 		(o.running == gardencorev1beta1.LastOperationTypeReconcile || o.running == gardencorev1beta1.LastOperationTypeCreate)

@@ -12,7 +12,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
 
-// seenEvents keeps what was told.
+// seenEvents keeps the messages of warnings.
 type seenEvents struct{ warnings []string }
 
 func (s *seenEvents) Event(_ *gardencorev1beta1.Shoot, eventType, _, message string) {

@@ -24,14 +24,14 @@ const (
 	reasonRotation = "CredentialsNotRotated"
 )
 
-// RotationRequested tells that somebody asked for credentials to be rotated (docs/specification/api.md#spec-1-12). A
-// wish for maintenance goes first.
+// RotationRequested reports whether somebody asked for credentials to be rotated (docs/specification/api.md#spec-1-12).
+// A wish for maintenance goes first.
 func RotationRequested(shoot *gardencorev1beta1.Shoot) bool {
 	return asked(shoot, rotation.Operations()...)
 }
 
-// rotates tells that this run initiates the rotation that somebody asked for. A shoot that moves keeps its credentials:
-// the request waits for the reconciliation after it.
+// rotates reports whether this run initiates the rotation that somebody asked for. A shoot that moves keeps its
+// credentials: the request waits for the reconciliation after it.
 func (o *Operation) rotates() bool { return RotationRequested(o.Shoot) && o.mayRotate() }
 
 func (o *Operation) mayRotate() bool {

@@ -146,7 +146,7 @@ func secretsOf(t *testing.T, o *Operation) map[string]corev1.Secret {
 	return byName
 }
 
-// withSecrets is an operation whose secrets have been made, and whose patches of SSH key pairs end as told.
+// withSecrets is an operation whose secrets have been made, and whose patches of SSH key pairs end as fails says.
 func withSecrets(t *testing.T, fails *error) *Operation {
 	t.Helper()
 	service := func(name string) *corev1.Service {

@@ -47,7 +47,7 @@ type Flow struct {
 	Finish func(*gardencorev1beta1.ShootStatus)
 	// Consumes are annotations that were meant for this run only, removed when it has succeeded.
 	Consumes []string
-	// Gone tells that the shoot ceases to exist with the end of the flow: there is no status left to patch.
+	// Gone is true if the shoot ceases to exist with the end of the flow: there is no status left to patch.
 	Gone bool
 }
 

@@ -71,7 +71,7 @@ type secretSpec struct {
 	persist bool
 	labels  map[string]string
 	make    func(*secretSet) (map[string][]byte, error)
-	// outdated tells of a secret that it must be made anew, although it exists; nil for never.
+	// outdated reports whether a secret must be made anew, although it exists; nil for never.
 	outdated func(map[string][]byte) bool
 	// rotation is the value of labelRotated that the rotation under way gives the secret; "" without one.
 	rotation string
@@ -274,8 +274,8 @@ func (o *Operation) apiServerCertificate() certificate {
 	}
 }
 
-// lacksDomain tells of the API server's certificate that it does not name the shoot's domain, which may have been given
-// to the shoot after it was made.
+// lacksDomain reports whether the API server's certificate does not name the shoot's domain. The shoot may have got the
+// domain after the certificate was made.
 func (o *Operation) lacksDomain(data map[string][]byte) bool {
 	host := o.ExternalHost()
 	if host == "" {

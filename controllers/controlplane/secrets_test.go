@@ -62,7 +62,7 @@ func TestWhichSecretsArePersisted(t *testing.T) {
 		t.Errorf("label persist of each secret (-want +got):\n%s", diff)
 	}
 
-	// Who restores without one of them is told so, one by one.
+	// A restore without them says which ones are missing.
 	o.State = &shootstate.State{}
 	var missing []string
 	for _, name := range slices.Sorted(slices.Values(persisted)) {

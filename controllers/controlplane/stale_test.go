@@ -61,11 +61,11 @@ func TestWhatAShootNoLongerWantsIsDeleted(t *testing.T) {
 	}
 }
 
-// Its extension's error is told, as of any deletion.
+// Its extension's error is reported, as of any deletion.
 func TestAStaleExtensionIsAwaited(t *testing.T) {
 	t.Parallel()
 	stale := &extensionsv1alpha1.Extension{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--p--alpha", Name: "dns",
-		Finalizers: []string{"held"}}}
+		Finalizers: []string{"stays"}}}
 	o := newOperation(t, gardencorev1beta1.LastOperationTypeReconcile, interceptor.Funcs{}, stale)
 	ctx, cancel := context.WithCancel(t.Context())
 	looks := 0

@@ -106,8 +106,8 @@ var ErrTakenOver = errors.New("the shoot has been taken over")
 // ConflictBackoff is for patches of a status that others write too: about two seconds.
 var ConflictBackoff = wait.Backoff{Steps: 9, Duration: 10 * time.Millisecond, Factor: 2, Jitter: 0.2}
 
-// mine tells whether the shoot, as read just now, is still in the hands of this run: it began the operation that the
-// status shows, and nobody has begun another since. A gardenlet that stood still for a while finds out by it.
+// mine returns an error unless the shoot, as read just now, is still in the hands of this run: it began the operation
+// that the status shows, and nobody has begun another since. A gardenlet that stood still for a while finds out by it.
 func (o *Operation) mine(shoot *gardencorev1beta1.Shoot) error {
 	last := shoot.Status.LastOperation
 	switch {
@@ -126,7 +126,7 @@ func (o *Operation) mine(shoot *gardencorev1beta1.Shoot) error {
 	return nil
 }
 
-// left tells that the shoot is bound to another seed, which can take it, and that this one would begin to hand it on.
+// left reports whether the shoot is bound to another seed, which can take it, and this one would begin to hand it over.
 func (o *Operation) left(shoot *gardencorev1beta1.Shoot) bool {
 	return ptr.Deref(shoot.Spec.SeedName, "") != o.SeedName && ReadyForMigration(shoot) &&
 		!o.Stopped() && shoot.Annotations[constants.ShootIgnore] != constants.LabelTrue

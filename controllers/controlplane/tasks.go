@@ -106,7 +106,7 @@ func (o *Operation) WaitWorker(ctx context.Context) error {
 		o.Seed.Status().Patch(ctx, worker, client.MergeFrom(before)))
 }
 
-// machinesRestored tells whether the Worker extension has restored the machines.
+// machinesRestored reports whether the Worker extension has restored the machines.
 func (o *Operation) machinesRestored(ctx context.Context) (bool, error) {
 	worker := o.Worker()
 	err := o.Seed.Get(ctx, o.key(worker.Name), worker)
@@ -150,23 +150,23 @@ func (o *Operation) Hibernate(ctx context.Context) error {
 	return o.ScaleEtcd(ctx, 0)
 }
 
-// Created tells that the shoot has been created successfully once: it has had a control plane.
+// Created reports whether the shoot has been created successfully once: it has had a control plane.
 func Created(shoot *gardencorev1beta1.Shoot) bool {
 	last := shoot.Status.LastOperation
 	return last != nil && (last.Type != gardencorev1beta1.LastOperationTypeCreate ||
 		last.State == gardencorev1beta1.LastOperationStateSucceeded)
 }
 
-// Forced tells that the shoot is to be restored without the help of the seed it comes from
+// Forced reports whether the shoot is to be restored without the help of the seed it comes from
 // (docs/ownership.md#spec-9-3).
 func Forced(object client.Object) bool {
 	return object.GetAnnotations()[constants.ShootForceRestore] == constants.LabelTrue
 }
 
-// StoppedRetry is when to look again at a shoot whose seed's operations are stopped: nobody tells of the end of that.
+// StoppedRetry is when to look again at a shoot whose seed's operations are stopped: no event reports the end of that.
 const StoppedRetry = 15 * time.Second
 
-// Stopped tells that operators have stopped the operations on the shoots of this seed in an emergency
+// Stopped reports whether operators have stopped the operations on the shoots of this seed in an emergency
 // (docs/specification/api.md#spec-1-12, docs/specification/migration.md#spec-2-5). What is under way goes on.
 func (o *Operation) Stopped() bool {
 	return o.SeedObject.Annotations[constants.ShootEmergencyStopReconciliations] == constants.LabelTrue

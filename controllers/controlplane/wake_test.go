@@ -17,7 +17,7 @@ import (
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 )
 
-// A shoot that was told to wake and is deleted before it did sleeps all the same: nothing in it lets go until it is
+// A shoot that was to be woken and is deleted before it is sleeps all the same: nothing in it is released until it is
 // woken.
 func TestWhoSleepsIsWokenToBeDeleted(t *testing.T) {
 	t.Parallel()
@@ -28,9 +28,9 @@ func TestWhoSleepsIsWokenToBeDeleted(t *testing.T) {
 	}{
 		"asleep": {true, true, 0, map[string]int32{"etcd-main": 1, "kube-apiserver": 1,
 			"machine-controller": 1}},
-		"told to sleep": {true, false, 0, map[string]int32{"etcd-main": 1, "kube-apiserver": 1,
+		"sleep wanted": {true, false, 0, map[string]int32{"etcd-main": 1, "kube-apiserver": 1,
 			"machine-controller": 1}},
-		"told to wake": {false, true, 0, map[string]int32{"etcd-main": 1, "kube-apiserver": 1,
+		"wake wanted": {false, true, 0, map[string]int32{"etcd-main": 1, "kube-apiserver": 1,
 			"machine-controller": 1}},
 		"half awake": {false, true, 1, map[string]int32{"etcd-main": 1, "kube-apiserver": 1,
 			"machine-controller": 1}},
@@ -88,8 +88,8 @@ func TestWhoSleepsIsWokenToBeDeleted(t *testing.T) {
 	}
 }
 
-// Who falls asleep lets its name go while etcd still runs: as long as etcd ends, nobody can tell an extension who owns
-// the shoot.
+// A shoot that is hibernated releases its name while etcd still runs: while etcd ends, nothing can answer an extension
+// who owns the shoot.
 func TestTheNameGoesBeforeEtcd(t *testing.T) {
 	t.Parallel()
 	meta := func(name string) metav1.ObjectMeta {

@@ -90,7 +90,7 @@ func (o *Operation) blameWebhooks(ctx context.Context, err error) error {
 	shoot, machines := &gardencorev1beta1.Shoot{}, &machinev1alpha1.MachineList{}
 	if o.Garden.Get(ctx, client.ObjectKeyFromObject(o.Shoot), shoot) != nil ||
 		o.Seed.List(ctx, machines, client.InNamespace(o.Namespace())) != nil {
-		return err // what failed is told, if not why
+		return err // it says what failed, if not why
 	}
 	if !slices.ContainsFunc(machines.Items, lacksNode) {
 		return err

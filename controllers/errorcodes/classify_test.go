@@ -153,7 +153,8 @@ func TestClassify_ReportedTexts(t *testing.T) {
 			`request was refused because too many requests were sent"`: {"ERR_INFRA_RATE_LIMITS_EXCEEDED"},
 		`an error on the server ("Internal Server Error: \"/apis/core.gardener.cloud/v1beta1/seeds\": context deadline ` +
 			`exceeded (Client.Timeout exceeded while awaiting headers)") has prevented the request from succeeding`: nil,
-		"Future#WaitForCompletion: context has been cancelled: StatusCode=200 -- Original Error: context deadline exceeded": nil,
+		"Future#WaitForCompletion: context has been cancelled: StatusCode=200 -- " +
+			"Original Error: context deadline exceeded": nil,
 		`Code="OperationNotAllowed" Message="Operation could not be completed: it exceeds the approved cores quota"`: {
 			"ERR_INFRA_QUOTA_EXCEEDED"},
 		"googleapi: Error 403: Quota 'CPUS' exceeded. Limit: 24.0 in region r., quotaExceeded": {

@@ -104,7 +104,7 @@ func ask(t *testing.T, client *http.Client, url string, route access.Route) (int
 	return response.StatusCode, string(body), err
 }
 
-// whole tells that the shoot goes on as before: its epoch is served.
+// whole checks that the shoot goes on as before: its epoch is served.
 func (l *live) whole(t *testing.T) {
 	t.Helper()
 	l.is(t, http.StatusOK)
@@ -276,7 +276,7 @@ func (plain) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// A client does not tell its secrets, nor believe the answers of, who only says that it is a guard.
+// A client neither gives its secrets to, nor believes the answers of, a server that only says that it is a guard.
 func TestClients_RefuseAServerThatIsNoGuard(t *testing.T) {
 	t.Parallel()
 	l, other := startLive(t), newKeys(t, "127.0.0.1")

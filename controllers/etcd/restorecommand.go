@@ -85,7 +85,7 @@ func (f *backupFlags) restore(ctx context.Context, o backup.RestoreOptions) erro
 	}
 }
 
-// permanent tells the errors that no repetition helps against.
+// permanent reports whether no repetition helps against the error.
 func permanent(err error) bool {
 	_, damaged := errors.AsType[*backup.DamageError](err)
 	_, superseded := errors.AsType[*backup.SupersededError](err)

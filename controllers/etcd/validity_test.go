@@ -111,7 +111,7 @@ func stalled(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 
 // Only a guard that is silent may have lost its data (docs/ownership.md#o10). One that refuses or has not finished is
 // well, and so is one that the gardenlet cannot ask.
-func TestAwaitEnd_WaitIsOver_TellsSilenceFromAnswers(t *testing.T) {
+func TestAwaitEnd_WaitIsOver_DistinguishesSilenceFromAnswers(t *testing.T) {
 	t.Parallel()
 	answers := func(code int, body string) func(*testing.T, pki.Folder) string {
 		return func(t *testing.T, keys pki.Folder) string { return serve(t, keys, 0, saying(code, body)) }

@@ -22,7 +22,7 @@ import (
 const (
 	// sourcePrefix begins the name of the entry by which a restoration reads the bucket of the seed it comes from.
 	sourcePrefix = constants.BackupSourcePrefix + "-"
-	// annotationCreatedBy tells which entry wrote a Secret, so that no other removes it.
+	// annotationCreatedBy says which entry wrote a Secret, so that no other removes it.
 	annotationCreatedBy = "backup.gardener.cloud/created-by"
 	// keyBucketName and keyPrefix are what the Secret says beside the credentials.
 	keyBucketName = "bucketName"
@@ -88,7 +88,7 @@ func (p *Provider) namespaceOfEntry(ctx context.Context,
 	return namespace, nil
 }
 
-// rememberEpoch keeps on the entry in which epoch it was last worked on: it outlives the namespace that tells.
+// rememberEpoch keeps on the entry in which epoch it was last worked on: it outlives the namespace that has the epoch.
 func (p *Provider) rememberEpoch(ctx context.Context, obj *extensionsv1alpha1.BackupEntry, epoch string) error {
 	if epoch == "" || obj.Annotations[constants.OwnershipEpoch] == epoch {
 		return nil
@@ -153,8 +153,8 @@ func (p *Provider) deleteBackupEntry(ctx context.Context, log logr.Logger, obj *
 	return p.deleteBackupSecret(ctx, obj)
 }
 
-// isSecondWay tells that a source entry names the part of a bucket that is the shoot's own entry's. A gardenlet lets go
-// of such a source rather than delete it; but what is deleted here nobody brings back.
+// isSecondWay reports whether a source entry names the part of a bucket that is the shoot's own entry's. A gardenlet
+// releases such a source rather than delete it; but what is deleted here nobody brings back.
 func (p *Provider) isSecondWay(ctx context.Context, obj *extensionsv1alpha1.BackupEntry) (bool, error) {
 	if !strings.HasPrefix(obj.Name, sourcePrefix) {
 		return false, nil

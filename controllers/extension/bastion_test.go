@@ -11,8 +11,8 @@ import (
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 )
 
-// Who leaves gets no new way in, and is told why; one that was made before stays until it is deleted, and goes then
-// with all that it stands for.
+// A shoot that leaves gets no new Bastion, and the status of such a Bastion says why; one that was made before stays
+// until it is deleted, and goes then with all that it stands for.
 func TestNoBastionIsBegunForAShootThatLeaves(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

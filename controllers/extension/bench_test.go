@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	clienttesting "k8s.io/client-go/testing"
-	clocktesting "k8s.io/utils/clock/testing"
+	testingclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -42,7 +42,7 @@ type bench struct {
 	t     *testing.T
 	name  string
 	cloud *cloudtest.Cloud
-	clock *clocktesting.FakeClock
+	clock *testingclock.FakeClock
 	epoch int64
 
 	base     client.WithWatch
@@ -64,7 +64,7 @@ func (f fixedFence) Hold(ctx context.Context, namespace string) (context.Context
 
 func newBench(t *testing.T, name string, c *cloudtest.Cloud, epoch int64) *bench {
 	t.Helper()
-	b := &bench{t: t, name: name, cloud: c, clock: clocktesting.NewFakeClock(time.Now()), epoch: epoch}
+	b := &bench{t: t, name: name, cloud: c, clock: testingclock.NewFakeClock(time.Now()), epoch: epoch}
 	statuses := []client.Object{&machinev1alpha1.MachineDeployment{}, &machinev1alpha1.MachineSet{},
 		&machinev1alpha1.Machine{}}
 	for _, kind := range extensionsv1alpha1.Kinds() {

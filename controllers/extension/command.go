@@ -191,7 +191,7 @@ func load(path string) (*rest.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig %q: %w", path, err)
 	}
-	config.UserAgent = "extensions" // the managers of an object tell who has written it
+	config.UserAgent = "extensions" // the managers of an object show who has written it
 	config.QPS, config.Burst = 200, 400
 	return config, nil
 }

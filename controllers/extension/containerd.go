@@ -169,8 +169,8 @@ func merge(into, values document) {
 		case json.Number:
 			if whole, err := v.Int64(); err == nil {
 				into[key] = whole
-			} else if broken, err := v.Float64(); err == nil {
-				into[key] = broken
+			} else if fraction, err := v.Float64(); err == nil {
+				into[key] = fraction
 			}
 		default:
 			into[key] = v

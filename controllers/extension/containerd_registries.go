@@ -73,12 +73,12 @@ var errBothPatterns = errors.New(
 	"registries are configured by the old pattern (registry.mirrors, registry.configs) and by the hosts directory: " +
 		"only one of them can be used")
 
-// onePattern tells the patterns apart by which registries are configured
+// onePattern returns an error if both patterns by which registries are configured are in use
 // (docs/specification/nodes-and-seeds.md#spec-7-3): the old one, which is deprecated, and the hosts directory. A file
 // in conf.d that speaks of a plugin replaces all that was said of it before, as containerd merges sections and not
 // keys; so a machine's owner may go back to the old pattern, as long as nobody wants hosts.
 func onePattern(config document, files []cloud.File) error {
-	plugins, told := maps.Clone(table(config, "plugins")), map[string]string{pluginCRI: containerdConfig,
+	plugins, origin := maps.Clone(table(config, "plugins")), map[string]string{pluginCRI: containerdConfig,
 		pluginImages: containerdConfig}
 	for _, file := range imported(files) {
 		parsed, err := parse(file)
@@ -86,7 +86,7 @@ func onePattern(config document, files []cloud.File) error {
 			return err
 		}
 		for name, section := range table(parsed, "plugins") {
-			plugins[name], told[name] = section, file.Path
+			plugins[name], origin[name] = section, file.Path
 		}
 	}
 	hosts := slices.IndexFunc(files, func(f cloud.File) bool {
@@ -101,10 +101,10 @@ func onePattern(config document, files []cloud.File) error {
 			continue
 		}
 		if at, _ := registry["config_path"].(string); at != "" {
-			return fmt.Errorf("%w: %s has %s beside config_path", errBothPatterns, told[name], strings.Join(old, " and "))
+			return fmt.Errorf("%w: %s has %s beside config_path", errBothPatterns, origin[name], strings.Join(old, " and "))
 		}
 		if hosts >= 0 {
-			return fmt.Errorf("%w: %s has %s, and there is %s", errBothPatterns, told[name], strings.Join(old, " and "),
+			return fmt.Errorf("%w: %s has %s, and there is %s", errBothPatterns, origin[name], strings.Join(old, " and "),
 				files[hosts].Path)
 		}
 	}

@@ -162,14 +162,15 @@ func TestRegistryPatterns(t *testing.T) {
 		registries []extensionsv1alpha1.RegistryConfig
 		plugins    []extensionsv1alpha1.PluginConfig
 		files      map[string]string
-		both       string // what the error tells, none if empty
+		both       string // what the error says, none if empty
 	}{
 		"new alone":                      {registries: hosts},
 		"old alone, in conf.d":           {files: map[string]string{"/etc/containerd/conf.d/a.toml": oldMirrors}},
 		"old alone, of the later plugin": {files: map[string]string{"/etc/containerd/conf.d/a.toml": oldConfigs}},
 		"old, and taken back by a later file": {registries: hosts,
 			files: map[string]string{"/etc/containerd/conf.d/a.toml": oldMirrors,
-				"/etc/containerd/conf.d/b.toml": `plugins."io.containerd.grpc.v1.cri".registry.config_path = "/etc/containerd/certs.d"`}},
+				"/etc/containerd/conf.d/b.toml": `plugins."io.containerd.grpc.v1.cri".` +
+					`registry.config_path = "/etc/containerd/certs.d"`}},
 		"old in a file that is not imported": {registries: hosts,
 			files: map[string]string{"/etc/containerd/conf.d/a.toml.off": oldMirrors}},
 		"old in config.toml": {

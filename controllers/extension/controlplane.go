@@ -23,7 +23,7 @@ import (
 const (
 	// controlPlaneManagedResource has what the cloud's part of the control plane needs in the shoot.
 	controlPlaneManagedResource = "extension-controlplane-shoot"
-	// cloudConfigMap tells the cloud's part of the control plane where it is.
+	// cloudConfigMap gives the cloud's part of the control plane the address of the cloud.
 	cloudConfigMap = "cloud-provider-config"
 	// controlPlaneCA is the authority that clients in the shoot know this provider's servers by.
 	controlPlaneCA = "ca-provider-transplant-controlplane"

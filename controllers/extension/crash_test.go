@@ -43,7 +43,7 @@ func (k *knife) stroke() (lost, unanswered bool) {
 	return true, true
 }
 
-func (k *knife) felt() bool { return k.count.Load() >= k.at }
+func (k *knife) hit() bool { return k.count.Load() >= k.at }
 
 // wield puts the knife between the process and the world.
 func (k *knife) wield(b *bench) {
@@ -164,12 +164,12 @@ func crashed(t *testing.T, a act, fresh func() extensionsv1alpha1.Object, k *kni
 	b, o := a.ready(t, c, fresh)
 	k.wield(b)
 	for range 20 {
-		if _, err := b.once(o); k.felt() || err != nil {
+		if _, err := b.once(o); k.hit() || err != nil {
 			break
 		}
 		b.machineController()
 	}
-	if !k.felt() {
+	if !k.hit() {
 		t.Fatalf("write %d was never made", k.at)
 	}
 	b.mu.Lock()

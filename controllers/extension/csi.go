@@ -16,7 +16,7 @@ import (
 // plane.
 const csiNodeName = "csi-driver-node"
 
-// csiDriver tells the cluster how the driver is used: volumes are attached to nodes before pods may have them.
+// csiDriver says how the cluster uses the driver: volumes are attached to nodes before pods may have them.
 func csiDriver() *storagev1.CSIDriver {
 	return &storagev1.CSIDriver{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "storage.k8s.io/v1", Kind: "CSIDriver"},

@@ -38,10 +38,10 @@ func (f *GuardFence) claimed(ctx context.Context, namespace string) (claim, erro
 	here, err := tenure.Of(object, nil)
 	if err != nil || here.Epoch <= 0 {
 		// Not yet claimed, or being cleaned up because somebody else has it: nobody may take that for the end of the shoot.
-		return claim{}, &notHeldError{"its namespace does not say in which epoch"}
+		return claim{}, &lapseError{"its namespace does not say in which epoch"}
 	}
 	if here.Epoch <= here.EndedEpoch {
-		return claim{}, &notHeldError{"its epoch has ended here"}
+		return claim{}, &lapseError{"its epoch has ended here"}
 	}
 	said := object.Annotations
 	c := claim{
@@ -49,18 +49,18 @@ func (f *GuardFence) claimed(ctx context.Context, namespace string) (claim, erro
 		record: said[constants.OwnershipRecord],
 	}
 	if c.self.Owner == "" || c.record == "" {
-		return claim{}, &notHeldError{"its namespace does not say where its owner is recorded"}
+		return claim{}, &lapseError{"its namespace does not say where its owner is recorded"}
 	}
 	return c, nil
 }
 
-// notHeldError is a lapse, with a reason for people that does not change from one try to the next.
-type notHeldError struct{ why string }
+// lapseError is a lapse, with a reason for people that does not change from one try to the next.
+type lapseError struct{ why string }
 
-func (e *notHeldError) Error() string { return e.why }
+func (e *lapseError) Error() string { return e.why }
 
 // Unwrap makes it an ownership.ErrLapsed.
-func (e *notHeldError) Unwrap() error { return ownership.ErrLapsed }
+func (e *lapseError) Unwrap() error { return ownership.ErrLapsed }
 
 // decided is the validity of an epoch whose etcd does not run. It is a guard that has no etcd to watch, only the
 // decision to read: what docs/ownership.md#o1 says of a guard that has started is all that there is to it, so it is
@@ -86,7 +86,7 @@ func (f *GuardFence) decided(namespace string, c claim) (*decided, error) {
 	still := func(ctx context.Context) error {
 		by, err := f.source(ctx, namespace)
 		if err == nil && by != (source{claim: c}) {
-			err = &notHeldError{"its etcd or another epoch has begun"}
+			err = &lapseError{"its etcd or another epoch has begun"}
 		}
 		return err
 	}
@@ -125,16 +125,16 @@ func (d *decided) Ask(ctx context.Context) error {
 		return nil
 	}
 	seen, known := d.guard.Seen(ownership.Decision)
-	if reason, told := errors.AsType[*notHeldError](seen.Err); told {
+	if reason, is := errors.AsType[*lapseError](seen.Err); is {
 		return reason
 	}
 	switch {
 	case !known || seen.Err != nil:
-		return &notHeldError{"its owner record in DNS cannot be read"}
+		return &lapseError{"its owner record in DNS cannot be read"}
 	case seen.Record.Absent():
-		return &notHeldError{"it has no owner record in DNS"}
+		return &lapseError{"it has no owner record in DNS"}
 	default:
-		return &notHeldError{fmt.Sprintf("its owner record in DNS is %q", seen.Record)}
+		return &lapseError{fmt.Sprintf("its owner record in DNS is %q", seen.Record)}
 	}
 }
 

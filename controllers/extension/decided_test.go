@@ -127,7 +127,7 @@ func (s *sleeper) hold() context.Context {
 	return ctx
 }
 
-// refused is why the shoot cannot be held, which must be something to wait for.
+// refused is why the shoot's ownership is not valid, which must be something to wait for.
 func (s *sleeper) refused() string {
 	s.t.Helper()
 	_, _, err := s.Hold(s.t.Context(), technicalID)
@@ -149,7 +149,7 @@ func (s *sleeper) annotate(key, value string) {
 	}
 }
 
-// etcd scales the shoot's etcd, as somebody who is not held up.
+// etcd scales the shoot's etcd, as somebody whom no interceptor stops.
 func (s *sleeper) etcd(replicas int32) {
 	set := &appsv1.StatefulSet{}
 	if err := s.seed.Get(context.Background(), client.ObjectKey{Namespace: technicalID, Name: "etcd-main"},
@@ -231,12 +231,12 @@ func TestASlowReadOfDNSCountsFromItsStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	for took, valid := range map[time.Duration]bool{49 * time.Second: true, 50 * time.Second: false} {
-		held, err := a.begin(technicalID, by)
+		holder, err := a.begin(technicalID, by)
 		if err != nil {
 			t.Fatal(err)
 		}
 		a.dns.set(func(d *dns) { d.before = func() { a.clock.Step(took) } })
-		if err := held.Ask(t.Context()); (err == nil) != valid || held.Term().Valid() != valid {
+		if err := holder.Ask(t.Context()); (err == nil) != valid || holder.Term().Valid() != valid {
 			t.Errorf("a read that took %v: %v", took, err)
 		}
 	}
@@ -298,8 +298,8 @@ func TestAnEndedEpochIsNotGrantedByDNS(t *testing.T) {
 	back.hold()
 }
 
-// TestAnEndIsHeardOfWhileASleeperIsHeld: a term that DNS gave is not renewed once the epoch has ended.
-func TestAnEndIsHeardOfWhileASleeperIsHeld(t *testing.T) {
+// A term that DNS gave is not renewed once the epoch has ended.
+func TestGuardFence_EpochEndsWhileHibernatedShootIsUsed_TermLapses(t *testing.T) {
 	t.Parallel()
 	a, _ := asleep(t)
 	ctx := a.hold()
@@ -418,8 +418,8 @@ func TestTwoSeedsOfASleepingShootMakeOneNetwork(t *testing.T) {
 	}
 
 	b := newSleeper(t, c, clock, decision, "uid-b", "4")
-	held := b.hold()
-	if found, err := b.cloud.Networks().List(held, shootTag(held)); err != nil || len(found) > 0 {
+	ctx := b.hold()
+	if found, err := b.cloud.Networks().List(ctx, shootTag(ctx)); err != nil || len(found) > 0 {
 		t.Fatalf("b finds %v, %v", found, err)
 	}
 	if _, err := a.cloud.Networks().Create(context.WithoutCancel(underWay),
@@ -429,7 +429,7 @@ func TestTwoSeedsOfASleepingShootMakeOneNetwork(t *testing.T) {
 	if why := a.refused(); !strings.Contains(why, "cannot be read") {
 		t.Errorf("a is refused because %s", why)
 	}
-	if _, err := b.cloud.Networks().Create(held, &cloud.Network{CIDR: "10.0.0.0/16", Tags: tags(held)}); err != nil {
+	if _, err := b.cloud.Networks().Create(ctx, &cloud.Network{CIDR: "10.0.0.0/16", Tags: tags(ctx)}); err != nil {
 		t.Fatal(err)
 	}
 	if networks := c.IDs(cloud.KindNetworks); len(networks) != 1 {

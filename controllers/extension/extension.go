@@ -26,7 +26,8 @@ import (
 // keyToken is the key of what an Extension has generated, in its Secret.
 const keyToken = "token"
 
-// ExtensionState is the state document of an Extension: by the digest it can tell its own Secret from another.
+// ExtensionState is the state document of an Extension: its digest distinguishes the Extension's own Secret from
+// another.
 type ExtensionState struct {
 	metav1.TypeMeta `json:",inline"`
 

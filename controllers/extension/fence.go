@@ -25,7 +25,7 @@ const (
 	etcdService     = access.ServerName
 )
 
-// ErrNoEpoch says that nothing tells under which epoch a namespace may be acted for, because it is not there.
+// ErrNoEpoch says that it is not known under which epoch a namespace may be acted for, because it is not there.
 var ErrNoEpoch = errors.New("the namespace has no owner epoch")
 
 // Fence makes an extension a holder (docs/ownership.md#o8).
@@ -55,10 +55,10 @@ type GuardFence struct {
 	Address func(*corev1.Service) string
 
 	mu      sync.Mutex
-	holders map[string]*heldShoot
+	holders map[string]*shootHolder
 }
 
-// validity is what a shoot is held by: a guard's, or that of the decision where no guard runs.
+// validity is that of a shoot's ownership: a guard's, or that of the decision where no guard runs.
 type validity interface {
 	// Term is the present stretch of validity, possibly over.
 	Term() *ownership.Term
@@ -70,8 +70,8 @@ type validity interface {
 
 var _ validity = &ownership.Holder{}
 
-// heldShoot is the holder of one shoot, alive while the shoot is worked on.
-type heldShoot struct {
+// shootHolder is the holder of one shoot, alive while the shoot is worked on.
+type shootHolder struct {
 	validity
 	calls  calls
 	cancel context.CancelFunc
@@ -87,19 +87,19 @@ func (f *GuardFence) Hold(ctx context.Context, namespace string) (context.Contex
 	if err != nil {
 		return nil, nil, err
 	}
-	held, err := f.held(namespace, by)
+	holder, err := f.holder(namespace, by)
 	if err != nil {
 		return nil, nil, err
 	}
-	term := held.Term()
+	term := holder.Term()
 	if !term.Valid() {
-		if err := held.Ask(ctx); err != nil {
+		if err := holder.Ask(ctx); err != nil {
 			return nil, nil, errors.Join(ownership.ErrLapsed, err)
 		}
-		term = held.Term()
+		term = holder.Term()
 	}
 	ctx, cancel := term.Context(ctx)
-	return withGrant(ctx, namespace, term.Epoch(), &grant{term: term, calls: &held.calls}), cancel, nil
+	return withGrant(ctx, namespace, term.Epoch(), &grant{term: term, calls: &holder.calls}), cancel, nil
 }
 
 // source is where validity comes from: the address of a guard, or else what the gardenlet has claimed.
@@ -130,8 +130,8 @@ func (f *GuardFence) forbidden(ctx context.Context, namespace string, err error)
 	return fmt.Errorf("namespace %q grants this extension nothing, so it is no control plane's: %w", namespace, err)
 }
 
-// guard is the address of the guard of the shoot. It is empty if no etcd is to run and none ends: rest then tells this
-// rest of etcd from another, between which a guard may have run.
+// guard is the address of the guard of the shoot. It is empty if no etcd is to run and none ends: rest then
+// identifies this rest of etcd: between it and another a guard may have run.
 func (f *GuardFence) guard(ctx context.Context, namespace string) (address, rest string, err error) {
 	etcd := &appsv1.StatefulSet{}
 	err = f.Seed.Get(ctx, client.ObjectKey{Namespace: namespace, Name: etcdStatefulSet}, etcd)
@@ -157,32 +157,32 @@ func (f *GuardFence) guard(ctx context.Context, namespace string) (address, rest
 	return fmt.Sprintf("https://%s:%d", service.Spec.ClusterIP, access.GuardPort), "", nil
 }
 
-// held is the holder of the shoot, begun if need be. It asks on by itself, so that a lapse or a revocation reaches
+// holder is the holder of the shoot, begun if need be. It asks on by itself, so that a lapse or a revocation reaches
 // work under way, and ends when the shoot has not been worked on for a while.
-func (f *GuardFence) held(namespace string, by source) (*heldShoot, error) {
+func (f *GuardFence) holder(namespace string, by source) (*shootHolder, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	held, ok := f.holders[namespace]
-	if ok && held.by == by {
-		held.used = f.Clock.Now()
-		return held, nil
+	holder, ok := f.holders[namespace]
+	if ok && holder.by == by {
+		holder.used = f.Clock.Now()
+		return holder, nil
 	}
 	valid, err := f.begin(namespace, by)
 	if err != nil {
 		return nil, err
 	}
 	if ok {
-		held.cancel()
+		holder.cancel()
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	held = &heldShoot{validity: valid, cancel: cancel, by: by, used: f.Clock.Now()}
+	holder = &shootHolder{validity: valid, cancel: cancel, by: by, used: f.Clock.Now()}
 	if f.holders == nil {
-		f.holders = map[string]*heldShoot{}
+		f.holders = map[string]*shootHolder{}
 	}
-	f.holders[namespace] = held
-	go held.Run(ctx, f.Timing.Interval, held.calls.wait)
-	go f.retire(ctx, namespace, held)
-	return held, nil
+	f.holders[namespace] = holder
+	go holder.Run(ctx, f.Timing.Interval, holder.calls.wait)
+	go f.retire(ctx, namespace, holder)
+	return holder, nil
 }
 
 func (f *GuardFence) begin(namespace string, by source) (validity, error) {
@@ -200,7 +200,7 @@ func (f *GuardFence) begin(namespace string, by source) (validity, error) {
 	return ownership.NewHolder(by.guard, f.Name+"/"+namespace, f.Clock, transport)
 }
 
-func (f *GuardFence) retire(ctx context.Context, namespace string, held *heldShoot) {
+func (f *GuardFence) retire(ctx context.Context, namespace string, holder *shootHolder) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -208,13 +208,13 @@ func (f *GuardFence) retire(ctx context.Context, namespace string, held *heldSho
 		case <-f.Clock.After(f.Idle):
 		}
 		f.mu.Lock()
-		idle := f.Clock.Now().Sub(held.used) >= f.Idle && held.calls.none()
-		if idle && f.holders[namespace] == held {
+		idle := f.Clock.Now().Sub(holder.used) >= f.Idle && holder.calls.none()
+		if idle && f.holders[namespace] == holder {
 			delete(f.holders, namespace)
 		}
 		f.mu.Unlock()
 		if idle {
-			held.cancel()
+			holder.cancel()
 			return
 		}
 	}
@@ -224,8 +224,8 @@ func (f *GuardFence) retire(ctx context.Context, namespace string, held *heldSho
 func (f *GuardFence) Close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for namespace, held := range f.holders {
-		held.cancel()
+	for namespace, holder := range f.holders {
+		holder.cancel()
 		delete(f.holders, namespace)
 	}
 }

@@ -28,7 +28,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/ownership"
 )
 
-// fakeGuard answers for validity as it is told.
+// fakeGuard answers for validity as the test sets it.
 type fakeGuard struct {
 	mu      sync.Mutex
 	answer  ownership.ValidityAnswer

@@ -114,13 +114,13 @@ func (t guardedTransport) RoundTrip(request *http.Request) (*http.Response, erro
 	return t.next.RoundTrip(request)
 }
 
-// owned lets an act run while its shoot is held. Without validity it waits: that is no failure of the object, and only
-// the owner can do anything about it. So it does when the cloud knows a newer epoch, which only a newer owner can have
-// told.
+// owned lets an act run while the ownership of its shoot is valid. Without validity it waits: that is no failure of the
+// object, and only the owner can do anything about it. It waits, too, if the cloud knows a newer epoch, which only a
+// newer owner can have given it.
 func owned[T extensionsv1alpha1.Object](fence Fence, namespace func(T) string, act contract.Act[T]) contract.Act[T] {
 	return func(ctx context.Context, log logr.Logger, obj T, cluster *contract.Cluster) error {
-		held, release, err := fence.Hold(ctx, namespace(obj))
-		if reason, known := errors.AsType[*notHeldError](err); known {
+		owning, release, err := fence.Hold(ctx, namespace(obj))
+		if reason, known := errors.AsType[*lapseError](err); known {
 			return contract.WaitingFor(validityRetry, "a valid ownership of the shoot: %s", reason.why)
 		}
 		if errors.Is(err, ownership.ErrLapsed) {
@@ -130,16 +130,16 @@ func owned[T extensionsv1alpha1.Object](fence Fence, namespace func(T) string, a
 			return err
 		}
 		defer release()
-		err = act(held, log, obj, cluster)
+		err = act(owning, log, obj, cluster)
 		switch {
 		case err == nil:
 			return nil
 		case cloud.IsStaleEpoch(err):
-			scope, _ := cloud.ScopeFrom(held)
+			scope, _ := cloud.ScopeFrom(owning)
 			log.V(1).Info("The cloud knows a newer owner of the shoot", "reason", err.Error())
 			return contract.WaitingFor(staleRetry, "the ownership of the shoot: the cloud knows a newer epoch than %d",
 				scope.Epoch)
-		case errors.Is(err, ownership.ErrLapsed) || errors.Is(context.Cause(held), ownership.ErrLapsed):
+		case errors.Is(err, ownership.ErrLapsed) || errors.Is(context.Cause(owning), ownership.ErrLapsed):
 			log.Info("The ownership lapsed during an operation, which was cancelled", "reason", err.Error())
 			return contract.WaitingFor(validityRetry, "a valid ownership of the shoot")
 		}

@@ -23,8 +23,8 @@ import (
 )
 
 // Health writes what an extension knows of the health of what it looks after as conditions on its objects, for the
-// gardenlet to gather (docs/specification/extensions.md#spec-3-9). It implements manager.Runnable. Objects that are let
-// go, or on their way, are left alone, and what nobody reports on gets no condition.
+// gardenlet to gather (docs/specification/extensions.md#spec-3-9). It implements manager.Runnable. Objects that are
+// released, or on their way, are left alone, and what nobody reports on gets no condition.
 type Health struct {
 	*Provider
 	Clock clock.WithTicker
@@ -114,7 +114,7 @@ func settled(o extensionsv1alpha1.Object) bool {
 }
 
 // write sends the condition with the resource version that was looked at, so that it never falls upon an object that
-// has been let go since.
+// has been released since.
 func (h *Health) write(ctx context.Context, o extensionsv1alpha1.Object, found *finding) error {
 	condition := gardencorev1beta1.Condition{
 		Type: found.condition, Status: gardencorev1beta1.ConditionTrue, Reason: reasonHealthy,

@@ -4,14 +4,14 @@ import (
 	"testing"
 	"time"
 
-	clocktesting "k8s.io/utils/clock/testing"
+	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
 
 func healthOf(b *bench) *Health {
-	return &Health{Provider: b.provider, Clock: clocktesting.NewFakeClock(time.Now()), Every: time.Second}
+	return &Health{Provider: b.provider, Clock: testingclock.NewFakeClock(time.Now()), Every: time.Second}
 }
 
 func conditionOf(conditions []gardencorev1beta1.Condition, name string) string {

@@ -137,7 +137,7 @@ func list(value *string) []string {
 	return []string{*value}
 }
 
-// forceDeleteInfrastructure tries, and lets the object go in any case: the user takes over what is left.
+// forceDeleteInfrastructure tries, and releases the object in any case: the user takes over what is left.
 func (p *Provider) forceDeleteInfrastructure(ctx context.Context, log logr.Logger,
 	obj *extensionsv1alpha1.Infrastructure, cluster *contract.Cluster) error {
 	if err := p.deleteInfrastructure(ctx, log, obj, cluster); err != nil {

@@ -18,7 +18,7 @@ type InfrastructureConfig struct {
 	// Workers is the network of the nodes; default is the shoot's, or 10.250.0.0/16.
 	Workers string `json:"workers,omitempty"`
 	// RouterID and SecurityGroupID name resources that are to be taken over when the state was lost: nothing in the
-	// cloud tells whose they are.
+	// cloud shows whose they are.
 	RouterID        string `json:"routerID,omitempty"`
 	SecurityGroupID string `json:"securityGroupID,omitempty"`
 }

@@ -268,7 +268,7 @@ func TestANameWithoutAZone(t *testing.T) {
 	b.get(o)
 	if last := o.Status.LastError; last == nil || !slices.Equal(last.Codes,
 		[]gardencorev1beta1.ErrorCode{"ERR_CONFIGURATION_PROBLEM"}) {
-		t.Errorf("its owner is told %+v", last)
+		t.Errorf("its last operation is %+v", last)
 	}
 	b.delete(o)
 	b.settle(o)

@@ -65,8 +65,8 @@ func (r rules) but(changes ...func(*rules)) rules {
 func isReplaced(r *rules)    { r.Another = another }
 func isQuarantined(r *rules) { r.Quarantine = holds }
 
-// isHeldByReplacement: it ends when the machine in its place is seen to be ready.
-func isHeldByReplacement(r *rules) { r.Silence = asLong }
+// waitsForReplacement: it ends when the machine in its place is seen to be ready.
+func waitsForReplacement(r *rules) { r.Silence = asLong }
 
 func isOrphaned(r *rules) { r.Events = "OrphanQuarantined" }
 
@@ -114,7 +114,7 @@ func waysToEnd() []way {
 			w.reconcile(withMachines(0))
 		}},
 		{name: "pool removed", want: drained, start: func(w *shootWithMachines) { w.reconcile(withoutPool) }},
-		{name: "zone removed", want: drained.but(isReplaced, isHeldByReplacement), start: func(w *shootWithMachines) {
+		{name: "zone removed", want: drained.but(isReplaced, waitsForReplacement), start: func(w *shootWithMachines) {
 			w.reconcile(withOneZone)
 		}},
 		{name: "rolling update", want: drained.but(isReplaced, isQuarantined), start: func(w *shootWithMachines) {
@@ -124,7 +124,7 @@ func waysToEnd() []way {
 			hasEnded: (*shootWithMachines).isReadyForUpdate,
 			want:     drained.but(func(r *rules) { r.Silence, r.Lapse, r.Node = asLong, goesOn, stays })},
 		{name: "in-place update with maxSurge", pool: inPlace(2), start: (*shootWithMachines).updateInPlace,
-			want: drained.but(isReplaced, isQuarantined, isHeldByReplacement)},
+			want: drained.but(isReplaced, isQuarantined, waitsForReplacement)},
 		{name: "node unhealthy", want: drained.but(isReplaced), start: (*shootWithMachines).failHealth},
 		{name: "node never registered", start: (*shootWithMachines).failCreation,
 			want: forced.but(isReplaced, func(r *rules) { r.Silence = drainTimeout })},
@@ -197,8 +197,8 @@ func TestMachineEnds_EveryWay_FollowsTheRules(t *testing.T) {
 		t.Run(way.name, func(t *testing.T) {
 			t.Parallel()
 			got := rules{
-				Budget: heldBy(t, way, errBudget), Refusal: heldBy(t, way, errWebhook), Silence: heldBySilence(t, way),
-				Quarantine: heldByQuarantine(t, way), Lapse: heldByLapse(t, way),
+				Budget: delayBy(t, way, errBudget), Refusal: delayBy(t, way, errWebhook), Silence: delayBySilence(t, way),
+				Quarantine: delayByQuarantine(t, way), Lapse: delayByLapse(t, way),
 			}
 			got.Node, got.Another, got.Events = afterwards(t, way)
 			if diff := cmp.Diff(way.want, got); diff != "" {
@@ -208,8 +208,8 @@ func TestMachineEnds_EveryWay_FollowsTheRules(t *testing.T) {
 	}
 }
 
-// heldBy refused evictions.
-func heldBy(t *testing.T, way way, refusal error) string {
+// delayBy refused evictions.
+func delayBy(t *testing.T, way way, refusal error) string {
 	w := started(t, way, func(w *shootWithMachines) { w.refusal = refusal })
 	switch {
 	case !w.endsWithin(18):
@@ -220,7 +220,7 @@ func heldBy(t *testing.T, way way, refusal error) string {
 	return notAsked
 }
 
-func heldBySilence(t *testing.T, way way) string {
+func delayBySilence(t *testing.T, way way) string {
 	w := started(t, way, nil)
 	w.away = true
 	if w.endsWithin(8) {
@@ -241,7 +241,7 @@ func (w *shootWithMachines) untilDrainTimeout() string {
 	return asLong
 }
 
-func heldByQuarantine(t *testing.T, way way) string {
+func delayByQuarantine(t *testing.T, way way) string {
 	w := started(t, way, (*shootWithMachines).quarantineAll)
 	if w.endsWithin(14) {
 		return notAsked
@@ -253,7 +253,7 @@ func heldByQuarantine(t *testing.T, way way) string {
 	return holds
 }
 
-func heldByLapse(t *testing.T, way way) string {
+func delayByLapse(t *testing.T, way way) string {
 	w := started(t, way, nil)
 	w.owner.lapsed = true
 	before := w.cloud.IDs()

@@ -121,8 +121,8 @@ func (p *Provider) deployMachineDeployments(ctx context.Context, obj *extensions
 	return nil
 }
 
-// publishDeployments tells the autoscaler and the gardenlet what there is. The time is that of the last request which
-// was served, or of the last change.
+// publishDeployments publishes to the autoscaler and the gardenlet what there is. The time is that of the last request
+// which was served, or of the last change.
 func (p *Provider) publishDeployments(ctx context.Context, obj *extensionsv1alpha1.Worker, pools []zonePool) error {
 	wanted := make([]extensionsv1alpha1.MachineDeployment, 0, len(pools))
 	for _, pool := range pools {

@@ -95,7 +95,7 @@ type inPlaceProgress struct{ provider *Provider }
 
 // addToManager wakes it when the machines of a pool change.
 func (r *inPlaceProgress) addToManager(mgr manager.Manager) error {
-	known := mgr.GetCache() // which does not fail: an event that cannot be told to anybody is lost
+	known := mgr.GetCache() // which does not fail: an event that cannot be mapped to a Worker is lost
 	workers := func(ctx context.Context, o client.Object) []reconcile.Request {
 		list := &extensionsv1alpha1.WorkerList{}
 		if err := known.List(ctx, list, client.InNamespace(o.GetNamespace())); err != nil {

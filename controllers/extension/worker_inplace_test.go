@@ -15,9 +15,9 @@ import (
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 )
 
-// TestInPlaceUpdatesAreTold: the Worker says what all machines of a pool are at, in every zone; as long as one is
-// behind, it says what it said before.
-func TestInPlaceUpdatesAreTold(t *testing.T) {
+// The Worker says what all machines of a pool are at, in every zone; as long as one is behind, it says what it said
+// before.
+func TestWorkerStatus_InPlaceUpdate_NamesWhatAllZonesHave(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "a", newCloud(t), 1)
 	manual := ptr.To(gardencorev1beta1.ManualInPlaceUpdate)
@@ -33,14 +33,14 @@ func TestInPlaceUpdatesAreTold(t *testing.T) {
 	b.create(o)
 	b.annotate(o, "reconcile")
 	b.settle(o)
-	told := func() string {
+	reported := func() string {
 		b.get(o)
 		if o.Status.InPlaceUpdates == nil {
 			return ""
 		}
 		return o.Status.InPlaceUpdates.WorkerPoolToHashMap["pool"]
 	}
-	first := told()
+	first := reported()
 	if first == "" {
 		t.Fatal("nothing is said of a pool whose machines were made just now")
 	}
@@ -56,7 +56,7 @@ func TestInPlaceUpdatesAreTold(t *testing.T) {
 			reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)}); err != nil {
 			t.Fatal(err)
 		}
-		if now := told(); now == "" || (now != first) != news {
+		if now := reported(); now == "" || (now != first) != news {
 			t.Errorf("with %d of 2 zones updated, it says %q, before %q", zones, now, first)
 		}
 	}
@@ -68,8 +68,8 @@ func TestInPlaceUpdatesAreTold(t *testing.T) {
 			reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)}); err != nil {
 			t.Fatal(err)
 		}
-		if (told() != "") != done {
-			t.Errorf("after a move, with %d of 2 zones updated, it says %q", zones, told())
+		if (reported() != "") != done {
+			t.Errorf("after a move, with %d of 2 zones updated, it says %q", zones, reported())
 		}
 	}
 	// Who serves a request may have looked before the last node was updated.

@@ -25,7 +25,8 @@ func TestASavedMachineIsRestoredWithEveryField(t *testing.T) {
 		},
 	}).Build()
 	saved := `{"apiVersion":"machine.sapcloud.io/v1alpha1","kind":"Machine","top":"level","status":{"phase":"Running"},
-		"metadata":{"name":"m","namespace":"elsewhere","uid":"u","ownerReferences":[{"uid":"o"}],"labels":{"node":"n"},"annotations":{"a":"b"}},
+		"metadata":{"name":"m","namespace":"elsewhere","uid":"u","ownerReferences":[{"uid":"o"}],"labels":{"node":"n"},
+			"annotations":{"a":"b"}},
 		"spec":{"providerID":"x:///1","ofTheDay":{"after":["tomorrow"]},"count":7}}`
 	if err := (&Provider{Seed: seed}).restoreMachineObject(t.Context(), "here", json.RawMessage(saved)); err != nil {
 		t.Fatal(err)

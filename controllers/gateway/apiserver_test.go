@@ -176,8 +176,8 @@ func (w *world) leads(name, namespace string, epoch int64) {
 // refuses expects that nobody has the name, once its connections have been cut.
 func (w *world) refuses(name string) {
 	w.Helper()
-	stranger := &world{T: w.T, address: w.address, api: &apiServer{}}
-	if _, err := stranger.dial(name); err == nil || !strings.Contains(err.Error(), "unrecognized name") {
+	foreign := &world{T: w.T, address: w.address, api: &apiServer{}}
+	if _, err := foreign.dial(name); err == nil || !strings.Contains(err.Error(), "unrecognized name") {
 		w.Errorf("%s is gone, but: %v", name, err)
 	}
 }

@@ -257,7 +257,7 @@ func (w *world) run(seed kubernetes.Interface) {
 	})
 }
 
-// watches tells of each watch that has begun.
+// watches signals each watch that has begun.
 func watches(client *fake.Clientset) <-chan struct{} {
 	begun := make(chan struct{}, 100)
 	client.PrependWatchReactor("*", func(action clienttesting.Action) (bool, apiwatch.Interface, error) {

@@ -15,7 +15,7 @@ const chunk = 32 << 10
 
 var chunks = sync.Pool{New: func() any { return new([chunk]byte) }}
 
-// join passes bytes both ways. When one side has ended its half, the other is told and may still answer; when one
+// join passes bytes both ways. When one side has ended its half, the other sees its end and may still answer; when one
 // breaks, both are closed.
 func join(client, server *ownership.Conn, m *metrics) {
 	var both sync.WaitGroup

@@ -83,8 +83,8 @@ func TestConnectionsAreCounted(t *testing.T) {
 		t.Errorf("a CONNECT to nowhere: %d", status)
 	}
 	counts("tunnel", "refused", 1)
-	if status, _ := w.connects(":8443",
-		"X-Gardener-Destination: outbound|6443||kube-apiserver.shoot--p--alpha.svc.cluster.local\r\n"); status != http.StatusOK {
+	const toAPIServer = "X-Gardener-Destination: outbound|6443||kube-apiserver.shoot--p--alpha.svc.cluster.local\r\n"
+	if status, _ := w.connects(":8443", toAPIServer); status != http.StatusOK {
 		t.Errorf("a CONNECT to the API server: %d", status)
 	}
 	counts("proxy", "carried", 1)

@@ -25,7 +25,7 @@ type server struct {
 	port string
 	// choose reads from the connection whom the client wants. It writes nothing.
 	choose func(conn net.Conn) (call, error)
-	// refuse is what the client is told when there is no route.
+	// refuse is what the client gets when there is no route.
 	refuse []byte
 }
 
@@ -36,7 +36,7 @@ type call struct {
 	address string
 	// client is the connection from which to read on.
 	client net.Conn
-	// welcome is what the client is told once the Service is reached.
+	// welcome is what the client gets once the Service is reached.
 	welcome []byte
 }
 

@@ -25,8 +25,8 @@ type heard []string
 // Event implements controlplane.Events.
 func (h *heard) Event(_ *gardencorev1beta1.Shoot, _, reason, _ string) { *h = append(*h, reason) }
 
-// TestOnARealAPIServer lets a night pass over a shoot that sleeps from 20:00 to 06:00. It is held back while a webhook
-// is in the way, and late, but still in the same night.
+// TestOnARealAPIServer lets a night pass over a shoot that sleeps from 20:00 to 06:00. Its hibernation is refused while
+// a webhook is in the way, and late, but still in the same night.
 func TestOnARealAPIServer(t *testing.T) {
 	config := apiservertest.Start(t, apiservertest.Options{CRDs: crds.Garden()})
 	scheme := runtime.NewScheme()
@@ -64,8 +64,8 @@ func TestOnARealAPIServer(t *testing.T) {
 		again  time.Duration
 	}{
 		{at: 19 * time.Hour, again: time.Hour},
-		{at: 20 * time.Hour, events: heard{reasonHeldBack}, again: time.Minute},
-		{at: 20*time.Hour + time.Minute, events: heard{reasonHeldBack}, again: time.Minute},
+		{at: 20 * time.Hour, events: heard{reasonRefused}, again: time.Minute},
+		{at: 20*time.Hour + time.Minute, events: heard{reasonRefused}, again: time.Minute},
 		{at: 20*time.Hour + 2*time.Minute, before: func() {
 			constrain(gardencorev1beta1.ConditionTrue)
 		}, asleep: true, events: heard{reasonHibernated}, again: 10*time.Hour - 2*time.Minute},

@@ -29,7 +29,7 @@ import (
 const (
 	reasonHibernated = "Hibernated"
 	reasonWokenUp    = "WokenUp"
-	reasonHeldBack   = "HibernationHeldBack"
+	reasonRefused    = "HibernationHeldBack"
 	reasonUnreadable = "HibernationScheduleInvalid"
 )
 
@@ -39,7 +39,7 @@ type Reconciler struct {
 	Garden client.Client
 	Clock  clock.PassiveClock
 	Events controlplane.Events
-	// Retry is when to try again what is held back.
+	// Retry is when to try again a hibernation that was refused.
 	Retry time.Duration
 }
 
@@ -58,8 +58,8 @@ func (r *Reconciler) AddToManager(mgr manager.Manager) error {
 	return nil
 }
 
-// errHeldBack says that a shoot must not be put to sleep now.
-var errHeldBack = errors.New("the shoot is not put to sleep")
+// errRefused says that a shoot must not be put to sleep now.
+var errRefused = errors.New("the shoot is not put to sleep")
 
 // Reconcile acts on the last moment of a shoot's schedules that it has not acted on yet, and comes back at the next.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
@@ -78,8 +78,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	now := r.Clock.Now()
 	if due := plan.last(since(shoot, now), now); due != nil {
 		err := r.act(ctx, shoot, due)
-		if errors.Is(err, errHeldBack) {
-			r.Events.Event(shoot, corev1.EventTypeWarning, reasonHeldBack, err.Error())
+		if errors.Is(err, errRefused) {
+			r.Events.Event(shoot, corev1.EventTypeWarning, reasonRefused, err.Error())
 			return reconcile.Result{RequeueAfter: r.Retry}, nil
 		}
 		if client.IgnoreNotFound(err) != nil {
@@ -132,14 +132,14 @@ func (r *Reconciler) act(ctx context.Context, shoot *gardencorev1beta1.Shoot, du
 // (docs/specification/care.md#spec-5-5), and one that is on its way to another seed is left alone.
 func mayChange(shoot *gardencorev1beta1.Shoot, due *trigger) error {
 	if from, to := ptr.Deref(shoot.Status.SeedName, ""), ptr.Deref(shoot.Spec.SeedName, ""); from != to {
-		return fmt.Errorf("%w: it is on its way from seed %q to seed %q", errHeldBack, from, to)
+		return fmt.Errorf("%w: it is on its way from seed %q to seed %q", errRefused, from, to)
 	}
 	if !due.sleep {
 		return nil
 	}
 	for _, c := range shoot.Status.Constraints {
 		if c.Type == gardencorev1beta1.ShootHibernationPossible && c.Status != gardencorev1beta1.ConditionTrue {
-			return fmt.Errorf("%w: constraint %s is %s (%s): %s", errHeldBack, c.Type, c.Status, c.Reason, c.Message)
+			return fmt.Errorf("%w: constraint %s is %s (%s): %s", errRefused, c.Type, c.Status, c.Reason, c.Message)
 		}
 	}
 	return nil

@@ -45,7 +45,7 @@ func (c *Controllers) AddToManager(mgr manager.Manager) error {
 	if err != nil {
 		return fmt.Errorf("make the client of the shoot: %w", err)
 	}
-	// An event that cannot be told to anybody is lost: whom it is for is read where that does not fail.
+	// An event that cannot be mapped to an object is lost: whom it is for is read where that does not fail.
 	known := mgr.GetCache()
 	nodes := make(chan event.TypedGenericEvent[*corev1.Node], 100)
 	orphans := &Orphans{
@@ -132,7 +132,7 @@ func machinesOfNode(c client.Reader, namespace string) handler.TypedEventHandler
 	})
 }
 
-// nodeFeed tells of changes of the shoot's nodes. The manager does not wait for it: the shoot's API server may come
+// nodeFeed reports changes of the shoot's nodes. The manager does not wait for it: the shoot's API server may come
 // later, or be away for a while.
 type nodeFeed struct {
 	config *rest.Config
@@ -157,9 +157,9 @@ func (f nodeFeed) follow(ctx context.Context, informers cache.Cache) {
 		informer, err := informers.GetInformer(ctx, &corev1.Node{}, cache.BlockUntilSynced(false))
 		if err == nil {
 			_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-				AddFunc:    func(o any) { f.tell(ctx, o) },
-				UpdateFunc: func(_, o any) { f.tell(ctx, o) },
-				DeleteFunc: func(o any) { f.tell(ctx, o) },
+				AddFunc:    func(o any) { f.report(ctx, o) },
+				UpdateFunc: func(_, o any) { f.report(ctx, o) },
+				DeleteFunc: func(o any) { f.report(ctx, o) },
 			})
 		}
 		if err == nil {
@@ -172,7 +172,7 @@ func (f nodeFeed) follow(ctx context.Context, informers cache.Cache) {
 	}
 }
 
-func (f nodeFeed) tell(ctx context.Context, o any) {
+func (f nodeFeed) report(ctx context.Context, o any) {
 	if gone, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
 		o = gone.Obj
 	}

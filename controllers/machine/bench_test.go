@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	clienttesting "k8s.io/client-go/testing"
-	clocktesting "k8s.io/utils/clock/testing"
+	testingclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -139,7 +139,7 @@ var errCrash = errors.New("the controller crashes")
 type bench struct {
 	t       *testing.T
 	cloud   *fakeCloud
-	clock   *clocktesting.FakeClock
+	clock   *testingclock.FakeClock
 	control client.WithWatch
 	target  client.WithWatch
 	events  *eventLog
@@ -169,7 +169,7 @@ func newClient(scheme *runtime.Scheme, statuses ...client.Object) client.WithWat
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	b := &bench{t: t, cloud: &fakeCloud{}, clock: clocktesting.NewFakeClock(time.Now()), events: &eventLog{}}
+	b := &bench{t: t, cloud: &fakeCloud{}, clock: testingclock.NewFakeClock(time.Now()), events: &eventLog{}}
 	b.control = interceptor.NewClient(
 		newClient(ControlScheme(), &machinev1alpha1.MachineDeployment{}, &machinev1alpha1.MachineSet{},
 			&machinev1alpha1.Machine{}),

@@ -62,7 +62,7 @@ func (c *GuardedCloud) Revoked() {
 	defer c.calls.Unlock()
 }
 
-// Leave ends all calls and tells the guard that none will follow.
+// Leave ends all calls and informs the guard that none will follow.
 func (c *GuardedCloud) Leave(ctx context.Context) error {
 	c.Holder.Term().End()
 	c.Revoked()

@@ -118,7 +118,7 @@ func (f *flags) run(ctx context.Context) error {
 		return err
 	}
 	if err := guarded.Leave(context.WithoutCancel(ctx)); err != nil {
-		klog.FromContext(ctx).Info("Guard was not told of the end", "reason", err.Error())
+		klog.FromContext(ctx).Info("Guard was not informed of the end", "reason", err.Error())
 	}
 	return nil
 }
@@ -176,7 +176,7 @@ func load(path string) (*rest.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig %q: %w", path, err)
 	}
-	config.UserAgent = "machine-controller" // the managers of an object tell who has written it
+	config.UserAgent = "machine-controller" // the managers of an object show who has written it
 	config.QPS, config.Burst = 100, 200
 	return config, nil
 }

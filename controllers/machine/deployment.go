@@ -17,6 +17,7 @@ import (
 
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/machine/rollingupdate"
 )
 
 // Deployments keeps one MachineSet per class of a MachineDeployment, and moves the machines from old classes to the
@@ -70,16 +71,16 @@ func (r *Deployments) reconcile(ctx context.Context, d *machinev1alpha1.MachineD
 	next := map[string]int32{current.Name: d.Spec.Replicas}
 	switch {
 	case d.Spec.Paused:
-	case inPlace(d):
+	case rollingupdate.InPlace(d):
 		if next, err = r.updateInPlace(ctx, d, current, old); err != nil {
 			return err
 		}
 	default:
-		var oldSizes []setSize
+		var oldSizes []rollingupdate.Size
 		for _, set := range old {
 			oldSizes = append(oldSizes, sizes[set.Name])
 		}
-		next = plan(d.Spec.Replicas, d.Spec.Strategy, sizes[current.Name], oldSizes)
+		next = rollingupdate.Plan(d.Spec.Replicas, d.Spec.Strategy, sizes[current.Name], oldSizes)
 	}
 	if err := r.scale(ctx, d, current, old, next); err != nil {
 		return err
@@ -136,8 +137,8 @@ func claim[T client.Object](ctx context.Context, c client.Client, obj T, owner c
 	return err == nil, err
 }
 
-// split tells the set of the deployment's class from the older ones. Only the class counts: everything else in the
-// template is taken over by machines that run (docs/specification/versions.md#spec-4-8).
+// split distinguishes the set of the deployment's class from the older ones. Only the class counts: everything else in
+// the template is taken over by machines that run (docs/specification/versions.md#spec-4-8).
 func split(d *machinev1alpha1.MachineDeployment,
 	sets []*machinev1alpha1.MachineSet) (current *machinev1alpha1.MachineSet, old []*machinev1alpha1.MachineSet) {
 	for _, set := range sets {
@@ -200,9 +201,10 @@ func (r *Deployments) scale(ctx context.Context, d *machinev1alpha1.MachineDeplo
 }
 
 // prune deletes old sets that are empty.
-func (r *Deployments) prune(ctx context.Context, old []*machinev1alpha1.MachineSet, sizes map[string]setSize) error {
+func (r *Deployments) prune(ctx context.Context, old []*machinev1alpha1.MachineSet,
+	sizes map[string]rollingupdate.Size) error {
 	for _, set := range old {
-		if set.Spec.Replicas > 0 || sizes[set.Name].actual > 0 || set.DeletionTimestamp != nil {
+		if set.Spec.Replicas > 0 || sizes[set.Name].Actual > 0 || set.DeletionTimestamp != nil {
 			continue
 		}
 		if err := client.IgnoreNotFound(r.Control.Delete(ctx, set)); err != nil {
@@ -214,7 +216,7 @@ func (r *Deployments) prune(ctx context.Context, old []*machinev1alpha1.MachineS
 
 func (r *Deployments) remove(ctx context.Context, d *machinev1alpha1.MachineDeployment,
 	sets []*machinev1alpha1.MachineSet) error {
-	if !held(d) {
+	if !hasFinalizer(d) {
 		return nil
 	}
 	for _, set := range sets {
@@ -227,5 +229,5 @@ func (r *Deployments) remove(ctx context.Context, d *machinev1alpha1.MachineDepl
 	if len(sets) > 0 {
 		return nil // the end of the last set wakes
 	}
-	return letGo(ctx, r.Control, d)
+	return removeFinalizers(ctx, r.Control, d)
 }

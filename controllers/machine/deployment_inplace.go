@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/machine/rollingupdate"
 )
 
 // annotationMoving is on two sets, with the name of the machine that is going from one to the other.
@@ -18,15 +19,6 @@ const annotationMoving = "transplant.dev/moving-machine"
 
 // annotationCandidateFor is on nodes that are candidates, with the class that they are to be updated to.
 const annotationCandidateFor = "transplant.dev/candidate-for"
-
-func inPlace(d *machinev1alpha1.MachineDeployment) bool {
-	return d.Spec.Strategy.Type == machinev1alpha1.InPlaceUpdateMachineDeploymentStrategyType &&
-		d.Spec.Strategy.InPlaceUpdate != nil
-}
-
-func manual(d *machinev1alpha1.MachineDeployment) bool {
-	return inPlace(d) && d.Spec.Strategy.InPlaceUpdate.OrchestrationType == machinev1alpha1.OrchestrationTypeManual
-}
 
 // candidate is a machine of an older class, with its node.
 type candidate struct {
@@ -70,11 +62,11 @@ func (r *Deployments) updateInPlace(ctx context.Context, d *machinev1alpha1.Mach
 	if err != nil {
 		return nil, err
 	}
-	var oldSizes []setSize
+	var oldSizes []rollingupdate.Size
 	for _, set := range old {
 		oldSizes = append(oldSizes, sizes[set.Name])
 	}
-	next, take := planInPlace(d, sizes[current.Name], oldSizes, underWay(candidates))
+	next, take := rollingupdate.PlanInPlace(d, sizes[current.Name], oldSizes, underWay(candidates))
 	return next, r.choose(ctx, candidates, take)
 }
 
@@ -137,22 +129,16 @@ func (r *Deployments) nominate(ctx context.Context, node *corev1.Node, class str
 	}))
 }
 
-// updating counts candidates that are selected and not moved yet.
-type updating struct {
-	all int32 // also those that were updated in vain
-	// available ones nobody has begun with: they will not be available for long.
-	available int32
-}
-
-func underWay(candidates []candidate) updating {
-	u := updating{}
+// underWay counts candidates that are selected and not moved yet.
+func underWay(candidates []candidate) rollingupdate.Selected {
+	u := rollingupdate.Selected{}
 	for _, c := range candidates {
 		if !chosen(c.node) || c.node.Labels[machinev1alpha1.LabelUpdateResult] == machinev1alpha1.UpdateSuccessful {
 			continue
 		}
-		u.all++
+		u.All++
 		if available(c.machine) {
-			u.available++
+			u.Available++
 		}
 	}
 	return u
@@ -178,49 +164,6 @@ func (r *Deployments) choose(ctx context.Context, candidates []candidate, number
 	return nil
 }
 
-// planInPlace is plan for updates in place: as many machines as the surge allows are made anew, the rest is to be
-// selected, as far as enough available ones remain, and old ones that are too many in the end go. Where users select,
-// nothing is made anew and nothing goes but what the number of replicas asks for.
-func planInPlace(d *machinev1alpha1.MachineDeployment, current setSize, old []setSize,
-	selected updating) (next map[string]int32, take int32) {
-	next = map[string]int32{current.name: current.wanted}
-	replicas, available := d.Spec.Replicas, current.available-selected.available
-	var oldWanted, oldActual int32
-	for _, set := range old {
-		next[set.name] = set.wanted
-		oldWanted, oldActual, available = oldWanted+set.wanted, oldActual+set.actual, available+set.available
-	}
-	if oldWanted == 0 && oldActual == 0 {
-		next[current.name] = replicas
-		return next, 0
-	}
-	b := bounds{unavailable: replicas} // users know what they select
-	if !manual(d) {
-		b = boundsOf(d.Spec.Strategy, replicas)
-	}
-	next[current.name] = grow(replicas, b, current, oldWanted, oldActual)
-	if next[current.name] >= replicas {
-		shrink(next, replicas, b, current, old)
-		return next, 0
-	}
-	if manual(d) {
-		drop(next, old, current.wanted+oldWanted-replicas)
-		return next, 0
-	}
-	missing := replicas - next[current.name] - selected.all
-	return next, min(max(missing, 0), max(available-(replicas-b.unavailable), 0))
-}
-
-// drop takes machines off old sets, by name, when there are more than are wanted in all.
-func drop(next map[string]int32, old []setSize, surplus int32) {
-	old = slices.SortedFunc(slices.Values(old), func(a, b setSize) int { return cmp.Compare(a.name, b.name) })
-	for _, set := range old {
-		taken := min(max(surplus, 0), next[set.name])
-		next[set.name] -= taken
-		surplus -= taken
-	}
-}
-
 // release makes a node that was updated one like any other.
 func (r *Deployments) release(ctx context.Context, node *corev1.Node) error {
 	if err := client.IgnoreNotFound(patchConditions(ctx, r.Target, node, func() {
@@ -236,4 +179,91 @@ func (r *Deployments) release(ctx context.Context, node *corev1.Node) error {
 		delete(node.Annotations, annotationCandidateFor)
 		node.Spec.Unschedulable = false
 	}))
+}
+
+// move takes a machine from one set to another: it becomes of the other's class. Both sets say which machine is under
+// way until it has arrived, and are left alone as long; so a crash between any two writes makes or deletes no machine,
+// and endMoves finishes what was begun. Nothing is locked: who compares a set with its machines looks whether the set
+// is still the same afterwards (Sets.moving).
+func (r *Deployments) move(ctx context.Context, m *machinev1alpha1.Machine, from,
+	to *machinev1alpha1.MachineSet) error {
+	for _, step := range []struct {
+		set   *machinev1alpha1.MachineSet
+		delta int32
+	}{{from, -1}, {to, +1}} {
+		if err := r.Control.Get(ctx, client.ObjectKeyFromObject(step.set), step.set); err != nil {
+			return fmt.Errorf("read MachineSet %q: %w", step.set.Name, err)
+		}
+		if step.set.Annotations[annotationMoving] == m.Name {
+			continue
+		}
+		if err := patch(ctx, r.Control, step.set, func() {
+			metav1.SetMetaDataAnnotation(&step.set.ObjectMeta, annotationMoving, m.Name)
+			step.set.Spec.Replicas = max(step.set.Spec.Replicas+step.delta, 0)
+		}); err != nil {
+			return err
+		}
+	}
+	hash := to.Spec.Template.Labels[machinev1alpha1.LabelMachineTemplateHash]
+	if err := patch(ctx, r.Control, m, func() {
+		if m.Labels == nil {
+			m.Labels = map[string]string{}
+		}
+		m.Labels[machinev1alpha1.LabelMachineTemplateHash] = hash
+		m.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(to,
+			machinev1alpha1.SchemeGroupVersion.WithKind("MachineSet"))}
+		m.Spec.Class = to.Spec.Template.Spec.Class
+	}); client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	return r.arrived(ctx, to, from)
+}
+
+// arrived lets the sets be looked at again.
+func (r *Deployments) arrived(ctx context.Context, sets ...*machinev1alpha1.MachineSet) error {
+	for _, set := range sets {
+		if err := client.IgnoreNotFound(patch(ctx, r.Control, set, func() {
+			delete(set.Annotations, annotationMoving)
+		})); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endMoves finishes moves that were interrupted.
+func (r *Deployments) endMoves(ctx context.Context, current *machinev1alpha1.MachineSet,
+	old []*machinev1alpha1.MachineSet, machines *machinev1alpha1.MachineList) error {
+	for _, set := range append([]*machinev1alpha1.MachineSet{current}, old...) {
+		name := set.Annotations[annotationMoving]
+		if name == "" {
+			continue
+		}
+		from, m := whose(name, old, machines)
+		if from == nil { // it has arrived, or is gone
+			if err := r.arrived(ctx, set); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := r.move(ctx, m, from, current); err != nil {
+			return err
+		}
+		delete(set.Annotations, annotationMoving)
+	}
+	return nil
+}
+
+// whose finds the old set that still has the machine.
+func whose(name string, old []*machinev1alpha1.MachineSet,
+	machines *machinev1alpha1.MachineList) (*machinev1alpha1.MachineSet, *machinev1alpha1.Machine) {
+	for i := range machines.Items {
+		m := &machines.Items[i]
+		for _, set := range old {
+			if m.Name == name && belongs(m, set) {
+				return set, m
+			}
+		}
+	}
+	return nil, nil
 }

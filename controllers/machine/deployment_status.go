@@ -11,21 +11,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/machine/rollingupdate"
 )
 
 // sizes counts the machines of each set.
 func (r *Deployments) sizes(ctx context.Context, namespace string,
-	sets []*machinev1alpha1.MachineSet) (map[string]setSize, error) {
+	sets []*machinev1alpha1.MachineSet) (map[string]rollingupdate.Size, error) {
 	machines := &machinev1alpha1.MachineList{}
 	if err := r.Control.List(ctx, machines, client.InNamespace(namespace)); err != nil {
 		return nil, fmt.Errorf("list the machines: %w", err)
 	}
-	sizes := map[string]setSize{}
+	sizes := map[string]rollingupdate.Size{}
 	for _, set := range sets {
-		size := setSize{name: set.Name, wanted: set.Spec.Replicas}
+		size := rollingupdate.Size{Name: set.Name, Wanted: set.Spec.Replicas}
 		for i := range machines.Items {
 			if m := &machines.Items[i]; belongs(m, set) {
-				size = size.with(m)
+				addTo(&size, m)
 			}
 		}
 		sizes[set.Name] = size
@@ -33,19 +34,19 @@ func (r *Deployments) sizes(ctx context.Context, namespace string,
 	return sizes, nil
 }
 
-func (s setSize) with(m *machinev1alpha1.Machine) setSize {
-	s.actual++
+// addTo adds a machine to its set.
+func addTo(s *rollingupdate.Size, m *machinev1alpha1.Machine) {
+	s.Actual++
 	if m.DeletionTimestamp == nil {
-		s.staying++
+		s.Staying++
 	}
 	switch phase := m.Status.CurrentStatus.Phase; {
 	case m.DeletionTimestamp != nil:
 	case available(m):
-		s.available++
+		s.Available++
 	case phase == machinev1alpha1.MachineFailed, phase == machinev1alpha1.MachineCrashLoopBackOff:
-		s.broken++
+		s.Failed++
 	}
-	return s
 }
 
 func (r *Deployments) status(ctx context.Context, d *machinev1alpha1.MachineDeployment,
@@ -59,11 +60,11 @@ func (r *Deployments) status(ctx context.Context, d *machinev1alpha1.MachineDepl
 		status.ObservedGeneration = d.Generation
 		status.Replicas, status.AvailableReplicas = 0, 0
 		for _, size := range sizes {
-			status.Replicas += size.actual
-			status.AvailableReplicas += size.available
+			status.Replicas += size.Actual
+			status.AvailableReplicas += size.Available
 		}
 		status.ReadyReplicas = status.AvailableReplicas
-		status.UpdatedReplicas = sizes[current.Name].actual
+		status.UpdatedReplicas = sizes[current.Name].Actual
 		status.FailedMachines = failedOf(sets)
 		status.UnavailableReplicas = max(d.Spec.Replicas-status.AvailableReplicas, 0)
 		r.conditions(d)
@@ -86,7 +87,7 @@ func failedOf(sets []*machinev1alpha1.MachineSet) (failed []*machinev1alpha1.Mac
 
 func (r *Deployments) conditions(d *machinev1alpha1.MachineDeployment) {
 	s := d.Status
-	needed := d.Spec.Replicas - boundsOf(d.Spec.Strategy, d.Spec.Replicas).unavailable
+	needed := d.Spec.Replicas - rollingupdate.BoundsOf(d.Spec.Strategy, d.Spec.Replicas).Unavailable
 	available := machinev1alpha1.MachineDeploymentCondition{
 		Type: "Available", Status: metav1.ConditionTrue, Reason: "MinimumReplicasAvailable",
 		Message: "Deployment has minimum availability.",

@@ -7,6 +7,7 @@
 // state does not know is adopted, and not deleted within a quarantine period (docs/ownership.md#spec-9-2-machines). It
 // calls the cloud only while the shoot's guard says that this seed owns the shoot.
 //
-// It reads without caches; informers only wake it. It does not decide how many machines there should be, nor from what:
-// that is the Worker extension's.
+// It reads without caches; informers only wake it. How many machines each set has during an update is in package
+// rollingupdate. The controller does not decide how many machines there should be in all, nor from what: that is the
+// Worker extension's.
 package machine

@@ -386,8 +386,8 @@ func TestInPlaceDrain(t *testing.T) {
 	b.expectUpdated()
 }
 
-// TestANodeThatOthersWriteIsLookedAtAgain: who meets another's write to a node looks again without being woken: of
-// nodes only their machines are told, and the last machine of an update has nothing to tell any more.
+// TestANodeThatOthersWriteIsLookedAtAgain: who meets another's write to a node looks again without being woken. An
+// event of a node wakes only its machine, and the last machine of an update has nothing to report any more.
 func TestANodeThatOthersWriteIsLookedAtAgain(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

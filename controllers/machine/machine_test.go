@@ -413,8 +413,8 @@ func TestDrain(t *testing.T) {
 	b.expect("after the drain timeout", 0, 0, 1, 1)
 }
 
-// TestGoneNeedsNoDrain: another seed has ended the machine and was lost before it told; the pods that its node had will
-// never end, and hold nothing up.
+// TestGoneNeedsNoDrain: another seed has ended the machine and was lost before it reported that; the pods that its node
+// had will never end, and hold nothing up.
 func TestGoneNeedsNoDrain(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -486,59 +486,5 @@ func TestCreationFails(t *testing.T) {
 	b.expect("capacity is back", 1, 1, 1, 0)
 	if left := failed(); len(left) > 0 {
 		t.Errorf("capacity is back, and these have failed: %+v", left)
-	}
-}
-
-// TestPlan: what a rollout does next (pure).
-func TestPlan(t *testing.T) {
-	t.Parallel()
-	rolling := func(surge, unavailable string) machinev1alpha1.MachineDeploymentStrategy {
-		return strategy("RollingUpdate", surge, unavailable)
-	}
-	for _, test := range []struct {
-		name     string
-		replicas int32
-		strategy machinev1alpha1.MachineDeploymentStrategy
-		current  setSize
-		old      setSize
-		want     map[string]int32
-	}{
-		{"no old machines", 3, rolling("1", "0"), setSize{"new", 0, 0, 0, 0, 0}, setSize{"old", 0, 0, 0, 0, 0},
-			map[string]int32{"new": 3, "old": 0}},
-		{"surge first", 3, rolling("1", "0"), setSize{"new", 0, 0, 0, 0, 0}, setSize{"old", 3, 3, 3, 3, 0},
-			map[string]int32{"new": 1, "old": 3}},
-		{"not yet available", 3, rolling("1", "0"), setSize{"new", 1, 1, 1, 0, 0}, setSize{"old", 3, 3, 3, 3, 0},
-			map[string]int32{"new": 1, "old": 3}},
-		{"then shrink", 3, rolling("1", "0"), setSize{"new", 1, 1, 1, 1, 0}, setSize{"old", 3, 3, 3, 3, 0},
-			map[string]int32{"new": 1, "old": 2}},
-		{"a machine that goes still counts", 3, rolling("1", "0"), setSize{"new", 1, 1, 1, 1, 0},
-			setSize{"old", 2, 3, 3, 2, 0}, map[string]int32{"new": 1, "old": 2}},
-		{"unavailable first", 4, rolling("0", "25%"), setSize{"new", 0, 0, 0, 0, 0}, setSize{"old", 4, 4, 4, 4, 0},
-			map[string]int32{"new": 0, "old": 3}},
-		{"both zero still moves", 2, rolling("0", "0"), setSize{"new", 0, 0, 0, 0, 0}, setSize{"old", 2, 2, 2, 2, 0},
-			map[string]int32{"new": 0, "old": 1}},
-		{"a broken one that is too many", 3, rolling("1", "0"), setSize{"new", 2, 2, 2, 2, 0}, setSize{"old", 1, 2, 2, 1, 1},
-			map[string]int32{"new": 2, "old": 1}},
-		{"broken ones go", 3, rolling("1", "0"), setSize{"new", 0, 0, 0, 0, 0}, setSize{"old", 3, 3, 3, 1, 2},
-			map[string]int32{"new": 1, "old": 1}},
-		{"silent ones stay", 3, rolling("1", "0"), setSize{"new", 0, 0, 0, 0, 0}, setSize{"old", 3, 3, 3, 0, 0},
-			map[string]int32{"new": 1, "old": 3}},
-		{"no machine is wanted, silent ones go", 0, rolling("1", "0"), setSize{"new", 1, 1, 1, 1, 0},
-			setSize{"old", 2, 2, 2, 1, 0}, map[string]int32{"new": 0, "old": 0}},
-		{"silent ones are not needed", 3, rolling("1", "0"), setSize{"new", 3, 3, 3, 3, 0}, setSize{"old", 1, 1, 1, 0, 0},
-			map[string]int32{"new": 3, "old": 0}},
-		{"the largest surge", 3, rolling("2147483647", "0"), setSize{"new", 0, 0, 0, 0, 0}, setSize{"old", 2, 2, 2, 2, 0},
-			map[string]int32{"new": 3, "old": 2}},
-		{"the largest surge, one is there", 2, rolling("2147483647", "0"), setSize{"new", 1, 1, 1, 1, 0},
-			setSize{"old", 1, 1, 1, 1, 0}, map[string]int32{"new": 2, "old": 1}},
-		{"the largest share", 2, rolling("2147483647%", "0"), setSize{"new", 0, 0, 0, 0, 0}, setSize{"old", 2, 2, 2, 2, 0},
-			map[string]int32{"new": 2, "old": 2}},
-		{"recreate waits", 3, strategy("Recreate", "1", "0"), setSize{"new", 0, 0, 0, 0, 0}, setSize{"old", 3, 3, 3, 3, 0},
-			map[string]int32{"new": 0, "old": 0}},
-	} {
-		got := plan(test.replicas, test.strategy, test.current, []setSize{test.old})
-		if diff := cmp.Diff(test.want, got); diff != "" {
-			t.Errorf("%s: %s", test.name, diff)
-		}
 	}
 }

@@ -46,10 +46,10 @@ func TestRestoredInARoll(t *testing.T) {
 	}
 }
 
-// TestEndedButNotTold: the lost seed has ended a machine of a roll after its state was saved, and the node of that
+// The lost seed has ended a machine of a roll after its state was saved, and the node of that
 // machine, which comes from a backup, is Ready for some time yet. It counts for nothing: no other machine may go
 // instead of it.
-func TestEndedButNotTold(t *testing.T) {
+func TestMidRoll_MachineEndedAfterStateWasSaved_CountsForNothing(t *testing.T) {
 	t.Parallel()
 	for victim := range 3 {
 		b := newBench(t)

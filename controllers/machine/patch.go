@@ -45,17 +45,17 @@ func patchStatus[T client.Object](ctx context.Context, c client.Client, obj T, c
 	return nil
 }
 
-// hold keeps an object from going before the controller has let it go.
+// hold keeps an object from going before the controller has released it.
 func hold[T client.Object](ctx context.Context, c client.Client, obj T) error {
 	return patch(ctx, c, obj, func() { controllerutil.AddFinalizer(obj, constants.FinalizerMachineControllerManager) })
 }
 
-func held(obj client.Object) bool {
+func hasFinalizer(obj client.Object) bool {
 	return controllerutil.ContainsFinalizer(obj, constants.FinalizerMachineControllerManager)
 }
 
-// letGo removes the controller's finalizers, also the older one that a restored object may carry.
-func letGo[T client.Object](ctx context.Context, c client.Client, obj T) error {
+// removeFinalizers removes the controller's finalizers, also the older one that a restored object may carry.
+func removeFinalizers[T client.Object](ctx context.Context, c client.Client, obj T) error {
 	return client.IgnoreNotFound(patch(ctx, c, obj, func() {
 		controllerutil.RemoveFinalizer(obj, constants.FinalizerMachineControllerManager)
 		controllerutil.RemoveFinalizer(obj, constants.FinalizerMachineController)

@@ -108,7 +108,7 @@ func belongs(m *machinev1alpha1.Machine, set *machinev1alpha1.MachineSet) bool {
 }
 
 func (r *Sets) remove(ctx context.Context, set *machinev1alpha1.MachineSet, machines []*machinev1alpha1.Machine) error {
-	if !held(set) {
+	if !hasFinalizer(set) {
 		return nil
 	}
 	for _, m := range machines {
@@ -121,7 +121,7 @@ func (r *Sets) remove(ctx context.Context, set *machinev1alpha1.MachineSet, mach
 	if len(machines) > 0 {
 		return nil // the end of the last machine wakes
 	}
-	return letGo(ctx, r.Control, set)
+	return removeFinalizers(ctx, r.Control, set)
 }
 
 func (r *Sets) status(ctx context.Context, set *machinev1alpha1.MachineSet) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -11,6 +12,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/transplant-sim/transplant/api/cloud"
@@ -18,10 +20,10 @@ import (
 	"github.com/transplant-sim/transplant/controllers/ownership"
 )
 
-// terminate drains the node, ends the machine, removes the node, and lets the Machine go, in this order.
+// terminate drains the node, ends the machine, removes the node, and releases the Machine, in this order.
 func (r *Machines) terminate(ctx context.Context, logger logr.Logger, m *machinev1alpha1.Machine) (time.Duration,
 	error) {
-	if !held(m) {
+	if !hasFinalizer(m) {
 		return 0, nil
 	}
 	if last := m.Status.LastOperation; last.Type != machinev1alpha1.MachineOperationDelete {
@@ -51,7 +53,7 @@ func (r *Machines) terminate(ctx context.Context, logger logr.Logger, m *machine
 	}
 	r.tries.forget(m)
 	logger.Info("The machine is gone")
-	return 0, letGo(ctx, r.Control, m)
+	return 0, removeFinalizers(ctx, r.Control, m)
 }
 
 func (r *Machines) terminating(ctx context.Context, m *machinev1alpha1.Machine) error {
@@ -77,7 +79,7 @@ func isForced(m *machinev1alpha1.Machine) bool {
 
 // drained drains the node once more and says whether that is done. A machine that is gone from the cloud is: its pods
 // have ended with it, and nobody is left to say so. Who ended it may have been another seed, which was lost before it
-// told.
+// reported that.
 func (r *Machines) drained(ctx context.Context, logger logr.Logger, m *machinev1alpha1.Machine) (bool, error) {
 	if m.Spec.ProviderID != "" {
 		if vm, err := r.Cloud.Get(ctx, idOf(m.Spec.ProviderID)); err != nil || vm == nil {
@@ -196,4 +198,32 @@ func stays(pod *corev1.Pod) bool {
 	}
 	owner := metav1.GetControllerOf(pod)
 	return owner != nil && owner.Kind == "DaemonSet"
+}
+
+// tries counts evictions that failed, by machine and pod. A controller that starts again begins anew: pods are then
+// treated more gently, not less.
+type tries struct {
+	mutex  sync.Mutex
+	failed map[types.UID]map[types.UID]int32
+}
+
+// count adds one try and says how many there were.
+func (t *tries) count(m *machinev1alpha1.Machine, pod *corev1.Pod) int32 {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	if t.failed == nil {
+		t.failed = map[types.UID]map[types.UID]int32{}
+	}
+	if t.failed[m.UID] == nil {
+		t.failed[m.UID] = map[types.UID]int32{}
+	}
+	t.failed[m.UID][pod.UID]++
+	return t.failed[m.UID][pod.UID]
+}
+
+// forget is for machines that are gone.
+func (t *tries) forget(m *machinev1alpha1.Machine) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	delete(t.failed, m.UID)
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/transplant-sim/transplant/api/crds"
 	"github.com/transplant-sim/transplant/clusters/apiservertest"
 	"github.com/transplant-sim/transplant/controllers/admission"
+	"github.com/transplant-sim/transplant/controllers/admission/defaults"
 )
 
 func TestMain(m *testing.M) {
@@ -54,7 +55,8 @@ spec:
   provider:
     type: transplant
     workers:
-    - {name: pool, minimum: 1, maximum: 1, fieldOfTheFuture: [1, 2], machine: {type: medium, image: {name: linux, version: 1.0.0, fieldOfTheFuture: x}}}
+    - {name: pool, minimum: 1, maximum: 1, fieldOfTheFuture: [1, 2],
+       machine: {type: medium, image: {name: linux, version: 1.0.0, fieldOfTheFuture: x}}}
 `
 
 // TestOnAnAPIServer maintains a shoot on a stock API server, with the garden's admission in force.
@@ -196,7 +198,7 @@ func updatesOnServer(t *testing.T, k *keeper) {
 		}}},
 	}
 	// It was created before there was an admission, and gets its defaults with the first change.
-	if err := admission.SetDefaults("Shoot", map[string]any{"spec": want}); err != nil {
+	if err := defaults.Set("Shoot", map[string]any{"spec": want}); err != nil {
 		t.Fatal(err)
 	}
 	delete(want, "maintenance")

@@ -27,15 +27,15 @@ func read[T any](t *testing.T, text string) *T {
 
 const linux = "cri: [{name: containerd}], architectures: [amd64]"
 
-// story is a shoot, a profile, and what becomes of the versions: of the control plane, then of each pool in turn
+// decideCase is a shoot, a profile, and what becomes of the versions: of the control plane, then of each pool in turn
 // (Kubernetes where it has its own, image), as class and version.
-type story struct {
+type decideCase struct {
 	name, kubernetes, images, shoot string
 	want                            []string
 	failure                         string // of the first one that failed
 }
 
-var stories = []story{
+var decideCases = []decideCase{
 	{
 		"a pool with an unknown image stops nobody, and is reported",
 		"[{version: 1.33.1}]", "[{name: linux, versions: [{version: 1.0.0, " + linux + "}, {version: 1.0.1, " + linux +
@@ -126,9 +126,9 @@ var stories = []story{
 	},
 }
 
-func TestStories(t *testing.T) {
+func TestDecide(t *testing.T) {
 	t.Parallel()
-	for _, s := range stories {
+	for _, s := range decideCases {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			shoot := &gardencorev1beta1.Shoot{Spec: *read[gardencorev1beta1.ShootSpec](t,
@@ -138,15 +138,15 @@ func TestStories(t *testing.T) {
 					s.kubernetes+"}, machineImages: "+s.images+"}")}
 			plan := decide(shoot, profile)
 			var got []string
-			told := func(update *version.Update) {
+			add := func(update *version.Update) {
 				if update != nil {
 					got = append(got, string(update.Class)+" "+update.To)
 				}
 			}
-			told(&plan.ControlPlane)
+			add(&plan.ControlPlane)
 			for _, pool := range plan.Pools {
-				told(pool.Kubernetes)
-				told(pool.MachineImage)
+				add(pool.Kubernetes)
+				add(pool.MachineImage)
 			}
 			if diff := cmp.Diff(s.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -163,7 +163,7 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// TestAPendingInPlaceUpdateHoldsUpTheNext lets an update be forced over it only when told to.
+// TestAPendingInPlaceUpdateHoldsUpTheNext lets an update be forced over it only if the shoot asks for it.
 func TestAPendingInPlaceUpdateHoldsUpTheNext(t *testing.T) {
 	t.Parallel()
 	profile := &gardencorev1beta1.CloudProfile{Spec: *read[gardencorev1beta1.CloudProfileSpec](t, `
@@ -172,7 +172,8 @@ regions: []
 machineTypes: [{name: m, cpu: 1, gpu: 0, memory: 1Gi}]
 kubernetes: {versions: [{version: 1.33.1, expirationDate: "2020-01-01T00:00:00Z"}, {version: 1.34.0}]}
 machineImages: [{name: linux, versions: [
-  {version: 1.0.0, inPlaceUpdates: {supported: true}, `+linux+`}, {version: 1.0.1, inPlaceUpdates: {supported: true, minVersionForUpdate: 1.0.0}, `+linux+`}]}]
+  {version: 1.0.0, inPlaceUpdates: {supported: true}, `+linux+`},
+  {version: 1.0.1, inPlaceUpdates: {supported: true, minVersionForUpdate: 1.0.0}, `+linux+`}]}]
 `)}
 	shoot := &gardencorev1beta1.Shoot{Spec: *read[gardencorev1beta1.ShootSpec](t,
 		`{kubernetes: {version: 1.33.1}, provider: {type: x, workers: [{name: a, minimum: 0, maximum: 1, updateStrategy: `+
@@ -265,7 +266,8 @@ func TestWhatIsAskedForAfterwards(t *testing.T) {
 		},
 		{
 			"rotations that nobody carries out", "Succeeded", maintenance.Config{},
-			map[string]string{later: "rotate-credentials-start;rotate-ca-complete;rotate-serviceaccount-key-start;rotate-etcd-encryption-key;rotate-etcd-encryption-key-start;rotate-observability-credentials"},
+			map[string]string{later: "rotate-credentials-start;rotate-ca-complete;rotate-serviceaccount-key-start;" +
+				"rotate-etcd-encryption-key;rotate-etcd-encryption-key-start;rotate-observability-credentials"},
 			map[string]string{operation: "reconcile", tasks: fourTasks}, "",
 		},
 		{"no operation yet, other wishes", "", maintenance.Config{},

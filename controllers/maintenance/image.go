@@ -76,7 +76,7 @@ func (d *decision) imageComponent(offered *gardencorev1beta1.MachineImage, pool 
 	for _, v := range offered.Versions {
 		all = append(all, v.ExpirableVersion)
 		if why := pool.Misfit(v); why != "" {
-			component.Unfit = append(component.Unfit, version.Held{Version: v.Version, Why: why})
+			component.Unfit = append(component.Unfit, version.Unchosen{Version: v.Version, Why: why})
 			continue
 		}
 		fitting = append(fitting, v.ExpirableVersion)
@@ -102,8 +102,7 @@ func kubelet(shoot *gardencorev1beta1.Shoot, worker *gardencorev1beta1.Worker) *
 	return number
 }
 
-// findImage does not look at the case of a name, as in Gardener. Admission does, so that only questions of explain can
-// tell.
+// findImage does not look at the case of a name, as in Gardener. Admission does, so it matters only to explain.
 func findImage(profile *gardencorev1beta1.CloudProfile, name string) (*gardencorev1beta1.MachineImage, bool) {
 	images := profile.Spec.MachineImages
 	i := slices.IndexFunc(images, func(offered gardencorev1beta1.MachineImage) bool {

@@ -77,7 +77,7 @@ func (d *decision) poolVersion(current, controlPlane string) version.Update {
 	if !update.Changes() || err != nil || toErr != nil || !to.GreaterThan(limit) {
 		return update
 	}
-	ahead := version.Held{Version: update.To, Why: fmt.Sprintf("is ahead of the control plane, which is at %s",
+	ahead := version.Unchosen{Version: update.To, Why: fmt.Sprintf("is ahead of the control plane, which is at %s",
 		controlPlane)}
 	from, err := semver.NewVersion(current)
 	switch own, offered := d.kubernetesOffers.Find(limit); {
@@ -93,6 +93,6 @@ func (d *decision) poolVersion(current, controlPlane string) version.Update {
 				"get ahead of it", controlPlane, own.Class)
 		update = component.Decide()
 	}
-	update.Held = append([]version.Held{ahead}, update.Held...)
+	update.Unchosen = append([]version.Unchosen{ahead}, update.Unchosen...)
 	return update
 }

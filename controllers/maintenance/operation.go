@@ -25,7 +25,7 @@ func operations(shoot *gardencorev1beta1.Shoot, annotation string) []string {
 // operate replaces the wish for maintenance by what the maintenance asks for: the operations that were put by for it,
 // the rotations that are due, and always a reconciliation (docs/specification/versions.md#spec-4-6,
 // docs/specification/versions.md#spec-4-11-7). A failed shoot is asked for nothing, or to retry if it is marked so;
-// what was put by stays for the next maintenance. What somebody asked for besides, and is not taken up yet, stays asked
+// what was put by stays for the next maintenance. What somebody asked for besides, and has not begun yet, stays asked
 // for. It returns what the maintenance asks for.
 func operate(shoot *gardencorev1beta1.Shoot, rotations []Rotation) string {
 	asked := besides(shoot)
@@ -77,7 +77,7 @@ func retry(shoot *gardencorev1beta1.Shoot) []string {
 	return []string{constants.ShootOperationRetry}
 }
 
-// canBePutBy is whether a maintenance may be told to ask for an operation (docs/specification/api.md#spec-1-12).
+// canBePutBy is whether an operation may be asked for in the next maintenance (docs/specification/api.md#spec-1-12).
 // Another maintenance, what only means something at once, and rotations that nobody carries out are not.
 func canBePutBy(operation string) bool {
 	return operation == constants.ShootOperationReconcile || rollout.IsRequest(operation) ||

@@ -50,7 +50,7 @@ func settled(before *gardencorev1beta1.LastMaintenance) *gardencorev1beta1.LastM
 	return after
 }
 
-// report gathers what is to be told about a plan.
+// report gathers what to report about a plan.
 type report struct {
 	done, failures     []string
 	successful, failed int

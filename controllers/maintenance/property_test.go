@@ -16,10 +16,10 @@ import (
 	"github.com/transplant-sim/transplant/controllers/maintenance/versionrules"
 )
 
-// rolls is how many shoots each property is held to.
+// rolls is for how many shoots each property is checked.
 const rolls = 300
 
-// forAll holds a property to rolled shoots; the seed tells which one it does not hold for.
+// forAll checks a property for random shoots; the seed names the one that fails.
 func forAll(t *testing.T, property func(t *testing.T, seed uint64, shoot *gardencorev1beta1.Shoot,
 	profile *gardencorev1beta1.CloudProfile)) {
 	t.Helper()
@@ -74,8 +74,8 @@ func TestKubernetesUpdatesKeepTheirBounds(t *testing.T) {
 			class := classOf(profile.Spec.Kubernetes.Versions, update.To)
 			// By force a pool joins its control plane, whatever the class of that version.
 			joins := update.Class == version.Forced && update.To == shoot.Spec.Kubernetes.Version
-			if update.Class == version.Forced && slices.ContainsFunc(update.Held, func(held version.Held) bool {
-				return strings.HasPrefix(held.Why, "would skip a minor version")
+			if update.Class == version.Forced && slices.ContainsFunc(update.Unchosen, func(unchosen version.Unchosen) bool {
+				return strings.HasPrefix(unchosen.Why, "would skip a minor version")
 			}) {
 				tempted++
 			}
@@ -178,8 +178,8 @@ func TestMaintenanceStrandsNoPool(t *testing.T) {
 	})
 	forAll(t, func(t *testing.T, seed uint64, shoot *gardencorev1beta1.Shoot, profile *gardencorev1beta1.CloudProfile) {
 		plan := decide(shoot, profile)
-		if plan.ControlPlane.Class == version.Failed && len(plan.ControlPlane.Held) > 0 &&
-			plan.ControlPlane.Held[0].Why == "has to wait: "+plan.ControlPlane.Failure {
+		if plan.ControlPlane.Class == version.Failed && len(plan.ControlPlane.Unchosen) > 0 &&
+			plan.ControlPlane.Unchosen[0].Why == "has to wait: "+plan.ControlPlane.Failure {
 			refused++
 		}
 		controlPlane := semver.MustParse(plan.ControlPlane.To)
@@ -198,7 +198,7 @@ func TestMaintenanceStrandsNoPool(t *testing.T) {
 	})
 }
 
-func TestRepeatedMaintenanceComesToRest(t *testing.T) {
+func TestMaintenance_Repeated_Settles(t *testing.T) {
 	longest := 0
 	t.Cleanup(func() {
 		if longest < 3 {
@@ -262,7 +262,7 @@ func TestUnreadableVersionsChangeNothing(t *testing.T) {
 	})
 }
 
-// TestAShootWithUnreadableVersionsIsReported breaks the shoot's own versions: each is told of, and none is changed.
+// TestAShootWithUnreadableVersionsIsReported breaks the shoot's own versions: each is reported, and none is changed.
 func TestAShootWithUnreadableVersionsIsReported(t *testing.T) {
 	forAll(t, func(t *testing.T, seed uint64, shoot *gardencorev1beta1.Shoot, profile *gardencorev1beta1.CloudProfile) {
 		d := newDice(seed + 3*rolls)

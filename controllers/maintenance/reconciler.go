@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -17,6 +18,8 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/maintenance/overlay"
+	"github.com/transplant-sim/transplant/controllers/maintenance/window"
 	"github.com/transplant-sim/transplant/controllers/placement"
 )
 
@@ -130,7 +133,7 @@ func (m *run) maintain(ctx context.Context, profile *gardencorev1beta1.CloudProf
 	}
 	m.Metrics.carriedOut(plan)
 	log.FromContext(ctx).Info("Maintained the shoot", "operation", plan.Operation, "lastMaintenance", last)
-	m.tell(plan)
+	m.recordEvents(plan)
 	return m.report(ctx, last)
 }
 
@@ -146,7 +149,7 @@ func (m *run) ask(ctx context.Context, shoot *gardencorev1beta1.Shoot) (string, 
 
 // write patches annotations and specification, unless somebody has changed the shoot since it was read.
 func (m *run) write(ctx context.Context, shoot *gardencorev1beta1.Shoot, options ...client.PatchOption) error {
-	after, err := carryOver(m.wire, m.before, shoot)
+	after, err := overlay.Apply(m.wire, m.before, shoot)
 	if err != nil {
 		return err
 	}
@@ -155,4 +158,31 @@ func (m *run) write(ctx context.Context, shoot *gardencorev1beta1.Shoot, options
 		return fmt.Errorf("maintain shoot %q: %w", client.ObjectKeyFromObject(shoot), err)
 	}
 	return nil
+}
+
+// typed is a Shoot as our types have it.
+func typed(wire *unstructured.Unstructured) (*gardencorev1beta1.Shoot, error) {
+	shoot := &gardencorev1beta1.Shoot{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(wire.Object, shoot); err != nil {
+		return nil, fmt.Errorf("decode the shoot %s/%s: %w", wire.GetNamespace(), wire.GetName(), err)
+	}
+	return shoot, nil
+}
+
+// appointment is when the shoot's next maintenance is, not later than now if it is due. Each occurrence of the window
+// has one (docs/specification/versions.md#spec-4-6).
+func appointment(shoot *gardencorev1beta1.Shoot, now time.Time) time.Time {
+	w := window.EffectiveOf(shoot)
+	if in, yes := w.Current(now); yes && shoot.Annotations[constants.MaintainedWindow] != in.Key() {
+		return in.Moment(shoot)
+	}
+	return w.Following(now).Moment(shoot)
+}
+
+// mark notes on the shoot that it is maintained in the occurrence of its window that now is in. It is written together
+// with what the maintenance changes, so that there is never the one without the other.
+func mark(shoot *gardencorev1beta1.Shoot, now time.Time) {
+	if in, yes := window.EffectiveOf(shoot).Current(now); yes {
+		annotate(shoot, constants.MaintainedWindow, in.Key())
+	}
 }

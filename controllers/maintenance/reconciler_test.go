@@ -93,7 +93,9 @@ func tended(change func(*gardencorev1beta1.Shoot)) *gardencorev1beta1.Shoot {
 func testScheme(t *testing.T) *runtime.Scheme {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, gardencorev1beta1.AddToScheme, securityv1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, gardencorev1beta1.AddToScheme, securityv1alpha1.AddToScheme,
+	} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -216,8 +218,9 @@ func TestMaintenanceThatIsAskedFor(t *testing.T) {
 		t.Errorf("versions (-want +got):\n%s", diff)
 	}
 	annotations := map[string]string{
-		"gardener.cloud/operation":   "rotate-ssh-keypair;reconcile",
-		"shoot.gardener.cloud/tasks": "deployInfrastructure,deployDNSRecordInternal,deployDNSRecordExternal,deployDNSRecordIngress",
+		"gardener.cloud/operation": "rotate-ssh-keypair;reconcile",
+		"shoot.gardener.cloud/tasks": "deployInfrastructure,deployDNSRecordInternal,deployDNSRecordExternal," +
+			"deployDNSRecordIngress",
 	}
 	if diff := cmp.Diff(annotations, shoot.Annotations); diff != "" {
 		t.Errorf("annotations (-want +got):\n%s", diff)

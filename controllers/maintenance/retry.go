@@ -28,7 +28,7 @@ const (
 
 // Retry sets the annotation gardener.cloud/operation=retry on shoots that have failed because their cloud throttled
 // them, some time later (docs/specification/care.md#spec-5-9). Other failed shoots wait for their owners, or for a
-// maintenance that is told to retry.
+// maintenance that has been asked to retry.
 type Retry struct {
 	// Garden is an uncached client.
 	Garden client.Client

@@ -104,8 +104,8 @@ func refused(update *version.Update, why string) *version.Update {
 }
 
 func turnedDown(update version.Update, why string) version.Update {
-	held := version.Held{Version: update.To, Why: why}
+	unchosen := version.Unchosen{Version: update.To, Why: why}
 	update.To, update.Class, update.Failure = update.From, version.Failed, why
-	update.Held = append([]version.Held{held}, update.Held...)
+	update.Unchosen = append([]version.Unchosen{unchosen}, update.Unchosen...)
 	return update
 }

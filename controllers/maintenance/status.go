@@ -121,26 +121,26 @@ func patchLast(ctx context.Context, garden client.Client, shoot *gardencorev1bet
 	return object.GetResourceVersion(), nil
 }
 
-// tell records an event for each version that was changed, or could not be.
-func (m *run) tell(plan Plan) {
-	m.tellUpdate(reasonKubernetes, "Control Plane", "Kubernetes version", &plan.ControlPlane)
+// recordEvents records an event for each version that was changed, or could not be.
+func (m *run) recordEvents(plan Plan) {
+	m.recordUpdate(reasonKubernetes, "Control Plane", "Kubernetes version", &plan.ControlPlane)
 	for _, pool := range plan.Pools {
 		subject := fmt.Sprintf("Worker pool %q", pool.Name)
-		m.tellUpdate(reasonKubernetes, subject, "Kubernetes version", pool.Kubernetes)
-		m.tellUpdate(reasonImage, subject, "machine image", pool.MachineImage)
+		m.recordUpdate(reasonKubernetes, subject, "Kubernetes version", pool.Kubernetes)
+		m.recordUpdate(reasonImage, subject, "machine image", pool.MachineImage)
 	}
 }
 
-func (m *run) tellUpdate(reason, subject, what string, update *version.Update) {
-	said := report{}
-	said.update(subject, what, "", update)
-	for _, text := range said.failures {
+func (m *run) recordUpdate(reason, subject, what string, update *version.Update) {
+	reported := report{}
+	reported.update(subject, what, "", update)
+	for _, text := range reported.failures {
 		m.Events.Event(m.before, corev1.EventTypeWarning, reason, text)
 	}
-	if len(said.failures) > 0 {
+	if len(reported.failures) > 0 {
 		return
 	}
-	for _, text := range said.done {
+	for _, text := range reported.done {
 		m.Events.Event(m.before, corev1.EventTypeNormal, reason, text)
 	}
 }

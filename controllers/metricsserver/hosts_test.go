@@ -44,7 +44,7 @@ func TestShootsAreOneHost(t *testing.T) {
 	}
 }
 
-func TestAHostThatIsNoAddressIsTold(t *testing.T) {
+func TestNameHosts_HostIsNoAddress_NamesIt(t *testing.T) {
 	before := clientmetrics.RequestResult
 	t.Cleanup(func() { clientmetrics.RequestResult = before })
 	err := metricsserver.NameHosts(nil, &rest.Config{Host: "https://a b"})
@@ -60,7 +60,7 @@ func TestAHostThatIsNoAddressIsTold(t *testing.T) {
 func apiServer(t *testing.T) *rest.Config {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write([]byte(`{"major": "1"}`)) // who asked tells if it fails
+		_, _ = w.Write([]byte(`{"major": "1"}`)) // a failed write fails the request too
 	}))
 	t.Cleanup(server.Close)
 	return &rest.Config{Host: server.URL}

@@ -16,9 +16,9 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 )
 
-// Abandoned removes what shoots that are no more have left on this seed: one that was away while its shoot was
-// evacuated and then deleted is told of neither. It touches nothing outside the seed, and nothing at all unless DNS
-// says that the shoot is somebody else's, or nobody's.
+// Abandoned removes what deleted shoots have left on this seed. A seed that was away while its shoot was evacuated and
+// then deleted learns of neither. Abandoned changes nothing outside the seed, and nothing at all unless DNS says that
+// another seed owns the shoot, or none does.
 type Abandoned struct {
 	Factory *controlplane.Factory
 	// Period is between two looks at all control-plane namespaces.
@@ -77,7 +77,7 @@ func (a *Abandoned) remove(ctx context.Context, namespace *corev1.Namespace) err
 	if err != nil {
 		return err
 	}
-	left, err := o.HasLeftovers(ctx, here)
+	left, err := here.HasLeftovers(ctx)
 	if err != nil || !left {
 		return err
 	}

@@ -55,7 +55,7 @@ func TestAdoptionBesideTheEntrysOwnController(t *testing.T) {
 	}
 	if ptr.Deref(got.Spec.SeedName, "") != "b" || got.Status.SeedName != nil || got.Status.LastOperation == nil ||
 		got.Status.LastOperation.Type != gardencorev1beta1.LastOperationTypeMigrate {
-		t.Errorf("the entry is of seed %v, held by %v, after %v", ptr.Deref(got.Spec.SeedName, ""), got.Status.SeedName,
+		t.Errorf("the entry is of seed %v, on %v, after %v", ptr.Deref(got.Spec.SeedName, ""), got.Status.SeedName,
 			got.Status.LastOperation)
 	}
 	if wrote != 1 || len(got.Finalizers) != 1 {

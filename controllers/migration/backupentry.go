@@ -49,7 +49,7 @@ func (r *BackupEntries) Reconcile(ctx context.Context, request reconcile.Request
 		return r.migrate(ctx, entry)
 	case handedOver(entry) == nil && controlplane.SourceOf(entry.Name) == "" &&
 		entry.Annotations[constants.GardenerOperation] != constants.GardenerOperationRestore:
-		// Let go by its source: it waits until the destination asks for it. The way to the old bucket has been asked for by
+		// Released by its source: it waits until the destination asks for it. The way to the old bucket has been asked for by
 		// who pointed it here, and asks for nothing back.
 		return reconcile.Result{}, nil
 	case settled(entry):
@@ -58,7 +58,7 @@ func (r *BackupEntries) Reconcile(ctx context.Context, request reconcile.Request
 	return r.reconcile(ctx, entry)
 }
 
-// settled tells that the entry is as it was asked to be.
+// settled reports whether the entry is as it was asked to be.
 func settled(entry *gardencorev1beta1.BackupEntry) bool {
 	last := entry.Status.LastOperation
 	return entry.Annotations[constants.GardenerOperation] == "" && entry.Status.ObservedGeneration == entry.Generation &&
@@ -101,7 +101,7 @@ func (r *BackupEntries) reconcile(ctx context.Context, entry *gardencorev1beta1.
 	return reconcile.Result{}, r.report(ctx, entry, operation, gardencorev1beta1.LastOperationStateSucceeded, 100, nil)
 }
 
-// deploy deploys the extension's BackupEntry, and tells whether it is ready.
+// deploy deploys the extension's BackupEntry, and returns whether it is ready.
 func (r *BackupEntries) deploy(ctx context.Context, entry *gardencorev1beta1.BackupEntry,
 	operation gardencorev1beta1.LastOperationType) (bool, error) {
 	bucket := &extensionsv1alpha1.BackupBucket{}
@@ -112,7 +112,7 @@ func (r *BackupEntries) deploy(ctx context.Context, entry *gardencorev1beta1.Bac
 	case err == nil:
 		provider, region, providerStatus = bucket.Spec.Type, bucket.Spec.Region, bucket.Status.ProviderStatus
 	case apierrors.IsNotFound(err):
-		// The bucket of another seed: its provider is told by the garden's object.
+		// The bucket of another seed: the garden's object has its provider.
 		core := &gardencorev1beta1.BackupBucket{}
 		if err := r.Garden.Get(ctx, client.ObjectKey{Name: entry.Spec.BucketName}, core); err != nil {
 			return false, fmt.Errorf("read backup bucket %q: %w", entry.Spec.BucketName, err)
@@ -162,8 +162,8 @@ func (r *BackupEntries) deploy(ctx context.Context, entry *gardencorev1beta1.Bac
 	return r.answered(ctx, entry, object)
 }
 
-// needsRequest tells whether the garden's entry has changed since the extension last answered. What the extension has
-// let go for a migration that was called off is not ready, whatever its state.
+// needsRequest reports whether the garden's entry has changed since the extension last answered. What the extension has
+// released for a migration that was called off is not ready, whatever its state.
 func needsRequest(entry *gardencorev1beta1.BackupEntry, object *extensionsv1alpha1.BackupEntry) bool {
 	last := object.Status.LastOperation
 	if last == nil || object.Annotations[constants.GardenerOperation] != "" {
@@ -212,7 +212,7 @@ func copyCredentials(ctx context.Context, seed client.Client, name string, data 
 	return &corev1.SecretReference{Name: name, Namespace: constants.GardenNamespace}, nil
 }
 
-// migrate lets go of the entry on its source: the extension lets go of its object, which then goes, and so does this
+// migrate releases the entry on its source: the extension releases its object, which then goes, and so does this
 // seed's name.
 func (r *BackupEntries) migrate(ctx context.Context, entry *gardencorev1beta1.BackupEntry) (reconcile.Result, error) {
 	const operation = gardencorev1beta1.LastOperationTypeMigrate
@@ -235,11 +235,11 @@ func (r *BackupEntries) migrate(ctx context.Context, entry *gardencorev1beta1.Ba
 	if err := r.report(ctx, entry, operation, gardencorev1beta1.LastOperationStateProcessing, 50, nil); err != nil {
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{RequeueAfter: r.Retry}, r.letGo(ctx, object)
+	return reconcile.Result{RequeueAfter: r.Retry}, r.releaseObject(ctx, object)
 }
 
-// letGo asks the extension to let go of its object, and deletes that once it has: what it stands for stays.
-func (r *BackupEntries) letGo(ctx context.Context, object *extensionsv1alpha1.BackupEntry) error {
+// releaseObject asks the extension to release its object, and deletes that once it has: what it stands for stays.
+func (r *BackupEntries) releaseObject(ctx context.Context, object *extensionsv1alpha1.BackupEntry) error {
 	if controlplane.Migrated(object) == nil {
 		return r.confirmAndDelete(ctx, object)
 	}
@@ -287,7 +287,7 @@ func (r *BackupEntries) remove(ctx context.Context, entry *gardencorev1beta1.Bac
 	return reconcile.Result{}, client.IgnoreNotFound(r.Garden.Patch(ctx, entry, client.MergeFrom(before)))
 }
 
-// deleteSecrets deletes the credentials that the entry came with. An extension that had to let go of a source has left
+// deleteSecrets deletes the credentials that the entry came with. An extension that had to release a source has left
 // some in the shoot's namespace too, where nobody needs them any more.
 func (r *BackupEntries) deleteSecrets(ctx context.Context, entry *gardencorev1beta1.BackupEntry) error {
 	keys := []client.ObjectKey{{Namespace: constants.GardenNamespace, Name: constants.SecretNamePrefixBackupEntry +
@@ -306,7 +306,7 @@ func (r *BackupEntries) deleteSecrets(ctx context.Context, entry *gardencorev1be
 }
 
 // removing deletes the extension's object, and says what keeps it. Where that stands for the shoot's own backups, the
-// extension lets go of it first: it would delete them too.
+// extension releases it first: it would delete them too.
 func (r *BackupEntries) removing(ctx context.Context, entry *gardencorev1beta1.BackupEntry,
 	object *extensionsv1alpha1.BackupEntry) error {
 	var lastError *gardencorev1beta1.LastError
@@ -317,7 +317,7 @@ func (r *BackupEntries) removing(ctx context.Context, entry *gardencorev1beta1.B
 	if own, err := r.leadsToOwnBackups(ctx, entry, object); err != nil {
 		return err
 	} else if own {
-		release = r.letGo
+		release = r.releaseObject
 	}
 	if err := release(ctx, object); err != nil {
 		return err
@@ -328,8 +328,8 @@ func (r *BackupEntries) removing(ctx context.Context, entry *gardencorev1beta1.B
 		})
 }
 
-// leadsToOwnBackups tells that a source's object names the bucket in which the shoot's own entry has its backups. So it
-// is when a shoot comes back to the seed that it came from, before the one in between has copied anything.
+// leadsToOwnBackups reports whether a source's object names the bucket in which the shoot's own entry has its backups.
+// That is so when a shoot comes back to the seed that it came from, before the one in between has copied anything.
 func (r *BackupEntries) leadsToOwnBackups(ctx context.Context, entry *gardencorev1beta1.BackupEntry,
 	object *extensionsv1alpha1.BackupEntry) (bool, error) {
 	name := controlplane.SourceOf(entry.Name)

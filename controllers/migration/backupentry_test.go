@@ -90,9 +90,10 @@ func look(t *testing.T, r *BackupEntries, key client.ObjectKey) (*gardencorev1be
 	return entry, object
 }
 
-// A migration that was called off just when the extension had let go: its Succeeded is that of the migration. Who took
-// it for readiness would have an entry that nobody looks after, and whose deletion leaves the backups behind.
-func TestWhatWasLetGoIsAskedForAgain(t *testing.T) {
+// A migration that was called off just when the extension had released the object: its Succeeded is that of the
+// migration. Who took it for readiness would have an entry that nobody looks after, and whose deletion leaves the
+// backups behind.
+func TestBackupEntry_ReleasedForAMigrationCalledOff_IsAskedForAgain(t *testing.T) {
 	t.Parallel()
 	for _, request := range []string{"", "restore"} {
 		r, key := entryOnSeed(t, func(entry *gardencorev1beta1.BackupEntry, object *extensionsv1alpha1.BackupEntry) {
@@ -137,7 +138,7 @@ func TestOnlyTheShootsOwnEntryWaitsUntilItIsAskedFor(t *testing.T) {
 	}
 }
 
-// What keeps backups from being deleted is told in the garden, where the flow that waits for it finds it; an older
+// What keeps backups from being deleted is reported in the garden, where the flow that waits for it finds it; an older
 // error is not.
 func TestADeletionThatHangsSaysWhy(t *testing.T) {
 	t.Parallel()

@@ -24,14 +24,14 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 )
 
-// held ends no epoch: a migrate flow gets as far as that.
-type held struct{}
+// neverEnds ends no epoch: a migrate flow stops there.
+type neverEnds struct{}
 
-var errHeld = errors.New("the epoch is held")
+var errNotEnded = errors.New("the epoch does not end")
 
-func (held) AwaitEnd(context.Context, controlplane.Guard, int64) error { return errHeld }
+func (neverEnds) AwaitEnd(context.Context, controlplane.Guard, int64) error { return errNotEnded }
 
-func (held) Release(context.Context, controlplane.Guard, int64) error { return errHeld }
+func (neverEnds) Release(context.Context, controlplane.Guard, int64) error { return errNotEnded }
 
 func inNamespace(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: "shoot--p--s", Name: name}
@@ -93,7 +93,8 @@ func leaving(t *testing.T, onSeed ...client.Object) (*gardencorev1beta1.Shoot, *
 		t.Fatal(err)
 	}
 	return shoot, &Reconciler{
-		Factory: newFactory(t, garden, ownedBy("b", 3), shelves{}, append(controlPlaneOf(), onSeed...)...), Release: held{},
+		Factory: newFactory(t, garden, ownedBy("b", 3), shelves{}, append(controlPlaneOf(), onSeed...)...),
+		Release: neverEnds{},
 		Runner: &controlplane.Runner{Version: "v1", Events: &eventLog{}, Periods: controlplane.Periods{Retry: time.Hour,
 			Progress: time.Millisecond}},
 	}
@@ -137,7 +138,7 @@ func TestAMigrationBeginsWhenTheBastionsAreGone(t *testing.T) {
 			[]byte(`{"metadata":{"annotations":{"gardener.cloud/operation":"retry"}}}`))); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Reconcile(t.Context(), request); !errors.Is(err, errHeld) {
+	if _, err := r.Reconcile(t.Context(), request); !errors.Is(err, errNotEnded) {
 		t.Errorf("without Bastions: %v, want to hear of the end of the epoch", err)
 	}
 	if err := r.Factory.Seed.Get(t.Context(), client.ObjectKeyFromObject(machines), machines); !apierrors.IsNotFound(err) {

@@ -65,7 +65,7 @@ func (g chunksGarden) await(t *testing.T, when string, names ...string) {
 	}
 }
 
-// Chunks that were left while nobody looked go, and those of which a ShootState, a chunk or a Shoot tells later.
+// Chunks that were left while nobody looked go, and those that a later event of a ShootState, a chunk or a Shoot names.
 func TestChunks_OnARealAPIServer_RemovesWhatNobodyNeeds(t *testing.T) {
 	t.Parallel()
 	config := apiservertest.Start(t, apiservertest.Options{CRDs: crds.Garden()})

@@ -47,7 +47,7 @@ func (r *SourceCleanup) Reconcile(ctx context.Context, request reconcile.Request
 		// the shoot may be this seed's by DNS, whatever the garden says, and its extensions need it.
 		return reconcile.Result{}, o.DeleteCluster(ctx)
 	}
-	left, err := o.HasLeftovers(ctx, here)
+	left, err := here.HasLeftovers(ctx)
 	if err != nil || !left {
 		return reconcile.Result{}, err
 	}
@@ -59,7 +59,7 @@ func (r *SourceCleanup) Reconcile(ctx context.Context, request reconcile.Request
 	return reconcile.Result{}, nil
 }
 
-// movedAway tells that the shoot lives, restored, on another seed.
+// movedAway reports whether the shoot lives, restored, on another seed.
 func movedAway(shoot *gardencorev1beta1.Shoot, seed string) bool {
 	spec, status, last := ptr.Deref(shoot.Spec.SeedName, ""), ptr.Deref(shoot.Status.SeedName, ""),
 		shoot.Status.LastOperation

@@ -24,10 +24,10 @@ import (
 
 // leftBehind is what shoot s may have left on a seed. Extensions hold what stands for something in the cloud.
 func leftBehind() []client.Object {
-	held := inNamespace("s")
-	held.Finalizers = []string{"extensions.gardener.cloud/transplant"}
+	protected := inNamespace("s")
+	protected.Finalizers = []string{"extensions.gardener.cloud/transplant"}
 	return append(controlPlaneOf(),
-		&extensionsv1alpha1.Infrastructure{ObjectMeta: held},
+		&extensionsv1alpha1.Infrastructure{ObjectMeta: protected},
 		&machinev1alpha1.Machine{ObjectMeta: inNamespace("m")},
 		&extensionsv1alpha1.BackupEntry{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--s--uid"}},
 		&extensionsv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--s"}},
@@ -97,9 +97,9 @@ func TestASourceCleansUpByTheWordOfDNS(t *testing.T) {
 					t.Fatal("somebody holds the lock")
 				}
 			}
-			left, leftIn, told := inventory(t, r.Factory.Seed), shelves{"uid-a": nil, "uid-b": nil}, eventLog{}
+			left, leftIn, reported := inventory(t, r.Factory.Seed), shelves{"uid-a": nil, "uid-b": nil}, eventLog{}
 			if c.clean {
-				left, leftIn, told = nil, shelves{"uid-a": nil}, eventLog{"s SourceCleaned"}
+				left, leftIn, reported = nil, shelves{"uid-a": nil}, eventLog{"s SourceCleaned"}
 			}
 
 			result, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)})
@@ -112,7 +112,7 @@ func TestASourceCleansUpByTheWordOfDNS(t *testing.T) {
 			if diff := cmp.Diff(leftIn, buckets); diff != "" {
 				t.Errorf("buckets (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(told, *events); diff != "" && len(told)+len(*events) > 0 {
+			if diff := cmp.Diff(reported, *events); diff != "" && len(reported)+len(*events) > 0 {
 				t.Errorf("events (-want +got):\n%s", diff)
 			}
 			// Its extensions go by it as long as anything is there: it goes with the rest, and not before.

@@ -126,7 +126,7 @@ func withWorkers(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.Shoot {
 	return shoot
 }
 
-func TestWhoCannotBeRestoredStaysBoundAndIsToldWhatIsMissing(t *testing.T) {
+func TestEvacuation_StateIncomplete_KeepsSeedAndReportsWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	for name, c := range incomplete {
 		for way, shoot := range map[string]*gardencorev1beta1.Shoot{
@@ -144,7 +144,7 @@ func TestWhoCannotBeRestoredStaysBoundAndIsToldWhatIsMissing(t *testing.T) {
 				if diff := cmp.Diff(before, state(t, garden)); diff != "" {
 					t.Error(diff)
 				}
-				told(t, garden, "StateIncomplete", c.named)
+				checkConstraint(t, garden, "StateIncomplete", c.named)
 				if diff := cmp.Diff(eventLog{"s EvacuationImpossible"}, *events); diff != "" {
 					t.Errorf("events (-want +got):\n%s", diff)
 				}
@@ -170,11 +170,11 @@ func TestAForcedRestoreDoesNotBeginWithAnIncompleteState(t *testing.T) {
 			if got := state(t, garden)["s"]; got != "b gone Reconcile/Succeeded true" {
 				t.Errorf("it is %s", got)
 			}
-			told(t, garden, "StateIncomplete", c.named)
+			checkConstraint(t, garden, "StateIncomplete", c.named)
 			// Nobody else takes the word back while it holds.
 			e, clock := newEvacuation(garden, &eventLog{})
 			lookFor(t, e, clock, 2)
-			told(t, garden, "StateIncomplete", c.named)
+			checkConstraint(t, garden, "StateIncomplete", c.named)
 			// What was missing is there again.
 			save(t, garden, shoot, wholeState())
 			if err := garden.Create(t.Context(), backupEntryOf(shoot)); err != nil && !apierrors.IsAlreadyExists(err) {
@@ -186,13 +186,13 @@ func TestAForcedRestoreDoesNotBeginWithAnIncompleteState(t *testing.T) {
 			if got := state(t, garden)["s"]; got != "b b Migrate/Aborted true" {
 				t.Errorf("it is %s when nothing is missing", got)
 			}
-			told(t, garden, "", "")
+			checkConstraint(t, garden, "", "")
 		})
 	}
 }
 
-// told asks what shoot s is told of its evacuation; reason "" is nothing.
-func told(t *testing.T, garden client.Client, reason, message string) {
+// checkConstraint checks what shoot s says about its evacuation; reason "" is no constraint.
+func checkConstraint(t *testing.T, garden client.Client, reason, message string) {
 	t.Helper()
 	shoot := &gardencorev1beta1.Shoot{}
 	if err := garden.Get(t.Context(), client.ObjectKey{Namespace: "garden-p", Name: "s"}, shoot); err != nil {
@@ -201,13 +201,13 @@ func told(t *testing.T, garden client.Client, reason, message string) {
 	for _, constraint := range shoot.Status.Constraints {
 		if constraint.Type == gardencorev1beta1.ShootEvacuationPossible {
 			if constraint.Reason != reason || !strings.Contains(constraint.Message, message) {
-				t.Errorf("told %s: %s; want %s: %s", constraint.Reason, constraint.Message, reason, message)
+				t.Errorf("got constraint %s: %s; want %s: %s", constraint.Reason, constraint.Message, reason, message)
 			}
 			return
 		}
 	}
 	if reason != "" {
-		t.Errorf("told nothing, want %s: %s", reason, message)
+		t.Errorf("got no constraint, want %s: %s", reason, message)
 	}
 }
 
@@ -323,7 +323,7 @@ func TestARestoreByForceBeginsWhenNothingIsMissing(t *testing.T) {
 	}
 }
 
-// Who has taken the shoot over may have copied what it needs: it is for the copy to tell what is damaged now.
+// Who has taken the shoot over may have copied what it needs: the copy finds what is damaged now.
 func TestBackupsAreReadBeforeTheShootIsTakenOver(t *testing.T) {
 	t.Parallel()
 	for owner, want := range map[string]bool{"a": true, "b": false} {
@@ -364,11 +364,11 @@ func TestWithoutWorkersNoMachinesAreMissing(t *testing.T) {
 		change  func(*gardencorev1beta1.Shoot)
 		missing bool
 	}{
-		"workerless":              {func(s *gardencorev1beta1.Shoot) { s.Spec.Provider.Workers = nil }, false},
-		"asleep":                  {hibernate(true, true), false},
-		"told to sleep and awake": {hibernate(true, false), true},
-		"told to wake":            {hibernate(false, true), true},
-		"awake":                   {hibernate(false, false), true},
+		"workerless":             {func(s *gardencorev1beta1.Shoot) { s.Spec.Provider.Workers = nil }, false},
+		"asleep":                 {hibernate(true, true), false},
+		"sleep wanted and awake": {hibernate(true, false), true},
+		"wake wanted":            {hibernate(false, true), true},
+		"awake":                  {hibernate(false, false), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -32,8 +32,8 @@ func dying(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.Shoot {
 }
 
 // forget removes what the garden keeps for a restore, as the end of a deletion does: it notes in the ShootState that it
-// is spent, the BackupEntry is gone or, if held, waits for its seed, and the ShootState goes after it.
-func forget(t *testing.T, garden client.Client, shoot *gardencorev1beta1.Shoot, held, state bool) {
+// is used up, the BackupEntry is gone or, with waits, waits for its seed, and the ShootState goes after it.
+func forget(t *testing.T, garden client.Client, shoot *gardencorev1beta1.Shoot, waits, state bool) {
 	t.Helper()
 	store := &shootstate.Store{Garden: garden, Clock: clock.RealClock{}}
 	if err := store.Spend(t.Context(), client.ObjectKeyFromObject(shoot), 99, func(context.Context) error {
@@ -42,7 +42,7 @@ func forget(t *testing.T, garden client.Client, shoot *gardencorev1beta1.Shoot, 
 		t.Fatal(err)
 	}
 	entry := backupEntryOf(shoot)
-	if held {
+	if waits {
 		if err := garden.Get(t.Context(), client.ObjectKeyFromObject(entry), entry); err != nil {
 			t.Fatal(err)
 		}
@@ -61,9 +61,9 @@ func forget(t *testing.T, garden client.Client, shoot *gardencorev1beta1.Shoot, 
 
 func TestAShootWhoseDeletionHasComeFarIsDeletedElsewhere(t *testing.T) {
 	t.Parallel()
-	late := func(held, state bool) func(*testing.T, client.Client, *gardencorev1beta1.Shoot) {
+	late := func(waits, state bool) func(*testing.T, client.Client, *gardencorev1beta1.Shoot) {
 		return func(t *testing.T, garden client.Client, shoot *gardencorev1beta1.Shoot) {
-			forget(t, garden, shoot, held, state)
+			forget(t, garden, shoot, waits, state)
 		}
 	}
 	cascade := func(t *testing.T, garden client.Client, shoot *gardencorev1beta1.Shoot) {
@@ -190,7 +190,7 @@ func newFactory(t *testing.T, garden client.Client, owners records, buckets shel
 // What is left of the shoot is taken up, under an epoch of its own, and then the deletion goes on from here.
 func TestTheDestinationTakesUpWhatADeletionHasLeft(t *testing.T) {
 	t.Parallel()
-	for name, held := range map[string]bool{"backup entry gone": false, "backup entry being deleted": true} {
+	for name, waits := range map[string]bool{"backup entry gone": false, "backup entry being deleted": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			shoot := forced(dying(withWorkers(stranded("s", "b", "b", "Migrate", "Aborted"))))
@@ -202,7 +202,7 @@ func TestTheDestinationTakesUpWhatADeletionHasLeft(t *testing.T) {
 				&gardencorev1beta1.CloudProfile{ObjectMeta: metav1.ObjectMeta{Name: "profile"}}); err != nil {
 				t.Fatal(err)
 			}
-			forget(t, garden, shoot, held, false)
+			forget(t, garden, shoot, waits, false)
 			owners, buckets := ownedBy("a", 3), shelves{"uid-a": nil}
 			factory := newFactory(t, garden, owners, buckets)
 			r := &Reconciler{Factory: factory, Runner: &controlplane.Runner{Version: "v1", Events: &eventLog{},
@@ -234,7 +234,7 @@ func TestTheDestinationTakesUpWhatADeletionHasLeft(t *testing.T) {
 			if next := controlplane.OperationType(shoot); next != gardencorev1beta1.LastOperationTypeDelete {
 				t.Errorf("next is %s", next)
 			}
-			if held {
+			if waits {
 				dies(t, factory, backupEntryOf(shoot))
 				if _, there := buckets["uid-a"]; there {
 					t.Error("the backups are left in the bucket of the dead seed")
@@ -244,7 +244,7 @@ func TestTheDestinationTakesUpWhatADeletionHasLeft(t *testing.T) {
 	}
 }
 
-// dies tells that this seed ends the deletion of a backup entry.
+// dies checks that this seed ends the deletion of a backup entry.
 func dies(t *testing.T, factory *controlplane.Factory, entry *gardencorev1beta1.BackupEntry) {
 	t.Helper()
 	entries := &BackupEntries{Garden: factory.Garden, Seed: factory.Seed, Clock: factory.Clock, SeedName: "b",

@@ -43,10 +43,10 @@ func TestAnEpochWithAFinalSnapshotNeedsNoGuardToEnd(t *testing.T) {
 		finals finals
 		want   error
 	}{
-		"no final snapshot":           {finals{}, errHeld},
-		"that of the epoch before":    {finals{epoch: 2}, errHeld},
+		"no final snapshot":           {finals{}, errNotEnded},
+		"that of the epoch before":    {finals{epoch: 2}, errNotEnded},
 		"its own":                     {finals{epoch: 3}, nil},
-		"nobody knows: ask the guard": {finals{epoch: 3, err: away}, errHeld},
+		"nobody knows: ask the guard": {finals{epoch: 3, err: away}, errNotEnded},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -56,7 +56,7 @@ func TestAnEpochWithAFinalSnapshotNeedsNoGuardToEnd(t *testing.T) {
 					Settings: r.Factory.Settings, Garden: r.Factory.Garden, Seed: r.Factory.Seed, Bucket: c.finals, Shoot: shoot,
 					Clock: r.Factory.Clock,
 				},
-				release: held{},
+				release: neverEnds{},
 			}
 			if err := m.survey(t.Context()); err != nil {
 				t.Fatal(err)
@@ -78,9 +78,9 @@ func TestADestinationThatHasNotBegunGivesTheShootOn(t *testing.T) {
 	}{
 		"nothing has begun":                        {},
 		"the etcd of its epoch before is left":     {etcd: "2", noted: "2"},
-		"its etcd is there":                        {etcd: "3", noted: "3", want: errHeld},
+		"its etcd is there":                        {etcd: "3", noted: "3", want: errNotEnded},
 		"its etcd has been there, and so was data": {noted: "3", want: errNoEtcd},
-		"the etcd of an epoch after it is there":   {etcd: "4", noted: "4", want: errHeld},
+		"the etcd of an epoch after it is there":   {etcd: "4", noted: "4", want: errNotEnded},
 	} {
 		shoot, r := leaving(t)
 		remove(t, r.Factory.Seed, etcdOf(""))
@@ -105,7 +105,7 @@ func TestADestinationThatHasNotBegunGivesTheShootOn(t *testing.T) {
 				Settings: r.Factory.Settings, Garden: r.Factory.Garden, Seed: r.Factory.Seed, Bucket: finals{}, Shoot: shoot,
 				Clock: r.Factory.Clock,
 			},
-			release: held{},
+			release: neverEnds{},
 		}
 		err := m.survey(t.Context())
 		if err == nil {
@@ -170,7 +170,7 @@ func TestADestinationThatHasTakenNothingGivesTheShootOn(t *testing.T) {
 					Settings: r.Factory.Settings, Garden: r.Factory.Garden, Seed: r.Factory.Seed, Bucket: finals{}, Shoot: shoot,
 					Clock: r.Factory.Clock, Bell: r.Factory.Bell,
 				},
-				release: held{},
+				release: neverEnds{},
 			}
 			err := m.survey(t.Context())
 			if err == nil {
@@ -190,7 +190,7 @@ func TestADestinationThatHasTakenNothingGivesTheShootOn(t *testing.T) {
 }
 
 // A destination that is left while it waits for its BackupEntry has asked for it. Who comes next must not take that for
-// its own request: it would take the entry up before this seed has seen that it was let go, and this one would wait for
+// its own request: it would adopt the entry before this seed has seen that it was released, and this one would wait for
 // ever.
 func TestWhatADestinationHasAskedForIsNotForTheNext(t *testing.T) {
 	t.Parallel()
@@ -236,7 +236,7 @@ func TestWhatADestinationHasAskedForIsNotForTheNext(t *testing.T) {
 
 // releases answers the question for the end of an epoch.
 type releases struct {
-	held
+	neverEnds
 	answer func(ctx context.Context) error
 }
 
@@ -254,8 +254,8 @@ func TestMigrate_GuardDoesNotFinish_ShootSaysWhatIsWaitedFor(t *testing.T) {
 		want   error
 	}{
 		"it answers, and does not finish": {says: "of which the guard says {Epoch:3 Fenced:true Message:the bucket is away}",
-			want: errHeld},
-		"it refuses":          {says: "403 Forbidden", want: errHeld},
+			want: errNotEnded},
+		"it refuses":          {says: "403 Forbidden", want: errNotEnded},
 		"it is silent":        {says: "nobody answers", want: ownership.ErrSilent},
 		"nobody can be asked": {says: "etcd-main-client", noGate: true, want: controlplane.ErrNoGuard},
 	} {

@@ -141,7 +141,7 @@ func (e *Evacuation) stranded(ctx context.Context, shoots []gardencorev1beta1.Sh
 		case statusOf(shoot.Status.Constraints,
 			gardencorev1beta1.ShootEvacuationPossible) == gardencorev1beta1.ConditionFalse && !waitsForForce(shoot) &&
 			!e.silent[responsible(shoot)]:
-			errs = append(errs, e.tell(ctx, shoot, nil))
+			errs = append(errs, e.report(ctx, shoot, nil))
 		}
 	}
 	slices.SortFunc(stranded, func(a, b *gardencorev1beta1.Shoot) int {
@@ -161,8 +161,8 @@ func lostTo(shoot *gardencorev1beta1.Shoot, lost map[string]bool) string {
 	return ""
 }
 
-// destinationLost tells that a shoot can neither arrive nor stay: its source lives, has failed to hand it over or was
-// interrupted in it, and its destination is lost. While the source is at work it is left alone.
+// destinationLost reports whether a shoot can neither arrive nor stay: its source lives, has failed to hand it over or
+// was interrupted in it, and its destination is lost. While the source is at work it is left alone.
 func destinationLost(shoot *gardencorev1beta1.Shoot, lost map[string]bool) bool {
 	last := shoot.Status.LastOperation
 	if last == nil || last.Type != gardencorev1beta1.LastOperationTypeMigrate {
@@ -195,11 +195,11 @@ func (e *Evacuation) evacuate(ctx context.Context, shoot *gardencorev1beta1.Shoo
 	case e.Manual && waitsForForce(shoot):
 		return nil // the operator has chosen
 	case e.Manual:
-		return e.tell(ctx, shoot,
+		return e.report(ctx, shoot,
 			errors.New("the seed is lost, and evacuation is manual: set spec.seedName and the annotation "+
 				constants.ShootForceRestore+"=true"))
 	case !controlplane.Created(shoot) && shoot.DeletionTimestamp == nil:
-		return e.tell(ctx, shoot, errors.New("the shoot has never been created successfully: there is nothing to restore"))
+		return e.report(ctx, shoot, errors.New("the shoot has never been created successfully: there is nothing to restore"))
 	case bound != "" && !lost[bound] && controlplane.Forced(shoot):
 		return nil // on its way
 	}
@@ -215,7 +215,7 @@ func (e *Evacuation) evacuate(ctx context.Context, shoot *gardencorev1beta1.Shoo
 	// A shoot that cannot be restored stays bound where it is: its seed may return with everything.
 	_, err := checkGarden(ctx, &controlplane.Operation{Garden: e.Garden, States: e.States, Shoot: shoot})
 	if incomplete, is := errors.AsType[*IncompleteError](err); is {
-		return e.tell(ctx, shoot, incomplete)
+		return e.report(ctx, shoot, incomplete)
 	}
 	if err != nil {
 		return err
@@ -223,7 +223,8 @@ func (e *Evacuation) evacuate(ctx context.Context, shoot *gardencorev1beta1.Shoo
 	return e.bind(ctx, shoot, destination, lost)
 }
 
-// choose finds the destination; empty if the shoot has to wait, which it is told unless it waits for its turn only.
+// choose finds the destination. It is empty if the shoot has to wait; the shoot's constraint says so, unless the shoot
+// waits for its turn only.
 func (e *Evacuation) choose(ctx context.Context, shoot *gardencorev1beta1.Shoot, seeds []gardencorev1beta1.Seed,
 	shoots []gardencorev1beta1.Shoot) (string, error) {
 	profile, err := e.profile(ctx, shoot)
@@ -236,7 +237,7 @@ func (e *Evacuation) choose(ctx context.Context, shoot *gardencorev1beta1.Shoot,
 	}
 	destination, _, err := placement.Schedule(question)
 	if err != nil {
-		return "", e.tell(ctx, shoot, err)
+		return "", e.report(ctx, shoot, err)
 	}
 	if restoring(shoots, destination) >= e.AtOnce {
 		return "", nil
@@ -301,7 +302,7 @@ func (e *Evacuation) bind(ctx context.Context, shoot *gardencorev1beta1.Shoot, d
 	err := e.Garden.Patch(ctx, shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
 		*shoot = *before
-		return e.tell(ctx, shoot, err)
+		return e.report(ctx, shoot, err)
 	}
 	if err != nil {
 		return fmt.Errorf("bind the shoot to seed %q: %w", destination, err)
@@ -318,12 +319,12 @@ func begun(last *gardencorev1beta1.LastOperation) string {
 	return "creation"
 }
 
-// waitsForForce tells that somebody has asked for a forced restore that has not begun: what the shoot is told is then
-// ForcedRestore's matter.
+// waitsForForce reports whether somebody has asked for a forced restore that has not begun:
+// ForcedRestore then sets the shoot's constraint.
 func waitsForForce(shoot *gardencorev1beta1.Shoot) bool {
 	return controlplane.Forced(shoot) && ptr.Deref(shoot.Spec.SeedName, "") != ptr.Deref(shoot.Status.SeedName, "")
 }
 
-func (e *Evacuation) tell(ctx context.Context, shoot *gardencorev1beta1.Shoot, why error) error {
-	return teller{e.Garden, e.Clock, e.Events}.tell(ctx, shoot, why)
+func (e *Evacuation) report(ctx context.Context, shoot *gardencorev1beta1.Shoot, why error) error {
+	return reporter{e.Garden, e.Clock, e.Events}.report(ctx, shoot, why)
 }

@@ -32,7 +32,7 @@ func (l *eventLog) Event(shoot *gardencorev1beta1.Shoot, _, reason, _ string) {
 	*l = append(*l, shoot.Name+" "+reason)
 }
 
-// garden is a garden with seeds a (whose state is told), b and c, and the shoots given.
+// garden is a garden with seeds a (whose state is given), b and c, and the shoots given.
 func newGarden(t *testing.T, a gardencorev1beta1.ConditionStatus, shoots ...*gardencorev1beta1.Shoot) client.Client {
 	t.Helper()
 	var objects []client.Object
@@ -235,7 +235,7 @@ func TestEvacuatingManyIsNoGap(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(picky.Status.Constraints) != 1 {
-		t.Errorf("who can go nowhere is told %+v", picky.Status.Constraints)
+		t.Errorf("a shoot that fits no seed has the constraints %+v", picky.Status.Constraints)
 	}
 }
 
@@ -243,7 +243,7 @@ func evacuated(events eventLog) eventLog {
 	return slices.DeleteFunc(slices.Clone(events), func(e string) bool { return !strings.HasSuffix(e, " Evacuated") })
 }
 
-func TestWhoFitsNowhereIsToldWhyAndLaterThatItIsOver(t *testing.T) {
+func TestEvacuation_NoSeedFits_SetsConstraintUntilOneDoes(t *testing.T) {
 	t.Parallel()
 	shoot := stranded("picky", "a", "a", "Reconcile", "Succeeded")
 	shoot.Spec.Provider.Type = "other"
@@ -256,10 +256,10 @@ func TestWhoFitsNowhereIsToldWhyAndLaterThatItIsOver(t *testing.T) {
 		}
 		return shoot.Status.Constraints
 	}
-	told := get()
-	if len(told) != 1 || told[0].Type != gardencorev1beta1.ShootEvacuationPossible || told[0].Status != "False" ||
-		!strings.Contains(told[0].Message, `b, c has provider type "transplant"`) {
-		t.Fatalf("told %+v", told)
+	got := get()
+	if len(got) != 1 || got[0].Type != gardencorev1beta1.ShootEvacuationPossible || got[0].Status != "False" ||
+		!strings.Contains(got[0].Message, `b, c has provider type "transplant"`) {
+		t.Fatalf("got %+v", got)
 	}
 	seed := &gardencorev1beta1.Seed{}
 	if err := garden.Get(t.Context(), client.ObjectKey{Name: "a"}, seed); err != nil {
@@ -270,8 +270,8 @@ func TestWhoFitsNowhereIsToldWhyAndLaterThatItIsOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	lookFor(t, e, clock, 1)
-	if told = get(); len(told) != 0 {
-		t.Errorf("the seed is back, and still told %+v", told)
+	if got = get(); len(got) != 0 {
+		t.Errorf("the seed is back, and the shoot still has %+v", got)
 	}
 }
 
@@ -308,7 +308,7 @@ func TestWhoWasLeavingAlreadyWaitsForItsTurnToo(t *testing.T) {
 	}
 }
 
-func TestManualEvacuationOnlyTells(t *testing.T) {
+func TestEvacuation_Manual_OnlyReports(t *testing.T) {
 	t.Parallel()
 	garden := newGarden(t, "Unknown", stranded("plain", "a", "a", "Reconcile", "Succeeded"))
 	e, clock := newEvacuation(garden, &eventLog{})
@@ -319,8 +319,8 @@ func TestManualEvacuationOnlyTells(t *testing.T) {
 	}
 }
 
-// An operator has done what manual evacuation asks for: what the restore misses is all that the shoot is told from then
-// on.
+// An operator has done what manual evacuation asks for: from then on, the shoot's status says only what the restore
+// misses.
 func TestManualEvacuationIsSilentOnWhoWaitsForItsRestore(t *testing.T) {
 	t.Parallel()
 	for name, spec := range map[string]string{"the destination lives": "b", "the destination is lost, too": "x"} {
@@ -349,9 +349,9 @@ func TestManualEvacuationIsSilentOnWhoWaitsForItsRestore(t *testing.T) {
 			if err := garden.Get(t.Context(), client.ObjectKeyFromObject(shoot), shoot); err != nil {
 				t.Fatal(err)
 			}
-			if told := shoot.Status.Constraints; len(told) != 1 || !strings.Contains(told[0].Message,
+			if got := shoot.Status.Constraints; len(got) != 1 || !strings.Contains(got[0].Message,
 				"missing are the ShootState") || len(*events) != 1 {
-				t.Errorf("told %+v, events %v", told, *events)
+				t.Errorf("got %+v, events %v", got, *events)
 			}
 		})
 	}

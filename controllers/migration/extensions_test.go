@@ -22,8 +22,8 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
 )
 
-// diary has what a seed is told to do, in its order, and lets extensions answer at once: whoever lets go writes what he
-// has learnt by then into his state.
+// diary has what a seed is asked to do, in its order, and lets extensions answer at once: an extension that releases
+// its object writes into the state what it knows by then.
 type diary struct {
 	mu    sync.Mutex
 	lines []string
@@ -51,7 +51,7 @@ func (d *diary) on(seed client.Client) client.Client {
 			if err := c.Update(ctx, o); err != nil {
 				return err
 			}
-			extension.GetExtensionStatus().SetState(&runtime.RawExtension{Raw: []byte(`"let go"`)})
+			extension.GetExtensionStatus().SetState(&runtime.RawExtension{Raw: []byte(`"released"`)})
 			extension.GetExtensionStatus().SetLastOperation(&gardencorev1beta1.LastOperation{Type: "Migrate", State: "Succeeded",
 				LastUpdateTime: metav1.Now()})
 			if _, apart := o.(*extensionsv1alpha1.DNSRecord); apart { // its status is, on this seed
@@ -84,28 +84,28 @@ func answered(o client.Object) (extensionsv1alpha1.Object, bool) {
 	return nil, false
 }
 
-// Every name of a shoot lets go when its API server is gone, and before its object is deleted: the records stay as they
-// are (docs/specification/migration.md#spec-2-6-step-44, docs/specification/migration.md#spec-2-9-2).
-func TestEveryNameLetsGo(t *testing.T) {
+// Every name of a shoot is released when its API server is gone, and before its object is deleted: the records stay as
+// they are (docs/specification/migration.md#spec-2-6-step-44, docs/specification/migration.md#spec-2-9-2).
+func TestMigrate_ReleasesEveryName(t *testing.T) {
 	t.Parallel()
 	shoot, r := leaving(t, &extensionsv1alpha1.DNSRecord{ObjectMeta: inNamespace("s-internal")},
 		&extensionsv1alpha1.DNSRecord{ObjectMeta: inNamespace("s-external")})
 	d := &diary{}
 	r.Factory.Seed = d.on(r.Factory.Seed)
 	if _, err := r.Reconcile(t.Context(),
-		reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)}); !errors.Is(err, errHeld) {
+		reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)}); !errors.Is(err, errNotEnded) {
 		t.Fatalf("got %v, want to hear of the end of the epoch", err)
 	}
 	want := []string{"delete the API server", "migrate s-external", "migrate s-internal", "delete s-external",
 		"delete s-internal"}
 	if diff := cmp.Diff(want, d.lines); diff != "" {
-		t.Errorf("what the seed was told (-want +got):\n%s", diff)
+		t.Errorf("what the seed was asked to do (-want +got):\n%s", diff)
 	}
 }
 
-// Each Extension lets go at its moment, and what it writes while it does is saved, early or late
+// Each Extension is released at its moment, and what it writes while it does is saved, early or late
 // (docs/specification/migration.md#spec-2-6, docs/specification/api.md#spec-1-8).
-func TestExtensionsLetGoAtTheirMoments(t *testing.T) {
+func TestMigrate_ReleasesExtensionsAtTheirMoments(t *testing.T) {
 	t.Parallel()
 	extension := func(name string) *extensionsv1alpha1.Extension {
 		e := &extensionsv1alpha1.Extension{ObjectMeta: inNamespace(name)}
@@ -129,13 +129,13 @@ func TestExtensionsLetGoAtTheirMoments(t *testing.T) {
 	d := &diary{}
 	r.Factory.Seed = d.on(r.Factory.Seed)
 	if _, err := r.Reconcile(t.Context(),
-		reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)}); !errors.Is(err, errHeld) {
+		reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)}); !errors.Is(err, errNotEnded) {
 		t.Fatalf("got %v, want to hear of the end of the epoch", err)
 	}
 	want := []string{"migrate early", "migrate plain", "delete early", "delete plain", "delete the API server",
 		"migrate late", "delete late"}
 	if diff := cmp.Diff(want, d.lines); diff != "" {
-		t.Errorf("what the seed was told (-want +got):\n%s", diff)
+		t.Errorf("what the seed was asked to do (-want +got):\n%s", diff)
 	}
 	state, err := (&shootstate.Store{Garden: r.Factory.Garden, Clock: r.Factory.Clock}).Load(t.Context(),
 		client.ObjectKeyFromObject(shoot))
@@ -147,7 +147,7 @@ func TestExtensionsLetGoAtTheirMoments(t *testing.T) {
 		saved = append(saved, e.Name+" "+string(e.State.Raw))
 	}
 	slices.Sort(saved)
-	if diff := cmp.Diff([]string{`early "let go"`, `late "let go"`, `plain "let go"`}, saved); diff != "" {
+	if diff := cmp.Diff([]string{`early "released"`, `late "released"`, `plain "released"`}, saved); diff != "" {
 		t.Errorf("saved (-want +got):\n%s", diff)
 	}
 }
@@ -171,10 +171,10 @@ func TestABastionOfTheMeantimeIsDeletedInTime(t *testing.T) {
 		},
 	})
 	if _, err := r.Reconcile(t.Context(),
-		reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)}); !errors.Is(err, errHeld) {
+		reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)}); !errors.Is(err, errNotEnded) {
 		t.Fatalf("got %v, want to hear of the end of the epoch", err)
 	}
 	if diff := cmp.Diff([]string{"delete jump", "delete the API server"}, d.lines); diff != "" {
-		t.Errorf("what the seed was told (-want +got):\n%s", diff)
+		t.Errorf("what the seed was asked to do (-want +got):\n%s", diff)
 	}
 }

@@ -78,7 +78,7 @@ func missingState(ctx context.Context, o *controlplane.Operation) (saved *shoots
 	}
 	o.State = state
 	missing = o.MissingSecrets()
-	// A shoot that is told to sleep has its machines until it does.
+	// A shoot that is to be hibernated has its machines until it is.
 	if !o.Workerless() && o.Awake() && state.Machines == nil {
 		missing = append(missing, "the machine state in the ShootState")
 	}
@@ -96,7 +96,7 @@ func adoptBackups(ctx context.Context, o *controlplane.Operation) error {
 	if entry == nil {
 		return errors.New("the backup entry has gone while the shoot was taken over")
 	}
-	// What was let go waits until it is asked for: see DeployBackupEntry. The other is simply reconciled here.
+	// What was released waits until it is asked for: see DeployBackupEntry. The other is simply reconciled here.
 	released := &gardencorev1beta1.LastOperation{
 		Type: gardencorev1beta1.LastOperationTypeMigrate, State: gardencorev1beta1.LastOperationStateSucceeded, Progress: 100,
 		Description:    "Adopted by seed " + o.SeedName + ": the source does not answer.",
@@ -115,7 +115,9 @@ func adoptBackups(ctx context.Context, o *controlplane.Operation) error {
 // adoptDying adopts, for their deletion to end, the BackupEntries of a shoot that has nothing to restore. Their source
 // cannot be asked to remove the backups any more.
 func adoptDying(ctx context.Context, o *controlplane.Operation) error {
-	for _, read := range []func(context.Context) (*gardencorev1beta1.BackupEntry, error){o.BackupEntry, o.SourceBackupEntry} {
+	for _, read := range []func(context.Context) (*gardencorev1beta1.BackupEntry, error){
+		o.BackupEntry, o.SourceBackupEntry,
+	} {
 		entry, err := read(ctx)
 		if err != nil {
 			return err

@@ -49,11 +49,11 @@ func (r *ForcedRestore) Reconcile(ctx context.Context, request reconcile.Request
 	if answers {
 		log.FromContext(ctx).Info("No restore is forced while the source answers", "shoot", request.NamespacedName, "source",
 			status)
-		return reconcile.Result{RequeueAfter: r.Retry}, teller{r.Garden, r.Clock, r.Events}.tell(ctx, shoot, nil)
+		return reconcile.Result{RequeueAfter: r.Retry}, reporter{r.Garden, r.Clock, r.Events}.report(ctx, shoot, nil)
 	}
 	_, err = checkGarden(ctx, &controlplane.Operation{Garden: r.Garden, States: r.States, Shoot: shoot})
 	if incomplete, is := errors.AsType[*IncompleteError](err); is {
-		return reconcile.Result{RequeueAfter: r.Retry}, teller{r.Garden, r.Clock, r.Events}.tell(ctx, shoot, incomplete)
+		return reconcile.Result{RequeueAfter: r.Retry}, reporter{r.Garden, r.Clock, r.Events}.report(ctx, shoot, incomplete)
 	}
 	if err != nil {
 		return reconcile.Result{}, err
@@ -66,7 +66,7 @@ func (r *ForcedRestore) Reconcile(ctx context.Context, request reconcile.Request
 	return reconcile.Result{}, nil
 }
 
-// answers tells whether the gardenlet of the seed is heard of. A seed that does not exist any more does not answer.
+// answers reports whether the gardenlet of the seed is heard of. A seed that does not exist any more does not answer.
 func (r *ForcedRestore) answers(ctx context.Context, name string) (bool, error) {
 	seed := &gardencorev1beta1.Seed{}
 	err := r.Garden.Get(ctx, client.ObjectKey{Name: name}, seed)

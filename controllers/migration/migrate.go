@@ -20,9 +20,9 @@ import (
 	"github.com/transplant-sim/transplant/controllers/ownership/tenure"
 )
 
-// migrateFlow is the source's part (docs/specification/migration.md#spec-2-6): everything lets go, the state is saved,
-// the epoch ends with the final snapshot, and status.seedName gives the shoot to the destination. A crash between any
-// two steps leaves the source responsible, or, once its epoch has ended, nobody: never both.
+// migrateFlow is the source's part (docs/specification/migration.md#spec-2-6): everything is released, the state is
+// saved, the epoch ends with the final snapshot, and status.seedName gives the shoot to the destination. A crash
+// between any two steps leaves the source responsible, or, once its epoch has ended, nobody: never both.
 func (r *Reconciler) migrateFlow(o *controlplane.Operation) controlplane.Flow {
 	return controlplane.Flow{
 		Type:          gardencorev1beta1.LastOperationTypeMigrate,
@@ -57,17 +57,18 @@ type migrate struct {
 	added *shootstate.Added
 	// here, api: what of the control plane is there. owned: the BackupEntry still belongs to this seed. begun: etcd may
 	// have run in this epoch; a destination that is abandoned before that has taken the shoot over, and written nothing.
-	// stranger: it has not even a namespace of its epoch, and the BackupEntry is as its source has released it
+	// neverStarted: it has not even a namespace of its epoch, and the BackupEntry is as its source has released it
 	// (released), or still the lost seed's.
-	here                                  tenure.Tenure
-	api, owned, begun, stranger, released bool
+	here                                      tenure.Tenure
+	api, owned, begun, neverStarted, released bool
 }
 
 func (m *migrate) survey(ctx context.Context) error {
-	var err error
-	if m.here, err = m.Survey(ctx); err != nil {
+	here, err := m.Survey(ctx)
+	if err != nil {
 		return err
 	}
+	m.here = here.Tenure
 	if m.api, err = m.DeploymentExists(ctx, controlplane.DeploymentKubeAPIServer); err != nil {
 		return err
 	}
@@ -79,9 +80,10 @@ func (m *migrate) survey(ctx context.Context) error {
 	m.Epoch, m.begun = m.here.Epoch, m.here.Begun(m.api)
 	if entry != nil && m.Epoch == 0 {
 		m.released = handedOver(entry) == nil
-		m.stranger = m.released || controlplane.Forced(m.Shoot) && ptr.Deref(entry.Status.SeedName, m.SeedName) != m.SeedName
+		m.neverStarted = m.released ||
+			controlplane.Forced(m.Shoot) && ptr.Deref(entry.Status.SeedName, m.SeedName) != m.SeedName
 	}
-	if m.stranger {
+	if m.neverStarted {
 		return nil
 	}
 	if m.owned && m.begun && !m.here.Etcd.Exists {
@@ -129,11 +131,11 @@ func (m *migrate) graph() *flow.Graph {
 	g := &flow.Graph{}
 	after := func(tasks ...flow.TaskID) []flow.TaskID { return tasks }
 	// what may lie here of an epoch before is for the clean-up, and what is a lost seed's for the next one to adopt
-	if m.stranger {
+	if m.neverStarted {
 		g.Add(flow.Task{Name: handOver, Run: m.handOverBackups, Skip: !m.released})
 		return g
 	}
-	// Who sleeps has a Deployment of the API server. Once that is gone everything has let go, and the etcd of an epoch
+	// Who sleeps has a Deployment of the API server. Once that is gone everything is released, and the etcd of an epoch
 	// that has ended is never ready again.
 	wake := m.MayBeAsleep() && m.owned && m.api
 
@@ -148,15 +150,15 @@ func (m *migrate) graph() *flow.Graph {
 		Run: m.DeleteManagedResources, After: after(manager)})
 	machines := g.Add(flow.Task{Name: "Deleting machine-controller-manager",
 		Run: m.delete(controlplane.DeploymentMachineController), After: after(resources)})
-	// What is no longer wanted is deleted for good, and before anything lets go: what moved would be nobody's.
+	// What is no longer wanted is deleted for good, and before anything is released: what moved would be nobody's.
 	noExtensions := g.Add(flow.Task{Name: "Deleting stale extensions", Run: m.DeleteStaleExtensions, After: after(manager),
 		Skip: !m.api})
 	noRuntimes := g.Add(flow.Task{Name: "Deleting stale container runtime resources", Run: m.DeleteStaleContainerRuntimes,
 		After: after(manager), Skip: !m.api})
-	early := g.Add(flow.Task{Name: "Migrating extension resources", Run: m.letGo(beforeAPIServer),
+	early := g.Add(flow.Task{Name: "Migrating extension resources", Run: m.migrateKinds(beforeAPIServer),
 		After: after(machines, noExtensions, noRuntimes)})
 	extensions := g.Add(flow.Task{Name: "Migrating extensions before kube-apiserver",
-		Run: m.letGoExtensions(gardencorev1beta1.BeforeKubeAPIServer), After: after(resources, noExtensions)})
+		Run: m.migrateExtensions(gardencorev1beta1.BeforeKubeAPIServer), After: after(resources, noExtensions)})
 	saved := g.Add(flow.Task{Name: "Persisting ShootState in garden cluster", Run: m.persist,
 		After: after(early, extensions)})
 	removed := g.Add(flow.Task{Name: "Deleting extension resources from the Shoot namespace",
@@ -165,7 +167,7 @@ func (m *migrate) graph() *flow.Graph {
 		Run: m.ShallowDeleteMachines, After: after(saved)})
 	removedExtensions := g.Add(flow.Task{Name: "Deleting extensions before kube-apiserver",
 		Run: m.removeExtensions(gardencorev1beta1.BeforeKubeAPIServer), After: after(removed)})
-	controlPlane := g.Add(flow.Task{Name: "Migrating shoot control plane", Run: m.letGo(withAPIServer),
+	controlPlane := g.Add(flow.Task{Name: "Migrating shoot control plane", Run: m.migrateKinds(withAPIServer),
 		After: after(removedExtensions, shallow)})
 	left := g.Add(flow.Task{Name: "Waiting until shoot managed resources have been deleted", Run: m.WaitManagedResources,
 		After: after(controlPlane), Skip: !m.api})
@@ -176,8 +178,8 @@ func (m *migrate) graph() *flow.Graph {
 	stopped := g.Add(flow.Task{Name: "Deleting kube-apiserver deployment", Run: m.DeleteKubernetes,
 		After: after(left, bastions)})
 	lateExtensions := g.Add(flow.Task{Name: "Migrating extensions after kube-apiserver",
-		Run: m.letGoExtensions(gardencorev1beta1.AfterKubeAPIServer), After: after(stopped)})
-	late := g.Add(flow.Task{Name: "Migrating shoot infrastructure and DNS records", Run: m.letGo(afterAPIServer),
+		Run: m.migrateExtensions(gardencorev1beta1.AfterKubeAPIServer), After: after(stopped)})
+	late := g.Add(flow.Task{Name: "Migrating shoot infrastructure and DNS records", Run: m.migrateKinds(afterAPIServer),
 		After: after(stopped)})
 	// State that extensions wrote while they were migrated is saved too (docs/specification/quirks.md#quirk-m1).
 	savedAgain := g.Add(flow.Task{Name: "Persisting late state in garden cluster", Run: m.persist,
@@ -200,19 +202,19 @@ func (m *migrate) delete(deployment string) func(context.Context) error {
 	return func(ctx context.Context) error { return m.DeleteDeployment(ctx, deployment) }
 }
 
-// letGo asks for the migration of every object of the kinds, and waits for all.
-func (m *migrate) letGo(kinds []string) func(context.Context) error {
+// migrateKinds asks for the migration of every object of the kinds, and waits for all.
+func (m *migrate) migrateKinds(kinds []string) func(context.Context) error {
 	return m.each(kinds, m.MigrateExtension, m.WaitMigrated)
 }
 
-// remove deletes every object of the kinds after they were let go, and waits for all.
+// remove deletes every object of the kinds after they were released, and waits for all.
 func (m *migrate) remove(kinds []string) func(context.Context) error {
 	return m.each(kinds, m.DeleteExtension, m.WaitDeleted)
 }
 
-// letGoExtensions and removeExtensions are letGo and remove for the Extensions of a moment
+// migrateExtensions and removeExtensions are migrateKinds and remove for the Extensions of a moment
 // (docs/specification/api.md#spec-1-8).
-func (m *migrate) letGoExtensions(moment controlplane.Moment) func(context.Context) error {
+func (m *migrate) migrateExtensions(moment controlplane.Moment) func(context.Context) error {
 	return m.eachExtension(moment, m.MigrateExtension, m.WaitMigrated)
 }
 
@@ -291,19 +293,24 @@ func (m *migrate) collect(ctx context.Context) (*shootstate.State, error) {
 
 // endEpoch is the point of no return: to abort after it means a take-over with a new epoch (docs/ownership.md#o11). An
 // epoch that has its final snapshot has ended, whether or not its guard is still there to say so: if its data is lost,
-// etcd does not start with it any more. If nobody can tell, the guard is asked.
+// etcd does not start with it any more. If nobody knows, the guard is asked.
 func (m *migrate) endEpoch(ctx context.Context) error {
 	// No guard is there, and no data: who comes next waits until what was granted has lapsed (docs/ownership.md#o6).
 	if !m.begun {
-		return m.NoteEnd(ctx, m.Epoch)
+		return m.noteEnd(ctx)
 	}
 	if ended, err := m.HasFinalSnapshot(ctx, m.Epoch); err != nil || !ended {
 		if err := m.askGuardToEnd(ctx); err != nil {
 			return err
 		}
 	}
-	return m.NoteEnd(ctx, m.Epoch) // before etcd stops, and with it the guard that says the same
+	return m.noteEnd(ctx) // before etcd stops, and with it the guard that says the same
 }
+
+// noteEnd says on the control-plane namespace that this seed has ended the epoch. DNS names the epoch until the
+// destination has written there, which then waits for nobody: extensions, which read DNS where no guard runs, must not
+// be granted anything by it.
+func (m *migrate) noteEnd(ctx context.Context) error { return m.Advance(ctx, tenure.Ended, m.Epoch) }
 
 // releasePatience is how long one run waits for the end of the epoch. Then the Shoot says what is waited for, and the
 // next run waits again: whatever the guard has not saved is nowhere else.
@@ -328,7 +335,7 @@ func (m *migrate) askGuardToEnd(ctx context.Context) error {
 	return nil
 }
 
-// handOverBackups gives the BackupEntry to the destination and waits until this seed has let go of it.
+// handOverBackups gives the BackupEntry to the destination and waits until this seed has released it.
 func (m *migrate) handOverBackups(ctx context.Context) error {
 	entry, err := m.BackupEntry(ctx)
 	if err != nil {
@@ -361,7 +368,7 @@ func (m *migrate) handOverBackups(ctx context.Context) error {
 				return controlplane.Permanent(fmt.Errorf("backup entry %q is gone", m.BackupEntryName()))
 			}
 			if taken := entry.Status.SeedName; taken != nil && *taken == ptr.Deref(m.Shoot.Spec.SeedName, "") {
-				return nil // let go, and taken up already
+				return nil // released, and adopted already
 			}
 			return handedOver(entry)
 		})
@@ -371,7 +378,7 @@ func handedOver(entry *gardencorev1beta1.BackupEntry) error {
 	last := entry.Status.LastOperation
 	if entry.Status.SeedName != nil || last == nil || last.Type != gardencorev1beta1.LastOperationTypeMigrate ||
 		last.State != gardencorev1beta1.LastOperationStateSucceeded {
-		return fmt.Errorf("its source has not let go of it yet")
+		return fmt.Errorf("its source has not released it yet")
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ func (e ends) Release(_ context.Context, _ controlplane.Guard, epoch int64) erro
 	return nil
 }
 
-func (ends) AwaitEnd(context.Context, controlplane.Guard, int64) error { return errHeld }
+func (ends) AwaitEnd(context.Context, controlplane.Guard, int64) error { return errNotEnded }
 
 // While the destination has not written to DNS, DNS names the source; and the destination, which has a final snapshot,
 // does not wait. So the seed says itself that the epoch has ended, not before it has, and before its guard goes.
@@ -45,9 +45,9 @@ func TestTheSourceSaysThatItsEpochHasEnded(t *testing.T) {
 		}}
 		want := "3"
 		if failed {
-			m.release, want = held{}, ""
+			m.release, want = neverEnds{}, ""
 		}
-		if err := m.endEpoch(t.Context()); errors.Is(err, errHeld) != failed || (err != nil) != failed {
+		if err := m.endEpoch(t.Context()); errors.Is(err, errNotEnded) != failed || (err != nil) != failed {
 			t.Errorf("ending the epoch: %v", err)
 		}
 		if got := said(); got != want {

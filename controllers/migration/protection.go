@@ -49,7 +49,7 @@ func (r *Protection) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{}, nil
 }
 
-// needed tells that a migration has begun and is not over.
+// needed reports whether a migration has begun and is not over.
 func needed(last *gardencorev1beta1.LastOperation) bool {
 	if last == nil {
 		return false

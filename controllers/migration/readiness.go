@@ -53,7 +53,7 @@ func (r *Readiness) Reconcile(ctx context.Context, request reconcile.Request) (r
 	return result, r.patch(ctx, shoot, before)
 }
 
-// judge is the table of docs/specification/migration.md#spec-2-4. The second result tells whether to look again.
+// judge is the table of docs/specification/migration.md#spec-2-4. The second result says whether to look again.
 func judge(source, destination *gardencorev1beta1.Seed) (gardencorev1beta1.Condition, bool) {
 	condition := gardencorev1beta1.Condition{Type: gardencorev1beta1.ShootReadyForMigration,
 		Status: gardencorev1beta1.ConditionFalse}

@@ -106,8 +106,8 @@ func TestWhoSleepsIsWokenToBeMigrated(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ spec, status, owned, api, want bool }{
 		"asleep":                     {true, true, true, true, true},
-		"told to sleep":              {true, false, true, true, true},
-		"told to wake":               {false, true, true, true, true},
+		"sleep wanted":               {true, false, true, true, true},
+		"wake wanted":                {false, true, true, true, true},
 		"awake":                      {false, false, true, true, false},
 		"the backups are given away": {true, true, false, true, false},
 		"the epoch may have ended":   {true, true, true, false, false},

@@ -13,7 +13,6 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 	"github.com/transplant-sim/transplant/controllers/ownership"
-	"github.com/transplant-sim/transplant/controllers/ownership/tenure"
 )
 
 // restoreFlow is the destination's part (docs/specification/migration.md#spec-2-9): it reads the saved state, becomes
@@ -66,7 +65,7 @@ func (r *Reconciler) restoreFlow(o *controlplane.Operation) controlplane.Flow {
 
 // prepareRestore comes before the first write to an authority: the state is read and known to be whole, what an earlier
 // epoch has left on this seed ends in good order, there are backups, and then what was left, which may be the last
-// other copy, goes (docs/ownership.md#o10, docs/ownership.md#spec-9-3). It tells whether there is nothing to restore.
+// other copy, goes (docs/ownership.md#o10, docs/ownership.md#spec-9-3). It returns whether there is nothing to restore.
 func (r *Reconciler) prepareRestore(ctx context.Context, o *controlplane.Operation) (nothing bool, err error) {
 	if nothing, err = loadState(ctx, o); err != nil {
 		return false, err
@@ -75,17 +74,17 @@ func (r *Reconciler) prepareRestore(ctx context.Context, o *controlplane.Operati
 	if err != nil {
 		return false, err
 	}
-	left, err := o.HasLeftovers(ctx, here)
+	left, err := here.HasLeftovers(ctx)
 	if err != nil {
 		return false, err
 	}
-	var unheard *UnheardError
+	var unconfirmed *UnconfirmedError
 	if !nothing {
 		if left {
-			err = r.awaitEnd(ctx, o, here.Etcd)
-			unheard, _ = errors.AsType[*UnheardError](err)
+			err = r.awaitEnd(ctx, o, here)
+			unconfirmed, _ = errors.AsType[*UnconfirmedError](err)
 		}
-		if err != nil && unheard == nil {
+		if err != nil && unconfirmed == nil {
 			return false, err
 		}
 		if err := checkBackups(ctx, o); err != nil {
@@ -98,10 +97,10 @@ func (r *Reconciler) prepareRestore(ctx context.Context, o *controlplane.Operati
 	if err := o.RemoveLeftovers(ctx); err != nil {
 		return false, fmt.Errorf("remove what an earlier epoch has left on this seed: %w", err)
 	}
-	if unheard != nil {
-		r.Runner.Events.Event(o.Shoot, corev1.EventTypeWarning, reasonEndUnheard,
+	if unconfirmed != nil {
+		r.Runner.Events.Event(o.Shoot, corev1.EventTypeWarning, reasonEndUnconfirmed,
 			fmt.Sprintf("Seed %q has removed what it had left of the shoot; what no backup has of it is lost: %v", o.SeedName,
-				unheard))
+				unconfirmed))
 	}
 	return nothing, nil
 }
@@ -120,27 +119,28 @@ func loadState(ctx context.Context, o *controlplane.Operation) (nothing bool, er
 // has lost its data, or cannot start.
 const endPatience = 3 * time.Minute
 
-// reasonEndUnheard is the reason of the event that tells that an epoch was removed of which nobody could say that it
-// was over.
-const reasonEndUnheard = "EndOfEpochUnheard"
+// reasonEndUnconfirmed is the reason of the event that says that an epoch was removed without confirmation of its end.
+const reasonEndUnconfirmed = "EndOfEpochUnconfirmed"
 
-// UnheardError says that nobody can tell whether an epoch has ended.
-type UnheardError struct {
+// UnconfirmedError says that an epoch may not have ended: its guard is silent, or there is none to ask.
+type UnconfirmedError struct {
 	Epoch int64
 	Err   error
 }
 
-func (e *UnheardError) Error() string { return fmt.Sprintf("the end of epoch %d: %v", e.Epoch, e.Err) }
+func (e *UnconfirmedError) Error() string {
+	return fmt.Sprintf("the end of epoch %d is not confirmed: %v", e.Epoch, e.Err)
+}
 
-// Unwrap gives why.
-func (e *UnheardError) Unwrap() error { return e.Err }
+// Unwrap returns why nobody confirmed the end.
+func (e *UnconfirmedError) Unwrap() error { return e.Err }
 
 // awaitEnd waits until the etcd that an earlier epoch has left on this seed has its final snapshot, if that is
 // needed. Another owner may have taken the shoot over and never begun: then that snapshot is what this restore starts
-// from. Only of a guard that is silent the end is unheard. All else is an error, to be tried again: the guard may be
-// well, and have the data.
-func (r *Reconciler) awaitEnd(ctx context.Context, o *controlplane.Operation, etcd tenure.Etcd) error {
-	epoch, err := o.UnsavedEpoch(ctx, etcd)
+// from. If the guard is silent or does not exist, the error is an UnconfirmedError. All other errors are to be tried
+// again: the guard may be well, and have the data.
+func (r *Reconciler) awaitEnd(ctx context.Context, o *controlplane.Operation, here *controlplane.Survey) error {
+	epoch, err := here.UnsavedEpoch(ctx)
 	if err != nil || epoch == 0 {
 		return err
 	}
@@ -154,7 +154,7 @@ func (r *Reconciler) awaitEnd(ctx context.Context, o *controlplane.Operation, et
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, controlplane.ErrNoGuard), errors.Is(err, ownership.ErrSilent):
-		return &UnheardError{epoch, err}
+		return &UnconfirmedError{epoch, err}
 	case err != nil:
 		return fmt.Errorf("wait for the etcd of epoch %d, which may have the only copy of the shoot's newest data "+
 			"(to give it up, delete statefulset %q in namespace %q): %w", epoch, controlplane.EtcdName, o.Namespace(), err)

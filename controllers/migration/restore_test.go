@@ -23,7 +23,7 @@ import (
 // epochEnd is what the guard of an epoch that was left does when somebody waits for it.
 type epochEnd func(epoch int64) error
 
-func (epochEnd) Release(context.Context, controlplane.Guard, int64) error { return errHeld }
+func (epochEnd) Release(context.Context, controlplane.Guard, int64) error { return errNotEnded }
 
 func (e epochEnd) AwaitEnd(_ context.Context, _ controlplane.Guard, epoch int64) error {
 	return e(epoch)
@@ -62,7 +62,7 @@ func TestWhatIsLeftHereEndsBeforeItGoes(t *testing.T) {
 		missing bool  // the ShootState
 
 		asked, kept bool
-		told        eventLog
+		events      eventLog
 		err         error
 		incomplete  bool
 	}{
@@ -70,11 +70,11 @@ func TestWhatIsLeftHereEndsBeforeItGoes(t *testing.T) {
 		"it does not run":               {owner: "c", asleep: true},
 		"its final snapshot is there":   {owner: "c", buckets: saved{final: true}},
 		"a newer epoch has begun":       {owner: "c", buckets: saved{newer: "uid-a"}},
-		"it says nothing":               {owner: "c", silent: true, asked: true, told: eventLog{"s EndOfEpochUnheard"}},
+		"it says nothing":               {owner: "c", silent: true, asked: true, events: eventLog{"s EndOfEpochUnconfirmed"}},
 		"it says nothing, and is alone": {owner: "c", silent: true, empty: true, asked: true, kept: true, incomplete: true},
-		"it refuses":                    {owner: "c", refuses: true, asked: true, kept: true, err: errHeld},
+		"it refuses":                    {owner: "c", refuses: true, asked: true, kept: true, err: errNotEnded},
 		"the gardenlet cannot ask":      {owner: "c", noCA: true, kept: true},
-		"nobody can be asked":           {owner: "c", noGate: true, told: eventLog{"s EndOfEpochUnheard"}},
+		"nobody can be asked":           {owner: "c", noGate: true, events: eventLog{"s EndOfEpochUnconfirmed"}},
 		"it is cut off":                 {owner: "c", cutOff: true, asked: true, kept: true, err: context.Canceled},
 		"the state is not whole":        {owner: "c", missing: true, kept: true, incomplete: true},
 		"it is not over":                {owner: "b", kept: true},
@@ -136,7 +136,7 @@ func TestWhatIsLeftHereEndsBeforeItGoes(t *testing.T) {
 				case c.silent:
 					return fmt.Errorf("of which the guard says nothing: %w", ownership.ErrSilent)
 				case c.refuses:
-					return errHeld
+					return errNotEnded
 				}
 				return nil
 			})
@@ -155,7 +155,7 @@ func TestWhatIsLeftHereEndsBeforeItGoes(t *testing.T) {
 			if asked != c.asked || hasEtcd() != c.kept {
 				t.Errorf("its end was asked for: %t, want %t; it is kept: %t, want %t", asked, c.asked, hasEtcd(), c.kept)
 			}
-			if diff := cmp.Diff(c.told, *events); diff != "" && len(c.told)+len(*events) > 0 {
+			if diff := cmp.Diff(c.events, *events); diff != "" && len(c.events)+len(*events) > 0 {
 				t.Errorf("events (-want +got):\n%s", diff)
 			}
 		})

@@ -15,7 +15,7 @@ import (
 
 // Listener hears shoots.
 type Listener interface {
-	// Hear tells why a shoot does not answer by its name; nil if it does.
+	// Hear returns why a shoot does not answer by its name; nil if it does.
 	Hear(ctx context.Context, shoot *gardencorev1beta1.Shoot) error
 }
 
@@ -74,13 +74,13 @@ func (s *secondSign) listen(ctx context.Context, to Listener, now time.Time, sil
 		})
 	}
 	asked.Wait()
-	s.tell(ctx, heard)
+	s.log(ctx, heard)
 	s.heard = heard
 	return time.Duration((count+askedAtOnce-1)/askedAtOnce) * answerWithin
 }
 
-// tell logs who has been heard for the first time since its seed went silent.
-func (s *secondSign) tell(ctx context.Context, heard map[client.ObjectKey]answer) {
+// log logs which shoots have answered for the first time since their seed went silent.
+func (s *secondSign) log(ctx context.Context, heard map[client.ObjectKey]answer) {
 	for key, one := range heard {
 		if _, before := s.heard[key]; !before {
 			log.FromContext(ctx).Info("The seed is silent, its shoot answers: it stays where it is for now", "shoot", key,
@@ -89,7 +89,7 @@ func (s *secondSign) tell(ctx context.Context, heard map[client.ObjectKey]answer
 	}
 }
 
-// spares tells that the shoot need not be evacuated although its seed is silent: it has answered not longer than
+// spares reports whether the shoot need not be evacuated although its seed is silent: it has answered not longer than
 // patience ago. Who cannot answer, because it sleeps or is not on the seed that is lost, is spared for as long as
 // another of that seed is.
 func (s *secondSign) spares(shoot *gardencorev1beta1.Shoot, lost string, now time.Time, patience time.Duration) bool {
@@ -105,7 +105,7 @@ func (s *secondSign) spares(shoot *gardencorev1beta1.Shoot, lost string, now tim
 	return false
 }
 
-// speaks tells whether the shoot would answer if its seed were well.
+// speaks reports whether the shoot would answer if its seed were well.
 func speaks(shoot *gardencorev1beta1.Shoot) bool {
 	asleep := shoot.Status.IsHibernated || shoot.Spec.Hibernation != nil && ptr.Deref(shoot.Spec.Hibernation.Enabled,
 		false)

@@ -193,7 +193,7 @@ func TestHearing(t *testing.T) {
 	hangs := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	for name, c := range map[string]struct {
 		handler  http.Handler
-		stranger bool // another's certificate authority is published
+		foreign  bool // another's certificate authority is published
 		nameless bool
 		want     bool
 	}{
@@ -201,7 +201,7 @@ func TestHearing(t *testing.T) {
 		"asks who it is":              {handler: answers(http.StatusUnauthorized), want: true},
 		"not ready":                   {handler: answers(http.StatusInternalServerError)},
 		"hangs":                       {handler: hangs},
-		"somebody else has the name":  {handler: http.NotFoundHandler(), stranger: true},
+		"somebody else has the name":  {handler: http.NotFoundHandler(), foreign: true},
 		"has no name and is no shoot": {handler: http.NotFoundHandler(), nameless: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -211,7 +211,7 @@ func TestHearing(t *testing.T) {
 			server.StartTLS()
 			t.Cleanup(server.Close)
 			ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-			if c.stranger {
+			if c.foreign {
 				ca = nil
 			}
 			shoot := stranded("s", "a", "a", "Reconcile", "Succeeded")

@@ -20,15 +20,15 @@ import (
 // woken by every change of the objects that hold state.
 type StateSync struct {
 	Factory *controlplane.Factory
-	// Period is how often the state is looked at when no watch told of a change.
+	// Period is how often the state is looked at when no watch has reported a change.
 	Period time.Duration
 }
 
 // Reconcile saves the state of one shoot.
 //
 // It replaces what is saved, so it must never run where the control plane is not: on a destination before it has
-// restored (docs/specification/quirks.md#quirk-s4), on a source after it has begun to let go. Then the flows save the
-// state themselves, by merging.
+// restored (docs/specification/quirks.md#quirk-s4), on a source after it has begun to release the shoot. Then the flows
+// save the state themselves, by merging.
 func (r *StateSync) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	o, err := r.Factory.Operation(ctx, log.FromContext(ctx), request.NamespacedName)
 	if o == nil || err != nil {
@@ -40,7 +40,7 @@ func (r *StateSync) Reconcile(ctx context.Context, request reconcile.Request) (r
 	err = o.States.Save(ctx, request.NamespacedName, func(ctx context.Context) (*shootstate.State, error) {
 		return r.collect(ctx, o)
 	})
-	if errors.Is(err, errNotHeld) {
+	if errors.Is(err, errNotOwned) {
 		return reconcile.Result{}, nil
 	}
 	if err != nil {
@@ -49,8 +49,8 @@ func (r *StateSync) Reconcile(ctx context.Context, request reconcile.Request) (r
 	return reconcile.Result{RequeueAfter: r.Period}, nil
 }
 
-// errNotHeld says that the state is no longer this seed's to replace.
-var errNotHeld = errors.New("the seed does not hold the shoot any more")
+// errNotOwned says that the state is no longer this seed's to replace.
+var errNotOwned = errors.New("the seed does not hold the shoot any more")
 
 // collect reads the state of the shoot. It may have been given away while we did: what is gone by then must not be
 // saved as gone.
@@ -65,14 +65,14 @@ func (r *StateSync) collect(ctx context.Context, o *controlplane.Operation) (*sh
 		return nil, err
 	}
 	if again == nil || again.Shoot.UID != o.Shoot.UID || !holdsState(again) {
-		return nil, errNotHeld
+		return nil, errNotOwned
 	}
 	state.Owner = o.Shoot.UID
 	return state, nil
 }
 
-// holdsState tells that the seed holds the whole control plane of the shoot: it was created or restored here, and is
-// not on its way elsewhere.
+// holdsState reports whether the seed holds the whole control plane of the shoot: it was created or restored here, and
+// is not on its way elsewhere.
 func holdsState(o *controlplane.Operation) bool {
 	spec, status, last := o.Shoot.Spec.SeedName, o.Shoot.Status.SeedName, o.Shoot.Status.LastOperation
 	if o.Shoot.DeletionTimestamp != nil || spec == nil || status == nil || *spec != o.SeedName || *status != o.SeedName ||

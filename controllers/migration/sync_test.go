@@ -134,7 +134,7 @@ func TestASyncDoesNotOvertakeAMigration(t *testing.T) {
 			return nil
 		}
 		bind(t, garden, shoot, "c")
-		if _, err := r.Reconcile(t.Context(), request); !errors.Is(err, errHeld) {
+		if _, err := r.Reconcile(t.Context(), request); !errors.Is(err, errNotEnded) {
 			t.Errorf("got %v, want to hear of the end of the epoch", err)
 		}
 		return nil
@@ -146,7 +146,7 @@ func TestASyncDoesNotOvertakeAMigration(t *testing.T) {
 	if result, err := sync.Reconcile(t.Context(), request); err != nil || result.RequeueAfter != 0 || writes != 1 {
 		t.Errorf("looked again: %v, again after %v, %d writes", err, result.RequeueAfter, writes)
 	}
-	if diff := cmp.Diff(map[string]string{"s-internal": `"let go"`}, savedExtensions(t, garden)); diff != "" {
+	if diff := cmp.Diff(map[string]string{"s-internal": `"released"`}, savedExtensions(t, garden)); diff != "" {
 		t.Errorf("saved (-want +got):\n%s", diff)
 	}
 }
@@ -214,10 +214,10 @@ func TestAMigrationThatIsOvertakenSavesAgain(t *testing.T) {
 			state.Labels = map[string]string{"written": time.Now().String()}
 			return garden.Update(ctx, state)
 		})}
-	if _, err := r.Reconcile(t.Context(), request); !errors.Is(err, errHeld) {
+	if _, err := r.Reconcile(t.Context(), request); !errors.Is(err, errNotEnded) {
 		t.Fatalf("got %v, want to hear of the end of the epoch", err)
 	}
-	if diff := cmp.Diff(map[string]string{"s-internal": `"let go"`}, savedExtensions(t, garden)); diff != "" ||
+	if diff := cmp.Diff(map[string]string{"s-internal": `"released"`}, savedExtensions(t, garden)); diff != "" ||
 		written != 4 {
 		t.Errorf("written %d times; saved (-want +got):\n%s", written, diff)
 	}
@@ -262,18 +262,18 @@ func TestASyncMendsWhatTheGardenHasLost(t *testing.T) {
 	}
 }
 
-// Damage in the garden does not hold up who has the truth; what is lost is told, and what may be the last of it is not
-// let go.
+// Damage in the garden does not hold up who has the truth; what is lost is reported, and what may be the last of it is
+// not released.
 func TestAMigrationWithADamagedState(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		// the machines are gone before; the damage comes when they are gone; and the run begins anew then
 		gone, late, again bool
-		told, fails       bool
+		reported, fails   bool
 		left              bool // the state of the machines
 	}{
 		"the machines are there":                      {left: true},
-		"they have gone before":                       {gone: true, told: true},
+		"they have gone before":                       {gone: true, reported: true},
 		"they were there":                             {late: true, left: true},
 		"they were there, and this run does not know": {again: true, fails: true},
 	} {
@@ -312,11 +312,11 @@ func TestAMigrationWithADamagedState(t *testing.T) {
 			switch {
 			case is != c.fails || is && !strings.Contains(damaged.Part, `the state of the machines: chunk "s-`):
 				t.Errorf("got %v; a part that is lost: want %t", err, c.fails)
-			case !is && !errors.Is(err, errHeld):
+			case !is && !errors.Is(err, errNotEnded):
 				t.Errorf("got %v, want to hear of the end of the epoch", err)
 			}
-			if told := slices.Contains(*events, "s StateDamaged"); told != c.told {
-				t.Errorf("told: %t", told)
+			if reported := slices.Contains(*events, "s StateDamaged"); reported != c.reported {
+				t.Errorf("reported: %t", reported)
 			}
 			if c.fails {
 				return
@@ -353,7 +353,7 @@ func TestSavedState_BelongsToItsShoot(t *testing.T) {
 		t.Fatal(err)
 	}
 	request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)}
-	if _, err := r.Reconcile(t.Context(), request); !errors.Is(err, errHeld) {
+	if _, err := r.Reconcile(t.Context(), request); !errors.Is(err, errNotEnded) {
 		t.Fatalf("got %v, want to hear of the end of the epoch", err)
 	}
 	check("migration")

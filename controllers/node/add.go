@@ -48,7 +48,7 @@ func (r *Reconciler) AddToManager(mgr manager.Manager, shoot *rest.Config) error
 	err = builder.ControllerManagedBy(mgr).Named("node-critical-components").
 		WatchesRawSource(source.Kind(target.GetCache(), &corev1.Node{}, &handler.TypedEnqueueRequestForObject[*corev1.Node]{},
 			tainted)).
-		// What a node waits for wakes it: the backoff is for what no watch tells.
+		// What a node waits for wakes it: the backoff is for what no watch reports.
 		WatchesRawSource(source.Kind(target.GetCache(), &corev1.Pod{}, handler.TypedEnqueueRequestsFromMapFunc(nodeOf))).
 		WatchesRawSource(source.Kind(target.GetCache(), &storagev1.CSINode{},
 			&handler.TypedEnqueueRequestForObject[*storagev1.CSINode]{})).

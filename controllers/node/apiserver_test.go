@@ -62,7 +62,7 @@ func TestOnARealAPIServer(t *testing.T) {
 		Effect: corev1.TaintEffectNoSchedule}, other}
 	must(t, c.Create(t.Context(), node))
 
-	told(t, c, "UnscheduledNodeCriticalDaemonSets")
+	awaitEvent(t, c, "UnscheduledNodeCriticalDaemonSets")
 	pod.NodeName = "node"
 	scheduled := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "default", Name: "csi-1", Labels: labels,
@@ -71,13 +71,13 @@ func TestOnARealAPIServer(t *testing.T) {
 			Controller: ptr.To(true)}},
 	}, Spec: pod}
 	must(t, c.Create(t.Context(), scheduled))
-	told(t, c, "UnreadyNodeCriticalPods")
+	awaitEvent(t, c, "UnreadyNodeCriticalPods")
 	scheduled.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	must(t, c.Status().Update(t.Context(), scheduled))
 	drivers := &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: "node"},
 		Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{Name: "other.test", NodeID: "n"}}}}
 	must(t, c.Create(t.Context(), drivers))
-	told(t, c, "UnreadyRequiredCSIDrivers")
+	awaitEvent(t, c, "UnreadyRequiredCSIDrivers")
 	must(t, c.Get(t.Context(), client.ObjectKeyFromObject(node), node))
 	if !Tainted(node) {
 		t.Fatal("the taint has gone although a driver is missing")
@@ -85,7 +85,7 @@ func TestOnARealAPIServer(t *testing.T) {
 
 	drivers.Spec.Drivers = append(drivers.Spec.Drivers, storagev1.CSINodeDriver{Name: "disk.test", NodeID: "n"})
 	must(t, c.Update(t.Context(), drivers))
-	told(t, c, "NodeCriticalComponentsReady")
+	awaitEvent(t, c, "NodeCriticalComponentsReady")
 	must(t, c.Get(t.Context(), client.ObjectKeyFromObject(node), node))
 	// the API server's
 	kept := slices.DeleteFunc(node.Spec.Taints, func(taint corev1.Taint) bool {
@@ -96,8 +96,8 @@ func TestOnARealAPIServer(t *testing.T) {
 	}
 }
 
-// told waits for an event on the node.
-func told(t *testing.T, c client.Client, reason string) {
+// awaitEvent waits for an event on the node.
+func awaitEvent(t *testing.T, c client.Client, reason string) {
 	t.Helper()
 	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience, true,
 		func(ctx context.Context) (bool, error) {

@@ -77,7 +77,7 @@ func TestLeaseAuthorityOnARealAPIServer(t *testing.T) {
 	}
 	want := map[string]string{"transplant.dev/epoch": "2", "transplant.dev/seed": "c"}
 	if diff := cmp.Diff(want, lease.Annotations); diff != "" || *lease.Spec.HolderIdentity != "uid-c" {
-		t.Errorf("the lease is held by %q with annotations\n%s", *lease.Spec.HolderIdentity, diff)
+		t.Errorf("the holder of the lease is %q, with annotations\n%s", *lease.Spec.HolderIdentity, diff)
 	}
 
 	t.Run("deleted and made anew is another lease", func(t *testing.T) {
@@ -105,12 +105,12 @@ func TestLeaseAuthorityOnARealAPIServer(t *testing.T) {
 	t.Run("a lease without a number is unreadable", func(t *testing.T) {
 		holder := "uid-a"
 		_, err := leases.Create(t.Context(), &coordinationv1.Lease{
-			ObjectMeta: metav1.ObjectMeta{Name: "owner.broken"}, Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder},
+			ObjectMeta: metav1.ObjectMeta{Name: "owner.invalid"}, Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder},
 		}, metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		authority := &ownership.LeaseAuthority{Leases: leases, Name: "owner.broken"}
+		authority := &ownership.LeaseAuthority{Leases: leases, Name: "owner.invalid"}
 		if record, _, err := authority.Read(t.Context()); err == nil || !strings.Contains(err.Error(),
 			"transplant.dev/epoch") {
 			t.Errorf("read %v: %v", record, err)
@@ -247,8 +247,8 @@ func TestTXTAuthorityRefusesWhatIsNoRecord(t *testing.T) {
 			t.Errorf("%q: %v", values, err)
 		}
 	}
-	stranger := newTXT(t, &dns{}, "owner.alpha.example.org")
-	if _, _, err := stranger.Read(context.Background()); err == nil || !strings.Contains(err.Error(),
+	foreign := newTXT(t, &dns{}, "owner.alpha.example.org")
+	if _, _, err := foreign.Read(context.Background()); err == nil || !strings.Contains(err.Error(),
 		"find the DNS zone") {
 		t.Errorf("a name in no zone: %v", err)
 	}

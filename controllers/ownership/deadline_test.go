@@ -56,7 +56,7 @@ type silences struct {
 	started         int64 // by b itself
 }
 
-// takeOver runs it and tells how long that took and how often the two authorities were written.
+// takeOver runs it and returns how long that took and how often the two authorities were written.
 func (s silences) takeOver(ctx context.Context) (epoch int64, took time.Duration, writes [2]int, err error) {
 	clock, claim, decision, before := ownershiptest.NewTime(), &ownershiptest.Authority{}, &ownershiptest.Authority{}, self
 	if s.started > 0 {
@@ -116,8 +116,8 @@ func TestNobodyHoldsATakeOverUpBySilence(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				epoch, took, writes, err := c.takeOver(t.Context())
-				told := errors.Is(err, context.DeadlineExceeded) && strings.HasPrefix(err.Error(), c.err)
-				if epoch != c.epoch || told != (c.err != "") {
+				failed := errors.Is(err, context.DeadlineExceeded) && strings.HasPrefix(err.Error(), c.err)
+				if epoch != c.epoch || failed != (c.err != "") {
 					t.Errorf("epoch %d: %v, want %d: %s", epoch, err, c.epoch, c.err)
 				}
 				if took != c.takes {
@@ -166,7 +166,7 @@ func TestASilentSearchForAZoneHoldsUpNobodyElse(t *testing.T) {
 	select {
 	case err := <-second:
 		if err != nil {
-			t.Errorf("the other is told %v", err)
+			t.Errorf("the other gets %v", err)
 		}
 	case <-time.After(10 * time.Second):
 		t.Error("the other waits too")

@@ -25,7 +25,7 @@ func (g *Guard) fenceLocked(fence Fence) error {
 	g.term.End()
 	if !fence.By.Absent() {
 		// Before there was a guard, holders may have read the decision by themselves (docs/adr/0013). Who ends its epoch by
-		// its own decision has had everybody let go before.
+		// its own decision has had all holders release the shoot before.
 		g.grants.add(HolderName{}, g.began.Add(withDrift(g.timing.Timeout)), g.clock.Now())
 	}
 	g.memory.Fence = &fence
@@ -36,7 +36,7 @@ func (g *Guard) fenceLocked(fence Fence) error {
 	return nil
 }
 
-// Record writes the fence to disk again and tells whether that succeeded. It does nothing without a fence.
+// Record writes the fence to disk again and returns whether that succeeded. It does nothing without a fence.
 func (g *Guard) Record() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

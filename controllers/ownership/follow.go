@@ -8,7 +8,7 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// Follow reads one authority every interval, each read with a deadline below it, and tells the guard, until ctx is
+// Follow reads one authority every interval, each read with a deadline below it, and informs the guard, until ctx is
 // done (docs/ownership.md#o1). Run it once for each authority, concurrently. Where the owner finds the claim behind, it
 // heals it (docs/ownership.md#o3).
 func (g *Guard) Follow(ctx context.Context, source Source, authority Authority, log logr.Logger) {
@@ -32,7 +32,7 @@ func (g *Guard) Follow(ctx context.Context, source Source, authority Authority, 
 	}
 }
 
-// Look reads an authority once, with a deadline below the interval, and tells the guard (docs/ownership.md#o1).
+// Look reads an authority once, with a deadline below the interval, and informs the guard (docs/ownership.md#o1).
 func (g *Guard) Look(ctx context.Context, source Source, authority Authority, log logr.Logger) {
 	ctx, cancel := context.WithTimeout(ctx, g.timing.readDeadline())
 	defer cancel()

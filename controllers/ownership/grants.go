@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// maxInstances is how many holders of one identity a guard tells apart.
+// maxInstances is how many holders of one identity a guard distinguishes.
 const maxInstances = 32
 
 // HolderName is that of a holder: an identity that the guard has proof of, and which of its processes it is. Without an

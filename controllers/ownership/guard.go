@@ -33,7 +33,7 @@ var ErrNotServing = errors.New("the guard is not valid, only the valid owner may
 type Memory struct {
 	Owner string `json:"owner"`
 	Epoch int64  `json:"epoch"`
-	// Served tells that this epoch has been started: answers may have been given.
+	// Served is true if this epoch has been started: answers may have been given.
 	Served bool `json:"served"`
 	// BootID and Until are the last validity; a guard that restarts within the same boot goes on with it
 	// (docs/ownership.md#lapsed).
@@ -177,8 +177,8 @@ func (g *Guard) Seen(source Source) (o Observation, ok bool) {
 	return o, ok
 }
 
-// Changed is closed at the next change of state that Observe, Fence or a step of the fence makes. A lapse is told by
-// Term().Done().
+// Changed is closed at the next change of state that Observe, Fence or a step of the fence makes. Term().Done()
+// shows a lapse.
 func (g *Guard) Changed() <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()

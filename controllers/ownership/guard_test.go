@@ -312,7 +312,7 @@ func TestO3FenceWaitsForWhoReadDNSBeforeTheGuardBegan(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := own.guard.RevocationRemaining(); got > 0 {
-		t.Errorf("who ends its epoch by itself, after everybody has let go, waits %v", got)
+		t.Errorf("who ends its epoch by itself, after every holder has released the shoot, waits %v", got)
 	}
 }
 

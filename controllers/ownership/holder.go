@@ -80,7 +80,7 @@ func (h *Holder) note(answer ValidityAnswer, noted Instant) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.left || answer.Epoch <= h.revoked {
-		return // asked before the revocation or the end, answered after it was told
+		return // asked before the revocation or the end, answered after they were reported
 	}
 	until := noted.Add(answer.Remaining.Duration)
 	if answer.State == Fenced || answer.Epoch != h.term.Epoch() {
@@ -113,7 +113,7 @@ func (h *Holder) Run(ctx context.Context, interval time.Duration, revoked func()
 	h.Term().End()
 }
 
-// Leave ends the holder for good and tells the guard, so that a fence need not wait until what it was granted has
+// Leave ends the holder for good and informs the guard, so that a fence need not wait until what it was granted has
 // lapsed. Nothing may be passed any more when it is called. It is a courtesy: without it the guard waits.
 func (h *Holder) Leave(ctx context.Context) error {
 	h.mu.Lock()

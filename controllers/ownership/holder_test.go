@@ -114,7 +114,7 @@ func TestO8HolderOfANewEpochHasANewTerm(t *testing.T) {
 	select {
 	case <-changed:
 	default:
-		t.Error("the change of term was not told")
+		t.Error("the change of term was not reported")
 	}
 }
 
@@ -153,8 +153,8 @@ func TestO8HolderThatConfirmedARevocationIgnoresALateAnswer(t *testing.T) {
 	a.set(serves(3, time.Hour), nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	told := make(chan struct{}, 1)
-	go holder.Run(ctx, time.Second, func() { told <- struct{}{} })
+	informed := make(chan struct{}, 1)
+	go holder.Run(ctx, time.Second, func() { informed <- struct{}{} })
 	eventually(t, "validity", func() bool { return holder.Term().Valid() })
 
 	// The next question is on its way when the guard is fenced.
@@ -173,9 +173,9 @@ func TestO8HolderThatConfirmedARevocationIgnoresALateAnswer(t *testing.T) {
 		t.Errorf("%q confirmed", holder)
 	}
 	select {
-	case <-told:
+	case <-informed:
 	default:
-		t.Error("the revocation was confirmed before the holder's user was told")
+		t.Error("the revocation was confirmed before the holder's user was informed")
 	}
 	a.set(serves(3, time.Hour), nil)
 	close(release)

@@ -22,13 +22,13 @@ type Record struct {
 // Nobody owns a shoot that was deleted: the record stays, so that no epoch is used twice under the shoot's name.
 const Nobody = "none"
 
-// Retired tells that the shoot was deleted by its last owner: all epochs up to this one are over.
+// Retired reports whether the shoot was deleted by its last owner: all epochs up to this one are over.
 func (r Record) Retired() bool { return r.Owner == Nobody }
 
-// Absent tells that the authority has no record.
+// Absent reports whether the authority has no record.
 func (r Record) Absent() bool { return r == Record{} }
 
-// Names tells whether the record gives this epoch to this owner.
+// Names reports whether the record gives this epoch to this owner.
 func (r Record) Names(owner string, epoch int64) bool { return r.Owner == owner && r.Epoch == epoch }
 
 // String is the text of the record in DNS: "owner=<uid> epoch=<n> seed=<name>".
@@ -75,11 +75,11 @@ type Authority interface {
 	// Read returns the record and its version. An absent record is no error.
 	Read(ctx context.Context) (Record, Version, error)
 	// CompareAndSet writes the record if the authority still has the version old ("" creates). ErrConflict means that
-	// it was not written; after any other error only a Read can tell.
+	// it was not written; after any other error only a Read can show it.
 	CompareAndSet(ctx context.Context, old Version, record Record) error
 }
 
-// Source tells the two authorities apart.
+// Source distinguishes the two authorities.
 type Source string
 
 const (

@@ -68,11 +68,11 @@ func untilFinished(ctx context.Context, method, guard, path string, epoch int64,
 	}
 }
 
-// isSilence tells that nothing has come back. Alerts of TLS are answers, although they are errors of the connection,
-// too.
+// isSilence reports whether nothing has come back. Alerts of TLS are answers, although they are errors of the
+// connection, too.
 func isSilence(err error) bool {
-	if broken, is := errors.AsType[*net.OpError](err); is {
-		return broken.Op != "remote error" && broken.Op != "local error"
+	if op, is := errors.AsType[*net.OpError](err); is {
+		return op.Op != "remote error" && op.Op != "local error"
 	}
 	late, is := errors.AsType[net.Error](err)
 	return is && late.Timeout() || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)

@@ -48,7 +48,7 @@ func TestRetireLeavesOthersAlone(t *testing.T) {
 
 func TestO5AfterARetirementGoesOnCountingAndWaitsForNobody(t *testing.T) {
 	t.Parallel()
-	s := newStory()
+	s := newTakeoverTest()
 	s.claim = &ownershiptest.Authority{}
 	s.decision.Set(ownership.Record{Owner: ownership.Nobody, Epoch: 7})
 	s.restart()
@@ -60,7 +60,7 @@ func TestO5AfterARetirementGoesOnCountingAndWaitsForNobody(t *testing.T) {
 
 func TestO5AnEpochThatWasWonIsNotTakenAgain(t *testing.T) {
 	t.Parallel()
-	s := newStory()
+	s := newTakeoverTest()
 	if r, _ := s.stepUntil(t, s.run(t.Context())); r.err != nil || r.epoch != 4 {
 		t.Fatalf("epoch %d: %v", r.epoch, r.err)
 	}

@@ -60,8 +60,8 @@ type Takeover struct {
 	Timing          Timing
 	// BoundTo reads the shoot's spec.seedName, uncached.
 	BoundTo func(context.Context) (string, error)
-	// FinalSnapshot tells whether the final snapshot of exactly this epoch is in the bucket. An error counts as no, and so
-	// does silence: the wait then goes on to its end.
+	// FinalSnapshot reports whether the final snapshot of exactly this epoch is in the bucket. An error counts as no, and
+	// so does silence: the wait then goes on to its end.
 	FinalSnapshot func(ctx context.Context, epoch int64) (bool, error)
 	// Started is the epoch that this seed has started and not fenced (0: none). While DNS names it, Run returns it and
 	// writes nothing.
@@ -70,7 +70,7 @@ type Takeover struct {
 	// again. Its final snapshot need not be there, or to be seen.
 	Ended int64
 
-	held    int64 // the epoch that Run returned last: it may be asked again before that epoch has started
+	taken   int64 // the epoch that Run returned last: it may be asked again before that epoch has started
 	pending *pending
 }
 
@@ -126,8 +126,8 @@ func (t *Takeover) round(ctx context.Context) (int64, error) {
 	if err := t.readAgain(ctx); err != nil {
 		return 0, err
 	}
-	t.pending, t.held = nil, p.record.Epoch
-	return t.held, nil
+	t.pending, t.taken = nil, p.record.Epoch
+	return t.taken, nil
 }
 
 // begin reads both authorities and then the binding, and chooses the new epoch.
@@ -145,7 +145,7 @@ func (t *Takeover) begin(ctx context.Context) (started int64, err error) {
 	}
 	began := t.Started > 0 && decision.Names(t.Owner, t.Started)
 	// A start needs both (docs/ownership.md#o1).
-	won := t.held > 0 && decision.Names(t.Owner, t.held) && claim.Names(t.Owner, t.held)
+	won := t.taken > 0 && decision.Names(t.Owner, t.taken) && claim.Names(t.Owner, t.taken)
 	if (began || won) && decision.Epoch > t.Ended && !t.final(ctx, decision.Epoch, t.Timing.callDeadline()) {
 		return decision.Epoch, nil
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/transplant-sim/transplant/controllers/ownership/ownershiptest"
 )
 
-// story is a take-over by seed b of a shoot that a holds with epoch 3, unless the test says otherwise.
-type story struct {
+// takeoverTest is a take-over by seed b of a shoot that a holds with epoch 3, unless the test says otherwise.
+type takeoverTest struct {
 	clock           *ownershiptest.Clock
 	claim, decision *ownershiptest.Authority
 	bound           string
@@ -21,8 +21,8 @@ type story struct {
 	takeover        *ownership.Takeover
 }
 
-func newStory() *story {
-	s := &story{
+func newTakeoverTest() *takeoverTest {
+	s := &takeoverTest{
 		clock: &ownershiptest.Clock{}, claim: &ownershiptest.Authority{}, decision: &ownershiptest.Authority{},
 		bound: "b", finals: map[int64]bool{},
 	}
@@ -32,7 +32,7 @@ func newStory() *story {
 	return s
 }
 
-func (s *story) restart() {
+func (s *takeoverTest) restart() {
 	s.takeover = &ownership.Takeover{
 		Owner: "uid-b", Seed: "b", Claim: s.claim, Decision: s.decision, Clock: s.clock, Timing: timing,
 		BoundTo:       func(context.Context) (string, error) { return s.bound, nil },
@@ -46,7 +46,7 @@ type result struct {
 	err   error
 }
 
-func (s *story) run(ctx context.Context) <-chan result {
+func (s *takeoverTest) run(ctx context.Context) <-chan result {
 	done := make(chan result, 1)
 	go func() {
 		epoch, err := s.takeover.Run(ctx)
@@ -56,7 +56,7 @@ func (s *story) run(ctx context.Context) <-chan result {
 }
 
 // stepUntil moves the clock while the take-over waits, and returns how long that was.
-func (s *story) stepUntil(t *testing.T, done <-chan result) (result, time.Duration) {
+func (s *takeoverTest) stepUntil(t *testing.T, done <-chan result) (result, time.Duration) {
 	t.Helper()
 	begin := s.clock.Now()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
@@ -75,7 +75,7 @@ func (s *story) stepUntil(t *testing.T, done <-chan result) (result, time.Durati
 
 func TestO5FirstOwnerTakesEpochOneAtOnce(t *testing.T) {
 	t.Parallel()
-	s := newStory()
+	s := newTakeoverTest()
 	s.claim, s.decision = &ownershiptest.Authority{}, &ownershiptest.Authority{}
 	s.restart()
 	r, waited := s.stepUntil(t, s.run(t.Context()))
@@ -89,7 +89,7 @@ func TestO5FirstOwnerTakesEpochOneAtOnce(t *testing.T) {
 
 func TestO5TakesTheGreaterEpochPlusOneInBoth(t *testing.T) {
 	t.Parallel()
-	s := newStory()
+	s := newTakeoverTest()
 	s.claim.Set(ownership.Record{Owner: "uid-c", Epoch: 8, Seed: "c"}) // a take-over that died half-way
 	r, _ := s.stepUntil(t, s.run(t.Context()))
 	if r.err != nil || r.epoch != 9 {
@@ -103,7 +103,7 @@ func TestO5TakesTheGreaterEpochPlusOneInBoth(t *testing.T) {
 
 func TestO5WritesTheGardenFirst(t *testing.T) {
 	t.Parallel()
-	s := newStory()
+	s := newTakeoverTest()
 	var gardenAtDecision ownership.Record
 	s.decision.BeforeNextWrite(func() { gardenAtDecision = s.claim.Record() })
 	if r, _ := s.stepUntil(t, s.run(t.Context())); r.err != nil {
@@ -117,7 +117,7 @@ func TestO5WritesTheGardenFirst(t *testing.T) {
 func TestO5WritesNothingIfEitherCannotBeRead(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"claim", "decision"} {
-		s := newStory()
+		s := newTakeoverTest()
 		down := map[string]*ownershiptest.Authority{"claim": s.claim, "decision": s.decision}[name]
 		down.Down(true)
 		_, err := s.takeover.Run(t.Context())
@@ -133,7 +133,7 @@ func TestO5WritesNothingIfEitherCannotBeRead(t *testing.T) {
 
 func TestO5RefusesAShootBoundElsewhere(t *testing.T) {
 	t.Parallel()
-	s := newStory()
+	s := newTakeoverTest()
 	s.bound = "c"
 	_, err := s.takeover.Run(t.Context())
 	var notBound *ownership.NotBoundError
@@ -162,7 +162,7 @@ func (m meanwhile) Read(ctx context.Context) (ownership.Record, ownership.Versio
 func TestO5ReadsTheBindingAfterTheRecords(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"claim", "decision"} {
-		s := newStory()
+		s := newTakeoverTest()
 		away := func(a ownership.Authority) ownership.Authority { return meanwhile{a, func() { s.bound = "c" }} }
 		if name == "claim" {
 			s.takeover.Claim = away(s.claim)
@@ -182,7 +182,7 @@ func TestO5ReadsTheBindingAfterTheRecords(t *testing.T) {
 
 func TestO5LostAnswerIsResolvedByReading(t *testing.T) {
 	t.Parallel()
-	s := newStory()
+	s := newTakeoverTest()
 	s.claim.LoseNextAnswer()
 	s.decision.LoseNextAnswer()
 	r, _ := s.stepUntil(t, s.run(t.Context()))
@@ -196,7 +196,7 @@ func TestO5LostAnswerIsResolvedByReading(t *testing.T) {
 
 func TestO5FailedCompareBeginsAnewWithANewEpoch(t *testing.T) {
 	t.Parallel()
-	s := newStory()
+	s := newTakeoverTest()
 	s.decision.BeforeNextWrite(func() { s.decision.Set(ownership.Record{Owner: "uid-c", Epoch: 6, Seed: "c"}) })
 	r, _ := s.stepUntil(t, s.run(t.Context()))
 	if r.err != nil || r.epoch != 7 {
@@ -206,7 +206,7 @@ func TestO5FailedCompareBeginsAnewWithANewEpoch(t *testing.T) {
 
 func TestO5AuthorityLostHalfWayIsResumedWithTheSameEpoch(t *testing.T) {
 	t.Parallel()
-	s := newStory()
+	s := newTakeoverTest()
 	s.decision.BeforeNextWrite(func() { s.decision.Down(true) })
 	if _, err := s.takeover.Run(t.Context()); !errors.Is(err, ownershiptest.ErrDown) {
 		t.Fatalf("error is %v", err)
@@ -220,7 +220,7 @@ func TestO5AuthorityLostHalfWayIsResumedWithTheSameEpoch(t *testing.T) {
 
 func TestO5ResumedTakeOverAsksForTheBindingAgain(t *testing.T) {
 	t.Parallel()
-	s := newStory()
+	s := newTakeoverTest()
 	s.decision.BeforeNextWrite(func() { s.decision.Down(true) })
 	if _, err := s.takeover.Run(t.Context()); !errors.Is(err, ownershiptest.ErrDown) {
 		t.Fatalf("error is %v", err)
@@ -235,7 +235,7 @@ func TestO5ResumedTakeOverAsksForTheBindingAgain(t *testing.T) {
 
 func TestO5RestartBeforeTheStartTakesANewEpochAndWaitsAnew(t *testing.T) {
 	t.Parallel()
-	s := newStory()
+	s := newTakeoverTest()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := s.run(ctx)
 	eventually(t, "the wait", func() bool { return s.clock.Waiting() > 0 })
@@ -258,7 +258,7 @@ func TestO6WaitsTheTimeoutWithDriftAndOneInterval(t *testing.T) {
 	if got := ownership.DefaultTiming.Wait(); got != 38*time.Second {
 		t.Errorf("W is %v, want 38 s for 30 s/5 s (docs/ownership.md#spec-9-2-wait)", got)
 	}
-	s := newStory()
+	s := newTakeoverTest()
 	r, waited := s.stepUntil(t, s.run(t.Context()))
 	if r.err != nil || waited < 6500*time.Millisecond || waited > 7*time.Second {
 		t.Errorf("waited %v: %v", waited, r.err)
@@ -267,7 +267,7 @@ func TestO6WaitsTheTimeoutWithDriftAndOneInterval(t *testing.T) {
 
 func TestO6WaitCountsFromTheKnowledgeOfBothWrites(t *testing.T) {
 	t.Parallel()
-	s := newStory()
+	s := newTakeoverTest()
 	s.decision.BeforeNextWrite(func() { s.clock.Step(time.Hour) }) // a slow write, long after the garden's
 	// The begin is noted before the take-over runs, which may make the slow write at once.
 	begin := s.clock.Now()
@@ -279,12 +279,12 @@ func TestO6WaitCountsFromTheKnowledgeOfBothWrites(t *testing.T) {
 
 func TestO6FinalSnapshotOfExactlyTheReplacedEpochEndsTheWait(t *testing.T) {
 	t.Parallel()
-	s := newStory()
+	s := newTakeoverTest()
 	s.finals[3] = true
 	if r, waited := s.stepUntil(t, s.run(t.Context())); r.err != nil || waited != 0 {
 		t.Errorf("waited %v: %v", waited, r.err)
 	}
-	other := newStory()
+	other := newTakeoverTest()
 	other.finals[2] = true // of an earlier epoch
 	if r, waited := other.stepUntil(t, other.run(t.Context())); r.err != nil || waited < 6500*time.Millisecond {
 		t.Errorf("waited %v: %v", waited, r.err)
@@ -293,7 +293,7 @@ func TestO6FinalSnapshotOfExactlyTheReplacedEpochEndsTheWait(t *testing.T) {
 
 func TestO6BothAreReadAgainAfterTheWait(t *testing.T) {
 	t.Parallel()
-	s := newStory()
+	s := newTakeoverTest()
 	done := s.run(t.Context())
 	eventually(t, "the wait", func() bool { return s.clock.Waiting() > 0 })
 	s.claim.Set(self) // the garden goes back to a backup during the wait
@@ -305,7 +305,7 @@ func TestO6BothAreReadAgainAfterTheWait(t *testing.T) {
 
 func TestO6AnotherOwnerDuringTheWaitIsRespected(t *testing.T) {
 	t.Parallel()
-	s := newStory()
+	s := newTakeoverTest()
 	done := s.run(t.Context())
 	eventually(t, "the wait", func() bool { return s.clock.Waiting() > 0 })
 	later := ownership.Record{Owner: "uid-c", Epoch: 5, Seed: "c"}
@@ -323,7 +323,7 @@ func TestO6AnotherOwnerDuringTheWaitIsRespected(t *testing.T) {
 
 func TestO9OwnerThatHasStartedNeedsNoNewEpoch(t *testing.T) {
 	t.Parallel()
-	s := newStory()
+	s := newTakeoverTest()
 	s.claim.Set(at(4))
 	s.decision.Set(at(4))
 	s.takeover.Started = 4
@@ -334,7 +334,7 @@ func TestO9OwnerThatHasStartedNeedsNoNewEpoch(t *testing.T) {
 
 func TestO11EpochWithAFinalSnapshotIsOver(t *testing.T) {
 	t.Parallel()
-	s := newStory()
+	s := newTakeoverTest()
 	s.claim.Set(at(4))
 	s.decision.Set(at(4))
 	s.takeover.Started = 4
@@ -348,7 +348,7 @@ func TestO11EpochWithAFinalSnapshotIsOver(t *testing.T) {
 func TestO11EpochThatWasEndedIsOver(t *testing.T) {
 	t.Parallel()
 	for _, started := range []bool{false, true} {
-		s := newStory()
+		s := newTakeoverTest()
 		s.finals[3] = true
 		r, _ := s.stepUntil(t, s.run(t.Context()))
 		if r.err != nil || r.epoch != 4 {
@@ -371,7 +371,7 @@ func TestO11EpochThatWasEndedIsOver(t *testing.T) {
 
 func TestTakeOverGivesUpAgainstEndlessContention(t *testing.T) {
 	t.Parallel()
-	s := newStory()
+	s := newTakeoverTest()
 	epoch := int64(10)
 	var disturb func()
 	disturb = func() {

@@ -54,7 +54,7 @@ func (t *Term) Epoch() int64 { return t.epoch }
 // Until is the instant at which the term lapses if nobody extends it; of a term that has ended, the zero instant.
 func (t *Term) Until() Instant { return Instant(t.until.Load()) }
 
-// Valid tells whether the term still runs. Ask it after a message was received and again immediately before it is
+// Valid reports whether the term still runs. Ask it after a message was received and again immediately before it is
 // passed on (docs/ownership.md#o2).
 func (t *Term) Valid() bool { return t.Remaining() > 0 }
 

@@ -32,7 +32,7 @@ func TestTermLapsesForGood(t *testing.T) {
 	}
 }
 
-func TestTermTellsThoseWhoOnlyWait(t *testing.T) {
+func TestTerm_Lapsed_CancelsItsContext(t *testing.T) {
 	t.Parallel()
 	clock := &ownershiptest.Clock{}
 	term := ownership.NewTerm(clock, 7, clock.Now().Add(5*time.Second))

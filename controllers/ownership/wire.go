@@ -48,7 +48,7 @@ type ValidityAnswer struct {
 // FenceAnswer is the body of PathFence and PathRevocation.
 type FenceAnswer struct {
 	Epoch int64 `json:"epoch"`
-	// Fenced and Finished tell how far the end of the epoch has come; when finished, the final snapshot, if one was
+	// Fenced and Finished say how far the end of the epoch has come; when finished, the final snapshot, if one was
 	// due, is in the bucket.
 	Fenced   bool   `json:"fenced"`
 	Finished bool   `json:"finished"`

@@ -1,8 +1,8 @@
 package placement
 
-// Distance tells how far two regions are apart, zero for the same. Nobody tells us miles, so it is the number of
-// letters in which the names differ (Levenshtein): clouds name their regions after continent, direction and number, so
-// that neighbours have similar names. Only distances to one region can be compared.
+// Distance returns how far two regions are apart, zero for the same. Their distance in miles is not known, so it is the
+// number of letters in which the names differ (Levenshtein): clouds name their regions after continent, direction and
+// number, so that neighbours have similar names. Only distances to one region can be compared.
 func Distance(a, b string) int {
 	from, to := []rune(a), []rune(b)
 	row := make([]int, len(to)+1)

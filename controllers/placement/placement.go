@@ -23,7 +23,7 @@ type Question struct {
 	Source string
 }
 
-// rule tells why a seed does not do, as the rest of a sentence that begins with the seed, or "" if it does.
+// rule returns why a seed does not do, as the rest of a sentence that begins with the seed, or "" if it does.
 type rule func(q *Question, seed *gardencorev1beta1.Seed) string
 
 // bindingRules hold for every seed that a shoot is bound to, whoever chose it
@@ -46,7 +46,7 @@ func schedulingRules() []rule {
 	}
 }
 
-// Misfits tells everything that speaks against binding the shoot to the seed that somebody chose; nothing if the seed
+// Misfits returns everything that speaks against binding the shoot to the seed that somebody chose; nothing if the seed
 // may be chosen. The health of the seed is not asked: that is the constraint ReadyForMigration's
 // (docs/specification/migration.md#spec-2-4).
 func (q *Question) Misfits(seed *gardencorev1beta1.Seed) []string {

@@ -90,7 +90,7 @@ func TestMisfits(t *testing.T) {
 			},
 		},
 		{
-			name: "all misfits are told",
+			name: "all misfits are returned",
 			change: func(_ *Question, b *gardencorev1beta1.Seed) {
 				b.DeletionTimestamp = &metav1.Time{}
 				b.Spec.Backup = nil

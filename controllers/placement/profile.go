@@ -10,8 +10,8 @@ import (
 // profileKind is the kind of profile that this garden has.
 const profileKind = "CloudProfile"
 
-// ProfileOf is the name of the shoot's CloudProfile and the field that has it; an empty name for none. The error tells
-// of a kind of profile that does not exist here.
+// ProfileOf is the name of the shoot's CloudProfile and the field that has it; an empty name for none. The error
+// names a kind of profile that does not exist here.
 func ProfileOf(shoot *gardencorev1beta1.Shoot) (name string, path *field.Path, err *field.Error) {
 	reference := shoot.Spec.CloudProfile
 	if reference == nil {

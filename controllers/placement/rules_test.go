@@ -43,7 +43,7 @@ func TestCapacity(t *testing.T) {
 		},
 		{name: "another is full", change: func(q *Question, _ *gardencorev1beta1.Seed) { q.Usage["a"] = 2 }},
 		{
-			name: "no limit told",
+			name: "no limit given",
 			change: func(q *Question, b *gardencorev1beta1.Seed) {
 				q.Usage["b"] = 1000
 				b.Status.Allocatable = corev1.ResourceList{}
@@ -275,10 +275,10 @@ func TestUsable(t *testing.T) {
 		{name: "no gardenlet", change: conditions(), want: "is not ready: condition GardenletReady is not reported"},
 		{name: "gardenlet lost", change: conditions(gardencorev1beta1.Condition{Type: "GardenletReady", Status: "Unknown"}),
 			want: "is not ready: condition GardenletReady is Unknown"},
-		{name: "bucket broken",
+		{name: "bucket fails",
 			change: conditions(up, gardencorev1beta1.Condition{Type: "BackupBucketsReady", Status: "False"}),
 			want:   "is not ready: condition BackupBucketsReady is False"},
-		{name: "only just broken", change: conditions(up, gardencorev1beta1.Condition{Type: "SeedSystemComponentsHealthy",
+		{name: "only just failing", change: conditions(up, gardencorev1beta1.Condition{Type: "SeedSystemComponentsHealthy",
 			Status: "Progressing"})},
 		{name: "condition of others", change: conditions(up, gardencorev1beta1.Condition{Type: "Custom", Status: "False"})},
 	})

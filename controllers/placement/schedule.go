@@ -11,9 +11,9 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
 
-// Schedule chooses the seed for a shoot (docs/specification/nodes-and-seeds.md#spec-7-2), and tells for each other seed
-// why it was left out. Of the seeds that fit, one in the shoot's region wins, else the nearest, then the one with the
-// fewest shoots, then by name. If no seed fits, the error is a *NoSeedFitsError.
+// Schedule chooses the seed for a shoot (docs/specification/nodes-and-seeds.md#spec-7-2), and returns for each other
+// seed why it was left out. Of the seeds that fit, one in the shoot's region wins, else the nearest, then the one with
+// the fewest shoots, then by name. If no seed fits, the error is a *NoSeedFitsError.
 func Schedule(q *Question) (seed string, excluded map[string]string, err error) {
 	excluded = map[string]string{}
 	var candidates []candidate
@@ -86,7 +86,7 @@ func (c candidate) lostTo(best candidate) string {
 	return fmt.Sprintf("fits, but seed %q comes first by name", best.name)
 }
 
-// NoSeedFitsError tells that every seed is excluded, and by which rule.
+// NoSeedFitsError says that every seed is excluded, and by which rule.
 type NoSeedFitsError struct {
 	// Excluded is the reason by seed.
 	Excluded map[string]string

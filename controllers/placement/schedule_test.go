@@ -58,7 +58,7 @@ func TestSchedule(t *testing.T) {
 				"c": `fits, but seed "b" is of the shoot's provider`},
 		},
 		{
-			name: "what is filtered is told by its first filter", want: "c",
+			name: "the first filter gives the reason", want: "c",
 			change: func(q *Question) {
 				q.Seeds[0].DeletionTimestamp = &metav1.Time{}
 				q.Seeds[0].Spec.Taints = []gardencorev1beta1.SeedTaint{{Key: "t"}}
@@ -119,7 +119,7 @@ func TestScheduleNowhere(t *testing.T) {
 }
 
 // TestFiltersInOrder shows that every filter of docs/specification/nodes-and-seeds.md#spec-7-2 is asked, in its order:
-// a seed that fails all is told by the first; mended step by step, by the next.
+// a seed that fails all has the reason of the first; mended step by step, by the next.
 func TestFiltersInOrder(t *testing.T) {
 	t.Parallel()
 	q := question()

@@ -9,7 +9,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
 
-// Tolerated tells whether the tolerations let a shoot onto a seed with the taints
+// Tolerated reports whether the tolerations let a shoot onto a seed with the taints
 // (docs/specification/nodes-and-seeds.md#spec-7-2). Every taint must be tolerated. Of several tolerations with one key
 // the last counts, and there must be at least as many tolerations as taints: so Gardener has it.
 func Tolerated(taints []gardencorev1beta1.SeedTaint, tolerations []gardencorev1beta1.Toleration) bool {

@@ -8,7 +8,7 @@ const FieldOwner = "gardener-resource-manager"
 
 // Annotations of objects in the manifests.
 const (
-	// annotationMode says how an object is dealt with; modeIgnore lets go of it.
+	// annotationMode says how an object is dealt with; modeIgnore releases it.
 	annotationMode = "resources.gardener.cloud/mode"
 	modeIgnore     = "Ignore"
 	// annotationDeleteOnInvalidUpdate lets an object be made anew when it does not take an update.
@@ -32,7 +32,7 @@ const (
 	managedByGardener = "gardener"
 )
 
-// isTrue tells whether an annotation is set to a true value.
+// isTrue reports whether an annotation is set to a true value.
 func isTrue(annotations map[string]string, key string) bool {
 	value, err := strconv.ParseBool(annotations[key])
 	return err == nil && value

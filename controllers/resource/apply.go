@@ -127,7 +127,7 @@ func keepReplicas(object, current *unstructured.Unstructured) error {
 // immutableContent is how the API server refuses to change an immutable Secret or ConfigMap.
 const immutableContent = "field is immutable when `immutable` is set"
 
-// replaceable tells whether an object that does not take an update may be deleted and made anew.
+// replaceable reports whether an object that does not take an update may be deleted and made anew.
 func replaceable(object *unstructured.Unstructured, err error) bool {
 	if isTrue(object.GetAnnotations(), annotationDeleteOnInvalidUpdate) {
 		return true

@@ -87,7 +87,7 @@ func load(path string) (*rest.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig %q: %w", path, err)
 	}
-	config.UserAgent = FieldOwner // the managers of an object tell who has written it
+	config.UserAgent = FieldOwner // the managers of an object name who has written it
 	config.QPS, config.Burst = 100, 200
 	return config, nil
 }

@@ -19,7 +19,7 @@ type state struct{ unhealthy, progressing string }
 // finding is the first object that is amiss, as a reason and a message.
 type finding struct{ reason, message string }
 
-// look tells of the first object that is not healthy and of the first that is not rolled out.
+// look finds the first object that is not healthy and the first that is not rolled out.
 func (r *Reconciler) look(ctx context.Context, objects []*unstructured.Unstructured) (unhealthy, progressing *finding,
 	err error) {
 	for _, object := range objects {

@@ -19,7 +19,7 @@ type outcome struct {
 	checksum                     string
 	undecodable                  []error
 	applying, releasing, pruning error
-	// refused tells that a deletion failed, not only that it takes its time.
+	// refused is whether a deletion failed, not only that it takes its time.
 	refused bool
 }
 

@@ -42,7 +42,7 @@ func (r *Reconciler) prune(ctx context.Context, managed *resourcesv1alpha1.Manag
 // pruned is what came of a prune.
 type pruned struct {
 	left []resourcesv1alpha1.ObjectReference
-	// failed tells that a deletion was refused, not only that it takes its time.
+	// failed is whether a deletion was refused, not only that it takes its time.
 	failed bool
 }
 

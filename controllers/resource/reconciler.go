@@ -53,7 +53,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 			return reconcile.Result{}, nil
 		}
 		return r.remove(ctx, managed)
-	case heldByAnotherClass(managed):
+	case ownedByAnotherClass(managed):
 		// Whoever had it before takes its objects away first.
 		return reconcile.Result{RequeueAfter: r.PollPeriod}, nil
 	}
@@ -68,8 +68,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return r.reconcile(ctx, managed)
 }
 
-// heldByAnotherClass tells whether the resource manager of another class has not let go of it.
-func heldByAnotherClass(managed *resourcesv1alpha1.ManagedResource) bool {
+// ownedByAnotherClass reports whether the resource manager of another class has not released it yet.
+func ownedByAnotherClass(managed *resourcesv1alpha1.ManagedResource) bool {
 	return slices.ContainsFunc(managed.Finalizers, func(f string) bool {
 		return strings.HasPrefix(f, constants.FinalizerManagedResource+"-")
 	})

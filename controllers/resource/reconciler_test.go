@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	testclock "k8s.io/utils/clock/testing"
+	testingclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -57,7 +57,7 @@ func newBed(t *testing.T, change func(*resourcesv1alpha1.ManagedResource), data 
 		Source: fake.NewClientBuilder().WithScheme(SourceScheme()).WithStatusSubresource(managed).WithObjects(managed,
 			secret).Build(),
 		Target:     fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithRESTMapper(mapper).Build(),
-		Clock:      testclock.NewFakePassiveClock(time.Unix(1000, 0)),
+		Clock:      testingclock.NewFakePassiveClock(time.Unix(1000, 0)),
 		SyncPeriod: time.Minute, PollPeriod: time.Second,
 	}}
 }
@@ -293,7 +293,7 @@ func TestWhoseItIs(t *testing.T) {
 		"ignored": {func(m *resourcesv1alpha1.ManagedResource) {
 			m.Annotations = map[string]string{"resources.gardener.cloud/ignore": "true"}
 		}, "True ManagedResourceIgnored", []string{}},
-		"still held by another class": {func(m *resourcesv1alpha1.ManagedResource) {
+		"still owned by another class": {func(m *resourcesv1alpha1.ManagedResource) {
 			m.Finalizers = []string{"resources.gardener.cloud/gardener-resource-manager-seed"}
 		}, "", []string{}},
 	} {
@@ -326,7 +326,7 @@ func TestASecretThatIsMissingIsSaid(t *testing.T) {
 
 func TestConditionsKeepTheirTransition(t *testing.T) {
 	t.Parallel()
-	clock := testclock.NewFakePassiveClock(time.Unix(1000, 0))
+	clock := testingclock.NewFakePassiveClock(time.Unix(1000, 0))
 	r := &Reconciler{Clock: clock}
 	status := &resourcesv1alpha1.ManagedResourceStatus{}
 	r.setConditions(status, applied(gardencorev1beta1.ConditionTrue, "A", ""))

@@ -14,7 +14,7 @@ import (
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
 )
 
-// remove lets go of a ManagedResource: its objects are deleted first, unless they are to stay. To leave them needs no
+// remove releases a ManagedResource: its objects are deleted first, unless they are to stay. To leave them needs no
 // answer of the shoot, which may be on its way elsewhere.
 func (r *Reconciler) remove(ctx context.Context, managed *resourcesv1alpha1.ManagedResource) (reconcile.Result, error) {
 	if !ptr.Deref(managed.Spec.KeepObjects, false) {

@@ -67,7 +67,7 @@ func (r *Reconciler) setConditions(status *resourcesv1alpha1.ManagedResourceStat
 	}
 }
 
-// failing is a condition ResourcesApplied that tells what went wrong in the last round.
+// failing reports whether ResourcesApplied is False: something went wrong in the last round.
 func failing(conditions []gardencorev1beta1.Condition) bool {
 	return slices.ContainsFunc(conditions, func(c gardencorev1beta1.Condition) bool {
 		return c.Type == resourcesv1alpha1.ResourcesApplied && c.Status == gardencorev1beta1.ConditionFalse

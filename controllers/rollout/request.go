@@ -13,7 +13,7 @@ import (
 // everyPool stands for all pools in a request.
 const everyPool = "*"
 
-// IsRequest tells that an operation of a Shoot asks for pools to be rolled: rollout-workers=<pool>,… or
+// IsRequest reports whether an operation of a Shoot asks for pools to be rolled: rollout-workers=<pool>,… or
 // rollout-workers=* (docs/specification/versions.md#spec-4-9).
 func IsRequest(operation string) bool {
 	_, is := named(operation)

@@ -13,7 +13,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/rollout"
 )
 
-// shoot has one pool, a, which is updated as told.
+// shoot has one pool, a, which is updated by the given strategy.
 func shoot(strategy gardencorev1beta1.MachineUpdateStrategy) *gardencorev1beta1.Shoot {
 	return &gardencorev1beta1.Shoot{Spec: gardencorev1beta1.ShootSpec{
 		Kubernetes: gardencorev1beta1.Kubernetes{Version: "1.33.5", Kubelet: &gardencorev1beta1.KubeletConfig{

@@ -25,8 +25,8 @@ import (
 	"github.com/transplant-sim/transplant/clusters/apiservertest"
 )
 
-// TestOnAnAPIServer fills two seeds to the brim: nobody is bound beyond their capacity, who waits is told why, and a
-// seed that gets more room wakes the scheduler.
+// TestOnAnAPIServer fills two seeds to the brim: nobody is bound beyond their capacity, the shoots that wait say why,
+// and a seed that gets more room wakes the scheduler.
 func TestOnAnAPIServer(t *testing.T) {
 	t.Parallel()
 	config := apiservertest.Start(t, apiservertest.Options{CRDs: crds.Garden()})
@@ -43,7 +43,7 @@ func TestOnAnAPIServer(t *testing.T) {
 		create(t, g, testShoot(fmt.Sprintf("shoot-%d", i), nil))
 	}
 
-	await(t, g, "three are bound and two are told why not", func(bound map[string]int, pending []string) bool {
+	await(t, g, "three are bound and two say why not", func(bound map[string]int, pending []string) bool {
 		return bound["a"] == 2 && bound["b"] == 1 && len(pending) == 2
 	})
 	_, pending := count(t, g)
@@ -109,7 +109,7 @@ func run(t *testing.T, config *rest.Config, g client.Client) {
 	})
 }
 
-// count tells how many shoots are bound to each seed, and what those without are told.
+// count returns how many shoots are bound to each seed, and what those without one say.
 func count(t *testing.T, g client.Client) (map[string]int, []string) {
 	t.Helper()
 	shoots := &gardencorev1beta1.ShootList{}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
@@ -18,8 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-
-	corev1 "k8s.io/api/core/v1"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/placement"
@@ -44,7 +43,7 @@ type Reconciler struct {
 	Retry time.Duration
 }
 
-// Reconcile binds one shoot. An event tells for each other seed why it was left out; if no seed fits, lastOperation
+// Reconcile binds one shoot. An event says for each other seed why it was left out; if no seed fits, lastOperation
 // does, too (docs/ownership.md#spec-9-4).
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	shoot := &gardencorev1beta1.Shoot{}
@@ -82,7 +81,7 @@ func success(seed string, excluded map[string]string) string {
 	return text
 }
 
-// wanting tells that the shoot waits for a seed from this scheduler.
+// wanting reports whether the shoot waits for a seed from this scheduler.
 func wanting(shoot *gardencorev1beta1.Shoot) bool {
 	name := ptr.Deref(shoot.Spec.SchedulerName, gardencorev1beta1.DefaultSchedulerName)
 	ours := name == gardencorev1beta1.DefaultSchedulerName || name == ""
@@ -105,7 +104,7 @@ func (r *Reconciler) ask(ctx context.Context, shoot *gardencorev1beta1.Shoot) (*
 		Usage: placement.UsageOf(shoots.Items, shoot)}, nil
 }
 
-// missingProfileError tells that a shoot refers to a profile that there is not.
+// missingProfileError says that a shoot refers to a profile that there is not.
 type missingProfileError struct{ why error }
 
 func (e *missingProfileError) Error() string { return e.why.Error() }
@@ -141,7 +140,7 @@ func (r *Reconciler) bind(ctx context.Context, shoot *gardencorev1beta1.Shoot, s
 	return nil
 }
 
-// wait tells why the shoot has no seed yet, once for each reason.
+// wait reports why the shoot has no seed yet, once for each reason.
 func (r *Reconciler) wait(ctx context.Context, shoot *gardencorev1beta1.Shoot, why error) (reconcile.Result, error) {
 	again := reconcile.Result{RequeueAfter: r.Retry}
 	description := "Failed to schedule Shoot: " + why.Error()
@@ -156,7 +155,7 @@ func (r *Reconciler) wait(ctx context.Context, shoot *gardencorev1beta1.Shoot, w
 	}
 	if err := r.Garden.Status().Patch(ctx, shoot,
 		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return reconcile.Result{}, fmt.Errorf("tell why shoot %q has no seed: %w", client.ObjectKeyFromObject(shoot), err)
+		return reconcile.Result{}, fmt.Errorf("report why shoot %q has no seed: %w", client.ObjectKeyFromObject(shoot), err)
 	}
 	r.Events.Eventf(shoot, nil, corev1.EventTypeWarning, reasonFailed, "Schedule", "%s", shorten(description))
 	return again, nil

@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
-	clocktesting "k8s.io/utils/clock/testing"
+	testingclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -106,7 +106,7 @@ func TestReconcile(t *testing.T) {
 			objects: []client.Object{testProfile(), testSeed("a", 1), testShoot("other", ptr.To("a"))},
 		},
 		{
-			name: "told already", pending: full, again: time.Minute,
+			name: "reported already", pending: full, again: time.Minute,
 			alpha: func(shoot *gardencorev1beta1.Shoot) {
 				shoot.Status.LastOperation = &gardencorev1beta1.LastOperation{Type: "Create", State: "Pending", Description: full}
 			},
@@ -148,7 +148,7 @@ func TestReconcile(t *testing.T) {
 			g := fake.NewClientBuilder().WithScheme(scheme(t)).WithStatusSubresource(&gardencorev1beta1.Shoot{}).WithObjects(
 				append(c.objects, alpha)...).Build()
 			recorder := events.NewFakeRecorder(9)
-			r := &Reconciler{Garden: g, Clock: clocktesting.NewFakePassiveClock(time.Unix(1700000000, 0)), Events: recorder,
+			r := &Reconciler{Garden: g, Clock: testingclock.NewFakePassiveClock(time.Unix(1700000000, 0)), Events: recorder,
 				Retry: time.Minute}
 			result, err := r.Reconcile(t.Context(), alphaRequest)
 			if err != nil || result.RequeueAfter != c.again {
@@ -204,7 +204,7 @@ func TestBindLosesTheRace(t *testing.T) {
 			return c.Patch(ctx, o, patch, options...)
 		},
 	}).Build()
-	r := &Reconciler{Garden: g, Clock: clocktesting.NewFakePassiveClock(time.Unix(1700000000, 0)),
+	r := &Reconciler{Garden: g, Clock: testingclock.NewFakePassiveClock(time.Unix(1700000000, 0)),
 		Events: events.NewFakeRecorder(9)}
 	if _, err := r.Reconcile(t.Context(), alphaRequest); !apierrors.IsConflict(err) {
 		t.Errorf("got %v, want a conflict", err)
@@ -225,7 +225,7 @@ func TestGardenIsAway(t *testing.T) {
 		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return away },
 	}).Build()
 	if _, err := (&Reconciler{Garden: g}).Reconcile(t.Context(), alphaRequest); !errors.Is(err, away) {
-		t.Errorf("got %v, want to be tried again: what cannot be seen is no reason to tell", err)
+		t.Errorf("got %v, want to be tried again: what cannot be seen is no reason to report", err)
 	}
 }
 

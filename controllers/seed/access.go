@@ -80,7 +80,7 @@ func (a *Access) AddToManager(mgr manager.Manager) error {
 	return nil
 }
 
-// isProject tells a namespace of a project, which stays one.
+// isProject reports whether a namespace is that of a project, which stays one.
 func isProject(namespace client.Object) bool {
 	return namespace.GetLabels()[constants.ProjectName] != "" && namespace.GetDeletionTimestamp() == nil
 }

@@ -15,8 +15,8 @@ type inventory struct {
 	shoots, entries                    sets.Set[string]
 	readSecrets, readConfigs           sets.Set[string]
 	claims, writeSecrets, writeConfigs sets.Set[string]
-	// held are the claims of the shoots that the seed has. Those that are on their way to it are not among them.
-	held sets.Set[string]
+	// present are the claims of the shoots that the seed has. Those that are on their way to it are not among them.
+	present sets.Set[string]
 }
 
 func newInventory() *inventory {
@@ -24,7 +24,7 @@ func newInventory() *inventory {
 		shoots: sets.New[string](), entries: sets.New[string](), readSecrets: sets.New[string](),
 		readConfigs: sets.New[string](),
 		claims:      sets.New[string](), writeSecrets: sets.New[string](), writeConfigs: sets.New[string](),
-		held: sets.New[string](),
+		present: sets.New[string](),
 	}
 }
 
@@ -54,7 +54,7 @@ func inventoriesOf(shoots []gardencorev1beta1.Shoot, entries []gardencorev1beta1
 			b.add(&shoots[i])
 		}
 		for _, b := range of(shoots[i].Status.SeedName) {
-			b.held.Insert(controlplane.OwnerLease(shoots[i].Name))
+			b.present.Insert(controlplane.OwnerLease(shoots[i].Name))
 		}
 	}
 	// An entry outlives its shoot.
@@ -84,7 +84,7 @@ func (b *inventory) add(shoot *gardencorev1beta1.Shoot) {
 func (b *inventory) roles(seed string, lost bool) map[string]role {
 	all, claims := map[string]role{}, b.claims
 	if lost {
-		claims = b.held
+		claims = b.present
 	} else {
 		all[accessPrefix+seed] = role{seed: seed, account: gardenletPrefix + seed, rules: b.gardenletRules()}
 	}
@@ -121,7 +121,7 @@ func (b *inventory) gardenletRules() []rbacv1.PolicyRule {
 		rbacv1.PolicyRule{APIGroups: []string{core}, Resources: []string{"backupentries", "shootstates"},
 			Verbs: []string{"create"}},
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps", "secrets"}, Verbs: []string{"create"}},
-		// Their names are made of what they hold: nobody can tell them in advance, and nobody may list them. Who knows
+		// Their names are made of what they contain: nobody knows them in advance, and nobody may list them. Who knows
 		// a name has read the ShootState that refers to it. That a seed writes those of its shoots only is for
 		// seeds-write-their-chunks.
 		rbacv1.PolicyRule{

@@ -1,4 +1,4 @@
-// Package seed tells the garden that a seed is there and fit to take shoots: its Lease, and the status of its Seed
+// Package seed reports to the garden that a seed is there and fit to take shoots: its Lease, and the status of its Seed
 // (docs/specification/api.md#spec-1-4, docs/ownership.md#spec-9-4). It does not decide what happens when the Lease is
 // not renewed.
 package seed

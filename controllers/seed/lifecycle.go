@@ -70,13 +70,13 @@ func (l *Lifecycle) look(ctx context.Context) error {
 	var errs []error
 	for i := range seeds.Items {
 		if seed := &seeds.Items[i]; l.silence.of(seed.Name) > l.Monitor {
-			errs = append(errs, l.tell(ctx, seed))
+			errs = append(errs, l.setUnknown(ctx, seed))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// renewals are what changes with every heartbeat. A Lease that another Seed of the same name has held is none.
+// renewals are what changes with every heartbeat. A Lease that another Seed of the same name has had is none.
 func renewals(seeds []gardencorev1beta1.Seed, leases []coordinationv1.Lease) map[string]string {
 	all := make(map[string]string, len(seeds))
 	uids := make(map[string]string, len(seeds))
@@ -92,8 +92,8 @@ func renewals(seeds []gardencorev1beta1.Seed, leases []coordinationv1.Lease) map
 	return all
 }
 
-// tell makes the conditions that the gardenlet keeps Unknown. A seed that never had any is only waited for.
-func (l *Lifecycle) tell(ctx context.Context, seed *gardencorev1beta1.Seed) error {
+// setUnknown makes the conditions that the gardenlet keeps Unknown. A seed that never had any is only waited for.
+func (l *Lifecycle) setUnknown(ctx context.Context, seed *gardencorev1beta1.Seed) error {
 	before := seed.DeepCopy()
 	now := metav1.NewTime(l.Clock.Now())
 	for i := range seed.Status.Conditions {

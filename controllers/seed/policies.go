@@ -35,10 +35,10 @@ type PolicyStore interface {
 
 var _ PolicyStore = &cloud.Client{}
 
-// Policies tells the cloud which seed may take each shoot over: the one that the garden has bound it to, unless that
-// seed is lost. A policy ends with its Shoot, which is gone only when nobody has to write its owner record any more.
-// The name of a bucket belongs to the Seed that has it as UID, lost or not.
-// It runs in the garden-controller-manager (docs/adr/0017).
+// Policies writes to the cloud which seed may take each shoot over: the one that the garden has bound it to, unless
+// that seed is lost. A policy ends with its Shoot, which is gone only when nobody has to write its owner record any
+// more. The name of a bucket belongs to the Seed that has it as UID, lost or not. It runs in the
+// garden-controller-manager (docs/adr/0017).
 type Policies struct {
 	// Garden is the cached client of the manager: what it has not seen yet wakes it again.
 	Garden client.Client

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	clocktesting "k8s.io/utils/clock/testing"
+	testingclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -57,7 +57,7 @@ const grace = time.Minute
 // garden is one with seeds a and b, and the shoot alpha on a, in the middle of a test.
 type garden struct {
 	client.Client
-	clock    *clocktesting.FakeClock
+	clock    *testingclock.FakeClock
 	store    *policyStore
 	policies *seed.Policies
 }
@@ -70,7 +70,7 @@ func newGarden(t *testing.T) *garden {
 	g := &garden{
 		Client: fake.NewClientBuilder().WithScheme(scheme).
 			WithStatusSubresource(&gardencorev1beta1.Seed{}, &gardencorev1beta1.Shoot{}).Build(),
-		clock: clocktesting.NewFakeClock(time.Now().Truncate(time.Second)), store: &policyStore{bound: map[string]string{}},
+		clock: testingclock.NewFakeClock(time.Now().Truncate(time.Second)), store: &policyStore{bound: map[string]string{}},
 	}
 	labels := map[string]string{constants.ProjectName: "p"}
 	g.make(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "garden-of-p", Labels: labels}})

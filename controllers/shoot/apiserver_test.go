@@ -40,20 +40,21 @@ const (
 func TestOnARealAPIServer(t *testing.T) {
 	log.SetLogger(logr.Discard())
 	l := startLive(t)
-	told := l.watch()
+	versions := l.watch()
 	l.gardenlet()
 	t.Run("created, after an error", l.created)
 	t.Run("refused by its schema", l.refused)
 	t.Run("reconciled", l.reconciled)
 	t.Run("has its domain", l.hasDomain)
 	t.Run("deleted", l.deleted)
-	t.Run("as its users saw it", func(t *testing.T) { judge(t, told()) })
+	t.Run("as its users saw it", func(t *testing.T) { judge(t, versions()) })
 	t.Run("events", l.events)
 }
 
 func (l *live) created(t *testing.T) {
-	content := `{"apiVersion":"core.gardener.cloud/v1beta1","kind":"Shoot","metadata":{"namespace":"garden-p","name":"alpha"},"spec":{
-		"seedName":"a","region":"here","cloudProfile":{"kind":"CloudProfile","name":"profile"},"kubernetes":{"version":"1.36.3"},
+	content := `{"apiVersion":"core.gardener.cloud/v1beta1","kind":"Shoot","metadata":{"namespace":"garden-p",
+		"name":"alpha"},"spec":{"seedName":"a","region":"here","cloudProfile":{"kind":"CloudProfile","name":"profile"},
+		"kubernetes":{"version":"1.36.3"},
 		"provider":{"type":"transplant"},"extensions":[{"type":"certs"}],"fieldOfTheFuture":{"on":true}}}`
 	shoot := &unstructured.Unstructured{}
 	must(t, json.Unmarshal([]byte(content), &shoot.Object))
@@ -80,7 +81,7 @@ func (l *live) created(t *testing.T) {
 		t.Errorf("the namespace does not say where the epoch is decided: %v", namespace.Annotations)
 	}
 	if !strings.Contains(string(cluster.Spec.Shoot.Raw), `"fieldOfTheFuture":{"on":true}`) {
-		t.Errorf("extensions are not told what our types do not model: %s", cluster.Spec.Shoot.Raw)
+		t.Errorf("extensions do not get what our types do not model: %s", cluster.Spec.Shoot.Raw)
 	}
 }
 
@@ -229,27 +230,29 @@ func judge(t *testing.T, seen []*unstructured.Unstructured) {
 		t.Errorf("last operations (-want +got):\n%s", diff)
 	}
 	if !between {
-		t.Error("nobody was told how far it had come")
+		t.Error("no version of the shoot says how far the operation had come")
 	}
 }
 
-// judgeError: each task that has failed is told with its codes.
+// judgeError: each task that has failed is reported with its codes.
 func judgeError(t *testing.T, shoot *gardencorev1beta1.Shoot) {
 	if !slices.Contains(shoot.Finalizers, "gardener") {
 		t.Error("a shoot with something in the cloud has no finalizer")
 	}
-	type told struct {
+	type failure struct {
 		Task  string
 		Codes []gardencorev1beta1.ErrorCode
 	}
-	var got []told
+	var got []failure
 	for _, e := range shoot.Status.LastErrors {
-		got = append(got, told{ptr.Deref(e.TaskID, ""), e.Codes})
+		got = append(got, failure{ptr.Deref(e.TaskID, ""), e.Codes})
 		if !strings.Contains(e.Description, "the zone is full") {
 			t.Errorf("the error is %q", e.Description)
 		}
 	}
-	want := []told{{"Deploying internal domain DNS record", []gardencorev1beta1.ErrorCode{"ERR_INFRA_RESOURCES_DEPLETED"}}}
+	want := []failure{
+		{"Deploying internal domain DNS record", []gardencorev1beta1.ErrorCode{"ERR_INFRA_RESOURCES_DEPLETED"}},
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("last errors (-want +got):\n%s", diff)
 	}

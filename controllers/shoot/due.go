@@ -24,7 +24,7 @@ type Cadence struct {
 	RespectOverwrite bool
 }
 
-// due tells how long the shoot can wait for its next flow, zero means now; and whether it waits for its time window
+// due returns how long the shoot can wait for its next flow, zero means now; and whether it waits for its time window
 // with a specification that has changed.
 func (r *Reconciler) due(o *controlplane.Operation, operation gardencorev1beta1.LastOperationType) (wait time.Duration,
 	confined bool) {
@@ -73,8 +73,9 @@ func inMaintenance(shoot *gardencorev1beta1.Shoot, last, now time.Time) time.Tim
 	return w.Following(now).Moment(shoot)
 }
 
-// tellConfined shows that a changed specification waits for the time window (docs/specification/versions.md#spec-4-6).
-func (r *Reconciler) tellConfined(ctx context.Context, o *controlplane.Operation, confined bool,
+// reportConfined shows that a changed specification waits for the time window
+// (docs/specification/versions.md#spec-4-6).
+func (r *Reconciler) reportConfined(ctx context.Context, o *controlplane.Operation, confined bool,
 	wait time.Duration) error {
 	if !confined {
 		return nil
@@ -94,7 +95,7 @@ func (r *Reconciler) tellConfined(ctx context.Context, o *controlplane.Operation
 	}
 	if err := o.Garden.Status().Patch(ctx, o.Shoot,
 		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("tell that shoot %q waits for its time window: %w", client.ObjectKeyFromObject(o.Shoot), err)
+		return fmt.Errorf("report that shoot %q waits for its time window: %w", client.ObjectKeyFromObject(o.Shoot), err)
 	}
 	return nil
 }

@@ -161,7 +161,7 @@ func TestWhatIsConfinedIsShown(t *testing.T) {
 		if err := garden.Get(t.Context(), client.ObjectKey{Namespace: "garden-p", Name: "alpha"}, o.Shoot); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.tellConfined(t.Context(), o, true, 10*time.Hour-clock.Since(noon)); err != nil {
+		if err := r.reportConfined(t.Context(), o, true, 10*time.Hour-clock.Since(noon)); err != nil {
 			t.Fatal(err)
 		}
 		return o.Shoot
@@ -175,6 +175,6 @@ func TestWhatIsConfinedIsShown(t *testing.T) {
 	}
 	clock.Step(time.Minute)
 	if second := look(); second.ResourceVersion != first.ResourceVersion {
-		t.Error("the same is told twice: each look would wake the next")
+		t.Error("the same is reported twice: each look would wake the next")
 	}
 }

@@ -50,7 +50,7 @@ func clearTheGround(ctx context.Context, o *controlplane.Operation,
 	if err != nil {
 		return err
 	}
-	left, err := o.HasLeftovers(ctx, here)
+	left, err := here.HasLeftovers(ctx)
 	if err != nil || !left {
 		return err
 	}

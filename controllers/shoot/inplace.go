@@ -49,7 +49,7 @@ func (r *InPlaceUpdates) AddToManager(mgr manager.Manager, seed cluster.Cluster)
 }
 
 // Reconcile takes pools off the status that are updated. While a flow runs, that is the flow's to do; but it does so
-// once, and nobody tells of its end, so that the shoot is looked at again.
+// once, and no event reports its end, so that the shoot is looked at again.
 func (r *InPlaceUpdates) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	worker := &extensionsv1alpha1.Worker{}
 	if err := r.Seed.Get(ctx, request.NamespacedName, worker); err != nil {
@@ -74,7 +74,7 @@ func (r *InPlaceUpdates) Reconcile(ctx context.Context, request reconcile.Reques
 	return result, err
 }
 
-// settle says when to look again, if there is anything left that only time can tell.
+// settle says when to look again, if anything is left that only time can show.
 func (r *InPlaceUpdates) settle(ctx context.Context, key client.ObjectKey,
 	worker *extensionsv1alpha1.Worker) (time.Duration, error) {
 	shoot := &gardencorev1beta1.Shoot{}

@@ -84,7 +84,7 @@ func TestInPlaceUpdates(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// Nobody tells of the end of a flow, which may have looked at the Worker before it said so.
+			// No event reports the end of a flow, which may have looked at the Worker before it said so.
 			if again := result.RequeueAfter > 0; again != (c.state == "Processing" && c.seed == "a") {
 				t.Errorf("it is looked at again: %t", again)
 			}

@@ -54,7 +54,7 @@ func abort(ctx context.Context, garden client.Client, clock clock.PassiveClock, 
 		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
 }
 
-// interrupted tells that the seed has begun an operation on the shoot; no flow runs yet, so it was cut short.
+// interrupted reports whether the seed has begun an operation on the shoot; no flow runs yet, so it was cut short.
 func interrupted(shoot *gardencorev1beta1.Shoot, seedName string) bool {
 	last := shoot.Status.LastOperation
 	return last != nil && last.State == gardencorev1beta1.LastOperationStateProcessing &&

@@ -109,14 +109,14 @@ func testScheme(t *testing.T) *runtime.Scheme {
 }
 
 // hasty is a clock by which an error with codes has stayed for long as soon as it is seen
-// (docs/specification/extensions.md#spec-3-5), until one was told.
+// (docs/specification/extensions.md#spec-3-5), until one was reported.
 type hasty struct {
 	clock.Clock
-	told *atomic.Bool
+	reported *atomic.Bool
 }
 
 func (h hasty) Since(t time.Time) time.Duration {
-	if h.told.Load() {
+	if h.reported.Load() {
 		return h.Clock.Since(t)
 	}
 	return h.Clock.Since(t.Add(-time.Minute))
@@ -163,7 +163,7 @@ func (l *live) gardenlet() {
 		Controller: crconfig.Controller{SkipNameValidation: ptr.To(true)},
 	})
 	must(l.t, err)
-	told := &atomic.Bool{}
+	reported := &atomic.Bool{}
 	reconciler := &Reconciler{
 		Factory: &controlplane.Factory{
 			Settings: controlplane.Settings{
@@ -173,12 +173,12 @@ func (l *live) gardenlet() {
 				WaitInterval:     50 * time.Millisecond,
 				GatewayNamespace: "istio-ingress", GatewayService: "istio-ingressgateway", GatewayPort: 9443,
 			},
-			Clock: hasty{clock.RealClock{}, told}, Boottime: boottime, Garden: l, Seed: l, Bell: &controlplane.Bell{}, Shoots: l,
-			Owners: l, Bucket: noFinals{},
+			Clock: hasty{clock.RealClock{}, reported}, Boottime: boottime, Garden: l, Seed: l,
+			Bell: &controlplane.Bell{}, Shoots: l, Owners: l, Bucket: noFinals{},
 			States: &shootstate.Store{Garden: l, Clock: clock.RealClock{}}, Version: "v1",
 		},
 		Runner: &controlplane.Runner{
-			Version: "v1", Events: inGarden{mgr.GetEventRecorder("gardenlet"), told},
+			Version: "v1", Events: inGarden{mgr.GetEventRecorder("gardenlet"), reported},
 			Periods: controlplane.Periods{Sync: time.Hour, Retry: time.Hour, Progress: time.Millisecond},
 		},
 		Cleanup: noCleanup{},
@@ -202,7 +202,7 @@ func (l *live) beside(run func(context.Context)) {
 	l.t.Cleanup(func() { cancel(); <-ended })
 }
 
-// watch takes down every version of the shoot; what it returns waits for the last, and tells all.
+// watch takes down every version of the shoot; what it returns waits for the last, and returns all.
 func (l *live) watch() func() []*unstructured.Unstructured {
 	l.t.Helper()
 	list := &unstructured.UnstructuredList{}
@@ -285,7 +285,7 @@ func (l *live) workloads(ctx context.Context) error {
 	}
 	run := func(object client.Object, replicas int32, observed int64, more string) error {
 		if object.GetDeletionTimestamp() != nil {
-			return l.letGo(ctx, object)
+			return l.removeFinalizers(ctx, object)
 		}
 		if observed == object.GetGeneration() {
 			return nil
@@ -309,7 +309,7 @@ func (l *live) workloads(ctx context.Context) error {
 	return nil
 }
 
-func (l *live) letGo(ctx context.Context, object client.Object) error {
+func (l *live) removeFinalizers(ctx context.Context, object client.Object) error {
 	return client.IgnoreNotFound(l.Patch(ctx, object,
 		client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
 }
@@ -338,7 +338,7 @@ func (l *live) extensions(ctx context.Context) error {
 	for _, o := range all {
 		object := o.(client.Object)
 		if object.GetDeletionTimestamp() != nil {
-			if err := l.letGo(ctx, object); err != nil {
+			if err := l.removeFinalizers(ctx, object); err != nil {
 				return err
 			}
 			continue

@@ -54,7 +54,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	// Whatever has failed, a migration included, that says so in the garden has woken us.
 	if controlplane.Stuck(o.Shoot) {
-		if err := o.TellFailed(ctx); err != nil {
+		if err := o.ReportFailed(ctx); err != nil {
 			return reconcile.Result{}, err
 		}
 	}
@@ -77,7 +77,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return r.Runner.Run(ctx, o, deleteFlow(o, r.Cleanup))
 	case gardencorev1beta1.LastOperationTypeCreate, gardencorev1beta1.LastOperationTypeReconcile:
 		if wait, confined := r.due(o, operation); wait > 0 {
-			return reconcile.Result{RequeueAfter: wait}, r.tellConfined(ctx, o, confined, wait)
+			return reconcile.Result{RequeueAfter: wait}, r.reportConfined(ctx, o, confined, wait)
 		}
 		if err := hold(ctx, o); err != nil {
 			return reconcile.Result{}, err

@@ -82,7 +82,7 @@ func TestADeletionThatHasFailedForGoodIsNotTriedAgain(t *testing.T) {
 }
 
 // Extensions go by the Cluster: unless it says that the shoot's operation has failed for good, they try on for ever.
-func TestExtensionsAreToldOfAFailure(t *testing.T) {
+func TestCluster_OperationFails_ShowsItToExtensions(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		operation, state, request, bound string

@@ -4,10 +4,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/validation"
+	"github.com/transplant-sim/transplant/controllers/validation/ratchet"
 )
 
 // refusals are the errors about a pool that its CloudProfile causes.
@@ -133,6 +136,45 @@ func TestShoot_NeedsRetryOperation_TakesBooleans(t *testing.T) {
 		}
 		if found == accepted {
 			t.Errorf("%q is refused: %t", value, found)
+		}
+	}
+}
+
+// Who is above the node limit, because it was lowered, may stay there, but not go further.
+func TestShoot_AboveNodeLimit_MayNotGrow(t *testing.T) {
+	t.Parallel()
+	profile := &gardencorev1beta1.CloudProfile{}
+	profile.Name, profile.Spec.Regions = "profile", []gardencorev1beta1.Region{{Name: "here"}}
+	profile.Spec.MachineTypes = []gardencorev1beta1.MachineType{{Name: "m"}}
+	profile.Spec.Limits = &gardencorev1beta1.Limits{MaxNodesTotal: ptr.To[int32](5)}
+	judge := func(minimum, maximum int32) (field.ErrorList, map[string]any) {
+		worker := pool("m", "amd64")
+		worker.Minimum, worker.Maximum = minimum, maximum
+		shoot := &gardencorev1beta1.Shoot{Spec: gardencorev1beta1.ShootSpec{Region: "here"}}
+		shoot.Spec.Provider.Workers = []gardencorev1beta1.Worker{worker}
+		wire, err := runtime.DefaultUnstructuredConverter.ToUnstructured(shoot)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return validation.Shoot(shoot, validation.Surroundings{Profile: profile}), wire
+	}
+	before, old := judge(7, 8)
+	for _, c := range []struct {
+		minimum, maximum int32
+		want             []string
+	}{
+		{7, 8, nil},
+		{5, 5, nil},
+		{7, 9, []string{"spec.provider.workers[0].maximum"}},
+		{8, 8, []string{"spec.provider.workers"}},
+	} {
+		errs, object := judge(c.minimum, c.maximum)
+		var got []string
+		for _, err := range ratchet.Added(errs, before, object, old) {
+			got = append(got, err.Field)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("from 7 to 8 to %d to %d, refused (-want +got):\n%s", c.minimum, c.maximum, diff)
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/validation"
+	"github.com/transplant-sim/transplant/controllers/validation/ratchet"
 )
 
 // odd are values that authors, programs and accidents write into any field.
@@ -151,7 +152,7 @@ func check(t *testing.T, content []byte, object, old gardencorev1beta1.Defaulted
 			t.Errorf("the error %q names no field or no reason", e)
 		}
 	}
-	if added := validation.Added(valid, valid, wire, wire); len(added) > 0 {
+	if added := ratchet.Added(valid, valid, wire, wire); len(added) > 0 {
 		t.Errorf("an object that has not changed is refused for %v", added)
 	}
 	if _, changed := judge(object, object); len(changed) > 0 {

@@ -27,7 +27,7 @@ import (
 // it.
 const required = "TRANSPLANT_REQUIRE_PROMETHEUS"
 
-// Installed tells whether a program of Prometheus is there. Where one is required and is not, the test fails.
+// Installed says whether a program of Prometheus is there. Where one is required and is not, the test fails.
 func Installed(t testing.TB, name string) (path string, is bool) {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -87,7 +87,7 @@ func Start(t testing.TB, config, data string) *Server {
 		ended <- all.String()
 	}()
 	s.Stop = sync.OnceFunc(func() {
-		_ = command.Process.Kill() // it may have ended, which is told below
+		_ = command.Process.Kill() // it may have ended already; Wait says so
 		<-ended
 		_ = command.Wait()
 	})
@@ -147,7 +147,7 @@ func (s Series) numbers() []float64 {
 	return all
 }
 
-// Answered tells whether there is a number in an answer: a quotient of zeros is none.
+// Answered says whether there is a number in an answer: a quotient of zeros is none.
 func Answered(all []Series) bool {
 	return slices.ContainsFunc(all, func(s Series) bool { return len(s.numbers()) > 0 })
 }

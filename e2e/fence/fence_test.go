@@ -17,7 +17,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/etcd/etcdtest"
 )
 
-// How the 1,000 writes of a story are spread over it.
+// How the 1,000 writes of a scenario are spread over it.
 const (
 	before = 300 // acknowledged when the freeze comes
 	during = 600 // the writes of before and of the freeze end with this one
@@ -37,8 +37,8 @@ func TestFrozenInTheMiddleOfWritesNobodyAnswersForTheSuccessor(t *testing.T) {
 		} {
 			t.Run(shoot, func(t *testing.T) {
 				t.Parallel()
-				s := &story{T: t, seed: newSeed(t, h, shoot), frozen: frozen, held: map[*process.Process][]process.ID{}}
-				s.tell()
+				s := &scenario{T: t, seed: newSeed(t, h, shoot), frozen: frozen, stopped: map[*process.Process][]process.ID{}}
+				s.run()
 				s.judgeAnswers()
 				s.judgeCommits()
 				s.judgeFinalSnapshot()
@@ -47,12 +47,12 @@ func TestFrozenInTheMiddleOfWritesNobodyAnswersForTheSuccessor(t *testing.T) {
 	})
 }
 
-// story of a seed that is frozen, replaced and thawed.
-type story struct {
+// scenario of a seed that is frozen, replaced and thawed.
+type scenario struct {
 	*testing.T
 	*seed
-	frozen []string
-	held   map[*process.Process][]process.ID
+	frozen  []string
+	stopped map[*process.Process][]process.ID
 
 	calls, inner []call // of the user, and of a client on the seed
 	// started is when the successor may have given its first answer, thawed when the old owner went on.
@@ -62,7 +62,7 @@ type story struct {
 	over, rest int64
 }
 
-func (s *story) tell() {
+func (s *scenario) run() {
 	ctx, cancel := context.WithCancel(s.Context())
 	defer cancel()
 	c := newClient(ctx, s.T, "key", s.ca, s.entry)
@@ -107,7 +107,7 @@ func (s *story) tell() {
 }
 
 // settled waits until no request has ended for a while.
-func (s *story) settled(c *client) {
+func (s *scenario) settled(c *client) {
 	last, since := -1, time.Now()
 	s.eventually(s.T, "the requests to end or to hang", func() bool {
 		if n := len(c.done()); n != last {
@@ -117,36 +117,36 @@ func (s *story) settled(c *client) {
 	})
 }
 
-func (s *story) freezes(name string) bool { return slices.Contains(s.frozen, name) }
+func (s *scenario) freezes(name string) bool { return slices.Contains(s.frozen, name) }
 
-func (s *story) freeze() {
+func (s *scenario) freeze() {
 	for _, name := range s.frozen {
 		if name == "etcd" {
 			s.over = s.revision(s.T)
 		}
 		p := s.processes[name]
-		held, err := p.Freeze()
+		ids, err := p.Freeze()
 		must(s.T, err)
-		s.held[p] = held
+		s.stopped[p] = ids
 	}
 }
 
 // thaw in the order of the freeze. A guard wakes late, when everything between it and the clients has had time to
 // answer: a gateway must know by its own clock.
-func (s *story) thaw(c *client) {
+func (s *scenario) thaw(c *client) {
 	s.thawed = time.Now()
 	for i, name := range s.frozen {
 		if i > 0 && name == "guard" {
 			s.settled(c)
 		}
 		p := s.processes[name]
-		must(s.T, p.Thaw(s.held[p]))
+		must(s.T, p.Thaw(s.stopped[p]))
 	}
 }
 
 // judgeAnswers by (P): nothing that was sent after the first answer of the successor is answered by the old owner, and
-// what is answered late was committed in time. A client on the seed may be told of errors and of what was cached.
-func (s *story) judgeAnswers() {
+// what is answered late was committed in time. A client on the seed may get errors, and what was cached.
+func (s *scenario) judgeAnswers() {
 	for _, c := range s.inner {
 		if c.acknowledged() && (c.sent.After(s.started) || c.answered.After(s.thawed) && c.revision > s.over) {
 			s.Errorf("%s, sent %v after the successor's start, was acknowledged with revision %d", c.key, c.sent.Sub(s.started),
@@ -175,7 +175,7 @@ func (s *story) judgeAnswers() {
 }
 
 // judgeCommits: what was acknowledged is in the store, what was sent to an epoch that was over is not.
-func (s *story) judgeCommits() {
+func (s *scenario) judgeCommits() {
 	stored := keysOf(s.T, s.etcd)
 	for _, c := range slices.Concat(s.calls, s.inner) {
 		switch at, there := stored[c.key]; {
@@ -200,7 +200,7 @@ func (s *story) judgeCommits() {
 }
 
 // judgeFinalSnapshot by (F): the final snapshot holds every acknowledged write.
-func (s *story) judgeFinalSnapshot() {
+func (s *scenario) judgeFinalSnapshot() {
 	dir := filepath.Join(s.TempDir(), "etcd")
 	result, err := backup.Restore(s.Context(), backup.RestoreOptions{
 		Bucket: s.bucket, Epoch: epoch + 1, DataDir: dir, MemberName: "etcd-main", PeerURL: "http://127.0.0.1:2380",
@@ -218,7 +218,7 @@ func (s *story) judgeFinalSnapshot() {
 	}
 }
 
-// keysOf an etcd are the ConfigMaps of the story, with the revisions of their creation.
+// keysOf an etcd are the ConfigMaps of the scenario, with the revisions of their creation.
 func keysOf(t *testing.T, etcd *clientv3.Client) map[string]int64 {
 	t.Helper()
 	const prefix = "/registry/configmaps/default/"

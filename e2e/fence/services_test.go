@@ -70,7 +70,8 @@ func (s *seed) services(t *testing.T, guard, server string) string {
 		api.Close()
 	})
 	path := filepath.Join(s.dir, "seed.kubeconfig")
-	must(t, os.WriteFile(path, fmt.Appendf(nil, `{apiVersion: v1, kind: Config, current-context: x, contexts: [{name: x, context: {cluster: x}}],
+	must(t, os.WriteFile(path, fmt.Appendf(nil, `{apiVersion: v1, kind: Config, current-context: x,
+  contexts: [{name: x, context: {cluster: x}}],
   clusters: [{name: x, cluster: {server: %q}}]}`, api.URL), 0o600))
 	return path
 }

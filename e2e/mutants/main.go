@@ -42,10 +42,10 @@ type mutant struct {
 	Also []edit `json:"also,omitempty"`
 	// Scenario is the name of the one that must notice, in the catalogue or in the folder scenarios beside this program.
 	Scenario string `json:"scenario"`
-	// Oracle that must be violated: one that the scenario names, or what every scenario is judged by (expect, measure,
-	// settle).
+	// Oracle that must find a violation: one that the scenario names, or what every scenario is judged by (expect,
+	// measure, settle).
 	Oracle string `json:"oracle"`
-	// Says is part of what the violation must say, where the oracle is an expectation, a goal or the rest at the end: a
+	// Says is part of what the violation must say, where the oracle is an expectation, a goal or settle: a
 	// value that only the bug gives, which goal it is that the bug has missed, or what it lets move.
 	Says string `json:"says,omitempty"`
 
@@ -262,7 +262,7 @@ func (m mutant) says() *regexp.Regexp { return regexp.MustCompile(regexp.QuoteMe
 // judge reads the verdict. Only the oracle, or the verdict, that is named counts.
 func (m mutant) judge(file string, said []byte) (outcome, error) {
 	content, err := os.ReadFile(file)
-	if errors.Is(err, os.ErrNotExist) && m.Oracle == "" { // nobody takes that for a good run
+	if errors.Is(err, os.ErrNotExist) && m.Oracle == "" { // without a verdict, no run counts as good
 		return outcome{verdict.Error, m.Want == verdict.Error && m.says().Match(said), lastLine(said)}, nil
 	}
 	if err != nil {

@@ -25,7 +25,7 @@ func listed(t *testing.T) []mutant {
 }
 
 // Every mutant's lines must be in the tree as it is, else the list has gone stale.
-func TestEveryMutantCanBePlanted(t *testing.T) {
+func TestMutants_OldText_IsInTheTreeOnce(t *testing.T) {
 	t.Parallel()
 	mutants := listed(t)
 	ofHarness := slices.DeleteFunc(slices.Clone(mutants), func(m mutant) bool { return m.Want == "" && m.With == "" })
@@ -90,7 +90,7 @@ func TestHarnessMutant_Expectation_IsComplete(t *testing.T) {
 }
 
 // The oracle must be one that the scenario asks for, else nothing could catch the mutant.
-func TestEveryMutantNamesAnOracleOfItsScenario(t *testing.T) {
+func TestMutants_Oracle_IsOneOfTheScenario(t *testing.T) {
 	t.Parallel()
 	mutants := listed(t)
 	files, err := scenariosOf(root, mutants)
@@ -101,12 +101,12 @@ func TestEveryMutantNamesAnOracleOfItsScenario(t *testing.T) {
 		if m.Want != "" {
 			continue
 		}
-		story, err := scenario.ParseFile(files[m.Scenario])
+		s, err := scenario.ParseFile(files[m.Scenario])
 		if err != nil {
 			t.Errorf("%s: %v", m.Name, err)
 			continue
 		}
-		measures := m.Oracle == verdict.Goal && story.Spec.Measure != scenario.Measure{}
+		measures := m.Oracle == verdict.Goal && s.Spec.Measure != scenario.Measure{}
 		if m.Says == "" && (m.Oracle == verdict.Expect || m.Oracle == verdict.Goal || m.Oracle == verdict.Settle) {
 			t.Errorf("%s: an expectation that ran out, any goal missed, or anything that moves, proves nothing unless it is "+
 				"said what was seen", m.Name)
@@ -114,7 +114,7 @@ func TestEveryMutantNamesAnOracleOfItsScenario(t *testing.T) {
 		if m.Oracle == verdict.Expect || m.Oracle == verdict.Settle { // of every scenario
 			continue
 		}
-		if !measures && !slices.Contains(story.Spec.Always, scenario.Oracle(m.Oracle)) {
+		if !measures && !slices.Contains(s.Spec.Always, scenario.Oracle(m.Oracle)) {
 			t.Errorf("%s: %s does not promise %s", m.Name, m.Scenario, m.Oracle)
 		}
 	}
@@ -267,7 +267,7 @@ func TestHarnessMutant_Verdict_DecidesWhetherItIsCaught(t *testing.T) {
 		"no verdict, Error is wanted":    {mutant{Want: verdict.Error, Says: "no run"}, ``, true},
 		"with a product bug that shows":  {with, `{"verdict":"Failed","violations":[{"oracle":"NoOrphans"}]}`, true},
 		"with one that another finds":    {with, `{"verdict":"Failed","violations":[{"oracle":"expect"}]}`, false},
-		"with one, and nobody can tell":  {with, `{"verdict":"Inconclusive","reasons":["a"]}`, true},
+		"with one, and Inconclusive":     {with, `{"verdict":"Inconclusive","reasons":["a"]}`, true},
 		"with one, and the run passes":   {with, `{"verdict":"Passed"}`, false},
 		"with one, and it is not judged": {with, `{"verdict":"Error","reasons":["a"]}`, true},
 	} {

@@ -19,8 +19,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
 
-// storyLandscape is the name of the landscapes that stories are told on.
-const storyLandscape = "e2e-story"
+// scenarioLandscape is the name of the landscapes that scenarios run on.
+const scenarioLandscape = "e2e-scenario"
 
 // Every scenario is a feature, labelled with its name, its own labels such as its tier, its steps, the kinds of its
 // faults and the oracles that judge it.
@@ -43,7 +43,7 @@ func TestCatalogue(t *testing.T) {
 }
 
 func labelled(feature *features.FeatureBuilder, s *scenario.Scenario) *features.FeatureBuilder {
-	feature.WithLabel("suite", "catalogue").WithLabel("story", s.Metadata.Name)
+	feature.WithLabel("suite", "catalogue").WithLabel("scenario", s.Metadata.Name)
 	for key, value := range s.Metadata.Labels {
 		feature.WithLabel(key, value)
 	}
@@ -61,11 +61,11 @@ func labelled(feature *features.FeatureBuilder, s *scenario.Scenario) *features.
 	return feature
 }
 
-// mustPass tells a story, or one point of its sweep. If it does not pass, the logs are left beside the evidence.
+// mustPass runs a scenario, or one point of its sweep. If it does not pass, the logs are left beside the evidence.
 func mustPass(ctx context.Context, t *testing.T, name, file string) {
 	t.Helper()
 	folder := filepath.Join(results, name)
-	command := exec.CommandContext(ctx, program, "run", file, "--backend", backend, "--landscape", storyLandscape,
+	command := exec.CommandContext(ctx, program, "run", file, "--backend", backend, "--landscape", scenarioLandscape,
 		"--timeout-multiplier", patience, "--sample", "1", "--out", folder)
 	said, err := command.CombinedOutput()
 	judged := verdicts(t, folder)
@@ -73,7 +73,7 @@ func mustPass(ctx context.Context, t *testing.T, name, file string) {
 		return
 	}
 	t.Errorf("%v, verdicts %v; look at %s\n%s", err, judged, folder, said)
-	logs := provider.New().WithPath(program).WithName(storyLandscape)
+	logs := provider.New().WithPath(program).WithName(scenarioLandscape)
 	if err := logs.ExportLogs(ctx, filepath.Join(folder, "logs")); err != nil {
 		t.Error(err)
 	}

@@ -1,6 +1,6 @@
 //go:build e2e
 
-// Package suites tells the catalogue, and tries the controllers, as suites of sigs.k8s.io/e2e-framework: `make e2e`.
+// Package suites runs the catalogue, and tests the controllers, as suites of sigs.k8s.io/e2e-framework: `make e2e`.
 // Its flags choose, such as -args -labels fault=loseCluster. What failed leaves its evidence and the log of every
 // process in out/e2e.
 package suites

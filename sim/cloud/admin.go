@@ -2,8 +2,11 @@ package cloud
 
 import (
 	"net/http"
+	"strings"
 
 	api "github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/sim/cloud/faultbook"
+	"github.com/transplant-sim/transplant/sim/cloud/refusal"
 )
 
 func (s *Server) listFences(_ *call, w http.ResponseWriter, _ *http.Request) error {
@@ -21,7 +24,7 @@ func (s *Server) fence(c *call, w http.ResponseWriter, r *http.Request) error {
 		return s.refuseBefore(c, err)
 	}
 	if wanted.Epoch <= 0 {
-		return s.refuseBefore(c, invalid("Epoch %d is invalid", wanted.Epoch))
+		return s.refuseBefore(c, refusal.Invalid("Epoch %d is invalid", wanted.Epoch))
 	}
 	c.scope = api.Scope{Shoot: c.id, Epoch: wanted.Epoch}
 	row, err := s.mutate(c, func(v *view) (change, error) {
@@ -40,7 +43,7 @@ func (s *Server) fence(c *call, w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) listFaults(_ *call, w http.ResponseWriter, _ *http.Request) error {
-	return answer(w, map[string]any{"items": s.faults.list()})
+	return answer(w, map[string]any{"items": s.faults.List()})
 }
 
 func (s *Server) setFault(c *call, w http.ResponseWriter, r *http.Request) error {
@@ -48,14 +51,14 @@ func (s *Server) setFault(c *call, w http.ResponseWriter, r *http.Request) error
 	if _, err := readBody(w, r, fault); err != nil {
 		return s.refuseBefore(c, err)
 	}
-	if err := checkEffect(fault.Effect); err != nil {
+	if err := faultbook.CheckEffect(fault.Effect); err != nil {
 		return s.refuseBefore(c, err)
 	}
-	fault.Matched, fault.Felt = 0, 0
+	fault.Matched, fault.Hits = 0, 0
 	_, err := s.mutate(c, func(v *view) (change, error) {
 		fault.Meta = api.Meta{ID: c.id, CreatedAt: v.now.UTC()}
 		before := v.rows[api.KindFaults][c.id]
-		s.faults.set(*fault, s.clock)
+		s.faults.Set(*fault, s.clock)
 		return change{id: c.id, before: before, after: fault}, nil
 	})
 	if err != nil {
@@ -64,45 +67,85 @@ func (s *Server) setFault(c *call, w http.ResponseWriter, r *http.Request) error
 	return answer(w, fault)
 }
 
-func checkEffect(e api.Effect) error {
-	set := 0
-	for _, there := range []bool{e.Error != nil, e.Delay != nil, e.Throttle != nil, e.Quota != nil, e.Drop != "",
-		e.BytesPerSecond != 0, e.Damage, e.Missing} {
-		if there {
-			set++
-		}
-	}
-	switch {
-	case set != 1:
-		return invalid("effect: exactly one field must be set, not %d", set)
-	case e.Error != nil && !e.Error.Code.Known():
-		return invalid("effect.error.code: '%s' is unknown", e.Error.Code)
-	case e.Delay != nil && e.Delay.Duration < 0:
-		return invalid("effect.delay: '%s' is negative", e.Delay.Duration)
-	case e.Throttle != nil && (e.Throttle.PerSecond < 0 || e.Throttle.Burst < 0):
-		return invalid("effect.throttle: rate and burst must not be negative")
-	case e.Quota != nil && *e.Quota < 0:
-		return invalid("effect.quota: %d is negative", *e.Quota)
-	case e.Drop != "" && e.Drop != api.DropRequest && e.Drop != api.DropAnswer:
-		return invalid("effect.drop: '%s' is neither '%s' nor '%s'", e.Drop, api.DropRequest, api.DropAnswer)
-	case e.BytesPerSecond < 0:
-		return invalid("effect.bytesPerSecond: %d is negative", e.BytesPerSecond)
-	}
-	return nil
-}
-
 func (s *Server) healFault(c *call, w http.ResponseWriter, _ *http.Request) error {
 	var healed api.Fault
 	_, err := s.mutate(c, func(v *view) (change, error) {
 		before, there := v.rows[api.KindFaults][c.id]
 		if !there {
-			return change{}, notFound(api.KindFaults, c.id)
+			return change{}, refusal.NotFound(api.KindFaults, c.id)
 		}
-		healed, _ = s.faults.heal(c.id)
+		healed, _ = s.faults.Heal(c.id)
 		return change{id: c.id, before: before}, nil
 	})
 	if err != nil {
 		return err
 	}
 	return answer(w, healed)
+}
+
+func (s *Server) listPolicies(_ *call, w http.ResponseWriter, _ *http.Request) error {
+	rows, err := look(s, func(v *view) ([]api.Resource, error) { return v.list(api.KindPolicies), nil })
+	if err != nil {
+		return err
+	}
+	return answer(w, map[string]any{"items": rows})
+}
+
+func (s *Server) setPolicy(c *call, w http.ResponseWriter, r *http.Request) error {
+	wanted := &api.Policy{}
+	if _, err := readBody(w, r, wanted); err != nil {
+		return s.refuseBefore(c, err)
+	}
+	shoot, _ := partsOf(c.id)
+	if bucket, is := api.PolicyBucket(c.id); shoot == "" && (!is || !bucketName.MatchString(bucket)) {
+		return s.refuseBefore(c,
+			refusal.Invalid("The policy's id '%s' is invalid: want shoot--<project>--<name>, or bucket--<name>", c.id))
+	}
+	row, err := s.mutate(c, func(v *view) (change, error) {
+		wanted.Meta = api.Meta{ID: c.id, CreatedAt: v.now.UTC()}
+		result := change{id: c.id, after: wanted}
+		if before, there := v.rows[api.KindPolicies][c.id]; there {
+			wanted.CreatedAt, result.before = before.Metadata().CreatedAt, before
+		}
+		return result, nil
+	})
+	if err != nil {
+		return err
+	}
+	return answer(w, row)
+}
+
+func (s *Server) deletePolicy(c *call, w http.ResponseWriter, _ *http.Request) error {
+	_, err := s.mutate(c, func(v *view) (change, error) {
+		before, there := v.rows[api.KindPolicies][c.id]
+		if !there {
+			return change{}, refusal.NotFound(api.KindPolicies, c.id)
+		}
+		return change{id: c.id, before: before}, nil
+	})
+	if err != nil {
+		return err
+	}
+	return answer(w, struct{}{})
+}
+
+// bound is the seed that a policy names: that of a shoot, or of a bucket. It is empty if none may take the shoot over.
+func (v *view) bound(id string) (seed string, known bool) {
+	policy, known := v.rows[api.KindPolicies][id].(*api.Policy)
+	if !known {
+		return "", false
+	}
+	return policy.Bound, true
+}
+
+// technicalID of a shoot, and back: both parts are empty for what is none.
+func technicalID(shoot, project string) string { return "shoot--" + project + "--" + shoot }
+
+func partsOf(technicalID string) (shoot, project string) {
+	rest, is := strings.CutPrefix(technicalID, "shoot--")
+	project, shoot, two := strings.Cut(rest, "--")
+	if !is || !two {
+		return "", ""
+	}
+	return shoot, project
 }

@@ -7,10 +7,11 @@ import (
 	"strings"
 
 	api "github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/sim/cloud/refusal"
 )
 
 // maxEpochStep is by how much one write may raise an epoch. A take-over takes the next number of what the garden and
-// DNS say (docs/ownership.md#o5). Each that was broken off between its two writes, by a restart of the gardenlet or
+// DNS say (docs/ownership.md#o5). Each that was interrupted between its two writes, by a restart of the gardenlet or
 // another binding, leaves the garden one ahead of DNS, which the cloud cannot see. Numbers must not run out: an epoch
 // is an int64.
 const maxEpochStep = 100
@@ -96,7 +97,7 @@ func (v *view) checkEpoch(c *call) error {
 	d, known := v.decided(c.scope.Shoot)
 	switch own := known && d.seed == c.identity.seed; {
 	case known && !own && d.epoch > c.scope.Epoch:
-		return staleEpoch(c.scope, d.epoch)
+		return refusal.StaleEpoch(c.scope, d.epoch)
 	case c.scope.Epoch > v.epoch(c.scope.Shoot) && (!own || d.epoch < c.scope.Epoch):
 		return unauthorized("%s may not act for '%s' with epoch %d: its owner record gives seed '%s' epoch %d",
 			c.identity.name, c.scope.Shoot, c.scope.Epoch, d.seed, d.epoch)
@@ -266,6 +267,6 @@ func (v *view) checkOwnerRecord(c *call, shoot, name string, after *api.RecordSe
 }
 
 func unauthorized(format string, arguments ...any) *api.Error {
-	return refuse(api.CodeUnauthorized, "UnauthorizedOperation", "You are not authorized to perform this operation: "+
+	return refusal.New(api.CodeUnauthorized, "UnauthorizedOperation", "You are not authorized to perform this operation: "+
 		format, arguments...)
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	api "github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/sim/cloud/faultbook"
+	"github.com/transplant-sim/transplant/sim/cloud/refusal"
 )
 
 // storedObject is the row of an object: its description and where its content lies.
@@ -28,23 +30,23 @@ func buckets() kind {
 	return kindOf(api.KindBuckets, "", rules[api.Bucket]{
 		admit: func(v *view, b *api.Bucket) error {
 			if !bucketName.MatchString(b.Name) {
-				return refuse(api.CodeInvalid, "InvalidBucketName", "The bucket name '%s' is invalid", b.Name)
+				return refusal.New(api.CodeInvalid, "InvalidBucketName", "The bucket name '%s' is invalid", b.Name)
 			}
 			if _, there := v.rows[api.KindBuckets][b.Name]; there {
-				return refuse(api.CodeAlreadyExists, "BucketAlreadyExists", "The requested bucket name '%s' is not available",
+				return refusal.New(api.CodeAlreadyExists, "BucketAlreadyExists", "The requested bucket name '%s' is not available",
 					b.Name)
 			}
 			return nil
 		},
 		change: func(_ *view, before, after *api.Bucket) error {
 			if after.Name != before.Name {
-				return invalid("The name of bucket '%s' cannot be changed", before.Name)
+				return refusal.Invalid("The name of bucket '%s' cannot be changed", before.Name)
 			}
 			return nil
 		},
 		release: func(v *view, b *api.Bucket) (*api.Bucket, error) {
 			if len(v.keys[b.Name]) > 0 {
-				return nil, refuse(api.CodeDependencyViolation, "BucketNotEmpty",
+				return nil, refusal.New(api.CodeDependencyViolation, "BucketNotEmpty",
 					"The bucket '%s' you tried to delete is not empty", b.Name)
 			}
 			return nil, nil
@@ -55,12 +57,12 @@ func buckets() kind {
 func objectID(bucket, key string) string { return bucket + "/" + key }
 
 func noSuchKey(key string) *api.Error {
-	return refuse(api.CodeNotFound, "NoSuchKey", "The specified key '%s' does not exist", key)
+	return refusal.New(api.CodeNotFound, "NoSuchKey", "The specified key '%s' does not exist", key)
 }
 
 func findBucket(v *view, name string) error {
 	if _, there := v.rows[api.KindBuckets][name]; !there {
-		return refuse(api.CodeNotFound, "NoSuchBucket", "The specified bucket '%s' does not exist", name)
+		return refusal.New(api.CodeNotFound, "NoSuchBucket", "The specified bucket '%s' does not exist", name)
 	}
 	return nil
 }
@@ -80,13 +82,13 @@ func findObject(v *view, bucket, key string) (*storedObject, error) {
 func (s *Server) putObject(c *call, w http.ResponseWriter, r *http.Request) error {
 	bucket, key := r.PathValue("bucket"), r.PathValue("key")
 	if err := api.ValidateKey(key); err != nil {
-		return s.refuseBefore(c, invalid("%v", err))
+		return s.refuseBefore(c, refusal.Invalid("%v", err))
 	}
 	createOnly := r.Header.Get("If-None-Match") == "*"
 	admit := func(v *view) (*storedObject, error) {
 		before, err := findObject(v, bucket, key)
 		if err == nil && createOnly {
-			return nil, refuse(api.CodeAlreadyExists, "PreconditionFailed",
+			return nil, refusal.New(api.CodeAlreadyExists, "PreconditionFailed",
 				"At least one of the pre-conditions you specified did not hold: the object '%s' already exists", key)
 		}
 		if before == nil && findBucket(v, bucket) == nil {
@@ -122,20 +124,21 @@ func (s *Server) putObject(c *call, w http.ResponseWriter, r *http.Request) erro
 		return wanted, nil
 	})
 	if err != nil {
-		s.blobs.remove(object.Blob)
+		s.blobs.Remove(object.Blob)
 		return err
 	}
 	if replaced != nil {
-		s.blobs.remove(replaced.Blob)
+		s.blobs.Remove(replaced.Blob)
 	}
 	return answer(w, present(c, row, s.clock.Now()))
 }
 
 func (s *Server) upload(r *http.Request, object *storedObject) error {
 	sum := sha256.New()
-	size, err := s.blobs.write(r.Context(), object.Blob, io.TeeReader(r.Body, sum))
+	size, err := s.blobs.Write(r.Context(), object.Blob, io.TeeReader(r.Body, sum))
 	if err != nil {
-		return refuse(api.CodeUnavailable, "RequestTimeout", "The object '%s' could not be received: %v", object.Key, err)
+		return refusal.New(api.CodeUnavailable, "RequestTimeout", "The object '%s' could not be received: %v", object.Key,
+			err)
 	}
 	object.Size, object.Digest = size, "sha256:"+hex.EncodeToString(sum.Sum(nil))
 	return nil
@@ -146,7 +149,7 @@ func (s *Server) getObject(c *call, w http.ResponseWriter, r *http.Request) erro
 	if err := s.checkRead(c, bucket, key); err != nil {
 		return err
 	}
-	if s.faults.missing(c) {
+	if s.faults.Missing(c.subject(), &c.harm) {
 		return noSuchKey(key)
 	}
 	object, body, err := s.openObject(r, r.URL.Query().Get("describe") != "true")
@@ -164,7 +167,7 @@ func (s *Server) getObject(c *call, w http.ResponseWriter, r *http.Request) erro
 	w.Header().Set(api.HeaderObject, string(description))
 	w.Header().Set("Content-Length", strconv.FormatInt(object.Size, 10))
 	w.Header().Set("Content-Type", "application/octet-stream")
-	if _, err := io.Copy(w, s.faults.damage(c, body)); err != nil {
+	if _, err := io.Copy(w, s.faults.Damage(c.subject(), &c.harm, body)); err != nil {
 		s.log.V(1).Info("Download ended early", "object", object.ID, "error", err.Error())
 		panic(http.ErrAbortHandler) // a clean end would look like the whole object
 	}
@@ -192,7 +195,7 @@ func (s *Server) openObject(r *http.Request, withBody bool) (*storedObject, io.R
 		if err != nil || !withBody {
 			return object, nil, err
 		}
-		body, err := s.blobs.open(r.Context(), object.Blob)
+		body, err := s.blobs.Open(r.Context(), object.Blob)
 		if err == nil {
 			return object, body, nil
 		}
@@ -214,7 +217,7 @@ func (s *Server) deleteObject(c *call, w http.ResponseWriter, r *http.Request) e
 	if err != nil {
 		return err
 	}
-	s.blobs.remove(deleted.Blob)
+	s.blobs.Remove(deleted.Blob)
 	return answer(w, struct{}{})
 }
 
@@ -240,9 +243,9 @@ func (s *Server) listObjects(c *call, w http.ResponseWriter, r *http.Request) er
 		return err
 	}
 	page.Items = slices.DeleteFunc(page.Items, func(o api.Object) bool {
-		one := *c
-		one.id, one.numbers = o.ID, nil // each object is looked for by itself
-		return s.faults.missing(&one)
+		one := c.subject()
+		one.ID = o.ID
+		return s.faults.Missing(one, &faultbook.Harm{}) // each object is looked for by itself
 	})
 	return answer(w, page)
 }

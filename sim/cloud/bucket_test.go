@@ -168,7 +168,7 @@ func TestCreateOnlyIsAtomic(t *testing.T) {
 			t.Fatalf("the object is not what racer %d wrote: %.30q", won, got)
 		}
 	}
-	wantFelt(t, heal, rounds*racers, rounds*racers)
+	wantHits(t, heal, rounds*racers, rounds*racers)
 	if kept := contents(t, cloud); kept != rounds {
 		t.Errorf("%d contents are kept for %d objects", kept, rounds)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/miekg/dns"
 
 	api "github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/sim/cloud/faultbook"
 )
 
 // maxAliases bounds how many CNAMEs are followed for one question.
@@ -53,13 +54,14 @@ func (s *Server) serveDNS(w dns.ResponseWriter, question *dns.Msg) {
 func (s *Server) answerName(q dns.Question, reply *dns.Msg) bool {
 	name, _ := domainName(q.Name)
 	c := &call{verb: api.VerbGet, kind: api.KindNames, id: name}
-	if err := s.faults.before(context.Background(), c, s.clock); err != nil || c.dropped {
+	if err := s.faults.Before(context.Background(), c.subject(), &c.harm, s.clock); err != nil ||
+		c.harm.Dropped {
 		reply.Rcode = dns.RcodeServerFailure
-		return err != nil && !errors.Is(err, errDropped)
+		return err != nil && !errors.Is(err, faultbook.ErrDropped)
 	}
 	s.read.RLock()
 	defer s.read.RUnlock()
-	(&resolver{view: s.view(), serial: uint32(s.ledger.last()), reply: reply}).resolve(q)
+	(&resolver{view: s.view(), serial: uint32(s.ledger.Last()), reply: reply}).resolve(q)
 	return true
 }
 

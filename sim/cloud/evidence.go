@@ -1,13 +1,24 @@
 package cloud
 
 import (
+	"archive/tar"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"net/http"
+	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	api "github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/sim/cloud/blobs"
+	"github.com/transplant-sim/transplant/sim/cloud/ledger"
+	"github.com/transplant-sim/transplant/sim/cloud/refusal"
+	"github.com/transplant-sim/transplant/sim/durable"
 )
 
 const (
@@ -21,13 +32,13 @@ func (s *Server) readLedger(c *call, w http.ResponseWriter, r *http.Request) err
 	query := r.URL.Query()
 	after, err := strconv.ParseInt("0"+query.Get("after"), 10, 64)
 	if err != nil {
-		return invalid("after: '%s' is not a number", query.Get("after"))
+		return refusal.Invalid("after: '%s' is not a number", query.Get("after"))
 	}
 	follow, kind := query.Get("follow") == "true", query.Get("kind")
 	if text := query.Get("wait"); text != "" && !follow {
 		period, err := time.ParseDuration(text)
 		if err != nil {
-			return invalid("wait: '%s' is not a duration", text)
+			return refusal.Invalid("wait: '%s' is not a duration", text)
 		}
 		if after, err = s.awaitKind(r.Context(), after, kind, min(period, maxWait)); err != nil {
 			return err
@@ -41,7 +52,7 @@ func (s *Server) readLedger(c *call, w http.ResponseWriter, r *http.Request) err
 			return err
 		}
 		after = next
-		if follow && s.ledger.wait(r.Context(), after) != nil {
+		if follow && s.ledger.Wait(r.Context(), after) != nil {
 			return nil // the follower has gone, or the server ends
 		}
 	}
@@ -53,10 +64,10 @@ func (s *Server) awaitKind(ctx context.Context, after int64, kind string, period
 	ctx, cancel := context.WithTimeout(ctx, period)
 	defer cancel()
 	for {
-		if err := s.ledger.wait(ctx, after); err != nil {
+		if err := s.ledger.Wait(ctx, after); err != nil {
 			return after, nil
 		}
-		entries, err := s.ledger.read(after, ledgerBatch)
+		entries, err := s.ledger.Read(after, ledgerBatch)
 		if err != nil {
 			return after, err
 		}
@@ -70,7 +81,7 @@ func (s *Server) awaitKind(ctx context.Context, after int64, kind string, period
 }
 
 func (s *Server) sendEntries(out *entryWriter, after int64) (int64, error) {
-	entries, err := s.ledger.read(after, ledgerBatch)
+	entries, err := s.ledger.Read(after, ledgerBatch)
 	if err != nil {
 		return after, err
 	}
@@ -118,4 +129,102 @@ func hideUserData(entry *api.LedgerEntry) {
 	}
 	delete(fields, "userData")
 	entry.Object, _ = json.Marshal(fields) // a map of raw messages always marshals
+}
+
+// Names in a snapshot. The ledger comes last, so that an archive that was cut off has none.
+const (
+	snapshotLedger = "ledger.jsonl"
+	snapshotBlobs  = "blobs/"
+)
+
+// snapshot streams one moment of the cloud. Calls go on meanwhile: rows are immutable, contents are held.
+func (s *Server) snapshot(_ *call, w http.ResponseWriter, r *http.Request) error {
+	release := s.blobs.Hold()
+	defer release()
+	size, objects := s.moment()
+	w.Header().Set("Content-Type", "application/x-tar")
+	archive := tar.NewWriter(w)
+	for _, object := range objects {
+		if err := s.archiveContent(r.Context(), archive, object); err != nil {
+			return abort(s, err)
+		}
+	}
+	if err := archive.WriteHeader(&tar.Header{Name: snapshotLedger, Mode: 0o600, Size: size}); err != nil {
+		return abort(s, err)
+	}
+	if _, err := io.Copy(archive, s.ledger.Upto(size)); err != nil {
+		return abort(s, err)
+	}
+	if err := archive.Close(); err != nil {
+		return abort(s, err)
+	}
+	return nil
+}
+
+// moment is the length of the ledger, and the objects there were at it.
+func (s *Server) moment() (int64, []*storedObject) {
+	s.write.Lock()
+	defer s.write.Unlock()
+	objects := make([]*storedObject, 0, len(s.state.rows[api.KindObjects]))
+	for _, row := range s.state.rows[api.KindObjects] {
+		objects = append(objects, row.(*storedObject))
+	}
+	slices.SortFunc(objects, func(a, b *storedObject) int { return strings.Compare(a.ID, b.ID) })
+	return s.ledger.Size(), objects
+}
+
+// abort breaks the connection off, as the status line has been sent long ago.
+func abort(s *Server, err error) error {
+	s.log.Error(err, "Snapshot ended early")
+	panic(http.ErrAbortHandler)
+}
+
+func (s *Server) archiveContent(ctx context.Context, archive *tar.Writer, object *storedObject) error {
+	body, err := s.blobs.Open(ctx, object.Blob)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	if err := archive.WriteHeader(&tar.Header{Name: snapshotBlobs + object.Blob, Mode: 0o600,
+		Size: object.Size}); err != nil {
+		return err
+	}
+	_, err = io.Copy(archive, body)
+	return err
+}
+
+// restoreSnapshot unpacks a snapshot; path is where the ledger goes and must not exist. The ledger appears last and
+// whole, so a restore that was killed is done again.
+func restoreSnapshot(ctx context.Context, snapshot, path string, contents *blobs.Store) error {
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("restore the snapshot %q: there is a ledger at %q already", snapshot, path)
+	}
+	file, err := os.Open(snapshot)
+	if err != nil {
+		return fmt.Errorf("open the snapshot: %w", err)
+	}
+	defer file.Close()
+	if err := unpack(ctx, tar.NewReader(file), path, contents); err != nil {
+		return fmt.Errorf("restore the snapshot %q: %w", snapshot, err)
+	}
+	return nil
+}
+
+func unpack(ctx context.Context, archive *tar.Reader, path string, contents *blobs.Store) error {
+	for {
+		header, err := archive.Next()
+		if err != nil {
+			return fmt.Errorf("it ends before its ledger: %w", err)
+		}
+		if header.Name == snapshotLedger {
+			return ledger.Restore(durable.Disk{}, archive, path)
+		}
+		key, ok := strings.CutPrefix(header.Name, snapshotBlobs)
+		if !ok {
+			return fmt.Errorf("it has an unknown part %q", header.Name)
+		}
+		if _, err := contents.Write(ctx, key, archive); err != nil {
+			return err
+		}
+	}
 }

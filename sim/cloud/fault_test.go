@@ -10,13 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/miekg/dns"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	testclock "k8s.io/utils/clock/testing"
+	testingclock "k8s.io/utils/clock/testing"
 
 	api "github.com/transplant-sim/transplant/api/cloud"
 )
 
-// inject sets a fault and returns how to heal it, which says how many calls matched and felt it.
-func inject(t *testing.T, cloud *testCloud, fault api.Fault) func() (matched, felt int) {
+// inject sets a fault and returns how to heal it, which says how many calls matched and how many it hit.
+func inject(t *testing.T, cloud *testCloud, fault api.Fault) func() (matched, hits int) {
 	t.Helper()
 	admin := cloud.as(t, "admin")
 	fault.ID = "fire"
@@ -24,14 +24,14 @@ func inject(t *testing.T, cloud *testCloud, fault api.Fault) func() (matched, fe
 	return func() (int, int) {
 		t.Helper()
 		healed := must(admin.HealFault(t.Context(), "fire"))(t)
-		return healed.Matched, healed.Felt
+		return healed.Matched, healed.Hits
 	}
 }
 
-func wantFelt(t *testing.T, heal func() (int, int), matched, felt int) {
+func wantHits(t *testing.T, heal func() (int, int), matched, hits int) {
 	t.Helper()
-	if m, f := heal(); m != matched || f != felt {
-		t.Errorf("%d calls matched and %d felt the fault, want %d and %d", m, f, matched, felt)
+	if m, f := heal(); m != matched || f != hits {
+		t.Errorf("%d calls matched and the fault hit %d, want %d and %d", m, f, matched, hits)
 	}
 }
 
@@ -54,7 +54,7 @@ func TestErrorAtTheNthCall(t *testing.T) {
 	}
 	must(b.Networks().Create(ctx, &api.Network{CIDR: "10.0.0.0/16"}))(t)
 	must(a.Networks().List(ctx, api.Filter{}))(t)
-	wantFelt(t, heal, 5, 2)
+	wantHits(t, heal, 5, 2)
 	harmed := 0
 	for _, entry := range cloud.ledgerOf(t) {
 		if entry.Fault == "fire" && entry.Outcome == string(api.CodeDepleted) {
@@ -68,7 +68,7 @@ func TestErrorAtTheNthCall(t *testing.T) {
 	wantCode(t, err, api.CodeNotFound)
 }
 
-// The n-th call is the n-th that matches, whatever the calls before it felt, and whichever fault of a group they
+// The n-th call is the n-th that matches, whatever hit the calls before it, and whichever fault of a group they
 // matched.
 func TestTurnsAreExact(t *testing.T) {
 	t.Parallel()
@@ -80,7 +80,7 @@ func TestTurnsAreExact(t *testing.T) {
 	for name, c := range map[string]struct {
 		faults []api.Fault
 		want   []api.Code
-		felt   []int
+		hits   []int
 	}{
 		"two-at-the-same-call": {
 			[]api.Fault{{Match: create, Nth: 2, Effect: refusal(api.CodeDepleted)},
@@ -137,9 +137,9 @@ func TestTurnsAreExact(t *testing.T) {
 			}
 			for i := range c.faults {
 				healed := must(admin.HealFault(t.Context(), strconv.Itoa(i)))(t)
-				if healed.Matched != len(c.want) || healed.Felt != c.felt[i] {
-					t.Errorf("fault %d: %d calls matched and %d felt it, want %d and %d", i, healed.Matched, healed.Felt, len(c.want),
-						c.felt[i])
+				if healed.Matched != len(c.want) || healed.Hits != c.hits[i] {
+					t.Errorf("fault %d: %d calls matched and it hit %d, want %d and %d", i, healed.Matched, healed.Hits, len(c.want),
+						c.hits[i])
 				}
 			}
 		})
@@ -171,7 +171,7 @@ func TestErrorTexts(t *testing.T) {
 		if !strings.Contains(err.Error(), text) {
 			t.Errorf("%s reads %q, want %q in it", code, err, text)
 		}
-		wantFelt(t, heal, 1, 1)
+		wantHits(t, heal, 1, 1)
 	}
 	heal := inject(t, cloud,
 		api.Fault{Effect: api.Effect{Error: &api.ErrorEffect{Code: api.CodeInvalid, Reason: "Own", Message: "words"}}})
@@ -179,7 +179,7 @@ func TestErrorTexts(t *testing.T) {
 		"Own: words, request id: req-") {
 		t.Errorf("an error with own words reads %q", err)
 	}
-	wantFelt(t, heal, 1, 1)
+	wantHits(t, heal, 1, 1)
 }
 
 func TestQuota(t *testing.T) {
@@ -198,13 +198,13 @@ func TestQuota(t *testing.T) {
 		t.Fatal(err)
 	}
 	must(create())(t) // a terminated machine does not count
-	wantFelt(t, heal, 4, 1)
+	wantHits(t, heal, 4, 1)
 	must(create())(t)
 }
 
 func TestThrottle(t *testing.T) {
 	t.Parallel()
-	clock := testclock.NewFakeClock(time.Now())
+	clock := testingclock.NewFakeClock(time.Now())
 	cloud := start(t, Options{Clock: clock})
 	client, ctx := cloud.as(t, "extensions-a"), t.Context()
 	heal := inject(t, cloud, api.Fault{Effect: api.Effect{Throttle: &api.ThrottleEffect{PerSecond: 1, Burst: 2}}})
@@ -215,12 +215,12 @@ func TestThrottle(t *testing.T) {
 	if diff := cmp.Diff([]api.Code{"", "", api.CodeRateLimited, "", api.CodeRateLimited}, codes); diff != "" {
 		t.Error(diff)
 	}
-	wantFelt(t, heal, 5, 2)
+	wantHits(t, heal, 5, 2)
 }
 
 func TestDelay(t *testing.T) {
 	t.Parallel()
-	clock := testclock.NewFakeClock(time.Now())
+	clock := testingclock.NewFakeClock(time.Now())
 	cloud := start(t, Options{Clock: clock})
 	heal := inject(t, cloud, api.Fault{Effect: api.Effect{Delay: &metav1.Duration{Duration: time.Minute}}})
 	client, done := cloud.as(t, "extensions-a"), make(chan error, 1)
@@ -235,7 +235,7 @@ func TestDelay(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	wantFelt(t, heal, 1, 1)
+	wantHits(t, heal, 1, 1)
 }
 
 func eventually(t *testing.T, what string, condition func() bool) {
@@ -261,7 +261,7 @@ func TestDrops(t *testing.T) {
 		if err == nil || api.CodeOf(err) != "" {
 			t.Errorf("drop of the %s ends with %v, want an error of the connection", drop, err)
 		}
-		wantFelt(t, heal, 1, 1)
+		wantHits(t, heal, 1, 1)
 		if found := must(client.Networks().List(ctx, api.Filter{Tags: map[string]string{"drop": string(drop)}}))(t); len(
 			found) != created {
 			t.Errorf("drop of the %s: %d networks were made, want %d", drop, len(found), created)
@@ -300,7 +300,7 @@ func TestObjectFaults(t *testing.T) {
 	_, err := bucket.Read(ctx, "e1/delta-1")
 	wantCode(t, err, api.CodeDamaged)
 	must(bucket.Read(ctx, "e2/full"))(t)
-	wantFelt(t, heal, 1, 1)
+	wantHits(t, heal, 1, 1)
 
 	heal = inject(t, cloud, api.Fault{Match: match, Effect: api.Effect{Missing: true}})
 	_, err = bucket.Read(ctx, "e1/delta-1")
@@ -308,13 +308,13 @@ func TestObjectFaults(t *testing.T) {
 	if diff := cmp.Diff([]string{"e2/full"}, keys()); diff != "" {
 		t.Error(diff)
 	}
-	wantFelt(t, heal, 3, 3)
+	wantHits(t, heal, 3, 3)
 
 	heal = inject(t, cloud, api.Fault{Match: api.Match{Kinds: []string{api.KindObjects}},
 		Effect: api.Effect{Error: &api.ErrorEffect{Code: api.CodeUnavailable}}})
 	_, err = bucket.Put(ctx, "e1/delta-3", strings.NewReader("x"), api.PutOptions{})
 	wantCode(t, err, api.CodeUnavailable)
-	wantFelt(t, heal, 1, 1)
+	wantHits(t, heal, 1, 1)
 
 	if got := must(bucket.Read(ctx, "e1/delta-1"))(t); string(got) != "content of e1/delta-1" {
 		t.Errorf("healed object reads %q", got)
@@ -340,7 +340,7 @@ func TestNameFaults(t *testing.T) {
 	if reply := ask(t, "udp", server, "shoots.transplant.test.", dns.TypeSOA); reply.Rcode != dns.RcodeSuccess {
 		t.Errorf("another name is answered with %v", reply)
 	}
-	wantFelt(t, heal, 1, 1)
+	wantHits(t, heal, 1, 1)
 	for _, drop := range []api.Drop{api.DropRequest, api.DropAnswer} {
 		heal = inject(t, cloud, api.Fault{Match: match, Effect: api.Effect{Drop: drop}})
 		client := &dns.Client{Net: "udp", Timeout: 50 * time.Millisecond}
@@ -348,9 +348,9 @@ func TestNameFaults(t *testing.T) {
 			t.Errorf("drop of the %s is answered with %v", drop, reply)
 		}
 		eventually(t, "the question has come", func() bool {
-			return must(cloud.as(t, "admin").Faults(t.Context()))(t)[0].Felt > 0
+			return must(cloud.as(t, "admin").Faults(t.Context()))(t)[0].Hits > 0
 		})
-		wantFelt(t, heal, 1, 1)
+		wantHits(t, heal, 1, 1)
 	}
 	if reply := ask(t, "udp", server, ownerRecord+".", dns.TypeTXT); len(reply.Answer) != 1 {
 		t.Errorf("healed server answers %v", reply)
@@ -360,7 +360,7 @@ func TestNameFaults(t *testing.T) {
 // A slow bucket takes as long for a body as its rate says, in either direction.
 func TestSlowBucket(t *testing.T) {
 	t.Parallel()
-	clock := testclock.NewFakeClock(time.Now())
+	clock := testingclock.NewFakeClock(time.Now())
 	cloud := start(t, Options{Clock: clock})
 	bucket, ctx := bucketOf(t, cloud.as(t, "extensions-a")), t.Context()
 	heal := inject(t, cloud, api.Fault{Match: api.Match{Kinds: []string{api.KindObjects}},
@@ -399,7 +399,7 @@ func TestSlowBucket(t *testing.T) {
 			t.Errorf("%s of 10 KiB at 1 KiB a second took %s", name, took)
 		}
 	}
-	wantFelt(t, heal, 2, 2)
+	wantHits(t, heal, 2, 2)
 }
 
 func TestFaultsAreChecked(t *testing.T) {

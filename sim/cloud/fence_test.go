@@ -108,8 +108,8 @@ func TestFences(t *testing.T) {
 	}
 }
 
-// A call that is refused for another reason proves no ownership, so it must not raise the epoch.
-func TestRefusedCallsRaiseNoEpoch(t *testing.T) {
+// A call that is refused for another reason proves no ownership, so it must not advance the epoch.
+func TestFence_CallRefusedForAnotherReason_KeepsTheEpoch(t *testing.T) {
 	t.Parallel()
 	client, ctx := start(t, Options{}).as(t, "extensions-a"), t.Context()
 	records := zoneOf(t, client)

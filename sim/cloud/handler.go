@@ -8,7 +8,14 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/miekg/dns"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
 	api "github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/sim/cloud/faultbook"
+	"github.com/transplant-sim/transplant/sim/cloud/refusal"
 )
 
 // maxBody bounds the JSON bodies of calls; contents of objects are streamed and have no bound.
@@ -68,7 +75,7 @@ func (s *Server) serve(verb, kind string, h handler) http.HandlerFunc {
 		c := &call{verb: verb, kind: kind, id: pathID(r), requestID: "req-" + randomHex(8)}
 		w.Header().Set("Transplant-Request", c.requestID)
 		err := s.begin(c, r)
-		if errors.Is(err, errDropped) {
+		if errors.Is(err, faultbook.ErrDropped) {
 			s.metrics.called(c, err)
 			panic(http.ErrAbortHandler) // the server's way to break the connection off
 		}
@@ -76,11 +83,11 @@ func (s *Server) serve(verb, kind string, h handler) http.HandlerFunc {
 			err = s.refuseBefore(c, err)
 		}
 		if err == nil {
-			w = s.faults.slow(c, w, r, s.clock)
+			w = s.faults.Slow(c.subject(), &c.harm, w, r, s.clock)
 			err = h(c, w, r)
 		}
 		s.metrics.called(c, err)
-		if c.dropped {
+		if c.harm.Dropped {
 			panic(http.ErrAbortHandler)
 		}
 		if err != nil {
@@ -110,7 +117,7 @@ func (s *Server) begin(c *call, r *http.Request) (err error) {
 	if c.kind == api.KindFaults || c.kind == "ledger" || c.kind == "snapshot" {
 		return nil // the harness's own entrance is never harmed
 	}
-	return s.faults.before(r.Context(), c, s.clock)
+	return s.faults.Before(r.Context(), c.subject(), &c.harm, s.clock)
 }
 
 // only lets a handler be called by an admin and by these roles.
@@ -119,7 +126,7 @@ func (s *Server) only(h handler, roles ...Role) handler {
 		if c.identity.may(roles...) {
 			return h(c, w, r)
 		}
-		refused := standard(api.CodeUnauthorized, c.kind)
+		refused := refusal.Standard(api.CodeUnauthorized, c.kind)
 		if slices.Contains(readVerbs, c.verb) {
 			return refused
 		}
@@ -128,16 +135,16 @@ func (s *Server) only(h handler, roles ...Role) handler {
 }
 
 func (s *Server) answerRefusal(c *call, w http.ResponseWriter, err error) {
-	refusal := asRefusal(err)
-	refusal.RequestID = c.requestID
-	if refusal.Code == api.CodeInternal && c.fault == "" {
+	refused := refusal.Of(err)
+	refused.RequestID = c.requestID
+	if refused.Code == api.CodeInternal && c.harm.Fault == "" {
 		s.log.Error(err, "Call ended with an internal error", "verb", c.verb, "kind", c.kind, "id", c.id, "request",
 			c.requestID)
 	}
-	content, _ := json.Marshal(refusal) // four strings always marshal
+	content, _ := json.Marshal(refused) // four strings always marshal
 	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(refusal.Code.Status())
-	_, _ = w.Write(content) // the caller has gone, there is nobody to tell
+	w.WriteHeader(refused.Code.Status())
+	_, _ = w.Write(content) // the caller has gone, there is nobody to answer
 }
 
 // answer writes one JSON document.
@@ -147,7 +154,7 @@ func answer(w http.ResponseWriter, value any) error {
 		return fmt.Errorf("marshal an answer: %w", err)
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(content) // the caller has gone, there is nobody to tell
+	_, _ = w.Write(content) // the caller has gone, there is nobody to answer
 	return nil
 }
 
@@ -156,12 +163,73 @@ func readBody(w http.ResponseWriter, r *http.Request, into any) (string, error) 
 	content, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
 		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			return "", invalid("The request is larger than %d bytes", maxBody)
+			return "", refusal.Invalid("The request is larger than %d bytes", maxBody)
 		}
 		return "", fmt.Errorf("read the request: %w", err)
 	}
 	if err := strictUnmarshal(content, into); err != nil {
-		return "", invalid("The request cannot be parsed: strict decoding error: %v", err)
+		return "", refusal.Invalid("The request cannot be parsed: strict decoding error: %v", err)
 	}
 	return hexDigest(content), nil
+}
+
+// metrics are what the cloud was asked. Its tenants' objects are counted when somebody looks.
+type metrics struct {
+	calls, names *prometheus.CounterVec
+	objects      *prometheus.Desc
+}
+
+func newMetrics() *metrics {
+	return &metrics{
+		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "cloud_calls_total",
+			Help: "Calls of the API, by verb, resource and result: OK, Dropped, or the code of the refusal.",
+		}, []string{"verb", "resource", "result"}),
+		names: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "cloud_dns_questions_total", Help: "Questions to the DNS server, by the code of the answer.",
+		}, []string{"answer"}),
+		objects: prometheus.NewDesc("cloud_objects", "Objects that there are, by resource.", []string{"resource"}, nil),
+	}
+}
+
+func (m *metrics) called(c *call, err error) {
+	result := "OK"
+	switch {
+	case c.harm.Dropped, errors.Is(err, faultbook.ErrDropped):
+		result = "Dropped"
+	case err != nil:
+		result = string(refusal.Of(err).Code)
+	}
+	m.calls.WithLabelValues(c.verb, c.kind, result).Inc()
+}
+
+func (m *metrics) asked(reply *dns.Msg) {
+	m.names.WithLabelValues(dns.RcodeToString[reply.Rcode]).Inc()
+}
+
+// Metrics answers what the cloud and its process measure, to a Prometheus.
+func (s *Server) Metrics() http.Handler {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		s.metrics.calls, s.metrics.names, inventory{s})
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{DisableCompression: true}))
+	return mux
+}
+
+// inventory counts the objects.
+type inventory struct{ *Server }
+
+var _ prometheus.Collector = inventory{}
+
+// Describe implements prometheus.Collector.
+func (i inventory) Describe(to chan<- *prometheus.Desc) { to <- i.metrics.objects }
+
+// Collect implements prometheus.Collector.
+func (i inventory) Collect(to chan<- prometheus.Metric) {
+	i.read.RLock()
+	defer i.read.RUnlock()
+	for kind, rows := range i.state.rows {
+		to <- prometheus.MustNewConstMetric(i.metrics.objects, prometheus.GaugeValue, float64(len(rows)), kind)
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	api "github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/sim/cloud/refusal"
 )
 
 // Role allows an identity to call what others may not.
@@ -186,7 +187,7 @@ func (i *identities) find(bearer string) (who identity, known bool) {
 
 // authenticate finds out who makes a request, and in which scope. Headers win over the scope that rides on a token.
 func (i *identities) authenticate(r *http.Request) (identity, api.Scope, error) {
-	refused := standard(api.CodeUnauthenticated, "")
+	refused := refusal.Standard(api.CodeUnauthenticated, "")
 	bearer, found := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !found {
 		return identity{}, api.Scope{}, refused
@@ -207,7 +208,7 @@ func (i *identities) authenticate(r *http.Request) (identity, api.Scope, error) 
 	}
 	given, err := api.ScopeFromHeaders(r.Header)
 	if err != nil {
-		return who, api.Scope{}, invalid("%v", err)
+		return who, api.Scope{}, refusal.Invalid("%v", err)
 	}
 	if given != (api.Scope{}) {
 		scope = given

@@ -2,7 +2,6 @@ package cloud
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	api "github.com/transplant-sim/transplant/api/cloud"
-	"github.com/transplant-sim/transplant/sim/durable"
 )
 
 // Every mutating call is in the ledger, refused ones too, with who, what, and the digests that chain its versions.
@@ -197,79 +195,6 @@ func TestFollowers(t *testing.T) {
 	}
 	if none := must(observer.Ledger(ctx, api.LedgerQuery{After: 4, Wait: 10 * time.Millisecond}))(t); len(none) != 0 {
 		t.Errorf("a poll that runs out ends with %v", none)
-	}
-}
-
-// An entry that is on the disk is of no use in a file whose name is not.
-func TestLedger_NewFile_HasItsNameOnTheDisk(t *testing.T) {
-	t.Parallel()
-	disk, synced := spyDisk(t, "ledger.jsonl")
-	path := filepath.Join(t.TempDir(), "ledger.jsonl")
-	fold := func(*api.LedgerEntry) error { return nil }
-	l := must(openLedger(disk, path, fold))(t)
-	defer l.close()
-	if diff := cmp.Diff([]string{"folder, with the name"}, *synced); diff != "" {
-		t.Errorf("synced (-want +got):\n%s", diff)
-	}
-	broken := durable.Disk{Sync: func(*os.File) error { return os.ErrDeadlineExceeded }}
-	if _, err := openLedger(broken, path, fold); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("a ledger without a name on the disk is opened: %v", err)
-	}
-}
-
-// spyDisk notes in order what is synced: the bytes of a file, or a folder, and whether there is a file of the name in
-// its folder then.
-func spyDisk(t *testing.T, name string) (durable.Disk, *[]string) {
-	t.Helper()
-	synced := &[]string{}
-	return durable.Disk{Sync: func(file *os.File) error {
-		info, err := file.Stat()
-		if err != nil {
-			return err
-		}
-		what, folder := "folder", file.Name()
-		if !info.IsDir() {
-			content := must(os.ReadFile(file.Name()))(t)
-			what, folder = "bytes "+string(content), filepath.Dir(folder)
-		}
-		if _, err := os.Stat(filepath.Join(folder, name)); err == nil {
-			what += ", with the name"
-		}
-		*synced = append(*synced, what)
-		return file.Sync()
-	}}, synced
-}
-
-// A full disk refuses calls and loses nothing: the ledger goes on where it was.
-func TestLedgerSurvivesAFailedWrite(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "ledger.jsonl")
-	fold := func(*api.LedgerEntry) error { return nil }
-	l := must(openLedger(durable.Disk{}, path, fold))(t)
-	if err := l.append(&api.LedgerEntry{Verb: "first"}); err != nil {
-		t.Fatal(err)
-	}
-	whole := l.file
-	l.file = must(os.Open(path))(t) // cannot be written
-	if err := l.append(&api.LedgerEntry{Verb: "lost"}); err == nil {
-		t.Fatal("a write to a file that cannot be written succeeded")
-	}
-	if err := l.append(&api.LedgerEntry{Verb: "lost"}); err == nil || !strings.Contains(err.Error(),
-		"closed since an earlier failure") {
-		t.Errorf("a ledger whose end is unknown goes on: %v", err)
-	}
-	l.file.Close()
-	l.file, l.broken = whole, nil
-	if err := l.append(&api.LedgerEntry{Verb: "second"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.close(); err != nil {
-		t.Fatal(err)
-	}
-	var verbs []string
-	must(openLedger(durable.Disk{}, path, func(e *api.LedgerEntry) error { verbs = append(verbs, e.Verb); return nil }))(t)
-	if diff := cmp.Diff([]string{"first", "second"}, verbs); diff != "" {
-		t.Error(diff)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	api "github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/sim/cloud/refusal"
 )
 
 // defaultSubnet is where machines without a subnet get their address.
@@ -31,7 +32,7 @@ func machines() kind {
 		},
 		release: func(v *view, m *api.Machine) (*api.Machine, error) {
 			if m.State == api.MachineTerminated {
-				return nil, notFound(api.KindMachines, m.ID)
+				return nil, refusal.NotFound(api.KindMachines, m.ID)
 			}
 			left := *m
 			left.State = api.MachineTerminated
@@ -42,10 +43,10 @@ func machines() kind {
 
 func admitMachine(v *view, m *api.Machine) error {
 	if m.Type == "" {
-		return invalid("A machine needs a type")
+		return refusal.Invalid("A machine needs a type")
 	}
 	if len(m.UserData) > 1<<20 {
-		return invalid("User data is limited to 1 MiB")
+		return refusal.Invalid("User data is limited to 1 MiB")
 	}
 	for _, id := range m.SecurityGroupIDs {
 		if _, err := find[api.SecurityGroup](v.state, api.KindSecurityGroups, id); err != nil {
@@ -55,7 +56,7 @@ func admitMachine(v *view, m *api.Machine) error {
 	if m.KeyPairName != "" && !exists(v.state, api.KindKeyPairs, func(k *api.KeyPair) bool {
 		return k.Name == m.KeyPairName
 	}) {
-		return notFound(api.KindKeyPairs, m.KeyPairName)
+		return refusal.NotFound(api.KindKeyPairs, m.KeyPairName)
 	}
 	address, err := privateIP(v, m)
 	if err != nil {
@@ -105,7 +106,7 @@ func privateIP(v *view, m *api.Machine) (string, error) {
 			return address.String(), nil
 		}
 	}
-	return "", refuse(api.CodeDependencyViolation, "InsufficientFreeAddressesInSubnet",
+	return "", refusal.New(api.CodeDependencyViolation, "InsufficientFreeAddressesInSubnet",
 		"There are not enough free addresses in subnet '%s'", m.SubnetID)
 }
 
@@ -116,7 +117,7 @@ func isBroadcast(prefix netip.Prefix, address netip.Addr) bool {
 // reboot is the machine as it is after a restart: booting again.
 func reboot(v *view, m *api.Machine) (*api.Machine, error) {
 	if m.State == api.MachineTerminated {
-		return nil, refuse(api.CodeInvalid, "IncorrectInstanceState",
+		return nil, refusal.New(api.CodeInvalid, "IncorrectInstanceState",
 			"The machine '%s' is in state '%s' and cannot be restarted", m.ID, m.State)
 	}
 	again := *m
@@ -139,23 +140,23 @@ func volumes() kind {
 	return kindOf(api.KindVolumes, "vol", rules[api.Volume]{
 		admit: func(v *view, volume *api.Volume) error {
 			if size, err := resource.ParseQuantity(volume.Size); err != nil || size.Sign() <= 0 {
-				return invalid("Size '%s' of a volume is invalid", volume.Size)
+				return refusal.Invalid("Size '%s' of a volume is invalid", volume.Size)
 			}
 			return checkAttachment(v, volume)
 		},
 		change: func(v *view, before, after *api.Volume) error {
 			if after.Size != before.Size || after.Type != before.Type || after.Zone != before.Zone {
-				return invalid("Only the machine and the tags of volume '%s' can be changed", before.ID)
+				return refusal.Invalid("Only the machine and the tags of volume '%s' can be changed", before.ID)
 			}
 			if before.MachineID != "" && after.MachineID != "" && after.MachineID != before.MachineID {
-				return refuse(api.CodeDependencyViolation, "VolumeInUse", "The volume '%s' is attached to machine '%s'", before.ID,
-					before.MachineID)
+				return refusal.New(api.CodeDependencyViolation, "VolumeInUse",
+					"The volume '%s' is attached to machine '%s'", before.ID, before.MachineID)
 			}
 			return checkAttachment(v, after)
 		},
 		release: func(v *view, volume *api.Volume) (*api.Volume, error) {
 			if m, ok := v.rows[api.KindMachines][volume.MachineID].(*api.Machine); ok && m.State != api.MachineTerminated {
-				return nil, refuse(api.CodeDependencyViolation, "VolumeInUse", "The volume '%s' is attached to machine '%s'",
+				return nil, refusal.New(api.CodeDependencyViolation, "VolumeInUse", "The volume '%s' is attached to machine '%s'",
 					volume.ID, volume.MachineID)
 			}
 			return nil, nil
@@ -172,7 +173,7 @@ func checkAttachment(v *view, volume *api.Volume) error {
 		return err
 	}
 	if m.Zone != volume.Zone {
-		return invalid("%s", fmt.Sprintf("Volume '%s' and machine '%s' are in different zones", volume.ID, m.ID))
+		return refusal.Invalid("%s", fmt.Sprintf("Volume '%s' and machine '%s' are in different zones", volume.ID, m.ID))
 	}
 	return nil
 }

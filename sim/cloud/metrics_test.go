@@ -11,6 +11,7 @@ import (
 
 	api "github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/controllers/metricstest"
+	"github.com/transplant-sim/transplant/sim/cloud/faultbook"
 )
 
 // The command serves what it was asked and what there is, beside its process, at an address of its own.
@@ -55,7 +56,7 @@ func TestTheCommandServesMetrics(t *testing.T) {
 func TestMetricsAreDocumented(t *testing.T) {
 	t.Parallel()
 	m := newMetrics()
-	m.called(&call{verb: api.VerbGet, kind: api.KindBuckets}, errDropped)
+	m.called(&call{verb: api.VerbGet, kind: api.KindBuckets}, faultbook.ErrDropped)
 	m.asked(new(dns.Msg))
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(m.calls, m.names, inventory{&Server{metrics: m, state: newState()}})

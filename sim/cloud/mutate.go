@@ -8,6 +8,8 @@ import (
 	"fmt"
 
 	api "github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/sim/cloud/faultbook"
+	"github.com/transplant-sim/transplant/sim/cloud/refusal"
 )
 
 // call is what is known of a call before it is carried out.
@@ -18,9 +20,12 @@ type call struct {
 	kind      string
 	id        string
 	requestID string
-	fault     string         // the fault that harmed it
-	dropped   bool           // its answer is to be lost
-	numbers   map[*turns]int // which one it is of those that count together, from 1; guarded by the fault book
+	harm      faultbook.Harm
+}
+
+// subject is what faults can match of the call.
+func (c *call) subject() faultbook.Subject {
+	return faultbook.Subject{Verb: c.verb, Kind: c.kind, ID: c.id, Identity: c.identity.name, Shoot: c.scope.Shoot}
 }
 
 // change is what a call wants done to one row: nil before means created, nil after means gone.
@@ -45,7 +50,7 @@ func (s *Server) mutate(c *call, decide func(*view) (change, error)) (api.Resour
 	if err != nil {
 		return nil, err
 	}
-	if err := s.ledger.append(entry); err != nil {
+	if err := s.ledger.Append(entry); err != nil {
 		return nil, err
 	}
 	if wanted.replayed {
@@ -62,13 +67,13 @@ func (s *Server) mutate(c *call, decide func(*view) (change, error)) (api.Resour
 func (s *Server) decide(c *call, decide func(*view) (change, error)) (change, error) {
 	// Rows are replaced only under the write lock, which is held, so the read lock is not needed.
 	if known := s.state.epoch(c.scope.Shoot); c.scope.Epoch != 0 && c.scope.Epoch < known {
-		return change{}, staleEpoch(c.scope, known)
+		return change{}, refusal.StaleEpoch(c.scope, known)
 	}
 	if err := s.view().checkEpoch(c); err != nil {
 		return change{}, err
 	}
 	if c.verb == api.VerbCreate {
-		if err := s.faults.quota(c, len(s.live(c.kind))); err != nil {
+		if err := s.faults.Quota(c.subject(), &c.harm, len(s.live(c.kind))); err != nil {
 			return change{}, err
 		}
 	}
@@ -109,16 +114,16 @@ func (s *Server) newEntry(c *call, wanted change) (*api.LedgerEntry, error) {
 func (s *Server) entry(c *call) *api.LedgerEntry {
 	return &api.LedgerEntry{
 		Time: s.clock.Now().UTC(), Identity: c.identity.name, Scope: c.scope, Verb: c.verb, Kind: c.kind, ID: c.id,
-		Fault: c.fault, RequestID: c.requestID,
+		Fault: c.harm.Fault, RequestID: c.requestID,
 	}
 }
 
 // recordRefusal writes down a mutating call that took no effect.
 func (s *Server) recordRefusal(c *call, cause error) error {
 	entry := s.entry(c)
-	refusal := asRefusal(cause)
-	entry.Outcome, entry.Message = string(refusal.Code), refusal.Message
-	return s.ledger.append(entry)
+	refused := refusal.Of(cause)
+	entry.Outcome, entry.Message = string(refused.Code), refused.Message
+	return s.ledger.Append(entry)
 }
 
 // refuseBefore records a call that was refused before it came to mutate.
@@ -126,15 +131,6 @@ func (s *Server) refuseBefore(c *call, cause error) error {
 	s.write.Lock()
 	defer s.write.Unlock()
 	return errors.Join(cause, s.recordRefusal(c, cause))
-}
-
-// asRefusal is the error in the form the caller gets: what is not a refusal of ours is an internal error.
-func asRefusal(err error) *api.Error {
-	if refusal, ok := errors.AsType[*api.Error](err); ok {
-		copied := *refusal
-		return &copied
-	}
-	return refuse(api.CodeInternal, "InternalError", "An internal error has occurred: %v", err)
 }
 
 // digest is the hash of a row, with its version left out, so that a change back gives the same digest again.

@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	crand "crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
@@ -9,9 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	crand "crypto/rand"
-
 	api "github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/sim/cloud/refusal"
 )
 
 func networks() kind {
@@ -22,18 +22,18 @@ func networks() kind {
 		},
 		change: func(_ *view, before, after *api.Network) error {
 			if after.CIDR != before.CIDR {
-				return invalid("The CIDR of network '%s' cannot be changed", before.ID)
+				return refusal.Invalid("The CIDR of network '%s' cannot be changed", before.ID)
 			}
 			return nil
 		},
 		release: func(v *view, n *api.Network) (*api.Network, error) {
 			switch {
 			case exists(v.state, api.KindSubnets, func(s *api.Subnet) bool { return s.NetworkID == n.ID }):
-				return nil, inUse(api.KindNetworks, n.ID, "a subnet")
+				return nil, refusal.InUse(api.KindNetworks, n.ID, "a subnet")
 			case exists(v.state, api.KindRouters, func(r *api.Router) bool { return r.NetworkID == n.ID }):
-				return nil, inUse(api.KindNetworks, n.ID, "a router")
+				return nil, refusal.InUse(api.KindNetworks, n.ID, "a router")
 			case exists(v.state, api.KindSecurityGroups, func(g *api.SecurityGroup) bool { return g.NetworkID == n.ID }):
-				return nil, inUse(api.KindNetworks, n.ID, "a security group")
+				return nil, refusal.InUse(api.KindNetworks, n.ID, "a security group")
 			}
 			return nil, nil
 		},
@@ -56,14 +56,14 @@ func subnets() kind {
 				return err
 			}
 			if inner.Bits() < outer.Bits() || !outer.Contains(inner.Addr()) {
-				return refuse(api.CodeInvalid, "InvalidSubnet.Range", "The CIDR '%s' is invalid: not inside the network's '%s'",
-					s.CIDR, network.CIDR)
+				return refusal.New(api.CodeInvalid, "InvalidSubnet.Range",
+					"The CIDR '%s' is invalid: not inside the network's '%s'", s.CIDR, network.CIDR)
 			}
 			return nil
 		},
 		change: func(_ *view, before, after *api.Subnet) error {
 			if after.CIDR != before.CIDR || after.NetworkID != before.NetworkID || after.Zone != before.Zone {
-				return invalid("Only the tags of subnet '%s' can be changed", before.ID)
+				return refusal.Invalid("Only the tags of subnet '%s' can be changed", before.ID)
 			}
 			return nil
 		},
@@ -71,7 +71,7 @@ func subnets() kind {
 			if exists(v.state, api.KindMachines, func(m *api.Machine) bool {
 				return m.SubnetID == s.ID && m.State != api.MachineTerminated
 			}) {
-				return nil, inUse(api.KindSubnets, s.ID, "a machine")
+				return nil, refusal.InUse(api.KindSubnets, s.ID, "a machine")
 			}
 			return nil, nil
 		},
@@ -116,7 +116,7 @@ func securityGroups() kind {
 		},
 		change: func(_ *view, before, after *api.SecurityGroup) error {
 			if after.NetworkID != before.NetworkID {
-				return invalid("The network of security group '%s' cannot be changed", before.ID)
+				return refusal.Invalid("The network of security group '%s' cannot be changed", before.ID)
 			}
 			return nil
 		},
@@ -124,7 +124,7 @@ func securityGroups() kind {
 			if exists(v.state, api.KindMachines, func(m *api.Machine) bool {
 				return m.State != api.MachineTerminated && slices.Contains(m.SecurityGroupIDs, g.ID)
 			}) {
-				return nil, inUse(api.KindSecurityGroups, g.ID, "a machine")
+				return nil, refusal.InUse(api.KindSecurityGroups, g.ID, "a machine")
 			}
 			return nil, nil
 		},
@@ -137,10 +137,10 @@ func keyPairs() kind {
 	return kindOf(api.KindKeyPairs, "key", rules[api.KeyPair]{
 		admit: func(v *view, k *api.KeyPair) error {
 			if k.Name == "" || k.PublicKey == "" {
-				return invalid("A key pair needs a name and a public key")
+				return refusal.Invalid("A key pair needs a name and a public key")
 			}
 			if exists(v.state, api.KindKeyPairs, func(other *api.KeyPair) bool { return other.Name == k.Name }) {
-				return alreadyExists(api.KindKeyPairs, k.Name)
+				return refusal.AlreadyExists(api.KindKeyPairs, k.Name)
 			}
 			sum := sha256.Sum256([]byte(strings.TrimSpace(k.PublicKey)))
 			k.Fingerprint = "SHA256:" + base64.RawStdEncoding.EncodeToString(sum[:])
@@ -164,7 +164,7 @@ func loadBalancers() kind {
 func checkAddresses(addresses []string) error {
 	for _, address := range addresses {
 		if _, err := netip.ParseAddr(address); err != nil {
-			return invalid("Address '%s' is invalid", address)
+			return refusal.Invalid("Address '%s' is invalid", address)
 		}
 	}
 	return nil
@@ -173,7 +173,7 @@ func checkAddresses(addresses []string) error {
 func parseCIDR(text string) (netip.Prefix, error) {
 	prefix, err := netip.ParsePrefix(text)
 	if err != nil || prefix != prefix.Masked() {
-		return netip.Prefix{}, refuse(api.CodeInvalid, "InvalidCIDR", "Value '%s' is invalid: not a CIDR", text)
+		return netip.Prefix{}, refusal.New(api.CodeInvalid, "InvalidCIDR", "Value '%s' is invalid: not a CIDR", text)
 	}
 	return prefix, nil
 }

@@ -255,7 +255,7 @@ func TestCommandEndsCleanly(t *testing.T) {
 	select {
 	case err := <-followed:
 		if err == nil {
-			t.Error("the follower was not told")
+			t.Error("the follower got no error")
 		}
 	case <-time.After(time.Minute):
 		t.Error("the follower still follows")

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	api "github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/sim/cloud/refusal"
 )
 
 func strictUnmarshal(content []byte, into any) error {
@@ -52,8 +53,9 @@ func (s *Server) create(c *call, w http.ResponseWriter, r *http.Request) error {
 func replay(v *view, c *call, used tokenResult, request string) (change, error) {
 	row, there := v.rows[c.kind][used.id]
 	if used.request != request || !there {
-		return change{}, refuse(api.CodeConflict, "IdempotentParameterMismatch",
-			"The client token has been used for another %s, or the one it made ('%s') is gone", singular(c.kind), used.id)
+		return change{}, refusal.New(api.CodeConflict, "IdempotentParameterMismatch",
+			"The client token has been used for another %s, or the one it made ('%s') is gone", refusal.Singular(c.kind),
+			used.id)
 	}
 	return change{id: used.id, name: nameOf(row), after: row, replayed: true}, nil
 }
@@ -62,7 +64,7 @@ func (s *Server) get(c *call, w http.ResponseWriter, _ *http.Request) error {
 	row, err := look(s, func(v *view) (api.Resource, error) {
 		row, there := v.rows[c.kind][c.id]
 		if !there {
-			return nil, notFound(c.kind, c.id)
+			return nil, refusal.NotFound(c.kind, c.id)
 		}
 		return row, nil
 	})
@@ -74,7 +76,7 @@ func (s *Server) get(c *call, w http.ResponseWriter, _ *http.Request) error {
 
 func (s *Server) list(c *call, w http.ResponseWriter, r *http.Request) error {
 	if s.state.kinds[c.kind].hidden && !c.identity.may(RoleObserver) {
-		return standard(api.CodeUnauthorized, c.kind)
+		return refusal.Standard(api.CodeUnauthorized, c.kind)
 	}
 	rows, err := look(s, func(v *view) ([]api.Resource, error) { return v.list(c.kind), nil })
 	if err != nil {
@@ -127,11 +129,11 @@ func (s *Server) update(c *call, w http.ResponseWriter, r *http.Request) error {
 	row, err := s.mutate(c, func(v *view) (change, error) {
 		before, there := v.rows[c.kind][c.id]
 		if !there {
-			return change{}, notFound(c.kind, c.id)
+			return change{}, refusal.NotFound(c.kind, c.id)
 		}
 		if version != 0 && before.Metadata().Version != version {
-			return change{}, conflict("The %s '%s' is at version %d, not %d", singular(c.kind), c.id, before.Metadata().Version,
-				version)
+			return change{}, refusal.Conflict("The %s '%s' is at version %d, not %d", refusal.Singular(c.kind), c.id,
+				before.Metadata().Version, version)
 		}
 		*object.Metadata() = *before.Metadata()
 		if err := k.change(v, before, object); err != nil {
@@ -152,7 +154,7 @@ func ifVersion(r *http.Request) (int64, error) {
 	}
 	version, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return 0, invalid("Version '%s' is invalid", text)
+		return 0, refusal.Invalid("Version '%s' is invalid", text)
 	}
 	return version, nil
 }
@@ -161,7 +163,7 @@ func (s *Server) remove(c *call, w http.ResponseWriter, _ *http.Request) error {
 	_, err := s.mutate(c, func(v *view) (change, error) {
 		before, there := v.rows[c.kind][c.id]
 		if !there {
-			return change{}, notFound(c.kind, c.id)
+			return change{}, refusal.NotFound(c.kind, c.id)
 		}
 		left, err := v.kinds[c.kind].release(v, before)
 		return change{id: c.id, name: nameOf(before), before: before, after: left}, err

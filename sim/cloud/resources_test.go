@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	testclock "k8s.io/utils/clock/testing"
+	testingclock "k8s.io/utils/clock/testing"
 
 	api "github.com/transplant-sim/transplant/api/cloud"
 )
@@ -185,7 +185,7 @@ func TestUpdate(t *testing.T) {
 
 func TestMachineLife(t *testing.T) {
 	t.Parallel()
-	clock := testclock.NewFakeClock(time.Now())
+	clock := testingclock.NewFakeClock(time.Now())
 	cloud := start(t, Options{Clock: clock, BootDelay: 5 * time.Second})
 	client, ctx := cloud.as(t, "extensions-a"), t.Context()
 	m := must(client.Machines().Create(ctx, &api.Machine{Name: "node-1", Type: "small", UserData: "secret"}))(t)

@@ -34,7 +34,7 @@ func TestObjectsInS3(t *testing.T) {
 	if err := bucket.Delete(ctx, "young"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := cloud.blobs.write(ctx, "backups/orphan.0123", bytes.NewReader(content)); err != nil {
+	if _, err := cloud.blobs.Write(ctx, "backups/orphan.0123", bytes.NewReader(content)); err != nil {
 		t.Fatal(err)
 	}
 	cloud.stop()

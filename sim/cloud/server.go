@@ -1,3 +1,11 @@
+// Package cloud is the server behind api/cloud: `transplant cloud`, the simulated cloud with its DNS server.
+//
+// It keeps what a cloud bill would list (networks, machines, load balancers), what a control plane needs of a cloud
+// (DNS zones, buckets), and the evidence (an append-only ledger of every mutating call). It moves no packets, runs no
+// machines (sim/nodes does) and judges nothing.
+//
+// The ledger is the source of truth. The state is the fold of its entries, live and after a restart by the same code;
+// a call is answered when its entry is on disk. Contents of objects lie in a blob store, the ledger names them.
 package cloud
 
 import (
@@ -14,6 +22,9 @@ import (
 	"k8s.io/utils/clock"
 
 	api "github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/sim/cloud/blobs"
+	"github.com/transplant-sim/transplant/sim/cloud/faultbook"
+	"github.com/transplant-sim/transplant/sim/cloud/ledger"
 	"github.com/transplant-sim/transplant/sim/durable"
 )
 
@@ -39,9 +50,9 @@ type Server struct {
 	log        logr.Logger
 	lock       *os.File
 	identities *identities
-	ledger     *ledger
-	blobs      *blobs
-	faults     *faultBook
+	ledger     *ledger.File
+	blobs      *blobs.Store
+	faults     *faultbook.Book
 	metrics    *metrics
 
 	write sync.Mutex   // held by the one call that decides, records and applies
@@ -51,7 +62,7 @@ type Server struct {
 
 // Open folds the ledger of the folder, which no other process may have open, and removes contents that no object has.
 func Open(ctx context.Context, options Options) (*Server, error) {
-	s := &Server{options: options, clock: options.Clock, log: options.Log, state: newState(), faults: newFaultBook(),
+	s := &Server{options: options, clock: options.Clock, log: options.Log, state: newState(), faults: faultbook.New(),
 		metrics: newMetrics()}
 	if s.clock == nil {
 		s.clock = clock.RealClock{}
@@ -76,7 +87,7 @@ func (s *Server) open(ctx context.Context) (err error) {
 	if s.identities, err = newIdentities(s.options.Tokens); err != nil {
 		return err
 	}
-	if s.blobs, err = openBlobs(ctx, s.options.BucketURL, dir, s.log); err != nil {
+	if s.blobs, err = blobs.Open(ctx, s.options.BucketURL, dir, s.log); err != nil {
 		return err
 	}
 	path := filepath.Join(dir, "ledger.jsonl")
@@ -85,13 +96,13 @@ func (s *Server) open(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if s.ledger, err = openLedger(durable.Disk{}, path, s.state.apply); err != nil {
+	if s.ledger, err = ledger.Open(durable.Disk{}, path, s.state.apply); err != nil {
 		return err
 	}
 	for _, row := range s.state.list(api.KindFaults) {
-		s.faults.set(*row.(*api.Fault), s.clock)
+		s.faults.Set(*row.(*api.Fault), s.clock)
 	}
-	return s.blobs.removeAllBut(ctx, s.blobsInUse())
+	return s.blobs.RemoveAllBut(ctx, s.blobsInUse())
 }
 
 // blobsInUse is the keys of all contents that an object has.
@@ -107,10 +118,10 @@ func (s *Server) blobsInUse() map[string]bool {
 func (s *Server) Close() error {
 	var errs []error
 	if s.blobs != nil {
-		errs = append(errs, s.blobs.close())
+		errs = append(errs, s.blobs.Close())
 	}
 	if s.ledger != nil {
-		errs = append(errs, s.ledger.close())
+		errs = append(errs, s.ledger.Close())
 	}
 	if s.lock != nil {
 		errs = append(errs, s.lock.Close())

@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	api "github.com/transplant-sim/transplant/api/cloud"
-	"github.com/transplant-sim/transplant/sim/durable"
 )
 
 // "The cloud is a value that can be copied": a copy started from a snapshot has the state of that moment, and both go
@@ -67,23 +66,6 @@ func TestSnapshot(t *testing.T) {
 	if _, err := Open(ctx, Options{Dir: cloud.dir + "2", Tokens: tokenFile(t), Restore: cutShort(t, path)}); err == nil ||
 		!strings.Contains(err.Error(), "unexpected EOF") {
 		t.Errorf("a snapshot that was cut short is restored with %v", err)
-	}
-}
-
-// A ledger from a snapshot is whole on the disk before it has its name, and the name is there before the cloud starts.
-func TestSnapshot_Restored_IsOnTheDisk(t *testing.T) {
-	t.Parallel()
-	disk, synced := spyDisk(t, "ledger.jsonl")
-	path := filepath.Join(t.TempDir(), "ledger.jsonl")
-	if err := unpackLedger(disk, strings.NewReader("entries"), path); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"bytes entries", "folder, with the name"}, *synced); diff != "" {
-		t.Errorf("synced (-want +got):\n%s", diff)
-	}
-	broken := durable.Disk{Sync: func(*os.File) error { return os.ErrDeadlineExceeded }}
-	if err := unpackLedger(broken, strings.NewReader("entries"), path+"2"); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("what cannot be synced is taken for restored: %v", err)
 	}
 }
 

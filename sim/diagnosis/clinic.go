@@ -174,7 +174,7 @@ func LastWords(
 	return nil, ""
 }
 
-// warning is the newest that there is about a pod; empty when there is none, or the cluster does not tell.
+// warning is the newest that there is about a pod; empty when there is none, or the cluster does not answer.
 func (c *Clinic) warning(ctx context.Context, pod *corev1.Pod) string {
 	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()

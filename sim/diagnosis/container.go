@@ -76,7 +76,7 @@ type End struct {
 	Began, At        time.Time
 }
 
-// String tells the exit code, and the signal where that is known.
+// String contains the exit code, and the signal where that is known.
 func (e End) String() string {
 	text := fmt.Sprintf("exit code %d", e.ExitCode)
 	if e.Signal > 0 {
@@ -155,7 +155,7 @@ func (c Container) why() string {
 	if c.Running {
 		parts = append(parts, "it runs and is not ready")
 	}
-	// What else a container that has ended waits for is told by its end.
+	// What else a container that has ended waits for follows from its end.
 	lacks := slices.Contains(withoutImage, c.Waiting) || slices.Contains(withoutConfig, c.Waiting)
 	if lacks || c.Waiting != "" && c.Ended == nil {
 		parts = append(parts, strings.TrimSuffix(c.Waiting+": "+oneLine(c.Message), ": "))

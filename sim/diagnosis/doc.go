@@ -3,5 +3,5 @@
 // it says the same on every backend.
 //
 // It judges no run and follows none: that is for oracles, and for the probe that records the ends of actors. It knows
-// no names of actors either; the world tells them.
+// no names of actors either; the world knows them.
 package diagnosis

@@ -105,7 +105,7 @@ var _ error = &NeverUpError{}
 
 func (e *NeverUpError) Error() string { return Describe(e.Findings) }
 
-// mostFindings are told one by one.
+// mostFindings are described one by one.
 const mostFindings = 4
 
 // Describe findings, the first few of them.

@@ -165,7 +165,7 @@ func urgency(f Finding) int {
 	return 1
 }
 
-// withLogs adds the ends of the logs of those that are told one by one.
+// withLogs adds the ends of the logs of those that are described one by one.
 func (l *Lookout) withLogs(ctx context.Context, found []Finding) []Finding {
 	for i := range found[:min(len(found), mostFindings)] {
 		for _, c := range l.clinics {

@@ -92,23 +92,23 @@ func TestLookout_Watch_CrashLoop_EndsTheWaitAndNamesIt(t *testing.T) {
 				}
 			}
 			if strings.Contains(err.Error(), "cut short") {
-				t.Errorf("%q tells of those that have waited", err)
+				t.Errorf("%q names those that have waited", err)
 			}
 		})
 	}
 }
 
-func TestLookout_Explain_TellsWhatIsNotUp(t *testing.T) {
+func TestLookout_Explain_NamesWhatIsNotUp(t *testing.T) {
 	t.Parallel()
 	slow := podOf("vault-0", map[string]string{"extension": "vault"},
 		corev1.ContainerStatus{State: corev1.ContainerState{Terminated: ended(1, 60, "Error")}})
 	unscheduled := podOf("g", map[string]string{"actor": "gardenlet-a"}, corev1.ContainerStatus{})
 	unscheduled.Status = corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled,
 		Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "no node"}}}
-	stranger := podOf("dns", nil, crashLoop(1))
+	foreign := podOf("dns", nil, crashLoop(1))
 	leaving := podOf("old", map[string]string{"actor": "gateway-a"}, crashLoop(1))
 	leaving.DeletionTimestamp, leaving.Finalizers = &metav1.Time{Time: noon}, []string{"kept"}
-	l, _ := lookoutOn(slow, unscheduled, stranger, leaving)
+	l, _ := lookoutOn(slow, unscheduled, foreign, leaving)
 	if found := l.hopeless(t.Context()); len(found) > 0 {
 		t.Fatalf("%v are not worth waiting for", found)
 	}
@@ -125,7 +125,7 @@ func TestLookout_Explain_TellsWhatIsNotUp(t *testing.T) {
 	}
 	for _, other := range []string{"dns", "gateway-a"} {
 		if strings.Contains(err.Error(), other) {
-			t.Errorf("%q tells of %s", err, other)
+			t.Errorf("%q names %s", err, other)
 		}
 	}
 }
@@ -164,7 +164,7 @@ func TestDescribe_ManyFindings_AreCut(t *testing.T) {
 	}
 	text := Describe(all)
 	if got := strings.Count(text, "never came up"); got != 4 || !strings.HasSuffix(text, "and 3 more do not come up") {
-		t.Errorf("%d are told: %s", got, text)
+		t.Errorf("%d are described: %s", got, text)
 	}
 }
 

@@ -128,7 +128,7 @@ func (r *Requests) note(of duty, object extensionsv1alpha1.Object, now time.Time
 	}
 }
 
-// answered tells an object that its extension has touched: whatever it has done first.
+// answered says whether an object's extension has done anything to it yet.
 func answered(object extensionsv1alpha1.Object) bool {
 	status := object.GetExtensionStatus()
 	return status.GetLastOperation() != nil || status.GetLastError() != nil || status.GetObservedGeneration() > 0 ||

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic/fake"
-	testclock "k8s.io/utils/clock/testing"
+	testingclock "k8s.io/utils/clock/testing"
 
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/sim/landscape"
@@ -32,7 +32,7 @@ func operation(state string) object {
 }
 
 // seed with what extensions are asked for on it, and a patience of a minute.
-func seedWith(c *testclock.FakeClock, objects ...runtime.Object) (*Requests, *fake.FakeDynamicClient) {
+func seedWith(c *testingclock.FakeClock, objects ...runtime.Object) (*Requests, *fake.FakeDynamicClient) {
 	kinds := map[schema.GroupVersionResource]string{}
 	for _, kind := range extensionsv1alpha1.Kinds() {
 		kinds[extensionsv1alpha1.SchemeGroupVersion.WithResource(kind.Resource)] = kind.Name + "List"
@@ -68,7 +68,7 @@ func TestRequests_NobodyAnswers_IsHopelessAfterAPartOfThePatience(t *testing.T) 
 	} {
 		t.Run(c.kind+" "+c.of, func(t *testing.T) {
 			t.Parallel()
-			now := testclock.NewFakeClock(noon)
+			now := testingclock.NewFakeClock(noon)
 			r, _ := seedWith(now, request(c.kind, c.of, "x", nil))
 			if found := look(t, r); len(found) != 1 || found[0].State != Suspect {
 				t.Fatalf("at first: %v", found)
@@ -94,7 +94,7 @@ func TestRequests_NobodyAnswers_IsHopelessAfterAPartOfThePatience(t *testing.T) 
 // An extension that has much to do is not silent.
 func TestRequests_ExtensionThatAnswersOthers_IsWaitedFor(t *testing.T) {
 	t.Parallel()
-	now := testclock.NewFakeClock(noon)
+	now := testingclock.NewFakeClock(noon)
 	other := request("Worker", "transplant", "other", nil)
 	r, api := seedWith(now, request("Worker", "transplant", "x", nil), other)
 	look(t, r)
@@ -126,7 +126,7 @@ func TestRequests_ExtensionThatAnswersOthers_IsWaitedFor(t *testing.T) {
 func TestRequests_Errors(t *testing.T) {
 	t.Parallel()
 	failing := object{"lastOperation": operation("Error"), "lastError": object{"description": "quota\nexceeded"}}
-	now := testclock.NewFakeClock(noon)
+	now := testingclock.NewFakeClock(noon)
 	r, _ := seedWith(now, request("Extension", "vault", "x", failing),
 		request("Worker", "transplant", "w", object{"lastOperation": operation("Processing")}),
 		request("Network", "transplant", "n", object{"lastOperation": operation("Succeeded")}))
@@ -161,7 +161,7 @@ func TestRequests_WaitForState_IsNotOpen(t *testing.T) {
 	kept.SetAnnotations(map[string]string{"gardener.cloud/operation": "wait-for-state"})
 	gone := request("Worker", "transplant", "y", nil)
 	gone.SetDeletionTimestamp(&metav1.Time{Time: noon})
-	r, _ := seedWith(testclock.NewFakeClock(noon), kept, gone)
+	r, _ := seedWith(testingclock.NewFakeClock(noon), kept, gone)
 	if found := look(t, r); len(found) > 0 {
 		t.Errorf("%v", found)
 	}

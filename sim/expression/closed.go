@@ -8,7 +8,6 @@ import (
 	"github.com/google/cel-go/common/ast"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
-
 	"github.com/transplant-sim/transplant/sim/spelling"
 )
 

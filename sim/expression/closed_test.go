@@ -58,17 +58,23 @@ func TestTypesOfConditions(t *testing.T) {
 	const conditions = "known are APIServerAvailable, ControlPlaneHealthy, ObservabilityComponentsHealthy, " +
 		"EveryNodeReady, SystemComponentsHealthy"
 	for text, want := range map[string]string{
-		`shoot('a').conditions['ControlPlaneHealty'] == 'True'`:       `shoot(…).conditions has no "ControlPlaneHealty"; did you mean "ControlPlaneHealthy"? ` + conditions,
-		`shoot('a').conditions.everyNodeReady == 'True'`:              `shoot(…).conditions has no "everyNodeReady"; did you mean "EveryNodeReady"? ` + conditions,
-		`!('EveryNodesReady' in shoot('a').conditions)`:               `did you mean "EveryNodeReady"?`,
-		`has(shoot('a').conditions.EveryNodesReady)`:                  `did you mean "EveryNodeReady"?`,
-		`shoot('a').conditions.all(c, c in ['EveryNodesReady'])`:      `did you mean "EveryNodeReady"?`,
-		`shoot('a').conditions.exists(c, c.startsWith('Every'))`:      "",
-		`shoot('a').constraints['HibernatePossible'] == 'True'`:       `shoot(…).constraints has no "HibernatePossible"; did you mean "HibernationPossible"?`,
-		`shoot('a').reasons['EveryNodReady'] == ''`:                   `did you mean "EveryNodeReady"?`,
-		`seed('a').conditions['GardnletReady'] == 'True'`:             `seed(…).conditions has no "GardnletReady"; did you mean "GardenletReady"?`,
-		`shoot('a').conditions['HibernationPossible'] == 'True'`:      `shoot(…).conditions has no "HibernationPossible"; it is in shoot(…).constraints`,
-		`seed('a').conditions['EveryNodeReady'] == 'True'`:            `seed(…).conditions has no "EveryNodeReady"; it is in shoot(…).conditions`,
+		`shoot('a').conditions['ControlPlaneHealty'] == 'True'`: `shoot(…).conditions has no "ControlPlaneHealty"; ` +
+			`did you mean "ControlPlaneHealthy"? ` + conditions,
+		`shoot('a').conditions.everyNodeReady == 'True'`: `shoot(…).conditions has no "everyNodeReady"; ` +
+			`did you mean "EveryNodeReady"? ` + conditions,
+		`!('EveryNodesReady' in shoot('a').conditions)`:          `did you mean "EveryNodeReady"?`,
+		`has(shoot('a').conditions.EveryNodesReady)`:             `did you mean "EveryNodeReady"?`,
+		`shoot('a').conditions.all(c, c in ['EveryNodesReady'])`: `did you mean "EveryNodeReady"?`,
+		`shoot('a').conditions.exists(c, c.startsWith('Every'))`: "",
+		`shoot('a').constraints['HibernatePossible'] == 'True'`: `shoot(…).constraints has no "HibernatePossible"; ` +
+			`did you mean "HibernationPossible"?`,
+		`shoot('a').reasons['EveryNodReady'] == ''`: `did you mean "EveryNodeReady"?`,
+		`seed('a').conditions['GardnletReady'] == 'True'`: `seed(…).conditions has no "GardnletReady"; ` +
+			`did you mean "GardenletReady"?`,
+		`shoot('a').conditions['HibernationPossible'] == 'True'`: `shoot(…).conditions has no "HibernationPossible"; ` +
+			`it is in shoot(…).constraints`,
+		`seed('a').conditions['EveryNodeReady'] == 'True'`: `seed(…).conditions has no "EveryNodeReady"; ` +
+			`it is in shoot(…).conditions`,
 		`shoot('a').conditions['DatabaseHealthy'] == 'True'`:          "",
 		`'DatabaseHealthy' in shoot('a').constraints`:                 "",
 		`seed('a').conditions['Ready'] == 'True'`:                     "",

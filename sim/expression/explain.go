@@ -8,8 +8,7 @@ import (
 	"github.com/google/cel-go/cel"
 )
 
-// explain turns the compiler's first complaint into one line, and says what would be right where that can be told of
-// it.
+// explain turns the compiler's first complaint into one line, and says what would be right where that is known.
 func explain(issues *cel.Issues, text string) error {
 	first := issues.Errors()[0]
 	message, _, _ := strings.Cut(first.Message, "\n")

@@ -126,7 +126,7 @@ func (e *Expression) Impossible() []Impossible { return e.impossible }
 func (e *Expression) Asks() bool { return e.asks }
 
 // Evaluate says whether the expression is true of the snapshot, and by which values. The error says that
-// this cannot be told of the snapshot, and what could not be read: the expression is not true then, and not false
+// this is unknown for the snapshot, and what could not be read: the expression is not true then, and not false
 // either. What was read and is not there, as a condition that a shoot does not have, is no such thing: whatever depends
 // on it is not met.
 func (e *Expression) Evaluate(s Snapshot) (met bool, why string, err error) {
@@ -148,7 +148,7 @@ func (e *Expression) Evaluate(s Snapshot) (met bool, why string, err error) {
 		value, missing := e.run(f.program)
 		switch {
 		case isUnknown(missing):
-			parts = append(parts, fmt.Sprintf("%s cannot be told (%v)", f.text, missing))
+			parts = append(parts, fmt.Sprintf("%s cannot be read (%v)", f.text, missing))
 			if err != nil && unknown == nil { // CEL gives the error of one side
 				unknown = missing
 			}

@@ -55,10 +55,10 @@ func TestEvaluate(t *testing.T) {
 				`snapshot), error: bucket is slow, EveryNodeReady is Progressing (MissingNodes: 1 of 2), EvacuationPossible is ` +
 				`False (StateIncomplete)`,
 		},
-		`seed('b').shoots == 0`: {why: `seed("b").shoots cannot be told (shoots is unknown: the API server does not answer)`,
+		`seed('b').shoots == 0`: {why: `seed("b").shoots cannot be read (shoots is unknown: the API server does not answer)`,
 			unknown: silent},
 		// Unknown is not true either.
-		`seed('b').shoots != 0`: {why: `seed("b").shoots cannot be told (shoots is unknown: the API server does not answer)`,
+		`seed('b').shoots != 0`: {why: `seed("b").shoots cannot be read (shoots is unknown: the API server does not answer)`,
 			unknown: silent},
 		`shoot('alpha').lastOperation.progress > 50`: {
 			why: `shoot("alpha").lastOperation.progress is 43; alpha: Migrate Processing 43% (Creating final snapshot), ` +
@@ -68,7 +68,7 @@ func TestEvaluate(t *testing.T) {
 		`cloud.machines == 0`:                   {why: `cloud.machines is 3`},
 		`seed('a').conditions['Ready']=='True'`: {why: `seed("a").conditions["Ready"] is not there (no such key: Ready)`},
 		`seed('a').conditions['Ready']=='True' || seed('b').shoots == 0`: {
-			why: `seed("a").conditions["Ready"] is not there (no such key: Ready); seed("b").shoots cannot be told (` + silent +
+			why: `seed("a").conditions["Ready"] is not there (no such key: Ready); seed("b").shoots cannot be read (` + silent +
 				`)`, unknown: silent,
 		},
 		`seed('b').ready && shoot('alpha').lastErrors[1] == ''`: {
@@ -78,14 +78,14 @@ func TestEvaluate(t *testing.T) {
 		},
 		// What is known decides where it can.
 		`seed('b').shoots == 0 && shoot('alpha').seed == 'b'`: {
-			why: `seed("b").shoots cannot be told (` + silent +
+			why: `seed("b").shoots cannot be read (` + silent +
 				`); shoot("alpha").seed is "a"; alpha: Migrate Processing 43% (Creating final snapshot), error: bucket is slow, ` +
 				`EveryNodeReady is Progressing (MissingNodes: 1 of 2), EvacuationPossible is False (StateIncomplete)`,
 		},
 		`seed('b').shoots == 0 || shoot('alpha').seed == 'a'`: {
-			met: true, why: `seed("b").shoots cannot be told (` + silent + `); shoot("alpha").seed is "a"`,
+			met: true, why: `seed("b").shoots cannot be read (` + silent + `); shoot("alpha").seed is "a"`,
 		},
-		`!(seed('b').shoots == 0 || cloud.machines == 3)`: {why: `seed("b").shoots cannot be told (` + silent +
+		`!(seed('b').shoots == 0 || cloud.machines == 3)`: {why: `seed("b").shoots cannot be read (` + silent +
 			`); cloud.machines is 3`},
 		`1 > 2`: {why: ""},
 	} {

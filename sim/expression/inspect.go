@@ -83,7 +83,7 @@ func checkPattern(node ast.Expr) error {
 	return nil
 }
 
-// isAsked tells what looks at the landscape.
+// isAsked says whether a node looks at the landscape.
 func isAsked(node ast.Expr) bool {
 	switch node.Kind() {
 	case ast.CallKind:
@@ -96,7 +96,7 @@ func isAsked(node ast.Expr) bool {
 }
 
 // needsGarden says whether a node cannot be found to be true, or false, as it shall, without the garden. One side of an
-// "or" is enough for true, and one of an "and" for false, although the other cannot be told.
+// "or" is enough for true, and one of an "and" for false, although the other is unknown.
 func needsGarden(node ast.Expr, shall bool) bool {
 	if node.Kind() != ast.CallKind {
 		return asksGarden(node)
@@ -118,7 +118,7 @@ func needsGarden(node ast.Expr, shall bool) bool {
 }
 
 // asksGarden says whether anything in a node is the garden's to say: all of shoots, and of seeds what their own
-// clusters do not tell.
+// clusters do not say.
 func asksGarden(node ast.Expr) bool {
 	asked := 0
 	ast.PostOrderVisit(node, ast.NewExprVisitor(func(node ast.Expr) {
@@ -174,7 +174,7 @@ func isFact(node ast.NavigableExpr) bool {
 	return false
 }
 
-// prepareFacts compiles each fact by itself, so that it can be told when the whole is not true.
+// prepareFacts compiles each fact by itself, so that its value can be reported when the whole is not true.
 func (e *Expression) prepareFacts(env *cel.Env) error {
 	for i := range e.facts {
 		compiled, issues := env.Compile(e.facts[i].text)

@@ -24,27 +24,27 @@ var structs = map[string]reflect.Type{
 }
 
 // object is one of the structs as a CEL value.
-type object struct{ held reflect.Value }
+type object struct{ value reflect.Value }
 
 var _ ref.Val = object{}
 
 func (o object) ConvertToNative(to reflect.Type) (any, error) {
-	if o.held.Type().AssignableTo(to) {
-		return o.held.Interface(), nil
+	if o.value.Type().AssignableTo(to) {
+		return o.value.Interface(), nil
 	}
-	return nil, fmt.Errorf("convert a %s to %s: no such conversion", o.held.Type().Name(), to)
+	return nil, fmt.Errorf("convert a %s to %s: no such conversion", o.value.Type().Name(), to)
 }
 
 func (o object) ConvertToType(to ref.Type) ref.Val {
-	return types.NewErr("no conversion of a %s to %s", o.held.Type().Name(), to.TypeName())
+	return types.NewErr("no conversion of a %s to %s", o.value.Type().Name(), to.TypeName())
 }
 
 func (o object) Equal(other ref.Val) ref.Val {
-	return types.Bool(reflect.DeepEqual(o.held.Interface(), other.Value()))
+	return types.Bool(reflect.DeepEqual(o.value.Interface(), other.Value()))
 }
 
-func (o object) Type() ref.Type { return cel.ObjectType(o.held.Type().Name()) }
-func (o object) Value() any     { return o.held.Interface() }
+func (o object) Type() ref.Type { return cel.ObjectType(o.value.Type().Name()) }
+func (o object) Value() any     { return o.value.Interface() }
 
 // provider adds the structs to the types that CEL knows.
 type provider struct{ *types.Registry }

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/wire"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -21,7 +22,7 @@ type Bandwidth struct {
 var _ Fault = &Bandwidth{}
 
 func (b *Bandwidth) harm() link.Fault {
-	return link.Bandwidth{Direction: b.Direction, BytesPerSecond: b.BytesPerSecond.Value()}
+	return wire.Bandwidth{Direction: b.Direction, BytesPerSecond: b.BytesPerSecond.Value()}
 }
 
 // Name is "bandwidth(actor,target)".

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/watches"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -21,7 +22,7 @@ type CloseWatch struct {
 var _ Fault = &CloseWatch{}
 
 func (c *CloseWatch) harm() link.Fault {
-	return link.CloseWatch{Match: c.match(), Turn: c.Turn, Life: c.Life}
+	return watches.Closed{Match: c.match(), Turn: c.Turn, Life: c.Life}
 }
 
 // Name is "closeWatch(actor,target,what)".

@@ -114,7 +114,7 @@ func callersOn(on landscape.Landscape) []string {
 	return callers
 }
 
-// fault of the cloud. Its shoots are named as in the story; the world knows what the cloud calls them.
+// fault of the cloud. Its shoots are named as in the scenario; the world knows what the cloud calls them.
 func (c Calls) fault(effect cloud.Effect) cloud.Fault {
 	f := cloud.Fault{Match: cloud.Match{Kinds: c.Kinds, Verbs: c.Verbs}, Nth: c.Nth, From: c.From, Times: c.Times,
 		Effect: effect}
@@ -130,7 +130,7 @@ func (c Calls) fault(effect cloud.Effect) cloud.Fault {
 func breakCloud(ctx context.Context, w world.World, name string, f cloud.Fault) (world.Injection, error) {
 	breaker, can := w.(world.CloudBreaker)
 	if !can {
-		return world.Injection{}, cannot(name, world.BreakCloud)
+		return world.Injection{}, world.Cannot(name, world.BreakCloud)
 	}
 	return breaker.BreakCloud(ctx, f)
 }

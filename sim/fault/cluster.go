@@ -60,5 +60,5 @@ func (c Cluster) breaker(harm string, w world.World) (world.ClusterBreaker, erro
 	if breaker, can := w.(world.ClusterBreaker); can {
 		return breaker, nil
 	}
-	return nil, cannot(c.name(harm), world.BreakClusters)
+	return nil, world.Cannot(c.name(harm), world.BreakClusters)
 }

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/kubeapi"
+	"github.com/transplant-sim/transplant/clusters/link/requests"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -21,7 +23,7 @@ type Crash struct {
 	Requests `json:",inline"`
 	// At says whether it dies before the API server sees the write (Before, when not given), or after the write was
 	// carried out and before it knows (After). Refused writes do not count then.
-	At link.Moment `json:"at,omitempty"`
+	At requests.Moment `json:"at,omitempty"`
 	// Victim is the process that dies, when it is not the actor itself: a program of a shoot's control plane.
 	Victim *Process `json:"victim,omitempty"`
 }
@@ -29,7 +31,7 @@ type Crash struct {
 var _ Fault = &Crash{}
 
 func (c *Crash) harm() link.Fault {
-	return link.Crash{Match: c.match(), Turn: once(c.Turn), At: c.At}
+	return requests.Crash{Match: c.match(), Turn: once(c.Turn), At: c.At}
 }
 
 func (c *Crash) victim() Process {
@@ -54,7 +56,7 @@ func (c *Crash) Needs() world.Ability {
 func (c *Crash) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
 	errs := c.check(path, on, c.harm())
 	for i, verb := range c.Verbs {
-		if slices.Contains(link.Verbs(), verb) && !slices.Contains(writing(), verb) {
+		if slices.Contains(kubeapi.Verbs(), verb) && !slices.Contains(writing(), verb) {
 			errs = append(errs, field.Invalid(path.Child("verbs").Index(i), verb,
 				"does not write: must be create, update, patch, apply, delete or deletecollection"))
 		}
@@ -73,10 +75,10 @@ func (c *Crash) Check(path *field.Path, on landscape.Landscape) field.ErrorList 
 func (c *Crash) Inject(ctx context.Context, w world.World) (world.Injection, error) {
 	breaker, can := w.(world.ProcessBreaker)
 	if !can {
-		return world.Injection{}, cannot(c.Name(), world.CrashActors)
+		return world.Injection{}, world.Cannot(c.Name(), world.CrashActors)
 	}
 	deaths := &deaths{}
-	waiting, err := c.inject(ctx, w, c.harm(), func(ctx context.Context, _ link.Request) {
+	waiting, err := c.inject(ctx, w, c.harm(), func(ctx context.Context, _ kubeapi.Request) {
 		// The victim takes the request, and its context, along. The heal waits for what happens here.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), injectTimeout)
 		defer cancel()
@@ -86,7 +88,7 @@ func (c *Crash) Inject(ctx context.Context, w world.World) (world.Injection, err
 		return waiting, err
 	}
 	heal := func(ctx context.Context) error { return errors.Join(waiting.Heal(ctx), deaths.heal(ctx)) } // in this order
-	return world.Injection{Heal: heal, Touched: deaths.count}, nil
+	return world.Injection{Heal: heal, Hits: deaths.count}, nil
 }
 
 // deaths are the kills of a crash.

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/wire"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -19,7 +20,7 @@ type Cut struct {
 
 var _ Fault = &Cut{}
 
-func (c *Cut) harm() link.Fault { return link.Cut{Direction: c.Direction, Refuse: c.Refuse} }
+func (c *Cut) harm() link.Fault { return wire.Cut{Direction: c.Direction, Refuse: c.Refuse} }
 
 // Name is "cut(actor,target)".
 func (c *Cut) Name() string { return c.name("cut") }

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/requests"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -17,13 +18,13 @@ type DelayRequest struct {
 	// Delay of each request.
 	Delay metav1.Duration `json:"delay"`
 	// At says whether the request waits (Before, when not given) or its answer (After).
-	At link.Moment `json:"at,omitempty"`
+	At requests.Moment `json:"at,omitempty"`
 }
 
 var _ Fault = &DelayRequest{}
 
 func (d *DelayRequest) harm() link.Fault {
-	return link.Delay{Match: d.match(), Turn: d.Turn, Delay: d.Delay, At: d.At}
+	return requests.Delay{Match: d.match(), Turn: d.Turn, Delay: d.Delay, At: d.At}
 }
 
 // Name is "delayRequest(actor,target,what)".

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/requests"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -19,7 +20,7 @@ type DropAnswer struct {
 var _ Fault = &DropAnswer{}
 
 func (d *DropAnswer) harm() link.Fault {
-	return link.DropAnswer{Match: d.match(), Turn: d.Turn}
+	return requests.DropAnswer{Match: d.match(), Turn: d.Turn}
 }
 
 // Name is "dropAnswer(actor,target,what)".

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/requests"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -20,14 +21,14 @@ type FailRequest struct {
 	Reason metav1.StatusReason `json:"reason,omitempty"`
 	// Message in the answer.
 	Message string `json:"message,omitempty"`
-	// RetryAfter tells the client when to try again, which most clients then do by themselves.
+	// RetryAfter asks the client to try again then, which most clients do by themselves.
 	RetryAfter metav1.Duration `json:"retryAfter,omitzero"`
 }
 
 var _ Fault = &FailRequest{}
 
 func (f *FailRequest) harm() link.Fault {
-	return link.Fail{Match: f.match(), Turn: f.Turn, Status: f.Status, Reason: f.Reason, Message: f.Message,
+	return requests.Fail{Match: f.match(), Turn: f.Turn, Status: f.Status, Reason: f.Reason, Message: f.Message,
 		RetryAfter: f.RetryAfter}
 }
 

@@ -1,12 +1,11 @@
 // Package fault breaks a landscape on purpose: one file per fault. A fault is plain data, part of the scenario format;
-// what is going on lives in its injection, and the Ward sees to it that each is healed exactly once.
+// what is going on lives in its injection, and Active sees to it that each is healed exactly once.
 //
 // To add a fault, write its file and add one field to Spec. A fault judges nothing and records nothing.
 package fault
 
 import (
 	"context"
-	"fmt"
 	"reflect"
 	"strings"
 
@@ -141,9 +140,4 @@ func (s *Spec) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
 	}
 	kind, f := s.Fault()
 	return f.Check(path.Child(kind), on)
-}
-
-// cannot says that the backend lacks an ability; it is the backstop of what is refused before the run.
-func cannot(fault string, ability world.Ability) error {
-	return fmt.Errorf("%s: this backend cannot %s", fault, ability)
 }

@@ -20,6 +20,10 @@ import (
 
 	"github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/kubeapi"
+	"github.com/transplant-sim/transplant/clusters/link/requests"
+	"github.com/transplant-sim/transplant/clusters/link/watches"
+	"github.com/transplant-sim/transplant/clusters/link/wire"
 	"github.com/transplant-sim/transplant/sim/fault"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/timeline"
@@ -35,7 +39,7 @@ var examples = map[string]fault.Spec{
 	"loseCluster":   {LoseCluster: &fault.LoseCluster{Cluster: fault.Cluster{Cluster: "a"}, Wipe: true}},
 	"freezeCluster": {FreezeCluster: &fault.FreezeCluster{Cluster: fault.Cluster{Cluster: "garden"}}},
 	"failRequest": {FailRequest: &fault.FailRequest{
-		Requests: fault.Requests{Objects: shootsOf("gardenlet-a"), Verbs: []string{"patch"}, Turn: link.Turn{Nth: 2}},
+		Requests: fault.Requests{Objects: shootsOf("gardenlet-a"), Verbs: []string{"patch"}, Turn: requests.Turn{Nth: 2}},
 		Status:   503,
 	}},
 	"delayRequest": {DelayRequest: &fault.DelayRequest{Requests: fault.Requests{Objects: shootsOf("gardenlet-a")},
@@ -43,16 +47,16 @@ var examples = map[string]fault.Spec{
 	"dropAnswer": {DropAnswer: &fault.DropAnswer{Requests: fault.Requests{Objects: shootsOf("gardenlet-a"),
 		Subresource: "status"}}},
 	"holdRequest": {HoldRequest: &fault.HoldRequest{Requests: fault.Requests{Objects: shootsOf("gardenlet-a")},
-		At: link.After}},
+		At: requests.After}},
 	"requestLimit": {RequestLimit: &fault.RequestLimit{Objects: shootsOf("gardenlet-a"),
 		Max: resource.MustParse("64Ki")}},
-	"crash":       {Crash: &fault.Crash{Requests: fault.Requests{Objects: shootsOf("gardenlet-a")}, At: link.After}},
+	"crash":       {Crash: &fault.Crash{Requests: fault.Requests{Objects: shootsOf("gardenlet-a")}, At: requests.After}},
 	"staleList":   {StaleList: &fault.StaleList{Objects: shootsOf("gardenlet-a")}},
 	"frozenWatch": {FrozenWatch: &fault.FrozenWatch{Objects: shootsOf("gardenlet-a")}},
 	"closeWatch": {CloseWatch: &fault.CloseWatch{Watches: fault.Watches{Objects: shootsOf("gardenlet-a")},
 		Life: metav1.Duration{Duration: time.Second}}},
 	"goneWatch": {GoneWatch: &fault.GoneWatch{Watches: fault.Watches{Objects: shootsOf("gardenlet-a"),
-		Turn: link.Turn{Times: 1}}}},
+		Turn: requests.Turn{Times: 1}}}},
 	"bucketUnreachable": {BucketUnreachable: &fault.BucketUnreachable{Callers: fault.Callers{Actor: "control-planes-a"}}},
 	"slowBucket": {SlowBucket: &fault.SlowBucket{Callers: fault.Callers{Shoot: "alpha"},
 		BytesPerSecond: resource.MustParse("64Ki")}},
@@ -115,14 +119,14 @@ func shootsOf(actor string) fault.Objects {
 	return fault.Objects{Actor: actor, Target: "garden", Kind: "Shoot", Object: "alpha"}
 }
 
-// spy is a world that takes down what it is asked to break.
+// spy is a world that notes what it is asked to break.
 type spy struct {
 	*worldtest.World
 	asked []any
 	heals int
 	fail  error
-	// broken comes together with every injection: what has begun did not get to its end.
-	broken error
+	// midway comes together with every injection: what has begun did not get to its end.
+	midway error
 	// deaf clusters go on when they are lost or frozen.
 	deaf bool
 	// onHeal is called at every heal, onBreak when something is about to break, when they are set.
@@ -145,11 +149,12 @@ func (s *spy) injection(what ...any) (world.Injection, error) {
 			}
 			return s.fail
 		},
-		Touched: func() int { return 3 },
-	}, s.broken
+		Hits: func() int { return 3 },
+	}, s.midway
 }
 
-func (s *spy) BreakLink(_ context.Context, actor, target string, f link.Fault, _ link.Hook) (world.Injection, error) {
+func (s *spy) BreakLink(_ context.Context, actor, target string, f link.Fault, _ requests.Hook) (world.Injection,
+	error) {
 	return s.injection(actor, target, f)
 }
 
@@ -192,7 +197,7 @@ func (s *spy) WipeEtcd(_ context.Context, shoot string) (world.Injection, error)
 	return s.injection(shoot)
 }
 
-func TestEveryFaultHasAnExampleThatIsFine(t *testing.T) {
+func TestCheck_ExampleOfEveryFault_IsFine(t *testing.T) {
 	t.Parallel()
 	for _, kind := range fault.Kinds() {
 		spec, known := examples[kind]
@@ -213,8 +218,8 @@ func TestEveryFaultHasAnExampleThatIsFine(t *testing.T) {
 	}
 }
 
-// Conformance: injected, felt, healed once whatever happens, and recorded.
-func TestConformance(t *testing.T) {
+// A fault is injected, hits, is healed once whatever happens, and recorded.
+func TestConformance_EveryFault(t *testing.T) {
 	t.Parallel()
 	for kind, spec := range examples {
 		t.Run(kind, func(t *testing.T) {
@@ -223,34 +228,34 @@ func TestConformance(t *testing.T) {
 			w := &spy{World: worldtest.New(t, "a")}
 			plant(t, w)
 			journal := timeline.NewJournal(clock.RealClock{}, nil)
-			ward := fault.NewWard(w, journal)
-			if err := ward.Heal(t.Context(), "it"); err == nil || !strings.Contains(err.Error(), "has not been injected") {
+			active := fault.NewActive(w, journal)
+			if err := active.Heal(t.Context(), "it"); err == nil || !strings.Contains(err.Error(), "has not been injected") {
 				t.Errorf("heal before the fault: %v", err)
 			}
 			ctx, cancel := context.WithCancel(t.Context())
-			if err := ward.Inject(ctx, "it", f); err != nil {
+			if err := active.Inject(ctx, "it", f); err != nil {
 				t.Fatal(err)
 			}
-			if err := ward.Inject(ctx, "it", f); err == nil {
+			if err := active.Inject(ctx, "it", f); err == nil {
 				t.Error("injected twice under one name")
 			}
-			cancel() // a heal runs although the story was cancelled
-			if err := errors.Join(ward.Heal(ctx, "it"), ward.Heal(ctx, "it"), ward.HealAll(ctx)); err != nil {
+			cancel() // a heal runs even if the run was cancelled
+			if err := errors.Join(active.Heal(ctx, "it"), active.Heal(ctx, "it"), active.HealAll(ctx)); err != nil {
 				t.Error(err)
 			}
-			felt := 3
+			hits := 3
 			switch kind {
 			case "crash": // which counts deaths, and nobody has died
-				felt = 0
+				hits = 0
 			case "growObject", "loseObject": // which the spy does not see
-				felt, w.heals = 1, w.heals+1
+				hits, w.heals = 1, w.heals+1
 			}
 			if w.heals != 1 {
 				t.Errorf("healed %d times", w.heals)
 			}
 			_, injected, _ := timeline.First[timeline.FaultInjected](journal.Events())
 			_, healed, _ := timeline.First[timeline.FaultHealed](journal.Events())
-			if injected.Fault != f.Name() || healed.Touched != felt || healed.Error != "" {
+			if injected.Fault != f.Name() || healed.Hits != hits || healed.Error != "" {
 				t.Errorf("recorded %+v, %+v", injected, healed)
 			}
 			takes := map[string][]string{"loseCluster": {"a"}, "freezeCluster": {"garden"}}
@@ -261,12 +266,12 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// Whatever has been broken is healed once by the end of the story, also of one that has failed before its heal step, or
-// that was cancelled while the fault was being injected.
-func TestConformanceOfFaultsThatNoStepHeals(t *testing.T) {
+// A fault is healed once by the end of the run, also if the run has failed before its heal step, or was cancelled while
+// the fault was being injected.
+func TestConformance_NoStepHeals_IsHealedOnce(t *testing.T) {
 	t.Parallel()
 	for kind, spec := range examples {
-		for how, interrupted := range map[string]bool{"the story fails": false, "cancelled midway": true} {
+		for how, interrupted := range map[string]bool{"the run fails": false, "cancelled midway": true} {
 			t.Run(kind+", "+how, func(t *testing.T) {
 				t.Parallel()
 				_, f := spec.Fault()
@@ -278,12 +283,12 @@ func TestConformanceOfFaultsThatNoStepHeals(t *testing.T) {
 					w.onBreak = cancel
 				}
 				journal := timeline.NewJournal(clock.RealClock{}, nil)
-				ward := fault.NewWard(w, journal)
-				if err := ward.Inject(ctx, "it", f); err != nil && !errors.Is(err, context.Canceled) {
+				active := fault.NewActive(w, journal)
+				if err := active.Inject(ctx, "it", f); err != nil && !errors.Is(err, context.Canceled) {
 					t.Fatal(err)
 				}
 				cancel()
-				if err := errors.Join(ward.HealAll(ctx), ward.HealAll(ctx)); err != nil {
+				if err := errors.Join(active.HealAll(ctx), active.HealAll(ctx)); err != nil {
 					t.Error(err)
 				}
 				if kind == "growObject" || kind == "loseObject" { // which the spy does not see
@@ -292,7 +297,7 @@ func TestConformanceOfFaultsThatNoStepHeals(t *testing.T) {
 				if w.heals != 1 {
 					t.Errorf("healed %d times", w.heals)
 				}
-				if _, healed, told := timeline.First[timeline.FaultHealed](journal.Events()); !told || healed.Error != "" {
+				if _, healed, found := timeline.First[timeline.FaultHealed](journal.Events()); !found || healed.Error != "" {
 					t.Errorf("recorded %+v", healed)
 				}
 			})
@@ -300,8 +305,8 @@ func TestConformanceOfFaultsThatNoStepHeals(t *testing.T) {
 	}
 }
 
-// What has begun, and then failed, is healed at once and told: nobody could name it to heal it later.
-func TestConformanceOfInjectionsThatFailMidway(t *testing.T) {
+// What has begun, and then failed, is healed at once and recorded: it could not be healed by name later.
+func TestConformance_InjectionFailsMidway_IsHealedAtOnce(t *testing.T) {
 	t.Parallel()
 	midway := errors.New("it does not stop")
 	for kind, spec := range examples {
@@ -311,23 +316,23 @@ func TestConformanceOfInjectionsThatFailMidway(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			_, f := spec.Fault()
-			w := &spy{World: worldtest.New(t, "a"), broken: midway}
+			w := &spy{World: worldtest.New(t, "a"), midway: midway}
 			plant(t, w)
 			ctx, cancel := context.WithCancel(t.Context())
 			w.onBreak = cancel
 			journal := timeline.NewJournal(clock.RealClock{}, nil)
-			ward := fault.NewWard(w, journal)
-			if err := ward.Inject(ctx, "it", f); !errors.Is(err, midway) || errors.Is(err, context.Canceled) {
+			active := fault.NewActive(w, journal)
+			if err := active.Inject(ctx, "it", f); !errors.Is(err, midway) || errors.Is(err, context.Canceled) {
 				t.Errorf("injected: %v", err)
 			}
 			if w.heals != 1 {
 				t.Errorf("healed %d times", w.heals)
 			}
-			if err := ward.HealAll(ctx); err != nil || w.heals != 1 {
+			if err := active.HealAll(ctx); err != nil || w.heals != 1 {
 				t.Errorf("in the end healed %d times: %v", w.heals, err)
 			}
-			_, healed, told := timeline.First[timeline.FaultHealed](journal.Events())
-			if !told || !strings.Contains(healed.Error, midway.Error()) {
+			_, healed, found := timeline.First[timeline.FaultHealed](journal.Events())
+			if !found || !strings.Contains(healed.Error, midway.Error()) {
 				t.Errorf("recorded %+v", healed)
 			}
 		})
@@ -335,35 +340,35 @@ func TestConformanceOfInjectionsThatFailMidway(t *testing.T) {
 }
 
 // Neither error hides the other where an injection fails and cannot be healed either.
-func TestAFailedInjectionThatCannotBeHealed(t *testing.T) {
+func TestInject_FailsAndCannotBeHealed_ReturnsBothErrors(t *testing.T) {
 	t.Parallel()
 	midway, stuck := errors.New("it does not stop"), errors.New("stuck")
-	w := &spy{World: worldtest.New(t, "a"), broken: midway, fail: stuck}
+	w := &spy{World: worldtest.New(t, "a"), midway: midway, fail: stuck}
 	journal := timeline.NewJournal(clock.RealClock{}, nil)
 	spec := examples["freezeCluster"]
 	_, f := spec.Fault()
-	if err := fault.NewWard(w, journal).Inject(t.Context(), "it", f); !errors.Is(err, midway) || !errors.Is(err, stuck) {
+	if err := fault.NewActive(w, journal).Inject(t.Context(), "it", f); !errors.Is(err, midway) || !errors.Is(err, stuck) {
 		t.Errorf("injected: %v", err)
 	}
 	if _, healed, _ := timeline.First[timeline.FaultHealed](journal.Events()); !strings.Contains(healed.Error, "stuck") ||
-		healed.Touched != 3 {
+		healed.Hits != 3 {
 		t.Errorf("recorded %+v", healed)
 	}
 }
 
-func TestAFailedHealIsToldAndNotRepeated(t *testing.T) {
+func TestHealAll_HealFails_IsRecordedAndNotRepeated(t *testing.T) {
 	t.Parallel()
 	w := &spy{World: worldtest.New(t, "a"), fail: errors.New("stuck")}
 	journal := timeline.NewJournal(clock.RealClock{}, nil)
-	ward := fault.NewWard(w, journal)
+	active := fault.NewActive(w, journal)
 	for _, name := range []string{"one", "two"} {
 		spec := examples["cut"]
 		_, f := spec.Fault()
-		if err := ward.Inject(t.Context(), name, f); err != nil {
+		if err := active.Inject(t.Context(), name, f); err != nil {
 			t.Fatal(err)
 		}
 	}
-	err := ward.HealAll(t.Context())
+	err := active.HealAll(t.Context())
 	if err == nil || !strings.Contains(err.Error(), `heal the fault "one", cut(gardenlet-a,garden): stuck`) ||
 		w.heals != 2 {
 		t.Errorf("error %v, %d heals", err, w.heals)
@@ -380,19 +385,19 @@ func TestAFailedHealIsToldAndNotRepeated(t *testing.T) {
 // limited is a world that can break nothing.
 type limited struct{ world.World }
 
-func TestAWorldThatCannot(t *testing.T) {
+func TestInject_WorldWithoutTheAbility_Fails(t *testing.T) {
 	t.Parallel()
 	for kind, spec := range examples {
 		_, f := spec.Fault()
 		if f.Needs() == world.EditObjects { // which takes an API server only
 			continue
 		}
-		ward := fault.NewWard(limited{worldtest.New(t, "a")}, timeline.NewJournal(clock.RealClock{}, nil))
-		err := ward.Inject(t.Context(), "it", f)
+		active := fault.NewActive(limited{worldtest.New(t, "a")}, timeline.NewJournal(clock.RealClock{}, nil))
+		err := active.Inject(t.Context(), "it", f)
 		if err == nil || !strings.Contains(err.Error(), "this backend cannot "+string(f.Needs())) {
 			t.Errorf("%s: %v", kind, err)
 		}
-		if err := ward.HealAll(t.Context()); err != nil {
+		if err := active.HealAll(t.Context()); err != nil {
 			t.Errorf("%s: what was not injected is healed: %v", kind, err)
 		}
 	}
@@ -400,24 +405,27 @@ func TestAWorldThatCannot(t *testing.T) {
 
 func TestFaultsReachTheRightPlace(t *testing.T) {
 	t.Parallel()
-	alpha := link.Match{Resource: "shoots", Name: "alpha"}
+	alpha := kubeapi.Match{Resource: "shoots", Name: "alpha"}
 	for kind, want := range map[string][]any{
-		"cut":     {"gardenlet-a", "garden", link.Cut{}},
-		"latency": {"user", "shoot/alpha", link.Latency{Delay: time.Second}},
-		"failRequest": {"gardenlet-a", "garden", link.Fail{
-			Match: link.Match{Verbs: []string{"patch"}, Resource: "shoots", Name: "alpha"}, Turn: link.Turn{Nth: 2}, Status: 503,
+		"cut":     {"gardenlet-a", "garden", wire.Cut{}},
+		"latency": {"user", "shoot/alpha", wire.Latency{Delay: time.Second}},
+		"failRequest": {"gardenlet-a", "garden", requests.Fail{
+			Match: kubeapi.Match{Verbs: []string{"patch"}, Resource: "shoots", Name: "alpha"}, Turn: requests.Turn{Nth: 2},
+			Status: 503,
 		}},
-		"delayRequest": {"gardenlet-a", "garden", link.Delay{Match: alpha, Delay: metav1.Duration{Duration: time.Second}}},
+		"delayRequest": {"gardenlet-a", "garden",
+			requests.Delay{Match: alpha, Delay: metav1.Duration{Duration: time.Second}}},
 		"dropAnswer": {"gardenlet-a", "garden",
-			link.DropAnswer{Match: link.Match{Resource: "shoots", Name: "alpha", Subresource: "status"}}},
-		"holdRequest":  {"gardenlet-a", "garden", link.Hold{Match: alpha, At: link.After}},
-		"requestLimit": {"gardenlet-a", "garden", link.SizeLimit{Match: alpha, Bytes: 64 << 10}},
-		"crash":        {"gardenlet-a", "garden", link.Crash{Match: alpha, Turn: link.Turn{Nth: 1}, At: link.After}},
-		"staleList":    {"gardenlet-a", "garden", link.StaleList{Match: alpha}},
-		"frozenWatch":  {"gardenlet-a", "garden", link.FrozenWatch{Match: alpha}},
+			requests.DropAnswer{Match: kubeapi.Match{Resource: "shoots", Name: "alpha", Subresource: "status"}}},
+		"holdRequest":  {"gardenlet-a", "garden", requests.Hold{Match: alpha, At: requests.After}},
+		"requestLimit": {"gardenlet-a", "garden", requests.SizeLimit{Match: alpha, Bytes: 64 << 10}},
+		"crash": {"gardenlet-a", "garden",
+			requests.Crash{Match: alpha, Turn: requests.Turn{Nth: 1}, At: requests.After}},
+		"staleList":   {"gardenlet-a", "garden", watches.StaleList{Match: alpha}},
+		"frozenWatch": {"gardenlet-a", "garden", watches.Frozen{Match: alpha}},
 		"closeWatch": {"gardenlet-a", "garden",
-			link.CloseWatch{Match: alpha, Life: metav1.Duration{Duration: time.Second}}},
-		"goneWatch": {"gardenlet-a", "garden", link.GoneWatch{Match: alpha, Turn: link.Turn{Times: 1}}},
+			watches.Closed{Match: alpha, Life: metav1.Duration{Duration: time.Second}}},
+		"goneWatch": {"gardenlet-a", "garden", watches.Gone{Match: alpha, Turn: requests.Turn{Times: 1}}},
 		"freeze":    {world.Process{Shoot: "alpha", Program: "guard"}, world.Freeze},
 		"kill":      {world.Process{Actor: "gardenlet-a"}, world.Kill},
 		"bucketUnreachable": {cloud.Fault{
@@ -430,7 +438,7 @@ func TestFaultsReachTheRightPlace(t *testing.T) {
 		}},
 		"damageBackup": {"alpha", world.DeltaBackup, false},
 		"wipeEtcd":     {"alpha"},
-		"chaos":        {"gardenlet-a", "garden", link.Cut{Direction: link.ToServer}},
+		"chaos":        {"gardenlet-a", "garden", wire.Cut{Direction: wire.ToServer}},
 		"cloudError": {cloud.Fault{
 			Match: cloud.Match{Kinds: []string{"networks"}, Verbs: []string{"create"}, Identities: []string{"extensions-a"}},
 			Nth:   2, Effect: cloud.Effect{Error: &cloud.ErrorEffect{Code: "QuotaExceeded"}},
@@ -463,7 +471,7 @@ func TestClusterFault_ClusterThatAnswers_IsNoFault(t *testing.T) {
 		journal := timeline.NewJournal(clock.RealClock{}, nil)
 		spec := examples[kind]
 		_, f := spec.Fault()
-		err := fault.NewWard(w, journal).Inject(t.Context(), "it", f)
+		err := fault.NewActive(w, journal).Inject(t.Context(), "it", f)
 		if err == nil || !strings.Contains(err.Error(), "still answers") || w.heals != 1 {
 			t.Errorf("%s: %v, healed %d times", kind, err, w.heals)
 		}
@@ -508,7 +516,7 @@ func TestAFaultBeginsWhenItsProcessRuns(t *testing.T) {
 			journal := timeline.NewJournal(clock.RealClock{}, nil)
 			before := -1
 			w := starting{&spy{World: worldtest.New(t, "a")}, func() error { before = len(journal.Events()); return never }}
-			err := fault.NewWard(w, journal).Inject(t.Context(), "one", f)
+			err := fault.NewActive(w, journal).Inject(t.Context(), "one", f)
 			begun := 0
 			for range timeline.Of[timeline.FaultInjected](journal.Events()) {
 				begun++
@@ -522,65 +530,114 @@ func TestAFaultBeginsWhenItsProcessRuns(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]string{
-		`{"kill":{"actor":"gardenlet-z"}}`:                                                          `fault.kill.actor: Unsupported value: "gardenlet-z"`,
-		`{"kill":{"actor":"user"}}`:                                                                 `fault.kill.actor: Unsupported value: "user"`,
-		`{"kill":{"cluster":"a"}}`:                                                                  `fault.kill.program: Unsupported value: ""`,
-		`{"kill":{"shoot":"omega","program":"etcd"}}`:                                               `fault.kill.shoot: Unsupported value: "omega"`,
-		`{"freeze":{"cluster":"a","shoot":"alpha","program":"etcd"}}`:                               `must name an actor, or a cluster and a program, or a shoot and a program`,
-		`{"freeze":{}}`:                                                                             `must name an actor`,
-		`{"latency":{"actor":"user","target":"shoots","delay":"0s"}}`:                               `must be positive`,
-		`{"bandwidth":{"actor":"user","target":"shoots","bytesPerSecond":"0"}}`:                     `must be at least 1`,
-		`{"cut":{"actor":"observer","target":"a"}}`:                                                 `fault.cut.actor: Unsupported value: "observer"`,
-		`{"reset":{"actor":"user","target":"shoot/omega"}}`:                                         `fault.reset.target: Unsupported value: "shoot/omega"`,
-		`{"failRequest":{"actor":"user","target":"cloud","status":503}}`:                            `fault.failRequest.target: Unsupported value: "cloud": supported values: "shoot/alpha", "shoots"`,
-		`{"cut":{"actor":"gateway-a","target":"garden"}}`:                                           `fault.cut.target: Unsupported value: "garden": supported values: "a"`,
-		`{"failRequest":{"actor":"user","target":"shoots","status":200}}`:                           `status 200: must be from 400 to 599`,
-		`{"failRequest":{"actor":"user","target":"shoots","status":500,"verbs":["read"]}}`:          `fault.failRequest.verbs[0]: Unsupported value: "read": supported values: "get", "list", "watch", "create", "update", "patch", "apply", "delete", "deletecollection"`,
-		`{"failRequest":{"actor":"user","target":"shoots","status":500,"kind":"pods"}}`:             `fault.failRequest.kind: Invalid value: "pods": must be a kind, such as Shoot`,
-		`{"failRequest":{"actor":"me","target":"shoots","status":500}}`:                             `fault.failRequest.actor: Unsupported value: "me"`,
-		`{"delayRequest":{"actor":"user","target":"shoots","delay":"0s"}}`:                          `delay 0s: must be positive`,
-		`{"holdRequest":{"actor":"user","target":"shoots","at":"Noon"}}`:                            `unknown moment "Noon": must be "Before" or "After"`,
-		`{"dropAnswer":{"actor":"user","target":"shoots","nth":1,"from":2}}`:                        `nth 1: stands alone, without from, every and times`,
-		`{"dropAnswer":{"actor":"user","target":"shoots","verbs":["get","watch"]}}`:                 `verb "watch": has no answer that could be lost`,
-		`{"requestLimit":{"actor":"user","target":"shoots","max":"4Mi"}}`:                           `limit of 4194304 bytes: must be from 1 to 3145728`,
-		`{"closeWatch":{"actor":"user","target":"shoots","every":-1}}`:                              `must not be negative`,
-		`{"crash":{"actor":"nodes","target":"shoots"}}`:                                             `fault.crash.victim: Required value: "nodes" is many processes: name the one that dies`,
-		`{"crash":{"actor":"gardenlet-a","target":"garden","verbs":["get"]}}`:                       `fault.crash.verbs[0]: Invalid value: "get": does not write`,
-		`{"crash":{"actor":"nodes","target":"shoots","victim":{"shoot":"alpha","program":"kwok"}}}`: `fault.crash.victim.program: Unsupported value: "kwok"`,
-		`{"cloudError":{"code":"ERR_PROBLEMATIC_WEBHOOK"}}`:                                         `fault.cloudError.code: Unsupported value: "ERR_PROBLEMATIC_WEBHOOK": supported values: "Invalid"`,
-		`{"cloudError":{"code":"Invalid","kinds":["castles"]}}`:                                     `fault.cloudError.kinds[0]: Unsupported value: "castles"`,
-		`{"cloudError":{"code":"Invalid","verbs":["watch"]}}`:                                       `fault.cloudError.verbs[0]: Unsupported value: "watch"`,
-		`{"cloudError":{"code":"Invalid","actor":"gateway-a"}}`:                                     `fault.cloudError.actor: Unsupported value: "gateway-a": supported values: "control-planes-a"`,
-		`{"cloudError":{"code":"Invalid","nth":1,"times":2}}`:                                       `must have nth alone, or from and times`,
-		`{"cloudQuota":{"kind":"machines","max":-1}}`:                                               `fault.cloudQuota.max: Invalid value: -1: must not be negative`,
-		`{"cloudThrottle":{"perSecond":-1}}`:                                                        `rate and burst must not be negative`,
-		`{"slowCloud":{"delay":"0s"}}`:                                                              `fault.slowCloud.delay: Invalid value: "0s": must be positive`,
-		`{"slowBucket":{"bytesPerSecond":"0"}}`:                                                     `fault.slowBucket.bytesPerSecond: Invalid value: "0": must be at least 1`,
-		`{"bucketUnreachable":{"shoot":"omega"}}`:                                                   `fault.bucketUnreachable.shoot: Unsupported value: "omega"`,
-		`{"wipeEtcd":{"shoot":"omega"}}`:                                                            `fault.wipeEtcd.shoot: Unsupported value: "omega"`,
-		`{"kill":{"actor":"gardenlet-a","restartDelay":"-1s"}}`:                                     `fault.kill.restartDelay: Invalid value: "-1s": must not be negative`,
-		`{"kill":{"cluster":"a","program":"etcd","restartDelay":"1s"}}`:                             `a program of a cluster stays dead until it is healed`,
-		`{"growObject":{"cluster":"a","apiVersion":"v1","kind":"Secret","name":"s","size":"2Mi"}}`:  `fault.growObject.size: Invalid value: "2Mi": must be from 1 to 1500Ki`,
-		`{"growObject":{"cluster":"a","apiVersion":"a/b/c","kind":"Secret","name":"s","size":"1"}}`: `fault.growObject.apiVersion: Invalid value: "a/b/c": must be a group and a version`,
-		`{"growObject":{"cluster":"a","apiVersion":"v1","kind":"secrets","name":"s","size":"1"}}`:   `fault.growObject.kind: Invalid value: "secrets": must be a kind`,
-		`{"growObject":{"cluster":"a","apiVersion":"v1","kind":"Secret","name":"","size":"1"}}`:     `fault.growObject.name: Required value`,
-		`{"growObject":{"cluster":"z","apiVersion":"v1","kind":"Secret","name":"s","size":"1"}}`:    `fault.growObject.cluster: Unsupported value: "z"`,
-		`{"damageBackup":{"shoot":"omega"}}`:                                                        `fault.damageBackup.shoot: Unsupported value: "omega"`,
-		`{"damageBackup":{"shoot":"alpha","last":"Word"}}`:                                          `fault.damageBackup.last: Unsupported value: "Word": supported values: "Any", "Full", "Delta"`,
-		`{"loseCluster":{"cluster":"z"}}`:                                                           `fault.loseCluster.cluster: Unsupported value: "z": supported values: "garden", "a"`,
-		`{"loseCluster":{"cluster":"garden","wipe":true}}`:                                          `fault.loseCluster.wipe: Invalid value: true: nothing can bring a wiped garden back`,
-		`{"freezeCluster":{"cluster":"b"}}`:                                                         `fault.freezeCluster.cluster: Unsupported value: "b"`,
-		`{}`: `exactly one fault ` +
-			`must be given: loseCluster, freezeCluster, cut`,
+	for _, c := range []struct{ text, want string }{
+		{`{"kill":{"actor":"gardenlet-z"}}`,
+			`fault.kill.actor: Unsupported value: "gardenlet-z"`},
+		{`{"kill":{"actor":"user"}}`,
+			`fault.kill.actor: Unsupported value: "user"`},
+		{`{"kill":{"cluster":"a"}}`,
+			`fault.kill.program: Unsupported value: ""`},
+		{`{"kill":{"shoot":"omega","program":"etcd"}}`,
+			`fault.kill.shoot: Unsupported value: "omega"`},
+		{`{"freeze":{"cluster":"a","shoot":"alpha","program":"etcd"}}`,
+			`must name an actor, or a cluster and a program, or a shoot and a program`},
+		{`{"freeze":{}}`,
+			`must name an actor`},
+		{`{"latency":{"actor":"user","target":"shoots","delay":"0s"}}`,
+			`must be positive`},
+		{`{"bandwidth":{"actor":"user","target":"shoots","bytesPerSecond":"0"}}`,
+			`must be at least 1`},
+		{`{"cut":{"actor":"observer","target":"a"}}`,
+			`fault.cut.actor: Unsupported value: "observer"`},
+		{`{"reset":{"actor":"user","target":"shoot/omega"}}`,
+			`fault.reset.target: Unsupported value: "shoot/omega"`},
+		{`{"failRequest":{"actor":"user","target":"cloud","status":503}}`,
+			`fault.failRequest.target: Unsupported value: "cloud": supported values: "shoot/alpha", "shoots"`},
+		{`{"cut":{"actor":"gateway-a","target":"garden"}}`,
+			`fault.cut.target: Unsupported value: "garden": supported values: "a"`},
+		{`{"failRequest":{"actor":"user","target":"shoots","status":200}}`,
+			`status 200: must be from 400 to 599`},
+		{`{"failRequest":{"actor":"user","target":"shoots","status":500,"verbs":["read"]}}`,
+			`fault.failRequest.verbs[0]: Unsupported value: "read": supported values: ` +
+				`"get", "list", "watch", "create", "update", "patch", "apply", "delete", "deletecollection"`},
+		{`{"failRequest":{"actor":"user","target":"shoots","status":500,"kind":"pods"}}`,
+			`fault.failRequest.kind: Invalid value: "pods": must be a kind, such as Shoot`},
+		{`{"failRequest":{"actor":"me","target":"shoots","status":500}}`,
+			`fault.failRequest.actor: Unsupported value: "me"`},
+		{`{"delayRequest":{"actor":"user","target":"shoots","delay":"0s"}}`,
+			`delay 0s: must be positive`},
+		{`{"holdRequest":{"actor":"user","target":"shoots","at":"Noon"}}`,
+			`unknown moment "Noon": must be "Before" or "After"`},
+		{`{"dropAnswer":{"actor":"user","target":"shoots","nth":1,"from":2}}`,
+			`nth 1: stands alone, without from, every and times`},
+		{`{"dropAnswer":{"actor":"user","target":"shoots","verbs":["get","watch"]}}`,
+			`verb "watch": has no answer that could be lost`},
+		{`{"requestLimit":{"actor":"user","target":"shoots","max":"4Mi"}}`,
+			`limit of 4194304 bytes: must be from 1 to 3145728`},
+		{`{"closeWatch":{"actor":"user","target":"shoots","every":-1}}`,
+			`must not be negative`},
+		{`{"crash":{"actor":"nodes","target":"shoots"}}`,
+			`fault.crash.victim: Required value: "nodes" is many processes: name the one that dies`},
+		{`{"crash":{"actor":"gardenlet-a","target":"garden","verbs":["get"]}}`,
+			`fault.crash.verbs[0]: Invalid value: "get": does not write`},
+		{`{"crash":{"actor":"nodes","target":"shoots","victim":{"shoot":"alpha","program":"kwok"}}}`,
+			`fault.crash.victim.program: Unsupported value: "kwok"`},
+		{`{"cloudError":{"code":"ERR_PROBLEMATIC_WEBHOOK"}}`,
+			`fault.cloudError.code: Unsupported value: "ERR_PROBLEMATIC_WEBHOOK": supported values: "Invalid"`},
+		{`{"cloudError":{"code":"Invalid","kinds":["castles"]}}`,
+			`fault.cloudError.kinds[0]: Unsupported value: "castles"`},
+		{`{"cloudError":{"code":"Invalid","verbs":["watch"]}}`,
+			`fault.cloudError.verbs[0]: Unsupported value: "watch"`},
+		{`{"cloudError":{"code":"Invalid","actor":"gateway-a"}}`,
+			`fault.cloudError.actor: Unsupported value: "gateway-a": supported values: "control-planes-a"`},
+		{`{"cloudError":{"code":"Invalid","nth":1,"times":2}}`,
+			`must have nth alone, or from and times`},
+		{`{"cloudQuota":{"kind":"machines","max":-1}}`,
+			`fault.cloudQuota.max: Invalid value: -1: must not be negative`},
+		{`{"cloudThrottle":{"perSecond":-1}}`,
+			`rate and burst must not be negative`},
+		{`{"slowCloud":{"delay":"0s"}}`,
+			`fault.slowCloud.delay: Invalid value: "0s": must be positive`},
+		{`{"slowBucket":{"bytesPerSecond":"0"}}`,
+			`fault.slowBucket.bytesPerSecond: Invalid value: "0": must be at least 1`},
+		{`{"bucketUnreachable":{"shoot":"omega"}}`,
+			`fault.bucketUnreachable.shoot: Unsupported value: "omega"`},
+		{`{"wipeEtcd":{"shoot":"omega"}}`,
+			`fault.wipeEtcd.shoot: Unsupported value: "omega"`},
+		{`{"kill":{"actor":"gardenlet-a","restartDelay":"-1s"}}`,
+			`fault.kill.restartDelay: Invalid value: "-1s": must not be negative`},
+		{`{"kill":{"cluster":"a","program":"etcd","restartDelay":"1s"}}`,
+			`a program of a cluster stays dead until it is healed`},
+		{`{"growObject":{"cluster":"a","apiVersion":"v1","kind":"Secret","name":"s","size":"2Mi"}}`,
+			`fault.growObject.size: Invalid value: "2Mi": must be from 1 to 1500Ki`},
+		{`{"growObject":{"cluster":"a","apiVersion":"a/b/c","kind":"Secret","name":"s","size":"1"}}`,
+			`fault.growObject.apiVersion: Invalid value: "a/b/c": must be a group and a version`},
+		{`{"growObject":{"cluster":"a","apiVersion":"v1","kind":"secrets","name":"s","size":"1"}}`,
+			`fault.growObject.kind: Invalid value: "secrets": must be a kind`},
+		{`{"growObject":{"cluster":"a","apiVersion":"v1","kind":"Secret","name":"","size":"1"}}`,
+			`fault.growObject.name: Required value`},
+		{`{"growObject":{"cluster":"z","apiVersion":"v1","kind":"Secret","name":"s","size":"1"}}`,
+			`fault.growObject.cluster: Unsupported value: "z"`},
+		{`{"damageBackup":{"shoot":"omega"}}`,
+			`fault.damageBackup.shoot: Unsupported value: "omega"`},
+		{`{"damageBackup":{"shoot":"alpha","last":"Word"}}`,
+			`fault.damageBackup.last: Unsupported value: "Word": supported values: "Any", "Full", "Delta"`},
+		{`{"loseCluster":{"cluster":"z"}}`,
+			`fault.loseCluster.cluster: Unsupported value: "z": supported values: "garden", "a"`},
+		{`{"loseCluster":{"cluster":"garden","wipe":true}}`,
+			`fault.loseCluster.wipe: Invalid value: true: nothing can bring a wiped garden back`},
+		{`{"freezeCluster":{"cluster":"b"}}`,
+			`fault.freezeCluster.cluster: Unsupported value: "b"`},
+		{`{}`,
+			`exactly one fault must be given: loseCluster, freezeCluster, cut`},
 	} {
 		var spec fault.Spec
-		if err := json.Unmarshal([]byte(text), &spec); err != nil {
+		if err := json.Unmarshal([]byte(c.text), &spec); err != nil {
 			t.Fatal(err)
 		}
 		errs := spec.Check(field.NewPath("fault"), ground)
-		if len(errs) != 1 || !strings.Contains(errs[0].Error(), want) {
-			t.Errorf("%s: %v, want %q", text, errs, want)
+		if len(errs) != 1 || !strings.Contains(errs[0].Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.text, errs, c.want)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/watches"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -19,7 +20,7 @@ type FrozenWatch struct {
 var _ Fault = &FrozenWatch{}
 
 func (f *FrozenWatch) harm() link.Fault {
-	return link.FrozenWatch{Match: f.match()}
+	return watches.Frozen{Match: f.match()}
 }
 
 // Name is "frozenWatch(actor,target,what)".

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/watches"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -19,7 +20,7 @@ type GoneWatch struct {
 var _ Fault = &GoneWatch{}
 
 func (g *GoneWatch) harm() link.Fault {
-	return link.GoneWatch{Match: g.match(), Turn: g.Turn}
+	return watches.Gone{Match: g.match(), Turn: g.Turn}
 }
 
 // Name is "goneWatch(actor,target,what)".

@@ -77,7 +77,7 @@ func (g *GrowObject) Inject(ctx context.Context, w world.World) (world.Injection
 		}
 		return nil
 	}
-	return world.Injection{Heal: heal, Touched: func() int { return 1 }}, err // grow has seen it
+	return world.Injection{Heal: heal, Hits: func() int { return 1 }}, err // grow has seen it
 }
 
 // grow the object; it says whether it has begun to, also when it fails.

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/requests"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -14,13 +15,13 @@ import (
 type HoldRequest struct {
 	Requests `json:",inline"`
 	// At says whether the request is held (Before, when not given) or its answer (After).
-	At link.Moment `json:"at,omitempty"`
+	At requests.Moment `json:"at,omitempty"`
 }
 
 var _ Fault = &HoldRequest{}
 
 func (h *HoldRequest) harm() link.Fault {
-	return link.Hold{Match: h.match(), Turn: h.Turn, At: h.At}
+	return requests.Hold{Match: h.match(), Turn: h.Turn, At: h.At}
 }
 
 // Name is "holdRequest(actor,target,what)".

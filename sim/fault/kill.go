@@ -52,7 +52,7 @@ func (k *Kill) Inject(ctx context.Context, w world.World) (world.Injection, erro
 	}
 	delayer, can := w.(world.RestartDelayer)
 	if !can {
-		return world.Injection{}, cannot(fmt.Sprintf("%s, restarted after %s", k.Name(), k.RestartDelay.Duration),
+		return world.Injection{}, world.Cannot(fmt.Sprintf("%s, restarted after %s", k.Name(), k.RestartDelay.Duration),
 			world.DelayRestarts)
 	}
 	return delayer.KillFor(ctx, world.Process(k.Process), k.RestartDelay.Duration)

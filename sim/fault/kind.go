@@ -16,7 +16,6 @@ import (
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
 	securityv1alpha1 "github.com/transplant-sim/transplant/api/security/v1alpha1"
 	transplantv1alpha1 "github.com/transplant-sim/transplant/api/transplant/v1alpha1"
-
 	"github.com/transplant-sim/transplant/sim/spelling"
 )
 
@@ -62,7 +61,7 @@ func misspeltIn(group, kind string) string {
 	return nearest(kind, kindsByGroup()[group])
 }
 
-// nearest is the kind that is meant; who has kinds of his own shall not be told that they are others.
+// nearest is the kind that is meant; a kind that a user has defined is not taken for another.
 func nearest(kind string, known []string) string {
 	if slices.ContainsFunc(known, func(name string) bool { return strings.EqualFold(name, kind) }) {
 		return ""

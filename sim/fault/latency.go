@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/wire"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -23,7 +24,7 @@ type Latency struct {
 var _ Fault = &Latency{}
 
 func (l *Latency) harm() link.Fault {
-	return link.Latency{Direction: l.Direction, Delay: l.Delay.Duration, Jitter: l.Jitter.Duration}
+	return wire.Latency{Direction: l.Direction, Delay: l.Delay.Duration, Jitter: l.Jitter.Duration}
 }
 
 // Name is "latency(actor,target)".

@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/requests"
+	"github.com/transplant-sim/transplant/clusters/link/wire"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -19,7 +21,7 @@ type Link struct {
 	// Target of the traffic: a cluster, cloud, shoots, or shoot/<name>.
 	Target string `json:"target"`
 	// Direction of the bytes that are harmed; both when not given.
-	Direction link.Direction `json:"direction,omitempty"`
+	Direction wire.Direction `json:"direction,omitempty"`
 }
 
 func (l Link) name(harm string) string { return fmt.Sprintf("%s(%s,%s)", harm, l.Actor, l.Target) }
@@ -42,10 +44,11 @@ func (l Link) inject(ctx context.Context, w world.World, harm link.Fault) (world
 	return l.injectWith(ctx, w, harm, nil)
 }
 
-func (l Link) injectWith(ctx context.Context, w world.World, harm link.Fault, hook link.Hook) (world.Injection, error) {
+func (l Link) injectWith(ctx context.Context, w world.World, harm link.Fault, hook requests.Hook) (world.Injection,
+	error) {
 	breaker, can := w.(world.LinkBreaker)
 	if !can {
-		return world.Injection{}, cannot(fmt.Sprintf("harm the link of %q to %q", l.Actor, l.Target), world.BreakLinks)
+		return world.Injection{}, world.Cannot(fmt.Sprintf("harm the link of %q to %q", l.Actor, l.Target), world.BreakLinks)
 	}
 	return breaker.BreakLink(ctx, l.Actor, l.Target, harm, hook)
 }

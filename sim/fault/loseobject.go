@@ -70,7 +70,7 @@ func (l *LoseObject) Inject(ctx context.Context, w world.World) (world.Injection
 		}
 		return nil
 	}
-	return world.Injection{Heal: heal, Touched: func() int { return 1 }}, err
+	return world.Injection{Heal: heal, Hits: func() int { return 1 }}, err
 }
 
 // remove ends the object that was read. Its error is one of isGone when somebody else has ended it, and a Conflict when

@@ -26,7 +26,7 @@ import (
 type clouded struct {
 	*worldtest.World
 	admin, actor *cloud.Client
-	felt         int
+	hits         int
 }
 
 func (c *clouded) BreakCloud(ctx context.Context, f cloud.Fault) (world.Injection, error) {
@@ -35,11 +35,11 @@ func (c *clouded) BreakCloud(ctx context.Context, f cloud.Fault) (world.Injectio
 	heal := func(ctx context.Context) error {
 		final, err := c.admin.HealFault(ctx, f.ID)
 		if err == nil {
-			c.felt = final.Felt
+			c.hits = final.Hits
 		}
 		return err
 	}
-	return world.Injection{Heal: heal, Touched: func() int { return c.felt }}, err
+	return world.Injection{Heal: heal, Hits: func() int { return c.hits }}, err
 }
 
 func newClouded(t *testing.T) *clouded {
@@ -77,8 +77,8 @@ func putObject(ctx context.Context, c *cloud.Client) error {
 	return err
 }
 
-// Every fault of the cloud is felt by who calls a real one, with the code it shall have, heals, and leaves it clean.
-func TestFaultsOnACloud(t *testing.T) {
+// Every fault of the cloud hits a caller of a real one, with its error code, heals, and leaves the cloud clean.
+func TestFaults_OfARealCloud_HitAndHeal(t *testing.T) {
 	t.Parallel()
 	second := fault.Calls{Callers: fault.Callers{Actor: "extensions-a"}, Verbs: []string{"create"}, Nth: 2}
 	type trial struct {
@@ -105,17 +105,17 @@ func TestFaultsOnACloud(t *testing.T) {
 			t.Parallel()
 			w := newClouded(t)
 			journal := timeline.NewJournal(clock.RealClock{}, nil)
-			ward := fault.NewWard(w, journal)
-			must(t, ward.Inject(t.Context(), "it", c.fault))
+			active := fault.NewActive(w, journal)
+			must(t, active.Inject(t.Context(), "it", c.fault))
 			_ = c.act(t.Context(), w.actor)
 			err := c.act(t.Context(), w.actor)
 			if c.want == "" && err != nil || c.want != "" &&
 				(err == nil || !strings.Contains(err.Error()+string(cloud.CodeOf(err)), c.want)) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
-			must(t, ward.HealAll(t.Context()))
+			must(t, active.HealAll(t.Context()))
 			must(t, c.act(t.Context(), w.actor))
-			if _, healed, _ := timeline.First[timeline.FaultHealed](journal.Events()); healed.Touched == 0 ||
+			if _, healed, _ := timeline.First[timeline.FaultHealed](journal.Events()); healed.Hits == 0 ||
 				healed.Error != "" {
 				t.Errorf("recorded %+v", healed)
 			}

@@ -58,7 +58,7 @@ func (o OneObject) checkObject(path *field.Path, on landscape.Landscape) field.E
 	return append(errs, CheckPlace(path, o.Namespace, o.Object)...)
 }
 
-// isGone tells that the object is not there, and not that there is no such kind: an API server then names no object.
+// isGone says that the object is not there. If the kind is unknown instead, the API server names no object.
 func (o OneObject) isGone(err error) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
@@ -68,9 +68,9 @@ func (o OneObject) isGone(err error) bool {
 	return details != nil && details.Name == o.Object
 }
 
-// nothingDone is the injection of a fault that has found nothing to harm: nobody can have felt it.
+// nothingDone is the injection of a fault that has found nothing to harm: it hits nothing.
 func nothingDone() world.Injection {
-	return world.Injection{Heal: func(context.Context) error { return nil }, Touched: func() int { return 0 }}
+	return world.Injection{Heal: func(context.Context) error { return nil }, Hits: func() int { return 0 }}
 }
 
 // connect gives the observer's way to objects of this kind.

@@ -24,6 +24,7 @@ import (
 
 	"github.com/transplant-sim/transplant/clusters/apiservertest"
 	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/requests"
 	"github.com/transplant-sim/transplant/sim/fault"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/world"
@@ -38,18 +39,18 @@ type wired struct {
 	*worldtest.World
 	link   *link.Link
 	killed atomic.Int32
-	// dying, when it is not nil, is told of a kill that has begun, and holds it until it is told again.
+	// dying, when it is not nil, receives a value when a kill has begun; the kill waits until a value is sent back.
 	dying chan struct{}
 	// revived counts the kills that were healed.
 	revived atomic.Int32
 }
 
-func (w *wired) BreakLink(_ context.Context, _, _ string, f link.Fault, hook link.Hook) (world.Injection, error) {
+func (w *wired) BreakLink(_ context.Context, _, _ string, f link.Fault, hook requests.Hook) (world.Injection, error) {
 	i := w.link.BeginWith(f, hook)
 	return world.Injection{Heal: func(ctx context.Context) error {
 		i.Heal()
 		return i.Await(ctx)
-	}, Touched: i.Touched}, nil
+	}, Hits: i.Hits}, nil
 }
 
 func (w *wired) BreakProcess(context.Context, world.Process, world.Harm) (world.Injection, error) {
@@ -61,41 +62,43 @@ func (w *wired) BreakProcess(context.Context, world.Process, world.Harm) (world.
 	return world.Injection{Heal: func(context.Context) error {
 		w.revived.Add(1)
 		return nil
-	}, Touched: func() int { return 1 }}, nil
+	}, Hits: func() int { return 1 }}, nil
 }
 
-// onServer is a stage for faults that live in links.
+// onServer is an environment for faults that live in links.
 type onServer struct {
 	world   *wired
 	config  *rest.Config // through the link
 	direct  *kubernetes.Clientset
-	ward    *fault.Ward
+	faults  *fault.Active
 	journal *timeline.Journal
 	number  int
 }
 
-// provocations do what makes each fault felt that lives in a link; they need not succeed.
+// provocations do what each fault that lives in a link hits; they need not succeed.
 var provocations = map[string]struct {
 	spec    fault.Spec
 	provoke func(context.Context, *client)
 }{
-	"cut": {fault.Spec{Cut: &fault.Cut{Link: wire}}, read},
-	"latency": {fault.Spec{Latency: &fault.Latency{Link: wire, Delay: metav1.Duration{Duration: 10 * time.Millisecond}}},
+	"cut": {fault.Spec{Cut: &fault.Cut{Link: arrow}}, read},
+	"latency": {fault.Spec{Latency: &fault.Latency{Link: arrow, Delay: metav1.Duration{Duration: 10 * time.Millisecond}}},
 		read},
-	"bandwidth": {fault.Spec{Bandwidth: &fault.Bandwidth{Link: wire, BytesPerSecond: resource.MustParse("64Ki")}}, read},
-	"reset":     {fault.Spec{Reset: &fault.Reset{Actor: wire.Actor, Target: wire.Target}}, read},
+	"bandwidth": {fault.Spec{Bandwidth: &fault.Bandwidth{Link: arrow, BytesPerSecond: resource.MustParse("64Ki")}}, read},
+	"reset":     {fault.Spec{Reset: &fault.Reset{Actor: arrow.Actor, Target: arrow.Target}}, read},
 	"failRequest": {fault.Spec{FailRequest: &fault.FailRequest{
 		Requests: fault.Requests{Objects: settings, Verbs: []string{"create"}}, Status: 403,
 	}}, write},
 	"delayRequest": {fault.Spec{DelayRequest: &fault.DelayRequest{
-		Requests: fault.Requests{Objects: settings}, Delay: metav1.Duration{Duration: 10 * time.Millisecond}, At: link.After,
+		Requests: fault.Requests{Objects: settings}, Delay: metav1.Duration{Duration: 10 * time.Millisecond},
+		At: requests.After,
 	}}, write},
 	"dropAnswer": {fault.Spec{DropAnswer: &fault.DropAnswer{Requests: fault.Requests{Objects: settings}}}, write},
 	"holdRequest": {fault.Spec{HoldRequest: &fault.HoldRequest{Requests: fault.Requests{Objects: settings,
 		Verbs: []string{"get"}}}}, read},
 	"requestLimit": {fault.Spec{RequestLimit: &fault.RequestLimit{Objects: settings, Max: resource.MustParse("10")}},
 		write},
-	"crash":       {fault.Spec{Crash: &fault.Crash{Requests: fault.Requests{Objects: settings}, At: link.After}}, write},
+	"crash": {fault.Spec{Crash: &fault.Crash{Requests: fault.Requests{Objects: settings}, At: requests.After}},
+		write},
 	"staleList":   {fault.Spec{StaleList: &fault.StaleList{Objects: settings}}, listTwice},
 	"frozenWatch": {fault.Spec{FrozenWatch: &fault.FrozenWatch{Objects: settings}}, watchAndWrite},
 	"closeWatch":  {fault.Spec{CloseWatch: &fault.CloseWatch{Watches: fault.Watches{Objects: settings}}}, watchAndWrite},
@@ -103,14 +106,14 @@ var provocations = map[string]struct {
 }
 
 var (
-	wire     = fault.Link{Actor: "gardenlet-a", Target: "garden"}
+	arrow    = fault.Link{Actor: "gardenlet-a", Target: "garden"}
 	settings = fault.Objects{Actor: "gardenlet-a", Target: "garden", Group: "core", Kind: "ConfigMap",
 		Namespace: "default"}
 )
 
-// Every fault that lives in a link is felt by a client of a real API server, heals, and leaves the link clean; also
-// when the story was cancelled in the middle of it, and when it failed.
-func TestFaultsOnAnAPIServer(t *testing.T) {
+// Every fault that lives in a link hits a client of a real API server, heals, and leaves the link clean; also if the
+// run was cancelled in the middle of it, or failed.
+func TestFaults_OfARealAPIServer_HitAndHeal(t *testing.T) {
 	t.Parallel()
 	for kind, spec := range examples {
 		if _, f := spec.Fault(); (f.Needs() == world.BreakLinks || f.Needs() == world.CrashActors) &&
@@ -128,9 +131,9 @@ func TestFaultsOnAnAPIServer(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			_, f := c.spec.Fault()
 			s.test(t, kind+"-healed", f, c.provoke, func(ctx context.Context, name string) error {
-				return s.ward.Heal(ctx, name)
+				return s.faults.Heal(ctx, name)
 			})
-			s.test(t, kind+"-failed", f, c.provoke, func(ctx context.Context, _ string) error { return s.ward.HealAll(ctx) })
+			s.test(t, kind+"-failed", f, c.provoke, func(ctx context.Context, _ string) error { return s.faults.HealAll(ctx) })
 		})
 	}
 }
@@ -160,7 +163,7 @@ func newOnServer(t *testing.T, direct *rest.Config) *onServer {
 	}
 	s.direct, err = kubernetes.NewForConfig(direct)
 	must(t, err)
-	s.ward = fault.NewWard(s.world, s.journal)
+	s.faults = fault.NewActive(s.world, s.journal)
 	return s
 }
 
@@ -177,28 +180,28 @@ func (s *onServer) test(t *testing.T, name string, f fault.Fault, provoke func(c
 	before := s.client(t)
 	read(t.Context(), before)
 	must(t, before.err)
-	story, cancel := context.WithCancel(t.Context())
-	must(t, s.ward.Inject(story, name, f))
+	ctx, cancel := context.WithCancel(t.Context())
+	must(t, s.faults.Inject(ctx, name, f))
 	act, done := context.WithCancel(t.Context())
 	defer done()
-	felt := make(chan struct{})
+	provoked := make(chan struct{})
 	go func() {
-		defer close(felt)
+		defer close(provoked)
 		provoke(act, s.client(t))
 	}()
-	for deadline := time.Now().Add(patience); s.touched() == 0; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); s.hits() == 0; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("nobody has felt %s", f.Name())
+			t.Fatalf("%s has hit nothing", f.Name())
 		}
 	}
 	cancel()
-	must(t, heal(story, name))
+	must(t, heal(ctx, name))
 	done()
-	<-felt
+	<-provoked
 	after := s.client(t)
 	write(t.Context(), after)
 	must(t, after.err)
-	if s.touched() != 0 || len(s.world.link.Injections()) != 0 {
+	if s.hits() != 0 || len(s.world.link.Injections()) != 0 {
 		t.Errorf("the link still has %v", s.world.link.Injections())
 	}
 	healed := timeline.FaultHealed{}
@@ -207,7 +210,7 @@ func (s *onServer) test(t *testing.T, name string, f fault.Fault, provoke func(c
 			healed = p
 		}
 	}
-	if healed.Touched == 0 || healed.Error != "" || healed.Fault != f.Name() {
+	if healed.Hits == 0 || healed.Error != "" || healed.Fault != f.Name() {
 		t.Errorf("recorded %+v", healed)
 	}
 	if strings.HasPrefix(f.Name(), "crash") && s.world.killed.Swap(0) != 1 {
@@ -222,7 +225,7 @@ func (s *onServer) testHealWhileACrashStrikes(t *testing.T) {
 	s.world.revived.Store(0)
 	crash := &fault.Crash{Requests: fault.Requests{Objects: settings},
 		Victim: &fault.Process{Cluster: "a", Program: "etcd"}}
-	must(t, s.ward.Inject(t.Context(), "strikes-late", crash))
+	must(t, s.faults.Inject(t.Context(), "strikes-late", crash))
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
@@ -230,7 +233,7 @@ func (s *onServer) testHealWhileACrashStrikes(t *testing.T) {
 	}()
 	<-s.world.dying
 	healed := make(chan error, 1)
-	go func() { healed <- s.ward.Heal(t.Context(), "strikes-late") }()
+	go func() { healed <- s.faults.Heal(t.Context(), "strikes-late") }()
 	for deadline := time.Now().Add(patience); len(s.world.link.Injections()) > 0; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the crash is not taken off the link")
@@ -240,7 +243,7 @@ func (s *onServer) testHealWhileACrashStrikes(t *testing.T) {
 	case err := <-healed:
 		t.Errorf("it was healed while its victim was dying: %v", err)
 		healed <- err
-	case <-time.After(100 * time.Millisecond): // nothing tells that a heal waits
+	case <-time.After(100 * time.Millisecond): // nothing shows that a heal waits
 	}
 	s.world.dying <- struct{}{}
 	must(t, <-healed)
@@ -249,8 +252,8 @@ func (s *onServer) testHealWhileACrashStrikes(t *testing.T) {
 		t.Errorf("%d victims were healed, want the one that was killed", n)
 	}
 	for e, p := range timeline.Of[timeline.FaultHealed](s.journal.Events()) {
-		if e.Subject == "strikes-late" && p.Touched != 1 {
-			t.Errorf("recorded %+v, want one that was felt once", p)
+		if e.Subject == "strikes-late" && p.Hits != 1 {
+			t.Errorf("recorded %+v, want one hit", p)
 		}
 	}
 }
@@ -270,7 +273,7 @@ func (s *onServer) testGrowth(t *testing.T) {
 	w := &served{s.world, s.config}
 	growth, err := grow("600Ki").Inject(t.Context(), w)
 	must(t, err)
-	wantTouched(t, growth, 1)
+	wantHits(t, growth, 1)
 	object, err := secrets.Get(t.Context(), "grows", metav1.GetOptions{})
 	must(t, err)
 	if n := len(object.Data["growth"]); n < 400<<10 || n > 600<<10 {
@@ -294,7 +297,7 @@ func (s *onServer) testGrowth(t *testing.T) {
 	must(t, growth.Heal(t.Context()))
 	growth, err = grow("600Ki").Inject(t.Context(), w)
 	must(t, err)
-	wantTouched(t, growth, 0)
+	wantHits(t, growth, 0)
 	unknown := grow("600Ki")
 	unknown.Kind = "Secert"
 	if _, err := unknown.Inject(t.Context(), w); !apierrors.IsNotFound(err) {
@@ -302,11 +305,11 @@ func (s *onServer) testGrowth(t *testing.T) {
 	}
 }
 
-// wantTouched is how many objects a fault has harmed; one that has found none was felt by nobody, and heals.
-func wantTouched(t *testing.T, injection world.Injection, want int) {
+// wantHits checks how many objects a fault has harmed; one that has found none heals.
+func wantHits(t *testing.T, injection world.Injection, want int) {
 	t.Helper()
-	if got := injection.Touched(); got != want {
-		t.Errorf("it has touched %d objects, want %d", got, want)
+	if got := injection.Hits(); got != want {
+		t.Errorf("it has hit %d objects, want %d", got, want)
 	}
 	if want == 0 {
 		must(t, injection.Heal(t.Context()))
@@ -325,13 +328,13 @@ func (s *onServer) testLoss(t *testing.T) {
 	w := &served{s.world, s.config}
 	loss, err := lose.Inject(t.Context(), w)
 	must(t, err)
-	wantTouched(t, loss, 1)
+	wantHits(t, loss, 1)
 	if _, err := secrets.Get(t.Context(), "lost", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("it is still there: %v", err)
 	}
 	again, err := lose.Inject(t.Context(), w)
 	must(t, err)
-	wantTouched(t, again, 0)
+	wantHits(t, again, 0)
 	unknown := *lose
 	unknown.Kind = "Secert"
 	if _, err := unknown.Inject(t.Context(), w); !apierrors.IsNotFound(err) {
@@ -371,7 +374,7 @@ func (s *onServer) testLossOfWhatIsMadeAnew(t *testing.T) {
 		Kind: "Secret", Namespace: "default", Object: anew.Name}}
 	loss, err := lose.Inject(t.Context(), &served{s.world, config})
 	must(t, err)
-	wantTouched(t, loss, 1)
+	wantHits(t, loss, 1)
 	if _, err := secrets.Get(t.Context(), anew.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("it is still there: %v", err)
 	}
@@ -392,10 +395,10 @@ type served struct {
 
 func (s *served) Connect(string) (*rest.Config, error) { return s.config, nil }
 
-// touched is how often what acts on the link now was felt.
-func (s *onServer) touched() (sum int) {
+// hits is how often what acts on the link now has hit something.
+func (s *onServer) hits() (sum int) {
 	for _, i := range s.world.link.Injections() {
-		sum += i.Touched()
+		sum += i.Hits()
 	}
 	return sum
 }

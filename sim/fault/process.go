@@ -71,7 +71,7 @@ func (p Process) await(ctx context.Context, w world.World) error {
 func (p Process) inject(ctx context.Context, w world.World, harm world.Harm) (world.Injection, error) {
 	breaker, can := w.(world.ProcessBreaker)
 	if !can {
-		return world.Injection{}, cannot(p.name(harm), p.ability())
+		return world.Injection{}, world.Cannot(p.name(harm), p.ability())
 	}
 	return breaker.BreakProcess(ctx, world.Process(p), harm)
 }

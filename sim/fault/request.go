@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/kubeapi"
+	"github.com/transplant-sim/transplant/clusters/link/requests"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -39,19 +41,19 @@ type Requests struct {
 	// Verbs of the requests: get, list, watch, create, update, patch, apply, delete, deletecollection.
 	Verbs []string `json:"verbs,omitempty"`
 	// Subresource, such as status; none for requests about the object itself.
-	Subresource string `json:"subresource,omitempty"`
-	link.Turn   `json:",inline"`
+	Subresource   string `json:"subresource,omitempty"`
+	requests.Turn `json:",inline"`
 }
 
 // Watches selects watches of an actor, and which of them a fault hits: all, unless nth, or from, every and times say
 // otherwise.
 type Watches struct {
-	Objects   `json:",inline"`
-	link.Turn `json:",inline"`
+	Objects       `json:",inline"`
+	requests.Turn `json:",inline"`
 }
 
-func (o Objects) match() link.Match {
-	m := link.Match{Group: o.Group, Namespace: o.Namespace, Name: o.Object}
+func (o Objects) match() kubeapi.Match {
+	m := kubeapi.Match{Group: o.Group, Namespace: o.Namespace, Name: o.Object}
 	if o.Kind != "" {
 		plural, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Kind: o.Kind})
 		m.Resource = plural.Resource
@@ -59,21 +61,21 @@ func (o Objects) match() link.Match {
 	return m
 }
 
-func (r Requests) match() link.Match {
+func (r Requests) match() kubeapi.Match {
 	m := r.Objects.match()
 	m.Verbs, m.Subresource = r.Verbs, r.Subresource
 	return m
 }
 
 // once is the first turn, unless another is given.
-func once(t link.Turn) link.Turn {
-	if t == (link.Turn{}) {
+func once(t requests.Turn) requests.Turn {
+	if t == (requests.Turn{}) {
 		t.Nth = 1
 	}
 	return t
 }
 
-func (o Objects) name(harm string, m link.Match) string {
+func (o Objects) name(harm string, m kubeapi.Match) string {
 	return strings.TrimSuffix(fmt.Sprintf("%s(%s,%s,%s", harm, o.Actor, o.Target, m), ",") + ")"
 }
 
@@ -83,13 +85,13 @@ func (o Objects) check(path *field.Path, on landscape.Landscape, harm link.Fault
 
 func (r Requests) check(path *field.Path, on landscape.Landscape, harm link.Fault) field.ErrorList {
 	errs := r.checkLink(path, on)
-	known := link.Verbs()
-	if _, crashes := harm.(link.Crash); crashes {
+	known := kubeapi.Verbs()
+	if _, crashes := harm.(requests.Crash); crashes {
 		known = writing()
 	}
 	unknown := false
 	for i, verb := range r.Verbs {
-		if !slices.Contains(link.Verbs(), verb) {
+		if !slices.Contains(kubeapi.Verbs(), verb) {
 			errs, unknown = append(errs, field.NotSupported(path.Child("verbs").Index(i), verb, known)), true
 		}
 	}
@@ -104,8 +106,8 @@ func (r Requests) check(path *field.Path, on landscape.Landscape, harm link.Faul
 
 // writing are the verbs of writes.
 func writing() []string {
-	return slices.DeleteFunc(link.Verbs(), func(verb string) bool {
-		return slices.Contains([]string{link.VerbGet, link.VerbList, link.VerbWatch}, verb)
+	return slices.DeleteFunc(kubeapi.Verbs(), func(verb string) bool {
+		return slices.Contains([]string{kubeapi.VerbGet, kubeapi.VerbList, kubeapi.VerbWatch}, verb)
 	})
 }
 
@@ -151,6 +153,7 @@ func apiServers(on landscape.Landscape, actor string) []string {
 	return slices.DeleteFunc(on.TargetsOf(actor), func(target string) bool { return target == "cloud" })
 }
 
-func (o Objects) inject(ctx context.Context, w world.World, harm link.Fault, hook link.Hook) (world.Injection, error) {
+func (o Objects) inject(ctx context.Context, w world.World, harm link.Fault, hook requests.Hook) (world.Injection,
+	error) {
 	return Link{Actor: o.Actor, Target: o.Target}.injectWith(ctx, w, harm, hook)
 }

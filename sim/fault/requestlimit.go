@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/requests"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -21,7 +22,7 @@ type RequestLimit struct {
 var _ Fault = &RequestLimit{}
 
 func (l *RequestLimit) harm() link.Fault {
-	return link.SizeLimit{Match: l.match(), Bytes: l.Max.Value()}
+	return requests.SizeLimit{Match: l.match(), Bytes: l.Max.Value()}
 }
 
 // Name is "requestLimit(actor,target,what)".

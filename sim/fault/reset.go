@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/wire"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -30,10 +30,10 @@ func (r *Reset) Needs() world.Ability { return world.BreakLinks }
 
 // Check finds unknown links.
 func (r *Reset) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
-	return r.link().check(path, on, link.Reset{})
+	return r.link().check(path, on, wire.Reset{})
 }
 
 // Inject resets the link's connections.
 func (r *Reset) Inject(ctx context.Context, w world.World) (world.Injection, error) {
-	return r.link().inject(ctx, w, link.Reset{})
+	return r.link().inject(ctx, w, wire.Reset{})
 }

@@ -6,13 +6,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/watches"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
 // StaleList answers the first lists of clients with what there was at its injection, as an API server does whose cache
 // lags behind, and lets them hear nothing newer until it is healed. Only lists that the Kubernetes API allows to be old
-// are; a restarted controller makes such a list. One in which nothing has changed meanwhile is not felt.
+// are; a restarted controller makes such a list. One in which nothing has changed meanwhile is not hit.
 type StaleList struct {
 	Objects `json:",inline"`
 }
@@ -20,7 +21,7 @@ type StaleList struct {
 var _ Fault = &StaleList{}
 
 func (s *StaleList) harm() link.Fault {
-	return link.StaleList{Match: s.match()}
+	return watches.StaleList{Match: s.match()}
 }
 
 // Name is "staleList(actor,target,what)".

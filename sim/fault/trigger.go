@@ -7,13 +7,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/kubeapi"
+	"github.com/transplant-sim/transplant/clusters/link/requests"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
 // Trigger decides when a fault begins.
 type Trigger interface {
-	// String tells people what it waits for.
+	// String says what it waits for, for people.
 	String() string
 	// Arm begins to wait, and calls fire at the moment; more than one call does no harm. It returns when nothing can
 	// happen any more that it would miss. Disarm ends the waiting; fire may be under way then.
@@ -27,18 +29,18 @@ type OnRequest struct {
 	Requests `json:",inline"`
 	// At says whether the fault begins before the API server sees the request (Before, when not given), or when it was
 	// carried out and the actor does not know yet (After). Refused requests do not count then.
-	At link.Moment `json:"at,omitempty"`
+	At requests.Moment `json:"at,omitempty"`
 }
 
 var _ Trigger = &OnRequest{}
 
 func (o *OnRequest) wire() link.Fault {
-	return link.Tripwire{Match: o.match(), Turn: once(o.Turn), At: o.At}
+	return requests.Tripwire{Match: o.match(), Turn: once(o.Turn), At: o.At}
 }
 
 func (o *OnRequest) String() string {
 	moment, which := "before", "a request"
-	if o.At == link.After {
+	if o.At == requests.After {
 		moment = "after"
 	}
 	switch {
@@ -61,7 +63,7 @@ func (o *OnRequest) Check(path *field.Path, on landscape.Landscape) field.ErrorL
 
 // Arm lays a tripwire on the link.
 func (o *OnRequest) Arm(ctx context.Context, w world.World, fire func(context.Context)) (disarm func(), err error) {
-	wire, err := o.inject(ctx, w, o.wire(), func(ctx context.Context, _ link.Request) { fire(ctx) })
+	wire, err := o.inject(ctx, w, o.wire(), func(ctx context.Context, _ kubeapi.Request) { fire(ctx) })
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/clock"
 
-	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/requests"
 	"github.com/transplant-sim/transplant/sim/fault"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/world"
@@ -30,8 +30,8 @@ func (b *bell) Arm(_ context.Context, _ world.World, fire func(context.Context))
 	return func() { b.silent = true }, b.fail
 }
 
-// told is what a journal holds about faults, in short.
-func told(journal *timeline.Journal) []string {
+// summary is what a journal holds about faults, in short.
+func summary(journal *timeline.Journal) []string {
 	var lines []string
 	for _, e := range journal.Events() {
 		lines = append(lines, strings.TrimPrefix(string(e.Kind), "Fault")+" "+e.Subject)
@@ -44,81 +44,82 @@ func TestAwait(t *testing.T) {
 	spec := examples["cut"]
 	_, cut := spec.Fault()
 	for name, c := range map[string]struct {
-		play  func(*testing.T, *fault.Ward, *bell)
+		play  func(*testing.T, *fault.Active, *bell)
 		heals int
 		want  []string
 	}{
-		"fires": {func(t *testing.T, ward *fault.Ward, b *bell) {
+		"fires": {func(t *testing.T, active *fault.Active, b *bell) {
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel() // of the request that was the trigger, say
 			b.ring(ctx)
 			b.ring(ctx)
-			must(t, ward.Heal(t.Context(), "it"))
+			must(t, active.Heal(t.Context(), "it"))
 		}, 1, []string{"Awaited it", "Injected it", "Healed it"}},
-		"healed before": {func(t *testing.T, ward *fault.Ward, b *bell) {
-			must(t, ward.Heal(t.Context(), "it"))
+		"healed before": {func(t *testing.T, active *fault.Active, b *bell) {
+			must(t, active.Heal(t.Context(), "it"))
 			b.ring(t.Context())
 		}, 0, []string{"Awaited it"}},
-		"never": {func(t *testing.T, ward *fault.Ward, b *bell) {}, 0, []string{"Awaited it"}},
+		"never": {func(t *testing.T, active *fault.Active, b *bell) {}, 0, []string{"Awaited it"}},
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
 			t.Parallel()
 			w, b, journal := &spy{World: worldtest.New(t, "a")}, &bell{}, timeline.NewJournal(clock.RealClock{}, nil)
-			ward := fault.NewWard(w, journal)
-			must(t, ward.Await(t.Context(), "it", cut, b))
-			if err := ward.Await(t.Context(), "it", cut, b); err == nil {
+			active := fault.NewActive(w, journal)
+			must(t, active.Await(t.Context(), "it", cut, b))
+			if err := active.Await(t.Context(), "it", cut, b); err == nil {
 				t.Error("two faults of one name wait")
 			}
-			if !ward.AtWork() {
+			if !active.AtWork() {
 				t.Error("a fault that waits is not at work")
 			}
-			c.play(t, ward, b)
-			must(t, ward.HealAll(t.Context()))
-			if ward.AtWork() {
+			c.play(t, active, b)
+			must(t, active.HealAll(t.Context()))
+			if active.AtWork() {
 				t.Error("a fault is at work when all are healed")
 			}
-			if diff := cmp.Diff(c.want, told(journal)); diff != "" || w.heals != c.heals || !b.silent {
+			if diff := cmp.Diff(c.want, summary(journal)); diff != "" || w.heals != c.heals || !b.silent {
 				t.Errorf("healed %d times, disarmed %t (-want +got):\n%s", w.heals, b.silent, diff)
 			}
 		})
 	}
 }
 
-// What goes wrong when nobody waits for it stands in the record, and with the heal.
-func TestAwaitFails(t *testing.T) {
+// An error for which nobody waits is in the record, and returned by the heal.
+func TestAwait_InjectionFails_IsRecorded(t *testing.T) {
 	t.Parallel()
 	spec := examples["cut"]
 	_, cut := spec.Fault()
 	journal, b := timeline.NewJournal(clock.RealClock{}, nil), &bell{}
-	ward := fault.NewWard(limited{worldtest.New(t, "a")}, journal)
-	must(t, ward.Await(t.Context(), "it", cut, b))
+	active := fault.NewActive(limited{worldtest.New(t, "a")}, journal)
+	must(t, active.Await(t.Context(), "it", cut, b))
 	b.ring(t.Context())
-	if err := ward.HealAll(t.Context()); err == nil || !strings.Contains(err.Error(), "this backend cannot break links") {
+	if err := active.HealAll(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "this backend cannot break links") {
 		t.Errorf("got %v", err)
 	}
 	if _, healed, _ := timeline.First[timeline.FaultHealed](journal.Events()); !strings.Contains(healed.Error,
 		"this backend cannot break links") {
 		t.Errorf("recorded %+v", healed)
 	}
-	if err := ward.Await(t.Context(), "other", cut, &bell{fail: errors.New("no rope")}); err == nil ||
+	if err := active.Await(t.Context(), "other", cut, &bell{fail: errors.New("no rope")}); err == nil ||
 		!strings.Contains(err.Error(), "for the bell: no rope") {
 		t.Errorf("got %v", err)
 	}
 }
 
 func (s *onServer) testTrigger(t *testing.T) {
-	creates := fault.Requests{Objects: settings, Verbs: []string{"create"}, Turn: link.Turn{Nth: 2}}
-	when := &fault.OnRequest{Requests: creates, At: link.After}
+	creates := fault.Requests{Objects: settings, Verbs: []string{"create"}, Turn: requests.Turn{Nth: 2}}
+	when := &fault.OnRequest{Requests: creates, At: requests.After}
 	_, f := (&fault.Spec{FailRequest: &fault.FailRequest{Requests: fault.Requests{Objects: settings},
 		Status: 500}}).Fault()
-	must(t, s.ward.Await(t.Context(), "triggered", f, when))
+	must(t, s.faults.Await(t.Context(), "triggered", f, when))
 	c := s.client(t)
 	for i, want := range []bool{true, true, false} {
 		if write(t.Context(), c); (c.err == nil) != want {
 			t.Errorf("write %d: %v", i+1, c.err)
 		}
 	}
-	must(t, s.ward.Heal(t.Context(), "triggered"))
+	must(t, s.faults.Heal(t.Context(), "triggered"))
 	write(t.Context(), c)
 	must(t, c.err)
 	if len(s.world.link.Injections()) != 0 {
@@ -133,12 +134,12 @@ func TestMomentsInWords(t *testing.T) {
 	for want, o := range map[string]fault.OnRequest{
 		"the moment before a request of gardenlet-a to garden: shoots": {Requests: fault.Requests{Objects: shoots}},
 		"the moment after a request of gardenlet-a to garden: patch shoots/status": {
-			Requests: fault.Requests{Objects: shoots, Verbs: []string{"patch"}, Subresource: "status"}, At: link.After,
+			Requests: fault.Requests{Objects: shoots, Verbs: []string{"patch"}, Subresource: "status"}, At: requests.After,
 		},
 		"the moment before request number 2 of gardenlet-a to garden: shoots": {
-			Requests: fault.Requests{Objects: shoots, Turn: link.Turn{Nth: 2}}},
+			Requests: fault.Requests{Objects: shoots, Turn: requests.Turn{Nth: 2}}},
 		"the moment before request number 3 or later of gardenlet-a to garden: shoots": {
-			Requests: fault.Requests{Objects: shoots, Turn: link.Turn{From: 3}}},
+			Requests: fault.Requests{Objects: shoots, Turn: requests.Turn{From: 3}}},
 	} {
 		if got := o.String(); got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -38,7 +38,7 @@ func (e *WipeEtcd) Check(path *field.Path, on landscape.Landscape) field.ErrorLi
 func (e *WipeEtcd) Inject(ctx context.Context, w world.World) (world.Injection, error) {
 	wiper, can := w.(world.DiskWiper)
 	if !can {
-		return world.Injection{}, cannot(e.Name(), world.WipeDisks)
+		return world.Injection{}, world.Cannot(e.Name(), world.WipeDisks)
 	}
 	return wiper.WipeEtcd(ctx, e.Shoot)
 }

@@ -91,7 +91,7 @@ func (m *Misfits) look(path string, value any, form reflect.Type) {
 	}
 }
 
-// readsItself tells types whose own code says what fits, and those of them that are written as texts.
+// readsItself says whether a type's own code decides what fits, and whether the type is written as a text.
 func readsItself(form reflect.Type) (reads, text bool) {
 	of := reflect.PointerTo(form)
 	reads = of.Implements(reflect.TypeFor[json.Unmarshaler]())

@@ -26,14 +26,18 @@ func TestFind(t *testing.T) {
 			"; status.zebras: unknown field; " + known,
 		`{"status":3}`: "status: is 3; must be a mapping with " +
 			"loadBalancer, conditions",
-		`{"metadata":{"labels":{"a":1}}}`:                               "metadata.labels.a: is 1; must be a string, in quotes",
-		`{"metadata":{"labels":[]}}`:                                    "metadata.labels: is a list; must be a mapping",
-		`{"metadata":{"generation":1.5}}`:                               "metadata.generation: is 1.5; must be a whole number",
-		`{"metadata":{"creationTimestamp":"soon"}}`:                     `metadata.creationTimestamp: is "soon"; parsing time "soon" as "2006-01-02T15:04:05Z07:00": cannot parse "soon" as "2006"`,
-		`{"spec":{"ports":{}}}`:                                         "spec.ports: is a mapping; must be a list",
-		`{"spec":{"ports":[{},{"port":3e12}]}}`:                         "spec.ports[1].port: is 3000000000000; must be from -2147483648 to 2147483647",
-		`{"spec":{"publishNotReadyAddresses":"true"}}`:                  "spec.publishNotReadyAddresses: is \"true\"; must be true or false, without quotes",
-		`{"spec":{"sessionAffinityConfig":{"clientIP":{"timeout":1}}}}`: `spec.sessionAffinityConfig.clientIP.timeout: unknown field; known are timeoutSeconds`,
+		`{"metadata":{"labels":{"a":1}}}`: "metadata.labels.a: is 1; must be a string, in quotes",
+		`{"metadata":{"labels":[]}}`:      "metadata.labels: is a list; must be a mapping",
+		`{"metadata":{"generation":1.5}}`: "metadata.generation: is 1.5; must be a whole number",
+		`{"metadata":{"creationTimestamp":"soon"}}`: `metadata.creationTimestamp: is "soon"; ` +
+			`parsing time "soon" as "2006-01-02T15:04:05Z07:00": cannot parse "soon" as "2006"`,
+		`{"spec":{"ports":{}}}`: "spec.ports: is a mapping; must be a list",
+		`{"spec":{"ports":[{},{"port":3e12}]}}`: "spec.ports[1].port: is 3000000000000; " +
+			"must be from -2147483648 to 2147483647",
+		`{"spec":{"publishNotReadyAddresses":"true"}}`: "spec.publishNotReadyAddresses: is \"true\"; " +
+			"must be true or false, without quotes",
+		`{"spec":{"sessionAffinityConfig":{"clientIP":{"timeout":1}}}}`: `spec.sessionAffinityConfig.clientIP.timeout: ` +
+			`unknown field; known are timeoutSeconds`,
 	} {
 		var value any
 		if err := json.Unmarshal([]byte(text), &value); err != nil {

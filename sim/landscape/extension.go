@@ -12,7 +12,7 @@ import (
 // theirs.
 const ProviderType = "transplant"
 
-// Extension is an extension controller of the user's own. It runs on every seed, each an actor of its own.
+// Extension is a third-party extension controller. It runs on every seed, each an actor of its own.
 type Extension struct {
 	// Name of the extension, which its file has as that of the object.
 	Name string `json:"-"`
@@ -26,7 +26,7 @@ type Extension struct {
 	Command []string `json:"command,omitempty"`
 	// Args for the command.
 	Args []string `json:"args,omitempty"`
-	// Env is its environment, beside what every extension is told.
+	// Env is its environment, beside the variables that every extension gets.
 	Env []EnvVar `json:"env,omitempty"`
 	// Rules say what it may do in the control planes of shoots, beside what its resources need.
 	Rules []Rule `json:"rules,omitempty"`
@@ -69,7 +69,7 @@ type Rule struct {
 // unused are kinds of which no landscape has an object that a type could name.
 var unused = []string{extensionsv1alpha1.BastionResource, extensionsv1alpha1.SelfHostedShootExposureResource}
 
-// ExtensionKinds are the kinds that an own extension may reconcile.
+// ExtensionKinds are the kinds that a third-party extension may reconcile.
 func ExtensionKinds() []string {
 	var kinds []string
 	for _, kind := range extensionsv1alpha1.Kinds() {
@@ -80,7 +80,7 @@ func ExtensionKinds() []string {
 	return kinds
 }
 
-// ReservedVariables are those that every extension is told.
+// ReservedVariables are the environment variables that every extension gets.
 func ReservedVariables() []string {
 	return []string{
 		"KUBECONFIG", "CLOUD_KUBECONFIG", "SEED_NAME", "LEADER_ELECTION_NAMESPACE", "POD_NAME", "POD_NAMESPACE", "POD_IP",
@@ -88,7 +88,7 @@ func ReservedVariables() []string {
 	}
 }
 
-// ActorVariable tells a process of an own extension, and whoever looks for it, which actor it is.
+// ActorVariable says in the environment of a third-party extension's process which actor it is.
 const ActorVariable = "TRANSPLANT_ACTOR"
 
 // ActorOn is the name of the extension as an actor, on a seed.

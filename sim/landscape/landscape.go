@@ -1,4 +1,4 @@
-// Package landscape says what a story needs to stand on: seeds, shoots, and the settings of the controllers. It is
+// Package landscape says what a scenario runs on: seeds, shoots, and the settings of the controllers. It is
 // plain data, part of the scenario format; how a landscape is made is for the backends.
 package landscape
 
@@ -26,7 +26,7 @@ type Landscape struct {
 	Tolerable []string `json:"tolerable,omitempty"`
 	// Settings of the controllers.
 	Settings Settings `json:"settings,omitzero"`
-	// Extensions of the user's own. They stand in files of their own, for they can be part of any story.
+	// Extensions are the third-party extensions. They stand in files of their own, for they can be part of any scenario.
 	Extensions []Extension `json:"-"`
 }
 
@@ -159,7 +159,7 @@ type Settings struct {
 	SecondSign bool `json:"secondSign,omitempty"`
 }
 
-// restoresAtOnce is the same in stories and by default.
+// restoresAtOnce is the same in scenarios and by default.
 const restoresAtOnce = 20
 
 // Default fills in what is not set with the values for scenarios of docs/ownership.md#spec-9-4.

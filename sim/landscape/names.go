@@ -62,7 +62,7 @@ func (l Landscape) Targets() []string {
 }
 
 // TargetsOf an actor are the targets that it has a link to, on this landscape (ARCHITECTURE, Links). A fault of any
-// other link would be felt by nobody; control planes speak to the seed that they are pods of without one (ADR 0010).
+// other link would hit nothing; control planes speak to the seed that they are pods of without one (ADR 0010).
 func (l Landscape) TargetsOf(actor string) []string {
 	role, seed := l.roleOf(actor)
 	spokenTo, known := map[string][]string{
@@ -137,7 +137,7 @@ func (l Landscape) ShootNames() []string {
 	return names
 }
 
-// ExtensionNames are the names of the extensions of the user's own, in order.
+// ExtensionNames are the names of the third-party extensions, in order.
 func (l Landscape) ExtensionNames() []string {
 	var names []string
 	for _, e := range l.Extensions {

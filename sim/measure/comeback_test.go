@@ -30,7 +30,7 @@ func strike(second float64, name string) at {
 
 // run is a history whose faults have names, and which begins with its scenario.
 func run(scenario string, all ...at) []timeline.Event {
-	events := history(append([]at{{0, timeline.RunStarted{Story: []byte(scenario)}}}, all...)...)
+	events := history(append([]at{{0, timeline.RunStarted{Definition: []byte(scenario)}}}, all...)...)
 	for i, e := range events {
 		if p, is := e.Payload.(timeline.FaultInjected); is {
 			events[i].Subject = p.Fault
@@ -53,7 +53,7 @@ func TestRTO_SeveralFaults_CountsFromTheNewestBeforeTheLoss(t *testing.T) {
 	const scenario = `{"spec":{"landscape":{"seeds":[{"name":"a"},{"name":"b"}]},"steps":[
 		{"fault":{"name":"slow","slowBucket":{"actor":"control-planes-a","bytesPerSecond":"1Ki"}}},
 		{"fault":{"name":"fire","loseCluster":{"cluster":"a"}}}]}}`
-	before := []at{{1, timeline.ShootSteady{}}, shoot(1, "a", "a", "Create", "Succeeded"), served(2, "a", 1),
+	before := []at{{1, timeline.ShootReady{}}, shoot(1, "a", "a", "Create", "Succeeded"), served(2, "a", 1),
 		acked(3, 1, 1), acked(9.9, 2, 1)}
 	first := slices.Concat(evacuated(20, "a", "b", 2), []at{acked(24, 3, 2), acked(99.9, 4, 2)})
 	second := slices.Concat(evacuated(110, "b", "c", 3), []at{acked(130, 5, 3)})
@@ -107,7 +107,7 @@ func TestRTO_SeveralFaults_CountsFromTheNewestBeforeTheLoss(t *testing.T) {
 // How a shoot came to its owner is known when the end of its Migrate was seen.
 func TestRTO_UnseenHandOver_IsNotMeasured(t *testing.T) {
 	t.Parallel()
-	before := []at{{1, timeline.ShootSteady{}}, shoot(1, "a", "a", "Create", "Succeeded"), served(2, "a", 1),
+	before := []at{{1, timeline.ShootReady{}}, shoot(1, "a", "a", "Create", "Succeeded"), served(2, "a", 1),
 		{2.5, timeline.StepStarted{Verb: "load", WritesPerSecond: 1}},
 		acked(3, 1, 1), strike(4, "latency"), acked(9.9, 2, 1)}
 	after := []at{acked(17, 3, 2), {20, timeline.Settling{}}, acked(22, 4, 2)}
@@ -158,7 +158,7 @@ func TestRTO_ShootWithoutLoad_IsMeasuredByItsAPI(t *testing.T) {
 		}
 		return all
 	}
-	ready, state := at{1, timeline.ShootSteady{}}, shoot(1, "a", "a", "Create", "Succeeded")
+	ready, state := at{1, timeline.ShootReady{}}, shoot(1, "a", "a", "Create", "Succeeded")
 	before := slices.Concat([]at{ready, state, served(2, "a", 1)}, tried(2.5, 9.5, good), []at{strike(10, "fire")})
 	settling, recovery := at{40, timeline.Settling{}}, evacuated(20, "a", "b", 2)
 	for name, c := range map[string]struct {
@@ -219,7 +219,7 @@ func TestRTO_ShootWithoutLoad_IsMeasuredByItsAPI(t *testing.T) {
 // Where nothing was seen of a shoot before the fault, its being ready says that it was there.
 func TestNotRecovered_StateBeforeTheFaultUnseen_IsALack(t *testing.T) {
 	t.Parallel()
-	before := []at{{1, timeline.ShootSteady{}}, served(2, "a", 1),
+	before := []at{{1, timeline.ShootReady{}}, served(2, "a", 1),
 		{2.5, timeline.StepStarted{Verb: "load", WritesPerSecond: 1}}, acked(3, 1, 1), strike(4, "fire"),
 		shoot(5, "a", "a", "Reconcile", "Succeeded"), {20, timeline.Settling{}}}
 	for name, c := range map[string]struct {
@@ -238,7 +238,7 @@ func TestNotRecovered_StateBeforeTheFaultUnseen_IsALack(t *testing.T) {
 
 func TestUnseenRestores(t *testing.T) {
 	t.Parallel()
-	ready, state := at{1, timeline.ShootSteady{}}, shoot(1, "a", "a", "Create", "Succeeded")
+	ready, state := at{1, timeline.ShootReady{}}, shoot(1, "a", "a", "Create", "Succeeded")
 	working, done := shoot(5, "b", "b", "Restore", "Processing"), shoot(7, "b", "b", "Restore", "Succeeded")
 	for name, c := range map[string]struct {
 		events []at

@@ -32,7 +32,7 @@ func TestEvacuationOf(t *testing.T) {
 		of("alpha", shoot(8, "b", "b", "Restore", "Succeeded")), of("alpha", shoot(9, "b", "b", "Restore", "Succeeded")),
 		of("beta", shoot(12, "b", "b", "Restore", "Succeeded")),
 	}
-	story := func(parts ...[]timeline.Event) []timeline.Event {
+	joined := func(parts ...[]timeline.Event) []timeline.Event {
 		var all []timeline.Event
 		for _, part := range parts {
 			all = append(all, part...)
@@ -45,38 +45,38 @@ func TestEvacuationOf(t *testing.T) {
 		events []timeline.Event
 		want   *measure.Evacuation
 	}{
-		"no fault":    {events: story(before, after)},
-		"nobody went": {events: story(before, []timeline.Event{fire}, after[:2])},
+		"no fault":    {events: joined(before, after)},
+		"nobody went": {events: joined(before, []timeline.Event{fire}, after[:2])},
 		"handed over": {
-			events: story(before, []timeline.Event{fire, of("alpha", shoot(4, "b", "a", "Create", "Succeeded")),
+			events: joined(before, []timeline.Event{fire, of("alpha", shoot(4, "b", "a", "Create", "Succeeded")),
 				of("alpha", shoot(5, "b", "a", "Migrate", "Processing")),
 				of("alpha", shoot(6, "b", "a", "Migrate", "Succeeded")), of("alpha", shoot(7, "b", "b", "Restore", "Processing")),
 				of("alpha", shoot(8, "b", "b", "Restore", "Succeeded"))}),
 		},
 		// Whether its last Migrate was given up was not seen. That of the move before was over when the shoot had arrived.
 		"lost after a move": {
-			events: story(before, []timeline.Event{of("alpha", shoot(1, "b", "a", "Migrate", "Succeeded")),
+			events: joined(before, []timeline.Event{of("alpha", shoot(1, "b", "a", "Migrate", "Succeeded")),
 				of("alpha", shoot(1.5, "b", "b", "Restore", "Succeeded")), fire,
 				of("alpha", shoot(7, "c", "c", "Restore", "Processing")), of("alpha", shoot(8, "c", "c", "Restore", "Succeeded"))}),
 			want: &measure.Evacuation{Shoots: 1, Seconds: 6},
 		},
 		"lost after a move that ends after the fault": {
-			events: story(before, []timeline.Event{of("alpha", shoot(1, "b", "a", "Migrate", "Succeeded")),
+			events: joined(before, []timeline.Event{of("alpha", shoot(1, "b", "a", "Migrate", "Succeeded")),
 				of("alpha", shoot(1.5, "b", "b", "Restore", "Processing")), fire,
 				of("alpha", shoot(3, "b", "b", "Restore", "Succeeded")), of("alpha", shoot(7, "c", "c", "Restore", "Processing")),
 				of("alpha", shoot(8, "c", "c", "Restore", "Succeeded"))}),
 			want: &measure.Evacuation{Shoots: 1, Seconds: 6},
 		},
-		"nobody counted": {events: story(before, []timeline.Event{fire}, after),
+		"nobody counted": {events: joined(before, []timeline.Event{fire}, after),
 			want: &measure.Evacuation{Shoots: 2, Seconds: 10}},
-		"counted at once": {events: story(before, []timeline.Event{fire}, after, []timeline.Event{end, late}),
+		"counted at once": {events: joined(before, []timeline.Event{fire}, after, []timeline.Event{end, late}),
 			want: &measure.Evacuation{Shoots: 2, Seconds: 10}},
 		"counted": {
-			events: story([]timeline.Event{begin}, before, []timeline.Event{fire, early}, after, []timeline.Event{end, late}),
+			events: joined([]timeline.Event{begin}, before, []timeline.Event{fire, early}, after, []timeline.Event{end, late}),
 			want: &measure.Evacuation{Shoots: 2, Seconds: 10, RequestsPerShoot: number(110.5),
 				CPUSecondsPerShoot: number(2.5)},
 		},
-		"one of two": {events: story(before, []timeline.Event{fire}, after[:6]),
+		"one of two": {events: joined(before, []timeline.Event{fire}, after[:6]),
 			want: &measure.Evacuation{Shoots: 1, Seconds: 6}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -124,7 +124,7 @@ func Seconds(d time.Duration) float64 {
 
 func shoots(events []timeline.Event) []string {
 	seen := map[string]bool{}
-	for e := range timeline.Of[timeline.ShootSteady](events) {
+	for e := range timeline.Of[timeline.ShootReady](events) {
 		seen[e.Subject] = true
 	}
 	return slices.Sorted(maps.Keys(seen))

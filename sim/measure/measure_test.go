@@ -47,7 +47,7 @@ func created(second float64, number int, version int64) at {
 	return at{second, w}
 }
 
-// holds tells which of those are there.
+// holds says which of those are there.
 func holds(second float64, numbers ...int) at {
 	var seen timeline.DataSeen
 	for _, number := range numbers {
@@ -65,7 +65,7 @@ const good, bad = timeline.Acknowledged, timeline.Failed
 
 func TestAvailability(t *testing.T) {
 	t.Parallel()
-	steady := at{0.5, timeline.ShootSteady{}}
+	steady := at{0.5, timeline.ShootReady{}}
 	asleep, awake := at{4, timeline.ShootSeen{WantsToSleep: true}}, at{7, timeline.ShootSeen{}}
 	wake, woken := at{6, timeline.StepStarted{Verb: "wake", Index: 3}},
 		at{6.5, timeline.StepEnded{Verb: "wake", Index: 3, Outcome: timeline.StepDone}}
@@ -207,7 +207,7 @@ func TestAvailability(t *testing.T) {
 		"deleted, and created again": {
 			events: history(steady, reached(1, good), at{2, timeline.StepStarted{Verb: "delete"}},
 				at{3, timeline.ShootSeen{Absent: true}},
-				at{29, timeline.ShootSeen{}}, at{30, timeline.ShootSteady{}}, reached(30.5, bad), reached(31, good)),
+				at{29, timeline.ShootSeen{}}, at{30, timeline.ShootReady{}}, reached(30.5, bad), reached(31, good)),
 			want: measure.Availability{
 				Due:     []measure.Interval{{From: d(0.5), To: d(2)}, {From: d(30), To: d(31.1)}},
 				Outages: []measure.Interval{{From: d(30), To: d(31.1)}}, Attempted: true,
@@ -227,7 +227,7 @@ func number[T any](n T) *T { return &n }
 
 func TestOf(t *testing.T) {
 	t.Parallel()
-	steady := at{0.5, timeline.ShootSteady{TechnicalID: "x"}}
+	steady := at{0.5, timeline.ShootReady{TechnicalID: "x"}}
 	valid := func(second float64, epoch, revision int64) at {
 		return at{second, timeline.EpochSeen{Seed: "x", Epoch: epoch, Remaining: 1, Sent: timeline.Moment(d(second)),
 			Answered: timeline.Moment(d(second)), Revision: revision}}

@@ -202,7 +202,7 @@ func livedTimes(events []timeline.Event, shoot string) (lived []Interval) {
 	}
 	for _, e := range events {
 		switch p := e.Payload.(type) {
-		case timeline.ShootSteady:
+		case timeline.ShootReady:
 			if e.Subject == shoot && open == nil {
 				open = &Interval{From: e.At}
 			}

@@ -9,7 +9,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// Recovery tells how far a shoot's longest recovery had come, and when: seconds from the fault that it is measured
+// Recovery says how far a shoot's longest recovery had come, and when: seconds from the fault that it is measured
 // from, by moment. What was not seen, or has not to do with another owner to whom the one before had not handed over,
 // is absent: moments of a planned move between the fault and the loss are none of the recovery.
 //
@@ -39,7 +39,7 @@ func Recovery(events []timeline.Event) map[string]float64 {
 	return all
 }
 
-// RecoveryOf are the moments of one shoot's longest recovery, by the names that Recovery tells, as moments of the run,
+// RecoveryOf are the moments of one shoot's longest recovery, by the names that Recovery uses, as moments of the run,
 // and the fault that it is measured from; none if there was no recovery.
 func RecoveryOf(events []timeline.Event, shoot string) (since time.Duration, moments map[string]time.Duration) {
 	worst, any := comebacksOf(events, shoot).worst()
@@ -107,7 +107,7 @@ func (r *recovery) takeShoot(at time.Duration, p timeline.ShootSeen) {
 	if p.SpecSeed != r.bound || (p.Operation.Type == "Migrate" && p.Operation.State == "Aborted") {
 		r.note("detected", at)
 	}
-	// Before anybody has begun to recover it, this tells of an earlier Restore.
+	// Before anybody has begun to recover it, this is about an earlier Restore.
 	_, detected := r.moments["detected"]
 	_, restored := r.moments["etcdRestored"]
 	if (detected || restored) && arrived(p) {

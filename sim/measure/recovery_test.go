@@ -34,7 +34,7 @@ func owner(second float64) at {
 
 func TestRecovery(t *testing.T) {
 	t.Parallel()
-	steady := at{1, timeline.ShootSteady{}}
+	steady := at{1, timeline.ShootReady{}}
 	fire := at{10, timeline.FaultInjected{Fault: "loseCluster(a)"}}
 	lost := []at{
 		steady, owner(1), shoot(1, "a", "a", "Create", "Succeeded"), epoch(2, 1, "Serving", 100), wrote(3, 1, 100),
@@ -55,13 +55,13 @@ func TestRecovery(t *testing.T) {
 	if m.RTOSeconds == nil || *m.RTOSeconds != 24 || m.Phases["recovery.firstWrite"] != 24 {
 		t.Errorf("RTO is %v, phases %v", m.RTOSeconds, m.Phases)
 	}
-	// 24 s, of which 10 s of grace and 6.5 s of a new owner's wait are waits of the story; 300 s and 38 s are those of
+	// 24 s, of which 10 s of grace and 6.5 s of a new owner's wait are waits of the scenario; 300 s and 38 s are those of
 	// the defaults.
 	projected := &measure.AtDefaults{RTOSeconds: 345.5, WorkSeconds: 7.5, WaitSeconds: 338, DNSSeconds: 120}
 	if diff := cmp.Diff(projected, measure.Defaults(history(lost...), landscape.Settings{})); diff != "" {
 		t.Error(diff)
 	}
-	// With a longer wait in the story than was seen, the old owner has left a final snapshot: nobody waited.
+	// With a longer wait in the scenario than was seen, the old owner has left a final snapshot: nobody waited.
 	longer := landscape.Settings{OwnerCheckTimeout: metav1.Duration{Duration: 30 * time.Second}}
 	projected = &measure.AtDefaults{RTOSeconds: 314, WorkSeconds: 14, WaitSeconds: 300, DNSSeconds: 120}
 	if diff := cmp.Diff(projected, measure.Defaults(history(lost...), longer)); diff != "" {
@@ -81,7 +81,7 @@ func TestRecovery(t *testing.T) {
 		t.Error(diff)
 	}
 	// What was written at 3 s is the newest that survived, at 9.9 s the newest that the first owner has lost: 5.9 s more
-	// than lies between two incremental backups of the story. What the second has lost besides is less.
+	// than lies between two incremental backups of the scenario. What the second has lost besides is less.
 	atMost := func(events ...at) *float64 {
 		return measure.Defaults(history(events...), landscape.Settings{}).RPOAtMostSeconds
 	}
@@ -105,7 +105,7 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
-// Between the first fault and the loss the shoot was moved by plan. What that took tells nothing about the recovery.
+// Between the first fault and the loss the shoot was moved by plan. What that took says nothing about the recovery.
 func TestMomentsOfARecoveryAreNotThoseOfAMoveBefore(t *testing.T) {
 	t.Parallel()
 	fire := at{10, timeline.FaultInjected{Fault: "latency"}}
@@ -123,7 +123,7 @@ func TestMomentsOfARecoveryAreNotThoseOfAMoveBefore(t *testing.T) {
 		epoch(65, 3, "Serving", 2_000_000), wrote(66, 3, 2_000_001), shoot(67, "c", "c", "Restore", "Succeeded"),
 		{80, timeline.Settled{Converged: true, Since: timeline.Moment(d(75))}},
 	}
-	before := []at{{1, timeline.ShootSteady{}}, owner(1), shoot(1, "a", "a", "Create", "Succeeded"),
+	before := []at{{1, timeline.ShootReady{}}, owner(1), shoot(1, "a", "a", "Create", "Succeeded"),
 		epoch(2, 1, "Serving", 100), wrote(3, 1, 100)}
 	for name, c := range map[string]struct {
 		events []at
@@ -175,16 +175,16 @@ func TestMomentsOfARecoveryAreNotThoseOfAMoveBefore(t *testing.T) {
 }
 
 // A recovery is a change of owner that the owner before has not handed over.
-func TestRecoveriesAreToldFromHandOvers(t *testing.T) {
+func TestRecovery_HandedOver_IsNoRecovery(t *testing.T) {
 	t.Parallel()
-	before := []at{{1, timeline.ShootSteady{}}, shoot(1, "a", "a", "Create", "Succeeded"), epoch(2, 1, "Serving", 100),
+	before := []at{{1, timeline.ShootReady{}}, shoot(1, "a", "a", "Create", "Succeeded"), epoch(2, 1, "Serving", 100),
 		wrote(3, 1, 100)}
 	fire := at{10, timeline.FaultInjected{Fault: "loseCluster(a)"}}
 	migrating, left := shoot(5, "b", "a", "Migrate", "Processing"), shoot(7, "b", "a", "Migrate", "Succeeded")
 	restoring := shoot(8, "b", "b", "Restore", "Processing")
 	moved := []at{migrating, left, restoring, epoch(9, 2, "Serving", 1_000_000), wrote(9.5, 2, 1_000_001),
 		shoot(9.6, "b", "b", "Restore", "Succeeded")}
-	story := func(parts ...[]at) (all []at) {
+	after := func(parts ...[]at) (all []at) {
 		for _, part := range append([][]at{before}, parts...) {
 			all = append(all, part...)
 		}
@@ -195,41 +195,41 @@ func TestRecoveriesAreToldFromHandOvers(t *testing.T) {
 		rto       *float64
 		evacuated *measure.Evacuation
 	}{
-		"the source dies after it has let go": {
-			events: story([]at{migrating, left, restoring, fire, epoch(12, 2, "Serving", 1_000_000), wrote(13, 2, 1_000_001),
+		"the source dies after it has released the shoot": {
+			events: after([]at{migrating, left, restoring, fire, epoch(12, 2, "Serving", 1_000_000), wrote(13, 2, 1_000_001),
 				shoot(14, "b", "b", "Restore", "Succeeded")}),
 		},
 		"the destination has to begin twice": {
-			events: story([]at{migrating, left, restoring, fire, epoch(11, 2, "Starting", 0), epoch(12, 3, "Starting", 0),
+			events: after([]at{migrating, left, restoring, fire, epoch(11, 2, "Starting", 0), epoch(12, 3, "Starting", 0),
 				epoch(13, 3, "Serving", 1_000_000), wrote(14, 2, 1_000_001),
 				shoot(15, "b", "b", "Restore", "Succeeded")}),
 		},
-		"the source dies before it has let go": {
-			events: story([]at{migrating, fire, shoot(20, "b", "b", "Migrate", "Aborted"),
+		"the source dies before it has released the shoot": {
+			events: after([]at{migrating, fire, shoot(20, "b", "b", "Migrate", "Aborted"),
 				shoot(20.1, "b", "b", "Restore", "Processing"), epoch(30, 2, "Serving", 1_000_000),
 				wrote(31, 2, 1_000_001), shoot(32, "b", "b", "Restore", "Succeeded")}),
 			rto: number(21.0), evacuated: &measure.Evacuation{Shoots: 1, Seconds: 22},
 		},
 		"the destination dies too": {
-			events: story([]at{migrating, left, restoring, fire, shoot(20, "c", "b", "Migrate", "Aborted"),
+			events: after([]at{migrating, left, restoring, fire, shoot(20, "c", "b", "Migrate", "Aborted"),
 				shoot(20.1, "c", "c", "Restore", "Processing"),
 				epoch(30, 3, "Serving", 1_000_000), wrote(31, 2, 1_000_001), shoot(32, "c", "c", "Restore", "Succeeded")}),
 			rto: number(21.0), evacuated: &measure.Evacuation{Shoots: 1, Seconds: 22},
 		},
 		"a loss after a migration": {
-			events: story(moved, []at{fire, shoot(20, "c", "b", "Migrate", "Aborted"), epoch(30, 3, "Serving", 2_000_000),
+			events: after(moved, []at{fire, shoot(20, "c", "b", "Migrate", "Aborted"), epoch(30, 3, "Serving", 2_000_000),
 				wrote(31, 3, 2_000_001), shoot(32, "c", "c", "Restore", "Succeeded")}),
 			rto: number(21.0), evacuated: &measure.Evacuation{Shoots: 1, Seconds: 22},
 		},
 		"a migration and then a loss": {
-			events: story([]at{{4, timeline.FaultInjected{}}}, moved, []at{fire, shoot(20, "c", "b", "Migrate", "Aborted"),
+			events: after([]at{{4, timeline.FaultInjected{}}}, moved, []at{fire, shoot(20, "c", "b", "Migrate", "Aborted"),
 				epoch(30, 3, "Serving", 2_000_000), wrote(31, 3, 2_000_001),
 				shoot(32, "c", "c", "Restore", "Succeeded")}),
 			rto: number(21.0), evacuated: &measure.Evacuation{Shoots: 1, Seconds: 28},
 		},
 		// What was asked for is the way on from there. It does not undo that nobody had an answer until then.
 		"nobody reaches it where it was recovered, and then a migration": {
-			events: story([]at{fire, shoot(20, "b", "a", "Migrate", "Aborted"), shoot(21, "b", "b", "Restore", "Processing"),
+			events: after([]at{fire, shoot(20, "b", "a", "Migrate", "Aborted"), shoot(21, "b", "b", "Restore", "Processing"),
 				epoch(30, 2, "Serving", 1_000_000),
 				shoot(32, "b", "b", "Restore", "Succeeded"), shoot(101, "c", "b", "Migrate", "Processing"),
 				shoot(105, "c", "b", "Migrate", "Succeeded"),
@@ -239,22 +239,22 @@ func TestRecoveriesAreToldFromHandOvers(t *testing.T) {
 		},
 		// It is the owner of the fault, though nobody had written to it yet.
 		"an owner that serves before the fault": {
-			events: story([]at{shoot(5, "b", "a", "Migrate", "Aborted"), epoch(9, 2, "Serving", 1_000_000),
+			events: after([]at{shoot(5, "b", "a", "Migrate", "Aborted"), epoch(9, 2, "Serving", 1_000_000),
 				shoot(9.6, "b", "b", "Restore", "Succeeded"), fire, wrote(11, 2, 1_000_001)}),
 		},
 		"a shoot that is begun anew after a migration": {
-			events: story(moved, []at{fire, epoch(30, 3, "Serving", 2_000_000), wrote(31, 3, 2_000_001)}), rto: number(21.0),
+			events: after(moved, []at{fire, epoch(30, 3, "Serving", 2_000_000), wrote(31, 3, 2_000_001)}), rto: number(21.0),
 		},
-		// It comes back in its epoch, at a revision that tells of the restore.
+		// It comes back in its epoch, at a revision that shows the restore.
 		"the disk of etcd breaks, and then a migration": {
-			events: story([]at{{4, timeline.FaultInjected{}}, epoch(4.8, 1, "Serving", 1_000_000_100),
+			events: after([]at{{4, timeline.FaultInjected{}}, epoch(4.8, 1, "Serving", 1_000_000_100),
 				wrote(4.9, 2, 1_000_000_101), migrating, left, restoring, epoch(9, 2, "Serving", 2_000_000_000),
 				wrote(9.5, 3, 2_000_000_001),
 				shoot(9.6, "b", "b", "Restore", "Succeeded")}),
 			rto: number(0.9),
 		},
 		"a migration, and then the disk of etcd breaks": {
-			events: story([]at{{4, timeline.FaultInjected{}}, migrating, left, restoring, epoch(9, 2, "Serving", 1_000_000_000),
+			events: after([]at{{4, timeline.FaultInjected{}}, migrating, left, restoring, epoch(9, 2, "Serving", 1_000_000_000),
 				wrote(9.5, 2, 1_000_000_001),
 				shoot(9.6, "b", "b", "Restore", "Succeeded"), wrote(12, 3, 2_000_000_002)}),
 			rto: number(8.0),
@@ -269,7 +269,7 @@ func TestRecoveriesAreToldFromHandOvers(t *testing.T) {
 			if diff := cmp.Diff(c.evacuated, m.Evacuation); diff != "" {
 				t.Errorf("evacuation (-want +got):\n%s", diff)
 			}
-			if _, told := m.Phases["recovery.firstWrite"]; told != (c.rto != nil) {
+			if _, measured := m.Phases["recovery.firstWrite"]; measured != (c.rto != nil) {
 				t.Errorf("phases %v", m.Phases)
 			}
 		})
@@ -280,27 +280,27 @@ func TestRecoveriesAreToldFromHandOvers(t *testing.T) {
 func TestWhoWasHandedOverIsNotUnrecovered(t *testing.T) {
 	t.Parallel()
 	load := at{2.5, timeline.StepStarted{Verb: "load", WritesPerSecond: 1}}
-	told := func(ends ...at) []timeline.Event {
-		return history(append([]at{{1, timeline.ShootSteady{}}, shoot(1, "a", "a", "Create", "Succeeded"),
+	ended := func(ends ...at) []timeline.Event {
+		return history(append([]at{{1, timeline.ShootReady{}}, shoot(1, "a", "a", "Create", "Succeeded"),
 			epoch(2, 1, "Serving", 100), load, wrote(3, 1, 100),
 			{4, timeline.FaultInjected{}}, shoot(5, "b", "a", "Migrate", "Processing")}, ends...)...)
 	}
 	restored := []at{epoch(9, 2, "Serving", 1_000_000), wrote(9.5, 2, 1_000_001),
 		shoot(9.6, "b", "b", "Restore", "Succeeded"), {20, timeline.Settling{}}}
 	left, answer := shoot(7, "b", "a", "Migrate", "Succeeded"), wrote(22, 3, 1_000_002)
-	if got := measure.NotRecovered(told(append(append([]at{left}, restored...), answer)...)); len(got) > 0 {
+	if got := measure.NotRecovered(ended(append(append([]at{left}, restored...), answer)...)); len(got) > 0 {
 		t.Errorf("handed over: %+v", got)
 	}
-	if got := measure.NotRecovered(told(append(append([]at{left}, restored...), failed(22, 3))...)); len(got) != 1 {
+	if got := measure.NotRecovered(ended(append(append([]at{left}, restored...), failed(22, 3))...)); len(got) != 1 {
 		t.Errorf("handed over, and silent: %+v", got)
 	}
 }
 
-// A hand-over does not tell when the owner before it had recovered: where nobody has written before the fault, no RTO
+// A hand-over does not show when the owner before it had recovered: where nobody has written before the fault, no RTO
 // does.
 func TestWhoWasHandedOverAfterARecoveryIsUnrecovered(t *testing.T) {
 	t.Parallel()
-	events := history(at{1, timeline.ShootSteady{}}, shoot(1, "a", "a", "Create", "Succeeded"),
+	events := history(at{1, timeline.ShootReady{}}, shoot(1, "a", "a", "Create", "Succeeded"),
 		epoch(2, 1, "Serving", 100),
 		at{2.5, timeline.StepStarted{Verb: "load", WritesPerSecond: 1}}, at{4, timeline.FaultInjected{}},
 		shoot(10, "b", "a", "Migrate", "Aborted"), epoch(12, 2, "Serving", 1_000_000),
@@ -317,7 +317,7 @@ func TestWhoWasHandedOverAfterARecoveryIsUnrecovered(t *testing.T) {
 func TestAShootThatComesLaterHasNothingToRecoverFrom(t *testing.T) {
 	t.Parallel()
 	load := at{6, timeline.StepStarted{Verb: "load", WritesPerSecond: 1}}
-	later := []at{{5, timeline.ShootSteady{}}, shoot(5, "b", "b", "Create", "Succeeded"), epoch(5.5, 1, "Serving", 100),
+	later := []at{{5, timeline.ShootReady{}}, shoot(5, "b", "b", "Create", "Succeeded"), epoch(5.5, 1, "Serving", 100),
 		load, wrote(7, 1, 100), {20, timeline.Settling{}}, wrote(22, 2, 101)}
 	if got := measure.NotRecovered(history(append([]at{{4, timeline.FaultInjected{}}}, later...)...)); len(got) > 0 {
 		t.Errorf("it is said not to have recovered: %+v", got)

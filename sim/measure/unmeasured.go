@@ -76,7 +76,7 @@ func expected(events []timeline.Event, loaded []string) []string {
 				continue
 			}
 			switch p := e.Payload.(type) {
-			case timeline.ShootSteady:
+			case timeline.ShootReady:
 				there = true
 			case timeline.StepStarted:
 				there = there && (p.Verb != "delete" || p.Refused)
@@ -143,7 +143,7 @@ func (u *Unrecovered) waitedFor(events []timeline.Event, shoot string, faults []
 
 // readySince is when a shoot was ready, the last time that it was created.
 func readySince(events []timeline.Event, shoot string) (at time.Duration) {
-	for e := range timeline.Of[timeline.ShootSteady](events) {
+	for e := range timeline.Of[timeline.ShootReady](events) {
 		if e.Subject == shoot {
 			at = e.At
 		}

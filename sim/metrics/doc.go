@@ -1,5 +1,5 @@
 // Package metrics counts what is on a timeline, for Prometheus: while a run goes on, and afterwards from its record. It
-// measures nothing anew; a run that is over gives the same numbers as when it was told.
+// measures nothing anew; a run that is over gives the same numbers as while it went on.
 //
 // Labels are bounded by what a scenario file names: its shoots, seeds and faults, the actors of the landscape, and the
 // closed sets of kinds, outcomes and phases. Nothing that is numbered (writes, nodes, requests, epochs) is a label.

@@ -19,8 +19,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
 
-// Exporter shows the metrics of the run that is being told on each landscape, and of the engine's own process. Between
-// runs it shows the last one of a landscape, with its verdict.
+// Exporter shows the metrics of the current run on each landscape, and of the engine's own process. Between runs it
+// shows the last one of a landscape, with its verdict.
 type Exporter struct {
 	process *prometheus.Registry
 	clock   clock.Clock
@@ -68,7 +68,7 @@ func (e *Exporter) Follow(ctx context.Context, landscape string, journal *timeli
 func (f *Following) begin(start timeline.RunStarted, started time.Time) {
 	meter, err := NewMeter(RunName(start.Scenario, started), start)
 	if err != nil {
-		return // a scenario that cannot be read ends the run, and is told there
+		return // a scenario that cannot be read ends the run, which reports it
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -27,7 +27,7 @@ type Meter struct {
 	registry *prometheus.Registry
 	traffic  traffic
 	world    shootMetrics
-	story    storyMetrics
+	scenario scenarioMetrics
 	result   resultMetrics
 	phases   *phaseMeter
 }
@@ -37,10 +37,10 @@ func NewMeter(run string, start timeline.RunStarted) (*Meter, error) {
 	m := &Meter{registry: prometheus.NewRegistry()}
 	to := prometheus.WrapRegistererWith(prometheus.Labels{LabelRun: run, LabelScenario: start.Scenario,
 		LabelBackend: start.Backend}, m.registry)
-	m.traffic, m.world, m.story, m.result = newTraffic(), newShootMetrics(), newStoryMetrics(), newResultMetrics()
+	m.traffic, m.world, m.scenario, m.result = newTraffic(), newShootMetrics(), newScenarioMetrics(), newResultMetrics()
 	m.phases = newPhaseMeter()
 	all := append(m.traffic.all(), m.world.all()...)
-	all = append(append(append(all, m.story.all()...), m.result.all()...), m.phases.duration, m.phases.recovery)
+	all = append(append(append(all, m.scenario.all()...), m.result.all()...), m.phases.duration, m.phases.recovery)
 	for _, c := range all {
 		if err := to.Register(c); err != nil {
 			return nil, fmt.Errorf("register the metrics of the run %q: %w", run, err)
@@ -56,7 +56,7 @@ func (m *Meter) Gatherer() prometheus.Gatherer { return m.registry }
 func (m *Meter) Take(e timeline.Event) {
 	m.traffic.take(e)
 	m.world.take(e)
-	m.story.take(e)
+	m.scenario.take(e)
 	m.phases.take(e)
 }
 

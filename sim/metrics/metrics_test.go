@@ -23,7 +23,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
 
-const story = `{"metadata":{"name":"tale"},"spec":{"why":"to be counted","measure":{"rto":{"max":"30s"},` +
+const definition = `{"metadata":{"name":"tale"},"spec":{"why":"to be counted","measure":{"rto":{"max":"30s"},` +
 	`"lostWrites":{"max":0}}}}`
 
 type moment struct {
@@ -44,16 +44,16 @@ func write(number int, outcome timeline.Outcome) timeline.Write {
 		Answered: timeline.Moment(1030 * time.Millisecond)}
 }
 
-// told is a planned migration of alpha from a to b, with a fault in it.
-func told() []moment {
+// migration is a planned migration of alpha from a to b, with a fault in it.
+func migration() []moment {
 	return []moment{
-		{0, "", "", timeline.RunStarted{Scenario: "tale", Backend: "small", Story: json.RawMessage(story)}},
+		{0, "", "", timeline.RunStarted{Scenario: "tale", Backend: "small", Definition: json.RawMessage(definition)}},
 		{1, "", "", timeline.LandscapeReady{Seeds: []string{"a", "b"}}},
 		{2, "observer", "alpha", seen("a", "a", "Create", "Succeeded", 100)},
 		{2, "observer", "alpha", timeline.NodeSeen{Name: "n1", Ready: "True"}},
 		{2, "observer", "alpha", timeline.NodeSeen{Name: "n2", Ready: "False"}},
-		{3, "operator", "alpha", timeline.ShootSteady{TechnicalID: "t", Nodes: 2}},
-		{3, "operator", "beta", timeline.ShootSteady{TechnicalID: "u"}},
+		{3, "operator", "alpha", timeline.ShootReady{TechnicalID: "t", Nodes: 2}},
+		{3, "operator", "beta", timeline.ShootReady{TechnicalID: "u"}},
 		{4, "user", "alpha", write(1, timeline.Acknowledged)},
 		{4, "user", "alpha", timeline.Reached{Outcome: timeline.Acknowledged}},
 		{5, "operator", "dark", timeline.FaultInjected{Fault: "cut(user,shoots)"}},
@@ -65,7 +65,7 @@ func told() []moment {
 		{10.5, "observer", "alpha", seen("b", "a", "Migrate", "Processing", 40)},
 		{14, "observer", "alpha", seen("b", "b", "Migrate", "Succeeded", 100)},
 		{14.2, "observer", "alpha", seen("b", "b", "Restore", "Processing", 20)},
-		{15, "operator", "dark", timeline.FaultHealed{Fault: "cut(user,shoots)", Touched: 3}},
+		{15, "operator", "dark", timeline.FaultHealed{Fault: "cut(user,shoots)", Hits: 3}},
 		{16, "gardenlet-a", "t", timeline.CloudCalled{Number: 1, Verb: "put", What: "records", Outcome: "StaleEpoch"}},
 		{7, "", "", timeline.CostSeen{Links: []timeline.LinkSeen{{From: "gardenlet-a", To: "garden", Requests: 50,
 			BytesToServer: 500, BytesToClient: 5000, Errors: 1}}}},
@@ -82,16 +82,16 @@ func told() []moment {
 
 func record(t *testing.T) *timeline.Record {
 	t.Helper()
-	return recordOf(t, told())
+	return recordOf(t, migration())
 }
 
-func recordOf(t *testing.T, story []moment) *timeline.Record {
+func recordOf(t *testing.T, moments []moment) *timeline.Record {
 	t.Helper()
 	start := time.Date(2026, 11, 21, 20, 0, 0, 0, time.UTC)
 	clock := testingclock.NewFakePassiveClock(start)
 	var out bytes.Buffer
 	journal := timeline.NewJournal(clock, &out)
-	for _, m := range story {
+	for _, m := range moments {
 		clock.SetTime(start.Add(time.Duration(m.at * float64(time.Second))))
 		journal.Record(timeline.Event{Actor: m.actor, Subject: m.subject, Payload: m.payload})
 	}
@@ -140,7 +140,7 @@ func TestWhatIsCounted(t *testing.T) {
 			`{WHO,from="user",to="shoots"} 0`},
 		"transplant_landscape_cpu_seconds": {`{WHO} 90`},
 		"transplant_fault_active":          {`{WHO,fault="dark",kind="cut"} 0`},
-		"transplant_fault_felt":            {`{WHO,fault="dark",kind="cut"} 3`},
+		"transplant_fault_hits":            {`{WHO,fault="dark",kind="cut"} 3`},
 		"transplant_shoot_on_seed":         {`{WHO,seed="a",shoot="alpha"} 0`, `{WHO,seed="b",shoot="alpha"} 1`},
 		"transplant_seed_shoots":           {`{WHO,seed="a"} 0`, `{WHO,seed="b"} 1`},
 		"transplant_shoot_epoch":           {`{WHO,seed="a",shoot="alpha"} 1`},
@@ -232,7 +232,7 @@ func TestAllMetricsAreDocumented(t *testing.T) {
 		delete(rows, family.GetName())
 	}
 	for name := range rows {
-		t.Errorf("README.md tells of %s, which is not counted", name)
+		t.Errorf("README.md has %s, which is not counted", name)
 	}
 }
 
@@ -245,10 +245,10 @@ func TestPastRunsAreLoaded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	story := told()
+	moments := migration()
 	// in the same millisecond as the sample of second 26, beside which there is room for none
-	story[len(story)-1].at = 26.0004
-	if err := metrics.WriteSamples(file, recordOf(t, story), judged()); err != nil {
+	moments[len(moments)-1].at = 26.0004
+	if err := metrics.WriteSamples(file, recordOf(t, moments), judged()); err != nil {
 		t.Fatal(err)
 	}
 	if err := file.Close(); err != nil {
@@ -307,7 +307,7 @@ func TestTheEngineServesItsMetrics(t *testing.T) {
 	}
 	journal := timeline.NewJournal(testingclock.NewFakePassiveClock(time.Date(2026, 11, 21, 20, 0, 0, 0, time.UTC)), nil)
 	following := exporter.Follow(t.Context(), "run", journal)
-	for _, m := range told() {
+	for _, m := range migration() {
 		journal.Record(timeline.Event{Actor: m.actor, Subject: m.subject, Payload: m.payload})
 	}
 	if err := journal.Close(); err != nil {
@@ -322,19 +322,19 @@ func TestTheEngineServesItsMetrics(t *testing.T) {
 			t.Errorf("after the run %q is not served:\n%.3000s", want, body)
 		}
 	}
-	tell := func(landscape, scenario string) {
+	run := func(landscape, scenario string) {
 		t.Helper()
 		journal := timeline.NewJournal(testingclock.NewFakePassiveClock(time.Date(2026, 11, 21, 20, 0, 0, 0, time.UTC)), nil)
 		following := exporter.Follow(t.Context(), landscape, journal)
 		journal.Record(timeline.Event{Payload: timeline.RunStarted{Scenario: scenario, Backend: "small",
-			Story: json.RawMessage(story)}})
+			Definition: json.RawMessage(definition)}})
 		if err := journal.Close(); err != nil {
 			t.Fatal(err)
 		}
 		following.Judged(&verdict.Report{Scenario: scenario, Backend: "small", Verdict: verdict.Passed})
 	}
-	tell("run-2", "beside")
-	tell("run", "next")
+	run("run-2", "beside")
+	run("run", "next")
 	body = scrape()
 	for scenario, want := range map[string]bool{"tale": false, "next": true, "beside": true} {
 		if strings.Contains(body, `scenario="`+scenario+`"`) != want {

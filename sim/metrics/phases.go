@@ -23,13 +23,13 @@ type phaseMeter struct {
 
 // movedShoot is what is known of a shoot and its migration.
 type movedShoot struct {
-	seen   []timeline.Event // since the migration was asked for
-	told   map[string]bool  // parts that have been observed
-	nodes  int
-	steady bool
-	forced bool
-	from   string
-	asleep bool
+	seen    []timeline.Event // since the migration was asked for
+	counted map[string]bool  // parts that have been observed
+	nodes   int
+	ready   bool
+	forced  bool
+	from    string
+	asleep  bool
 
 	seed      string    // in the last status
 	struck    string    // that seed, at the first fault
@@ -45,7 +45,7 @@ func (s *movedShoot) movement(destination string) movement {
 	if s.forced {
 		mode = "forced"
 	}
-	return movement{mode, s.from, destination, fmt.Sprint(s.steady && s.nodes == 0), fmt.Sprint(s.asleep)}
+	return movement{mode, s.from, destination, fmt.Sprint(s.ready && s.nodes == 0), fmt.Sprint(s.asleep)}
 }
 
 func observe(h *prometheus.HistogramVec, phase string, m movement, seconds float64) {
@@ -68,7 +68,7 @@ func newPhaseMeter() *phaseMeter {
 
 func (m *phaseMeter) of(shoot string) *movedShoot {
 	if m.shoots[shoot] == nil {
-		m.shoots[shoot] = &movedShoot{told: map[string]bool{}}
+		m.shoots[shoot] = &movedShoot{counted: map[string]bool{}}
 	}
 	return m.shoots[shoot]
 }
@@ -82,9 +82,9 @@ func (m *phaseMeter) take(e timeline.Event) {
 			}
 		}
 		m.faulted = true
-	case timeline.ShootSteady:
+	case timeline.ShootReady:
 		s := m.of(e.Subject)
-		s.nodes, s.steady = p.Nodes, true
+		s.nodes, s.ready = p.Nodes, true
 	case timeline.ShootSeen:
 		m.takeShoot(m.of(e.Subject), e, p)
 	}
@@ -97,7 +97,7 @@ func (m *phaseMeter) takeShoot(s *movedShoot, e timeline.Event, p timeline.Shoot
 		return
 	}
 	if len(s.seen) == 0 {
-		s.from, s.asleep, s.forced, s.told = p.StatusSeed, p.Hibernated, false, map[string]bool{}
+		s.from, s.asleep, s.forced, s.counted = p.StatusSeed, p.Hibernated, false, map[string]bool{}
 	}
 	s.seen = append(s.seen, e)
 	s.forced = s.forced || p.Operation.Type == "Migrate" && p.Operation.State == "Aborted"
@@ -107,10 +107,10 @@ func (m *phaseMeter) takeShoot(s *movedShoot, e timeline.Event, p timeline.Shoot
 	}
 	for name, part := range all[0].Parts() {
 		// Until Migrate is over it is not known whether it is given up.
-		if s.told[name] || part.From == 0 || part.To == 0 || name == "asked" && all[0].Left == 0 && !s.forced {
+		if s.counted[name] || part.From == 0 || part.To == 0 || name == "asked" && all[0].Left == 0 && !s.forced {
 			continue
 		}
-		s.told[name] = true
+		s.counted[name] = true
 		observe(m.duration, name, s.movement(p.SpecSeed), part.Length().Seconds())
 	}
 	ended := all[0].Ended > 0 || p.Absent
@@ -123,17 +123,17 @@ func (m *phaseMeter) takeShoot(s *movedShoot, e timeline.Event, p timeline.Shoot
 	}
 }
 
-// judged measures the recoveries, whose moments the verdict tells.
+// judged measures the recoveries, whose moments the verdict has.
 func (m *phaseMeter) judged(phases map[string]float64) {
-	var steady []string
+	var ready []string
 	for name, s := range m.shoots {
-		if s.steady {
-			steady = append(steady, name)
+		if s.ready {
+			ready = append(ready, name)
 		}
 	}
-	for _, name := range steady {
+	for _, name := range ready {
 		prefix := "recovery."
-		if len(steady) > 1 {
+		if len(ready) > 1 {
 			prefix = name + ".recovery."
 		}
 		m.recovered(m.shoots[name], momentsOf(phases, prefix))

@@ -68,10 +68,10 @@ func TestPhasesOfMigrations(t *testing.T) {
 	}
 }
 
-// asleep is a story of a shoot that sleeps all the time.
-func asleep(story []moment) []moment {
+// asleep are the same moments with a shoot that sleeps all the time.
+func asleep(moments []moment) []moment {
 	var all []moment
-	for _, m := range story {
+	for _, m := range moments {
 		if p, is := m.payload.(timeline.ShootSeen); is {
 			p.Hibernated = true
 			m.payload = p
@@ -81,24 +81,24 @@ func asleep(story []moment) []moment {
 	return all
 }
 
-// metered is a story that has been counted.
-func metered(t *testing.T, told []moment) *metrics.Meter {
+// metered is a meter that has counted these moments.
+func metered(t *testing.T, moments []moment) *metrics.Meter {
 	t.Helper()
-	meter, err := metrics.NewMeter("run-1", timeline.RunStarted{Scenario: "tale", Story: json.RawMessage(story)})
+	meter, err := metrics.NewMeter("run-1", timeline.RunStarted{Scenario: "tale", Definition: json.RawMessage(definition)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range told {
+	for _, m := range moments {
 		meter.Take(timeline.Event{At: time.Duration(m.at * float64(time.Second)), Actor: m.actor, Subject: m.subject,
 			Payload: m.payload})
 	}
 	return meter
 }
 
-// Migrations are told apart by how the shoot was when each was asked for, and by whether Migrate was given up in it.
-func TestPhasesOfMigrationsAreToldApart(t *testing.T) {
+// The labels of a migration say how the shoot was when it was asked for, and whether Migrate was given up in it.
+func TestPhases_Migrations_AreLabelledByKind(t *testing.T) {
 	t.Parallel()
-	steady := func(nodes int) moment { return moment{1, "operator", "alpha", timeline.ShootSteady{Nodes: nodes}} }
+	steady := func(nodes int) moment { return moment{1, "operator", "alpha", timeline.ShootReady{Nodes: nodes}} }
 	at := func(seconds float64, asleep bool, p timeline.ShootSeen) moment {
 		p.Hibernated = asleep
 		return moment{seconds, "observer", "alpha", p}
@@ -128,8 +128,8 @@ func TestPhasesOfMigrationsAreToldApart(t *testing.T) {
 	wholeForced := map[string]float64{"asked": 2, "restore": 4, "total": 10} // a Migrate that was given up has no end
 	wholeBack := map[string]float64{"asked": 1, "migrate": 2, "handOver": 3, "restore": 7, "total": 13}
 	for name, c := range map[string]struct {
-		story []moment
-		want  map[string]map[string]float64 // by mode, source, destination, workerless, hibernated
+		moments []moment
+		want    map[string]map[string]float64 // by mode, source, destination, workerless, hibernated
 	}{
 		"with workers": {slices.Concat([]moment{steady(2)}, planned(false, false)),
 			map[string]map[string]float64{"planned a b false false": wholePlanned}},
@@ -153,7 +153,7 @@ func TestPhasesOfMigrationsAreToldApart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := phases(t, metered(t, c.story), "transplant_migration_phase_duration_seconds")
+			got := phases(t, metered(t, c.moments), "transplant_migration_phase_duration_seconds")
 			want := map[string]float64{}
 			for labels, parts := range c.want {
 				for phase, seconds := range parts {
@@ -167,8 +167,8 @@ func TestPhasesOfMigrationsAreToldApart(t *testing.T) {
 	}
 }
 
-func later(by float64, told []moment) (all []moment) {
-	for _, m := range told {
+func later(by float64, moments []moment) (all []moment) {
+	for _, m := range moments {
 		m.at += by
 		all = append(all, m)
 	}
@@ -180,7 +180,7 @@ func later(by float64, told []moment) (all []moment) {
 func TestPhasesOfRecoveries(t *testing.T) {
 	t.Parallel()
 	steady := func(shoot string, nodes int) moment {
-		return moment{1, "operator", shoot, timeline.ShootSteady{Nodes: nodes}}
+		return moment{1, "operator", shoot, timeline.ShootReady{Nodes: nodes}}
 	}
 	fault := moment{5, "operator", "fire", timeline.FaultInjected{Fault: "loseCluster(a)"}}
 	lost := []moment{
@@ -197,9 +197,9 @@ func TestPhasesOfRecoveries(t *testing.T) {
 		{33, "observer", "alpha", seen("a", "a", "Restore", "Succeeded", 100)},
 	}
 	for name, c := range map[string]struct {
-		story  []moment
-		judged map[string]float64
-		want   map[string]float64
+		moments []moment
+		judged  map[string]float64
+		want    map[string]float64
 	}{
 		"lost, and moved back": {
 			append(append([]moment{steady("alpha", 2)}, lost...), back...),
@@ -244,7 +244,7 @@ func TestPhasesOfRecoveries(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			meter := metered(t, c.story)
+			meter := metered(t, c.moments)
 			meter.Judged(&verdict.Report{Measures: measure.Measures{Phases: c.judged}})
 			got := phases(t, meter, "transplant_recovery_phase_duration_seconds")
 			if diff := cmp.Diff(c.want, got, cmpopts.EquateApprox(0, 1e-6)); diff != "" {

@@ -27,7 +27,7 @@ const (
 func newResultMetrics() resultMetrics {
 	return resultMetrics{
 		verdict:    gauge("transplant_run_verdict", "1 for the verdict about the run, 0 for the others.", "verdict"),
-		violations: gauge("transplant_run_violations", "Violations, by the promise that was broken.", "promise"),
+		violations: gauge("transplant_run_violations", "Violations, by promise.", "promise"),
 		wall:       gauge("transplant_run_duration_seconds", "How long the run took."),
 		seconds: gauge("transplant_run_measure_seconds",
 			"Measures of the run that are times: rto, rpo, api_downtime, api_longest_gap.", "measure"),
@@ -47,11 +47,11 @@ func (r resultMetrics) all() []prometheus.Collector {
 
 // goals of the scenario are known from the beginning.
 func (r resultMetrics) goals(start timeline.RunStarted) error {
-	story := &scenario.Scenario{}
-	if err := json.Unmarshal(start.Story, story); err != nil {
+	s := &scenario.Scenario{}
+	if err := json.Unmarshal(start.Definition, s); err != nil {
 		return fmt.Errorf("read the scenario in the timeline: %w", err)
 	}
-	goals := story.Spec.Measure
+	goals := s.Spec.Measure
 	for name, bound := range map[string]*scenario.Bound{rto: goals.RTO, rpo: goals.RPO, apiDowntime: goals.APIDowntime} {
 		if bound != nil {
 			r.goal.WithLabelValues(name).Set(bound.Max.Seconds())

@@ -28,7 +28,7 @@ const (
 	mostSamples = 100
 )
 
-// RunName tells a run from all others: its scenario, and when it was started.
+// RunName is a name that no other run has: its scenario, and when it was started.
 func RunName(scenario string, started time.Time) string {
 	return scenario + "-" + started.UTC().Format("20060102T150405Z")
 }
@@ -45,7 +45,7 @@ func WriteFolder(folder string, judged *verdict.Report) error {
 	}})
 }
 
-// WriteSamples replays a run and writes what would have been scraped while it was told, and the verdict at its end.
+// WriteSamples replays a run. It writes what would have been scraped while the run went on, and the verdict at its end.
 func WriteSamples(out io.Writer, record *timeline.Record, judged *verdict.Report) error {
 	_, start, found := timeline.First[timeline.RunStarted](record.Events)
 	if !found {

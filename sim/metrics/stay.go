@@ -9,11 +9,11 @@ import (
 
 // Bounds of Stay.
 const (
-	firstPatience = 15 * time.Second // with who has come once: nobody knows when it comes again
-	mostPatience  = time.Minute      // and who has not come for so long comes no more
+	firstPatience = 15 * time.Second // after a single scrape, whose interval is not known
+	mostPatience  = time.Minute      // after so long without a scrape, none is expected
 )
 
-// fetches are the times at which somebody came for the metrics.
+// fetches are the times at which the metrics were scraped.
 type fetches struct {
 	mu            sync.Mutex
 	begun, served int // numbers of the last one that has begun, and of the last that was served
@@ -40,7 +40,7 @@ func (f *fetches) end(number int) {
 	f.changed = make(chan struct{})
 }
 
-// since tells whether one that began after the given number was served, and what to wait for if not.
+// since says whether one that began after the given number was served, and what to wait for if not.
 func (f *fetches) since(number int) (bool, <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -68,8 +68,8 @@ func (e *Exporter) counted(next http.Handler) http.Handler {
 	})
 }
 
-// Stay until whoever comes for the metrics has come once more, so that a Prometheus sees the verdict before the engine
-// ends: at most twice the time between its last two visits. Where nobody comes it returns at once.
+// Stay waits for one more scrape, so that a Prometheus sees the verdict before the engine ends: for at most twice the
+// time between the last two scrapes. If nobody scrapes, it returns at once.
 func (e *Exporter) Stay(ctx context.Context) {
 	last, patience := e.fetches.patience(e.clock.Now())
 	if patience == 0 {

@@ -22,7 +22,7 @@ const (
 	DefaultLeaseSeconds = 40 // of a kubelet
 )
 
-// resync is how often the machines are listed although the cloud has told of no change.
+// resync is how often the machines are listed although the cloud has reported no change.
 const resync = 10 * time.Second
 
 // Options of an agent.
@@ -118,7 +118,7 @@ func (a *Agent) fail(ctx context.Context, err error) {
 	}
 }
 
-// follow tells when the cloud has recorded a change of a machine.
+// follow signals when the cloud has recorded a change of a machine.
 func (a *Agent) follow(ctx context.Context, changed chan<- struct{}) {
 	query := cloud.LedgerQuery{Kind: cloud.KindMachines}
 	for ctx.Err() == nil {

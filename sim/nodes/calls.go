@@ -75,13 +75,13 @@ func (s *shoot) detach(ctx context.Context, machines []*machine, nodes map[strin
 	return errors.Join(errs...)
 }
 
-// agentConfig is what nodes are told as they run, with its checksum.
+// agentConfig is the configuration that nodes get as they run, with its checksum.
 type agentConfig struct {
 	cloud.NodeAgentConfig
 	checksum string
 }
 
-// listAgents reads what the nodes are told as they run, by the names of the Secrets.
+// listAgents reads the configurations that nodes get as they run, by the names of the Secrets.
 func (s *shoot) listAgents(ctx context.Context) (map[string]agentConfig, error) {
 	// From the watch cache: a little old does not matter, being cheap does.
 	list, err := s.client.CoreV1().Secrets(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{ResourceVersion: "0",
@@ -115,7 +115,7 @@ func (s *shoot) refresh(ctx context.Context, m *machine, node *corev1.Node) erro
 		info["kubeletVersion"], info["osImage"] = config.KubeletVersion, config.Image
 	}
 	if len(info) == 0 {
-		return s.tellApplied(ctx, m, node)
+		return s.annotateApplied(ctx, m, node)
 	}
 	patch, err := json.Marshal(map[string]any{"status": map[string]any{"nodeInfo": info}})
 	if err != nil {
@@ -127,11 +127,11 @@ func (s *shoot) refresh(ctx context.Context, m *machine, node *corev1.Node) erro
 	if due {
 		return s.finishInPlace(ctx, node, config)
 	}
-	return s.tellApplied(ctx, m, node)
+	return s.annotateApplied(ctx, m, node)
 }
 
-// tellApplied says on the Node which configuration its agent has applied last.
-func (s *shoot) tellApplied(ctx context.Context, m *machine, node *corev1.Node) error {
+// annotateApplied writes on the Node which configuration its agent has applied last.
+func (s *shoot) annotateApplied(ctx context.Context, m *machine, node *corev1.Node) error {
 	checksum := s.appliedConfig(m, node.Annotations[cloud.AnnotationInPlace])
 	if checksum == "" || node.Annotations[constants.ChecksumAppliedNodeConfig] == checksum {
 		return nil
@@ -144,21 +144,21 @@ func (s *shoot) tellApplied(ctx context.Context, m *machine, node *corev1.Node) 
 	return nil
 }
 
-// appliedConfig is the checksum of what the node was told last, if it has applied that: a node that is at another
-// InPlace applies nothing before its update.
+// appliedConfig is the checksum of the configuration that the node got last, if it has applied that: a node that is at
+// another InPlace applies nothing before its update.
 func (s *shoot) appliedConfig(m *machine, inPlace string) string {
-	if config, told := s.agents[m.data.AgentSecret]; told && config.InPlace == inPlace {
+	if config, configured := s.agents[m.data.AgentSecret]; configured && config.InPlace == inPlace {
 		return config.checksum
 	}
 	return ""
 }
 
-// kubeletVersion is that of what the node was told last, or of what its machine booted with; empty for what it has: a
-// node that is at another InPlace than it was told takes nothing over before its update.
+// kubeletVersion is that of the configuration that the node got last, or that its machine booted with; empty for what
+// it has: a node that is at another InPlace than it is configured for takes nothing over before its update.
 func (s *shoot) kubeletVersion(m *machine, inPlace string) string {
-	config, told := s.agents[m.data.AgentSecret]
+	config, configured := s.agents[m.data.AgentSecret]
 	switch {
-	case told && config.KubeletVersion != "" && config.InPlace == inPlace:
+	case configured && config.KubeletVersion != "" && config.InPlace == inPlace:
 		return config.KubeletVersion
 	case config.InPlace == "" && m.data.InPlace == inPlace:
 		return m.data.KubeletVersion

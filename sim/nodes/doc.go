@@ -16,15 +16,15 @@
 // What kwok v0.8.0 was found to do, and what is done about it:
 //   - With an annotation selector it never lets go of a node: it drops the event that shows the annotation gone, and
 //     renews the lease of a dead machine for ever. So nodes are chosen by a label, which the API server filters.
-//   - A deletion it slept through (found by listing again) is dropped too. The lease is then renewed, or even made anew,
-//     for a node that is gone. Such a lease is noticed, and kwok is started again.
+//   - A deletion that it missed (found by listing again) is dropped too. It then renews the lease of a node that is
+//     gone, or even makes it anew. Such a lease is noticed, and kwok is started again.
 //   - A restarted kwok has a new identity and would wait until the old leases end, long enough for nodes to be
 //     declared lost. So the holders are cleared before it starts.
 //   - It may look for its leases before it has listed any. It then tries to make one that is there already, is refused,
-//     and comes back to it only when the next renewal is due: of two moves within a minute the second began before that,
-//     and
-//     a lease of 40 s was over. So the leases of nodes that live are renewed from here when their holders are cleared.
-//   - A stage whose write breaks off is repeated only when the connection was refused or the server said so; otherwise it
-//     waits for the next listing, which mostly follows soon. Nodes and pods that stay behind are noticed, and kwok is
-//     started again.
+//     and tries again only when the next renewal is due. When a second move followed within a minute, it began before
+//     that, and a lease of 40 s was over. So the leases of nodes that live are renewed from here when their holders are
+//     cleared.
+//   - If the write of a Stage breaks off, it is repeated only when the connection was refused or the server said so.
+//     Otherwise it waits for the next listing, which mostly follows soon. Nodes and pods that stay behind are noticed,
+//     and kwok is started again.
 package nodes

@@ -12,8 +12,8 @@ import (
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 )
 
-// dueInPlace says what the node is to be updated to in place, if it is its turn: it is at another InPlace than it was
-// told, drained, and nothing has come of it yet (docs/specification/versions.md#spec-4-9).
+// dueInPlace says what the node is to be updated to in place, if it is its turn: it is at another InPlace than it is
+// configured for, drained, and nothing has come of it yet (docs/specification/versions.md#spec-4-9).
 func (s *shoot) dueInPlace(m *machine, node *corev1.Node) (cloud.NodeAgentConfig, bool) {
 	config := s.agents[m.data.AgentSecret].NodeAgentConfig
 	if config.InPlace == "" || config.InPlace == node.Annotations[cloud.AnnotationInPlace] ||

@@ -390,7 +390,7 @@ func TestRebootShowsInTheNode(t *testing.T) {
 	}
 }
 
-// TestPatchUpdateKeepsTheNodes: nodes are told of another kubelet by the Secret of their own key, and stay what they
+// TestPatchUpdateKeepsTheNodes: nodes get another kubelet by the Secret of their own key, and stay what they
 // are.
 func TestPatchUpdateKeepsTheNodes(t *testing.T) {
 	t.Parallel()
@@ -429,7 +429,7 @@ func TestPatchUpdateKeepsTheNodes(t *testing.T) {
 	})
 	if secret, sum := read("node-1").Labels["worker.gardener.cloud/gardener-node-agent-secret-name"],
 		read("node-2").Annotations[applied]; secret != "gardener-node-agent-a-1" || sum != "" {
-		t.Errorf("node-1 follows %q, and node-2, which was told nothing, has applied %q", secret, sum)
+		t.Errorf("node-1 follows %q, and node-2, which got no configuration, has applied %q", secret, sum)
 	}
 	w.machine("node-3", key("gardener-node-agent-a-1"))
 	w.uids("node-3")
@@ -437,7 +437,7 @@ func TestPatchUpdateKeepsTheNodes(t *testing.T) {
 		t.Errorf("a new node has applied %q", sum)
 	}
 	if got := version("node-2"); got != "v1.36.3" {
-		t.Errorf("the kubelet of node-2, which was told nothing, is at %s", got)
+		t.Errorf("the kubelet of node-2, which got no configuration, is at %s", got)
 	}
 	if diff := cmp.Diff(uids, w.uids("node-1", "node-2")); diff != "" {
 		t.Errorf("the nodes were made again: %s", diff)

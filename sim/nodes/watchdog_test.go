@@ -14,10 +14,10 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
-	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/wire"
 )
 
-func TestWatchdogIsPatient(t *testing.T) {
+func TestWatchdog_Overdue_BitesAfterTheLimit(t *testing.T) {
 	t.Parallel()
 	w, start := newWatchdog(40*time.Second), time.Now()
 	late, none := map[string]bool{"the lease of node-1 is not renewed": true}, map[string]bool{}
@@ -121,16 +121,16 @@ func TestPodsStartAfterABrokenWrite(t *testing.T) {
 	uids := w.uids("node-1")
 	w.renewed("node-1")
 	for i, name := range []string{"reset", "silent"} {
-		cut := w.proxy.Link(apiName).Begin(link.Cut{Direction: link.ToServer})
+		cut := w.proxy.Link(apiName).Begin(wire.Cut{Direction: wire.ToServer})
 		w.pod(name, "node-1")
 		w.eventually("something is held up", func() string {
-			if cut.Touched() == 0 {
+			if cut.Hits() == 0 {
 				return "nothing is"
 			}
 			return ""
 		})
 		if i == 0 {
-			heal := w.proxy.Link(apiName).Inject(link.Reset{})
+			heal := w.proxy.Link(apiName).Inject(wire.Reset{})
 			cut.Heal()
 			heal()
 		}
@@ -202,7 +202,7 @@ func TestKwokMissesWhatItSleptThrough(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.standalone("label", credentialsOf(&machine{data: userData(w)}, w.options()))
-	heal := w.proxy.Link(apiName).Inject(link.Cut{Refuse: true})
+	heal := w.proxy.Link(apiName).Inject(wire.Cut{Refuse: true})
 	w.deselect()
 	// A new API server has no history, so kwok has to list again.
 	w.stopAPIServer()

@@ -75,7 +75,7 @@ func endsOf(events []timeline.Event, shoot string) []timeline.Event {
 	return ends
 }
 
-// askedToGo is when the story last asked for the shoot's deletion; the end itself if it never did.
+// askedToGo is when the scenario last asked for the shoot's deletion; the end itself if it never did.
 func askedToGo(events []timeline.Event, shoot string, end time.Duration) timeline.Moment {
 	asked := end
 	for e, step := range timeline.Of[timeline.StepStarted](events) {

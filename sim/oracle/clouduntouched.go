@@ -26,8 +26,8 @@ var fluid = map[string]bool{"objects": true, "fences": true, "faults": true}
 var ofShoots = []string{"networks", "subnets", "routers", "security-groups", "key-pairs", "machines", "volumes",
 	"load-balancers", "records"}
 
-// Lacks the ledger, when there are nodes and so there must be entries, or its end, or whose things an extension of the
-// user's own makes.
+// Lacks the ledger, when there are nodes and so there must be entries, or its end, or whose things a third-party
+// extension makes.
 func (CloudUntouched) Lacks(events []timeline.Event) []string {
 	called := map[string]bool{}
 	for e := range timeline.Of[timeline.CloudCalled](events) {

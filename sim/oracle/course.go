@@ -9,7 +9,7 @@ import (
 )
 
 // impossibleCourse: steps begin in their order, each when the one before it is done; then the landscape settles, once.
-// Only a run that says why it was broken off may lack the end.
+// Only a run that says why it was cut short may lack the end.
 func impossibleCourse(events []timeline.Event) (found []string) {
 	var c course
 	for _, e := range events {

@@ -18,7 +18,7 @@ type Epoch struct {
 	// Valid is when a question was first answered with: I am valid; Answered is false before.
 	Valid    time.Duration
 	Answered bool
-	// Event that told it, by its Seq.
+	// Event that showed it, by its Seq.
 	Event int
 
 	// low and high are the lowest and highest revision seen of its store; 0 when none was seen.

@@ -13,7 +13,7 @@ import (
 // shootsOf are the shoots that were steady at some time, by name.
 func shootsOf(events []timeline.Event) []string {
 	seen := map[string]bool{}
-	for e := range timeline.Of[timeline.ShootSteady](events) {
+	for e := range timeline.Of[timeline.ShootReady](events) {
 		seen[e.Subject] = true
 	}
 	return slices.Sorted(maps.Keys(seen))
@@ -36,7 +36,7 @@ func (c *calm) take(e timeline.Event) bool {
 		return c.steady && c.asked == ""
 	}
 	switch p := e.Payload.(type) {
-	case timeline.ShootSteady:
+	case timeline.ShootReady:
 		c.steady, c.asked = true, ""
 	case timeline.StepStarted:
 		if slices.Contains(upsetting, p.Verb) && !p.Refused {
@@ -50,7 +50,7 @@ func (c *calm) take(e timeline.Event) bool {
 	return c.steady && c.asked == ""
 }
 
-// done tells whether the shoot is as it was asked to be. One that was seen between the step's start and the request, or
+// done says whether the shoot is as it was asked to be. One that was seen between the step's start and the request, or
 // in the success of an older operation, is not; and one that is to come or go is upset until it is steady (again).
 func (c *calm) done(seen timeline.ShootSeen) bool {
 	if seen.Absent || seen.Deleting || seen.Operation.State != "Succeeded" || seen.WantsToSleep != seen.Hibernated {
@@ -96,7 +96,7 @@ func (d disturbed) at(moment timeline.Moment) bool {
 
 // steadyNodes is how many nodes the shoot had when it was steady.
 func steadyNodes(events []timeline.Event, shoot string) int {
-	for e, p := range timeline.Of[timeline.ShootSteady](events) {
+	for e, p := range timeline.Of[timeline.ShootReady](events) {
 		if e.Subject == shoot {
 			return p.Nodes
 		}
@@ -116,7 +116,7 @@ func LastSeen(events []timeline.Event) map[string]timeline.ShootSeen {
 // technicalIDs of the shoots, by technical id.
 func technicalIDs(events []timeline.Event) map[string]string {
 	ids := map[string]string{}
-	for e, p := range timeline.Of[timeline.ShootSteady](events) {
+	for e, p := range timeline.Of[timeline.ShootReady](events) {
 		ids[p.TechnicalID] = e.Subject
 	}
 	return ids
@@ -166,7 +166,7 @@ func lastLived(events []timeline.Event, shoot string) []timeline.Event {
 	return last
 }
 
-// write is a write, and the event that tells it.
+// write is a write, and the event that records it.
 type write struct {
 	timeline.Write
 	seq int
@@ -212,7 +212,7 @@ func MissingWrites(events []timeline.Event, shoot string) string {
 		}
 	}
 	begun := false
-	for e, p := range timeline.Of[timeline.ShootSteady](life) {
+	for e, p := range timeline.Of[timeline.ShootReady](life) {
 		if begun = begun || e.Subject == shoot; e.Subject == shoot && p.Objects > 0 { // which are the first writes
 			least, most = 1, max(most, p.Objects)
 		}

@@ -61,7 +61,7 @@ var seedWriters = []string{
 	"transplant", "transplant-observer",
 }
 
-// gone are the groups of which a shoot that was let go has no object any more: what extensions and the machine
+// gone are the groups of which a released shoot has no object any more: what extensions and the machine
 // controller work for, and what the resource manager applies.
 var gone = []string{".extensions.gardener.cloud", ".machine.sapcloud.io", ".resources.gardener.cloud"}
 
@@ -69,10 +69,10 @@ var gone = []string{".extensions.gardener.cloud", ".machine.sapcloud.io", ".reso
 // at migrate (docs/specification/extensions.md#spec-3-6): they stay with etcd.
 var backupSecrets = []string{constants.SecretNameEtcdBackup, constants.SecretNameSourceEtcdBackup}
 
-// leftBehind is why an object in the control-plane namespace must not be there when the shoot was let go
+// leftBehind is why an object in the control-plane namespace must not be there when the shoot was released
 // (docs/specification/migration.md#spec-2-6, docs/contract.md#clause-b4, docs/contract.md#clause-b5); empty if it may
 // be. A Secret that moves with the shoot stays, and so does what the seed itself keeps for the restore. Of an object
-// that does not tell who has written it nothing is known.
+// that does not say who has written it nothing is known.
 func leftBehind(item timeline.Item) string {
 	isOf := func(group string) bool { return strings.HasSuffix(item.Class, group) }
 	switch {

@@ -44,7 +44,7 @@ func TestCloudUntouched(t *testing.T) {
 		return by(actor, "", timeline.CloudCalled{Verb: verb, What: what, ID: "x-1", Outcome: "OK", Took: true})
 	}
 	check(t, oracle.CloudUntouched{}, map[string]row{
-		"an own extension says not whose": {events: history(own, call("create", "machines", 1, "OK"),
+		"a third-party extension says not whose": {events: history(own, call("create", "machines", 1, "OK"),
 			forNobody("acme-b", "create", "routers"), steady(3)),
 			lacks: "for which shoot acme-b has made the cloud create routers: its calls say so with the scope of package " +
 				"api/cloud"},
@@ -63,7 +63,7 @@ func TestCloudUntouched(t *testing.T) {
 			lacks: "the last entries of the cloud's ledger"},
 		"a refused one": {events: history(call("create", "machines", 1, "OK"), steady(3),
 			call("delete", "machines", 1, "QuotaExceeded"))},
-		"asked for by the story": {events: history(call("create", "machines", 1, "OK"), steady(3), step("hibernate"),
+		"asked for by the scenario": {events: history(call("create", "machines", 1, "OK"), steady(3), step("hibernate"),
 			call("delete", "machines", 1, "OK"), seen(asleep))},
 		"before it was begun": {events: history(call("create", "machines", 1, "OK"), steady(3), step("hibernate"),
 			seen(shoot("a", "a", "Reconcile", "Succeeded")), call("delete", "machines", 1, "OK"), seen(asleep))},
@@ -169,7 +169,7 @@ func TestNodesPreserved(t *testing.T) {
 		"of one that sleeps": {events: with(node("n1", "1", "b"), pod(running), steady(1),
 			seen(timeline.ShootSeen{Hibernated: true}), unseen("nodes of alpha"), unseen("workload of alpha"))},
 		"not seen at the end": {events: history(node("n1", "1", "b"), pod(running), steady(1)),
-			lacks: "the nodes of alpha after it had come to rest"},
+			lacks: "the nodes of alpha after it had settled"},
 		"no nodes, no evidence": {events: history(steady(0))},
 	})
 }
@@ -269,7 +269,7 @@ func TestNoOrphans(t *testing.T) {
 				of("a", timeline.InventorySeen{When: timeline.Before, Items: builtIn(), Unreadable: []string{"secrets: too slow",
 					"group acme.io/v1"}}),
 				steady(0), onB, inventory("after", kubeSystem, item("secrets", "garden", "x"), item("vaults.acme.io", "", "y"))),
-			lacks: "group acme.io/v1 on a before the story",
+			lacks: "group acme.io/v1 on a before the scenario",
 		},
 		"backups in one bucket": {events: append(slices.Clone(atRest), inCloud("before"), steady(0), onB,
 			inCloud("after", "one"))},
@@ -313,14 +313,14 @@ func TestNoOrphans(t *testing.T) {
 			inventory("after", kubeSystem, item("leases.coordination.k8s.io", "garden", "x", id))),
 			want: "leases.coordination.k8s.io garden/x"},
 		"no inventory afterwards": {events: history(ready, inventory("before", kubeSystem), steady(0), onB),
-			lacks: "the inventory of seed a after the story"},
+			lacks: "the inventory of seed a after the scenario"},
 		"the cloud was not seen before": {
 			events: history(ofCloud, inventory("before"), steady(0), onB, inventory("after"), inCloud("after")),
-			lacks:  "the inventory of the cloud before the story",
+			lacks:  "the inventory of the cloud before the scenario",
 		},
 		"the cloud was not seen after": {
 			events: history(ofCloud, inventory("before"), inCloud("before"), steady(0), onB, inventory("after")),
-			lacks:  "the inventory of the cloud after the story",
+			lacks:  "the inventory of the cloud after the scenario",
 		},
 		"the last look failed": {
 			events: history(ready, inventory("before"), steady(0), onB, inventory("after"), unseen("inventory")),
@@ -328,24 +328,24 @@ func TestNoOrphans(t *testing.T) {
 		},
 		"half was seen before": {
 			events: history(ready, half(inventory("before", extension)), steady(0), onB, inventory("after", extension)),
-			lacks:  "on a before the story, where it must be",
+			lacks:  "on a before the scenario, where it must be",
 		},
 		"half was seen after": {
 			events: history(ready, inventory("before"), steady(0), onA, half(inventory("after",
 				item("pods", "garden", "gardenlet"), folder))),
-			lacks: "on a after the story, where it must be",
+			lacks: "on a after the scenario, where it must be",
 		},
 		"a class was not seen before": {
 			events: history(certain, inventory("before"), steady(0), onB, inventory("after", item("secrets", "garden", "x"))),
-			lacks:  "any secrets on a before the story, where it must be",
+			lacks:  "any secrets on a before the scenario, where it must be",
 		},
 		"a namespace was not seen": {
 			events: history(ready, inventory("before", item("secrets", "vault", "x")), steady(0), onB,
 				inventory("after", item("namespaces", "", "vault"), item("secrets", "vault", "x"))),
-			lacks: "namespaces vault on a before the story, where it must be",
+			lacks: "namespaces vault on a before the scenario, where it must be",
 		},
 		"a part could not be read": {events: history(ready, inventory("before", kubeSystem), steady(0), onB, other),
-			lacks: "secrets on a after the story"},
+			lacks: "secrets on a after the scenario"},
 	})
 }
 
@@ -406,8 +406,8 @@ func TestMigrationEnds(t *testing.T) {
 	check(t, oracle.MigrationEnds{}, map[string]row{
 		"there and well": {events: history(steady(0), seen(shoot("a", "a", "Create", "Succeeded")),
 			seen(shoot("b", "a", "Migrate", "Processing")), seen(shoot("b", "b", "Restore", "Succeeded")))},
-		"broken off": {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Processing")),
-			by("operator", "", timeline.RunEnded{Error: "the story was interrupted"}))},
+		"cut short": {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Processing")),
+			by("operator", "", timeline.RunEnded{Error: "the run was interrupted"}))},
 		"the record is cut": {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Processing")))},
 		"still migrating": {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Processing")),
 			of("", timeline.RunEnded{})),

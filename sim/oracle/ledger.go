@@ -46,7 +46,7 @@ func ledgerGaps(events []timeline.Event) (gaps []string) {
 
 // nodesUnmade are shoots with more nodes than machines were made for them by the record.
 func nodesUnmade(events []timeline.Event) (gaps []string) {
-	for e, steady := range timeline.Of[timeline.ShootSteady](events) {
+	for e, steady := range timeline.Of[timeline.ShootReady](events) {
 		made := 0
 		for by, call := range timeline.Of[timeline.CloudCalled](events) {
 			if by.Subject == steady.TechnicalID && call.Took && call.What == "machines" && call.Verb == "create" &&

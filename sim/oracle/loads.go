@@ -22,7 +22,7 @@ func (l load) lasted() time.Duration { return l.to - l.from }
 // asked is how many writes the load was to try.
 func (l load) asked() int { return int(l.lasted().Seconds() * float64(l.perSecond)) }
 
-// loadsOf are the loads of a story, in the order of their steps. A load goes on until everything has come to rest, or
+// loadsOf are the loads of a run, in the order of their steps. A load goes on until everything has settled, or
 // its shoot is to be deleted.
 func loadsOf(events []timeline.Event) []load {
 	var loads []load
@@ -47,7 +47,7 @@ func loadsOf(events []timeline.Event) []load {
 	return loads
 }
 
-// Loaded are the shoots that are written to until the story's end, and are there then, by name.
+// Loaded are the shoots that are written to until the scenario's end, and exist then, by name.
 func Loaded(events []timeline.Event) []string {
 	last := LastSeen(events)
 	var all []string

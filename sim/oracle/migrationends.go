@@ -10,7 +10,7 @@ import (
 // MigrationEnds promises that every migration that begins comes to its end, on the seed that was asked for, and that
 // it is still the same shoot, with the certificate authority that its users know
 // (docs/specification/migration.md#spec-2-8, docs/specification/migration.md#cpm-2,
-// docs/specification/migration.md#cpm-5), with what extensions of the user's own keep in their state, and with the
+// docs/specification/migration.md#cpm-5), with what third-party extensions keep in their state, and with the
 // fields that our types do not have.
 type MigrationEnds struct{}
 
@@ -22,8 +22,8 @@ func (MigrationEnds) Name() string { return "MigrationEnds" }
 // Lacks the state of an extension's object after a move.
 func (MigrationEnds) Lacks(events []timeline.Event) []string {
 	var lacks []string
-	for _, sight := range lookAtStates(events, func(_, _ stateSight) {}) {
-		lacks = append(lacks, fmt.Sprintf("the state of %s of %s after its move", sight.Object, sight.shoot))
+	for _, state := range lookAtStates(events, func(_, _ observedState) {}) {
+		lacks = append(lacks, fmt.Sprintf("the state of %s of %s after its move", state.Object, state.shoot))
 	}
 	return lacks
 }
@@ -59,13 +59,13 @@ func (o MigrationEnds) Judge(events []timeline.Event) []Violation {
 		first[e.Subject] = is
 	}
 	judgeAuthority(&f, events)
-	lookAtStates(events, func(was, now stateSight) {
+	lookAtStates(events, func(was, now observedState) {
 		f.add(now.at, proof(was.seq, now.seq),
 			"%s: %s on seed %s has another status.state than it had on seed %s before the move; say stateMayChange in the "+
 				"extension's file if that is right",
 			now.shoot, now.Object, now.Seed, was.Seed)
 	})
-	if brokenOff(events) {
+	if cutShort(events) {
 		return f.sorted()
 	}
 	for shoot, since := range began {
@@ -82,19 +82,19 @@ func (o MigrationEnds) Judge(events []timeline.Event) []Violation {
 }
 
 // judgeAuthority: a shoot is known by one authority. One that is created again under its name is another shoot, and the
-// access of the deleted one may still be read after it: each is held against what its own Shoot has published.
+// access of the deleted one may still be read after it: each is compared with what its own Shoot has published.
 func judgeAuthority(f *findings, events []timeline.Event) {
 	type publisher struct{ shoot, uid string }
-	type sight struct {
+	type published struct {
 		authority string
 		seq       int
 	}
-	known := map[publisher]sight{}
+	known := map[publisher]published{}
 	for _, e := range events {
 		switch p := e.Payload.(type) {
 		case timeline.ShootSeen:
 			if p.Absent {
-				delete(known, publisher{shoot: e.Subject}) // without UIDs, only this tells lives apart
+				delete(known, publisher{shoot: e.Subject}) // without UIDs, only this distinguishes lives
 			}
 		case timeline.EpochSeen:
 			if p.Authority == "" {
@@ -105,14 +105,14 @@ func judgeAuthority(f *findings, events []timeline.Event) {
 				f.add(e.At, proof(was.seq, e.Seq), "%s: the certificate authority changes from %s to %s", e.Subject, was.authority,
 					p.Authority)
 			}
-			known[by] = sight{p.Authority, e.Seq}
+			known[by] = published{p.Authority, e.Seq}
 		}
 	}
 }
 
-// brokenOff is whether the run did not get to its end: an interrupt, a failure of the harness, or a record that was cut
+// cutShort is whether the run did not get to its end: an interrupt, a failure of the harness, or a record that was cut
 // off. What had begun by then has had no time to end.
-func brokenOff(events []timeline.Event) bool {
+func cutShort(events []timeline.Event) bool {
 	_, ended, found := timeline.First[timeline.RunEnded](events)
 	return !found || ended.Error != ""
 }

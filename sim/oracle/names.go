@@ -28,7 +28,7 @@ func judgeNames(f *findings, events []timeline.Event, id, shoot string) {
 	if len(ledgerGaps(events)) > 0 {
 		return // a call that is missing may have put a name elsewhere
 	}
-	n := names{findings: f, shoot: shoot, events: events, calls: writesOfNames(events, id), told: map[int]bool{}}
+	n := names{findings: f, shoot: shoot, events: events, calls: writesOfNames(events, id), astray: map[int]bool{}}
 	read := ledgerReadUntil(events)
 	on := "" // the seed that the shoot rests on
 	var last timeline.Event
@@ -50,8 +50,7 @@ func judgeNames(f *findings, events []timeline.Event, id, shoot string) {
 	}
 }
 
-// rests tells that a seed has the shoot, awake, and that nobody is at work on it. What has been let go of rests
-// nowhere.
+// rests says whether a seed has the shoot, awake, and nobody is at work on it. A shoot that was released rests nowhere.
 func rests(seen timeline.ShootSeen) bool {
 	return !seen.Absent && !seen.Deleting && !seen.WantsToSleep && !seen.Hibernated &&
 		seen.SpecSeed == seen.StatusSeed && seen.Operation.State == "Succeeded" && seen.Operation.Type != "Migrate"
@@ -77,7 +76,7 @@ type names struct {
 	shoot  string
 	events []timeline.Event
 	calls  []made
-	told   map[int]bool // calls that are known to have led astray, by the Seq of their events
+	astray map[int]bool // calls that have been reported, by the Seq of their events
 }
 
 // judge where the names lead at a time at which the shoot, as the event shows, rests on a seed.
@@ -95,21 +94,21 @@ func (n *names) judge(e timeline.Event, holder string, at time.Duration) {
 	own := extensionsOn(n.events, holder)
 	for _, name := range slices.Sorted(maps.Keys(leads)) {
 		call := leads[name]
-		if n.told[call.event.Seq] {
+		if n.astray[call.event.Seq] {
 			continue
 		}
 		switch {
 		case !slices.Contains(own, call.event.Actor):
 			n.add(e.At, proof(call.event.Seq, e.Seq), "%s rests on seed %s, but its name %s leads to %s, where %s has put it",
 				n.shoot, holder, call.Name, places(call), call.event.Actor)
-			n.told[call.event.Seq] = true
+			n.astray[call.event.Seq] = true
 		case first == nil:
 			first = &call
 		case places(call) != places(*first):
 			n.add(e.At, proof(first.event.Seq, call.event.Seq, e.Seq),
 				"%s rests on seed %s, and its name %s leads to %s, but %s to %s",
 				n.shoot, holder, first.Name, places(*first), call.Name, places(call))
-			n.told[call.event.Seq] = true
+			n.astray[call.event.Seq] = true
 		}
 	}
 }

@@ -32,7 +32,7 @@ func TestNamesFollowTheShoot(t *testing.T) {
 		Values: []string{"2"}, Took: true, Made: seconds(7.5)}
 	own := of("", timeline.RunStarted{Extensions: []string{"dns"}})
 	check(t, oracle.CloudUntouched{}, map[string]row{
-		"an own extension has": {events: from(own, released, record("put", "dns-b", internal, "2"),
+		"a third-party extension has": {events: from(own, released, record("put", "dns-b", internal, "2"),
 			record("put", "dns-b", external, "2"), restored)},
 		"nobody's own has": {events: from(released, record("put", "dns-b", internal, "2"), put("b", external, "2"), restored),
 			want: "leads to 2, where dns-b has put it"},
@@ -54,7 +54,7 @@ func TestNamesFollowTheShoot(t *testing.T) {
 			put("a", external, "1")), want: "its name api.alpha.external leads to 1, where extensions-a has put it"},
 		"who sleeps has none": {events: from(step("hibernate"), record("delete", "extensions-a", internal),
 			record("delete", "extensions-a", external), seen(asleep))},
-		"the owner is told by no name": {events: from(by("gardenlet-b", id,
+		"the record of the owner is no name": {events: from(by("gardenlet-b", id,
 			timeline.CloudCalled{Verb: "put", What: "records", ID: "zone/TXT/owner.alpha", Name: "owner.alpha", Outcome: "OK",
 				Took: true}), put("b", internal, "2"), put("b", external, "2"), restored)},
 	})

@@ -21,7 +21,7 @@ func (NodesPreserved) Name() string { return "NodesPreserved" }
 func (NodesPreserved) Lacks(events []timeline.Event) []string {
 	var lacks []string
 	last := LastSeen(events)
-	if anyLeaves(events) { // perhaps with their machines, of which the ledger tells
+	if anyLeaves(events) { // perhaps with their machines, which the ledger shows
 		lacks = append(lacks, ledgerGaps(events)...)
 	}
 	for _, shoot := range shootsOf(events) {
@@ -33,7 +33,7 @@ func (NodesPreserved) Lacks(events []timeline.Event) []string {
 			continue
 		}
 		if !nodesSeenAtTheEnd(events, shoot) {
-			lacks = append(lacks, "the nodes of "+shoot+" after it had come to rest")
+			lacks = append(lacks, "the nodes of "+shoot+" after it had settled")
 		}
 		for _, probe := range []string{timeline.NodesOf(shoot), timeline.WorkloadOf(shoot)} {
 			if blindAtEnd(events, probe) {
@@ -119,7 +119,7 @@ func (o NodesPreserved) Judge(events []timeline.Event) []Violation {
 	return f.sorted()
 }
 
-// nodeSeen and podSeen are what was seen last, and the event that tells it.
+// nodeSeen and podSeen are what was seen last, and the event that records it.
 type (
 	nodeSeen struct {
 		timeline.NodeSeen

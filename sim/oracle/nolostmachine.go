@@ -7,13 +7,13 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// surge is how many machines more than wanted a shoot of a story may have while its nodes are replaced: pools are made
+// surge is how many machines more than wanted a shoot may have while its nodes are replaced: pools are made
 // with the default, one machine more and none less (docs/specification/versions.md#spec-4-8).
 const surge = 1
 
 // NoLostMachine promises that nodes are replaced one for one, whoever does it and however often he changes: a shoot has
 // never fewer machines than it shall have, at most one in exchange more, none twice, exactly its number in the end; and
-// no actor that no longer owns it calls the cloud. It is CloudUntouched for stories in which nodes roll.
+// no actor that no longer owns it calls the cloud. It is CloudUntouched for scenarios in which nodes roll.
 type NoLostMachine struct{}
 
 var _ Oracle = NoLostMachine{}

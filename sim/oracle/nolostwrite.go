@@ -140,7 +140,7 @@ func LostWrites(events []timeline.Event) []Loss {
 type history struct {
 	attempted map[int]bool
 	uid       string
-	seq       int // of the event that told of its creation
+	seq       int // of the event that recorded its creation
 }
 
 func keysOf(writes []write) map[string]*history {

@@ -27,7 +27,7 @@ var transient = map[string]bool{"events": true, "events.events.k8s.io": true, "l
 // ephemeral are classes that nobody cleans up because they expire.
 var ephemeral = map[string]bool{"events": true, "events.events.k8s.io": true}
 
-// Lacks inventories before and after, of every seed, looks into the namespaces that sources have let go, and the state
+// Lacks inventories before and after, of every seed, looks into the namespaces that sources released, and the state
 // of each shoot that an inventory may mention.
 func (NoOrphans) Lacks(events []timeline.Event) []string {
 	type look struct{ place, when string }
@@ -50,25 +50,25 @@ func (NoOrphans) Lacks(events []timeline.Event) []string {
 		}
 		seen[look{e.Subject, p.When}] = true
 		for _, part := range p.Unreadable {
-			lacks = append(lacks, part+" on "+e.Subject+" "+p.When+" the story")
+			lacks = append(lacks, part+" on "+e.Subject+" "+p.When+" the scenario")
 		}
 		if !slices.Contains(ready.Seeds, e.Subject) {
 			continue
 		}
 		for _, what := range missingFromSeed(p, ready.CertainOnSeed) {
-			lacks = append(lacks, what+" on "+e.Subject+" "+p.When+" the story, where it must be")
+			lacks = append(lacks, what+" on "+e.Subject+" "+p.When+" the scenario, where it must be")
 		}
 	}
 	for _, seed := range ready.Seeds {
 		for _, when := range []string{timeline.Before, timeline.After} {
 			if !seen[look{seed, when}] {
-				lacks = append(lacks, "the inventory of seed "+seed+" "+when+" the story")
+				lacks = append(lacks, "the inventory of seed "+seed+" "+when+" the scenario")
 			}
 		}
 	}
 	for _, when := range []string{timeline.Before, timeline.After} {
 		if ready.Cloud && !seen[look{cloudPlace, when}] {
-			lacks = append(lacks, "the inventory of the cloud "+when+" the story")
+			lacks = append(lacks, "the inventory of the cloud "+when+" the scenario")
 		}
 	}
 	if blindAtEnd(events, timeline.Inventory) {
@@ -104,7 +104,8 @@ func blindSpots(events []timeline.Event) (lacks []string) {
 			cloudPlace: ready.CertainInCloud} {
 			for _, class := range classes {
 				if !seen[place+" "+class+" "+id] {
-					lacks = append(lacks, fmt.Sprintf("any %s of %s on %s after the story, and some must be there", class, id, place))
+					lacks = append(lacks,
+						fmt.Sprintf("any %s of %s on %s after the scenario, and some must be there", class, id, place))
 				}
 			}
 		}
@@ -113,7 +114,7 @@ func blindSpots(events []timeline.Event) (lacks []string) {
 	return lacks
 }
 
-// Judge what is there after the story and was not before.
+// Judge what is there after the scenario and was not before.
 func (o NoOrphans) Judge(events []timeline.Event) []Violation {
 	f := findings{oracle: o.Name()}
 	_, ready, _ := timeline.First[timeline.LandscapeReady](events)
@@ -174,13 +175,13 @@ func byName(items []timeline.Item) map[string]timeline.Item {
 	return named
 }
 
-// place is a seed, or something that belongs to no seed, at the end of the story.
+// place is a seed, or something that belongs to no seed, at the end of the scenario.
 type place struct {
 	name   string
 	isSeed bool
 	ids    map[string]string
 	last   map[string]timeline.ShootSeen
-	seen   int // the look before the story, by its Seq
+	seen   int // the look before the scenario, by its Seq
 }
 
 // holds says whether the shoot with this technical id belongs here. One whose state nobody has seen may do so.
@@ -239,7 +240,7 @@ func uids(items []timeline.Item) map[string]bool {
 	return all
 }
 
-// judgeBuckets: each seed has a bucket of its own, and a shoot that has come to rest on one seed has backups in one
+// judgeBuckets: each seed has a bucket of its own, and a shoot that has settled on one seed has backups in one
 // bucket.
 func (NoOrphans) judgeBuckets(f *findings, e timeline.Event, here place, before map[string]timeline.Item,
 	after []timeline.Item) {

@@ -62,7 +62,7 @@ func walkObjects(events []timeline.Event, shoot string) *objectWalk {
 			if !w.leaving {
 				w.takeLook(objectLookOf(e, p))
 			}
-		case timeline.ShootSteady:
+		case timeline.ShootReady:
 			switch {
 			case w.last == nil:
 				w.lack("the objects of " + shoot + " before anything happens to it")
@@ -171,7 +171,7 @@ func (w *objectWalk) lacks() []string {
 			lacks = append(lacks, "the objects of "+w.shoot+" after its move: it sleeps")
 		}
 	case !w.final:
-		lacks = append(lacks, "the objects of "+w.shoot+" after it had come to rest")
+		lacks = append(lacks, "the objects of "+w.shoot+" after it had settled")
 	}
 	for _, look := range w.followed.looks {
 		for _, what := range look.missing() {

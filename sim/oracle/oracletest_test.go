@@ -40,7 +40,7 @@ func by(actor, subject string, p timeline.Payload) timeline.Event {
 const id = "shoot--p--alpha"
 
 func steady(nodes int) timeline.Event {
-	return of("alpha", timeline.ShootSteady{TechnicalID: id, Nodes: nodes})
+	return of("alpha", timeline.ShootReady{TechnicalID: id, Nodes: nodes})
 }
 
 func step(verb string) timeline.Event { return of("alpha", timeline.StepStarted{Verb: verb}) }

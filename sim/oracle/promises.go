@@ -16,7 +16,7 @@ var promises = map[string]string{
 	"NoFalseAlarm":   "No condition of a shoot is False while nothing is wrong with it.",
 	"NodesPreserved": "The shoot's nodes stay the same, and none of its pods is restarted or evicted.",
 	"Revisions": "No client sees a resource version go backwards, or goes on in the data of a new owner, without " +
-		"being told to start over.",
+		"being asked to start over.",
 	"ShootUntouched": "Moving a shoot leaves every object in it as it is, but for what the scenario itself changes.",
 	"SingleWriter":   "No two control planes of a shoot accept writes or answer in overlapping ownership.",
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// Revisions promises that no client ever sees a resource version go backwards without being told to start over, and
+// Revisions promises that no client ever sees a resource version go backwards without being asked to start over, and
 // that none goes on in the data of a new owner without that: a restore bumps the revision and marks the old ones
 // compacted (docs/ownership.md#spec-9-3), since what a client has seen last may be lost, and it would believe in it for
 // ever.
@@ -18,8 +18,8 @@ var _ Oracle = Revisions{}
 // Name of the promise.
 func (Revisions) Name() string { return "Revisions" }
 
-// Lacks a long-lived client of each shoot, and what it has seen of the last owner: who never comes there is not told
-// anything.
+// Lacks a long-lived client of each shoot, and what it has seen of the last owner: a client that never comes there
+// shows nothing.
 func (o Revisions) Lacks(events []timeline.Event) []string {
 	seen := map[string]bool{}
 	for e, p := range timeline.Of[timeline.VersionsSeen](events) {
@@ -75,7 +75,7 @@ type client struct{ actor, resource string }
 
 func (Revisions) judgeClients(f *findings, events []timeline.Event, shoot string) {
 	last := map[client]int64{}
-	seen := map[client]int{} // the event that told it
+	seen := map[client]int{} // the event that recorded it
 	for e, p := range timeline.Of[timeline.VersionsSeen](events) {
 		if e.Subject != shoot {
 			continue
@@ -87,7 +87,7 @@ func (Revisions) judgeClients(f *findings, events []timeline.Event, shoot string
 		for _, version := range p.Versions {
 			if version < last[who] {
 				f.add(e.At, proof(seen[who], e.Seq),
-					"%s: the client %q saw %s at resource version %d, by %s, after it had seen %d, and was not told to start over",
+					"%s: the client %q saw %s at resource version %d, by %s, after it had seen %d, and was not asked to start over",
 					e.Subject, e.Actor, p.Resource, version, p.Source, last[who])
 			}
 			if version >= last[who] {
@@ -97,14 +97,14 @@ func (Revisions) judgeClients(f *findings, events []timeline.Event, shoot string
 	}
 }
 
-// judgeOwners: who has seen the data of one owner is told to start over before it sees those of the next.
+// judgeOwners: a client that has seen the data of one owner is asked to start over before it sees those of the next.
 func (Revisions) judgeOwners(f *findings, events []timeline.Event, shoot string) {
-	type sight struct {
+	type observed struct {
 		epoch int64 // 0 while it is not known
 		seq   int
 	}
 	epochs := EpochsOf(events, shoot)
-	last := map[client]sight{}
+	last := map[client]observed{}
 	for e, p := range timeline.Of[timeline.VersionsSeen](events) {
 		if e.Subject != shoot {
 			continue
@@ -112,13 +112,13 @@ func (Revisions) judgeOwners(f *findings, events []timeline.Event, shoot string)
 		who := client{e.Actor, p.Resource}
 		was := last[who]
 		if p.Gone {
-			was = sight{}
+			was = observed{}
 		}
 		for _, version := range p.Versions {
 			now := epochs.Of(version)
 			if was.epoch != 0 && now > was.epoch && epochs.begun(now, e.At) {
 				f.add(e.At, proof(was.seq, e.Seq),
-					"%s: the client %q went on from the %s of epoch %d to resource version %d of epoch %d, and was not told to "+
+					"%s: the client %q went on from the %s of epoch %d to resource version %d of epoch %d, and was not asked to "+
 						"start over",
 					shoot, e.Actor, p.Resource, was.epoch, version, now)
 				was.epoch = now
@@ -132,7 +132,7 @@ func (Revisions) judgeOwners(f *findings, events []timeline.Event, shoot string)
 	}
 }
 
-// restored is what the restore of an etcd adds to its revision, at least: every client is told to start over then.
+// restored is what the restore of an etcd adds to its revision, at least: every client is asked to start over then.
 const restored = 1_000_000_000
 
 // Generation of its etcd that a version is of: how often it was restored.
@@ -151,16 +151,16 @@ func lastAnswers(events []timeline.Event, shoot string) map[int64]timeline.Momen
 	return last
 }
 
-// judgeKeys: what is sent after an answer about the same key has been received never tells of an older version. But for
+// judgeKeys: what is sent after an answer about the same key has been received never has an older version. But for
 // writes that a restore has lost, which are for others to judge: the key then is as it was before them.
 func (Revisions) judgeKeys(f *findings, events []timeline.Event, shoot string) {
-	type sight struct {
+	type observed struct {
 		answered timeline.Moment
 		version  int64
 		seq      int
 	}
 	ended := lastAnswers(events, shoot)
-	highest := map[string][]sight{} // of each key, in the order of the timeline, which is that of the answers
+	highest := map[string][]observed{} // of each key, in the order of the timeline, which is that of the answers
 	look := func(e timeline.Event, k string, sent, answered timeline.Moment, version int64) {
 		for _, earlier := range highest[k] {
 			if end, over := ended[Generation(earlier.version)]; over && answered > end {
@@ -173,7 +173,7 @@ func (Revisions) judgeKeys(f *findings, events []timeline.Event, shoot string) {
 				break
 			}
 		}
-		highest[k] = append(highest[k], sight{answered, version, e.Seq})
+		highest[k] = append(highest[k], observed{answered, version, e.Seq})
 	}
 	for _, e := range events {
 		if e.Subject != shoot {

@@ -61,7 +61,7 @@ const (
 	cronJobsClass    = "cronjobs.batch"
 )
 
-// objectKey tells the objects of a shoot apart.
+// objectKey distinguishes the objects of a shoot.
 type objectKey struct{ class, namespace, name string }
 
 func (k objectKey) String() string {
@@ -144,7 +144,7 @@ func (l *objectLook) more(other *objectLook) []string {
 	return classes
 }
 
-// judge the objects one by one. What goes with another object is told with that one.
+// judge the objects one by one. What goes with another object is reported with that one.
 func (p passage) judge(f *findings, shoot string) {
 	if len(p.before.missing())+len(p.after.missing()) > 0 {
 		return // what one of them does not show may have been there

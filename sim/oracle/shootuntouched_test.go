@@ -64,7 +64,7 @@ func done(verb string) timeline.Event {
 	return of("", timeline.StepEnded{Verb: verb, Outcome: timeline.StepDone})
 }
 
-// Sights of the shoot alpha, which moves from seed a to b, and back.
+// Observations of the shoot alpha, which moves from seed a to b, and back.
 var (
 	created = seen(shoot("a", "a", "Create", "Succeeded"))
 	leaving = seen(shoot("b", "a", "Migrate", "Processing"))
@@ -293,7 +293,7 @@ func TestShootUntouched_ScenarioChanges(t *testing.T) {
 
 // backedUp is a shoot that is ready, with all that it begins with in its backups.
 func backedUp() timeline.Event {
-	return of("alpha", timeline.ShootSteady{TechnicalID: id, BackedUp: true})
+	return of("alpha", timeline.ShootReady{TechnicalID: id, BackedUp: true})
 }
 
 func TestShootUntouched_Faults(t *testing.T) {
@@ -372,7 +372,7 @@ func TestShootUntouched_Lives(t *testing.T) {
 func TestShootUntouched_MissingEvidence(t *testing.T) {
 	t.Parallel()
 	check(t, oracle.ShootUntouched{}, map[string]row{
-		"it is broken off": {
+		"it is cut short": {
 			events: history(created, objects(0, c), backedUp(), leaving, there, objects(1, c), step("delete")),
 			lacks:  "the end of the scenario",
 		},
@@ -383,7 +383,7 @@ func TestShootUntouched_MissingEvidence(t *testing.T) {
 		"no look in the end": {
 			events: history(created, objects(0, c), backedUp(), leaving, there, objects(1, c), seen(shoot("a", "b",
 				"Migrate", "Processing")), back, settling),
-			lacks: "the objects of alpha after it had come to rest",
+			lacks: "the objects of alpha after it had settled",
 		},
 		"no Shoot": {
 			events: history(objects(0, c), backedUp(), settling, objects(1, c)),

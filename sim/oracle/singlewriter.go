@@ -20,8 +20,8 @@ var _ Oracle = SingleWriter{}
 // Name of the promise.
 func (SingleWriter) Name() string { return "SingleWriter" }
 
-// Lacks epochs, the revisions by which writes are told apart, or a look at the seed that has the shoot in the end: two
-// owners of whom one was never seen are none.
+// Lacks epochs, the revisions that say whose store has committed a write, or a look at the seed that has the shoot in
+// the end: two owners of whom one was never seen are none.
 func (SingleWriter) Lacks(events []timeline.Event) []string {
 	var lacks []string
 	last := LastSeen(events)
@@ -135,15 +135,15 @@ type late struct {
 	commits bool
 	at      time.Duration
 	message string
-	read    int // the event that first told of it, by its Seq
+	read    int // the event that showed it first, by its Seq
 	shown   []int
 }
 
 // judgeStores: once an epoch is valid, the store of an older one answers nobody, not even a reader, since a read
-// through an API server asks its etcd how far it is; and its revision grows no more. The gravest of an epoch is told,
-// once.
+// through an API server asks its etcd how far it is; and its revision grows no more. Of each epoch the gravest is
+// reported, once.
 func (SingleWriter) judgeStores(f *findings, events []timeline.Event, shoot string, epochs Epochs) {
-	told := map[int64]*late{}
+	reported := map[int64]*late{}
 	for e, p := range timeline.Of[timeline.EpochSeen](events) {
 		if e.Subject != shoot || p.Epoch == 0 || p.Revision == 0 {
 			continue
@@ -153,11 +153,11 @@ func (SingleWriter) judgeStores(f *findings, events []timeline.Event, shoot stri
 			continue
 		}
 		does := ""
-		one := told[p.Epoch]
+		one := reported[p.Epoch]
 		switch {
 		case one == nil:
 			one = &late{first: p.Revision, read: e.Seq}
-			told[p.Epoch] = one
+			reported[p.Epoch] = one
 			does = fmt.Sprintf("is read (revision %d)", p.Revision)
 		case p.Revision > one.first && !one.commits:
 			one.commits = true
@@ -169,8 +169,8 @@ func (SingleWriter) judgeStores(f *findings, events []timeline.Event, shoot stri
 		one.at, one.message = e.At, fmt.Sprintf("%s: epoch %d on seed %s %s, though epoch %d has been valid since %s",
 			shoot, p.Epoch, p.Seed, does, later.Number, later.Valid.Round(time.Millisecond))
 	}
-	for _, number := range slices.Sorted(maps.Keys(told)) {
-		f.add(told[number].at, told[number].shown, "%s", told[number].message)
+	for _, number := range slices.Sorted(maps.Keys(reported)) {
+		f.add(reported[number].at, reported[number].shown, "%s", reported[number].message)
 	}
 }
 
@@ -204,7 +204,7 @@ func (SingleWriter) judgeAnswers(f *findings, events []timeline.Event, shoot str
 	}
 }
 
-// judgeRefusals: nothing in a refusal tells whose it is. But a patch is of the version that the last write to its key
+// judgeRefusals: nothing in a refusal says whose it is. But a patch is of the version that the last write to its key
 // has left, and nobody else writes the key: a store that has committed that write, and is found later not to have been
 // restored meanwhile, has refused nothing.
 func (SingleWriter) judgeRefusals(f *findings, events []timeline.Event, shoot string, epochs Epochs) {
@@ -240,17 +240,17 @@ func refusedForItsVersion(w write) bool {
 		(w.Status == http.StatusConflict || w.Status == http.StatusNotFound)
 }
 
-// judgeCachedReads: what is sent once an epoch is valid is not answered by an older one, from its memory either. An
-// epoch is told once.
+// judgeCachedReads: what is sent once an epoch is valid is not answered by an older one, from its memory either. Each
+// epoch is reported once.
 func (SingleWriter) judgeCachedReads(f *findings, events []timeline.Event, shoot string, epochs Epochs) {
-	told := map[int64]bool{}
+	reported := map[int64]bool{}
 	for e, p := range timeline.Of[timeline.CachedRead](events) {
 		if e.Subject != shoot || !answered(p) {
 			continue
 		}
 		mine := epochs.Of(p.ResourceVersion)
-		if later := epochs.newer(mine, p.Sent); mine != 0 && later != nil && !told[mine] {
-			told[mine] = true
+		if later := epochs.newer(mine, p.Sent); mine != 0 && later != nil && !reported[mine] {
+			reported[mine] = true
 			f.add(time.Duration(p.Answered), proof(later.Event, e.Seq),
 				"%s: a read that was sent at %s was answered by epoch %d from its memory (revision %d), though epoch %d has "+
 					"been valid since %s",
@@ -259,7 +259,7 @@ func (SingleWriter) judgeCachedReads(f *findings, events []timeline.Event, shoot
 	}
 }
 
-// keepsAddress says that the shoot has a reader that stays at the first address. Old timelines tell it by its reads
+// keepsAddress says that the shoot has a reader that stays at the first address. Old timelines show it by its reads
 // alone.
 func keepsAddress(events []timeline.Event, shoot string) bool {
 	for e, step := range timeline.Of[timeline.StepStarted](events) {
@@ -286,5 +286,5 @@ func acknowledgedBySent(events []timeline.Event, shoot string) []write {
 	return slices.DeleteFunc(writesOf(events, shoot), func(w write) bool { return !acknowledged(w) })
 }
 
-// acknowledged, with the revision that tells by which store.
+// acknowledged, with the revision that shows by which store.
 func acknowledged(w write) bool { return w.Outcome == timeline.Acknowledged && w.ResourceVersion != 0 }

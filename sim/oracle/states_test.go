@@ -7,7 +7,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// vault is a sight of an Extension of the user's own.
+// vault is an observed state of a third-party Extension.
 func vault(seed, uid, operation, state, holds string) timeline.Event {
 	return by("observer", "alpha", timeline.ExtensionStateSeen{
 		Seed: seed, Object: "Extension vault", UID: uid, Operation: timeline.Operation{Type: operation, State: state},
@@ -15,7 +15,7 @@ func vault(seed, uid, operation, state, holds string) timeline.Event {
 	})
 }
 
-func TestOwnExtensionsKeepTheirState(t *testing.T) {
+func TestMigrationEnds_ThirdPartyExtension_KeepsItsState(t *testing.T) {
 	t.Parallel()
 	created, leaving, there := seen(shoot("a", "a", "Create", "Succeeded")),
 		seen(shoot("b", "a", "Migrate", "Processing")), seen(shoot("b", "b", "Restore", "Succeeded"))

@@ -58,7 +58,7 @@ func (t trace) missing() string {
 		return t.missingHeal(subject)
 	case "create":
 		if !t.within(func(e timeline.Event) bool {
-			_, is := e.Payload.(timeline.ShootSteady)
+			_, is := e.Payload.(timeline.ShootReady)
 			return is && e.Subject == subject
 		}) {
 			return "the shoot was never ready"
@@ -95,7 +95,7 @@ func (t trace) missingCondition() string {
 	case !met:
 		return "nobody has seen that its condition was true"
 	case unknown != "":
-		return "nobody could tell whether its condition was true: " + unknown
+		return "it is unknown whether its condition was true: " + unknown
 	}
 	return ""
 }

@@ -14,10 +14,10 @@ import (
 // impossibleTraffic: an answer comes after its question and before it is recorded, and what was written has a version
 // and a UID. The cloud has a clock of its own, which may differ from ours by what two processes' clocks do.
 func impossibleTraffic(events []timeline.Event) (found []string) {
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	wrong := func(e timeline.Event, what string) {
-		if !told[what] {
-			told[what] = true
+		if !reported[what] {
+			reported[what] = true
 			found = append(found, fmt.Sprintf("event %d, a %s, %s", e.Seq, e.Payload.Kind(), what))
 		}
 	}
@@ -105,7 +105,7 @@ func crossing(seen *timeline.CostSeen, from, to string) int64 {
 	return 0
 }
 
-// goneUnsaid: only a server can tell a client to start over. A shoot that is created anew has new clients.
+// goneUnsaid: only a server can ask a client to start over. A shoot that is created anew has new clients.
 func goneUnsaid(events []timeline.Event) []string {
 	type client struct{ shoot, actor, resource string }
 	known := map[client]bool{}
@@ -119,7 +119,7 @@ func goneUnsaid(events []timeline.Event) []string {
 			who := client{e.Subject, e.Actor, p.Resource}
 			anew := p.Gone || p.Source == "list" && known[who]
 			if known[who] = true; anew && (!p.Gone || p.Status != http.StatusGone) {
-				return []string{fmt.Sprintf("event %d: the client %q starts over, and no server has told it to (status %d)",
+				return []string{fmt.Sprintf("event %d: the client %q starts over, and no server has asked it to (status %d)",
 					e.Seq, e.Actor, p.Status)}
 			}
 		}

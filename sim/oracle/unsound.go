@@ -9,7 +9,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// Unsound says where a record contradicts itself. Then the harness is at fault, and nothing that the record tells of
+// Unsound says where a record contradicts itself. Then the harness is at fault, and nothing that the record says of
 // the product counts, neither for it nor against it. Records of before there were heartbeats do not hold what it takes,
 // nor do those of runs that nobody watched: they are taken as they are.
 func Unsound(events []timeline.Event) []string {

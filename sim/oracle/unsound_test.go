@@ -95,7 +95,7 @@ func TestUnsound_RecordThatContradictsItself_IsNamed(t *testing.T) {
 			recorded(begins(0, "load", ""), of("", timeline.RunEnded{Recorded: map[timeline.Kind]int{"StepStarted": 1}})),
 			"step 1 has not ended; nobody has waited",
 		},
-		"broken off": {recorded(begins(0, "load", ""),
+		"cut short": {recorded(begins(0, "load", ""),
 			of("", timeline.RunEnded{Error: "x", Recorded: map[timeline.Kind]int{"StepStarted": 1}})), ""},
 		"a step left out": {recorded(begins(0, "load", ""), stepDone(0, ""), begins(2, "load", "")),
 			"step 3 begins after step 1"},
@@ -196,7 +196,7 @@ func TestUnsound_RecordThatContradictsItself_IsNamed(t *testing.T) {
 		},
 		"met unread": {
 			recorded(begins(0, "expect", ""), of("", timeline.ConditionMet{Unknown: "no answer"}), stepDone(0, "")),
-			"nobody could tell whether",
+			"it is unknown whether",
 		},
 		"waited": {
 			recorded(of("", timeline.StepStarted{Verb: "wait", Lasts: timeline.Length(time.Second)}), stepDone(0, "")),
@@ -259,18 +259,18 @@ func TestUnsound_RecordThatContradictsItself_IsNamed(t *testing.T) {
 		"entries out of order": {recorded(entry(8), entry(7)), "event 3 is entry 7"},
 		"entries":              {recorded(entry(7), entry(8)), ""},
 		"more than there is":   {recorded(data(holds("k", 1, 5)), of("alpha", timeline.DataCounted{})), "a user counts 0"},
-		"told to start over": {
+		"asked to start over": {
 			recorded(versions("list", false, 5), of("alpha", timeline.VersionsSeen{Source: "list", Gone: true, Status: 410})),
 			"",
 		},
 		"gone by itself": {
 			recorded(versions("list", false, 5), of("alpha", timeline.VersionsSeen{Source: "list", Gone: true, Status: 500})),
-			"no server has told it to",
+			"no server has asked it to",
 		},
 		"no landscape": {recorded(of("", timeline.RunEnded{Error: "port 6443 is taken"})), ""},
 		"a list by itself": {
 			recorded(versions("list", false, 5), versions("list", false, 6)),
-			"no server has told it to",
+			"no server has asked it to",
 		},
 		"a new shoot's client": {
 			recorded(versions("list", false, 5), seen(timeline.ShootSeen{Absent: true}), versions("list", false, 6)),

@@ -31,7 +31,7 @@ func Unwatched(events []timeline.Event) []string {
 	}
 	lacks = append(lacks, uncounted(events)...)
 	lacks = append(lacks, silent(events)...)
-	return append(lacks, toldLate(events)...)
+	return append(lacks, foundLate(events)...)
 }
 
 // duty of a probe: to look all the time from one moment to another.
@@ -45,7 +45,7 @@ type duty struct {
 // garden is the name of the cluster that a landscape is managed from.
 const garden = "garden"
 
-// dutiesOf are the duties of all probes that a run must have had. Without a Settled event it was broken off, and says
+// dutiesOf are the duties of all probes that a run must have had. Without a Settled event it was cut short, and says
 // so.
 func dutiesOf(events []timeline.Event) []duty {
 	settled, _, ended := timeline.First[timeline.Settled](events)
@@ -61,7 +61,7 @@ func dutiesOf(events []timeline.Event) []duty {
 			if p.Cloud {
 				all = append(all, duty{timeline.CloudLedger, e.At, settled.At, true, cloudPlace})
 			}
-		case timeline.ShootSteady:
+		case timeline.ShootReady:
 			all = append(all, ofShoot(events, i, p, settled.At)...)
 		case timeline.StepStarted:
 			if p.WritesPerSecond > 0 {
@@ -77,7 +77,7 @@ func dutiesOf(events []timeline.Event) []duty {
 }
 
 // ofShoot are the duties from the moment when a shoot is ready until it is deleted, or the scenario is over.
-func ofShoot(events []timeline.Event, at int, steady timeline.ShootSteady, settled time.Duration) []duty {
+func ofShoot(events []timeline.Event, at int, steady timeline.ShootReady, settled time.Duration) []duty {
 	shoot, from := events[at].Subject, events[at].At
 	to, dismissed := endOfLoad(events[at:], shoot)
 	watched := []string{}
@@ -186,9 +186,9 @@ func silent(events []timeline.Event) (lacks []string) {
 // answer.
 const leasePause = 30 * time.Second
 
-// toldLate are the probes that follow something and have missed what their last look then found. A landscape that is
+// foundLate are the probes that follow something and have missed what their last look then found. A landscape that is
 // settled does not change between the end of a probe and its last look.
-func toldLate(events []timeline.Event) (lacks []string) {
+func foundLate(events []timeline.Event) (lacks []string) {
 	ended, found, missed := map[string]bool{}, map[string]string{}, map[string]string{}
 	nodes := map[string]timeline.NodeSeen{}
 	late := func(probe, what string) {

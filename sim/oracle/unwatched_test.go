@@ -28,7 +28,7 @@ func watched(change func(timeline.Event) []timeline.Event) []timeline.Event {
 	}
 	add(0, started())
 	add(0, of("", timeline.LandscapeReady{Seeds: []string{"a", "b"}, Cloud: true}))
-	add(time.Second, of("alpha", timeline.ShootSteady{TechnicalID: id, Nodes: 1}))
+	add(time.Second, of("alpha", timeline.ShootReady{TechnicalID: id, Nodes: 1}))
 	add(time.Second, of("alpha", timeline.StepStarted{Verb: "load", WritesPerSecond: 20}))
 	add(time.Second, of("alpha", timeline.StepEnded{Verb: "load", Outcome: timeline.StepDone}))
 	for at := 5 * time.Second; at <= time.Minute; at += 5 * time.Second {
@@ -215,7 +215,7 @@ func TestUnwatched_BlindGardenOrCloud_IsLacked(t *testing.T) {
 	}
 	events := blind("state of alpha")
 	away := of("outage", timeline.FaultInjected{Clusters: []string{"garden"}})
-	back := of("outage", timeline.FaultHealed{Touched: 1})
+	back := of("outage", timeline.FaultHealed{Hits: 1})
 	away.At, back.At = 25*time.Second, 59*time.Second
 	if lacks := oracle.Unwatched(slices.Insert(events, len(events)-len(probes), away, back)); slices.ContainsFunc(lacks,
 		func(l string) bool {

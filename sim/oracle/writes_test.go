@@ -170,9 +170,9 @@ func TestRevisions(t *testing.T) {
 			versions("watch", false, 8)), want: `saw configmaps at resource version 8, by watch, after it had seen 9`},
 		"they go back within a list": {events: history(steady(0), versions("watch", false, 6, 5)),
 			want: "at resource version 5"},
-		"the client was told": {events: history(steady(0), versions("list", false, 9), versions("list", true, 5),
-			versions("watch", false, 6))},
-		"the next owner told": {events: history(steady(0), epoch("a", 1, 5, 1, 100), versions("list", false, 101),
+		"the client was asked to start over": {events: history(steady(0), versions("list", false, 9),
+			versions("list", true, 5), versions("watch", false, 6))},
+		"the next owner asked it to": {events: history(steady(0), epoch("a", 1, 5, 1, 100), versions("list", false, 101),
 			epoch("b", 2, 5, 4, 1_000_000_100), versions("list", true, 1_000_000_101))},
 		"the client never comes to the next owner": {events: history(steady(0), epoch("a", 1, 5, 1, 100),
 			versions("list", false, 101), epoch("b", 2, 5, 2, 1_000_000_100), versions("watch", false, 102)),
@@ -182,10 +182,10 @@ func TestRevisions(t *testing.T) {
 			seen(timeline.ShootSeen{Hibernated: true, WantsToSleep: true}))},
 		"the revisions of the next owner are not known": {events: history(steady(0), epoch("a", 1, 5, 1, 100),
 			versions("list", false, 101), epoch("b", 2, 5, 3, 0), versions("list", true, 1_000_000_101))},
-		"the next owner did not tell": {
+		"the next owner did not ask it to": {
 			events: history(steady(0), epoch("a", 1, 5, 1, 100), versions("list", false, 101),
 				epoch("b", 2, 5, 4, 1_000_000_100), versions("watch", false, 1_000_000_101, 1_000_000_102)),
-			want: `went on from the configmaps of epoch 1 to resource version 1000000101 of epoch 2, and was not told to ` +
+			want: `went on from the configmaps of epoch 1 to resource version 1000000101 of epoch 2, and was not asked to ` +
 				`start over`,
 		},
 		"nor did one without a bump": {
@@ -337,8 +337,8 @@ func TestSingleWriter(t *testing.T) {
 			of("freeze", timeline.FaultHealed{}), cachedFor(10, timeline.Failed))},
 		"answered after the heal": {events: history(steady(0), keeping(), epoch("a", 1, 5, 1, 100), cached(2, 104),
 			epoch("b", 2, 5, 6, bump), of("freeze", timeline.FaultHealed{}), cached(10, bump+7))},
-		"a reader of old, not told of": {events: history(steady(0), loaded(0), epoch("a", 1, 5, 1, 100), cached(2, 104),
-			epoch("b", 2, 5, 6, bump), of("freeze", timeline.FaultHealed{}), cachedFor(10, timeline.Failed))},
+		"a reader of a former version, unannounced": {events: history(steady(0), loaded(0), epoch("a", 1, 5, 1, 100),
+			cached(2, 104), epoch("b", 2, 5, 6, bump), of("freeze", timeline.FaultHealed{}), cachedFor(10, timeline.Failed))},
 		"a reader of the life before": {events: history(steady(0), seen(shoot("a", "a", "Create", "Succeeded")), keeping(),
 			epoch("a", 1, 5, 1, 100), cached(2, 104), seen(timeline.ShootSeen{Absent: true}),
 			seen(shoot("a", "a", "Create", "Succeeded")), epoch("a", 1, 5, 8, 100), epoch("b", 2, 5, 9, bump), steady(0))},
@@ -352,8 +352,8 @@ func TestSingleWriter(t *testing.T) {
 			lacks: "any answer at the address that alpha's name first had"},
 		"no epoch is no old one": {events: history(steady(0), epoch("a", 1, 5, 1, 100), epoch("b", 2, 5, 6, bump),
 			epoch("a", 0, 0, 7, 110), epoch("a", 0, 5, 8, 111), epoch("b", 0, 5, 9, 0))},
-		"a shoot whose name tells of reading": {
-			events: history(of("is read", timeline.ShootSteady{}), called("is read", epoch("a", 1, 5, 1, 100)),
+		"a shoot whose name is about reading": {
+			events: history(of("is read", timeline.ShootReady{}), called("is read", epoch("a", 1, 5, 1, 100)),
 				called("is read", epoch("b", 2, 5, 6, bump)),
 				called("is read", epoch("a", 1, 0, 7, 110)), called("is read", epoch("a", 1, 0, 8, 111)),
 				called("is read", epoch("a", 1, 0, 9, 112))),

@@ -20,6 +20,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/probe"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/world"
+	"github.com/transplant-sim/transplant/sim/world/worldtest"
 )
 
 // labelled pods are whose their labels say.
@@ -63,7 +64,7 @@ var likeAServer = interceptor.Funcs{
 	},
 }
 
-// An end is recorded once, with how it was and what was said, whether it is found in a list or told by a watch.
+// An end is recorded once, with how it was and what was said, whether it is found in a list or sent by a watch.
 func TestEnds_EachEndOfAnActor_IsRecordedOnce(t *testing.T) {
 	t.Parallel()
 	scheme := runtime.NewScheme()
@@ -81,7 +82,7 @@ func TestEnds_EachEndOfAnActor_IsRecordedOnce(t *testing.T) {
 		likeAServer).WithObjects(
 		actorPod("early", vault,
 			corev1.ContainerStatus{State: corev1.ContainerState{Terminated: endOf("old", 9, -time.Minute)}}),
-		actorPod("stranger", nil, ended), leaving, initialized, actorPod("vault-0", vault, ended),
+		actorPod("of-nobody", nil, ended), leaving, initialized, actorPod("vault-0", vault, ended),
 	).Build()
 	if err := pods.Delete(t.Context(), leaving); err != nil {
 		t.Fatal(err)
@@ -105,12 +106,12 @@ func TestEnds_EachEndOfAnActor_IsRecordedOnce(t *testing.T) {
 		done := make(chan error)
 		go func() { done <- ends.Follow(ctx, j) }()
 		if round == 1 {
-			until(t, func() bool {
+			worldtest.Until(t, func() bool {
 				vault0 := &corev1.Pod{}
 				if err := pods.Get(t.Context(), client.ObjectKey{Namespace: "x", Name: "vault-0"}, vault0); err != nil {
 					t.Fatal(err)
 				}
-				vault0.Status.Message += "." // the watch of a fake client tells nothing of what was before it, nor what is the same
+				vault0.Status.Message += "." // a fake client's watch sends nothing from before it, and no update without a change
 				vault0.Status.ContainerStatuses[0] = corev1.ContainerStatus{
 					Name: "main", RestartCount: 2, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
 					LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
@@ -124,7 +125,7 @@ func TestEnds_EachEndOfAnActor_IsRecordedOnce(t *testing.T) {
 				return recorded() == 2
 			})
 		}
-		until(t, func() bool { return recorded() == round+1 })
+		worldtest.Until(t, func() bool { return recorded() == round+1 })
 		stop()
 		if err := <-done; err != nil {
 			t.Error(err)
@@ -174,7 +175,7 @@ func TestEnds_StartedAgainMeanwhile_HasNoLogOfALaterRun(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			done := make(chan error)
 			go func() { done <- ends.Follow(ctx, j) }()
-			until(t, func() bool { return len(j.Events()) == 1 })
+			worldtest.Until(t, func() bool { return len(j.Events()) == 1 })
 			stop()
 			if err := <-done; err != nil {
 				t.Error(err)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/transplant-sim/transplant/sim/probe/access"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -82,17 +83,18 @@ func fingerprint(authority []byte) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// revision of the store, as a list through the API server tells it.
+// revision of the store, as a list through the API server shows it.
 func (e *Epochs) revision(ctx context.Context, config *rest.Config) (int64, error) {
 	client, err := e.client(config)
 	if err != nil {
 		return 0, err
 	}
 	list := &corev1.ConfigMapList{}
-	if err := once(client.CoreV1().RESTClient().Get()).Param("limit", "1").Do(ctx).Into(list); err != nil {
+	if err := client.CoreV1().RESTClient().Get().Namespace(Namespace).Resource("configmaps").MaxRetries(0).
+		Param("limit", "1").Do(ctx).Into(list); err != nil {
 		return 0, fmt.Errorf("read the revision: %w", err)
 	}
-	return versionOf(list.ResourceVersion), nil
+	return access.VersionOf(list.ResourceVersion), nil
 }
 
 func (e *Epochs) client(config *rest.Config) (kubernetes.Interface, error) {
@@ -101,7 +103,7 @@ func (e *Epochs) client(config *rest.Config) (kubernetes.Interface, error) {
 	if client, kept := e.clients[config.Host]; kept {
 		return client, nil
 	}
-	client, err := steadyClient(compact(config))
+	client, err := access.Steady(access.Compact(config))
 	if err != nil {
 		return nil, err
 	}

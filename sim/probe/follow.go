@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -51,4 +52,9 @@ func followObjects(
 func kindOf(list *unstructured.UnstructuredList) string {
 	kind := list.GetKind()
 	return kind[:len(kind)-len("List")]
+}
+
+// watchFrom are the options of a watch that goes on from a list.
+func watchFrom(version string) *metav1.ListOptions {
+	return &metav1.ListOptions{ResourceVersion: version, AllowWatchBookmarks: false}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,10 +17,12 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/transplant-sim/transplant/sim/probe/access"
 )
 
 // gatheringPace is that of samples of what is watched, and of looks whether it is still to be watched where it is.
-var gatheringPace = Pace{Every: time.Second, Timeout: 3 * time.Second, Overlap: 1}
+var gatheringPace = Pace{Every: time.Second, Timeout: access.WatchTimeout, Overlap: 1}
 
 // storePause is the time between two looks whether the store behind what is watched answers.
 const storePause = 5 * time.Second
@@ -43,16 +47,16 @@ func sourceOf[L runtime.Object](what string, of interface {
 
 // gathering is what some objects in a shoot say, past every link: sampled, or followed by watches.
 type gathering[T comparable] struct {
-	kept kept[kubernetes.Interface]
+	kept access.Kept[kubernetes.Interface]
 
 	mu    sync.Mutex
 	there []map[string]runtime.Object // by source and name
 	last  map[string]T
 }
 
-// view says what is gathered, and what is told of it.
+// view says what is gathered, and what is noted of it.
 type view[T comparable] struct {
-	connect  Connector
+	connect  access.Connector
 	sources  func(kubernetes.Interface) []source
 	describe func(there []map[string]runtime.Object) map[string]T
 	gone     func(name string) T
@@ -91,7 +95,7 @@ func (g *gathering[T]) follow(ctx context.Context, v view[T]) error {
 // errOver ends a watch of which nothing is wrong.
 var errOver = errors.New("the watch is over")
 
-func (g *gathering[T]) begin(ctx context.Context, v view[T]) (access, kubernetes.Interface, []string, error) {
+func (g *gathering[T]) begin(ctx context.Context, v view[T]) (access.Key, kubernetes.Interface, []string, error) {
 	ctx, cancel := context.WithTimeout(ctx, gatheringPace.Timeout)
 	defer cancel()
 	at, client, err := g.reach(ctx, v)
@@ -102,16 +106,16 @@ func (g *gathering[T]) begin(ctx context.Context, v view[T]) (access, kubernetes
 	return at, client, versions, err
 }
 
-func (g *gathering[T]) reach(ctx context.Context, v view[T]) (access, kubernetes.Interface, error) {
+func (g *gathering[T]) reach(ctx context.Context, v view[T]) (access.Key, kubernetes.Interface, error) {
 	config, err := reachable(ctx, v.connect)
 	if err != nil {
-		return access{}, nil, err
+		return access.Key{}, nil, err
 	}
-	client, err := g.kept.get(config, watchingClient)
+	client, err := g.kept.Get(config, access.Watching)
 	if err != nil {
-		return access{}, nil, err
+		return access.Key{}, nil, err
 	}
-	return accessOf(config), client, nil
+	return access.KeyOf(config), client, nil
 }
 
 // list gives the resource versions of the lists.
@@ -138,7 +142,7 @@ func (g *gathering[T]) list(ctx context.Context, v view[T], sources []source) ([
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.there = there
-	g.tell(v)
+	g.noteChanges(v)
 	return versions, nil
 }
 
@@ -178,12 +182,12 @@ func (g *gathering[T]) take(v view[T], i int, event watch.Event) error {
 	} else {
 		g.there[i][name] = event.Object
 	}
-	g.tell(v)
+	g.noteChanges(v)
 	return nil
 }
 
-// tell what has changed.
-func (g *gathering[T]) tell(v view[T]) {
+// noteChanges notes what has changed.
+func (g *gathering[T]) noteChanges(v view[T]) {
 	seen := v.describe(g.there)
 	for _, name := range changed(g.last, seen) {
 		now, there := seen[name]
@@ -197,7 +201,7 @@ func (g *gathering[T]) tell(v view[T]) {
 
 // stays until the shoot is to be reached in another way: its former API server may go on for long, and its watches with
 // it.
-func stays(ctx context.Context, connect Connector, at access) error {
+func stays(ctx context.Context, connect access.Connector, at access.Key) error {
 	ticker := time.NewTicker(gatheringPace.Every)
 	defer ticker.Stop()
 	for {
@@ -210,7 +214,7 @@ func stays(ctx context.Context, connect Connector, at access) error {
 		switch {
 		case err != nil:
 			return err
-		case accessOf(config) != at:
+		case access.KeyOf(config) != at:
 			return errOver
 		}
 	}
@@ -236,7 +240,7 @@ func stored(ctx context.Context, client kubernetes.Interface) error {
 	}
 }
 
-func reachable(ctx context.Context, connect Connector) (*rest.Config, error) {
+func reachable(ctx context.Context, connect access.Connector) (*rest.Config, error) {
 	ctx, cancel := context.WithTimeout(ctx, gatheringPace.Timeout)
 	defer cancel()
 	config, err := connect(ctx)
@@ -254,4 +258,20 @@ func of[T runtime.Object](there map[string]runtime.Object) (objects []T) {
 		}
 	}
 	return objects
+}
+
+// changed are the names under which something is new, gone or other than it was, sorted.
+func changed[T comparable](before, after map[string]T) []string {
+	names := map[string]bool{}
+	for name, was := range before {
+		if is, there := after[name]; !there || is != was {
+			names[name] = true
+		}
+	}
+	for name := range after {
+		if _, known := before[name]; !known {
+			names[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
 }

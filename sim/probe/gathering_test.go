@@ -17,7 +17,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/transplant-sim/transplant/sim/probe"
+	"github.com/transplant-sim/transplant/sim/probe/access"
 	"github.com/transplant-sim/transplant/sim/timeline"
+	"github.com/transplant-sim/transplant/sim/world/worldtest"
 )
 
 // door is a way to a server that counts lists and watches, and can be shut; or stand still but for its watches, as one
@@ -28,7 +30,7 @@ type door struct {
 	server         *httptest.Server
 }
 
-func doorTo(t *testing.T, connect probe.Connector) *door {
+func doorTo(t *testing.T, connect access.Connector) *door {
 	t.Helper()
 	config, err := connect(t.Context())
 	if err != nil {
@@ -107,7 +109,7 @@ func following(t *testing.T, p probe.Watched, j *timeline.Journal) <-chan error 
 	return ended
 }
 
-func told(j *timeline.Journal, is func(timeline.NodeSeen) bool) func() bool {
+func sawNode(j *timeline.Journal, is func(timeline.NodeSeen) bool) func() bool {
 	return func() bool {
 		for _, seen := range timeline.Of[timeline.NodeSeen](j.Events()) {
 			if is(seen) {
@@ -118,44 +120,46 @@ func told(j *timeline.Journal, is func(timeline.NodeSeen) bool) func() bool {
 	}
 }
 
-// What changes is told as it comes, by one list and one watch of each kind.
+// What changes is recorded as it comes, by one list and one watch of each kind.
 func TestNodesAreWatched(t *testing.T) {
 	t.Parallel()
-	_, _, straight := ready(t, 2)
+	_, _, straight := worldtest.Ready(t, 2)
 	d, w, j := doorTo(t, straight), &way{}, journal()
 	w.through(d)
 	nodes := &probe.Nodes{Shoot: "alpha", Connect: w.connect}
 	following(t, nodes, j)
-	until(t, func() bool { return d.watches.Load() == 2 })
-	c := clientOf(t, straight)
+	worldtest.Until(t, func() bool { return d.watches.Load() == 2 })
+	c := worldtest.ClientOf(t, straight)
 	const then = "2030-01-01T00:00:00.000000Z"
 	if _, err := c.CoordinationV1().Leases("kube-node-lease").Patch(t.Context(), "node-0", types.MergePatchType,
 		[]byte(`{"spec":{"renewTime":"`+then+`"}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	until(t, told(j, func(n timeline.NodeSeen) bool { return n.Name == "node-0" && n.Renewed == "2030-01-01T00:00:00Z" }))
+	worldtest.Until(t, sawNode(j, func(n timeline.NodeSeen) bool {
+		return n.Name == "node-0" && n.Renewed == "2030-01-01T00:00:00Z"
+	}))
 	if err := c.CoreV1().Nodes().Delete(t.Context(), "node-1", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	until(t, told(j, func(n timeline.NodeSeen) bool { return n.Name == "node-1" && n.Gone }))
+	worldtest.Until(t, sawNode(j, func(n timeline.NodeSeen) bool { return n.Name == "node-1" && n.Gone }))
 	if lists, watches := d.lists.Load(), d.watches.Load(); lists != 2 || watches != 2 {
-		t.Errorf("%d lists and %d watches told it, want one of nodes and one of leases", lists, watches)
+		t.Errorf("%d lists and %d watches sent it, want one of nodes and one of leases", lists, watches)
 	}
 }
 
 // A watch that breaks is begun anew, with what has changed meanwhile; what cannot be reached is an error.
 func TestABrokenWatchIsBegunAnew(t *testing.T) {
 	t.Parallel()
-	_, _, straight := ready(t, 2)
+	_, _, straight := worldtest.Ready(t, 2)
 	d, w, j := doorTo(t, straight), &way{}, journal()
 	w.through(d)
 	ended := following(t, &probe.Nodes{Shoot: "alpha", Connect: w.connect}, j)
-	until(t, func() bool { return d.watches.Load() == 2 })
+	worldtest.Until(t, func() bool { return d.watches.Load() == 2 })
 	d.server.CloseClientConnections()
 	if err := <-ended; err != nil {
 		t.Errorf("a broken watch is an error before anybody has tried again: %v", err)
 	}
-	until(t, func() bool { return d.watches.Load() == 4 })
+	worldtest.Until(t, func() bool { return d.watches.Load() == 4 })
 	w.host.Store(nil)
 	if err := <-ended; err == nil || !strings.Contains(err.Error(), "it is on no seed") {
 		t.Errorf("nobody knows where it is: %v", err)
@@ -177,7 +181,7 @@ func TestABrokenWatchIsBegunAnew(t *testing.T) {
 func TestGatheringAsksEachAddressOnce(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32
-	connect, _ := serving(t, func(w http.ResponseWriter, _ *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		asked.Add(1)
 		connection, _, err := w.(http.Hijacker).Hijack()
 		if err != nil {
@@ -185,7 +189,9 @@ func TestGatheringAsksEachAddressOnce(t *testing.T) {
 			return
 		}
 		_ = connection.Close()
-	})
+	}))
+	t.Cleanup(server.Close)
+	connect := func(context.Context) (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil }
 	err := (&probe.Nodes{Shoot: "alpha", Connect: connect}).Follow(t.Context(), journal())
 	if err == nil || !strings.Contains(err.Error(), "list nodes: ") {
 		t.Errorf("nobody answers: %v", err)
@@ -198,28 +204,28 @@ func TestGatheringAsksEachAddressOnce(t *testing.T) {
 // A control plane that has been left may go on: what it says is of no interest any more.
 func TestAShootThatMovesIsWatchedWhereItIs(t *testing.T) {
 	t.Parallel()
-	_, _, before := ready(t, 2)
-	_, _, after := ready(t, 1)
+	_, _, before := worldtest.Ready(t, 2)
+	_, _, after := worldtest.Ready(t, 1)
 	old, fresh, w, j := doorTo(t, before), doorTo(t, after), &way{}, journal()
 	w.through(old)
 	ended := following(t, &probe.Nodes{Shoot: "alpha", Connect: w.connect}, j)
-	until(t, func() bool { return old.watches.Load() == 2 })
+	worldtest.Until(t, func() bool { return old.watches.Load() == 2 })
 	w.through(fresh)
 	if err := <-ended; err != nil {
 		t.Errorf("a move is an error: %v", err)
 	}
-	until(t, told(j, func(n timeline.NodeSeen) bool { return n.Name == "node-1" && n.Gone }))
-	until(t, func() bool { return fresh.watches.Load() == 2 })
+	worldtest.Until(t, sawNode(j, func(n timeline.NodeSeen) bool { return n.Name == "node-1" && n.Gone }))
+	worldtest.Until(t, func() bool { return fresh.watches.Load() == 2 })
 }
 
-// Watches on an API server whose etcd stands still are open and silent: that nothing is seen is told all the same.
-func TestAStoreThatStandsStillIsTold(t *testing.T) {
+// Watches on an API server whose etcd stands still are open and silent: that nothing is seen is reported all the same.
+func TestFollow_StoreStandsStill_EndsWithAnError(t *testing.T) {
 	t.Parallel()
-	_, _, straight := ready(t, 1)
+	_, _, straight := worldtest.Ready(t, 1)
 	d, w, j := doorTo(t, straight), &way{}, journal()
 	w.through(d)
 	ended := following(t, &probe.Nodes{Shoot: "alpha", Connect: w.connect}, j)
-	until(t, func() bool { return d.watches.Load() == 2 })
+	worldtest.Until(t, func() bool { return d.watches.Load() == 2 })
 	d.still.Store(true)
 	if err := <-ended; err == nil || !strings.Contains(err.Error(), "read from the store of what is watched: ") {
 		t.Errorf("while it stands still: %v", err)
@@ -228,7 +234,7 @@ func TestAStoreThatStandsStillIsTold(t *testing.T) {
 		t.Errorf("as long as it stands still: %v", err)
 	}
 	d.still.Store(false)
-	until(t, func() bool {
+	worldtest.Until(t, func() bool {
 		select {
 		case err := <-ended:
 			t.Logf("what had begun before: %v", err)

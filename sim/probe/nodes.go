@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/transplant-sim/transplant/sim/probe/access"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
@@ -16,7 +17,7 @@ import (
 type Nodes struct {
 	Shoot   string
 	Actor   string
-	Connect Connector
+	Connect access.Connector
 
 	seen gathering[timeline.NodeSeen]
 }

@@ -14,10 +14,11 @@ import (
 	"github.com/transplant-sim/transplant/clusters/apiservertest"
 	"github.com/transplant-sim/transplant/sim/probe"
 	"github.com/transplant-sim/transplant/sim/timeline"
+	"github.com/transplant-sim/transplant/sim/world/worldtest"
 )
 
-// On a real API server: nodes and pods are seen to come and go, and everything is listed that it serves; when it
-// freezes, so that it says nothing and breaks no connection, the watches end, and that nobody sees is told.
+// On a real API server: nodes and pods are seen to come and go; when it freezes, so that it says nothing and breaks no
+// connection, the watches end, and that nobody sees is reported.
 func TestWhatIsWatchedOnARealServer(t *testing.T) {
 	t.Parallel()
 	server := apiservertest.StartServer(t, apiservertest.Options{})
@@ -44,15 +45,15 @@ func TestWhatIsWatchedOnARealServer(t *testing.T) {
 		Spec: corev1.PodSpec{NodeName: "n", AutomountServiceAccountToken: ptr.To(false),
 			Containers: []corev1.Container{{Name: "c", Image: "i"}}},
 	}, metav1.CreateOptions{}))
-	until(t, told(j, func(n timeline.NodeSeen) bool { return n.Name == "n" && n.UID != "" && n.ProviderID == "p" }))
-	until(t, func() bool {
+	worldtest.Until(t, sawNode(j, func(n timeline.NodeSeen) bool {
+		return n.Name == "n" && n.UID != "" && n.ProviderID == "p"
+	}))
+	worldtest.Until(t, func() bool {
 		_, pod, _ := timeline.First[timeline.PodSeen](j.Events())
 		return pod.Name == "w" && pod.Node == "n"
 	})
 	must(nil, c.CoreV1().Nodes().Delete(ctx, "n", metav1.DeleteOptions{}))
-	until(t, told(j, func(n timeline.NodeSeen) bool { return n.Name == "n" && n.Gone }))
-
-	lookedAt(t, server.Config)
+	worldtest.Until(t, sawNode(j, func(n timeline.NodeSeen) bool { return n.Name == "n" && n.Gone }))
 
 	if _, err := server.APIServer.Freeze(); err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-// Package probe looks at the world while a story is told, one file per thing that is looked at. A probe records and
+// Package probe looks at the world during a run, one file per thing that is looked at. A probe records and
 // never judges; what it cannot see it reports as an error, which the engine records as unknown.
 //
 // The engine owns a probe's life: when it samples, how many samples may be under way, and when it ends.
@@ -45,6 +45,3 @@ type Watched interface {
 
 // Namespace of everything that probes write into a shoot.
 const Namespace = world.WorkloadNamespace
-
-// fieldNumber of a ConfigMap of the load is the number of the write that made it what it is.
-const fieldNumber = "number"

@@ -13,11 +13,12 @@ import (
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/probe"
 	"github.com/transplant-sim/transplant/sim/timeline"
+	"github.com/transplant-sim/transplant/sim/world/worldtest"
 )
 
 func TestTheSeedsAreFollowed(t *testing.T) {
 	t.Parallel()
-	_, clients, _ := ready(t, 0)
+	_, clients, _ := worldtest.Ready(t, 0)
 	garden, err := clients.Cluster(landscape.Garden)
 	if err != nil {
 		t.Fatal(err)
@@ -51,20 +52,20 @@ func TestTheSeedsAreFollowed(t *testing.T) {
 		}
 	}
 	end := follow()
-	until(t, func() bool { return len(seen()) == 2 })
+	worldtest.Until(t, func() bool { return len(seen()) == 2 })
 	say("b", "Unknown")
-	until(t, func() bool { return slices.Contains(seen(), "b silent true absent false") })
+	worldtest.Until(t, func() bool { return slices.Contains(seen(), "b silent true absent false") })
 	end()
-	// What did not change meanwhile is not told again, and what has gone is.
+	// What did not change meanwhile is not recorded again, and what has gone is.
 	if err := garden.Delete(t.Context(), named("a")); err != nil {
 		t.Fatal(err)
 	}
 	end = follow()
-	until(t, func() bool { return slices.Contains(seen(), "a silent false absent true") })
+	worldtest.Until(t, func() bool { return slices.Contains(seen(), "a silent false absent true") })
 	say("b", "True")
-	until(t, func() bool { return len(seen()) == 5 })
+	worldtest.Until(t, func() bool { return len(seen()) == 5 })
 	end()
-	// The last look tells what has changed since, and only that.
+	// The last look records what has changed since, and only that.
 	say("b", "Unknown")
 	for range 2 {
 		if err := follower.Sample(t.Context(), j); err != nil {

@@ -4,15 +4,32 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/probe"
 	"github.com/transplant-sim/transplant/sim/timeline"
+	"github.com/transplant-sim/transplant/sim/world"
+	"github.com/transplant-sim/transplant/sim/world/worldtest"
 )
 
-// Conditions and constraints are told in the order of their types, and why they are not True: only of those that are
-// not.
+// Conditions and constraints are listed in the order of their types. Only those that are not True have a reason.
+func patch(t *testing.T, clients *world.Clients, w *worldtest.World, content string) {
+	t.Helper()
+	garden, err := clients.Cluster(landscape.Garden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := w.ShootKey("alpha")
+	shoot := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	if err := garden.Patch(t.Context(), shoot, client.RawPatch("application/merge-patch+json",
+		[]byte(content))); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestDescribeSaysWhy(t *testing.T) {
 	t.Parallel()
 	is := func(kind gardencorev1beta1.ConditionType, status gardencorev1beta1.ConditionStatus,
@@ -33,9 +50,9 @@ func TestDescribeSaysWhy(t *testing.T) {
 	}
 }
 
-func TestShoots_LastLook_TellsOnlyWhatIsNew(t *testing.T) {
+func TestShoots_LastLook_RecordsOnlyWhatIsNew(t *testing.T) {
 	t.Parallel()
-	w, clients, _ := ready(t, 0)
+	w, clients, _ := worldtest.Ready(t, 0)
 	garden, err := clients.Cluster(landscape.Garden)
 	if err != nil {
 		t.Fatal(err)

@@ -15,9 +15,10 @@ import (
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/sim/probe"
 	"github.com/transplant-sim/transplant/sim/timeline"
+	"github.com/transplant-sim/transplant/sim/world/worldtest"
 )
 
-func TestTheStatesOfOwnExtensionsAreFollowed(t *testing.T) {
+func TestStates_ThirdPartyExtensions_AreFollowed(t *testing.T) {
 	t.Parallel()
 	scheme := runtime.NewScheme()
 	if err := extensionsv1alpha1.AddToScheme(scheme); err != nil {
@@ -58,7 +59,7 @@ func TestTheStatesOfOwnExtensionsAreFollowed(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- states.Follow(ctx, j) }()
-	until(t, func() bool { return len(seen()) == 2 })
+	worldtest.Until(t, func() bool { return len(seen()) == 2 })
 	full := seen()[1]
 	if full.Holds == "" || full.Operation.Type != "Create" || full.Operation.State != "Succeeded" || full.UID != "u" {
 		t.Errorf("with a state it is seen as %+v", full)

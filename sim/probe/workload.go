@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/transplant-sim/transplant/sim/probe/access"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
@@ -14,7 +15,7 @@ import (
 type Workload struct {
 	Shoot   string
 	Actor   string
-	Connect Connector
+	Connect access.Connector
 
 	seen gathering[timeline.PodSeen]
 }

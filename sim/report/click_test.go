@@ -34,18 +34,18 @@ func TestTheReportInABrowser(t *testing.T) {
 	if title := ask[string](w, "document.title"); title != "Failed: tale" {
 		t.Errorf("title %q", title)
 	}
-	lanes := ask[[]string](w, `[...document.querySelectorAll("#lanes .label")].map(l => l.lastChild.textContent)`)
+	rows := ask[[]string](w, `[...document.querySelectorAll("#rows .label")].map(l => l.lastChild.textContent)`)
 	if want := "steps faults notes alpha operation phases API writes nodes conditions garden seed a seed b cloud " +
 		"control-planes-a control-planes-b extensions-a extensions-b garden-controller-manager gardenlet-a gardenlet-b " +
-		"gateway-a gateway-b nodes observer operator user"; strings.Join(lanes, " ") != want {
-		t.Errorf("lanes %q, want %q", strings.Join(lanes, " "), want)
+		"gateway-a gateway-b nodes observer operator user"; strings.Join(rows, " ") != want {
+		t.Errorf("rows %q, want %q", strings.Join(rows, " "), want)
 	}
 	if bar := ask[string](w,
-		`document.querySelector('[data-lane="story/faults"] .in').textContent`); bar != "fire, felt 12×" {
+		`document.querySelector('[data-row="scenario/faults"] .in').textContent`); bar != "fire, 12 hits" {
 		t.Errorf("the fault is labelled %q", bar)
 	}
 	if bar := ask[string](w,
-		`document.querySelector('[data-lane="clusters/seed-b"] .outside')?.textContent`); bar != "alpha epoch 2 Serving" {
+		`document.querySelector('[data-row="clusters/seed-b"] .outside')?.textContent`); bar != "alpha epoch 2 Serving" {
 		t.Errorf("what is too short for its label has %q beside it", bar)
 	}
 	clickZoom(t, w)
@@ -56,7 +56,7 @@ func TestTheReportInABrowser(t *testing.T) {
 	readAloud(t, w)
 	printIt(t, w)
 	w.do("hold it in the hand", chromedp.EmulateViewport(420, 900))
-	w.until(`document.getElementById("lanes").viewBox.baseVal.width < 430`)
+	w.until(`document.getElementById("rows").viewBox.baseVal.width < 430`)
 	if ask[bool](w, "document.documentElement.scrollWidth > 421") {
 		t.Error("a narrow page must be scrolled sideways")
 	}
@@ -83,9 +83,9 @@ func clickZoom(t *testing.T, w *window) {
 	// Where 10 s and 20 s are in the picture, while all of it is shown.
 	w.do("see all", chromedp.Click(chromedp.CSS(`[data-zoom="all"]`)))
 	w.until(shownWindow + ` === "0.00 s to 40.00 s"`)
-	w.do("bring the picture into sight", chromedp.ScrollIntoView(chromedp.CSS("#lanes .lane")))
+	w.do("bring the picture into sight", chromedp.ScrollIntoView(chromedp.CSS("#rows .row")))
 	box := ask[[]float64](w,
-		`(() => { const b = document.getElementById("lanes").getBoundingClientRect(), w = b.width - 178 - 14; return `+
+		`(() => { const b = document.getElementById("rows").getBoundingClientRect(), w = b.width - 178 - 14; return `+
 			`[b.left + 178 + w / 4, b.left + 178 + w / 2, b.top + 60] })()`)
 	mouse := func(kind input.DispatchMouseEventType, x float64) step {
 		return chromedp.MouseEvent(kind, x, box[2], chromedp.ButtonLeft, chromedp.ClickCount(1))
@@ -100,13 +100,13 @@ func clickZoom(t *testing.T, w *window) {
 	w.until(shownWindow + ` === "0.00 s to 40.00 s"`)
 }
 
-const shownRows = `document.querySelectorAll("#rows .row").length`
+const shownEntries = `document.querySelectorAll("#entries .entry").length`
 
 func clickFilter(t *testing.T, w *window) {
 	w.until(`+document.getElementById("count").textContent > 100`)
 	all := ask[int](w, `+document.getElementById("count").textContent`)
-	if rows := ask[int](w, shownRows); rows == 0 || rows > 60 {
-		t.Errorf("%d of %d rows are in the document", rows, all)
+	if entries := ask[int](w, shownEntries); entries == 0 || entries > 60 {
+		t.Errorf("%d of %d entries are in the document", entries, all)
 	}
 	w.do("type", chromedp.SendKeys(chromedp.CSS("#filter"), "fire"))
 	w.until(`document.getElementById("count").textContent.startsWith("2 of ")`)
@@ -118,10 +118,10 @@ func clickFilter(t *testing.T, w *window) {
 	w.do("one kind", chromedp.Click(chromedp.CSS(`[data-kind="EpochSeen"]`)))
 	w.until(`document.getElementById("count").textContent.startsWith("13 of ")`)
 	w.do("clear", chromedp.Click(chromedp.CSS("#clear")))
-	w.do("one lane", chromedp.Evaluate[chromedp.Void](
+	w.do("one row", chromedp.Evaluate[chromedp.Void](
 		`document.querySelector('[data-list="actors/gardenlet-b"]').dispatchEvent(new MouseEvent("click", {bubbles: true}))`))
 	w.until(`document.getElementById("count").textContent.startsWith("1 of ") && ` +
-		`!document.getElementById("lane-filter").hidden`)
+		`!document.getElementById("row-filter").hidden`)
 	w.do("clear", chromedp.Click(chromedp.CSS("#clear")))
 	w.until(`+document.getElementById("count").textContent > 100`)
 }
@@ -129,8 +129,8 @@ func clickFilter(t *testing.T, w *window) {
 func clickProof(t *testing.T, w *window) {
 	number := ask[string](w, `document.querySelector("#violation-1 .proof a").dataset.event`)
 	w.do("follow the proof", chromedp.Click(chromedp.CSS("#violation-1 .proof a")))
-	w.until(`document.querySelector("#rows .row[aria-selected=true]")?.dataset.event === "` + number + `"`)
-	w.until(`!document.getElementById("detail").hidden && document.querySelectorAll("#lanes .chosen-line").length === 1`)
+	w.until(`document.querySelector("#entries .entry[aria-selected=true]")?.dataset.event === "` + number + `"`)
+	w.until(`!document.getElementById("detail").hidden && document.querySelectorAll("#rows .chosen-line").length === 1`)
 	if text := ask[string](w, `document.getElementById("detail").textContent`); !strings.Contains(text,
 		"write 118: create w-118") || !strings.Contains(text, "timeline.jsonl") {
 		t.Errorf("the detail is %q", text)
@@ -153,9 +153,9 @@ func pressKeys(t *testing.T, w *window) {
 	w.until(shownWindow + ` === "8.00 s to 32.00 s"`)
 	w.do("go to the first proof", press("n"))
 	w.until(`document.getElementById("announce").textContent.includes("write 118")`)
-	w.do("lanes by keys", chromedp.Focus(chromedp.CSS("#lanes")), press("0"), press(kb.ArrowDown), press(kb.ArrowDown))
-	w.until(`document.getElementById("announce").textContent.startsWith("faults: fire, felt 12× from 10.0 s to 38.0 s")`)
-	w.do("list the lane", press(kb.Enter))
+	w.do("rows by keys", chromedp.Focus(chromedp.CSS("#rows")), press("0"), press(kb.ArrowDown), press(kb.ArrowDown))
+	w.until(`document.getElementById("announce").textContent.startsWith("faults: fire, 12 hits from 10.0 s to 38.0 s")`)
+	w.do("list the row", press(kb.Enter))
 	w.until(`document.getElementById("count").textContent.startsWith("2 of ")`)
 	w.do("help", press(kb.Escape), press("?"))
 	w.until(`document.getElementById("keys").open`)
@@ -203,8 +203,8 @@ func readAloud(t *testing.T, w *window) {
 			named[name]++
 		}
 	}
-	for _, want := range []string{"tale", "What broke", "Measures", "Timeline", "Phases", "Faults", "Promises",
-		"The story in lines",
+	for _, want := range []string{"tale", "Violations", "Measures", "Timeline", "Phases", "Faults", "Promises",
+		"The run in lines",
 		"alpha writes: 237 writes acknowledged from 2.5 s to 35.9 s; 120 writes without an answer from 10.2 s to 19.9 s; " +
 			"3 writes acknowledged but lost from 9.8 s to 9.9 s",
 		"API: reachable from 2.1 s to 9.9 s; unreachable from 9.9 s to 26.0 s; reachable from 26.0 s to 39.0 s"} {
@@ -227,12 +227,12 @@ func printIt(t *testing.T, w *window) {
 	w.keep("paper.pdf", paper)
 }
 
-// Of many shoots each has one lane at first; the others are unfolded by keys, and on paper nothing is folded away.
+// Of many shoots each has one row at first; the others are unfolded by keys, and on paper nothing is folded away.
 func TestManyShootsAreFoldedInABrowser(t *testing.T) {
 	t.Parallel()
 	w := browse(t)
 	folder := filepath.Join(t.TempDir(), "seven")
-	one := newTale(t, folder)
+	one := newRecording(t, folder)
 	for i := range 6 {
 		name := fmt.Sprintf("shoot-%d", i+1)
 		one.at(0.1, "observer", name, timeline.ShootSeen{UID: name, SpecSeed: "a", StatusSeed: "a",
@@ -246,34 +246,34 @@ func TestManyShootsAreFoldedInABrowser(t *testing.T) {
 	}
 	w.open(fileURL(folder, report.FileName))
 	const (
-		lanes  = `document.querySelectorAll('#lanes [data-lane^="shoots/"]').length`
+		rows   = `document.querySelectorAll('#rows [data-row^="shoots/"]').length`
 		closed = `document.querySelectorAll("details:not([open])").length`
 		said   = `document.getElementById("announce").textContent`
 		folds  = `document.querySelector('[data-fold="alpha"]').getAttribute("aria-expanded")`
 	)
-	if n, is := ask[int](w, lanes), ask[string](w, folds); n != 7 || is != "false" {
-		t.Errorf("%d lanes of seven shoots are shown; alpha's are expanded: %s", n, is)
+	if n, is := ask[int](w, rows), ask[string](w, folds); n != 7 || is != "false" {
+		t.Errorf("%d rows of seven shoots are shown; alpha's are expanded: %s", n, is)
 	}
 	press := func(key string) step { return chromedp.KeyEvent(key) }
-	w.do("go to alpha", chromedp.Focus(chromedp.CSS("#lanes")), press(kb.ArrowDown), press(kb.ArrowDown),
+	w.do("go to alpha", chromedp.Focus(chromedp.CSS("#rows")), press(kb.ArrowDown), press(kb.ArrowDown),
 		press(kb.ArrowDown), press(kb.ArrowDown))
-	w.until(said + `.startsWith("alpha operation: ") && ` + said + `.endsWith("; 5 lanes of alpha folded away")`)
+	w.until(said + `.startsWith("alpha operation: ") && ` + said + `.endsWith("; 5 rows of alpha folded away")`)
 	w.do("unfold", press(" "))
-	w.until(lanes + ` === 12 && ` + folds + ` === "true" && ` + said + ` === "Lanes of alpha shown: 5 more lanes"`)
+	w.until(rows + ` === 12 && ` + folds + ` === "true" && ` + said + ` === "Rows of alpha shown: 5 more rows"`)
 	w.do("go on", press(kb.ArrowDown))
 	w.until(said + `.startsWith("alpha phases: ")`)
 
 	w.do("count what is printed",
-		chromedp.Evaluate[chromedp.Void](`addEventListener("beforeprint", () => { window.printed = [`+lanes+`, `+closed+
+		chromedp.Evaluate[chromedp.Void](`addEventListener("beforeprint", () => { window.printed = [`+rows+`, `+closed+
 			`]; })`))
 	get(w, "print", chromedp.PrintToPDF())
 	if got := ask[[]int](w, "window.printed"); !slices.Equal(got, []int{18, 0}) {
-		t.Errorf("printed were %v: lanes, and details that are closed", got)
+		t.Errorf("printed were %v: rows, and details that are closed", got)
 	}
-	w.until(lanes + ` === 12 && ` + closed + ` > 0`)
+	w.until(rows + ` === 12 && ` + closed + ` > 0`)
 
-	w.do("fold", chromedp.Focus(chromedp.CSS("#lanes")), press(" "))
-	w.until(lanes + ` === 7 && document.querySelector("#lanes .chosen").dataset.lane === "shoots/alpha-operation"`)
+	w.do("fold", chromedp.Focus(chromedp.CSS("#rows")), press(" "))
+	w.until(rows + ` === 7 && document.querySelector("#rows .chosen").dataset.row === "shoots/alpha-operation"`)
 	if wrong := w.complaints(); len(wrong) > 0 {
 		t.Errorf("the page complained: %q", wrong)
 	}
@@ -311,8 +311,8 @@ func TestReportsOfRealRunsInABrowser(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.open("file://" + path)
-		if lanes := ask[int](w, `document.querySelectorAll("#lanes .lane").length`); lanes < 5 {
-			t.Errorf("%s has %d lanes", folder, lanes)
+		if rows := ask[int](w, `document.querySelectorAll("#rows .row").length`); rows < 5 {
+			t.Errorf("%s has %d rows", folder, rows)
 		}
 		w.picture(filepath.Base(folder))
 	}

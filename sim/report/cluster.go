@@ -9,26 +9,26 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// clusterLanes: what the garden says of the shoots, what the seeds' control planes say of themselves, and what the
+// clusterRows: what the garden says of the shoots, what the seeds' control planes say of themselves, and what the
 // cloud was asked for.
-func clusterLanes(run *Run) []Lane {
+func clusterRows(run *Run) []Row {
 	if len(run.Events) == 0 {
 		return nil
 	}
-	lanes := []Lane{{
-		ID: laneID(groupClusters, landscape.Garden), Group: groupClusters, Label: landscape.Garden,
-		About: "changes of the Shoots and Seeds in the garden", Form: ticks, Rows: 1,
+	rows := []Row{{
+		ID: rowID(groupClusters, landscape.Garden), Group: groupClusters, Label: landscape.Garden,
+		About: "changes of the Shoots and Seeds in the garden", Form: ticks, Lines: 1,
 		Show: Selector{Kinds: []string{"ShootSeen", "SeedSeen"}},
 	}}
 	epochs := epochBars(run)
 	for _, seed := range seedsOf(run, epochs) {
-		lanes = append(lanes, barLane(groupClusters, "seed "+seed, "the control planes on seed "+seed+
+		rows = append(rows, barRow(groupClusters, "seed "+seed, "the control planes on seed "+seed+
 			": which epoch of which shoot says that it is valid", epochs[seed],
 			Selector{Kinds: []string{"EpochSeen", "InventorySeen"}}))
 	}
-	return append(lanes, Lane{
-		ID: laneID(groupClusters, "cloud"), Group: groupClusters, Label: "cloud",
-		About: "calls in the cloud's ledger; refused ones stand out", Form: ticks, Rows: 1,
+	return append(rows, Row{
+		ID: rowID(groupClusters, "cloud"), Group: groupClusters, Label: "cloud",
+		About: "calls in the cloud's ledger; refused ones stand out", Form: ticks, Lines: 1,
 		Show: Selector{Kinds: []string{"CloudCalled"}},
 	})
 }
@@ -38,7 +38,7 @@ func seedsOf(run *Run, seen map[string][]Bar) []string {
 	for seed := range seen {
 		names[seed] = true
 	}
-	for _, seed := range run.Story.Spec.Landscape.Seeds {
+	for _, seed := range run.Scenario.Spec.Landscape.Seeds {
 		names[seed.Name] = true
 	}
 	return slices.Sorted(maps.Keys(names))

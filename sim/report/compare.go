@@ -16,7 +16,7 @@ import (
 // ComparisonName is the file in which several runs are compared.
 const ComparisonName = "comparison.html"
 
-// comparison shows runs side by side; the first is what the others are held against.
+// comparison shows runs side by side. The others are compared with the first.
 type comparison struct {
 	Columns []column
 	Groups  []rowGroup
@@ -172,7 +172,7 @@ func numberRows(runs []*Run, of func(*Run) ([]string, map[string]number)) []row 
 	return rows
 }
 
-// compared holds a number against that of the first run.
+// compared is a number beside that of the first run.
 func compared(n, first number) cell {
 	if !n.known {
 		return cell{Text: "–", Tone: "plain"}
@@ -206,33 +206,33 @@ func markBest(cells []cell, name string, all []map[string]number) {
 
 func promiseRows(runs []*Run) []row {
 	names := map[string]bool{}
-	told := make([]map[string]cell, len(runs))
+	states := make([]map[string]cell, len(runs))
 	for i, run := range runs {
-		told[i] = map[string]cell{}
+		states[i] = map[string]cell{}
 		if run.Verdict == nil {
 			continue
 		}
 		for _, p := range promisesOf(run) {
 			names[p.Name] = true
-			told[i][p.Name] = cell{Text: p.State(), Tone: p.Tone()}
+			states[i][p.Name] = cell{Text: p.State(), Tone: p.Tone()}
 		}
 	}
 	var rows []row
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		one := row{Name: name}
 		for i, run := range runs {
-			one.Cells = append(one.Cells, promiseCell(run, name, told[i]))
+			one.Cells = append(one.Cells, promiseCell(run, name, states[i]))
 		}
 		rows = append(rows, one)
 	}
 	return rows
 }
 
-func promiseCell(run *Run, name string, told map[string]cell) cell {
+func promiseCell(run *Run, name string, states map[string]cell) cell {
 	if run.Verdict == nil {
 		return cell{Text: "–", Tone: "plain"}
 	}
-	if c, is := told[name]; is {
+	if c, is := states[name]; is {
 		return c
 	}
 	return cell{Text: "not judged", Tone: "plain"}

@@ -23,7 +23,7 @@ func TestRunsSideBySide(t *testing.T) {
 	elements, text := parse(t, content)
 	for _, want := range []string{
 		"2 runs side by side", "0 s is the first fault", "lost writes 3 0 ★ -3 (-100 %)", "RTO 16.000 s 16.000 s RPO",
-		"NoLostWrite broken 3× kept", "started 2026-11-21 20:00:00 2026-11-21 20:00:00",
+		"NoLostWrite 3 violations kept", "started 2026-11-21 20:00:00 2026-11-21 20:00:00",
 		"recovery.firstWrite 16.000 16.000", "API downtime 16.188 s ★ 16.750 s +0.562 (+3 %)",
 	} {
 		if !strings.Contains(text, want) {
@@ -42,7 +42,7 @@ func TestRunsSideBySide(t *testing.T) {
 func TestARunThatGoesOnBesideOthers(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "live")
-	newTale(t, folder).begin(10)
+	newRecording(t, folder).begin(10)
 	path := filepath.Join(t.TempDir(), "c.html")
 	if err := report.WriteComparison(path, []string{folder, lossy(t, 10, 0)}); err != nil {
 		t.Fatal(err)

@@ -20,8 +20,12 @@ const paintings = `(async () => {
 	};
 	const least = { zoom: Infinity, filter: Infinity };
 	for (let i = 0; i < 10; i++) {
-		least.zoom = Math.min(least.zoom, await cost(() => document.querySelector('[data-zoom="' + (i % 2 ? "all" : "in") + '"]').click()));
-		least.filter = Math.min(least.filter, await cost(() => { filter.value = i % 2 ? "" : "revision 1"; filter.dispatchEvent(new Event("input")); }));
+		least.zoom = Math.min(least.zoom, await cost(() =>
+			document.querySelector('[data-zoom="' + (i % 2 ? "all" : "in") + '"]').click()));
+		least.filter = Math.min(least.filter, await cost(() => {
+			filter.value = i % 2 ? "" : "revision 1";
+			filter.dispatchEvent(new Event("input"));
+		}));
 	}
 	return [least.zoom, least.filter];
 })()`

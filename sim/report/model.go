@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"github.com/transplant-sim/transplant/sim/oracle"
-	"github.com/transplant-sim/transplant/sim/telling"
 	"github.com/transplant-sim/transplant/sim/timeline"
+	"github.com/transplant-sim/transplant/sim/wording"
 )
 
 // Tone says how a thing is meant. The page knows the numbers.
@@ -23,32 +23,32 @@ const (
 
 // Model is what the page draws. Times are milliseconds since the start of the run.
 type Model struct {
-	Started time.Time `json:"started"`
-	End     int64     `json:"end"`
-	Live    bool      `json:"live"`
-	Lanes   []Lane    `json:"lanes"`
-	Faults  []Band    `json:"faults"`
-	Broken  []Mark    `json:"broken"` // violations
-	Events  Columns   `json:"events"`
+	Started    time.Time `json:"started"`
+	End        int64     `json:"end"`
+	Live       bool      `json:"live"`
+	Rows       []Row     `json:"rows"`
+	Faults     []Band    `json:"faults"`
+	Violations []Mark    `json:"violations"`
+	Events     Columns   `json:"events"`
 }
 
-// Lane is one line of the picture.
-type Lane struct {
+// Row is one row of the picture. Its bars may need several lines.
+type Row struct {
 	ID    string `json:"id"`
 	Group string `json:"group"`
-	// Of is the shoot whose lanes can be folded into one; empty for a lane of its own.
+	// Of is the shoot whose rows can be folded into one; empty for a row of its own.
 	Of    string `json:"of,omitempty"`
 	Label string `json:"label"`
 	About string `json:"about"`
 	// Form: bars, ticks (one per event), or writes (how many of which tone).
-	Form string `json:"form"`
-	Bars []Bar  `json:"bars,omitempty"`
-	Rows int    `json:"rows"`
-	// Show are the events that belong to the lane.
+	Form  string `json:"form"`
+	Bars  []Bar  `json:"bars,omitempty"`
+	Lines int    `json:"lines"`
+	// Show are the events that belong to the row.
 	Show Selector `json:"show"`
 }
 
-// Forms of a lane.
+// Forms of a row.
 const (
 	bars   = "bars"
 	ticks  = "ticks"
@@ -64,29 +64,29 @@ type Selector struct {
 	Subjects []string `json:"subjects,omitempty"`
 }
 
-// Bar is a stretch of time on a lane.
+// Bar is a stretch of time on a row.
 type Bar struct {
 	From  int64  `json:"from"`
 	To    int64  `json:"to"`
 	Tone  Tone   `json:"tone"`
 	Label string `json:"label,omitempty"`
 	About string `json:"about"`
-	Row   int    `json:"row,omitempty"`
+	Line  int    `json:"line,omitempty"` // of the row, from 0
 	// Event that begins it, by number; 0 for none.
 	Event int `json:"event,omitempty"`
 }
 
 // Band is a fault.
 type Band struct {
-	Name    string   `json:"name"`
-	What    string   `json:"what"`
-	From    int64    `json:"from"`
-	To      int64    `json:"to"`
-	Touched int      `json:"touched"`
-	Healed  bool     `json:"healed"`
-	Begun   bool     `json:"begun"`
-	On      []string `json:"on,omitempty"` // lanes of who it harms, by their ids
-	Event   int      `json:"event"`
+	Name   string   `json:"name"`
+	What   string   `json:"what"`
+	From   int64    `json:"from"`
+	To     int64    `json:"to"`
+	Hits   int      `json:"hits"`
+	Healed bool     `json:"healed"`
+	Begun  bool     `json:"begun"`
+	On     []string `json:"on,omitempty"` // rows of who it harms, by their ids
+	Event  int      `json:"event"`
 }
 
 // Mark is a violation.
@@ -115,15 +115,15 @@ func ms(d time.Duration) int64 { return d.Milliseconds() }
 
 // ModelOf a run. Events up to number after are left out: the page has them.
 func ModelOf(run *Run, after int) Model {
-	m := Model{Started: run.Started, End: ms(run.length()), Live: run.Live(), Lanes: lanesOf(run), Faults: bandsOf(run),
-		Broken: []Mark{}}
+	m := Model{Started: run.Started, End: ms(run.length()), Live: run.Live(), Rows: rowsOf(run), Faults: bandsOf(run),
+		Violations: []Mark{}}
 	for i := range m.Faults {
-		m.Faults[i].On = lanesNamed(m.Faults[i].What, m.Lanes)
+		m.Faults[i].On = rowsNamed(m.Faults[i].What, m.Rows)
 	}
 	if run.Verdict != nil {
 		for i, v := range run.Verdict.Violations {
-			m.Broken = append(m.Broken, Mark{At: int64(v.At * 1000), Number: i + 1, What: v.Oracle + ": " + v.Message,
-				Events: v.Events})
+			m.Violations = append(m.Violations, Mark{At: int64(v.At * 1000), Number: i + 1,
+				What: v.Oracle + ": " + v.Message, Events: v.Events})
 		}
 	}
 	m.Events = columnsOf(run, after)
@@ -163,7 +163,7 @@ func columnsOf(run *Run, after int) Columns {
 		c.Actor = append(c.Actor, actors.number(e.Actor))
 		c.Subject = append(c.Subject, subjects.number(e.Subject))
 		c.Tone = append(c.Tone, tone)
-		c.Text = append(c.Text, telling.Sentence(e))
+		c.Text = append(c.Text, wording.Sentence(e))
 	}
 	c.Kinds, c.Actors, c.Subjects = kinds.names, actors.names, subjects.names
 	return c

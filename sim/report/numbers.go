@@ -22,7 +22,7 @@ type measured struct {
 
 func measuresOf(run *Run) []measured {
 	var all []measured
-	m, goals := run.Verdict.Measures, run.Story.Spec.Measure
+	m, goals := run.Verdict.Measures, run.Scenario.Spec.Measure
 	seconds := func(name, about string, value *float64, goal *scenario.Bound) {
 		if value == nil {
 			return
@@ -68,7 +68,7 @@ func measuresOf(run *Run) []measured {
 	return all
 }
 
-// against holds a number against its goal.
+// against compares a number with its goal.
 func (m *measured) against(most float64, text string) {
 	m.Goal, m.Tone, m.Share = text, "good", 0
 	switch {

@@ -7,27 +7,27 @@ import (
 	"strings"
 	"time"
 
-	"github.com/transplant-sim/transplant/sim/telling"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/verdict"
+	"github.com/transplant-sim/transplant/sim/wording"
 )
 
 // page is what the template of a run's page shows, beside the picture.
 type page struct {
-	Run      *Run
-	Verdict  string
-	Tone     string
-	Headline string
-	Facts    []fact
-	Measures []measured
-	Phases   []phase
-	Broken   []brokenPromise
-	Faults   []Band
-	Promises []promise
-	Lines    []line
-	Command  string
-	Model    Model
-	Assets   assets
+	Run        *Run
+	Verdict    string
+	Tone       string
+	Headline   string
+	Facts      []fact
+	Measures   []measured
+	Phases     []phase
+	Violations []oracleViolations
+	Faults     []Band
+	Promises   []promise
+	Lines      []line
+	Command    string
+	Model      Model
+	Assets     assets
 	// Follow is where the page finds what is new, when a server shows it; empty in a file.
 	Follow string
 	// Back is where the list of runs is, when a server shows it.
@@ -45,8 +45,8 @@ type promise struct {
 // State of the promise in a word.
 func (p promise) State() string {
 	switch {
-	case p.Broken > 0:
-		return fmt.Sprintf("broken %d×", p.Broken)
+	case p.Violations > 0:
+		return counted(p.Violations, "violation")
 	case len(p.Unseen) > 0:
 		return "not seen enough"
 	}
@@ -56,7 +56,7 @@ func (p promise) State() string {
 // Tone of that word.
 func (p promise) Tone() string {
 	switch {
-	case p.Broken > 0:
+	case p.Violations > 0:
 		return "bad"
 	case len(p.Unseen) > 0:
 		return "unclear"
@@ -64,7 +64,7 @@ func (p promise) Tone() string {
 	return "good"
 }
 
-// line of the story as the terminal shows it.
+// line of the run as the terminal shows it.
 type line MoreLine
 
 func pageOf(run *Run) page {
@@ -73,9 +73,9 @@ func pageOf(run *Run) page {
 	if run.Verdict != nil {
 		p.Tone = verdictTone(run.Verdict.Verdict)
 		p.Measures, p.Phases, p.Promises = measuresOf(run), phasesOf(run), promisesOf(run)
-		p.Broken = brokenOf(violationsOf(run))
+		p.Violations = byOracle(violationsOf(run))
 	}
-	p.Headline = headlineOf(run, p.Broken)
+	p.Headline = headlineOf(run, p.Violations)
 	return p
 }
 
@@ -89,7 +89,7 @@ func stateOf(run *Run) string {
 	case run.Ended:
 		return "Not judged"
 	}
-	return "Broken off"
+	return "Aborted"
 }
 
 func verdictTone(v verdict.Verdict) string {
@@ -103,7 +103,7 @@ func verdictTone(v verdict.Verdict) string {
 }
 
 // headlineOf says in one sentence what became of the run.
-func headlineOf(run *Run, broken []brokenPromise) string {
+func headlineOf(run *Run, found []oracleViolations) string {
 	switch {
 	case run.Verdict == nil:
 		return unjudged(run) + "; last: " + lastOf(run) + "."
@@ -114,11 +114,11 @@ func headlineOf(run *Run, broken []brokenPromise) string {
 		}
 		return text + "."
 	case run.Verdict.Verdict == verdict.Failed:
-		first := broken[0].First
-		text := fmt.Sprintf("%s of %s: the first at %s", counted(len(run.Verdict.Violations), "violation"), namesOf(broken),
+		first := found[0].First
+		text := fmt.Sprintf("%s of %s: the first at %s", counted(len(run.Verdict.Violations), "violation"), namesOf(found),
 			first.At)
 		if len(run.Verdict.Violations) == 1 {
-			text = fmt.Sprintf("%s was broken at %s", first.Oracle, first.At)
+			text = fmt.Sprintf("1 violation of %s at %s", first.Oracle, first.At)
 		}
 		if first.During != "" {
 			text += ", " + first.During
@@ -143,7 +143,7 @@ func lastOf(run *Run) string {
 	if len(run.Events) == 0 {
 		return "nothing is recorded"
 	}
-	return telling.Sentence(run.Events[len(run.Events)-1])
+	return wording.Sentence(run.Events[len(run.Events)-1])
 }
 
 // counted says how many, as "1 oracle" or "2 oracles".
@@ -176,22 +176,22 @@ func factsOf(run *Run) []fact {
 	return append(facts, fact{"events", thousands(len(run.Events))})
 }
 
-// promisesOf the run: the broken ones first, then those of which not enough was seen.
+// promisesOf the run: those with violations first, then those of which not enough was seen.
 func promisesOf(run *Run) []promise {
 	var all []promise
 	for _, p := range verdict.PromisesOf(run.Verdict, run.Events) {
 		all = append(all, promise{p, promiseOf(p.Name)})
 	}
 	slices.SortStableFunc(all, func(a, b promise) int {
-		return cmp.Or(cmp.Compare(b.Broken, a.Broken), cmp.Compare(min(len(b.Unseen), 1), min(len(a.Unseen), 1)))
+		return cmp.Or(cmp.Compare(b.Violations, a.Violations), cmp.Compare(min(len(b.Unseen), 1), min(len(a.Unseen), 1)))
 	})
 	return all
 }
 
-// linesOf tells the story as it was told in the terminal.
+// linesOf the run, as the terminal showed them.
 func linesOf(run *Run) []line {
-	tones := map[telling.Mark]string{telling.Good: "good", telling.Bad: "bad", telling.Quiet: "quiet"}
-	now := telling.NewPresent()
+	tones := map[wording.Mark]string{wording.Good: "good", wording.Bad: "bad", wording.Quiet: "quiet"}
+	now := wording.NewPresent()
 	var all []line
 	for _, e := range run.Events {
 		now.Take(e)
@@ -207,7 +207,7 @@ func (r *Run) proof(numbers []int) []line {
 	var all []line
 	for _, seq := range numbers {
 		if e, known := r.event(seq); known {
-			text := telling.Sentence(e)
+			text := wording.Sentence(e)
 			if who := strings.Join(slices.DeleteFunc([]string{e.Actor, e.Subject}, func(s string) bool {
 				return s == ""
 			}), ", "); who != "" {

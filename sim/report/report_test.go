@@ -28,13 +28,13 @@ func load(t *testing.T, folder string) *report.Run {
 	return run
 }
 
-func lane(t *testing.T, m report.Model, id string) report.Lane {
+func row(t *testing.T, m report.Model, id string) report.Row {
 	t.Helper()
-	at := slices.IndexFunc(m.Lanes, func(l report.Lane) bool { return l.ID == id })
+	at := slices.IndexFunc(m.Rows, func(l report.Row) bool { return l.ID == id })
 	if at < 0 {
-		t.Fatalf("there is no lane %q", id)
+		t.Fatalf("there is no row %q", id)
 	}
-	return m.Lanes[at]
+	return m.Rows[at]
 }
 
 type bar struct {
@@ -43,7 +43,7 @@ type bar struct {
 	Tone     report.Tone
 }
 
-func barsOf(l report.Lane) []bar {
+func barsOf(l report.Row) []bar {
 	var all []bar
 	for _, b := range l.Bars {
 		all = append(all, bar{b.From, b.To, b.Label, b.Tone})
@@ -51,30 +51,30 @@ func barsOf(l report.Lane) []bar {
 	return all
 }
 
-// Every actor of the landscape has a lane, with what it did, or with the faults that name it, or with nothing.
-func TestEveryActorOfTheLandscapeHasALane(t *testing.T) {
+// Every actor of the landscape has a row, with what it did, or with the faults that name it, or with nothing.
+func TestRows_EveryActorOfTheLandscape_HasOne(t *testing.T) {
 	t.Parallel()
-	one := newTale(t, filepath.Join(t.TempDir(), "harmed"))
+	one := newRecording(t, filepath.Join(t.TempDir(), "harmed"))
 	one.at(1, "operator", "dark", timeline.FaultInjected{Fault: "cut(extensions-a,cloud)"})
 	one.at(2, "operator", "deaf", timeline.FaultInjected{Fault: "latency(extensions-a,a)"})
 	one.at(2, "operator", "late", timeline.FaultAwaited{Fault: "cut(gateway-b,b)"})
-	one.at(3, "operator", "deaf", timeline.FaultHealed{Fault: "latency(extensions-a,a)", Touched: 3})
+	one.at(3, "operator", "deaf", timeline.FaultHealed{Fault: "latency(extensions-a,a)", Hits: 3})
 	one.at(4, "gardenlet-a", "t", timeline.CloudCalled{Verb: "put", What: "records"})
 	one.at(5, "operator", "heard", timeline.FaultInjected{Fault: "cut(gardenlet-a,nobody)"})
 	one.at(6, "", "", timeline.RunEnded{})
 	one.judge()
 	m := report.ModelOf(load(t, one.folder), 0)
-	harmed := lane(t, m, "actors/extensions-a")
-	if diff := cmp.Diff([]bar{{1000, 6000, "dark", report.Bad}, {2000, 3000, "deaf, felt 3×", report.Bad}},
-		barsOf(harmed)); diff != "" || harmed.Rows != 2 {
-		t.Errorf("on %d rows (-want +got):\n%s", harmed.Rows, diff)
+	harmed := row(t, m, "actors/extensions-a")
+	if diff := cmp.Diff([]bar{{1000, 6000, "dark", report.Bad}, {2000, 3000, "deaf, 3 hits", report.Bad}},
+		barsOf(harmed)); diff != "" || harmed.Lines != 2 {
+		t.Errorf("on %d lines (-want +got):\n%s", harmed.Lines, diff)
 	}
 	selects := report.Selector{Kinds: []string{"FaultAwaited", "FaultInjected", "FaultHealed"},
 		Subjects: []string{"dark", "deaf"}}
 	if diff := cmp.Diff(selects, harmed.Show); diff != "" {
-		t.Errorf("the lane selects (-want +got):\n%s", diff)
+		t.Errorf("the row selects (-want +got):\n%s", diff)
 	}
-	quiet := lane(t, m, "actors/gateway-b")
+	quiet := row(t, m, "actors/gateway-b")
 	if diff := cmp.Diff(report.Selector{Actor: "gateway-b"}, quiet.Show); diff != "" || len(quiet.Bars) > 0 {
 		t.Errorf("who was not heard of has bars %v, and selects (-want +got):\n%s", quiet.Bars, diff)
 	}
@@ -89,10 +89,10 @@ func TestEveryActorOfTheLandscapeHasALane(t *testing.T) {
 	}
 }
 
-// actorsOf a model, each with the form of its lane.
+// actorsOf a model, each with the form of its row.
 func actorsOf(m report.Model) string {
 	var all []string
-	for _, l := range m.Lanes {
+	for _, l := range m.Rows {
 		if l.Group == "Actors" {
 			all = append(all, l.Label+" "+l.Form)
 		}
@@ -100,13 +100,13 @@ func actorsOf(m report.Model) string {
 	return strings.Join(all, ", ")
 }
 
-func TestLanesTellTheStory(t *testing.T) {
+func TestRows_RunThatLosesWrites_ShowWhatHappened(t *testing.T) {
 	t.Parallel()
 	m := report.ModelOf(load(t, lossy(t, 100, 3)), 0)
 	for id, want := range map[string][]bar{
-		"story/steps": {{2200, 2300, "1 load alpha with 20 writes a second", report.Good},
+		"scenario/steps": {{2200, 2300, "1 load alpha with 20 writes a second", report.Good},
 			{10100, 37100, "2 expect shoot('alpha').seed == 'b' " + unkind, report.Good}, {38100, 39000, "settle", report.Good}},
-		"story/faults": {{10000, 38000, "fire, felt 12×", report.Bad}},
+		"scenario/faults": {{10000, 38000, "fire, 12 hits", report.Bad}},
 		"shoots/alpha-operation": {
 			{1000, 2000, "Create", report.Busy}, {2000, 21000, "on a", report.Good},
 			{21000, 22000, "Migrate Aborted", report.Bad}, {22000, 37000, "Restore", report.Busy},
@@ -120,11 +120,11 @@ func TestLanesTellTheStory(t *testing.T) {
 		"clusters/seed-a": {{2500, 9250, "alpha epoch 1 Serving", report.Good}},
 		"clusters/seed-b": {{25000, 25000, "alpha epoch 2 Serving", report.Good}},
 	} {
-		if diff := cmp.Diff(want, barsOf(lane(t, m, id))); diff != "" {
+		if diff := cmp.Diff(want, barsOf(row(t, m, id))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", id, diff)
 		}
 	}
-	if diff := cmp.Diff([]report.Band{{Name: "fire", What: "loseCluster(a)", From: 10000, To: 38000, Touched: 12,
+	if diff := cmp.Diff([]report.Band{{Name: "fire", What: "loseCluster(a)", From: 10000, To: 38000, Hits: 12,
 		Healed: true, Begun: true, On: []string{"clusters/seed-a"}, Event: m.Faults[0].Event}}, m.Faults); diff != "" {
 		t.Errorf("faults (-want +got):\n%s", diff)
 	}
@@ -134,7 +134,7 @@ func TestLanesTellTheStory(t *testing.T) {
 // nor as out of reach.
 func TestWhatIsNotKnownIsNotShown(t *testing.T) {
 	t.Parallel()
-	one := newTale(t, filepath.Join(t.TempDir(), "unknown"))
+	one := newRecording(t, filepath.Join(t.TempDir(), "unknown"))
 	epoch := func(at float64, state string) {
 		one.at(at, "observer", "alpha", timeline.EpochSeen{Seed: "a", Epoch: 1, State: state, Answered: moment(at)})
 	}
@@ -146,7 +146,7 @@ func TestWhatIsNotKnownIsNotShown(t *testing.T) {
 	epoch(1, "Starting")
 	epoch(1.5, "Serving")
 	one.seen(1.5, "a", "a", "Create", "Succeeded", 100)
-	one.at(2, "operator", "alpha", timeline.ShootSteady{})
+	one.at(2, "operator", "alpha", timeline.ShootReady{})
 	epoch(2, "Serving")
 	reached(2, 10, timeline.Acknowledged)
 	one.at(11, "observer", "alpha", timeline.ShootSeen{UID: "u", SpecSeed: "a", StatusSeed: "a", WantsToSleep: true,
@@ -170,7 +170,7 @@ func TestWhatIsNotKnownIsNotShown(t *testing.T) {
 			{30000, 60000, "not observed", report.Plain},
 		},
 	} {
-		if diff := cmp.Diff(want, barsOf(lane(t, m, id))); diff != "" {
+		if diff := cmp.Diff(want, barsOf(row(t, m, id))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", id, diff)
 		}
 	}
@@ -185,7 +185,7 @@ func TestEventsSayWhatWasLost(t *testing.T) {
 		if tone == report.Lost {
 			lost++
 			if w := run.Events[i].Payload.(timeline.Write); w.Number <= 47 || w.Number > 50 {
-				t.Errorf("write %d is told to be lost", w.Number)
+				t.Errorf("write %d is shown as lost", w.Number)
 			}
 		}
 	}
@@ -258,7 +258,7 @@ func TestTheReportSaysWhatBrokeWhenAndWhoDidIt(t *testing.T) {
 		"alpha: acknowledged write 19 to w-19 is lost: the key is absent", "Who user",
 		"alpha was bound to seed b and ran on seed b: Restore Succeeded 100%", "Proved by 2 events",
 		"RTO 16.000 s", "goal: at most 20s", "over the goal: at most 5s", "lost writes 2",
-		"fire loseCluster(a) 10.0 s 38.0 s 12×", "NoLostWrite broken 2×", "MigrationEnds kept",
+		"fire loseCluster(a) 10.0 s 38.0 s 12 ", "NoLostWrite 2 violations", "MigrationEnds kept",
 		"transplant run scenario.yaml --backend small --seed 7 --timeout-multiplier 2", "recovery.firstWrite 16.000",
 	} {
 		if !strings.Contains(text, want) {
@@ -273,7 +273,7 @@ func TestTheReportSaysWhatBrokeWhenAndWhoDidIt(t *testing.T) {
 	}
 }
 
-// What nobody could judge is not told to be kept, neither on the page nor beside other runs.
+// A promise that could not be judged is not shown as kept, neither on the page nor beside other runs.
 func TestWhatNobodyCouldJudgeIsNotKept(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -281,19 +281,19 @@ func TestWhatNobodyCouldJudgeIsNotKept(t *testing.T) {
 		want   []string
 	}{
 		"Inconclusive": {
-			[]timeline.Payload{timeline.ShootSteady{TechnicalID: "shoot--p--alpha"}, timeline.Settled{Converged: true},
+			[]timeline.Payload{timeline.ShootReady{TechnicalID: "shoot--p--alpha"}, timeline.Settled{Converged: true},
 				timeline.RunEnded{}},
 			[]string{"MigrationEnds not seen enough", "Nobody has seen the Shoot alpha in the garden.",
 				"measure not seen enough", "expect kept", "settle kept"},
 		},
 		"Error": {
 			[]timeline.Payload{timeline.RunEnded{Error: "no landscape"}},
-			[]string{"settle not seen enough", "Nobody has seen whether the landscape came to rest.", "measure not seen enough"},
+			[]string{"settle not seen enough", "Nobody has seen whether the landscape settled.", "measure not seen enough"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			one := newTale(t, filepath.Join(t.TempDir(), "unseen"))
+			one := newRecording(t, filepath.Join(t.TempDir(), "unseen"))
 			for i, p := range c.events {
 				one.at(float64(i+1), "operator", "alpha", p)
 			}
@@ -312,7 +312,7 @@ func TestWhatNobodyCouldJudgeIsNotKept(t *testing.T) {
 					t.Errorf("the report lacks %q:\n%s", want, text)
 				}
 			}
-			if _, text := parse(t, comparison.Bytes()); !strings.Contains(text, "measure not seen enough broken 1×") {
+			if _, text := parse(t, comparison.Bytes()); !strings.Contains(text, "measure not seen enough 1 violation") {
 				t.Errorf("the comparison is\n%s", text)
 			}
 		})
@@ -343,7 +343,7 @@ func TestTheDataInTheReportIsTheModel(t *testing.T) {
 func TestARunThatGoesOn(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "live")
-	one := newTale(t, folder)
+	one := newRecording(t, folder)
 	one.begin(10)
 	if _, err := one.file.WriteString(`{"seq":9999,"at":"11`); err != nil { // a line that is being written
 		t.Fatal(err)
@@ -367,7 +367,7 @@ func TestARunWhoseProcessHasGone(t *testing.T) {
 		want  string
 	}{
 		"killed in the middle": {false,
-			"Broken off Its process has gone without a verdict: transplant judge --write judges what is recorded; last: " +
+			"Aborted Its process has gone without a verdict: transplant judge --write judges what is recorded; last: " +
 				"loseCluster(a) begins."},
 		"killed before the verdict": {true,
 			"Not judged It has ended without a verdict: transplant judge --write gives it one; last: the run has ended."},
@@ -375,7 +375,7 @@ func TestARunWhoseProcessHasGone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			folder := filepath.Join(t.TempDir(), "gone")
-			one := newTale(t, folder)
+			one := newRecording(t, folder)
 			one.begin(10)
 			if c.ended {
 				one.at(40, "", "", timeline.RunEnded{})

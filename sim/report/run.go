@@ -25,19 +25,19 @@ type Run struct {
 	Started time.Time
 	Events  []timeline.Event
 	// Start of the run; its zero value as long as nothing is recorded.
-	Start timeline.RunStarted
-	Story *scenario.Scenario
-	// Text of the scenario as it lies in the folder, or as it was told when it does not.
+	Start    timeline.RunStarted
+	Scenario *scenario.Scenario
+	// Text of the scenario: the file in the folder or, if there is none, as the timeline has it.
 	Text string
 	// Verdict of the run; nil as long as there is none.
 	Verdict *verdict.Report
-	// Ended says that the story is over.
+	// Ended says that the run is over.
 	Ended bool
 
 	goesOn bool
 }
 
-// Load reads a run. One that is still being told has no verdict yet; its timeline may end in the middle of a line.
+// Load reads a run. One that goes on has no verdict yet; its timeline may end in the middle of a line.
 func Load(folder string) (*Run, error) {
 	goesOn, err := timeline.GoesOn(folder) // asked first: what has ended by then has written its last
 	if err != nil {
@@ -47,16 +47,17 @@ func Load(folder string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := &Run{Name: filepath.Base(folder), Started: record.Started, Events: record.Events, Story: &scenario.Scenario{},
-		goesOn: goesOn}
+	run := &Run{Name: filepath.Base(folder), Started: record.Started, Events: record.Events,
+		Scenario: &scenario.Scenario{}, goesOn: goesOn}
 	_, start, begun := timeline.First[timeline.RunStarted](run.Events)
 	if begun {
 		run.Start = start
-		if err := json.Unmarshal(start.Story, run.Story); err != nil {
+		if err := json.Unmarshal(start.Definition, run.Scenario); err != nil {
 			return nil, fmt.Errorf("read the scenario in the timeline: %w", err)
 		}
-		for _, own := range start.Extensions {
-			run.Story.Spec.Landscape.Extensions = append(run.Story.Spec.Landscape.Extensions, landscape.Extension{Name: own})
+		for _, name := range start.Extensions {
+			all := &run.Scenario.Spec.Landscape.Extensions
+			*all = append(*all, landscape.Extension{Name: name})
 		}
 	}
 	_, _, run.Ended = timeline.First[timeline.RunEnded](run.Events)
@@ -64,7 +65,7 @@ func Load(folder string) (*Run, error) {
 		return nil, err
 	}
 	run.prove()
-	run.Text, err = loadText(folder, run.Story)
+	run.Text, err = loadText(folder, run.Scenario)
 	return run, err
 }
 
@@ -108,10 +109,10 @@ func (r *Run) prove() {
 	}
 }
 
-func loadText(folder string, story *scenario.Scenario) (string, error) {
-	content, err := userfile.Read(filepath.Join(folder, verdict.StoryName), maxFile)
+func loadText(folder string, s *scenario.Scenario) (string, error) {
+	content, err := userfile.Read(filepath.Join(folder, verdict.ScenarioName), maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		content, err = scenario.Print(story)
+		content, err = scenario.Print(s)
 	}
 	if err != nil {
 		return "", fmt.Errorf("read the scenario: %w", err)
@@ -119,7 +120,7 @@ func loadText(folder string, story *scenario.Scenario) (string, error) {
 	return string(content), nil
 }
 
-// Live says that the process which tells the run was there when it was read, and had no verdict yet.
+// Live says that the process of the run was there when it was read, and had no verdict yet.
 func (r *Run) Live() bool { return r.Verdict == nil && r.goesOn }
 
 // length of the run, as far as it has come.

@@ -37,7 +37,7 @@ type More struct {
 	Lines    []MoreLine `json:"lines"`
 }
 
-// MoreLine is a line of the story.
+// MoreLine is a line of the run, as the terminal shows it.
 type MoreLine struct {
 	At    string `json:"at"`
 	Text  string `json:"text"`
@@ -75,7 +75,7 @@ func SummaryIn(folder string) (Summary, error) {
 		return Summary{}, err
 	}
 	if judged != nil {
-		return summaryOf(&Run{Verdict: judged, Story: &scenario.Scenario{}}, judged.Scenario, seconds(judged.WallSeconds)),
+		return summaryOf(&Run{Verdict: judged, Scenario: &scenario.Scenario{}}, judged.Scenario, seconds(judged.WallSeconds)),
 			nil
 	}
 	run, err := Load(folder)
@@ -94,7 +94,7 @@ func summaryOf(run *Run, scenario string, took time.Duration) Summary {
 		s.Headline = headlineOf(run, nil)
 		return s
 	}
-	s.Tone, s.Headline = verdictTone(run.Verdict.Verdict), headlineOf(run, brokenOf(violationsOf(run)))
+	s.Tone, s.Headline = verdictTone(run.Verdict.Verdict), headlineOf(run, byOracle(violationsOf(run)))
 	for _, m := range measuresOf(run) {
 		switch m.Name {
 		case "RTO":

@@ -18,8 +18,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
 
-// whole tells all of it.
-func (t *tale) whole(writes, lost int) verdict.Verdict {
+// whole records all of it.
+func (t *recording) whole(writes, lost int) verdict.Verdict {
 	t.t.Helper()
 	t.begin(writes)
 	return t.finish(writes, lost).Verdict
@@ -30,9 +30,9 @@ func TestTheListAndTheComparisonInABrowser(t *testing.T) {
 	t.Parallel()
 	w := browse(t)
 	root := t.TempDir()
-	first, second := newTale(t, filepath.Join(root, "first")).whole(40, 3),
-		newTale(t, filepath.Join(root, "second")).whole(10, 0)
-	goesOn := newTale(t, filepath.Join(root, "goes-on"))
+	first, second := newRecording(t, filepath.Join(root, "first")).whole(40, 3),
+		newRecording(t, filepath.Join(root, "second")).whole(10, 0)
+	goesOn := newRecording(t, filepath.Join(root, "goes-on"))
 	goesOn.begin(10)
 	at := servetest.Start(t, root)
 	w.do("open the list", chromedp.Navigate(at), chromedp.WaitReady(chromedp.CSS("#runs tr")))
@@ -88,14 +88,14 @@ func TestARunThatGoesOnInABrowser(t *testing.T) {
 	t.Parallel()
 	w := browse(t)
 	root := t.TempDir()
-	one := newTale(t, filepath.Join(root, "tale"))
+	one := newRecording(t, filepath.Join(root, "tale"))
 	one.begin(10)
 	w.open(servetest.Start(t, root) + "run/tale")
 	w.until(`+document.getElementById("count").textContent > 10`)
 	before := ask[int](w, `+document.getElementById("count").textContent`)
-	const gateway = `document.querySelector('[data-lane="actors/gateway-b"]').getAttribute("aria-label")`
+	const gateway = `document.querySelector('[data-row="actors/gateway-b"]').getAttribute("aria-label")`
 	if said := ask[string](w, gateway); !strings.HasPrefix(said, "gateway-b: nothing is recorded of gateway-b") {
-		t.Errorf("before the fault its actor's lane says %q", said)
+		t.Errorf("before the fault its actor's row says %q", said)
 	}
 	w.picture("live-before")
 	one.at(10.05, "operator", "dark", timeline.FaultInjected{Fault: "cut(gateway-b,b)"})
@@ -103,10 +103,10 @@ func TestARunThatGoesOnInABrowser(t *testing.T) {
 	w.until(gateway + `.startsWith("gateway-b: dark from 10.1 s")`)
 	if lines := ask[string](w, `document.getElementById("lines").textContent`); !strings.Contains(lines,
 		"cut(gateway-b,b)") {
-		t.Errorf("the story in lines does not go on: %q", lines)
+		t.Errorf("the run in lines does not go on: %q", lines)
 	}
 	w.picture("live-after")
-	one.at(10.06, "operator", "dark", timeline.FaultHealed{Fault: "cut(gateway-b,b)", Touched: 2})
+	one.at(10.06, "operator", "dark", timeline.FaultHealed{Fault: "cut(gateway-b,b)", Hits: 2})
 	one.finish(10, 3)
 	// The page is read anew, which ends whatever was being asked of the one before.
 	w.do("wait for the verdict", chromedp.WaitReady(chromedp.CSS("#violation-1")),
@@ -120,11 +120,11 @@ func TestARunThatGoesOnInABrowser(t *testing.T) {
 	}
 }
 
-// A page that is open while its run is killed, and the list of runs, say that nobody tells it any more.
+// A page that is open while its run is killed, and the list of runs, say that it does not go on.
 func TestARunThatIsKilledInABrowser(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	one := newTale(t, filepath.Join(root, "tale"))
+	one := newRecording(t, filepath.Join(root, "tale"))
 	one.begin(10)
 	at := servetest.Start(t, root)
 	list, page := browse(t), browse(t)
@@ -136,12 +136,12 @@ func TestARunThatIsKilledInABrowser(t *testing.T) {
 		t.Errorf("title %q", title)
 	}
 	one.release()
-	page.until(`document.title === "Broken off: tale" && document.getElementById("verdict").textContent === "Broken off"`)
+	page.until(`document.title === "Aborted: tale" && document.getElementById("verdict").textContent === "Aborted"`)
 	if headline := ask[string](page, `document.getElementById("headline").textContent`); !strings.HasPrefix(headline,
 		"Its process has gone without a verdict") {
 		t.Errorf("the page says %q", headline)
 	}
-	list.until(state + ` === "Broken off"`)
+	list.until(state + ` === "Aborted"`)
 	for _, w := range []*window{list, page} {
 		if wrong := w.complaints(); len(wrong) > 0 {
 			t.Errorf("the page complained: %q", wrong)
@@ -185,7 +185,7 @@ func TestAFailedRunInABrowser(t *testing.T) {
 	}
 	w.picture("failed")
 	w.do("follow the proof", chromedp.Click(chromedp.CSS("#violation-1 .proof a")))
-	w.until(`!document.getElementById("detail").hidden && document.querySelectorAll("#lanes .chosen-line").length === 1`)
+	w.until(`!document.getElementById("detail").hidden && document.querySelectorAll("#rows .chosen-line").length === 1`)
 	w.picture("failed-proof")
 	if wrong := w.complaints(); len(wrong) > 0 {
 		t.Errorf("the page complained: %q", wrong)

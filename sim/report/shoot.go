@@ -11,38 +11,38 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// shootLanes: what is done with a shoot, how its migrations go, whether it answers, what is written, its nodes, and
-// which of its conditions are not True. Lanes on which there is nothing are left out.
-func shootLanes(run *Run, shoot string) []Lane {
+// shootRows: what is done with a shoot, how its migrations go, whether it answers, what is written, its nodes, and
+// which of its conditions are not True. Rows on which there is nothing are left out.
+func shootRows(run *Run, shoot string) []Row {
 	subject := func(kinds ...string) Selector { return Selector{Kinds: kinds, Subject: shoot} }
-	lanes := []Lane{barLane(groupShoots, shoot+" operation", "lastOperation of the Shoot, and the seed it is on",
-		operationBars(run, shoot), subject("ShootSeen", "ShootSteady"))}
+	rows := []Row{barRow(groupShoots, shoot+" operation", "lastOperation of the Shoot, and the seed it is on",
+		operationBars(run, shoot), subject("ShootSeen", "ShootReady"))}
 	add := func(label, about string, all []Bar, show Selector) {
 		if len(all) > 0 {
-			lanes = append(lanes, barLane(groupShoots, shoot+" "+label, about, all, show))
+			rows = append(rows, barRow(groupShoots, shoot+" "+label, about, all, show))
 		}
 	}
 	add("phases", "the parts of a migration, and the moments of a recovery", phaseBars(run, shoot),
 		subject("ShootSeen", "CloudCalled", "EpochSeen"))
 	if reached := apiBars(run, shoot); len(reached) > 0 {
 		// Attempts overlap, and so do the edges of outages; it is one thing all the same, and one row.
-		lanes = append(lanes, Lane{ID: laneID(groupShoots, shoot+" API"), Group: groupShoots, Label: shoot + " API",
+		rows = append(rows, Row{ID: rowID(groupShoots, shoot+" API"), Group: groupShoots, Label: shoot + " API",
 			About: "whether its API server could be reached by name",
-			Form:  bars, Bars: reached, Rows: 1, Show: subject("Reached")})
+			Form:  bars, Bars: reached, Lines: 1, Show: subject("Reached")})
 	}
 	if slices.ContainsFunc(run.Events, func(e timeline.Event) bool {
 		return e.Subject == shoot && e.Kind == timeline.Write{}.Kind()
 	}) {
-		lanes = append(lanes, Lane{ID: laneID(groupShoots, shoot+" writes"), Group: groupShoots, Label: shoot + " writes",
-			Form: writes, Rows: 3, Show: subject("Write"),
+		rows = append(rows, Row{ID: rowID(groupShoots, shoot+" writes"), Group: groupShoots, Label: shoot + " writes",
+			Form: writes, Lines: 3, Show: subject("Write"),
 			About: "writes to it: acknowledged, refused, without an answer, and acknowledged but lost"})
 	}
 	add("nodes", "how many of its nodes are ready", nodeBars(run, shoot), subject("NodeSeen", "PodSeen"))
 	add("conditions", "conditions that were not True", conditionBars(run, shoot), subject("ShootSeen"))
-	for i := range lanes {
-		lanes[i].Of = shoot
+	for i := range rows {
+		rows[i].Of = shoot
 	}
-	return lanes
+	return rows
 }
 
 // stretches makes bars of what follows each other: a new bar begins whenever the key changes. An empty key is no bar.

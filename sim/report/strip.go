@@ -92,13 +92,13 @@ func stripOf(run *Run, x func(int64) float64) strip {
 			Label: label, About: b.About}
 	}
 	s := strip{Name: run.Name, Verdict: p.Verdict, Tone: p.Tone, From: from}
-	for _, lane := range p.Model.Lanes {
-		if lane.Group != groupShoots || !strings.HasSuffix(lane.Label, " operation") && !strings.HasSuffix(lane.Label,
+	for _, row := range p.Model.Rows {
+		if row.Group != groupShoots || !strings.HasSuffix(row.Label, " operation") && !strings.HasSuffix(row.Label,
 			" API") {
 			continue
 		}
-		l := stripLine{Label: lane.Label, Y: len(s.Lines) * stripRow}
-		for _, b := range lane.Bars {
+		l := stripLine{Label: row.Label, Y: len(s.Lines) * stripRow}
+		for _, b := range row.Bars {
 			if b.To >= zero-before {
 				l.Boxes = append(l.Boxes, box(b))
 			}

@@ -39,7 +39,7 @@ func toneOf(e timeline.Event) Tone {
 		if p.Error != "" {
 			return Bad
 		}
-	case timeline.Unseen, timeline.ActorEnded: // whether it was to end the faults beside it tell
+	case timeline.Unseen, timeline.ActorEnded: // the faults beside it show whether it was to end
 		return Unclear
 	case timeline.ShootSeen:
 		return operationTone(p.Operation)

@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"github.com/transplant-sim/transplant/sim/oracle"
-	"github.com/transplant-sim/transplant/sim/telling"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/verdict"
+	"github.com/transplant-sim/transplant/sim/wording"
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// violation is the card of a broken promise: what broke, when, who did it, and what went on.
+// violation is the card of a violation: of which promise, when, who did it, and what went on.
 type violation struct {
 	Number  int
 	Oracle  string
@@ -33,28 +33,28 @@ type violation struct {
 	Proofs int
 }
 
-// brokenPromise is a promise with its violations: the first is told in full.
-type brokenPromise struct {
+// oracleViolations are the violations that one oracle found. The first is shown in full.
+type oracleViolations struct {
 	First  violation
 	Others []violation
 	// Left out, because there are too many.
 	Left int
 }
 
-// Bounds of what is shown of one promise, and of one violation.
+// Bounds of what is shown of one oracle, and of one violation.
 const (
 	mostOthers = 50
 	mostProofs = 12
 )
 
-// brokenOf are the promises that violations break, in the order of the first violation of each.
-func brokenOf(violations []violation) []brokenPromise {
-	var all []brokenPromise
+// byOracle groups violations by their oracles, in the order of the first violation of each.
+func byOracle(violations []violation) []oracleViolations {
+	var all []oracleViolations
 	for _, v := range violations {
-		at := slices.IndexFunc(all, func(b brokenPromise) bool { return b.First.Oracle == v.Oracle })
+		at := slices.IndexFunc(all, func(o oracleViolations) bool { return o.First.Oracle == v.Oracle })
 		switch {
 		case at < 0:
-			all = append(all, brokenPromise{First: v})
+			all = append(all, oracleViolations{First: v})
 		case len(all[at].Others) < mostOthers:
 			all[at].Others = append(all[at].Others, v)
 		default:
@@ -64,10 +64,10 @@ func brokenOf(violations []violation) []brokenPromise {
 	return all
 }
 
-func namesOf(broken []brokenPromise) string {
+func namesOf(all []oracleViolations) string {
 	var names []string
-	for _, b := range broken {
-		names = append(names, b.First.Oracle)
+	for _, o := range all {
+		names = append(names, o.First.Oracle)
 	}
 	return strings.Join(names, ", ")
 }
@@ -89,11 +89,11 @@ func violationsOf(run *Run) []violation {
 func promiseOf(name string) string {
 	switch name {
 	case verdict.Expect:
-		return "What the story expects happens in time."
+		return "What the scenario expects happens in time."
 	case verdict.Goal:
 		return "What is measured is within the goals."
 	case verdict.Settle:
-		return "When everything is healed, the landscape comes to rest in time."
+		return "When everything is healed, the landscape settles in time."
 	}
 	return oracle.Promise(name)
 }
@@ -172,12 +172,12 @@ func endsBefore(events []timeline.Event, at time.Duration) []string {
 	by := map[string]ends{}
 	for e, p := range timeline.Of[timeline.ActorEnded](events) {
 		if e.At <= at && e.Subject == p.Who { // those of control planes are too many
-			by[p.Who] = ends{by[p.Who].times + 1, fmt.Sprintf("at %s: %s", clock(ms(e.At)), telling.Sentence(e))}
+			by[p.Who] = ends{by[p.Who].times + 1, fmt.Sprintf("at %s: %s", clock(ms(e.At)), wording.Sentence(e))}
 		}
 	}
 	var all []string
 	for _, who := range slices.Sorted(maps.Keys(by)) {
-		all = append(all, fmt.Sprintf("%s had ended %s, the last time %s", who, telling.Times(by[who].times), by[who].text))
+		all = append(all, fmt.Sprintf("%s had ended %s, the last time %s", who, wording.Times(by[who].times), by[who].text))
 	}
 	return all
 }

@@ -1,8 +1,8 @@
-// Package run is the commands that check, tell and judge stories: it reads scenario files, has a backend make the
-// landscape, lets package story tell each and package verdict judge each, shows what happens while it happens, and
-// keeps the evidence in a folder.
+// Package run is the commands that check, run and judge scenarios. It reads scenario files, has a backend make the
+// landscape, has package engine run each scenario, and has package verdict judge each run. It shows what happens while
+// it happens, and keeps the evidence in a folder.
 //
-// It holds no logic of stories or verdicts, and knows no backend: the program that offers the command brings them.
+// It has no logic of steps or verdicts, and knows no backend: the program that offers the command brings the backends.
 package run
 
 import (
@@ -45,13 +45,13 @@ func (e *TakenError) Unwrap() error { return e.Err }
 // Equipped is a Backend that needs something of the machine, and may have flags of its own.
 type Equipped interface {
 	Backend
-	// AddFlags adds the flags by which it is told what to take.
+	// AddFlags adds the flags that say what it uses.
 	AddFlags(flags *pflag.FlagSet)
 	// Available says in one line what the machine lacks, or nil. It is asked before anything is written.
 	Available(ctx context.Context) error
 }
 
-// Host is a Backend that runs extensions of the user's own.
+// Host is a Backend that runs third-party extensions.
 type Host interface {
 	// Hosts says why an extension cannot run there, and which field of its file is to blame, or nil.
 	Hosts(ctx context.Context, e landscape.Extension) (field string, err error)
@@ -73,7 +73,7 @@ func CheckHosted(ctx context.Context, host Host, extensions []landscape.Extensio
 
 // Request for a landscape.
 type Request struct {
-	// Landscape is what the stories need: seeds and settings. It holds no shoots, they are the engine's.
+	// Landscape is what the scenarios need: seeds and settings. It has no shoots: the engine creates them.
 	Landscape landscape.Landscape
 	// RandomSeed of the run, for whatever the backend rolls.
 	RandomSeed uint64

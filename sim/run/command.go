@@ -15,17 +15,18 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/utils/clock"
 
+	"github.com/transplant-sim/transplant/sim/engine"
 	"github.com/transplant-sim/transplant/sim/metrics"
-	"github.com/transplant-sim/transplant/sim/story"
+	"github.com/transplant-sim/transplant/sim/run/selection"
 )
 
 // NewRunCommand is the command `run NAME|FILE…`, with the backends that the program has, by name.
 func NewRunCommand(backends map[string]Backend) *cobra.Command {
-	return newRunCommand(backends, story.Patience{})
+	return newRunCommand(backends, engine.Patience{})
 }
 
 // newRunCommand has runs wait as patience says; the zero value takes the defaults.
-func newRunCommand(backends map[string]Backend, patience story.Patience) *cobra.Command {
+func newRunCommand(backends map[string]Backend, patience engine.Patience) *cobra.Command {
 	r := &runner{
 		clock: clock.RealClock{}, backends: backends, metrics: metrics.NewExporter(clock.RealClock{}), patience: patience,
 	}
@@ -41,7 +42,7 @@ func newRunCommand(backends map[string]Backend, patience story.Patience) *cobra.
 		Short: "Run scenarios on a landscape and judge the runs",
 		Long: `Run scenarios on a landscape and judge the runs.
 
-` + selectionHelp + `
+` + selection.Help + `
 
 --shard 2/5 runs the second of five parts of the selected scenarios. Each scenario is in exactly one
 part, a sweep with all of its points. The parts have about the same number of runs. Give each part
@@ -74,42 +75,42 @@ beside the others.
 
 Exit codes: 0 Passed, 1 Failed, 2 Error, 3 Inconclusive. If there are several runs, the exit code is
 that of the gravest verdict.`,
-		Args: r.selection.check,
+		Args: r.checkArguments,
 		RunE: func(command *cobra.Command, arguments []string) error {
 			ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGINT, syscall.SIGTERM)
 			defer stop()
 			if !command.Flags().Changed("seed") {
 				r.randomSeed = rand.Uint64() >> 11 // exact in JSON readers that use floating point
 			}
-			r.backendFlags = toldBackend(command.Flags(), own[r.backend])
+			r.backendFlags = givenBackend(command.Flags(), own[r.backend])
 			r.out = command.OutOrStdout()
-			files, err := r.selection.files(arguments)
+			files, err := r.selection.Files(arguments)
 			if err != nil {
-				return untold{err}
+				return notRun{err}
 			}
 			accepted, err := r.accept(ctx, files)
 			if err != nil {
-				return untold{err}
+				return notRun{err}
 			}
 			if err := r.warn(r.out, accepted); err != nil {
-				return untold{err}
+				return notRun{err}
 			}
 			if equipped, asks := accepted.backend.(Equipped); asks {
 				if err := equipped.Available(ctx); err != nil {
-					return untold{err}
+					return notRun{err}
 				}
 			}
 			if err := r.claim(accepted); err != nil {
-				return untold{err}
+				return notRun{err}
 			}
 			defer func() { _ = accepted.release() }() // the kernel does it, too: the program ends
 			if err := logInto(cmp.Or(r.folder, "out")); err != nil {
-				return untold{err}
+				return notRun{err}
 			}
 			if metricsAddress != "" {
 				at, err := r.metrics.Serve(ctx, metricsAddress)
 				if err != nil {
-					return untold{err}
+					return notRun{err}
 				}
 				fmt.Fprintf(r.out, "metrics at http://%s/metrics\n", at)
 			}
@@ -141,8 +142,16 @@ that of the gravest verdict.`,
 	return command
 }
 
-// addFlags adds those by which it is decided whether files can be told: the backend, those of the backends, and
-// extensions. It gives those of the backends, by their names.
+// checkArguments is for cobra, before the command runs.
+func (r *runner) checkArguments(command *cobra.Command, arguments []string) error {
+	if err := r.selection.Check(command.Name(), arguments); err != nil {
+		return notRun{err}
+	}
+	return nil
+}
+
+// addFlags adds the flags that decide whether files can be run: the backend, the backends' own flags, the extensions,
+// and the selection. It returns the backends' own flags, by the names of the backends.
 func (r *runner) addFlags(flags *pflag.FlagSet) (own map[string]*pflag.FlagSet) {
 	own = map[string]*pflag.FlagSet{}
 	names := slices.Sorted(maps.Keys(r.backends))
@@ -155,12 +164,12 @@ func (r *runner) addFlags(flags *pflag.FlagSet) (own map[string]*pflag.FlagSet) 
 		}
 	}
 	r.extensions.AddFlag(flags)
-	r.selection.addFlags(flags)
+	r.selection.AddFlags(flags)
 	return own
 }
 
-// toldBackend is what a backend was told, by its own flags or by the environment that they take their defaults from.
-func toldBackend(parsed, own *pflag.FlagSet) (flags []string) {
+// givenBackend returns the values of a backend's own flags, including defaults from environment variables.
+func givenBackend(parsed, own *pflag.FlagSet) (flags []string) {
 	if own == nil {
 		return nil
 	}

@@ -18,7 +18,7 @@ const (
 	untested = `:10:12: spec.always[0]: Invalid value: "MigrationEnds": is about moves`
 )
 
-// A time out of reach is a mistake in a file; what is not put to the test is only told.
+// A time out of reach is a mistake in a file; a promise that is not tested is only a warning.
 func TestValidate_TimeOutOfReach_IsAMistake(t *testing.T) {
 	t.Parallel()
 	file := scene(t, t.TempDir(), "doubtful", twoSeeds, doubtful)

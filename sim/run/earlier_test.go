@@ -36,8 +36,9 @@ func TestEarlierRun_FormerVerdict_IsReadAsTodays(t *testing.T) {
 		t.Run(c.former, func(t *testing.T) {
 			t.Parallel()
 			folder, history := t.TempDir(), filepath.Join(t.TempDir(), "history.jsonl")
-			_, worst, err := tellAs(t.Context(), &small{t: t, fail: c.fail}, func(r *runner) { r.history = history }, folder,
-				scene(t, t.TempDir(), "tale", empty, c.steps))
+			_, worst, err := runFilesWith(t.Context(), &small{t: t, fail: c.fail}, func(r *runner) {
+				r.history = history
+			}, folder, scene(t, t.TempDir(), "tale", empty, c.steps))
 			if err != nil || worst != c.now {
 				t.Fatalf("the verdict is %s, want %s: %v", worst, c.now, err)
 			}

@@ -14,13 +14,13 @@ func (e ended) Error() string { return fmt.Sprintf("the verdict is %s", e.verdic
 // ExitCode of the program (docs/ci.md).
 func (e ended) ExitCode() int { return e.verdict.ExitCode() }
 
-// untold is the error of a story that could not even begin.
-type untold struct{ error }
+// notRun is the error of a command that failed before a verdict.
+type notRun struct{ error }
 
 // ExitCode of the program (docs/ci.md).
-func (u untold) ExitCode() int { return verdict.Error.ExitCode() }
+func (u notRun) ExitCode() int { return verdict.Error.ExitCode() }
 
-func (u untold) Unwrap() error { return u.error }
+func (u notRun) Unwrap() error { return u.error }
 
 // result of a command with this verdict.
 func result(v verdict.Verdict) error {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/metrics"
+	"github.com/transplant-sim/transplant/sim/run/queue"
+	"github.com/transplant-sim/transplant/sim/run/terminal"
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
 
@@ -26,7 +28,7 @@ func (h hosting) Hosts(context.Context, landscape.Extension) (string, error) {
 	return "spec.binary", h.refuse
 }
 
-// An extension of the user's own is in every story, or nothing is started.
+// A third-party extension is in every scenario, or nothing is started.
 func TestExtensionsAreAccepted(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -50,7 +52,7 @@ spec:
 	}{
 		"a backend that runs it": {backend: hosting{small: s}, file: file},
 		"one that runs none": {backend: s, file: file,
-			want: `run an extension of one's own: the backend "small" runs none`},
+			want: `run a third-party extension: the backend "small" runs none`},
 		"one that cannot": {backend: hosting{s, errors.New("it is not static")}, file: file,
 			want: file + ":6:11: spec.binary: it is not static"},
 		"a file that is not there": {backend: hosting{small: s}, file: program + ".yaml.yaml", want: "no such file"},
@@ -67,7 +69,7 @@ spec:
 			case c.want == "" && err != nil:
 				t.Error(err)
 			case c.want == "":
-				if own := grouped(accepted.stories)[0].needs.Extensions; len(own) != 1 || own[0].Binary != program {
+				if own := queue.New(accepted.scenarios).Join().Needs.Extensions; len(own) != 1 || own[0].Binary != program {
 					t.Errorf("the landscape is to run %+v", own)
 				}
 			}
@@ -75,11 +77,11 @@ spec:
 	}
 }
 
-// What is shown with the verdict is all that it takes to tell the story again.
+// What is shown with the verdict is all that it takes to run the scenario again.
 func TestTheVerdictShowsTheFilesOfExtensions(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	show(&out, &verdict.Report{Verdict: verdict.Passed, Scenario: "well", Backend: "small", RandomSeed: 7,
+	terminal.Verdict(&out, &verdict.Report{Verdict: verdict.Passed, Scenario: "well", Backend: "small", RandomSeed: 7,
 		ExtensionFiles: []string{"mine/vault.yaml"}}, "out")
 	if want := "--seed 7 --extension mine/vault.yaml"; !strings.Contains(out.String(), want) {
 		t.Errorf("%q is not in\n%s", want, out.String())

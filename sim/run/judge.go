@@ -12,6 +12,7 @@ import (
 
 	"github.com/transplant-sim/transplant/sim/metrics"
 	"github.com/transplant-sim/transplant/sim/report"
+	"github.com/transplant-sim/transplant/sim/run/terminal"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
@@ -30,12 +31,12 @@ code is that of the gravest verdict. A run that still goes on has no verdict, wh
 		RunE: func(command *cobra.Command, folders []string) error {
 			runs, err := runsIn(folders)
 			if err != nil {
-				return untold{err}
+				return notRun{err}
 			}
 			j := &judge{out: command.OutOrStdout(), asJSON: asJSON, write: write, worst: verdict.Passed}
 			for _, folder := range runs {
 				if err := j.judge(folder); err != nil {
-					return untold{fmt.Errorf("judge the run in %q: %w", folder, err)}
+					return notRun{fmt.Errorf("judge the run in %q: %w", folder, err)}
 				}
 			}
 			return j.result(command.ErrOrStderr())
@@ -80,7 +81,7 @@ func (j *judge) judge(folder string) error {
 		}
 		return nil
 	}
-	show(j.out, judged, folder)
+	terminal.Verdict(j.out, judged, folder)
 	return nil
 }
 
@@ -90,7 +91,7 @@ func (j *judge) result(errOut io.Writer) error {
 		return result(j.worst)
 	}
 	if verdict.Worst(j.worst, verdict.Error) == verdict.Error {
-		return untold{errors.Join(j.goOn...)}
+		return notRun{errors.Join(j.goOn...)}
 	}
 	for _, err := range j.goOn {
 		fmt.Fprintln(errOut, err)

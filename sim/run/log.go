@@ -10,8 +10,8 @@ import (
 	"k8s.io/klog/v2/textlogger"
 )
 
-// logName is the file, beside the evidence, of what the client libraries of the harness have to say. Their clusters are
-// cut off and killed by design, so it is noise to who watches the story, and of use to who looks into a run.
+// logName is the log of the harness's client libraries, beside the evidence. The harness cuts off and kills their
+// clusters on purpose. So these messages are noise for those who watch a run, and of use when a run is examined.
 const logName = "harness.log"
 
 // logInto has the client libraries log into a folder. The log stays open until the program ends.

@@ -31,7 +31,7 @@ func TestLogs_AreKeptWithTheEvidence(t *testing.T) {
 				markLogs(filepath.Join(folder, "logs"))); err != nil {
 				t.Fatal(err)
 			}
-			out, got, err := tell(t, &small{t: t, logs: true, fail: c.fail}, folder, write(t, t.TempDir(), "one"))
+			out, got, err := runFiles(t, &small{t: t, logs: true, fail: c.fail}, folder, write(t, t.TempDir(), "one"))
 			if err != nil || got != c.want {
 				t.Fatalf("%s, want %s: %v\n%s", got, c.want, err, out)
 			}

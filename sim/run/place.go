@@ -13,22 +13,22 @@ const (
 	mostPlaces       = 100
 )
 
-// place is where a lane makes its landscapes: their name, which is the run's own from before its first story until its
-// end.
+// place is where a worker makes its landscapes: a name that is claimed before the first scenario, until the command
+// ends.
 type place struct {
 	name string
 	Claim
 }
 
-// claim a place for each lane. Names that were asked for must be free; of the others those that are taken are passed
-// over, which is said.
+// claim a place for each worker. If a name was asked for, all places must be free. Otherwise, claim skips taken names,
+// and says so.
 func (r *runner) claim(p *plan) error {
-	lanes, wanted := min(r.jobs, len(p.stories)), r.landscape
+	workers, wanted := min(r.jobs, len(p.scenarios)), r.landscape
 	if wanted == "" {
 		wanted = defaultLandscape
 	}
 	var taken error
-	for i := 0; len(p.places) < lanes; i++ {
+	for i := 0; len(p.places) < workers; i++ {
 		name := numbered(wanted, i)
 		claimed, err := p.backend.Claim(name)
 		if refused := (*TakenError)(nil); r.landscape == "" && i < mostPlaces && errors.As(err, &refused) {

@@ -14,14 +14,14 @@ import (
 	"github.com/transplant-sim/transplant/sim/scenario"
 )
 
-// plan is what is to be told, and where.
+// plan is what is to be run, and where.
 type plan struct {
-	from    map[string]string // the file of each scenario that was read, by name
-	backend Backend
-	read    []*scenario.Scenario // the files
-	stories []*scenario.Scenario
-	sweeps  []sweep
-	places  []place // one for each lane, once they are claimed
+	from      map[string]string // the file of each scenario that was read, by name
+	backend   Backend
+	read      []*scenario.Scenario // the files
+	scenarios []*scenario.Scenario // the files, or the points of their sweeps
+	sweeps    []sweep
+	places    []place // one for each worker, once they are claimed
 }
 
 // accept files, or refuse them before anything is started or written.
@@ -38,17 +38,17 @@ func (r *runner) accept(ctx context.Context, files []string) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if read, err = r.shard.choose(read, r.sample); err != nil {
+	if read, err = r.shard.Choose(read, r.sample); err != nil {
 		return nil, err
 	}
 	if err := r.host(ctx, backend, extensions); err != nil {
 		return nil, err
 	}
-	stories, sweeps, err := r.expand(read, from)
+	scenarios, sweeps, err := r.expand(read, from)
 	if err != nil {
 		return nil, err
 	}
-	return &plan{backend: backend, read: read, from: from, stories: stories, sweeps: sweeps},
+	return &plan{backend: backend, read: read, from: from, scenarios: scenarios, sweeps: sweeps},
 		errors.Join(appendable("--summary", r.summary), appendable("--history", r.history))
 }
 
@@ -59,7 +59,7 @@ func (r *runner) host(ctx context.Context, backend Backend, extensions []landsca
 	}
 	host, can := backend.(Host)
 	if !can {
-		return fmt.Errorf("run an extension of one's own: the backend %q runs none", r.backend)
+		return fmt.Errorf("run a third-party extension: the backend %q runs none", r.backend)
 	}
 	return CheckHosted(ctx, host, extensions, r.extensions.Files)
 }
@@ -84,8 +84,8 @@ const (
 	maxJobs    = 28
 )
 
-// read all files, and report the mistakes of all; from tells each story's file.
-func (r *runner) read(files []string, extensions []landscape.Extension) (stories []*scenario.Scenario,
+// read all files, and report the mistakes of all; from has the file of each scenario, by name.
+func (r *runner) read(files []string, extensions []landscape.Extension) (scenarios []*scenario.Scenario,
 	from map[string]string, err error) {
 	if r.jobs < 1 || r.jobs > maxJobs || r.jobs > 1 && r.keep {
 		return nil, nil, fmt.Errorf("--jobs %d: must be from 1 to %d, and 1 with --keep, which keeps one landscape", r.jobs,
@@ -108,20 +108,20 @@ func (r *runner) read(files []string, extensions []landscape.Extension) (stories
 				fmt.Sprintf("%q is also the name of the scenario in %s; each needs its own", s.Metadata.Name, other)))
 		}
 		from[s.Metadata.Name] = file
-		stories = append(stories, s)
+		scenarios = append(scenarios, s)
 	}
-	return stories, from, errors.Join(errs...)
+	return scenarios, from, errors.Join(errs...)
 }
 
 // fit finds the backend, and refuses what it cannot do before anything is started.
-func (r *runner) fit(stories []*scenario.Scenario, from map[string]string) (Backend, error) {
+func (r *runner) fit(scenarios []*scenario.Scenario, from map[string]string) (Backend, error) {
 	backend, known := r.backends[r.backend]
 	if !known {
 		return nil, fmt.Errorf("find the backend %q: there are %s", r.backend,
 			strings.Join(slices.Sorted(maps.Keys(r.backends)), ", "))
 	}
 	var errs []error
-	for _, s := range stories {
+	for _, s := range scenarios {
 		for i := range s.Spec.Steps {
 			inject := s.Spec.Steps[i].Fault
 			if inject == nil {

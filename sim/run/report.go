@@ -40,7 +40,7 @@ still go on.`,
 				defer stop()
 				root := defaultRuns
 				if len(folders) > 1 {
-					return untold{fmt.Errorf("serve %s: only one folder can be served", strings.Join(folders, ", "))}
+					return notRun{fmt.Errorf("serve %s: only one folder can be served", strings.Join(folders, ", "))}
 				} else if len(folders) == 1 {
 					root = folders[0]
 				}
@@ -49,10 +49,10 @@ still go on.`,
 				}})
 			}
 			if len(folders) == 0 {
-				return untold{fmt.Errorf("report needs the folder of a run, or --serve")}
+				return notRun{fmt.Errorf("report needs the folder of a run, or --serve")}
 			}
 			if err := reportAll(command, folders, comparison); err != nil {
-				return untold{err}
+				return notRun{err}
 			}
 			return nil
 		},

@@ -14,7 +14,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// A run that cannot be read is told, and keeps nobody from the reports of the others and from their comparison.
+// A run that cannot be read is an error. The other runs get their reports and their comparison all the same.
 func TestWhatCannotBeReadIsLeftOut(t *testing.T) {
 	t.Parallel()
 	above := t.TempDir()
@@ -29,7 +29,7 @@ func TestWhatCannotBeReadIsLeftOut(t *testing.T) {
 		if name != "b" {
 			journal := timeline.NewJournal(clock.RealClock{}, file)
 			journal.Record(timeline.Event{Payload: timeline.RunStarted{Scenario: name,
-				Story: json.RawMessage(`{"metadata":{"name":"tale"}}`)}})
+				Definition: json.RawMessage(`{"metadata":{"name":"tale"}}`)}})
 			err = journal.Close()
 		}
 		if err := errors.Join(err, file.Close()); err != nil {
@@ -42,8 +42,8 @@ func TestWhatCannotBeReadIsLeftOut(t *testing.T) {
 	command.SetArgs([]string{above})
 	command.SilenceErrors, command.SilenceUsage = true, true
 	err := command.Execute()
-	broken := untold{}
-	if !errors.As(err, &broken) || !strings.Contains(err.Error(), filepath.Join(above, "b")) {
+	refused := notRun{}
+	if !errors.As(err, &refused) || !strings.Contains(err.Error(), filepath.Join(above, "b")) {
 		t.Errorf("error %v", err)
 	}
 	for _, name := range []string{"a/report.html", "c/report.html", "comparison.html"} {
@@ -57,7 +57,7 @@ func TestWhatCannotBeReadIsLeftOut(t *testing.T) {
 func TestJudgeNamesThePageThatIsThere(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	if _, _, err := tell(t, &small{t: t}, folder,
+	if _, _, err := runFiles(t, &small{t: t}, folder,
 		scene(t, t.TempDir(), "fine", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]")); err != nil {
 		t.Fatal(err)
 	}

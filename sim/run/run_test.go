@@ -20,8 +20,8 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/transplant-sim/transplant/sim/engine"
 	"github.com/transplant-sim/transplant/sim/metrics"
-	"github.com/transplant-sim/transplant/sim/story"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/verdict"
 	"github.com/transplant-sim/transplant/sim/world"
@@ -29,8 +29,8 @@ import (
 )
 
 // impatient is what a small world needs: it settles at once.
-var impatient = story.Patience{
-	Raise: time.Minute, Rest: 200 * time.Millisecond, Still: 10 * time.Second, Round: 150 * time.Millisecond,
+var impatient = engine.Patience{
+	SetUp: time.Minute, Quiet: 200 * time.Millisecond, Changing: 10 * time.Second, Round: 150 * time.Millisecond,
 }
 
 // small is a backend of small worlds.
@@ -129,12 +129,12 @@ type staying struct {
 
 func (s staying) Stop(ctx context.Context) error { return errors.Join(s.World.Stop(ctx), s.why) }
 
-const story1 = `
+const plannedMigration = `
 apiVersion: transplant.dev/v1alpha1
 kind: Scenario
 metadata: {name: NAME}
 spec:
-  why: a small story
+  why: a small scenario
   landscape:
     seeds: [{name: a}, {name: b}]
     shoots: [{name: alpha, seed: a, workers: 2, objects: 20}]
@@ -146,13 +146,14 @@ spec:
   - expect:  {that: "seed('a').shoots == 0", within: WITHIN}
   - wait:    {for: 1200ms, because: the probe of epochs looks twice a second and shall see both sides afterwards}
   settleWithin: WITHIN
-  always: [SingleWriter, NoLostWrite, Linearizable, CloudUntouched, NodesPreserved, NoOrphans, Revisions, MigrationEnds, ShootUntouched]
+  always: [SingleWriter, NoLostWrite, Linearizable, CloudUntouched, NodesPreserved, NoOrphans, Revisions,
+    MigrationEnds, ShootUntouched]
   measure: {apiDowntime: {max: 60s}, lostWrites: {max: 0}}
 `
 
 func write(t *testing.T, folder, name string, replace ...string) string {
 	t.Helper()
-	text := strings.NewReplacer(append(replace, "NAME", name, "WITHIN", "60s")...).Replace(story1)
+	text := strings.NewReplacer(append(replace, "NAME", name, "WITHIN", "60s")...).Replace(plannedMigration)
 	file := filepath.Join(folder, name+".yaml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -160,23 +161,24 @@ func write(t *testing.T, folder, name string, replace ...string) string {
 	return file
 }
 
-// tell runs files and returns what was printed, the worst verdict and the verdicts by folder.
-func tell(t *testing.T, s *small, folder string, files ...string) (string, verdict.Verdict, error) {
+// runFiles runs files. It returns what was printed, and the worst verdict.
+func runFiles(t *testing.T, s *small, folder string, files ...string) (string, verdict.Verdict, error) {
 	t.Helper()
-	return tellFor(t.Context(), s, folder, files...)
+	return runFilesFor(t.Context(), s, folder, files...)
 }
 
-func tellFor(ctx context.Context, s *small, folder string, files ...string) (string, verdict.Verdict, error) {
-	return tellAtOnce(ctx, s, 1, folder, files...)
+func runFilesFor(ctx context.Context, s *small, folder string, files ...string) (string, verdict.Verdict, error) {
+	return runFilesAtOnce(ctx, s, 1, folder, files...)
 }
 
-func tellAtOnce(ctx context.Context, s *small, jobs int, folder string, files ...string) (string, verdict.Verdict,
+func runFilesAtOnce(ctx context.Context, s *small, jobs int, folder string, files ...string) (string, verdict.Verdict,
 	error) {
-	return tellAs(ctx, s, func(r *runner) { r.jobs = jobs }, folder, files...)
+	return runFilesWith(ctx, s, func(r *runner) { r.jobs = jobs }, folder, files...)
 }
 
-func tellAs(ctx context.Context, s *small, set func(*runner), folder string, files ...string) (string, verdict.Verdict,
-	error) {
+func runFilesWith(
+	ctx context.Context, s *small, set func(*runner), folder string, files ...string,
+) (string, verdict.Verdict, error) {
 	var out bytes.Buffer
 	r := &runner{
 		clock: clock.RealClock{}, backends: map[string]Backend{"small": s}, backend: "small", jobs: 1, out: &out,
@@ -259,7 +261,7 @@ func TestAMigrationPasses(t *testing.T) {
 	t.Parallel()
 	s := &small{t: t}
 	folder := t.TempDir()
-	out, worst, err := tell(t, s, folder, write(t, t.TempDir(), "planned"))
+	out, worst, err := runFiles(t, s, folder, write(t, t.TempDir(), "planned"))
 	if err != nil || worst != verdict.Passed {
 		t.Fatalf("verdict %s, %v\n%s", worst, err, out)
 	}
@@ -290,20 +292,20 @@ func TestAMigrationPasses(t *testing.T) {
 	}
 }
 
-// Unwatched there is the load, and nobody beside it: whatever happens, it proves nothing.
-func TestAnUnwatchedStoryProvesNothing(t *testing.T) {
+// Unwatched, a run has the load but no probes: whatever happens, it proves nothing.
+func TestRun_Unwatched_ProvesNothing(t *testing.T) {
 	t.Parallel()
 	for _, unwatched := range []bool{false, true} {
 		s, folder := &small{t: t, bug: worldtest.LosesWrites}, t.TempDir()
-		out, worst, err := tellAs(t.Context(), s, func(r *runner) {
+		out, worst, err := runFilesWith(t.Context(), s, func(r *runner) {
 			r.unwatched = unwatched
 		}, folder, write(t, t.TempDir(), "planned"))
 		if want := map[bool]verdict.Verdict{false: verdict.Failed, true: verdict.Inconclusive}[unwatched]; err != nil ||
 			worst != want {
 			t.Errorf("verdict %s, want %s, %v\n%s", worst, want, err, out)
 		}
-		if told := strings.Contains(out, "told with --unwatched"); told != unwatched {
-			t.Errorf("unwatched %t, and told of it is %t\n%s", unwatched, told, out)
+		if said := strings.Contains(out, "started with --unwatched"); said != unwatched {
+			t.Errorf("unwatched %t, and the output says so: %t\n%s", unwatched, said, out)
 		}
 		kept, err := timeline.ReadFile(filepath.Join(folder, timeline.FileName))
 		if err != nil {
@@ -324,17 +326,17 @@ func TestAnUnwatchedStoryProvesNothing(t *testing.T) {
 	}
 }
 
-// A look at the nodes that hangs until the story is over does not hide what became of them.
+// A look at the nodes that hangs until the run is over does not hide what became of them.
 func TestNodesAreLookedAtInTheEnd(t *testing.T) {
 	t.Parallel()
 	s, folder := &small{t: t, bug: worldtest.ReplacesNodes, outage: time.Second}, t.TempDir()
-	out, worst, err := tell(t, s, folder, write(t, t.TempDir(), "planned"))
+	out, worst, err := runFiles(t, s, folder, write(t, t.TempDir(), "planned"))
 	if err != nil || worst != verdict.Failed {
 		t.Fatalf("verdict %s, %v\n%s", worst, err, out)
 	}
 	for _, v := range readReport(t, folder).Violations {
 		if v.Oracle != "NodesPreserved" {
-			t.Errorf("%s is violated: %s", v.Oracle, v.Message)
+			t.Errorf("%s found a violation: %s", v.Oracle, v.Message)
 		}
 	}
 }
@@ -370,7 +372,7 @@ func TestPlantedBugsAreNoticed(t *testing.T) {
 				settle = "500ms"
 			}
 			file := write(t, t.TempDir(), "planned", "settleWithin: WITHIN", "settleWithin: "+settle, "WITHIN", within)
-			out, worst, err := tell(t, &small{t: t, bug: bug}, folder, file)
+			out, worst, err := runFiles(t, &small{t: t, bug: bug}, folder, file)
 			if err != nil || worst != verdict.Failed {
 				t.Fatalf("verdict %s, %v\n%s", worst, err, out)
 			}
@@ -392,7 +394,7 @@ apiVersion: transplant.dev/v1alpha1
 kind: Scenario
 metadata: {name: ` + name + `}
 spec:
-  why: a small story
+  why: a small scenario
   landscape: ` + landscape + `
 ` + rest
 	file := filepath.Join(folder, name+".yaml")
@@ -415,34 +417,34 @@ func TestFaults(t *testing.T) {
 	}{
 		"healed by a step": {
 			steps:   "[{fault: {name: cut, cut: {actor: user, target: shoots}}}, {heal: cut}]",
-			verdict: verdict.Passed, faults: []verdict.Fault{{Name: "cut", Touched: 1}}, healed: 1,
+			verdict: verdict.Passed, faults: []verdict.Fault{{Name: "cut", Hits: 1}}, healed: 1,
 		},
 		"healed at the end": {
 			steps: "[{fault: {name: slow, latency: {actor: user, target: shoots, delay: 5ms}}}, {fault: {name: dead, kill: " +
 				"{actor: gardenlet-a}}}]",
-			verdict: verdict.Passed, faults: []verdict.Fault{{Name: "slow", Touched: 1}, {Name: "dead", Touched: 1}}, healed: 2,
+			verdict: verdict.Passed, faults: []verdict.Fault{{Name: "slow", Hits: 1}, {Name: "dead", Hits: 1}}, healed: 2,
 		},
-		"felt by nobody": {
+		"without a hit": {
 			steps:   "[{fault: {name: ice, freeze: {cluster: a, program: etcd}}}]",
 			verdict: verdict.Inconclusive, faults: []verdict.Fault{{Name: "ice"}}, healed: 1,
-			message: `nobody felt the fault "ice", freeze(a,etcd)`,
+			message: `the fault "ice", freeze(a,etcd), hit nothing`,
 		},
-		"healed though the story fails": {
+		"healed though a step fails": {
 			steps: `[{fault: {name: cut, reset: {actor: nodes, target: cloud}}}, {wait: {until: "seed('a').shoots == 7", ` +
 				`within: 1ms}}]`,
-			verdict: verdict.Error, faults: []verdict.Fault{{Name: "cut", Touched: 1}}, healed: 1,
+			verdict: verdict.Error, faults: []verdict.Fault{{Name: "cut", Hits: 1}}, healed: 1,
 			message: `seed("a").shoots is 0`,
 		},
-		"healed though a promise is broken": {
+		"healed though an expectation fails": {
 			steps: `[{fault: {name: cut, bandwidth: {actor: nodes, target: cloud, bytesPerSecond: 1Ki}}}, {expect: {that: ` +
 				`"seed('a').shoots == 7", within: 1ms}}]`,
-			verdict: verdict.Failed, faults: []verdict.Fault{{Name: "cut", Touched: 1}}, healed: 1,
+			verdict: verdict.Failed, faults: []verdict.Fault{{Name: "cut", Hits: 1}}, healed: 1,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, folder := &small{t: t}, t.TempDir()
-			out, worst, err := tell(t, s, folder, scene(t, t.TempDir(), "fault", empty, "  steps: "+c.steps))
+			out, worst, err := runFiles(t, s, folder, scene(t, t.TempDir(), "fault", empty, "  steps: "+c.steps))
 			if err != nil || worst != c.verdict {
 				t.Fatalf("verdict %s, %v\n%s", worst, err, out)
 			}
@@ -470,12 +472,12 @@ func TestAnInterruptHealsAndEndsEverything(t *testing.T) {
 	if err := os.WriteFile(later, []byte("of an earlier run"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	next := scene(t, scenes, "later", empty, "  steps: [{wait: {for: 1ms, because: it is not told}}]")
+	next := scene(t, scenes, "later", empty, "  steps: [{wait: {for: 1ms, because: it never starts}}]")
 	file := scene(t, scenes, "long", empty,
 		"  steps: [{fault: {name: cut, cut: {actor: user, target: shoots}}}, {wait: {for: 1h, because: it is interrupted}}]")
 	done := make(chan verdict.Verdict)
 	go func() {
-		_, worst, _ := tellFor(ctx, s, folder, file, next)
+		_, worst, _ := runFilesFor(ctx, s, folder, file, next)
 		done <- worst
 	}()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
@@ -498,7 +500,7 @@ func TestAnInterruptHealsAndEndsEverything(t *testing.T) {
 		t.Errorf("%d landscapes were made, and the first was ended %d times", len(s.started), s.started[0].Stopped())
 	}
 	if content, err := os.ReadFile(later); err != nil || string(content) != "of an earlier run" {
-		t.Errorf("what an earlier run left of a story that was not told: %v, %s", err, content)
+		t.Errorf("what an earlier run left of a scenario that never started: %v, %s", err, content)
 	}
 	if reasons := readReport(t, filepath.Join(folder, "long")).Reasons; len(reasons) == 0 ||
 		!strings.Contains(strings.Join(reasons, " "), "interrupted") {
@@ -506,8 +508,8 @@ func TestAnInterruptHealsAndEndsEverything(t *testing.T) {
 	}
 }
 
-// The same command line tells the same again: the kept story is not stretched by what stretched the run.
-func TestAKeptStoryIsNotStretchedTwice(t *testing.T) {
+// The same command line runs the same again: the timeout multiplier stretches the run, not the kept scenario.
+func TestRun_KeptScenario_IsNotStretchedTwice(t *testing.T) {
 	t.Parallel()
 	s := &small{t: t}
 	stretched := func(folder, file string) (string, verdict.Report, string) {
@@ -529,22 +531,23 @@ func TestAKeptStoryIsNotStretchedTwice(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, started, _ := timeline.First[timeline.RunStarted](record.Events)
-		return string(started.Story), readReport(t, folder), out.String()
+		return string(started.Definition), readReport(t, folder), out.String()
 	}
 	first, second := t.TempDir(), t.TempDir()
-	told, report, out := stretched(first, scene(t, t.TempDir(), "slow", empty, `  steps: [{expect: {that: "seed('a').shoots == 0", within: 4s}}]
+	ran, report, out := stretched(first, scene(t, t.TempDir(), "slow", empty,
+		`  steps: [{expect: {that: "seed('a').shoots == 0", within: 4s}}]
   settleWithin: 20s`))
 	for _, want := range []string{`"within":"10s"`, `"settleWithin":"50s"`} {
-		if !strings.Contains(told, want) {
-			t.Errorf("%s is not told: %s", want, told)
+		if !strings.Contains(ran, want) {
+			t.Errorf("%s is not in the scenario that ran: %s", want, ran)
 		}
 	}
 	if report.TimeoutMultiplier != 2.5 || !strings.Contains(out, "--seed 0 --timeout-multiplier 2.5") {
 		t.Errorf("multiplier %g in the verdict; shown is\n%s", report.TimeoutMultiplier, out)
 	}
 	again, _, _ := stretched(second, filepath.Join(first, "scenario.yaml"))
-	if diff := cmp.Diff(told, again); diff != "" {
-		t.Errorf("told again (-first +again):\n%s", diff)
+	if diff := cmp.Diff(ran, again); diff != "" {
+		t.Errorf("run again (-first +again):\n%s", diff)
 	}
 }
 
@@ -594,13 +597,13 @@ func TestNothingIsStartedForWhatCannotBe(t *testing.T) {
 		"a time that overflows": {files: []string{fine}, stretch: 1e308,
 			want: "--timeout-multiplier 1e+308: must be from 0.01 to 100"},
 		"two of the same name": {files: []string{fine, same}, want: `"fine" is also the name of the scenario in`},
-		"a point before a story": {files: []string{swept, point},
-			want: `swept-dies-2.yaml:4:18: metadata.name: the story "swept-dies-2" is told by ` + swept},
-		"a story before a point": {files: []string{point, swept},
-			want: `swept.yaml:4:18: metadata.name: the story "swept-dies-2" is told by ` + point},
-		"a point out of a sample": {files: []string{point, swept}, sample: 1, want: `the story "swept-dies-2" is told by`},
-		"points of two sweeps": {files: []string{crashOfX, crashOfDiesX}, want: `the story "swept-dies-x-1" is told by ` +
-			crashOfX},
+		"a point before a scenario": {files: []string{swept, point},
+			want: `swept-dies-2.yaml:4:18: metadata.name: ` + swept + ` has a run "swept-dies-2", too`},
+		"a scenario before a point": {files: []string{point, swept},
+			want: `swept.yaml:4:18: metadata.name: ` + point + ` has a run "swept-dies-2", too`},
+		"a point out of a sample": {files: []string{point, swept}, sample: 1, want: ` has a run "swept-dies-2", too`},
+		"points of two sweeps": {files: []string{crashOfX, crashOfDiesX},
+			want: crashOfX + ` has a run "swept-dies-x-1", too`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -652,7 +655,7 @@ func TestARefusedRunWritesNothing(t *testing.T) {
 				command.SetArgs(append([]string{"--backend", "small", "--out", folder}, arguments...))
 				command.SetOut(io.Discard)
 				command.SilenceErrors, command.SilenceUsage = true, true
-				var refused untold
+				var refused notRun
 				if err := command.ExecuteContext(t.Context()); !errors.As(err, &refused) {
 					t.Errorf("the error is %v", err)
 				}
@@ -675,7 +678,7 @@ func TestRunsSideBySide(t *testing.T) {
 		return scene(t, t.TempDir(), "fine", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]")
 	}
 	s := &small{t: t, taken: []string{"run", "run-3"}}
-	out, _, err := tell(t, s, t.TempDir(), fine())
+	out, _, err := runFiles(t, s, t.TempDir(), fine())
 	if err != nil || !strings.HasPrefix(out, "Other landscapes are there; this run's is run-2.\n") {
 		t.Errorf("beside others: %v, %q", err, out)
 	}
@@ -683,7 +686,7 @@ func TestRunsSideBySide(t *testing.T) {
 		t.Errorf("names in use afterwards (-want +got):\n%s", diff)
 	}
 	two := scene(t, t.TempDir(), "two", "{seeds: [{name: z}]}", "  steps: [{wait: {for: 1ms, because: of nothing}}]")
-	if out, _, err := tellAtOnce(t.Context(), s, 2, t.TempDir(), fine(), two); err != nil || !strings.Contains(out,
+	if out, _, err := runFilesAtOnce(t.Context(), s, 2, t.TempDir(), fine(), two); err != nil || !strings.Contains(out,
 		"this run's is run-2, run-4.") {
 		t.Errorf("two beside others: %v, %q", err, out)
 	}
@@ -700,7 +703,7 @@ func TestRunsSideBySide(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &small{t: t, taken: c.taken}
-			out, _, err := tellAs(t.Context(), s, func(r *runner) {
+			out, _, err := runFilesWith(t.Context(), s, func(r *runner) {
 				r.landscape, r.jobs = c.landscape, c.jobs
 			}, t.TempDir(), fine(), two)
 			if c.want == "" && (err != nil || strings.Contains(out, "Other landscapes")) || c.want != "" &&
@@ -749,7 +752,7 @@ func TestTheLogOfARunThatGoesOnStays(t *testing.T) {
 func TestARunThatGoesOnIsNotJudged(t *testing.T) {
 	t.Parallel()
 	folder, scenes := t.TempDir(), t.TempDir()
-	if _, worst, err := tell(t, &small{t: t}, folder,
+	if _, worst, err := runFiles(t, &small{t: t}, folder,
 		scene(t, scenes, "well", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]"),
 		scene(t, scenes, "ill", empty, "  steps: [{expect: {that: \"seed('a').shoots == 7\", within: 1ms}}]"),
 	); err != nil || worst != verdict.Failed {
@@ -775,7 +778,7 @@ func TestARunThatGoesOnIsNotJudged(t *testing.T) {
 	}
 	const goesOn = "well still goes on: judge it when it has ended"
 	out, _, err := judged(well, "--write")
-	if refused := (untold{}); !errors.As(err, &refused) || refused.ExitCode() != 2 || !strings.Contains(err.Error(),
+	if refused := (notRun{}); !errors.As(err, &refused) || refused.ExitCode() != 2 || !strings.Contains(err.Error(),
 		goesOn) || out != "" {
 		t.Errorf("%v, printed %q", err, out)
 	}
@@ -817,7 +820,7 @@ func TestHelpNamesWhatIsKept(t *testing.T) {
 func TestALandscapeThatDoesNotStart(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	_, worst, err := tell(t, &small{t: t, fail: errors.New("port 6443 is taken")}, folder,
+	_, worst, err := runFiles(t, &small{t: t, fail: errors.New("port 6443 is taken")}, folder,
 		scene(t, t.TempDir(), "none", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]"))
 	if err != nil || worst != verdict.Error {
 		t.Fatalf("verdict %s, %v", worst, err)
@@ -837,7 +840,7 @@ func TestSeveralFilesShareALandscape(t *testing.T) {
 	other := "{seeds: [{name: a}], settings: {dnsTTL: 2s}}"
 	moved := "  steps: [{migrate: {shoot: alpha, to: b}}, {expect: {that: \"shoot('alpha').seed == 'b' && " +
 		"shoot('alpha').healthy\"}}]\n  always: [MigrationEnds, NoOrphans]"
-	out, worst, err := tell(t, s, folder,
+	out, worst, err := runFiles(t, s, folder,
 		scene(t, files, "one", one, moved), scene(t, files, "two", two, moved),
 		scene(t, files, "four", more, moved),
 		scene(t, files, "three", other, `  steps: [{expect: {that: "seed('a').shoots == 0"}}]`))
@@ -867,7 +870,7 @@ func TestSeveralFilesShareALandscape(t *testing.T) {
 func TestSleepAndWake(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	out, worst, err := tell(t, &small{t: t}, folder, scene(t, t.TempDir(), "sleep",
+	out, worst, err := runFiles(t, &small{t: t}, folder, scene(t, t.TempDir(), "sleep",
 		"{seeds: [{name: a}, {name: b}], shoots: [{name: alpha, seed: a, workers: 1, objects: 5, hibernated: true}]}", `
   steps:
   - wake: {shoot: alpha}
@@ -889,7 +892,7 @@ func TestSleepAndWake(t *testing.T) {
 func TestComeAndGo(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	out, worst, err := tell(t, &small{t: t}, folder, scene(t, t.TempDir(), "guest",
+	out, worst, err := runFiles(t, &small{t: t}, folder, scene(t, t.TempDir(), "guest",
 		"{seeds: [{name: a}], shoots: [{name: alpha, seed: a, objects: 5}, {name: guest, seed: a, objects: 5}]}", `
   steps:
   - expect: {that: "seed('a').shoots == 1 && !shoot('guest').exists"}
@@ -946,7 +949,7 @@ func (u *unfit) AddFlags(flags *pflag.FlagSet) {
 
 func (u *unfit) Available(context.Context) error { return errors.New("it needs what is not here") }
 
-// fit is a backend that is told what to take, by flags or by the environment.
+// fit is a backend with flags, some of which have defaults from the environment.
 type fit struct{ unfit }
 
 func (f *fit) AddFlags(flags *pflag.FlagSet) {
@@ -964,8 +967,8 @@ func (o *other) AddFlags(flags *pflag.FlagSet) {
 	flags.String("others", "another's", "a flag of its own")
 }
 
-// The command that repeats a run holds what its backend was told, and nothing that another was.
-func TestWhatTheBackendWasToldIsOnRecord(t *testing.T) {
+// The command that repeats a run has the flags of its backend, and none of another backend.
+func TestRun_BackendFlags_AreRecorded(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	backends := map[string]Backend{"fit": &fit{unfit{small{t: t}}}, "other": &other{unfit{small{t: t}}}}
@@ -983,7 +986,7 @@ func TestWhatTheBackendWasToldIsOnRecord(t *testing.T) {
 	}
 }
 
-// What the machine lacks is told in one line, and nothing is written.
+// If the machine lacks something, the error is one line, and nothing is written.
 func TestBackendThatTheMachineHasNot(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -991,7 +994,7 @@ func TestBackendThatTheMachineHasNot(t *testing.T) {
 	u := &unfit{small{t: t}}
 	command := newRunCommand(map[string]Backend{"unfit": u}, impatient)
 	command.SilenceUsage, command.SilenceErrors = true, true
-	command.SetArgs([]string{"--backend=unfit", "--what-it-needs=x", "--out=" + out, write(t, folder, "told")})
+	command.SetArgs([]string{"--backend=unfit", "--what-it-needs=x", "--out=" + out, write(t, folder, "unfit")})
 	var printed bytes.Buffer
 	command.SetOut(&printed)
 	err := command.ExecuteContext(t.Context())

@@ -14,10 +14,12 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/transplant-sim/transplant/api/userfile"
+	"github.com/transplant-sim/transplant/sim/engine"
 	"github.com/transplant-sim/transplant/sim/metrics"
 	"github.com/transplant-sim/transplant/sim/report"
+	"github.com/transplant-sim/transplant/sim/run/queue"
+	"github.com/transplant-sim/transplant/sim/run/selection"
 	"github.com/transplant-sim/transplant/sim/scenario"
-	"github.com/transplant-sim/transplant/sim/story"
 	"github.com/transplant-sim/transplant/sim/summary"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/verdict"
@@ -31,7 +33,7 @@ type runner struct {
 	clock    clock.WithTicker
 	backends map[string]Backend
 	out      io.Writer
-	patience story.Patience
+	patience engine.Patience
 	metrics  *metrics.Exporter
 
 	folder     string
@@ -40,39 +42,39 @@ type runner struct {
 	randomSeed uint64
 	stretch    float64 // what deadlines and goals are multiplied by
 	keep       bool
-	sample     int // how many points of each sweep are told; 0 means all
-	selection  selection
-	shard      shard
+	sample     int // how many points of each sweep are run; 0 means all
+	selection  selection.Scenarios
+	shard      selection.Shard
 	jobs       int // how many landscapes there are at once, at most
 
 	unwatched bool
 
-	backendFlags []string // what the backend was told
+	backendFlags []string // the backend's own flags and their values
 
-	extensions scenario.ExtensionFlag // of the user's own, in every story
+	extensions scenario.ExtensionFlag // third-party extensions, in every scenario
 
 	summary string // file
 	history string // file
 
-	printing sync.Mutex // of whole stories, where there are several at once
+	printing sync.Mutex // of whole runs, where there are several at once
 }
 
-// run tells and judges what was accepted.
+// run runs and judges what was accepted.
 func (r *runner) run(ctx context.Context, p *plan) verdict.Verdict {
-	all := &results{worst: verdict.Passed, told: map[string]summary.Story{}}
-	stories := &queue{groups: grouped(p.stories)}
-	var lanes sync.WaitGroup
+	all := &results{worst: verdict.Passed, runs: map[string]summary.Run{}}
+	queued := queue.New(p.scenarios)
+	var workers sync.WaitGroup
 	for _, at := range p.places {
-		l := &lane{runner: r, place: at, stories: stories, results: all, of: len(p.stories)}
-		lanes.Go(func() { l.tellAll(ctx) })
+		w := &worker{runner: r, place: at, queue: queued, results: all, of: len(p.scenarios)}
+		workers.Go(func() { w.runAll(ctx) })
 	}
-	lanes.Wait()
-	all.addUntold(p.stories)
+	workers.Wait()
+	all.addNotRun(p.scenarios)
 	for _, s := range p.sweeps {
-		fmt.Fprintf(r.out, "\n%s\n", s.count(all.told))
+		fmt.Fprintf(r.out, "\n%s\n", s.count(all.runs))
 	}
-	if len(p.stories) > 1 {
-		fmt.Fprintf(r.out, "\n%d scenarios: %s\n", len(p.stories), all.worst)
+	if len(p.scenarios) > 1 {
+		fmt.Fprintf(r.out, "\n%d scenarios: %s\n", len(p.scenarios), all.worst)
 		for _, line := range all.others(p) {
 			fmt.Fprintf(r.out, "  %s\n", line)
 		}
@@ -84,7 +86,7 @@ func (r *runner) run(ctx context.Context, p *plan) verdict.Verdict {
 	return all.worst
 }
 
-// summarize the stories, in the order of the files, where a summary is asked for.
+// summarize the runs, in the order of the files, if a summary is asked for.
 func (r *runner) summarize(p *plan, all *results) error {
 	if r.summary == "" {
 		return nil
@@ -93,15 +95,15 @@ func (r *runner) summarize(p *plan, all *results) error {
 	if err != nil {
 		return fmt.Errorf("open the summary: %w", err)
 	}
-	var stories []summary.Story
-	for _, s := range p.stories {
-		stories = append(stories, all.told[s.Metadata.Name])
+	var runs []summary.Run
+	for _, s := range p.scenarios {
+		runs = append(runs, all.runs[s.Metadata.Name])
 	}
-	return errors.Join(summary.Write(file, stories, all.troubles), file.Close())
+	return errors.Join(summary.Write(file, runs, all.troubles), file.Close())
 }
 
-// others are the stories that did not pass, in the order of the files, without the points of sweeps, which say so
-// themselves, and what was wrong with landscapes: who reads the end of a long log need not look for them.
+// others lists the runs that did not pass, in the order of the files, and what was wrong with landscapes, so that they
+// are at the end of a long log. The points of sweeps are not in it: each sweep lists its own.
 func (r *results) others(p *plan) []string {
 	swept := sets.New[string]()
 	for _, s := range p.sweeps {
@@ -110,19 +112,19 @@ func (r *results) others(p *plan) []string {
 		}
 	}
 	var lines []string
-	untold := 0
-	for _, s := range p.stories {
+	notRun := 0
+	for _, s := range p.scenarios {
 		name := s.Metadata.Name
-		switch story := r.told[name]; {
-		case swept.Has(name) || story.Verdict() == verdict.Passed:
-		case errors.Is(story.Err, errUntold):
-			untold++
+		switch run := r.runs[name]; {
+		case swept.Has(name) || run.Verdict() == verdict.Passed:
+		case errors.Is(run.Err, errNotRun):
+			notRun++
 		default:
-			lines = append(lines, name+": "+story.Why())
+			lines = append(lines, name+": "+run.Why())
 		}
 	}
-	if untold > 0 {
-		lines = append(lines, fmt.Sprintf("%d were not told: the run was interrupted before", untold))
+	if notRun > 0 {
+		lines = append(lines, fmt.Sprintf("%d never started: the command was interrupted before", notRun))
 	}
 	return append(lines, r.troubles...)
 }
@@ -144,7 +146,7 @@ func openTimeline(folder string) (*os.File, error) {
 	return file, nil
 }
 
-// logsMark is the file that tells a folder of kept logs from one that is somebody else's: that is never removed.
+// logsMark is the file that marks a folder of kept logs. A folder without it is somebody else's, and is never removed.
 const logsMark = ".kept-by-transplant"
 
 // removeLogs of an earlier run.

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/transplant-sim/transplant/sim/run/selection"
 )
 
 // labelled is a scenario that does next to nothing, in a folder below the given one, with a tier.
@@ -37,7 +39,7 @@ func TestSelection_NamesFilesAndLabels_Combine(t *testing.T) {
 	again := labelled(t, folder, "loss", "twice-again", "nightly")
 	mine := labelled(t, others, ".", "mine", "smoke")
 	plain := scene(t, others, "plain", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]")
-	broken := filepath.Join(others, "broken.yaml")
+	malformed := filepath.Join(others, "malformed.yaml")
 	content, err := os.ReadFile(again)
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +48,7 @@ func TestSelection_NamesFilesAndLabels_Combine(t *testing.T) {
 	if err := os.WriteFile(again, []byte(renamed), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(broken, []byte("metadata: ["), 0o600); err != nil {
+	if err := os.WriteFile(malformed, []byte("metadata: ["), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	missing := filepath.Join(folder, "missing")
@@ -65,8 +67,8 @@ func TestSelection_NamesFilesAndLabels_Combine(t *testing.T) {
 		"a path, no folder":   {arguments: []string{mine}, folder: missing, want: []string{mine}},
 		"a label":             {selector: "tier=smoke", want: []string{planned, loss}},
 		"a set of labels":     {selector: "tier in (smoke, core)", want: []string{planned, loss, returns}},
-		"a label in a folder": {selector: "tier", folder: others, want: []string{broken, mine}},
-		"no label":            {selector: "!tier", folder: others, want: []string{broken, plain}},
+		"a label in a folder": {selector: "tier", folder: others, want: []string{malformed, mine}},
+		"no label":            {selector: "!tier", folder: others, want: []string{malformed, plain}},
 		"names with a label": {
 			arguments: []string{"seed-loss", "seed-returns"}, selector: "tier=core",
 			want: []string{returns},
@@ -106,7 +108,7 @@ func TestSelection_NamesFilesAndLabels_Combine(t *testing.T) {
 		if where == "" {
 			where = folder
 		}
-		got, err := (&selection{folder: where, selector: c.selector}).files(c.arguments)
+		got, err := (&selection.Scenarios{Folder: where, Selector: c.selector}).Files(c.arguments)
 		if c.wrong != "" {
 			if err == nil || !strings.Contains(err.Error(), c.wrong) {
 				t.Errorf("%s: got %q, %v; want an error with %s", name, got, err, c.wrong)
@@ -129,7 +131,7 @@ func TestSelection_FileWithoutADot_ErrorSaysHowToGiveIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `there is no scenario "mine": there are none in .; the file mine is given as ./mine`
-	if _, err := (&selection{folder: "."}).files([]string{"mine"}); err == nil || err.Error() != want {
+	if _, err := (&selection.Scenarios{Folder: "."}).Files([]string{"mine"}); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
@@ -164,5 +166,15 @@ func TestSelection_Commands_TakeNamesAndLabels(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+func TestShard_CannotBe_IsRefusedAsAFlag(t *testing.T) {
+	t.Parallel()
+	const want = `invalid argument "0/3" for "--shard" flag: must be PART/PARTS`
+	command := newRunCommand(map[string]Backend{"embedded": &small{t: t}}, impatient)
+	_, err := asked(t, command, "-l", "tier", "--shard", "0/3")
+	if err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }

@@ -40,21 +40,21 @@ Exit codes: 0 nothing got worse, 1 something got worse, 2 the file cannot be rea
 		Args: cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, files []string) error {
 			if options.Last < 1 || !(options.Tolerance >= 0) { // NaN is neither
-				return untold{fmt.Errorf("--last %d, --tolerance %g: must be at least 1 and at least 0", options.Last,
+				return notRun{fmt.Errorf("--last %d, --tolerance %g: must be at least 1 and at least 0", options.Last,
 					options.Tolerance)}
 			}
 			file, err := userfile.Open(files[0], maxHistory)
 			if err != nil {
-				return untold{fmt.Errorf("open the history: %w", err)}
+				return notRun{fmt.Errorf("open the history: %w", err)}
 			}
 			defer file.Close()
 			records, err := trend.Read(file, files[0])
 			if err != nil {
-				return untold{err}
+				return notRun{err}
 			}
 			trends := trend.Compare(records, options)
 			if err := showTrends(command.OutOrStdout(), trends, asJSON); err != nil {
-				return untold{err}
+				return notRun{err}
 			}
 			return worse(trends)
 		},
@@ -71,7 +71,7 @@ type worseError int
 
 func (w worseError) Error() string { return fmt.Sprintf("%d measures got worse", int(w)) }
 
-// ExitCode of the program: a promise is broken.
+// ExitCode of the program, as with a run that failed.
 func (w worseError) ExitCode() int { return verdict.Failed.ExitCode() }
 
 func worse(trends []trend.Trend) error {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/transplant-sim/transplant/sim/run/selection"
 	"github.com/transplant-sim/transplant/sim/scenario"
 )
 
@@ -20,7 +21,7 @@ func NewValidateCommand(backends map[string]Backend) *cobra.Command {
 		Long: `Find mistakes in scenario files, without starting anything. docs/steps.md lists every field that a
 scenario file may have.
 
-` + selectionHelp + `
+` + selection.Help + `
 
 These are mistakes, too:
 
@@ -30,11 +31,11 @@ These are mistakes, too:
 The command warns of promises that the scenario never tests.
 
 The exit code is 2 if there is a mistake.`,
-		Args: r.selection.check,
+		Args: r.checkArguments,
 		RunE: func(command *cobra.Command, arguments []string) error {
-			files, err := r.selection.files(arguments)
+			files, err := r.selection.Files(arguments)
 			if err != nil {
-				return untold{err}
+				return notRun{err}
 			}
 			var errs []error
 			for _, file := range files {
@@ -45,7 +46,7 @@ The exit code is 2 if there is a mistake.`,
 				}
 				warnings, err := r.warnings(p.read[0], file)
 				if err != nil {
-					return untold{err}
+					return notRun{err}
 				}
 				if late := sayWarnings(command.OutOrStdout(), warnings); len(late) > 0 {
 					errs = append(errs, late)
@@ -54,7 +55,7 @@ The exit code is 2 if there is a mistake.`,
 				fmt.Fprintf(command.OutOrStdout(), "%s: scenario %s is fine\n", file, p.read[0].Metadata.Name)
 			}
 			if err := errors.Join(errs...); err != nil {
-				return untold{err}
+				return notRun{err}
 			}
 			return nil
 		},
@@ -84,28 +85,28 @@ func NewPlanCommand(backends map[string]Backend) *cobra.Command {
 		Short: "Print scenarios with every default filled in, and the points of their sweeps",
 		Long: `Print scenarios with every default filled in.
 
-` + selectionHelp + `
+` + selection.Help + `
 
 If a scenario has a sweep, the command prints every point as a scenario of its own, as the command
 run runs it. --sample N --seed S prints the N points of each sweep that run takes with these flags.
 --shard 2/5 prints what this part of a run has.`,
-		Args: r.selection.check,
+		Args: r.checkArguments,
 		RunE: func(command *cobra.Command, arguments []string) error {
 			if r.sample > 0 && !command.Flags().Changed("seed") {
-				return untold{fmt.Errorf("--sample %d: the points are chosen by the random seed: give the --seed of the run",
+				return notRun{fmt.Errorf("--sample %d: the points are chosen by the random seed: give the --seed of the run",
 					r.sample)}
 			}
-			files, err := r.selection.files(arguments)
+			files, err := r.selection.Files(arguments)
 			if err != nil {
-				return untold{err}
+				return notRun{err}
 			}
 			accepted, err := r.accept(command.Context(), files)
 			if err != nil {
-				return untold{err}
+				return notRun{err}
 			}
 			text, err := accepted.text()
 			if err != nil {
-				return untold{err}
+				return notRun{err}
 			}
 			if _, err := command.OutOrStdout().Write(text); err != nil {
 				return fmt.Errorf("print the plan: %w", err)
@@ -126,7 +127,7 @@ func newReader(backends map[string]Backend) *runner {
 	return &runner{backends: backends, jobs: 1, stretch: 1}
 }
 
-// text of the stories, a document each.
+// text of the scenarios, a document each.
 func (p *plan) text() ([]byte, error) {
 	pointOf := map[string]string{}
 	for _, s := range p.sweeps {
@@ -136,12 +137,12 @@ func (p *plan) text() ([]byte, error) {
 		}
 	}
 	var text bytes.Buffer
-	for _, story := range p.stories {
+	for _, s := range p.scenarios {
 		if text.Len() > 0 {
 			text.WriteString("---\n")
 		}
-		text.WriteString(pointOf[story.Metadata.Name])
-		content, err := scenario.Print(story)
+		text.WriteString(pointOf[s.Metadata.Name])
+		content, err := scenario.Print(s)
 		if err != nil {
 			return nil, err
 		}

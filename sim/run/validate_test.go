@@ -91,7 +91,7 @@ func TestValidateSaysWhatIsFine(t *testing.T) {
 	}
 }
 
-// What plan prints of a sweep are the points that a run tells, each of which is a scenario of its own.
+// Of a sweep, plan prints the points that a run has. Each is a scenario of its own.
 func TestPlanPrintsThePointsOfASweep(t *testing.T) {
 	t.Parallel()
 	file := scene(t, t.TempDir(), "swept", empty, sweepRest)
@@ -105,18 +105,18 @@ func TestPlanPrintsThePointsOfASweep(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var told []string
+		var listed []string
 		for document := range strings.SplitSeq(text, "---\n") {
 			s, err := scenario.Parse("f", []byte(document))
 			if err != nil || len(s.Spec.Sweep) > 0 {
 				t.Fatalf("%v\n%s", err, document)
 			}
-			told = append(told, s.Metadata.Name)
+			listed = append(listed, s.Metadata.Name)
 		}
-		return strings.Join(told, " ")
+		return strings.Join(listed, " ")
 	}
 	if got := names(file, plain); got != "swept-dies-1 swept-dies-2 swept-dies-3 right" {
-		t.Errorf("told are %s", got)
+		t.Errorf("got %s", got)
 	}
 	s, err := scenario.ParseFile(file)
 	if err != nil {

@@ -18,9 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/transplant-sim/transplant/sim/fault"
+	"github.com/transplant-sim/transplant/sim/fault/chaosmesh"
 	"github.com/transplant-sim/transplant/sim/scenario"
-	"github.com/transplant-sim/transplant/sim/step"
+	"github.com/transplant-sim/transplant/sim/step/manifest"
 )
 
 // slowest is how much processor time a file may take, whatever stands in it.
@@ -67,9 +67,9 @@ var acceptedNumber = map[string]string{
 	"Turn.nth":                "requests are counted up to it",
 	"Turn.from":               "requests are counted up to it",
 	"Turn.every":              "requests are counted up to it",
-	"Turn.times":              "requests that feel the fault are compared with it",
+	"Turn.times":              "requests that the fault hits are compared with it",
 	"Calls.from":              "calls to the cloud are counted up to it",
-	"Calls.times":             "calls that feel the fault are compared with it",
+	"Calls.times":             "calls that the fault hits are compared with it",
 	"CloudQuota.max":          "what the cloud has is compared with it",
 	"CloudThrottle.perSecond": "the limiter computes with it, and keeps one number",
 	"CloudThrottle.burst":     "the limiter computes with it, and keeps one number",
@@ -92,8 +92,9 @@ var acceptedText = map[string]string{
 	"Process.program":     "is looked for among the programs that run",
 }
 
-// moreFaults are kinds of faults that stand in no story of the catalogue.
-const moreFaults = `{apiVersion: transplant.dev/v1alpha1, kind: Scenario, metadata: {name: more}, spec: {why: all fields,
+// moreFaults are kinds of faults that stand in no scenario of the catalogue.
+const moreFaults = `{apiVersion: transplant.dev/v1alpha1, kind: Scenario, metadata: {name: more}, spec: {
+  why: all fields,
   landscape: {seeds: [{name: a}, {name: b}], shoots: [{name: alpha, seed: a}]},
   steps: [
     {fault: {name: t, cloudThrottle: {actor: extensions-a, perSecond: 1, burst: 1}}},
@@ -267,8 +268,8 @@ func fieldsOf(form reflect.Type) []member {
 	return all
 }
 
-var opaque = []reflect.Type{reflect.TypeFor[fault.Experiment](), reflect.TypeFor[step.Merge](),
-	reflect.TypeFor[step.Object]()}
+var opaque = []reflect.Type{reflect.TypeFor[chaosmesh.Experiment](), reflect.TypeFor[manifest.Merge](),
+	reflect.TypeFor[manifest.Object]()}
 
 // kindOf a field; empty for structs, whose fields are tried by themselves.
 func kindOf(form reflect.Type) string {

@@ -16,7 +16,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/step"
 )
 
-// What a landscape may need at most; a story that needs more has a typing error.
+// What a landscape may need at most; a scenario that needs more has a typing error.
 const (
 	maxSeeds   = 6 // as many as a landscape has addresses for (ARCHITECTURE, Addresses), beside its garden
 	maxShoots  = 1000
@@ -46,7 +46,7 @@ func (s *Scenario) Check() field.ErrorList {
 	}
 	spec := field.NewPath("spec")
 	if s.Spec.Why == "" {
-		errs = append(errs, field.Required(spec.Child("why"), "a scenario says what it is told for"))
+		errs = append(errs, field.Required(spec.Child("why"), "a scenario says what it is for"))
 	}
 	unfit := checkLandscape(spec.Child("landscape"), s.Spec.Landscape)
 	errs = append(errs, unfit...)
@@ -222,13 +222,13 @@ func checkSettings(path *field.Path, s landscape.Settings) field.ErrorList {
 func (s *Scenario) checkSteps(path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if len(s.Spec.Steps) == 0 {
-		errs = append(errs, field.Required(path, "a story in which nothing happens proves nothing"))
+		errs = append(errs, field.Required(path, "a scenario in which nothing happens proves nothing"))
 	}
-	plot := step.NewPlot(s.Spec.Landscape, s.Spec.Steps)
+	state := step.NewState(s.Spec.Landscape, s.Spec.Steps)
 	for i := range s.Spec.Steps {
-		errs = append(errs, s.Spec.Steps[i].Check(path.Index(i), plot)...)
+		errs = append(errs, s.Spec.Steps[i].Check(path.Index(i), state)...)
 	}
-	return append(errs, plot.End()...)
+	return append(errs, state.End()...)
 }
 
 // checkAlways finds unknown and repeated promises. If the rest of the scenario is possible, it lists those that nothing
@@ -258,8 +258,8 @@ func (s *Scenario) fitting(possible bool) []string {
 	}
 	c := courseOf(s)
 	return slices.DeleteFunc(names, func(name string) bool {
-		broken := c.breaks(name, goal{})
-		return broken != nil && broken.grade == never
+		b := c.breaks(name, goal{})
+		return b != nil && b.grade == never
 	})
 }
 

@@ -29,7 +29,7 @@ type rule struct {
 	// of are the promises and measures that it is about, by their names.
 	of    []string
 	grade grade
-	// where says in words for people when it is broken: "where …".
+	// where says in words for people when it applies: "where …".
 	where string
 	// against says what contradicts one of them in a scenario; empty when nothing does.
 	against func(*course, goal) string
@@ -68,7 +68,7 @@ const (
 // about one promise or measure.
 func about(name string) []string { return []string{name} }
 
-// rules about promises and measures. Of one promise or measure the first that is broken is told.
+// rules about promises and measures. Of one promise or measure, only the first rule that applies is reported.
 var rules = []rule{
 	{ofShoots, never, "the landscape has no shoots", (*course).withoutShoots,
 		"add one to landscape.shoots" + orLeaveOut},
@@ -299,8 +299,8 @@ func (s *Scenario) contradictions() []finding {
 	c, spec := courseOf(s), field.NewPath("spec")
 	var found []finding
 	judge := func(path *field.Path, name string, g goal) {
-		if broken := c.breaks(name, g); broken != nil {
-			found = append(found, finding{field.Invalid(path, name, broken.problem), broken.grade})
+		if b := c.breaks(name, g); b != nil {
+			found = append(found, finding{field.Invalid(path, name, b.problem), b.grade})
 		}
 	}
 	for i, name := range s.Spec.Always {

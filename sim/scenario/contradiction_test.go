@@ -419,8 +419,8 @@ func TestContradictions_Messages(t *testing.T) {
 		"asleep": {"", "- fault: {name: x, loseCluster: {cluster: a}}\n- expect: {that: " +
 			"\"shoot('sleepy').seed == 'b' && shoot('sleepy').healthy\", within: 8s}", ""},
 		"nobody there": {"", "- fault: {name: x, cut: {actor: control-planes-c, target: garden}}",
-			`f:16:35: spec.steps[0].fault.cut.actor: Invalid value: "control-planes-c": has no traffic that could ` +
-				`feel it: no shoot ever comes to seed "c"; name another actor`},
+			`f:16:35: spec.steps[0].fault.cut.actor: Invalid value: "control-planes-c": has no traffic that it ` +
+				`could hit: no shoot ever comes to seed "c"; name another actor`},
 		"nobody there yet": {"", "- fault: {name: x, cut: {actor: control-planes-c, target: garden}}\n- migrate: " +
 			"{shoot: beta, to: c}", ""},
 

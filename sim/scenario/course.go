@@ -13,6 +13,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/fault"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/step"
+	"github.com/transplant-sim/transplant/sim/step/manifest"
 )
 
 // course is what a scenario does to its shoots, as far as its file says so: what is sure, and what may be. The rules
@@ -260,7 +261,7 @@ func (c *course) lose(h harm, shoot string, elsewhere bool) {
 func (c *course) meet(i int, that string, within time.Duration) {
 	e, err := expression.Compile(that)
 	if err != nil {
-		return // which is told elsewhere
+		return // which is reported elsewhere
 	}
 	demands := e.Demands()
 	for _, name := range sorted(demands) {
@@ -297,7 +298,7 @@ func (c *course) meet(i int, that string, within time.Duration) {
 	}
 }
 
-// sorted names, so that the same is told each time.
+// sorted names, so that the report is the same each time.
 func sorted[T any](by map[string]T) []string { return slices.Sorted(maps.Keys(by)) }
 
 // calmFor says whether nothing is at work that may take a shoot away from a seed again.
@@ -311,7 +312,7 @@ func (c *course) calmFor(seed string) bool {
 }
 
 // becomesCloud says whether an object of a shoot stands for something in the cloud.
-func becomesCloud(object step.Object) bool {
+func becomesCloud(object manifest.Object) bool {
 	content, err := json.Marshal(object)
 	if err != nil {
 		return false

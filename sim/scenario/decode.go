@@ -17,10 +17,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/transplant-sim/transplant/sim/fault"
+	"github.com/transplant-sim/transplant/sim/fault/chaosmesh"
 	"github.com/transplant-sim/transplant/sim/fit"
 	"github.com/transplant-sim/transplant/sim/spelling"
-	"github.com/transplant-sim/transplant/sim/step"
+	"github.com/transplant-sim/transplant/sim/step/manifest"
 )
 
 // decoder fills Go values from YAML, strictly: it knows the place of every field and accepts no field, type or value
@@ -56,8 +56,8 @@ var (
 	durationType = reflect.TypeFor[metav1.Duration]()
 	quantityType = reflect.TypeFor[resource.Quantity]()
 	// foreignTypes are objects of others that the format has in it; they read themselves, from JSON.
-	foreignTypes = []reflect.Type{reflect.TypeFor[fault.Experiment](), reflect.TypeFor[step.Merge](),
-		reflect.TypeFor[step.Object](), reflect.TypeFor[runtime.RawExtension]()}
+	foreignTypes = []reflect.Type{reflect.TypeFor[chaosmesh.Experiment](), reflect.TypeFor[manifest.Merge](),
+		reflect.TypeFor[manifest.Object](), reflect.TypeFor[runtime.RawExtension]()}
 )
 
 func (d *decoder) decode(node *yaml.Node, into reflect.Value, path string) {
@@ -134,14 +134,14 @@ func (d *decoder) structure(node *yaml.Node, into reflect.Value, path string) {
 		}
 	}
 	for _, name := range required(into.Type()) {
-		if !seen[name] && !meant[name] { // else it is told already, as the unknown field
+		if !seen[name] && !meant[name] { // else it is reported already, as the unknown field
 			d.fail(node, join(path, name), "is missing; it must be given")
 		}
 	}
 }
 
-// foreign lets a type read itself. What it finds not to fit is told where it stands, any other mistake of its own where
-// its object begins; for mistakes that checks find later, the places of all its fields are kept.
+// foreign lets a type read itself. What it finds not to fit is reported where it stands, any other mistake of its own
+// where its object begins. For mistakes that checks find later, the places of all its fields are kept.
 func (d *decoder) foreign(node *yaml.Node, into reflect.Value, path string) {
 	if node.Kind != yaml.MappingNode {
 		d.fail(node, path, "is %s; must be a mapping", describe(node))

@@ -16,11 +16,11 @@ import (
 	"github.com/transplant-sim/transplant/sim/landscape"
 )
 
-// ExtensionKind is the kind of files about extensions of the user's own.
+// ExtensionKind is the kind of files about third-party extensions.
 const ExtensionKind = "ExtensionDeployment"
 
-// ExtensionDeployment is an extension controller of one's own in a file, in the terms of Gardener's
-// ControllerRegistration and ControllerDeployment. It can be part of any story.
+// ExtensionDeployment is a third-party extension controller in a file, in the terms of Gardener's
+// ControllerRegistration and ControllerDeployment. It can be part of any scenario.
 type ExtensionDeployment struct {
 	// APIVersion is transplant.dev/v1alpha1.
 	APIVersion string `json:"apiVersion"`
@@ -162,7 +162,7 @@ func checkEnv(path *field.Path, env []landscape.EnvVar) field.ErrorList {
 			errs = append(errs, field.Invalid(at, variable.Name, problem))
 		}
 		if slices.Contains(landscape.ReservedVariables(), variable.Name) {
-			errs = append(errs, field.Forbidden(at, "every extension is told it by the landscape; leave it out"))
+			errs = append(errs, field.Forbidden(at, "the landscape sets it for every extension; leave it out"))
 		}
 		if seen[variable.Name] {
 			errs = append(errs, twice(at, variable.Name, leaveOne))
@@ -202,7 +202,7 @@ const extensionFlag = "extension"
 func (f *ExtensionFlag) AddFlag(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.Files, extensionFlag, nil,
 		"file of an "+ExtensionKind+
-			": a third-party extension controller that runs on every seed (docs/own-extension.md); may be repeated")
+			": a third-party extension controller that runs on every seed (docs/third-party-extensions.md); may be repeated")
 }
 
 // Parse all files, in order, and hold them against each other.

@@ -94,7 +94,7 @@ func TestMistakesInExtensions(t *testing.T) {
 		"a folder":       {"binary: vault", "binary: .", "is no file; must be a program"},
 		"not executable": {"binary: vault", "binary: notes", "is not executable; make it so with chmod +x"},
 		"a variable of ours": {"name: LEVEL", "name: KUBECONFIG",
-			":8:16: spec.env[0].name: Forbidden: every extension is told it by the landscape; leave it out"},
+			":8:16: spec.env[0].name: Forbidden: the landscape sets it for every extension; leave it out"},
 		"a rule without verbs": {"verbs: [get, create]", "verbs: []",
 			"spec.rules[0].verbs: Required value: a rule without one allows nothing"},
 		"configuring no shoots": {"{kind: Extension, type: vault}, ", "",
@@ -136,10 +136,10 @@ func TestExtensionsSideBySide(t *testing.T) {
 	}
 }
 
-// A story may name an own extension as an actor where it is given, and nowhere else; nobody may have two names for one.
-func TestOwnExtensionsAreActors(t *testing.T) {
+// A scenario may name a third-party extension as an actor only where it is given. No two actors have one name.
+func TestParse_ThirdPartyExtension_IsAnActor(t *testing.T) {
 	t.Parallel()
-	story := []byte(`apiVersion: transplant.dev/v1alpha1
+	text := []byte(`apiVersion: transplant.dev/v1alpha1
 kind: Scenario
 metadata: {name: killed}
 spec:
@@ -149,19 +149,19 @@ spec:
   - fault: {name: gone, kill: {actor: my-vault-a}}
 `)
 	own := landscape.Extension{Name: "my-vault"}
-	s, err := scenario.Parse("f", story, own)
+	s, err := scenario.Parse("f", text, own)
 	if err != nil || len(s.Spec.Landscape.Extensions) != 1 {
 		t.Errorf("with the extension: %v", err)
 	}
-	if _, err := scenario.Parse("f", story); err == nil || !strings.Contains(err.Error(),
+	if _, err := scenario.Parse("f", text); err == nil || !strings.Contains(err.Error(),
 		"spec.steps[0].fault.kill.actor") {
 		t.Errorf("without the extension: %v", err)
 	}
-	if _, err := scenario.Parse("f", story, own, landscape.Extension{Name: "gardenlet"}); err == nil ||
+	if _, err := scenario.Parse("f", text, own, landscape.Extension{Name: "gardenlet"}); err == nil ||
 		!strings.Contains(err.Error(), `"gardenlet-a": would be two actors`) {
 		t.Errorf("with one that is called as another actor is: %v", err)
 	}
-	twice := []byte(strings.Replace(string(story), "seeds: [{name: a}]", "seeds: [{name: a}, {name: a}]", 1))
+	twice := []byte(strings.Replace(string(text), "seeds: [{name: a}]", "seeds: [{name: a}, {name: a}]", 1))
 	if _, err := scenario.Parse("f", twice, own); err == nil || strings.Contains(err.Error(), "two actors") {
 		t.Errorf("a seed that is there twice: %v", err)
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// meansAbsence tells whether nobody can tell a zero in this field from one that was left out: an optional number or
-// duration, unless its tag "zero" says what zero is.
+// meansAbsence says whether a zero in this field is the same as none: it is an optional number or duration, unless its
+// tag "zero" says what zero is.
 func meansAbsence(f reflect.StructField) bool {
 	_, optional := jsonTag(f)
 	return optional && f.Tag.Get("zero") == "" && (f.Type == durationType || f.Type.Kind() == reflect.Int)

@@ -7,9 +7,9 @@ import (
 	"github.com/transplant-sim/transplant/sim/scenario"
 )
 
-// Kinds of one's own are not known here, and are no mistakes; nor is what a condition asks of an operation that is not
-// yet.
-func TestWhatIsUnlikeAnyKnownIsFine(t *testing.T) {
+// Kinds that users have defined are not known here, and are no mistakes. Nor is a condition about an operation that is
+// not there yet.
+func TestParse_UnknownKinds_AreFine(t *testing.T) {
 	t.Parallel()
 	cases := [][2]string{
 		{cutOfRight, "crash: {actor: extensions-a, target: a, kind: Vault}"},

@@ -42,5 +42,5 @@ func (m Mistakes) sorted() Mistakes {
 	slices.SortStableFunc(m, func(a, b Mistake) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
-	return slices.Compact(m) // others' checks tell some things twice
+	return slices.Compact(m) // others' checks report some things twice
 }

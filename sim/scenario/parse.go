@@ -40,7 +40,7 @@ func readFile(path string) ([]byte, error) {
 }
 
 // Parse reads a scenario, fills in the defaults and checks it. The name of the file stands in the errors, which are
-// Mistakes. It is told on a landscape with these extensions beside the reference provider.
+// Mistakes. The landscape has these extensions beside the reference provider.
 func Parse(file string, content []byte, extensions ...landscape.Extension) (*Scenario, error) {
 	s := &Scenario{}
 	err := parse(file, content, s, func() field.ErrorList {
@@ -86,7 +86,7 @@ func find(content []byte, into any, check func() field.ErrorList) Mistakes {
 			Message: message(problem)})
 	}
 	for _, large := range d.large {
-		if !slices.ContainsFunc(d.mistakes, func(told Mistake) bool { return told.Field == large.Field }) {
+		if !slices.ContainsFunc(d.mistakes, func(m Mistake) bool { return m.Field == large.Field }) {
 			d.mistakes = append(d.mistakes, large)
 		}
 	}
@@ -98,7 +98,7 @@ func called(object reflect.Value) string {
 	return strings.ToLower(object.Type().Name()[:1]) + object.Type().Name()[1:]
 }
 
-// MistakeIn is a mistake that shows only when the scenario is to be told, at the place of the field in the file.
+// MistakeIn is a mistake that shows only when the scenario is to be run, at the place of the field in the file.
 func MistakeIn(file, path, message string) Mistake {
 	return mistakeIn(file, path, message, &Scenario{})
 }

@@ -109,8 +109,8 @@ func (p *page) of(t reflect.Type, fields ...string) string {
 // documented is a place in the documents, as Go comments name it.
 var documented = regexp.MustCompile(`\bdocs/([\w/-]+\.md(?:#[\w-]+)?)`)
 
-// told is a line about a word: the sentence begins with it, as Go comments do.
-func told(word, goName, sentence string) string {
+// item is a line about a word: the sentence begins with it, as Go comments do.
+func item(word, goName, sentence string) string {
 	sentence = strings.ReplaceAll(sentence, "<", `\<`) // it is no HTML
 	sentence = documented.ReplaceAllString(sentence, "[$1]($1)")
 	if rest, does := strings.CutPrefix(sentence, goName); does && rest != "" && strings.ContainsAny(rest[:1], " ,:") {
@@ -133,7 +133,7 @@ func (p *page) fields(t reflect.Type, indent string) {
 		case f.Anonymous:
 			p.say("%s- and %s", indent, p.part(f.Type))
 		case name != "":
-			line := told(name, f.Name, p.of(t, f.Name))
+			line := item(name, f.Name, p.of(t, f.Name))
 			if !optional {
 				line = strings.Replace(line, "`"+name+"`", "`"+name+"`*", 1)
 			}
@@ -182,10 +182,10 @@ func (p *page) steps() {
 		t := form.Field(i).Type.Elem()
 		if t == reflect.TypeFor[step.Inject]() {
 			p.say("%s It has a `name`*, one of the [faults](#faults), and optionally [`when`](#when-a-fault-begins).",
-				told(verb, t.Name(), p.of(t)))
+				item(verb, t.Name(), p.of(t)))
 			continue
 		}
-		p.say("%s", told(verb, t.Name(), p.of(t)))
+		p.say("%s", item(verb, t.Name(), p.of(t)))
 		if t.Kind() == reflect.Struct && schemaOf(t) == nil {
 			p.fields(t, "  ")
 		}
@@ -195,13 +195,13 @@ func (p *page) steps() {
 func (p *page) faults() {
 	p.say("\n## Faults\n\nA `fault` step has one of these. It ends with a `heal` step of its name, or after the last " +
 		"step. " +
-		"A fault must hit something: a run in which one hits nothing is Inconclusive, unless a promise was broken. The " +
+		"A fault must hit something: a run in which one hits nothing is Inconclusive, unless it has Failed. The " +
 		"first step begins when every shoot is ready.\n")
 	form := reflect.TypeFor[fault.Spec]()
 	for i := range form.NumField() {
 		if f := form.Field(i); f.Type.Kind() == reflect.Pointer {
 			kind, _ := jsonTag(f)
-			p.say("%s", told(kind, f.Type.Elem().Name(), p.of(f.Type.Elem())))
+			p.say("%s", item(kind, f.Type.Elem().Name(), p.of(f.Type.Elem())))
 			p.fields(f.Type.Elem(), "  ")
 		}
 	}
@@ -224,7 +224,7 @@ func (p *page) settings() error {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, _ := jsonTag(f)
-		line := told(name, f.Name, p.of(t, f.Name))
+		line := item(name, f.Name, p.of(t, f.Name))
 		if value, has := defaults[name]; has {
 			line += fmt.Sprintf(" Default: %v.", value)
 		}
@@ -236,8 +236,8 @@ func (p *page) settings() error {
 func (p *page) conditions() {
 	p.say("\n## Conditions\n\n`expect`, `wait` and `when` have conditions in [CEL](https://cel.dev), with the variables " +
 		"and functions below.\n")
-	p.say("If something could not be read, a condition that depends on it is unknown, and not met. If it was read and is " +
-		"not there, such as a condition that a shoot does not have, the whole condition is false.\n")
+	p.say("If something could not be read, a condition that depends on it is unknown, and not met. If it was read and " +
+		"is not there, such as a condition that a shoot does not have, the whole condition is false.\n")
 	p.say("When the time of an `expect` is over, its last observation decides, whatever was seen before: false is a " +
 		"violation, and unknown makes the run Inconclusive.\n")
 	p.say("Care writes the conditions that `healthy` needs: once in `careSyncPeriod`, and when an operation has " +
@@ -245,10 +245,10 @@ func (p *page) conditions() {
 		"periods more than the operation takes. When its time is over, it names what is not as it must be, each " +
 		"condition with its reason and message.\n")
 	for _, word := range expression.Vocabulary() {
-		p.say("%s", told(word.Written, word.Form.Name(), p.of(word.Form)))
+		p.say("%s", item(word.Written, word.Form.Name(), p.of(word.Form)))
 		for i := range word.Form.NumField() {
 			if f := word.Form.Field(i); f.Tag.Get("cel") != "" {
-				p.say("  %s", told(f.Tag.Get("cel"), f.Name, p.of(word.Form, f.Name)))
+				p.say("  %s", item(f.Tag.Get("cel"), f.Name, p.of(word.Form, f.Name)))
 			}
 		}
 	}
@@ -258,7 +258,7 @@ func (p *page) oracles() {
 	p.say("\n## Promises\n\n`always` names promises, which must hold at every moment. [Measure](#measure) has the " +
 		"goals.\n")
 	for _, o := range oracle.All() {
-		p.say("%s", told(o.Name(), o.Name(), p.of(reflect.TypeOf(o))))
+		p.say("%s", item(o.Name(), o.Name(), p.of(reflect.TypeOf(o))))
 	}
 }
 
@@ -266,10 +266,11 @@ func (p *page) oracles() {
 var gradeWords = map[grade]string{never: "refused", late: "out of reach", idle: "warned of"}
 
 func (p *page) contradictions() {
-	p.say("\n## Contradictions\n\n`validate` and `run` report before the run what a scenario makes impossible by itself:\n")
+	p.say("\n## Contradictions\n\n`validate` and `run` report before the run what a scenario makes impossible by " +
+		"itself:\n")
 	p.say("- *refused*: no run can meet it but by luck, or no run can show whether it is met.")
-	p.say("- *out of reach*: a time contradicts the settings. That is a mistake for `validate`. `run` warns, and goes on: " +
-		"by how much a goal is missed is an answer, and `--timeout-multiplier` may change it.")
+	p.say("- *out of reach*: a time contradicts the settings. That is a mistake for `validate`. `run` warns, and goes " +
+		"on: by how much a goal is missed is an answer, and `--timeout-multiplier` may change it.")
 	p.say("- *warned of*: nothing puts it to the test.\n")
 	for _, r := range rules {
 		var names []string
@@ -293,7 +294,8 @@ func (p *page) links() {
 	for _, actor := range l.Actors() {
 		p.say("- `%s` to %s", actor, strings.Join(l.TargetsOf(actor), ", "))
 	}
-	p.say("- `NAME-SEED` to SEED, cloud: a [third-party extension](own-extension.md) of that name, if the run has it.")
+	p.say("- `NAME-SEED` to SEED, cloud: a [third-party extension](third-party-extensions.md) of that name, if " +
+		"the run has it.")
 	p.say("\n`shoots` are all shoots, `shoot/NAME` is one. `garden-controller-manager` connects to shoots only with the " +
 		"setting `secondSign`.")
 }

@@ -1,7 +1,7 @@
-// Package scenario is the file format of stories (docs/scenarios.md): its types, a strict parser that names the line of
-// every mistake, defaults, checks, and the JSON Schema.
+// Package scenario is the file format of scenarios (docs/scenarios.md): its types, a strict parser that names the line
+// of every mistake, defaults, checks, and the JSON Schema.
 //
-// It says what a story is, not how it is told (package story) or judged (package verdict).
+// It says what a scenario is, not how it is run (package engine) or judged (package verdict).
 package scenario
 
 import (
@@ -19,15 +19,15 @@ const (
 	Kind       = "Scenario"
 )
 
-// Scenario is a story in a file.
+// Scenario is what a file describes: a landscape, what happens on it, and what must be true then.
 type Scenario struct {
 	// APIVersion is transplant.dev/v1alpha1.
 	APIVersion string `json:"apiVersion"`
 	// Kind is Scenario.
 	Kind string `json:"kind"`
-	// Metadata names the story.
+	// Metadata names the scenario.
 	Metadata Metadata `json:"metadata"`
-	// Spec is the story.
+	// Spec is the scenario itself.
 	Spec Spec `json:"spec"`
 }
 
@@ -94,7 +94,7 @@ type Count struct {
 }
 
 // Stretch multiplies every deadline and the goals for how long something takes, for machines that are slower than those
-// that the story was written on. The RPO stays: it is about data. It is called after Default.
+// that the scenario was written on. The RPO stays: it is about data. It is called after Default.
 func (s *Scenario) Stretch(factor float64) {
 	times := []*metav1.Duration{&s.Spec.SettleWithin}
 	for _, goal := range []*Bound{s.Spec.Measure.APIDowntime, s.Spec.Measure.RTO} {

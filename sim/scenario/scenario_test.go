@@ -21,7 +21,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v4"
 
-	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/requests"
+	"github.com/transplant-sim/transplant/clusters/link/wire"
 	"github.com/transplant-sim/transplant/sim/fault"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/oracle"
@@ -88,7 +89,7 @@ func TestTheCatalogueIsFine(t *testing.T) {
 			t.Fatal(err)
 		}
 		if counted := countedEpoch.Find(content); counted != nil {
-			t.Errorf("%s: %q is true only in a landscape that no story was told in before: epochs go on where a shoot of "+
+			t.Errorf("%s: %q is true only in a landscape without an earlier run: epochs go on where a shoot of "+
 				"that name was", file, counted)
 		}
 	}
@@ -125,33 +126,33 @@ func TestCatalogue_Files_LieInFoldersByPurpose(t *testing.T) {
 var countedEpoch = regexp.MustCompile(
 	`epoch *(?:[=!<>]=?|in *\[) *[1-9]|[1-9]\d* *[=!<>]=? *shoot\([^)]*\)\.(?:state\.)?epoch`)
 
-// faultsWithoutStory are those that no story of the catalogue has, and forms of faults, by the field that makes each;
-// the tests of sim/fault, clusters/link and sim/cloud are all that shows what they do.
-var faultsWithoutStory = []string{
-	// How often a cloud that throttles refuses depends on how fast it is asked, which no story can promise.
+// faultsWithoutScenario are those that no scenario of the catalogue has, and forms of faults, by the field that makes
+// each. Only the tests of sim/fault, clusters/link and sim/cloud show what they do.
+var faultsWithoutScenario = []string{
+	// How often a cloud that throttles refuses depends on how fast it is asked, which no scenario can promise.
 	"cloudThrottle", "CloudThrottle.burst", "CloudThrottle.perSecond",
 	// What narrows a fault down, and the words in its answers.
 	"Calls.from", "Calls.nth", "CloudError.reason",
 	"FailRequest.message", "FailRequest.reason", "Objects.group",
-	// The other form of each stands in a story.
+	// The other form of each stands in a scenario.
 	"Cut.refuse", "DamageBackup.last=Any", "DamageBackup.missing", "DelayRequest.at=Before", "HoldRequest.at=Before",
 }
 
 // forms of faults that are chosen by a value.
 var forms = map[reflect.Type][]string{
-	reflect.TypeFor[link.Direction](): {string(link.Both), string(link.ToServer), string(link.ToClient)},
-	reflect.TypeFor[link.Moment]():    {string(link.Before), string(link.After)},
-	reflect.TypeFor[world.Backup]():   {string(world.AnyBackup), string(world.FullBackup), string(world.DeltaBackup)},
+	reflect.TypeFor[wire.Direction]():  {string(wire.Both), string(wire.ToServer), string(wire.ToClient)},
+	reflect.TypeFor[requests.Moment](): {string(requests.Before), string(requests.After)},
+	reflect.TypeFor[world.Backup]():    {string(world.AnyBackup), string(world.FullBackup), string(world.DeltaBackup)},
 }
 
-// Every fault is told of, in every form: one that stands in no story has never harmed the product.
-func TestEveryFaultIsInAStory(t *testing.T) {
+// A fault that stands in no scenario has never harmed the product.
+func TestCatalogue_EveryFormOfEveryFault_IsInAScenario(t *testing.T) {
 	t.Parallel()
-	told := map[string]bool{}
+	used := map[string]bool{}
 	for _, kind := range fault.Kinds() {
-		told[kind] = false
+		used[kind] = false
 	}
-	formsOf(reflect.TypeFor[step.Inject](), reflect.Value{}, told)
+	formsOf(reflect.TypeFor[step.Inject](), reflect.Value{}, used)
 	for _, file := range catalogue(t) {
 		s, err := scenario.ParseFile(file)
 		if err != nil {
@@ -160,26 +161,26 @@ func TestEveryFaultIsInAStory(t *testing.T) {
 		for _, one := range s.Spec.Steps {
 			if one.Fault != nil {
 				kind, _ := one.Fault.Spec.Fault()
-				told[kind] = true
-				formsOf(reflect.TypeFor[step.Inject](), reflect.ValueOf(*one.Fault), told)
+				used[kind] = true
+				formsOf(reflect.TypeFor[step.Inject](), reflect.ValueOf(*one.Fault), used)
 			}
 		}
 	}
-	for _, form := range slices.Sorted(maps.Keys(told)) {
-		if excused := slices.Contains(faultsWithoutStory, form); told[form] == excused {
-			t.Errorf("%s: in a story %t, listed as being in none %t", form, told[form], excused)
+	for _, form := range slices.Sorted(maps.Keys(used)) {
+		if excused := slices.Contains(faultsWithoutScenario, form); used[form] == excused {
+			t.Errorf("%s: in a scenario %t, listed as being in none %t", form, used[form], excused)
 		}
 	}
-	for _, form := range faultsWithoutStory {
-		if _, is := told[form]; !is {
-			t.Errorf("%s, listed as being in no story, is no form of a fault", form)
+	for _, form := range faultsWithoutScenario {
+		if _, is := used[form]; !is {
+			t.Errorf("%s, listed as being in no scenario, is no form of a fault", form)
 		}
 	}
 }
 
 // formsOf notes the fields of a fault and of the parts that faults share: those that could be set, and whether they
 // are.
-func formsOf(of reflect.Type, v reflect.Value, told map[string]bool) {
+func formsOf(of reflect.Type, v reflect.Value, used map[string]bool) {
 	if of.Kind() == reflect.Pointer {
 		of = of.Elem()
 		if v.IsValid() {
@@ -198,26 +199,26 @@ func formsOf(of reflect.Type, v reflect.Value, told map[string]bool) {
 		name = of.Name() + "." + name
 		switch chosen := forms[f.Type]; {
 		case hasForms(f.Type):
-			formsOf(f.Type, value, told)
+			formsOf(f.Type, value, used)
 		case chosen == nil:
-			told[name] = told[name] || value.IsValid() && !value.IsZero()
+			used[name] = used[name] || value.IsValid() && !value.IsZero()
 		default: // the first is what is meant when nothing is given
 			for i, form := range chosen {
 				said := v.IsValid() && (value.String() == form || i == 0 && value.IsZero())
-				told[name+"="+form] = told[name+"="+form] || said
+				used[name+"="+form] = used[name+"="+form] || said
 			}
 		}
 	}
 }
 
-// hasForms tells a part of a fault from what is written as one value.
+// hasForms distinguishes a part of a fault from what is written as one value.
 func hasForms(of reflect.Type) bool {
 	if of.Kind() == reflect.Pointer {
 		of = of.Elem()
 	}
-	ours := []string{reflect.TypeFor[fault.Spec]().PkgPath(), reflect.TypeFor[link.Turn]().PkgPath(),
+	ours := []string{reflect.TypeFor[fault.Spec]().PkgPath(), reflect.TypeFor[requests.Turn]().PkgPath(),
 		reflect.TypeFor[step.When]().PkgPath()}
-	return of.Kind() == reflect.Struct && of != reflect.TypeFor[fault.Experiment]() && slices.Contains(ours, of.PkgPath())
+	return of.Kind() == reflect.Struct && slices.Contains(ours, of.PkgPath())
 }
 
 // What plan prints is a scenario that says the same.
@@ -375,9 +376,12 @@ func TestPrintedLabels_SayTheSame(t *testing.T) {
 func TestPrintedPatchesSayTheSame(t *testing.T) {
 	t.Parallel()
 	steps := "- heal: cut" + `
-  - patch: {shoot: alpha, merge: {metadata: {annotations: {a: "1", b: null}}, spec: {purpose: production}}, refused: "no: \"reason\""}
-  - patch: {cloudProfile: transplant, merge: {spec: {kubernetes: {versions: [{version: 1.36.3, expirationDate: 2030-01-02T03:04:05Z}]}}}}
-  - apply: {shoot: alpha, object: {apiVersion: v1, kind: Service, metadata: {name: web, namespace: default, finalizers: null}, spec: {ports: [{port: 80}]}}}
+  - patch: {shoot: alpha, merge: {metadata: {annotations: {a: "1", b: null}}, spec: {purpose: production}},
+      refused: "no: \"reason\""}
+  - patch: {cloudProfile: transplant, merge: {
+      spec: {kubernetes: {versions: [{version: 1.36.3, expirationDate: 2030-01-02T03:04:05Z}]}}}}
+  - apply: {shoot: alpha, object: {apiVersion: v1, kind: Service,
+      metadata: {name: web, namespace: default, finalizers: null}, spec: {ports: [{port: 80}]}}}
   - remove: {shoot: alpha, object: {apiVersion: v1, kind: Service, metadata: {name: web, namespace: default}}}`
 	s, err := scenario.Parse("f", []byte(strings.Replace(right, "- heal: cut", steps, 1)))
 	if err != nil {
@@ -683,7 +687,7 @@ var mistakes = map[string]struct{ old, new, want string }{
 		`f:17: spec.steps[3].heal: Invalid value: "cut": no fault stands before this step`},
 	"sweep without a crash": {"always:", "sweep: [{fault: cut, upTo: 1}]\n  always:",
 		`f:20: spec.sweep[0].fault: Invalid value: "cut": the scenario has no fault that is a crash or has when.request`},
-	"a mistake that Chaos Mesh tells twice": {
+	"a mistake that Chaos Mesh reports twice": {
 		cutOfRight, `chaos: {cluster: a, object: {apiVersion: chaos-mesh.org/v1alpha1, kind: PodChaos, metadata: {name: ` +
 			`x}, spec: {action: pod-kill, mode: fixed, value: "0", selector: {}}}}`,
 		`f:16: spec.steps[2].fault.chaos.object.spec.value: Invalid value: "0"`,
@@ -711,7 +715,7 @@ var mistakes = map[string]struct{ old, new, want string }{
 		"{name: b}, {name: c}, {name: d}, {name: e}, {name: f}, {name: g}]",
 		`f:8: spec.landscape.seeds: Invalid value: 7: must be at most 6: a landscape has no addresses for more`},
 	"no reason": {"why: it is", `why: ""`,
-		`f:6: spec.why: Required value: a scenario says what it is told for`},
+		`f:6: spec.why: Required value: a scenario says what it is for`},
 	"another version": {"v1alpha1", "v1",
 		`f:1: apiVersion: Unsupported value: "transplant.dev/v1": supported values: "transplant.dev/v1alpha1"`},
 	"an anchor": {"metadata:", "metadata: &m", `anchors and aliases are not supported`},
@@ -782,7 +786,7 @@ var mistakes = map[string]struct{ old, new, want string }{
 			`same; ask for a shoot, a seed or the cloud, such as shoot('alpha').healthy`},
 	"a condition that is true": {"shoot('alpha').seed == 'b'", "true",
 		`f:17: spec.steps[3].expect.that: Invalid value: "true": asks for nothing`},
-	"a condition never told": {"shoot('alpha').seed == 'b'", "[1, 2].exists(n, 1 / 0 == n)",
+	"a condition never evaluated": {"shoot('alpha').seed == 'b'", "[1, 2].exists(n, 1 / 0 == n)",
 		`f:17: spec.steps[3].expect.that: Invalid value: "[1, 2].exists(n, 1 / 0 == n)": asks for nothing`},
 	"a wait for nothing": {"- heal: cut", "- heal: cut\n  - wait: {until: \"2 > 1\"}",
 		`f:19: spec.steps[5].wait.until: Invalid value: "2 > 1": asks for nothing`},
@@ -825,8 +829,8 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// What a fault is to harm must be there. What waits for its moment, and what is felt once the cluster is back, is fine.
-func TestFaultsOfWhatIsDown(t *testing.T) {
+// A fault needs what it is to harm. It may wait for its moment, or hit once the cluster is back.
+func TestCheck_FaultsWhileAClusterIsDown(t *testing.T) {
 	t.Parallel()
 	const (
 		lost   = "fault: {name: fire, loseCluster: {cluster: a}}"
@@ -835,8 +839,9 @@ func TestFaultsOfWhatIsDown(t *testing.T) {
 		cut    = "fault: {name: cut, cut: {actor: gardenlet-a, target: garden}}"
 		killed = "fault: {name: x, kill: {actor: gardenlet-a, restartDelay: 1h}}"
 		isLost = `cluster "a" is lost by the fault "fire" at this step: heal it before`
-		silent = `f:17:37: spec.steps[3].fault.cut.actor: Invalid value: "gardenlet-a": has no traffic that could feel ` +
-			`it: cluster "a" is lost by the fault "fire" at this step, and not healed before this fault is; heal "fire" before`
+		silent = `f:17:37: spec.steps[3].fault.cut.actor: Invalid value: "gardenlet-a": has no traffic that it ` +
+			`could hit: cluster "a" is lost by the fault "fire" at this step, and not healed before this fault is; ` +
+			`heal "fire" before`
 	)
 	for name, c := range map[string]struct {
 		steps []string
@@ -872,13 +877,13 @@ func TestFaultsOfWhatIsDown(t *testing.T) {
 		"killed-then-lost": {[]string{killed, lost, "heal: x"},
 			`f:18:11: spec.steps[4].heal: Forbidden: cluster "a" is lost by the fault "fire" at this step, and what "x" has ` +
 				`killed there cannot run again: heal "fire" before`},
-		"killed-and-held": {[]string{frozen, killed, "heal: x"},
+		"killed-and-frozen": {[]string{frozen, killed, "heal: x"},
 			`spec.steps[4].heal: Forbidden: cluster "a" is frozen by the fault "fire" at this step, and`},
-		"held-to-the-end": {[]string{frozen, killed},
+		"frozen-to-the-end": {[]string{frozen, killed},
 			`spec.steps[3].fault.kill: Forbidden: cluster "a" is frozen by the fault "fire" at this step, and`},
 		"crashed-then-lost": {[]string{"fault: {name: x, crash: {actor: gardenlet-a, target: garden}}", lost, "heal: x"},
 			`spec.steps[4].heal: Forbidden: cluster "a" is lost`},
-		"a-held-program": {[]string{"fault: {name: x, kill: {cluster: a, program: etcd}}", frozen, "heal: x"},
+		"a-frozen-program": {[]string{"fault: {name: x, kill: {cluster: a, program: etcd}}", frozen, "heal: x"},
 			`spec.steps[4].heal: Forbidden: cluster "a" is frozen`},
 		"a-lost-victim": {[]string{lost,
 			"fault: {name: x, crash: {actor: gardenlet-b, target: garden, victim: {cluster: a, program: etcd}}}"},
@@ -898,7 +903,7 @@ func TestFaultsOfWhatIsDown(t *testing.T) {
 			lost, "heal: x"}, ""},
 		"a-victim-elsewhere": {[]string{lost,
 			"fault: {name: x, crash: {actor: gardenlet-b, target: garden, victim: {shoot: alpha, program: etcd}}}"}, ""},
-		"a-held-victim": {[]string{frozen,
+		"a-frozen-victim": {[]string{frozen,
 			"fault: {name: x, crash: {actor: gardenlet-b, target: garden, victim: {actor: gardenlet-a}}}", "heal: fire"}, ""},
 		"after-the-heal": {[]string{lost, "heal: fire", "fault: {name: x, kill: {actor: gardenlet-a}}",
 			"fault: {name: y, loseCluster: {cluster: a}}"}, ""},
@@ -908,9 +913,9 @@ func TestFaultsOfWhatIsDown(t *testing.T) {
 			"fault: {name: x, kill: {actor: gardenlet-a}, when: {that: \"seed('a').ready\"}}", "heal: fire"}, ""},
 		"a-loss-that-waits": {[]string{"fault: {name: fire, loseCluster: {cluster: a}, when: {that: \"!seed('a').ready\"}}",
 			"fault: {name: x, kill: {actor: gardenlet-a}}"}, ""},
-		"felt-on-its-return": {[]string{lost, cut, "heal: fire", "heal: cut"}, ""},
-		"killed-while-held":  {[]string{frozen, "fault: {name: x, kill: {actor: gardenlet-a}}", "heal: fire"}, ""},
-		"a-lost-target":      {[]string{gone, cut, "heal: fire"}, ""},
+		"hits-on-its-return":  {[]string{lost, cut, "heal: fire", "heal: cut"}, ""},
+		"killed-while-frozen": {[]string{frozen, "fault: {name: x, kill: {actor: gardenlet-a}}", "heal: fire"}, ""},
+		"a-lost-target":       {[]string{gone, cut, "heal: fire"}, ""},
 		"callers-of-no-seed": {[]string{lost, "fault: {name: x, cloudError: {actor: nodes, code: Depleted}}",
 			"fault: {name: y, cloudUnreachable: {}}"}, ""},
 	} {
@@ -948,7 +953,7 @@ func TestFilesThatAreNoScenario(t *testing.T) {
 	}
 }
 
-// A mistake that shows only when a story is to be told is put where the field stands.
+// A mistake that shows only when a scenario is to be run is put where the field stands.
 func TestMistakeIn(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "f.yaml")
@@ -1041,7 +1046,7 @@ func TestTheReferenceIsUpToDate(t *testing.T) {
 	}
 }
 
-func TestTheSchemaTellsRightFromWrong(t *testing.T) {
+func TestSchema_RightAndWrongFiles_AreDistinguished(t *testing.T) {
 	t.Parallel()
 	schema, err := jsonschema.NewCompiler().Compile(filepath.Join(folder, "scenario.schema.json"))
 	if err != nil {

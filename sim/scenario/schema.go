@@ -12,15 +12,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/transplant-sim/transplant/clusters/link"
-	"github.com/transplant-sim/transplant/sim/fault"
+	"github.com/transplant-sim/transplant/clusters/link/requests"
+	"github.com/transplant-sim/transplant/clusters/link/wire"
+	"github.com/transplant-sim/transplant/sim/fault/chaosmesh"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/oracle"
 	"github.com/transplant-sim/transplant/sim/step"
+	"github.com/transplant-sim/transplant/sim/step/manifest"
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-//go:generate go run ./generate ../../scenarios/scenario.schema.json ../../scenarios/extensiondeployment.schema.json ../../docs/steps.md
+//go:generate -command schemas go run ./generate ../../scenarios/scenario.schema.json
+//go:generate schemas ../../scenarios/extensiondeployment.schema.json ../../docs/steps.md
 
 const schemaIDs = "https://transplant.dev/schemas/"
 
@@ -30,14 +33,14 @@ var sources = []string{".", "../step", "../fault", "../landscape", "../expressio
 // Schema is the JSON Schema of the file format, generated from the Go types. It reads the sources of this package and
 // so must be called from its folder.
 func Schema() ([]byte, error) {
-	return generate(&Scenario{}, "A story about a landscape: what it needs, what happens, and what must hold.",
+	return generate(&Scenario{}, "A scenario: what its landscape needs, what happens on it, and what must be true then.",
 		restrictions)
 }
 
-// ExtensionSchema is that of files about extensions of the user's own, made in the same way.
+// ExtensionSchema is that of files about third-party extensions, made in the same way.
 func ExtensionSchema() ([]byte, error) {
 	return generate(&ExtensionDeployment{},
-		"An extension controller of one's own, which runs on every seed of a landscape.", extensionRestrictions)
+		"A third-party extension controller, which runs on every seed of a landscape.", extensionRestrictions)
 }
 
 func generate(of any, about string, restrictions map[string]func(*jsonschema.Schema)) ([]byte, error) {
@@ -176,17 +179,17 @@ func schemaOf(t reflect.Type) *jsonschema.Schema {
 		return enumeration(landscape.Purpose("").Values())
 	case reflect.TypeFor[landscape.UpdateStrategy]():
 		return enumeration(landscape.UpdateStrategy("").Values())
-	case reflect.TypeFor[link.Direction]():
-		return enumeration([]string{string(link.Both), string(link.ToServer), string(link.ToClient)})
-	case reflect.TypeFor[link.Moment]():
-		return enumeration([]string{string(link.Before), string(link.After)})
+	case reflect.TypeFor[wire.Direction]():
+		return enumeration([]string{string(wire.Both), string(wire.ToServer), string(wire.ToClient)})
+	case reflect.TypeFor[requests.Moment]():
+		return enumeration([]string{string(requests.Before), string(requests.After)})
 	case reflect.TypeFor[world.Backup]():
 		return enumeration([]string{string(world.AnyBackup), string(world.FullBackup), string(world.DeltaBackup)})
-	case reflect.TypeFor[fault.Experiment]():
+	case reflect.TypeFor[chaosmesh.Experiment]():
 		return experiment()
-	case reflect.TypeFor[step.Merge]():
+	case reflect.TypeFor[manifest.Merge]():
 		return merge()
-	case reflect.TypeFor[step.Object]():
+	case reflect.TypeFor[manifest.Object]():
 		return object()
 	case reflect.TypeFor[runtime.RawExtension]():
 		return &jsonschema.Schema{Type: "object"}
@@ -203,7 +206,7 @@ func experiment() *jsonschema.Schema {
 		Description: "a PodChaos, a NetworkChaos or an HTTPChaos of Chaos Mesh",
 	}
 	s.Properties.Set("apiVersion", &jsonschema.Schema{Const: "chaos-mesh.org/v1alpha1"})
-	s.Properties.Set("kind", enumeration(fault.Experiments()))
+	s.Properties.Set("kind", enumeration(chaosmesh.Kinds()))
 	s.Properties.Set("metadata", &jsonschema.Schema{Type: "object"})
 	s.Properties.Set("spec", &jsonschema.Schema{Type: "object"})
 	return s

@@ -15,7 +15,7 @@ type stepRule struct {
 	// of is what it is about, in words of scenarios.
 	of    string
 	grade grade
-	// where says in words for people when it is broken: "where …".
+	// where says in words for people when it applies: "where …".
 	where string
 	// find what is wrong. The path is that of spec.
 	find func(*course, *field.Path) field.ErrorList
@@ -26,14 +26,14 @@ var stepRules = []stepRule{
 	{"`expect`, `wait`", late, "it demands that a shoot has left a lost seed before an evacuation can have come so far",
 		(*course).findMissed},
 	{"`fault`", never, "it harms the traffic of control planes on a seed to which no shoot ever comes",
-		(*course).findUnheard},
+		(*course).findWithoutTraffic},
 	{"`fault`", idle, "it does harm only while it lasts, and no step follows", (*course).findMomentary},
-	{"`settleWithin`", late, fmt.Sprintf("it is shorter than %s, for which nothing may move", Rest),
-		(*course).findNoRest},
+	{"`settleWithin`", late, fmt.Sprintf("it is shorter than %s, for which nothing may move", Quiet),
+		(*course).findTooShortToSettle},
 }
 
-// Rest is how long nothing may move for everything to have settled.
-const Rest = 3 * time.Second
+// Quiet is how long nothing may move for everything to have settled.
+const Quiet = 3 * time.Second
 
 // condition of a step that waits for one: the names of its verb and field, and the text.
 func condition(one step.Spec) (verb, member, text string) {
@@ -64,7 +64,7 @@ func (c *course) findMissed(spec *field.Path) (errs field.ErrorList) {
 	return errs
 }
 
-func (c *course) findUnheard(spec *field.Path) (errs field.ErrorList) {
+func (c *course) findWithoutTraffic(spec *field.Path) (errs field.ErrorList) {
 	on := c.of.Spec.Landscape
 	for i, one := range c.of.Spec.Steps {
 		if one.Fault == nil {
@@ -74,7 +74,7 @@ func (c *course) findUnheard(spec *field.Path) (errs field.ErrorList) {
 		actor := fault.Speaker(f)
 		if seed := on.HomeOf(actor); on.RoleOf(actor) == "control-planes" && !c.mayHold(seed) {
 			errs = append(errs, field.Invalid(spec.Child("steps").Index(i).Child("fault", kind, "actor"), actor,
-				fmt.Sprintf("has no traffic that could feel it: no shoot ever comes to seed %q; name another actor",
+				fmt.Sprintf("has no traffic that it could hit: no shoot ever comes to seed %q; name another actor",
 					seed)))
 		}
 	}
@@ -94,11 +94,11 @@ func (c *course) findMomentary(spec *field.Path) field.ErrorList {
 		"ends when it has begun, as no step follows; add one that lasts, such as an expect")}
 }
 
-func (c *course) findNoRest(spec *field.Path) field.ErrorList {
+func (c *course) findTooShortToSettle(spec *field.Path) field.ErrorList {
 	given := c.of.Spec.SettleWithin.Duration
-	if given >= Rest {
+	if given >= Quiet {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(spec.Child("settleWithin"), given.String(),
-		fmt.Sprintf("is too short: nothing may move for %s before all has settled; give it more time", Rest))}
+		fmt.Sprintf("is too short: nothing may move for %s before all has settled; give it more time", Quiet))}
 }

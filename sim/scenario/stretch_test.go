@@ -12,8 +12,9 @@ import (
 
 func TestStretch(t *testing.T) {
 	t.Parallel()
-	const of = `{"apiVersion":"transplant.dev/v1alpha1","kind":"Scenario","metadata":{"name":"slow"},"spec":{"why":"w","steps":[
-		{"expect":{"that":"true","within":"10s"}},{"wait":{"until":"true"}},{"wait":{"for":"5s","because":"so it is"}},{"create":{"shoot":"alpha"}}],
+	const of = `{"apiVersion":"transplant.dev/v1alpha1","kind":"Scenario","metadata":{"name":"slow"},"spec":{
+		"why":"w","steps":[{"expect":{"that":"true","within":"10s"}},{"wait":{"until":"true"}},
+			{"wait":{"for":"5s","because":"so it is"}},{"create":{"shoot":"alpha"}}],
 		"measure":{"rto":{"max":"45s"},"rpo":{"max":"2s"},"lostWrites":{"max":3}}}}`
 	var s scenario.Scenario
 	if err := json.Unmarshal([]byte(of), &s); err != nil {

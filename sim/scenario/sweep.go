@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/requests"
 	"github.com/transplant-sim/transplant/sim/step"
 )
 
@@ -104,13 +104,13 @@ func pointName(scenario, fault string, n int) string {
 	return fmt.Sprintf("%s-%s-%d", scenario, fault, n)
 }
 
-// sweeps tells whether a fault is that of one of the sweeps.
+// sweeps says whether a fault is that of one of the sweeps.
 func (s *Scenario) sweeps(name string) bool {
 	return slices.ContainsFunc(s.Spec.Sweep, func(sweep Sweep) bool { return sweep.Fault == name })
 }
 
 // turnOf says at which request a fault of this name begins; nil if there is none that begins at a request.
-func turnOf(steps []step.Spec, name string) *link.Turn {
+func turnOf(steps []step.Spec, name string) *requests.Turn {
 	for _, one := range steps {
 		if one.Fault != nil && one.Fault.Name == name {
 			return one.Fault.Turn()
@@ -128,7 +128,7 @@ func (s *Scenario) checkSweep(path *field.Path) field.ErrorList {
 		}
 		name := one.Fault.Name
 		atRequests = append(atRequests, name)
-		if *one.Fault.Turn() == (link.Turn{}) && !s.sweeps(name) {
+		if *one.Fault.Turn() == (requests.Turn{}) && !s.sweeps(name) {
 			sweepable = append(sweepable, name)
 		}
 	}
@@ -147,7 +147,7 @@ func (s *Scenario) checkSweep(path *field.Path) field.ErrorList {
 			errs = append(errs, field.NotSupported(at.Child("fault"), sweep.Fault, sweepable))
 		case seen[sweep.Fault]:
 			errs = append(errs, twice(at.Child("fault"), sweep.Fault, leaveOne))
-		case *turn != (link.Turn{}):
+		case *turn != (requests.Turn{}):
 			errs = append(errs, field.Invalid(at.Child("fault"), sweep.Fault,
 				"says by itself at which request it begins; leave nth, from, every and times to the sweep"))
 		}
@@ -163,7 +163,7 @@ func (s *Scenario) checkSweep(path *field.Path) field.ErrorList {
 
 // checkPointName refuses points whose names could not be those of scenarios: files and folders have them, too.
 func (s *Scenario) checkPointName(path *field.Path, sweep Sweep) field.ErrorList {
-	if len(validation.IsDNS1123Label(s.Metadata.Name)) > 0 { // which is told there
+	if len(validation.IsDNS1123Label(s.Metadata.Name)) > 0 { // which is reported there
 		return nil
 	}
 	name := pointName(s.Metadata.Name, sweep.Fault, sweep.UpTo)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/requests"
 	"github.com/transplant-sim/transplant/sim/scenario"
 )
 
@@ -37,7 +37,7 @@ func TestASweepExpandsIntoClosedScenarios(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var told []string
+	var got []string
 	for _, point := range points {
 		text, err := scenario.Print(point)
 		if err != nil {
@@ -54,17 +54,17 @@ func TestASweepExpandsIntoClosedScenarios(t *testing.T) {
 		for i := range again.Spec.Steps {
 			_, one := again.Spec.Steps[i].Step()
 			line += " " + strings.Fields(one.String())[0] + " " + one.Subject()
-			if f := again.Spec.Steps[i].Fault; f != nil && f.Crash != nil && f.Crash.Nth == 2 && f.Crash.At == link.After {
+			if f := again.Spec.Steps[i].Fault; f != nil && f.Crash != nil && f.Crash.Nth == 2 && f.Crash.At == requests.After {
 				line += " at 2"
 			}
 		}
-		told = append(told, line)
+		got = append(got, line)
 	}
 	want := []string{
 		"swept-one-1: fault one fault cut heal one", "swept-one-2: fault one at 2 fault cut heal one",
 		"swept-two-1: fault two fault cut heal two",
 	}
-	if diff := cmp.Diff(want, told); diff != "" {
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 	if s.Spec.Steps[0].Fault.Crash.Nth != 0 {
@@ -89,7 +89,7 @@ func TestExpand_FaultWithARequest_BeginsAtEachOfThem(t *testing.T) {
 		if name := fmt.Sprintf("swept-lost-%d", n+1); point.Metadata.Name != name {
 			t.Errorf("point %d is called %q, want %q", n+1, point.Metadata.Name, name)
 		}
-		if got := point.Spec.Steps[2].Fault.When.Request; got.Nth != n+1 || got.At != link.After {
+		if got := point.Spec.Steps[2].Fault.When.Request; got.Nth != n+1 || got.At != requests.After {
 			t.Errorf("in point %d the fault begins %s", n+1, got)
 		}
 	}
@@ -101,7 +101,8 @@ func TestExpand_FaultWithARequest_BeginsAtEachOfThem(t *testing.T) {
 func TestImpossibleSweeps(t *testing.T) {
 	t.Parallel()
 	for sweep, want := range map[string]string{
-		"[{fault: none, upTo: 1}]":                          `spec.sweep[0].fault: Unsupported value: "none": supported values: "one", "two"`,
+		"[{fault: none, upTo: 1}]": `spec.sweep[0].fault: Unsupported value: "none": ` +
+			`supported values: "one", "two"`,
 		"[{fault: cut, upTo: 1}]":                           `spec.sweep[0].fault: Unsupported value: "cut"`,
 		"[{fault: one, upTo: 1}, {fault: one, upTo: 2}]":    `spec.sweep[1].fault: Duplicate value: "one"`,
 		"[{fault: one}]":                                    "spec.sweep[0].upTo: is missing; it must be given",

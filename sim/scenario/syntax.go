@@ -12,13 +12,13 @@ import (
 
 // syntax is why content is no YAML, where that is, and what to do about it.
 func syntax(err error, content []byte) *Mistake {
-	told := (*yaml.LoadError)(nil)
-	if !errors.As(err, &told) {
+	found := (*yaml.LoadError)(nil)
+	if !errors.As(err, &found) {
 		return &Mistake{Line: 1, Message: "not YAML: " + err.Error()}
 	}
-	what, _, _ := strings.Cut(told.Message, " (value:") // of a byte that cannot be printed
-	s := spot{lines: bytes.Split(content, []byte("\n")), at: place{told.Mark.Line, told.Mark.Column},
-		from: place{told.ContextMark.Line, told.ContextMark.Column}}
+	what, _, _ := strings.Cut(found.Message, " (value:") // of a byte that cannot be printed
+	s := spot{lines: bytes.Split(content, []byte("\n")), at: place{found.Mark.Line, found.Mark.Column},
+		from: place{found.ContextMark.Line, found.ContextMark.Column}}
 	if s.at.line == 0 { // the reader knows no lines
 		s.at = firstUnreadable(content)
 	}

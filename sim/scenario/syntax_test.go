@@ -7,8 +7,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/scenario"
 )
 
-// What is no YAML is told where it stands, not where the parser had begun what it was at, and with what to do about it.
-func TestSyntaxErrorsNameTheirPlace(t *testing.T) {
+// The message names the place of the mistake, not where the parser had begun, and says what to do about it.
+func TestSyntax_WhatIsNoYAML_IsNamedWithItsPlace(t *testing.T) {
 	t.Parallel()
 	const (
 		flow  = "  - migrate: {shoot: alpha, to: b}\n"

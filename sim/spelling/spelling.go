@@ -25,7 +25,7 @@ func Suggest(wrong string, known []string) string {
 }
 
 // Almost is the name that an unknown one is for certain, since at most a fifth of the letters is wrong: it is for names
-// beside which there may be others, of which nobody shall be told that they are these.
+// beside which there may be others, which must not be taken for these.
 func Almost(wrong string, known []string) string { return Nearest(wrong, known, max(1, len(wrong)/5)) }
 
 // Nearest of the names that differ from a wrong one in that many letters at most, whatever their case; empty if there

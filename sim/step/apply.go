@@ -14,6 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/transplant-sim/transplant/sim/step/dryrun"
+	"github.com/transplant-sim/transplant/sim/step/manifest"
+	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
@@ -24,7 +27,7 @@ type Apply struct {
 	Shoot string `json:"shoot"`
 	// Object of the shoot's API. If it is there, it is taken as a JSON merge patch (RFC 7386): null removes a field, a
 	// list replaces the whole list, and what is not named stays.
-	Object Object `json:"object"`
+	Object manifest.Object `json:"object"`
 }
 
 var _ Step = &Apply{}
@@ -35,9 +38,9 @@ func (a *Apply) Subject() string { return a.Shoot }
 func (a *Apply) String() string { return fmt.Sprintf("apply %s in %s", a.Object, a.Shoot) }
 
 // Check wants an awake shoot, which may be in deletion, and an object that fits its kind.
-func (a *Apply) Check(path *field.Path, plot *Plot) field.ErrorList {
-	errs := append(plot.garden(path), plot.reachable(path.Child("shoot"), a.Shoot)...)
-	return append(errs, a.Object.check(path.Child("object"))...)
+func (a *Apply) Check(path *field.Path, state *dryrun.State) field.ErrorList {
+	errs := append(state.Garden(path), state.Reachable(path.Child("shoot"), a.Shoot)...)
+	return append(errs, a.Object.Check(path.Child("object"))...)
 }
 
 // servedWithin is how long a kind may take to be served after it was defined, and servedPoll how often that is tried.
@@ -46,9 +49,9 @@ const (
 	servedPoll   = 250 * time.Millisecond
 )
 
-// Run creates or changes the object. A kind that the story has just defined is waited for.
-func (a *Apply) Run(ctx context.Context, stage *Stage) error {
-	shoot, err := stage.user(ctx, a.Shoot)
+// Run creates or changes the object. If the run has just defined the kind, it waits until the kind is served.
+func (a *Apply) Run(ctx context.Context, env *Environment) error {
+	shoot, err := env.user(ctx, a.Shoot)
 	if err != nil {
 		return err
 	}
@@ -57,7 +60,7 @@ func (a *Apply) Run(ctx context.Context, stage *Stage) error {
 		last = a.apply(ctx, shoot)
 		return !unserved(last), nil
 	})
-	if last == nil && err != nil { // the story was broken off before the first try
+	if last == nil && err != nil { // the run was interrupted before the first try
 		last = err
 	}
 	return done(a, last)
@@ -69,9 +72,9 @@ func (a *Apply) apply(ctx context.Context, shoot client.Client) error {
 		return err
 	}
 	// Changes first: a part of an object may be no whole one.
-	err = shoot.Patch(ctx, a.Object.whole(), client.RawPatch(types.MergePatchType, content))
+	err = shoot.Patch(ctx, a.Object.Whole(), client.RawPatch(types.MergePatchType, content))
 	if apierrors.IsNotFound(err) {
-		err = shoot.Create(ctx, a.Object.whole())
+		err = shoot.Create(ctx, a.Object.Whole())
 	}
 	return err
 }
@@ -88,7 +91,7 @@ func unserved(err error) bool {
 }
 
 // user is a client of the shoot's API by its public name.
-func (s *Stage) user(ctx context.Context, shoot string) (client.Client, error) {
+func (s *Environment) user(ctx context.Context, shoot string) (client.Client, error) {
 	config, err := s.World.ConnectShoot(ctx, shoot, world.User)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the shoot %q: %w", shoot, err)
@@ -103,6 +106,49 @@ func (s *Stage) user(ctx context.Context, shoot string) (client.Client, error) {
 func done(what fmt.Stringer, err error) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// Remove lets a user of a shoot delete an object in it. It does not wait until it is gone; one that is gone is no
+// error.
+type Remove struct {
+	// Shoot whose user it is.
+	Shoot string `json:"shoot"`
+	// Object of the shoot's API: apiVersion, kind and metadata with name and, where there is one, namespace.
+	Object manifest.Object `json:"object"`
+}
+
+var _ Step = &Remove{}
+
+// Subject is the shoot.
+func (r *Remove) Subject() string { return r.Shoot }
+
+func (r *Remove) String() string { return fmt.Sprintf("remove %s from %s", r.Object, r.Shoot) }
+
+// Check wants an awake shoot, which may be in deletion, and no more of the object than who it is.
+func (r *Remove) Check(path *field.Path, state *dryrun.State) field.ErrorList {
+	errs := append(state.Garden(path), state.Reachable(path.Child("shoot"), r.Shoot)...)
+	errs = append(errs, r.Object.Check(path.Child("object"))...)
+	return append(errs, r.Object.CheckBare(path.Child("object"))...)
+}
+
+// Run deletes the object.
+func (r *Remove) Run(ctx context.Context, env *Environment) error {
+	shoot, err := env.user(ctx, r.Shoot)
+	if err != nil {
+		return err
+	}
+	return done(r, client.IgnoreNotFound(shoot.Delete(ctx, r.Object.Whole())))
+}
+
+// Object is the object in a shoot that a user creates, changes or deletes by the step; nil for every other step.
+func (s *Spec) Object() *timeline.ObjectRef {
+	switch {
+	case s.Apply != nil:
+		return s.Apply.Object.Ref()
+	case s.Remove != nil:
+		return s.Remove.Object.Ref()
 	}
 	return nil
 }

@@ -17,13 +17,14 @@ import (
 	"github.com/transplant-sim/transplant/clusters/apiservertest"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/step"
+	"github.com/transplant-sim/transplant/sim/step/manifest"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-func thing(t *testing.T, text string) step.Object {
+func thing(t *testing.T, text string) manifest.Object {
 	t.Helper()
-	var o step.Object
+	var o manifest.Object
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
 		t.Fatal(err)
 	}
@@ -51,8 +52,8 @@ func TestSpecObject_OfApplyAndRemove(t *testing.T) {
 
 func TestApplyAndRemove(t *testing.T) {
 	t.Parallel()
-	stage, _, _ := staged(t)
-	config, err := stage.World.ConnectShoot(t.Context(), "alpha", world.User)
+	env, _, _ := newEnvironment(t)
+	config, err := env.World.ConnectShoot(t.Context(), "alpha", world.User)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +79,7 @@ func TestApplyAndRemove(t *testing.T) {
 		{configMap + `,"finalizers":null}}`, map[string]string{"y": "2", "z": "3"}, nil},
 	} {
 		one := &step.Apply{Shoot: "alpha", Object: thing(t, c.object)}
-		if err := one.Run(t.Context(), stage); err != nil {
+		if err := one.Run(t.Context(), env); err != nil {
 			t.Fatalf("%s: %v", one, err)
 		}
 		data, finalizers := seen()
@@ -88,7 +89,7 @@ func TestApplyAndRemove(t *testing.T) {
 	}
 	remove := &step.Remove{Shoot: "alpha", Object: thing(t, configMap+`}}`)}
 	for range 2 { // what is gone is no error
-		if err := remove.Run(t.Context(), stage); err != nil {
+		if err := remove.Run(t.Context(), env); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -100,7 +101,7 @@ func TestApplyAndRemove(t *testing.T) {
 		&step.Apply{Shoot: "omega", Object: thing(t, configMap+`}}`)},
 		&step.Remove{Shoot: "omega", Object: thing(t, configMap+`}}`)},
 	} {
-		if err := one.Run(t.Context(), stage); err == nil || !strings.Contains(err.Error(), `connect to the shoot "omega"`) {
+		if err := one.Run(t.Context(), env); err == nil || !strings.Contains(err.Error(), `connect to the shoot "omega"`) {
 			t.Errorf("%s: %v", one, err)
 		}
 	}
@@ -116,23 +117,23 @@ func (s served) ConnectShoot(context.Context, string, string) (*rest.Config, err
 	return s.config, nil
 }
 
-// TestApplyWaitsForKinds: an object of a kind that was defined a moment ago is no error; one whose namespace is missing
-// is, at once.
-func TestApplyWaitsForKinds(t *testing.T) {
+// A missing namespace is an error at once.
+func TestApply_KindJustDefined_IsWaitedFor(t *testing.T) {
 	t.Parallel()
-	stage := &step.Stage{World: served{config: apiservertest.Start(t, apiservertest.Options{})}}
-	const definition = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"beds.hotel.test"},"spec":{"group":"hotel.test",
-		"scope":"Namespaced","names":{"plural":"beds","kind":"Bed"},"versions":[{"name":"v1","served":true,"storage":true,
+	env := &step.Environment{World: served{config: apiservertest.Start(t, apiservertest.Options{})}}
+	const definition = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
+		"metadata":{"name":"beds.hotel.test"},"spec":{"group":"hotel.test","scope":"Namespaced",
+		"names":{"plural":"beds","kind":"Bed"},"versions":[{"name":"v1","served":true,"storage":true,
 		"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}}`
 	const bed = `{"apiVersion":"hotel.test/v1","kind":"Bed","metadata":{"name":"b","namespace":%q},"spec":{"soft":true}}`
 	for _, text := range []string{definition, fmt.Sprintf(bed, "default"), fmt.Sprintf(bed, "default")} {
 		one := &step.Apply{Shoot: "alpha", Object: thing(t, text)}
-		if err := one.Run(t.Context(), stage); err != nil {
+		if err := one.Run(t.Context(), env); err != nil {
 			t.Fatal(err)
 		}
 	}
 	lost := &step.Apply{Shoot: "alpha", Object: thing(t, fmt.Sprintf(bed, "nowhere"))}
-	if err := lost.Run(t.Context(), stage); err == nil || !strings.Contains(err.Error(),
+	if err := lost.Run(t.Context(), env); err == nil || !strings.Contains(err.Error(),
 		`namespaces "nowhere" not found`) {
 		t.Errorf("an object in no namespace: %v", err)
 	}
@@ -151,7 +152,7 @@ func TestCheckApplyAndRemove(t *testing.T) {
 		"a webhook": {&step.Apply{Shoot: "alpha",
 			Object: thing(t, `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingWebhookConfiguration",`+
 				`"metadata":{"name":"x"},"webhooks":[{"name":"a"}]}`)}, nil},
-		"a kind of the story's own": {&step.Apply{Shoot: "alpha",
+		"a kind of the scenario's own": {&step.Apply{Shoot: "alpha",
 			Object: thing(t, `{"apiVersion":"hotel.test/v1","kind":"Bed","metadata":{"name":"x"},"spec":{"soft":true}}`)}, nil},
 		"a misspelt field": {&step.Apply{Shoot: "alpha",
 			Object: thing(t, `{"apiVersion":"v1","kind":"Service","metadata":{"name":"x"},"spec":{"ports":[{"prot":80}]}}`)},
@@ -167,9 +168,9 @@ func TestCheckApplyAndRemove(t *testing.T) {
 			[]string{"object.apiVersion", "object.kind", "object.metadata.name"}},
 		"a status": {&step.Apply{Shoot: "alpha", Object: thing(t, configMap+`},"status":{}}`)},
 			[]string{"object.status"}},
-		"of a stranger":      {&step.Apply{Shoot: "omega", Object: thing(t, configMap+`}}`)}, []string{"shoot"}},
-		"of one that sleeps": {&step.Apply{Shoot: "beta", Object: thing(t, configMap+`}}`)}, []string{"shoot"}},
-		"removal":            {&step.Remove{Shoot: "alpha", Object: thing(t, configMap+`}}`)}, nil},
+		"of an unknown shoot": {&step.Apply{Shoot: "omega", Object: thing(t, configMap+`}}`)}, []string{"shoot"}},
+		"of one that sleeps":  {&step.Apply{Shoot: "beta", Object: thing(t, configMap+`}}`)}, []string{"shoot"}},
+		"removal":             {&step.Remove{Shoot: "alpha", Object: thing(t, configMap+`}}`)}, nil},
 		"removal says more": {&step.Remove{Shoot: "alpha",
 			Object: thing(t, configMap+`,"labels":{"a":"b"}},"data":{}}`)}, []string{"object.data", "object.metadata.labels"}},
 		"removal of one that sleeps": {&step.Remove{Shoot: "beta", Object: thing(t, configMap+`}}`)}, []string{"shoot"}},
@@ -177,7 +178,7 @@ func TestCheckApplyAndRemove(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var got []string
-			for _, err := range c.step.Check(nil, step.NewPlot(on, nil)) {
+			for _, err := range c.step.Check(nil, step.NewState(on, nil)) {
 				got = append(got, err.Field)
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
@@ -186,12 +187,12 @@ func TestCheckApplyAndRemove(t *testing.T) {
 		})
 	}
 	// One in deletion is awake until it is gone.
-	plot := step.NewPlot(on, nil)
-	if errs := (&step.Delete{Shoot: "beta"}).Check(field.NewPath("delete"), plot); len(errs) > 0 {
+	state := step.NewState(on, nil)
+	if errs := (&step.Delete{Shoot: "beta"}).Check(field.NewPath("delete"), state); len(errs) > 0 {
 		t.Fatal(errs)
 	}
 	if errs := (&step.Apply{Shoot: "beta", Object: thing(t, configMap+`}}`)}).Check(field.NewPath("apply"),
-		plot); len(errs) > 0 {
+		state); len(errs) > 0 {
 		t.Error(errs)
 	}
 }

@@ -4,15 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
-
 	"github.com/transplant-sim/transplant/sim/expression"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/timeline"
@@ -22,52 +19,9 @@ import (
 // pollInterval between two looks at the world.
 const pollInterval = 200 * time.Millisecond
 
-// condition checks an expression and the names in it.
-func (p *Plot) condition(path *field.Path, text string) field.ErrorList {
-	e, err := expression.Compile(text)
-	if err != nil {
-		return field.ErrorList{field.Invalid(path, text, err.Error())}
-	}
-	if !e.Asks() {
-		return field.ErrorList{field.Invalid(path, text,
-			"asks for nothing on the landscape, and is always the same; ask for a shoot, a seed or the cloud, such as "+
-				"shoot('alpha').healthy")}
-	}
-	var errs field.ErrorList
-	for _, name := range e.Shoots() {
-		if known := p.Landscape.ShootNames(); !slices.Contains(known, name) {
-			errs = append(errs, field.NotSupported(path, fmt.Sprintf("shoot('%s')", name), known))
-		}
-	}
-	for _, name := range e.Seeds() {
-		if known := p.Landscape.SeedNames(); !slices.Contains(known, name) {
-			errs = append(errs, field.NotSupported(path, fmt.Sprintf("seed('%s')", name), known))
-		}
-	}
-	for _, name := range e.SeedsWanted() { // no shoot can ever be there
-		if known := p.Landscape.SeedNames(); !slices.Contains(known, name) {
-			errs = append(errs, field.NotSupported(path, name, known))
-		}
-	}
-	for _, c := range e.Impossible() {
-		errs = append(errs, field.NotSupported(path, c.Value, c.Known))
-	}
-	return errs
-}
-
-// visible is condition for what is waited for at this place: what only the garden can tell must not be waited for while
-// it is down.
-func (p *Plot) visible(path *field.Path, text string) field.ErrorList {
-	errs := p.condition(path, text)
-	if e, err := expression.Compile(text); err == nil && e.NeedsGarden() {
-		errs = append(errs, p.garden(path)...)
-	}
-	return errs
-}
-
 // Await polls the world until the condition is true. When it did not become so in time the last look decides: the error
-// is Unmet when it was false then, and Unknown when that could not be told.
-func (s *Stage) Await(ctx context.Context, text string, within time.Duration) error {
+// is Unmet when it was false then, and Unknown when that could not be seen.
+func (s *Environment) Await(ctx context.Context, text string, within time.Duration) error {
 	e, err := expression.Compile(text)
 	if err != nil {
 		return fmt.Errorf("compile %q: %w", text, err)
@@ -81,7 +35,7 @@ func (s *Stage) Await(ctx context.Context, text string, within time.Duration) er
 		case met:
 			s.met(text, why, err)
 			return nil
-		case ctx.Err() != nil: // this look was cut short; the one before it tells more
+		case ctx.Err() != nil: // this look was cut short; the one before it says more
 			return fmt.Errorf("wait for %s: %w; %s", text, context.Cause(ctx), last)
 		case err == nil && late:
 			return Unmet{Why: fmt.Sprintf("not met within %s: %s; %s", within, text, why)}
@@ -103,7 +57,7 @@ func (s *Stage) Await(ctx context.Context, text string, within time.Duration) er
 }
 
 // met records by what it was known that a condition is true.
-func (s *Stage) met(text, saw string, unknown error) {
+func (s *Environment) met(text, saw string, unknown error) {
 	if s.Record == nil { // no scenario is running
 		return
 	}
@@ -115,7 +69,7 @@ func (s *Stage) met(text, saw string, unknown error) {
 }
 
 // patchShoot merges a patch into the Shoot in the garden.
-func (s *Stage) patchShoot(ctx context.Context, shoot string, patch map[string]any) error {
+func (s *Environment) patchShoot(ctx context.Context, shoot string, patch map[string]any) error {
 	key := s.World.ShootKey(shoot)
 	object := &gardencorev1beta1.Shoot{}
 	object.Namespace, object.Name = key.Namespace, key.Name
@@ -123,7 +77,7 @@ func (s *Stage) patchShoot(ctx context.Context, shoot string, patch map[string]a
 }
 
 // patch merges a patch into an object in the garden.
-func (s *Stage) patch(ctx context.Context, what string, object client.Object, patch map[string]any) error {
+func (s *Environment) patch(ctx context.Context, what string, object client.Object, patch map[string]any) error {
 	content, err := json.Marshal(patch)
 	if err != nil {
 		return fmt.Errorf("marshal the patch of %s: %w", what, err)

@@ -10,13 +10,13 @@ import (
 
 func TestAwait_ConditionThatIsMet_IsRecorded(t *testing.T) {
 	t.Parallel()
-	stage, _, _ := staged(t)
-	journal := stage.Record.(*timeline.Journal)
+	env, _, _ := newEnvironment(t)
+	journal := env.Record.(*timeline.Journal)
 	before := len(journal.Events())
-	if err := stage.Await(t.Context(), "shoot('alpha').seed == 'a'", time.Minute); err != nil {
+	if err := env.Await(t.Context(), "shoot('alpha').seed == 'a'", time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	if err := stage.Await(t.Context(), "shoot('alpha').seed == 'b'", 0); err == nil {
+	if err := env.Await(t.Context(), "shoot('alpha').seed == 'b'", 0); err == nil {
 		t.Error("it is not so")
 	}
 	var met []timeline.ConditionMet

@@ -7,6 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/transplant-sim/transplant/sim/step/dryrun"
 )
 
 // Create creates a shoot of the landscape at this step instead of before the first one, or again after it was deleted,
@@ -35,26 +37,27 @@ func (c *Create) Subject() string { return c.Shoot }
 func (c *Create) String() string { return "create " + c.Shoot }
 
 // Check wants a shoot of the landscape that does not exist yet.
-func (c *Create) Check(path *field.Path, plot *Plot) field.ErrorList {
-	errs := append(plot.garden(path), positive(path.Child("within"), c.Within)...)
-	role, known := plot.Shoots[c.Shoot]
+func (c *Create) Check(path *field.Path, state *dryrun.State) field.ErrorList {
+	errs := append(state.Garden(path), positive(path.Child("within"), c.Within)...)
+	shoot, known := state.Shoots[c.Shoot]
 	if !known {
-		return append(errs, plot.noSuch(path.Child("shoot"), c.Shoot, func(role *Role) bool { return !role.Exists }))
+		absent := func(shoot *dryrun.Shoot) bool { return !shoot.Exists }
+		return append(errs, state.NoSuch(path.Child("shoot"), c.Shoot, absent))
 	}
-	if role.Exists {
+	if shoot.Exists {
 		errs = append(errs, field.Invalid(path.Child("shoot"), c.Shoot, "exists already at this step"))
 	}
-	shoot, _ := plot.Landscape.Shoot(c.Shoot)
-	*role = Role{Exists: true, Asleep: shoot.Hibernated, Seed: shoot.Seed}
+	wanted, _ := state.Landscape.Shoot(c.Shoot)
+	*shoot = dryrun.Shoot{Exists: true, Asleep: wanted.Hibernated, Seed: wanted.Seed}
 	return errs
 }
 
 // Run creates the shoot.
-func (c *Create) Run(ctx context.Context, stage *Stage) error {
+func (c *Create) Run(ctx context.Context, env *Environment) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.Within.Duration, fmt.Errorf("the shoot %q was not ready within %s",
 		c.Shoot, c.Within.Duration))
 	defer cancel()
-	return stage.Cast.Raise(ctx, c.Shoot)
+	return env.Shoots.SetUp(ctx, c.Shoot)
 }
 
 func positive(path *field.Path, d metav1.Duration) field.ErrorList {

@@ -10,8 +10,8 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
-
 	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/step/dryrun"
 )
 
 // Delete asks for a shoot to be deleted. It does not wait for it.
@@ -30,26 +30,26 @@ func (d *Delete) Subject() string { return d.Shoot }
 func (d *Delete) String() string { return "delete " + d.Shoot + inVain(d.Refused) }
 
 // Check wants an existing shoot.
-func (d *Delete) Check(path *field.Path, plot *Plot) field.ErrorList {
-	role, errs := plot.shoot(path.Child("shoot"), d.Shoot, exists)
-	errs = append(errs, plot.garden(path)...)
-	if role != nil && !d.Refused {
-		role.Exists, role.Leaving = false, true
+func (d *Delete) Check(path *field.Path, state *dryrun.State) field.ErrorList {
+	shoot, errs := state.Shoot(path.Child("shoot"), d.Shoot, dryrun.Exists)
+	errs = append(errs, state.Garden(path)...)
+	if shoot != nil && !d.Refused {
+		shoot.Exists, shoot.Leaving = false, true
 	}
 	return errs
 }
 
 // Run confirms the deletion and deletes.
-func (d *Delete) Run(ctx context.Context, stage *Stage) error {
+func (d *Delete) Run(ctx context.Context, env *Environment) error {
 	if d.Refused {
-		return refused(d.String(), stage.DeleteShoot(ctx, d.Shoot))
+		return refused(d.String(), env.DeleteShoot(ctx, d.Shoot))
 	}
-	stage.Cast.Dismiss(d.Shoot)
-	return stage.DeleteShoot(ctx, d.Shoot)
+	env.Shoots.Dismiss(d.Shoot)
+	return env.DeleteShoot(ctx, d.Shoot)
 }
 
 // DeleteShoot confirms the deletion of a shoot and asks for it; one that is gone is no error.
-func (s *Stage) DeleteShoot(ctx context.Context, shoot string) error {
+func (s *Environment) DeleteShoot(ctx context.Context, shoot string) error {
 	confirmed := map[string]any{
 		"metadata": map[string]any{"annotations": map[string]any{constants.ConfirmationDeletion: "true"}}}
 	if err := s.patchShoot(ctx, shoot, confirmed); err != nil {

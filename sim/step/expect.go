@@ -7,10 +7,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/transplant-sim/transplant/sim/step/dryrun"
 )
 
-// Expect is liveness: a condition that must become true in time. If it is false at the last look, the product has
-// broken a promise; if that look cannot tell, the story is inconclusive.
+// Expect is liveness: a condition that must become true in time. If it is false at the last look, the run has failed.
+// If that look cannot see whether it is true, the run is inconclusive.
 type Expect struct {
 	// That is a CEL condition.
 	That string `json:"that"`
@@ -37,12 +39,12 @@ func (e *Expect) String() string {
 }
 
 // Check wants a condition about what is on the landscape, and a deadline.
-func (e *Expect) Check(path *field.Path, plot *Plot) field.ErrorList {
-	return append(plot.visible(path.Child("that"), e.That), positive(path.Child("within"), e.Within)...)
+func (e *Expect) Check(path *field.Path, state *dryrun.State) field.ErrorList {
+	return append(state.Visible(path.Child("that"), e.That), positive(path.Child("within"), e.Within)...)
 }
 
 // Run waits until the condition is true. The error is Unmet when it did not become so in time, and Unknown when nobody
-// can tell.
-func (e *Expect) Run(ctx context.Context, stage *Stage) error {
-	return stage.Await(ctx, e.That, e.Within.Duration)
+// can see whether it did.
+func (e *Expect) Run(ctx context.Context, env *Environment) error {
+	return env.Await(ctx, e.That, e.Within.Duration)
 }

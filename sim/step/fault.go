@@ -7,11 +7,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/requests"
 	"github.com/transplant-sim/transplant/sim/fault"
+	"github.com/transplant-sim/transplant/sim/step/dryrun"
 )
 
-// Inject begins a fault, or lets it wait for its moment. It ends with its heal step, or with the story.
+// Inject begins a fault, or lets it wait for its moment. It ends with its heal step, or with the run.
 type Inject struct {
 	fault.Spec `json:",inline"`
 	// When the fault begins; at this step when not given.
@@ -38,7 +39,7 @@ func (i *Inject) String() string {
 
 // Turn says at which of the requests that it selects the fault begins, and can be changed. It is nil if the fault
 // begins at no request: it is no crash, and no when.request is given.
-func (i *Inject) Turn() *link.Turn {
+func (i *Inject) Turn() *requests.Turn {
 	switch {
 	case i.Crash != nil:
 		return &i.Crash.Turn
@@ -49,34 +50,36 @@ func (i *Inject) Turn() *link.Turn {
 }
 
 // Check wants a name of its own and one possible fault, of what is there at this step.
-func (i *Inject) Check(path *field.Path, plot *Plot) field.ErrorList {
-	errs := i.Spec.Check(path, plot.Landscape)
+func (i *Inject) Check(path *field.Path, state *dryrun.State) field.ErrorList {
+	errs := i.Spec.Check(path, state.Landscape)
 	if i.When != nil {
-		errs = append(errs, i.When.Check(path.Child("when"), plot)...)
+		errs = append(errs, i.When.Check(path.Child("when"), state)...)
 	}
 	if i.Name == "" {
 		return append(errs, field.Required(path.Child("name"), "a fault needs a name, by which it is healed and reported"))
 	}
-	if _, taken := plot.Faults[i.Name]; taken {
+	if _, taken := state.Faults[i.Name]; taken {
 		twice := field.Duplicate(path.Child("name"), i.Name)
 		twice.Detail = "an earlier fault has this name; give this one another"
 		errs = append(errs, twice)
 	}
-	if len(errs) == 0 { // else what is told of clusters and actors is a mere consequence
-		errs = plot.inject(path, i)
+	if len(errs) == 0 { // else findings about clusters and actors are mere consequences
+		if kind, f := i.Fault(); f != nil && i.When == nil { // else it may begin when the cluster is back
+			errs = state.Inject(path.Child(kind), i.Name, f)
+		}
 	}
-	plot.Faults[i.Name] = false
-	plot.strew()
+	state.Faults[i.Name] = false
+	state.ForgetSeeds()
 	return errs
 }
 
 // Run injects the fault, or lets it wait.
-func (i *Inject) Run(ctx context.Context, stage *Stage) error {
+func (i *Inject) Run(ctx context.Context, env *Environment) error {
 	_, f := i.Fault()
 	if i.When != nil {
-		return stage.Ward.Await(ctx, i.Name, f, i.When.trigger(stage))
+		return env.Faults.Await(ctx, i.Name, f, i.When.trigger(env))
 	}
-	return stage.Ward.Inject(ctx, i.Name, f)
+	return env.Faults.Inject(ctx, i.Name, f)
 }
 
 // Heal ends the fault of this name.
@@ -90,28 +93,28 @@ func (h *Heal) Subject() string { return string(*h) }
 func (h *Heal) String() string { return "heal " + string(*h) }
 
 // Check wants a fault that was injected and not healed.
-func (h *Heal) Check(path *field.Path, plot *Plot) field.ErrorList {
-	healed, known := plot.Faults[string(*h)]
+func (h *Heal) Check(path *field.Path, state *dryrun.State) field.ErrorList {
+	healed, known := state.Faults[string(*h)]
 	switch {
-	case len(plot.Faults) == 0:
+	case len(state.Faults) == 0:
 		return field.ErrorList{field.Invalid(path, string(*h), "no fault stands before this step: there is nothing to heal")}
 	case !known:
 		var names []string
-		for name, healed := range plot.Faults {
+		for name, healed := range state.Faults {
 			if !healed {
 				names = append(names, name)
 			}
 		}
 		slices.Sort(names)
-		return field.ErrorList{noneOf(path, string(*h), names)}
+		return field.ErrorList{dryrun.NoneOf(path, string(*h), names)}
 	case healed:
 		return field.ErrorList{field.Invalid(path, string(*h), "is healed already at this step")}
 	}
-	plot.Faults[string(*h)] = true
-	return plot.heal(path, string(*h))
+	state.Faults[string(*h)] = true
+	return state.Heal(path, string(*h))
 }
 
 // Run heals the fault.
-func (h *Heal) Run(ctx context.Context, stage *Stage) error {
-	return stage.Ward.Heal(ctx, string(*h))
+func (h *Heal) Run(ctx context.Context, env *Environment) error {
+	return env.Faults.Heal(ctx, string(*h))
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/transplant-sim/transplant/sim/step/dryrun"
 )
 
 // Load starts numbered writes to a shoot through its public name; they go on until the end of the run.
@@ -39,12 +41,13 @@ func (l *Load) String() string {
 }
 
 // Check wants an awake shoot without load, and a sane rate.
-func (l *Load) Check(path *field.Path, plot *Plot) field.ErrorList {
-	role, errs := plot.shoot(path.Child("shoot"), l.Shoot, func(role *Role) bool { return awake(role) && !role.Loaded })
-	if role != nil && role.Asleep {
+func (l *Load) Check(path *field.Path, state *dryrun.State) field.ErrorList {
+	quiet := func(s *dryrun.Shoot) bool { return dryrun.Awake(s) && !s.Loaded }
+	shoot, errs := state.Shoot(path.Child("shoot"), l.Shoot, quiet)
+	if shoot != nil && shoot.Asleep {
 		errs = append(errs, field.Invalid(path.Child("shoot"), l.Shoot, "is hibernated at this step: wake it before"))
 	}
-	if role != nil && role.Loaded {
+	if shoot != nil && shoot.Loaded {
 		errs = append(errs, field.Invalid(path.Child("shoot"), l.Shoot, "has a load already: one is enough"))
 	}
 	if l.WritesPerSecond < 0 || l.WritesPerSecond > maxWritesPerSecond {
@@ -52,16 +55,16 @@ func (l *Load) Check(path *field.Path, plot *Plot) field.ErrorList {
 			fmt.Sprintf("must be from 1 to %d", maxWritesPerSecond)))
 	}
 	if l.KeepAddress { // which is looked up at this step
-		errs = append(errs, plot.garden(path)...)
+		errs = append(errs, state.Garden(path)...)
 	}
-	if role != nil {
-		role.Loaded = true
+	if shoot != nil {
+		shoot.Loaded = true
 	}
 	return errs
 }
 
 // Run starts the writes.
-func (l *Load) Run(ctx context.Context, stage *Stage) error { return stage.Cast.Load(ctx, *l) }
+func (l *Load) Run(ctx context.Context, env *Environment) error { return env.Shoots.Load(ctx, *l) }
 
 // WritesPerSecond is the rate that a load is asked for; 0 for every other step.
 func (s *Spec) WritesPerSecond() int {

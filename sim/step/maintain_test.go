@@ -19,15 +19,15 @@ import (
 
 func TestReschedule(t *testing.T) {
 	t.Parallel()
-	stage, _, garden := staged(t)
+	env, _, garden := newEnvironment(t)
 	one := &step.Reschedule{Shoot: "alpha", EndsIn: metav1.Duration{Duration: 10 * time.Minute}}
 	one.Default()
 	before := time.Now().Add(-time.Second)
-	if err := one.Run(t.Context(), stage); err != nil {
+	if err := one.Run(t.Context(), env); err != nil {
 		t.Fatal(err)
 	}
 	shoot := &gardencorev1beta1.Shoot{}
-	if err := garden.Get(t.Context(), stage.World.ShootKey("alpha"), shoot); err != nil {
+	if err := garden.Get(t.Context(), env.World.ShootKey("alpha"), shoot); err != nil {
 		t.Fatal(err)
 	}
 	w := shoot.Spec.Maintenance.TimeWindow
@@ -51,9 +51,9 @@ func TestReschedule(t *testing.T) {
 }
 
 // shootClient reaches the API server of alpha as the observer does.
-func shootClient(t *testing.T, stage *step.Stage) client.Client {
+func shootClient(t *testing.T, env *step.Environment) client.Client {
 	t.Helper()
-	config, err := stage.World.ConnectShoot(t.Context(), "alpha", world.Observer)
+	config, err := env.World.ConnectShoot(t.Context(), "alpha", world.Observer)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,8 +66,8 @@ func shootClient(t *testing.T, stage *step.Stage) client.Client {
 
 func TestSelect(t *testing.T) {
 	t.Parallel()
-	stage, _, _ := staged(t)
-	shoot := shootClient(t, stage)
+	env, _, _ := newEnvironment(t)
+	shoot := shootClient(t, env)
 	const candidate, selected = "node.machine.sapcloud.io/candidate-for-update",
 		"node.machine.sapcloud.io/selected-for-update"
 	for name, labels := range map[string]map[string]string{
@@ -80,7 +80,7 @@ func TestSelect(t *testing.T) {
 	}
 	one := &step.Select{Shoot: "alpha"}
 	one.Default()
-	if err := one.Run(t.Context(), stage); err != nil {
+	if err := one.Run(t.Context(), env); err != nil {
 		t.Fatal(err)
 	}
 	all, got := &corev1.NodeList{}, map[string]bool{}
@@ -95,18 +95,18 @@ func TestSelect(t *testing.T) {
 	if diff := cmp.Diff(map[string]bool{"c-0": true, "c-1": true}, got); diff != "" {
 		t.Errorf("selected (-want +got):\n%s", diff)
 	}
-	if err := stage.Await(t.Context(), "shoot('alpha').workers.candidates == 3 && shoot('alpha').workers.selected == 2",
+	if err := env.Await(t.Context(), "shoot('alpha').workers.candidates == 3 && shoot('alpha').workers.selected == 2",
 		time.Minute); err != nil {
 		t.Error(err)
 	}
 	more := &step.Select{Shoot: "alpha", Nodes: 2}
-	if err := more.Run(t.Context(), stage); err == nil || !strings.Contains(err.Error(),
+	if err := more.Run(t.Context(), env); err == nil || !strings.Contains(err.Error(),
 		"there are 1 candidates that are not selected yet") {
 		t.Errorf("error %v", err)
 	}
 }
 
-func TestCheckOfStepsOfMaintenance(t *testing.T) {
+func TestCheck_StepsOfMaintenance(t *testing.T) {
 	t.Parallel()
 	on := landscape.Landscape{
 		Seeds:  []landscape.Seed{{Name: "a"}},
@@ -124,7 +124,7 @@ func TestCheckOfStepsOfMaintenance(t *testing.T) {
 		{"a selection of nothing", &step.Select{Shoot: "omega"}, []string{"s.shoot", "s.nodes"}},
 	} {
 		var got []string
-		for _, err := range c.step.Check(field.NewPath("s"), step.NewPlot(on, nil)) {
+		for _, err := range c.step.Check(field.NewPath("s"), step.NewState(on, nil)) {
 			got = append(got, err.Field)
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {

@@ -9,6 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/transplant-sim/transplant/sim/step/dryrun"
 )
 
 // askAgain is how long a move that was refused waits before it is asked for again.
@@ -40,12 +42,12 @@ func (m *Migrate) String() string {
 }
 
 // Check wants an existing shoot and another seed than the one it is bound to.
-func (m *Migrate) Check(path *field.Path, plot *Plot) field.ErrorList {
-	role, errs := plot.shoot(path.Child("shoot"), m.Shoot, exists)
+func (m *Migrate) Check(path *field.Path, state *dryrun.State) field.ErrorList {
+	shoot, errs := state.Shoot(path.Child("shoot"), m.Shoot, dryrun.Exists)
 	if m.Refused { // of a shoot that is being deleted, too
-		role, errs = nil, nil
-		if _, known := plot.Shoots[m.Shoot]; !known {
-			errs = append(errs, plot.noSuch(path.Child("shoot"), m.Shoot, func(*Role) bool { return true }))
+		shoot, errs = nil, nil
+		if _, known := state.Shoots[m.Shoot]; !known {
+			errs = append(errs, state.NoSuch(path.Child("shoot"), m.Shoot, func(*dryrun.Shoot) bool { return true }))
 		}
 	}
 	switch within := path.Child("within"); {
@@ -55,37 +57,37 @@ func (m *Migrate) Check(path *field.Path, plot *Plot) field.ErrorList {
 		errs = append(errs, field.Forbidden(within,
 			"a move that must be refused is asked for once: leave out one of the two"))
 	}
-	errs = append(errs, plot.garden(path)...)
-	if seeds := plot.Landscape.SeedNames(); !slices.Contains(seeds, m.To) {
-		others := slices.DeleteFunc(seeds, func(seed string) bool { return role != nil && role.Seed == seed })
-		return append(errs, noneOf(path.Child("to"), m.To, others))
+	errs = append(errs, state.Garden(path)...)
+	if seeds := state.Landscape.SeedNames(); !slices.Contains(seeds, m.To) {
+		others := slices.DeleteFunc(seeds, func(seed string) bool { return shoot != nil && shoot.Seed == seed })
+		return append(errs, dryrun.NoneOf(path.Child("to"), m.To, others))
 	}
-	if role == nil {
+	if shoot == nil {
 		return errs
 	}
-	if role.Seed == m.To {
+	if shoot.Seed == m.To {
 		errs = append(errs, field.Invalid(path.Child("to"), m.To,
 			"is the seed that the shoot is bound to at this step: name another"))
 	}
-	role.Seed = m.To // known again, whatever has happened before
+	shoot.Seed = m.To // known again, whatever has happened before
 	return errs
 }
 
 // Run changes spec.seedName.
-func (m *Migrate) Run(ctx context.Context, stage *Stage) error {
-	until := stage.Clock.Now().Add(m.Within.Duration)
+func (m *Migrate) Run(ctx context.Context, env *Environment) error {
+	until := env.Clock.Now().Add(m.Within.Duration)
 	for {
-		err := stage.patchShoot(ctx, m.Shoot, map[string]any{"spec": map[string]any{"seedName": m.To}})
+		err := env.patchShoot(ctx, m.Shoot, map[string]any{"spec": map[string]any{"seedName": m.To}})
 		switch {
 		case m.Refused:
 			return refused(m.String(), err)
-		case !apierrors.IsForbidden(err) || !stage.Clock.Now().Before(until):
+		case !apierrors.IsForbidden(err) || !env.Clock.Now().Before(until):
 			return err
 		}
 		select {
 		case <-ctx.Done():
 			return err
-		case <-stage.Clock.After(askAgain):
+		case <-env.Clock.After(askAgain):
 		}
 	}
 }

@@ -20,32 +20,33 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/step"
+	"github.com/transplant-sim/transplant/sim/step/manifest"
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-func merge(t *testing.T, text string) step.Merge {
+func merge(t *testing.T, text string) manifest.Merge {
 	t.Helper()
-	var m step.Merge
+	var m manifest.Merge
 	if err := json.Unmarshal([]byte(text), &m); err != nil {
 		t.Fatal(err)
 	}
 	return m
 }
 
-func TestPatchOfAShoot(t *testing.T) {
+func TestPatch_OfAShoot_IsMerged(t *testing.T) {
 	t.Parallel()
-	stage, _, garden := staged(t)
+	env, _, garden := newEnvironment(t)
 	for _, text := range []string{
 		`{"metadata":{"annotations":{"a":"1","b":"2"}},"spec":{"kubernetes":{"version":"1.36.3"}}}`,
 		`{"metadata":{"annotations":{"a":null}}}`,
 	} {
 		one := &step.Patch{Shoot: "alpha", Merge: merge(t, text)}
-		if err := one.Run(t.Context(), stage); err != nil {
+		if err := one.Run(t.Context(), env); err != nil {
 			t.Fatalf("%s: %v", one, err)
 		}
 	}
 	shoot := &gardencorev1beta1.Shoot{}
-	if err := garden.Get(t.Context(), stage.World.ShootKey("alpha"), shoot); err != nil {
+	if err := garden.Get(t.Context(), env.World.ShootKey("alpha"), shoot); err != nil {
 		t.Fatal(err)
 	}
 	_, kept := shoot.Annotations["a"]
@@ -75,8 +76,8 @@ func refuse(w http.ResponseWriter) {
 
 func TestRefusedPatches(t *testing.T) {
 	t.Parallel()
-	stage, _, _ := staged(t)
-	config, err := stage.World.Connect(landscape.Garden)
+	env, _, _ := newEnvironment(t)
+	config, err := env.World.Connect(landscape.Garden)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,13 +94,13 @@ func TestRefusedPatches(t *testing.T) {
 		proxy.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
-	mild, unkind := *stage, *stage
-	unkind.World = strict{stage.World, server.URL}
+	mild, unkind := *env, *env
+	unkind.World = strict{env.World, server.URL}
 	if unkind.Clients, err = world.NewClients(unkind.World); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		stage   *step.Stage
+		env     *step.Environment
 		refused string
 		want    string // "" for success
 		unmet   bool
@@ -113,7 +114,7 @@ func TestRefusedPatches(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			one := &step.Patch{Shoot: "alpha", Merge: merge(t, `{"spec":{"tolerations":[{"key":"x"}]}}`), Refused: c.refused}
-			err := one.Run(t.Context(), c.stage)
+			err := one.Run(t.Context(), c.env)
 			if c.want == "" {
 				if err != nil {
 					t.Error(err)
@@ -144,7 +145,7 @@ func TestCheckPatch(t *testing.T) {
 		{"a field that is removed", step.Patch{Shoot: "alpha", Merge: merge(t, `{"spec":{"hibernation":null}}`)}, nil},
 		{"of nothing", step.Patch{Merge: merge(t, fine)}, []string{"patch"}},
 		{"of both", step.Patch{Shoot: "alpha", CloudProfile: "transplant", Merge: merge(t, fine)}, []string{"patch"}},
-		{"of a stranger", step.Patch{Shoot: "omega", Merge: merge(t, fine)}, []string{"patch.shoot"}},
+		{"of an unknown shoot", step.Patch{Shoot: "omega", Merge: merge(t, fine)}, []string{"patch.shoot"}},
 		{"of another cloud profile", step.Patch{CloudProfile: "aws", Merge: merge(t, `{"spec":{}}`)},
 			[]string{"patch.cloudProfile"}},
 		{"empty", step.Patch{Shoot: "alpha", Merge: merge(t, `{}`)}, []string{"patch.merge"}},
@@ -167,7 +168,7 @@ func TestCheckPatch(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			var got []string
-			for _, err := range c.patch.Check(field.NewPath("patch"), step.NewPlot(on, nil)) {
+			for _, err := range c.patch.Check(field.NewPath("patch"), step.NewState(on, nil)) {
 				got = append(got, err.Field)
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
@@ -177,7 +178,7 @@ func TestCheckPatch(t *testing.T) {
 	}
 }
 
-func TestRefusedIsKnownOfAStep(t *testing.T) {
+func TestRefused_OfASpec_IsKnown(t *testing.T) {
 	t.Parallel()
 	for refused, want := range map[string]bool{"": false, "whitelist": true} {
 		if got := (&step.Spec{Patch: &step.Patch{Refused: refused}}).Refused(); got != want {
@@ -186,10 +187,9 @@ func TestRefusedIsKnownOfAStep(t *testing.T) {
 	}
 }
 
-// What a story has changed about the cloud profile is taken back for the next one.
-func TestTheCloudProfileComesBack(t *testing.T) {
+func TestRestoreCloudProfiles_ChangedByARun_AreAsBefore(t *testing.T) {
 	t.Parallel()
-	stage, _, garden := staged(t)
+	env, _, garden := newEnvironment(t)
 	profile := &gardencorev1beta1.CloudProfile{}
 	raw := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "core.gardener.cloud/v1beta1", "kind": "CloudProfile",
@@ -218,7 +218,7 @@ func TestTheCloudProfileComesBack(t *testing.T) {
 	for _, version := range []string{"1.36.4", "1.36.5"} {
 		one := &step.Patch{CloudProfile: "transplant", Merge: merge(t, `{"spec":{"kubernetes":{"versions":[{"version":"`+
 			version+`"}]}}}`)}
-		if err := one.Run(t.Context(), stage); err != nil {
+		if err := one.Run(t.Context(), env); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff([]string{version}, versions()); diff != "" {
@@ -226,7 +226,7 @@ func TestTheCloudProfileComesBack(t *testing.T) {
 		}
 	}
 	for range 2 { // again is no harm
-		if err := stage.RestoreCloudProfiles(t.Context()); err != nil {
+		if err := env.RestoreCloudProfiles(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}

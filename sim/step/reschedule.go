@@ -7,6 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/transplant-sim/transplant/sim/step/dryrun"
 )
 
 // Reschedule sets a shoot's maintenance time window, counted from now: a file cannot know
@@ -39,18 +41,18 @@ func (r *Reschedule) String() string {
 }
 
 // Check wants an existing shoot. How long a window may be is for admission to say.
-func (r *Reschedule) Check(path *field.Path, plot *Plot) field.ErrorList {
-	_, errs := plot.shoot(path.Child("shoot"), r.Shoot, exists)
-	errs = append(errs, plot.garden(path)...)
+func (r *Reschedule) Check(path *field.Path, state *dryrun.State) field.ErrorList {
+	_, errs := state.Shoot(path.Child("shoot"), r.Shoot, dryrun.Exists)
+	errs = append(errs, state.Garden(path)...)
 	errs = append(errs, positive(path.Child("endsIn"), r.EndsIn)...)
 	return append(errs, positive(path.Child("lasts"), r.Lasts)...)
 }
 
 // Run patches the window.
-func (r *Reschedule) Run(ctx context.Context, stage *Stage) error {
+func (r *Reschedule) Run(ctx context.Context, env *Environment) error {
 	const layout = "150405-0700"
-	end := stage.Clock.Now().UTC().Add(r.EndsIn.Duration)
+	end := env.Clock.Now().UTC().Add(r.EndsIn.Duration)
 	window := map[string]any{"begin": end.Add(-r.Lasts.Duration).Format(layout), "end": end.Format(layout)}
-	return stage.patchShoot(ctx, r.Shoot,
+	return env.patchShoot(ctx, r.Shoot,
 		map[string]any{"spec": map[string]any{"maintenance": map[string]any{"timeWindow": window}}})
 }

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
-
+	"github.com/transplant-sim/transplant/sim/step/dryrun"
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
@@ -44,18 +44,18 @@ func (s *Select) String() string {
 }
 
 // Check wants an existing shoot and a number.
-func (s *Select) Check(path *field.Path, plot *Plot) field.ErrorList {
-	_, errs := plot.shoot(path.Child("shoot"), s.Shoot, exists)
-	errs = append(errs, plot.garden(path)...)
+func (s *Select) Check(path *field.Path, state *dryrun.State) field.ErrorList {
+	_, errs := state.Shoot(path.Child("shoot"), s.Shoot, dryrun.Exists)
+	errs = append(errs, state.Garden(path)...)
 	if s.Nodes < 1 {
 		errs = append(errs, field.Invalid(path.Child("nodes"), s.Nodes, "must be at least 1"))
 	}
 	return errs
 }
 
-// Run labels the nodes. Fewer candidates than asked for are an error: the story took something for granted.
-func (s *Select) Run(ctx context.Context, stage *Stage) error {
-	config, err := stage.World.ConnectShoot(ctx, s.Shoot, world.Observer)
+// Run labels the nodes. Fewer candidates than asked for are an error: the scenario took something for granted.
+func (s *Select) Run(ctx context.Context, env *Environment) error {
+	config, err := env.World.ConnectShoot(ctx, s.Shoot, world.Observer)
 	if err != nil {
 		return fmt.Errorf("find out how to reach the shoot %q: %w", s.Shoot, err)
 	}

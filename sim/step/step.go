@@ -1,9 +1,9 @@
-// Package step is what happens in a story: one file per verb. A step is plain data, part of the scenario format, that
-// can be checked against the plot before anything is started, and carried out on a stage.
+// Package step is what happens in a scenario: one file per verb, or for a verb and its reverse. A step is plain data,
+// part of the scenario format. It can be checked before anything is started, and carried out in an environment.
 //
-// To add a verb, write its file and add one field to Spec. A step judges nothing; an expectation that is not met in
-// time is an Unmet error, one of which nobody can tell that an Unknown, everything else that goes wrong means that the
-// story could not be told.
+// To add a verb, write its file and add one field to Spec. A step judges nothing. An expectation that is not met in
+// time is an Unmet error; if nobody can see whether it was met, an Unknown. Every other error means that the run could
+// not be finished.
 package step
 
 import (
@@ -12,38 +12,41 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/clock"
 
 	"github.com/transplant-sim/transplant/sim/fault"
+	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/step/dryrun"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// Step is one thing that happens in a story.
+// Step is one thing that happens in a scenario.
 type Step interface {
-	// Check finds what makes the step impossible at this place of the plot, and carries the plot on.
-	Check(path *field.Path, plot *Plot) field.ErrorList
+	// Check finds what makes the step impossible in this state, and carries the state on.
+	Check(path *field.Path, state *dryrun.State) field.ErrorList
 	// Subject is the shoot or fault it is about, or empty.
 	Subject() string
-	// String tells the step to people, in a few words.
+	// String describes the step to people, in a few words.
 	String() string
 	// Run carries the step out.
-	Run(ctx context.Context, stage *Stage) error
+	Run(ctx context.Context, env *Environment) error
 }
 
 // Defaulter is a step that has defaults to fill in.
 type Defaulter interface{ Default() }
 
-// Patient is a step with a deadline, which can be put off for slow machines.
-type Patient interface{ deadline() *metav1.Duration }
+// Timed is a step with a deadline, which can be put off for slow machines.
+type Timed interface{ deadline() *metav1.Duration }
 
-// Stretch multiplies the deadlines of the step, if it has one. What the story itself takes, such as the length of a
+// Stretch multiplies the deadlines of the step, if it has one. What the scenario itself takes, such as the length of a
 // fault or a wait for a time, stays.
 func (s *Spec) Stretch(factor float64) {
 	if _, one := s.Step(); one != nil {
-		if p, has := one.(Patient); has {
+		if p, has := one.(Timed); has {
 			p.deadline().Duration = time.Duration(float64(p.deadline().Duration) * factor)
 		}
 	}
@@ -111,8 +114,25 @@ func verb(f reflect.StructField) string {
 	return name
 }
 
-// Check finds what makes the step impossible at this place of the plot, and carries the plot on.
-func (s *Spec) Check(path *field.Path, plot *Plot) field.ErrorList {
+// NewState is the state before the first of these steps.
+func NewState(l landscape.Landscape, steps []Spec) *dryrun.State { return dryrun.New(l, Later(steps)) }
+
+// Later are the shoots that a step creates, so that they are not there before it.
+func Later(steps []Spec) map[string]bool {
+	later, deleted := map[string]bool{}, map[string]bool{}
+	for i := range steps {
+		if d := steps[i].Delete; d != nil && !d.Refused {
+			deleted[d.Shoot] = true
+		}
+		if c := steps[i].Create; c != nil && !deleted[c.Shoot] {
+			later[c.Shoot] = true
+		}
+	}
+	return later
+}
+
+// Check finds what makes the step impossible in this state, and carries the state on.
+func (s *Spec) Check(path *field.Path, state *dryrun.State) field.ErrorList {
 	switch given := s.given(); len(given) {
 	case 0:
 		return field.ErrorList{field.Required(path, "exactly one step must be given: "+strings.Join(Verbs(), ", "))}
@@ -122,24 +142,24 @@ func (s *Spec) Check(path *field.Path, plot *Plot) field.ErrorList {
 			`an item of steps is one step: begin a line with "- " for each`)}
 	}
 	name, step := s.Step()
-	return step.Check(path.Child(name), plot)
+	return step.Check(path.Child(name), state)
 }
 
-// Stage is where a story is told: what steps may use.
-type Stage struct {
+// Environment is what steps may use to run.
+type Environment struct {
 	World   world.World
 	Clients *world.Clients
 	Record  timeline.Recorder
 	Clock   clock.Clock
-	Ward    *fault.Ward
-	Cast    Cast
+	Faults  *fault.Active
+	Shoots  Shoots
 }
 
-// Cast brings shoots, with their probes, onto the stage and off it.
-type Cast interface {
-	// Raise creates and populates the shoot, and watches it from then on. It returns when the shoot is as the
+// Shoots sets up shoots with their probes, and dismisses them.
+type Shoots interface {
+	// SetUp creates and populates the shoot, and watches it from then on. It returns when the shoot is as the
 	// landscape wants it.
-	Raise(ctx context.Context, shoot string) error
+	SetUp(ctx context.Context, shoot string) error
 	// Load starts numbered writes.
 	Load(ctx context.Context, load Load) error
 	// Dismiss ends writes to and probes of a shoot that is about to be deleted.
@@ -155,3 +175,27 @@ func (u Unmet) Error() string { return u.Why }
 type Unknown struct{ Why string }
 
 func (u Unknown) Error() string { return u.Why }
+
+// refused turns the outcome of what the API must not admit around: an Unmet error when it was admitted.
+func refused(what string, err error) error {
+	switch {
+	case err == nil:
+		return Unmet{Why: what + ": it was admitted"}
+	case apierrors.IsForbidden(err) || apierrors.IsInvalid(err):
+		return nil
+	}
+	return err
+}
+
+// Refused says whether the step expects that the API refuses what it asks for.
+func (s *Spec) Refused() bool {
+	return s.Delete != nil && s.Delete.Refused || s.Migrate != nil && s.Migrate.Refused || s.Patch != nil &&
+		s.Patch.Refused != ""
+}
+
+func inVain(refused bool) string {
+	if refused {
+		return ", which must be refused"
+	}
+	return ""
+}

@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
-	clocktesting "k8s.io/utils/clock/testing"
+	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
@@ -32,39 +32,39 @@ import (
 	"github.com/transplant-sim/transplant/sim/world/worldtest"
 )
 
-// cast is a step.Cast that takes down what it is asked for.
-type cast struct{ calls []string }
+// fakeShoots is a step.Shoots that notes what it is asked for.
+type fakeShoots struct{ calls []string }
 
-func (c *cast) Raise(_ context.Context, shoot string) error {
-	c.calls = append(c.calls, "raise "+shoot)
+func (f *fakeShoots) SetUp(_ context.Context, shoot string) error {
+	f.calls = append(f.calls, "set up "+shoot)
 	return nil
 }
 
-func (c *cast) Load(_ context.Context, l step.Load) error {
-	c.calls = append(c.calls, "load "+l.Shoot)
+func (f *fakeShoots) Load(_ context.Context, l step.Load) error {
+	f.calls = append(f.calls, "load "+l.Shoot)
 	return nil
 }
 
-func (c *cast) Dismiss(shoot string) { c.calls = append(c.calls, "dismiss "+shoot) }
+func (f *fakeShoots) Dismiss(shoot string) { f.calls = append(f.calls, "dismiss "+shoot) }
 
-// staged is a stage on a small world on which the shoot alpha lives on seed a.
-func staged(t *testing.T) (*step.Stage, *cast, client.Client) {
+// newEnvironment is on a small world in which the shoot alpha lives on seed a.
+func newEnvironment(t *testing.T) (*step.Environment, *fakeShoots, client.Client) {
 	t.Helper()
 	w := worldtest.New(t, "a", "b")
-	clients, garden, _ := worldtest.Raise(t, w, 0)
+	clients, garden, _ := worldtest.SetUp(t, w, 0)
 	record := timeline.NewJournal(clock.RealClock{}, nil)
-	c := &cast{}
-	stage := &step.Stage{World: w, Clients: clients, Record: record, Clock: clock.RealClock{},
-		Ward: fault.NewWard(w, record), Cast: c}
-	if err := stage.Await(t.Context(), "shoot('alpha').healthy", time.Minute); err != nil {
+	c := &fakeShoots{}
+	env := &step.Environment{World: w, Clients: clients, Record: record, Clock: clock.RealClock{},
+		Faults: fault.NewActive(w, record), Shoots: c}
+	if err := env.Await(t.Context(), "shoot('alpha').healthy", time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	return stage, c, garden
+	return env, c, garden
 }
 
 func TestSteps(t *testing.T) {
 	t.Parallel()
-	stage, c, garden := staged(t)
+	env, c, garden := newEnvironment(t)
 	heal := step.Heal("cut")
 	cut := &step.Inject{Spec: fault.Spec{Name: "cut", Reset: &fault.Reset{Actor: "user", Target: "shoots"}}}
 	long := metav1.Duration{Duration: time.Minute}
@@ -84,22 +84,22 @@ func TestSteps(t *testing.T) {
 		&step.Expect{That: "!shoot('alpha').exists && cloud.machines == 0", Within: long},
 		&step.Delete{Shoot: "alpha"}, // gone already is no error
 	} {
-		if err := one.Run(t.Context(), stage); err != nil {
+		if err := one.Run(t.Context(), env); err != nil {
 			t.Fatalf("%s: %v", one, err)
 		}
 	}
-	if want := []string{"load alpha", "raise beta", "dismiss alpha", "dismiss alpha"}; !reflect.DeepEqual(c.calls, want) {
-		t.Errorf("the cast was asked for %v, want %v", c.calls, want)
+	if want := []string{"load alpha", "set up beta", "dismiss alpha", "dismiss alpha"}; !reflect.DeepEqual(c.calls, want) {
+		t.Errorf("the shoots were asked for %v, want %v", c.calls, want)
 	}
-	err := garden.Get(t.Context(), stage.World.ShootKey("alpha"), &gardencorev1beta1.Shoot{})
+	err := garden.Get(t.Context(), env.World.ShootKey("alpha"), &gardencorev1beta1.Shoot{})
 	if !apierrors.IsNotFound(err) {
 		t.Errorf("alpha: %v", err)
 	}
 }
 
-func TestStepsThatFail(t *testing.T) {
+func TestSteps_ThatCannotSucceed_Fail(t *testing.T) {
 	t.Parallel()
-	stage, _, _ := staged(t)
+	env, _, _ := newEnvironment(t)
 	short := metav1.Duration{Duration: time.Millisecond}
 	heal := step.Heal("cut")
 	for name, c := range map[string]struct {
@@ -114,18 +114,18 @@ func TestStepsThatFail(t *testing.T) {
 		"no such shoot": {&step.Migrate{Shoot: "omega", To: "b"}, nil, `patch the shoot "omega"`},
 		"no such fault": {&heal, nil, `heal the fault "cut": it has not been injected`},
 		"an unknown seed": {&step.Expect{That: "seed('z').shoots == 0", Within: short}, step.Unknown{},
-			`not known within 1ms: seed('z').shoots == 0; seed("z").shoots cannot be told`},
+			`not known within 1ms: seed('z').shoots == 0; seed("z").shoots cannot be read`},
 		"a missing condition": {&step.Expect{That: "shoot('alpha').conditions['None'] == 'True'", Within: short},
 			step.Unmet{}, "no such key: None"},
 		"what is known": {&step.Expect{That: "seed('z').shoots == 0 && shoot('alpha').seed == 'b'", Within: short},
 			step.Unmet{}, "not met within 1ms"},
 		"a wait in the dark": {&step.Wait{Until: "seed('z').shoots == 0", Within: short}, nil,
-			`seed("z").shoots cannot be told`},
+			`seed("z").shoots cannot be read`},
 		"what does not fit": {&step.Expect{That: "shoot('alpha').sed", Within: short}, nil, "undefined field"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := c.step.Run(t.Context(), stage)
+			err := c.step.Run(t.Context(), env)
 			if err == nil || !strings.Contains(err.Error(), c.want) || fmt.Sprintf("%T", kindOf(err)) != fmt.Sprintf("%T",
 				c.is) {
 				t.Errorf("error %v, want %T, %q", err, c.is, c.want)
@@ -145,46 +145,46 @@ func kindOf(err error) error {
 	return nil
 }
 
-// The last look decides: a condition that was false when all could be seen may have become true in the dark.
-func TestAnExpectationIsNotKnownWhereTheLastLookIsBlind(t *testing.T) {
+// The last look decides: a condition that was false when all could be seen may have become true since.
+func TestExpect_LastLookIsBlind_IsUnknown(t *testing.T) {
 	t.Parallel()
-	stage, _, _ := staged(t)
-	clock := clocktesting.NewFakeClock(time.Now())
-	stage.Clock = clock
+	env, _, _ := newEnvironment(t)
+	clock := testingclock.NewFakeClock(time.Now())
+	env.Clock = clock
 	expect, ended := &step.Expect{That: "seed('a').shoots == 2", Within: metav1.Duration{Duration: time.Minute}},
 		make(chan error)
-	go func() { ended <- expect.Run(t.Context(), stage) }()
+	go func() { ended <- expect.Run(t.Context(), env) }()
 	for !clock.HasWaiters() {
 		time.Sleep(time.Millisecond)
 	}
-	if _, err := stage.World.(*worldtest.World).LoseCluster(t.Context(), "a", false); err != nil {
+	if _, err := env.World.(*worldtest.World).LoseCluster(t.Context(), "a", false); err != nil {
 		t.Fatal(err)
 	}
 	clock.Step(time.Minute)
 	unknown := step.Unknown{}
-	if err := <-ended; !errors.As(err, &unknown) || !strings.Contains(unknown.Why, `cannot be told`) ||
+	if err := <-ended; !errors.As(err, &unknown) || !strings.Contains(unknown.Why, `cannot be read`) ||
 		!strings.HasSuffix(unknown.Why, `; 1m0s before it was not so: seed("a").shoots is 1`) {
 		t.Errorf("error %v", err)
 	}
 }
 
-func TestWhatMustBeRefusedAndIsAdmitted(t *testing.T) {
+func TestRefusedStep_IsAdmitted_IsUnmet(t *testing.T) {
 	t.Parallel()
-	stage, c, _ := staged(t)
+	env, c, _ := newEnvironment(t)
 	for _, one := range []step.Step{&step.Migrate{Shoot: "alpha", To: "b", Refused: true},
 		&step.Delete{Shoot: "alpha", Refused: true}} {
-		err := one.Run(t.Context(), stage)
+		err := one.Run(t.Context(), env)
 		if !errors.As(err, &step.Unmet{}) || !strings.Contains(err.Error(), "which must be refused: it was admitted") {
 			t.Errorf("%s: %v", one, err)
 		}
 	}
 	if len(c.calls) > 0 { // a shoot that stays is watched on
-		t.Errorf("the cast was asked for %v", c.calls)
+		t.Errorf("the shoots were asked for %v", c.calls)
 	}
 }
 
-// A refused step changes nothing of the plot, and a move may be refused to a shoot that is being deleted.
-func TestPlotOfRefusedSteps(t *testing.T) {
+// A refused step changes nothing of the state, and a move may be refused to a shoot that is being deleted.
+func TestCheck_RefusedSteps_KeepTheState(t *testing.T) {
 	t.Parallel()
 	on := landscape.Landscape{Seeds: []landscape.Seed{{Name: "a"}, {Name: "b"}},
 		Shoots: []landscape.Shoot{{Name: "alpha", Seed: "a"}}}
@@ -194,14 +194,14 @@ func TestPlotOfRefusedSteps(t *testing.T) {
 		{Delete: &step.Delete{Shoot: "alpha"}},
 		{Migrate: &step.Migrate{Shoot: "alpha", To: "a", Refused: true}},
 	}
-	plot := step.NewPlot(on, steps)
+	state := step.NewState(on, steps)
 	for i := range steps {
-		if errs := steps[i].Check(field.NewPath("steps").Index(i), plot); len(errs) > 0 {
+		if errs := steps[i].Check(field.NewPath("steps").Index(i), state); len(errs) > 0 {
 			t.Error(errs)
 		}
 	}
 	wrong := step.Migrate{Shoot: "omega", To: "a", Refused: true}
-	if errs := wrong.Check(field.NewPath("migrate"), plot); len(errs) != 1 || errs[0].Field != "migrate.shoot" {
+	if errs := wrong.Check(field.NewPath("migrate"), state); len(errs) != 1 || errs[0].Field != "migrate.shoot" {
 		t.Errorf("a shoot that nobody knows: %v", errs)
 	}
 }
@@ -240,20 +240,20 @@ func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 
 func TestMigrate_RefusedForATime_IsAskedForAgain(t *testing.T) {
 	t.Parallel()
-	stage, _, _ := staged(t)
-	garden := &refusing{World: stage.World}
+	env, _, _ := newEnvironment(t)
+	garden := &refusing{World: env.World}
 	clients, err := world.NewClients(garden)
 	if err != nil {
 		t.Fatal(err)
 	}
-	stage.Clients = clients
+	env.Clients = clients
 	for _, c := range []struct {
 		refused int32
 		within  time.Duration
 		ok      bool
 	}{{1, 0, false}, {2, time.Minute, true}, {1000, time.Millisecond, false}} {
 		garden.left.Store(c.refused)
-		err := (&step.Migrate{Shoot: "alpha", To: "b", Within: metav1.Duration{Duration: c.within}}).Run(t.Context(), stage)
+		err := (&step.Migrate{Shoot: "alpha", To: "b", Within: metav1.Duration{Duration: c.within}}).Run(t.Context(), env)
 		if c.ok && err != nil || !c.ok && !apierrors.IsForbidden(err) {
 			t.Errorf("refused %d times, within %s: %v", c.refused, c.within, err)
 		}
@@ -268,30 +268,30 @@ func TestMigrate_WithinThatCannotBe_IsRefused(t *testing.T) {
 		{Shoot: "alpha", To: "b", Within: metav1.Duration{Duration: -time.Second}},
 		{Shoot: "alpha", To: "b", Refused: true, Within: metav1.Duration{Duration: time.Second}},
 	} {
-		if errs := m.Check(field.NewPath("migrate"), step.NewPlot(on, nil)); len(errs) != 1 ||
+		if errs := m.Check(field.NewPath("migrate"), step.NewState(on, nil)); len(errs) != 1 ||
 			errs[0].Field != "migrate.within" {
 			t.Errorf("%+v: %v", m, errs)
 		}
 	}
 }
 
-func TestAnInterruptedWaitSaysSo(t *testing.T) {
+func TestWaitAndExpect_Interrupted_SaySo(t *testing.T) {
 	t.Parallel()
-	stage, _, _ := staged(t)
+	env, _, _ := newEnvironment(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("somebody pressed a key"))
 	for _, one := range []step.Step{
 		&step.Expect{That: "shoot('alpha').seed == 'b'", Within: metav1.Duration{Duration: time.Hour}},
 		&step.Wait{For: metav1.Duration{Duration: time.Hour}, Because: "it is interrupted"},
 	} {
-		if err := one.Run(ctx, stage); err == nil || !strings.Contains(err.Error(), "somebody pressed a key") ||
+		if err := one.Run(ctx, env); err == nil || !strings.Contains(err.Error(), "somebody pressed a key") ||
 			errors.As(err, &step.Unmet{}) {
 			t.Errorf("%s: %v", one, err)
 		}
 	}
 }
 
-func TestEveryVerbIsFoundByItsName(t *testing.T) {
+func TestStep_EveryVerb_IsFoundByItsName(t *testing.T) {
 	t.Parallel()
 	for _, verb := range step.Verbs() {
 		spec := &step.Spec{}
@@ -306,8 +306,8 @@ func TestEveryVerbIsFoundByItsName(t *testing.T) {
 			t.Errorf("%s is found as %q", verb, name)
 			continue
 		}
-		if told := one.String(); told == "" {
-			t.Errorf("%s tells nothing of itself", verb)
+		if one.String() == "" {
+			t.Errorf("%s has no description", verb)
 		}
 	}
 	if _, one := (&step.Spec{}).Step(); one != nil {
@@ -316,23 +316,23 @@ func TestEveryVerbIsFoundByItsName(t *testing.T) {
 }
 
 // A fault waits in the background until its condition is true, or its name is healed.
-func TestFaultsThatWait(t *testing.T) {
+func TestInject_When_WaitsInTheBackground(t *testing.T) {
 	t.Parallel()
-	stage, _, _ := staged(t)
+	env, _, _ := newEnvironment(t)
 	for name, that := range map[string]string{"later": "shoot('alpha').specSeed == 'b'",
 		"never": "shoot('alpha').seed == 'c'"} {
 		inject := &step.Inject{When: &step.When{That: that}}
 		inject.Name, inject.Cut = name, &fault.Cut{Link: fault.Link{Actor: "gardenlet-a", Target: "garden"}}
-		if err := inject.Run(t.Context(), stage); err != nil {
+		if err := inject.Run(t.Context(), env); err != nil {
 			t.Fatal(err)
 		}
 	}
-	faults := func() (injected, healed int) { return stage.World.(*worldtest.World).Faults() }
+	faults := func() (injected, healed int) { return env.World.(*worldtest.World).Faults() }
 	if injected, _ := faults(); injected != 0 {
 		t.Fatal("the fault has not waited")
 	}
 	migrate := &step.Migrate{Shoot: "alpha", To: "b"}
-	if err := migrate.Run(t.Context(), stage); err != nil {
+	if err := migrate.Run(t.Context(), env); err != nil {
 		t.Fatal(err)
 	}
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
@@ -343,7 +343,7 @@ func TestFaultsThatWait(t *testing.T) {
 			t.Fatal("the fault still waits")
 		}
 	}
-	if err := stage.Ward.HealAll(t.Context()); err != nil {
+	if err := env.Faults.HealAll(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if injected, healed := faults(); injected != 1 || healed != 1 {
@@ -369,7 +369,7 @@ func TestCheckWhen(t *testing.T) {
 			`when.request.verbs[0]: Unsupported value: "read": supported values: "get", "list", "watch"`},
 		{step.When{Request: requests("get")}, ""},
 	} {
-		errs := c.when.Check(field.NewPath("when"), step.NewPlot(on, nil))
+		errs := c.when.Check(field.NewPath("when"), step.NewState(on, nil))
 		if c.want == "" && len(errs) == 0 || len(errs) == 1 && c.want != "" && strings.Contains(errs[0].Error(), c.want) {
 			continue
 		}
@@ -377,8 +377,8 @@ func TestCheckWhen(t *testing.T) {
 	}
 }
 
-// While the garden is down nobody can be asked there, and nothing of it can be seen.
-func TestStepsThatNeedTheGarden(t *testing.T) {
+// While the garden is down its API cannot be used, and nothing in it can be seen.
+func TestCheck_GardenIsDown_RefusesStepsThatNeedIt(t *testing.T) {
 	t.Parallel()
 	on := landscape.Landscape{
 		Seeds: []landscape.Seed{{Name: "a"}, {Name: "b"}},
@@ -411,21 +411,21 @@ func TestStepsThatNeedTheGarden(t *testing.T) {
 			`{"wait":{"for":"1m","because":"it shall last"}}`:                                         false,
 			`{"fault":{"name":"x","kill":{"actor":"gardenlet-a"},"when":{"that":"seed('a').ready"}}}`: false,
 		} {
-			plot := step.NewPlot(on, []step.Spec{{Create: &step.Create{Shoot: "later"}}})
+			state := step.NewState(on, []step.Spec{{Create: &step.Create{Shoot: "later"}}})
 			begin, spec := step.Inject{Spec: fire}, step.Spec{}
 			if err := json.Unmarshal([]byte(text), &spec); err != nil {
 				t.Fatal(err)
 			}
-			if errs := begin.Check(field.NewPath("fault"), plot); len(errs) > 0 {
+			if errs := begin.Check(field.NewPath("fault"), state); len(errs) > 0 {
 				t.Fatal(errs)
 			}
-			errs := spec.Check(field.NewPath("step"), plot)
+			errs := spec.Check(field.NewPath("step"), state)
 			want := `Forbidden: cluster "garden" is ` + harm + ` by the fault "fire" at this step: heal it before`
 			if needs != (len(errs) == 1 && strings.HasSuffix(errs[0].Error(), want)) || len(errs) > 1 {
 				t.Errorf("%s with a garden that is %s: %v", text, harm, errs)
 			}
 			heal := step.Heal("fire")
-			if errs := heal.Check(field.NewPath("heal"), plot); len(errs) > 0 {
+			if errs := heal.Check(field.NewPath("heal"), state); len(errs) > 0 {
 				t.Error(errs)
 			}
 		}

@@ -8,12 +8,14 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/transplant-sim/transplant/sim/step/dryrun"
 )
 
 // Wait blocks until a condition is true, which is a precondition of the scenario and no promise of the product, or for
 // a time that the scenario needs.
 type Wait struct {
-	// Until is a CEL condition. If it does not become true in time, the story is broken off.
+	// Until is a CEL condition. If it does not become true in time, the run ends with an error.
 	Until string `json:"until,omitempty"`
 	// Within is the deadline of until, one minute when not given.
 	Within metav1.Duration `json:"within,omitzero"`
@@ -45,10 +47,10 @@ func (w *Wait) String() string {
 }
 
 // Check wants either a condition with a deadline, or a time with a reason.
-func (w *Wait) Check(path *field.Path, plot *Plot) field.ErrorList {
+func (w *Wait) Check(path *field.Path, state *dryrun.State) field.ErrorList {
 	switch {
 	case w.Until != "" && w.For.Duration == 0:
-		return append(plot.visible(path.Child("until"), w.Until), positive(path.Child("within"), w.Within)...)
+		return append(state.Visible(path.Child("until"), w.Until), positive(path.Child("within"), w.Within)...)
 	case w.Until == "" && w.For.Duration > 0 && w.Within.Duration == 0:
 		if w.Because == "" {
 			return field.ErrorList{field.Required(path.Child("because"),
@@ -60,9 +62,9 @@ func (w *Wait) Check(path *field.Path, plot *Plot) field.ErrorList {
 }
 
 // Run waits.
-func (w *Wait) Run(ctx context.Context, stage *Stage) error {
+func (w *Wait) Run(ctx context.Context, env *Environment) error {
 	if w.Until != "" {
-		err := stage.Await(ctx, w.Until, w.Within.Duration)
+		err := env.Await(ctx, w.Until, w.Within.Duration)
 		unmet, unknown := Unmet{}, Unknown{}
 		switch { // neither is about a promise
 		case errors.As(err, &unmet):
@@ -75,7 +77,7 @@ func (w *Wait) Run(ctx context.Context, stage *Stage) error {
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-stage.Clock.After(w.For.Duration):
+	case <-env.Clock.After(w.For.Duration):
 		return nil
 	}
 }

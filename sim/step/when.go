@@ -9,10 +9,11 @@ import (
 
 	"github.com/transplant-sim/transplant/sim/expression"
 	"github.com/transplant-sim/transplant/sim/fault"
+	"github.com/transplant-sim/transplant/sim/step/dryrun"
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// When lets a fault wait in the background for its moment, while the story goes on.
+// When lets a fault wait in the background for its moment, while the run goes on.
 type When struct {
 	// That is a CEL condition: the fault begins when it is true.
 	That string `json:"that,omitempty"`
@@ -21,12 +22,12 @@ type When struct {
 }
 
 // Check wants either a condition about what is on the landscape, or a possible request.
-func (w *When) Check(path *field.Path, plot *Plot) field.ErrorList {
+func (w *When) Check(path *field.Path, state *dryrun.State) field.ErrorList {
 	switch {
 	case w.That != "" && w.Request == nil:
-		return plot.condition(path.Child("that"), w.That)
+		return state.Condition(path.Child("that"), w.That)
 	case w.That == "" && w.Request != nil:
-		return w.Request.Check(path.Child("request"), plot.Landscape)
+		return w.Request.Check(path.Child("request"), state.Landscape)
 	}
 	return field.ErrorList{field.Invalid(path, w.That, "must have either that, a condition, or request, an API event")}
 }
@@ -38,11 +39,11 @@ func (w *When) String() string {
 	return w.That
 }
 
-func (w *When) trigger(stage *Stage) fault.Trigger {
+func (w *When) trigger(env *Environment) fault.Trigger {
 	if w.Request != nil {
 		return w.Request
 	}
-	return &onCondition{text: w.That, stage: stage}
+	return &onCondition{text: w.That, env: env}
 }
 
 // glance is the time between two looks for a moment that may be short.
@@ -50,8 +51,8 @@ const glance = 50 * time.Millisecond
 
 // onCondition fires when a condition is true.
 type onCondition struct {
-	text  string
-	stage *Stage
+	text string
+	env  *Environment
 }
 
 var _ fault.Trigger = &onCondition{}
@@ -68,14 +69,14 @@ func (o *onCondition) Arm(ctx context.Context, w world.World, fire func(context.
 	go func() {
 		defer cancel()
 		for {
-			if met, _, _ := e.Evaluate(world.Observe(ctx, w, o.stage.Clients, world.Ask(e))); met && ctx.Err() == nil {
+			if met, _, _ := e.Evaluate(world.Observe(ctx, w, o.env.Clients, world.Ask(e))); met && ctx.Err() == nil {
 				fire(ctx)
 				return
 			}
 			select {
 			case <-ctx.Done():
 				return
-			case <-o.stage.Clock.After(glance):
+			case <-o.env.Clock.After(glance):
 			}
 		}
 	}()

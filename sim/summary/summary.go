@@ -1,5 +1,4 @@
-// Package summary tells runs in a page of Markdown, fit for the summary of a CI job. It shows verdicts, and judges
-// nothing.
+// Package summary shows runs in a page of Markdown, for the summary of a CI job. It shows verdicts, and judges nothing.
 package summary
 
 import (
@@ -7,12 +6,12 @@ import (
 	"io"
 	"strings"
 
-	"github.com/transplant-sim/transplant/sim/telling"
 	"github.com/transplant-sim/transplant/sim/verdict"
+	"github.com/transplant-sim/transplant/sim/wording"
 )
 
-// Story is one that was to be told.
-type Story struct {
+// Run is one that ended, failed to begin, or never started.
+type Run struct {
 	Name string
 	// Folder of its evidence.
 	Folder string
@@ -21,55 +20,55 @@ type Story struct {
 	Err    error
 }
 
-// Verdict of the story.
-func (s Story) Verdict() verdict.Verdict {
-	if s.Report == nil {
+// Verdict of the run.
+func (r Run) Verdict() verdict.Verdict {
+	if r.Report == nil {
 		return verdict.Error
 	}
-	return s.Report.Verdict
+	return r.Report.Verdict
 }
 
-// Why is the verdict, and the first of what speaks for it: what was violated, or why it is Error or
-// Inconclusive.
-func (s Story) Why() string {
-	text := string(s.Verdict())
+// Why is the verdict, and the first reason for it: a violation, or why it is Error or Inconclusive.
+func (r Run) Why() string {
+	text := string(r.Verdict())
 	switch {
-	case s.Report == nil && s.Err != nil:
-		text += ": " + s.Err.Error()
-	case s.Report == nil:
-	case len(s.Report.Violations) > 0:
-		text += fmt.Sprintf(": %s: %s", s.Report.Violations[0].Oracle, s.Report.Violations[0].Message)
-	case len(s.Report.Reasons) > 0:
-		first, _, _ := strings.Cut(s.Report.Reasons[0], "\n") // what follows is the end of a log, or another reason
+	case r.Report == nil && r.Err != nil:
+		text += ": " + r.Err.Error()
+	case r.Report == nil:
+	case len(r.Report.Violations) > 0:
+		text += fmt.Sprintf(": %s: %s", r.Report.Violations[0].Oracle, r.Report.Violations[0].Message)
+	case len(r.Report.Reasons) > 0:
+		first, _, _ := strings.Cut(r.Report.Reasons[0], "\n") // what follows is the end of a log, or another reason
 		text += ": " + first
 	}
 	return text
 }
 
-// Write the summary of stories, in their order, and of what was wrong with the landscapes between them.
-func Write(out io.Writer, stories []Story, troubles []string) error {
+// Write the summary of runs, in their order, and of what was wrong with the landscapes between them.
+func Write(out io.Writer, runs []Run, troubles []string) error {
 	var b strings.Builder
 	counts := map[verdict.Verdict]int{}
 	worst := verdict.Passed
 	if len(troubles) > 0 {
 		worst = verdict.Error
 	}
-	for _, s := range stories {
-		counts[s.Verdict()]++
-		worst = verdict.Worst(worst, s.Verdict())
+	for _, r := range runs {
+		counts[r.Verdict()]++
+		worst = verdict.Worst(worst, r.Verdict())
 	}
-	fmt.Fprintf(&b, "## %s: %s\n\n", worst, tally(counts, len(stories)))
-	b.WriteString("| scenario | verdict | RTO | RPO | lost writes | API downtime | took |\n|---|---|--:|--:|--:|--:|--:|\n")
-	for _, s := range stories {
-		b.WriteString(rowOf(s))
+	fmt.Fprintf(&b, "## %s: %s\n\n", worst, tally(counts, len(runs)))
+	b.WriteString("| scenario | verdict | RTO | RPO | lost writes | API downtime | took |\n" +
+		"|---|---|--:|--:|--:|--:|--:|\n")
+	for _, r := range runs {
+		b.WriteString(rowOf(r))
 	}
-	for _, s := range stories {
-		if s.Verdict() != verdict.Passed {
-			b.WriteString(detailsOf(s))
+	for _, r := range runs {
+		if r.Verdict() != verdict.Passed {
+			b.WriteString(detailsOf(r))
 		}
 	}
 	if len(troubles) > 0 {
-		b.WriteString("\n### Between the stories\n\n")
+		b.WriteString("\n### Between the runs\n\n")
 		for _, t := range troubles {
 			fmt.Fprintf(&b, "- %s\n", escape(t))
 		}
@@ -95,28 +94,28 @@ func tally(counts map[verdict.Verdict]int, all int) string {
 	return fmt.Sprintf("%d %s, %s", all, noun, strings.Join(parts, ", "))
 }
 
-func rowOf(s Story) string {
-	shown := string(s.Verdict())
-	if s.Verdict() != verdict.Passed {
+func rowOf(r Run) string {
+	shown := string(r.Verdict())
+	if r.Verdict() != verdict.Passed {
 		shown = "**" + shown + "**"
 	}
-	if s.Report == nil {
-		return fmt.Sprintf("| %s | %s | | | | | |\n", escape(s.Name), shown)
+	if r.Report == nil {
+		return fmt.Sprintf("| %s | %s | | | | | |\n", escape(r.Name), shown)
 	}
-	m := s.Report.Measures
-	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %.0f s |\n", escape(s.Name), shown,
-		s.cell("rto", m.RTOSeconds, "%.1f s"), s.cell("rpo", m.RPOSeconds, "%.1f s"),
-		s.cell("lostWrites", number(m.LostWrites), "%.0f"),
-		s.cell("apiDowntime", m.APIDowntimeSeconds, "%.1f s"), s.Report.WallSeconds)
+	m := r.Report.Measures
+	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %.0f s |\n", escape(r.Name), shown,
+		r.cell("rto", m.RTOSeconds, "%.1f s"), r.cell("rpo", m.RPOSeconds, "%.1f s"),
+		r.cell("lostWrites", number(m.LostWrites), "%.0f"),
+		r.cell("apiDowntime", m.APIDowntimeSeconds, "%.1f s"), r.Report.WallSeconds)
 }
 
 // cell shows a measure, and its goal where there is one.
-func (s Story) cell(name string, value *float64, form string) string {
+func (r Run) cell(name string, value *float64, form string) string {
 	if value == nil {
 		return ""
 	}
 	text := fmt.Sprintf(form, *value)
-	for _, o := range s.Report.Objectives {
+	for _, o := range r.Report.Objectives {
 		if o.Measure == name {
 			text += fmt.Sprintf(" (at most %g)", o.Max)
 		}
@@ -134,20 +133,20 @@ func number(count *int) *float64 {
 	return new(float64(*count))
 }
 
-// mostLines bounds what is said of one story; the whole is in its folder.
+// mostLines bounds what is said of one run; the whole is in its folder.
 const mostLines = 20
 
-func detailsOf(s Story) string {
+func detailsOf(r Run) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n### %s: %s\n\n", escape(s.Name), s.Verdict())
+	fmt.Fprintf(&b, "\n### %s: %s\n\n", escape(r.Name), r.Verdict())
 	var lines []string
-	if s.Report == nil {
-		lines = append(lines, escape(s.Err.Error()))
+	if r.Report == nil {
+		lines = append(lines, escape(r.Err.Error()))
 	} else {
-		for _, v := range s.Report.Violations {
+		for _, v := range r.Report.Violations {
 			lines = append(lines, fmt.Sprintf("**%s** at %.1f s: %s", escape(v.Oracle), v.At, escape(v.Message)))
 		}
-		for _, reason := range s.Report.Reasons {
+		for _, reason := range r.Report.Reasons {
 			lines = append(lines, escape(reason))
 		}
 	}
@@ -157,13 +156,13 @@ func detailsOf(s Story) string {
 	if more := len(lines) - mostLines; more > 0 {
 		fmt.Fprintf(&b, "- and %d more\n", more)
 	}
-	if s.Report == nil {
+	if r.Report == nil {
 		return b.String()
 	}
-	for _, f := range s.Report.Faults {
-		fmt.Fprintf(&b, "- the fault %s was felt %s\n", escape(f.Name), telling.Times(f.Touched))
+	for _, f := range r.Report.Faults {
+		fmt.Fprintf(&b, "- the fault %s hit %s\n", escape(f.Name), wording.Times(f.Hits))
 	}
-	fmt.Fprintf(&b, "\nThe evidence is in `%s`. The same again: `%s`\n", s.Folder, s.Report.Again(s.Folder))
+	fmt.Fprintf(&b, "\nThe evidence is in `%s`. The same again: `%s`\n", r.Folder, r.Report.Again(r.Folder))
 	return b.String()
 }
 

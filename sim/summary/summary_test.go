@@ -26,12 +26,12 @@ func TestWrite(t *testing.T) {
 		Measures:   measure.Measures{RTOSeconds: new(50.0)},
 		Objectives: []verdict.Objective{{Measure: "rto", Max: 45, Measured: new(50.0)}},
 		Violations: []verdict.Violation{{Oracle: "expect", At: 1.25, Message: "step 2: shoot_a | *gone*\nand <b>"}},
-		Faults:     []verdict.Fault{{Name: "fire", Touched: 15}},
+		Faults:     []verdict.Fault{{Name: "fire", Hits: 15}},
 	}
 	var out strings.Builder
-	if err := Write(&out, []Story{
+	if err := Write(&out, []Run{
 		{Name: "well", Folder: "out/well", Report: passed}, {Name: "ill", Folder: "out/ill", Report: failed},
-		{Name: "untold", Folder: "out/untold", Err: errors.New("no landscape")},
+		{Name: "unrun", Folder: "out/unrun", Err: errors.New("no landscape")},
 	}, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -41,16 +41,17 @@ func TestWrite(t *testing.T) {
 |---|---|--:|--:|--:|--:|--:|
 | well | Passed | 23.7 s (at most 45) | 0.4 s (at most 2) | 0 | 12.0 s | 86 s |
 | ill | **Failed** | **50.0 s (at most 45)** |  |  |  | 9 s |
-| untold | **Error** | | | | | |
+| unrun | **Error** | | | | | |
 
 ### ill: Failed
 
 - **expect** at 1.2 s: step 2: shoot\_a \| \*gone\* and &lt;b>
-- the fault fire was felt 15 times
+- the fault fire hit 15 times
 
-The evidence is in ` + "`out/ill`. The same again: `transplant run out/ill/scenario.yaml --backend small --seed 7 --timeout-multiplier 3 --extension mine/vault.yaml`" + `
+The evidence is in ` + "`out/ill`. The same again: `transplant run out/ill/scenario.yaml " +
+		"--backend small --seed 7 --timeout-multiplier 3 --extension mine/vault.yaml`" + `
 
-### untold: Error
+### unrun: Error
 
 - no landscape
 
@@ -60,16 +61,16 @@ The evidence is in ` + "`out/ill`. The same again: `transplant run out/ill/scena
 	}
 }
 
-// A landscape that could not be ended is no story's fault, but makes the verdict of the whole Error.
-func TestTroubleBetweenTheStories(t *testing.T) {
+// If a landscape could not be ended, no run is to blame, but the verdict of the whole is Error.
+func TestWrite_LandscapeCannotBeEnded_IsError(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	if err := Write(&out, []Story{{Name: "well", Report: &verdict.Report{Verdict: verdict.Passed}}},
+	if err := Write(&out, []Run{{Name: "well", Report: &verdict.Report{Verdict: verdict.Passed}}},
 		[]string{"landscape run: process 7 stays"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"## Error: 1 scenario, 1 Passed\n",
-		"### Between the stories\n\n- landscape run: process 7 stays\n"} {
+		"### Between the runs\n\n- landscape run: process 7 stays\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not said:\n%s", want, out.String())
 		}
@@ -78,12 +79,12 @@ func TestTroubleBetweenTheStories(t *testing.T) {
 
 func TestWhy(t *testing.T) {
 	t.Parallel()
-	for want, s := range map[string]Story{
+	for want, s := range map[string]Run{
 		"Passed": {Report: &verdict.Report{Verdict: verdict.Passed}},
 		"Failed: expect: it was gone": {Report: &verdict.Report{Verdict: verdict.Failed,
 			Violations: []verdict.Violation{{Oracle: "expect", Message: "it was gone"}, {Oracle: "settle"}}}},
-		"Inconclusive: nobody felt it": {Report: &verdict.Report{Verdict: verdict.Inconclusive,
-			Reasons: []string{"nobody felt it", "and more"}}},
+		"Inconclusive: it never hit": {Report: &verdict.Report{Verdict: verdict.Inconclusive,
+			Reasons: []string{"it never hit", "and more"}}},
 		"Error: no landscape": {Err: errors.New("no landscape")},
 		"Error":               {},
 	} {
@@ -100,7 +101,7 @@ func TestMuchIsCutShort(t *testing.T) {
 		r.Violations = append(r.Violations, verdict.Violation{Oracle: "NoOrphans", Message: "something is left"})
 	}
 	var out strings.Builder
-	if err := Write(&out, []Story{{Name: "ill", Report: r}}, nil); err != nil {
+	if err := Write(&out, []Run{{Name: "ill", Report: r}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if n := strings.Count(out.String(), "something is left"); n != mostLines || !strings.Contains(out.String(),

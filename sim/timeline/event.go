@@ -1,13 +1,14 @@
 package timeline
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
 	"time"
 )
 
-// Kind says what an event tells. The set is closed: each kind has one payload type.
+// Kind says what an event is about. The set is closed: each kind has one payload type.
 type Kind string
 
 // Payload is the content of an event.
@@ -61,17 +62,54 @@ func (e *Event) UnmarshalJSON(content []byte) error {
 		return fmt.Errorf("read event %d: unknown kind %q", wire.Seq, wire.Kind)
 	}
 	payload := reflect.New(form)
-	if err := json.Unmarshal(wire.Payload, payload.Interface()); err != nil {
+	content, err := withFieldsOfToday(wire.Kind, wire.Payload)
+	if err == nil {
+		err = json.Unmarshal(content, payload.Interface())
+	}
+	if err != nil {
 		return fmt.Errorf("read the payload of event %d, a %s: %w", wire.Seq, wire.Kind, err)
 	}
 	*e = Event{wire.Seq, time.Duration(wire.At), wire.Kind, wire.Actor, wire.Subject, payload.Elem().Interface().(Payload)}
 	return nil
 }
 
+// formerKinds and formerFields are the names in timelines of earlier versions, with those of today.
+var (
+	formerKinds  = map[string]Kind{"ShootSteady": "ShootReady"}
+	formerFields = map[Kind]map[string]string{
+		"RunStarted":  {"story": "definition"},
+		"RunEnded":    {"broken": "error"},
+		"FaultHealed": {"touched": "hits"},
+	}
+)
+
+// UnmarshalText reads a kind, also by its former name.
+func (k *Kind) UnmarshalText(text []byte) error {
+	*k = cmp.Or(formerKinds[string(text)], Kind(text))
+	return nil
+}
+
+func withFieldsOfToday(kind Kind, payload json.RawMessage) (json.RawMessage, error) {
+	if formerFields[kind] == nil {
+		return payload, nil
+	}
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal(payload, &fields); err != nil {
+		return nil, err
+	}
+	for former, now := range formerFields[kind] {
+		if value, has := fields[former]; has {
+			fields[now] = value
+			delete(fields, former)
+		}
+	}
+	return json.Marshal(fields)
+}
+
 // Kinds lists one empty payload of every kind.
 func Kinds() []Payload {
 	return []Payload{
-		RunStarted{}, LandscapeReady{}, ShootSteady{}, StepStarted{}, StepEnded{}, FaultAwaited{}, FaultInjected{},
+		RunStarted{}, LandscapeReady{}, ShootReady{}, StepStarted{}, StepEnded{}, FaultAwaited{}, FaultInjected{},
 		FaultHealed{},
 		Settling{}, Settled{}, RunEnded{}, Note{}, Looked{}, ConditionMet{},
 		Write{}, Read{}, CachedRead{}, Reached{}, VersionsSeen{}, DataSeen{}, DataCounted{},

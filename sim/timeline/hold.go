@@ -64,7 +64,7 @@ func HoldEnded(folder string) (release func(), err error) {
 	return func() { _ = lock.Close() }, nil // the lock ends with the process at the latest
 }
 
-// GoesOn says whether the process that tells the run in a folder is still there: however it ended, its lock did too.
+// GoesOn says whether the process of the run in a folder is still there: its lock ends with it, however it ended.
 func GoesOn(folder string) (bool, error) {
 	release, err := HoldEnded(folder)
 	if goesOn := (*GoesOnError)(nil); errors.As(err, &goesOn) {

@@ -10,11 +10,11 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// heldFolder tells the process that TestARunGoesOnAsLongAsItsProcess starts which folder to hold.
+// heldFolder names the folder that the process started by TestGoesOn_ProcessKilled_HasEnded is to hold.
 const heldFolder = "TIMELINE_TEST_HELD_FOLDER"
 
-// A run goes on as long as its process does, even if nobody of it can say that it has ended.
-func TestARunGoesOnAsLongAsItsProcess(t *testing.T) {
+// A process that is killed cannot say that its run has ended.
+func TestGoesOn_ProcessKilled_HasEnded(t *testing.T) {
 	t.Parallel()
 	if folder := os.Getenv(heldFolder); folder != "" {
 		if _, err := timeline.Hold(t.Context(), folder); err != nil {
@@ -50,8 +50,8 @@ func TestARunGoesOnAsLongAsItsProcess(t *testing.T) {
 	}
 }
 
-// Who looks whether a run goes on keeps no run from beginning; who judges it does.
-func TestAGlanceKeepsNobodyFromAFolder(t *testing.T) {
+// To look whether a run goes on keeps no run from beginning; to judge it does.
+func TestHold_WhileOthersLook_WaitsForThem(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	release, err := timeline.Hold(t.Context(), folder)

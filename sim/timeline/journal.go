@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Recorder takes down events. It may be used by many goroutines.
+// Recorder records events. It may be used by many goroutines.
 type Recorder interface {
 	// Record stamps Seq and At, sets Kind to that of the payload, and keeps the event.
 	Record(Event)

@@ -1,6 +1,6 @@
 package timeline
 
-// Looked says that a probe has looked, which its other events do not: a probe that follows something tells only what
+// Looked says that a probe has looked, which its other events do not: a probe that follows something records only what
 // changes, and "nothing has changed" must not be taken for "nobody has looked". The engine records it, not the probe:
 // now and then, when the probe ends, and for its last look. The subject is the name of the probe.
 type Looked struct {
@@ -23,7 +23,7 @@ func (Looked) Kind() Kind { return "Looked" }
 type ConditionMet struct {
 	That string `json:"that"`
 	Saw  string `json:"saw"` // the facts in it, for people
-	// Unknown is why nobody could tell whether it is true. Then it must not count as met.
+	// Unknown is why nobody could see whether it is true. Then it must not count as met.
 	Unknown string `json:"unknown,omitempty"`
 }
 

@@ -28,7 +28,7 @@ func write(number int) timeline.Event {
 	}}
 }
 
-func TestJournalStampsAndRoundTrips(t *testing.T) {
+func TestJournal_Events_AreStampedAndReadBack(t *testing.T) {
 	t.Parallel()
 	clock := testingclock.NewFakePassiveClock(time.Unix(1000, 0))
 	var out bytes.Buffer
@@ -64,24 +64,39 @@ func TestJournalStampsAndRoundTrips(t *testing.T) {
 	}
 }
 
-func TestRunEnded_OfAnEarlierVersion_KeepsItsError(t *testing.T) {
+func TestEvent_OfAnEarlierVersion_IsReadAsTodays(t *testing.T) {
 	t.Parallel()
 	recorded := map[timeline.Kind]int{"Note": 1}
-	for payload, want := range map[string]timeline.RunEnded{
-		`{"broken":"no landscape","recorded":{"Note":1}}`: {Error: "no landscape", Recorded: recorded},
-		`{"error":"no landscape","recorded":{"Note":1}}`:  {Error: "no landscape", Recorded: recorded},
-		`{"recorded":{"Note":1}}`:                         {Recorded: recorded},
+	for _, c := range []struct {
+		former, today string
+		want          timeline.Payload
+	}{
+		{`"RunStarted","payload":{"scenario":"s","backend":"b","randomSeed":1,"story":{"a":1}}`,
+			`"RunStarted","payload":{"scenario":"s","backend":"b","randomSeed":1,"definition":{"a":1}}`,
+			timeline.RunStarted{Scenario: "s", Backend: "b", RandomSeed: 1, Definition: []byte(`{"a":1}`)}},
+		{`"ShootSteady","payload":{"technicalID":"t","nodes":2,"objects":3}`,
+			`"ShootReady","payload":{"technicalID":"t","nodes":2,"objects":3}`,
+			timeline.ShootReady{TechnicalID: "t", Nodes: 2, Objects: 3}},
+		{`"FaultHealed","payload":{"fault":"f","touched":7}`, `"FaultHealed","payload":{"fault":"f","hits":7}`,
+			timeline.FaultHealed{Fault: "f", Hits: 7}},
+		{`"RunEnded","payload":{"broken":"no landscape","recorded":{"ShootSteady":1}}`,
+			`"RunEnded","payload":{"error":"no landscape","recorded":{"ShootReady":1}}`,
+			timeline.RunEnded{Error: "no landscape", Recorded: map[timeline.Kind]int{"ShootReady": 1}}},
+		{`"RunEnded","payload":{"recorded":{"Note":1}}`, `"RunEnded","payload":{"recorded":{"Note":1}}`,
+			timeline.RunEnded{Recorded: recorded}},
 	} {
-		var event timeline.Event
-		if err := json.Unmarshal([]byte(`{"seq":1,"at":"1s","kind":"RunEnded","payload":`+payload+`}`), &event); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(timeline.Payload(want), event.Payload); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", payload, diff)
-		}
-		again, err := json.Marshal(want)
-		if read := strings.ReplaceAll(payload, "broken", "error"); err != nil || string(again) != read {
-			t.Errorf("written as %s, %v", again, err)
+		today := `{"seq":1,"at":"1s","kind":` + c.today + `}`
+		for _, text := range []string{`{"seq":1,"at":"1s","kind":` + c.former + `}`, today} {
+			var event timeline.Event
+			if err := json.Unmarshal([]byte(text), &event); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, event.Payload); diff != "" || event.Kind != c.want.Kind() {
+				t.Errorf("%s is a %s (-want +got):\n%s", text, event.Kind, diff)
+			}
+			if again, err := json.Marshal(event); err != nil || string(again) != today {
+				t.Errorf("written as %s, %v", again, err)
+			}
 		}
 	}
 }
@@ -129,7 +144,7 @@ func TestDecodeDamage(t *testing.T) {
 	}
 }
 
-func TestFollowMissesNothing(t *testing.T) {
+func TestFollow_ManyEvents_MissesNone(t *testing.T) {
 	t.Parallel()
 	journal := timeline.NewJournal(testingclock.NewFakePassiveClock(time.Unix(0, 0)), nil)
 	journal.Record(write(1))
@@ -156,7 +171,7 @@ func TestFollowMissesNothing(t *testing.T) {
 	}
 }
 
-func TestFollowEndsWithItsContext(t *testing.T) {
+func TestFollow_ContextEnds_Ends(t *testing.T) {
 	t.Parallel()
 	journal := timeline.NewJournal(testingclock.NewFakePassiveClock(time.Unix(0, 0)), nil)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -170,7 +185,7 @@ type fullDisk struct{}
 
 func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
 
-func TestALostRecordIsAnError(t *testing.T) {
+func TestJournal_DiskIsFull_ReturnsAnError(t *testing.T) {
 	t.Parallel()
 	journal := timeline.NewJournal(testingclock.NewFakePassiveClock(time.Unix(0, 0)), fullDisk{})
 	if err := journal.Close(); err == nil || !strings.Contains(err.Error(), "no space left on device") {
@@ -179,7 +194,7 @@ func TestALostRecordIsAnError(t *testing.T) {
 }
 
 // Every type with a method Kind must be in the closed set, under a name of its own, and must survive the file.
-func TestTheSetOfKindsIsComplete(t *testing.T) {
+func TestKinds_EveryPayload_IsListed(t *testing.T) {
 	t.Parallel()
 	//nolint:staticcheck // one folder without build tags: the simple way is the right one
 	packages, err := parser.ParseDir(token.NewFileSet(), ".", func(f fs.FileInfo) bool {
@@ -234,9 +249,9 @@ func TestJournal_Close_SyncsAll(t *testing.T) {
 	if err := journal.Close(); err != nil || !strings.Contains(file.onDisk, "the last") || file.onDisk != file.String() {
 		t.Errorf("%v, on the disk is %q", err, file.onDisk)
 	}
-	broken := errors.New("the disk is broken")
-	if err := timeline.NewJournal(testingclock.NewFakeClock(time.Now()), &synced{err: broken}).Close(); !errors.Is(err,
-		broken) {
+	failure := errors.New("the disk has failed")
+	if err := timeline.NewJournal(testingclock.NewFakeClock(time.Now()), &synced{err: failure}).Close(); !errors.Is(err,
+		failure) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -76,7 +76,7 @@ type VersionsSeen struct {
 	Resource string  `json:"resource"`
 	Source   string  `json:"source"` // list or watch
 	Versions []int64 `json:"versions,omitempty"`
-	// Gone says that the server told the client to start over (410 or an expired watch) before Versions.
+	// Gone says that the server asked the client to start over (410 or an expired watch) before Versions.
 	Gone bool `json:"gone,omitempty"`
 	// Status is the HTTP status by which the server said so, when Gone.
 	Status int `json:"status,omitempty"`
@@ -85,7 +85,7 @@ type VersionsSeen struct {
 // Kind of VersionsSeen.
 func (VersionsSeen) Kind() Kind { return "VersionsSeen" }
 
-// DataSeen is everything that the load's namespace holds when the story is over; the subject is the shoot.
+// DataSeen is everything that the load's namespace holds when the run is over; the subject is the shoot.
 type DataSeen struct {
 	Keys []DataKey `json:"keys"`
 	// Version is the resource version of the list, a lower bound of the store's revision.

@@ -25,8 +25,8 @@ type ShootSeen struct {
 // Kind of ShootSeen.
 func (ShootSeen) Kind() Kind { return "ShootSeen" }
 
-// HandedOver is the seed that has just let a shoot go, its Migrate having succeeded for another seed; empty if none
-// has. Before and now are two states of the shoot, one after the other. In a forced move nobody lets go.
+// HandedOver is the seed that has just released a shoot: its Migrate has succeeded, for another seed. It is empty if
+// none has. Before and now are two states of the shoot, one after the other. In a forced move no source releases it.
 func HandedOver(before, now ShootSeen) (source string) {
 	done := Operation{Type: "Migrate", State: "Succeeded"}
 	same := func(o Operation) bool { return o.Type == done.Type && o.State == done.State }
@@ -185,7 +185,7 @@ type ExtensionSeen struct {
 // Kind of ExtensionSeen.
 func (ExtensionSeen) Kind() Kind { return "ExtensionSeen" }
 
-// ExtensionStateSeen is what an object of an extension of the user's own says on a seed, noted when it has changed; the
+// ExtensionStateSeen is what an object of a third-party extension says on a seed, noted when it has changed. The
 // subject is the shoot.
 type ExtensionStateSeen struct {
 	Seed   string `json:"seed"`
@@ -236,7 +236,7 @@ type InventorySeen struct {
 const (
 	Before = "before"
 	After  = "after"
-	// Left is when a shoot's source has let it go, and still has the control-plane namespace.
+	// Left is when a shoot's source has released it, and still has the control-plane namespace.
 	Left = "left"
 )
 
@@ -254,7 +254,7 @@ type Item struct {
 	// Mentions are technical ids of shoots that stand in its name, namespace, labels or annotations.
 	Mentions []string `json:"mentions,omitempty"`
 	// Managers are those who have written the object, by its managed fields, and Persisted says that it is labelled to
-	// move with the shoot. Both are told of what is in a control-plane namespace.
+	// move with the shoot. Both are given for what is in a control-plane namespace.
 	Managers  []string `json:"managers,omitempty"`
 	Persisted bool     `json:"persisted,omitempty"`
 }
@@ -277,7 +277,7 @@ func ObjectsOf(shoot string) string { return "objects of " + shoot }
 // Kind of Unseen.
 func (Unseen) Kind() Kind { return "Unseen" }
 
-// Unseen says that a probe could not see: what it would have told is unknown, not false.
+// Unseen says that a probe could not see: what it would have recorded is unknown, not false.
 type Unseen struct {
 	Probe string `json:"probe"`
 	Error string `json:"error"`

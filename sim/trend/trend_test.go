@@ -58,7 +58,7 @@ func TestLinesThatAreNoRecords(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"torn": {good + `{"scenario":"ta`,
 			"h.jsonl:2: unexpected end of JSON input; each line must be a record that run --history has written"},
-		"another file":   {"# a story\n", "h.jsonl:1: invalid character '#'"},
+		"another file":   {"# a scenario\n", "h.jsonl:1: invalid character '#'"},
 		"another object": {good + "\n" + `{"name":"x"}`, "h.jsonl:3: scenario and verdict must be set"},
 	} {
 		t.Run(name, func(t *testing.T) {

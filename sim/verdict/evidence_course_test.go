@@ -57,7 +57,7 @@ func holes(whole []timeline.Event) map[string][]timeline.Event {
 		case timeline.StepEnded:
 			without(fmt.Sprintf("end of step %d", p.Index+1), is(e))
 			without(fmt.Sprintf("step from step %d on", p.Index+1), func(e timeline.Event) bool { return indexOf(e) >= p.Index })
-		case timeline.FaultInjected, timeline.FaultHealed, timeline.Settling, timeline.Settled, timeline.ShootSteady:
+		case timeline.FaultInjected, timeline.FaultHealed, timeline.Settling, timeline.Settled, timeline.ShootReady:
 			without(fmt.Sprintf("%s %s", e.Kind, e.Subject), is(e))
 		}
 	}

@@ -16,7 +16,7 @@ type lessenedPlace struct {
 	// promise that rests on it: it must be unknown then, where the whole record shows that it was kept. Empty for every
 	// promise: the record contradicts itself.
 	promise string
-	// contradicts says that only records with heartbeats can show it, which are held against themselves.
+	// contradicts says that only records with heartbeats can show it: these records are compared with themselves.
 	contradicts bool
 }
 

@@ -46,7 +46,7 @@ func TestEvidence_TakenAway_NeitherProvesNorAccuses(t *testing.T) {
 		for _, file := range recordedRuns(t) {
 			t.Run(nameOfRun(file), func(t *testing.T) {
 				t.Parallel()
-				// The heartbeats tell that something is missing. The promises and the measures have to notice by themselves, too.
+				// Heartbeats show that something is missing. Promises and measures must notice it by themselves, too.
 				whole := withoutHeartbeat(readRecord(t, file))
 				for _, goals := range []struct {
 					name           string
@@ -213,13 +213,13 @@ func lessenings(whole []timeline.Event) map[string]lessened {
 		all["without "+source] = lessened{"no " + source, keep(whole, func(e timeline.Event) bool {
 			return sourceOf(e) != source
 		})}
-		all[source+" told late"] = lessened{"a source told late", later(whole, source)}
+		all[source+" recorded late"] = lessened{"a source recorded late", later(whole, source)}
 	}
 	all["the cloud's clock is late"] = lessened{"the cloud's clock late", lateClock(whole)}
 	return all
 }
 
-// lateClock has the cloud, which is the only one with a clock of its own on the record, tell earlier times.
+// lateClock makes the times of the cloud earlier: it is the only source that records times of its own clock.
 func lateClock(whole []timeline.Event) []timeline.Event {
 	wrong := slices.Clone(whole)
 	for i, e := range wrong {
@@ -273,13 +273,13 @@ func firstChange(whole []timeline.Event) (timeline.Event, timeline.StepStarted, 
 	return timeline.Event{}, timeline.StepStarted{}, false
 }
 
-// isEngine says of an event that the engine tells it of itself: no probe does.
+// isEngine says whether the engine has recorded the event about itself: no probe does.
 func isEngine(e timeline.Event) bool { return sourceOf(e) == "" }
 
 // sourceOf an event is who has seen it; empty for the engine.
 func sourceOf(e timeline.Event) string {
 	switch p := e.Payload.(type) {
-	case timeline.RunStarted, timeline.LandscapeReady, timeline.ShootSteady, timeline.StepStarted, timeline.StepEnded,
+	case timeline.RunStarted, timeline.LandscapeReady, timeline.ShootReady, timeline.StepStarted, timeline.StepEnded,
 		timeline.FaultAwaited,
 		timeline.FaultInjected, timeline.FaultHealed, timeline.Settling, timeline.Settled, timeline.RunEnded, timeline.Note,
 		timeline.Unseen:
@@ -313,7 +313,7 @@ func keep(whole []timeline.Event, which func(timeline.Event) bool) []timeline.Ev
 	return left
 }
 
-// withoutHeartbeat is a record as of before probes told that they looked.
+// withoutHeartbeat is a record of a version whose probes did not record that they looked.
 func withoutHeartbeat(events []timeline.Event) []timeline.Event {
 	events = keep(events, func(e timeline.Event) bool {
 		_, is := e.Payload.(timeline.Looked)
@@ -328,7 +328,7 @@ func withoutHeartbeat(events []timeline.Event) []timeline.Event {
 	return events
 }
 
-// lateness of what is told late.
+// lateness of what is recorded late.
 const lateness = 3 * time.Second
 
 // later has the events of one source recorded late, as by a process that gets no processor time. What it says of when
@@ -353,11 +353,11 @@ func later(whole []timeline.Event, source string) []timeline.Event {
 // value times a factor, and a margin in seconds.
 func withEverything(t *testing.T, events []timeline.Event, factor, margin float64) []timeline.Event {
 	t.Helper()
-	story := storyOf(t, events)
-	story.Spec.Always = nil
+	definition := scenarioOf(t, events)
+	definition.Spec.Always = nil
 	for _, name := range oracle.Names() {
 		if name != (oracle.Linearizable{}).Name() { // it lacks what NoLostWrite lacks, and searches for seconds
-			story.Spec.Always = append(story.Spec.Always, scenario.Oracle(name))
+			definition.Spec.Always = append(definition.Spec.Always, scenario.Oracle(name))
 		}
 	}
 	m := measure.Of(events)
@@ -374,36 +374,36 @@ func withEverything(t *testing.T, events []timeline.Event, factor, margin float6
 		}
 		return &scenario.Count{Max: int(float64(*measured) * factor)}
 	}
-	story.Spec.Measure = scenario.Measure{
+	definition.Spec.Measure = scenario.Measure{
 		APIDowntime: bound(m.APIDowntimeSeconds), RTO: bound(m.RTOSeconds), RPO: bound(m.RPOSeconds),
 		LostWrites: count(m.LostWrites), RestoresAtOnce: count(m.RestoresAtOnce),
 	}
-	return withStory(t, events, story)
+	return withScenario(t, events, definition)
 }
 
-func storyOf(t *testing.T, events []timeline.Event) *scenario.Scenario {
+func scenarioOf(t *testing.T, events []timeline.Event) *scenario.Scenario {
 	t.Helper()
 	_, started, found := timeline.First[timeline.RunStarted](events)
 	if !found {
 		t.Fatal("the record has no start")
 	}
-	story := &scenario.Scenario{}
-	if err := json.Unmarshal(started.Story, story); err != nil {
+	definition := &scenario.Scenario{}
+	if err := json.Unmarshal(started.Definition, definition); err != nil {
 		t.Fatal(err)
 	}
-	return story
+	return definition
 }
 
-func withStory(t *testing.T, events []timeline.Event, story *scenario.Scenario) []timeline.Event {
+func withScenario(t *testing.T, events []timeline.Event, definition *scenario.Scenario) []timeline.Event {
 	t.Helper()
-	content, err := json.Marshal(story)
+	content, err := json.Marshal(definition)
 	if err != nil {
 		t.Fatal(err)
 	}
 	events = slices.Clone(events)
 	for i, e := range events {
 		if started, is := e.Payload.(timeline.RunStarted); is {
-			started.Story = content
+			started.Definition = content
 			events[i].Payload = started
 		}
 	}
@@ -421,7 +421,7 @@ func judged(t *testing.T, events []timeline.Event) (answersOf, verdict.Verdict) 
 	for _, p := range verdict.PromisesOf(r, events) {
 		switch {
 		case p.Name == verdict.Goal:
-		case p.Broken > 0:
+		case p.Violations > 0:
 			found[p.Name] = missed
 		case len(p.Unseen) > 0:
 			found[p.Name] = unknown

@@ -16,19 +16,19 @@ import (
 const (
 	FileName  = "verdict.json"
 	JUnitName = "junit.xml"
-	// StoryName is the file that tells the story again.
-	StoryName = "scenario.yaml"
+	// ScenarioName is the file with the scenario, to run it again.
+	ScenarioName = "scenario.yaml"
 	// LogsName is the folder with the logs of actors, third-party extensions and clusters.
 	LogsName = "logs"
 )
 
-// Again is the command that tells the story in a run's folder again, as a shell reads it.
+// Again is the command that runs the scenario in a run's folder again, quoted for a shell.
 func (r *Report) Again(folder string) string {
-	return shellescape.QuoteCommand([]string{"transplant", "run", filepath.Join(folder, StoryName), "--backend",
+	return shellescape.QuoteCommand([]string{"transplant", "run", filepath.Join(folder, ScenarioName), "--backend",
 		r.Backend}) + " " + r.Flags()
 }
 
-// Flags are what makes a run of the story the same again on its backend, as a shell reads them.
+// Flags are those that repeat the run on its backend, quoted for a shell.
 func (r *Report) Flags() string {
 	flags := []string{"--seed", fmt.Sprint(r.RandomSeed)}
 	if r.TimeoutMultiplier != 0 {

@@ -12,8 +12,8 @@ import (
 
 // judgeGoals compares what was measured with the goals, and says which goals could not be measured. A measure is that
 // of the worst of the shoots of which it was seen: it says nothing about the others, so that each goal has each of
-// these for a lack. told says that the story was told to its end.
-func (r *Report) judgeGoals(events []timeline.Event, goals scenario.Measure, told bool) (lacks []string) {
+// these for a lack. complete says that the run was carried out without an error.
+func (r *Report) judgeGoals(events []timeline.Event, goals scenario.Measure, complete bool) (lacks []string) {
 	seconds := func(name string, measured *float64, goal *scenario.Bound, unseen func([]timeline.Event) []string) {
 		if goal != nil {
 			lacks = append(lacks, r.judgeGoal(events, Objective{Measure: name, Max: goal.Seconds(), Measured: measured}, unseen,
@@ -37,7 +37,7 @@ func (r *Report) judgeGoals(events []timeline.Event, goals scenario.Measure, tol
 	if goals.RTO != nil {
 		lacks = append(lacks,
 			r.judgeRecoveries(events, Objective{Measure: "rto", Max: goals.RTO.Seconds(), Measured: r.Measures.RTOSeconds},
-				goals.RTO.Max.Duration, told)...)
+				goals.RTO.Max.Duration, complete)...)
 	}
 	seconds("rpo", r.Measures.RPOSeconds, goals.RPO, oracle.NoLostWrite{}.Lacks)
 	count("lostWrites", "acknowledged writes are lost", r.Measures.LostWrites, goals.LostWrites,
@@ -68,12 +68,14 @@ func (r *Report) judgeGoal(events []timeline.Event, o Objective, unseen func([]t
 
 // judgeRecoveries is judgeGoal for the RTO. It is the one goal that is missed by what did not happen: who is asked
 // longer than the goal allows and still gives no good answer has not recovered in time, however long it would have
-// taken. Where the story could not be told, a recovery was not owed.
-func (r *Report) judgeRecoveries(events []timeline.Event, o Objective, most time.Duration, told bool) (lacks []string) {
+// taken. Where the run could not be carried out, a recovery was not owed.
+func (r *Report) judgeRecoveries(
+	events []timeline.Event, o Objective, most time.Duration, complete bool,
+) (lacks []string) {
 	unrecovered, before, measured := measure.NotRecovered(events), len(r.Violations), o
 	for _, u := range unrecovered {
 		waited := measure.Seconds(u.Tried)
-		if !told || waited <= o.Max {
+		if !complete || waited <= o.Max {
 			continue
 		}
 		if o.Measured == nil || *o.Measured < waited {

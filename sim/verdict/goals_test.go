@@ -12,8 +12,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
 
-// sight is what is seen of a shoot at a second of the story.
-type sight struct {
+// observation is what is seen of a shoot at a second of the run.
+type observation struct {
 	second float64
 	shoot  string
 	p      timeline.Payload
@@ -23,49 +23,49 @@ func moment(second float64) timeline.Moment {
 	return timeline.Moment(second * float64(time.Second))
 }
 
-func written(second float64, shoot string, number int, outcome timeline.Outcome, version int64) sight {
-	return sight{second, shoot, timeline.Write{Number: number, Key: "w", Verb: "patch", Outcome: outcome,
+func written(second float64, shoot string, number int, outcome timeline.Outcome, version int64) observation {
+	return observation{second, shoot, timeline.Write{Number: number, Key: "w", Verb: "patch", Outcome: outcome,
 		Sent: moment(second - 0.1), Answered: moment(second), ResourceVersion: version}}
 }
 
-func owned(second float64, shoot string, epoch, revision int64) sight {
-	return sight{second, shoot, timeline.EpochSeen{Seed: "a", Epoch: epoch, State: "Serving", Remaining: 1,
+func owned(second float64, shoot string, epoch, revision int64) observation {
+	return observation{second, shoot, timeline.EpochSeen{Seed: "a", Epoch: epoch, State: "Serving", Remaining: 1,
 		Sent: moment(second), Answered: moment(second), Revision: revision}}
 }
 
-func on(second float64, shoot, spec, status string) sight {
-	return sight{second, shoot, timeline.ShootSeen{SpecSeed: spec, StatusSeed: status,
+func on(second float64, shoot, spec, status string) observation {
+	return observation{second, shoot, timeline.ShootSeen{SpecSeed: spec, StatusSeed: status,
 		Operation: timeline.Operation{Type: "Restore", State: "Succeeded"}}}
 }
 
-func letGo(second float64, shoot string) sight {
-	return sight{second, shoot, timeline.ShootSeen{SpecSeed: "b", StatusSeed: "a",
+func released(second float64, shoot string) observation {
+	return observation{second, shoot, timeline.ShootSeen{SpecSeed: "b", StatusSeed: "a",
 		Operation: timeline.Operation{Type: "Migrate", State: "Succeeded"}}}
 }
 
-func restoring(second float64, shoot string) sight {
-	return sight{second, shoot, timeline.ShootSeen{SpecSeed: "b", StatusSeed: "b",
+func restoring(second float64, shoot string) observation {
+	return observation{second, shoot, timeline.ShootSeen{SpecSeed: "b", StatusSeed: "b",
 		Operation: timeline.Operation{Type: "Restore", State: "Processing"}}}
 }
 
-func holding(second float64, shoot string, number int) sight {
-	return sight{second, shoot, timeline.DataSeen{Keys: []timeline.DataKey{{Key: "w", Number: number}}}}
+func holding(second float64, shoot string, number int) observation {
+	return observation{second, shoot, timeline.DataSeen{Keys: []timeline.DataKey{{Key: "w", Number: number}}}}
 }
 
-func reachedOf(second float64, shoot string, outcome timeline.Outcome) sight {
-	return sight{second, shoot, timeline.Reached{Outcome: outcome, Sent: moment(second), Answered: moment(second)}}
+func reachedOf(second float64, shoot string, outcome timeline.Outcome) observation {
+	return observation{second, shoot, timeline.Reached{Outcome: outcome, Sent: moment(second), Answered: moment(second)}}
 }
 
-// two shoots are written to once a second; a fault at second 10, from 30 on the landscape comes to rest, at 34 it has.
+// two shoots are written to once a second; a fault at second 10, from 30 on the landscape settles, at 34 it has.
 // The first of them comes back at 15.
-func two(goals string, second ...sight) []timeline.Event {
-	all := []sight{
-		{1, "s1", timeline.ShootSteady{TechnicalID: "s1"}}, {1, "s2", timeline.ShootSteady{TechnicalID: "s2"}},
+func two(goals string, second ...observation) []timeline.Event {
+	all := []observation{
+		{1, "s1", timeline.ShootReady{TechnicalID: "s1"}}, {1, "s2", timeline.ShootReady{TechnicalID: "s2"}},
 		on(2, "s1", "a", "a"), on(2, "s2", "a", "a"), owned(2, "s1", 1, 100), owned(2, "s2", 1, 100),
 		{3, "s1", timeline.StepStarted{Verb: "load", WritesPerSecond: 1}},
 		{3, "s2", timeline.StepStarted{Verb: "load", WritesPerSecond: 1}},
 		reachedOf(3, "s1", timeline.Acknowledged), reachedOf(3, "s2", timeline.Acknowledged),
-		{10, "fire", timeline.FaultInjected{Fault: "loss"}}, {10, "fire", timeline.FaultHealed{Touched: 1}},
+		{10, "fire", timeline.FaultInjected{Fault: "loss"}}, {10, "fire", timeline.FaultHealed{Hits: 1}},
 		on(12, "s1", "b", "b"), owned(13, "s1", 2, 1_000_000), holding(35, "s1", 33), {30, "", timeline.Settling{}},
 		{34, "", timeline.Settled{Converged: true}},
 	}
@@ -99,7 +99,7 @@ func finish(events []timeline.Event) []timeline.Event {
 }
 
 // writes to the second shoot, one a second, of which those until a moment are acknowledged, and those from another on.
-func writes(until, from float64, version int64) (all []sight) {
+func writes(until, from float64, version int64) (all []observation) {
 	for n := 4; n < 34; n++ {
 		switch at := float64(n); {
 		case at <= until:
@@ -114,7 +114,7 @@ func writes(until, from float64, version int64) (all []sight) {
 }
 
 // answers of the second shoot, one a second until a moment, and its writes.
-func answers(until float64) []sight {
+func answers(until float64) []observation {
 	all := writes(until, 99, 0)
 	for second := 4.0; second <= until; second++ {
 		all = append(all, reachedOf(second, "s2", timeline.Acknowledged))
@@ -123,7 +123,7 @@ func answers(until float64) []sight {
 }
 
 // tries to reach the second shoot, one a second, of which those until a moment and those from another on are good.
-func tries(until, from float64) (all []sight) {
+func tries(until, from float64) (all []observation) {
 	for second := 4.0; second < 34; second++ {
 		outcome := timeline.Failed
 		if second <= until || second >= from {
@@ -134,14 +134,15 @@ func tries(until, from float64) (all []sight) {
 	return all
 }
 
-func with(all []sight, more ...sight) []sight { return append(all, more...) }
+func with(all []observation, more ...observation) []observation { return append(all, more...) }
 
 func TestGoalsAreAboutEveryShoot(t *testing.T) {
 	t.Parallel()
 	const never = 99
-	blind := sight{36, "", timeline.Unseen{Probe: "data of s2", Error: "nobody there", Final: true}}
-	gone := sight{29, "s2", timeline.ShootSeen{Absent: true}}
-	asleep := sight{29, "s2", timeline.ShootSeen{SpecSeed: "b", StatusSeed: "b", Hibernated: true, WantsToSleep: true}}
+	blind := observation{36, "", timeline.Unseen{Probe: "data of s2", Error: "nobody there", Final: true}}
+	gone := observation{29, "s2", timeline.ShootSeen{Absent: true}}
+	asleep := observation{29, "s2",
+		timeline.ShootSeen{SpecSeed: "b", StatusSeed: "b", Hibernated: true, WantsToSleep: true}}
 	const once = `"restoresAtOnce":{"max":1}`
 	const rto, rpo, none, away = `"rto":{"max":"10s"}`, `"rpo":{"max":"2s"}`, `"lostWrites":{"max":0}`,
 		`"apiDowntime":{"max":"5s"}`
@@ -162,9 +163,9 @@ func TestGoalsAreAboutEveryShoot(t *testing.T) {
 		"rto, the first owner comes back": {two(rto, writes(10, 20, 100)...), verdict.Passed, ""},
 		"rto, who answers was not seen": {two(rto, with(writes(10, 16, 200), on(12, "s2", "b", "b"))...),
 			verdict.Inconclusive, "the goal for rto has not seen the recovery of s2"},
-		"rto, one was handed over": {two(rto, with(writes(10, 25, 1_000_000), letGo(11, "s2"), on(12, "s2", "b", "b"),
+		"rto, one was handed over": {two(rto, with(writes(10, 25, 1_000_000), released(11, "s2"), on(12, "s2", "b", "b"),
 			owned(13, "s2", 2, 1_000_000))...), verdict.Passed, ""},
-		"rto, both were handed over": {two(rto, with(writes(10, 16, 1_000_000), letGo(11, "s1"), letGo(11, "s2"),
+		"rto, both were handed over": {two(rto, with(writes(10, 16, 1_000_000), released(11, "s1"), released(11, "s2"),
 			on(12, "s2", "b", "b"), owned(13, "s2", 2, 1_000_000))...),
 			verdict.Inconclusive, "the goal for rto could not be measured"},
 		"rto, one is gone":     {two(rto, with(writes(10, never, 0), gone)...), verdict.Passed, ""},
@@ -190,7 +191,7 @@ func TestGoalsAreAboutEveryShoot(t *testing.T) {
 		"restores at once, one is not followed": {unfollowed(two(once,
 			with(writes(never, never, 0), restoring(11, "s1"))...)),
 			verdict.Inconclusive, "the goal for restoresAtOnce has not seen the Shoot s2 in the garden"},
-		"rto, the story could not be told": {broken(two(rto, writes(10, never, 0)...)), verdict.Error, "heal: stuck"},
+		"rto, the run was not carried out": {notHealed(two(rto, writes(10, never, 0)...)), verdict.Error, "heal: stuck"},
 		"rpo, both read": {two(rpo, with(writes(never, never, 0), holding(35, "s2", 33))...), verdict.Passed,
 			""},
 		"rpo, the data of one is unseen": {two(rpo, with(writes(10, never, 0), blind)...), verdict.Inconclusive,
@@ -249,7 +250,7 @@ func TestARecoveryThatDoesNotEndIsProvedByTheLastAttempt(t *testing.T) {
 }
 
 // One that is late and one that never comes back are two misses, each with its own figure.
-func TestALateRecoveryIsToldBesideOneThatNeverEnds(t *testing.T) {
+func TestJudge_LateRecoveryBesideEndlessOne_ReportsBoth(t *testing.T) {
 	t.Parallel()
 	r, err := verdict.Judge(two(`"rto":{"max":"2s"}`, writes(10, 99, 0)...))
 	if err != nil {
@@ -282,8 +283,8 @@ func unfollowed(events []timeline.Event) []timeline.Event {
 	})
 }
 
-// broken has the fault not healed.
-func broken(events []timeline.Event) []timeline.Event {
+// notHealed makes the heal of the fault fail.
+func notHealed(events []timeline.Event) []timeline.Event {
 	for i, e := range events {
 		if healed, is := e.Payload.(timeline.FaultHealed); is {
 			healed.Error = "heal: stuck"

@@ -45,7 +45,7 @@ type problem struct {
 
 // suiteOf makes a test case of each step, each promise and each goal; a run whose verdict is Error or Inconclusive has
 // one in error. An expectation, a promise or a goal that nobody has seen enough of is skipped, the latter two unless
-// they were broken all the same. Properties tell everything measured.
+// they were broken all the same. Properties contain everything that was measured.
 func suiteOf(r *Report, events []timeline.Event) suite {
 	s := suite{Name: r.Scenario, Time: r.WallSeconds, Measured: propertiesOf(r)}
 	s.steps(events)

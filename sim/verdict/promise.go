@@ -10,29 +10,32 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// Promise that a story makes, and what became of it.
+// Promise that a scenario makes, and what became of it.
 type Promise struct {
 	Name string
-	// Broken is how often.
-	Broken int
+	// Violations is their number.
+	Violations int
 	// Unseen is what somebody must have seen before it can be said that the promise was kept; empty for one that was
 	// broken.
 	Unseen []string
 }
 
-// PromisesOf the story of a run, by name: those that every story makes, that about goals where it has some, and its
-// oracles.
+// PromisesOf the scenario of a run, by name: those that every scenario makes, that about goals where it has some, and
+// its oracles.
 func PromisesOf(r *Report, events []timeline.Event) []Promise {
 	_, started, _ := timeline.First[timeline.RunStarted](events)
-	story := &scenario.Scenario{}
-	if err := json.Unmarshal(started.Story, story); err != nil {
+	definition := &scenario.Scenario{}
+	if err := json.Unmarshal(started.Definition, definition); err != nil {
 		return nil // Judge has refused such a timeline
 	}
-	all := []Promise{{Name: Expect, Unseen: unseenSteps(events, story)}, {Name: Settle, Unseen: unseenRest(events)}}
-	if story.Spec.Measure != (scenario.Measure{}) {
+	all := []Promise{
+		{Name: Expect, Unseen: unseenSteps(events, definition)},
+		{Name: Settle, Unseen: unseenSettled(events)},
+	}
+	if definition.Spec.Measure != (scenario.Measure{}) {
 		all = append(all, Promise{Name: Goal, Unseen: unmeasured(r)})
 	}
-	for _, name := range story.Spec.Always {
+	for _, name := range definition.Spec.Always {
 		all = append(all, Promise{Name: string(name), Unseen: r.unseen(string(name))})
 	}
 	for _, v := range r.Violations {
@@ -40,7 +43,7 @@ func PromisesOf(r *Report, events []timeline.Event) []Promise {
 		if at < 0 {
 			at, all = len(all), append(all, Promise{Name: v.Oracle})
 		}
-		all[at].Broken++
+		all[at].Violations++
 		all[at].Unseen = nil
 	}
 	slices.SortFunc(all, func(a, b Promise) int { return cmp.Compare(a.Name, b.Name) })
@@ -51,7 +54,7 @@ func PromisesOf(r *Report, events []timeline.Event) []Promise {
 func (r *Report) unseen(name string) []string {
 	switch {
 	case r.Unwatched:
-		return []string{"anything: the run was told with --unwatched"}
+		return []string{"anything: the run was started with --unwatched"}
 	case !slices.Contains(r.Promises, name):
 		return []string{"whether it was kept: there is no oracle of this name"}
 	default:
@@ -59,7 +62,7 @@ func (r *Report) unseen(name string) []string {
 	}
 }
 
-func unseenSteps(events []timeline.Event, story *scenario.Scenario) []string {
+func unseenSteps(events []timeline.Event, definition *scenario.Scenario) []string {
 	unseen := unknownSteps(events)
 	done := len(unseen)
 	for _, p := range timeline.Of[timeline.StepEnded](events) {
@@ -67,7 +70,7 @@ func unseenSteps(events []timeline.Event, story *scenario.Scenario) []string {
 			done++
 		}
 	}
-	if all := len(story.Spec.Steps); done < all {
+	if all := len(definition.Spec.Steps); done < all {
 		unseen = append(unseen, fmt.Sprintf("%d of the %d steps done", all-done, all))
 	}
 	return unseen
@@ -83,24 +86,24 @@ func unknownSteps(events []timeline.Event) (unseen []string) {
 	return unseen
 }
 
-// unseenRest is why nobody can say whether the landscape came to rest when it was owed.
-func unseenRest(events []timeline.Event) []string {
+// unseenSettled is why it is unknown whether the landscape settled in time.
+func unseenSettled(events []timeline.Event) []string {
 	_, settled, any := timeline.First[timeline.Settled](events)
-	unknown := unknownRest(events)
+	unknown := unknownSettled(events)
 	switch {
 	case !any:
-		return []string{"whether the landscape came to rest"}
-	case !settled.Converged && len(unknown) == 0: // what still moved counts only where the story was told to its end
-		return []string{"whether the landscape comes to rest once the story has been told"}
+		return []string{"whether the landscape settled"}
+	case !settled.Converged && len(unknown) == 0: // what still moved counts only in a complete run
+		return []string{"whether the landscape settles once every step is done"}
 	}
 	return unknown
 }
 
-// unknownRest is what nobody could look at when the landscape was to be at rest.
-func unknownRest(events []timeline.Event) (unseen []string) {
+// unknownSettled is what nobody could look at when the landscape was to settle.
+func unknownSettled(events []timeline.Event) (unseen []string) {
 	for _, settled := range timeline.Of[timeline.Settled](events) {
 		for _, why := range settled.Unknown {
-			unseen = append(unseen, "whether all is at rest: "+why)
+			unseen = append(unseen, "whether all has settled: "+why)
 		}
 	}
 	return unseen

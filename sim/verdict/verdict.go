@@ -27,7 +27,7 @@ const (
 	Passed       Verdict = "Passed"       // every promise was kept
 	Failed       Verdict = "Failed"       // the product broke a promise
 	Error        Verdict = "Error"        // the run could not be carried out
-	Inconclusive Verdict = "Inconclusive" // a fault that nobody felt, or evidence that is missing
+	Inconclusive Verdict = "Inconclusive" // a fault that hit nothing, or evidence that is missing
 )
 
 // formerWords are the verdicts in the files of earlier versions.
@@ -92,7 +92,7 @@ type Report struct {
 	Measures    measure.Measures `json:"measures"`
 	Faults      []Fault          `json:"faults"`
 	WallSeconds float64          `json:"wallSeconds"`
-	// Extensions are those of the user's own that were in the story, by their names.
+	// Extensions are the third-party extensions of the run, by their names.
 	Extensions []string `json:"extensions,omitempty"`
 	// ExtensionFiles are theirs, as they were given.
 	ExtensionFiles []string `json:"extensionFiles,omitempty"`
@@ -100,7 +100,7 @@ type Report struct {
 	Objectives []Objective `json:"objectives,omitempty"`
 	// AtDefaults is what the recovery would take at the product's default settings; absent when there was none.
 	AtDefaults *measure.AtDefaults `json:"atDefaults,omitempty"`
-	// Reasons why the verdict is Error or Inconclusive, or why the run was broken off after a violation; absent otherwise.
+	// Reasons why the verdict is Error or Inconclusive, or why the run was cut short after a violation; absent otherwise.
 	Reasons []string `json:"reasons,omitempty"`
 	// Promises that the run was judged by: the names of the oracles.
 	Promises []string `json:"promises,omitempty"`
@@ -111,7 +111,7 @@ type Report struct {
 	TimeoutMultiplier float64 `json:"timeoutMultiplier,omitempty"`
 	// Unwatched says that the run had no probes but its loads.
 	Unwatched bool `json:"unwatched,omitempty"`
-	// BackendFlags are what the backend was told, as flags; absent when that was nothing.
+	// BackendFlags are the options of the backend, as flags; absent when there were none.
 	BackendFlags []string `json:"backendFlags,omitempty"`
 }
 
@@ -144,16 +144,31 @@ func (o Objective) Missed() bool {
 	return o.Measured != nil && *o.Measured > o.Max && len(o.Unseen) == 0
 }
 
-// Fault and how often it was felt.
+// Fault and how often something met it.
 type Fault struct {
-	Name    string `json:"name"`
-	Touched int    `json:"touched"`
+	Name string `json:"name"`
+	Hits int    `json:"hits"`
+}
+
+// UnmarshalJSON reads the fault, also from files of earlier versions: they called the hits touched.
+func (f *Fault) UnmarshalJSON(content []byte) error {
+	type plain Fault // without this method
+	var read struct {
+		plain
+		Touched int `json:"touched"`
+	}
+	if err := json.Unmarshal(content, &read); err != nil {
+		return err
+	}
+	*f = Fault(read.plain)
+	f.Hits = cmp.Or(f.Hits, read.Touched)
+	return nil
 }
 
 // ErrNoRun says that a timeline does not begin with the start of a run.
 var ErrNoRun = errors.New("the timeline holds no run")
 
-// Begin the report of a run: what is told, and how, without any judgement.
+// Begin the report of a run: what is run, and how, without any judgement.
 func Begin(started timeline.RunStarted) *Report {
 	r := &Report{
 		Scenario: started.Scenario, Backend: started.Backend, RandomSeed: started.RandomSeed, Extensions: started.Extensions,
@@ -172,28 +187,28 @@ func Judge(events []timeline.Event) (*Report, error) {
 	if !found {
 		return nil, ErrNoRun
 	}
-	story := &scenario.Scenario{}
-	if err := json.Unmarshal(started.Story, story); err != nil {
+	definition := &scenario.Scenario{}
+	if err := json.Unmarshal(started.Definition, definition); err != nil {
 		return nil, fmt.Errorf("read the scenario in the timeline: %w", err)
 	}
 	r := Begin(started)
-	r.Measures, r.AtDefaults, r.WallSeconds = measure.Of(events), measure.Defaults(events, story.Spec.Landscape.Settings),
-		measure.Seconds(events[len(events)-1].At)
-	errs, unfelt := r.judgeStory(events), r.judgeFaults(events)
-	lacks := []string{"nobody watched: the run was told with --unwatched, to learn what watching costs"}
+	r.Measures, r.WallSeconds = measure.Of(events), measure.Seconds(events[len(events)-1].At)
+	r.AtDefaults = measure.Defaults(events, definition.Spec.Landscape.Settings)
+	errs, idle := r.judgeRun(events), r.judgeFaults(events)
+	lacks := []string{"nobody watched: the run was started with --unwatched, to learn what watching costs"}
 	if !started.Unwatched {
-		lacks = append(r.judgePromises(events, story), r.judgeGoals(events, story.Spec.Measure, len(errs) == 0)...)
+		lacks = append(r.judgePromises(events, definition), r.judgeGoals(events, definition.Spec.Measure, len(errs) == 0)...)
 	}
 	for _, what := range oracle.UnservedLoads(events) {
 		lacks = append(lacks, "the run has not seen "+what)
 	}
-	for _, what := range unseenSteps(events, story) {
+	for _, what := range unseenSteps(events, definition) {
 		lacks = append(lacks, Expect+" has not seen "+what)
 	}
-	for _, what := range unseenRest(events) {
+	for _, what := range unseenSettled(events) {
 		lacks = append(lacks, Settle+" has not seen "+what)
 	}
-	for _, shoot := range neverReady(events, story) {
+	for _, shoot := range neverReady(events, definition) {
 		lacks = append(lacks, "the run has not seen that the shoot "+shoot+" was ready before the first step")
 	}
 	var unwatched []string
@@ -207,15 +222,15 @@ func Judge(events []timeline.Event) (*Report, error) {
 		r.doubtGoals("whether it would have been missed, by a record that does not contradict itself")
 		errs = append(unsound, errs...)
 	}
-	r.moot(slices.Concat(errs, unfelt, unwatched))
+	r.moot(slices.Concat(errs, idle, unwatched))
 	slices.SortStableFunc(r.Violations, func(a, b Violation) int { return cmp.Compare(a.At, b.At) })
 	switch {
 	case len(r.Violations) > 0:
 		r.Verdict, r.Reasons = Failed, errs
 	case len(errs) > 0:
 		r.Verdict, r.Reasons = Error, errs
-	case len(lacks)+len(unfelt) > 0:
-		r.Verdict, r.Reasons = Inconclusive, append(unfelt, lacks...)
+	case len(lacks)+len(idle) > 0:
+		r.Verdict, r.Reasons = Inconclusive, append(idle, lacks...)
 	default:
 		r.Verdict = Passed
 	}
@@ -223,18 +238,18 @@ func Judge(events []timeline.Event) (*Report, error) {
 }
 
 // neverReady are the shoots that the scenario has from its beginning and that nobody has seen ready by its first step.
-func neverReady(events []timeline.Event, story *scenario.Scenario) (shoots []string) {
+func neverReady(events []timeline.Event, definition *scenario.Scenario) (shoots []string) {
 	ready := map[string]bool{}
 	for _, e := range events {
 		if _, is := e.Payload.(timeline.StepStarted); is {
 			break
 		}
-		if _, is := e.Payload.(timeline.ShootSteady); is {
+		if _, is := e.Payload.(timeline.ShootReady); is {
 			ready[e.Subject] = true
 		}
 	}
-	later := step.Later(story.Spec.Steps)
-	for _, shoot := range story.Spec.Landscape.Shoots {
+	later := step.Later(definition.Spec.Steps)
+	for _, shoot := range definition.Spec.Landscape.Shoots {
 		if !ready[shoot.Name] && !later[shoot.Name] {
 			shoots = append(shoots, shoot.Name)
 		}
@@ -247,8 +262,8 @@ func (r *Report) violate(oracle string, at time.Duration, message string, proof 
 		Events: proof})
 }
 
-// judgeStory finds expectations that were not met, and why the story could not be told.
-func (r *Report) judgeStory(events []timeline.Event) (errs []string) {
+// judgeRun finds expectations that were not met, and why the run could not be carried out.
+func (r *Report) judgeRun(events []timeline.Event) (errs []string) {
 	ended := false
 	var rest []timeline.Event
 	for _, e := range events {
@@ -277,15 +292,14 @@ func (r *Report) judgeStory(events []timeline.Event) (errs []string) {
 		errs = append(errs, "the record ends before the run does")
 	}
 	if len(errs) == 0 {
-		r.judgeRest(rest)
+		r.judgeSettled(rest)
 	}
 	return errs
 }
 
-// judgeRest finds what had not come to rest in time. It is owed from the last heal on: where a fault could not be
-// injected or healed, or a step not carried out, so that there was no such moment, it is not; nor where the record ends
-// too early to say so.
-func (r *Report) judgeRest(settled []timeline.Event) {
+// judgeSettled finds what had not settled in time. Settling is owed from the last heal on. It is not owed where a fault
+// could not be injected or healed, where a step was not carried out, or where the record ends too early to say so.
+func (r *Report) judgeSettled(settled []timeline.Event) {
 	for _, e := range settled {
 		for _, what := range e.Payload.(timeline.Settled).Waiting {
 			r.violate(Settle, e.At, what, e.Seq)
@@ -293,16 +307,16 @@ func (r *Report) judgeRest(settled []timeline.Event) {
 	}
 }
 
-// beyond is what a story's last word, one line or more for each error, says that the record has not told before.
-func beyond(last string, told []string) string {
-	for _, one := range told {
+// beyond is what a run's last error, one line or more for each error, says that was not reported before.
+func beyond(last string, reported []string) string {
+	for _, one := range reported {
 		last = strings.TrimPrefix(strings.TrimPrefix(last, one), "\n")
 	}
 	return last
 }
 
-func (r *Report) judgePromises(events []timeline.Event, story *scenario.Scenario) (lacks []string) {
-	for _, name := range story.Spec.Always {
+func (r *Report) judgePromises(events []timeline.Event, definition *scenario.Scenario) (lacks []string) {
+	for _, name := range definition.Spec.Always {
 		o, known := oracle.Find(string(name))
 		if !known {
 			lacks = append(lacks, fmt.Sprintf("%s: there is no oracle of this name", name))
@@ -333,7 +347,7 @@ func (r *Report) lack(promise, what string) {
 }
 
 // doubt takes back what promises and goals have against the product where a probe did not look: what is missing may be
-// what it would have seen. What a step has found stays, for it has looked itself. All that is taken back is told.
+// what it would have seen. What a step has found stays, for it has looked itself. All that is taken back is reported.
 func (r *Report) doubt(unwatched []string) (lacks []string) {
 	if len(unwatched) == 0 {
 		return nil
@@ -342,7 +356,7 @@ func (r *Report) doubt(unwatched []string) (lacks []string) {
 		if v.Oracle == Expect || v.Oracle == Settle {
 			return false
 		}
-		lacks = append(lacks, "nobody can tell whether this is so: "+v.Oracle+": "+v.Message)
+		lacks = append(lacks, "it is unknown whether this is so: "+v.Oracle+": "+v.Message)
 		return true
 	})
 	r.doubtGoals("whether it would have been missed with every look")
@@ -367,27 +381,27 @@ func (r *Report) moot(reasons []string) {
 	}
 }
 
-// judgeFaults finds the faults that nobody felt, and those whose moment never came.
-func (r *Report) judgeFaults(events []timeline.Event) (unfelt []string) {
+// judgeFaults finds the faults that hit nothing, and those whose moment never came.
+func (r *Report) judgeFaults(events []timeline.Event) (idle []string) {
 	begun := map[string]bool{}
 	for e, p := range timeline.Of[timeline.FaultInjected](events) {
 		begun[e.Subject] = true
 		fault := Fault{Name: e.Subject}
 		for healed, h := range timeline.Of[timeline.FaultHealed](events) {
 			if healed.Subject == e.Subject {
-				fault.Touched = h.Touched
+				fault.Hits = h.Hits
 			}
 		}
 		r.Faults = append(r.Faults, fault)
-		if fault.Touched == 0 {
-			unfelt = append(unfelt, fmt.Sprintf("nobody felt the fault %q, %s", fault.Name, p.Fault))
+		if fault.Hits == 0 {
+			idle = append(idle, fmt.Sprintf("the fault %q, %s, hit nothing", fault.Name, p.Fault))
 		}
 	}
 	for e, p := range timeline.Of[timeline.FaultAwaited](events) {
 		if !begun[e.Subject] {
 			r.Faults = append(r.Faults, Fault{Name: e.Subject})
-			unfelt = append(unfelt, fmt.Sprintf("the fault %q, %s, has not begun: it waits for %s", e.Subject, p.Fault, p.When))
+			idle = append(idle, fmt.Sprintf("the fault %q, %s, has not begun: it waits for %s", e.Subject, p.Fault, p.When))
 		}
 	}
-	return unfelt
+	return idle
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	clocktesting "k8s.io/utils/clock/testing"
+	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/transplant-sim/transplant/sim/oracle"
 	"github.com/transplant-sim/transplant/sim/timeline"
@@ -24,7 +24,7 @@ func run(always, measure string, payloads ...timeline.Payload) []timeline.Event 
 	spec := `{"metadata":{"name":"tale"},"spec":{"why":"x","landscape":{"seeds":[{"name":"a"}]},"steps":[],"always":[` +
 		always + `],"measure":{` + measure + `}}}`
 	all := append([]timeline.Payload{timeline.RunStarted{Scenario: "tale", Backend: "small", RandomSeed: 3,
-		Story: json.RawMessage(spec)}}, atRest(payloads)...)
+		Definition: json.RawMessage(spec)}}, atRest(payloads)...)
 	var events []timeline.Event
 	for i, p := range all {
 		e := timeline.Event{Seq: i + 1, At: time.Duration(i) * time.Second, Kind: p.Kind(), Subject: "alpha", Payload: p}
@@ -59,7 +59,7 @@ func step(outcome timeline.StepOutcome, message string) timeline.Payload {
 
 var (
 	ended    = timeline.RunEnded{}
-	steady   = timeline.ShootSteady{TechnicalID: "shoot--p--alpha"}
+	steady   = timeline.ShootReady{TechnicalID: "shoot--p--alpha"}
 	restores = timeline.ShootSeen{SpecSeed: "b", StatusSeed: "b", Operation: timeline.Operation{Type: "Restore",
 		State: "Processing"}}
 	rebound = timeline.ShootSeen{SpecSeed: "b", StatusSeed: "a", Operation: timeline.Operation{Type: "Migrate",
@@ -90,16 +90,16 @@ func TestJudge(t *testing.T) {
 			violations: []string{"MigrationEnds"}},
 		"an oracle sees nothing": {events: run(`"MigrationEnds"`, "", steady, ended), want: verdict.Inconclusive,
 			reason: "MigrationEnds has not seen the Shoot alpha in the garden"},
-		"it does not come to rest": {events: run("", "", timeline.Settled{Waiting: []string{"alpha is not well"}}, ended),
+		"it does not settle": {events: run("", "", timeline.Settled{Waiting: []string{"alpha is not well"}}, ended),
 			want: verdict.Failed, violations: []string{"settle"}},
-		"it cannot be seen to come to rest": {events: run("", "",
+		"it cannot be seen to settle": {events: run("", "",
 			timeline.Settled{Unknown: []string{"the shoot alpha cannot be read"}}, ended), want: verdict.Inconclusive,
-			reason: "settle has not seen whether all is at rest: the shoot alpha cannot be read"},
+			reason: "settle has not seen whether all has settled: the shoot alpha cannot be read"},
 		"something moves, something else cannot be seen": {events: run("", "",
 			timeline.Settled{Waiting: []string{"alpha is not well"}, Unknown: []string{"seed b cannot be read"}}, ended),
 			want: verdict.Failed, violations: []string{"settle"}},
 		"no rest is owed where a fault was not healed": {events: run("", "", timeline.FaultInjected{Fault: "loss"},
-			timeline.FaultHealed{Touched: 1, Error: "return cluster a: not ready within 2m0s"},
+			timeline.FaultHealed{Hits: 1, Error: "return cluster a: not ready within 2m0s"},
 			timeline.Settled{Waiting: []string{"alpha is not well"}},
 			timeline.RunEnded{Error: "return cluster a: not ready within 2m0s"}),
 			want: verdict.Error, reason: "return cluster a: not ready within 2m0s"},
@@ -109,43 +109,43 @@ func TestJudge(t *testing.T) {
 			want: verdict.Error, reason: "step 2, expect much: inject: refused"},
 		"nor when it was interrupted meanwhile": {events: run("", "",
 			timeline.Settled{Waiting: []string{"alpha is not well"}},
-			timeline.RunEnded{Error: "the story was interrupted: interrupt"}),
-			want: verdict.Error, reason: "the story was interrupted: interrupt"},
+			timeline.RunEnded{Error: "the run was interrupted: interrupt"}),
+			want: verdict.Error, reason: "the run was interrupted: interrupt"},
 		"it is owed where an expectation was not met": {events: run("", "", step(timeline.StepUnmet, "late"),
 			timeline.Settled{Waiting: []string{"alpha is not well"}}, ended),
 			want: verdict.Failed, violations: []string{"expect", "settle"}},
 		"nor where the record is cut off": {events: run("", "", timeline.Settled{Waiting: []string{"alpha is not well"}}),
 			want: verdict.Error, reason: "the record ends before the run does"},
-		"nobody felt the fault": {events: run("", "", timeline.FaultInjected{Fault: "cut"}, timeline.FaultHealed{},
-			ended), want: verdict.Inconclusive, reason: `nobody felt the fault "alpha", cut`},
+		"a fault that hit nothing": {events: run("", "", timeline.FaultInjected{Fault: "cut"}, timeline.FaultHealed{},
+			ended), want: verdict.Inconclusive, reason: `the fault "alpha", cut, hit nothing`},
 		"a fault whose moment never came": {
 			events: run("", "", timeline.FaultAwaited{Fault: "cut", When: "late"}, ended), want: verdict.Inconclusive,
 			reason: `the fault "alpha", cut, has not begun: it waits for late`,
 		},
 		"a fault that has waited": {events: run("", "", timeline.FaultAwaited{Fault: "cut"},
-			timeline.FaultInjected{Fault: "cut"}, timeline.FaultHealed{Touched: 1}, ended), want: verdict.Passed},
+			timeline.FaultInjected{Fault: "cut"}, timeline.FaultHealed{Hits: 1}, ended), want: verdict.Passed},
 		"a fault that was not healed": {events: run("", "", timeline.FaultInjected{Fault: "cut"},
-			timeline.FaultHealed{Touched: 1, Error: "heal: stuck"}, ended), want: verdict.Error, reason: "heal: stuck"},
+			timeline.FaultHealed{Hits: 1, Error: "heal: stuck"}, ended), want: verdict.Error, reason: "heal: stuck"},
 		"nobody watched": {events: unwatched(run(`"MigrationEnds"`, "", steady, rebound, ended)),
 			want:   verdict.Inconclusive,
-			reason: "nobody watched: the run was told with --unwatched, to learn what watching costs"},
+			reason: "nobody watched: the run was started with --unwatched, to learn what watching costs"},
 		"the record is torn": {events: run("", "", step(timeline.StepDone, "")), want: verdict.Error,
 			reason: "the record ends before the run does"},
-		"a step that failed is told once": {
+		"a step that failed is reported once": {
 			events: run("", "", step(timeline.StepFailed, "refused"), timeline.RunEnded{Error: "step 2, expect much: refused"}),
 			want:   verdict.Error, reason: "step 2, expect much: refused",
 		},
-		"what came after it is told as well": {
+		"what came after it is reported as well": {
 			events: run("", "", step(timeline.StepFailed, "refused"),
 				timeline.RunEnded{Error: "step 2, expect much: refused\nno finale"}),
 			want: verdict.Error, reason: "step 2, expect much: refused; no finale",
 		},
-		"the story broke": {events: run("", "", timeline.RunEnded{Error: "no landscape"}), want: verdict.Error,
+		"the run broke": {events: run("", "", timeline.RunEnded{Error: "no landscape"}), want: verdict.Error,
 			reason: "no landscape"},
 		"Failed wins over Error": {events: run("", "", step(timeline.StepUnmet, "late"),
 			timeline.RunEnded{Error: "no landscape"}), want: verdict.Failed, violations: []string{"expect"},
 			reason: "no landscape"},
-		"Error wins over unfelt": {events: run("", "", timeline.FaultInjected{},
+		"Error wins over a fault that hit nothing": {events: run("", "", timeline.FaultInjected{},
 			timeline.RunEnded{Error: "no landscape"}), want: verdict.Error, reason: "no landscape"},
 		"a goal is missed": {
 			events: run("", `"apiDowntime":{"max":"1s"}`, restores, steady, reached(3, timeline.Failed),
@@ -172,11 +172,11 @@ func TestJudge(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var violated []string
+			var oracles []string
 			for _, v := range r.Violations {
-				violated = append(violated, v.Oracle)
+				oracles = append(oracles, v.Oracle)
 			}
-			if diff := cmp.Diff(c.violations, violated); diff != "" || r.Verdict != c.want {
+			if diff := cmp.Diff(c.violations, oracles); diff != "" || r.Verdict != c.want {
 				t.Errorf("verdict %s, want %s; violations (-want +got):\n%s", r.Verdict, c.want, diff)
 			}
 			if reasons := strings.Join(r.Reasons, "; "); reasons != c.reason {
@@ -191,7 +191,7 @@ func TestPromisesThatNobodyCouldJudgeAreNotKept(t *testing.T) {
 	settled := timeline.Settled{Converged: true}
 	two := func(events []timeline.Event) []timeline.Event { // steps
 		started := events[0].Payload.(timeline.RunStarted)
-		started.Story = json.RawMessage(strings.Replace(string(started.Story), `"steps":[]`, `"steps":[{},{}]`, 1))
+		started.Definition = json.RawMessage(strings.Replace(string(started.Definition), `"steps":[]`, `"steps":[{},{}]`, 1))
 		events[0].Payload = started
 		return events
 	}
@@ -210,15 +210,15 @@ func TestPromisesThatNobodyCouldJudgeAreNotKept(t *testing.T) {
 				"the goal for apiDowntime], settle 0 []"},
 		"rest not owed": {run("", "", timeline.Settled{Waiting: []string{"alpha"}},
 			timeline.RunEnded{Error: "interrupted"}),
-			"expect 0 [], settle 0 [whether the landscape comes to rest once the story has been told]"},
+			"expect 0 [], settle 0 [whether the landscape settles once every step is done]"},
 		"rest not known": {run("", "", timeline.Settled{Unknown: []string{"alpha"}}, ended),
-			"expect 0 [], settle 0 [whether all is at rest: alpha]"},
-		"broken off": {two(run("", "", step(timeline.StepDone, ""), step(timeline.StepFailed, "refused"), ended)),
+			"expect 0 [], settle 0 [whether all has settled: alpha]"},
+		"cut short": {two(run("", "", step(timeline.StepDone, ""), step(timeline.StepFailed, "refused"), ended)),
 			"expect 0 [1 of the 2 steps done], settle 0 []"},
 		"interrupted": {run("", "", timeline.RunEnded{Error: "interrupted"}),
-			"expect 0 [], settle 0 [whether the landscape came to rest]"},
+			"expect 0 [], settle 0 [whether the landscape settled]"},
 		"unwatched": {unwatched(run(`"MigrationEnds"`, `"rto":{"max":"1s"}`, steady, rebound, settled, ended)),
-			"MigrationEnds 0 [anything: the run was told with --unwatched], expect 0 [], measure 0 [what the goals are " +
+			"MigrationEnds 0 [anything: the run was started with --unwatched], expect 0 [], measure 0 [what the goals are " +
 				"about], settle 0 []"},
 		"a step not known": {two(run("", "", step(timeline.StepDone, ""), step(timeline.StepUnknown, "late"), settled,
 			ended)), "expect 0 [how step 2 ends: late], settle 0 []"},
@@ -233,7 +233,7 @@ func TestPromisesThatNobodyCouldJudgeAreNotKept(t *testing.T) {
 			}
 			var got []string
 			for _, p := range verdict.PromisesOf(r, c.events) {
-				got = append(got, fmt.Sprintf("%s %d %v", p.Name, p.Broken, p.Unseen))
+				got = append(got, fmt.Sprintf("%s %d %v", p.Name, p.Violations, p.Unseen))
 			}
 			if diff := cmp.Diff(c.want, strings.Join(got, ", ")); diff != "" {
 				t.Errorf("promises (-want +got):\n%s", diff)
@@ -355,7 +355,7 @@ func TestTheCommandCanBePasted(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 	if got := verdict.Begin(timeline.RunStarted{RandomSeed: 7, TimeoutMultiplier: 1}).Flags(); got != "--seed 7" {
-		t.Errorf("with nothing but its seed the story has the flags %s", got)
+		t.Errorf("with nothing but its seed the run has the flags %s", got)
 	}
 }
 
@@ -367,11 +367,11 @@ func TestTheFilesOfAVerdict(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	now := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+	now := testingclock.NewFakePassiveClock(time.Unix(0, 0))
 	journal := timeline.NewJournal(now, file)
 	goals := `"apiDowntime":{"max":"1s"},"rto":{"max":"20s"}`
 	for _, e := range run(`"MigrationEnds","SingleWriter"`, goals, timeline.StepStarted{Index: 1},
-		step(timeline.StepUnmet, "late"), timeline.FaultInjected{Fault: "cut"}, timeline.FaultHealed{Touched: 4}, steady,
+		step(timeline.StepUnmet, "late"), timeline.FaultInjected{Fault: "cut"}, timeline.FaultHealed{Hits: 4}, steady,
 		rebound,
 		reached(7, timeline.Acknowledged), reached(8, timeline.Failed), reached(9, timeline.Failed),
 		reached(10, timeline.Acknowledged), ended) {
@@ -405,7 +405,7 @@ func TestTheFilesOfAVerdict(t *testing.T) {
 			"phases": map[string]any{"asked": 0.0, "apiDown.asked": 0.0}},
 		"objectives": []any{map[string]any{"measure": "apiDowntime", "max": 1.0, "measured": 3.0},
 			map[string]any{"measure": "rto", "max": 20.0}},
-		"faults": []any{map[string]any{"name": "alpha", "touched": 4.0}},
+		"faults": []any{map[string]any{"name": "alpha", "hits": 4.0}},
 		"violations": []any{
 			map[string]any{"oracle": "expect", "at": 1.0, "message": "step 2: late", "events": []any{3.0}},
 			map[string]any{"oracle": "MigrationEnds", "at": 2.5, "message": r.Violations[1].Message, "events": []any{7.0}},
@@ -457,7 +457,7 @@ func checkJUnit(t *testing.T, folder string, want map[string]string) {
 	}
 	if suite.Tests != len(want) || suite.Failures != count["failed"] || suite.Errors != count["error"] ||
 		suite.Skipped != count["skipped"] {
-		t.Errorf("%d tests, %d failures, %d errors and %d skipped are told; there are %v", suite.Tests, suite.Failures,
+		t.Errorf("%d tests, %d failures, %d errors and %d skipped are counted; there are %v", suite.Tests, suite.Failures,
 			suite.Errors, suite.Skipped, count)
 	}
 	measured := map[string]string{"verdict": "Failed", "backend": "small", "randomSeed": "3", "apiDowntimeSeconds": "3",

@@ -23,7 +23,7 @@ const (
 )
 
 // Attentive is an HTTP client whose connections end when the server does not answer pings any more: a watch of a server
-// that is frozen would stand still for as long as it is, and who looks by it would take silence for rest. That of
+// that is frozen would stand still for as long as it is, and its silence would be taken for "nothing changes". That of
 // client-go notices after 45 seconds.
 func Attentive(config *rest.Config) (*http.Client, error) {
 	return attentive(config, quiet, signOfLife)

@@ -29,7 +29,9 @@ type Clients struct {
 // NewClients for a world.
 func NewClients(w World) (*Clients, error) {
 	c := &Clients{world: w, scheme: runtime.NewScheme(), kept: map[string]client.WithWatch{}}
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, gardencorev1beta1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, coordinationv1.AddToScheme, gardencorev1beta1.AddToScheme,
+	} {
 		if err := add(c.scheme); err != nil {
 			return nil, fmt.Errorf("build the scheme of the observer: %w", err)
 		}

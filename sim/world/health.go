@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
-
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 

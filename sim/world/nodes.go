@@ -13,7 +13,6 @@ import (
 
 	"github.com/transplant-sim/transplant/api/cloud"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
-
 	"github.com/transplant-sim/transplant/sim/expression"
 )
 

@@ -17,7 +17,6 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
-
 	"github.com/transplant-sim/transplant/sim/expression"
 	"github.com/transplant-sim/transplant/sim/landscape"
 )
@@ -29,7 +28,7 @@ const (
 	notYetConnected = "the cluster cannot be reached: "
 )
 
-// Query says what a snapshot must tell.
+// Query says what a snapshot must contain.
 type Query struct {
 	Shoots []string
 	Seeds  []string

@@ -81,7 +81,7 @@ func evaluate(t *testing.T, text string, snapshot expression.Snapshot) (bool, st
 func TestObserve(t *testing.T) {
 	t.Parallel()
 	w := worldtest.New(t, "a", "b")
-	clients, garden, shoot := worldtest.Raise(t, w, 0)
+	clients, garden, shoot := worldtest.SetUp(t, w, 0)
 	want := expression.Shoot{
 		Exists: true, Seed: "a", SpecSeed: "a", Healthy: true, TechnicalID: "shoot--p--alpha",
 		Conditions: each("True"), Constraints: map[string]string{}, Reasons: each(""),
@@ -102,7 +102,7 @@ func TestObserve(t *testing.T) {
 		t.Errorf("seeds %+v, %+v", a, b)
 	}
 	for name, event := range map[string]corev1.Event{
-		"told":     {Type: "Warning", Reason: "BackupDamaged", InvolvedObject: corev1.ObjectReference{UID: shoot.UID}},
+		"warned":   {Type: "Warning", Reason: "BackupDamaged", InvolvedObject: corev1.ObjectReference{UID: shoot.UID}},
 		"again":    {Type: "Warning", Reason: "BackupDamaged", InvolvedObject: corev1.ObjectReference{UID: shoot.UID}},
 		"harmless": {Type: "Normal", Reason: "Reconciled", InvolvedObject: corev1.ObjectReference{UID: shoot.UID}},
 		"another":  {Type: "Warning", Reason: "ReconcileError", InvolvedObject: corev1.ObjectReference{UID: "another"}},
@@ -122,7 +122,7 @@ func TestObserveAnswers(t *testing.T) {
 	t.Parallel()
 	w := worldtest.New(t, "a", "b")
 	w.Outage = time.Hour
-	clients, garden, shoot := worldtest.Raise(t, w, 0)
+	clients, garden, shoot := worldtest.SetUp(t, w, 0)
 	look := func(want bool) {
 		t.Helper()
 		var got expression.Shoot
@@ -145,7 +145,7 @@ func TestObserveAnswers(t *testing.T) {
 func TestObserveStates(t *testing.T) {
 	t.Parallel()
 	w := worldtest.New(t, "a")
-	clients, garden, shoot := worldtest.Raise(t, w, 0)
+	clients, garden, shoot := worldtest.SetUp(t, w, 0)
 	query := world.Query{Shoots: []string{"alpha"}, States: true}
 	if got := world.Observe(t.Context(), w, clients, query).Shoots["alpha"].State; got.Exists {
 		t.Errorf("before there is one: %+v", got)

@@ -48,7 +48,7 @@ func FreshTransport(config *rest.Config, prepare func(*tls.Config)) (http.RoundT
 }
 
 // Reach tries whether the API server of a host answers something that takes a working store, and says why not. Unknown
-// is the outcome of an answer that tells nothing of the store.
+// is the outcome of an answer that says nothing about the store.
 func Reach(ctx context.Context, transport http.RoundTripper, host string) (timeline.Outcome, string) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, host+reachPath, nil)
 	if err != nil {

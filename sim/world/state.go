@@ -13,7 +13,6 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	transplantv1alpha1 "github.com/transplant-sim/transplant/api/transplant/v1alpha1"
-
 	"github.com/transplant-sim/transplant/sim/expression"
 )
 

@@ -1,4 +1,4 @@
-// Package world is the landscape as a story uses it: the interfaces that steps, faults and probes call, and the
+// Package world is the landscape as a scenario uses it: the interfaces that steps, faults and probes call, and the
 // snapshot that expressions ask.
 //
 // It says what is needed, not how it is made: a backend implements World. It judges nothing.
@@ -15,11 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
-	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
-
 	"github.com/transplant-sim/transplant/api/cloud"
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/clusters"
 	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/requests"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
@@ -30,7 +30,7 @@ const (
 	Observer = clusters.Observer
 	// User takes the shoot's public name, the cloud's DNS and the seed's gateway, over link(user, shoots).
 	User = "user"
-	// Operator is who carries out the steps of a story, on the timeline.
+	// Operator carries out the steps of a scenario; the name stands on the timeline.
 	Operator = "operator"
 )
 
@@ -102,14 +102,18 @@ func (v Validity) Serving() bool { return v.Remaining > 0 }
 type Injection struct {
 	// Heal ends it; the engine calls it exactly once.
 	Heal func(ctx context.Context) error
-	// Touched counts how often it was felt; it keeps its value after the heal.
-	Touched func() int
+	// Hits counts how often it hit something; it keeps its value after the heal.
+	Hits func() int
 }
 
+// HealTimeout bounds one heal, and is longer than any backend waits for a cluster that returns with its disk, which
+// says better what was missing. Heals run even if the run was cancelled.
+const HealTimeout = 6 * time.Minute
+
 // LinkBreaker is a World with links that can be harmed. Actors and targets are those of the landscape. The hook, when
-// it is not nil, is told of every request that feels the fault; the heal waits for it to return.
+// it is not nil, is called with every request that the fault hits; the heal waits for it to return.
 type LinkBreaker interface {
-	BreakLink(ctx context.Context, actor, target string, fault link.Fault, hook link.Hook) (Injection, error)
+	BreakLink(ctx context.Context, actor, target string, fault link.Fault, hook requests.Hook) (Injection, error)
 }
 
 // ProcessBreaker is a World with processes that can be harmed.
@@ -146,8 +150,8 @@ type PodBreaker interface {
 	BreakPods(ctx context.Context, cluster string, pods []types.UID, containers []string, keepDown bool) (Injection, error)
 }
 
-// Casting is a World that knows the parts that pods play.
-type Casting interface {
+// PodActors is a World that knows which actors its pods are.
+type PodActors interface {
 	// Parts says which actors the pods of a cluster are, and which targets of links they serve.
 	Parts(ctx context.Context, cluster string, pods []corev1.Pod) (actors, targets []string, err error)
 }
@@ -162,8 +166,8 @@ type PodDialer interface {
 // ErrNoAnswer is what somebody hears who knocks at an address that nothing comes back from.
 var ErrNoAnswer = errors.New("nobody answers")
 
-// CloudBreaker is a World whose cloud can be harmed. The shoots that the fault matches are named as in the story, and
-// it needs no id.
+// CloudBreaker is a World whose cloud can be harmed. The shoots that the fault matches are named as in the
+// scenario, and it needs no id.
 type CloudBreaker interface {
 	BreakCloud(ctx context.Context, fault cloud.Fault) (Injection, error)
 }
@@ -183,7 +187,7 @@ type BackupReader interface {
 // Inventory is a World that knows what is there beside the objects of API servers: processes, data folders, buckets
 // and their objects, DNS records. The keys are seeds, or other places such as "cloud".
 type Inventory interface {
-	Belongings(ctx context.Context) (map[string][]timeline.Item, error)
+	Items(ctx context.Context) (map[string][]timeline.Item, error)
 	// Certain are the classes, of objects too, of which a control plane that runs on a seed has something there, and its
 	// shoot in the cloud: an inventory that shows none is not whole.
 	Certain() (onSeed, inCloud []string)
@@ -195,10 +199,10 @@ type Readiness interface {
 	Ready(ctx context.Context) error
 }
 
-// Refresher is a World whose actors carry traces of the stories they were in.
+// Refresher is a World whose actors keep traces of earlier runs.
 type Refresher interface {
-	// Refresh makes actors anew that have died since they were made, so that none is kept waiting longer, the next time it
-	// dies, for what it went through in another story. It ends the faults of the cloud that the story has left.
+	// Refresh replaces the actors that have died since they were made: the restart back-off of one run must not delay
+	// them in the next. It ends the faults of the cloud that the run has left.
 	Refresh(ctx context.Context) error
 }
 
@@ -266,4 +270,10 @@ func (a Ability) For(what string) Ability { return a + ": " + Ability(what) }
 func (a Ability) General() Ability {
 	general, _, _ := strings.Cut(string(a), ": ")
 	return Ability(general)
+}
+
+// Cannot says that the backend lacks an ability that a fault needs; it is the backstop of what is refused before the
+// run.
+func Cannot(fault string, ability Ability) error {
+	return fmt.Errorf("%s: this backend cannot %s", fault, ability)
 }

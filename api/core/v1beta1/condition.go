@@ -31,7 +31,7 @@ const (
 	ConditionTrue ConditionStatus = "True"
 	// ConditionFalse means that the condition does not hold.
 	ConditionFalse ConditionStatus = "False"
-	// ConditionUnknown means that nobody could tell.
+	// ConditionUnknown means that the check could not be made.
 	ConditionUnknown ConditionStatus = "Unknown"
 	// ConditionProgressing means that the condition stopped holding only a short time ago
 	// (docs/specification/care.md#spec-5-3).
@@ -53,15 +53,15 @@ const (
 // Conditions and constraints of a Shoot (docs/specification/care.md#spec-5-2, docs/specification/care.md#spec-5-5,
 // docs/specification/migration.md#spec-2-4).
 const (
-	// ShootAPIServerAvailable tells whether the shoot's API server answers.
+	// ShootAPIServerAvailable shows whether the shoot's API server answers.
 	ShootAPIServerAvailable ConditionType = "APIServerAvailable"
-	// ShootControlPlaneHealthy tells whether the components of the control plane in the seed are healthy.
+	// ShootControlPlaneHealthy shows whether the components of the control plane in the seed are healthy.
 	ShootControlPlaneHealthy ConditionType = "ControlPlaneHealthy"
-	// ShootObservabilityComponentsHealthy tells whether monitoring and logging of the shoot are healthy.
+	// ShootObservabilityComponentsHealthy shows whether monitoring and logging of the shoot are healthy.
 	ShootObservabilityComponentsHealthy ConditionType = "ObservabilityComponentsHealthy"
-	// ShootEveryNodeReady tells whether all nodes are there and ready.
+	// ShootEveryNodeReady shows whether all nodes are there and ready.
 	ShootEveryNodeReady ConditionType = "EveryNodeReady"
-	// ShootSystemComponentsHealthy tells whether the components in the shoot itself are healthy.
+	// ShootSystemComponentsHealthy shows whether the components in the shoot itself are healthy.
 	ShootSystemComponentsHealthy ConditionType = "SystemComponentsHealthy"
 	// ShootHibernationPossible is the constraint that nothing prevents hibernation or wake-up.
 	ShootHibernationPossible ConditionType = "HibernationPossible"
@@ -76,7 +76,7 @@ const (
 	// ShootReadyForMigration is the constraint that both seeds are ready for a change of seed
 	// (docs/specification/migration.md#spec-2-4).
 	ShootReadyForMigration ConditionType = "ReadyForMigration"
-	// ShootEvacuationPossible is False on a shoot whose seed is lost and that can go nowhere; the message tells why for
+	// ShootEvacuationPossible is False on a shoot whose seed is lost and that can go nowhere; the message says why for
 	// each seed, or what a restore would miss (reason StateIncomplete). It is absent otherwise.
 	ShootEvacuationPossible ConditionType = "EvacuationPossible"
 	// ShootManagedResourcesHonored is the constraint, True while no ManagedResource is ignored, whatever its name says.
@@ -87,14 +87,14 @@ const (
 
 // Conditions of a Seed (docs/specification/api.md#spec-1-4).
 const (
-	// SeedGardenletReady tells whether the seed's gardenlet renews its Lease.
+	// SeedGardenletReady shows whether the seed's gardenlet renews its Lease.
 	SeedGardenletReady ConditionType = "GardenletReady"
-	// SeedBackupBucketsReady tells whether the buckets of the seed are ready.
+	// SeedBackupBucketsReady shows whether the buckets of the seed are ready.
 	SeedBackupBucketsReady ConditionType = "BackupBucketsReady"
-	// SeedExtensionsReady tells whether the extensions on the seed are installed and healthy.
+	// SeedExtensionsReady shows whether the extensions on the seed are installed and healthy.
 	SeedExtensionsReady ConditionType = "ExtensionsReady"
-	// SeedSystemComponentsHealthy tells whether the seed's own components are healthy.
+	// SeedSystemComponentsHealthy shows whether the seed's own components are healthy.
 	SeedSystemComponentsHealthy ConditionType = "SeedSystemComponentsHealthy"
-	// SeedEmergencyStopShootReconciliations tells whether operations on the seed's shoots are stopped.
+	// SeedEmergencyStopShootReconciliations shows whether operations on the seed's shoots are stopped.
 	SeedEmergencyStopShootReconciliations ConditionType = "EmergencyStopShootReconciliations"
 )

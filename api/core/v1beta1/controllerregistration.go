@@ -183,14 +183,14 @@ type ControllerInstallationStatus struct {
 
 // Conditions of a ControllerInstallation.
 const (
-	// ControllerInstallationValid tells whether the registration can be installed.
+	// ControllerInstallationValid shows whether the registration can be installed.
 	ControllerInstallationValid ConditionType = "Valid"
-	// ControllerInstallationInstalled tells whether the controller is installed.
+	// ControllerInstallationInstalled shows whether the controller is installed.
 	ControllerInstallationInstalled ConditionType = "Installed"
-	// ControllerInstallationHealthy tells whether the controller is healthy.
+	// ControllerInstallationHealthy shows whether the controller is healthy.
 	ControllerInstallationHealthy ConditionType = "Healthy"
-	// ControllerInstallationProgressing tells whether the controller is being rolled out.
+	// ControllerInstallationProgressing shows whether the controller is being rolled out.
 	ControllerInstallationProgressing ConditionType = "Progressing"
-	// ControllerInstallationRequired tells whether anything on the seed needs the controller.
+	// ControllerInstallationRequired shows whether anything on the seed needs the controller.
 	ControllerInstallationRequired ConditionType = "Required"
 )

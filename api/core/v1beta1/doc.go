@@ -3,7 +3,7 @@
 // (docs/specification/api.md#spec-1).
 //
 // It is not a copy of Gardener's API server: nothing is defaulted or converted here, and whatever a single object
-// cannot tell is checked by admission. Fields that are not modelled survive on the wire because the CRDs keep them and
+// cannot show is checked by admission. Fields that are not modelled survive on the wire because the CRDs keep them and
 // because objects are written by patch only.
 //
 // +kubebuilder:object:generate=true

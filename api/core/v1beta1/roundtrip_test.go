@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime"
-	utiljson "sigs.k8s.io/json"
+	kjson "sigs.k8s.io/json"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/jsonloss"
@@ -19,7 +19,7 @@ import (
 // strictly decodes as a client does, and says which fields the type does not have.
 func strictly(t *testing.T, data []byte, into any) {
 	t.Helper()
-	unknown, err := utiljson.UnmarshalStrict(data, into)
+	unknown, err := kjson.UnmarshalStrict(data, into)
 	if err != nil {
 		t.Fatalf("decode: %v", err)
 	}
@@ -105,7 +105,7 @@ func TestOracleObjectsRoundTrip(t *testing.T) {
 // RFC 7386 patches replace lists as a whole, so types of list items must not lose anything that Gardener has.
 func TestUnknownFieldIsSeen(t *testing.T) {
 	t.Parallel()
-	unknown, err := utiljson.UnmarshalStrict([]byte(`{"spec":{"provider":{"workers":[{"nowhere":1}]}}}`),
+	unknown, err := kjson.UnmarshalStrict([]byte(`{"spec":{"provider":{"workers":[{"nowhere":1}]}}}`),
 		&gardencorev1beta1.Shoot{})
 	if err != nil {
 		t.Fatal(err)

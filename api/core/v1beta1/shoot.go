@@ -148,7 +148,7 @@ type Networking struct {
 	ProviderConfig *runtime.RawExtension `json:"providerConfig,omitempty"`
 	// Pods is the CIDR of the pods.
 	Pods *string `json:"pods,omitempty"`
-	// Nodes is the CIDR of the nodes; absent until the infrastructure tells it.
+	// Nodes is the CIDR of the nodes; absent until the infrastructure reports it.
 	Nodes *string `json:"nodes,omitempty"`
 	// Services is the CIDR of the services.
 	Services *string `json:"services,omitempty"`
@@ -218,11 +218,11 @@ const (
 
 // Monitoring configures alerts.
 type Monitoring struct {
-	// Alerting says who is told.
+	// Alerting says who gets alerts.
 	Alerting *Alerting `json:"alerting,omitempty"`
 }
 
-// Alerting says who is told about alerts.
+// Alerting says who gets alerts.
 type Alerting struct {
 	// EmailReceivers are mail addresses.
 	EmailReceivers []string `json:"emailReceivers,omitempty"`

@@ -28,7 +28,7 @@ type ShootStatus struct {
 	SeedName *string `json:"seedName,omitempty"`
 	// TechnicalID names the shoot in seed and cloud; it never changes.
 	TechnicalID string `json:"technicalID"`
-	// UID tells this shoot from an earlier one of the same name; it never changes.
+	// UID distinguishes this shoot from an earlier one of the same name; it never changes.
 	UID types.UID `json:"uid"`
 	// ClusterIdentity identifies the cluster to others.
 	ClusterIdentity *string `json:"clusterIdentity,omitempty"`

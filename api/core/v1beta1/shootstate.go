@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// ShootState is what a shoot's control plane needs to be taken up on another seed (docs/specification/api.md#spec-1-3,
+// ShootState is what a shoot's control plane needs to be restored on another seed (docs/specification/api.md#spec-1-3,
 // docs/specification/migration.md#spec-2-8). Name and namespace are those of the Shoot. It holds secrets: only
 // gardenlets and the garden's own controllers may read it (docs/specification/state-size.md#z6).
 //

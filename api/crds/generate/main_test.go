@@ -72,11 +72,11 @@ func TestFinish(t *testing.T) {
 
 func TestFinishRefuses(t *testing.T) {
 	t.Parallel()
-	empty, broken := t.TempDir(), t.TempDir()
-	if err := os.WriteFile(filepath.Join(broken, "a.yaml"), bytes.Repeat([]byte("a: "), 2), 0o600); err != nil {
+	empty, truncated := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(truncated, "a.yaml"), bytes.Repeat([]byte("a: "), 2), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for folder, want := range map[string]string{empty: "no definitions in", broken: "finish the definition"} {
+	for folder, want := range map[string]string{empty: "no definitions in", truncated: "finish the definition"} {
 		if err := finish(folder); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want an error with %q", err, want)
 		}

@@ -84,7 +84,7 @@ type DNSRecordStatus struct {
 	Zone *string `json:"zone,omitempty"`
 }
 
-// ConditionTypeCreated tells whether the record was ever created.
+// ConditionTypeCreated shows whether the record was ever created.
 const ConditionTypeCreated = "Created"
 
 // DNSRecordType is the type of a record.

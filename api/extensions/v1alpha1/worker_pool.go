@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1"
 )
 
 // WorkerPool is a pool of machines.
@@ -47,11 +47,11 @@ type WorkerPool struct {
 	// Zones are the zones over which the machines are spread.
 	Zones []string `json:"zones,omitempty"`
 	// MachineControllerManagerSettings are settings of the machine controller.
-	MachineControllerManagerSettings *gardencorev1beta1.MachineControllerManagerSettings `json:"machineControllerManager,omitempty"`
+	MachineControllerManagerSettings *v1beta1.MachineControllerManagerSettings `json:"machineControllerManager,omitempty"`
 	// KubernetesVersion is the version of the kubelet.
 	KubernetesVersion *string `json:"kubernetesVersion,omitempty"`
 	// KubeletConfig configures the kubelet.
-	KubeletConfig *gardencorev1beta1.KubeletConfig `json:"kubeletConfig,omitempty"`
+	KubeletConfig *v1beta1.KubeletConfig `json:"kubeletConfig,omitempty"`
 	// NodeTemplate is what a node of the pool has to offer.
 	NodeTemplate *NodeTemplate `json:"nodeTemplate,omitempty"`
 	// Architecture is the CPU architecture.
@@ -61,7 +61,7 @@ type WorkerPool struct {
 	// Priority is the pool's weight for the autoscaler.
 	Priority *int32 `json:"priority,omitempty"`
 	// UpdateStrategy is how the machines are updated.
-	UpdateStrategy *gardencorev1beta1.MachineUpdateStrategy `json:"updateStrategy,omitempty"`
+	UpdateStrategy *v1beta1.MachineUpdateStrategy `json:"updateStrategy,omitempty"`
 }
 
 // MachineImage is an image, by the names of the CloudProfile.

@@ -33,7 +33,7 @@ type MachineSetList struct {
 	Items []MachineSet `json:"items"`
 }
 
-// LabelMachineTemplateHash is the label that tells the MachineSets of one MachineDeployment apart.
+// LabelMachineTemplateHash is the label that distinguishes the MachineSets of one MachineDeployment.
 const LabelMachineTemplateHash = "machine-template-hash"
 
 // MachineSetSpec is a wanted set.

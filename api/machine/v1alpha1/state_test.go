@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	utiljson "sigs.k8s.io/json"
+	kjson "sigs.k8s.io/json"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
@@ -26,7 +26,7 @@ func read(t *testing.T, name string) []byte {
 
 func decode(t *testing.T, data []byte, into any) {
 	t.Helper()
-	unknown, err := utiljson.UnmarshalStrict(data, into)
+	unknown, err := kjson.UnmarshalStrict(data, into)
 	if err != nil {
 		t.Fatalf("decode: %v", err)
 	}

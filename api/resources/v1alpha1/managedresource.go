@@ -85,11 +85,11 @@ type ObjectReference struct {
 
 // Conditions of a ManagedResource.
 const (
-	// ResourcesApplied tells whether all objects were applied.
+	// ResourcesApplied shows whether all objects were applied.
 	ResourcesApplied gardencorev1beta1.ConditionType = "ResourcesApplied"
-	// ResourcesHealthy tells whether all objects are healthy.
+	// ResourcesHealthy shows whether all objects are healthy.
 	ResourcesHealthy gardencorev1beta1.ConditionType = "ResourcesHealthy"
-	// ResourcesProgressing tells whether objects are still being rolled out.
+	// ResourcesProgressing shows whether objects are still being rolled out.
 	ResourcesProgressing gardencorev1beta1.ConditionType = "ResourcesProgressing"
 )
 

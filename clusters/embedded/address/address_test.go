@@ -104,18 +104,18 @@ func TestClaim(t *testing.T) {
 
 func nothing(Slot) ([]Endpoint, error) { return nil, nil }
 
-// A slot in which somebody else holds an address is passed over, and given back; where all are like that, one is told
-// of.
-func TestTakePassesOverWhatOthersHold(t *testing.T) {
+// A slot in which somebody else holds an address is passed over, and given back. Where all are like that, the error
+// names the addresses taken in the first one.
+func TestTake_AddressHeldBySomebodyElse_TakesAnotherSlot(t *testing.T) {
 	t.Parallel()
-	held := Endpoint{Network: "tcp", AddrPort: occupy(t, "tcp"), Purpose: "the API server"}
+	taken := Endpoint{Network: "tcp", AddrPort: occupy(t, "tcp"), Purpose: "the API server"}
 	var passed []Slot
 	claim, err := Take(t.Context(), func(slot Slot) ([]Endpoint, error) {
 		if len(passed) == 2 {
 			return nil, nil
 		}
 		passed = append(passed, slot)
-		return []Endpoint{held}, nil
+		return []Endpoint{taken}, nil
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -123,20 +123,20 @@ func TestTakePassesOverWhatOthersHold(t *testing.T) {
 	if len(passed) != 2 || claim.Slot <= passed[1] {
 		t.Errorf("slot %d was taken, after %v", claim.Slot, passed)
 	}
-	if want := takenErrors([]Endpoint{held}); fmt.Sprint(claim.Passed) != want.Error() {
-		t.Errorf("it was told that slots were passed over because of %v, want %v", claim.Passed, want)
+	if want := takenErrors([]Endpoint{taken}); fmt.Sprint(claim.Passed) != want.Error() {
+		t.Errorf("slots were passed over because of %v, want %v", claim.Passed, want)
 	}
 	if err := claim.Release(); err != nil {
 		t.Error(err)
 	}
-	_, err = Take(t.Context(), func(Slot) ([]Endpoint, error) { return []Endpoint{held}, nil })
-	var taken *TakenError
-	if !errors.As(err, &taken) || taken.AddrPort != held.AddrPort || !errors.Is(err, ErrNoSlot) ||
+	_, err = Take(t.Context(), func(Slot) ([]Endpoint, error) { return []Endpoint{taken}, nil })
+	var reason *TakenError
+	if !errors.As(err, &reason) || reason.AddrPort != taken.AddrPort || !errors.Is(err, ErrNoSlot) ||
 		strings.Contains(err.Error(), "--slot") {
 		t.Errorf("got %v, want ErrNoSlot and a TakenError", err)
 	}
-	broken := errors.New("no plan")
-	if _, err := Take(t.Context(), func(Slot) ([]Endpoint, error) { return nil, broken }); !errors.Is(err, broken) {
+	failure := errors.New("no plan")
+	if _, err := Take(t.Context(), func(Slot) ([]Endpoint, error) { return nil, failure }); !errors.Is(err, failure) {
 		t.Errorf("got %v, want the plan's error", err)
 	}
 }

@@ -34,21 +34,21 @@ type Claim struct {
 // those that are taken in the first slot of no landscape are named, each a *TakenError.
 func Take(ctx context.Context, endpoints func(Slot) ([]Endpoint, error)) (*Claim, error) {
 	var claim *Claim
-	var held []Endpoint
+	var occupied []Endpoint
 	err := settled(ctx, func() (_ bool, err error) {
-		claim, held, err = takeOnce(endpoints)
-		return claim != nil || len(held) == 0, err
+		claim, occupied, err = takeOnce(endpoints)
+		return claim != nil || len(occupied) == 0, err
 	})
 	switch {
 	case err != nil:
 		return nil, err
 	case claim != nil:
-		claim.Passed = takenErrors(held)
+		claim.Passed = takenErrors(occupied)
 		return claim, nil
-	case len(held) > 0:
+	case len(occupied) > 0:
 		return nil, fmt.Errorf(
 			"find a free slot: %w, and not by landscapes only: end who holds these, or everything like them:\n%w", ErrNoSlot,
-			takenErrors(held))
+			takenErrors(occupied))
 	}
 	return nil, fmt.Errorf("find a free slot: %w: end one of the %d landscapes with \"transplant down\"", ErrNoSlot, Slots)
 }
@@ -56,7 +56,7 @@ func Take(ctx context.Context, endpoints func(Slot) ([]Endpoint, error)) (*Claim
 // takeOnce goes through all slots, and gives the endpoints that somebody else holds in the first one that no landscape
 // has.
 func takeOnce(endpoints func(Slot) ([]Endpoint, error)) (*Claim, []Endpoint, error) {
-	var held []Endpoint
+	var occupied []Endpoint
 	for slot := range Slots {
 		claim, err := TakeSlot(Slot(slot))
 		if errors.Is(err, ErrSlotTaken) {
@@ -71,16 +71,16 @@ func takeOnce(endpoints func(Slot) ([]Endpoint, error)) (*Claim, []Endpoint, err
 			taken, err = takenOf(wanted)
 		}
 		if err == nil && len(taken) == 0 {
-			return claim, held, nil
+			return claim, occupied, nil
 		}
 		if err := errors.Join(err, claim.Release()); err != nil {
 			return nil, nil, err
 		}
-		if held == nil {
-			held = taken
+		if occupied == nil {
+			occupied = taken
 		}
 	}
-	return nil, held, nil
+	return nil, occupied, nil
 }
 
 // Check says whether there is such a slot.

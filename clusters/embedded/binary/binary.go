@@ -25,7 +25,7 @@ const SourceVariable = "TRANSPLANT_SOURCE"
 // program is the binary's file name in the cache.
 const program = "controlplane"
 
-// Errors that callers tell apart.
+// Errors that callers distinguish.
 var (
 	ErrNotBuilt = errors.New("the control-plane binary has not been built")
 	ErrNoGo     = errors.New("the go command is not in PATH")

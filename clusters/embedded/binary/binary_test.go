@@ -74,7 +74,7 @@ func TestEnsureBuildsOnce(t *testing.T) {
 		t.Errorf("find what is not built: got %v, want ErrNotBuilt and what to do", err)
 	}
 	var mutex sync.Mutex
-	finished := 0 // builds that have told of their last package
+	finished := 0 // calls of progress with a finished package
 	progress := func(done, total int, _ string) {
 		mutex.Lock()
 		defer mutex.Unlock()
@@ -98,7 +98,7 @@ func TestEnsureBuildsOnce(t *testing.T) {
 	}
 	group.Wait()
 	if finished == 0 || finished > 200 {
-		t.Errorf("progress was told %d times", finished)
+		t.Errorf("progress was called %d times with a finished package", finished)
 	}
 	if paths[0] == "" || paths[1] != paths[0] || paths[2] != paths[0] {
 		t.Fatalf("three callers got the paths %q", paths)
@@ -171,10 +171,10 @@ func TestWaitForAnotherBuildCanBeCancelled(t *testing.T) {
 	defer unlock()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	var told string
-	_, err = Ensure(ctx, func(_, _ int, what string) { told = what; cancel() })
-	if !errors.Is(err, context.Canceled) || !strings.Contains(told, "another build") {
-		t.Errorf("got %v after %q, want context.Canceled after news of another build", err, told)
+	var message string
+	_, err = Ensure(ctx, func(_, _ int, what string) { message = what; cancel() })
+	if !errors.Is(err, context.Canceled) || !strings.Contains(message, "another build") {
+		t.Errorf("got %v after %q, want context.Canceled after news of another build", err, message)
 	}
 }
 

@@ -20,7 +20,7 @@ var buildFlags = []string{"-trimpath", "-ldflags"}
 // needBytes is what the build writes at most: object files in Go's cache, and the binary. Tests build something small.
 var needBytes uint64 = 2 << 30
 
-// Progress is told how far a build is: done of total packages, and which one was finished last.
+// Progress gets how far a build is: done of total packages, and which one was finished last.
 type Progress func(done, total int, what string)
 
 // Ensure returns the path of the binary and builds it when it is not there. Progress may be nil.

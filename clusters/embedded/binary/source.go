@@ -17,8 +17,8 @@ import (
 // sourceFolder is where the sources are, below the repository's root.
 var sourceFolder = filepath.Join("clusters", "controlplane")
 
-// mainPackage is the binary's import path; module is the first line of its go.mod, by which the right folder is told
-// from one of the same name.
+// mainPackage is the binary's import path; module is the first line of its go.mod, which distinguishes the right
+// folder from another of the same name.
 const (
 	mainPackage = "github.com/transplant-sim/transplant/clusters/controlplane"
 	module      = "module " + mainPackage

@@ -10,7 +10,7 @@ import (
 
 var kubernetesRequirement = regexp.MustCompile(`(?m)^\s*(?:require\s+)?k8s\.io/kubernetes (v(\d+)\.(\d+)\.\S+)`)
 
-// version of Kubernetes, as programs are told it at link time.
+// version of Kubernetes, as programs get it at link time.
 type version struct{ git, major, minor string }
 
 // kubernetesVersion reads the version out of the sources' go.mod, so that it is written down once.
@@ -27,7 +27,7 @@ func kubernetesVersion(source string) (version, error) {
 	return version{git: found[1], major: found[2], minor: found[3]}, nil
 }
 
-// linkerFlags make "kubectl version" and the API server's /version tell the truth.
+// linkerFlags make "kubectl version" and the API server's /version say the right version.
 func linkerFlags(v version) string {
 	flags := []string{"-s", "-w"}
 	for _, variable := range []struct{ name, value string }{

@@ -52,7 +52,7 @@ func (p *Process) Spec() Spec { return p.spec }
 // PID is the process id. It may belong to another process once Done is closed.
 func (p *Process) PID() int { return p.pid }
 
-// ID tells this process apart from a later one with the same pid.
+// ID distinguishes this process from a later one with the same pid.
 func (p *Process) ID() ID { return ID{PID: p.pid, Birth: p.birth} }
 
 // Done is closed when the process has ended and has been reaped.

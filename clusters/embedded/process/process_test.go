@@ -121,7 +121,7 @@ func awaitEnd(t *testing.T, p *Process) {
 	}
 }
 
-func TestProcessRunsAndTellsHowItEnded(t *testing.T) {
+func TestProcess_Ends_ReportsHow(t *testing.T) {
 	t.Parallel()
 	p := start(t, `echo "$GREETING out"; echo err >&2; exit 3`)
 	awaitEnd(t, p)
@@ -178,32 +178,32 @@ func TestStop(t *testing.T) {
 	}
 }
 
-func TestFreezeHoldsTheWholeTree(t *testing.T) {
+func TestFreeze_ProcessWithChildren_StopsTheWholeTree(t *testing.T) {
 	t.Parallel()
 	p := start(t, `sh -c 'echo grandchild; while :; do sleep 0.01; done' & echo child; wait`)
 	awaitLog(t, p, "grandchild")
-	held, err := p.Freeze()
+	frozen, err := p.Freeze()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(held) == 0 {
-		t.Fatal("nobody below the process was held")
+	if len(frozen) == 0 {
+		t.Fatal("nobody below the process was stopped")
 	}
-	for _, id := range append(held, p.ID()) {
+	for _, id := range append(frozen, p.ID()) {
 		if got := state(t, id.PID); got != "T" {
 			t.Errorf("process %d is in state %q after Freeze, want T", id.PID, got)
 		}
 	}
-	if err := p.Thaw(held); err != nil {
+	if err := p.Thaw(frozen); err != nil {
 		t.Fatal(err)
 	}
 	if got := state(t, p.PID()); got == "T" {
-		t.Error("the process is still held after Thaw")
+		t.Error("the process is still stopped after Thaw")
 	}
 	if err := p.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	for _, id := range held { // not children of ours: the shell's, which have no reason to go by themselves
+	for _, id := range frozen { // not children of ours: the shell's, which have no reason to go by themselves
 		if err := id.Kill(bound); err != nil {
 			t.Error(err)
 		}

@@ -72,7 +72,7 @@ func (r *Runner) Start(spec Spec) (*Process, error) {
 		return nil, fmt.Errorf("start process %q: %w", spec.Name, err)
 	}
 	p := &Process{spec: spec, pid: command.Process.Pid, cmd: command, done: make(chan struct{})}
-	p.birth, _ = birth(p.pid) // a child that has already gone has no birth to tell it by, and needs none
+	p.birth, _ = birth(p.pid) // a child that has already gone has no birth to recognize it by, and needs none
 	r.running = append(r.running, p)
 	go r.reap(p)
 	if spec.Log != "" {

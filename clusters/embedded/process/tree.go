@@ -51,61 +51,62 @@ func childrenByParent() (map[int][]ID, error) {
 // freezeRounds bounds how often Freeze looks for children that were born while it worked.
 const freezeRounds = 10
 
-// Freeze holds a process and everything below it. Parents are held before their children, and it looks again until
-// no child is new, so that nobody is missed. It returns whom it holds, for Thaw, also together with an error; who was
-// at its end already is not among them.
+// Freeze stops a process and everything below it. Parents are stopped before their children, and it looks again until
+// no child is new, so that none is missed. It returns those below that it has stopped, for Thaw, also together with an
+// error. Processes that have ended already are not among them.
 func (p *Process) Freeze() ([]ID, error) {
 	if err := p.Signal(syscall.SIGSTOP); err != nil {
 		return nil, err
 	}
-	if err := p.ID().awaitHeld(); err != nil {
+	if err := p.ID().awaitStopped(); err != nil {
 		return nil, err
 	}
-	var held []ID
+	var stopped []ID
 	for range freezeRounds {
 		below, err := Descendants(p.PID())
 		if err != nil {
-			return held, err
+			return stopped, err
 		}
-		fresh := slices.DeleteFunc(below, func(id ID) bool { return slices.Contains(held, id) })
+		fresh := slices.DeleteFunc(below, func(id ID) bool { return slices.Contains(stopped, id) })
 		if len(fresh) == 0 {
-			return slices.DeleteFunc(held, func(id ID) bool { return !id.Alive() }), nil
+			return slices.DeleteFunc(stopped, func(id ID) bool { return !id.Alive() }), nil
 		}
-		held = append(held, fresh...) // from here on, so that Thaw lets those go, too, who were held before an error
+		stopped = append(stopped, fresh...) // before the signals, so that after an error Thaw continues those that got one
 		for _, id := range fresh {
 			if err := id.Signal(syscall.SIGSTOP); err != nil {
-				return held, err
+				return stopped, err
 			}
 		}
 		for _, id := range fresh {
-			if err := id.awaitHeld(); err != nil {
-				return held, err
+			if err := id.awaitStopped(); err != nil {
+				return stopped, err
 			}
 		}
 	}
-	return held, fmt.Errorf("freeze process %q: it kept getting children", p.Name())
+	return stopped, fmt.Errorf("freeze process %q: it kept getting children", p.Name())
 }
 
-// heldTimeout bounds how long a process may take to stop after it was told to, which it does when it next runs.
-const heldTimeout = 5 * time.Second
+// stopTimeout bounds how long a process may take to stop after SIGSTOP. It stops when it next runs.
+const stopTimeout = 5 * time.Second
 
-// awaitHeld waits until the process stands still: until then it can still have children. One that is gone is held.
-func (id ID) awaitHeld() error {
-	for deadline := time.Now().Add(heldTimeout); ; time.Sleep(time.Millisecond) {
+// awaitStopped waits until the process has stopped: until then it can still have children. One that is gone counts as
+// stopped.
+func (id ID) awaitStopped() error {
+	for deadline := time.Now().Add(stopTimeout); ; time.Sleep(time.Millisecond) {
 		fields, err := stat(id.PID)
 		if err != nil || !id.Alive() || string(fields[0]) == "T" || string(fields[0]) == "t" {
 			return nil //nolint:nilerr // without a stat the process is gone
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("hold process %d: it does not stop, state %s", id.PID, fields[0])
+			return fmt.Errorf("freeze process %d: it does not stop, state %s", id.PID, fields[0])
 		}
 	}
 }
 
-// Thaw lets go a process and whom Freeze has held below it, children first.
-func (p *Process) Thaw(held []ID) error {
+// Thaw continues a process and those that Freeze has stopped below it, children first.
+func (p *Process) Thaw(stopped []ID) error {
 	var errs []error
-	for _, id := range slices.Backward(held) {
+	for _, id := range slices.Backward(stopped) {
 		errs = append(errs, id.Signal(syscall.SIGCONT))
 	}
 	return errors.Join(append(errs, p.Signal(syscall.SIGCONT))...)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
 	"path/filepath"
 	"strconv"
@@ -11,12 +12,12 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/scheme"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/rest"
@@ -27,18 +28,22 @@ import (
 
 	"github.com/transplant-sim/transplant/clusters/embedded/processnode/address"
 	"github.com/transplant-sim/transplant/clusters/embedded/processnode/container"
+	"github.com/transplant-sim/transplant/clusters/embedded/processnode/kubeletapi"
 	"github.com/transplant-sim/transplant/clusters/embedded/processnode/podenv"
+	"github.com/transplant-sim/transplant/clusters/embedded/processnode/podref"
+	"github.com/transplant-sim/transplant/clusters/embedded/processnode/podworker"
 	"github.com/transplant-sim/transplant/clusters/embedded/processnode/service"
 	"github.com/transplant-sim/transplant/clusters/embedded/processnode/storage"
 )
 
 // agent is a process node with everything that runs in it.
 type agent struct {
-	*node
-	pods      *pods
+	*podworker.Node
+	config    Config
+	pods      *podworker.Pods
 	forwarder *service.Forwarder
 	folders   *storage.Folders
-	server    *server
+	server    *kubeletapi.Server
 
 	factory   informers.SharedInformerFactory
 	bound     informers.SharedInformerFactory // of the pods bound to this node
@@ -62,23 +67,27 @@ func newAgent(ctx context.Context, config Config, log logr.Logger) (*agent, erro
 	if err != nil {
 		return nil, fmt.Errorf("make the client for metadata: %w", err)
 	}
-	n := &node{config: config, client: client, clock: clock.RealClock{}, log: log,
-		launcher: container.NewLauncher(commandName, initName)}
-	if n.capacity, err = parseCapacity(config.Capacity); err != nil {
+	n := &podworker.Node{
+		Client: client, Clock: clock.RealClock{}, Log: log, Launcher: container.NewLauncher(commandName, initName),
+		Address: config.Address, RootDir: config.RootDir, Images: config.Images,
+		RestartBackoff: config.RestartBackoff, MaxRestartBackoff: config.MaxRestartBackoff,
+	}
+	if n.Capacity, err = parseCapacity(config.Capacity); err != nil {
 		return nil, err
 	}
-	if n.apiServer, err = apiServerOf(config.APIServer, rc); err != nil {
+	if n.APIServer, err = apiServerOf(config.APIServer, rc); err != nil {
 		return nil, err
 	}
-	if n.addresses, err = address.Open(config.Pods, filepath.Join(config.RootDir, "pod-addresses.json")); err != nil {
+	if n.Addresses, err = address.Open(config.Pods, filepath.Join(config.RootDir, "pod-addresses.json")); err != nil {
 		return nil, err
 	}
 	recording := record.NewBroadcaster(record.WithContext(ctx))
-	n.recorder = recording.NewRecorder(scheme.Scheme, corev1.EventSource{Component: commandName, Host: config.Name})
+	source := corev1.EventSource{Component: commandName, Host: config.Name}
+	n.Recorder = recording.NewRecorder(clientgoscheme.Scheme, source)
 	lean := informers.WithTransform(withoutManagedFields)
 	a := &agent{
-		node: n, recording: recording,
-		pods:    &pods{node: n, ctx: ctx, workers: map[types.UID]*worker{}},
+		Node: n, config: config, recording: recording,
+		pods:    podworker.NewPods(ctx, n),
 		factory: informers.NewSharedInformerFactoryWithOptions(client, 0, lean),
 		bound: informers.NewSharedInformerFactoryWithOptions(client, 0, lean,
 			informers.WithTweakListOptions(func(o *metav1.ListOptions) {
@@ -86,15 +95,31 @@ func newAgent(ctx context.Context, config Config, log logr.Logger) (*agent, erro
 			})),
 		metadata: metadatainformer.NewSharedInformerFactory(metadataClient, 0),
 		folders: &storage.Folders{
-			Client: client, Root: filepath.Join(config.RootDir, "volumes"), Node: config.Name, Recorder: n.recorder,
+			Client: client, Root: filepath.Join(config.RootDir, "volumes"), Node: config.Name, Recorder: n.Recorder,
 			Log: log.WithName("storage"),
 		},
 	}
-	a.server = &server{pods: a.pods}
-	return a, n.check()
+	a.server = &kubeletapi.Server{
+		Pods: a.pods, Clock: n.Clock, Log: log, Address: netip.AddrPortFrom(config.Address, config.Port),
+		ServingCert: config.ServingCert, ServingKey: config.ServingKey, ClientCA: config.ClientCA,
+	}
+	return a, a.check()
 }
 
-// apiServerOf is what pods are told of the API server.
+// parseCapacity is the node's capacity as its flags name it.
+func parseCapacity(flags map[string]string) (corev1.ResourceList, error) {
+	capacity := corev1.ResourceList{}
+	for name, text := range flags {
+		quantity, err := resource.ParseQuantity(text)
+		if err != nil {
+			return nil, fmt.Errorf("parse the capacity %s=%q: %w", name, text, err)
+		}
+		capacity[corev1.ResourceName(name)] = quantity
+	}
+	return capacity, nil
+}
+
+// apiServerOf is the API server's address for pods.
 func apiServerOf(flag string, rc *rest.Config) (podenv.APIServer, error) {
 	if flag == "" {
 		server, err := url.Parse(rc.Host)
@@ -121,17 +146,17 @@ func apiServerOf(flag string, rc *rest.Config) (podenv.APIServer, error) {
 func (a *agent) wire() error {
 	services, boundPods := a.factory.Core().V1().Services(), a.bound.Core().V1().Pods()
 	claims, volumes := a.factory.Core().V1().PersistentVolumeClaims(), a.factory.Core().V1().PersistentVolumes()
-	a.services = services.Lister()
+	a.Services = services.Lister()
 	loadBalancers, err := address.Open(a.config.LoadBalancers,
 		filepath.Join(a.config.RootDir, "load-balancer-addresses.json"))
 	if err != nil {
 		return err
 	}
 	a.forwarder = &service.Forwarder{
-		Client: a.client, Services: services.Lister(), Pods: boundPods.Lister(), LoadBalancers: loadBalancers,
+		Client: a.Client, Services: services.Lister(), Pods: boundPods.Lister(), LoadBalancers: loadBalancers,
 		ServiceAddresses: a.config.Services, Node: a.config.Address,
-		APIServer: net.JoinHostPort(a.apiServer.Host, strconv.Itoa(int(a.apiServer.Port))),
-		Recorder:  a.recorder, Log: a.log.WithName("service"), Clock: a.clock,
+		APIServer: net.JoinHostPort(a.APIServer.Host, strconv.Itoa(int(a.APIServer.Port))),
+		Recorder:  a.Recorder, Log: a.Log.WithName("service"), Clock: a.Clock,
 	}
 	if err := a.forwarder.Watch(services.Informer(), boundPods.Informer()); err != nil {
 		return err
@@ -142,15 +167,15 @@ func (a *agent) wire() error {
 	return a.watchReferences(claims.Informer())
 }
 
-// watchReferences tells pods of changes in what they refer to. Of Secrets and ConfigMaps it keeps no contents.
+// watchReferences notifies pods of changes in what they refer to. Of Secrets and ConfigMaps it keeps no contents.
 func (a *agent) watchReferences(claims cache.SharedIndexInformer) error {
 	secrets := a.metadata.ForResource(corev1.SchemeGroupVersion.WithResource("secrets")).Informer()
 	configMaps := a.metadata.ForResource(corev1.SchemeGroupVersion.WithResource("configmaps")).Informer()
-	for kind, informer := range map[string]cache.SharedIndexInformer{kindSecret: secrets, kindConfigMap: configMaps,
-		kindClaim: claims} {
+	for kind, informer := range map[string]cache.SharedIndexInformer{podref.KindSecret: secrets,
+		podref.KindConfigMap: configMaps, podref.KindClaim: claims} {
 		touch := func(object any) {
 			if name, err := cache.DeletionHandlingObjectToName(object); err == nil {
-				a.pods.touch(name.Namespace, reference{kind, name.Name})
+				a.pods.Touch(name.Namespace, podref.Object{Kind: kind, Name: name.Name})
 			}
 		}
 		registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{

@@ -3,9 +3,16 @@ package processnode
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/transplant-sim/transplant/clusters/embedded/processnode/container"
 )
+
+// check starts a container, so that a host that allows none is an error at once.
+func (a *agent) check() error {
+	root := filepath.Join(a.config.RootDir, "check")
+	return checkContainers(a.Launcher, root)
+}
 
 // checkContainers starts a container that does nothing, in a folder that it makes and removes.
 func checkContainers(launcher *container.Launcher, folder string) error {

@@ -24,7 +24,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/apiservertest"
 	"github.com/transplant-sim/transplant/clusters/clustertest"
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
-	"github.com/transplant-sim/transplant/clusters/embedded/processnode"
+	"github.com/transplant-sim/transplant/clusters/embedded/processnode/podworker"
 	"github.com/transplant-sim/transplant/clusters/embedded/program"
 )
 
@@ -160,7 +160,7 @@ func (c *cluster) create(t *testing.T, name string, change func(*corev1.Pod), st
 }
 
 // processes lists what runs in containers.
-func (c *cluster) processes(t *testing.T) (list []processnode.Process) {
+func (c *cluster) processes(t *testing.T) (list []podworker.Process) {
 	t.Helper()
 	response, err := c.nodeClient(t, "kubelet-client").Get(c.nodeURL() + "/processes")
 	if err != nil {
@@ -200,7 +200,7 @@ func (c *cluster) nodeClient(t *testing.T, names ...string) *http.Client {
 func (c *cluster) processOf(t *testing.T, pod string) process.ID {
 	t.Helper()
 	list := c.processes(t)
-	i := slices.IndexFunc(list, func(p processnode.Process) bool { return p.Pod == pod })
+	i := slices.IndexFunc(list, func(p podworker.Process) bool { return p.Pod == pod })
 	if i < 0 {
 		t.Fatalf("pod %q has no process among %v", pod, list)
 	}

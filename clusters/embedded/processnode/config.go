@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Config is what a process node is told by its flags.
+// Config has the values of a process node's flags.
 type Config struct {
 	Kubeconfig    string
 	Name          string
@@ -23,7 +23,7 @@ type Config struct {
 	ServingCert   string
 	ServingKey    string
 	ClientCA      string
-	APIServer     string // host:port that pods are told; empty for the kubeconfig's
+	APIServer     string // host:port that pods get; empty for the kubeconfig's
 
 	RestartBackoff    time.Duration // of a container that fails, doubling
 	MaxRestartBackoff time.Duration

@@ -189,8 +189,8 @@ func answers(ctx context.Context, address, name string) error {
 // forcedDeletion frees a pod's name at once; what has it next must not wait for the one before.
 func forcedDeletion(t *testing.T, c *cluster) {
 	hour := int64(3600)
-	patient := func(pod *corev1.Pod) { pod.Spec.TerminationGracePeriodSeconds = &hour }
-	c.create(t, "forced", patient, "print", "first", "--", "ignore-term")
+	longGrace := func(pod *corev1.Pod) { pod.Spec.TerminationGracePeriodSeconds = &hour }
+	c.create(t, "forced", longGrace, "print", "first", "--", "ignore-term")
 	c.awaitLog(t, "forced", corev1.PodLogOptions{}, "ignoring SIGTERM")
 	id := c.processOf(t, "forced")
 	now := int64(0)
@@ -290,7 +290,7 @@ func hasPhase(phase corev1.PodPhase) func(*corev1.Pod) error {
 	}
 }
 
-// apiServerIsAway has a container fail while nobody can be asked what it needs, nor told.
+// apiServerIsAway has a container fail while the API server can neither be read nor written.
 func apiServerIsAway(t *testing.T, c *cluster) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "away"}, StringData: map[string]string{"a": "kept"}}
 	if _, err := c.client.CoreV1().Secrets("default").Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {

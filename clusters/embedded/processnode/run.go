@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -14,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/transplant-sim/transplant/clusters/embedded/processnode/nodestatus"
 )
 
 const (
@@ -32,7 +33,7 @@ func Run(ctx context.Context, config Config, log logr.Logger) error {
 	if err := a.wire(); err != nil {
 		return err
 	}
-	if err := a.server.listen(); err != nil {
+	if err := a.server.Listen(); err != nil {
 		return err
 	}
 	var group sync.WaitGroup
@@ -40,7 +41,7 @@ func Run(ctx context.Context, config Config, log logr.Logger) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	failed := make(chan error, 1)
-	group.Go(func() { failed <- a.server.serve(ctx) })
+	group.Go(func() { failed <- a.server.Serve(ctx) })
 	if err := a.start(ctx, &group); err != nil {
 		return err
 	}
@@ -55,11 +56,12 @@ func Run(ctx context.Context, config Config, log logr.Logger) error {
 
 // start starts everything in the order in which one part needs the other.
 func (a *agent) start(ctx context.Context, group *sync.WaitGroup) error {
-	a.recording.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: a.client.CoreV1().Events("")})
+	a.recording.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: a.Client.CoreV1().Events("")})
 	group.Go(func() { <-ctx.Done(); a.recording.Shutdown() })
 	limited, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	if err := a.awaitAPIServer(limited); err != nil {
+	version, err := a.awaitAPIServer(limited)
+	if err != nil {
 		return err
 	}
 	if err := a.folders.CreateClass(limited); err != nil {
@@ -71,7 +73,7 @@ func (a *agent) start(ctx context.Context, group *sync.WaitGroup) error {
 		return err
 	}
 	// Pods come last: their containers' variables show the services.
-	registration, err := a.pods.watch(a.bound.Core().V1().Pods().Informer())
+	registration, err := a.pods.Watch(a.bound.Core().V1().Pods().Informer())
 	if err != nil {
 		return err
 	}
@@ -79,25 +81,29 @@ func (a *agent) start(ctx context.Context, group *sync.WaitGroup) error {
 	if !cache.WaitForCacheSync(limited.Done(), registration.HasSynced) {
 		return errors.New("list the pods of the node: timed out")
 	}
-	if err := a.pods.sweep(); err != nil {
+	if err := a.pods.Sweep(); err != nil {
 		return err
 	}
 	group.Go(func() { a.forwarder.Run(ctx) })
 	group.Go(func() { a.folders.Run(ctx) })
-	registered, err := a.register(limited)
+	shown := &nodestatus.Node{
+		Client: a.Client, Clock: a.Clock, Log: a.Log, Name: a.config.Name, Address: a.config.Address, Port: a.config.Port,
+		Capacity: a.Capacity, Version: version,
+	}
+	registered, err := shown.Register(limited)
 	if err != nil {
 		return err
 	}
-	group.Go(func() { a.keepLease(ctx, registered) })
-	group.Go(func() { a.keepStatus(ctx) })
+	group.Go(func() { shown.KeepLease(ctx, registered) })
+	group.Go(func() { shown.KeepStatus(ctx) })
 	return nil
 }
 
-// awaitAPIServer waits until the API server answers, and notes its version.
-func (a *agent) awaitAPIServer(ctx context.Context) error {
+// awaitAPIServer waits until the API server answers, and returns its version.
+func (a *agent) awaitAPIServer(ctx context.Context) (found string, err error) {
 	var last error
-	err := wait.PollUntilContextCancel(ctx, startPoll, true, func(ctx context.Context) (bool, error) {
-		content, err := a.client.Discovery().RESTClient().Get().AbsPath("/version").DoRaw(ctx)
+	err = wait.PollUntilContextCancel(ctx, startPoll, true, func(ctx context.Context) (bool, error) {
+		content, err := a.Client.Discovery().RESTClient().Get().AbsPath("/version").DoRaw(ctx)
 		if last = err; err != nil {
 			return false, nil
 		}
@@ -105,13 +111,13 @@ func (a *agent) awaitAPIServer(ctx context.Context) error {
 		if err := json.Unmarshal(content, &info); err != nil {
 			return false, fmt.Errorf("parse the API server's version: %w", err)
 		}
-		a.version = info.GitVersion
+		found = info.GitVersion
 		return true, nil
 	})
 	if err != nil {
-		return fmt.Errorf("wait for the API server: %w", errors.Join(err, last))
+		return "", fmt.Errorf("wait for the API server: %w", errors.Join(err, last))
 	}
-	return nil
+	return found, nil
 }
 
 func (a *agent) awaitCaches(ctx context.Context) error {
@@ -124,10 +130,4 @@ func (a *agent) awaitCaches(ctx context.Context) error {
 		return errors.New("list what pods refer to: timed out")
 	}
 	return nil
-}
-
-// check starts a container, so that a host that allows none is told so at once.
-func (n *node) check() error {
-	root := filepath.Join(n.config.RootDir, "check")
-	return checkContainers(n.launcher, root)
 }

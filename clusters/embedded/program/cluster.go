@@ -1,7 +1,7 @@
 // Package program holds the command lines of the programs that make up an embedded cluster, and writes the files
 // they need: keys, certificates, kubeconfigs, the encryption of secrets at rest.
 //
-// It starts nothing and waits for nothing. Limits, fsync and admission are stock, so that what a story finds on
+// It starts nothing and waits for nothing. Limits, fsync and admission are stock, so that what a run finds on
 // these clusters it would find on any.
 package program
 

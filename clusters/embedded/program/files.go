@@ -41,7 +41,9 @@ func (c Cluster) Write() error {
 	if err != nil {
 		return err
 	}
-	for _, write := range []func(*pki.Authority) error{c.writeClusterKeys, c.writeEtcdKeys, c.writeFrontProxyKeys, c.writeKubeconfigs} {
+	for _, write := range []func(*pki.Authority) error{
+		c.writeClusterKeys, c.writeEtcdKeys, c.writeFrontProxyKeys, c.writeKubeconfigs,
+	} {
 		if err := write(authority); err != nil {
 			return fmt.Errorf("write the files of cluster %q: %w", c.Name, err)
 		}

@@ -18,7 +18,7 @@ const readyPoll = 25 * time.Millisecond
 const readyTimeout = 5 * time.Second
 
 // AwaitReady waits until the API server's /readyz says ok. It gives up when ctx is done, and at once when one of the
-// processes it depends on has ended. The error tells what /readyz said last.
+// processes it depends on has ended. The error has what /readyz said last.
 func AwaitReady(ctx context.Context, config *rest.Config, needed ...*process.Process) error {
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -33,7 +33,9 @@ func AwaitReady(ctx context.Context, config *rest.Config, needed ...*process.Pro
 		}
 		for _, p := range needed {
 			if !p.Running() {
-				return fmt.Errorf("wait for the API server at %s: process %q ended (%v), see %s", config.Host, p.Name(), p.Err(), p.Spec().Log) //nolint:errorlint // it may have ended well, without an error
+				//nolint:errorlint // it may have ended well, without an error
+				return fmt.Errorf("wait for the API server at %s: process %q ended (%v), see %s", config.Host, p.Name(),
+					p.Err(), p.Spec().Log)
 			}
 		}
 		select {

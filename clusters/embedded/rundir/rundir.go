@@ -26,7 +26,7 @@ const HomeVariable = "TRANSPLANT_HOME"
 // DefaultName is the landscape meant when none is named.
 const DefaultName = "default"
 
-// Errors that callers tell apart.
+// Errors that callers distinguish.
 var (
 	ErrInUse    = errors.New("the landscape is up already")
 	ErrForeign  = errors.New("the folder is not empty and was not made by transplant")
@@ -34,7 +34,7 @@ var (
 	ErrNotUp    = errors.New("the landscape is not up")
 )
 
-// marker is the file by which a folder of ours is told from any other, before something is deleted.
+// marker is the file that distinguishes a folder of ours from any other, before something is deleted.
 const marker = ".transplant-landscape"
 
 // Dir is the folder of one landscape. The zero value is not usable.
@@ -235,8 +235,8 @@ func (d Dir) checkSpace(need uint64) error {
 	return nil
 }
 
-// Acquire makes the caller the owner of a fresh folder. What a dead landscape left there is ended and removed first,
-// which is told. On error the caller owns nothing.
+// Acquire makes the caller the owner of a fresh folder. What a dead landscape left there is ended and removed first;
+// cleared says so. On error the caller owns nothing.
 func (d Dir) Acquire() (lock *Lock, cleared bool, err error) {
 	if lock, err = d.TakeLock(); err != nil {
 		return nil, false, err
@@ -248,7 +248,7 @@ func (d Dir) Acquire() (lock *Lock, cleared bool, err error) {
 }
 
 // Renew makes the folder a fresh one, for the owner of the lock. What a dead or ended landscape left there is ended and
-// removed first, which is told.
+// removed first; cleared says so.
 func (d Dir) Renew() (cleared bool, err error) {
 	if cleared, err = d.Clear(); err != nil {
 		return cleared, err

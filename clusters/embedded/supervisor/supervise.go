@@ -50,7 +50,8 @@ type Landscape interface {
 
 var _ Landscape = &embedded.Landscape{}
 
-// Given is what a supervisor gives to a landscape: its run directory, which it has taken already, and who is told.
+// Given is what a supervisor gives to a landscape: its run directory, which it has taken already, its log, and
+// who gets its news.
 type Given struct {
 	Dir      rundir.Dir
 	Lock     *rundir.Lock

@@ -115,7 +115,7 @@ func (c *child) ended() error {
 	err := c.command.Wait()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.Exited() {
-		return nil // it has told why
+		return nil // it has reported why
 	}
 	return err
 }

@@ -5,7 +5,7 @@
 // in its own bounding set, and then becomes runc. It only takes away: nothing that runs behind it can do more than
 // without it. On a host that has all capabilities it changes nothing, and is not needed.
 //
-// dockerd is told of it by "--add-runtime fitcaps=PATH --default-runtime fitcaps".
+// dockerd uses it with "--add-runtime fitcaps=PATH --default-runtime fitcaps".
 package main
 
 import (

@@ -11,7 +11,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/kind/imagebuild"
 )
 
-func TestImagesAreToldByName(t *testing.T) {
+func TestSort_ListOfKubeadm_GroupsImagesByName(t *testing.T) {
 	t.Parallel()
 	all := []string{
 		"r/kube-apiserver:v1.36.3", "r/kube-controller-manager:v1.36.3", "r/kube-scheduler:v1.36.3", "r/kube-proxy:v1.36.3",

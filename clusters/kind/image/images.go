@@ -32,7 +32,7 @@ func (i *image) list(ctx context.Context) error {
 	return err
 }
 
-// sort tells the images by the last part of their names.
+// sort groups the images by the last part of their names.
 func sort(list string) (names, error) {
 	var sorted names
 	for name := range strings.FieldsSeq(list) {
@@ -48,12 +48,12 @@ func sort(list string) (names, error) {
 			sorted.pause = name
 		default: // a word of a warning, or an image nobody has made
 			if strings.Contains(name, ":v") {
-				return names{}, fmt.Errorf("tell the images by name: %q is not known", name)
+				return names{}, fmt.Errorf("sort the images by name: %q is not known", name)
 			}
 		}
 	}
 	if len(sorted.controlPlane) != 4 || sorted.coredns == "" || sorted.proxy == "" || sorted.pause == "" {
-		return names{}, fmt.Errorf("tell the images by name: some of them are not in %q", list)
+		return names{}, fmt.Errorf("sort the images by name: some of them are not in %q", list)
 	}
 	return sorted, nil
 }

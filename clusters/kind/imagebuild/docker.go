@@ -19,7 +19,7 @@ const sourceLabel = "dev.transplant.source"
 // Label is the line of a Dockerfile by which [Present] knows the image again.
 func Label(digest string) string { return fmt.Sprintf("LABEL %s=%s", sourceLabel, digest) }
 
-// Present tells whether Docker has the image, made of the same sources.
+// Present says whether Docker has the image, made of the same sources.
 func Present(ctx context.Context, tag, digest string) bool {
 	format := fmt.Sprintf("{{index .Config.Labels %q}}", sourceLabel)
 	output, err := exec.CommandContext(ctx, "docker", "image", "inspect", "-f", format, tag).Output()

@@ -42,16 +42,16 @@ type Step struct {
 	Do   func(context.Context) error
 }
 
-// Steps takes them in order, and tells people when each begins and when all are done; the first error ends them.
+// Steps takes them in order, and prints when each begins and when all are done; the first error ends them.
 func Steps(ctx context.Context, what, done string, steps ...Step) error {
 	begin := time.Now()
-	tell := func(text string) { fmt.Printf("%s: %3.0fs %s\n", what, time.Since(begin).Seconds(), text) }
+	report := func(text string) { fmt.Printf("%s: %3.0fs %s\n", what, time.Since(begin).Seconds(), text) }
 	for _, step := range steps {
-		tell(step.Name)
+		report(step.Name)
 		if err := step.Do(ctx); err != nil {
 			return fmt.Errorf("%s: %w", step.Name, err)
 		}
 	}
-	tell(done)
+	report(done)
 	return nil
 }

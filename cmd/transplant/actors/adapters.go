@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -35,8 +36,6 @@ import (
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
 	"github.com/transplant-sim/transplant/controllers/etcd/backup"
 	"github.com/transplant-sim/transplant/controllers/ownership"
-
-	appsv1 "k8s.io/api/apps/v1"
 )
 
 // Version is the version of all programs of this build.
@@ -137,7 +136,7 @@ func (r releaser) AwaitEnd(ctx context.Context, guard controlplane.Guard, epoch 
 	return ownership.AwaitEnd(ctx, guard.URL, epoch, r.clock, client)
 }
 
-// guardClient is more patient than a guard lets a question stay open.
+// guardClient waits longer than a guard lets a question stay open.
 func guardClient(guard controlplane.Guard) *http.Client {
 	return &http.Client{Timeout: 30 * time.Second, Transport: access.Transport(guard.Credentials.Read)}
 }

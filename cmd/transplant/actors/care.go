@@ -14,6 +14,7 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/care"
+	"github.com/transplant-sim/transplant/controllers/care/health"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 	"github.com/transplant-sim/transplant/controllers/hibernation"
 )
@@ -32,9 +33,10 @@ func (f *careFlags) add(set *pflag.FlagSet) {
 		"APIServerAvailable": "1m", "ControlPlaneHealthy": "1m", "ObservabilityComponentsHealthy": "1m",
 		"SystemComponentsHealthy": "1m", "EveryNodeReady": "5m",
 	}, "how long each condition is Progressing before it is False")
-	set.DurationVar(&f.staleExtensions, "care-stale-extension-threshold", care.DefaultStaleExtensions,
+	set.DurationVar(&f.staleExtensions, "care-stale-extension-threshold", health.DefaultStaleExtensions,
 		"maximum age of an extension's heartbeat; then its health reports no longer count; 0 for no limit")
-	set.DurationVar(&f.progressing, "care-managed-resource-progressing-threshold", care.DefaultProgressingManagedResources,
+	set.DurationVar(&f.progressing, "care-managed-resource-progressing-threshold",
+		health.DefaultProgressingManagedResources,
 		"how long a ManagedResource may progress before it counts as unhealthy")
 	set.BoolVar(&f.remediate, "care-webhook-remediator", false,
 		"change webhooks in shoots that could keep nodes from joining")
@@ -45,7 +47,7 @@ func (f *careFlags) read() (map[gardencorev1beta1.ConditionType]time.Duration, e
 	if f.syncPeriod <= 0 {
 		return nil, fmt.Errorf("read --care-sync-period: %s is no period: give one above zero, for example 1m", f.syncPeriod)
 	}
-	thresholds, known := map[gardencorev1beta1.ConditionType]time.Duration{}, care.ConditionTypes()
+	thresholds, known := map[gardencorev1beta1.ConditionType]time.Duration{}, health.ConditionTypes()
 	for _, kind := range slices.Sorted(maps.Keys(f.thresholds)) {
 		threshold, err := time.ParseDuration(f.thresholds[kind])
 		if err != nil || threshold < 0 {
@@ -79,10 +81,10 @@ func (f *careFlags) addToManager(mgr manager.Manager, seed cluster.Cluster, fact
 const extensionNamespace = "extensions"
 
 // config is what care goes by.
-func (f *careFlags) config(thresholds map[gardencorev1beta1.ConditionType]time.Duration) care.Config {
-	return care.Config{
+func (f *careFlags) config(thresholds map[gardencorev1beta1.ConditionType]time.Duration) health.Config {
+	return health.Config{
 		Thresholds: thresholds, StaleExtensions: f.staleExtensions, ProgressingManagedResources: f.progressing,
-		Components: care.Components{
+		Components: health.Components{
 			Etcds: []string{controlplane.EtcdName},
 			Always: []string{
 				controlplane.DeploymentKubeAPIServer, controlplane.DeploymentControllerManager,

@@ -13,8 +13,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/scenario"
 )
 
-// A story is refused before it is told exactly when the guards would refuse its timing, which the harness does not
-// import.
+// A scenario is refused before it runs exactly when the guards would refuse its timing. The harness does not import
+// the guards.
 func TestScenariosTakeTheTimingsThatGuardsTake(t *testing.T) {
 	t.Parallel()
 	const interval = time.Second

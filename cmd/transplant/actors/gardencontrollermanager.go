@@ -17,6 +17,7 @@ import (
 
 	"github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/controllers/admission"
+	"github.com/transplant-sim/transplant/controllers/admission/toleration"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
 	"github.com/transplant-sim/transplant/controllers/maintenance"
 	"github.com/transplant-sim/transplant/controllers/metricsserver"
@@ -80,7 +81,7 @@ func (f *gardenControllerManagerFlags) command() *cobra.Command {
 		"admit new worker pools whose nodes are updated in place (Gardener's feature gate InPlaceNodeUpdates)")
 	command.Flags().StringVar(&f.admissionConfig, "admission-control-config-file", "",
 		"file with Gardener's AdmissionConfiguration; the program reads the configuration of the plugin "+
-			admission.PluginTolerations+": tolerations that new shoots of all projects get by default, and that they may have")
+			toleration.Plugin+": tolerations that new shoots of all projects get by default, and that they may have")
 	f.maintenanceFlags(command)
 	if err := command.MarkFlagRequired("kubeconfig"); err != nil {
 		panic(err) // the flag is defined above
@@ -155,7 +156,7 @@ func (f *gardenControllerManagerFlags) completeWebhook(garden client.Client) (er
 		f.webhook.Service = &types.NamespacedName{Namespace: namespace, Name: name}
 	}
 	if f.admissionConfig != "" {
-		if f.webhook.Tolerations, err = admission.ReadTolerations(f.admissionConfig); err != nil {
+		if f.webhook.Tolerations, err = toleration.Read(f.admissionConfig); err != nil {
 			return fmt.Errorf("parse --admission-control-config-file: %w", err)
 		}
 	}
@@ -216,7 +217,7 @@ func (f *gardenControllerManagerFlags) evacuations(garden client.Client) *migrat
 	}
 }
 
-// addPolicies adds what tells the cloud which seed may take a shoot over (docs/ownership.md#o5).
+// addPolicies adds the controller that tells the cloud which seed may take a shoot over (docs/ownership.md#o5).
 func (f *gardenControllerManagerFlags) addPolicies(mgr manager.Manager) error {
 	if f.cloud == "" {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
-	"github.com/transplant-sim/transplant/controllers/admission"
+	"github.com/transplant-sim/transplant/controllers/admission/toleration"
 )
 
 // TestAdmissionControlConfigFile_ListsReachTheAdmission, and a file that cannot be read ends the program before it
@@ -32,15 +32,15 @@ plugins:
 	}
 	for name, c := range map[string]struct {
 		args []string
-		want admission.Tolerations
+		want toleration.Lists
 		err  string
 	}{
-		"none": {nil, admission.Tolerations{}, ""},
-		"lists": {[]string{"--admission-control-config-file=" + path}, admission.Tolerations{
+		"none": {nil, toleration.Lists{}, ""},
+		"lists": {[]string{"--admission-control-config-file=" + path}, toleration.Lists{
 			Defaults:  []gardencorev1beta1.Toleration{{Key: "shared"}},
 			Whitelist: []gardencorev1beta1.Toleration{{Key: "shared"}, {Key: "dedicated"}},
 		}, ""},
-		"no file": {[]string{"--admission-control-config-file=/nowhere"}, admission.Tolerations{},
+		"no file": {[]string{"--admission-control-config-file=/nowhere"}, toleration.Lists{},
 			"parse --admission-control-config-file: read the admission configuration: open /nowhere"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -127,7 +127,7 @@ func (f *gardenletFlags) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	gardenConfig.Wrap(patient)
+	gardenConfig.Wrap(retryForbidden)
 	seedConfig, err := loadConfig(f.seedKubeconfig, gardenlet)
 	if err != nil {
 		return err
@@ -220,13 +220,13 @@ func (f *gardenletFlags) factory(gardenConfig, seedConfig, cloudConfig *rest.Con
 		return nil, fmt.Errorf("make the client for leases: %w", err)
 	}
 	dnsConfig := bounded(cloudConfig)
-	dnsConfig.Wrap(patient) // the policy of a shoot that was bound just now may come later than the shoot
+	dnsConfig.Wrap(retryForbidden) // the policy of a shoot that was bound just now may come later than the shoot
 	dns, err := cloud.New(dnsConfig, cloud.Options{})
 	if err != nil {
 		return nil, err
 	}
 	contentConfig := rest.CopyConfig(cloudConfig) // backups may take long; see backup.CloudBucket
-	contentConfig.Wrap(patient)
+	contentConfig.Wrap(retryForbidden)
 	content, err := cloud.New(contentConfig, cloud.Options{})
 	if err != nil {
 		return nil, err
@@ -304,7 +304,7 @@ func (f *gardenletFlags) heartbeat(factory *controlplane.Factory) *seed.Heartbea
 	}
 }
 
-// loadConfig of a program that writes under its own name: the managers of an object tell who has written it.
+// loadConfig of a program that writes under its own name: the managers of an object show who has written it.
 func loadConfig(path, program string) (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", path)
 	if err != nil {

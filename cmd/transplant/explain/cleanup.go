@@ -89,7 +89,7 @@ func (f *cleanupFlags) run(command *cobra.Command) error {
 	if err != nil {
 		return fmt.Errorf("read the Shoot in %s: %w", f.shoot, err)
 	}
-	return f.output.print(command.OutOrStdout(), answer, func(out io.Writer) error { return tellCleanup(out, answer) })
+	return f.output.print(command.OutOrStdout(), answer, func(out io.Writer) error { return printCleanup(out, answer) })
 }
 
 // requiredAlways is for topics without a form for machines.
@@ -160,22 +160,22 @@ func judgeCleanup(cluster cleanup.Cluster, now time.Time) (cleanupAnswer, error)
 func cleanupObjectOf(d cleanup.Decision) cleanupObject {
 	object := d.Object
 	object.Finalizers = nil // Why has them
-	told := cleanupObject{Object: cleanup.Describe(object), Action: d.Action, ReleaseSnapshot: d.ReleaseSnapshot,
+	shown := cleanupObject{Object: cleanup.Describe(object), Action: d.Action, ReleaseSnapshot: d.ReleaseSnapshot,
 		Holds: d.Holds(), Why: d.Why}
 	if d.Step != 0 {
-		told.Step = d.Step.String()
+		shown.Step = d.Step.String()
 	}
 	if d.Action == cleanup.Delete {
-		told.Grace = d.Grace.String()
+		shown.Grace = d.Grace.String()
 	}
 	if !d.Until.IsZero() {
-		told.Until = &d.Until
+		shown.Until = &d.Until
 	}
-	return told
+	return shown
 }
 
-// tellCleanup is the answer for people: step by step, then what is left alone.
-func tellCleanup(out io.Writer, answer cleanupAnswer) error {
+// printCleanup is the answer for people: step by step, then what is left alone.
+func printCleanup(out io.Writer, answer cleanupAnswer) error {
 	p := printer{out: out}
 	for i, step := range cleanup.Steps() {
 		state := "done"
@@ -191,7 +191,7 @@ func tellCleanup(out io.Writer, answer cleanupAnswer) error {
 			if o.Step == step.String() {
 				p.line("  %-8s %s: %s", o.Action, o.Object, o.Why)
 				if o.ReleaseSnapshot {
-					p.line("           the snapshot controller is told to delete the snapshot at the cloud")
+					p.line("           the snapshot controller is asked to delete the snapshot at the cloud")
 				}
 			}
 		}

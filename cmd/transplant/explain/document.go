@@ -163,7 +163,7 @@ func readObjects(command *cobra.Command, flag string, paths []string, each readO
 			} else if err = checkVersion(d.Kind, d.APIVersion, "apiVersion"); err == nil {
 				var found []unknown
 				found, err = each(d.Kind, d.content)
-				warnings.tell(found, func(unknown) string { return fmt.Sprintf("document %d of %s, %s", d.number, path, d.Kind) })
+				warnings.print(found, func(unknown) string { return fmt.Sprintf("document %d of %s, %s", d.number, path, d.Kind) })
 			}
 			if err != nil {
 				return fmt.Errorf("read document %d of %s: %w", d.number, path, d.inList(err))

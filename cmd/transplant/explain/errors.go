@@ -107,7 +107,7 @@ func (f *errorsFlags) run(command *cobra.Command) error {
 		}
 	}
 	return f.output.print(command.OutOrStdout(), answer, func(out io.Writer) error {
-		return tellErrors(out, question, answer)
+		return printErrors(out, question, answer)
 	})
 }
 
@@ -184,8 +184,8 @@ func judgeErrors(question errorsQuestion) (errorsAnswer, error) {
 	return answer, nil
 }
 
-// tellErrors is the answer for people.
-func tellErrors(out io.Writer, question errorsQuestion, answer errorsAnswer) error {
+// printErrors is the answer for people.
+func printErrors(out io.Writer, question errorsQuestion, answer errorsAnswer) error {
 	p := printer{out: out}
 	for _, message := range question.Messages {
 		if len(errorcodes.Classify(message)) == 0 {

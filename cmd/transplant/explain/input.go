@@ -49,7 +49,7 @@ func readObject(command *cobra.Command, flag, path, kind string, into metav1.Obj
 	if err := errors.Join(checkVersion(kind, d.APIVersion, "apiVersion"), decode(d.content, into)); err != nil {
 		return fmt.Errorf("read the %s in %s: %w", kind, path, d.inList(err))
 	}
-	newWarnings(command.ErrOrStderr()).tell(unknowns(d.content, into), func(u unknown) string {
+	newWarnings(command.ErrOrStderr()).print(unknowns(d.content, into), func(u unknown) string {
 		if line := d.line(content, u.path); line > 0 {
 			return fmt.Sprintf("%s:%d", path, line)
 		}

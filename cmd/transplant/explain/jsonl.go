@@ -59,7 +59,7 @@ func withJSONL[Q, A any](command *cobra.Command, form lines, answer func(Q) (A, 
 
 // answerLines answers every line of in with one line on out, in order. A question that cannot be judged is answered by
 // its error; so is a line that is no question, and it makes the whole run fail in the end. Empty lines are no lines.
-// Fields that are not known here are told of and ignored, as those who ask are promised.
+// Fields that are not known here are printed as warnings and ignored, as those who ask are promised.
 func answerLines[Q, A any](in io.Reader, out io.Writer, warnings *warnings, form lines,
 	answer func(Q) (A, error)) error {
 	reader := bufio.NewReaderSize(in, 1<<16)
@@ -68,7 +68,7 @@ func answerLines[Q, A any](in io.Reader, out io.Writer, warnings *warnings, form
 		line, readErr := userfile.Line(reader, maxInput)
 		if line = bytes.TrimSpace(line); len(line) > 0 {
 			ignored := ignoredIn[Q](line)
-			warnings.tell(ignored, func(unknown) string { return fmt.Sprintf("line %d of standard input", number) })
+			warnings.print(ignored, func(unknown) string { return fmt.Sprintf("line %d of standard input", number) })
 			reply, err := answerLine(line, func(question Q) (answered A, err error) {
 				if err := form.missingIn(line, ignored); err != nil {
 					return answered, err

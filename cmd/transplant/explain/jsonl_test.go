@@ -104,10 +104,10 @@ func TestAnswersComeAtOnce(t *testing.T) {
 
 func TestInputThatCannotBeReadFails(t *testing.T) {
 	t.Parallel()
-	broken := errors.New("broken")
-	err := answerLines(io.MultiReader(strings.NewReader("{\"of\":[1]}\n"), failing{broken}), io.Discard,
+	failure := errors.New("failed")
+	err := answerLines(io.MultiReader(strings.NewReader("{\"of\":[1]}\n"), failing{failure}), io.Discard,
 		newWarnings(io.Discard), lines{}, add)
-	if !errors.Is(err, broken) {
+	if !errors.Is(err, failure) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -51,7 +51,7 @@ func TestOracleErrors(t *testing.T) {
 
 func TestOracleStatus(t *testing.T) {
 	t.Parallel()
-	compare(t, "status", "../../../controllers/care/testdata/status.jsonl.gz", 134, nil)
+	compare(t, "status", "../../../controllers/care/health/testdata/status.jsonl.gz", 134, nil)
 }
 
 func TestOracleTolerations(t *testing.T) {

@@ -89,7 +89,7 @@ func newMaintenance() *cobra.Command {
 			}
 			answer := judgeNext(question)
 			return output.print(command.OutOrStdout(), answer, func(out io.Writer) error {
-				return tellMaintenance(out, question, answer)
+				return printMaintenance(out, question, answer)
 			})
 		},
 	}
@@ -169,7 +169,7 @@ func judgeNext(question maintenanceQuestion) maintenanceAnswer {
 		when = window.EffectiveOf(question.Shoot).Next(when)
 	}
 	answer := answerOf(maintenance.Decide(question.Shoot, question.CloudProfile, when, maintenance.Config{}), due, when)
-	// Versions that cannot be read are told of by their updates, which cannot be made.
+	// Versions that cannot be read are reported with their updates, which cannot be made.
 	answer.Rollout, _ = rollout.Compare(question.Shoot, answer.plan.Shoot)
 	return answer
 }

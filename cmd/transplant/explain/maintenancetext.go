@@ -11,30 +11,30 @@ import (
 	"github.com/transplant-sim/transplant/controllers/maintenance/window"
 )
 
-// mostHeld is how many versions that were not chosen are told of; -o json has all.
-const mostHeld = 6
+// mostUnchosen is how many versions that were not chosen are printed; -o json has all.
+const mostUnchosen = 6
 
-// tellMaintenance is the answer for people.
-func tellMaintenance(out io.Writer, question maintenanceQuestion, answer maintenanceAnswer) error {
+// printMaintenance is the answer for people.
+func printMaintenance(out io.Writer, question maintenanceQuestion, answer maintenanceAnswer) error {
 	p := &printer{out: out}
 	shoot := question.Shoot
 	p.line("Shoot %s, CloudProfile %s, at %s", nameOf(shoot), question.CloudProfile.Name, stamp(*question.Now))
 	p.line("")
-	tellWhen(p, shoot, *question.Now, answer)
+	printWhen(p, shoot, *question.Now, answer)
 	p.line("")
 	p.line("Control plane")
-	tellUpdate(p, "Kubernetes", &answer.ControlPlane, answer.When)
+	printUpdate(p, "Kubernetes", &answer.ControlPlane, answer.When)
 	for i, pool := range answer.plan.Pools {
 		p.line("Worker pool %s", pool.Name)
 		if pool.Kubernetes == nil {
 			p.line("  Kubernetes follows the control plane")
 		}
-		tellUpdate(p, "Kubernetes", pool.Kubernetes, answer.When)
+		printUpdate(p, "Kubernetes", pool.Kubernetes, answer.When)
 		if image := shoot.Spec.Provider.Workers[i].Machine.Image; image != nil {
-			tellUpdate(p, "machine image "+image.Name, pool.MachineImage, answer.When)
+			printUpdate(p, "machine image "+image.Name, pool.MachineImage, answer.When)
 		}
 	}
-	tellRest(p, shoot, answer)
+	printRest(p, shoot, answer)
 	return p.err
 }
 
@@ -45,8 +45,8 @@ func nameOf(shoot *gardencorev1beta1.Shoot) string {
 	return shoot.Namespace + "/" + shoot.Name
 }
 
-// tellWhen says when the next maintenance is.
-func tellWhen(p *printer, shoot *gardencorev1beta1.Shoot, now time.Time, answer maintenanceAnswer) {
+// printWhen says when the next maintenance is.
+func printWhen(p *printer, shoot *gardencorev1beta1.Shoot, now time.Time, answer maintenanceAnswer) {
 	effective := window.EffectiveOf(shoot)
 	switch {
 	case shoot.DeletionTimestamp != nil:
@@ -65,7 +65,7 @@ func tellWhen(p *printer, shoot *gardencorev1beta1.Shoot, now time.Time, answer 
 	}
 }
 
-func tellUpdate(p *printer, noun string, update *version.Update, when time.Time) {
+func printUpdate(p *printer, noun string, update *version.Update, when time.Time) {
 	if update == nil {
 		return
 	}
@@ -87,17 +87,17 @@ func tellUpdate(p *printer, noun string, update *version.Update, when time.Time)
 		p.line("    %s expires at %s (in %s); from then on it is updated by force.", update.From, stamp(*update.Expires),
 			short(update.Expires.Sub(when)))
 	}
-	for i, held := range update.Held {
-		if i == mostHeld {
-			p.line("    … and %d more: see -o json.", len(update.Held)-mostHeld)
+	for i, other := range update.Unchosen {
+		if i == mostUnchosen {
+			p.line("    … and %d more: see -o json.", len(update.Unchosen)-mostUnchosen)
 			break
 		}
-		p.line("    Not %s: it %s.", held.Version, held.Why)
+		p.line("    Not %s: it %s.", other.Version, other.Why)
 	}
 }
 
-// tellRest says what changes besides versions, and what follows.
-func tellRest(p *printer, shoot *gardencorev1beta1.Shoot, answer maintenanceAnswer) {
+// printRest says what changes besides versions, and what follows.
+func printRest(p *printer, shoot *gardencorev1beta1.Shoot, answer maintenanceAnswer) {
 	list(p, "Also changed", answer.SideChanges)
 	var rotations []string
 	for _, rotation := range answer.plan.Rotations {
@@ -105,9 +105,9 @@ func tellRest(p *printer, shoot *gardencorev1beta1.Shoot, answer maintenanceAnsw
 	}
 	list(p, "Credentials", rotations)
 	p.line("")
-	tellVerdicts(p, answer.Rollout)
+	printVerdicts(p, answer.Rollout)
 	p.line("")
-	tellOperation(p, shoot, answer.Operation)
+	printOperation(p, shoot, answer.Operation)
 	last := answer.LastMaintenance
 	switch {
 	case last.FailureReason != "":
@@ -117,7 +117,7 @@ func tellRest(p *printer, shoot *gardencorev1beta1.Shoot, answer maintenanceAnsw
 	}
 }
 
-func tellOperation(p *printer, shoot *gardencorev1beta1.Shoot, operation string) {
+func printOperation(p *printer, shoot *gardencorev1beta1.Shoot, operation string) {
 	switch {
 	case operation != "":
 		p.line("Then the annotation gardener.cloud/operation asks for: %s.", operation)

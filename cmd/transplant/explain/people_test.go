@@ -94,9 +94,14 @@ status:
 	objectsFile = `{"apiVersion":"v1","kind":"List","items":[
 	{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"shop"}},
 	{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"gone","name":"p","creationTimestamp":"2026-11-20T12:00:00Z"}},
-	{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"namespace":"shop","name":"data","creationTimestamp":"2026-11-20T12:00:00Z","deletionTimestamp":"2026-11-21T11:58:00Z","finalizers":["kubernetes.io/pvc-protection"]}},
-	{"apiVersion":"v1","kind":"Service","metadata":{"namespace":"shop","name":"web","creationTimestamp":"2026-11-20T12:00:00Z","deletionTimestamp":"2026-11-21T11:59:30Z","finalizers":["service.kubernetes.io/load-balancer-cleanup"]}},
-	{"apiVersion":"snapshot.storage.k8s.io/v1","kind":"VolumeSnapshot","metadata":{"namespace":"shop","name":"backup","creationTimestamp":"2026-11-20T12:00:00Z"}}]}`
+	{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"namespace":"shop","name":"data",
+		"creationTimestamp":"2026-11-20T12:00:00Z","deletionTimestamp":"2026-11-21T11:58:00Z",
+		"finalizers":["kubernetes.io/pvc-protection"]}},
+	{"apiVersion":"v1","kind":"Service","metadata":{"namespace":"shop","name":"web",
+		"creationTimestamp":"2026-11-20T12:00:00Z","deletionTimestamp":"2026-11-21T11:59:30Z",
+		"finalizers":["service.kubernetes.io/load-balancer-cleanup"]}},
+	{"apiVersion":"snapshot.storage.k8s.io/v1","kind":"VolumeSnapshot","metadata":{"namespace":"shop","name":"backup",
+		"creationTimestamp":"2026-11-20T12:00:00Z"}}]}`
 )
 
 var allFiles = map[string]string{
@@ -118,65 +123,125 @@ func TestForPeople(t *testing.T) {
 		args        []string
 		want        string
 	}{
-		{name: "webhooks", args: []string{"webhooks", "--file", "webhooks.yaml"}, want: `ValidatingWebhookConfiguration policy
+		{
+			name: "webhooks", args: []string{"webhooks", "--file", "webhooks.yaml"},
+			want: `ValidatingWebhookConfiguration policy
   webhook pods.example.com is problematic: it may refuse v1/secrets while its server is away
   webhook events.example.com is fine
-  remediation: namespaceSelector of webhook "pods.example.com" would be extended with gardener.cloud/purpose NotIn (kube-system), kubernetes.io/metadata.name NotIn (kube-system), shoot.gardener.cloud/no-cleanup NotIn (true)
+  remediation: namespaceSelector of webhook "pods.example.com" would be extended with ` +
+				`gardener.cloud/purpose NotIn (kube-system), kubernetes.io/metadata.name NotIn (kube-system), ` +
+				`shoot.gardener.cloud/no-cleanup NotIn (true)
 MutatingWebhookConfiguration injector
 Constraints HibernationPossible and MaintenancePreconditionsSatisfied: False (ProblematicWebhooks)
-  ValidatingWebhookConfiguration "policy" is problematic: webhook "pods.example.com" with failurePolicy "Fail" and 10s timeout might prevent worker nodes from properly joining the shoot cluster: it may refuse v1/secrets while its server is away.
-`},
-		{name: "webhooks from standard input", stdin: "# none\n", args: []string{"webhooks", "--file", "-"}, want: `Constraints HibernationPossible and MaintenancePreconditionsSatisfied: True (NoProblematicWebhooks)
+  ValidatingWebhookConfiguration "policy" is problematic: ` +
+				`webhook "pods.example.com" with failurePolicy "Fail" and 10s timeout ` +
+				`might prevent worker nodes from properly joining the shoot cluster: ` +
+				`it may refuse v1/secrets while its server is away.
+`,
+		},
+		{
+			name: "webhooks from standard input", stdin: "# none\n", args: []string{"webhooks", "--file", "-"},
+			want: `Constraints HibernationPossible and MaintenancePreconditionsSatisfied: True (NoProblematicWebhooks)
   All webhooks are properly configured.
-`},
-		{name: "status", args: []string{"status", "--shoot", "shoot.yaml"}, want: `Label shoot.gardener.cloud/status=unhealthy
+`,
+		},
+		{
+			name: "status", args: []string{"status", "--shoot", "shoot.yaml"},
+			want: `Label shoot.gardener.cloud/status=unhealthy
   because the last operation is Error
-`},
-		{name: "errors: codes", args: []string{"errors", "--code", "ERR_INFRA_QUOTA_EXCEEDED"}, want: `ERR_INFRA_QUOTA_EXCEEDED: a quota of the cloud account is used up; the operation is not retried
+`,
+		},
+		{
+			name: "errors: codes", args: []string{"errors", "--code", "ERR_INFRA_QUOTA_EXCEEDED"},
+			want: `ERR_INFRA_QUOTA_EXCEEDED: a quota of the cloud account is used up; the operation is not retried
   remedy: raise the quota, or use less
-`},
-		{name: "errors: a shoot's code that nobody knows", args: []string{"errors", "--shoot", "newcode.yaml", "--now", "2026-11-21T12:00:00Z"}, want: `ERR_NEW is unknown: the operation is retried
+`,
+		},
+		{
+			name: "errors: a shoot's code that nobody knows",
+			args: []string{"errors", "--shoot", "newcode.yaml", "--now", "2026-11-21T12:00:00Z"},
+			want: `ERR_NEW is unknown: the operation is retried
 The operation is Error, because no code forbids it to be retried
-`},
-		{name: "errors: messages", args: []string{"errors", "--message", "connection refused, twice", "--message", "out of stock"}, want: `"connection refused, twice" deserves no code: the operation is retried
+`,
+		},
+		{
+			name: "errors: messages",
+			args: []string{"errors", "--message", "connection refused, twice", "--message", "out of stock"},
+			want: `"connection refused, twice" deserves no code: the operation is retried
 ERR_INFRA_RESOURCES_DEPLETED: the cloud has no capacity left; the operation is retried
   remedy: choose another machine type or zone if it lasts
-`},
-		{name: "errors: a shoot", args: []string{"errors", "--shoot", "shoot.yaml", "--now", "2026-11-21T12:00:00Z"}, want: `ERR_INFRA_RESOURCES_DEPLETED: the cloud has no capacity left; the operation is retried
+`,
+		},
+		{
+			name: "errors: a shoot",
+			args: []string{"errors", "--shoot", "shoot.yaml", "--now", "2026-11-21T12:00:00Z"},
+			want: `ERR_INFRA_RESOURCES_DEPLETED: the cloud has no capacity left; the operation is retried
   remedy: choose another machine type or zone if it lasts
 The operation is Error, because no code forbids it to be retried
   it is retried until 2026-11-21 22:00:00 UTC
-`},
-		{name: "errors: a shoot, too late", args: []string{"errors", "--shoot", "shoot.yaml", "--now", "2026-11-21T12:00:00Z", "--retry-duration", "1h"}, want: `ERR_INFRA_RESOURCES_DEPLETED: the cloud has no capacity left; the operation is retried
+`,
+		},
+		{
+			name: "errors: a shoot, too late",
+			args: []string{"errors", "--shoot", "shoot.yaml", "--now", "2026-11-21T12:00:00Z", "--retry-duration", "1h"},
+			want: `ERR_INFRA_RESOURCES_DEPLETED: the cloud has no capacity left; the operation is retried
   remedy: choose another machine type or zone if it lasts
 The operation is Failed, because it has been retried since 2026-11-21T10:00:00Z, for longer than 1h0m0s
-`},
-		{name: "tolerations: seed", args: []string{"tolerations", "--shoot", "shoot.yaml", "--seed", "seed.yaml"}, want: `The shoot may not be on the seed.
+`,
+		},
+		{
+			name: "tolerations: seed",
+			args: []string{"tolerations", "--shoot", "shoot.yaml", "--seed", "seed.yaml"},
+			want: `The shoot may not be on the seed.
   no toleration for taint team=x
-`},
-		{name: "tolerations: create", args: []string{"tolerations", "--shoot", "shoot.yaml", "--project", "project.yaml"}, want: `CREATE is refused.
+`,
+		},
+		{
+			name: "tolerations: create",
+			args: []string{"tolerations", "--shoot", "shoot.yaml", "--project", "project.yaml"},
+			want: `CREATE is refused.
   spec.tolerations[0]: Invalid value: "gpu": is not in the whitelist of the project or the landscape, which allows: team
   added by default: team
-`},
-		{name: "tolerations: update", args: []string{"tolerations", "--shoot", "shoot.yaml", "--old-shoot", "fine.yaml", "--admission-config", "config.yaml"}, want: `UPDATE is allowed with these tolerations.
-`},
-		{name: "cleanup", args: []string{"cleanup", "--shoot", "shoot.yaml", "--objects", "objects.json", "--now", "2026-11-21T12:00:00Z", "--start", "2026-11-21T11:00:00Z"}, want: `Step 1, webhooks: done (grace 5m0s, finalizers are removed after 5m0s)
+`,
+		},
+		{
+			name: "tolerations: update",
+			args: []string{"tolerations", "--shoot", "shoot.yaml", "--old-shoot", "fine.yaml",
+				"--admission-config", "config.yaml"},
+			want: `UPDATE is allowed with these tolerations.
+`,
+		},
+		{
+			name: "cleanup",
+			args: []string{"cleanup", "--shoot", "shoot.yaml", "--objects", "objects.json", "--now",
+				"2026-11-21T12:00:00Z", "--start", "2026-11-21T11:00:00Z"},
+			want: `Step 1, webhooks: done (grace 5m0s, finalizers are removed after 5m0s)
 Step 2, extended APIs: done (grace 5m0s, finalizers are removed after 1h0m0s)
 Step 3, kubernetes resources: at work (grace 1m0s, finalizers are removed after 1m0s)
   delete   Pod gone/p: it is to go, within 1m0s; not waited for: its namespace is gone
-  wait     Service shop/web: it was deleted at 2026-11-21T11:59:30Z, and finalizers are left until 2026-11-21T12:00:30Z: service.kubernetes.io/load-balancer-cleanup
-  finalize PersistentVolumeClaim shop/data: it was deleted at 2026-11-21T11:58:00Z, and finalizers are left: kubernetes.io/pvc-protection
+  wait     Service shop/web: it was deleted at 2026-11-21T11:59:30Z, ` +
+				`and finalizers are left until 2026-11-21T12:00:30Z: service.kubernetes.io/load-balancer-cleanup
+  finalize PersistentVolumeClaim shop/data: it was deleted at 2026-11-21T11:58:00Z, ` +
+				`and finalizers are left: kubernetes.io/pvc-protection
 Step 4, volume snapshots: not begun (grace 5m0s, finalizers are removed after 1h0m0s)
   queue    VolumeSnapshot shop/backup: waits until step 3, kubernetes resources, is done
 keep Namespace shop: objects of this kind are not cleaned up: they go with the cluster
-Step 3 of the clean-up, kubernetes resources, is not done: objects are still present: Service shop/web (finalizers service.kubernetes.io/load-balancer-cleanup), PersistentVolumeClaim shop/data (finalizers kubernetes.io/pvc-protection). (ERR_CLEANUP_CLUSTER_RESOURCES)
-`},
-		{name: "cleanup: nothing left", args: []string{"cleanup", "--shoot", "fine.yaml", "--objects", "nothing.yaml"}, want: `Step 1, webhooks: done (grace 5m0s, finalizers are removed after 5m0s)
+Step 3 of the clean-up, kubernetes resources, is not done: objects are still present: ` +
+				`Service shop/web (finalizers service.kubernetes.io/load-balancer-cleanup), ` +
+				`PersistentVolumeClaim shop/data (finalizers kubernetes.io/pvc-protection). ` +
+				`(ERR_CLEANUP_CLUSTER_RESOURCES)
+`,
+		},
+		{
+			name: "cleanup: nothing left",
+			args: []string{"cleanup", "--shoot", "fine.yaml", "--objects", "nothing.yaml"},
+			want: `Step 1, webhooks: done (grace 5m0s, finalizers are removed after 5m0s)
 Step 2, extended APIs: done (grace 5m0s, finalizers are removed after 1h0m0s)
 Step 3, kubernetes resources: done (grace 5m0s, finalizers are removed after 5m0s)
 Step 4, volume snapshots: done (grace 5m0s, finalizers are removed after 1h0m0s)
 Nothing holds the deletion up.
-`},
+`,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -57,7 +57,7 @@ func newRollout() *cobra.Command {
 			}
 			return output.print(command.OutOrStdout(), answer, func(out io.Writer) error {
 				p := printer{out: out}
-				tellVerdicts(&p, answer.Verdicts)
+				printVerdicts(&p, answer.Verdicts)
 				return p.err
 			})
 		},
@@ -98,8 +98,8 @@ func judgeRollout(question rolloutQuestion) (rolloutAnswer, error) {
 	return answer, nil
 }
 
-// tellVerdicts says for people what happens to the nodes of every pool.
-func tellVerdicts(p *printer, verdicts []rollout.Verdict) {
+// printVerdicts says for people what happens to the nodes of every pool.
+func printVerdicts(p *printer, verdicts []rollout.Verdict) {
 	meaning := map[rollout.Kind]string{
 		rollout.Stays:   "keeps its nodes, and none of them is drained",
 		rollout.Rolls:   "rolls: every node is drained and replaced",

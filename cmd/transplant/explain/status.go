@@ -8,7 +8,7 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
-	"github.com/transplant-sim/transplant/controllers/care"
+	"github.com/transplant-sim/transplant/controllers/care/health"
 )
 
 // statusQuestion asks for the overall status of a shoot.
@@ -18,8 +18,8 @@ type statusQuestion struct {
 
 // statusAnswer is the value of the label, and what decided it.
 type statusAnswer struct {
-	Value care.StatusLabel `json:"value"`
-	Why   string           `json:"why,omitempty"`
+	Value health.StatusLabel `json:"value"`
+	Why   string             `json:"why,omitempty"`
 }
 
 // newStatus is the topic `status`.
@@ -64,6 +64,6 @@ func judgeStatus(question statusQuestion) (statusAnswer, error) {
 	if question.ShootStatus == nil {
 		return statusAnswer{}, errors.New("field shootStatus is not set: give the status of a Shoot")
 	}
-	value, why := care.Label(question.ShootStatus)
+	value, why := health.Label(question.ShootStatus)
 	return statusAnswer{Value: value, Why: why}, nil
 }

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
-	"github.com/transplant-sim/transplant/controllers/admission"
+	"github.com/transplant-sim/transplant/controllers/admission/toleration"
 	"github.com/transplant-sim/transplant/controllers/placement"
 )
 
@@ -25,13 +25,13 @@ const (
 
 // tolerationsQuestion asks whether tolerations let a shoot onto a seed, or whether the shoot may have them.
 type tolerationsQuestion struct {
-	Kind                string                          `json:"kind"`
-	SeedTaints          []gardencorev1beta1.SeedTaint   `json:"seedTaints"`
-	Operation           string                          `json:"operation"`
-	AdmissionConfig     admission.TolerationRestriction `json:"admissionConfig"`
-	Project             *gardencorev1beta1.Project      `json:"project"`
-	ShootTolerations    []gardencorev1beta1.Toleration  `json:"shootTolerations"`
-	OldShootTolerations []gardencorev1beta1.Toleration  `json:"oldShootTolerations"`
+	Kind                string                         `json:"kind"`
+	SeedTaints          []gardencorev1beta1.SeedTaint  `json:"seedTaints"`
+	Operation           string                         `json:"operation"`
+	AdmissionConfig     toleration.Restriction         `json:"admissionConfig"`
+	Project             *gardencorev1beta1.Project     `json:"project"`
+	ShootTolerations    []gardencorev1beta1.Toleration `json:"shootTolerations"`
+	OldShootTolerations []gardencorev1beta1.Toleration `json:"oldShootTolerations"`
 }
 
 func (q *tolerationsQuestion) setDefaults() {
@@ -73,7 +73,7 @@ func newTolerations() *cobra.Command {
 	command.Flags().StringVar(&flags.project, "project", "",
 		"file of the Shoot's Project, for its defaults and whitelist")
 	command.Flags().StringVar(&flags.config, "admission-config", "",
-		"file of Gardener's AdmissionConfiguration, or only of its plugin "+admission.PluginTolerations+
+		"file of Gardener's AdmissionConfiguration, or only of its plugin "+toleration.Plugin+
 			": defaults and whitelist for all projects")
 	command.Flags().StringVar(&flags.oldShoot, "old-shoot", "",
 		"file of the Shoot before the change, to ask about an update; without it you ask about a creation")
@@ -114,7 +114,7 @@ func (f *tolerationsFlags) run(command *cobra.Command) error {
 	}
 	answer := mergeTolerations(answers)
 	return f.output.print(command.OutOrStdout(), answer, func(out io.Writer) error {
-		return tellTolerations(out, question, answers)
+		return printTolerations(out, question, answers)
 	})
 }
 
@@ -164,12 +164,12 @@ func projectOf(namespace string) choice {
 }
 
 // readConfig reads the configuration of all projects.
-func (f *tolerationsFlags) readConfig(command *cobra.Command, into *admission.TolerationRestriction) error {
+func (f *tolerationsFlags) readConfig(command *cobra.Command, into *toleration.Restriction) error {
 	content, err := readFile(command, f.config)
 	if err != nil {
 		return fmt.Errorf("read the admission configuration (--admission-config): %w", err)
 	}
-	text, err := admission.RestrictionIn(content, folderOf(f.config))
+	text, err := toleration.RestrictionIn(content, folderOf(f.config))
 	if err != nil {
 		return fmt.Errorf("read the admission configuration in %s: %w", f.config, err)
 	}
@@ -180,7 +180,7 @@ func (f *tolerationsFlags) readConfig(command *cobra.Command, into *admission.To
 	if err != nil {
 		return fmt.Errorf("read the admission configuration in %s: %w", f.config, err)
 	}
-	newWarnings(command.ErrOrStderr()).tell(unknowns(document, into), func(unknown) string { return f.config })
+	newWarnings(command.ErrOrStderr()).print(unknowns(document, into), func(unknown) string { return f.config })
 	if errs := into.Validate(); len(errs) > 0 {
 		return fmt.Errorf("read the admission configuration in %s: %w", f.config, errs.ToAggregate())
 	}
@@ -198,8 +198,8 @@ func judgeTolerations(question tolerationsQuestion) (tolerationsAnswer, error) {
 }
 
 // lists are the defaults and the whitelist that hold for the shoot.
-func (q tolerationsQuestion) lists() admission.Tolerations {
-	return q.AdmissionConfig.Tolerations().With(q.Project)
+func (q tolerationsQuestion) lists() toleration.Lists {
+	return q.AdmissionConfig.Lists().With(q.Project)
 }
 
 // added are the tolerations that the shoot gets by default, when it is created.
@@ -277,8 +277,8 @@ func mergeTolerations(answers []tolerationsAnswer) tolerationsAnswer {
 	return merged
 }
 
-// tellTolerations are the answers for people.
-func tellTolerations(out io.Writer, question tolerationsQuestion, answers []tolerationsAnswer) error {
+// printTolerations are the answers for people.
+func printTolerations(out io.Writer, question tolerationsQuestion, answers []tolerationsAnswer) error {
 	p := printer{out: out}
 	for _, a := range answers {
 		switch {

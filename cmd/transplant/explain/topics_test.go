@@ -59,7 +59,8 @@ Worker pool b
   machine image linux 0.9.0 → 1.1.0, by force
     Version does not exist in CloudProfile.
 Also changed
-  .spec.kubernetes.kubeAPIServer.watchCacheSizes.default was removed. Reason: the kube-apiserver does not respect it any more.
+  .spec.kubernetes.kubeAPIServer.watchCacheSizes.default was removed. Reason: ` +
+		`the kube-apiserver does not respect it any more.
 
 Worker pool a rolls: every node is drained and replaced
   because spec.kubernetes.version changes from "1.34" to "1.35"

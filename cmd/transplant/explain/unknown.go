@@ -155,32 +155,32 @@ func childOf(node *yaml.Node, part any) (child *yaml.Node, line int) {
 	return nil, 0
 }
 
-// mostTold is how many unknown fields are told of; programs that ask thousands of questions may not read warnings.
-const mostTold = 20
+// mostWarned is how many unknown fields are printed; programs that ask thousands of questions may not read warnings.
+const mostWarned = 20
 
-// warnings tells of unknown fields, of each once, whatever the list items that have it.
+// warnings prints unknown fields, each once, whatever the list items that have it.
 type warnings struct {
-	out  io.Writer
-	told map[string]bool
+	out     io.Writer
+	printed map[string]bool
 }
 
-func newWarnings(out io.Writer) *warnings { return &warnings{out: out, told: map[string]bool{}} }
+func newWarnings(out io.Writer) *warnings { return &warnings{out: out, printed: map[string]bool{}} }
 
-// tell names the place of each field. What cannot be written does not matter to the answer.
-func (w *warnings) tell(found []unknown, place func(unknown) string) {
+// print names the place of each field. What cannot be written does not matter to the answer.
+func (w *warnings) print(found []unknown, place func(unknown) string) {
 	for _, u := range found {
 		alike := unknown{path: slices.DeleteFunc(slices.Clone(u.path), func(part any) bool {
 			_, index := part.(int)
 			return index
 		})}.String()
 		switch {
-		case w.told[alike] || len(w.told) > mostTold:
+		case w.printed[alike] || len(w.printed) > mostWarned:
 			continue
-		case len(w.told) == mostTold:
+		case len(w.printed) == mostWarned:
 			fmt.Fprintln(w.out, "warning: there are more fields that are not known here and were ignored")
 		default:
 			fmt.Fprintf(w.out, "warning: %s: field %s is not known here and was ignored%s\n", place(u), u, u.meant())
 		}
-		w.told[alike] = true
+		w.printed[alike] = true
 	}
 }

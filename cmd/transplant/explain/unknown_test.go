@@ -34,8 +34,9 @@ spec:
     - name: a
 `
 
-// TestUnknownFieldsAreToldOf: the answer stays as it is without them, and standard output has nothing else.
-func TestUnknownFieldsAreToldOf(t *testing.T) {
+// TestExplain_UnknownFields_WarnsOnStandardError: the answer stays as it is without them, and standard output has
+// nothing else.
+func TestExplain_UnknownFields_WarnsOnStandardError(t *testing.T) {
 	t.Parallel()
 	contents := map[string]string{
 		"plain.yaml": pools, "misspelt.yaml": pools + "      volumee: {size: 20Gi}\n",
@@ -56,7 +57,7 @@ func TestUnknownFieldsAreToldOf(t *testing.T) {
 			`warning: misspelt.yaml:10: field spec.provider.workers[0].volumee is not known here and was ignored; did you ` +
 				`mean "volume"?` + "\n",
 		},
-		"another case, and one that nobody knows; each is told once": {
+		"another case, and one that nobody knows; each is printed once": {
 			[]string{"rollout", "--old", "plain.yaml", "--new", "case.yaml", "-o", "json"},
 			`warning: case.yaml:10: field spec.provider.workers[0].Machine is not known here and was ignored; did you mean ` +
 				`"machine"?` + "\n" +
@@ -90,8 +91,8 @@ func TestUnknownFieldsAreToldOf(t *testing.T) {
 	}
 }
 
-// TestUnknownFieldsOfLinesAreToldOf, but not those that askers write for themselves.
-func TestUnknownFieldsOfLinesAreToldOf(t *testing.T) {
+// TestExplainJSONL_UnknownFields_WarnsPerLine, but not those that askers write for themselves.
+func TestExplainJSONL_UnknownFields_WarnsPerLine(t *testing.T) {
 	t.Parallel()
 	out, warned, err := speak(t, `{"id":1,"code":["x"]}
 {"id":2,"codes":null,"note":"mine","changes":[],"apiserverDefaulted":false}
@@ -107,9 +108,10 @@ func TestUnknownFieldsOfLinesAreToldOf(t *testing.T) {
 	if !strings.HasPrefix(out, want) || !strings.HasSuffix(out, "\n{\"id\":4,\"nonRetryable\":false}\n") {
 		t.Errorf("answers %s", out)
 	}
-	if diff := cmp.Diff(`warning: line 1 of standard input: field code is not known here and was ignored; did you mean "codes"?
+	want = `warning: line 1 of standard input: field code is not known here and was ignored; did you mean "codes"?
 warning: line 4 of standard input: field Codes is not known here and was ignored; did you mean "codes"?
-`, warned); diff != "" {
+`
+	if diff := cmp.Diff(want, warned); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 }

@@ -88,7 +88,8 @@ func newWebhooks() *cobra.Command {
 		Use:   "webhooks",
 		Short: "Explain which webhooks keep a shoot from hibernation, and how they would be remediated",
 		Example: `  transplant explain webhooks --file webhooks.yaml
-  kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml | transplant explain webhooks --file -`,
+  kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml | ` +
+			`transplant explain webhooks --file -`,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if err := errors.Join(output.check(), required([2]string{"file", strings.Join(files, "")})); err != nil {
 				return err
@@ -103,7 +104,7 @@ func newWebhooks() *cobra.Command {
 			}
 			answer.spareExempt()
 			return output.print(command.OutOrStdout(), answer, func(out io.Writer) error {
-				return tellWebhooks(out, question, answer)
+				return printWebhooks(out, question, answer)
 			})
 		},
 	}
@@ -213,8 +214,8 @@ func (a *webhooksAnswer) spareExempt() {
 	}
 }
 
-// tellWebhooks is the answer for people.
-func tellWebhooks(out io.Writer, question webhooksQuestion, answer webhooksAnswer) error {
+// printWebhooks is the answer for people.
+func printWebhooks(out io.Writer, question webhooksQuestion, answer webhooksAnswer) error {
 	p := printer{out: out}
 	for _, c := range question.views() {
 		name := c.Kind + "/" + c.Name()

@@ -79,7 +79,7 @@ func newWindow() *cobra.Command {
 				return errors.New(answer.ParseError)
 			}
 			return output.print(command.OutOrStdout(), answer, func(out io.Writer) error {
-				return tellWindow(out, question, answer)
+				return printWindow(out, question, answer)
 			})
 		},
 	}
@@ -157,8 +157,8 @@ func sideOf(w window.Window, now time.Time) *windowSide {
 	}
 }
 
-// tellWindow is the answer for people.
-func tellWindow(out io.Writer, question windowQuestion, answer windowAnswer) error {
+// printWindow is the answer for people.
+func printWindow(out io.Writer, question windowQuestion, answer windowAnswer) error {
 	p := printer{out: out}
 	if question.none {
 		p.line("Window     none: field spec.maintenance.timeWindow is not set")

@@ -87,7 +87,9 @@ func webhook(rules []admissionregistrationv1.RuleWithOperations) admissionregist
 	}
 }
 
-func configuration(webhooks ...admissionregistrationv1.ValidatingWebhook) *admissionregistrationv1.ValidatingWebhookConfiguration {
+func configuration(
+	webhooks ...admissionregistrationv1.ValidatingWebhook,
+) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	return &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "c"},
 		Webhooks: webhooks}
 }
@@ -185,16 +187,16 @@ func TestLeaseSpecialList(t *testing.T) {
 			version           string
 			scope             admissionregistrationv1.ScopeType
 			object, namespace *metav1.LabelSelector
-			held              bool
+			want              bool
 		}{
-			"leases":                      {held: true},
-			"leases, Namespaced":          {scope: "Namespaced", held: true},
+			"leases":                      {want: true},
+			"leases, Namespaced":          {scope: "Namespaced", want: true},
 			"leases, Cluster":             {scope: "Cluster"},
 			"leases of another version":   {version: "v2"},
-			"leases of kube-system":       {namespace: in(strings.Fields(labelsKubeSystem)...), held: true},
+			"leases of kube-system":       {namespace: in(strings.Fields(labelsKubeSystem)...), want: true},
 			"leases of another namespace": {namespace: in("kubernetes.io/metadata.name=default")},
 			"leases without a label": {object: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
-				{Key: "app", Operator: "DoesNotExist"}}}, held: true},
+				{Key: "app", Operator: "DoesNotExist"}}}, want: true},
 			"leases that have a label": {object: in("app=shop")},
 			"leases but those of a purpose": {
 				namespace: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "gardener.cloud/purpose",
@@ -211,8 +213,8 @@ func TestLeaseSpecialList(t *testing.T) {
 				if c.scope != "" {
 					w.Rules[0].Scope = &c.scope
 				}
-				if got := problem(w); strings.HasSuffix(got, "leader election") != c.held || (got == "") == c.held {
-					t.Errorf("problem %q, want one: %t", got, c.held)
+				if got := problem(w); strings.HasSuffix(got, "leader election") != c.want || (got == "") == c.want {
+					t.Errorf("problem %q, want one: %t", got, c.want)
 				}
 			})
 		}

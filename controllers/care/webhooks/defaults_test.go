@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	"k8s.io/client-go/kubernetes/scheme"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -20,7 +20,8 @@ import (
 // nothing to be filled in.
 var written = map[string]string{
 	"least": `
-- {name: a.example.com, admissionReviewVersions: [v1], sideEffects: None, clientConfig: {url: "https://example.com/a"}}`,
+- {name: a.example.com, admissionReviewVersions: [v1], sideEffects: None,
+   clientConfig: {url: "https://example.com/a"}}`,
 	"a service and rules": `
 - name: a.example.com
   admissionReviewVersions: [v1]
@@ -49,7 +50,8 @@ var written = map[string]string{
 // TestSetDefaults_Written_AsAPIServerDoes compares with a stock API server.
 func TestSetDefaults_Written_AsAPIServerDoes(t *testing.T) {
 	t.Parallel()
-	server, err := client.New(apiservertest.Start(t, apiservertest.Options{}), client.Options{Scheme: scheme.Scheme})
+	config := apiservertest.Start(t, apiservertest.Options{})
+	server, err := client.New(config, client.Options{Scheme: clientgoscheme.Scheme})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,10 +16,9 @@ import (
 
 // warning is what the annotation says; the changes follow, one a line.
 const warning = "ATTENTION: This webhook configuration was changed because it does not follow the best practices of " +
-	"Kubernetes " +
-	"(https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#best-practices-and-warnings) " +
-	"and might interfere with the operations of the cluster. Please make it follow them at its source, then remove this " +
-	"annotation. The following was changed:"
+	"Kubernetes (https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/" +
+	"#best-practices-and-warnings) and might interfere with the operations of the cluster. Please make it follow them " +
+	"at its source, then remove this annotation. The following was changed:"
 
 // Remediate changes a configuration so that none of its webhooks is problematic any more, writes the warning about it,
 // and says what it changed (docs/specification/care.md#spec-5-7). Nothing returned means nothing changed. It needs a

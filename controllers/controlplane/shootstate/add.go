@@ -28,9 +28,9 @@ type Added struct {
 // ShootState. Until then what was collected is the truth, if it was all here once: if a sync in the same epoch has
 // written what is there. What is there then stays only as the field has it (docs/specification/migration.md#spec-2-8):
 // an entry that is damaged, and was not collected, is of something that the seed no longer has. It is left out and
-// told; to wait for it would be for nothing. Otherwise it may be the last that was left of a part of the shoot, and is
-// a *DamagedError that names it: who can brings the chunk back, and who knows that nobody needs it takes the entry out
-// of the ShootState. What is damaged and was collected is mended.
+// reported; to wait for it would be for nothing. Otherwise it may be the last that was left of a part of the shoot, and
+// is a *DamagedError that names it: who can brings the chunk back, and who knows that nobody needs it takes the entry
+// out of the ShootState. What is damaged and was collected is mended.
 func (s *Store) Add(ctx context.Context, shoot client.ObjectKey, source Source, before *Added) (*Added, error) {
 	v, state, err := s.begin(ctx, shoot, source)
 	if err != nil {
@@ -78,7 +78,7 @@ func (v *version) over(ctx context.Context, collected *State, before *Added) (*A
 	return added, err
 }
 
-// syncedIn tells that a saved state is of this epoch; zero is none that is known. One of an older epoch was saved
+// syncedIn reports whether a saved state is of this epoch; zero is none that is known. One of an older epoch was saved
 // before the shoot came here, and nothing proves that all of it was restored: who comes by force has left nowhere, and
 // may leave half-way.
 func syncedIn(epoch int64, saved *State) bool { return epoch != 0 && saved.Epoch == epoch }

@@ -55,7 +55,9 @@ func TestOnARealAPIServer(t *testing.T) {
 	}
 	save("first", (*Store).Save, of(state), 3)
 	for _, harm := range []string{"missing", "damaged", "are damaged"} {
-		for name, by := range map[string]func(*Store, context.Context, client.ObjectKey, Source) error{"Save": (*Store).Save, "Add": add} {
+		for name, by := range map[string]func(*Store, context.Context, client.ObjectKey, Source) error{
+			"Save": (*Store).Save, "Add": add,
+		} {
 			chunk := listChunks(t, store)[1]
 			harms[harm](t, store, &chunk)
 			save(harm+", and then "+name, by, of(state), 3)

@@ -115,8 +115,8 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// join puts the chunks back in their places, verified (docs/specification/state-size.md#z4), and tells of which parts
-// some are missing or damaged.
+// join puts the chunks back in their places, verified (docs/specification/state-size.md#z4), and returns of which
+// parts some are missing or damaged.
 func (s *Store) join(ctx context.Context, namespace string,
 	spec *gardencorev1beta1.ShootStateSpec) (map[*runtime.RawExtension]error, error) {
 	unread := map[*runtime.RawExtension]error{}

@@ -43,7 +43,7 @@ func TestCollectTakesWhatMustNotBeLost(t *testing.T) {
 	stateless := &extensionsv1alpha1.Network{ObjectMeta: meta("alpha")}
 	deleting := &extensionsv1alpha1.ControlPlane{ObjectMeta: meta("alpha")}
 	now := metav1.Now()
-	deleting.DeletionTimestamp, deleting.Finalizers = &now, []string{"held"}
+	deleting.DeletionTimestamp, deleting.Finalizers = &now, []string{"stays"}
 	deleting.Status.State = raw(`{}`)
 	mine := &extensionsv1alpha1.BackupEntry{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--alpha--uid"}}
 	mine.Status.State = raw(`{"mine":true}`)

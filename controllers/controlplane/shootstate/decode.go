@@ -14,7 +14,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
 
-// decode reads the form of the wire, as far as it can be read, and tells what of it cannot. Chunks must have been put
+// decode reads the form of the wire, as far as it can be read, and returns what of it cannot. Chunks must have been put
 // back; unread are the parts for which that was not possible.
 func decode(spec *gardencorev1beta1.ShootStateSpec, unread map[*runtime.RawExtension]error) (*State, []damage) {
 	state := &State{}

@@ -38,7 +38,9 @@ func harmed(t *testing.T, save func(*Store, context.Context, client.ObjectKey, S
 // Who has the truth mends what has become of it in the garden, although nothing has changed.
 func TestWhoSavesMendsChunks(t *testing.T) {
 	t.Parallel()
-	saves := map[string]func(*Store, context.Context, client.ObjectKey, Source) error{"a sync": (*Store).Save, "a migration": add}
+	saves := map[string]func(*Store, context.Context, client.ObjectKey, Source) error{
+		"a sync": (*Store).Save, "a migration": add,
+	}
 	for harm := range harms {
 		for before, first := range saves {
 			for after, save := range saves {

@@ -57,7 +57,7 @@ func (s *Store) Prune(ctx context.Context, shoot client.ObjectKey) error {
 	return nil
 }
 
-// needed reads the ShootState, and tells which chunks somebody needs.
+// needed reads the ShootState, and returns which chunks somebody needs.
 func (s *Store) needed(ctx context.Context, key client.ObjectKey) (func(client.Object) bool, error) {
 	state := &gardencorev1beta1.ShootState{}
 	err := s.Garden.Get(ctx, key, state)

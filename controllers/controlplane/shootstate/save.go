@@ -17,7 +17,7 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 )
 
-// Source collects the state that is to be saved, and then tells why it must not be, if the shoot has been given away
+// Source collects the state that is to be saved, and then returns why it must not be, if the shoot has been given away
 // since. It is asked when the version is known that will be replaced, and only that one will: what is saved is never
 // older than what it replaces, and nobody saves who stood still while the shoot went elsewhere.
 type Source func(context.Context) (*State, error)
@@ -108,7 +108,7 @@ func (v *version) write(
 	return nil
 }
 
-// same tells that what is to be written is what was read.
+// same reports whether what is to be written is what was read.
 func (v *version) same(object *gardencorev1beta1.ShootState) (bool, error) {
 	for _, annotation := range []string{constants.OwnershipEpoch, constants.StateLeaving} {
 		if object.Annotations[annotation] != v.object.Annotations[annotation] {

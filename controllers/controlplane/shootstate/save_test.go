@@ -67,7 +67,7 @@ func (r *turns) store(player int) *Store {
 	return &Store{Garden: garden, Clock: clock.RealClock{}, Budget: 4096}
 }
 
-// move gives one of them a turn, and tells whether there was one to give.
+// move gives one of them a turn, and reports whether there was one to give.
 func (r *turns) move(player int) bool {
 	if r.ended[player] {
 		return false
@@ -141,7 +141,7 @@ func schedules() [][]turn {
 }
 
 // Whoever saves, and in whatever order their calls reach the garden: the state is whole after each of them, it is never
-// replaced by one that was collected earlier, and who has not saved is told so. What nobody refers to goes.
+// replaced by one that was collected earlier, and who has not saved gets an error. What nobody refers to goes.
 func TestSave_BesideOthersAndPrune_StaysWhole(t *testing.T) {
 	t.Parallel()
 	sync, leave := (*Store).Save, add
@@ -189,7 +189,7 @@ func TestSave_BesideOthersAndPrune_StaysWhole(t *testing.T) {
 	}
 }
 
-// checkPlayed: the latest who has saved has its state there, the others were told, and nothing else is left.
+// checkPlayed: the latest who has saved has its state there, the others have got a conflict, and nothing else is left.
 func checkPlayed(t *testing.T, store *Store, players []saver, errs []error, collected []int) {
 	t.Helper()
 	latest := -1

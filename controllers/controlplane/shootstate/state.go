@@ -31,7 +31,7 @@ type State struct {
 	// Machines is the machine state as the Worker extension wants it in its status
 	// (docs/specification/extensions.md#spec-3-7), nil if there is none.
 	Machines *runtime.RawExtension
-	// Spent tells that nothing is left of the shoot that the state could restore: its deletion has come that far.
+	// Spent is true if nothing is left of the shoot that the state could restore: its deletion has come that far.
 	Spent bool
 }
 

@@ -104,7 +104,7 @@ func stale(verb string, shoot client.ObjectKey, saved client.Object, epoch int64
 	return err
 }
 
-// Spend notes that nothing is left of the shoot that its state could restore, which Load tells from then on
+// Spend notes that nothing is left of the shoot that its state could restore, which Load returns from then on
 // (State.Spent). Without a state there is nothing to note. Who may is as for Delete.
 func (s *Store) Spend(ctx context.Context, shoot client.ObjectKey, epoch int64,
 	mine func(context.Context) error) error {

@@ -281,7 +281,9 @@ func TestAStateOfAnOlderEpochIsRefused(t *testing.T) {
 	if err := store.Save(t.Context(), shootKey, of(newer)); err != nil {
 		t.Fatal(err)
 	}
-	for name, save := range map[string]func(*Store, context.Context, client.ObjectKey, Source) error{"Save": (*Store).Save, "Add": add} {
+	for name, save := range map[string]func(*Store, context.Context, client.ObjectKey, Source) error{
+		"Save": (*Store).Save, "Add": add,
+	} {
 		err := save(store, t.Context(), shootKey, of(older))
 		if refused, is := errors.AsType[*StaleError](err); !is || refused.Saved != 10 || refused.Epoch != 9 {
 			t.Errorf("%s: %v", name, err)

@@ -84,9 +84,9 @@ func TestBucketsKeepOneContract(t *testing.T) {
 			if err := bucket.Create(ctx, "e1/a", strings.NewReader("again")); !errors.Is(err, backup.ErrExists) {
 				t.Errorf("a second create: %v", err)
 			}
-			broken := errors.New("the source broke")
+			failure := errors.New("the source broke")
 			if err := bucket.Create(ctx, "e1/half", io.MultiReader(strings.NewReader("half"),
-				errorReader{broken})); !errors.Is(err, broken) {
+				errorReader{failure})); !errors.Is(err, failure) {
 				t.Errorf("create from a broken source: %v", err)
 			}
 			keys, err := bucket.List(ctx, "e1/")
@@ -126,7 +126,7 @@ func TestSidecarAndRestoreThroughTheCloud(t *testing.T) {
 	}
 	s, stop := sidecar(t, etcd, bucket, 1)
 	saved(t, s, revisionOf(t, etcd.Client))
-	revisions, states := writeStory(t, etcd.Client, s)
+	revisions, states := writeChanges(t, etcd.Client, s)
 	stop()
 	dir, result, err := restore(t, bucket, 2)
 	last := len(revisions) - 1
@@ -139,7 +139,7 @@ func TestSidecarAndRestoreThroughTheCloud(t *testing.T) {
 }
 
 // The cloud keeps digests of its own, and its client is the first to see that one does not match.
-func TestCopyOutOfTheCloudLeavesOutWhatIsDamagedAndTellsIt(t *testing.T) {
+func TestCopy_DamagedSourceInTheCloud_LeavesItOutAndReportsIt(t *testing.T) {
 	t.Parallel()
 	etcd := etcdtest.Start(t, t.TempDir())
 	client := startCloud(t)
@@ -152,7 +152,7 @@ func TestCopyOutOfTheCloudLeavesOutWhatIsDamagedAndTellsIt(t *testing.T) {
 	}
 	s, stop := sidecar(t, etcd, source, 1)
 	saved(t, s, revisionOf(t, etcd.Client))
-	revisions, _ := writeStory(t, etcd.Client, s)
+	revisions, _ := writeChanges(t, etcd.Client, s)
 	stop()
 	key := s.Latest().Delta.Key
 	fault := cloud.Fault{
@@ -169,7 +169,7 @@ func TestCopyOutOfTheCloudLeavesOutWhatIsDamagedAndTellsIt(t *testing.T) {
 			t.Fatalf("error is %v, want damage of %s", err, key)
 		}
 		options.LastGood = true
-		for range 2 { // whoever repeats it is told the same
+		for range 2 { // whoever repeats it gets the same
 			manifest, err := backup.Copy(t.Context(), options)
 			if err != nil || len(manifest.LeftOut) != 1 || manifest.LeftOut[0].Key() != key {
 				t.Fatalf("left out %v: %v, want %s", manifest.LeftOut, err, key)

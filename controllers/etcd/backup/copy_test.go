@@ -241,7 +241,7 @@ func TestCopyLeavesOutWhatIsDamagedWhenAsked(t *testing.T) {
 	}
 	s, stop := sidecar(t, etcd, source, 1)
 	saved(t, s, revisionOf(t, etcd.Client))
-	revisions, states := writeStory(t, etcd.Client, s)
+	revisions, states := writeChanges(t, etcd.Client, s)
 	stop()
 	source.Damage(s.Latest().Delta.Key)
 	before := len(revisions) - 2
@@ -305,15 +305,15 @@ func TestWhatBreaksOffIsNoDamage(t *testing.T) {
 	}
 	s, stop := sidecar(t, etcd, bucket, 1)
 	saved(t, s, revisionOf(t, etcd.Client))
-	writeStory(t, etcd.Client, s)
+	writeChanges(t, etcd.Client, s)
 	stop()
-	broken := cutOff{bucket}
-	_, copied := backup.Copy(t.Context(), backup.CopyOptions{Source: broken, Target: broken, Epoch: 2, LastGood: true,
+	cut := cutOff{bucket}
+	_, copied := backup.Copy(t.Context(), backup.CopyOptions{Source: cut, Target: cut, Epoch: 2, LastGood: true,
 		Clock: clock.RealClock{}, Log: testr.New(t)})
 	if epochs, err := backup.Epochs(t.Context(), bucket); err != nil || slices.Contains(epochs, 2) {
 		t.Errorf("a copy that broke off has left manifests of %v: %v", epochs, err)
 	}
-	_, _, restored := restore(t, broken, 2, func(o *backup.RestoreOptions) { o.LastGood = true })
+	_, _, restored := restore(t, cut, 2, func(o *backup.RestoreOptions) { o.LastGood = true })
 	for what, err := range map[string]error{"copy": copied, "restore": restored} {
 		if _, damage := errors.AsType[*backup.DamageError](err); damage || !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("%s: %v", what, err)

@@ -11,5 +11,5 @@
 // create-only. Whatever an epoch uploads after a newer epoch has made its manifest belongs to no chain.
 //
 // It is not a general backup of etcd: there is one member, and a restore always bumps the revision and marks the old
-// ones compacted, so that no client sees a revision go backwards without being told.
+// ones compacted, so that no client sees a revision go backwards without an error.
 package backup

@@ -46,7 +46,7 @@ func fencedEpoch(t *testing.T, final bool) (dir string, bucket *etcdtest.Bucket,
 // harms are the ways in which the data of an epoch may be lost.
 var harms = map[string]func(dir string) error{
 	"database lost": func(dir string) error { return os.Remove(filepath.Join(dir, "member", "snap", "db")) },
-	"database broken": func(dir string) error {
+	"database damaged": func(dir string) error {
 		return os.WriteFile(filepath.Join(dir, "member", "snap", "db"), make([]byte, 1<<16), 0o600)
 	},
 	"data lost":   func(dir string) error { return os.RemoveAll(filepath.Join(dir, "member")) },
@@ -85,7 +85,7 @@ func TestO3AFenceIsKeptWhenItsDataIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	for name, harm := range harms {
 		if name == "volume lost" {
-			continue // and the fence with it: nothing tells of it
+			continue // and the fence with it: nothing shows it
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -112,7 +112,7 @@ func TestO3AFenceIsKeptWhenItsDataIsMadeAnew(t *testing.T) {
 func TestAnUnreadableMemoryOfTheGuardIsReplacedWithTheData(t *testing.T) {
 	t.Parallel()
 	dir, bucket, _ := fencedEpoch(t, false)
-	for path, content := range map[string]string{"ownership/guard.json": "", "member/snap/db": "broken"} {
+	for path, content := range map[string]string{"ownership/guard.json": "", "member/snap/db": "damaged"} {
 		if err := os.WriteFile(filepath.Join(dir, path), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -74,7 +74,7 @@ func TestTheFinalSnapshotGoesOnWhenNobodyWaitsForIt(t *testing.T) {
 	second, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if err := <-finally(second, s); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("who asks again is told %v", err)
+		t.Errorf("who asks again gets %v", err)
 	}
 	close(bucket.release)
 	if err := <-ended; err != nil {

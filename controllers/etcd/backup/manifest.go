@@ -20,7 +20,7 @@ type Manifest struct {
 	// From is the epoch whose backups were taken over; 0 if no epoch has ever started.
 	From    int64    `json:"from"`
 	Objects []Object `json:"objects"`
-	// LeftOut was damaged, or behind what was damaged or missing: what only it held is lost.
+	// LeftOut was damaged, or behind what was damaged or missing: what only it had is lost.
 	LeftOut []Object `json:"leftOut,omitempty"`
 }
 
@@ -36,7 +36,7 @@ type plan struct {
 // choices are the objects to start from, the best first.
 func (p plan) choices() [][]Object { return [][]Object{p.Objects, p.behindFinal} }
 
-// Final tells whether the epoch starts from a final snapshot, so that nothing acknowledged is missing.
+// Final reports whether the epoch starts from a final snapshot, so that nothing acknowledged is missing.
 func (m Manifest) Final() bool {
 	chains := chainsOf(m.Objects)
 	return len(chains) > 0 && chains[0][0].Final && chains[0][0].Epoch == m.From
@@ -214,8 +214,8 @@ func noFullSnapshot(deltas []Object) error {
 // ErrNoBackups says that a bucket has nothing that could be restored.
 var ErrNoBackups = errors.New("there are no backups to restore from")
 
-// Check tells whether the bucket has what a restore begins with: an epoch that has started, and a full snapshot of it
-// or of those before it. Whether that can be read is for Readable to say.
+// Check returns an error unless the bucket has what a restore begins with: an epoch that has started, and a full
+// snapshot of it or of those before it. Whether that can be read is for Readable to say.
 func Check(ctx context.Context, bucket Bucket) error {
 	newest, err := Newest(ctx, bucket)
 	if err != nil {
@@ -234,9 +234,8 @@ func Check(ctx context.Context, bucket Bucket) error {
 	return nil
 }
 
-// Readable tells whether a Copy that may leave out what is damaged would have something to begin with: a full snapshot
-// that is whole. It reads the newest first, and no more of them than it must; if none is whole it is their damage, as
-// Copy tells it.
+// Readable returns what is damaged, as Copy does, if nothing else is left for a Copy to begin with: no full snapshot is
+// whole. It reads the newest first, and no more of them than it must.
 func Readable(ctx context.Context, bucket Bucket) error {
 	planned, err := inherit(ctx, bucket, bucket, math.MaxInt64)
 	if err != nil {

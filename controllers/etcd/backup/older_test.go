@@ -14,7 +14,7 @@ import (
 )
 
 // The archives have the data directory of an etcd of an older release, the bucket with its backups, and its state: what
-// writeStory leaves and one key more. The etcd and the sidecar of that release have made them.
+// writeChanges leaves and one key more. The etcd and the sidecar of that release have made them.
 func TestRestore_DataAndBackupsOfOlderEtcd_AreRead(t *testing.T) {
 	t.Parallel()
 	archives, err := filepath.Glob("testdata/etcd-*.zip")

@@ -18,6 +18,7 @@ import (
 	"go.etcd.io/etcd/server/v3/storage/wal"
 	"go.uber.org/zap"
 
+	"github.com/transplant-sim/transplant/controllers/etcd/backup/delta"
 	"github.com/transplant-sim/transplant/controllers/etcd/datadir"
 )
 
@@ -104,7 +105,7 @@ func Restore(ctx context.Context, o RestoreOptions) (RestoreResult, error) {
 
 // keepFence takes the fence of the epoch over into its data that was made anew, so that the guard goes on with the end
 // of the epoch and does not serve it again (docs/ownership.md#o3). Where it cannot be read any more, the bucket has
-// told that the end was not reached.
+// shown that the end was not reached.
 func keepFence(o RestoreOptions, data string) error {
 	memory, err := datadir.Dir(o.DataDir).ReadMemory()
 	if err != nil {
@@ -224,7 +225,7 @@ func damageOr(object Object, err error) error {
 		return damage
 	}
 	if errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.Is(err, io.ErrUnexpectedEOF) ||
-		errors.Is(err, errReplay) {
+		errors.Is(err, delta.ErrReplay) {
 		return &DamageError{Key: object.Key(), Err: err}
 	}
 	return fmt.Errorf("read the object %q: %w", object.Key(), err)
@@ -234,33 +235,33 @@ func damageOr(object Object, err error) error {
 // that damage first.
 func replayChain(ctx context.Context, o RestoreOptions, chain []Object, db string, log *zap.Logger) (damage,
 	err error) {
-	r, err := openReplay(db, log)
+	r, err := delta.OpenReplay(db, log)
 	if err != nil {
 		return nil, &DamageError{Key: chain[0].Key(), Err: err}
 	}
-	defer func() { err = errors.Join(err, r.close()) }()
-	for _, delta := range chain[1:] {
+	defer func() { err = errors.Join(err, r.Close()) }()
+	for _, object := range chain[1:] {
 		// To its end before anything of it is applied: its digest is known only there.
-		if err := verify(ctx, o.Bucket, delta); err != nil {
+		if err := verify(ctx, o.Bucket, object); err != nil {
 			if _, damaged := errors.AsType[*DamageError](err); damaged && o.LastGood {
 				return err, nil
 			}
 			return nil, err
 		}
-		if err := applyDelta(ctx, o.Bucket, delta, r); err != nil {
+		if err := applyDelta(ctx, o.Bucket, object, r); err != nil {
 			return nil, err
 		}
 	}
 	return nil, nil
 }
 
-func applyDelta(ctx context.Context, bucket Bucket, delta Object, r *replay) error {
-	body, err := openVerified(ctx, bucket, delta)
+func applyDelta(ctx context.Context, bucket Bucket, object Object, r *delta.Replay) error {
+	body, err := openVerified(ctx, bucket, object)
 	if err != nil {
 		return err
 	}
 	defer body.Close()
-	return damageOr(delta, r.apply(ctx, body))
+	return damageOr(object, r.Apply(ctx, body))
 }
 
 // useSmallSegments sets etcd's own variable, which its restore reads.

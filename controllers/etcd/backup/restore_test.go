@@ -31,7 +31,7 @@ func TestRemovingTheNewestDeltasGivesExactlyTheOlderStates(t *testing.T) {
 	}
 	s, stop := sidecar(t, etcd, bucket, 1)
 	saved(t, s, revisionOf(t, etcd.Client))
-	revisions, states := writeStory(t, etcd.Client, s)
+	revisions, states := writeChanges(t, etcd.Client, s)
 	stop()
 	etcd.Stop(t)
 
@@ -92,7 +92,7 @@ func TestRestoreBumpsTheRevisionAndCompactsTheOldOnes(t *testing.T) {
 	}
 	watch := restored.Client.Watch(t.Context(), "/registry/", clientv3.WithPrefix(), clientv3.WithRev(revision))
 	if response := <-watch; response.CompactRevision < result.Revision+1000 {
-		t.Errorf("a watch from revision %d is not told that it is compacted: %+v", revision, response)
+		t.Errorf("a watch from revision %d does not say that it is compacted: %+v", revision, response)
 	}
 }
 
@@ -144,26 +144,26 @@ func TestDamagedOrMissingObjectIsNamed(t *testing.T) {
 	}
 	s, stop := sidecar(t, etcd, bucket, 1)
 	saved(t, s, revisionOf(t, etcd.Client))
-	revisions, states := writeStory(t, etcd.Client, s)
+	revisions, states := writeChanges(t, etcd.Client, s)
 	stop()
 	etcd.Stop(t)
 	objects, err := backup.ObjectsOf(t.Context(), bucket, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	full, broken, before := objects[0], objects[len(objects)-2], len(revisions)-3
+	full, harmedDelta, before := objects[0], objects[len(objects)-2], len(revisions)-3
 	for name, tc := range map[string]struct {
 		harm  func(*etcdtest.Bucket)
 		cause error
 		key   string
 	}{
-		"damaged delta": {func(b *etcdtest.Bucket) { b.Damage(broken.Key()) }, backup.ErrDigest, broken.Key()},
+		"damaged delta": {func(b *etcdtest.Bucket) { b.Damage(harmedDelta.Key()) }, backup.ErrDigest, harmedDelta.Key()},
 		"delta missing at restore": {func(b *etcdtest.Bucket) {
 			if _, err := backup.EnsureManifest(context.Background(), b, b, 2); err != nil {
 				t.Error(err)
 			}
-			_ = b.Delete(context.Background(), broken.Key())
-		}, backup.ErrNotFound, broken.Key()},
+			_ = b.Delete(context.Background(), harmedDelta.Key())
+		}, backup.ErrNotFound, harmedDelta.Key()},
 		"missing snapshot": {func(b *etcdtest.Bucket) {
 			_ = b.Delete(context.Background(), full.Key())
 		}, backup.ErrNotFound, "e1/full-…"},
@@ -192,19 +192,19 @@ func TestDamagedOrMissingObjectIsNamed(t *testing.T) {
 	t.Run("delta missing in the middle", func(t *testing.T) {
 		t.Parallel()
 		harmed := bucket.Copy()
-		if err := harmed.Delete(t.Context(), broken.Key()); err != nil {
+		if err := harmed.Delete(t.Context(), harmedDelta.Key()); err != nil {
 			t.Fatal(err)
 		}
 		_, _, err := restore(t, harmed, 2)
 		var gap *backup.GapError
-		if !errors.As(err, &gap) || gap.First != broken.First || gap.Last != broken.Last {
-			t.Errorf("error is %v, want the gap %d to %d", err, broken.First, broken.Last)
+		if !errors.As(err, &gap) || gap.First != harmedDelta.First || gap.Last != harmedDelta.Last {
+			t.Errorf("error is %v, want the gap %d to %d", err, harmedDelta.First, harmedDelta.Last)
 		}
 	})
 	t.Run("last good", func(t *testing.T) {
 		t.Parallel()
 		harmed := bucket.Copy()
-		harmed.Damage(broken.Key())
+		harmed.Damage(harmedDelta.Key())
 		dir, result, err := restore(t, harmed, 2, func(o *backup.RestoreOptions) { o.LastGood = true })
 		if err != nil {
 			t.Fatal(err)

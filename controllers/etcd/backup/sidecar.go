@@ -27,9 +27,9 @@ type Options struct {
 	Epoch  int64
 	// TempDir holds snapshots on their way to the bucket.
 	TempDir string
-	// MayEnd tells whether a final snapshot may be taken (docs/ownership.md#o3-4).
+	// MayEnd returns why no final snapshot may be taken, nil if one may (docs/ownership.md#o3-4).
 	MayEnd func() error
-	// MayDelete tells whether old objects may be removed: only the valid owner does.
+	// MayDelete reports whether old objects may be removed: only the valid owner does.
 	MayDelete func() bool
 	// DeltaInterval bounds the age of what is not backed up yet; FullInterval that of the newest full snapshot.
 	DeltaInterval, FullInterval time.Duration

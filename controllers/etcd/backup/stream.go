@@ -14,6 +14,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/protobuf/proto"
 	"k8s.io/utils/clock"
+
+	"github.com/transplant-sim/transplant/controllers/etcd/backup/delta"
 )
 
 // errBehind says that the stream has lost touch: etcd has compacted what comes next, or too much waits for the bucket.
@@ -41,10 +43,10 @@ type stream struct {
 	limits streamLimits
 	clock  clock.WithTicker
 	log    logr.Logger
-	leases leaseCache
-	// uploaded is told of every delta that is in the bucket, in order.
+	leases delta.LeaseCache
+	// uploaded is called for every delta that is in the bucket, in order.
 	uploaded func(object Object, size int)
-	// failed is told of every try that failed.
+	// failed is called for every try that failed.
 	failed func(error)
 
 	next    int64 // the revision to watch from, after what is pending
@@ -160,7 +162,7 @@ func (s *stream) upload(ctx context.Context, f *flight) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), uploadDeadline)
 	defer cancel()
 	if f.content == nil {
-		content, err := encodeDelta(f.events, s.leases.of(ctx, s.client, f.events))
+		content, err := delta.Encode(f.events, s.leases.Of(ctx, s.client, f.events))
 		if err != nil {
 			return err
 		}

@@ -71,7 +71,7 @@ func (d Dir) WriteMemory(memory ownership.Memory) error {
 	return d.write(memoryFile, memory, true)
 }
 
-// isExtension tells whether the newer memory differs from the older one in nothing but the validity of an epoch that
+// isExtension reports whether the newer memory differs from the older one in nothing but the validity of an epoch that
 // goes on.
 func isExtension(older, newer ownership.Memory) bool {
 	return older.Owner == newer.Owner && older.Epoch == newer.Epoch && older.Served == newer.Served &&

@@ -80,7 +80,7 @@ func (s *Server) validity(w http.ResponseWriter, r *http.Request, by access.Iden
 	write(w, http.StatusOK, answer)
 }
 
-// state tells how things are, to people and probes.
+// state shows to people and probes who the guard is, and how long it is valid.
 func (s *Server) state(w http.ResponseWriter, _ *http.Request, _ access.Identity) {
 	self := s.Guard.Self()
 	write(w, http.StatusOK, ownership.ValidityAnswer{

@@ -1,5 +1,5 @@
 // Package cloudtest is a small cloud for tests of controllers: an HTTP server in the test's process that keeps what it
-// is told, answers like the cloud's API, and writes every mutating call into a ledger. It checks only what controllers
+// gets, answers like the cloud's API, and writes every mutating call into a ledger. It checks only what controllers
 // lean on: tokens, tags, versions, dependencies, epochs. The simulated cloud of the landscape is another one.
 package cloudtest
 

@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	clocktesting "k8s.io/utils/clock/testing"
+	testingclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -196,7 +196,7 @@ func TestPatchStatusIsQuiet(t *testing.T) {
 func TestHeartbeat(t *testing.T) {
 	t.Parallel()
 	c, _ := fakeSeed(t)
-	clock := clocktesting.NewFakeClock(time.Now())
+	clock := testingclock.NewFakeClock(time.Now())
 	h := &Heartbeat{Client: c, Clock: clock, Extension: "provider-x", Namespace: "extensions", Every: 30 * time.Second}
 	var renewals []time.Time
 	for range 2 {
@@ -229,7 +229,7 @@ func TestStays(t *testing.T) {
 	kind.ClusterOptional = true
 	c, _ := fakeSeed(t, o)
 	r := &Reconciler[*extensionsv1alpha1.Network]{
-		Client: c, Clock: clocktesting.NewFakeClock(time.Now()), Kind: kind, Type: "x",
+		Client: c, Clock: testingclock.NewFakeClock(time.Now()), Kind: kind, Type: "x",
 		Class:    extensionsv1alpha1.ExtensionClassShoot,
 		Actuator: Actions[*extensionsv1alpha1.Network]{},
 	}
@@ -271,7 +271,7 @@ func TestNewerRequestSurvives(t *testing.T) {
 		kind := KindOf[*extensionsv1alpha1.Network]("Network")
 		kind.ClusterOptional = true
 		r := &Reconciler[*extensionsv1alpha1.Network]{
-			Client: c, Clock: clocktesting.NewFakeClock(time.Now()), Kind: kind, Type: "x",
+			Client: c, Clock: testingclock.NewFakeClock(time.Now()), Kind: kind, Type: "x",
 			Class:    extensionsv1alpha1.ExtensionClassShoot,
 			Actuator: Actions[*extensionsv1alpha1.Network]{OnReconcile: again, OnMigrate: again, OnRestore: again},
 		}

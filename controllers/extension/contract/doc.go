@@ -7,6 +7,6 @@
 // Two rules hold throughout and are what the known quirks of the field (docs/specification/quirks.md#spec-appendix-c)
 // break:
 //
-//   - a request stays visible until its outcome is, so that a crash at any write repeats work and never loses a request;
+//   - a request stays visible until its outcome is, so that a crash at any write repeats work and loses no request;
 //   - an object is read from the API server, never from a cache, before anything is decided on it.
 package contract

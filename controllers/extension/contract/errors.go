@@ -72,7 +72,7 @@ func collect(err error, into *[]gardencorev1beta1.ErrorCode) {
 
 // tooLarge recognises the refusals of an API server and its etcd of objects above their limits
 // (docs/specification/migration.md#spec-2-11, docs/specification/state-size.md#spec-9-5). Two of the three arrive as
-// status 500 without a reason, so that only the text tells.
+// status 500 without a reason, so that only the text shows it.
 func tooLarge(err error) bool {
 	if apierrors.IsRequestEntityTooLargeError(err) {
 		return true

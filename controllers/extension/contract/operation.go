@@ -7,7 +7,7 @@ import (
 )
 
 // Request is what the gardenlet asked for, as it stood on the object when it was read
-// (docs/specification/extensions.md#spec-3-1). The timestamp tells two equal requests apart.
+// (docs/specification/extensions.md#spec-3-1). The timestamp distinguishes two equal requests.
 type Request struct {
 	Operation string
 	Timestamp string

@@ -85,7 +85,7 @@ func (r *Reconciler[T]) dispatch(ctx context.Context, c *call[T]) error {
 	moving := c.op == gardencorev1beta1.LastOperationTypeMigrate || c.op == gardencorev1beta1.LastOperationTypeRestore
 	switch {
 	case Migrated(c.obj) && !moving:
-		return r.letGo(ctx, c)
+		return r.finishMigration(ctx, c)
 	case moving && !r.Kind.Migrates:
 		return r.run(ctx, c, r.refuse)
 	case c.op == gardencorev1beta1.LastOperationTypeMigrate:
@@ -148,7 +148,7 @@ func (r *Reconciler[T]) started(ctx context.Context, c *call[T]) error {
 	return r.processing(ctx, c.obj, c.op, fmt.Sprintf("Started %s.", phrase(c.op)))
 }
 
-// migrate writes success, then lets the object go, then takes the request off: whoever sees no request sees an object
+// migrate writes success, then releases the object, then takes the request off: whoever sees no request sees an object
 // that may be deleted, and whoever sees no finalizer sees success. It does so with or without a finalizer (unlike
 // docs/specification/quirks.md#quirk-e1).
 func (r *Reconciler[T]) migrate(ctx context.Context, c *call[T]) error {
@@ -187,9 +187,9 @@ func (r *Reconciler[T]) remove(ctx context.Context, c *call[T]) error {
 	return r.removeFinalizer(ctx, c.obj)
 }
 
-// letGo finishes a migration that was interrupted after its success was written: the object may go, and what it stands
-// for is another seed's.
-func (r *Reconciler[T]) letGo(ctx context.Context, c *call[T]) error {
+// finishMigration finishes a migration that was interrupted after its success was written: the object may go, and what
+// it stands for is another seed's.
+func (r *Reconciler[T]) finishMigration(ctx context.Context, c *call[T]) error {
 	if c.obj.GetDeletionTimestamp() == nil {
 		return nil
 	}

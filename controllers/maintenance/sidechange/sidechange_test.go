@@ -25,15 +25,18 @@ kubernetes:
     watchCacheSizes: {default: 100, resources: [{resource: pods, size: 3}]}
     featureGates: {AllAlpha: false, HPAContainerMetrics: true, PodTopologyLabelsAdmission: true, NoSuchGate: true}
     admissionPlugins: [{name: PodSecurity}, {name: MutatingAdmissionPolicy}, {name: NoSuchPlugin}]
-  kubeControllerManager: {podEvictionTimeout: 1m0s, nodeMonitorGracePeriod: 40s, featureGates: {JobPodFailurePolicy: true}}
+  kubeControllerManager: {podEvictionTimeout: 1m0s, nodeMonitorGracePeriod: 40s,
+    featureGates: {JobPodFailurePolicy: true}}
   kubeScheduler: {kubeMaxPDVols: "5", profile: balanced, featureGates: {MinDomainsInPodTopologySpread: true}}
   kubeProxy: {featureGates: {KubeProxyDrainingTerminatingNodes: true}}
   kubelet: {featureGates: {CPUManager: true, EventedPLEG: true}}
 provider:
   type: transplant
   workers:
-  - {name: a, minimum: 0, maximum: 1, machine: {type: m}, kubernetes: {version: 1.32.1, kubelet: {featureGates: {CPUManager: true, KMSv2: true}}}}
-  - {name: b, minimum: 0, maximum: 1, machine: {type: m}, kubernetes: {version: x, kubelet: {featureGates: {NoSuchGate: true}}}}
+  - {name: a, minimum: 0, maximum: 1, machine: {type: m},
+     kubernetes: {version: 1.32.1, kubelet: {featureGates: {CPUManager: true, KMSv2: true}}}}
+  - {name: b, minimum: 0, maximum: 1, machine: {type: m},
+     kubernetes: {version: x, kubelet: {featureGates: {NoSuchGate: true}}}}
 region: here
 `
 
@@ -112,8 +115,10 @@ kubernetes:
 provider:
   type: transplant
   workers:
-  - {name: a, minimum: 0, maximum: 1, machine: {type: m}, kubernetes: {version: 1.32.1, kubelet: {featureGates: {CPUManager: true}}}}
-  - {name: b, minimum: 0, maximum: 1, machine: {type: m}, kubernetes: {version: x, kubelet: {featureGates: {NoSuchGate: true}}}}
+  - {name: a, minimum: 0, maximum: 1, machine: {type: m},
+     kubernetes: {version: 1.32.1, kubelet: {featureGates: {CPUManager: true}}}}
+  - {name: b, minimum: 0, maximum: 1, machine: {type: m},
+     kubernetes: {version: x, kubelet: {featureGates: {NoSuchGate: true}}}}
 region: here
 `, "1.35.1")
 	said := sidechange.Apply(s, "1.32.9")

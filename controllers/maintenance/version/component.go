@@ -20,7 +20,7 @@ type Component struct {
 	Known *Offer
 	// Offers are what may be chosen, Unfit what may not be for a reason that is no matter of versions.
 	Offers Offers
-	Unfit  []Held
+	Unfit  []Unchosen
 	// Strategy is how far updates go, AutoUpdate whether automatic ones are on.
 	Strategy   Strategy
 	AutoUpdate bool
@@ -42,7 +42,7 @@ func (c Component) Decide() Update {
 		return update.failed(fmt.Sprintf("%s: correct it to a version of the CloudProfile", err))
 	}
 	if update.Cause == "" {
-		update.Held = c.held(current, update)
+		update.Unchosen = c.unchosen(current, update)
 		return update
 	}
 	chosen, found := c.Offers.Auto(current, c.Strategy)
@@ -65,7 +65,7 @@ func (c Component) Decide() Update {
 	default:
 		update.Cause, update.Reason = "", c.latest()
 	}
-	update.Held = c.held(current, update)
+	update.Unchosen = c.unchosen(current, update)
 	return update
 }
 
@@ -128,23 +128,23 @@ func (c Component) failure() string {
 	}
 }
 
-// held are the higher versions that were not chosen and why, the nearest first.
-func (c Component) held(current *semver.Version, update Update) []Held {
+// unchosen are the higher versions that were not chosen and why, the nearest first.
+func (c Component) unchosen(current *semver.Version, update Update) []Unchosen {
 	floor := current
 	if to, err := semver.NewVersion(update.To); err == nil && to.GreaterThan(floor) {
 		floor = to
 	}
-	var held []Held
+	var unchosen []Unchosen
 	for _, offer := range c.Offers {
 		if offer.number.GreaterThan(floor) {
-			held = append(held, Held{Version: offer.Text, Why: c.why(offer, current, update)})
+			unchosen = append(unchosen, Unchosen{Version: offer.Text, Why: c.why(offer, current, update)})
 		}
 	}
 	for _, unfit := range c.Unfit {
 		if number, err := semver.NewVersion(unfit.Version); err == nil && number.GreaterThan(floor) {
-			held = append(held, unfit)
+			unchosen = append(unchosen, unfit)
 		}
 	}
-	sortHeld(held)
-	return held
+	sortUnchosen(unchosen)
+	return unchosen
 }

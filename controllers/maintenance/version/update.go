@@ -40,12 +40,12 @@ type Update struct {
 	Failure string `json:"failure,omitempty"`
 	// Expires is when the version before expires or has expired; nil if no end is known.
 	Expires *time.Time `json:"expires,omitempty"`
-	// Held are the higher versions that were not chosen, the nearest first.
-	Held []Held `json:"held,omitempty"`
+	// Unchosen are the higher versions that were not chosen, the nearest first.
+	Unchosen []Unchosen `json:"held,omitempty"`
 }
 
-// Held is a version that was not chosen.
-type Held struct {
+// Unchosen is a version that was not chosen.
+type Unchosen struct {
 	Version string `json:"version"`
 	Why     string `json:"why"`
 }
@@ -63,7 +63,7 @@ func (u Update) failed(why string) Update {
 func (u Update) Refused(why string) Update {
 	to := u.To
 	u.To = u.From
-	u.Held = append([]Held{{Version: to, Why: "has to wait: " + why}}, u.Held...)
+	u.Unchosen = append([]Unchosen{{Version: to, Why: "has to wait: " + why}}, u.Unchosen...)
 	if u.Class == Forced {
 		return u.failed(why)
 	}

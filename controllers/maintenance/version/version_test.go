@@ -163,56 +163,56 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// TestHeld says why not more.
-func TestHeld(t *testing.T) {
+// TestDecide_HigherVersions_SaysWhyNot: each higher version has the reason why it was not chosen.
+func TestDecide_HigherVersions_SaysWhyNot(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		strategy         version.Strategy
 		profile, current string
 		auto             bool
-		want             []version.Held
+		want             []version.Unchosen
 	}{
-		{"kubernetes", "1.33.1 1.33.4 1.33.5D 1.33.6E 1.33.7P 1.33.8U 1.34.0 1.35.0", "1.33.1", true, []version.Held{
+		{"kubernetes", "1.33.1 1.33.4 1.33.5D 1.33.6E 1.33.7P 1.33.8U 1.34.0 1.35.0", "1.33.1", true, []version.Unchosen{
 			{"1.33.5", "is deprecated; 1.33.4 is not"}, {"1.33.6", "has expired; 1.33.4 has not"},
 			{"1.33.7", "is a preview; maintenance never updates to one"},
 			{"1.33.8", "is not available yet"}, {"1.34.0", "is beyond 1.33, whose newest patch comes first"},
 			{"1.35.0", "is beyond 1.33, whose newest patch comes first"},
 		}},
-		{"kubernetes", "1.33.1 1.33.2E 1.34.0 1.35.0", "1.33.1", true, []version.Held{
+		{"kubernetes", "1.33.1 1.33.2E 1.34.0 1.35.0", "1.33.1", true, []version.Unchosen{
 			{"1.33.2", "has expired itself"},
 			{"1.34.0", "is another minor version; only an expired version is updated to the next one"},
 			{"1.35.0", "would skip a minor version"},
 		}},
-		{"kubernetes", "1.33.1 1.33.2 1.34.0", "1.33.1", false, []version.Held{
+		{"kubernetes", "1.33.1 1.33.2 1.34.0", "1.33.1", false, []version.Unchosen{
 			{"1.33.2", "waits until automatic updates are on or the present version expires"},
 			{"1.34.0", "is another minor version; only an expired version is updated to the next one"},
 		}},
-		{"kubernetes", "1.33.1E 1.34.0 1.34.1E 1.35.0", "1.33.1", true, []version.Held{
+		{"kubernetes", "1.33.1E 1.34.0 1.34.1E 1.35.0", "1.33.1", true, []version.Unchosen{
 			{"1.34.1", "has expired; 1.34.0 has not"},
 			{"1.35.0", "would skip a minor version; maintenance goes one minor version at a time"},
 		}},
-		{"kubernetes", "1.33.1E 1.35.0", "1.33.1", true, []version.Held{{"1.35.0", "would skip a minor version"}}},
-		{"patch", "1.1.0E 1.2.0 1.3.0 2.0.0", "1.1.0", true, []version.Held{
+		{"kubernetes", "1.33.1E 1.35.0", "1.33.1", true, []version.Unchosen{{"1.35.0", "would skip a minor version"}}},
+		{"patch", "1.1.0E 1.2.0 1.3.0 2.0.0", "1.1.0", true, []version.Unchosen{
 			{"1.3.0", "is of a later minor version; maintenance goes to the next one first"},
 			{"2.0.0", "is of a later minor version; maintenance goes to the next one first"},
 		}},
-		{"patch", "1.1.0 1.2.0 2.0.0", "1.1.0", true, []version.Held{
+		{"patch", "1.1.0 1.2.0 2.0.0", "1.1.0", true, []version.Unchosen{
 			{"1.2.0", `is beyond what the update strategy "patch" updates to before the present version has expired`},
 			{"2.0.0", `is out of reach of the update strategy "patch"`},
 		}},
 		{"patch", "1.1.0E 1.1.1E 1.1.2E 1.2.0E", "1.1.0", true,
-			[]version.Held{{"1.2.0", "is beyond 1.1, whose newest patch comes first"}}},
+			[]version.Unchosen{{"1.2.0", "is beyond 1.1, whose newest patch comes first"}}},
 		{"minor", "1.1.0E 1.2.0E 2.0.0E", "1.1.0", true,
-			[]version.Held{{"2.0.0", "is of a later major version; maintenance goes to the next one first"}}},
+			[]version.Unchosen{{"2.0.0", "is of a later major version; maintenance goes to the next one first"}}},
 		{"minor", "1.1.0E 2.0.0 3.0.0", "1.1.0", true,
-			[]version.Held{{"3.0.0", "is of a later major version; maintenance goes to the next one first"}}},
-		{"major", "1.1.0 2.0.0 3.0.0D", "1.1.0", true, []version.Held{{"3.0.0", "is deprecated; 2.0.0 is not"}}},
+			[]version.Unchosen{{"3.0.0", "is of a later major version; maintenance goes to the next one first"}}},
+		{"major", "1.1.0 2.0.0 3.0.0D", "1.1.0", true, []version.Unchosen{{"3.0.0", "is deprecated; 2.0.0 is not"}}},
 	} {
 		offers, _ := version.OffersAt(profile(c.profile), noon)
 		known, _ := offers.FindText(c.current)
 		component := version.Component{Noun: "x", Current: c.current, Known: &known, Offers: offers, Strategy: c.strategy,
 			AutoUpdate: c.auto}
-		if diff := cmp.Diff(c.want, component.Decide().Held); diff != "" {
+		if diff := cmp.Diff(c.want, component.Decide().Unchosen); diff != "" {
 			t.Errorf("%s from %s, automatic %t, of %s (-want +got):\n%s", c.strategy, c.current, c.auto, c.profile, diff)
 		}
 	}

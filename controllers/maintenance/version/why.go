@@ -86,9 +86,9 @@ func sameMinorText(text string, other *semver.Version) bool {
 	return err == nil && sameMinor(number, other)
 }
 
-// sortHeld puts the nearest version first.
-func sortHeld(held []Held) {
-	slices.SortStableFunc(held, func(a, b Held) int {
+// sortUnchosen puts the nearest version first.
+func sortUnchosen(unchosen []Unchosen) {
+	slices.SortStableFunc(unchosen, func(a, b Unchosen) int {
 		left, leftErr := semver.NewVersion(a.Version)
 		right, rightErr := semver.NewVersion(b.Version)
 		if leftErr != nil || rightErr != nil || left.Equal(right) {

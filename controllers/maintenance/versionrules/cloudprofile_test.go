@@ -44,8 +44,9 @@ func TestValidateCloudProfile(t *testing.T) {
 	const one = "[{name: linux, versions: [{version: 1.0.0}]}]"
 	for _, c := range []struct{ name, kubernetes, images, want string }{
 		{"the example of the document", `[
-			{classification: preview, version: 1.27.0}, {classification: preview, version: 1.26.3}, {classification: supported, version: 1.26.2},
-			{classification: preview, version: 1.25.5}, {classification: supported, version: 1.25.4}, {classification: supported, version: 1.24.6},
+			{classification: preview, version: 1.27.0}, {classification: preview, version: 1.26.3},
+			{classification: supported, version: 1.26.2}, {classification: preview, version: 1.25.5},
+			{classification: supported, version: 1.25.4}, {classification: supported, version: 1.24.6},
 			{classification: deprecated, expirationDate: "2026-11-30T23:59:59Z", version: 1.24.5}]`,
 			`[{name: gardenlinux, updateStrategy: minor, versions: [{version: 1096.1.0}, {version: 934.8.0}, {version: ` +
 				`934.7.0}]}, {name: suse-chost, updateStrategy: patch, versions: [{version: 15.3.20220818}]}]`, ""},
@@ -58,7 +59,8 @@ func TestValidateCloudProfile(t *testing.T) {
 				"Duplicate value: \"a\""},
 		{"versions that cannot be read", "[{version: latest}]", "[{name: a, versions: [{version: 1.x}]}]",
 			"spec.kubernetes.versions[0].version: Invalid value: \"latest\": must be a semantic version, for example 1.34.2\n" +
-				"spec.machineImages[0].versions[0].version: Invalid value: \"1.x\": must be a semantic version, for example 1.34.2"},
+				"spec.machineImages[0].versions[0].version: Invalid value: \"1.x\": " +
+				"must be a semantic version, for example 1.34.2"},
 		{"the same version twice", "[{version: 1.34.0}, {version: v1.34}]", one,
 			"spec.kubernetes.versions[1].version: Duplicate value: \"v1.34\""},
 		{"classes that follow from times",
@@ -111,14 +113,20 @@ func TestValidateCloudProfile(t *testing.T) {
 				"spec.machineImages[0].versions[1]: Forbidden: there can be only one supported version of 1.0 at a time, and " +
 				"1.0.1 is one already: make 1.0.2 preview or deprecated"},
 		{"supported one after the other", `[
-			{version: 1.34.1, lifecycle: [{classification: supported}, {classification: deprecated, startTime: "2027-01-01T00:00:00Z"}]},
-			{version: 1.34.2, lifecycle: [{classification: preview}, {classification: supported, startTime: "2027-01-01T00:00:00Z"}]}]`, one, ""},
+			{version: 1.34.1, lifecycle: [{classification: supported},
+			  {classification: deprecated, startTime: "2027-01-01T00:00:00Z"}]},
+			{version: 1.34.2, lifecycle: [{classification: preview},
+			  {classification: supported, startTime: "2027-01-01T00:00:00Z"}]}]`, one, ""},
 		{"supported one after the other, listed the other way round", `[
-			{version: 1.34.2, lifecycle: [{classification: preview}, {classification: supported, startTime: "2027-01-01T00:00:00Z"}]},
-			{version: 1.34.1, lifecycle: [{classification: supported}, {classification: deprecated, startTime: "2027-01-01T00:00:00Z"}]}]`, one, ""},
+			{version: 1.34.2, lifecycle: [{classification: preview},
+			  {classification: supported, startTime: "2027-01-01T00:00:00Z"}]},
+			{version: 1.34.1, lifecycle: [{classification: supported},
+			  {classification: deprecated, startTime: "2027-01-01T00:00:00Z"}]}]`, one, ""},
 		{"supported one before the other ends", `[
-			{version: 1.34.1, lifecycle: [{classification: supported}, {classification: deprecated, startTime: "2027-01-01T00:00:01Z"}]},
-			{version: 1.34.2, lifecycle: [{classification: preview}, {classification: supported, startTime: "2027-01-01T00:00:00Z"}]}]`, one,
+			{version: 1.34.1, lifecycle: [{classification: supported},
+			  {classification: deprecated, startTime: "2027-01-01T00:00:01Z"}]},
+			{version: 1.34.2, lifecycle: [{classification: preview},
+			  {classification: supported, startTime: "2027-01-01T00:00:00Z"}]}]`, one,
 			"spec.kubernetes.versions[1]: Forbidden: there can be only one supported version of 1.34 at a time, and 1.34.1 " +
 				"is one already: make 1.34.2 preview or deprecated"},
 		{"images", "[{version: 1.34.0}]",
@@ -181,9 +189,11 @@ func TestVersionsInUseCannotBeRemoved(t *testing.T) {
 		shoot("b", "1.34.0", "1.34.0", "1.0.0"), shoot("a", "1.32.0", "1.32.0", "1.0.0"),
 	}
 	after := profileOf(t, "[{version: v1.34.0}]", "[{name: a, versions: [{version: 1.1.0}]}]")
-	want := `spec.kubernetes.versions: Forbidden: cannot remove the Kubernetes version 1.33.0: it is in use by shoot garden-p/c, garden-p/d
+	want := `spec.kubernetes.versions: Forbidden: cannot remove the Kubernetes version 1.33.0: ` +
+		`it is in use by shoot garden-p/c, garden-p/d
 spec.kubernetes.versions: Forbidden: cannot remove the Kubernetes version 1.32.0: it is in use by shoot garden-p/a
-spec.machineImages: Forbidden: cannot remove the machine image "a" version 1.0.0: it is in use by shoot garden-p/a, garden-p/b, garden-p/c and 1 more`
+spec.machineImages: Forbidden: cannot remove the machine image "a" version 1.0.0: ` +
+		`it is in use by shoot garden-p/a, garden-p/b, garden-p/c and 1 more`
 	if diff := cmp.Diff(want, lines(versionrules.ValidateVersionsInUse(after, before, shoots))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -194,8 +204,9 @@ spec.machineImages: Forbidden: cannot remove the machine image "a" version 1.0.0
 
 func TestComplete(t *testing.T) {
 	t.Parallel()
-	profile := profileOf(t, `[{version: 1.34.5, classification: preview}, {version: 1.34.2, classification: deprecated}, {version: 1.34.1}, {version: 1.34.0},
-	  {version: 1.3.9}, {version: 1.33.9, classification: preview}, {version: 1.32.1, expirationDate: "2020-01-01T00:00:00Z"}]`, "[]")
+	profile := profileOf(t, `[{version: 1.34.5, classification: preview},
+	  {version: 1.34.2, classification: deprecated}, {version: 1.34.1}, {version: 1.34.0}, {version: 1.3.9},
+	  {version: 1.33.9, classification: preview}, {version: 1.32.1, expirationDate: "2020-01-01T00:00:00Z"}]`, "[]")
 	for _, c := range []struct{ text, want, err string }{
 		{"", "1.34.1", ""},
 		{"1", "1.34.1", ""},

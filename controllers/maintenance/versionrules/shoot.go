@@ -138,7 +138,7 @@ func (r rules) pool(path *field.Path, worker, before *gardencorev1beta1.Worker) 
 	to, err := version.Parse(text)
 	if err != nil {
 		if !own {
-			return nil // told of at the control plane
+			return nil // reported at the control plane
 		}
 		return field.ErrorList{field.Invalid(path, text, notSemantic)}
 	}
@@ -159,7 +159,7 @@ func (r rules) skew(path *field.Path, own *semver.Version, text string) field.Er
 	controlPlane, err := version.Parse(r.shoot.Spec.Kubernetes.Version)
 	switch {
 	case err != nil:
-		return nil // told of at the control plane
+		return nil // reported at the control plane
 	case own.GreaterThan(controlPlane):
 		return field.ErrorList{field.Forbidden(path,
 			fmt.Sprintf("worker pool version %s must not be higher than the control plane's, which is %s", text,
@@ -183,7 +183,7 @@ func (r rules) poolChange(path *field.Path, to *semver.Version, text string, bef
 		return nil
 	case to.LessThan(from):
 		if !own {
-			return nil // told of at the control plane
+			return nil // reported at the control plane
 		}
 		return field.ErrorList{field.Forbidden(path,
 			fmt.Sprintf("Kubernetes version downgrade is not supported, %s is lower than %s", text, was))}

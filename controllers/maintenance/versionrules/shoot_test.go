@@ -11,12 +11,15 @@ import (
 )
 
 const (
-	offeredKubernetes = `[{version: 1.36.0, lifecycle: [{classification: preview, startTime: "2027-01-01T00:00:00Z"}]}, {version: 1.35.1, classification: preview},
-	  {version: 1.35.0, expirationDate: "2026-11-01T00:00:00Z"}, {version: 1.34.2}, {version: 1.34.1, classification: deprecated}, {version: 1.33.0, expirationDate: "2026-11-01T00:00:00Z"},
-	  {version: 1.32.0}, {version: 1.31.0}, {version: 1.30.0}]`
+	offeredKubernetes = `[{version: 1.36.0, lifecycle: [{classification: preview, startTime: "2027-01-01T00:00:00Z"}]},
+	  {version: 1.35.1, classification: preview}, {version: 1.35.0, expirationDate: "2026-11-01T00:00:00Z"},
+	  {version: 1.34.2}, {version: 1.34.1, classification: deprecated},
+	  {version: 1.33.0, expirationDate: "2026-11-01T00:00:00Z"}, {version: 1.32.0}, {version: 1.31.0}, {version: 1.30.0}]`
 	fits          = "architectures: [amd64], cri: [{name: containerd}]"
-	offeredImages = `[{name: linux, versions: [{version: 3.0.0, expirationDate: "2026-11-01T00:00:00Z", ` + fits + `}, {version: 2.0.0, ` + fits + `},
-	  {version: 1.9.0, kubeletVersionConstraint: "< 1.34", ` + fits + `}, {version: 1.0.0, expirationDate: "2026-11-01T00:00:00Z", ` + fits + `},
+	offeredImages = `[{name: linux, versions: [
+	  {version: 3.0.0, expirationDate: "2026-11-01T00:00:00Z", ` + fits + `}, {version: 2.0.0, ` + fits + `},
+	  {version: 1.9.0, kubeletVersionConstraint: "< 1.34", ` + fits + `},
+	  {version: 1.0.0, expirationDate: "2026-11-01T00:00:00Z", ` + fits + `},
 	  {version: 2.1.0, inPlaceUpdates: {supported: true, minVersionForUpdate: 2.0.5}, ` + fits + `},
 	  {version: 4.0.0, lifecycle: [{classification: preview, startTime: "2027-01-01T00:00:00Z"}], ` + fits + `}]},
 	  {name: other, versions: [{version: 1.0.0, ` + fits + `}]}]`
@@ -70,7 +73,8 @@ func TestValidateShoot(t *testing.T) {
 		{"1.34.2", "-", "linux", "3.0.0",
 			`spec.provider.workers[0].machine.image.version: Forbidden: machine image "linux" version 3.0.0 has expired`},
 		{"1.34.2", "-", "linux", "4.0.0",
-			`spec.provider.workers[0].machine.image.version: Forbidden: machine image "linux" version 4.0.0 is not available yet`},
+			`spec.provider.workers[0].machine.image.version: Forbidden: ` +
+				`machine image "linux" version 4.0.0 is not available yet`},
 		{"1.34.2", "-", "linux", "1.9.0",
 			`spec.provider.workers[0].machine.image.version: Invalid value: "1.9.0": cannot be used by worker pool "w": it ` +
 				`needs a kubelet version < 1.34, and that of the pool is 1.34.2; versions that fit: [2.0.0 2.1.0]`},

@@ -7,8 +7,8 @@ import (
 
 // Result of a check.
 type Result struct {
-	// Broken is the property that does not hold, "" if all do.
-	Broken Property
+	// Failed is the property that does not hold, "" if all do.
+	Failed Property
 	// Trace is a shortest way there.
 	Trace []Step
 	// States that were seen, and the length of the longest shortest way to one.
@@ -22,7 +22,7 @@ type Result struct {
 // Step of a trace.
 type Step struct{ Who, What, After string }
 
-// Answer tells that a seat has answered under an epoch.
+// Answer is that a seat has answered under an epoch.
 type Answer struct {
 	Seat  string
 	Epoch int
@@ -31,8 +31,8 @@ type Answer struct {
 // String prints the trace, a step a line.
 func (r Result) String() string {
 	var b strings.Builder
-	if r.Broken != "" {
-		fmt.Fprintf(&b, "%s is broken after %d steps: %s\n", r.Broken, len(r.Trace)-1, meaning[r.Broken])
+	if r.Failed != "" {
+		fmt.Fprintf(&b, "%s fails after %d steps: %s\n", r.Failed, len(r.Trace)-1, meaning[r.Failed])
 	}
 	for n, step := range r.Trace {
 		fmt.Fprintf(&b, "%3d  %-2s %-66s %s\n", n, step.Who, step.What, step.After)
@@ -58,9 +58,9 @@ type origin struct {
 // Check walks through the states, at most limit of them, and stops at the first that breaks a property.
 func (m *Model) Check(limit int) Result {
 	c := &search{model: m, number: map[state]int32{}, result: Result{Answered: map[Answer]bool{}}}
-	c.add(m.start(), origin{state: -1, who: -1, what: "the story begins"})
+	c.add(m.start(), origin{state: -1, who: -1, what: "the start"})
 	level := 1
-	for at := 0; at < len(c.states) && c.result.Broken == ""; at++ {
+	for at := 0; at < len(c.states) && c.result.Failed == ""; at++ {
 		if at == level {
 			c.result.Depth++
 			level = len(c.states)
@@ -71,7 +71,7 @@ func (m *Model) Check(limit int) Result {
 		}
 		c.visit(int32(at))
 	}
-	c.result.States, c.result.Complete = len(c.states), c.result.Broken == ""
+	c.result.States, c.result.Complete = len(c.states), c.result.Failed == ""
 	return c.result
 }
 
@@ -89,24 +89,24 @@ func (c *search) visit(at int32) {
 	if s.answered > 0 && s.answeredBy >= 0 {
 		c.result.Answered[Answer{seatName(int(s.answeredBy)), int(s.answered)}] = true
 	}
-	broken := c.model.invariant(&s)
-	if broken == "" && c.model.Progress {
-		broken = c.model.progress(&s)
+	failed := c.model.invariant(&s)
+	if failed == "" && c.model.Progress {
+		failed = c.model.progress(&s)
 	}
-	if broken != "" {
-		c.result.Broken, c.result.Trace = broken, c.trace(at)
+	if failed != "" {
+		c.result.Failed, c.result.Trace = failed, c.trace(at)
 		return
 	}
-	c.model.successors(s, func(who int, what string, after state, broken Property) {
-		if c.result.Broken != "" {
+	c.model.successors(s, func(who int, what string, after state, failed Property) {
+		if c.result.Failed != "" {
 			return
 		}
 		from := origin{state: at, who: int8(who), what: what}
-		if broken == "" {
+		if failed == "" {
 			c.add(after, from)
 			return
 		}
-		c.result.Broken = broken
+		c.result.Failed = failed
 		c.result.Trace = append(c.trace(at), c.step(from, &after))
 	})
 }

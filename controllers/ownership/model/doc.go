@@ -1,6 +1,6 @@
 // Package model is the ownership protocol of docs/ownership.md as a small state machine, and a checker that walks
 // through everything it can do. Its tests say that the rules suffice, and that each of them is needed: taken out, it
-// yields a shortest story in which a promise breaks (go test -v -run Rule prints them all). It is not the code: it
+// yields a shortest trace in which a promise fails (go test -v -run Rule prints them all). It is not the code: it
 // shares no line with package ownership, so that the two can disagree. When they do, this one is mended first.
 //
 // # How to read it
@@ -15,7 +15,7 @@
 //	request.go   what passes, and who judges it
 //	             ownership/{term,conn}.go, etcd/guard/proxy.go, controllers/gateway
 //	rest.go      calls of the cloud where no guard runs
-//	             extension/{fence,decided}.go, controlplane.NoteEnd
+//	             extension/{fence,decided}.go, migrate.noteEnd
 //	takeover.go  take-over, wait, start, manifest
 //	             ownership/takeover.go, startLocked in observe.go, etcd/backup/manifest.go
 //	progress.go  what must go well once the faults are over
@@ -42,17 +42,15 @@
 //   - A seat has one guard, one holder for gateway and controllers alike, one request and one ownership message under
 //     way, and either a guard or a take-over: a seed finishes the one before the other (docs/ownership.md#o10). Where a
 //     shoot is created anew, the sleeping guard of the old and the take-over of the new are two seats of one seed.
-//   - Where no guard runs, a controller's read of DNS and its look for a guard after it are one step, and a guard that
-//     another
-//     owner has fenced waits for just what was read before it began; the code waits the bound. A planned end with everybody
-//     let
-//     go is a condition of its step; in the code the flow of a migration sees to it, or the bound for a guard that had
-//     served.
+//   - Where no guard runs, a controller's read of DNS and its look for a guard after it are one step. A guard that
+//     another owner has fenced waits for just what was read before it began; the code waits the bound. That everybody
+//     has released the shoot is a condition of the step of a planned end; in the code the flow of a migration sees to
+//     it, or the bound for a guard that had served.
 //   - A resumed validity after a restart (boot id) is a restart that did not happen.
-//   - Backups are manifests and final snapshots; deltas, and writes that no final snapshot saved (RPO), are not counted.
-//     A bucket that is out of reach is a step that is not taken.
-//   - Data is removed only with its final snapshot or after a newer start. The code waits for that snapshot with a bound
-//     while the guard is silent (migration.endPatience), and then says that something may be lost.
+//   - Backups are manifests and final snapshots; deltas, and writes that no final snapshot saved (RPO), are not
+//     counted. A bucket that is out of reach is a step that is not taken.
+//   - Data is removed only with its final snapshot or after a newer start. The code waits for that snapshot with a
+//     bound while the guard is silent (migration.endPatience), and then says that something may be lost.
 //   - At most one write of a crashed take-over is still on its way, and it is compared by value: the code compares
 //     versions, which is stricter.
 //   - The heal of the claim asks for validity only, not for DNS to have given it: the code does less than the model.

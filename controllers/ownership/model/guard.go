@@ -25,7 +25,7 @@ func (m *Model) guardSteps(t *stepper) {
 			return ""
 		})
 	}
-	if p.guard > 0 && (t.from.loans[t.seat] == loan{} || !m.has(LetGoFirst)) {
+	if p.guard > 0 && (t.from.loans[t.seat] == loan{} || !m.has(ReleaseFirst)) {
 		t.may("ends its epoch by its own decision", func(s *state, p *seat) Property { p.fence(); return "" })
 	}
 	if m.Recreate && t.from.life == first && m.names(t.from.dns, t.seat, p.epoch) {
@@ -36,7 +36,7 @@ func (m *Model) guardSteps(t *stepper) {
 	}
 }
 
-// heals tells whether the owner of the epoch mends this claim: one that is behind, or another's of its own number,
+// heals reports whether the owner of the epoch mends this claim: one that is behind, or another's of its own number,
 // which DNS has decided already.
 func (m *Model) heals(claim record, i int, epoch int8) bool {
 	dead := m.has(EqualHealed) && claim.epoch == epoch && !m.names(claim, i, epoch)

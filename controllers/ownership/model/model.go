@@ -7,7 +7,7 @@ type Bounds struct {
 	Validity int8 // T, ownerCheckTimeout
 	Drift    int8 // how much longer T, or shorter W, may last in real time
 	Restores int8 // how often the garden goes back to its backup
-	Backups  bool // the garden is backed up at any time, not only before the story
+	Backups  bool // the garden is backed up at any time, not only before the start
 	Turns    int8 // how often spec.seedName changes; 0: whoever takes over is bound
 	Late     bool // answers to reads and grants arrive late, and so do writes of who has crashed
 	Recreate bool // the shoot is deleted and another of its name is created; the third seat is seed A again
@@ -66,7 +66,7 @@ func (m *Model) start() state {
 }
 
 // emit takes one possible step: who does what, the state after it, and the property it broke, if any.
-type emit func(who int, what string, after state, broken Property)
+type emit func(who int, what string, after state, failed Property)
 
 // stepper offers steps of one seat. A step that changes nothing is dropped.
 type stepper struct {
@@ -77,8 +77,8 @@ type stepper struct {
 
 func (t *stepper) may(what string, do func(s *state, p *seat) Property) {
 	after := t.from
-	if broken := do(&after, &after.seats[t.seat]); broken != "" || after != t.from {
-		t.emit(t.seat, what, after, broken)
+	if failed := do(&after, &after.seats[t.seat]); failed != "" || after != t.from {
+		t.emit(t.seat, what, after, failed)
 	}
 }
 

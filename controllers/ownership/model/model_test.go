@@ -52,8 +52,8 @@ func TestTheWholeProtocolHolds(t *testing.T) {
 			c.bounds.Strict, c.bounds.Cloud = true, true
 			r := (&Model{Bounds: c.bounds}).Check(limit)
 			t.Logf("%d states, depth %d", r.States, r.Depth)
-			if r.Broken != "" || !r.Complete {
-				t.Fatalf("broken %q, complete %t\n%s", r.Broken, r.Complete, r)
+			if r.Failed != "" || !r.Complete {
+				t.Fatalf("failed %q, complete %t\n%s", r.Failed, r.Complete, r)
 			}
 			for _, answer := range c.want {
 				if !r.Answered[answer] {
@@ -94,7 +94,7 @@ func BenchmarkThreeSeeds(b *testing.B) {
 			for b.Loop() {
 				c.bounds.Seeds, c.bounds.Strict, c.bounds.Cloud = 3, true, true
 				r := (&Model{Bounds: c.bounds}).Check(limit)
-				if r.Broken != "" {
+				if r.Failed != "" {
 					b.Fatal(r)
 				}
 				b.ReportMetric(float64(r.States), "states")

@@ -29,7 +29,7 @@ func (m *Model) progress(s *state) Property {
 }
 
 // goesOn: the owner in DNS, and the valid owner whom a take-over has displaced in one record only. Where the garden
-// may go back, the latter cannot be told apart from one whose garden went back after both writes.
+// may go back, the latter cannot be distinguished from one whose garden went back after both writes.
 func (m *Model) goesOn(s *state, i int) bool {
 	p := &s.seats[i]
 	if p.mode != begun {
@@ -48,7 +48,7 @@ func (m *Model) goesOn(s *state, i int) bool {
 		(&fair{m: m, claimant: -1, losesGarden: true}).serves(*s)
 }
 
-// serves tells whether the run settles with exactly one seat that is valid, holders included.
+// serves reports whether the run settles with exactly one seat that is valid, holders included.
 func (f *fair) serves(s state) bool {
 	settled := 0
 	w := int(f.m.Validity + 2*f.m.Drift)

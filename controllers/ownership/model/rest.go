@@ -52,7 +52,7 @@ func (m *Model) lend(i int, epoch int8, unknown bool) func(*state, *seat) Proper
 	}
 }
 
-// loansAgree tells whether whoever has anything from DNS is valid in the same epoch as everybody else who is.
+// loansAgree reports whether whoever has anything from DNS is valid in the same epoch as everybody else who is.
 func (s *state) loansAgree(seats int) bool {
 	for i := range seats {
 		if s.loans[i].left == 0 {

@@ -58,8 +58,8 @@ const (
 	GuardLookedFor // ADR 13: and give themselves nothing by a read after which a guard runs
 	ReadersAwaited // ADR 13: a guard that is fenced waits for what was read before it began
 	// docs/ownership.md#o11
-	LetGoFirst // ADR 13: a planned end comes when whoever has read DNS has let go
-	EndNoted   // ADR 13: DNS gives nothing for an epoch that its owner has ended
+	ReleaseFirst // ADR 13: a planned end comes when whoever has read DNS has released the shoot
+	EndNoted     // ADR 13: DNS gives nothing for an epoch that its owner has ended
 	// docs/ownership.md#o10
 	DataKept // the data stays until a newer epoch has started, or it is in a final snapshot
 	// docs/ownership.md#o11
@@ -102,7 +102,7 @@ const (
 	GoesOn Property = "G"
 )
 
-// meaning is what a broken property says of the last state of a trace.
+// meaning is what the failure of a property says of the last state of a trace.
 var meaning = map[Property]string{
 	InOrder:       "a client is answered under an epoch that was over when the request took effect",
 	FinalComplete: "a write is acknowledged that the epoch's final snapshot does not hold",

@@ -44,7 +44,7 @@ var removed = []struct {
 	{"O8 without a guard, DNS is read", DecisionRead, rest, Disjoint},
 	{"O8 a read that a guard overtakes gives nothing", GuardLookedFor, rest, Disjoint},
 	{"O8 a fenced guard waits for who has read before", ReadersAwaited, rest, Disjoint},
-	{"O11 everybody has let go before a planned end", LetGoFirst, rest, Disjoint},
+	{"O11 everybody has released before a planned end", ReleaseFirst, rest, Disjoint},
 	{"O8 an epoch that was ended is not read", EndNoted, rest, Disjoint},
 	{"O10 the data is kept", DataKept, small, CopyKept},
 	{"O11 a final snapshot ends the epoch", FinalEndsEpoch, small, FinalComplete},
@@ -59,8 +59,8 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := (&Model{Bounds: c.bounds, Without: c.rule}).Check(limit)
 			t.Logf("%d states\n%s", r.States, r)
-			if r.Broken != c.breaks {
-				t.Errorf("without the rule %q is broken, want %q", r.Broken, c.breaks)
+			if r.Failed != c.breaks {
+				t.Errorf("without the rule %q fails, want %q", r.Failed, c.breaks)
 			}
 		})
 	}
@@ -77,8 +77,8 @@ func TestTheGardenGoesBackOnce(t *testing.T) {
 	bounds.Restores = 2
 	r := (&Model{Bounds: bounds}).Check(limit)
 	t.Logf("%d states\n%s", r.States, r)
-	if r.Broken != InOrder {
-		t.Errorf("%q is broken, want %q", r.Broken, InOrder)
+	if r.Failed != InOrder {
+		t.Errorf("%q fails, want %q", r.Failed, InOrder)
 	}
 }
 
@@ -87,8 +87,8 @@ func TestDisjointSeesTwoValidEpochs(t *testing.T) {
 	bounds := small
 	bounds.Strict = true
 	r := (&Model{Bounds: bounds, Without: WaitAtAll}).Check(limit)
-	if r.Broken != Disjoint || len(r.Trace) < 2 {
-		t.Errorf("%q is broken after %d steps, want %q", r.Broken, len(r.Trace)-1, Disjoint)
+	if r.Failed != Disjoint || len(r.Trace) < 2 {
+		t.Errorf("%q fails after %d steps, want %q", r.Failed, len(r.Trace)-1, Disjoint)
 	}
 }
 
@@ -99,7 +99,7 @@ func TestTracesAreShortestAndTheSame(t *testing.T) {
 	if one.String() != two.String() || one.States != two.States {
 		t.Errorf("two runs differ:\n%s%s", one, two)
 	}
-	if cut := m.Check(100); cut.Complete || cut.Broken != "" {
-		t.Errorf("a check of 100 states says broken %q, complete %t", cut.Broken, cut.Complete)
+	if cut := m.Check(100); cut.Complete || cut.Failed != "" {
+		t.Errorf("a check of 100 states says failed %q, complete %t", cut.Failed, cut.Complete)
 	}
 }

@@ -169,7 +169,7 @@ func (s *state) phase(i int) (name string, epoch int8) {
 	return modeNames[ended], p.data
 }
 
-// saved tells whether nobody needs the data of an epoch: a newer one has started, or its final snapshot is there.
+// saved reports whether nobody needs the data of an epoch: a newer one has started, or its final snapshot is there.
 func (s *state) saved(epoch int8) bool { return s.started > epoch || s.finals&bit(epoch) != 0 }
 
 // seatName is a letter; the third seat is seed A again where a shoot is created anew, else seed C.

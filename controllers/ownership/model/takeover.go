@@ -203,17 +203,17 @@ func (m *Model) startSteps(t *stepper) {
 }
 
 func (m *Model) startEpoch(s *state, p *seat) Property {
-	broken := Property("")
+	failed := Property("")
 	if s.manifest < s.answered && s.answered < p.epoch {
-		broken = RestoreNewest
+		failed = RestoreNewest
 	}
 	if s.started == p.epoch {
-		broken = UsedOnce
+		failed = UsedOnce
 	}
 	if m.has(ManifestFirst) {
 		s.manifest = max(s.manifest, p.epoch)
 	}
 	s.started = max(s.started, p.epoch)
 	*p = seat{mode: begun, epoch: p.epoch, data: p.epoch, guard: m.longest()}
-	return broken
+	return failed
 }

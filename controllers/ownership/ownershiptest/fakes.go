@@ -77,7 +77,7 @@ func (c *Clock) Waiting() int {
 	return len(c.timers)
 }
 
-// Reboot begins the clock anew, from the same reading: only the boot id tells.
+// Reboot begins the clock anew, from the same reading: only the boot id shows it.
 func (c *Clock) Reboot() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

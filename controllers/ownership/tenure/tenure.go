@@ -1,6 +1,6 @@
 // Package tenure says what a seed has of a shoot's control plane, and how far its ownership epoch has come there
-// (docs/adr/0018-tenure.md). It is pure: whoever calls it has read the objects. It does not say who owns the shoot; DNS
-// does (docs/ownership.md#decision).
+// (docs/adr/0018-tenure.md). It is pure: whoever calls it has read the objects and DNS, and writes the objects. It does
+// not decide who owns the shoot; DNS does (docs/ownership.md#decision).
 package tenure
 
 import (
@@ -17,7 +17,7 @@ import (
 
 // Tenure is what one seed has of one shoot. The zero Tenure is that of a seed that has nothing.
 type Tenure struct {
-	// Namespace tells that the control-plane namespace is there.
+	// Namespace is true if the control-plane namespace is there.
 	Namespace bool
 	// Epoch is the one in which the seed last acted on the shoot, zero if it never did or is cleaning up.
 	Epoch int64
@@ -29,11 +29,11 @@ type Tenure struct {
 
 // Etcd is what a seed has of a shoot's etcd. The zero Etcd is none.
 type Etcd struct {
-	// Exists tells that the StatefulSet is there.
+	// Exists is true if the StatefulSet is there.
 	Exists bool
 	// Epoch is the one it is deployed for.
 	Epoch int64
-	// Runs tells that it is to have a replica: the shoot is not hibernated.
+	// Runs is true if it is to have a replica: the shoot is not hibernated.
 	Runs bool
 }
 
@@ -75,7 +75,7 @@ func parse(object client.Object, annotation string, epoch *int64) (err error) {
 	return nil
 }
 
-// Begun tells whether etcd may have run here in the Epoch or a newer one, and so may have what no backup has. An etcd
+// Begun reports whether etcd may have run here in the Epoch or a newer one, and so may have what no backup has. An etcd
 // that was deployed for a hibernated shoot runs when the shoot is woken. It is wakeable if the shoot's API server is
 // deployed. Epoch zero has always begun.
 func (t Tenure) Begun(wakeable bool) bool {

@@ -1,6 +1,6 @@
 // Package fields lists every field of Shoots, CloudProfiles, Seeds and Projects with what becomes of its value: it is
-// checked, or any value is fine, or it is accepted without effect and the client is warned of that. The lists are held
-// to the schema and to the code by the tests of this package and of package admission, and are the source of
+// checked, or any value is fine, or it is accepted without effect and the client is warned of that. The tests of this
+// package and of package admission compare the lists with the schema and the code. The lists are the source of
 // docs/fields.md.
 //
 // It refuses nothing: that is package validation's and package admission's.

@@ -1,4 +1,4 @@
-// The model as the page gets it, and what belongs to which lane.
+// The model as the page gets it, and what belongs to which row.
 const model = JSON.parse(document.getElementById("model").textContent);
 const tones = ["plain", "good", "bad", "unclear", "lost", "busy"];
 const byId = (id) => document.getElementById(id);
@@ -29,14 +29,14 @@ function selects(show, i) {
     (!show.subjects || show.subjects.includes(events.subject[i]));
 }
 
-// members of each lane, as indices of events in order; made when first asked for.
+// members of each row, as indices of events in order; made when first asked for.
 let membersOf = new Map();
-function members(lane) {
-  let list = membersOf.get(lane.id);
+function members(row) {
+  let list = membersOf.get(row.id);
   if (!list) {
     list = [];
-    for (let i = 0; i < events.count; i++) if (selects(lane.show, i)) list.push(i);
-    membersOf.set(lane.id, list);
+    for (let i = 0; i < events.count; i++) if (selects(row.show, i)) list.push(i);
+    membersOf.set(row.id, list);
   }
   return list;
 }

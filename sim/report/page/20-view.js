@@ -1,8 +1,8 @@
 // What is shown: the window of time, the filter, what is chosen. Changes are drawn once per frame.
 const view = {
   from: 0, to: Math.max(model.end, 1000), following: true,
-  words: "", problems: false, inView: true, kinds: new Set(), lane: null,
-  event: 0, chosenLane: "", folded: new Set(),
+  words: "", problems: false, inView: true, kinds: new Set(), row: null,
+  event: 0, chosenRow: "", folded: new Set(),
 };
 const painters = [];
 let asked = false;
@@ -81,7 +81,7 @@ function passes() {
   for (let i = 0; i < events.count; i++) {
     if (view.problems && !problem(i)) continue;
     if (view.kinds.size && !view.kinds.has(events.kind[i])) continue;
-    if (view.lane && !selects(view.lane.show, i)) continue;
+    if (view.row && !selects(view.row.show, i)) continue;
     if (words.length) {
       const text = (events.kind[i] + " " + events.actor[i] + " " + events.subject[i] + " " + events.text[i]).toLowerCase();
       if (!words.every((w) => w.length > 1 && w[0] === "-" ? !text.includes(w.slice(1)) : text.includes(w))) continue;

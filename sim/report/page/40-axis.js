@@ -1,4 +1,4 @@
-// The axis above the lanes, with a flag for each violation, and the overview above it.
+// The axis above the rows, with a flag for each violation, and the overview above it.
 const axisHeight = 34, overviewHeight = 46;
 
 // ticksOf chooses round moments, about one for every 90 pixels.
@@ -31,19 +31,19 @@ function drawAxis(width) {
 function flags() {
   const shapes = [];
   let last = -Infinity, group = null;
-  for (const b of model.broken) {
-    if (b.at < view.from || b.at > view.to) continue;
-    const x = xOf(b.at);
+  for (const v of model.violations) {
+    if (v.at < view.from || v.at > view.to) continue;
+    const x = xOf(v.at);
     if (x - last < 16) {
       group.count++;
       group.text.textContent = group.number + "+";
       continue;
     }
     last = x;
-    const text = shape("text", { x, y: 12.5, "text-anchor": "middle" }, String(b.number));
-    group = { count: 1, number: b.number, text };
-    shapes.push(shape("g", { class: "flag", role: "button", tabindex: 0, "data-broken": b.number, "aria-label": "Violation " + b.number + " at " + seconds(b.at) + ": " + b.what },
-      shape("circle", { cx: x, cy: 9, r: 9 }), text, shape("title", {}, b.what)));
+    const text = shape("text", { x, y: 12.5, "text-anchor": "middle" }, String(v.number));
+    group = { count: 1, number: v.number, text };
+    shapes.push(shape("g", { class: "flag", role: "button", tabindex: 0, "data-violation": v.number, "aria-label": "Violation " + v.number + " at " + seconds(v.at) + ": " + v.what },
+      shape("circle", { cx: x, cy: 9, r: 9 }), text, shape("title", {}, v.what)));
   }
   return shapes;
 }
@@ -86,11 +86,11 @@ function overviewShapes() {
   const shapes = [shape("path", { class: "t0", d: good }), shape("path", { class: "t2", d: worse })];
   for (const f of model.faults) if (f.begun) shapes.unshift(shape("rect", { class: "band on", x: overviewX(f.from), y: 0, width: Math.max(overviewX(f.to) - overviewX(f.from), 2), height: overviewHeight }));
   const marked = new Set();
-  for (const b of model.broken) {
-    const x = Math.round(overviewX(b.at));
+  for (const v of model.violations) {
+    const x = Math.round(overviewX(v.at));
     if (marked.has(x)) continue;
     marked.add(x);
-    shapes.push(shape("line", { class: "broken-line", x1: x, x2: x, y1: 0, y2: overviewHeight }));
+    shapes.push(shape("line", { class: "violation-line", x1: x, x2: x, y1: 0, y2: overviewHeight }));
   }
   return shapes;
 }
@@ -98,7 +98,7 @@ function overviewShapes() {
 painters.push(() => {
   const width = byId("picture").clientWidth || 1000;
   plot.width = Math.max(width - gutter - rim, 50);
-  drawLanes(width);
+  drawRows(width);
   drawAxis(width);
   drawOverview(width);
   byId("window").textContent = seconds(view.from, 2) + " to " + seconds(view.to, 2);

@@ -1,15 +1,15 @@
-// What the pointer does in the picture: the cursor and its tip, zoom and pan, lists of lanes.
-const picture = byId("picture"), lanesSvg = byId("lanes"), tip = byId("tip");
+// What the pointer does in the picture: the cursor and its tip, zoom and pan, lists of rows.
+const picture = byId("picture"), rowsSvg = byId("rows"), tip = byId("tip");
 
-function rowAt(y) { return plot.rows.find((r) => r.lane && y >= r.y && y < r.y + r.height); }
+function slotAt(y) { return plot.slots.find((s) => s.row && y >= s.y && y < s.y + s.height); }
 function place(event, svg) {
   const box = svg.getBoundingClientRect();
   return { x: event.clientX - box.left, y: event.clientY - box.top };
 }
 
-function tipLines(row, t, target) {
+function tipLines(slot, t, target) {
   if (target?.dataset?.about) return [target.dataset.about];
-  const list = members(row.lane), reach = (view.to - view.from) / plot.width * 4;
+  const list = members(slot.row), reach = (view.to - view.from) / plot.width * 4;
   const near = [];
   let count = 0;
   for (let at = firstAt(list, t - reach); at < list.length && events.at[list[at]] <= t + reach; at++) {
@@ -18,14 +18,14 @@ function tipLines(row, t, target) {
   }
   const lines = near.map((i) => "#" + (i + 1) + " " + events.text[i]);
   if (count > near.length) lines.push("and " + (count - near.length) + " more");
-  return lines.length ? lines : [row.lane.about];
+  return lines.length ? lines : [slot.row.about];
 }
 
 function showTip(event) {
-  const { x, y } = place(event, lanesSvg), row = rowAt(y);
+  const { x, y } = place(event, rowsSvg), slot = slotAt(y);
   cursorAt(x);
-  if (!row || x < plot.left) { tip.hidden = true; return; }
-  tip.replaceChildren(node("b", {}, seconds(tAt(x), 3) + " · " + row.lane.label), ...tipLines(row, tAt(x), event.target).map((l) => node("div", {}, l)));
+  if (!slot || x < plot.left) { tip.hidden = true; return; }
+  tip.replaceChildren(node("b", {}, seconds(tAt(x), 3) + " · " + slot.row.label), ...tipLines(slot, tAt(x), event.target).map((l) => node("div", {}, l)));
   tip.hidden = false;
   const box = picture.getBoundingClientRect(), px = event.clientX - box.left, py = event.clientY - box.top;
   tip.style.left = Math.max(4, Math.min(px + 14, box.width - tip.offsetWidth - 6)) + "px";
@@ -34,22 +34,22 @@ function showTip(event) {
 
 let cursor = null;
 function cursorAt(x) {
-  if (!cursor || !cursor.isConnected) { cursor = shape("line", { class: "cursor", y1: 0 }); lanesSvg.append(cursor); }
+  if (!cursor || !cursor.isConnected) { cursor = shape("line", { class: "cursor", y1: 0 }); rowsSvg.append(cursor); }
   const inside = x >= plot.left && x <= plot.left + plot.width;
   for (const [name, value] of [["x1", x], ["x2", x], ["y2", inside ? plot.height : 0]]) cursor.setAttribute(name, value);
 }
 
 // Dragging chooses a window; with Shift it moves the window.
 let drag = null;
-lanesSvg.addEventListener("pointerdown", (e) => {
-  const { x } = place(e, lanesSvg);
+rowsSvg.addEventListener("pointerdown", (e) => {
+  const { x } = place(e, rowsSvg);
   if (e.button !== 0 || x < plot.left) return;
   drag = { x, from: view.from, to: view.to, moves: e.shiftKey, moved: false, target: e.target };
-  lanesSvg.setPointerCapture(e.pointerId);
+  rowsSvg.setPointerCapture(e.pointerId);
 });
-lanesSvg.addEventListener("pointermove", (e) => {
+rowsSvg.addEventListener("pointermove", (e) => {
   if (!drag) { showTip(e); return; }
-  const { x } = place(e, lanesSvg);
+  const { x } = place(e, rowsSvg);
   drag.moved = drag.moved || Math.abs(x - drag.x) > 4;
   if (!drag.moved) return;
   tip.hidden = true;
@@ -58,46 +58,46 @@ lanesSvg.addEventListener("pointermove", (e) => {
     show(drag.from + by, drag.to + by);
     return;
   }
-  drag.brush = drag.brush?.isConnected ? drag.brush : lanesSvg.appendChild(shape("rect", { class: "brush", y: 0, height: plot.height }));
+  drag.brush = drag.brush?.isConnected ? drag.brush : rowsSvg.appendChild(shape("rect", { class: "brush", y: 0, height: plot.height }));
   drag.brush.setAttribute("x", Math.max(Math.min(x, drag.x), plot.left));
   drag.brush.setAttribute("width", Math.abs(x - drag.x));
 });
-lanesSvg.addEventListener("pointerup", (e) => {
+rowsSvg.addEventListener("pointerup", (e) => {
   if (!drag) return;
-  const { x, y } = place(e, lanesSvg), was = drag;
+  const { x, y } = place(e, rowsSvg), was = drag;
   drag = null;
   was.brush?.remove();
   if (was.moves && was.moved) return;
   if (was.moved) { const [a, b] = [tAt(was.x), tAt(x)]; show(Math.min(a, b), Math.max(a, b)); return; }
-  choose(+was.target.dataset?.event || nearest(rowAt(y), tAt(x)));
+  choose(+was.target.dataset?.event || nearest(slotAt(y), tAt(x)));
 });
-lanesSvg.addEventListener("pointercancel", () => { drag?.brush?.remove(); drag = null; });
-lanesSvg.addEventListener("pointerleave", () => { tip.hidden = true; cursor?.remove(); });
-lanesSvg.addEventListener("dblclick", showAll);
+rowsSvg.addEventListener("pointercancel", () => { drag?.brush?.remove(); drag = null; });
+rowsSvg.addEventListener("pointerleave", () => { tip.hidden = true; cursor?.remove(); });
+rowsSvg.addEventListener("dblclick", showAll);
 
-// nearest event of a lane, by number; 0 when none is near.
-function nearest(row, t) {
-  if (!row) return 0;
-  const list = members(row.lane), at = firstAt(list, t), reach = (view.to - view.from) / plot.width * 8;
+// nearest event of a slot's row, by number; 0 when none is near.
+function nearest(slot, t) {
+  if (!slot) return 0;
+  const list = members(slot.row), at = firstAt(list, t), reach = (view.to - view.from) / plot.width * 8;
   const near = [at - 1, at].filter((n) => n >= 0 && n < list.length && Math.abs(events.at[list[n]] - t) <= reach);
   near.sort((a, b) => Math.abs(events.at[list[a]] - t) - Math.abs(events.at[list[b]] - t));
   return near.length ? list[near[0]] + 1 : 0;
 }
 
-lanesSvg.addEventListener("wheel", (e) => {
+rowsSvg.addEventListener("wheel", (e) => {
   if (e.ctrlKey || e.metaKey) {
     e.preventDefault();
-    zoom(Math.exp(Math.max(-50, Math.min(50, e.deltaY)) / 120), tAt(Math.max(place(e, lanesSvg).x, plot.left)));
+    zoom(Math.exp(Math.max(-50, Math.min(50, e.deltaY)) / 120), tAt(Math.max(place(e, rowsSvg).x, plot.left)));
   } else if (Math.abs(e.deltaX) > Math.abs(e.deltaY)) {
     e.preventDefault();
     pan(e.deltaX / plot.width);
   }
 }, { passive: false });
 
-lanesSvg.addEventListener("click", (e) => {
+rowsSvg.addEventListener("click", (e) => {
   const { list, fold } = e.target.dataset || {};
   if (fold) turnFold(fold);
-  if (list) listLane(model.lanes.find((l) => l.id === list));
+  if (list) listRow(model.rows.find((r) => r.id === list));
 });
 
 // The overview: dragging chooses the window, a click moves it there.
@@ -117,12 +117,12 @@ overview.addEventListener("pointerup", (e) => {
 overview.addEventListener("dblclick", showAll);
 
 function openCard(number) {
-  const card = byId("violation-" + number) || byId("broken"); // not all of very many have their place
+  const card = byId("violation-" + number) || byId("violations"); // not all of very many have their place
   const closed = card?.closest("details");
   if (closed) closed.open = true;
   card?.scrollIntoView({ block: "center" });
   card?.focus({ preventScroll: true });
 }
-byId("axis").addEventListener("click", (e) => { const flag = e.target.closest("[data-broken]"); if (flag) openCard(flag.dataset.broken); });
-byId("axis").addEventListener("keydown", (e) => { if (e.key === "Enter" && e.target.dataset.broken) openCard(e.target.dataset.broken); });
+byId("axis").addEventListener("click", (e) => { const flag = e.target.closest("[data-violation]"); if (flag) openCard(flag.dataset.violation); });
+byId("axis").addEventListener("keydown", (e) => { if (e.key === "Enter" && e.target.dataset.violation) openCard(e.target.dataset.violation); });
 new ResizeObserver(repaint).observe(picture);

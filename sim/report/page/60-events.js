@@ -1,5 +1,5 @@
-// The list of events: as long as it may be, only the rows in sight exist.
-const list = byId("events"), rows = byId("rows"), rowTall = 26;
+// The list of events: as long as it may be, only the entries in sight exist.
+const list = byId("events"), entries = byId("entries"), entryTall = 26;
 let shown = []; // indices of the events in the list
 
 function listed() {
@@ -12,28 +12,28 @@ function listed() {
 function drawList() {
   shown = listed();
   byId("count").textContent = shown.length === events.count ? String(events.count) : shown.length + " of " + events.count;
-  rows.style.height = shown.length * rowTall + "px";
+  entries.style.height = shown.length * entryTall + "px";
   list.setAttribute("aria-rowcount", shown.length + 1);
-  drawRows();
+  drawEntries();
   drawKinds();
   drawDetail();
-  const chip = byId("lane-filter");
-  chip.hidden = !view.lane;
-  if (view.lane) chip.replaceChildren("lane: " + view.lane.label, node("button", { type: "button", "aria-label": "List all lanes" }, "×"));
+  const chip = byId("row-filter");
+  chip.hidden = !view.row;
+  if (view.row) chip.replaceChildren("row: " + view.row.label, node("button", { type: "button", "aria-label": "List all rows" }, "×"));
 }
 
-function drawRows() {
-  const first = Math.max(Math.floor(list.scrollTop / rowTall) - 5, 0), last = Math.min(first + Math.ceil(list.clientHeight / rowTall) + 10, shown.length);
+function drawEntries() {
+  const first = Math.max(Math.floor(list.scrollTop / entryTall) - 5, 0), last = Math.min(first + Math.ceil(list.clientHeight / entryTall) + 10, shown.length);
   const made = [];
   for (let n = first; n < last; n++) {
     const i = shown[n], selected = view.event === i + 1;
-    const row = node("div", { class: "row", role: "row", id: "row-" + (i + 1), "data-event": i + 1, "data-tone": tones[events.tone[i]], "aria-rowindex": n + 2, "aria-selected": String(selected) },
+    const entry = node("div", { class: "entry", role: "row", id: "entry-" + (i + 1), "data-event": i + 1, "data-tone": tones[events.tone[i]], "aria-rowindex": n + 2, "aria-selected": String(selected) },
       ...[i + 1, (events.at[i] / 1000).toFixed(3), events.kind[i], events.actor[i], events.subject[i], events.text[i]].map((text) => node("span", { role: "gridcell", title: text }, String(text))));
-    row.style.top = n * rowTall + "px";
-    made.push(row);
+    entry.style.top = n * entryTall + "px";
+    made.push(entry);
   }
-  rows.replaceChildren(...made);
-  const at = byId("row-" + view.event);
+  entries.replaceChildren(...made);
+  const at = byId("entry-" + view.event);
   if (at) list.setAttribute("aria-activedescendant", at.id); else list.removeAttribute("aria-activedescendant");
 }
 
@@ -77,10 +77,10 @@ function choose(number, scroll = false) {
 function bringIntoSight() {
   const n = shown.indexOf(view.event - 1);
   if (n < 0) return;
-  rows.style.height = shown.length * rowTall + "px"; // there must be room to scroll to
-  const top = n * rowTall, head = rowTall;
+  entries.style.height = shown.length * entryTall + "px"; // there must be room to scroll to
+  const top = n * entryTall, head = entryTall;
   if (top < list.scrollTop) list.scrollTop = top;
-  else if (top + rowTall + head > list.scrollTop + list.clientHeight) list.scrollTop = top + rowTall + head - list.clientHeight;
+  else if (top + entryTall + head > list.scrollTop + list.clientHeight) list.scrollTop = top + entryTall + head - list.clientHeight;
 }
 
 function step(by) {
@@ -89,27 +89,27 @@ function step(by) {
   choose(shown[n < 0 ? 0 : Math.min(Math.max(n + by, 0), shown.length - 1)] + 1);
 }
 
-function listLane(lane) {
-  view.lane = view.lane === lane ? null : lane;
-  if (lane) announce("Events of the lane " + lane.label);
+function listRow(row) {
+  view.row = view.row === row ? null : row;
+  if (row) announce("Events of the row " + row.label);
   refilter();
 }
 
 function clearFilter() {
-  Object.assign(view, { words: "", problems: false, lane: null });
+  Object.assign(view, { words: "", problems: false, row: null });
   view.kinds.clear();
   byId("filter").value = "";
   byId("problems").checked = false;
   refilter();
 }
 
-list.addEventListener("scroll", drawRows);
-rows.addEventListener("click", (e) => { const row = e.target.closest("[data-event]"); if (row) choose(+row.dataset.event); });
+list.addEventListener("scroll", drawEntries);
+entries.addEventListener("click", (e) => { const entry = e.target.closest("[data-event]"); if (entry) choose(+entry.dataset.event); });
 byId("filter").addEventListener("input", (e) => { view.words = e.target.value.trim(); refilter(); });
 byId("problems").addEventListener("change", (e) => { view.problems = e.target.checked; refilter(); });
 byId("in-view").addEventListener("change", (e) => { view.inView = e.target.checked; repaint(); });
 byId("clear").addEventListener("click", clearFilter);
-byId("lane-filter").addEventListener("click", (e) => { if (e.target.closest("button")) listLane(null); });
+byId("row-filter").addEventListener("click", (e) => { if (e.target.closest("button")) listRow(null); });
 byId("kinds").addEventListener("click", (e) => {
   const kind = e.target.closest("[data-kind]")?.dataset.kind;
   if (!kind) return;

@@ -11,29 +11,29 @@ document.addEventListener("click", (e) => {
 
 // next violation or problem from the chosen event, or from the begin of the window.
 function nextProblem(direction) {
-  const proofs = new Set(model.broken.flatMap((b) => b.events || []));
+  const proofs = new Set(model.violations.flatMap((v) => v.events || []));
   const notable = (i) => proofs.size ? proofs.has(i + 1) : problem(i);
   let i = view.event ? view.event - 1 + direction : direction > 0 ? 0 : events.count - 1;
   for (; i >= 0 && i < events.count; i += direction) if (notable(i)) { choose(i + 1); return; }
   announce(direction > 0 ? "No later problem" : "No earlier problem");
 }
 
-function chooseLane(by) {
-  const lanes = plot.rows.filter((r) => r.lane), now = lanes.findIndex((r) => r.lane.id === view.chosenLane);
-  const row = lanes[now < 0 ? 0 : Math.min(Math.max(now + by, 0), lanes.length - 1)];
-  if (!row) return;
-  view.chosenLane = row.lane.id;
-  announce(spoken(row));
+function chooseRow(by) {
+  const slots = plot.slots.filter((s) => s.row), now = slots.findIndex((s) => s.row.id === view.chosenRow);
+  const slot = slots[now < 0 ? 0 : Math.min(Math.max(now + by, 0), slots.length - 1)];
+  if (!slot) return;
+  view.chosenRow = slot.row.id;
+  announce(spoken(slot));
   repaint();
 }
 
-// turnFold folds the lanes of a shoot into its first, or unfolds them. One that was chosen and goes is left for that.
+// turnFold folds the rows of a shoot into its first, or unfolds them. If the chosen row goes, the first is chosen.
 function turnFold(shoot) {
   if (!view.folded.delete(shoot)) view.folded.add(shoot);
   layout();
-  const first = plot.rows.find((r) => r.first && r.lane.of === shoot), chosen = plot.rows.some((r) => r.lane?.id === view.chosenLane);
-  if (view.chosenLane && !chosen) view.chosenLane = first.lane.id;
-  announce("Lanes of " + shoot + (view.folded.has(shoot) ? " folded away" : " shown: " + counted(first.others, "more lane")));
+  const first = plot.slots.find((s) => s.first && s.row.of === shoot), chosen = plot.slots.some((s) => s.row?.id === view.chosenRow);
+  if (view.chosenRow && !chosen) view.chosenRow = first.row.id;
+  announce("Rows of " + shoot + (view.folded.has(shoot) ? " folded away" : " shown: " + counted(first.others, "more row")));
   repaint();
 }
 
@@ -41,17 +41,17 @@ const keys = {
   "+": zooms.in, "=": zooms.in, "-": zooms.out, "−": zooms.out, "0": showAll, ArrowLeft: zooms.left, ArrowRight: zooms.right,
   f: showFaults, n: () => nextProblem(1), p: () => nextProblem(-1), d: () => turnTheme(),
   "/": () => byId("filter").focus(), "?": () => byId("keys").showModal(),
-  Escape: () => { view.event = 0; view.chosenLane = ""; clearFilter(); },
+  Escape: () => { view.event = 0; view.chosenRow = ""; clearFilter(); },
 };
 document.addEventListener("keydown", (e) => {
   const typing = e.target.matches("input, textarea, select") && e.target.type !== "checkbox";
   if (e.key === "Escape" && typing) { e.target.blur(); }
   if (e.ctrlKey || e.metaKey || e.altKey || byId("keys").open || (typing && e.key !== "Escape")) return;
-  if (document.activeElement === lanesSvg) {
-    if (e.key === "ArrowDown" || e.key === "ArrowUp") { e.preventDefault(); chooseLane(e.key === "ArrowDown" ? 1 : -1); return; }
-    const lane = model.lanes.find((l) => l.id === view.chosenLane);
-    if (e.key === "Enter" && lane) { listLane(lane); return; }
-    if (e.key === " ") { e.preventDefault(); if (lane?.of && plot.rows.some((r) => r.first && r.lane.of === lane.of && r.others)) turnFold(lane.of); return; } // the page does not scroll
+  if (document.activeElement === rowsSvg) {
+    if (e.key === "ArrowDown" || e.key === "ArrowUp") { e.preventDefault(); chooseRow(e.key === "ArrowDown" ? 1 : -1); return; }
+    const row = model.rows.find((r) => r.id === view.chosenRow);
+    if (e.key === "Enter" && row) { listRow(row); return; }
+    if (e.key === " ") { e.preventDefault(); if (row?.of && plot.slots.some((s) => s.first && s.row.of === row.of && s.others)) turnFold(row.of); return; } // the page does not scroll
   }
   if (e.target.closest("pre, .events") && e.key.startsWith("Arrow")) return;
   const act = keys[e.key];
@@ -91,7 +91,7 @@ addEventListener("beforeprint", () => {
   Object.assign(view, { from: 0, to: Math.max(model.end, 1000), folded: new Set() });
   closed.push(...document.querySelectorAll("details:not([open])"));
   for (const d of closed) d.open = true;
-  drawLanes(1000);
+  drawRows(1000);
   drawAxis(1000);
 });
 addEventListener("afterprint", () => {
@@ -102,7 +102,7 @@ addEventListener("afterprint", () => {
 const manyShoots = 6;
 setTheme(kept());
 recall();
-const shoots = [...new Set(model.lanes.map((l) => l.of).filter(Boolean))];
+const shoots = [...new Set(model.rows.map((r) => r.of).filter(Boolean))];
 if (shoots.length > manyShoots) for (const s of shoots) view.folded.add(s);
 addEventListener("hashchange", () => { recall(); if (view.event) choose(view.event); else repaint(); });
 paint();

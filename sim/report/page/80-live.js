@@ -8,7 +8,7 @@ async function takeMore() {
   if (more.judged) { location.reload(); return; }
   if (!addEvents(more.model.events)) return;
   const wasAll = view.following;
-  for (const part of ["end", "lanes", "faults", "broken", "live"]) model[part] = more.model[part];
+  for (const part of ["end", "rows", "faults", "violations", "live"]) model[part] = more.model[part];
   membersOf = new Map();
   accepted = null;
   byId("verdict").textContent = more.verdict;

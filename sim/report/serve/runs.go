@@ -14,7 +14,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
 
-// depth is how far below the folder runs are looked for: out/catalogue/STORY/timeline.jsonl is the deepest that the
+// depth is how far below the folder runs are looked for: out/catalogue/SCENARIO/timeline.jsonl is the deepest that the
 // commands write, one more is for folders of folders.
 const depth = 4
 

@@ -18,7 +18,7 @@ type Options struct {
 	Folder string
 	// Address to listen on, host and port; of loopback.
 	Address string
-	// Ready is told the URL, once there is somebody to answer.
+	// Ready gets the URL, as soon as the server answers.
 	Ready func(url string)
 	// Clock by which the files are looked at; the zero value is real time.
 	Clock clock.WithTicker

@@ -24,8 +24,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
 
-// tale is a run that a test tells while it is served.
-type tale struct {
+// recording is a run that a test records while it is served.
+type recording struct {
 	t       *testing.T
 	folder  string
 	file    *os.File
@@ -33,7 +33,7 @@ type tale struct {
 	release func() // as its process does when it ends
 }
 
-func begin(t *testing.T, folder string) *tale {
+func begin(t *testing.T, folder string) *recording {
 	t.Helper()
 	release, err := timeline.Hold(t.Context(), folder)
 	if err != nil {
@@ -44,15 +44,15 @@ func begin(t *testing.T, folder string) *tale {
 	if err != nil {
 		t.Fatal(err)
 	}
-	one := &tale{t, folder, file, timeline.NewJournal(clock.RealClock{}, file), release}
+	one := &recording{t, folder, file, timeline.NewJournal(clock.RealClock{}, file), release}
 	one.record(timeline.RunStarted{Scenario: filepath.Base(folder), Backend: "small",
-		Story: json.RawMessage(`{"metadata":{"name":"tale"},"spec":{"why":"to be <b>seen</b>"}}`)})
+		Definition: json.RawMessage(`{"metadata":{"name":"tale"},"spec":{"why":"to be <b>seen</b>"}}`)})
 	return one
 }
 
-func (o *tale) record(p timeline.Payload) { o.journal.Record(timeline.Event{Payload: p}) }
+func (o *recording) record(p timeline.Payload) { o.journal.Record(timeline.Event{Payload: p}) }
 
-func (o *tale) end() {
+func (o *recording) end() {
 	o.t.Helper()
 	o.record(timeline.Settled{Converged: true})
 	o.record(timeline.RunEnded{})
@@ -94,15 +94,16 @@ func TestTheListAndTheReports(t *testing.T) {
 	begin(t, filepath.Join(root, "catalogue", "two #2?")).end()
 	begin(t, filepath.Join(root, "goes-on"))
 	begin(t, filepath.Join(root, "killed")).release()
-	if err := os.MkdirAll(filepath.Join(root, "broken"), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(root, "unreadable"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(root, "broken", timeline.FileName), []byte("no timeline\n"), 0o600); err != nil {
+	unreadable := filepath.Join(root, "unreadable", timeline.FileName)
+	if err := os.WriteFile(unreadable, []byte("no timeline\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	at := servetest.Start(t, root)
 	_, list := get(t, at)
-	for _, want := range []string{`href="/run/one"`, `href="/run/catalogue/two%20%232%3F"`, ">Running<", ">Broken off<",
+	for _, want := range []string{`href="/run/one"`, `href="/run/catalogue/two%20%232%3F"`, ">Running<", ">Aborted<",
 		">Passed<", ">Unreadable<"} {
 		if !strings.Contains(list, want) {
 			t.Errorf("the list lacks %s:\n%s", want, list)
@@ -114,7 +115,7 @@ func TestTheListAndTheReports(t *testing.T) {
 		"run/goes-on":                 `data-follow="/more/goes-on"`,
 		"more/goes-on?after=0":        `"judged":false`,
 		"more/one?after=0":            `"judged":true`,
-		"more/killed?after=0":         `"verdict":"Broken off"`,
+		"more/killed?after=0":         `"verdict":"Aborted"`,
 		"compare?run=one&run=goes-on": "2 runs side by side",
 	} {
 		if status, body := get(t, at+path); status != http.StatusOK || !strings.Contains(body, want) {
@@ -126,7 +127,7 @@ func TestTheListAndTheReports(t *testing.T) {
 		"run/one/timeline.jsonl": http.StatusNotFound, "more/none?after=1": http.StatusNotFound,
 		"more/one?after=-1": http.StatusBadRequest, "more/one": http.StatusBadRequest,
 		"compare?run=one&run=none": http.StatusNotFound,
-		"run/broken":               http.StatusInternalServerError, "elsewhere": http.StatusNotFound,
+		"run/unreadable":           http.StatusInternalServerError, "elsewhere": http.StatusNotFound,
 	} {
 		if status, body := get(t, at+path); status != want {
 			t.Errorf("%s answers %d, want %d: %.300s", path, status, want, body)
@@ -213,7 +214,7 @@ func TestFollow_NumberOfStreams_IsBounded(t *testing.T) {
 	}
 }
 
-// Who follows a run is told of every change, and can ask for what is new.
+// A client that follows a run hears of every change, and can ask for what is new.
 func TestFollowARun(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

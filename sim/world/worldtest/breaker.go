@@ -10,19 +10,20 @@ import (
 
 	"github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/clusters/link"
+	"github.com/transplant-sim/transplant/clusters/link/requests"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// BreakLink implements world.LinkBreaker: the fault is felt once, and only counted.
-func (w *World) BreakLink(context.Context, string, string, link.Fault, link.Hook) (world.Injection, error) {
+// BreakLink implements world.LinkBreaker: the fault has one hit, and is only counted.
+func (w *World) BreakLink(context.Context, string, string, link.Fault, requests.Hook) (world.Injection, error) {
 	return w.injection(1), nil
 }
 
 // AwaitProcess implements world.ProcessBreaker: everything runs.
 func (w *World) AwaitProcess(context.Context, world.Process) error { return nil }
 
-// BreakProcess implements world.ProcessBreaker: a frozen process is felt by nobody here.
+// BreakProcess implements world.ProcessBreaker: a frozen process has no hits here.
 func (w *World) BreakProcess(_ context.Context, _ world.Process, harm world.Harm) (world.Injection, error) {
 	if harm == world.Freeze {
 		return w.injection(0), nil
@@ -55,7 +56,7 @@ func (w *World) BreakPods(context.Context, string, []types.UID, []string, bool) 
 	return w.injection(1), nil
 }
 
-// Parts implements world.Casting: every pod is the gardenlet of its cluster, and serves the garden.
+// Parts implements world.PodActors: every pod is the gardenlet of its cluster, and serves the garden.
 func (w *World) Parts(_ context.Context, cluster string, pods []corev1.Pod) (actors, targets []string, err error) {
 	if len(pods) == 0 {
 		return nil, nil, nil
@@ -63,7 +64,7 @@ func (w *World) Parts(_ context.Context, cluster string, pods []corev1.Pod) (act
 	return []string{"gardenlet-" + cluster}, []string{landscape.Garden}, nil
 }
 
-// BreakCloud implements world.CloudBreaker: the fault is felt once, and only counted.
+// BreakCloud implements world.CloudBreaker: the fault has one hit, and is only counted.
 func (w *World) BreakCloud(context.Context, cloud.Fault) (world.Injection, error) {
 	return w.injection(1), nil
 }
@@ -118,7 +119,7 @@ func (w *World) injection(touched int) world.Injection {
 			w.healed++
 			return nil
 		},
-		Touched: func() int { return touched },
+		Hits: func() int { return touched },
 	}
 }
 

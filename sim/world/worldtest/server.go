@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
-
 	"k8s.io/client-go/rest"
 )
 
@@ -311,8 +310,8 @@ func matches(r *http.Request, kind *resource, collection, path string, o object)
 	}
 	if text := r.URL.Query().Get("labelSelector"); text != "" {
 		set := labels.Set{}
-		held, _ := meta["labels"].(object)
-		for key, value := range held {
+		given, _ := meta["labels"].(object)
+		for key, value := range given {
 			set[key] = fmt.Sprint(value)
 		}
 		selector, err := labels.Parse(text)

@@ -19,7 +19,6 @@ import (
 
 	"github.com/transplant-sim/transplant/api/cloud"
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
-
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/world"
@@ -81,7 +80,7 @@ var (
 	_ world.RestartDelayer = &World{}
 	_ world.DiskWiper      = &World{}
 	_ world.PodBreaker     = &World{}
-	_ world.Casting        = &World{}
+	_ world.PodActors      = &World{}
 	_ world.Inventory      = &World{}
 )
 
@@ -246,8 +245,8 @@ func (w *World) ControlPlanes(_ context.Context, shoot string) ([]world.ControlP
 	return found, nil
 }
 
-// Belongings implements world.Inventory: a data folder for each control plane on its seed.
-func (w *World) Belongings(context.Context) (map[string][]timeline.Item, error) {
+// Items implements world.Inventory: a data folder for each control plane on its seed.
+func (w *World) Items(context.Context) (map[string][]timeline.Item, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	items := map[string][]timeline.Item{"cloud": {{Class: "record", Name: "api.example"}}}

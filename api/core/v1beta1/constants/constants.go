@@ -5,15 +5,15 @@ package constants
 
 // Annotations that steer operations.
 const (
-	// GardenerOperation asks a controller for an operation; removed once it is taken up.
+	// GardenerOperation asks a controller for an operation; the controller removes it.
 	GardenerOperation = "gardener.cloud/operation"
 	// GardenerOperationReconcile asks for an ordinary reconciliation.
 	GardenerOperationReconcile = "reconcile"
-	// GardenerOperationMigrate asks an extension to let go of an object without touching what it stands for.
+	// GardenerOperationMigrate asks an extension to release an object without touching what it stands for.
 	GardenerOperationMigrate = "migrate"
-	// GardenerOperationRestore asks an extension to take an object up from its saved state.
+	// GardenerOperationRestore asks an extension to restore an object from its saved state.
 	GardenerOperationRestore = "restore"
-	// GardenerOperationWaitForState tells an extension to keep off until the saved state is there.
+	// GardenerOperationWaitForState asks an extension to wait until the saved state is there.
 	GardenerOperationWaitForState = "wait-for-state"
 	// GardenerOperationKeepalive prolongs the life of a Bastion.
 	GardenerOperationKeepalive = "keepalive"
@@ -115,9 +115,11 @@ const (
 	// ShootCleanupWebhooksFinalizeGracePeriodSeconds overrides a period of clean-up.
 	ShootCleanupWebhooksFinalizeGracePeriodSeconds = "shoot.gardener.cloud/cleanup-webhooks-finalize-grace-period-seconds"
 	// ShootCleanupExtendedAPIsFinalizeGracePeriodSeconds overrides a period of clean-up.
-	ShootCleanupExtendedAPIsFinalizeGracePeriodSeconds = "shoot.gardener.cloud/cleanup-extended-apis-finalize-grace-period-seconds"
+	ShootCleanupExtendedAPIsFinalizeGracePeriodSeconds = "shoot.gardener.cloud/" +
+		"cleanup-extended-apis-finalize-grace-period-seconds"
 	// ShootCleanupKubernetesResourcesFinalizeGracePeriodSeconds overrides a period of clean-up.
-	ShootCleanupKubernetesResourcesFinalizeGracePeriodSeconds = "shoot.gardener.cloud/cleanup-kubernetes-resources-finalize-grace-period-seconds"
+	ShootCleanupKubernetesResourcesFinalizeGracePeriodSeconds = "shoot.gardener.cloud/" +
+		"cleanup-kubernetes-resources-finalize-grace-period-seconds"
 	// ShootCleanupKubernetesResourcesStartTime is the annotation of a shoot's namespace with when its clean-up began.
 	ShootCleanupKubernetesResourcesStartTime = "shoot.gardener.cloud/cleanup-kubernetes-resources-start-time"
 	// ShootNeedsRetryOperation lets maintenance retry a Failed Shoot.

@@ -49,7 +49,7 @@ func (l *Launcher) Start(spec Spec, stdout, stderr *os.File) (*Process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the pipe for the container's spec: %w", err)
 	}
-	// Open until the command runs: its end tells the init that the parent is gone.
+	// Open until the command runs: its end shows the init that the parent is gone.
 	defer specWriter.Close()
 	resultReader, resultWriter, err := os.Pipe()
 	if err != nil {

@@ -51,7 +51,9 @@ func buildRoot(spec Spec) error {
 		return fmt.Errorf("open the root: %w", err)
 	}
 	r := &root{path: spec.Root, dir: dir}
-	steps := []func(Spec) error{r.makeFolders, r.bindHost, r.bindDevices, r.mountProc, r.bindPrograms, r.bindMounts, r.enter}
+	steps := []func(Spec) error{
+		r.makeFolders, r.bindHost, r.bindDevices, r.mountProc, r.bindPrograms, r.bindMounts, r.enter,
+	}
 	for _, step := range steps {
 		if err := step(spec); err != nil {
 			return errors.Join(err, dir.Close())

@@ -154,7 +154,7 @@ func (l *Log) Close() error {
 	return err
 }
 
-// state returns whether the log may still grow, which file is the current one, and a channel that tells of a change.
+// state returns whether the log may still grow, which file is the current one, and a channel that a change closes.
 func (l *Log) state() (open bool, generation int, changed <-chan struct{}) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

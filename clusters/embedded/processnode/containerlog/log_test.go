@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
-	clocktesting "k8s.io/utils/clock/testing"
+	testingclock "k8s.io/utils/clock/testing"
 )
 
 func pointer(n int64) *int64 { return &n }
@@ -19,7 +19,7 @@ func pointer(n int64) *int64 { return &n }
 func TestRead(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	fake := clocktesting.NewFakeClock(start)
+	fake := testingclock.NewFakeClock(start)
 	log, err := Create(filepath.Join(t.TempDir(), "pod", "0.log"), fake)
 	if err != nil {
 		t.Fatal(err)

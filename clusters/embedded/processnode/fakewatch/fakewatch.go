@@ -10,8 +10,9 @@ import (
 	"k8s.io/client-go/testing"
 )
 
-// Start starts the informers of a factory, and returns when all have listed and watch. A fake client tells a watch
-// nothing of what happened between the list and it: who writes as soon as the informers have synced may wait for ever.
+// Start starts the informers of a factory, and returns when all have listed and watch. A fake client's watch
+// misses what happens between the list and it. A test that writes as soon as the informers have synced may wait for
+// ever.
 func Start(ctx context.Context, client *fake.Clientset, factory informers.SharedInformerFactory) {
 	begun := make(chan struct{}, 100)
 	client.PrependWatchReactor("*", func(action testing.Action) (bool, watch.Interface, error) {

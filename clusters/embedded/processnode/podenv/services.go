@@ -15,7 +15,7 @@ type APIServer struct {
 	Port int32
 }
 
-// Services are the variables that tell a pod of the services of its namespace, <NAME>_SERVICE_HOST and its kin, and
+// Services are the variables with which a pod finds the services of its namespace, <NAME>_SERVICE_HOST and its kin, and
 // of the API server, KUBERNETES_SERVICE_HOST, which is not the address of service default/kubernetes here: that one's
 // port 443 is beyond what an ordinary user may listen on.
 func Services(services []*corev1.Service, pod *corev1.Pod, apiServer APIServer) []corev1.EnvVar {

@@ -72,7 +72,7 @@ func writeVersion(version string, files map[string]file, group *int64) error {
 	return giveToGroup(version, group, 0o040)
 }
 
-// shows tells whether the folder's current version is these files.
+// shows says whether the folder's current version is these files.
 func shows(folder string, files map[string]file) (bool, error) {
 	current, err := filepath.EvalSymlinks(filepath.Join(folder, dataLink))
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	clocktesting "k8s.io/utils/clock/testing"
+	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/transplant-sim/transplant/clusters/embedded/processnode/container"
 	"github.com/transplant-sim/transplant/clusters/embedded/processnode/podenv"
@@ -24,7 +24,7 @@ import (
 // api is a namespace with one Secret "s" at most, and an issuer of tokens.
 type api struct {
 	secret map[string][]byte
-	clock  *clocktesting.FakeClock
+	clock  *testingclock.FakeClock
 	tokens int
 	down   error
 }
@@ -77,7 +77,7 @@ func podWith(volume corev1.Volume) *corev1.Pod {
 
 func newTestSet(t *testing.T, a *api) *Set {
 	t.Helper()
-	a.clock = clocktesting.NewFakeClock(time.Now())
+	a.clock = testingclock.NewFakeClock(time.Now())
 	return NewSet(t.TempDir(), a, nil, a.clock)
 }
 

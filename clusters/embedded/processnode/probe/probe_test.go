@@ -17,7 +17,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	clocktesting "k8s.io/utils/clock/testing"
+	testingclock "k8s.io/utils/clock/testing"
 )
 
 func TestHTTP(t *testing.T) {
@@ -131,7 +131,7 @@ func TestExec(t *testing.T) {
 // TestLoop has one attempt after the other answered by the test, and the clock moved between them.
 func TestLoop(t *testing.T) {
 	t.Parallel()
-	clock := clocktesting.NewFakeClock(time.Now())
+	clock := testingclock.NewFakeClock(time.Now())
 	answers, outcomes := make(chan int), make(chan Outcome)
 	target := Target{Exec: func(context.Context, []string, io.Writer) (int, error) { return <-answers, nil }}
 	spec := &corev1.Probe{
@@ -169,7 +169,7 @@ func TestLoop(t *testing.T) {
 	}
 }
 
-func awaitTimer(t *testing.T, clock *clocktesting.FakeClock) {
+func awaitTimer(t *testing.T, clock *testingclock.FakeClock) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !clock.HasWaiters(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
@@ -180,7 +180,7 @@ func awaitTimer(t *testing.T, clock *clocktesting.FakeClock) {
 
 func TestLoopEnds(t *testing.T) {
 	t.Parallel()
-	clock := clocktesting.NewFakeClock(time.Now())
+	clock := testingclock.NewFakeClock(time.Now())
 	spec := &corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{}}, InitialDelaySeconds: 1}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})

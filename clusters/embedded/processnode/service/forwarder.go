@@ -140,7 +140,7 @@ func (f *Forwarder) sync(ctx context.Context, name cache.ObjectName) error {
 			f.Recorder.Eventf(service, corev1.EventTypeWarning, "FailedListen", "%v", err)
 			return err
 		}
-		// Its port 443 is not for ordinary users; pods are told the real address by KUBERNETES_SERVICE_HOST.
+		// Its port 443 is not for ordinary users; pods get the real address from KUBERNETES_SERVICE_HOST.
 	}
 	return nil
 }

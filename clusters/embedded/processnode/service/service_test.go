@@ -114,7 +114,7 @@ func talk(front string) (string, error) {
 	if _, err := fmt.Fprint(connection, "hello"); err != nil {
 		return "", err
 	}
-	// a reset was faster, which the read tells
+	// a reset was faster, which the read reports
 	if err := connection.(*net.TCPConn).CloseWrite(); err != nil && !errors.Is(err, syscall.ENOTCONN) {
 		return "", err
 	}
@@ -260,7 +260,7 @@ func TestLoadBalancersKeepTheirAddress(t *testing.T) {
 	await(t, slice(192, 1).String()+":8080", "refused")
 }
 
-func TestATakenAddressIsTold(t *testing.T) {
+func TestForwarder_AddressIsTaken_RecordsAnEvent(t *testing.T) {
 	t.Parallel()
 	f, client := start(t)
 	ip, front := slice(64, 5), netip.AddrPortFrom(slice(128, 5), 8080)

@@ -119,12 +119,12 @@ func TestAClaimGetsAFolderAndGivesItBack(t *testing.T) {
 func TestWhatIsNotOurs(t *testing.T) {
 	t.Parallel()
 	f, client, recorder := start(t)
-	stranger := t.TempDir()
+	foreign := t.TempDir()
 	released := &corev1.PersistentVolume{
-		ObjectMeta: metav1.ObjectMeta{Name: "stranger", Annotations: map[string]string{annotationProvisionedBy: Provisioner}},
+		ObjectMeta: metav1.ObjectMeta{Name: "foreign", Annotations: map[string]string{annotationProvisionedBy: Provisioner}},
 		Spec: corev1.PersistentVolumeSpec{
 			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete,
-			PersistentVolumeSource:        corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: stranger}},
+			PersistentVolumeSource:        corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: foreign}},
 		},
 		Status: corev1.PersistentVolumeStatus{Phase: corev1.VolumeReleased},
 	}
@@ -151,8 +151,8 @@ func TestWhatIsNotOurs(t *testing.T) {
 	if err != nil || len(list.Items) != 1 {
 		t.Errorf("the volumes are %v, %v", list.Items, err)
 	}
-	if _, err := os.Stat(stranger); err != nil {
-		t.Errorf("a stranger's folder: %v", err)
+	if _, err := os.Stat(foreign); err != nil {
+		t.Errorf("a foreign folder: %v", err)
 	}
 	if entries, _ := os.ReadDir(f.Root); len(entries) > 0 {
 		t.Errorf("there are folders for nobody: %v", entries)

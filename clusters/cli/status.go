@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/transplant-sim/transplant/clusters"
+	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+	"github.com/transplant-sim/transplant/clusters/embedded/supervisor"
+)
+
+func newStatus(configure Configure) *cobra.Command {
+	var flags landscapeFlag
+	var output string
+	command := newCommand("status", "Show which programs of a landscape run, and its shoots",
+		func(ctx context.Context, command *cobra.Command, _ []string) error {
+			if !slices.Contains([]string{"text", "json"}, output) {
+				return fmt.Errorf("read --output: %q is no form: choose text or json", output)
+			}
+			dir, err := flags.dir()
+			if err != nil {
+				return err
+			}
+			state, err := readState(dir)
+			if errors.Is(err, rundir.ErrNotUp) || errors.Is(err, errStarting) {
+				err = explainNotUp(ctx, dir, err)
+			}
+			if err != nil {
+				return err
+			}
+			if output == "json" {
+				encoder := json.NewEncoder(command.OutOrStdout())
+				encoder.SetIndent("", "  ")
+				return encoder.Encode(state)
+			}
+			return printStatus(command.OutOrStdout(), state, shootsOf(ctx, configure, state))
+		})
+	flags.register(command)
+	command.Flags().StringVarP(&output, "output", "o", "text", "form of the output: text or json")
+	return command
+}
+
+// explainNotUp distinguishes a landscape that is starting from one that is dead and from one that never was.
+func explainNotUp(ctx context.Context, dir rundir.Dir, notUp error) error {
+	if status, err := supervisor.AskStatus(ctx, dir); err == nil {
+		return fmt.Errorf("look at the landscape %q: it is in phase %s: wait for it", dir.Name, status.Phase)
+	}
+	switch _, err := dir.ReadState(); {
+	case errors.Is(notUp, errStarting), err != nil:
+		return notUp
+	case dir.Ended():
+		return fmt.Errorf("%w (it has ended; its logs are in %s)", notUp, dir.Path)
+	default:
+		return fmt.Errorf("%w (its supervisor died; the next \"up\" or \"down\" clears %s)", notUp, dir.Path)
+	}
+}
+
+func printStatus(out io.Writer, state rundir.State, shoots shootsKnown) error {
+	where := fmt.Sprintf("slot %d", state.Slot)
+	if state.Backend == rundir.Kind {
+		where = "on kind"
+	}
+	fmt.Fprintf(out, "Landscape %q, %s, supervisor %d, up since %s.\n\n",
+		state.Name, where, state.Supervisor.PID, state.Ready.Local().Format("2006-01-02 15:04:05"))
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "CLUSTER\tROLE\tURL\tPROCESSES")
+	var dead []string
+	for _, c := range state.Clusters {
+		text, ended := countRunning(c.Processes)
+		dead = append(dead, ended...)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", c.Name, c.Role, c.URL, text)
+	}
+	for _, p := range state.Processes {
+		text, ended := countRunning([]rundir.ProcessState{p})
+		dead = append(dead, ended...)
+		fmt.Fprintf(table, "-\t%s\t-\t%s\n", p.Name, text)
+	}
+	if err := errors.Join(table.Flush(), shoots.print(out), printLinks(out, state.Links)); err != nil {
+		return err
+	}
+	if len(dead) > 0 {
+		return fmt.Errorf("%w: %s ended", errUnhealthy, strings.Join(dead, ", "))
+	}
+	return nil
+}
+
+// shootsKnown to the garden, or why they are not.
+type shootsKnown struct {
+	all []Shoot
+	err error
+}
+
+func shootsOf(ctx context.Context, configure Configure, state rundir.State) (known shootsKnown) {
+	for _, c := range state.Clusters {
+		if c.Role == string(clusters.Garden) && configure.Shoots != nil {
+			known.all, known.err = configure.Shoots(ctx, c.Kubeconfig)
+		}
+	}
+	return known
+}
+
+// print is no error where the garden does not answer: it may be what somebody looks at.
+func (s shootsKnown) print(out io.Writer) error {
+	if s.err != nil {
+		_, err := fmt.Fprintf(out, "\nThe shoots are not known: %s\n", s.err)
+		return err
+	}
+	if len(s.all) == 0 {
+		return nil
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(out)
+	fmt.Fprintln(table, "SHOOT\tSEED\tLAST OPERATION")
+	for _, one := range s.all {
+		fmt.Fprintf(table, "%s\t%s\t%s\n", one.Name, one.Seed, one.LastOperation)
+	}
+	return table.Flush()
+}
+
+// printLinks is a table of its own: its columns have other widths.
+func printLinks(out io.Writer, links []rundir.LinkState) error {
+	if len(links) == 0 {
+		return nil
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(out)
+	fmt.Fprintln(table, "ACTOR\tTARGET\tLINK")
+	for _, l := range links {
+		fmt.Fprintf(table, "%s\t%s\t%s\n", l.Actor, l.Target, l.URL)
+	}
+	return table.Flush()
+}
+
+func countRunning(all []rundir.ProcessState) (text string, dead []string) {
+	for _, p := range all {
+		if !p.ID.Alive() {
+			dead = append(dead, p.Name)
+		}
+	}
+	return fmt.Sprintf("%d of %d run", len(all)-len(dead), len(all)), dead
+}

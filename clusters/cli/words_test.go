@@ -1,0 +1,272 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+
+	"github.com/transplant-sim/transplant/clusters/cli"
+	"github.com/transplant-sim/transplant/clusters/embedded/process"
+	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+)
+
+// say runs a command in this process, and gives what it prints, or its error with PROGRAM for this program's name.
+func say(t *testing.T, args ...string) string {
+	t.Helper()
+	return sayWith(t, cli.Configure{}, args...)
+}
+
+func sayWith(t *testing.T, configure cli.Configure, args ...string) string {
+	t.Helper()
+	root := &cobra.Command{Use: "transplant", SilenceErrors: true, SilenceUsage: true}
+	root.AddCommand(cli.NewCommands(configure)...)
+	var out bytes.Buffer
+	root.SetArgs(args)
+	root.SetOut(&out)
+	root.SetErr(&out)
+	if err := root.ExecuteContext(t.Context()); err != nil {
+		return "error: " + strings.ReplaceAll(err.Error(), os.Args[0], "PROGRAM")
+	}
+	return out.String()
+}
+
+// written is a landscape that is locked by this process and has the files of one that is up, but nothing that runs.
+func written(t *testing.T, name string) (rundir.Dir, *rundir.Lock) {
+	t.Helper()
+	home := t.TempDir()
+	t.Setenv(rundir.HomeVariable, home)
+	dir, err := rundir.Of(home, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock, _, err := dir.Acquire()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = lock.Unlock() }) // may be unlocked already
+	return dir, lock
+}
+
+func writeState(t *testing.T, dir rundir.Dir) rundir.State {
+	t.Helper()
+	running := []rundir.ProcessState{{Name: "etcd", ID: process.Self()}}
+	state := rundir.State{
+		Name: dir.Name, Slot: 3, Supervisor: process.Self(), Ready: time.Date(2026, 11, 21, 12, 0, 0, 0, time.Local),
+		Clusters: []rundir.ClusterState{{Name: "garden", Role: "garden", URL: "https://127.0.3.1:6443", Processes: running},
+			{Name: "a", Role: "seed", URL: "https://127.0.3.2:6443", Processes: running}},
+		Links: []rundir.LinkState{{Actor: "gardenlet-a", Target: "garden", URL: "https://127.0.3.9:7000"}},
+	}
+	if err := dir.WriteState(state); err != nil {
+		t.Fatal(err)
+	}
+	return state
+}
+
+func TestTablesOfStatus(t *testing.T) {
+	dir, _ := written(t, "default")
+	state := writeState(t, dir)
+	_, tables, _ := strings.Cut(say(t, "status"), "\n\n")
+	want := `CLUSTER  ROLE    URL                     PROCESSES
+garden   garden  https://127.0.3.1:6443  1 of 1 run
+a        seed    https://127.0.3.2:6443  1 of 1 run
+
+ACTOR        TARGET  LINK
+gardenlet-a  garden  https://127.0.3.9:7000
+`
+	if diff := cmp.Diff(want, tables); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	state.Links = nil
+	if err := dir.WriteState(state); err != nil {
+		t.Fatal(err)
+	}
+	if text := say(t, "status"); strings.Contains(text, "ACTOR") || !strings.HasSuffix(text, "1 of 1 run\n") {
+		t.Errorf("without links: %q", text)
+	}
+	if got, want := say(t, "status", "-o", "yaml"),
+		`error: read --output: "yaml" is no form: choose text or json`; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// Status lists the shoots if there are any, and if the garden can be asked.
+func TestStatus_GardenHasShoots_ListsThem(t *testing.T) {
+	dir, _ := written(t, "default")
+	state := writeState(t, dir)
+	state.Links, state.Clusters[0].Kubeconfig = nil, "garden.kubeconfig"
+	if err := dir.WriteState(state); err != nil {
+		t.Fatal(err)
+	}
+	const clusters = "a        seed    https://127.0.3.2:6443  1 of 1 run\n"
+	for name, c := range map[string]struct {
+		shoots []cli.Shoot
+		err    error
+		want   string
+	}{
+		"none": {},
+		"two": {shoots: []cli.Shoot{{Name: "garden-p/alpha", Seed: "a", LastOperation: "Create Succeeded"},
+			{Name: "garden-p/beta", Seed: "b", LastOperation: "-"}},
+			want: "\nSHOOT           SEED  LAST OPERATION\ngarden-p/alpha  a     Create Succeeded\ngarden-p/beta   b     -\n"},
+		"the garden is away": {err: errors.New("connection refused"),
+			want: "\nThe shoots are not known: connection refused\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := sayWith(t, cli.Configure{Shoots: func(_ context.Context, kubeconfig string) ([]cli.Shoot, error) {
+				if kubeconfig != "garden.kubeconfig" {
+					t.Errorf("asked with %q", kubeconfig)
+				}
+				return c.shoots, c.err
+			}}, "status")
+			if _, got, _ := strings.Cut(text, clusters); got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// TestOnKind: a landscape of containers has no slot, and pods that only its nodes can reach.
+func TestOnKind(t *testing.T) {
+	dir, _ := written(t, "default")
+	state := writeState(t, dir)
+	state.Backend, state.Slot = "kind", -1
+	if err := dir.WriteState(state); err != nil {
+		t.Fatal(err)
+	}
+	if text := say(t, "status"); !strings.HasPrefix(text, `Landscape "default", on kind, supervisor `) {
+		t.Errorf("status says %q", text)
+	}
+	const want = `error: list the scrape targets of the landscape "default": it is on kind, where only a pod's ` +
+		`node knows its address`
+	if got := say(t, "scrape-targets", "--address=127.0.0.1:0"); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestStatusKnowsTheLivesOfLandscapes: from before it is up until after it has ended, or died.
+func TestStatusKnowsTheLivesOfLandscapes(t *testing.T) {
+	dir, lock := written(t, "mine")
+	status := func(want string) {
+		t.Helper()
+		if got := say(t, "status", "--landscape=mine"); got != "error: look at the landscape \"mine\": "+want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	status("it is starting, or being stopped again: wait for it")
+	writeState(t, dir)
+	if err := lock.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	const notUp = `the landscape is not up: start it with "PROGRAM up --landscape mine"`
+	status(notUp + ` (its supervisor died; the next "up" or "down" clears ` + dir.Path + ")")
+	if err := dir.MarkEnded(); err != nil {
+		t.Fatal(err)
+	}
+	status(notUp + " (it has ended; its logs are in " + dir.Path + ")")
+	if lock, _, err := dir.Acquire(); err != nil || dir.Ended() || lock.Unlock() != nil {
+		t.Errorf("a fresh folder is marked as ended: %v", err)
+	}
+	status(notUp)
+	if err := os.RemoveAll(dir.Path); err != nil {
+		t.Fatal(err)
+	}
+	if err := dir.MarkEnded(); err != nil {
+		t.Errorf("mark what is gone: %v", err)
+	}
+}
+
+// TestHints: when something is elsewhere, the message says where.
+func TestHints(t *testing.T) {
+	dir, _ := written(t, "mine")
+	writeState(t, dir)
+	for _, log := range []string{"clusters/a/logs/etcd.log", "clusters/garden/logs/etcd.log"} {
+		if err := os.MkdirAll(filepath.Dir(dir.Join(log)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(dir.Join(log), []byte("lines\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"logs", "a/gardenlet"}, `error: find the log of "a/gardenlet": there are a/etcd, garden/etcd`},
+		{[]string{"logs", "a/etcd"}, "lines\n"},
+	} {
+		if got := say(t, append(c.args, "--landscape=mine")...); got != c.want {
+			t.Errorf("%v:\n%s, want\n%s", c.args, got, c.want)
+		}
+	}
+}
+
+// TestKubeconfigsOfShoots: a shoot is reached by its name alone, as it has no kubeconfig but its user's.
+func TestKubeconfigsOfShoots(t *testing.T) {
+	dir, _ := written(t, "default")
+	state := writeState(t, dir)
+	for i, c := range state.Clusters {
+		state.Clusters[i].Kubeconfig = dir.Join(c.Name)
+	}
+	if err := dir.WriteState(state); err != nil {
+		t.Fatal(err)
+	}
+	const none = `error: find a cluster or shoot "alpha": the clusters are garden, a; no shoot has a kubeconfig yet`
+	if got := say(t, "kubeconfig", "alpha"); got != none {
+		t.Errorf("before there is a shoot: %s, want\n%s", got, none)
+	}
+	for _, target := range []string{"alpha", "a"} { // a shoot, too
+		if err := dir.WriteKubeconfig("user", target, []byte("of the user")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"alpha"}, "of the user"},
+		{[]string{"alpha", "--actor=user"}, "of the user"},
+		{[]string{"alpha", "--path"}, dir.Kubeconfig("user", "alpha") + "\n"},
+		{[]string{"a", "--path"}, dir.Join("a") + "\n"},
+		{[]string{"a", "--path", "--actor=observer"}, dir.Join("a") + "\n"},
+		{[]string{"a", "--path", "--actor=user"}, dir.Kubeconfig("user", "a") + "\n"},
+		{[]string{"beta"}, `error: find a cluster or shoot "beta": the clusters are garden, a; shoots with a kubeconfig ` +
+			`are a, alpha`},
+		{[]string{"alpha", "--actor=observer"},
+			`error: find the cluster "alpha": there are garden, a; the kubeconfig of a shoot is its user's: leave --actor ` +
+				`out; shoots with a kubeconfig are a, alpha`},
+		{[]string{"alpha", "--actor=ghost"},
+			`error: find the kubeconfig of actor "ghost" for "alpha": there are user.a, user.alpha`},
+	} {
+		if got := say(t, append([]string{"kubeconfig"}, c.args...)...); got != c.want {
+			t.Errorf("%v:\n%s, want\n%s", c.args, got, c.want)
+		}
+	}
+}
+
+// TestUpWritesNothingForAMistake: nor does it start anything.
+func TestUpWritesNothingForAMistake(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv(rundir.HomeVariable, home)
+	for _, c := range []struct{ flag, want string }{
+		{"--seeds=a,a", `error: name the seed "a": the name is used twice`},
+		{"--seeds=garden", `error: name the seed "garden": the name is used twice`},
+		{"--seeds=Foo_1", `error: name the seed "Foo_1": a lowercase RFC 1123 label must consist of`},
+		{"--seeds=a,b,c,d,e,f,g,h,i,j", "error: plan the landscape: 10 seeds, at most "},
+		{"--landscape=Foo_1", `error: name the landscape "Foo_1": a lowercase RFC 1123 label must consist of`},
+		{"--slot=28", "error: claim slot 28: there are slots 0 to 27"},
+	} {
+		if got := say(t, "up", c.flag); !strings.HasPrefix(got, c.want) {
+			t.Errorf("up %s: %q, want %q", c.flag, got, c.want)
+		}
+	}
+	if entries, err := os.ReadDir(home); err != nil || len(entries) > 0 {
+		t.Errorf("there are %v, %v", entries, err)
+	}
+}

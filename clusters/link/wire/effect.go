@@ -1,0 +1,61 @@
+package wire
+
+import "time"
+
+// Fault is a harm to bytes, whatever they mean.
+type Fault interface {
+	// Name is the fault as people write it, such as "Cut(ToServer)".
+	Name() string
+	// Validate says what is wrong with the values of the fault.
+	Validate() error
+	// Start begins the fault on one link.
+	Start(Dice) Effect
+}
+
+// Dice rolls a number in [0,n). It may be called by several goroutines.
+type Dice func(n int64) int64
+
+// Effect is what a fault does to the bytes of a link, as data. Its Release function is called under the wires' own
+// order, possibly by several connections at once.
+type Effect struct {
+	// Direction of the bytes that Release may hold back; Release is nil for faults that hold back nothing.
+	Direction Direction
+	Release   func(Transit) time.Time
+
+	Cuts    bool // connections that lived through it are dead after it
+	Refuses bool // new connections are refused
+	Resets  bool // open and new connections are reset
+}
+
+func (e *Effect) holds(d Direction) bool { return e.Release != nil && e.Direction.covers(d) }
+
+// Transit describes bytes that wait for their release.
+type Transit struct {
+	Direction Direction
+	Bytes     int
+	Arrived   time.Time // on the link
+	Now       time.Time
+}
+
+// Active is a fault at work on one link.
+type Active struct {
+	Effect
+	// Hit counts what the fault has hit.
+	Hit func()
+}
+
+// Plan is the set of faults that the connections of a link obey. It is replaced as a whole, never changed.
+type Plan struct {
+	Active []*Active
+	// Superseded is closed when another plan is in force.
+	Superseded chan struct{}
+}
+
+func (p *Plan) holds(d Direction) bool {
+	for _, a := range p.Active {
+		if a.holds(d) {
+			return true
+		}
+	}
+	return false
+}

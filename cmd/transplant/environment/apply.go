@@ -1,0 +1,106 @@
+package environment
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"text/template"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/admission/defaults"
+)
+
+//go:embed manifests/*.yaml
+var manifests embed.FS
+
+// fieldOwner is the name under which the set-up applies objects.
+const fieldOwner = client.FieldOwner("transplant")
+
+// install creates the definitions and waits until all are served.
+func install(ctx context.Context, c client.Client, definitions []*apiextensionsv1.CustomResourceDefinition) error {
+	for _, definition := range definitions {
+		if err := c.Create(ctx, definition.DeepCopy()); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("create definition %q: %w", definition.Name, err)
+		}
+	}
+	pending := definitions
+	err := Await(ctx, actorTimeout, func(ctx context.Context) error {
+		for ; len(pending) > 0; pending = pending[1:] {
+			current := &apiextensionsv1.CustomResourceDefinition{}
+			if err := c.Get(ctx, client.ObjectKeyFromObject(pending[0]), current); err != nil {
+				return err
+			}
+			if !established(current) {
+				return fmt.Errorf("the definition %q is not served", current.Name)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait until all definitions are served: %w", err)
+	}
+	return nil
+}
+
+func established(definition *apiextensionsv1.CustomResourceDefinition) bool {
+	for _, condition := range definition.Status.Conditions {
+		if condition.Type == apiextensionsv1.Established {
+			return condition.Status == apiextensionsv1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// inJSON is a value as YAML of one line.
+func inJSON(value any) (string, error) {
+	content, err := json.Marshal(value)
+	return string(content), err
+}
+
+// apply applies a manifest, filled in with values. Objects of the garden get their defaults here: its admission, which
+// gives them to all others, runs only later.
+func apply(ctx context.Context, c client.Client, manifest string, values any) error {
+	t, err := template.New(manifest).Option("missingkey=error").Funcs(template.FuncMap{"json": inJSON}).ParseFS(manifests,
+		"manifests/"+manifest)
+	if err != nil {
+		return fmt.Errorf("parse manifest %q: %w", manifest, err)
+	}
+	var text bytes.Buffer
+	if err := t.ExecuteTemplate(&text, manifest, values); err != nil {
+		return fmt.Errorf("fill in manifest %q: %w", manifest, err)
+	}
+	decoder := utilyaml.NewYAMLOrJSONDecoder(&text, 4096)
+	for {
+		object := &unstructured.Unstructured{}
+		err := decoder.Decode(&object.Object)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("decode manifest %q: %w", manifest, err)
+		}
+		if len(object.Object) == 0 {
+			continue
+		}
+		if object.GroupVersionKind().Group == gardencorev1beta1.SchemeGroupVersion.Group {
+			if err := defaults.Set(object.GetKind(), object.Object); err != nil {
+				return fmt.Errorf("set the defaults of %s %q of manifest %q: %w",
+					object.GetKind(), object.GetName(), manifest, err)
+			}
+		}
+		if err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), fieldOwner,
+			client.ForceOwnership); err != nil {
+			return fmt.Errorf("apply %s %q of manifest %q: %w", object.GetKind(), object.GetName(), manifest, err)
+		}
+	}
+}

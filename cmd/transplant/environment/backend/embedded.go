@@ -1,0 +1,69 @@
+package backend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/pflag"
+
+	"github.com/transplant-sim/transplant/clusters/embedded"
+	"github.com/transplant-sim/transplant/cmd/transplant/environment"
+	"github.com/transplant-sim/transplant/sim/run"
+	"github.com/transplant-sim/transplant/sim/world"
+)
+
+// Embedded makes embedded landscapes for runs. Each lives in the process that runs the scenario.
+type Embedded struct {
+	Buckets   *environment.Buckets
+	ChaosMesh *environment.ChaosMesh // only to say that there is none
+}
+
+var (
+	_ run.Backend  = &Embedded{}
+	_ run.Equipped = &Embedded{}
+)
+
+// AddFlags implements run.Equipped.
+func (b *Embedded) AddFlags(flags *pflag.FlagSet) { b.Buckets.AddFlags(flags) }
+
+// Available implements run.Equipped. Whatever else is missing is reported by the code that needs it.
+func (b *Embedded) Available(context.Context) error {
+	const embedded = "embedded"
+	return errors.Join(b.Buckets.Check(embedded), b.ChaosMesh.Check(embedded))
+}
+
+// Can implements run.Backend: this backend can do all that scenarios know today.
+func (*Embedded) Can(ability world.Ability) error {
+	switch ability {
+	case world.BreakLinks, world.BreakProcesses, world.BreakPrograms, world.DelayRestarts, world.CrashActors,
+		world.BreakClusters,
+		world.BreakPods, world.BreakPodLinks,
+		world.BreakCloud, world.DamageBackups, world.WipeDisks, world.EditObjects:
+		return nil
+	}
+	if ability.General() == world.RunChaosMesh {
+		return fmt.Errorf("the embedded backend cannot %s; the kind backend can, with --%s", ability,
+			environment.ChaosMeshFlag)
+	}
+	return fmt.Errorf("the embedded backend cannot %s", ability)
+}
+
+// Claim implements run.Backend.
+func (b *Embedded) Claim(name string) (run.Claim, error) { return claimDir(name, b.start) }
+
+func (b *Embedded) start(ctx context.Context, c *claim, request run.Request) (world.World, error) {
+	s := newEnvironment(request)
+	s.Buckets = b.Buckets
+	options := embedded.Options{
+		Name: c.dir.Name, Dir: c.dir.Path, Lock: c.lock,
+		Seeds:    request.Landscape.SeedNames(),
+		Progress: progress(request.Progress),
+	}
+	s.Configure(&options)
+	l, err := embedded.Start(ctx, options)
+	if err != nil {
+		return nil, errors.Join(err, s.CopyLogs(c.dir, request.Logs))
+	}
+	return worldOn(ctx, l, s)
+}

@@ -1,0 +1,79 @@
+package environment
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"github.com/transplant-sim/transplant/clusters"
+	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+	"github.com/transplant-sim/transplant/sim/cloud/blobs"
+)
+
+// BucketURLVariable names the store of the buckets' contents where no flag does.
+const BucketURLVariable = "TRANSPLANT_BUCKET_URL"
+
+const bucketFlag = "bucket-url"
+
+// Buckets says where the contents of the simulated cloud's buckets lie: in each landscape's run directory, or all in
+// one store of the user's. Every landscape has a folder of its own there, which it takes to be all its own.
+type Buckets struct {
+	URL string // as gocloud.dev/blob opens it; empty for the run directory
+}
+
+// AddFlags adds the flag that sets the store, once: backends may share it.
+func (b *Buckets) AddFlags(flags *pflag.FlagSet) {
+	if flags.Lookup(bucketFlag) != nil {
+		return
+	}
+	flags.StringVar(&b.URL, bucketFlag, os.Getenv(BucketURLVariable),
+		"where the contents of the cloud's buckets are: s3://bucket?region=… (with the AWS CLI's environment variables for "+
+			"the credentials) or file:///path; each landscape replaces the folder there that has its name (default: $"+
+			BucketURLVariable+", or a folder in the run directory)")
+}
+
+// Check says what is wrong with the URL, on a backend. It opens nothing.
+func (b *Buckets) Check(backend string) error {
+	if b.URL == "" {
+		return nil
+	}
+	parsed, err := blobs.ParseURL(b.URL)
+	if err != nil {
+		return fmt.Errorf("--%s: %w", bucketFlag, err)
+	}
+	if backend == rundir.Kind && parsed.Scheme == "file" {
+		return fmt.Errorf("--%s %s: the cloud is a container on backend %s, which does not see the folder: leave it out, "+
+			"or name an S3 bucket", bucketFlag, b.URL, backend)
+	}
+	return nil
+}
+
+// of is the store of one landscape.
+func (b *Buckets) of(landscape string) (string, error) {
+	parsed, err := blobs.ParseURL(b.URL)
+	if err != nil {
+		return "", fmt.Errorf("--%s: %w", bucketFlag, err)
+	}
+	query := parsed.Query()
+	query.Set("prefix", query.Get("prefix")+landscape+"/")
+	folder := url.URL{Scheme: parsed.Scheme, Host: parsed.Host, Path: parsed.Path, RawQuery: query.Encode()}
+	return folder.String(), nil
+}
+
+// credentials are the variables from which a client of S3 knows who it is, and where the store is.
+var credentials = []string{
+	"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION", "AWS_DEFAULT_REGION",
+	"AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_REQUEST_CHECKSUM_CALCULATION", "AWS_RESPONSE_CHECKSUM_VALIDATION",
+}
+
+// inherited are the variables that a companion gets as a process of this machine. One that needs credentials finds the
+// files that other variables name, and proxies, which a container does not.
+func inherited(c clusters.Companion) []string {
+	if len(c.Env) == 0 {
+		return nil
+	}
+	return append([]string{"AWS_*", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"},
+		c.Env...)
+}

@@ -1,0 +1,151 @@
+package environment
+
+import (
+	"cmp"
+	"context"
+	"path/filepath"
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	"github.com/transplant-sim/transplant/clusters/embedded"
+	"github.com/transplant-sim/transplant/clusters/kind/docker"
+	"github.com/transplant-sim/transplant/clusters/switchboard"
+	"github.com/transplant-sim/transplant/sim/landscape"
+)
+
+// extensionValues fill in the manifests of a third-party extension on a seed.
+type extensionValues struct {
+	Name, Namespace, Seed, Actor string
+	Image                        string
+	Command, Args                []string
+	Env                          []landscape.EnvVar
+	Rules                        []rbacv1.PolicyRule
+	User                         int64
+}
+
+func extensionNamespace(e landscape.Extension) string { return "extension-" + e.Name }
+
+// imageOf an extension; one that is given as a program gets an image of its own.
+func imageOf(e landscape.Extension) string {
+	return cmp.Or(e.Image, "transplant.dev/extension-"+e.Name+":dev")
+}
+
+func (s *Environment) extensionValues(e landscape.Extension, seed string) extensionValues {
+	values := extensionValues{
+		Name: e.Name, Namespace: extensionNamespace(e), Seed: seed, Actor: e.ActorOn(seed), Image: imageOf(e),
+		Command: e.Command, Args: e.Args, Env: e.Env, Rules: rulesOf(e), User: s.User,
+	}
+	if e.Binary != "" && len(e.Command) == 0 {
+		values.Command = []string{filepath.Base(e.Binary)}
+	}
+	return values
+}
+
+// rulesOf an extension are what its kinds need: their objects with status and finalizers, the Clusters, events; and
+// what its file adds. Objects are made and deleted by the gardenlet.
+func rulesOf(e landscape.Extension) []rbacv1.PolicyRule {
+	var objects, statuses, finalizers []string
+	for _, resource := range e.Resources {
+		kind, _ := extensionsv1alpha1.KindByName(resource.Kind)
+		objects, statuses, finalizers = append(objects, kind.Resource), append(statuses, kind.Resource+"/status"),
+			append(finalizers, kind.Resource+"/finalizers")
+	}
+	group := []string{extensionsv1alpha1.GroupName}
+	rules := []rbacv1.PolicyRule{
+		{APIGroups: group, Resources: objects, Verbs: []string{"get", "list", "watch", "update", "patch"}},
+		{APIGroups: group, Resources: statuses, Verbs: []string{"get", "update", "patch"}},
+		{APIGroups: group, Resources: finalizers, Verbs: []string{"update"}},
+		{APIGroups: group, Resources: []string{"clusters"}, Verbs: []string{"get", "list", "watch"}},
+		{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"},
+			Verbs: []string{"create", "patch", "update"}},
+	}
+	for _, rule := range e.Rules {
+		rules = append(rules, rbacv1.PolicyRule{APIGroups: rule.APIGroups, Resources: rule.Resources,
+			ResourceNames: rule.ResourceNames, Verbs: rule.Verbs})
+	}
+	return rules
+}
+
+// referenceAccount is the ServiceAccount of the reference provider on a seed.
+const referenceAccount = "extensions/provider-transplant"
+
+// backupExtensions are the accounts of those that reconcile BackupBuckets or BackupEntries.
+func backupExtensions(extensions []landscape.Extension) []string {
+	var all []string
+	left := sets.New(extensionsv1alpha1.BackupBucketResource, extensionsv1alpha1.BackupEntryResource)
+	for _, e := range extensions {
+		for _, resource := range e.Resources {
+			if left.Has(resource.Kind) {
+				left.Delete(resource.Kind)
+				all = append(all, accountOf(e))
+			}
+		}
+	}
+	if len(left) > 0 {
+		all = append(all, referenceAccount)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// accountOf an extension on a seed.
+func accountOf(e landscape.Extension) string { return extensionNamespace(e) + "/" + e.Name }
+
+// extensionKubeconfigs are those of an extension on a seed, as the reference provider has them.
+func extensionKubeconfigs(e landscape.Extension, seed string) []kubeconfigFor {
+	actor, namespace := e.ActorOn(seed), extensionNamespace(e)
+	return []kubeconfigFor{
+		{actor: actor, target: seed, account: accountOf(e), namespace: namespace, secret: "kubeconfig-seed"},
+		{actor: actor, target: switchboard.Cloud, namespace: namespace, secret: "kubeconfig-cloud"},
+	}
+}
+
+// startExtensions starts the third-party extensions on a seed.
+func (s *Environment) startExtensions(ctx context.Context, l Landscape, c client.Client, seed string) error {
+	for _, e := range s.Extensions {
+		for _, k := range extensionKubeconfigs(e, seed) {
+			if err := s.giveKubeconfig(ctx, l, c, k); err != nil {
+				return err
+			}
+		}
+		if err := apply(ctx, c, "extension-actor.yaml", s.extensionValues(e, seed)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// programsOf extensions that have a program of their own, for the images that hold it: nothing else is in them.
+func programsOf(extensions []landscape.Extension) map[string]map[string]string {
+	images := map[string]map[string]string{}
+	for _, e := range extensions {
+		if e.Binary != "" {
+			images[imageOf(e)] = map[string]string{filepath.Base(e.Binary): e.Binary}
+		}
+	}
+	return images
+}
+
+func (s *Environment) embeddedImages() []embedded.Image {
+	var images []embedded.Image
+	for name, programs := range programsOf(s.Extensions) {
+		images = append(images, embedded.Image{Name: name, Programs: programs})
+	}
+	return images
+}
+
+func (s *Environment) kindImages() (made []docker.Image, local []string) {
+	for name, programs := range programsOf(s.Extensions) {
+		made = append(made, docker.Image{Name: name, Programs: programs})
+	}
+	for _, e := range s.Extensions {
+		if e.Image != "" {
+			local = append(local, e.Image)
+		}
+	}
+	return made, local
+}

@@ -1,0 +1,171 @@
+package environment
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/transplant-sim/transplant/clusters/embedded"
+	"github.com/transplant-sim/transplant/sim/landscape"
+)
+
+// vault is a third-party extension.
+func vault() landscape.Extension {
+	return landscape.Extension{
+		Name: "vault", Binary: "/home/me/bin/vault-controller", Args: []string{"--seed=$(SEED_NAME)"},
+		Env:       []landscape.EnvVar{{Name: "LEVEL", Value: "1"}},
+		Resources: []landscape.ExtensionResource{{Kind: "Extension", Type: "vault"}, {Kind: "Network", Type: "transplant"}},
+		Rules:     []landscape.Rule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}}},
+		ProviderConfig: &runtime.RawExtension{
+			Raw: []byte(`{"size":3}`),
+		},
+	}
+}
+
+// A third-party extension may do with its kinds what the contract wants of it, and besides what its file says.
+func TestThirdPartyExtension_Applied_HasOnlyItsRights(t *testing.T) {
+	t.Parallel()
+	c := fake.NewClientBuilder().WithScheme(Scheme()).Build()
+	s := New(ScenarioSettings)
+	s.User = nobody
+	for _, manifest := range []string{"extension.yaml", "extension-actor.yaml"} {
+		if err := apply(t.Context(), c, manifest, s.extensionValues(vault(), "a")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	role, binding := &rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{}
+	for _, object := range []client.Object{role, binding} {
+		if err := c.Get(t.Context(), client.ObjectKey{Name: "transplant:extension:vault"}, object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	extensions := []string{"extensions.gardener.cloud"}
+	want := []rbacv1.PolicyRule{
+		{APIGroups: extensions, Resources: []string{"extensions", "networks"},
+			Verbs: []string{"get", "list", "watch", "update", "patch"}},
+		{APIGroups: extensions, Resources: []string{"extensions/status", "networks/status"},
+			Verbs: []string{"get", "update", "patch"}},
+		{APIGroups: extensions, Resources: []string{"extensions/finalizers", "networks/finalizers"},
+			Verbs: []string{"update"}},
+		{APIGroups: extensions, Resources: []string{"clusters"}, Verbs: []string{"get", "list", "watch"}},
+		{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"},
+			Verbs: []string{"create", "patch", "update"}},
+		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}},
+	}
+	if diff := cmp.Diff(want, role.Rules); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if who := binding.Subjects[0]; who.Namespace != "extension-vault" || who.Name != "vault" ||
+		binding.RoleRef.Name != role.Name {
+		t.Errorf("%+v is given %s", who, binding.RoleRef.Name)
+	}
+	actor := &appsv1.Deployment{}
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "extension-vault", Name: "vault"}, actor); err != nil {
+		t.Fatal(err)
+	}
+	pod := actor.Spec.Template.Spec
+	container := pod.Containers[0]
+	if diff := cmp.Diff([]string{"vault-controller"}, container.Command); diff != "" ||
+		container.Image != "transplant.dev/extension-vault:dev" || *pod.SecurityContext.RunAsUser != nobody ||
+		*pod.AutomountServiceAccountToken {
+		t.Errorf("%s runs %v, %+v", container.Image, container.Command, pod.SecurityContext)
+	}
+	env := map[string]string{}
+	for _, variable := range container.Env {
+		env[variable.Name] = variable.Value
+	}
+	if env["KUBECONFIG"] != "/srv/seed/kubeconfig" || env["TRANSPLANT_ACTOR"] != "vault-a" || env["SEED_NAME"] != "a" ||
+		env["LEVEL"] != "1" {
+		t.Errorf("its variables are %v", env)
+	}
+	for _, name := range landscape.ReservedVariables() {
+		if _, set := env[name]; !set {
+			t.Errorf("the variable %s is reserved, and is not set", name)
+		}
+	}
+	if !IsActor(&pod) {
+		t.Error("it is no actor that is made anew between runs")
+	}
+}
+
+// Who gets the credentials of backups: whoever reconciles their kinds.
+func TestBackupExtensions_ReconcileTheirKinds(t *testing.T) {
+	t.Parallel()
+	of := func(name string, kinds ...string) landscape.Extension {
+		e := landscape.Extension{Name: name}
+		for _, kind := range kinds {
+			e.Resources = append(e.Resources, landscape.ExtensionResource{Kind: kind, Type: landscape.ProviderType})
+		}
+		return e
+	}
+	for name, test := range map[string]struct {
+		extensions []landscape.Extension
+		want       []string
+	}{
+		"the reference provider alone": {nil, []string{"extensions/provider-transplant"}},
+		"one takes a kind of backups": {[]landscape.Extension{of("acme", "BackupEntry", "Network")},
+			[]string{"extension-acme/acme", "extensions/provider-transplant"}},
+		"one takes both": {[]landscape.Extension{of("acme", "BackupEntry", "BackupBucket")},
+			[]string{"extension-acme/acme"}},
+	} {
+		if diff := cmp.Diff(test.want, backupExtensions(test.extensions)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestTheReferenceStandsAside(t *testing.T) {
+	t.Parallel()
+	c := fake.NewClientBuilder().WithScheme(Scheme()).Build()
+	values := seedValues{Name: "a", Image: image, Settings: ScenarioSettings,
+		TakenKinds: landscape.TakenKinds([]landscape.Extension{vault()})}
+	if err := apply(t.Context(), c, "seed-actors.yaml", values); err != nil {
+		t.Fatal(err)
+	}
+	reference := &appsv1.Deployment{}
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "extensions", Name: "provider-transplant"},
+		reference); err != nil {
+		t.Fatal(err)
+	}
+	if command := strings.Join(reference.Spec.Template.Spec.Containers[0].Command, " "); !strings.Contains(command,
+		" --except=Network ") {
+		t.Errorf("the reference provider runs %s", command)
+	}
+}
+
+func TestShootManifest_ThirdPartyExtension_IsListed(t *testing.T) {
+	t.Parallel()
+	s := New(ScenarioSettings)
+	s.Extensions = []landscape.Extension{vault()}
+	shoot := s.ShootManifest(landscape.Shoot{Name: "alpha", Seed: "a"})
+	if len(shoot.Spec.Extensions) != 1 || shoot.Spec.Extensions[0].Type != "vault" ||
+		string(shoot.Spec.Extensions[0].ProviderConfig.Raw) != `{"size":3}` {
+		t.Errorf("the shoot has %+v", shoot.Spec.Extensions)
+	}
+}
+
+func TestImages_ThirdPartyExtension_DependOnTheBackend(t *testing.T) {
+	t.Parallel()
+	ofImage, ofProgram := landscape.Extension{Name: "i", Image: "mine:1"}, vault()
+	s := New(ScenarioSettings)
+	s.Extensions = []landscape.Extension{ofImage, ofProgram}
+	programs := map[string]string{"vault-controller": "/home/me/bin/vault-controller"}
+	made, local := s.kindImages()
+	if len(made) != 1 || made[0].Name != "transplant.dev/extension-vault:dev" || cmp.Diff(programs,
+		made[0].Programs) != "" || cmp.Diff([]string{"mine:1"}, local) != "" {
+		t.Errorf("nodes of kind get %+v and %v", made, local)
+	}
+	if diff := cmp.Diff([]embedded.Image{{Name: "transplant.dev/extension-vault:dev", Programs: programs}},
+		s.embeddedImages()); diff != "" {
+		t.Errorf("process nodes (-want +got):\n%s", diff)
+	}
+	if image := s.extensionValues(ofImage, "a"); image.Image != "mine:1" || len(image.Command) > 0 {
+		t.Errorf("an image runs %v in %s", image.Command, image.Image)
+	}
+}

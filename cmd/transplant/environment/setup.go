@@ -1,0 +1,272 @@
+package environment
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	certutil "k8s.io/client-go/util/cert"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/api/crds"
+	"github.com/transplant-sim/transplant/clusters/switchboard"
+	"github.com/transplant-sim/transplant/controllers/extension"
+	"github.com/transplant-sim/transplant/sim/landscape"
+)
+
+// gardenValues and seedValues fill in the manifests.
+type gardenValues struct {
+	Project, Image, ShootProxyURL     string
+	CloudProfile, MachineImage        string
+	KubernetesVersions, ImageVersions []string
+	Tolerable                         []string
+	User                              int64
+	Settings                          Settings
+}
+
+type seedValues struct {
+	Name, Domain, DefaultDomain           string
+	Pods, Services, Region                string
+	Image, KubernetesImage, ShootProxyURL string
+	Taints                                []landscape.Taint
+	TakenKinds                            []string // by third-party extensions
+	BackupExtensions                      []string // flags of the gardenlet
+	User                                  int64
+	Settings                              Settings
+}
+
+func (s *Environment) setUpGarden(ctx context.Context, l Landscape, garden client.Client) error {
+	if err := install(ctx, garden, crds.Garden()); err != nil {
+		return err
+	}
+	proxy, err := l.Proxy(gcm)
+	if err != nil {
+		return err
+	}
+	values := gardenValues{
+		Project: Project, Image: image, ShootProxyURL: proxy.URL(), Tolerable: s.Tolerable, User: s.User,
+		Settings: s.Settings, CloudProfile: landscape.CloudProfile,
+		KubernetesVersions: landscape.Kubernetes(), MachineImage: landscape.MachineImage, ImageVersions: landscape.Images(),
+	}
+	for _, manifest := range []string{"garden.yaml", "seed-restriction.yaml"} {
+		if err := apply(ctx, garden, manifest, values); err != nil {
+			return err
+		}
+	}
+	for _, k := range []kubeconfigFor{
+		{actor: gcm, target: landscape.Garden, account: "garden/" + gcm, namespace: "garden", secret: "kubeconfig-garden"},
+		{actor: gcm, target: switchboard.Cloud, namespace: "garden", secret: "kubeconfig-cloud"},
+	} {
+		if err := s.giveKubeconfig(ctx, l, garden, k); err != nil {
+			return err
+		}
+	}
+	if err := writeSecret(ctx, garden, "garden", "links-ca", map[string][]byte{"ca.crt": l.LinkCA()}); err != nil {
+		return err
+	}
+	if err := apply(ctx, garden, "garden-actors.yaml", values); err != nil {
+		return err
+	}
+	for _, seed := range Seeds(l) {
+		v, err := s.seedValues(l, seed)
+		if err != nil {
+			return err
+		}
+		if err := apply(ctx, garden, "seed-in-garden.yaml", v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Environment) seedValues(l Landscape, seed string) (seedValues, error) {
+	proxy, err := l.Proxy("gardenlet-" + seed)
+	if err != nil {
+		return seedValues{}, err
+	}
+	pods, services, err := l.Networks(seed)
+	if err != nil {
+		return seedValues{}, err
+	}
+	return seedValues{
+		Name: seed, Domain: Domain, DefaultDomain: DefaultDomain, Pods: pods, Services: services,
+		Region: cmp.Or(s.Regions[seed], landscape.Home),
+		Image:  image, KubernetesImage: kubernetesImage, ShootProxyURL: proxy.URL(), Taints: s.Taints[seed],
+		TakenKinds:       landscape.TakenKinds(s.Extensions),
+		BackupExtensions: backupExtensions(s.Extensions), User: s.User, Settings: s.Settings,
+	}, nil
+}
+
+// prepareSeed brings on a seed what does not need the garden: all that is there before the gardenlet, which binds
+// roles.
+func (s *Environment) prepareSeed(ctx context.Context, l Landscape, c client.Client, seed string) error {
+	if err := install(ctx, c, crds.Seed()); err != nil {
+		return err
+	}
+	values, err := s.seedValues(l, seed)
+	if err != nil {
+		return err
+	}
+	if err := apply(ctx, c, "seed.yaml", values); err != nil {
+		return err
+	}
+	if err := registerWebhook(ctx, c); err != nil {
+		return err
+	}
+	for _, e := range s.Extensions {
+		if err := apply(ctx, c, "extension.yaml", s.extensionValues(e, seed)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// registerWebhook lets the seed's API server ask the reference provider, which serves with the certificate that it is
+// given here.
+func registerWebhook(ctx context.Context, c client.Client) error {
+	const namespace = "extensions"
+	certificate, key, err := certutil.GenerateSelfSignedCertKey(extension.WebhookName+"."+namespace+".svc", nil, nil)
+	if err != nil {
+		return fmt.Errorf("make the certificate of the provider's webhook: %w", err)
+	}
+	if err := writeSecret(ctx, c, namespace, "webhook-server", map[string][]byte{
+		corev1.TLSCertKey: certificate, corev1.TLSPrivateKeyKey: key,
+	}); err != nil {
+		return err
+	}
+	if err := c.Apply(ctx, extension.WebhookConfiguration(namespace, certificate), fieldOwner,
+		client.ForceOwnership); err != nil {
+		return fmt.Errorf("register the provider's webhook: %w", err)
+	}
+	return nil
+}
+
+// startSeed gives the seed's actors their kubeconfigs and starts them.
+func (s *Environment) startSeed(ctx context.Context, l Landscape, c client.Client, seed string) error {
+	for _, k := range seedKubeconfigs(seed) {
+		if err := s.giveKubeconfig(ctx, l, c, k); err != nil {
+			return err
+		}
+	}
+	if err := writeSecret(ctx, c, "garden", "links-ca", map[string][]byte{"ca.crt": l.LinkCA()}); err != nil {
+		return err
+	}
+	values, err := s.seedValues(l, seed)
+	if err != nil {
+		return err
+	}
+	if err := apply(ctx, c, "seed-actors.yaml", values); err != nil {
+		return err
+	}
+	return s.startExtensions(ctx, l, c, seed)
+}
+
+// RebuildSeed sets a seed up that was built anew, as when the landscape was made: definitions, identities, actors.
+func (s *Environment) RebuildSeed(ctx context.Context, l Landscape, c client.Client, seed string) error {
+	if err := s.prepareSeed(ctx, l, c, seed); err != nil {
+		return fmt.Errorf("set up the rebuilt seed %q: %w", seed, err)
+	}
+	if err := s.startSeed(ctx, l, c, seed); err != nil {
+		return fmt.Errorf("set up the rebuilt seed %q: %w", seed, err)
+	}
+	return nil
+}
+
+// kubeconfigFor says which actor gets a kubeconfig for which target, and where.
+type kubeconfigFor struct {
+	actor, target string
+	// account is the ServiceAccount in the target, empty for the cloud.
+	account           string
+	namespace, secret string
+}
+
+// seedKubeconfigs are those of the actors of a seed.
+func seedKubeconfigs(seed string) []kubeconfigFor {
+	gardenlet, extensions, controlPlanes := "gardenlet-"+seed, "extensions-"+seed, "control-planes-"+seed
+	return []kubeconfigFor{
+		{actor: gardenlet, target: landscape.Garden, account: "garden/" + gardenlet, namespace: "garden",
+			secret: "kubeconfig-garden"},
+		{actor: gardenlet, target: seed, account: "garden/gardenlet", namespace: "garden", secret: "kubeconfig-seed"},
+		{actor: gardenlet, target: switchboard.Cloud, namespace: "garden", secret: "kubeconfig-cloud"},
+		{actor: controlPlanes, target: landscape.Garden, account: "garden/" + controlPlanes, namespace: "garden",
+			secret: "control-plane-kubeconfig-garden"},
+		{actor: controlPlanes, target: switchboard.Cloud, namespace: "garden", secret: "control-plane-kubeconfig-cloud"},
+		{actor: extensions, target: seed, account: referenceAccount, namespace: "extensions",
+			secret: "kubeconfig-seed"},
+		{actor: extensions, target: switchboard.Cloud, namespace: "extensions", secret: "kubeconfig-cloud"},
+		{actor: "gateway-" + seed, target: seed, account: "istio-ingress/gateway", namespace: "istio-ingress",
+			secret: "kubeconfig-seed"},
+	}
+}
+
+func (s *Environment) giveKubeconfig(ctx context.Context, l Landscape, c client.Client, k kubeconfigFor) error {
+	var content []byte
+	var err error
+	if k.target == switchboard.Cloud {
+		content, err = s.cloudKubeconfig(l, k.actor)
+	} else {
+		content, err = l.LinkKubeconfig(ctx, k.actor, k.target, k.account)
+	}
+	if err != nil {
+		return err
+	}
+	if err := l.WriteKubeconfig(k.actor, k.target, content); err != nil {
+		return err
+	}
+	return writeSecret(ctx, c, k.namespace, k.secret, map[string][]byte{keyKubeconfig: content})
+}
+
+func writeSecret(ctx context.Context, c client.Client, namespace, name string, data map[string][]byte) error {
+	secret := &corev1.Secret{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Data:       data,
+	}
+	if err := c.Create(ctx, secret); err != nil {
+		return fmt.Errorf("create secret %s/%s: %w", namespace, name, err)
+	}
+	return nil
+}
+
+// cloudKubeconfig is the way of an actor to the cloud, over its link.
+func (s *Environment) cloudKubeconfig(l Landscape, actor string) ([]byte, error) {
+	opened, err := l.Link(actor, switchboard.Cloud)
+	if err != nil {
+		return nil, err
+	}
+	return clientcmd.Write(clientcmdapi.Config{
+		CurrentContext: switchboard.Cloud,
+		Clusters: map[string]*clientcmdapi.Cluster{switchboard.Cloud: {Server: opened.URL(),
+			CertificateAuthorityData: l.LinkCA()}},
+		AuthInfos: map[string]*clientcmdapi.AuthInfo{actor: {Token: s.tokens[actor]}},
+		Contexts:  map[string]*clientcmdapi.Context{switchboard.Cloud: {Cluster: switchboard.Cloud, AuthInfo: actor}},
+	})
+}
+
+// CloudAs is the cloud's client of an identity, over its link; the observer's own is never faulted.
+func (s *Environment) CloudAs(l Landscape, identity string) (*cloud.Client, error) {
+	kubeconfig, err := s.cloudKubeconfig(l, identity)
+	if err != nil {
+		return nil, err
+	}
+	return cloud.FromKubeconfig(kubeconfig, cloud.Options{})
+}
+
+// makeZones makes the DNS zones of the shoots' internal and external names, as an operator would.
+func (s *Environment) makeZones(ctx context.Context, l Landscape) error {
+	admin, err := s.CloudAs(l, CloudAdmin)
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{Domain, DefaultDomain} {
+		if _, err := admin.Zones().Create(ctx, &cloud.Zone{Name: name}); err != nil {
+			return fmt.Errorf("create the DNS zone %q: %w", name, err)
+		}
+	}
+	return nil
+}

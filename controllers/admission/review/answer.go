@@ -1,0 +1,48 @@
+package review
+
+import (
+	admissionv1 "k8s.io/api/admission/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+)
+
+// MaxNamed is how many fields or shoots a refusal names at most.
+const MaxNamed = 10
+
+// Answer says no with the errors, or yes.
+func Answer(raw *admissionv1.AdmissionRequest, errs field.ErrorList) admission.Response {
+	if len(errs) > 0 {
+		return Refuse(raw, errs)
+	}
+	return admission.Allowed("")
+}
+
+// Refuse says what is wrong as the API server does: 403 when this must not be done now, 422 when a value is wrong; with
+// a cause for each field.
+func Refuse(r *admissionv1.AdmissionRequest, errs field.ErrorList) admission.Response {
+	status := apierrors.NewInvalid(gardencorev1beta1.SchemeGroupVersion.WithKind(r.Kind.Kind).GroupKind(), r.Name,
+		errs).ErrStatus
+	if forbids(r.Operation, errs) {
+		resource := gardencorev1beta1.SchemeGroupVersion.WithResource(r.Resource.Resource).GroupResource()
+		forbidden := apierrors.NewForbidden(resource, r.Name, errs.ToAggregate()).ErrStatus
+		status.Code, status.Reason, status.Message = forbidden.Code, forbidden.Reason, forbidden.Message
+	}
+	status.Status = metav1.StatusFailure
+	return admission.Response{AdmissionResponse: admissionv1.AdmissionResponse{Result: &status}}
+}
+
+func forbids(operation admissionv1.Operation, errs field.ErrorList) bool {
+	if operation == admissionv1.Delete {
+		return true
+	}
+	for _, err := range errs {
+		if err.Type != field.ErrorTypeForbidden {
+			return false
+		}
+	}
+	return true
+}

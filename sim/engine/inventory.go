@@ -1,0 +1,217 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/transplant-sim/transplant/sim/probe/inventory"
+	"github.com/transplant-sim/transplant/sim/timeline"
+	"github.com/transplant-sim/transplant/sim/world"
+)
+
+// settleRule says how looks are repeated until what they see has settled.
+type settleRule struct {
+	look func(context.Context, *timeline.Journal) error
+	// names what must not change from one look to the next.
+	names func([]timeline.Event) []string
+	// quiet is for how long it must not change. Two looks have to agree in any case: one proves nothing, however late it
+	// comes.
+	quiet time.Duration
+	// failing bounds how long looks may fail, and changing how long what they see may change, from the first that
+	// succeeded.
+	failing, changing time.Duration
+}
+
+// unsettledError says what was still changing when the time was over.
+type unsettledError struct {
+	within  time.Duration
+	changed []string
+}
+
+func (e *unsettledError) Error() string {
+	shown := e.changed
+	if more := len(shown) - mostMoved; more > 0 {
+		shown = append(slices.Clone(shown[:mostMoved]), fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Sprintf("still changing after %s: %s", e.within, strings.Join(shown, "; "))
+}
+
+// settled repeats looks until they agree, and returns what the last of them saw. It does so with an error too: an
+// unsettledError, or that of the last look.
+func (r *runner) settled(ctx context.Context, s settleRule) (*timeline.Journal, error) {
+	began := r.Clock.Now()
+	var first, since time.Time // the first look in a row that succeeded, and the first that saw what the last one did
+	var before, changed []string
+	for {
+		memory := timeline.NewJournal(clock.RealClock{}, nil)
+		err := s.look(ctx, memory)
+		now := s.names(memory.Events())
+		switch {
+		case err != nil:
+			first = time.Time{}
+			if ctx.Err() != nil || r.Clock.Since(began) >= s.failing {
+				return memory, err
+			}
+		case first.IsZero():
+			first, since, before = r.Clock.Now(), r.Clock.Now(), now
+		case slices.Equal(before, now) && r.Clock.Since(since) >= s.quiet:
+			return memory, nil
+		case r.Clock.Since(first) >= s.changing:
+			return memory, &unsettledError{s.changing, append(difference(before, now), changed...)}
+		case !slices.Equal(before, now):
+			changed = difference(before, now)
+			since, before = r.Clock.Now(), now
+		}
+		select {
+		case <-ctx.Done():
+			return memory, context.Cause(ctx)
+		case <-r.Clock.After(r.Patience.Round):
+		}
+	}
+}
+
+// difference is what has come (+) and gone (-) from one sorted list to another.
+func difference(before, now []string) []string {
+	var changed []string
+	for _, name := range before {
+		if _, there := slices.BinarySearch(now, name); !there {
+			changed = append(changed, "-"+name)
+		}
+	}
+	for _, name := range now {
+		if _, there := slices.BinarySearch(before, name); !there {
+			changed = append(changed, "+"+name)
+		}
+	}
+	return changed
+}
+
+// firstInventories are taken once every actor and extension is ready and nothing comes or goes any more: what belongs
+// to the landscape itself must not be taken for something that the scenario has left.
+func (r *runner) firstInventories(ctx context.Context) error {
+	memory, err := r.settled(ctx, settleRule{
+		look: func(ctx context.Context, to *timeline.Journal) error {
+			if actors, knows := r.World.(world.Readiness); knows {
+				if err := actors.Ready(ctx); err != nil {
+					return err
+				}
+			}
+			err := r.takeInventories(ctx, timeline.Before, to)
+			return errors.Join(err, checkReadable(to.Events()))
+		},
+		names: lasting, quiet: r.Patience.Quiet, failing: r.Patience.SetUp, changing: r.Patience.SetUp,
+	})
+	if err != nil {
+		return err
+	}
+	r.keep(memory)
+	return nil
+}
+
+// lastInventories takes inventories until what mentions a shoot, and the folders, do not change any more, and
+// records the last. What is still changing then is judged as it is.
+func (r *runner) lastInventories(ctx context.Context) error {
+	memory, err := r.settled(ctx, settleRule{
+		look: func(ctx context.Context, to *timeline.Journal) error {
+			return r.takeInventories(ctx, timeline.After, to)
+		},
+		names:   changing,
+		failing: 2 * r.Patience.Finale, changing: r.Patience.Changing, // one look may take Finale
+	})
+	r.keep(memory)
+	if unsettled := (&unsettledError{}); errors.As(err, &unsettled) {
+		return nil
+	}
+	return err
+}
+
+// checkReadable is an error that names what could not be listed.
+func checkReadable(events []timeline.Event) error {
+	var errs []error
+	for e, p := range timeline.Of[timeline.InventorySeen](events) {
+		if len(p.Unreadable) > 0 {
+			errs = append(errs, fmt.Errorf("list everything in %q: %s", e.Subject, strings.Join(p.Unreadable, "; ")))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// lasting names everything but events, which expire.
+func lasting(events []timeline.Event) []string {
+	found := []string{}
+	for e, p := range timeline.Of[timeline.InventorySeen](events) {
+		for _, item := range p.Items {
+			if class, _, _ := strings.Cut(item.Class, "."); class != "events" {
+				found = append(found, fmt.Sprintf("%s on %s", itemName(item), e.Subject))
+			}
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+func itemName(item timeline.Item) string {
+	return item.Class + " " + strings.TrimPrefix(item.Namespace+"/"+item.Name, "/")
+}
+
+// changing lists what may still be on its way out: what mentions a shoot, and where, and folders, which go a moment
+// after their pods; with them whether their pods were there, so that a folder is without its pod in two looks before it
+// counts.
+func changing(events []timeline.Event) []string {
+	found := []string{}
+	for e, p := range timeline.Of[timeline.InventorySeen](events) {
+		there := map[string]bool{}
+		for _, item := range p.Items {
+			there[item.UID] = true
+		}
+		for _, item := range p.Items {
+			if len(item.Mentions) > 0 || item.Class == "folder" {
+				found = append(found, fmt.Sprintf("%s on %s owned %t", itemName(item), e.Subject, there[item.Owner]))
+			}
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// keep what was seen, as seen now.
+func (r *runner) keep(memory *timeline.Journal) {
+	for _, e := range memory.Events() {
+		r.Journal.Record(e)
+	}
+}
+
+// takeInventories of every seed, and of every other place that the world knows of.
+func (r *runner) takeInventories(ctx context.Context, when string, to timeline.Recorder) error {
+	ctx, cancel := context.WithTimeout(ctx, r.Patience.Finale)
+	defer cancel()
+	r.mu.Lock()
+	ids := slices.Sorted(maps.Values(r.ids))
+	r.mu.Unlock()
+	items := map[string][]timeline.Item{}
+	var errs []error
+	if keeper, knows := r.World.(world.Inventory); knows {
+		var err error
+		items, err = keeper.Items(ctx)
+		errs = append(errs, err)
+	}
+	for _, seed := range r.World.Seeds() {
+		config, err := r.World.Connect(seed)
+		if err == nil {
+			err = inventory.Take(ctx, seed, config, when, ids, items[seed], to)
+		}
+		errs = append(errs, err)
+		delete(items, seed)
+	}
+	for _, place := range slices.Sorted(maps.Keys(items)) {
+		inventory.Items(place, when, ids, items[place], to)
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,122 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/probe/inventory"
+	"github.com/transplant-sim/transplant/sim/timeline"
+	"github.com/transplant-sim/transplant/sim/world"
+)
+
+// followHandOvers looks into the control-plane namespace of each shoot that its source releases, before the source
+// removes the namespace and everything in it. It does so until the returned function is called.
+func (r *runner) followHandOvers(ctx context.Context) (stop func()) {
+	if r.Unwatched {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var working sync.WaitGroup
+	working.Go(func() {
+		before := map[string]timeline.ShootSeen{}
+		for e := range r.Journal.Follow(ctx) {
+			now, is := e.Payload.(timeline.ShootSeen)
+			if !is {
+				continue
+			}
+			if source := timeline.HandedOver(before[e.Subject], now); source != "" {
+				h := handOver{shoot: e.Subject, namespace: now.TechnicalID, source: source}
+				working.Go(func() { r.unseen(h.String(), r.lookAtHandOver(ctx, h)) })
+			}
+			before[e.Subject] = now
+		}
+	})
+	return func() {
+		cancel()
+		working.Wait()
+	}
+}
+
+// handOver of a shoot, as its source releases it.
+type handOver struct{ shoot, namespace, source string }
+
+// String is what is looked at.
+func (h handOver) String() string {
+	return fmt.Sprintf("what is left of %s on seed %s", h.shoot, h.source)
+}
+
+// lookAtHandOver records what is in the namespace once that has settled, or what was in it last before it went.
+func (r *runner) lookAtHandOver(ctx context.Context, h handOver) error {
+	var last *timeline.InventorySeen
+	memory, err := r.settled(ctx, settleRule{
+		look: func(ctx context.Context, to *timeline.Journal) error {
+			seen, err := r.controlPlane(ctx, h)
+			if err != nil && last == nil {
+				return err
+			}
+			if last == nil || seen != nil && len(seen.Unreadable) == 0 {
+				last = seen
+			}
+			to.Record(timeline.Event{Actor: world.Observer, Subject: h.source, Payload: *last})
+			return nil
+		},
+		names: lasting, failing: 2 * r.Patience.Finale, changing: r.Patience.Changing,
+	})
+	if last == nil {
+		return err
+	}
+	r.keep(memory)
+	return nil
+}
+
+// controlPlane is one look. A namespace that is not there while the shoot is still being restored holds nothing: its
+// source keeps it until then. What was in one that has gone, or goes, or is the shoot's again, is not known.
+func (r *runner) controlPlane(ctx context.Context, h handOver) (*timeline.InventorySeen, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.Patience.Finale)
+	defer cancel()
+	config, err := r.World.Connect(h.source)
+	if err != nil {
+		return nil, fmt.Errorf("connect to seed %q: %w", h.source, err)
+	}
+	seen, state, err := inventory.ControlPlane(ctx, config, h.shoot, h.namespace)
+	if err != nil {
+		return nil, fmt.Errorf("look at %s: %w", h, err)
+	}
+	late, err := r.late(ctx, h, state)
+	if err != nil {
+		return nil, err
+	}
+	if late {
+		seen.Items = []timeline.Item{}
+		seen.Unreadable = append(seen.Unreadable, "namespace "+h.namespace+": nobody looked into it in time")
+	}
+	return &seen, nil
+}
+
+// late says whether a namespace in this state may have contained something else when the source released the shoot.
+func (r *runner) late(ctx context.Context, h handOver, state inventory.Phase) (bool, error) {
+	garden, err := r.clients.Cluster(landscape.Garden)
+	if err != nil {
+		return false, err
+	}
+	shoot := &gardencorev1beta1.Shoot{}
+	if err := garden.Get(ctx, r.World.ShootKey(h.shoot), shoot); err != nil {
+		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+	}
+	switch state {
+	case inventory.There:
+		return ptr.Deref(shoot.Spec.SeedName, "") == h.source, nil
+	case inventory.Gone:
+		o := shoot.Status.LastOperation
+		isMigrate := o != nil && o.Type == gardencorev1beta1.LastOperationTypeMigrate
+		return o == nil || !isMigrate && o.State == gardencorev1beta1.LastOperationStateSucceeded, nil
+	}
+	return true, nil
+}

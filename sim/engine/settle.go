@@ -1,0 +1,217 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/transplant-sim/transplant/sim/expression"
+	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/probe"
+	"github.com/transplant-sim/transplant/sim/probe/inventory"
+	"github.com/transplant-sim/transplant/sim/timeline"
+	"github.com/transplant-sim/transplant/sim/wording"
+	"github.com/transplant-sim/transplant/sim/world"
+)
+
+// noteInterval is how often the timeline says what has not settled yet.
+const noteInterval = 10 * time.Second
+
+// settle waits until every shoot is well, where it belongs and nowhere else, and stays so for a while in which nobody
+// writes anything. It gives up after the scenario's settleWithin. An error says that the run was interrupted.
+func (r *runner) settle(ctx context.Context) error {
+	r.record("", timeline.Settling{Quiet: timeline.Length(r.Patience.Quiet)})
+	deadline := r.Clock.Now().Add(r.Scenario.Spec.SettleWithin.Duration)
+	nextNote := r.Clock.Now().Add(noteInterval)
+	var last pending
+	var lastAt time.Time
+	for {
+		since := timeline.Moment(r.Journal.Now())
+		seen := r.unsettled(ctx)
+		if seen.isSettled() {
+			last = pending{} // what was not well is well now
+			seen = r.moving(ctx)
+		}
+		if seen.isSettled() {
+			r.record("", timeline.Settled{Converged: true, Since: since, Objects: seen.objects})
+			return nil
+		}
+		if len(seen.unknown) == 0 {
+			last, lastAt = seen, r.Clock.Now()
+		}
+		if !r.Clock.Now().Before(deadline) || ctx.Err() != nil {
+			// The last look may be blind. Then what the look before it saw moving counts, if too little time was left for it
+			// to settle.
+			if left := deadline.Sub(lastAt); len(seen.moves) == 0 && left < r.Patience.Quiet {
+				seen.moves = last.before(left)
+			}
+			r.record("", timeline.Settled{Waiting: seen.moves, Unknown: seen.unknown})
+			return interrupted(ctx)
+		}
+		if now := r.Clock.Now(); !now.Before(nextNote) {
+			r.record("", timeline.Note{Text: wording.Short("not settled yet: " + seen.String())})
+			nextNote = now.Add(noteInterval)
+		}
+		select {
+		case <-ctx.Done():
+		case <-r.Clock.After(pollInterval):
+		}
+	}
+}
+
+// pending is what has not settled, and what could not be checked.
+type pending struct {
+	moves, unknown []string
+	objects        int // that were looked at for as long as nothing may move
+}
+
+func (p pending) isSettled() bool { return len(p.moves)+len(p.unknown) == 0 }
+
+// before says what moved when all could be seen for the last time.
+func (p pending) before(left time.Duration) (moves []string) {
+	for _, what := range p.moves {
+		moves = append(moves, fmt.Sprintf("%s, when it could be seen last, %s before the deadline", what,
+			left.Round(time.Millisecond)))
+	}
+	return moves
+}
+
+// pendingAfter says what a failed look means: a missing API server has not settled, every other failure says nothing.
+func pendingAfter(err error) pending {
+	if missing := (world.NoAPIServer{}); errors.As(err, &missing) {
+		return pending{moves: []string{err.Error()}}
+	}
+	return pending{unknown: []string{err.Error()}}
+}
+
+// String is the first of it, and how much more there is.
+func (p pending) String() string {
+	all := slices.Concat(p.moves, p.unknown)
+	if len(all) > 1 {
+		return fmt.Sprintf("%s, and %d more", all[0], len(all)-1)
+	}
+	return strings.Join(all, "")
+}
+
+// interrupted returns an error if the run was interrupted.
+func interrupted(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	return fmt.Errorf("the run was interrupted: %w", context.Cause(ctx))
+}
+
+// mostMoved bounds what is listed one by one.
+const mostMoved = 10
+
+// moving says what moves although everything seems to be done: what is written, without heartbeats and the scenario's
+// own loads, and what is no longer well.
+func (r *runner) moving(ctx context.Context) pending {
+	before, err := r.versions(ctx)
+	if err != nil {
+		return pendingAfter(err)
+	}
+	select {
+	case <-ctx.Done():
+		return pending{unknown: []string{context.Cause(ctx).Error()}}
+	case <-r.Clock.After(r.Patience.Quiet):
+	}
+	now, err := r.versions(ctx)
+	if err != nil {
+		return pendingAfter(err)
+	}
+	moved := before.Moved(now)
+	if more := len(moved) - mostMoved; more > 0 {
+		moved = append(moved[:mostMoved], fmt.Sprintf("and %d more move", more))
+	}
+	seen := r.unsettled(ctx)
+	seen.moves, seen.objects = append(moved, seen.moves...), len(now)
+	return seen
+}
+
+// versions of what is in the garden, the seeds and the shoots that are awake.
+func (r *runner) versions(ctx context.Context) (inventory.Versions, error) {
+	all := inventory.Versions{}
+	for _, cluster := range append([]string{landscape.Garden}, r.World.Seeds()...) {
+		config, err := r.World.Connect(cluster)
+		if err == nil {
+			err = r.look(ctx, all, cluster, config)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("look at what moves in %q: %w", cluster, err)
+		}
+	}
+	r.mu.Lock()
+	on := maps.Clone(r.on)
+	r.mu.Unlock()
+	names := slices.Sorted(maps.Keys(on))
+	shoots := world.Observe(ctx, r.World, r.clients, world.Query{Shoots: names}).Shoots
+	for _, name := range names {
+		if !on[name] || shoots[name].Hibernated {
+			continue
+		}
+		config, err := r.World.ConnectShoot(ctx, name, world.Observer)
+		if err == nil {
+			err = r.look(ctx, all, name, config)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("look at what moves in the shoot %q: %w", name, err)
+		}
+	}
+	return all, nil
+}
+
+// look at one cluster. Where loads write, everything moves.
+func (r *runner) look(ctx context.Context, into inventory.Versions, cluster string, config *rest.Config) error {
+	ctx, cancel := context.WithTimeout(ctx, r.Patience.Finale)
+	defer cancel()
+	return into.Add(ctx, cluster, config, probe.Namespace)
+}
+
+// unsettled says what has not settled yet.
+func (r *runner) unsettled(ctx context.Context) (seen pending) {
+	r.mu.Lock()
+	on := maps.Clone(r.on)
+	r.mu.Unlock()
+	names := slices.Sorted(maps.Keys(on))
+	now := world.Observe(ctx, r.World, r.clients, world.Query{Shoots: names, Seeds: r.World.Seeds()})
+	live, blind := map[string]int{}, false
+	for _, name := range names {
+		shoot := now.Shoots[name]
+		live[shoot.Seed]++
+		switch {
+		case len(shoot.Unknown) > 0:
+			blind = true
+			seen.unknown = append(seen.unknown, fmt.Sprintf("the shoot %s cannot be read: %s", name, reason(shoot.Unknown)))
+		case !on[name] && shoot.Exists:
+			seen.moves = append(seen.moves, fmt.Sprintf("the shoot %s is still there: %s", name, shoot.Doing()))
+		case on[name] && !shoot.Exists:
+			seen.moves = append(seen.moves, fmt.Sprintf("there is no shoot %s", name))
+		case on[name] && !shoot.Healthy:
+			seen.moves = append(seen.moves, fmt.Sprintf("the shoot %s is not healthy: %s", name, shoot.Doing()))
+		}
+	}
+	for _, name := range r.World.Seeds() {
+		seed := now.Seeds[name]
+		if why, unknown := seed.Unknown["shoots"]; unknown {
+			seen.unknown = append(seen.unknown, fmt.Sprintf("seed %s cannot be read: %s", name, why))
+		} else if seed.Shoots != live[name] && !blind { // where a shoot is that cannot be read is not known either
+			seen.moves = append(seen.moves, fmt.Sprintf("seed %s holds %d control planes, %d belong there", name, seed.Shoots,
+				live[name]))
+		}
+	}
+	return seen
+}
+
+func reason(unknown expression.Unknown) string {
+	for _, field := range slices.Sorted(maps.Keys(unknown)) {
+		return unknown[field]
+	}
+	return ""
+}

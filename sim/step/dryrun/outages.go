@@ -1,0 +1,137 @@
+package dryrun
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/transplant-sim/transplant/sim/fault"
+	"github.com/transplant-sim/transplant/sim/landscape"
+)
+
+// outage is of a cluster that a fault has surely lost or frozen, and that is not healed yet. A fault that waits for its
+// moment may never strike, and makes none.
+type outage struct {
+	fault, cluster string
+	lost           bool
+}
+
+func (o outage) String() string {
+	harm := "frozen"
+	if o.lost {
+		harm = "lost"
+	}
+	return fmt.Sprintf("cluster %q is %s by the fault %q at this step", o.cluster, harm, o.fault)
+}
+
+// ineffective is a fault of an actor's traffic that hits nothing before a cluster is back.
+type ineffective struct {
+	fault, actor string
+	path         *field.Path
+	outage       outage
+}
+
+// killed is a process that must run again where it was for the fault that has killed it to be healed.
+type killed struct {
+	fault, cluster string
+	returns        bool // with its cluster, when that was lost
+}
+
+func (k killed) mistake(path *field.Path, o outage) *field.Error {
+	return field.Forbidden(path, fmt.Sprintf("%s, and what %q has killed there cannot run again: heal %q before", o,
+		k.fault, o.fault))
+}
+
+// begun is a fault that has begun at its step.
+type begun struct {
+	fault string
+	path  *field.Path
+}
+
+func (i ineffective) mistake() *field.Error {
+	return field.Invalid(i.path, i.actor,
+		fmt.Sprintf("has no traffic that it could hit: %s, and not healed before this fault is; heal %q before", i.outage,
+			i.outage.fault))
+}
+
+// Inject carries the state on over a fault of this name that begins at this step, and finds what is not there for it.
+func (s *State) Inject(path *field.Path, name string, f fault.Fault) field.ErrorList {
+	var errs field.ErrorList
+	member, cluster := fault.Ground(f, s.Landscape)
+	if o, is := s.outageOf(cluster); is && (o.lost || !reachesFrozen(f)) {
+		errs = append(errs, field.Forbidden(path.Child(member), o.String()+": heal it before"))
+	}
+	if actor := fault.Speaker(f); actor != "" {
+		if o, is := s.outageOf(s.Landscape.HomeOf(actor)); is {
+			s.ineffective = append(s.ineffective,
+				ineffective{fault: name, actor: actor, path: path.Child("actor"), outage: o})
+		}
+	}
+	if home, returns := fault.Revival(f, s.Landscape); home != "" && len(errs) == 0 {
+		s.killed = append(s.killed, killed{fault: name, cluster: home, returns: returns})
+	}
+	s.begun = append(s.begun, begun{fault: name, path: path})
+	switch f.(type) {
+	case *fault.LoseCluster:
+		s.outages = append(s.outages, outage{fault: name, cluster: cluster, lost: true})
+	case *fault.FreezeCluster:
+		s.outages = append(s.outages, outage{fault: name, cluster: cluster})
+	}
+	return errs
+}
+
+// reachesFrozen says whether a fault does something to what stands still: a signal does.
+func reachesFrozen(f fault.Fault) bool {
+	switch f.(type) {
+	case *fault.LoseCluster, *fault.Kill, *fault.Freeze, *fault.Crash:
+		return true
+	}
+	return false
+}
+
+// outageOf finds what keeps a cluster down, first what has lost it.
+func (s *State) outageOf(cluster string) (found outage, is bool) {
+	for _, o := range s.outages {
+		if o.cluster == cluster && (!is || o.lost && !found.lost) {
+			found, is = o, true
+		}
+	}
+	return found, is
+}
+
+// Garden finds what keeps the garden from answering at this place.
+func (s *State) Garden(path *field.Path) field.ErrorList {
+	if o, is := s.outageOf(landscape.Garden); is {
+		return field.ErrorList{field.Forbidden(path, o.String()+": heal it before")}
+	}
+	return nil
+}
+
+// Heal carries the state on over the heal of a fault, and finds what it would wait for in vain. A fault that could hit
+// nothing until it is healed is a mistake.
+func (s *State) Heal(path *field.Path, name string) (errs field.ErrorList) {
+	s.outages = slices.DeleteFunc(s.outages, func(o outage) bool { return o.fault == name })
+	s.ineffective = slices.DeleteFunc(s.ineffective, func(i ineffective) bool {
+		_, still := s.outageOf(i.outage.cluster)
+		if still && i.fault == name {
+			errs = append(errs, i.mistake())
+		}
+		return !still || i.fault == name
+	})
+	s.killed = slices.DeleteFunc(s.killed, func(k killed) bool {
+		if o, is := s.outageOf(k.cluster); is && k.fault == name && len(errs) == 0 && !(k.returns && o.lost) {
+			errs = append(errs, k.mistake(path, o))
+		}
+		return k.fault == name
+	})
+	return errs
+}
+
+// End heals what is left when the scenario is over, the last fault first.
+func (s *State) End() (errs field.ErrorList) {
+	for _, b := range slices.Backward(s.begun) {
+		errs = append(errs, s.Heal(b.path, b.fault)...)
+	}
+	return errs
+}

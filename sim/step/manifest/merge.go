@@ -1,0 +1,76 @@
+package manifest
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Merge is a JSON merge patch as it stands in a file.
+type Merge struct{ fields map[string]any }
+
+// UnmarshalJSON reads the patch. Whether it fits an object is for the step to check.
+func (m *Merge) UnmarshalJSON(data []byte) error {
+	if err := json.Unmarshal(data, &m.fields); err != nil {
+		return fmt.Errorf("read the patch: %s", strings.TrimPrefix(err.Error(), "json: "))
+	}
+	return nil
+}
+
+// MarshalJSON writes the patch, its fields in order of their names.
+func (m Merge) MarshalJSON() ([]byte, error) { return json.Marshal(m.fields) }
+
+// Equal says whether both change the same.
+func (m Merge) Equal(other Merge) bool { return m.String() == other.String() }
+
+func (m Merge) String() string {
+	content, err := json.Marshal(m.fields)
+	if err != nil {
+		return err.Error() // what was read from JSON can be written as JSON
+	}
+	return string(content)
+}
+
+// Fields of the patch. They must not be changed.
+func (m Merge) Fields() map[string]any { return m.fields }
+
+// changeable are the parts of an object that a scenario may change: its identity and its status are not among them.
+var changeable = map[string][]string{"": {"metadata", "spec"}, "metadata": {"annotations", "labels"}}
+
+// Check reads the patch strictly into an empty object of the type that it is for.
+func (m Merge) Check(path *field.Path, object any) field.ErrorList {
+	errs := known(path, m.fields, changeable[""])
+	if metadata, is := m.fields["metadata"].(map[string]any); is {
+		errs = append(errs, known(path.Child("metadata"), metadata, changeable["metadata"])...)
+	}
+	if len(m.fields) == 0 {
+		errs = append(errs, field.Required(path, "a patch changes something"))
+	}
+	if len(errs) > 0 {
+		return errs
+	}
+	return strict(path, m.fields, object)
+}
+
+func known(path *field.Path, fields map[string]any, names []string) field.ErrorList {
+	var errs field.ErrorList
+	for name := range fields {
+		if !slices.Contains(names, name) {
+			errs = append(errs, field.NotSupported(path.Child(name), name, names))
+		}
+	}
+	return errs
+}
+
+// below is a path with dots and indices under another.
+func below(path *field.Path, rest string) *field.Path {
+	for name := range strings.SplitSeq(rest, ".") {
+		if name != "" {
+			path = path.Child(name)
+		}
+	}
+	return path
+}
