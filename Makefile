@@ -119,7 +119,7 @@ lint: ## Check formatting, vet, references to documents, and the bounds of the t
 .PHONY: golangci
 golangci: ## Run all linters (builds them first, which takes minutes)
 	@# a cache of its own: cached findings of another checkout have the paths of that checkout, which no exclusion matches
-	GOLANGCI_LINT_CACHE=$(CURDIR)/.cache/golangci go tool -modfile=.ci/lint/go.mod golangci-lint run --allow-parallel-runners --timeout 15m ./...
+	GOLANGCI_LINT_CACHE=$(CURDIR)/.cache/golangci go tool -modfile=.ci/lint/go.mod golangci-lint run --allow-parallel-runners --timeout 30m ./...
 
 .PHONY: sbom
 sbom: ## Write bills of materials (CycloneDX) of all Go modules that users run into out/bill
