@@ -149,7 +149,7 @@ func TestTableOfAccess_EveryCell(t *testing.T) {
 		for _, route := range routes {
 			row := server + " " + route.Method + " " + route.Path
 			served[row] = slices.Sorted(slices.Values(route.Allowed))
-			for _, identity := range append(identities, unknown) {
+			for _, identity := range identitiesAnd(unknown) {
 				client := &http.Client{Transport: access.Transport(filesOf(l.keys, identity).Read)}
 				code, body, err := ask(t, client, l.urls[server], route)
 				allowed, staysOpen := slices.Contains(table[row], identity), route.Path == ownership.PathRevocation
@@ -166,7 +166,7 @@ func TestTableOfAccess_EveryCell(t *testing.T) {
 	if diff := cmp.Diff(table, served); diff != "" {
 		t.Errorf("the table and the routes (-table +routes):\n%s", diff)
 	}
-	for _, identity := range append(identities, unknown) {
+	for _, identity := range identitiesAnd(unknown) {
 		err := putAs(t, l, filesOf(l.keys, identity))
 		if allowed := identity == access.APIServer; allowed != (err == nil) {
 			t.Errorf("etcd's client port as %s: %v", identity, err)
@@ -412,7 +412,7 @@ func TestHandler_AFloodOfOneIdentity_HoldsUpNoOther(t *testing.T) {
 func TestAttack_AsAnotherUser_IsRefused(t *testing.T) {
 	t.Parallel()
 	l := startLive(t)
-	for _, identity := range append(identities, "ca") {
+	for _, identity := range identitiesAnd("ca") {
 		err := otheruser.Do(t, func() error {
 			_, err := os.ReadFile(l.keys.Key(string(identity)))
 			return err

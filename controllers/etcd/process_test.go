@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -100,8 +101,10 @@ func (a *authorities) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// identities are all that a shoot's etcd CA signs certificates for.
-var identities = append(access.Clients(), access.Gardenlet, access.APIServer, access.Guard)
+// identitiesAnd gives all that a shoot's etcd CA signs certificates for, and the others.
+func identitiesAnd(others ...access.Identity) []access.Identity {
+	return slices.Concat(access.Clients(), []access.Identity{access.Gardenlet, access.APIServer, access.Guard}, others)
+}
 
 // newKeys makes a shoot's etcd CA, and a certificate for each identity.
 func newKeys(t *testing.T, hosts ...string) pki.Folder {
@@ -114,7 +117,7 @@ func newKeys(t *testing.T, hosts ...string) pki.Folder {
 	if err := keys.WriteAuthority("ca", authority); err != nil {
 		t.Fatal(err)
 	}
-	for _, identity := range append(identities, unknown) {
+	for _, identity := range identitiesAnd(unknown) {
 		request := pki.Request{Name: string(identity)}
 		if identity == access.Guard {
 			request.Hosts = append(hosts, access.ServerName)

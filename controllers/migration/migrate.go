@@ -3,6 +3,7 @@ package migration
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -187,7 +188,7 @@ func (m *migrate) graph() *flow.Graph {
 	removedLate := g.Add(flow.Task{Name: "Deleting extensions after kube-apiserver",
 		Run: m.removeExtensions(gardencorev1beta1.AfterKubeAPIServer), After: after(savedAgain)})
 	cleared := g.Add(flow.Task{Name: "Deleting infrastructure and DNS records from the Shoot namespace",
-		Run: m.remove(append(withAPIServer, afterAPIServer...)), After: after(savedAgain)})
+		Run: m.remove(slices.Concat(withAPIServer, afterAPIServer)), After: after(savedAgain)})
 	final := g.Add(flow.Task{Name: "Creating final ETCD snapshot and ending the ownership epoch", Run: m.endEpoch,
 		After: after(stopped), Skip: !m.owned})
 	handed := g.Add(flow.Task{Name: handOver, Run: m.handOverBackups, After: after(final, cleared, removedLate)})
