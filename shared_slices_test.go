@@ -23,7 +23,7 @@ func TestSharedAppends_OfEachShape_AreFound(t *testing.T) {
 		"a/a.go": "package a\n\nvar shared = []int{1}\n\nfunc own() { shared = append(shared, 2) }\n",
 		"a/b.go": "package a\n\nfunc bad() []int {\n\tfor range append(shared, 2) {\n\t}\n\treturn append(shared, 3)\n}\n",
 		"a/c.go": "package a\n\nfunc good(shared []int) []int { return append(shared, 2) }\n",
-		"a/d.go": "package a\n\nfunc alike() (other []int) {\n\tvar shared []int\n\tother = append(shared, 1)\n\treturn other\n}\n",
+		"a/d.go": "package a\n\nfunc alike() []int {\n\tvar shared []int\n\treturn append(shared, 1)\n}\n",
 		"b/b.go": "package b\n\nfunc elsewhere(shared []int) []int { return append(shared, 2) }\n",
 	}
 	if got := tree.sharedAppends(t); !slices.Equal(got, []string{"a/b.go:4:12: shared", "a/b.go:6:9: shared"}) {
