@@ -173,7 +173,11 @@ func factsOf(run *Run) []fact {
 	if m := run.Start.TimeoutMultiplier; m != 0 && m != 1 {
 		facts = append(facts, fact{"timeout multiplier", fmt.Sprintf("%g", m)})
 	}
-	return append(facts, fact{"events", thousands(len(run.Events))})
+	facts = append(facts, fact{"events", thousands(len(run.Events))})
+	if run.Verdict != nil && len(run.Verdict.NotJudged) > 0 {
+		facts = append(facts, fact{"not judged again", strings.Join(run.Verdict.NotJudged, "; ")})
+	}
+	return facts
 }
 
 // promisesOf the run: those with violations first, then those of which not enough was seen.
