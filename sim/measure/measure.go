@@ -137,8 +137,8 @@ func rpo(events []timeline.Event, shoot string) (time.Duration, bool) {
 		read = read || e.Subject == shoot
 	}
 	var acknowledged []timeline.Write
-	for e, w := range timeline.Of[timeline.Write](oracle.LastLife(events, shoot)) {
-		if e.Subject == shoot && w.Outcome == timeline.Acknowledged {
+	for _, w := range timeline.About[timeline.Write](oracle.LastLife(events, shoot), shoot) {
+		if w.Outcome == timeline.Acknowledged {
 			acknowledged = append(acknowledged, w)
 			written = true
 		}
@@ -205,10 +205,8 @@ func RecoveryProof(events []timeline.Event) (proof []int) {
 
 // isFollowed says that somebody has seen the Shoot in the garden.
 func isFollowed(events []timeline.Event, shoot string) bool {
-	for e := range timeline.Of[timeline.ShootSeen](events) {
-		if e.Subject == shoot {
-			return true
-		}
+	for range timeline.About[timeline.ShootSeen](events, shoot) {
+		return true
 	}
 	return false
 }

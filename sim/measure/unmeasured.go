@@ -143,10 +143,8 @@ func (u *Unrecovered) waitedFor(events []timeline.Event, shoot string, faults []
 
 // readySince is when a shoot was ready, the last time that it was created.
 func readySince(events []timeline.Event, shoot string) (at time.Duration) {
-	for e := range timeline.Of[timeline.ShootReady](events) {
-		if e.Subject == shoot {
-			at = e.At
-		}
+	for e := range timeline.About[timeline.ShootReady](events, shoot) {
+		at = e.At
 	}
 	return at
 }
@@ -155,10 +153,7 @@ func readySince(events []timeline.Event, shoot string) (at time.Duration) {
 // where it was then. A shoot of which nothing was seen until then may have been anywhere.
 func isWhereExpected(events []timeline.Event, shoot string, fault time.Duration, newest owner) bool {
 	var then, last timeline.ShootSeen
-	for e, p := range timeline.Of[timeline.ShootSeen](events) {
-		if e.Subject != shoot {
-			continue
-		}
+	for e, p := range timeline.About[timeline.ShootSeen](events, shoot) {
 		if e.At <= max(fault, newest.served) {
 			then = p
 		}

@@ -67,8 +67,8 @@ func (CloudUntouched) judgeShoot(f *findings, events []timeline.Event, id, shoot
 	judgeNames(f, events, id, shoot)
 	// By the cloud's own time: the ledger is read after the fact.
 	upset := disturbancesOf(events, shoot)
-	for e, call := range timeline.Of[timeline.CloudCalled](events) {
-		if e.Subject == id && !upset.at(call.Made) && call.Took && !fluid[call.What] &&
+	for e, call := range timeline.About[timeline.CloudCalled](events, id) {
+		if !upset.at(call.Made) && call.Took && !fluid[call.What] &&
 			(call.Verb == "delete" || call.Verb == "create" || call.Verb == "reboot") {
 			f.add(e.At, proof(e.Seq), "%s: %s has made the cloud %s %s %s (ledger entry %d)", shoot, e.Actor, call.Verb,
 				call.What, nameOf(call), call.Number)

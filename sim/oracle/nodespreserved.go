@@ -47,8 +47,8 @@ func (NodesPreserved) Lacks(events []timeline.Event) []string {
 // podsSeenRunning is how many pods of the workload were seen running. They are there before the shoot is called steady.
 func podsSeenRunning(events []timeline.Event, shoot string) int {
 	running := map[string]bool{}
-	for e, p := range timeline.Of[timeline.PodSeen](events) {
-		if e.Subject == shoot && p.Phase == "Running" {
+	for _, p := range timeline.About[timeline.PodSeen](events, shoot) {
+		if p.Phase == "Running" {
 			running[p.Name] = true
 		}
 	}

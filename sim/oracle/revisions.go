@@ -76,10 +76,7 @@ type client struct{ actor, resource string }
 func (Revisions) judgeClients(f *findings, events []timeline.Event, shoot string) {
 	last := map[client]int64{}
 	seen := map[client]int{} // the event that recorded it
-	for e, p := range timeline.Of[timeline.VersionsSeen](events) {
-		if e.Subject != shoot {
-			continue
-		}
+	for e, p := range timeline.About[timeline.VersionsSeen](events, shoot) {
 		who := client{e.Actor, p.Resource}
 		if p.Gone {
 			last[who] = 0
@@ -105,10 +102,7 @@ func (Revisions) judgeOwners(f *findings, events []timeline.Event, shoot string)
 	}
 	epochs := EpochsOf(events, shoot)
 	last := map[client]observed{}
-	for e, p := range timeline.Of[timeline.VersionsSeen](events) {
-		if e.Subject != shoot {
-			continue
-		}
+	for e, p := range timeline.About[timeline.VersionsSeen](events, shoot) {
 		who := client{e.Actor, p.Resource}
 		was := last[who]
 		if p.Gone {

@@ -262,8 +262,8 @@ func (SingleWriter) judgeCachedReads(f *findings, events []timeline.Event, shoot
 // keepsAddress says that the shoot has a reader that stays at the first address. Old timelines show it by its reads
 // alone.
 func keepsAddress(events []timeline.Event, shoot string) bool {
-	for e, step := range timeline.Of[timeline.StepStarted](events) {
-		if e.Subject == shoot && step.KeepAddress {
+	for _, step := range timeline.About[timeline.StepStarted](events, shoot) {
+		if step.KeepAddress {
 			return true
 		}
 	}
@@ -272,10 +272,8 @@ func keepsAddress(events []timeline.Event, shoot string) bool {
 
 func cachedReads(events []timeline.Event, shoot string) []timeline.CachedRead {
 	var reads []timeline.CachedRead
-	for e, p := range timeline.Of[timeline.CachedRead](events) {
-		if e.Subject == shoot {
-			reads = append(reads, p)
-		}
+	for _, p := range timeline.About[timeline.CachedRead](events, shoot) {
+		reads = append(reads, p)
 	}
 	return reads
 }

@@ -115,10 +115,7 @@ func (d duty) gaps(events []timeline.Event, most time.Duration) (lacks []string)
 		}
 		since = until
 	}
-	for e, p := range timeline.Of[timeline.Looked](events) {
-		if e.Subject != d.probe {
-			continue
-		}
+	for e, p := range timeline.About[timeline.Looked](events, d.probe) {
 		looked := p.Looks > 0
 		if d.at != "" {
 			looked = p.Looks > p.Failed

@@ -78,10 +78,7 @@ func (s *stretches) end(at int64) {
 
 func operationBars(run *Run, shoot string) []Bar {
 	var all stretches
-	for e, p := range timeline.Of[timeline.ShootSeen](run.Events) {
-		if e.Subject != shoot {
-			continue
-		}
+	for e, p := range timeline.About[timeline.ShootSeen](run.Events, shoot) {
 		o, seed := p.Operation, cmp.Or(p.StatusSeed, p.SpecSeed)
 		key, label := "", ""
 		if !p.Absent && o.Type != "" {
@@ -170,10 +167,7 @@ func apiBars(run *Run, shoot string) []Bar {
 func nodeBars(run *Run, shoot string) []Bar {
 	ready := map[string]bool{}
 	var all stretches
-	for e, p := range timeline.Of[timeline.NodeSeen](run.Events) {
-		if e.Subject != shoot {
-			continue
-		}
+	for e, p := range timeline.About[timeline.NodeSeen](run.Events, shoot) {
 		if ready[p.Name] = p.Ready == "True"; p.Gone {
 			delete(ready, p.Name)
 		}
@@ -197,10 +191,7 @@ func nodeBars(run *Run, shoot string) []Bar {
 
 func conditionBars(run *Run, shoot string) []Bar {
 	types := map[string]*stretches{}
-	for e, p := range timeline.Of[timeline.ShootSeen](run.Events) {
-		if e.Subject != shoot {
-			continue
-		}
+	for e, p := range timeline.About[timeline.ShootSeen](run.Events, shoot) {
 		now := map[string]timeline.ConditionIs{}
 		for _, c := range p.Conditions {
 			if types[c.Type] == nil {

@@ -13,6 +13,17 @@ func Of[P Payload](events []Event) iter.Seq2[Event, P] {
 	}
 }
 
+// About yields those of them that are about a subject.
+func About[P Payload](events []Event, subject string) iter.Seq2[Event, P] {
+	return func(yield func(Event, P) bool) {
+		for e, payload := range Of[P](events) {
+			if e.Subject == subject && !yield(e, payload) {
+				return
+			}
+		}
+	}
+}
+
 // First returns the first event with a payload of type P.
 func First[P Payload](events []Event) (Event, P, bool) {
 	for e, payload := range Of[P](events) {
