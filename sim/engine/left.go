@@ -12,6 +12,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/probe/inventory"
+	"github.com/transplant-sim/transplant/sim/state"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -25,17 +26,18 @@ func (r *runner) followHandOvers(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var working sync.WaitGroup
 	working.Go(func() {
-		before := map[string]timeline.ShootSeen{}
+		known := state.New()
 		for e := range r.Journal.Follow(ctx) {
+			before := known.Shoots[e.Subject]
+			known.Take(e)
 			now, is := e.Payload.(timeline.ShootSeen)
 			if !is {
 				continue
 			}
-			if source := timeline.HandedOver(before[e.Subject], now); source != "" {
+			if source := timeline.HandedOver(before, now); source != "" {
 				h := handOver{shoot: e.Subject, namespace: now.TechnicalID, source: source}
 				working.Go(func() { r.unseen(h.String(), r.lookAtHandOver(ctx, h)) })
 			}
-			before[e.Subject] = now
 		}
 	})
 	return func() {

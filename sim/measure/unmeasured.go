@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/transplant-sim/transplant/sim/oracle"
+	"github.com/transplant-sim/transplant/sim/state"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
@@ -54,7 +55,7 @@ func NotRecovered(events []timeline.Event) (all []Unrecovered) {
 	if len(faults) == 0 || !settled {
 		return nil
 	}
-	last, loaded := oracle.LastSeen(events), oracle.Loaded(events)
+	last, loaded := state.Of(events).Shoots, oracle.Loaded(events)
 	for _, shoot := range expected(events, loaded) {
 		if oracle.AwayAtEnd(last[shoot]) {
 			continue

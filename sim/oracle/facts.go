@@ -102,15 +102,6 @@ func steadyNodes(events []timeline.Event, shoot string) int {
 	return 0
 }
 
-// LastSeen is the last state of each shoot in the garden.
-func LastSeen(events []timeline.Event) map[string]timeline.ShootSeen {
-	last := map[string]timeline.ShootSeen{}
-	for e, p := range timeline.Of[timeline.ShootSeen](events) {
-		last[e.Subject] = p
-	}
-	return last
-}
-
 // technicalIDs of the shoots, by technical id.
 func technicalIDs(events []timeline.Event) map[string]string {
 	ids := map[string]string{}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/transplant-sim/transplant/sim/state"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
@@ -62,7 +63,7 @@ func (NoLostWrite) Lacks(events []timeline.Event) []string {
 		read[e.Subject] = true
 	}
 	var lacks []string
-	last, loaded := LastSeen(events), Loaded(events)
+	last, loaded := state.Of(events).Shoots, Loaded(events)
 	total := 0
 	for _, shoot := range shootsOf(events) {
 		if missing := MissingWrites(events, shoot); missing != "" && read[shoot] {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/transplant-sim/transplant/sim/state"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
@@ -26,7 +27,7 @@ func (o Revisions) Lacks(events []timeline.Event) []string {
 		seen[e.Subject] = seen[e.Subject] || len(p.Versions) > 0
 	}
 	var lacks []string
-	last := LastSeen(events)
+	last := state.Of(events).Shoots
 	for _, shoot := range shootsOf(events) {
 		life := LastLife(events, shoot)
 		epochs := EpochsOf(life, shoot)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/transplant-sim/transplant/sim/state"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
@@ -24,7 +25,7 @@ func (SingleWriter) Name() string { return "SingleWriter" }
 // the end: two owners of whom one was never seen are none.
 func (SingleWriter) Lacks(events []timeline.Event) []string {
 	var lacks []string
-	last := LastSeen(events)
+	last := state.Of(events).Shoots
 	for _, shoot := range shootsOf(events) {
 		epochs := EpochsOf(events, shoot)
 		if len(epochs) == 0 {

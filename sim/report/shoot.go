@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/transplant-sim/transplant/sim/measure"
+	"github.com/transplant-sim/transplant/sim/state"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
@@ -165,23 +166,16 @@ func apiBars(run *Run, shoot string) []Bar {
 }
 
 func nodeBars(run *Run, shoot string) []Bar {
-	ready := map[string]bool{}
+	now := state.New()
 	var all stretches
-	for e, p := range timeline.About[timeline.NodeSeen](run.Events, shoot) {
-		if ready[p.Name] = p.Ready == "True"; p.Gone {
-			delete(ready, p.Name)
-		}
-		up := 0
-		for _, is := range ready {
-			if is {
-				up++
-			}
-		}
+	for e := range timeline.About[timeline.NodeSeen](run.Events, shoot) {
+		now.Take(e)
+		ready, there := now.Nodes(shoot)
 		tone := Good
-		if up < len(ready) || up == 0 {
+		if ready < there || ready == 0 {
 			tone = Bad
 		}
-		label := fmt.Sprintf("%d of %d ready", up, len(ready))
+		label := fmt.Sprintf("%d of %d ready", ready, there)
 		all.change(ms(e.At), label, Bar{Tone: tone, Label: label, Event: e.Seq, About: fmt.Sprintf("%s: %s nodes", shoot,
 			label)})
 	}
