@@ -106,8 +106,8 @@ type answer struct {
 
 // writesAs answers, in the order in which they were sent. A write that was refused for what it says is none.
 func writesAs(events []timeline.Event, shoot string, epochs oracle.Epochs) (all []answer) {
-	for e, w := range timeline.Of[timeline.Write](events) {
-		if e.Subject != shoot || refusedForItsContent(w) {
+	for e, w := range timeline.About[timeline.Write](events, shoot) {
+		if refusedForItsContent(w) {
 			continue
 		}
 		one := answer{event: e, sent: time.Duration(w.Sent), at: time.Duration(w.Answered)}

@@ -24,17 +24,14 @@ var artefacts = map[string]bool{"load-balancers": true, "volumes": true}
 
 // Lacks a shoot with nodes that was deleted, and its ledger.
 func (CloudEmptied) Lacks(events []timeline.Event) []string {
-	called := map[string]bool{}
-	for e := range timeline.Of[timeline.CloudCalled](events) {
-		called[e.Subject] = true
-	}
+	called := timeline.Subjects[timeline.CloudCalled](events)
 	var lacks []string
 	deleted := false
 	for id, shoot := range technicalIDs(events) {
 		if steadyNodes(events, shoot) == 0 || len(endsOf(events, shoot)) == 0 {
 			continue
 		}
-		if deleted = true; !called[id] {
+		if deleted = true; !slices.Contains(called, id) {
 			lacks = append(lacks, "the cloud's ledger for "+shoot)
 		}
 	}

@@ -29,13 +29,10 @@ var ofShoots = []string{"networks", "subnets", "routers", "security-groups", "ke
 // Lacks the ledger, when there are nodes and so there must be entries, or its end, or whose things a third-party
 // extension makes.
 func (CloudUntouched) Lacks(events []timeline.Event) []string {
-	called := map[string]bool{}
-	for e := range timeline.Of[timeline.CloudCalled](events) {
-		called[e.Subject] = true
-	}
+	called := timeline.Subjects[timeline.CloudCalled](events)
 	var lacks []string
 	for id, shoot := range technicalIDs(events) {
-		if steadyNodes(events, shoot) > 0 && !called[id] {
+		if steadyNodes(events, shoot) > 0 && !slices.Contains(called, id) {
 			lacks = append(lacks, "the cloud's ledger for "+shoot)
 		}
 	}

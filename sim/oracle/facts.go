@@ -2,7 +2,6 @@ package oracle
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"time"
@@ -11,13 +10,7 @@ import (
 )
 
 // shootsOf are the shoots that were steady at some time, by name.
-func shootsOf(events []timeline.Event) []string {
-	seen := map[string]bool{}
-	for e := range timeline.Of[timeline.ShootReady](events) {
-		seen[e.Subject] = true
-	}
-	return slices.Sorted(maps.Keys(seen))
-}
+func shootsOf(events []timeline.Event) []string { return timeline.Subjects[timeline.ShootReady](events) }
 
 // upsetting are the verbs of steps that ask for nodes and cloud resources of a shoot to come and go.
 var upsetting = []string{"create", "delete", "hibernate", "wake"}

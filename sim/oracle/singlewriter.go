@@ -110,8 +110,8 @@ func (o SingleWriter) Judge(events []timeline.Event) []Violation {
 func (SingleWriter) judgeValidity(f *findings, events []timeline.Event, shoot string, epochs Epochs) {
 	reported := map[int64]bool{}
 	owners := map[int64]timeline.Event{}
-	for e, p := range timeline.Of[timeline.EpochSeen](events) {
-		if e.Subject != shoot || p.Epoch == 0 || p.Remaining <= 0 || reported[p.Epoch] {
+	for e, p := range timeline.About[timeline.EpochSeen](events, shoot) {
+		if p.Epoch == 0 || p.Remaining <= 0 || reported[p.Epoch] {
 			continue
 		}
 		if owner, known := owners[p.Epoch].Payload.(timeline.EpochSeen); known && owner.Seed != p.Seed {
@@ -145,8 +145,8 @@ type late struct {
 // reported, once.
 func (SingleWriter) judgeStores(f *findings, events []timeline.Event, shoot string, epochs Epochs) {
 	reported := map[int64]*late{}
-	for e, p := range timeline.Of[timeline.EpochSeen](events) {
-		if e.Subject != shoot || p.Epoch == 0 || p.Revision == 0 {
+	for e, p := range timeline.About[timeline.EpochSeen](events, shoot) {
+		if p.Epoch == 0 || p.Revision == 0 {
 			continue
 		}
 		later := epochs.newer(p.Epoch, p.Sent)
@@ -245,8 +245,8 @@ func refusedForItsVersion(w write) bool {
 // epoch is reported once.
 func (SingleWriter) judgeCachedReads(f *findings, events []timeline.Event, shoot string, epochs Epochs) {
 	reported := map[int64]bool{}
-	for e, p := range timeline.Of[timeline.CachedRead](events) {
-		if e.Subject != shoot || !answered(p) {
+	for e, p := range timeline.About[timeline.CachedRead](events, shoot) {
+		if !answered(p) {
 			continue
 		}
 		mine := epochs.Of(p.ResourceVersion)

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"math"
 	"time"
 
 	"github.com/transplant-sim/transplant/sim/timeline"
@@ -20,13 +21,7 @@ func New() *State {
 }
 
 // Of all these events.
-func Of(events []timeline.Event) *State {
-	s := New()
-	for _, e := range events {
-		s.Take(e)
-	}
-	return s
-}
+func Of(events []timeline.Event) *State { return At(events, math.MaxInt64) }
 
 // At is the state at a moment.
 func At(events []timeline.Event, at time.Duration) *State {

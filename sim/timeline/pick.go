@@ -1,6 +1,10 @@
 package timeline
 
-import "iter"
+import (
+	"iter"
+	"maps"
+	"slices"
+)
 
 // Of yields the events that carry a payload of type P, with that payload.
 func Of[P Payload](events []Event) iter.Seq2[Event, P] {
@@ -22,6 +26,15 @@ func About[P Payload](events []Event, subject string) iter.Seq2[Event, P] {
 			}
 		}
 	}
+}
+
+// Subjects are those of events with a payload of type P, sorted.
+func Subjects[P Payload](events []Event) []string {
+	seen := map[string]bool{}
+	for e := range Of[P](events) {
+		seen[e.Subject] = true
+	}
+	return slices.Sorted(maps.Keys(seen))
 }
 
 // First returns the first event with a payload of type P.
