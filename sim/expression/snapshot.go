@@ -2,9 +2,9 @@ package expression
 
 // Snapshot is the world at one moment, as far as expressions can ask for it.
 type Snapshot struct {
-	Shoots map[string]Shoot
-	Seeds  map[string]Seed
-	Cloud  Cloud
+	Shoots map[string]Shoot `json:"shoots,omitempty"`
+	Seeds  map[string]Seed  `json:"seeds,omitempty"`
+	Cloud  Cloud            `json:"cloud,omitzero"`
 }
 
 // Unknown says why fields, by their name in expressions, could not be read; "*" stands for all that are not named.

@@ -10,7 +10,9 @@ import (
 )
 
 // shootsOf are the shoots that were steady at some time, by name.
-func shootsOf(events []timeline.Event) []string { return timeline.Subjects[timeline.ShootReady](events) }
+func shootsOf(events []timeline.Event) []string {
+	return timeline.Subjects[timeline.ShootReady](events)
+}
 
 // upsetting are the verbs of steps that ask for nodes and cloud resources of a shoot to come and go.
 var upsetting = []string{"create", "delete", "hibernate", "wake"}

@@ -19,54 +19,46 @@ const notObserved = "the record does not say what was observed"
 
 // Observed is what is known for one condition: the fold of the events Observed that are about it. The zero value knows
 // nothing.
-type Observed struct{ facts }
-
-// facts are those of an event Observed. What is missing was not observed, or has not changed.
-type facts struct {
-	Shoots map[string]expression.Shoot `json:"shoots,omitempty"`
-	Seeds  map[string]expression.Seed  `json:"seeds,omitempty"`
-	Cloud  *expression.Cloud           `json:"cloud,omitempty"`
+type Observed struct {
+	known expression.Snapshot
+	any   bool // was observed
 }
 
 // Take goes on by one event.
 func (o *Observed) Take(p timeline.Observed) error {
-	fresh := facts{}
+	fresh := expression.Snapshot{}
 	if err := json.Unmarshal(p.Facts, &fresh); err != nil {
 		return fmt.Errorf("read what was observed for %s: %w", p.That, err)
 	}
-	if p.First || o.Shoots == nil {
-		o.facts = facts{Shoots: map[string]expression.Shoot{}, Seeds: map[string]expression.Seed{}}
+	if p.First || !o.any {
+		o.known = expression.Snapshot{Shoots: map[string]expression.Shoot{}, Seeds: map[string]expression.Seed{}}
 	}
-	maps.Copy(o.Shoots, fresh.Shoots)
-	maps.Copy(o.Seeds, fresh.Seeds)
-	if fresh.Cloud != nil {
-		o.Cloud = fresh.Cloud
-	}
+	maps.Copy(o.known.Shoots, fresh.Shoots)
+	maps.Copy(o.known.Seeds, fresh.Seeds)
+	o.known.Cloud, o.any = fresh.Cloud, true
 	return nil
 }
 
 // Changes are what a look has seen that is not known yet, as an event; false if there are none. All that the first look
-// sees is a change.
-func (o *Observed) Changes(e *expression.Expression, seen expression.Snapshot) (timeline.Observed, bool, error) {
-	first := o.Shoots == nil
-	changed := facts{Shoots: maps.Clone(seen.Shoots), Seeds: maps.Clone(seen.Seeds)}
-	maps.DeleteFunc(changed.Shoots, func(name string, now expression.Shoot) bool {
-		known, is := o.Shoots[name]
-		return is && same(known, now)
-	})
-	maps.DeleteFunc(changed.Seeds, func(name string, now expression.Seed) bool {
-		known, is := o.Seeds[name]
-		return is && same(known, now)
-	})
-	if e.AsksCloud() && (o.Cloud == nil || !same(*o.Cloud, seen.Cloud)) {
-		changed.Cloud = &seen.Cloud
-	}
+// sees is a change. The cloud is in every event.
+func (o *Observed) Changes(that string, seen expression.Snapshot) (timeline.Observed, bool, error) {
+	changed := expression.Snapshot{Shoots: changes(o.known.Shoots, seen.Shoots), Seeds: changes(o.known.Seeds, seen.Seeds),
+		Cloud: seen.Cloud}
 	content, err := json.Marshal(changed)
 	if err != nil {
-		return timeline.Observed{}, false, fmt.Errorf("marshal what was observed for %s: %w", e, err)
+		return timeline.Observed{}, false, fmt.Errorf("marshal what was observed for %s: %w", that, err)
 	}
-	some := len(changed.Shoots)+len(changed.Seeds) > 0 || changed.Cloud != nil
-	return timeline.Observed{That: e.String(), First: first, Facts: content}, first || some, nil
+	isNew := !o.any || len(changed.Shoots)+len(changed.Seeds) > 0 || !same(o.known.Cloud, seen.Cloud)
+	return timeline.Observed{That: that, First: !o.any, Facts: content}, isNew, nil
+}
+
+func changes[T any](before, now map[string]T) map[string]T {
+	changed := maps.Clone(now)
+	maps.DeleteFunc(changed, func(name string, is T) bool {
+		was, known := before[name]
+		return known && same(was, is)
+	})
+	return changed
 }
 
 // same says whether both are the same on the record.
@@ -79,18 +71,18 @@ func same(a, b any) bool {
 // Snapshot is what is known of all that a condition asks for. What was never observed is unknown.
 func (o *Observed) Snapshot(e *expression.Expression) expression.Snapshot {
 	unknown := expression.Unknown{"*": notObserved}
-	known := expression.Snapshot{Shoots: map[string]expression.Shoot{}, Seeds: map[string]expression.Seed{},
+	all := expression.Snapshot{Shoots: map[string]expression.Shoot{}, Seeds: map[string]expression.Seed{},
 		Cloud: expression.Cloud{Unknown: unknown}}
 	for _, name := range e.Shoots() {
-		known.Shoots[name] = expression.Shoot{Unknown: unknown}
+		all.Shoots[name] = expression.Shoot{Unknown: unknown}
 	}
 	for _, name := range e.Seeds() {
-		known.Seeds[name] = expression.Seed{Unknown: unknown}
+		all.Seeds[name] = expression.Seed{Unknown: unknown}
 	}
-	maps.Copy(known.Shoots, o.Shoots)
-	maps.Copy(known.Seeds, o.Seeds)
-	if o.Cloud != nil {
-		known.Cloud = *o.Cloud
+	maps.Copy(all.Shoots, o.known.Shoots)
+	maps.Copy(all.Seeds, o.known.Seeds)
+	if o.any {
+		all.Cloud = o.known.Cloud
 	}
-	return known
+	return all
 }

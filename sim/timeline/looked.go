@@ -21,14 +21,15 @@ type Looked struct {
 // Kind of Looked.
 func (Looked) Kind() Kind { return "Looked" }
 
-// Observed is what a look at the landscape has seen for a condition that a step waits for. It is noted for the first look,
-// and for each that sees something else than the one before. The condition is evaluated by nothing but these events.
+// Observed is what a look at the landscape has seen for a condition that a step waits for. It is noted for the first
+// look, and for each that sees something else than the one before. The condition is evaluated by nothing but these
+// events.
 type Observed struct {
 	That string `json:"that"` // the condition
 	// First says that it is the first look: what was observed before says nothing about the condition.
 	First bool `json:"first,omitempty"`
 	// Facts are shoots, seeds and the cloud as expressions know them: in the first look all that the condition asks for,
-	// then those that have changed.
+	// then the shoots and seeds that have changed, and the cloud.
 	Facts json.RawMessage `json:"facts"`
 }
 

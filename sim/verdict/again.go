@@ -13,8 +13,7 @@ import (
 
 // again is the condition of a step, judged once more by what the record says was observed for it.
 type again struct {
-	began     time.Duration
-	within    time.Duration
+	due       time.Duration // until when it may take
 	condition *expression.Expression
 	known     state.Observed
 	outcome   timeline.StepOutcome // by what is known so far; empty before the first look
@@ -22,8 +21,8 @@ type again struct {
 	problem   string // that the observations themselves have
 }
 
-// judgeAgain judges every expectation, and every wait for a condition, by the record alone. It returns where the run has
-// come to another outcome: the harness is wrong then. What cannot be judged again is noted in the report.
+// judgeAgain judges every expectation, and every wait for a condition, by the record alone. It returns where the run
+// has come to another outcome: the harness is wrong then. What cannot be judged again is noted in the report.
 func (r *Report) judgeAgain(events []timeline.Event, definition *scenario.Scenario, recorded bool) (wrong []string) {
 	var open *again
 	unrecorded := 0
@@ -69,7 +68,7 @@ func (r *Report) newAgain(at time.Duration, p timeline.StepStarted, definition *
 		r.NotJudged = append(r.NotJudged, fmt.Sprintf("the condition of step %d: %v", p.Index+1, err))
 		return nil
 	}
-	return &again{began: at, within: within, condition: condition}
+	return &again{due: at + within, condition: condition}
 }
 
 func (a *again) take(seq int, p timeline.Observed) {
@@ -101,8 +100,8 @@ func (a *again) against(at time.Duration, outcome timeline.StepOutcome) string {
 	switch {
 	case a.problem != "":
 		return a.problem
-	case !failed && outcome != timeline.StepDone && at-a.began < a.within:
-		return fmt.Sprintf("is %s after %s, and has %s", lower(outcome), at-a.began, a.within)
+	case !failed && outcome != timeline.StepDone && at < a.due:
+		return fmt.Sprintf("is %s %s before its time was over", lower(outcome), a.due-at)
 	case failed && a.outcome != timeline.StepDone, a.outcome == outcome:
 		return ""
 	case a.outcome == "":

@@ -20,10 +20,11 @@ func observed(first bool, shoot string) timeline.Payload {
 }
 
 // runOf one step, which was recorded with what it has observed, or without.
-func runOf(verb, within string, recorded bool, outcome timeline.StepOutcome, looks ...timeline.Payload) []timeline.Event {
+func runOf(verb, within string, recorded bool, outcome timeline.StepOutcome, looks ...timeline.Payload,
+) []timeline.Event {
 	field := map[string]string{"expect": "that", "wait": "until"}[verb]
-	spec := fmt.Sprintf(`{"metadata":{"name":"tale"},"spec":{"why":"x","landscape":{"seeds":[{"name":"a"}]},"steps":[{%q:{%q:%q,
-		"within":%q}}]}}`, verb, field, onB, within)
+	spec := fmt.Sprintf(`{"metadata":{"name":"tale"},"spec":{"why":"x","landscape":{"seeds":[{"name":"a"}]},
+		"steps":[{%q:{%q:%q,"within":%q}}]}}`, verb, field, onB, within)
 	all := slices.Concat(
 		[]timeline.Payload{timeline.RunStarted{Scenario: "tale", Observed: recorded, Definition: json.RawMessage(spec)},
 			timeline.StepStarted{Verb: verb, Text: verb}},
@@ -53,8 +54,9 @@ func TestJudge_Condition_IsJudgedAgain(t *testing.T) {
 		"not met":    {"expect", timeline.StepUnmet, []timeline.Payload{observed(true, here)}, verdict.Failed, "over"},
 		"not known": {"expect", timeline.StepUnknown, []timeline.Payload{observed(true, here), observed(false, dark)},
 			verdict.Inconclusive, "how step 1 ends"},
-		"not met and not known": {"expect", timeline.StepUnmet, []timeline.Payload{observed(true, here), observed(false, dark)},
-			verdict.Error, "step 1, expect, is unmet, and unknown by what was observed"},
+		"not met and not known": {"expect", timeline.StepUnmet,
+			[]timeline.Payload{observed(true, here), observed(false, dark)}, verdict.Error,
+			"step 1, expect, is unmet, and unknown by what was observed"},
 		"met by nothing": {"expect", timeline.StepDone, nil, verdict.Error,
 			"step 1, expect, is done, and nothing is recorded that was observed for it"},
 		"met, and it was not so": {"expect", timeline.StepDone, []timeline.Payload{observed(true, here)}, verdict.Error,
@@ -66,7 +68,7 @@ func TestJudge_Condition_IsJudgedAgain(t *testing.T) {
 		"a look too many": {"expect", timeline.StepUnmet, []timeline.Payload{observed(true, there), observed(false, here)},
 			verdict.Error, "went on after its condition was true"},
 		"given up early": {"expect", timeline.StepUnmet, []timeline.Payload{observed(true, here)}, verdict.Error,
-			"step 1, expect, is unmet after 2s, and has 1m0s"},
+			"step 1, expect, is unmet 58s before its time was over"},
 		"another condition": {"expect", timeline.StepDone, []timeline.Payload{timeline.Observed{That: "x", First: true}},
 			verdict.Error, "nothing is recorded"},
 		"not readable": {"expect", timeline.StepDone, []timeline.Payload{observed(true, "3")}, verdict.Error,

@@ -127,7 +127,8 @@ func TestObserveAnswers(t *testing.T) {
 		t.Helper()
 		var got expression.Shoot
 		for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-			got = world.Observe(t.Context(), w, clients, world.Query{Shoots: []string{"alpha"}, Fields: []string{"answers"}}).Shoots["alpha"]
+			query := world.Query{Shoots: []string{"alpha"}, Fields: []string{"answers"}}
+			got = world.Observe(t.Context(), w, clients, query).Shoots["alpha"]
 			if got.Answers == want && len(got.Unknown) == 0 {
 				return
 			}
