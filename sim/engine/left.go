@@ -87,11 +87,11 @@ func (r *runner) controlPlane(ctx context.Context, h handOver) (*timeline.Invent
 	if err != nil {
 		return nil, fmt.Errorf("connect to seed %q: %w", h.source, err)
 	}
-	seen, state, err := inventory.ControlPlane(ctx, config, h.shoot, h.namespace)
+	seen, phase, err := inventory.ControlPlane(ctx, config, h.shoot, h.namespace)
 	if err != nil {
 		return nil, fmt.Errorf("look at %s: %w", h, err)
 	}
-	late, err := r.late(ctx, h, state)
+	late, err := r.late(ctx, h, phase)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (r *runner) controlPlane(ctx context.Context, h handOver) (*timeline.Invent
 }
 
 // late says whether a namespace in this state may have contained something else when the source released the shoot.
-func (r *runner) late(ctx context.Context, h handOver, state inventory.Phase) (bool, error) {
+func (r *runner) late(ctx context.Context, h handOver, phase inventory.Phase) (bool, error) {
 	garden, err := r.clients.Cluster(landscape.Garden)
 	if err != nil {
 		return false, err
@@ -112,7 +112,7 @@ func (r *runner) late(ctx context.Context, h handOver, state inventory.Phase) (b
 	if err := garden.Get(ctx, r.World.ShootKey(h.shoot), shoot); err != nil {
 		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
 	}
-	switch state {
+	switch phase {
 	case inventory.There:
 		return ptr.Deref(shoot.Spec.SeedName, "") == h.source, nil
 	case inventory.Gone:

@@ -83,11 +83,11 @@ func operationBars(run *Run, shoot string) []Bar {
 		o, seed := p.Operation, cmp.Or(p.StatusSeed, p.SpecSeed)
 		key, label := "", ""
 		if !p.Absent && o.Type != "" {
-			state := o.State
-			if state == "Pending" {
-				state = "Processing"
+			shown := o.State
+			if shown == "Pending" {
+				shown = "Processing"
 			}
-			key, label = strings.Join([]string{o.Type, state, p.StatusSeed}, "/"), o.Type
+			key, label = strings.Join([]string{o.Type, shown, p.StatusSeed}, "/"), o.Type
 			if o.State == "Succeeded" {
 				label = "on " + seed
 			} else if o.State != "Processing" {

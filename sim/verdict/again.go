@@ -25,7 +25,7 @@ type again struct {
 // has come to another outcome: the harness is wrong then. What cannot be judged again is noted in the report.
 func (r *Report) judgeAgain(events []timeline.Event, definition *scenario.Scenario, recorded bool) (wrong []string) {
 	var open *again
-	unrecorded := 0
+	unrecorded := false
 	for _, e := range events {
 		switch p := e.Payload.(type) {
 		case timeline.StepStarted:
@@ -38,7 +38,7 @@ func (r *Report) judgeAgain(events []timeline.Event, definition *scenario.Scenar
 			switch {
 			case open == nil:
 			case !recorded:
-				unrecorded++
+				unrecorded = true
 			default:
 				if what := open.against(e.At, p.Outcome); what != "" {
 					wrong = append(wrong, fmt.Sprintf("step %d, %s, %s", p.Index+1, p.Text, what))
@@ -47,9 +47,8 @@ func (r *Report) judgeAgain(events []timeline.Event, definition *scenario.Scenar
 			open = nil
 		}
 	}
-	if unrecorded > 0 {
-		r.NotJudged = append(r.NotJudged,
-			fmt.Sprintf("the conditions of %d steps: what was observed for them is not recorded", unrecorded))
+	if unrecorded {
+		r.NotJudged = append(r.NotJudged, "the conditions of the steps: what was observed for them is not recorded")
 	}
 	return wrong
 }

@@ -110,7 +110,7 @@ func TestJudge_OlderRecord_SaysThatConditionsAreNotJudgedAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		if r.Verdict != want || len(r.NotJudged) != 1 ||
-			r.NotJudged[0] != "the conditions of 1 steps: what was observed for them is not recorded" {
+			r.NotJudged[0] != "the conditions of the steps: what was observed for them is not recorded" {
 			t.Errorf("%s: %s %v, not judged %q", outcome, r.Verdict, r.Reasons, r.NotJudged)
 		}
 	}
