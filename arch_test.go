@@ -52,8 +52,8 @@ var allowed = map[string][]string{
 	"clusters":                             {},
 	"sim":                                  {"clusters", "api"},
 	"sim/durable":                          {},
-	"sim/timeline":                         {"api/userfile", "sim/durable"},
 	"sim/state":                            {"sim/timeline", "sim/expression"}, // run and judge fold alike
+	"sim/timeline":                         {"api/userfile", "sim/durable"},
 	"cmd":                                  {"api", "controllers", "clusters", "sim", "scenarios", "dashboards"},
 	"e2e":                                  {"api", "controllers", "clusters", "sim", "scenarios", "dashboards", "cmd"},
 	"scenarios":                            {},
