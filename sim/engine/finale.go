@@ -75,11 +75,7 @@ func (r *runner) readData(ctx context.Context, shoot string) error {
 
 // countData of a shoot whose data was read, by another way.
 func (r *runner) countData(ctx context.Context, shoot string) error {
-	read := false
-	for e := range timeline.Of[timeline.DataSeen](r.Journal.Events()) {
-		read = read || e.Subject == shoot
-	}
-	if !read {
+	if !slices.Contains(timeline.Subjects[timeline.DataSeen](r.Journal.Events()), shoot) {
 		return nil // which is said already
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.Patience.Finale)

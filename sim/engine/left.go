@@ -12,6 +12,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/probe/inventory"
+	"github.com/transplant-sim/transplant/sim/state"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -25,17 +26,18 @@ func (r *runner) followHandOvers(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var working sync.WaitGroup
 	working.Go(func() {
-		before := map[string]timeline.ShootSeen{}
+		known := state.New()
 		for e := range r.Journal.Follow(ctx) {
+			before := known.Shoots[e.Subject]
+			known.Take(e)
 			now, is := e.Payload.(timeline.ShootSeen)
 			if !is {
 				continue
 			}
-			if source := timeline.HandedOver(before[e.Subject], now); source != "" {
+			if source := timeline.HandedOver(before, now); source != "" {
 				h := handOver{shoot: e.Subject, namespace: now.TechnicalID, source: source}
 				working.Go(func() { r.unseen(h.String(), r.lookAtHandOver(ctx, h)) })
 			}
-			before[e.Subject] = now
 		}
 	})
 	return func() {
@@ -85,11 +87,11 @@ func (r *runner) controlPlane(ctx context.Context, h handOver) (*timeline.Invent
 	if err != nil {
 		return nil, fmt.Errorf("connect to seed %q: %w", h.source, err)
 	}
-	seen, state, err := inventory.ControlPlane(ctx, config, h.shoot, h.namespace)
+	seen, phase, err := inventory.ControlPlane(ctx, config, h.shoot, h.namespace)
 	if err != nil {
 		return nil, fmt.Errorf("look at %s: %w", h, err)
 	}
-	late, err := r.late(ctx, h, state)
+	late, err := r.late(ctx, h, phase)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +103,7 @@ func (r *runner) controlPlane(ctx context.Context, h handOver) (*timeline.Invent
 }
 
 // late says whether a namespace in this state may have contained something else when the source released the shoot.
-func (r *runner) late(ctx context.Context, h handOver, state inventory.Phase) (bool, error) {
+func (r *runner) late(ctx context.Context, h handOver, phase inventory.Phase) (bool, error) {
 	garden, err := r.clients.Cluster(landscape.Garden)
 	if err != nil {
 		return false, err
@@ -110,7 +112,7 @@ func (r *runner) late(ctx context.Context, h handOver, state inventory.Phase) (b
 	if err := garden.Get(ctx, r.World.ShootKey(h.shoot), shoot); err != nil {
 		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
 	}
-	switch state {
+	switch phase {
 	case inventory.There:
 		return ptr.Deref(shoot.Spec.SeedName, "") == h.source, nil
 	case inventory.Gone:

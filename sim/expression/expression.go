@@ -225,24 +225,14 @@ func sorted(names map[string]bool) []string {
 	return list
 }
 
-// AsksWarnings says whether it asks for events of a shoot.
-func (e *Expression) AsksWarnings() bool {
-	return slices.ContainsFunc(e.facts, func(f fact) bool { return strings.HasSuffix(f.text, ").warnings") })
-}
-
-// AsksStates says whether it asks for what the garden keeps of a shoot.
-func (e *Expression) AsksStates() bool {
-	return slices.ContainsFunc(e.facts, func(f fact) bool { return strings.Contains(f.text, ").state.") })
-}
-
-// AsksNodes says whether it asks for the nodes of a shoot.
-func (e *Expression) AsksNodes() bool {
-	return slices.ContainsFunc(e.facts, func(f fact) bool { return strings.Contains(f.text, ").workers.") })
-}
-
-// AsksAnswers says whether it asks whether a shoot answers its users.
-func (e *Expression) AsksAnswers() bool {
-	return slices.ContainsFunc(e.facts, func(f fact) bool { return strings.HasSuffix(f.text, ").answers") })
+// Fields of shoots and seeds that it asks for, such as warnings.
+func (e *Expression) Fields() (fields []string) {
+	for _, f := range e.facts {
+		if _, path, is := strings.Cut(f.text, ")."); is {
+			fields = append(fields, path[:strings.IndexAny(path+".", ".[")])
+		}
+	}
+	return fields
 }
 
 // AsksCloud says whether it asks for anything of the cloud.

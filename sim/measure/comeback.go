@@ -86,10 +86,7 @@ func comebacksOf(events []timeline.Event, shoot string) (found comebacks) {
 // givenUp is when the migration of a shoot was last given up between two moments.
 func givenUp(events []timeline.Event, shoot string, from, to time.Duration) (at time.Duration, seen bool) {
 	was := false
-	for e, p := range timeline.Of[timeline.ShootSeen](events) {
-		if e.Subject != shoot {
-			continue
-		}
+	for e, p := range timeline.About[timeline.ShootSeen](events, shoot) {
 		is := p.Operation.Type == "Migrate" && p.Operation.State == "Aborted"
 		if is && !was && e.At > from && e.At <= to {
 			at, seen = e.At, true
@@ -109,8 +106,8 @@ type answer struct {
 
 // writesAs answers, in the order in which they were sent. A write that was refused for what it says is none.
 func writesAs(events []timeline.Event, shoot string, epochs oracle.Epochs) (all []answer) {
-	for e, w := range timeline.Of[timeline.Write](events) {
-		if e.Subject != shoot || refusedForItsContent(w) {
+	for e, w := range timeline.About[timeline.Write](events, shoot) {
+		if refusedForItsContent(w) {
 			continue
 		}
 		one := answer{event: e, sent: time.Duration(w.Sent), at: time.Duration(w.Answered)}
@@ -124,11 +121,9 @@ func writesAs(events []timeline.Event, shoot string, epochs oracle.Epochs) (all 
 
 // attemptsAs answers, in the order in which they were sent.
 func attemptsAs(events []timeline.Event, shoot string) (all []answer) {
-	for e, p := range timeline.Of[timeline.Reached](events) {
-		if e.Subject == shoot {
-			all = append(all, answer{event: e, sent: time.Duration(p.Sent), at: time.Duration(p.Answered),
-				good: p.Outcome == timeline.Acknowledged})
-		}
+	for e, p := range timeline.About[timeline.Reached](events, shoot) {
+		all = append(all, answer{event: e, sent: time.Duration(p.Sent), at: time.Duration(p.Answered),
+			good: p.Outcome == timeline.Acknowledged})
 	}
 	return inOrder(all)
 }

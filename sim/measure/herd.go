@@ -66,10 +66,7 @@ func UnseenRestores(events []timeline.Event) (lacks []string) {
 func arrivalsOf(events []timeline.Event, shoot string) map[string]int {
 	said, served := map[string]int{}, map[string]int{}
 	on := ""
-	for e, p := range timeline.Of[timeline.ShootSeen](events) {
-		if e.Subject != shoot {
-			continue
-		}
+	for _, p := range timeline.About[timeline.ShootSeen](events, shoot) {
 		if p.StatusSeed != "" && on != "" && p.StatusSeed != on {
 			said[p.StatusSeed]++
 		}
@@ -90,10 +87,7 @@ func arrivalsOf(events []timeline.Event, shoot string) map[string]int {
 // restoresOf a shoot: how often its Restore was seen to begin on each seed.
 func restoresOf(events []timeline.Event, shoot string) map[string]int {
 	begun, on := map[string]int{}, ""
-	for e, p := range timeline.Of[timeline.ShootSeen](events) {
-		if e.Subject != shoot {
-			continue
-		}
+	for _, p := range timeline.About[timeline.ShootSeen](events, shoot) {
 		now := ""
 		if p.Operation.Type == "Restore" && p.Operation.State != "Succeeded" {
 			now = p.SpecSeed

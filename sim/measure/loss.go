@@ -50,8 +50,8 @@ func (l *loss) look(events []timeline.Event, faults []timeline.Event) bool {
 
 // isLoadedFrom says that a load was asked for before one of the faults that began until a moment.
 func isLoadedFrom(events []timeline.Event, shoot string, faults []timeline.Event, until time.Duration) bool {
-	for e, p := range timeline.Of[timeline.StepStarted](events) {
-		if e.Subject != shoot || p.WritesPerSecond == 0 {
+	for e, p := range timeline.About[timeline.StepStarted](events, shoot) {
+		if p.WritesPerSecond == 0 {
 			continue
 		}
 		for _, f := range faults {

@@ -122,25 +122,14 @@ func Seconds(d time.Duration) float64 {
 	return float64(d.Round(time.Millisecond).Milliseconds()) / 1000
 }
 
-func shoots(events []timeline.Event) []string {
-	seen := map[string]bool{}
-	for e := range timeline.Of[timeline.ShootReady](events) {
-		seen[e.Subject] = true
-	}
-	return slices.Sorted(maps.Keys(seen))
-}
+func shoots(events []timeline.Event) []string { return timeline.Subjects[timeline.ShootReady](events) }
 
 // rpo applies to shoots that were written to and whose data was read at the end.
 func rpo(events []timeline.Event, shoot string) (time.Duration, bool) {
-	read, written := false, false
-	for e := range timeline.Of[timeline.DataSeen](events) {
-		read = read || e.Subject == shoot
-	}
 	var acknowledged []timeline.Write
-	for e, w := range timeline.Of[timeline.Write](oracle.LastLife(events, shoot)) {
-		if e.Subject == shoot && w.Outcome == timeline.Acknowledged {
+	for _, w := range timeline.About[timeline.Write](oracle.LastLife(events, shoot), shoot) {
+		if w.Outcome == timeline.Acknowledged {
 			acknowledged = append(acknowledged, w)
-			written = true
 		}
 	}
 	lost := map[int]bool{}
@@ -149,7 +138,8 @@ func rpo(events []timeline.Event, shoot string) (time.Duration, bool) {
 			lost[loss.Write.Number] = true
 		}
 	}
-	if !read || !written || oracle.MissingWrites(events, shoot) != "" {
+	read := slices.Contains(timeline.Subjects[timeline.DataSeen](events), shoot)
+	if !read || len(acknowledged) == 0 || oracle.MissingWrites(events, shoot) != "" {
 		return 0, false
 	}
 	if len(lost) == 0 {
@@ -205,10 +195,8 @@ func RecoveryProof(events []timeline.Event) (proof []int) {
 
 // isFollowed says that somebody has seen the Shoot in the garden.
 func isFollowed(events []timeline.Event, shoot string) bool {
-	for e := range timeline.Of[timeline.ShootSeen](events) {
-		if e.Subject == shoot {
-			return true
-		}
+	for range timeline.About[timeline.ShootSeen](events, shoot) {
+		return true
 	}
 	return false
 }

@@ -181,10 +181,8 @@ func (w *watcher) end(at time.Duration) {
 }
 
 func attemptsOf(events []timeline.Event, shoot string) (attempts []timeline.Reached) {
-	for e, p := range timeline.Of[timeline.Reached](events) {
-		if e.Subject == shoot {
-			attempts = append(attempts, p)
-		}
+	for _, p := range timeline.About[timeline.Reached](events, shoot) {
+		attempts = append(attempts, p)
 	}
 	slices.SortStableFunc(attempts, func(a, b timeline.Reached) int { return int(a.Sent - b.Sent) })
 	return attempts

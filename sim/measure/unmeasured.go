@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/transplant-sim/transplant/sim/oracle"
+	"github.com/transplant-sim/transplant/sim/state"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
@@ -54,7 +55,7 @@ func NotRecovered(events []timeline.Event) (all []Unrecovered) {
 	if len(faults) == 0 || !settled {
 		return nil
 	}
-	last, loaded := oracle.LastSeen(events), oracle.Loaded(events)
+	last, loaded := state.Of(events).Shoots, oracle.Loaded(events)
 	for _, shoot := range expected(events, loaded) {
 		if oracle.AwayAtEnd(last[shoot]) {
 			continue
@@ -143,10 +144,8 @@ func (u *Unrecovered) waitedFor(events []timeline.Event, shoot string, faults []
 
 // readySince is when a shoot was ready, the last time that it was created.
 func readySince(events []timeline.Event, shoot string) (at time.Duration) {
-	for e := range timeline.Of[timeline.ShootReady](events) {
-		if e.Subject == shoot {
-			at = e.At
-		}
+	for e := range timeline.About[timeline.ShootReady](events, shoot) {
+		at = e.At
 	}
 	return at
 }
@@ -155,10 +154,7 @@ func readySince(events []timeline.Event, shoot string) (at time.Duration) {
 // where it was then. A shoot of which nothing was seen until then may have been anywhere.
 func isWhereExpected(events []timeline.Event, shoot string, fault time.Duration, newest owner) bool {
 	var then, last timeline.ShootSeen
-	for e, p := range timeline.Of[timeline.ShootSeen](events) {
-		if e.Subject != shoot {
-			continue
-		}
+	for e, p := range timeline.About[timeline.ShootSeen](events, shoot) {
 		if e.At <= max(fault, newest.served) {
 			then = p
 		}

@@ -1,8 +1,11 @@
 package metrics
 
 import (
+	"slices"
+
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/transplant-sim/transplant/sim/state"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
@@ -11,10 +14,7 @@ import (
 type shootMetrics struct {
 	on, progress, condition, epoch, nodes, seeds *prometheus.GaugeVec
 
-	seed      map[string]string            // of each shoot
-	operation map[string]string            // type of the last one of each shoot
-	ready     map[string]map[string]bool   // nodes of each shoot
-	types     map[string]map[string]string // status of each condition of each shoot
+	known *state.State
 }
 
 func newShootMetrics() shootMetrics {
@@ -31,8 +31,7 @@ func newShootMetrics() shootMetrics {
 			"Owner epoch that the control plane on a seed serves; 0 when it serves none.", "shoot", "seed"),
 		nodes: gauge("transplant_shoot_nodes", "Nodes of a shoot, ready and not.", "shoot", "ready"),
 		seeds: gauge("transplant_seed_shoots", "Shoots whose status names a seed.", "seed"),
-		seed:  map[string]string{}, operation: map[string]string{}, ready: map[string]map[string]bool{},
-		types: map[string]map[string]string{},
+		known: state.New(),
 	}
 }
 
@@ -41,13 +40,15 @@ func (s shootMetrics) all() []prometheus.Collector {
 }
 
 func (s shootMetrics) take(e timeline.Event) {
+	was := s.known.Shoots[e.Subject]
+	s.known.Take(e)
 	switch p := e.Payload.(type) {
 	case timeline.LandscapeReady:
 		for _, seed := range p.Seeds {
 			s.seeds.WithLabelValues(seed).Add(0)
 		}
 	case timeline.ShootSeen:
-		s.takeShoot(e.Subject, p)
+		s.takeShoot(e.Subject, was, p)
 	case timeline.EpochSeen:
 		served := 0.0
 		if p.Remaining > 0 {
@@ -55,55 +56,37 @@ func (s shootMetrics) take(e timeline.Event) {
 		}
 		s.epoch.WithLabelValues(e.Subject, p.Seed).Set(served)
 	case timeline.NodeSeen:
-		s.takeNode(e.Subject, p)
+		ready, all := s.known.Nodes(e.Subject)
+		s.nodes.WithLabelValues(e.Subject, "true").Set(float64(ready))
+		s.nodes.WithLabelValues(e.Subject, "false").Set(float64(all - ready))
 	}
 }
 
-func (s shootMetrics) takeShoot(shoot string, p timeline.ShootSeen) {
-	if was := s.seed[shoot]; was != p.StatusSeed {
-		if was != "" {
-			s.on.WithLabelValues(shoot, was).Set(0)
-			s.seeds.WithLabelValues(was).Dec()
+func (s shootMetrics) takeShoot(shoot string, was, is timeline.ShootSeen) {
+	if was.StatusSeed != is.StatusSeed {
+		if was.StatusSeed != "" {
+			s.on.WithLabelValues(shoot, was.StatusSeed).Set(0)
+			s.seeds.WithLabelValues(was.StatusSeed).Dec()
 		}
-		if s.seed[shoot] = p.StatusSeed; p.StatusSeed != "" {
-			s.on.WithLabelValues(shoot, p.StatusSeed).Set(1)
-			s.seeds.WithLabelValues(p.StatusSeed).Inc()
+		if is.StatusSeed != "" {
+			s.on.WithLabelValues(shoot, is.StatusSeed).Set(1)
+			s.seeds.WithLabelValues(is.StatusSeed).Inc()
 		}
 	}
-	if was := s.operation[shoot]; was != "" && was != p.Operation.Type {
-		s.progress.WithLabelValues(shoot, was).Set(0)
+	if was.Operation.Type != "" && was.Operation.Type != is.Operation.Type {
+		s.progress.WithLabelValues(shoot, was.Operation.Type).Set(0)
 	}
-	if s.operation[shoot] = p.Operation.Type; p.Operation.Type != "" {
-		s.progress.WithLabelValues(shoot, p.Operation.Type).Set(float64(p.Operation.Progress) / 100)
+	if is.Operation.Type != "" {
+		s.progress.WithLabelValues(shoot, is.Operation.Type).Set(float64(is.Operation.Progress) / 100)
 	}
-	before := s.types[shoot]
-	s.types[shoot] = map[string]string{}
-	for _, c := range p.Conditions {
-		if was := before[c.Type]; was != "" && was != c.Status {
-			s.condition.WithLabelValues(shoot, c.Type, was).Set(0)
+	for _, c := range was.Conditions {
+		if !slices.ContainsFunc(is.Conditions, func(now timeline.ConditionIs) bool {
+			return now.Type == c.Type && now.Status == c.Status
+		}) {
+			s.condition.WithLabelValues(shoot, c.Type, c.Status).Set(0)
 		}
-		delete(before, c.Type)
+	}
+	for _, c := range is.Conditions {
 		s.condition.WithLabelValues(shoot, c.Type, c.Status).Set(1)
-		s.types[shoot][c.Type] = c.Status
 	}
-	for gone, status := range before {
-		s.condition.WithLabelValues(shoot, gone, status).Set(0)
-	}
-}
-
-func (s shootMetrics) takeNode(shoot string, p timeline.NodeSeen) {
-	if s.ready[shoot] == nil {
-		s.ready[shoot] = map[string]bool{}
-	}
-	if s.ready[shoot][p.Name] = p.Ready == "True"; p.Gone {
-		delete(s.ready[shoot], p.Name)
-	}
-	ready := 0
-	for _, is := range s.ready[shoot] {
-		if is {
-			ready++
-		}
-	}
-	s.nodes.WithLabelValues(shoot, "true").Set(float64(ready))
-	s.nodes.WithLabelValues(shoot, "false").Set(float64(len(s.ready[shoot]) - ready))
 }

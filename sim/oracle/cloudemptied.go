@@ -24,17 +24,14 @@ var artefacts = map[string]bool{"load-balancers": true, "volumes": true}
 
 // Lacks a shoot with nodes that was deleted, and its ledger.
 func (CloudEmptied) Lacks(events []timeline.Event) []string {
-	called := map[string]bool{}
-	for e := range timeline.Of[timeline.CloudCalled](events) {
-		called[e.Subject] = true
-	}
+	called := timeline.Subjects[timeline.CloudCalled](events)
 	var lacks []string
 	deleted := false
 	for id, shoot := range technicalIDs(events) {
 		if steadyNodes(events, shoot) == 0 || len(endsOf(events, shoot)) == 0 {
 			continue
 		}
-		if deleted = true; !called[id] {
+		if deleted = true; !slices.Contains(called, id) {
 			lacks = append(lacks, "the cloud's ledger for "+shoot)
 		}
 	}
@@ -63,10 +60,7 @@ func (o CloudEmptied) Judge(events []timeline.Event) []Violation {
 func endsOf(events []timeline.Event, shoot string) []timeline.Event {
 	var ends []timeline.Event
 	lived := false
-	for e, seen := range timeline.Of[timeline.ShootSeen](events) {
-		if e.Subject != shoot {
-			continue
-		}
+	for e, seen := range timeline.About[timeline.ShootSeen](events, shoot) {
 		if seen.Absent && lived {
 			ends = append(ends, e)
 		}
@@ -78,8 +72,8 @@ func endsOf(events []timeline.Event, shoot string) []timeline.Event {
 // askedToGo is when the scenario last asked for the shoot's deletion; the end itself if it never did.
 func askedToGo(events []timeline.Event, shoot string, end time.Duration) timeline.Moment {
 	asked := end
-	for e, step := range timeline.Of[timeline.StepStarted](events) {
-		if e.Subject == shoot && step.Verb == "delete" && !step.Refused && e.At < end {
+	for e, step := range timeline.About[timeline.StepStarted](events, shoot) {
+		if step.Verb == "delete" && !step.Refused && e.At < end {
 			asked = e.At
 		}
 	}

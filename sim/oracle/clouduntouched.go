@@ -29,13 +29,10 @@ var ofShoots = []string{"networks", "subnets", "routers", "security-groups", "ke
 // Lacks the ledger, when there are nodes and so there must be entries, or its end, or whose things a third-party
 // extension makes.
 func (CloudUntouched) Lacks(events []timeline.Event) []string {
-	called := map[string]bool{}
-	for e := range timeline.Of[timeline.CloudCalled](events) {
-		called[e.Subject] = true
-	}
+	called := timeline.Subjects[timeline.CloudCalled](events)
 	var lacks []string
 	for id, shoot := range technicalIDs(events) {
-		if steadyNodes(events, shoot) > 0 && !called[id] {
+		if steadyNodes(events, shoot) > 0 && !slices.Contains(called, id) {
 			lacks = append(lacks, "the cloud's ledger for "+shoot)
 		}
 	}
@@ -67,8 +64,8 @@ func (CloudUntouched) judgeShoot(f *findings, events []timeline.Event, id, shoot
 	judgeNames(f, events, id, shoot)
 	// By the cloud's own time: the ledger is read after the fact.
 	upset := disturbancesOf(events, shoot)
-	for e, call := range timeline.Of[timeline.CloudCalled](events) {
-		if e.Subject == id && !upset.at(call.Made) && call.Took && !fluid[call.What] &&
+	for e, call := range timeline.About[timeline.CloudCalled](events, id) {
+		if !upset.at(call.Made) && call.Took && !fluid[call.What] &&
 			(call.Verb == "delete" || call.Verb == "create" || call.Verb == "reboot") {
 			f.add(e.At, proof(e.Seq), "%s: %s has made the cloud %s %s %s (ledger entry %d)", shoot, e.Actor, call.Verb,
 				call.What, nameOf(call), call.Number)

@@ -28,8 +28,8 @@ type Epoch struct {
 // EpochsOf collects the epochs of a shoot.
 func EpochsOf(events []timeline.Event, shoot string) Epochs {
 	byNumber := map[int64]*Epoch{}
-	for e, p := range timeline.Of[timeline.EpochSeen](events) {
-		if e.Subject != shoot || p.Epoch == 0 {
+	for e, p := range timeline.About[timeline.EpochSeen](events, shoot) {
+		if p.Epoch == 0 {
 			continue
 		}
 		s := byNumber[p.Epoch]

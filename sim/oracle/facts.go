@@ -2,7 +2,6 @@ package oracle
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"time"
@@ -12,11 +11,7 @@ import (
 
 // shootsOf are the shoots that were steady at some time, by name.
 func shootsOf(events []timeline.Event) []string {
-	seen := map[string]bool{}
-	for e := range timeline.Of[timeline.ShootReady](events) {
-		seen[e.Subject] = true
-	}
-	return slices.Sorted(maps.Keys(seen))
+	return timeline.Subjects[timeline.ShootReady](events)
 }
 
 // upsetting are the verbs of steps that ask for nodes and cloud resources of a shoot to come and go.
@@ -96,21 +91,10 @@ func (d disturbed) at(moment timeline.Moment) bool {
 
 // steadyNodes is how many nodes the shoot had when it was steady.
 func steadyNodes(events []timeline.Event, shoot string) int {
-	for e, p := range timeline.Of[timeline.ShootReady](events) {
-		if e.Subject == shoot {
-			return p.Nodes
-		}
+	for _, p := range timeline.About[timeline.ShootReady](events, shoot) {
+		return p.Nodes
 	}
 	return 0
-}
-
-// LastSeen is the last state of each shoot in the garden.
-func LastSeen(events []timeline.Event) map[string]timeline.ShootSeen {
-	last := map[string]timeline.ShootSeen{}
-	for e, p := range timeline.Of[timeline.ShootSeen](events) {
-		last[e.Subject] = p
-	}
-	return last
 }
 
 // technicalIDs of the shoots, by technical id.
@@ -152,12 +136,10 @@ func lastLived(events []timeline.Event, shoot string) []timeline.Event {
 	lives := Lives(events, shoot)
 	last := lives[len(lives)-1]
 	seen, there := 0, 0
-	for e, p := range timeline.Of[timeline.ShootSeen](last) {
-		if e.Subject == shoot {
-			seen++
-			if !p.Absent {
-				there++
-			}
+	for _, p := range timeline.About[timeline.ShootSeen](last, shoot) {
+		seen++
+		if !p.Absent {
+			there++
 		}
 	}
 	if len(lives) > 1 && seen > 0 && there == 0 {
@@ -175,10 +157,8 @@ type write struct {
 // writesOf are the writes to a shoot in its last life, in the order in which they were sent.
 func writesOf(events []timeline.Event, shoot string) []write {
 	var writes []write
-	for e, p := range timeline.Of[timeline.Write](LastLife(events, shoot)) {
-		if e.Subject == shoot {
-			writes = append(writes, write{p, e.Seq})
-		}
+	for e, p := range timeline.About[timeline.Write](LastLife(events, shoot), shoot) {
+		writes = append(writes, write{p, e.Seq})
 	}
 	slices.SortStableFunc(writes, func(a, b write) int { return int(a.Sent - b.Sent) })
 	return writes
@@ -205,11 +185,9 @@ func MissingWrites(events []timeline.Event, shoot string) string {
 	recorded := map[int]bool{}
 	least, most := math.MaxInt, 0
 	life := lastLived(events, shoot)
-	for e, w := range timeline.Of[timeline.Write](life) {
-		if e.Subject == shoot {
-			recorded[w.Number] = true
-			least, most = min(least, w.Number), max(most, w.Number)
-		}
+	for _, w := range timeline.About[timeline.Write](life, shoot) {
+		recorded[w.Number] = true
+		least, most = min(least, w.Number), max(most, w.Number)
 	}
 	begun := false
 	for e, p := range timeline.Of[timeline.ShootReady](life) {

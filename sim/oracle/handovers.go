@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/sim/state"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
@@ -23,8 +24,10 @@ type handOver struct {
 // the destination may have left the shoot as well.
 func handOversOf(events []timeline.Event) []handOver {
 	var all []handOver
-	before, newest := map[string]timeline.ShootSeen{}, map[[2]string]int{} // by shoot; into all, by shoot and source
+	known, newest := state.New(), map[[2]string]int{} // into all, by shoot and source
 	for _, e := range events {
+		before := known.Shoots[e.Subject]
+		known.Take(e)
 		switch p := e.Payload.(type) {
 		case timeline.ShootSeen:
 			if p.Operation.Type != "Migrate" && p.Operation.State == "Succeeded" {
@@ -34,11 +37,10 @@ func handOversOf(events []timeline.Event) []handOver {
 					}
 				}
 			}
-			if source := timeline.HandedOver(before[e.Subject], p); source != "" {
+			if source := timeline.HandedOver(before, p); source != "" {
 				newest[[2]string{e.Subject, source}] = len(all)
 				all = append(all, handOver{shoot: e.Subject, source: source, seq: e.Seq, from: e.At, to: math.MaxInt64})
 			}
-			before[e.Subject] = p
 		case timeline.InventorySeen:
 			if i, is := newest[[2]string{p.Shoot, e.Subject}]; is && p.When == timeline.Left {
 				all[i].look = &e

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/transplant-sim/transplant/sim/state"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
@@ -49,7 +50,7 @@ func loadsOf(events []timeline.Event) []load {
 
 // Loaded are the shoots that are written to until the scenario's end, and exist then, by name.
 func Loaded(events []timeline.Event) []string {
-	last := LastSeen(events)
+	last := state.Of(events).Shoots
 	var all []string
 	for _, l := range loadsOf(events) {
 		if gone := last[l.shoot].Absent || last[l.shoot].Deleting; !gone && !l.dismissed {
@@ -78,7 +79,7 @@ func endOfLoad(events []timeline.Event, shoot string) (at time.Duration, dismiss
 // last fault that began beside it, unless its shoot is deleted or hibernated by then. A load that writes to nowhere
 // shows nothing, whatever else was seen.
 func UnservedLoads(events []timeline.Event) (lacks []string) {
-	last := LastSeen(events)
+	last := state.Of(events).Shoots
 	for _, l := range loadsOf(events) {
 		if l.asked() == 0 {
 			continue // it ended before its first write was due

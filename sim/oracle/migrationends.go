@@ -22,8 +22,8 @@ func (MigrationEnds) Name() string { return "MigrationEnds" }
 // Lacks the state of an extension's object after a move.
 func (MigrationEnds) Lacks(events []timeline.Event) []string {
 	var lacks []string
-	for _, state := range lookAtStates(events, func(_, _ observedState) {}) {
-		lacks = append(lacks, fmt.Sprintf("the state of %s of %s after its move", state.Object, state.shoot))
+	for _, left := range lookAtStates(events, func(_, _ observedState) {}) {
+		lacks = append(lacks, fmt.Sprintf("the state of %s of %s after its move", left.Object, left.shoot))
 	}
 	return lacks
 }

@@ -32,10 +32,7 @@ func judgeNames(f *findings, events []timeline.Event, id, shoot string) {
 	read := ledgerReadUntil(events)
 	on := "" // the seed that the shoot rests on
 	var last timeline.Event
-	for e, seen := range timeline.Of[timeline.ShootSeen](events) {
-		if e.Subject != shoot {
-			continue
-		}
+	for e, seen := range timeline.About[timeline.ShootSeen](events, shoot) {
 		was := on
 		if on = ""; rests(seen) {
 			on = seen.StatusSeed
@@ -60,8 +57,8 @@ func rests(seen timeline.ShootSeen) bool {
 // no name: it leads nowhere.
 func writesOfNames(events []timeline.Event, id string) []made {
 	var calls []made
-	for e, call := range timeline.Of[timeline.CloudCalled](events) {
-		if e.Subject == id && call.Took && call.What == "records" && strings.Contains(call.ID, "/") &&
+	for e, call := range timeline.About[timeline.CloudCalled](events, id) {
+		if call.Took && call.What == "records" && strings.Contains(call.ID, "/") &&
 			!strings.Contains(call.ID, "/TXT/") {
 			calls = append(calls, made{call, e})
 		}

@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/transplant-sim/transplant/sim/state"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
@@ -20,7 +21,7 @@ func (NodesPreserved) Name() string { return "NodesPreserved" }
 // Lacks the workload, which has a pod on each node, or a look at nodes and workload after the last operation.
 func (NodesPreserved) Lacks(events []timeline.Event) []string {
 	var lacks []string
-	last := LastSeen(events)
+	last := state.Of(events).Shoots
 	if anyLeaves(events) { // perhaps with their machines, which the ledger shows
 		lacks = append(lacks, ledgerGaps(events)...)
 	}
@@ -47,8 +48,8 @@ func (NodesPreserved) Lacks(events []timeline.Event) []string {
 // podsSeenRunning is how many pods of the workload were seen running. They are there before the shoot is called steady.
 func podsSeenRunning(events []timeline.Event, shoot string) int {
 	running := map[string]bool{}
-	for e, p := range timeline.Of[timeline.PodSeen](events) {
-		if e.Subject == shoot && p.Phase == "Running" {
+	for _, p := range timeline.About[timeline.PodSeen](events, shoot) {
+		if p.Phase == "Running" {
 			running[p.Name] = true
 		}
 	}

@@ -51,8 +51,8 @@ type machines struct {
 func (m *machines) judge(events []timeline.Event, id string) {
 	m.alive, m.made = map[string]int{}, map[string]int{}
 	var last timeline.Event
-	for e, call := range timeline.Of[timeline.CloudCalled](events) {
-		if e.Subject != id || call.What != "machines" || !call.Took {
+	for e, call := range timeline.About[timeline.CloudCalled](events, id) {
+		if call.What != "machines" || !call.Took {
 			continue
 		}
 		last = e

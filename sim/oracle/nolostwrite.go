@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/transplant-sim/transplant/sim/state"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
@@ -57,21 +58,18 @@ func (NoLostWrite) judgeInvented(f *findings, e timeline.Event, data timeline.Da
 // found nobody count, for who does not try loses nothing. Each shoot is asked by itself: what one has acknowledged says
 // nothing about another.
 func (NoLostWrite) Lacks(events []timeline.Event) []string {
-	read := map[string]bool{}
-	for e := range timeline.Of[timeline.DataSeen](events) {
-		read[e.Subject] = true
-	}
+	read := timeline.Subjects[timeline.DataSeen](events)
 	var lacks []string
-	last, loaded := LastSeen(events), Loaded(events)
+	last, loaded := state.Of(events).Shoots, Loaded(events)
 	total := 0
 	for _, shoot := range shootsOf(events) {
-		if missing := MissingWrites(events, shoot); missing != "" && read[shoot] {
+		if missing := MissingWrites(events, shoot); missing != "" && slices.Contains(read, shoot) {
 			lacks = append(lacks, missing)
 		}
 		acknowledged := acknowledgedOf(events, shoot)
 		total += acknowledged
 		gone, written := last[shoot].Absent || last[shoot].Deleting, slices.Contains(loaded, shoot)
-		if !read[shoot] && !gone && (acknowledged > 0 || written) {
+		if !slices.Contains(read, shoot) && !gone && (acknowledged > 0 || written) {
 			lacks = append(lacks, "the data of "+shoot+" at the end")
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/transplant-sim/transplant/sim/state"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
@@ -34,7 +35,7 @@ func (NoOrphans) Lacks(events []timeline.Event) []string {
 	seen := map[look]bool{}
 	_, ready, _ := timeline.First[timeline.LandscapeReady](events)
 	lacks := lacksOfHandOvers(events)
-	last := LastSeen(events)
+	last := state.Of(events).Shoots
 	for _, shoot := range shootsOf(events) {
 		if _, seen := last[shoot]; !seen {
 			lacks = append(lacks, "the Shoot "+shoot+" in the garden")
@@ -94,7 +95,7 @@ func blindSpots(events []timeline.Event) (lacks []string) {
 			}
 		}
 	}
-	ids, last := technicalIDs(events), LastSeen(events)
+	ids, last := technicalIDs(events), state.Of(events).Shoots
 	for _, id := range slices.Sorted(maps.Keys(ids)) {
 		now := last[ids[id]]
 		if !rests(now) {
@@ -118,7 +119,7 @@ func blindSpots(events []timeline.Event) (lacks []string) {
 func (o NoOrphans) Judge(events []timeline.Event) []Violation {
 	f := findings{oracle: o.Name()}
 	_, ready, _ := timeline.First[timeline.LandscapeReady](events)
-	ids, last := seenIDs(events), LastSeen(events)
+	ids, last := seenIDs(events), state.Of(events).Shoots
 	before, unread, earlierLook := map[string]map[string]timeline.Item{}, map[string][]string{}, map[string]int{}
 	for e, p := range timeline.Of[timeline.InventorySeen](events) {
 		if p.When == timeline.Left {

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/transplant-sim/transplant/sim/state"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
@@ -64,7 +65,7 @@ func Find(name string) (Oracle, bool) {
 
 // Unseen is what an oracle lacks, and what any oracle does: a shoot that was ready, and what the garden says of each.
 func Unseen(o Oracle, events []timeline.Event) (lacks []string) {
-	shoots, last := shootsOf(events), LastSeen(events)
+	shoots, last := shootsOf(events), state.Of(events).Shoots
 	if len(shoots) == 0 {
 		lacks = append(lacks, "any shoot that was ready")
 	}

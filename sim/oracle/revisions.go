@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/transplant-sim/transplant/sim/state"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
@@ -26,7 +27,7 @@ func (o Revisions) Lacks(events []timeline.Event) []string {
 		seen[e.Subject] = seen[e.Subject] || len(p.Versions) > 0
 	}
 	var lacks []string
-	last := LastSeen(events)
+	last := state.Of(events).Shoots
 	for _, shoot := range shootsOf(events) {
 		life := LastLife(events, shoot)
 		epochs := EpochsOf(life, shoot)
@@ -76,10 +77,7 @@ type client struct{ actor, resource string }
 func (Revisions) judgeClients(f *findings, events []timeline.Event, shoot string) {
 	last := map[client]int64{}
 	seen := map[client]int{} // the event that recorded it
-	for e, p := range timeline.Of[timeline.VersionsSeen](events) {
-		if e.Subject != shoot {
-			continue
-		}
+	for e, p := range timeline.About[timeline.VersionsSeen](events, shoot) {
 		who := client{e.Actor, p.Resource}
 		if p.Gone {
 			last[who] = 0
@@ -105,10 +103,7 @@ func (Revisions) judgeOwners(f *findings, events []timeline.Event, shoot string)
 	}
 	epochs := EpochsOf(events, shoot)
 	last := map[client]observed{}
-	for e, p := range timeline.Of[timeline.VersionsSeen](events) {
-		if e.Subject != shoot {
-			continue
-		}
+	for e, p := range timeline.About[timeline.VersionsSeen](events, shoot) {
 		who := client{e.Actor, p.Resource}
 		was := last[who]
 		if p.Gone {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/transplant-sim/transplant/sim/state"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
@@ -24,7 +25,7 @@ func (SingleWriter) Name() string { return "SingleWriter" }
 // the end: two owners of whom one was never seen are none.
 func (SingleWriter) Lacks(events []timeline.Event) []string {
 	var lacks []string
-	last := LastSeen(events)
+	last := state.Of(events).Shoots
 	for _, shoot := range shootsOf(events) {
 		epochs := EpochsOf(events, shoot)
 		if len(epochs) == 0 {
@@ -109,8 +110,8 @@ func (o SingleWriter) Judge(events []timeline.Event) []Violation {
 func (SingleWriter) judgeValidity(f *findings, events []timeline.Event, shoot string, epochs Epochs) {
 	reported := map[int64]bool{}
 	owners := map[int64]timeline.Event{}
-	for e, p := range timeline.Of[timeline.EpochSeen](events) {
-		if e.Subject != shoot || p.Epoch == 0 || p.Remaining <= 0 || reported[p.Epoch] {
+	for e, p := range timeline.About[timeline.EpochSeen](events, shoot) {
+		if p.Epoch == 0 || p.Remaining <= 0 || reported[p.Epoch] {
 			continue
 		}
 		if owner, known := owners[p.Epoch].Payload.(timeline.EpochSeen); known && owner.Seed != p.Seed {
@@ -144,8 +145,8 @@ type late struct {
 // reported, once.
 func (SingleWriter) judgeStores(f *findings, events []timeline.Event, shoot string, epochs Epochs) {
 	reported := map[int64]*late{}
-	for e, p := range timeline.Of[timeline.EpochSeen](events) {
-		if e.Subject != shoot || p.Epoch == 0 || p.Revision == 0 {
+	for e, p := range timeline.About[timeline.EpochSeen](events, shoot) {
+		if p.Epoch == 0 || p.Revision == 0 {
 			continue
 		}
 		later := epochs.newer(p.Epoch, p.Sent)
@@ -244,8 +245,8 @@ func refusedForItsVersion(w write) bool {
 // epoch is reported once.
 func (SingleWriter) judgeCachedReads(f *findings, events []timeline.Event, shoot string, epochs Epochs) {
 	reported := map[int64]bool{}
-	for e, p := range timeline.Of[timeline.CachedRead](events) {
-		if e.Subject != shoot || !answered(p) {
+	for e, p := range timeline.About[timeline.CachedRead](events, shoot) {
+		if !answered(p) {
 			continue
 		}
 		mine := epochs.Of(p.ResourceVersion)
@@ -262,8 +263,8 @@ func (SingleWriter) judgeCachedReads(f *findings, events []timeline.Event, shoot
 // keepsAddress says that the shoot has a reader that stays at the first address. Old timelines show it by its reads
 // alone.
 func keepsAddress(events []timeline.Event, shoot string) bool {
-	for e, step := range timeline.Of[timeline.StepStarted](events) {
-		if e.Subject == shoot && step.KeepAddress {
+	for _, step := range timeline.About[timeline.StepStarted](events, shoot) {
+		if step.KeepAddress {
 			return true
 		}
 	}
@@ -272,10 +273,8 @@ func keepsAddress(events []timeline.Event, shoot string) bool {
 
 func cachedReads(events []timeline.Event, shoot string) []timeline.CachedRead {
 	var reads []timeline.CachedRead
-	for e, p := range timeline.Of[timeline.CachedRead](events) {
-		if e.Subject == shoot {
-			reads = append(reads, p)
-		}
+	for _, p := range timeline.About[timeline.CachedRead](events, shoot) {
+		reads = append(reads, p)
 	}
 	return reads
 }

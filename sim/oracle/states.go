@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/transplant-sim/transplant/sim/state"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
@@ -25,7 +26,7 @@ func lookAtStates(events []timeline.Event, other func(was, now observedState)) (
 	kept := map[object]observedState{}              // by which the next one is judged
 	latest := map[object]map[string]observedState{} // by seed
 	removed := map[object]bool{}                    // while the shoot rested where they were
-	place := map[string]timeline.ShootSeen{}
+	known := state.New()
 	look := func(now observedState) {
 		of := object{now.shoot, now.Object}
 		was, before := kept[of]
@@ -43,19 +44,19 @@ func lookAtStates(events []timeline.Event, other func(was, now observedState)) (
 		delete(removed, of)
 	}
 	for _, e := range events {
+		on := known.Shoots[e.Subject].StatusSeed // before this event
+		known.Take(e)
 		switch p := e.Payload.(type) {
 		case timeline.ShootSeen:
-			was := place[e.Subject].StatusSeed
-			place[e.Subject] = p
 			for of, there := range latest {
-				switch state, is := there[p.StatusSeed]; {
+				switch restored, is := there[p.StatusSeed]; {
 				case of.shoot != e.Subject:
 				case p.Absent || p.Deleting:
 					delete(latest, of)
 					delete(kept, of)
 					delete(removed, of)
-				case is && was != p.StatusSeed:
-					look(state)
+				case is && on != p.StatusSeed:
+					look(restored)
 				}
 			}
 		case timeline.ExtensionStateSeen:
@@ -65,20 +66,20 @@ func lookAtStates(events []timeline.Event, other func(was, now observedState)) (
 			}
 			if p.Gone {
 				delete(latest[of], p.Seed)
-				shoot := place[e.Subject]
+				shoot := known.Shoots[e.Subject]
 				removed[of] = removed[of] || shoot.StatusSeed == p.Seed && shoot.SpecSeed == p.Seed
 				continue
 			}
-			state := observedState{p, e.Subject, e.Seq, e.At}
-			latest[of][p.Seed] = state
-			if place[e.Subject].StatusSeed == p.Seed {
-				look(state)
+			now := observedState{p, e.Subject, e.Seq, e.At}
+			latest[of][p.Seed] = now
+			if on == p.Seed {
+				look(now)
 			}
 		}
 	}
-	for of, state := range kept {
-		if place[of.shoot].StatusSeed != state.Seed && !removed[of] {
-			left = append(left, state)
+	for of, last := range kept {
+		if known.Shoots[of.shoot].StatusSeed != last.Seed && !removed[of] {
+			left = append(left, last)
 		}
 	}
 	slices.SortFunc(left, func(a, b observedState) int {

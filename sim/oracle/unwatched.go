@@ -115,10 +115,7 @@ func (d duty) gaps(events []timeline.Event, most time.Duration) (lacks []string)
 		}
 		since = until
 	}
-	for e, p := range timeline.Of[timeline.Looked](events) {
-		if e.Subject != d.probe {
-			continue
-		}
+	for e, p := range timeline.About[timeline.Looked](events, d.probe) {
 		looked := p.Looks > 0
 		if d.at != "" {
 			looked = p.Looks > p.Failed
@@ -144,12 +141,9 @@ func (d duty) failure() string {
 
 // uncounted is data that was read at the end and has no second witness.
 func uncounted(events []timeline.Event) (lacks []string) {
-	counted := map[string]bool{}
-	for e := range timeline.Of[timeline.DataCounted](events) {
-		counted[e.Subject] = true
-	}
+	counted := timeline.Subjects[timeline.DataCounted](events)
 	for e := range timeline.Of[timeline.DataSeen](events) {
-		if !counted[e.Subject] {
+		if !slices.Contains(counted, e.Subject) {
 			lacks = append(lacks, "how many keys a user counts in "+e.Subject+" at the end")
 		}
 	}

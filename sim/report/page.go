@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/verdict"
 	"github.com/transplant-sim/transplant/sim/wording"
 )
@@ -173,7 +172,11 @@ func factsOf(run *Run) []fact {
 	if m := run.Start.TimeoutMultiplier; m != 0 && m != 1 {
 		facts = append(facts, fact{"timeout multiplier", fmt.Sprintf("%g", m)})
 	}
-	return append(facts, fact{"events", thousands(len(run.Events))})
+	facts = append(facts, fact{"events", thousands(len(run.Events))})
+	if run.Verdict != nil && len(run.Verdict.NotJudged) > 0 {
+		facts = append(facts, fact{"not judged again", strings.Join(run.Verdict.NotJudged, "; ")})
+	}
+	return facts
 }
 
 // promisesOf the run: those with violations first, then those of which not enough was seen.
@@ -221,18 +224,3 @@ func (r *Run) proof(numbers []int) []line {
 
 var toneNames = map[Tone]string{Plain: "plain", Good: "good", Bad: "bad", Unclear: "unclear", Lost: "lost",
 	Busy: "busy"}
-
-// shootAt is the last state of a shoot that was seen by a moment.
-func shootAt(events []timeline.Event, shoot string, at time.Duration) (timeline.ShootSeen, bool) {
-	var last timeline.ShootSeen
-	found := false
-	for e, p := range timeline.Of[timeline.ShootSeen](events) {
-		if e.At > at {
-			break
-		}
-		if e.Subject == shoot {
-			last, found = p, true
-		}
-	}
-	return last, found
-}

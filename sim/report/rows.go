@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/transplant-sim/transplant/sim/state"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -22,20 +23,11 @@ const (
 // rowsOf a run: the scenario, its shoots, the clusters, and the actors.
 func rowsOf(run *Run) []Row {
 	rows := scenarioRows(run)
-	for _, shoot := range shootsOf(run.Events) {
+	for _, shoot := range slices.Sorted(maps.Keys(state.Of(run.Events).Shoots)) {
 		rows = append(rows, shootRows(run, shoot)...)
 	}
 	rows = append(rows, clusterRows(run)...)
 	return append(rows, actorRows(run)...)
-}
-
-// shootsOf are the shoots that were seen, in the order of their names.
-func shootsOf(events []timeline.Event) []string {
-	seen := map[string]bool{}
-	for e := range timeline.Of[timeline.ShootSeen](events) {
-		seen[e.Subject] = true
-	}
-	return slices.Sorted(maps.Keys(seen))
 }
 
 // barRow is a row of bars, with as many lines as they need.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/transplant-sim/transplant/sim/measure"
+	"github.com/transplant-sim/transplant/sim/state"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
@@ -78,18 +79,15 @@ func (s *stretches) end(at int64) {
 
 func operationBars(run *Run, shoot string) []Bar {
 	var all stretches
-	for e, p := range timeline.Of[timeline.ShootSeen](run.Events) {
-		if e.Subject != shoot {
-			continue
-		}
+	for e, p := range timeline.About[timeline.ShootSeen](run.Events, shoot) {
 		o, seed := p.Operation, cmp.Or(p.StatusSeed, p.SpecSeed)
 		key, label := "", ""
 		if !p.Absent && o.Type != "" {
-			state := o.State
-			if state == "Pending" {
-				state = "Processing"
+			shown := o.State
+			if shown == "Pending" {
+				shown = "Processing"
 			}
-			key, label = strings.Join([]string{o.Type, state, p.StatusSeed}, "/"), o.Type
+			key, label = strings.Join([]string{o.Type, shown, p.StatusSeed}, "/"), o.Type
 			if o.State == "Succeeded" {
 				label = "on " + seed
 			} else if o.State != "Processing" {
@@ -168,26 +166,16 @@ func apiBars(run *Run, shoot string) []Bar {
 }
 
 func nodeBars(run *Run, shoot string) []Bar {
-	ready := map[string]bool{}
+	now := state.New()
 	var all stretches
-	for e, p := range timeline.Of[timeline.NodeSeen](run.Events) {
-		if e.Subject != shoot {
-			continue
-		}
-		if ready[p.Name] = p.Ready == "True"; p.Gone {
-			delete(ready, p.Name)
-		}
-		up := 0
-		for _, is := range ready {
-			if is {
-				up++
-			}
-		}
+	for e := range timeline.About[timeline.NodeSeen](run.Events, shoot) {
+		now.Take(e)
+		ready, there := now.Nodes(shoot)
 		tone := Good
-		if up < len(ready) || up == 0 {
+		if ready < there || ready == 0 {
 			tone = Bad
 		}
-		label := fmt.Sprintf("%d of %d ready", up, len(ready))
+		label := fmt.Sprintf("%d of %d ready", ready, there)
 		all.change(ms(e.At), label, Bar{Tone: tone, Label: label, Event: e.Seq, About: fmt.Sprintf("%s: %s nodes", shoot,
 			label)})
 	}
@@ -197,10 +185,7 @@ func nodeBars(run *Run, shoot string) []Bar {
 
 func conditionBars(run *Run, shoot string) []Bar {
 	types := map[string]*stretches{}
-	for e, p := range timeline.Of[timeline.ShootSeen](run.Events) {
-		if e.Subject != shoot {
-			continue
-		}
+	for e, p := range timeline.About[timeline.ShootSeen](run.Events, shoot) {
 		now := map[string]timeline.ConditionIs{}
 		for _, c := range p.Conditions {
 			if types[c.Type] == nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/transplant-sim/transplant/sim/oracle"
+	"github.com/transplant-sim/transplant/sim/state"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/verdict"
 	"github.com/transplant-sim/transplant/sim/wording"
@@ -153,11 +154,11 @@ func (r *Run) meanwhile(v verdict.Violation) []string {
 	}
 	at := time.Duration(v.At * float64(time.Second))
 	var all []string
-	for _, shoot := range shootsOf(r.Events) {
-		if seen, known := shootAt(r.Events, shoot, at); known && (about[shoot] || len(about) == 0) {
+	then := state.At(r.Events, at).Shoots
+	for _, shoot := range slices.Sorted(maps.Keys(then)) {
+		if seen := then[shoot]; about[shoot] || len(about) == 0 {
 			all = append(all, fmt.Sprintf("%s was bound to seed %s and ran on seed %s: %s %s %d%% (%s)", shoot, seen.SpecSeed,
-				seen.StatusSeed,
-				seen.Operation.Type, seen.Operation.State, seen.Operation.Progress, seen.Operation.Description))
+				seen.StatusSeed, seen.Operation.Type, seen.Operation.State, seen.Operation.Progress, seen.Operation.Description))
 		}
 	}
 	return append(all, endsBefore(r.Events, at)...)

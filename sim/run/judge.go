@@ -24,6 +24,8 @@ func NewJudgeCommand() *cobra.Command {
 		Use:   "judge DIR…",
 		Short: "Judge runs again from their timelines",
 		Long: `Judge runs again from their timelines. DIR is the folder of a run, or a folder of such folders.
+The conditions of expect and wait are evaluated again over what was observed for them, unless an
+earlier version has recorded the run.
 
 The exit code is that of the verdict, as with the command run. If there are several runs, the exit
 code is that of the gravest verdict. A run that still goes on has no verdict, which counts as Error.`,

@@ -190,8 +190,9 @@ func (w *worker) execute(
 	}
 	journal.Record(timeline.Event{Payload: timeline.RunStarted{
 		Scenario: s.Metadata.Name, Backend: w.backend, RandomSeed: w.randomSeed, TimeoutMultiplier: w.stretch,
-		Unwatched: w.unwatched, Heartbeat: timeline.Length(engine.Heartbeat), BackendFlags: w.backendFlags,
-		Extensions: s.Spec.Landscape.ExtensionNames(), ExtensionFiles: w.extensions.Files, Definition: content,
+		Unwatched: w.unwatched, Heartbeat: timeline.Length(engine.Heartbeat), Observed: true,
+		BackendFlags: w.backendFlags,
+		Extensions:   s.Spec.Landscape.ExtensionNames(), ExtensionFiles: w.extensions.Files, Definition: content,
 	}})
 	if err := shared.start(ctx, journal, logs); err != nil {
 		journal.Record(timeline.Event{Payload: timeline.RunEnded{Error: err.Error()}})

@@ -12,6 +12,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/sim/expression"
 	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/state"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -19,17 +20,21 @@ import (
 // pollInterval between two looks at the world.
 const pollInterval = 200 * time.Millisecond
 
-// Await polls the world until the condition is true. When it did not become so in time the last look decides: the error
-// is Unmet when it was false then, and Unknown when that could not be seen.
+// Await looks at the world until the condition is true by what is recorded of these looks. When it did not become so in
+// time the last look decides: the error is Unmet when it was false then, and Unknown when that could not be seen.
 func (s *Environment) Await(ctx context.Context, text string, within time.Duration) error {
 	e, err := expression.Compile(text)
 	if err != nil {
 		return fmt.Errorf("compile %q: %w", text, err)
 	}
 	deadline, last, known := s.Clock.Now().Add(within), "it was not looked at", ""
+	var observed state.Observed
 	var knownAt time.Time
 	for {
-		met, why, err := e.Evaluate(world.Observe(ctx, s.World, s.Clients, world.Ask(e)))
+		if err := s.observe(ctx, e, &observed); err != nil {
+			return err
+		}
+		met, why, err := e.Evaluate(observed.Snapshot(e))
 		late := !s.Clock.Now().Before(deadline)
 		switch {
 		case met:
@@ -56,16 +61,30 @@ func (s *Environment) Await(ctx context.Context, text string, within time.Durati
 	}
 }
 
+// observe what a condition asks for, and record what is new of it. Each look sends its own requests: what a probe has
+// followed may be older than the wait.
+func (s *Environment) observe(ctx context.Context, e *expression.Expression, known *state.Observed) error {
+	seen, isNew, err := known.Changes(e.String(), world.Observe(ctx, s.World, s.Clients, world.Ask(e)))
+	if err != nil || !isNew {
+		return err
+	}
+	s.record(world.Observer, seen)
+	return known.Take(seen)
+}
+
 // met records by what it was known that a condition is true.
 func (s *Environment) met(text, saw string, unknown error) {
-	if s.Record == nil { // no scenario is running
-		return
-	}
 	found := timeline.ConditionMet{That: text, Saw: saw}
 	if unknown != nil {
 		found.Unknown = unknown.Error()
 	}
-	s.Record.Record(timeline.Event{Actor: world.Operator, Payload: found})
+	s.record(world.Operator, found)
+}
+
+func (s *Environment) record(actor string, p timeline.Payload) {
+	if s.Record != nil { // a scenario is running
+		s.Record.Record(timeline.Event{Actor: actor, Payload: p})
+	}
 }
 
 // patchShoot merges a patch into the Shoot in the garden.

@@ -2,6 +2,7 @@ package step_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,5 +27,14 @@ func TestAwait_ConditionThatIsMet_IsRecorded(t *testing.T) {
 	want := []timeline.ConditionMet{{That: "shoot('alpha').seed == 'a'", Saw: `shoot("alpha").seed is "a"`}}
 	if !slices.Equal(met, want) {
 		t.Errorf("recorded %+v, want %+v", met, want)
+	}
+	var looks []string
+	for _, p := range timeline.Of[timeline.Observed](journal.Events()[before:]) {
+		if looks = append(looks, p.That); !p.First || !strings.Contains(string(p.Facts), `"seed":"a"`) {
+			t.Errorf("observed %s, first %t", p.Facts, p.First)
+		}
+	}
+	if want := []string{"shoot('alpha').seed == 'a'", "shoot('alpha').seed == 'b'"}; !slices.Equal(looks, want) {
+		t.Errorf("looks for %v, want %v", looks, want)
 	}
 }

@@ -89,3 +89,14 @@ func (s *Spec) Lasts() time.Duration {
 	}
 	return s.Wait.For.Duration
 }
+
+// Condition is the one that an expect or a wait is for, with its deadline; empty for every other step.
+func (s *Spec) Condition() (that string, within time.Duration) {
+	switch {
+	case s.Expect != nil:
+		return s.Expect.That, s.Expect.Within.Duration
+	case s.Wait != nil:
+		return s.Wait.Until, s.Wait.Within.Duration
+	}
+	return "", 0
+}

@@ -111,7 +111,7 @@ func Kinds() []Payload {
 	return []Payload{
 		RunStarted{}, LandscapeReady{}, ShootReady{}, StepStarted{}, StepEnded{}, FaultAwaited{}, FaultInjected{},
 		FaultHealed{},
-		Settling{}, Settled{}, RunEnded{}, Note{}, Looked{}, ConditionMet{},
+		Settling{}, Settled{}, RunEnded{}, Note{}, Looked{}, Observed{}, ConditionMet{},
 		Write{}, Read{}, CachedRead{}, Reached{}, VersionsSeen{}, DataSeen{}, DataCounted{},
 		ShootSeen{}, SeedSeen{}, EpochSeen{}, NodeSeen{}, PodSeen{}, ObjectsSeen{}, ExtensionSeen{}, ExtensionStateSeen{},
 		CloudCalled{}, InventorySeen{}, CostSeen{}, ActorEnded{}, Unseen{},

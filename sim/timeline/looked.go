@@ -1,5 +1,7 @@
 package timeline
 
+import "encoding/json"
+
 // Looked says that a probe has looked, which its other events do not: a probe that follows something records only what
 // changes, and "nothing has changed" must not be taken for "nobody has looked". The engine records it, not the probe:
 // now and then, when the probe ends, and for its last look. The subject is the name of the probe.
@@ -18,6 +20,21 @@ type Looked struct {
 
 // Kind of Looked.
 func (Looked) Kind() Kind { return "Looked" }
+
+// Observed is what a look at the landscape has seen for a condition that a step waits for. It is noted for the first
+// look, and for each that sees something else than the one before. The condition is evaluated by nothing but these
+// events.
+type Observed struct {
+	That string `json:"that"` // the condition
+	// First says that it is the first look: what was observed before says nothing about the condition.
+	First bool `json:"first,omitempty"`
+	// Facts are shoots, seeds and the cloud as expressions know them: in the first look all that the condition asks for,
+	// then the shoots and seeds that have changed, and the cloud.
+	Facts json.RawMessage `json:"facts"`
+}
+
+// Kind of Observed.
+func (Observed) Kind() Kind { return "Observed" }
 
 // ConditionMet says that a condition that a step waited for was true, and by what that was known.
 type ConditionMet struct {

@@ -14,6 +14,9 @@ type RunStarted struct {
 	// Heartbeat is how often the engine says of every probe that it has looked. A record without it is older than that, or
 	// made by hand: it does not say what it would take to check that nothing is missing from it.
 	Heartbeat Length `json:"heartbeat,omitzero"`
+	// Observed says that the record holds what was observed for the conditions of steps, so that they can be judged again.
+	// Older records do not hold it.
+	Observed bool `json:"observed,omitempty"`
 	// BackendFlags are the settings of the backend, from the command line or the environment, as flags.
 	BackendFlags []string `json:"backendFlags,omitempty"`
 	// Extensions are the third-party extensions, by their names.

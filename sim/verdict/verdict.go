@@ -102,6 +102,9 @@ type Report struct {
 	AtDefaults *measure.AtDefaults `json:"atDefaults,omitempty"`
 	// Reasons why the verdict is Error or Inconclusive, or why the run was cut short after a violation; absent otherwise.
 	Reasons []string `json:"reasons,omitempty"`
+	// NotJudged is what the record does not hold what it takes to judge it again: its outcome is the one that the run has
+	// recorded. Absent when all was judged.
+	NotJudged []string `json:"notJudged,omitempty"`
 	// Promises that the run was judged by: the names of the oracles.
 	Promises []string `json:"promises,omitempty"`
 	// Unseen is, by promise, what its oracle must have seen before it can be said that the promise was kept; those that
@@ -195,7 +198,7 @@ func Judge(events []timeline.Event) (*Report, error) {
 		unwatched = append(unwatched, "nobody has seen "+what)
 	}
 	lacks = append(append(lacks, unwatched...), r.doubt(unwatched)...)
-	unsound := oracle.Unsound(events)
+	unsound := append(oracle.Unsound(events), r.judgeAgain(events, definition, started.Observed)...)
 	if len(unsound) > 0 { // an error of the harness, and no verdict on the product
 		r.Violations = []Violation{}
 		r.doubtGoals("whether it would have been missed, by a record that does not contradict itself")

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/transplant-sim/transplant/sim/state"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
@@ -28,9 +29,8 @@ const (
 type Present struct {
 	written   int
 	failed    int
-	doing     map[string]timeline.Operation
+	known     *state.State
 	down      map[string]bool
-	before    map[string]string // what was last said about a shoot
 	seeds     map[string]string // what was last said about a seed
 	turned    map[string]bool   // shoots whose reachability this event has changed
 	operation bool              // this event has changed what a shoot is doing
@@ -39,14 +39,15 @@ type Present struct {
 
 // NewPresent is how things are before the first event.
 func NewPresent() Present {
-	return Present{doing: map[string]timeline.Operation{}, down: map[string]bool{}, before: map[string]string{},
-		seeds: map[string]string{}, turned: map[string]bool{}}
+	return Present{known: state.New(), down: map[string]bool{}, seeds: map[string]string{}, turned: map[string]bool{}}
 }
 
 // Take goes on by one event.
 func (p *Present) Take(e timeline.Event) {
 	clear(p.turned)
 	p.operation, p.seed = false, false
+	was, isKnown := p.known.Shoots[e.Subject]
+	p.known.Take(e)
 	switch content := e.Payload.(type) {
 	case timeline.Write:
 		if content.Outcome == timeline.Acknowledged {
@@ -59,10 +60,7 @@ func (p *Present) Take(e timeline.Event) {
 			p.down[e.Subject], p.turned[e.Subject] = down, true
 		}
 	case timeline.ShootSeen:
-		p.doing[e.Subject] = content.Operation
-		text := shootLine(content)
-		p.operation = text != p.before[e.Subject]
-		p.before[e.Subject] = text
+		p.operation = !isKnown || shootLine(content) != shootLine(was)
 	case timeline.SeedSeen:
 		text, _ := seedLine(content)
 		before, known := p.seeds[e.Subject]
@@ -182,8 +180,8 @@ func (p *Present) Status() string {
 	if p.failed > 0 {
 		parts[0] += fmt.Sprintf(", %d not acknowledged", p.failed)
 	}
-	for _, shoot := range slices.Sorted(maps.Keys(p.doing)) {
-		o := p.doing[shoot]
+	for _, shoot := range slices.Sorted(maps.Keys(p.known.Shoots)) {
+		o := p.known.Shoots[shoot].Operation
 		text := fmt.Sprintf("%s %s %s %d%%", shoot, o.Type, o.State, o.Progress)
 		if p.down[shoot] {
 			text += " (API down)"

@@ -73,6 +73,8 @@ func watchSentence(payload timeline.Payload) string {
 			text += fmt.Sprintf("; failed %s", Times(p.Failed))
 		}
 		return text
+	case timeline.Observed:
+		return "observed, for " + p.That
 	case timeline.ConditionMet:
 		return trail(trail("met", p.Saw), p.Unknown)
 	}

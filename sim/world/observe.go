@@ -33,16 +33,14 @@ type Query struct {
 	Shoots []string
 	Seeds  []string
 	Cloud  bool
-	// Warnings lets events of the shoots be read too, States what the garden keeps of them.
-	Warnings, States bool
-	// Nodes lets the shoots' own API servers be asked for their nodes, Answers whether they answer their users.
-	Nodes, Answers bool
+	// Fields of the shoots that take requests of their own, by their names in expressions: they are read only if they are
+	// among these.
+	Fields []string
 }
 
 // Ask is the query for an expression.
 func Ask(e *expression.Expression) Query {
-	return Query{Shoots: e.Shoots(), Seeds: e.Seeds(), Cloud: e.AsksCloud(), Warnings: e.AsksWarnings(),
-		States: e.AsksStates(), Nodes: e.AsksNodes(), Answers: e.AsksAnswers()}
+	return Query{Shoots: e.Shoots(), Seeds: e.Seeds(), Cloud: e.AsksCloud(), Fields: e.Fields()}
 }
 
 // Observe takes a snapshot. What cannot be read in time is unknown in it.
@@ -90,27 +88,21 @@ func observeShoot(ctx context.Context, w World, name string, clients *Clients, q
 	}
 	seen := DescribeShoot(shoot)
 	unknown := expression.Unknown{}
-	if seen.Epoch, err = claimedEpoch(ctx, garden, key); err != nil {
-		unknown["epoch"] = err.Error()
-	}
-	if query.Warnings {
-		if seen.Warnings, err = warningsOf(ctx, garden, shoot); err != nil {
-			unknown["warnings"] = err.Error()
+	for _, field := range []struct {
+		name string
+		read func() error
+	}{
+		{"epoch", func() error { seen.Epoch, err = claimedEpoch(ctx, garden, key); return err }},
+		{"warnings", func() error { seen.Warnings, err = warningsOf(ctx, garden, shoot); return err }},
+		{"state", func() error { seen.State, err = stateOf(ctx, garden, key); return err }},
+		{"workers", func() error { seen.Workers, err = nodesOf(ctx, w, name); return err }},
+		{"answers", func() error { seen.Answers, err = answers(ctx, w, name); return err }},
+	} {
+		if field.name != "epoch" && !slices.Contains(query.Fields, field.name) {
+			continue
 		}
-	}
-	if query.States {
-		if seen.State, err = stateOf(ctx, garden, key); err != nil {
-			unknown["state"] = err.Error()
-		}
-	}
-	if query.Nodes {
-		if seen.Workers, err = nodesOf(ctx, w, name); err != nil {
-			unknown["workers"] = err.Error()
-		}
-	}
-	if query.Answers {
-		if seen.Answers, err = answers(ctx, w, name); err != nil {
-			unknown["answers"] = err.Error()
+		if err := field.read(); err != nil {
+			unknown[field.name] = err.Error()
 		}
 	}
 	if len(unknown) > 0 {

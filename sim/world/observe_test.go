@@ -112,7 +112,7 @@ func TestObserve(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got = world.Observe(t.Context(), w, clients, world.Query{Shoots: []string{"alpha"}, Warnings: true})
+	got = world.Observe(t.Context(), w, clients, world.Query{Shoots: []string{"alpha"}, Fields: []string{"warnings"}})
 	if diff := cmp.Diff([]string{"BackupDamaged"}, got.Shoots["alpha"].Warnings); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
@@ -127,7 +127,8 @@ func TestObserveAnswers(t *testing.T) {
 		t.Helper()
 		var got expression.Shoot
 		for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-			got = world.Observe(t.Context(), w, clients, world.Query{Shoots: []string{"alpha"}, Answers: true}).Shoots["alpha"]
+			query := world.Query{Shoots: []string{"alpha"}, Fields: []string{"answers"}}
+			got = world.Observe(t.Context(), w, clients, query).Shoots["alpha"]
 			if got.Answers == want && len(got.Unknown) == 0 {
 				return
 			}
@@ -146,7 +147,7 @@ func TestObserveStates(t *testing.T) {
 	t.Parallel()
 	w := worldtest.New(t, "a")
 	clients, garden, shoot := worldtest.SetUp(t, w, 0)
-	query := world.Query{Shoots: []string{"alpha"}, States: true}
+	query := world.Query{Shoots: []string{"alpha"}, Fields: []string{"state"}}
 	if got := world.Observe(t.Context(), w, clients, query).Shoots["alpha"].State; got.Exists {
 		t.Errorf("before there is one: %+v", got)
 	}

@@ -30,6 +30,9 @@ func Verdict(out io.Writer, r *verdict.Report, folder string) {
 	for _, reason := range r.Reasons {
 		fmt.Fprintf(out, "  %s\n", reason)
 	}
+	for _, what := range r.NotJudged {
+		fmt.Fprintf(out, "  not judged again: %s\n", what)
+	}
 	if len(r.Promises) > 0 {
 		fmt.Fprintf(out, "  judged by %s\n", strings.Join(r.Promises, ", "))
 	}

@@ -1,0 +1,184 @@
+package state_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/transplant-sim/transplant/sim/expression"
+	"github.com/transplant-sim/transplant/sim/state"
+	"github.com/transplant-sim/transplant/sim/timeline"
+)
+
+const everything = `shoot('alpha').healthy && seed('a').ready && cloud.machines > 0`
+
+func compile(t *testing.T, text string) *expression.Expression {
+	t.Helper()
+	e, err := expression.Compile(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// looks at what was seen one after the other, as the run does, and returns what is recorded and what is known then.
+func looks(t *testing.T, e *expression.Expression, seen ...expression.Snapshot) ([]timeline.Observed, *state.Observed) {
+	t.Helper()
+	var recorded []timeline.Observed
+	known := &state.Observed{}
+	for _, one := range seen {
+		p, isNew, err := known.Changes(e.String(), one)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !isNew {
+			continue
+		}
+		recorded = append(recorded, p)
+		if err := known.Take(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return recorded, known
+}
+
+// filled is a value with something in every field, and everything in it.
+func filled(form reflect.Type) reflect.Value {
+	value := reflect.New(form).Elem()
+	switch form.Kind() {
+	case reflect.Bool:
+		value.SetBool(true)
+	case reflect.Int:
+		value.SetInt(7)
+	case reflect.String:
+		value.SetString("text")
+	case reflect.Slice:
+		value.Set(reflect.Append(value, filled(form.Elem())))
+	case reflect.Map:
+		value.Set(reflect.MakeMap(form))
+		value.SetMapIndex(filled(form.Key()), filled(form.Elem()))
+	case reflect.Struct:
+		for i := range form.NumField() {
+			value.Field(i).Set(filled(form.Field(i).Type))
+		}
+	}
+	return value
+}
+
+func TestObserved_EveryField_IsRecorded(t *testing.T) {
+	t.Parallel()
+	shoot := filled(reflect.TypeFor[expression.Shoot]()).Interface().(expression.Shoot)
+	seed := filled(reflect.TypeFor[expression.Seed]()).Interface().(expression.Seed)
+	cloud := filled(reflect.TypeFor[expression.Cloud]()).Interface().(expression.Cloud)
+	want := expression.Snapshot{Shoots: map[string]expression.Shoot{"alpha": shoot},
+		Seeds: map[string]expression.Seed{"a": seed}, Cloud: cloud}
+	e := compile(t, everything)
+	_, known := looks(t, e, want)
+	if diff := cmp.Diff(want, known.Snapshot(e)); diff != "" {
+		t.Errorf("known (-seen +known):\n%s", diff)
+	}
+}
+
+// What expressions call a field is what the record calls it.
+func TestObserved_Field_HasOneName(t *testing.T) {
+	t.Parallel()
+	for _, word := range expression.Vocabulary() {
+		for i := range word.Form.NumField() {
+			f := word.Form.Field(i)
+			recorded, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if written := f.Tag.Get("cel"); written != "" && written != recorded || recorded == "" {
+				t.Errorf("%s.%s is %q in expressions and %q on the record", word.Form.Name(), f.Name, written, recorded)
+			}
+		}
+	}
+}
+
+func TestObserved_OnlyWhatChanged_IsRecorded(t *testing.T) {
+	t.Parallel()
+	see := func(seed string, shoots, machines int) expression.Snapshot {
+		return expression.Snapshot{
+			Shoots: map[string]expression.Shoot{"alpha": {Exists: seed != "", Seed: seed, Constraints: map[string]string{}}},
+			Seeds:  map[string]expression.Seed{"a": {Shoots: shoots, Unknown: expression.Unknown{}}},
+			Cloud:  expression.Cloud{Machines: machines},
+		}
+	}
+	recorded, known := looks(t, compile(t, everything), see("", 0, 0), see("", 0, 0), see("a", 0, 0), see("a", 1, 0),
+		see("a", 1, 3), see("a", 1, 3), see("", 1, 3))
+	var facts []string
+	for i, p := range recorded {
+		if p.That != everything || p.First != (i == 0) {
+			t.Errorf("event %d: %+v", i, p)
+		}
+		facts = append(facts, string(p.Facts))
+	}
+	want := []string{
+		`{"shoots":{"alpha":{}},"seeds":{"a":{}}}`,
+		`{"shoots":{"alpha":{"exists":true,"seed":"a"}}}`,
+		`{"seeds":{"a":{"shoots":1}}}`,
+		`{"cloud":{"machines":3}}`,
+		`{"shoots":{"alpha":{}},"cloud":{"machines":3}}`,
+	}
+	if diff := cmp.Diff(want, facts); diff != "" {
+		t.Errorf("recorded (-want +got):\n%s", diff)
+	}
+	if now := known.Snapshot(compile(t, everything)); now.Shoots["alpha"].Exists || now.Shoots["alpha"].Seed != "" {
+		t.Errorf("what has gone is still known: %+v", now)
+	}
+}
+
+func TestObserved_Known(t *testing.T) {
+	t.Parallel()
+	said := func(first bool, facts string) timeline.Observed {
+		return timeline.Observed{That: "x", First: first, Facts: []byte(facts)}
+	}
+	for name, c := range map[string]struct {
+		that    string
+		events  []timeline.Observed
+		met     bool
+		unknown string
+	}{
+		"nothing was observed": {that: `!shoot('alpha').exists`, unknown: "does not say what was observed"},
+		"no seed was":          {that: `seed('a').shoots == 0`, unknown: "does not say what was observed"},
+		"nor was the cloud":    {that: `cloud.machines == 0`, unknown: "does not say what was observed"},
+		"another shoot was": {that: `!shoot('alpha').exists`, unknown: "does not say what was observed",
+			events: []timeline.Observed{said(true, `{"shoots":{"beta":{}}}`)}},
+		"there is none": {that: `!shoot('alpha').exists`, events: []timeline.Observed{said(true, `{"shoots":{"alpha":{}}}`)},
+			met: true},
+		"a field cannot be read": {that: `seed('a').shoots == 0`,
+			events:  []timeline.Observed{said(true, `{"seeds":{"a":{"unknown":{"shoots":"refused"}}}}`)},
+			unknown: "shoots is unknown: refused"},
+		"it can be read again": {that: `seed('a').shoots == 0`, met: true,
+			events: []timeline.Observed{said(true, `{"seeds":{"a":{"unknown":{"shoots":"refused"}}}}`),
+				said(false, `{"seeds":{"a":{}}}`)}},
+		"the cloud is empty again": {that: `cloud.machines == 0`, met: true,
+			events: []timeline.Observed{said(true, `{"cloud":{"machines":3}}`), said(false, `{"cloud":{}}`)}},
+		"what a former wait has seen": {that: `shoot('alpha').healthy`,
+			events:  []timeline.Observed{said(true, `{"shoots":{"alpha":{"healthy":true}}}`), said(true, `{}`)},
+			unknown: "does not say what was observed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var known state.Observed
+			for _, p := range c.events {
+				if err := known.Take(p); err != nil {
+					t.Fatal(err)
+				}
+			}
+			e := compile(t, c.that)
+			met, why, err := e.Evaluate(known.Snapshot(e))
+			if met != c.met || (err != nil) != (c.unknown != "") || err != nil && !strings.Contains(err.Error(), c.unknown) {
+				t.Errorf("met %t, %v, %s; want %t, %q", met, err, why, c.met, c.unknown)
+			}
+		})
+	}
+}
+
+func TestObserved_DamagedFacts_AreAnError(t *testing.T) {
+	t.Parallel()
+	err := (&state.Observed{}).Take(timeline.Observed{That: "x", Facts: []byte(`{"shoots":3}`)})
+	if err == nil || !strings.Contains(err.Error(), "read what was observed for x") {
+		t.Errorf("error %v", err)
+	}
+}

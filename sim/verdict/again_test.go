@@ -1,0 +1,117 @@
+package verdict_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/transplant-sim/transplant/sim/timeline"
+	"github.com/transplant-sim/transplant/sim/verdict"
+)
+
+const onB = `shoot('alpha').seed == 'b'`
+
+// observed is a look for onB.
+func observed(first bool, shoot string) timeline.Payload {
+	return timeline.Observed{That: onB, First: first, Facts: json.RawMessage(`{"shoots":{"alpha":` + shoot + `}}`)}
+}
+
+// runOf one step, which was recorded with what it has observed, or without.
+func runOf(verb, within string, recorded bool, outcome timeline.StepOutcome, looks ...timeline.Payload,
+) []timeline.Event {
+	field := map[string]string{"expect": "that", "wait": "until"}[verb]
+	spec := fmt.Sprintf(`{"metadata":{"name":"tale"},"spec":{"why":"x","landscape":{"seeds":[{"name":"a"}]},
+		"steps":[{%q:{%q:%q,"within":%q}}]}}`, verb, field, onB, within)
+	all := slices.Concat(
+		[]timeline.Payload{timeline.RunStarted{Scenario: "tale", Observed: recorded, Definition: json.RawMessage(spec)},
+			timeline.StepStarted{Verb: verb, Text: verb}},
+		looks,
+		[]timeline.Payload{timeline.StepEnded{Verb: verb, Text: verb, Outcome: outcome, Message: "over"},
+			timeline.Settled{Converged: true}, timeline.RunEnded{}})
+	var events []timeline.Event
+	for i, p := range all {
+		events = append(events, timeline.Event{Seq: i + 1, At: time.Duration(i) * time.Second, Kind: p.Kind(), Payload: p})
+	}
+	return events
+}
+
+func TestJudge_Condition_IsJudgedAgain(t *testing.T) {
+	t.Parallel()
+	const here, there, dark = `{"exists":true,"seed":"a"}`, `{"exists":true,"seed":"b"}`, `{"unknown":{"*":"refused"}}`
+	for name, c := range map[string]struct {
+		verb    string
+		outcome timeline.StepOutcome
+		looks   []timeline.Payload
+		want    verdict.Verdict
+		says    string
+	}{
+		"met": {"expect", timeline.StepDone, []timeline.Payload{observed(true, here), observed(false, there)},
+			verdict.Passed, ""},
+		"waited for": {"wait", timeline.StepDone, []timeline.Payload{observed(true, there)}, verdict.Passed, ""},
+		"not met":    {"expect", timeline.StepUnmet, []timeline.Payload{observed(true, here)}, verdict.Failed, "over"},
+		"not known": {"expect", timeline.StepUnknown, []timeline.Payload{observed(true, here), observed(false, dark)},
+			verdict.Inconclusive, "how step 1 ends"},
+		"not met and not known": {"expect", timeline.StepUnmet,
+			[]timeline.Payload{observed(true, here), observed(false, dark)}, verdict.Error,
+			"step 1, expect, is unmet, and unknown by what was observed"},
+		"met by nothing": {"expect", timeline.StepDone, nil, verdict.Error,
+			"step 1, expect, is done, and nothing is recorded that was observed for it"},
+		"met, and it was not so": {"expect", timeline.StepDone, []timeline.Payload{observed(true, here)}, verdict.Error,
+			`step 1, expect, is done, and unmet by what was observed: shoot("alpha").seed is "a"`},
+		"met, and nobody knows": {"expect", timeline.StepDone, []timeline.Payload{observed(true, dark)}, verdict.Error,
+			"is done, and unknown by what was observed"},
+		"not met, and it was so": {"expect", timeline.StepUnmet, []timeline.Payload{observed(true, there)}, verdict.Error,
+			`step 1, expect, is unmet, and done by what was observed: shoot("alpha").seed is "b"`},
+		"a look too many": {"expect", timeline.StepUnmet, []timeline.Payload{observed(true, there), observed(false, here)},
+			verdict.Error, "went on after its condition was true"},
+		"given up early": {"expect", timeline.StepUnmet, []timeline.Payload{observed(true, here)}, verdict.Error,
+			"step 1, expect, is unmet 58s before its time was over"},
+		"another condition": {"expect", timeline.StepDone, []timeline.Payload{timeline.Observed{That: "x", First: true}},
+			verdict.Error, "nothing is recorded"},
+		"not readable": {"expect", timeline.StepDone, []timeline.Payload{observed(true, "3")}, verdict.Error,
+			"read what was observed"},
+		"a wait in vain": {"wait", timeline.StepFailed, []timeline.Payload{observed(true, here)}, verdict.Error,
+			"step 1, wait: over"},
+		"a wait in vain, and it was so": {"wait", timeline.StepFailed, []timeline.Payload{observed(true, there)},
+			verdict.Error, "step 1, wait, is failed, and done by what was observed"},
+		"interrupted": {"expect", timeline.StepFailed, nil, verdict.Error, "step 1, expect: over"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			within := "1s"
+			if name == "given up early" {
+				within = "1m"
+			}
+			r, err := verdict.Judge(runOf(c.verb, within, true, c.outcome, c.looks...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			said := r.Reasons
+			for _, v := range r.Violations {
+				said = append(said, v.Message)
+			}
+			if r.Verdict != c.want || !strings.Contains(strings.Join(said, "\n"), c.says) || len(r.NotJudged) > 0 {
+				t.Errorf("%s %q, not judged %v; want %s, %q", r.Verdict, said, r.NotJudged, c.want, c.says)
+			}
+		})
+	}
+}
+
+func TestJudge_OlderRecord_SaysThatConditionsAreNotJudgedAgain(t *testing.T) {
+	t.Parallel()
+	for outcome, want := range map[timeline.StepOutcome]verdict.Verdict{
+		timeline.StepDone: verdict.Passed, timeline.StepUnmet: verdict.Failed,
+	} {
+		r, err := verdict.Judge(runOf("expect", "1s", false, outcome))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Verdict != want || len(r.NotJudged) != 1 ||
+			r.NotJudged[0] != "the conditions of the steps: what was observed for them is not recorded" {
+			t.Errorf("%s: %s %v, not judged %q", outcome, r.Verdict, r.Reasons, r.NotJudged)
+		}
+	}
+}
