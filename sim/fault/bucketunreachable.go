@@ -24,9 +24,6 @@ func (b *BucketUnreachable) harm() cloud.Fault {
 // Name is "bucketUnreachable(calls)".
 func (b *BucketUnreachable) Name() string { return b.name("bucketUnreachable") }
 
-// Needs a cloud that can be broken.
-func (b *BucketUnreachable) Needs() world.Ability { return world.BreakCloud }
-
 // Check finds unknown callers.
 func (b *BucketUnreachable) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
 	return b.calls().check(path, on)

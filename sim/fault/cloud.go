@@ -58,6 +58,9 @@ func createdKinds() []string {
 	})
 }
 
+// Traits are those of every fault of calls.
+func (c Callers) Traits() Traits { return Traits{Ability: world.BreakCloud, Actor: c.Actor} }
+
 // calls to buckets.
 func (c Callers) calls() Calls {
 	return Calls{Callers: c, Kinds: []string{cloud.KindBuckets, cloud.KindObjects}}

@@ -76,9 +76,6 @@ func (c *CloudError) Name() string {
 	return named.name("cloudError")
 }
 
-// Needs a cloud that can be broken.
-func (c *CloudError) Needs() world.Ability { return world.BreakCloud }
-
 // Check finds unknown callers, kinds, verbs and codes.
 func (c *CloudError) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
 	errs := c.check(path, on)

@@ -28,8 +28,8 @@ func (c *CloudQuota) harm() cloud.Fault {
 // Name is "cloudQuota(kind,max)".
 func (c *CloudQuota) Name() string { return fmt.Sprintf("cloudQuota(%s,%d)", c.Kind, c.Max) }
 
-// Needs a cloud that can be broken.
-func (c *CloudQuota) Needs() world.Ability { return world.BreakCloud }
+// Traits are a fault of the cloud.
+func (c *CloudQuota) Traits() Traits { return Traits{Ability: world.BreakCloud} }
 
 // Check finds kinds of which none is ever created, and negative quotas.
 func (c *CloudQuota) Check(path *field.Path, _ landscape.Landscape) field.ErrorList {

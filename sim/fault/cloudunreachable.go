@@ -25,9 +25,6 @@ func (c *CloudUnreachable) harm() cloud.Fault {
 // Name is "cloudUnreachable(calls)".
 func (c *CloudUnreachable) Name() string { return c.name("cloudUnreachable") }
 
-// Needs a cloud that can be broken.
-func (c *CloudUnreachable) Needs() world.Ability { return world.BreakCloud }
-
 // Check finds unknown callers, kinds and verbs.
 func (c *CloudUnreachable) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
 	return c.check(path, on)

@@ -21,6 +21,8 @@ type Cluster struct {
 	Cluster string `json:"cluster"`
 }
 
+func (c Cluster) place() Place { return Place{Field: "cluster", Cluster: c.Cluster} }
+
 func (c Cluster) name(harm string) string { return fmt.Sprintf("%s(%s)", harm, c.Cluster) }
 
 func (c Cluster) check(path *field.Path, on landscape.Landscape) field.ErrorList {

@@ -40,8 +40,8 @@ func (d *DamageBackup) last() world.Backup {
 	return d.Last
 }
 
-// Needs backups that can be damaged.
-func (d *DamageBackup) Needs() world.Ability { return world.DamageBackups }
+// Traits are those of a harm to what is stored.
+func (d *DamageBackup) Traits() Traits { return Traits{Ability: world.DamageBackups, Momentary: true} }
 
 // Check finds unknown shoots and kinds of backups.
 func (d *DamageBackup) Check(path *field.Path, on landscape.Landscape) field.ErrorList {

@@ -1,7 +1,8 @@
 // Package fault breaks a landscape on purpose: one file per fault. A fault is plain data, part of the scenario format;
 // what is going on lives in its injection, and Active sees to it that each is healed exactly once.
 //
-// To add a fault, write its file and add one field to Spec. A fault judges nothing and records nothing.
+// To add a fault, write its file and add one field to Spec: the fault's Traits say all that others need to know of it. A
+// fault judges nothing and records nothing.
 package fault
 
 import (
@@ -21,9 +22,9 @@ type Fault interface {
 	Name() string
 	// Check finds what is wrong with the fault on this landscape.
 	Check(path *field.Path, on landscape.Landscape) field.ErrorList
-	// Needs is what the backend must be able to do.
-	Needs() world.Ability
-	// Inject begins the fault. When it returns an error, nothing has begun.
+	// Traits are what is known of it before it begins.
+	Traits() Traits
+	// Inject begins the fault. If anything may have begun, an Injection comes with the error, too, and is healed at once.
 	Inject(ctx context.Context, w world.World) (world.Injection, error)
 }
 

@@ -215,6 +215,9 @@ func TestCheck_ExampleOfEveryFault_IsFine(t *testing.T) {
 		if !strings.HasPrefix(f.Name(), kind+"(") {
 			t.Errorf("%s is called %q", kind, f.Name())
 		}
+		if f.Traits().Ability == "" {
+			t.Errorf("%s says of no ability that it needs it", kind)
+		}
 	}
 }
 
@@ -389,12 +392,12 @@ func TestInject_WorldWithoutTheAbility_Fails(t *testing.T) {
 	t.Parallel()
 	for kind, spec := range examples {
 		_, f := spec.Fault()
-		if f.Needs() == world.EditObjects { // which takes an API server only
+		if f.Traits().Ability == world.EditObjects { // which takes an API server only
 			continue
 		}
 		active := fault.NewActive(limited{worldtest.New(t, "a")}, timeline.NewJournal(clock.RealClock{}, nil))
 		err := active.Inject(t.Context(), "it", f)
-		if err == nil || !strings.Contains(err.Error(), "this backend cannot "+string(f.Needs())) {
+		if err == nil || !strings.Contains(err.Error(), "this backend cannot "+string(f.Traits().Ability)) {
 			t.Errorf("%s: %v", kind, err)
 		}
 		if err := active.HealAll(t.Context()); err != nil {
@@ -486,8 +489,8 @@ func TestKillWithDelay(t *testing.T) {
 		[]any{world.Process{Actor: "gardenlet-a"}, time.Second}) {
 		t.Errorf("asked for %v, %v", w.asked, err)
 	}
-	if kill.Needs() != world.DelayRestarts {
-		t.Errorf("it needs to %s", kill.Needs())
+	if kill.Traits().Ability != world.DelayRestarts {
+		t.Errorf("it needs to %s", kill.Traits().Ability)
 	}
 	if _, err := kill.Inject(t.Context(), limited{w}); err == nil || !strings.Contains(err.Error(),
 		"kill(gardenlet-a), restarted after 1s: this backend cannot delay restarts") {

@@ -24,12 +24,14 @@ var _ Fault = &Kill{}
 // Name is "kill(process)".
 func (k *Kill) Name() string { return k.name(world.Kill) }
 
-// Needs processes that can be broken.
-func (k *Kill) Needs() world.Ability {
+// Traits of a process that must run again.
+func (k *Kill) Traits() Traits {
+	t := k.traits()
+	t.Revives, t.Momentary = k.place(), true
 	if k.RestartDelay.Duration != 0 {
-		return world.DelayRestarts
+		t.Ability = world.DelayRestarts
 	}
-	return k.ability()
+	return t
 }
 
 // Check finds unknown processes, and delays of what nobody starts again.

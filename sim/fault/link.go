@@ -24,6 +24,9 @@ type Link struct {
 	Direction wire.Direction `json:"direction,omitempty"`
 }
 
+// Traits are those of every fault of a link.
+func (l Link) Traits() Traits { return Traits{Ability: world.BreakLinks, Actor: l.Actor} }
+
 func (l Link) name(harm string) string { return fmt.Sprintf("%s(%s,%s)", harm, l.Actor, l.Target) }
 
 func (l Link) check(path *field.Path, on landscape.Landscape, harm link.Fault) field.ErrorList {

@@ -32,12 +32,21 @@ func (p Process) name(harm world.Harm) string {
 	return fmt.Sprintf("%s(%s%s,%s)", harm, p.Cluster, p.Shoot, p.Program)
 }
 
-// ability that harming it needs: a cluster's own programs are not processes everywhere.
-func (p Process) ability() world.Ability {
+// traits of harming it: a cluster's own programs are not processes everywhere.
+func (p Process) traits() Traits {
+	t := Traits{Ability: world.BreakProcesses, Place: p.place(), Victim: &p, Awaits: true}
 	if p.Cluster != "" {
-		return world.BreakPrograms
+		t.Ability = world.BreakPrograms
 	}
-	return world.BreakProcesses
+	return t
+}
+
+// place of an actor is where it runs; a control plane may be on any seed.
+func (p Process) place() Place {
+	if p.Actor != "" {
+		return Place{Field: "actor", Actor: p.Actor}
+	}
+	return Place{Field: "cluster", Cluster: p.Cluster}
 }
 
 func (p Process) check(path *field.Path, on landscape.Landscape) field.ErrorList {
@@ -71,7 +80,7 @@ func (p Process) await(ctx context.Context, w world.World) error {
 func (p Process) inject(ctx context.Context, w world.World, harm world.Harm) (world.Injection, error) {
 	breaker, can := w.(world.ProcessBreaker)
 	if !can {
-		return world.Injection{}, world.Cannot(p.name(harm), p.ability())
+		return world.Injection{}, world.Cannot(p.name(harm), p.traits().Ability)
 	}
 	return breaker.BreakProcess(ctx, world.Process(p), harm)
 }

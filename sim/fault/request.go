@@ -52,6 +52,9 @@ type Watches struct {
 	requests.Turn `json:",inline"`
 }
 
+// Traits are those of every fault of requests and watches.
+func (o Objects) Traits() Traits { return Traits{Ability: world.BreakLinks, Actor: o.Actor} }
+
 func (o Objects) match() kubeapi.Match {
 	m := kubeapi.Match{Group: o.Group, Namespace: o.Namespace, Name: o.Object}
 	if o.Kind != "" {

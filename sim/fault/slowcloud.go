@@ -27,9 +27,6 @@ func (s *SlowCloud) harm() cloud.Fault {
 // Name is "slowCloud(calls)".
 func (s *SlowCloud) Name() string { return s.name("slowCloud") }
 
-// Needs a cloud that can be broken.
-func (s *SlowCloud) Needs() world.Ability { return world.BreakCloud }
-
 // Check finds unknown callers, kinds and verbs, and no delay.
 func (s *SlowCloud) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
 	errs := s.check(path, on)

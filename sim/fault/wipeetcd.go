@@ -23,8 +23,10 @@ var _ Fault = &WipeEtcd{}
 // Name is "wipeEtcd(shoot)".
 func (e *WipeEtcd) Name() string { return fmt.Sprintf("wipeEtcd(%s)", e.Shoot) }
 
-// Needs disks that can be wiped.
-func (e *WipeEtcd) Needs() world.Ability { return world.WipeDisks }
+// Traits are the loss of a shoot's data.
+func (e *WipeEtcd) Traits() Traits {
+	return Traits{Ability: world.WipeDisks, Harm: Harm{Shoot: e.Shoot, Wiped: true}, Momentary: true}
+}
 
 // Check finds unknown shoots.
 func (e *WipeEtcd) Check(path *field.Path, on landscape.Landscape) field.ErrorList {

@@ -6,7 +6,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/transplant-sim/transplant/sim/fault"
 	"github.com/transplant-sim/transplant/sim/step"
 )
 
@@ -71,7 +70,7 @@ func (c *course) findWithoutTraffic(spec *field.Path) (errs field.ErrorList) {
 			continue
 		}
 		kind, f := one.Fault.Fault()
-		actor := fault.Speaker(f)
+		actor := f.Traits().Actor
 		if seed := on.HomeOf(actor); on.RoleOf(actor) == "control-planes" && !c.mayHold(seed) {
 			errs = append(errs, field.Invalid(spec.Child("steps").Index(i).Child("fault", kind, "actor"), actor,
 				fmt.Sprintf("has no traffic that it could hit: no shoot ever comes to seed %q; name another actor",
@@ -87,7 +86,7 @@ func (c *course) findMomentary(spec *field.Path) field.ErrorList {
 	if one == nil {
 		return nil
 	}
-	if _, f := one.Fault(); one.When == nil && !fault.Lasting(f) {
+	if _, f := one.Fault(); one.When == nil && f.Traits().Momentary {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(spec.Child("steps").Index(last).Child("fault"), one.Name,
