@@ -87,10 +87,12 @@ func (a *Active) strike(ctx context.Context, one *activeFault) {
 // from there. What was begun before an error is ended at once: nobody knows the fault by a name to heal.
 func (a *Active) inject(ctx context.Context, one *activeFault) error {
 	traits := one.fault.Traits()
-	if traits.Awaits {
-		if err := traits.Victim.await(ctx, a.world); err != nil {
-			return fmt.Errorf("inject the fault %q, %s: %w", one.name, one.fault.Name(), err)
-		}
+	err := a.world.Able(traits.Ability)
+	if err == nil && traits.Awaits {
+		err = a.world.AwaitProcess(ctx, world.Process(*traits.Victim))
+	}
+	if err != nil {
+		return fmt.Errorf("inject the fault %q, %s: %w", one.name, one.fault.Name(), err)
 	}
 	injected := timeline.FaultInjected{Fault: one.fault.Name()}
 	if traits.Silences != "" {

@@ -31,5 +31,5 @@ func (b *BucketUnreachable) Check(path *field.Path, on landscape.Landscape) fiel
 
 // Inject makes the buckets unreachable.
 func (b *BucketUnreachable) Inject(ctx context.Context, w world.World) (world.Injection, error) {
-	return breakCloud(ctx, w, b.Name(), b.harm())
+	return w.BreakCloud(ctx, b.harm())
 }

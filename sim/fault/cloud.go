@@ -1,7 +1,6 @@
 package fault
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -128,12 +127,4 @@ func (c Calls) fault(effect cloud.Effect) cloud.Fault {
 		f.Match.Shoots = []string{c.Shoot}
 	}
 	return f
-}
-
-func breakCloud(ctx context.Context, w world.World, name string, f cloud.Fault) (world.Injection, error) {
-	breaker, can := w.(world.CloudBreaker)
-	if !can {
-		return world.Injection{}, world.Cannot(name, world.BreakCloud)
-	}
-	return breaker.BreakCloud(ctx, f)
 }

@@ -87,5 +87,5 @@ func (c *CloudError) Check(path *field.Path, on landscape.Landscape) field.Error
 
 // Inject makes the cloud refuse.
 func (c *CloudError) Inject(ctx context.Context, w world.World) (world.Injection, error) {
-	return breakCloud(ctx, w, c.Name(), c.harm())
+	return w.BreakCloud(ctx, c.harm())
 }

@@ -42,5 +42,5 @@ func (c *CloudQuota) Check(path *field.Path, _ landscape.Landscape) field.ErrorL
 
 // Inject sets the quota.
 func (c *CloudQuota) Inject(ctx context.Context, w world.World) (world.Injection, error) {
-	return breakCloud(ctx, w, c.Name(), c.harm())
+	return w.BreakCloud(ctx, c.harm())
 }

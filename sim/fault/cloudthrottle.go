@@ -40,5 +40,5 @@ func (c *CloudThrottle) Check(path *field.Path, on landscape.Landscape) field.Er
 
 // Inject throttles the cloud.
 func (c *CloudThrottle) Inject(ctx context.Context, w world.World) (world.Injection, error) {
-	return breakCloud(ctx, w, c.Name(), c.harm())
+	return w.BreakCloud(ctx, c.harm())
 }

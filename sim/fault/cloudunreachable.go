@@ -32,5 +32,5 @@ func (c *CloudUnreachable) Check(path *field.Path, on landscape.Landscape) field
 
 // Inject makes the cloud unreachable.
 func (c *CloudUnreachable) Inject(ctx context.Context, w world.World) (world.Injection, error) {
-	return breakCloud(ctx, w, c.Name(), c.harm())
+	return w.BreakCloud(ctx, c.harm())
 }

@@ -57,10 +57,3 @@ func (c Cluster) checkSilent(ctx context.Context, w world.World) error {
 
 // silence is how long a cluster that is lost is given to answer all the same.
 const silence = 500 * time.Millisecond
-
-func (c Cluster) breaker(harm string, w world.World) (world.ClusterBreaker, error) {
-	if breaker, can := w.(world.ClusterBreaker); can {
-		return breaker, nil
-	}
-	return nil, world.Cannot(c.name(harm), world.BreakClusters)
-}

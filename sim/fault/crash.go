@@ -79,16 +79,12 @@ func (c *Crash) Check(path *field.Path, on landscape.Landscape) field.ErrorList 
 
 // Inject lays the crash in wait.
 func (c *Crash) Inject(ctx context.Context, w world.World) (world.Injection, error) {
-	breaker, can := w.(world.ProcessBreaker)
-	if !can {
-		return world.Injection{}, world.Cannot(c.Name(), world.CrashActors)
-	}
 	deaths := &deaths{}
 	waiting, err := c.inject(ctx, w, c.harm(), func(ctx context.Context, _ kubeapi.Request) {
 		// The victim takes the request, and its context, along. The heal waits for what happens here.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), injectTimeout)
 		defer cancel()
-		deaths.note(breaker.BreakProcess(ctx, world.Process(c.victim()), world.Kill))
+		deaths.note(w.BreakProcess(ctx, world.Process(c.victim()), world.Kill))
 	})
 	if err != nil {
 		return waiting, err

@@ -57,9 +57,5 @@ func (d *DamageBackup) Check(path *field.Path, on landscape.Landscape) field.Err
 
 // Inject harms the backup.
 func (d *DamageBackup) Inject(ctx context.Context, w world.World) (world.Injection, error) {
-	breaker, can := w.(world.BackupBreaker)
-	if !can {
-		return world.Injection{}, world.Cannot(d.Name(), world.DamageBackups)
-	}
-	return breaker.DamageBackup(ctx, d.Shoot, d.last(), d.Missing)
+	return w.DamageBackup(ctx, d.Shoot, d.last(), d.Missing)
 }

@@ -34,11 +34,7 @@ func (f *FreezeCluster) Check(path *field.Path, on landscape.Landscape) field.Er
 
 // Inject freezes the cluster.
 func (f *FreezeCluster) Inject(ctx context.Context, w world.World) (world.Injection, error) {
-	breaker, err := f.breaker("freezeCluster", w)
-	if err != nil {
-		return world.Injection{}, err
-	}
-	injection, err := breaker.FreezeCluster(ctx, f.Cluster.Cluster)
+	injection, err := w.FreezeCluster(ctx, f.Cluster.Cluster)
 	if err == nil {
 		err = f.checkSilent(ctx, w)
 	}

@@ -2,7 +2,6 @@ package fault
 
 import (
 	"context"
-	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -52,10 +51,5 @@ func (k *Kill) Inject(ctx context.Context, w world.World) (world.Injection, erro
 	if k.RestartDelay.Duration == 0 {
 		return k.inject(ctx, w, world.Kill)
 	}
-	delayer, can := w.(world.RestartDelayer)
-	if !can {
-		return world.Injection{}, world.Cannot(fmt.Sprintf("%s, restarted after %s", k.Name(), k.RestartDelay.Duration),
-			world.DelayRestarts)
-	}
-	return delayer.KillFor(ctx, world.Process(k.Process), k.RestartDelay.Duration)
+	return w.KillFor(ctx, world.Process(k.Process), k.RestartDelay.Duration)
 }

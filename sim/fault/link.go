@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/transplant-sim/transplant/clusters/link"
-	"github.com/transplant-sim/transplant/clusters/link/requests"
 	"github.com/transplant-sim/transplant/clusters/link/wire"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
@@ -44,14 +43,5 @@ func (l Link) check(path *field.Path, on landscape.Landscape, harm link.Fault) f
 }
 
 func (l Link) inject(ctx context.Context, w world.World, harm link.Fault) (world.Injection, error) {
-	return l.injectWith(ctx, w, harm, nil)
-}
-
-func (l Link) injectWith(ctx context.Context, w world.World, harm link.Fault, hook requests.Hook) (world.Injection,
-	error) {
-	breaker, can := w.(world.LinkBreaker)
-	if !can {
-		return world.Injection{}, world.Cannot(fmt.Sprintf("harm the link of %q to %q", l.Actor, l.Target), world.BreakLinks)
-	}
-	return breaker.BreakLink(ctx, l.Actor, l.Target, harm, hook)
+	return w.BreakLink(ctx, l.Actor, l.Target, harm, nil)
 }

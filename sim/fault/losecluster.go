@@ -40,11 +40,7 @@ func (l *LoseCluster) Check(path *field.Path, on landscape.Landscape) field.Erro
 
 // Inject loses the cluster.
 func (l *LoseCluster) Inject(ctx context.Context, w world.World) (world.Injection, error) {
-	breaker, err := l.breaker("loseCluster", w)
-	if err != nil {
-		return world.Injection{}, err
-	}
-	injection, err := breaker.LoseCluster(ctx, l.Cluster.Cluster, l.Wipe)
+	injection, err := w.LoseCluster(ctx, l.Cluster.Cluster, l.Wipe)
 	if err == nil {
 		err = l.checkSilent(ctx, w)
 	}

@@ -69,18 +69,6 @@ func (p Process) check(path *field.Path, on landscape.Landscape) field.ErrorList
 		"must name an actor, or a cluster and a program, or a shoot and a program")}
 }
 
-// await the process, in a World that has any.
-func (p Process) await(ctx context.Context, w world.World) error {
-	if breaker, can := w.(world.ProcessBreaker); can {
-		return breaker.AwaitProcess(ctx, world.Process(p))
-	}
-	return nil
-}
-
 func (p Process) inject(ctx context.Context, w world.World, harm world.Harm) (world.Injection, error) {
-	breaker, can := w.(world.ProcessBreaker)
-	if !can {
-		return world.Injection{}, world.Cannot(p.name(harm), p.traits().Ability)
-	}
-	return breaker.BreakProcess(ctx, world.Process(p), harm)
+	return w.BreakProcess(ctx, world.Process(p), harm)
 }

@@ -158,5 +158,5 @@ func apiServers(on landscape.Landscape, actor string) []string {
 
 func (o Objects) inject(ctx context.Context, w world.World, harm link.Fault, hook requests.Hook) (world.Injection,
 	error) {
-	return Link{Actor: o.Actor, Target: o.Target}.injectWith(ctx, w, harm, hook)
+	return w.BreakLink(ctx, o.Actor, o.Target, harm, hook)
 }

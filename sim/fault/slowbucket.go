@@ -38,5 +38,5 @@ func (s *SlowBucket) Check(path *field.Path, on landscape.Landscape) field.Error
 
 // Inject slows the buckets down.
 func (s *SlowBucket) Inject(ctx context.Context, w world.World) (world.Injection, error) {
-	return breakCloud(ctx, w, s.Name(), s.harm())
+	return w.BreakCloud(ctx, s.harm())
 }

@@ -38,5 +38,5 @@ func (s *SlowCloud) Check(path *field.Path, on landscape.Landscape) field.ErrorL
 
 // Inject slows the cloud down.
 func (s *SlowCloud) Inject(ctx context.Context, w world.World) (world.Injection, error) {
-	return breakCloud(ctx, w, s.Name(), s.harm())
+	return w.BreakCloud(ctx, s.harm())
 }

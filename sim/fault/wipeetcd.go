@@ -38,9 +38,5 @@ func (e *WipeEtcd) Check(path *field.Path, on landscape.Landscape) field.ErrorLi
 
 // Inject wipes the disk.
 func (e *WipeEtcd) Inject(ctx context.Context, w world.World) (world.Injection, error) {
-	wiper, can := w.(world.DiskWiper)
-	if !can {
-		return world.Injection{}, world.Cannot(e.Name(), world.WipeDisks)
-	}
-	return wiper.WipeEtcd(ctx, e.Shoot)
+	return w.WipeEtcd(ctx, e.Shoot)
 }

@@ -71,17 +71,8 @@ type World struct {
 }
 
 var (
-	_ world.World          = &World{}
-	_ world.LinkBreaker    = &World{}
-	_ world.ProcessBreaker = &World{}
-	_ world.ClusterBreaker = &World{}
-	_ world.CloudBreaker   = &World{}
-	_ world.BackupBreaker  = &World{}
-	_ world.RestartDelayer = &World{}
-	_ world.DiskWiper      = &World{}
-	_ world.PodBreaker     = &World{}
-	_ world.PodActors      = &World{}
-	_ world.Inventory      = &World{}
+	_ world.World     = &World{}
+	_ world.Inventory = &World{}
 )
 
 // plane is a control plane of a shoot.
