@@ -1,8 +1,8 @@
 // Package fault breaks a landscape on purpose: one file per fault. A fault is plain data, part of the scenario format;
 // what is going on lives in its injection, and Active sees to it that each is healed exactly once.
 //
-// To add a fault, write its file and add one field to Spec: the fault's Traits say all that others need to know of it. A
-// fault judges nothing and records nothing.
+// To add a fault, write its file and add one field to Spec. Its Traits say all that others must know of it. A fault
+// judges nothing and records nothing.
 package fault
 
 import (
