@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/sim/choice"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -79,28 +80,21 @@ func (c Calls) check(path *field.Path, on landscape.Landscape) field.ErrorList {
 	var errs field.ErrorList
 	oneOf := func(at *field.Path, value string, names []string) {
 		if value != "" { // else it fits everything
-			errs = append(errs, known(at, value, names)...)
+			errs = append(errs, choice.Check(at, value, names)...)
 		}
 	}
 	oneOf(path.Child("actor"), c.Actor, callersOn(on))
 	oneOf(path.Child("shoot"), c.Shoot, on.ShootNames())
 	for i, kind := range c.Kinds {
-		errs = append(errs, known(path.Child("kinds").Index(i), kind, cloudKinds)...)
+		errs = append(errs, choice.Check(path.Child("kinds").Index(i), kind, cloudKinds)...)
 	}
 	for i, verb := range c.Verbs {
-		errs = append(errs, known(path.Child("verbs").Index(i), verb, cloudVerbs)...)
+		errs = append(errs, choice.Check(path.Child("verbs").Index(i), verb, cloudVerbs)...)
 	}
 	if min(c.Nth, c.From, c.Times) < 0 || c.Nth > 0 && (c.From > 0 || c.Times > 0) {
 		errs = append(errs, field.Invalid(path, c.Nth, "must have nth alone, or from and times, none of them negative"))
 	}
 	return errs
-}
-
-func known(at *field.Path, value string, names []string) field.ErrorList {
-	if slices.Contains(names, value) {
-		return nil
-	}
-	return field.ErrorList{field.NotSupported(at, value, names)}
 }
 
 // callersOn are the actors that call the cloud.

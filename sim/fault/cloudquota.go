@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/sim/choice"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -33,7 +34,7 @@ func (c *CloudQuota) Traits() Traits { return Traits{Ability: world.BreakCloud} 
 
 // Check finds kinds of which none is ever created, and negative quotas.
 func (c *CloudQuota) Check(path *field.Path, _ landscape.Landscape) field.ErrorList {
-	errs := known(path.Child("kind"), c.Kind, createdKinds())
+	errs := choice.Check(path.Child("kind"), c.Kind, createdKinds())
 	if c.Max < 0 {
 		errs = append(errs, field.Invalid(path.Child("max"), c.Max, "must not be negative"))
 	}

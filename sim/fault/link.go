@@ -3,12 +3,12 @@ package fault
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/transplant-sim/transplant/clusters/link"
 	"github.com/transplant-sim/transplant/clusters/link/wire"
+	"github.com/transplant-sim/transplant/sim/choice"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -29,13 +29,8 @@ func (l Link) Traits() Traits { return Traits{Ability: world.BreakLinks, Actor: 
 func (l Link) name(harm string) string { return fmt.Sprintf("%s(%s,%s)", harm, l.Actor, l.Target) }
 
 func (l Link) check(path *field.Path, on landscape.Landscape, harm link.Fault) field.ErrorList {
-	var errs field.ErrorList
-	if actors := on.Actors(); !slices.Contains(actors, l.Actor) {
-		errs = append(errs, field.NotSupported(path.Child("actor"), l.Actor, actors))
-	}
-	if targets := on.TargetsOf(l.Actor); !slices.Contains(targets, l.Target) {
-		errs = append(errs, field.NotSupported(path.Child("target"), l.Target, targets))
-	}
+	errs := choice.Check(path.Child("actor"), l.Actor, on.Actors())
+	errs = append(errs, choice.Check(path.Child("target"), l.Target, on.TargetsOf(l.Actor))...)
 	if err := harm.Validate(); err != nil {
 		errs = append(errs, field.Invalid(path, harm.Name(), err.Error()))
 	}

@@ -3,10 +3,10 @@ package fault
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/transplant-sim/transplant/sim/choice"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -51,10 +51,7 @@ func (p Process) place() Place {
 
 func (p Process) check(path *field.Path, on landscape.Landscape) field.ErrorList {
 	oneOf := func(child, value string, known []string) field.ErrorList {
-		if slices.Contains(known, value) {
-			return nil
-		}
-		return field.ErrorList{field.NotSupported(path.Child(child), value, known)}
+		return choice.Check(path.Child(child), value, known)
 	}
 	switch {
 	case p.Actor != "" && p.Cluster == "" && p.Shoot == "" && p.Program == "":

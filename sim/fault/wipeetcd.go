@@ -3,10 +3,10 @@ package fault
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/transplant-sim/transplant/sim/choice"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -30,10 +30,7 @@ func (e *WipeEtcd) Traits() Traits {
 
 // Check finds unknown shoots.
 func (e *WipeEtcd) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
-	if known := on.ShootNames(); !slices.Contains(known, e.Shoot) {
-		return field.ErrorList{field.NotSupported(path.Child("shoot"), e.Shoot, known)}
-	}
-	return nil
+	return choice.Check(path.Child("shoot"), e.Shoot, on.ShootNames())
 }
 
 // Inject wipes the disk.
