@@ -14,6 +14,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/choice"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/oracle"
+	"github.com/transplant-sim/transplant/sim/scenario/fields"
 	"github.com/transplant-sim/transplant/sim/step"
 )
 
@@ -216,7 +217,7 @@ func checkSettings(path *field.Path, l landscape.Landscape) field.ErrorList {
 	settings := reflect.ValueOf(s)
 	for i := range settings.NumField() {
 		period, is := settings.Field(i).Interface().(metav1.Duration)
-		if name, _ := jsonTag(settings.Type().Field(i)); is && period.Duration < minPeriod {
+		if name, _ := fields.Tag(settings.Type().Field(i)); is && period.Duration < minPeriod {
 			errs = append(errs, field.Invalid(path.Child(name), period.Duration.String(),
 				"must be at least "+minPeriod.String()))
 		}

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -29,6 +30,25 @@ var stepRules = []stepRule{
 	{"`fault`", idle, "it does harm only while it lasts, and no step follows", (*course).findMomentary},
 	{"`settleWithin`", late, fmt.Sprintf("it is shorter than %s, for which nothing may move", Quiet),
 		(*course).findTooShortToSettle},
+}
+
+// Rule says for people what follows where the rest of a scenario contradicts something in it.
+type Rule struct{ Of, Follows, Where string }
+
+// Rules are all of them, those about promises and measures before those about steps.
+func Rules() []Rule {
+	var all []Rule
+	for _, r := range rules {
+		of := "`" + strings.Join(r.of, "`, `") + "`"
+		if len(r.of) == len(ofShoots) {
+			of = "every promise, `apiDowntime`"
+		}
+		all = append(all, Rule{of, gradeWords[r.grade], r.where})
+	}
+	for _, r := range stepRules {
+		all = append(all, Rule{r.of, gradeWords[r.grade], r.where})
+	}
+	return all
 }
 
 // Quiet is how long nothing may move for everything to have settled.
