@@ -32,6 +32,7 @@ const (
 // World is a running landscape. It is used by many goroutines.
 type World interface {
 	Shoots
+	Inventory
 	Breaker
 	// Seeds are the names of the seeds, in the order of the scenario.
 	Seeds() []string
@@ -39,6 +40,14 @@ type World interface {
 	Connect(cluster string) (*rest.Config, error)
 	// Cloud gives the observer's access to the cloud.
 	Cloud() *cloud.Client
+	// Ready is an error that names the first actor, extensions among them, that is not ready.
+	Ready(ctx context.Context) error
+	// Refresh replaces the actors that have died since they were made: the restart back-off of one run must not delay
+	// them in the next. It ends the faults of the cloud that the run has left.
+	Refresh(ctx context.Context) error
+	// KeepLogs copies the logs of actors, of third-party extensions, of shoots' control planes and of the clusters' own
+	// programs into a folder, which it makes. It copies what it can: an error is about the others.
+	KeepLogs(ctx context.Context, folder string) error
 	// Stop ends the landscape and everything in it.
 	Stop(ctx context.Context) error
 }
@@ -96,26 +105,13 @@ type BackupReader interface {
 	BackedUpTo(ctx context.Context, shoot string) (revision int64, err error)
 }
 
-// Inventory is a World that knows what is there beside the objects of API servers: processes, data folders, buckets
+// Inventory is what is there beside the objects of API servers: processes, data folders, buckets
 // and their objects, DNS records. The keys are seeds, or other places such as "cloud".
 type Inventory interface {
 	Items(ctx context.Context) (map[string][]timeline.Item, error)
 	// Certain are the classes, of objects too, of which a control plane that runs on a seed has something there, and its
 	// shoot in the cloud: an inventory that shows none is not whole.
 	Certain() (onSeed, inCloud []string)
-}
-
-// Readiness is a World that knows whether its actors, extensions among them, are ready.
-type Readiness interface {
-	// Ready is an error that names the first that is not.
-	Ready(ctx context.Context) error
-}
-
-// Refresher is a World whose actors keep traces of earlier runs.
-type Refresher interface {
-	// Refresh replaces the actors that have died since they were made: the restart back-off of one run must not delay
-	// them in the next. It ends the faults of the cloud that the run has left.
-	Refresh(ctx context.Context) error
 }
 
 // Meter is a World that knows what it has cost.

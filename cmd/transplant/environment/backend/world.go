@@ -17,12 +17,8 @@ type World struct {
 var (
 	_ world.World        = &World{}
 	_ world.PodOwners    = &World{}
-	_ world.LogKeeper    = &World{}
 	_ world.BackupReader = &World{}
-	_ world.Inventory    = &World{}
-	_ world.Readiness    = &World{}
 	_ world.Meter        = &World{}
-	_ world.Refresher    = &World{}
 )
 
 // NewWorld looks at a landscape that is ready; able is what its backend can do.
