@@ -87,19 +87,20 @@ func (a *Active) strike(ctx context.Context, one *activeFault) {
 // from there. What was begun before an error is ended at once: nobody knows the fault by a name to heal.
 func (a *Active) inject(ctx context.Context, one *activeFault) error {
 	traits := one.fault.Traits()
-	err := a.world.Able(traits.Ability)
-	if err == nil && traits.Awaits {
-		err = a.world.AwaitProcess(ctx, world.Process(*traits.Victim))
-	}
-	if err != nil {
-		return fmt.Errorf("inject the fault %q, %s: %w", one.name, one.fault.Name(), err)
+	if traits.Awaits {
+		if err := a.world.AwaitProcess(ctx, world.Process(*traits.Victim)); err != nil {
+			return fmt.Errorf("inject the fault %q, %s: %w", one.name, one.fault.Name(), err)
+		}
 	}
 	injected := timeline.FaultInjected{Fault: one.fault.Name()}
 	if traits.Silences != "" {
 		injected.Clusters = []string{traits.Silences}
 	}
 	a.note(one, injected)
-	injection, err := one.fault.Inject(ctx, a.world)
+	injection, err := world.Injection{}, a.world.Able(traits.Ability)
+	if err == nil {
+		injection, err = one.fault.Inject(ctx, a.world)
+	}
 	if err != nil {
 		err = fmt.Errorf("inject the fault %q, %s: %w", one.name, one.fault.Name(), err)
 		healed := timeline.FaultHealed{Fault: one.fault.Name()}
