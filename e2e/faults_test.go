@@ -71,7 +71,7 @@ func TestWhateverTakesALandscapeIsTriedOnOne(t *testing.T) {
 	tried := map[world.Ability]bool{world.BreakLinks: true, world.CrashActors: true, world.EditObjects: true}
 	for _, each := range append(append(h.faults(), h.ofControlPlane()...), h.loss()) {
 		kind, _, _ := strings.Cut(each.fault, ":")
-		kinds[kind], tried[parse(t, each.fault).Needs()] = true, true
+		kinds[kind], tried[parse(t, each.fault).Traits().Ability] = true, true
 	}
 	form := reflect.TypeFor[fault.Spec]()
 	for i := range form.NumField() {
@@ -80,8 +80,8 @@ func TestWhateverTakesALandscapeIsTriedOnOne(t *testing.T) {
 		}
 		spec := &fault.Spec{}
 		reflect.ValueOf(spec).Elem().Field(i).Set(reflect.New(form.Field(i).Type.Elem()))
-		if kind, f := spec.Fault(); !kinds[kind] && !tried[f.Needs()] {
-			t.Errorf("nobody tries %s, which needs to %s", kind, f.Needs())
+		if kind, f := spec.Fault(); !kinds[kind] && !tried[f.Traits().Ability] {
+			t.Errorf("nobody tries %s, which needs to %s", kind, f.Traits().Ability)
 		}
 	}
 }

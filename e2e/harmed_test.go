@@ -47,7 +47,7 @@ func newHarmed(t *testing.T) *harmed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := backend.NewWorld(l, s)
+	w, err := backend.NewWorld(l, s, (&backend.Embedded{}).Can)
 	if err != nil {
 		t.Fatal(errors.Join(err, l.Stop(context.WithoutCancel(t.Context()))))
 	}

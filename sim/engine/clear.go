@@ -52,10 +52,7 @@ func Clear(ctx context.Context, w world.World, c clock.Clock) error {
 		case <-c.After(pollInterval):
 		}
 	}
-	if refresher, can := w.(world.Refresher); can {
-		return refresher.Refresh(ctx)
-	}
-	return nil
+	return w.Refresh(ctx)
 }
 
 // deleteShoots asks for the deletion of every shoot once, and says how many are left. A request that fails is made

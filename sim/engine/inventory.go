@@ -13,7 +13,6 @@ import (
 
 	"github.com/transplant-sim/transplant/sim/probe/inventory"
 	"github.com/transplant-sim/transplant/sim/timeline"
-	"github.com/transplant-sim/transplant/sim/world"
 )
 
 // settleRule says how looks are repeated until what they see has settled.
@@ -98,10 +97,8 @@ func difference(before, now []string) []string {
 func (r *runner) firstInventories(ctx context.Context) error {
 	memory, err := r.settled(ctx, settleRule{
 		look: func(ctx context.Context, to *timeline.Journal) error {
-			if actors, knows := r.World.(world.Readiness); knows {
-				if err := actors.Ready(ctx); err != nil {
-					return err
-				}
+			if err := r.World.Ready(ctx); err != nil {
+				return err
 			}
 			err := r.takeInventories(ctx, timeline.Before, to)
 			return errors.Join(err, checkReadable(to.Events()))
@@ -195,13 +192,8 @@ func (r *runner) takeInventories(ctx context.Context, when string, to timeline.R
 	r.mu.Lock()
 	ids := slices.Sorted(maps.Values(r.ids))
 	r.mu.Unlock()
-	items := map[string][]timeline.Item{}
-	var errs []error
-	if keeper, knows := r.World.(world.Inventory); knows {
-		var err error
-		items, err = keeper.Items(ctx)
-		errs = append(errs, err)
-	}
+	items, err := r.World.Items(ctx)
+	errs := []error{err}
 	for _, seed := range r.World.Seeds() {
 		config, err := r.World.Connect(seed)
 		if err == nil {

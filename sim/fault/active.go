@@ -83,34 +83,24 @@ func (a *Active) strike(ctx context.Context, one *activeFault) {
 	one.err = a.inject(ctx, one)
 }
 
-// awaiter is a fault that needs something there before it begins.
-type awaiter interface {
-	await(ctx context.Context, w world.World) error
-}
-
-// taker is a fault that takes whole clusters away.
-type taker interface{ takes() []string }
-
-var (
-	_ taker = &LoseCluster{}
-	_ taker = &FreezeCluster{}
-	_ taker = &Freeze{}
-)
-
 // inject a fault. It stands in the record from before it does anything: what is measured from a fault on is measured
 // from there. What was begun before an error is ended at once: nobody knows the fault by a name to heal.
 func (a *Active) inject(ctx context.Context, one *activeFault) error {
-	if waits, is := one.fault.(awaiter); is {
-		if err := waits.await(ctx, a.world); err != nil {
+	traits := one.fault.Traits()
+	if traits.Awaits {
+		if err := a.world.AwaitProcess(ctx, world.Process(*traits.Victim)); err != nil {
 			return fmt.Errorf("inject the fault %q, %s: %w", one.name, one.fault.Name(), err)
 		}
 	}
 	injected := timeline.FaultInjected{Fault: one.fault.Name()}
-	if takes, is := one.fault.(taker); is {
-		injected.Clusters = takes.takes()
+	if traits.Silences != "" {
+		injected.Clusters = []string{traits.Silences}
 	}
 	a.note(one, injected)
-	injection, err := one.fault.Inject(ctx, a.world)
+	injection, err := world.Injection{}, a.world.Able(traits.Ability)
+	if err == nil {
+		injection, err = one.fault.Inject(ctx, a.world)
+	}
 	if err != nil {
 		err = fmt.Errorf("inject the fault %q, %s: %w", one.name, one.fault.Name(), err)
 		healed := timeline.FaultHealed{Fault: one.fault.Name()}

@@ -28,9 +28,6 @@ func (b *Bandwidth) harm() link.Fault {
 // Name is "bandwidth(actor,target)".
 func (b *Bandwidth) Name() string { return b.name("bandwidth") }
 
-// Needs links that can be broken.
-func (b *Bandwidth) Needs() world.Ability { return world.BreakLinks }
-
 // Check finds unknown links and impossible limits.
 func (b *Bandwidth) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
 	return b.check(path, on, b.harm())

@@ -24,9 +24,6 @@ func (b *BucketUnreachable) harm() cloud.Fault {
 // Name is "bucketUnreachable(calls)".
 func (b *BucketUnreachable) Name() string { return b.name("bucketUnreachable") }
 
-// Needs a cloud that can be broken.
-func (b *BucketUnreachable) Needs() world.Ability { return world.BreakCloud }
-
 // Check finds unknown callers.
 func (b *BucketUnreachable) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
 	return b.calls().check(path, on)
@@ -34,5 +31,5 @@ func (b *BucketUnreachable) Check(path *field.Path, on landscape.Landscape) fiel
 
 // Inject makes the buckets unreachable.
 func (b *BucketUnreachable) Inject(ctx context.Context, w world.World) (world.Injection, error) {
-	return breakCloud(ctx, w, b.Name(), b.harm())
+	return w.BreakCloud(ctx, b.harm())
 }

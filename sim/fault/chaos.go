@@ -24,14 +24,13 @@ var _ Fault = &Chaos{}
 // Name is "chaos(cluster,kind action)".
 func (c *Chaos) Name() string { return c.Object.Name(c.Cluster.Cluster) }
 
-// Needs what carries the experiment out.
-func (c *Chaos) Needs() world.Ability { return c.Object.Needs() }
-
-func (c *Chaos) beyond() string {
+// Traits are those of what carries the experiment out.
+func (c *Chaos) Traits() Traits {
+	t := Traits{Ability: c.Object.Needs(), Place: c.place(), Momentary: true}
 	if field := c.Object.Beyond(); field != "" {
-		return "object." + field
+		t.Beyond = "object." + field
 	}
-	return ""
+	return t
 }
 
 // Check finds unknown clusters, whatever Chaos Mesh itself would refuse, what no backend can do, and unknown targets.

@@ -35,11 +35,11 @@ func TestBeyond(t *testing.T) {
 	} {
 		f, err := parseChaos("NetworkChaos", spec)
 		must(t, err)
-		if got := fault.Beyond(f); got != want {
+		if got := f.Traits().Beyond; got != want {
 			t.Errorf("%s: got %q, want %q", spec, got, want)
 		}
 	}
-	if got := fault.Beyond(&fault.Cut{}); got != "" {
+	if got := (&fault.Cut{}).Traits().Beyond; got != "" {
 		t.Errorf("a cut: %q", got)
 	}
 }

@@ -28,9 +28,6 @@ func (c *CloseWatch) harm() link.Fault {
 // Name is "closeWatch(actor,target,what)".
 func (c *CloseWatch) Name() string { return c.name("closeWatch", c.match()) }
 
-// Needs links that can be broken.
-func (c *CloseWatch) Needs() world.Ability { return world.BreakLinks }
-
 // Check finds unknown links and impossible turns.
 func (c *CloseWatch) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
 	return c.check(path, on, c.harm())

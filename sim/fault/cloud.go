@@ -1,7 +1,6 @@
 package fault
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/sim/choice"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -58,6 +58,9 @@ func createdKinds() []string {
 	})
 }
 
+// Traits are those of every fault of calls.
+func (c Callers) Traits() Traits { return Traits{Ability: world.BreakCloud, Actor: c.Actor} }
+
 // calls to buckets.
 func (c Callers) calls() Calls {
 	return Calls{Callers: c, Kinds: []string{cloud.KindBuckets, cloud.KindObjects}}
@@ -77,28 +80,21 @@ func (c Calls) check(path *field.Path, on landscape.Landscape) field.ErrorList {
 	var errs field.ErrorList
 	oneOf := func(at *field.Path, value string, names []string) {
 		if value != "" { // else it fits everything
-			errs = append(errs, known(at, value, names)...)
+			errs = append(errs, choice.Check(at, value, names)...)
 		}
 	}
 	oneOf(path.Child("actor"), c.Actor, callersOn(on))
 	oneOf(path.Child("shoot"), c.Shoot, on.ShootNames())
 	for i, kind := range c.Kinds {
-		errs = append(errs, known(path.Child("kinds").Index(i), kind, cloudKinds)...)
+		errs = append(errs, choice.Check(path.Child("kinds").Index(i), kind, cloudKinds)...)
 	}
 	for i, verb := range c.Verbs {
-		errs = append(errs, known(path.Child("verbs").Index(i), verb, cloudVerbs)...)
+		errs = append(errs, choice.Check(path.Child("verbs").Index(i), verb, cloudVerbs)...)
 	}
 	if min(c.Nth, c.From, c.Times) < 0 || c.Nth > 0 && (c.From > 0 || c.Times > 0) {
 		errs = append(errs, field.Invalid(path, c.Nth, "must have nth alone, or from and times, none of them negative"))
 	}
 	return errs
-}
-
-func known(at *field.Path, value string, names []string) field.ErrorList {
-	if slices.Contains(names, value) {
-		return nil
-	}
-	return field.ErrorList{field.NotSupported(at, value, names)}
 }
 
 // callersOn are the actors that call the cloud.
@@ -125,12 +121,4 @@ func (c Calls) fault(effect cloud.Effect) cloud.Fault {
 		f.Match.Shoots = []string{c.Shoot}
 	}
 	return f
-}
-
-func breakCloud(ctx context.Context, w world.World, name string, f cloud.Fault) (world.Injection, error) {
-	breaker, can := w.(world.CloudBreaker)
-	if !can {
-		return world.Injection{}, world.Cannot(name, world.BreakCloud)
-	}
-	return breaker.BreakCloud(ctx, f)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/transplant-sim/transplant/api/cloud"
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/sim/choice"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -76,19 +77,12 @@ func (c *CloudError) Name() string {
 	return named.name("cloudError")
 }
 
-// Needs a cloud that can be broken.
-func (c *CloudError) Needs() world.Ability { return world.BreakCloud }
-
 // Check finds unknown callers, kinds, verbs and codes.
 func (c *CloudError) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
-	errs := c.check(path, on)
-	if !slices.Contains(CloudCodes(), c.Code) {
-		errs = append(errs, field.NotSupported(path.Child("code"), c.Code, CloudCodes()))
-	}
-	return errs
+	return append(c.check(path, on), choice.Check(path.Child("code"), c.Code, CloudCodes())...)
 }
 
 // Inject makes the cloud refuse.
 func (c *CloudError) Inject(ctx context.Context, w world.World) (world.Injection, error) {
-	return breakCloud(ctx, w, c.Name(), c.harm())
+	return w.BreakCloud(ctx, c.harm())
 }

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/sim/choice"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -28,12 +29,12 @@ func (c *CloudQuota) harm() cloud.Fault {
 // Name is "cloudQuota(kind,max)".
 func (c *CloudQuota) Name() string { return fmt.Sprintf("cloudQuota(%s,%d)", c.Kind, c.Max) }
 
-// Needs a cloud that can be broken.
-func (c *CloudQuota) Needs() world.Ability { return world.BreakCloud }
+// Traits are a fault of the cloud.
+func (c *CloudQuota) Traits() Traits { return Traits{Ability: world.BreakCloud} }
 
 // Check finds kinds of which none is ever created, and negative quotas.
 func (c *CloudQuota) Check(path *field.Path, _ landscape.Landscape) field.ErrorList {
-	errs := known(path.Child("kind"), c.Kind, createdKinds())
+	errs := choice.Check(path.Child("kind"), c.Kind, createdKinds())
 	if c.Max < 0 {
 		errs = append(errs, field.Invalid(path.Child("max"), c.Max, "must not be negative"))
 	}
@@ -42,5 +43,5 @@ func (c *CloudQuota) Check(path *field.Path, _ landscape.Landscape) field.ErrorL
 
 // Inject sets the quota.
 func (c *CloudQuota) Inject(ctx context.Context, w world.World) (world.Injection, error) {
-	return breakCloud(ctx, w, c.Name(), c.harm())
+	return w.BreakCloud(ctx, c.harm())
 }

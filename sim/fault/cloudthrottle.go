@@ -29,9 +29,6 @@ func (c *CloudThrottle) harm() cloud.Fault {
 // Name is "cloudThrottle(calls)".
 func (c *CloudThrottle) Name() string { return c.name("cloudThrottle") }
 
-// Needs a cloud that can be broken.
-func (c *CloudThrottle) Needs() world.Ability { return world.BreakCloud }
-
 // Check finds unknown callers, kinds and verbs, and impossible rates.
 func (c *CloudThrottle) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
 	errs := c.check(path, on)
@@ -43,5 +40,5 @@ func (c *CloudThrottle) Check(path *field.Path, on landscape.Landscape) field.Er
 
 // Inject throttles the cloud.
 func (c *CloudThrottle) Inject(ctx context.Context, w world.World) (world.Injection, error) {
-	return breakCloud(ctx, w, c.Name(), c.harm())
+	return w.BreakCloud(ctx, c.harm())
 }

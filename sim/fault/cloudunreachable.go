@@ -25,9 +25,6 @@ func (c *CloudUnreachable) harm() cloud.Fault {
 // Name is "cloudUnreachable(calls)".
 func (c *CloudUnreachable) Name() string { return c.name("cloudUnreachable") }
 
-// Needs a cloud that can be broken.
-func (c *CloudUnreachable) Needs() world.Ability { return world.BreakCloud }
-
 // Check finds unknown callers, kinds and verbs.
 func (c *CloudUnreachable) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
 	return c.check(path, on)
@@ -35,5 +32,5 @@ func (c *CloudUnreachable) Check(path *field.Path, on landscape.Landscape) field
 
 // Inject makes the cloud unreachable.
 func (c *CloudUnreachable) Inject(ctx context.Context, w world.World) (world.Injection, error) {
-	return breakCloud(ctx, w, c.Name(), c.harm())
+	return w.BreakCloud(ctx, c.harm())
 }

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/rest"
 
+	"github.com/transplant-sim/transplant/sim/choice"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -21,13 +21,12 @@ type Cluster struct {
 	Cluster string `json:"cluster"`
 }
 
+func (c Cluster) place() Place { return Place{Field: "cluster", Cluster: c.Cluster} }
+
 func (c Cluster) name(harm string) string { return fmt.Sprintf("%s(%s)", harm, c.Cluster) }
 
 func (c Cluster) check(path *field.Path, on landscape.Landscape) field.ErrorList {
-	if known := on.Clusters(); !slices.Contains(known, c.Cluster) {
-		return field.ErrorList{field.NotSupported(path.Child("cluster"), c.Cluster, known)}
-	}
-	return nil
+	return choice.Check(path.Child("cluster"), c.Cluster, on.Clusters())
 }
 
 // checkSilent makes sure that a cluster that was harmed as a whole does not answer any more.
@@ -55,10 +54,3 @@ func (c Cluster) checkSilent(ctx context.Context, w world.World) error {
 
 // silence is how long a cluster that is lost is given to answer all the same.
 const silence = 500 * time.Millisecond
-
-func (c Cluster) breaker(harm string, w world.World) (world.ClusterBreaker, error) {
-	if breaker, can := w.(world.ClusterBreaker); can {
-		return breaker, nil
-	}
-	return nil, world.Cannot(c.name(harm), world.BreakClusters)
-}

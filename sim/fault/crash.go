@@ -44,12 +44,18 @@ func (c *Crash) victim() Process {
 // Name is "crash(actor,target,what)".
 func (c *Crash) Name() string { return c.name("crash", c.match()) }
 
-// Needs links and processes that can be broken.
-func (c *Crash) Needs() world.Ability {
-	if c.victim().Cluster != "" {
-		return world.BreakPrograms
+// Traits of a crash. If the cluster of the actor that writes is down, no request comes.
+func (c *Crash) Traits() Traits {
+	victim := c.victim()
+	t := Traits{Ability: world.CrashActors, Actor: c.Actor, Victim: &victim, Revives: victim.place(), Momentary: true}
+	if victim.Cluster != "" {
+		t.Ability = world.BreakPrograms
 	}
-	return world.CrashActors
+	if c.Victim != nil {
+		t.Place = victim.place()
+		t.Place.Field = "victim"
+	}
+	return t
 }
 
 // Check finds unknown links and verbs, verbs that do not write, and actors that are no process.
@@ -73,16 +79,12 @@ func (c *Crash) Check(path *field.Path, on landscape.Landscape) field.ErrorList 
 
 // Inject lays the crash in wait.
 func (c *Crash) Inject(ctx context.Context, w world.World) (world.Injection, error) {
-	breaker, can := w.(world.ProcessBreaker)
-	if !can {
-		return world.Injection{}, world.Cannot(c.Name(), world.CrashActors)
-	}
 	deaths := &deaths{}
 	waiting, err := c.inject(ctx, w, c.harm(), func(ctx context.Context, _ kubeapi.Request) {
 		// The victim takes the request, and its context, along. The heal waits for what happens here.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), injectTimeout)
 		defer cancel()
-		deaths.note(breaker.BreakProcess(ctx, world.Process(c.victim()), world.Kill))
+		deaths.note(w.BreakProcess(ctx, world.Process(c.victim()), world.Kill))
 	})
 	if err != nil {
 		return waiting, err

@@ -25,9 +25,6 @@ func (c *Cut) harm() link.Fault { return wire.Cut{Direction: c.Direction, Refuse
 // Name is "cut(actor,target)".
 func (c *Cut) Name() string { return c.name("cut") }
 
-// Needs links that can be broken.
-func (c *Cut) Needs() world.Ability { return world.BreakLinks }
-
 // Check finds unknown links and directions.
 func (c *Cut) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
 	return c.check(path, on, c.harm())

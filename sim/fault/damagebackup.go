@@ -3,10 +3,10 @@ package fault
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/transplant-sim/transplant/sim/choice"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -40,26 +40,16 @@ func (d *DamageBackup) last() world.Backup {
 	return d.Last
 }
 
-// Needs backups that can be damaged.
-func (d *DamageBackup) Needs() world.Ability { return world.DamageBackups }
+// Traits are those of a harm to what is stored.
+func (d *DamageBackup) Traits() Traits { return Traits{Ability: world.DamageBackups, Momentary: true} }
 
 // Check finds unknown shoots and kinds of backups.
 func (d *DamageBackup) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
-	var errs field.ErrorList
-	if !slices.Contains(on.ShootNames(), d.Shoot) {
-		errs = append(errs, field.NotSupported(path.Child("shoot"), d.Shoot, on.ShootNames()))
-	}
-	if !slices.Contains(world.Backups(), d.last()) {
-		errs = append(errs, field.NotSupported(path.Child("last"), d.Last, world.Backups()))
-	}
-	return errs
+	return append(choice.Check(path.Child("shoot"), d.Shoot, on.ShootNames()),
+		choice.Check(path.Child("last"), d.last(), world.Backups())...)
 }
 
 // Inject harms the backup.
 func (d *DamageBackup) Inject(ctx context.Context, w world.World) (world.Injection, error) {
-	breaker, can := w.(world.BackupBreaker)
-	if !can {
-		return world.Injection{}, world.Cannot(d.Name(), world.DamageBackups)
-	}
-	return breaker.DamageBackup(ctx, d.Shoot, d.last(), d.Missing)
+	return w.DamageBackup(ctx, d.Shoot, d.last(), d.Missing)
 }

@@ -30,9 +30,6 @@ func (d *DelayRequest) harm() link.Fault {
 // Name is "delayRequest(actor,target,what)".
 func (d *DelayRequest) Name() string { return d.name("delayRequest", d.match()) }
 
-// Needs links that can be broken.
-func (d *DelayRequest) Needs() world.Ability { return world.BreakLinks }
-
 // Check finds unknown links, verbs and impossible delays.
 func (d *DelayRequest) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
 	return d.check(path, on, d.harm())

@@ -26,9 +26,6 @@ func (d *DropAnswer) harm() link.Fault {
 // Name is "dropAnswer(actor,target,what)".
 func (d *DropAnswer) Name() string { return d.name("dropAnswer", d.match()) }
 
-// Needs links that can be broken.
-func (d *DropAnswer) Needs() world.Ability { return world.BreakLinks }
-
 // Check finds unknown links and verbs.
 func (d *DropAnswer) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
 	return d.check(path, on, d.harm())

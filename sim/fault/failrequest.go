@@ -35,9 +35,6 @@ func (f *FailRequest) harm() link.Fault {
 // Name is "failRequest(actor,target,what)".
 func (f *FailRequest) Name() string { return f.name("failRequest", f.match()) }
 
-// Needs links that can be broken.
-func (f *FailRequest) Needs() world.Ability { return world.BreakLinks }
-
 // Check finds unknown links, verbs and statuses.
 func (f *FailRequest) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
 	return f.check(path, on, f.harm())

@@ -1,16 +1,17 @@
 // Package fault breaks a landscape on purpose: one file per fault. A fault is plain data, part of the scenario format;
 // what is going on lives in its injection, and Active sees to it that each is healed exactly once.
 //
-// To add a fault, write its file and add one field to Spec. A fault judges nothing and records nothing.
+// To add a fault, write its file and add one field to Spec. Its Traits say all that others must know of it. A fault
+// judges nothing and records nothing.
 package fault
 
 import (
 	"context"
-	"reflect"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/transplant-sim/transplant/sim/choice"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -21,9 +22,9 @@ type Fault interface {
 	Name() string
 	// Check finds what is wrong with the fault on this landscape.
 	Check(path *field.Path, on landscape.Landscape) field.ErrorList
-	// Needs is what the backend must be able to do.
-	Needs() world.Ability
-	// Inject begins the fault. When it returns an error, nothing has begun.
+	// Traits are what is known of it before it begins.
+	Traits() Traits
+	// Inject begins the fault. If anything may have begun, an Injection comes with the error, too, and is healed at once.
 	Inject(ctx context.Context, w world.World) (world.Injection, error)
 }
 
@@ -83,61 +84,20 @@ type Spec struct {
 }
 
 // Kinds are the names of all faults, as they stand in files.
-func Kinds() []string {
-	var kinds []string
-	form := reflect.TypeFor[Spec]()
-	for i := range form.NumField() {
-		if form.Field(i).Type.Kind() == reflect.Pointer {
-			kinds = append(kinds, fieldName(form.Field(i)))
-		}
-	}
-	return kinds
-}
+func Kinds() []string { return choice.Members[Fault, Spec]() }
 
 // Fault is the one that is set, with its name in files; nil when not exactly one is.
-func (s *Spec) Fault() (string, Fault) {
-	value := reflect.ValueOf(s).Elem()
-	kind, found := "", Fault(nil)
-	for i := range value.NumField() {
-		member := value.Field(i)
-		if member.Kind() != reflect.Pointer || member.IsNil() {
-			continue
-		}
-		if found != nil {
-			return "", nil
-		}
-		kind, found = fieldName(value.Type().Field(i)), member.Interface().(Fault)
-	}
-	return kind, found
-}
-
-// given are the names of those that are set.
-func (s *Spec) given() []string {
-	var names []string
-	value := reflect.ValueOf(s).Elem()
-	for i := range value.NumField() {
-		if member := value.Field(i); member.Kind() == reflect.Pointer && !member.IsNil() {
-			names = append(names, fieldName(value.Type().Field(i)))
-		}
-	}
-	return names
-}
-
-func fieldName(f reflect.StructField) string {
-	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-	return name
-}
+func (s *Spec) Fault() (string, Fault) { return choice.Only[Fault](s) }
 
 // Check finds what is wrong with the fault on this landscape.
 func (s *Spec) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
-	switch given := s.given(); len(given) {
+	switch given, faults := choice.Given[Fault](s); len(given) {
 	case 0:
 		return field.ErrorList{field.Required(path, "exactly one fault must be given: "+strings.Join(Kinds(), ", "))}
 	case 1:
+		return faults[0].Check(path.Child(given[0]), on)
 	default:
 		return field.ErrorList{field.Invalid(path, strings.Join(given, ", "),
 			"a step begins one fault: give each a step and a name of its own")}
 	}
-	kind, f := s.Fault()
-	return f.Check(path.Child(kind), on)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -215,6 +216,9 @@ func TestCheck_ExampleOfEveryFault_IsFine(t *testing.T) {
 		if !strings.HasPrefix(f.Name(), kind+"(") {
 			t.Errorf("%s is called %q", kind, f.Name())
 		}
+		if f.Traits().Ability == "" {
+			t.Errorf("%s says of no ability that it needs it", kind)
+		}
 	}
 }
 
@@ -385,16 +389,17 @@ func TestHealAll_HealFails_IsRecordedAndNotRepeated(t *testing.T) {
 // limited is a world that can break nothing.
 type limited struct{ world.World }
 
+func (limited) Able(ability world.Ability) error {
+	return fmt.Errorf("this backend cannot %s", ability)
+}
+
 func TestInject_WorldWithoutTheAbility_Fails(t *testing.T) {
 	t.Parallel()
 	for kind, spec := range examples {
 		_, f := spec.Fault()
-		if f.Needs() == world.EditObjects { // which takes an API server only
-			continue
-		}
 		active := fault.NewActive(limited{worldtest.New(t, "a")}, timeline.NewJournal(clock.RealClock{}, nil))
 		err := active.Inject(t.Context(), "it", f)
-		if err == nil || !strings.Contains(err.Error(), "this backend cannot "+string(f.Needs())) {
+		if err == nil || !strings.Contains(err.Error(), "this backend cannot "+string(f.Traits().Ability)) {
 			t.Errorf("%s: %v", kind, err)
 		}
 		if err := active.HealAll(t.Context()); err != nil {
@@ -486,11 +491,12 @@ func TestKillWithDelay(t *testing.T) {
 		[]any{world.Process{Actor: "gardenlet-a"}, time.Second}) {
 		t.Errorf("asked for %v, %v", w.asked, err)
 	}
-	if kill.Needs() != world.DelayRestarts {
-		t.Errorf("it needs to %s", kill.Needs())
+	if kill.Traits().Ability != world.DelayRestarts {
+		t.Errorf("it needs to %s", kill.Traits().Ability)
 	}
-	if _, err := kill.Inject(t.Context(), limited{w}); err == nil || !strings.Contains(err.Error(),
-		"kill(gardenlet-a), restarted after 1s: this backend cannot delay restarts") {
+	active := fault.NewActive(limited{w}, timeline.NewJournal(clock.RealClock{}, nil))
+	if err := active.Inject(t.Context(), "it", kill); err == nil || !strings.Contains(err.Error(),
+		"kill(gardenlet-a): this backend cannot delay restarts") {
 		t.Errorf("got %v", err)
 	}
 }

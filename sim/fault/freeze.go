@@ -19,20 +19,18 @@ var _ Fault = &Freeze{}
 // Name is "freeze(process)".
 func (f *Freeze) Name() string { return f.name(world.Freeze) }
 
-// Needs processes that can be broken.
-func (f *Freeze) Needs() world.Ability { return f.ability() }
+// Traits of a process; without some of its programs nothing in a cluster answers.
+func (f *Freeze) Traits() Traits {
+	t := f.traits()
+	if f.Program == "etcd" || f.Program == "kube-apiserver" {
+		t.Silences = f.Cluster
+	}
+	return t
+}
 
 // Check finds unknown processes.
 func (f *Freeze) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
 	return f.check(path, on)
-}
-
-// takes the cluster away where nothing in it answers without the process.
-func (f *Freeze) takes() []string {
-	if f.Cluster != "" && (f.Program == "etcd" || f.Program == "kube-apiserver") {
-		return []string{f.Cluster}
-	}
-	return nil
 }
 
 // Inject freezes the process.

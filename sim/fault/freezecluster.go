@@ -20,8 +20,12 @@ var _ Fault = &FreezeCluster{}
 // Name is "freezeCluster(cluster)".
 func (f *FreezeCluster) Name() string { return f.name("freezeCluster") }
 
-// Needs clusters that can be broken.
-func (f *FreezeCluster) Needs() world.Ability { return world.BreakClusters }
+// Traits are a cluster that stands still.
+func (f *FreezeCluster) Traits() Traits {
+	cluster := f.Cluster.Cluster
+	return Traits{Ability: world.BreakClusters, Place: f.place(), Silences: cluster,
+		Harm: Harm{Cluster: cluster, Frozen: true}}
+}
 
 // Check finds unknown clusters.
 func (f *FreezeCluster) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
@@ -30,16 +34,9 @@ func (f *FreezeCluster) Check(path *field.Path, on landscape.Landscape) field.Er
 
 // Inject freezes the cluster.
 func (f *FreezeCluster) Inject(ctx context.Context, w world.World) (world.Injection, error) {
-	breaker, err := f.breaker("freezeCluster", w)
-	if err != nil {
-		return world.Injection{}, err
-	}
-	injection, err := breaker.FreezeCluster(ctx, f.Cluster.Cluster)
+	injection, err := w.FreezeCluster(ctx, f.Cluster.Cluster)
 	if err == nil {
 		err = f.checkSilent(ctx, w)
 	}
 	return injection, err
 }
-
-// takes implements taker.
-func (f *FreezeCluster) takes() []string { return []string{f.Cluster.Cluster} }

@@ -26,9 +26,6 @@ func (f *FrozenWatch) harm() link.Fault {
 // Name is "frozenWatch(actor,target,what)".
 func (f *FrozenWatch) Name() string { return f.name("frozenWatch", f.match()) }
 
-// Needs links that can be broken.
-func (f *FrozenWatch) Needs() world.Ability { return world.BreakLinks }
-
 // Check finds unknown links.
 func (f *FrozenWatch) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
 	return f.check(path, on, f.harm())

@@ -26,9 +26,6 @@ func (g *GoneWatch) harm() link.Fault {
 // Name is "goneWatch(actor,target,what)".
 func (g *GoneWatch) Name() string { return g.name("goneWatch", g.match()) }
 
-// Needs links that can be broken.
-func (g *GoneWatch) Needs() world.Ability { return world.BreakLinks }
-
 // Check finds unknown links and impossible turns.
 func (g *GoneWatch) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
 	return g.check(path, on, g.harm())

@@ -41,9 +41,6 @@ func (g *GrowObject) Name() string {
 	return fmt.Sprintf("growObject(%s,%s)", g.OneObject, g.Size.String())
 }
 
-// Needs nothing but access.
-func (g *GrowObject) Needs() world.Ability { return world.EditObjects }
-
 // Check finds unknown clusters, and fields and sizes that no object can have.
 func (g *GrowObject) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
 	errs := g.checkObject(path, on)

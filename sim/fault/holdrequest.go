@@ -27,9 +27,6 @@ func (h *HoldRequest) harm() link.Fault {
 // Name is "holdRequest(actor,target,what)".
 func (h *HoldRequest) Name() string { return h.name("holdRequest", h.match()) }
 
-// Needs links that can be broken.
-func (h *HoldRequest) Needs() world.Ability { return world.BreakLinks }
-
 // Check finds unknown links and verbs.
 func (h *HoldRequest) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
 	return h.check(path, on, h.harm())

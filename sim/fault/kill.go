@@ -2,7 +2,6 @@ package fault
 
 import (
 	"context"
-	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -24,12 +23,14 @@ var _ Fault = &Kill{}
 // Name is "kill(process)".
 func (k *Kill) Name() string { return k.name(world.Kill) }
 
-// Needs processes that can be broken.
-func (k *Kill) Needs() world.Ability {
+// Traits of a process that must run again.
+func (k *Kill) Traits() Traits {
+	t := k.traits()
+	t.Revives, t.Momentary = k.place(), true
 	if k.RestartDelay.Duration != 0 {
-		return world.DelayRestarts
+		t.Ability = world.DelayRestarts
 	}
-	return k.ability()
+	return t
 }
 
 // Check finds unknown processes, and delays of what nobody starts again.
@@ -50,10 +51,5 @@ func (k *Kill) Inject(ctx context.Context, w world.World) (world.Injection, erro
 	if k.RestartDelay.Duration == 0 {
 		return k.inject(ctx, w, world.Kill)
 	}
-	delayer, can := w.(world.RestartDelayer)
-	if !can {
-		return world.Injection{}, world.Cannot(fmt.Sprintf("%s, restarted after %s", k.Name(), k.RestartDelay.Duration),
-			world.DelayRestarts)
-	}
-	return delayer.KillFor(ctx, world.Process(k.Process), k.RestartDelay.Duration)
+	return w.KillFor(ctx, world.Process(k.Process), k.RestartDelay.Duration)
 }

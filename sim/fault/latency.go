@@ -30,9 +30,6 @@ func (l *Latency) harm() link.Fault {
 // Name is "latency(actor,target)".
 func (l *Latency) Name() string { return l.name("latency") }
 
-// Needs links that can be broken.
-func (l *Latency) Needs() world.Ability { return world.BreakLinks }
-
 // Check finds unknown links and impossible delays.
 func (l *Latency) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
 	return l.check(path, on, l.harm())

@@ -3,13 +3,12 @@ package fault
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/transplant-sim/transplant/clusters/link"
-	"github.com/transplant-sim/transplant/clusters/link/requests"
 	"github.com/transplant-sim/transplant/clusters/link/wire"
+	"github.com/transplant-sim/transplant/sim/choice"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -24,16 +23,14 @@ type Link struct {
 	Direction wire.Direction `json:"direction,omitempty"`
 }
 
+// Traits are those of every fault of a link.
+func (l Link) Traits() Traits { return Traits{Ability: world.BreakLinks, Actor: l.Actor} }
+
 func (l Link) name(harm string) string { return fmt.Sprintf("%s(%s,%s)", harm, l.Actor, l.Target) }
 
 func (l Link) check(path *field.Path, on landscape.Landscape, harm link.Fault) field.ErrorList {
-	var errs field.ErrorList
-	if actors := on.Actors(); !slices.Contains(actors, l.Actor) {
-		errs = append(errs, field.NotSupported(path.Child("actor"), l.Actor, actors))
-	}
-	if targets := on.TargetsOf(l.Actor); !slices.Contains(targets, l.Target) {
-		errs = append(errs, field.NotSupported(path.Child("target"), l.Target, targets))
-	}
+	errs := choice.Check(path.Child("actor"), l.Actor, on.Actors())
+	errs = append(errs, choice.Check(path.Child("target"), l.Target, on.TargetsOf(l.Actor))...)
 	if err := harm.Validate(); err != nil {
 		errs = append(errs, field.Invalid(path, harm.Name(), err.Error()))
 	}
@@ -41,14 +38,5 @@ func (l Link) check(path *field.Path, on landscape.Landscape, harm link.Fault) f
 }
 
 func (l Link) inject(ctx context.Context, w world.World, harm link.Fault) (world.Injection, error) {
-	return l.injectWith(ctx, w, harm, nil)
-}
-
-func (l Link) injectWith(ctx context.Context, w world.World, harm link.Fault, hook requests.Hook) (world.Injection,
-	error) {
-	breaker, can := w.(world.LinkBreaker)
-	if !can {
-		return world.Injection{}, world.Cannot(fmt.Sprintf("harm the link of %q to %q", l.Actor, l.Target), world.BreakLinks)
-	}
-	return breaker.BreakLink(ctx, l.Actor, l.Target, harm, hook)
+	return w.BreakLink(ctx, l.Actor, l.Target, harm, nil)
 }

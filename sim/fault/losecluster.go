@@ -21,8 +21,12 @@ var _ Fault = &LoseCluster{}
 // Name is "loseCluster(cluster)".
 func (l *LoseCluster) Name() string { return l.name("loseCluster") }
 
-// Needs clusters that can be broken.
-func (l *LoseCluster) Needs() world.Ability { return world.BreakClusters }
+// Traits are the loss of a cluster.
+func (l *LoseCluster) Traits() Traits {
+	cluster := l.Cluster.Cluster
+	return Traits{Ability: world.BreakClusters, Place: l.place(), Silences: cluster,
+		Harm: Harm{Cluster: cluster, Wiped: l.Wipe}, Momentary: true}
+}
 
 // Check finds unknown clusters, and a garden that is to be wiped.
 func (l *LoseCluster) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
@@ -36,16 +40,9 @@ func (l *LoseCluster) Check(path *field.Path, on landscape.Landscape) field.Erro
 
 // Inject loses the cluster.
 func (l *LoseCluster) Inject(ctx context.Context, w world.World) (world.Injection, error) {
-	breaker, err := l.breaker("loseCluster", w)
-	if err != nil {
-		return world.Injection{}, err
-	}
-	injection, err := breaker.LoseCluster(ctx, l.Cluster.Cluster, l.Wipe)
+	injection, err := w.LoseCluster(ctx, l.Cluster.Cluster, l.Wipe)
 	if err == nil {
 		err = l.checkSilent(ctx, w)
 	}
 	return injection, err
 }
-
-// takes implements taker.
-func (l *LoseCluster) takes() []string { return []string{l.Cluster.Cluster} }

@@ -32,9 +32,6 @@ const goneTimeout = 10 * time.Second
 // Name is "loseObject(cluster,object)".
 func (l *LoseObject) Name() string { return fmt.Sprintf("loseObject(%s)", l.OneObject) }
 
-// Needs nothing but access.
-func (l *LoseObject) Needs() world.Ability { return world.EditObjects }
-
 // Check finds unknown clusters and impossible kinds.
 func (l *LoseObject) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
 	return l.checkObject(path, on)

@@ -30,6 +30,11 @@ type OneObject struct {
 	Object string `json:"name"`
 }
 
+// Traits need nothing but access to the cluster.
+func (o OneObject) Traits() Traits {
+	return Traits{Ability: world.EditObjects, Place: o.place(), Momentary: true}
+}
+
 func (o OneObject) String() string {
 	return fmt.Sprintf("%s,%s %s", o.Cluster.Cluster, o.Kind, strings.Trim(o.Namespace+"/"+o.Object, "/"))
 }

@@ -116,7 +116,7 @@ var (
 func TestFaults_OfARealAPIServer_HitAndHeal(t *testing.T) {
 	t.Parallel()
 	for kind, spec := range examples {
-		if _, f := spec.Fault(); (f.Needs() == world.BreakLinks || f.Needs() == world.CrashActors) &&
+		if _, f := spec.Fault(); (f.Traits().Ability == world.BreakLinks || f.Traits().Ability == world.CrashActors) &&
 			provocations[kind].provoke == nil {
 			t.Errorf("nothing provokes %s", kind)
 		}

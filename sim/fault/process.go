@@ -3,10 +3,10 @@ package fault
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/transplant-sim/transplant/sim/choice"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -32,20 +32,26 @@ func (p Process) name(harm world.Harm) string {
 	return fmt.Sprintf("%s(%s%s,%s)", harm, p.Cluster, p.Shoot, p.Program)
 }
 
-// ability that harming it needs: a cluster's own programs are not processes everywhere.
-func (p Process) ability() world.Ability {
+// traits of harming it: a cluster's own programs are not processes everywhere.
+func (p Process) traits() Traits {
+	t := Traits{Ability: world.BreakProcesses, Place: p.place(), Victim: &p, Awaits: true}
 	if p.Cluster != "" {
-		return world.BreakPrograms
+		t.Ability = world.BreakPrograms
 	}
-	return world.BreakProcesses
+	return t
+}
+
+// place of an actor is where it runs; a control plane may be on any seed.
+func (p Process) place() Place {
+	if p.Actor != "" {
+		return Place{Field: "actor", Actor: p.Actor}
+	}
+	return Place{Field: "cluster", Cluster: p.Cluster}
 }
 
 func (p Process) check(path *field.Path, on landscape.Landscape) field.ErrorList {
 	oneOf := func(child, value string, known []string) field.ErrorList {
-		if slices.Contains(known, value) {
-			return nil
-		}
-		return field.ErrorList{field.NotSupported(path.Child(child), value, known)}
+		return choice.Check(path.Child(child), value, known)
 	}
 	switch {
 	case p.Actor != "" && p.Cluster == "" && p.Shoot == "" && p.Program == "":
@@ -60,18 +66,6 @@ func (p Process) check(path *field.Path, on landscape.Landscape) field.ErrorList
 		"must name an actor, or a cluster and a program, or a shoot and a program")}
 }
 
-// await the process, in a World that has any.
-func (p Process) await(ctx context.Context, w world.World) error {
-	if breaker, can := w.(world.ProcessBreaker); can {
-		return breaker.AwaitProcess(ctx, world.Process(p))
-	}
-	return nil
-}
-
 func (p Process) inject(ctx context.Context, w world.World, harm world.Harm) (world.Injection, error) {
-	breaker, can := w.(world.ProcessBreaker)
-	if !can {
-		return world.Injection{}, world.Cannot(p.name(harm), p.ability())
-	}
-	return breaker.BreakProcess(ctx, world.Process(p), harm)
+	return w.BreakProcess(ctx, world.Process(p), harm)
 }

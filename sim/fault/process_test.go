@@ -23,7 +23,7 @@ func TestAbilityForProcesses(t *testing.T) {
 		{&fault.Crash{}, world.CrashActors},
 		{&fault.Crash{Victim: &program}, world.BreakPrograms},
 	} {
-		if got := c.fault.Needs(); got != c.want {
+		if got := c.fault.Traits().Ability; got != c.want {
 			t.Errorf("%s needs to %s, want %s", c.fault.Name(), got, c.want)
 		}
 	}

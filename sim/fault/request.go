@@ -14,6 +14,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/link"
 	"github.com/transplant-sim/transplant/clusters/link/kubeapi"
 	"github.com/transplant-sim/transplant/clusters/link/requests"
+	"github.com/transplant-sim/transplant/sim/choice"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -51,6 +52,9 @@ type Watches struct {
 	Objects       `json:",inline"`
 	requests.Turn `json:",inline"`
 }
+
+// Traits are those of every fault of requests and watches.
+func (o Objects) Traits() Traits { return Traits{Ability: world.BreakLinks, Actor: o.Actor} }
 
 func (o Objects) match() kubeapi.Match {
 	m := kubeapi.Match{Group: o.Group, Namespace: o.Namespace, Name: o.Object}
@@ -112,13 +116,8 @@ func writing() []string {
 }
 
 func (o Objects) checkLink(path *field.Path, on landscape.Landscape) field.ErrorList {
-	var errs field.ErrorList
-	if actors := on.Actors(); !slices.Contains(actors, o.Actor) {
-		errs = append(errs, field.NotSupported(path.Child("actor"), o.Actor, actors))
-	}
-	if servers := apiServers(on, o.Actor); !slices.Contains(servers, o.Target) {
-		errs = append(errs, field.NotSupported(path.Child("target"), o.Target, servers))
-	}
+	errs := choice.Check(path.Child("actor"), o.Actor, on.Actors())
+	errs = append(errs, choice.Check(path.Child("target"), o.Target, apiServers(on, o.Actor))...)
 	switch {
 	case o.Kind == "":
 	case !kindName.MatchString(o.Kind):
@@ -155,5 +154,5 @@ func apiServers(on landscape.Landscape, actor string) []string {
 
 func (o Objects) inject(ctx context.Context, w world.World, harm link.Fault, hook requests.Hook) (world.Injection,
 	error) {
-	return Link{Actor: o.Actor, Target: o.Target}.injectWith(ctx, w, harm, hook)
+	return w.BreakLink(ctx, o.Actor, o.Target, harm, hook)
 }

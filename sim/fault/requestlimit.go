@@ -28,9 +28,6 @@ func (l *RequestLimit) harm() link.Fault {
 // Name is "requestLimit(actor,target,what)".
 func (l *RequestLimit) Name() string { return l.name("requestLimit", l.match()) }
 
-// Needs links that can be broken.
-func (l *RequestLimit) Needs() world.Ability { return world.BreakLinks }
-
 // Check finds unknown links and impossible limits.
 func (l *RequestLimit) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
 	return l.check(path, on, l.harm())

@@ -25,8 +25,8 @@ func (r *Reset) link() Link { return Link{Actor: r.Actor, Target: r.Target} }
 // Name is "reset(actor,target)".
 func (r *Reset) Name() string { return r.link().name("reset") }
 
-// Needs links that can be broken.
-func (r *Reset) Needs() world.Ability { return world.BreakLinks }
+// Traits are those of every fault of a link.
+func (r *Reset) Traits() Traits { return r.link().Traits() }
 
 // Check finds unknown links.
 func (r *Reset) Check(path *field.Path, on landscape.Landscape) field.ErrorList {

@@ -27,9 +27,6 @@ func (s *SlowBucket) harm() cloud.Fault {
 // Name is "slowBucket(calls)".
 func (s *SlowBucket) Name() string { return s.name("slowBucket") }
 
-// Needs a cloud that can be broken.
-func (s *SlowBucket) Needs() world.Ability { return world.BreakCloud }
-
 // Check finds unknown callers and no speed.
 func (s *SlowBucket) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
 	errs := s.calls().check(path, on)
@@ -41,5 +38,5 @@ func (s *SlowBucket) Check(path *field.Path, on landscape.Landscape) field.Error
 
 // Inject slows the buckets down.
 func (s *SlowBucket) Inject(ctx context.Context, w world.World) (world.Injection, error) {
-	return breakCloud(ctx, w, s.Name(), s.harm())
+	return w.BreakCloud(ctx, s.harm())
 }

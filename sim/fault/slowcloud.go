@@ -27,9 +27,6 @@ func (s *SlowCloud) harm() cloud.Fault {
 // Name is "slowCloud(calls)".
 func (s *SlowCloud) Name() string { return s.name("slowCloud") }
 
-// Needs a cloud that can be broken.
-func (s *SlowCloud) Needs() world.Ability { return world.BreakCloud }
-
 // Check finds unknown callers, kinds and verbs, and no delay.
 func (s *SlowCloud) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
 	errs := s.check(path, on)
@@ -41,5 +38,5 @@ func (s *SlowCloud) Check(path *field.Path, on landscape.Landscape) field.ErrorL
 
 // Inject slows the cloud down.
 func (s *SlowCloud) Inject(ctx context.Context, w world.World) (world.Injection, error) {
-	return breakCloud(ctx, w, s.Name(), s.harm())
+	return w.BreakCloud(ctx, s.harm())
 }

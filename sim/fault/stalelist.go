@@ -27,9 +27,6 @@ func (s *StaleList) harm() link.Fault {
 // Name is "staleList(actor,target,what)".
 func (s *StaleList) Name() string { return s.name("staleList", s.match()) }
 
-// Needs links that can be broken.
-func (s *StaleList) Needs() world.Ability { return world.BreakLinks }
-
 // Check finds unknown links.
 func (s *StaleList) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
 	return s.check(path, on, s.harm())

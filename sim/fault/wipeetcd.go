@@ -3,10 +3,10 @@ package fault
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/transplant-sim/transplant/sim/choice"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -23,22 +23,17 @@ var _ Fault = &WipeEtcd{}
 // Name is "wipeEtcd(shoot)".
 func (e *WipeEtcd) Name() string { return fmt.Sprintf("wipeEtcd(%s)", e.Shoot) }
 
-// Needs disks that can be wiped.
-func (e *WipeEtcd) Needs() world.Ability { return world.WipeDisks }
+// Traits are the loss of a shoot's data.
+func (e *WipeEtcd) Traits() Traits {
+	return Traits{Ability: world.WipeDisks, Harm: Harm{Shoot: e.Shoot, Wiped: true}, Momentary: true}
+}
 
 // Check finds unknown shoots.
 func (e *WipeEtcd) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
-	if known := on.ShootNames(); !slices.Contains(known, e.Shoot) {
-		return field.ErrorList{field.NotSupported(path.Child("shoot"), e.Shoot, known)}
-	}
-	return nil
+	return choice.Check(path.Child("shoot"), e.Shoot, on.ShootNames())
 }
 
 // Inject wipes the disk.
 func (e *WipeEtcd) Inject(ctx context.Context, w world.World) (world.Injection, error) {
-	wiper, can := w.(world.DiskWiper)
-	if !can {
-		return world.Injection{}, world.Cannot(e.Name(), world.WipeDisks)
-	}
-	return wiper.WipeEtcd(ctx, e.Shoot)
+	return w.WipeEtcd(ctx, e.Shoot)
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/transplant-sim/transplant/sim/fault"
 	"github.com/transplant-sim/transplant/sim/scenario"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
@@ -35,7 +34,7 @@ func harmlessFaults(events []timeline.Event) map[string]bool {
 			continue
 		}
 		if _, f := inject.Fault(); f != nil {
-			harmless[inject.Name] = !fault.MayLoseOwner(f, s.Spec.Landscape)
+			harmless[inject.Name] = !f.Traits().MayLoseOwner(s.Spec.Landscape)
 		}
 	}
 	return harmless

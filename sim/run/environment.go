@@ -38,13 +38,13 @@ func (e *environment) start(ctx context.Context, journal *timeline.Journal, logs
 // logsWithin bounds the copying of logs at the end of a run.
 const logsWithin = time.Minute
 
-// keepLogs of a landscape that is up, as far as it keeps any. One that has not come up has copied them already.
+// keepLogs of a landscape, if one is up. One that has not come up has copied them already.
 func (e *environment) keepLogs(ctx context.Context, folder string) error {
 	var err error
-	if keeper, keeps := e.world.(world.LogKeeper); keeps {
+	if e.world != nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), logsWithin)
 		defer cancel()
-		err = keeper.KeepLogs(ctx, folder)
+		err = e.world.KeepLogs(ctx, folder)
 	}
 	if err = errors.Join(err, markLogs(folder)); err != nil {
 		return fmt.Errorf("keep the logs: %w", err)

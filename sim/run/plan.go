@@ -128,28 +128,28 @@ func (r *runner) fit(scenarios []*scenario.Scenario, from map[string]string) (Ba
 				continue
 			}
 			kind, f := inject.Fault()
-			if err := backend.Can(f.Needs()); err != nil {
+			traits := f.Traits()
+			if err := backend.Can(traits.Ability); err != nil {
 				path := fmt.Sprintf("spec.steps[%d].fault.%s", i, kind)
-				beyond := fault.Beyond(f)
-				if beyond != "" {
-					path += "." + beyond
+				if traits.Beyond != "" {
+					path += "." + traits.Beyond
 				}
 				errs = append(errs, scenario.MistakeIn(from[s.Metadata.Name], path, fmt.Sprintf("%s: %v; %s", f.Name(), err,
-					r.instead(f, beyond))))
+					r.instead(traits))))
 			}
 		}
 	}
 	return backend, errors.Join(errs...)
 }
 
-// instead is what to do about a fault that the backend cannot do; beyond is the field that asks too much, if it is one.
-func (r *runner) instead(f fault.Fault, beyond string) string {
+// instead is what to do about a fault that the backend cannot do.
+func (r *runner) instead(of fault.Traits) string {
 	var ways []string
-	if beyond != "" {
-		ways = append(ways, fmt.Sprintf("leave %s out", beyond[strings.LastIndex(beyond, ".")+1:]))
+	if of.Beyond != "" {
+		ways = append(ways, fmt.Sprintf("leave %s out", of.Beyond[strings.LastIndex(of.Beyond, ".")+1:]))
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.backends)) {
-		if name != r.backend && r.backends[name].Can(f.Needs()) == nil {
+		if name != r.backend && r.backends[name].Can(of.Ability) == nil {
 			ways = append(ways, "give --backend "+name)
 		}
 	}

@@ -110,8 +110,6 @@ func (s *smallClaim) Start(_ context.Context, request Request) (world.World, err
 // logging worlds keep logs.
 type logging struct{ *worldtest.World }
 
-var _ world.LogKeeper = logging{}
-
 func (logging) KeepLogs(_ context.Context, folder string) error { return writeLog(folder, "worked") }
 
 func writeLog(folder, text string) error {

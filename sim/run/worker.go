@@ -21,7 +21,6 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/trend"
 	"github.com/transplant-sim/transplant/sim/verdict"
-	"github.com/transplant-sim/transplant/sim/world"
 )
 
 // worker runs one scenario after the other, beside other workers, each on landscapes of its own.
@@ -207,9 +206,7 @@ func (w *worker) execute(
 		}
 		ready.LedgerAt = &at
 	}
-	if keeper, keeps := shared.world.(world.Inventory); keeps {
-		ready.CertainOnSeed, ready.CertainInCloud = keeper.Certain()
-	}
+	ready.CertainOnSeed, ready.CertainInCloud = shared.world.Certain()
 	journal.Record(timeline.Event{Payload: ready})
 	return engine.Run(ctx, engine.Options{
 		Scenario: s, World: shared.world, Journal: journal, Clock: w.clock, RandomSeed: w.randomSeed,

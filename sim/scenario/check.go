@@ -11,8 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/transplant-sim/transplant/sim/choice"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/oracle"
+	"github.com/transplant-sim/transplant/sim/scenario/fields"
 	"github.com/transplant-sim/transplant/sim/step"
 )
 
@@ -33,22 +35,18 @@ var reserved = []string{landscape.Garden, "cloud", "shoots"}
 
 // Check finds everything that is wrong with a scenario whose defaults are filled in, before anything is started.
 func (s *Scenario) Check() field.ErrorList {
-	var errs field.ErrorList
-	if s.APIVersion != APIVersion {
-		errs = append(errs, field.NotSupported(field.NewPath("apiVersion"), s.APIVersion, []string{APIVersion}))
-	}
-	if s.Kind != Kind {
-		errs = append(errs, field.NotSupported(field.NewPath("kind"), s.Kind, []string{Kind}))
-	}
-	errs = append(errs, checkName(field.NewPath("metadata", "name"), s.Metadata.Name, validation.DNS1123LabelMaxLength)...)
+	spec := field.NewPath("spec")
+	errs := checkHead(s.APIVersion, s.Kind, Kind, s.Metadata.Name, validation.DNS1123LabelMaxLength)
 	for _, key := range slices.Sorted(maps.Keys(s.Metadata.Labels)) {
 		errs = append(errs, checkLabel(field.NewPath("metadata", "labels").Key(key), key, s.Metadata.Labels[key])...)
 	}
-	spec := field.NewPath("spec")
 	if s.Spec.Why == "" {
 		errs = append(errs, field.Required(spec.Child("why"), "a scenario says what it is for"))
 	}
-	unfit := checkLandscape(spec.Child("landscape"), s.Spec.Landscape)
+	var unfit field.ErrorList
+	for _, check := range landscapeChecks {
+		unfit = append(unfit, check(spec.Child("landscape"), s.Spec.Landscape)...)
+	}
 	errs = append(errs, unfit...)
 	if len(unfit) == 0 { // else the steps' mistakes are mere consequences
 		errs = append(errs, s.checkSteps(spec.Child("steps"))...)
@@ -67,76 +65,98 @@ func (s *Scenario) Check() field.ErrorList {
 	return errs
 }
 
+// checkHead finds what is wrong with the first lines of a file of this kind.
+func checkHead(apiVersion, isKind, kind, name string, longest int) field.ErrorList {
+	errs := choice.Check(field.NewPath("apiVersion"), apiVersion, []string{APIVersion})
+	errs = append(errs, choice.Check(field.NewPath("kind"), isKind, []string{kind})...)
+	return append(errs, checkName(field.NewPath("metadata", "name"), name, longest)...)
+}
+
 func checkName(path *field.Path, name string, longest int) field.ErrorList {
-	var errs field.ErrorList
-	for _, problem := range validation.IsDNS1123Label(name) {
-		errs = append(errs, field.Invalid(path, name, problem))
-	}
+	errs := invalid(path, name, validation.IsDNS1123Label(name))
 	if len(errs) == 0 && len(name) > longest {
 		errs = append(errs, field.TooLong(path, name, longest))
 	}
 	return errs
 }
 
-func checkLandscape(path *field.Path, l landscape.Landscape) field.ErrorList {
+// invalid is a value with these problems.
+func invalid(path *field.Path, value string, problems []string) field.ErrorList {
+	var errs field.ErrorList
+	for _, problem := range problems {
+		errs = append(errs, field.Invalid(path, value, problem))
+	}
+	return errs
+}
+
+// landscapeChecks are made of what a scenario needs.
+var landscapeChecks = []func(path *field.Path, l landscape.Landscape) field.ErrorList{
+	checkSeeds, checkActors, checkTolerable, checkShoots, checkSettings,
+}
+
+func checkSeeds(path *field.Path, l landscape.Landscape) field.ErrorList {
+	path = path.Child("seeds")
 	var errs field.ErrorList
 	if len(l.Seeds) == 0 {
-		errs = append(errs, field.Required(path.Child("seeds"), "at least one seed must be given, such as {name: a}"))
+		errs = append(errs, field.Required(path, "at least one seed must be given, such as {name: a}"))
 	}
 	if n := len(l.Seeds); n > maxSeeds {
-		errs = append(errs, field.Invalid(path.Child("seeds"), n,
+		errs = append(errs, field.Invalid(path, n,
 			fmt.Sprintf("must be at most %d: a landscape has no addresses for more", maxSeeds)))
-	}
-	errs = append(errs, tooMany(path.Child("shoots"), len(l.Shoots), maxShoots)...)
-	if n := l.Settings.RestoresAtOnce; n < 1 {
-		errs = append(errs, field.Invalid(path.Child("settings", "restoresAtOnce"), n, "must be at least 1"))
 	}
 	seen := map[string]bool{}
 	for i, seed := range l.Seeds {
-		at := path.Child("seeds").Index(i).Child("name")
+		at := path.Index(i)
 		if slices.Contains(reserved, seed.Name) {
-			errs = append(errs, field.Invalid(at, seed.Name, "means something else on a landscape: give the seed another name"))
+			errs = append(errs, field.Invalid(at.Child("name"), seed.Name,
+				"means something else on a landscape: give the seed another name"))
 		}
-		errs = append(errs, checkUnique(at, seed.Name, seen)...)
+		errs = append(errs, checkUnique(at.Child("name"), seed.Name, seen)...)
 		for j, taint := range seed.Taints {
-			at := path.Child("seeds").Index(i).Child("taints").Index(j)
+			at := at.Child("taints").Index(j)
 			errs = append(errs, checkKey(at.Child("key"), taint.Key)...)
 			errs = append(errs, checkValue(at.Child("value"), taint.Value)...)
 		}
 		if seed.Region != "" {
-			errs = append(errs, checkName(path.Child("seeds").Index(i).Child("region"), seed.Region, maxName)...)
+			errs = append(errs, checkName(at.Child("region"), seed.Region, maxName)...)
 		}
 	}
+	return errs
+}
+
+func checkActors(path *field.Path, l landscape.Landscape) field.ErrorList {
 	if twice := l.TwoActors(); twice != "" {
-		errs = append(errs, field.Invalid(path.Child("seeds"), twice,
-			"would be two actors, with the extensions that are given: give a seed or an extension another name"))
+		return field.ErrorList{field.Invalid(path.Child("seeds"), twice,
+			"would be two actors, with the extensions that are given: give a seed or an extension another name")}
 	}
+	return nil
+}
+
+func checkTolerable(path *field.Path, l landscape.Landscape) field.ErrorList {
+	var errs field.ErrorList
 	for i, key := range l.Tolerable {
 		errs = append(errs, checkKey(path.Child("tolerable").Index(i), key)...)
 	}
-	seen = map[string]bool{}
+	return errs
+}
+
+func checkShoots(path *field.Path, l landscape.Landscape) field.ErrorList {
+	path = path.Child("shoots")
+	errs := tooMany(path, len(l.Shoots), maxShoots)
+	seen := map[string]bool{}
 	for i, shoot := range l.Shoots {
-		at := path.Child("shoots").Index(i)
-		errs = append(errs, checkUnique(at.Child("name"), shoot.Name, seen)...)
-		errs = append(errs, checkShoot(at, shoot, l.SeedNames())...)
+		errs = append(errs, checkUnique(path.Index(i).Child("name"), shoot.Name, seen)...)
+		errs = append(errs, checkShoot(path.Index(i), shoot, l.SeedNames())...)
 	}
-	return append(errs, checkSettings(path.Child("settings"), l.Settings)...)
+	return errs
 }
 
 func checkKey(path *field.Path, key string) field.ErrorList {
-	var errs field.ErrorList
-	for _, problem := range validation.IsQualifiedName(key) {
-		errs = append(errs, field.Invalid(path, key, problem))
-	}
-	return errs
+	return invalid(path, key, validation.IsQualifiedName(key))
 }
 
 func checkValue(path *field.Path, value string) field.ErrorList {
-	var errs field.ErrorList
-	for _, problem := range validation.IsValidLabelValue(value) {
-		errs = append(errs, field.Invalid(path, value, problem))
-	}
-	return errs
+	return invalid(path, value, validation.IsValidLabelValue(value))
 }
 
 // checkLabel finds what Kubernetes would refuse.
@@ -162,23 +182,18 @@ func twice(path *field.Path, value any, remedy string) *field.Error {
 }
 
 func checkShoot(path *field.Path, shoot landscape.Shoot, seeds []string) field.ErrorList {
-	var errs field.ErrorList
-	if !slices.Contains(seeds, shoot.Seed) {
-		errs = append(errs, field.NotSupported(path.Child("seed"), shoot.Seed, seeds))
-	}
-	if shoot.Purpose != "" && !slices.Contains(shoot.Purpose.Values(), string(shoot.Purpose)) {
-		errs = append(errs, field.NotSupported(path.Child("purpose"), string(shoot.Purpose), shoot.Purpose.Values()))
-	}
-	for _, choice := range []struct {
+	errs := choice.Check(path.Child("seed"), shoot.Seed, seeds)
+	for _, given := range []struct {
 		field, chosen string
 		from          []string
 	}{
+		{"purpose", string(shoot.Purpose), shoot.Purpose.Values()},
 		{"kubernetes", shoot.Kubernetes, landscape.Kubernetes()},
 		{"image", shoot.Image, landscape.Images()},
 		{"updateStrategy", string(shoot.UpdateStrategy), shoot.UpdateStrategy.Values()},
 	} {
-		if choice.chosen != "" && !slices.Contains(choice.from, choice.chosen) {
-			errs = append(errs, field.NotSupported(path.Child(choice.field), choice.chosen, choice.from))
+		if given.chosen != "" {
+			errs = append(errs, choice.Check(path.Child(given.field), given.chosen, given.from)...)
 		}
 	}
 	errs = append(errs, tooMany(path.Child("workers"), shoot.Workers, maxWorkers)...)
@@ -192,29 +207,39 @@ func tooMany(path *field.Path, number, most int) field.ErrorList {
 	return nil
 }
 
-func checkSettings(path *field.Path, s landscape.Settings) field.ErrorList {
+func checkSettings(path *field.Path, l landscape.Landscape) field.ErrorList {
+	path = path.Child("settings")
+	s := l.Settings
 	var errs field.ErrorList
+	if n := s.RestoresAtOnce; n < 1 {
+		errs = append(errs, field.Invalid(path.Child("restoresAtOnce"), n, "must be at least 1"))
+	}
 	settings := reflect.ValueOf(s)
 	for i := range settings.NumField() {
 		period, is := settings.Field(i).Interface().(metav1.Duration)
-		if name, _ := jsonTag(settings.Type().Field(i)); is && period.Duration < minPeriod {
+		if name, _ := fields.Tag(settings.Type().Field(i)); is && period.Duration < minPeriod {
 			errs = append(errs, field.Invalid(path.Child(name), period.Duration.String(),
 				"must be at least "+minPeriod.String()))
 		}
 	}
-	// As the guards have it (ownership.Timing), whom the harness does not import.
-	if s.OwnerCheckTimeout.Duration < 2*s.OwnerCheckInterval.Duration {
-		errs = append(errs, field.Invalid(path.Child("ownerCheckTimeout"), s.OwnerCheckTimeout.Duration.String(),
-			"must be at least twice ownerCheckInterval, "+s.OwnerCheckInterval.Duration.String()))
-	}
-	// A seed is silent after four renewals that are missed, but after the grace period at the latest.
-	if s.SeedLossGracePeriod.Duration < 2*s.SeedLeaseRenew.Duration {
-		errs = append(errs, field.Invalid(path.Child("seedLossGracePeriod"), s.SeedLossGracePeriod.Duration.String(),
-			"must be at least twice seedLeaseRenew, "+s.SeedLeaseRenew.Duration.String()+
-				": else a seed that is well would count as lost between two renewals"))
-	}
-	if s.DNSTTL.Duration%time.Second != 0 {
-		errs = append(errs, field.Invalid(path.Child("dnsTTL"), s.DNSTTL.Duration.String(), "must be whole seconds"))
+	for _, rule := range []struct {
+		field string
+		is    metav1.Duration
+		fine  bool
+		must  string
+	}{
+		// As the guards have it (ownership.Timing), whom the harness does not import.
+		{"ownerCheckTimeout", s.OwnerCheckTimeout, s.OwnerCheckTimeout.Duration >= 2*s.OwnerCheckInterval.Duration,
+			"must be at least twice ownerCheckInterval, " + s.OwnerCheckInterval.Duration.String()},
+		// A seed is silent after four renewals that are missed, but after the grace period at the latest.
+		{"seedLossGracePeriod", s.SeedLossGracePeriod, s.SeedLossGracePeriod.Duration >= 2*s.SeedLeaseRenew.Duration,
+			"must be at least twice seedLeaseRenew, " + s.SeedLeaseRenew.Duration.String() +
+				": else a seed that is well would count as lost between two renewals"},
+		{"dnsTTL", s.DNSTTL, s.DNSTTL.Duration%time.Second == 0, "must be whole seconds"},
+	} {
+		if !rule.fine {
+			errs = append(errs, field.Invalid(path.Child(rule.field), rule.is.Duration.String(), rule.must))
+		}
 	}
 	return errs
 }

@@ -24,6 +24,9 @@ const (
 	idle
 )
 
+// gradeWords say what follows from a contradiction.
+var gradeWords = map[grade]string{never: "refused", late: "out of reach", idle: "warned of"}
+
 // rule says when the rest of a scenario contradicts something in it, whatever the product does.
 type rule struct {
 	// of are the promises and measures that it is about, by their names.

@@ -17,6 +17,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/fault"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/oracle"
+	"github.com/transplant-sim/transplant/sim/scenario/fields"
 	"github.com/transplant-sim/transplant/sim/step"
 )
 
@@ -318,7 +319,7 @@ func TestContradictions_TablesAreWhole(t *testing.T) {
 	for _, r := range rows {
 		names = append(names, strings.Fields(r.name)[0])
 	}
-	measures := fields(reflect.TypeFor[Measure]())
+	measures := fields.Names(reflect.TypeFor[Measure]())
 	for _, name := range append(oracle.Names(), measures...) {
 		if !slices.Contains(names, name) {
 			t.Errorf("there is no row for %s", name)
@@ -335,7 +336,7 @@ func TestContradictions_TablesAreWhole(t *testing.T) {
 	for column := range columns {
 		having = append(having, strings.Fields(column)[0])
 	}
-	for _, name := range slices.Concat(step.Verbs(), fault.Kinds(), fields(reflect.TypeFor[landscape.Settings]())) {
+	for _, name := range slices.Concat(step.Verbs(), fault.Kinds(), fields.Names(reflect.TypeFor[landscape.Settings]())) {
 		if name != "fault" && !slices.Contains(having, name) {
 			t.Errorf("there is no column for %s", name)
 		}
@@ -351,14 +352,6 @@ func TestContradictions_TablesAreWhole(t *testing.T) {
 	if len(measures) > 0 {
 		t.Errorf("%v are no goals", measures)
 	}
-}
-
-func fields(of reflect.Type) (names []string) {
-	for i := range of.NumField() {
-		name, _ := jsonTag(of.Field(i))
-		names = append(names, name)
-	}
-	return names
 }
 
 // What is found says where, what and what to do; and what is just possible is fine.

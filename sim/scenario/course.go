@@ -206,13 +206,14 @@ func (c *course) scatter() {
 func (c *course) inject(i int, inject *step.Inject) {
 	_, f := inject.Fault()
 	c.faults = true
-	h, sure := fault.HarmOf(f)
-	one := harm{Harm: h, fault: inject.Name, step: i, struck: map[string]passage{}, mayCause: c.mayCause(f)}
+	traits := f.Traits()
+	h := traits.Harm
+	one := harm{Harm: h, fault: inject.Name, step: i, struck: map[string]passage{}, mayCause: c.mayCause(traits)}
 	if inject.When == nil {
 		c.firstFault = min(c.firstFault, i)
 		for _, name := range sorted(c.shoots) {
 			p := c.shoots[name]
-			if sure && (h.Cluster != "" && p.on(h.Cluster) || h.Shoot == name && p.there && !p.asleep) {
+			if h.Cluster != "" && p.on(h.Cluster) || h.Shoot == name && p.there && !p.asleep {
 				one.struck[name] = *p
 				if h.Wiped {
 					c.lose(one, name, false)
@@ -230,13 +231,12 @@ func (c *course) inject(i int, inject *step.Inject) {
 
 // mayCause says whether a fault may lead to a recovery of a shoot of this scenario. Of a seed that has no shoot, and
 // never gets one, nothing is lost.
-func (c *course) mayCause(f fault.Fault) bool {
+func (c *course) mayCause(t fault.Traits) bool {
 	on := c.of.Spec.Landscape
-	if !fault.MayLoseOwner(f, on) {
+	if !t.MayLoseOwner(on) {
 		return false
 	}
-	_, ground := fault.Ground(f, on)
-	homes := slices.DeleteFunc([]string{ground, on.HomeOf(fault.Speaker(f))},
+	homes := slices.DeleteFunc([]string{t.Place.On(on), on.HomeOf(t.Actor)},
 		func(home string) bool { return home == "" })
 	return len(homes) == 0 || slices.ContainsFunc(homes, c.mayHold)
 }

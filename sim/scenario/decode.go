@@ -19,6 +19,7 @@ import (
 
 	"github.com/transplant-sim/transplant/sim/fault/chaosmesh"
 	"github.com/transplant-sim/transplant/sim/fit"
+	"github.com/transplant-sim/transplant/sim/scenario/fields"
 	"github.com/transplant-sim/transplant/sim/spelling"
 	"github.com/transplant-sim/transplant/sim/step/manifest"
 )
@@ -33,9 +34,9 @@ type decoder struct {
 
 // What a file may have at most, whatever its fields are for: nobody means more, and no sum of durations overflows.
 const (
-	maxDuration = 7 * 24 * time.Hour
-	maxText     = 4096 // bytes
-	maxItems    = 1000
+	MaxDuration = 7 * 24 * time.Hour
+	MaxText     = 4096 // bytes
+	MaxItems    = 1000
 )
 
 // place in a file, both from 1.
@@ -69,8 +70,8 @@ func (d *decoder) decode(node *yaml.Node, into reflect.Value, path string) {
 		d.foreign(node, into, path)
 	case into.Type() == durationType:
 		d.scalar(node, into, path, `a duration such as "30s"`+inSeconds(node), setDuration)
-		if into.Interface().(metav1.Duration).Duration > maxDuration {
-			d.fail(node, path, "is %s; must be at most %s", describe(node), maxDuration)
+		if into.Interface().(metav1.Duration).Duration > MaxDuration {
+			d.fail(node, path, "is %s; must be at most %s", describe(node), MaxDuration)
 		}
 	case into.Type() == quantityType:
 		d.scalar(node, into, path, `a quantity such as "64Ki", from 0 to `+maxQuantity.String(), setQuantity)
@@ -104,17 +105,17 @@ func (d *decoder) byKind(node *yaml.Node, into reflect.Value, path string) {
 
 func (d *decoder) structure(node *yaml.Node, into reflect.Value, path string) {
 	if node.Kind != yaml.MappingNode {
-		d.fail(node, path, "is %s; must be a mapping with %s", describe(node), strings.Join(fieldNames(into.Type()), ", "))
+		d.fail(node, path, "is %s; must be a mapping with %s", describe(node), strings.Join(fields.Names(into.Type()), ", "))
 		return
 	}
 	seen, meant := map[string]bool{}, map[string]bool{}
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := node.Content[i], node.Content[i+1]
 		child := join(path, key.Value)
-		target, form, known := fieldByName(into, key.Value)
+		target, form, known := fields.ByName(into, key.Value)
 		switch {
 		case !known || key.Kind != yaml.ScalarNode:
-			names := fieldNames(into.Type())
+			names := fields.Names(into.Type())
 			meant[spelling.Likeliest(key.Value, names)] = true
 			d.fail(key, child, "unknown field; %s", spelling.Suggest(key.Value, names))
 		case seen[key.Value]:
@@ -128,12 +129,12 @@ func (d *decoder) structure(node *yaml.Node, into reflect.Value, path string) {
 				continue
 			}
 			d.decode(value, target, child)
-			if len(d.mistakes) == before && target.IsZero() && meansAbsence(form) {
+			if len(d.mistakes) == before && target.IsZero() && fields.MeansAbsence(form) {
 				d.fail(value, child, "is %s, which would count as not given; must be above 0, or be left out", describe(value))
 			}
 		}
 	}
-	for _, name := range required(into.Type()) {
+	for _, name := range fields.Required(into.Type()) {
 		if !seen[name] && !meant[name] { // else it is reported already, as the unknown field
 			d.fail(node, join(path, name), "is missing; it must be given")
 		}
@@ -209,8 +210,8 @@ func (d *decoder) list(node *yaml.Node, into reflect.Value, path string) {
 		d.fail(node, path, "is %s; must be a list", describe(node))
 		return
 	}
-	if len(node.Content) > maxItems {
-		d.fail(node, path, "has %d items; must have at most %d", len(node.Content), maxItems)
+	if len(node.Content) > MaxItems {
+		d.fail(node, path, "has %d items; must have at most %d", len(node.Content), MaxItems)
 		return
 	}
 	list := reflect.MakeSlice(into.Type(), len(node.Content), len(node.Content))
@@ -226,8 +227,8 @@ func (d *decoder) mapping(node *yaml.Node, into reflect.Value, path string) {
 		d.fail(node, path, "is %s; must be a mapping such as {key: value}", describe(node))
 		return
 	}
-	if n := len(node.Content) / 2; n > maxItems {
-		d.fail(node, path, "has %d items; must have at most %d", n, maxItems)
+	if n := len(node.Content) / 2; n > MaxItems {
+		d.fail(node, path, "has %d items; must have at most %d", n, MaxItems)
 		return
 	}
 	entries := reflect.MakeMap(into.Type())
@@ -268,8 +269,8 @@ func unquoted(into reflect.Value, node *yaml.Node, set func(reflect.Value, *yaml
 // text is short enough for a line of a report, and harms no terminal that shows it.
 func (d *decoder) text(node *yaml.Node, path string) {
 	switch {
-	case len(node.Value) > maxText:
-		d.fail(node, path, "has %d bytes; must have at most %d", len(node.Value), maxText)
+	case len(node.Value) > MaxText:
+		d.fail(node, path, "has %d bytes; must have at most %d", len(node.Value), MaxText)
 	case strings.ContainsFunc(node.Value, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }):
 		d.fail(node, path, "is %s; must have no control characters", describe(node))
 	}
@@ -337,7 +338,7 @@ func isNegative(node *yaml.Node) bool {
 
 // notNegative says what a duration must be that is.
 func notNegative(f reflect.StructField) string {
-	if meansAbsence(f) {
+	if fields.MeansAbsence(f) {
 		return "must be above 0, or be left out"
 	}
 	return "must not be negative"

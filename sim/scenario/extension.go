@@ -67,14 +67,7 @@ func ParseExtension(path string) (landscape.Extension, error) {
 }
 
 func (e *ExtensionDeployment) check() field.ErrorList {
-	var errs field.ErrorList
-	for _, constant := range []struct{ field, is, want string }{{"apiVersion", e.APIVersion, APIVersion},
-		{"kind", e.Kind, ExtensionKind}} {
-		if constant.is != constant.want {
-			errs = append(errs, field.NotSupported(field.NewPath(constant.field), constant.is, []string{constant.want}))
-		}
-	}
-	errs = append(errs, checkName(field.NewPath("metadata", "name"), e.Metadata.Name, maxExtensionName)...)
+	errs := checkHead(e.APIVersion, e.Kind, ExtensionKind, e.Metadata.Name, maxExtensionName)
 	spec := field.NewPath("spec")
 	errs = append(errs, checkResources(spec, e.Spec)...)
 	errs = append(errs, checkProgram(spec, e.Spec)...)
@@ -158,9 +151,7 @@ func checkEnv(path *field.Path, env []landscape.EnvVar) field.ErrorList {
 	seen := map[string]bool{}
 	for i, variable := range env {
 		at := path.Index(i).Child("name")
-		for _, problem := range validation.IsEnvVarName(variable.Name) {
-			errs = append(errs, field.Invalid(at, variable.Name, problem))
-		}
+		errs = append(errs, invalid(at, variable.Name, validation.IsEnvVarName(variable.Name))...)
 		if slices.Contains(landscape.ReservedVariables(), variable.Name) {
 			errs = append(errs, field.Forbidden(at, "the landscape sets it for every extension; leave it out"))
 		}

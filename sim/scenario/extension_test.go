@@ -14,6 +14,7 @@ import (
 
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/scenario"
+	"github.com/transplant-sim/transplant/sim/scenario/reference"
 )
 
 const vault = `apiVersion: transplant.dev/v1alpha1
@@ -168,7 +169,7 @@ spec:
 }
 
 func TestTheExtensionSchemaIsUpToDate(t *testing.T) {
-	want, err := scenario.ExtensionSchema()
+	want, err := reference.ExtensionSchema()
 	if err != nil {
 		t.Fatal(err)
 	}

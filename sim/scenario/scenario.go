@@ -1,5 +1,5 @@
 // Package scenario is the file format of scenarios (docs/scenarios.md): its types, a strict parser that names the line
-// of every mistake, defaults, checks, and the JSON Schema.
+// of every mistake, defaults and checks.
 //
 // It says what a scenario is, not how it is run (package engine) or judged (package verdict).
 package scenario
@@ -12,6 +12,9 @@ import (
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/step"
 )
+
+//go:generate -command schemas go run ./generate ../../scenarios/scenario.schema.json
+//go:generate schemas ../../scenarios/extensiondeployment.schema.json ../../docs/steps.md
 
 // APIVersion and Kind of the files.
 const (

@@ -27,6 +27,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/oracle"
 	"github.com/transplant-sim/transplant/sim/scenario"
+	"github.com/transplant-sim/transplant/sim/scenario/reference"
 	"github.com/transplant-sim/transplant/sim/step"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -967,7 +968,7 @@ func TestMistakeIn(t *testing.T) {
 }
 
 func TestTheSchemaIsUpToDate(t *testing.T) {
-	want, err := scenario.Schema()
+	want, err := reference.Schema()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -1016,7 +1017,7 @@ var bare = regexp.MustCompile("(?m)^ *- `[^`]*`\\*?:? *$")
 
 // The page for people has every word, and a line about each.
 func TestTheReferenceIsUpToDate(t *testing.T) {
-	want, err := scenario.Reference()
+	want, err := reference.Page()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,11 +2,11 @@ package scenario
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/transplant-sim/transplant/sim/fault"
 	"github.com/transplant-sim/transplant/sim/step"
 )
 
@@ -30,6 +30,25 @@ var stepRules = []stepRule{
 	{"`fault`", idle, "it does harm only while it lasts, and no step follows", (*course).findMomentary},
 	{"`settleWithin`", late, fmt.Sprintf("it is shorter than %s, for which nothing may move", Quiet),
 		(*course).findTooShortToSettle},
+}
+
+// Rule says for people what follows where the rest of a scenario contradicts something in it.
+type Rule struct{ Of, Follows, Where string }
+
+// Rules are all of them, those about promises and measures before those about steps.
+func Rules() []Rule {
+	var all []Rule
+	for _, r := range rules {
+		of := "`" + strings.Join(r.of, "`, `") + "`"
+		if len(r.of) == len(ofShoots) {
+			of = "every promise, `apiDowntime`"
+		}
+		all = append(all, Rule{of, gradeWords[r.grade], r.where})
+	}
+	for _, r := range stepRules {
+		all = append(all, Rule{r.of, gradeWords[r.grade], r.where})
+	}
+	return all
 }
 
 // Quiet is how long nothing may move for everything to have settled.
@@ -71,7 +90,7 @@ func (c *course) findWithoutTraffic(spec *field.Path) (errs field.ErrorList) {
 			continue
 		}
 		kind, f := one.Fault.Fault()
-		actor := fault.Speaker(f)
+		actor := f.Traits().Actor
 		if seed := on.HomeOf(actor); on.RoleOf(actor) == "control-planes" && !c.mayHold(seed) {
 			errs = append(errs, field.Invalid(spec.Child("steps").Index(i).Child("fault", kind, "actor"), actor,
 				fmt.Sprintf("has no traffic that it could hit: no shoot ever comes to seed %q; name another actor",
@@ -87,7 +106,7 @@ func (c *course) findMomentary(spec *field.Path) field.ErrorList {
 	if one == nil {
 		return nil
 	}
-	if _, f := one.Fault(); one.When == nil && !fault.Lasting(f) {
+	if _, f := one.Fault(); one.When == nil && f.Traits().Momentary {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(spec.Child("steps").Index(last).Child("fault"), one.Name,

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/sim/choice"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/step/dryrun"
 	"github.com/transplant-sim/transplant/sim/step/manifest"
@@ -60,10 +61,8 @@ func (p *Patch) Check(path *field.Path, state *dryrun.State) field.ErrorList {
 		return field.ErrorList{field.Required(path, "must name either a shoot or a cloudProfile")}
 	case p.CloudProfile != "":
 		errs := append(state.Garden(path), p.Merge.Check(merge, &gardencorev1beta1.CloudProfile{})...)
-		if known := []string{landscape.CloudProfile}; p.CloudProfile != landscape.CloudProfile {
-			errs = append(errs, field.NotSupported(path.Child("cloudProfile"), p.CloudProfile, known))
-		}
-		return errs
+		return append(errs, choice.Check(path.Child("cloudProfile"), p.CloudProfile,
+			[]string{landscape.CloudProfile})...)
 	}
 	_, errs := state.Shoot(path.Child("shoot"), p.Shoot, dryrun.Exists)
 	errs = append(errs, state.Garden(path)...)

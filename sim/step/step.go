@@ -8,7 +8,6 @@ package step
 
 import (
 	"context"
-	"reflect"
 	"strings"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/clock"
 
+	"github.com/transplant-sim/transplant/sim/choice"
 	"github.com/transplant-sim/transplant/sim/fault"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/step/dryrun"
@@ -72,47 +72,10 @@ type Spec struct {
 }
 
 // Verbs are the names of all steps, as they stand in files.
-func Verbs() []string {
-	var verbs []string
-	form := reflect.TypeFor[Spec]()
-	for i := range form.NumField() {
-		verbs = append(verbs, verb(form.Field(i)))
-	}
-	return verbs
-}
+func Verbs() []string { return choice.Members[Step, Spec]() }
 
 // Step is the one that is set, with its verb; nil when not exactly one is.
-func (s *Spec) Step() (string, Step) {
-	value := reflect.ValueOf(s).Elem()
-	name, found := "", Step(nil)
-	for i := range value.NumField() {
-		if value.Field(i).IsNil() {
-			continue
-		}
-		if found != nil {
-			return "", nil
-		}
-		name, found = verb(value.Type().Field(i)), value.Field(i).Interface().(Step)
-	}
-	return name, found
-}
-
-// given are the verbs that are set.
-func (s *Spec) given() []string {
-	var verbs []string
-	value := reflect.ValueOf(s).Elem()
-	for i := range value.NumField() {
-		if !value.Field(i).IsNil() {
-			verbs = append(verbs, verb(value.Type().Field(i)))
-		}
-	}
-	return verbs
-}
-
-func verb(f reflect.StructField) string {
-	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-	return name
-}
+func (s *Spec) Step() (string, Step) { return choice.Only[Step](s) }
 
 // NewState is the state before the first of these steps.
 func NewState(l landscape.Landscape, steps []Spec) *dryrun.State { return dryrun.New(l, Later(steps)) }
@@ -133,16 +96,15 @@ func Later(steps []Spec) map[string]bool {
 
 // Check finds what makes the step impossible in this state, and carries the state on.
 func (s *Spec) Check(path *field.Path, state *dryrun.State) field.ErrorList {
-	switch given := s.given(); len(given) {
+	switch given, steps := choice.Given[Step](s); len(given) {
 	case 0:
 		return field.ErrorList{field.Required(path, "exactly one step must be given: "+strings.Join(Verbs(), ", "))}
 	case 1:
+		return steps[0].Check(path.Child(given[0]), state)
 	default:
 		return field.ErrorList{field.Invalid(path, strings.Join(given, ", "),
 			`an item of steps is one step: begin a line with "- " for each`)}
 	}
-	name, step := s.Step()
-	return step.Check(path.Child(name), state)
 }
 
 // Environment is what steps may use to run.

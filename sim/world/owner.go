@@ -1,10 +1,6 @@
 package world
 
-import (
-	"context"
-
-	corev1 "k8s.io/api/core/v1"
-)
+import corev1 "k8s.io/api/core/v1"
 
 // PodOwners is a World that knows whose pods are on its clusters.
 type PodOwners interface {
@@ -21,11 +17,4 @@ type PodOwner struct {
 	Extension string
 	// Shoot whose control plane it is a part of; empty for actors.
 	Shoot string
-}
-
-// LogKeeper is a World whose processes write logs that can be kept.
-type LogKeeper interface {
-	// KeepLogs copies the logs of actors, of third-party extensions, of shoots' control planes and of the clusters' own
-	// programs into a folder, which it makes. It copies what it can: an error is about the others.
-	KeepLogs(ctx context.Context, folder string) error
 }

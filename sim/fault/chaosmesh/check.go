@@ -11,6 +11,7 @@ import (
 	"github.com/chaos-mesh/chaos-mesh/api/v1alpha1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/transplant-sim/transplant/sim/choice"
 	"github.com/transplant-sim/transplant/sim/landscape"
 )
 
@@ -48,8 +49,8 @@ func (e Experiment) Check(path *field.Path, on landscape.Landscape) field.ErrorL
 	if modes := modes(); p.mode == "" {
 		errs = append(errs, field.Required(spec.Child("mode"),
 			"must be one of "+strings.Trim(strings.ReplaceAll(fmt.Sprint(modes), " ", ", "), "[]")))
-	} else if !slices.Contains(modes, p.mode) {
-		errs = append(errs, field.NotSupported(spec.Child("mode"), p.mode, modes))
+	} else {
+		errs = append(errs, choice.Check(spec.Child("mode"), p.mode, modes)...)
 	}
 	if life, err := p.life(); err == nil && life < 0 { // else Chaos Mesh has reported it
 		errs = append(errs, field.Invalid(spec.Child("duration"), *p.duration, "must not be negative"))
@@ -60,9 +61,7 @@ func (e Experiment) Check(path *field.Path, on landscape.Landscape) field.ErrorL
 		}
 	}
 	for i, target := range p.targets {
-		if known := on.Targets(); !slices.Contains(known, target) {
-			errs = append(errs, field.NotSupported(spec.Child("externalTargets").Index(i), target, known))
-		}
+		errs = append(errs, choice.Check(spec.Child("externalTargets").Index(i), target, on.Targets())...)
 	}
 	return errs
 }

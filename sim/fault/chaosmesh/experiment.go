@@ -131,7 +131,7 @@ func (e Experiment) Inject(ctx context.Context, w world.World, cluster string) (
 	}
 	switch {
 	case len(p.lacks) > 0:
-		return world.Injection{}, world.Cannot(e.Name(cluster), e.Needs())
+		return world.Injection{}, fmt.Errorf("%s: this backend cannot %s", e.Name(cluster), e.Needs())
 	case p.problem != nil:
 		return world.Injection{}, p.problem
 	}

@@ -76,15 +76,11 @@ func httpHarms(spec *v1alpha1.HTTPChaosSpec) (harms []link.Fault, err error) {
 
 func harmServers(ctx context.Context, w world.World, cluster string, s v1alpha1.PodSelector,
 	harms []link.Fault) (world.Injection, error) {
-	actors, can := w.(world.PodActors)
-	if !can {
-		return world.Injection{}, world.Cannot("harm the links to pods", world.BreakPodLinks)
-	}
 	pods, err := choose(ctx, w, cluster, s)
 	if err != nil {
 		return world.Injection{}, err
 	}
-	_, targets, err := actors.Parts(ctx, cluster, pods)
+	_, targets, err := w.Parts(ctx, cluster, pods)
 	if err != nil {
 		return world.Injection{}, err
 	}

@@ -130,14 +130,10 @@ func compare(differ func(was, is corev1.ContainerStatus) bool) look {
 // knock connects to somebody from the victim's network: no answer, or a late one, is harm.
 func knock(slowest time.Duration) look {
 	return func(ctx context.Context, m *meshed, before *corev1.Pod) (bool, error) {
-		dialer, can := m.world.(world.PodDialer)
-		if !can {
-			return false, world.Cannot("see what becomes of the network of pods", world.RunChaosMesh)
-		}
 		if pod, err := now(ctx, m, before); err != nil || pod == nil {
 			return false, err
 		}
-		took, err := dialer.DialFromPod(ctx, m.cluster, before.UID, m.peer(before))
+		took, err := m.world.DialFromPod(ctx, m.cluster, before.UID, m.peer(before))
 		if errors.Is(err, world.ErrNoAnswer) {
 			return true, nil
 		}

@@ -144,15 +144,11 @@ func bytesPerSecond(rate string) (int64, error) {
 
 func harmPods(ctx context.Context, w world.World, cluster string, spec *v1alpha1.NetworkChaosSpec,
 	harms []link.Fault) (world.Injection, error) {
-	knows, can := w.(world.PodActors)
-	if !can {
-		return world.Injection{}, world.Cannot("harm the links of pods", world.BreakPodLinks)
-	}
 	pods, err := choose(ctx, w, cluster, spec.PodSelector)
 	if err != nil {
 		return world.Injection{}, err
 	}
-	actors, _, err := knows.Parts(ctx, cluster, pods)
+	actors, _, err := w.Parts(ctx, cluster, pods)
 	if err != nil {
 		return world.Injection{}, err
 	}
@@ -177,7 +173,7 @@ func harmLinks(ctx context.Context, w world.World, actors, targets []string, har
 	for _, actor := range actors {
 		for _, target := range targets {
 			for _, harm := range harms {
-				one, err := harmLink(ctx, w, actor, target, harm)
+				one, err := w.BreakLink(ctx, actor, target, harm, nil)
 				if one.Heal != nil {
 					begun = append(begun, one)
 				}
@@ -188,12 +184,4 @@ func harmLinks(ctx context.Context, w world.World, actors, targets []string, har
 		}
 	}
 	return together(begun), nil
-}
-
-func harmLink(ctx context.Context, w world.World, actor, target string, harm link.Fault) (world.Injection, error) {
-	breaker, can := w.(world.LinkBreaker)
-	if !can {
-		return world.Injection{}, world.Cannot(fmt.Sprintf("harm the link of %q to %q", actor, target), world.BreakLinks)
-	}
-	return breaker.BreakLink(ctx, actor, target, harm, nil)
 }

@@ -69,10 +69,6 @@ func deletePods(ctx context.Context, w world.World, cluster string, spec *v1alph
 
 func breakPods(ctx context.Context, w world.World, cluster string, s v1alpha1.ContainerSelector,
 	keepDown bool) (world.Injection, error) {
-	breaker, can := w.(world.PodBreaker)
-	if !can {
-		return world.Injection{}, world.Cannot("kill containers of pods", world.BreakPods)
-	}
 	pods, err := choose(ctx, w, cluster, s.PodSelector)
 	if err != nil {
 		return world.Injection{}, err
@@ -81,5 +77,5 @@ func breakPods(ctx context.Context, w world.World, cluster string, s v1alpha1.Co
 	for _, pod := range pods {
 		uids = append(uids, pod.UID)
 	}
-	return breaker.BreakPods(ctx, cluster, uids, s.ContainerNames, keepDown)
+	return w.BreakPods(ctx, cluster, uids, s.ContainerNames, keepDown)
 }

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/transplant-sim/transplant/sim/scenario"
+	"github.com/transplant-sim/transplant/sim/scenario/reference"
 )
 
 func main() {
@@ -21,15 +21,15 @@ func write() error {
 	if len(os.Args) != 4 {
 		return fmt.Errorf("usage: %s SCHEMA EXTENSION-SCHEMA PAGE", os.Args[0])
 	}
-	schema, err := scenario.Schema()
+	schema, err := reference.Schema()
 	if err != nil {
 		return err
 	}
-	extensionSchema, err := scenario.ExtensionSchema()
+	extensionSchema, err := reference.ExtensionSchema()
 	if err != nil {
 		return err
 	}
-	page, err := scenario.Reference()
+	page, err := reference.Page()
 	if err != nil {
 		return err
 	}

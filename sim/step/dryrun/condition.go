@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/transplant-sim/transplant/sim/choice"
 	"github.com/transplant-sim/transplant/sim/expression"
 )
 
@@ -32,9 +33,7 @@ func (s *State) Condition(path *field.Path, text string) field.ErrorList {
 		}
 	}
 	for _, name := range e.SeedsWanted() { // no shoot can ever be there
-		if known := s.Landscape.SeedNames(); !slices.Contains(known, name) {
-			errs = append(errs, field.NotSupported(path, name, known))
-		}
+		errs = append(errs, choice.Check(path, name, s.Landscape.SeedNames())...)
 	}
 	for _, c := range e.Impossible() {
 		errs = append(errs, field.NotSupported(path, c.Value, c.Known))

@@ -58,36 +58,24 @@ func (i ineffective) mistake() *field.Error {
 // Inject carries the state on over a fault of this name that begins at this step, and finds what is not there for it.
 func (s *State) Inject(path *field.Path, name string, f fault.Fault) field.ErrorList {
 	var errs field.ErrorList
-	member, cluster := fault.Ground(f, s.Landscape)
-	if o, is := s.outageOf(cluster); is && (o.lost || !reachesFrozen(f)) {
-		errs = append(errs, field.Forbidden(path.Child(member), o.String()+": heal it before"))
+	traits := f.Traits()
+	if o, is := s.outageOf(traits.Place.On(s.Landscape)); is && (o.lost || !traits.ReachesFrozen()) {
+		errs = append(errs, field.Forbidden(path.Child(traits.Place.Field), o.String()+": heal it before"))
 	}
-	if actor := fault.Speaker(f); actor != "" {
+	if actor := traits.Actor; actor != "" {
 		if o, is := s.outageOf(s.Landscape.HomeOf(actor)); is {
 			s.ineffective = append(s.ineffective,
 				ineffective{fault: name, actor: actor, path: path.Child("actor"), outage: o})
 		}
 	}
-	if home, returns := fault.Revival(f, s.Landscape); home != "" && len(errs) == 0 {
-		s.killed = append(s.killed, killed{fault: name, cluster: home, returns: returns})
+	if home := traits.Revives.On(s.Landscape); home != "" && len(errs) == 0 {
+		s.killed = append(s.killed, killed{fault: name, cluster: home, returns: traits.Revives.Cluster != ""})
 	}
 	s.begun = append(s.begun, begun{fault: name, path: path})
-	switch f.(type) {
-	case *fault.LoseCluster:
-		s.outages = append(s.outages, outage{fault: name, cluster: cluster, lost: true})
-	case *fault.FreezeCluster:
-		s.outages = append(s.outages, outage{fault: name, cluster: cluster})
+	if harm := traits.Harm; harm.Cluster != "" {
+		s.outages = append(s.outages, outage{fault: name, cluster: harm.Cluster, lost: !harm.Frozen})
 	}
 	return errs
-}
-
-// reachesFrozen says whether a fault does something to what stands still: a signal does.
-func reachesFrozen(f fault.Fault) bool {
-	switch f.(type) {
-	case *fault.LoseCluster, *fault.Kill, *fault.Freeze, *fault.Crash:
-		return true
-	}
-	return false
 }
 
 // outageOf finds what keeps a cluster down, first what has lost it.

@@ -3,10 +3,11 @@ package manifest
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/transplant-sim/transplant/sim/choice"
 )
 
 // Merge is a JSON merge patch as it stands in a file.
@@ -58,9 +59,7 @@ func (m Merge) Check(path *field.Path, object any) field.ErrorList {
 func known(path *field.Path, fields map[string]any, names []string) field.ErrorList {
 	var errs field.ErrorList
 	for name := range fields {
-		if !slices.Contains(names, name) {
-			errs = append(errs, field.NotSupported(path.Child(name), name, names))
-		}
+		errs = append(errs, choice.Check(path.Child(name), name, names)...)
 	}
 	return errs
 }

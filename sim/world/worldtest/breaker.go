@@ -15,15 +15,18 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// BreakLink implements world.LinkBreaker: the fault has one hit, and is only counted.
+// Able implements world.Breaker: it can all.
+func (*World) Able(world.Ability) error { return nil }
+
+// BreakLink implements world.Breaker: the fault has one hit, and is only counted.
 func (w *World) BreakLink(context.Context, string, string, link.Fault, requests.Hook) (world.Injection, error) {
 	return w.injection(1), nil
 }
 
-// AwaitProcess implements world.ProcessBreaker: everything runs.
+// AwaitProcess implements world.Breaker: everything runs.
 func (w *World) AwaitProcess(context.Context, world.Process) error { return nil }
 
-// BreakProcess implements world.ProcessBreaker: a frozen process has no hits here.
+// BreakProcess implements world.Breaker: a frozen process has no hits here.
 func (w *World) BreakProcess(_ context.Context, _ world.Process, harm world.Harm) (world.Injection, error) {
 	if harm == world.Freeze {
 		return w.injection(0), nil
@@ -31,32 +34,32 @@ func (w *World) BreakProcess(_ context.Context, _ world.Process, harm world.Harm
 	return w.injection(1), nil
 }
 
-// LoseCluster implements world.ClusterBreaker: nothing of the cluster answers until the heal. Disks are always kept.
+// LoseCluster implements world.Breaker: nothing of the cluster answers until the heal. Disks are always kept.
 func (w *World) LoseCluster(_ context.Context, cluster string, _ bool) (world.Injection, error) {
 	return w.silence(cluster)
 }
 
-// FreezeCluster implements world.ClusterBreaker, as LoseCluster does.
+// FreezeCluster implements world.Breaker, as LoseCluster does.
 func (w *World) FreezeCluster(_ context.Context, cluster string) (world.Injection, error) {
 	return w.silence(cluster)
 }
 
-// KillFor implements world.RestartDelayer, and only counts.
+// KillFor implements world.Breaker, and only counts.
 func (w *World) KillFor(context.Context, world.Process, time.Duration) (world.Injection, error) {
 	return w.injection(1), nil
 }
 
-// WipeEtcd implements world.DiskWiper, and only counts.
+// WipeEtcd implements world.Breaker, and only counts.
 func (w *World) WipeEtcd(context.Context, string) (world.Injection, error) {
 	return w.injection(1), nil
 }
 
-// BreakPods implements world.PodBreaker, and only counts.
+// BreakPods implements world.Breaker, and only counts.
 func (w *World) BreakPods(context.Context, string, []types.UID, []string, bool) (world.Injection, error) {
 	return w.injection(1), nil
 }
 
-// Parts implements world.PodActors: every pod is the gardenlet of its cluster, and serves the garden.
+// Parts implements world.Breaker: every pod is the gardenlet of its cluster, and serves the garden.
 func (w *World) Parts(_ context.Context, cluster string, pods []corev1.Pod) (actors, targets []string, err error) {
 	if len(pods) == 0 {
 		return nil, nil, nil
@@ -64,12 +67,17 @@ func (w *World) Parts(_ context.Context, cluster string, pods []corev1.Pod) (act
 	return []string{"gardenlet-" + cluster}, []string{landscape.Garden}, nil
 }
 
-// BreakCloud implements world.CloudBreaker: the fault has one hit, and is only counted.
+// DialFromPod implements world.Breaker: everybody answers.
+func (*World) DialFromPod(context.Context, string, types.UID, string) (time.Duration, error) {
+	return 0, nil
+}
+
+// BreakCloud implements world.Breaker: the fault has one hit, and is only counted.
 func (w *World) BreakCloud(context.Context, cloud.Fault) (world.Injection, error) {
 	return w.injection(1), nil
 }
 
-// DamageBackup implements world.BackupBreaker, as BreakCloud does.
+// DamageBackup implements world.Breaker, as BreakCloud does.
 func (w *World) DamageBackup(context.Context, string, world.Backup, bool) (world.Injection, error) {
 	return w.injection(1), nil
 }

@@ -70,19 +70,7 @@ type World struct {
 	done    sync.WaitGroup
 }
 
-var (
-	_ world.World          = &World{}
-	_ world.LinkBreaker    = &World{}
-	_ world.ProcessBreaker = &World{}
-	_ world.ClusterBreaker = &World{}
-	_ world.CloudBreaker   = &World{}
-	_ world.BackupBreaker  = &World{}
-	_ world.RestartDelayer = &World{}
-	_ world.DiskWiper      = &World{}
-	_ world.PodBreaker     = &World{}
-	_ world.PodActors      = &World{}
-	_ world.Inventory      = &World{}
-)
+var _ world.World = &World{}
 
 // plane is a control plane of a shoot.
 type plane struct {
@@ -175,6 +163,15 @@ func (w *World) Connect(cluster string) (*rest.Config, error) {
 // Cloud implements world.World.
 func (w *World) Cloud() *cloud.Client { return w.client }
 
+// Ready implements world.World: whoever there is works.
+func (*World) Ready(context.Context) error { return nil }
+
+// Refresh implements world.World: nobody dies here.
+func (*World) Refresh(context.Context) error { return nil }
+
+// KeepLogs implements world.World: nobody writes any.
+func (*World) KeepLogs(context.Context, string) error { return nil }
+
 // Stop implements world.World; it only counts.
 func (w *World) Stop(context.Context) error {
 	w.mu.Lock()
@@ -245,7 +242,7 @@ func (w *World) ControlPlanes(_ context.Context, shoot string) ([]world.ControlP
 	return found, nil
 }
 
-// Items implements world.Inventory: a data folder for each control plane on its seed.
+// Items implements world.World: a data folder for each control plane on its seed.
 func (w *World) Items(context.Context) (map[string][]timeline.Item, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -259,7 +256,7 @@ func (w *World) Items(context.Context) (map[string][]timeline.Item, error) {
 	return items, nil
 }
 
-// Certain implements world.Inventory: of a control plane here there is a folder.
+// Certain implements world.World: of a control plane here there is a folder.
 func (*World) Certain() (onSeed, inCloud []string) { return []string{"folder"}, nil }
 
 var errInvisible = errors.New("the cloud of this world has only a ledger")

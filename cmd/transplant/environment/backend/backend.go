@@ -66,8 +66,9 @@ func (c *claim) Release() error { return c.lock.Unlock() }
 const stopTimeout = 2 * time.Minute
 
 // worldOn makes a landscape a world, or ends it.
-func worldOn(ctx context.Context, l environment.Landscape, s *environment.Environment) (world.World, error) {
-	w, err := NewWorld(l, s)
+func worldOn(ctx context.Context, on run.Backend, l environment.Landscape, s *environment.Environment) (world.World,
+	error) {
+	w, err := NewWorld(l, s, on.Can)
 	if err != nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 		defer cancel()

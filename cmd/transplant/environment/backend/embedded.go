@@ -65,5 +65,5 @@ func (b *Embedded) start(ctx context.Context, c *claim, request run.Request) (wo
 	if err != nil {
 		return nil, errors.Join(err, s.CopyLogs(c.dir, request.Logs))
 	}
-	return worldOn(ctx, l, s)
+	return worldOn(ctx, b, l, s)
 }

@@ -86,5 +86,5 @@ func (b *Kind) start(ctx context.Context, c *claim, request run.Request) (world.
 	if err != nil {
 		return nil, errors.Join(err, s.CopyLogs(c.dir, request.Logs))
 	}
-	return worldOn(ctx, l, s)
+	return worldOn(ctx, b, l, s)
 }

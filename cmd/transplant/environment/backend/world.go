@@ -11,34 +11,24 @@ import (
 type World struct {
 	*observe.Observer
 	*harm.Injector
+	able func(world.Ability) error
 }
 
 var (
-	_ world.World          = &World{}
-	_ world.PodOwners      = &World{}
-	_ world.LogKeeper      = &World{}
-	_ world.PodActors      = &World{}
-	_ world.PodDialer      = &World{}
-	_ world.BackupReader   = &World{}
-	_ world.Inventory      = &World{}
-	_ world.Readiness      = &World{}
-	_ world.Meter          = &World{}
-	_ world.LinkBreaker    = &World{}
-	_ world.ProcessBreaker = &World{}
-	_ world.RestartDelayer = &World{}
-	_ world.DiskWiper      = &World{}
-	_ world.ClusterBreaker = &World{}
-	_ world.PodBreaker     = &World{}
-	_ world.CloudBreaker   = &World{}
-	_ world.BackupBreaker  = &World{}
-	_ world.Refresher      = &World{}
+	_ world.World        = &World{}
+	_ world.PodOwners    = &World{}
+	_ world.BackupReader = &World{}
+	_ world.Meter        = &World{}
 )
 
-// NewWorld looks at a landscape that is ready.
-func NewWorld(l environment.Landscape, s *environment.Environment) (*World, error) {
+// NewWorld looks at a landscape that is ready; able is what its backend can do.
+func NewWorld(l environment.Landscape, s *environment.Environment, able func(world.Ability) error) (*World, error) {
 	observer, err := observe.New(l, s)
 	if err != nil {
 		return nil, err
 	}
-	return &World{Observer: observer, Injector: harm.New(observer)}, nil
+	return &World{Observer: observer, Injector: harm.New(observer), able: able}, nil
 }
+
+// Able implements world.Breaker.
+func (w *World) Able(ability world.Ability) error { return w.able(ability) }

@@ -7,7 +7,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// DamageBackup implements world.BackupBreaker.
+// DamageBackup implements world.Breaker.
 func (i *Injector) DamageBackup(ctx context.Context, shoot string, last world.Backup, missing bool) (world.Injection,
 	error) {
 	objects, err := i.on.LastBackup(ctx, shoot, last)

@@ -23,7 +23,7 @@ const (
 	setTimeout = 10 * time.Second
 )
 
-// BreakCloud implements world.CloudBreaker.
+// BreakCloud implements world.Breaker.
 func (i *Injector) BreakCloud(ctx context.Context, fault cloud.Fault) (world.Injection, error) {
 	faults := []cloud.Fault{fault}
 	if slices.Contains(fault.Match.Kinds, cloud.KindObjects) && len(fault.Match.Shoots) > 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// LoseCluster implements world.ClusterBreaker. Its hits are the processes that it kills.
+// LoseCluster implements world.Breaker. Its hits are the processes that it kills.
 func (i *Injector) LoseCluster(ctx context.Context, name string, wipe bool) (world.Injection, error) {
 	cluster, running, err := i.whole(ctx, name)
 	if err != nil {
@@ -24,7 +24,7 @@ func (i *Injector) LoseCluster(ctx context.Context, name string, wipe bool) (wor
 	return world.Injection{Heal: heal, Hits: func() int { return running }}, cluster.Lose(ctx, wipe)
 }
 
-// FreezeCluster implements world.ClusterBreaker. Its hits are the processes that it stops.
+// FreezeCluster implements world.Breaker. Its hits are the processes that it stops.
 func (i *Injector) FreezeCluster(ctx context.Context, name string) (world.Injection, error) {
 	cluster, running, err := i.whole(ctx, name)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// WipeEtcd implements world.DiskWiper. Its hits are the etcds that have lost their data. A seed that cannot be asked
+// WipeEtcd implements world.Breaker. Its hits are the etcds that have lost their data. A seed that cannot be asked
 // keeps its own, if it has one; that is an error unless the etcd of the seed that the shoot is on was wiped.
 func (i *Injector) WipeEtcd(ctx context.Context, shoot string) (world.Injection, error) {
 	pods, unasked := i.etcds(ctx, shoot)

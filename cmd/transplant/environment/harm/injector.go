@@ -23,7 +23,7 @@ type Injector struct{ on *observe.Observer }
 // New makes an injector that finds its victims by what an observer sees.
 func New(on *observe.Observer) *Injector { return &Injector{on: on} }
 
-// BreakLink implements world.LinkBreaker.
+// BreakLink implements world.Breaker.
 func (i *Injector) BreakLink(_ context.Context, actor, target string, fault link.Fault,
 	hook requests.Hook) (world.Injection, error) {
 	if target == switchboard.Shoots {

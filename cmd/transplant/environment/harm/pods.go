@@ -18,7 +18,7 @@ import (
 // untilHealed is longer than any run.
 const untilHealed = time.Duration(math.MaxInt64)
 
-// BreakPods implements world.PodBreaker.
+// BreakPods implements world.Breaker.
 func (i *Injector) BreakPods(ctx context.Context, cluster string, pods []types.UID, names []string,
 	keep bool) (world.Injection, error) {
 	find := func(ctx context.Context) ([]process.Program, error) {

@@ -23,7 +23,7 @@ const (
 	presenceTimeout = 30 * time.Second
 )
 
-// BreakProcess implements world.ProcessBreaker.
+// BreakProcess implements world.Breaker.
 func (i *Injector) BreakProcess(ctx context.Context, wanted world.Process, harm world.Harm) (world.Injection, error) {
 	if wanted.Cluster != "" {
 		return i.breakProgram(ctx, wanted, harm)
@@ -50,7 +50,7 @@ func (i *Injector) BreakProcess(ctx context.Context, wanted world.Process, harm 
 	return world.Injection{Heal: heal, Hits: func() int { return len(victims) }}, signalAll(victims, signal)
 }
 
-// AwaitProcess implements world.ProcessBreaker. A program of a cluster runs, or was harmed.
+// AwaitProcess implements world.Breaker. A program of a cluster runs, or was harmed.
 func (i *Injector) AwaitProcess(ctx context.Context, wanted world.Process) error {
 	if wanted.Cluster != "" {
 		return nil

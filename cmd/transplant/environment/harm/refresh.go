@@ -20,7 +20,7 @@ import (
 // refreshPoll is the time between two looks whether the new pods are ready.
 const refreshPoll = 50 * time.Millisecond
 
-// Refresh implements world.Refresher: what has been restarted in a pod waits longer each time before it is started
+// Refresh implements world.World: what has been restarted in a pod waits longer each time before it is started
 // again. Faults of the cloud that nobody could heal go, too.
 func (i *Injector) Refresh(ctx context.Context) error {
 	admin, err := i.on.Environment.CloudAs(i.on.Landscape, environment.CloudAdmin)

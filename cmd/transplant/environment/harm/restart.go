@@ -17,7 +17,7 @@ import (
 // of ours takes to reach any API.
 const successorPoll = 20 * time.Millisecond
 
-// KillFor implements world.RestartDelayer: whatever replaces the killed processes is frozen before it does anything.
+// KillFor implements world.Breaker: whatever replaces the killed processes is frozen before it does anything.
 func (i *Injector) KillFor(ctx context.Context, wanted world.Process, delay time.Duration) (world.Injection, error) {
 	if wanted.Cluster != "" {
 		return world.Injection{}, fmt.Errorf("kill %+v for %s: a program of a cluster stays dead until it is revived", wanted,

@@ -120,7 +120,7 @@ func PodOf(c process.Program) (pod types.UID, name string) {
 	return types.UID(found[1]), string(found[2])
 }
 
-// Parts implements world.PodActors: control planes are known by their namespaces, other actors by what they run.
+// Parts implements world.Breaker: control planes are known by their namespaces, other actors by what they run.
 func (o *Observer) Parts(ctx context.Context, cluster string, pods []corev1.Pod) (actors, targets []string, err error) {
 	running, err := o.Containers(ctx, cluster, func(process.Program) bool { return true })
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// Items implements world.Inventory: per seed the processes in its pods, owned by these, and the folders of its
+// Items implements world.World: per seed the processes in its pods, owned by these, and the folders of its
 // volumes and pods; in the cloud the objects in buckets and the DNS records.
 func (o *Observer) Items(ctx context.Context) (map[string][]timeline.Item, error) {
 	all := map[string][]timeline.Item{}
@@ -29,7 +29,7 @@ func (o *Observer) Items(ctx context.Context) (map[string][]timeline.Item, error
 	return all, errors.Join(append(errs, err)...)
 }
 
-// Certain implements world.Inventory.
+// Certain implements world.World.
 func (*Observer) Certain() (onSeed, inCloud []string) {
 	return []string{"configmaps", "folder", "namespaces", "pods", "process", "secrets"}, []string{"object", "record"}
 }

@@ -278,7 +278,7 @@ func publisherOf(access *corev1.Secret) types.UID {
 	return ""
 }
 
-// Ready implements world.Readiness: every actor is a Deployment.
+// Ready implements world.World: every actor is a Deployment.
 func (o *Observer) Ready(ctx context.Context) error {
 	if err := environment.CheckActors(ctx, o.Garden); err != nil {
 		return fmt.Errorf("look whether the actors of the garden are ready: %w", err)
@@ -296,7 +296,7 @@ func (*Observer) OwnerOf(cluster string, pod *corev1.Pod) (world.PodOwner, bool)
 	return environment.Owners{}.OwnerOf(cluster, pod)
 }
 
-// KeepLogs implements world.LogKeeper.
+// KeepLogs implements world.World.
 func (o *Observer) KeepLogs(ctx context.Context, folder string) error {
 	return environment.KeepLogs(ctx, o.Landscape, folder)
 }

@@ -20,7 +20,7 @@ import (
 // answerWithin is long for a network within one machine.
 const answerWithin = 2 * time.Second
 
-// DialFromPod implements world.PodDialer, as root of the machine that the pod runs on.
+// DialFromPod implements world.Breaker, as root of the machine that the pod runs on.
 func (o *Observer) DialFromPod(ctx context.Context, cluster string, pod types.UID,
 	address string) (time.Duration, error) {
 	running, err := o.Containers(ctx, cluster, func(c process.Program) bool { uid, _ := PodOf(c); return uid == pod })

@@ -1,4 +1,9 @@
-package scenario
+// Package reference documents the file format for people and editors: a page with every word that may stand in a
+// scenario, and JSON Schemas.
+//
+// Both are made of the Go types and their comments. No file is checked by the schemas: package scenario says better
+// what is wrong with one (docs/adr/0019-files-are-checked-by-their-types.md).
+package reference
 
 import (
 	"encoding/json"
@@ -17,29 +22,28 @@ import (
 	"github.com/transplant-sim/transplant/sim/fault/chaosmesh"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/oracle"
+	"github.com/transplant-sim/transplant/sim/scenario"
+	"github.com/transplant-sim/transplant/sim/scenario/fields"
 	"github.com/transplant-sim/transplant/sim/step"
 	"github.com/transplant-sim/transplant/sim/step/manifest"
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-//go:generate -command schemas go run ./generate ../../scenarios/scenario.schema.json
-//go:generate schemas ../../scenarios/extensiondeployment.schema.json ../../docs/steps.md
-
 const schemaIDs = "https://transplant.dev/schemas/"
 
-// sources of the types of the format, relative to this package. Their comments are the descriptions in the schema.
+// sources of the types of the format, relative to package scenario. Their comments are the descriptions in the schema.
 var sources = []string{".", "../step", "../fault", "../landscape", "../expression", "../oracle", "../../clusters/link"}
 
-// Schema is the JSON Schema of the file format, generated from the Go types. It reads the sources of this package and
-// so must be called from its folder.
+// Schema is the JSON Schema of the file format, generated from the Go types. It reads the sources of package scenario,
+// and so must be called from its folder.
 func Schema() ([]byte, error) {
-	return generate(&Scenario{}, "A scenario: what its landscape needs, what happens on it, and what must be true then.",
-		restrictions)
+	return generate(&scenario.Scenario{},
+		"A scenario: what its landscape needs, what happens on it, and what must be true then.", restrictions)
 }
 
 // ExtensionSchema is that of files about third-party extensions, made in the same way.
 func ExtensionSchema() ([]byte, error) {
-	return generate(&ExtensionDeployment{},
+	return generate(&scenario.ExtensionDeployment{},
 		"A third-party extension controller, which runs on every seed of a landscape.", extensionRestrictions)
 }
 
@@ -72,7 +76,7 @@ func generate(of any, about string, restrictions map[string]func(*jsonschema.Sch
 func reflector() (*jsonschema.Reflector, error) {
 	r := &jsonschema.Reflector{Anonymous: true, Mapper: schemaOf, Namer: schemaName}
 	for _, folder := range sources {
-		if err := r.AddGoComments(reflect.TypeFor[Scenario]().PkgPath(), folder); err != nil {
+		if err := r.AddGoComments(reflect.TypeFor[scenario.Scenario]().PkgPath(), folder); err != nil {
 			return nil, fmt.Errorf("read the comments in %q: %w", folder, err)
 		}
 	}
@@ -82,8 +86,8 @@ func reflector() (*jsonschema.Reflector, error) {
 // restrictions add what Go types do not say.
 var restrictions = map[string]func(*jsonschema.Schema){
 	"Scenario": func(s *jsonschema.Schema) {
-		property(s, "apiVersion").Const = APIVersion
-		property(s, "kind").Const = Kind
+		property(s, "apiVersion").Const = scenario.APIVersion
+		property(s, "kind").Const = scenario.Kind
 	},
 	"Metadata": func(s *jsonschema.Schema) { // labels are those of Kubernetes
 		labels := property(s, "labels")
@@ -116,8 +120,8 @@ var restrictions = map[string]func(*jsonschema.Schema){
 // extensionRestrictions do so for files about extensions.
 var extensionRestrictions = map[string]func(*jsonschema.Schema){
 	"ExtensionDeployment": func(s *jsonschema.Schema) {
-		property(s, "apiVersion").Const = APIVersion
-		property(s, "kind").Const = ExtensionKind
+		property(s, "apiVersion").Const = scenario.APIVersion
+		property(s, "kind").Const = scenario.ExtensionKind
 	},
 	"Extension": func(s *jsonschema.Schema) {
 		property(s, "resources").MinItems = number(1)
@@ -137,11 +141,11 @@ func withoutZeros(s *jsonschema.Schema, of reflect.Type, seen map[reflect.Type]b
 	}
 	seen[of] = true
 	for _, f := range reflect.VisibleFields(of) {
-		name, _ := jsonTag(f)
+		name, _ := fields.Tag(f)
 		switch {
-		case !meansAbsence(f):
+		case !fields.MeansAbsence(f):
 			withoutZeros(s, f.Type, seen)
-		case f.Type == durationType:
+		case f.Type == reflect.TypeFor[metav1.Duration]():
 			property(definition, name).Not = &jsonschema.Schema{Pattern: `^(0+(\.0+)?[a-zµ]+)+$`}
 		default:
 			property(definition, name).Minimum = "1"
@@ -173,7 +177,7 @@ func schemaOf(t reflect.Type) *jsonschema.Schema {
 	case reflect.TypeFor[resource.Quantity]():
 		return &jsonschema.Schema{Type: "string", Pattern: `^[0-9]+(\.[0-9]+)?(k|M|G|Ki|Mi|Gi)?$`,
 			Description: `a quantity such as "64Ki"`}
-	case reflect.TypeFor[Oracle]():
+	case reflect.TypeFor[scenario.Oracle]():
 		return enumeration(oracle.Names())
 	case reflect.TypeFor[landscape.Purpose]():
 		return enumeration(landscape.Purpose("").Values())

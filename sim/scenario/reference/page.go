@@ -1,4 +1,4 @@
-package scenario
+package reference
 
 import (
 	"encoding/json"
@@ -14,12 +14,14 @@ import (
 	"github.com/transplant-sim/transplant/sim/fault"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/oracle"
+	"github.com/transplant-sim/transplant/sim/scenario"
+	"github.com/transplant-sim/transplant/sim/scenario/fields"
 	"github.com/transplant-sim/transplant/sim/step"
 )
 
-// Reference is the page docs/steps.md: every word that may stand in a scenario, one item each. Like the Schema it is
-// made of the Go types and their comments, and must be called from this package's folder.
-func Reference() ([]byte, error) {
+// Page is docs/steps.md: every word that may stand in a scenario, one item each. Like Schema it must be called from the
+// folder of package scenario.
+func Page() ([]byte, error) {
 	from, err := reflector()
 	if err != nil {
 		return nil, err
@@ -29,9 +31,9 @@ func Reference() ([]byte, error) {
 		"fields. `make generate` writes this page and the [schema](../scenarios/scenario.schema.json) from the Go types. " +
 		"[scenarios.md](scenarios.md) begins with a whole file that works.\n")
 	p.say("A field marked * is required. A duration is written as `30s` and is at most %.0fh, a size as `64Ki`. A list "+
-		"has at most %d items, a text %d bytes.", maxDuration.Hours(), maxItems, maxText)
-	p.section("Metadata", "What stands in `metadata`.", reflect.TypeFor[Metadata]())
-	p.section("The file", "What stands in `spec`.", reflect.TypeFor[Spec]())
+		"has at most %d items, a text %d bytes.", scenario.MaxDuration.Hours(), scenario.MaxItems, scenario.MaxText)
+	p.section("Metadata", "What stands in `metadata`.", reflect.TypeFor[scenario.Metadata]())
+	p.section("The file", "What stands in `spec`.", reflect.TypeFor[scenario.Spec]())
 	p.steps()
 	p.faults()
 	p.section("When a fault begins",
@@ -101,8 +103,8 @@ func wrap(line string) string {
 }
 
 // of is the first sentence about a type, or about a field of it.
-func (p *page) of(t reflect.Type, fields ...string) string {
-	key := strings.Join(append([]string{t.PkgPath() + "." + t.Name()}, fields...), ".")
+func (p *page) of(t reflect.Type, field ...string) string {
+	key := strings.Join(append([]string{t.PkgPath() + "." + t.Name()}, field...), ".")
 	return new(doc.Package).Synopsis(p.comments[key])
 }
 
@@ -128,7 +130,7 @@ func (p *page) section(title, about string, t reflect.Type) {
 func (p *page) fields(t reflect.Type, indent string) {
 	for i := range t.NumField() {
 		f := t.Field(i)
-		name, optional := jsonTag(f)
+		name, optional := fields.Tag(f)
 		switch {
 		case f.Anonymous:
 			p.say("%s- and %s", indent, p.part(f.Type))
@@ -178,7 +180,7 @@ func (p *page) steps() {
 	p.say("\n## Steps\n\nEach item of `steps` is one of these.\n")
 	form := reflect.TypeFor[step.Spec]()
 	for i := range form.NumField() {
-		verb, _ := jsonTag(form.Field(i))
+		verb, _ := fields.Tag(form.Field(i))
 		t := form.Field(i).Type.Elem()
 		if t == reflect.TypeFor[step.Inject]() {
 			p.say("%s It has a `name`*, one of the [faults](#faults), and optionally [`when`](#when-a-fault-begins).",
@@ -200,7 +202,7 @@ func (p *page) faults() {
 	form := reflect.TypeFor[fault.Spec]()
 	for i := range form.NumField() {
 		if f := form.Field(i); f.Type.Kind() == reflect.Pointer {
-			kind, _ := jsonTag(f)
+			kind, _ := fields.Tag(f)
 			p.say("%s", item(kind, f.Type.Elem().Name(), p.of(f.Type.Elem())))
 			p.fields(f.Type.Elem(), "  ")
 		}
@@ -223,7 +225,7 @@ func (p *page) settings() error {
 	t := reflect.TypeFor[landscape.Settings]()
 	for i := range t.NumField() {
 		f := t.Field(i)
-		name, _ := jsonTag(f)
+		name, _ := fields.Tag(f)
 		line := item(name, f.Name, p.of(t, f.Name))
 		if value, has := defaults[name]; has {
 			line += fmt.Sprintf(" Default: %v.", value)
@@ -262,9 +264,6 @@ func (p *page) oracles() {
 	}
 }
 
-// gradeWords say what follows from a contradiction.
-var gradeWords = map[grade]string{never: "refused", late: "out of reach", idle: "warned of"}
-
 func (p *page) contradictions() {
 	p.say("\n## Contradictions\n\n`validate` and `run` report before the run what a scenario makes impossible by " +
 		"itself:\n")
@@ -272,18 +271,8 @@ func (p *page) contradictions() {
 	p.say("- *out of reach*: a time contradicts the settings. That is a mistake for `validate`. `run` warns, and goes " +
 		"on: by how much a goal is missed is an answer, and `--timeout-multiplier` may change it.")
 	p.say("- *warned of*: nothing puts it to the test.\n")
-	for _, r := range rules {
-		var names []string
-		for _, name := range r.of {
-			names = append(names, "`"+name+"`")
-		}
-		if len(r.of) == len(ofShoots) {
-			names = []string{"every promise, `apiDowntime`"}
-		}
-		p.say("- %s: %s where %s.", strings.Join(names, ", "), gradeWords[r.grade], r.where)
-	}
-	for _, r := range stepRules {
-		p.say("- %s: %s where %s.", r.of, gradeWords[r.grade], r.where)
+	for _, r := range scenario.Rules() {
+		p.say("- %s: %s where %s.", r.Of, r.Follows, r.Where)
 	}
 }
 

@@ -1,0 +1,55 @@
+// Package choice is about what files choose: one name of a list, or one member of a struct.
+//
+// It has no names of its own, and knows nothing of what is chosen.
+package choice
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Check refuses a name that is none of these.
+func Check[T ~string](path *field.Path, name T, known []T) field.ErrorList {
+	if slices.Contains(known, name) {
+		return nil
+	}
+	return field.ErrorList{field.NotSupported(path, name, known)}
+}
+
+// Members are the names of the fields of a struct that are a T, as they stand in files.
+func Members[T, Struct any]() []string {
+	var names []string
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Struct]()) {
+		if f.Type.Implements(reflect.TypeFor[T]()) {
+			names = append(names, nameOf(f))
+		}
+	}
+	return names
+}
+
+// Given are those that are set in a struct, and their names.
+func Given[T any](of any) (names []string, members []T) {
+	value := reflect.ValueOf(of).Elem()
+	for i := range value.NumField() {
+		if member, is := value.Field(i).Interface().(T); is && !value.Field(i).IsNil() {
+			names, members = append(names, nameOf(value.Type().Field(i))), append(members, member)
+		}
+	}
+	return names, members
+}
+
+// Only is the one that is set, with its name; nothing when not exactly one is.
+func Only[T any](of any) (name string, member T) {
+	if names, members := Given[T](of); len(names) == 1 {
+		return names[0], members[0]
+	}
+	return "", member
+}
+
+func nameOf(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name
+}
