@@ -20,6 +20,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/patch"
 	"github.com/transplant-sim/transplant/controllers/placement"
 )
 
@@ -287,19 +288,19 @@ func (e *Evacuation) bind(ctx context.Context, shoot *gardencorev1beta1.Shoot, d
 		gone = ptr.Deref(shoot.Spec.SeedName, "") // the source goes on, and hands over to the other destination
 	}
 	if lost[source] && moving || !controlplane.Created(shoot) {
-		before := shoot.DeepCopy()
-		shoot.Status.SeedName = &source
-		shoot.Status.LastOperation = aborted(fmt.Sprintf("Seed %q was lost in the middle of the %s.", source, begun(last)),
-			e.Clock)
-		if err := e.Garden.Status().Patch(ctx, shoot,
-			client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		if err := patch.LockedStatus(ctx, e.Garden, shoot, func() {
+			shoot.Status.SeedName = &source
+			shoot.Status.LastOperation = aborted(fmt.Sprintf("Seed %q was lost in the middle of the %s.", source, begun(last)),
+				e.Clock)
+		}); err != nil {
 			return fmt.Errorf("call off what seed %q has begun: %w", source, err)
 		}
 	}
 	before := shoot.DeepCopy()
-	shoot.Spec.SeedName = &destination
-	metav1.SetMetaDataAnnotation(&shoot.ObjectMeta, constants.ShootForceRestore, constants.LabelTrue)
-	err := e.Garden.Patch(ctx, shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	err := patch.LockedObject(ctx, e.Garden, shoot, func() {
+		shoot.Spec.SeedName = &destination
+		metav1.SetMetaDataAnnotation(&shoot.ObjectMeta, constants.ShootForceRestore, constants.LabelTrue)
+	})
 	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
 		*shoot = *before
 		return e.report(ctx, shoot, err)
