@@ -23,9 +23,10 @@ const module = "github.com/transplant-sim/transplant/"
 // longest matching folder decides.
 var allowed = map[string][]string{
 	"api": {},
-	"controllers": {"api", "controllers/flow", "controllers/controlplane", "controllers/ownership", "controllers/etcd",
-		"controllers/placement", "controllers/patch", "controllers/errorcodes", "controllers/rollout", "controllers/rotation",
-		"controllers/nodecritical", "controllers/metricsserver", "controllers/validation",
+	"pki": {}, // makes certificates for the product and for the clusters that it runs in
+	"controllers": {"api", "pki", "controllers/flow", "controllers/controlplane", "controllers/ownership",
+		"controllers/etcd", "controllers/placement", "controllers/patch", "controllers/errorcodes", "controllers/rollout",
+		"controllers/rotation", "controllers/nodecritical", "controllers/metricsserver", "controllers/validation",
 		"controllers/maintenance/version", "controllers/maintenance/versionrules", "controllers/maintenance/image",
 		"controllers/maintenance/window"},
 	"controllers/flow":  {},
@@ -36,7 +37,7 @@ var allowed = map[string][]string{
 	"controllers/ownership/model": {},
 	"controllers/placement":       {"api"},
 	"controllers/errorcodes":      {"api"},
-	"controllers/controlplane": {"api", "controllers/flow", "controllers/ownership", "controllers/etcd",
+	"controllers/controlplane": {"api", "pki", "controllers/flow", "controllers/ownership", "controllers/etcd",
 		"controllers/patch", "controllers/errorcodes", "controllers/rollout", "controllers/rotation",
 		"controllers/nodecritical"},
 	"controllers/rollout":       {"api"},
@@ -51,14 +52,15 @@ var allowed = map[string][]string{
 	"controllers/maintenance/image":        {"api"},
 	"controllers/maintenance/sidechange":   {"api"},
 	"controllers/maintenance/versionrules": {"api", "controllers/maintenance/version", "controllers/maintenance/image"},
-	"clusters":                             {},
+	"clusters":                             {"pki"},
 	"sim":                                  {"clusters", "api"},
 	"sim/durable":                          {},
 	"sim/timeline":                         {"api/userfile", "sim/durable"},
-	"cmd":                                  {"api", "controllers", "clusters", "sim", "scenarios", "dashboards"},
-	"e2e":                                  {"api", "controllers", "clusters", "sim", "scenarios", "dashboards", "cmd"},
-	"scenarios":                            {},
-	"dashboards":                           {},
+	"cmd":                                  {"api", "pki", "controllers", "clusters", "sim", "scenarios", "dashboards"},
+	"e2e": {"api", "pki", "controllers", "clusters", "sim", "scenarios",
+		"dashboards", "cmd"},
+	"scenarios":  {},
+	"dashboards": {},
 }
 
 // unit is the part of the tree that a folder belongs to: for a duty its own folder, else the top-level one.

@@ -4,8 +4,9 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"time"
 
-	"github.com/transplant-sim/transplant/clusters/pki"
+	"github.com/transplant-sim/transplant/pki"
 )
 
 // CertificateAuthority issues the certificates that links show to actors.
@@ -21,7 +22,7 @@ var _ CertificateAuthority = &CA{}
 
 // NewCA makes a self-signed authority with an ECDSA P-256 key.
 func NewCA() (*CA, error) {
-	authority, err := pki.NewAuthority("transplant-links")
+	authority, err := pki.NewAuthority("transplant-links", time.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +34,7 @@ func CAOf(authority *pki.Authority) *CA { return &CA{authority: authority} }
 
 // Issue makes a serving certificate for a host, which is a DNS name or an IP address.
 func (c *CA) Issue(host string) (*tls.Certificate, error) {
-	certificate, err := c.authority.Issue(pki.Request{Name: host, Hosts: []string{host}})
+	certificate, err := c.authority.Issue(pki.Request{Name: host, Hosts: []string{host}}, time.Now())
 	if err != nil {
 		return nil, fmt.Errorf("issue the link certificate of %q: %w", host, err)
 	}
