@@ -78,7 +78,7 @@ func (c Cluster) writeClusterKeys(authority *pki.Authority) error {
 
 // writeEtcdKeys makes an authority of etcd's own: whoever it signs for may read and write everything.
 func (c Cluster) writeEtcdKeys(*pki.Authority) error {
-	authority, err := pki.NewAuthority(c.Name + "-etcd", time.Now())
+	authority, err := pki.NewAuthority(c.Name+"-etcd", time.Now())
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (c Cluster) writeEtcdKeys(*pki.Authority) error {
 }
 
 func (c Cluster) writeFrontProxyKeys(*pki.Authority) error {
-	authority, err := pki.NewAuthority(c.Name + "-front-proxy", time.Now())
+	authority, err := pki.NewAuthority(c.Name+"-front-proxy", time.Now())
 	if err != nil {
 		return err
 	}
