@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -151,23 +150,11 @@ func (g *gathering[T]) watch(ctx context.Context, v view[T], i int, s source, fr
 	if err != nil {
 		return fmt.Errorf("watch %s: %w", s.what, err)
 	}
-	defer stream.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case event, open := <-stream.ResultChan():
-			switch {
-			case !open:
-				return errOver
-			case event.Type == watch.Error:
-				return fmt.Errorf("watch %s: %w", s.what, apierrors.FromObject(event.Object))
-			}
-			if err := g.take(v, i, event); err != nil {
-				return fmt.Errorf("read what is new of %s: %w", s.what, err)
-			}
-		}
+	err = access.Events(ctx, stream, func(event watch.Event) error { return g.take(v, i, event) })
+	if errors.Is(err, access.ErrWatchEnded) {
+		return errOver
 	}
+	return fmt.Errorf("watch %s: %w", s.what, err)
 }
 
 func (g *gathering[T]) take(v view[T], i int, event watch.Event) error {
