@@ -90,10 +90,7 @@ func (r *BackupBuckets) deploy(ctx context.Context,
 		return nil, err
 	}
 	object = &extensionsv1alpha1.BackupBucket{
-		ObjectMeta: metav1.ObjectMeta{Name: bucket.Name, Annotations: map[string]string{
-			constants.GardenerOperation: constants.GardenerOperationReconcile,
-			constants.GardenerTimestamp: r.Clock.Now().UTC().Format(time.RFC3339Nano),
-		}},
+		ObjectMeta: metav1.ObjectMeta{Name: bucket.Name},
 		Spec: extensionsv1alpha1.BackupBucketSpec{
 			DefaultSpec: extensionsv1alpha1.DefaultSpec{Type: bucket.Spec.Provider.Type,
 				ProviderConfig: bucket.Spec.ProviderConfig},
@@ -101,6 +98,7 @@ func (r *BackupBuckets) deploy(ctx context.Context,
 			SecretRef: *secret,
 		},
 	}
+	requestOperation(&object.ObjectMeta, constants.GardenerOperationReconcile, r.Clock)
 	if err := r.Seed.Create(ctx, object); err != nil {
 		return nil, fmt.Errorf("create the extension's backup bucket %q: %w", bucket.Name, err)
 	}

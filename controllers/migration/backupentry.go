@@ -129,9 +129,9 @@ func (r *BackupEntries) deploy(ctx context.Context, entry *gardencorev1beta1.Bac
 		return false, err
 	}
 	object := &extensionsv1alpha1.BackupEntry{ObjectMeta: metav1.ObjectMeta{Name: entry.Name}}
-	request := constants.GardenerOperationReconcile
+	wanted := constants.GardenerOperationReconcile
 	if operation == gardencorev1beta1.LastOperationTypeRestore {
-		request = constants.GardenerOperationRestore
+		wanted = constants.GardenerOperationRestore
 	}
 	err = r.Seed.Get(ctx, client.ObjectKeyFromObject(object), object)
 	if client.IgnoreNotFound(err) != nil {
@@ -143,7 +143,7 @@ func (r *BackupEntries) deploy(ctx context.Context, entry *gardencorev1beta1.Bac
 	}
 	if apierrors.IsNotFound(err) {
 		object.Spec = spec
-		r.stamp(object, request)
+		requestOperation(&object.ObjectMeta, wanted, r.Clock)
 		if err := r.Seed.Create(ctx, object); err != nil {
 			return false, fmt.Errorf("create the extension's backup entry %q: %w", entry.Name, err)
 		}
@@ -152,7 +152,7 @@ func (r *BackupEntries) deploy(ctx context.Context, entry *gardencorev1beta1.Bac
 	if object.Spec.BucketName != spec.BucketName || needsRequest(entry, object) {
 		return false, patch.Object(ctx, r.Seed, object, func() {
 			object.Spec = spec
-			r.stamp(object, request)
+			requestOperation(&object.ObjectMeta, wanted, r.Clock)
 		})
 	}
 	return r.answered(ctx, entry, object)
@@ -179,10 +179,10 @@ func (r *BackupEntries) answered(ctx context.Context, entry *gardencorev1beta1.B
 	return false, patch.Status(ctx, r.Garden, entry, func() { entry.Status.LastError = object.Status.LastError })
 }
 
-func (r *BackupEntries) stamp(object *extensionsv1alpha1.BackupEntry, operation string) {
-	metav1.SetMetaDataAnnotation(&object.ObjectMeta, constants.GardenerOperation, operation)
-	metav1.SetMetaDataAnnotation(&object.ObjectMeta, constants.GardenerTimestamp,
-		r.Clock.Now().UTC().Format(time.RFC3339Nano))
+// requestOperation asks an extension for an operation. Equal requests differ by their timestamp.
+func requestOperation(object *metav1.ObjectMeta, operation string, clock clock.PassiveClock) {
+	metav1.SetMetaDataAnnotation(object, constants.GardenerOperation, operation)
+	metav1.SetMetaDataAnnotation(object, constants.GardenerTimestamp, clock.Now().UTC().Format(time.RFC3339Nano))
 }
 
 // copyCredentials gives extensions credentials for backups, as a Secret in the namespace garden: they reach this one,
@@ -237,7 +237,9 @@ func (r *BackupEntries) releaseObject(ctx context.Context, object *extensionsv1a
 	if object.Annotations[constants.GardenerOperation] == constants.GardenerOperationMigrate {
 		return nil
 	}
-	return patch.Object(ctx, r.Seed, object, func() { r.stamp(object, constants.GardenerOperationMigrate) })
+	return patch.Object(ctx, r.Seed, object, func() {
+		requestOperation(&object.ObjectMeta, constants.GardenerOperationMigrate, r.Clock)
+	})
 }
 
 func (r *BackupEntries) confirmAndDelete(ctx context.Context, object *extensionsv1alpha1.BackupEntry) error {
