@@ -23,20 +23,23 @@ const module = "github.com/transplant-sim/transplant/"
 // longest matching folder decides.
 var allowed = map[string][]string{
 	"api": {},
-	"controllers": {"api", "controllers/flow", "controllers/controlplane", "controllers/ownership", "controllers/etcd",
-		"controllers/placement", "controllers/errorcodes", "controllers/rollout", "controllers/rotation",
-		"controllers/nodecritical", "controllers/metricsserver", "controllers/validation",
+	"pki": {}, // makes certificates for the product and for the clusters that it runs in
+	"controllers": {"api", "pki", "controllers/flow", "controllers/controlplane", "controllers/ownership",
+		"controllers/etcd", "controllers/placement", "controllers/patch", "controllers/errorcodes", "controllers/rollout",
+		"controllers/rotation", "controllers/nodecritical", "controllers/metricsserver", "controllers/validation",
 		"controllers/maintenance/version", "controllers/maintenance/versionrules", "controllers/maintenance/image",
 		"controllers/maintenance/window"},
-	"controllers/flow": {},
-	"controllers/etcd": {"api", "controllers/ownership"},
+	"controllers/flow":  {},
+	"controllers/patch": {}, // knows no type of ours, so that each duty can use it
+	"controllers/etcd":  {"api", "controllers/ownership"},
 	// The shared ground lies below the duties, and may not look up to them.
 	"controllers/ownership":       {"api"},
 	"controllers/ownership/model": {},
 	"controllers/placement":       {"api"},
 	"controllers/errorcodes":      {"api"},
-	"controllers/controlplane": {"api", "controllers/flow", "controllers/ownership", "controllers/etcd",
-		"controllers/errorcodes", "controllers/rollout", "controllers/rotation", "controllers/nodecritical"},
+	"controllers/controlplane": {"api", "pki", "controllers/flow", "controllers/ownership", "controllers/etcd",
+		"controllers/patch", "controllers/errorcodes", "controllers/rollout", "controllers/rotation",
+		"controllers/nodecritical"},
 	"controllers/rollout":       {"api"},
 	"controllers/rotation":      {"api"},
 	"controllers/nodecritical":  {"api"},
@@ -49,15 +52,16 @@ var allowed = map[string][]string{
 	"controllers/maintenance/image":        {"api"},
 	"controllers/maintenance/sidechange":   {"api"},
 	"controllers/maintenance/versionrules": {"api", "controllers/maintenance/version", "controllers/maintenance/image"},
-	"clusters":                             {},
+	"clusters":                             {"pki"},
 	"sim":                                  {"clusters", "api"},
 	"sim/durable":                          {},
 	"sim/state":                            {"sim/timeline", "sim/expression"}, // run and judge fold alike
 	"sim/timeline":                         {"api/userfile", "sim/durable"},
-	"cmd":                                  {"api", "controllers", "clusters", "sim", "scenarios", "dashboards"},
-	"e2e":                                  {"api", "controllers", "clusters", "sim", "scenarios", "dashboards", "cmd"},
-	"scenarios":                            {},
-	"dashboards":                           {},
+	"cmd":                                  {"api", "pki", "controllers", "clusters", "sim", "scenarios", "dashboards"},
+	"e2e": {"api", "pki", "controllers", "clusters", "sim", "scenarios",
+		"dashboards", "cmd"},
+	"scenarios":  {},
+	"dashboards": {},
 }
 
 // unit is the part of the tree that a folder belongs to: for a duty its own folder, else the top-level one.

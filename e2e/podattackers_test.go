@@ -11,17 +11,18 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/transplant-sim/transplant/clusters/pki"
 	"github.com/transplant-sim/transplant/clusters/switchboard"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
 	"github.com/transplant-sim/transplant/controllers/ownership"
 	"github.com/transplant-sim/transplant/e2e/knocktest"
+	"github.com/transplant-sim/transplant/pki"
 )
 
 // at a port of a host.
@@ -142,13 +143,13 @@ func (p *podAttack) attacks(t *testing.T, r refusals) []tried {
 // forged certificates of the identities that may ask, by an authority that has the name of the shoot's.
 func (p *podAttack) forged(t *testing.T) (all []tried) {
 	t.Helper()
-	authority, err := pki.NewAuthority("ca-etcd")
+	authority, err := pki.NewAuthority("ca-etcd", time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
 	refused := says("an alert", isAlert, "unknown certificate authority")
 	for _, identity := range append(access.Clients(), access.Gardenlet, access.APIServer, access.Guard) {
-		pair, err := authority.Issue(pki.Request{Name: string(identity)})
+		pair, err := authority.Issue(pki.Request{Name: string(identity)}, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,14 +2,12 @@ package embedded
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/clusters/embedded/program"
@@ -97,18 +95,16 @@ func (l *Landscape) awaitExtra(ctx context.Context, e Extra, p *process.Process)
 	}
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: l.keys.TLS()}, Timeout: 2 * time.Second}
 	defer client.CloseIdleConnections()
-	var last error
-	err := wait.PollUntilContextTimeout(ctx, extraPoll, extraTimeout, true, func(ctx context.Context) (bool, error) {
-		if last = ready.Endpoint(ctx, client, e.ReadyURL); last == nil {
-			return true, nil
+	err := ready.Await(ctx, extraPoll, extraTimeout, func(ctx context.Context) error {
+		err := ready.Endpoint(ctx, client, e.ReadyURL)
+		if err != nil && !p.Running() {
+			//nolint:errorlint // it may have ended well, without an error
+			return ready.Never(fmt.Errorf("it ended (%v): %w", p.Err(), err))
 		}
-		if !p.Running() {
-			return false, fmt.Errorf("it ended (%v)", p.Err()) //nolint:errorlint // it may have ended well, without an error
-		}
-		return false, nil
+		return err
 	})
 	if err != nil {
-		return fmt.Errorf("wait for process %q (log %s): %w", e.Name, p.Spec().Log, errors.Join(err, last))
+		return fmt.Errorf("wait for process %q (log %s): %w", e.Name, p.Spec().Log, err)
 	}
 	return nil
 }

@@ -17,11 +17,11 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/transplant-sim/transplant/clusters"
+	"github.com/transplant-sim/transplant/clusters/authorities"
 	"github.com/transplant-sim/transplant/clusters/embedded/address"
 	"github.com/transplant-sim/transplant/clusters/embedded/binary"
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
-	"github.com/transplant-sim/transplant/clusters/pki"
 	"github.com/transplant-sim/transplant/clusters/switchboard"
 )
 
@@ -31,7 +31,7 @@ type Landscape struct {
 	dir      rundir.Dir
 	lock     *rundir.Lock // nil where it is the caller's
 	claim    *address.Claim
-	keys     *pki.Landscape
+	keys     *authorities.Landscape
 	binary   string
 	images   []image
 	runner   *process.Runner
@@ -191,7 +191,7 @@ func (l *Landscape) ensureBinary(ctx context.Context) (err error) {
 }
 
 func (l *Landscape) writeFiles(context.Context) (err error) {
-	if l.keys, err = pki.NewLandscape(pki.Folder(l.dir.Join("pki"))); err != nil {
+	if l.keys, err = authorities.New(l.dir.Join("pki")); err != nil {
 		return err
 	}
 	l.links = l.newLinks()

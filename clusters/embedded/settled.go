@@ -2,13 +2,11 @@ package embedded
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -29,24 +27,23 @@ func (c *Cluster) awaitSettled(ctx context.Context, config *rest.Config) error {
 	if !c.landscape.options.WithoutNodes {
 		checks = append(checks, c.nodeReady)
 	}
-	var last error
-	err = wait.PollUntilContextCancel(ctx, settledPoll, true, func(ctx context.Context) (bool, error) {
+	err = ready.Await(ctx, settledPoll, 0, func(ctx context.Context) error {
 		for _, p := range c.all() {
 			if !p.Running() {
 				//nolint:errorlint // it may have ended well, without an error
-				return false, fmt.Errorf("process %q ended (%v)", p.Name(), p.Err())
+				return ready.Never(fmt.Errorf("process %q ended (%v)", p.Name(), p.Err()))
 			}
 		}
 		for len(checks) > 0 {
-			if last = checks[0](ctx, clients); last != nil {
-				return false, nil
+			if err := checks[0](ctx, clients); err != nil {
+				return err
 			}
 			checks = checks[1:]
 		}
-		return true, nil
+		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("wait for cluster %q: %w", c.name, errors.Join(err, last))
+		return fmt.Errorf("wait for cluster %q: %w", c.name, err)
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters"
 	"github.com/transplant-sim/transplant/clusters/atrest"
 	"github.com/transplant-sim/transplant/clusters/kind/docker"
-	"github.com/transplant-sim/transplant/clusters/pki"
+	"github.com/transplant-sim/transplant/pki"
 )
 
 // Cluster is a garden or a seed as a container.
@@ -66,7 +66,7 @@ func newCluster(l *Landscape, name string, role clusters.Role) (*Cluster, error)
 		name: name, role: role, full: prefix(l.dir.Path, l.dir.Name) + name, landscape: l,
 		provider: kind.NewProvider(kind.ProviderWithDocker(), kind.ProviderWithLogger(log.NoopLogger{})),
 	}
-	made, err := pki.NewAuthority(c.full)
+	made, err := pki.NewAuthority(c.full, time.Now())
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package kind
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/transplant-sim/transplant/clusters"
 	"github.com/transplant-sim/transplant/clusters/kind/docker"
@@ -158,20 +156,14 @@ func giveTo(c clusters.Companion) (user string, err error) {
 func (l *Landscape) awaitCompanion(ctx context.Context, c clusters.Companion) error {
 	client := &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{TLSClientConfig: l.keys.TLS(),
 		DisableKeepAlives: true}}
-	var last error
-	err := wait.PollUntilContextTimeout(ctx, companionPoll, companionTimeout, true,
-		func(ctx context.Context) (bool, error) {
-			if last = l.lives(ctx, c.Name); last != nil {
-				return false, last
-			}
-			if c.ReadyURL == "" {
-				return true, nil
-			}
-			last = ready.Endpoint(ctx, client, c.ReadyURL)
-			return last == nil, nil
-		})
+	err := ready.Await(ctx, companionPoll, companionTimeout, func(ctx context.Context) error {
+		if err := l.lives(ctx, c.Name); err != nil || c.ReadyURL == "" {
+			return ready.Never(err)
+		}
+		return ready.Endpoint(ctx, client, c.ReadyURL)
+	})
 	if err != nil {
-		return fmt.Errorf("wait for the companion %q: %w", c.Name, errors.Join(err, last))
+		return fmt.Errorf("wait for the companion %q: %w", c.Name, err)
 	}
 	return nil
 }

@@ -18,11 +18,11 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/transplant-sim/transplant/clusters"
+	"github.com/transplant-sim/transplant/clusters/authorities"
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 	"github.com/transplant-sim/transplant/clusters/kind/docker"
 	"github.com/transplant-sim/transplant/clusters/kind/hatch"
-	"github.com/transplant-sim/transplant/clusters/pki"
 	"github.com/transplant-sim/transplant/clusters/switchboard"
 )
 
@@ -33,7 +33,7 @@ type Landscape struct {
 	acquired  bool         // the run directory is ours
 	lock      *rundir.Lock // nil where it is the caller's
 	guard     *guard
-	keys      *pki.Landscape
+	keys      *authorities.Landscape
 	links     *switchboard.Board // once there is a network
 	cloud     clusters.CloudAddresses
 	hatches   hatch.Set
@@ -110,7 +110,7 @@ func (l *Landscape) acquire(ctx context.Context) (err error) {
 }
 
 func (l *Landscape) plan(context.Context) (err error) {
-	if l.keys, err = pki.NewLandscape(pki.Folder(l.dir.Join("pki"))); err != nil {
+	if l.keys, err = authorities.New(l.dir.Join("pki")); err != nil {
 		return err
 	}
 	for n, name := range append([]string{GardenName}, l.options.Seeds...) {

@@ -2,13 +2,11 @@ package kind
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/transplant-sim/transplant/clusters"
@@ -30,21 +28,18 @@ func (c *Cluster) awaitReady(ctx context.Context, began time.Time) error {
 	if err != nil {
 		return fmt.Errorf("make the client for cluster %q: %w", c.name, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
-	defer cancel()
 	checks := []func(context.Context, kubernetes.Interface, time.Time) error{c.nodeReady, c.systemReady, c.accountReady}
-	var last error
-	err = wait.PollUntilContextCancel(ctx, readyPoll, true, func(ctx context.Context) (bool, error) {
+	err = ready.Await(ctx, readyPoll, readyTimeout, func(ctx context.Context) error {
 		for len(checks) > 0 {
-			if last = checks[0](ctx, clients, began); last != nil {
-				return false, nil
+			if err := checks[0](ctx, clients, began); err != nil {
+				return err
 			}
 			checks = checks[1:]
 		}
-		return true, nil
+		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("wait for cluster %q: %w", c.name, errors.Join(err, last))
+		return fmt.Errorf("wait for cluster %q: %w", c.name, err)
 	}
 	return nil
 }

@@ -1,5 +1,5 @@
 // Package ready has the questions that a landscape's start asks until the answer is yes, the same ones on every
-// backend. How often they are asked, and for how long, is the backend's business.
+// backend, and the one way to wait with a bound. How often they are asked, and for how long, is the backend's business.
 package ready
 
 import (

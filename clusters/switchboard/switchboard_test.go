@@ -9,16 +9,17 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/transplant-sim/transplant/clusters/pki"
+	"github.com/transplant-sim/transplant/pki"
 )
 
 // board is one whose every target is the same server.
 func board(t *testing.T, opened func() error) (*Board, *pki.Authority) {
 	t.Helper()
-	authority, err := pki.NewAuthority("test")
+	authority, err := pki.NewAuthority("test", time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

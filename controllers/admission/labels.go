@@ -14,6 +14,7 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // seedLabels are the labels that an object should have: one for the seed of its spec and one for that of its status,
@@ -80,10 +81,8 @@ func (l *seedLabeler) Reconcile(ctx context.Context, request reconcile.Request) 
 	if !wrong {
 		return reconcile.Result{}, nil
 	}
-	before, _ := object.DeepCopyObject().(client.Object)
-	object.SetLabels(labels)
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := l.client.Patch(ctx, object, patch); client.IgnoreNotFound(err) != nil {
+	err := patch.LockedObject(ctx, l.client, object, func() { object.SetLabels(labels) })
+	if client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, fmt.Errorf("patch the seed labels of %T %q: %w", object, request.NamespacedName, err)
 	}
 	return reconcile.Result{}, nil

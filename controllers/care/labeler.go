@@ -13,6 +13,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/care/health"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // Labeler keeps the label with the overall status of every shoot (docs/specification/care.md#spec-5-10). It runs in the
@@ -41,9 +42,10 @@ func (l *Labeler) Reconcile(ctx context.Context, request reconcile.Request) (rec
 	if shoot.Labels[constants.ShootStatus] == string(label) {
 		return reconcile.Result{}, nil
 	}
-	before := shoot.DeepCopy()
-	metav1.SetMetaDataLabel(&shoot.ObjectMeta, constants.ShootStatus, string(label))
-	if err := l.Garden.Patch(ctx, shoot, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+	err := patch.Object(ctx, l.Garden, shoot, func() {
+		metav1.SetMetaDataLabel(&shoot.ObjectMeta, constants.ShootStatus, string(label))
+	})
+	if client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, fmt.Errorf("label shoot %q: %w", request.NamespacedName, err)
 	}
 	return reconcile.Result{}, nil

@@ -14,6 +14,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/care/health"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // Reconciler looks at the shoots of one seed, once a period, and writes what it has found into their status
@@ -113,17 +114,12 @@ func (r *Reconciler) write(ctx context.Context, o *controlplane.Operation,
 			return nil
 		}
 		ours = true
-		before := shoot.DeepCopy()
-		change(shoot)
-		if data, err := client.MergeFrom(before).Data(shoot); err != nil || string(data) == "{}" {
-			return err
+		before := shoot.Status.DeepCopy()
+		err := patch.LockedStatus(ctx, o.Garden, shoot, func() { change(shoot) })
+		if err == nil {
+			r.Metrics.changed(before, &shoot.Status)
 		}
-		if err := o.Garden.Status().Patch(ctx, shoot,
-			client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-			return client.IgnoreNotFound(err)
-		}
-		r.Metrics.changed(&before.Status, &shoot.Status)
-		return nil
+		return client.IgnoreNotFound(err)
 	})
 	if err != nil {
 		return false, fmt.Errorf("write how shoot %q is: %w", key, err)

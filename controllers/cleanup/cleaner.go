@@ -18,6 +18,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 	"github.com/transplant-sim/transplant/controllers/flow"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // Cleaner empties shoots in the course of their deletion, on their own API servers.
@@ -198,9 +199,9 @@ func (s *sweep) start(ctx context.Context) (time.Time, error) {
 	if err != nil || note == "" {
 		return start, err
 	}
-	before := namespace.DeepCopy()
-	metav1.SetMetaDataAnnotation(&namespace.ObjectMeta, noteOfStart, note)
-	if err := s.Seed.Patch(ctx, namespace, client.MergeFrom(before)); err != nil {
+	if err := patch.Object(ctx, s.Seed, namespace, func() {
+		metav1.SetMetaDataAnnotation(&namespace.ObjectMeta, noteOfStart, note)
+	}); err != nil {
 		return start, fmt.Errorf("note the start of the clean-up on namespace %q: %w", namespace.Name, err)
 	}
 	return start, nil

@@ -80,15 +80,3 @@ func warn(recorder events.EventRecorder, object client.Object, reason, action st
 		recorder.Eventf(object, nil, corev1.EventTypeWarning, reason, action, "%v", err)
 	}
 }
-
-// patch writes what change does to an object. The lock: lists such as finalizers are replaced as a whole, and others
-// write them too.
-func patch[T client.Object](ctx context.Context, shoot client.Client, object T, change func()) error {
-	before, _ := object.DeepCopyObject().(T)
-	change()
-	if err := shoot.Patch(ctx, object,
-		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("patch %T %q: %w", object, object.GetName(), err)
-	}
-	return nil
-}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 const (
@@ -56,19 +57,19 @@ func (r *Attachments) attach(ctx context.Context, a *storagev1.VolumeAttachment)
 	}
 	volume, machine, err := r.find(ctx, a)
 	if err == nil && !controllerutil.ContainsFinalizer(a, finalizerAttacher) {
-		err = patch(ctx, r.Shoot, a, func() { controllerutil.AddFinalizer(a, finalizerAttacher) })
+		err = patch.LockedObject(ctx, r.Shoot, a, func() { controllerutil.AddFinalizer(a, finalizerAttacher) })
 	}
 	if err == nil && volume.MachineID != machine {
 		volume.MachineID = machine
 		err = r.update(ctx, volume)
 	}
-	before := a.DeepCopy()
-	if a.Status.AttachError = nil; err != nil {
-		a.Status.AttachError = &storagev1.VolumeError{Time: metav1.Now(), Message: err.Error()}
-	} else {
-		a.Status.Attached, a.Status.AttachmentMetadata = true, map[string]string{metadataMachine: machine}
-	}
-	return errors.Join(err, client.IgnoreNotFound(r.Shoot.Status().Patch(ctx, a, client.MergeFrom(before))))
+	return errors.Join(err, client.IgnoreNotFound(patch.Status(ctx, r.Shoot, a, func() {
+		if a.Status.AttachError = nil; err != nil {
+			a.Status.AttachError = &storagev1.VolumeError{Time: metav1.Now(), Message: err.Error()}
+		} else {
+			a.Status.Attached, a.Status.AttachmentMetadata = true, map[string]string{metadataMachine: machine}
+		}
+	})))
 }
 
 // find reads the volume, and the machine that it is to be attached to.
@@ -118,11 +119,13 @@ func (r *Attachments) detach(ctx context.Context, a *storagev1.VolumeAttachment)
 		err = nil // there is nothing to detach any more
 	}
 	if err != nil {
-		before := a.DeepCopy()
-		a.Status.DetachError = &storagev1.VolumeError{Time: metav1.Now(), Message: err.Error()}
-		return errors.Join(err, client.IgnoreNotFound(r.Shoot.Status().Patch(ctx, a, client.MergeFrom(before))))
+		return errors.Join(err, client.IgnoreNotFound(patch.Status(ctx, r.Shoot, a, func() {
+			a.Status.DetachError = &storagev1.VolumeError{Time: metav1.Now(), Message: err.Error()}
+		})))
 	}
-	return client.IgnoreNotFound(patch(ctx, r.Shoot, a, func() { controllerutil.RemoveFinalizer(a, finalizerAttacher) }))
+	return client.IgnoreNotFound(patch.LockedObject(ctx, r.Shoot, a, func() {
+		controllerutil.RemoveFinalizer(a, finalizerAttacher)
+	}))
 }
 
 // release the volume, unless it is attached for another attachment by now. Where neither note nor node is left to say

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // Names that Kubernetes and the provisioners of CSI drivers agree on.
@@ -74,7 +75,9 @@ func (r *Claims) provision(ctx context.Context, claim *corev1.PersistentVolumeCl
 		return err
 	}
 	if !controllerutil.ContainsFinalizer(claim, finalizerClaim) {
-		if err := patch(ctx, r.Shoot, claim, func() { controllerutil.AddFinalizer(claim, finalizerClaim) }); err != nil {
+		if err := patch.LockedObject(ctx, r.Shoot, claim, func() {
+			controllerutil.AddFinalizer(claim, finalizerClaim)
+		}); err != nil {
 			return err
 		}
 	}
@@ -119,7 +122,7 @@ func (r *Claims) release(ctx context.Context, claim *corev1.PersistentVolumeClai
 	if !controllerutil.ContainsFinalizer(claim, finalizerClaim) {
 		return nil
 	}
-	return client.IgnoreNotFound(patch(ctx, r.Shoot, claim, func() {
+	return client.IgnoreNotFound(patch.LockedObject(ctx, r.Shoot, claim, func() {
 		controllerutil.RemoveFinalizer(claim, finalizerClaim)
 	}))
 }

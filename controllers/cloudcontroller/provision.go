@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // zone is where the volume has to be: with the node that the scheduler has selected, where the class leaves it to it.
@@ -32,7 +33,9 @@ func (r *Claims) zone(ctx context.Context, claim *corev1.PersistentVolumeClaim,
 	node := &corev1.Node{}
 	err = r.Shoot.Get(ctx, client.ObjectKey{Name: name}, node)
 	if apierrors.IsNotFound(err) {
-		return "", false, patch(ctx, r.Shoot, claim, func() { delete(claim.Annotations, annotationSelectedNode) })
+		return "", false, patch.LockedObject(ctx, r.Shoot, claim, func() {
+			delete(claim.Annotations, annotationSelectedNode)
+		})
 	}
 	if err != nil {
 		return "", false, fmt.Errorf("read the selected node: %w", err)

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // finalizerBalancer keeps a Service until its load balancer is gone; the name is that of Kubernetes.
@@ -65,7 +66,9 @@ func (r *Services) balancers(ctx context.Context, s *corev1.Service) ([]cloud.Lo
 
 func (r *Services) ensure(ctx context.Context, s *corev1.Service) error {
 	if !controllerutil.ContainsFinalizer(s, finalizerBalancer) {
-		if err := patch(ctx, r.Shoot, s, func() { controllerutil.AddFinalizer(s, finalizerBalancer) }); err != nil {
+		if err := patch.LockedObject(ctx, r.Shoot, s, func() {
+			controllerutil.AddFinalizer(s, finalizerBalancer)
+		}); err != nil {
 			return err
 		}
 	}
@@ -123,15 +126,12 @@ func (r *Services) publish(ctx context.Context, s *corev1.Service, addresses []s
 	if slices.Equal(shown, addresses) {
 		return nil
 	}
-	before := s.DeepCopy()
-	s.Status.LoadBalancer.Ingress = nil
-	for _, address := range addresses {
-		s.Status.LoadBalancer.Ingress = append(s.Status.LoadBalancer.Ingress, corev1.LoadBalancerIngress{IP: address})
-	}
-	if err := r.Shoot.Status().Patch(ctx, s, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("publish the addresses of the load balancer: %w", err)
-	}
-	return nil
+	return client.IgnoreNotFound(patch.Status(ctx, r.Shoot, s, func() {
+		s.Status.LoadBalancer.Ingress = nil
+		for _, address := range addresses {
+			s.Status.LoadBalancer.Ingress = append(s.Status.LoadBalancer.Ingress, corev1.LoadBalancerIngress{IP: address})
+		}
+	}))
 }
 
 // release removes the load balancer of a Service that wants none any more, and lets the Service go.
@@ -153,7 +153,9 @@ func (r *Services) release(ctx context.Context, s *corev1.Service) error {
 			return err
 		}
 	}
-	return client.IgnoreNotFound(patch(ctx, r.Shoot, s, func() { controllerutil.RemoveFinalizer(s, finalizerBalancer) }))
+	return client.IgnoreNotFound(patch.LockedObject(ctx, r.Shoot, s, func() {
+		controllerutil.RemoveFinalizer(s, finalizerBalancer)
+	}))
 }
 
 // portsOf are a Service's ports, in order, each once.

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // Volumes removes volumes whose PersistentVolumes nobody claims any more, with those.
@@ -68,7 +69,7 @@ func (r *Volumes) release(ctx context.Context, v *corev1.PersistentVolume) error
 	if !controllerutil.ContainsFinalizer(v, finalizerProvisioner) {
 		return nil
 	}
-	return client.IgnoreNotFound(patch(ctx, r.Shoot, v, func() {
+	return client.IgnoreNotFound(patch.LockedObject(ctx, r.Shoot, v, func() {
 		controllerutil.RemoveFinalizer(v, finalizerProvisioner)
 	}))
 }

@@ -25,12 +25,12 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/transplant-sim/transplant/clusters/otheruser"
-	"github.com/transplant-sim/transplant/clusters/pki"
 	"github.com/transplant-sim/transplant/controllers/etcd"
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
 	"github.com/transplant-sim/transplant/controllers/etcd/backup"
 	"github.com/transplant-sim/transplant/controllers/etcd/guard"
 	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/pki"
 )
 
 // unknown has a certificate of the shoot's etcd CA, and no place in the table.

@@ -22,12 +22,12 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/transplant-sim/transplant/clusters/apiservertest"
-	"github.com/transplant-sim/transplant/clusters/pki"
 	"github.com/transplant-sim/transplant/controllers/etcd"
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
 	"github.com/transplant-sim/transplant/controllers/etcd/datadir"
 	"github.com/transplant-sim/transplant/controllers/etcd/etcdtest"
 	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/pki"
 )
 
 // asGuard makes the test binary run the command etcd-guard, so that it can be frozen as a process.
@@ -110,7 +110,7 @@ func identitiesAnd(others ...access.Identity) []access.Identity {
 func newKeys(t *testing.T, hosts ...string) pki.Folder {
 	t.Helper()
 	keys := pki.Folder(t.TempDir())
-	authority, err := pki.NewAuthority("ca-etcd")
+	authority, err := pki.NewAuthority("ca-etcd", time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func newKeys(t *testing.T, hosts ...string) pki.Folder {
 		if identity == access.Guard {
 			request.Hosts = append(hosts, access.ServerName)
 		}
-		pair, err := authority.Issue(request)
+		pair, err := authority.Issue(request, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}

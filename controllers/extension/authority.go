@@ -3,16 +3,9 @@ package extension
 import (
 	"bytes"
 	"context"
-	"crypto"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"fmt"
-	"math/big"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,14 +14,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/pki"
 )
 
 const (
-	keyCertificate       = "ca.crt"
-	keyPrivate           = "ca.key"
-	authorityValidity    = 10 * 365 * 24 * time.Hour
-	certificateValidity  = 365 * 24 * time.Hour
-	clockSkewOfVerifiers = time.Hour
+	keyCertificate      = "ca.crt"
+	keyPrivate          = "ca.key"
+	certificateValidity = 365 * 24 * time.Hour
 )
 
 // ensureAuthority reads a certificate authority, or makes it if there is none yet. It is made once in the life of a
@@ -79,54 +71,22 @@ func (p *Provider) ensureServerCertificate(ctx context.Context, authority *corev
 }
 
 func newAuthority(name string, now time.Time) (certificate, key []byte, err error) {
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	authority, err := pki.NewAuthority(name, now)
 	if err != nil {
 		return nil, nil, err
 	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(now.UnixNano()), Subject: pkix.Name{CommonName: name},
-		NotBefore: now.Add(-clockSkewOfVerifiers), NotAfter: now.Add(authorityValidity),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
-	}
-	return sign(template, template, private.Public(), private, private)
+	return pki.PEM(authority.KeyPair())
 }
 
-func signServer(authority *corev1.Secret, host string, now time.Time) (certificate, key []byte, err error) {
-	certificateBlock, _ := pem.Decode(authority.Data[keyCertificate])
-	keyBlock, _ := pem.Decode(authority.Data[keyPrivate])
-	if certificateBlock == nil || keyBlock == nil {
-		return nil, nil, fmt.Errorf("read the authority %q: it has no PEM data", authority.Name)
+func signServer(secret *corev1.Secret, host string, now time.Time) (certificate, key []byte, err error) {
+	authority, err := pki.ParseAuthority(secret.Data[keyCertificate], secret.Data[keyPrivate])
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the authority %q: %w", secret.Name, err)
 	}
-	parent, err := x509.ParseCertificate(certificateBlock.Bytes)
+	pair, err := authority.Issue(pki.Request{Name: host, Hosts: []string{host}, Valid: certificateValidity,
+		Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}, now)
 	if err != nil {
 		return nil, nil, err
 	}
-	parentKey, err := x509.ParseECPrivateKey(keyBlock.Bytes)
-	if err != nil {
-		return nil, nil, err
-	}
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, nil, err
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(now.UnixNano()), Subject: pkix.Name{CommonName: host}, DNSNames: []string{host},
-		NotBefore: now.Add(-clockSkewOfVerifiers), NotAfter: now.Add(certificateValidity),
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
-	return sign(template, parent, private.Public(), parentKey, private)
-}
-
-func sign(template, parent *x509.Certificate, public crypto.PublicKey, by crypto.Signer,
-	private *ecdsa.PrivateKey) (certificate, key []byte, err error) {
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, public, by)
-	if err != nil {
-		return nil, nil, err
-	}
-	keyDER, err := x509.MarshalECPrivateKey(private)
-	if err != nil {
-		return nil, nil, err
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
-		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER}), nil
+	return pki.PEM(pair)
 }

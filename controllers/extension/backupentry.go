@@ -17,6 +17,7 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/extension/contract"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 const (
@@ -93,9 +94,9 @@ func (p *Provider) rememberEpoch(ctx context.Context, obj *extensionsv1alpha1.Ba
 	if epoch == "" || obj.Annotations[constants.OwnershipEpoch] == epoch {
 		return nil
 	}
-	before := obj.DeepCopy()
-	obj.Annotations = with(obj.Annotations, constants.OwnershipEpoch, epoch)
-	if err := p.Seed.Patch(ctx, obj, client.MergeFrom(before)); err != nil {
+	if err := patch.Object(ctx, p.Seed, obj, func() {
+		obj.Annotations = with(obj.Annotations, constants.OwnershipEpoch, epoch)
+	}); err != nil {
 		return fmt.Errorf("remember the epoch of %q: %w", obj.Name, err)
 	}
 	return nil

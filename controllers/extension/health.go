@@ -20,6 +20,7 @@ import (
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/extension/contract"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // Health writes what an extension knows of the health of what it looks after as conditions on its objects, for the
@@ -124,15 +125,12 @@ func (h *Health) write(ctx context.Context, o extensionsv1alpha1.Object, found *
 		condition.Status, condition.Reason, condition.Message = gardencorev1beta1.ConditionFalse, reasonUnhealthy,
 			found.problem
 	}
-	object := o.(client.Object)
-	before := object.DeepCopyObject().(client.Object)
 	status := o.GetExtensionStatus()
 	conditions := setCondition(status.GetConditions(), condition, metav1.NewTime(h.Clock.Now()))
 	if sameConditions(conditions, status.GetConditions()) {
 		return nil
 	}
-	status.SetConditions(conditions)
-	err := h.Seed.Status().Patch(ctx, object, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	err := patch.LockedStatus(ctx, h.Seed, o.(client.Object), func() { status.SetConditions(conditions) })
 	if apierrors.IsConflict(err) {
 		return nil // somebody is at it; the next round will see
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/extension/contract"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // managedResourcePoll is the pause before a ManagedResource is looked at again; its events wake sooner.
@@ -86,11 +87,10 @@ func (p *Provider) dropManaged(ctx context.Context, namespace, name string, keep
 }
 
 func (p *Provider) markForDeletion(ctx context.Context, managed *resourcesv1alpha1.ManagedResource, keep bool) error {
-	before := managed.DeepCopy()
-	managed.Spec.KeepObjects = ptr.To(keep)
-	if ptr.Deref(before.Spec.KeepObjects, false) != keep {
-		if err := p.Seed.Patch(ctx, managed, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("patch ManagedResource %q: %w", managed.Name, err)
+	if ptr.Deref(managed.Spec.KeepObjects, false) != keep {
+		err := patch.Object(ctx, p.Seed, managed, func() { managed.Spec.KeepObjects = ptr.To(keep) })
+		if client.IgnoreNotFound(err) != nil {
+			return err
 		}
 	}
 	if managed.DeletionTimestamp != nil {

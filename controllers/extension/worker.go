@@ -21,6 +21,7 @@ import (
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/errorcodes"
 	"github.com/transplant-sim/transplant/controllers/extension/contract"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // machinePoll is the pause before machine objects are looked at again; their events wake sooner.
@@ -236,12 +237,7 @@ func (p *Provider) wakeMachineController(ctx context.Context, namespace string) 
 		if ptr.Deref(deployment.Spec.Replicas, 1) > 0 {
 			return nil
 		}
-		before := deployment.DeepCopy()
-		deployment.Spec.Replicas = ptr.To[int32](1)
-		if err := p.Seed.Patch(ctx, deployment, client.MergeFrom(before)); err != nil {
-			return fmt.Errorf("scale the machine controller up: %w", err)
-		}
-		return nil
+		return patch.Object(ctx, p.Seed, deployment, func() { deployment.Spec.Replicas = ptr.To[int32](1) })
 	}
 	return nil
 }

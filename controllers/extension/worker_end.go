@@ -14,6 +14,7 @@ import (
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/extension/contract"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // annotationForced is on Machines that are ended by force because the shoot is to sleep. A user who forces one has no
@@ -76,16 +77,8 @@ func (p *Provider) changeMachines(ctx context.Context, namespace string, change 
 	}
 	for i := range machines.Items {
 		m := &machines.Items[i]
-		before := m.DeepCopy()
-		change(m)
-		patch := client.MergeFrom(before)
-		if data, err := patch.Data(m); err != nil {
-			return fmt.Errorf("compare machine %q: %w", m.Name, err)
-		} else if string(data) == "{}" {
-			continue
-		}
-		if err := client.IgnoreNotFound(p.Seed.Patch(ctx, m, patch)); err != nil {
-			return fmt.Errorf("patch machine %q: %w", m.Name, err)
+		if err := patch.Object(ctx, p.Seed, m, func() { change(m) }); client.IgnoreNotFound(err) != nil {
+			return err
 		}
 	}
 	return nil

@@ -31,8 +31,8 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/transplant-sim/transplant/clusters/pki"
 	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/pki"
 )
 
 const (
@@ -82,12 +82,12 @@ func startGuard(t *testing.T, ip string) *guard {
 	mux.HandleFunc("POST /revoked", func(_ http.ResponseWriter, r *http.Request) {
 		g.revoked <- r.URL.Query().Get("instance")
 	})
-	authority, err := pki.NewAuthority("ca-etcd")
+	authority, err := pki.NewAuthority("ca-etcd", time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
 	issue := func(request pki.Request) tls.Certificate {
-		pair, err := authority.Issue(request)
+		pair, err := authority.Issue(request, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}

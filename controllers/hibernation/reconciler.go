@@ -23,6 +23,7 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // Reasons of events on shoots.
@@ -110,10 +111,9 @@ func (r *Reconciler) act(ctx context.Context, shoot *gardencorev1beta1.Shoot, du
 		if err := mayChange(shoot, due); err != nil {
 			return err
 		}
-		before := shoot.DeepCopy()
-		shoot.Spec.Hibernation.Enabled = &due.sleep
-		if err := r.Garden.Patch(ctx, shoot,
-			client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		if err := patch.LockedObject(ctx, r.Garden, shoot, func() {
+			shoot.Spec.Hibernation.Enabled = &due.sleep
+		}); err != nil {
 			return err
 		}
 		reason, message := reasonWokenUp, "The shoot is woken up by its schedule of "
@@ -122,10 +122,8 @@ func (r *Reconciler) act(ctx context.Context, shoot *gardencorev1beta1.Shoot, du
 		}
 		r.Events.Event(shoot, corev1.EventTypeNormal, reason, message+due.at.Format(time.RFC3339))
 	}
-	before := shoot.DeepCopy()
 	at := metav1.NewTime(due.at)
-	shoot.Status.LastHibernationTriggerTime = &at
-	return r.Garden.Status().Patch(ctx, shoot, client.MergeFrom(before))
+	return patch.Status(ctx, r.Garden, shoot, func() { shoot.Status.LastHibernationTriggerTime = &at })
 }
 
 // mayChange says why a shoot is not switched now; it is tried again. A shoot that might not wake up is not put to sleep

@@ -18,6 +18,7 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/machine/rollingupdate"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // Deployments keeps one MachineSet per class of a MachineDeployment, and moves the machines from old classes to the
@@ -127,7 +128,7 @@ func claim[T client.Object](ctx context.Context, c client.Client, obj T, owner c
 	if obj.GetDeletionTimestamp() != nil || owner.GetDeletionTimestamp() != nil {
 		return owner.GetDeletionTimestamp() != nil, nil
 	}
-	err := patch(ctx, c, obj, func() {
+	err := patch.LockedObject(ctx, c, obj, func() {
 		ref := *metav1.NewControllerRef(owner, machinev1alpha1.SchemeGroupVersion.WithKind(kind))
 		obj.SetOwnerReferences(append(obj.GetOwnerReferences(), ref))
 	})
@@ -186,7 +187,7 @@ func (r *Deployments) scale(ctx context.Context, d *machinev1alpha1.MachineDeplo
 		if set.DeletionTimestamp != nil {
 			continue
 		}
-		if err := patch(ctx, r.Control, set, func() {
+		if err := patch.LockedObject(ctx, r.Control, set, func() {
 			if size, planned := next[set.Name]; planned {
 				set.Spec.Replicas = size
 			}

@@ -12,6 +12,7 @@ import (
 
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/machine/rollingupdate"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // annotationMoving is on two sets, with the name of the machine that is going from one to the other.
@@ -119,7 +120,7 @@ func (r *Deployments) candidates(ctx context.Context, current *machinev1alpha1.M
 // nominate a node for its update to a class. That it could not be updated to another one is forgotten: users mend an
 // update that fails by a further one, with force (docs/specification/README.md#s2).
 func (r *Deployments) nominate(ctx context.Context, node *corev1.Node, class string) error {
-	return client.IgnoreNotFound(patch(ctx, r.Target, node, func() {
+	return client.IgnoreNotFound(patch.LockedObject(ctx, r.Target, node, func() {
 		metav1.SetMetaDataLabel(&node.ObjectMeta, machinev1alpha1.LabelCandidateForUpdate, machinev1alpha1.LabelTrue)
 		if before := node.Annotations[annotationCandidateFor]; before != "" && before != class &&
 			node.Labels[machinev1alpha1.LabelUpdateResult] == machinev1alpha1.UpdateFailed {
@@ -153,7 +154,7 @@ func (r *Deployments) choose(ctx context.Context, candidates []candidate, number
 		if chosen(c.node) || !available(c.machine) {
 			continue
 		}
-		err := patch(ctx, r.Target, c.node, func() {
+		err := patch.LockedObject(ctx, r.Target, c.node, func() {
 			metav1.SetMetaDataLabel(&c.node.ObjectMeta, machinev1alpha1.LabelSelectedForUpdate, machinev1alpha1.LabelTrue)
 		})
 		if client.IgnoreNotFound(err) != nil {
@@ -171,7 +172,7 @@ func (r *Deployments) release(ctx context.Context, node *corev1.Node) error {
 	})); err != nil {
 		return err
 	}
-	return client.IgnoreNotFound(patch(ctx, r.Target, node, func() {
+	return client.IgnoreNotFound(patch.LockedObject(ctx, r.Target, node, func() {
 		for _, label := range []string{machinev1alpha1.LabelCandidateForUpdate, machinev1alpha1.LabelSelectedForUpdate,
 			machinev1alpha1.LabelUpdateResult} {
 			delete(node.Labels, label)
@@ -197,7 +198,7 @@ func (r *Deployments) move(ctx context.Context, m *machinev1alpha1.Machine, from
 		if step.set.Annotations[annotationMoving] == m.Name {
 			continue
 		}
-		if err := patch(ctx, r.Control, step.set, func() {
+		if err := patch.LockedObject(ctx, r.Control, step.set, func() {
 			metav1.SetMetaDataAnnotation(&step.set.ObjectMeta, annotationMoving, m.Name)
 			step.set.Spec.Replicas = max(step.set.Spec.Replicas+step.delta, 0)
 		}); err != nil {
@@ -205,7 +206,7 @@ func (r *Deployments) move(ctx context.Context, m *machinev1alpha1.Machine, from
 		}
 	}
 	hash := to.Spec.Template.Labels[machinev1alpha1.LabelMachineTemplateHash]
-	if err := patch(ctx, r.Control, m, func() {
+	if err := patch.LockedObject(ctx, r.Control, m, func() {
 		if m.Labels == nil {
 			m.Labels = map[string]string{}
 		}
@@ -222,7 +223,7 @@ func (r *Deployments) move(ctx context.Context, m *machinev1alpha1.Machine, from
 // arrived lets the sets be looked at again.
 func (r *Deployments) arrived(ctx context.Context, sets ...*machinev1alpha1.MachineSet) error {
 	for _, set := range sets {
-		if err := client.IgnoreNotFound(patch(ctx, r.Control, set, func() {
+		if err := client.IgnoreNotFound(patch.LockedObject(ctx, r.Control, set, func() {
 			delete(set.Annotations, annotationMoving)
 		})); err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/machine/rollingupdate"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // sizes counts the machines of each set.
@@ -55,7 +56,7 @@ func (r *Deployments) status(ctx context.Context, d *machinev1alpha1.MachineDepl
 	if err != nil {
 		return err
 	}
-	return patchStatus(ctx, r.Control, d, func() {
+	return patch.Status(ctx, r.Control, d, func() {
 		status := &d.Status
 		status.ObservedGeneration = d.Generation
 		status.Replicas, status.AvailableReplicas = 0, 0

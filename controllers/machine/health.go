@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // annotationLastApplied keeps on a node what the controller has put there, so that it can take it off again.
@@ -54,7 +55,7 @@ func (r *Machines) watch(ctx context.Context, logger logr.Logger, m *machinev1al
 	if err := r.syncNode(ctx, m, node); err != nil {
 		return 0, err
 	}
-	if err := patchStatus(ctx, r.Control, m, func() {
+	if err := patch.Status(ctx, r.Control, m, func() {
 		m.Status.Conditions = stable(node.Status.Conditions)
 		m.Status.Addresses = node.Status.Addresses
 	}); err != nil {
@@ -169,7 +170,7 @@ func (r *Machines) syncNode(ctx context.Context, m *machinev1alpha1.Machine, nod
 			return fmt.Errorf("read what was put on node %q: %w", node.Name, err)
 		}
 	}
-	return client.IgnoreNotFound(patch(ctx, r.Target, node, func() {
+	return client.IgnoreNotFound(patch.LockedObject(ctx, r.Target, node, func() {
 		node.Labels = merged(node.Labels, before.Labels, wanted.Labels)
 		node.Annotations = merged(node.Annotations, before.Annotations, wanted.Annotations)
 		if node.Annotations == nil {

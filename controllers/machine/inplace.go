@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // chosen says whether a node is to be updated in place now: a candidate that the deployment, or the user, has selected.
@@ -50,7 +51,7 @@ func (r *Machines) updateInPlace(ctx context.Context, logger logr.Logger, m *mac
 		}); err != nil {
 			return 0, err
 		}
-		return r.Timeouts.Poll, patch(ctx, r.Target, node, func() {
+		return r.Timeouts.Poll, patch.LockedObject(ctx, r.Target, node, func() {
 			node.Labels[machinev1alpha1.LabelUpdateResult] = machinev1alpha1.UpdateFailed
 		})
 	}

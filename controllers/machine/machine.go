@@ -19,6 +19,7 @@ import (
 	"github.com/transplant-sim/transplant/api/cloud"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // Timeouts are used where a machine's own configuration names none, and for the controller's own pace.
@@ -119,7 +120,7 @@ func (r *Machines) bind(ctx context.Context, logger logr.Logger, m *machinev1alp
 	} else if m.Spec.ProviderID == "" {
 		logger.Info("A machine was adopted by its name", "id", vm.ID)
 	}
-	if err := patch(ctx, r.Control, m, func() {
+	if err := patch.LockedObject(ctx, r.Control, m, func() {
 		m.Spec.ProviderID = providerPrefix + vm.ID
 		if m.Labels == nil {
 			m.Labels = map[string]string{}
@@ -212,7 +213,7 @@ func (r *Machines) report(
 	operation machinev1alpha1.LastOperation,
 ) error {
 	now := metav1.NewTime(r.Clock.Now())
-	return patchStatus(ctx, r.Control, m, func() {
+	return patch.Status(ctx, r.Control, m, func() {
 		current, last := &m.Status.CurrentStatus, &m.Status.LastOperation
 		if current.Phase != phase {
 			current.Phase, current.LastUpdateTime = phase, now

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // annotationPriority orders the machines of a set when some have to go: the lowest first, three if absent.
@@ -129,7 +130,7 @@ func (r *Sets) status(ctx context.Context, set *machinev1alpha1.MachineSet) erro
 	if err != nil {
 		return err
 	}
-	return patchStatus(ctx, r.Control, set, func() {
+	return patch.Status(ctx, r.Control, set, func() {
 		status := &set.Status
 		status.ObservedGeneration = set.Generation
 		status.Replicas, status.AvailableReplicas = int32(len(machines)), 0

@@ -15,6 +15,7 @@ import (
 
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // balance makes the machines that are missing and deletes those too many. Machines in quarantine fill a gap, but are
@@ -49,7 +50,7 @@ func (r *Sets) balance(ctx context.Context, set *machinev1alpha1.MachineSet,
 // sync lets machines that run take over what of the template makes no other machine of them.
 func (r *Sets) sync(ctx context.Context, set *machinev1alpha1.MachineSet, active []*machinev1alpha1.Machine) error {
 	for _, m := range active {
-		if err := client.IgnoreNotFound(patch(ctx, r.Control, m, func() {
+		if err := client.IgnoreNotFound(patch.LockedObject(ctx, r.Control, m, func() {
 			m.Spec.NodeTemplateSpec = *set.Spec.Template.Spec.NodeTemplateSpec.DeepCopy()
 			m.Spec.MachineConfiguration = set.Spec.Template.Spec.MachineConfiguration.DeepCopy()
 		})); err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/transplant-sim/transplant/api/cloud"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // terminate drains the node, ends the machine, removes the node, and releases the Machine, in this order.
@@ -149,7 +150,7 @@ func (r *Machines) drain(ctx context.Context, m *machinev1alpha1.Machine) (left 
 	} else if err != nil {
 		return 0, fmt.Errorf("read the node %q: %w", name, err)
 	}
-	if err := patch(ctx, r.Target, node, func() { node.Spec.Unschedulable = true }); err != nil {
+	if err := patch.LockedObject(ctx, r.Target, node, func() { node.Spec.Unschedulable = true }); err != nil {
 		return 0, err
 	}
 	pods := &corev1.PodList{}

@@ -16,6 +16,7 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // BackupBuckets gives a Seed its BackupBucket: the garden's object and the extension's
@@ -89,10 +90,7 @@ func (r *BackupBuckets) deploy(ctx context.Context,
 		return nil, err
 	}
 	object = &extensionsv1alpha1.BackupBucket{
-		ObjectMeta: metav1.ObjectMeta{Name: bucket.Name, Annotations: map[string]string{
-			constants.GardenerOperation: constants.GardenerOperationReconcile,
-			constants.GardenerTimestamp: r.Clock.Now().UTC().Format(time.RFC3339Nano),
-		}},
+		ObjectMeta: metav1.ObjectMeta{Name: bucket.Name},
 		Spec: extensionsv1alpha1.BackupBucketSpec{
 			DefaultSpec: extensionsv1alpha1.DefaultSpec{Type: bucket.Spec.Provider.Type,
 				ProviderConfig: bucket.Spec.ProviderConfig},
@@ -100,6 +98,7 @@ func (r *BackupBuckets) deploy(ctx context.Context,
 			SecretRef: *secret,
 		},
 	}
+	requestOperation(&object.ObjectMeta, constants.GardenerOperationReconcile, r.Clock)
 	if err := r.Seed.Create(ctx, object); err != nil {
 		return nil, fmt.Errorf("create the extension's backup bucket %q: %w", bucket.Name, err)
 	}
@@ -108,18 +107,15 @@ func (r *BackupBuckets) deploy(ctx context.Context,
 
 func (r *BackupBuckets) report(ctx context.Context, bucket *gardencorev1beta1.BackupBucket,
 	object *extensionsv1alpha1.BackupBucket) error {
-	before := bucket.DeepCopy()
-	bucket.Status.ProviderStatus = object.Status.ProviderStatus
-	bucket.Status.ObservedGeneration = bucket.Generation
-	bucket.Status.LastError = nil
-	if last := bucket.Status.LastOperation; last == nil || last.State != gardencorev1beta1.LastOperationStateSucceeded {
-		bucket.Status.LastOperation = &gardencorev1beta1.LastOperation{
-			Type: gardencorev1beta1.LastOperationTypeReconcile, State: gardencorev1beta1.LastOperationStateSucceeded,
-			Progress: 100, LastUpdateTime: metav1.NewTime(r.Clock.Now()), Description: "The bucket is there.",
+	return patch.Status(ctx, r.Garden, bucket, func() {
+		bucket.Status.ProviderStatus = object.Status.ProviderStatus
+		bucket.Status.ObservedGeneration = bucket.Generation
+		bucket.Status.LastError = nil
+		if last := bucket.Status.LastOperation; last == nil || last.State != gardencorev1beta1.LastOperationStateSucceeded {
+			bucket.Status.LastOperation = &gardencorev1beta1.LastOperation{
+				Type: gardencorev1beta1.LastOperationTypeReconcile, State: gardencorev1beta1.LastOperationStateSucceeded,
+				Progress: 100, LastUpdateTime: metav1.NewTime(r.Clock.Now()), Description: "The bucket is there.",
+			}
 		}
-	}
-	if err := r.Garden.Status().Patch(ctx, bucket, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("patch the status of backup bucket %q: %w", bucket.Name, err)
-	}
-	return nil
+	})
 }

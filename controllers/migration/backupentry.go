@@ -18,6 +18,7 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // BackupEntries reconciles the garden's BackupEntries of this seed by means of the extension's
@@ -71,12 +72,10 @@ func (r *BackupEntries) reconcile(ctx context.Context, entry *gardencorev1beta1.
 	if entry.Annotations[constants.GardenerOperation] == constants.GardenerOperationRestore {
 		operation = gardencorev1beta1.LastOperationTypeRestore
 	}
-	before := entry.DeepCopy()
-	if controllerutil.AddFinalizer(entry, constants.GardenerFinalizer) {
-		if err := r.Garden.Patch(ctx, entry,
-			client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-			return reconcile.Result{}, fmt.Errorf("add the finalizer of backup entry %q: %w", entry.Name, err)
-		}
+	if err := patch.LockedObject(ctx, r.Garden, entry, func() {
+		controllerutil.AddFinalizer(entry, constants.GardenerFinalizer)
+	}); err != nil {
+		return reconcile.Result{}, err
 	}
 	if err := r.report(ctx, entry, operation, gardencorev1beta1.LastOperationStateProcessing, 0,
 		func(s *gardencorev1beta1.BackupEntryStatus) {
@@ -92,9 +91,9 @@ func (r *BackupEntries) reconcile(ctx context.Context, entry *gardencorev1beta1.
 		return reconcile.Result{RequeueAfter: r.Retry}, nil
 	}
 	if operation == gardencorev1beta1.LastOperationTypeRestore {
-		before = entry.DeepCopy()
-		delete(entry.Annotations, constants.GardenerOperation)
-		if err := r.Garden.Patch(ctx, entry, client.MergeFrom(before)); err != nil {
+		if err := patch.Object(ctx, r.Garden, entry, func() {
+			delete(entry.Annotations, constants.GardenerOperation)
+		}); err != nil {
 			return reconcile.Result{}, fmt.Errorf("take the restore annotation off backup entry %q: %w", entry.Name, err)
 		}
 	}
@@ -130,9 +129,9 @@ func (r *BackupEntries) deploy(ctx context.Context, entry *gardencorev1beta1.Bac
 		return false, err
 	}
 	object := &extensionsv1alpha1.BackupEntry{ObjectMeta: metav1.ObjectMeta{Name: entry.Name}}
-	request := constants.GardenerOperationReconcile
+	wanted := constants.GardenerOperationReconcile
 	if operation == gardencorev1beta1.LastOperationTypeRestore {
-		request = constants.GardenerOperationRestore
+		wanted = constants.GardenerOperationRestore
 	}
 	err = r.Seed.Get(ctx, client.ObjectKeyFromObject(object), object)
 	if client.IgnoreNotFound(err) != nil {
@@ -144,20 +143,17 @@ func (r *BackupEntries) deploy(ctx context.Context, entry *gardencorev1beta1.Bac
 	}
 	if apierrors.IsNotFound(err) {
 		object.Spec = spec
-		r.stamp(object, request)
+		requestOperation(&object.ObjectMeta, wanted, r.Clock)
 		if err := r.Seed.Create(ctx, object); err != nil {
 			return false, fmt.Errorf("create the extension's backup entry %q: %w", entry.Name, err)
 		}
 		return false, nil
 	}
 	if object.Spec.BucketName != spec.BucketName || needsRequest(entry, object) {
-		before := object.DeepCopy()
-		object.Spec = spec
-		r.stamp(object, request)
-		if err := r.Seed.Patch(ctx, object, client.MergeFrom(before)); err != nil {
-			return false, fmt.Errorf("patch the extension's backup entry %q: %w", entry.Name, err)
-		}
-		return false, nil
+		return false, patch.Object(ctx, r.Seed, object, func() {
+			object.Spec = spec
+			requestOperation(&object.ObjectMeta, wanted, r.Clock)
+		})
 	}
 	return r.answered(ctx, entry, object)
 }
@@ -180,18 +176,13 @@ func (r *BackupEntries) answered(ctx context.Context, entry *gardencorev1beta1.B
 	if object.Status.LastError == nil {
 		return err == nil, nil
 	}
-	before := entry.DeepCopy()
-	entry.Status.LastError = object.Status.LastError
-	if err := r.Garden.Status().Patch(ctx, entry, client.MergeFrom(before)); err != nil {
-		return false, fmt.Errorf("report the error of backup entry %q: %w", entry.Name, err)
-	}
-	return false, nil
+	return false, patch.Status(ctx, r.Garden, entry, func() { entry.Status.LastError = object.Status.LastError })
 }
 
-func (r *BackupEntries) stamp(object *extensionsv1alpha1.BackupEntry, operation string) {
-	metav1.SetMetaDataAnnotation(&object.ObjectMeta, constants.GardenerOperation, operation)
-	metav1.SetMetaDataAnnotation(&object.ObjectMeta, constants.GardenerTimestamp,
-		r.Clock.Now().UTC().Format(time.RFC3339Nano))
+// requestOperation asks an extension for an operation. Equal requests differ by their timestamp.
+func requestOperation(object *metav1.ObjectMeta, operation string, clock clock.PassiveClock) {
+	metav1.SetMetaDataAnnotation(object, constants.GardenerOperation, operation)
+	metav1.SetMetaDataAnnotation(object, constants.GardenerTimestamp, clock.Now().UTC().Format(time.RFC3339Nano))
 }
 
 // copyCredentials gives extensions credentials for backups, as a Secret in the namespace garden: they reach this one,
@@ -246,21 +237,18 @@ func (r *BackupEntries) releaseObject(ctx context.Context, object *extensionsv1a
 	if object.Annotations[constants.GardenerOperation] == constants.GardenerOperationMigrate {
 		return nil
 	}
-	before := object.DeepCopy()
-	r.stamp(object, constants.GardenerOperationMigrate)
-	if err := r.Seed.Patch(ctx, object, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("request the migration of the extension's backup entry %q: %w", object.Name, err)
-	}
-	return nil
+	return patch.Object(ctx, r.Seed, object, func() {
+		requestOperation(&object.ObjectMeta, constants.GardenerOperationMigrate, r.Clock)
+	})
 }
 
 func (r *BackupEntries) confirmAndDelete(ctx context.Context, object *extensionsv1alpha1.BackupEntry) error {
 	if object.DeletionTimestamp != nil {
 		return nil
 	}
-	before := object.DeepCopy()
-	metav1.SetMetaDataAnnotation(&object.ObjectMeta, constants.ConfirmationDeletion, constants.LabelTrue)
-	if err := r.Seed.Patch(ctx, object, client.MergeFrom(before)); err != nil {
+	if err := patch.Object(ctx, r.Seed, object, func() {
+		metav1.SetMetaDataAnnotation(&object.ObjectMeta, constants.ConfirmationDeletion, constants.LabelTrue)
+	}); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	return client.IgnoreNotFound(r.Seed.Delete(ctx, object))
@@ -282,9 +270,9 @@ func (r *BackupEntries) remove(ctx context.Context, entry *gardencorev1beta1.Bac
 	if err := r.deleteSecrets(ctx, entry); err != nil {
 		return reconcile.Result{}, err
 	}
-	before := entry.DeepCopy()
-	controllerutil.RemoveFinalizer(entry, constants.GardenerFinalizer)
-	return reconcile.Result{}, client.IgnoreNotFound(r.Garden.Patch(ctx, entry, client.MergeFrom(before)))
+	return reconcile.Result{}, client.IgnoreNotFound(patch.Object(ctx, r.Garden, entry, func() {
+		controllerutil.RemoveFinalizer(entry, constants.GardenerFinalizer)
+	}))
 }
 
 // deleteSecrets deletes the credentials that the entry came with. An extension that had to release a source has left
@@ -367,8 +355,9 @@ func (r *BackupEntries) report(ctx context.Context, entry *gardencorev1beta1.Bac
 	if !processing {
 		entry.Status.LastError = nil
 	}
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}) // it may be another seed's by now
-	if err := r.Garden.Status().Patch(ctx, entry, patch); client.IgnoreNotFound(err) != nil {
+	// The lock is also for a status that stays: the entry may be another seed's by now.
+	locked := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.Garden.Status().Patch(ctx, entry, locked); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("patch the status of backup entry %q: %w", entry.Name, err)
 	}
 	return nil

@@ -20,8 +20,8 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
-	"github.com/transplant-sim/transplant/clusters/pki"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/pki"
 )
 
 // neverEnds ends no epoch: a migrate flow stops there.
@@ -61,7 +61,7 @@ func controlPlaneOf() []client.Object {
 
 // etcdCA is the Secret with the CA of the shoot's etcd.
 var etcdCA = sync.OnceValue(func() *corev1.Secret {
-	authority, err := pki.NewAuthority("ca-etcd")
+	authority, err := pki.NewAuthority("ca-etcd", time.Now())
 	if err != nil {
 		panic(err) // the system has no randomness left
 	}

@@ -20,6 +20,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/patch"
 	"github.com/transplant-sim/transplant/controllers/placement"
 )
 
@@ -287,12 +288,11 @@ func (e *Evacuation) bind(ctx context.Context, shoot *gardencorev1beta1.Shoot, d
 		gone = ptr.Deref(shoot.Spec.SeedName, "") // the source goes on, and hands over to the other destination
 	}
 	if lost[source] && moving || !controlplane.Created(shoot) {
-		before := shoot.DeepCopy()
-		shoot.Status.SeedName = &source
-		shoot.Status.LastOperation = aborted(fmt.Sprintf("Seed %q was lost in the middle of the %s.", source, begun(last)),
-			e.Clock)
-		if err := e.Garden.Status().Patch(ctx, shoot,
-			client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		if err := patch.LockedStatus(ctx, e.Garden, shoot, func() {
+			shoot.Status.SeedName = &source
+			shoot.Status.LastOperation = aborted(fmt.Sprintf("Seed %q was lost in the middle of the %s.", source, begun(last)),
+				e.Clock)
+		}); err != nil {
 			return fmt.Errorf("call off what seed %q has begun: %w", source, err)
 		}
 	}

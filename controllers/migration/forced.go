@@ -16,6 +16,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // IncompleteError names what a forced restore cannot do without and has not found. Nothing has been written to an
@@ -153,18 +154,13 @@ func adopt(ctx context.Context, o *controlplane.Operation, entry *gardencorev1be
 
 func adoptAsRead(ctx context.Context, o *controlplane.Operation, entry *gardencorev1beta1.BackupEntry,
 	last *gardencorev1beta1.LastOperation) error {
-	if ptr.Deref(entry.Spec.SeedName, "") != o.SeedName {
-		before := entry.DeepCopy()
-		entry.Spec.SeedName = &o.SeedName
-		if err := o.Garden.Patch(ctx, entry,
-			client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-			return err
-		}
+	if err := patch.LockedObject(ctx, o.Garden, entry, func() { entry.Spec.SeedName = &o.SeedName }); err != nil {
+		return err
 	}
 	if ptr.Deref(entry.Status.SeedName, o.SeedName) == o.SeedName {
 		return nil
 	}
-	before := entry.DeepCopy()
-	entry.Status.SeedName, entry.Status.LastError, entry.Status.LastOperation = nil, nil, last
-	return o.Garden.Status().Patch(ctx, entry, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	return patch.LockedStatus(ctx, o.Garden, entry, func() {
+		entry.Status.SeedName, entry.Status.LastError, entry.Status.LastOperation = nil, nil, last
+	})
 }

@@ -17,6 +17,7 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // ForcedRestore gives a shoot whose seed does not answer to the seed it is bound to (docs/ownership.md#spec-9-3): it
@@ -82,15 +83,14 @@ func (r *ForcedRestore) answers(ctx context.Context, name string) (bool, error) 
 // give makes the destination responsible. It only says who is to act: that the source does not act any more is what the
 // destination makes sure of, by taking ownership.
 func (r *ForcedRestore) give(ctx context.Context, shoot *gardencorev1beta1.Shoot, source string) error {
-	before := shoot.DeepCopy()
-	status := &shoot.Status
-	status.SeedName = shoot.Spec.SeedName
-	status.LastErrors, status.RetryCycleStartTime, status.MigrationStartTime = nil, nil, nil
-	status.LastOperation = aborted(fmt.Sprintf("Seed %q does not answer, its part of the migration is skipped.", source),
-		r.Clock)
-	status.Constraints = without(status.Constraints, gardencorev1beta1.ShootEvacuationPossible)
-	if err := r.Garden.Status().Patch(ctx, shoot,
-		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := patch.LockedStatus(ctx, r.Garden, shoot, func() {
+		status := &shoot.Status
+		status.SeedName = shoot.Spec.SeedName
+		status.LastErrors, status.RetryCycleStartTime, status.MigrationStartTime = nil, nil, nil
+		status.LastOperation = aborted(fmt.Sprintf("Seed %q does not answer, its part of the migration is skipped.", source),
+			r.Clock)
+		status.Constraints = without(status.Constraints, gardencorev1beta1.ShootEvacuationPossible)
+	}); err != nil {
 		return fmt.Errorf("give shoot %q to seed %q: %w", client.ObjectKeyFromObject(shoot), *shoot.Spec.SeedName, err)
 	}
 	return nil

@@ -2,7 +2,6 @@ package migration
 
 import (
 	"context"
-	"fmt"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -10,6 +9,7 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // Protection keeps a ShootState from being deleted while a migration lives on it
@@ -32,21 +32,13 @@ func (r *Protection) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := r.Garden.Get(ctx, request.NamespacedName, state); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	before := state.DeepCopy()
-	changed := false
-	if protected {
-		changed = controllerutil.AddFinalizer(state, constants.ShootStateFinalizer)
-	} else {
-		changed = controllerutil.RemoveFinalizer(state, constants.ShootStateFinalizer)
-	}
-	if !changed {
-		return reconcile.Result{}, nil
-	}
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := r.Garden.Patch(ctx, state, patch); client.IgnoreNotFound(err) != nil {
-		return reconcile.Result{}, fmt.Errorf("patch the finalizer of ShootState %q: %w", request.NamespacedName, err)
-	}
-	return reconcile.Result{}, nil
+	return reconcile.Result{}, client.IgnoreNotFound(patch.LockedObject(ctx, r.Garden, state, func() {
+		if protected {
+			controllerutil.AddFinalizer(state, constants.ShootStateFinalizer)
+		} else {
+			controllerutil.RemoveFinalizer(state, constants.ShootStateFinalizer)
+		}
+	}))
 }
 
 // needed reports whether a migration has begun and is not over.

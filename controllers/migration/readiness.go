@@ -3,6 +3,7 @@ package migration
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // Readiness writes the constraint ReadyForMigration, the garden's word that a destination can take a shoot
@@ -31,10 +33,9 @@ func (r *Readiness) Reconcile(ctx context.Context, request reconcile.Request) (r
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	spec, status := ptr.Deref(shoot.Spec.SeedName, ""), ptr.Deref(shoot.Status.SeedName, "")
-	before := shoot.DeepCopy()
 	if spec == "" || status == "" || spec == status {
-		shoot.Status.Constraints = without(shoot.Status.Constraints, gardencorev1beta1.ShootReadyForMigration)
-		return reconcile.Result{}, r.patch(ctx, shoot, before)
+		return reconcile.Result{}, r.patch(ctx, shoot,
+			without(shoot.Status.Constraints, gardencorev1beta1.ShootReadyForMigration))
 	}
 	source, destination := &gardencorev1beta1.Seed{}, &gardencorev1beta1.Seed{}
 	if err := r.Garden.Get(ctx, client.ObjectKey{Name: spec}, destination); err != nil {
@@ -45,12 +46,11 @@ func (r *Readiness) Reconcile(ctx context.Context, request reconcile.Request) (r
 		return reconcile.Result{}, fmt.Errorf("read seed %q: %w", status, err)
 	}
 	wanted, retry := judge(source, destination)
-	shoot.Status.Constraints = with(shoot.Status.Constraints, wanted, r.Clock)
 	result := reconcile.Result{}
 	if retry {
 		result.RequeueAfter = r.Retry
 	}
-	return result, r.patch(ctx, shoot, before)
+	return result, r.patch(ctx, shoot, with(slices.Clone(shoot.Status.Constraints), wanted, r.Clock))
 }
 
 // judge is the table of docs/specification/migration.md#spec-2-4. The second result says whether to look again.
@@ -127,14 +127,9 @@ func with(conditions []gardencorev1beta1.Condition, wanted gardencorev1beta1.Con
 }
 
 // patch writes constraints only if nobody else has written the status meanwhile: a merge patch replaces the whole list.
-func (r *Readiness) patch(ctx context.Context, shoot, before *gardencorev1beta1.Shoot) error {
-	patch := client.MergeFrom(before)
-	if data, err := patch.Data(shoot); err != nil || string(data) == "{}" {
-		return err
-	}
-	patch = client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := r.Garden.Status().Patch(ctx, shoot, patch); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("patch the constraints of shoot %q: %w", client.ObjectKeyFromObject(shoot), err)
-	}
-	return nil
+func (r *Readiness) patch(ctx context.Context, shoot *gardencorev1beta1.Shoot,
+	constraints []gardencorev1beta1.Condition) error {
+	return client.IgnoreNotFound(patch.LockedStatus(ctx, r.Garden, shoot, func() {
+		shoot.Status.Constraints = constraints
+	}))
 }

@@ -21,6 +21,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // Reconciler runs the migrate flow on the source seed and the restore flow on the destination.
@@ -107,13 +108,12 @@ func callOff(ctx context.Context, o *controlplane.Operation) error {
 // abort ends a hand-over that has begun. A source that the shoot is bound to again then restores it, in a new epoch if
 // its own has ended (docs/ownership.md#o11).
 func abort(ctx context.Context, o *controlplane.Operation, why string) error {
-	before := o.Shoot.DeepCopy()
-	last := o.Shoot.Status.LastOperation
-	last.Type, last.State, last.LastUpdateTime = gardencorev1beta1.LastOperationTypeMigrate,
-		gardencorev1beta1.LastOperationStateAborted, metav1.NewTime(o.Clock.Now())
-	last.Description = fmt.Sprintf("The migration %s, at %d %%: %s", why, last.Progress, last.Description)
-	if err := o.Garden.Status().Patch(ctx, o.Shoot,
-		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := patch.LockedStatus(ctx, o.Garden, o.Shoot, func() {
+		last := o.Shoot.Status.LastOperation
+		last.Type, last.State, last.LastUpdateTime = gardencorev1beta1.LastOperationTypeMigrate,
+			gardencorev1beta1.LastOperationStateAborted, metav1.NewTime(o.Clock.Now())
+		last.Description = fmt.Sprintf("The migration %s, at %d %%: %s", why, last.Progress, last.Description)
+	}); err != nil {
 		return fmt.Errorf("abort the migration of shoot %q: %w", client.ObjectKeyFromObject(o.Shoot), err)
 	}
 	return nil

@@ -3,14 +3,16 @@ package migration
 import (
 	"context"
 	"errors"
-	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // reporter reports why a shoot cannot be evacuated, in its constraint EvacuationPossible.
@@ -22,22 +24,18 @@ type reporter struct {
 
 // report sets the constraint, with an event, once for each reason; nil removes the constraint.
 func (r reporter) report(ctx context.Context, shoot *gardencorev1beta1.Shoot, why error) error {
-	before := shoot.DeepCopy()
-	if why == nil {
-		shoot.Status.Constraints = without(shoot.Status.Constraints, gardencorev1beta1.ShootEvacuationPossible)
-	} else {
-		shoot.Status.Constraints = with(shoot.Status.Constraints, gardencorev1beta1.Condition{
+	constraints := without(shoot.Status.Constraints, gardencorev1beta1.ShootEvacuationPossible)
+	if why != nil {
+		constraints = with(slices.Clone(shoot.Status.Constraints), gardencorev1beta1.Condition{
 			Type: gardencorev1beta1.ShootEvacuationPossible, Status: gardencorev1beta1.ConditionFalse, Reason: reasonOf(why),
 			Message: why.Error(),
 		}, r.clock)
 	}
-	patch := client.MergeFrom(before)
-	if data, err := patch.Data(shoot); err != nil || string(data) == "{}" {
-		return err
+	if equality.Semantic.DeepEqual(constraints, shoot.Status.Constraints) {
+		return nil
 	}
-	if err := r.garden.Status().Patch(ctx, shoot,
-		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("patch the constraints of shoot %q: %w", client.ObjectKeyFromObject(shoot), err)
+	if err := patch.LockedStatus(ctx, r.garden, shoot, func() { shoot.Status.Constraints = constraints }); err != nil {
+		return err
 	}
 	if why != nil {
 		r.events.Event(shoot, corev1.EventTypeWarning, "EvacuationImpossible", why.Error())

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // DefaultBackoff is the pause between two looks at a node that is not ready for pods yet.
@@ -52,11 +53,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if len(obstacles) > 0 {
 		return reconcile.Result{RequeueAfter: r.Backoff}, nil
 	}
-	before := node.DeepCopy()
-	node.Spec.Taints = WithoutTaint(node.Spec.Taints)
 	// The lock: the list of taints is replaced as a whole, and others write it too.
-	if err := r.Shoot.Patch(ctx, node,
-		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); client.IgnoreNotFound(err) != nil {
+	err = patch.LockedObject(ctx, r.Shoot, node, func() { node.Spec.Taints = WithoutTaint(node.Spec.Taints) })
+	if client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, fmt.Errorf("take the taint off node %q: %w", node.Name, err)
 	}
 	r.Events.Eventf(node, nil, corev1.EventTypeNormal, ReasonReady, action,

@@ -18,6 +18,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // Reconciler looks after the ManagedResources of one shoot.
@@ -58,11 +59,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{RequeueAfter: r.PollPeriod}, nil
 	}
 	if !mine {
-		before := managed.DeepCopy()
-		controllerutil.AddFinalizer(managed, constants.FinalizerManagedResource)
-		if err := r.Source.Patch(ctx, managed,
-			client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-			return reconcile.Result{}, fmt.Errorf("add the finalizer of ManagedResource %q: %w", request.NamespacedName, err)
+		if err := patch.LockedObject(ctx, r.Source, managed, func() {
+			controllerutil.AddFinalizer(managed, constants.FinalizerManagedResource)
+		}); err != nil {
+			return reconcile.Result{}, fmt.Errorf("add the finalizer: %w", err)
 		}
 	}
 	return r.reconcile(ctx, managed)

@@ -2,7 +2,6 @@ package resource
 
 import (
 	"context"
-	"fmt"
 
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -12,6 +11,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // remove releases a ManagedResource: its objects are deleted first, unless they are to stay. To leave them needs no
@@ -23,14 +23,9 @@ func (r *Reconciler) remove(ctx context.Context, managed *resourcesv1alpha1.Mana
 			return r.deleting(ctx, managed, gone, err)
 		}
 	}
-	before := managed.DeepCopy()
-	controllerutil.RemoveFinalizer(managed, constants.FinalizerManagedResource)
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := r.Source.Patch(ctx, managed, patch); client.IgnoreNotFound(err) != nil {
-		return reconcile.Result{}, fmt.Errorf("remove the finalizer of ManagedResource %q: %w",
-			client.ObjectKeyFromObject(managed), err)
-	}
-	return reconcile.Result{}, nil
+	return reconcile.Result{}, client.IgnoreNotFound(patch.LockedObject(ctx, r.Source, managed, func() {
+		controllerutil.RemoveFinalizer(managed, constants.FinalizerManagedResource)
+	}))
 }
 
 // deleting writes what is left to delete, and looks again.

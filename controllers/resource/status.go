@@ -2,15 +2,14 @@ package resource
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // Reasons of the conditions.
@@ -77,13 +76,5 @@ func failing(conditions []gardencorev1beta1.Condition) bool {
 // patchStatus writes what mutate changes in the status, if anything.
 func (r *Reconciler) patchStatus(ctx context.Context, managed *resourcesv1alpha1.ManagedResource,
 	mutate func(*resourcesv1alpha1.ManagedResourceStatus)) error {
-	before := managed.DeepCopy()
-	mutate(&managed.Status)
-	if equality.Semantic.DeepEqual(before.Status, managed.Status) {
-		return nil
-	}
-	if err := r.Source.Status().Patch(ctx, managed, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("patch the status of ManagedResource %q: %w", client.ObjectKeyFromObject(managed), err)
-	}
-	return nil
+	return client.IgnoreNotFound(patch.Status(ctx, r.Source, managed, func() { mutate(&managed.Status) }))
 }

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/patch"
 	"github.com/transplant-sim/transplant/controllers/placement"
 )
 
@@ -131,10 +132,7 @@ func (r *Reconciler) profile(ctx context.Context, shoot *gardencorev1beta1.Shoot
 
 // bind writes spec.seedName, unless the shoot has changed since it was judged.
 func (r *Reconciler) bind(ctx context.Context, shoot *gardencorev1beta1.Shoot, seed string) error {
-	before := shoot.DeepCopy()
-	shoot.Spec.SeedName = &seed
-	if err := r.Garden.Patch(ctx, shoot,
-		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := patch.LockedObject(ctx, r.Garden, shoot, func() { shoot.Spec.SeedName = &seed }); err != nil {
 		return fmt.Errorf("bind shoot %q to seed %q: %w", client.ObjectKeyFromObject(shoot), seed, err)
 	}
 	return nil
@@ -148,13 +146,12 @@ func (r *Reconciler) wait(ctx context.Context, shoot *gardencorev1beta1.Shoot, w
 		last.Description == description {
 		return again, nil
 	}
-	before := shoot.DeepCopy()
-	shoot.Status.LastOperation = &gardencorev1beta1.LastOperation{
-		Type: gardencorev1beta1.LastOperationTypeCreate, State: gardencorev1beta1.LastOperationStatePending,
-		Description: description, LastUpdateTime: metav1.NewTime(r.Clock.Now()),
-	}
-	if err := r.Garden.Status().Patch(ctx, shoot,
-		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := patch.LockedStatus(ctx, r.Garden, shoot, func() {
+		shoot.Status.LastOperation = &gardencorev1beta1.LastOperation{
+			Type: gardencorev1beta1.LastOperationTypeCreate, State: gardencorev1beta1.LastOperationStatePending,
+			Description: description, LastUpdateTime: metav1.NewTime(r.Clock.Now()),
+		}
+	}); err != nil {
 		return reconcile.Result{}, fmt.Errorf("report why shoot %q has no seed: %w", client.ObjectKeyFromObject(shoot), err)
 	}
 	r.Events.Eventf(shoot, nil, corev1.EventTypeWarning, reasonFailed, "Schedule", "%s", shorten(description))

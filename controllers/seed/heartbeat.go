@@ -11,17 +11,18 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // DefaultCapacity is how many shoots a seed takes if nobody says otherwise.
@@ -63,40 +64,27 @@ func (h *Heartbeat) beat(ctx context.Context) error {
 	if err := h.renew(ctx, seed); err != nil {
 		return err
 	}
-	return h.report(ctx, seed)
+	return patch.LockedStatus(ctx, h.Garden, seed, func() { h.assess(seed) })
 }
 
 // renew renews the Lease. Its holder is the Seed's UID: a seed rebuilt under the same name is another one.
 func (h *Heartbeat) renew(ctx context.Context, seed *gardencorev1beta1.Seed) error {
-	lease := &coordinationv1.Lease{}
-	key := client.ObjectKey{Namespace: constants.SeedLeaseNamespace, Name: h.SeedName}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: constants.SeedLeaseNamespace,
+		Name: h.SeedName}}
 	now := metav1.NewMicroTime(h.Clock.Now())
 	spec := coordinationv1.LeaseSpec{
 		HolderIdentity: ptr.To(string(seed.UID)), RenewTime: &now,
 		LeaseDurationSeconds: ptr.To(max(1, int32(h.Interval.Seconds()))),
 	}
-	err := h.Garden.Get(ctx, key, lease)
-	if apierrors.IsNotFound(err) {
-		lease.Name, lease.Namespace, lease.Spec = key.Name, key.Namespace, spec
-		if err := h.Garden.Create(ctx, lease); err != nil {
-			return fmt.Errorf("create lease %q: %w", key, err)
-		}
-		return nil
-	}
+	_, err := controllerutil.CreateOrPatch(ctx, h.Garden, lease, func() error { lease.Spec = spec; return nil })
 	if err != nil {
-		return fmt.Errorf("read lease %q: %w", key, err)
-	}
-	before := lease.DeepCopy()
-	lease.Spec = spec
-	if err := h.Garden.Patch(ctx, lease, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("renew lease %q: %w", key, err)
+		return fmt.Errorf("renew lease %q: %w", h.SeedName, err)
 	}
 	return nil
 }
 
-// report writes the status, if it differs.
-func (h *Heartbeat) report(ctx context.Context, seed *gardencorev1beta1.Seed) error {
-	before := seed.DeepCopy()
+// assess sets the status.
+func (h *Heartbeat) assess(seed *gardencorev1beta1.Seed) {
 	seed.Status.Gardener = &gardencorev1beta1.Gardener{ID: h.SeedName, Name: "gardenlet", Version: h.Version}
 	seed.Status.ObservedGeneration = seed.Generation
 	if seed.Status.Capacity == nil {
@@ -117,15 +105,6 @@ func (h *Heartbeat) report(ctx context.Context, seed *gardencorev1beta1.Seed) er
 			return c.Type == stopped
 		})
 	}
-	patch := client.MergeFrom(before)
-	if data, err := patch.Data(seed); err != nil || string(data) == "{}" {
-		return err
-	}
-	if err := h.Garden.Status().Patch(ctx, seed,
-		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("patch the status of seed %q: %w", seed.Name, err)
-	}
-	return nil
 }
 
 func (h *Heartbeat) setTrue(seed *gardencorev1beta1.Seed, wanted gardencorev1beta1.ConditionType, message string) {

@@ -17,6 +17,7 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // ReasonSilent is the reason of the conditions of a seed whose gardenlet is not heard of.
@@ -94,26 +95,23 @@ func renewals(seeds []gardencorev1beta1.Seed, leases []coordinationv1.Lease) map
 
 // setUnknown makes the conditions that the gardenlet keeps Unknown. A seed that never had any is only waited for.
 func (l *Lifecycle) setUnknown(ctx context.Context, seed *gardencorev1beta1.Seed) error {
-	before := seed.DeepCopy()
-	now := metav1.NewTime(l.Clock.Now())
-	for i := range seed.Status.Conditions {
-		condition := &seed.Status.Conditions[i]
-		kept := condition.Type == gardencorev1beta1.SeedGardenletReady ||
-			condition.Type == gardencorev1beta1.SeedSystemComponentsHealthy
-		if !kept || condition.Status == gardencorev1beta1.ConditionUnknown {
-			continue
+	now, changed := metav1.NewTime(l.Clock.Now()), false
+	err := patch.LockedStatus(ctx, l.Garden, seed, func() {
+		for i := range seed.Status.Conditions {
+			condition := &seed.Status.Conditions[i]
+			kept := condition.Type == gardencorev1beta1.SeedGardenletReady ||
+				condition.Type == gardencorev1beta1.SeedSystemComponentsHealthy
+			if !kept || condition.Status == gardencorev1beta1.ConditionUnknown {
+				continue
+			}
+			changed = true
+			condition.Status, condition.Reason = gardencorev1beta1.ConditionUnknown, ReasonSilent
+			condition.Message = fmt.Sprintf("The gardenlet has not renewed its lease for more than %v.", l.Monitor)
+			condition.LastTransitionTime, condition.LastUpdateTime = now, now
 		}
-		condition.Status, condition.Reason = gardencorev1beta1.ConditionUnknown, ReasonSilent
-		condition.Message = fmt.Sprintf("The gardenlet has not renewed its lease for more than %v.", l.Monitor)
-		condition.LastTransitionTime, condition.LastUpdateTime = now, now
-	}
-	patch := client.MergeFrom(before)
-	if data, err := patch.Data(seed); err != nil || string(data) == "{}" {
+	})
+	if client.IgnoreNotFound(err) != nil || !changed {
 		return err
-	}
-	patch = client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := l.Garden.Status().Patch(ctx, seed, patch); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("patch the conditions of seed %q: %w", seed.Name, err)
 	}
 	log.FromContext(ctx).Info("The seed is silent", "seed", seed.Name, "for",
 		l.silence.of(seed.Name).Round(time.Millisecond).String())

@@ -7,12 +7,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 	"github.com/transplant-sim/transplant/controllers/maintenance/window"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // Cadence is what the operators decide about reconciliations that nobody asks for
@@ -88,14 +88,10 @@ func (r *Reconciler) reportConfined(ctx context.Context, o *controlplane.Operati
 		last.Description == description {
 		return nil
 	}
-	before := o.Shoot.DeepCopy()
-	o.Shoot.Status.LastOperation = &gardencorev1beta1.LastOperation{
-		Type: gardencorev1beta1.LastOperationTypeReconcile, State: gardencorev1beta1.LastOperationStatePending,
-		Description: description, LastUpdateTime: metav1.NewTime(now),
-	}
-	if err := o.Garden.Status().Patch(ctx, o.Shoot,
-		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("report that shoot %q waits for its time window: %w", client.ObjectKeyFromObject(o.Shoot), err)
-	}
-	return nil
+	return patch.LockedStatus(ctx, o.Garden, o.Shoot, func() {
+		o.Shoot.Status.LastOperation = &gardencorev1beta1.LastOperation{
+			Type: gardencorev1beta1.LastOperationTypeReconcile, State: gardencorev1beta1.LastOperationStatePending,
+			Description: description, LastUpdateTime: metav1.NewTime(now),
+		}
+	})
 }

@@ -20,6 +20,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // InPlaceUpdates keeps status.inPlaceUpdates of shoots true while their users update nodes in place, at any time after
@@ -93,11 +94,5 @@ func (r *InPlaceUpdates) settle(ctx context.Context, key client.ObjectKey,
 	if err != nil || equality.Semantic.DeepEqual(wanted, shoot.Status.InPlaceUpdates) {
 		return 0, err
 	}
-	before := shoot.DeepCopy()
-	shoot.Status.InPlaceUpdates = wanted
-	if err := r.Garden.Status().Patch(ctx, shoot,
-		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return 0, fmt.Errorf("patch the in-place updates of shoot %q: %w", key, err)
-	}
-	return 0, nil
+	return 0, patch.LockedStatus(ctx, r.Garden, shoot, func() { shoot.Status.InPlaceUpdates = wanted })
 }

@@ -12,6 +12,7 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // AbortInterrupted marks the operations that an earlier gardenlet of this seed has left half-done
@@ -46,12 +47,12 @@ func abort(ctx context.Context, garden client.Client, clock clock.PassiveClock, 
 	if !interrupted(shoot, seedName) {
 		return nil
 	}
-	before, last := shoot.DeepCopy(), shoot.Status.LastOperation
-	last.State, last.LastUpdateTime = gardencorev1beta1.LastOperationStateAborted, metav1.NewTime(clock.Now())
-	last.Description = fmt.Sprintf("The gardenlet was restarted at %d %% of the operation, which begins anew: %s",
-		last.Progress, last.Description)
-	return client.IgnoreNotFound(garden.Status().Patch(ctx, shoot,
-		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
+	last := shoot.Status.LastOperation
+	return client.IgnoreNotFound(patch.LockedStatus(ctx, garden, shoot, func() {
+		last.State, last.LastUpdateTime = gardencorev1beta1.LastOperationStateAborted, metav1.NewTime(clock.Now())
+		last.Description = fmt.Sprintf("The gardenlet was restarted at %d %% of the operation, which begins anew: %s",
+			last.Progress, last.Description)
+	}))
 }
 
 // interrupted reports whether the seed has begun an operation on the shoot; no flow runs yet, so it was cut short.

@@ -4,10 +4,8 @@ package shoot
 
 import (
 	"context"
-	"fmt"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -16,6 +14,7 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 	"github.com/transplant-sim/transplant/controllers/flow"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // Reconciler runs the create, reconcile and delete flows.
@@ -107,13 +106,7 @@ func ignored(shoot *gardencorev1beta1.Shoot) bool {
 
 // hold gives the shoot its finalizer. The request for the run stays until the run has begun, which takes it off.
 func hold(ctx context.Context, o *controlplane.Operation) error {
-	before := o.Shoot.DeepCopy()
-	if !controllerutil.AddFinalizer(o.Shoot, constants.GardenerFinalizer) {
-		return nil
-	}
-	if err := o.Garden.Patch(ctx, o.Shoot,
-		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("give shoot %q its finalizer: %w", client.ObjectKeyFromObject(o.Shoot), err)
-	}
-	return nil
+	return patch.LockedObject(ctx, o.Garden, o.Shoot, func() {
+		controllerutil.AddFinalizer(o.Shoot, constants.GardenerFinalizer)
+	})
 }

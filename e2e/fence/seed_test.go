@@ -21,12 +21,12 @@ import (
 
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/clusters/embedded/program"
-	"github.com/transplant-sim/transplant/clusters/pki"
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
 	"github.com/transplant-sim/transplant/controllers/etcd/backup"
 	"github.com/transplant-sim/transplant/controllers/etcd/datadir"
 	"github.com/transplant-sim/transplant/controllers/etcd/etcdtest"
 	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/pki"
 )
 
 // timing is short, so that the test is, and long enough for a machine with all cores busy.
@@ -165,14 +165,14 @@ func (s *seed) startEtcd(t *testing.T) {
 func (s *seed) writeKeys(t *testing.T) {
 	t.Helper()
 	s.guard, s.keys = address(), pki.Folder(filepath.Join(s.dir, "pki"))
-	authority, err := pki.NewAuthority("ca-etcd")
+	authority, err := pki.NewAuthority("ca-etcd", time.Now())
 	must(t, err)
 	must(t, s.keys.WriteAuthority("ca", authority))
 	for _, request := range []pki.Request{
 		{Name: string(access.Guard), Hosts: []string{access.ServerName, s.guard}}, {Name: string(access.APIServer)},
 		{Name: string(access.Gateway)},
 	} {
-		pair, err := authority.Issue(request)
+		pair, err := authority.Issue(request, time.Now())
 		must(t, err)
 		must(t, s.keys.WriteKeyPair(request.Name, pair))
 	}

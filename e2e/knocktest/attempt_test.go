@@ -10,16 +10,17 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/miekg/dns"
 
-	"github.com/transplant-sim/transplant/clusters/pki"
+	"github.com/transplant-sim/transplant/pki"
 )
 
 // certificate of an authority that nobody else knows, for a name.
 func certificate(t *testing.T, authority *pki.Authority, name string) *TLS {
 	t.Helper()
-	pair, err := authority.Issue(pki.Request{Name: name})
+	pair, err := authority.Issue(pki.Request{Name: name}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +33,7 @@ func certificate(t *testing.T, authority *pki.Authority, name string) *TLS {
 
 func authority(t *testing.T) *pki.Authority {
 	t.Helper()
-	made, err := pki.NewAuthority("ca")
+	made, err := pki.NewAuthority("ca", time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +103,7 @@ func TestAttempt_EachRefusal_IsSaid(t *testing.T) {
 	open, secured := server(t, nil), server(t, ours)
 	forged := certificate(t, theirs, "gardenlet")
 	forged.Forged = true
-	other, err := pki.NewAuthority("another")
+	other, err := pki.NewAuthority("another", time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

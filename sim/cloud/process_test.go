@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	api "github.com/transplant-sim/transplant/api/cloud"
-	"github.com/transplant-sim/transplant/clusters/pki"
+	"github.com/transplant-sim/transplant/pki"
 )
 
 // runAsCloud makes the test binary the command itself, so that a test can kill it.
@@ -50,14 +50,14 @@ var processes atomic.Int32
 func newProcess(t *testing.T, more ...string) *cloudProcess {
 	t.Helper()
 	dir := t.TempDir()
-	authority, err := pki.NewAuthority("test")
+	authority, err := pki.NewAuthority("test", time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
 	// Addresses that no other process of these tests has: it gets its ports back when it is started again.
 	n := processes.Add(1)
 	host, names := fmt.Sprintf("127.230.1.%d", n), fmt.Sprintf("127.230.2.%d", n)
-	pair, err := authority.Issue(pki.Request{Name: "cloud", Hosts: []string{host}})
+	pair, err := authority.Issue(pki.Request{Name: "cloud", Hosts: []string{host}}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package fault
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -10,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/util/retry"
 
+	"github.com/transplant-sim/transplant/clusters/ready"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -77,23 +78,23 @@ func (l *LoseObject) remove(ctx context.Context, objects dynamic.ResourceInterfa
 		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}); err != nil {
 		return err
 	}
-	why := "it was not looked at"
-	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, goneTimeout, true,
-		func(ctx context.Context) (bool, error) {
-			object, err := objects.Get(ctx, l.Object, metav1.GetOptions{})
-			if apierrors.IsNotFound(err) || err == nil && object.GetUID() != uid {
-				return true, nil
-			}
-			if err == nil {
-				// Whoever set a finalizer may set it again until the deletion is seen.
-				_, err = objects.Patch(ctx, l.Object, types.MergePatchType,
-					fmt.Appendf(nil, `{"metadata":{"uid":%q,"finalizers":null}}`, uid), metav1.PatchOptions{})
-			}
-			why = fmt.Sprintf("its finalizers were taken off (%v)", err)
-			return false, nil
-		})
+	err := ready.Await(ctx, 50*time.Millisecond, goneTimeout, func(ctx context.Context) error {
+		object, err := objects.Get(ctx, l.Object, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) || err == nil && object.GetUID() != uid {
+			return nil
+		}
+		if err == nil {
+			// Whoever set a finalizer may set it again until the deletion is seen.
+			_, err = objects.Patch(ctx, l.Object, types.MergePatchType,
+				fmt.Appendf(nil, `{"metadata":{"uid":%q,"finalizers":null}}`, uid), metav1.PatchOptions{})
+		}
+		if err == nil {
+			err = errors.New("its finalizers were taken off")
+		}
+		return err
+	})
 	if err != nil {
-		return fmt.Errorf("wait for its end: %w; %s", err, why)
+		return fmt.Errorf("wait for its end: %w", err)
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/apiservertest"
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/clusters/link"
-	"github.com/transplant-sim/transplant/clusters/pki"
+	"github.com/transplant-sim/transplant/pki"
 	simcloud "github.com/transplant-sim/transplant/sim/cloud"
 )
 
@@ -96,9 +96,9 @@ func (w *world) startCloud() {
 
 // startAPIServer gives the API server a certificate for the shoot's name.
 func (w *world) startAPIServer() {
-	authority, err := pki.NewAuthority("shoot")
+	authority, err := pki.NewAuthority("shoot", time.Now())
 	w.check(err)
-	pair, err := authority.Issue(pki.Request{Name: "shoot", Hosts: []string{apiName}})
+	pair, err := authority.Issue(pki.Request{Name: "shoot", Hosts: []string{apiName}}, time.Now())
 	w.check(err)
 	folder := pki.Folder(w.t.TempDir())
 	w.check(folder.WriteKeyPair("shoot", pair))
@@ -120,10 +120,10 @@ func (w *world) namespaceExists(name string) {
 
 func (w *world) startProxy() {
 	var err error
-	w.links, err = pki.NewAuthority("links")
+	w.links, err = pki.NewAuthority("links", time.Now())
 	w.check(err)
 	w.proxy, err = link.NewProxy(link.ProxyOptions{
-		Actor: "nodes", Listen: "127.230.2.3:0", CA: link.CAOf(w.links), Log: testr.New(w.t),
+		Actor: "nodes", Listen: "127.230.2.3:0", CA: w.links, Log: testr.New(w.t),
 		UpstreamRoots: func(string) *x509.CertPool { return w.roots },
 		Resolve: func(context.Context, string) (string, time.Duration, error) {
 			if w.absent.Load() {

@@ -54,7 +54,7 @@ func (p *Ends) Name() string { return "ends of actors in " + p.Cluster }
 func (p *Ends) Follow(ctx context.Context, to timeline.Recorder) error {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
-	err := followObjects(ctx, p.Pods, list, func(there []unstructured.Unstructured) error {
+	return followObjects(ctx, p.Pods, list, func(there []unstructured.Unstructured) error {
 		for i := range there {
 			if err := p.see(ctx, &there[i], to); err != nil {
 				return err
@@ -67,10 +67,6 @@ func (p *Ends) Follow(ctx context.Context, to timeline.Recorder) error {
 		}
 		return p.see(ctx, pod, to)
 	})
-	if ctx.Err() == nil {
-		return err
-	}
-	return nil // it was to end, and has ended with an error or without, as it was just then
 }
 
 func (p *Ends) see(ctx context.Context, object *unstructured.Unstructured, to timeline.Recorder) error {

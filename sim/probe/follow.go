@@ -2,21 +2,27 @@ package probe
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/transplant-sim/transplant/sim/probe/access"
 )
 
-// followObjects lists objects of a kind and then watches them, until the watch ends or ctx does.
+// followObjects lists objects of a kind and then watches them, until the watch ends, which is an error, or ctx does.
 func followObjects(
 	ctx context.Context, c client.WithWatch, list *unstructured.UnstructuredList,
 	listed func([]unstructured.Unstructured) error, changed func(watch.EventType, *unstructured.Unstructured) error,
 	options ...client.ListOption,
-) error {
+) (err error) {
+	defer func() {
+		if ctx.Err() != nil {
+			err = nil // it was to end, and has ended with an error or without, as it was just then
+		}
+	}()
 	if err := c.List(ctx, list, options...); err != nil {
 		return fmt.Errorf("list %ss: %w", kindOf(list), err)
 	}
@@ -27,26 +33,12 @@ func followObjects(
 	if err != nil {
 		return fmt.Errorf("watch %ss: %w", kindOf(list), err)
 	}
-	defer stream.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case event, open := <-stream.ResultChan():
-			if !open {
-				return errors.New("the watch has ended")
-			}
-			object, is := event.Object.(*unstructured.Unstructured)
-			switch {
-			case event.Type == watch.Error:
-				return errors.New("the watch has ended with an error")
-			case is:
-				if err := changed(event.Type, object); err != nil {
-					return err
-				}
-			}
+	return access.Events(ctx, stream, func(event watch.Event) error {
+		if object, is := event.Object.(*unstructured.Unstructured); is {
+			return changed(event.Type, object)
 		}
-	}
+		return nil
+	})
 }
 
 func kindOf(list *unstructured.UnstructuredList) string {

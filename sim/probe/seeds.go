@@ -47,7 +47,7 @@ func (s *Seeds) list() *unstructured.UnstructuredList {
 
 // Follow lists and watches until the watch ends.
 func (s *Seeds) Follow(ctx context.Context, to timeline.Recorder) error {
-	err := followObjects(ctx, s.Garden, s.list(), func(there []unstructured.Unstructured) error {
+	return followObjects(ctx, s.Garden, s.list(), func(there []unstructured.Unstructured) error {
 		return s.listed(there, to)
 	}, func(kind watch.EventType, seed *unstructured.Unstructured) error {
 		if kind == watch.Deleted {
@@ -56,10 +56,6 @@ func (s *Seeds) Follow(ctx context.Context, to timeline.Recorder) error {
 		}
 		return s.see(seed, to)
 	})
-	if ctx.Err() == nil {
-		return err
-	}
-	return nil // it was to end, and has ended with an error or without, as it was just then
 }
 
 func (s *Seeds) listed(there []unstructured.Unstructured, to timeline.Recorder) error {

@@ -47,10 +47,15 @@ func (s *Shoots) Sample(ctx context.Context, to timeline.Recorder) error {
 
 // Follow lists and watches until the watch ends.
 func (s *Shoots) Follow(ctx context.Context, to timeline.Recorder) error {
-	if err := s.follow(ctx, to); ctx.Err() == nil {
-		return err
-	}
-	return nil // it was to end, and has ended with an error or without, as it was just then
+	return followObjects(ctx, s.Garden, s.list(), func(there []unstructured.Unstructured) error {
+		return s.listed(there, to)
+	}, func(kind watch.EventType, shoot *unstructured.Unstructured) error {
+		if kind == watch.Deleted {
+			s.note(to, timeline.ShootSeen{Absent: true})
+			return nil
+		}
+		return s.see(to, shoot)
+	}, s.only()...)
 }
 
 func (s *Shoots) list() *unstructured.UnstructuredList {
@@ -75,18 +80,6 @@ func (s *Shoots) listed(there []unstructured.Unstructured, to timeline.Recorder)
 		}
 	}
 	return nil
-}
-
-func (s *Shoots) follow(ctx context.Context, to timeline.Recorder) error {
-	return followObjects(ctx, s.Garden, s.list(), func(there []unstructured.Unstructured) error {
-		return s.listed(there, to)
-	}, func(kind watch.EventType, shoot *unstructured.Unstructured) error {
-		if kind == watch.Deleted {
-			s.note(to, timeline.ShootSeen{Absent: true})
-			return nil
-		}
-		return s.see(to, shoot)
-	}, s.only()...)
 }
 
 // see what our types know of a Shoot, and what they do not know.

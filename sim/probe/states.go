@@ -38,15 +38,11 @@ func (s *States) Name() string {
 
 // Follow lists and watches until the watch ends.
 func (s *States) Follow(ctx context.Context, to timeline.Recorder) error {
-	err := followObjects(ctx, s.Seed, s.list(), func(there []unstructured.Unstructured) error {
+	return followObjects(ctx, s.Seed, s.list(), func(there []unstructured.Unstructured) error {
 		return s.listed(there, to)
 	}, func(kind watch.EventType, object *unstructured.Unstructured) error {
 		return s.see(kind, object, to)
 	}, client.InNamespace(s.Namespace))
-	if ctx.Err() == nil {
-		return err
-	}
-	return nil // it was to end, and has ended with an error or without, as it was just then
 }
 
 // Pace of samples.

@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/version"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/transplant-sim/transplant/clusters/embedded/processnode/nodestatus"
+	"github.com/transplant-sim/transplant/clusters/ready"
 )
 
 const (
@@ -101,21 +101,20 @@ func (a *agent) start(ctx context.Context, group *sync.WaitGroup) error {
 
 // awaitAPIServer waits until the API server answers, and returns its version.
 func (a *agent) awaitAPIServer(ctx context.Context) (found string, err error) {
-	var last error
-	err = wait.PollUntilContextCancel(ctx, startPoll, true, func(ctx context.Context) (bool, error) {
+	err = ready.Await(ctx, startPoll, 0, func(ctx context.Context) error {
 		content, err := a.Client.Discovery().RESTClient().Get().AbsPath("/version").DoRaw(ctx)
-		if last = err; err != nil {
-			return false, nil
+		if err != nil {
+			return err
 		}
 		var info version.Info
 		if err := json.Unmarshal(content, &info); err != nil {
-			return false, fmt.Errorf("parse the API server's version: %w", err)
+			return ready.Never(fmt.Errorf("parse the API server's version: %w", err))
 		}
 		found = info.GitVersion
-		return true, nil
+		return nil
 	})
 	if err != nil {
-		return "", fmt.Errorf("wait for the API server: %w", errors.Join(err, last))
+		return "", fmt.Errorf("wait for the API server: %w", err)
 	}
 	return found, nil
 }

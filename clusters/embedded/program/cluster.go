@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
-	"github.com/transplant-sim/transplant/clusters/pki"
+	"github.com/transplant-sim/transplant/pki"
 )
 
 // Ports on a cluster's own address.

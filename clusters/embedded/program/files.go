@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/transplant-sim/transplant/clusters/atrest"
-	"github.com/transplant-sim/transplant/clusters/pki"
+	"github.com/transplant-sim/transplant/pki"
 )
 
 // Names of the files in a cluster's PKI folder: ClusterCA signs for the API server, the node and all users.
@@ -37,7 +38,7 @@ func (c Cluster) Write() error {
 	if err := os.MkdirAll(filepath.Join(c.Dir, "logs"), 0o755); err != nil {
 		return fmt.Errorf("make the folder of cluster %q: %w", c.Name, err)
 	}
-	authority, err := pki.NewAuthority(c.Name)
+	authority, err := pki.NewAuthority(c.Name, time.Now())
 	if err != nil {
 		return err
 	}
@@ -77,7 +78,7 @@ func (c Cluster) writeClusterKeys(authority *pki.Authority) error {
 
 // writeEtcdKeys makes an authority of etcd's own: whoever it signs for may read and write everything.
 func (c Cluster) writeEtcdKeys(*pki.Authority) error {
-	authority, err := pki.NewAuthority(c.Name + "-etcd")
+	authority, err := pki.NewAuthority(c.Name+"-etcd", time.Now())
 	if err != nil {
 		return err
 	}
@@ -92,7 +93,7 @@ func (c Cluster) writeEtcdKeys(*pki.Authority) error {
 }
 
 func (c Cluster) writeFrontProxyKeys(*pki.Authority) error {
-	authority, err := pki.NewAuthority(c.Name + "-front-proxy")
+	authority, err := pki.NewAuthority(c.Name+"-front-proxy", time.Now())
 	if err != nil {
 		return err
 	}
@@ -103,7 +104,7 @@ func (c Cluster) writeFrontProxyKeys(*pki.Authority) error {
 }
 
 func issue(folder pki.Folder, authority *pki.Authority, name string, request pki.Request) error {
-	pair, err := authority.Issue(request)
+	pair, err := authority.Issue(request, time.Now())
 	if err != nil {
 		return err
 	}

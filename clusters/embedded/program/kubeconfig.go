@@ -3,11 +3,12 @@ package program
 import (
 	"fmt"
 	"os"
+	"time"
 
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/transplant-sim/transplant/clusters/kubeconfig"
-	"github.com/transplant-sim/transplant/clusters/pki"
+	"github.com/transplant-sim/transplant/pki"
 )
 
 // users are the cluster's own, with the names and groups Kubernetes' own roles know.
@@ -23,7 +24,7 @@ var users = map[string]pki.Request{
 func (c Cluster) writeKubeconfigs(authority *pki.Authority) error {
 	server := clientcmdapi.Cluster{Server: c.URL(), CertificateAuthorityData: authority.PEM()}
 	for file, request := range users {
-		pair, err := authority.Issue(request)
+		pair, err := authority.Issue(request, time.Now())
 		if err != nil {
 			return err
 		}

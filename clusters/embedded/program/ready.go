@@ -26,22 +26,18 @@ func AwaitReady(ctx context.Context, config *rest.Config, needed ...*process.Pro
 	}
 	defer client.CloseIdleConnections()
 	client.Timeout = readyTimeout
-	for {
+	err = ready.Await(ctx, readyPoll, 0, func(ctx context.Context) error {
 		err := ready.Endpoint(ctx, client, config.Host+"/readyz")
-		if err == nil {
-			return nil
-		}
 		for _, p := range needed {
-			if !p.Running() {
+			if err != nil && !p.Running() {
 				//nolint:errorlint // it may have ended well, without an error
-				return fmt.Errorf("wait for the API server at %s: process %q ended (%v), see %s", config.Host, p.Name(),
-					p.Err(), p.Spec().Log)
+				return ready.Never(fmt.Errorf("process %q ended (%v), see %s", p.Name(), p.Err(), p.Spec().Log))
 			}
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("wait for the API server at %s: %w, last: %w", config.Host, ctx.Err(), err)
-		case <-time.After(readyPoll):
-		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("wait for the API server at %s: %w", config.Host, err)
 	}
+	return nil
 }

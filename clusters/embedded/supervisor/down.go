@@ -7,10 +7,9 @@ import (
 	"syscall"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
-
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+	"github.com/transplant-sim/transplant/clusters/ready"
 )
 
 const (
@@ -63,8 +62,11 @@ func endOwner(ctx context.Context, dir rundir.Dir, grace time.Duration) error {
 }
 
 func awaitFree(ctx context.Context, dir rundir.Dir, within time.Duration) error {
-	return wait.PollUntilContextTimeout(ctx, downPoll, within, true, func(context.Context) (bool, error) {
+	return ready.Await(ctx, downPoll, within, func(context.Context) error {
 		owned, err := dir.Owned()
-		return !owned, err
+		if err == nil && owned {
+			return errors.New("its owner runs")
+		}
+		return ready.Never(err)
 	})
 }

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/clusters/ready"
 	"github.com/transplant-sim/transplant/controllers/admission/defaults"
 )
 
@@ -34,7 +35,7 @@ func install(ctx context.Context, c client.Client, definitions []*apiextensionsv
 		}
 	}
 	pending := definitions
-	err := Await(ctx, actorTimeout, func(ctx context.Context) error {
+	err := ready.Await(ctx, actorPoll, actorTimeout, func(ctx context.Context) error {
 		for ; len(pending) > 0; pending = pending[1:] {
 			current := &apiextensionsv1.CustomResourceDefinition{}
 			if err := c.Get(ctx, client.ObjectKeyFromObject(pending[0]), current); err != nil {

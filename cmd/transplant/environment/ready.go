@@ -7,11 +7,11 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/clusters/ready"
 )
 
 const (
@@ -20,26 +20,9 @@ const (
 	actorPoll    = 50 * time.Millisecond
 )
 
-// Await polls until nothing is missing any more, at most for so long; missing says what is. A request that fails
-// is made again: a server that starts, or a busy machine, may take longer for one than a client waits.
-func Await(ctx context.Context, timeout time.Duration, missing func(context.Context) error) error {
-	var last error
-	err := wait.PollUntilContextTimeout(ctx, actorPoll, timeout, true, func(ctx context.Context) (bool, error) {
-		err := missing(ctx)
-		if ctx.Err() == nil || last == nil { // one that was cut short says less than the one before
-			last = err
-		}
-		return err == nil, nil
-	})
-	if err != nil {
-		return fmt.Errorf("%w; last: %w", err, last)
-	}
-	return nil
-}
-
 // awaitActors waits until every Deployment of a cluster is available: nothing else runs there yet.
 func awaitActors(ctx context.Context, c client.Client, cluster string) error {
-	err := Await(ctx, actorTimeout, func(ctx context.Context) error { return CheckActors(ctx, c) })
+	err := ready.Await(ctx, actorPoll, actorTimeout, func(ctx context.Context) error { return CheckActors(ctx, c) })
 	if err != nil {
 		return fmt.Errorf("wait for the actors of cluster %q: %w", cluster, err)
 	}
@@ -62,7 +45,7 @@ func CheckActors(ctx context.Context, c client.Client) error {
 
 // awaitSeed waits until the gardenlet has reported to the garden that the seed can take shoots, and has its bucket.
 func awaitSeed(ctx context.Context, garden client.Client, name string) error {
-	err := Await(ctx, actorTimeout, func(ctx context.Context) error {
+	err := ready.Await(ctx, actorPoll, actorTimeout, func(ctx context.Context) error {
 		seed := &gardencorev1beta1.Seed{}
 		if err := garden.Get(ctx, client.ObjectKey{Name: name}, seed); err != nil {
 			return err

@@ -14,7 +14,6 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/utils/clock"
 
-	"github.com/transplant-sim/transplant/clusters/pki"
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
 	"github.com/transplant-sim/transplant/controllers/etcd/backup"
 	"github.com/transplant-sim/transplant/controllers/etcd/datadir"
@@ -22,6 +21,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/etcd/guard"
 	"github.com/transplant-sim/transplant/controllers/ownership"
 	"github.com/transplant-sim/transplant/controllers/ownership/ownershiptest"
+	"github.com/transplant-sim/transplant/pki"
 )
 
 var (
@@ -69,7 +69,7 @@ func newWorld(t testing.TB) *world {
 func (w *world) writeKeys() {
 	w.Helper()
 	w.keys = pki.Folder(w.TempDir())
-	authority, err := pki.NewAuthority("ca-etcd")
+	authority, err := pki.NewAuthority("ca-etcd", time.Now())
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func (w *world) writeKeys() {
 		if identity == access.Guard {
 			request.Hosts = []string{access.ServerName}
 		}
-		pair, err := authority.Issue(request)
+		pair, err := authority.Issue(request, time.Now())
 		if err != nil {
 			w.Fatal(err)
 		}

@@ -6,11 +6,11 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
@@ -48,23 +48,10 @@ func (h *Heartbeat) Start(ctx context.Context) error {
 
 // Renew writes the Lease once.
 func (h *Heartbeat) Renew(ctx context.Context) error {
-	key := client.ObjectKey{Namespace: h.Namespace, Name: HeartbeatLease}
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
-	err := h.Client.Get(ctx, key, lease)
-	if apierrors.IsNotFound(err) {
-		h.beat(lease)
-		if err := h.Client.Create(ctx, lease); err != nil {
-			return fmt.Errorf("create the Lease %q: %w", key, err)
-		}
-		return nil
-	}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: h.Namespace, Name: HeartbeatLease}}
+	_, err := controllerutil.CreateOrPatch(ctx, h.Client, lease, func() error { h.beat(lease); return nil })
 	if err != nil {
-		return fmt.Errorf("get the Lease %q: %w", key, err)
-	}
-	patch := client.MergeFrom(lease.DeepCopy())
-	h.beat(lease)
-	if err := h.Client.Patch(ctx, lease, patch); err != nil {
-		return fmt.Errorf("patch the Lease %q: %w", key, err)
+		return fmt.Errorf("renew the Lease %s/%s: %w", h.Namespace, HeartbeatLease, err)
 	}
 	return nil
 }

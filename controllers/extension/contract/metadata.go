@@ -11,18 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
-
-// patchMetadata sends a change of metadata with the resource version it was made on: finalizers are a list, which a
-// merge patch replaces as a whole, and an annotation must not be removed that has been set anew meanwhile.
-func (r *Reconciler[T]) patchMetadata(ctx context.Context, obj client.Object, change func()) error {
-	before, ok := obj.DeepCopyObject().(client.Object)
-	if !ok {
-		return fmt.Errorf("copy %T: the copy is no object", obj)
-	}
-	change()
-	return r.Client.Patch(ctx, obj, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-}
 
 func (r *Reconciler[T]) addFinalizer(ctx context.Context, obj T) error {
 	if err := r.addSecretFinalizer(ctx, obj); err != nil {
@@ -31,7 +21,7 @@ func (r *Reconciler[T]) addFinalizer(ctx context.Context, obj T) error {
 	if controllerutil.ContainsFinalizer(obj, r.Kind.Finalizer) {
 		return nil
 	}
-	err := r.patchMetadata(ctx, obj, func() { controllerutil.AddFinalizer(obj, r.Kind.Finalizer) })
+	err := patch.LockedObject(ctx, r.Client, obj, func() { controllerutil.AddFinalizer(obj, r.Kind.Finalizer) })
 	if err != nil {
 		return fmt.Errorf("add the finalizer to %s %q: %w", r.Kind.Name, obj.GetName(), err)
 	}
@@ -45,7 +35,7 @@ func (r *Reconciler[T]) removeFinalizer(ctx context.Context, obj T) error {
 	if !controllerutil.ContainsFinalizer(obj, r.Kind.Finalizer) {
 		return nil
 	}
-	err := r.patchMetadata(ctx, obj, func() { controllerutil.RemoveFinalizer(obj, r.Kind.Finalizer) })
+	err := patch.LockedObject(ctx, r.Client, obj, func() { controllerutil.RemoveFinalizer(obj, r.Kind.Finalizer) })
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("remove the finalizer from %s %q: %w", r.Kind.Name, obj.GetName(), err)
 	}
@@ -53,12 +43,12 @@ func (r *Reconciler[T]) removeFinalizer(ctx context.Context, obj T) error {
 }
 
 // removeRequest takes the request off the object if it is still the one that was served. A newer one stays, and the
-// event of its arrival calls again.
+// event of its arrival calls again. The lock keeps a request that has been set anew meanwhile.
 func (r *Reconciler[T]) removeRequest(ctx context.Context, obj T, served Request) error {
 	if served.Operation == "" || RequestOf(obj) != served {
 		return nil
 	}
-	err := r.patchMetadata(ctx, obj, func() {
+	err := patch.LockedObject(ctx, r.Client, obj, func() {
 		annotations := obj.GetAnnotations()
 		delete(annotations, constants.GardenerOperation)
 		obj.SetAnnotations(annotations)
@@ -77,7 +67,9 @@ func (r *Reconciler[T]) addSecretFinalizer(ctx context.Context, obj T) error {
 	if err != nil || secret == nil || controllerutil.ContainsFinalizer(secret, r.Kind.Finalizer) {
 		return err
 	}
-	if err := r.patchMetadata(ctx, secret, func() { controllerutil.AddFinalizer(secret, r.Kind.Finalizer) }); err != nil {
+	if err := patch.LockedObject(ctx, r.Client, secret, func() {
+		controllerutil.AddFinalizer(secret, r.Kind.Finalizer)
+	}); err != nil {
 		return fmt.Errorf("add the finalizer to the secret of %s %q: %w", r.Kind.Name, obj.GetName(), err)
 	}
 	return nil
@@ -91,7 +83,9 @@ func (r *Reconciler[T]) removeSecretFinalizer(ctx context.Context, obj T) error 
 	if err != nil || secret == nil || !controllerutil.ContainsFinalizer(secret, r.Kind.Finalizer) {
 		return err
 	}
-	err = r.patchMetadata(ctx, secret, func() { controllerutil.RemoveFinalizer(secret, r.Kind.Finalizer) })
+	err = patch.LockedObject(ctx, r.Client, secret, func() {
+		controllerutil.RemoveFinalizer(secret, r.Kind.Finalizer)
+	})
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("remove the finalizer from the secret of %s %q: %w", r.Kind.Name, obj.GetName(), err)
 	}

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // PatchStatus applies change to the status of obj and sends the difference, if there is one, as a merge patch: fields
@@ -17,27 +18,16 @@ import (
 //
 // Actuators write their results with it. They never change obj in memory alone: what is not sent is lost in a crash.
 func PatchStatus[T client.Object](ctx context.Context, c client.Client, obj T, change func()) error {
-	before, ok := obj.DeepCopyObject().(T)
-	if !ok {
-		return fmt.Errorf("copy %T: the copy is of another type", obj)
-	}
-	change()
-	patch := client.MergeFrom(before)
-	if data, err := patch.Data(obj); err != nil {
-		return fmt.Errorf("compute the status patch of %q: %w", obj.GetName(), err)
-	} else if string(data) == "{}" {
-		return nil
-	}
-	if err := c.Status().Patch(ctx, obj, patch); err != nil {
+	before := obj.DeepCopyObject()
+	err := patch.Status(ctx, c, obj, change)
+	if err != nil {
 		// Patch leaves obj as change made it; a later patch would take that for written.
 		reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(before).Elem())
-		err = fmt.Errorf("patch the status of %T %q: %w", obj, obj.GetName(), err)
-		if tooLarge(err) {
-			return WithCodes(err, gardencorev1beta1.ErrorConfigurationProblem)
-		}
-		return err
 	}
-	return nil
+	if tooLarge(err) {
+		return WithCodes(err, gardencorev1beta1.ErrorConfigurationProblem)
+	}
+	return err
 }
 
 func (r *Reconciler[T]) processing(ctx context.Context, obj T, op gardencorev1beta1.LastOperationType,

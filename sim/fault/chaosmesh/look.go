@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/transplant-sim/transplant/clusters/ready"
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
@@ -232,23 +233,20 @@ func (w *watcher) stop() {
 
 // awaitClean waits until no victim is seen to be harmed any more.
 func (m *meshed) awaitClean(ctx context.Context) error {
-	var last error
-	err := wait.PollUntilContextTimeout(ctx, meshPoll, cleanWithin, true, func(ctx context.Context) (bool, error) {
+	err := ready.Await(ctx, meshPoll, cleanWithin, func(ctx context.Context) error {
 		for _, victim := range m.victims() {
 			harmed, err := m.look(ctx, m, &victim)
 			switch {
 			case err != nil:
-				last = fmt.Errorf("look at the pod %s/%s: %w", victim.Namespace, victim.Name, err)
-				return false, nil
+				return fmt.Errorf("look at the pod %s/%s: %w", victim.Namespace, victim.Name, err)
 			case harmed:
-				last = fmt.Errorf("the pod %s/%s is still harmed", victim.Namespace, victim.Name)
-				return false, nil
+				return fmt.Errorf("the pod %s/%s is still harmed", victim.Namespace, victim.Name)
 			}
 		}
-		return true, nil
+		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("wait until nothing is left of %s: %w: %w", m, err, last)
+		return fmt.Errorf("wait until nothing is left of %s: %w", m, err)
 	}
 	return nil
 }

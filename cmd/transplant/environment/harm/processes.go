@@ -10,7 +10,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters"
 	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
-	"github.com/transplant-sim/transplant/cmd/transplant/environment"
+	"github.com/transplant-sim/transplant/clusters/ready"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
@@ -65,10 +65,12 @@ func (i *Injector) AwaitProcess(ctx context.Context, wanted world.Process) error
 	return nil
 }
 
+const processPoll = 50 * time.Millisecond
+
 // awaitSome waits until find finds as many as that.
 func awaitSome(ctx context.Context, count int, timeout time.Duration, find func(context.Context) ([]process.Program,
 	error)) error {
-	return environment.Await(ctx, timeout, func(ctx context.Context) error {
+	return ready.Await(ctx, processPoll, timeout, func(ctx context.Context) error {
 		found, err := find(ctx)
 		switch {
 		case err != nil:

@@ -9,10 +9,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/transplant-sim/transplant/clusters/ready"
 	"github.com/transplant-sim/transplant/cmd/transplant/environment"
 	"github.com/transplant-sim/transplant/sim/landscape"
 )
@@ -44,13 +44,9 @@ func (i *Injector) Refresh(ctx context.Context) error {
 // refresh puts new pods in the place of those actors whose containers have been restarted, and waits until they are
 // ready, for as long as ctx lets it.
 func refresh(ctx context.Context, c client.Client, cluster string) error {
-	var last error
-	err := wait.PollUntilContextCancel(ctx, refreshPoll, true, func(ctx context.Context) (bool, error) {
-		last = refreshOnce(ctx, c)
-		return last == nil, nil
-	})
+	err := ready.Await(ctx, refreshPoll, 0, func(ctx context.Context) error { return refreshOnce(ctx, c) })
 	if err != nil {
-		return fmt.Errorf("put new pods in the place of restarted ones in cluster %q: %w; last: %w", cluster, err, last)
+		return fmt.Errorf("put new pods in the place of restarted ones in cluster %q: %w", cluster, err)
 	}
 	return nil
 }

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/transplant-sim/transplant/sim/probe/access"
 )
 
 // mirrorPause is the time between a watch that has broken and the next.
@@ -57,27 +59,16 @@ func (m *mirror[T]) follow(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("watch: %w", err)
 	}
-	defer stream.Stop()
 	m.mu.Lock()
 	m.known = known
 	m.mu.Unlock()
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case event, open := <-stream.ResultChan():
-			if !open || event.Type == watch.Error {
-				return fmt.Errorf("the watch has ended: %v", event.Object)
-			}
-			m.take(event)
-		}
-	}
+	return access.Events(ctx, stream, m.take)
 }
 
-func (m *mirror[T]) take(event watch.Event) {
+func (m *mirror[T]) take(event watch.Event) error {
 	one, is := event.Object.(T)
 	if !is {
-		return
+		return nil
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -86,6 +77,7 @@ func (m *mirror[T]) take(event watch.Event) {
 	} else {
 		m.known[client.ObjectKeyFromObject(one)] = one
 	}
+	return nil
 }
 
 func (m *mirror[T]) forget() {

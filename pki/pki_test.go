@@ -8,13 +8,14 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
 
 func authority(t *testing.T) *Authority {
 	t.Helper()
-	a, err := NewAuthority("test")
+	a, err := NewAuthority("test", time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +26,7 @@ func TestIssue(t *testing.T) {
 	t.Parallel()
 	mine, other := authority(t), authority(t)
 	pair, err := mine.Issue(Request{Name: "kube-apiserver", Groups: []string{"g"},
-		Hosts: []string{"127.17.0.1", "api.shoot.test"}})
+		Hosts: []string{"127.17.0.1", "api.shoot.test"}}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +53,7 @@ func TestIssue(t *testing.T) {
 func TestClientsMayNotServe(t *testing.T) {
 	t.Parallel()
 	a := authority(t)
-	pair, err := a.Issue(Request{Name: "client"})
+	pair, err := a.Issue(Request{Name: "client"}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,11 +70,51 @@ func TestClientsMayNotServe(t *testing.T) {
 	}
 }
 
+func TestParseAuthority_OneThatWasEncoded_SignsForWhatIsRequested(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1700000000, 0)
+	made, err := NewAuthority("test", now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, key, err := PEM(made.KeyPair())
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := ParseAuthority(certificate, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := parsed.Issue(Request{Name: "x", Hosts: []string{"x"}, Valid: time.Hour,
+		Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	serves := x509.VerifyOptions{Roots: made.Pool(), DNSName: "x", CurrentTime: now.Add(time.Minute)}
+	if _, err := pair.Leaf.Verify(serves); err != nil {
+		t.Error(err)
+	}
+	client, late := serves, serves
+	client.KeyUsages = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	late.CurrentTime = now.Add(2 * time.Hour)
+	for want, options := range map[x509.InvalidReason]x509.VerifyOptions{
+		x509.IncompatibleUsage: client, x509.Expired: late,
+	} {
+		var invalid x509.CertificateInvalidError
+		if _, err := pair.Leaf.Verify(options); !errors.As(err, &invalid) || invalid.Reason != want {
+			t.Errorf("got %v, want reason %d", err, want)
+		}
+	}
+	if _, err := ParseAuthority(certificate, nil); err == nil {
+		t.Error("an authority without a key was parsed")
+	}
+}
+
 func TestFolder(t *testing.T) {
 	t.Parallel()
 	folder := Folder(filepath.Join(t.TempDir(), "pki"))
 	a := authority(t)
-	pair, err := a.Issue(Request{Name: "x", Hosts: []string{"x"}})
+	pair, err := a.Issue(Request{Name: "x", Hosts: []string{"x"}}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

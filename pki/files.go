@@ -1,7 +1,6 @@
 package pki
 
 import (
-	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -11,10 +10,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	certutil "k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
 )
 
-// Folder is where a cluster keeps its keys and certificates: <name>.crt and <name>.key, keys readable by the owner
-// only. Errors of its write methods name the file.
+// Folder is where keys and certificates are: <name>.crt and <name>.key, keys readable by the owner only. Errors of its
+// write methods name the file.
 type Folder string
 
 // Certificate is the path of a certificate in the folder.
@@ -30,14 +32,14 @@ func (f Folder) WriteAuthority(name string, a *Authority) error {
 
 // WriteKeyPair writes <name>.crt and <name>.key.
 func (f Folder) WriteKeyPair(name string, pair tls.Certificate) error {
-	key, err := encodeKey(pair.PrivateKey)
+	certificate, key, err := PEM(pair)
 	if err != nil {
 		return fmt.Errorf("encode the key %q: %w", name, err)
 	}
 	if err := f.write(f.Key(name), key); err != nil {
 		return err
 	}
-	return f.write(f.Certificate(name), encodeCertificate(pair.Certificate[0]))
+	return f.write(f.Certificate(name), certificate)
 }
 
 // WriteSigningKey makes and writes the key <name>.key with its public half <name>.pub, for ServiceAccount tokens.
@@ -46,7 +48,7 @@ func (f Folder) WriteSigningKey(name string) error {
 	if err != nil {
 		return fmt.Errorf("make the key %q: %w", name, err)
 	}
-	private, err := encodeKey(key)
+	private, err := keyutil.MarshalPrivateKeyToPEM(key)
 	if err != nil {
 		return fmt.Errorf("encode the key %q: %w", name, err)
 	}
@@ -57,7 +59,7 @@ func (f Folder) WriteSigningKey(name string) error {
 	if err := f.write(f.Key(name), private); err != nil {
 		return err
 	}
-	return f.write(f.PublicKey(name), pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}))
+	return f.write(f.PublicKey(name), pem.EncodeToMemory(&pem.Block{Type: keyutil.PublicKeyBlockType, Bytes: public}))
 }
 
 // PublicKey is the path of a public key in the folder.
@@ -75,18 +77,10 @@ func (f Folder) write(path string, content []byte) error {
 
 // PEM encodes a certificate and its key, as kubeconfigs hold them.
 func PEM(pair tls.Certificate) (certificate, key []byte, err error) {
-	key, err = encodeKey(pair.PrivateKey)
+	key, err = keyutil.MarshalPrivateKeyToPEM(pair.PrivateKey)
 	return encodeCertificate(pair.Certificate[0]), key, err
 }
 
 func encodeCertificate(der []byte) []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-}
-
-func encodeKey(key crypto.PrivateKey) ([]byte, error) {
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return nil, err
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
+	return pem.EncodeToMemory(&pem.Block{Type: certutil.CertificateBlockType, Bytes: der})
 }

@@ -1,8 +1,12 @@
-package pki
+// Package authorities keeps the certificate authorities that a landscape has beside those of its clusters.
+package authorities
 
 import (
 	"crypto/tls"
 	"fmt"
+	"time"
+
+	"github.com/transplant-sim/transplant/pki"
 )
 
 // Names of the landscape's own authorities in its folder.
@@ -14,20 +18,20 @@ const (
 // Landscape has the landscape's own authorities: Servers signs for the cloud and other programs of no cluster, Links
 // for all links.
 type Landscape struct {
-	Servers, Links *Authority
+	Servers, Links *pki.Authority
 
-	folder Folder
+	folder pki.Folder
 }
 
-// NewLandscape makes the authorities and keeps them in a folder.
-func NewLandscape(folder Folder) (*Landscape, error) {
-	l := &Landscape{folder: folder}
-	for name, authority := range map[string]**Authority{landscapeCA: &l.Servers, linkCA: &l.Links} {
-		made, err := NewAuthority("transplant-" + name)
+// New makes the authorities and keeps them in a folder.
+func New(folder string) (*Landscape, error) {
+	l := &Landscape{folder: pki.Folder(folder)}
+	for name, authority := range map[string]**pki.Authority{landscapeCA: &l.Servers, linkCA: &l.Links} {
+		made, err := pki.NewAuthority("transplant-"+name, time.Now())
 		if err != nil {
 			return nil, err
 		}
-		if err := folder.WriteAuthority(name, made); err != nil {
+		if err := l.folder.WriteAuthority(name, made); err != nil {
 			return nil, fmt.Errorf("write the authority %q of the landscape: %w", name, err)
 		}
 		*authority = made
@@ -42,7 +46,7 @@ func (l *Landscape) TLS() *tls.Config {
 
 // IssueServing makes a certificate for a server of the landscape and returns the paths of certificate and key.
 func (l *Landscape) IssueServing(name string, hosts ...string) (certificate, key string, err error) {
-	pair, err := l.Servers.Issue(Request{Name: name, Hosts: hosts})
+	pair, err := l.Servers.Issue(pki.Request{Name: name, Hosts: hosts}, time.Now())
 	if err != nil {
 		return "", "", err
 	}
