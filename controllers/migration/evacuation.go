@@ -297,10 +297,9 @@ func (e *Evacuation) bind(ctx context.Context, shoot *gardencorev1beta1.Shoot, d
 		}
 	}
 	before := shoot.DeepCopy()
-	err := patch.LockedObject(ctx, e.Garden, shoot, func() {
-		shoot.Spec.SeedName = &destination
-		metav1.SetMetaDataAnnotation(&shoot.ObjectMeta, constants.ShootForceRestore, constants.LabelTrue)
-	})
+	shoot.Spec.SeedName = &destination
+	metav1.SetMetaDataAnnotation(&shoot.ObjectMeta, constants.ShootForceRestore, constants.LabelTrue)
+	err := e.Garden.Patch(ctx, shoot, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
 		*shoot = *before
 		return e.report(ctx, shoot, err)
