@@ -83,6 +83,12 @@ func (a *Authority) Issue(r Request, now time.Time) (tls.Certificate, error) {
 	return sign(template, a)
 }
 
+// IssueServing makes a certificate for what serves at a host, which is a DNS name or an IP address.
+func (a *Authority) IssueServing(host string, now time.Time) (*tls.Certificate, error) {
+	certificate, err := a.Issue(Request{Name: host, Hosts: []string{host}}, now)
+	return &certificate, err
+}
+
 // sign makes a key and its certificate, which signs itself without an authority.
 func sign(template *x509.Certificate, by *Authority) (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
@@ -18,6 +19,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/link/forward"
 	"github.com/transplant-sim/transplant/clusters/link/requests"
 	"github.com/transplant-sim/transplant/clusters/link/wire"
+	"github.com/transplant-sim/transplant/pki"
 )
 
 // ProxyOptions describe the links of an actor to targets it reaches by name: the shoots.
@@ -27,7 +29,7 @@ type ProxyOptions struct {
 	// Listen is the address of the proxy, as host:port; port 0 takes a free one.
 	Listen string
 	// CA makes a certificate for each host.
-	CA CertificateAuthority
+	CA *pki.Authority
 	// Resolve looks hosts up.
 	Resolve forward.ResolveFunc
 	// UpstreamRoots are the roots that vouch for a host; nil trusts the system's. It is asked for every new connection.
@@ -100,7 +102,9 @@ func (p *Proxy) Link(host string) *Link {
 }
 
 func (p *Proxy) newLink(host string) *Link {
-	certificate := sync.OnceValues(func() (*tls.Certificate, error) { return p.options.CA.Issue(host) })
+	certificate := sync.OnceValues(func() (*tls.Certificate, error) {
+		return p.options.CA.IssueServing(host, time.Now())
+	})
 	verify := func() *tls.Config {
 		config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host}
 		if p.options.UpstreamRoots != nil {

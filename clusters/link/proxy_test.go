@@ -21,6 +21,7 @@ import (
 
 	"github.com/transplant-sim/transplant/clusters/link"
 	"github.com/transplant-sim/transplant/clusters/link/wire"
+	"github.com/transplant-sim/transplant/pki"
 )
 
 // names is a DNS server whose answers a test changes, and which counts how often it is asked.
@@ -74,7 +75,7 @@ func newTown(t *testing.T) *town {
 		names: &names{address: "127.0.0.1", ttl: 30 * time.Second},
 		clock: testingclock.NewFakeClock(time.Now()),
 	}
-	ca, err := link.NewCA()
+	ca, err := pki.NewAuthority("transplant-links", time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

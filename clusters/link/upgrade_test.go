@@ -175,7 +175,7 @@ func (grpcServer) FullDuplexCall(s grpc_testing.TestService_FullDuplexCallServer
 func grpcClient(t *testing.T) grpc_testing.TestServiceClient {
 	t.Helper()
 	w := newWorld(t, answer(1))
-	certificate, err := w.ca.Issue("127.0.0.1")
+	certificate, err := w.ca.IssueServing("127.0.0.1", time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/transplant-sim/transplant/clusters/link"
 	"github.com/transplant-sim/transplant/clusters/link/forward"
+	"github.com/transplant-sim/transplant/pki"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -24,14 +25,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // world is a server, and the authorities that client and link trust.
 type world struct {
 	t        testing.TB
-	ca       *link.CA // of the links, and of the server
+	ca       *pki.Authority // of the links, and of the server
 	upstream *httptest.Server
 }
 
 // newWorld serves a handler over HTTPS, HTTP/2 included, as 127.0.0.1 and api.test.
 func newWorld(t testing.TB, handler http.Handler) *world {
 	t.Helper()
-	ca, err := link.NewCA()
+	ca, err := pki.NewAuthority("transplant-links", time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +51,7 @@ func (w *world) serve(address string, handler http.Handler, watch func(net.Conn,
 	}
 	byName := map[string]*tls.Certificate{}
 	for _, name := range names {
-		if byName[name], err = w.ca.Issue(name); err != nil {
+		if byName[name], err = w.ca.IssueServing(name, time.Now()); err != nil {
 			w.t.Fatal(err)
 		}
 	}
@@ -74,7 +75,7 @@ func (w *world) serve(address string, handler http.Handler, watch func(net.Conn,
 // link opens a link to the server.
 func (w *world) link(t testing.TB, o link.Options) *link.Link {
 	t.Helper()
-	certificate, err := w.ca.Issue("127.0.0.1")
+	certificate, err := w.ca.IssueServing("127.0.0.1", time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

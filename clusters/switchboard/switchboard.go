@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 
@@ -120,7 +121,7 @@ func (b *Board) link(actor, target string) (_ *link.Link, fresh bool, err error)
 	if err != nil {
 		return nil, false, fmt.Errorf("read the address of the link: %w", err)
 	}
-	certificate, err := link.CAOf(b.options.Authority).Issue(host)
+	certificate, err := b.options.Authority.IssueServing(host, time.Now())
 	if err != nil {
 		return nil, false, err
 	}
@@ -146,7 +147,7 @@ func (b *Board) proxy(actor string) (_ *link.Proxy, fresh bool, err error) {
 		return nil, false, err
 	}
 	opened, err := link.NewProxy(link.ProxyOptions{
-		Actor: actor, Listen: listen, CA: link.CAOf(b.options.Authority),
+		Actor: actor, Listen: listen, CA: b.options.Authority,
 		Resolve: b.options.Resolve, UpstreamRoots: b.options.Roots, Log: b.options.Log,
 	})
 	if err != nil {

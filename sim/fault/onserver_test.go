@@ -25,6 +25,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/apiservertest"
 	"github.com/transplant-sim/transplant/clusters/link"
 	"github.com/transplant-sim/transplant/clusters/link/requests"
+	"github.com/transplant-sim/transplant/pki"
 	"github.com/transplant-sim/transplant/sim/fault"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/world"
@@ -140,9 +141,9 @@ func TestFaults_OfARealAPIServer_HitAndHeal(t *testing.T) {
 
 func newOnServer(t *testing.T, direct *rest.Config) *onServer {
 	t.Helper()
-	ca, err := link.NewCA()
+	ca, err := pki.NewAuthority("transplant-links", time.Now())
 	must(t, err)
-	certificate, err := ca.Issue("127.0.0.1")
+	certificate, err := ca.IssueServing("127.0.0.1", time.Now())
 	must(t, err)
 	upstream, err := url.Parse(direct.Host)
 	must(t, err)

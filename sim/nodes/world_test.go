@@ -123,7 +123,7 @@ func (w *world) startProxy() {
 	w.links, err = pki.NewAuthority("links", time.Now())
 	w.check(err)
 	w.proxy, err = link.NewProxy(link.ProxyOptions{
-		Actor: "nodes", Listen: "127.230.2.3:0", CA: link.CAOf(w.links), Log: testr.New(w.t),
+		Actor: "nodes", Listen: "127.230.2.3:0", CA: w.links, Log: testr.New(w.t),
 		UpstreamRoots: func(string) *x509.CertPool { return w.roots },
 		Resolve: func(context.Context, string) (string, time.Duration, error) {
 			if w.absent.Load() {

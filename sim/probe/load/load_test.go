@@ -24,6 +24,7 @@ import (
 
 	"github.com/transplant-sim/transplant/clusters/link"
 	"github.com/transplant-sim/transplant/clusters/link/requests"
+	"github.com/transplant-sim/transplant/pki"
 	"github.com/transplant-sim/transplant/sim/probe"
 	"github.com/transplant-sim/transplant/sim/probe/access"
 	"github.com/transplant-sim/transplant/sim/probe/load"
@@ -65,11 +66,11 @@ func linkedTo(t *testing.T, target string, faults ...link.Fault) access.Connecto
 	if err != nil {
 		t.Fatal(err)
 	}
-	ca, err := link.NewCA()
+	ca, err := pki.NewAuthority("transplant-links", time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	certificate, err := ca.Issue("127.0.0.1")
+	certificate, err := ca.IssueServing("127.0.0.1", time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
