@@ -49,7 +49,7 @@ func (r *runner) awaitRevision(
 	if err != nil {
 		return false, fmt.Errorf("read the revision of the store: %w", err)
 	}
-	err = r.poll(ctx, "the backup of what the scenario begins with", func(ctx context.Context) (bool, error) {
+	err = poll(ctx, r.Clock, "the backup of what the scenario begins with", func(ctx context.Context) (bool, error) {
 		revision, err := reader.BackedUpTo(ctx, shoot)
 		if err != nil {
 			return false, err

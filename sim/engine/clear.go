@@ -33,7 +33,7 @@ func Clear(ctx context.Context, w world.World, c clock.Clock) error {
 	}
 	env := &step.Environment{World: w, Clients: clients, Clock: c}
 	asked := map[string]bool{}
-	for {
+	err = poll(ctx, c, "an empty landscape", func(ctx context.Context) (bool, error) {
 		left := deleteShoots(ctx, garden, env, asked)
 		if left == nil {
 			if planes := controlPlanes(ctx, w, clients); planes > 0 {
@@ -43,14 +43,10 @@ func Clear(ctx context.Context, w world.World, c clock.Clock) error {
 		if left == nil {
 			left = env.RestoreCloudProfiles(ctx)
 		}
-		if left == nil {
-			break
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("clear the landscape: %w; last: %w", context.Cause(ctx), left)
-		case <-c.After(pollInterval):
-		}
+		return left == nil, left
+	})
+	if err != nil {
+		return fmt.Errorf("clear the landscape: %w", err)
 	}
 	if refresher, can := w.(world.Refresher); can {
 		return refresher.Refresh(ctx)

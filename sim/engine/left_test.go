@@ -46,7 +46,7 @@ func TestControlPlane_HandOver_CountsWhatTheSourceLeft(t *testing.T) {
 			clients, garden, shoot := worldtest.SetUp(t, w, 0)
 			r := &runner{Options: Options{World: w, Clock: clock.RealClock{}}, clients: clients}
 			r.Patience.fill()
-			if err := r.poll(t.Context(), "the shoot", func(ctx context.Context) (bool, error) {
+			if err := poll(t.Context(), r.Clock, "the shoot", func(ctx context.Context) (bool, error) {
 				return world.Observe(ctx, w, clients, world.Query{Shoots: []string{"alpha"}}).Shoots["alpha"].Healthy, nil
 			}); err != nil {
 				t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/clock"
 
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/probe"
@@ -16,7 +17,7 @@ import (
 // prepare makes the load's namespace and one pod on every node.
 func (r *runner) prepare(ctx context.Context, client kubernetes.Interface, shoot landscape.Shoot) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: probe.Namespace}}
-	err := r.poll(ctx, "the namespace of the load", func(ctx context.Context) (bool, error) {
+	err := poll(ctx, r.Clock, "the namespace of the load", func(ctx context.Context) (bool, error) {
 		_, err := client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{})
 		return err == nil || apierrors.IsAlreadyExists(err), err
 	})
@@ -27,7 +28,7 @@ func (r *runner) prepare(ctx context.Context, client kubernetes.Interface, shoot
 		return nil
 	}
 	var nodes []corev1.Node
-	err = r.poll(ctx, fmt.Sprintf("%d ready nodes", shoot.Workers), func(ctx context.Context) (bool, error) {
+	err = poll(ctx, r.Clock, fmt.Sprintf("%d ready nodes", shoot.Workers), func(ctx context.Context) (bool, error) {
 		list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return false, err
@@ -43,7 +44,7 @@ func (r *runner) prepare(ctx context.Context, client kubernetes.Interface, shoot
 			return err
 		}
 	}
-	return r.poll(ctx, "the workload", func(ctx context.Context) (bool, error) {
+	return poll(ctx, r.Clock, "the workload", func(ctx context.Context) (bool, error) {
 		return allRunning(ctx, client, len(nodes))
 	})
 }
@@ -59,7 +60,7 @@ func (r *runner) place(ctx context.Context, client kubernetes.Interface, node st
 			Containers:  []corev1.Container{{Name: "work", Image: "transplant.dev/work:dev"}},
 		},
 	}
-	return r.poll(ctx, "a pod on node "+node, func(ctx context.Context) (bool, error) {
+	return poll(ctx, r.Clock, "a pod on node "+node, func(ctx context.Context) (bool, error) {
 		_, err := client.CoreV1().Pods(probe.Namespace).Create(ctx, pod, metav1.CreateOptions{})
 		return err == nil || apierrors.IsAlreadyExists(err), err
 	})
@@ -92,7 +93,7 @@ func allRunning(ctx context.Context, client kubernetes.Interface, want int) (boo
 }
 
 // poll looks until there is what is awaited, or ctx ends; then the error says how far it had come.
-func (r *runner) poll(ctx context.Context, what string, look func(context.Context) (bool, error)) error {
+func poll(ctx context.Context, by clock.Clock, what string, look func(context.Context) (bool, error)) error {
 	for {
 		there, err := look(ctx)
 		if there {
@@ -101,7 +102,7 @@ func (r *runner) poll(ctx context.Context, what string, look func(context.Contex
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("wait for %s: %w; last: %w", what, context.Cause(ctx), err)
-		case <-r.Clock.After(pollInterval):
+		case <-by.After(pollInterval):
 		}
 	}
 }

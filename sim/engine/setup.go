@@ -146,7 +146,7 @@ func (r *runner) technicalID(ctx context.Context, shoot string) (string, error) 
 
 // locate gives the technical id of a shoot, and the seed that it is on.
 func (r *runner) locate(ctx context.Context, shoot string) (id, seed string, err error) {
-	err = r.poll(ctx, "the technical id and the seed", func(ctx context.Context) (bool, error) {
+	err = poll(ctx, r.Clock, "the technical id and the seed", func(ctx context.Context) (bool, error) {
 		seen := world.Observe(ctx, r.World, r.clients, world.Query{Shoots: []string{shoot}}).Shoots[shoot]
 		if id, seed = seen.TechnicalID, seen.Seed; id == "" || seed == "" {
 			return false, fmt.Errorf("the shoot %q has the id %q and the seed %q %v", shoot, id, seed, seen.Unknown)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -189,42 +190,27 @@ func (g *gathering[T]) noteChanges(v view[T]) {
 // stays until the shoot is to be reached in another way: its former API server may go on for long, and its watches with
 // it.
 func stays(ctx context.Context, connect access.Connector, at access.Key) error {
-	ticker := time.NewTicker(gatheringPace.Every)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-ticker.C:
-		}
+	return wait.PollUntilContextCancel(ctx, gatheringPace.Every, false, func(ctx context.Context) (bool, error) {
 		config, err := reachable(ctx, connect)
-		switch {
-		case err != nil:
-			return err
-		case access.KeyOf(config) != at:
-			return errOver
+		if err == nil && access.KeyOf(config) != at {
+			err = errOver
 		}
-	}
+		return false, err
+	})
 }
 
 // stored reads now and then what only a working store can answer, until it does not: an API server whose etcd stands
 // still keeps its watches open and says nothing on them, as one to which nothing happens.
 func stored(ctx context.Context, client kubernetes.Interface) error {
-	ticker := time.NewTicker(storePause)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-ticker.C:
-		}
-		look, cancel := context.WithTimeout(ctx, gatheringPace.Timeout)
-		_, err := client.CoreV1().Namespaces().Get(look, metav1.NamespaceSystem, metav1.GetOptions{})
-		cancel()
+	return wait.PollUntilContextCancel(ctx, storePause, false, func(ctx context.Context) (bool, error) {
+		ctx, cancel := context.WithTimeout(ctx, gatheringPace.Timeout)
+		defer cancel()
+		_, err := client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 		if err != nil {
-			return fmt.Errorf("read from the store of what is watched: %w", err)
+			return false, fmt.Errorf("read from the store of what is watched: %w", err)
 		}
-	}
+		return false, nil
+	})
 }
 
 func reachable(ctx context.Context, connect access.Connector) (*rest.Config, error) {
