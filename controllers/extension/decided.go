@@ -15,6 +15,7 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/ownership"
 	"github.com/transplant-sim/transplant/controllers/ownership/tenure"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
 // claim is what the gardenlet has written on a control-plane namespace: in which epoch it acts, and where that was
@@ -59,26 +60,26 @@ type lapseError struct{ why string }
 
 func (e *lapseError) Error() string { return e.why }
 
-// Unwrap makes it an ownership.ErrLapsed.
-func (e *lapseError) Unwrap() error { return ownership.ErrLapsed }
+// Unwrap makes it a validity.ErrLapsed.
+func (e *lapseError) Unwrap() error { return validity.ErrLapsed }
 
 // decided is the validity of an epoch whose etcd does not run. It is a guard that has no etcd to watch, only the
 // decision to read: what docs/ownership.md#o1 says of a guard that has started is all that there is to it, so it is
 // one. It begins lapsed, and DNS alone revives it; whoever has written the claim has seen both authorities name it
 // (docs/ownership.md#o6).
 type decided struct {
-	guard    *ownership.Guard
+	guard    *validity.Guard
 	decision ownership.Authority
 	log      logr.Logger
 }
 
-var _ validity = &decided{}
+var _ holding = &decided{}
 
 func (f *GuardFence) decided(namespace string, c claim) (*decided, error) {
-	guard, err := ownership.NewGuard(ownership.GuardOptions{
+	guard, err := validity.NewGuard(validity.GuardOptions{
 		Self: c.self, Timing: f.Timing, Clock: f.Clock,
-		Memory:   ownership.Memory{Owner: c.self.Owner, Epoch: c.self.Epoch, Served: true},
-		Remember: func(ownership.Memory) error { return nil }, // who is restarted reads anew
+		Memory:   validity.Memory{Owner: c.self.Owner, Epoch: c.self.Epoch, Served: true},
+		Remember: func(validity.Memory) error { return nil }, // who is restarted reads anew
 	})
 	if err != nil {
 		return nil, err
@@ -98,7 +99,7 @@ func (f *GuardFence) decided(namespace string, c claim) (*decided, error) {
 
 // whileUnguarded is an authority that is read only where no guard runs. It looks for one after it was read, so that
 // every guard begins after the reads that it has not heard of: for those it waits by itself
-// (ownership.Guard.RevocationRemaining).
+// (validity.Guard.RevocationRemaining).
 type whileUnguarded struct {
 	ownership.Authority
 	still func(context.Context) error
@@ -113,12 +114,12 @@ func (a whileUnguarded) Read(ctx context.Context) (ownership.Record, ownership.V
 	return record, version, err
 }
 
-// Term implements validity.
-func (d *decided) Term() *ownership.Term { return d.guard.Term() }
+// Term implements holding.
+func (d *decided) Term() *validity.Term { return d.guard.Term() }
 
-// Ask implements validity.
+// Ask implements holding.
 func (d *decided) Ask(ctx context.Context) error {
-	if d.guard.State() != ownership.Fenced {
+	if d.guard.State() != validity.Fenced {
 		d.guard.Look(ctx, ownership.Decision, d.decision, d.log)
 	}
 	if d.Term().Valid() {
@@ -138,7 +139,7 @@ func (d *decided) Ask(ctx context.Context) error {
 	}
 }
 
-// Run implements validity. Nobody takes back what DNS has given: it runs out, also when an etcd begins. Work that goes
+// Run implements holding. Nobody takes back what DNS has given: it runs out, also when an etcd begins. Work that goes
 // on while the shoot is made is not cut off by that.
 func (d *decided) Run(ctx context.Context, _ time.Duration, _ func()) {
 	d.guard.Follow(ctx, ownership.Decision, d.decision, d.log)

@@ -22,6 +22,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/extension/contract"
 	"github.com/transplant-sim/transplant/controllers/ownership"
 	"github.com/transplant-sim/transplant/controllers/ownership/ownershiptest"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
 var ownerTiming = ownership.Timing{Interval: 10 * time.Second, Timeout: 50 * time.Second}
@@ -131,7 +132,7 @@ func (s *sleeper) hold() context.Context {
 func (s *sleeper) refused() string {
 	s.t.Helper()
 	_, _, err := s.Hold(s.t.Context(), technicalID)
-	if !errors.Is(err, ownership.ErrLapsed) {
+	if !errors.Is(err, validity.ErrLapsed) {
 		s.t.Fatalf("holding ended with %v", err)
 	}
 	return err.Error()
@@ -179,7 +180,7 @@ func (s *sleeper) passes(d time.Duration) {
 func (s *sleeper) lapses(ctx context.Context) {
 	s.t.Helper()
 	s.eventually("work to be cancelled", func() bool { return ctx.Err() != nil })
-	if !errors.Is(context.Cause(ctx), ownership.ErrLapsed) {
+	if !errors.Is(context.Cause(ctx), validity.ErrLapsed) {
 		s.t.Errorf("work ended with %v", context.Cause(ctx))
 	}
 }
@@ -215,7 +216,7 @@ func TestTheEpochOfASleepingShootIsReadInDNS(t *testing.T) {
 	a.clock.Step(10 * time.Second)
 	a.lapses(ctx)
 	if _, err := a.cloud.Networks().Create(context.WithoutCancel(ctx), &cloud.Network{}); !errors.Is(err,
-		ownership.ErrLapsed) {
+		validity.ErrLapsed) {
 		t.Errorf("after the lapse a call ends with %v", err)
 	}
 	a.dns.set(func(d *dns) { d.cut = false })
@@ -335,7 +336,7 @@ func TestAGuardEndsWhatDNSGives(t *testing.T) {
 		t.Errorf("work begun before etcd was cut off by it: %v", context.Cause(ctx))
 	}
 	asked := a.dns.asked()
-	guard.set(ownership.ValidityAnswer{State: ownership.Suspended, Epoch: 3})
+	guard.set(validity.Answer{State: validity.Suspended, Epoch: 3})
 	if why := a.refused(); !strings.Contains(why, "ask the guard of epoch 3") {
 		t.Errorf("not the guard was asked, but %s", why)
 	}
@@ -423,7 +424,7 @@ func TestTwoSeedsOfASleepingShootMakeOneNetwork(t *testing.T) {
 		t.Fatalf("b finds %v, %v", found, err)
 	}
 	if _, err := a.cloud.Networks().Create(context.WithoutCancel(underWay),
-		&cloud.Network{CIDR: "10.0.0.0/16", Tags: tags(underWay)}); !errors.Is(err, ownership.ErrLapsed) {
+		&cloud.Network{CIDR: "10.0.0.0/16", Tags: tags(underWay)}); !errors.Is(err, validity.ErrLapsed) {
 		t.Errorf("a, whose epoch is over, creates a network: %v", err)
 	}
 	if why := a.refused(); !strings.Contains(why, "cannot be read") {

@@ -16,6 +16,7 @@ import (
 	"github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
 	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
 // Where the guard of a shoot is found in its control-plane namespace.
@@ -31,8 +32,8 @@ var ErrNoEpoch = errors.New("the namespace has no owner epoch")
 // Fence makes an extension a holder (docs/ownership.md#o8).
 type Fence interface {
 	// Hold derives a context under which the cloud may be called for the shoot of a control-plane namespace: it carries
-	// shoot and epoch, and is cancelled with cause ownership.ErrLapsed when validity ends. It fails with an error that
-	// is ownership.ErrLapsed while there is no validity, and ErrNoEpoch if there is no such namespace.
+	// shoot and epoch, and is cancelled with cause validity.ErrLapsed when validity ends. It fails with an error that
+	// is validity.ErrLapsed while there is no validity, and ErrNoEpoch if there is no such namespace.
 	Hold(ctx context.Context, namespace string) (context.Context, context.CancelFunc, error)
 }
 
@@ -58,21 +59,21 @@ type GuardFence struct {
 	holders map[string]*shootHolder
 }
 
-// validity is that of a shoot's ownership: a guard's, or that of the decision where no guard runs.
-type validity interface {
+// holding is the validity of a shoot's ownership: a guard's, or that of the decision where no guard runs.
+type holding interface {
 	// Term is the present stretch of validity, possibly over.
-	Term() *ownership.Term
+	Term() *validity.Term
 	// Ask asks once, and says why there is no validity.
 	Ask(ctx context.Context) error
 	// Run asks on until ctx is done. It calls revoked when a guard has taken back what it gave.
 	Run(ctx context.Context, interval time.Duration, revoked func())
 }
 
-var _ validity = &ownership.Holder{}
+var _ holding = &validity.Holder{}
 
 // shootHolder is the holder of one shoot, alive while the shoot is worked on.
 type shootHolder struct {
-	validity
+	holding
 	calls  calls
 	cancel context.CancelFunc
 	by     source
@@ -94,7 +95,7 @@ func (f *GuardFence) Hold(ctx context.Context, namespace string) (context.Contex
 	term := holder.Term()
 	if !term.Valid() {
 		if err := holder.Ask(ctx); err != nil {
-			return nil, nil, errors.Join(ownership.ErrLapsed, err)
+			return nil, nil, errors.Join(validity.ErrLapsed, err)
 		}
 		term = holder.Term()
 	}
@@ -175,7 +176,7 @@ func (f *GuardFence) holder(namespace string, by source) (*shootHolder, error) {
 		holder.cancel()
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	holder = &shootHolder{validity: valid, cancel: cancel, by: by, used: f.Clock.Now()}
+	holder = &shootHolder{holding: valid, cancel: cancel, by: by, used: f.Clock.Now()}
 	if f.holders == nil {
 		f.holders = map[string]*shootHolder{}
 	}
@@ -185,7 +186,7 @@ func (f *GuardFence) holder(namespace string, by source) (*shootHolder, error) {
 	return holder, nil
 }
 
-func (f *GuardFence) begin(namespace string, by source) (validity, error) {
+func (f *GuardFence) begin(namespace string, by source) (holding, error) {
 	if by.guard == "" {
 		return f.decided(namespace, by.claim)
 	}
@@ -197,7 +198,7 @@ func (f *GuardFence) begin(namespace string, by source) (validity, error) {
 		}
 		return access.FromSecret(secret.Data), nil
 	})
-	return ownership.NewHolder(by.guard, f.Name+"/"+namespace, f.Clock, transport)
+	return validity.NewHolder(by.guard, f.Name+"/"+namespace, f.Clock, transport)
 }
 
 func (f *GuardFence) retire(ctx context.Context, namespace string, holder *shootHolder) {

@@ -26,12 +26,13 @@ import (
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/extension/contract"
 	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
 // fakeGuard answers for validity as the test sets it.
 type fakeGuard struct {
 	mu      sync.Mutex
-	answer  ownership.ValidityAnswer
+	answer  validity.Answer
 	fenced  chan struct{} // closed when the guard is fenced
 	revoked chan struct{} // closed when a holder has confirmed
 }
@@ -39,14 +40,14 @@ type fakeGuard struct {
 func newGuard(t *testing.T, epoch int64) (*fakeGuard, string) {
 	t.Helper()
 	g := &fakeGuard{fenced: make(chan struct{}), revoked: make(chan struct{})}
-	g.set(ownership.ValidityAnswer{State: ownership.Serving, Epoch: epoch,
+	g.set(validity.Answer{State: validity.Serving, Epoch: epoch,
 		Remaining: metav1.Duration{Duration: time.Minute}})
 	server := httptest.NewServer(g)
 	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
 	return g, server.URL
 }
 
-func (g *fakeGuard) set(answer ownership.ValidityAnswer) {
+func (g *fakeGuard) set(answer validity.Answer) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.answer = answer
@@ -57,15 +58,15 @@ func (g *fakeGuard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer := g.answer
 	g.mu.Unlock()
 	switch r.URL.Path {
-	case ownership.PathValidity:
+	case validity.PathValidity:
 		_ = json.NewEncoder(w).Encode(answer)
-	case ownership.PathRevocation:
+	case validity.PathRevocation:
 		select {
 		case <-g.fenced:
-			_ = json.NewEncoder(w).Encode(ownership.FenceAnswer{Epoch: answer.Epoch, Fenced: true})
+			_ = json.NewEncoder(w).Encode(validity.FenceAnswer{Epoch: answer.Epoch, Fenced: true})
 		case <-r.Context().Done():
 		}
-	case ownership.PathRevoked:
+	case validity.PathRevoked:
 		close(g.revoked)
 	}
 }
@@ -161,7 +162,7 @@ func TestLapseCancels(t *testing.T) {
 	if pending := (&contract.Pending{}); !errors.As(err, &pending) {
 		t.Errorf("the object does not wait: %v", err)
 	}
-	if early != nil || !errors.Is(late, ownership.ErrLapsed) {
+	if early != nil || !errors.Is(late, validity.ErrLapsed) {
 		t.Errorf("the call before the lapse: %v; after it: %v", early, late)
 	}
 	if networks := c.IDs(cloud.KindNetworks); len(networks) != 1 {
@@ -178,7 +179,7 @@ func TestLapseCancels(t *testing.T) {
 func TestNoValidityWaits(t *testing.T) {
 	t.Parallel()
 	guard, address := newGuard(t, 4)
-	guard.set(ownership.ValidityAnswer{State: "Waiting", Epoch: 4})
+	guard.set(validity.Answer{State: "Waiting", Epoch: 4})
 	act := owned(newFence(t, 1, address), ownNamespace[*extensionsv1alpha1.Infrastructure],
 		func(context.Context, logr.Logger, *extensionsv1alpha1.Infrastructure, *contract.Cluster) error {
 			t.Error("the act was begun")

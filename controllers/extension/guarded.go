@@ -14,7 +14,7 @@ import (
 	"github.com/transplant-sim/transplant/api/cloud"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/extension/contract"
-	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
 // validityRetry is the pause before an object is looked at again whose shoot this seed cannot prove to own.
@@ -29,7 +29,7 @@ const callTimeout = 30 * time.Second
 // grant is what a hold allows: calls under one term. Only the backups of a shoot whose namespace is gone are deleted
 // without.
 type grant struct {
-	term  *ownership.Term
+	term  *validity.Term
 	calls *calls
 }
 
@@ -43,7 +43,7 @@ func (g *grant) begin() (done func(), err error) {
 	g.calls.add(1)
 	if !g.term.Valid() {
 		g.calls.add(-1)
-		return nil, ownership.ErrLapsed
+		return nil, validity.ErrLapsed
 	}
 	return func() { g.calls.add(-1) }, nil
 }
@@ -123,7 +123,7 @@ func owned[T extensionsv1alpha1.Object](fence Fence, namespace func(T) string, a
 		if reason, known := errors.AsType[*lapseError](err); known {
 			return contract.WaitingFor(validityRetry, "a valid ownership of the shoot: %s", reason.why)
 		}
-		if errors.Is(err, ownership.ErrLapsed) {
+		if errors.Is(err, validity.ErrLapsed) {
 			return contract.WaitingFor(validityRetry, "a valid ownership of the shoot")
 		}
 		if err != nil {
@@ -139,7 +139,7 @@ func owned[T extensionsv1alpha1.Object](fence Fence, namespace func(T) string, a
 			log.V(1).Info("The cloud knows a newer owner of the shoot", "reason", err.Error())
 			return contract.WaitingFor(staleRetry, "the ownership of the shoot: the cloud knows a newer epoch than %d",
 				scope.Epoch)
-		case errors.Is(err, ownership.ErrLapsed) || errors.Is(context.Cause(owning), ownership.ErrLapsed):
+		case errors.Is(err, validity.ErrLapsed) || errors.Is(context.Cause(owning), validity.ErrLapsed):
 			log.Info("The ownership lapsed during an operation, which was cancelled", "reason", err.Error())
 			return contract.WaitingFor(validityRetry, "a valid ownership of the shoot")
 		}

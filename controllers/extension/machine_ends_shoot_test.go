@@ -27,7 +27,7 @@ import (
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/machine"
-	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
 // quarantineTime is shorter than the drain timeout: API servers stamp deletions with a clock that nobody steps.
@@ -77,14 +77,14 @@ type owner struct {
 
 func (o *owner) Valid(context.Context) error {
 	if o.lapsed {
-		return ownership.ErrLapsed
+		return validity.ErrLapsed
 	}
 	return nil
 }
 
 func (o *owner) Create(ctx context.Context, m *cloud.Machine, token string) (*cloud.Machine, error) {
 	if o.lapsed {
-		return nil, ownership.ErrLapsed
+		return nil, validity.ErrLapsed
 	}
 	wanted := *m
 	wanted.Tags = with(m.Tags, tagShoot, technicalID)
@@ -108,7 +108,7 @@ func (o *owner) List(ctx context.Context, tags map[string]string) ([]cloud.Machi
 
 func (o *owner) Delete(ctx context.Context, id string) error {
 	if o.lapsed {
-		return ownership.ErrLapsed
+		return validity.ErrLapsed
 	}
 	if o.keeps != nil {
 		return o.keeps
@@ -127,7 +127,7 @@ type ownerFence struct {
 
 func (f ownerFence) Hold(ctx context.Context, namespace string) (context.Context, context.CancelFunc, error) {
 	if f.owner.lapsed {
-		return nil, nil, ownership.ErrLapsed
+		return nil, nil, validity.ErrLapsed
 	}
 	return f.fixedFence.Hold(ctx, namespace)
 }

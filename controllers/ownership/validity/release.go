@@ -1,4 +1,4 @@
-package ownership
+package validity
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"strconv"
 	"time"
+
+	"github.com/transplant-sim/transplant/controllers/ownership"
 )
 
 // ErrSilent is in the error of Release and AwaitEnd if the guard was not heard even once: nobody listens, nothing
@@ -23,7 +25,7 @@ const releasePause = 250 * time.Millisecond
 // clients are stopped, every holder has given up, the final snapshot is in the bucket. It tries until ctx is done, and
 // may be repeated. After it the destination may begin its take-over; to abort means a take-over by the source, with a
 // new epoch.
-func Release(ctx context.Context, guard string, epoch int64, clock Clock, client *http.Client) error {
+func Release(ctx context.Context, guard string, epoch int64, clock ownership.Clock, client *http.Client) error {
 	if err := untilFinished(ctx, http.MethodPost, guard, PathFence, epoch, clock, client); err != nil {
 		return fmt.Errorf("release epoch %d, %w", epoch, err)
 	}
@@ -33,7 +35,7 @@ func Release(ctx context.Context, guard string, epoch int64, clock Clock, client
 // AwaitEnd waits until the guard of an epoch that another owner has ended has carried its fence through
 // (docs/ownership.md#o3): what no backup had yet is in the bucket then. It decides nothing, and tries until ctx is
 // done.
-func AwaitEnd(ctx context.Context, guard string, epoch int64, clock Clock, client *http.Client) error {
+func AwaitEnd(ctx context.Context, guard string, epoch int64, clock ownership.Clock, client *http.Client) error {
 	if err := untilFinished(ctx, http.MethodGet, guard, PathRevocation, epoch, clock, client); err != nil {
 		return fmt.Errorf("wait for the end of epoch %d, %w", epoch, err)
 	}
@@ -42,7 +44,7 @@ func AwaitEnd(ctx context.Context, guard string, epoch int64, clock Clock, clien
 
 // untilFinished asks the guard until its fence is finished. The error says what the guard has said last, and
 // ErrSilent if it has never said anything.
-func untilFinished(ctx context.Context, method, guard, path string, epoch int64, clock Clock,
+func untilFinished(ctx context.Context, method, guard, path string, epoch int64, clock ownership.Clock,
 	client *http.Client) error {
 	base, err := url.Parse(guard)
 	if err != nil {

@@ -1,10 +1,12 @@
-package ownership
+package validity
 
 import (
 	"errors"
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/transplant-sim/transplant/controllers/ownership"
 )
 
 // State of a Guard.
@@ -37,8 +39,8 @@ type Memory struct {
 	Served bool `json:"served"`
 	// BootID and Until are the last validity; a guard that restarts within the same boot goes on with it
 	// (docs/ownership.md#lapsed).
-	BootID string  `json:"bootID"`
-	Until  Instant `json:"until"`
+	BootID string            `json:"bootID"`
+	Until  ownership.Instant `json:"until"`
 	// Fence is set once and never taken back.
 	Fence *Fence `json:"fence,omitempty"`
 }
@@ -46,7 +48,7 @@ type Memory struct {
 // Fence says why an epoch is over and how far its end has come (docs/ownership.md#o3).
 type Fence struct {
 	// By is the record in DNS that fenced; absent if the owner decided itself (docs/ownership.md#o11).
-	By Record `json:"by"`
+	By ownership.Record `json:"by"`
 	// Revoked: no holder has validity any more, step (3).
 	Revoked bool `json:"revoked"`
 	// Finished: step (4) is done, or there was nothing to do. Step (5) comes with the end of the pod (docs/deviations.md).
@@ -57,9 +59,9 @@ type Fence struct {
 type GuardOptions struct {
 	// Self is the owner and epoch this guard stands for: configuration, never learnt from a read
 	// (docs/ownership.md#o1).
-	Self   Record
-	Timing Timing
-	Clock  Clock
+	Self   ownership.Record
+	Timing ownership.Timing
+	Clock  ownership.Clock
 	// Memory is what an earlier guard of the same data directory and epoch has left, else zero.
 	Memory Memory
 	// Remember writes the memory durably. It is called before the state it describes takes effect, except that a
@@ -70,20 +72,20 @@ type GuardOptions struct {
 // Guard holds the validity of one epoch, by the rules of docs/ownership.md#spec-9-2. It reads nothing itself: see
 // Follow.
 type Guard struct {
-	self     Record
-	timing   Timing
-	clock    Clock
+	self     ownership.Record
+	timing   ownership.Timing
+	clock    ownership.Clock
 	remember func(Memory) error
 
-	began Instant // when this process began
+	began ownership.Instant // when this process began
 
 	mu          sync.Mutex
 	memory      Memory
 	term        *Term
-	byDecision  Instant // validity that DNS alone would give: who may heal the claim (docs/ownership.md#o3)
-	claimed     Instant // when a garden read that names us was answered, while Starting
+	byDecision  ownership.Instant // validity that DNS alone would give: who may heal the claim (docs/ownership.md#o3)
+	claimed     ownership.Instant // when a garden read that names us was answered, while Starting
 	claimIsSeen bool
-	seen        map[Source]Observation
+	seen        map[ownership.Source]Observation
 	grants      grants
 	changed     chan struct{}
 }
@@ -91,8 +93,8 @@ type Guard struct {
 // Observation is the outcome of one read of an authority.
 type Observation struct {
 	// Started is when the read was sent; validity counts from there (docs/ownership.md#o1).
-	Started Instant
-	Record  Record
+	Started ownership.Instant
+	Record  ownership.Record
 	Err     error
 }
 
@@ -106,7 +108,7 @@ func NewGuard(o GuardOptions) (*Guard, error) {
 	}
 	g := &Guard{
 		self: o.Self, timing: o.Timing, clock: o.Clock, remember: o.Remember, memory: o.Memory,
-		seen: map[Source]Observation{}, changed: make(chan struct{}),
+		seen: map[ownership.Source]Observation{}, changed: make(chan struct{}),
 	}
 	if !o.Self.Names(o.Memory.Owner, o.Memory.Epoch) {
 		g.memory = Memory{Owner: o.Self.Owner, Epoch: o.Self.Epoch}
@@ -115,7 +117,7 @@ func NewGuard(o GuardOptions) (*Guard, error) {
 	now := o.Clock.Now()
 	g.began = now
 	// What an earlier guard has granted before this restart is known only by its bound.
-	g.grants.restarted(now.Add(withDrift(o.Timing.Timeout)), now, g.memory.Served)
+	g.grants.restarted(now.Add(ownership.WithDrift(o.Timing.Timeout)), now, g.memory.Served)
 	if m := g.memory; m.Fence == nil && m.Served && m.BootID == o.Clock.BootID() && m.Until.Sub(now) > 0 &&
 		m.Until.Sub(now) <= o.Timing.Timeout {
 		g.term = NewTerm(o.Clock, o.Self.Epoch, m.Until)
@@ -124,7 +126,7 @@ func NewGuard(o GuardOptions) (*Guard, error) {
 }
 
 // Self is the owner and epoch the guard stands for.
-func (g *Guard) Self() Record { return g.self }
+func (g *Guard) Self() ownership.Record { return g.self }
 
 // Term is the present stretch of validity, possibly over. It is not replaced while it runs.
 func (g *Guard) Term() *Term {
@@ -170,7 +172,7 @@ func (g *Guard) memoryLocked() Memory {
 }
 
 // Seen is the last observation of an authority; ok is false before the first.
-func (g *Guard) Seen(source Source) (o Observation, ok bool) {
+func (g *Guard) Seen(source ownership.Source) (o Observation, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	o, ok = g.seen[source]

@@ -1,4 +1,4 @@
-package ownership_test
+package validity_test
 
 import (
 	"errors"
@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/transplant-sim/transplant/controllers/ownership"
 	"github.com/transplant-sim/transplant/controllers/ownership/ownershiptest"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
 func TestO2NothingIsWrittenAfterTheLapseNotEvenFromABuffer(t *testing.T) {
@@ -16,7 +16,7 @@ func TestO2NothingIsWrittenAfterTheLapseNotEvenFromABuffer(t *testing.T) {
 	clock.Step(time.Hour)
 	near, far := net.Pipe()
 	defer far.Close()
-	conn := &ownership.Conn{Conn: near, Term: ownership.NewTerm(clock, 3, clock.Now().Add(time.Second))}
+	conn := &validity.Conn{Conn: near, Term: validity.NewTerm(clock, 3, clock.Now().Add(time.Second))}
 	read := make(chan int, 2)
 	go func() {
 		for {
@@ -31,7 +31,7 @@ func TestO2NothingIsWrittenAfterTheLapseNotEvenFromABuffer(t *testing.T) {
 		t.Fatalf("a valid write of %d bytes: %v", n, err)
 	}
 	clock.Step(2 * time.Second) // frozen between taking the message in and sending it
-	if n, err := conn.Write([]byte("late")); !errors.Is(err, ownership.ErrLapsed) || n != 0 {
+	if n, err := conn.Write([]byte("late")); !errors.Is(err, validity.ErrLapsed) || n != 0 {
 		t.Errorf("a late write of %d bytes: %v", n, err)
 	}
 	if n := <-read; n != 0 {

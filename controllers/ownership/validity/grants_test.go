@@ -1,4 +1,4 @@
-package ownership_test
+package validity_test
 
 import (
 	"fmt"
@@ -10,11 +10,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
 // one is a holder of an identity of its own.
-func one(instance string) ownership.HolderName {
-	return ownership.HolderName{Identity: "test", Instance: instance}
+func one(instance string) validity.HolderName {
+	return validity.HolderName{Identity: "test", Instance: instance}
 }
 
 // A client with one valid certificate names itself anew with every question. It makes the guard keep nothing more, and
@@ -22,18 +23,18 @@ func one(instance string) ownership.HolderName {
 func TestGrant_ManyInstancesOfOneIdentity_AreBounded(t *testing.T) {
 	t.Parallel()
 	b := settled(t)
-	grant := func(holder ownership.HolderName) {
+	grant := func(holder validity.HolderName) {
 		t.Helper()
 		if _, err := b.guard.Grant(holder); err != nil {
 			t.Fatal(err)
 		}
 	}
-	gateway := ownership.HolderName{Identity: "gateway", Instance: "1"}
+	gateway := validity.HolderName{Identity: "gateway", Instance: "1"}
 	grant(gateway)
 	for n := range 10_000 {
 		grant(one(fmt.Sprint(n)))
 	}
-	later := ownership.HolderName{Identity: "extensions", Instance: "1"}
+	later := validity.HolderName{Identity: "extensions", Instance: "1"}
 	grant(later)
 	pending := b.guard.RevocationPending()
 	if got := slices.DeleteFunc(slices.Clone(pending), func(name string) bool {
@@ -85,11 +86,11 @@ func TestGrant_HoldersLapsed_MakeRoom(t *testing.T) {
 func TestConfirm_SameInstanceOfAnotherIdentity_IsNotConfirmed(t *testing.T) {
 	t.Parallel()
 	b := settled(t)
-	gateway := ownership.HolderName{Identity: "gateway", Instance: "1"}
+	gateway := validity.HolderName{Identity: "gateway", Instance: "1"}
 	if _, err := b.guard.Grant(gateway); err != nil {
 		t.Fatal(err)
 	}
-	foreign := []ownership.HolderName{
+	foreign := []validity.HolderName{
 		{Identity: "extensions", Instance: "1"}, {Identity: "extensions", Instance: "gateway/1"}, {Instance: "gateway/1"},
 		{Identity: "gateway"}, {Identity: "gateway/1"}, {},
 	}

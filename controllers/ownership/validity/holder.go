@@ -1,4 +1,4 @@
-package ownership
+package validity
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"sync"
 	"time"
+
+	"github.com/transplant-sim/transplant/controllers/ownership"
 )
 
 // askDeadline bounds one question to a guard.
@@ -22,7 +24,7 @@ type Holder struct {
 	guard  url.URL
 	name   string
 	client *http.Client
-	clock  Clock
+	clock  ownership.Clock
 
 	mu      sync.Mutex
 	term    *Term
@@ -34,7 +36,7 @@ type Holder struct {
 // NewHolder returns a holder that is not valid yet. The guard is the base URL of a guard's API, the transport shows it
 // who asks (package etcd/access). The name must be unique among the holders of that identity, a restarted process being
 // another holder.
-func NewHolder(guard, name string, clock Clock, transport http.RoundTripper) (*Holder, error) {
+func NewHolder(guard, name string, clock ownership.Clock, transport http.RoundTripper) (*Holder, error) {
 	base, err := url.Parse(guard)
 	if err != nil {
 		return nil, fmt.Errorf("parse the guard's address: %w", err)
@@ -65,7 +67,7 @@ func (h *Holder) Ask(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, askDeadline)
 	defer cancel()
 	noted := h.clock.Now()
-	var answer ValidityAnswer
+	var answer Answer
 	if _, err := h.call(ctx, http.MethodGet, PathValidity, &answer); err != nil {
 		return fmt.Errorf("ask the guard for validity: %w", err)
 	}
@@ -76,7 +78,7 @@ func (h *Holder) Ask(ctx context.Context) error {
 	return nil
 }
 
-func (h *Holder) note(answer ValidityAnswer, noted Instant) {
+func (h *Holder) note(answer Answer, noted ownership.Instant) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.left || answer.Epoch <= h.revoked {

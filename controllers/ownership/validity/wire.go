@@ -1,4 +1,4 @@
-package ownership
+package validity
 
 import (
 	"time"
@@ -9,9 +9,9 @@ import (
 // Paths of a guard's API. Who may ask where is in package etcd/access. A holder is an identity, by the certificate of
 // the caller, and ?instance=<name>, which of its processes it is.
 const (
-	// PathValidity answers GET with a ValidityAnswer. With an instance the holder can confirm a revocation later.
+	// PathValidity answers GET with a Answer. With an instance the holder can confirm a revocation later.
 	PathValidity = "/validity"
-	// PathState answers GET with a ValidityAnswer that is granted to nobody: a fence does not wait for who asks here, and
+	// PathState answers GET with a Answer that is granted to nobody: a fence does not wait for who asks here, and
 	// so nobody may pass anything on the strength of it.
 	PathState = "/state"
 	// PathRevocation answers GET with a FenceAnswer as soon as the guard is fenced (200), or with
@@ -26,8 +26,8 @@ const (
 	PathFence = "/fence"
 )
 
-// Validity is a guard's answer to a holder.
-type Validity struct {
+// Grant is a guard's answer to a holder.
+type Grant struct {
 	Owner string
 	Epoch int64
 	// Remaining is to be added to the holder's clock as it was before the question was sent.
@@ -36,8 +36,8 @@ type Validity struct {
 	BootID string
 }
 
-// ValidityAnswer is the body of PathValidity. With remaining "0s" nothing may be passed.
-type ValidityAnswer struct {
+// Answer is the body of PathValidity. With remaining "0s" nothing may be passed.
+type Answer struct {
 	State     State           `json:"state"`
 	Owner     string          `json:"owner"`
 	Epoch     int64           `json:"epoch"`

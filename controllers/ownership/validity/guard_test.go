@@ -1,4 +1,4 @@
-package ownership_test
+package validity_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/transplant-sim/transplant/controllers/ownership"
 	"github.com/transplant-sim/transplant/controllers/ownership/ownershiptest"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
 var (
@@ -23,26 +24,26 @@ var (
 type bench struct {
 	*testing.T
 	clock    *ownershiptest.Clock
-	guard    *ownership.Guard
-	memory   ownership.Memory
+	guard    *validity.Guard
+	memory   validity.Memory
 	diskFull bool
 }
 
 var errDiskFull = errors.New("no space left")
 
-func newBench(t *testing.T, memory ownership.Memory) *bench {
+func newBench(t *testing.T, memory validity.Memory) *bench {
 	b := &bench{T: t, clock: &ownershiptest.Clock{}}
 	b.clock.Step(time.Millisecond) // just booted
 	b.restart(memory)
 	return b
 }
 
-func (b *bench) restart(memory ownership.Memory) {
+func (b *bench) restart(memory validity.Memory) {
 	b.Helper()
 	b.memory = memory
-	guard, err := ownership.NewGuard(ownership.GuardOptions{
+	guard, err := validity.NewGuard(validity.GuardOptions{
 		Self: self, Timing: timing, Clock: b.clock, Memory: memory,
-		Remember: func(m ownership.Memory) error {
+		Remember: func(m validity.Memory) error {
 			if b.diskFull {
 				return errDiskFull
 			}
@@ -61,12 +62,12 @@ func (b *bench) reads(source ownership.Source, record ownership.Record, took tim
 	b.Helper()
 	started := b.clock.Now()
 	b.clock.Step(took)
-	if err := b.guard.Observe(source, ownership.Observation{Started: started, Record: record}); err != nil {
+	if err := b.guard.Observe(source, validity.Observation{Started: started, Record: record}); err != nil {
 		b.Fatal(err)
 	}
 }
 
-func (b *bench) wants(state ownership.State, remaining time.Duration) {
+func (b *bench) wants(state validity.State, remaining time.Duration) {
 	b.Helper()
 	if b.guard.State() != state || b.guard.Remaining() != remaining {
 		b.Errorf("guard is %s with %v, want %s with %v", b.guard.State(), b.guard.Remaining(), state, remaining)
@@ -74,10 +75,10 @@ func (b *bench) wants(state ownership.State, remaining time.Duration) {
 }
 
 func serving(t *testing.T) *bench {
-	b := newBench(t, ownership.Memory{})
+	b := newBench(t, validity.Memory{})
 	b.reads(ownership.Claim, self, 0)
 	b.reads(ownership.Decision, self, 0)
-	b.wants(ownership.Serving, 5*time.Second)
+	b.wants(validity.Serving, 5*time.Second)
 	return b
 }
 
@@ -100,7 +101,7 @@ func TestO1ValidityCountsFromTheStartOfTheRead(t *testing.T) {
 	b := serving(t)
 	b.clock.Step(2 * time.Second)
 	b.reads(ownership.Claim, self, 800*time.Millisecond)
-	b.wants(ownership.Serving, 4200*time.Millisecond)
+	b.wants(validity.Serving, 4200*time.Millisecond)
 }
 
 func TestO1EitherAuthorityIsEnoughToGoOn(t *testing.T) {
@@ -110,7 +111,7 @@ func TestO1EitherAuthorityIsEnoughToGoOn(t *testing.T) {
 		for range 10 {
 			b.clock.Step(4 * time.Second)
 			b.reads(only, self, 0)
-			b.wants(ownership.Serving, 5*time.Second)
+			b.wants(validity.Serving, 5*time.Second)
 		}
 	}
 }
@@ -119,11 +120,11 @@ func TestO1GardenAloneNeverRevives(t *testing.T) {
 	t.Parallel()
 	b := serving(t)
 	b.clock.Step(6 * time.Second)
-	b.wants(ownership.Suspended, 0)
+	b.wants(validity.Suspended, 0)
 	b.reads(ownership.Claim, self, 0)
-	b.wants(ownership.Suspended, 0)
+	b.wants(validity.Suspended, 0)
 	b.reads(ownership.Decision, self, 0)
-	b.wants(ownership.Serving, 5*time.Second)
+	b.wants(validity.Serving, 5*time.Second)
 }
 
 func TestO1ReadThatOutlivedTheLapseGivesNothing(t *testing.T) {
@@ -131,27 +132,27 @@ func TestO1ReadThatOutlivedTheLapseGivesNothing(t *testing.T) {
 	b := serving(t)
 	b.clock.Step(4 * time.Second)
 	b.reads(ownership.Claim, self, 2*time.Second) // began valid, answered after the lapse
-	b.wants(ownership.Suspended, 0)
+	b.wants(validity.Suspended, 0)
 	b.reads(ownership.Decision, self, 6*time.Second) // older than the timeout
-	b.wants(ownership.Suspended, 0)
+	b.wants(validity.Suspended, 0)
 }
 
 func TestO1StartNeedsBothTheGardenFirst(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, ownership.Memory{})
+	b := newBench(t, validity.Memory{})
 	b.reads(ownership.Decision, self, 0)
-	b.wants(ownership.Starting, 0)
+	b.wants(validity.Starting, 0)
 
 	// A read of DNS that began before the garden's answer does not count either.
-	early := ownership.Observation{Started: b.clock.Now(), Record: self}
+	early := validity.Observation{Started: b.clock.Now(), Record: self}
 	b.clock.Step(time.Millisecond)
 	b.reads(ownership.Claim, self, 0)
 	if err := b.guard.Observe(ownership.Decision, early); err != nil {
 		t.Fatal(err)
 	}
-	b.wants(ownership.Starting, 0)
+	b.wants(validity.Starting, 0)
 	b.reads(ownership.Decision, self, time.Second)
-	b.wants(ownership.Serving, 4*time.Second)
+	b.wants(validity.Serving, 4*time.Second)
 	if !b.memory.Served {
 		t.Error("the guard serves without having written down that it does")
 	}
@@ -159,10 +160,10 @@ func TestO1StartNeedsBothTheGardenFirst(t *testing.T) {
 
 func TestO1EpochIsNeverLearntFromARead(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, ownership.Memory{})
+	b := newBench(t, validity.Memory{})
 	b.reads(ownership.Claim, ownership.Record{Owner: self.Owner, Epoch: 2, Seed: "a"}, 0)
 	b.reads(ownership.Decision, ownership.Record{Owner: self.Owner, Epoch: 2, Seed: "a"}, 0)
-	b.wants(ownership.Starting, 0)
+	b.wants(validity.Starting, 0)
 }
 
 func TestO2PauseOfAnyLengthCounts(t *testing.T) {
@@ -180,13 +181,13 @@ func TestO3OnlyAHigherEpochInDNSFences(t *testing.T) {
 	for name, tc := range map[string]struct {
 		source ownership.Source
 		record ownership.Record
-		want   ownership.State
+		want   validity.State
 	}{
-		"higher in DNS":        {ownership.Decision, at(4), ownership.Fenced},
-		"higher in the garden": {ownership.Claim, at(4), ownership.Serving},
-		"lower in DNS":         {ownership.Decision, at(2), ownership.Serving},
-		"lower in the garden":  {ownership.Claim, at(2), ownership.Serving},
-		"absent in the garden": {ownership.Claim, ownership.Record{}, ownership.Serving},
+		"higher in DNS":        {ownership.Decision, at(4), validity.Fenced},
+		"higher in the garden": {ownership.Claim, at(4), validity.Serving},
+		"lower in DNS":         {ownership.Decision, at(2), validity.Serving},
+		"lower in the garden":  {ownership.Claim, at(2), validity.Serving},
+		"absent in the garden": {ownership.Claim, ownership.Record{}, validity.Serving},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -196,8 +197,8 @@ func TestO3OnlyAHigherEpochInDNSFences(t *testing.T) {
 			if got := b.guard.State(); got != tc.want {
 				t.Fatalf("guard is %s, want %s", got, tc.want)
 			}
-			if tc.want == ownership.Serving {
-				b.wants(ownership.Serving, 4*time.Second) // and it did not renew
+			if tc.want == validity.Serving {
+				b.wants(validity.Serving, 4*time.Second) // and it did not renew
 			}
 		})
 	}
@@ -208,10 +209,10 @@ func TestO3FenceSurvivesARestartAndNeverServesAgain(t *testing.T) {
 	b := serving(t)
 	b.reads(ownership.Decision, at(4), 0)
 	b.restart(b.memory)
-	b.wants(ownership.Fenced, 0)
+	b.wants(validity.Fenced, 0)
 	b.reads(ownership.Claim, self, 0)
 	b.reads(ownership.Decision, self, 0)
-	b.wants(ownership.Fenced, 0)
+	b.wants(validity.Fenced, 0)
 	if b.memory.Fence == nil || b.memory.Fence.By != at(4) {
 		t.Errorf("the fence on disk is %+v", b.memory.Fence)
 	}
@@ -221,11 +222,11 @@ func TestO3FenceOnAFullDiskPassesNothingAndIsWrittenLater(t *testing.T) {
 	t.Parallel()
 	b := serving(t)
 	b.diskFull = true
-	err := b.guard.Observe(ownership.Decision, ownership.Observation{Started: b.clock.Now(), Record: at(4)})
+	err := b.guard.Observe(ownership.Decision, validity.Observation{Started: b.clock.Now(), Record: at(4)})
 	if !errors.Is(err, errDiskFull) {
 		t.Errorf("error is %v, want that of the disk", err)
 	}
-	b.wants(ownership.Fenced, 0)
+	b.wants(validity.Fenced, 0)
 	if err := b.guard.Revoked(); !errors.Is(err, errDiskFull) {
 		t.Errorf("the fence went on without being on disk: %v", err)
 	}
@@ -245,7 +246,7 @@ func TestO3FenceWaitsForWhatWasGranted(t *testing.T) {
 	}
 	b.guard.Confirm(one("gateway")) // before the fence this means nothing: it may ask again
 	b.reads(ownership.Decision, at(4), 0)
-	if _, err := b.guard.Grant(one("gateway")); !errors.Is(err, ownership.ErrFenced) {
+	if _, err := b.guard.Grant(one("gateway")); !errors.Is(err, validity.ErrFenced) {
 		t.Errorf("a fenced guard answered a holder: %v", err)
 	}
 	b.guard.Confirm(one("gateway"))
@@ -356,7 +357,7 @@ func TestO3OwnerHealsTheClaimOnlyWhileDNSNamesIt(t *testing.T) {
 		b.reads(ownership.Claim, self, 0)
 	}
 	b.reads(ownership.Claim, at(2), 0)
-	if _, ok := b.guard.Heal(ownership.Claim); ok || b.guard.State() != ownership.Serving {
+	if _, ok := b.guard.Heal(ownership.Claim); ok || b.guard.State() != validity.Serving {
 		t.Errorf("a %s guard that DNS has not named for long heals: %v", b.guard.State(), ok)
 	}
 }
@@ -365,10 +366,10 @@ func TestO4LapsedGuardNeverEndsItsEpoch(t *testing.T) {
 	t.Parallel()
 	b := serving(t)
 	b.clock.Step(6 * time.Second)
-	if err := b.guard.Fence(); !errors.Is(err, ownership.ErrNotServing) {
+	if err := b.guard.Fence(); !errors.Is(err, validity.ErrNotServing) {
 		t.Errorf("a suspended guard fenced itself: %v", err)
 	}
-	b.wants(ownership.Suspended, 0)
+	b.wants(validity.Suspended, 0)
 }
 
 func TestO11OwnerEndsItsEpochByItsOwnDecision(t *testing.T) {
@@ -385,7 +386,7 @@ func TestO11OwnerEndsItsEpochByItsOwnDecision(t *testing.T) {
 		t.Errorf("after its decision: valid %v, fence %+v", term.Valid(), b.memory.Fence)
 	}
 	b.reads(ownership.Decision, self, 0)
-	b.wants(ownership.Fenced, 0)
+	b.wants(validity.Fenced, 0)
 }
 
 func TestRestartFindsItsUnexpiredValidityWithinTheSameBoot(t *testing.T) {
@@ -393,28 +394,28 @@ func TestRestartFindsItsUnexpiredValidityWithinTheSameBoot(t *testing.T) {
 	b := serving(t)
 	b.clock.Step(2 * time.Second)
 	b.restart(b.memory)
-	b.wants(ownership.Serving, 3*time.Second)
+	b.wants(validity.Serving, 3*time.Second)
 
 	b.clock.Reboot()
 	b.restart(b.memory)
-	b.wants(ownership.Suspended, 0)
+	b.wants(validity.Suspended, 0)
 
 	other := b.memory
 	other.Epoch = 2
 	b.restart(other)
-	b.wants(ownership.Starting, 0)
+	b.wants(validity.Starting, 0)
 }
 
 func TestMemoryThatCannotBeWrittenGivesNoValidity(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, ownership.Memory{})
+	b := newBench(t, validity.Memory{})
 	b.diskFull = true
 	b.reads(ownership.Claim, self, 0)
-	err := b.guard.Observe(ownership.Decision, ownership.Observation{Started: b.clock.Now(), Record: self})
+	err := b.guard.Observe(ownership.Decision, validity.Observation{Started: b.clock.Now(), Record: self})
 	if !errors.Is(err, errDiskFull) {
 		t.Errorf("error is %v, want that of the disk", err)
 	}
-	b.wants(ownership.Starting, 0)
+	b.wants(validity.Starting, 0)
 }
 
 func TestO9LosingOneAuthorityStopsNobodyLosingBothSuspends(t *testing.T) {
@@ -434,10 +435,10 @@ func TestO9LosingOneAuthorityStopsNobodyLosingBothSuspends(t *testing.T) {
 	}
 	f.claim.Down(true)
 	f.decision.Down(true)
-	f.until("the lapse", func() bool { return f.guard.State() == ownership.Suspended })
+	f.until("the lapse", func() bool { return f.guard.State() == validity.Suspended })
 	f.claim.Down(false)
 	f.decision.Down(false)
-	f.until("the revival by DNS", func() bool { return f.guard.State() == ownership.Serving })
+	f.until("the revival by DNS", func() bool { return f.guard.State() == validity.Serving })
 
 	// A garden restored from a backup is healed by the owner.
 	f.claim.Set(at(1))
@@ -471,7 +472,7 @@ type following struct {
 	*testing.T
 	timing          ownership.Timing
 	clock           *ownershiptest.Clock
-	guard           *ownership.Guard
+	guard           *validity.Guard
 	claim, decision *counted
 }
 
@@ -485,8 +486,8 @@ func follow(t *testing.T) *following {
 	f.claim.Set(self)
 	f.decision.Set(self)
 	var err error
-	f.guard, err = ownership.NewGuard(ownership.GuardOptions{Self: self, Timing: f.timing, Clock: f.clock,
-		Remember: func(ownership.Memory) error {
+	f.guard, err = validity.NewGuard(validity.GuardOptions{Self: self, Timing: f.timing, Clock: f.clock,
+		Remember: func(validity.Memory) error {
 			return nil
 		}})
 	if err != nil {

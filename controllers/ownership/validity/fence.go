@@ -1,8 +1,10 @@
-package ownership
+package validity
 
 import (
 	"fmt"
 	"time"
+
+	"github.com/transplant-sim/transplant/controllers/ownership"
 )
 
 // Fence ends the epoch by the owner's own decision: the last step of a planned migration, or of anything else that
@@ -26,7 +28,7 @@ func (g *Guard) fenceLocked(fence Fence) error {
 	if !fence.By.Absent() {
 		// Before there was a guard, holders may have read the decision by themselves (docs/adr/0013). Who ends its epoch by
 		// its own decision has had all holders release the shoot before.
-		g.grants.add(HolderName{}, g.began.Add(withDrift(g.timing.Timeout)), g.clock.Now())
+		g.grants.add(HolderName{}, g.began.Add(ownership.WithDrift(g.timing.Timeout)), g.clock.Now())
 	}
 	g.memory.Fence = &fence
 	g.notifyLocked()
@@ -48,19 +50,19 @@ func (g *Guard) Record() error {
 
 // Grant answers a holder that asks: the remaining time, to be added to the holder's own clock as it was before it
 // asked. A holder without an instance cannot confirm a revocation, so a fence waits for its grant to lapse.
-func (g *Guard) Grant(holder HolderName) (Validity, error) {
+func (g *Guard) Grant(holder HolderName) (Grant, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.memory.Fence != nil {
-		return Validity{}, ErrFenced
+		return Grant{}, ErrFenced
 	}
 	remaining := g.term.Remaining()
 	if remaining <= 0 {
-		return Validity{}, ErrLapsed
+		return Grant{}, ErrLapsed
 	}
 	now := g.clock.Now()
-	g.grants.add(holder, now.Add(withDrift(remaining)), now)
-	return Validity{Owner: g.self.Owner, Epoch: g.self.Epoch, Remaining: remaining, BootID: g.clock.BootID()}, nil
+	g.grants.add(holder, now.Add(ownership.WithDrift(remaining)), now)
+	return Grant{Owner: g.self.Owner, Epoch: g.self.Epoch, Remaining: remaining, BootID: g.clock.BootID()}, nil
 }
 
 // Confirm notes that a holder has given up what it was granted (docs/ownership.md#o3-3). Only a fenced guard listens:

@@ -1,4 +1,4 @@
-package ownership_test
+package validity_test
 
 import (
 	"context"
@@ -12,20 +12,20 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/transplant-sim/transplant/controllers/ownership"
 	"github.com/transplant-sim/transplant/controllers/ownership/ownershiptest"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
 // answering is a guard's HTTP server that says what the test says.
 type answering struct {
 	mu      sync.Mutex
-	answer  ownership.ValidityAnswer
+	answer  validity.Answer
 	before  func() // runs before the answer is sent
-	fence   chan ownership.FenceAnswer
+	fence   chan validity.FenceAnswer
 	revoked chan string
 }
 
-func (a *answering) set(answer ownership.ValidityAnswer, before func()) {
+func (a *answering) set(answer validity.Answer, before func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.answer, a.before = answer, before
@@ -33,7 +33,7 @@ func (a *answering) set(answer ownership.ValidityAnswer, before func()) {
 
 func (a *answering) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
-	case ownership.PathValidity:
+	case validity.PathValidity:
 		a.mu.Lock()
 		answer, before := a.answer, a.before
 		a.mu.Unlock()
@@ -41,26 +41,26 @@ func (a *answering) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			before()
 		}
 		_ = json.NewEncoder(w).Encode(answer)
-	case ownership.PathRevocation:
+	case validity.PathRevocation:
 		select {
 		case fence := <-a.fence:
 			_ = json.NewEncoder(w).Encode(fence)
 		case <-r.Context().Done():
 		}
-	case ownership.PathRevoked, ownership.PathLeft:
+	case validity.PathRevoked, validity.PathLeft:
 		a.revoked <- r.URL.Query().Get("instance")
 		w.WriteHeader(http.StatusNoContent)
 	}
 }
 
-func serves(epoch int64, remaining time.Duration) ownership.ValidityAnswer {
-	return ownership.ValidityAnswer{State: ownership.Serving, Epoch: epoch,
+func serves(epoch int64, remaining time.Duration) validity.Answer {
+	return validity.Answer{State: validity.Serving, Epoch: epoch,
 		Remaining: metav1.Duration{Duration: remaining}}
 }
 
-func newHolder(t *testing.T) (*ownership.Holder, *answering, *ownershiptest.Clock) {
+func newHolder(t *testing.T) (*validity.Holder, *answering, *ownershiptest.Clock) {
 	t.Helper()
-	a := &answering{fence: make(chan ownership.FenceAnswer), revoked: make(chan string, 10)}
+	a := &answering{fence: make(chan validity.FenceAnswer), revoked: make(chan string, 10)}
 	server := httptest.NewServer(a)
 	t.Cleanup(func() {
 		server.CloseClientConnections()
@@ -68,7 +68,7 @@ func newHolder(t *testing.T) (*ownership.Holder, *answering, *ownershiptest.Cloc
 	})
 	clock := &ownershiptest.Clock{}
 	clock.Step(time.Hour)
-	holder, err := ownership.NewHolder(server.URL, "gateway-1", clock, http.DefaultTransport)
+	holder, err := validity.NewHolder(server.URL, "gateway-1", clock, http.DefaultTransport)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,8 +121,8 @@ func TestO8HolderOfANewEpochHasANewTerm(t *testing.T) {
 func TestO8HolderOfALapsedGuardSaysSo(t *testing.T) {
 	t.Parallel()
 	holder, a, _ := newHolder(t)
-	a.set(ownership.ValidityAnswer{State: ownership.Suspended, Epoch: 3}, nil)
-	if err := holder.Ask(t.Context()); !errors.Is(err, ownership.ErrLapsed) || holder.Term().Valid() {
+	a.set(validity.Answer{State: validity.Suspended, Epoch: 3}, nil)
+	if err := holder.Ask(t.Context()); !errors.Is(err, validity.ErrLapsed) || holder.Term().Valid() {
 		t.Errorf("error is %v", err)
 	}
 }
@@ -155,7 +155,7 @@ func TestO8HolderThatConfirmedARevocationIgnoresALateAnswer(t *testing.T) {
 	defer cancel()
 	informed := make(chan struct{}, 1)
 	go holder.Run(ctx, time.Second, func() { informed <- struct{}{} })
-	eventually(t, "validity", func() bool { return holder.Term().Valid() })
+	ownershiptest.Eventually(t, "validity", func() bool { return holder.Term().Valid() })
 
 	// The next question is on its way when the guard is fenced.
 	release := make(chan struct{})
@@ -165,10 +165,10 @@ func TestO8HolderThatConfirmedARevocationIgnoresALateAnswer(t *testing.T) {
 		<-release
 	})
 	// the term waits for its end, too
-	eventually(t, "the pause before the next question", func() bool { return clock.Waiting() > 1 })
+	ownershiptest.Eventually(t, "the pause before the next question", func() bool { return clock.Waiting() > 1 })
 	clock.Step(time.Second)
 	<-asked
-	a.fence <- ownership.FenceAnswer{Epoch: 3, Fenced: true}
+	a.fence <- validity.FenceAnswer{Epoch: 3, Fenced: true}
 	if holder := <-a.revoked; holder != "gateway-1" {
 		t.Errorf("%q confirmed", holder)
 	}

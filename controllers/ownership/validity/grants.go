@@ -1,8 +1,10 @@
-package ownership
+package validity
 
 import (
 	"maps"
 	"slices"
+
+	"github.com/transplant-sim/transplant/controllers/ownership"
 )
 
 // maxInstances is how many holders of one identity a guard distinguishes.
@@ -29,15 +31,15 @@ func (n HolderName) String() string {
 // It keeps at most maxInstances holders of an identity. Those beyond share one grant, for which nobody can confirm: a
 // fence waits until it has lapsed, as for a holder that is silent.
 type grants struct {
-	until map[HolderName]Instant
+	until map[HolderName]ownership.Instant
 }
 
-func (g *grants) add(holder HolderName, until, now Instant) {
+func (g *grants) add(holder HolderName, until, now ownership.Instant) {
 	if g.until == nil {
-		g.until = map[HolderName]Instant{}
+		g.until = map[HolderName]ownership.Instant{}
 	}
 	if _, known := g.until[holder]; !known {
-		maps.DeleteFunc(g.until, func(_ HolderName, until Instant) bool { return until.Sub(now) <= 0 })
+		maps.DeleteFunc(g.until, func(_ HolderName, until ownership.Instant) bool { return until.Sub(now) <= 0 })
 		if g.instances(holder.Identity) >= maxInstances {
 			holder.Instance = ""
 		}
@@ -55,7 +57,7 @@ func (g *grants) instances(identity string) (n int) {
 }
 
 // restarted assumes the worst of what was granted by an earlier process: to somebody unknown, until the bound.
-func (g *grants) restarted(bound, now Instant, served bool) {
+func (g *grants) restarted(bound, now ownership.Instant, served bool) {
 	if served {
 		g.add(HolderName{}, bound, now)
 	}
@@ -71,7 +73,7 @@ func (g *grants) confirm(holder HolderName) bool {
 }
 
 // pending names the holders that may still be valid at the instant.
-func (g *grants) pending(now Instant) []string {
+func (g *grants) pending(now ownership.Instant) []string {
 	var names []string
 	for name, until := range g.until {
 		if until.Sub(now) > 0 {
@@ -83,8 +85,8 @@ func (g *grants) pending(now Instant) []string {
 }
 
 // last is the latest instant at which anybody may still be valid.
-func (g *grants) last() Instant {
-	var last Instant
+func (g *grants) last() ownership.Instant {
+	var last ownership.Instant
 	for _, until := range g.until {
 		last = max(last, until)
 	}

@@ -1,4 +1,4 @@
-package ownership
+package validity
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/transplant-sim/transplant/controllers/ownership"
 )
 
 // ErrLapsed is the cause of whatever ends because validity has ended.
@@ -15,7 +17,7 @@ var ErrLapsed = errors.New("ownership validity has lapsed")
 // comes back; a validity that is won again is another Term, so that whatever was opened under the old one stays cut.
 type Term struct {
 	epoch int64
-	clock Clock
+	clock ownership.Clock
 	until atomic.Int64
 
 	mu   sync.Mutex
@@ -23,7 +25,7 @@ type Term struct {
 }
 
 // NewTerm starts a term of the epoch that lasts until the given instant, unless extended or ended.
-func NewTerm(clock Clock, epoch int64, until Instant) *Term {
+func NewTerm(clock ownership.Clock, epoch int64, until ownership.Instant) *Term {
 	t := &Term{epoch: epoch, clock: clock, done: make(chan struct{})}
 	t.until.Store(int64(until))
 	go t.watch()
@@ -31,7 +33,7 @@ func NewTerm(clock Clock, epoch int64, until Instant) *Term {
 }
 
 // LapsedTerm is a term that is over: what one has before the first validity.
-func LapsedTerm(clock Clock, epoch int64) *Term {
+func LapsedTerm(clock ownership.Clock, epoch int64) *Term {
 	t := &Term{epoch: epoch, clock: clock, done: make(chan struct{})}
 	close(t.done)
 	return t
@@ -52,7 +54,7 @@ func (t *Term) watch() {
 func (t *Term) Epoch() int64 { return t.epoch }
 
 // Until is the instant at which the term lapses if nobody extends it; of a term that has ended, the zero instant.
-func (t *Term) Until() Instant { return Instant(t.until.Load()) }
+func (t *Term) Until() ownership.Instant { return ownership.Instant(t.until.Load()) }
 
 // Valid reports whether the term still runs. Ask it after a message was received and again immediately before it is
 // passed on (docs/ownership.md#o2).
@@ -75,7 +77,7 @@ func (t *Term) Remaining() time.Duration {
 }
 
 // Extend moves the end of the term later, never earlier. It reports false if the term is over already.
-func (t *Term) Extend(until Instant) bool {
+func (t *Term) Extend(until ownership.Instant) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.Until().Sub(t.clock.Now()) <= 0 {

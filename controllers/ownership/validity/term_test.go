@@ -1,4 +1,4 @@
-package ownership_test
+package validity_test
 
 import (
 	"context"
@@ -6,14 +6,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/transplant-sim/transplant/controllers/ownership"
 	"github.com/transplant-sim/transplant/controllers/ownership/ownershiptest"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
 func TestTermLapsesForGood(t *testing.T) {
 	t.Parallel()
 	clock := &ownershiptest.Clock{}
-	term := ownership.NewTerm(clock, 7, clock.Now().Add(5*time.Second))
+	term := validity.NewTerm(clock, 7, clock.Now().Add(5*time.Second))
 	clock.Step(4 * time.Second)
 	if !term.Extend(clock.Now().Add(2*time.Second)) || term.Remaining() != 2*time.Second {
 		t.Fatalf("a running term was not extended: %v remain", term.Remaining())
@@ -35,41 +35,17 @@ func TestTermLapsesForGood(t *testing.T) {
 func TestTerm_Lapsed_CancelsItsContext(t *testing.T) {
 	t.Parallel()
 	clock := &ownershiptest.Clock{}
-	term := ownership.NewTerm(clock, 7, clock.Now().Add(5*time.Second))
+	term := validity.NewTerm(clock, 7, clock.Now().Add(5*time.Second))
 	ctx, cancel := term.Context(t.Context())
 	defer cancel()
-	eventually(t, "the term's timer", func() bool { return clock.Waiting() > 0 })
+	ownershiptest.Eventually(t, "the term's timer", func() bool { return clock.Waiting() > 0 })
 	clock.Step(6 * time.Second)
 	select {
 	case <-ctx.Done():
 	case <-time.After(time.Minute):
 		t.Fatal("the context of a lapsed term is not cancelled")
 	}
-	if !errors.Is(context.Cause(ctx), ownership.ErrLapsed) {
+	if !errors.Is(context.Cause(ctx), validity.ErrLapsed) {
 		t.Errorf("cause is %v, want ErrLapsed", context.Cause(ctx))
 	}
-}
-
-func TestBootClockRuns(t *testing.T) {
-	t.Parallel()
-	clock, err := ownership.NewBootClock()
-	if err != nil {
-		t.Fatal(err)
-	}
-	before := clock.Now()
-	<-clock.After(time.Millisecond)
-	if clock.Now().Sub(before) < time.Millisecond || clock.BootID() == "" {
-		t.Errorf("clock moved by %v, boot id %q", clock.Now().Sub(before), clock.BootID())
-	}
-}
-
-// eventually polls, with a bound, for what another goroutine does.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		if ok() {
-			return
-		}
-	}
-	t.Fatalf("still waiting for %s", what)
 }

@@ -1,4 +1,4 @@
-package ownership
+package validity
 
 import (
 	"context"
@@ -6,12 +6,14 @@ import (
 	"fmt"
 
 	"github.com/go-logr/logr"
+
+	"github.com/transplant-sim/transplant/controllers/ownership"
 )
 
 // Follow reads one authority every interval, each read with a deadline below it, and informs the guard, until ctx is
 // done (docs/ownership.md#o1). Run it once for each authority, concurrently. Where the owner finds the claim behind, it
 // heals it (docs/ownership.md#o3).
-func (g *Guard) Follow(ctx context.Context, source Source, authority Authority, log logr.Logger) {
+func (g *Guard) Follow(ctx context.Context, source ownership.Source, authority ownership.Authority, log logr.Logger) {
 	log = log.WithValues("authority", source)
 	for ctx.Err() == nil {
 		changed := g.Changed()
@@ -33,12 +35,12 @@ func (g *Guard) Follow(ctx context.Context, source Source, authority Authority, 
 }
 
 // Look reads an authority once, with a deadline below the interval, and informs the guard (docs/ownership.md#o1).
-func (g *Guard) Look(ctx context.Context, source Source, authority Authority, log logr.Logger) {
-	ctx, cancel := context.WithTimeout(ctx, g.timing.readDeadline())
+func (g *Guard) Look(ctx context.Context, source ownership.Source, authority ownership.Authority, log logr.Logger) {
+	ctx, cancel := context.WithTimeout(ctx, g.timing.ReadDeadline())
 	defer cancel()
 	o := Observation{Started: g.clock.Now()}
 	before, known := g.Seen(source)
-	var version Version
+	var version ownership.Version
 	o.Record, version, o.Err = authority.Read(ctx)
 	if err := g.Observe(source, o); err != nil {
 		log.Error(err, "An observation of an ownership record gave nothing")
@@ -51,7 +53,7 @@ func (g *Guard) Look(ctx context.Context, source Source, authority Authority, lo
 		return
 	}
 	err := authority.CompareAndSet(ctx, version, record)
-	if err != nil && !errors.Is(err, ErrConflict) {
+	if err != nil && !errors.Is(err, ownership.ErrConflict) {
 		log.Error(fmt.Errorf("heal the ownership record: %w", err), "The claim stays behind", "record", record.String())
 		return
 	}
