@@ -15,7 +15,7 @@
 //	request.go   what passes, and who judges it
 //	             ownership/validity/{term,conn}.go, etcd/guard/proxy.go, controllers/gateway
 //	rest.go      calls of the cloud where no guard runs
-//	             extension/{fence,decided}.go, migrate.noteEnd
+//	             extension/fence/{fence,decided}.go, migrate.noteEnd
 //	takeover.go  take-over, wait, start, manifest
 //	             ownership/takeover.go, startLocked in observe.go, etcd/backup/manifest.go
 //	progress.go  what must go well once the faults are over
