@@ -24,7 +24,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
-	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 	"github.com/transplant-sim/transplant/e2e/knocktest"
 )
 
@@ -248,15 +248,15 @@ func letIn(err error) error {
 // stands is what the attacks must leave as it is, in words.
 func (p *podAttack) stands(t *testing.T) map[string]string {
 	t.Helper()
-	asked := p.ask(t, "bare", p.guarded(t, access.Observer, http.MethodGet, ownership.PathState).attempt,
+	asked := p.ask(t, "bare", p.guarded(t, access.Observer, http.MethodGet, validity.PathState).attempt,
 		p.onCloud("GET", "/fences", tokensOfCloud(t, p.dir)["observer"].Token))
-	guard := ownership.ValidityAnswer{}
+	guard := validity.Answer{}
 	for _, outcome := range asked {
 		if err := outcome.Err(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := json.Unmarshal([]byte(asked[0].Body), &guard); err != nil || guard.State != ownership.Serving {
+	if err := json.Unmarshal([]byte(asked[0].Body), &guard); err != nil || guard.State != validity.Serving {
 		t.Fatalf("the guard says %q: %v", asked[0].Body, err)
 	}
 	namespace := technicalID(attackedShoot)

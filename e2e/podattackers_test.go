@@ -20,7 +20,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/switchboard"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
-	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 	"github.com/transplant-sim/transplant/e2e/knocktest"
 	"github.com/transplant-sim/transplant/pki"
 )
@@ -62,7 +62,7 @@ func (p *podAttack) controls(t *testing.T) []tried {
 	observer, apiServer := p.shown(t, access.Observer.Secret()), p.shown(t, "etcd-client")
 	apiServer.Protocols = []string{"h2"}
 	all := []tried{
-		p.guarded(t, access.Observer, http.MethodGet, ownership.PathState),
+		p.guarded(t, access.Observer, http.MethodGet, validity.PathState),
 		{"ask the sidecar", knocktest.Attempt{Address: at(p.etcd, access.SidecarPort), TLS: observer, Method: http.MethodGet,
 			Path: "/latest"}, letIn},
 		{"connect to etcd's client port", knocktest.Attempt{Address: at(p.etcd, 2379), TLS: apiServer}, letIn},

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/transplant-sim/transplant/api/cloud"
-	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
 // Tags of what a shoot has in the cloud. The first is what the Infrastructure extension finds it by.
@@ -29,7 +29,7 @@ const validityRetry = time.Second
 
 // Owner lets mutating calls of the cloud pass only while this seed validly owns the shoot (docs/ownership.md#o8).
 type Owner interface {
-	// Own makes one call, and gives it the epoch of the ownership. The error is ownership.ErrLapsed without one.
+	// Own makes one call, and gives it the epoch of the ownership. The error is validity.ErrLapsed without one.
 	Own(ctx context.Context, call func(ctx context.Context, epoch int64) error) error
 }
 
@@ -66,7 +66,7 @@ func discard[T any](ctx context.Context, a Account, from cloud.Collection[T], id
 func (Account) waitForOwnership(r reconcile.Reconciler) reconcile.Reconciler {
 	return reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 		result, err := r.Reconcile(ctx, request)
-		if errors.Is(err, ownership.ErrLapsed) || cloud.IsStaleEpoch(err) {
+		if errors.Is(err, validity.ErrLapsed) || cloud.IsStaleEpoch(err) {
 			return reconcile.Result{RequeueAfter: validityRetry}, nil
 		}
 		return result, err
@@ -76,7 +76,7 @@ func (Account) waitForOwnership(r reconcile.Reconciler) reconcile.Reconciler {
 // warn records an event on the object about what the cloud did not do. Users need no event if this seed does not own
 // the shoot, or if another client has just written the object.
 func warn(recorder events.EventRecorder, object client.Object, reason, action string, err error) {
-	if err != nil && !errors.Is(err, ownership.ErrLapsed) && !cloud.IsStaleEpoch(err) && !apierrors.IsConflict(err) {
+	if err != nil && !errors.Is(err, validity.ErrLapsed) && !cloud.IsStaleEpoch(err) && !apierrors.IsConflict(err) {
 		recorder.Eventf(object, nil, corev1.EventTypeWarning, reason, action, "%v", err)
 	}
 }

@@ -29,7 +29,7 @@ import (
 	"github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/clusters/apiservertest"
 	"github.com/transplant-sim/transplant/controllers/extension/cloudtest"
-	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
 const technicalID = "shoot--p--alpha"
@@ -45,7 +45,7 @@ type bench struct {
 // Own implements Owner.
 func (b *bench) Own(ctx context.Context, call func(context.Context, int64) error) error {
 	if b.lapsed.Load() {
-		return ownership.ErrLapsed
+		return validity.ErrLapsed
 	}
 	return call(cloud.WithScope(ctx, cloud.Scope{Shoot: technicalID, Epoch: 3}), 3)
 }

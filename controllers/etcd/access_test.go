@@ -30,6 +30,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/etcd/backup"
 	"github.com/transplant-sim/transplant/controllers/etcd/guard"
 	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 	"github.com/transplant-sim/transplant/pki"
 )
 
@@ -86,7 +87,7 @@ func ask(t *testing.T, client *http.Client, url string, route access.Route) (int
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if route.Path == ownership.PathRevocation { // it stays open for who may ask
+	if route.Path == validity.PathRevocation { // it stays open for who may ask
 		ctx, cancel = context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 	}
@@ -109,9 +110,9 @@ func (l *live) whole(t *testing.T) {
 	t.Helper()
 	l.is(t, http.StatusOK)
 	client := &http.Client{Transport: access.Transport(filesOf(l.keys, access.Observer).Read)}
-	code, body, err := ask(t, client, l.api, access.Route{Method: http.MethodGet, Path: ownership.PathState})
-	var state ownership.ValidityAnswer
-	if err = errors.Join(err, json.Unmarshal([]byte(body), &state)); err != nil || state.State != ownership.Serving ||
+	code, body, err := ask(t, client, l.api, access.Route{Method: http.MethodGet, Path: validity.PathState})
+	var state validity.Answer
+	if err = errors.Join(err, json.Unmarshal([]byte(body), &state)); err != nil || state.State != validity.Serving ||
 		state.Epoch != 3 {
 		t.Errorf("the guard answers %d %s: %v", code, body, err)
 	}
@@ -152,7 +153,7 @@ func TestTableOfAccess_EveryCell(t *testing.T) {
 			for _, identity := range identitiesAnd(unknown) {
 				client := &http.Client{Transport: access.Transport(filesOf(l.keys, identity).Read)}
 				code, body, err := ask(t, client, l.urls[server], route)
-				allowed, staysOpen := slices.Contains(table[row], identity), route.Path == ownership.PathRevocation
+				allowed, staysOpen := slices.Contains(table[row], identity), route.Path == validity.PathRevocation
 				switch {
 				case !allowed && (code != http.StatusForbidden || !strings.Contains(body, string(identity))):
 					t.Errorf("%s as %s: %d %s, %v; want it forbidden", row, identity, code, body, err)

@@ -12,6 +12,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/etcd/datadir"
 	"github.com/transplant-sim/transplant/controllers/ownership"
 	"github.com/transplant-sim/transplant/controllers/ownership/ownershiptest"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
 // Who lapsed without a fence takes no final snapshot (docs/ownership.md#o3, docs/ownership.md#o4), and only the valid
@@ -19,37 +20,37 @@ import (
 // clock says that 4 s have passed.
 func TestWhatTheSidecarMayDo(t *testing.T) {
 	t.Parallel()
-	unrevoked, revoked := &ownership.Fence{}, &ownership.Fence{Revoked: true}
+	unrevoked, revoked := &validity.Fence{}, &validity.Fence{Revoked: true}
 	for name, c := range map[string]struct {
-		change func(*ownership.Memory) // of the memory of a guard that is valid for another second
-		ends   bool                    // it may take the final snapshot
-		kept   bool                    // it may remove nothing
+		change func(*validity.Memory) // of the memory of a guard that is valid for another second
+		ends   bool                   // it may take the final snapshot
+		kept   bool                   // it may remove nothing
 	}{
 		"valid": {},
-		"lapsed": {change: func(m *ownership.Memory) {
+		"lapsed": {change: func(m *validity.Memory) {
 			m.Until = ownership.Instant(4 * time.Second)
 		}, kept: true},
-		"of a boot before":     {change: func(m *ownership.Memory) { m.BootID = "boot-1" }, kept: true},
-		"of an older epoch":    {change: func(m *ownership.Memory) { m.Epoch = 2 }, kept: true},
-		"of a newer epoch":     {change: func(m *ownership.Memory) { m.Epoch = 4 }, kept: true},
-		"never valid":          {change: func(m *ownership.Memory) { *m = ownership.Memory{} }, kept: true},
-		"fenced, with holders": {change: func(m *ownership.Memory) { m.Fence = unrevoked }, kept: true},
-		"fenced":               {change: func(m *ownership.Memory) { m.Fence = revoked }, ends: true, kept: true},
-		"fenced, and lapsed": {change: func(m *ownership.Memory) {
+		"of a boot before":     {change: func(m *validity.Memory) { m.BootID = "boot-1" }, kept: true},
+		"of an older epoch":    {change: func(m *validity.Memory) { m.Epoch = 2 }, kept: true},
+		"of a newer epoch":     {change: func(m *validity.Memory) { m.Epoch = 4 }, kept: true},
+		"never valid":          {change: func(m *validity.Memory) { *m = validity.Memory{} }, kept: true},
+		"fenced, with holders": {change: func(m *validity.Memory) { m.Fence = unrevoked }, kept: true},
+		"fenced":               {change: func(m *validity.Memory) { m.Fence = revoked }, ends: true, kept: true},
+		"fenced, and lapsed": {change: func(m *validity.Memory) {
 			m.Fence, m.Until = revoked, 0
 		}, ends: true, kept: true},
-		"fenced, of a boot before": {change: func(m *ownership.Memory) {
+		"fenced, of a boot before": {change: func(m *validity.Memory) {
 			m.Fence, m.BootID = revoked, "boot-1"
 		}, ends: true, kept: true},
-		"fenced in an older epoch":     {change: func(m *ownership.Memory) { m.Fence, m.Epoch = revoked, 2 }, kept: true},
-		"fenced in a newer epoch":      {change: func(m *ownership.Memory) { m.Fence, m.Epoch = revoked, 4 }, kept: true},
-		"lapsed, fenced, with holders": {change: func(m *ownership.Memory) { m.Fence, m.Until = unrevoked, 0 }, kept: true},
+		"fenced in an older epoch":     {change: func(m *validity.Memory) { m.Fence, m.Epoch = revoked, 2 }, kept: true},
+		"fenced in a newer epoch":      {change: func(m *validity.Memory) { m.Fence, m.Epoch = revoked, 4 }, kept: true},
+		"lapsed, fenced, with holders": {change: func(m *validity.Memory) { m.Fence, m.Until = unrevoked, 0 }, kept: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir, clock := datadir.Dir(t.TempDir()), &ownershiptest.Clock{}
 			clock.Step(4 * time.Second)
-			memory := ownership.Memory{Owner: "uid-a", Epoch: 3, Served: true, BootID: "boot-0",
+			memory := validity.Memory{Owner: "uid-a", Epoch: 3, Served: true, BootID: "boot-0",
 				Until: ownership.Instant(5 * time.Second)}
 			if c.change != nil {
 				c.change(&memory)
@@ -77,7 +78,7 @@ func TestWithoutTheGuardsMemoryTheSidecarMayNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir, clock := datadir.Dir(t.TempDir()), &ownershiptest.Clock{}
-			if err := errors.Join(dir.WriteMemory(ownership.Memory{}),
+			if err := errors.Join(dir.WriteMemory(validity.Memory{}),
 				os.WriteFile(filepath.Join(string(dir), "ownership", "guard.json"), []byte(memory), 0o600)); err != nil {
 				t.Fatal(err)
 			}

@@ -20,6 +20,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/etcd/datadir"
 	"github.com/transplant-sim/transplant/controllers/etcd/guard"
 	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
 // guardFlags are the flags of etcd-guard.
@@ -117,7 +118,7 @@ func (f *guardFlags) run(ctx context.Context) error {
 }
 
 // newGuard resumes the guard of the data directory, which must belong to the epoch.
-func (f *guardFlags) newGuard(clock ownership.Clock) (*ownership.Guard, error) {
+func (f *guardFlags) newGuard(clock ownership.Clock) (*validity.Guard, error) {
 	dir := datadir.Dir(f.dataDir)
 	marker, err := dir.ReadEpoch()
 	if err != nil {
@@ -130,13 +131,13 @@ func (f *guardFlags) newGuard(clock ownership.Clock) (*ownership.Guard, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ownership.NewGuard(ownership.GuardOptions{
+	return validity.NewGuard(validity.GuardOptions{
 		Self: ownership.Record{Owner: f.ownerUID, Epoch: f.epoch}, Timing: f.timing, Clock: clock,
 		Memory: memory, Remember: dir.WriteMemory,
 	})
 }
 
-func (f *guardFlags) newProxy(ctx context.Context, g *ownership.Guard, clock ownership.Clock) (*guard.Proxy,
+func (f *guardFlags) newProxy(ctx context.Context, g *validity.Guard, clock ownership.Clock) (*guard.Proxy,
 	net.Listener, error) {
 	socket, err := socketOf(f.endpoint)
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
 	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 	"github.com/transplant-sim/transplant/pki"
 )
 
@@ -183,9 +184,9 @@ func TestAwaitEnd_WaitIsOver_DistinguishesSilenceFromAnswers(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			client := &http.Client{Transport: access.Transport(filesOf(keys, access.Gardenlet).Read)}
-			err = ownership.AwaitEnd(ctx, guard, 3, clock, client)
-			if err == nil || errors.Is(err, ownership.ErrSilent) != c.silent {
-				t.Errorf("silent is %t, want %t: %v", errors.Is(err, ownership.ErrSilent), c.silent, err)
+			err = validity.AwaitEnd(ctx, guard, 3, clock, client)
+			if err == nil || errors.Is(err, validity.ErrSilent) != c.silent {
+				t.Errorf("silent is %t, want %t: %v", errors.Is(err, validity.ErrSilent), c.silent, err)
 			}
 		})
 	}
@@ -195,7 +196,7 @@ func TestAwaitEnd_WaitIsOver_DistinguishesSilenceFromAnswers(t *testing.T) {
 func TestServeTLS_CertificateRenewed_LetsInAgain(t *testing.T) {
 	t.Parallel()
 	for _, identity := range []access.Identity{access.Guard, access.Gateway} {
-		for name, validity := range map[string][2]time.Duration{"expired": {-2, -1}, "not yet valid": {1, 2}} {
+		for name, bounds := range map[string][2]time.Duration{"expired": {-2, -1}, "not yet valid": {1, 2}} {
 			t.Run(string(identity)+" "+name, func(t *testing.T) {
 				t.Parallel()
 				keys := newKeys(t)
@@ -210,7 +211,7 @@ func TestServeTLS_CertificateRenewed_LetsInAgain(t *testing.T) {
 					}
 				}
 				get(true)
-				reissue(t, keys, identity, validity[0], validity[1])
+				reissue(t, keys, identity, bounds[0], bounds[1])
 				get(false)
 				reissue(t, keys, identity, -1, 1)
 				get(true)

@@ -27,6 +27,8 @@ import (
 	"github.com/transplant-sim/transplant/clusters/apiservertest"
 	"github.com/transplant-sim/transplant/controllers/extension/cloudtest"
 	"github.com/transplant-sim/transplant/controllers/extension/contract"
+	"github.com/transplant-sim/transplant/controllers/extension/fence"
+	"github.com/transplant-sim/transplant/controllers/extension/reference"
 )
 
 // liveSeed is a real API server with the reference provider on it.
@@ -58,12 +60,12 @@ func (s *liveSeed) run(epoch int64) (stop func()) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	guarded, err := Guarded(s.cloud.Config())
+	guarded, err := fence.Guarded(s.cloud.Config())
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	provider := &Provider{Seed: mgr.GetClient(), Cloud: guarded, Fence: fixedFence{epoch}, Clock: clock.RealClock{}}
-	if err := provider.AddToManager(mgr, contract.Options{Type: Type}); err != nil {
+	if err := provider.AddToManager(mgr, contract.Options{Type: reference.Type}); err != nil {
 		s.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(s.t.Context())
@@ -196,7 +198,7 @@ func (s *liveSeed) marked(o extensionsv1alpha1.Object) bool {
 // write.
 func TestOnARealAPIServer(t *testing.T) {
 	t.Parallel()
-	c := newCloud(t)
+	c := cloudtest.NewLandscape(t)
 	empty := c.IDs()
 	s := startSeed(t, c)
 	s.surround()
@@ -282,7 +284,7 @@ func (s *liveSeed) removeMachineDeployments() {
 // TestBastionAndExposure: kinds that stay with their seed come and go, with what they stand for.
 func TestBastionAndExposure(t *testing.T) {
 	t.Parallel()
-	c := newCloud(t)
+	c := cloudtest.NewLandscape(t)
 	infrastructure := infrastructureObject()
 	b := reconciled(t, c, infrastructure)
 	before := c.IDs()

@@ -9,6 +9,7 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/extension/cloudtest"
 )
 
 // A shoot that leaves gets no new Bastion, and the status of such a Bastion says why; one that was made before stays
@@ -28,7 +29,7 @@ func TestNoBastionIsBegunForAShootThatLeaves(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cloud := newCloud(t)
+			cloud := cloudtest.NewLandscape(t)
 			b := reconciled(t, cloud, infrastructureObject())
 			before := cloud.IDs()
 			old := &extensionsv1alpha1.Bastion{ObjectMeta: named("old"),

@@ -28,8 +28,16 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/extension/backup"
 	"github.com/transplant-sim/transplant/controllers/extension/cloudtest"
 	"github.com/transplant-sim/transplant/controllers/extension/contract"
+	"github.com/transplant-sim/transplant/controllers/extension/dnsrecord"
+	"github.com/transplant-sim/transplant/controllers/extension/fence"
+	"github.com/transplant-sim/transplant/controllers/extension/infrastructure"
+	"github.com/transplant-sim/transplant/controllers/extension/managed"
+	"github.com/transplant-sim/transplant/controllers/extension/operatingsystem"
+	"github.com/transplant-sim/transplant/controllers/extension/reference"
+	"github.com/transplant-sim/transplant/controllers/extension/worker"
 )
 
 const (
@@ -59,7 +67,7 @@ type fixedFence struct{ epoch int64 }
 
 func (f fixedFence) Hold(ctx context.Context, namespace string) (context.Context, context.CancelFunc, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	return withGrant(ctx, namespace, f.epoch, &grant{}), cancel, nil
+	return fence.WithoutTerm(ctx, namespace, f.epoch), cancel, nil
 }
 
 func newBench(t *testing.T, name string, c *cloudtest.Cloud, epoch int64) *bench {
@@ -86,7 +94,7 @@ func newBench(t *testing.T, name string, c *cloudtest.Cloud, epoch int64) *bench
 
 // restart is a new extension process on the same seed.
 func (b *bench) restart() {
-	client, err := Guarded(b.cloud.Config())
+	client, err := fence.Guarded(b.cloud.Config())
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -287,29 +295,29 @@ func (b *bench) reconciler(o extensionsv1alpha1.Object) reconcile.Reconciler {
 	p := b.provider
 	switch o.(type) {
 	case *extensionsv1alpha1.Infrastructure:
-		return reconcilerOf(b, infrastructureKind(), p.infrastructure())
+		return reconcilerOf(b, infrastructure.Kind(), p.infrastructure().Actions())
 	case *extensionsv1alpha1.DNSRecord:
-		return reconcilerOf(b, dnsRecordKind(), p.dnsRecord())
+		return reconcilerOf(b, dnsrecord.Kind(), p.dnsRecord().Actions())
 	case *extensionsv1alpha1.BackupBucket:
-		return reconcilerOf(b, backupBucketKind(), p.backupBucket())
+		return reconcilerOf(b, backup.BucketKind(), p.backup().Bucket())
 	case *extensionsv1alpha1.BackupEntry:
-		return reconcilerOf(b, backupEntryKind(), p.backupEntry())
+		return reconcilerOf(b, backup.EntryKind(), p.backup().Entry())
 	case *extensionsv1alpha1.ControlPlane:
-		return reconcilerOf(b, controlPlaneKind(), p.controlPlane())
+		return reconcilerOf(b, managed.ControlPlaneKind(), p.managed().ControlPlane())
 	case *extensionsv1alpha1.Network:
-		return reconcilerOf(b, networkKind(), p.network())
+		return reconcilerOf(b, managed.NetworkKind(), p.managed().Network())
 	case *extensionsv1alpha1.OperatingSystemConfig:
-		return reconcilerOf(b, operatingSystemConfigKind(), p.operatingSystemConfig())
+		return reconcilerOf(b, operatingsystem.Kind(), p.operatingSystem().Actions())
 	case *extensionsv1alpha1.ContainerRuntime:
-		return reconcilerOf(b, containerRuntimeKind(), p.containerRuntime())
+		return reconcilerOf(b, managed.ContainerRuntimeKind(), p.managed().ContainerRuntime())
 	case *extensionsv1alpha1.Extension:
-		return reconcilerOf(b, extensionKind(), p.extension())
+		return reconcilerOf(b, managed.ExtensionKind(), p.managed().Extension())
 	case *extensionsv1alpha1.Bastion:
-		return reconcilerOf(b, bastionKind(), p.bastion())
+		return reconcilerOf(b, infrastructure.BastionKind(), p.infrastructure().Bastion())
 	case *extensionsv1alpha1.SelfHostedShootExposure:
-		return reconcilerOf(b, exposureKind(), p.exposure())
+		return reconcilerOf(b, infrastructure.ExposureKind(), p.infrastructure().Exposure())
 	case *extensionsv1alpha1.Worker:
-		return reconcilerOf(b, workerKind(), p.worker())
+		return reconcilerOf(b, worker.Kind(), p.worker().Actions())
 	}
 	b.t.Fatalf("no reconciler for %T", o)
 	return nil
@@ -318,7 +326,7 @@ func (b *bench) reconciler(o extensionsv1alpha1.Object) reconcile.Reconciler {
 func reconcilerOf[T extensionsv1alpha1.Object](b *bench, kind contract.Kind[T],
 	actuator contract.Actuator[T]) reconcile.Reconciler {
 	return &contract.Reconciler[T]{
-		Client: b.seed, Clock: b.clock, Kind: kind, Actuator: actuator, Type: Type,
+		Client: b.seed, Clock: b.clock, Kind: kind, Actuator: actuator, Type: reference.Type,
 		Class: extensionsv1alpha1.ExtensionClassShoot,
 	}
 }

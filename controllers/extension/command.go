@@ -24,6 +24,9 @@ import (
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/extension/contract"
+	"github.com/transplant-sim/transplant/controllers/extension/fence"
+	"github.com/transplant-sim/transplant/controllers/extension/operatingsystem"
+	"github.com/transplant-sim/transplant/controllers/extension/reference"
 	"github.com/transplant-sim/transplant/controllers/metricsserver"
 	"github.com/transplant-sim/transplant/controllers/ownership"
 )
@@ -107,7 +110,7 @@ func (f *flags) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cloudClient, err := Guarded(cloudConfig)
+	cloudClient, err := fence.Guarded(cloudConfig)
 	if err != nil {
 		return err
 	}
@@ -127,7 +130,7 @@ func (f *flags) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fence := &GuardFence{
+	guards := &fence.GuardFence{
 		Seed: mgr.GetClient(), Clock: boot, Timing: f.timing, Idle: time.Minute,
 		Name: "extensions-" + f.seedName + "-" + rand.String(6),
 		Decision: func(record string) ownership.Authority {
@@ -135,10 +138,11 @@ func (f *flags) run(ctx context.Context) error {
 			return &ownership.TXTAuthority{Records: &ownership.CloudTXT{Client: dns}, Name: record}
 		},
 	}
-	defer fence.Close()
-	provider := &Provider{Seed: mgr.GetClient(), Cloud: cloudClient, Fence: fence, Clock: clock.RealClock{},
+	defer guards.Close()
+	provider := &Provider{Seed: mgr.GetClient(), Cloud: cloudClient, Fence: guards, Clock: clock.RealClock{},
 		Except: f.except}
-	if err := provider.AddToManager(mgr, contract.Options{Type: Type, MaxConcurrentReconciles: workers}); err != nil {
+	options := contract.Options{Type: reference.Type, MaxConcurrentReconciles: workers}
+	if err := provider.AddToManager(mgr, options); err != nil {
 		return err
 	}
 	if err := f.addRunnables(mgr, provider); err != nil {
@@ -154,8 +158,8 @@ func (f *flags) addRunnables(mgr manager.Manager, provider *Provider) error {
 		}
 	}
 	if f.webhookHost != "" {
-		if err := (&Webhook{Host: f.webhookHost, CertDir: f.webhookCertDir, Seed: mgr.GetClient()}).AddToManager(
-			mgr); err != nil {
+		webhook := &operatingsystem.Webhook{Host: f.webhookHost, CertDir: f.webhookCertDir, Seed: mgr.GetClient()}
+		if err := webhook.AddToManager(mgr); err != nil {
 			return err
 		}
 	}
@@ -163,7 +167,7 @@ func (f *flags) addRunnables(mgr manager.Manager, provider *Provider) error {
 		return nil
 	}
 	return mgr.Add(&contract.Heartbeat{
-		Client: mgr.GetClient(), Clock: clock.RealClock{}, Extension: "provider-" + Type,
+		Client: mgr.GetClient(), Clock: clock.RealClock{}, Extension: "provider-" + reference.Type,
 		Namespace: f.heartbeatNamespace, Every: heartbeatInterval,
 	})
 }
@@ -175,7 +179,7 @@ func NewManager(config *rest.Config, metricsAddress string) (manager.Manager, er
 		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {
 			options.Cache = nil
 			config = rest.CopyConfig(config) // informers share the other, and watch for longer
-			config.Timeout = callTimeout
+			config.Timeout = fence.CallTimeout
 			options.HTTPClient = nil
 			return client.New(config, options)
 		},

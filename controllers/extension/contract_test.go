@@ -16,20 +16,6 @@ import (
 
 func typeName(o any) string { return fmt.Sprintf("%T", o) }
 
-// newCloud has the DNS zone and the bucket that a landscape has.
-func newCloud(t *testing.T) *cloudtest.Cloud {
-	t.Helper()
-	c := cloudtest.New(t)
-	direct := c.Client(t)
-	if _, err := direct.Zones().Create(t.Context(), &cloud.Zone{Name: "shoots.test"}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := direct.Buckets().Create(t.Context(), &cloud.Bucket{Name: "bucket-a"}); err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
 // reconciled is a seed on which the object has been created and reconciled.
 func reconciled(t *testing.T, c *cloudtest.Cloud, o extensionsv1alpha1.Object) *bench {
 	t.Helper()
@@ -62,7 +48,7 @@ func untouched(t *testing.T, b *bench, what string, run func()) {
 func TestA1WaitForState(t *testing.T) {
 	t.Parallel()
 	eachKind(t, func(t *testing.T, fresh func() extensionsv1alpha1.Object) {
-		b, o := newBench(t, "a", newCloud(t), 1), fresh()
+		b, o := newBench(t, "a", cloudtest.NewLandscape(t), 1), fresh()
 		b.create(o)
 		b.annotate(o, "wait-for-state")
 		untouched(t, b, "wait-for-state", func() {
@@ -79,7 +65,7 @@ func TestA3NoRequestNoAction(t *testing.T) {
 	t.Parallel()
 	eachKind(t, func(t *testing.T, fresh func() extensionsv1alpha1.Object) {
 		o := fresh()
-		b := reconciled(t, newCloud(t), o)
+		b := reconciled(t, cloudtest.NewLandscape(t), o)
 		b.change(o, func() { o.SetGeneration(7); o.SetLabels(map[string]string{"x": "y"}) })
 		untouched(t, b, "an unannotated change", func() { b.settle(o); b.restart(); b.settle(o) })
 	})
@@ -91,7 +77,7 @@ func TestA4Reconcile(t *testing.T) {
 	t.Parallel()
 	eachKind(t, func(t *testing.T, fresh func() extensionsv1alpha1.Object) {
 		o := fresh()
-		b := reconciled(t, newCloud(t), o)
+		b := reconciled(t, cloudtest.NewLandscape(t), o)
 		b.change(o, func() { o.SetGeneration(2) })
 		writes, _ := touched(b, func() { b.ask(o, "reconcile") })
 		own := only(writes, o)
@@ -118,7 +104,7 @@ func TestA4Reconcile(t *testing.T) {
 func TestA5A6ErrorsKeepTheRequest(t *testing.T) {
 	t.Parallel()
 	o := infrastructureObject()
-	c := newCloud(t)
+	c := cloudtest.NewLandscape(t)
 	b := newBench(t, "a", c, 1)
 	b.create(o)
 	b.change(o, func() { o.SetGeneration(4) })
@@ -158,7 +144,7 @@ func TestA8Others(t *testing.T) {
 				s.Class = &class
 			},
 		} {
-			b, o := newBench(t, "a", newCloud(t), 1), fresh()
+			b, o := newBench(t, "a", cloudtest.NewLandscape(t), 1), fresh()
 			change(defaultSpec(o))
 			b.create(o)
 			for _, operation := range []string{"reconcile", "migrate", "restore"} {
@@ -198,7 +184,7 @@ func TestA9MigrateWins(t *testing.T) {
 	t.Parallel()
 	eachKind(t, func(t *testing.T, fresh func() extensionsv1alpha1.Object) {
 		o := fresh()
-		c := newCloud(t)
+		c := cloudtest.NewLandscape(t)
 		b := reconciled(t, c, o)
 		before := c.IDs()
 		b.annotate(o, "migrate")
@@ -218,7 +204,7 @@ func TestMigrate(t *testing.T) {
 	t.Parallel()
 	eachKind(t, func(t *testing.T, fresh func() extensionsv1alpha1.Object) {
 		o := fresh()
-		c := newCloud(t)
+		c := cloudtest.NewLandscape(t)
 		b := reconciled(t, c, o)
 		b.get(o)
 		state := o.GetExtensionStatus().GetState().DeepCopy()
@@ -261,7 +247,7 @@ func TestA12BackMigration(t *testing.T) {
 	t.Parallel()
 	eachKind(t, func(t *testing.T, fresh func() extensionsv1alpha1.Object) {
 		o := fresh()
-		c := newCloud(t)
+		c := cloudtest.NewLandscape(t)
 		b := reconciled(t, c, o)
 		before := c.IDs()
 		b.ask(o, "migrate")
@@ -286,7 +272,7 @@ func TestA13FailedShoot(t *testing.T) {
 	t.Parallel()
 	eachKind(t, func(t *testing.T, fresh func() extensionsv1alpha1.Object) {
 		o := fresh()
-		b := reconciled(t, newCloud(t), o)
+		b := reconciled(t, cloudtest.NewLandscape(t), o)
 		b.setShoot(func(s *gardencorev1beta1.Shoot) {
 			s.Status.LastOperation = &gardencorev1beta1.LastOperation{State: gardencorev1beta1.LastOperationStateFailed}
 		})
@@ -309,7 +295,7 @@ func TestA13FailedShoot(t *testing.T) {
 func TestB12NeverReconciled(t *testing.T) {
 	t.Parallel()
 	eachKind(t, func(t *testing.T, fresh func() extensionsv1alpha1.Object) {
-		b, o := newBench(t, "a", newCloud(t), 1), fresh()
+		b, o := newBench(t, "a", cloudtest.NewLandscape(t), 1), fresh()
 		b.create(o)
 		_, calls := touched(b, func() { b.ask(o, "migrate") })
 		b.get(o)
@@ -324,7 +310,7 @@ func TestB11NoCloud(t *testing.T) {
 	t.Parallel()
 	eachKind(t, func(t *testing.T, fresh func() extensionsv1alpha1.Object) {
 		o := fresh()
-		c := newCloud(t)
+		c := cloudtest.NewLandscape(t)
 		b := reconciled(t, c, o)
 		c.Refuse(func(string, string) *cloud.Error {
 			return &cloud.Error{Code: cloud.CodeUnauthenticated, Reason: "AuthFailure", Message: "authentication failed"}
@@ -361,7 +347,7 @@ func TestRestore(t *testing.T) {
 	t.Parallel()
 	eachKind(t, func(t *testing.T, fresh func() extensionsv1alpha1.Object) {
 		o := fresh()
-		c := newCloud(t)
+		c := cloudtest.NewLandscape(t)
 		a := reconciled(t, c, o)
 		a.ask(o, "reconcile") // any reconciliation leaves a state that suffices
 		before := c.IDs()
@@ -398,7 +384,7 @@ func TestE1DeleteAfterRestore(t *testing.T) {
 	t.Parallel()
 	eachKind(t, func(t *testing.T, fresh func() extensionsv1alpha1.Object) {
 		o := fresh()
-		c := newCloud(t)
+		c := cloudtest.NewLandscape(t)
 		empty := c.IDs()
 		a := reconciled(t, c, o)
 		a.ask(o, "migrate")

@@ -21,6 +21,7 @@ import (
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/extension/cloudtest"
+	"github.com/transplant-sim/transplant/controllers/extension/fence"
 )
 
 // knife cuts a process off at its n-th write, to the seed or to the cloud: before the write takes effect, or after it
@@ -61,7 +62,7 @@ func (k *knife) wield(b *bench) {
 	b.mu.Unlock()
 	config := b.cloud.Config()
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return cutTransport{k, next} })
-	client, err := Guarded(config)
+	client, err := fence.Guarded(config)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -142,7 +143,7 @@ func TestB17CrashAnywhere(t *testing.T) {
 	eachKind(t, func(t *testing.T, fresh func() extensionsv1alpha1.Object) {
 		for _, a := range acts() {
 			t.Run(a.name, func(t *testing.T) {
-				c := newCloud(t)
+				c := cloudtest.NewLandscape(t)
 				b, o := a.ready(t, c, fresh)
 				never := &knife{at: 1 << 40}
 				never.wield(b)
@@ -160,7 +161,7 @@ func TestB17CrashAnywhere(t *testing.T) {
 
 func crashed(t *testing.T, a act, fresh func() extensionsv1alpha1.Object, k *knife, want map[string]string) {
 	t.Helper()
-	c := newCloud(t)
+	c := cloudtest.NewLandscape(t)
 	b, o := a.ready(t, c, fresh)
 	k.wield(b)
 	for range 20 {
@@ -238,7 +239,7 @@ func blur(text string) string {
 // TestPictureSees: the comparison that the crash test rests on notices a difference in the seed and in the cloud.
 func TestPictureSees(t *testing.T) {
 	t.Parallel()
-	c := newCloud(t)
+	c := cloudtest.NewLandscape(t)
 	o := infrastructureObject()
 	b := reconciled(t, c, o)
 	before := picture(t, b, c)

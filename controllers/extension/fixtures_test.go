@@ -12,6 +12,8 @@ import (
 
 	"github.com/transplant-sim/transplant/api/cloud"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/extension/infrastructure"
+	"github.com/transplant-sim/transplant/controllers/extension/reference"
 )
 
 // fixtures are one object of each kind that moves with a shoot, as a gardenlet deploys it. What stands before it in the
@@ -69,16 +71,16 @@ func backupEntryObject() *extensionsv1alpha1.BackupEntry {
 		}}
 }
 
-func givenInfrastructure() *InfrastructureStatus {
-	return &InfrastructureStatus{
+func givenInfrastructure() *infrastructure.Status {
+	return &infrastructure.Status{
 		NetworkID: "net-1", RouterID: "rou-1", SecurityGroupID: "sec-1", KeyPairName: technicalID,
-		Subnets: []SubnetStatus{{Zone: "r-a", ID: "sub-a"}, {Zone: "r-b", ID: "sub-b"}},
+		Subnets: []infrastructure.SubnetStatus{{Zone: "r-a", ID: "sub-a"}, {Zone: "r-b", ID: "sub-b"}},
 	}
 }
 
 func controlPlaneObject() *extensionsv1alpha1.ControlPlane {
 	return &extensionsv1alpha1.ControlPlane{ObjectMeta: named("alpha"), Spec: extensionsv1alpha1.ControlPlaneSpec{
-		DefaultSpec: spec(), Region: "r", InfrastructureProviderStatus: encode(givenInfrastructure()),
+		DefaultSpec: spec(), Region: "r", InfrastructureProviderStatus: reference.Encode(givenInfrastructure()),
 	}}
 }
 
@@ -98,8 +100,9 @@ func oscObject() *extensionsv1alpha1.OperatingSystemConfig {
 		Spec: extensionsv1alpha1.OperatingSystemConfigSpec{
 			DefaultSpec: spec(), Purpose: extensionsv1alpha1.OperatingSystemConfigPurposeProvision,
 			Files: []extensionsv1alpha1.File{
-				{Path: nodeFile, Content: extensionsv1alpha1.FileContent{Inline: &extensionsv1alpha1.FileContentInline{
-					Encoding: "b64", Data: base64.StdEncoding.EncodeToString([]byte(content))}}},
+				{Path: "/etc/transplant/node.json", Content: extensionsv1alpha1.FileContent{
+					Inline: &extensionsv1alpha1.FileContentInline{
+						Encoding: "b64", Data: base64.StdEncoding.EncodeToString([]byte(content))}}},
 				{Path: "/etc/motd", Content: extensionsv1alpha1.FileContent{Inline: &extensionsv1alpha1.FileContentInline{
 					Data: "hello"}}},
 			},
@@ -109,7 +112,7 @@ func oscObject() *extensionsv1alpha1.OperatingSystemConfig {
 
 func workerObject() *extensionsv1alpha1.Worker {
 	return &extensionsv1alpha1.Worker{ObjectMeta: named("alpha"), Spec: extensionsv1alpha1.WorkerSpec{
-		DefaultSpec: spec(), Region: "r", InfrastructureProviderStatus: encode(givenInfrastructure()),
+		DefaultSpec: spec(), Region: "r", InfrastructureProviderStatus: reference.Encode(givenInfrastructure()),
 		Pools: []extensionsv1alpha1.WorkerPool{{
 			Name: "pool", MachineType: "m1", MachineImage: extensionsv1alpha1.MachineImage{Name: "os", Version: "1.0.0"},
 			Minimum: 3, Maximum: 5, MaxSurge: intstr.FromInt32(1), Zones: []string{"r-a", "r-b"},

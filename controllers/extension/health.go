@@ -20,6 +20,8 @@ import (
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/extension/contract"
+	"github.com/transplant-sim/transplant/controllers/extension/managed"
+	"github.com/transplant-sim/transplant/controllers/extension/reference"
 	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
@@ -59,10 +61,10 @@ func (h *Health) Check(ctx context.Context) error {
 		checkEach(ctx, h, &extensionsv1alpha1.WorkerList{}, h.everyNodeReady),
 		checkEach(ctx, h, &extensionsv1alpha1.ControlPlaneList{}, h.controlPlaneHealthy),
 		checkEach(ctx, h, &extensionsv1alpha1.ControlPlaneList{}, managedHealthy(h, func(extensionsv1alpha1.Object) string {
-			return controlPlaneManagedResource
+			return managed.ControlPlaneResource
 		})),
 		checkEach(ctx, h, &extensionsv1alpha1.NetworkList{}, managedHealthy(h, func(extensionsv1alpha1.Object) string {
-			return networkManagedResource
+			return managed.NetworkResource
 		})),
 		checkEach(ctx, h, &extensionsv1alpha1.ContainerRuntimeList{},
 			managedHealthy(h, func(o extensionsv1alpha1.Object) string {
@@ -87,7 +89,7 @@ func checkEach(ctx context.Context, h *Health, list extensionsv1alpha1.ObjectLis
 	}
 	var errs []error
 	for _, o := range list.Objects() {
-		if o.GetExtensionSpec().GetExtensionType() != Type || !settled(o) || h.leavesObject(o) {
+		if o.GetExtensionSpec().GetExtensionType() != reference.Type || !settled(o) || h.leavesObject(o) {
 			continue
 		}
 		found, err := check(ctx, o)
@@ -126,8 +128,8 @@ func (h *Health) write(ctx context.Context, o extensionsv1alpha1.Object, found *
 			found.problem
 	}
 	status := o.GetExtensionStatus()
-	conditions := setCondition(status.GetConditions(), condition, metav1.NewTime(h.Clock.Now()))
-	if sameConditions(conditions, status.GetConditions()) {
+	conditions, changed := reference.SetCondition(status.GetConditions(), condition, metav1.NewTime(h.Clock.Now()))
+	if !changed {
 		return nil
 	}
 	err := patch.LockedStatus(ctx, h.Seed, o.(client.Object), func() { status.SetConditions(conditions) })
@@ -138,19 +140,6 @@ func (h *Health) write(ctx context.Context, o extensionsv1alpha1.Object, found *
 		return fmt.Errorf("write the health of %T %q: %w", o, o.GetName(), err)
 	}
 	return nil
-}
-
-func sameConditions(a, b []gardencorev1beta1.Condition) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i].Type != b[i].Type || a[i].Status != b[i].Status || a[i].Reason != b[i].Reason ||
-			a[i].Message != b[i].Message {
-			return false
-		}
-	}
-	return true
 }
 
 func (h *Health) everyNodeReady(ctx context.Context, o extensionsv1alpha1.Object) (*finding, error) {
@@ -172,9 +161,9 @@ func (h *Health) everyNodeReady(ctx context.Context, o extensionsv1alpha1.Object
 func (h *Health) controlPlaneHealthy(ctx context.Context, o extensionsv1alpha1.Object) (*finding, error) {
 	found := &finding{condition: gardencorev1beta1.ShootControlPlaneHealthy}
 	for _, object := range []client.Object{
-		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: cloudConfigMap}},
-		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: controlPlaneCA}},
-		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: controlPlaneServer}},
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: managed.CloudConfigMap}},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: managed.ControlPlaneCA}},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: managed.ControlPlaneServer}},
 	} {
 		name := object.GetName()
 		err := h.Seed.Get(ctx, client.ObjectKey{Namespace: o.GetNamespace(), Name: name}, object)

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/extension/cloudtest"
 )
 
 func healthOf(b *bench) *Health {
@@ -27,7 +28,7 @@ func conditionOf(conditions []gardencorev1beta1.Condition, name string) string {
 func TestG2Health(t *testing.T) {
 	t.Parallel()
 	o := workerObject()
-	b := reconciled(t, newCloud(t), o)
+	b := reconciled(t, cloudtest.NewLandscape(t), o)
 	h := healthOf(b)
 	check := func(want string) {
 		t.Helper()
@@ -57,7 +58,7 @@ func TestG2Health(t *testing.T) {
 func TestHealthOfControlPlane(t *testing.T) {
 	t.Parallel()
 	o := controlPlaneObject()
-	b := reconciled(t, newCloud(t), o)
+	b := reconciled(t, cloudtest.NewLandscape(t), o)
 	if err := healthOf(b).Check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +70,7 @@ func TestHealthOfControlPlane(t *testing.T) {
 		t.Errorf("SystemComponentsHealthy is %s", got)
 	}
 	for _, secret := range secretsOf(t, b, client.InNamespace(technicalID)) {
-		if secret.Name == controlPlaneServer {
+		if secret.Name == "provider-transplant-controlplane-server" {
 			if err := b.base.Delete(t.Context(), &secret); err != nil {
 				t.Fatal(err)
 			}

@@ -13,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,19 +21,23 @@ import (
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
-	"github.com/transplant-sim/transplant/controllers/extension/contract"
+	"github.com/transplant-sim/transplant/controllers/extension/cloudtest"
+	"github.com/transplant-sim/transplant/controllers/extension/fence"
+	"github.com/transplant-sim/transplant/controllers/extension/infrastructure"
+	"github.com/transplant-sim/transplant/controllers/extension/managed"
+	"github.com/transplant-sim/transplant/controllers/extension/reference"
 )
 
 // TestD4LostState: with the state lost, what carries a tag is adopted, what carries none is not made a second time, and
 // an operator who names it gets on.
 func TestD4LostState(t *testing.T) {
 	t.Parallel()
-	c := newCloud(t)
+	c := cloudtest.NewLandscape(t)
 	o := infrastructureObject()
 	a := reconciled(t, c, o)
 	before := c.IDs()
-	known := InfrastructureState{}
-	if err := decode(o.Status.State, &known); err != nil {
+	known := infrastructure.State{}
+	if err := reference.Decode(o.Status.State, &known); err != nil {
 		t.Fatal(err)
 	}
 	b := newBench(t, "b", c, 2)
@@ -42,7 +45,7 @@ func TestD4LostState(t *testing.T) {
 	there.UID = "uid-on-b"
 	b.create(there)
 	b.annotate(there, "restore")
-	if _, err := b.once(there); !errors.Is(err, ErrStateLost) {
+	if _, err := b.once(there); !errors.Is(err, infrastructure.ErrStateLost) {
 		t.Fatalf("a restoration without state ended with %v", err)
 	}
 	if diff := cmp.Diff(before, c.IDs()); diff != "" {
@@ -54,7 +57,7 @@ func TestD4LostState(t *testing.T) {
 		t.Errorf("codes are %v", codes)
 	}
 	b.change(there, func() {
-		there.Spec.ProviderConfig = encode(InfrastructureConfig{RouterID: known.RouterID,
+		there.Spec.ProviderConfig = reference.Encode(infrastructure.Config{RouterID: known.RouterID,
 			SecurityGroupID: known.SecurityGroupID})
 	})
 	b.settle(there)
@@ -72,12 +75,12 @@ func TestD4LostState(t *testing.T) {
 // with the infrastructure, those of other shoots do not (docs/specification/cleanup.md#spec-6-7).
 func TestInfrastructureTakesWhatIsLeft(t *testing.T) {
 	t.Parallel()
-	c := newCloud(t)
+	c := cloudtest.NewLandscape(t)
 	o := infrastructureObject()
 	b := reconciled(t, c, o)
 	var others []string
 	for _, shoot := range []string{technicalID, "shoot--p--other"} {
-		tags := map[string]string{tagShoot: shoot}
+		tags := map[string]string{"transplant.dev/shoot": shoot}
 		balancer, err := c.Client(t).LoadBalancers().Create(t.Context(), &cloud.LoadBalancer{Name: "a0", Tags: tags})
 		if err != nil {
 			t.Fatal(err)
@@ -99,9 +102,9 @@ func TestInfrastructureTakesWhatIsLeft(t *testing.T) {
 func TestForeignPending(t *testing.T) {
 	t.Parallel()
 	for _, subnets := range []bool{false, true} {
-		c := newCloud(t)
+		c := cloudtest.NewLandscape(t)
 		b := newBench(t, "b", c, 2)
-		tags := map[string]string{tagShoot: technicalID}
+		tags := map[string]string{"transplant.dev/shoot": technicalID}
 		network, err := c.Client(t).Networks().Create(t.Context(), &cloud.Network{CIDR: "10.250.0.0/16", Tags: tags})
 		if err != nil {
 			t.Fatal(err)
@@ -118,13 +121,13 @@ func TestForeignPending(t *testing.T) {
 		o := infrastructureObject()
 		b.create(o)
 		b.changeStatus(o, func() {
-			o.Status.State = encode(InfrastructureState{
+			o.Status.State = reference.Encode(infrastructure.State{
 				Whole: true, CIDR: "10.250.0.0/16", NetworkID: network.ID, By: "uid-on-a",
 				Pending: map[string]string{"router": "token-of-a"},
 			})
 		})
 		b.annotate(o, "restore")
-		if _, err := b.once(o); !errors.Is(err, ErrStateLost) {
+		if _, err := b.once(o); !errors.Is(err, infrastructure.ErrStateLost) {
 			t.Fatalf("got %v", err)
 		}
 		if routers := c.IDs(cloud.KindRouters); len(routers) > 0 {
@@ -136,9 +139,9 @@ func TestForeignPending(t *testing.T) {
 // TestD8Transient: throttled calls, lost answers and a cloud that is away are tried again, and nothing is made twice.
 func TestD8Transient(t *testing.T) {
 	t.Parallel()
-	calm := newCloud(t)
+	calm := cloudtest.NewLandscape(t)
 	reconciled(t, calm, infrastructureObject())
-	c := newCloud(t)
+	c := cloudtest.NewLandscape(t)
 	b, o := newBench(t, "a", c, 1), infrastructureObject()
 	b.create(o)
 	b.annotate(o, "reconcile")
@@ -167,7 +170,7 @@ func TestC2StateIsStable(t *testing.T) {
 	t.Parallel()
 	eachKind(t, func(t *testing.T, fresh func() extensionsv1alpha1.Object) {
 		o := fresh()
-		b := reconciled(t, newCloud(t), o)
+		b := reconciled(t, cloudtest.NewLandscape(t), o)
 		if state := o.GetExtensionStatus().GetState(); state != nil {
 			object := map[string]any{}
 			if err := json.Unmarshal(state.Raw, &object); err != nil {
@@ -193,7 +196,7 @@ func TestC2StateIsStable(t *testing.T) {
 // (docs/contract.md#clause-d7).
 func TestC4ResourcesExist(t *testing.T) {
 	t.Parallel()
-	c := newCloud(t)
+	c := cloudtest.NewLandscape(t)
 	o := extensionObject()
 	a := reconciled(t, c, o)
 	a.ask(o, "migrate")
@@ -219,7 +222,7 @@ func TestC4ResourcesExist(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.annotate(there, "reconcile")
-	if _, err := b.once(there); !errors.Is(err, errSecretLost) {
+	if _, err := b.once(there); !errors.Is(err, managed.ErrSecretLost) {
 		t.Errorf("with the secret lost: %v", err)
 	}
 }
@@ -227,7 +230,7 @@ func TestC4ResourcesExist(t *testing.T) {
 // TestD12Record: the record is changed in place, never removed at a migration, and keeps the TTL it is given.
 func TestD12Record(t *testing.T) {
 	t.Parallel()
-	c := newCloud(t)
+	c := cloudtest.NewLandscape(t)
 	o := dnsRecordObject()
 	a := reconciled(t, c, o)
 	if len(o.Status.Conditions) != 1 || o.Status.Conditions[0].Type != "Created" ||
@@ -256,7 +259,7 @@ func TestD12Record(t *testing.T) {
 // A name in a zone that is not there has no record: that is an error of who wants one, and none for who deletes it.
 func TestANameWithoutAZone(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, "a", newCloud(t), 1)
+	b := newBench(t, "a", cloudtest.NewLandscape(t), 1)
 	o := dnsRecordObject()
 	o.Spec.Zone = ptr.To("elsewhere.test")
 	b.create(o)
@@ -280,7 +283,7 @@ func TestANameWithoutAZone(t *testing.T) {
 // TestD14BackupEntry: the Secret says bucket and prefix; deleting the source entry removes the source's part alone.
 func TestD14BackupEntry(t *testing.T) {
 	t.Parallel()
-	c := newCloud(t)
+	c := cloudtest.NewLandscape(t)
 	if _, err := c.Client(t).Buckets().Create(t.Context(), &cloud.Bucket{Name: "bucket-b"}); err != nil {
 		t.Fatal(err)
 	}
@@ -324,7 +327,7 @@ func TestD14BackupEntry(t *testing.T) {
 // then only the entry itself stands for them.
 func TestASourceThatIsNoOtherPlaceKeepsItsObjects(t *testing.T) {
 	t.Parallel()
-	c := newCloud(t)
+	c := cloudtest.NewLandscape(t)
 	entry := backupEntryObject()
 	b := reconciled(t, c, entry)
 	source := backupEntryObject()
@@ -355,10 +358,10 @@ func TestASourceThatIsNoOtherPlaceKeepsItsObjects(t *testing.T) {
 func TestEntryOutlivesNamespace(t *testing.T) {
 	t.Parallel()
 	for _, newer := range []bool{false, true} {
-		c := newCloud(t)
+		c := cloudtest.NewLandscape(t)
 		entry := backupEntryObject()
 		b := reconciled(t, c, entry)
-		b.provider.Fence = &GuardFence{Seed: b.seed}
+		b.provider.Fence = &fence.GuardFence{Seed: b.seed}
 		c.PutObject("bucket-a", entryName+"/etcd-main/1")
 		if err := b.base.Delete(t.Context(),
 			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: technicalID}}); err != nil {
@@ -380,11 +383,11 @@ func TestEntryOutlivesNamespace(t *testing.T) {
 // shoot came from may be where it has gone back to.
 func TestADisownedNamespaceIsNoneThatIsGone(t *testing.T) {
 	t.Parallel()
-	c := newCloud(t)
+	c := cloudtest.NewLandscape(t)
 	source := backupEntryObject()
 	source.Name = "source-" + entryName
 	b := reconciled(t, c, source)
-	b.provider.Fence = &GuardFence{Seed: b.seed}
+	b.provider.Fence = &fence.GuardFence{Seed: b.seed}
 	c.PutObject("bucket-a", entryName+"/etcd-main/1")
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: technicalID}}
 	if err := b.base.Get(t.Context(), client.ObjectKeyFromObject(namespace), namespace); err != nil {
@@ -411,7 +414,7 @@ func TestB3ManagedResourcesAreLeft(t *testing.T) {
 		func() extensionsv1alpha1.Object { return extensionObject() },
 	} {
 		o := fresh()
-		b := reconciled(t, newCloud(t), o)
+		b := reconciled(t, cloudtest.NewLandscape(t), o)
 		all := &resourcesv1alpha1.ManagedResourceList{}
 		if err := b.base.List(t.Context(), all); err != nil || len(all.Items) != 1 {
 			t.Fatalf("%T: ManagedResources %v, error %v", o, all.Items, err)
@@ -453,7 +456,7 @@ func TestB3ManagedResourcesAreLeft(t *testing.T) {
 func TestUserData(t *testing.T) {
 	t.Parallel()
 	o := oscObject()
-	b := reconciled(t, newCloud(t), o)
+	b := reconciled(t, cloudtest.NewLandscape(t), o)
 	secret := &corev1.Secret{}
 	ref := o.Status.CloudConfig.SecretRef
 	if err := b.base.Get(t.Context(), client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, secret); err != nil {
@@ -467,7 +470,7 @@ func TestUserData(t *testing.T) {
 	for _, file := range node.Files {
 		paths = append(paths, file.Path)
 	}
-	if diff := cmp.Diff([]string{"/etc/motd", osVersionFile}, paths); diff != "" || node.Token != "t" ||
+	if diff := cmp.Diff([]string{"/etc/motd", "/etc/transplant/os-release"}, paths); diff != "" || node.Token != "t" ||
 		len(node.Units) != 1 {
 		t.Errorf("the document is %+v %s", node, diff)
 	}
@@ -476,7 +479,7 @@ func TestUserData(t *testing.T) {
 // TestD5Worker: machines come back as they were, before the machine controller wakes, and nothing rolls.
 func TestD5Worker(t *testing.T) {
 	t.Parallel()
-	c := newCloud(t)
+	c := cloudtest.NewLandscape(t)
 	o := workerObject()
 	a := reconciled(t, c, o)
 	deployments := machineDeployments(t, a)
@@ -596,7 +599,7 @@ func classes(deployments []machinev1alpha1.MachineDeployment) map[string]string 
 // TestD11Hibernated: nothing is woken in the restoration of a shoot that sleeps.
 func TestD11Hibernated(t *testing.T) {
 	t.Parallel()
-	c := newCloud(t)
+	c := cloudtest.NewLandscape(t)
 	o := workerObject()
 	a := reconciled(t, c, o)
 	b, there := moved(t, a, o, func() extensionsv1alpha1.Object { return workerObject() })
@@ -617,86 +620,17 @@ func TestD11Hibernated(t *testing.T) {
 	}
 }
 
-// TestPoolHash: what makes machines be replaced, and what does not (docs/specification/versions.md#spec-4-8).
-func TestPoolHash(t *testing.T) {
+// TestStaleEpochWaits: a call that the cloud refuses as an older owner's is no failure of the object.
+func TestStaleEpochWaits(t *testing.T) {
 	t.Parallel()
-	base := func() extensionsv1alpha1.WorkerPool { return workerObject().Spec.Pools[0] }
-	for _, test := range []struct {
-		name   string
-		change func(*extensionsv1alpha1.WorkerPool)
-		rolls  bool
-	}{
-		{"nothing", func(*extensionsv1alpha1.WorkerPool) {}, false},
-		{"kubernetes patch", func(p *extensionsv1alpha1.WorkerPool) { p.KubernetesVersion = ptr.To("1.36.9") }, false},
-		{"kubernetes minor", func(p *extensionsv1alpha1.WorkerPool) { p.KubernetesVersion = ptr.To("1.37.0") }, true},
-		{"machine type", func(p *extensionsv1alpha1.WorkerPool) { p.MachineType = "m2" }, true},
-		{"image version", func(p *extensionsv1alpha1.WorkerPool) { p.MachineImage.Version = "2.0.0" }, true},
-		{"volume", func(p *extensionsv1alpha1.WorkerPool) { p.Volume = &extensionsv1alpha1.Volume{Size: "50Gi"} }, true},
-		{"labels", func(p *extensionsv1alpha1.WorkerPool) { p.Labels = map[string]string{"a": "b"} }, false},
-		{"taints", func(p *extensionsv1alpha1.WorkerPool) { p.Taints = []corev1.Taint{{Key: "a"}} }, false},
-		{"bounds", func(p *extensionsv1alpha1.WorkerPool) {
-			p.Minimum, p.Maximum, p.MaxSurge = 1, 9, intstr.FromInt32(3)
-		}, false},
-		{"node agent secret", func(p *extensionsv1alpha1.WorkerPool) {
-			p.NodeAgentSecretName = ptr.To("gardener-node-agent-pool-x")
-		}, true},
-	} {
-		changed := base()
-		test.change(&changed)
-		if rolls := poolHash(changed, "") != poolHash(base(), ""); rolls != test.rolls {
-			t.Errorf("%s: rolls %t, want %t", test.name, rolls, test.rolls)
-		}
-	}
-	withSecret := base()
-	withSecret.NodeAgentSecretName = ptr.To("gardener-node-agent-pool-1a2b")
-	if hash := poolHash(withSecret, ""); hash != "c78c6" {
-		t.Errorf("the hash is %q", hash)
-	}
-}
-
-// TestShares: machines are spread as evenly as they go.
-func TestShares(t *testing.T) {
-	t.Parallel()
-	var got []int32
-	for part := range int32(3) {
-		got = append(got, share(part, 5, 3))
-	}
-	if diff := cmp.Diff([]int32{2, 2, 1}, got); diff != "" {
-		t.Error(diff)
-	}
-	if percent := shareOf(1, intstr.FromString("25%"), 3); percent.StrVal != "25%" {
-		t.Errorf("a percentage became %v", percent)
-	}
-}
-
-// TestClassify: the codes that the cloud's own words deserve (docs/specification/care.md#spec-5-8).
-func TestClassify(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct{ reason, message, want string }{
-		{"AuthFailure", "authentication failed: the provided credentials could not be validated",
-			"ERR_INFRA_UNAUTHENTICATED"},
-		{"UnauthorizedOperation", "You are not authorized to perform this operation: access denied",
-			"ERR_INFRA_UNAUTHORIZED"},
-		{"NetworkLimitExceeded", "Quota exceeded: the maximum number of networks has been reached",
-			"ERR_INFRA_QUOTA_EXCEEDED"},
-		{"RequestLimitExceeded", "Throttling: rate exceeded, too many requests", "ERR_INFRA_RATE_LIMITS_EXCEEDED"},
-		{"DependencyViolation", "The subnet has dependencies: resource in use", "ERR_INFRA_DEPENDENCIES"},
-		{"InternalError", "An internal error has occurred: internal server error", "ERR_INFRA_DEPENDENCIES"},
-		{"RetryableError", "The router depends on an operation that is still in progress, try again later",
-			"ERR_RETRYABLE_INFRA_DEPENDENCIES"},
-		{"InsufficientInstanceCapacity",
-			"insufficient instance capacity: we currently do not have sufficient capacity in the zone you requested",
-			"ERR_INFRA_RESOURCES_DEPLETED"},
-		{"InvalidParameterValue", "Value for a parameter is invalid: invalid value", "ERR_CONFIGURATION_PROBLEM"},
-		{"InvalidNetworkID.NotFound", "The network ID 'x' does not exist", "ERR_CONFIGURATION_PROBLEM"},
-	} {
-		err := Classify(&cloud.Error{Code: cloud.CodeInvalid, Reason: test.reason, Message: test.message})
-		if diff := cmp.Diff([]gardencorev1beta1.ErrorCode{gardencorev1beta1.ErrorCode(test.want)},
-			contract.Codes(err)); diff != "" {
-			t.Errorf("%s: %s", test.reason, diff)
-		}
-	}
-	if codes := contract.Codes(Classify(errors.New("forbidden: quota exceeded"))); len(codes) > 0 {
-		t.Errorf("an error that is not the cloud's got the codes %v", codes)
+	c := cloudtest.NewLandscape(t)
+	c.Fence(technicalID, 9)
+	b, o := newBench(t, "a", c, 1), infrastructureObject()
+	b.create(o)
+	b.annotate(o, "reconcile")
+	result, err := b.once(o)
+	b.get(o)
+	if err != nil || result.RequeueAfter == 0 || last(o) != "Create/Processing/1" || len(c.IDs(cloud.KindNetworks)) > 0 {
+		t.Errorf("got %v, %v, %s, networks %v", result, err, last(o), c.IDs(cloud.KindNetworks))
 	}
 }

@@ -3,6 +3,7 @@ package extension
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -26,8 +27,9 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/extension/cloudtest"
 	"github.com/transplant-sim/transplant/controllers/machine"
-	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
 // quarantineTime is shorter than the drain timeout: API servers stamp deletions with a clock that nobody steps.
@@ -77,18 +79,24 @@ type owner struct {
 
 func (o *owner) Valid(context.Context) error {
 	if o.lapsed {
-		return ownership.ErrLapsed
+		return validity.ErrLapsed
 	}
 	return nil
 }
 
 func (o *owner) Create(ctx context.Context, m *cloud.Machine, token string) (*cloud.Machine, error) {
 	if o.lapsed {
-		return nil, ownership.ErrLapsed
+		return nil, validity.ErrLapsed
 	}
 	wanted := *m
-	wanted.Tags = with(m.Tags, tagShoot, technicalID)
+	wanted.Tags = ofShoot(m.Tags)
 	return o.client.Machines().Create(ctx, &wanted, cloud.ClientToken(token))
+}
+
+func ofShoot(tags map[string]string) map[string]string {
+	all := map[string]string{"transplant.dev/shoot": technicalID}
+	maps.Copy(all, tags)
+	return all
 }
 
 func (o *owner) Get(ctx context.Context, id string) (*cloud.Machine, error) {
@@ -103,12 +111,12 @@ func (o *owner) Get(ctx context.Context, id string) (*cloud.Machine, error) {
 }
 
 func (o *owner) List(ctx context.Context, tags map[string]string) ([]cloud.Machine, error) {
-	return o.client.Machines().List(ctx, cloud.Filter{Tags: with(tags, tagShoot, technicalID)})
+	return o.client.Machines().List(ctx, cloud.Filter{Tags: ofShoot(tags)})
 }
 
 func (o *owner) Delete(ctx context.Context, id string) error {
 	if o.lapsed {
-		return ownership.ErrLapsed
+		return validity.ErrLapsed
 	}
 	if o.keeps != nil {
 		return o.keeps
@@ -127,7 +135,7 @@ type ownerFence struct {
 
 func (f ownerFence) Hold(ctx context.Context, namespace string) (context.Context, context.CancelFunc, error) {
 	if f.owner.lapsed {
-		return nil, nil, ownership.ErrLapsed
+		return nil, nil, validity.ErrLapsed
 	}
 	return f.fixedFence.Hold(ctx, namespace)
 }
@@ -141,7 +149,7 @@ func (r *reasons) Eventf(_, _ runtime.Object, _, reason, _, _ string, _ ...any) 
 // newShootWithMachines has a pool of two machines in two zones, and another of one, all of them nodes with a pod each.
 func newShootWithMachines(t *testing.T, way way) *shootWithMachines {
 	t.Helper()
-	c := newCloud(t)
+	c := cloudtest.NewLandscape(t)
 	w := &shootWithMachines{bench: newBench(t, "a", c, 1), way: way, owner: &owner{client: c.Client(t)},
 		shootVersion: "1.35.6"}
 	w.base = interceptor.NewClient(w.base, interceptor.Funcs{

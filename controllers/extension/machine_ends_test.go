@@ -1,7 +1,6 @@
 package extension
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -18,7 +17,6 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
-	"github.com/transplant-sim/transplant/controllers/extension/contract"
 )
 
 // rules are what holds when a machine ends: the columns of the table in docs/machines.md.
@@ -351,24 +349,5 @@ func TestMachineEnds_CloudRefuses_WorkerSaysWhy(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-// A machine that the cloud has refused to make, and that is to end, is no reason why its shoot cannot be deleted.
-func TestWaitForEnds_MachineNeverMade_IsWaitedFor(t *testing.T) {
-	t.Parallel()
-	w := newShootWithMachines(t, way{})
-	machines := &machinev1alpha1.MachineList{}
-	w.must(w.seed.List(t.Context(), machines))
-	m := &machines.Items[0]
-	m.Status.LastOperation = machinev1alpha1.LastOperation{
-		Type: machinev1alpha1.MachineOperationCreate, State: machinev1alpha1.MachineStateFailed,
-		ErrorCode: string(cloud.CodeQuotaExceeded), Description: "VcpuLimitExceeded: you have requested more",
-	}
-	w.must(w.seed.Status().Update(t.Context(), m))
-	w.must(w.seed.Delete(t.Context(), m))
-	err := w.provider.waitForEnds(t.Context(), m.Namespace, "the end")
-	if _, waits := errors.AsType[*contract.Pending](err); !waits {
-		t.Errorf("got %v, want that it waits", err)
 	}
 }

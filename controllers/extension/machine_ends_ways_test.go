@@ -59,7 +59,7 @@ func (w *shootWithMachines) quarantineAll() {
 	until := w.clock.Now().Add(quarantineTime).UTC().Format(time.RFC3339)
 	for _, m := range w.all() {
 		w.patchMachine(m.Name, func(m *machinev1alpha1.Machine) {
-			m.Annotations = with(m.Annotations, "transplant.dev/quarantine-until", until)
+			metav1.SetMetaDataAnnotation(&m.ObjectMeta, "transplant.dev/quarantine-until", until)
 		})
 	}
 }
@@ -116,7 +116,7 @@ func (w *shootWithMachines) deleteOne(labels map[string]string) {
 	w.victims = w.victims[:1]
 	w.patchMachine(w.victims[0].Name, func(m *machinev1alpha1.Machine) {
 		for key, value := range labels {
-			m.Labels = with(m.Labels, key, value)
+			metav1.SetMetaDataLabel(&m.ObjectMeta, key, value)
 		}
 	})
 	w.must(w.base.Delete(w.t.Context(), w.victims[0].DeepCopy()))

@@ -1,33 +1,30 @@
 package extension
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/transplant-sim/transplant/api/cloud"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/extension/backup"
 	"github.com/transplant-sim/transplant/controllers/extension/contract"
+	"github.com/transplant-sim/transplant/controllers/extension/dnsrecord"
+	"github.com/transplant-sim/transplant/controllers/extension/fence"
+	"github.com/transplant-sim/transplant/controllers/extension/infrastructure"
+	"github.com/transplant-sim/transplant/controllers/extension/managed"
+	"github.com/transplant-sim/transplant/controllers/extension/operatingsystem"
+	"github.com/transplant-sim/transplant/controllers/extension/worker"
 )
 
-// Type is the provider type whose objects the reference provider looks after.
-const Type = "transplant"
-
-// configVersion is the API version of the provider's own documents: configurations, states and statuses.
-const configVersion = "transplant.provider.extensions.gardener.cloud/v1alpha1"
-
-// Provider is what the actuators of all kinds share. Seed reads from the API server, not from a cache; Cloud must come
-// from Guarded.
+// Provider looks after all kinds. Seed reads from the API server, not from a cache; Cloud must come from fence.Guarded.
 type Provider struct {
 	Seed  client.Client
 	Cloud *cloud.Client
-	Fence Fence
+	Fence fence.Fence
 	Clock clock.PassiveClock
 	// Except are the kinds that somebody else reconciles.
 	Except []string
@@ -36,19 +33,19 @@ type Provider struct {
 // AddToManager lets mgr serve all kinds, except those that are left to others.
 func (p *Provider) AddToManager(mgr manager.Manager, o contract.Options) error {
 	return errors.Join(
-		add(p, mgr, infrastructureKind(), p.infrastructure(), o),
-		add(p, mgr, dnsRecordKind(), p.dnsRecord(), o),
-		add(p, mgr, backupBucketKind(), p.backupBucket(), o),
-		add(p, mgr, backupEntryKind(), p.backupEntry(), o),
-		add(p, mgr, controlPlaneKind(), p.controlPlane(), o),
-		add(p, mgr, networkKind(), p.network(), o),
-		add(p, mgr, operatingSystemConfigKind(), p.operatingSystemConfig(), o),
-		add(p, mgr, workerKind(), p.worker(), o),
+		add(p, mgr, infrastructure.Kind(), p.infrastructure().Actions(), o),
+		add(p, mgr, dnsrecord.Kind(), p.dnsRecord().Actions(), o),
+		add(p, mgr, backup.BucketKind(), p.backup().Bucket(), o),
+		add(p, mgr, backup.EntryKind(), p.backup().Entry(), o),
+		add(p, mgr, managed.ControlPlaneKind(), p.managed().ControlPlane(), o),
+		add(p, mgr, managed.NetworkKind(), p.managed().Network(), o),
+		add(p, mgr, operatingsystem.Kind(), p.operatingSystem().Actions(), o),
+		add(p, mgr, worker.Kind(), p.worker().Actions(), o),
 		p.addInPlaceProgress(mgr),
-		add(p, mgr, containerRuntimeKind(), p.containerRuntime(), o),
-		add(p, mgr, extensionKind(), p.extension(), o),
-		add(p, mgr, bastionKind(), p.bastion(), o),
-		add(p, mgr, exposureKind(), p.exposure(), o),
+		add(p, mgr, managed.ContainerRuntimeKind(), p.managed().ContainerRuntime(), o),
+		add(p, mgr, managed.ExtensionKind(), p.managed().Extension(), o),
+		add(p, mgr, infrastructure.BastionKind(), p.infrastructure().Bastion(), o),
+		add(p, mgr, infrastructure.ExposureKind(), p.infrastructure().Exposure(), o),
 	)
 }
 
@@ -65,28 +62,34 @@ func (p *Provider) addInPlaceProgress(mgr manager.Manager) error {
 	if p.leaves(extensionsv1alpha1.WorkerResource) {
 		return nil
 	}
-	return (&inPlaceProgress{provider: p}).addToManager(mgr)
+	return (&worker.InPlaceProgress{Provider: p.worker()}).AddToManager(mgr)
 }
 
 // leaves says whether a kind is left to somebody else.
 func (p *Provider) leaves(kind string) bool { return slices.Contains(p.Except, kind) }
 
-// encode makes a raw document; the provider's own types always marshal.
-func encode(document any) *runtime.RawExtension {
-	data, err := json.Marshal(document)
-	if err != nil {
-		panic(fmt.Sprintf("extension: marshal %T: %v", document, err))
-	}
-	return &runtime.RawExtension{Raw: data}
+// The parts of the provider, each with what it needs.
+
+func (p *Provider) infrastructure() *infrastructure.Provider {
+	return &infrastructure.Provider{Seed: p.Seed, Cloud: p.Cloud, Fence: p.Fence}
 }
 
-// decode reads a raw document into a value of the provider's own types; an absent one leaves the value as it is.
-func decode(raw *runtime.RawExtension, into any) error {
-	if raw == nil || len(raw.Raw) == 0 {
-		return nil
-	}
-	if err := json.Unmarshal(raw.Raw, into); err != nil {
-		return fmt.Errorf("decode %T: %w", into, err)
-	}
-	return nil
+func (p *Provider) dnsRecord() *dnsrecord.Provider {
+	return &dnsrecord.Provider{Seed: p.Seed, Cloud: p.Cloud, Fence: p.Fence, Clock: p.Clock}
+}
+
+func (p *Provider) backup() *backup.Provider {
+	return &backup.Provider{Seed: p.Seed, Cloud: p.Cloud, Fence: p.Fence}
+}
+
+func (p *Provider) managed() *managed.Provider {
+	return &managed.Provider{Seed: p.Seed, Clock: p.Clock}
+}
+
+func (p *Provider) operatingSystem() *operatingsystem.Provider {
+	return &operatingsystem.Provider{Seed: p.Seed}
+}
+
+func (p *Provider) worker() *worker.Provider {
+	return &worker.Provider{Seed: p.Seed, Cloud: p.Cloud, Clock: p.Clock}
 }

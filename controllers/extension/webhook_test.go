@@ -26,6 +26,8 @@ import (
 	"github.com/transplant-sim/transplant/api/crds"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/clusters/apiservertest"
+	"github.com/transplant-sim/transplant/controllers/extension/operatingsystem"
+	"github.com/transplant-sim/transplant/controllers/extension/reference"
 )
 
 // TestMirrorsByWebhook: a real API server asks the provider about the OperatingSystemConfigs of shoots that have its
@@ -39,7 +41,7 @@ func TestMirrorsByWebhook(t *testing.T) {
 		t.Fatal(err)
 	}
 	seed := mgr.GetClient()
-	w := &Webhook{Host: webhookHost, Port: freePort(t), CertDir: t.TempDir(), Seed: seed}
+	w := &operatingsystem.Webhook{Host: webhookHost, Port: freePort(t), CertDir: t.TempDir(), Seed: seed}
 	if err := w.AddToManager(mgr); err != nil {
 		t.Fatal(err)
 	}
@@ -55,13 +57,15 @@ func TestMirrorsByWebhook(t *testing.T) {
 	})
 
 	mirrored, plain := "shoot--p--mirrored", "shoot--p--plain"
-	shootNamespace(t, seed, mirrored, map[string]string{namespacesWithExtension: "true"},
-		ExtensionConfig{Mirrors: []Mirror{
-			{Upstream: "docker.io", Hosts: []MirrorHost{{Host: "https://mirror.test"}}},
+	shootNamespace(t, seed, mirrored, map[string]string{"extensions.extensions.gardener.cloud/transplant": "true"},
+		operatingsystem.ExtensionConfig{Mirrors: []operatingsystem.Mirror{
+			{Upstream: "docker.io", Hosts: []operatingsystem.MirrorHost{{Host: "https://mirror.test"}}},
 			{Upstream: "own.test",
-				Hosts: []MirrorHost{{Host: "https://cache.test", Capabilities: []extensionsv1alpha1.RegistryCapability{"pull"}}}},
+				Hosts: []operatingsystem.MirrorHost{{Host: "https://cache.test",
+					Capabilities: []extensionsv1alpha1.RegistryCapability{"pull"}}}},
 		}})
-	shootNamespace(t, seed, plain, nil, ExtensionConfig{Mirrors: []Mirror{{Upstream: "docker.io"}}})
+	shootNamespace(t, seed, plain, nil,
+		operatingsystem.ExtensionConfig{Mirrors: []operatingsystem.Mirror{{Upstream: "docker.io"}}})
 
 	want := []extensionsv1alpha1.RegistryConfig{
 		{Upstream: "other.test"},
@@ -106,14 +110,14 @@ func TestMirrorsByWebhook(t *testing.T) {
 }
 
 // register does what is done when a seed is set up. There is no Service here: nothing forwards its address.
-func register(t *testing.T, seed client.Client, w *Webhook) {
+func register(t *testing.T, seed client.Client, w *operatingsystem.Webhook) {
 	t.Helper()
 	certificate, key, err := certutil.GenerateSelfSignedCertKey(w.Host, []net.IP{net.ParseIP(w.Host)}, nil)
 	if err := errors.Join(err, os.WriteFile(filepath.Join(w.CertDir, "tls.crt"), certificate, 0o600),
 		os.WriteFile(filepath.Join(w.CertDir, "tls.key"), key, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	configuration := WebhookConfiguration("extensions", certificate)
+	configuration := operatingsystem.WebhookConfiguration("extensions", certificate)
 	to := configuration.Webhooks[0].ClientConfig
 	to.URL = ptr.To(fmt.Sprintf("https://%s:%d%s", w.Host, w.Port, *to.Service.Path))
 	to.Service = nil
@@ -141,8 +145,11 @@ func until(t *testing.T, what string, try func(context.Context) error) {
 
 func oscWith(namespace, purpose string, upstreams ...string) *extensionsv1alpha1.OperatingSystemConfig {
 	o := &extensionsv1alpha1.OperatingSystemConfig{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: purpose}}
-	o.Spec.Type, o.Spec.Purpose = Type, extensionsv1alpha1.OperatingSystemConfigPurpose(purpose)
-	o.Spec.CRIConfig = containerdWith(extensionsv1alpha1.ContainerdConfig{SandboxImage: "pause:3"})
+	o.Spec.Type, o.Spec.Purpose = reference.Type, extensionsv1alpha1.OperatingSystemConfigPurpose(purpose)
+	o.Spec.CRIConfig = &extensionsv1alpha1.CRIConfig{
+		Name: "containerd", CgroupDriver: ptr.To(extensionsv1alpha1.CgroupDriverSystemd),
+		Containerd: &extensionsv1alpha1.ContainerdConfig{SandboxImage: "pause:3"},
+	}
 	for _, upstream := range upstreams {
 		o.Spec.CRIConfig.Containerd.Registries = append(o.Spec.CRIConfig.Containerd.Registries,
 			extensionsv1alpha1.RegistryConfig{Upstream: upstream})
@@ -150,7 +157,8 @@ func oscWith(namespace, purpose string, upstreams ...string) *extensionsv1alpha1
 	return o
 }
 
-func shootNamespace(t *testing.T, seed client.Client, name string, labels map[string]string, config ExtensionConfig) {
+func shootNamespace(t *testing.T, seed client.Client, name string, labels map[string]string,
+	config operatingsystem.ExtensionConfig) {
 	t.Helper()
 	raw, err := json.Marshal(config)
 	if err != nil {

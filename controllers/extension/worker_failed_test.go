@@ -9,6 +9,7 @@ import (
 	"github.com/transplant-sim/transplant/api/cloud"
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/extension/cloudtest"
 )
 
 // The Worker's error names each machine that the cloud refuses, with codes; what passes by itself is waited for.
@@ -32,7 +33,7 @@ func TestWorker_MachinesThatFail_AreNamedWithTheirCodes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := workerObject()
-			b := newBench(t, "a", newCloud(t), 1)
+			b := newBench(t, "a", cloudtest.NewLandscape(t), 1)
 			b.create(o)
 			b.annotate(o, "reconcile")
 			for len(machineDeployments(t, b)) == 0 {

@@ -2,10 +2,8 @@ package extension
 
 import (
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -13,13 +11,15 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/extension/cloudtest"
+	"github.com/transplant-sim/transplant/controllers/extension/worker"
 )
 
 // The Worker says what all machines of a pool are at, in every zone; as long as one is behind, it says what it said
 // before.
 func TestWorkerStatus_InPlaceUpdate_NamesWhatAllZonesHave(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, "a", newCloud(t), 1)
+	b := newBench(t, "a", cloudtest.NewLandscape(t), 1)
 	manual := ptr.To(gardencorev1beta1.ManualInPlaceUpdate)
 	at := func(version string) {
 		b.setShoot(func(s *gardencorev1beta1.Shoot) {
@@ -52,7 +52,7 @@ func TestWorkerStatus_InPlaceUpdate_NamesWhatAllZonesHave(t *testing.T) {
 	}
 	for zones, news := range []bool{false, false, true} {
 		b.updatedIn(zones)
-		if _, err := (&inPlaceProgress{provider: b.provider}).Reconcile(t.Context(),
+		if _, err := (&worker.InPlaceProgress{Provider: b.provider.worker()}).Reconcile(t.Context(),
 			reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)}); err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +64,7 @@ func TestWorkerStatus_InPlaceUpdate_NamesWhatAllZonesHave(t *testing.T) {
 	for zones, done := range map[int]bool{1: false, 2: true} {
 		b.changeStatus(o, func() { o.Status.InPlaceUpdates = nil })
 		b.updatedIn(zones)
-		if _, err := (&inPlaceProgress{provider: b.provider}).Reconcile(t.Context(),
+		if _, err := (&worker.InPlaceProgress{Provider: b.provider.worker()}).Reconcile(t.Context(),
 			reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)}); err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +75,7 @@ func TestWorkerStatus_InPlaceUpdate_NamesWhatAllZonesHave(t *testing.T) {
 	// Who serves a request may have looked before the last node was updated.
 	request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)}
 	look := func() bool {
-		result, err := (&inPlaceProgress{provider: b.provider}).Reconcile(t.Context(), request)
+		result, err := (&worker.InPlaceProgress{Provider: b.provider.worker()}).Reconcile(t.Context(), request)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,57 +118,6 @@ func (b *bench) updatedIn(zones int) {
 		}
 		if err := b.base.Status().Patch(b.t.Context(), d, client.MergeFrom(before)); err != nil {
 			b.t.Fatal(err)
-		}
-	}
-}
-
-// TestMachinesAreTreatedAsTheirPoolSays: each setting of a pool is one of its machines.
-func TestMachinesAreTreatedAsTheirPoolSays(t *testing.T) {
-	t.Parallel()
-	after := func(minutes time.Duration) *metav1.Duration { return &metav1.Duration{Duration: minutes * time.Minute} }
-	pool := zonePool{pool: extensionsv1alpha1.WorkerPool{
-		MachineControllerManagerSettings: &gardencorev1beta1.MachineControllerManagerSettings{
-			MachineDrainTimeout: after(1), MachineHealthTimeout: after(2), MachineCreationTimeout: after(3),
-			MachineInPlaceUpdateTimeout: after(4),
-			MachinePreserveTimeout:      after(5), MaxEvictRetries: ptr.To[int32](6), NodeConditions: []string{"A", "B"},
-			DisableHealthTimeout: ptr.To(true),
-		}}}
-	want := &machinev1alpha1.MachineConfiguration{
-		MachineDrainTimeout: after(1), MachineHealthTimeout: after(2), MachineCreationTimeout: after(3),
-		MachineInPlaceUpdateTimeout: after(4),
-		MachinePreserveTimeout:      after(5), MaxEvictRetries: ptr.To[int32](6), NodeConditions: ptr.To("A,B"),
-		DisableHealthTimeout: ptr.To(true),
-	}
-	if diff := cmp.Diff(want, pool.deploymentSpec(1).Template.Spec.MachineConfiguration); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-// TestUnhealthyMachinesAreKept where nodes are updated in place, unless the pool says otherwise, and nowhere else.
-func TestUnhealthyMachinesAreKept(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		inPlace  string
-		settings *gardencorev1beta1.MachineControllerManagerSettings
-		want     *bool
-	}{
-		"a pool that rolls": {"", nil, nil},
-		"a pool that rolls and says so": {"",
-			&gardencorev1beta1.MachineControllerManagerSettings{DisableHealthTimeout: ptr.To(true)}, ptr.To(true)},
-		"in place": {"hash", nil, ptr.To(true)},
-		"in place, with other settings": {"hash",
-			&gardencorev1beta1.MachineControllerManagerSettings{MaxEvictRetries: ptr.To[int32](3)}, ptr.To(true)},
-		"in place, replaced": {"hash",
-			&gardencorev1beta1.MachineControllerManagerSettings{DisableHealthTimeout: ptr.To(false)}, ptr.To(false)},
-	} {
-		pool := zonePool{inPlace: c.inPlace,
-			pool: extensionsv1alpha1.WorkerPool{MachineControllerManagerSettings: c.settings}}
-		if diff := cmp.Diff(c.want, pool.machineConfiguration().DisableHealthTimeout); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-		if c.settings != nil && c.settings.DisableHealthTimeout == nil &&
-			pool.pool.MachineControllerManagerSettings.DisableHealthTimeout != nil {
-			t.Errorf("%s: the Worker itself was changed", name)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/transplant-sim/transplant/clusters/apiservertest"
-	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
 const otherHost = "api.beta.p.shoots.transplant.test"
@@ -100,7 +100,7 @@ func TestRoutesOnARealAPIServer(t *testing.T) {
 	first = alpha.mustDial(host)
 	alpha.says(first, "as before")
 
-	alpha.guard.set(ownership.Serving, 2, time.Hour)
+	alpha.guard.set(validity.Serving, 2, time.Hour)
 	alpha.isCut(first)
 	w.leads(host, "shoot--p--alpha", 2)
 	first = alpha.mustDial(host)
@@ -149,7 +149,7 @@ func TestEveryGatewayOfASeedLeadsToItsShoots(t *testing.T) {
 			w.speaks(behind)
 		}
 	}
-	alpha.guard.set(ownership.Fenced, 1, 0)
+	alpha.guard.set(validity.Fenced, 1, 0)
 	close(alpha.guard.fenced)
 	for i, w := range gateways {
 		w.isCut(open[i])

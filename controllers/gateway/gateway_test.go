@@ -32,6 +32,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 	"github.com/transplant-sim/transplant/pki"
 )
 
@@ -52,7 +53,7 @@ func address() string {
 // guard answers as a guard does, with what the test says.
 type guard struct {
 	mu      sync.Mutex
-	answer  ownership.ValidityAnswer
+	answer  validity.Answer
 	asked   int
 	fenced  chan struct{}
 	revoked chan string
@@ -61,7 +62,7 @@ type guard struct {
 
 func startGuard(t *testing.T, ip string) *guard {
 	g := &guard{fenced: make(chan struct{}), revoked: make(chan string, 10)}
-	g.set(ownership.Serving, 1, time.Hour)
+	g.set(validity.Serving, 1, time.Hour)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /validity", func(w http.ResponseWriter, r *http.Request) {
 		if by := r.TLS.PeerCertificates[0].Subject.CommonName; by != "gateway" || r.URL.Query().Get("instance") == "" {
@@ -75,7 +76,7 @@ func startGuard(t *testing.T, ip string) *guard {
 	mux.HandleFunc("GET /revocation", func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-g.fenced:
-			_ = json.NewEncoder(w).Encode(ownership.FenceAnswer{Epoch: 1, Fenced: true})
+			_ = json.NewEncoder(w).Encode(validity.FenceAnswer{Epoch: 1, Fenced: true})
 		case <-r.Context().Done():
 		}
 	})
@@ -113,10 +114,10 @@ func (g *guard) credentials(namespace string) *corev1.Secret {
 		Data: g.secret}
 }
 
-func (g *guard) set(state ownership.State, epoch int64, remaining time.Duration) {
+func (g *guard) set(state validity.State, epoch int64, remaining time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.answer = ownership.ValidityAnswer{State: state, Owner: "uid-a", Epoch: epoch,
+	g.answer = validity.Answer{State: state, Owner: "uid-a", Epoch: epoch,
 		Remaining: metav1.Duration{Duration: remaining}}
 }
 
@@ -385,7 +386,7 @@ func TestLapseCutsOpenConnectionsAndRefusesNewOnes(t *testing.T) {
 	w.says(busy, "still valid")
 	w.says(idle, "still valid")
 	term := w.table.byHost(host).holder.Term()
-	w.guard.set(ownership.Suspended, 1, 0)
+	w.guard.set(validity.Suspended, 1, 0)
 	w.heard()
 	// What was granted runs on: the gateway lives on the remaining time of its last answer.
 	w.says(busy, "the guard's silence ends nothing")
@@ -395,7 +396,7 @@ func TestLapseCutsOpenConnectionsAndRefusesNewOnes(t *testing.T) {
 	if _, err := w.dial(host); err == nil {
 		t.Error("a lapsed gateway took a connection")
 	}
-	w.guard.set(ownership.Serving, 1, time.Hour)
+	w.guard.set(validity.Serving, 1, time.Hour)
 	w.eventually("validity to come back", func() bool { return w.table.byHost(host).holder.Term().Valid() })
 	w.says(w.mustDial(host), "valid again")
 }
@@ -410,17 +411,17 @@ func TestShortAnswersLetTheValidityRunOut(t *testing.T) {
 		}
 	})
 	conn := w.mustDial(host)
-	w.guard.set(ownership.Suspended, 1, 0)
+	w.guard.set(validity.Suspended, 1, 0)
 	w.heard()
 	w.table.byHost(host).holder.Term().End() // end the hour; from now on the answers are short
 	w.isCutAfterData(conn)
-	w.guard.set(ownership.Serving, 1, 3*time.Second) // a gateway that is busy for a moment must not lose it
+	w.guard.set(validity.Serving, 1, 3*time.Second) // a gateway that is busy for a moment must not lose it
 	w.eventually("a short term", func() bool {
 		remaining := w.table.byHost(host).holder.Term().Remaining()
 		return remaining > 0 && remaining <= 3*time.Second
 	})
 	conn = w.mustDial(host)
-	w.guard.set(ownership.Suspended, 1, 0)
+	w.guard.set(validity.Suspended, 1, 0)
 	w.isCutAfterData(conn)
 }
 
@@ -465,7 +466,7 @@ func TestAnEndedEpochIsServedByNoName(t *testing.T) {
 		conns[name] = w.mustDial(name)
 		w.says(conns[name], "still valid")
 	}
-	w.guard.set(ownership.Suspended, 1, 0)
+	w.guard.set(validity.Suspended, 1, 0)
 	w.heard()
 	close(w.guard.fenced)
 	select {
@@ -486,7 +487,7 @@ func TestNewEpochCutsWhatTheOldOneOpened(t *testing.T) {
 	w := newWorld(t, echo)
 	conn := w.mustDial(host)
 	w.says(conn, "epoch 1")
-	w.guard.set(ownership.Serving, 2, time.Hour)
+	w.guard.set(validity.Serving, 2, time.Hour)
 	w.isCut(conn)
 	w.eventually("validity of epoch 2", func() bool { return w.table.byHost(host).holder.Term().Valid() })
 	w.says(w.mustDial(host), "epoch 2")
@@ -587,7 +588,7 @@ func TestManyConnectionsAtOnce(t *testing.T) {
 		t.Errorf("%d of 200 connections failed", n)
 	}
 	r := w.table.byHost(host)
-	w.guard.set(ownership.Suspended, 1, 0)
+	w.guard.set(validity.Suspended, 1, 0)
 	w.heard()
 	r.holder.Term().End()
 	w.eventually("all to be cut", func() bool {

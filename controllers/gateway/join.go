@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
 // chunk is the size in which bytes are passed, and at which validity is checked.
@@ -17,7 +17,7 @@ var chunks = sync.Pool{New: func() any { return new([chunk]byte) }}
 
 // join passes bytes both ways. When one side has ended its half, the other sees its end and may still answer; when one
 // breaks, both are closed.
-func join(client, server *ownership.Conn, m *metrics) {
+func join(client, server *validity.Conn, m *metrics) {
 	var both sync.WaitGroup
 	both.Go(func() { pass(server, client, m.toServer) })
 	both.Go(func() { pass(client, server, m.toClient) })
@@ -25,7 +25,7 @@ func join(client, server *ownership.Conn, m *metrics) {
 }
 
 // pass copies in chunks: each is written only if the term is valid at that moment.
-func pass(to, from *ownership.Conn, bytes prometheus.Counter) {
+func pass(to, from *validity.Conn, bytes prometheus.Counter) {
 	buffer := chunks.Get().(*[chunk]byte)
 	defer chunks.Put(buffer)
 	// The plain interfaces keep io.CopyBuffer from a shortcut that would leave the checks out.

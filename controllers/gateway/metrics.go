@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
 // The ports of a gateway, by what clients say there first.
@@ -64,10 +64,10 @@ func newMetrics() *metrics {
 // register the metrics of the table and of the servers that use it.
 func (t *table) register(registry prometheus.Registerer) error {
 	collectors := []prometheus.Collector{t.metrics.connections, t.metrics.open, t.metrics.cut, t.metrics.bytes}
-	for validity, valid := range map[string]bool{"valid": true, "lapsed": false} {
+	for name, valid := range map[string]bool{"valid": true, "lapsed": false} {
 		collectors = append(collectors, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "gateway_routes", Help: "Shoots that can be reached by name, by whether ownership is valid.",
-			ConstLabels: prometheus.Labels{"validity": validity},
+			ConstLabels: prometheus.Labels{"validity": name},
 		}, func() float64 { return float64(t.count(valid)) }))
 	}
 	for _, c := range collectors {
@@ -96,7 +96,7 @@ func resultOf(err error) string {
 		return resultRefused
 	}
 	switch {
-	case errors.Is(err, ownership.ErrLapsed):
+	case errors.Is(err, validity.ErrLapsed):
 		return resultLapsed
 	case errors.Is(err, errUnreachable):
 		return resultUnreachable

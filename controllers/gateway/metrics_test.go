@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/transplant-sim/transplant/controllers/metricstest"
-	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
 func TestMetricsAreDocumented(t *testing.T) {
@@ -163,7 +163,7 @@ func TestLapsesAreCounted(t *testing.T) {
 	}
 	conn := w.mustDial(host)
 	w.says(conn, "still valid")
-	w.guard.set(ownership.Suspended, 1, 0)
+	w.guard.set(validity.Suspended, 1, 0)
 	w.heard()
 	w.table.byHost(host).holder.Term().End()
 	w.isCut(conn)
@@ -177,6 +177,6 @@ func TestLapsesAreCounted(t *testing.T) {
 	w.eventually("the refusal", func() bool {
 		return testutil.ToFloat64(w.table.metrics.connections.WithLabelValues("sni", "lapsed")) == 1
 	})
-	w.guard.set(ownership.Serving, 1, time.Hour)
+	w.guard.set(validity.Serving, 1, time.Hour)
 	w.eventually("the route to be valid", func() bool { return w.table.count(true) == 1 })
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
 	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
 const (
@@ -41,7 +42,7 @@ func (t target) equal(o target) bool {
 // route carries the connections to one shoot, and holds the validity for them.
 type route struct {
 	target
-	holder  *ownership.Holder
+	holder  *validity.Holder
 	clock   ownership.Clock
 	metrics *metrics
 	cancel  context.CancelFunc
@@ -70,7 +71,7 @@ func newRoute(ctx context.Context, want target, t *table) (*route, error) {
 	transport := access.Transport(func(context.Context) (access.Credentials, error) {
 		return t.credentials(want.namespace)
 	})
-	holder, err := ownership.NewHolder(want.guard, t.name, t.clock, transport)
+	holder, err := validity.NewHolder(want.guard, t.name, t.clock, transport)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +112,7 @@ func (r *route) cut() {
 }
 
 // track registers a connection, unless the route is gone or the term over.
-func (r *route) track(term *ownership.Term, l *link) bool {
+func (r *route) track(term *validity.Term, l *link) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.gone || !term.Valid() {
@@ -122,7 +123,7 @@ func (r *route) track(term *ownership.Term, l *link) bool {
 	return true
 }
 
-func (r *route) untrack(term *ownership.Term, l *link) {
+func (r *route) untrack(term *validity.Term, l *link) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.open, l)
@@ -134,7 +135,7 @@ func (r *route) untrack(term *ownership.Term, l *link) {
 }
 
 // term is the present validity, after a short wait if there is none.
-func (r *route) term(ctx context.Context) (*ownership.Term, error) {
+func (r *route) term(ctx context.Context) (*validity.Term, error) {
 	changed := r.holder.Changed()
 	if term := r.holder.Term(); term.Valid() {
 		return term, nil
@@ -147,7 +148,7 @@ func (r *route) term(ctx context.Context) (*ownership.Term, error) {
 	if term := r.holder.Term(); term.Valid() {
 		return term, nil
 	}
-	return nil, fmt.Errorf("carry a connection to %s: %w", r.namespace, ownership.ErrLapsed)
+	return nil, fmt.Errorf("carry a connection to %s: %w", r.namespace, validity.ErrLapsed)
 }
 
 // errUnreachable says that a Service takes no connections.
@@ -169,7 +170,7 @@ func (r *route) carry(ctx context.Context, wish call, carried prometheus.Counter
 	defer server.Close()
 	l := &link{client: wish.client, server: server, ended: make(chan struct{})}
 	if !r.track(term, l) {
-		return fmt.Errorf("carry a connection to %s: %w", r.namespace, ownership.ErrLapsed)
+		return fmt.Errorf("carry a connection to %s: %w", r.namespace, validity.ErrLapsed)
 	}
 	defer r.untrack(term, l)
 	carried.Inc()
@@ -182,10 +183,10 @@ func (r *route) carry(ctx context.Context, wish call, carried prometheus.Counter
 		case <-stop:
 		}
 	}()
-	client := &ownership.Conn{Conn: wish.client, Term: term}
+	client := &validity.Conn{Conn: wish.client, Term: term}
 	if _, err := client.Write(wish.welcome); err != nil {
 		return nil // it has gone, as it may at any time
 	}
-	join(client, &ownership.Conn{Conn: server, Term: term}, r.metrics)
+	join(client, &validity.Conn{Conn: server, Term: term}, r.metrics)
 	return nil
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/apiservertest"
 	"github.com/transplant-sim/transplant/controllers/extension/cloudtest"
 	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
 const patience = 60 * time.Second
@@ -44,11 +45,11 @@ type live struct {
 
 // ServeHTTP is the guard.
 func (l *live) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path != ownership.PathValidity {
+	if r.URL.Path != validity.PathValidity {
 		<-r.Context().Done()
 		return
 	}
-	answer := ownership.ValidityAnswer{State: ownership.Serving, Epoch: l.epoch.Load(),
+	answer := validity.Answer{State: validity.Serving, Epoch: l.epoch.Load(),
 		Remaining: metav1.Duration{Duration: time.Second}}
 	if answer.Epoch == 0 {
 		answer.State, answer.Remaining.Duration = "Suspended", 0
@@ -87,7 +88,7 @@ func (l *live) run() (stop func()) {
 	guard := httptest.NewServer(l)
 	boot, err := ownership.NewBootClock()
 	l.must(err)
-	holder, err := ownership.NewHolder(guard.URL, "machine-controller-1", boot, nil)
+	holder, err := validity.NewHolder(guard.URL, "machine-controller-1", boot, nil)
 	l.must(err)
 	guarded := &GuardedCloud{Client: l.cloud.Client(l.t), Holder: holder, Shoot: namespace}
 	mgr, err := NewManager(l.config, namespace, "0")

@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/transplant-sim/transplant/api/cloud"
-	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
 // Tags of the shoot's machines in the cloud. All but the epoch are read again when a machine has to be found.
@@ -37,7 +37,7 @@ type Cloud interface {
 
 // Owner says whether this seed owns the shoot.
 type Owner interface {
-	// Valid fails with an error that is ownership.ErrLapsed unless the shoot's guard has said so shortly before.
+	// Valid fails with an error that is validity.ErrLapsed unless the shoot's guard has said so shortly before.
 	Valid(ctx context.Context) error
 }
 
@@ -45,7 +45,7 @@ type Owner interface {
 // shortly before (docs/ownership.md#o8).
 type GuardedCloud struct {
 	Client *cloud.Client
-	Holder *ownership.Holder
+	Holder *validity.Holder
 	Shoot  string // technical id
 
 	calls sync.RWMutex // read-locked by every call under way
@@ -70,7 +70,7 @@ func (c *GuardedCloud) Leave(ctx context.Context) error {
 }
 
 // Own makes one mutating call under the present term, whose epoch it is given. The term cancels it when it ends;
-// without one the error is ownership.ErrLapsed.
+// without one the error is validity.ErrLapsed.
 func (c *GuardedCloud) Own(ctx context.Context, call func(context.Context, int64) error) error {
 	c.calls.RLock()
 	defer c.calls.RUnlock()
@@ -82,11 +82,11 @@ func (c *GuardedCloud) Own(ctx context.Context, call func(context.Context, int64
 	defer cancel()
 	ctx = cloud.WithScope(ctx, cloud.Scope{Shoot: c.Shoot, Epoch: term.Epoch()})
 	if !term.Valid() {
-		return ownership.ErrLapsed
+		return validity.ErrLapsed
 	}
 	err := call(ctx, term.Epoch())
-	if err != nil && errors.Is(context.Cause(ctx), ownership.ErrLapsed) {
-		return errors.Join(ownership.ErrLapsed, err)
+	if err != nil && errors.Is(context.Cause(ctx), validity.ErrLapsed) {
+		return errors.Join(validity.ErrLapsed, err)
 	}
 	return err
 }
@@ -97,7 +97,7 @@ func (c *GuardedCloud) Valid(ctx context.Context) error {
 		return nil
 	}
 	if err := c.Holder.Ask(ctx); err != nil {
-		return errors.Join(ownership.ErrLapsed, err)
+		return errors.Join(validity.ErrLapsed, err)
 	}
 	return nil
 }

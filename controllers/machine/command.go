@@ -24,6 +24,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
 	"github.com/transplant-sim/transplant/controllers/metricsserver"
 	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
 type flags struct {
@@ -128,7 +129,7 @@ func (f *flags) cloud() (*GuardedCloud, error) {
 	if err != nil {
 		return nil, err
 	}
-	holder, err := ownership.NewHolder(f.guardURL, "machine-controller-"+rand.String(6), boot,
+	holder, err := validity.NewHolder(f.guardURL, "machine-controller-"+rand.String(6), boot,
 		access.Transport(access.Folder(f.guardCredentials).Read))
 	if err != nil {
 		return nil, err

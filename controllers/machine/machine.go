@@ -19,6 +19,7 @@ import (
 	"github.com/transplant-sim/transplant/api/cloud"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
@@ -74,7 +75,7 @@ func (r *Machines) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 	switch {
 	case apierrors.IsConflict(err):
 		return reconcile.Result{RequeueAfter: conflictPause}, nil
-	case errors.Is(err, ownership.ErrLapsed):
+	case errors.Is(err, validity.ErrLapsed):
 		logger.Info("The machine waits for a valid ownership of the shoot", "reason", err.Error())
 		return reconcile.Result{RequeueAfter: r.Timeouts.Poll}, nil
 	}
@@ -182,7 +183,7 @@ func (r *Machines) userData(ctx context.Context, class *machinev1alpha1.MachineC
 
 // notCreated shows why there is no machine yet, and gives up when the creation has taken too long.
 func (r *Machines) notCreated(ctx context.Context, m *machinev1alpha1.Machine, cause error) (time.Duration, error) {
-	if errors.Is(cause, ownership.ErrLapsed) || apierrors.IsConflict(cause) {
+	if errors.Is(cause, validity.ErrLapsed) || apierrors.IsConflict(cause) {
 		return 0, cause
 	}
 	phase := machinev1alpha1.MachineCrashLoopBackOff

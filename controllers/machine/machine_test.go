@@ -13,7 +13,7 @@ import (
 
 	"github.com/transplant-sim/transplant/api/cloud"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
-	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
 // TestScale: machines come and go with the replicas, and the status says so.
@@ -437,7 +437,7 @@ func TestGoneNeedsNoDrain(t *testing.T) {
 func TestLapsedOwnership(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.cloud.refuse = ownership.ErrLapsed
+	b.cloud.refuse = validity.ErrLapsed
 	d := b.deployment(1)
 	b.settle()
 	b.clock.Step(time.Hour)
@@ -449,7 +449,7 @@ func TestLapsedOwnership(t *testing.T) {
 	b.cloud.refuse = nil
 	b.settle()
 	b.expect("with it", 1, 1, 1, 0)
-	b.cloud.lapsed = ownership.ErrLapsed
+	b.cloud.lapsed = validity.ErrLapsed
 	b.change(d, func() { d.Spec.Replicas = 3 })
 	_, err := b.cloud.Create(t.Context(),
 		&cloud.Machine{Name: "orphan", Tags: map[string]string{tagMachine: "orphan", tagClass: "class-1"}}, "t")

@@ -18,6 +18,7 @@ import (
 	"github.com/transplant-sim/transplant/api/cloud"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
@@ -64,7 +65,7 @@ func (r *Machines) terminating(ctx context.Context, m *machinev1alpha1.Machine) 
 
 // notEnded shows why the machine still exists, until the cloud ends it.
 func (r *Machines) notEnded(ctx context.Context, m *machinev1alpha1.Machine, cause error) error {
-	if errors.Is(cause, ownership.ErrLapsed) {
+	if errors.Is(cause, validity.ErrLapsed) {
 		return cause
 	}
 	return errors.Join(cause, r.report(ctx, m, machinev1alpha1.MachineTerminating, machinev1alpha1.LastOperation{

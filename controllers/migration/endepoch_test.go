@@ -20,7 +20,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
-	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
 // finals are buckets that have the final snapshot of one epoch, or do not say.
@@ -256,7 +256,7 @@ func TestMigrate_GuardDoesNotFinish_ShootSaysWhatIsWaitedFor(t *testing.T) {
 		"it answers, and does not finish": {says: "of which the guard says {Epoch:3 Fenced:true Message:the bucket is away}",
 			want: errNotEnded},
 		"it refuses":          {says: "403 Forbidden", want: errNotEnded},
-		"it is silent":        {says: "nobody answers", want: ownership.ErrSilent},
+		"it is silent":        {says: "nobody answers", want: validity.ErrSilent},
 		"nobody can be asked": {says: "etcd-main-client", noGate: true, want: controlplane.ErrNoGuard},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
-	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
 // restoreFlow is the destination's part (docs/specification/migration.md#spec-2-9): it reads the saved state, becomes
@@ -153,7 +153,7 @@ func (r *Reconciler) awaitEnd(ctx context.Context, o *controlplane.Operation, he
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case errors.Is(err, controlplane.ErrNoGuard), errors.Is(err, ownership.ErrSilent):
+	case errors.Is(err, controlplane.ErrNoGuard), errors.Is(err, validity.ErrSilent):
 		return &UnconfirmedError{epoch, err}
 	case err != nil:
 		return fmt.Errorf("wait for the etcd of epoch %d, which may have the only copy of the shoot's newest data "+

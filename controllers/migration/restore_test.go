@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/transplant-sim/transplant/controllers/controlplane"
-	"github.com/transplant-sim/transplant/controllers/ownership"
 	"github.com/transplant-sim/transplant/controllers/ownership/ownershiptest"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
 // epochEnd is what the guard of an epoch that was left does when somebody waits for it.
@@ -134,7 +134,7 @@ func TestWhatIsLeftHereEndsBeforeItGoes(t *testing.T) {
 					cutOff()
 					return context.Canceled
 				case c.silent:
-					return fmt.Errorf("of which the guard says nothing: %w", ownership.ErrSilent)
+					return fmt.Errorf("of which the guard says nothing: %w", validity.ErrSilent)
 				case c.refuses:
 					return errNotEnded
 				}

@@ -157,7 +157,7 @@ func TestASilentSearchForAZoneHoldsUpNobodyElse(t *testing.T) {
 		_, _, err := txt.GetTXT(stuck, "owner.beta.p.shoots.transplant.test")
 		first <- err
 	}()
-	eventually(t, "the search", func() bool { return len(asked) == 1 })
+	ownershiptest.Eventually(t, "the search", func() bool { return len(asked) == 1 })
 	second := make(chan error, 1)
 	go func() {
 		_, _, err := txt.GetTXT(t.Context(), "owner.alpha.p.shoots.transplant.test")

@@ -1,11 +1,9 @@
-// Package ownership keeps a shoot in one pair of hands: who may run its control plane and touch its cloud resources,
-// since which epoch, and for how long one may still believe it (docs/ownership.md#spec-9-1,
-// docs/ownership.md#spec-9-2).
+// Package ownership says who owns a shoot: who may run its control plane and touch its cloud resources, and since which
+// epoch (docs/ownership.md#spec-9-1, docs/ownership.md#spec-9-2).
 //
-// The core is pure: Term and Guard are state machines over an injected clock, Takeover is the procedure of a new owner
-// over two injected authorities. Around it are the adapters: LeaseAuthority (the claim, in the garden), TXTAuthority
-// (the decision, in DNS), and Holder, which asks a guard over HTTP.
+// The core is pure: Takeover is the procedure of a new owner over two authorities and a clock, both of them injected.
+// Around it are the adapters: LeaseAuthority (the claim, in the garden) and TXTAuthority (the decision, in DNS).
 //
-// It is not a leader election: a lapse never makes anybody else owner, only a change of both records does. And it does
-// not stop or start anything; package etcd/guard and the gateway do that, by asking a Term before every message.
+// It is not a leader election: only a change of both records makes another seed the owner. For how long an owner may
+// still believe in its epoch is in package validity.
 package ownership

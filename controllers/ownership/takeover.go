@@ -224,7 +224,7 @@ func (t *Takeover) wait(ctx context.Context) error {
 	left := func() time.Duration { return t.Timing.Wait() - t.Clock.Now().Sub(p.known) }
 	for !p.waited {
 		// Who does not answer soon is asked again, and nobody holds the wait up beyond its end.
-		if p.replaced == 0 || left() <= 0 || t.final(ctx, p.replaced, min(left(), t.Timing.readDeadline())) {
+		if p.replaced == 0 || left() <= 0 || t.final(ctx, p.replaced, min(left(), t.Timing.ReadDeadline())) {
 			p.waited = true
 			break
 		}

@@ -12,6 +12,15 @@ import (
 	"github.com/transplant-sim/transplant/controllers/ownership/ownershiptest"
 )
 
+var (
+	self   = ownership.Record{Owner: "uid-a", Epoch: 3, Seed: "a"}
+	timing = ownership.Timing{Interval: time.Second, Timeout: 5 * time.Second}
+)
+
+func at(epoch int64) ownership.Record {
+	return ownership.Record{Owner: "uid-b", Epoch: epoch, Seed: "b"}
+}
+
 // takeoverTest is a take-over by seed b of a shoot that a holds with epoch 3, unless the test says otherwise.
 type takeoverTest struct {
 	clock           *ownershiptest.Clock
@@ -238,7 +247,7 @@ func TestO5RestartBeforeTheStartTakesANewEpochAndWaitsAnew(t *testing.T) {
 	s := newTakeoverTest()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := s.run(ctx)
-	eventually(t, "the wait", func() bool { return s.clock.Waiting() > 0 })
+	ownershiptest.Eventually(t, "the wait", func() bool { return s.clock.Waiting() > 0 })
 	cancel()
 	if r := <-done; !errors.Is(r.err, context.Canceled) {
 		t.Fatalf("error is %v", r.err)
@@ -295,7 +304,7 @@ func TestO6BothAreReadAgainAfterTheWait(t *testing.T) {
 	t.Parallel()
 	s := newTakeoverTest()
 	done := s.run(t.Context())
-	eventually(t, "the wait", func() bool { return s.clock.Waiting() > 0 })
+	ownershiptest.Eventually(t, "the wait", func() bool { return s.clock.Waiting() > 0 })
 	s.claim.Set(self) // the garden goes back to a backup during the wait
 	r, _ := s.stepUntil(t, done)
 	if r.err != nil || r.epoch != 5 {
@@ -307,7 +316,7 @@ func TestO6AnotherOwnerDuringTheWaitIsRespected(t *testing.T) {
 	t.Parallel()
 	s := newTakeoverTest()
 	done := s.run(t.Context())
-	eventually(t, "the wait", func() bool { return s.clock.Waiting() > 0 })
+	ownershiptest.Eventually(t, "the wait", func() bool { return s.clock.Waiting() > 0 })
 	later := ownership.Record{Owner: "uid-c", Epoch: 5, Seed: "c"}
 	s.bound = "c"
 	s.claim.Set(later)

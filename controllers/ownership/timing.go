@@ -27,14 +27,14 @@ func (t Timing) Validate() error {
 }
 
 // Wait is W (docs/ownership.md#spec-9-2-wait): how long a new owner waits after it knew both of its writes to be done.
-func (t Timing) Wait() time.Duration { return withDrift(t.Timeout) + t.Interval }
+func (t Timing) Wait() time.Duration { return WithDrift(t.Timeout) + t.Interval }
 
-// readDeadline bounds one read of an authority, below the interval (docs/ownership.md#o1).
-func (t Timing) readDeadline() time.Duration { return t.Interval * 9 / 10 }
+// ReadDeadline bounds one read of an authority, below the interval (docs/ownership.md#o1).
+func (t Timing) ReadDeadline() time.Duration { return t.Interval * 9 / 10 }
 
 // callDeadline bounds one call of a take-over. No rule rests on how long it takes, and one that fails ends the run: so
 // it is longer than a guard's, and no longer than a guard could live without an answer.
 func (t Timing) callDeadline() time.Duration { return t.Timeout }
 
-// withDrift is how long to wait on one's own clock until d has surely passed on another's (10 %).
-func withDrift(d time.Duration) time.Duration { return d + d/10 }
+// WithDrift is how long to wait on one's own clock until d has surely passed on another's (10 %).
+func WithDrift(d time.Duration) time.Duration { return d + d/10 }

@@ -26,6 +26,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/etcd/datadir"
 	"github.com/transplant-sim/transplant/controllers/etcd/etcdtest"
 	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 	"github.com/transplant-sim/transplant/pki"
 )
 
@@ -221,7 +222,7 @@ func (s *seed) startSidecar(t *testing.T) {
 }
 
 // fence is what the guard has written down about the end of its epoch; nil while there is nothing.
-func (s *seed) fence() *ownership.Fence {
+func (s *seed) fence() *validity.Fence {
 	memory, err := s.data.ReadMemory()
 	if err != nil {
 		return nil

@@ -36,6 +36,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
 	"github.com/transplant-sim/transplant/controllers/etcd/backup"
 	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
 // Version is the version of all programs of this build.
@@ -127,13 +128,13 @@ type releaser struct{ clock ownership.Clock }
 func (r releaser) Release(ctx context.Context, guard controlplane.Guard, epoch int64) error {
 	client := guardClient(guard)
 	defer client.CloseIdleConnections()
-	return ownership.Release(ctx, guard.URL, epoch, r.clock, client)
+	return validity.Release(ctx, guard.URL, epoch, r.clock, client)
 }
 
 func (r releaser) AwaitEnd(ctx context.Context, guard controlplane.Guard, epoch int64) error {
 	client := guardClient(guard)
 	defer client.CloseIdleConnections()
-	return ownership.AwaitEnd(ctx, guard.URL, epoch, r.clock, client)
+	return validity.AwaitEnd(ctx, guard.URL, epoch, r.clock, client)
 }
 
 // guardClient waits longer than a guard lets a question stay open.

@@ -15,7 +15,7 @@ import (
 	"github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/api/crds"
 	"github.com/transplant-sim/transplant/clusters/switchboard"
-	"github.com/transplant-sim/transplant/controllers/extension"
+	"github.com/transplant-sim/transplant/controllers/extension/operatingsystem"
 	"github.com/transplant-sim/transplant/sim/landscape"
 )
 
@@ -130,7 +130,7 @@ func (s *Environment) prepareSeed(ctx context.Context, l Landscape, c client.Cli
 // given here.
 func registerWebhook(ctx context.Context, c client.Client) error {
 	const namespace = "extensions"
-	certificate, key, err := certutil.GenerateSelfSignedCertKey(extension.WebhookName+"."+namespace+".svc", nil, nil)
+	certificate, key, err := certutil.GenerateSelfSignedCertKey(operatingsystem.WebhookName+"."+namespace+".svc", nil, nil)
 	if err != nil {
 		return fmt.Errorf("make the certificate of the provider's webhook: %w", err)
 	}
@@ -139,7 +139,7 @@ func registerWebhook(ctx context.Context, c client.Client) error {
 	}); err != nil {
 		return err
 	}
-	if err := c.Apply(ctx, extension.WebhookConfiguration(namespace, certificate), fieldOwner,
+	if err := c.Apply(ctx, operatingsystem.WebhookConfiguration(namespace, certificate), fieldOwner,
 		client.ForceOwnership); err != nil {
 		return fmt.Errorf("register the provider's webhook: %w", err)
 	}

@@ -11,12 +11,12 @@ import (
 	"github.com/transplant-sim/transplant/controllers/etcd/backup"
 	"github.com/transplant-sim/transplant/controllers/etcd/datadir"
 	"github.com/transplant-sim/transplant/controllers/etcd/etcdtest"
-	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
 // fencedEpoch is the data directory and the bucket of epoch 1, which its owner has fenced, with or without a final
 // snapshot.
-func fencedEpoch(t *testing.T, final bool) (dir string, bucket *etcdtest.Bucket, fenced ownership.Memory) {
+func fencedEpoch(t *testing.T, final bool) (dir string, bucket *etcdtest.Bucket, fenced validity.Memory) {
 	t.Helper()
 	dir, bucket = filepath.Join(t.TempDir(), "etcd"), &etcdtest.Bucket{}
 	if _, _, err := restore(t, bucket, 1, func(o *backup.RestoreOptions) { o.DataDir = dir }); err != nil {
@@ -29,7 +29,7 @@ func fencedEpoch(t *testing.T, final bool) (dir string, bucket *etcdtest.Bucket,
 		t.Fatal(err)
 	}
 	saved(t, s, revision)
-	fenced = ownership.Memory{Owner: "uid-a", Epoch: 1, Served: true, Fence: &ownership.Fence{Revoked: true}}
+	fenced = validity.Memory{Owner: "uid-a", Epoch: 1, Served: true, Fence: &validity.Fence{Revoked: true}}
 	if err := datadir.Dir(dir).WriteMemory(fenced); err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
 const (
@@ -49,10 +49,10 @@ func (d Dir) ReadEpoch() (Epoch, error) {
 func (d Dir) WriteEpoch(epoch Epoch) error { return d.write(epochFile, epoch, true) }
 
 // ReadMemory returns what the guard remembers; the zero Memory if nothing.
-func (d Dir) ReadMemory() (ownership.Memory, error) {
-	var memory, extended ownership.Memory
+func (d Dir) ReadMemory() (validity.Memory, error) {
+	var memory, extended validity.Memory
 	if err := d.read(memoryFile, &memory); err != nil {
-		return ownership.Memory{}, err
+		return validity.Memory{}, err
 	}
 	// What cannot be read of an extension is a validity that has lapsed.
 	if err := d.read(validityFile, &extended); err == nil && isExtension(memory, extended) {
@@ -63,7 +63,7 @@ func (d Dir) ReadMemory() (ownership.Memory, error) {
 
 // WriteMemory replaces what the guard remembers. A mere extension of validity is not forced to disk: it is of use
 // within one boot only.
-func (d Dir) WriteMemory(memory ownership.Memory) error {
+func (d Dir) WriteMemory(memory validity.Memory) error {
 	old, err := d.ReadMemory()
 	if err == nil && isExtension(old, memory) {
 		return d.write(validityFile, memory, false)
@@ -73,7 +73,7 @@ func (d Dir) WriteMemory(memory ownership.Memory) error {
 
 // isExtension reports whether the newer memory differs from the older one in nothing but the validity of an epoch that
 // goes on.
-func isExtension(older, newer ownership.Memory) bool {
+func isExtension(older, newer validity.Memory) bool {
 	return older.Owner == newer.Owner && older.Epoch == newer.Epoch && older.Served == newer.Served &&
 		older.Fence == nil && newer.Fence == nil
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/transplant-sim/transplant/controllers/etcd/datadir"
-	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
 // filesOf a folder, with their content.
@@ -33,7 +33,7 @@ func filesOf(t *testing.T, folder string) map[string]string {
 // remembers besides must be there, or it would never start again.
 func TestAPowerLossTakesNoMoreThanTheExtension(t *testing.T) {
 	t.Parallel()
-	first := ownership.Memory{Owner: "uid-a", Epoch: 3, Served: true, BootID: "boot-1", Until: 100}
+	first := validity.Memory{Owner: "uid-a", Epoch: 3, Served: true, BootID: "boot-1", Until: 100}
 	extended, more := first, first
 	extended.Until, more.Until = 200, 300
 	for name, lose := range map[string]func(path string) error{
@@ -45,14 +45,14 @@ func TestAPowerLossTakesNoMoreThanTheExtension(t *testing.T) {
 			t.Parallel()
 			dir := datadir.Dir(t.TempDir())
 			folder := filepath.Join(string(dir), "ownership")
-			remembers := func(want ownership.Memory) {
+			remembers := func(want validity.Memory) {
 				t.Helper()
 				got, err := dir.ReadMemory()
 				if diff := cmp.Diff(want, got); err != nil || diff != "" {
 					t.Fatalf("the guard remembers: %v\n%s", err, diff)
 				}
 			}
-			for _, memory := range []ownership.Memory{first, extended} {
+			for _, memory := range []validity.Memory{first, extended} {
 				if err := dir.WriteMemory(memory); err != nil {
 					t.Fatal(err)
 				}
@@ -85,15 +85,15 @@ func TestAPowerLossTakesNoMoreThanTheExtension(t *testing.T) {
 func TestAnExtensionIsThatOfItsEpoch(t *testing.T) {
 	t.Parallel()
 	dir := datadir.Dir(t.TempDir())
-	for _, memory := range []ownership.Memory{
+	for _, memory := range []validity.Memory{
 		{Owner: "uid-a", Epoch: 3, Served: true, BootID: "boot-1", Until: 100},
 		{Owner: "uid-a", Epoch: 3, Served: true, BootID: "boot-2", Until: 50},
 		{Owner: "uid-a", Epoch: 4, BootID: "boot-2", Until: 20},
 		{Owner: "uid-a", Epoch: 4, Served: true, BootID: "boot-2", Until: 40},
 		{Owner: "uid-a", Epoch: 4, Served: true, BootID: "boot-2", Until: 60},
 		{Owner: "uid-b", Epoch: 4, Served: true, BootID: "boot-2", Until: 30},
-		{Owner: "uid-b", Epoch: 4, Served: true, BootID: "boot-2", Until: 70, Fence: &ownership.Fence{}},
-		{Owner: "uid-b", Epoch: 4, Served: true, BootID: "boot-2", Until: 70, Fence: &ownership.Fence{Revoked: true}},
+		{Owner: "uid-b", Epoch: 4, Served: true, BootID: "boot-2", Until: 70, Fence: &validity.Fence{}},
+		{Owner: "uid-b", Epoch: 4, Served: true, BootID: "boot-2", Until: 70, Fence: &validity.Fence{Revoked: true}},
 	} {
 		if err := dir.WriteMemory(memory); err != nil {
 			t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
 // putsPerRound is what each way writes in one iteration.
@@ -19,7 +19,7 @@ const putsPerRound = 2000
 // BenchmarkPut compares puts through the guard with puts at etcd's own socket, taking turns in the same run.
 func BenchmarkPut(b *testing.B) {
 	w := newWorld(b)
-	w.is(ownership.Serving)
+	w.is(validity.Serving)
 	for _, writers := range []int{1, 32} {
 		b.Run(fmt.Sprintf("writers=%d", writers), func(b *testing.B) {
 			var direct, guarded time.Duration

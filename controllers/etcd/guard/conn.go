@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
 // holdLimit is how long a connection that comes while the guard is not valid is kept waiting. gRPC gives a connection
@@ -17,7 +18,7 @@ const holdLimit = 18 * time.Second
 // Until then it holds them, and nothing is read from or written to them.
 type termListener struct {
 	net.Listener
-	guard *ownership.Guard
+	guard *validity.Guard
 	clock ownership.Clock
 	conns *connections
 
@@ -28,7 +29,7 @@ type termListener struct {
 	done     chan struct{}
 }
 
-func newTermListener(l net.Listener, guard *ownership.Guard, clock ownership.Clock, conns *connections) *termListener {
+func newTermListener(l net.Listener, guard *validity.Guard, clock ownership.Clock, conns *connections) *termListener {
 	return &termListener{
 		Listener: l, guard: guard, clock: clock, conns: conns,
 		accepted: make(chan net.Conn), failed: make(chan error, 1), done: make(chan struct{}),
@@ -61,10 +62,10 @@ func (l *termListener) acceptAll() {
 // admit hands the connection on as soon as the guard is valid, and closes it if that takes too long or never comes.
 func (l *termListener) admit(conn net.Conn) {
 	limit := l.clock.After(holdLimit)
-	for l.guard.State() != ownership.Fenced {
+	for l.guard.State() != validity.Fenced {
 		changed := l.guard.Changed()
 		if term := l.guard.Term(); term.Valid() {
-			tracked := l.conns.add(&ownership.Conn{Conn: conn, Term: term})
+			tracked := l.conns.add(&validity.Conn{Conn: conn, Term: term})
 			select {
 			case l.accepted <- tracked:
 			case <-l.done:

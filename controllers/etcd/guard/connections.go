@@ -4,27 +4,27 @@ import (
 	"net"
 	"sync"
 
-	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
 // connections closes what was opened under a term when that term ends.
 type connections struct {
 	mu   sync.Mutex
-	open map[*ownership.Term]map[*trackedConn]struct{}
+	open map[*validity.Term]map[*trackedConn]struct{}
 }
 
 // trackedConn leaves the set when it is closed.
 type trackedConn struct {
-	*ownership.Conn
+	*validity.Conn
 	set  *connections
 	once sync.Once
 }
 
-func (c *connections) add(conn *ownership.Conn) net.Conn {
+func (c *connections) add(conn *validity.Conn) net.Conn {
 	tracked := &trackedConn{Conn: conn, set: c}
 	c.mu.Lock()
 	if c.open == nil {
-		c.open = map[*ownership.Term]map[*trackedConn]struct{}{}
+		c.open = map[*validity.Term]map[*trackedConn]struct{}{}
 	}
 	of, watched := c.open[conn.Term]
 	if !watched {
@@ -39,7 +39,7 @@ func (c *connections) add(conn *ownership.Conn) net.Conn {
 	return tracked
 }
 
-func (c *connections) closeAtEnd(term *ownership.Term) {
+func (c *connections) closeAtEnd(term *validity.Term) {
 	<-term.Done()
 	c.mu.Lock()
 	of := c.open[term]

@@ -13,6 +13,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
 const (
@@ -26,7 +27,7 @@ const (
 // End carries a fence through (docs/ownership.md#o3): it is recorded, every holder has confirmed or surely lapsed, and
 // the final snapshot is taken if this epoch has served. It goes on where an earlier process has stopped.
 type End struct {
-	Guard *ownership.Guard
+	Guard *validity.Guard
 	Clock ownership.Clock
 	// Backup is the base URL of the backup sidecar.
 	Backup string
@@ -36,7 +37,7 @@ type End struct {
 
 // Run waits for a fence and carries it through, until ctx is done.
 func (e *End) Run(ctx context.Context) {
-	if !e.until(ctx, func() (bool, time.Duration) { return e.Guard.State() == ownership.Fenced, time.Hour }) {
+	if !e.until(ctx, func() (bool, time.Duration) { return e.Guard.State() == validity.Fenced, time.Hour }) {
 		return
 	}
 	memory := e.Guard.Memory()

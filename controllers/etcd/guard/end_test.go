@@ -14,6 +14,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/etcd/guard"
 	"github.com/transplant-sim/transplant/controllers/ownership"
 	"github.com/transplant-sim/transplant/controllers/ownership/ownershiptest"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
 // sidecar accepts every question, is silent at first, and then says that the final snapshot is there.
@@ -31,17 +32,17 @@ func (s *sidecar) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // served is a guard of an epoch that has answered.
-func served(t *testing.T, clock ownership.Clock) *ownership.Guard {
+func served(t *testing.T, clock ownership.Clock) *validity.Guard {
 	t.Helper()
-	g, err := ownership.NewGuard(ownership.GuardOptions{Self: owner, Timing: timing, Clock: clock,
-		Remember: func(ownership.Memory) error {
+	g, err := validity.NewGuard(validity.GuardOptions{Self: owner, Timing: timing, Clock: clock,
+		Remember: func(validity.Memory) error {
 			return nil
 		}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, source := range []ownership.Source{ownership.Claim, ownership.Decision} {
-		if err := g.Observe(source, ownership.Observation{Started: clock.Now(), Record: owner}); err != nil {
+		if err := g.Observe(source, validity.Observation{Started: clock.Now(), Record: owner}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -72,7 +73,7 @@ func TestASilentSidecarIsAskedUntilTheFinalSnapshotIsThere(t *testing.T) {
 					Log: testr.New(t)}
 				var err error
 				if c.superseded {
-					err = g.Observe(ownership.Decision, ownership.Observation{Started: clock.Now(), Record: newer})
+					err = g.Observe(ownership.Decision, validity.Observation{Started: clock.Now(), Record: newer})
 				} else {
 					err = g.Fence()
 				}

@@ -23,12 +23,13 @@ import (
 	"github.com/transplant-sim/transplant/controllers/etcd/backup"
 	"github.com/transplant-sim/transplant/controllers/etcd/etcdtest"
 	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
 func TestPassesEverythingWhileValid(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.is(ownership.Serving)
+	w.is(validity.Serving)
 	w.mustPut("a", "1")
 	large := strings.Repeat("x", 1<<20)
 	w.mustPut("large", large)
@@ -57,7 +58,7 @@ func TestPassesNothingBeforeTheEpochHasStarted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.stop()
-	memory := ownership.Memory{Owner: owner.Owner, Epoch: owner.Epoch}
+	memory := validity.Memory{Owner: owner.Owner, Epoch: owner.Epoch}
 	if err := w.dir.WriteMemory(memory); err != nil {
 		t.Fatal(err)
 	}
@@ -72,14 +73,14 @@ func TestPassesNothingBeforeTheEpochHasStarted(t *testing.T) {
 		t.Error("a put passed before the start")
 	}
 	w.claim.Set(owner)
-	w.is(ownership.Serving)
+	w.is(validity.Serving)
 	w.mustPut("a", "1")
 }
 
 func TestLapseCutsWatchesAndRevivalServesAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.is(ownership.Serving)
+	w.is(validity.Serving)
 	conn, err := grpc.NewClient(strings.TrimPrefix(w.endpoint, "http://"),
 		grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -119,17 +120,17 @@ func TestLapseCutsWatchesAndRevivalServesAgain(t *testing.T) {
 		t.Error("a put passed a guard that DNS does not name")
 	}
 	w.decision.Down(false)
-	w.is(ownership.Serving)
+	w.is(validity.Serving)
 	w.mustPut("a", "again")
 }
 
 func TestFencedGuardPassesNothingAlsoAfterARestart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.is(ownership.Serving)
+	w.is(validity.Serving)
 	w.mustPut("a", "1")
 	w.decision.Set(newer)
-	w.is(ownership.Fenced)
+	w.is(validity.Fenced)
 	if err := w.put("a", "fenced"); err == nil {
 		t.Error("a put passed a fenced guard")
 	}
@@ -137,7 +138,7 @@ func TestFencedGuardPassesNothingAlsoAfterARestart(t *testing.T) {
 	w.decision.Set(owner) // it cannot happen, and would not help
 	w.stop()
 	w.start()
-	w.is(ownership.Fenced)
+	w.is(validity.Fenced)
 	if err := w.put("a", "fenced"); err == nil {
 		t.Error("a put passed a fenced guard that was restarted")
 	}
@@ -151,12 +152,12 @@ func TestGuardThatNeverServedTakesNoFinalSnapshot(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.stop()
-	if err := w.dir.WriteMemory(ownership.Memory{Owner: owner.Owner, Epoch: owner.Epoch}); err != nil {
+	if err := w.dir.WriteMemory(validity.Memory{Owner: owner.Owner, Epoch: owner.Epoch}); err != nil {
 		t.Fatal(err)
 	}
 	w.decision.Set(newer)
 	w.start()
-	w.is(ownership.Fenced)
+	w.is(validity.Fenced)
 	w.eventually("the end", func() bool { return w.guard.Memory().Fence.Finished })
 	if final, err := backup.FinalSnapshot(t.Context(), w.bucket, owner.Epoch); err != nil || final != nil {
 		t.Errorf("there is the final snapshot %v: %v", final, err)
@@ -166,8 +167,8 @@ func TestGuardThatNeverServedTakesNoFinalSnapshot(t *testing.T) {
 func TestReleaseEndsTheEpochWithEverythingThatWasAcknowledged(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.is(ownership.Serving)
-	holder, err := ownership.NewHolder(w.url, "gateway-1", w.clock, w.as(access.Gateway).Transport)
+	w.is(validity.Serving)
+	holder, err := validity.NewHolder(w.url, "gateway-1", w.clock, w.as(access.Gateway).Transport)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +200,7 @@ func TestReleaseEndsTheEpochWithEverythingThatWasAcknowledged(t *testing.T) {
 	begin := time.Now()
 	release, stop := context.WithTimeout(t.Context(), 30*time.Second)
 	defer stop()
-	if err := ownership.Release(release, w.url, owner.Epoch, w.clock, w.as(access.Gardenlet)); err != nil {
+	if err := validity.Release(release, w.url, owner.Epoch, w.clock, w.as(access.Gardenlet)); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("released after %v, the validity of %v was not waited for", time.Since(begin), timing.Timeout)
@@ -209,7 +210,7 @@ func TestReleaseEndsTheEpochWithEverythingThatWasAcknowledged(t *testing.T) {
 	default:
 		t.Error("released although the holder has not given up")
 	}
-	if err := ownership.Release(release, w.url, owner.Epoch, w.clock, w.as(access.Gardenlet)); err != nil {
+	if err := validity.Release(release, w.url, owner.Epoch, w.clock, w.as(access.Gardenlet)); err != nil {
 		t.Errorf("a second release: %v", err)
 	}
 	final, err := backup.FinalSnapshot(t.Context(), w.bucket, owner.Epoch)
@@ -252,8 +253,8 @@ func (w *world) holdsAll(t *testing.T, acknowledged *sync.Map) {
 func TestFinalSnapshotWaitsForAHolderThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.is(ownership.Serving)
-	holder, err := ownership.NewHolder(w.url, "silent", w.clock, w.as(access.Gateway).Transport)
+	w.is(validity.Serving)
+	holder, err := validity.NewHolder(w.url, "silent", w.clock, w.as(access.Gateway).Transport)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,14 +275,14 @@ func TestFinalSnapshotWaitsForAHolderThatDoesNotAnswer(t *testing.T) {
 func TestO10TheEndOfAnEpochIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.is(ownership.Serving)
+	w.is(validity.Serving)
 	await := func(epoch int64, patience time.Duration) error {
 		ctx, stop := context.WithTimeout(t.Context(), patience)
 		defer stop()
-		return ownership.AwaitEnd(ctx, w.url, epoch, w.clock, w.as(access.Gardenlet))
+		return validity.AwaitEnd(ctx, w.url, epoch, w.clock, w.as(access.Gardenlet))
 	}
 	if err := await(owner.Epoch, 500*time.Millisecond); !errors.Is(err, context.DeadlineExceeded) ||
-		w.guard.State() != ownership.Serving {
+		w.guard.State() != validity.Serving {
 		t.Fatalf("while it serves: %v, and then it is %s", err, w.guard.State())
 	}
 	w.decision.Set(newer)
@@ -299,7 +300,7 @@ func TestO10TheEndOfAnEpochIsWaitedFor(t *testing.T) {
 func TestReleaseIsRefusedToAnotherEpochAndToASuspendedGuard(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.is(ownership.Serving)
+	w.is(validity.Serving)
 	post := func(epoch string) (int, string) {
 		response, err := w.as(access.Gardenlet).Post(w.url+"/fence?epoch="+epoch, "", nil)
 		if err != nil {
@@ -317,11 +318,11 @@ func TestReleaseIsRefusedToAnotherEpochAndToASuspendedGuard(t *testing.T) {
 	}
 	w.claim.Down(true)
 	w.decision.Down(true)
-	w.is(ownership.Suspended)
-	if code, body := post("3"); code != http.StatusConflict || !strings.Contains(body, ownership.ErrNotServing.Error()) {
+	w.is(validity.Suspended)
+	if code, body := post("3"); code != http.StatusConflict || !strings.Contains(body, validity.ErrNotServing.Error()) {
 		t.Errorf("suspended: %d %s", code, body)
 	}
-	if w.guard.State() != ownership.Suspended {
+	if w.guard.State() != validity.Suspended {
 		t.Errorf("guard is %s", w.guard.State())
 	}
 }
@@ -329,7 +330,7 @@ func TestReleaseIsRefusedToAnotherEpochAndToASuspendedGuard(t *testing.T) {
 func TestAnswersHoldersAndProbes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.is(ownership.Serving)
+	w.is(validity.Serving)
 	holders := w.as(access.MachineController)
 	get := func(path string) (int, []byte) {
 		address, client := w.probes, http.DefaultClient
@@ -350,27 +351,27 @@ func TestAnswersHoldersAndProbes(t *testing.T) {
 		}
 		return response.StatusCode, body
 	}
-	ask := func(path string) ownership.ValidityAnswer {
+	ask := func(path string) validity.Answer {
 		code, body := get(path)
-		var answer ownership.ValidityAnswer
+		var answer validity.Answer
 		if err := json.Unmarshal(body, &answer); err != nil || code != http.StatusOK {
 			t.Fatalf("%d %s: %v", code, body, err)
 		}
 		return answer
 	}
-	validity := func() ownership.ValidityAnswer { return ask("/validity?instance=me") }
-	if state := ask("/state"); state.Epoch != 3 || state.State != ownership.Serving || state.Remaining.Duration <= 0 {
+	granted := func() validity.Answer { return ask("/validity?instance=me") }
+	if state := ask("/state"); state.Epoch != 3 || state.State != validity.Serving || state.Remaining.Duration <= 0 {
 		t.Errorf("state is %+v", state)
 	}
 	if pending := w.guard.RevocationPending(); len(pending) != 0 {
 		t.Errorf("a fence would wait for %q, who only looked", pending)
 	}
-	answer := validity()
+	answer := granted()
 	if diff := cmp.Diff([]string{"machine-controller/me"}, w.guard.RevocationPending()); diff != "" {
 		t.Errorf("a fence would wait for:\n%s", diff)
 	}
 	if answer.Epoch != 3 || answer.Owner != "uid-a" || answer.BootID != w.clock.BootID() ||
-		answer.State != ownership.Serving ||
+		answer.State != validity.Serving ||
 		answer.Remaining.Duration <= 0 || answer.Remaining.Duration > timing.Timeout {
 		t.Errorf("validity is %+v", answer)
 	}
@@ -382,8 +383,8 @@ func TestAnswersHoldersAndProbes(t *testing.T) {
 		t.Errorf("metrics: %d\n%s", code, body)
 	}
 	w.decision.Set(newer)
-	w.is(ownership.Fenced)
-	if answer := validity(); answer.Remaining.Duration != 0 || answer.State != ownership.Fenced {
+	w.is(validity.Fenced)
+	if answer := granted(); answer.Remaining.Duration != 0 || answer.State != validity.Fenced {
 		t.Errorf("validity of a fenced guard is %+v", answer)
 	}
 	if code, _ := get("/readyz"); code != http.StatusServiceUnavailable {
@@ -397,7 +398,7 @@ func TestAnswersHoldersAndProbes(t *testing.T) {
 func TestConnectionOpenedBeforeALapseStaysCutAfterIt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.is(ownership.Serving)
+	w.is(validity.Serving)
 	conn, err := grpc.NewClient(strings.TrimPrefix(w.endpoint, "http://"),
 		grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -417,7 +418,7 @@ func TestConnectionOpenedBeforeALapseStaysCutAfterIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.guard.Term().End() // a lapse too short to be seen by anybody else
-	w.is(ownership.Serving)
+	w.is(validity.Serving)
 	if _, err := watch.Recv(); err == nil || errors.Is(err, io.EOF) {
 		t.Errorf("the old watch goes on: %v", err)
 	}

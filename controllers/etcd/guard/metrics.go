@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc/backoff"
 
-	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
 // quickBackoff fits a socket in the same pod.
@@ -21,7 +21,7 @@ func (m *messages) answer()  { m.answers.Add(1) }
 func (m *messages) refuse()  { m.refused.Add(1) }
 
 // states that a guard can be in, for the metric that shows it.
-var states = []ownership.State{ownership.Starting, ownership.Serving, ownership.Suspended, ownership.Fenced}
+var states = []validity.State{validity.Starting, validity.Serving, validity.Suspended, validity.Fenced}
 
 // Register registers the metrics of the guard and its proxy.
 func (p *Proxy) Register(registry prometheus.Registerer) error {

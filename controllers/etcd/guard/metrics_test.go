@@ -10,6 +10,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/etcd/guard"
 	"github.com/transplant-sim/transplant/controllers/metricstest"
 	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
 func TestMetricsAreDocumented(t *testing.T) {
@@ -19,7 +20,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := datadir.Dir(filepath.Join(t.TempDir(), "data"))
-	guarded, err := ownership.NewGuard(ownership.GuardOptions{Self: owner, Timing: timing, Clock: clock,
+	guarded, err := validity.NewGuard(validity.GuardOptions{Self: owner, Timing: timing, Clock: clock,
 		Remember: dir.WriteMemory})
 	if err != nil {
 		t.Fatal(err)

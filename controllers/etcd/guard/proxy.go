@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
 // etcdMinPing is etcd's own limit of how often a client may ping.
@@ -28,7 +29,7 @@ const etcdMinPing = 5 * time.Second
 
 // Proxy passes gRPC between clients and etcd's socket, while its guard is valid.
 type Proxy struct {
-	guard  *ownership.Guard
+	guard  *validity.Guard
 	clock  ownership.Clock
 	socket string
 	server *grpc.Server
@@ -41,12 +42,12 @@ type Proxy struct {
 
 // backend is the connection to etcd of one term.
 type backend struct {
-	term *ownership.Term
+	term *validity.Term
 	conn *grpc.ClientConn
 }
 
 // NewProxy returns a proxy to etcd's unix socket. tlsConfig is that of the server; nil serves plain text.
-func NewProxy(guard *ownership.Guard, clock ownership.Clock, socket string, tlsConfig *tls.Config) *Proxy {
+func NewProxy(guard *validity.Guard, clock ownership.Clock, socket string, tlsConfig *tls.Config) *Proxy {
 	p := &Proxy{guard: guard, clock: clock, socket: socket}
 	options := []grpc.ServerOption{
 		grpc.ForceServerCodecV2(codec{}),
@@ -84,7 +85,7 @@ func (p *Proxy) Stop() {
 
 // etcd returns the connection of the term. Each term has its own, so that nothing which an earlier one had in its
 // buffers is sent under a later one.
-func (p *Proxy) etcd(term *ownership.Term) (*grpc.ClientConn, error) {
+func (p *Proxy) etcd(term *validity.Term) (*grpc.ClientConn, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.backend != nil && p.backend.term == term {
@@ -100,7 +101,7 @@ func (p *Proxy) etcd(term *ownership.Term) (*grpc.ClientConn, error) {
 			if err != nil {
 				return nil, err
 			}
-			return &ownership.Conn{Conn: conn, Term: term}, nil
+			return &validity.Conn{Conn: conn, Term: term}, nil
 		}),
 		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: time.Second, Backoff: quickBackoff}),
 		grpc.WithIdleTimeout(0),
@@ -119,7 +120,7 @@ func (p *Proxy) etcd(term *ownership.Term) (*grpc.ClientConn, error) {
 	return conn, nil
 }
 
-var errLapsed = status.Error(codes.Unavailable, "etcd-guard: "+ownership.ErrLapsed.Error())
+var errLapsed = status.Error(codes.Unavailable, "etcd-guard: "+validity.ErrLapsed.Error())
 
 // handle passes one stream; a unary call is a stream of one message each way.
 func (p *Proxy) handle(_ any, in grpc.ServerStream) error {
@@ -150,7 +151,7 @@ func (p *Proxy) handle(_ any, in grpc.ServerStream) error {
 }
 
 // passRequests ends the stream to etcd when the client does, and breaks it when a message must not pass.
-func (p *Proxy) passRequests(term *ownership.Term, in grpc.ServerStream, out grpc.ClientStream,
+func (p *Proxy) passRequests(term *validity.Term, in grpc.ServerStream, out grpc.ClientStream,
 	cancel context.CancelFunc) {
 	for {
 		var message frame
@@ -176,7 +177,7 @@ func (p *Proxy) passRequests(term *ownership.Term, in grpc.ServerStream, out grp
 	}
 }
 
-func (p *Proxy) passAnswers(term *ownership.Term, in grpc.ServerStream, out grpc.ClientStream) error {
+func (p *Proxy) passAnswers(term *validity.Term, in grpc.ServerStream, out grpc.ClientStream) error {
 	header, err := out.Header()
 	if err == nil && term.Valid() {
 		err = in.SendHeader(header)

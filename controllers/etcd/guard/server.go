@@ -14,6 +14,7 @@ import (
 
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
 	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
 // longPoll bounds how long a question stays open.
@@ -21,7 +22,7 @@ const longPoll = 20 * time.Second
 
 // Server answers holders, the owner and probes.
 type Server struct {
-	Guard    *ownership.Guard
+	Guard    *validity.Guard
 	Clock    ownership.Clock
 	Gatherer prometheus.Gatherer
 }
@@ -34,13 +35,13 @@ func (s *Server) Routes() []access.Route {
 	holders := access.Holders()
 	waiting := append(access.Holders(), access.Gardenlet)
 	return []access.Route{
-		{Method: http.MethodGet, Path: ownership.PathValidity, Allowed: holders, Serve: s.validity},
-		{Method: http.MethodGet, Path: ownership.PathRevocation, Allowed: waiting, Serve: s.revocation},
-		{Method: http.MethodPost, Path: ownership.PathRevoked, Allowed: holders, Serve: s.revoked},
-		{Method: http.MethodPost, Path: ownership.PathLeft, Allowed: holders, Serve: s.left},
-		{Method: http.MethodPost, Path: ownership.PathFence, Allowed: []access.Identity{access.Gardenlet}, Serve: s.fence},
+		{Method: http.MethodGet, Path: validity.PathValidity, Allowed: holders, Serve: s.validity},
+		{Method: http.MethodGet, Path: validity.PathRevocation, Allowed: waiting, Serve: s.revocation},
+		{Method: http.MethodPost, Path: validity.PathRevoked, Allowed: holders, Serve: s.revoked},
+		{Method: http.MethodPost, Path: validity.PathLeft, Allowed: holders, Serve: s.left},
+		{Method: http.MethodPost, Path: validity.PathFence, Allowed: []access.Identity{access.Gardenlet}, Serve: s.fence},
 		{
-			Method: http.MethodGet, Path: ownership.PathState,
+			Method: http.MethodGet, Path: validity.PathState,
 			Allowed: []access.Identity{access.Gardenlet, access.Observer}, Serve: s.state,
 		},
 	}
@@ -56,8 +57,8 @@ func (s *Server) Probes() http.Handler {
 }
 
 // holder is who asks. Only the instance is the caller's to say.
-func holder(r *http.Request, by access.Identity) (ownership.HolderName, error) {
-	name := ownership.HolderName{Identity: string(by), Instance: r.URL.Query().Get("instance")}
+func holder(r *http.Request, by access.Identity) (validity.HolderName, error) {
+	name := validity.HolderName{Identity: string(by), Instance: r.URL.Query().Get("instance")}
 	if len(name.Instance) > maxInstance {
 		return name, fmt.Errorf("the name of the instance has %d bytes, it may have %d", len(name.Instance), maxInstance)
 	}
@@ -72,9 +73,9 @@ func (s *Server) validity(w http.ResponseWriter, r *http.Request, by access.Iden
 		return
 	}
 	self := s.Guard.Self()
-	answer := ownership.ValidityAnswer{Owner: self.Owner, Epoch: self.Epoch, BootID: s.Clock.BootID()}
-	if validity, err := s.Guard.Grant(name); err == nil {
-		answer.Remaining = metav1.Duration{Duration: validity.Remaining}
+	answer := validity.Answer{Owner: self.Owner, Epoch: self.Epoch, BootID: s.Clock.BootID()}
+	if granted, err := s.Guard.Grant(name); err == nil {
+		answer.Remaining = metav1.Duration{Duration: granted.Remaining}
 	}
 	answer.State = s.Guard.State()
 	write(w, http.StatusOK, answer)
@@ -83,7 +84,7 @@ func (s *Server) validity(w http.ResponseWriter, r *http.Request, by access.Iden
 // state shows to people and probes who the guard is, and how long it is valid.
 func (s *Server) state(w http.ResponseWriter, _ *http.Request, _ access.Identity) {
 	self := s.Guard.Self()
-	write(w, http.StatusOK, ownership.ValidityAnswer{
+	write(w, http.StatusOK, validity.Answer{
 		Owner: self.Owner, Epoch: self.Epoch, BootID: s.Clock.BootID(), State: s.Guard.State(),
 		Remaining: metav1.Duration{Duration: s.Guard.Remaining()},
 	})
@@ -94,7 +95,7 @@ func (s *Server) revocation(w http.ResponseWriter, r *http.Request, _ access.Ide
 	end := s.Clock.After(longPoll)
 	for {
 		changed := s.Guard.Changed()
-		if s.Guard.State() == ownership.Fenced {
+		if s.Guard.State() == validity.Fenced {
 			write(w, http.StatusOK, s.fenceAnswer())
 			return
 		}
@@ -117,7 +118,7 @@ func (s *Server) left(w http.ResponseWriter, r *http.Request, by access.Identity
 	givesUp(w, r, by, s.Guard.Left)
 }
 
-func givesUp(w http.ResponseWriter, r *http.Request, by access.Identity, note func(ownership.HolderName)) {
+func givesUp(w http.ResponseWriter, r *http.Request, by access.Identity, note func(validity.HolderName)) {
 	name, err := holder(r, by)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -134,7 +135,7 @@ func (s *Server) fence(w http.ResponseWriter, r *http.Request, _ access.Identity
 		http.Error(w, "this guard stands for epoch "+strconv.FormatInt(s.Guard.Self().Epoch, 10), http.StatusConflict)
 		return
 	}
-	if err := s.Guard.Fence(); err != nil && s.Guard.State() != ownership.Fenced {
+	if err := s.Guard.Fence(); err != nil && s.Guard.State() != validity.Fenced {
 		http.Error(w, err.Error(), http.StatusConflict)
 		return
 	}
@@ -156,8 +157,8 @@ func (s *Server) fence(w http.ResponseWriter, r *http.Request, _ access.Identity
 	}
 }
 
-func (s *Server) fenceAnswer() ownership.FenceAnswer {
-	answer := ownership.FenceAnswer{Epoch: s.Guard.Self().Epoch}
+func (s *Server) fenceAnswer() validity.FenceAnswer {
+	answer := validity.FenceAnswer{Epoch: s.Guard.Self().Epoch}
 	fence := s.Guard.Memory().Fence
 	switch {
 	case fence == nil:
@@ -177,7 +178,7 @@ func (s *Server) fenceAnswer() ownership.FenceAnswer {
 }
 
 func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
-	if state := s.Guard.State(); state != ownership.Serving {
+	if state := s.Guard.State(); state != validity.Serving {
 		http.Error(w, string(state), http.StatusServiceUnavailable)
 		return
 	}

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
 // An API server lists by RangeStream, which etcd has since 3.7: it falls back to pages only if the call is
@@ -17,7 +17,7 @@ import (
 func TestProxy_RangeStream_PassesWhileValidAndIsCutByALapse(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.is(ownership.Serving)
+	w.is(validity.Serving)
 	const keys = 40 // of 1 MiB each: more than the buffers of a connection take
 	for i := range keys {
 		w.mustPut("large/"+strconv.Itoa(i), strings.Repeat("x", 1<<20))
@@ -42,7 +42,7 @@ func TestProxy_RangeStream_PassesWhileValidAndIsCutByALapse(t *testing.T) {
 	}
 	w.claim.Down(true)
 	w.decision.Down(true)
-	w.is(ownership.Suspended)
+	w.is(validity.Suspended)
 	if _, err := clientv3.GetStreamToGetResponse(cut); status.Code(err) != codes.Unavailable {
 		t.Errorf("the stream ended with %v, want Unavailable", err)
 	}

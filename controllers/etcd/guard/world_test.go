@@ -21,6 +21,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/etcd/guard"
 	"github.com/transplant-sim/transplant/controllers/ownership"
 	"github.com/transplant-sim/transplant/controllers/ownership/ownershiptest"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 	"github.com/transplant-sim/transplant/pki"
 )
 
@@ -37,7 +38,7 @@ type world struct {
 	claim, decision *ownershiptest.Authority
 	clock           ownership.BootClock
 	dir             datadir.Dir
-	guard           *ownership.Guard
+	guard           *validity.Guard
 	bucket          *etcdtest.Bucket
 	// endpoint is the guard's for clients, url that of its API, probes that of what is open.
 	endpoint, url, probes string
@@ -120,7 +121,7 @@ func (w *world) start() {
 	if err != nil {
 		w.Fatal(err)
 	}
-	w.guard, err = ownership.NewGuard(ownership.GuardOptions{Self: owner, Timing: timing, Clock: w.clock, Memory: memory,
+	w.guard, err = validity.NewGuard(validity.GuardOptions{Self: owner, Timing: timing, Clock: w.clock, Memory: memory,
 		Remember: w.dir.WriteMemory})
 	if err != nil {
 		w.Fatal(err)
@@ -200,7 +201,7 @@ func (w *world) eventually(what string, ok func() bool) {
 	w.Fatalf("still waiting for %s", what)
 }
 
-func (w *world) is(state ownership.State) {
+func (w *world) is(state validity.State) {
 	w.Helper()
 	w.eventually("the guard to be "+string(state), func() bool { return w.guard.State() == state })
 }

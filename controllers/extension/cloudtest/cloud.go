@@ -53,6 +53,20 @@ func New(t *testing.T) *Cloud {
 	return c
 }
 
+// NewLandscape starts a cloud that has the DNS zone and the bucket of a landscape.
+func NewLandscape(t *testing.T) *Cloud {
+	t.Helper()
+	c := New(t)
+	direct := c.Client(t)
+	if _, err := direct.Zones().Create(t.Context(), &cloud.Zone{Name: "shoots.test"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := direct.Buckets().Create(t.Context(), &cloud.Bucket{Name: "bucket-a"}); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 // Config is how a client reaches the cloud.
 func (c *Cloud) Config() *rest.Config { return &rest.Config{Host: c.URL} }
 

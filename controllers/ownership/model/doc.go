@@ -11,11 +11,11 @@
 //	world.go     time, a garden that goes back, spec.seedName, deletion
 //	             ownership/retire.go, controlplane/ownership.go
 //	guard.go     reads, fence, grants, final snapshot, what is left
-//	             ownership/{guard,observe,follow,fence,grants,holder}.go, etcd/guard/end.go
+//	             ownership/validity/{guard,observe,follow,fence,grants,holder}.go, etcd/guard/end.go
 //	request.go   what passes, and who judges it
-//	             ownership/{term,conn}.go, etcd/guard/proxy.go, controllers/gateway
+//	             ownership/validity/{term,conn}.go, etcd/guard/proxy.go, controllers/gateway
 //	rest.go      calls of the cloud where no guard runs
-//	             extension/{fence,decided}.go, migrate.noteEnd
+//	             extension/fence/{fence,decided}.go, migrate.noteEnd
 //	takeover.go  take-over, wait, start, manifest
 //	             ownership/takeover.go, startLocked in observe.go, etcd/backup/manifest.go
 //	progress.go  what must go well once the faults are over

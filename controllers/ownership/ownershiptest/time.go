@@ -1,6 +1,7 @@
 package ownershiptest
 
 import (
+	"testing"
 	"time"
 
 	"github.com/transplant-sim/transplant/controllers/ownership"
@@ -22,3 +23,14 @@ func (Time) BootID() string { return "boot" }
 
 // After implements ownership.Clock.
 func (Time) After(d time.Duration) <-chan time.Time { return time.After(d) }
+
+// Eventually polls, with a bound, for what another goroutine does.
+func Eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		if ok() {
+			return
+		}
+	}
+	t.Fatalf("still waiting for %s", what)
+}

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
-	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
@@ -45,7 +45,7 @@ func (o *Observer) validityOf(seed string, etcd *corev1.Pod) func(context.Contex
 		if err != nil {
 			return world.Validity{}, err
 		}
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+ownership.PathState, nil)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+validity.PathState, nil)
 		if err != nil {
 			return world.Validity{}, err
 		}
@@ -57,7 +57,7 @@ func (o *Observer) validityOf(seed string, etcd *corev1.Pod) func(context.Contex
 		if response.StatusCode != http.StatusOK {
 			return world.Validity{}, fmt.Errorf("ask the guard: it answers %s", response.Status)
 		}
-		answer := ownership.ValidityAnswer{}
+		answer := validity.Answer{}
 		if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
 			return world.Validity{}, fmt.Errorf("read the guard's answer: %w", err)
 		}

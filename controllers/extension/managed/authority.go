@@ -1,0 +1,93 @@
+package managed
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/controllers/extension/reference"
+	"github.com/transplant-sim/transplant/pki"
+)
+
+const (
+	keyCertificate      = "ca.crt"
+	keyPrivate          = "ca.key"
+	certificateValidity = 365 * 24 * time.Hour
+)
+
+// ensureAuthority reads a certificate authority, or makes it if there is none yet. It is made once in the life of a
+// shoot: labelled persist=true, it is on the next seed before the extension acts there (docs/contract.md#clause-b5,
+// docs/contract.md#clause-c8).
+func (p *Provider) ensureAuthority(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
+	secret := &corev1.Secret{}
+	err := p.Seed.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, secret)
+	if err == nil {
+		return secret, nil
+	}
+	if !apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("read the authority %q: %w", name, err)
+	}
+	certificate, key, err := newAuthority(name, p.Clock.Now())
+	if err != nil {
+		return nil, fmt.Errorf("make the authority %q: %w", name, err)
+	}
+	secret = &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name,
+			Labels: map[string]string{constants.Persist: constants.LabelTrue}},
+		Type: corev1.SecretTypeOpaque,
+		Data: map[string][]byte{keyCertificate: certificate, keyPrivate: key},
+	}
+	if err := p.Seed.Create(ctx, secret); err != nil {
+		return nil, fmt.Errorf("create the authority %q: %w", name, err)
+	}
+	return secret, nil
+}
+
+// ensureServerCertificate makes a server certificate unless there is one that the authority signed.
+func (p *Provider) ensureServerCertificate(ctx context.Context, authority *corev1.Secret, namespace,
+	name string) error {
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	var failed error
+	err := reference.Apply(ctx, p.Seed, secret, func(s *corev1.Secret) {
+		if bytes.Equal(s.Data[keyCertificate], authority.Data[keyCertificate]) && len(s.Data[corev1.TLSCertKey]) > 0 {
+			return
+		}
+		var certificate, key []byte
+		if certificate, key, failed = signServer(authority, name+"."+namespace+".svc", p.Clock.Now()); failed == nil {
+			s.Type = corev1.SecretTypeTLS
+			s.Data = map[string][]byte{corev1.TLSCertKey: certificate, corev1.TLSPrivateKeyKey: key,
+				keyCertificate: authority.Data[keyCertificate]}
+		}
+	})
+	return errors.Join(failed, err)
+}
+
+func newAuthority(name string, now time.Time) (certificate, key []byte, err error) {
+	authority, err := pki.NewAuthority(name, now)
+	if err != nil {
+		return nil, nil, err
+	}
+	return pki.PEM(authority.KeyPair())
+}
+
+func signServer(secret *corev1.Secret, host string, now time.Time) (certificate, key []byte, err error) {
+	authority, err := pki.ParseAuthority(secret.Data[keyCertificate], secret.Data[keyPrivate])
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the authority %q: %w", secret.Name, err)
+	}
+	pair, err := authority.Issue(pki.Request{Name: host, Hosts: []string{host}, Valid: certificateValidity,
+		Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}, now)
+	if err != nil {
+		return nil, nil, err
+	}
+	return pki.PEM(pair)
+}
