@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/transplant-sim/transplant/pki"
+	"github.com/transplant-sim/transplant/api/pki"
 )
 
 // Names of the landscape's own authorities in its folder.

@@ -17,10 +17,10 @@ import (
 	kindexec "sigs.k8s.io/kind/pkg/exec"
 	"sigs.k8s.io/kind/pkg/log"
 
+	"github.com/transplant-sim/transplant/api/pki"
 	"github.com/transplant-sim/transplant/clusters"
 	"github.com/transplant-sim/transplant/clusters/atrest"
 	"github.com/transplant-sim/transplant/clusters/kind/docker"
-	"github.com/transplant-sim/transplant/pki"
 )
 
 // Cluster is a garden or a seed as a container.

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/transplant-sim/transplant/pki"
+	"github.com/transplant-sim/transplant/api/pki"
 )
 
 // Of builds a kubeconfig for one cluster and one user.

@@ -16,10 +16,10 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
 
+	"github.com/transplant-sim/transplant/api/pki"
 	"github.com/transplant-sim/transplant/clusters/link/forward"
 	"github.com/transplant-sim/transplant/clusters/link/requests"
 	"github.com/transplant-sim/transplant/clusters/link/wire"
-	"github.com/transplant-sim/transplant/pki"
 )
 
 // ProxyOptions describe the links of an actor to targets it reaches by name: the shoots.

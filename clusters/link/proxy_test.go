@@ -19,9 +19,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	testingclock "k8s.io/utils/clock/testing"
 
+	"github.com/transplant-sim/transplant/api/pki"
 	"github.com/transplant-sim/transplant/clusters/link"
 	"github.com/transplant-sim/transplant/clusters/link/wire"
-	"github.com/transplant-sim/transplant/pki"
 )
 
 // names is a DNS server whose answers a test changes, and which counts how often it is asked.

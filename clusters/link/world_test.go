@@ -15,9 +15,9 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/transplant-sim/transplant/api/pki"
 	"github.com/transplant-sim/transplant/clusters/link"
 	"github.com/transplant-sim/transplant/clusters/link/forward"
-	"github.com/transplant-sim/transplant/pki"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -20,9 +20,9 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/transplant-sim/transplant/api/pki"
 	"github.com/transplant-sim/transplant/clusters/link"
 	"github.com/transplant-sim/transplant/clusters/link/forward"
-	"github.com/transplant-sim/transplant/pki"
 )
 
 // Targets of links that are no clusters.

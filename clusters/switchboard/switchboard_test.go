@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/transplant-sim/transplant/pki"
+	"github.com/transplant-sim/transplant/api/pki"
 )
 
 // board is one whose every target is the same server.

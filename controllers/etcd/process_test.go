@@ -21,13 +21,13 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
+	"github.com/transplant-sim/transplant/api/pki"
 	"github.com/transplant-sim/transplant/clusters/apiservertest"
 	"github.com/transplant-sim/transplant/controllers/etcd"
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
 	"github.com/transplant-sim/transplant/controllers/etcd/datadir"
 	"github.com/transplant-sim/transplant/controllers/etcd/etcdtest"
 	"github.com/transplant-sim/transplant/controllers/ownership"
-	"github.com/transplant-sim/transplant/pki"
 )
 
 // asGuard makes the test binary run the command etcd-guard, so that it can be frozen as a process.

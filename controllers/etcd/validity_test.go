@@ -20,10 +20,10 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/transplant-sim/transplant/api/pki"
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
 	"github.com/transplant-sim/transplant/controllers/ownership"
 	"github.com/transplant-sim/transplant/controllers/ownership/validity"
-	"github.com/transplant-sim/transplant/pki"
 )
 
 // reissue puts a certificate with another validity, from and until hours from now, in the place of an identity's.

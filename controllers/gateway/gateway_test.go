@@ -31,9 +31,9 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/transplant-sim/transplant/api/pki"
 	"github.com/transplant-sim/transplant/controllers/ownership"
 	"github.com/transplant-sim/transplant/controllers/ownership/validity"
-	"github.com/transplant-sim/transplant/pki"
 )
 
 const (

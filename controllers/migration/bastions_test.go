@@ -20,8 +20,8 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	"github.com/transplant-sim/transplant/api/pki"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
-	"github.com/transplant-sim/transplant/pki"
 )
 
 // neverEnds ends no epoch: a migrate flow stops there.

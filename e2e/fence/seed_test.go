@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"github.com/transplant-sim/transplant/api/pki"
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/clusters/embedded/program"
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
@@ -27,7 +28,6 @@ import (
 	"github.com/transplant-sim/transplant/controllers/etcd/etcdtest"
 	"github.com/transplant-sim/transplant/controllers/ownership"
 	"github.com/transplant-sim/transplant/controllers/ownership/validity"
-	"github.com/transplant-sim/transplant/pki"
 )
 
 // timing is short, so that the test is, and long enough for a machine with all cores busy.

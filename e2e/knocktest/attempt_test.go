@@ -14,7 +14,7 @@ import (
 
 	"github.com/miekg/dns"
 
-	"github.com/transplant-sim/transplant/pki"
+	"github.com/transplant-sim/transplant/api/pki"
 )
 
 // certificate of an authority that nobody else knows, for a name.

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	api "github.com/transplant-sim/transplant/api/cloud"
-	"github.com/transplant-sim/transplant/pki"
+	"github.com/transplant-sim/transplant/api/pki"
 )
 
 // runAsCloud makes the test binary the command itself, so that a test can kill it.

@@ -19,10 +19,10 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/api/pki"
 	"github.com/transplant-sim/transplant/clusters/apiservertest"
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/clusters/link"
-	"github.com/transplant-sim/transplant/pki"
 	simcloud "github.com/transplant-sim/transplant/sim/cloud"
 )
 

@@ -10,8 +10,8 @@ import (
 	"net/netip"
 	"path/filepath"
 
+	"github.com/transplant-sim/transplant/api/pki"
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
-	"github.com/transplant-sim/transplant/pki"
 )
 
 // Ports on a cluster's own address.

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/transplant-sim/transplant/api/pki"
 	"github.com/transplant-sim/transplant/clusters/atrest"
-	"github.com/transplant-sim/transplant/pki"
 )
 
 // Names of the files in a cluster's PKI folder: ClusterCA signs for the API server, the node and all users.

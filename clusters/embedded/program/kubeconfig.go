@@ -7,8 +7,8 @@ import (
 
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/transplant-sim/transplant/api/pki"
 	"github.com/transplant-sim/transplant/clusters/kubeconfig"
-	"github.com/transplant-sim/transplant/pki"
 )
 
 // users are the cluster's own, with the names and groups Kubernetes' own roles know.

@@ -14,6 +14,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/utils/clock"
 
+	"github.com/transplant-sim/transplant/api/pki"
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
 	"github.com/transplant-sim/transplant/controllers/etcd/backup"
 	"github.com/transplant-sim/transplant/controllers/etcd/datadir"
@@ -22,7 +23,6 @@ import (
 	"github.com/transplant-sim/transplant/controllers/ownership"
 	"github.com/transplant-sim/transplant/controllers/ownership/ownershiptest"
 	"github.com/transplant-sim/transplant/controllers/ownership/validity"
-	"github.com/transplant-sim/transplant/pki"
 )
 
 var (

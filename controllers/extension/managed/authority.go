@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/api/pki"
 	"github.com/transplant-sim/transplant/controllers/extension/reference"
-	"github.com/transplant-sim/transplant/pki"
 )
 
 const (
