@@ -10,14 +10,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
-	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 )
 
 // reporter reports why a shoot cannot be evacuated, in its constraint EvacuationPossible.
 type reporter struct {
 	garden client.Client
 	clock  clock.PassiveClock
-	events controlplane.Events
+	events scope.Events
 }
 
 // report sets the constraint, with an event, once for each reason; nil removes the constraint.
