@@ -10,7 +10,6 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane/backupentry"
 	"github.com/transplant-sim/transplant/controllers/controlplane/backups"
 	"github.com/transplant-sim/transplant/controllers/controlplane/contract"
-	"github.com/transplant-sim/transplant/controllers/controlplane/credentials"
 	"github.com/transplant-sim/transplant/controllers/controlplane/dns"
 	"github.com/transplant-sim/transplant/controllers/controlplane/etcd"
 	"github.com/transplant-sim/transplant/controllers/controlplane/extensions"
@@ -18,7 +17,6 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane/leftovers"
 	"github.com/transplant-sim/transplant/controllers/controlplane/namespace"
 	"github.com/transplant-sim/transplant/controllers/controlplane/owner"
-	"github.com/transplant-sim/transplant/controllers/controlplane/references"
 	"github.com/transplant-sim/transplant/controllers/controlplane/resourcemanager"
 	"github.com/transplant-sim/transplant/controllers/controlplane/restart"
 	"github.com/transplant-sim/transplant/controllers/controlplane/run"
@@ -34,7 +32,7 @@ type Operation struct {
 	*scope.Scope
 	Workloads       *workload.Workloads
 	Secrets         *secrets.Secrets
-	Credentials     *credentials.Credentials
+	Credentials     *namespace.Credentials
 	Objects         *contract.Objects
 	Access          *shootaccess.Access
 	Entries         *backupentry.Entries
@@ -53,7 +51,7 @@ type Operation struct {
 	ResourceManager *resourcemanager.ResourceManager
 	NodeConfigs     *workers.NodeConfigs
 	Workers         *workers.Workers
-	References      *references.References
+	References      *namespace.References
 	Restart         *restart.Restarts
 	Leftovers       *leftovers.Leftovers
 	Status          *run.Status
@@ -65,7 +63,7 @@ func New(s *scope.Scope) *Operation {
 		Scope:           s,
 		Workloads:       &workload.Workloads{Scope: s},
 		Secrets:         &secrets.Secrets{Scope: s},
-		Credentials:     &credentials.Credentials{Scope: s},
+		Credentials:     &namespace.Credentials{Scope: s},
 		Objects:         &contract.Objects{Scope: s},
 		Access:          shootaccess.New(s),
 		Entries:         &backupentry.Entries{Scope: s},
@@ -84,7 +82,7 @@ func New(s *scope.Scope) *Operation {
 		ResourceManager: resourcemanager.New(s),
 		NodeConfigs:     workers.NewNodeConfigs(s),
 		Workers:         workers.NewWorkers(s),
-		References:      &references.References{Scope: s},
+		References:      &namespace.References{Scope: s},
 		Restart:         restart.New(s),
 		Leftovers:       leftovers.New(s),
 		Status:          &run.Status{Scope: s},

@@ -16,7 +16,7 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/controlplane/contract"
-	"github.com/transplant-sim/transplant/controllers/controlplane/credentials"
+	"github.com/transplant-sim/transplant/controllers/controlplane/namespace"
 )
 
 // BackupBuckets gives a Seed its BackupBucket: the garden's object and the extension's
@@ -81,7 +81,7 @@ func (r *BackupBuckets) deploy(ctx context.Context,
 	if !apierrors.IsNotFound(err) {
 		return object, err
 	}
-	data, err := credentials.OfSeed(ctx, r.Seed, credentials.KubeconfigCloud)
+	data, err := namespace.SeedCredentials(ctx, r.Seed, namespace.KubeconfigCloud)
 	if err != nil {
 		return nil, err
 	}

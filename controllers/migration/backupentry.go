@@ -19,8 +19,8 @@ import (
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/controlplane/backupentry"
 	"github.com/transplant-sim/transplant/controllers/controlplane/contract"
-	"github.com/transplant-sim/transplant/controllers/controlplane/credentials"
 	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
+	"github.com/transplant-sim/transplant/controllers/controlplane/namespace"
 	"github.com/transplant-sim/transplant/controllers/controlplane/objects"
 )
 
@@ -125,7 +125,7 @@ func (r *BackupEntries) deploy(ctx context.Context, entry *gardencorev1beta1.Bac
 	default:
 		return false, fmt.Errorf("read backup bucket %q: %w", entry.Spec.BucketName, err)
 	}
-	data, err := credentials.OfShoot(ctx, r.Seed, backupentry.NamespaceOf(entry.Name))
+	data, err := namespace.CloudCredentials(ctx, r.Seed, backupentry.NamespaceOf(entry.Name))
 	if err != nil {
 		return false, err
 	}

@@ -8,7 +8,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	transplantv1alpha1 "github.com/transplant-sim/transplant/api/transplant/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/controlplane/backupentry"
-	"github.com/transplant-sim/transplant/controllers/controlplane/references"
+	"github.com/transplant-sim/transplant/controllers/controlplane/namespace"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootaccess"
 )
@@ -78,7 +78,7 @@ func (b *inventory) add(shoot *gardencorev1beta1.Shoot) {
 	b.writeSecrets.Insert(shoot.Name + shootaccess.SuffixKubeconfig)
 	b.writeConfigs.Insert(shoot.Name + shootaccess.SuffixCA)
 	b.entries.Insert(backupentry.NamesOf(shoot)...)
-	secrets, configs := references.Of(shoot)
+	secrets, configs := namespace.Referenced(shoot)
 	b.readSecrets.Insert(secrets...)
 	b.readConfigs.Insert(configs...)
 }

@@ -19,7 +19,6 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
-	"github.com/transplant-sim/transplant/controllers/controlplane/credentials"
 	"github.com/transplant-sim/transplant/controllers/controlplane/objects"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/errorcodes"
@@ -44,9 +43,12 @@ func (o *Objects) ProviderSpec(config *runtime.RawExtension) extensionsv1alpha1.
 	return extensionsv1alpha1.DefaultSpec{Type: o.Shoot.Spec.Provider.Type, ProviderConfig: config}
 }
 
+// SecretCloudProvider holds the credentials with which extensions reach the cloud.
+const SecretCloudProvider = "cloudprovider"
+
 // CloudProviderRef refers to the credentials with which extensions reach the cloud.
 func (o *Objects) CloudProviderRef() corev1.SecretReference {
-	return corev1.SecretReference{Name: credentials.CloudProvider, Namespace: o.Namespace()}
+	return corev1.SecretReference{Name: SecretCloudProvider, Namespace: o.Namespace()}
 }
 
 // Deploy brings an extension object to its spec and asks for its reconciliation, or for its restoration

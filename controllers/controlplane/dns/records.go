@@ -18,7 +18,7 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/controlplane/contract"
-	"github.com/transplant-sim/transplant/controllers/controlplane/credentials"
+	"github.com/transplant-sim/transplant/controllers/controlplane/namespace"
 	"github.com/transplant-sim/transplant/controllers/controlplane/objects"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/errorcodes"
@@ -28,12 +28,12 @@ import (
 type Records struct {
 	*scope.Scope
 	objects     *contract.Objects
-	credentials *credentials.Credentials
+	credentials *namespace.Credentials
 }
 
 // New makes it over a scope.
 func New(s *scope.Scope) *Records {
-	return &Records{s, &contract.Objects{Scope: s}, &credentials.Credentials{Scope: s}}
+	return &Records{s, &contract.Objects{Scope: s}, &namespace.Credentials{Scope: s}}
 }
 
 // Internal is the shoot's internal DNSRecord, by name only.

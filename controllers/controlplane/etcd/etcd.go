@@ -18,7 +18,7 @@ import (
 
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/controlplane/backupentry"
-	"github.com/transplant-sim/transplant/controllers/controlplane/credentials"
+	"github.com/transplant-sim/transplant/controllers/controlplane/namespace"
 	"github.com/transplant-sim/transplant/controllers/controlplane/objects"
 	"github.com/transplant-sim/transplant/controllers/controlplane/owner"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
@@ -56,8 +56,8 @@ func (e *Etcd) Deploy(ctx context.Context) error {
 		return errors.New("deploy etcd: this run holds no ownership epoch")
 	}
 	replicas := e.Replicas()
-	volumes, mounts := workload.SecretVolumes(secrets.EtcdServer, credentials.KubeconfigGarden,
-		credentials.KubeconfigCloud, backupentry.SecretBackup)
+	volumes, mounts := workload.SecretVolumes(secrets.EtcdServer, namespace.KubeconfigGarden,
+		namespace.KubeconfigCloud, backupentry.SecretBackup)
 	volumes = append(volumes,
 		corev1.Volume{Name: "run", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
 	shared := []corev1.VolumeMount{{Name: "data", MountPath: volumeDir}, {Name: "run", MountPath: socketDir}}
@@ -201,8 +201,8 @@ func (e *Etcd) guardContainer(mounts []corev1.VolumeMount) corev1.Container {
 			fmt.Sprintf("--api-listen=$(POD_IP):%d", access.GuardPort),
 			"--endpoint=" + endpoint,
 			"--data-dir=" + dataDir,
-			"--garden-kubeconfig=" + workload.SecretFile(credentials.KubeconfigGarden, "kubeconfig"),
-			"--cloud-kubeconfig=" + workload.SecretFile(credentials.KubeconfigCloud, "kubeconfig"),
+			"--garden-kubeconfig=" + workload.SecretFile(namespace.KubeconfigGarden, "kubeconfig"),
+			"--cloud-kubeconfig=" + workload.SecretFile(namespace.KubeconfigCloud, "kubeconfig"),
 			"--lease=" + e.Shoot.Namespace + "/" + e.OwnerLeaseName(),
 			"--owner-record=" + e.OwnerRecordName(),
 			"--owner=" + string(e.SeedObject.UID),

@@ -1,5 +1,5 @@
-// Package namespace is the control-plane namespace of a shoot in the seed. How far an epoch has come in it is package
-// owner's.
+// Package namespace is the control-plane namespace of a shoot in the seed, and what is copied into it: credentials, and
+// objects of the project. How far an epoch has come in it is package owner's.
 package namespace
 
 import (

@@ -20,8 +20,8 @@ import (
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/controlplane/contract"
-	"github.com/transplant-sim/transplant/controllers/controlplane/credentials"
 	"github.com/transplant-sim/transplant/controllers/controlplane/extensions"
+	"github.com/transplant-sim/transplant/controllers/controlplane/namespace"
 	"github.com/transplant-sim/transplant/controllers/controlplane/objects"
 	"github.com/transplant-sim/transplant/controllers/controlplane/run"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
@@ -123,7 +123,7 @@ func (w *Workers) DeployMachineController(ctx context.Context) error {
 			replicas = 0
 		}
 	}
-	volumes, mounts := workload.SecretVolumes(secrets.MachineController, credentials.KubeconfigCloud,
+	volumes, mounts := workload.SecretVolumes(secrets.MachineController, namespace.KubeconfigCloud,
 		access.MachineController.Secret())
 	return w.workloads.Deploy(ctx, workload.MachineController, replicas, corev1.PodSpec{
 		ServiceAccountName:            workload.MachineController,
@@ -135,7 +135,7 @@ func (w *Workers) DeployMachineController(ctx context.Context) error {
 			Command: []string{"transplant", "machine-controller",
 				"--namespace=" + w.Namespace(),
 				"--target-kubeconfig=" + workload.SecretFile(secrets.MachineController, "kubeconfig"),
-				"--cloud-kubeconfig=" + workload.SecretFile(credentials.KubeconfigCloud, "kubeconfig"),
+				"--cloud-kubeconfig=" + workload.SecretFile(namespace.KubeconfigCloud, "kubeconfig"),
 				fmt.Sprintf("--guard-url=https://$(ETCD_MAIN_CLIENT_SERVICE_HOST):%d", access.GuardPort),
 				"--guard-credentials=" + path.Join(workload.MountRoot, access.MachineController.Secret()),
 				workload.MetricsFlag,
