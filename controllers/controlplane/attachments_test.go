@@ -60,7 +60,7 @@ func TestVolumeAttachmentsGoBeforeTheShootSleeps(t *testing.T) {
 			o.Shoot.Spec.Provider.Workers = make([]gardencorev1beta1.Worker, c.workers)
 			shoot := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(attachment("free"),
 				attachment("stays", "driver.test/holds")).Build()
-			o.Shoots, o.Clock = controlplanetest.OneShoot{shoot}, ahead{clock.RealClock{}, c.later}
+			o.Shoots, o.Clock = controlplanetest.OneShoot{Client: shoot}, ahead{clock.RealClock{}, c.later}
 			ctx, cancel := context.WithTimeout(t.Context(), c.patience)
 			defer cancel()
 			err := o.ReleaseVolumeAttachments(ctx)

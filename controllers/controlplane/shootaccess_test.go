@@ -53,6 +53,6 @@ func servedShoot(t *testing.T) (*Operation, client.Client) {
 	system := &corev1.Namespace{}
 	system.Name = "kube-system"
 	shoot := fake.NewClientBuilder().WithScheme(controlplanetest.SeedScheme(t)).WithObjects(system).Build()
-	o.Shoots = controlplanetest.OneShoot{shoot}
+	o.Shoots = controlplanetest.OneShoot{Client: shoot}
 	return o, shoot
 }

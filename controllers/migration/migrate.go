@@ -16,7 +16,6 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
-	"github.com/transplant-sim/transplant/controllers/controlplane/extensions"
 	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
 	"github.com/transplant-sim/transplant/controllers/controlplane/objects"
 	"github.com/transplant-sim/transplant/controllers/controlplane/run"
@@ -161,45 +160,43 @@ func (m *migrate) graph() *flow.Graph {
 		Run: m.Workers.DeleteMachineController, After: after(resources)})
 	// What is no longer wanted is deleted for good, and before anything is released: what moved would be nobody's.
 	noExtensions := g.Add(flow.Task{Name: "Deleting stale extensions", Run: m.Extensions.DeleteStale,
-		After: after(manager),
-		Skip:  !m.api})
+		After: after(manager), Skip: !m.api})
 	noRuntimes := g.Add(flow.Task{Name: "Deleting stale container runtime resources", Run: m.Runtimes.DeleteStale,
 		After: after(manager), Skip: !m.api})
-	early := g.Add(flow.Task{Name: "Migrating extension resources", Run: m.migrateKinds(beforeAPIServer),
+	early := g.Add(flow.Task{Name: "Migrating extension resources", Run: m.Objects.MigrateAll(beforeAPIServer...),
 		After: after(machines, noExtensions, noRuntimes)})
 	extensions := g.Add(flow.Task{Name: "Migrating extensions before kube-apiserver",
-		Run: m.migrateExtensions(gardencorev1beta1.BeforeKubeAPIServer), After: after(resources, noExtensions)})
+		Run: m.Extensions.Migrate(gardencorev1beta1.BeforeKubeAPIServer), After: after(resources, noExtensions)})
 	saved := g.Add(flow.Task{Name: "Persisting ShootState in garden cluster", Run: m.persist,
 		After: after(early, extensions)})
 	removed := g.Add(flow.Task{Name: "Deleting extension resources from the Shoot namespace",
-		Run: m.remove(beforeAPIServer), After: after(saved)})
+		Run: m.Objects.DeleteAll(beforeAPIServer...), After: after(saved)})
 	shallow := g.Add(flow.Task{Name: "Shallow-deleting machine resources from the Shoot namespace",
 		Run: m.Workers.ShallowDeleteMachines, After: after(saved)})
 	removedExtensions := g.Add(flow.Task{Name: "Deleting extensions before kube-apiserver",
-		Run: m.removeExtensions(gardencorev1beta1.BeforeKubeAPIServer), After: after(removed)})
-	controlPlane := g.Add(flow.Task{Name: "Migrating shoot control plane", Run: m.migrateKinds(withAPIServer),
+		Run: m.Extensions.DeleteMigrated(gardencorev1beta1.BeforeKubeAPIServer), After: after(removed)})
+	controlPlane := g.Add(flow.Task{Name: "Migrating shoot control plane", Run: m.Objects.MigrateAll(withAPIServer...),
 		After: after(removedExtensions, shallow)})
 	left := g.Add(flow.Task{Name: "Waiting until shoot managed resources have been deleted",
-		Run:   m.ResourceManager.WaitResources,
-		After: after(controlPlane), Skip: !m.api})
+		Run: m.ResourceManager.WaitResources, After: after(controlPlane), Skip: !m.api})
 	// Since the flow began the extension makes nothing for new ones; those that were asked for just before go while they
 	// can: see refuseBastions, which asks no more when the API server is gone.
 	bastions := g.Add(flow.Task{Name: "Deleting Bastions", Run: m.Objects.DeleteAll(extensionsv1alpha1.BastionResource),
-		After: after(controlPlane),
-		Skip:  !m.api})
+		After: after(controlPlane), Skip: !m.api})
 	stopped := g.Add(flow.Task{Name: "Deleting kube-apiserver deployment", Run: m.APIServer.DeleteAll,
 		After: after(left, bastions)})
 	lateExtensions := g.Add(flow.Task{Name: "Migrating extensions after kube-apiserver",
-		Run: m.migrateExtensions(gardencorev1beta1.AfterKubeAPIServer), After: after(stopped)})
-	late := g.Add(flow.Task{Name: "Migrating shoot infrastructure and DNS records", Run: m.migrateKinds(afterAPIServer),
+		Run: m.Extensions.Migrate(gardencorev1beta1.AfterKubeAPIServer), After: after(stopped)})
+	late := g.Add(flow.Task{Name: "Migrating shoot infrastructure and DNS records",
+		Run:   m.Objects.MigrateAll(afterAPIServer...),
 		After: after(stopped)})
 	// State that extensions wrote while they were migrated is saved too (docs/specification/quirks.md#quirk-m1).
 	savedAgain := g.Add(flow.Task{Name: "Persisting late state in garden cluster", Run: m.persist,
 		After: after(late, lateExtensions)})
 	removedLate := g.Add(flow.Task{Name: "Deleting extensions after kube-apiserver",
-		Run: m.removeExtensions(gardencorev1beta1.AfterKubeAPIServer), After: after(savedAgain)})
+		Run: m.Extensions.DeleteMigrated(gardencorev1beta1.AfterKubeAPIServer), After: after(savedAgain)})
 	cleared := g.Add(flow.Task{Name: "Deleting infrastructure and DNS records from the Shoot namespace",
-		Run: m.remove(slices.Concat(withAPIServer, afterAPIServer)), After: after(savedAgain)})
+		Run: m.Objects.DeleteAll(slices.Concat(withAPIServer, afterAPIServer)...), After: after(savedAgain)})
 	final := g.Add(flow.Task{Name: "Creating final ETCD snapshot and ending the ownership epoch", Run: m.endEpoch,
 		After: after(stopped), Skip: !m.owned})
 	handed := g.Add(flow.Task{Name: handOver, Run: m.handOverBackups, After: after(final, cleared, removedLate)})
@@ -208,65 +205,6 @@ func (m *migrate) graph() *flow.Graph {
 		After: after(handed), Skip: !m.here.Etcd.Exists,
 	})
 	return g
-}
-
-// migrateKinds asks for the migration of every object of the kinds, and waits for all.
-func (m *migrate) migrateKinds(kinds []string) func(context.Context) error {
-	return m.each(kinds, m.Objects.Migrate, m.Objects.WaitMigrated)
-}
-
-// remove deletes every object of the kinds after they were released, and waits for all.
-func (m *migrate) remove(kinds []string) func(context.Context) error {
-	return m.each(kinds, m.Objects.Delete, m.Objects.WaitDeleted)
-}
-
-// migrateExtensions and removeExtensions are migrateKinds and remove for the Extensions of a moment
-// (docs/specification/api.md#spec-1-8).
-func (m *migrate) migrateExtensions(moment extensions.Moment) func(context.Context) error {
-	return m.eachExtension(moment, m.Objects.Migrate, m.Objects.WaitMigrated)
-}
-
-func (m *migrate) removeExtensions(moment extensions.Moment) func(context.Context) error {
-	return m.eachExtension(moment, m.Objects.Delete, m.Objects.WaitDeleted)
-}
-
-// phase does one thing with one object.
-type phase func(context.Context, extensionsv1alpha1.Object) error
-
-func (m *migrate) each(kinds []string, phases ...phase) func(context.Context) error {
-	return func(ctx context.Context) error {
-		var objects []extensionsv1alpha1.Object
-		for _, kind := range kinds {
-			found, err := m.Objects.List(ctx, kind)
-			if err != nil {
-				return err
-			}
-			objects = append(objects, found...)
-		}
-		return inPhases(ctx, objects, phases)
-	}
-}
-
-func (m *migrate) eachExtension(moment extensions.Moment, phases ...phase) func(context.Context) error {
-	return func(ctx context.Context) error {
-		objects, err := m.Extensions.ToMigrate(ctx, moment)
-		if err != nil {
-			return err
-		}
-		return inPhases(ctx, objects, phases)
-	}
-}
-
-// inPhases does each thing with all objects before the next.
-func inPhases(ctx context.Context, objects []extensionsv1alpha1.Object, phases []phase) error {
-	for _, do := range phases {
-		for _, object := range objects {
-			if err := do(ctx, object); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // persist saves the state beside what is saved already: in a second run some objects are gone

@@ -53,3 +53,15 @@ func TestPurgeBackups(t *testing.T) {
 		})
 	}
 }
+
+func TestNamespaceOfBackupEntry(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"shoot--p--alpha--0a1b-2c":        "shoot--p--alpha",
+		"source-shoot--p--alpha--0a1b-2c": "shoot--p--alpha",
+	} {
+		if got := NamespaceOf(name); got != want {
+			t.Errorf("NamespaceOf(%q) = %q, want %q", name, got, want)
+		}
+	}
+}

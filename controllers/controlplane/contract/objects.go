@@ -216,8 +216,18 @@ func (o *Objects) WaitDeleted(ctx context.Context, object extensionsv1alpha1.Obj
 		})
 }
 
-// DeleteAll deletes every object of the lists in the control-plane namespace and waits until they are gone.
+// DeleteAll deletes every object of the kinds in the control-plane namespace and waits until they are gone.
 func (o *Objects) DeleteAll(kinds ...string) func(context.Context) error {
+	return o.each(kinds, o.DeleteEach)
+}
+
+// MigrateAll asks for the migration of every object of the kinds in the control-plane namespace, and waits for all.
+func (o *Objects) MigrateAll(kinds ...string) func(context.Context) error {
+	return o.each(kinds, o.MigrateEach)
+}
+
+func (o *Objects) each(kinds []string, do func(context.Context, []extensionsv1alpha1.Object) error,
+) func(context.Context) error {
 	return func(ctx context.Context) error {
 		var all []extensionsv1alpha1.Object
 		for _, kind := range kinds {
@@ -227,15 +237,26 @@ func (o *Objects) DeleteAll(kinds ...string) func(context.Context) error {
 			}
 			all = append(all, objects...)
 		}
-		return o.DeleteEach(ctx, all)
+		return do(ctx, all)
 	}
 }
 
 // DeleteEach deletes extension objects and waits until all are gone.
 func (o *Objects) DeleteEach(ctx context.Context, objects []extensionsv1alpha1.Object) error {
-	for _, phase := range []func(context.Context, extensionsv1alpha1.Object) error{o.Delete, o.WaitDeleted} {
+	return inPhases(ctx, objects, o.Delete, o.WaitDeleted)
+}
+
+// MigrateEach asks for the migration of extension objects, and waits for all.
+func (o *Objects) MigrateEach(ctx context.Context, objects []extensionsv1alpha1.Object) error {
+	return inPhases(ctx, objects, o.Migrate, o.WaitMigrated)
+}
+
+// inPhases does each thing with all objects before the next.
+func inPhases(ctx context.Context, objects []extensionsv1alpha1.Object,
+	phases ...func(context.Context, extensionsv1alpha1.Object) error) error {
+	for _, do := range phases {
 		for _, object := range objects {
-			if err := phase(ctx, object); err != nil {
+			if err := do(ctx, object); err != nil {
 				return err
 			}
 		}

@@ -89,19 +89,11 @@ type domainServer struct {
 	credentials string
 }
 
-// CredentialsOf a provider are the name of a Secret of the project; empty for none.
-func CredentialsOf(provider *gardencorev1beta1.DNSProvider) string {
-	if ref := provider.CredentialsRef; ref != nil {
-		return ref.Name
-	}
-	return ptr.Deref(provider.SecretName, "")
-}
-
 // domainServer is the primary provider that the shoot brings, or else its seed, by the default domain that the shoot's
 // domain lies below (docs/specification/api.md#spec-1-2, docs/specification/api.md#spec-1-4).
 func (r *Records) domainServer() (domainServer, error) {
 	if primary := scope.PrimaryDNSProvider(r.Shoot); primary != nil {
-		server := domainServer{kind: ptr.Deref(primary.Type, r.Shoot.Spec.Provider.Type), credentials: CredentialsOf(primary)}
+		server := domainServer{kind: ptr.Deref(primary.Type, r.Shoot.Spec.Provider.Type), credentials: scope.CredentialsOf(primary)}
 		if primary.Zones != nil && len(primary.Zones.Include) == 1 {
 			server.zone = &primary.Zones.Include[0]
 		}

@@ -95,15 +95,6 @@ func (x *Extensions) at(ctx context.Context, moment Moment) ([]*extensionsv1alph
 	}), err
 }
 
-// ToMigrate are the Extension objects of the namespace that are released at a moment.
-func (x *Extensions) ToMigrate(ctx context.Context, moment Moment) ([]extensionsv1alpha1.Object, error) {
-	return x.present(ctx, func(l timing) bool { return l.migrate == moment })
-}
-
-func (x *Extensions) toDelete(ctx context.Context, moment Moment) ([]extensionsv1alpha1.Object, error) {
-	return x.present(ctx, func(l timing) bool { return l.delete == moment })
-}
-
 func (x *Extensions) present(ctx context.Context, fits func(timing) bool) ([]extensionsv1alpha1.Object,
 	error) {
 	types, err := x.Registrations(ctx)
@@ -158,12 +149,27 @@ func (x *Extensions) DeployAsleep(ctx context.Context) error {
 
 // Delete deletes the Extensions that are deleted at a moment (docs/specification/api.md#spec-1-8).
 func (x *Extensions) Delete(moment Moment) func(context.Context) error {
+	return x.eachPresent(func(l timing) bool { return l.delete == moment }, x.objects.DeleteEach)
+}
+
+// Migrate asks for the migration of the Extensions that are released at a moment, and waits for all.
+func (x *Extensions) Migrate(moment Moment) func(context.Context) error {
+	return x.eachPresent(func(l timing) bool { return l.migrate == moment }, x.objects.MigrateEach)
+}
+
+// DeleteMigrated deletes the Extensions that were released at a moment, and waits for all.
+func (x *Extensions) DeleteMigrated(moment Moment) func(context.Context) error {
+	return x.eachPresent(func(l timing) bool { return l.migrate == moment }, x.objects.DeleteEach)
+}
+
+func (x *Extensions) eachPresent(fits func(timing) bool,
+	do func(context.Context, []extensionsv1alpha1.Object) error) func(context.Context) error {
 	return func(ctx context.Context) error {
-		extensions, err := x.toDelete(ctx, moment)
+		extensions, err := x.present(ctx, fits)
 		if err != nil {
 			return err
 		}
-		return x.objects.DeleteEach(ctx, extensions)
+		return do(ctx, extensions)
 	}
 }
 

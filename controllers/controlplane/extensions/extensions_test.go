@@ -106,11 +106,11 @@ func TestExtensionsAtTheirMoments(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff([]string{"certs", "guard"},
-		names(o.ToMigrate(t.Context(), "BeforeKubeAPIServer"))); diff != "" {
+		names(o.present(t.Context(), func(l timing) bool { return l.migrate == "BeforeKubeAPIServer" }))); diff != "" {
 		t.Errorf("released before the API server stops (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"metrics"},
-		names(o.ToMigrate(t.Context(), "AfterKubeAPIServer"))); diff != "" {
+		names(o.present(t.Context(), func(l timing) bool { return l.migrate == "AfterKubeAPIServer" }))); diff != "" {
 		t.Errorf("released after it (-want +got):\n%s", diff)
 	}
 	// In the middle of a run it is as it was at its beginning.

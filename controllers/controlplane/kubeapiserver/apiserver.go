@@ -15,7 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 
 	"github.com/transplant-sim/transplant/controllers/controlplane/objects"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
@@ -48,9 +47,7 @@ func (a *APIServer) Deploy(ctx context.Context) error {
 		secrets.EncryptionKey, secrets.KubeAggregator, secrets.KubeAPIServer, secrets.EtcdClient)
 	ready := workload.HTTPProbe(corev1.URISchemeHTTPS, "/readyz", workload.PortAPIServer, 3)
 	return a.workloads.Deploy(ctx, workload.KubeAPIServer, a.Replicas(), corev1.PodSpec{
-		// without its etcd it uses up all of it, such as on a seed that returns
-		TerminationGracePeriodSeconds: ptr.To[int64](5),
-		Volumes:                       volumes,
+		Volumes: volumes,
 		Containers: []corev1.Container{{
 			Name:  workload.KubeAPIServer,
 			Image: a.KubernetesImage,
@@ -142,8 +139,7 @@ func (a *APIServer) read(ctx context.Context) (*appsv1.Deployment, error) {
 func (a *APIServer) DeployControllers(ctx context.Context) error {
 	volumes, mounts := workload.SecretVolumes(secrets.CA, secrets.ServiceAccountKey, secrets.ControllerManager)
 	if err := a.workloads.Deploy(ctx, workload.ControllerManager, a.Replicas(), corev1.PodSpec{
-		TerminationGracePeriodSeconds: ptr.To[int64](5),
-		Volumes:                       volumes,
+		Volumes: volumes,
 		Containers: []corev1.Container{{
 			Name:  workload.ControllerManager,
 			Image: a.KubernetesImage,
@@ -164,8 +160,7 @@ func (a *APIServer) DeployControllers(ctx context.Context) error {
 	}
 	volumes, mounts = workload.SecretVolumes(secrets.Scheduler)
 	return a.workloads.Deploy(ctx, workload.Scheduler, a.Replicas(), corev1.PodSpec{
-		TerminationGracePeriodSeconds: ptr.To[int64](5),
-		Volumes:                       volumes,
+		Volumes: volumes,
 		Containers: []corev1.Container{{
 			Name:  workload.Scheduler,
 			Image: a.KubernetesImage,

@@ -7,7 +7,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
-	"github.com/transplant-sim/transplant/controllers/controlplane/backupentry"
 )
 
 // The rows of docs/specification/migration.md#spec-2-3, with the order of docs/ownership.md#spec-9-3 for a shoot that
@@ -72,18 +71,6 @@ func TestResponsibleSeed(t *testing.T) {
 	} {
 		if got := ResponsibleSeed(c.spec, c.status); got != c.want {
 			t.Errorf("ResponsibleSeed(%v, %v) = %q, want %q", ptr.Deref(c.spec, "nil"), ptr.Deref(c.status, "nil"), got, c.want)
-		}
-	}
-}
-
-func TestNamespaceOfBackupEntry(t *testing.T) {
-	t.Parallel()
-	for name, want := range map[string]string{
-		"shoot--p--alpha--0a1b-2c":        "shoot--p--alpha",
-		"source-shoot--p--alpha--0a1b-2c": "shoot--p--alpha",
-	} {
-		if got := backupentry.NamespaceOf(name); got != want {
-			t.Errorf("NamespaceOfBackupEntry(%q) = %q, want %q", name, got, want)
 		}
 	}
 }

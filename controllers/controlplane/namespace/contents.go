@@ -15,7 +15,6 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/controlplane/contract"
-	"github.com/transplant-sim/transplant/controllers/controlplane/dns"
 	"github.com/transplant-sim/transplant/controllers/controlplane/objects"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/controlplane/workload"
@@ -125,8 +124,8 @@ func Referenced(shoot *gardencorev1beta1.Shoot) (secrets, configs []string) {
 			configs = append(configs, ref.Name)
 		}
 	}
-	if primary := scope.PrimaryDNSProvider(shoot); primary != nil && dns.CredentialsOf(primary) != "" {
-		secrets = append(secrets, dns.CredentialsOf(primary))
+	if primary := scope.PrimaryDNSProvider(shoot); primary != nil && scope.CredentialsOf(primary) != "" {
+		secrets = append(secrets, scope.CredentialsOf(primary))
 	}
 	return secrets, configs
 }

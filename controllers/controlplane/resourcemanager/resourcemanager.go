@@ -49,9 +49,8 @@ func (r *ResourceManager) deploy(ctx context.Context, replicas int32) error {
 	}
 	volumes, mounts := workload.SecretVolumes(secrets.ResourceManager)
 	return r.workloads.Deploy(ctx, workload.ResourceManager, replicas, corev1.PodSpec{
-		ServiceAccountName:            workload.ResourceManager,
-		TerminationGracePeriodSeconds: ptr.To[int64](5),
-		Volumes:                       volumes,
+		ServiceAccountName: workload.ResourceManager,
+		Volumes:            volumes,
 		Containers: []corev1.Container{{
 			Name:  workload.ResourceManager,
 			Image: r.Image,

@@ -117,7 +117,7 @@ func TestRestart_CoreAddons_AreThoseOfManagedResources(t *testing.T) {
 			o := New(controlplanetest.Begun(t))
 			o.Seed = New(controlplanetest.Scope(t, "Reconcile", interceptor.Funcs{}, secret(secrets.CA),
 				secret(secrets.StaticToken))).Seed
-			o.Shoots = controlplanetest.OneShoot{inShoot}
+			o.Shoots = controlplanetest.OneShoot{Client: inShoot}
 			controlplanetest.ListTasks(t, o.Scope, controlplanetest.RestartsAll)
 			if err := o.RestartCoreAddons(t.Context()); !errors.Is(err, c.fails) {
 				t.Errorf("it ends with %v", err)

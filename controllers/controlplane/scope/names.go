@@ -77,6 +77,14 @@ func PrimaryDNSProvider(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.DNSPr
 	return nil
 }
 
+// CredentialsOf a provider are the name of a Secret of the project; empty for none.
+func CredentialsOf(provider *gardencorev1beta1.DNSProvider) string {
+	if ref := provider.CredentialsRef; ref != nil {
+		return ref.Name
+	}
+	return ptr.Deref(provider.SecretName, "")
+}
+
 // BackupEntryName is the name of the shoot's BackupEntry (docs/specification/api.md#spec-1-7).
 func (s *Scope) BackupEntryName() string { return BackupEntryName(s.Shoot) }
 

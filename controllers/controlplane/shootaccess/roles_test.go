@@ -65,7 +65,7 @@ func TestRepairShootAccess_RolesDeletedOrRefused_NeverHoldsUp(t *testing.T) {
 					return c.Patch(ctx, object, patch, options...)
 				},
 			}).Build()
-			o.Shoots = controlplanetest.OneShoot{shoot}
+			o.Shoots = controlplanetest.OneShoot{Client: shoot}
 			if err := o.Repair(t.Context()); err != nil {
 				t.Fatal(err)
 			}

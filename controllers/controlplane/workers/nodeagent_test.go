@@ -39,7 +39,7 @@ func withPool(t *testing.T, kubernetes string, more func(*gardencorev1beta1.Work
 	}
 	o.Shoot.Spec.Kubernetes.Version, o.Shoot.Spec.Provider.Workers = kubernetes, []gardencorev1beta1.Worker{worker}
 	shoot := fake.NewClientBuilder().WithScheme(controlplanetest.SeedScheme(t)).Build()
-	o.Shoots = controlplanetest.OneShoot{shoot}
+	o.Shoots = controlplanetest.OneShoot{Client: shoot}
 	return o, shoot
 }
 

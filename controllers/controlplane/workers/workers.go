@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -126,9 +125,8 @@ func (w *Workers) DeployMachineController(ctx context.Context) error {
 	volumes, mounts := workload.SecretVolumes(secrets.MachineController, namespace.KubeconfigCloud,
 		access.MachineController.Secret())
 	return w.workloads.Deploy(ctx, workload.MachineController, replicas, corev1.PodSpec{
-		ServiceAccountName:            workload.MachineController,
-		TerminationGracePeriodSeconds: ptr.To[int64](5),
-		Volumes:                       volumes,
+		ServiceAccountName: workload.MachineController,
+		Volumes:            volumes,
 		Containers: []corev1.Container{{
 			Name:  workload.MachineController,
 			Image: w.Image,

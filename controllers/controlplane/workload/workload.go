@@ -120,6 +120,7 @@ func (w *Workloads) Deploy(ctx context.Context, name string, replicas int32, pod
 	if restarted != "" {
 		annotations[AnnotationRestartedAt] = restarted
 	}
+	pod.TerminationGracePeriodSeconds = ptr.To[int64](5) // an API server without its etcd uses up all of it
 	return objects.Apply(ctx, w.Seed, &appsv1.Deployment{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.Namespace(), Labels: Labels(name)},
