@@ -19,9 +19,9 @@ import (
 // Limits of the tree's size and language. Who lowers a count lowers its limit here; raising one needs a reason in the
 // commit.
 const (
-	productionLines = 127_850 // of files that people have written, without tests and test kits
-	methodsOfAType  = 274     // exported and others, of the type that has most
-	largePackages   = 6       // packages with more than 15 files, generated ones and tests not counted
+	productionLines = 128_100 // of files that people have written, without tests and test kits
+	methodsOfAType  = 89      // exported and others, of the type that has most
+	largePackages   = 5       // packages with more than 15 files, generated ones and tests not counted
 	longLines       = 0       // of more than 120 columns, in Go but for markers, and in Markdown outside tables
 	glossaryWords   = 30      // words that the field has another word for: in identifiers, comments, messages, documents
 )

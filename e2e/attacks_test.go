@@ -18,7 +18,7 @@ import (
 	"github.com/transplant-sim/transplant/api/cloud"
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/cmd/transplant/environment"
-	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/workload"
 	simlandscape "github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -249,7 +249,7 @@ func (a *attacked) standsOnSeed(ctx context.Context, s *standing) error {
 		return err
 	}
 	s.Validity.Remaining = 0
-	pod, key := &corev1.Pod{}, client.ObjectKey{Namespace: technicalID(victim), Name: controlplane.EtcdName + "-0"}
+	pod, key := &corev1.Pod{}, client.ObjectKey{Namespace: technicalID(victim), Name: workload.Etcd + "-0"}
 	if err := a.b.Get(ctx, key, pod); err != nil {
 		return err
 	}

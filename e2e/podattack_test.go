@@ -22,7 +22,7 @@ import (
 
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
-	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/workload"
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
 	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 	"github.com/transplant-sim/transplant/e2e/knocktest"
@@ -145,9 +145,9 @@ func (p *podAttack) find(t *testing.T) {
 			pod.Namespace != "local-path-storage"
 		switch role := pod.Labels[constants.LabelRole]; {
 		case pod.Namespace != technicalID(attackedShoot):
-		case role == controlplane.EtcdName:
+		case role == workload.Etcd:
 			p.etcd = pod.Status.PodIP
-		case role == controlplane.DeploymentKubeAPIServer:
+		case role == workload.KubeAPIServer:
 			p.api = pod.Status.PodIP
 		}
 	}

@@ -19,7 +19,7 @@ import (
 
 	"github.com/transplant-sim/transplant/api/pki"
 	"github.com/transplant-sim/transplant/clusters/switchboard"
-	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/workload"
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
 	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 	"github.com/transplant-sim/transplant/e2e/knocktest"
@@ -117,7 +117,7 @@ func (p *podAttack) clusters() map[string]string {
 // attacks of a pod whose credentials are refused so.
 func (p *podAttack) attacks(t *testing.T, r refusals) []tried {
 	t.Helper()
-	service := controlplane.ServiceEtcdClient + "." + technicalID(attackedShoot) + ".svc"
+	service := workload.ServiceEtcdClient + "." + technicalID(attackedShoot) + ".svc"
 	all := servers{
 		secured: map[string]string{
 			"the guard's API": at(p.etcd, access.GuardPort), "the sidecar's API": at(p.etcd, access.SidecarPort),
@@ -236,9 +236,9 @@ func (p *podAttack) atGateway(r refusals) (all []tried) {
 			add("go nowhere", unknown, nil, "")
 		case 8443, 8132:
 			missing := status(http.StatusNotFound, "")
-			add("go to the shoot by a tunnel", r.other, tunnel(controlplane.ServiceKubeAPIServer+"."+namespace, 6443), "")
+			add("go to the shoot by a tunnel", r.other, tunnel(workload.ServiceKubeAPIServer+"."+namespace, 6443), "")
 			add("go to the guard by a tunnel", says("an alert", isAlert, "certificate required"),
-				tunnel(controlplane.ServiceEtcdClient+"."+namespace, access.GuardPort), "")
+				tunnel(workload.ServiceEtcdClient+"."+namespace, access.GuardPort), "")
 			add("go to the seed by a tunnel", missing, tunnel("kubernetes.default", 443), "")
 			add("go nowhere by a tunnel", missing, &knocktest.Tunnel{Target: at(p.etcd, access.GuardPort)}, "")
 		}

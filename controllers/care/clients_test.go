@@ -34,6 +34,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/care/health"
 	"github.com/transplant-sim/transplant/controllers/care/health/healthtest"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 )
 
 const technicalID = "shoot--p--alpha"
@@ -52,7 +53,7 @@ type fixture struct {
 	silentAgents bool
 }
 
-var _ controlplane.ShootConfigs = &fixture{}
+var _ scope.ShootConfigs = &fixture{}
 
 // Config reaches the API server whatever its name, and remembers the name.
 func (f *fixture) Config(server string, _ []byte, token string) *rest.Config {
@@ -116,7 +117,7 @@ func newFixture(t testing.TB) *fixture {
 	conf.Thresholds["EveryNodeReady"] = 5 * time.Minute
 	f.reconciler = &Reconciler{
 		Factory: &controlplane.Factory{
-			Settings: controlplane.Settings{SeedName: "a", InternalDomain: "shoots.test", GatewayPort: 9443},
+			Settings: scope.Settings{SeedName: "a", InternalDomain: "shoots.test", GatewayPort: 9443},
 			Clock:    f.clock, Garden: f.Client, Seed: f.Client,
 		},
 		Seed: f.Client, Shoots: f, Config: conf, SyncPeriod: time.Minute, ExtensionNamespace: "extensions",

@@ -35,7 +35,7 @@ type connection struct {
 
 // connect makes clients for the shoot's API server, by its public name. It asks nobody yet.
 func (r *Reconciler) connect(ctx context.Context, o *controlplane.Operation) (*connection, error) {
-	ca, token, err := o.AdminAccess(ctx)
+	ca, token, err := o.Access.Admin(ctx)
 	if err != nil {
 		return nil, err
 	}

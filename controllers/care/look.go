@@ -20,6 +20,7 @@ import (
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/care/health"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/workload"
 )
 
 // etcdPrefix begins the names of a control plane's etcds.
@@ -58,7 +59,7 @@ func (r *Reconciler) observe(ctx context.Context, o *controlplane.Operation) *lo
 // serves is whether an API server is wanted among the Deployments.
 func serves(deployments []appsv1.Deployment) bool {
 	return slices.ContainsFunc(deployments, func(d appsv1.Deployment) bool {
-		return d.Name == controlplane.DeploymentKubeAPIServer && d.DeletionTimestamp == nil && ptr.Deref(d.Spec.Replicas,
+		return d.Name == workload.KubeAPIServer && d.DeletionTimestamp == nil && ptr.Deref(d.Spec.Replicas,
 			1) > 0
 	})
 }

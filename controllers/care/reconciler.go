@@ -14,6 +14,8 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/care/health"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/objects"
+	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
@@ -23,7 +25,7 @@ type Reconciler struct {
 	Factory *controlplane.Factory
 	// Seed may read from caches: what is looked at is looked at again.
 	Seed   client.Reader
-	Shoots controlplane.ShootConfigs
+	Shoots scope.ShootConfigs
 	Config health.Config
 	// SyncPeriod is the time between two looks at a shoot.
 	SyncPeriod time.Duration
@@ -104,7 +106,7 @@ func (r *Reconciler) handOver(shoot *gardencorev1beta1.Shoot) {
 func (r *Reconciler) write(ctx context.Context, o *controlplane.Operation,
 	change func(*gardencorev1beta1.Shoot)) (ours bool, err error) {
 	key := client.ObjectKeyFromObject(o.Shoot)
-	err = retry.RetryOnConflict(controlplane.ConflictBackoff, func() error {
+	err = retry.RetryOnConflict(objects.ConflictBackoff, func() error {
 		ours = false
 		shoot := &gardencorev1beta1.Shoot{}
 		if err := o.Garden.Get(ctx, key, shoot); err != nil {

@@ -33,6 +33,8 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/clusters/apiservertest"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
+	"github.com/transplant-sim/transplant/controllers/errorcodes"
 )
 
 const technicalID = "shoot--p--alpha"
@@ -77,15 +79,15 @@ func newBench(t *testing.T, config *rest.Config) *bench {
 	shoot := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{Namespace: "garden-p", Name: "alpha", UID: "u"}}
 	shoot.Status.TechnicalID, shoot.Status.SeedName = technicalID, ptr.To("a")
 	in := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: technicalID, Name: name} }
-	b.operation = &controlplane.Operation{
-		Log: logr.Discard(), Clock: clock.RealClock{}, Bell: &controlplane.Bell{}, Shoot: shoot,
+	b.operation = controlplane.New(&scope.Scope{
+		Log: logr.Discard(), Clock: clock.RealClock{}, Bell: &scope.Bell{}, Shoot: shoot,
 		Garden: fake.NewClientBuilder().WithScheme(scheme).WithObjects(shoot.DeepCopy()).Build(),
 		Seed: fake.NewClientBuilder().WithScheme(scheme).WithObjects(
 			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: technicalID}},
 			&corev1.Secret{ObjectMeta: in("ca")}, &corev1.Secret{ObjectMeta: in("static-token")},
 			&appsv1.Deployment{ObjectMeta: in("kube-apiserver")},
 		).Build(),
-	}
+	})
 	b.operation.WaitInterval = 20 * time.Millisecond
 	b.cleaner = &Cleaner{Shoots: b}
 	return b
@@ -282,8 +284,8 @@ func whatHangsIsNamed(t *testing.T, b *bench) {
 	s, err := b.cleaner.open(t.Context(), b.operation, KubernetesResources)
 	must(t, err)
 	defer s.close()
-	err = coded(&controlplane.TimeoutError{What: "the end", Timeout: DefaultTimeout, Last: s.look(t.Context())})
-	codedErr := (*controlplane.CodedError)(nil)
+	err = coded(&scope.TimeoutError{What: "the end", Timeout: DefaultTimeout, Last: s.look(t.Context())})
+	codedErr := (*errorcodes.Error)(nil)
 	if !errors.As(err, &codedErr) || !cmp.Equal(codedErr.Codes,
 		[]gardencorev1beta1.ErrorCode{"ERR_CLEANUP_CLUSTER_RESOURCES"}) {
 		t.Fatalf("the clean-up ends with %v", err)
@@ -371,8 +373,8 @@ func TestWhatIsNotThereIsNotCleaned(t *testing.T) {
 		"one that never was created": {&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: technicalID,
 			Name: "kube-apiserver"}}},
 	} {
-		o := &controlplane.Operation{Seed: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build(),
-			Shoot: &gardencorev1beta1.Shoot{}}
+		o := controlplane.New(&scope.Scope{Seed: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build(),
+			Shoot: &gardencorev1beta1.Shoot{}})
 		o.Shoot.Status.TechnicalID = technicalID
 		for _, task := range (&Cleaner{}).Tasks(o) {
 			if err := task.Run(t.Context()); err != nil {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 )
 
 // provisionedBy is the annotation of PersistentVolumes that a provisioner has made, and so removes.
@@ -26,7 +27,7 @@ const provisionedBy = "pv.kubernetes.io/provisioned-by"
 // no status says meanwhile what it waits for.
 func (c *Cleaner) volumes(o *controlplane.Operation) func(context.Context) error {
 	return func(ctx context.Context) error {
-		serves, err := o.HasServed(ctx)
+		serves, err := o.APIServer.HasServed(ctx)
 		if err != nil || !serves {
 			return err
 		}
@@ -41,7 +42,7 @@ func (c *Cleaner) volumes(o *controlplane.Operation) func(context.Context) error
 		}
 		err = o.Until(ctx, min(periods.Finalize, DefaultTimeout), "the end of the volumes that nobody claims any more",
 			s.volumesGone)
-		if late := (*controlplane.TimeoutError)(nil); errors.As(err, &late) && ctx.Err() == nil {
+		if late := (*scope.TimeoutError)(nil); errors.As(err, &late) && ctx.Err() == nil {
 			o.Log.Info("Volumes are left to the Infrastructure extension", "reason", late.Error())
 			return nil
 		}

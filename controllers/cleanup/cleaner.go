@@ -17,13 +17,16 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
+	"github.com/transplant-sim/transplant/controllers/controlplane/shootaccess"
+	"github.com/transplant-sim/transplant/controllers/errorcodes"
 	"github.com/transplant-sim/transplant/controllers/flow"
 	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // Cleaner empties shoots in the course of their deletion, on their own API servers.
 type Cleaner struct {
-	Shoots controlplane.ShootConfigs
+	Shoots scope.ShootConfigs
 	// Timeout of each step, DefaultTimeout if it is 0.
 	Timeout time.Duration
 	// Metrics may be nil.
@@ -37,7 +40,7 @@ func (c *Cleaner) Tasks(o *controlplane.Operation) []flow.Task {
 	return []flow.Task{
 		{Name: "Cleaning up webhooks", Run: c.task(o, Webhooks)},
 		// Controllers take finalizers off, and collect what belongs to what is gone.
-		{Name: "Waiting until kube-controller-manager is active", Run: o.WaitControllersActive},
+		{Name: "Waiting until kube-controller-manager is active", Run: o.APIServer.WaitControllers},
 		{Name: "Cleaning extended API groups", Run: c.task(o, ExtendedAPIs)},
 		{Name: "Cleaning Kubernetes resources", Run: c.task(o, KubernetesResources)},
 		{Name: "Cleaning volume snapshots", Run: c.task(o, VolumeSnapshots)},
@@ -47,7 +50,7 @@ func (c *Cleaner) Tasks(o *controlplane.Operation) []flow.Task {
 
 func (c *Cleaner) task(o *controlplane.Operation, step Step) func(context.Context) error {
 	return func(ctx context.Context) error {
-		serves, err := o.HasServed(ctx)
+		serves, err := o.APIServer.HasServed(ctx)
 		if err != nil || !serves {
 			return err
 		}
@@ -72,7 +75,7 @@ func (c *Cleaner) take(ctx context.Context, o *controlplane.Operation, step Step
 // coded gives an error the codes of what it names: objects that are still there.
 func coded(err error) error {
 	if remaining := (*Remaining)(nil); errors.As(err, &remaining) {
-		return &controlplane.CodedError{Message: err.Error(), Codes: remaining.Codes(), Cause: err}
+		return &errorcodes.Error{Message: err.Error(), Codes: remaining.Codes(), Cause: err}
 	}
 	return err
 }
@@ -87,7 +90,7 @@ type sweep struct {
 }
 
 func (c *Cleaner) open(ctx context.Context, o *controlplane.Operation, step Step) (*sweep, error) {
-	ca, token, err := o.AdminAccess(ctx)
+	ca, token, err := o.Access.Admin(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +108,7 @@ func (c *Cleaner) open(ctx context.Context, o *controlplane.Operation, step Step
 	if err != nil {
 		return nil, fmt.Errorf("make the client of the shoot: %w", err)
 	}
-	s.shoot = controlplane.WithWebhookCodes(shoot)
+	s.shoot = shootaccess.WithWebhookCodes(shoot)
 	return s, nil
 }
 
@@ -120,7 +123,7 @@ func (s *sweep) look(ctx context.Context) error {
 	}
 	plan, err := Decide(cluster, s.Clock.Now())
 	if err != nil {
-		return controlplane.Permanent(err)
+		return scope.Permanent(err)
 	}
 	var errs []error
 	for _, d := range plan.Decisions {

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/controlplane/controlplanetest"
 )
 
 // ahead is a clock that is so much ahead of the one that objects are stamped with.
@@ -39,9 +40,11 @@ func TestVolumeAttachmentsGoBeforeTheShootSleeps(t *testing.T) {
 		want             string // of the error
 		left             []string
 	}{
-		"one stays, one goes": {workers: 1, running: 1, patience: 3 * time.Second, want: `1 are left, among them "stays"`,
+		"one stays, one goes": {workers: 1, running: 1, patience: 3 * time.Second,
+			want: `1 are left, among them "stays"`,
 			left: []string{"stays"}},
-		"one stays too long":      {workers: 1, running: 1, later: 5*time.Minute + 10*time.Second, patience: time.Minute},
+		"one stays too long": {workers: 1, running: 1, later: 5*time.Minute + 10*time.Second,
+			patience: time.Minute},
 		"no API server any more":  {workers: 1, patience: time.Minute, left: []string{"free", "stays"}},
 		"a shoot without workers": {running: 1, patience: time.Minute, left: []string{"free", "stays"}},
 	} {
@@ -52,12 +55,12 @@ func TestVolumeAttachmentsGoBeforeTheShootSleeps(t *testing.T) {
 			}
 			server := &appsv1.Deployment{ObjectMeta: meta("kube-apiserver")}
 			server.Status.ReadyReplicas = int32(c.running)
-			o := newOperation(t, gardencorev1beta1.LastOperationTypeReconcile, interceptor.Funcs{}, server,
-				&corev1.Secret{ObjectMeta: meta("ca")}, &corev1.Secret{ObjectMeta: meta("static-token")})
+			o := New(controlplanetest.Scope(t, gardencorev1beta1.LastOperationTypeReconcile, interceptor.Funcs{}, server,
+				&corev1.Secret{ObjectMeta: meta("ca")}, &corev1.Secret{ObjectMeta: meta("static-token")}))
 			o.Shoot.Spec.Provider.Workers = make([]gardencorev1beta1.Worker, c.workers)
 			shoot := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(attachment("free"),
 				attachment("stays", "driver.test/holds")).Build()
-			o.Shoots, o.Clock = oneShoot{shoot}, ahead{clock.RealClock{}, c.later}
+			o.Shoots, o.Clock = controlplanetest.OneShoot{Client: shoot}, ahead{clock.RealClock{}, c.later}
 			ctx, cancel := context.WithTimeout(t.Context(), c.patience)
 			defer cancel()
 			err := o.ReleaseVolumeAttachments(ctx)

@@ -14,13 +14,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/flow"
 )
 
 // The clean-up needs the shoot awake, and its nodes: they unmount volumes and let pods end.
 func TestAShootIsEmptiedBeforeItsWorkersGo(t *testing.T) {
 	t.Parallel()
-	o := &Operation{Shoot: &gardencorev1beta1.Shoot{}}
+	o := New(&scope.Scope{Shoot: &gardencorev1beta1.Shoot{}})
 	o.Shoot.Spec.Provider.Workers = []gardencorev1beta1.Worker{{Name: "pool"}}
 	graph := o.DeleteGraph(flow.Task{Name: "first"}, flow.Task{Name: "second"})
 	awake := []flow.TaskID{
@@ -76,12 +77,12 @@ func TestHasServed(t *testing.T) {
 		if c.deployment != nil {
 			b = b.WithObjects(c.deployment)
 		}
-		o := &Operation{Seed: b.Build(), Shoot: &gardencorev1beta1.Shoot{}}
+		o := New(&scope.Scope{Seed: b.Build(), Shoot: &gardencorev1beta1.Shoot{}})
 		o.Shoot.Status.TechnicalID = "shoot--p--alpha"
 		if c.created {
 			o.Shoot.Status.SeedName = ptr.To("a")
 		}
-		if got, err := o.HasServed(t.Context()); err != nil || got != c.want {
+		if got, err := o.APIServer.HasServed(t.Context()); err != nil || got != c.want {
 			t.Errorf("%s: %t, %v", name, got, err)
 		}
 	}

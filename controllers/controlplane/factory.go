@@ -3,29 +3,35 @@ package controlplane
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/controlplane/backupentry"
+	"github.com/transplant-sim/transplant/controllers/controlplane/namespace"
+	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/ownership"
 )
 
 // Factory makes the Operations of one gardenlet.
 type Factory struct {
-	Settings
+	scope.Settings
 	Clock    clock.Clock
 	Boottime ownership.Clock
 	// Garden and Seed are uncached clients.
 	Garden, Seed client.Client
-	Bell         *Bell
-	Shoots       ShootClients
-	Owners       Authorities
-	Bucket       Buckets
-	States       States
+	Bell         *scope.Bell
+	Shoots       scope.ShootClients
+	Owners       scope.Authorities
+	Bucket       scope.Buckets
+	States       scope.States
 	// Version is the gardenlet's own.
 	Version string
 
@@ -51,20 +57,50 @@ func (f *Factory) Operation(ctx context.Context, log logr.Logger, key client.Obj
 		}
 		return nil, client.IgnoreNotFound(err)
 	}
+	o, err := f.operation(ctx, log, shoot)
+	if err != nil {
+		return nil, err
+	}
+	o.Takeover = f.takeoverOf(shoot)
+	return o, nil
+}
+
+func (f *Factory) operation(ctx context.Context, log logr.Logger, shoot *gardencorev1beta1.Shoot) (*Operation, error) {
 	seed := &gardencorev1beta1.Seed{}
 	if err := f.Garden.Get(ctx, client.ObjectKey{Name: f.SeedName}, seed); err != nil {
 		return nil, fmt.Errorf("read seed %q: %w", f.SeedName, err)
 	}
-	o := f.operation(log, shoot, seed)
-	o.takeover = f.takeoverOf(shoot)
-	return o, nil
-}
-
-func (f *Factory) operation(log logr.Logger, shoot *gardencorev1beta1.Shoot, seed *gardencorev1beta1.Seed) *Operation {
-	return &Operation{
+	return New(&scope.Scope{
 		Settings: f.Settings, Log: log, Clock: f.Clock, Boottime: f.Boottime, Garden: f.Garden, Seed: f.Seed, Bell: f.Bell,
 		Shoots: f.Shoots, Owners: f.Owners, Bucket: f.Bucket, States: f.States, Shoot: shoot, SeedObject: seed,
+	}), nil
+}
+
+// Abandoned makes the Operation for what a shoot that is no more has left in a namespace of this seed; nil if the
+// namespace is nobody's, or its shoot is there. The shoot's UID is known by the name of its backups.
+func (f *Factory) Abandoned(ctx context.Context, log logr.Logger, home *corev1.Namespace) (*Operation, error) {
+	key, known := namespace.ShootOf(home)
+	if !known {
+		return nil, nil
 	}
+	o, err := f.Operation(ctx, log, key)
+	if o != nil || err != nil {
+		return nil, err
+	}
+	shoot := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{Name: key.Name, Namespace: key.Namespace}}
+	shoot.Status.TechnicalID = home.Name
+	if o, err = f.operation(ctx, log, shoot); err != nil {
+		return nil, err
+	}
+	entries, err := o.Entries.OnSeed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, entry := range entries {
+		shoot.Status.UID = types.UID(strings.TrimPrefix(strings.TrimPrefix(entry.Name, backupentry.SourcePrefix),
+			home.Name+"--"))
+	}
+	return o, nil
 }
 
 func (f *Factory) takeoverOf(shoot *gardencorev1beta1.Shoot) *ownership.Takeover {

@@ -7,6 +7,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/controlplane/controlplanetest"
+	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/flow"
 )
 
@@ -151,10 +153,10 @@ var restoreOrder = []order{
 
 func TestTheOrderOfARestore(t *testing.T) {
 	t.Parallel()
-	o := &Operation{Shoot: &gardencorev1beta1.Shoot{}}
+	o := New(&scope.Scope{Shoot: &gardencorev1beta1.Shoot{}})
 	o.Shoot.Spec.Provider.Workers = []gardencorev1beta1.Worker{{Name: "pool"}}
 	o.Shoot.Status.LastOperation = &gardencorev1beta1.LastOperation{Type: gardencorev1beta1.LastOperationTypeRestore}
-	withDomain(o.Shoot, "alpha.example")
+	controlplanetest.WithDomain(o.Shoot, "alpha.example")
 	graph := o.ReconcileGraph()
 	inOrder(t, graph, restoreOrder)
 	everyTask(t, graph, restoreOrder)
@@ -180,26 +182,27 @@ func TestWhoseDomainIsServed(t *testing.T) {
 		change func(*gardencorev1beta1.Shoot)
 		want   bool
 	}{
-		"with a domain":          {func(s *gardencorev1beta1.Shoot) { withDomain(s, "alpha.example") }, true},
+		"with a domain": {func(s *gardencorev1beta1.Shoot) { controlplanetest.WithDomain(s, "alpha.example") },
+			true},
 		"without one":            {func(*gardencorev1beta1.Shoot) {}, false},
 		"with DNS and no domain": {func(s *gardencorev1beta1.Shoot) { s.Spec.DNS = &gardencorev1beta1.DNS{} }, false},
 		"its owner serves it himself": {func(s *gardencorev1beta1.Shoot) {
-			withDomain(s, "alpha.example", unmanaged)
+			controlplanetest.WithDomain(s, "alpha.example", unmanaged)
 		}, false},
 		"it sleeps": {func(s *gardencorev1beta1.Shoot) {
-			withDomain(s, "alpha.example")
+			controlplanetest.WithDomain(s, "alpha.example")
 			s.Spec.Hibernation, s.Status.IsHibernated = &gardencorev1beta1.Hibernation{Enabled: ptr.To(true)}, true
 		}, false},
 	} {
-		o := &Operation{Shoot: &gardencorev1beta1.Shoot{}}
+		o := New(&scope.Scope{Shoot: &gardencorev1beta1.Shoot{}})
 		c.change(o.Shoot)
 		if got := slices.Contains(o.ReconcileGraph().Tasks(), flow.TaskID(taskExternal)); got != c.want {
 			t.Errorf("%s: %t, want %t", name, got, c.want)
 		}
 	}
 	// What is left of one whose deletion has come far is taken up, to be deleted.
-	o := &Operation{Shoot: &gardencorev1beta1.Shoot{}}
-	withDomain(o.Shoot, "alpha.example")
+	o := New(&scope.Scope{Shoot: &gardencorev1beta1.Shoot{}})
+	controlplanetest.WithDomain(o.Shoot, "alpha.example")
 	inOrder(t, o.ReclaimGraph(), []order{{"Taking up the external domain DNS record", []flow.TaskID{taskCredentials},
 		"an extension needs them"}})
 }
@@ -209,7 +212,7 @@ func TestWhoseDomainIsServed(t *testing.T) {
 func TestTheOrderOfAShootThatSleeps(t *testing.T) {
 	t.Parallel()
 	for name, asleep := range map[string]bool{"goes to sleep": false, "sleeps": true} {
-		o := &Operation{Shoot: &gardencorev1beta1.Shoot{}}
+		o := New(&scope.Scope{Shoot: &gardencorev1beta1.Shoot{}})
 		o.Shoot.Spec.Provider.Workers = []gardencorev1beta1.Worker{{Name: "pool"}}
 		o.Shoot.Spec.Hibernation, o.Shoot.Status.IsHibernated = &gardencorev1beta1.Hibernation{Enabled: ptr.To(true)}, asleep
 		graph := o.ReconcileGraph()
@@ -230,7 +233,7 @@ func TestTheOrderOfAShootThatSleeps(t *testing.T) {
 func TestReconcileGraph_ShootFallsAsleepOrWakes_AccessIsGranted(t *testing.T) {
 	t.Parallel()
 	for _, workers := range []int{0, 1} {
-		o := &Operation{Shoot: &gardencorev1beta1.Shoot{}}
+		o := New(&scope.Scope{Shoot: &gardencorev1beta1.Shoot{}})
 		o.Shoot.Spec.Provider.Workers = make([]gardencorev1beta1.Worker, workers)
 		o.Shoot.Spec.Hibernation = &gardencorev1beta1.Hibernation{Enabled: ptr.To(true)}
 		inOrder(t, o.ReconcileGraph(), []order{{"Hibernating control plane", []flow.TaskID{"Granting access to Shoot"},
@@ -249,7 +252,7 @@ func TestReconcileGraph_ShootFallsAsleepOrWakes_AccessIsGranted(t *testing.T) {
 // Whatever an extension needs to delete what it has made goes after it.
 func TestTheOrderOfADeletion(t *testing.T) {
 	t.Parallel()
-	o := &Operation{Shoot: &gardencorev1beta1.Shoot{}}
+	o := New(&scope.Scope{Shoot: &gardencorev1beta1.Shoot{}})
 	o.Shoot.Spec.Provider.Workers = []gardencorev1beta1.Worker{{Name: "pool"}}
 	graph := o.DeleteGraph(flow.Task{Name: "clean"})
 	table := []order{

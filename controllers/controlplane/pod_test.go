@@ -13,6 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/controlplane/controlplanetest"
+	"github.com/transplant-sim/transplant/controllers/controlplane/workload"
 )
 
 // Every pod of a control plane runs as the user of the settings, who can read its secrets by the group; without one it
@@ -47,13 +49,13 @@ func TestEveryPodRunsAsTheUserOfTheSettings(t *testing.T) {
 // podsOf a control plane that is deployed with a user, by the names of their workloads.
 func podsOf(t *testing.T, user int64) map[string]corev1.PodSpec {
 	t.Helper()
-	etcd := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--p--alpha", Name: ServiceEtcdClient}}
-	o := newOperation(t, gardencorev1beta1.LastOperationTypeCreate, interceptor.Funcs{}, etcd,
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--alpha"}})
+	etcd := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--p--alpha", Name: workload.ServiceEtcdClient}}
+	o := New(controlplanetest.Scope(t, gardencorev1beta1.LastOperationTypeCreate, interceptor.Funcs{}, etcd,
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--alpha"}}))
 	o.User, o.Epoch, o.SeedObject = user, 1, &gardencorev1beta1.Seed{}
 	if err := errors.Join(
-		o.DeployEtcd(t.Context(), 1), o.DeployAPIServer(t.Context(), 1), o.DeployControllers(t.Context(), 1),
-		o.DeployMachineController(t.Context(), 1), o.DeployResourceManager(t.Context(), 1),
+		o.Etcd.Deploy(t.Context()), o.APIServer.Deploy(t.Context()), o.APIServer.DeployControllers(t.Context()),
+		o.Workers.DeployMachineController(t.Context()), o.ResourceManager.Deploy(t.Context()),
 	); err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,8 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/controlplane/controlplanetest"
+	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/flow"
 )
 
@@ -28,7 +30,7 @@ func TestWhatAShootNoLongerWantsIsDeleted(t *testing.T) {
 	disabled := true
 	var deleted []string
 	unconfirmed := errors.New("the deletion is not confirmed")
-	o := newOperation(t, gardencorev1beta1.LastOperationTypeReconcile, interceptor.Funcs{
+	o := New(controlplanetest.Scope(t, gardencorev1beta1.LastOperationTypeReconcile, interceptor.Funcs{
 		Delete: func(ctx context.Context, c client.WithWatch, object client.Object, opts ...client.DeleteOption) error {
 			if object.GetAnnotations()[constants.ConfirmationDeletion] != constants.LabelTrue {
 				return unconfirmed
@@ -45,11 +47,11 @@ func TestWhatAShootNoLongerWantsIsDeleted(t *testing.T) {
 		&extensionsv1alpha1.ContainerRuntime{ObjectMeta: at(mine, "gvisor-removed")},
 		&extensionsv1alpha1.ContainerRuntime{ObjectMeta: at(mine, "kata-pool")},
 		&extensionsv1alpha1.ContainerRuntime{ObjectMeta: at(others, "gvisor-removed")},
-	)
+	))
 	o.Shoot.Spec.Extensions = []gardencorev1beta1.Extension{{Type: "certs"}, {Type: "off", Disabled: &disabled}}
 	o.Shoot.Spec.Provider.Workers = []gardencorev1beta1.Worker{{Name: "pool",
 		CRI: &gardencorev1beta1.CRI{ContainerRuntimes: []gardencorev1beta1.ContainerRuntime{{Type: "gvisor"}}}}}
-	for _, task := range []func(context.Context) error{o.DeleteStaleExtensions, o.DeleteStaleContainerRuntimes} {
+	for _, task := range []func(context.Context) error{o.Extensions.DeleteStale, o.Runtimes.DeleteStale} {
 		if err := task(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -61,34 +63,12 @@ func TestWhatAShootNoLongerWantsIsDeleted(t *testing.T) {
 	}
 }
 
-// Its extension's error is reported, as of any deletion.
-func TestAStaleExtensionIsAwaited(t *testing.T) {
-	t.Parallel()
-	stale := &extensionsv1alpha1.Extension{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--p--alpha", Name: "dns",
-		Finalizers: []string{"stays"}}}
-	o := newOperation(t, gardencorev1beta1.LastOperationTypeReconcile, interceptor.Funcs{}, stale)
-	ctx, cancel := context.WithCancel(t.Context())
-	looks := 0
-	seed := o.Seed.(client.WithWatch)
-	o.Seed = interceptor.NewClient(seed,
-		interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object,
-			opts ...client.GetOption) error {
-			if looks++; looks == 5 {
-				cancel()
-			}
-			return c.Get(ctx, key, object, opts...)
-		}})
-	if err := o.DeleteStaleExtensions(ctx); err == nil {
-		t.Error("it did not wait for the extension's finalizer")
-	}
-}
-
 // Who reconciles deletes what is stale, before the shoot goes to sleep; a shoot that sleeps keeps it.
 func TestStaleObjectsInTheGraph(t *testing.T) {
 	t.Parallel()
 	enabled := true
 	for name, asleep := range map[string]bool{"goes to sleep": false, "sleeps": true} {
-		o := &Operation{Shoot: &gardencorev1beta1.Shoot{}}
+		o := New(&scope.Scope{Shoot: &gardencorev1beta1.Shoot{}})
 		o.Shoot.Spec.Provider.Workers = []gardencorev1beta1.Worker{{Name: "pool"}}
 		o.Shoot.Spec.Hibernation, o.Shoot.Status.IsHibernated = &gardencorev1beta1.Hibernation{Enabled: &enabled}, asleep
 		before := o.ReconcileGraph().Before("Hibernating control plane")

@@ -15,6 +15,7 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/controlplane/controlplanetest"
 )
 
 // A shoot that was to be woken and is deleted before it is sleeps all the same: nothing in it is released until it is
@@ -53,7 +54,7 @@ func TestWhoSleepsIsWokenToBeDeleted(t *testing.T) {
 				d.Status.UpdatedReplicas, d.Status.ReadyReplicas = 1, 1
 				objects = append(objects, d)
 			}
-			o := newOperation(t, gardencorev1beta1.LastOperationTypeDelete, interceptor.Funcs{}, objects...)
+			o := New(controlplanetest.Scope(t, gardencorev1beta1.LastOperationTypeDelete, interceptor.Funcs{}, objects...))
 			seed := o.Seed
 			o.Shoot.Status.IsHibernated = c.status
 			o.Shoot.Spec.Hibernation = &gardencorev1beta1.Hibernation{Enabled: ptr.To(c.spec)}
@@ -98,7 +99,7 @@ func TestTheNameGoesBeforeEtcd(t *testing.T) {
 	etcd := &appsv1.StatefulSet{ObjectMeta: meta("etcd-main"), Spec: appsv1.StatefulSetSpec{Replicas: ptr.To[int32](1)}}
 	record := &extensionsv1alpha1.DNSRecord{ObjectMeta: meta("alpha-internal")}
 	deleted := false
-	o := newOperation(t, gardencorev1beta1.LastOperationTypeReconcile, interceptor.Funcs{
+	o := New(controlplanetest.Scope(t, gardencorev1beta1.LastOperationTypeReconcile, interceptor.Funcs{
 		Delete: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.DeleteOption) error {
 			if _, is := object.(*extensionsv1alpha1.DNSRecord); is {
 				deleted = true
@@ -109,7 +110,7 @@ func TestTheNameGoesBeforeEtcd(t *testing.T) {
 			return c.Delete(ctx, object, options...)
 		},
 	}, etcd, record, &appsv1.Deployment{ObjectMeta: meta("kube-apiserver"),
-		Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](0)}})
+		Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](0)}}))
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	if err := o.Hibernate(ctx); err != nil {

@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
-	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
@@ -39,7 +39,7 @@ type Reconciler struct {
 	// Garden is an uncached client.
 	Garden client.Client
 	Clock  clock.PassiveClock
-	Events controlplane.Events
+	Events scope.Events
 	// Retry is when to try again a hibernation that was refused.
 	Retry time.Duration
 }

@@ -17,7 +17,7 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
-	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/maintenance/overlay"
 	"github.com/transplant-sim/transplant/controllers/maintenance/window"
 	"github.com/transplant-sim/transplant/controllers/placement"
@@ -36,7 +36,7 @@ type Reconciler struct {
 	// Garden is an uncached client.
 	Garden client.Client
 	Clock  clock.PassiveClock
-	Events controlplane.Events
+	Events scope.Events
 	Config Config
 	// Metrics may be nil.
 	Metrics *Metrics

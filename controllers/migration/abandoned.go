@@ -14,6 +14,7 @@ import (
 
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/namespace"
 )
 
 // Abandoned removes what deleted shoots have left on this seed. A seed that was away while its shoot was evacuated and
@@ -59,8 +60,8 @@ func (a *Abandoned) look(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (a *Abandoned) remove(ctx context.Context, namespace *corev1.Namespace) error {
-	key, known := controlplane.ShootOf(namespace)
+func (a *Abandoned) remove(ctx context.Context, home *corev1.Namespace) error {
+	key, known := namespace.ShootOf(home)
 	if !known {
 		return nil
 	}
@@ -69,11 +70,11 @@ func (a *Abandoned) remove(ctx context.Context, namespace *corev1.Namespace) err
 		return nil // its deletion, perhaps
 	}
 	defer unlock()
-	o, err := a.Factory.Abandoned(ctx, log.FromContext(ctx), namespace)
+	o, err := a.Factory.Abandoned(ctx, log.FromContext(ctx), home)
 	if o == nil || err != nil {
 		return err
 	}
-	here, err := o.Survey(ctx)
+	here, err := o.Ownership.Survey(ctx)
 	if err != nil {
 		return err
 	}
@@ -81,6 +82,6 @@ func (a *Abandoned) remove(ctx context.Context, namespace *corev1.Namespace) err
 	if err != nil || !left {
 		return err
 	}
-	log.FromContext(ctx).Info("The shoot is no more, what it has left goes", "namespace", namespace.Name)
-	return o.RemoveLeftovers(ctx, o.PurgeBackups)
+	log.FromContext(ctx).Info("The shoot is no more, what it has left goes", "namespace", home.Name)
+	return o.Leftovers.Remove(ctx, o.Entries.Purge)
 }

@@ -22,14 +22,15 @@ import (
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 	transplantv1alpha1 "github.com/transplant-sim/transplant/api/transplant/v1alpha1"
-	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
+	"github.com/transplant-sim/transplant/controllers/controlplane/namespace"
 )
 
 // AddToManager adds the Reconciler to a manager on the garden.
 func (r *Reconciler) AddToManager(mgr manager.Manager, workers int) error {
 	mine := predicate.NewPredicateFuncs(func(object client.Object) bool {
 		shoot, ok := object.(*gardencorev1beta1.Shoot)
-		return ok && controlplane.ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName) == r.Factory.SeedName
+		return ok && lifecycle.ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName) == r.Factory.SeedName
 	})
 	return complete(mgr, "migration", workers, r, &gardencorev1beta1.Shoot{}, mine)
 }
@@ -79,7 +80,7 @@ func (r *Chunks) AddToManager(mgr manager.Manager) error {
 // AddToManager adds the ForcedRestore to a manager on the garden.
 func (r *ForcedRestore) AddToManager(mgr manager.Manager) error {
 	return complete(mgr, "forced-restore", 1, r, &gardencorev1beta1.Shoot{},
-		predicate.NewPredicateFuncs(controlplane.Forced))
+		predicate.NewPredicateFuncs(lifecycle.Forced))
 }
 
 // AddToManager adds the Evacuation to a manager on the garden.
@@ -122,7 +123,7 @@ func (r *BackupBuckets) AddToManager(mgr manager.Manager, seed cluster.Cluster) 
 func (r *BackupEntries) AddToManager(mgr manager.Manager, seed cluster.Cluster, workers int) error {
 	mine := predicate.NewPredicateFuncs(func(object client.Object) bool {
 		entry, ok := object.(*gardencorev1beta1.BackupEntry)
-		return ok && controlplane.ResponsibleSeed(entry.Spec.SeedName, entry.Status.SeedName) == r.SeedName
+		return ok && lifecycle.ResponsibleSeed(entry.Spec.SeedName, entry.Status.SeedName) == r.SeedName
 	})
 	byName := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
 		entries := &gardencorev1beta1.BackupEntryList{}
@@ -150,15 +151,15 @@ func (r *BackupEntries) AddToManager(mgr manager.Manager, seed cluster.Cluster, 
 // AddToManager adds the StateSync to a manager on the garden. Every change of what holds state in the seed wakes it.
 func (r *StateSync) AddToManager(mgr manager.Manager, seed cluster.Cluster, workers int) error {
 	byNamespace := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
-		namespace := &corev1.Namespace{}
+		home := &corev1.Namespace{}
 		name := object.GetNamespace()
 		if name == "" {
 			return nil
 		}
-		if err := seed.GetCache().Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {
+		if err := seed.GetCache().Get(ctx, client.ObjectKey{Name: name}, home); err != nil {
 			return nil // the period finds it
 		}
-		if key, found := controlplane.ShootOf(namespace); found {
+		if key, found := namespace.ShootOf(home); found {
 			return []reconcile.Request{{NamespacedName: key}}
 		}
 		return nil
@@ -166,7 +167,7 @@ func (r *StateSync) AddToManager(mgr manager.Manager, seed cluster.Cluster, work
 	b := builder.ControllerManagedBy(mgr).Named("shootstate").
 		For(&gardencorev1beta1.Shoot{}, builder.WithPredicates(predicate.NewPredicateFuncs(func(object client.Object) bool {
 			shoot, ok := object.(*gardencorev1beta1.Shoot)
-			return ok && controlplane.ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName) == r.Factory.SeedName
+			return ok && lifecycle.ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName) == r.Factory.SeedName
 		}))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers})
 	for _, kind := range extensionsv1alpha1.Kinds() {

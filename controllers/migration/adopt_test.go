@@ -14,6 +14,7 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 )
 
 // The destination's own backup entry controller is woken by the change of the seed, and may write to the entry before
@@ -41,8 +42,8 @@ func TestAdoptionBesideTheEntrysOwnController(t *testing.T) {
 			return c.Update(ctx, theirs)
 		},
 	}).Build()
-	o := &controlplane.Operation{Garden: garden, Settings: controlplane.Settings{SeedName: "b"},
-		Clock: testingclock.NewFakeClock(time.Unix(1000, 0))}
+	o := controlplane.New(&scope.Scope{Garden: garden, Settings: scope.Settings{SeedName: "b"},
+		Clock: testingclock.NewFakeClock(time.Unix(1000, 0))})
 	released := &gardencorev1beta1.LastOperation{Type: gardencorev1beta1.LastOperationTypeMigrate,
 		State: gardencorev1beta1.LastOperationStateSucceeded}
 	stale := entry.DeepCopy()

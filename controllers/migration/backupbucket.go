@@ -15,7 +15,8 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
-	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/contract"
+	"github.com/transplant-sim/transplant/controllers/controlplane/namespace"
 	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
@@ -68,7 +69,7 @@ func (r *BackupBuckets) Reconcile(ctx context.Context, request reconcile.Request
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if controlplane.Ready(object) != nil {
+	if contract.Ready(object) != nil {
 		return reconcile.Result{RequeueAfter: r.Retry}, nil
 	}
 	return reconcile.Result{}, r.report(ctx, bucket, object)
@@ -81,7 +82,7 @@ func (r *BackupBuckets) deploy(ctx context.Context,
 	if !apierrors.IsNotFound(err) {
 		return object, err
 	}
-	data, err := controlplane.SeedCredentials(ctx, r.Seed, controlplane.SecretKubeconfigCloud)
+	data, err := namespace.SeedCredentials(ctx, r.Seed, namespace.KubeconfigCloud)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,11 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
-	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/backupentry"
+	"github.com/transplant-sim/transplant/controllers/controlplane/contract"
+	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
+	"github.com/transplant-sim/transplant/controllers/controlplane/namespace"
+	"github.com/transplant-sim/transplant/controllers/controlplane/objects"
 	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
@@ -40,7 +44,7 @@ func (r *BackupEntries) Reconcile(ctx context.Context, request reconcile.Request
 	if err := r.Garden.Get(ctx, request.NamespacedName, entry); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if controlplane.ResponsibleSeed(entry.Spec.SeedName, entry.Status.SeedName) != r.SeedName {
+	if lifecycle.ResponsibleSeed(entry.Spec.SeedName, entry.Status.SeedName) != r.SeedName {
 		return reconcile.Result{}, nil
 	}
 	switch {
@@ -48,7 +52,7 @@ func (r *BackupEntries) Reconcile(ctx context.Context, request reconcile.Request
 		return r.remove(ctx, entry)
 	case entry.Status.SeedName != nil && *entry.Spec.SeedName != *entry.Status.SeedName:
 		return r.migrate(ctx, entry)
-	case handedOver(entry) == nil && controlplane.SourceOf(entry.Name) == "" &&
+	case handedOver(entry) == nil && backupentry.SourceOf(entry.Name) == "" &&
 		entry.Annotations[constants.GardenerOperation] != constants.GardenerOperationRestore:
 		// Released by its source: it waits until the destination asks for it. The way to the old bucket has been asked for by
 		// who pointed it here, and asks for nothing back.
@@ -120,7 +124,7 @@ func (r *BackupEntries) deploy(ctx context.Context, entry *gardencorev1beta1.Bac
 	default:
 		return false, fmt.Errorf("read backup bucket %q: %w", entry.Spec.BucketName, err)
 	}
-	data, err := controlplane.CloudCredentials(ctx, r.Seed, controlplane.NamespaceOfBackupEntry(entry.Name))
+	data, err := namespace.CloudCredentials(ctx, r.Seed, backupentry.NamespaceOf(entry.Name))
 	if err != nil {
 		return false, err
 	}
@@ -172,7 +176,7 @@ func needsRequest(entry *gardencorev1beta1.BackupEntry, object *extensionsv1alph
 
 func (r *BackupEntries) answered(ctx context.Context, entry *gardencorev1beta1.BackupEntry,
 	object *extensionsv1alpha1.BackupEntry) (bool, error) {
-	err := controlplane.Ready(object)
+	err := contract.Ready(object)
 	if object.Status.LastError == nil {
 		return err == nil, nil
 	}
@@ -194,10 +198,10 @@ func copyCredentials(ctx context.Context, seed client.Client, name string, data 
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: constants.GardenNamespace},
 		Data:       data,
 	}
-	if err := controlplane.Apply(ctx, seed, secret); err != nil {
+	if err := objects.Apply(ctx, seed, secret); err != nil {
 		return nil, err
 	}
-	if err := controlplane.GrantSecret(ctx, seed, secret, extensions...); err != nil {
+	if err := objects.GrantSecret(ctx, seed, secret, extensions...); err != nil {
 		return nil, err
 	}
 	return &corev1.SecretReference{Name: name, Namespace: constants.GardenNamespace}, nil
@@ -231,7 +235,7 @@ func (r *BackupEntries) migrate(ctx context.Context, entry *gardencorev1beta1.Ba
 
 // releaseObject asks the extension to release its object, and deletes that once it has: what it stands for stays.
 func (r *BackupEntries) releaseObject(ctx context.Context, object *extensionsv1alpha1.BackupEntry) error {
-	if controlplane.Migrated(object) == nil {
+	if contract.Migrated(object) == nil {
 		return r.confirmAndDelete(ctx, object)
 	}
 	if object.Annotations[constants.GardenerOperation] == constants.GardenerOperationMigrate {
@@ -280,9 +284,9 @@ func (r *BackupEntries) remove(ctx context.Context, entry *gardencorev1beta1.Bac
 func (r *BackupEntries) deleteSecrets(ctx context.Context, entry *gardencorev1beta1.BackupEntry) error {
 	keys := []client.ObjectKey{{Namespace: constants.GardenNamespace, Name: constants.SecretNamePrefixBackupEntry +
 		entry.Name}}
-	if controlplane.SourceOf(entry.Name) != "" {
-		keys = append(keys, client.ObjectKey{Namespace: controlplane.NamespaceOfBackupEntry(entry.Name),
-			Name: controlplane.SecretSourceEtcdBackup})
+	if backupentry.SourceOf(entry.Name) != "" {
+		keys = append(keys, client.ObjectKey{Namespace: backupentry.NamespaceOf(entry.Name),
+			Name: backupentry.SecretSourceBackup})
 	}
 	for _, key := range keys {
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
@@ -320,7 +324,7 @@ func (r *BackupEntries) removing(ctx context.Context, entry *gardencorev1beta1.B
 // That is so when a shoot comes back to the seed that it came from, before the one in between has copied anything.
 func (r *BackupEntries) leadsToOwnBackups(ctx context.Context, entry *gardencorev1beta1.BackupEntry,
 	object *extensionsv1alpha1.BackupEntry) (bool, error) {
-	name := controlplane.SourceOf(entry.Name)
+	name := backupentry.SourceOf(entry.Name)
 	if name == "" {
 		return false, nil
 	}

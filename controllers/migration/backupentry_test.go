@@ -20,7 +20,7 @@ import (
 	"github.com/transplant-sim/transplant/api/cloud"
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
-	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/backupentry"
 	"github.com/transplant-sim/transplant/controllers/extension/contract"
 )
 
@@ -66,7 +66,7 @@ func TestBackupEntries_Credentials_AreGoodForTheShootOnly(t *testing.T) {
 	if err := r.Seed.Get(t.Context(), copied, secret); err != nil {
 		t.Fatal(err)
 	}
-	token := cloud.ConfinedToken("of-all-shoots", controlplane.NamespaceOfBackupEntry(key.Name))
+	token := cloud.ConfinedToken("of-all-shoots", backupentry.NamespaceOf(key.Name))
 	text := string(secret.Data["kubeconfig"])
 	if !strings.Contains(text, token) || strings.Contains(text, "of-all-shoots") {
 		t.Errorf("the extension gets %s", text)

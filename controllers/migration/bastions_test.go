@@ -22,6 +22,10 @@ import (
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/api/pki"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/etcd"
+	"github.com/transplant-sim/transplant/controllers/controlplane/run"
+	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
+	"github.com/transplant-sim/transplant/controllers/controlplane/workload"
 )
 
 // neverEnds ends no epoch: a migrate flow stops there.
@@ -29,9 +33,9 @@ type neverEnds struct{}
 
 var errNotEnded = errors.New("the epoch does not end")
 
-func (neverEnds) AwaitEnd(context.Context, controlplane.Guard, int64) error { return errNotEnded }
+func (neverEnds) AwaitEnd(context.Context, etcd.Guard, int64) error { return errNotEnded }
 
-func (neverEnds) Release(context.Context, controlplane.Guard, int64) error { return errNotEnded }
+func (neverEnds) Release(context.Context, etcd.Guard, int64) error { return errNotEnded }
 
 func inNamespace(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: "shoot--p--s", Name: name}
@@ -39,7 +43,7 @@ func inNamespace(name string) metav1.ObjectMeta {
 
 // etcdOf is the etcd of an epoch.
 func etcdOf(epoch string) *appsv1.StatefulSet {
-	etcd := &appsv1.StatefulSet{ObjectMeta: inNamespace(controlplane.EtcdName)}
+	etcd := &appsv1.StatefulSet{ObjectMeta: inNamespace(workload.Etcd)}
 	etcd.Annotations = map[string]string{"transplant.dev/epoch": epoch}
 	return etcd
 }
@@ -51,11 +55,11 @@ func controlPlaneOf() []client.Object {
 			Annotations: map[string]string{"transplant.dev/epoch": "3"}}},
 		etcdOf("3"),
 		&corev1.Service{
-			ObjectMeta: inNamespace(controlplane.ServiceEtcdClient), Spec: corev1.ServiceSpec{ClusterIP: "127.220.21.2"},
+			ObjectMeta: inNamespace(workload.ServiceEtcdClient), Spec: corev1.ServiceSpec{ClusterIP: "127.220.21.2"},
 		},
 		etcdCA().DeepCopy(),
-		&appsv1.Deployment{ObjectMeta: inNamespace(controlplane.DeploymentKubeAPIServer)},
-		&appsv1.Deployment{ObjectMeta: inNamespace(controlplane.DeploymentMachineController)},
+		&appsv1.Deployment{ObjectMeta: inNamespace(workload.KubeAPIServer)},
+		&appsv1.Deployment{ObjectMeta: inNamespace(workload.MachineController)},
 	}
 }
 
@@ -95,7 +99,7 @@ func leaving(t *testing.T, onSeed ...client.Object) (*gardencorev1beta1.Shoot, *
 	return shoot, &Reconciler{
 		Factory: newFactory(t, garden, ownedBy("b", 3), shelves{}, append(controlPlaneOf(), onSeed...)...),
 		Release: neverEnds{},
-		Runner: &controlplane.Runner{Version: "v1", Events: &eventLog{}, Periods: controlplane.Periods{Retry: time.Hour,
+		Runner: &run.Runner{Version: "v1", Events: &eventLog{}, Periods: run.Periods{Retry: time.Hour,
 			Progress: time.Millisecond}},
 	}
 }
@@ -108,7 +112,7 @@ func TestAMigrationBeginsWhenTheBastionsAreGone(t *testing.T) {
 	others := &extensionsv1alpha1.Bastion{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--p--other", Name: "jump"}}
 	shoot, r := leaving(t, bastion, others)
 	request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)}
-	machines := &appsv1.Deployment{ObjectMeta: inNamespace(controlplane.DeploymentMachineController)}
+	machines := &appsv1.Deployment{ObjectMeta: inNamespace(workload.MachineController)}
 
 	if _, err := r.Reconcile(t.Context(), request); err == nil || !strings.Contains(err.Error(),
 		"still has Bastions: jump") {
@@ -151,9 +155,9 @@ func TestAMigrationBeginsWhenTheBastionsAreGone(t *testing.T) {
 func TestALateBastionHoldsNoMigrationUp(t *testing.T) {
 	t.Parallel()
 	shoot, r := leaving(t, &extensionsv1alpha1.Bastion{ObjectMeta: inNamespace("jump")})
-	remove(t, r.Factory.Seed, &appsv1.Deployment{ObjectMeta: inNamespace(controlplane.DeploymentKubeAPIServer)})
-	m := &migrate{Operation: &controlplane.Operation{Settings: r.Factory.Settings, Garden: r.Factory.Garden,
-		Seed: r.Factory.Seed, Shoot: shoot}}
+	remove(t, r.Factory.Seed, &appsv1.Deployment{ObjectMeta: inNamespace(workload.KubeAPIServer)})
+	m := &migrate{Operation: controlplane.New(&scope.Scope{Settings: r.Factory.Settings, Garden: r.Factory.Garden,
+		Seed: r.Factory.Seed, Shoot: shoot})}
 	if err := m.survey(t.Context()); err != nil {
 		t.Error(err)
 	}

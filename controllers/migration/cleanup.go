@@ -12,6 +12,7 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 )
 
 // SourceCleanup removes what a shoot has left on a seed it has moved away from: the control-plane namespace and the
@@ -19,7 +20,7 @@ import (
 // bucket.
 type SourceCleanup struct {
 	Factory *controlplane.Factory
-	Events  controlplane.Events
+	Events  scope.Events
 	// Retry is when to look again at a shoot that is still on its way.
 	Retry time.Duration
 }
@@ -38,20 +39,20 @@ func (r *SourceCleanup) Reconcile(ctx context.Context, request reconcile.Request
 	if o.Namespace() == "" || !movedAway(o.Shoot, o.SeedName) {
 		return reconcile.Result{}, nil
 	}
-	here, err := o.Survey(ctx)
+	here, err := o.Ownership.Survey(ctx)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	if !here.Namespace {
 		// A removal was broken off between the namespace and the Cluster. Where the namespace is here, the Cluster stays:
 		// the shoot may be this seed's by DNS, whatever the garden says, and its extensions need it.
-		return reconcile.Result{}, o.DeleteCluster(ctx)
+		return reconcile.Result{}, o.Cluster.Delete(ctx)
 	}
 	left, err := here.HasLeftovers(ctx)
 	if err != nil || !left {
 		return reconcile.Result{}, err
 	}
-	if err := o.RemoveLeftovers(ctx, o.PurgeBackups); err != nil {
+	if err := o.Leftovers.Remove(ctx, o.Entries.Purge); err != nil {
 		return reconcile.Result{}, err
 	}
 	r.Events.Event(o.Shoot, corev1.EventTypeNormal, "SourceCleaned",

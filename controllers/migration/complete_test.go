@@ -26,6 +26,8 @@ import (
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
 	transplantv1alpha1 "github.com/transplant-sim/transplant/api/transplant/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/backups"
+	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
 )
 
@@ -218,12 +220,12 @@ type shelves map[string]error
 // rot is a reason that only who reads the backups finds.
 type rot struct{ error }
 
-var _ controlplane.Buckets = shelves{}
+var _ scope.Buckets = shelves{}
 
 func (s shelves) Check(_ context.Context, bucket, _ string) error {
 	err, there := s[bucket]
 	if !there {
-		return controlplane.ErrNoBackups
+		return backups.ErrNoBackups
 	}
 	if _, hidden := errors.AsType[rot](err); hidden {
 		return nil
@@ -253,14 +255,14 @@ func arriving(t *testing.T, garden client.Client, buckets shelves, shoot *garden
 	onSeed ...client.Object) *controlplane.Operation {
 	t.Helper()
 	clock := testingclock.NewFakeClock(time.Unix(1000, 0))
-	o := &controlplane.Operation{
-		Settings: controlplane.Settings{SeedName: "b", InternalDomain: "test"}, Clock: clock, Bell: &controlplane.Bell{},
+	o := controlplane.New(&scope.Scope{
+		Settings: scope.Settings{SeedName: "b", InternalDomain: "test"}, Clock: clock, Bell: &scope.Bell{},
 		Garden: garden,
 		Seed:   fake.NewClientBuilder().WithScheme(gardenScheme(t)).WithObjects(onSeed...).Build(),
 		Owners: ownedBy("a", 3), Bucket: buckets, States: &shootstate.Store{Garden: garden, Clock: clock},
 		Shoot:      &gardencorev1beta1.Shoot{},
 		SeedObject: &gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "b", UID: "uid-b"}},
-	}
+	})
 	if err := garden.Get(t.Context(), client.ObjectKeyFromObject(shoot), o.Shoot); err != nil {
 		t.Fatal(err)
 	}

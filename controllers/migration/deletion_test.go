@@ -20,6 +20,9 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
+	"github.com/transplant-sim/transplant/controllers/controlplane/run"
+	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
 	"github.com/transplant-sim/transplant/controllers/ownership"
 	"github.com/transplant-sim/transplant/controllers/ownership/ownershiptest"
@@ -177,12 +180,12 @@ func newFactory(t *testing.T, garden client.Client, owners records, buckets shel
 		return c.Status().Update(ctx, object)
 	}}
 	return &controlplane.Factory{
-		Settings: controlplane.Settings{
+		Settings: scope.Settings{
 			SeedName: "b", InternalDomain: "test", OwnerCheckInterval: time.Millisecond, OwnerCheckTimeout: 5 * time.Millisecond,
 			WaitInterval: 5 * time.Millisecond, GatewayNamespace: "istio-ingress", GatewayService: "gateway",
 		},
 		Clock: clock.RealClock{}, Boottime: boottime, Garden: garden, Seed: interceptor.NewClient(seed, takeUp),
-		Bell:   &controlplane.Bell{},
+		Bell:   &scope.Bell{},
 		Owners: owners, Bucket: buckets, States: &shootstate.Store{Garden: garden, Clock: clock.RealClock{}},
 	}
 }
@@ -205,8 +208,8 @@ func TestTheDestinationTakesUpWhatADeletionHasLeft(t *testing.T) {
 			forget(t, garden, shoot, waits, false)
 			owners, buckets := ownedBy("a", 3), shelves{"uid-a": nil}
 			factory := newFactory(t, garden, owners, buckets)
-			r := &Reconciler{Factory: factory, Runner: &controlplane.Runner{Version: "v1", Events: &eventLog{},
-				Periods: controlplane.Periods{Retry: time.Hour, Progress: time.Millisecond}}}
+			r := &Reconciler{Factory: factory, Runner: &run.Runner{Version: "v1", Events: &eventLog{},
+				Periods: run.Periods{Retry: time.Hour, Progress: time.Millisecond}}}
 			if _, err := r.Reconcile(t.Context(),
 				reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)}); err != nil {
 				t.Fatal(err)
@@ -231,7 +234,7 @@ func TestTheDestinationTakesUpWhatADeletionHasLeft(t *testing.T) {
 			if err := garden.Get(t.Context(), client.ObjectKeyFromObject(shoot), shoot); err != nil {
 				t.Fatal(err)
 			}
-			if next := controlplane.OperationType(shoot); next != gardencorev1beta1.LastOperationTypeDelete {
+			if next := lifecycle.OperationType(shoot); next != gardencorev1beta1.LastOperationTypeDelete {
 				t.Errorf("next is %s", next)
 			}
 			if waits {

@@ -20,6 +20,9 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/etcd"
+	"github.com/transplant-sim/transplant/controllers/controlplane/run"
+	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
@@ -52,10 +55,10 @@ func TestAnEpochWithAFinalSnapshotNeedsNoGuardToEnd(t *testing.T) {
 			t.Parallel()
 			shoot, r := leaving(t)
 			m := &migrate{
-				Operation: &controlplane.Operation{
+				Operation: controlplane.New(&scope.Scope{
 					Settings: r.Factory.Settings, Garden: r.Factory.Garden, Seed: r.Factory.Seed, Bucket: c.finals, Shoot: shoot,
 					Clock: r.Factory.Clock,
-				},
+				}),
 				release: neverEnds{},
 			}
 			if err := m.survey(t.Context()); err != nil {
@@ -101,10 +104,10 @@ func TestADestinationThatHasNotBegunGivesTheShootOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		m := &migrate{
-			Operation: &controlplane.Operation{
+			Operation: controlplane.New(&scope.Scope{
 				Settings: r.Factory.Settings, Garden: r.Factory.Garden, Seed: r.Factory.Seed, Bucket: finals{}, Shoot: shoot,
 				Clock: r.Factory.Clock,
-			},
+			}),
 			release: neverEnds{},
 		}
 		err := m.survey(t.Context())
@@ -166,10 +169,10 @@ func TestADestinationThatHasTakenNothingGivesTheShootOn(t *testing.T) {
 		}
 		for run := range 2 { // the second finds the entry given on
 			m := &migrate{
-				Operation: &controlplane.Operation{
+				Operation: controlplane.New(&scope.Scope{
 					Settings: r.Factory.Settings, Garden: r.Factory.Garden, Seed: r.Factory.Seed, Bucket: finals{}, Shoot: shoot,
 					Clock: r.Factory.Clock, Bell: r.Factory.Bell,
-				},
+				}),
 				release: neverEnds{},
 			}
 			err := m.survey(t.Context())
@@ -203,10 +206,10 @@ func TestWhatADestinationHasAskedForIsNotForTheNext(t *testing.T) {
 	c := &BackupEntries{Garden: b.Garden, Seed: fake.NewClientBuilder().WithScheme(gardenScheme(t)).Build(),
 		Clock: b.Clock, SeedName: "c", Retry: time.Second}
 	shoot := stranded("s", "c", "a", "Migrate", "Processing")
-	m := &migrate{Operation: &controlplane.Operation{
-		Settings: controlplane.Settings{SeedName: "a", WaitInterval: time.Millisecond}, Garden: b.Garden, Shoot: shoot,
-		Clock: clock.RealClock{}, Bell: &controlplane.Bell{},
-	}}
+	m := &migrate{Operation: controlplane.New(&scope.Scope{
+		Settings: scope.Settings{SeedName: "a", WaitInterval: time.Millisecond}, Garden: b.Garden, Shoot: shoot,
+		Clock: clock.RealClock{}, Bell: &scope.Bell{},
+	})}
 	looks := 0
 	m.Garden = interceptor.NewClient(b.Garden.(client.WithWatch), interceptor.Funcs{
 		Get: func(ctx context.Context, garden client.WithWatch, key client.ObjectKey, o client.Object,
@@ -240,7 +243,7 @@ type releases struct {
 	answer func(ctx context.Context) error
 }
 
-func (e releases) Release(ctx context.Context, _ controlplane.Guard, _ int64) error {
+func (e releases) Release(ctx context.Context, _ etcd.Guard, _ int64) error {
 	return e.answer(ctx)
 }
 
@@ -257,7 +260,7 @@ func TestMigrate_GuardDoesNotFinish_ShootSaysWhatIsWaitedFor(t *testing.T) {
 			want: errNotEnded},
 		"it refuses":          {says: "403 Forbidden", want: errNotEnded},
 		"it is silent":        {says: "nobody answers", want: validity.ErrSilent},
-		"nobody can be asked": {says: "etcd-main-client", noGate: true, want: controlplane.ErrNoGuard},
+		"nobody can be asked": {says: "etcd-main-client", noGate: true, want: etcd.ErrNoGuard},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -306,19 +309,19 @@ func TestEndEpoch_RunIsOver_SaysWhy(t *testing.T) {
 	shoot, r := leaving(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	m := &migrate{
-		Operation: &controlplane.Operation{
+		Operation: controlplane.New(&scope.Scope{
 			Settings: r.Factory.Settings, Garden: r.Factory.Garden, Seed: r.Factory.Seed, Bucket: finals{}, Shoot: shoot,
 			Clock: r.Factory.Clock,
-		},
+		}),
 		release: releases{answer: func(ctx context.Context) error {
-			cancel(controlplane.ErrTakenOver)
+			cancel(run.ErrTakenOver)
 			return ctx.Err()
 		}},
 	}
 	if err := m.survey(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.endEpoch(ctx); !errors.Is(err, controlplane.ErrTakenOver) {
-		t.Errorf("got %v, want %v", err, controlplane.ErrTakenOver)
+	if err := m.endEpoch(ctx); !errors.Is(err, run.ErrTakenOver) {
+		t.Errorf("got %v, want %v", err, run.ErrTakenOver)
 	}
 }

@@ -19,7 +19,8 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
-	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
+	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/patch"
 	"github.com/transplant-sim/transplant/controllers/placement"
 )
@@ -33,9 +34,9 @@ const DefaultAtOnce = 20
 type Evacuation struct {
 	// Garden is an uncached client.
 	Garden client.Client
-	States controlplane.States
+	States scope.States
 	Clock  clock.PassiveClock
-	Events controlplane.Events
+	Events scope.Events
 	// Grace is how long a seed's GardenletReady must have been Unknown, as seen from here without a break.
 	Grace time.Duration
 	// Interval is between two looks at all seeds.
@@ -199,9 +200,9 @@ func (e *Evacuation) evacuate(ctx context.Context, shoot *gardencorev1beta1.Shoo
 		return e.report(ctx, shoot,
 			errors.New("the seed is lost, and evacuation is manual: set spec.seedName and the annotation "+
 				constants.ShootForceRestore+"=true"))
-	case !controlplane.Created(shoot) && shoot.DeletionTimestamp == nil:
+	case !lifecycle.Created(shoot) && shoot.DeletionTimestamp == nil:
 		return e.report(ctx, shoot, errors.New("the shoot has never been created successfully: there is nothing to restore"))
-	case bound != "" && !lost[bound] && controlplane.Forced(shoot):
+	case bound != "" && !lost[bound] && lifecycle.Forced(shoot):
 		return nil // on its way
 	}
 	destination := bound // on its way to a seed that lives, when its source was lost
@@ -214,7 +215,7 @@ func (e *Evacuation) evacuate(ctx context.Context, shoot *gardencorev1beta1.Shoo
 		return nil
 	}
 	// A shoot that cannot be restored stays bound where it is: its seed may return with everything.
-	_, err := checkGarden(ctx, &controlplane.Operation{Garden: e.Garden, States: e.States, Shoot: shoot})
+	_, _, err := checkGarden(ctx, e.Garden, e.States, shoot)
 	if incomplete, is := errors.AsType[*IncompleteError](err); is {
 		return e.report(ctx, shoot, incomplete)
 	}
@@ -253,7 +254,7 @@ func restoring(shoots []gardencorev1beta1.Shoot, seed string) int {
 		shoot := &shoots[i]
 		last := shoot.Status.LastOperation
 		failed := last != nil && last.State == gardencorev1beta1.LastOperationStateFailed
-		if controlplane.Forced(shoot) && ptr.Deref(shoot.Spec.SeedName, "") == seed && !failed {
+		if lifecycle.Forced(shoot) && ptr.Deref(shoot.Spec.SeedName, "") == seed && !failed {
 			count++
 		}
 	}
@@ -287,7 +288,7 @@ func (e *Evacuation) bind(ctx context.Context, shoot *gardencorev1beta1.Shoot, d
 	if !lost[source] {
 		gone = ptr.Deref(shoot.Spec.SeedName, "") // the source goes on, and hands over to the other destination
 	}
-	if lost[source] && moving || !controlplane.Created(shoot) {
+	if lost[source] && moving || !lifecycle.Created(shoot) {
 		if err := patch.LockedStatus(ctx, e.Garden, shoot, func() {
 			shoot.Status.SeedName = &source
 			shoot.Status.LastOperation = aborted(fmt.Sprintf("Seed %q was lost in the middle of the %s.", source, begun(last)),
@@ -322,7 +323,7 @@ func begun(last *gardencorev1beta1.LastOperation) string {
 // waitsForForce reports whether somebody has asked for a forced restore that has not begun:
 // ForcedRestore then sets the shoot's constraint.
 func waitsForForce(shoot *gardencorev1beta1.Shoot) bool {
-	return controlplane.Forced(shoot) && ptr.Deref(shoot.Spec.SeedName, "") != ptr.Deref(shoot.Status.SeedName, "")
+	return lifecycle.Forced(shoot) && ptr.Deref(shoot.Spec.SeedName, "") != ptr.Deref(shoot.Status.SeedName, "")
 }
 
 func (e *Evacuation) report(ctx context.Context, shoot *gardencorev1beta1.Shoot, why error) error {

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
-	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
 )
 
@@ -118,7 +118,7 @@ func state(t *testing.T, garden client.Client) map[string]string {
 	for i := range shoots.Items {
 		s := &shoots.Items[i]
 		all[s.Name] = fmt.Sprintf("%s %s %s/%s %v", ptr.Deref(s.Spec.SeedName, "-"), ptr.Deref(s.Status.SeedName, "-"),
-			s.Status.LastOperation.Type, s.Status.LastOperation.State, controlplane.Forced(s))
+			s.Status.LastOperation.Type, s.Status.LastOperation.State, lifecycle.Forced(s))
 	}
 	return all
 }

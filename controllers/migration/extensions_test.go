@@ -18,8 +18,9 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
-	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/extensions"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
+	"github.com/transplant-sim/transplant/controllers/controlplane/workload"
 )
 
 // diary has what a seed is asked to do, in its order, and lets extensions answer at once: an extension that releases
@@ -64,7 +65,7 @@ func (d *diary) on(seed client.Client) client.Client {
 			case *extensionsv1alpha1.Extension, *extensionsv1alpha1.DNSRecord, *extensionsv1alpha1.Bastion:
 				d.note("delete " + o.GetName())
 			case *appsv1.Deployment:
-				if o.GetName() == controlplane.DeploymentKubeAPIServer {
+				if o.GetName() == workload.KubeAPIServer {
 					d.note("delete the API server")
 				}
 			}
@@ -117,7 +118,7 @@ func TestMigrate_ReleasesExtensionsAtTheirMoments(t *testing.T) {
 	if err := r.Factory.Garden.Update(t.Context(), shoot); err != nil {
 		t.Fatal(err)
 	}
-	for name, moment := range map[string]controlplane.Moment{"early": gardencorev1beta1.BeforeKubeAPIServer,
+	for name, moment := range map[string]extensions.Moment{"early": gardencorev1beta1.BeforeKubeAPIServer,
 		"late": gardencorev1beta1.AfterKubeAPIServer} {
 		registration := &gardencorev1beta1.ControllerRegistration{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		registration.Spec.Resources = []gardencorev1beta1.ControllerResource{{Kind: "Extension", Type: name,
@@ -161,7 +162,7 @@ func TestABastionOfTheMeantimeIsDeletedInTime(t *testing.T) {
 	seed := d.on(r.Factory.Seed)
 	r.Factory.Seed = interceptor.NewClient(seed.(client.WithWatch), interceptor.Funcs{
 		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.DeleteOption) error {
-			if o.GetName() == controlplane.DeploymentMachineController {
+			if o.GetName() == workload.MachineController {
 				if err := c.Create(ctx, &extensionsv1alpha1.Bastion{ObjectMeta: inNamespace("jump")}); err != nil &&
 					!apierrors.IsAlreadyExists(err) {
 					return err

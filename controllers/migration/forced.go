@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,12 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/backupentry"
+	"github.com/transplant-sim/transplant/controllers/controlplane/backups"
+	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
+	"github.com/transplant-sim/transplant/controllers/controlplane/objects"
+	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
+	"github.com/transplant-sim/transplant/controllers/controlplane/secrets"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
 	"github.com/transplant-sim/transplant/controllers/patch"
 )
@@ -29,47 +36,48 @@ func (e *IncompleteError) Error() string {
 
 // checkBackups makes sure that etcd does not start empty.
 func checkBackups(ctx context.Context, o *controlplane.Operation) error {
-	err := o.CheckBackups(ctx)
-	if errors.Is(err, controlplane.ErrNoBackups) {
+	err := o.Backups.Check(ctx)
+	if errors.Is(err, backups.ErrNoBackups) {
 		return &IncompleteError{Missing: []string{"backups of etcd: " + err.Error()}}
 	}
 	return err
 }
 
-// checkGarden makes sure of what of it is kept in the garden, and loads the state. The Operation needs no more than its
-// Garden, States and Shoot: the garden asks before it sends the shoot anywhere, the destination before it takes it.
-func checkGarden(ctx context.Context, o *controlplane.Operation) (nothing bool, err error) {
-	saved, missing, err := missingState(ctx, o)
+// checkGarden makes sure of what of the shoot is kept in the garden, and loads the state: the garden asks before it
+// sends the shoot anywhere, the destination before it takes it.
+func checkGarden(ctx context.Context, garden client.Reader, states scope.States,
+	shoot *gardencorev1beta1.Shoot) (state *shootstate.State, nothing bool, err error) {
+	saved, missing, err := loadWhole(ctx, states, shoot)
 	if err != nil {
-		return false, err
+		return nil, false, err
 	}
-	entry, err := o.BackupEntry(ctx)
+	name := scope.BackupEntryName(shoot)
+	entry, err := backupentry.Read(ctx, garden, client.ObjectKey{Namespace: shoot.Namespace, Name: name})
 	switch {
 	case err != nil:
-		return false, err
-	case controlplane.NothingToRestore(o.Shoot, entry, saved):
-		return true, nil
+		return nil, false, err
+	case controlplane.NothingToRestore(shoot, entry, saved):
+		return cmp.Or(saved, &shootstate.State{}), true, nil
 	case entry == nil:
-		missing = append(missing, fmt.Sprintf("the backup entry %q", o.BackupEntryName()))
+		missing = append(missing, fmt.Sprintf("the backup entry %q", name))
 	case entry.DeletionTimestamp != nil: // who adopts it ends its deletion, and the backups with it
 		missing = append(missing, fmt.Sprintf("a backup entry that stays: %q is being deleted, not by the shoot's deletion",
 			entry.Name))
 	}
 	if len(missing) > 0 {
 		slices.Sort(missing)
-		return false, &IncompleteError{Missing: missing}
+		return nil, false, &IncompleteError{Missing: missing}
 	}
-	return false, nil
+	return saved, false, nil
 }
 
-// missingState loads the state, as far as it can be had, and names what is missing in it. saved is nil if there is none
-// at all.
-func missingState(ctx context.Context, o *controlplane.Operation) (saved *shootstate.State, missing []string,
-	err error) {
-	o.State = &shootstate.State{}
-	state, err := o.States.Load(ctx, client.ObjectKeyFromObject(o.Shoot))
+// loadWhole loads the state, as far as it can be had, and names what is missing in it. saved is nil if there is none at
+// all.
+func loadWhole(ctx context.Context, states scope.States, shoot *gardencorev1beta1.Shoot) (saved *shootstate.State,
+	missing []string, err error) {
+	saved, err = states.Load(ctx, client.ObjectKeyFromObject(shoot))
 	if damaged, is := errors.AsType[*shootstate.DamagedError](err); is {
-		return o.State, []string{"a part of the ShootState: " + damaged.Part}, nil
+		return &shootstate.State{}, []string{"a part of the ShootState: " + damaged.Part}, nil
 	}
 	if apierrors.IsNotFound(err) {
 		return nil, []string{"the ShootState"}, nil
@@ -77,27 +85,26 @@ func missingState(ctx context.Context, o *controlplane.Operation) (saved *shoots
 	if err != nil {
 		return nil, nil, err
 	}
-	o.State = state
-	missing = o.MissingSecrets()
+	missing = secrets.Missing(saved)
 	// A shoot that is to be hibernated has its machines until it is.
-	if !o.Workerless() && o.Awake() && state.Machines == nil {
+	if !lifecycle.Workerless(shoot) && lifecycle.Awake(shoot) && saved.Machines == nil {
 		missing = append(missing, "the machine state in the ShootState")
 	}
-	return state, missing, nil
+	return saved, missing, nil
 }
 
 // adoptBackups does what the source does at the end of a planned migration: the BackupEntry is given to this seed, and
 // so is the way to the bucket before, if a destination that died has left one. It comes after the take-over, which has
 // ended the source's epoch.
 func adoptBackups(ctx context.Context, o *controlplane.Operation) error {
-	entry, err := o.BackupEntry(ctx)
+	entry, err := o.Entries.Get(ctx)
 	if err != nil {
 		return err
 	}
 	if entry == nil {
 		return errors.New("the backup entry has gone while the shoot was taken over")
 	}
-	// What was released waits until it is asked for: see DeployBackupEntry. The other is simply reconciled here.
+	// What was released waits until it is asked for: see DeployEntry. The other is simply reconciled here.
 	released := &gardencorev1beta1.LastOperation{
 		Type: gardencorev1beta1.LastOperationTypeMigrate, State: gardencorev1beta1.LastOperationStateSucceeded, Progress: 100,
 		Description:    "Adopted by seed " + o.SeedName + ": the source does not answer.",
@@ -106,7 +113,7 @@ func adoptBackups(ctx context.Context, o *controlplane.Operation) error {
 	if err := adopt(ctx, o, entry, released); err != nil {
 		return err
 	}
-	source, err := o.SourceBackupEntry(ctx)
+	source, err := o.Entries.GetSource(ctx)
 	if err != nil || source == nil {
 		return err
 	}
@@ -117,7 +124,7 @@ func adoptBackups(ctx context.Context, o *controlplane.Operation) error {
 // cannot be asked to remove the backups any more.
 func adoptDying(ctx context.Context, o *controlplane.Operation) error {
 	for _, read := range []func(context.Context) (*gardencorev1beta1.BackupEntry, error){
-		o.BackupEntry, o.SourceBackupEntry,
+		o.Entries.Get, o.Entries.GetSource,
 	} {
 		entry, err := read(ctx)
 		if err != nil {
@@ -126,7 +133,7 @@ func adoptDying(ctx context.Context, o *controlplane.Operation) error {
 		if entry == nil {
 			continue
 		}
-		if err := o.Bucket.Purge(ctx, entry.Spec.BucketName, o.BackupPrefix()); err != nil {
+		if err := o.Bucket.Purge(ctx, entry.Spec.BucketName, o.Entries.Prefix()); err != nil {
 			return fmt.Errorf("remove the backups in bucket %q: %w", entry.Spec.BucketName, err)
 		}
 		if err := adopt(ctx, o, entry, nil); client.IgnoreNotFound(err) != nil {
@@ -140,7 +147,7 @@ func adoptDying(ctx context.Context, o *controlplane.Operation) error {
 // write, may write before the second.
 func adopt(ctx context.Context, o *controlplane.Operation, entry *gardencorev1beta1.BackupEntry,
 	last *gardencorev1beta1.LastOperation) error {
-	err := retry.RetryOnConflict(controlplane.ConflictBackoff, func() error {
+	err := retry.RetryOnConflict(objects.ConflictBackoff, func() error {
 		if err := o.Garden.Get(ctx, client.ObjectKeyFromObject(entry), entry); err != nil {
 			return err
 		}

@@ -16,7 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
-	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
+	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
@@ -26,9 +27,9 @@ import (
 type ForcedRestore struct {
 	// Garden is an uncached client.
 	Garden client.Client
-	States controlplane.States
+	States scope.States
 	Clock  clock.PassiveClock
-	Events controlplane.Events
+	Events scope.Events
 	// Retry is when to look again at a source that still answers, or at a state that is not whole.
 	Retry time.Duration
 }
@@ -40,7 +41,7 @@ func (r *ForcedRestore) Reconcile(ctx context.Context, request reconcile.Request
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	spec, status := ptr.Deref(shoot.Spec.SeedName, ""), ptr.Deref(shoot.Status.SeedName, "")
-	if !controlplane.Forced(shoot) || spec == "" || status == "" || spec == status {
+	if !lifecycle.Forced(shoot) || spec == "" || status == "" || spec == status {
 		return reconcile.Result{}, nil
 	}
 	answers, err := r.answers(ctx, status)
@@ -52,7 +53,7 @@ func (r *ForcedRestore) Reconcile(ctx context.Context, request reconcile.Request
 			status)
 		return reconcile.Result{RequeueAfter: r.Retry}, reporter{r.Garden, r.Clock, r.Events}.report(ctx, shoot, nil)
 	}
-	_, err = checkGarden(ctx, &controlplane.Operation{Garden: r.Garden, States: r.States, Shoot: shoot})
+	_, _, err = checkGarden(ctx, r.Garden, r.States, shoot)
 	if incomplete, is := errors.AsType[*IncompleteError](err); is {
 		return reconcile.Result{RequeueAfter: r.Retry}, reporter{r.Garden, r.Clock, r.Events}.report(ctx, shoot, incomplete)
 	}

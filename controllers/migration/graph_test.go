@@ -6,6 +6,7 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/flow"
 	"github.com/transplant-sim/transplant/controllers/ownership/tenure"
 )
@@ -17,7 +18,8 @@ func TestTheOrderOfAMigration(t *testing.T) {
 	enabled := true
 	shoot.Spec.Hibernation = &gardencorev1beta1.Hibernation{Enabled: &enabled}
 	here := tenure.Tenure{Etcd: tenure.Etcd{Exists: true}}
-	graph := (&migrate{Operation: &controlplane.Operation{Shoot: shoot}, here: here, api: true, owned: true}).graph()
+	graph := (&migrate{Operation: controlplane.New(&scope.Scope{Shoot: shoot}), here: here, api: true,
+		owned: true}).graph()
 
 	const (
 		awake     = "Scaling Kubernetes API Server up and waiting until ready"

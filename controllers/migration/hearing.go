@@ -10,7 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
-	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
+	"github.com/transplant-sim/transplant/controllers/controlplane/shootaccess"
 )
 
 // Hearing asks shoots by their public names whether they are there. It trusts nobody else to answer for them, and needs
@@ -18,7 +19,7 @@ import (
 type Hearing struct {
 	// Garden is an uncached client.
 	Garden client.Client
-	Shoots controlplane.ShootConfigs
+	Shoots scope.ShootConfigs
 }
 
 var _ Listener = &Hearing{}
@@ -27,7 +28,7 @@ var _ Listener = &Hearing{}
 // comes from a valid owner (docs/ownership.md#o2).
 func (h *Hearing) Hear(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
 	published := &corev1.ConfigMap{}
-	key := client.ObjectKey{Namespace: shoot.Namespace, Name: shoot.Name + controlplane.SuffixCA}
+	key := client.ObjectKey{Namespace: shoot.Namespace, Name: shoot.Name + shootaccess.SuffixCA}
 	if err := h.Garden.Get(ctx, key, published); err != nil {
 		return fmt.Errorf("read ConfigMap %q: %w", key, err)
 	}
@@ -35,7 +36,7 @@ func (h *Hearing) Hear(ctx context.Context, shoot *gardencorev1beta1.Shoot) erro
 	if server == "" {
 		return fmt.Errorf("ask shoot %q: it has no name", client.ObjectKeyFromObject(shoot))
 	}
-	asker, err := rest.HTTPClientFor(h.Shoots.Config(server, []byte(published.Data[controlplane.KeyCA]), ""))
+	asker, err := rest.HTTPClientFor(h.Shoots.Config(server, []byte(published.Data[shootaccess.KeyCA]), ""))
 	if err != nil {
 		return fmt.Errorf("make the client of %q: %w", server, err)
 	}
@@ -57,7 +58,7 @@ func (h *Hearing) Hear(ctx context.Context, shoot *gardencorev1beta1.Shoot) erro
 
 func advertised(shoot *gardencorev1beta1.Shoot) string {
 	for _, address := range shoot.Status.AdvertisedAddresses {
-		if address.Name == controlplane.AddressInternal {
+		if address.Name == shootaccess.AddressInternal {
 			return address.URL
 		}
 	}

@@ -16,7 +16,13 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
+	"github.com/transplant-sim/transplant/controllers/controlplane/objects"
+	"github.com/transplant-sim/transplant/controllers/controlplane/run"
+	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
+	"github.com/transplant-sim/transplant/controllers/controlplane/workload"
+	"github.com/transplant-sim/transplant/controllers/errorcodes"
 	"github.com/transplant-sim/transplant/controllers/flow"
 	"github.com/transplant-sim/transplant/controllers/ownership/tenure"
 	"github.com/transplant-sim/transplant/controllers/patch"
@@ -25,14 +31,14 @@ import (
 // migrateFlow is the source's part (docs/specification/migration.md#spec-2-6): everything is released, the state is
 // saved, the epoch ends with the final snapshot, and status.seedName gives the shoot to the destination. A crash
 // between any two steps leaves the source responsible, or, once its epoch has ended, nobody: never both.
-func (r *Reconciler) migrateFlow(o *controlplane.Operation) controlplane.Flow {
-	return controlplane.Flow{
+func (r *Reconciler) migrateFlow(o *controlplane.Operation) run.Flow {
+	return run.Flow{
 		Type:          gardencorev1beta1.LastOperationTypeMigrate,
 		Initialized:   "Preparation of Shoot cluster for migration initialized.",
 		Succeeded:     "Shoot cluster has been successfully prepared for migration.",
 		ReasonStarted: "PrepareMigration", ReasonEnded: "MigrationPrepared", ReasonError: "MigrationPreparationFailed",
-		Work: func(ctx context.Context, reporter *controlplane.Reporter) error {
-			if err := o.SyncCluster(ctx); err != nil {
+		Work: func(ctx context.Context, reporter *run.Reporter) error {
+			if err := o.Cluster.Sync(ctx); err != nil {
 				return err
 			}
 			m := &migrate{Operation: o, release: r.Release, events: r.Runner.Events}
@@ -54,7 +60,7 @@ const reasonStateDamaged = "StateDamaged"
 type migrate struct {
 	*controlplane.Operation
 	release Releaser
-	events  controlplane.Events
+	events  scope.Events
 	// added is the state as this run has saved it.
 	added *shootstate.Added
 	// here, api: what of the control plane is there. owned: the BackupEntry still belongs to this seed. begun: etcd may
@@ -66,15 +72,15 @@ type migrate struct {
 }
 
 func (m *migrate) survey(ctx context.Context) error {
-	here, err := m.Survey(ctx)
+	here, err := m.Ownership.Survey(ctx)
 	if err != nil {
 		return err
 	}
 	m.here = here.Tenure
-	if m.api, err = m.DeploymentExists(ctx, controlplane.DeploymentKubeAPIServer); err != nil {
+	if m.api, err = m.Workloads.Exists(ctx, workload.KubeAPIServer); err != nil {
 		return err
 	}
-	entry, err := m.BackupEntry(ctx)
+	entry, err := m.Entries.Get(ctx)
 	if err != nil {
 		return err
 	}
@@ -83,7 +89,7 @@ func (m *migrate) survey(ctx context.Context) error {
 	if entry != nil && m.Epoch == 0 {
 		m.released = handedOver(entry) == nil
 		m.neverStarted = m.released ||
-			controlplane.Forced(m.Shoot) && ptr.Deref(entry.Status.SeedName, m.SeedName) != m.SeedName
+			lifecycle.Forced(m.Shoot) && ptr.Deref(entry.Status.SeedName, m.SeedName) != m.SeedName
 	}
 	if m.neverStarted {
 		return nil
@@ -102,7 +108,7 @@ func (m *migrate) refuseBastions(ctx context.Context) error {
 	if !m.api {
 		return nil
 	}
-	bastions, err := m.List(ctx, extensionsv1alpha1.BastionResource)
+	bastions, err := m.Objects.List(ctx, extensionsv1alpha1.BastionResource)
 	if err != nil || len(bastions) == 0 {
 		return err
 	}
@@ -110,7 +116,7 @@ func (m *migrate) refuseBastions(ctx context.Context) error {
 	for _, bastion := range bastions {
 		names = append(names, bastion.GetName())
 	}
-	return &controlplane.CodedError{
+	return &errorcodes.Error{
 		Message: fmt.Sprintf("shoot %q still has Bastions: %s", client.ObjectKeyFromObject(m.Shoot),
 			strings.Join(names, ", ")),
 		Codes: []gardencorev1beta1.ErrorCode{gardencorev1beta1.ErrorRetryableConfigurationProblem},
@@ -143,131 +149,70 @@ func (m *migrate) graph() *flow.Graph {
 
 	awake := g.Add(flow.Task{Name: "Scaling Kubernetes API Server up and waiting until ready", Run: m.WakeUp, Skip: !wake})
 	granted := g.Add(flow.Task{
-		Name: "Granting access to Shoot", Run: m.RepairShootAccess, After: after(awake), Skip: !m.api,
+		Name: "Granting access to Shoot", Run: m.Access.Repair, After: after(awake), Skip: !m.api,
 	})
 	manager := g.Add(flow.Task{
-		Name: "Deploying gardener-resource-manager", Run: m.AwakenResourceManager, After: after(awake, granted), Skip: !m.api,
+		Name: "Deploying gardener-resource-manager", Run: m.ResourceManager.Awaken, After: after(awake, granted),
+		Skip: !m.api,
 	})
 	resources := g.Add(flow.Task{Name: "Deleting all Managed Resources from the Shoot's namespace",
-		Run: m.DeleteManagedResources, After: after(manager)})
+		Run: m.ResourceManager.DeleteResources, After: after(manager)})
 	machines := g.Add(flow.Task{Name: "Deleting machine-controller-manager",
-		Run: m.delete(controlplane.DeploymentMachineController), After: after(resources)})
+		Run: m.Workers.DeleteMachineController, After: after(resources)})
 	// What is no longer wanted is deleted for good, and before anything is released: what moved would be nobody's.
-	noExtensions := g.Add(flow.Task{Name: "Deleting stale extensions", Run: m.DeleteStaleExtensions, After: after(manager),
-		Skip: !m.api})
-	noRuntimes := g.Add(flow.Task{Name: "Deleting stale container runtime resources", Run: m.DeleteStaleContainerRuntimes,
+	noExtensions := g.Add(flow.Task{Name: "Deleting stale extensions", Run: m.Extensions.DeleteStale,
 		After: after(manager), Skip: !m.api})
-	early := g.Add(flow.Task{Name: "Migrating extension resources", Run: m.migrateKinds(beforeAPIServer),
+	noRuntimes := g.Add(flow.Task{Name: "Deleting stale container runtime resources", Run: m.Runtimes.DeleteStale,
+		After: after(manager), Skip: !m.api})
+	early := g.Add(flow.Task{Name: "Migrating extension resources", Run: m.Objects.MigrateAll(beforeAPIServer...),
 		After: after(machines, noExtensions, noRuntimes)})
 	extensions := g.Add(flow.Task{Name: "Migrating extensions before kube-apiserver",
-		Run: m.migrateExtensions(gardencorev1beta1.BeforeKubeAPIServer), After: after(resources, noExtensions)})
+		Run: m.Extensions.Migrate(gardencorev1beta1.BeforeKubeAPIServer), After: after(resources, noExtensions)})
 	saved := g.Add(flow.Task{Name: "Persisting ShootState in garden cluster", Run: m.persist,
 		After: after(early, extensions)})
 	removed := g.Add(flow.Task{Name: "Deleting extension resources from the Shoot namespace",
-		Run: m.remove(beforeAPIServer), After: after(saved)})
+		Run: m.Objects.DeleteAll(beforeAPIServer...), After: after(saved)})
 	shallow := g.Add(flow.Task{Name: "Shallow-deleting machine resources from the Shoot namespace",
-		Run: m.ShallowDeleteMachines, After: after(saved)})
+		Run: m.Workers.ShallowDeleteMachines, After: after(saved)})
 	removedExtensions := g.Add(flow.Task{Name: "Deleting extensions before kube-apiserver",
-		Run: m.removeExtensions(gardencorev1beta1.BeforeKubeAPIServer), After: after(removed)})
-	controlPlane := g.Add(flow.Task{Name: "Migrating shoot control plane", Run: m.migrateKinds(withAPIServer),
+		Run: m.Extensions.DeleteMigrated(gardencorev1beta1.BeforeKubeAPIServer), After: after(removed)})
+	controlPlane := g.Add(flow.Task{Name: "Migrating shoot control plane", Run: m.Objects.MigrateAll(withAPIServer...),
 		After: after(removedExtensions, shallow)})
-	left := g.Add(flow.Task{Name: "Waiting until shoot managed resources have been deleted", Run: m.WaitManagedResources,
-		After: after(controlPlane), Skip: !m.api})
+	left := g.Add(flow.Task{Name: "Waiting until shoot managed resources have been deleted",
+		Run: m.ResourceManager.WaitResources, After: after(controlPlane), Skip: !m.api})
 	// Since the flow began the extension makes nothing for new ones; those that were asked for just before go while they
 	// can: see refuseBastions, which asks no more when the API server is gone.
-	bastions := g.Add(flow.Task{Name: "Deleting Bastions", Run: m.DeleteBastions, After: after(controlPlane),
-		Skip: !m.api})
-	stopped := g.Add(flow.Task{Name: "Deleting kube-apiserver deployment", Run: m.DeleteKubernetes,
+	bastions := g.Add(flow.Task{Name: "Deleting Bastions", Run: m.Objects.DeleteAll(extensionsv1alpha1.BastionResource),
+		After: after(controlPlane), Skip: !m.api})
+	stopped := g.Add(flow.Task{Name: "Deleting kube-apiserver deployment", Run: m.APIServer.DeleteAll,
 		After: after(left, bastions)})
 	lateExtensions := g.Add(flow.Task{Name: "Migrating extensions after kube-apiserver",
-		Run: m.migrateExtensions(gardencorev1beta1.AfterKubeAPIServer), After: after(stopped)})
-	late := g.Add(flow.Task{Name: "Migrating shoot infrastructure and DNS records", Run: m.migrateKinds(afterAPIServer),
+		Run: m.Extensions.Migrate(gardencorev1beta1.AfterKubeAPIServer), After: after(stopped)})
+	late := g.Add(flow.Task{Name: "Migrating shoot infrastructure and DNS records",
+		Run:   m.Objects.MigrateAll(afterAPIServer...),
 		After: after(stopped)})
 	// State that extensions wrote while they were migrated is saved too (docs/specification/quirks.md#quirk-m1).
 	savedAgain := g.Add(flow.Task{Name: "Persisting late state in garden cluster", Run: m.persist,
 		After: after(late, lateExtensions)})
 	removedLate := g.Add(flow.Task{Name: "Deleting extensions after kube-apiserver",
-		Run: m.removeExtensions(gardencorev1beta1.AfterKubeAPIServer), After: after(savedAgain)})
+		Run: m.Extensions.DeleteMigrated(gardencorev1beta1.AfterKubeAPIServer), After: after(savedAgain)})
 	cleared := g.Add(flow.Task{Name: "Deleting infrastructure and DNS records from the Shoot namespace",
-		Run: m.remove(slices.Concat(withAPIServer, afterAPIServer)), After: after(savedAgain)})
+		Run: m.Objects.DeleteAll(slices.Concat(withAPIServer, afterAPIServer)...), After: after(savedAgain)})
 	final := g.Add(flow.Task{Name: "Creating final ETCD snapshot and ending the ownership epoch", Run: m.endEpoch,
 		After: after(stopped), Skip: !m.owned})
 	handed := g.Add(flow.Task{Name: handOver, Run: m.handOverBackups, After: after(final, cleared, removedLate)})
 	g.Add(flow.Task{
-		Name: "Stopping main etcd", Run: func(ctx context.Context) error { return m.ScaleEtcd(ctx, 0) },
+		Name: "Stopping main etcd", Run: func(ctx context.Context) error { return m.Etcd.Scale(ctx, 0) },
 		After: after(handed), Skip: !m.here.Etcd.Exists,
 	})
 	return g
-}
-
-func (m *migrate) delete(deployment string) func(context.Context) error {
-	return func(ctx context.Context) error { return m.DeleteDeployment(ctx, deployment) }
-}
-
-// migrateKinds asks for the migration of every object of the kinds, and waits for all.
-func (m *migrate) migrateKinds(kinds []string) func(context.Context) error {
-	return m.each(kinds, m.MigrateExtension, m.WaitMigrated)
-}
-
-// remove deletes every object of the kinds after they were released, and waits for all.
-func (m *migrate) remove(kinds []string) func(context.Context) error {
-	return m.each(kinds, m.DeleteExtension, m.WaitDeleted)
-}
-
-// migrateExtensions and removeExtensions are migrateKinds and remove for the Extensions of a moment
-// (docs/specification/api.md#spec-1-8).
-func (m *migrate) migrateExtensions(moment controlplane.Moment) func(context.Context) error {
-	return m.eachExtension(moment, m.MigrateExtension, m.WaitMigrated)
-}
-
-func (m *migrate) removeExtensions(moment controlplane.Moment) func(context.Context) error {
-	return m.eachExtension(moment, m.DeleteExtension, m.WaitDeleted)
-}
-
-// phase does one thing with one object.
-type phase func(context.Context, extensionsv1alpha1.Object) error
-
-func (m *migrate) each(kinds []string, phases ...phase) func(context.Context) error {
-	return func(ctx context.Context) error {
-		var objects []extensionsv1alpha1.Object
-		for _, kind := range kinds {
-			found, err := m.List(ctx, kind)
-			if err != nil {
-				return err
-			}
-			objects = append(objects, found...)
-		}
-		return inPhases(ctx, objects, phases)
-	}
-}
-
-func (m *migrate) eachExtension(moment controlplane.Moment, phases ...phase) func(context.Context) error {
-	return func(ctx context.Context) error {
-		objects, err := m.ExtensionsToMigrate(ctx, moment)
-		if err != nil {
-			return err
-		}
-		return inPhases(ctx, objects, phases)
-	}
-}
-
-// inPhases does each thing with all objects before the next.
-func inPhases(ctx context.Context, objects []extensionsv1alpha1.Object, phases []phase) error {
-	for _, do := range phases {
-		for _, object := range objects {
-			if err := do(ctx, object); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // persist saves the state beside what is saved already: in a second run some objects are gone
 // (docs/specification/migration.md#spec-2-6). Others write the ShootState too: the StateSync, with what it had
 // collected before the migration began, and who protects it.
 func (m *migrate) persist(ctx context.Context) error {
-	err := retry.RetryOnConflict(controlplane.ConflictBackoff, func() error {
+	err := retry.RetryOnConflict(objects.ConflictBackoff, func() error {
 		added, err := m.States.Add(ctx, client.ObjectKeyFromObject(m.Shoot), m.collect, m.added)
 		if err == nil {
 			m.added = added
@@ -290,7 +235,7 @@ func (m *migrate) collect(ctx context.Context) (*shootstate.State, error) {
 		return nil, err
 	}
 	state.Owner = m.Shoot.UID
-	return state, m.StillMine(ctx)
+	return state, m.Status.StillMine(ctx)
 }
 
 // endEpoch is the point of no return: to abort after it means a take-over with a new epoch (docs/ownership.md#o11). An
@@ -301,7 +246,7 @@ func (m *migrate) endEpoch(ctx context.Context) error {
 	if !m.begun {
 		return m.noteEnd(ctx)
 	}
-	if ended, err := m.HasFinalSnapshot(ctx, m.Epoch); err != nil || !ended {
+	if ended, err := m.Entries.HasFinalSnapshot(ctx, m.Epoch); err != nil || !ended {
 		if err := m.askGuardToEnd(ctx); err != nil {
 			return err
 		}
@@ -312,14 +257,16 @@ func (m *migrate) endEpoch(ctx context.Context) error {
 // noteEnd says on the control-plane namespace that this seed has ended the epoch. DNS names the epoch until the
 // destination has written there, which then waits for nobody: extensions, which read DNS where no guard runs, must not
 // be granted anything by it.
-func (m *migrate) noteEnd(ctx context.Context) error { return m.Advance(ctx, tenure.Ended, m.Epoch) }
+func (m *migrate) noteEnd(ctx context.Context) error {
+	return m.Ownership.Advance(ctx, tenure.Ended, m.Epoch)
+}
 
 // releasePatience is how long one run waits for the end of the epoch. Then the Shoot says what is waited for, and the
 // next run waits again: whatever the guard has not saved is nowhere else.
 const releasePatience = 5 * time.Minute
 
 func (m *migrate) askGuardToEnd(ctx context.Context) error {
-	guard, err := m.Guard(ctx)
+	guard, err := m.Etcd.Guard(ctx)
 	if err == nil {
 		bounded, cancel := context.WithTimeout(ctx, releasePatience)
 		defer cancel()
@@ -332,14 +279,14 @@ func (m *migrate) askGuardToEnd(ctx context.Context) error {
 		return fmt.Errorf("wait for the guard of epoch %d to save the final snapshot, without which the shoot would lose "+
 			"data on "+
 			"its way (the logs of containers guard and backup of pod %s-0 in namespace %q say what keeps it from that; "+
-			"mend this, the migration is tried again): %w", m.Epoch, controlplane.EtcdName, m.Namespace(), err)
+			"mend this, the migration is tried again): %w", m.Epoch, workload.Etcd, m.Namespace(), err)
 	}
 	return nil
 }
 
 // handOverBackups gives the BackupEntry to the destination and waits until this seed has released it.
 func (m *migrate) handOverBackups(ctx context.Context) error {
-	entry, err := m.BackupEntry(ctx)
+	entry, err := m.Entries.Get(ctx)
 	if err != nil {
 		return err
 	}
@@ -361,12 +308,12 @@ func (m *migrate) handOverBackups(ctx context.Context) error {
 	}
 	return m.Until(ctx, 10*time.Minute, fmt.Sprintf("the hand-over of backup entry %q", entry.Name),
 		func(ctx context.Context) error {
-			entry, err := m.BackupEntry(ctx)
+			entry, err := m.Entries.Get(ctx)
 			if err != nil {
 				return err
 			}
 			if entry == nil {
-				return controlplane.Permanent(fmt.Errorf("backup entry %q is gone", m.BackupEntryName()))
+				return scope.Permanent(fmt.Errorf("backup entry %q is gone", m.BackupEntryName()))
 			}
 			if taken := entry.Status.SeedName; taken != nil && *taken == ptr.Deref(m.Shoot.Spec.SeedName, "") {
 				return nil // released, and adopted already

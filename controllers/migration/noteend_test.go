@@ -9,19 +9,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/etcd"
+	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 )
 
 // ends ends epochs, and looks whether anybody has said so before.
 type ends struct{ said func() string }
 
-func (e ends) Release(_ context.Context, _ controlplane.Guard, epoch int64) error {
+func (e ends) Release(_ context.Context, _ etcd.Guard, epoch int64) error {
 	if said := e.said(); epoch != 3 || said != "" {
 		return errors.New("epoch 3 is to end, and nobody says that before: " + said)
 	}
 	return nil
 }
 
-func (ends) AwaitEnd(context.Context, controlplane.Guard, int64) error { return errNotEnded }
+func (ends) AwaitEnd(context.Context, etcd.Guard, int64) error { return errNotEnded }
 
 // While the destination has not written to DNS, DNS names the source; and the destination, which has a final snapshot,
 // does not wait. So the seed says itself that the epoch has ended, not before it has, and before its guard goes.
@@ -39,10 +41,10 @@ func TestTheSourceSaysThatItsEpochHasEnded(t *testing.T) {
 			}
 			return namespace.Annotations["transplant.dev/ended-epoch"]
 		}
-		m := &migrate{begun: true, release: ends{said}, Operation: &controlplane.Operation{
+		m := &migrate{begun: true, release: ends{said}, Operation: controlplane.New(&scope.Scope{
 			Settings: r.Factory.Settings, Garden: r.Factory.Garden, Seed: r.Factory.Seed, Bucket: finals{}, Shoot: shoot,
 			Clock: r.Factory.Clock, Epoch: 3,
-		}}
+		})}
 		want := "3"
 		if failed {
 			m.release, want = neverEnds{}, ""

@@ -21,13 +21,16 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/etcd"
+	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
+	"github.com/transplant-sim/transplant/controllers/controlplane/run"
 	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // Reconciler runs the migrate flow on the source seed and the restore flow on the destination.
 type Reconciler struct {
 	Factory *controlplane.Factory
-	Runner  *controlplane.Runner
+	Runner  *run.Runner
 	Release Releaser
 }
 
@@ -35,9 +38,9 @@ type Reconciler struct {
 type Releaser interface {
 	// Release has it end the epoch, as the last step of the owner (docs/ownership.md#o11): clients stopped, holders
 	// revoked, final snapshot in the bucket.
-	Release(ctx context.Context, guard controlplane.Guard, epoch int64) error
+	Release(ctx context.Context, guard etcd.Guard, epoch int64) error
 	// AwaitEnd waits until it has done the same because another owner has ended the epoch (docs/ownership.md#o3).
-	AwaitEnd(ctx context.Context, guard controlplane.Guard, epoch int64) error
+	AwaitEnd(ctx context.Context, guard etcd.Guard, epoch int64) error
 }
 
 // busyRetry is when to look again at a shoot that another flow of this gardenlet works on.
@@ -54,38 +57,38 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if o == nil || err != nil {
 		return reconcile.Result{}, err
 	}
-	if controlplane.ResponsibleSeed(o.Shoot.Spec.SeedName, o.Shoot.Status.SeedName) != o.SeedName ||
+	if lifecycle.ResponsibleSeed(o.Shoot.Spec.SeedName, o.Shoot.Status.SeedName) != o.SeedName ||
 		o.Shoot.Annotations[constants.ShootIgnore] == constants.LabelTrue {
 		return reconcile.Result{}, nil
 	}
 	if o.Stopped() {
-		return reconcile.Result{RequeueAfter: controlplane.StoppedRetry}, nil
+		return reconcile.Result{RequeueAfter: lifecycle.StoppedRetry}, nil
 	}
-	switch controlplane.OperationType(o.Shoot) {
+	switch lifecycle.OperationType(o.Shoot) {
 	case gardencorev1beta1.LastOperationTypeMigrate:
 		if ptr.Deref(o.Shoot.Spec.SeedName, "") == o.SeedName {
 			return reconcile.Result{}, abort(ctx, o, "is called off: the shoot is bound to its source again")
 		}
-		if wait := controlplane.BackOff(o); wait > 0 {
+		if wait := o.BackOff(); wait > 0 {
 			return reconcile.Result{RequeueAfter: wait}, nil
 		}
 		// The constraint is the garden's word that the destination can take the shoot
 		// (docs/specification/migration.md#spec-2-4). Its change wakes us.
-		if controlplane.Stuck(o.Shoot) {
+		if lifecycle.Stuck(o.Shoot) {
 			return reconcile.Result{}, nil
 		}
-		if !controlplane.ReadyForMigration(o.Shoot) {
+		if !lifecycle.ReadyForMigration(o.Shoot) {
 			return reconcile.Result{}, callOff(ctx, o)
 		}
-		return again(r.Runner.Run(ctx, o, r.migrateFlow(o)))
+		return again(r.Runner.Run(ctx, o.Scope, r.migrateFlow(o)))
 	case gardencorev1beta1.LastOperationTypeRestore:
-		if controlplane.Stuck(o.Shoot) {
+		if lifecycle.Stuck(o.Shoot) {
 			return reconcile.Result{}, nil
 		}
-		if wait := controlplane.BackOff(o); wait > 0 {
+		if wait := o.BackOff(); wait > 0 {
 			return reconcile.Result{RequeueAfter: wait}, nil
 		}
-		return again(r.Runner.Run(ctx, o, r.restoreFlow(o)))
+		return again(r.Runner.Run(ctx, o.Scope, r.restoreFlow(o)))
 	}
 	return reconcile.Result{}, nil
 }

@@ -11,6 +11,8 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/run"
+	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 )
 
 // A run whose last word did not reach the garden leaves Processing behind. Evacuation must not take that for work that
@@ -44,7 +46,7 @@ func TestAHandOverThatNobodyWorksOnIsCalledOff(t *testing.T) {
 			garden := newGarden(t, "True", shoot)
 			r := &Reconciler{
 				Factory: newFactory(t, garden, ownedBy("b", 3), shelves{}),
-				Runner: &controlplane.Runner{Version: "v1", Events: &eventLog{}, Periods: controlplane.Periods{Retry: time.Hour,
+				Runner: &run.Runner{Version: "v1", Events: &eventLog{}, Periods: run.Periods{Retry: time.Hour,
 					Progress: time.Millisecond}},
 			}
 			if c.busy {
@@ -89,7 +91,7 @@ func TestNothingMovesInAnEmergency(t *testing.T) {
 			}
 			r := &Reconciler{
 				Factory: newFactory(t, garden, ownedBy("b", 3), shelves{}),
-				Runner: &controlplane.Runner{Version: "v1", Events: &eventLog{}, Periods: controlplane.Periods{Retry: time.Hour,
+				Runner: &run.Runner{Version: "v1", Events: &eventLog{}, Periods: run.Periods{Retry: time.Hour,
 					Progress: time.Millisecond}},
 			}
 			result, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)})
@@ -114,7 +116,7 @@ func TestWhoSleepsIsWokenToBeMigrated(t *testing.T) {
 	} {
 		shoot := shootOn("c", "b", "Migrate", "Processing")
 		shoot.Spec.Hibernation, shoot.Status.IsHibernated = &gardencorev1beta1.Hibernation{Enabled: &c.spec}, c.status
-		m := &migrate{Operation: &controlplane.Operation{Shoot: shoot}, owned: c.owned, api: c.api}
+		m := &migrate{Operation: controlplane.New(&scope.Scope{Shoot: shoot}), owned: c.owned, api: c.api}
 		if got := slices.Contains(m.graph().Tasks(),
 			"Scaling Kubernetes API Server up and waiting until ready"); got != c.want {
 			t.Errorf("%s: %t", name, got)

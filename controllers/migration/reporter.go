@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
-	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
@@ -19,7 +19,7 @@ import (
 type reporter struct {
 	garden client.Client
 	clock  clock.PassiveClock
-	events controlplane.Events
+	events scope.Events
 }
 
 // report sets the constraint, with an event, once for each reason; nil removes the constraint.

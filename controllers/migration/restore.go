@@ -12,6 +12,11 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/etcd"
+	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
+	"github.com/transplant-sim/transplant/controllers/controlplane/owner"
+	"github.com/transplant-sim/transplant/controllers/controlplane/run"
+	"github.com/transplant-sim/transplant/controllers/controlplane/workload"
 	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
@@ -19,21 +24,21 @@ import (
 // owner, and then runs the graph of every reconciliation in restore mode. Nothing is written to an authority before the
 // state is known to be whole. A shoot whose deletion has come so far that there is nothing to restore is only taken up,
 // to be deleted from here.
-func (r *Reconciler) restoreFlow(o *controlplane.Operation) controlplane.Flow {
-	return controlplane.Flow{
+func (r *Reconciler) restoreFlow(o *controlplane.Operation) run.Flow {
+	return run.Flow{
 		Type:          gardencorev1beta1.LastOperationTypeRestore,
 		Initialized:   "Restoration of Shoot cluster initialized.",
 		Succeeded:     "Shoot cluster has been successfully restored.",
 		ReasonStarted: "Reconciling", ReasonEnded: "Reconciled", ReasonError: "ReconcileError",
-		Work: func(ctx context.Context, reporter *controlplane.Reporter) error {
+		Work: func(ctx context.Context, reporter *run.Reporter) error {
 			nothing, err := r.prepareRestore(ctx, o)
 			if err != nil {
 				return err
 			}
-			if err := o.HoldOwnership(ctx); err != nil {
+			if err := o.Ownership.Hold(ctx); err != nil {
 				return err
 			}
-			if err := o.SyncCluster(ctx); err != nil {
+			if err := o.Cluster.Sync(ctx); err != nil {
 				return err
 			}
 			if nothing {
@@ -42,7 +47,7 @@ func (r *Reconciler) restoreFlow(o *controlplane.Operation) controlplane.Flow {
 				}
 				return o.ReclaimGraph().Run(ctx, reporter)
 			}
-			if controlplane.Forced(o.Shoot) {
+			if lifecycle.Forced(o.Shoot) {
 				if err := adoptBackups(ctx, o); err != nil {
 					return err
 				}
@@ -53,7 +58,7 @@ func (r *Reconciler) restoreFlow(o *controlplane.Operation) controlplane.Flow {
 		Finish: func(status *gardencorev1beta1.ShootStatus) {
 			status.SeedName = &o.SeedName
 			status.IsHibernated = o.Hibernated()
-			controlplane.RolledOut(status)
+			run.RolledOut(status)
 			for i := range status.Conditions {
 				if status.Conditions[i].Status != gardencorev1beta1.ConditionFalse {
 					status.Conditions[i].Status = gardencorev1beta1.ConditionProgressing
@@ -70,7 +75,7 @@ func (r *Reconciler) prepareRestore(ctx context.Context, o *controlplane.Operati
 	if nothing, err = loadState(ctx, o); err != nil {
 		return false, err
 	}
-	here, err := o.Survey(ctx)
+	here, err := o.Ownership.Survey(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -94,7 +99,7 @@ func (r *Reconciler) prepareRestore(ctx context.Context, o *controlplane.Operati
 	if !left {
 		return nothing, nil
 	}
-	if err := o.RemoveLeftovers(ctx); err != nil {
+	if err := o.Leftovers.Remove(ctx); err != nil {
 		return false, fmt.Errorf("remove what an earlier epoch has left on this seed: %w", err)
 	}
 	if unconfirmed != nil {
@@ -108,8 +113,9 @@ func (r *Reconciler) prepareRestore(ctx context.Context, o *controlplane.Operati
 // loadState reads the state; of a restore by force, or of a shoot in deletion, it makes sure that nothing that the
 // garden keeps is missing.
 func loadState(ctx context.Context, o *controlplane.Operation) (nothing bool, err error) {
-	if controlplane.Forced(o.Shoot) || o.Shoot.DeletionTimestamp != nil {
-		return checkGarden(ctx, o)
+	if lifecycle.Forced(o.Shoot) || o.Shoot.DeletionTimestamp != nil {
+		o.State, nothing, err = checkGarden(ctx, o.Garden, o.States, o.Shoot)
+		return nothing, err
 	}
 	o.State, err = o.States.Load(ctx, client.ObjectKeyFromObject(o.Shoot))
 	return false, err
@@ -139,12 +145,12 @@ func (e *UnconfirmedError) Unwrap() error { return e.Err }
 // needed. Another owner may have taken the shoot over and never begun: then that snapshot is what this restore starts
 // from. If the guard is silent or does not exist, the error is an UnconfirmedError. All other errors are to be tried
 // again: the guard may be well, and have the data.
-func (r *Reconciler) awaitEnd(ctx context.Context, o *controlplane.Operation, here *controlplane.Survey) error {
+func (r *Reconciler) awaitEnd(ctx context.Context, o *controlplane.Operation, here *owner.Survey) error {
 	epoch, err := here.UnsavedEpoch(ctx)
 	if err != nil || epoch == 0 {
 		return err
 	}
-	guard, err := o.Guard(ctx)
+	guard, err := o.Etcd.Guard(ctx)
 	if err == nil {
 		bounded, cancel := context.WithTimeout(ctx, endPatience)
 		defer cancel()
@@ -153,11 +159,11 @@ func (r *Reconciler) awaitEnd(ctx context.Context, o *controlplane.Operation, he
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case errors.Is(err, controlplane.ErrNoGuard), errors.Is(err, validity.ErrSilent):
+	case errors.Is(err, etcd.ErrNoGuard), errors.Is(err, validity.ErrSilent):
 		return &UnconfirmedError{epoch, err}
 	case err != nil:
 		return fmt.Errorf("wait for the etcd of epoch %d, which may have the only copy of the shoot's newest data "+
-			"(to give it up, delete statefulset %q in namespace %q): %w", epoch, controlplane.EtcdName, o.Namespace(), err)
+			"(to give it up, delete statefulset %q in namespace %q): %w", epoch, workload.Etcd, o.Namespace(), err)
 	}
 	return nil
 }

@@ -15,7 +15,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/etcd"
+	"github.com/transplant-sim/transplant/controllers/controlplane/run"
 	"github.com/transplant-sim/transplant/controllers/ownership/ownershiptest"
 	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
@@ -23,9 +24,9 @@ import (
 // epochEnd is what the guard of an epoch that was left does when somebody waits for it.
 type epochEnd func(epoch int64) error
 
-func (epochEnd) Release(context.Context, controlplane.Guard, int64) error { return errNotEnded }
+func (epochEnd) Release(context.Context, etcd.Guard, int64) error { return errNotEnded }
 
-func (e epochEnd) AwaitEnd(_ context.Context, _ controlplane.Guard, epoch int64) error {
+func (e epochEnd) AwaitEnd(_ context.Context, _ etcd.Guard, epoch int64) error {
 	return e(epoch)
 }
 
@@ -112,7 +113,7 @@ func TestWhatIsLeftHereEndsBeforeItGoes(t *testing.T) {
 			if c.owner == "b" {
 				c.buckets.shelves["uid-b"] = rot{errors.New("damaged")} // its etcd is restored: it does not matter any more
 			}
-			r := &Reconciler{Factory: newFactory(t, garden, owners, nil, here...), Runner: &controlplane.Runner{Events: events}}
+			r := &Reconciler{Factory: newFactory(t, garden, owners, nil, here...), Runner: &run.Runner{Events: events}}
 			r.Factory.Bucket = c.buckets
 			etcd, asked := etcdOf("3"), false
 			hasEtcd := func() bool {

@@ -9,6 +9,7 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 )
 
 func seedReady(version string) *gardencorev1beta1.Seed {
@@ -106,7 +107,7 @@ func TestOnlyTheSeedThatHoldsTheControlPlaneReplacesItsState(t *testing.T) {
 		"lives elsewhere":                          {shootOn("a", "a", "Reconcile", "Succeeded"), false},
 		"on no seed":                               {shootOn("", "b", "Reconcile", "Succeeded"), false},
 	} {
-		o := &controlplane.Operation{Settings: controlplane.Settings{SeedName: "b"}, Shoot: c.shoot}
+		o := controlplane.New(&scope.Scope{Settings: scope.Settings{SeedName: "b"}, Shoot: c.shoot})
 		if got := holdsState(o); got != c.want {
 			t.Errorf("%s: got %t, want %t", name, got, c.want)
 		}

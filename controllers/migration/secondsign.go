@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
-	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
 )
 
 // Listener hears shoots.
@@ -109,9 +109,9 @@ func (s *secondSign) spares(shoot *gardencorev1beta1.Shoot, lost string, now tim
 func speaks(shoot *gardencorev1beta1.Shoot) bool {
 	asleep := shoot.Status.IsHibernated || shoot.Spec.Hibernation != nil && ptr.Deref(shoot.Spec.Hibernation.Enabled,
 		false)
-	return !asleep && controlplane.Created(shoot)
+	return !asleep && lifecycle.Created(shoot)
 }
 
 func responsible(shoot *gardencorev1beta1.Shoot) string {
-	return controlplane.ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName)
+	return lifecycle.ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName)
 }

@@ -24,8 +24,8 @@ import (
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 	transplantv1alpha1 "github.com/transplant-sim/transplant/api/transplant/v1alpha1"
-	"github.com/transplant-sim/transplant/controllers/controlplane"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
+	"github.com/transplant-sim/transplant/controllers/controlplane/workload"
 )
 
 // beforeWriting does something each time before a ShootState is written, and says what its writer hears then; nil lets
@@ -291,7 +291,7 @@ func TestAMigrationWithADamagedState(t *testing.T) {
 			}
 			r.Factory.Seed = interceptor.NewClient(seed.(client.WithWatch), interceptor.Funcs{
 				Delete: func(ctx context.Context, cl client.WithWatch, o client.Object, options ...client.DeleteOption) error {
-					if _, is := o.(*appsv1.Deployment); is && o.GetName() == controlplane.DeploymentKubeAPIServer && c.late {
+					if _, is := o.(*appsv1.Deployment); is && o.GetName() == workload.KubeAPIServer && c.late {
 						if err := damage(ctx, garden); err != nil {
 							return err
 						}

@@ -7,7 +7,10 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	transplantv1alpha1 "github.com/transplant-sim/transplant/api/transplant/v1alpha1"
-	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/backupentry"
+	"github.com/transplant-sim/transplant/controllers/controlplane/namespace"
+	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
+	"github.com/transplant-sim/transplant/controllers/controlplane/shootaccess"
 )
 
 // inventory is the names, in one project namespace, of what a seed needs to look after its shoots.
@@ -49,12 +52,12 @@ func inventoriesOf(shoots []gardencorev1beta1.Shoot, entries []gardencorev1beta1
 	}
 	ofShoots := sets.New[string]()
 	for i := range shoots {
-		ofShoots.Insert(controlplane.BackupEntriesOf(&shoots[i])...)
+		ofShoots.Insert(backupentry.NamesOf(&shoots[i])...)
 		for _, b := range of(shoots[i].Spec.SeedName, shoots[i].Status.SeedName) {
 			b.add(&shoots[i])
 		}
 		for _, b := range of(shoots[i].Status.SeedName) {
-			b.present.Insert(controlplane.OwnerLease(shoots[i].Name))
+			b.present.Insert(scope.OwnerLease(shoots[i].Name))
 		}
 	}
 	// An entry outlives its shoot.
@@ -71,11 +74,11 @@ func inventoriesOf(shoots []gardencorev1beta1.Shoot, entries []gardencorev1beta1
 
 func (b *inventory) add(shoot *gardencorev1beta1.Shoot) {
 	b.shoots.Insert(shoot.Name)
-	b.claims.Insert(controlplane.OwnerLease(shoot.Name))
-	b.writeSecrets.Insert(shoot.Name + controlplane.SuffixKubeconfig)
-	b.writeConfigs.Insert(shoot.Name + controlplane.SuffixCA)
-	b.entries.Insert(controlplane.BackupEntriesOf(shoot)...)
-	secrets, configs := controlplane.Referenced(shoot)
+	b.claims.Insert(scope.OwnerLease(shoot.Name))
+	b.writeSecrets.Insert(shoot.Name + shootaccess.SuffixKubeconfig)
+	b.writeConfigs.Insert(shoot.Name + shootaccess.SuffixCA)
+	b.entries.Insert(backupentry.NamesOf(shoot)...)
+	secrets, configs := namespace.Referenced(shoot)
 	b.readSecrets.Insert(secrets...)
 	b.readConfigs.Insert(configs...)
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/transplant-sim/transplant/api/cloud"
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
-	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 )
 
 // PolicyStore is where the cloud keeps its policies.
@@ -118,7 +118,7 @@ func (p *Policies) wanted(ctx context.Context) (map[string]string, time.Duration
 		}
 		// Not from the status, which the gardenlet of the first seed fills in.
 		if project := projects[shoot.Namespace]; project != nil {
-			bound[controlplane.TechnicalID(project, shoot.Name)] = seed
+			bound[scope.TechnicalID(project, shoot.Name)] = seed
 		}
 	}
 	return bound, again, nil

@@ -10,14 +10,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
-	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
 )
 
 // AddToManager adds the Reconciler to a manager on the garden. It works on up to workers shoots at a time.
 func (r *Reconciler) AddToManager(mgr manager.Manager, workers int) error {
 	mine := predicate.NewPredicateFuncs(func(object client.Object) bool {
 		shoot, ok := object.(*gardencorev1beta1.Shoot)
-		return ok && controlplane.ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName) == r.Factory.SeedName
+		return ok && lifecycle.ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName) == r.Factory.SeedName
 	})
 	err := builder.ControllerManagedBy(mgr).
 		Named("shoot").

@@ -11,6 +11,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
 	"github.com/transplant-sim/transplant/controllers/maintenance/window"
 	"github.com/transplant-sim/transplant/controllers/patch"
 )
@@ -32,8 +33,8 @@ func (r *Reconciler) due(o *controlplane.Operation, operation gardencorev1beta1.
 	last := shoot.Status.LastOperation
 	changed := shoot.Status.ObservedGeneration != shoot.Generation
 	switch {
-	case operation == gardencorev1beta1.LastOperationTypeCreate && last == nil, controlplane.Requested(shoot),
-		controlplane.RolloutRequested(shoot), controlplane.RotationRequested(shoot):
+	case operation == gardencorev1beta1.LastOperationTypeCreate && last == nil, lifecycle.Requested(shoot),
+		lifecycle.RolloutRequested(shoot), lifecycle.RotationRequested(shoot):
 		return 0, false
 	case changed && operation == gardencorev1beta1.LastOperationTypeReconcile && confines(shoot) &&
 		!window.EffectiveOf(shoot).Contains(now):
@@ -43,7 +44,7 @@ func (r *Reconciler) due(o *controlplane.Operation, operation gardencorev1beta1.
 	case last.State == gardencorev1beta1.LastOperationStateFailed:
 		return r.Runner.Periods.Sync, false
 	case last.State != gardencorev1beta1.LastOperationStateSucceeded:
-		return controlplane.BackOff(o), false
+		return o.BackOff(), false
 	case r.Cadence.InMaintenanceOnly:
 		return max(0, inMaintenance(shoot, last.LastUpdateTime.Time, now).Sub(now)), false
 	}

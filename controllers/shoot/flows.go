@@ -8,23 +8,24 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/run"
 )
 
 // reconcileFlow creates or reconciles a control plane.
-func reconcileFlow(o *controlplane.Operation, operation gardencorev1beta1.LastOperationType) controlplane.Flow {
-	return controlplane.Flow{
+func reconcileFlow(o *controlplane.Operation, operation gardencorev1beta1.LastOperationType) run.Flow {
+	return run.Flow{
 		Type:          operation,
 		Initialized:   "Reconciliation of Shoot cluster initialized.",
 		Succeeded:     "Shoot cluster has been successfully reconciled.",
 		ReasonStarted: "Reconciling", ReasonEnded: "Reconciled", ReasonError: "ReconcileError",
-		Work: func(ctx context.Context, reporter *controlplane.Reporter) error {
+		Work: func(ctx context.Context, reporter *run.Reporter) error {
 			if err := clearTheGround(ctx, o, operation); err != nil {
 				return err
 			}
-			if err := o.SyncCluster(ctx); err != nil {
+			if err := o.Cluster.Sync(ctx); err != nil {
 				return err
 			}
-			if err := o.HoldOwnership(ctx); err != nil {
+			if err := o.Ownership.Hold(ctx); err != nil {
 				return err
 			}
 			return o.ReconcileGraph().Run(ctx, reporter)
@@ -33,8 +34,8 @@ func reconcileFlow(o *controlplane.Operation, operation gardencorev1beta1.LastOp
 		Finish: func(status *gardencorev1beta1.ShootStatus) {
 			status.SeedName = &o.SeedName
 			status.IsHibernated = o.Hibernated()
-			controlplane.RolledOut(status)
-			controlplane.RotationsCompleted(status, metav1.NewTime(o.Clock.Now()))
+			run.RolledOut(status)
+			run.RotationsCompleted(status, metav1.NewTime(o.Clock.Now()))
 		},
 	}
 }
@@ -46,7 +47,7 @@ func clearTheGround(ctx context.Context, o *controlplane.Operation,
 	if operation != gardencorev1beta1.LastOperationTypeCreate {
 		return nil
 	}
-	here, err := o.Survey(ctx)
+	here, err := o.Ownership.Survey(ctx)
 	if err != nil {
 		return err
 	}
@@ -54,28 +55,28 @@ func clearTheGround(ctx context.Context, o *controlplane.Operation,
 	if err != nil || !left {
 		return err
 	}
-	return o.RemoveLeftovers(ctx)
+	return o.Leftovers.Remove(ctx)
 }
 
 // deleteFlow deletes a control plane and everything the shoot has in the cloud.
-func deleteFlow(o *controlplane.Operation, cleanup Cleanup) controlplane.Flow {
-	return controlplane.Flow{
+func deleteFlow(o *controlplane.Operation, cleanup Cleanup) run.Flow {
+	return run.Flow{
 		Type:          gardencorev1beta1.LastOperationTypeDelete,
 		Initialized:   "Deletion of Shoot cluster initialized.",
 		Succeeded:     "Shoot cluster has been successfully deleted.",
 		ReasonStarted: "Deleting", ReasonEnded: "Deleted", ReasonError: "DeleteError",
 		Gone: true,
-		Work: func(ctx context.Context, reporter *controlplane.Reporter) error {
-			if err := o.SyncCluster(ctx); err != nil {
+		Work: func(ctx context.Context, reporter *run.Reporter) error {
+			if err := o.Cluster.Sync(ctx); err != nil {
 				return err
 			}
-			if err := o.HoldOwnership(ctx); err != nil {
+			if err := o.Ownership.Hold(ctx); err != nil {
 				return err
 			}
 			if err := o.DeleteGraph(cleanup.Tasks(o)...).Run(ctx, reporter); err != nil {
 				return err
 			}
-			return o.RemoveFinalizer(ctx)
+			return o.Status.RemoveFinalizer(ctx)
 		},
 	}
 }

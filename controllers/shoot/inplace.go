@@ -19,7 +19,8 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
-	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/objects"
+	"github.com/transplant-sim/transplant/controllers/controlplane/workers"
 	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
@@ -68,7 +69,7 @@ func (r *InPlaceUpdates) Reconcile(ctx context.Context, request reconcile.Reques
 		return reconcile.Result{}, fmt.Errorf("read the shoot of Cluster %q: %w", cluster.Name, err)
 	}
 	result := reconcile.Result{}
-	err := retry.RetryOnConflict(controlplane.ConflictBackoff, func() (err error) {
+	err := retry.RetryOnConflict(objects.ConflictBackoff, func() (err error) {
 		result.RequeueAfter, err = r.settle(ctx, client.ObjectKeyFromObject(known), worker)
 		return err
 	})
@@ -90,7 +91,7 @@ func (r *InPlaceUpdates) settle(ctx context.Context, key client.ObjectKey,
 	if last.State == gardencorev1beta1.LastOperationStateProcessing {
 		return flowRetry, nil
 	}
-	wanted, err := controlplane.InPlaceAfter(shoot, worker, false)
+	wanted, err := workers.InPlaceAfter(shoot, worker, false)
 	if err != nil || equality.Semantic.DeepEqual(wanted, shoot.Status.InPlaceUpdates) {
 		return 0, err
 	}

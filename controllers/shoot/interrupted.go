@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
-	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
 	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
@@ -59,5 +59,5 @@ func abort(ctx context.Context, garden client.Client, clock clock.PassiveClock, 
 func interrupted(shoot *gardencorev1beta1.Shoot, seedName string) bool {
 	last := shoot.Status.LastOperation
 	return last != nil && last.State == gardencorev1beta1.LastOperationStateProcessing &&
-		controlplane.ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName) == seedName
+		lifecycle.ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName) == seedName
 }

@@ -33,6 +33,8 @@ import (
 	transplantv1alpha1 "github.com/transplant-sim/transplant/api/transplant/v1alpha1"
 	"github.com/transplant-sim/transplant/clusters/apiservertest"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/run"
+	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
 	"github.com/transplant-sim/transplant/controllers/ownership"
 	"github.com/transplant-sim/transplant/controllers/ownership/ownershiptest"
@@ -134,7 +136,7 @@ func (l *live) Claim(namespace, lease string) ownership.Authority {
 func (l *live) Decision(string) ownership.Authority { return l.decision }
 
 // noFinals are buckets in which no epoch has ended.
-type noFinals struct{ controlplane.Buckets }
+type noFinals struct{ scope.Buckets }
 
 func (noFinals) HasFinalSnapshot(context.Context, string, string, int64) (bool, error) {
 	return false, nil
@@ -166,7 +168,7 @@ func (l *live) gardenlet() {
 	reported := &atomic.Bool{}
 	reconciler := &Reconciler{
 		Factory: &controlplane.Factory{
-			Settings: controlplane.Settings{
+			Settings: scope.Settings{
 				SeedName: "a", InternalDomain: "shoots.test", Image: "own", KubernetesImage: "kubernetes",
 				OwnerCheckInterval: time.Second, OwnerCheckTimeout: 5 * time.Second,
 				DeltaInterval: time.Second, FullSnapshotInterval: time.Hour, DNSTTL: 5 * time.Second,
@@ -174,12 +176,12 @@ func (l *live) gardenlet() {
 				GatewayNamespace: "istio-ingress", GatewayService: "istio-ingressgateway", GatewayPort: 9443,
 			},
 			Clock: hasty{clock.RealClock{}, reported}, Boottime: boottime, Garden: l, Seed: l,
-			Bell: &controlplane.Bell{}, Shoots: l, Owners: l, Bucket: noFinals{},
+			Bell: &scope.Bell{}, Shoots: l, Owners: l, Bucket: noFinals{},
 			States: &shootstate.Store{Garden: l, Clock: clock.RealClock{}}, Version: "v1",
 		},
-		Runner: &controlplane.Runner{
+		Runner: &run.Runner{
 			Version: "v1", Events: inGarden{mgr.GetEventRecorder("gardenlet"), reported},
-			Periods: controlplane.Periods{Sync: time.Hour, Retry: time.Hour, Progress: time.Millisecond},
+			Periods: run.Periods{Sync: time.Hour, Retry: time.Hour, Progress: time.Millisecond},
 		},
 		Cleanup: noCleanup{},
 	}

@@ -13,6 +13,8 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
+	"github.com/transplant-sim/transplant/controllers/controlplane/run"
 	"github.com/transplant-sim/transplant/controllers/flow"
 	"github.com/transplant-sim/transplant/controllers/patch"
 )
@@ -20,7 +22,7 @@ import (
 // Reconciler runs the create, reconcile and delete flows.
 type Reconciler struct {
 	Factory *controlplane.Factory
-	Runner  *controlplane.Runner
+	Runner  *run.Runner
 	Cadence Cadence
 	Cleanup Cleanup
 }
@@ -45,35 +47,35 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if o == nil || err != nil {
 		return reconcile.Result{}, err
 	}
-	if controlplane.ResponsibleSeed(o.Shoot.Spec.SeedName, o.Shoot.Status.SeedName) != o.SeedName || ignored(o.Shoot) {
+	if lifecycle.ResponsibleSeed(o.Shoot.Spec.SeedName, o.Shoot.Status.SeedName) != o.SeedName || ignored(o.Shoot) {
 		return reconcile.Result{}, nil
 	}
 	if o.Stopped() {
-		return reconcile.Result{RequeueAfter: controlplane.StoppedRetry}, nil
+		return reconcile.Result{RequeueAfter: lifecycle.StoppedRetry}, nil
 	}
 	// Whatever has failed, a migration included, that says so in the garden has woken us.
-	if controlplane.Stuck(o.Shoot) {
-		if err := o.ReportFailed(ctx); err != nil {
+	if lifecycle.Stuck(o.Shoot) {
+		if err := o.Cluster.ReportFailed(ctx); err != nil {
 			return reconcile.Result{}, err
 		}
 	}
-	operation := controlplane.OperationType(o.Shoot)
+	operation := lifecycle.OperationType(o.Shoot)
 	if misplaced, err := r.misplaced(ctx, o, operation); misplaced || err != nil {
 		return reconcile.Result{}, err
 	}
 	switch operation {
 	case gardencorev1beta1.LastOperationTypeDelete:
 		// What failed before the deletion does not stop it.
-		if last := o.Shoot.Status.LastOperation; last != nil && last.Type == operation && controlplane.Stuck(o.Shoot) {
+		if last := o.Shoot.Status.LastOperation; last != nil && last.Type == operation && lifecycle.Stuck(o.Shoot) {
 			return reconcile.Result{}, nil
 		}
-		if wait := controlplane.BackOff(o); wait > 0 {
+		if wait := o.BackOff(); wait > 0 {
 			return reconcile.Result{RequeueAfter: wait}, nil
 		}
 		if !controllerutil.ContainsFinalizer(o.Shoot, constants.GardenerFinalizer) {
 			return reconcile.Result{}, nil
 		}
-		return r.Runner.Run(ctx, o, deleteFlow(o, r.Cleanup))
+		return r.Runner.Run(ctx, o.Scope, deleteFlow(o, r.Cleanup))
 	case gardencorev1beta1.LastOperationTypeCreate, gardencorev1beta1.LastOperationTypeReconcile:
 		if wait, confined := r.due(o, operation); wait > 0 {
 			return reconcile.Result{RequeueAfter: wait}, r.reportConfined(ctx, o, confined, wait)
@@ -81,7 +83,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		if err := hold(ctx, o); err != nil {
 			return reconcile.Result{}, err
 		}
-		return r.Runner.Run(ctx, o, reconcileFlow(o, operation))
+		return r.Runner.Run(ctx, o.Scope, reconcileFlow(o, operation))
 	}
 	return reconcile.Result{}, nil
 }
@@ -90,14 +92,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 func (r *Reconciler) misplaced(ctx context.Context, o *controlplane.Operation,
 	operation gardencorev1beta1.LastOperationType) (bool, error) {
 	if operation != gardencorev1beta1.LastOperationTypeReconcile &&
-		operation != gardencorev1beta1.LastOperationTypeDelete || !controlplane.Created(o.Shoot) {
+		operation != gardencorev1beta1.LastOperationTypeDelete || !lifecycle.Created(o.Shoot) {
 		return false, nil
 	}
-	misplaced, err := o.Misplaced(ctx)
+	misplaced, err := o.Ownership.Misplaced(ctx)
 	if err != nil || !misplaced {
 		return false, err
 	}
-	return true, o.AskForRestore(ctx, "The control plane is not on seed "+o.SeedName+", which is responsible for it.")
+	why := "The control plane is not on seed " + o.SeedName + ", which is responsible for it."
+	return true, o.Ownership.AskForRestore(ctx, why)
 }
 
 func ignored(shoot *gardencorev1beta1.Shoot) bool {

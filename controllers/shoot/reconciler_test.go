@@ -21,6 +21,8 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/run"
+	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/flow"
 )
 
@@ -65,11 +67,11 @@ func TestADeletionThatHasFailedForGoodIsNotTriedAgain(t *testing.T) {
 			happened := &reasons{}
 			r := &Reconciler{
 				Factory: &controlplane.Factory{
-					Settings: controlplane.Settings{SeedName: "a", WaitInterval: time.Millisecond}, Clock: clock.RealClock{},
+					Settings: scope.Settings{SeedName: "a", WaitInterval: time.Millisecond}, Clock: clock.RealClock{},
 					Garden: garden, Seed: fake.NewClientBuilder().WithScheme(scheme).WithObjects(namespace).Build(),
-					Bell: &controlplane.Bell{},
+					Bell: &scope.Bell{},
 				},
-				Runner:  &controlplane.Runner{Version: "v1", Events: happened, Periods: controlplane.Periods{Retry: time.Hour}},
+				Runner:  &run.Runner{Version: "v1", Events: happened, Periods: run.Periods{Retry: time.Hour}},
 				Cleanup: noCleanup{},
 			}
 			// The flow itself finds no cloud profile, and ends with an error.
@@ -121,12 +123,12 @@ func TestCluster_OperationFails_ShowsItToExtensions(t *testing.T) {
 			}
 			r := &Reconciler{
 				Factory: &controlplane.Factory{
-					Settings: controlplane.Settings{SeedName: "a", WaitInterval: time.Hour}, Clock: clock.RealClock{},
-					Bell: &controlplane.Bell{}, Seed: seed.Build(),
+					Settings: scope.Settings{SeedName: "a", WaitInterval: time.Hour}, Clock: clock.RealClock{},
+					Bell: &scope.Bell{}, Seed: seed.Build(),
 					Garden: fake.NewClientBuilder().WithScheme(scheme).WithObjects(shoot,
 						&gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "a"}}).Build(),
 				},
-				Runner: &controlplane.Runner{Version: "v1", Events: &reasons{}, Periods: controlplane.Periods{Sync: time.Hour,
+				Runner: &run.Runner{Version: "v1", Events: &reasons{}, Periods: run.Periods{Sync: time.Hour,
 					Retry: time.Hour}},
 			}
 			for range 2 {
@@ -187,11 +189,11 @@ func TestNothingBeginsInAnEmergency(t *testing.T) {
 			happened := &reasons{}
 			r := &Reconciler{
 				Factory: &controlplane.Factory{
-					Settings: controlplane.Settings{SeedName: "a", WaitInterval: time.Millisecond}, Clock: clock.RealClock{},
+					Settings: scope.Settings{SeedName: "a", WaitInterval: time.Millisecond}, Clock: clock.RealClock{},
 					Garden: fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(shoot).WithObjects(shoot, seed).Build(),
-					Seed:   fake.NewClientBuilder().WithScheme(scheme).Build(), Bell: &controlplane.Bell{},
+					Seed:   fake.NewClientBuilder().WithScheme(scheme).Build(), Bell: &scope.Bell{},
 				},
-				Runner:  &controlplane.Runner{Version: "v1", Events: happened, Periods: controlplane.Periods{Retry: time.Hour}},
+				Runner:  &run.Runner{Version: "v1", Events: happened, Periods: run.Periods{Retry: time.Hour}},
 				Cleanup: noCleanup{},
 			}
 			// The flow itself finds no cloud profile, and ends with an error.
@@ -243,10 +245,10 @@ func TestARequestIsTakenOffByTheRunItAsksFor(t *testing.T) {
 				}).Build()
 			r := &Reconciler{
 				Factory: &controlplane.Factory{
-					Settings: controlplane.Settings{SeedName: "a", WaitInterval: time.Millisecond}, Clock: clock.RealClock{},
-					Garden: garden, Seed: fake.NewClientBuilder().WithScheme(scheme).Build(), Bell: &controlplane.Bell{},
+					Settings: scope.Settings{SeedName: "a", WaitInterval: time.Millisecond}, Clock: clock.RealClock{},
+					Garden: garden, Seed: fake.NewClientBuilder().WithScheme(scheme).Build(), Bell: &scope.Bell{},
 				},
-				Runner: &controlplane.Runner{Version: "v1", Events: &reasons{}, Periods: controlplane.Periods{Retry: time.Hour}},
+				Runner: &run.Runner{Version: "v1", Events: &reasons{}, Periods: run.Periods{Retry: time.Hour}},
 			}
 			// The flow itself finds no cloud profile, and ends with an error.
 			if _, err := r.Reconcile(t.Context(),

@@ -32,7 +32,9 @@ import (
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
 	securityv1alpha1 "github.com/transplant-sim/transplant/api/security/v1alpha1"
 	transplantv1alpha1 "github.com/transplant-sim/transplant/api/transplant/v1alpha1"
-	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/backupentry"
+	"github.com/transplant-sim/transplant/controllers/controlplane/etcd"
+	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
 	"github.com/transplant-sim/transplant/controllers/etcd/backup"
 	"github.com/transplant-sim/transplant/controllers/ownership"
@@ -68,7 +70,7 @@ type authorities struct {
 	txt    *ownership.CloudTXT
 }
 
-var _ controlplane.Authorities = &authorities{}
+var _ scope.Authorities = &authorities{}
 
 func (a *authorities) Claim(namespace, lease string) ownership.Authority {
 	return &ownership.LeaseAuthority{Leases: a.leases.CoordinationV1().Leases(namespace), Name: lease}
@@ -81,7 +83,7 @@ func (a *authorities) Decision(record string) ownership.Authority {
 // buckets are the cloud's.
 type buckets struct{ cloud *cloud.Client }
 
-var _ controlplane.Buckets = &buckets{}
+var _ scope.Buckets = &buckets{}
 
 func (b *buckets) bucket(name, prefix string) backup.Bucket {
 	return backup.CloudBucket{Content: b.cloud.Bucket(name), Prefix: prefix}
@@ -125,20 +127,20 @@ func (b *buckets) HasFinalSnapshot(ctx context.Context, bucket, prefix string, e
 // releaser asks guards about the end of their epoch.
 type releaser struct{ clock ownership.Clock }
 
-func (r releaser) Release(ctx context.Context, guard controlplane.Guard, epoch int64) error {
+func (r releaser) Release(ctx context.Context, guard etcd.Guard, epoch int64) error {
 	client := guardClient(guard)
 	defer client.CloseIdleConnections()
 	return validity.Release(ctx, guard.URL, epoch, r.clock, client)
 }
 
-func (r releaser) AwaitEnd(ctx context.Context, guard controlplane.Guard, epoch int64) error {
+func (r releaser) AwaitEnd(ctx context.Context, guard etcd.Guard, epoch int64) error {
 	client := guardClient(guard)
 	defer client.CloseIdleConnections()
 	return validity.AwaitEnd(ctx, guard.URL, epoch, r.clock, client)
 }
 
 // guardClient waits longer than a guard lets a question stay open.
-func guardClient(guard controlplane.Guard) *http.Client {
+func guardClient(guard etcd.Guard) *http.Client {
 	return &http.Client{Timeout: 30 * time.Second, Transport: access.Transport(guard.Credentials.Read)}
 }
 
@@ -182,7 +184,7 @@ func (s *shootClients) Config(server string, ca []byte, token string) *rest.Conf
 }
 
 // ringOnChange rings the bell for the namespace of every object that flows wait for.
-func ringOnChange(ctx context.Context, seed cluster.Cluster, mgr manager.Manager, bell *controlplane.Bell) error {
+func ringOnChange(ctx context.Context, seed cluster.Cluster, mgr manager.Manager, bell *scope.Bell) error {
 	watched := []client.Object{&appsv1.Deployment{}, &appsv1.StatefulSet{}, &corev1.Pod{}, &machinev1alpha1.Machine{}}
 	for _, kind := range extensionsv1alpha1.Kinds() {
 		if kind.Namespaced && kind.Migrates {
@@ -195,7 +197,7 @@ func ringOnChange(ctx context.Context, seed cluster.Cluster, mgr manager.Manager
 	}
 	// A BackupEntry is named after its shoot's namespace: <technical id>--<uid>, with or without "source-".
 	errs = append(errs, ringFor(ctx, mgr.GetCache(), &gardencorev1beta1.BackupEntry{}, func(o client.Object) {
-		bell.Ring(controlplane.NamespaceOfBackupEntry(o.GetName()))
+		bell.Ring(backupentry.NamespaceOf(o.GetName()))
 	}))
 	return errors.Join(errs...)
 }
@@ -229,7 +231,7 @@ func ringObject(o any, ring func(client.Object)) {
 // shootEvents records events on shoots in the garden.
 type shootEvents struct{ recorder eventRecorder }
 
-func newEvents(mgr manager.Manager, component string) controlplane.Events {
+func newEvents(mgr manager.Manager, component string) scope.Events {
 	return shootEvents{mgr.GetEventRecorder(component)}
 }
 

@@ -16,6 +16,8 @@ import (
 	"github.com/transplant-sim/transplant/controllers/care"
 	"github.com/transplant-sim/transplant/controllers/care/health"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
+	"github.com/transplant-sim/transplant/controllers/controlplane/workload"
 	"github.com/transplant-sim/transplant/controllers/hibernation"
 )
 
@@ -64,7 +66,7 @@ func (f *careFlags) read() (map[gardencorev1beta1.ConditionType]time.Duration, e
 }
 
 func (f *careFlags) addToManager(mgr manager.Manager, seed cluster.Cluster, factory *controlplane.Factory,
-	shoots controlplane.ShootConfigs, workers int, measured *care.Metrics) error {
+	shoots scope.ShootConfigs, workers int, measured *care.Metrics) error {
 	thresholds, err := f.read()
 	if err != nil {
 		return err
@@ -85,12 +87,12 @@ func (f *careFlags) config(thresholds map[gardencorev1beta1.ConditionType]time.D
 	return health.Config{
 		Thresholds: thresholds, StaleExtensions: f.staleExtensions, ProgressingManagedResources: f.progressing,
 		Components: health.Components{
-			Etcds: []string{controlplane.EtcdName},
+			Etcds: []string{workload.Etcd},
 			Always: []string{
-				controlplane.DeploymentKubeAPIServer, controlplane.DeploymentControllerManager,
-				controlplane.DeploymentResourceManager,
+				workload.KubeAPIServer, workload.ControllerManager,
+				workload.ResourceManager,
 			},
-			WithWorkers: []string{controlplane.DeploymentScheduler, controlplane.DeploymentMachineController},
+			WithWorkers: []string{workload.Scheduler, workload.MachineController},
 		},
 	}
 }

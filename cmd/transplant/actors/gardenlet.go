@@ -25,6 +25,8 @@ import (
 	"github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/controllers/cleanup"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/run"
+	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
 	"github.com/transplant-sim/transplant/controllers/metricsserver"
 	"github.com/transplant-sim/transplant/controllers/migration"
@@ -39,8 +41,8 @@ const gardenlet = "gardenlet"
 type gardenletFlags struct {
 	gardenKubeconfig, seedKubeconfig, cloudKubeconfig string
 	shootProxyURL, shootProxyCA                       string
-	settings                                          controlplane.Settings
-	periods                                           controlplane.Periods
+	settings                                          scope.Settings
+	periods                                           run.Periods
 	cadence                                           shoot.Cadence
 	leaseInterval                                     time.Duration
 	care                                              careFlags
@@ -241,7 +243,7 @@ func (f *gardenletFlags) factory(gardenConfig, seedConfig, cloudConfig *rest.Con
 		Boottime: boottime,
 		Garden:   garden,
 		Seed:     seedClient,
-		Bell:     &controlplane.Bell{},
+		Bell:     &scope.Bell{},
 		Shoots:   shoots,
 		Owners:   &authorities{leases: leases, txt: &ownership.CloudTXT{Client: dns}},
 		Bucket:   &buckets{cloud: content},
@@ -252,7 +254,7 @@ func (f *gardenletFlags) factory(gardenConfig, seedConfig, cloudConfig *rest.Con
 
 func (f *gardenletFlags) addDuties(mgr manager.Manager, seedCluster cluster.Cluster, factory *controlplane.Factory,
 	shoots *shootClients, measured *gardenletMetrics) error {
-	runner := &controlplane.Runner{Version: Version, Periods: f.periods, Events: newEvents(mgr, "gardenlet"),
+	runner := &run.Runner{Version: Version, Periods: f.periods, Events: newEvents(mgr, "gardenlet"),
 		Metrics: measured.flows}
 	retry := f.settings.WaitInterval
 	add := []func() error{

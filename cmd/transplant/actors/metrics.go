@@ -9,18 +9,18 @@ import (
 
 	"github.com/transplant-sim/transplant/controllers/care"
 	"github.com/transplant-sim/transplant/controllers/cleanup"
-	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/run"
 )
 
 // gardenletMetrics are what the duties of a gardenlet measure beside what controller-runtime does.
 type gardenletMetrics struct {
-	flows   *controlplane.Metrics
+	flows   *run.Metrics
 	care    *care.Metrics
 	cleanup *cleanup.Metrics
 }
 
 func newGardenletMetrics(registry prometheus.Registerer, shoots client.Reader, seed string) (*gardenletMetrics, error) {
-	flows, first := controlplane.NewMetrics(registry)
+	flows, first := run.NewMetrics(registry)
 	cares, second := care.NewMetrics(registry, shoots, seed)
 	cleans, third := cleanup.NewMetrics(registry)
 	if err := errors.Join(first, second, third); err != nil {

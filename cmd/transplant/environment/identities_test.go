@@ -19,6 +19,8 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/clusters/privilegestest"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/objects"
+	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/sim/landscape"
 )
 
@@ -70,12 +72,12 @@ func startSeedKit(t *testing.T, garden *kit) *kit {
 		k.create(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: name}})
 	}
 	extensions := []landscape.Extension{third}
-	o := &controlplane.Operation{
-		Settings: controlplane.Settings{SeedName: "a", InternalDomain: Domain, Image: "image", KubernetesImage: "image",
+	o := controlplane.New(&scope.Scope{
+		Settings: scope.Settings{SeedName: "a", InternalDomain: Domain, Image: "image", KubernetesImage: "image",
 			ExtensionRoles: map[string]string{"transplant:provider:control-plane": "extensions/provider-transplant"}},
 		Log: logr.Discard(), Clock: clock.RealClock{}, Garden: garden.admin, Seed: k.admin,
 		Shoot: &gardencorev1beta1.Shoot{}, SeedObject: &gardencorev1beta1.Seed{}, Epoch: 1,
-	}
+	})
 	for key, object := range map[client.ObjectKey]client.Object{
 		{Name: "a"}: o.SeedObject, {Namespace: "garden-p", Name: "alpha"}: o.Shoot,
 	} {
@@ -86,17 +88,14 @@ func startSeedKit(t *testing.T, garden *kit) *kit {
 	for _, name := range []string{"bucket-" + string(o.SeedObject.UID), "entry-shoot--p--alpha--uid-of-alpha"} {
 		backup := secret("garden", name)
 		k.create(t, backup)
-		if err := controlplane.GrantSecret(ctx, k.admin, backup, backupExtensions(extensions)...); err != nil {
+		if err := objects.GrantSecret(ctx, k.admin, backup, backupExtensions(extensions)...); err != nil {
 			t.Fatal(err)
 		}
 	}
-	withReplicas := func(deploy func(context.Context, int32) error) func(context.Context) error {
-		return func(ctx context.Context) error { return deploy(ctx, 1) }
-	}
 	for _, deploy := range []func(context.Context) error{
-		o.DeployNamespace, o.DeployServices, o.InitializeSecrets, o.DeployCredentials, withReplicas(o.DeployEtcd),
-		withReplicas(o.DeployAPIServer), withReplicas(o.DeployControllers), withReplicas(o.DeployMachineController),
-		withReplicas(o.DeployResourceManager),
+		o.ShootNamespace.Deploy, o.APIServer.DeployServices, o.Secrets.Initialize, o.Credentials.Deploy,
+		o.Etcd.Deploy, o.APIServer.Deploy, o.APIServer.DeployControllers, o.Workers.DeployMachineController,
+		o.ResourceManager.Deploy,
 	} {
 		if err := deploy(ctx); err != nil {
 			t.Fatal(err)

@@ -34,7 +34,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/apiservertest"
 	"github.com/transplant-sim/transplant/clusters/kubeconfig"
 	"github.com/transplant-sim/transplant/clusters/privilegestest"
-	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/shootaccess"
 	"github.com/transplant-sim/transplant/controllers/seed"
 )
 
@@ -278,7 +278,7 @@ func (k *kit) table(t *testing.T, namespaces []string, accounts ...string) strin
 // shootTable of the users of a shoot, on an API server that need not be one's own: none of its roles is the seed's.
 func (k *kit) shootTable(t *testing.T, users []string) string {
 	t.Helper()
-	for _, object := range controlplane.ShootAccess() {
+	for _, object := range shootaccess.Roles() {
 		k.create(t, object)
 	}
 	shoot := *k

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/transplant-sim/transplant/clusters"
-	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/shootaccess"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -43,7 +43,7 @@ func (p *published) roots(host string) *x509.CertPool {
 
 // take keeps the authority of a shoot. It stays when the shoot is gone: it names nobody any more.
 func (p *published) take(authority *corev1.ConfigMap) {
-	pool, hosts := x509.NewCertPool(), authority.Data[controlplane.KeyHosts]
+	pool, hosts := x509.NewCertPool(), authority.Data[shootaccess.KeyHosts]
 	if hosts == "" || !pool.AppendCertsFromPEM([]byte(authority.Data["ca.crt"])) {
 		return
 	}

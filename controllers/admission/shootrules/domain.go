@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
-	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 )
 
 func domainPath() *field.Path    { return field.NewPath("spec", "dns", "domain") }
@@ -46,7 +46,7 @@ func domainStays(r *Request, _ *garden) field.ErrorList {
 		errs = append(errs, field.Invalid(domainPath(), now, fmt.Sprintf("field is immutable once it is set: it is %q",
 			before)))
 	}
-	old, now := controlplane.PrimaryDNSProvider(r.Old), controlplane.PrimaryDNSProvider(r.Shoot)
+	old, now := scope.PrimaryDNSProvider(r.Old), scope.PrimaryDNSProvider(r.Shoot)
 	if (old == nil) != (now == nil) || old != nil &&
 		!(ptr.Equal(old.Type, now.Type) && equality.Semantic.DeepEqual(old.Zones, now.Zones)) {
 		errs = append(errs, field.Forbidden(providersPath(),

@@ -4,7 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
-	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
 )
 
 func seedNamePath() *field.Path { return field.NewPath("spec", "seedName") }
@@ -36,7 +36,7 @@ func (r *Request) whyNotNow() string {
 		return "must not be changed while the shoot is being deleted"
 	case !r.moves():
 		return ""
-	case !controlplane.Created(r.Old):
+	case !lifecycle.Created(r.Old):
 		return "must not be changed before the shoot has been created successfully: " + operationOf(r.Old)
 	case inHandOver(r.Old) && !(forced && givenUp(r.Old)):
 		return "must not be changed while the control plane is being moved: " + operationOf(r.Old)

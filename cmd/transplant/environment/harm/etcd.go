@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
-	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/workload"
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
@@ -69,7 +69,7 @@ func (i *Injector) etcds(ctx context.Context, shoot string) (map[string]*corev1.
 		asked.Go(func() {
 			running, err := i.on.Containers(ctx, seed, func(process.Program) bool { return true })
 			if errs[at] = err; len(running) > 0 {
-				pods[at], errs[at] = i.on.Pod(ctx, seed, shoot, controlplane.EtcdName)
+				pods[at], errs[at] = i.on.Pod(ctx, seed, shoot, workload.Etcd)
 			}
 		})
 	}

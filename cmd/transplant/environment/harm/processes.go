@@ -11,7 +11,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/clusters/ready"
-	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/workload"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -158,12 +158,12 @@ func noSuchProgram(name string) error {
 // controlPlanePrograms are the programs of a control plane: the pod that holds each, and what its container is called
 // with.
 var controlPlanePrograms = map[string]struct{ role, subcommand string }{
-	"backup":                    {controlplane.EtcdName, "etcd-backup"},
-	"etcd":                      {controlplane.EtcdName, "etcd"},
-	"gardener-resource-manager": {controlplane.DeploymentResourceManager, "resource-manager"},
-	"guard":                     {controlplane.EtcdName, "etcd-guard"},
-	"kube-apiserver":            {controlplane.DeploymentKubeAPIServer, "kube-apiserver"},
-	"kube-controller-manager":   {controlplane.DeploymentControllerManager, "kube-controller-manager"},
-	"kube-scheduler":            {controlplane.DeploymentScheduler, "kube-scheduler"},
-	"machine-controller":        {controlplane.DeploymentMachineController, "machine-controller"},
+	"backup":                    {workload.Etcd, "etcd-backup"},
+	"etcd":                      {workload.Etcd, "etcd"},
+	"gardener-resource-manager": {workload.ResourceManager, "resource-manager"},
+	"guard":                     {workload.Etcd, "etcd-guard"},
+	"kube-apiserver":            {workload.KubeAPIServer, "kube-apiserver"},
+	"kube-controller-manager":   {workload.ControllerManager, "kube-controller-manager"},
+	"kube-scheduler":            {workload.Scheduler, "kube-scheduler"},
+	"machine-controller":        {workload.MachineController, "machine-controller"},
 }

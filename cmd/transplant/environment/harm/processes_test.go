@@ -16,6 +16,8 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/cmd/transplant/environment"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
+	"github.com/transplant-sim/transplant/controllers/controlplane/workload"
 	"github.com/transplant-sim/transplant/sim/landscape"
 )
 
@@ -50,18 +52,18 @@ func TestEveryProgramOfAControlPlaneCanBeHarmed(t *testing.T) {
 func controlPlanePods(t *testing.T) map[string]corev1.PodSpec {
 	t.Helper()
 	const namespace = "shoot--p--alpha"
-	etcd := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: controlplane.ServiceEtcdClient}}
+	etcd := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: workload.ServiceEtcdClient}}
 	shoot := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{Name: "alpha", Namespace: "garden-p"}}
 	shoot.Status.TechnicalID = namespace
-	o := &controlplane.Operation{
+	o := controlplane.New(&scope.Scope{
 		Seed: fake.NewClientBuilder().WithScheme(environment.Scheme()).WithObjects(etcd,
 			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}).Build(), Shoot: shoot,
 		SeedObject: &gardencorev1beta1.Seed{}, Epoch: 1,
-	}
+	})
 	sets, deployments := &appsv1.StatefulSetList{}, &appsv1.DeploymentList{}
 	if err := errors.Join(
-		o.DeployEtcd(t.Context(), 1), o.DeployAPIServer(t.Context(), 1), o.DeployControllers(t.Context(), 1),
-		o.DeployMachineController(t.Context(), 1), o.DeployResourceManager(t.Context(), 1),
+		o.Etcd.Deploy(t.Context()), o.APIServer.Deploy(t.Context()), o.APIServer.DeployControllers(t.Context()),
+		o.Workers.DeployMachineController(t.Context()), o.ResourceManager.Deploy(t.Context()),
 		o.Seed.List(t.Context(), sets), o.Seed.List(t.Context(), deployments),
 	); err != nil {
 		t.Fatal(err)

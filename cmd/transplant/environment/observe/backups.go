@@ -9,7 +9,7 @@ import (
 
 	"github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/cmd/transplant/environment"
-	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/workload"
 	"github.com/transplant-sim/transplant/controllers/etcd/backup"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -77,7 +77,7 @@ func (o *Observer) backups(ctx context.Context, shoot string, kind world.Backup)
 // backupOf reads a key of a bucket: the name of the BackupEntry, that of the etcd, and what the backup calls its
 // object.
 func backupOf(key string, wanted world.Backup) (backup.Object, bool) {
-	_, below, ok := strings.Cut(key, "/"+controlplane.EtcdName+"/")
+	_, below, ok := strings.Cut(key, "/"+workload.Etcd+"/")
 	if !ok {
 		return backup.Object{}, false
 	}

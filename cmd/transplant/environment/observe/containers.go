@@ -18,7 +18,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/kind"
 	"github.com/transplant-sim/transplant/clusters/switchboard"
 	"github.com/transplant-sim/transplant/cmd/transplant/environment"
-	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/workload"
 	"github.com/transplant-sim/transplant/sim/landscape"
 )
 
@@ -139,7 +139,7 @@ func (o *Observer) Parts(ctx context.Context, cluster string, pods []corev1.Pod)
 	for _, pod := range pods {
 		shoot, isShoot := strings.CutPrefix(pod.Namespace, environment.TechnicalID(""))
 		switch {
-		case isShoot && pod.Labels[constants.LabelRole] == controlplane.DeploymentKubeAPIServer:
+		case isShoot && pod.Labels[constants.LabelRole] == workload.KubeAPIServer:
 			targets = append(targets, switchboard.ShootPrefix+shoot)
 			actors = append(actors, "control-planes-"+cluster)
 		case isShoot:

@@ -12,7 +12,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/cmd/transplant/environment"
-	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/workload"
 )
 
 // locations are the mirrors of what probes have to find many times a second: the access to shoots, the seeds that
@@ -29,7 +29,7 @@ type locations struct {
 // inControlPlanes are the pods that are asked for.
 var inControlPlanes = func() labels.Requirement {
 	is, err := labels.NewRequirement(constants.LabelRole, selection.In,
-		[]string{controlplane.EtcdName, controlplane.DeploymentKubeAPIServer})
+		[]string{workload.Etcd, workload.KubeAPIServer})
 	if err != nil {
 		panic(err) // names of ours
 	}

@@ -25,7 +25,7 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/clusters"
 	"github.com/transplant-sim/transplant/cmd/transplant/environment"
-	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/workload"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -157,7 +157,7 @@ func (o *Observer) direct(ctx context.Context, shoot string, access *corev1.Secr
 	if o.SeedClients[seed] == nil {
 		return nil, fmt.Errorf("shoot %q is on no seed yet", shoot)
 	}
-	pod, err := o.knownPod(ctx, seed, shoot, controlplane.DeploymentKubeAPIServer)
+	pod, err := o.knownPod(ctx, seed, shoot, workload.KubeAPIServer)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +188,7 @@ func (o *Observer) apiOf(ctx context.Context, seed string, pod *corev1.Pod, acce
 		return nil, err
 	}
 	config := &rest.Config{Host: "https://" + address, BearerToken: string(access.Data["token"])}
-	config.CAData, config.ServerName = access.Data["ca.crt"], controlplane.ServiceKubeAPIServer
+	config.CAData, config.ServerName = access.Data["ca.crt"], workload.ServiceKubeAPIServer
 	return config, nil
 }
 
@@ -254,12 +254,12 @@ func (o *Observer) ControlPlanes(ctx context.Context, shoot string) ([]world.Con
 
 func (o *Observer) controlPlane(ctx context.Context, seed, shoot string, access *corev1.Secret) (*world.ControlPlane,
 	error) {
-	etcd, err := o.knownPod(ctx, seed, shoot, controlplane.EtcdName)
+	etcd, err := o.knownPod(ctx, seed, shoot, workload.Etcd)
 	if err != nil || etcd == nil {
 		return nil, err
 	}
 	plane := &world.ControlPlane{Seed: seed, Validity: o.validityOf(seed, etcd)}
-	api, err := o.knownPod(ctx, seed, shoot, controlplane.DeploymentKubeAPIServer)
+	api, err := o.knownPod(ctx, seed, shoot, workload.KubeAPIServer)
 	if err != nil || api == nil {
 		return plane, err
 	}

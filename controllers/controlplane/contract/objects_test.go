@@ -1,0 +1,230 @@
+package contract
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/controlplane/controlplanetest"
+	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
+	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
+)
+
+// The rows of docs/specification/extensions.md#spec-3-5.
+func TestReady(t *testing.T) {
+	t.Parallel()
+	asked := time.Date(2026, 11, 21, 12, 0, 0, 700_000_000, time.UTC)
+	good := func() *extensionsv1alpha1.Infrastructure {
+		object := controlplanetest.Infrastructure()
+		object.Generation, object.Status.ObservedGeneration = 2, 2
+		object.Annotations = map[string]string{constants.GardenerTimestamp: asked.Format(time.RFC3339Nano)}
+		object.Status.LastOperation = &gardencorev1beta1.LastOperation{
+			Type: "Reconcile", State: "Succeeded", LastUpdateTime: metav1.NewTime(asked.Truncate(time.Second)),
+		}
+		return object
+	}
+	if err := Ready(good()); err != nil {
+		t.Fatalf("an object that is as it should be is not ready: %v", err)
+	}
+	for name, c := range map[string]struct {
+		spoil func(*extensionsv1alpha1.Infrastructure)
+		want  string
+	}{
+		"1 last error": {func(o *extensionsv1alpha1.Infrastructure) {
+			o.Status.LastError = &gardencorev1beta1.LastError{Description: "no quota"}
+		}, "error during reconciliation: no quota"},
+		"2 observed generation": {func(o *extensionsv1alpha1.Infrastructure) {
+			o.Generation = 3
+		}, "observed generation 2 is outdated"},
+		"3 annotation": {func(o *extensionsv1alpha1.Infrastructure) {
+			o.Annotations[constants.GardenerOperation] = "reconcile"
+		}, "not yet picked up"},
+		"4 no last operation": {func(o *extensionsv1alpha1.Infrastructure) {
+			o.Status.LastOperation = nil
+		}, "no last operation"},
+		"5 not succeeded": {func(o *extensionsv1alpha1.Infrastructure) {
+			o.Status.LastOperation.State = "Processing"
+		}, "not Succeeded but Processing"},
+		"6 older than the request": {func(o *extensionsv1alpha1.Infrastructure) {
+			o.Status.LastOperation.LastUpdateTime = metav1.NewTime(asked.Add(-time.Second))
+		}, "is not answered"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			object := good()
+			c.spoil(object)
+			if err := Ready(object); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want an error with %q", err, c.want)
+			}
+		})
+	}
+}
+
+// A Migrate/Succeeded from before the request is no answer to it (docs/specification/quirks.md#quirk-m2).
+func TestMigratedIsAnAnswerToTheLastRequest(t *testing.T) {
+	t.Parallel()
+	asked := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	object := controlplanetest.Infrastructure()
+	object.Annotations = map[string]string{constants.GardenerTimestamp: asked.Format(time.RFC3339Nano)}
+	object.Status.LastOperation = &gardencorev1beta1.LastOperation{Type: "Migrate", State: "Succeeded",
+		LastUpdateTime: metav1.NewTime(asked.Add(-time.Minute))}
+	if Migrated(object) == nil {
+		t.Error("an old success passes for an answer")
+	}
+	object.Status.LastOperation.LastUpdateTime = metav1.NewTime(asked)
+	if err := Migrated(object); err != nil {
+		t.Errorf("an answer is not taken: %v", err)
+	}
+	object.Annotations[constants.GardenerOperation] = constants.GardenerOperationMigrate
+	if Migrated(object) == nil {
+		t.Error("the extension is not done while the annotation is there")
+	}
+}
+
+func savedExtension() *shootstate.State {
+	reference := gardencorev1beta1.NamedResourceReference{Name: "tls"}
+	reference.ResourceRef.APIVersion, reference.ResourceRef.Kind, reference.ResourceRef.Name = "v1", "ConfigMap", "tls"
+	return &shootstate.State{Extensions: []shootstate.ExtensionState{{
+		Kind: "Extension", Name: "certs", State: &runtime.RawExtension{Raw: []byte(`{"serial":7}`)},
+		Resources: []gardencorev1beta1.NamedResourceReference{reference},
+		Objects: []*unstructured.Unstructured{{Object: map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "tls"}, "data": map[string]any{"k": "v"},
+		}}},
+	}}}
+}
+
+var errCut = errors.New("cut off")
+
+// A restore that is cut off at every write it makes ends in the same state when it is run again
+// (docs/specification/quirks.md#quirk-r1, docs/specification/quirks.md#quirk-r2).
+func TestRestoreExtensionSurvivesACutAtEveryWrite(t *testing.T) {
+	t.Parallel()
+	for cut := 0; ; cut++ {
+		writes := 0
+		count := func() error {
+			writes++
+			if writes == cut {
+				return errCut
+			}
+			return nil
+		}
+		o := &Objects{Scope: controlplanetest.Scope(t, gardencorev1beta1.LastOperationTypeRestore, interceptor.Funcs{
+			Create: func(ctx context.Context, c client.WithWatch, object client.Object, opts ...client.CreateOption) error {
+				if err := count(); err != nil {
+					return err
+				}
+				return c.Create(ctx, object, opts...)
+			},
+			Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch,
+				opts ...client.PatchOption) error {
+				if err := count(); err != nil {
+					return err
+				}
+				return c.Patch(ctx, object, patch, opts...)
+			},
+			SubResourcePatch: func(ctx context.Context, c client.Client, sub string, object client.Object, patch client.Patch,
+				opts ...client.SubResourcePatchOption) error {
+				if err := count(); err != nil {
+					return err
+				}
+				return c.SubResource(sub).Patch(ctx, object, patch, opts...)
+			},
+		})}
+		o.State = savedExtension()
+		deploy := func() error {
+			object := controlplanetest.Certs()
+			return o.Deploy(t.Context(), object, func() error { object.Spec.Type = "certs"; return nil })
+		}
+		err := deploy()
+		if cut > 0 && err == nil {
+			if cut < 4 {
+				t.Fatalf("a restore makes only %d writes", cut)
+			}
+			return // every write has been cut once
+		}
+		if cut > 0 && !errors.Is(err, errCut) {
+			t.Fatalf("cut at write %d: got %v", cut, err)
+		}
+		if cut > 0 {
+			err = deploy()
+		}
+		if err != nil {
+			t.Fatalf("after a cut at write %d: %v", cut, err)
+		}
+		got := controlplanetest.Certs()
+		if err := o.Seed.Get(t.Context(), client.ObjectKeyFromObject(got), got); err != nil {
+			t.Fatal(err)
+		}
+		if got.Annotations[constants.GardenerOperation] != constants.GardenerOperationRestore ||
+			got.Status.State == nil || string(got.Status.State.Raw) != `{"serial":7}` || len(got.Status.Resources) != 1 ||
+			got.Spec.Type != "certs" {
+			t.Errorf("after a cut at write %d the object is %+v", cut, got)
+		}
+		referenced := savedExtension().Extensions[0].Objects[0]
+		if err := o.Seed.Get(t.Context(), client.ObjectKey{Namespace: "shoot--p--alpha", Name: "tls"},
+			referenced); err != nil {
+			t.Errorf("after a cut at write %d: %v", cut, err)
+		}
+	}
+}
+
+func TestARestoredExtensionIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	object := controlplanetest.Certs()
+	object.Status.LastOperation = &gardencorev1beta1.LastOperation{Type: "Restore", State: "Succeeded"}
+	o := &Objects{Scope: controlplanetest.Scope(t, gardencorev1beta1.LastOperationTypeRestore, interceptor.Funcs{
+		Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+			return errors.New("must not be written")
+		},
+	}, object)}
+	o.State = savedExtension()
+	if err := o.Deploy(t.Context(), controlplanetest.Certs(), func() error { return nil }); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWaitSaysWhatItWaitedFor(t *testing.T) {
+	t.Parallel()
+	o := &Objects{Scope: controlplanetest.Scope(t, gardencorev1beta1.LastOperationTypeReconcile, interceptor.Funcs{})}
+	err := o.Until(t.Context(), 20*time.Millisecond, "the moon", func(context.Context) error {
+		return errors.New("it is day")
+	})
+	if timeout := (&scope.TimeoutError{}); !errors.As(err, &timeout) || !strings.Contains(err.Error(), "the moon") ||
+		!strings.Contains(err.Error(), "it is day") {
+		t.Errorf("got %v, want a timeout that says what for and why not", err)
+	}
+	if err := o.Until(t.Context(), time.Minute, "the moon", func(context.Context) error {
+		return scope.Permanent(errCut)
+	}); !errors.Is(err, errCut) {
+		t.Errorf("got %v, want the permanent error at once", err)
+	}
+}
+
+// The bell wakes a wait that would otherwise look again only after an hour.
+func TestTheBellWakesWaits(t *testing.T) {
+	t.Parallel()
+	o := &Objects{Scope: controlplanetest.Scope(t, gardencorev1beta1.LastOperationTypeReconcile, interceptor.Funcs{})}
+	o.WaitInterval = time.Hour
+	looks := 0
+	err := o.Until(t.Context(), time.Minute, "a ring", func(context.Context) error {
+		if looks++; looks == 2 {
+			return nil
+		}
+		go o.Bell.Ring("shoot--p--alpha")
+		return errors.New("not yet")
+	})
+	if err != nil || looks != 2 {
+		t.Errorf("got %v after %d looks", err, looks)
+	}
+}

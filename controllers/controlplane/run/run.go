@@ -1,0 +1,197 @@
+// Package run is one run of a flow for a shoot: how it begins, reports, succeeds and fails in the shoot's status, and
+// how it finds out that the shoot is another's. What a flow does is not known here.
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
+)
+
+// Periods are those of every flow of a gardenlet.
+type Periods struct {
+	// Sync is how often a shoot that nobody changed is reconciled all the same.
+	Sync time.Duration
+	// Retry is how long a failing flow is tried again before the operation counts as Failed.
+	Retry time.Duration
+	// Progress is how often progress is reported at most.
+	Progress time.Duration
+}
+
+// Flow is what a run does between the first and the last patch of the shoot's status, and what the shoot's users
+// read of it.
+type Flow struct {
+	Type gardencorev1beta1.LastOperationType
+	// Initialized and Succeeded are the first and the last lastOperation.description
+	// (docs/specification/migration.md#spec-2-12).
+	Initialized, Succeeded string
+	// ReasonStarted, ReasonEnded and ReasonError are reasons of events.
+	ReasonStarted, ReasonEnded, ReasonError string
+	// Work does everything. It hands the reporter to the graph it runs.
+	Work func(context.Context, *Reporter) error
+	// Finish changes the status in the last patch; may be nil.
+	Finish func(*gardencorev1beta1.ShootStatus)
+	// Consumes are annotations that were meant for this run only, removed when it has succeeded.
+	Consumes []string
+	// Gone is true if the shoot ceases to exist with the end of the flow: there is no status left to patch.
+	Gone bool
+}
+
+// Runner runs flows.
+type Runner struct {
+	Version string
+	Periods Periods
+	Events  scope.Events
+	// Metrics may be nil.
+	Metrics *Metrics
+}
+
+// Run runs one flow between its first and last status patch. A failed flow is tried again with back-off, unless its
+// error is one that no retry mends.
+func (r *Runner) Run(ctx context.Context, of *scope.Scope, flow Flow) (reconcile.Result, error) {
+	s := &Status{Scope: of}
+	if err := s.EnsureIdentity(ctx); err != nil {
+		return reconcile.Result{}, err
+	}
+	carriesOut := flow.Type == gardencorev1beta1.LastOperationTypeReconcile &&
+		s.Shoot.Status.ObservedGeneration != s.Shoot.Generation
+	if err := s.Begin(ctx, flow.Type, flow.Initialized, r.Version); err != nil {
+		return reconcile.Result{}, err
+	}
+	s.Events = r.Events
+	if err := s.noteRollout(ctx); err != nil {
+		return reconcile.Result{}, err
+	}
+	if err := s.noteRotation(ctx); err != nil {
+		return reconcile.Result{}, err
+	}
+	if err := s.takeRequest(ctx, carriesOut); err != nil {
+		return reconcile.Result{}, err
+	}
+	r.Events.Event(s.Shoot, corev1.EventTypeNormal, flow.ReasonStarted, flow.Initialized)
+	begin := s.Clock.Now()
+	err := r.work(ctx, s, flow)
+	r.Metrics.ran(flow.Type, resultOf(err), s.Clock.Since(begin))
+	if errors.Is(err, ErrTakenOver) {
+		s.Log.Info("The run ends: the shoot is another's", "operation", flow.Type, "reason", err.Error())
+		return reconcile.Result{}, nil
+	}
+	if err != nil {
+		r.Events.Event(s.Shoot, corev1.EventTypeWarning, flow.ReasonError, err.Error())
+		if failed := s.Fail(ctx, err, r.Periods.Retry); failed != nil {
+			return reconcile.Result{}, failed
+		}
+		if s.Shoot.Status.LastOperation.State == gardencorev1beta1.LastOperationStateFailed {
+			return reconcile.Result{}, nil
+		}
+		return reconcile.Result{}, fmt.Errorf("%s shoot: %w", flow.Type, err)
+	}
+	r.Events.Event(s.Shoot, corev1.EventTypeNormal, flow.ReasonEnded, flow.Succeeded)
+	if flow.Gone {
+		return reconcile.Result{}, nil
+	}
+	if err := s.consume(ctx, flow.Consumes); err != nil {
+		return reconcile.Result{}, err
+	}
+	if err := s.Succeed(ctx, flow.Succeeded, flow.Finish); err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: r.Periods.Sync}, nil
+}
+
+// work does the work under a watch: it ends when the shoot is no longer this run's. What a gardenlet does after it
+// stood still must not reach the garden, where it may be another's by now.
+func (r *Runner) work(ctx context.Context, s *Status, flow Flow) error {
+	reporter := s.Report(ctx, r.Periods.Progress)
+	defer reporter.Stop()
+	watched, cancel := context.WithCancelCause(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.watch(watched, cancel)
+	}()
+	defer func() {
+		cancel(nil)
+		<-ended
+	}()
+	err := flow.Work(watched, reporter)
+	if err == nil && flow.Gone {
+		return nil // the watch may have seen that the shoot is gone, as it should be, before the work heard of it
+	}
+	if cause := context.Cause(watched); errors.Is(cause, ErrTakenOver) {
+		return cause
+	}
+	return err
+}
+
+// watch cancels the run as soon as it sees the shoot in other hands. A garden that does not answer stops nothing.
+func (s *Status) watch(ctx context.Context, cancel context.CancelCauseFunc) {
+	for {
+		timer := s.Clock.NewTimer(s.WaitInterval)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C():
+		}
+		_, err := s.readOwned(ctx)
+		if apierrors.IsNotFound(err) {
+			err = fmt.Errorf("%w: it is gone", ErrTakenOver)
+		}
+		if errors.Is(err, ErrTakenOver) {
+			cancel(err)
+			return
+		}
+	}
+}
+
+// How a flow ends.
+const (
+	flowSucceeded = "succeeded"
+	flowFailed    = "failed"     // and is tried again, unless nothing mends it
+	flowTakenOver = "taken over" // the shoot is another's by now
+)
+
+// flowBuckets are from a tenth of a second to half an hour.
+var flowBuckets = []float64{.1, .5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600, 1800}
+
+// Metrics of flows: migrations and restores among them. A nil Metrics counts nothing. Labels are closed sets; no shoot
+// is one.
+type Metrics struct{ flows *prometheus.HistogramVec }
+
+// NewMetrics registers the metrics.
+func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
+	m := &Metrics{flows: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "shoot_flow_duration_seconds", Help: "How long runs of flows took, by operation and how they ended.",
+		Buckets: flowBuckets,
+	}, []string{"operation", "result"})}
+	if err := registry.Register(m.flows); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+func resultOf(err error) string {
+	switch {
+	case err == nil:
+		return flowSucceeded
+	case errors.Is(err, ErrTakenOver):
+		return flowTakenOver
+	}
+	return flowFailed
+}
+
+func (m *Metrics) ran(operation gardencorev1beta1.LastOperationType, result string, took time.Duration) {
+	if m != nil {
+		m.flows.WithLabelValues(string(operation), result).Observe(took.Seconds())
+	}
+}

@@ -1,0 +1,256 @@
+// Package secrets makes the secrets of a control plane, restores those that move with the shoot, and renews
+// certificates. It gives nobody access: see package shootaccess.
+package secrets
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/transplant-sim/transplant/controllers/controlplane/objects"
+	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
+	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
+	"github.com/transplant-sim/transplant/controllers/etcd/access"
+	"github.com/transplant-sim/transplant/controllers/rotation"
+)
+
+// Secrets are those of one control plane.
+type Secrets struct{ *scope.Scope }
+
+// spec says how one secret comes to be when it is missing.
+type spec struct {
+	name   string
+	labels map[string]string
+	make   func(set) (map[string][]byte, error)
+	// outdated reports whether a secret must be made anew, although it exists; nil for never.
+	outdated func(map[string][]byte) bool
+	// rotation is the value of labelRotated that the rotation under way gives the secret; "" without one.
+	rotation string
+}
+
+// set are the data of the secrets of one control plane, as far as they exist.
+type set map[string]map[string][]byte
+
+func (s set) ca(name string) keyPair {
+	return keyPair{cert: s[name][KeyCACert], key: s[name][keyCAKey]}
+}
+
+// Initialize restores the persisted secrets of the ShootState while restoring, and creates what is missing,
+// each derived from those before it. What exists is never changed (docs/specification/migration.md#spec-2-8), but for
+// the certificate of a shoot that has been given a domain since, for certificates that have come to half of their
+// validity, and for what a rotation makes anew.
+func (s *Secrets) Initialize(ctx context.Context) error {
+	if s.State != nil {
+		if err := s.restore(ctx); err != nil {
+			return err
+		}
+	}
+	set := set{}
+	for _, spec := range s.specs(ctx, s.Clock.Now()) {
+		data, err := s.ensure(ctx, spec, set)
+		if err != nil {
+			return err
+		}
+		set[spec.name] = data
+	}
+	return nil
+}
+
+func (s *Secrets) restore(ctx context.Context) error {
+	for _, secret := range s.State.Secrets {
+		secret := secret.DeepCopy()
+		secret.Namespace = s.Namespace()
+		if err := s.Seed.Create(ctx, secret); err != nil && !apierrors.IsAlreadyExists(err) {
+			return objects.Describe("restore", secret, s.Seed, err)
+		}
+	}
+	return nil
+}
+
+func (s *Secrets) ensure(ctx context.Context, spec spec, set set) (map[string][]byte, error) {
+	secret := &corev1.Secret{}
+	err := s.Seed.Get(ctx, s.Key(spec.name), secret)
+	if err == nil && spec.outdated != nil && spec.outdated(secret.Data) {
+		return s.renew(ctx, secret, spec, set)
+	}
+	if err == nil && spec.rotation != "" && secret.Labels[labelRotated] != spec.rotation {
+		return s.rotate(ctx, secret, spec, set)
+	}
+	if err == nil {
+		return secret.Data, nil
+	}
+	if !apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("read secret %q: %w", spec.name, err)
+	}
+	if s.Restoring() && slices.Contains(persisted, spec.name) {
+		return nil, fmt.Errorf(
+			"secret %q is missing in the ShootState: restoring without it would give the shoot a new identity", spec.name)
+	}
+	data, err := spec.make(set)
+	if err != nil {
+		return nil, fmt.Errorf("make secret %q: %w", spec.name, err)
+	}
+	secret = &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: spec.name, Namespace: s.Namespace(), Labels: map[string]string{
+			labelManagedBy: "secrets-manager",
+			labelName:      spec.name,
+		}},
+		Type: corev1.SecretTypeOpaque,
+		Data: data,
+	}
+	maps.Copy(secret.Labels, spec.labels)
+	if slices.Contains(persisted, spec.name) {
+		secret.Labels[labelPersist] = "true"
+	}
+	if spec.rotation != "" {
+		secret.Labels[labelRotated] = spec.rotation
+	}
+	if err := s.Seed.Create(ctx, secret); err != nil {
+		return nil, fmt.Errorf("create secret %q: %w", spec.name, err)
+	}
+	return data, nil
+}
+
+// renew puts what is made anew in the place of what a secret holds.
+func (s *Secrets) renew(ctx context.Context, secret *corev1.Secret, spec spec,
+	set set) (map[string][]byte, error) {
+	data, err := spec.make(set)
+	if err != nil {
+		return nil, fmt.Errorf("make secret %q anew: %w", spec.name, err)
+	}
+	before := secret.DeepCopy()
+	secret.Data = data
+	if err := s.Seed.Patch(ctx, secret, client.MergeFrom(before)); err != nil {
+		return nil, fmt.Errorf("renew secret %q: %w", spec.name, err)
+	}
+	return data, nil
+}
+
+// Data reads the data of a secret in the control-plane namespace.
+func (s *Secrets) Data(ctx context.Context, name string) (map[string][]byte, error) {
+	secret := &corev1.Secret{}
+	if err := s.Seed.Get(ctx, s.Key(name), secret); err != nil {
+		return nil, fmt.Errorf("read secret %q: %w", name, err)
+	}
+	return secret.Data, nil
+}
+
+// GuardClient issues a certificate by which the gardenlet asks the guard. It also renews the guard's own: a guard whose
+// shoot another seed owns is not reconciled any more.
+func (s *Secrets) GuardClient(ctx context.Context) (map[string][]byte, error) {
+	ca, err := s.Data(ctx, CAEtcd)
+	if err != nil {
+		return nil, fmt.Errorf("issue a certificate to ask the guard with: %w", err)
+	}
+	set, now := set{CAEtcd: ca}, s.Clock.Now()
+	if _, err := s.ensure(ctx, s.etcdServer(ctx, now), set); err != nil {
+		return nil, err
+	}
+	return guardClient(ctx, "", access.Gardenlet, now).make(set)
+}
+
+// The users of a shoot that have roles of ours. kube-controller-manager and kube-scheduler have those that come with
+// Kubernetes; the shoot's administrator alone is in the group system:masters.
+const (
+	UserMachineController = "transplant:machine-controller"
+	UserResourceManager   = "transplant:gardener-resource-manager"
+	// UserNodes is all simulated nodes of the shoot, which one process keeps alive.
+	UserNodes         = "transplant:nodes"
+	CA                = "ca"
+	CAClient          = "ca-client"
+	CAEtcd            = "ca-etcd"
+	CAFrontProxy      = "ca-front-proxy"
+	CAKubelet         = "ca-kubelet"
+	CAMetricsServer   = "ca-metrics-server"
+	ServiceAccountKey = "service-account-key"
+	StaticToken       = "static-token"
+	EncryptionKey     = "kube-apiserver-etcd-encryption-key"
+	SSHKeyPair        = "ssh-keypair"
+	KubeAggregator    = "kube-aggregator"
+	KubeAPIServer     = "kube-apiserver"
+	EtcdServer        = "etcd-server"
+	EtcdClient        = "etcd-client"
+	ControllerManager = "kube-controller-manager"
+	Scheduler         = "kube-scheduler"
+	MachineController = "machine-controller"
+	ResourceManager   = "gardener-resource-manager"
+	KeyCACert         = "ca.crt"
+	keyCAKey          = "ca.key"
+	KeyCert           = "tls.crt"
+	KeyKey            = "tls.key"
+	// KeyClusterAdminToken and KeyNodeToken are the tokens of static-token beside the CSV that the API server reads.
+	KeyTokens            = "static_tokens.csv"
+	KeyClusterAdminToken = "cluster-admin"
+	KeyNodeToken         = "node"
+	labelPersist         = "persist"
+	labelManagedBy       = "managed-by"
+	labelName            = "name"
+	labelValidUntil      = "valid-until-time"
+)
+
+// authorities are the certificate authorities of a shoot, and persisted all secrets that move with it.
+var (
+	authorities = []string{CA, CAClient, CAEtcd, CAFrontProxy, CAKubelet,
+		CAMetricsServer}
+	persisted = slices.Concat(authorities, []string{ServiceAccountKey, StaticToken, EncryptionKey,
+		SSHKeyPair, KubeAggregator, KubeAPIServer})
+)
+
+// Missing names the persisted secrets that a ShootState lacks.
+func Missing(state *shootstate.State) []string {
+	var missing []string
+	for _, name := range persisted {
+		if !slices.ContainsFunc(state.Secrets, func(secret *corev1.Secret) bool { return secret.Name == name }) {
+			missing = append(missing, fmt.Sprintf("the secret %q in the ShootState", name))
+		}
+	}
+	return missing
+}
+
+const (
+	// labelRotated of a secret is when the rotation was initiated that has made it, in seconds.
+	labelRotated = "last-rotation-initiation-time"
+	// suffixOld of a secret's name names the one that was in use before its last rotation.
+	suffixOld = ".old"
+)
+
+// sshRotation is the label of an SSH key pair that the rotation which is under way has made; "" if none is.
+func (s *Secrets) sshRotation() string {
+	ssh := rotation.SSHKeypair(&s.Shoot.Status)
+	if !s.MayRotate() || !rotation.IsPending(ssh) {
+		return ""
+	}
+	return strconv.FormatInt(ssh.LastInitiationTime.Unix(), 10)
+}
+
+// rotate keeps what a secret holds in another one, and makes it anew. The old one is written first: a gardenlet
+// that dies in between finds the secret as it was, and writes the same old one again.
+func (s *Secrets) rotate(
+	ctx context.Context, secret *corev1.Secret, spec spec, set set,
+) (map[string][]byte, error) {
+	before := secret.DeepCopy()
+	old := &corev1.Secret{ObjectMeta: s.Meta(spec.name + suffixOld)}
+	if err := objects.CreateOrPatch(ctx, s.Seed, old, func(old *corev1.Secret) error {
+		old.Labels, old.Type, old.Data = before.Labels, before.Type, before.Data
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	data, err := spec.make(set)
+	if err != nil {
+		return nil, fmt.Errorf("rotate secret %q: %w", spec.name, err)
+	}
+	secret.Data = data
+	metav1.SetMetaDataLabel(&secret.ObjectMeta, labelRotated, spec.rotation)
+	if err := s.Seed.Patch(ctx, secret, client.MergeFrom(before)); err != nil {
+		return nil, fmt.Errorf("rotate secret %q: %w", spec.name, err)
+	}
+	return data, nil
+}
