@@ -113,3 +113,30 @@ func printed(ctx context.Context, command *cobra.Command, arguments ...string) (
 	err := command.ExecuteContext(ctx)
 	return out.String(), err
 }
+
+// What was observed for a condition decides again; records of earlier versions do not hold it.
+func TestJudge_Expectation_IsJudgedFromTheRecord(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	_, worst, err := runFilesWith(t.Context(), &small{t: t}, func(*runner) {}, folder, scene(t, t.TempDir(), "tale", empty,
+		`  steps: [{expect: {that: "seed('a').shoots == 0", within: 1m}}]`))
+	if err != nil || worst != verdict.Passed {
+		t.Fatalf("the verdict is %s: %v", worst, err)
+	}
+	file := filepath.Join(folder, timeline.FileName)
+	for _, c := range []struct {
+		old, new, says string
+		want           verdict.Verdict
+	}{
+		{`"observed":true`, `"observed":true`, "Passed", verdict.Passed},
+		{`"facts":{"seeds":{"a":{`, `"facts":{"seeds":{"a":{"shoots":3,`,
+			`is done, and unmet by what was observed: seed("a").shoots is 3`, verdict.Error},
+		{`"observed":true`, `"observed":false`, "not judged again: the conditions of the steps", verdict.Passed},
+	} {
+		change(t, file, c.old, c.new)
+		out, err := printed(t.Context(), NewJudgeCommand(), folder)
+		if !errors.Is(err, result(c.want)) || !strings.Contains(out, c.says) {
+			t.Errorf("with %s judge ends with %v and prints %s; want %s, %q", c.new, err, out, c.want, c.says)
+		}
+	}
+}

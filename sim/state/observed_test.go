@@ -29,7 +29,7 @@ func looks(t *testing.T, e *expression.Expression, seen ...expression.Snapshot) 
 	var recorded []timeline.Observed
 	known := &state.Observed{}
 	for _, one := range seen {
-		p, isNew, err := known.Changes(e.String(), one)
+		p, isNew, err := known.Next(e.String(), one)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +95,7 @@ func TestObserved_Field_HasOneName(t *testing.T) {
 	}
 }
 
-func TestObserved_OnlyWhatChanged_IsRecorded(t *testing.T) {
+func TestObserved_OnlyWhatIsNew_IsRecorded(t *testing.T) {
 	t.Parallel()
 	see := func(seed string, shoots, machines int) expression.Snapshot {
 		return expression.Snapshot{
@@ -107,18 +107,18 @@ func TestObserved_OnlyWhatChanged_IsRecorded(t *testing.T) {
 	recorded, known := looks(t, compile(t, everything), see("", 0, 0), see("", 0, 0), see("a", 0, 0), see("a", 1, 0),
 		see("a", 1, 3), see("a", 1, 3), see("", 1, 3))
 	var facts []string
-	for i, p := range recorded {
-		if p.That != everything || p.First != (i == 0) {
-			t.Errorf("event %d: %+v", i, p)
+	for _, p := range recorded {
+		if p.That != everything {
+			t.Errorf("it is for %s", p.That)
 		}
 		facts = append(facts, string(p.Facts))
 	}
 	want := []string{
 		`{"shoots":{"alpha":{}},"seeds":{"a":{}}}`,
-		`{"shoots":{"alpha":{"exists":true,"seed":"a"}}}`,
-		`{"seeds":{"a":{"shoots":1}}}`,
-		`{"cloud":{"machines":3}}`,
-		`{"shoots":{"alpha":{}},"cloud":{"machines":3}}`,
+		`{"shoots":{"alpha":{"exists":true,"seed":"a"}},"seeds":{"a":{}}}`,
+		`{"shoots":{"alpha":{"exists":true,"seed":"a"}},"seeds":{"a":{"shoots":1}}}`,
+		`{"shoots":{"alpha":{"exists":true,"seed":"a"}},"seeds":{"a":{"shoots":1}},"cloud":{"machines":3}}`,
+		`{"shoots":{"alpha":{}},"seeds":{"a":{"shoots":1}},"cloud":{"machines":3}}`,
 	}
 	if diff := cmp.Diff(want, facts); diff != "" {
 		t.Errorf("recorded (-want +got):\n%s", diff)
@@ -130,39 +130,32 @@ func TestObserved_OnlyWhatChanged_IsRecorded(t *testing.T) {
 
 func TestObserved_Known(t *testing.T) {
 	t.Parallel()
-	said := func(first bool, facts string) timeline.Observed {
-		return timeline.Observed{That: "x", First: first, Facts: []byte(facts)}
-	}
+	const missing = "does not say what was observed"
 	for name, c := range map[string]struct {
 		that    string
-		events  []timeline.Observed
+		facts   []string
 		met     bool
 		unknown string
 	}{
-		"nothing was observed": {that: `!shoot('alpha').exists`, unknown: "does not say what was observed"},
-		"no seed was":          {that: `seed('a').shoots == 0`, unknown: "does not say what was observed"},
-		"nor was the cloud":    {that: `cloud.machines == 0`, unknown: "does not say what was observed"},
-		"another shoot was": {that: `!shoot('alpha').exists`, unknown: "does not say what was observed",
-			events: []timeline.Observed{said(true, `{"shoots":{"beta":{}}}`)}},
-		"there is none": {that: `!shoot('alpha').exists`, events: []timeline.Observed{said(true, `{"shoots":{"alpha":{}}}`)},
-			met: true},
-		"a field cannot be read": {that: `seed('a').shoots == 0`,
-			events:  []timeline.Observed{said(true, `{"seeds":{"a":{"unknown":{"shoots":"refused"}}}}`)},
-			unknown: "shoots is unknown: refused"},
+		"nothing was observed": {that: `!shoot('alpha').exists`, unknown: missing},
+		"no seed was":          {that: `seed('a').shoots == 0`, unknown: missing},
+		"nor was the cloud":    {that: `cloud.machines == 0`, unknown: missing},
+		"another shoot was":    {that: `!shoot('alpha').exists`, facts: []string{`{"shoots":{"beta":{}}}`}, unknown: missing},
+		"there is none":        {that: `!shoot('alpha').exists`, facts: []string{`{"shoots":{"alpha":{}}}`}, met: true},
+		"a field cannot be read": {that: `seed('a').shoots == 0`, unknown: "shoots is unknown: refused",
+			facts: []string{`{"seeds":{"a":{"unknown":{"shoots":"refused"}}}}`}},
 		"it can be read again": {that: `seed('a').shoots == 0`, met: true,
-			events: []timeline.Observed{said(true, `{"seeds":{"a":{"unknown":{"shoots":"refused"}}}}`),
-				said(false, `{"seeds":{"a":{}}}`)}},
+			facts: []string{`{"seeds":{"a":{"unknown":{"shoots":"refused"}}}}`, `{"seeds":{"a":{}}}`}},
 		"the cloud is empty again": {that: `cloud.machines == 0`, met: true,
-			events: []timeline.Observed{said(true, `{"cloud":{"machines":3}}`), said(false, `{"cloud":{}}`)}},
-		"what a former wait has seen": {that: `shoot('alpha').healthy`,
-			events:  []timeline.Observed{said(true, `{"shoots":{"alpha":{"healthy":true}}}`), said(true, `{}`)},
-			unknown: "does not say what was observed"},
+			facts: []string{`{"cloud":{"machines":3}}`, `{"cloud":{}}`}},
+		"what was seen once, and not again": {that: `shoot('alpha').healthy`, unknown: missing,
+			facts: []string{`{"shoots":{"alpha":{"healthy":true}}}`, `{}`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var known state.Observed
-			for _, p := range c.events {
-				if err := known.Take(p); err != nil {
+			for _, facts := range c.facts {
+				if err := known.Take(timeline.Observed{That: "x", Facts: []byte(facts)}); err != nil {
 					t.Fatal(err)
 				}
 			}

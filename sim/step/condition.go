@@ -64,7 +64,7 @@ func (s *Environment) Await(ctx context.Context, text string, within time.Durati
 // observe what a condition asks for, and record what is new of it. Each look sends its own requests: what a probe has
 // followed may be older than the wait.
 func (s *Environment) observe(ctx context.Context, e *expression.Expression, known *state.Observed) error {
-	seen, isNew, err := known.Changes(e.String(), world.Observe(ctx, s.World, s.Clients, world.Ask(e)))
+	seen, isNew, err := known.Next(e.String(), world.Observe(ctx, s.World, s.Clients, world.Ask(e)))
 	if err != nil || !isNew {
 		return err
 	}

@@ -26,10 +26,7 @@ func (Looked) Kind() Kind { return "Looked" }
 // events.
 type Observed struct {
 	That string `json:"that"` // the condition
-	// First says that it is the first look: what was observed before says nothing about the condition.
-	First bool `json:"first,omitempty"`
-	// Facts are shoots, seeds and the cloud as expressions know them: in the first look all that the condition asks for,
-	// then the shoots and seeds that have changed, and the cloud.
+	// Facts are the shoots, the seeds and the cloud that the condition asks for, as expressions know them.
 	Facts json.RawMessage `json:"facts"`
 }
 

@@ -15,8 +15,8 @@ import (
 const onB = `shoot('alpha').seed == 'b'`
 
 // observed is a look for onB.
-func observed(first bool, shoot string) timeline.Payload {
-	return timeline.Observed{That: onB, First: first, Facts: json.RawMessage(`{"shoots":{"alpha":` + shoot + `}}`)}
+func observed(shoot string) timeline.Payload {
+	return timeline.Observed{That: onB, Facts: json.RawMessage(`{"shoots":{"alpha":` + shoot + `}}`)}
 }
 
 // runOf one step, which was recorded with what it has observed, or without.
@@ -48,34 +48,34 @@ func TestJudge_Condition_IsJudgedAgain(t *testing.T) {
 		want    verdict.Verdict
 		says    string
 	}{
-		"met": {"expect", timeline.StepDone, []timeline.Payload{observed(true, here), observed(false, there)},
+		"met": {"expect", timeline.StepDone, []timeline.Payload{observed(here), observed(there)},
 			verdict.Passed, ""},
-		"waited for": {"wait", timeline.StepDone, []timeline.Payload{observed(true, there)}, verdict.Passed, ""},
-		"not met":    {"expect", timeline.StepUnmet, []timeline.Payload{observed(true, here)}, verdict.Failed, "over"},
-		"not known": {"expect", timeline.StepUnknown, []timeline.Payload{observed(true, here), observed(false, dark)},
+		"waited for": {"wait", timeline.StepDone, []timeline.Payload{observed(there)}, verdict.Passed, ""},
+		"not met":    {"expect", timeline.StepUnmet, []timeline.Payload{observed(here)}, verdict.Failed, "over"},
+		"not known": {"expect", timeline.StepUnknown, []timeline.Payload{observed(here), observed(dark)},
 			verdict.Inconclusive, "how step 1 ends"},
 		"not met and not known": {"expect", timeline.StepUnmet,
-			[]timeline.Payload{observed(true, here), observed(false, dark)}, verdict.Error,
+			[]timeline.Payload{observed(here), observed(dark)}, verdict.Error,
 			"step 1, expect, is unmet, and unknown by what was observed"},
 		"met by nothing": {"expect", timeline.StepDone, nil, verdict.Error,
 			"step 1, expect, is done, and nothing is recorded that was observed for it"},
-		"met, and it was not so": {"expect", timeline.StepDone, []timeline.Payload{observed(true, here)}, verdict.Error,
+		"met, and it was not so": {"expect", timeline.StepDone, []timeline.Payload{observed(here)}, verdict.Error,
 			`step 1, expect, is done, and unmet by what was observed: shoot("alpha").seed is "a"`},
-		"met, and nobody knows": {"expect", timeline.StepDone, []timeline.Payload{observed(true, dark)}, verdict.Error,
+		"met, and nobody knows": {"expect", timeline.StepDone, []timeline.Payload{observed(dark)}, verdict.Error,
 			"is done, and unknown by what was observed"},
-		"not met, and it was so": {"expect", timeline.StepUnmet, []timeline.Payload{observed(true, there)}, verdict.Error,
+		"not met, and it was so": {"expect", timeline.StepUnmet, []timeline.Payload{observed(there)}, verdict.Error,
 			`step 1, expect, is unmet, and done by what was observed: shoot("alpha").seed is "b"`},
-		"a look too many": {"expect", timeline.StepUnmet, []timeline.Payload{observed(true, there), observed(false, here)},
+		"a look too many": {"expect", timeline.StepUnmet, []timeline.Payload{observed(there), observed(here)},
 			verdict.Error, "went on after its condition was true"},
-		"given up early": {"expect", timeline.StepUnmet, []timeline.Payload{observed(true, here)}, verdict.Error,
+		"given up early": {"expect", timeline.StepUnmet, []timeline.Payload{observed(here)}, verdict.Error,
 			"step 1, expect, is unmet 58s before its time was over"},
-		"another condition": {"expect", timeline.StepDone, []timeline.Payload{timeline.Observed{That: "x", First: true}},
+		"another condition": {"expect", timeline.StepDone, []timeline.Payload{timeline.Observed{That: "x"}},
 			verdict.Error, "nothing is recorded"},
-		"not readable": {"expect", timeline.StepDone, []timeline.Payload{observed(true, "3")}, verdict.Error,
+		"not readable": {"expect", timeline.StepDone, []timeline.Payload{observed("3")}, verdict.Error,
 			"read what was observed"},
-		"a wait in vain": {"wait", timeline.StepFailed, []timeline.Payload{observed(true, here)}, verdict.Error,
+		"a wait in vain": {"wait", timeline.StepFailed, []timeline.Payload{observed(here)}, verdict.Error,
 			"step 1, wait: over"},
-		"a wait in vain, and it was so": {"wait", timeline.StepFailed, []timeline.Payload{observed(true, there)},
+		"a wait in vain, and it was so": {"wait", timeline.StepFailed, []timeline.Payload{observed(there)},
 			verdict.Error, "step 1, wait, is failed, and done by what was observed"},
 		"interrupted": {"expect", timeline.StepFailed, nil, verdict.Error, "step 1, expect: over"},
 	} {
