@@ -33,17 +33,19 @@ var launchers = map[string][]launcher{
 	"gardenlet":                 {{manifests + "seed-actors.yaml", "- gardenlet\n", "env:"}},
 	"extensions":                {{manifests + "seed-actors.yaml", "- extensions\n", "env:"}},
 	"gateway":                   {{manifests + "seed-actors.yaml", "- gateway\n", "env:"}},
-	"machine-controller":        {{controlPlane + "kubernetes.go", `"machine-controller",`, "}"}, metricsFlag},
-	"resource-manager":          {{controlPlane + "resourcemanager.go", `"resource-manager",`, "}"}, metricsFlag},
-	"etcd-guard":                {{controlPlane + "etcd.go", `"etcd-guard",`, "}"}, serverFiles},
-	"etcd-backup serve":         {{controlPlane + "etcd.go", `"etcd-backup", "serve",`, "}"}, backupFlags, serverFiles},
-	"etcd-backup restore":       {backupFlags},
+	"machine-controller":        {{controlPlane + "workers/workers.go", `"machine-controller",`, "}"}, metricsFlag},
+	"resource-manager": {{controlPlane + "resourcemanager/resourcemanager.go", `"resource-manager",`, "}"},
+		metricsFlag},
+	"etcd-guard": {{controlPlane + "etcd/etcd.go", `"etcd-guard",`, "}"}, serverFiles},
+	"etcd-backup serve": {{controlPlane + "etcd/etcd.go", `"etcd-backup", "serve",`, "}"}, backupFlags,
+		serverFiles},
+	"etcd-backup restore": {backupFlags},
 }
 
 var (
-	metricsFlag = launcher{controlPlane + "pod.go", "metricsFlag = ", "\n"}
-	serverFiles = launcher{controlPlane + "etcd.go", "serverFiles() []string", "}"}
-	backupFlags = launcher{controlPlane + "etcd.go", "backupFlags() []string", "}"}
+	metricsFlag = launcher{controlPlane + "workload/pod.go", "MetricsFlag = ", "\n"}
+	serverFiles = launcher{controlPlane + "etcd/etcd.go", "serverFiles() []string", "}"}
+	backupFlags = launcher{controlPlane + "etcd/etcd.go", "backupFlags() []string", "}"}
 )
 
 // shown is a test that shows what a flag does: its file, its name, and the word by which it sets the value.
@@ -104,9 +106,9 @@ var afterwards = shown{"controllers/maintenance/decide_test.go", "TestWhatIsAske
 var settingTests = map[string]shown{
 	"ownerCheckInterval": {"controllers/etcd/process_test.go", "TestGuardFrozenForAMomentGoesOn",
 		"--owner-check-interval="},
-	"dnsTTL":         {"controllers/controlplane/domain_test.go", "TestExternalDNSRecord", "DNSTTL = "},
+	"dnsTTL":         {"controllers/controlplane/dns/external_test.go", "TestExternalDNSRecord", "DNSTTL = "},
 	"seedLeaseRenew": {"controllers/seed/heartbeat_test.go", "TestHeartbeat", "Interval: time.Second"},
-	"waitInterval":   {"controllers/controlplane/request_test.go", "TestBackOff", "WaitInterval = 5 * time.Second"},
+	"waitInterval":   {"controllers/controlplane/run/request_test.go", "TestBackOff", "WaitInterval = 5 * time.Second"},
 }
 
 // settingOf are settings of a scenario by what the manifests call them, where that is not the same.

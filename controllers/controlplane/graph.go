@@ -10,7 +10,7 @@ import (
 
 // ReconcileGraph is the graph that creates, reconciles and restores a control plane
 // (docs/specification/migration.md#spec-2-9). The three differ only in what the extension objects are asked for, and in
-// the tasks that come with a restore. Before any of them the run must hold an ownership epoch, see Hold.
+// the tasks that come with a restore. Before any of them the run must hold an ownership epoch, see owner.Ownership.
 func (o *Operation) ReconcileGraph() *flow.Graph {
 	g := &flow.Graph{}
 	awake, workers, restoring := o.Awake(), !o.Workerless(), o.Restoring()
@@ -50,8 +50,7 @@ func (o *Operation) ReconcileGraph() *flow.Graph {
 	granted := g.Add(flow.Task{Name: "Granting access to Shoot", Run: o.Access.Grant, After: after(reachable),
 		Skip: !awake})
 	controllers := g.Add(flow.Task{Name: "Deploying kube-controller-manager and kube-scheduler",
-		Run:   o.APIServer.DeployControllers,
-		After: after(apiReady)})
+		Run: o.APIServer.DeployControllers, After: after(apiReady)})
 
 	// One more program that starts must not take the processor from the way to the API server: users wait for that.
 	resources := g.Add(flow.Task{Name: "Deploying gardener-resource-manager", Run: o.ResourceManager.Deploy,

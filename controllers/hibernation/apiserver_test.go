@@ -22,7 +22,7 @@ import (
 // heard are the events on the shoot.
 type heard []string
 
-// Event implements controlplane.Events.
+// Event implements scope.Events.
 func (h *heard) Event(_ *gardencorev1beta1.Shoot, _, reason, _ string) { *h = append(*h, reason) }
 
 // TestOnARealAPIServer lets a night pass over a shoot that sleeps from 20:00 to 06:00. Its hibernation is refused while

@@ -124,10 +124,10 @@ func (h hasty) Since(t time.Time) time.Duration {
 	return h.Clock.Since(t.Add(-time.Minute))
 }
 
-// For implements controlplane.ShootClients: the shoot's API server is this one, whatever its name.
+// For implements scope.ShootClients: the shoot's API server is this one, whatever its name.
 func (l *live) For(string, []byte, string) (client.Client, error) { return l, nil }
 
-// Claim and Decision implement controlplane.Authorities.
+// Claim and Decision implement scope.Authorities.
 func (l *live) Claim(namespace, lease string) ownership.Authority {
 	return &ownership.LeaseAuthority{Leases: kubernetes.NewForConfigOrDie(l.config).CoordinationV1().Leases(namespace),
 		Name: lease}

@@ -164,7 +164,7 @@ func newShootClients(proxyURL, caFile string) (*shootClients, error) {
 	return s, nil
 }
 
-// For implements controlplane.ShootClients.
+// For implements scope.ShootClients.
 func (s *shootClients) For(server string, ca []byte, token string) (client.Client, error) {
 	mapper, err := client.New(s.Config(server, ca, token), client.Options{Scheme: shootScheme(), Mapper: shootMapper()})
 	if err != nil {

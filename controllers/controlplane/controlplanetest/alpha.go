@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -41,8 +40,7 @@ func Named(t *testing.T, operation gardencorev1beta1.LastOperationType, onSeed .
 	credentials := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "garden",
 		Name: "control-plane-kubeconfig-cloud"}, Data: map[string][]byte{"kubeconfig": []byte(KubeconfigOfSeed)}}
 	o := Scope(t, operation, interceptor.Funcs{}, append(onSeed, gateway, credentials)...)
-	o.InternalDomain, o.GatewayNamespace, o.GatewayService, o.GatewayPort, o.DNSTTL = "shoots.test", "istio-ingress",
-		"gateway", 9443, 5*time.Second
+	o.InternalDomain, o.GatewayNamespace, o.GatewayService, o.GatewayPort = "shoots.test", "istio-ingress", "gateway", 9443
 	o.SeedName, o.SeedObject = "a", SeedA()
 	o.SeedObject.Spec.DNS.Defaults = []gardencorev1beta1.SeedDNSProviderConfig{
 		{Type: "short", Domain: "test"}, {Type: "transplant", Domain: "clusters.test"},

@@ -70,6 +70,7 @@ func TestExternalDNSRecord(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := New(controlplanetest.Named(t, gardencorev1beta1.LastOperationTypeReconcile))
+			o.DNSTTL = 5 * time.Second
 			o.Garden = fake.NewClientBuilder().WithScheme(controlplanetest.SeedScheme(t)).WithObjects(&corev1.Secret{
 				ObjectMeta: metav1.ObjectMeta{Namespace: "garden-p", Name: "route"},
 				Data:       map[string][]byte{"kubeconfig": []byte("route")},

@@ -93,7 +93,8 @@ type domainServer struct {
 // domain lies below (docs/specification/api.md#spec-1-2, docs/specification/api.md#spec-1-4).
 func (r *Records) domainServer() (domainServer, error) {
 	if primary := scope.PrimaryDNSProvider(r.Shoot); primary != nil {
-		server := domainServer{kind: ptr.Deref(primary.Type, r.Shoot.Spec.Provider.Type), credentials: scope.CredentialsOf(primary)}
+		server := domainServer{kind: ptr.Deref(primary.Type, r.Shoot.Spec.Provider.Type)}
+		server.credentials = scope.CredentialsOf(primary)
 		if primary.Zones != nil && len(primary.Zones.Include) == 1 {
 			server.zone = &primary.Zones.Include[0]
 		}
