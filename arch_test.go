@@ -59,7 +59,7 @@ var allowed = map[string][]string{
 	"controllers/placement":                 {"api"},
 	"controllers/errorcodes":                {"api"},
 	"controllers/controlplane": {"api", "controllers/flow", "controllers/ownership", "controllers/etcd",
-		"controllers/patch", "controllers/errorcodes", "controllers/rollout", "controllers/rotation",
+		"controllers/errorcodes", "controllers/rollout", "controllers/rotation",
 		"controllers/nodecritical"},
 	// The ground of a control plane's components lies below them.
 	"controllers/controlplane/objects":   {"api"},

@@ -86,7 +86,10 @@ func (a *Authority) Issue(r Request, now time.Time) (tls.Certificate, error) {
 // IssueServing makes a certificate for what serves at a host, which is a DNS name or an IP address.
 func (a *Authority) IssueServing(host string, now time.Time) (*tls.Certificate, error) {
 	certificate, err := a.Issue(Request{Name: host, Hosts: []string{host}}, now)
-	return &certificate, err
+	if err != nil {
+		return nil, err
+	}
+	return &certificate, nil
 }
 
 // sign makes a key and its certificate, which signs itself without an authority.

@@ -12,7 +12,7 @@ import (
 // Await asks what is missing until nothing is. It gives up after within, if that is not zero, and when ctx ends: then
 // the error has the last answer, too. An answer of Never ends it at once.
 func Await(ctx context.Context, every, within time.Duration, missing func(context.Context) error) error {
-	if within > 0 {
+	if within != 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, within)
 		defer cancel()

@@ -9,9 +9,9 @@ import (
 // Paths of a guard's API. Who may ask where is in package etcd/access. A holder is an identity, by the certificate of
 // the caller, and ?instance=<name>, which of its processes it is.
 const (
-	// PathValidity answers GET with a Answer. With an instance the holder can confirm a revocation later.
+	// PathValidity answers GET with an Answer. With an instance the holder can confirm a revocation later.
 	PathValidity = "/validity"
-	// PathState answers GET with a Answer that is granted to nobody: a fence does not wait for who asks here, and
+	// PathState answers GET with an Answer that is granted to nobody: a fence does not wait for who asks here, and
 	// so nobody may pass anything on the strength of it.
 	PathState = "/state"
 	// PathRevocation answers GET with a FenceAnswer as soon as the guard is fenced (200), or with
