@@ -131,7 +131,8 @@ type Buckets interface {
 	// the same. It may be repeated. With lastGood, what is damaged is left out, and what would have continued it; leftOut
 	// names it.
 	Copy(ctx context.Context, from, to, prefix string, epoch int64, lastGood bool) (leftOut []string, err error)
-	// Check returns why the backups below prefix cannot be restored, with ErrNoBackups if there are none; nil if they can.
+	// Check returns why the backups below prefix cannot be restored, with backup.ErrNoBackups of controllers/etcd if there
+	// are none; nil if they can.
 	Check(ctx context.Context, bucket, prefix string) error
 	// Readable returns what is damaged, if with lastGood Copy would find nothing to begin with.
 	Readable(ctx context.Context, bucket, prefix string) error

@@ -162,7 +162,11 @@ const (
 	UserMachineController = "transplant:machine-controller"
 	UserResourceManager   = "transplant:gardener-resource-manager"
 	// UserNodes is all simulated nodes of the shoot, which one process keeps alive.
-	UserNodes         = "transplant:nodes"
+	UserNodes = "transplant:nodes"
+)
+
+// Names of the secrets of a control plane. Gardener's names are used where it renamed one.
+const (
 	CA                = "ca"
 	CAClient          = "ca-client"
 	CAEtcd            = "ca-etcd"
@@ -181,10 +185,14 @@ const (
 	Scheduler         = "kube-scheduler"
 	MachineController = "machine-controller"
 	ResourceManager   = "gardener-resource-manager"
-	KeyCACert         = "ca.crt"
-	keyCAKey          = "ca.key"
-	KeyCert           = "tls.crt"
-	KeyKey            = "tls.key"
+)
+
+// Keys and labels of the secrets.
+const (
+	KeyCACert = "ca.crt"
+	keyCAKey  = "ca.key"
+	KeyCert   = "tls.crt"
+	KeyKey    = "tls.key"
 	// KeyClusterAdminToken and KeyNodeToken are the tokens of static-token beside the CSV that the API server reads.
 	KeyTokens            = "static_tokens.csv"
 	KeyClusterAdminToken = "cluster-admin"
@@ -195,7 +203,9 @@ const (
 	labelValidUntil      = "valid-until-time"
 )
 
-// authorities are the certificate authorities of a shoot, and persisted all secrets that move with it.
+// authorities are the certificate authorities of a shoot, and persisted all secrets that move with it. These cover the
+// list of docs/specification/README.md#s0, but for a password file that API servers do not know any more
+// (docs/deviations.md).
 var (
 	authorities = []string{CA, CAClient, CAEtcd, CAFrontProxy, CAKubelet,
 		CAMetricsServer}
