@@ -25,7 +25,6 @@ import (
 	"github.com/transplant-sim/transplant/controllers/errorcodes"
 	"github.com/transplant-sim/transplant/controllers/flow"
 	"github.com/transplant-sim/transplant/controllers/ownership/tenure"
-	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // migrateFlow is the source's part (docs/specification/migration.md#spec-2-6): everything is released, the state is
@@ -299,11 +298,12 @@ func (m *migrate) handOverBackups(ctx context.Context) error {
 		"") && !ours {
 		return fmt.Errorf("hand over backup entry %q: it is seed %q's", entry.Name, holder)
 	}
-	if err := patch.LockedObject(ctx, m.Garden, entry, func() {
-		entry.Spec.SeedName = m.Shoot.Spec.SeedName
-		// what this seed has asked for, and not got, is not for the next to do unasked
-		delete(entry.Annotations, constants.GardenerOperation)
-	}); err != nil {
+	before := entry.DeepCopy()
+	entry.Spec.SeedName = m.Shoot.Spec.SeedName
+	// what this seed has asked for, and not got, is not for the next to do unasked
+	delete(entry.Annotations, constants.GardenerOperation)
+	// The lock is also for an entry that stays: another seed may have adopted it since it was read.
+	if err := m.Garden.Patch(ctx, entry, objects.AsRead(before)); err != nil {
 		return fmt.Errorf("hand over backup entry %q: %w", entry.Name, err)
 	}
 	return m.Until(ctx, 10*time.Minute, fmt.Sprintf("the hand-over of backup entry %q", entry.Name),

@@ -18,8 +18,7 @@ func Object(ctx context.Context, c client.Client, object client.Object, change f
 }
 
 // LockedObject is Object with an optimistic lock. If others have written the object since it was read, the answer is a
-// conflict, and so it is also sent if nothing changes. Lists, such as finalizers, need the lock: a merge patch replaces
-// them as a whole.
+// conflict. Lists, such as finalizers, need the lock: a merge patch replaces them as a whole.
 func LockedObject(ctx context.Context, c client.Client, object client.Object, change func()) error {
 	return described("", object, c, send(object, change, true, func(p client.Patch) error {
 		return c.Patch(ctx, object, p)
@@ -43,12 +42,12 @@ func LockedStatus(ctx context.Context, c client.Client, object client.Object, ch
 func send(object client.Object, change func(), lock bool, write func(client.Patch) error) error {
 	before := object.DeepCopyObject().(client.Object)
 	change()
-	if lock {
-		return write(client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-	}
 	patch := client.MergeFrom(before)
 	if data, err := patch.Data(object); err != nil || string(data) == "{}" {
 		return err
+	}
+	if lock {
+		patch = client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	}
 	return write(patch)
 }

@@ -43,11 +43,10 @@ func TestPatch_ObjectWrittenByOthersSinceItWasRead_ConflictsWithLock(t *testing.
 			if err := fakeClient.Update(ctx, other); err != nil {
 				t.Fatal(err)
 			}
-			err := c.patch(ctx, fakeClient, read, func() {})
-			if apierrors.IsConflict(err) != c.locks || (err != nil) != c.locks || read.ResourceVersion == other.ResourceVersion {
-				t.Errorf("a change of nothing: %v, want a conflict: %t", err, c.locks)
+			if err := c.patch(ctx, fakeClient, read, func() {}); err != nil || read.ResourceVersion == other.ResourceVersion {
+				t.Errorf("a change of nothing was sent: %v", err)
 			}
-			err = c.patch(ctx, fakeClient, read, func() { read.Spec.PodCIDR, read.Status.Phase = "10.0.0.0/24", "Running" })
+			err := c.patch(ctx, fakeClient, read, func() { read.Spec.PodCIDR, read.Status.Phase = "10.0.0.0/24", "Running" })
 			if apierrors.IsConflict(err) != c.locks || (err != nil) != c.locks {
 				t.Fatalf("error %v, want a conflict: %t", err, c.locks)
 			}
