@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
@@ -234,6 +235,35 @@ func TestWhatADestinationHasAskedForIsNotForTheNext(t *testing.T) {
 	}
 	if err := handedOver(entry); err != nil || *entry.Spec.SeedName != "c" {
 		t.Errorf("it is seed %q's, and its status is %+v: %v", *entry.Spec.SeedName, entry.Status, err)
+	}
+}
+
+// After a restart the entry may name the destination already. If another seed adopts it between the look and the
+// hand-over, that is a conflict, and the task looks again.
+func TestHandOverBackups_UnchangedEntryWrittenByOthers_IsAConflict(t *testing.T) {
+	t.Parallel()
+	b, key := entryOnSeed(t, func(entry *gardencorev1beta1.BackupEntry, _ *extensionsv1alpha1.BackupEntry) {
+		entry.Spec.SeedName = ptr.To("c")
+	})
+	m := &migrate{Operation: controlplane.New(&scope.Scope{
+		Settings: scope.Settings{SeedName: "a", WaitInterval: time.Millisecond}, Clock: clock.RealClock{},
+		Bell: &scope.Bell{}, Shoot: stranded("s", "c", "a", "Migrate", "Processing"),
+	})}
+	m.Garden = interceptor.NewClient(b.Garden.(client.WithWatch), interceptor.Funcs{
+		Get: func(ctx context.Context, garden client.WithWatch, key client.ObjectKey, o client.Object,
+			options ...client.GetOption) error {
+			if err := garden.Get(ctx, key, o, options...); err != nil {
+				return err
+			}
+			others := o.DeepCopyObject().(client.Object)
+			others.SetLabels(map[string]string{"written": "since"})
+			return garden.Update(ctx, others)
+		},
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if err := m.handOverBackups(ctx); !apierrors.IsConflict(err) {
+		t.Errorf("the hand-over of %s ended with %v, want a conflict", key.Name, err)
 	}
 }
 

@@ -29,7 +29,7 @@ func (r *Report) judgeAgain(events []timeline.Event, definition *scenario.Scenar
 	for _, e := range events {
 		switch p := e.Payload.(type) {
 		case timeline.StepStarted:
-			open = r.newAgain(e.At, p, definition)
+			open = r.newAgain(e.At, p, definition, recorded)
 		case timeline.Observed:
 			if open != nil {
 				open.take(e.Seq, p)
@@ -54,8 +54,12 @@ func (r *Report) judgeAgain(events []timeline.Event, definition *scenario.Scenar
 }
 
 // newAgain is nil for a step without a condition.
-func (r *Report) newAgain(at time.Duration, p timeline.StepStarted, definition *scenario.Scenario) *again {
-	if p.Index >= len(definition.Spec.Steps) {
+func (r *Report) newAgain(at time.Duration, p timeline.StepStarted, definition *scenario.Scenario,
+	recorded bool) *again {
+	if p.Index < 0 || p.Index >= len(definition.Spec.Steps) {
+		if recorded {
+			r.NotJudged = append(r.NotJudged, fmt.Sprintf("step %d: the scenario of the record has no such step", p.Index+1))
+		}
 		return nil
 	}
 	that, within := definition.Spec.Steps[p.Index].Condition()
@@ -74,10 +78,10 @@ func (a *again) take(seq int, p timeline.Observed) {
 	if p.That != a.condition.String() {
 		return
 	}
-	if a.outcome == timeline.StepDone {
+	if a.outcome == timeline.StepDone && a.problem == "" {
 		a.problem = fmt.Sprintf("went on after its condition was true: %s; event %d is another look", a.why, seq)
 	}
-	if err := a.known.Take(p); err != nil {
+	if err := a.known.Take(p); err != nil && a.problem == "" {
 		a.problem = err.Error()
 	}
 	met, why, err := a.condition.Evaluate(a.known.Snapshot(a.condition))

@@ -115,3 +115,19 @@ func TestJudge_OlderRecord_SaysThatConditionsAreNotJudgedAgain(t *testing.T) {
 		}
 	}
 }
+
+func TestJudge_StepThatTheScenarioDoesNotHave_IsNotJudgedAgain(t *testing.T) {
+	t.Parallel()
+	for _, index := range []int{-1, 1} {
+		events := runOf("expect", "1s", true, timeline.StepDone)
+		events[1].Payload = timeline.StepStarted{Index: index, Verb: "expect", Text: "expect"}
+		r, err := verdict.Judge(events)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := fmt.Sprintf("step %d: the scenario of the record has no such step", index+1)
+		if !slices.Contains(r.NotJudged, want) {
+			t.Errorf("not judged %q, want %q", r.NotJudged, want)
+		}
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/transplant-sim/transplant/controllers/controlplane/controlplanetest"
@@ -29,14 +28,7 @@ func TestPurgeBackups(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var inGarden []client.Object
-			for name, bucket := range map[string]string{
-				controlplanetest.EntryName: c.entry, controlplanetest.SourceName: c.source,
-			} {
-				if bucket != "" {
-					inGarden = append(inGarden, controlplanetest.EntryIn(name, bucket))
-				}
-			}
+			inGarden := controlplanetest.EntriesIn(c.entry, c.source)
 			onA, _ := controlplanetest.OnSeedA(t, "Reconcile", inGarden, interceptor.Funcs{})
 			o := &Entries{Scope: onA}
 			var purged []string

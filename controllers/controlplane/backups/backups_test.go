@@ -75,14 +75,7 @@ func TestBackupSource(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var inGarden []client.Object
-			for name, bucket := range map[string]string{
-				controlplanetest.EntryName: c.entry, controlplanetest.SourceName: c.source,
-			} {
-				if bucket != "" {
-					inGarden = append(inGarden, controlplanetest.EntryIn(name, bucket))
-				}
-			}
+			inGarden := controlplanetest.EntriesIn(c.entry, c.source)
 			onA, owners := controlplanetest.OnSeedA(t, c.operation, inGarden, interceptor.Funcs{}, c.onSeed...)
 			o := New(onA)
 			if c.owner.Absent() {

@@ -93,6 +93,18 @@ func EntryIn(name, bucket string) *gardencorev1beta1.BackupEntry {
 // EntryName and SourceName are the BackupEntries of shoot alpha with UID uid.
 const EntryName, SourceName = "shoot--p--alpha--uid", "source-shoot--p--alpha--uid"
 
+// EntriesIn are the shoot's entry and its source entry with their buckets; without a bucket there is no entry.
+func EntriesIn(bucket, sourceBucket string) []client.Object {
+	var entries []client.Object
+	if bucket != "" {
+		entries = append(entries, EntryIn(EntryName, bucket))
+	}
+	if sourceBucket != "" {
+		entries = append(entries, EntryIn(SourceName, sourceBucket))
+	}
+	return entries
+}
+
 // SecretsOf are the data of all secrets of the control plane, by name.
 func SecretsOf(t *testing.T, o *scope.Scope) map[string]corev1.Secret {
 	t.Helper()

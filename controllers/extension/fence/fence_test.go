@@ -16,16 +16,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/transplant-sim/transplant/api/cloud"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/extension/cloudtest"
 	"github.com/transplant-sim/transplant/controllers/extension/contract"
+	"github.com/transplant-sim/transplant/controllers/extension/extensiontest"
 	"github.com/transplant-sim/transplant/controllers/ownership"
 	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
@@ -215,30 +214,16 @@ func TestGuardedRefusesUnheld(t *testing.T) {
 	}
 }
 
-// forbids is a seed that refuses this extension everything in namespaces.
-func forbids(t *testing.T, objects ...client.Object) client.Client {
-	t.Helper()
-	return fake.NewClientBuilder().WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object,
-			options ...client.GetOption) error {
-			if key.Namespace != "" {
-				return apierrors.NewForbidden(schema.GroupResource{Resource: "any"}, key.Name, errors.New("no role"))
-			}
-			return c.Get(ctx, key, object, options...)
-		},
-	}).Build()
-}
-
 // Where the gardenlet has granted nothing nobody acts, and says why; a namespace that has gone grants nothing either.
 func TestHold_NamespaceThatGrantsNothing_SaysWhy(t *testing.T) {
 	t.Parallel()
 	fence := newFence(t, 1, "")
-	fence.Seed = forbids(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: technicalID}})
+	fence.Seed = extensiontest.Forbidding(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: technicalID}})
 	_, _, err := fence.Hold(t.Context(), technicalID)
 	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "grants this extension nothing") {
 		t.Errorf("holding ended with %v", err)
 	}
-	fence.Seed = forbids(t)
+	fence.Seed = extensiontest.Forbidding()
 	if _, _, err := fence.Hold(t.Context(), technicalID); !errors.Is(err, ErrNoEpoch) {
 		t.Errorf("holding where there is no namespace ended with %v", err)
 	}
