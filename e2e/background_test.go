@@ -7,10 +7,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/transplant-sim/transplant/clusters/tied"
 )
 
 // background is a program that was started, and goes on.
@@ -25,15 +26,13 @@ type background struct {
 // are the test's. It ends with this process.
 func startUntil(t *testing.T, word, name string, args ...string) *background {
 	t.Helper()
-	runtime.LockOSThread() // the program gets its signal when the thread ends that has started it
 	read, write, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := &background{command: exec.Command(name, args...), done: make(chan struct{})}
 	b.command.Stdout, b.command.Stderr = write, write
-	b.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
-	if err := b.command.Start(); err != nil {
+	if err := tied.Start(b.command, syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	_ = write.Close() // the program has it

@@ -23,6 +23,7 @@ import (
 
 	"github.com/transplant-sim/transplant/api/pki"
 	"github.com/transplant-sim/transplant/clusters/apiservertest"
+	"github.com/transplant-sim/transplant/clusters/tied"
 	"github.com/transplant-sim/transplant/controllers/etcd"
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
 	"github.com/transplant-sim/transplant/controllers/etcd/datadir"
@@ -148,6 +149,7 @@ func write(t *testing.T, path, content string) {
 // guardProcess is the command etcd-guard as a process of its own.
 type guardProcess struct {
 	command     *exec.Cmd
+	ended       chan struct{}
 	endpoint    string
 	http, api   string // what is open, and the API
 	tls         *tls.Config
@@ -195,13 +197,17 @@ func startGuard(t *testing.T, validity time.Duration) *guardProcess {
 		"--backup-url=http://127.220.20.250:8080")
 	g.command.Env = append(os.Environ(), asGuard+"=1")
 	g.command.Stderr = &testLog{t: t}
-	g.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := g.command.Start(); err != nil {
+	if err := tied.Start(g.command, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
+	g.ended = make(chan struct{})
+	go func() {
+		defer close(g.ended)
+		_ = g.command.Wait() // its state is what counts
+	}()
 	t.Cleanup(func() {
 		_ = g.command.Process.Kill()
-		_ = g.command.Wait() // it was killed
+		<-g.ended
 	})
 	g.is(t, http.StatusOK)
 	return g
@@ -221,6 +227,11 @@ func (g *guardProcess) is(t *testing.T, code int) {
 	t.Helper()
 	client := &http.Client{Timeout: time.Second}
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		select {
+		case <-g.ended:
+			t.Fatalf("the guard has ended: %v", g.command.ProcessState)
+		default:
+		}
 		response, err := client.Get(g.http + "/readyz")
 		if err != nil {
 			continue

@@ -21,6 +21,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/transplant-sim/transplant/clusters/tied"
 )
 
 // required is the environment variable under which a machine without Prometheus fails the tests that need it. CI sets
@@ -67,12 +69,11 @@ func Start(t testing.TB, config, data string) *Server {
 	s := &Server{t: t}
 	command := exec.CommandContext(t.Context(), Program(t, "prometheus"), "--config.file="+config,
 		"--storage.tsdb.path="+data, "--storage.tsdb.retention.time=100y", "--web.listen-address=127.0.0.1:0")
-	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	said, err := command.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := command.Start(); err != nil {
+	if err := tied.Start(command, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	address, ended := make(chan string, 1), make(chan string, 1)

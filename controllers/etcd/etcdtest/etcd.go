@@ -14,6 +14,8 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+
+	"github.com/transplant-sim/transplant/clusters/tied"
 )
 
 // startDeadline bounds the start of etcd on a busy machine.
@@ -81,8 +83,7 @@ func (e *Etcd) launch(t testing.TB) {
 		"--log-level=warn")
 	e.command.Dir = filepath.Dir(e.log)
 	e.command.Stdout, e.command.Stderr = log, log
-	e.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := e.command.Start(); err != nil {
+	if err := tied.Start(e.command, syscall.SIGKILL); err != nil {
 		t.Fatalf("start etcd: %v", err)
 	}
 	if e.Client, err = Dial(e.Endpoint); err != nil {
