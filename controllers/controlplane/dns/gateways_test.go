@@ -78,7 +78,7 @@ func TestGatewayAddresses(t *testing.T) {
 			if test.class != "" {
 				o.Shoot.Spec.ExposureClassName = ptr.To(test.class)
 			}
-			got, err := o.GatewayAddresses(t.Context())
+			got, err := o.gatewayAddresses(t.Context())
 			if test.err != "" {
 				coded := &errorcodes.Error{}
 				if err == nil || !strings.Contains(err.Error(), test.err) || errors.As(err, &coded) != (test.codes != nil) ||

@@ -61,7 +61,7 @@ type wait func(context.Context, extensionsv1alpha1.Object) error
 // pointAtGateway deploys or restores a DNSRecord of which spec says all but where it leads, and waits.
 func (r *Records) pointAtGateway(ctx context.Context, record *extensionsv1alpha1.DNSRecord,
 	spec extensionsv1alpha1.DNSRecordSpec, wait wait) error {
-	addresses, err := r.GatewayAddresses(ctx)
+	addresses, err := r.gatewayAddresses(ctx)
 	if err != nil {
 		return err
 	}
@@ -119,8 +119,8 @@ func (r *Records) domainServer() (domainServer, error) {
 	return domainServer{kind: best.Type, zone: ptr.To(ptr.Deref(best.Zone, best.Domain))}, nil
 }
 
-// External is the shoot's external DNSRecord, by name only.
-func (r *Records) External() *extensionsv1alpha1.DNSRecord {
+// external is the shoot's external DNSRecord, by name only.
+func (r *Records) external() *extensionsv1alpha1.DNSRecord {
 	return &extensionsv1alpha1.DNSRecord{ObjectMeta: r.Meta(r.Shoot.Name + "-" + constants.DNSRecordExternalSuffix)}
 }
 
@@ -135,7 +135,7 @@ func (r *Records) deployExternal(ctx context.Context, wait wait) error {
 	if err != nil {
 		return err
 	}
-	record := r.External()
+	record := r.external()
 	secret := constants.SecretNamePrefixDNSRecord + record.Name
 	if err := r.deployDomainCredentials(ctx, server, secret); err != nil {
 		return err
@@ -188,11 +188,11 @@ const (
 	zoneInfix = "--"
 )
 
-// GatewayAddresses are the addresses at which clients outside reach the shoot on this seed
+// gatewayAddresses are the addresses at which clients outside reach the shoot on this seed
 // (docs/specification/nodes-and-seeds.md#spec-7-4): those of the gateway of its exposure class, or of the seed's own.
 // Where a gateway has parts in zones of the seed it is one address for each, as every part knows the way to every
 // shoot; the gateway itself counts where it has none.
-func (r *Records) GatewayAddresses(ctx context.Context) ([]string, error) {
+func (r *Records) gatewayAddresses(ctx context.Context) ([]string, error) {
 	namespace, class := r.GatewayNamespace, ptr.Deref(r.Shoot.Spec.ExposureClassName, "")
 	if class != "" {
 		namespace += handlerInfix + class
