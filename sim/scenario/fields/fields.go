@@ -42,10 +42,13 @@ func Required(of reflect.Type) []string {
 	return names(of, func(optional bool) bool { return !optional })
 }
 
+// names also finds a field of an embedded struct that has the Go name of that struct: reflect.VisibleFields does not.
 func names(of reflect.Type, fit func(optional bool) bool) []string {
 	var found []string
-	for _, f := range reflect.VisibleFields(of) {
-		if name, optional := Tag(f); !f.Anonymous && name != "" && fit(optional) {
+	for f := range of.Fields() {
+		if f.Anonymous {
+			found = append(found, names(f.Type, fit)...)
+		} else if name, optional := Tag(f); name != "" && fit(optional) {
 			found = append(found, name)
 		}
 	}
