@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/clock"
 
 	"github.com/transplant-sim/transplant/sim/probe"
 	"github.com/transplant-sim/transplant/sim/timeline"
@@ -20,27 +21,26 @@ const longestDelta = time.Minute
 // awaitBackup waits until the shoot's backups contain all that its store holds now, so that a seed which is lost at the
 // first step takes nothing that the scenario begins with. It returns false at once if the world cannot read backups, or
 // if the scenario's backups are further apart than longestDelta.
-func (r *runner) awaitBackup(ctx context.Context, shoot string) (backedUp bool, err error) {
-	reader, can := r.World.(world.BackupReader)
+func (s *shoots) awaitBackup(ctx context.Context, shoot string) (backedUp bool, err error) {
+	reader, can := s.World.(world.BackupReader)
 	if !can {
 		return false, nil
 	}
-	if every := r.Scenario.Spec.Landscape.Settings.DeltaInterval.Duration; every > longestDelta {
-		r.record(shoot, timeline.Note{Text: fmt.Sprintf(
+	if every := s.Scenario.Spec.Landscape.Settings.DeltaInterval.Duration; every > longestDelta {
+		s.record(shoot, timeline.Note{Text: fmt.Sprintf(
 			"the backups of %s may lack what the scenario begins with: deltaInterval is %s", shoot, every)})
 		return false, nil
 	}
-	client, err := r.observe(ctx, shoot)
+	client, err := s.observe(ctx, shoot)
 	if err != nil {
 		return false, err
 	}
-	return r.awaitRevision(ctx, reader, shoot, client)
+	return awaitRevision(ctx, s.Clock, reader, shoot, client)
 }
 
 // awaitRevision waits until the backups contain what the store holds now.
-func (r *runner) awaitRevision(
-	ctx context.Context, reader world.BackupReader, shoot string, client kubernetes.Interface,
-) (bool, error) {
+func awaitRevision(ctx context.Context, by clock.Clock, reader world.BackupReader, shoot string,
+	client kubernetes.Interface) (bool, error) {
 	list, err := client.CoreV1().ConfigMaps(probe.Namespace).List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
 		return false, fmt.Errorf("read the revision of the store: %w", err)
@@ -49,7 +49,7 @@ func (r *runner) awaitRevision(
 	if err != nil {
 		return false, fmt.Errorf("read the revision of the store: %w", err)
 	}
-	err = poll(ctx, r.Clock, "the backup of what the scenario begins with", func(ctx context.Context) (bool, error) {
+	err = poll(ctx, by, "the backup of what the scenario begins with", func(ctx context.Context) (bool, error) {
 		revision, err := reader.BackedUpTo(ctx, shoot)
 		if err != nil {
 			return false, err

@@ -47,10 +47,10 @@ func TestAwaitBackup_NothingToWaitFor_SaysNo(t *testing.T) {
 			t.Parallel()
 			s := &scenario.Scenario{}
 			s.Spec.Landscape.Settings.DeltaInterval.Duration = c.delta
-			r := &runner{Options: Options{
+			there := &shoots{scope: &scope{Options: Options{
 				Scenario: s, World: c.world, Journal: timeline.NewJournal(clock.RealClock{}, nil), Clock: clock.RealClock{},
-			}}
-			if backedUp, err := r.awaitBackup(t.Context(), "alpha"); backedUp || err != nil {
+			}}}
+			if backedUp, err := there.awaitBackup(t.Context(), "alpha"); backedUp || err != nil {
 				t.Errorf("backed up %t, error %v", backedUp, err)
 			}
 		})
@@ -79,10 +79,9 @@ func TestAwaitRevision(t *testing.T) {
 			})
 			there := &backups{fails: c.fails}
 			there.first.Store(c.first)
-			r := &runner{Options: Options{Clock: clock.RealClock{}}}
 			ctx, cancel := context.WithTimeout(t.Context(), 4*pollInterval)
 			defer cancel()
-			backedUp, err := r.awaitRevision(ctx, there, "alpha", store)
+			backedUp, err := awaitRevision(ctx, clock.RealClock{}, there, "alpha", store)
 			if backedUp != c.backedUp || there.looks.Load() < c.looks || (err == nil) != (c.says == "") {
 				t.Errorf("backed up %t after %d looks, error %v", backedUp, there.looks.Load(), err)
 			}

@@ -72,11 +72,11 @@ func TestInventories_OneRequestFails_AreTaken(t *testing.T) {
 	t.Parallel()
 	b := &busy{World: worldtest.New(t, "a", "b"), cluster: "b"}
 	j := timeline.NewJournal(clock.RealClock{}, nil)
-	r := &runner{Options: Options{Scenario: &scenario.Scenario{}, World: b, Journal: j, Clock: clock.RealClock{}},
-		ids: map[string]string{}}
-	r.Patience.fill()
+	i := inventories{&scope{Options: Options{Scenario: &scenario.Scenario{}, World: b, Journal: j,
+		Clock: clock.RealClock{}}}}
+	i.Patience.fill()
 	for when, look := range map[string]func(context.Context) error{
-		timeline.Before: r.firstInventories, timeline.After: r.lastInventories,
+		timeline.Before: i.first, timeline.After: i.last,
 	} {
 		b.fails.Store(1)
 		if err := look(t.Context()); err != nil || b.fails.Load() >= 0 {

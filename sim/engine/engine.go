@@ -10,7 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -18,7 +17,6 @@ import (
 	"github.com/transplant-sim/transplant/sim/fault"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/probe"
-	"github.com/transplant-sim/transplant/sim/probe/load"
 	"github.com/transplant-sim/transplant/sim/scenario"
 	"github.com/transplant-sim/transplant/sim/step"
 	"github.com/transplant-sim/transplant/sim/timeline"
@@ -74,27 +72,26 @@ func (p *Patience) fill() {
 	}
 }
 
-// runner executes one run of a scenario.
-type runner struct {
+// scope is what all parts of a run work on: the landscape, its probes and faults, and what is known of the shoots.
+type scope struct {
 	Options
 	clients   *world.Clients
 	faults    *fault.Active
 	observers *observers
-	env       *step.Environment
+	registry  registry
+}
 
-	mu     sync.Mutex
-	keys   map[string]*load.Keys // of the loads, by shoot
-	ids    map[string]string     // technical ids, by shoot
-	on     map[string]bool       // shoots that were set up; false once dismissed
-	looked map[string]bool       // shoots whose objects were seen since the last step that changes something
+// runner executes one run of a scenario: it carries out the steps, and has the parts of the run do the rest.
+type runner struct {
+	*scope
+	env *step.Environment
 }
 
 // Run a scenario. The last event is always RunEnded. An error says why the run could not be finished, and is in that
 // event too. An expectation that was not met is no error.
 func Run(ctx context.Context, o Options) error {
 	o.Patience.fill()
-	r := &runner{Options: o, keys: map[string]*load.Keys{}, ids: map[string]string{}, on: map[string]bool{},
-		looked: map[string]bool{}}
+	r := &runner{scope: &scope{Options: o, registry: registry{shoots: map[string]entry{}}}}
 	counted := newTally(o.Journal)
 	r.Journal = counted
 	err := r.run(ctx)
@@ -113,9 +110,11 @@ func (r *runner) run(ctx context.Context) error {
 	}
 	r.faults = fault.NewActive(r.World, r.Journal)
 	r.observers = newObservers(r.Clock, r.Journal)
+	shoots := &shoots{scope: r.scope}
 	r.env = &step.Environment{
-		World: r.World, Clients: r.clients, Record: r.Journal, Clock: r.Clock, Faults: r.faults, Shoots: r,
+		World: r.World, Clients: r.clients, Record: r.Journal, Clock: r.Clock, Faults: r.faults, Shoots: shoots,
 	}
+	shoots.env = r.env
 	defer r.observers.stop()
 	r.observers.beat()
 	r.cost(ctx)
@@ -125,15 +124,15 @@ func (r *runner) run(ctx context.Context) error {
 	if err := r.followSeeds(ctx); err != nil {
 		return err
 	}
-	endHandOvers := r.followHandOvers(ctx)
+	endHandOvers := handOvers{r.scope}.follow(ctx)
 	defer endHandOvers()
 	if err := r.followEnds(ctx); err != nil {
 		return err
 	}
-	if err := r.firstInventories(ctx); err != nil { // which may take long on a busy machine
+	if err := (inventories{r.scope}).first(ctx); err != nil { // which may take long on a busy machine
 		return fmt.Errorf("look around before the run: %w", err)
 	}
-	setUp := r.watchedFor(ctx, r.setUpAll)
+	setUp := r.watchedFor(ctx, shoots.setUpAll)
 	var steps error
 	if setUp == nil {
 		steps = r.steps(ctx)
@@ -147,7 +146,7 @@ func (r *runner) run(ctx context.Context) error {
 	if setUp != nil {
 		return errors.Join(fmt.Errorf("set up the shoots: %w", setUp), healed)
 	}
-	settled := r.settle(ctx)
+	settled := convergence{r.scope}.settle(ctx)
 	endHandOvers()
 	return errors.Join(steps, healed, settled, r.finale(ctx))
 }
@@ -158,7 +157,7 @@ func (r *runner) steps(ctx context.Context) error {
 	for i := range r.Scenario.Spec.Steps {
 		spec := &r.Scenario.Spec.Steps[i]
 		verb, one := spec.Step()
-		r.lookBefore(ctx, spec)
+		objects{r.scope}.lookBefore(ctx, spec)
 		r.record(one.Subject(), timeline.StepStarted{
 			Index: i, Verb: verb, Text: one.String(), Refused: spec.Refused(), WritesPerSecond: spec.WritesPerSecond(),
 			KeepAddress: spec.KeepsAddress(),
@@ -203,14 +202,14 @@ func (r *runner) cost(ctx context.Context) {
 }
 
 // sample runs a probe until its group is ended.
-func (r *runner) sample(ctx context.Context, group string, p probe.Probe) {
-	if !r.Unwatched {
-		r.observers.sample(ctx, group, p)
+func (s *scope) sample(ctx context.Context, group string, p probe.Probe) {
+	if !s.Unwatched {
+		s.observers.sample(ctx, group, p)
 	}
 }
 
-func (r *runner) record(subject string, p timeline.Payload) {
-	r.Journal.Record(timeline.Event{Actor: world.Operator, Subject: subject, Payload: p})
+func (s *scope) record(subject string, p timeline.Payload) {
+	s.Journal.Record(timeline.Event{Actor: world.Operator, Subject: subject, Payload: p})
 }
 
 // followSeeds follows what the garden says of the seeds.
@@ -254,37 +253,4 @@ func (r *runner) followCloud(ctx context.Context) error {
 	}
 	r.sample(ctx, cloudGroup, ledger)
 	return nil
-}
-
-// setUpAll sets up the shoots that are there before the first step.
-func (r *runner) setUpAll(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, r.Patience.SetUp, fmt.Errorf("the shoots were not ready within %s",
-		r.Patience.SetUp))
-	defer cancel()
-	later := step.Later(r.Scenario.Spec.Steps)
-	var mu sync.Mutex
-	var errs []error
-	var all sync.WaitGroup
-	for _, shoot := range r.Scenario.Spec.Landscape.Shoots {
-		if later[shoot.Name] {
-			continue
-		}
-		all.Go(func() {
-			if err := r.setUp(ctx, shoot.Name); err != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				errs = append(errs, err)
-			}
-		})
-	}
-	all.Wait()
-	return errors.Join(errs...)
-}
-
-func (r *runner) shoot(name string) (landscape.Shoot, error) {
-	shoot, known := r.Scenario.Spec.Landscape.Shoot(name)
-	if !known {
-		return shoot, fmt.Errorf("find the shoot %q: the landscape has none of this name", name)
-	}
-	return shoot, nil
 }

@@ -24,22 +24,20 @@ var cloudQuery = cloud.LedgerQuery{}
 // finale ends the loads, reads what is there in the end, and has every probe look once more. What cannot be read is
 // recorded as unseen: the oracles say whether they need it.
 func (r *runner) finale(ctx context.Context) error {
-	r.mu.Lock()
-	on := maps.Clone(r.on)
-	r.mu.Unlock()
-	shoots := slices.Sorted(maps.Keys(on))
+	known := r.registry.all()
+	shoots := slices.Sorted(maps.Keys(known))
 	for _, shoot := range shoots {
 		r.observers.end(loadGroup(shoot))
 	}
 	r.lastLooks(ctx)
 	for _, shoot := range shoots {
-		if on[shoot] {
+		if known[shoot].on {
 			r.unseen("data of "+shoot, r.readData(ctx, shoot))
 			r.unseen("number of keys of "+shoot, r.countData(ctx, shoot))
 		}
 	}
-	r.lastObjects(ctx, on)
-	r.unseen(timeline.Inventory, r.lastInventories(ctx))
+	objects{r.scope}.last(ctx, known)
+	r.unseen(timeline.Inventory, inventories{r.scope}.last(ctx))
 	for _, shoot := range shoots {
 		r.observers.lastLook(ctx, shoot, shootLooks)
 		r.observers.lastLook(ctx, stateGroup(shoot), shootLooks)
@@ -49,9 +47,9 @@ func (r *runner) finale(ctx context.Context) error {
 	return nil
 }
 
-func (r *runner) unseen(what string, err error) {
+func (s *scope) unseen(what string, err error) {
 	if err != nil {
-		r.Journal.Record(timeline.Event{Payload: timeline.Unseen{Probe: what, Error: err.Error(), Final: true}})
+		s.Journal.Record(timeline.Event{Payload: timeline.Unseen{Probe: what, Error: err.Error(), Final: true}})
 	}
 }
 

@@ -39,14 +39,14 @@ func TestChanging_FolderLosesItsPod_Differs(t *testing.T) {
 func TestLastInventories_OneLookFails_TwoMustAgree(t *testing.T) {
 	t.Parallel()
 	w := &counted{busy: &busy{World: worldtest.New(t, "a", "b"), cluster: "b"}}
-	r := &runner{Options: Options{
+	i := inventories{&scope{Options: Options{
 		Scenario: &scenario.Scenario{}, World: w, Journal: timeline.NewJournal(clock.RealClock{}, nil),
 		Clock:    clock.RealClock{},
 		Patience: Patience{Changing: time.Nanosecond},
-	}, ids: map[string]string{}}
-	r.Patience.fill()
+	}}}
+	i.Patience.fill()
 	w.fails.Store(1)
-	if err := r.lastInventories(t.Context()); err != nil || w.looks != 3 {
+	if err := i.last(t.Context()); err != nil || w.looks != 3 {
 		t.Errorf("after one that failed there were %d looks, %v; want 2", w.looks-1, err)
 	}
 }
@@ -55,10 +55,10 @@ func TestLastInventories_OneLookFails_TwoMustAgree(t *testing.T) {
 func TestFinale_LastLookFails_IsRepeated(t *testing.T) {
 	t.Parallel()
 	team, journal := newTestObservers()
-	r := &runner{Options: Options{
+	r := &runner{scope: &scope{Options: Options{
 		Scenario: &scenario.Scenario{}, World: worldtest.New(t, "a"), Journal: journal, Clock: clock.RealClock{},
 		Patience: Patience{Round: time.Nanosecond, Changing: time.Nanosecond},
-	}, observers: team, on: map[string]bool{"alpha": false}}
+	}, observers: team, registry: registry{shoots: map[string]entry{"alpha": {}}}}}
 	r.Patience.fill()
 	looks := 0
 	f := &fakeWatched{following: make(chan struct{}), fakeProbe: fakeProbe{probe.Pace{Timeout: time.Minute},

@@ -44,8 +44,8 @@ func (e *unsettledError) Error() string {
 
 // settled repeats looks until they agree, and returns what the last of them saw. It does so with an error too: an
 // unsettledError, or that of the last look.
-func (r *runner) settled(ctx context.Context, s settleRule) (*timeline.Journal, error) {
-	began := r.Clock.Now()
+func (s settleRule) settled(ctx context.Context, by clock.Clock, round time.Duration) (*timeline.Journal, error) {
+	began := by.Now()
 	var first, since time.Time // the first look in a row that succeeded, and the first that saw what the last one did
 	var before, changed []string
 	for {
@@ -55,23 +55,23 @@ func (r *runner) settled(ctx context.Context, s settleRule) (*timeline.Journal, 
 		switch {
 		case err != nil:
 			first = time.Time{}
-			if ctx.Err() != nil || r.Clock.Since(began) >= s.failing {
+			if ctx.Err() != nil || by.Since(began) >= s.failing {
 				return memory, err
 			}
 		case first.IsZero():
-			first, since, before = r.Clock.Now(), r.Clock.Now(), now
-		case slices.Equal(before, now) && r.Clock.Since(since) >= s.quiet:
+			first, since, before = by.Now(), by.Now(), now
+		case slices.Equal(before, now) && by.Since(since) >= s.quiet:
 			return memory, nil
-		case r.Clock.Since(first) >= s.changing:
+		case by.Since(first) >= s.changing:
 			return memory, &unsettledError{s.changing, append(difference(before, now), changed...)}
 		case !slices.Equal(before, now):
 			changed = difference(before, now)
-			since, before = r.Clock.Now(), now
+			since, before = by.Now(), now
 		}
 		select {
 		case <-ctx.Done():
 			return memory, context.Cause(ctx)
-		case <-r.Clock.After(r.Patience.Round):
+		case <-by.After(round):
 		}
 	}
 }
@@ -92,37 +92,40 @@ func difference(before, now []string) []string {
 	return changed
 }
 
-// firstInventories are taken once every actor and extension is ready and nothing comes or goes any more: what belongs
-// to the landscape itself must not be taken for something that the scenario has left.
-func (r *runner) firstInventories(ctx context.Context) error {
-	memory, err := r.settled(ctx, settleRule{
+// inventories of the landscape: what is there before the scenario, and at the end.
+type inventories struct{ *scope }
+
+// first are taken once every actor and extension is ready and nothing comes or goes any more: what belongs to the
+// landscape itself must not be taken for something that the scenario has left.
+func (i inventories) first(ctx context.Context) error {
+	memory, err := settleRule{
 		look: func(ctx context.Context, to *timeline.Journal) error {
-			if err := r.World.Ready(ctx); err != nil {
+			if err := i.World.Ready(ctx); err != nil {
 				return err
 			}
-			err := r.takeInventories(ctx, timeline.Before, to)
+			err := i.take(ctx, timeline.Before, to)
 			return errors.Join(err, checkReadable(to.Events()))
 		},
-		names: lasting, quiet: r.Patience.Quiet, failing: r.Patience.SetUp, changing: r.Patience.SetUp,
-	})
+		names: lasting, quiet: i.Patience.Quiet, failing: i.Patience.SetUp, changing: i.Patience.SetUp,
+	}.settled(ctx, i.Clock, i.Patience.Round)
 	if err != nil {
 		return err
 	}
-	r.keep(memory)
+	keep(i.Journal, memory)
 	return nil
 }
 
-// lastInventories takes inventories until what mentions a shoot, and the folders, do not change any more, and
-// records the last. What is still changing then is judged as it is.
-func (r *runner) lastInventories(ctx context.Context) error {
-	memory, err := r.settled(ctx, settleRule{
+// last takes inventories until what mentions a shoot, and the folders, do not change any more, and records the last.
+// What is still changing then is judged as it is.
+func (i inventories) last(ctx context.Context) error {
+	memory, err := settleRule{
 		look: func(ctx context.Context, to *timeline.Journal) error {
-			return r.takeInventories(ctx, timeline.After, to)
+			return i.take(ctx, timeline.After, to)
 		},
 		names:   changing,
-		failing: 2 * r.Patience.Finale, changing: r.Patience.Changing, // one look may take Finale
-	})
-	r.keep(memory)
+		failing: 2 * i.Patience.Finale, changing: i.Patience.Changing, // one look may take Finale
+	}.settled(ctx, i.Clock, i.Patience.Round)
+	keep(i.Journal, memory)
 	if unsettled := (&unsettledError{}); errors.As(err, &unsettled) {
 		return nil
 	}
@@ -179,23 +182,27 @@ func changing(events []timeline.Event) []string {
 }
 
 // keep what was seen, as seen now.
-func (r *runner) keep(memory *timeline.Journal) {
+func keep(to timeline.Recorder, memory *timeline.Journal) {
 	for _, e := range memory.Events() {
-		r.Journal.Record(e)
+		to.Record(e)
 	}
 }
 
-// takeInventories of every seed, and of every other place that the world knows of.
-func (r *runner) takeInventories(ctx context.Context, when string, to timeline.Recorder) error {
-	ctx, cancel := context.WithTimeout(ctx, r.Patience.Finale)
+// take one of every seed, and of every other place that the world knows of.
+func (i inventories) take(ctx context.Context, when string, to timeline.Recorder) error {
+	ctx, cancel := context.WithTimeout(ctx, i.Patience.Finale)
 	defer cancel()
-	r.mu.Lock()
-	ids := slices.Sorted(maps.Values(r.ids))
-	r.mu.Unlock()
-	items, err := r.World.Items(ctx)
+	var ids []string
+	for _, e := range i.registry.all() {
+		if e.id != "" { // else it is not known yet
+			ids = append(ids, e.id)
+		}
+	}
+	slices.Sort(ids)
+	items, err := i.World.Items(ctx)
 	errs := []error{err}
-	for _, seed := range r.World.Seeds() {
-		config, err := r.World.Connect(seed)
+	for _, seed := range i.World.Seeds() {
+		config, err := i.World.Connect(seed)
 		if err == nil {
 			err = inventory.Take(ctx, seed, config, when, ids, items[seed], to)
 		}

@@ -77,11 +77,10 @@ func TestSettled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := &runner{Options: Options{Clock: &hurried{now: time.Now()}, Patience: Patience{Round: time.Second}}}
 			look, taken := scripted(c.looks...)
-			memory, err := r.settled(t.Context(), settleRule{
+			memory, err := settleRule{
 				look: look, names: lasting, quiet: c.quiet, failing: 10 * time.Second, changing: 20 * time.Second,
-			})
+			}.settled(t.Context(), &hurried{now: time.Now()}, time.Second)
 			if got := errorText(err); got != c.err || *taken != c.want {
 				t.Errorf("after %d looks: %q, want %d: %q", *taken, got, c.want, c.err)
 			}

@@ -17,17 +17,20 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// followHandOvers looks into the control-plane namespace of each shoot that its source releases, before the source
-// removes the namespace and everything in it. It does so until the returned function is called.
-func (r *runner) followHandOvers(ctx context.Context) (stop func()) {
-	if r.Unwatched {
+// handOvers are looked at while the source still has what it is about to remove.
+type handOvers struct{ *scope }
+
+// follow looks into the control-plane namespace of each shoot that its source releases, before the source removes the
+// namespace and everything in it. It does so until the returned function is called.
+func (o handOvers) follow(ctx context.Context) (stop func()) {
+	if o.Unwatched {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var working sync.WaitGroup
 	working.Go(func() {
 		known := state.New()
-		for e := range r.Journal.Follow(ctx) {
+		for e := range o.Journal.Follow(ctx) {
 			before := known.Shoots[e.Subject]
 			known.Take(e)
 			now, is := e.Payload.(timeline.ShootSeen)
@@ -36,7 +39,7 @@ func (r *runner) followHandOvers(ctx context.Context) (stop func()) {
 			}
 			if source := timeline.HandedOver(before, now); source != "" {
 				h := handOver{shoot: e.Subject, namespace: now.TechnicalID, source: source}
-				working.Go(func() { r.unseen(h.String(), r.lookAtHandOver(ctx, h)) })
+				working.Go(func() { o.unseen(h.String(), o.look(ctx, h)) })
 			}
 		}
 	})
@@ -54,12 +57,12 @@ func (h handOver) String() string {
 	return fmt.Sprintf("what is left of %s on seed %s", h.shoot, h.source)
 }
 
-// lookAtHandOver records what is in the namespace once that has settled, or what was in it last before it went.
-func (r *runner) lookAtHandOver(ctx context.Context, h handOver) error {
+// look records what is in the namespace once that has settled, or what was in it last before it went.
+func (o handOvers) look(ctx context.Context, h handOver) error {
 	var last *timeline.InventorySeen
-	memory, err := r.settled(ctx, settleRule{
+	memory, err := settleRule{
 		look: func(ctx context.Context, to *timeline.Journal) error {
-			seen, err := r.controlPlane(ctx, h)
+			seen, err := o.controlPlane(ctx, h)
 			if err != nil && last == nil {
 				return err
 			}
@@ -69,21 +72,21 @@ func (r *runner) lookAtHandOver(ctx context.Context, h handOver) error {
 			to.Record(timeline.Event{Actor: world.Observer, Subject: h.source, Payload: *last})
 			return nil
 		},
-		names: lasting, failing: 2 * r.Patience.Finale, changing: r.Patience.Changing,
-	})
+		names: lasting, failing: 2 * o.Patience.Finale, changing: o.Patience.Changing,
+	}.settled(ctx, o.Clock, o.Patience.Round)
 	if last == nil {
 		return err
 	}
-	r.keep(memory)
+	keep(o.Journal, memory)
 	return nil
 }
 
 // controlPlane is one look. A namespace that is not there while the shoot is still being restored holds nothing: its
 // source keeps it until then. What was in one that has gone, or goes, or is the shoot's again, is not known.
-func (r *runner) controlPlane(ctx context.Context, h handOver) (*timeline.InventorySeen, error) {
-	ctx, cancel := context.WithTimeout(ctx, r.Patience.Finale)
+func (o handOvers) controlPlane(ctx context.Context, h handOver) (*timeline.InventorySeen, error) {
+	ctx, cancel := context.WithTimeout(ctx, o.Patience.Finale)
 	defer cancel()
-	config, err := r.World.Connect(h.source)
+	config, err := o.World.Connect(h.source)
 	if err != nil {
 		return nil, fmt.Errorf("connect to seed %q: %w", h.source, err)
 	}
@@ -91,7 +94,7 @@ func (r *runner) controlPlane(ctx context.Context, h handOver) (*timeline.Invent
 	if err != nil {
 		return nil, fmt.Errorf("look at %s: %w", h, err)
 	}
-	late, err := r.late(ctx, h, phase)
+	late, err := o.late(ctx, h, phase)
 	if err != nil {
 		return nil, err
 	}
@@ -103,22 +106,22 @@ func (r *runner) controlPlane(ctx context.Context, h handOver) (*timeline.Invent
 }
 
 // late says whether a namespace in this state may have contained something else when the source released the shoot.
-func (r *runner) late(ctx context.Context, h handOver, phase inventory.Phase) (bool, error) {
-	garden, err := r.clients.Cluster(landscape.Garden)
+func (o handOvers) late(ctx context.Context, h handOver, phase inventory.Phase) (bool, error) {
+	garden, err := o.clients.Cluster(landscape.Garden)
 	if err != nil {
 		return false, err
 	}
 	shoot := &gardencorev1beta1.Shoot{}
-	if err := garden.Get(ctx, r.World.ShootKey(h.shoot), shoot); err != nil {
+	if err := garden.Get(ctx, o.World.ShootKey(h.shoot), shoot); err != nil {
 		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
 	}
 	switch phase {
 	case inventory.There:
 		return ptr.Deref(shoot.Spec.SeedName, "") == h.source, nil
 	case inventory.Gone:
-		o := shoot.Status.LastOperation
-		isMigrate := o != nil && o.Type == gardencorev1beta1.LastOperationTypeMigrate
-		return o == nil || !isMigrate && o.State == gardencorev1beta1.LastOperationStateSucceeded, nil
+		last := shoot.Status.LastOperation
+		isMigrate := last != nil && last.Type == gardencorev1beta1.LastOperationTypeMigrate
+		return last == nil || !isMigrate && last.State == gardencorev1beta1.LastOperationStateSucceeded, nil
 	}
 	return true, nil
 }

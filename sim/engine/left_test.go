@@ -44,9 +44,9 @@ func TestControlPlane_HandOver_CountsWhatTheSourceLeft(t *testing.T) {
 			t.Parallel()
 			w := worldtest.New(t, "a", "b")
 			clients, garden, shoot := worldtest.SetUp(t, w, 0)
-			r := &runner{Options: Options{World: w, Clock: clock.RealClock{}}, clients: clients}
-			r.Patience.fill()
-			if err := poll(t.Context(), r.Clock, "the shoot", func(ctx context.Context) (bool, error) {
+			o := handOvers{&scope{Options: Options{World: w, Clock: clock.RealClock{}}, clients: clients}}
+			o.Patience.fill()
+			if err := poll(t.Context(), o.Clock, "the shoot", func(ctx context.Context) (bool, error) {
 				return world.Observe(ctx, w, clients, world.Query{Shoots: []string{"alpha"}}).Shoots["alpha"].Healthy, nil
 			}); err != nil {
 				t.Fatal(err)
@@ -76,7 +76,7 @@ func TestControlPlane_HandOver_CountsWhatTheSourceLeft(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			seen, err := r.controlPlane(t.Context(), handOver{shoot: "alpha", namespace: id, source: c.source})
+			seen, err := o.controlPlane(t.Context(), handOver{shoot: "alpha", namespace: id, source: c.source})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -17,14 +17,14 @@ import (
 const endsGroup = "the actors"
 
 // lookout on the landscape; nil where the world does not know whose pods are.
-func (r *runner) lookout() (*diagnosis.Lookout, error) {
-	owners, knows := r.World.(world.PodOwners)
+func (s *scope) lookout() (*diagnosis.Lookout, error) {
+	owners, knows := s.World.(world.PodOwners)
 	if !knows {
 		return nil, nil
 	}
 	return diagnosis.NewLookout(diagnosis.Options{
-		Seeds: r.World.Seeds(), Extensions: r.Scenario.Spec.Landscape.Extensions, Connect: r.World.Connect,
-		Owners: owners, Clock: r.Clock, Patience: r.Patience.SetUp,
+		Seeds: s.World.Seeds(), Extensions: s.Scenario.Spec.Landscape.Extensions, Connect: s.World.Connect,
+		Owners: owners, Clock: s.Clock, Patience: s.Patience.SetUp,
 	})
 }
 
@@ -45,11 +45,11 @@ func (r *runner) watchedFor(ctx context.Context, comeUp func(context.Context) er
 }
 
 // explained adds to an error what is not up now, for what was waited for in the middle of a run.
-func (r *runner) explained(ctx context.Context, err error) error {
+func (s *scope) explained(ctx context.Context, err error) error {
 	if err == nil || errors.Is(ctx.Err(), context.Canceled) { // an interrupt needs no explanation
 		return err
 	}
-	lookout, cannot := r.lookout()
+	lookout, cannot := s.lookout()
 	if lookout == nil || cannot != nil {
 		return err
 	}

@@ -62,11 +62,11 @@ func runnerOn(t *testing.T, w world.World) (*runner, *timeline.Journal) {
 		t.Fatal(err)
 	}
 	j := timeline.NewJournal(clock.RealClock{}, nil)
-	r := &runner{
+	r := &runner{scope: &scope{
 		Options: Options{Scenario: &scenario.Scenario{}, World: w, Journal: j, Clock: clock.RealClock{},
 			Patience: Patience{SetUp: time.Hour}},
-		clients: clients, observers: newObservers(clock.RealClock{}, j), ids: map[string]string{},
-	}
+		clients: clients, observers: newObservers(clock.RealClock{}, j),
+	}}
 	t.Cleanup(r.observers.stop)
 	return r, j
 }

@@ -29,47 +29,48 @@ var (
 	movers = []string{"migrate", "fault", "hibernate", "delete"}
 )
 
-// lookAtObjects records the objects of a shoot once they are settled, if they are in time.
-func (r *runner) lookAtObjects(ctx context.Context, shoot string, within time.Duration) {
-	if r.Unwatched {
+// objects of shoots are looked at before what may hide or change them, and at the end.
+type objects struct{ *scope }
+
+// look records the objects of a shoot once they are settled, if they are in time.
+func (o objects) look(ctx context.Context, shoot string, within time.Duration) {
+	if o.Unwatched {
 		return
 	}
-	seen, err := r.settledObjects(ctx, shoot, within)
+	seen, err := o.settled(ctx, shoot, within)
 	if err != nil {
-		r.Journal.Record(timeline.Event{Payload: timeline.Unseen{Probe: timeline.ObjectsOf(shoot), Error: err.Error()}})
+		o.Journal.Record(timeline.Event{Payload: timeline.Unseen{Probe: timeline.ObjectsOf(shoot), Error: err.Error()}})
 		return
 	}
-	r.sawObjects(shoot, seen)
+	o.saw(shoot, seen)
 }
 
 // lookBefore records the objects of the shoots before a step after which they may not be seen: of the shoot that the
 // step is about, or of all, before a fault. It looks at no shoot that is on its way, or whose objects were seen already
 // and have not been changed since by a step, and it delays no fault that follows another.
-func (r *runner) lookBefore(ctx context.Context, spec *step.Spec) {
+func (o objects) lookBefore(ctx context.Context, spec *step.Spec) {
 	verb, one := spec.Step()
-	if r.Unwatched || slices.Contains(passive, verb) {
+	if o.Unwatched || slices.Contains(passive, verb) {
 		return
 	}
-	r.mu.Lock()
-	on, looked := maps.Clone(r.on), maps.Clone(r.looked)
-	r.mu.Unlock()
+	about := o.registry.all()
 	if verb != "fault" {
-		maps.DeleteFunc(on, func(name string, _ bool) bool { return name != one.Subject() })
+		maps.DeleteFunc(about, func(name string, _ entry) bool { return name != one.Subject() })
 	}
-	if !spec.Refused() && slices.Contains(movers, verb) && !(verb == "fault" && r.faults.AtWork()) {
-		there := world.Observe(ctx, r.World, r.clients, world.Query{Shoots: slices.Collect(maps.Keys(on))}).Shoots
+	if !spec.Refused() && slices.Contains(movers, verb) && !(verb == "fault" && o.faults.AtWork()) {
+		there := world.Observe(ctx, o.World, o.clients, world.Query{Shoots: slices.Collect(maps.Keys(about))}).Shoots
 		var looks sync.WaitGroup
 		for name, shoot := range there {
-			if !on[name] || looked[name] || !atHome(shoot) {
+			if !about[name].on || about[name].looked || !atHome(shoot) {
 				continue
 			}
-			looks.Go(func() { r.lookAtObjects(ctx, name, r.Patience.Changing) })
+			looks.Go(func() { o.look(ctx, name, o.Patience.Changing) })
 		}
 		looks.Wait()
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	clear(r.looked)
+	for name := range o.registry.all() {
+		o.registry.change(name, func(e *entry) { e.looked = false })
+	}
 }
 
 // atHome says that a shoot is awake and well on the seed that it is bound to.
@@ -77,20 +78,20 @@ func atHome(shoot expression.Shoot) bool {
 	return shoot.Exists && shoot.Healthy && !shoot.Hibernated && !shoot.Deleting && shoot.SpecSeed == shoot.Seed
 }
 
-// settledObjects looks until two looks in a row have seen the same. It does not try again where it could not read:
+// settled looks until two looks in a row have seen the same. It does not try again where it could not read:
 // the seed may just have failed, and the next step is not to wait for it.
-func (r *runner) settledObjects(ctx context.Context, shoot string, within time.Duration) (timeline.ObjectsSeen, error) {
+func (o objects) settled(ctx context.Context, shoot string, within time.Duration) (timeline.ObjectsSeen, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	last, err := inventory.Objects(ctx, r.connector(shoot, world.Observer))
+	last, err := inventory.Objects(ctx, o.connector(shoot, world.Observer))
 	for err == nil {
 		before := last
 		select {
 		case <-ctx.Done():
 			return last, fmt.Errorf("the objects of the shoot %q change at every look, for longer than %s", shoot, within)
-		case <-r.Clock.After(r.Patience.Round):
+		case <-o.Clock.After(o.Patience.Round):
 		}
-		last, err = inventory.Objects(ctx, r.connector(shoot, world.Observer))
+		last, err = inventory.Objects(ctx, o.connector(shoot, world.Observer))
 		if err == nil && reflect.DeepEqual(before.Resources, last.Resources) {
 			return last, nil
 		}
@@ -98,43 +99,41 @@ func (r *runner) settledObjects(ctx context.Context, shoot string, within time.D
 	return last, fmt.Errorf("look at the objects of the shoot %q: %w", shoot, err)
 }
 
-// lastObjects looks at the objects of all shoots that are there in the end.
-func (r *runner) lastObjects(ctx context.Context, on map[string]bool) {
+// last looks at the objects of all shoots that are there in the end.
+func (o objects) last(ctx context.Context, shoots map[string]entry) {
 	var looks errgroup.Group
 	looks.SetLimit(looksAtOnce)
-	for _, shoot := range slices.Sorted(maps.Keys(on)) {
-		if !on[shoot] || r.Unwatched {
+	for _, shoot := range slices.Sorted(maps.Keys(shoots)) {
+		if !shoots[shoot].on || o.Unwatched {
 			continue
 		}
 		looks.Go(func() error {
-			err := r.lookAtEnd(ctx, shoot)
+			err := o.lookAtEnd(ctx, shoot)
 			for again := 1; again < shootLooks && err != nil; again++ {
-				err = r.lookAtEnd(ctx, shoot)
+				err = o.lookAtEnd(ctx, shoot)
 			}
-			r.unseen(timeline.ObjectsOf(shoot), err)
+			o.unseen(timeline.ObjectsOf(shoot), err)
 			return nil
 		})
 	}
 	_ = looks.Wait() // what cannot be seen is recorded
 }
 
-func (r *runner) lookAtEnd(ctx context.Context, shoot string) error {
-	if world.Observe(ctx, r.World, r.clients, world.Query{Shoots: []string{shoot}}).Shoots[shoot].Hibernated {
+func (o objects) lookAtEnd(ctx context.Context, shoot string) error {
+	if world.Observe(ctx, o.World, o.clients, world.Query{Shoots: []string{shoot}}).Shoots[shoot].Hibernated {
 		return fmt.Errorf("look at the objects of the shoot %q: it sleeps", shoot)
 	}
-	ctx, cancel := context.WithTimeout(ctx, r.Patience.Finale)
+	ctx, cancel := context.WithTimeout(ctx, o.Patience.Finale)
 	defer cancel()
-	seen, err := inventory.Objects(ctx, r.connector(shoot, world.Observer))
+	seen, err := inventory.Objects(ctx, o.connector(shoot, world.Observer))
 	if err != nil {
 		return fmt.Errorf("look at the objects of the shoot %q: %w", shoot, err)
 	}
-	r.sawObjects(shoot, seen)
+	o.saw(shoot, seen)
 	return nil
 }
 
-func (r *runner) sawObjects(shoot string, seen timeline.ObjectsSeen) {
-	r.Journal.Record(timeline.Event{Actor: world.Observer, Subject: shoot, Payload: seen})
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.looked[shoot] = true
+func (o objects) saw(shoot string, seen timeline.ObjectsSeen) {
+	o.Journal.Record(timeline.Event{Actor: world.Observer, Subject: shoot, Payload: seen})
+	o.registry.change(shoot, func(e *entry) { e.looked = true })
 }

@@ -21,24 +21,25 @@ import (
 	"github.com/transplant-sim/transplant/sim/world/worldtest"
 )
 
-// looking is a runner that may look at the shoot alpha, which is well.
-func looking(t *testing.T, small *worldtest.World, w world.World) *runner {
+// looking is what may look at the shoot alpha, which is well.
+func looking(t *testing.T, small *worldtest.World, w world.World) objects {
 	t.Helper()
 	clients, _, _ := worldtest.SetUp(t, small, 0)
 	j := timeline.NewJournal(clock.RealClock{}, nil)
-	r := &runner{
+	o := objects{&scope{
 		Options: Options{
 			Scenario: &scenario.Scenario{}, World: w, Journal: j, Clock: clock.RealClock{},
 			Patience: Patience{Round: time.Millisecond},
 		},
-		clients: clients, faults: fault.NewActive(w, j), on: map[string]bool{"alpha": true}, looked: map[string]bool{},
-	}
-	r.Patience.fill()
+		clients: clients, faults: fault.NewActive(w, j),
+		registry: registry{shoots: map[string]entry{"alpha": {on: true}}},
+	}}
+	o.Patience.fill()
 	env := &step.Environment{World: w, Clients: clients, Clock: clock.RealClock{}}
 	if err := env.Await(t.Context(), "shoot('alpha').healthy", time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	return r
+	return o
 }
 
 func looksAt(j Journal) (count int) {
@@ -51,36 +52,36 @@ func looksAt(j Journal) (count int) {
 func TestLookBefore_KnownObjects_AreNotReadAgain(t *testing.T) {
 	t.Parallel()
 	small := worldtest.New(t, "a", "b")
-	r := looking(t, small, small)
+	o := looking(t, small, small)
 	load, fire := &step.Spec{Load: &step.Load{}}, &step.Spec{Fault: &step.Inject{}}
 	migrate, apply := &step.Spec{Migrate: &step.Migrate{Shoot: "alpha"}}, &step.Spec{Apply: &step.Apply{Shoot: "alpha"}}
 	refused := &step.Spec{Migrate: &step.Migrate{Shoot: "alpha", Refused: true}}
 	before := func(what string, spec *step.Spec, want int) {
 		t.Helper()
-		seen := looksAt(r.Journal)
-		r.lookBefore(t.Context(), spec)
-		if got := looksAt(r.Journal) - seen; got != want {
+		seen := looksAt(o.Journal)
+		o.lookBefore(t.Context(), spec)
+		if got := looksAt(o.Journal) - seen; got != want {
 			t.Errorf("%s: %d looks, want %d", what, got, want)
 		}
 	}
-	r.lookAtObjects(t.Context(), "alpha", time.Minute)
+	o.look(t.Context(), "alpha", time.Minute)
 	before("a load", load, 0)
 	before("a move at once", migrate, 0)
 	before("another move", migrate, 1)
 	before("a change", apply, 0)
 	before("a refused move", refused, 0)
 	before("a first fault", fire, 1)
-	if err := r.faults.Inject(t.Context(), "fire",
+	if err := o.faults.Inject(t.Context(), "fire",
 		&fault.FreezeCluster{Cluster: fault.Cluster{Cluster: "b"}}); err != nil {
 		t.Fatal(err)
 	}
 	before("a fault beside it", fire, 0)
 	before("a move beside it", migrate, 1)
-	if err := r.faults.HealAll(t.Context()); err != nil {
+	if err := o.faults.HealAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	before("a fault after it", fire, 1)
-	r.on["alpha"] = false
+	o.registry.change("alpha", func(e *entry) { e.on = false })
 	before("a shoot that goes", migrate, 0)
 }
 
@@ -106,29 +107,29 @@ func (g *growing) ConnectShoot(ctx context.Context, shoot, actor string) (*rest.
 func TestLookAtObjects_StillChanging_IsRecordedAsUnseen(t *testing.T) {
 	t.Parallel()
 	small := worldtest.New(t, "a")
-	r := looking(t, small, &growing{World: small})
-	r.lookAtObjects(t.Context(), "alpha", time.Second)
-	_, unseen, _ := timeline.First[timeline.Unseen](r.Journal.Events())
-	if looksAt(r.Journal) != 0 || unseen.Probe != "objects of alpha" || !strings.Contains(unseen.Error, "alpha") {
-		t.Errorf("%d looks, and %+v", looksAt(r.Journal), unseen)
+	o := looking(t, small, &growing{World: small})
+	o.look(t.Context(), "alpha", time.Second)
+	_, unseen, _ := timeline.First[timeline.Unseen](o.Journal.Events())
+	if looksAt(o.Journal) != 0 || unseen.Probe != "objects of alpha" || !strings.Contains(unseen.Error, "alpha") {
+		t.Errorf("%d looks, and %+v", looksAt(o.Journal), unseen)
 	}
 }
 
 func TestLastObjects_LostSeed_IsRecordedAsUnseen(t *testing.T) {
 	t.Parallel()
 	small := worldtest.New(t, "a")
-	r := looking(t, small, small)
-	r.lastObjects(t.Context(), map[string]bool{"alpha": true, "gone": false})
-	if looksAt(r.Journal) != 1 {
-		t.Errorf("%d looks, want 1", looksAt(r.Journal))
+	o := looking(t, small, small)
+	o.last(t.Context(), map[string]entry{"alpha": {on: true}, "gone": {}})
+	if looksAt(o.Journal) != 1 {
+		t.Errorf("%d looks, want 1", looksAt(o.Journal))
 	}
 	if _, err := small.LoseCluster(t.Context(), "a", false); err != nil {
 		t.Fatal(err)
 	}
-	r.Patience.Finale = 200 * time.Millisecond
-	r.lastObjects(t.Context(), map[string]bool{"alpha": true})
-	_, unseen, _ := timeline.First[timeline.Unseen](r.Journal.Events())
-	if looksAt(r.Journal) != 1 || !unseen.Final || unseen.Probe != "objects of alpha" {
-		t.Errorf("%d looks, and %+v", looksAt(r.Journal), unseen)
+	o.Patience.Finale = 200 * time.Millisecond
+	o.last(t.Context(), map[string]entry{"alpha": {on: true}})
+	_, unseen, _ := timeline.First[timeline.Unseen](o.Journal.Events())
+	if looksAt(o.Journal) != 1 || !unseen.Final || unseen.Probe != "objects of alpha" {
+		t.Errorf("%d looks, and %+v", looksAt(o.Journal), unseen)
 	}
 }

@@ -15,9 +15,9 @@ import (
 )
 
 // prepare makes the load's namespace and one pod on every node.
-func (r *runner) prepare(ctx context.Context, client kubernetes.Interface, shoot landscape.Shoot) error {
+func prepare(ctx context.Context, by clock.Clock, client kubernetes.Interface, shoot landscape.Shoot) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: probe.Namespace}}
-	err := poll(ctx, r.Clock, "the namespace of the load", func(ctx context.Context) (bool, error) {
+	err := poll(ctx, by, "the namespace of the load", func(ctx context.Context) (bool, error) {
 		_, err := client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{})
 		return err == nil || apierrors.IsAlreadyExists(err), err
 	})
@@ -28,7 +28,7 @@ func (r *runner) prepare(ctx context.Context, client kubernetes.Interface, shoot
 		return nil
 	}
 	var nodes []corev1.Node
-	err = poll(ctx, r.Clock, fmt.Sprintf("%d ready nodes", shoot.Workers), func(ctx context.Context) (bool, error) {
+	err = poll(ctx, by, fmt.Sprintf("%d ready nodes", shoot.Workers), func(ctx context.Context) (bool, error) {
 		list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return false, err
@@ -40,17 +40,17 @@ func (r *runner) prepare(ctx context.Context, client kubernetes.Interface, shoot
 		return err
 	}
 	for _, node := range nodes {
-		if err := r.place(ctx, client, node.Name); err != nil {
+		if err := place(ctx, by, client, node.Name); err != nil {
 			return err
 		}
 	}
-	return poll(ctx, r.Clock, "the workload", func(ctx context.Context) (bool, error) {
+	return poll(ctx, by, "the workload", func(ctx context.Context) (bool, error) {
 		return allRunning(ctx, client, len(nodes))
 	})
 }
 
 // place puts a pod on a node directly: shoots have no scheduler. The namespace's ServiceAccount may still be missing.
-func (r *runner) place(ctx context.Context, client kubernetes.Interface, node string) error {
+func place(ctx context.Context, by clock.Clock, client kubernetes.Interface, node string) error {
 	no := false
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "on-" + node, Labels: map[string]string{"app": "transplant-workload"}},
@@ -60,7 +60,7 @@ func (r *runner) place(ctx context.Context, client kubernetes.Interface, node st
 			Containers:  []corev1.Container{{Name: "work", Image: "transplant.dev/work:dev"}},
 		},
 	}
-	return poll(ctx, r.Clock, "a pod on node "+node, func(ctx context.Context) (bool, error) {
+	return poll(ctx, by, "a pod on node "+node, func(ctx context.Context) (bool, error) {
 		_, err := client.CoreV1().Pods(probe.Namespace).Create(ctx, pod, metav1.CreateOptions{})
 		return err == nil || apierrors.IsAlreadyExists(err), err
 	})

@@ -23,44 +23,47 @@ import (
 // noteInterval is how often the timeline says what has not settled yet.
 const noteInterval = 10 * time.Second
 
+// convergence is what a run waits for after its last step.
+type convergence struct{ *scope }
+
 // settle waits until every shoot is well, where it belongs and nowhere else, and stays so for a while in which nobody
 // writes anything. It gives up after the scenario's settleWithin. An error says that the run was interrupted.
-func (r *runner) settle(ctx context.Context) error {
-	r.record("", timeline.Settling{Quiet: timeline.Length(r.Patience.Quiet)})
-	deadline := r.Clock.Now().Add(r.Scenario.Spec.SettleWithin.Duration)
-	nextNote := r.Clock.Now().Add(noteInterval)
+func (c convergence) settle(ctx context.Context) error {
+	c.record("", timeline.Settling{Quiet: timeline.Length(c.Patience.Quiet)})
+	deadline := c.Clock.Now().Add(c.Scenario.Spec.SettleWithin.Duration)
+	nextNote := c.Clock.Now().Add(noteInterval)
 	var last pending
 	var lastAt time.Time
 	for {
-		since := timeline.Moment(r.Journal.Now())
-		seen := r.unsettled(ctx)
+		since := timeline.Moment(c.Journal.Now())
+		seen := c.unsettled(ctx)
 		if seen.isSettled() {
 			last = pending{} // what was not well is well now
-			seen = r.moving(ctx)
+			seen = c.moving(ctx)
 		}
 		if seen.isSettled() {
-			r.record("", timeline.Settled{Converged: true, Since: since, Objects: seen.objects})
+			c.record("", timeline.Settled{Converged: true, Since: since, Objects: seen.objects})
 			return nil
 		}
 		if len(seen.unknown) == 0 {
-			last, lastAt = seen, r.Clock.Now()
+			last, lastAt = seen, c.Clock.Now()
 		}
-		if !r.Clock.Now().Before(deadline) || ctx.Err() != nil {
+		if !c.Clock.Now().Before(deadline) || ctx.Err() != nil {
 			// The last look may be blind. Then what the look before it saw moving counts, if too little time was left for it
 			// to settle.
-			if left := deadline.Sub(lastAt); len(seen.moves) == 0 && left < r.Patience.Quiet {
+			if left := deadline.Sub(lastAt); len(seen.moves) == 0 && left < c.Patience.Quiet {
 				seen.moves = last.before(left)
 			}
-			r.record("", timeline.Settled{Waiting: seen.moves, Unknown: seen.unknown})
+			c.record("", timeline.Settled{Waiting: seen.moves, Unknown: seen.unknown})
 			return interrupted(ctx)
 		}
-		if now := r.Clock.Now(); !now.Before(nextNote) {
-			r.record("", timeline.Note{Text: wording.Short("not settled yet: " + seen.String())})
+		if now := c.Clock.Now(); !now.Before(nextNote) {
+			c.record("", timeline.Note{Text: wording.Short("not settled yet: " + seen.String())})
 			nextNote = now.Add(noteInterval)
 		}
 		select {
 		case <-ctx.Done():
-		case <-r.Clock.After(pollInterval):
+		case <-c.Clock.After(pollInterval):
 		}
 	}
 }
@@ -112,17 +115,17 @@ const mostMoved = 10
 
 // moving says what moves although everything seems to be done: what is written, without heartbeats and the scenario's
 // own loads, and what is no longer well.
-func (r *runner) moving(ctx context.Context) pending {
-	before, err := r.versions(ctx)
+func (c convergence) moving(ctx context.Context) pending {
+	before, err := c.versions(ctx)
 	if err != nil {
 		return pendingAfter(err)
 	}
 	select {
 	case <-ctx.Done():
 		return pending{unknown: []string{context.Cause(ctx).Error()}}
-	case <-r.Clock.After(r.Patience.Quiet):
+	case <-c.Clock.After(c.Patience.Quiet):
 	}
-	now, err := r.versions(ctx)
+	now, err := c.versions(ctx)
 	if err != nil {
 		return pendingAfter(err)
 	}
@@ -130,35 +133,33 @@ func (r *runner) moving(ctx context.Context) pending {
 	if more := len(moved) - mostMoved; more > 0 {
 		moved = append(moved[:mostMoved], fmt.Sprintf("and %d more move", more))
 	}
-	seen := r.unsettled(ctx)
+	seen := c.unsettled(ctx)
 	seen.moves, seen.objects = append(moved, seen.moves...), len(now)
 	return seen
 }
 
 // versions of what is in the garden, the seeds and the shoots that are awake.
-func (r *runner) versions(ctx context.Context) (inventory.Versions, error) {
+func (c convergence) versions(ctx context.Context) (inventory.Versions, error) {
 	all := inventory.Versions{}
-	for _, cluster := range append([]string{landscape.Garden}, r.World.Seeds()...) {
-		config, err := r.World.Connect(cluster)
+	for _, cluster := range append([]string{landscape.Garden}, c.World.Seeds()...) {
+		config, err := c.World.Connect(cluster)
 		if err == nil {
-			err = r.look(ctx, all, cluster, config)
+			err = c.look(ctx, all, cluster, config)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("look at what moves in %q: %w", cluster, err)
 		}
 	}
-	r.mu.Lock()
-	on := maps.Clone(r.on)
-	r.mu.Unlock()
-	names := slices.Sorted(maps.Keys(on))
-	shoots := world.Observe(ctx, r.World, r.clients, world.Query{Shoots: names}).Shoots
+	known := c.registry.all()
+	names := slices.Sorted(maps.Keys(known))
+	shoots := world.Observe(ctx, c.World, c.clients, world.Query{Shoots: names}).Shoots
 	for _, name := range names {
-		if !on[name] || shoots[name].Hibernated {
+		if !known[name].on || shoots[name].Hibernated {
 			continue
 		}
-		config, err := r.World.ConnectShoot(ctx, name, world.Observer)
+		config, err := c.World.ConnectShoot(ctx, name, world.Observer)
 		if err == nil {
-			err = r.look(ctx, all, name, config)
+			err = c.look(ctx, all, name, config)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("look at what moves in the shoot %q: %w", name, err)
@@ -168,19 +169,17 @@ func (r *runner) versions(ctx context.Context) (inventory.Versions, error) {
 }
 
 // look at one cluster. Where loads write, everything moves.
-func (r *runner) look(ctx context.Context, into inventory.Versions, cluster string, config *rest.Config) error {
-	ctx, cancel := context.WithTimeout(ctx, r.Patience.Finale)
+func (c convergence) look(ctx context.Context, into inventory.Versions, cluster string, config *rest.Config) error {
+	ctx, cancel := context.WithTimeout(ctx, c.Patience.Finale)
 	defer cancel()
 	return into.Add(ctx, cluster, config, probe.Namespace)
 }
 
 // unsettled says what has not settled yet.
-func (r *runner) unsettled(ctx context.Context) (seen pending) {
-	r.mu.Lock()
-	on := maps.Clone(r.on)
-	r.mu.Unlock()
-	names := slices.Sorted(maps.Keys(on))
-	now := world.Observe(ctx, r.World, r.clients, world.Query{Shoots: names, Seeds: r.World.Seeds()})
+func (c convergence) unsettled(ctx context.Context) (seen pending) {
+	known := c.registry.all()
+	names := slices.Sorted(maps.Keys(known))
+	now := world.Observe(ctx, c.World, c.clients, world.Query{Shoots: names, Seeds: c.World.Seeds()})
 	live, blind := map[string]int{}, false
 	for _, name := range names {
 		shoot := now.Shoots[name]
@@ -189,15 +188,15 @@ func (r *runner) unsettled(ctx context.Context) (seen pending) {
 		case len(shoot.Unknown) > 0:
 			blind = true
 			seen.unknown = append(seen.unknown, fmt.Sprintf("the shoot %s cannot be read: %s", name, reason(shoot.Unknown)))
-		case !on[name] && shoot.Exists:
+		case !known[name].on && shoot.Exists:
 			seen.moves = append(seen.moves, fmt.Sprintf("the shoot %s is still there: %s", name, shoot.Doing()))
-		case on[name] && !shoot.Exists:
+		case known[name].on && !shoot.Exists:
 			seen.moves = append(seen.moves, fmt.Sprintf("there is no shoot %s", name))
-		case on[name] && !shoot.Healthy:
+		case known[name].on && !shoot.Healthy:
 			seen.moves = append(seen.moves, fmt.Sprintf("the shoot %s is not healthy: %s", name, shoot.Doing()))
 		}
 	}
-	for _, name := range r.World.Seeds() {
+	for _, name := range c.World.Seeds() {
 		seed := now.Seeds[name]
 		if why, unknown := seed.Unknown["shoots"]; unknown {
 			seen.unknown = append(seen.unknown, fmt.Sprintf("seed %s cannot be read: %s", name, why))

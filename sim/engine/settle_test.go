@@ -23,7 +23,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/world/worldtest"
 )
 
-func settler(t *testing.T, fails int32) *runner {
+func settler(t *testing.T, fails int32) convergence {
 	t.Helper()
 	w := &busy{World: worldtest.New(t, "a", "b"), cluster: "b"}
 	clients, err := world.NewClients(w)
@@ -31,16 +31,16 @@ func settler(t *testing.T, fails int32) *runner {
 		t.Fatal(err)
 	}
 	w.fails.Store(fails)
-	r := &runner{Options: Options{
+	c := convergence{&scope{Options: Options{
 		Scenario: &scenario.Scenario{}, World: w, Journal: timeline.NewJournal(clock.RealClock{}, nil),
 		Clock:    clock.RealClock{},
 		Patience: Patience{Quiet: time.Millisecond},
-	}, clients: clients}
-	r.Patience.fill()
-	return r
+	}, clients: clients}}
+	c.Patience.fill()
+	return c
 }
 
-func settledIn(t *testing.T, r *runner) timeline.Settled {
+func settledIn(t *testing.T, r convergence) timeline.Settled {
 	t.Helper()
 	_, settled, found := timeline.First[timeline.Settled](r.Journal.Events())
 	if !found {
@@ -65,7 +65,7 @@ func TestSettle_UnreadableSeed_IsUnknown(t *testing.T) {
 
 // settling starts to settle a run on a clock that stands, with two minutes for it and three quiet seconds. It returns
 // when the run sleeps; sleeping waits until it does again.
-func settling(t *testing.T, r *runner) (clock *testingclock.FakeClock, sleeping func(), ended <-chan error) {
+func settling(t *testing.T, r convergence) (clock *testingclock.FakeClock, sleeping func(), ended <-chan error) {
 	t.Helper()
 	r.Scenario.Spec.SettleWithin.Duration = 2 * time.Minute
 	r.Patience.Quiet = 3 * time.Second
@@ -97,7 +97,7 @@ func TestSettle_MovedBeforeABlindLook_HasNotSettled(t *testing.T) {
 			t.Parallel()
 			r := settler(t, 0)
 			r.World.(*busy).cluster = landscape.Garden
-			r.on = map[string]bool{"alpha": true}
+			r.registry.shoots = map[string]entry{"alpha": {on: true}}
 			clock, sleeping, ended := settling(t, r)
 			clock.Step(2*time.Minute - c.dark)
 			sleeping()
@@ -126,7 +126,7 @@ func TestSettle_GotWellBeforeABlindLook_IsNotSaidToMove(t *testing.T) {
 	t.Parallel()
 	r := settler(t, 0)
 	w := r.World.(*busy).World
-	r.World, r.on = dim{w}, map[string]bool{"alpha": true}
+	r.World, r.registry.shoots = dim{w}, map[string]entry{"alpha": {on: true}}
 	fake, sleeping, ended := settling(t, r)
 	fake.Step(2*time.Minute - 2*time.Second)
 	sleeping()
@@ -163,7 +163,7 @@ func TestSettle_ShootWithoutAnAPIServer_HasNotSettled(t *testing.T) {
 	if err := env.Await(t.Context(), "shoot('alpha').healthy", time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	r.World, r.on = headless{w}, map[string]bool{"alpha": true}
+	r.World, r.registry.shoots = headless{w}, map[string]entry{"alpha": {on: true}}
 	if err := r.settle(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func TestSettle_ShootWithoutAnAPIServer_HasNotSettled(t *testing.T) {
 // Such an expectation ends the steps; the run goes on to its finale.
 func TestSteps_ExpectationThatCannotBeChecked_IsUnknown(t *testing.T) {
 	t.Parallel()
-	r := settler(t, math.MaxInt32)
+	r := &runner{scope: settler(t, math.MaxInt32).scope}
 	r.env = &step.Environment{World: r.World, Clients: r.clients, Clock: r.Clock}
 	r.Scenario.Spec.Steps = []step.Spec{
 		{Expect: &step.Expect{That: "seed('b').shoots == 0", Within: metav1.Duration{Duration: time.Millisecond}}},

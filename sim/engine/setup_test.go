@@ -25,11 +25,11 @@ func TestWatchStates_AnotherSeedIsLost_Succeeds(t *testing.T) {
 	s.Spec.Landscape.Extensions = []landscape.Extension{{Name: "vault",
 		Resources: []landscape.ExtensionResource{{Kind: "Extension", Type: "vault"}}}}
 	j := timeline.NewJournal(clock.RealClock{}, nil)
-	r := &runner{
+	there := &shoots{scope: &scope{
 		Options: Options{Scenario: s, World: w, Journal: j, Clock: clock.RealClock{}}, clients: clients,
-		observers: newObservers(clock.RealClock{}, j), ids: map[string]string{},
-	}
-	defer r.observers.stop()
+		observers: newObservers(clock.RealClock{}, j), registry: registry{shoots: map[string]entry{}},
+	}}
+	defer there.observers.stop()
 	env := &step.Environment{World: w, Clients: clients, Clock: clock.RealClock{}}
 	if err := env.Await(t.Context(), "shoot('alpha').healthy", time.Minute); err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ func TestWatchStates_AnotherSeedIsLost_Succeeds(t *testing.T) {
 	if _, err := w.LoseCluster(t.Context(), "b", false); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.watchStates(t.Context(), "alpha"); err != nil {
+	if err := there.watchStates(t.Context(), "alpha"); err != nil {
 		t.Errorf("with another seed lost: %v", err)
 	}
 	if _, err := w.LoseCluster(t.Context(), "a", false); err != nil {
@@ -55,7 +55,7 @@ func TestWatchStates_AnotherSeedIsLost_Succeeds(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if err := r.watchStates(ctx, "alpha"); err == nil || !strings.HasPrefix(err.Error(),
+	if err := there.watchStates(ctx, "alpha"); err == nil || !strings.HasPrefix(err.Error(),
 		"look at the state of Extension/vault of alpha on a: ") {
 		t.Errorf("with its own seed lost: %v", err)
 	}

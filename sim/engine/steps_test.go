@@ -19,9 +19,9 @@ func TestSteps_LoadFails_IsRecordedAsAsked(t *testing.T) {
 		journal := timeline.NewJournal(clock.RealClock{}, nil)
 		s := &scenario.Scenario{}
 		s.Spec.Steps = []step.Spec{{Load: &load}}
-		r := &runner{Options: Options{Scenario: s, World: worldtest.New(t, "a"), Journal: journal,
-			Clock: clock.RealClock{}}}
-		r.env = &step.Environment{Shoots: r}
+		r := &runner{scope: &scope{Options: Options{Scenario: s, World: worldtest.New(t, "a"), Journal: journal,
+			Clock: clock.RealClock{}}}}
+		r.env = &step.Environment{Shoots: &shoots{scope: r.scope}}
 		if err := r.steps(t.Context()); err == nil {
 			t.Error("a shoot that is not there is written to")
 		}

@@ -73,67 +73,63 @@ func about(name string) []string { return []string{name} }
 
 // rules about promises and measures. Of one promise or measure, only the first rule that applies is reported.
 var rules = []rule{
-	{ofShoots, never, "the landscape has no shoots", (*course).withoutShoots,
-		"add one to landscape.shoots" + orLeaveOut},
+	{ofShoots, never, "the landscape has no shoots", withoutShoots, "add one to landscape.shoots" + orLeaveOut},
 
-	{promisesByWrites, never, "no load step is there", (*course).withoutLoad, "add one" + orLeaveOut},
-	{measuresByWrites, never, "no load step is there", (*course).unmeasuredWithoutLoad, ""},
+	{promisesByWrites, never, "no load step is there", withoutLoad, "add one" + orLeaveOut},
+	{measuresByWrites, never, "no load step is there", unmeasuredWithoutLoad, ""},
 	{byWrites, never, "every shoot with a load is deleted before the end",
-		(*course).withoutLoadAtEnd, "load a shoot that stays" + orLeaveOut},
-	{byWrites, never, "a shoot with a load sleeps at the end",
-		(*course).asleepAtEnd, "wake it before the end" + orLeaveOut},
+		withoutLoadAtEnd, "load a shoot that stays" + orLeaveOut},
+	{byWrites, never, "a shoot with a load sleeps at the end", asleepAtEnd, "wake it before the end" + orLeaveOut},
 	{promisesByWrites, never, fromBackups + ": writes of the last `deltaInterval` may be lost then",
-		(*course).loses, "leave it out, and bound the loss with a goal for rpo that is no shorter"},
+		loses, "leave it out, and bound the loss with a goal for rpo that is no shorter"},
 	{about("rpo"), never, "it is shorter than `deltaInterval`, and " + fromBackups,
-		(*course).losesTime, "allow as much, or let deltaInterval be shorter"},
+		losesTime, "allow as much, or let deltaInterval be shorter"},
 	{about("lostWrites"), never, "it is less than what is written in a `deltaInterval`, and " + fromBackups,
-		(*course).losesWrites, "allow as many, or bound the loss with a goal for rpo"},
+		losesWrites, "allow as many, or bound the loss with a goal for rpo"},
 
-	{about("rto"), never, "no fault is there", (*course).withoutFault, ""},
+	{about("rto"), never, "no fault is there", withoutFault, ""},
 	{about("rto"), never, "no fault may cost a shoot its owner",
-		(*course).withoutRecovery, "add " + addRecovery + ", or bound apiDowntime instead"},
-	{about("rto"), never, "no load begins before the first fault", (*course).loadedTooLate, "begin one before"},
-	{about("rto"), late, evacuation, (*course).tooLate, allowMore},
+		withoutRecovery, "add " + addRecovery + ", or bound apiDowntime instead"},
+	{about("rto"), never, "no load begins before the first fault", loadedTooLate, "begin one before"},
+	{about("rto"), late, evacuation, tooLate, allowMore},
 
-	{about("apiDowntime"), never, "every shoot sleeps all the time", (*course).withoutAnyAwake,
-		"wake one" + orLeaveOut},
-	{about("apiDowntime"), late, evacuation, (*course).tooLate, allowMore},
-	{about("apiDowntime"), late, "it is 0, and a shoot is moved that is awake",
-		(*course).stopsAPI, "allow more, such as 20s"},
+	{about("apiDowntime"), never, "every shoot sleeps all the time", withoutAnyAwake, "wake one" + orLeaveOut},
+	{about("apiDowntime"), late, evacuation, tooLate, allowMore},
+	{about("apiDowntime"), late, "it is 0, and a shoot is moved that is awake", stopsAPI, "allow more, such as 20s"},
 
-	{about("restoresAtOnce"), never, "nothing may move a shoot", (*course).withoutMove, addMove},
-	{about("restoresAtOnce"), never, "it is 0", (*course).restoresNone, "allow at least 1"},
+	{about("restoresAtOnce"), never, "nothing may move a shoot", withoutMove, addMove},
+	{about("restoresAtOnce"), never, "it is 0", restoresNone, "allow at least 1"},
 	{about("restoresAtOnce"), idle, "there are no more shoots",
-		(*course).restoresAll, "allow fewer than there are shoots" + orLeaveOut},
-	{about("ShootUntouched"), never, "nothing may move a shoot", (*course).withoutMove, addMove + orLeaveOut},
-	{about("MigrationEnds"), idle, "nothing may move a shoot", (*course).withoutMove, addMove},
+		restoresAll, "allow fewer than there are shoots" + orLeaveOut},
+	{about("ShootUntouched"), never, "nothing may move a shoot", withoutMove, addMove + orLeaveOut},
+	{about("MigrationEnds"), idle, "nothing may move a shoot", withoutMove, addMove},
 
 	{about("CloudEmptied"), never, "no shoot with workers is deleted",
-		(*course).withoutEnd, "add a delete step for one" + orLeaveOut},
+		withoutEnd, "add a delete step for one" + orLeaveOut},
 	{[]string{"NodesPreserved", "NoLostMachine"}, never, "no shoot has workers",
-		(*course).withoutNodes, "give one workers" + orLeaveOut},
+		withoutNodes, "give one workers" + orLeaveOut},
 	{about("CloudUntouched"), never, "a step applies a Service of type LoadBalancer",
-		(*course).asksCloud, "leave it out, or the Service"},
+		asksCloud, "leave it out, or the Service"},
 }
 
-func (c *course) withoutShoots(goal) string {
+func withoutShoots(c *course, _ goal) string {
 	return unless(len(c.of.Spec.Landscape.Shoots) > 0, "is about shoots, and the landscape has none")
 }
 
-func (c *course) withoutLoad(goal) string {
+func withoutLoad(c *course, _ goal) string {
 	return unless(len(c.loads) > 0, "is judged by the writes of loads, and the scenario has no load step")
 }
 
-func (c *course) unmeasuredWithoutLoad(goal) string {
+func unmeasuredWithoutLoad(c *course, _ goal) string {
 	return unless(len(c.loads) > 0, "cannot be measured without a load step")
 }
 
-func (c *course) withoutLoadAtEnd(goal) string {
+func withoutLoadAtEnd(c *course, _ goal) string {
 	return unless(c.written || len(c.quietAtEnd) > 0, "is judged by the data at the end, and every shoot with a "+
 		"load is deleted before")
 }
 
-func (c *course) asleepAtEnd(goal) string {
+func asleepAtEnd(c *course, _ goal) string {
 	return unless(len(c.quietAtEnd) == 0, "is judged by the data at the end, which nobody can read then: %s has a "+
 		"load, and sleeps", strings.Join(c.quietAtEnd, ", "))
 }
@@ -149,19 +145,19 @@ func (c *course) lossOf(matter func(loss) bool) (first loss, any bool) {
 
 func underLoad(l loss) bool { return l.load != nil && !l.asleep }
 
-func (c *course) loses(goal) string {
+func loses(c *course, _ goal) string {
 	l, any := c.lossOf(underLoad)
 	return unless(!any, "cannot be promised: %s, so that writes of the last deltaInterval, %s, are lost", l,
 		c.deltaInterval())
 }
 
-func (c *course) losesTime(g goal) string {
+func losesTime(c *course, g goal) string {
 	l, any := c.lossOf(underLoad)
 	return unless(!any || g.time >= c.deltaInterval(), "%s cannot be promised: %s, so that writes of the last "+
 		"deltaInterval, %s, are lost", g.time, l, c.deltaInterval())
 }
 
-func (c *course) losesWrites(g goal) string {
+func losesWrites(c *course, g goal) string {
 	l, any := c.lossOf(func(l loss) bool { return underLoad(l) && g.count < l.writesIn(c.deltaInterval()) })
 	if !any {
 		return ""
@@ -184,17 +180,17 @@ func (c *course) deltaInterval() time.Duration {
 	return c.of.Spec.Landscape.Settings.DeltaInterval.Duration
 }
 
-func (c *course) withoutFault(goal) string {
+func withoutFault(c *course, _ goal) string {
 	return unless(c.faults, "cannot be measured without a fault: it is the time from a fault to the first good "+
 		"answer after the recovery from it")
 }
 
-func (c *course) withoutRecovery(goal) string {
+func withoutRecovery(c *course, _ goal) string {
 	return unless(c.mayRecover, "cannot be measured: nothing in the scenario costs a shoot its owner, so that there "+
 		"is no recovery")
 }
 
-func (c *course) loadedTooLate(goal) string {
+func loadedTooLate(c *course, _ goal) string {
 	return unless(len(c.loads) == 0 || c.loads[0] < c.firstFault,
 		"cannot be measured: the first load begins after the first fault, so that nobody knows who acknowledged "+
 			"writes before it")
@@ -207,7 +203,7 @@ func (c *course) recovery() time.Duration {
 	return s.LossNoticed() + s.OwnerWait()
 }
 
-func (c *course) tooLate(g goal) string {
+func tooLate(c *course, g goal) string {
 	s := c.of.Spec.Landscape.Settings
 	l, any := c.lossOf(func(l loss) bool { return l.elsewhere && !l.asleep })
 	return unless(!any || g.time >= c.recovery(), "%s is too short: after the fault %q of step %d %s needs at least "+
@@ -216,37 +212,37 @@ func (c *course) tooLate(g goal) string {
 		g.time, l.fault, l.step+1, l.shoot, c.recovery(), s.LossNoticed(), s.OwnerWait())
 }
 
-func (c *course) withoutAnyAwake(goal) string {
+func withoutAnyAwake(c *course, _ goal) string {
 	return unless(c.awake, "cannot be measured: every shoot sleeps from the beginning to the end")
 }
 
-func (c *course) stopsAPI(g goal) string {
+func stopsAPI(c *course, g goal) string {
 	return unless(!c.stops || g.time > 0, "0s cannot be reached: a migrate step lets the API server stop on one "+
 		"seed before it starts on the other")
 }
 
-func (c *course) withoutMove(goal) string {
+func withoutMove(c *course, _ goal) string {
 	return unless(c.moves || c.mayRecover, "is about moves, and nothing in the scenario moves a shoot")
 }
 
-func (c *course) restoresNone(g goal) string {
+func restoresNone(_ *course, g goal) string {
 	return unless(g.count > 0, "0 can never be measured: where no shoot is restored there is no such number")
 }
 
-func (c *course) restoresAll(g goal) string {
+func restoresAll(c *course, g goal) string {
 	shoots := len(c.of.Spec.Landscape.Shoots)
 	return unless(g.count < shoots, "%d is never exceeded: the landscape has %s", g.count, count(shoots, "shoot"))
 }
 
-func (c *course) withoutEnd(goal) string {
+func withoutEnd(c *course, _ goal) string {
 	return unless(c.ends, "is about the end of shoots with nodes, and the scenario deletes none")
 }
 
-func (c *course) withoutNodes(goal) string {
+func withoutNodes(c *course, _ goal) string {
 	return unless(c.nodes, "is about nodes, and no shoot of the landscape has any")
 }
 
-func (c *course) asksCloud(goal) string {
+func asksCloud(c *course, _ goal) string {
 	if len(c.cloudObjects) == 0 {
 		return ""
 	}

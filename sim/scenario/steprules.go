@@ -22,14 +22,14 @@ type stepRule struct {
 }
 
 var stepRules = []stepRule{
-	{"`expect`, `wait`", never, "it demands a shoot on a seed to which nothing moves it", (*course).findStrays},
+	{"`expect`, `wait`", never, "it demands a shoot on a seed to which nothing moves it", findStrays},
 	{"`expect`, `wait`", late, "it demands that a shoot has left a lost seed before an evacuation can have come so far",
-		(*course).findMissed},
+		findMissed},
 	{"`fault`", never, "it harms the traffic of control planes on a seed to which no shoot ever comes",
-		(*course).findWithoutTraffic},
-	{"`fault`", idle, "it does harm only while it lasts, and no step follows", (*course).findMomentary},
+		findWithoutTraffic},
+	{"`fault`", idle, "it does harm only while it lasts, and no step follows", findMomentary},
 	{"`settleWithin`", late, fmt.Sprintf("it is shorter than %s, for which nothing may move", Quiet),
-		(*course).findTooShortToSettle},
+		findTooShortToSettle},
 }
 
 // Rule says for people what follows where the rest of a scenario contradicts something in it.
@@ -62,7 +62,7 @@ func condition(one step.Spec) (verb, member, text string) {
 	return "expect", "that", one.Expect.That
 }
 
-func (c *course) findStrays(spec *field.Path) (errs field.ErrorList) {
+func findStrays(c *course, spec *field.Path) (errs field.ErrorList) {
 	for _, s := range c.strays {
 		verb, member, text := condition(c.of.Spec.Steps[s.step])
 		errs = append(errs, field.Invalid(spec.Child("steps").Index(s.step).Child(verb, member), text,
@@ -72,7 +72,7 @@ func (c *course) findStrays(spec *field.Path) (errs field.ErrorList) {
 	return errs
 }
 
-func (c *course) findMissed(spec *field.Path) (errs field.ErrorList) {
+func findMissed(c *course, spec *field.Path) (errs field.ErrorList) {
 	for _, m := range c.missed {
 		verb, _, _ := condition(c.of.Spec.Steps[m.step])
 		errs = append(errs, field.Invalid(spec.Child("steps").Index(m.step).Child(verb, "within"), m.given.String(),
@@ -83,7 +83,7 @@ func (c *course) findMissed(spec *field.Path) (errs field.ErrorList) {
 	return errs
 }
 
-func (c *course) findWithoutTraffic(spec *field.Path) (errs field.ErrorList) {
+func findWithoutTraffic(c *course, spec *field.Path) (errs field.ErrorList) {
 	on := c.of.Spec.Landscape
 	for i, one := range c.of.Spec.Steps {
 		if one.Fault == nil {
@@ -100,7 +100,7 @@ func (c *course) findWithoutTraffic(spec *field.Path) (errs field.ErrorList) {
 	return errs
 }
 
-func (c *course) findMomentary(spec *field.Path) field.ErrorList {
+func findMomentary(c *course, spec *field.Path) field.ErrorList {
 	last := len(c.of.Spec.Steps) - 1
 	one := c.of.Spec.Steps[last].Fault
 	if one == nil {
@@ -113,7 +113,7 @@ func (c *course) findMomentary(spec *field.Path) field.ErrorList {
 		"ends when it has begun, as no step follows; add one that lasts, such as an expect")}
 }
 
-func (c *course) findTooShortToSettle(spec *field.Path) field.ErrorList {
+func findTooShortToSettle(c *course, spec *field.Path) field.ErrorList {
 	given := c.of.Spec.SettleWithin.Duration
 	if given >= Quiet {
 		return nil

@@ -10,16 +10,19 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
 
+// gardenlet does the work of those of all seeds of a world.
+type gardenlet struct{ of *World }
+
 // operate moves control planes where the Shoots' specs say, until ctx is done.
-func (w *World) operate(ctx context.Context) {
+func (g gardenlet) operate(ctx context.Context) {
 	var paths []string
 	for ctx.Err() == nil {
 		for _, path := range paths {
-			if w.Bug == NeverRests {
-				w.update(path, object{"status": object{"observedGeneration": time.Now().UnixMilli()}})
+			if g.of.Bug == NeverRests {
+				g.update(path, object{"status": object{"observedGeneration": time.Now().UnixMilli()}})
 			}
 		}
-		store := w.garden.store
+		store := g.of.garden.store
 		store.mu.Lock()
 		paths = nil
 		for path := range store.objects {
@@ -30,9 +33,9 @@ func (w *World) operate(ctx context.Context) {
 		changed := store.changed
 		store.mu.Unlock()
 		for _, path := range paths {
-			w.reconcile(ctx, path)
+			g.reconcile(ctx, path)
 		}
-		w.cleanUp(paths)
+		g.cleanUp(paths)
 		select {
 		case <-ctx.Done():
 		case <-changed:
@@ -41,15 +44,15 @@ func (w *World) operate(ctx context.Context) {
 	}
 }
 
-func (w *World) read(path string) (*gardencorev1beta1.Shoot, bool) {
-	o, found := w.garden.store.get(path)
-	content, _ := json.Marshal(o)
+func (g gardenlet) read(path string) (*gardencorev1beta1.Shoot, bool) {
+	stored, found := g.of.garden.store.get(path)
+	content, _ := json.Marshal(stored)
 	shoot := &gardencorev1beta1.Shoot{}
 	return shoot, found && json.Unmarshal(content, shoot) == nil
 }
 
-func (w *World) reconcile(ctx context.Context, path string) {
-	shoot, found := w.read(path)
+func (g gardenlet) reconcile(ctx context.Context, path string) {
+	shoot, found := g.read(path)
 	if !found {
 		return
 	}
@@ -57,11 +60,11 @@ func (w *World) reconcile(ctx context.Context, path string) {
 	sleeping := shoot.Spec.Hibernation != nil && shoot.Spec.Hibernation.Enabled != nil && *shoot.Spec.Hibernation.Enabled
 	switch {
 	case from == "":
-		w.createShoot(path, shoot, to)
+		g.createShoot(path, shoot, to)
 	case from != to:
-		w.migrate(ctx, path, shoot, from, to)
+		g.migrate(ctx, path, shoot, from, to)
 	case sleeping != shoot.Status.IsHibernated:
-		w.hibernate(path, shoot, sleeping)
+		g.hibernate(path, shoot, sleeping)
 	}
 }
 
@@ -72,8 +75,8 @@ func text(s *string) string {
 	return *s
 }
 
-func (w *World) report(path, seed string, kind, state string, progress int, hibernated bool) {
-	w.update(path, object{"status": object{
+func (g gardenlet) report(path, seed string, kind, state string, progress int, hibernated bool) {
+	g.update(path, object{"status": object{
 		"seedName": seed, "technicalID": technicalID(path[strings.LastIndex(path, "/")+1:]), "uid": "u",
 		"clusterIdentity": "c",
 		"hibernated":      hibernated, "conditions": conditions(state), "gardener": object{"id": "", "name": "",
@@ -97,26 +100,26 @@ func conditions(state string) []object {
 	return all
 }
 
-func (w *World) update(path string, patch object) {
-	if o, found := w.garden.store.get(path); found {
-		merge(o, patch)
-		w.garden.store.put(path, o)
+func (g gardenlet) update(path string, patch object) {
+	if old, found := g.of.garden.store.get(path); found {
+		merge(old, patch)
+		g.of.garden.store.put(path, old)
 	}
 }
 
-func (w *World) createShoot(path string, shoot *gardencorev1beta1.Shoot, seed string) {
-	w.report(path, "", "Create", "Processing", 10, false)
+func (g gardenlet) createShoot(path string, shoot *gardencorev1beta1.Shoot, seed string) {
+	g.report(path, "", "Create", "Processing", 10, false)
 	store := newCluster()
 	define(store)
 	if len(shoot.Spec.Provider.Workers) > 0 {
 		for i := range shoot.Spec.Provider.Workers[0].Minimum {
 			name := fmt.Sprintf("node-%d", i)
 			register(store, name)
-			w.call(shoot.Name, "create", "machines", name, 1)
+			g.of.ledger.add(shoot.Name, "create", "machines", name, 1)
 		}
 	}
-	w.start(shoot.Name, seed, 1, store)
-	w.report(path, seed, "Create", "Succeeded", 100, false)
+	g.start(shoot.Name, seed, 1, store)
+	g.report(path, seed, "Create", "Succeeded", 100, false)
 }
 
 // define an object in a shoot that is nobody's but its user's.
@@ -141,133 +144,133 @@ func register(store *Store, name string) {
 }
 
 // start a control plane, and let the public name lead to it.
-func (w *World) start(shoot, seed string, epoch int64, store *Store) {
+func (g gardenlet) start(shoot, seed string, epoch int64, store *Store) {
 	server := newServer(store, withBuiltIn(events, pods, nodes, leases, runtimes)...)
 	path := "/api/v1/namespaces/" + technicalID(shoot)
-	w.seeds[seed].store.put(path, object{"kind": "Namespace", "apiVersion": "v1", "metadata": object{
+	g.of.seeds[seed].store.put(path, object{"kind": "Namespace", "apiVersion": "v1", "metadata": object{
 		"name": technicalID(shoot), "labels": object{"gardener.cloud/role": "shoot"},
 	}})
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.planes[shoot] = append(w.planes[shoot], &plane{seed: seed, epoch: epoch, server: server, serving: true})
-	if name := w.names[shoot]; name != nil {
+	g.of.mu.Lock()
+	defer g.of.mu.Unlock()
+	g.of.planes[shoot] = append(g.of.planes[shoot], &plane{seed: seed, epoch: epoch, server: server, serving: true})
+	if name := g.of.names[shoot]; name != nil {
 		name.mu.Lock()
 		name.store, name.down = store, false
 		name.mu.Unlock()
 		return
 	}
-	w.names[shoot] = newServer(store, withBuiltIn(events, pods, nodes, leases, runtimes)...)
+	g.of.names[shoot] = newServer(store, withBuiltIn(events, pods, nodes, leases, runtimes)...)
 }
 
 // migrate stops the source, copies its store and starts the destination.
-func (w *World) migrate(ctx context.Context, path string, shoot *gardencorev1beta1.Shoot, from, to string) {
+func (g gardenlet) migrate(ctx context.Context, path string, shoot *gardencorev1beta1.Shoot, from, to string) {
 	name := shoot.Name
-	w.report(path, from, "Migrate", "Processing", 50, shoot.Status.IsHibernated)
-	if w.Bug == NeverEnds {
+	g.report(path, from, "Migrate", "Processing", 50, shoot.Status.IsHibernated)
+	if g.of.Bug == NeverEnds {
 		<-ctx.Done()
 		return
 	}
-	w.mu.Lock()
-	old := w.planes[name][len(w.planes[name])-1]
-	public := w.names[name]
-	old.serving = w.Bug == TwoOwners
-	w.mu.Unlock()
+	g.of.mu.Lock()
+	old := g.of.planes[name][len(g.of.planes[name])-1]
+	public := g.of.names[name]
+	old.serving = g.of.Bug == TwoOwners
+	g.of.mu.Unlock()
 	public.setDown(true)
-	old.server.setDown(w.Bug != TwoOwners)
+	old.server.setDown(g.of.Bug != TwoOwners)
 	plane := "/api/v1/namespaces/" + technicalID(name)
-	if w.Bug == LeavesConfig {
-		w.seeds[from].store.put(plane+"/configmaps/acme", object{"kind": "ConfigMap", "apiVersion": "v1", "metadata": object{
-			"name": "acme", "namespace": technicalID(name),
-			"managedFields": []object{{"manager": "acme", "operation": "Update"}},
-		}})
+	if g.of.Bug == LeavesConfig {
+		g.of.seeds[from].store.put(plane+"/configmaps/acme", object{"kind": "ConfigMap", "apiVersion": "v1",
+			"metadata": object{"name": "acme", "namespace": technicalID(name),
+				"managedFields": []object{{"manager": "acme", "operation": "Update"}}},
+		})
 	}
-	reads := w.seeds[from].readsOf(plane)
-	w.report(path, from, "Migrate", "Succeeded", 100, shoot.Status.IsHibernated)
+	reads := g.of.seeds[from].readsOf(plane)
+	g.report(path, from, "Migrate", "Succeeded", 100, shoot.Status.IsHibernated)
 	select {
 	case <-ctx.Done():
 		return
-	case <-time.After(w.Outage):
+	case <-time.After(g.of.Outage):
 	}
-	w.report(path, to, "Restore", "Processing", 50, shoot.Status.IsHibernated)
-	store := old.server.store.copyTo(w.bump(), w.losses())
-	if w.Bug == RecreatesCloud {
-		w.call(name, "create", "routers", "r-2", old.epoch+1)
+	g.report(path, to, "Restore", "Processing", 50, shoot.Status.IsHibernated)
+	store := old.server.store.copyTo(g.of.Bug.bump(), g.of.Bug.losses())
+	if g.of.Bug == RecreatesCloud {
+		g.of.ledger.add(name, "create", "routers", "r-2", old.epoch+1)
 	}
-	w.start(name, to, old.epoch+1, store)
-	if w.Bug == ReplacesNodes {
+	g.start(name, to, old.epoch+1, store)
+	if g.of.Bug == ReplacesNodes {
 		store.put("/api/v1/nodes/node-0", nil)
 		register(store, "node-0")
 	}
-	if w.Bug == ReplacesObjects {
+	if g.of.Bug == ReplacesObjects {
 		define(store)
 	}
-	w.leave(ctx, name, from, reads)
-	w.report(path, to, "Restore", "Succeeded", 100, shoot.Status.IsHibernated)
+	g.leave(ctx, name, from, reads)
+	g.report(path, to, "Restore", "Succeeded", 100, shoot.Status.IsHibernated)
 }
 
-func (w *World) bump() int64 {
-	if w.Bug == NoRevisionBump {
+func (b Bug) bump() int64 {
+	if b == NoRevisionBump {
 		return -100
 	}
 	return 1_000_000
 }
 
-func (w *World) losses() int {
-	if w.Bug == LosesWrites {
+func (b Bug) losses() int {
+	if b == LosesWrites {
 		return 3
 	}
 	return 0
 }
 
 // leave a seed, once somebody has read the namespace again.
-func (w *World) leave(ctx context.Context, shoot, seed string, reads int) {
+func (g gardenlet) leave(ctx context.Context, shoot, seed string, reads int) {
 	plane := "/api/v1/namespaces/" + technicalID(shoot)
-	ctx, cancel := context.WithTimeout(ctx, w.Kept)
+	ctx, cancel := context.WithTimeout(ctx, g.of.Kept)
 	defer cancel()
-	for w.seeds[seed].readsOf(plane) == reads && ctx.Err() == nil {
+	for g.of.seeds[seed].readsOf(plane) == reads && ctx.Err() == nil {
 		time.Sleep(time.Millisecond)
 	}
-	w.seeds[seed].store.put(plane, nil)
-	if w.Bug == LeavesConfig {
-		w.seeds[seed].store.put(plane+"/configmaps/acme", nil)
+	g.of.seeds[seed].store.put(plane, nil)
+	if g.of.Bug == LeavesConfig {
+		g.of.seeds[seed].store.put(plane+"/configmaps/acme", nil)
 	}
-	if w.Bug == LeavesOrphan {
-		w.seeds[seed].store.put("/apis/rbac.authorization.k8s.io/v1/clusterroles/extension-left", object{
+	if g.of.Bug == LeavesOrphan {
+		g.of.seeds[seed].store.put("/apis/rbac.authorization.k8s.io/v1/clusterroles/extension-left", object{
 			"kind": "ClusterRole", "apiVersion": "rbac.authorization.k8s.io/v1", "metadata": object{"name": "extension-left"},
 		})
 	}
 }
 
-func (w *World) hibernate(path string, shoot *gardencorev1beta1.Shoot, asleep bool) {
-	w.mu.Lock()
-	current := w.planes[shoot.Name][len(w.planes[shoot.Name])-1]
-	public := w.names[shoot.Name]
-	w.mu.Unlock()
+func (g gardenlet) hibernate(path string, shoot *gardencorev1beta1.Shoot, asleep bool) {
+	g.of.mu.Lock()
+	current := g.of.planes[shoot.Name][len(g.of.planes[shoot.Name])-1]
+	public := g.of.names[shoot.Name]
+	g.of.mu.Unlock()
 	seed := text(shoot.Status.SeedName)
-	w.report(path, seed, "Reconcile", "Processing", 50, shoot.Status.IsHibernated)
+	g.report(path, seed, "Reconcile", "Processing", 50, shoot.Status.IsHibernated)
 	public.setDown(asleep)
 	current.server.setDown(asleep)
-	w.report(path, seed, "Reconcile", "Succeeded", 100, asleep)
+	g.report(path, seed, "Reconcile", "Succeeded", 100, asleep)
 }
 
 // cleanUp forgets control planes of shoots that are gone.
-func (w *World) cleanUp(paths []string) {
+func (g gardenlet) cleanUp(paths []string) {
 	there := map[string]bool{}
 	for _, path := range paths {
 		there[path[strings.LastIndex(path, "/")+1:]] = true
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for shoot, planes := range w.planes {
+	g.of.mu.Lock()
+	defer g.of.mu.Unlock()
+	for shoot, planes := range g.of.planes {
 		if there[shoot] {
 			continue
 		}
 		for _, p := range planes {
 			p.server.setDown(true)
-			w.seeds[p.seed].store.put("/api/v1/namespaces/"+technicalID(shoot), nil)
+			g.of.seeds[p.seed].store.put("/api/v1/namespaces/"+technicalID(shoot), nil)
 		}
-		w.names[shoot].setDown(true)
-		delete(w.planes, shoot)
-		delete(w.names, shoot)
+		g.of.names[shoot].setDown(true)
+		delete(g.of.planes, shoot)
+		delete(g.of.names, shoot)
 	}
 }

@@ -2,13 +2,8 @@ package worldtest
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"net/http"
 	"net/http/httptest"
-	"slices"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -59,12 +54,12 @@ type World struct {
 	cloud  *httptest.Server
 	client *cloud.Client
 
+	ledger *ledger
+	faults injections
+
 	mu      sync.Mutex
 	planes  map[string][]*plane // by shoot, the last one is the newest
 	names   map[string]*Server  // public name of each shoot
-	ledger  []cloud.LedgerEntry
-	faults  int
-	healed  int
 	stopped int
 	cancel  context.CancelFunc
 	done    sync.WaitGroup
@@ -101,7 +96,7 @@ func New(t testing.TB, seeds ...string) *World {
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &World{
 		Outage: 300 * time.Millisecond, order: seeds, seeds: map[string]*Server{}, planes: map[string][]*plane{},
-		names:  map[string]*Server{},
+		names: map[string]*Server{}, ledger: &ledger{},
 		garden: newServer(newStore(), namespaces, events, leases, shoots, states, profiles, seedsKind), cancel: cancel,
 	}
 	for _, seed := range seeds {
@@ -111,12 +106,12 @@ func New(t testing.TB, seeds ...string) *World {
 			"status": object{"conditions": []object{{"type": "GardenletReady", "status": "True"}}},
 		})
 	}
-	w.cloud = httptest.NewServer(http.HandlerFunc(w.serveCloud))
+	w.cloud = httptest.NewServer(w.ledger)
 	var err error
 	if w.client, err = cloud.New(&rest.Config{Host: w.cloud.URL}, cloud.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	w.done.Go(func() { w.operate(ctx) })
+	w.done.Go(func() { gardenlet{w}.operate(ctx) })
 	t.Cleanup(w.close)
 	return w
 }
@@ -258,37 +253,5 @@ func (w *World) Items(context.Context) (map[string][]timeline.Item, error) {
 
 // Certain implements world.World: of a control plane here there is a folder.
 func (*World) Certain() (onSeed, inCloud []string) { return []string{"folder"}, nil }
-
-var errInvisible = errors.New("the cloud of this world has only a ledger")
-
-func (w *World) serveCloud(rw http.ResponseWriter, r *http.Request) {
-	if r.URL.Path != "/ledger" {
-		answer(rw, http.StatusOK, object{"items": []object{}})
-		return
-	}
-	after, err := strconv.ParseInt(r.URL.Query().Get("after"), 10, 64)
-	if err != nil {
-		http.Error(rw, errInvisible.Error(), http.StatusBadRequest)
-		return
-	}
-	w.mu.Lock()
-	entries := slices.Clone(w.ledger)
-	w.mu.Unlock()
-	for _, entry := range entries {
-		if entry.Seq > after {
-			_ = json.NewEncoder(rw).Encode(entry)
-		}
-	}
-}
-
-func (w *World) call(shoot, verb, kind, id string, epoch int64) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.ledger = append(w.ledger, cloud.LedgerEntry{
-		Seq: int64(len(w.ledger) + 1), Time: time.Now(), Identity: "extensions", Scope: cloud.Scope{Shoot: technicalID(shoot),
-			Epoch: epoch},
-		Verb: verb, Kind: kind, ID: id, Outcome: cloud.OutcomeOK,
-	})
-}
 
 func technicalID(shoot string) string { return "shoot--p--" + shoot }

@@ -18,7 +18,7 @@ import (
 func (o *Observer) LastBackup(ctx context.Context, shoot string, last world.Backup) ([]string, error) {
 	var newest backup.Object
 	var ids []string
-	for stored, err := range o.backups(ctx, shoot, last) {
+	for stored, err := range backupsIn(ctx, o.cloud, shoot, last) {
 		if err != nil {
 			return nil, err
 		}
@@ -37,7 +37,7 @@ func (o *Observer) LastBackup(ctx context.Context, shoot string, last world.Back
 
 // BackedUpTo implements world.BackupReader.
 func (o *Observer) BackedUpTo(ctx context.Context, shoot string) (revision int64, err error) {
-	for stored, err := range o.backups(ctx, shoot, world.AnyBackup) {
+	for stored, err := range backupsIn(ctx, o.cloud, shoot, world.AnyBackup) {
 		if err != nil {
 			return 0, err
 		}
@@ -52,16 +52,16 @@ type storedBackup struct {
 	id string
 }
 
-// backups yields the backup objects of a shoot of one kind, in all buckets.
-func (o *Observer) backups(ctx context.Context, shoot string, kind world.Backup) iter.Seq2[storedBackup, error] {
+// backupsIn yields the backup objects of a shoot of one kind, in all buckets of the cloud.
+func backupsIn(ctx context.Context, c *cloud.Client, shoot string, kind world.Backup) iter.Seq2[storedBackup, error] {
 	return func(yield func(storedBackup, error) bool) {
-		buckets, err := o.cloud.Buckets().List(ctx, cloud.Filter{})
+		buckets, err := c.Buckets().List(ctx, cloud.Filter{})
 		if err != nil {
 			yield(storedBackup{}, fmt.Errorf("list the buckets: %w", err))
 			return
 		}
 		for _, bucket := range buckets {
-			for object, err := range o.cloud.Bucket(bucket.Name).All(ctx, environment.TechnicalID(shoot)+"--") {
+			for object, err := range c.Bucket(bucket.Name).All(ctx, environment.TechnicalID(shoot)+"--") {
 				if err != nil {
 					yield(storedBackup{}, fmt.Errorf("list the backups of shoot %q in bucket %q: %w", shoot, bucket.Name, err))
 					return

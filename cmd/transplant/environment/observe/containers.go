@@ -129,7 +129,7 @@ func (o *Observer) Parts(ctx context.Context, cluster string, pods []corev1.Pod)
 	byPod := map[types.UID]string{}
 	for _, c := range running {
 		uid, _ := PodOf(c)
-		for _, actor := range (landscape.Landscape{Seeds: o.seedsOf(cluster),
+		for _, actor := range (landscape.Landscape{Seeds: onlySeed(o.Seeds(), cluster),
 			Extensions: o.Environment.Extensions}).ProcessActors() {
 			if at, matches := o.ActorProcesses(actor); at == cluster && matches(c) {
 				byPod[uid] = actor
@@ -153,9 +153,9 @@ func (o *Observer) Parts(ctx context.Context, cluster string, pods []corev1.Pod)
 	return slices.Compact(actors), slices.Compact(targets), nil
 }
 
-// seedsOf is the seed that a cluster is, if it is one.
-func (o *Observer) seedsOf(cluster string) []landscape.Seed {
-	if slices.Contains(o.Seeds(), cluster) {
+// onlySeed is the seed that a cluster is, if it is one.
+func onlySeed(seeds []string, cluster string) []landscape.Seed {
+	if slices.Contains(seeds, cluster) {
 		return []landscape.Seed{{Name: cluster}}
 	}
 	return nil

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/transplant-sim/transplant/cmd/transplant/environment"
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
 	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 	"github.com/transplant-sim/transplant/sim/world"
@@ -22,14 +24,21 @@ const guardTimeout = 5 * time.Second
 // guardKey names the guard of a control-plane namespace.
 type guardKey struct{ seed, namespace string }
 
-// guardClient asks a guard as the observer, with the certificate that the gardenlet has made for it.
-func (o *Observer) guardClient(of guardKey) *http.Client {
-	known, _ := o.guards.LoadOrStore(of, &http.Client{
+// guards asks the guards of control planes, each with an HTTP client of its own.
+type guards struct {
+	landscape environment.Landscape
+	seeds     map[string]client.Client // by seed
+	clients   sync.Map                 // *http.Client by guardKey
+}
+
+// client asks a guard as the observer, with the certificate that the gardenlet has made for it.
+func (g *guards) client(of guardKey) *http.Client {
+	known, _ := g.clients.LoadOrStore(of, &http.Client{
 		Timeout: guardTimeout,
 		Transport: access.Transport(func(ctx context.Context) (access.Credentials, error) {
 			secret := &corev1.Secret{}
 			key := client.ObjectKey{Namespace: of.namespace, Name: access.Observer.Secret()}
-			if err := o.SeedClients[of.seed].Get(ctx, key, secret, cachedGet); err != nil {
+			if err := g.seeds[of.seed].Get(ctx, key, secret, cachedGet); err != nil {
 				return access.Credentials{}, fmt.Errorf("read the observer's certificate for the guard: %w", err)
 			}
 			return access.FromSecret(secret.Data), nil
@@ -39,9 +48,9 @@ func (o *Observer) guardClient(of guardKey) *http.Client {
 }
 
 // validityOf asks a guard for its state, which grants nothing, so that it never waits for us.
-func (o *Observer) validityOf(seed string, etcd *corev1.Pod) func(context.Context) (world.Validity, error) {
+func (g *guards) validityOf(seed string, etcd *corev1.Pod) func(context.Context) (world.Validity, error) {
 	return func(ctx context.Context) (world.Validity, error) {
-		address, err := o.Landscape.Reach(ctx, seed, etcd, access.GuardPort)
+		address, err := g.landscape.Reach(ctx, seed, etcd, access.GuardPort)
 		if err != nil {
 			return world.Validity{}, err
 		}
@@ -49,7 +58,7 @@ func (o *Observer) validityOf(seed string, etcd *corev1.Pod) func(context.Contex
 		if err != nil {
 			return world.Validity{}, err
 		}
-		response, err := o.guardClient(guardKey{seed, etcd.Namespace}).Do(request)
+		response, err := g.client(guardKey{seed, etcd.Namespace}).Do(request)
 		if err != nil {
 			return world.Validity{}, fmt.Errorf("ask the guard: %w", err)
 		}

@@ -24,7 +24,7 @@ func (o *Observer) Items(ctx context.Context) (map[string][]timeline.Item, error
 		all[seed] = items
 		errs = append(errs, err)
 	}
-	items, err := o.cloudItems(ctx)
+	items, err := cloudItems(ctx, o.cloud)
 	all[switchboard.Cloud] = items
 	return all, errors.Join(append(errs, err)...)
 }
@@ -66,14 +66,14 @@ func (o *Observer) itemsOf(ctx context.Context, seed string) ([]timeline.Item, e
 	return items, err
 }
 
-func (o *Observer) cloudItems(ctx context.Context) ([]timeline.Item, error) {
+func cloudItems(ctx context.Context, c *cloud.Client) ([]timeline.Item, error) {
 	var items []timeline.Item
-	buckets, err := o.cloud.Buckets().List(ctx, cloud.Filter{})
+	buckets, err := c.Buckets().List(ctx, cloud.Filter{})
 	if err != nil {
 		return nil, fmt.Errorf("list the buckets: %w", err)
 	}
 	for _, bucket := range buckets {
-		for object, err := range o.cloud.Bucket(bucket.Name).All(ctx, "") {
+		for object, err := range c.Bucket(bucket.Name).All(ctx, "") {
 			if err != nil {
 				return nil, fmt.Errorf("list the objects of bucket %q: %w", bucket.Name, err)
 			}
@@ -82,12 +82,12 @@ func (o *Observer) cloudItems(ctx context.Context) ([]timeline.Item, error) {
 			})
 		}
 	}
-	zones, err := o.cloud.Zones().List(ctx, cloud.Filter{})
+	zones, err := c.Zones().List(ctx, cloud.Filter{})
 	if err != nil {
 		return nil, fmt.Errorf("list the DNS zones: %w", err)
 	}
 	for _, zone := range zones {
-		records, err := o.cloud.Records(zone.ID).List(ctx)
+		records, err := c.Records(zone.ID).List(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("list the records of zone %q: %w", zone.Name, err)
 		}

@@ -43,7 +43,7 @@ type Observer struct {
 	SeedClients map[string]client.Client // by seed
 
 	cloud  *cloud.Client
-	guards sync.Map   // *http.Client by guardKey
+	guards *guards
 	where  *locations // nil in tests: everybody is asked then
 }
 
@@ -64,6 +64,7 @@ func New(l environment.Landscape, s *environment.Environment) (*Observer, error)
 	if o.cloud, err = s.CloudAs(l, environment.CloudObserver); err != nil {
 		return nil, err
 	}
+	o.guards = &guards{landscape: l, seeds: o.SeedClients}
 	o.Garden, o.where = garden, newLocations(garden, watched)
 	o.where.follow()
 	return o, nil
@@ -164,7 +165,7 @@ func (o *Observer) direct(ctx context.Context, shoot string, access *corev1.Secr
 	if pod == nil {
 		return nil, world.NoAPIServer{Shoot: shoot, Seed: seed}
 	}
-	return o.apiOf(ctx, seed, pod, access)
+	return apiOf(ctx, o.Landscape, seed, pod, access)
 }
 
 // SeedOf a shoot by its status; empty while there is none.
@@ -181,9 +182,10 @@ func (o *Observer) SeedOf(ctx context.Context, shoot string) (string, error) {
 	return ptr.Deref(object.Status.SeedName, ""), nil
 }
 
-func (o *Observer) apiOf(ctx context.Context, seed string, pod *corev1.Pod, access *corev1.Secret) (*rest.Config,
-	error) {
-	address, err := o.Landscape.Reach(ctx, seed, pod, apiPort)
+// apiOf is the observer's access to the API server in a pod.
+func apiOf(ctx context.Context, l environment.Landscape, seed string, pod *corev1.Pod,
+	access *corev1.Secret) (*rest.Config, error) {
+	address, err := l.Reach(ctx, seed, pod, apiPort)
 	if err != nil {
 		return nil, err
 	}
@@ -258,13 +260,13 @@ func (o *Observer) controlPlane(ctx context.Context, seed, shoot string, access 
 	if err != nil || etcd == nil {
 		return nil, err
 	}
-	plane := &world.ControlPlane{Seed: seed, Validity: o.validityOf(seed, etcd)}
+	plane := &world.ControlPlane{Seed: seed, Validity: o.guards.validityOf(seed, etcd)}
 	api, err := o.knownPod(ctx, seed, shoot, workload.KubeAPIServer)
 	if err != nil || api == nil {
 		return plane, err
 	}
 	plane.ShootUID = publisherOf(access)
-	plane.API, err = o.apiOf(ctx, seed, api, access)
+	plane.API, err = apiOf(ctx, o.Landscape, seed, api, access)
 	return plane, err
 }
 

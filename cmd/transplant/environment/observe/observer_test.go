@@ -28,7 +28,7 @@ func TestControlPlane_AccessOfAShoot_NamesTheShoot(t *testing.T) {
 			Status:     corev1.PodStatus{Phase: corev1.PodRunning, PodIP: address},
 		}
 	}
-	o := &Observer{Landscape: &embedded.Landscape{}, SeedClients: map[string]client.Client{
+	o := &Observer{Landscape: &embedded.Landscape{}, guards: &guards{}, SeedClients: map[string]client.Client{
 		"a": fake.NewClientBuilder().WithObjects(runs("etcd-main", "127.0.0.7"), runs("kube-apiserver", "127.0.0.8")).Build(),
 	}}
 	access := &corev1.Secret{Data: map[string][]byte{"ca.crt": []byte("ca")}}
@@ -70,14 +70,14 @@ func TestValidityIsWhatAGuardSays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			asked := ""
-			o := &Observer{Landscape: &embedded.Landscape{}}
-			o.guards.Store(guardKey{"a", "shoot--p--alpha"},
+			g := &guards{landscape: &embedded.Landscape{}}
+			g.clients.Store(guardKey{"a", "shoot--p--alpha"},
 				&http.Client{Transport: answering(func(r *http.Request) *http.Response {
 					asked = r.URL.String()
 					return &http.Response{StatusCode: c.code, Status: fmt.Sprintf("%d %s", c.code, http.StatusText(c.code)),
 						Body: io.NopCloser(strings.NewReader(c.body)), Request: r}
 				})})
-			got, err := o.validityOf("a", &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--p--alpha"},
+			got, err := g.validityOf("a", &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--p--alpha"},
 				Status: corev1.PodStatus{PodIP: "127.0.0.9"}})(t.Context())
 			if asked != "https://127.0.0.9:2382/state" {
 				t.Errorf("asked %s", asked)
