@@ -12,10 +12,7 @@ import (
 // listRows answers all rows of a kind that has no names.
 func (s *Server) listRows(c *call, w http.ResponseWriter, _ *http.Request) error {
 	rows, err := look(s.db, func(v *view) ([]api.Resource, error) { return v.list(c.kind), nil })
-	if err != nil {
-		return err
-	}
-	return answer(w, map[string]any{"items": rows})
+	return outcome(w, map[string]any{"items": rows}, err)
 }
 
 // fence raises a shoot's epoch; mutate refuses to lower it, as it refuses every call of an older epoch.
@@ -29,10 +26,7 @@ func (s *Server) fence(c *call, w http.ResponseWriter, r *http.Request) error {
 	}
 	c.scope = api.Scope{Shoot: c.id, Epoch: wanted.Epoch}
 	row, err := s.db.mutate(c, func(v *view) (change, error) { return v.replace(c.kind, c.id, wanted), nil })
-	if err != nil {
-		return err
-	}
-	return answer(w, row)
+	return outcome(w, row, err)
 }
 
 func (s *Server) listFaults(_ *call, w http.ResponseWriter, _ *http.Request) error {
@@ -54,10 +48,7 @@ func (s *Server) setFault(c *call, w http.ResponseWriter, r *http.Request) error
 		s.db.faults.Set(*fault, s.db.clock)
 		return change{id: c.id, before: before, after: fault}, nil
 	})
-	if err != nil {
-		return err
-	}
-	return answer(w, fault)
+	return outcome(w, fault, err)
 }
 
 func (s *Server) healFault(c *call, w http.ResponseWriter, _ *http.Request) error {
@@ -70,10 +61,7 @@ func (s *Server) healFault(c *call, w http.ResponseWriter, _ *http.Request) erro
 		healed, _ = s.db.faults.Heal(c.id)
 		return change{id: c.id, before: before}, nil
 	})
-	if err != nil {
-		return err
-	}
-	return answer(w, healed)
+	return outcome(w, healed, err)
 }
 
 func (s *Server) setPolicy(c *call, w http.ResponseWriter, r *http.Request) error {
@@ -87,24 +75,7 @@ func (s *Server) setPolicy(c *call, w http.ResponseWriter, r *http.Request) erro
 			refusal.Invalid("The policy's id '%s' is invalid: want shoot--<project>--<name>, or bucket--<name>", c.id))
 	}
 	row, err := s.db.mutate(c, func(v *view) (change, error) { return v.replace(c.kind, c.id, wanted), nil })
-	if err != nil {
-		return err
-	}
-	return answer(w, row)
-}
-
-func (s *Server) deletePolicy(c *call, w http.ResponseWriter, _ *http.Request) error {
-	_, err := s.db.mutate(c, func(v *view) (change, error) {
-		before, there := v.rows[api.KindPolicies][c.id]
-		if !there {
-			return change{}, refusal.NotFound(api.KindPolicies, c.id)
-		}
-		return change{id: c.id, before: before}, nil
-	})
-	if err != nil {
-		return err
-	}
-	return answer(w, struct{}{})
+	return outcome(w, row, err)
 }
 
 // bound is the seed that a policy names: that of a shoot, or of a bucket. It is empty if none may take the shoot over.

@@ -58,8 +58,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /policies",
 		s.serve(api.VerbList, api.KindPolicies, s.only(s.listRows, RolePolicies, RoleObserver)))
 	mux.HandleFunc("PUT /policies/{id}", s.serve(api.VerbSet, api.KindPolicies, s.only(s.setPolicy, RolePolicies)))
-	mux.HandleFunc("DELETE /policies/{id}", s.serve(api.VerbDelete, api.KindPolicies,
-		s.only(s.deletePolicy, RolePolicies)))
+	mux.HandleFunc("DELETE /policies/{id}", s.serve(api.VerbDelete, api.KindPolicies, s.only(s.remove, RolePolicies)))
 	mux.HandleFunc("GET /faults", s.serve(api.VerbList, api.KindFaults, s.only(s.listFaults, RoleObserver)))
 	mux.HandleFunc("PUT /faults/{id}", s.serve(api.VerbSet, api.KindFaults, s.only(s.setFault)))
 	mux.HandleFunc("DELETE /faults/{id}", s.serve(api.VerbHeal, api.KindFaults, s.only(s.healFault)))
@@ -147,6 +146,14 @@ func (s *Server) answerRefusal(c *call, w http.ResponseWriter, err error) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(refused.Code.Status())
 	_, _ = w.Write(content) // the caller has gone, there is nobody to answer
+}
+
+// outcome answers what a call came to, or refuses it.
+func outcome(w http.ResponseWriter, value any, err error) error {
+	if err != nil {
+		return err
+	}
+	return answer(w, value)
 }
 
 // answer writes one JSON document.

@@ -154,10 +154,7 @@ func (s *Server) getRecord(c *call, w http.ResponseWriter, r *http.Request) erro
 	set, err := look(s.db, func(v *view) (*api.RecordSet, error) {
 		return find[api.RecordSet](v.state, api.KindRecords, recordKey(r))
 	})
-	if err != nil {
-		return err
-	}
-	return answer(w, set)
+	return outcome(w, set, err)
 }
 
 // recordKey is the id of the record set that a path names, in whatever case it is written.
@@ -200,10 +197,7 @@ func (s *Server) putRecord(c *call, w http.ResponseWriter, r *http.Request) erro
 		}
 		return putChange(v, zone, set, condition)
 	})
-	if err != nil {
-		return err
-	}
-	return answer(w, row)
+	return outcome(w, row, err)
 }
 
 func putChange(v *view, zone *api.Zone, set *api.RecordSet, condition api.If) (change, error) {
@@ -237,8 +231,5 @@ func (s *Server) deleteRecord(c *call, w http.ResponseWriter, r *http.Request) e
 		}
 		return change{id: id, name: before.Name, before: before}, check(condition, id, before)
 	})
-	if err != nil {
-		return err
-	}
-	return answer(w, struct{}{})
+	return outcome(w, struct{}{}, err)
 }

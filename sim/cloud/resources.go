@@ -160,18 +160,18 @@ func ifVersion(r *http.Request) (int64, error) {
 }
 
 func (s *Server) remove(c *call, w http.ResponseWriter, _ *http.Request) error {
-	_, err := s.db.mutate(c, func(v *view) (change, error) {
+	_, err := s.db.mutate(c, func(v *view) (_ change, err error) {
 		before, there := v.rows[c.kind][c.id]
 		if !there {
 			return change{}, refusal.NotFound(c.kind, c.id)
 		}
-		left, err := v.kinds[c.kind].release(v, before)
-		return change{id: c.id, name: nameOf(before), before: before, after: left}, err
+		wanted := change{id: c.id, name: nameOf(before), before: before}
+		if release := v.kinds[c.kind].release; release != nil {
+			wanted.after, err = release(v, before)
+		}
+		return wanted, err
 	})
-	if err != nil {
-		return err
-	}
-	return answer(w, struct{}{})
+	return outcome(w, struct{}{}, err)
 }
 
 func (s *Server) reboot(c *call, w http.ResponseWriter, _ *http.Request) error {
