@@ -59,6 +59,8 @@ var allowed = map[string][]string{
 		"controllers/extension/contract", "controllers/extension/reference",
 		"controllers/extension/infrastructure", "controllers/nodecritical"},
 	"controllers/extension/operatingsystem": {"api", "controllers/extension/contract", "controllers/extension/reference"},
+	"controllers/migration/savedstate":      {"api", "controllers/controlplane/shootstate", "controllers/patch"},
+	"controllers/migration/secondsign":      {"api", "controllers/controlplane"},
 	"controllers/placement":                 {"api"},
 	"controllers/errorcodes":                {"api"},
 	"controllers/controlplane": {"api", "controllers/flow", "controllers/ownership", "controllers/etcd",

@@ -21,11 +21,15 @@ import (
 const (
 	productionLines = 128_050 // of files that people have written, without tests and test kits
 	methodsOfAType  = 73      // exported and others, of the type that has most
-	largePackages   = 5       // packages with more than 15 files, generated ones and tests not counted
+	largePackages   = 4       // packages with more than 15 files, generated ones and tests not counted
 	longLines       = 0       // of more than 120 columns, in Go but for markers, and in Markdown outside tables
 	glossaryWords   = 30      // words that the field has another word for: in identifiers, comments, messages, documents
 )
 
+// The four large packages are one idea each, which has many parts of the same form. api/core/v1beta1 and
+// api/extensions/v1alpha1 have a file for each kind of the wire API, or for a part of its spec: the group is one Go
+// package, as in Gardener. sim/fault has a file for each fault, and sim/oracle one for each promise. Their lists and
+// conformance tests hold for all of them.
 const (
 	columns = 120
 	files   = 15

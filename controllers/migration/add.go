@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -21,7 +20,6 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
-	transplantv1alpha1 "github.com/transplant-sim/transplant/api/transplant/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
 	"github.com/transplant-sim/transplant/controllers/controlplane/namespace"
 )
@@ -47,34 +45,6 @@ func (r *SourceCleanup) AddToManager(mgr manager.Manager, workers int) error {
 // AddToManager adds the Readiness to a manager on the garden.
 func (r *Readiness) AddToManager(mgr manager.Manager) error {
 	return complete(mgr, "migration-readiness", 1, r, &gardencorev1beta1.Shoot{})
-}
-
-// AddToManager adds the Protection to a manager on the garden.
-func (r *Protection) AddToManager(mgr manager.Manager) error {
-	return complete(mgr, "shootstate-protection", 1, r, &gardencorev1beta1.Shoot{})
-}
-
-// AddToManager adds the Chunks to a manager on the garden.
-func (r *Chunks) AddToManager(mgr manager.Manager) error {
-	byLabel := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, chunk client.Object) []reconcile.Request {
-		shoot := chunk.GetLabels()[transplantv1alpha1.LabelShoot]
-		if shoot == "" {
-			return nil // nobody knows of which shoot it is
-		}
-		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: chunk.GetNamespace(), Name: shoot}}}
-	})
-	deleted := predicate.Funcs{
-		CreateFunc: func(event.CreateEvent) bool { return false }, UpdateFunc: func(event.UpdateEvent) bool { return false },
-	}
-	err := builder.ControllerManagedBy(mgr).Named("shootstate-chunks").
-		WatchesMetadata(&transplantv1alpha1.ShootStateChunk{}, byLabel).
-		WatchesMetadata(&gardencorev1beta1.ShootState{}, &handler.EnqueueRequestForObject{}).
-		Watches(&gardencorev1beta1.Shoot{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(deleted)).
-		Complete(r)
-	if err != nil {
-		return fmt.Errorf("add controller %q: %w", "shootstate-chunks", err)
-	}
-	return nil
 }
 
 // AddToManager adds the ForcedRestore to a manager on the garden.

@@ -22,6 +22,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
 	"github.com/transplant-sim/transplant/controllers/controlplane/objects"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
+	"github.com/transplant-sim/transplant/controllers/migration/secondsign"
 	"github.com/transplant-sim/transplant/controllers/patch"
 	"github.com/transplant-sim/transplant/controllers/placement"
 )
@@ -46,14 +47,14 @@ type Evacuation struct {
 	AtOnce int
 	// Second is whom to ask for a second sign: a shoot that still answers is left where it is until it has not answered
 	// for the grace period. Nil for none: then a seed that is silent is dead.
-	Second Listener
+	Second secondsign.Listener
 	// Manual leaves the choice of a seed, and the annotation, to an operator.
 	Manual bool
 
 	lost   map[string]time.Time // since when, by seed
 	silent map[string]bool      // seeds that nobody hears, for however long
 	last   time.Time            // when the garden was last seen to be there
-	second secondSign
+	second secondsign.Sign
 }
 
 // Start looks at the seeds until ctx is done.
@@ -79,7 +80,7 @@ func (e *Evacuation) look(ctx context.Context) error {
 	}
 	begin := e.last
 	if e.Second != nil {
-		atMost := e.second.listen(ctx, e.Second, e.last, e.lost, shoots.Items)
+		atMost := e.second.Listen(ctx, e.Second, e.last, e.lost, shoots.Items)
 		e.last = e.last.Add(min(e.Clock.Since(e.last), atMost)) // it is no gap in which nobody looked
 	}
 	stranded, errs := e.stranded(ctx, shoots.Items, lost, begin)
@@ -138,7 +139,7 @@ func (e *Evacuation) stranded(ctx context.Context, shoots []gardencorev1beta1.Sh
 	for i := range shoots {
 		shoot := &shoots[i]
 		switch seed := lostTo(shoot, lost); {
-		case seed != "" && e.Second != nil && e.second.spares(shoot, seed, begin, e.Grace):
+		case seed != "" && e.Second != nil && e.second.Spares(shoot, seed, begin, e.Grace):
 		case seed != "":
 			stranded = append(stranded, shoot)
 		case statusOf(shoot.Status.Constraints,
@@ -329,4 +330,8 @@ func waitsForForce(shoot *gardencorev1beta1.Shoot) bool {
 
 func (e *Evacuation) report(ctx context.Context, shoot *gardencorev1beta1.Shoot, why error) error {
 	return reporter{e.Garden, e.Clock, e.Events}.report(ctx, shoot, why)
+}
+
+func responsible(shoot *gardencorev1beta1.Shoot) string {
+	return lifecycle.ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName)
 }

@@ -1,7 +1,6 @@
 package migration
 
 import (
-	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -133,21 +132,5 @@ func TestASourceCleansUpOnlyAfterTheRestore(t *testing.T) {
 		if got := movedAway(c.shoot, "a"); got != c.want {
 			t.Errorf("%s: got %t, want %t", name, got, c.want)
 		}
-	}
-}
-
-func TestStateIsProtectedWhileAMigrationLivesOnIt(t *testing.T) {
-	t.Parallel()
-	for name, want := range map[string]bool{
-		"Reconcile/Succeeded": false, "Migrate/Processing": true, "Migrate/Succeeded": true, "Migrate/Aborted": true,
-		"Restore/Processing": true, "Restore/Error": true, "Restore/Succeeded": false, "Create/Succeeded": false,
-	} {
-		operation, state, _ := strings.Cut(name, "/")
-		if got := needed(shootOn("a", "a", operation, state).Status.LastOperation); got != want {
-			t.Errorf("%s: got %t, want %t", name, got, want)
-		}
-	}
-	if needed(nil) {
-		t.Error("a shoot nothing was done for needs no protection")
 	}
 }

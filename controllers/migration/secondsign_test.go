@@ -2,24 +2,17 @@ package migration
 
 import (
 	"context"
-	"crypto/tls"
-	"encoding/pem"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	testingclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/migration/secondsign"
 )
 
 // voices are the shoots that answer.
@@ -77,7 +70,7 @@ func TestWhoAnswersByItsNameIsNotEvacuated(t *testing.T) {
 // Without a second sign nobody is asked; a dead seed's shoots go after the grace period in both cases.
 func TestASilentSeedWhoseShootsAreSilentIsEvacuatedAtOnce(t *testing.T) {
 	t.Parallel()
-	for name, second := range map[string]Listener{"no second sign is wanted": nil, "nobody answers": voices{}} {
+	for name, second := range map[string]secondsign.Listener{"no second sign is wanted": nil, "nobody answers": voices{}} {
 		garden := newGarden(t, "Unknown", stranded("s", "a", "a", "Reconcile", "Succeeded"),
 			asleep(stranded("z", "a", "a", "Reconcile", "Succeeded")))
 		e, clock := newEvacuation(garden, &eventLog{})
@@ -135,7 +128,7 @@ func (b talkers) Hear(ctx context.Context, shoot *gardencorev1beta1.Shoot) error
 func TestWhoAnswersIsNotOutlivedByTheAsking(t *testing.T) {
 	t.Parallel()
 	shoots := []*gardencorev1beta1.Shoot{stranded("answers", "a", "a", "Reconcile", "Succeeded")}
-	for i := range 2 * askedAtOnce {
+	for i := range 200 {
 		shoots = append(shoots, stranded(fmt.Sprintf("mute-%d", i), "a", "a", "Reconcile", "Succeeded"))
 	}
 	garden := newGarden(t, "Unknown", shoots...)
@@ -145,101 +138,5 @@ func TestWhoAnswersIsNotOutlivedByTheAsking(t *testing.T) {
 	lookFor(t, e, clock, 8)
 	if got := state(t, garden)["answers"]; got != "a a Reconcile/Succeeded false" {
 		t.Errorf("it has answered every time: %s", got)
-	}
-}
-
-// An answer of before the seed went silent says nothing, and neither does one that the shoot gave on another seed.
-func TestOldAnswersAreForgotten(t *testing.T) {
-	t.Parallel()
-	s, now := &secondSign{}, time.Unix(1000, 0)
-	here, silent := *stranded("s", "a", "a", "Reconcile", "Succeeded"), map[string]time.Time{"a": now}
-	s.listen(t.Context(), voices{"s": true}, now, silent, []gardencorev1beta1.Shoot{here})
-	if !s.spares(&here, "a", now, time.Second) {
-		t.Fatal("a shoot that answers is not spared")
-	}
-	if s.spares(&here, "a", now.Add(time.Second), time.Second) {
-		t.Error("an old answer counts")
-	}
-	s.listen(t.Context(), voices{}, now, map[string]time.Time{}, []gardencorev1beta1.Shoot{here})
-	s.listen(t.Context(), voices{}, now, silent, []gardencorev1beta1.Shoot{here})
-	if s.spares(&here, "a", now, time.Second) {
-		t.Error("an answer counts that was given before the seed was heard of again")
-	}
-	s.listen(t.Context(), voices{"s": true}, now, silent, []gardencorev1beta1.Shoot{here})
-	there := *stranded("s", "b", "b", "Restore", "Succeeded")
-	s.listen(t.Context(), voices{}, now, map[string]time.Time{"a": now, "b": now}, []gardencorev1beta1.Shoot{there})
-	if s.spares(&there, "b", now, time.Second) {
-		t.Error("an answer counts that was given on another seed")
-	}
-}
-
-// direct reaches shoots without a proxy.
-type direct struct{}
-
-func (direct) Config(server string, ca []byte, _ string) *rest.Config {
-	return &rest.Config{Host: server, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}
-}
-
-func TestHearing(t *testing.T) {
-	t.Parallel()
-	answers := func(status int) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path != "/readyz" || r.Header.Get("Authorization") != "" {
-				t.Errorf("asked %s, authorized by %q", r.URL.Path, r.Header.Get("Authorization"))
-			}
-			w.WriteHeader(status)
-		})
-	}
-	hangs := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	for name, c := range map[string]struct {
-		handler  http.Handler
-		foreign  bool // another's certificate authority is published
-		nameless bool
-		want     bool
-	}{
-		"ready":                       {handler: answers(http.StatusOK), want: true},
-		"asks who it is":              {handler: answers(http.StatusUnauthorized), want: true},
-		"not ready":                   {handler: answers(http.StatusInternalServerError)},
-		"hangs":                       {handler: hangs},
-		"somebody else has the name":  {handler: http.NotFoundHandler(), foreign: true},
-		"has no name and is no shoot": {handler: http.NotFoundHandler(), nameless: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			server := httptest.NewUnstartedServer(c.handler)
-			server.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
-			server.StartTLS()
-			t.Cleanup(server.Close)
-			ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-			if c.foreign {
-				ca = nil
-			}
-			shoot := stranded("s", "a", "a", "Reconcile", "Succeeded")
-			garden := newGarden(t, "Unknown", shoot)
-			published := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "garden-p", Name: "s.ca-cluster"},
-				Data: map[string]string{"ca.crt": string(ca)}}
-			if err := garden.Create(t.Context(), published); err != nil {
-				t.Fatal(err)
-			}
-			if !c.nameless {
-				shoot.Status.AdvertisedAddresses = []gardencorev1beta1.ShootAdvertisedAddress{{Name: "external",
-					URL: "https://127.0.0.1:1"}, {Name: "internal", URL: server.URL}}
-			}
-			h := &Hearing{Garden: garden, Shoots: direct{}}
-			ctx, cancel := t.Context(), func() {}
-			if name == "hangs" {
-				ctx, cancel = context.WithTimeout(ctx, 100*time.Millisecond)
-			}
-			defer cancel()
-			if err := h.Hear(ctx, shoot); (err == nil) != c.want {
-				t.Errorf("heard: %v", err)
-			}
-			if err := garden.Delete(t.Context(), published, &client.DeleteOptions{}); err != nil {
-				t.Fatal(err)
-			}
-			if err := h.Hear(t.Context(), shoot); err == nil {
-				t.Error("it is heard although nobody knows how to recognise it")
-			}
-		})
 	}
 }

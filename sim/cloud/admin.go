@@ -9,124 +9,73 @@ import (
 	"github.com/transplant-sim/transplant/sim/cloud/refusal"
 )
 
-func (s *Server) listFences(_ *call, w http.ResponseWriter, _ *http.Request) error {
-	rows, err := look(s, func(v *view) ([]api.Resource, error) { return v.list(api.KindFences), nil })
-	if err != nil {
-		return err
-	}
-	return answer(w, map[string]any{"items": rows})
+// listRows answers all rows of a kind that has no names.
+func (s *Server) listRows(c *call, w http.ResponseWriter, _ *http.Request) error {
+	rows, err := look(s.db, func(v *view) ([]api.Resource, error) { return v.list(c.kind), nil })
+	return outcome(w, map[string]any{"items": rows}, err)
 }
 
 // fence raises a shoot's epoch; mutate refuses to lower it, as it refuses every call of an older epoch.
 func (s *Server) fence(c *call, w http.ResponseWriter, r *http.Request) error {
 	wanted := &api.Fence{}
 	if _, err := readBody(w, r, wanted); err != nil {
-		return s.refuseBefore(c, err)
+		return s.db.refuseBefore(c, err)
 	}
 	if wanted.Epoch <= 0 {
-		return s.refuseBefore(c, refusal.Invalid("Epoch %d is invalid", wanted.Epoch))
+		return s.db.refuseBefore(c, refusal.Invalid("Epoch %d is invalid", wanted.Epoch))
 	}
 	c.scope = api.Scope{Shoot: c.id, Epoch: wanted.Epoch}
-	row, err := s.mutate(c, func(v *view) (change, error) {
-		wanted.Meta = api.Meta{ID: c.id, CreatedAt: v.now.UTC()}
-		result := change{id: c.id, after: wanted}
-		if before, there := v.rows[api.KindFences][c.id]; there {
-			wanted.CreatedAt = before.Metadata().CreatedAt
-			result.before = before
-		}
-		return result, nil
-	})
-	if err != nil {
-		return err
-	}
-	return answer(w, row)
+	row, err := s.db.mutate(c, func(v *view) (change, error) { return v.replace(c.kind, c.id, wanted), nil })
+	return outcome(w, row, err)
 }
 
 func (s *Server) listFaults(_ *call, w http.ResponseWriter, _ *http.Request) error {
-	return answer(w, map[string]any{"items": s.faults.List()})
+	return answer(w, map[string]any{"items": s.db.faults.List()})
 }
 
 func (s *Server) setFault(c *call, w http.ResponseWriter, r *http.Request) error {
 	fault := &api.Fault{}
 	if _, err := readBody(w, r, fault); err != nil {
-		return s.refuseBefore(c, err)
+		return s.db.refuseBefore(c, err)
 	}
 	if err := faultbook.CheckEffect(fault.Effect); err != nil {
-		return s.refuseBefore(c, err)
+		return s.db.refuseBefore(c, err)
 	}
 	fault.Matched, fault.Hits = 0, 0
-	_, err := s.mutate(c, func(v *view) (change, error) {
+	_, err := s.db.mutate(c, func(v *view) (change, error) {
 		fault.Meta = api.Meta{ID: c.id, CreatedAt: v.now.UTC()}
 		before := v.rows[api.KindFaults][c.id]
-		s.faults.Set(*fault, s.clock)
+		s.db.faults.Set(*fault, s.db.clock)
 		return change{id: c.id, before: before, after: fault}, nil
 	})
-	if err != nil {
-		return err
-	}
-	return answer(w, fault)
+	return outcome(w, fault, err)
 }
 
 func (s *Server) healFault(c *call, w http.ResponseWriter, _ *http.Request) error {
 	var healed api.Fault
-	_, err := s.mutate(c, func(v *view) (change, error) {
+	_, err := s.db.mutate(c, func(v *view) (change, error) {
 		before, there := v.rows[api.KindFaults][c.id]
 		if !there {
 			return change{}, refusal.NotFound(api.KindFaults, c.id)
 		}
-		healed, _ = s.faults.Heal(c.id)
+		healed, _ = s.db.faults.Heal(c.id)
 		return change{id: c.id, before: before}, nil
 	})
-	if err != nil {
-		return err
-	}
-	return answer(w, healed)
-}
-
-func (s *Server) listPolicies(_ *call, w http.ResponseWriter, _ *http.Request) error {
-	rows, err := look(s, func(v *view) ([]api.Resource, error) { return v.list(api.KindPolicies), nil })
-	if err != nil {
-		return err
-	}
-	return answer(w, map[string]any{"items": rows})
+	return outcome(w, healed, err)
 }
 
 func (s *Server) setPolicy(c *call, w http.ResponseWriter, r *http.Request) error {
 	wanted := &api.Policy{}
 	if _, err := readBody(w, r, wanted); err != nil {
-		return s.refuseBefore(c, err)
+		return s.db.refuseBefore(c, err)
 	}
 	shoot, _ := partsOf(c.id)
 	if bucket, is := api.PolicyBucket(c.id); shoot == "" && (!is || !bucketName.MatchString(bucket)) {
-		return s.refuseBefore(c,
+		return s.db.refuseBefore(c,
 			refusal.Invalid("The policy's id '%s' is invalid: want shoot--<project>--<name>, or bucket--<name>", c.id))
 	}
-	row, err := s.mutate(c, func(v *view) (change, error) {
-		wanted.Meta = api.Meta{ID: c.id, CreatedAt: v.now.UTC()}
-		result := change{id: c.id, after: wanted}
-		if before, there := v.rows[api.KindPolicies][c.id]; there {
-			wanted.CreatedAt, result.before = before.Metadata().CreatedAt, before
-		}
-		return result, nil
-	})
-	if err != nil {
-		return err
-	}
-	return answer(w, row)
-}
-
-func (s *Server) deletePolicy(c *call, w http.ResponseWriter, _ *http.Request) error {
-	_, err := s.mutate(c, func(v *view) (change, error) {
-		before, there := v.rows[api.KindPolicies][c.id]
-		if !there {
-			return change{}, refusal.NotFound(api.KindPolicies, c.id)
-		}
-		return change{id: c.id, before: before}, nil
-	})
-	if err != nil {
-		return err
-	}
-	return answer(w, struct{}{})
+	row, err := s.db.mutate(c, func(v *view) (change, error) { return v.replace(c.kind, c.id, wanted), nil })
+	return outcome(w, row, err)
 }
 
 // bound is the seed that a policy names: that of a shoot, or of a bucket. It is empty if none may take the shoot over.

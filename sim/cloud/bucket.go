@@ -12,7 +12,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-logr/logr"
+
 	api "github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/sim/cloud/blobs"
 	"github.com/transplant-sim/transplant/sim/cloud/faultbook"
 	"github.com/transplant-sim/transplant/sim/cloud/refusal"
 )
@@ -78,11 +81,18 @@ func findObject(v *view, bucket, key string) (*storedObject, error) {
 	return row.(*storedObject), nil
 }
 
-// putObject stores the content under a name of its own first; the entry in the ledger makes it the object's.
-func (s *Server) putObject(c *call, w http.ResponseWriter, r *http.Request) error {
+// objects answers calls of what is in buckets.
+type objects struct {
+	db    *database
+	blobs *blobs.Store
+	log   logr.Logger
+}
+
+// put stores the content under a name of its own first; the entry in the ledger makes it the object's.
+func (o objects) put(c *call, w http.ResponseWriter, r *http.Request) error {
 	bucket, key := r.PathValue("bucket"), r.PathValue("key")
 	if err := api.ValidateKey(key); err != nil {
-		return s.refuseBefore(c, refusal.Invalid("%v", err))
+		return o.db.refuseBefore(c, refusal.Invalid("%v", err))
 	}
 	createOnly := r.Header.Get("If-None-Match") == "*"
 	admit := func(v *view) (*storedObject, error) {
@@ -97,45 +107,42 @@ func (s *Server) putObject(c *call, w http.ResponseWriter, r *http.Request) erro
 		return before, err
 	}
 	// Asked before the upload to spare it, and again when it counts.
-	if _, err := look(s, func(v *view) (*storedObject, error) {
+	if _, err := look(o.db, func(v *view) (*storedObject, error) {
 		if err := v.checkBackup(c, objectID(bucket, key)); err != nil {
 			return nil, err
 		}
 		return admit(v)
 	}); err != nil {
-		return s.refuseBefore(c, err)
+		return o.db.refuseBefore(c, err)
 	}
 	object := &storedObject{Object: api.Object{Bucket: bucket, Key: key}, Blob: objectID(bucket, key) + "." + randomHex(8)}
-	if err := s.upload(r, object); err != nil {
-		return s.refuseBefore(c, err)
+	if err := o.upload(r, object); err != nil {
+		return o.db.refuseBefore(c, err)
 	}
 	var replaced *storedObject
-	row, err := s.mutate(c, func(v *view) (change, error) {
+	row, err := o.db.mutate(c, func(v *view) (change, error) {
 		before, err := admit(v)
 		if err != nil {
 			return change{}, err
 		}
-		object.Meta = api.Meta{ID: objectID(bucket, key), CreatedAt: v.now.UTC()}
-		object.ModifiedAt = v.now.UTC()
-		wanted := change{id: object.ID, name: key, after: object}
-		if before != nil {
-			replaced, wanted.before, object.CreatedAt = before, before, before.CreatedAt
-		}
+		replaced, object.ModifiedAt = before, v.now.UTC()
+		wanted := v.replace(api.KindObjects, objectID(bucket, key), object)
+		wanted.name = key
 		return wanted, nil
 	})
 	if err != nil {
-		s.blobs.Remove(object.Blob)
+		o.blobs.Remove(object.Blob)
 		return err
 	}
 	if replaced != nil {
-		s.blobs.Remove(replaced.Blob)
+		o.blobs.Remove(replaced.Blob)
 	}
-	return answer(w, present(c, row, s.clock.Now()))
+	return answer(w, present(c, row, o.db.clock.Now()))
 }
 
-func (s *Server) upload(r *http.Request, object *storedObject) error {
+func (o objects) upload(r *http.Request, object *storedObject) error {
 	sum := sha256.New()
-	size, err := s.blobs.Write(r.Context(), object.Blob, io.TeeReader(r.Body, sum))
+	size, err := o.blobs.Write(r.Context(), object.Blob, io.TeeReader(r.Body, sum))
 	if err != nil {
 		return refusal.New(api.CodeUnavailable, "RequestTimeout", "The object '%s' could not be received: %v", object.Key,
 			err)
@@ -144,15 +151,15 @@ func (s *Server) upload(r *http.Request, object *storedObject) error {
 	return nil
 }
 
-func (s *Server) getObject(c *call, w http.ResponseWriter, r *http.Request) error {
+func (o objects) get(c *call, w http.ResponseWriter, r *http.Request) error {
 	bucket, key := r.PathValue("bucket"), r.PathValue("key")
-	if err := s.checkRead(c, bucket, key); err != nil {
+	if err := o.checkRead(c, bucket, key); err != nil {
 		return err
 	}
-	if s.faults.Missing(c.subject(), &c.harm) {
+	if o.db.faults.Missing(c.subject(), &c.harm) {
 		return noSuchKey(key)
 	}
-	object, body, err := s.openObject(r, r.URL.Query().Get("describe") != "true")
+	object, body, err := o.open(r, r.URL.Query().Get("describe") != "true")
 	if err != nil {
 		return err
 	}
@@ -167,16 +174,16 @@ func (s *Server) getObject(c *call, w http.ResponseWriter, r *http.Request) erro
 	w.Header().Set(api.HeaderObject, string(description))
 	w.Header().Set("Content-Length", strconv.FormatInt(object.Size, 10))
 	w.Header().Set("Content-Type", "application/octet-stream")
-	if _, err := io.Copy(w, s.faults.Damage(c.subject(), &c.harm, body)); err != nil {
-		s.log.V(1).Info("Download ended early", "object", object.ID, "error", err.Error())
+	if _, err := io.Copy(w, o.db.faults.Damage(c.subject(), &c.harm, body)); err != nil {
+		o.log.V(1).Info("Download ended early", "object", object.ID, "error", err.Error())
 		panic(http.ErrAbortHandler) // a clean end would look like the whole object
 	}
 	return nil
 }
 
 // checkRead says whether the caller may see the key, or the keys with a prefix.
-func (s *Server) checkRead(c *call, bucket, key string) error {
-	_, err := look(s, func(v *view) (struct{}, error) {
+func (o objects) checkRead(c *call, bucket, key string) error {
+	_, err := look(o.db, func(v *view) (struct{}, error) {
 		if err := findBucket(v, bucket); err != nil {
 			return struct{}{}, err
 		}
@@ -185,17 +192,17 @@ func (s *Server) checkRead(c *call, bucket, key string) error {
 	return err
 }
 
-// openObject looks the object up and opens its content. The content of an object replaced in between is gone, so it
+// open looks the object up and opens its content. The content of an object replaced in between is gone, so it
 // looks again then.
-func (s *Server) openObject(r *http.Request, withBody bool) (*storedObject, io.ReadCloser, error) {
+func (o objects) open(r *http.Request, withBody bool) (*storedObject, io.ReadCloser, error) {
 	for attempt := 1; ; attempt++ {
-		object, err := look(s, func(v *view) (*storedObject, error) {
+		object, err := look(o.db, func(v *view) (*storedObject, error) {
 			return findObject(v, r.PathValue("bucket"), r.PathValue("key"))
 		})
 		if err != nil || !withBody {
 			return object, nil, err
 		}
-		body, err := s.blobs.Open(r.Context(), object.Blob)
+		body, err := o.blobs.Open(r.Context(), object.Blob)
 		if err == nil {
 			return object, body, nil
 		}
@@ -205,9 +212,9 @@ func (s *Server) openObject(r *http.Request, withBody bool) (*storedObject, io.R
 	}
 }
 
-func (s *Server) deleteObject(c *call, w http.ResponseWriter, r *http.Request) error {
+func (o objects) delete(c *call, w http.ResponseWriter, r *http.Request) error {
 	var deleted *storedObject
-	_, err := s.mutate(c, func(v *view) (change, error) {
+	_, err := o.db.mutate(c, func(v *view) (change, error) {
 		var err error
 		if deleted, err = findObject(v, r.PathValue("bucket"), r.PathValue("key")); err != nil {
 			return change{}, err
@@ -217,23 +224,23 @@ func (s *Server) deleteObject(c *call, w http.ResponseWriter, r *http.Request) e
 	if err != nil {
 		return err
 	}
-	s.blobs.Remove(deleted.Blob)
+	o.blobs.Remove(deleted.Blob)
 	return answer(w, struct{}{})
 }
 
 const maxPage = 1000
 
-func (s *Server) listObjects(c *call, w http.ResponseWriter, r *http.Request) error {
+func (o objects) list(c *call, w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	limit, err := strconv.Atoi(query.Get("limit"))
 	if err != nil || limit <= 0 || limit > maxPage {
 		limit = maxPage
 	}
 	bucket := r.PathValue("bucket")
-	if err := s.checkRead(c, bucket, query.Get("prefix")); err != nil {
+	if err := o.checkRead(c, bucket, query.Get("prefix")); err != nil {
 		return err
 	}
-	page, err := look(s, func(v *view) (*api.ObjectPage, error) {
+	page, err := look(o.db, func(v *view) (*api.ObjectPage, error) {
 		if err := findBucket(v, bucket); err != nil {
 			return nil, err
 		}
@@ -242,10 +249,10 @@ func (s *Server) listObjects(c *call, w http.ResponseWriter, r *http.Request) er
 	if err != nil {
 		return err
 	}
-	page.Items = slices.DeleteFunc(page.Items, func(o api.Object) bool {
+	page.Items = slices.DeleteFunc(page.Items, func(object api.Object) bool {
 		one := c.subject()
-		one.ID = o.ID
-		return s.faults.Missing(one, &faultbook.Harm{}) // each object is looked for by itself
+		one.ID = object.ID
+		return o.db.faults.Missing(one, &faultbook.Harm{}) // each object is looked for by itself
 	})
 	return answer(w, page)
 }

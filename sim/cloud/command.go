@@ -85,7 +85,7 @@ func (f *flags) run(ctx context.Context) error {
 		return err
 	}
 	f.Log.Info("Cloud is ready", "api", listeners.api.Addr().String(), "dns", listeners.tcp.Addr().String(), "entries",
-		server.ledger.Last())
+		server.db.ledger.Last())
 	err = serve(ctx, server, listeners, certificate, f.Log)
 	return errors.Join(err, server.Close())
 }
@@ -157,7 +157,7 @@ func serve(ctx context.Context, s *Server, l *listeners, certificate tls.Certifi
 	}
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
 	defer cancel()
-	s.ledger.EndWaits()
+	s.db.ledger.EndWaits()
 	if shutdownErr := web.Shutdown(grace); shutdownErr != nil {
 		err = errors.Join(err, web.Close())
 	}

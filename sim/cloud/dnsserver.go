@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-logr/logr"
 	"github.com/miekg/dns"
 
 	api "github.com/transplant-sim/transplant/api/cloud"
@@ -18,9 +19,17 @@ const maxAliases = 8
 
 // DNS answers DNS questions from the zones, with authority, as they are at this moment. It asks nobody else: a name
 // outside of all zones is refused.
-func (s *Server) DNS() dns.Handler { return dns.HandlerFunc(s.serveDNS) }
+func (s *Server) DNS() dns.Handler { return nameServer{s.db, s.metrics, s.log} }
 
-func (s *Server) serveDNS(w dns.ResponseWriter, question *dns.Msg) {
+// nameServer answers the questions.
+type nameServer struct {
+	db      *database
+	metrics *metrics
+	log     logr.Logger
+}
+
+// ServeDNS implements dns.Handler.
+func (n nameServer) ServeDNS(w dns.ResponseWriter, question *dns.Msg) {
 	reply := new(dns.Msg).SetReply(question)
 	reply.RecursionAvailable = false
 	switch {
@@ -29,7 +38,7 @@ func (s *Server) serveDNS(w dns.ResponseWriter, question *dns.Msg) {
 	case len(question.Question) != 1 || question.Question[0].Qclass != dns.ClassINET:
 		reply.Rcode = dns.RcodeFormatError
 	default:
-		if !s.answerName(question.Question[0], reply) {
+		if !n.answerName(question.Question[0], reply) {
 			return
 		}
 	}
@@ -44,24 +53,24 @@ func (s *Server) serveDNS(w dns.ResponseWriter, question *dns.Msg) {
 		reply.SetEdns0(options.UDPSize(), false)
 	}
 	reply.Truncate(size)
-	s.metrics.asked(reply)
+	n.metrics.asked(reply)
 	if err := w.WriteMsg(reply); err != nil {
-		s.log.V(1).Info("DNS answer could not be sent", "to", w.RemoteAddr().String(), "error", err.Error())
+		n.log.V(1).Info("DNS answer could not be sent", "to", w.RemoteAddr().String(), "error", err.Error())
 	}
 }
 
 // answerName fills the reply, or says that there is to be none.
-func (s *Server) answerName(q dns.Question, reply *dns.Msg) bool {
+func (n nameServer) answerName(q dns.Question, reply *dns.Msg) bool {
 	name, _ := domainName(q.Name)
 	c := &call{verb: api.VerbGet, kind: api.KindNames, id: name}
-	if err := s.faults.Before(context.Background(), c.subject(), &c.harm, s.clock); err != nil ||
+	if err := n.db.faults.Before(context.Background(), c.subject(), &c.harm, n.db.clock); err != nil ||
 		c.harm.Dropped {
 		reply.Rcode = dns.RcodeServerFailure
 		return err != nil && !errors.Is(err, faultbook.ErrDropped)
 	}
-	s.read.RLock()
-	defer s.read.RUnlock()
-	(&resolver{view: s.view(), serial: uint32(s.ledger.Last()), reply: reply}).resolve(q)
+	n.db.read.RLock()
+	defer n.db.read.RUnlock()
+	(&resolver{view: n.db.view(), serial: uint32(n.db.ledger.Last()), reply: reply}).resolve(q)
 	return true
 }
 

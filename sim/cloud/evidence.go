@@ -9,10 +9,11 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/go-logr/logr"
 
 	api "github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/sim/cloud/blobs"
@@ -27,8 +28,15 @@ const (
 	streamBudget = time.Minute // how long a reader of a stream may take nothing
 )
 
+// evidence answers calls for the ledger and for snapshots.
+type evidence struct {
+	db    *database
+	blobs *blobs.Store
+	log   logr.Logger
+}
+
 // readLedger answers entries, one JSON document a line: those that are there, or with follow=true also all to come.
-func (s *Server) readLedger(c *call, w http.ResponseWriter, r *http.Request) error {
+func (e evidence) readLedger(c *call, w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	after, err := strconv.ParseInt("0"+query.Get("after"), 10, 64)
 	if err != nil {
@@ -40,19 +48,19 @@ func (s *Server) readLedger(c *call, w http.ResponseWriter, r *http.Request) err
 		if err != nil {
 			return refusal.Invalid("wait: '%s' is not a duration", text)
 		}
-		if after, err = s.awaitKind(r.Context(), after, kind, min(period, maxWait)); err != nil {
+		if after, err = e.awaitKind(r.Context(), after, kind, min(period, maxWait)); err != nil {
 			return err
 		}
 	}
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	out := &entryWriter{w: w, controller: http.NewResponseController(w), kind: kind}
 	for {
-		next, err := s.sendEntries(out, after)
+		next, err := e.sendEntries(out, after)
 		if err != nil || (!follow && next == after) {
 			return err
 		}
 		after = next
-		if follow && s.ledger.Wait(r.Context(), after) != nil {
+		if follow && e.db.ledger.Wait(r.Context(), after) != nil {
 			return nil // the follower has gone, or the server ends
 		}
 	}
@@ -60,14 +68,14 @@ func (s *Server) readLedger(c *call, w http.ResponseWriter, r *http.Request) err
 
 // awaitKind waits until there is an entry of the kind behind the number, and returns a number before it. It is no
 // error when none comes in time.
-func (s *Server) awaitKind(ctx context.Context, after int64, kind string, period time.Duration) (int64, error) {
+func (e evidence) awaitKind(ctx context.Context, after int64, kind string, period time.Duration) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, period)
 	defer cancel()
 	for {
-		if err := s.ledger.Wait(ctx, after); err != nil {
+		if err := e.db.ledger.Wait(ctx, after); err != nil {
 			return after, nil
 		}
-		entries, err := s.ledger.Read(after, ledgerBatch)
+		entries, err := e.db.ledger.Read(after, ledgerBatch)
 		if err != nil {
 			return after, err
 		}
@@ -80,8 +88,8 @@ func (s *Server) awaitKind(ctx context.Context, after int64, kind string, period
 	}
 }
 
-func (s *Server) sendEntries(out *entryWriter, after int64) (int64, error) {
-	entries, err := s.ledger.Read(after, ledgerBatch)
+func (e evidence) sendEntries(out *entryWriter, after int64) (int64, error) {
+	entries, err := e.db.ledger.Read(after, ledgerBatch)
 	if err != nil {
 		return after, err
 	}
@@ -138,49 +146,37 @@ const (
 )
 
 // snapshot streams one moment of the cloud. Calls go on meanwhile: rows are immutable, contents are held.
-func (s *Server) snapshot(_ *call, w http.ResponseWriter, r *http.Request) error {
-	release := s.blobs.Hold()
+func (e evidence) snapshot(_ *call, w http.ResponseWriter, r *http.Request) error {
+	release := e.blobs.Hold()
 	defer release()
-	size, objects := s.moment()
+	size, objects := e.db.moment()
 	w.Header().Set("Content-Type", "application/x-tar")
 	archive := tar.NewWriter(w)
 	for _, object := range objects {
-		if err := s.archiveContent(r.Context(), archive, object); err != nil {
-			return abort(s, err)
+		if err := e.archiveContent(r.Context(), archive, object); err != nil {
+			return e.abort(err)
 		}
 	}
 	if err := archive.WriteHeader(&tar.Header{Name: snapshotLedger, Mode: 0o600, Size: size}); err != nil {
-		return abort(s, err)
+		return e.abort(err)
 	}
-	if _, err := io.Copy(archive, s.ledger.Upto(size)); err != nil {
-		return abort(s, err)
+	if _, err := io.Copy(archive, e.db.ledger.Upto(size)); err != nil {
+		return e.abort(err)
 	}
 	if err := archive.Close(); err != nil {
-		return abort(s, err)
+		return e.abort(err)
 	}
 	return nil
 }
 
-// moment is the length of the ledger, and the objects there were at it.
-func (s *Server) moment() (int64, []*storedObject) {
-	s.write.Lock()
-	defer s.write.Unlock()
-	objects := make([]*storedObject, 0, len(s.state.rows[api.KindObjects]))
-	for _, row := range s.state.rows[api.KindObjects] {
-		objects = append(objects, row.(*storedObject))
-	}
-	slices.SortFunc(objects, func(a, b *storedObject) int { return strings.Compare(a.ID, b.ID) })
-	return s.ledger.Size(), objects
-}
-
 // abort breaks the connection off, as the status line has been sent long ago.
-func abort(s *Server, err error) error {
-	s.log.Error(err, "Snapshot ended early")
+func (e evidence) abort(err error) error {
+	e.log.Error(err, "Snapshot ended early")
 	panic(http.ErrAbortHandler)
 }
 
-func (s *Server) archiveContent(ctx context.Context, archive *tar.Writer, object *storedObject) error {
-	body, err := s.blobs.Open(ctx, object.Blob)
+func (e evidence) archiveContent(ctx context.Context, archive *tar.Writer, object *storedObject) error {
+	body, err := e.blobs.Open(ctx, object.Blob)
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ type handler func(c *call, w http.ResponseWriter, r *http.Request) error
 // Handler is the HTTP API.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
-	for _, k := range s.state.kinds {
+	for _, k := range s.db.state.kinds {
 		if k.admit == nil {
 			continue
 		}
@@ -47,23 +47,24 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("PUT /zones/{zone}/records/{type}/{name}", s.serve(api.VerbPut, api.KindRecords, s.putRecord))
 	mux.HandleFunc("DELETE /zones/{zone}/records/{type}/{name}", s.serve(api.VerbDelete, api.KindRecords, s.deleteRecord))
 
-	mux.HandleFunc("GET /buckets/{bucket}/objects", s.serve(api.VerbList, api.KindObjects, s.listObjects))
-	mux.HandleFunc("GET /buckets/{bucket}/objects/{key...}", s.serve(api.VerbGet, api.KindObjects, s.getObject))
-	mux.HandleFunc("PUT /buckets/{bucket}/objects/{key...}", s.serve(api.VerbPut, api.KindObjects, s.putObject))
-	mux.HandleFunc("DELETE /buckets/{bucket}/objects/{key...}", s.serve(api.VerbDelete, api.KindObjects, s.deleteObject))
+	objects := objects{s.db, s.blobs, s.log}
+	mux.HandleFunc("GET /buckets/{bucket}/objects", s.serve(api.VerbList, api.KindObjects, objects.list))
+	mux.HandleFunc("GET /buckets/{bucket}/objects/{key...}", s.serve(api.VerbGet, api.KindObjects, objects.get))
+	mux.HandleFunc("PUT /buckets/{bucket}/objects/{key...}", s.serve(api.VerbPut, api.KindObjects, objects.put))
+	mux.HandleFunc("DELETE /buckets/{bucket}/objects/{key...}", s.serve(api.VerbDelete, api.KindObjects, objects.delete))
 
-	mux.HandleFunc("GET /fences", s.serve(api.VerbList, api.KindFences, s.listFences))
+	mux.HandleFunc("GET /fences", s.serve(api.VerbList, api.KindFences, s.listRows))
 	mux.HandleFunc("PUT /fences/{id}", s.serve(api.VerbFence, api.KindFences, s.fence))
 	mux.HandleFunc("GET /policies",
-		s.serve(api.VerbList, api.KindPolicies, s.only(s.listPolicies, RolePolicies, RoleObserver)))
+		s.serve(api.VerbList, api.KindPolicies, s.only(s.listRows, RolePolicies, RoleObserver)))
 	mux.HandleFunc("PUT /policies/{id}", s.serve(api.VerbSet, api.KindPolicies, s.only(s.setPolicy, RolePolicies)))
-	mux.HandleFunc("DELETE /policies/{id}", s.serve(api.VerbDelete, api.KindPolicies,
-		s.only(s.deletePolicy, RolePolicies)))
+	mux.HandleFunc("DELETE /policies/{id}", s.serve(api.VerbDelete, api.KindPolicies, s.only(s.remove, RolePolicies)))
 	mux.HandleFunc("GET /faults", s.serve(api.VerbList, api.KindFaults, s.only(s.listFaults, RoleObserver)))
 	mux.HandleFunc("PUT /faults/{id}", s.serve(api.VerbSet, api.KindFaults, s.only(s.setFault)))
 	mux.HandleFunc("DELETE /faults/{id}", s.serve(api.VerbHeal, api.KindFaults, s.only(s.healFault)))
-	mux.HandleFunc("GET /ledger", s.serve(api.VerbList, "ledger", s.only(s.readLedger, RoleObserver, RoleNodes)))
-	mux.HandleFunc("POST /snapshot", s.serve(api.VerbSnapshot, "snapshot", s.only(s.snapshot)))
+	evidence := evidence{s.db, s.blobs, s.log}
+	mux.HandleFunc("GET /ledger", s.serve(api.VerbList, "ledger", s.only(evidence.readLedger, RoleObserver, RoleNodes)))
+	mux.HandleFunc("POST /snapshot", s.serve(api.VerbSnapshot, "snapshot", s.only(evidence.snapshot)))
 
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	return mux
@@ -80,10 +81,10 @@ func (s *Server) serve(verb, kind string, h handler) http.HandlerFunc {
 			panic(http.ErrAbortHandler) // the server's way to break the connection off
 		}
 		if err != nil && !slices.Contains(readVerbs, verb) {
-			err = s.refuseBefore(c, err)
+			err = s.db.refuseBefore(c, err)
 		}
 		if err == nil {
-			w = s.faults.Slow(c.subject(), &c.harm, w, r, s.clock)
+			w = s.db.faults.Slow(c.subject(), &c.harm, w, r, s.db.clock)
 			err = h(c, w, r)
 		}
 		s.metrics.called(c, err)
@@ -117,7 +118,7 @@ func (s *Server) begin(c *call, r *http.Request) (err error) {
 	if c.kind == api.KindFaults || c.kind == "ledger" || c.kind == "snapshot" {
 		return nil // the harness's own entrance is never harmed
 	}
-	return s.faults.Before(r.Context(), c.subject(), &c.harm, s.clock)
+	return s.db.faults.Before(r.Context(), c.subject(), &c.harm, s.db.clock)
 }
 
 // only lets a handler be called by an admin and by these roles.
@@ -130,7 +131,7 @@ func (s *Server) only(h handler, roles ...Role) handler {
 		if slices.Contains(readVerbs, c.verb) {
 			return refused
 		}
-		return s.refuseBefore(c, refused)
+		return s.db.refuseBefore(c, refused)
 	}
 }
 
@@ -145,6 +146,14 @@ func (s *Server) answerRefusal(c *call, w http.ResponseWriter, err error) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(refused.Code.Status())
 	_, _ = w.Write(content) // the caller has gone, there is nobody to answer
+}
+
+// outcome answers what a call came to, or refuses it.
+func outcome(w http.ResponseWriter, value any, err error) error {
+	if err != nil {
+		return err
+	}
+	return answer(w, value)
 }
 
 // answer writes one JSON document.
@@ -211,14 +220,17 @@ func (m *metrics) asked(reply *dns.Msg) {
 func (s *Server) Metrics() http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		s.metrics.calls, s.metrics.names, inventory{s})
+		s.metrics.calls, s.metrics.names, inventory{s.metrics, s.db})
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{DisableCompression: true}))
 	return mux
 }
 
 // inventory counts the objects.
-type inventory struct{ *Server }
+type inventory struct {
+	metrics *metrics
+	db      *database
+}
 
 var _ prometheus.Collector = inventory{}
 
@@ -227,9 +239,9 @@ func (i inventory) Describe(to chan<- *prometheus.Desc) { to <- i.metrics.object
 
 // Collect implements prometheus.Collector.
 func (i inventory) Collect(to chan<- prometheus.Metric) {
-	i.read.RLock()
-	defer i.read.RUnlock()
-	for kind, rows := range i.state.rows {
+	i.db.read.RLock()
+	defer i.db.read.RUnlock()
+	for kind, rows := range i.db.state.rows {
 		to <- prometheus.MustNewConstMetric(i.metrics.objects, prometheus.GaugeValue, float64(len(rows)), kind)
 	}
 }

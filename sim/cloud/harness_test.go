@@ -91,7 +91,7 @@ func (c *testCloud) stop() {
 	if c.http == nil {
 		return
 	}
-	c.ledger.EndWaits()
+	c.db.ledger.EndWaits()
 	c.http.Close()
 	c.Server.Close()
 	c.http = nil

@@ -100,7 +100,7 @@ func TestStateIsTheFoldOfTheLedger(t *testing.T) {
 	must(cloud.as(t, "admin").SetFault(ctx,
 		api.Fault{Meta: api.Meta{ID: "f"}, Match: api.Match{Kinds: []string{"volumes"}},
 			Effect: api.Effect{Error: &api.ErrorEffect{Code: api.CodeDepleted}}}))(t)
-	before := cloud.state
+	before := cloud.db.state
 	cloud.stop()
 
 	// What a kill may leave behind: a half-written line, and a content that no entry names.
@@ -119,8 +119,8 @@ func TestStateIsTheFoldOfTheLedger(t *testing.T) {
 
 	again := start(t, options)
 	for name, pair := range map[string][2]any{
-		"rows": {before.rows, again.state.rows}, "tokens": {before.tokens, again.state.tokens},
-		"keys": {before.keys, again.state.keys}, "names": {before.names, again.state.names},
+		"rows": {before.rows, again.db.state.rows}, "tokens": {before.tokens, again.db.state.tokens},
+		"keys": {before.keys, again.db.state.keys}, "names": {before.names, again.db.state.names},
 	} {
 		if diff := cmp.Diff(pair[0], pair[1], cmp.AllowUnexported(tokenResult{}, storedObject{})); diff != "" {
 			t.Errorf("%s differ after a restart: %s", name, diff)

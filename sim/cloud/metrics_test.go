@@ -59,6 +59,6 @@ func TestMetricsAreDocumented(t *testing.T) {
 	m.called(&call{verb: api.VerbGet, kind: api.KindBuckets}, faultbook.ErrDropped)
 	m.asked(new(dns.Msg))
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(m.calls, m.names, inventory{&Server{metrics: m, state: newState()}})
+	registry.MustRegister(m.calls, m.names, inventory{m, &database{state: newState()}})
 	metricstest.Check(t, registry)
 }

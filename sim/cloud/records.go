@@ -129,7 +129,7 @@ func check(condition api.If, id string, there *api.RecordSet) error {
 
 func (s *Server) listRecords(_ *call, w http.ResponseWriter, r *http.Request) error {
 	zone := r.PathValue("zone")
-	sets, err := look(s, func(v *view) ([]*api.RecordSet, error) {
+	sets, err := look(s.db, func(v *view) ([]*api.RecordSet, error) {
 		if _, err := find[api.Zone](v.state, api.KindZones, zone); err != nil {
 			return nil, err
 		}
@@ -151,13 +151,10 @@ func (s *Server) listRecords(_ *call, w http.ResponseWriter, r *http.Request) er
 }
 
 func (s *Server) getRecord(c *call, w http.ResponseWriter, r *http.Request) error {
-	set, err := look(s, func(v *view) (*api.RecordSet, error) {
+	set, err := look(s.db, func(v *view) (*api.RecordSet, error) {
 		return find[api.RecordSet](v.state, api.KindRecords, recordKey(r))
 	})
-	if err != nil {
-		return err
-	}
-	return answer(w, set)
+	return outcome(w, set, err)
 }
 
 // recordKey is the id of the record set that a path names, in whatever case it is written.
@@ -180,14 +177,14 @@ func condition(r *http.Request) (api.If, error) {
 func (s *Server) putRecord(c *call, w http.ResponseWriter, r *http.Request) error {
 	set := &api.RecordSet{}
 	if _, err := readBody(w, r, set); err != nil {
-		return s.refuseBefore(c, err)
+		return s.db.refuseBefore(c, err)
 	}
 	condition, err := condition(r)
 	if err != nil {
-		return s.refuseBefore(c, err)
+		return s.db.refuseBefore(c, err)
 	}
 	set.Name, set.Type = r.PathValue("name"), strings.ToUpper(r.PathValue("type"))
-	row, err := s.mutate(c, func(v *view) (change, error) {
+	row, err := s.db.mutate(c, func(v *view) (change, error) {
 		zone, err := find[api.Zone](v.state, api.KindZones, r.PathValue("zone"))
 		if err != nil {
 			return change{}, err
@@ -200,34 +197,27 @@ func (s *Server) putRecord(c *call, w http.ResponseWriter, r *http.Request) erro
 		}
 		return putChange(v, zone, set, condition)
 	})
-	if err != nil {
-		return err
-	}
-	return answer(w, row)
+	return outcome(w, row, err)
 }
 
 func putChange(v *view, zone *api.Zone, set *api.RecordSet, condition api.If) (change, error) {
 	id := recordID(zone.ID, set.Type, set.Name)
-	set.Meta = api.Meta{ID: id, CreatedAt: v.now.UTC()}
-	before, there := v.rows[api.KindRecords][id].(*api.RecordSet)
+	before, _ := v.rows[api.KindRecords][id].(*api.RecordSet)
 	if err := check(condition, id, before); err != nil {
 		return change{}, err
 	}
-	wanted := change{id: id, name: set.Name, after: set}
-	if there {
-		set.CreatedAt = before.CreatedAt
-		wanted.before = before
-	}
+	wanted := v.replace(api.KindRecords, id, set)
+	wanted.name = set.Name
 	return wanted, nil
 }
 
 func (s *Server) deleteRecord(c *call, w http.ResponseWriter, r *http.Request) error {
 	condition, err := condition(r)
 	if err != nil {
-		return s.refuseBefore(c, err)
+		return s.db.refuseBefore(c, err)
 	}
 	id := recordKey(r)
-	_, err = s.mutate(c, func(v *view) (change, error) {
+	_, err = s.db.mutate(c, func(v *view) (change, error) {
 		before, err := find[api.RecordSet](v.state, api.KindRecords, id)
 		if err != nil {
 			return change{}, err
@@ -241,8 +231,5 @@ func (s *Server) deleteRecord(c *call, w http.ResponseWriter, r *http.Request) e
 		}
 		return change{id: id, name: before.Name, before: before}, check(condition, id, before)
 	})
-	if err != nil {
-		return err
-	}
-	return answer(w, struct{}{})
+	return outcome(w, struct{}{}, err)
 }

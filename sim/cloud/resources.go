@@ -21,14 +21,14 @@ func strictUnmarshal(content []byte, into any) error {
 
 // create makes a new object, with a new id each time.
 func (s *Server) create(c *call, w http.ResponseWriter, r *http.Request) error {
-	k := s.state.kinds[c.kind]
+	k := s.db.state.kinds[c.kind]
 	object := k.make()
 	request, err := readBody(w, r, object)
 	if err != nil {
-		return s.refuseBefore(c, err)
+		return s.db.refuseBefore(c, err)
 	}
 	token := r.URL.Query().Get("clientToken")
-	row, err := s.mutate(c, func(v *view) (change, error) {
+	row, err := s.db.mutate(c, func(v *view) (change, error) {
 		if used, ok := v.tokens[tokenUse{c.identity.name, c.kind, token}]; ok && token != "" {
 			return replay(v, c, used, request)
 		}
@@ -46,7 +46,7 @@ func (s *Server) create(c *call, w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return answer(w, present(c, row, s.clock.Now()))
+	return answer(w, present(c, row, s.db.clock.Now()))
 }
 
 // replay answers a creation with a client token used before.
@@ -61,7 +61,7 @@ func replay(v *view, c *call, used tokenResult, request string) (change, error) 
 }
 
 func (s *Server) get(c *call, w http.ResponseWriter, _ *http.Request) error {
-	row, err := look(s, func(v *view) (api.Resource, error) {
+	row, err := look(s.db, func(v *view) (api.Resource, error) {
 		row, there := v.rows[c.kind][c.id]
 		if !there {
 			return nil, refusal.NotFound(c.kind, c.id)
@@ -71,18 +71,18 @@ func (s *Server) get(c *call, w http.ResponseWriter, _ *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return answer(w, present(c, row, s.clock.Now()))
+	return answer(w, present(c, row, s.db.clock.Now()))
 }
 
 func (s *Server) list(c *call, w http.ResponseWriter, r *http.Request) error {
-	if s.state.kinds[c.kind].hidden && !c.identity.may(RoleObserver) {
+	if s.db.state.kinds[c.kind].hidden && !c.identity.may(RoleObserver) {
 		return refusal.Standard(api.CodeUnauthorized, c.kind)
 	}
-	rows, err := look(s, func(v *view) ([]api.Resource, error) { return v.list(c.kind), nil })
+	rows, err := look(s.db, func(v *view) ([]api.Resource, error) { return v.list(c.kind), nil })
 	if err != nil {
 		return err
 	}
-	query, now := r.URL.Query(), s.clock.Now()
+	query, now := r.URL.Query(), s.db.clock.Now()
 	items := []any{}
 	for _, row := range rows {
 		if m, ok := row.(*api.Machine); ok && m.State == api.MachineTerminated {
@@ -117,16 +117,16 @@ func matches(row api.Resource, name string, tags []string) bool {
 }
 
 func (s *Server) update(c *call, w http.ResponseWriter, r *http.Request) error {
-	k := s.state.kinds[c.kind]
+	k := s.db.state.kinds[c.kind]
 	object := k.make()
 	if _, err := readBody(w, r, object); err != nil {
-		return s.refuseBefore(c, err)
+		return s.db.refuseBefore(c, err)
 	}
 	version, err := ifVersion(r)
 	if err != nil {
-		return s.refuseBefore(c, err)
+		return s.db.refuseBefore(c, err)
 	}
-	row, err := s.mutate(c, func(v *view) (change, error) {
+	row, err := s.db.mutate(c, func(v *view) (change, error) {
 		before, there := v.rows[c.kind][c.id]
 		if !there {
 			return change{}, refusal.NotFound(c.kind, c.id)
@@ -144,7 +144,7 @@ func (s *Server) update(c *call, w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return answer(w, present(c, row, s.clock.Now()))
+	return answer(w, present(c, row, s.db.clock.Now()))
 }
 
 func ifVersion(r *http.Request) (int64, error) {
@@ -160,22 +160,22 @@ func ifVersion(r *http.Request) (int64, error) {
 }
 
 func (s *Server) remove(c *call, w http.ResponseWriter, _ *http.Request) error {
-	_, err := s.mutate(c, func(v *view) (change, error) {
+	_, err := s.db.mutate(c, func(v *view) (_ change, err error) {
 		before, there := v.rows[c.kind][c.id]
 		if !there {
 			return change{}, refusal.NotFound(c.kind, c.id)
 		}
-		left, err := v.kinds[c.kind].release(v, before)
-		return change{id: c.id, name: nameOf(before), before: before, after: left}, err
+		wanted := change{id: c.id, name: nameOf(before), before: before}
+		if release := v.kinds[c.kind].release; release != nil {
+			wanted.after, err = release(v, before)
+		}
+		return wanted, err
 	})
-	if err != nil {
-		return err
-	}
-	return answer(w, struct{}{})
+	return outcome(w, struct{}{}, err)
 }
 
 func (s *Server) reboot(c *call, w http.ResponseWriter, _ *http.Request) error {
-	row, err := s.mutate(c, func(v *view) (change, error) {
+	row, err := s.db.mutate(c, func(v *view) (change, error) {
 		before, err := find[api.Machine](v.state, api.KindMachines, c.id)
 		if err != nil {
 			return change{}, err
@@ -189,7 +189,7 @@ func (s *Server) reboot(c *call, w http.ResponseWriter, _ *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return answer(w, present(c, row, s.clock.Now()))
+	return answer(w, present(c, row, s.db.clock.Now()))
 }
 
 func nameOf(row api.Resource) string {

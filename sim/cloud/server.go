@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"syscall"
 	"time"
 
@@ -46,30 +45,24 @@ type Options struct {
 // Server is the simulated cloud without its listeners.
 type Server struct {
 	options    Options
-	clock      clock.Clock
 	log        logr.Logger
 	lock       *os.File
 	identities *identities
-	ledger     *ledger.File
+	db         *database
 	blobs      *blobs.Store
-	faults     *faultbook.Book
 	metrics    *metrics
-
-	write sync.Mutex   // held by the one call that decides, records and applies
-	read  sync.RWMutex // guards state; held for writing only while an entry on disk is applied
-	state *state
 }
 
 // Open folds the ledger of the folder, which no other process may have open, and removes contents that no object has.
 func Open(ctx context.Context, options Options) (*Server, error) {
-	s := &Server{options: options, clock: options.Clock, log: options.Log, state: newState(), faults: faultbook.New(),
-		metrics: newMetrics()}
-	if s.clock == nil {
-		s.clock = clock.RealClock{}
+	db := &database{clock: options.Clock, bootDelay: options.BootDelay, faults: faultbook.New(), state: newState()}
+	if db.clock == nil {
+		db.clock = clock.RealClock{}
 	}
-	if s.options.BootDelay == 0 {
-		s.options.BootDelay = DefaultBootDelay
+	if db.bootDelay == 0 {
+		db.bootDelay = DefaultBootDelay
 	}
+	s := &Server{options: options, log: options.Log, db: db, metrics: newMetrics()}
 	if err := s.open(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -96,22 +89,13 @@ func (s *Server) open(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if s.ledger, err = ledger.Open(durable.Disk{}, path, s.state.apply); err != nil {
+	if s.db.ledger, err = ledger.Open(durable.Disk{}, path, s.db.state.apply); err != nil {
 		return err
 	}
-	for _, row := range s.state.list(api.KindFaults) {
-		s.faults.Set(*row.(*api.Fault), s.clock)
+	for _, row := range s.db.state.list(api.KindFaults) {
+		s.db.faults.Set(*row.(*api.Fault), s.db.clock)
 	}
-	return s.blobs.RemoveAllBut(ctx, s.blobsInUse())
-}
-
-// blobsInUse is the keys of all contents that an object has.
-func (s *Server) blobsInUse() map[string]bool {
-	used := map[string]bool{}
-	for _, row := range s.state.rows[api.KindObjects] {
-		used[row.(*storedObject).Blob] = true
-	}
-	return used
+	return s.blobs.RemoveAllBut(ctx, s.db.state.blobsInUse())
 }
 
 // Close releases the folder. Calls must have ended.
@@ -120,24 +104,13 @@ func (s *Server) Close() error {
 	if s.blobs != nil {
 		errs = append(errs, s.blobs.Close())
 	}
-	if s.ledger != nil {
-		errs = append(errs, s.ledger.Close())
+	if s.db.ledger != nil {
+		errs = append(errs, s.db.ledger.Close())
 	}
 	if s.lock != nil {
 		errs = append(errs, s.lock.Close())
 	}
 	return errors.Join(errs...)
-}
-
-// look runs a reader under the lock. What it returns may be used afterwards: rows are never changed.
-func look[T any](s *Server, reader func(*view) (T, error)) (T, error) {
-	s.read.RLock()
-	defer s.read.RUnlock()
-	return reader(s.view())
-}
-
-func (s *Server) view() *view {
-	return &view{state: s.state, now: s.clock.Now(), bootDelay: s.options.BootDelay}
 }
 
 // lockFolder keeps two servers from writing one ledger. The lock goes with the process.

@@ -148,6 +148,15 @@ func (s *state) list(kind string) []api.Resource {
 	return rows
 }
 
+// blobsInUse is the keys of all contents that an object has.
+func (s *state) blobsInUse() map[string]bool {
+	used := map[string]bool{}
+	for _, row := range s.rows[api.KindObjects] {
+		used[row.(*storedObject).Blob] = true
+	}
+	return used
+}
+
 // find is one row as its own type.
 func find[T any](s *state, kind, id string) (*T, error) {
 	row, there := s.rows[kind][id]
@@ -185,6 +194,16 @@ type view struct {
 	*state
 	now       time.Time
 	bootDelay time.Duration
+}
+
+// replace is the change that puts a row where there may be one, and keeps the time when the first was created.
+func (v *view) replace(kind, id string, after api.Resource) change {
+	*after.Metadata() = api.Meta{ID: id, CreatedAt: v.now.UTC()}
+	before, there := v.rows[kind][id]
+	if there {
+		after.Metadata().CreatedAt = before.Metadata().CreatedAt
+	}
+	return change{id: id, before: before, after: after}
 }
 
 // kinds is the catalogue. Kinds without admit are written by handlers of their own.

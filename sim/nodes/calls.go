@@ -16,11 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/transplant-sim/transplant/api/cloud"
-	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 )
-
-// roleLabel is the label of what an object is for.
-const roleLabel = "gardener.cloud/role"
 
 func (s *shoot) listNodes(ctx context.Context) (map[string]*corev1.Node, error) {
 	list, err := s.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
@@ -75,42 +71,17 @@ func (s *shoot) detach(ctx context.Context, machines []*machine, nodes map[strin
 	return errors.Join(errs...)
 }
 
-// agentConfig is the configuration that nodes get as they run, with its checksum.
-type agentConfig struct {
-	cloud.NodeAgentConfig
-	checksum string
-}
-
-// listAgents reads the configurations that nodes get as they run, by the names of the Secrets.
-func (s *shoot) listAgents(ctx context.Context) (map[string]agentConfig, error) {
-	// From the watch cache: a little old does not matter, being cheap does.
-	list, err := s.client.CoreV1().Secrets(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{ResourceVersion: "0",
-		LabelSelector: roleLabel + "=" + cloud.NodeAgentRole})
-	if err != nil {
-		return nil, fmt.Errorf("list the configurations of node agents: %w", err)
-	}
-	agents := map[string]agentConfig{}
-	for _, secret := range list.Items {
-		config := agentConfig{checksum: secret.Annotations[constants.ChecksumNodeConfig]}
-		if err := json.Unmarshal(secret.Data[cloud.NodeAgentConfigKey], &config.NodeAgentConfig); err != nil {
-			return nil, fmt.Errorf("read the configuration of node agents in secret %q: %w", secret.Name, err)
-		}
-		agents[secret.Name] = config
-	}
-	return agents, nil
-}
-
 // refresh shows in the Node that its machine has restarted, or its kubelet in another version.
 func (s *shoot) refresh(ctx context.Context, m *machine, node *corev1.Node) error {
 	info := map[string]any{}
 	if node.Status.NodeInfo.BootID != m.bootID() {
 		info["bootID"] = m.bootID()
 	}
-	if wanted := s.kubeletVersion(m,
+	if wanted := s.agents.kubeletVersion(m,
 		node.Annotations[cloud.AnnotationInPlace]); node.Status.NodeInfo.KubeletVersion != wanted && wanted != "" {
 		info["kubeletVersion"] = wanted
 	}
-	config, due := s.dueInPlace(m, node)
+	config, due := s.agents.dueInPlace(m, node)
 	if due {
 		info["kubeletVersion"], info["osImage"] = config.KubeletVersion, config.Image
 	}
@@ -128,42 +99,6 @@ func (s *shoot) refresh(ctx context.Context, m *machine, node *corev1.Node) erro
 		return s.finishInPlace(ctx, node, config)
 	}
 	return s.annotateApplied(ctx, m, node)
-}
-
-// annotateApplied writes on the Node which configuration its agent has applied last.
-func (s *shoot) annotateApplied(ctx context.Context, m *machine, node *corev1.Node) error {
-	checksum := s.appliedConfig(m, node.Annotations[cloud.AnnotationInPlace])
-	if checksum == "" || node.Annotations[constants.ChecksumAppliedNodeConfig] == checksum {
-		return nil
-	}
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, constants.ChecksumAppliedNodeConfig, checksum)
-	if _, err := s.client.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, patch,
-		metav1.PatchOptions{}); err != nil {
-		return fmt.Errorf("say what the agent of node %q has applied: %w", node.Name, err)
-	}
-	return nil
-}
-
-// appliedConfig is the checksum of the configuration that the node got last, if it has applied that: a node that is at
-// another InPlace applies nothing before its update.
-func (s *shoot) appliedConfig(m *machine, inPlace string) string {
-	if config, configured := s.agents[m.data.AgentSecret]; configured && config.InPlace == inPlace {
-		return config.checksum
-	}
-	return ""
-}
-
-// kubeletVersion is that of the configuration that the node got last, or that its machine booted with; empty for what
-// it has: a node that is at another InPlace than it is configured for takes nothing over before its update.
-func (s *shoot) kubeletVersion(m *machine, inPlace string) string {
-	config, configured := s.agents[m.data.AgentSecret]
-	switch {
-	case configured && config.KubeletVersion != "" && config.InPlace == inPlace:
-		return config.KubeletVersion
-	case config.InPlace == "" && m.data.InPlace == inPlace:
-		return m.data.KubeletVersion
-	}
-	return ""
 }
 
 // stuckPods are those on the nodes that wait for kwok: to run, or to go.

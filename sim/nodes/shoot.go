@@ -47,7 +47,7 @@ type shoot struct {
 	renewed    map[types.UID]time.Time // when the leases of the nodes' agents were
 	// the start of kwok for which the leases of the kubelets were last renewed from here
 	revived  int
-	agents   map[string]agentConfig // by the names of their Secrets
+	agents   agentConfigs
 	watchdog watchdog
 }
 
@@ -219,10 +219,10 @@ func (s *shoot) ensure(ctx context.Context, m *machine, nodes map[string]*corev1
 	if err != nil {
 		return err
 	}
-	if checksum := s.appliedConfig(m, m.data.InPlace); checksum != "" {
+	if checksum := s.agents.applied(m, m.data.InPlace); checksum != "" {
 		wanted.Annotations[constants.ChecksumAppliedNodeConfig] = checksum
 	}
-	wanted.Status.NodeInfo.KubeletVersion = cmp.Or(s.kubeletVersion(m, m.data.InPlace), m.data.KubeletVersion)
+	wanted.Status.NodeInfo.KubeletVersion = cmp.Or(s.agents.kubeletVersion(m, m.data.InPlace), m.data.KubeletVersion)
 	created, err := s.create(ctx, wanted)
 	if err != nil {
 		return fmt.Errorf("register machine %q: %w", m.ID, err)

@@ -22,6 +22,8 @@ import (
 	"github.com/transplant-sim/transplant/controllers/maintenance"
 	"github.com/transplant-sim/transplant/controllers/metricsserver"
 	"github.com/transplant-sim/transplant/controllers/migration"
+	"github.com/transplant-sim/transplant/controllers/migration/savedstate"
+	"github.com/transplant-sim/transplant/controllers/migration/secondsign"
 	"github.com/transplant-sim/transplant/controllers/scheduler"
 	"github.com/transplant-sim/transplant/controllers/seed"
 )
@@ -178,7 +180,7 @@ func (f *gardenControllerManagerFlags) addDuties(mgr manager.Manager, garden cli
 		Retry: f.waitInterval}).AddToManager(mgr); err != nil {
 		return err
 	}
-	if err := (&migration.Protection{Garden: garden}).AddToManager(mgr); err != nil {
+	if err := (&savedstate.Protection{Garden: garden}).AddToManager(mgr); err != nil {
 		return err
 	}
 	if err := f.addMaintenance(mgr, garden); err != nil {
@@ -252,7 +254,7 @@ func (f *gardenControllerManagerFlags) addSeedLoss(mgr manager.Manager, garden c
 		return err
 	}
 	states := &shootstate.Store{Garden: garden, Clock: clock.RealClock{}}
-	if err := (&migration.Chunks{States: states}).AddToManager(mgr); err != nil {
+	if err := (&savedstate.Chunks{States: states}).AddToManager(mgr); err != nil {
 		return err
 	}
 	restore := &migration.ForcedRestore{Garden: garden, States: states, Clock: clock.RealClock{}, Events: events,
@@ -267,7 +269,7 @@ func (f *gardenControllerManagerFlags) addSeedLoss(mgr manager.Manager, garden c
 		if err != nil {
 			return err
 		}
-		evacuation.Second = &migration.Hearing{Garden: garden, Shoots: shoots}
+		evacuation.Second = &secondsign.Hearing{Garden: garden, Shoots: shoots}
 	}
 	return evacuation.AddToManager(mgr)
 }

@@ -39,24 +39,39 @@ func (r round) everyNode() *Finding {
 	if r.Cluster.Nodes.Err != nil {
 		return first(extensions, unseen(fmt.Sprintf("Could not list the nodes: %v", r.Cluster.Nodes.Err)))
 	}
-	all, preserved := sortedByName(r.Cluster.Nodes.Items, func(n *corev1.Node) string { return n.Name }), r.preserved()
-	nodes := slices.DeleteFunc(slices.Clone(all), preserved)
+	ns := nodesOf(r.Observation, r.Now)
 	return first(
 		extensions,
-		r.pools(all, preserved),
-		r.nodeConfigs(nodes),
-		r.nodeAgents(nodes),
-		systemdUnits(nodes),
-		r.scaling(nodes),
-		r.nodeLeases(nodes),
+		ns.pools(),
+		ns.configs(),
+		ns.agents(),
+		systemdUnits(ns.watched),
+		ns.scaling(),
+		ns.leases(),
 	)
+}
+
+// nodes are those of a shoot, and what was seen of them.
+type nodes struct {
+	*Observation
+	now     time.Time
+	all     []*corev1.Node
+	watched []*corev1.Node // all but the preserved ones
+}
+
+func nodesOf(o *Observation, now time.Time) nodes {
+	ns := nodes{Observation: o, now: now, all: sortedByName(o.Cluster.Nodes.Items, func(n *corev1.Node) string {
+		return n.Name
+	})}
+	ns.watched = slices.DeleteFunc(slices.Clone(ns.all), ns.preserved())
+	return ns
 }
 
 // preserved is whether a node's machine has failed and is kept for inspection. Such nodes are there, but how they fare
 // is nobody's concern.
-func (r round) preserved() func(*corev1.Node) bool {
+func (ns nodes) preserved() func(*corev1.Node) bool {
 	kept := map[string]bool{}
-	for _, m := range r.Machines.Items {
+	for _, m := range ns.Machines.Items {
 		if keptForInspection(&m) {
 			kept[m.Labels[machinev1alpha1.LabelNode]] = true
 		}
@@ -69,14 +84,15 @@ func keptForInspection(m *machinev1alpha1.Machine) bool {
 		m.Status.CurrentStatus.PreserveExpiryTime != nil
 }
 
-func (r round) pools(nodes []*corev1.Node, preserved func(*corev1.Node) bool) *Finding {
-	for _, pool := range r.Shoot.Spec.Provider.Workers {
-		version := r.Shoot.Spec.Kubernetes.Version
+func (ns nodes) pools() *Finding {
+	preserved := ns.preserved()
+	for _, pool := range ns.Shoot.Spec.Provider.Workers {
+		version := ns.Shoot.Spec.Kubernetes.Version
 		if pool.Kubernetes != nil {
 			version = ptr.Deref(pool.Kubernetes.Version, version)
 		}
 		registered := int32(0)
-		for _, n := range nodes {
+		for _, n := range ns.all {
 			if n.Labels[constants.WorkerPool] != pool.Name {
 				continue
 			}
@@ -148,19 +164,19 @@ func versionProblem(n *corev1.Node, version string) *Finding {
 	return nil
 }
 
-// nodeConfigs compares what the agents have applied with what they follow. A pool whose nodes wait for their update in
+// configs compares what the agents have applied with what they follow. A pool whose nodes wait for their update in
 // place is not looked at: the constraint ManualInPlaceWorkersUpdated says that they wait.
-func (r round) nodeConfigs(nodes []*corev1.Node) *Finding {
-	if err := r.Cluster.NodeConfigs.Err; err != nil {
+func (ns nodes) configs() *Finding {
+	if err := ns.Cluster.NodeConfigs.Err; err != nil {
 		return unseen(fmt.Sprintf("Could not list the configurations of the node agents: %v", err))
 	}
 	wanted := map[string]string{}
-	for _, s := range r.Cluster.NodeConfigs.Items {
+	for _, s := range ns.Cluster.NodeConfigs.Items {
 		wanted[s.Name] = s.Annotations[constants.ChecksumNodeConfig]
 	}
-	for _, n := range nodes {
+	for _, n := range ns.watched {
 		checksum := wanted[n.Labels[constants.NodeAgentSecretName]]
-		if checksum == "" || r.waitsInPlace(n.Labels[constants.WorkerPool]) {
+		if checksum == "" || ns.waitsInPlace(n.Labels[constants.WorkerPool]) {
 			continue
 		}
 		if n.Annotations[constants.ChecksumAppliedNodeConfig] != checksum {
@@ -171,8 +187,8 @@ func (r round) nodeConfigs(nodes []*corev1.Node) *Finding {
 	return nil
 }
 
-func (r round) waitsInPlace(pool string) bool {
-	updates := r.Shoot.Status.InPlaceUpdates
+func (ns nodes) waitsInPlace(pool string) bool {
+	updates := ns.Shoot.Status.InPlaceUpdates
 	if updates == nil || updates.PendingWorkerUpdates == nil {
 		return false
 	}
@@ -180,15 +196,15 @@ func (r round) waitsInPlace(pool string) bool {
 	return slices.Contains(pending.AutoInPlaceUpdate, pool) || slices.Contains(pending.ManualInPlaceUpdate, pool)
 }
 
-func (r round) nodeAgents(nodes []*corev1.Node) *Finding {
-	if err := r.Cluster.NodeAgentLeases.Err; err != nil {
+func (ns nodes) agents() *Finding {
+	if err := ns.Cluster.NodeAgentLeases.Err; err != nil {
 		return unseen(fmt.Sprintf("Could not list the leases of the node agents: %v", err))
 	}
 	leases := map[string]*coordinationv1.Lease{}
-	for i, lease := range r.Cluster.NodeAgentLeases.Items {
-		leases[lease.Name] = &r.Cluster.NodeAgentLeases.Items[i]
+	for i, lease := range ns.Cluster.NodeAgentLeases.Items {
+		leases[lease.Name] = &ns.Cluster.NodeAgentLeases.Items[i]
 	}
-	for _, n := range nodes {
+	for _, n := range ns.watched {
 		if n.Annotations[notManaged] == "1" {
 			continue
 		}
@@ -196,7 +212,7 @@ func (r round) nodeAgents(nodes []*corev1.Node) *Finding {
 		if lease == nil {
 			return failure("NodeAgentUnhealthy", fmt.Sprintf("The node agent is not running on node %q", n.Name))
 		}
-		if expired(lease, r.Now) {
+		if expired(lease, ns.now) {
 			return failure("NodeAgentUnhealthy", fmt.Sprintf("The node agent stopped running on node %q", n.Name))
 		}
 	}
@@ -218,21 +234,17 @@ func systemdUnits(nodes []*corev1.Node) *Finding {
 	return failure("SystemdUnitsNotReady", "Systemd units are not healthy on "+strings.Join(unhealthy, "; "))
 }
 
-func (r round) nodeLeases(nodes []*corev1.Node) *Finding {
-	leases := r.Cluster.NodeLeases
+func (ns nodes) leases() *Finding {
+	leases := ns.Cluster.NodeLeases
 	if leases.Err != nil {
 		return unseen(fmt.Sprintf("Could not list the leases of the nodes: %v", leases.Err))
 	}
-	if len(leases.Items) == 0 || len(nodes) == 0 {
+	if len(leases.Items) == 0 || len(ns.watched) == 0 {
 		return nil
 	}
-	names := map[string]bool{}
-	for _, n := range nodes {
-		names[n.Name] = true
-	}
-	count := 0
+	names, count := ns.names(), 0
 	for _, lease := range leases.Items {
-		if names[lease.Name] && expired(&lease, r.Now) {
+		if names[lease.Name] && expired(&lease, ns.now) {
 			count++
 		}
 	}
@@ -241,6 +253,15 @@ func (r round) nodeLeases(nodes []*corev1.Node) *Finding {
 			corev1.NamespaceNodeLease))
 	}
 	return nil
+}
+
+// names of those that are watched.
+func (ns nodes) names() map[string]bool {
+	names := map[string]bool{}
+	for _, n := range ns.watched {
+		names[n.Name] = true
+	}
+	return names
 }
 
 func expired(lease *coordinationv1.Lease, now time.Time) bool {

@@ -12,22 +12,22 @@ import (
 
 // scaling says what is going on while there are not as many nodes ready as machines are wanted
 // (docs/specification/care.md#spec-5-4).
-func (r round) scaling(nodes []*corev1.Node) *Finding {
-	if err := errors.Join(r.MachineDeployments.Err, r.Machines.Err); err != nil {
+func (ns nodes) scaling() *Finding {
+	if err := errors.Join(ns.MachineDeployments.Err, ns.Machines.Err); err != nil {
 		return unseen(fmt.Sprintf("Could not list the machines: %v", err))
 	}
-	s := scale{machines: r.Machines.Items}
-	for _, d := range r.MachineDeployments.Items {
+	s := scale{machines: ns.Machines.Items}
+	for _, d := range ns.MachineDeployments.Items {
 		if d.DeletionTimestamp == nil {
 			s.desired += int(d.Spec.Replicas)
 		}
 	}
-	for _, m := range r.Machines.Items {
+	for _, m := range ns.Machines.Items {
 		if keptForInspection(&m) {
 			s.desired--
 		}
 	}
-	for _, n := range nodes {
+	for _, n := range ns.watched {
 		if n.Annotations[notManaged] != "1" {
 			s.nodes = append(s.nodes, n)
 			if isReady(n) && !n.Spec.Unschedulable {
@@ -35,7 +35,7 @@ func (r round) scaling(nodes []*corev1.Node) *Finding {
 			}
 		}
 	}
-	return s.finding(rolling(r.MachineDeployments.Items))
+	return s.finding(rolling(ns.MachineDeployments.Items))
 }
 
 func isReady(n *corev1.Node) bool {

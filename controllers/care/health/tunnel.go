@@ -5,28 +5,22 @@ import "fmt"
 // tunnel looks at the way between the control plane and the nodes (docs/specification/care.md#spec-5-4). There is one
 // way only: nodes reach their API server through the gateway, and no pod stands for it. The tunnel is down when the
 // Leases of all nodes have expired. A single silent node does not mean that: EveryNodeReady reports it.
-func (r round) tunnel() *Finding {
-	if workerless(r.Shoot) {
+func (ns nodes) tunnel() *Finding {
+	if workerless(ns.Shoot) {
 		return nil
 	}
-	if err := r.Cluster.Nodes.Err; err != nil {
+	if err := ns.Cluster.Nodes.Err; err != nil {
 		return unseen(fmt.Sprintf("Could not list the nodes: %v", err))
 	}
-	if err := r.Cluster.NodeLeases.Err; err != nil {
+	if err := ns.Cluster.NodeLeases.Err; err != nil {
 		return unseen(fmt.Sprintf("Could not list the leases of the nodes: %v", err))
 	}
-	names, preserved := map[string]bool{}, r.preserved()
-	for i := range r.Cluster.Nodes.Items {
-		if n := &r.Cluster.Nodes.Items[i]; !preserved(n) {
-			names[n.Name] = true
-		}
-	}
-	silent := 0
-	for i := range r.Cluster.NodeLeases.Items {
-		lease := &r.Cluster.NodeLeases.Items[i]
+	names, silent := ns.names(), 0
+	for i := range ns.Cluster.NodeLeases.Items {
+		lease := &ns.Cluster.NodeLeases.Items[i]
 		switch {
 		case !names[lease.Name]:
-		case expired(lease, r.Now):
+		case expired(lease, ns.now):
 			silent++
 		default:
 			return nil

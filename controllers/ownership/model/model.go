@@ -96,7 +96,7 @@ func (m *Model) successors(s state, emit emit) {
 		case deleting:
 			m.deletionSteps(t)
 		default:
-			m.takeoverSteps(t)
+			takeover{m}.steps(t)
 		}
 		if m.Rest {
 			m.restSteps(t)

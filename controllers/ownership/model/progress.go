@@ -118,17 +118,17 @@ func (f *fair) claim(s *state, i int) {
 		*p = seat{data: p.data}
 	}
 	if p.mode == idle {
-		f.m.readRecords(s, p, 100)
+		takeover{f.m}.readRecords(s, p, 100)
 	}
 	if p.mode == claiming && f.write(s, i, p.sawGarden, &s.garden, &p.gardenWrite) && f.write(s, i, p.sawDNS, &s.dns,
 		&p.dnsWrite) {
-		f.m.writesKnown(p)
+		takeover{f.m}.writesKnown(p)
 	}
 	if p.mode != waiting && p.mode != claimed || p.mode == waiting && p.wait > 0 {
 		return
 	}
 	if f.m.names(s.garden, i, p.epoch) && f.m.names(s.dns, i, p.epoch) {
-		f.m.startEpoch(s, p)
+		takeover{f.m}.startEpoch(s, p)
 		return
 	}
 	f.again(p)

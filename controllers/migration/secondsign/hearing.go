@@ -1,4 +1,4 @@
-package migration
+package secondsign
 
 import (
 	"context"

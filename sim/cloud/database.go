@@ -6,9 +6,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
 
 	api "github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/sim/cloud/faultbook"
+	"github.com/transplant-sim/transplant/sim/cloud/ledger"
 	"github.com/transplant-sim/transplant/sim/cloud/refusal"
 )
 
@@ -37,66 +44,88 @@ type change struct {
 	replayed      bool // there is nothing to do, the answer is after
 }
 
+// database is the ledger and the state that is folded from it. Only it writes entries and applies them.
+type database struct {
+	clock     clock.Clock
+	bootDelay time.Duration
+	faults    *faultbook.Book // those that are active, among them quotas
+	ledger    *ledger.File
+
+	write sync.Mutex   // held by the one call that decides, records and applies
+	read  sync.RWMutex // guards state; held for writing only while an entry on disk is applied
+	state *state
+}
+
+// look runs a reader under the lock. What it returns may be used afterwards: rows are never changed.
+func look[T any](d *database, reader func(*view) (T, error)) (T, error) {
+	d.read.RLock()
+	defer d.read.RUnlock()
+	return reader(d.view())
+}
+
+func (d *database) view() *view {
+	return &view{state: d.state, now: d.clock.Now(), bootDelay: d.bootDelay}
+}
+
 // mutate is the only way to write: it decides on the state nobody else can change meanwhile, puts the entry on disk
 // and applies it. Refusals are recorded too. It returns the row as it is afterwards.
-func (s *Server) mutate(c *call, decide func(*view) (change, error)) (api.Resource, error) {
-	s.write.Lock()
-	defer s.write.Unlock()
-	wanted, err := s.decide(c, decide)
+func (d *database) mutate(c *call, decide func(*view) (change, error)) (api.Resource, error) {
+	d.write.Lock()
+	defer d.write.Unlock()
+	wanted, err := d.decide(c, decide)
 	if err != nil {
-		return nil, errors.Join(err, s.recordRefusal(c, err))
+		return nil, errors.Join(err, d.recordRefusal(c, err))
 	}
-	entry, err := s.newEntry(c, wanted)
+	entry, err := d.newEntry(c, wanted)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.ledger.Append(entry); err != nil {
+	if err := d.ledger.Append(entry); err != nil {
 		return nil, err
 	}
 	if wanted.replayed {
 		return wanted.after, nil
 	}
-	s.read.Lock()
-	defer s.read.Unlock()
-	if err := s.state.apply(entry); err != nil {
+	d.read.Lock()
+	defer d.read.Unlock()
+	if err := d.state.apply(entry); err != nil {
 		return nil, err
 	}
-	return s.state.rows[c.kind][wanted.id], nil
+	return d.state.rows[c.kind][wanted.id], nil
 }
 
-func (s *Server) decide(c *call, decide func(*view) (change, error)) (change, error) {
+func (d *database) decide(c *call, decide func(*view) (change, error)) (change, error) {
 	// Rows are replaced only under the write lock, which is held, so the read lock is not needed.
-	if known := s.state.epoch(c.scope.Shoot); c.scope.Epoch != 0 && c.scope.Epoch < known {
+	if known := d.state.epoch(c.scope.Shoot); c.scope.Epoch != 0 && c.scope.Epoch < known {
 		return change{}, refusal.StaleEpoch(c.scope, known)
 	}
-	if err := s.view().checkEpoch(c); err != nil {
+	if err := d.view().checkEpoch(c); err != nil {
 		return change{}, err
 	}
 	if c.verb == api.VerbCreate {
-		if err := s.faults.Quota(c.subject(), &c.harm, len(s.live(c.kind))); err != nil {
+		if err := d.faults.Quota(c.subject(), &c.harm, d.live(c.kind)); err != nil {
 			return change{}, err
 		}
 	}
-	wanted, err := decide(s.view())
+	wanted, err := decide(d.view())
 	if err != nil || wanted.replayed {
 		return wanted, err
 	}
-	return wanted, s.view().checkRights(c, wanted)
+	return wanted, d.view().checkRights(c, wanted)
 }
 
 // live is what a quota counts.
-func (s *Server) live(kind string) []api.Resource {
-	rows := make([]api.Resource, 0, len(s.state.rows[kind]))
-	for _, row := range s.state.rows[kind] {
+func (d *database) live(kind string) (n int) {
+	for _, row := range d.state.rows[kind] {
 		if m, ok := row.(*api.Machine); !ok || m.State != api.MachineTerminated {
-			rows = append(rows, row)
+			n++
 		}
 	}
-	return rows
+	return n
 }
 
-func (s *Server) newEntry(c *call, wanted change) (*api.LedgerEntry, error) {
-	entry := s.entry(c)
+func (d *database) newEntry(c *call, wanted change) (*api.LedgerEntry, error) {
+	entry := d.entry(c)
 	entry.ID, entry.Name, entry.Outcome = wanted.id, wanted.name, api.OutcomeOK
 	entry.ClientToken, entry.Request = wanted.clientToken, wanted.request
 	if wanted.replayed {
@@ -111,26 +140,38 @@ func (s *Server) newEntry(c *call, wanted change) (*api.LedgerEntry, error) {
 	return entry, err
 }
 
-func (s *Server) entry(c *call) *api.LedgerEntry {
+func (d *database) entry(c *call) *api.LedgerEntry {
 	return &api.LedgerEntry{
-		Time: s.clock.Now().UTC(), Identity: c.identity.name, Scope: c.scope, Verb: c.verb, Kind: c.kind, ID: c.id,
+		Time: d.clock.Now().UTC(), Identity: c.identity.name, Scope: c.scope, Verb: c.verb, Kind: c.kind, ID: c.id,
 		Fault: c.harm.Fault, RequestID: c.requestID,
 	}
 }
 
 // recordRefusal writes down a mutating call that took no effect.
-func (s *Server) recordRefusal(c *call, cause error) error {
-	entry := s.entry(c)
+func (d *database) recordRefusal(c *call, cause error) error {
+	entry := d.entry(c)
 	refused := refusal.Of(cause)
 	entry.Outcome, entry.Message = string(refused.Code), refused.Message
-	return s.ledger.Append(entry)
+	return d.ledger.Append(entry)
 }
 
 // refuseBefore records a call that was refused before it came to mutate.
-func (s *Server) refuseBefore(c *call, cause error) error {
-	s.write.Lock()
-	defer s.write.Unlock()
-	return errors.Join(cause, s.recordRefusal(c, cause))
+func (d *database) refuseBefore(c *call, cause error) error {
+	d.write.Lock()
+	defer d.write.Unlock()
+	return errors.Join(cause, d.recordRefusal(c, cause))
+}
+
+// moment is the length of the ledger, and the objects there were at it.
+func (d *database) moment() (int64, []*storedObject) {
+	d.write.Lock()
+	defer d.write.Unlock()
+	objects := make([]*storedObject, 0, len(d.state.rows[api.KindObjects]))
+	for _, row := range d.state.rows[api.KindObjects] {
+		objects = append(objects, row.(*storedObject))
+	}
+	slices.SortFunc(objects, func(a, b *storedObject) int { return strings.Compare(a.ID, b.ID) })
+	return d.ledger.Size(), objects
 }
 
 // digest is the hash of a row, with its version left out, so that a change back gives the same digest again.

@@ -1,10 +1,17 @@
-package migration
+// Package savedstate takes care of saved states in the garden: a ShootState stays while a migration needs it, and the
+// chunks that nobody needs go. It runs in the garden-controller-manager.
+//
+// It does not save or restore: gardenlets do. The format is package shootstate's.
+package savedstate
 
 import (
 	"context"
+	"fmt"
 
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
@@ -13,10 +20,19 @@ import (
 )
 
 // Protection keeps a ShootState from being deleted while a migration lives on it
-// (docs/specification/migration.md#spec-2-8). It runs in the garden-controller-manager.
+// (docs/specification/migration.md#spec-2-8).
 type Protection struct {
 	// Garden is an uncached client.
 	Garden client.Client
+}
+
+// AddToManager adds the Protection to a manager on the garden.
+func (r *Protection) AddToManager(mgr manager.Manager) error {
+	const name = "shootstate-protection"
+	if err := builder.ControllerManagedBy(mgr).Named(name).For(&gardencorev1beta1.Shoot{}).Complete(r); err != nil {
+		return fmt.Errorf("add controller %q: %w", name, err)
+	}
+	return nil
 }
 
 // Reconcile sets or takes off the finalizer of the ShootState of one shoot.

@@ -1,20 +1,50 @@
-package migration
+package savedstate
 
 import (
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	transplantv1alpha1 "github.com/transplant-sim/transplant/api/transplant/v1alpha1"
 )
 
 const shootStateFinalizer = "core.gardener.cloud/shootstate"
+
+func gardenScheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), gardencorev1beta1.AddToScheme(scheme),
+		transplantv1alpha1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	return scheme
+}
+
+func shootAfter(operation, state string) *gardencorev1beta1.Shoot {
+	shoot := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: "garden-p"}}
+	shoot.Status.LastOperation = &gardencorev1beta1.LastOperation{
+		Type: gardencorev1beta1.LastOperationType(operation), State: gardencorev1beta1.LastOperationState(state),
+	}
+	return shoot
+}
+
+func remove(t *testing.T, garden client.Client, object client.Object) {
+	t.Helper()
+	if err := garden.Delete(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+}
 
 // The table of docs/specification/migration.md#protect-and-delete: a ShootState that somebody deletes
 // stays while a migration lives on it, and goes, if it was deleted, as soon as nothing does.
@@ -50,7 +80,7 @@ func TestProtectionOfAShootState(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			shoot := stranded("s", "a", "a", c.operation, c.state)
+			shoot := shootAfter(c.operation, c.state)
 			saved := &gardencorev1beta1.ShootState{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: "garden-p",
 				Finalizers: c.finalizers}}
 			garden := fake.NewClientBuilder().WithScheme(gardenScheme(t)).WithObjects(shoot,
@@ -108,8 +138,9 @@ func TestProtectionNeedsBothTheShootAndItsState(t *testing.T) {
 	t.Parallel()
 	request := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "garden-p", Name: "s"}}
 	saved := &gardencorev1beta1.ShootState{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: "garden-p"}}
-	for name, object := range map[string]client.Object{"no shoot": saved, "no state": stranded("s", "b", "a", "Migrate",
-		"Processing")} {
+	for name, object := range map[string]client.Object{
+		"no shoot": saved, "no state": shootAfter("Migrate", "Processing"),
+	} {
 		garden := fake.NewClientBuilder().WithScheme(gardenScheme(t)).WithObjects(object).Build()
 		if _, err := (&Protection{Garden: garden}).Reconcile(t.Context(), request); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -117,5 +148,21 @@ func TestProtectionNeedsBothTheShootAndItsState(t *testing.T) {
 		if err := garden.Get(t.Context(), request.NamespacedName, object); err != nil || len(object.GetFinalizers()) > 0 {
 			t.Errorf("%s: %v, %v", name, object.GetFinalizers(), err)
 		}
+	}
+}
+
+func TestStateIsProtectedWhileAMigrationLivesOnIt(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]bool{
+		"Reconcile/Succeeded": false, "Migrate/Processing": true, "Migrate/Succeeded": true, "Migrate/Aborted": true,
+		"Restore/Processing": true, "Restore/Error": true, "Restore/Succeeded": false, "Create/Succeeded": false,
+	} {
+		operation, state, _ := strings.Cut(name, "/")
+		if got := needed(shootAfter(operation, state).Status.LastOperation); got != want {
+			t.Errorf("%s: got %t, want %t", name, got, want)
+		}
+	}
+	if needed(nil) {
+		t.Error("a shoot nothing was done for needs no protection")
 	}
 }

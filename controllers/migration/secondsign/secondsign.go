@@ -1,4 +1,6 @@
-package migration
+// Package secondsign finds out whether the shoots of a seed still answer that is silent in the garden: a seed that only
+// the garden cannot hear is not dead (docs/ownership.md#spec-9-4). It binds no shoot anywhere: package migration does.
+package secondsign
 
 import (
 	"context"
@@ -25,9 +27,8 @@ const (
 	answerWithin = 3 * time.Second
 )
 
-// secondSign is what shoots of silent seeds have answered: a seed that only the garden cannot hear is not dead
-// (docs/ownership.md#spec-9-4).
-type secondSign struct {
+// Sign is what shoots of silent seeds have answered. The zero value has no answer.
+type Sign struct {
 	heard map[client.ObjectKey]answer // the last one of every shoot that has answered since its seed went silent
 }
 
@@ -36,9 +37,9 @@ type answer struct {
 	at   time.Time
 }
 
-// listen asks the shoots of silent seeds, all of them in turn, and notes who answers. It returns how long that may have
+// Listen asks the shoots of silent seeds, all of them in turn, and notes who answers. It returns how long that may have
 // taken.
-func (s *secondSign) listen(ctx context.Context, to Listener, now time.Time, silent map[string]time.Time,
+func (s *Sign) Listen(ctx context.Context, to Listener, now time.Time, silent map[string]time.Time,
 	shoots []gardencorev1beta1.Shoot) (atMost time.Duration) {
 	count := 0
 	heard := map[client.ObjectKey]answer{}
@@ -47,7 +48,8 @@ func (s *secondSign) listen(ctx context.Context, to Listener, now time.Time, sil
 	tickets := make(chan struct{}, askedAtOnce)
 	for i := range shoots {
 		shoot := &shoots[i]
-		seed, key := responsible(shoot), client.ObjectKeyFromObject(shoot)
+		seed := lifecycle.ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName)
+		key := client.ObjectKeyFromObject(shoot)
 		if _, is := silent[seed]; !is {
 			continue
 		}
@@ -80,7 +82,7 @@ func (s *secondSign) listen(ctx context.Context, to Listener, now time.Time, sil
 }
 
 // log logs which shoots have answered for the first time since their seed went silent.
-func (s *secondSign) log(ctx context.Context, heard map[client.ObjectKey]answer) {
+func (s *Sign) log(ctx context.Context, heard map[client.ObjectKey]answer) {
 	for key, one := range heard {
 		if _, before := s.heard[key]; !before {
 			log.FromContext(ctx).Info("The seed is silent, its shoot answers: it stays where it is for now", "shoot", key,
@@ -89,12 +91,12 @@ func (s *secondSign) log(ctx context.Context, heard map[client.ObjectKey]answer)
 	}
 }
 
-// spares reports whether the shoot need not be evacuated although its seed is silent: it has answered not longer than
+// Spares reports whether the shoot need not be evacuated although its seed is silent: it has answered not longer than
 // patience ago. Who cannot answer, because it sleeps or is not on the seed that is lost, is spared for as long as
 // another of that seed is.
-func (s *secondSign) spares(shoot *gardencorev1beta1.Shoot, lost string, now time.Time, patience time.Duration) bool {
+func (s *Sign) Spares(shoot *gardencorev1beta1.Shoot, lost string, now time.Time, patience time.Duration) bool {
 	recent := func(one answer) bool { return one.seed == lost && now.Sub(one.at) < patience }
-	if speaks(shoot) && responsible(shoot) == lost {
+	if speaks(shoot) && lifecycle.ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName) == lost {
 		return recent(s.heard[client.ObjectKeyFromObject(shoot)])
 	}
 	for _, one := range s.heard {
@@ -110,8 +112,4 @@ func speaks(shoot *gardencorev1beta1.Shoot) bool {
 	asleep := shoot.Status.IsHibernated || shoot.Spec.Hibernation != nil && ptr.Deref(shoot.Spec.Hibernation.Enabled,
 		false)
 	return !asleep && lifecycle.Created(shoot)
-}
-
-func responsible(shoot *gardencorev1beta1.Shoot) string {
-	return lifecycle.ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName)
 }
