@@ -74,7 +74,7 @@ func (c *Cluster) Files() program.Cluster { return c.files }
 
 // Connect returns the configuration of the observer, or of an actor that WriteKubeconfig has been called for.
 func (c *Cluster) Connect(actor string) (*rest.Config, error) {
-	path := c.landscape.KubeconfigPath(actor, c.name)
+	path := c.landscape.dir.Kubeconfig(actor, c.name)
 	if actor == clusters.Observer {
 		path = c.files.Kubeconfig(program.Admin)
 	}

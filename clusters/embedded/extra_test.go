@@ -38,7 +38,7 @@ func TestExtras(t *testing.T) {
 	l := start(t, embedded.Options{
 		Seeds: []string{},
 		Extras: func(l *embedded.Landscape) ([]embedded.Extra, error) {
-			certificate, key, err := l.IssueServing("cloud", l.Cloud().Addr().String())
+			certificate, key, err := l.Authorities().IssueServing("cloud", l.Cloud().Addr().String())
 			return []embedded.Extra{{
 				Name: "cloud", ReadyURL: "https://" + l.Cloud().String() + "/healthz",
 				Env: []string{fmt.Sprintf("%s=%s,%s,%s", extraVariable, l.Cloud(), certificate, key)},
@@ -82,14 +82,14 @@ func TestExtras(t *testing.T) {
 
 // A link to the cloud passes the token on and shows a certificate of the links' authority.
 func testCloudLink(t *testing.T, l *embedded.Landscape) {
-	opened, err := l.Link("extensions-a", "cloud")
+	opened, err := l.Links().Link("extensions-a", "cloud")
 	must(t, err)
-	again, err := l.Link("extensions-a", "cloud")
+	again, err := l.Links().Link("extensions-a", "cloud")
 	must(t, err)
 	if again != opened {
 		t.Error("the same link was opened twice")
 	}
-	answer, err := get(t, opened.URL()+"/v1/networks", l.LinkCA())
+	answer, err := get(t, opened.URL()+"/v1/networks", l.Links().CA())
 	must(t, err)
 	if want := "cloud says /v1/networks to Bearer t"; answer != want {
 		t.Errorf("over the link: got %q, want %q", answer, want)

@@ -35,7 +35,7 @@ type Landscape struct {
 	binary   string
 	images   []image
 	runner   *process.Runner
-	clusters []*Cluster
+	clusters clusters.Members[*Cluster]
 	links    *switchboard.Board // from the keys on
 	began    time.Time
 
@@ -312,25 +312,10 @@ func (l *Landscape) MetricsAddress(companion string) clusters.MetricsAddress {
 }
 
 // Clusters lists the garden first, then the seeds in order.
-func (l *Landscape) Clusters() []clusters.Cluster {
-	all := make([]clusters.Cluster, 0, len(l.clusters))
-	for _, c := range l.clusters {
-		all = append(all, c)
-	}
-	return all
-}
+func (l *Landscape) Clusters() []clusters.Cluster { return l.clusters.All() }
 
 // Cluster finds a cluster by name.
-func (l *Landscape) Cluster(name string) (clusters.Cluster, error) { return l.embedded(name) }
-
-func (l *Landscape) embedded(name string) (*Cluster, error) {
-	for _, c := range l.clusters {
-		if c.name == name {
-			return c, nil
-		}
-	}
-	return nil, fmt.Errorf("find the cluster %q: the landscape has the garden and seeds %v", name, l.options.Seeds)
-}
+func (l *Landscape) Cluster(name string) (clusters.Cluster, error) { return l.clusters.Find(name) }
 
 // Took is the time from the call of Start until the landscape was ready.
 func (l *Landscape) Took() time.Duration { return l.ready.Sub(l.began) }
@@ -346,7 +331,7 @@ func (l *Landscape) ControlPlane() string { return l.binary }
 
 // Networks are the address ranges of a cluster's pods and services.
 func (l *Landscape) Networks(cluster string) (pods, services string, err error) {
-	c, err := l.embedded(cluster)
+	c, err := l.clusters.Find(cluster)
 	if err != nil {
 		return "", "", err
 	}

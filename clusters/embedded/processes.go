@@ -79,7 +79,10 @@ func (l *Landscape) State() rundir.State {
 func (l *Landscape) state() rundir.State {
 	state := rundir.State{
 		Name: l.options.Name, Slot: int(l.claim.Slot), Supervisor: process.Self(),
-		Ready: l.ready, Took: l.ready.Sub(l.began).Round(tick).String(), Links: l.linkStates(),
+		Ready: l.ready, Took: l.ready.Sub(l.began).Round(tick).String(),
+	}
+	for _, arrow := range l.links.Arrows() {
+		state.Links = append(state.Links, rundir.LinkState(arrow))
 	}
 	for _, c := range l.clusters {
 		state.Clusters = append(state.Clusters, c.state())

@@ -38,7 +38,7 @@ type Landscape struct {
 	cloud     clusters.CloudAddresses
 	hatches   hatch.Set
 	images    string // archive of the images that nodes get
-	clusters  []*Cluster
+	clusters  clusters.Members[*Cluster]
 	balancers sync.WaitGroup
 	unbalance context.CancelFunc
 	began     time.Time
@@ -251,25 +251,10 @@ func (l *Landscape) Dir() rundir.Dir { return l.dir }
 func (l *Landscape) Took() time.Duration { return l.ready.Sub(l.began) }
 
 // Clusters lists the garden first, then the seeds in order.
-func (l *Landscape) Clusters() []clusters.Cluster {
-	all := make([]clusters.Cluster, 0, len(l.clusters))
-	for _, c := range l.clusters {
-		all = append(all, c)
-	}
-	return all
-}
+func (l *Landscape) Clusters() []clusters.Cluster { return l.clusters.All() }
 
 // Cluster finds a cluster by name.
-func (l *Landscape) Cluster(name string) (clusters.Cluster, error) { return l.find(name) }
-
-func (l *Landscape) find(name string) (*Cluster, error) {
-	for _, c := range l.clusters {
-		if c.name == name {
-			return c, nil
-		}
-	}
-	return nil, fmt.Errorf("find the cluster %q: the landscape has the garden and seeds %v", name, l.options.Seeds)
-}
+func (l *Landscape) Cluster(name string) (clusters.Cluster, error) { return l.clusters.Find(name) }
 
 func (l *Landscape) report(subject, what string) {
 	l.news.Lock()

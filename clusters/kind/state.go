@@ -25,7 +25,7 @@ func (l *Landscape) State() rundir.State {
 	}
 	if l.links != nil {
 		for _, arrow := range l.links.Arrows() {
-			state.Links = append(state.Links, rundir.LinkState{Actor: arrow.Actor, Target: arrow.Target, URL: arrow.URL})
+			state.Links = append(state.Links, rundir.LinkState(arrow))
 		}
 	}
 	return state
