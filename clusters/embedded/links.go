@@ -26,7 +26,7 @@ func (l *Landscape) newLinks() *switchboard.Board {
 		shoots = l.options.Shoots(l)
 	}
 	if shoots.Resolve == nil {
-		shoots.Resolve = switchboard.AskDNS(l.DNS().String())
+		shoots.Resolve = switchboard.AskDNS(l.Slot().DNS().String())
 	}
 	return switchboard.New(switchboard.Options{
 		Authority: l.keys.Links,
@@ -47,7 +47,7 @@ func (l *Landscape) Authorities() *authorities.Landscape { return l.keys }
 // upstream is where a direct link leads, and who vouches for it.
 func (l *Landscape) upstream(target string) (*url.URL, *x509.CertPool, error) {
 	if target == CloudTarget {
-		return &url.URL{Scheme: "https", Host: l.Cloud().String()}, l.keys.Servers.Pool(), nil
+		return &url.URL{Scheme: "https", Host: l.Slot().Cloud().String()}, l.keys.Servers.Pool(), nil
 	}
 	c, err := l.clusters.Find(target)
 	if err != nil {
