@@ -168,7 +168,7 @@ func (c *Cluster) create(ctx context.Context) error {
 	if err := c.awaitReady(ctx, began); err != nil {
 		return err
 	}
-	c.landscape.report(c.name, fmt.Sprintf("ready after %s", time.Since(began).Round(tick)))
+	c.landscape.options.Progress(c.name, fmt.Sprintf("ready after %s", time.Since(began).Round(tick)))
 	return nil
 }
 

@@ -48,7 +48,7 @@ func (l *Landscape) openLinks(ctx context.Context) error {
 		Authority: l.keys.Links,
 		Listen:    func(int) (string, error) { return net.JoinHostPort(host, "0"), nil },
 		Upstream:  l.upstream,
-		Resolve:   pastLoopback(switchboard.AskDNS(l.cloud.DNS)),
+		Resolve:   pastLoopback(switchboard.AskDNS(l.companions.cloud.DNS)),
 		Roots:     l.options.ShootRoots,
 		Opened:    l.WriteState,
 		Log:       l.options.Log,
@@ -83,7 +83,7 @@ func (l *Landscape) Authorities() *authorities.Landscape { return l.keys }
 // upstream is where a direct link leads, and who vouches for it.
 func (l *Landscape) upstream(target string) (*url.URL, *x509.CertPool, error) {
 	if target == switchboard.Cloud {
-		return &url.URL{Scheme: "https", Host: l.cloud.API}, l.keys.Servers.Pool(), nil
+		return &url.URL{Scheme: "https", Host: l.companions.cloud.API}, l.keys.Servers.Pool(), nil
 	}
 	c, err := l.clusters.Find(target)
 	if err != nil {
