@@ -5,6 +5,7 @@ package clusters
 
 import (
 	"context"
+	"fmt"
 
 	"k8s.io/client-go/rest"
 )
@@ -58,6 +59,32 @@ type Landscape interface {
 	Clusters() []Cluster
 	// Cluster finds one by name.
 	Cluster(name string) (Cluster, error)
+}
+
+// Members are the clusters of a landscape as its backend knows them: the garden first, then the seeds.
+type Members[C Cluster] []C
+
+// All lists them for those who know no backend.
+func (m Members[C]) All() []Cluster {
+	all := make([]Cluster, 0, len(m))
+	for _, c := range m {
+		all = append(all, c)
+	}
+	return all
+}
+
+// Find finds one by name.
+func (m Members[C]) Find(name string) (found C, err error) {
+	seeds := []string{}
+	for _, c := range m {
+		if c.Name() == name {
+			return c, nil
+		}
+		if c.Role() == Seed {
+			seeds = append(seeds, c.Name())
+		}
+	}
+	return found, fmt.Errorf("find the cluster %q: the landscape has the garden and seeds %v", name, seeds)
 }
 
 // Companion is a subcommand of transplant that runs beside the clusters and outlives them, such as the simulated cloud.

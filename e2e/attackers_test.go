@@ -30,7 +30,7 @@ import (
 // kubeconfig is the one that an actor has, as it lies in its hands.
 func (a *attacked) kubeconfig(t *testing.T, actor, target string) []byte {
 	t.Helper()
-	content, err := os.ReadFile(a.landscape.KubeconfigPath(actor, target))
+	content, err := os.ReadFile(a.landscape.Dir().Kubeconfig(actor, target))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -154,7 +154,7 @@ func (c *inCloud) add(name string, refused func(error) error, send func(context.
 // cloudAs somebody with a token.
 func (a *attacked) cloudAs(t *testing.T, token string, expected expectation) []attack {
 	t.Helper()
-	config := &rest.Config{Host: "https://" + a.landscape.Cloud().String(), BearerToken: token}
+	config := &rest.Config{Host: "https://" + a.landscape.Slot().Cloud().String(), BearerToken: token}
 	config.Insecure = true // an attacker does not mind
 	client, err := cloud.New(config, cloud.Options{})
 	if err != nil {

@@ -183,7 +183,7 @@ func isUnauthenticated(err error) bool { return cloud.CodeOf(err) == cloud.CodeU
 
 func (a *attacked) callsCloud(t *testing.T, token string) func(context.Context) error {
 	t.Helper()
-	config := &rest.Config{Host: "https://" + a.landscape.Cloud().String(), BearerToken: token}
+	config := &rest.Config{Host: "https://" + a.landscape.Slot().Cloud().String(), BearerToken: token}
 	config.Insecure = true // an attacker does not mind
 	c, err := cloud.New(config, cloud.Options{})
 	if err != nil {
@@ -197,7 +197,7 @@ func (a *attacked) asOtherUser(t *testing.T) (attacks []attack) {
 	t.Helper()
 	all := servers{
 		secured: a.secured(), etcd: a.etcd.Status.PodIP, apis: map[string]apiServer{}, victim: victim, machine: a.machine,
-		cloud: a.landscape.Cloud().String(), dns: a.landscape.DNS().String(),
+		cloud: a.landscape.Slot().Cloud().String(), dns: a.landscape.Slot().DNS().String(),
 	}
 	for cluster, config := range a.apiServers(t, simlandscape.Garden, "b") {
 		all.apis[cluster] = apiServer{addressOf(config.Host), anonymous}

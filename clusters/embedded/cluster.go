@@ -74,7 +74,7 @@ func (c *Cluster) Files() program.Cluster { return c.files }
 
 // Connect returns the configuration of the observer, or of an actor that WriteKubeconfig has been called for.
 func (c *Cluster) Connect(actor string) (*rest.Config, error) {
-	path := c.landscape.KubeconfigPath(actor, c.name)
+	path := c.landscape.dir.Kubeconfig(actor, c.name)
 	if actor == clusters.Observer {
 		path = c.files.Kubeconfig(program.Admin)
 	}
@@ -135,7 +135,8 @@ func (c *Cluster) startPrograms(ctx context.Context) error {
 }
 
 func (c *Cluster) report(what string, began time.Time) {
-	c.landscape.report(Progress{Subject: c.name, What: fmt.Sprintf("%s after %s", what, time.Since(began).Round(tick))})
+	c.landscape.options.Progress(Progress{Subject: c.name,
+		What: fmt.Sprintf("%s after %s", what, time.Since(began).Round(tick))})
 }
 
 // programs lists the programs in the order of start.
@@ -169,7 +170,7 @@ func (c *Cluster) launch(name string) error {
 	if p := c.processes[name]; p != nil && p.Running() {
 		return nil
 	}
-	p, err := c.landscape.startProcess(c.spec(name))
+	p, err := c.landscape.launcher.start(c.spec(name))
 	if err != nil {
 		return err
 	}
@@ -225,9 +226,10 @@ func (c *Cluster) explain(err error) error {
 	return err
 }
 
-func (l *Landscape) processes(names ...string) []*process.Process {
+// processesOf clusters are those of the named programs.
+func processesOf(all []*Cluster, names ...string) []*process.Process {
 	var found []*process.Process
-	for _, c := range l.clusters {
+	for _, c := range all {
 		for _, name := range c.programs() {
 			if p := c.process(name); p != nil && slices.Contains(names, name) {
 				found = append(found, p)

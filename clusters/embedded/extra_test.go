@@ -38,14 +38,14 @@ func TestExtras(t *testing.T) {
 	l := start(t, embedded.Options{
 		Seeds: []string{},
 		Extras: func(l *embedded.Landscape) ([]embedded.Extra, error) {
-			certificate, key, err := l.IssueServing("cloud", l.Cloud().Addr().String())
+			certificate, key, err := l.Authorities().IssueServing("cloud", l.Slot().Cloud().Addr().String())
 			return []embedded.Extra{{
-				Name: "cloud", ReadyURL: "https://" + l.Cloud().String() + "/healthz",
-				Env: []string{fmt.Sprintf("%s=%s,%s,%s", extraVariable, l.Cloud(), certificate, key)},
+				Name: "cloud", ReadyURL: "https://" + l.Slot().Cloud().String() + "/healthz",
+				Env: []string{fmt.Sprintf("%s=%s,%s,%s", extraVariable, l.Slot().Cloud(), certificate, key)},
 			}}, err
 		},
 		AfterClusters: func(ctx context.Context, l *embedded.Landscape) error {
-			connection, err := net.DialTimeout("tcp", l.Cloud().String(), time.Second)
+			connection, err := net.DialTimeout("tcp", l.Slot().Cloud().String(), time.Second)
 			if err != nil {
 				atHook = err
 				return nil
@@ -56,23 +56,23 @@ func TestExtras(t *testing.T) {
 	if atHook != nil {
 		t.Errorf("the extra was not up when the hook was called: %v", atHook)
 	}
-	cloud, err := l.Extra("cloud")
+	cloud, err := l.Extras().Find("cloud")
 	must(t, err)
 
 	t.Run("Link", func(t *testing.T) { testCloudLink(t, l) })
 	t.Run("StartAgain", func(t *testing.T) {
 		must(t, cloud.Kill())
 		spec := cloud.Spec()
-		must(t, l.StartExtra(t.Context(), embedded.Extra{
-			Name: "cloud", Env: spec.Env, ReadyURL: "https://" + l.Cloud().String() + "/healthz",
+		must(t, l.Extras().Start(t.Context(), embedded.Extra{
+			Name: "cloud", Env: spec.Env, ReadyURL: "https://" + l.Slot().Cloud().String() + "/healthz",
 		}))
 		if got := l.State().Processes; len(got) != 1 || got[0].PID == cloud.PID() || !got[0].Alive() {
 			t.Errorf("the state has the processes %v, want the new one alone", got)
 		}
 	})
 	t.Run("Dies", func(t *testing.T) {
-		err := l.StartExtra(t.Context(), embedded.Extra{
-			Name: "useless", Env: []string{extraVariable + "=exit"}, ReadyURL: "https://" + l.DNS().String(),
+		err := l.Extras().Start(t.Context(), embedded.Extra{
+			Name: "useless", Env: []string{extraVariable + "=exit"}, ReadyURL: "https://" + l.Slot().DNS().String(),
 		})
 		if err == nil || !strings.Contains(err.Error(), "exit status 7") || !strings.Contains(err.Error(), "useless.log") {
 			t.Errorf("got %v, want the exit code and the log", err)
@@ -82,14 +82,14 @@ func TestExtras(t *testing.T) {
 
 // A link to the cloud passes the token on and shows a certificate of the links' authority.
 func testCloudLink(t *testing.T, l *embedded.Landscape) {
-	opened, err := l.Link("extensions-a", "cloud")
+	opened, err := l.Links().Link("extensions-a", "cloud")
 	must(t, err)
-	again, err := l.Link("extensions-a", "cloud")
+	again, err := l.Links().Link("extensions-a", "cloud")
 	must(t, err)
 	if again != opened {
 		t.Error("the same link was opened twice")
 	}
-	answer, err := get(t, opened.URL()+"/v1/networks", l.LinkCA())
+	answer, err := get(t, opened.URL()+"/v1/networks", l.Links().CA())
 	must(t, err)
 	if want := "cloud says /v1/networks to Bearer t"; answer != want {
 		t.Errorf("over the link: got %q, want %q", answer, want)

@@ -9,8 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
-	"strings"
 	"sync"
 	"time"
 
@@ -34,16 +32,14 @@ type Landscape struct {
 	keys     *authorities.Landscape
 	binary   string
 	images   []image
-	runner   *process.Runner
-	clusters []*Cluster
+	launcher *launcher // once processes are started
+	extras   *Extras
+	clusters clusters.Members[*Cluster]
 	links    *switchboard.Board // from the keys on
 	began    time.Time
 
 	mutex    sync.Mutex
-	extras   []*process.Process
-	metrics  map[string]string // where extras serve theirs, by name
 	ready    time.Time
-	news     sync.Mutex // held while Progress is called
 	stopOnce sync.Once
 	stopErr  error
 }
@@ -66,7 +62,8 @@ func Start(ctx context.Context, options Options) (*Landscape, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Landscape{options: options, dir: dir, metrics: map[string]string{}, began: time.Now()}
+	l := &Landscape{options: options, dir: dir, began: time.Now()}
+	l.extras = &Extras{landscape: l, metrics: map[string]string{}}
 	if err := l.prepare(ctx); err != nil {
 		return nil, errors.Join(err, l.release())
 	}
@@ -85,7 +82,7 @@ func Start(ctx context.Context, options Options) (*Landscape, error) {
 // prepare does everything that can fail before the first process is started.
 func (l *Landscape) prepare(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		l.acquire, l.checkSpace, l.takeSlot, l.planClusters, l.ensureBinary, l.writeFiles,
+		l.acquire, l.checkSpace, l.planClusters, l.ensureBinary, l.writeFiles,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -100,7 +97,7 @@ func (l *Landscape) acquire(context.Context) (err error) {
 	}
 	var cleared bool
 	if l.lock, cleared, err = l.dir.Acquire(); cleared {
-		l.report(Cleared(l.dir))
+		l.options.Progress(Cleared(l.dir))
 	}
 	return err
 }
@@ -112,61 +109,11 @@ func Cleared(dir rundir.Dir) Progress {
 
 func (l *Landscape) checkSpace(context.Context) error { return l.dir.CheckSpace() }
 
-// passedOver is the news that an earlier slot is not used, and why.
-func passedOver(claim *address.Claim) Progress {
-	reasons := strings.ReplaceAll(claim.Passed.Error(), "\n", "; ")
-	return Progress{Subject: "addresses", What: fmt.Sprintf("slot %d is taken, for in an earlier one %s", claim.Slot,
-		reasons)}
-}
-
-// takeSlot takes the slot that was asked for, or the first one in which every address is free.
-func (l *Landscape) takeSlot(ctx context.Context) (err error) {
-	if l.options.Slot == nil {
-		if l.claim, err = address.Take(ctx, l.endpoints); err != nil {
-			return err
-		}
-		if l.claim.Passed != nil {
-			l.report(passedOver(l.claim))
-		}
-		return nil
-	}
-	if l.claim, err = address.TakeSlot(*l.options.Slot); err != nil {
+func (l *Landscape) planClusters(ctx context.Context) (err error) {
+	if l.claim, err = l.options.takeSlot(ctx); err != nil {
 		return err
 	}
-	endpoints, err := l.endpoints(l.claim.Slot)
-	if err != nil {
-		return err
-	}
-	if err := address.CheckFree(ctx, endpoints); err != nil {
-		return fmt.Errorf("use the addresses of slot %d: %w: end it, choose another one with --slot, or leave that out "+
-			"and the first that fits is taken", l.claim.Slot, err)
-	}
-	return nil
-}
-
-func (l *Landscape) names() []string { return append([]string{GardenName}, l.options.Seeds...) }
-
-// endpoints are what the landscape is going to listen on in a slot.
-func (l *Landscape) endpoints(slot address.Slot) ([]address.Endpoint, error) {
-	all := []address.Endpoint{
-		{Network: "tcp", AddrPort: slot.Cloud(), Purpose: "the cloud's API"},
-		{Network: "tcp", AddrPort: slot.DNS(), Purpose: "the cloud's DNS"},
-		{Network: "udp", AddrPort: slot.DNS(), Purpose: "the cloud's DNS"},
-		{Network: "tcp", AddrPort: slot.CloudMetrics(), Purpose: "the cloud's metrics"},
-		{Network: "tcp", AddrPort: slot.NodesMetrics(), Purpose: "the nodes' metrics"},
-	}
-	for n, name := range l.names() {
-		plan, err := slot.Cluster(n)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, endpointsOf(name, plan)...)
-	}
-	return all, nil
-}
-
-func (l *Landscape) planClusters(context.Context) error {
-	for n, name := range l.names() {
+	for n, name := range l.options.names() {
 		plan, err := l.claim.Slot.Cluster(n)
 		if err != nil {
 			return err
@@ -185,7 +132,7 @@ func (l *Landscape) ensureBinary(ctx context.Context) (err error) {
 		return nil
 	}
 	l.binary, err = binary.Ensure(ctx, func(done, total int, what string) {
-		l.report(Progress{Subject: "control-plane binary", What: what, Done: done, Total: total})
+		l.options.Progress(Progress{Subject: "control-plane binary", What: what, Done: done, Total: total})
 	})
 	return err
 }
@@ -210,12 +157,12 @@ func (l *Landscape) writeFiles(context.Context) (err error) {
 
 // run starts the processes.
 func (l *Landscape) run(ctx context.Context) error {
-	l.runner = process.NewRunner()
+	l.launcher = &launcher{runner: process.NewRunner(), dir: l.dir, log: l.options.Log}
 	group, groupCtx := errgroup.WithContext(ctx)
 	for _, c := range l.clusters {
 		group.Go(func() error { return c.startPrograms(groupCtx) })
 	}
-	group.Go(func() error { return l.startExtras(groupCtx) })
+	group.Go(func() error { return l.extras.startAll(groupCtx) })
 	if err := group.Wait(); err != nil {
 		return err
 	}
@@ -248,7 +195,7 @@ const (
 )
 
 func (l *Landscape) stopProcesses(ctx context.Context) error {
-	if l.runner == nil {
+	if l.launcher == nil {
 		return nil
 	}
 	var errs []error
@@ -256,9 +203,10 @@ func (l *Landscape) stopProcesses(ctx context.Context) error {
 		grace time.Duration
 		picks []*process.Process
 	}{
-		{shortGrace, append(l.extraProcesses(), l.processes(nodeProgram, schedulerProgram, controllerManagerProgram)...)},
-		{longGrace, l.processes(apiServerProgram)},
-		{longGrace, l.processes(etcdProgram)},
+		{shortGrace, append(l.extras.all(),
+			processesOf(l.clusters, nodeProgram, schedulerProgram, controllerManagerProgram)...)},
+		{longGrace, processesOf(l.clusters, apiServerProgram)},
+		{longGrace, processesOf(l.clusters, etcdProgram)},
 	} {
 		var group errgroup.Group
 		for _, p := range phase.picks {
@@ -266,7 +214,7 @@ func (l *Landscape) stopProcesses(ctx context.Context) error {
 		}
 		errs = append(errs, group.Wait())
 	}
-	return errors.Join(append(errs, l.runner.Close())...)
+	return errors.Join(append(errs, l.launcher.runner.Close())...)
 }
 
 // release gives back what the landscape took: the slot, and the run directory.
@@ -281,24 +229,18 @@ func (l *Landscape) release() error {
 	return errors.Join(errs...)
 }
 
-// Name is the name of the landscape.
-func (l *Landscape) Name() string { return l.options.Name }
-
 // Dir is the run directory.
 func (l *Landscape) Dir() rundir.Dir { return l.dir }
 
 // Slot is the address plan.
 func (l *Landscape) Slot() address.Slot { return l.claim.Slot }
 
-// Cloud and DNS are where the simulated cloud is expected to listen.
-func (l *Landscape) Cloud() netip.AddrPort { return l.claim.Slot.Cloud() }
-
-// DNS is where the simulated cloud answers DNS.
-func (l *Landscape) DNS() netip.AddrPort { return l.claim.Slot.DNS() }
+// Extras are the processes of no cluster.
+func (l *Landscape) Extras() *Extras { return l.extras }
 
 // CloudAddresses says where the simulated cloud is expected: all that look for it are on this machine.
 func (l *Landscape) CloudAddresses() clusters.CloudAddresses {
-	api, dns := l.Cloud().String(), l.DNS().String()
+	api, dns := l.Slot().Cloud().String(), l.Slot().DNS().String()
 	return clusters.CloudAddresses{ListenAPI: api, ListenDNS: dns, API: api, DNS: dns}
 }
 
@@ -312,41 +254,20 @@ func (l *Landscape) MetricsAddress(companion string) clusters.MetricsAddress {
 }
 
 // Clusters lists the garden first, then the seeds in order.
-func (l *Landscape) Clusters() []clusters.Cluster {
-	all := make([]clusters.Cluster, 0, len(l.clusters))
-	for _, c := range l.clusters {
-		all = append(all, c)
-	}
-	return all
-}
+func (l *Landscape) Clusters() []clusters.Cluster { return l.clusters.All() }
 
 // Cluster finds a cluster by name.
-func (l *Landscape) Cluster(name string) (clusters.Cluster, error) { return l.embedded(name) }
-
-func (l *Landscape) embedded(name string) (*Cluster, error) {
-	for _, c := range l.clusters {
-		if c.name == name {
-			return c, nil
-		}
-	}
-	return nil, fmt.Errorf("find the cluster %q: the landscape has the garden and seeds %v", name, l.options.Seeds)
-}
+func (l *Landscape) Cluster(name string) (clusters.Cluster, error) { return l.clusters.Find(name) }
 
 // Took is the time from the call of Start until the landscape was ready.
 func (l *Landscape) Took() time.Duration { return l.ready.Sub(l.began) }
-
-func (l *Landscape) report(p Progress) {
-	l.news.Lock()
-	defer l.news.Unlock()
-	l.options.Progress(p)
-}
 
 // ControlPlane is the path of the multi-call binary with etcd and the Kubernetes programs.
 func (l *Landscape) ControlPlane() string { return l.binary }
 
 // Networks are the address ranges of a cluster's pods and services.
 func (l *Landscape) Networks(cluster string) (pods, services string, err error) {
-	c, err := l.embedded(cluster)
+	c, err := l.clusters.Find(cluster)
 	if err != nil {
 		return "", "", err
 	}

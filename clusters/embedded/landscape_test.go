@@ -31,6 +31,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters"
 	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
+	"github.com/transplant-sim/transplant/clusters/kubeconfig"
 )
 
 // bound is how long anything may take here.
@@ -277,15 +278,15 @@ func testKubeconfigs(t *testing.T, l *embedded.Landscape) {
 func testActor(t *testing.T, l *embedded.Landscape) {
 	const actor = "gardenlet-elm"
 	garden := cluster(t, l, "garden")
-	content, err := l.LinkKubeconfig(t.Context(), actor, "garden", "default/default")
+	content, err := kubeconfig.OverLink(t.Context(), l, actor, "garden", "default/default")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.WriteKubeconfig(actor, "garden", content); err != nil {
+	if err := l.Dir().WriteKubeconfig(actor, "garden", content); err != nil {
 		t.Fatal(err)
 	}
 	config, clients := client(t, garden, actor)
-	opened, err := l.Link(actor, "garden")
+	opened, err := l.Links().Link(actor, "garden")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,7 +307,7 @@ func testActor(t *testing.T, l *embedded.Landscape) {
 			t.Error("an actor's kubeconfig must have a token, and no certificate: links end TLS")
 		}
 	}
-	if _, err := l.Link(actor, "nowhere"); err == nil {
+	if _, err := l.Links().Link(actor, "nowhere"); err == nil {
 		t.Error("a link to nowhere was opened")
 	}
 }

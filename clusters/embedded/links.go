@@ -7,10 +7,9 @@ import (
 	"os"
 	"time"
 
+	"github.com/transplant-sim/transplant/clusters/authorities"
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/clusters/embedded/program"
-	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
-	"github.com/transplant-sim/transplant/clusters/link"
 	"github.com/transplant-sim/transplant/clusters/switchboard"
 )
 
@@ -27,7 +26,7 @@ func (l *Landscape) newLinks() *switchboard.Board {
 		shoots = l.options.Shoots(l)
 	}
 	if shoots.Resolve == nil {
-		shoots.Resolve = switchboard.AskDNS(l.DNS().String())
+		shoots.Resolve = switchboard.AskDNS(l.Slot().DNS().String())
 	}
 	return switchboard.New(switchboard.Options{
 		Authority: l.keys.Links,
@@ -39,21 +38,18 @@ func (l *Landscape) newLinks() *switchboard.Board {
 	})
 }
 
-// Link is the link of an actor to a cluster, to the cloud, or to one shoot ("shoot/<host>"). It is opened when it is
-// first asked for and stays until the landscape stops.
-func (l *Landscape) Link(actor, target string) (*link.Link, error) {
-	return l.links.Link(actor, target)
-}
+// Links are the links of actors to the clusters, to the cloud and to shoots.
+func (l *Landscape) Links() *switchboard.Board { return l.links }
 
-// Proxy is the forward proxy through which an actor reaches shoots by name. Each host is a link of its own.
-func (l *Landscape) Proxy(actor string) (*link.Proxy, error) { return l.links.Proxy(actor) }
+// Authorities sign for the landscape's servers and links.
+func (l *Landscape) Authorities() *authorities.Landscape { return l.keys }
 
 // upstream is where a direct link leads, and who vouches for it.
 func (l *Landscape) upstream(target string) (*url.URL, *x509.CertPool, error) {
 	if target == CloudTarget {
-		return &url.URL{Scheme: "https", Host: l.Cloud().String()}, l.keys.Servers.Pool(), nil
+		return &url.URL{Scheme: "https", Host: l.Slot().Cloud().String()}, l.keys.Servers.Pool(), nil
 	}
-	c, err := l.embedded(target)
+	c, err := l.clusters.Find(target)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -67,16 +63,5 @@ func (l *Landscape) upstream(target string) (*url.URL, *x509.CertPool, error) {
 	return where, roots, err
 }
 
-// Traffic is what has crossed the links, by actor and target.
-func (l *Landscape) Traffic() []switchboard.Traffic { return l.links.Traffic() }
-
 // CPU is the processor time of everything that the landscape runs, this process left out (see process.CPUBelow).
 func (l *Landscape) CPU() (time.Duration, error) { return process.CPUBelow(os.Getpid()) }
-
-func (l *Landscape) linkStates() []rundir.LinkState {
-	var all []rundir.LinkState
-	for _, arrow := range l.links.Arrows() {
-		all = append(all, rundir.LinkState{Actor: arrow.Actor, Target: arrow.Target, URL: arrow.URL})
-	}
-	return all
-}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sync"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -79,7 +80,10 @@ func (o *Options) complete() error {
 		}
 		o.Executable = executable
 	}
-	if o.Progress == nil {
+	if progress := o.Progress; progress != nil {
+		var turn sync.Mutex
+		o.Progress = func(p Progress) { turn.Lock(); defer turn.Unlock(); progress(p) }
+	} else {
 		o.Progress = func(Progress) {}
 	}
 	return nil
@@ -114,3 +118,5 @@ func (o *Options) dir() (rundir.Dir, error) {
 	}
 	return rundir.Of(home, o.Name)
 }
+
+func (o *Options) names() []string { return append([]string{GardenName}, o.Seeds...) }

@@ -2,7 +2,8 @@ package embedded
 
 import (
 	"errors"
-	"path/filepath"
+
+	"github.com/go-logr/logr"
 
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/clusters/embedded/program"
@@ -12,8 +13,15 @@ import (
 // DirVariable in the environment of every process of a landscape names its run directory.
 const DirVariable = "TRANSPLANT_LANDSCAPE"
 
-// startProcess starts a child, writes it down, and logs when it ends although nobody asked.
-func (l *Landscape) startProcess(spec process.Spec) (*process.Process, error) {
+// launcher starts the processes of a landscape.
+type launcher struct {
+	runner *process.Runner
+	dir    rundir.Dir
+	log    logr.Logger
+}
+
+// start starts a child, writes it down, and logs when it ends although nobody asked.
+func (l *launcher) start(spec process.Spec) (*process.Process, error) {
 	spec.Env = append(spec.Env, DirVariable+"="+l.dir.Path)
 	p, err := l.runner.Start(spec)
 	if err != nil {
@@ -25,7 +33,7 @@ func (l *Landscape) startProcess(spec process.Spec) (*process.Process, error) {
 	go func() {
 		<-p.Done()
 		if !p.Asked() {
-			l.options.Log.Info("Process ended, nobody asked it to", "process", p.Name(), "pid", p.PID(), "result", p.Err(),
+			l.log.Info("Process ended, nobody asked it to", "process", p.Name(), "pid", p.PID(), "result", p.Err(),
 				"log", p.Spec().Log)
 		}
 	}()
@@ -79,16 +87,14 @@ func (l *Landscape) State() rundir.State {
 func (l *Landscape) state() rundir.State {
 	state := rundir.State{
 		Name: l.options.Name, Slot: int(l.claim.Slot), Supervisor: process.Self(),
-		Ready: l.ready, Took: l.ready.Sub(l.began).Round(tick).String(), Links: l.linkStates(),
+		Ready: l.ready, Took: l.Took().Round(tick).String(),
+		Processes: l.extras.states(),
+	}
+	for _, arrow := range l.links.Arrows() {
+		state.Links = append(state.Links, rundir.LinkState(arrow))
 	}
 	for _, c := range l.clusters {
 		state.Clusters = append(state.Clusters, c.state())
 	}
-	for _, p := range l.extras {
-		state.Processes = append(state.Processes, rundir.ProcessState{Name: p.Name(), ID: p.ID(), Log: p.Spec().Log,
-			Metrics: l.metrics[p.Name()]})
-	}
 	return state
 }
-
-func (l *Landscape) log(name string) string { return filepath.Join(l.dir.Path, "logs", name+".log") }

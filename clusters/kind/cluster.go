@@ -55,7 +55,7 @@ const (
 
 // Networks are the address ranges of a cluster's pods and services.
 func (l *Landscape) Networks(cluster string) (pods, services string, err error) {
-	if _, err := l.find(cluster); err != nil {
+	if _, err := l.clusters.Find(cluster); err != nil {
 		return "", "", err
 	}
 	return podNetwork, serviceNetwork, nil
@@ -103,6 +103,15 @@ func (c *Cluster) InnerURL() string { return fmt.Sprintf("https://%s:6443", c.No
 
 func (c *Cluster) keys() pki.Folder {
 	return pki.Folder(c.landscape.dir.Join("clusters", c.name, "pki"))
+}
+
+// CA is the certificate, in PEM, of the authority that signs for the API server.
+func (c *Cluster) CA() ([]byte, error) {
+	content, err := os.ReadFile(c.keys().Certificate(authority))
+	if err != nil {
+		return nil, fmt.Errorf("read the authority of cluster %q: %w", c.name, err)
+	}
+	return content, nil
 }
 
 // Kubeconfig is the file with which a person, or a tool, may do everything in the cluster.
@@ -159,7 +168,7 @@ func (c *Cluster) create(ctx context.Context) error {
 	if err := c.awaitReady(ctx, began); err != nil {
 		return err
 	}
-	c.landscape.report(c.name, fmt.Sprintf("ready after %s", time.Since(began).Round(tick)))
+	c.landscape.options.Progress(c.name, fmt.Sprintf("ready after %s", time.Since(began).Round(tick)))
 	return nil
 }
 

@@ -2,6 +2,7 @@ package kind
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/transplant-sim/transplant/clusters"
+	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 	"github.com/transplant-sim/transplant/clusters/kind/docker"
 	"github.com/transplant-sim/transplant/clusters/ready"
 )
@@ -39,8 +41,16 @@ const (
 	nobody = 65532
 )
 
-// planCloud finds ports of this machine for the cloud, on which the links find it.
-func (l *Landscape) planCloud() error {
+// companions are the containers of a landscape beside its clusters.
+type companions struct {
+	dir      rundir.Dir
+	image    string
+	progress func(subject, what string)
+	cloud    clusters.CloudAddresses
+}
+
+// plan finds ports of this machine for the cloud, on which the links find it.
+func (c *companions) plan() error {
 	const host = "127.0.0.1"
 	api, err := holdPort()
 	if err != nil {
@@ -53,82 +63,64 @@ func (l *Landscape) planCloud() error {
 	}
 	defer dns.Close()
 	port := func(listener net.Listener) string { return strconv.Itoa(listener.Addr().(*net.TCPAddr).Port) }
-	l.cloud = clusters.CloudAddresses{
+	c.cloud = clusters.CloudAddresses{
 		ListenAPI: fmt.Sprintf("0.0.0.0:%d", cloudPort), ListenDNS: fmt.Sprintf("0.0.0.0:%d", dnsPort),
 		API: net.JoinHostPort(host, port(api)), DNS: net.JoinHostPort(host, port(dns)),
 	}
 	return nil
 }
 
-// CloudAddresses says where the cloud listens in its container, and where the links find it.
-func (l *Landscape) CloudAddresses() clusters.CloudAddresses { return l.cloud }
-
-// MetricsAddress says where a companion serves /metrics: in its container, where this machine does not look.
-func (l *Landscape) MetricsAddress(string) clusters.MetricsAddress {
-	return clusters.MetricsAddress{Listen: fmt.Sprintf("0.0.0.0:%d", metricsPort)}
-}
-
-// ControlPlane is where a companion finds the multi-call binary with etcd and the Kubernetes programs.
-func (l *Landscape) ControlPlane() string { return ControlPlaneFile }
-
-// startCompanions starts the containers beside the clusters.
-func (l *Landscape) startCompanions(ctx context.Context) error {
-	if l.options.Companions == nil {
-		return nil
-	}
-	all, err := l.options.Companions(l)
-	if err != nil {
-		return fmt.Errorf("plan the containers beside the clusters: %w", err)
-	}
+// start starts them, and waits until they are ready. Authority is that of the servers among them.
+func (c *companions) start(ctx context.Context, all []clusters.Companion, authority *tls.Config) error {
 	group, groupCtx := errgroup.WithContext(ctx)
-	for _, c := range all {
-		group.Go(func() error { return l.startCompanion(groupCtx, c) })
+	for _, one := range all {
+		group.Go(func() error { return c.startOne(groupCtx, one, authority) })
 	}
 	return group.Wait()
 }
 
-// companionName is the container's.
-func (l *Landscape) companionName(name string) string { return prefix(l.dir.Path, l.dir.Name) + name }
+// container is the name of a companion's.
+func (c *companions) container(name string) string { return prefix(c.dir.Path, c.dir.Name) + name }
 
-func (l *Landscape) startCompanion(ctx context.Context, c clusters.Companion) error {
+func (c *companions) startOne(ctx context.Context, one clusters.Companion, authority *tls.Config) error {
 	began := time.Now()
-	user, err := giveTo(c)
+	user, err := giveTo(one)
 	if err != nil {
-		return fmt.Errorf("give its files to the companion %q: %w", c.Name, err)
+		return fmt.Errorf("give its files to the companion %q: %w", one.Name, err)
 	}
-	if _, err := docker.Run(ctx, l.runArgs(c, user)...); err != nil {
-		return fmt.Errorf("start the companion %q: %w", c.Name, err)
+	if _, err := docker.Run(ctx, c.runArgs(one, user)...); err != nil {
+		return fmt.Errorf("start the companion %q: %w", one.Name, err)
 	}
-	if err := l.awaitCompanion(ctx, c); err != nil {
+	if err := c.await(ctx, one, authority); err != nil {
 		return err
 	}
-	l.report(c.Name, fmt.Sprintf("ready after %s", time.Since(began).Round(tick)))
+	c.progress(one.Name, fmt.Sprintf("ready after %s", time.Since(began).Round(tick)))
 	return nil
 }
 
 // runArgs are those of the docker command: a companion sees the files that it is given, by the paths that they have on
 // this machine, and has no rights.
-func (l *Landscape) runArgs(c clusters.Companion, user string) []string {
-	args := []string{"run", "--detach", "--name", l.companionName(c.Name), "--network", network, "--user", user,
-		"--label", labelLandscape + "=" + l.dir.Path, "--read-only", "--tmpfs", "/tmp", "--cap-drop", "ALL",
+func (c *companions) runArgs(one clusters.Companion, user string) []string {
+	args := []string{"run", "--detach", "--name", c.container(one.Name), "--network", network, "--user", user,
+		"--label", labelLandscape + "=" + c.dir.Path, "--read-only", "--tmpfs", "/tmp", "--cap-drop", "ALL",
 		"--log-driver", "json-file", "--log-opt", "max-size=16m", "--log-opt", "max-file=2"}
-	for _, path := range c.Reads {
+	for _, path := range one.Reads {
 		args = append(args, "--volume", path+":"+path+":ro")
 	}
-	for _, path := range c.Writes {
+	for _, path := range one.Writes {
 		args = append(args, "--volume", path+":"+path)
 	}
-	for _, name := range c.Env {
+	for _, name := range one.Env {
 		if _, set := os.LookupEnv(name); set {
 			args = append(args, "--env", name) // docker takes the value from here, and nobody reads it on a command line
 		}
 	}
-	if c.Name == cloudName {
-		args = append(args, "--publish", fmt.Sprintf("%s:%d", l.cloud.API, cloudPort),
-			"--publish", fmt.Sprintf("%s:%d/tcp", l.cloud.DNS, dnsPort), "--publish",
-			fmt.Sprintf("%s:%d/udp", l.cloud.DNS, dnsPort))
+	if one.Name == cloudName {
+		args = append(args, "--publish", fmt.Sprintf("%s:%d", c.cloud.API, cloudPort),
+			"--publish", fmt.Sprintf("%s:%d/tcp", c.cloud.DNS, dnsPort), "--publish",
+			fmt.Sprintf("%s:%d/udp", c.cloud.DNS, dnsPort))
 	}
-	return append(append(args, l.options.CompanionImage.Name, "transplant"), c.Args...)
+	return append(append(args, c.image, "transplant"), one.Args...)
 }
 
 // labelLandscape on a container names the run directory that it belongs to.
@@ -153,26 +145,26 @@ func giveTo(c clusters.Companion) (user string, err error) {
 	return fmt.Sprintf("%d:%d", uid, gid), nil
 }
 
-func (l *Landscape) awaitCompanion(ctx context.Context, c clusters.Companion) error {
-	client := &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{TLSClientConfig: l.keys.TLS(),
+func (c *companions) await(ctx context.Context, one clusters.Companion, authority *tls.Config) error {
+	client := &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{TLSClientConfig: authority,
 		DisableKeepAlives: true}}
 	err := ready.Await(ctx, companionPoll, companionTimeout, func(ctx context.Context) error {
-		if err := l.lives(ctx, c.Name); err != nil || c.ReadyURL == "" {
+		if err := c.lives(ctx, one.Name); err != nil || one.ReadyURL == "" {
 			return ready.Never(err)
 		}
-		return ready.Endpoint(ctx, client, c.ReadyURL)
+		return ready.Endpoint(ctx, client, one.ReadyURL)
 	})
 	if err != nil {
-		return fmt.Errorf("wait for the companion %q: %w", c.Name, err)
+		return fmt.Errorf("wait for the companion %q: %w", one.Name, err)
 	}
 	return nil
 }
 
 // lives says whether a companion runs; if not, what its log ends with.
-func (l *Landscape) lives(ctx context.Context, name string) error {
-	running, err := docker.Run(ctx, "inspect", "--format", "{{.State.Running}}", l.companionName(name))
+func (c *companions) lives(ctx context.Context, name string) error {
+	running, err := docker.Run(ctx, "inspect", "--format", "{{.State.Running}}", c.container(name))
 	if err != nil || running == "true\n" {
 		return err
 	}
-	return fmt.Errorf("it has ended; its log ends with:\n%s", docker.Said(ctx, l.companionName(name)))
+	return fmt.Errorf("it has ended; its log ends with:\n%s", docker.Said(ctx, c.container(name)))
 }

@@ -12,17 +12,15 @@ import (
 
 	"github.com/transplant-sim/transplant/clusters"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
-	"github.com/transplant-sim/transplant/clusters/kind/docker"
 )
 
 // A companion has the files that it names and nothing else, and only the cloud has ports on this machine.
 func TestRunArgs(t *testing.T) {
 	t.Parallel()
-	l := &Landscape{dir: rundir.At("tale", "/run/tale"),
-		options: Options{CompanionImage: docker.Image{Name: "companions"}}}
-	l.cloud = clusters.CloudAddresses{API: "127.0.0.1:4001", DNS: "127.0.0.1:4002"}
+	c := &companions{dir: rundir.At("tale", "/run/tale"), image: "companions",
+		cloud: clusters.CloudAddresses{API: "127.0.0.1:4001", DNS: "127.0.0.1:4002"}}
 	run := func(name string) string {
-		return strings.Join(l.runArgs(clusters.Companion{
+		return strings.Join(c.runArgs(clusters.Companion{
 			Name: name, Args: []string{name, "--dir=/w"}, Reads: []string{"/r"}, Writes: []string{"/w"},
 		}, "7:8"), " ")
 	}
@@ -45,9 +43,8 @@ func TestRunArgs(t *testing.T) {
 // Of the environment a companion has what it asks for, and its values are on no command line.
 func TestRunArgsNameVariables(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "secret")
-	l := &Landscape{dir: rundir.At("tale", "/run/tale"),
-		options: Options{CompanionImage: docker.Image{Name: "companions"}}}
-	got := strings.Join(l.runArgs(clusters.Companion{Name: "nodes", Env: []string{"AWS_ACCESS_KEY_ID", "SET_BY_NOBODY"}},
+	c := &companions{dir: rundir.At("tale", "/run/tale"), image: "companions"}
+	got := strings.Join(c.runArgs(clusters.Companion{Name: "nodes", Env: []string{"AWS_ACCESS_KEY_ID", "SET_BY_NOBODY"}},
 		"7:8"), " ")
 	if !strings.Contains(got, " --env AWS_ACCESS_KEY_ID companions ") || strings.Contains(got, "secret") ||
 		strings.Contains(got, "SET_BY_NOBODY") {

@@ -19,7 +19,7 @@ func TestTheGuardEndsWithItsFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = lock.Unlock() }) // the test is over
-	l := &Landscape{dir: dir}
+	l := &Landscape{dir: dir, companions: companions{dir: dir}}
 	if err := l.watch(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -28,23 +28,22 @@ import (
 
 // Landscape is a running garden with its seeds.
 type Landscape struct {
-	options   Options
-	dir       rundir.Dir
-	acquired  bool         // the run directory is ours
-	lock      *rundir.Lock // nil where it is the caller's
-	guard     *guard
-	keys      *authorities.Landscape
-	links     *switchboard.Board // once there is a network
-	cloud     clusters.CloudAddresses
-	hatches   hatch.Set
-	images    string // archive of the images that nodes get
-	clusters  []*Cluster
-	balancers sync.WaitGroup
-	unbalance context.CancelFunc
-	began     time.Time
-	ready     time.Time
+	options    Options
+	dir        rundir.Dir
+	acquired   bool         // the run directory is ours
+	lock       *rundir.Lock // nil where it is the caller's
+	guard      *guard
+	keys       *authorities.Landscape
+	links      *switchboard.Board // once there is a network
+	companions companions
+	hatches    hatch.Set
+	images     string // archive of the images that nodes get
+	clusters   clusters.Members[*Cluster]
+	balancers  sync.WaitGroup
+	unbalance  context.CancelFunc
+	began      time.Time
+	ready      time.Time
 
-	news     sync.Mutex // held while Progress is called
 	written  sync.Mutex // held while landscape.json is written
 	stopOnce sync.Once
 	stopErr  error
@@ -67,6 +66,7 @@ func Start(ctx context.Context, options Options) (*Landscape, error) {
 		return nil, err
 	}
 	l := &Landscape{options: options, dir: dir, began: time.Now()}
+	l.companions = companions{dir: dir, image: options.CompanionImage.Name, progress: options.Progress}
 	if err := l.run(ctx); err != nil {
 		cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 		defer cancel()
@@ -104,7 +104,7 @@ func (l *Landscape) acquire(ctx context.Context) (err error) {
 	l.acquired = true
 	removed, err := removeLeft(ctx, l.dir)
 	if removed > 0 {
-		l.report("landscape", fmt.Sprintf("removed %d containers that an earlier one has left", removed))
+		l.options.Progress("landscape", fmt.Sprintf("removed %d containers that an earlier one has left", removed))
 	}
 	return err
 }
@@ -138,7 +138,19 @@ func (l *Landscape) choosePorts() error {
 		defer listener.Close()
 		c.port = int32(listener.Addr().(*net.TCPAddr).Port)
 	}
-	return l.planCloud()
+	return l.companions.plan()
+}
+
+// startCompanions starts the containers beside the clusters.
+func (l *Landscape) startCompanions(ctx context.Context) error {
+	if l.options.Companions == nil {
+		return nil
+	}
+	all, err := l.options.Companions(l)
+	if err != nil {
+		return fmt.Errorf("plan the containers beside the clusters: %w", err)
+	}
+	return l.companions.start(ctx, all, l.keys.TLS())
 }
 
 // startBalancers gives Services of seeds their addresses, for as long as the landscape lives.
@@ -236,13 +248,10 @@ func (l *Landscape) containers() []string {
 		names = append(names, c.Node())
 	}
 	for _, name := range Companions {
-		names = append(names, l.companionName(name))
+		names = append(names, l.companions.container(name))
 	}
 	return names
 }
-
-// Name is the name of the landscape.
-func (l *Landscape) Name() string { return l.options.Name }
 
 // Dir is the run directory.
 func (l *Landscape) Dir() rundir.Dir { return l.dir }
@@ -250,29 +259,19 @@ func (l *Landscape) Dir() rundir.Dir { return l.dir }
 // Took is the time from the call of Start until the landscape was ready.
 func (l *Landscape) Took() time.Duration { return l.ready.Sub(l.began) }
 
-// Clusters lists the garden first, then the seeds in order.
-func (l *Landscape) Clusters() []clusters.Cluster {
-	all := make([]clusters.Cluster, 0, len(l.clusters))
-	for _, c := range l.clusters {
-		all = append(all, c)
-	}
-	return all
+// CloudAddresses says where the cloud listens in its container, and where the links find it.
+func (l *Landscape) CloudAddresses() clusters.CloudAddresses { return l.companions.cloud }
+
+// MetricsAddress says where a companion serves /metrics: in its container, where this machine does not look.
+func (l *Landscape) MetricsAddress(string) clusters.MetricsAddress {
+	return clusters.MetricsAddress{Listen: fmt.Sprintf("0.0.0.0:%d", metricsPort)}
 }
+
+// ControlPlane is where a companion finds the multi-call binary with etcd and the Kubernetes programs.
+func (l *Landscape) ControlPlane() string { return ControlPlaneFile }
+
+// Clusters lists the garden first, then the seeds in order.
+func (l *Landscape) Clusters() []clusters.Cluster { return l.clusters.All() }
 
 // Cluster finds a cluster by name.
-func (l *Landscape) Cluster(name string) (clusters.Cluster, error) { return l.find(name) }
-
-func (l *Landscape) find(name string) (*Cluster, error) {
-	for _, c := range l.clusters {
-		if c.name == name {
-			return c, nil
-		}
-	}
-	return nil, fmt.Errorf("find the cluster %q: the landscape has the garden and seeds %v", name, l.options.Seeds)
-}
-
-func (l *Landscape) report(subject, what string) {
-	l.news.Lock()
-	defer l.news.Unlock()
-	l.options.Progress(subject, what)
-}
+func (l *Landscape) Cluster(name string) (clusters.Cluster, error) { return l.clusters.Find(name) }

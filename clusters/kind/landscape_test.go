@@ -21,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/kind/pkg/apis/config/defaults"
 
 	"github.com/transplant-sim/transplant/clusters"
@@ -28,6 +29,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded/binary"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 	"github.com/transplant-sim/transplant/clusters/kind/docker"
+	"github.com/transplant-sim/transplant/clusters/kubeconfig"
 )
 
 // nodeImage is the one that the environment names for the tests, or the published one.
@@ -208,7 +210,12 @@ func reachFromPod(t *testing.T, l *Landscape, from, to *Cluster) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	content, err := l.ActorKubeconfig(t.Context(), to.Name(), "default/default", to.InnerURL(), authority)
+	observer, err := to.Connect(clusters.Observer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := kubeconfig.OfAccount(t.Context(), observer, to.Name(), "default/default",
+		clientcmdapi.Cluster{Server: to.InnerURL(), CertificateAuthorityData: authority})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,9 +12,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/transplant-sim/transplant/clusters/authorities"
 	"github.com/transplant-sim/transplant/clusters/kind/docker"
 	"github.com/transplant-sim/transplant/clusters/kind/hatch"
-	"github.com/transplant-sim/transplant/clusters/link"
 	"github.com/transplant-sim/transplant/clusters/link/forward"
 	"github.com/transplant-sim/transplant/clusters/switchboard"
 )
@@ -48,7 +48,7 @@ func (l *Landscape) openLinks(ctx context.Context) error {
 		Authority: l.keys.Links,
 		Listen:    func(int) (string, error) { return net.JoinHostPort(host, "0"), nil },
 		Upstream:  l.upstream,
-		Resolve:   pastLoopback(switchboard.AskDNS(l.cloud.DNS)),
+		Resolve:   pastLoopback(switchboard.AskDNS(l.companions.cloud.DNS)),
 		Roots:     l.options.ShootRoots,
 		Opened:    l.WriteState,
 		Log:       l.options.Log,
@@ -74,12 +74,18 @@ func pastLoopback(resolve forward.ResolveFunc) forward.ResolveFunc {
 	}
 }
 
+// Links are the links of actors to the clusters, to the cloud and to shoots.
+func (l *Landscape) Links() *switchboard.Board { return l.links }
+
+// Authorities sign for the landscape's servers and links.
+func (l *Landscape) Authorities() *authorities.Landscape { return l.keys }
+
 // upstream is where a direct link leads, and who vouches for it.
 func (l *Landscape) upstream(target string) (*url.URL, *x509.CertPool, error) {
 	if target == switchboard.Cloud {
-		return &url.URL{Scheme: "https", Host: l.cloud.API}, l.keys.Servers.Pool(), nil
+		return &url.URL{Scheme: "https", Host: l.companions.cloud.API}, l.keys.Servers.Pool(), nil
 	}
-	c, err := l.find(target)
+	c, err := l.clusters.Find(target)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -93,31 +99,10 @@ func (l *Landscape) upstream(target string) (*url.URL, *x509.CertPool, error) {
 	return where, roots, err
 }
 
-// Link is the link of an actor to a cluster, to the cloud, or to one shoot ("shoot/<host>"). It is opened when it is
-// first asked for and stays until the landscape stops.
-func (l *Landscape) Link(actor, target string) (*link.Link, error) {
-	return l.links.Link(actor, target)
-}
-
-// Proxy is the forward proxy through which an actor reaches shoots by name. Each host is a link of its own.
-func (l *Landscape) Proxy(actor string) (*link.Proxy, error) { return l.links.Proxy(actor) }
-
-// Traffic is what has crossed the links, by actor and target.
-func (l *Landscape) Traffic() []switchboard.Traffic { return l.links.Traffic() }
-
-// LinkKubeconfig is ActorKubeconfig over link(actor, cluster), which it opens.
-func (l *Landscape) LinkKubeconfig(ctx context.Context, actor, cluster, serviceAccount string) ([]byte, error) {
-	opened, err := l.Link(actor, cluster)
-	if err != nil {
-		return nil, err
-	}
-	return l.ActorKubeconfig(ctx, cluster, serviceAccount, opened.URL(), l.LinkCA())
-}
-
 // Reach is where this process finds a port of a pod, past all links: a port of its own, whose every connection is
 // carried on by a shell in the pod's node. API servers forward ports too, but to a pod's loopback only.
 func (l *Landscape) Reach(_ context.Context, cluster string, pod *corev1.Pod, port int) (string, error) {
-	c, err := l.find(cluster)
+	c, err := l.clusters.Find(cluster)
 	if err != nil {
 		return "", err
 	}

@@ -29,7 +29,7 @@ func (l *Landscape) WriteLogs(ctx context.Context) {
 	if l.options.Companions != nil {
 		for _, name := range Companions {
 			group.Go(func() error {
-				l.noteLost(name, l.keepCompanionLog(ctx, name))
+				l.noteLost(name, l.companions.keepLog(ctx, name))
 				return nil
 			})
 		}
@@ -107,13 +107,13 @@ func writeLog(path string, content io.Reader) error {
 	return nil
 }
 
-func (l *Landscape) keepCompanionLog(ctx context.Context, name string) error {
-	command := exec.CommandContext(ctx, "docker", "logs", l.companionName(name))
+func (c *companions) keepLog(ctx context.Context, name string) error {
+	command := exec.CommandContext(ctx, "docker", "logs", c.container(name))
 	output, err := command.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("read the log of companion %q: %w", name, err)
 	}
-	path := l.dir.Join("logs", name+".log")
+	path := c.dir.Join("logs", name+".log")
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("make the folder of logs: %w", err)
 	}

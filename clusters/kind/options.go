@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -62,7 +63,10 @@ func (o *Options) complete() error {
 	if o.Seeds == nil {
 		o.Seeds = []string{"a", "b"}
 	}
-	if o.Progress == nil {
+	if progress := o.Progress; progress != nil {
+		var turn sync.Mutex
+		o.Progress = func(subject, what string) { turn.Lock(); defer turn.Unlock(); progress(subject, what) }
+	} else {
 		o.Progress = func(string, string) {}
 	}
 	return o.Check()

@@ -17,15 +17,15 @@ func (l *Landscape) State() rundir.State {
 	for _, c := range l.clusters {
 		state.Clusters = append(state.Clusters, rundir.ClusterState{
 			Name: c.name, Role: string(c.role), URL: c.URL(), Kubeconfig: c.Kubeconfig(),
-			Pods: podNetwork, Services: serviceNetwork, Processes: l.process("node", c.Node()),
+			Pods: podNetwork, Services: serviceNetwork, Processes: processOf("node", c.Node()),
 		})
 	}
 	for _, name := range Companions {
-		state.Processes = append(state.Processes, l.process(name, l.companionName(name))...)
+		state.Processes = append(state.Processes, processOf(name, l.companions.container(name))...)
 	}
 	if l.links != nil {
 		for _, arrow := range l.links.Arrows() {
-			state.Links = append(state.Links, rundir.LinkState{Actor: arrow.Actor, Target: arrow.Target, URL: arrow.URL})
+			state.Links = append(state.Links, rundir.LinkState(arrow))
 		}
 	}
 	return state
@@ -41,8 +41,8 @@ func (l *Landscape) WriteState() error {
 	return l.dir.WriteState(l.State())
 }
 
-// process is a container's first one; none where the container does not run.
-func (l *Landscape) process(name, container string) []rundir.ProcessState {
+// processOf is a container's first one; none where the container does not run.
+func processOf(name, container string) []rundir.ProcessState {
 	ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
 	defer cancel()
 	first, err := docker.PIDs(ctx, container)

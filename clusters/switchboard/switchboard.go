@@ -167,6 +167,9 @@ func (b *Board) address() (string, error) {
 	return listen, err
 }
 
+// CA is the certificate, in PEM, of the authority that signs for every link. Kubeconfigs of actors trust it.
+func (b *Board) CA() []byte { return b.options.Authority.PEM() }
+
 // Close closes all links. None is opened afterwards.
 func (b *Board) Close() error {
 	b.mutex.Lock()

@@ -145,7 +145,7 @@ func (s *Environment) companions(l Landscape) ([]clusters.Companion, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the cloud's address: %w", err)
 	}
-	certificate, key, err := l.IssueServing("cloud", host)
+	certificate, key, err := l.Authorities().IssueServing("cloud", host)
 	if err != nil {
 		return nil, err
 	}
@@ -183,18 +183,18 @@ func (s *Environment) nodes(l Landscape) (clusters.Companion, error) {
 	if err != nil {
 		return clusters.Companion{}, err
 	}
-	if err := l.WriteKubeconfig(cloudNodes, switchboard.Cloud, kubeconfig); err != nil {
+	if err := l.Dir().WriteKubeconfig(cloudNodes, switchboard.Cloud, kubeconfig); err != nil {
 		return clusters.Companion{}, err
 	}
-	proxy, err := l.Proxy(cloudNodes)
+	proxy, err := l.Links().Proxy(cloudNodes)
 	if err != nil {
 		return clusters.Companion{}, err
 	}
 	ca := l.Dir().Join("links-ca.crt")
-	if err := os.WriteFile(ca, l.LinkCA(), 0o600); err != nil {
+	if err := os.WriteFile(ca, l.Links().CA(), 0o600); err != nil {
 		return clusters.Companion{}, fmt.Errorf("write the links' certificate authority: %w", err)
 	}
-	access, folder, metrics := l.KubeconfigPath(cloudNodes, switchboard.Cloud), l.Dir().Join("nodes"),
+	access, folder, metrics := l.Dir().Kubeconfig(cloudNodes, switchboard.Cloud), l.Dir().Join("nodes"),
 		l.MetricsAddress(nodesProgram)
 	return clusters.Companion{Name: nodesProgram, Metrics: metrics.Reach, Reads: []string{access, ca},
 		Writes: []string{folder}, Args: []string{nodesProgram,

@@ -122,19 +122,20 @@ func writeUserKubeconfig(l Landscape, access *corev1.Secret) error {
 	if err != nil {
 		return fmt.Errorf("read the kubeconfig of shoot %q: %w", access.Labels[labelShootName], err)
 	}
-	proxy, err := l.Proxy(world.User)
+	proxy, err := l.Links().Proxy(world.User)
 	if err != nil {
 		return err
 	}
 	for _, cluster := range kubeconfig.Clusters {
 		cluster.ProxyURL = proxy.URL()
-		cluster.CertificateAuthorityData = bytes.Join([][]byte{cluster.CertificateAuthorityData, l.LinkCA()}, []byte("\n"))
+		cluster.CertificateAuthorityData = bytes.Join([][]byte{cluster.CertificateAuthorityData, l.Links().CA()},
+			[]byte("\n"))
 	}
 	content, err := clientcmd.Write(*kubeconfig)
 	if err != nil {
 		return fmt.Errorf("encode the kubeconfig of shoot %q: %w", access.Labels[labelShootName], err)
 	}
-	return l.WriteKubeconfig(world.User, access.Labels[labelShootName], content)
+	return l.Dir().WriteKubeconfig(world.User, access.Labels[labelShootName], content)
 }
 
 // AccessLabels select the Secrets of the garden that have the access to shoots.

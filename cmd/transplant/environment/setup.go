@@ -14,6 +14,7 @@ import (
 
 	"github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/api/crds"
+	"github.com/transplant-sim/transplant/clusters/kubeconfig"
 	"github.com/transplant-sim/transplant/clusters/switchboard"
 	"github.com/transplant-sim/transplant/controllers/extension/operatingsystem"
 	"github.com/transplant-sim/transplant/sim/landscape"
@@ -44,7 +45,7 @@ func (s *Environment) setUpGarden(ctx context.Context, l Landscape, garden clien
 	if err := install(ctx, garden, crds.Garden()); err != nil {
 		return err
 	}
-	proxy, err := l.Proxy(gcm)
+	proxy, err := l.Links().Proxy(gcm)
 	if err != nil {
 		return err
 	}
@@ -66,7 +67,7 @@ func (s *Environment) setUpGarden(ctx context.Context, l Landscape, garden clien
 			return err
 		}
 	}
-	if err := writeSecret(ctx, garden, "garden", "links-ca", map[string][]byte{"ca.crt": l.LinkCA()}); err != nil {
+	if err := writeSecret(ctx, garden, "garden", "links-ca", map[string][]byte{"ca.crt": l.Links().CA()}); err != nil {
 		return err
 	}
 	if err := apply(ctx, garden, "garden-actors.yaml", values); err != nil {
@@ -85,7 +86,7 @@ func (s *Environment) setUpGarden(ctx context.Context, l Landscape, garden clien
 }
 
 func (s *Environment) seedValues(l Landscape, seed string) (seedValues, error) {
-	proxy, err := l.Proxy("gardenlet-" + seed)
+	proxy, err := l.Links().Proxy("gardenlet-" + seed)
 	if err != nil {
 		return seedValues{}, err
 	}
@@ -153,7 +154,7 @@ func (s *Environment) startSeed(ctx context.Context, l Landscape, c client.Clien
 			return err
 		}
 	}
-	if err := writeSecret(ctx, c, "garden", "links-ca", map[string][]byte{"ca.crt": l.LinkCA()}); err != nil {
+	if err := writeSecret(ctx, c, "garden", "links-ca", map[string][]byte{"ca.crt": l.Links().CA()}); err != nil {
 		return err
 	}
 	values, err := s.seedValues(l, seed)
@@ -210,12 +211,12 @@ func (s *Environment) giveKubeconfig(ctx context.Context, l Landscape, c client.
 	if k.target == switchboard.Cloud {
 		content, err = s.cloudKubeconfig(l, k.actor)
 	} else {
-		content, err = l.LinkKubeconfig(ctx, k.actor, k.target, k.account)
+		content, err = kubeconfig.OverLink(ctx, l, k.actor, k.target, k.account)
 	}
 	if err != nil {
 		return err
 	}
-	if err := l.WriteKubeconfig(k.actor, k.target, content); err != nil {
+	if err := l.Dir().WriteKubeconfig(k.actor, k.target, content); err != nil {
 		return err
 	}
 	return writeSecret(ctx, c, k.namespace, k.secret, map[string][]byte{keyKubeconfig: content})
@@ -235,14 +236,14 @@ func writeSecret(ctx context.Context, c client.Client, namespace, name string, d
 
 // cloudKubeconfig is the way of an actor to the cloud, over its link.
 func (s *Environment) cloudKubeconfig(l Landscape, actor string) ([]byte, error) {
-	opened, err := l.Link(actor, switchboard.Cloud)
+	opened, err := l.Links().Link(actor, switchboard.Cloud)
 	if err != nil {
 		return nil, err
 	}
 	return clientcmd.Write(clientcmdapi.Config{
 		CurrentContext: switchboard.Cloud,
 		Clusters: map[string]*clientcmdapi.Cluster{switchboard.Cloud: {Server: opened.URL(),
-			CertificateAuthorityData: l.LinkCA()}},
+			CertificateAuthorityData: l.Links().CA()}},
 		AuthInfos: map[string]*clientcmdapi.AuthInfo{actor: {Token: s.tokens[actor]}},
 		Contexts:  map[string]*clientcmdapi.Context{switchboard.Cloud: {Cluster: switchboard.Cloud, AuthInfo: actor}},
 	})
@@ -250,11 +251,11 @@ func (s *Environment) cloudKubeconfig(l Landscape, actor string) ([]byte, error)
 
 // CloudAs is the cloud's client of an identity, over its link; the observer's own is never faulted.
 func (s *Environment) CloudAs(l Landscape, identity string) (*cloud.Client, error) {
-	kubeconfig, err := s.cloudKubeconfig(l, identity)
+	content, err := s.cloudKubeconfig(l, identity)
 	if err != nil {
 		return nil, err
 	}
-	return cloud.FromKubeconfig(kubeconfig, cloud.Options{})
+	return cloud.FromKubeconfig(content, cloud.Options{})
 }
 
 // makeZones makes the DNS zones of the shoots' internal and external names, as an operator would.

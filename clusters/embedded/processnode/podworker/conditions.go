@@ -9,34 +9,34 @@ import (
 )
 
 // setConditions adds the conditions that a kubelet keeps to those of others.
-func (w *Worker) setConditions(status *corev1.PodStatus) {
+func (r *reporter) setConditions(status *corev1.PodStatus) {
 	ended := status.Phase == corev1.PodSucceeded || status.Phase == corev1.PodFailed
-	containers := w.containersReady(status.Phase)
+	containers := r.containersReady(status.Phase)
 	ready := containers
 	if ready.Status == corev1.ConditionTrue {
-		ready = w.gatesReady()
+		ready = r.gatesReady()
 	}
 	containers.Type, ready.Type = corev1.ContainersReady, corev1.PodReady
 	shared := corev1.PodCondition{Type: corev1.PodReadyToStartContainers,
-		Status: truth(w.phase >= phaseReady && !ended && w.ip != "")}
+		Status: truth(r.pod.phase >= phaseReady && !ended && r.sandbox.ip != "")}
 	scheduled := corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}
-	for _, condition := range []corev1.PodCondition{shared, w.initializedCondition(status.Phase), ready, containers,
+	for _, condition := range []corev1.PodCondition{shared, r.initializedCondition(status.Phase), ready, containers,
 		scheduled} {
-		w.setCondition(status, condition)
+		r.setCondition(status, condition)
 	}
 }
 
 // setCondition puts a condition in its place and keeps the time of its last change.
-func (w *Worker) setCondition(status *corev1.PodStatus, condition corev1.PodCondition) {
-	condition.ObservedGeneration = w.pod.Generation
-	condition.LastTransitionTime = metav1.NewTime(w.Clock.Now()).Rfc3339Copy()
-	if old := find(w.conditions, condition.Type); old != nil {
+func (r *reporter) setCondition(status *corev1.PodStatus, condition corev1.PodCondition) {
+	condition.ObservedGeneration = r.pod.seen.Generation
+	condition.LastTransitionTime = metav1.NewTime(r.pod.Clock.Now()).Rfc3339Copy()
+	if old := find(r.conditions, condition.Type); old != nil {
 		if old.Status == condition.Status {
 			condition.LastTransitionTime = old.LastTransitionTime
 		}
 		*old = condition
 	} else {
-		w.conditions = append(w.conditions, condition)
+		r.conditions = append(r.conditions, condition)
 	}
 	if shown := find(status.Conditions, condition.Type); shown != nil {
 		*shown = condition
@@ -61,17 +61,17 @@ func truth(b bool) corev1.ConditionStatus {
 	return corev1.ConditionFalse
 }
 
-func (w *Worker) initializedCondition(phase corev1.PodPhase) corev1.PodCondition {
+func (r *reporter) initializedCondition(phase corev1.PodPhase) corev1.PodCondition {
 	condition := corev1.PodCondition{Type: corev1.PodInitialized, Status: corev1.ConditionTrue}
 	if phase == corev1.PodSucceeded {
 		condition.Reason = "PodCompleted"
 		return condition
 	}
-	if w.initialized {
+	if r.pod.initialized {
 		return condition
 	}
 	var incomplete []string
-	for _, i := range w.init {
+	for _, i := range r.containers.init {
 		if i.sidecar && !i.started || !i.sidecar && !i.done() {
 			incomplete = append(incomplete, i.spec.Name)
 		}
@@ -83,7 +83,7 @@ func (w *Worker) initializedCondition(phase corev1.PodPhase) corev1.PodCondition
 	return condition
 }
 
-func (w *Worker) containersReady(phase corev1.PodPhase) corev1.PodCondition {
+func (r *reporter) containersReady(phase corev1.PodPhase) corev1.PodCondition {
 	switch phase {
 	case corev1.PodSucceeded:
 		return corev1.PodCondition{Status: corev1.ConditionFalse, Reason: "PodCompleted"}
@@ -91,7 +91,7 @@ func (w *Worker) containersReady(phase corev1.PodPhase) corev1.PodCondition {
 		return corev1.PodCondition{Status: corev1.ConditionFalse, Reason: "PodFailed"}
 	}
 	var unready []string
-	for _, i := range w.all() {
+	for _, i := range r.containers.all() {
 		if (!i.isInit || i.sidecar) && (i.process == nil || !i.ready) {
 			unready = append(unready, i.spec.Name)
 		}
@@ -106,10 +106,10 @@ func (w *Worker) containersReady(phase corev1.PodPhase) corev1.PodCondition {
 }
 
 // gatesReady looks at the conditions of others that the pod wants to be true.
-func (w *Worker) gatesReady() corev1.PodCondition {
+func (r *reporter) gatesReady() corev1.PodCondition {
 	var missing []string
-	for _, gate := range w.pod.Spec.ReadinessGates {
-		condition := find(w.pod.Status.Conditions, gate.ConditionType)
+	for _, gate := range r.pod.seen.Spec.ReadinessGates {
+		condition := find(r.pod.seen.Status.Conditions, gate.ConditionType)
 		switch {
 		case condition == nil:
 			missing = append(missing, fmt.Sprintf("corresponding condition of pod readiness gate %q does not exist.",

@@ -14,38 +14,19 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded/processnode/containerlog"
 )
 
-func (a *attempt) endLog(w *Worker) {
-	if err := a.log.Close(); err != nil {
-		w.Log.Error(err, "Could not close a log", "pod", a.pod.Name)
-	}
-}
-
-// drain waits until all output is in the log, and closes it.
-func (a *attempt) drain() {
-	copied := make(chan struct{})
-	go func() { a.copied.Wait(); close(copied) }()
-	timer := a.Clock.NewTimer(drainTime)
-	defer timer.Stop()
-	select {
-	case <-copied:
-	case <-timer.C():
-	}
-	a.endLog(a.worker)
-}
-
 // exited notes the end of a run.
-func (w *Worker) exited(i *instance, process *container.Process) {
+func (i *instance) exited(process *container.Process) {
 	exit := process.Exit()
 	state := &corev1.ContainerStateTerminated{ExitCode: int32(exit.Code), Signal: int32(exit.Signal), Reason: "Error"}
 	if exit.Code == 0 {
 		state.Reason = "Completed"
 	}
-	state.Message = w.terminationMessage(i, exit.Code)
-	w.noteExit(i, state)
+	state.Message = i.terminationMessage(exit.Code)
+	i.noteExit(state)
 }
 
-func (w *Worker) noteExit(i *instance, state *corev1.ContainerStateTerminated) {
-	now := w.Clock.Now()
+func (i *instance) noteExit(state *corev1.ContainerStateTerminated) {
+	now := i.pod.Clock.Now()
 	state.StartedAt, state.FinishedAt = metav1.NewTime(i.startedAt).Rfc3339Copy(), metav1.NewTime(now).Rfc3339Copy()
 	state.ContainerID = i.containerID()
 	i.endedBefore = i.ended
@@ -61,15 +42,15 @@ func (w *Worker) noteExit(i *instance, state *corev1.ContainerStateTerminated) {
 }
 
 // sayCrashLoop says that the container waits before it is started again.
-func (w *Worker) sayCrashLoop(i *instance) {
+func (i *instance) sayCrashLoop() {
 	if i.ended == nil || i.waiting != nil && i.waiting.Reason == "CrashLoopBackOff" {
 		return
 	}
 	delay := i.crash.Last()
-	w.eventf(i, corev1.EventTypeWarning, "BackOff", "Back-off restarting failed container %s in pod %s_%s(%s)",
-		i.spec.Name, w.pod.Name, w.pod.Namespace, w.pod.UID)
+	i.eventf(corev1.EventTypeWarning, "BackOff", "Back-off restarting failed container %s in pod %s_%s(%s)",
+		i.spec.Name, i.pod.seen.Name, i.pod.seen.Namespace, i.pod.seen.UID)
 	i.say("CrashLoopBackOff", fmt.Sprintf("back-off %s restarting failed container=%s pod=%s_%s(%s)",
-		delay, i.spec.Name, w.pod.Name, w.pod.Namespace, w.pod.UID))
+		delay, i.spec.Name, i.pod.seen.Name, i.pod.seen.Namespace, i.pod.seen.UID))
 }
 
 const (
@@ -79,10 +60,10 @@ const (
 )
 
 // terminationMessage is what a container has left behind for its status.
-func (w *Worker) terminationMessage(i *instance, exitCode int) string {
-	content, err := os.ReadFile(filepath.Join(w.containerFolder(i.spec.Name), "termination-log"))
+func (i *instance) terminationMessage(exitCode int) string {
+	content, err := os.ReadFile(filepath.Join(i.sandbox.containerFolder(i.spec.Name), "termination-log"))
 	if err != nil {
-		w.Log.Error(err, "Could not read a termination message", "pod", w.pod.Name, "container", i.spec.Name)
+		i.pod.Log.Error(err, "Could not read a termination message", "pod", i.pod.seen.Name, "container", i.spec.Name)
 	}
 	if len(content) > 0 || exitCode == 0 ||
 		i.spec.TerminationMessagePolicy != corev1.TerminationMessageFallbackToLogsOnError {
@@ -91,7 +72,7 @@ func (w *Worker) terminationMessage(i *instance, exitCode int) string {
 	var tail bytes.Buffer
 	lines := int64(logMessageTail)
 	if err := i.log.Read(context.Background(), &tail, containerlog.Options{Tail: &lines}); err != nil {
-		w.Log.Error(err, "Could not read the end of a log", "pod", w.pod.Name, "container", i.spec.Name)
+		i.pod.Log.Error(err, "Could not read the end of a log", "pod", i.pod.seen.Name, "container", i.spec.Name)
 	}
 	return string(tail.Bytes()[max(0, tail.Len()-maxLogMessage):])
 }

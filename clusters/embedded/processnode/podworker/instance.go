@@ -14,6 +14,9 @@ import (
 
 // instance is one container of a pod over all its restarts. It belongs to the pod's worker.
 type instance struct {
+	pod     *pod
+	sandbox *sandbox
+
 	spec    *corev1.Container
 	isInit  bool
 	sidecar bool // an init container that stays
@@ -28,8 +31,7 @@ type instance struct {
 	startedAt   time.Time
 	started     bool // its startup probe has succeeded, or it has none
 	ready       bool
-	probes      context.Context // of the run's hooks and probes
-	endProbes   context.CancelFunc
+	endProbes   context.CancelFunc // and hooks
 
 	// Of earlier runs, and why it does not run.
 	waiting     *corev1.ContainerStateWaiting    // nil unless something is worth saying
@@ -43,11 +45,11 @@ type instance struct {
 	configRetry time.Time // when to look again for what its configuration refers to
 }
 
-func newInstance(n *Node, spec *corev1.Container, isInit bool) *instance {
+func newInstance(p *pod, s *sandbox, spec *corev1.Container, isInit bool) *instance {
 	return &instance{
-		spec: spec, isInit: isInit,
+		pod: p, sandbox: s, spec: spec, isInit: isInit,
 		sidecar: isInit && spec.RestartPolicy != nil && *spec.RestartPolicy == corev1.ContainerRestartPolicyAlways,
-		crash:   backoff.Delay{Base: n.RestartBackoff, Max: n.MaxRestartBackoff},
+		crash:   backoff.Delay{Base: p.RestartBackoff, Max: p.MaxRestartBackoff},
 		image:   imageWait{backoff: backoff.Delay{Base: 10 * time.Second, Max: 5 * time.Minute, Failed: true}},
 	}
 }
@@ -91,4 +93,33 @@ func matches(codes *corev1.ContainerRestartRuleOnExitCodes, code int32) bool {
 		listed = listed || value == code
 	}
 	return listed == (codes.Operator == corev1.ContainerRestartRuleOnExitCodesOpIn)
+}
+
+// containers are those of a pod.
+type containers struct {
+	init []*instance // in order; sidecars are among them
+	main []*instance
+}
+
+// all lists the containers, init containers first.
+func (c *containers) all() []*instance {
+	return append(append(make([]*instance, 0, len(c.init)+len(c.main)), c.init...), c.main...)
+}
+
+func (c *containers) find(name string) *instance {
+	for _, i := range c.all() {
+		if i.spec.Name == name {
+			return i
+		}
+	}
+	return nil
+}
+
+// forgetInit lets the init containers run again before the main ones, as in a new sandbox.
+func (c *containers) forgetInit() {
+	for _, i := range c.init {
+		if i.done() {
+			i.ended = nil
+		}
+	}
 }

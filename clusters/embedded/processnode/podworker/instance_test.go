@@ -63,7 +63,7 @@ func TestMayRestart(t *testing.T) {
 		"own rule for other codes": {pod: corev1.RestartPolicyAlways, spec: corev1.Container{RestartPolicy: never,
 			RestartPolicyRules: []corev1.ContainerRestartRule{rule}}, code: 41},
 	} {
-		i := newInstance(&Node{}, &test.spec, test.init)
+		i := newInstance(&pod{Node: &Node{}}, nil, &test.spec, test.init)
 		i.ended = &corev1.ContainerStateTerminated{ExitCode: test.code}
 		if got := i.mayRestart(test.pod); got != test.want {
 			t.Errorf("%s: got %t", name, got)
@@ -76,7 +76,7 @@ func TestRestoreRuns_StatusWasNeverReported_CountsLogs(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	now := metav1.NewTime(time.Now())
-	i := newInstance(&Node{}, &corev1.Container{Name: "c"}, false)
+	i := newInstance(&pod{Node: &Node{}}, nil, &corev1.Container{Name: "c"}, false)
 	i.restoreRuns(folder, now)
 	if i.runs != 0 || i.ended != nil {
 		t.Errorf("without logs: %d runs, ended %v", i.runs, i.ended)

@@ -132,7 +132,7 @@ func (p *Pods) Touch(namespace string, object podref.Object) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	for _, w := range p.workers {
-		if w.namespace == namespace && podref.RefersTo(w.first, object) {
+		if w.pod.first.Namespace == namespace && podref.RefersTo(w.pod.first, object) {
 			w.refresh()
 		}
 	}
@@ -150,8 +150,8 @@ func (p *Pods) Find(namespace, name string) (found *Worker, known bool) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	for _, w := range p.workers {
-		if w.namespace == namespace && w.first.Name == name &&
-			(found == nil || found.first.CreationTimestamp.Before(&w.first.CreationTimestamp)) {
+		if w.pod.first.Namespace == namespace && w.pod.first.Name == name &&
+			(found == nil || found.pod.first.CreationTimestamp.Before(&w.pod.first.CreationTimestamp)) {
 			found = w
 		}
 	}

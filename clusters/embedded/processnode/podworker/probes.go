@@ -10,78 +10,83 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
 
 	"github.com/transplant-sim/transplant/clusters/embedded/processnode/container"
 	"github.com/transplant-sim/transplant/clusters/embedded/processnode/probe"
 )
 
 // afterStart runs what follows the start of a container: its hook, then its probes.
-func (w *Worker) afterStart(ctx context.Context, i *instance) {
+func (i *instance) afterStart(ctx context.Context) {
 	probes, cancel := context.WithCancel(ctx)
-	i.probes, i.endProbes = probes, cancel
+	i.endProbes = cancel
 	process := i.process
 	if i.spec.Lifecycle == nil || i.spec.Lifecycle.PostStart == nil {
-		w.probe(probes, i, process)
+		prober{i, process}.start(probes)
 		return
 	}
-	target := w.target(i)
+	target := i.target()
 	handler := i.spec.Lifecycle.PostStart
-	w.elsewhere(func() func() {
-		err := w.runHook(probes, handler, target)
+	i.pod.mail.elsewhere(func() func() {
+		err := runHook(probes, i.pod.Clock, handler, target)
 		return func() {
 			switch {
 			case i.process != process:
 			case err != nil:
-				w.eventf(i, corev1.EventTypeWarning, "FailedPostStartHook", "PostStartHook failed: %v", err)
-				w.stopInstance(ctx, i, "FailedPostStartHook", w.grace())
+				i.eventf(corev1.EventTypeWarning, "FailedPostStartHook", "PostStartHook failed: %v", err)
+				i.stop(ctx, "FailedPostStartHook", i.pod.grace())
 			default:
-				w.probe(probes, i, process)
+				prober{i, process}.start(probes)
 			}
 		}
 	})
 }
 
-// probe starts the container's probes: the startup probe alone, until it has succeeded.
-func (w *Worker) probe(ctx context.Context, i *instance, process *container.Process) {
-	if i.spec.StartupProbe != nil {
-		w.loop(ctx, i, process, probe.Startup, i.spec.StartupProbe)
-		return
-	}
-	w.becomeStarted(ctx, i, process)
+// prober runs the probes of one run of a container.
+type prober struct {
+	of      *instance
+	process *container.Process
 }
 
-func (w *Worker) becomeStarted(ctx context.Context, i *instance, process *container.Process) {
-	i.started = true
-	if i.spec.LivenessProbe != nil {
-		w.loop(ctx, i, process, probe.Liveness, i.spec.LivenessProbe)
-	}
-	if i.spec.ReadinessProbe == nil {
-		i.ready = true
+// start begins with the startup probe alone, until it has succeeded. They end with ctx, as the run does.
+func (p prober) start(ctx context.Context) {
+	if startup := p.of.spec.StartupProbe; startup != nil {
+		p.loop(ctx, probe.Startup, startup)
 		return
 	}
-	w.loop(ctx, i, process, probe.Readiness, i.spec.ReadinessProbe)
+	p.started(ctx)
 }
 
-func (w *Worker) loop(ctx context.Context, i *instance, process *container.Process, kind probe.Kind,
-	spec *corev1.Probe) {
-	ctx, cancel := context.WithCancel(ctx)
+func (p prober) started(ctx context.Context) {
+	p.of.started = true
+	if liveness := p.of.spec.LivenessProbe; liveness != nil {
+		p.loop(ctx, probe.Liveness, liveness)
+	}
+	if p.of.spec.ReadinessProbe == nil {
+		p.of.ready = true
+		return
+	}
+	p.loop(ctx, probe.Readiness, p.of.spec.ReadinessProbe)
+}
+
+func (p prober) loop(run context.Context, kind probe.Kind, spec *corev1.Probe) {
+	ctx, end := context.WithCancel(run)
 	report := func(outcome probe.Outcome) bool {
-		w.mail.post(func() {
-			if i.process == process && ctx.Err() == nil {
-				w.judge(ctx, cancel, i, process, spec, outcome)
+		p.of.pod.mail.post(func() {
+			if p.of.process == p.process && ctx.Err() == nil {
+				p.judge(run, end, spec, outcome)
 			}
 		})
 		return true
 	}
-	target := w.target(i)
-	go probe.Loop(ctx, w.Clock, kind, spec, target, report)
+	go probe.Loop(ctx, p.of.pod.Clock, kind, spec, p.of.target(), report)
 }
 
-// judge acts on the result of one probe.
-func (w *Worker) judge(ctx context.Context, end context.CancelFunc, i *instance, process *container.Process,
-	spec *corev1.Probe, outcome probe.Outcome) {
+// judge acts on the result of one probe, which it may end.
+func (p prober) judge(run context.Context, end context.CancelFunc, spec *corev1.Probe, outcome probe.Outcome) {
+	i := p.of
 	if outcome.Err != nil {
-		w.eventf(i, corev1.EventTypeWarning, "Unhealthy", "%s probe failed: %v", outcome.Kind, outcome.Err)
+		i.eventf(corev1.EventTypeWarning, "Unhealthy", "%s probe failed: %v", outcome.Kind, outcome.Err)
 	}
 	if !outcome.Reached {
 		return
@@ -92,30 +97,25 @@ func (w *Worker) judge(ctx context.Context, end context.CancelFunc, i *instance,
 		i.ready = well
 	case outcome.Kind == probe.Startup && well:
 		end()
-		// ctx has ended with this probe; the others hang on the container's own.
-		w.becomeStarted(i.probes, i, process)
-	case !well && w.phase < phaseStopping:
+		p.started(run)
+	case !well && i.pod.phase < phaseStopping:
 		end()
 		why := "Container " + i.spec.Name + " failed " + map[probe.Kind]string{probe.Startup: "startup",
 			probe.Liveness: "liveness"}[outcome.Kind] +
 			" probe, will be restarted"
-		w.stopInstance(context.WithoutCancel(ctx), i, why, w.graceOf(spec))
+		grace := i.pod.grace()
+		if seconds := spec.TerminationGracePeriodSeconds; seconds != nil {
+			grace = max(time.Duration(*seconds)*time.Second, time.Second)
+		}
+		i.stop(context.WithoutCancel(run), why, grace)
 	}
-}
-
-// graceOf is the grace period of a container that has failed a probe.
-func (w *Worker) graceOf(spec *corev1.Probe) time.Duration {
-	if spec.TerminationGracePeriodSeconds != nil {
-		return max(time.Duration(*spec.TerminationGracePeriodSeconds)*time.Second, time.Second)
-	}
-	return w.grace()
 }
 
 // target is the container as its probes and hooks reach it. It may be used from any goroutine.
-func (w *Worker) target(i *instance) probe.Target {
+func (i *instance) target() probe.Target {
 	process, environment, dir := i.process, i.environment.Strings(), i.spec.WorkingDir
 	return probe.Target{
-		Host:  w.ip,
+		Host:  i.sandbox.ip,
 		Ports: i.spec.Ports,
 		Exec: func(ctx context.Context, command []string, output io.Writer) (int, error) {
 			exit, err := process.Exec(ctx, container.Command{Args: command, Env: environment, Dir: dir, Stdout: output,
@@ -126,7 +126,8 @@ func (w *Worker) target(i *instance) probe.Target {
 }
 
 // runHook runs a container's postStart or preStop hook until ctx is done.
-func (w *Worker) runHook(ctx context.Context, handler *corev1.LifecycleHandler, target probe.Target) error {
+func runHook(ctx context.Context, c clock.WithDelayedExecution, handler *corev1.LifecycleHandler,
+	target probe.Target) error {
 	switch {
 	case handler.Exec != nil:
 		var output bytes.Buffer
@@ -143,7 +144,7 @@ func (w *Worker) runHook(ctx context.Context, handler *corev1.LifecycleHandler, 
 		}
 		return response.Body.Close()
 	case handler.Sleep != nil:
-		timer := w.Clock.NewTimer(time.Duration(handler.Sleep.Seconds) * time.Second)
+		timer := c.NewTimer(time.Duration(handler.Sleep.Seconds) * time.Second)
 		defer timer.Stop()
 		select {
 		case <-timer.C():
@@ -155,15 +156,15 @@ func (w *Worker) runHook(ctx context.Context, handler *corev1.LifecycleHandler, 
 }
 
 // preStop returns what to do before the container is asked to end, or nil.
-func (w *Worker) preStop(i *instance) func(context.Context) {
+func (i *instance) preStop() func(context.Context) {
 	if i.spec.Lifecycle == nil || i.spec.Lifecycle.PreStop == nil {
 		return nil
 	}
-	target, handler := w.target(i), i.spec.Lifecycle.PreStop
+	target, handler := i.target(), i.spec.Lifecycle.PreStop
 	return func(ctx context.Context) {
-		err := w.runHook(ctx, handler, target)
+		err := runHook(ctx, i.pod.Clock, handler, target)
 		if err != nil && ctx.Err() == nil {
-			w.mail.post(func() { w.eventf(i, corev1.EventTypeWarning, "FailedPreStopHook", "PreStopHook failed: %v", err) })
+			i.pod.mail.post(func() { i.eventf(corev1.EventTypeWarning, "FailedPreStopHook", "PreStopHook failed: %v", err) })
 		}
 	}
 }

@@ -19,7 +19,7 @@ var ErrGone = errors.New("the pod is gone")
 // ask lets another goroutine look at a worker. It returns false when the worker has ended, or ctx is done.
 func ask[T any](ctx context.Context, w *Worker, question func() T) (answer T, answered bool) {
 	answers := make(chan T, 1)
-	w.mail.post(func() { answers <- question() })
+	w.pod.mail.post(func() { answers <- question() })
 	select {
 	case answer = <-answers:
 		return answer, true
@@ -30,20 +30,20 @@ func ask[T any](ctx context.Context, w *Worker, question func() T) (answer T, an
 }
 
 // Name of the pod.
-func (w *Worker) Name() string { return w.first.Name }
+func (w *Worker) Name() string { return w.pod.first.Name }
 
 // UID of the pod.
-func (w *Worker) UID() types.UID { return w.first.UID }
+func (w *Worker) UID() types.UID { return w.pod.first.UID }
 
 // Pod is the pod as the worker has seen it last. It returns false when the worker has ended, or ctx is done; so do the
 // other questions to a worker, or they return ErrGone.
 func (w *Worker) Pod(ctx context.Context) (*corev1.Pod, bool) {
-	return ask(ctx, w, func() *corev1.Pod { return w.pod })
+	return ask(ctx, w, func() *corev1.Pod { return w.pod.seen })
 }
 
 // IP is the address of the pod.
 func (w *Worker) IP(ctx context.Context) (string, bool) {
-	return ask(ctx, w, func() string { return w.ip })
+	return ask(ctx, w, func() string { return w.sandbox.ip })
 }
 
 // Process is a container's first process, as GET /processes lists it. It is had from the node itself, with the API
@@ -62,9 +62,9 @@ func (w *Worker) Processes(ctx context.Context) ([]Process, bool) {
 }
 
 func (w *Worker) runningProcesses() (list []Process) {
-	for _, i := range w.all() {
+	for _, i := range w.containers.all() {
 		if i.process != nil {
-			list = append(list, Process{w.namespace, w.pod.Name, w.pod.UID, i.spec.Name, i.process.PID()})
+			list = append(list, Process{w.pod.first.Namespace, w.pod.seen.Name, w.pod.seen.UID, i.spec.Name, i.process.PID()})
 		}
 	}
 	return list
@@ -88,10 +88,10 @@ type place struct {
 }
 
 func (w *Worker) placeOf(name string) place {
-	i := w.find(name)
+	i := w.containers.find(name)
 	switch {
 	case i == nil:
-		return place{err: fmt.Errorf("container %q is not valid for pod %q", name, w.first.Name)}
+		return place{err: fmt.Errorf("container %q is not valid for pod %q", name, w.pod.first.Name)}
 	case i.process == nil:
 		return place{err: fmt.Errorf("container not found (%q)", name)}
 	}
@@ -105,11 +105,11 @@ func (w *Worker) LogOf(ctx context.Context, name string, previous bool) (*contai
 		err error
 	}
 	found, answered := ask(ctx, w, func() (a answer) {
-		i := w.find(name)
+		i := w.containers.find(name)
 		if i == nil {
-			return answer{err: fmt.Errorf("container %q is not valid for pod %q", name, w.first.Name)}
+			return answer{err: fmt.Errorf("container %q is not valid for pod %q", name, w.pod.first.Name)}
 		}
-		a.log, a.err = w.logOfRun(i, previous)
+		a.log, a.err = i.logOfRun(previous)
 		return a
 	})
 	if !answered {
@@ -118,35 +118,26 @@ func (w *Worker) LogOf(ctx context.Context, name string, previous bool) (*contai
 	return found.log, found.err
 }
 
-func (w *Worker) logOfRun(i *instance, previous bool) (*containerlog.Log, error) {
+func (i *instance) logOfRun(previous bool) (*containerlog.Log, error) {
 	last := i.runs - 1
 	if previous {
 		last--
 	}
 	switch {
 	case previous && last < 0:
-		return nil, fmt.Errorf("previous terminated container %q in pod %q not found", i.spec.Name, w.pod.Name)
+		return nil, fmt.Errorf("previous terminated container %q in pod %q not found", i.spec.Name, i.pod.seen.Name)
 	case last < 0:
 		reason := "ContainerCreating"
-		if waiting := w.containerStatus(i).State.Waiting; waiting != nil {
+		if waiting := i.status().State.Waiting; waiting != nil {
 			reason = waiting.Reason
 		}
-		return nil, fmt.Errorf("container %q in pod %q is waiting to start: %s", i.spec.Name, w.pod.Name, reason)
+		return nil, fmt.Errorf("container %q in pod %q is waiting to start: %s", i.spec.Name, i.pod.seen.Name, reason)
 	case !previous && i.log != nil:
 		return i.log, nil
 	}
-	path := logPath(w.containerFolder(i.spec.Name), last) // from a run whose log is closed
+	path := logPath(i.sandbox.containerFolder(i.spec.Name), last) // from a run whose log is closed
 	if _, err := os.Stat(path); err != nil {
-		return nil, fmt.Errorf("the log of container %q in pod %q is not kept any more", i.spec.Name, w.pod.Name)
+		return nil, fmt.Errorf("the log of container %q in pod %q is not kept any more", i.spec.Name, i.pod.seen.Name)
 	}
 	return containerlog.Closed(path), nil
-}
-
-func (w *Worker) find(name string) *instance {
-	for _, i := range w.all() {
-		if i.spec.Name == name {
-			return i
-		}
-	}
-	return nil
 }

@@ -18,33 +18,33 @@ const (
 // restore takes up a pod that an earlier life of this node has run: its containers have ended with that life, and are
 // started anew where the pod's policy says so, as after a reboot. Its address, empty folders and claims stay.
 func (w *Worker) restore() {
-	status := &w.pod.Status
-	w.ip, w.conditions = status.PodIP, append([]corev1.PodCondition(nil), status.Conditions...)
+	status := &w.pod.seen.Status
+	w.sandbox.ip, w.report.conditions = status.PodIP, append([]corev1.PodCondition(nil), status.Conditions...)
 	if status.StartTime != nil {
-		w.started = status.StartTime.Time
+		w.pod.started = status.StartTime.Time
 	}
 	if status.Phase == corev1.PodFailed && status.Reason != "" {
-		w.failure = failure{status.Reason, status.Message}
+		w.pod.failure = failure{status.Reason, status.Message}
 	}
-	for _, i := range w.all() {
+	for _, i := range w.containers.all() {
 		for _, statuses := range [][]corev1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
 			for k := range statuses {
 				if statuses[k].Name == i.spec.Name {
-					i.restore(&statuses[k], metav1.NewTime(w.Clock.Now()).Rfc3339Copy())
+					i.restore(&statuses[k], metav1.NewTime(w.pod.Clock.Now()).Rfc3339Copy())
 				}
 			}
 		}
 	}
-	for _, i := range w.all() {
-		i.restoreRuns(w.containerFolder(i.spec.Name), metav1.NewTime(w.Clock.Now()).Rfc3339Copy())
+	for _, i := range w.containers.all() {
+		i.restoreRuns(w.sandbox.containerFolder(i.spec.Name), metav1.NewTime(w.pod.Clock.Now()).Rfc3339Copy())
 	}
 	switch {
 	case status.Phase == corev1.PodSucceeded || status.Phase == corev1.PodFailed:
-		w.phase, w.initialized = phaseStopped, true
-	case w.pod.Spec.RestartPolicy == corev1.RestartPolicyNever && anyRan(w.main):
-		w.initialized = true // nothing is run twice
+		w.pod.phase, w.pod.initialized = phaseStopped, true
+	case w.pod.seen.Spec.RestartPolicy == corev1.RestartPolicyNever && anyRan(w.containers.main):
+		w.pod.initialized = true // nothing is run twice
 	default:
-		w.forgetInit()
+		w.containers.forgetInit()
 	}
 }
 
@@ -93,13 +93,4 @@ func anyRan(instances []*instance) bool {
 		}
 	}
 	return false
-}
-
-// forgetInit lets the init containers run again before the main ones, as in a new sandbox.
-func (w *Worker) forgetInit() {
-	for _, i := range w.init {
-		if i.done() {
-			i.ended = nil
-		}
-	}
 }

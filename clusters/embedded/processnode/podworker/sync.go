@@ -2,70 +2,49 @@ package podworker
 
 import (
 	"context"
+	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // sync does what the pod needs now. It is called after every letter and at every time that was asked for; it never
 // waits.
 func (w *Worker) sync(ctx context.Context) {
 	w.beginStop()
-	switch w.phase {
+	switch w.pod.phase {
 	case phaseNew:
-		w.prepare(ctx)
+		w.sandbox.prepare(ctx)
 	case phaseReady:
-		w.renew(ctx)
-		w.checkDeadline()
-		if w.initialized || w.runInit(ctx) {
-			w.initialized = true
+		w.sandbox.renew(ctx)
+		w.pod.checkDeadline()
+		if w.pod.initialized || w.runInit(ctx) {
+			w.pod.initialized = true
 			w.runMain(ctx)
 		}
 	}
 	// Not part of the switch: what has just been decided is done at once.
-	if w.phase == phaseStopping {
+	if w.pod.phase == phaseStopping {
 		w.stopAll(ctx)
 	}
 }
 
 // beginStop notices that the pod is to end.
 func (w *Worker) beginStop() {
-	if !w.gone && w.pod.DeletionTimestamp == nil && w.failure == (failure{}) {
+	if !w.pod.gone && w.pod.seen.DeletionTimestamp == nil && w.pod.failure == (failure{}) {
 		return
 	}
-	w.stop(w.grace())
-}
-
-// stop lets no container start any more. A second call can only shorten the time that is left.
-func (w *Worker) stop(grace time.Duration) {
-	by := w.Clock.Now().Add(grace)
-	if w.phase >= phaseStopping {
-		if by.Before(w.stopBy) {
-			w.stopBy = by
-			w.hurry(grace)
-		}
-		return
+	if w.pod.stop() {
+		w.hurry()
 	}
-	w.phase, w.stopBy = phaseStopping, by
-}
-
-// grace is how long the pod's containers have between the request to end and their death.
-func (w *Worker) grace() time.Duration {
-	seconds := int64(corev1.DefaultTerminationGracePeriodSeconds)
-	if w.pod.Spec.TerminationGracePeriodSeconds != nil {
-		seconds = *w.pod.Spec.TerminationGracePeriodSeconds
-	}
-	if w.pod.DeletionGracePeriodSeconds != nil {
-		seconds = *w.pod.DeletionGracePeriodSeconds
-	}
-	return max(time.Duration(seconds)*time.Second, time.Second)
 }
 
 // runInit runs the init containers one after the other. It returns true when the main containers may start.
 func (w *Worker) runInit(ctx context.Context) bool {
-	for _, i := range w.init {
+	for _, i := range w.containers.init {
 		if i.sidecar {
-			w.keepRunning(ctx, i)
+			i.keepRunning(ctx)
 			if !i.started || !i.alive() {
 				return false
 			}
@@ -74,11 +53,11 @@ func (w *Worker) runInit(ctx context.Context) bool {
 		if i.done() {
 			continue
 		}
-		if !i.alive() && i.ended != nil && !i.mayRestart(w.pod.Spec.RestartPolicy) {
-			w.stop(w.grace()) // an init container has failed for good, and the pod with it
+		if !i.alive() && i.ended != nil && !i.mayRestart(w.pod.seen.Spec.RestartPolicy) {
+			w.pod.stop() // an init container has failed for good, and the pod with it
 			return false
 		}
-		w.keepRunning(ctx, i)
+		i.keepRunning(ctx)
 		return false
 	}
 	return true
@@ -87,63 +66,85 @@ func (w *Worker) runInit(ctx context.Context) bool {
 // runMain keeps the main containers and the sidecars running, and ends the pod when all main containers are done.
 func (w *Worker) runMain(ctx context.Context) {
 	done := true
-	for _, i := range w.main {
-		if !i.alive() && i.ended != nil && !i.mayRestart(w.pod.Spec.RestartPolicy) {
+	for _, i := range w.containers.main {
+		if !i.alive() && i.ended != nil && !i.mayRestart(w.pod.seen.Spec.RestartPolicy) {
 			continue
 		}
 		done = false
-		w.keepRunning(ctx, i)
+		i.keepRunning(ctx)
 	}
 	if done {
-		w.stop(w.grace())
+		w.pod.stop()
 		return
 	}
-	for _, i := range w.init {
+	for _, i := range w.containers.init {
 		if i.sidecar {
-			w.keepRunning(ctx, i)
+			i.keepRunning(ctx)
 		}
 	}
 }
 
-// keepRunning starts the container if it is time to.
-func (w *Worker) keepRunning(ctx context.Context, i *instance) {
-	if i.alive() {
+// stopAll ends the containers: all but the sidecars at once, then the sidecars, the last one first.
+func (w *Worker) stopAll(ctx context.Context) {
+	alive := false
+	for _, i := range w.containers.all() {
+		if !i.sidecar && i.alive() {
+			alive = true
+			i.stop(ctx, "Stopping container "+i.spec.Name, w.pod.remaining())
+		}
+	}
+	if alive {
 		return
 	}
-	now := w.Clock.Now()
-	if now.Before(i.notBefore) {
-		w.sayCrashLoop(i)
-		w.wakeAt(i.notBefore)
-		return
+	for _, i := range slices.Backward(w.containers.init) {
+		if i.alive() {
+			i.stop(ctx, "Stopping container "+i.spec.Name, w.pod.remaining())
+			return
+		}
 	}
-	if now.Before(i.configRetry) {
-		w.wakeAt(i.configRetry)
-		return
-	}
-	if programs, known := w.pull(i); known {
-		w.start(ctx, i, programs)
+	if !w.sandbox.preparing {
+		w.pod.phase = phaseStopped
 	}
 }
 
-// checkDeadline fails a pod that has been active for longer than it may.
-func (w *Worker) checkDeadline() {
-	if w.pod.Spec.ActiveDeadlineSeconds == nil {
-		return
+// hurry kills what is still alive after a grace period that has been shortened.
+func (w *Worker) hurry() {
+	for _, i := range w.containers.all() {
+		if process := i.process; process != nil && i.stopping {
+			w.pod.Clock.AfterFunc(w.pod.grace(), process.Kill)
+		}
 	}
-	deadline := w.started.Add(time.Duration(*w.pod.Spec.ActiveDeadlineSeconds) * time.Second)
-	if w.Clock.Now().Before(deadline) {
-		w.wakeAt(deadline)
-		return
-	}
-	w.fail("DeadlineExceeded", "Pod was active on the node longer than the specified deadline")
 }
 
-// fail ends the pod for a reason of its own.
-func (w *Worker) fail(reason, message string) {
-	if w.phase >= phaseStopping {
+// deleteRetry is when a pod is removed again that could not be removed.
+const deleteRetry = time.Second
+
+// deleteTimeout bounds the request that removes a pod.
+const deleteTimeout = 10 * time.Second
+
+// deleteWhenWritten removes a pod that is to go from the API, once its last status is there.
+func (w *Worker) deleteWhenWritten(ctx context.Context) {
+	if w.pod.phase != phaseStopped || w.pod.seen.DeletionTimestamp == nil || w.pod.gone || w.deleted {
 		return
 	}
-	w.failure = failure{reason, message}
-	w.Recorder.Event(w.pod, corev1.EventTypeWarning, reason, message)
-	w.stop(w.grace())
+	if !w.report.writer.UpToDate() {
+		return // the writer sends a letter
+	}
+	w.deleted = true
+	name, namespace, uid := w.pod.seen.Name, w.pod.seen.Namespace, w.pod.seen.UID
+	w.pod.mail.elsewhere(func() func() {
+		limited, cancel := context.WithTimeout(ctx, deleteTimeout)
+		defer cancel()
+		now := int64(0)
+		err := w.pod.Client.CoreV1().Pods(namespace).Delete(limited, name, metav1.DeleteOptions{
+			GracePeriodSeconds: &now, Preconditions: &metav1.Preconditions{UID: &uid},
+		})
+		return func() {
+			if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+				w.pod.Log.V(1).Info("Pod is not removed", "pod", namespace+"/"+name, "reason", err.Error())
+				w.deleted = false
+				w.pod.Clock.AfterFunc(deleteRetry, func() { w.pod.mail.post(func() {}) })
+			}
+		}
+	})
 }

@@ -42,7 +42,7 @@ func TestAPodThatGoesWhileItsVolumesAreRenewed(t *testing.T) {
 		})
 		w, ended := runWorker(t, c, pod)
 		synctest.Wait()
-		file := filepath.Join(w.folder, "volumes", "v", "key")
+		file := filepath.Join(w.sandbox.folder, "volumes", "v", "key")
 		if _, err := os.Stat(file); err != nil {
 			t.Fatalf("the pod has no volume: %v", err)
 		}
@@ -54,7 +54,7 @@ func TestAPodThatGoesWhileItsVolumesAreRenewed(t *testing.T) {
 		close(answer)
 		<-ended
 		synctest.Wait()
-		if _, err := os.Stat(w.folder); !errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Stat(w.sandbox.folder); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("the folder of a pod that is gone: %v", err)
 		}
 	})

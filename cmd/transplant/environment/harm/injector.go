@@ -27,7 +27,7 @@ func New(on *observe.Observer) *Injector { return &Injector{on: on} }
 func (i *Injector) BreakLink(_ context.Context, actor, target string, fault link.Fault,
 	hook requests.Hook) (world.Injection, error) {
 	if target == switchboard.Shoots {
-		proxy, err := i.on.Landscape.Proxy(actor)
+		proxy, err := i.on.Landscape.Links().Proxy(actor)
 		if err != nil {
 			return world.Injection{}, err
 		}
@@ -42,7 +42,7 @@ func (i *Injector) BreakLink(_ context.Context, actor, target string, fault link
 	}
 	var links []*link.Link
 	for _, target := range targets {
-		l, err := i.on.Landscape.Link(actor, target)
+		l, err := i.on.Landscape.Links().Link(actor, target)
 		if err != nil {
 			return world.Injection{}, err
 		}

@@ -114,7 +114,7 @@ func (o *Observer) ConnectShoot(ctx context.Context, shoot, actor string) (*rest
 	if actor == world.Observer {
 		return o.direct(ctx, shoot, access)
 	}
-	proxy, err := o.Landscape.Proxy(actor)
+	proxy, err := o.Landscape.Links().Proxy(actor)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (o *Observer) ConnectShoot(ctx context.Context, shoot, actor string) (*rest
 		return nil, err
 	}
 	config.Proxy = http.ProxyURL(through)
-	config.CAData = bytes.Join([][]byte{config.CAData, o.Landscape.LinkCA()}, []byte("\n"))
+	config.CAData = bytes.Join([][]byte{config.CAData, o.Landscape.Links().CA()}, []byte("\n"))
 	return config, nil
 }
 
