@@ -55,7 +55,7 @@ func (r *Report) judgeAgain(events []timeline.Event, definition *scenario.Scenar
 
 // newAgain is nil for a step without a condition.
 func (r *Report) newAgain(at time.Duration, p timeline.StepStarted, definition *scenario.Scenario) *again {
-	if p.Index >= len(definition.Spec.Steps) {
+	if p.Index < 0 || p.Index >= len(definition.Spec.Steps) {
 		return nil
 	}
 	that, within := definition.Spec.Steps[p.Index].Condition()

@@ -115,3 +115,15 @@ func TestJudge_OlderRecord_SaysThatConditionsAreNotJudgedAgain(t *testing.T) {
 		}
 	}
 }
+
+func TestJudge_StepThatTheScenarioDoesNotHave_DoesNotPanic(t *testing.T) {
+	t.Parallel()
+	for _, index := range []int{-1, 1, 7} {
+		events := runOf("expect", "1s", true, timeline.StepDone)
+		events[1].Payload = timeline.StepStarted{Index: index, Verb: "expect", Text: "expect"}
+		events[2].Payload = timeline.StepEnded{Index: index, Verb: "expect", Text: "expect", Outcome: timeline.StepDone}
+		if _, err := verdict.Judge(events); err != nil {
+			t.Errorf("step %d: %v", index, err)
+		}
+	}
+}
