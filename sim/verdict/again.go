@@ -18,7 +18,7 @@ type again struct {
 	known     state.Observed
 	outcome   timeline.StepOutcome // by what is known so far; empty before the first look
 	why       string
-	problem   string // that the observations themselves have
+	problem   string // the first that the observations themselves have; those after it are not evaluated
 }
 
 // judgeAgain judges every expectation, and every wait for a condition, by the record alone. It returns where the run
@@ -71,14 +71,16 @@ func (r *Report) newAgain(at time.Duration, p timeline.StepStarted, definition *
 }
 
 func (a *again) take(seq int, p timeline.Observed) {
-	if p.That != a.condition.String() {
+	if p.That != a.condition.String() || a.problem != "" {
 		return
 	}
 	if a.outcome == timeline.StepDone {
 		a.problem = fmt.Sprintf("went on after its condition was true: %s; event %d is another look", a.why, seq)
+		return
 	}
 	if err := a.known.Take(p); err != nil {
 		a.problem = err.Error()
+		return
 	}
 	met, why, err := a.condition.Evaluate(a.known.Snapshot(a.condition))
 	a.why = why
