@@ -168,7 +168,11 @@ func (e *Expression) Evaluate(s Snapshot) (met bool, why string, err error) {
 }
 
 func (e *Expression) run(program cel.Program) (ref.Val, error) {
-	value, _, err := program.Eval(map[string]any{"cloud": object{reflect.ValueOf(e.present.Cloud)}})
+	cloud := e.present.Cloud
+	if cloud == nil {
+		cloud = &Cloud{Unknown: Unknown{"*": NotAsked}}
+	}
+	value, _, err := program.Eval(map[string]any{"cloud": object{reflect.ValueOf(*cloud)}})
 	return value, err
 }
 

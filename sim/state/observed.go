@@ -46,7 +46,7 @@ func (o *Observed) Next(that string, seen expression.Snapshot) (timeline.Observe
 func (o *Observed) Snapshot(e *expression.Expression) expression.Snapshot {
 	unknown := expression.Unknown{"*": notObserved}
 	all := expression.Snapshot{Shoots: map[string]expression.Shoot{}, Seeds: map[string]expression.Seed{},
-		Cloud: expression.Cloud{Unknown: unknown}}
+		Cloud: &expression.Cloud{Unknown: unknown}}
 	for _, name := range e.Shoots() {
 		all.Shoots[name] = expression.Shoot{Unknown: unknown}
 	}
@@ -55,7 +55,7 @@ func (o *Observed) Snapshot(e *expression.Expression) expression.Snapshot {
 	}
 	maps.Copy(all.Shoots, o.known.Shoots)
 	maps.Copy(all.Seeds, o.known.Seeds)
-	if o.facts != nil {
+	if o.known.Cloud != nil {
 		all.Cloud = o.known.Cloud
 	}
 	return all

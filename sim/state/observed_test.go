@@ -73,7 +73,7 @@ func TestObserved_EveryField_IsRecorded(t *testing.T) {
 	seed := filled(reflect.TypeFor[expression.Seed]()).Interface().(expression.Seed)
 	cloud := filled(reflect.TypeFor[expression.Cloud]()).Interface().(expression.Cloud)
 	want := expression.Snapshot{Shoots: map[string]expression.Shoot{"alpha": shoot},
-		Seeds: map[string]expression.Seed{"a": seed}, Cloud: cloud}
+		Seeds: map[string]expression.Seed{"a": seed}, Cloud: &cloud}
 	e := compile(t, everything)
 	_, known := looks(t, e, want)
 	if diff := cmp.Diff(want, known.Snapshot(e)); diff != "" {
@@ -101,7 +101,7 @@ func TestObserved_OnlyWhatIsNew_IsRecorded(t *testing.T) {
 		return expression.Snapshot{
 			Shoots: map[string]expression.Shoot{"alpha": {Exists: seed != "", Seed: seed, Constraints: map[string]string{}}},
 			Seeds:  map[string]expression.Seed{"a": {Shoots: shoots, Unknown: expression.Unknown{}}},
-			Cloud:  expression.Cloud{Machines: machines},
+			Cloud:  &expression.Cloud{Machines: machines},
 		}
 	}
 	recorded, known := looks(t, compile(t, everything), see("", 0, 0), see("", 0, 0), see("a", 0, 0), see("a", 1, 0),
@@ -114,9 +114,9 @@ func TestObserved_OnlyWhatIsNew_IsRecorded(t *testing.T) {
 		facts = append(facts, string(p.Facts))
 	}
 	want := []string{
-		`{"shoots":{"alpha":{}},"seeds":{"a":{}}}`,
-		`{"shoots":{"alpha":{"exists":true,"seed":"a"}},"seeds":{"a":{}}}`,
-		`{"shoots":{"alpha":{"exists":true,"seed":"a"}},"seeds":{"a":{"shoots":1}}}`,
+		`{"shoots":{"alpha":{}},"seeds":{"a":{}},"cloud":{}}`,
+		`{"shoots":{"alpha":{"exists":true,"seed":"a"}},"seeds":{"a":{}},"cloud":{}}`,
+		`{"shoots":{"alpha":{"exists":true,"seed":"a"}},"seeds":{"a":{"shoots":1}},"cloud":{}}`,
 		`{"shoots":{"alpha":{"exists":true,"seed":"a"}},"seeds":{"a":{"shoots":1}},"cloud":{"machines":3}}`,
 		`{"shoots":{"alpha":{}},"seeds":{"a":{"shoots":1}},"cloud":{"machines":3}}`,
 	}
@@ -141,7 +141,11 @@ func TestObserved_Known(t *testing.T) {
 		"no seed was":          {that: `seed('a').shoots == 0`, unknown: missing},
 		"nor was the cloud":    {that: `cloud.machines == 0`, unknown: missing},
 		"another shoot was":    {that: `!shoot('alpha').exists`, facts: []string{`{"shoots":{"beta":{}}}`}, unknown: missing},
-		"there is none":        {that: `!shoot('alpha').exists`, facts: []string{`{"shoots":{"alpha":{}}}`}, met: true},
+		"the cloud was not asked for": {that: `cloud.machines == 0`, facts: []string{`{"shoots":{"alpha":{}}}`},
+			unknown: missing},
+		"a field was not asked for": {that: `shoot('alpha').warnings == []`, unknown: "warnings is unknown: not asked for",
+			facts: []string{`{"shoots":{"alpha":{"exists":true,"unknown":{"warnings":"not asked for"}}}}`}},
+		"there is none": {that: `!shoot('alpha').exists`, facts: []string{`{"shoots":{"alpha":{}}}`}, met: true},
 		"a field cannot be read": {that: `seed('a').shoots == 0`, unknown: "shoots is unknown: refused",
 			facts: []string{`{"seeds":{"a":{"unknown":{"shoots":"refused"}}}}`}},
 		"it can be read again": {that: `seed('a').shoots == 0`, met: true,

@@ -7,11 +7,11 @@ import (
 	"github.com/transplant-sim/transplant/sim/expression"
 )
 
-func observeCloud(ctx context.Context, w World) expression.Cloud {
-	seen := expression.Cloud{Unknown: expression.Unknown{}}
+func observeCloud(ctx context.Context, w World) *expression.Cloud {
+	seen := &expression.Cloud{Unknown: expression.Unknown{}}
 	c := w.Cloud()
 	if c == nil {
-		return expression.Cloud{Unknown: expression.Unknown{"*": "there is no cloud"}}
+		return &expression.Cloud{Unknown: expression.Unknown{"*": "there is no cloud"}}
 	}
 	for field, kind := range map[string]struct {
 		into *int
