@@ -220,14 +220,7 @@ func show(value ref.Val) string {
 	return fmt.Sprint(native)
 }
 
-func sorted(names map[string]bool) []string {
-	var list []string
-	for name := range names {
-		list = append(list, name)
-	}
-	slices.Sort(list)
-	return list
-}
+func sorted(names map[string]bool) []string { return slices.Sorted(maps.Keys(names)) }
 
 // Fields of shoots and seeds that it asks for, such as warnings.
 func (e *Expression) Fields() (fields []string) {
