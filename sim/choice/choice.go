@@ -22,10 +22,8 @@ func Check[T ~string](path *field.Path, name T, known []T) field.ErrorList {
 // Members are the names of the fields of a struct that are a T, as they stand in files.
 func Members[T, Struct any]() []string {
 	var names []string
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[Struct]()) {
-		if f.Type.Implements(reflect.TypeFor[T]()) {
-			names = append(names, nameOf(f))
-		}
+	for _, f := range fields[T](reflect.TypeFor[Struct]()) {
+		names = append(names, nameOf(f))
 	}
 	return names
 }
@@ -33,12 +31,19 @@ func Members[T, Struct any]() []string {
 // Given are those that are set in a struct, and their names.
 func Given[T any](of any) (names []string, members []T) {
 	value := reflect.ValueOf(of).Elem()
-	for i := range value.NumField() {
-		if member, is := value.Field(i).Interface().(T); is && !value.Field(i).IsNil() {
-			names, members = append(names, nameOf(value.Type().Field(i))), append(members, member)
+	for _, f := range fields[T](value.Type()) {
+		if member := value.FieldByIndex(f.Index); !member.IsZero() {
+			names, members = append(names, nameOf(f)), append(members, member.Interface().(T))
 		}
 	}
 	return names, members
+}
+
+// fields of a struct that are a T, those of embedded structs too.
+func fields[T any](form reflect.Type) []reflect.StructField {
+	return slices.DeleteFunc(reflect.VisibleFields(form), func(f reflect.StructField) bool {
+		return !f.IsExported() || !f.Type.Implements(reflect.TypeFor[T]())
+	})
 }
 
 // Only is the one that is set, with its name; nothing when not exactly one is.

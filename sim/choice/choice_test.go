@@ -11,12 +11,18 @@ import (
 	"github.com/transplant-sim/transplant/sim/choice"
 )
 
-// menu has two members and a field that is none.
+// dessert is a part of the menu.
+type dessert struct {
+	Fruit *time.Month `json:"fruit,omitempty"`
+}
+
+// menu has three members, a field that is none, and a part with one more.
 type menu struct {
 	Name  string         `json:"name"`
 	Month *time.Month    `json:"month,omitempty"`
 	Day   *time.Weekday  `json:"day,omitempty"`
 	Took  *time.Duration `json:"took,omitempty"`
+	dessert
 }
 
 func TestOnly_NotExactlyOneMember_IsNone(t *testing.T) {
@@ -33,11 +39,11 @@ func TestOnly_NotExactlyOneMember_IsNone(t *testing.T) {
 	if name, member := choice.Only[fmt.Stringer](&menu{Month: &may, Day: &monday}); name != "" || member != nil {
 		t.Errorf("two: got %q, %v", name, member)
 	}
-	if names, _ := choice.Given[fmt.Stringer](&menu{Month: &may, Day: &monday}); !slices.Equal(names,
-		[]string{"month", "day"}) {
+	all := &menu{Month: &may, Day: &monday, dessert: dessert{Fruit: &may}}
+	if names, _ := choice.Given[fmt.Stringer](all); !slices.Equal(names, []string{"month", "day", "fruit"}) {
 		t.Errorf("given are %v", names)
 	}
-	if names := choice.Members[fmt.Stringer, menu](); !slices.Equal(names, []string{"month", "day", "took"}) {
+	if names := choice.Members[fmt.Stringer, menu](); !slices.Equal(names, []string{"month", "day", "took", "fruit"}) {
 		t.Errorf("members are %v", names)
 	}
 }

@@ -168,7 +168,11 @@ func (e *Expression) Evaluate(s Snapshot) (met bool, why string, err error) {
 }
 
 func (e *Expression) run(program cel.Program) (ref.Val, error) {
-	value, _, err := program.Eval(map[string]any{"cloud": object{reflect.ValueOf(e.present.Cloud)}})
+	cloud := e.present.Cloud
+	if cloud == nil {
+		cloud = &Cloud{Unknown: Unknown{"*": NotAsked}}
+	}
+	value, _, err := program.Eval(map[string]any{"cloud": object{reflect.ValueOf(*cloud)}})
 	return value, err
 }
 
@@ -216,14 +220,7 @@ func show(value ref.Val) string {
 	return fmt.Sprint(native)
 }
 
-func sorted(names map[string]bool) []string {
-	var list []string
-	for name := range names {
-		list = append(list, name)
-	}
-	slices.Sort(list)
-	return list
-}
+func sorted(names map[string]bool) []string { return slices.Sorted(maps.Keys(names)) }
 
 // Fields of shoots and seeds that it asks for, such as warnings.
 func (e *Expression) Fields() (fields []string) {

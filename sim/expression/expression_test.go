@@ -28,7 +28,7 @@ var world = expression.Snapshot{
 		"a": {Ready: true, Shoots: 1},
 		"b": {Ready: true, Unknown: expression.Unknown{"shoots": "the API server does not answer"}},
 	},
-	Cloud: expression.Cloud{Machines: 3},
+	Cloud: &expression.Cloud{Machines: 3},
 }
 
 func TestEvaluate(t *testing.T) {
@@ -104,6 +104,21 @@ func TestEvaluate(t *testing.T) {
 				t.Errorf("unknown %q, want %q", unknown, c.unknown)
 			}
 		})
+	}
+}
+
+// What nobody has asked for is neither empty nor anything else.
+func TestEvaluate_CloudThatWasNotAskedFor_IsUnknown(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{`cloud.machines == 0`, `cloud.machines != 0`, `[cloud].all(c, c.machines == 0)`} {
+		e, err := expression.Compile(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		met, _, err := e.Evaluate(expression.Snapshot{})
+		if met || !strings.Contains(fmt.Sprint(err), "machines is unknown: not asked for") {
+			t.Errorf("%s: met %t, %v", text, met, err)
+		}
 	}
 }
 
@@ -226,9 +241,12 @@ func TestAsksWhatCostsMore(t *testing.T) {
 		"shoot('alpha').healthy":                                          {},
 		"shoot('alpha').lastOperation.state == 'Error'":                   {},
 		"'BackupDamaged' in shoot('alpha').warnings":                      {warnings: true},
+		"shoot('a').warnings[0] == 'BackupDamaged'":                       {warnings: true},
 		"shoot('alpha').warnings.exists(w, w == 'Gone')":                  {warnings: true},
 		"shoot('alpha').state.bytes > 3":                                  {states: true},
 		"shoot('alpha').workers.all == 2":                                 {nodes: true},
+		"shoot('a').workers == shoot('b').workers":                        {nodes: true},
+		"has(shoot('a').workers.ready)":                                   {nodes: true},
 		"!shoot('alpha').answers":                                         {answers: true},
 		"shoot('alpha').workers.kubelets == ['1.36.3']":                   {nodes: true},
 		"shoot('a').state.exists && shoot('b').warnings == ['Something']": {warnings: true, states: true},

@@ -4,8 +4,11 @@ package expression
 type Snapshot struct {
 	Shoots map[string]Shoot `json:"shoots,omitempty"`
 	Seeds  map[string]Seed  `json:"seeds,omitempty"`
-	Cloud  Cloud            `json:"cloud,omitzero"`
+	Cloud  *Cloud           `json:"cloud,omitempty"` // nil if nobody has asked for it: it is unknown then
 }
+
+// NotAsked is why something is unknown that nobody has asked for.
+const NotAsked = "not asked for"
 
 // Unknown says why fields, by their name in expressions, could not be read; "*" stands for all that are not named.
 type Unknown map[string]string

@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/transplant-sim/transplant/sim/timeline"
@@ -70,12 +71,7 @@ func (t trace) missing() string {
 }
 
 func (t trace) within(is func(timeline.Event) bool) bool {
-	for _, e := range t.events[t.from : t.to+1] {
-		if is(e) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.events[t.from:t.to+1], is)
 }
 
 func isBegun(p timeline.Payload) bool {

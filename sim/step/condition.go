@@ -28,14 +28,14 @@ func (s *Environment) Await(ctx context.Context, text string, within time.Durati
 		return fmt.Errorf("compile %q: %w", text, err)
 	}
 	deadline, last, known := s.Clock.Now().Add(within), "it was not looked at", ""
-	var observed state.Observed
+	observed := state.Observed{Condition: e}
 	var knownAt time.Time
 	for {
-		if err := s.observe(ctx, e, &observed); err != nil {
+		late, err := s.look(ctx, &observed, deadline)
+		if err != nil {
 			return err
 		}
-		met, why, err := e.Evaluate(observed.Snapshot(e))
-		late := !s.Clock.Now().Before(deadline)
+		met, why, err := observed.Met, observed.Why, observed.Unknown
 		switch {
 		case met:
 			s.met(text, why, err)
@@ -61,15 +61,18 @@ func (s *Environment) Await(ctx context.Context, text string, within time.Durati
 	}
 }
 
-// observe what a condition asks for, and record what is new of it. Each look sends its own requests: what a probe has
-// followed may be older than the wait.
-func (s *Environment) observe(ctx context.Context, e *expression.Expression, known *state.Observed) error {
-	seen, isNew, err := known.Next(e.String(), world.Observe(ctx, s.World, s.Clients, world.Ask(e)))
+// look at what a condition asks for, and record what is new of it. Each look sends its own requests: what a probe has
+// followed may be older than the wait. It is late from the deadline on.
+func (s *Environment) look(ctx context.Context, known *state.Observed, deadline time.Time) (late bool, err error) {
+	all := world.Observe(ctx, s.World, s.Clients, world.Ask(known.Condition))
+	now := s.Clock.Now()
+	late = !now.Before(deadline)
+	seen, isNew, err := known.Next(all, now, late)
 	if err != nil || !isNew {
-		return err
+		return late, err
 	}
 	s.record(world.Observer, seen)
-	return known.Take(seen)
+	return late, known.Take(seen)
 }
 
 // met records by what it was known that a condition is true.

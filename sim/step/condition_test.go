@@ -1,11 +1,20 @@
 package step_test
 
 import (
+	"errors"
+	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+	testingclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/sim/step"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
@@ -36,5 +45,38 @@ func TestAwait_ConditionThatIsMet_IsRecorded(t *testing.T) {
 	}
 	if want := []string{"shoot('alpha').seed == 'a'", "shoot('alpha').seed == 'b'"}; !slices.Equal(looks, want) {
 		t.Errorf("looks for %v, want %v", looks, want)
+	}
+}
+
+// A look that sees nothing which the condition names is recorded once a second, and at last.
+func TestAwait_OtherChanges_AreRecordedOnceASecond(t *testing.T) {
+	t.Parallel()
+	env, _, garden := newEnvironment(t)
+	clock := testingclock.NewFakeClock(time.Now())
+	env.Clock = clock
+	journal := env.Record.(*timeline.Journal)
+	before, ended := len(journal.Events()), make(chan error)
+	go func() { ended <- env.Await(t.Context(), "shoot('alpha').seed == 'b'", 1500*time.Millisecond) }()
+	shoot := &gardencorev1beta1.Shoot{}
+	shoot.Namespace, shoot.Name = env.World.ShootKey("alpha").Namespace, "alpha"
+	for look := range 8 {
+		for !clock.HasWaiters() {
+			time.Sleep(time.Millisecond)
+		}
+		patch := fmt.Sprintf(`{"metadata":{"labels":{"shoot.gardener.cloud/status":"look-%d"}}}`, look)
+		if err := garden.Patch(t.Context(), shoot, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+			t.Fatal(err)
+		}
+		clock.Step(200 * time.Millisecond)
+	}
+	if err := <-ended; !errors.As(err, &step.Unmet{}) {
+		t.Errorf("error %v", err)
+	}
+	var seen []string
+	for _, p := range timeline.Of[timeline.Observed](journal.Events()[before:]) {
+		seen = append(seen, regexp.MustCompile(`look-\d`).FindString(string(p.Facts)))
+	}
+	if want := []string{"", "look-4", "look-7"}; !slices.Equal(seen, want) {
+		t.Errorf("recorded %q, want %q", seen, want)
 	}
 }

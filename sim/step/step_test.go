@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -165,6 +166,21 @@ func TestExpect_LastLookIsBlind_IsUnknown(t *testing.T) {
 	if err := <-ended; !errors.As(err, &unknown) || !strings.Contains(unknown.Why, `cannot be read`) ||
 		!strings.HasSuffix(unknown.Why, `; 1m0s before it was not so: seed("a").shoots is 1`) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// A verb or a fault that lacks a method would be read from files, and never be found.
+func TestSpec_EveryPointer_IsAMember(t *testing.T) {
+	t.Parallel()
+	for form, members := range map[reflect.Type][]string{
+		reflect.TypeFor[step.Spec](): step.Verbs(), reflect.TypeFor[fault.Spec](): fault.Kinds(),
+	} {
+		for _, f := range reflect.VisibleFields(form) {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if f.Type.Kind() == reflect.Pointer && !slices.Contains(members, name) {
+				t.Errorf("%s.%s is none of %v", form, f.Name, members)
+			}
+		}
 	}
 }
 

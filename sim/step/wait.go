@@ -65,12 +65,8 @@ func (w *Wait) Check(path *field.Path, state *dryrun.State) field.ErrorList {
 func (w *Wait) Run(ctx context.Context, env *Environment) error {
 	if w.Until != "" {
 		err := env.Await(ctx, w.Until, w.Within.Duration)
-		unmet, unknown := Unmet{}, Unknown{}
-		switch { // neither is about a promise
-		case errors.As(err, &unmet):
-			return errors.New(unmet.Why)
-		case errors.As(err, &unknown):
-			return errors.New(unknown.Why)
+		if errors.As(err, &Unmet{}) || errors.As(err, &Unknown{}) { // neither is about a promise
+			return errors.New(err.Error())
 		}
 		return err
 	}

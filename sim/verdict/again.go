@@ -2,64 +2,66 @@ package verdict
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/transplant-sim/transplant/sim/expression"
 	"github.com/transplant-sim/transplant/sim/scenario"
 	"github.com/transplant-sim/transplant/sim/state"
+	"github.com/transplant-sim/transplant/sim/step"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
 // again is the condition of a step, judged once more by what the record says was observed for it.
 type again struct {
-	due       time.Duration // until when it may take
-	condition *expression.Expression
-	known     state.Observed
-	outcome   timeline.StepOutcome // by what is known so far; empty before the first look
-	why       string
-	problem   string // that the observations themselves have
+	step    timeline.StepStarted
+	due     time.Duration // until when it may take
+	known   state.Observed
+	outcome timeline.StepOutcome // by what is known so far; empty before the first look
+	problem string               // the first that the record itself has; observations after it are not evaluated
 }
 
 // judgeAgain judges every expectation, and every wait for a condition, by the record alone. It returns where the run
 // has come to another outcome: the harness is wrong then. What cannot be judged again is noted in the report.
 func (r *Report) judgeAgain(events []timeline.Event, definition *scenario.Scenario, recorded bool) (wrong []string) {
-	var open *again
-	unrecorded := false
+	if !recorded { // it is from before there were observations
+		asks := func(one step.Spec) bool { that, _ := one.Condition(); return that != "" }
+		if slices.ContainsFunc(definition.Spec.Steps, asks) {
+			r.NotJudged = append(r.NotJudged, "the conditions of the steps: what was observed for them is not recorded")
+		}
+		return nil
+	}
+	var begun *timeline.StepStarted // the step that goes on
+	var open *again                 // its condition
 	for _, e := range events {
 		switch p := e.Payload.(type) {
 		case timeline.StepStarted:
-			open = r.newAgain(e.At, p, definition, recorded)
+			wrong = append(wrong, r.end(open, e.At, "")...)
+			begun, open = &p, r.newAgain(e.At, p, definition)
 		case timeline.Observed:
 			if open != nil {
 				open.take(e.Seq, p)
 			}
 		case timeline.StepEnded:
-			switch {
-			case open == nil:
-			case !recorded:
-				unrecorded = true
-			default:
-				if what := open.against(e.At, p.Outcome); what != "" {
-					wrong = append(wrong, fmt.Sprintf("step %d, %s, %s", p.Index+1, p.Text, what))
+			if begun == nil || begun.Index != p.Index {
+				wrong = append(wrong, r.end(open, e.At, "")...)
+				open = r.newAgain(e.At, timeline.StepStarted{Index: p.Index, Text: p.Text}, definition)
+				if open != nil {
+					open.problem = "has ended and not begun"
 				}
 			}
-			open = nil
+			wrong = append(wrong, r.end(open, e.At, p.Outcome)...)
+			begun, open = nil, nil
 		}
 	}
-	if unrecorded {
-		r.NotJudged = append(r.NotJudged, "the conditions of the steps: what was observed for them is not recorded")
-	}
-	return wrong
+	return append(wrong, r.end(open, 0, "")...)
 }
 
-// newAgain is nil for a step without a condition.
-func (r *Report) newAgain(at time.Duration, p timeline.StepStarted, definition *scenario.Scenario,
-	recorded bool) *again {
+// newAgain is nil for a step without a condition, and for one whose condition cannot be known, which it notes.
+func (r *Report) newAgain(at time.Duration, p timeline.StepStarted, definition *scenario.Scenario) *again {
 	if p.Index < 0 || p.Index >= len(definition.Spec.Steps) {
-		if recorded {
-			r.NotJudged = append(r.NotJudged, fmt.Sprintf("step %d: the scenario of the record has no such step", p.Index+1))
-		}
+		r.NotJudged = append(r.NotJudged, fmt.Sprintf("step %d: the scenario has no such step", p.Index+1))
 		return nil
 	}
 	that, within := definition.Spec.Steps[p.Index].Condition()
@@ -71,46 +73,53 @@ func (r *Report) newAgain(at time.Duration, p timeline.StepStarted, definition *
 		r.NotJudged = append(r.NotJudged, fmt.Sprintf("the condition of step %d: %v", p.Index+1, err))
 		return nil
 	}
-	return &again{due: at + within, condition: condition}
+	return &again{step: p, due: at + within, known: state.Observed{Condition: condition}}
 }
 
 func (a *again) take(seq int, p timeline.Observed) {
-	if p.That != a.condition.String() {
+	if p.That != a.known.Condition.String() || a.problem != "" {
 		return
 	}
-	if a.outcome == timeline.StepDone && a.problem == "" {
-		a.problem = fmt.Sprintf("went on after its condition was true: %s; event %d is another look", a.why, seq)
+	if a.outcome == timeline.StepDone {
+		a.problem = fmt.Sprintf("went on after its condition was true: %s; event %d is another look", a.known.Why, seq)
+		return
 	}
 	if err := a.known.Take(p); err != nil && a.problem == "" {
 		a.problem = err.Error()
+		return
 	}
-	met, why, err := a.condition.Evaluate(a.known.Snapshot(a.condition))
-	a.why = why
 	switch {
-	case met:
+	case a.known.Met:
 		a.outcome = timeline.StepDone
-	case err != nil:
+	case a.known.Unknown != nil:
 		a.outcome = timeline.StepUnknown
 	default:
 		a.outcome = timeline.StepUnmet
 	}
 }
 
-// against the outcome of the run: what does not agree with it; empty when all does. A step that failed may have been
-// interrupted at any time, and that is how a wait says that its condition did not become true.
-func (a *again) against(at time.Duration, outcome timeline.StepOutcome) string {
-	failed := outcome == timeline.StepFailed
-	switch {
-	case a.problem != "":
-		return a.problem
-	case !failed && outcome != timeline.StepDone && at < a.due:
-		return fmt.Sprintf("is %s %s before its time was over", lower(outcome), a.due-at)
-	case failed && a.outcome != timeline.StepDone, a.outcome == outcome:
-		return ""
-	case a.outcome == "":
-		return fmt.Sprintf("is %s, and nothing is recorded that was observed for it", lower(outcome))
+// end compares the outcome of the run with the record. There is none if the step's end is not recorded. A step that
+// failed may have been interrupted at any time, or is a wait whose condition did not become true.
+func (r *Report) end(a *again, at time.Duration, outcome timeline.StepOutcome) (wrong []string) {
+	if a == nil {
+		return nil
 	}
-	return fmt.Sprintf("is %s, and %s by what was observed: %s", lower(outcome), lower(a.outcome), a.why)
+	failed, what := outcome == timeline.StepFailed, a.problem
+	switch {
+	case what != "":
+	case outcome == "":
+		r.NotJudged = append(r.NotJudged, fmt.Sprintf("the condition of step %d: its end is not recorded", a.step.Index+1))
+		return nil
+	case !failed && outcome != timeline.StepDone && at < a.due:
+		what = fmt.Sprintf("is %s %s before its time was over", lower(outcome), a.due-at)
+	case failed && a.outcome != timeline.StepDone, a.outcome == outcome:
+		return nil
+	case a.outcome == "":
+		what = fmt.Sprintf("is %s, and nothing is recorded that was observed for it", lower(outcome))
+	default:
+		what = fmt.Sprintf("is %s, and %s by what was observed: %s", lower(outcome), lower(a.outcome), a.known.Why)
+	}
+	return []string{fmt.Sprintf("step %d, %s, %s", a.step.Index+1, a.step.Text, what)}
 }
 
 func lower(outcome timeline.StepOutcome) string { return strings.ToLower(string(outcome)) }

@@ -1,6 +1,7 @@
 package verdict_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -67,6 +68,9 @@ func TestJudge_Condition_IsJudgedAgain(t *testing.T) {
 			`step 1, expect, is unmet, and done by what was observed: shoot("alpha").seed is "b"`},
 		"a look too many": {"expect", timeline.StepUnmet, []timeline.Payload{observed(there), observed(here)},
 			verdict.Error, "went on after its condition was true"},
+		"a look too many, and one that is damaged": {"expect", timeline.StepUnmet,
+			[]timeline.Payload{observed(there), observed("3"), observed(here)}, verdict.Error,
+			`went on after its condition was true: shoot("alpha").seed is "b"; event 4 is another look`},
 		"given up early": {"expect", timeline.StepUnmet, []timeline.Payload{observed(here)}, verdict.Error,
 			"step 1, expect, is unmet 58s before its time was over"},
 		"another condition": {"expect", timeline.StepDone, []timeline.Payload{timeline.Observed{That: "x"}},
@@ -116,18 +120,79 @@ func TestJudge_OlderRecord_SaysThatConditionsAreNotJudgedAgain(t *testing.T) {
 	}
 }
 
-func TestJudge_StepThatTheScenarioDoesNotHave_IsNotJudgedAgain(t *testing.T) {
+// reportOf one step with a condition, whose events are changed.
+func reportOf(t *testing.T, recorded bool, change func([]timeline.Event) []timeline.Event, looks ...timeline.Payload,
+) *verdict.Report {
+	t.Helper()
+	r, err := verdict.Judge(change(runOf("expect", "1s", recorded, timeline.StepDone, looks...)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestJudge_StepThatTheScenarioDoesNotHave_IsNamed(t *testing.T) {
 	t.Parallel()
-	for _, index := range []int{-1, 1} {
-		events := runOf("expect", "1s", true, timeline.StepDone)
-		events[1].Payload = timeline.StepStarted{Index: index, Verb: "expect", Text: "expect"}
-		r, err := verdict.Judge(events)
-		if err != nil {
-			t.Fatal(err)
+	for index, want := range map[int]string{
+		-1: "step 0: the scenario has no such step",
+		1:  "step 2: the scenario has no such step",
+	} {
+		r := reportOf(t, true, func(events []timeline.Event) []timeline.Event {
+			events[1].Payload = timeline.StepStarted{Index: index, Verb: "expect"}
+			events[2].Payload = timeline.StepEnded{Index: index, Verb: "expect", Outcome: timeline.StepDone}
+			return events
+		})
+		if !slices.Equal(r.NotJudged, []string{want}) {
+			t.Errorf("step %d: not judged %q, want %q", index, r.NotJudged, want)
 		}
-		want := fmt.Sprintf("step %d: the scenario of the record has no such step", index+1)
-		if !slices.Contains(r.NotJudged, want) {
-			t.Errorf("not judged %q, want %q", r.NotJudged, want)
+	}
+}
+
+// without the events of a kind.
+func without(kind timeline.Kind) func([]timeline.Event) []timeline.Event {
+	return func(events []timeline.Event) []timeline.Event {
+		return slices.DeleteFunc(events, func(e timeline.Event) bool { return e.Kind == kind })
+	}
+}
+
+func TestJudge_StepThatIsRecordedInPart_IsNamed(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		lacks     timeline.Kind
+		looks     []timeline.Payload
+		reason    string
+		notJudged string
+	}{
+		"its start": {"StepStarted", []timeline.Payload{observed(`{"exists":true,"seed":"b"}`)},
+			"step 1, expect, has ended and not begun", ""},
+		"its end": {"StepEnded", []timeline.Payload{observed(`{"exists":true,"seed":"b"}`)}, "",
+			"the condition of step 1: its end is not recorded"},
+		"its end, and a look is damaged": {"StepEnded", []timeline.Payload{observed("3")},
+			"step 1, expect, read what was observed", ""},
+	} {
+		r := reportOf(t, true, without(c.lacks), c.looks...)
+		said, wrong := strings.Join(r.Reasons, "\n"), r.Verdict == verdict.Error
+		if wrong != (c.reason != "") || !strings.Contains(said, c.reason) || strings.Join(r.NotJudged, "\n") != c.notJudged {
+			t.Errorf("%s: %s %q, not judged %q; want %q, %q", name, r.Verdict, said, r.NotJudged, c.reason, c.notJudged)
+		}
+	}
+}
+
+// What has no observations may hold a condition that this version cannot read: one note is enough.
+func TestJudge_OlderRecordWithConditionOfBefore_IsNotedOnce(t *testing.T) {
+	t.Parallel()
+	for recorded, want := range map[bool]string{
+		false: "the conditions of the steps: what was observed for them is not recorded",
+		true:  "the condition of step 1: ",
+	} {
+		r := reportOf(t, recorded, func(events []timeline.Event) []timeline.Event {
+			started := events[0].Payload.(timeline.RunStarted)
+			started.Definition = bytes.Replace(started.Definition, []byte(".seed =="), []byte(".sed =="), 1)
+			events[0].Payload = started
+			return events
+		})
+		if len(r.NotJudged) != 1 || !strings.HasPrefix(r.NotJudged[0], want) {
+			t.Errorf("recorded %t: not judged %q, want %q", recorded, r.NotJudged, want)
 		}
 	}
 }

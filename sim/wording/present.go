@@ -203,8 +203,9 @@ func Times(n int) string {
 }
 
 // Short keeps a text on one line of an ordinary terminal.
-func Short(text string) string {
-	const most = 140
+func Short(text string) string { return cut(text, 140) }
+
+func cut(text string, most int) string {
 	runes := []rune(strings.Join(strings.Fields(text), " "))
 	if len(runes) > most {
 		return string(runes[:most-1]) + "…"

@@ -74,7 +74,7 @@ func watchSentence(payload timeline.Payload) string {
 		}
 		return text
 	case timeline.Observed:
-		return "observed, for " + p.That
+		return "observed, for " + cut(p.That, 80)
 	case timeline.ConditionMet:
 		return trail(trail("met", p.Saw), p.Unknown)
 	}

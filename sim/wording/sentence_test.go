@@ -65,6 +65,8 @@ func TestSentences(t *testing.T) {
 		{timeline.Looked{Looks: 2, Ended: true}, "looked 2 times, and ends"},
 		{timeline.Looked{Looks: 3, Failed: 3, Final: true}, "has looked for the last time, 3 times; failed 3 times"},
 		{timeline.Observed{That: "shoot('alpha').healthy"}, "observed, for shoot('alpha').healthy"},
+		{timeline.Observed{That: strings.Repeat("!", 90) + "shoot('alpha').healthy"}, "observed, for " +
+			strings.Repeat("!", 79) + "…"},
 		{timeline.ConditionMet{Saw: "shoot(\"alpha\").healthy is true"}, "met: shoot(\"alpha\").healthy is true"},
 		{timeline.ActorEnded{Who: "vault-a", Cluster: "a", Container: "vault", ExitCode: 3, Reason: "Error", Restarts: 2,
 			Log: []string{"one", "two"}},

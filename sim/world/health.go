@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/utils/ptr"
+
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
@@ -24,7 +26,7 @@ func problems(shoot *gardencorev1beta1.Shoot) []string {
 	if shoot.DeletionTimestamp != nil {
 		all = append(all, "its deletion was asked for")
 	}
-	if is, shall := deref(status.SeedName), deref(shoot.Spec.SeedName); is == "" || is != shall {
+	if is, shall := ptr.Deref(status.SeedName, ""), ptr.Deref(shoot.Spec.SeedName, ""); is == "" || is != shall {
 		all = append(all, fmt.Sprintf("it runs on seed %q and is bound to %q", is, shall))
 	}
 	if shall := WantsToSleep(shoot); shall != status.IsHibernated {

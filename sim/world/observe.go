@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
@@ -36,11 +37,13 @@ type Query struct {
 	// Fields of the shoots that take requests of their own, by their names in expressions: they are read only if they are
 	// among these.
 	Fields []string
+	// MarkRest says that those that are not among them are unknown in the snapshot. Else they are empty.
+	MarkRest bool
 }
 
 // Ask is the query for an expression.
 func Ask(e *expression.Expression) Query {
-	return Query{Shoots: e.Shoots(), Seeds: e.Seeds(), Cloud: e.AsksCloud(), Fields: e.Fields()}
+	return Query{Shoots: e.Shoots(), Seeds: e.Seeds(), Cloud: e.AsksCloud(), Fields: e.Fields(), MarkRest: true}
 }
 
 // Observe takes a snapshot. What cannot be read in time is unknown in it.
@@ -99,6 +102,9 @@ func observeShoot(ctx context.Context, w World, name string, clients *Clients, q
 		{"answers", func() error { seen.Answers, err = answers(ctx, w, name); return err }},
 	} {
 		if field.name != "epoch" && !slices.Contains(query.Fields, field.name) {
+			if query.MarkRest {
+				unknown[field.name] = expression.NotAsked
+			}
 			continue
 		}
 		if err := field.read(); err != nil {
@@ -142,7 +148,7 @@ func claimedEpoch(ctx context.Context, garden client.Client, key types.Namespace
 func DescribeShoot(shoot *gardencorev1beta1.Shoot) expression.Shoot {
 	status := shoot.Status
 	seen := expression.Shoot{
-		Exists: true, Seed: deref(status.SeedName), SpecSeed: deref(shoot.Spec.SeedName),
+		Exists: true, Seed: ptr.Deref(status.SeedName, ""), SpecSeed: ptr.Deref(shoot.Spec.SeedName, ""),
 		Hibernated: status.IsHibernated, Deleting: shoot.DeletionTimestamp != nil, TechnicalID: status.TechnicalID,
 		Status:     shoot.Labels[constants.ShootStatus],
 		Conditions: statuses(status.Conditions), Constraints: statuses(status.Constraints),
@@ -166,7 +172,7 @@ func DescribeShoot(shoot *gardencorev1beta1.Shoot) expression.Shoot {
 	seen.Kubernetes = shoot.Spec.Kubernetes.Version
 	if m := status.LastMaintenance; m != nil {
 		seen.Maintenance = expression.Maintenance{State: string(m.State), Description: m.Description,
-			FailureReason: deref(m.FailureReason)}
+			FailureReason: ptr.Deref(m.FailureReason, "")}
 	}
 	if updates := status.InPlaceUpdates; updates != nil && updates.PendingWorkerUpdates != nil {
 		pending := slices.Concat(updates.PendingWorkerUpdates.AutoInPlaceUpdate,
@@ -194,8 +200,7 @@ func rotated(credentials *gardencorev1beta1.ShootCredentials) []string {
 
 // WantsToSleep is spec.hibernation.enabled.
 func WantsToSleep(shoot *gardencorev1beta1.Shoot) bool {
-	h := shoot.Spec.Hibernation
-	return h != nil && h.Enabled != nil && *h.Enabled
+	return shoot.Spec.Hibernation != nil && ptr.Deref(shoot.Spec.Hibernation.Enabled, false)
 }
 
 func observeSeed(ctx context.Context, name string, clients *Clients) expression.Seed {
@@ -228,7 +233,7 @@ func gardenView(ctx context.Context, name string, clients *Clients, into *expres
 		return err
 	}
 	for _, shoot := range shoots.Items {
-		if deref(shoot.Spec.SeedName) == name {
+		if ptr.Deref(shoot.Spec.SeedName, "") == name {
 			into.Bound++
 		}
 	}
@@ -256,17 +261,8 @@ func statuses(conditions []gardencorev1beta1.Condition) map[string]string {
 
 func reasons(lists ...[]gardencorev1beta1.Condition) map[string]string {
 	found := map[string]string{}
-	for _, list := range lists {
-		for _, condition := range list {
-			found[string(condition.Type)] = condition.Reason
-		}
+	for _, condition := range slices.Concat(lists...) {
+		found[string(condition.Type)] = condition.Reason
 	}
 	return found
-}
-
-func deref(text *string) string {
-	if text == nil {
-		return ""
-	}
-	return *text
 }

@@ -116,6 +116,15 @@ func TestObserve(t *testing.T) {
 	if diff := cmp.Diff([]string{"BackupDamaged"}, got.Shoots["alpha"].Warnings); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
+	e, err := expression.Compile("shoot('alpha').warnings == []")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = world.Observe(t.Context(), w, clients, world.Ask(e))
+	unasked := expression.Unknown{"answers": "not asked for", "state": "not asked for", "workers": "not asked for"}
+	if diff := cmp.Diff(unasked, got.Shoots["alpha"].Unknown); diff != "" || got.Cloud != nil {
+		t.Errorf("what was not asked for (-want +got):\n%s\ncloud %v", diff, got.Cloud)
+	}
 }
 
 func TestObserveAnswers(t *testing.T) {

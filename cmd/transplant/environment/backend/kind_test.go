@@ -26,6 +26,9 @@ func TestKindCan(t *testing.T) {
 		if got := text(err); got != want {
 			t.Errorf("to %s: got %q, want %q", ability, got, want)
 		}
+		if got := text((&World{able: (&Kind{}).Can}).Able(ability)); got != want {
+			t.Errorf("a world of kind, to %s: got %q, want %q", ability, got, want)
+		}
 		if err := (&Embedded{}).Can(ability); err != nil {
 			t.Errorf("to %s on embedded: %v", ability, err)
 		}
