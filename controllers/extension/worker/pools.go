@@ -172,19 +172,15 @@ func (z zonePool) nodeLabels() map[string]string {
 
 func (z zonePool) strategy() machinev1alpha1.MachineDeploymentStrategy {
 	update := machinev1alpha1.UpdateConfiguration{MaxSurge: &z.maxSurge, MaxUnavailable: &z.maxUnavailable}
-	switch ptr.Deref(z.pool.UpdateStrategy, gardencorev1beta1.AutoRollingUpdate) {
-	case gardencorev1beta1.AutoInPlaceUpdate:
+	inPlace := map[gardencorev1beta1.MachineUpdateStrategy]machinev1alpha1.OrchestrationType{
+		gardencorev1beta1.AutoInPlaceUpdate:   machinev1alpha1.OrchestrationTypeAuto,
+		gardencorev1beta1.ManualInPlaceUpdate: machinev1alpha1.OrchestrationTypeManual,
+	}
+	if orchestration, is := inPlace[ptr.Deref(z.pool.UpdateStrategy, "")]; is {
 		return machinev1alpha1.MachineDeploymentStrategy{
 			Type: machinev1alpha1.InPlaceUpdateMachineDeploymentStrategyType,
 			InPlaceUpdate: &machinev1alpha1.InPlaceUpdateMachineDeployment{
-				UpdateConfiguration: update, OrchestrationType: machinev1alpha1.OrchestrationTypeAuto,
-			},
-		}
-	case gardencorev1beta1.ManualInPlaceUpdate:
-		return machinev1alpha1.MachineDeploymentStrategy{
-			Type: machinev1alpha1.InPlaceUpdateMachineDeploymentStrategyType,
-			InPlaceUpdate: &machinev1alpha1.InPlaceUpdateMachineDeployment{
-				UpdateConfiguration: update, OrchestrationType: machinev1alpha1.OrchestrationTypeManual,
+				UpdateConfiguration: update, OrchestrationType: orchestration,
 			},
 		}
 	}
