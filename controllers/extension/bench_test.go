@@ -28,16 +28,10 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
-	"github.com/transplant-sim/transplant/controllers/extension/backup"
 	"github.com/transplant-sim/transplant/controllers/extension/cloudtest"
 	"github.com/transplant-sim/transplant/controllers/extension/contract"
-	"github.com/transplant-sim/transplant/controllers/extension/dnsrecord"
 	"github.com/transplant-sim/transplant/controllers/extension/fence"
-	"github.com/transplant-sim/transplant/controllers/extension/infrastructure"
-	"github.com/transplant-sim/transplant/controllers/extension/managed"
-	"github.com/transplant-sim/transplant/controllers/extension/operatingsystem"
 	"github.com/transplant-sim/transplant/controllers/extension/reference"
-	"github.com/transplant-sim/transplant/controllers/extension/worker"
 )
 
 const (
@@ -295,38 +289,37 @@ func (b *bench) reconciler(o extensionsv1alpha1.Object) reconcile.Reconciler {
 	p := b.provider
 	switch o.(type) {
 	case *extensionsv1alpha1.Infrastructure:
-		return reconcilerOf(b, infrastructure.Kind(), p.infrastructure().Actions())
+		return reconcilerOf(b, p.infrastructure().Kind())
 	case *extensionsv1alpha1.DNSRecord:
-		return reconcilerOf(b, dnsrecord.Kind(), p.dnsRecord().Actions())
+		return reconcilerOf(b, p.dnsRecord().Kind())
 	case *extensionsv1alpha1.BackupBucket:
-		return reconcilerOf(b, backup.BucketKind(), p.backup().Bucket())
+		return reconcilerOf(b, p.backup().Bucket())
 	case *extensionsv1alpha1.BackupEntry:
-		return reconcilerOf(b, backup.EntryKind(), p.backup().Entry())
+		return reconcilerOf(b, p.backup().Entry())
 	case *extensionsv1alpha1.ControlPlane:
-		return reconcilerOf(b, managed.ControlPlaneKind(), p.managed().ControlPlane())
+		return reconcilerOf(b, p.managed().ControlPlane())
 	case *extensionsv1alpha1.Network:
-		return reconcilerOf(b, managed.NetworkKind(), p.managed().Network())
+		return reconcilerOf(b, p.managed().Network())
 	case *extensionsv1alpha1.OperatingSystemConfig:
-		return reconcilerOf(b, operatingsystem.Kind(), p.operatingSystem().Actions())
+		return reconcilerOf(b, p.operatingSystem().Kind())
 	case *extensionsv1alpha1.ContainerRuntime:
-		return reconcilerOf(b, managed.ContainerRuntimeKind(), p.managed().ContainerRuntime())
+		return reconcilerOf(b, p.managed().ContainerRuntime())
 	case *extensionsv1alpha1.Extension:
-		return reconcilerOf(b, managed.ExtensionKind(), p.managed().Extension())
+		return reconcilerOf(b, p.managed().Extension())
 	case *extensionsv1alpha1.Bastion:
-		return reconcilerOf(b, infrastructure.BastionKind(), p.infrastructure().Bastion())
+		return reconcilerOf(b, p.infrastructure().Bastion())
 	case *extensionsv1alpha1.SelfHostedShootExposure:
-		return reconcilerOf(b, infrastructure.ExposureKind(), p.infrastructure().Exposure())
+		return reconcilerOf(b, p.infrastructure().Exposure())
 	case *extensionsv1alpha1.Worker:
-		return reconcilerOf(b, worker.Kind(), p.worker().Actions())
+		return reconcilerOf(b, p.worker().Kind())
 	}
 	b.t.Fatalf("no reconciler for %T", o)
 	return nil
 }
 
-func reconcilerOf[T extensionsv1alpha1.Object](b *bench, kind contract.Kind[T],
-	actuator contract.Actuator[T]) reconcile.Reconciler {
+func reconcilerOf[T extensionsv1alpha1.Object](b *bench, kind contract.Kind[T]) reconcile.Reconciler {
 	return &contract.Reconciler[T]{
-		Client: b.seed, Clock: b.clock, Kind: kind, Actuator: actuator, Type: reference.Type,
+		Client: b.seed, Clock: b.clock, Kind: kind, Type: reference.Type,
 		Class: extensionsv1alpha1.ExtensionClassShoot,
 	}
 }

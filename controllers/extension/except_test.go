@@ -7,7 +7,6 @@ import (
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/extension/contract"
 	"github.com/transplant-sim/transplant/controllers/extension/reference"
-	"github.com/transplant-sim/transplant/controllers/extension/worker"
 )
 
 // What is left to others gets no controller, and nobody reports on its health.
@@ -15,7 +14,7 @@ func TestKindsAreLeftToOthers(t *testing.T) {
 	t.Parallel()
 	p := &Provider{Except: []string{"Worker"}}
 	// There is no manager to which anything could be added.
-	if err := add(p, nil, worker.Kind(), p.worker().Actions(), contract.Options{Type: reference.Type}); err != nil {
+	if err := add(p, nil, p.worker().Kind(), contract.Options{Type: reference.Type}); err != nil {
 		t.Error(err)
 	}
 	if err := p.addInPlaceProgress(nil); err != nil {

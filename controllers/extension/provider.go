@@ -33,28 +33,28 @@ type Provider struct {
 // AddToManager lets mgr serve all kinds, except those that are left to others.
 func (p *Provider) AddToManager(mgr manager.Manager, o contract.Options) error {
 	return errors.Join(
-		add(p, mgr, infrastructure.Kind(), p.infrastructure().Actions(), o),
-		add(p, mgr, dnsrecord.Kind(), p.dnsRecord().Actions(), o),
-		add(p, mgr, backup.BucketKind(), p.backup().Bucket(), o),
-		add(p, mgr, backup.EntryKind(), p.backup().Entry(), o),
-		add(p, mgr, managed.ControlPlaneKind(), p.managed().ControlPlane(), o),
-		add(p, mgr, managed.NetworkKind(), p.managed().Network(), o),
-		add(p, mgr, operatingsystem.Kind(), p.operatingSystem().Actions(), o),
-		add(p, mgr, worker.Kind(), p.worker().Actions(), o),
+		add(p, mgr, p.infrastructure().Kind(), o),
+		add(p, mgr, p.dnsRecord().Kind(), o),
+		add(p, mgr, p.backup().Bucket(), o),
+		add(p, mgr, p.backup().Entry(), o),
+		add(p, mgr, p.managed().ControlPlane(), o),
+		add(p, mgr, p.managed().Network(), o),
+		add(p, mgr, p.operatingSystem().Kind(), o),
+		add(p, mgr, p.worker().Kind(), o),
 		p.addInPlaceProgress(mgr),
-		add(p, mgr, managed.ContainerRuntimeKind(), p.managed().ContainerRuntime(), o),
-		add(p, mgr, managed.ExtensionKind(), p.managed().Extension(), o),
-		add(p, mgr, infrastructure.BastionKind(), p.infrastructure().Bastion(), o),
-		add(p, mgr, infrastructure.ExposureKind(), p.infrastructure().Exposure(), o),
+		add(p, mgr, p.managed().ContainerRuntime(), o),
+		add(p, mgr, p.managed().Extension(), o),
+		add(p, mgr, p.infrastructure().Bastion(), o),
+		add(p, mgr, p.infrastructure().Exposure(), o),
 	)
 }
 
 func add[T extensionsv1alpha1.Object](p *Provider, mgr manager.Manager, kind contract.Kind[T],
-	actuator contract.Actuator[T], o contract.Options) error {
+	o contract.Options) error {
 	if p.leaves(kind.Name) {
 		return nil
 	}
-	return contract.Add(mgr, kind, actuator, o)
+	return contract.Add(mgr, kind, o)
 }
 
 // addInPlaceProgress follows updates in place of the machines of our own Workers.

@@ -231,17 +231,16 @@ func settle(t *testing.T, r *BackupEntries, key client.ObjectKey) (emptied []str
 	t.Helper()
 	kind := contract.KindOf[*extensionsv1alpha1.BackupEntry](extensionsv1alpha1.BackupEntryResource)
 	kind.ClusterOptional = true
+	kind.OnReconcile = func(context.Context, logr.Logger, *extensionsv1alpha1.BackupEntry, *contract.Cluster) error {
+		return nil
+	}
+	kind.OnDelete = func(_ context.Context, _ logr.Logger, object *extensionsv1alpha1.BackupEntry,
+		_ *contract.Cluster) error {
+		emptied = append(emptied, object.Spec.BucketName)
+		return nil
+	}
 	extension := &contract.Reconciler[*extensionsv1alpha1.BackupEntry]{
 		Client: r.Seed, Clock: r.Clock, Type: "transplant", Class: extensionsv1alpha1.ExtensionClassShoot, Kind: kind,
-		Actuator: contract.Actions[*extensionsv1alpha1.BackupEntry]{
-			OnReconcile: func(context.Context, logr.Logger, *extensionsv1alpha1.BackupEntry, *contract.Cluster) error {
-				return nil
-			},
-			OnDelete: func(_ context.Context, _ logr.Logger, object *extensionsv1alpha1.BackupEntry, _ *contract.Cluster) error {
-				emptied = append(emptied, object.Spec.BucketName)
-				return nil
-			},
-		},
 	}
 	for range 8 {
 		if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: key}); err != nil {

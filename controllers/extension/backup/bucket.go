@@ -33,20 +33,14 @@ type BackupBucketStatus struct {
 	Bucket string `json:"bucket"`
 }
 
-// BucketKind is what the contract has to know of the kind BackupBucket.
-func BucketKind() contract.Kind[*extensionsv1alpha1.BackupBucket] {
+// Bucket makes the bucket of a seed. It is no shoot's, so nobody's epoch guards it.
+func (p *Provider) Bucket() contract.Kind[*extensionsv1alpha1.BackupBucket] {
 	kind := contract.KindOf[*extensionsv1alpha1.BackupBucket](extensionsv1alpha1.BackupBucketResource)
 	kind.Namespace = func(*extensionsv1alpha1.BackupBucket) string { return "" }
 	kind.Secret = func(obj *extensionsv1alpha1.BackupBucket) *corev1.SecretReference { return &obj.Spec.SecretRef }
+	kind.OnReconcile = p.reconcileBackupBucket
+	kind.OnDelete = p.deleteBackupBucket
 	return kind
-}
-
-// Bucket makes the bucket of a seed. It is no shoot's, so nobody's epoch guards it.
-func (p *Provider) Bucket() contract.Actions[*extensionsv1alpha1.BackupBucket] {
-	return contract.Actions[*extensionsv1alpha1.BackupBucket]{
-		OnReconcile: p.reconcileBackupBucket,
-		OnDelete:    p.deleteBackupBucket,
-	}
 }
 
 // reconcileBackupBucket adopts a bucket of the same name: the name is the UID of a Seed, which no other has.

@@ -32,15 +32,6 @@ const (
 	keyPrefix     = "prefix"
 )
 
-// EntryKind is what the contract has to know of the kind BackupEntry.
-func EntryKind() contract.Kind[*extensionsv1alpha1.BackupEntry] {
-	kind := contract.KindOf[*extensionsv1alpha1.BackupEntry](extensionsv1alpha1.BackupEntryResource)
-	kind.Namespace = shootOfEntry
-	kind.ClusterOptional = true
-	kind.Secret = func(obj *extensionsv1alpha1.BackupEntry) *corev1.SecretReference { return &obj.Spec.SecretRef }
-	return kind
-}
-
 // shootOfEntry reads the technical id out of an entry's name, [source-]<technical id>--<uid>
 // (docs/specification/api.md#spec-1-7).
 func shootOfEntry(obj *extensionsv1alpha1.BackupEntry) string {
@@ -53,12 +44,15 @@ func shootOfEntry(obj *extensionsv1alpha1.BackupEntry) string {
 
 // Entry gives a shoot's control plane access to its part of a bucket. Migration touches nothing in the bucket:
 // the next seed reads it through an entry of its own.
-func (p *Provider) Entry() contract.Actions[*extensionsv1alpha1.BackupEntry] {
-	return contract.Actions[*extensionsv1alpha1.BackupEntry]{
-		OnReconcile: p.reconcileBackupEntry,
-		OnMigrate:   p.migrateBackupEntry,
-		OnDelete:    p.deleteBackupEntry,
-	}
+func (p *Provider) Entry() contract.Kind[*extensionsv1alpha1.BackupEntry] {
+	kind := contract.KindOf[*extensionsv1alpha1.BackupEntry](extensionsv1alpha1.BackupEntryResource)
+	kind.Namespace = shootOfEntry
+	kind.ClusterOptional = true
+	kind.Secret = func(obj *extensionsv1alpha1.BackupEntry) *corev1.SecretReference { return &obj.Spec.SecretRef }
+	kind.OnReconcile = p.reconcileBackupEntry
+	kind.OnMigrate = p.migrateBackupEntry
+	kind.OnDelete = p.deleteBackupEntry
+	return kind
 }
 
 func (p *Provider) reconcileBackupEntry(ctx context.Context, log logr.Logger, obj *extensionsv1alpha1.BackupEntry,
@@ -208,11 +202,8 @@ func (p *Provider) deleteBackupSecret(ctx context.Context, obj *extensionsv1alph
 	if apierrors.IsNotFound(err) || (err == nil && secret.Annotations[annotationCreatedBy] != obj.Name) {
 		return nil
 	}
-	if err == nil {
-		err = client.IgnoreNotFound(p.Seed.Delete(ctx, secret))
-	}
 	if err != nil {
-		return fmt.Errorf("delete the secret %q: %w", client.ObjectKeyFromObject(secret), err)
+		return fmt.Errorf("read the secret %q: %w", client.ObjectKeyFromObject(secret), err)
 	}
-	return nil
+	return reference.Discard(ctx, p.Seed, secret)
 }

@@ -30,12 +30,11 @@ type Options struct {
 	BackoffBase, BackoffMax time.Duration
 }
 
-// Add lets mgr serve the requests of one kind with an actuator. The manager's client must read from the API server
+// Add lets mgr serve the requests of one kind. The manager's client must read from the API server
 // (see extension.NewManager for one way).
-func Add[T extensionsv1alpha1.Object](mgr manager.Manager, kind Kind[T], actuator Actuator[T], o Options) error {
+func Add[T extensionsv1alpha1.Object](mgr manager.Manager, kind Kind[T], o Options) error {
 	o = o.withDefaults()
-	r := &Reconciler[T]{Client: mgr.GetClient(), Clock: o.Clock, Kind: kind, Actuator: actuator, Type: o.Type,
-		Class: o.Class}
+	r := &Reconciler[T]{Client: mgr.GetClient(), Clock: o.Clock, Kind: kind, Type: o.Type, Class: o.Class}
 	b := builder.ControllerManagedBy(mgr).
 		Named(strings.ToLower(kind.Name)).
 		For(kind.empty(), builder.WithPredicates(OfType(o.Type, o.Class), Requested())).

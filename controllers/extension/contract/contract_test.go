@@ -230,8 +230,7 @@ func TestStays(t *testing.T) {
 	c, _ := fakeSeed(t, o)
 	r := &Reconciler[*extensionsv1alpha1.Network]{
 		Client: c, Clock: testingclock.NewFakeClock(time.Now()), Kind: kind, Type: "x",
-		Class:    extensionsv1alpha1.ExtensionClassShoot,
-		Actuator: Actions[*extensionsv1alpha1.Network]{},
+		Class: extensionsv1alpha1.ExtensionClassShoot,
 	}
 	if _, err := r.Reconcile(t.Context(), requestFor(o)); err == nil {
 		t.Error("no error")
@@ -270,10 +269,10 @@ func TestNewerRequestSurvives(t *testing.T) {
 		}
 		kind := KindOf[*extensionsv1alpha1.Network]("Network")
 		kind.ClusterOptional = true
+		kind.OnReconcile, kind.OnMigrate, kind.OnRestore = again, again, again
 		r := &Reconciler[*extensionsv1alpha1.Network]{
 			Client: c, Clock: testingclock.NewFakeClock(time.Now()), Kind: kind, Type: "x",
-			Class:    extensionsv1alpha1.ExtensionClassShoot,
-			Actuator: Actions[*extensionsv1alpha1.Network]{OnReconcile: again, OnMigrate: again, OnRestore: again},
+			Class: extensionsv1alpha1.ExtensionClassShoot,
 		}
 		if _, err := r.Reconcile(t.Context(), requestFor(o)); err != nil {
 			t.Fatal(err)

@@ -11,23 +11,11 @@ import (
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 )
 
-// Actuator is what a provider does for one kind. Every method is called again after a crash, an error or a Pending,
-// with the object as the API server has it, and must then end where an undisturbed run would have ended.
-//
-// Migrate gives the object up without touching anything outside the seed. Restore takes it over, with the state the
-// object carries; nil state means that nothing was saved.
-type Actuator[T extensionsv1alpha1.Object] interface {
-	Reconcile(ctx context.Context, log logr.Logger, obj T, cluster *Cluster) error
-	Delete(ctx context.Context, log logr.Logger, obj T, cluster *Cluster) error
-	ForceDelete(ctx context.Context, log logr.Logger, obj T, cluster *Cluster) error
-	Migrate(ctx context.Context, log logr.Logger, obj T, cluster *Cluster) error
-	Restore(ctx context.Context, log logr.Logger, obj T, cluster *Cluster) error
-}
-
-// Kind is what one extension kind differs in for the reconciler (docs/specification/extensions.md#spec-3-4). The wire
-// facts are those of the API.
+// Kind is what one extension kind differs in for the reconciler (docs/specification/extensions.md#spec-3-4), and what
+// a provider does for it. The wire facts are those of the API.
 type Kind[T extensionsv1alpha1.Object] struct {
 	extensionsv1alpha1.Kind
+	Actions[T]
 
 	// Namespace gives the control-plane namespace an object belongs to, empty if it belongs to no shoot. Nil means the
 	// object's own namespace.
@@ -39,14 +27,14 @@ type Kind[T extensionsv1alpha1.Object] struct {
 	// Secret gives the Secret that carries the finalizer too, if any.
 	Secret func(T) *corev1.SecretReference
 
-	// Timeout bounds one call of the actuator; zero means three minutes.
+	// Timeout bounds one call of an action; zero means three minutes.
 	Timeout time.Duration
 
 	// Wakes are kinds whose events in the control-plane namespace wake the objects that wait for something.
 	Wakes []client.Object
 }
 
-// KindOf is the kind of T with nothing special about it.
+// KindOf is the kind of T with nothing special about it, and without actions.
 func KindOf[T extensionsv1alpha1.Object](name string) Kind[T] {
 	kind, ok := extensionsv1alpha1.KindByName(name)
 	if !ok {
@@ -76,28 +64,30 @@ func (k Kind[T]) timeout() time.Duration {
 	return defaultTimeout
 }
 
-// Act is one method of an Actuator.
+// Act is one action of a provider.
 type Act[T extensionsv1alpha1.Object] func(ctx context.Context, log logr.Logger, obj T, cluster *Cluster) error
 
-// Actions makes an Actuator of functions. Without a function for it, a forced deletion is a deletion, a restoration is
-// a reconciliation, and a migration has nothing to do.
+// Actions are what a provider does for one kind. Each is called again after a crash, an error or a Pending, with the
+// object as the API server has it, and must then end where an undisturbed run would have ended.
+//
+// OnMigrate gives the object up without touching anything outside the seed. OnRestore takes it over, with the state the
+// object carries; nil state means that nothing was saved. Without a function for it, a forced deletion is a deletion, a
+// restoration is a reconciliation, and a migration has nothing to do.
 type Actions[T extensionsv1alpha1.Object] struct {
 	OnReconcile, OnDelete, OnForceDelete, OnMigrate, OnRestore Act[T]
 }
 
-var _ Actuator[*extensionsv1alpha1.Infrastructure] = Actions[*extensionsv1alpha1.Infrastructure]{}
-
-// Reconcile implements Actuator.
+// Reconcile calls OnReconcile.
 func (a Actions[T]) Reconcile(ctx context.Context, log logr.Logger, obj T, cluster *Cluster) error {
 	return a.OnReconcile(ctx, log, obj, cluster)
 }
 
-// Delete implements Actuator.
+// Delete calls OnDelete.
 func (a Actions[T]) Delete(ctx context.Context, log logr.Logger, obj T, cluster *Cluster) error {
 	return a.OnDelete(ctx, log, obj, cluster)
 }
 
-// ForceDelete implements Actuator.
+// ForceDelete calls OnForceDelete, or OnDelete.
 func (a Actions[T]) ForceDelete(ctx context.Context, log logr.Logger, obj T, cluster *Cluster) error {
 	if a.OnForceDelete == nil {
 		return a.OnDelete(ctx, log, obj, cluster)
@@ -105,7 +95,7 @@ func (a Actions[T]) ForceDelete(ctx context.Context, log logr.Logger, obj T, clu
 	return a.OnForceDelete(ctx, log, obj, cluster)
 }
 
-// Migrate implements Actuator.
+// Migrate calls OnMigrate, if it is set.
 func (a Actions[T]) Migrate(ctx context.Context, log logr.Logger, obj T, cluster *Cluster) error {
 	if a.OnMigrate == nil {
 		return nil
@@ -113,7 +103,7 @@ func (a Actions[T]) Migrate(ctx context.Context, log logr.Logger, obj T, cluster
 	return a.OnMigrate(ctx, log, obj, cluster)
 }
 
-// Restore implements Actuator.
+// Restore calls OnRestore, or OnReconcile.
 func (a Actions[T]) Restore(ctx context.Context, log logr.Logger, obj T, cluster *Cluster) error {
 	if a.OnRestore == nil {
 		return a.OnReconcile(ctx, log, obj, cluster)

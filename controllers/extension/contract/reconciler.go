@@ -29,12 +29,11 @@ var errRequestChanged = errors.New("the request has changed")
 // Reconciler serves the requests of one kind (docs/specification/extensions.md#spec-3). Client must read from
 // the API server, not from a cache.
 type Reconciler[T extensionsv1alpha1.Object] struct {
-	Client   client.Client
-	Clock    clock.PassiveClock
-	Kind     Kind[T]
-	Actuator Actuator[T]
-	Type     string
-	Class    extensionsv1alpha1.ExtensionClass
+	Client client.Client
+	Clock  clock.PassiveClock
+	Kind   Kind[T]
+	Type   string
+	Class  extensionsv1alpha1.ExtensionClass
 }
 
 // call is one pass over one object: what is due, as read at its beginning.
@@ -110,7 +109,7 @@ func (r *Reconciler[T]) reconcile(ctx context.Context, c *call[T]) error {
 	if err := r.removeRequest(ctx, c.obj, c.request); err != nil {
 		return err
 	}
-	if err := r.run(ctx, c, r.Actuator.Reconcile); err != nil {
+	if err := r.run(ctx, c, r.Kind.Reconcile); err != nil {
 		return err
 	}
 	return r.succeeded(ctx, c.obj, c.op, c.generation)
@@ -122,7 +121,7 @@ func (r *Reconciler[T]) restore(ctx context.Context, c *call[T]) error {
 	if err := r.begin(ctx, c); err != nil {
 		return err
 	}
-	if err := r.run(ctx, c, r.Actuator.Restore); err != nil {
+	if err := r.run(ctx, c, r.Kind.Restore); err != nil {
 		return err
 	}
 	if err := r.succeeded(ctx, c.obj, c.op, c.generation); err != nil {
@@ -155,7 +154,7 @@ func (r *Reconciler[T]) migrate(ctx context.Context, c *call[T]) error {
 	if err := r.started(ctx, c); err != nil {
 		return err
 	}
-	if err := r.run(ctx, c, r.Actuator.Migrate); err != nil {
+	if err := r.run(ctx, c, r.Kind.Migrate); err != nil {
 		return err
 	}
 	if err := r.succeeded(ctx, c.obj, c.op, c.generation); err != nil {
@@ -174,9 +173,9 @@ func (r *Reconciler[T]) remove(ctx context.Context, c *call[T]) error {
 	if err := r.started(ctx, c); err != nil {
 		return err
 	}
-	act := r.Actuator.Delete
+	act := r.Kind.Delete
 	if c.cluster.ForceDeleted() {
-		act = r.Actuator.ForceDelete
+		act = r.Kind.ForceDelete
 	}
 	if err := r.run(ctx, c, act); err != nil {
 		return err
@@ -196,7 +195,7 @@ func (r *Reconciler[T]) finishMigration(ctx context.Context, c *call[T]) error {
 	return r.removeFinalizer(ctx, c.obj)
 }
 
-// run calls the actuator. The generation it acts on is the one read last before it, not one that a patch of the status
+// run calls an action. The generation it acts on is the one read last before it, not one that a patch of the status
 // may bring in while it runs.
 func (r *Reconciler[T]) run(ctx context.Context, c *call[T], act func(context.Context, logr.Logger, T,
 	*Cluster) error) error {

@@ -16,7 +16,7 @@ import (
 // nobody here models, and fields others write meanwhile, survive. A status above the limits of the API server is a
 // configuration problem, and the last good status stays (docs/specification/state-size.md#z5).
 //
-// Actuators write their results with it. They never change obj in memory alone: what is not sent is lost in a crash.
+// Actions write their results with it. They never change obj in memory alone: what is not sent is lost in a crash.
 func PatchStatus[T client.Object](ctx context.Context, c client.Client, obj T, change func()) error {
 	before := obj.DeepCopyObject()
 	err := patch.Status(ctx, c, obj, change)

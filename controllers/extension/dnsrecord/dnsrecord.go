@@ -35,20 +35,15 @@ type Provider struct {
 // (docs/specification/migration.md#spec-2-9-2).
 const defaultTTL = 120
 
-// Kind is what the contract has to know of the kind DNSRecord.
-func Kind() contract.Kind[*extensionsv1alpha1.DNSRecord] {
-	return contract.KindOf[*extensionsv1alpha1.DNSRecord](extensionsv1alpha1.DNSRecordResource)
-}
-
-// Actions keep one record set in the cloud's DNS. To migrate is to do nothing: the record stays as it is, and the
+// Kind is DNSRecord: one record set in the cloud's DNS. To migrate is to do nothing: the record stays as it is, and the
 // next seed changes its values in place, so that the name never fails to resolve
 // (docs/specification/migration.md#spec-2-9-2, docs/contract.md#clause-d12).
-func (p *Provider) Actions() contract.Actions[*extensionsv1alpha1.DNSRecord] {
+func (p *Provider) Kind() contract.Kind[*extensionsv1alpha1.DNSRecord] {
+	kind := contract.KindOf[*extensionsv1alpha1.DNSRecord](extensionsv1alpha1.DNSRecordResource)
 	namespace := fence.OwnNamespace[*extensionsv1alpha1.DNSRecord]
-	return contract.Actions[*extensionsv1alpha1.DNSRecord]{
-		OnReconcile: fence.Owned(p.Fence, namespace, p.reconcileDNSRecord),
-		OnDelete:    fence.Owned(p.Fence, namespace, p.deleteDNSRecord),
-	}
+	kind.OnReconcile = fence.Owned(p.Fence, namespace, p.reconcileDNSRecord)
+	kind.OnDelete = fence.Owned(p.Fence, namespace, p.deleteDNSRecord)
+	return kind
 }
 
 func (p *Provider) reconcileDNSRecord(ctx context.Context, log logr.Logger, obj *extensionsv1alpha1.DNSRecord,

@@ -32,19 +32,14 @@ type BastionStatus struct {
 	SecurityGroupID string `json:"securityGroupID,omitempty"`
 }
 
-// BastionKind is what the contract has to know of the kind Bastion.
-func BastionKind() contract.Kind[*extensionsv1alpha1.Bastion] {
-	return contract.KindOf[*extensionsv1alpha1.Bastion](extensionsv1alpha1.BastionResource)
-}
-
 // Bastion makes a machine in the shoot's network that only some addresses may log in to. It begins none for a shoot
 // that leaves this seed or is being deleted: nobody might be left who may delete it.
-func (p *Provider) Bastion() contract.Actions[*extensionsv1alpha1.Bastion] {
+func (p *Provider) Bastion() contract.Kind[*extensionsv1alpha1.Bastion] {
+	kind := contract.KindOf[*extensionsv1alpha1.Bastion](extensionsv1alpha1.BastionResource)
 	namespace := fence.OwnNamespace[*extensionsv1alpha1.Bastion]
-	return contract.Actions[*extensionsv1alpha1.Bastion]{
-		OnReconcile: fence.Owned(p.Fence, namespace, p.reconcileBastion),
-		OnDelete:    fence.Owned(p.Fence, namespace, p.deleteBastion),
-	}
+	kind.OnReconcile = fence.Owned(p.Fence, namespace, p.reconcileBastion)
+	kind.OnDelete = fence.Owned(p.Fence, namespace, p.deleteBastion)
+	return kind
 }
 
 func (p *Provider) reconcileBastion(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.Bastion,
@@ -133,14 +128,8 @@ func (p *Provider) ensureBastionGroup(ctx context.Context, obj *extensionsv1alph
 
 func (p *Provider) deleteBastion(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.Bastion,
 	_ *contract.Cluster) error {
-	machines, err := p.Cloud.Machines().List(ctx, bastionFilter(ctx, obj))
-	if err != nil {
-		return fmt.Errorf("look for the bastion's machine: %w", err)
-	}
-	for _, machine := range machines {
-		if err := p.Cloud.Machines().Delete(ctx, machine.ID); err != nil && !cloud.IsNotFound(err) {
-			return fmt.Errorf("delete the bastion's machine: %w", err)
-		}
+	if err := removeFound(ctx, "machine", p.Cloud.Machines(), bastionFilter(ctx, obj)); err != nil {
+		return err
 	}
 	status := BastionStatus{}
 	if err := reference.Decode(obj.Status.ProviderStatus, &status); err != nil || status.SecurityGroupID == "" {

@@ -26,9 +26,12 @@ func (p *Provider) deleteInfrastructure(ctx context.Context, _ logr.Logger, obj 
 	if err := i.resolvePending(ctx); err != nil {
 		return err
 	}
+	own := fence.ShootTag(ctx)
 	for _, step := range []func(context.Context) error{
-		func(ctx context.Context) error { return removeTagged(ctx, i, "load balancer", i.Cloud.LoadBalancers()) },
-		func(ctx context.Context) error { return removeTagged(ctx, i, "volume", i.Cloud.Volumes()) },
+		func(ctx context.Context) error {
+			return removeFound(ctx, "load balancer", i.Cloud.LoadBalancers(), own)
+		},
+		func(ctx context.Context) error { return removeFound(ctx, "volume", i.Cloud.Volumes(), own) },
 		i.removeKeyPair,
 		func(ctx context.Context) error {
 			return remove(ctx, i, i.Cloud.SecurityGroups(), &i.state.SecurityGroupID)
@@ -72,18 +75,18 @@ func (i *infra) resolvePending(ctx context.Context) error {
 	return nil
 }
 
-// removeTagged deletes what the shoot's own controllers have made in the cloud and could not remove any more, because
-// somebody took the finalizers off that waited for it (docs/specification/cleanup.md#spec-6-7).
-func removeTagged[T any, P interface {
+// removeFound deletes what the filter finds. With the tag of the shoot, that may be what its own controllers have made
+// and could not remove any more: somebody took off the finalizers that waited (docs/specification/cleanup.md#spec-6-7).
+func removeFound[T any, P interface {
 	*T
 	cloud.Resource
-}](ctx context.Context, i *infra, what string, from cloud.Collection[T]) error {
-	tagged, err := from.List(ctx, fence.ShootTag(ctx))
+}](ctx context.Context, what string, from cloud.Collection[T], filter cloud.Filter) error {
+	found, err := from.List(ctx, filter)
 	if err != nil {
-		return fmt.Errorf("list each %s of the shoot: %w", what, err)
+		return fmt.Errorf("look for each %s: %w", what, err)
 	}
-	for _, left := range tagged {
-		id := P(&left).Metadata().ID
+	for _, one := range found {
+		id := P(&one).Metadata().ID
 		if err := from.Delete(ctx, id); err != nil && !cloud.IsNotFound(err) {
 			return fmt.Errorf("delete the %s %q: %w", what, id, err)
 		}
@@ -103,28 +106,16 @@ func (i *infra) removeKeyPair(ctx context.Context) error {
 }
 
 func (i *infra) removeSubnets(ctx context.Context) error {
-	tagged, err := i.Cloud.Subnets().List(ctx, fence.ShootTag(ctx))
-	if err != nil {
-		return fmt.Errorf("list the subnets of the shoot: %w", err)
-	}
-	for _, subnet := range tagged {
-		if err := remove(ctx, i, i.Cloud.Subnets(), &subnet.ID); err != nil {
-			return err
-		}
+	if err := removeFound(ctx, "subnet", i.Cloud.Subnets(), fence.ShootTag(ctx)); err != nil {
+		return err
 	}
 	i.state.Subnets = nil
 	return i.saveState(ctx, i.obj, i.state)
 }
 
 func (i *infra) removeNetworks(ctx context.Context) error {
-	tagged, err := i.Cloud.Networks().List(ctx, fence.ShootTag(ctx))
-	if err != nil {
-		return fmt.Errorf("list the networks of the shoot: %w", err)
-	}
-	for _, network := range tagged {
-		if err := remove(ctx, i, i.Cloud.Networks(), &network.ID); err != nil {
-			return err
-		}
+	if err := removeFound(ctx, "network", i.Cloud.Networks(), fence.ShootTag(ctx)); err != nil {
+		return err
 	}
 	i.state.NetworkID = ""
 	return i.saveState(ctx, i.obj, i.state)

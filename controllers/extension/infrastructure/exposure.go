@@ -14,18 +14,14 @@ import (
 	"github.com/transplant-sim/transplant/controllers/extension/fence"
 )
 
-// ExposureKind is what the contract has to know of the kind SelfHostedShootExposure.
-func ExposureKind() contract.Kind[*extensionsv1alpha1.SelfHostedShootExposure] {
-	return contract.KindOf[*extensionsv1alpha1.SelfHostedShootExposure](extensionsv1alpha1.SelfHostedShootExposureResource)
-}
-
 // Exposure gives the control plane of a self-hosted shoot a load balancer.
-func (p *Provider) Exposure() contract.Actions[*extensionsv1alpha1.SelfHostedShootExposure] {
+func (p *Provider) Exposure() contract.Kind[*extensionsv1alpha1.SelfHostedShootExposure] {
+	kind := contract.KindOf[*extensionsv1alpha1.SelfHostedShootExposure](
+		extensionsv1alpha1.SelfHostedShootExposureResource)
 	namespace := fence.OwnNamespace[*extensionsv1alpha1.SelfHostedShootExposure]
-	return contract.Actions[*extensionsv1alpha1.SelfHostedShootExposure]{
-		OnReconcile: fence.Owned(p.Fence, namespace, p.reconcileExposure),
-		OnDelete:    fence.Owned(p.Fence, namespace, p.deleteExposure),
-	}
+	kind.OnReconcile = fence.Owned(p.Fence, namespace, p.reconcileExposure)
+	kind.OnDelete = fence.Owned(p.Fence, namespace, p.deleteExposure)
+	return kind
 }
 
 func exposureName(obj *extensionsv1alpha1.SelfHostedShootExposure) string {
@@ -71,14 +67,5 @@ func exposedPorts(obj *extensionsv1alpha1.SelfHostedShootExposure) []int32 {
 
 func (p *Provider) deleteExposure(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.SelfHostedShootExposure,
 	_ *contract.Cluster) error {
-	balancers, err := p.Cloud.LoadBalancers().List(ctx, cloud.Filter{Name: exposureName(obj)})
-	if err != nil {
-		return fmt.Errorf("look for the load balancer: %w", err)
-	}
-	for _, balancer := range balancers {
-		if err := p.Cloud.LoadBalancers().Delete(ctx, balancer.ID); err != nil && !cloud.IsNotFound(err) {
-			return fmt.Errorf("delete the load balancer: %w", err)
-		}
-	}
-	return nil
+	return removeFound(ctx, "load balancer", p.Cloud.LoadBalancers(), cloud.Filter{Name: exposureName(obj)})
 }

@@ -33,24 +33,18 @@ type Provider struct {
 
 const defaultNodesCIDR = "10.250.0.0/16"
 
-// Kind is what the contract has to know of the kind Infrastructure.
-func Kind() contract.Kind[*extensionsv1alpha1.Infrastructure] {
+// Kind is Infrastructure, the network of a shoot: network, a subnet per zone, router, security group, key pair. To
+// migrate is to do nothing, because all that a restoration needs is in the state after every reconciliation.
+func (p *Provider) Kind() contract.Kind[*extensionsv1alpha1.Infrastructure] {
 	kind := contract.KindOf[*extensionsv1alpha1.Infrastructure](extensionsv1alpha1.InfrastructureResource)
 	kind.Timeout = 20 * time.Minute
-	return kind
-}
-
-// Actions make the network of a shoot: network, a subnet per zone, router, security group, key pair. To
-// migrate is to do nothing, because all that a restoration needs is in the state after every reconciliation.
-func (p *Provider) Actions() contract.Actions[*extensionsv1alpha1.Infrastructure] {
 	own := func(act contract.Act[*extensionsv1alpha1.Infrastructure]) contract.Act[*extensionsv1alpha1.Infrastructure] {
 		return fence.Owned(p.Fence, fence.OwnNamespace[*extensionsv1alpha1.Infrastructure], act)
 	}
-	return contract.Actions[*extensionsv1alpha1.Infrastructure]{
-		OnReconcile:   own(p.reconcileInfrastructure),
-		OnDelete:      own(p.deleteInfrastructure),
-		OnForceDelete: own(p.forceDeleteInfrastructure),
-	}
+	kind.OnReconcile = own(p.reconcileInfrastructure)
+	kind.OnDelete = own(p.deleteInfrastructure)
+	kind.OnForceDelete = own(p.forceDeleteInfrastructure)
+	return kind
 }
 
 // infra is one pass over one Infrastructure.

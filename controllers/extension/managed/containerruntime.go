@@ -9,24 +9,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
-	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/extension/contract"
 )
 
-// ContainerRuntimeKind is what the contract has to know of the kind ContainerRuntime.
-func ContainerRuntimeKind() contract.Kind[*extensionsv1alpha1.ContainerRuntime] {
-	kind := contract.KindOf[*extensionsv1alpha1.ContainerRuntime](extensionsv1alpha1.ContainerRuntimeResource)
-	kind.Wakes = []client.Object{&resourcesv1alpha1.ManagedResource{}}
-	return kind
-}
-
 // ContainerRuntime offers a further container runtime on the nodes of a pool, as a RuntimeClass of the shoot.
-func (p *Provider) ContainerRuntime() contract.Actions[*extensionsv1alpha1.ContainerRuntime] {
-	return actions(p, runtimeManagedResource, func(ctx context.Context, _ logr.Logger,
-		obj *extensionsv1alpha1.ContainerRuntime, _ *contract.Cluster) error {
-		return p.deployManaged(ctx, obj.Namespace, runtimeManagedResource(obj),
-			map[string]client.Object{"runtimeclass.yaml": runtimeClass(obj)})
-	})
+func (p *Provider) ContainerRuntime() contract.Kind[*extensionsv1alpha1.ContainerRuntime] {
+	return kindOf(p, extensionsv1alpha1.ContainerRuntimeResource, runtimeManagedResource,
+		func(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.ContainerRuntime, _ *contract.Cluster) error {
+			return p.deployManaged(ctx, obj.Namespace, runtimeManagedResource(obj),
+				map[string]client.Object{"runtimeclass.yaml": runtimeClass(obj)})
+		})
 }
 
 func runtimeManagedResource(obj *extensionsv1alpha1.ContainerRuntime) string {

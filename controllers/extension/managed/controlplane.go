@@ -31,22 +31,16 @@ const (
 	ControlPlaneServer = "provider-transplant-controlplane-server"
 )
 
-// ControlPlaneKind is what the contract has to know of the kind ControlPlane.
-func ControlPlaneKind() contract.Kind[*extensionsv1alpha1.ControlPlane] {
-	kind := contract.KindOf[*extensionsv1alpha1.ControlPlane](extensionsv1alpha1.ControlPlaneResource)
-	kind.Wakes = []client.Object{&resourcesv1alpha1.ManagedResource{}}
-	return kind
-}
-
 // ControlPlane deploys what the cloud adds to a control plane. It keeps no state of its own: its authority is a Secret
 // labelled persist=true, which the gardenlet carries over (docs/specification/extensions.md#spec-3-8).
-func (p *Provider) ControlPlane() contract.Actions[*extensionsv1alpha1.ControlPlane] {
-	return contract.Actions[*extensionsv1alpha1.ControlPlane]{
-		OnReconcile:   p.reconcileControlPlane,
-		OnDelete:      p.deleteControlPlane,
-		OnForceDelete: p.forceDeleteControlPlane,
-		OnMigrate:     p.migrateControlPlane,
-	}
+func (p *Provider) ControlPlane() contract.Kind[*extensionsv1alpha1.ControlPlane] {
+	kind := contract.KindOf[*extensionsv1alpha1.ControlPlane](extensionsv1alpha1.ControlPlaneResource)
+	kind.Wakes = []client.Object{&resourcesv1alpha1.ManagedResource{}}
+	kind.OnReconcile = p.reconcileControlPlane
+	kind.OnDelete = p.deleteControlPlane(p.deleteManaged)
+	kind.OnForceDelete = p.deleteControlPlane(p.forceDeleteManaged)
+	kind.OnMigrate = p.migrateControlPlane
+	return kind
 }
 
 func (p *Provider) reconcileControlPlane(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.ControlPlane,
@@ -100,20 +94,15 @@ func controlPlaneObjects(ca *corev1.Secret) map[string]client.Object {
 	}
 }
 
-func (p *Provider) deleteControlPlane(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.ControlPlane,
-	_ *contract.Cluster) error {
-	if err := p.deleteManaged(ctx, obj.Namespace, ControlPlaneResource); err != nil {
-		return err
+// deleteControlPlane deletes what was deployed into the seed, with what drop deletes.
+func (p *Provider) deleteControlPlane(
+	drop func(ctx context.Context, namespace, name string) error) contract.Act[*extensionsv1alpha1.ControlPlane] {
+	return func(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.ControlPlane, _ *contract.Cluster) error {
+		if err := drop(ctx, obj.Namespace, ControlPlaneResource); err != nil {
+			return err
+		}
+		return p.discardAll(ctx, obj.Namespace, ControlPlaneCA)
 	}
-	return p.discardAll(ctx, obj.Namespace, ControlPlaneCA)
-}
-
-func (p *Provider) forceDeleteControlPlane(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.ControlPlane,
-	_ *contract.Cluster) error {
-	if err := p.forceDeleteManaged(ctx, obj.Namespace, ControlPlaneResource); err != nil {
-		return err
-	}
-	return p.discardAll(ctx, obj.Namespace, ControlPlaneCA)
 }
 
 // migrateControlPlane removes what was deployed into the seed, but not from the shoot, and not what is persisted.

@@ -19,7 +19,6 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
-	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/extension/contract"
 	"github.com/transplant-sim/transplant/controllers/extension/reference"
 )
@@ -35,27 +34,15 @@ type ExtensionState struct {
 	TokenDigest string `json:"tokenDigest"`
 }
 
-// ExtensionKind is what the contract has to know of the kind Extension.
-func ExtensionKind() contract.Kind[*extensionsv1alpha1.Extension] {
-	kind := contract.KindOf[*extensionsv1alpha1.Extension](extensionsv1alpha1.ExtensionResource)
-	kind.Finalizer += reference.Type
-	kind.Wakes = []client.Object{&resourcesv1alpha1.ManagedResource{}}
-	return kind
-}
-
 // Extension is an extension of the kind that brings credentials into a shoot: it generates a token once, keeps it in a
 // Secret that its status refers to, and has its digest applied to the shoot, with a kind by which users say who may
 // have it. A token that changed would lock out everybody who was given the old one, so a lost Secret is an error and
 // never a reason to make another.
-func (p *Provider) Extension() contract.Actions[*extensionsv1alpha1.Extension] {
-	return contract.Actions[*extensionsv1alpha1.Extension]{
-		OnReconcile:   p.reconcileExtension,
-		OnDelete:      p.deleteExtension,
-		OnForceDelete: p.forceDeleteExtension,
-		OnMigrate: func(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.Extension, _ *contract.Cluster) error {
-			return p.leaveManaged(ctx, obj.Namespace, extensionManagedResource(obj))
-		},
-	}
+func (p *Provider) Extension() contract.Kind[*extensionsv1alpha1.Extension] {
+	kind := kindOf(p, extensionsv1alpha1.ExtensionResource, extensionManagedResource, p.reconcileExtension)
+	kind.Finalizer += reference.Type
+	kind.OnDelete, kind.OnForceDelete = p.deleteExtension(p.deleteManaged), p.deleteExtension(p.forceDeleteManaged)
+	return kind
 }
 
 func extensionManagedResource(obj *extensionsv1alpha1.Extension) string {
@@ -140,18 +127,13 @@ func digestOf(secret *corev1.Secret) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func (p *Provider) deleteExtension(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.Extension,
-	_ *contract.Cluster) error {
-	if err := p.deleteManaged(ctx, obj.Namespace, extensionManagedResource(obj)); err != nil {
-		return err
+// deleteExtension deletes the token with what drop deletes.
+func (p *Provider) deleteExtension(
+	drop func(ctx context.Context, namespace, name string) error) contract.Act[*extensionsv1alpha1.Extension] {
+	return func(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.Extension, _ *contract.Cluster) error {
+		if err := drop(ctx, obj.Namespace, extensionManagedResource(obj)); err != nil {
+			return err
+		}
+		return reference.Discard(ctx, p.Seed, extensionSecret(obj))
 	}
-	return reference.Discard(ctx, p.Seed, extensionSecret(obj))
-}
-
-func (p *Provider) forceDeleteExtension(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.Extension,
-	_ *contract.Cluster) error {
-	if err := p.forceDeleteManaged(ctx, obj.Namespace, extensionManagedResource(obj)); err != nil {
-		return err
-	}
-	return reference.Discard(ctx, p.Seed, extensionSecret(obj))
 }

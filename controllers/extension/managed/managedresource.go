@@ -40,16 +40,19 @@ const managedResourcePoll = time.Second
 // managedResourceSecretPrefix begins the names of the Secrets with the objects of ManagedResources.
 const managedResourceSecretPrefix = "managedresource-"
 
-// actions are those of a kind whose work is one ManagedResource.
-func actions[T extensionsv1alpha1.Object](p *Provider, name func(T) string,
-	reconcile contract.Act[T]) contract.Actions[T] {
+// kindOf is a kind whose work is one ManagedResource.
+func kindOf[T extensionsv1alpha1.Object](p *Provider, kindName string, name func(T) string,
+	reconcile contract.Act[T]) contract.Kind[T] {
 	with := func(do func(ctx context.Context, namespace, name string) error) contract.Act[T] {
 		return func(ctx context.Context, _ logr.Logger, obj T, _ *contract.Cluster) error {
 			return do(ctx, obj.GetNamespace(), name(obj))
 		}
 	}
-	return contract.Actions[T]{OnReconcile: reconcile, OnDelete: with(p.deleteManaged),
-		OnForceDelete: with(p.forceDeleteManaged), OnMigrate: with(p.leaveManaged)}
+	kind := contract.KindOf[T](kindName)
+	kind.Wakes = []client.Object{&resourcesv1alpha1.ManagedResource{}}
+	kind.OnReconcile, kind.OnDelete = reconcile, with(p.deleteManaged)
+	kind.OnForceDelete, kind.OnMigrate = with(p.forceDeleteManaged), with(p.leaveManaged)
+	return kind
 }
 
 // deployManaged has objects applied to the shoot and kept there (docs/specification/api.md#spec-1-10). The objects are

@@ -9,7 +9,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
-	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/extension/contract"
 	"github.com/transplant-sim/transplant/controllers/nodecritical"
 )
@@ -20,16 +19,10 @@ const networkName = "transplant-network"
 // NetworkResource has what the network plugin runs by in the shoot.
 const NetworkResource = "extension-networking-transplant"
 
-// NetworkKind is what the contract has to know of the kind Network.
-func NetworkKind() contract.Kind[*extensionsv1alpha1.Network] {
-	kind := contract.KindOf[*extensionsv1alpha1.Network](extensionsv1alpha1.NetworkResource)
-	kind.Wakes = []client.Object{&resourcesv1alpha1.ManagedResource{}}
-	return kind
-}
-
 // Network configures the shoot's network plugin. It needs no state: everything follows from the spec.
-func (p *Provider) Network() contract.Actions[*extensionsv1alpha1.Network] {
-	return actions(p, func(*extensionsv1alpha1.Network) string { return NetworkResource }, p.reconcileNetwork)
+func (p *Provider) Network() contract.Kind[*extensionsv1alpha1.Network] {
+	return kindOf(p, extensionsv1alpha1.NetworkResource,
+		func(*extensionsv1alpha1.Network) string { return NetworkResource }, p.reconcileNetwork)
 }
 
 func (p *Provider) reconcileNetwork(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.Network,

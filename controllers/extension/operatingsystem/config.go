@@ -36,19 +36,14 @@ const (
 	osVersionFile = "/etc/transplant/os-release"
 )
 
-// Kind is what the contract has to know of the kind OperatingSystemConfig.
-func Kind() contract.Kind[*extensionsv1alpha1.OperatingSystemConfig] {
-	return contract.KindOf[*extensionsv1alpha1.OperatingSystemConfig](extensionsv1alpha1.OperatingSystemConfigResource)
-}
-
-// Actions render what machines boot with. It needs no state, and its result is written anew on the next
+// Kind is OperatingSystemConfig: what machines boot with. It needs no state, and its result is written anew on the next
 // seed: nodes that run do not look at it.
-func (p *Provider) Actions() contract.Actions[*extensionsv1alpha1.OperatingSystemConfig] {
-	return contract.Actions[*extensionsv1alpha1.OperatingSystemConfig]{
-		OnReconcile: p.reconcileOperatingSystemConfig,
-		OnDelete:    p.discardCloudConfig,
-		OnMigrate:   p.discardCloudConfig,
-	}
+func (p *Provider) Kind() contract.Kind[*extensionsv1alpha1.OperatingSystemConfig] {
+	kind := contract.KindOf[*extensionsv1alpha1.OperatingSystemConfig](extensionsv1alpha1.OperatingSystemConfigResource)
+	kind.OnReconcile = p.reconcileOperatingSystemConfig
+	kind.OnDelete = p.discardCloudConfig
+	kind.OnMigrate = p.discardCloudConfig
+	return kind
 }
 
 func (p *Provider) reconcileOperatingSystemConfig(ctx context.Context, _ logr.Logger,

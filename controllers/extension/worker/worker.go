@@ -44,23 +44,17 @@ const machinePoll = 2 * time.Second
 // machineControllers are the names under which the controller of the machine objects may run.
 var machineControllers = []string{"machine-controller", "machine-controller-manager"}
 
-// Kind is what the contract has to know of the kind Worker.
-func Kind() contract.Kind[*extensionsv1alpha1.Worker] {
+// Kind is Worker: worker pools become machine objects, which the machine controller turns into machines. Migration
+// leaves both alone: the machine objects are saved and removed by the gardenlet
+// (docs/specification/migration.md#spec-2-6-1, docs/specification/extensions.md#spec-3-7).
+func (p *Provider) Kind() contract.Kind[*extensionsv1alpha1.Worker] {
 	kind := contract.KindOf[*extensionsv1alpha1.Worker](extensionsv1alpha1.WorkerResource)
 	kind.Wakes = []client.Object{&machinev1alpha1.MachineDeployment{}}
+	kind.OnReconcile = p.reconcileWorker
+	kind.OnDelete = p.deleteWorker
+	kind.OnForceDelete = p.forceDeleteWorker
+	kind.OnRestore = p.restoreWorker
 	return kind
-}
-
-// Actions turn worker pools into machine objects, which the machine controller turns into machines. Migration leaves
-// both alone: the machine objects are saved and removed by the gardenlet (docs/specification/migration.md#spec-2-6-1,
-// docs/specification/extensions.md#spec-3-7).
-func (p *Provider) Actions() contract.Actions[*extensionsv1alpha1.Worker] {
-	return contract.Actions[*extensionsv1alpha1.Worker]{
-		OnReconcile:   p.reconcileWorker,
-		OnDelete:      p.deleteWorker,
-		OnForceDelete: p.forceDeleteWorker,
-		OnRestore:     p.restoreWorker,
-	}
 }
 
 func poolsOf(obj *extensionsv1alpha1.Worker, cluster *contract.Cluster) ([]zonePool, error) {
