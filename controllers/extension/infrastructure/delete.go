@@ -106,16 +106,28 @@ func (i *infra) removeKeyPair(ctx context.Context) error {
 }
 
 func (i *infra) removeSubnets(ctx context.Context) error {
-	if err := removeFound(ctx, "subnet", i.Cloud.Subnets(), fence.ShootTag(ctx)); err != nil {
-		return err
+	tagged, err := i.Cloud.Subnets().List(ctx, fence.ShootTag(ctx))
+	if err != nil {
+		return fmt.Errorf("look for the subnets: %w", err)
+	}
+	for _, subnet := range tagged {
+		if err := remove(ctx, i, i.Cloud.Subnets(), &subnet.ID); err != nil {
+			return err
+		}
 	}
 	i.state.Subnets = nil
 	return i.saveState(ctx, i.obj, i.state)
 }
 
 func (i *infra) removeNetworks(ctx context.Context) error {
-	if err := removeFound(ctx, "network", i.Cloud.Networks(), fence.ShootTag(ctx)); err != nil {
-		return err
+	tagged, err := i.Cloud.Networks().List(ctx, fence.ShootTag(ctx))
+	if err != nil {
+		return fmt.Errorf("look for the networks: %w", err)
+	}
+	for _, network := range tagged {
+		if err := remove(ctx, i, i.Cloud.Networks(), &network.ID); err != nil {
+			return err
+		}
 	}
 	i.state.NetworkID = ""
 	return i.saveState(ctx, i.obj, i.state)
