@@ -72,7 +72,7 @@ func (c *Cluster) Plan() address.Cluster { return c.plan }
 // Files has the paths and URLs of the cluster, for those who look at its etcd or its logs.
 func (c *Cluster) Files() program.Cluster { return c.files }
 
-// Connect returns the configuration of the observer, or of an actor that WriteKubeconfig has been called for.
+// Connect returns the configuration of the observer, or of an actor whose kubeconfig is in the run directory.
 func (c *Cluster) Connect(actor string) (*rest.Config, error) {
 	path := c.landscape.dir.Kubeconfig(actor, c.name)
 	if actor == clusters.Observer {

@@ -82,7 +82,7 @@ func Start(ctx context.Context, options Options) (*Landscape, error) {
 // prepare does everything that can fail before the first process is started.
 func (l *Landscape) prepare(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		l.acquire, l.checkSpace, l.planClusters, l.ensureBinary, l.writeFiles,
+		l.acquire, l.checkSpace, l.takeSlot, l.planClusters, l.ensureBinary, l.writeFiles,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -109,10 +109,12 @@ func Cleared(dir rundir.Dir) Progress {
 
 func (l *Landscape) checkSpace(context.Context) error { return l.dir.CheckSpace() }
 
-func (l *Landscape) planClusters(ctx context.Context) (err error) {
-	if l.claim, err = l.options.takeSlot(ctx); err != nil {
-		return err
-	}
+func (l *Landscape) takeSlot(ctx context.Context) (err error) {
+	l.claim, err = l.options.takeSlot(ctx)
+	return err
+}
+
+func (l *Landscape) planClusters(context.Context) error {
 	for n, name := range l.options.names() {
 		plan, err := l.claim.Slot.Cluster(n)
 		if err != nil {

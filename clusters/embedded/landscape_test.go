@@ -31,7 +31,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters"
 	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
-	"github.com/transplant-sim/transplant/clusters/kubeconfig"
+	"github.com/transplant-sim/transplant/clusters/switchboard"
 )
 
 // bound is how long anything may take here.
@@ -278,7 +278,7 @@ func testKubeconfigs(t *testing.T, l *embedded.Landscape) {
 func testActor(t *testing.T, l *embedded.Landscape) {
 	const actor = "gardenlet-elm"
 	garden := cluster(t, l, "garden")
-	content, err := kubeconfig.OverLink(t.Context(), l, actor, "garden", "default/default")
+	content, err := switchboard.Kubeconfig(t.Context(), l, actor, "garden", "default/default")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -119,7 +119,7 @@ func (c *Cluster) Kubeconfig() string {
 	return c.landscape.dir.Join("clusters", c.name, "admin.kubeconfig")
 }
 
-// Connect returns the configuration of the observer, or of an actor that WriteKubeconfig has been called for.
+// Connect returns the configuration of the observer, or of an actor whose kubeconfig is in the run directory.
 func (c *Cluster) Connect(actor string) (*rest.Config, error) {
 	path := c.landscape.dir.Kubeconfig(actor, c.name)
 	if actor == clusters.Observer {

@@ -70,19 +70,19 @@ func (c *companions) plan() error {
 	return nil
 }
 
-// start starts them, and waits until they are ready. Authority is that of the servers among them.
-func (c *companions) start(ctx context.Context, all []clusters.Companion, authority *tls.Config) error {
+// start starts them, and waits until they are ready. Trust is for asking the servers among them.
+func (c *companions) start(ctx context.Context, all []clusters.Companion, trust *tls.Config) error {
 	group, groupCtx := errgroup.WithContext(ctx)
 	for _, one := range all {
-		group.Go(func() error { return c.startOne(groupCtx, one, authority) })
+		group.Go(func() error { return c.startOne(groupCtx, one, trust) })
 	}
 	return group.Wait()
 }
 
-// container is the name of a companion's.
-func (c *companions) container(name string) string { return prefix(c.dir.Path, c.dir.Name) + name }
+// containerName of a companion.
+func (c *companions) containerName(name string) string { return prefix(c.dir.Path, c.dir.Name) + name }
 
-func (c *companions) startOne(ctx context.Context, one clusters.Companion, authority *tls.Config) error {
+func (c *companions) startOne(ctx context.Context, one clusters.Companion, trust *tls.Config) error {
 	began := time.Now()
 	user, err := giveTo(one)
 	if err != nil {
@@ -91,7 +91,7 @@ func (c *companions) startOne(ctx context.Context, one clusters.Companion, autho
 	if _, err := docker.Run(ctx, c.runArgs(one, user)...); err != nil {
 		return fmt.Errorf("start the companion %q: %w", one.Name, err)
 	}
-	if err := c.await(ctx, one, authority); err != nil {
+	if err := c.await(ctx, one, trust); err != nil {
 		return err
 	}
 	c.progress(one.Name, fmt.Sprintf("ready after %s", time.Since(began).Round(tick)))
@@ -101,7 +101,7 @@ func (c *companions) startOne(ctx context.Context, one clusters.Companion, autho
 // runArgs are those of the docker command: a companion sees the files that it is given, by the paths that they have on
 // this machine, and has no rights.
 func (c *companions) runArgs(one clusters.Companion, user string) []string {
-	args := []string{"run", "--detach", "--name", c.container(one.Name), "--network", network, "--user", user,
+	args := []string{"run", "--detach", "--name", c.containerName(one.Name), "--network", network, "--user", user,
 		"--label", labelLandscape + "=" + c.dir.Path, "--read-only", "--tmpfs", "/tmp", "--cap-drop", "ALL",
 		"--log-driver", "json-file", "--log-opt", "max-size=16m", "--log-opt", "max-file=2"}
 	for _, path := range one.Reads {
@@ -145,8 +145,8 @@ func giveTo(c clusters.Companion) (user string, err error) {
 	return fmt.Sprintf("%d:%d", uid, gid), nil
 }
 
-func (c *companions) await(ctx context.Context, one clusters.Companion, authority *tls.Config) error {
-	client := &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{TLSClientConfig: authority,
+func (c *companions) await(ctx context.Context, one clusters.Companion, trust *tls.Config) error {
+	client := &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{TLSClientConfig: trust,
 		DisableKeepAlives: true}}
 	err := ready.Await(ctx, companionPoll, companionTimeout, func(ctx context.Context) error {
 		if err := c.lives(ctx, one.Name); err != nil || one.ReadyURL == "" {
@@ -162,9 +162,9 @@ func (c *companions) await(ctx context.Context, one clusters.Companion, authorit
 
 // lives says whether a companion runs; if not, what its log ends with.
 func (c *companions) lives(ctx context.Context, name string) error {
-	running, err := docker.Run(ctx, "inspect", "--format", "{{.State.Running}}", c.container(name))
+	running, err := docker.Run(ctx, "inspect", "--format", "{{.State.Running}}", c.containerName(name))
 	if err != nil || running == "true\n" {
 		return err
 	}
-	return fmt.Errorf("it has ended; its log ends with:\n%s", docker.Said(ctx, c.container(name)))
+	return fmt.Errorf("it has ended; its log ends with:\n%s", docker.Said(ctx, c.containerName(name)))
 }

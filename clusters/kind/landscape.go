@@ -248,7 +248,7 @@ func (l *Landscape) containers() []string {
 		names = append(names, c.Node())
 	}
 	for _, name := range Companions {
-		names = append(names, l.companions.container(name))
+		names = append(names, l.companions.containerName(name))
 	}
 	return names
 }

@@ -108,7 +108,7 @@ func writeLog(path string, content io.Reader) error {
 }
 
 func (c *companions) keepLog(ctx context.Context, name string) error {
-	command := exec.CommandContext(ctx, "docker", "logs", c.container(name))
+	command := exec.CommandContext(ctx, "docker", "logs", c.containerName(name))
 	output, err := command.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("read the log of companion %q: %w", name, err)

@@ -21,7 +21,7 @@ func (l *Landscape) State() rundir.State {
 		})
 	}
 	for _, name := range Companions {
-		state.Processes = append(state.Processes, processOf(name, l.companions.container(name))...)
+		state.Processes = append(state.Processes, processOf(name, l.companions.containerName(name))...)
 	}
 	if l.links != nil {
 		for _, arrow := range l.links.Arrows() {

@@ -15,8 +15,6 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/transplant-sim/transplant/api/pki"
-	"github.com/transplant-sim/transplant/clusters"
-	"github.com/transplant-sim/transplant/clusters/switchboard"
 )
 
 // Of builds a kubeconfig for one cluster and one user.
@@ -52,25 +50,4 @@ func OfAccount(ctx context.Context, observer *rest.Config, cluster, account stri
 		return nil, fmt.Errorf("request a token for the ServiceAccount %q of cluster %q: %w", account, cluster, err)
 	}
 	return Of(cluster, server, name, clientcmdapi.AuthInfo{Token: token.Status.Token})
-}
-
-// OverLink is OfAccount over link(actor, cluster), which it opens.
-func OverLink(ctx context.Context, l interface {
-	clusters.Landscape
-	Links() *switchboard.Board
-}, actor, cluster, account string) ([]byte, error) {
-	opened, err := l.Links().Link(actor, cluster)
-	if err != nil {
-		return nil, err
-	}
-	c, err := l.Cluster(cluster)
-	if err != nil {
-		return nil, err
-	}
-	observer, err := c.Connect(clusters.Observer)
-	if err != nil {
-		return nil, err
-	}
-	return OfAccount(ctx, observer, cluster, account,
-		clientcmdapi.Cluster{Server: opened.URL(), CertificateAuthorityData: l.Links().CA()})
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/api/crds"
-	"github.com/transplant-sim/transplant/clusters/kubeconfig"
 	"github.com/transplant-sim/transplant/clusters/switchboard"
 	"github.com/transplant-sim/transplant/controllers/extension/operatingsystem"
 	"github.com/transplant-sim/transplant/sim/landscape"
@@ -211,7 +210,7 @@ func (s *Environment) giveKubeconfig(ctx context.Context, l Landscape, c client.
 	if k.target == switchboard.Cloud {
 		content, err = s.cloudKubeconfig(l, k.actor)
 	} else {
-		content, err = kubeconfig.OverLink(ctx, l, k.actor, k.target, k.account)
+		content, err = switchboard.Kubeconfig(ctx, l, k.actor, k.target, k.account)
 	}
 	if err != nil {
 		return err

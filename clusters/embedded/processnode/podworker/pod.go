@@ -35,7 +35,8 @@ const (
 // failure is a reason that fails a pod as a whole.
 type failure struct{ reason, message string }
 
-// stop lets no container start any more. A second call can only shorten the time that is left, and says whether it has.
+// stop lets no container start any more. A second call can only shorten the time that is left, and says whether it has:
+// then those that are stopping have to hurry.
 func (p *pod) stop() (shortened bool) {
 	by := p.Clock.Now().Add(p.grace())
 	if p.phase >= phaseStopping && !by.Before(p.stopBy) {

@@ -54,10 +54,10 @@ func (p prober) start(ctx context.Context) {
 		p.loop(ctx, probe.Startup, startup)
 		return
 	}
-	p.started(ctx)
+	p.becomeStarted(ctx)
 }
 
-func (p prober) started(ctx context.Context) {
+func (p prober) becomeStarted(ctx context.Context) {
 	p.of.started = true
 	if liveness := p.of.spec.LivenessProbe; liveness != nil {
 		p.loop(ctx, probe.Liveness, liveness)
@@ -97,7 +97,7 @@ func (p prober) judge(run context.Context, end context.CancelFunc, spec *corev1.
 		i.ready = well
 	case outcome.Kind == probe.Startup && well:
 		end()
-		p.started(run)
+		p.becomeStarted(run)
 	case !well && i.pod.phase < phaseStopping:
 		end()
 		why := "Container " + i.spec.Name + " failed " + map[probe.Kind]string{probe.Startup: "startup",
