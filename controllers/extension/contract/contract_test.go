@@ -243,6 +243,24 @@ func TestStays(t *testing.T) {
 	}
 }
 
+func TestAdd_KindWithoutRequiredAction_ReturnsErrorNamingKind(t *testing.T) {
+	t.Parallel()
+	none := func(context.Context, logr.Logger, *extensionsv1alpha1.Network, *Cluster) error { return nil }
+	for name, actions := range map[string]Actions[*extensionsv1alpha1.Network]{
+		"no action":      {},
+		"no OnReconcile": {OnDelete: none},
+		"no OnDelete":    {OnReconcile: none},
+	} {
+		kind := KindOf[*extensionsv1alpha1.Network]("Network")
+		kind.Actions = actions
+		err := Add(nil, kind, Options{Type: "x"})
+		const want = "add the controller of Network: OnReconcile and OnDelete are required"
+		if err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %q", name, err, want)
+		}
+	}
+}
+
 func requestFor(o client.Object) reconcile.Request {
 	return reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)}
 }

@@ -71,8 +71,8 @@ type Act[T extensionsv1alpha1.Object] func(ctx context.Context, log logr.Logger,
 // object as the API server has it, and must then end where an undisturbed run would have ended.
 //
 // OnMigrate gives the object up without touching anything outside the seed. OnRestore takes it over, with the state the
-// object carries; nil state means that nothing was saved. Without a function for it, a forced deletion is a deletion, a
-// restoration is a reconciliation, and a migration has nothing to do.
+// object carries; nil state means that nothing was saved. OnReconcile and OnDelete are required. Without a function for
+// it, a forced deletion is a deletion, a restoration is a reconciliation, and a migration has nothing to do.
 type Actions[T extensionsv1alpha1.Object] struct {
 	OnReconcile, OnDelete, OnForceDelete, OnMigrate, OnRestore Act[T]
 }
