@@ -77,16 +77,6 @@ type Actions[T extensionsv1alpha1.Object] struct {
 	OnReconcile, OnDelete, OnForceDelete, OnMigrate, OnRestore Act[T]
 }
 
-// Reconcile calls OnReconcile.
-func (a Actions[T]) Reconcile(ctx context.Context, log logr.Logger, obj T, cluster *Cluster) error {
-	return a.OnReconcile(ctx, log, obj, cluster)
-}
-
-// Delete calls OnDelete.
-func (a Actions[T]) Delete(ctx context.Context, log logr.Logger, obj T, cluster *Cluster) error {
-	return a.OnDelete(ctx, log, obj, cluster)
-}
-
 // ForceDelete calls OnForceDelete, or OnDelete.
 func (a Actions[T]) ForceDelete(ctx context.Context, log logr.Logger, obj T, cluster *Cluster) error {
 	if a.OnForceDelete == nil {

@@ -109,7 +109,7 @@ func (r *Reconciler[T]) reconcile(ctx context.Context, c *call[T]) error {
 	if err := r.removeRequest(ctx, c.obj, c.request); err != nil {
 		return err
 	}
-	if err := r.run(ctx, c, r.Kind.Reconcile); err != nil {
+	if err := r.run(ctx, c, r.Kind.OnReconcile); err != nil {
 		return err
 	}
 	return r.succeeded(ctx, c.obj, c.op, c.generation)
@@ -173,7 +173,7 @@ func (r *Reconciler[T]) remove(ctx context.Context, c *call[T]) error {
 	if err := r.started(ctx, c); err != nil {
 		return err
 	}
-	act := r.Kind.Delete
+	act := r.Kind.OnDelete
 	if c.cluster.ForceDeleted() {
 		act = r.Kind.ForceDelete
 	}
@@ -197,8 +197,7 @@ func (r *Reconciler[T]) finishMigration(ctx context.Context, c *call[T]) error {
 
 // run calls an action. The generation it acts on is the one read last before it, not one that a patch of the status
 // may bring in while it runs.
-func (r *Reconciler[T]) run(ctx context.Context, c *call[T], act func(context.Context, logr.Logger, T,
-	*Cluster) error) error {
+func (r *Reconciler[T]) run(ctx context.Context, c *call[T], act Act[T]) error {
 	c.generation = c.obj.GetGeneration()
 	ctx, cancel := context.WithTimeout(ctx, r.Kind.timeout())
 	defer cancel()
