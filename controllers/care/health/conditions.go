@@ -189,6 +189,6 @@ func (r round) systemComponents() *Finding {
 		r.extensions(gardencorev1beta1.ShootSystemComponentsHealthy),
 		r.managedResources(gardencorev1beta1.ShootSystemComponentsHealthy),
 		r.workloads(),
-		nodesOf(r.Observation, r.Now).tunnel(),
+		r.tunnel(),
 	)
 }
