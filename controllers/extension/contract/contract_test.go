@@ -265,7 +265,7 @@ func requestFor(o client.Object) reconcile.Request {
 	return reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)}
 }
 
-// TestNewerRequestSurvives: what is asked while an actuator runs is not taken off with what was asked before, and the
+// TestNewerRequestSurvives: what is asked while an action runs is not taken off with what was asked before, and the
 // generation observed is the one that was acted upon.
 func TestNewerRequestSurvives(t *testing.T) {
 	t.Parallel()

@@ -12,8 +12,8 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
 
-// Pending is returned by an actuator that has done what it could and waits for something outside. It is no failure:
-// the request stays, the object keeps Processing with the reason as its description, and the actuator is called again.
+// Pending is returned by an action that has done what it could and waits for something outside. It is no failure:
+// the request stays, the object keeps Processing with the reason as its description, and the action is called again.
 type Pending struct {
 	For   string
 	After time.Duration

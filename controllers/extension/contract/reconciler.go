@@ -202,7 +202,7 @@ func (r *Reconciler[T]) run(ctx context.Context, c *call[T], act Act[T]) error {
 	ctx, cancel := context.WithTimeout(ctx, r.Kind.timeout())
 	defer cancel()
 	if err := act(ctx, c.log, c.obj, c.cluster); err != nil {
-		return &actuatorError{err}
+		return &actionError{err}
 	}
 	return nil
 }
