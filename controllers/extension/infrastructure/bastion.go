@@ -128,7 +128,7 @@ func (p *Provider) ensureBastionGroup(ctx context.Context, obj *extensionsv1alph
 
 func (p *Provider) deleteBastion(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.Bastion,
 	_ *contract.Cluster) error {
-	if err := removeFound(ctx, "machine", p.Cloud.Machines(), bastionFilter(ctx, obj)); err != nil {
+	if err := removeFound(ctx, "machine of the bastion", p.Cloud.Machines(), bastionFilter(ctx, obj)); err != nil {
 		return err
 	}
 	status := BastionStatus{}
