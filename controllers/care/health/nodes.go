@@ -31,7 +31,7 @@ const (
 )
 
 // everyNode looks at the nodes, pool by pool and then together (docs/specification/care.md#spec-5-4).
-func (r round) everyNode() *Finding {
+func (r round) everyNode() *finding {
 	if out := r.reachable(); out != nil {
 		return out
 	}
@@ -79,7 +79,7 @@ func keptForInspection(m *machinev1alpha1.Machine) bool {
 		m.Status.CurrentStatus.PreserveExpiryTime != nil
 }
 
-func (o nodes) pools() *Finding {
+func (o nodes) pools() *finding {
 	for _, pool := range o.Shoot.Spec.Provider.Workers {
 		version := o.Shoot.Spec.Kubernetes.Version
 		if pool.Kubernetes != nil {
@@ -111,7 +111,7 @@ func (o nodes) pools() *Finding {
 var pressures = []corev1.NodeConditionType{corev1.NodeDiskPressure, corev1.NodeMemoryPressure, corev1.NodePIDPressure,
 	corev1.NodeNetworkUnavailable}
 
-func nodeProblem(n *corev1.Node, pool, version string) *Finding {
+func nodeProblem(n *corev1.Node, pool, version string) *finding {
 	ready := false
 	for _, c := range n.Status.Conditions {
 		ready = ready || c.Type == corev1.NodeReady
@@ -139,7 +139,7 @@ func evictionCodes(c corev1.NodeCondition) []gardencorev1beta1.ErrorCode {
 }
 
 // versionProblem compares patch versions only: another minor version is that of a pool that is being rolled.
-func versionProblem(n *corev1.Node, version string) *Finding {
+func versionProblem(n *corev1.Node, version string) *finding {
 	runs, err := semver.NewVersion(n.Status.NodeInfo.KubeletVersion)
 	if err != nil {
 		return failure("VersionParseError", fmt.Sprintf("Kubelet version %q of node %q cannot be read: %v",
@@ -160,7 +160,7 @@ func versionProblem(n *corev1.Node, version string) *Finding {
 
 // configs compares what the agents have applied with what they follow. A pool whose nodes wait for their update in
 // place is not looked at: the constraint ManualInPlaceWorkersUpdated says that they wait.
-func (o nodes) configs() *Finding {
+func (o nodes) configs() *finding {
 	if err := o.Cluster.NodeConfigs.Err; err != nil {
 		return unseen(fmt.Sprintf("Could not list the configurations of the node agents: %v", err))
 	}
@@ -190,7 +190,7 @@ func (o nodes) waitsInPlace(pool string) bool {
 	return slices.Contains(pending.AutoInPlaceUpdate, pool) || slices.Contains(pending.ManualInPlaceUpdate, pool)
 }
 
-func (o nodes) agents() *Finding {
+func (o nodes) agents() *finding {
 	if err := o.Cluster.NodeAgentLeases.Err; err != nil {
 		return unseen(fmt.Sprintf("Could not list the leases of the node agents: %v", err))
 	}
@@ -213,7 +213,7 @@ func (o nodes) agents() *Finding {
 	return nil
 }
 
-func systemdUnits(nodes []*corev1.Node) *Finding {
+func systemdUnits(nodes []*corev1.Node) *finding {
 	var unhealthy []string
 	for _, n := range nodes {
 		for _, c := range n.Status.Conditions {
@@ -228,7 +228,7 @@ func systemdUnits(nodes []*corev1.Node) *Finding {
 	return failure("SystemdUnitsNotReady", "Systemd units are not healthy on "+strings.Join(unhealthy, "; "))
 }
 
-func (o nodes) leases() *Finding {
+func (o nodes) leases() *finding {
 	leases := o.Cluster.NodeLeases
 	if leases.Err != nil {
 		return unseen(fmt.Sprintf("Could not list the leases of the nodes: %v", leases.Err))

@@ -12,7 +12,7 @@ import (
 
 // scaling says what is going on while there are not as many nodes ready as machines are wanted
 // (docs/specification/care.md#spec-5-4).
-func (o nodes) scaling() *Finding {
+func (o nodes) scaling() *finding {
 	if err := errors.Join(o.MachineDeployments.Err, o.Machines.Err); err != nil {
 		return unseen(fmt.Sprintf("Could not list the machines: %v", err))
 	}
@@ -67,7 +67,7 @@ type scale struct {
 	ready, desired int
 }
 
-func (s scale) finding(rolling bool) *Finding {
+func (s scale) finding(rolling bool) *finding {
 	registered := len(s.nodes)
 	if s.ready < s.desired {
 		// Enough nodes of which not all are ready are being replaced, or have lost touch.

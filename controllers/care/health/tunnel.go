@@ -5,7 +5,7 @@ import "fmt"
 // tunnel looks at the way between the control plane and the nodes (docs/specification/care.md#spec-5-4). There is one
 // way only: nodes reach their API server through the gateway, and no pod stands for it. The tunnel is down when the
 // Leases of all nodes have expired. A single silent node does not mean that: EveryNodeReady reports it.
-func (r round) tunnel() *Finding {
+func (r round) tunnel() *finding {
 	if workerless(r.Shoot) {
 		return nil
 	}
