@@ -70,7 +70,7 @@ func TestOperationType(t *testing.T) {
 		{"keepalive", "Reconcile", "Succeeded", false, "Reconcile", false},
 	} {
 		o := object(test.operation, test.lastType, test.lastState, test.deleting)
-		if got := OperationType(o); got != test.want || Due(o) != test.due {
+		if got := operationType(o); got != test.want || Due(o) != test.due {
 			t.Errorf("%+v: got %s, due %t", test, got, Due(o))
 		}
 	}
@@ -79,7 +79,7 @@ func TestOperationType(t *testing.T) {
 // TestPredicates is the table of docs/specification/extensions.md#spec-3-3.
 func TestPredicates(t *testing.T) {
 	t.Parallel()
-	p := Requested()
+	p := mayBeDue()
 	done := object("", "Reconcile", "Succeeded", false)
 	for _, test := range []struct {
 		name          string

@@ -77,24 +77,24 @@ type Actions[T extensionsv1alpha1.Object] struct {
 	OnReconcile, OnDelete, OnForceDelete, OnMigrate, OnRestore Act[T]
 }
 
-// ForceDelete calls OnForceDelete, or OnDelete.
-func (a Actions[T]) ForceDelete(ctx context.Context, log logr.Logger, obj T, cluster *Cluster) error {
+// forceDelete calls OnForceDelete, or OnDelete.
+func (a Actions[T]) forceDelete(ctx context.Context, log logr.Logger, obj T, cluster *Cluster) error {
 	if a.OnForceDelete == nil {
 		return a.OnDelete(ctx, log, obj, cluster)
 	}
 	return a.OnForceDelete(ctx, log, obj, cluster)
 }
 
-// Migrate calls OnMigrate, if it is set.
-func (a Actions[T]) Migrate(ctx context.Context, log logr.Logger, obj T, cluster *Cluster) error {
+// migrate calls OnMigrate, if it is set.
+func (a Actions[T]) migrate(ctx context.Context, log logr.Logger, obj T, cluster *Cluster) error {
 	if a.OnMigrate == nil {
 		return nil
 	}
 	return a.OnMigrate(ctx, log, obj, cluster)
 }
 
-// Restore calls OnRestore, or OnReconcile.
-func (a Actions[T]) Restore(ctx context.Context, log logr.Logger, obj T, cluster *Cluster) error {
+// restore calls OnRestore, or OnReconcile.
+func (a Actions[T]) restore(ctx context.Context, log logr.Logger, obj T, cluster *Cluster) error {
 	if a.OnRestore == nil {
 		return a.OnReconcile(ctx, log, obj, cluster)
 	}

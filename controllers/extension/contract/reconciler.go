@@ -59,10 +59,10 @@ func (r *Reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if cluster.ShootFailed() {
+	if cluster.shootFailed() {
 		return reconcile.Result{RequeueAfter: failedShootRecheck}, nil
 	}
-	c := &call[T]{obj: obj, cluster: cluster, op: OperationType(obj), request: RequestOf(obj),
+	c := &call[T]{obj: obj, cluster: cluster, op: operationType(obj), request: RequestOf(obj),
 		generation: obj.GetGeneration()}
 	c.log = log.FromContext(ctx).WithValues("operation", c.op)
 	return r.outcome(ctx, c, r.dispatch(ctx, c))
@@ -121,7 +121,7 @@ func (r *Reconciler[T]) restore(ctx context.Context, c *call[T]) error {
 	if err := r.begin(ctx, c); err != nil {
 		return err
 	}
-	if err := r.run(ctx, c, r.Kind.Restore); err != nil {
+	if err := r.run(ctx, c, r.Kind.restore); err != nil {
 		return err
 	}
 	if err := r.succeeded(ctx, c.obj, c.op, c.generation); err != nil {
@@ -154,7 +154,7 @@ func (r *Reconciler[T]) migrate(ctx context.Context, c *call[T]) error {
 	if err := r.started(ctx, c); err != nil {
 		return err
 	}
-	if err := r.run(ctx, c, r.Kind.Migrate); err != nil {
+	if err := r.run(ctx, c, r.Kind.migrate); err != nil {
 		return err
 	}
 	if err := r.succeeded(ctx, c.obj, c.op, c.generation); err != nil {
@@ -174,8 +174,8 @@ func (r *Reconciler[T]) remove(ctx context.Context, c *call[T]) error {
 		return err
 	}
 	act := r.Kind.OnDelete
-	if c.cluster.ForceDeleted() {
-		act = r.Kind.ForceDelete
+	if c.cluster.forceDeleted() {
+		act = r.Kind.forceDelete
 	}
 	if err := r.run(ctx, c, act); err != nil {
 		return err
