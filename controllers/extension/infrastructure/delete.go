@@ -77,9 +77,9 @@ func (i *infra) resolvePending(ctx context.Context) error {
 	return nil
 }
 
-// removeFound deletes what the filter finds; errors call it what, which says whose it is. With the tag of the shoot, that
-// may be what its own controllers have made and could not remove any more: somebody took off the finalizers that waited
-// (docs/specification/cleanup.md#spec-6-7).
+// removeFound deletes what the filter finds. Errors name it by what, with its owner. With the tag of the shoot, it may
+// be what the shoot's own controllers have made and could not remove any more: somebody took off the finalizers that
+// waited (docs/specification/cleanup.md#spec-6-7).
 func removeFound[T any, P interface {
 	*T
 	cloud.Resource

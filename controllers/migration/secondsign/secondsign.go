@@ -1,5 +1,5 @@
-// Package secondsign finds out whether the shoots of a silent seed still answer: a seed that only the garden cannot hear
-// is not dead (docs/ownership.md#spec-9-4). It binds no shoot anywhere: package migration does.
+// Package secondsign finds out whether the shoots of a silent seed still answer: a seed that only the garden cannot
+// hear is not dead (docs/ownership.md#spec-9-4). It binds no shoot anywhere: package migration does.
 package secondsign
 
 import (
