@@ -11,10 +11,10 @@ import (
 // stuckAfter is how long after its grace period a pod in deletion is taken for stuck.
 const stuckAfter = 5 * time.Minute
 
-// Garbage are the pods to delete, and those to delete without grace because they are stuck in deletion
+// garbage are the pods to delete, and those to delete without grace because they are stuck in deletion
 // (docs/specification/care.md#spec-5-1). Outside kube-system a user's pods are only garbage while the shoot is being
 // deleted.
-func Garbage(pods []corev1.Pod, shootInDeletion bool, now time.Time) (remove, force []corev1.Pod) {
+func garbage(pods []corev1.Pod, shootInDeletion bool, now time.Time) (remove, force []corev1.Pod) {
 	for _, p := range pods {
 		switch {
 		case p.Namespace != metav1.NamespaceSystem && !shootInDeletion:

@@ -33,7 +33,7 @@ func TestGarbage(t *testing.T) {
 		false: {{"kube-system/evicted", "kube-system/no-room"}, {"kube-system/stuck"}},
 		true:  {{"kube-system/evicted", "kube-system/no-room", "shop/evicted"}, {"kube-system/stuck", "shop/stuck"}},
 	} {
-		remove, force := Garbage(append(pods, running), inDeletion, healthtest.Noon)
+		remove, force := garbage(append(pods, running), inDeletion, healthtest.Noon)
 		if diff := cmp.Diff(want, [2][]string{names(remove), names(force)}); diff != "" {
 			t.Errorf("shoot in deletion: %t (-want +got):\n%s", inDeletion, diff)
 		}

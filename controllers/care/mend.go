@@ -86,7 +86,7 @@ func (c *connection) collectGarbage(ctx context.Context, o *controlplane.Operati
 	if err != nil {
 		return fmt.Errorf("list the pods of the shoot: %w", err)
 	}
-	remove, force := Garbage(pods.Items, deleting, o.Clock.Now())
+	remove, force := garbage(pods.Items, deleting, o.Clock.Now())
 	errs := []error{c.deletePods(ctx, remove, nil), c.deletePods(ctx, force, ptr.To[int64](0))}
 	return errors.Join(errs...)
 }

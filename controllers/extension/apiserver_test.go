@@ -47,7 +47,7 @@ func startSeed(t *testing.T, c *cloudtest.Cloud) *liveSeed {
 	log.SetLogger(logr.Discard())
 	s := &liveSeed{t: t, cloud: c, config: apiservertest.Start(t, apiservertest.Options{CRDs: crds.Seed()})}
 	var err error
-	if s.client, err = client.New(s.config, client.Options{Scheme: Scheme()}); err != nil {
+	if s.client, err = client.New(s.config, client.Options{Scheme: scheme()}); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -56,7 +56,7 @@ func startSeed(t *testing.T, c *cloudtest.Cloud) *liveSeed {
 // run runs the provider until the returned function is called, as a process would.
 func (s *liveSeed) run(epoch int64) (stop func()) {
 	s.t.Helper()
-	mgr, err := NewManager(s.config, "0")
+	mgr, err := newManager(s.config, "0")
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func (s *liveSeed) run(epoch int64) (stop func()) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	provider := &Provider{Seed: mgr.GetClient(), Cloud: guarded, Fence: fixedFence{epoch}, Clock: clock.RealClock{}}
+	provider := &provider{Seed: mgr.GetClient(), Cloud: guarded, Fence: fixedFence{epoch}, Clock: clock.RealClock{}}
 	if err := provider.AddToManager(mgr, contract.Options{Type: reference.Type}); err != nil {
 		s.t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func (s *liveSeed) mark(o extensionsv1alpha1.Object) {
 
 func (s *liveSeed) marked(o extensionsv1alpha1.Object) bool {
 	s.t.Helper()
-	kind, err := apiutil.GVKForObject(o.(client.Object), Scheme())
+	kind, err := apiutil.GVKForObject(o.(client.Object), scheme())
 	s.must(err)
 	raw := &unstructured.Unstructured{}
 	raw.SetGroupVersionKind(kind)

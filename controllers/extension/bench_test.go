@@ -49,7 +49,7 @@ type bench struct {
 
 	base     client.WithWatch
 	seed     client.Client
-	provider *Provider
+	provider *provider
 
 	mu     sync.Mutex
 	writes []string // every write that reached the API server
@@ -72,7 +72,7 @@ func newBench(t *testing.T, name string, c *cloudtest.Cloud, epoch int64) *bench
 	for _, kind := range extensionsv1alpha1.Kinds() {
 		statuses = append(statuses, kind.New().(client.Object))
 	}
-	scheme := Scheme()
+	scheme := scheme()
 	// The default tracker makes a REST mapper of the whole scheme for every write.
 	tracker := clienttesting.NewObjectTracker(scheme, serializer.NewCodecFactory(scheme).UniversalDecoder())
 	b.base = fake.NewClientBuilder().WithScheme(scheme).WithObjectTracker(tracker).WithStatusSubresource(
@@ -93,7 +93,7 @@ func (b *bench) restart() {
 		b.t.Fatal(err)
 	}
 	b.seed = interceptor.NewClient(b.base, b.interceptors())
-	b.provider = &Provider{Seed: b.seed, Cloud: client, Fence: fixedFence{b.epoch}, Clock: b.clock}
+	b.provider = &provider{Seed: b.seed, Cloud: client, Fence: fixedFence{b.epoch}, Clock: b.clock}
 }
 
 var errCut = errors.New("the process was cut off")

@@ -81,8 +81,8 @@ func NewCommand() *cobra.Command {
 	return command
 }
 
-// Scheme has the kinds that the reference provider reads and writes.
-func Scheme() *runtime.Scheme {
+// scheme has the kinds that the reference provider reads and writes.
+func scheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(gardencorev1beta1.AddToScheme(scheme))
@@ -126,7 +126,7 @@ func (f *flags) run(ctx context.Context) error {
 	if err := metricsserver.NameHosts(nil, config); err != nil {
 		return err
 	}
-	mgr, err := NewManager(config, f.metricsAddress)
+	mgr, err := newManager(config, f.metricsAddress)
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (f *flags) run(ctx context.Context) error {
 		},
 	}
 	defer guards.Close()
-	provider := &Provider{Seed: mgr.GetClient(), Cloud: cloudClient, Fence: guards, Clock: clock.RealClock{},
+	provider := &provider{Seed: mgr.GetClient(), Cloud: cloudClient, Fence: guards, Clock: clock.RealClock{},
 		Except: f.except}
 	options := contract.Options{Type: reference.Type, MaxConcurrentReconciles: workers}
 	if err := provider.AddToManager(mgr, options); err != nil {
@@ -151,9 +151,9 @@ func (f *flags) run(ctx context.Context) error {
 	return mgr.Start(ctx)
 }
 
-func (f *flags) addRunnables(mgr manager.Manager, provider *Provider) error {
+func (f *flags) addRunnables(mgr manager.Manager, provider *provider) error {
 	if f.healthInterval > 0 {
-		if err := mgr.Add(&Health{Provider: provider, Clock: clock.RealClock{}, Every: f.healthInterval}); err != nil {
+		if err := mgr.Add(&health{provider: provider, Clock: clock.RealClock{}, Every: f.healthInterval}); err != nil {
 			return err
 		}
 	}
@@ -172,10 +172,10 @@ func (f *flags) addRunnables(mgr manager.Manager, provider *Provider) error {
 	})
 }
 
-// NewManager makes a manager whose client reads from the API server, as package contract demands.
-func NewManager(config *rest.Config, metricsAddress string) (manager.Manager, error) {
+// newManager makes a manager whose client reads from the API server, as package contract demands.
+func newManager(config *rest.Config, metricsAddress string) (manager.Manager, error) {
 	mgr, err := ctrl.NewManager(config, manager.Options{
-		Scheme: Scheme(), HealthProbeBindAddress: "0", Metrics: metricsserver.At(metricsAddress),
+		Scheme: scheme(), HealthProbeBindAddress: "0", Metrics: metricsserver.At(metricsAddress),
 		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {
 			options.Cache = nil
 			config = rest.CopyConfig(config) // informers share the other, and watch for longer

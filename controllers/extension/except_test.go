@@ -12,7 +12,7 @@ import (
 // What is left to others gets no controller, and nobody reports on its health.
 func TestKindsAreLeftToOthers(t *testing.T) {
 	t.Parallel()
-	p := &Provider{Except: []string{"Worker"}}
+	p := &provider{Except: []string{"Worker"}}
 	// There is no manager to which anything could be added.
 	if err := add(p, nil, p.worker().Kind(), contract.Options{Type: reference.Type}); err != nil {
 		t.Error(err)
@@ -20,7 +20,7 @@ func TestKindsAreLeftToOthers(t *testing.T) {
 	if err := p.addInPlaceProgress(nil); err != nil {
 		t.Error(err)
 	}
-	h := &Health{Provider: p}
+	h := &health{provider: p}
 	if !h.leavesObject(&extensionsv1alpha1.Worker{}) || h.leavesObject(&extensionsv1alpha1.Network{}) {
 		t.Error("health is not written of the own kinds alone")
 	}

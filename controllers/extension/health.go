@@ -25,11 +25,11 @@ import (
 	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
-// Health writes what an extension knows of the health of what it looks after as conditions on its objects, for the
+// health writes what an extension knows of the health of what it looks after as conditions on its objects, for the
 // gardenlet to gather (docs/specification/extensions.md#spec-3-9). It implements manager.Runnable. Objects that are
 // released, or on their way, are left alone, and what nobody reports on gets no condition.
-type Health struct {
-	*Provider
+type health struct {
+	*provider
 	Clock clock.WithTicker
 	Every time.Duration
 }
@@ -40,7 +40,7 @@ const (
 )
 
 // Start checks until ctx ends.
-func (h *Health) Start(ctx context.Context) error {
+func (h *health) Start(ctx context.Context) error {
 	ticker := h.Clock.NewTicker(h.Every)
 	defer ticker.Stop()
 	for {
@@ -56,7 +56,7 @@ func (h *Health) Start(ctx context.Context) error {
 }
 
 // Check looks at everything once.
-func (h *Health) Check(ctx context.Context) error {
+func (h *health) Check(ctx context.Context) error {
 	return errors.Join(
 		checkEach(ctx, h, &extensionsv1alpha1.WorkerList{}, h.everyNodeReady),
 		checkEach(ctx, h, &extensionsv1alpha1.ControlPlaneList{}, h.controlPlaneHealthy),
@@ -82,7 +82,7 @@ type finding struct {
 	problem   string
 }
 
-func checkEach(ctx context.Context, h *Health, list extensionsv1alpha1.ObjectList,
+func checkEach(ctx context.Context, h *health, list extensionsv1alpha1.ObjectList,
 	check func(context.Context, extensionsv1alpha1.Object) (*finding, error)) error {
 	if err := h.Seed.List(ctx, list.(client.ObjectList)); err != nil {
 		return fmt.Errorf("list %T: %w", list, err)
@@ -102,7 +102,7 @@ func checkEach(ctx context.Context, h *Health, list extensionsv1alpha1.ObjectLis
 }
 
 // leavesObject says whether an object is of a kind that is left to somebody else.
-func (h *Health) leavesObject(o extensionsv1alpha1.Object) bool {
+func (h *health) leavesObject(o extensionsv1alpha1.Object) bool {
 	return slices.ContainsFunc(h.Except, func(name string) bool {
 		kind, known := extensionsv1alpha1.KindByName(name)
 		return known && reflect.TypeOf(kind.New()) == reflect.TypeOf(o)
@@ -118,7 +118,7 @@ func settled(o extensionsv1alpha1.Object) bool {
 
 // write sends the condition with the resource version that was looked at, so that it never falls upon an object that
 // has been released since.
-func (h *Health) write(ctx context.Context, o extensionsv1alpha1.Object, found *finding) error {
+func (h *health) write(ctx context.Context, o extensionsv1alpha1.Object, found *finding) error {
 	condition := gardencorev1beta1.Condition{
 		Type: found.condition, Status: gardencorev1beta1.ConditionTrue, Reason: reasonHealthy,
 		Message: "All checks were successful.",
@@ -142,7 +142,7 @@ func (h *Health) write(ctx context.Context, o extensionsv1alpha1.Object, found *
 	return nil
 }
 
-func (h *Health) everyNodeReady(ctx context.Context, o extensionsv1alpha1.Object) (*finding, error) {
+func (h *health) everyNodeReady(ctx context.Context, o extensionsv1alpha1.Object) (*finding, error) {
 	deployments := &machinev1alpha1.MachineDeploymentList{}
 	if err := h.Seed.List(ctx, deployments, client.InNamespace(o.GetNamespace())); err != nil {
 		return nil, fmt.Errorf("list the MachineDeployments of %q: %w", o.GetNamespace(), err)
@@ -158,7 +158,7 @@ func (h *Health) everyNodeReady(ctx context.Context, o extensionsv1alpha1.Object
 	return found, nil
 }
 
-func (h *Health) controlPlaneHealthy(ctx context.Context, o extensionsv1alpha1.Object) (*finding, error) {
+func (h *health) controlPlaneHealthy(ctx context.Context, o extensionsv1alpha1.Object) (*finding, error) {
 	found := &finding{condition: gardencorev1beta1.ShootControlPlaneHealthy}
 	for _, object := range []client.Object{
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: managed.CloudConfigMap}},
@@ -179,7 +179,7 @@ func (h *Health) controlPlaneHealthy(ctx context.Context, o extensionsv1alpha1.O
 }
 
 // managedHealthy looks at what the resource manager says of an object's ManagedResource.
-func managedHealthy(h *Health, name func(extensionsv1alpha1.Object) string) func(context.Context,
+func managedHealthy(h *health, name func(extensionsv1alpha1.Object) string) func(context.Context,
 	extensionsv1alpha1.Object) (*finding, error) {
 	return func(ctx context.Context, o extensionsv1alpha1.Object) (*finding, error) {
 		managed := &resourcesv1alpha1.ManagedResource{}

@@ -11,8 +11,8 @@ import (
 	"github.com/transplant-sim/transplant/controllers/extension/cloudtest"
 )
 
-func healthOf(b *bench) *Health {
-	return &Health{Provider: b.provider, Clock: testingclock.NewFakeClock(time.Now()), Every: time.Second}
+func healthOf(b *bench) *health {
+	return &health{provider: b.provider, Clock: testingclock.NewFakeClock(time.Now()), Every: time.Second}
 }
 
 func conditionOf(conditions []gardencorev1beta1.Condition, name string) string {

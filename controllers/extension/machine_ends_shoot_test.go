@@ -206,7 +206,7 @@ func (w *shootWithMachines) must(err error) {
 }
 
 func (w *shootWithMachines) newTarget() client.WithWatch {
-	scheme := Scheme()
+	scheme := scheme()
 	tracker := clienttesting.NewObjectTracker(scheme, serializer.NewCodecFactory(scheme).UniversalDecoder())
 	return fake.NewClientBuilder().WithScheme(scheme).WithObjectTracker(tracker).WithStatusSubresource(&corev1.Node{}).
 		WithIndex(&corev1.Pod{}, "spec.nodeName", func(o client.Object) []string {

@@ -20,8 +20,8 @@ import (
 	"github.com/transplant-sim/transplant/controllers/extension/worker"
 )
 
-// Provider looks after all kinds. Seed reads from the API server, not from a cache; Cloud must come from fence.Guarded.
-type Provider struct {
+// provider looks after all kinds. Seed reads from the API server, not from a cache; Cloud must come from fence.Guarded.
+type provider struct {
 	Seed  client.Client
 	Cloud *cloud.Client
 	Fence fence.Fence
@@ -31,7 +31,7 @@ type Provider struct {
 }
 
 // AddToManager lets mgr serve all kinds, except those that are left to others.
-func (p *Provider) AddToManager(mgr manager.Manager, o contract.Options) error {
+func (p *provider) AddToManager(mgr manager.Manager, o contract.Options) error {
 	return errors.Join(
 		add(p, mgr, p.infrastructure().Kind(), o),
 		add(p, mgr, p.dnsRecord().Kind(), o),
@@ -49,7 +49,7 @@ func (p *Provider) AddToManager(mgr manager.Manager, o contract.Options) error {
 	)
 }
 
-func add[T extensionsv1alpha1.Object](p *Provider, mgr manager.Manager, kind contract.Kind[T],
+func add[T extensionsv1alpha1.Object](p *provider, mgr manager.Manager, kind contract.Kind[T],
 	o contract.Options) error {
 	if p.leaves(kind.Name) {
 		return nil
@@ -58,7 +58,7 @@ func add[T extensionsv1alpha1.Object](p *Provider, mgr manager.Manager, kind con
 }
 
 // addInPlaceProgress follows updates in place of the machines of our own Workers.
-func (p *Provider) addInPlaceProgress(mgr manager.Manager) error {
+func (p *provider) addInPlaceProgress(mgr manager.Manager) error {
 	if p.leaves(extensionsv1alpha1.WorkerResource) {
 		return nil
 	}
@@ -66,30 +66,30 @@ func (p *Provider) addInPlaceProgress(mgr manager.Manager) error {
 }
 
 // leaves says whether a kind is left to somebody else.
-func (p *Provider) leaves(kind string) bool { return slices.Contains(p.Except, kind) }
+func (p *provider) leaves(kind string) bool { return slices.Contains(p.Except, kind) }
 
 // The parts of the provider, each with what it needs.
 
-func (p *Provider) infrastructure() *infrastructure.Provider {
+func (p *provider) infrastructure() *infrastructure.Provider {
 	return &infrastructure.Provider{Seed: p.Seed, Cloud: p.Cloud, Fence: p.Fence}
 }
 
-func (p *Provider) dnsRecord() *dnsrecord.Provider {
+func (p *provider) dnsRecord() *dnsrecord.Provider {
 	return &dnsrecord.Provider{Seed: p.Seed, Cloud: p.Cloud, Fence: p.Fence, Clock: p.Clock}
 }
 
-func (p *Provider) backup() *backup.Provider {
+func (p *provider) backup() *backup.Provider {
 	return &backup.Provider{Seed: p.Seed, Cloud: p.Cloud, Fence: p.Fence}
 }
 
-func (p *Provider) managed() *managed.Provider {
+func (p *provider) managed() *managed.Provider {
 	return &managed.Provider{Seed: p.Seed, Clock: p.Clock}
 }
 
-func (p *Provider) operatingSystem() *operatingsystem.Provider {
+func (p *provider) operatingSystem() *operatingsystem.Provider {
 	return &operatingsystem.Provider{Seed: p.Seed}
 }
 
-func (p *Provider) worker() *worker.Provider {
+func (p *provider) worker() *worker.Provider {
 	return &worker.Provider{Seed: p.Seed, Cloud: p.Cloud, Clock: p.Clock}
 }

@@ -36,7 +36,7 @@ func TestMirrorsByWebhook(t *testing.T) {
 	t.Parallel()
 	log.SetLogger(logr.Discard())
 	config := apiservertest.Start(t, apiservertest.Options{CRDs: crds.Seed()})
-	mgr, err := NewManager(config, "0")
+	mgr, err := newManager(config, "0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -144,7 +144,7 @@ func (e *Evacuation) stranded(ctx context.Context, shoots []gardencorev1beta1.Sh
 			stranded = append(stranded, shoot)
 		case statusOf(shoot.Status.Constraints,
 			gardencorev1beta1.ShootEvacuationPossible) == gardencorev1beta1.ConditionFalse && !waitsForForce(shoot) &&
-			!e.silent[responsible(shoot)]:
+			!e.silent[lifecycle.ResponsibleSeedOf(shoot)]:
 			errs = append(errs, e.report(ctx, shoot, nil))
 		}
 	}
@@ -156,7 +156,7 @@ func (e *Evacuation) stranded(ctx context.Context, shoots []gardencorev1beta1.Sh
 
 // lostTo is the lost seed without which the shoot cannot go on; empty if there is none.
 func lostTo(shoot *gardencorev1beta1.Shoot, lost map[string]bool) string {
-	switch seed := responsible(shoot); {
+	switch seed := lifecycle.ResponsibleSeedOf(shoot); {
 	case lost[seed]:
 		return seed
 	case destinationLost(shoot, lost):
@@ -282,7 +282,7 @@ func (e *Evacuation) profile(ctx context.Context, shoot *gardencorev1beta1.Shoot
 // first: admission lets a shoot in the middle of a hand-over, or of its creation, go nowhere else.
 func (e *Evacuation) bind(ctx context.Context, shoot *gardencorev1beta1.Shoot, destination string,
 	lost map[string]bool) error {
-	source := responsible(shoot)
+	source := lifecycle.ResponsibleSeedOf(shoot)
 	last := shoot.Status.LastOperation
 	moving := last != nil && last.Type == gardencorev1beta1.LastOperationTypeMigrate &&
 		last.State != gardencorev1beta1.LastOperationStateAborted
@@ -330,8 +330,4 @@ func waitsForForce(shoot *gardencorev1beta1.Shoot) bool {
 
 func (e *Evacuation) report(ctx context.Context, shoot *gardencorev1beta1.Shoot, why error) error {
 	return reporter{e.Garden, e.Clock, e.Events}.report(ctx, shoot, why)
-}
-
-func responsible(shoot *gardencorev1beta1.Shoot) string {
-	return lifecycle.ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName)
 }

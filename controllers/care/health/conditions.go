@@ -31,11 +31,11 @@ func ConditionTypes() []gardencorev1beta1.ConditionType { return slices.Clone(co
 type round struct {
 	*Observation
 	Config
-	Transitions
+	transitions
 }
 
 func newRound(o *Observation, config Config, now time.Time) round {
-	return round{Observation: o, Config: config, Transitions: Transitions{
+	return round{Observation: o, Config: config, transitions: transitions{
 		Now: now, Thresholds: config.Thresholds, LastOperation: o.Shoot.Status.LastOperation,
 		LastErrors: o.Shoot.Status.LastErrors,
 	}}
@@ -71,22 +71,22 @@ func (r round) applies(kind gardencorev1beta1.ConditionType) bool {
 }
 
 func (r round) condition(kind gardencorev1beta1.ConditionType) gardencorev1beta1.Condition {
-	c := r.Find(r.Shoot.Status.Conditions, kind)
+	c := r.find(r.Shoot.Status.Conditions, kind)
 	if r.Err != nil {
-		return r.Fail(c, *unseen(r.Err.Error()))
+		return r.fail(c, *unseen(r.Err.Error()))
 	}
 	if Hibernated(r.Shoot) {
-		return r.Succeed(c, gardencorev1beta1.ConditionNotChecked, hibernatedMessage)
+		return r.succeed(c, gardencorev1beta1.ConditionNotChecked, hibernatedMessage)
 	}
 	found, reason, message := r.check(kind)
 	if found != nil {
-		return r.Fail(c, *found)
+		return r.fail(c, *found)
 	}
-	return r.Succeed(c, reason, message)
+	return r.succeed(c, reason, message)
 }
 
 // check looks at what a condition is about. The reason and message are for when nothing is amiss.
-func (r round) check(kind gardencorev1beta1.ConditionType) (found *Finding, reason, message string) {
+func (r round) check(kind gardencorev1beta1.ConditionType) (found *finding, reason, message string) {
 	switch kind {
 	case gardencorev1beta1.ShootAPIServerAvailable:
 		return r.apiServer(), "HealthzRequestSucceeded", "API server /healthz endpoint responded with success status code."
@@ -108,7 +108,7 @@ func Hibernated(shoot *gardencorev1beta1.Shoot) bool {
 
 func workerless(shoot *gardencorev1beta1.Shoot) bool { return len(shoot.Spec.Provider.Workers) == 0 }
 
-func (r round) apiServer() *Finding {
+func (r round) apiServer() *finding {
 	a := r.APIServer
 	switch {
 	case a == nil:
@@ -126,7 +126,7 @@ func (r round) apiServer() *Finding {
 }
 
 // reachable is why nothing can be said of what is in the shoot; nil if it can.
-func (r round) reachable() *Finding {
+func (r round) reachable() *finding {
 	switch {
 	case r.APIServer == nil:
 		return unseen(r.notRunning())
@@ -155,7 +155,7 @@ func shorten(text string) string {
 	return text[:most] + "…"
 }
 
-func (r round) controlPlane() *Finding {
+func (r round) controlPlane() *finding {
 	return first(
 		r.extensions(gardencorev1beta1.ShootControlPlaneHealthy),
 		r.etcds(),
@@ -173,7 +173,7 @@ func (r round) requiredDeployments() []string {
 	return required
 }
 
-func (r round) observability() *Finding {
+func (r round) observability() *finding {
 	return first(
 		r.extensions(gardencorev1beta1.ShootObservabilityComponentsHealthy),
 		r.required(r.Monitoring, "monitoring deployments", r.Components.Monitoring),
@@ -181,7 +181,7 @@ func (r round) observability() *Finding {
 	)
 }
 
-func (r round) systemComponents() *Finding {
+func (r round) systemComponents() *finding {
 	if out := r.reachable(); out != nil {
 		return out
 	}
@@ -189,6 +189,6 @@ func (r round) systemComponents() *Finding {
 		r.extensions(gardencorev1beta1.ShootSystemComponentsHealthy),
 		r.managedResources(gardencorev1beta1.ShootSystemComponentsHealthy),
 		r.workloads(),
-		nodesOf(r.Observation, r.Now).tunnel(),
+		r.tunnel(),
 	)
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/transplant-sim/transplant/controllers/care/webhooks"
 )
 
-// MinimumAuthorityValidity is how long certificate authorities must be valid still, or they are to be rotated.
-const MinimumAuthorityValidity = 365 * 24 * time.Hour
+// minimumAuthorityValidity is how long certificate authorities must be valid still, or they are to be rotated.
+const minimumAuthorityValidity = 365 * 24 * time.Hour
 
 const (
 	constraintNotChecked = "ConstraintNotChecked"
@@ -49,14 +49,14 @@ func Constraints(o *Observation, config Config, now time.Time) []gardencorev1bet
 		found := r.constraint(kind)
 		always := i < 2
 		if found != nil && (always || found.Status != gardencorev1beta1.ConditionTrue) {
-			mine = append(mine, r.Constrain(r.Find(o.Shoot.Status.Constraints, kind), *found))
+			mine = append(mine, r.constrain(r.find(o.Shoot.Status.Constraints, kind), *found))
 		}
 	}
 	return merge(o.Shoot.Status.Constraints, mine, constraintTypes)
 }
 
 // constraint is what is found about a constraint; nil is nothing.
-func (r round) constraint(kind gardencorev1beta1.ConditionType) *Finding {
+func (r round) constraint(kind gardencorev1beta1.ConditionType) *finding {
 	switch {
 	case r.Err != nil:
 		return unseen(r.Err.Error())
@@ -79,12 +79,12 @@ func (r round) constraint(kind gardencorev1beta1.ConditionType) *Finding {
 	}
 }
 
-func satisfied(reason, message string) *Finding {
-	return &Finding{Status: gardencorev1beta1.ConditionTrue, Reason: reason, Message: message}
+func satisfied(reason, message string) *finding {
+	return &finding{Status: gardencorev1beta1.ConditionTrue, Reason: reason, Message: message}
 }
 
 // webhooks is the constraint that is the same for hibernation and maintenance.
-func (r round) webhooks() *Finding {
+func (r round) webhooks() *finding {
 	switch {
 	case r.APIServer == nil:
 		return failure(constraintNotChecked, "Shoot control plane is not running at the moment.")
@@ -103,11 +103,11 @@ func (r round) webhooks() *Finding {
 		configurations = append(configurations, webhooks.Mutating(&r.Cluster.Mutating.Items[i]))
 	}
 	verdict := webhooks.Judge(configurations)
-	return &Finding{Status: verdict.Status, Reason: verdict.Reason, Message: verdict.Message, Codes: verdict.Codes}
+	return &finding{Status: verdict.Status, Reason: verdict.Reason, Message: verdict.Message, Codes: verdict.Codes}
 }
 
 // authorities looks for certificate authorities that are to be rotated.
-func (r round) authorities() *Finding {
+func (r round) authorities() *finding {
 	if r.Authorities.Err != nil {
 		return unseen(fmt.Sprintf("Could not list the certificate authorities: %v", r.Authorities.Err))
 	}
@@ -122,7 +122,7 @@ func (r round) authorities() *Finding {
 			return unseen(fmt.Sprintf("Could not read until when the certificate authority in secret %q is valid: label %s: %v",
 				s.Name, constants.ValidUntilTime, err))
 		}
-		if until := time.Unix(seconds, 0).UTC(); until.Sub(r.Now) < MinimumAuthorityValidity {
+		if until := time.Unix(seconds, 0).UTC(); until.Sub(r.Now) < minimumAuthorityValidity {
 			name := s.Labels[constants.SecretName]
 			if name == "" {
 				name = s.Name
@@ -138,7 +138,7 @@ func (r round) authorities() *Finding {
 }
 
 // conversions looks for CustomResourceDefinitions whose stored objects need a webhook to be read.
-func (r round) conversions() *Finding {
+func (r round) conversions() *finding {
 	if r.APIServer == nil || r.APIServer.ClientErr != nil {
 		return nil
 	}
@@ -161,7 +161,7 @@ func (r round) conversions() *Finding {
 		"Some CRDs have multiple stored versions and a conversion webhook: "+strings.Join(names, ", "))
 }
 
-func (r round) inPlaceUpdates() *Finding {
+func (r round) inPlaceUpdates() *finding {
 	updates := r.Shoot.Status.InPlaceUpdates
 	if updates == nil || updates.PendingWorkerUpdates == nil ||
 		len(updates.PendingWorkerUpdates.ManualInPlaceUpdate) == 0 {
@@ -173,7 +173,7 @@ func (r round) inPlaceUpdates() *Finding {
 		"Worker pools with update strategy ManualInPlaceUpdate wait to be updated: "+strings.Join(pools, ", "))
 }
 
-func (r round) ignoredManagedResources() *Finding {
+func (r round) ignoredManagedResources() *finding {
 	if r.ManagedResources.Err != nil {
 		return unseen(fmt.Sprintf("Could not list the ManagedResources: %v", r.ManagedResources.Err))
 	}
@@ -192,7 +192,7 @@ func (r round) ignoredManagedResources() *Finding {
 		strings.Join(names, ", "))
 }
 
-func (r round) preservedMachines() *Finding {
+func (r round) preservedMachines() *finding {
 	if r.Machines.Err != nil {
 		return unseen(fmt.Sprintf("Could not list the machines: %v", r.Machines.Err))
 	}

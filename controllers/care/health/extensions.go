@@ -9,7 +9,7 @@ import (
 
 // extensions is what extensions report for a condition (docs/specification/care.md#spec-5-4-row-1). What is reported by
 // an extension that has fallen silent is not known to hold.
-func (r round) extensions(kind gardencorev1beta1.ConditionType) *Finding {
+func (r round) extensions(kind gardencorev1beta1.ConditionType) *finding {
 	if r.Extensions.Err != nil {
 		// Not the same as having nothing to report (docs/specification/quirks.md#quirk-c1).
 		return unseen(fmt.Sprintf("Could not read what the extensions report: %v", r.Extensions.Err))
@@ -25,14 +25,14 @@ func (r round) extensions(kind gardencorev1beta1.ConditionType) *Finding {
 	return nil
 }
 
-func (r round) report(report ExtensionReport) *Finding {
+func (r round) report(report ExtensionReport) *finding {
 	if found := r.stale(report); found != nil {
 		return found
 	}
 	c := report.Condition
 	switch c.Status {
 	case gardencorev1beta1.ConditionProgressing:
-		return &Finding{Status: c.Status, Reason: report.Kind + c.Reason, Message: c.Message, Codes: c.Codes}
+		return &finding{Status: c.Status, Reason: report.Kind + c.Reason, Message: c.Message, Codes: c.Codes}
 	case gardencorev1beta1.ConditionFalse, gardencorev1beta1.ConditionUnknown:
 		return failure(report.Kind+"UnhealthyReport", fmt.Sprintf("%s extension (%s/%s) reports failing health check: %s",
 			report.Kind, report.Namespace, report.Name, c.Message), c.Codes...)
@@ -40,7 +40,7 @@ func (r round) report(report ExtensionReport) *Finding {
 	return nil
 }
 
-func (r round) stale(report ExtensionReport) *Finding {
+func (r round) stale(report ExtensionReport) *finding {
 	if r.StaleExtensions == 0 {
 		return nil
 	}
@@ -54,6 +54,6 @@ func (r round) stale(report ExtensionReport) *Finding {
 		message = fmt.Sprintf("%s reports an outdated health status (last heartbeat at %s).", who,
 			report.Heartbeat.UTC().Format(time.RFC3339))
 	}
-	return &Finding{Status: gardencorev1beta1.ConditionUnknown, Reason: report.Kind + "OutdatedHealthCheckReport",
+	return &finding{Status: gardencorev1beta1.ConditionUnknown, Reason: report.Kind + "OutdatedHealthCheckReport",
 		Message: message}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // managedResources looks at the ManagedResources that count for a condition (docs/specification/care.md#spec-5-4).
-func (r round) managedResources(kind gardencorev1beta1.ConditionType) *Finding {
+func (r round) managedResources(kind gardencorev1beta1.ConditionType) *finding {
 	if r.ManagedResources.Err != nil {
 		return unseen(fmt.Sprintf("Could not list the ManagedResources: %v", r.ManagedResources.Err))
 	}
@@ -47,7 +47,7 @@ const (
 	reasonApplyFailed  = "ApplyFailed"
 )
 
-func (r round) managedResource(m *resourcesv1alpha1.ManagedResource) *Finding {
+func (r round) managedResource(m *resourcesv1alpha1.ManagedResource) *finding {
 	conditions := map[gardencorev1beta1.ConditionType]gardencorev1beta1.Condition{}
 	for _, c := range m.Status.Conditions {
 		conditions[c.Type] = c
@@ -80,7 +80,7 @@ func (r round) managedResource(m *resourcesv1alpha1.ManagedResource) *Finding {
 	return nil
 }
 
-func (r round) managedCondition(m *resourcesv1alpha1.ManagedResource, c gardencorev1beta1.Condition) *Finding {
+func (r round) managedCondition(m *resourcesv1alpha1.ManagedResource, c gardencorev1beta1.Condition) *finding {
 	if c.Type != resourcesv1alpha1.ResourcesProgressing {
 		if c.Status == gardencorev1beta1.ConditionFalse || c.Status == gardencorev1beta1.ConditionUnknown {
 			return failure(c.Reason, c.Message)

@@ -31,7 +31,7 @@ const (
 )
 
 // everyNode looks at the nodes, pool by pool and then together (docs/specification/care.md#spec-5-4).
-func (r round) everyNode() *Finding {
+func (r round) everyNode() *finding {
 	if out := r.reachable(); out != nil {
 		return out
 	}
@@ -39,44 +39,39 @@ func (r round) everyNode() *Finding {
 	if r.Cluster.Nodes.Err != nil {
 		return first(extensions, unseen(fmt.Sprintf("Could not list the nodes: %v", r.Cluster.Nodes.Err)))
 	}
-	ns := nodesOf(r.Observation, r.Now)
+	o := nodesOf(r.Observation, r.Now)
 	return first(
 		extensions,
-		ns.pools(),
-		ns.configs(),
-		ns.agents(),
-		systemdUnits(ns.watched),
-		ns.scaling(),
-		ns.leases(),
+		o.pools(),
+		o.configs(),
+		o.agents(),
+		systemdUnits(o.watched),
+		o.scaling(),
+		o.leases(),
 	)
 }
 
 // nodes are those of a shoot, and what was seen of them.
 type nodes struct {
 	*Observation
-	now     time.Time
-	all     []*corev1.Node
-	watched []*corev1.Node // all but the preserved ones
+	now time.Time
+	all []*corev1.Node // sorted by name
+	// preserved are the names of nodes whose machine has failed and is kept for inspection. Such nodes are there, but how
+	// they fare is nobody's concern.
+	preserved map[string]bool
+	watched   []*corev1.Node // all but the preserved ones
 }
 
-func nodesOf(o *Observation, now time.Time) nodes {
-	ns := nodes{Observation: o, now: now, all: sortedByName(o.Cluster.Nodes.Items, func(n *corev1.Node) string {
-		return n.Name
-	})}
-	ns.watched = slices.DeleteFunc(slices.Clone(ns.all), ns.preserved())
-	return ns
-}
-
-// preserved is whether a node's machine has failed and is kept for inspection. Such nodes are there, but how they fare
-// is nobody's concern.
-func (ns nodes) preserved() func(*corev1.Node) bool {
-	kept := map[string]bool{}
-	for _, m := range ns.Machines.Items {
+func nodesOf(seen *Observation, now time.Time) nodes {
+	o := nodes{Observation: seen, now: now, preserved: map[string]bool{}}
+	for _, m := range seen.Machines.Items {
 		if keptForInspection(&m) {
-			kept[m.Labels[machinev1alpha1.LabelNode]] = true
+			o.preserved[m.Labels[machinev1alpha1.LabelNode]] = true
 		}
 	}
-	return func(n *corev1.Node) bool { return kept[n.Name] }
+	o.all = sortedByName(seen.Cluster.Nodes.Items, func(n *corev1.Node) string { return n.Name })
+	o.watched = slices.DeleteFunc(slices.Clone(o.all), func(n *corev1.Node) bool { return o.preserved[n.Name] })
+	return o
 }
 
 func keptForInspection(m *machinev1alpha1.Machine) bool {
@@ -84,20 +79,19 @@ func keptForInspection(m *machinev1alpha1.Machine) bool {
 		m.Status.CurrentStatus.PreserveExpiryTime != nil
 }
 
-func (ns nodes) pools() *Finding {
-	preserved := ns.preserved()
-	for _, pool := range ns.Shoot.Spec.Provider.Workers {
-		version := ns.Shoot.Spec.Kubernetes.Version
+func (o nodes) pools() *finding {
+	for _, pool := range o.Shoot.Spec.Provider.Workers {
+		version := o.Shoot.Spec.Kubernetes.Version
 		if pool.Kubernetes != nil {
 			version = ptr.Deref(pool.Kubernetes.Version, version)
 		}
 		registered := int32(0)
-		for _, n := range ns.all {
+		for _, n := range o.all {
 			if n.Labels[constants.WorkerPool] != pool.Name {
 				continue
 			}
 			registered++
-			if preserved(n) {
+			if o.preserved[n.Name] {
 				continue
 			}
 			if found := nodeProblem(n, pool.Name, version); found != nil {
@@ -117,7 +111,7 @@ func (ns nodes) pools() *Finding {
 var pressures = []corev1.NodeConditionType{corev1.NodeDiskPressure, corev1.NodeMemoryPressure, corev1.NodePIDPressure,
 	corev1.NodeNetworkUnavailable}
 
-func nodeProblem(n *corev1.Node, pool, version string) *Finding {
+func nodeProblem(n *corev1.Node, pool, version string) *finding {
 	ready := false
 	for _, c := range n.Status.Conditions {
 		ready = ready || c.Type == corev1.NodeReady
@@ -145,7 +139,7 @@ func evictionCodes(c corev1.NodeCondition) []gardencorev1beta1.ErrorCode {
 }
 
 // versionProblem compares patch versions only: another minor version is that of a pool that is being rolled.
-func versionProblem(n *corev1.Node, version string) *Finding {
+func versionProblem(n *corev1.Node, version string) *finding {
 	runs, err := semver.NewVersion(n.Status.NodeInfo.KubeletVersion)
 	if err != nil {
 		return failure("VersionParseError", fmt.Sprintf("Kubelet version %q of node %q cannot be read: %v",
@@ -166,17 +160,17 @@ func versionProblem(n *corev1.Node, version string) *Finding {
 
 // configs compares what the agents have applied with what they follow. A pool whose nodes wait for their update in
 // place is not looked at: the constraint ManualInPlaceWorkersUpdated says that they wait.
-func (ns nodes) configs() *Finding {
-	if err := ns.Cluster.NodeConfigs.Err; err != nil {
+func (o nodes) configs() *finding {
+	if err := o.Cluster.NodeConfigs.Err; err != nil {
 		return unseen(fmt.Sprintf("Could not list the configurations of the node agents: %v", err))
 	}
 	wanted := map[string]string{}
-	for _, s := range ns.Cluster.NodeConfigs.Items {
+	for _, s := range o.Cluster.NodeConfigs.Items {
 		wanted[s.Name] = s.Annotations[constants.ChecksumNodeConfig]
 	}
-	for _, n := range ns.watched {
+	for _, n := range o.watched {
 		checksum := wanted[n.Labels[constants.NodeAgentSecretName]]
-		if checksum == "" || ns.waitsInPlace(n.Labels[constants.WorkerPool]) {
+		if checksum == "" || o.waitsInPlace(n.Labels[constants.WorkerPool]) {
 			continue
 		}
 		if n.Annotations[constants.ChecksumAppliedNodeConfig] != checksum {
@@ -187,8 +181,8 @@ func (ns nodes) configs() *Finding {
 	return nil
 }
 
-func (ns nodes) waitsInPlace(pool string) bool {
-	updates := ns.Shoot.Status.InPlaceUpdates
+func (o nodes) waitsInPlace(pool string) bool {
+	updates := o.Shoot.Status.InPlaceUpdates
 	if updates == nil || updates.PendingWorkerUpdates == nil {
 		return false
 	}
@@ -196,15 +190,15 @@ func (ns nodes) waitsInPlace(pool string) bool {
 	return slices.Contains(pending.AutoInPlaceUpdate, pool) || slices.Contains(pending.ManualInPlaceUpdate, pool)
 }
 
-func (ns nodes) agents() *Finding {
-	if err := ns.Cluster.NodeAgentLeases.Err; err != nil {
+func (o nodes) agents() *finding {
+	if err := o.Cluster.NodeAgentLeases.Err; err != nil {
 		return unseen(fmt.Sprintf("Could not list the leases of the node agents: %v", err))
 	}
 	leases := map[string]*coordinationv1.Lease{}
-	for i, lease := range ns.Cluster.NodeAgentLeases.Items {
-		leases[lease.Name] = &ns.Cluster.NodeAgentLeases.Items[i]
+	for i, lease := range o.Cluster.NodeAgentLeases.Items {
+		leases[lease.Name] = &o.Cluster.NodeAgentLeases.Items[i]
 	}
-	for _, n := range ns.watched {
+	for _, n := range o.watched {
 		if n.Annotations[notManaged] == "1" {
 			continue
 		}
@@ -212,14 +206,14 @@ func (ns nodes) agents() *Finding {
 		if lease == nil {
 			return failure("NodeAgentUnhealthy", fmt.Sprintf("The node agent is not running on node %q", n.Name))
 		}
-		if expired(lease, ns.now) {
+		if expired(lease, o.now) {
 			return failure("NodeAgentUnhealthy", fmt.Sprintf("The node agent stopped running on node %q", n.Name))
 		}
 	}
 	return nil
 }
 
-func systemdUnits(nodes []*corev1.Node) *Finding {
+func systemdUnits(nodes []*corev1.Node) *finding {
 	var unhealthy []string
 	for _, n := range nodes {
 		for _, c := range n.Status.Conditions {
@@ -234,17 +228,17 @@ func systemdUnits(nodes []*corev1.Node) *Finding {
 	return failure("SystemdUnitsNotReady", "Systemd units are not healthy on "+strings.Join(unhealthy, "; "))
 }
 
-func (ns nodes) leases() *Finding {
-	leases := ns.Cluster.NodeLeases
+func (o nodes) leases() *finding {
+	leases := o.Cluster.NodeLeases
 	if leases.Err != nil {
 		return unseen(fmt.Sprintf("Could not list the leases of the nodes: %v", leases.Err))
 	}
-	if len(leases.Items) == 0 || len(ns.watched) == 0 {
+	if len(leases.Items) == 0 || len(o.watched) == 0 {
 		return nil
 	}
-	names, count := ns.names(), 0
+	names, count := o.names(), 0
 	for _, lease := range leases.Items {
-		if names[lease.Name] && expired(&lease, ns.now) {
+		if names[lease.Name] && expired(&lease, o.now) {
 			count++
 		}
 	}
@@ -256,9 +250,9 @@ func (ns nodes) leases() *Finding {
 }
 
 // names of those that are watched.
-func (ns nodes) names() map[string]bool {
+func (o nodes) names() map[string]bool {
 	names := map[string]bool{}
-	for _, n := range ns.watched {
+	for _, n := range o.watched {
 		names[n.Name] = true
 	}
 	return names

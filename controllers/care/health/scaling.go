@@ -12,22 +12,22 @@ import (
 
 // scaling says what is going on while there are not as many nodes ready as machines are wanted
 // (docs/specification/care.md#spec-5-4).
-func (ns nodes) scaling() *Finding {
-	if err := errors.Join(ns.MachineDeployments.Err, ns.Machines.Err); err != nil {
+func (o nodes) scaling() *finding {
+	if err := errors.Join(o.MachineDeployments.Err, o.Machines.Err); err != nil {
 		return unseen(fmt.Sprintf("Could not list the machines: %v", err))
 	}
-	s := scale{machines: ns.Machines.Items}
-	for _, d := range ns.MachineDeployments.Items {
+	s := scale{machines: o.Machines.Items}
+	for _, d := range o.MachineDeployments.Items {
 		if d.DeletionTimestamp == nil {
 			s.desired += int(d.Spec.Replicas)
 		}
 	}
-	for _, m := range ns.Machines.Items {
+	for _, m := range o.Machines.Items {
 		if keptForInspection(&m) {
 			s.desired--
 		}
 	}
-	for _, n := range ns.watched {
+	for _, n := range o.watched {
 		if n.Annotations[notManaged] != "1" {
 			s.nodes = append(s.nodes, n)
 			if isReady(n) && !n.Spec.Unschedulable {
@@ -35,7 +35,7 @@ func (ns nodes) scaling() *Finding {
 			}
 		}
 	}
-	return s.finding(rolling(ns.MachineDeployments.Items))
+	return s.finding(rolling(o.MachineDeployments.Items))
 }
 
 func isReady(n *corev1.Node) bool {
@@ -67,7 +67,7 @@ type scale struct {
 	ready, desired int
 }
 
-func (s scale) finding(rolling bool) *Finding {
+func (s scale) finding(rolling bool) *finding {
 	registered := len(s.nodes)
 	if s.ready < s.desired {
 		// Enough nodes of which not all are ready are being replaced, or have lost touch.

@@ -9,34 +9,34 @@ type StatusLabel string
 
 // Values of the label, the better ones first.
 const (
-	StatusHealthy     StatusLabel = "healthy"
-	StatusProgressing StatusLabel = "progressing"
-	StatusUnknown     StatusLabel = "unknown"
-	StatusUnhealthy   StatusLabel = "unhealthy"
+	statusHealthy     StatusLabel = "healthy"
+	statusProgressing StatusLabel = "progressing"
+	statusUnknown     StatusLabel = "unknown"
+	statusUnhealthy   StatusLabel = "unhealthy"
 )
 
-var badness = map[StatusLabel]int{StatusHealthy: 0, StatusProgressing: 1, StatusUnknown: 2, StatusUnhealthy: 3}
+var badness = map[StatusLabel]int{statusHealthy: 0, statusProgressing: 1, statusUnknown: 2, statusUnhealthy: 3}
 
 // Label is the overall status of a shoot (docs/specification/care.md#spec-5-10), and what decided it. Constraints do
 // not count.
 func Label(status *gardencorev1beta1.ShootStatus) (StatusLabel, string) {
 	last := status.LastOperation
-	errorsDecide, why := StatusHealthy, "there are no last errors"
+	errorsDecide, why := statusHealthy, "there are no last errors"
 	if len(status.LastErrors) > 0 {
-		errorsDecide, why = StatusUnhealthy, "there are last errors"
+		errorsDecide, why = statusUnhealthy, "there are last errors"
 	}
 	switch {
 	case last == nil:
-		return StatusHealthy, "there was no operation yet"
+		return statusHealthy, "there was no operation yet"
 	case last.Type == gardencorev1beta1.LastOperationTypeDelete,
 		last.Type == gardencorev1beta1.LastOperationTypeCreate && last.State != gardencorev1beta1.LastOperationStateSucceeded:
 		return errorsDecide, "during " + string(last.Type) + " only errors count: " + why
 	case last.State == gardencorev1beta1.LastOperationStateProcessing:
 		return worst(status.Conditions, errorsDecide, why)
 	case last.State == gardencorev1beta1.LastOperationStateSucceeded:
-		return worst(status.Conditions, StatusHealthy, "the last operation has succeeded")
+		return worst(status.Conditions, statusHealthy, "the last operation has succeeded")
 	}
-	return worst(status.Conditions, StatusUnhealthy, "the last operation is "+string(last.State))
+	return worst(status.Conditions, statusUnhealthy, "the last operation is "+string(last.State))
 }
 
 // worst is the worst of the conditions and of what was found already.
@@ -52,11 +52,11 @@ func worst(conditions []gardencorev1beta1.Condition, label StatusLabel, why stri
 func labelOf(status gardencorev1beta1.ConditionStatus) StatusLabel {
 	switch status {
 	case gardencorev1beta1.ConditionTrue:
-		return StatusHealthy
+		return statusHealthy
 	case gardencorev1beta1.ConditionProgressing:
-		return StatusProgressing
+		return statusProgressing
 	case gardencorev1beta1.ConditionUnknown:
-		return StatusUnknown
+		return statusUnknown
 	}
-	return StatusUnhealthy
+	return statusUnhealthy
 }

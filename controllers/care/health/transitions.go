@@ -10,8 +10,8 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
 
-// Finding is what a check found amiss. A check that found nothing returns nil.
-type Finding struct {
+// finding is what a check found amiss. A check that found nothing returns nil.
+type finding struct {
 	// Status is False for what has failed; the threshold of the condition then decides whether it is False already. Other
 	// statuses are taken over at once.
 	Status          gardencorev1beta1.ConditionStatus
@@ -22,18 +22,18 @@ type Finding struct {
 	unseen bool
 }
 
-func failure(reason, message string, codes ...gardencorev1beta1.ErrorCode) *Finding {
-	return &Finding{Status: gardencorev1beta1.ConditionFalse, Reason: reason, Message: message, Codes: codes}
+func failure(reason, message string, codes ...gardencorev1beta1.ErrorCode) *finding {
+	return &finding{Status: gardencorev1beta1.ConditionFalse, Reason: reason, Message: message, Codes: codes}
 }
 
-func unseen(message string) *Finding {
-	return &Finding{Status: gardencorev1beta1.ConditionUnknown, Reason: gardencorev1beta1.ConditionCheckError,
+func unseen(message string) *finding {
+	return &finding{Status: gardencorev1beta1.ConditionUnknown, Reason: gardencorev1beta1.ConditionCheckError,
 		Message: message, unseen: true}
 }
 
 // first is what the first check found that found something amiss.
-func first(findings ...*Finding) *Finding {
-	var unseen *Finding
+func first(findings ...*finding) *finding {
+	var unseen *finding
 	for _, f := range findings {
 		switch {
 		case f == nil:
@@ -46,8 +46,8 @@ func first(findings ...*Finding) *Finding {
 	return unseen
 }
 
-// Transitions decides how conditions go from one round to the next (docs/specification/care.md#spec-5-3).
-type Transitions struct {
+// transitions decides how conditions go from one round to the next (docs/specification/care.md#spec-5-3).
+type transitions struct {
 	Now time.Time
 	// Thresholds are how long a condition is Progressing before it becomes False. A condition without one becomes False at
 	// once.
@@ -57,8 +57,8 @@ type Transitions struct {
 	LastErrors    []gardencorev1beta1.LastError
 }
 
-// Find is the condition of a type, or a new one that nobody has checked yet.
-func (t Transitions) Find(conditions []gardencorev1beta1.Condition,
+// find is the condition of a type, or a new one that nobody has checked yet.
+func (t transitions) find(conditions []gardencorev1beta1.Condition,
 	kind gardencorev1beta1.ConditionType) gardencorev1beta1.Condition {
 	if i := slices.IndexFunc(conditions, func(c gardencorev1beta1.Condition) bool { return c.Type == kind }); i >= 0 {
 		return conditions[i]
@@ -70,26 +70,26 @@ func (t Transitions) Find(conditions []gardencorev1beta1.Condition,
 	}
 }
 
-// Succeed makes a condition True.
-func (t Transitions) Succeed(c gardencorev1beta1.Condition, reason, message string) gardencorev1beta1.Condition {
-	return t.update(c, gardencorev1beta1.ConditionTrue, Finding{Reason: reason, Message: message})
+// succeed makes a condition True.
+func (t transitions) succeed(c gardencorev1beta1.Condition, reason, message string) gardencorev1beta1.Condition {
+	return t.update(c, gardencorev1beta1.ConditionTrue, finding{Reason: reason, Message: message})
 }
 
-// Fail makes a condition what was found amiss.
-func (t Transitions) Fail(c gardencorev1beta1.Condition, f Finding) gardencorev1beta1.Condition {
+// fail makes a condition what was found amiss.
+func (t transitions) fail(c gardencorev1beta1.Condition, f finding) gardencorev1beta1.Condition {
 	if f.Status == gardencorev1beta1.ConditionFalse {
 		return t.update(c, t.pardon(t.failed(c, f.Reason)), f)
 	}
 	return t.update(c, f.Status, f)
 }
 
-// Constrain makes a constraint what was found: there are no thresholds for constraints.
-func (t Transitions) Constrain(c gardencorev1beta1.Condition, f Finding) gardencorev1beta1.Condition {
+// constrain makes a constraint what was found: there are no thresholds for constraints.
+func (t transitions) constrain(c gardencorev1beta1.Condition, f finding) gardencorev1beta1.Condition {
 	return t.update(c, t.pardon(f.Status), f)
 }
 
 // failed is the status of a condition whose check failed.
-func (t Transitions) failed(c gardencorev1beta1.Condition, reason string) gardencorev1beta1.ConditionStatus {
+func (t transitions) failed(c gardencorev1beta1.Condition, reason string) gardencorev1beta1.ConditionStatus {
 	threshold, configured := t.Thresholds[c.Type]
 	if !configured {
 		return gardencorev1beta1.ConditionFalse
@@ -112,14 +112,14 @@ func (t Transitions) failed(c gardencorev1beta1.Condition, reason string) garden
 }
 
 // pardon lets nothing be False while the shoot is being created or deleted, or while an operation has met no error yet.
-func (t Transitions) pardon(status gardencorev1beta1.ConditionStatus) gardencorev1beta1.ConditionStatus {
+func (t transitions) pardon(status gardencorev1beta1.ConditionStatus) gardencorev1beta1.ConditionStatus {
 	if status == gardencorev1beta1.ConditionFalse && t.pardons() {
 		return gardencorev1beta1.ConditionProgressing
 	}
 	return status
 }
 
-func (t Transitions) pardons() bool {
+func (t transitions) pardons() bool {
 	last := t.LastOperation
 	if last == nil {
 		return true
@@ -131,8 +131,8 @@ func (t Transitions) pardons() bool {
 }
 
 // update changes a condition. LastTransitionTime changes only with the status, LastUpdateTime with anything.
-func (t Transitions) update(c gardencorev1beta1.Condition, status gardencorev1beta1.ConditionStatus,
-	f Finding) gardencorev1beta1.Condition {
+func (t transitions) update(c gardencorev1beta1.Condition, status gardencorev1beta1.ConditionStatus,
+	f finding) gardencorev1beta1.Condition {
 	updated := c
 	updated.Status, updated.Reason, updated.Message, updated.Codes = status, f.Reason, f.Message, f.Codes
 	if equality.Semantic.DeepEqual(c, updated) {
@@ -148,10 +148,10 @@ func (t Transitions) update(c gardencorev1beta1.Condition, status gardencorev1be
 // Begun lets conditions that nobody has looked at yet begin as Progressing: what is not well at the first look has its
 // threshold, too. A shoot that has just been created is rarely well in everything.
 func Begun(conditions []gardencorev1beta1.Condition, now time.Time) []gardencorev1beta1.Condition {
-	t, all := Transitions{Now: now}, slices.Clone(conditions)
+	t, all := transitions{Now: now}, slices.Clone(conditions)
 	for _, kind := range conditionTypes {
 		if !slices.ContainsFunc(conditions, func(c gardencorev1beta1.Condition) bool { return c.Type == kind }) {
-			c := t.Find(nil, kind)
+			c := t.find(nil, kind)
 			c.Status = gardencorev1beta1.ConditionProgressing
 			all = append(all, c)
 		}
@@ -167,10 +167,10 @@ func HandOver(conditions []gardencorev1beta1.Condition, now time.Time) []gardenc
 }
 
 func handOver(conditions []gardencorev1beta1.Condition, now time.Time) []gardencorev1beta1.Condition {
-	t, handed := Transitions{Now: now}, slices.Clone(conditions)
+	t, handed := transitions{Now: now}, slices.Clone(conditions)
 	for i, c := range handed {
 		if c.Status != gardencorev1beta1.ConditionFalse {
-			handed[i] = t.update(c, gardencorev1beta1.ConditionProgressing, Finding{Reason: c.Reason, Message: c.Message,
+			handed[i] = t.update(c, gardencorev1beta1.ConditionProgressing, finding{Reason: c.Reason, Message: c.Message,
 				Codes: c.Codes})
 		}
 	}

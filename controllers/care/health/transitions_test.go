@@ -65,7 +65,7 @@ func TestFail(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			transitions := Transitions{Now: noon, LastOperation: longAgo, LastErrors: make([]gardencorev1beta1.LastError,
+			transitions := transitions{Now: noon, LastOperation: longAgo, LastErrors: make([]gardencorev1beta1.LastError,
 				c.errs)}
 			switch {
 			case c.last != nil && c.last.Type == "":
@@ -81,7 +81,7 @@ func TestFail(t *testing.T) {
 			}
 			before := gardencorev1beta1.Condition{Type: available, Status: c.current, Reason: c.reason,
 				LastTransitionTime: ago(c.since), LastUpdateTime: ago(c.since)}
-			after := transitions.Fail(before, *failure("Failing", "it is failing"))
+			after := transitions.fail(before, *failure("Failing", "it is failing"))
 			if after.Status != c.want || after.Reason != "Failing" {
 				t.Errorf("%s, %s", after.Status, after.Reason)
 			}
@@ -99,18 +99,18 @@ func TestFail(t *testing.T) {
 // TestAFlappingComponentIsNeverFalse, and one that keeps failing is False once its threshold has passed, not before.
 func TestAFlappingComponentIsNeverFalse(t *testing.T) {
 	t.Parallel()
-	transitions := Transitions{
+	transitions := transitions{
 		Now: noon, LastOperation: operation("Reconcile", "Succeeded", time.Hour),
 		Thresholds: map[gardencorev1beta1.ConditionType]time.Duration{available: time.Minute},
 	}
-	c := transitions.Succeed(transitions.Find(nil, available), "Fine", "")
+	c := transitions.succeed(transitions.find(nil, available), "Fine", "")
 	var seen []gardencorev1beta1.ConditionStatus
 	look := func(ok bool, after time.Duration) {
 		transitions.Now = transitions.Now.Add(after)
 		if ok {
-			c = transitions.Succeed(c, "Fine", "")
+			c = transitions.succeed(c, "Fine", "")
 		} else {
-			c = transitions.Fail(c, *failure("Failing", ""))
+			c = transitions.fail(c, *failure("Failing", ""))
 		}
 		seen = append(seen, c.Status)
 	}
@@ -138,20 +138,20 @@ func TestTimesOfConditions(t *testing.T) {
 	t.Parallel()
 	before := gardencorev1beta1.Condition{Type: available, Status: "True", Reason: "Fine", Message: "all",
 		LastTransitionTime: ago(time.Hour), LastUpdateTime: ago(time.Hour)}
-	transitions := Transitions{Now: noon}
-	if diff := cmp.Diff(before, transitions.Succeed(before, "Fine", "all")); diff != "" {
+	transitions := transitions{Now: noon}
+	if diff := cmp.Diff(before, transitions.succeed(before, "Fine", "all")); diff != "" {
 		t.Error(diff)
 	}
 	want := before
 	want.Message, want.LastUpdateTime = "most", ago(0)
-	if diff := cmp.Diff(want, transitions.Succeed(before, "Fine", "most")); diff != "" {
+	if diff := cmp.Diff(want, transitions.succeed(before, "Fine", "most")); diff != "" {
 		t.Error(diff)
 	}
 	// A pardoned condition that keeps failing does not seem to change in every round.
 	transitions.LastOperation = operation("Create", "Processing", time.Hour)
-	first := transitions.Fail(before, *failure("Failing", "x"))
+	first := transitions.fail(before, *failure("Failing", "x"))
 	transitions.Now = noon.Add(time.Hour)
-	if diff := cmp.Diff(first, transitions.Fail(first, *failure("Failing", "x"))); diff != "" {
+	if diff := cmp.Diff(first, transitions.fail(first, *failure("Failing", "x"))); diff != "" {
 		t.Error(diff)
 	}
 }

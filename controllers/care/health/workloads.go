@@ -15,7 +15,7 @@ import (
 // scaledDownAnnotation marks what the dependency watchdog scaled down because nodes could not reach the API server.
 const scaledDownAnnotation = "dependency-watchdog.gardener.cloud/meltdown-protection-active"
 
-func (r round) etcds() *Finding {
+func (r round) etcds() *finding {
 	if r.Etcds.Err != nil {
 		return unseen(fmt.Sprintf("Could not list the etcds: %v", r.Etcds.Err))
 	}
@@ -34,7 +34,7 @@ func (r round) etcds() *Finding {
 }
 
 // required looks for Deployments that must be there and at the health of all that are.
-func (r round) required(deployments Seen[appsv1.Deployment], what string, names []string) *Finding {
+func (r round) required(deployments Seen[appsv1.Deployment], what string, names []string) *finding {
 	if deployments.Err != nil {
 		return unseen(fmt.Sprintf("Could not list the %s: %v", what, deployments.Err))
 	}
@@ -55,7 +55,7 @@ func meltdown(d *appsv1.Deployment) bool {
 	return marked
 }
 
-func scaledDown(deployments []appsv1.Deployment) *Finding {
+func scaledDown(deployments []appsv1.Deployment) *finding {
 	var names []string
 	for _, d := range sortedByName(deployments, func(d *appsv1.Deployment) string { return d.Name }) {
 		if meltdown(d) {
@@ -71,7 +71,7 @@ func scaledDown(deployments []appsv1.Deployment) *Finding {
 }
 
 // workloads are the system components in the shoot itself.
-func (r round) workloads() *Finding {
+func (r round) workloads() *finding {
 	c := r.Cluster
 	if err := errors.Join(c.DaemonSets.Err, c.Deployments.Err, c.StatefulSets.Err); err != nil {
 		return unseen(fmt.Sprintf("Could not list the system components: %v", err))

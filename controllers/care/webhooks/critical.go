@@ -10,8 +10,8 @@ import (
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
 )
 
-// Resource is a resource that the cluster cannot do without (docs/specification/care.md#spec-5-6).
-type Resource struct {
+// resource is a resource that the cluster cannot do without (docs/specification/care.md#spec-5-6).
+type resource struct {
 	Group, Version, Name, Subresource string
 	// ClusterScoped is whether its objects are in no namespace.
 	ClusterScoped bool
@@ -21,7 +21,7 @@ type Resource struct {
 }
 
 // String is the resource as rules of webhooks name it, with its group and version in front.
-func (r Resource) String() string {
+func (r resource) String() string {
 	name := r.Version + "/" + r.Name
 	if r.Group != "" {
 		name = r.Group + "/" + name
@@ -33,7 +33,7 @@ func (r Resource) String() string {
 }
 
 // everywhere is whether all objects of the resource are critical, so that no selector can spare them.
-func (r Resource) everywhere() bool { return r.Namespace == nil && r.Object == nil }
+func (r resource) everywhere() bool { return r.Namespace == nil && r.Object == nil }
 
 var (
 	inDefault    = labels.Set{corev1.LabelMetadataName: "default"}
@@ -100,13 +100,13 @@ type row struct {
 	namespace, object labels.Set
 }
 
-func (r row) expand() []Resource {
-	var resources []Resource
+func (r row) expand() []resource {
+	var resources []resource
 	for _, on := range r.on {
 		group, version := split(on, true)
 		for _, name := range r.names {
 			name, sub := split(name, false)
-			resources = append(resources, Resource{
+			resources = append(resources, resource{
 				Group: group, Version: version, Name: name, Subresource: sub,
 				ClusterScoped: r.clusterScoped, Namespace: r.namespace, Object: r.object,
 			})
@@ -114,6 +114,3 @@ func (r row) expand() []Resource {
 	}
 	return resources
 }
-
-// Critical are the resources of docs/specification/care.md#spec-5-6. The list is the caller's own, its labels are not.
-func Critical() []Resource { return slices.Clone(critical) }

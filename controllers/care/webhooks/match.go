@@ -11,9 +11,9 @@ import (
 
 // matching are the resources of which objects that matter are sent to the webhook when they are created or updated. A
 // resource is listed once for each rule that it matches.
-func (w Webhook) matching(resources []Resource) []Resource {
+func (w Webhook) matching(resources []resource) []resource {
 	object, namespace := selector(*w.objectSelector), selector(*w.namespaceSelector)
-	var found []Resource
+	var found []resource
 	for _, rule := range w.rules {
 		for _, resource := range resources {
 			if selects(resource, object, namespace) && covers(rule, resource) {
@@ -39,7 +39,7 @@ func selector(s *metav1.LabelSelector) labels.Selector {
 
 // selects says whether the selectors let critical objects of the resource through. Selectors of namespaces do not apply
 // to cluster-scoped objects, other than to namespaces themselves.
-func selects(r Resource, object, namespace labels.Selector) bool {
+func selects(r resource, object, namespace labels.Selector) bool {
 	if r.Object != nil && !object.Matches(r.Object) {
 		return false
 	}
@@ -47,9 +47,9 @@ func selects(r Resource, object, namespace labels.Selector) bool {
 	return ignored || r.Namespace == nil || namespace.Matches(r.Namespace)
 }
 
-func (r Resource) isNamespace() bool { return r.Group == "" && r.Name == "namespaces" }
+func (r resource) isNamespace() bool { return r.Group == "" && r.Name == "namespaces" }
 
-func covers(rule admissionregistrationv1.RuleWithOperations, r Resource) bool {
+func covers(rule admissionregistrationv1.RuleWithOperations, r resource) bool {
 	return coversOperation(rule.Operations) && coversScope(rule.Scope, r) &&
 		contains(rule.APIGroups, r.Group) && contains(rule.APIVersions, r.Version) &&
 		slices.ContainsFunc(rule.Resources, func(named string) bool {
@@ -65,7 +65,7 @@ func coversOperation(operations []admissionregistrationv1.OperationType) bool {
 	})
 }
 
-func coversScope(scope *admissionregistrationv1.ScopeType, r Resource) bool {
+func coversScope(scope *admissionregistrationv1.ScopeType, r resource) bool {
 	if scope == nil || *scope == admissionregistrationv1.AllScopes {
 		return true
 	}

@@ -9,31 +9,31 @@ import (
 )
 
 const (
-	// MaxTimeoutSeconds is what a webhook on critical resources may take at most.
-	MaxTimeoutSeconds = 15
-	// MaxTimeoutSecondsLeases is what a webhook on Leases of kube-system may take at most: leaders lose their office
+	// maxTimeoutSeconds is what a webhook on critical resources may take at most.
+	maxTimeoutSeconds = 15
+	// maxTimeoutSecondsLeases is what a webhook on Leases of kube-system may take at most: leaders lose their office
 	// otherwise.
-	MaxTimeoutSecondsLeases = 3
+	maxTimeoutSecondsLeases = 3
 )
 
 // Reasons of the constraints HibernationPossible and MaintenancePreconditionsSatisfied.
 const (
-	ReasonProblematic = "ProblematicWebhooks"
-	ReasonRemediated  = "RemediatedWebhooks"
-	ReasonNone        = "NoProblematicWebhooks"
+	reasonProblematic = "ProblematicWebhooks"
+	reasonRemediated  = "RemediatedWebhooks"
+	reasonNone        = "NoProblematicWebhooks"
 )
 
 // Problem says why a webhook is problematic, "" if it is not (docs/specification/care.md#spec-5-5). Labels of its
 // configuration make no difference.
 func (w Webhook) Problem() string {
-	if w.slowerThan(MaxTimeoutSecondsLeases) {
+	if w.slowerThan(maxTimeoutSecondsLeases) {
 		if found := w.matching(leaderElection); len(found) > 0 {
 			return fmt.Sprintf("it may hold up %s in kube-system for longer than %d s, and so leader election", found[0],
-				MaxTimeoutSecondsLeases)
+				maxTimeoutSecondsLeases)
 		}
 	}
 	ignores := *w.failurePolicy != nil && **w.failurePolicy != admissionregistrationv1.Fail
-	if ignores && !w.slowerThan(MaxTimeoutSeconds) {
+	if ignores && !w.slowerThan(maxTimeoutSeconds) {
 		return ""
 	}
 	found := w.matching(critical)
@@ -41,7 +41,7 @@ func (w Webhook) Problem() string {
 	case len(found) == 0:
 		return ""
 	case ignores:
-		return fmt.Sprintf("it may hold up %s for longer than %d s", found[0], MaxTimeoutSeconds)
+		return fmt.Sprintf("it may hold up %s for longer than %d s", found[0], maxTimeoutSeconds)
 	}
 	return fmt.Sprintf("it may refuse %s while its server is away", found[0])
 }
@@ -69,19 +69,19 @@ func Judge(configurations []Configuration) Verdict {
 		}
 		for _, w := range c.Webhooks {
 			if problem := w.Problem(); problem != "" {
-				return bad(ReasonProblematic,
+				return bad(reasonProblematic,
 					fmt.Sprintf("%s %q is problematic: webhook %q with failurePolicy %q %s might prevent worker nodes from "+
 						"properly joining the shoot cluster: %s.",
 						c.Kind, c.Name(), w.Name, w.policy(), w.timeout(), problem))
 			}
 		}
 		if c.Remediated() {
-			return bad(ReasonRemediated,
+			return bad(reasonRemediated,
 				fmt.Sprintf("%s %q was problematic and has been remediated; its annotation says how. Mend it at its source, "+
 					"then remove the annotation.", c.Kind, c.Name()))
 		}
 	}
-	return Verdict{Status: gardencorev1beta1.ConditionTrue, Reason: ReasonNone,
+	return Verdict{Status: gardencorev1beta1.ConditionTrue, Reason: reasonNone,
 		Message: "All webhooks are properly configured."}
 }
 

@@ -55,7 +55,7 @@ func (w Webhook) remediate() []string {
 	if len(found) == 0 {
 		return changes
 	}
-	if slices.ContainsFunc(found, Resource.everywhere) {
+	if slices.ContainsFunc(found, resource.everywhere) {
 		*w.failurePolicy = ptr.To(admissionregistrationv1.Ignore)
 		changed("failurePolicy", "set to %s", admissionregistrationv1.Ignore)
 	}
@@ -71,14 +71,14 @@ func (w Webhook) remediate() []string {
 
 func (w Webhook) timeoutLimit() int32 {
 	if len(w.matching(leaderElection)) > 0 {
-		return MaxTimeoutSecondsLeases
+		return maxTimeoutSecondsLeases
 	}
-	return MaxTimeoutSeconds
+	return maxTimeoutSeconds
 }
 
 // spare are the requirements that keep the webhook off the critical objects of the resources, for the selectors of
 // objects and of namespaces.
-func spare(resources []Resource) (objects, namespaces []metav1.LabelSelectorRequirement) {
+func spare(resources []resource) (objects, namespaces []metav1.LabelSelectorRequirement) {
 	for _, r := range resources {
 		objects = exclude(objects, r.Object)
 		namespaces = exclude(namespaces, r.Namespace)

@@ -52,6 +52,11 @@ func ResponsibleSeed(spec, status *string) string {
 	return *status
 }
 
+// ResponsibleSeedOf is the ResponsibleSeed of a shoot.
+func ResponsibleSeedOf(shoot *gardencorev1beta1.Shoot) string {
+	return ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName)
+}
+
 // ReadyForMigration is the garden's word that the seed to which a shoot is bound can take it
 // (docs/specification/migration.md#spec-2-4).
 func ReadyForMigration(shoot *gardencorev1beta1.Shoot) bool {

@@ -177,9 +177,8 @@ func (s *Status) mine(shoot *gardencorev1beta1.Shoot) error {
 	case shoot.Status.Gardener.ID != s.SeedName || last == nil || last.Type != s.Running ||
 		last.State != gardencorev1beta1.LastOperationStateProcessing:
 		return fmt.Errorf("%w: its status is that of another run", ErrTakenOver)
-	case lifecycle.ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName) != s.SeedName:
-		return fmt.Errorf("%w: seed %q is responsible", ErrTakenOver,
-			lifecycle.ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName))
+	case lifecycle.ResponsibleSeedOf(shoot) != s.SeedName:
+		return fmt.Errorf("%w: seed %q is responsible", ErrTakenOver, lifecycle.ResponsibleSeedOf(shoot))
 	case s.Running == gardencorev1beta1.LastOperationTypeRestore && s.left(shoot):
 		// What it waits for may never come.
 		return fmt.Errorf("%w: it is bound to seed %q", ErrTakenOver, ptr.Deref(shoot.Spec.SeedName, ""))

@@ -26,8 +26,8 @@ type Provider struct {
 	Fence fence.Fence
 }
 
-// BackupBucketStatus is the provider status of a BackupBucket.
-type BackupBucketStatus struct {
+// backupBucketStatus is the provider status of a BackupBucket.
+type backupBucketStatus struct {
 	metav1.TypeMeta `json:",inline"`
 
 	Bucket string `json:"bucket"`
@@ -58,7 +58,7 @@ func (p *Provider) reconcileBackupBucket(ctx context.Context, _ logr.Logger, obj
 		return fence.Classify(fmt.Errorf("make the bucket %q: %w", obj.Name, err))
 	}
 	return contract.PatchStatus(ctx, p.Seed, obj, func() {
-		obj.Status.ProviderStatus = reference.Encode(BackupBucketStatus{
+		obj.Status.ProviderStatus = reference.Encode(backupBucketStatus{
 			TypeMeta: metav1.TypeMeta{APIVersion: reference.APIVersion, Kind: "BackupBucketStatus"}, Bucket: obj.Name,
 		})
 	})

@@ -31,13 +31,16 @@ type Options struct {
 }
 
 // Add lets mgr serve the requests of one kind. The manager's client must read from the API server
-// (see extension.NewManager for one way).
+// (package extension shows one way). Add fails if the kind lacks OnReconcile or OnDelete.
 func Add[T extensionsv1alpha1.Object](mgr manager.Manager, kind Kind[T], o Options) error {
+	if kind.OnReconcile == nil || kind.OnDelete == nil {
+		return fmt.Errorf("add the controller of %s: OnReconcile and OnDelete are required", kind.Name)
+	}
 	o = o.withDefaults()
 	r := &Reconciler[T]{Client: mgr.GetClient(), Clock: o.Clock, Kind: kind, Type: o.Type, Class: o.Class}
 	b := builder.ControllerManagedBy(mgr).
 		Named(strings.ToLower(kind.Name)).
-		For(kind.empty(), builder.WithPredicates(OfType(o.Type, o.Class), Requested())).
+		For(kind.empty(), builder.WithPredicates(ofType(o.Type, o.Class), mayBeDue())).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: o.MaxConcurrentReconciles,
 			SkipNameValidation:      ptr.To(true),

@@ -61,17 +61,17 @@ func decode(raw runtime.RawExtension, into any) error {
 	return json.Unmarshal(raw.Raw, into)
 }
 
-// ShootFailed says whether the gardenlet has given the shoot up, so that nothing is done until it says otherwise.
-func (c *Cluster) ShootFailed() bool {
+// shootFailed says whether the gardenlet has given the shoot up, so that nothing is done until it says otherwise.
+func (c *Cluster) shootFailed() bool {
 	if c == nil || c.Shoot == nil || c.Shoot.Status.LastOperation == nil {
 		return false
 	}
 	return c.Shoot.Status.LastOperation.State == gardencorev1beta1.LastOperationStateFailed
 }
 
-// ForceDeleted says whether the shoot is deleted by force, so that objects go even if what they stand for cannot be
+// forceDeleted says whether the shoot is deleted by force, so that objects go even if what they stand for cannot be
 // torn down (docs/specification/extensions.md#spec-3-9).
-func (c *Cluster) ForceDeleted() bool {
+func (c *Cluster) forceDeleted() bool {
 	return c != nil && c.Shoot != nil && c.Shoot.Annotations[constants.ConfirmationForceDeletion] == "true"
 }
 

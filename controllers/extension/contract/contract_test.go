@@ -70,7 +70,7 @@ func TestOperationType(t *testing.T) {
 		{"keepalive", "Reconcile", "Succeeded", false, "Reconcile", false},
 	} {
 		o := object(test.operation, test.lastType, test.lastState, test.deleting)
-		if got := OperationType(o); got != test.want || Due(o) != test.due {
+		if got := operationType(o); got != test.want || Due(o) != test.due {
 			t.Errorf("%+v: got %s, due %t", test, got, Due(o))
 		}
 	}
@@ -79,7 +79,7 @@ func TestOperationType(t *testing.T) {
 // TestPredicates is the table of docs/specification/extensions.md#spec-3-3.
 func TestPredicates(t *testing.T) {
 	t.Parallel()
-	p := Requested()
+	p := mayBeDue()
 	done := object("", "Reconcile", "Succeeded", false)
 	for _, test := range []struct {
 		name          string
@@ -243,11 +243,29 @@ func TestStays(t *testing.T) {
 	}
 }
 
+func TestAdd_KindWithoutRequiredAction_ReturnsErrorNamingKind(t *testing.T) {
+	t.Parallel()
+	none := func(context.Context, logr.Logger, *extensionsv1alpha1.Network, *Cluster) error { return nil }
+	for name, actions := range map[string]Actions[*extensionsv1alpha1.Network]{
+		"no action":      {},
+		"no OnReconcile": {OnDelete: none},
+		"no OnDelete":    {OnReconcile: none},
+	} {
+		kind := KindOf[*extensionsv1alpha1.Network]("Network")
+		kind.Actions = actions
+		err := Add(nil, kind, Options{Type: "x"})
+		const want = "add the controller of Network: OnReconcile and OnDelete are required"
+		if err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %q", name, err, want)
+		}
+	}
+}
+
 func requestFor(o client.Object) reconcile.Request {
 	return reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)}
 }
 
-// TestNewerRequestSurvives: what is asked while an actuator runs is not taken off with what was asked before, and the
+// TestNewerRequestSurvives: what is asked while an action runs is not taken off with what was asked before, and the
 // generation observed is the one that was acted upon.
 func TestNewerRequestSurvives(t *testing.T) {
 	t.Parallel()

@@ -12,8 +12,8 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
 
-// Pending is returned by an actuator that has done what it could and waits for something outside. It is no failure:
-// the request stays, the object keeps Processing with the reason as its description, and the actuator is called again.
+// Pending is returned by an action that has done what it could and waits for something outside. It is no failure:
+// the request stays, the object keeps Processing with the reason as its description, and the action is called again.
 type Pending struct {
 	For   string
 	After time.Duration
@@ -27,23 +27,23 @@ func WaitingFor(after time.Duration, format string, args ...any) error {
 	return &Pending{For: fmt.Sprintf(format, args...), After: after}
 }
 
-// Coded is an error with the error codes of docs/specification/care.md#spec-5-8.
-type Coded struct {
+// coded is an error with the error codes of docs/specification/care.md#spec-5-8.
+type coded struct {
 	Err       error
 	ErrorCode []gardencorev1beta1.ErrorCode
 }
 
-func (c *Coded) Error() string { return c.Err.Error() }
+func (c *coded) Error() string { return c.Err.Error() }
 
 // Unwrap gives the error without its codes.
-func (c *Coded) Unwrap() error { return c.Err }
+func (c *coded) Unwrap() error { return c.Err }
 
 // WithCodes adds codes to an error; nil stays nil.
 func WithCodes(err error, codes ...gardencorev1beta1.ErrorCode) error {
 	if err == nil || len(codes) == 0 {
 		return err
 	}
-	return &Coded{Err: err, ErrorCode: codes}
+	return &coded{Err: err, ErrorCode: codes}
 }
 
 // Codes collects the codes of an error and of everything it wraps or joins, sorted and without duplicates.
@@ -55,8 +55,8 @@ func Codes(err error) []gardencorev1beta1.ErrorCode {
 }
 
 func collect(err error, into *[]gardencorev1beta1.ErrorCode) {
-	if coded, ok := err.(*Coded); ok { //nolint:errorlint // the whole tree is walked here, node by node
-		*into = append(*into, coded.ErrorCode...)
+	if c, ok := err.(*coded); ok { //nolint:errorlint // the whole tree is walked here, node by node
+		*into = append(*into, c.ErrorCode...)
 	}
 	switch wrapped := err.(type) { //nolint:errorlint // the whole tree is walked here, node by node
 	case interface{ Unwrap() []error }:

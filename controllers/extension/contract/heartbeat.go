@@ -16,11 +16,8 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 )
 
-// HeartbeatLease is the name of the Lease that shows an extension to be alive
-// (docs/specification/extensions.md#spec-3-9).
-const HeartbeatLease = constants.HeartbeatLease
-
-// Heartbeat renews the Lease of one extension in its own namespace. It implements manager.Runnable.
+// Heartbeat renews the Lease of one extension in its own namespace (docs/specification/extensions.md#spec-3-9). It
+// implements manager.Runnable.
 type Heartbeat struct {
 	Client    client.Client
 	Clock     clock.WithTicker
@@ -48,10 +45,10 @@ func (h *Heartbeat) Start(ctx context.Context) error {
 
 // Renew writes the Lease once.
 func (h *Heartbeat) Renew(ctx context.Context) error {
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: h.Namespace, Name: HeartbeatLease}}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: h.Namespace, Name: constants.HeartbeatLease}}
 	_, err := controllerutil.CreateOrPatch(ctx, h.Client, lease, func() error { h.beat(lease); return nil })
 	if err != nil {
-		return fmt.Errorf("renew the Lease %s/%s: %w", h.Namespace, HeartbeatLease, err)
+		return fmt.Errorf("renew the Lease %s/%s: %w", h.Namespace, constants.HeartbeatLease, err)
 	}
 	return nil
 }

@@ -71,40 +71,30 @@ type Act[T extensionsv1alpha1.Object] func(ctx context.Context, log logr.Logger,
 // object as the API server has it, and must then end where an undisturbed run would have ended.
 //
 // OnMigrate gives the object up without touching anything outside the seed. OnRestore takes it over, with the state the
-// object carries; nil state means that nothing was saved. Without a function for it, a forced deletion is a deletion, a
-// restoration is a reconciliation, and a migration has nothing to do.
+// object carries; nil state means that nothing was saved. OnReconcile and OnDelete are required. Without a function for
+// it, a forced deletion is a deletion, a restoration is a reconciliation, and a migration has nothing to do.
 type Actions[T extensionsv1alpha1.Object] struct {
 	OnReconcile, OnDelete, OnForceDelete, OnMigrate, OnRestore Act[T]
 }
 
-// Reconcile calls OnReconcile.
-func (a Actions[T]) Reconcile(ctx context.Context, log logr.Logger, obj T, cluster *Cluster) error {
-	return a.OnReconcile(ctx, log, obj, cluster)
-}
-
-// Delete calls OnDelete.
-func (a Actions[T]) Delete(ctx context.Context, log logr.Logger, obj T, cluster *Cluster) error {
-	return a.OnDelete(ctx, log, obj, cluster)
-}
-
-// ForceDelete calls OnForceDelete, or OnDelete.
-func (a Actions[T]) ForceDelete(ctx context.Context, log logr.Logger, obj T, cluster *Cluster) error {
+// forceDelete calls OnForceDelete, or OnDelete.
+func (a Actions[T]) forceDelete(ctx context.Context, log logr.Logger, obj T, cluster *Cluster) error {
 	if a.OnForceDelete == nil {
 		return a.OnDelete(ctx, log, obj, cluster)
 	}
 	return a.OnForceDelete(ctx, log, obj, cluster)
 }
 
-// Migrate calls OnMigrate, if it is set.
-func (a Actions[T]) Migrate(ctx context.Context, log logr.Logger, obj T, cluster *Cluster) error {
+// migrate calls OnMigrate, if it is set.
+func (a Actions[T]) migrate(ctx context.Context, log logr.Logger, obj T, cluster *Cluster) error {
 	if a.OnMigrate == nil {
 		return nil
 	}
 	return a.OnMigrate(ctx, log, obj, cluster)
 }
 
-// Restore calls OnRestore, or OnReconcile.
-func (a Actions[T]) Restore(ctx context.Context, log logr.Logger, obj T, cluster *Cluster) error {
+// restore calls OnRestore, or OnReconcile.
+func (a Actions[T]) restore(ctx context.Context, log logr.Logger, obj T, cluster *Cluster) error {
 	if a.OnRestore == nil {
 		return a.OnReconcile(ctx, log, obj, cluster)
 	}

@@ -62,7 +62,7 @@ func (r *Reconciler[T]) removeRequest(ctx context.Context, obj T, served Request
 func (r *Reconciler[T]) addSecretFinalizer(ctx context.Context, obj T) error {
 	secret, err := r.secret(ctx, obj)
 	if apierrors.IsNotFound(err) {
-		return &actuatorError{err}
+		return &actionError{err}
 	}
 	if err != nil || secret == nil || controllerutil.ContainsFinalizer(secret, r.Kind.Finalizer) {
 		return err

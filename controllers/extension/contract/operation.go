@@ -22,9 +22,9 @@ func RequestOf(obj extensionsv1alpha1.Object) Request {
 	}
 }
 
-// OperationType says what an object is due for (docs/specification/extensions.md#spec-3-2, first match wins). A request
+// operationType says what an object is due for (docs/specification/extensions.md#spec-3-2, first match wins). A request
 // to migrate wins over a deletion, because what is migrated must not be torn down.
-func OperationType(obj extensionsv1alpha1.Object) gardencorev1beta1.LastOperationType {
+func operationType(obj extensionsv1alpha1.Object) gardencorev1beta1.LastOperationType {
 	operation := RequestOf(obj).Operation
 	last := obj.GetExtensionStatus().GetLastOperation()
 	switch {

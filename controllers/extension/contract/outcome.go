@@ -10,11 +10,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// actuatorError marks what is shown on the object. Errors of the reconciler's own writes are not: writing is what
+// actionError marks what is shown on the object. Errors of the reconciler's own writes are not: writing is what
 // failed.
-type actuatorError struct{ error }
+type actionError struct{ error }
 
-func (e *actuatorError) Unwrap() error { return e.error }
+func (e *actionError) Unwrap() error { return e.error }
 
 func (r *Reconciler[T]) outcome(ctx context.Context, c *call[T], err error) (reconcile.Result, error) {
 	if err == nil {
@@ -23,7 +23,7 @@ func (r *Reconciler[T]) outcome(ctx context.Context, c *call[T], err error) (rec
 	if apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: conflictBackoff}, nil
 	}
-	var acted *actuatorError
+	var acted *actionError
 	if !errors.As(err, &acted) {
 		return reconcile.Result{}, err
 	}

@@ -10,9 +10,9 @@ import (
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 )
 
-// OfType passes objects of one provider type and class; an absent class means shoot
+// ofType passes objects of one provider type and class; an absent class means shoot
 // (docs/specification/extensions.md#spec-3-3).
-func OfType(providerType string, class extensionsv1alpha1.ExtensionClass) predicate.Predicate {
+func ofType(providerType string, class extensionsv1alpha1.ExtensionClass) predicate.Predicate {
 	return predicate.NewPredicateFuncs(func(o client.Object) bool {
 		obj, ok := o.(extensionsv1alpha1.Object)
 		return ok && responsible(obj, providerType, class)
@@ -28,9 +28,9 @@ func responsible(obj extensionsv1alpha1.Object, providerType string, class exten
 	return spec.GetExtensionType() == providerType && have == class
 }
 
-// Requested passes the events that may make an object due (docs/specification/extensions.md#spec-3-3). It only saves
+// mayBeDue passes the events that may make an object due (docs/specification/extensions.md#spec-3-3). It only saves
 // work: whether there is anything to do is decided by the reconciler, on the object as the API server has it.
-func Requested() predicate.Predicate {
+func mayBeDue() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool {
 			obj, ok := e.Object.(extensionsv1alpha1.Object)

@@ -59,10 +59,10 @@ func (r *Reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if cluster.ShootFailed() {
+	if cluster.shootFailed() {
 		return reconcile.Result{RequeueAfter: failedShootRecheck}, nil
 	}
-	c := &call[T]{obj: obj, cluster: cluster, op: OperationType(obj), request: RequestOf(obj),
+	c := &call[T]{obj: obj, cluster: cluster, op: operationType(obj), request: RequestOf(obj),
 		generation: obj.GetGeneration()}
 	c.log = log.FromContext(ctx).WithValues("operation", c.op)
 	return r.outcome(ctx, c, r.dispatch(ctx, c))
@@ -109,7 +109,7 @@ func (r *Reconciler[T]) reconcile(ctx context.Context, c *call[T]) error {
 	if err := r.removeRequest(ctx, c.obj, c.request); err != nil {
 		return err
 	}
-	if err := r.run(ctx, c, r.Kind.Reconcile); err != nil {
+	if err := r.run(ctx, c, r.Kind.OnReconcile); err != nil {
 		return err
 	}
 	return r.succeeded(ctx, c.obj, c.op, c.generation)
@@ -121,7 +121,7 @@ func (r *Reconciler[T]) restore(ctx context.Context, c *call[T]) error {
 	if err := r.begin(ctx, c); err != nil {
 		return err
 	}
-	if err := r.run(ctx, c, r.Kind.Restore); err != nil {
+	if err := r.run(ctx, c, r.Kind.restore); err != nil {
 		return err
 	}
 	if err := r.succeeded(ctx, c.obj, c.op, c.generation); err != nil {
@@ -154,7 +154,7 @@ func (r *Reconciler[T]) migrate(ctx context.Context, c *call[T]) error {
 	if err := r.started(ctx, c); err != nil {
 		return err
 	}
-	if err := r.run(ctx, c, r.Kind.Migrate); err != nil {
+	if err := r.run(ctx, c, r.Kind.migrate); err != nil {
 		return err
 	}
 	if err := r.succeeded(ctx, c.obj, c.op, c.generation); err != nil {
@@ -173,9 +173,9 @@ func (r *Reconciler[T]) remove(ctx context.Context, c *call[T]) error {
 	if err := r.started(ctx, c); err != nil {
 		return err
 	}
-	act := r.Kind.Delete
-	if c.cluster.ForceDeleted() {
-		act = r.Kind.ForceDelete
+	act := r.Kind.OnDelete
+	if c.cluster.forceDeleted() {
+		act = r.Kind.forceDelete
 	}
 	if err := r.run(ctx, c, act); err != nil {
 		return err
@@ -197,13 +197,12 @@ func (r *Reconciler[T]) finishMigration(ctx context.Context, c *call[T]) error {
 
 // run calls an action. The generation it acts on is the one read last before it, not one that a patch of the status
 // may bring in while it runs.
-func (r *Reconciler[T]) run(ctx context.Context, c *call[T], act func(context.Context, logr.Logger, T,
-	*Cluster) error) error {
+func (r *Reconciler[T]) run(ctx context.Context, c *call[T], act Act[T]) error {
 	c.generation = c.obj.GetGeneration()
 	ctx, cancel := context.WithTimeout(ctx, r.Kind.timeout())
 	defer cancel()
 	if err := act(ctx, c.log, c.obj, c.cluster); err != nil {
-		return &actuatorError{err}
+		return &actionError{err}
 	}
 	return nil
 }

@@ -24,9 +24,9 @@ const tagBastion = "transplant.dev/bastion"
 // subnetPoll is the pause before the subnets of a shoot are looked for again.
 const subnetPoll = 2 * time.Second
 
-// BastionStatus is the provider status of a Bastion: the security group has no tag, so its id is kept here. It goes
+// bastionStatus is the provider status of a Bastion: the security group has no tag, so its id is kept here. It goes
 // with the seed, as a Bastion does not move with its shoot.
-type BastionStatus struct {
+type bastionStatus struct {
 	metav1.TypeMeta `json:",inline"`
 
 	SecurityGroupID string `json:"securityGroupID,omitempty"`
@@ -90,7 +90,7 @@ func bastionFilter(ctx context.Context, obj *extensionsv1alpha1.Bastion) cloud.F
 // that an id which was not saved is learnt again.
 func (p *Provider) ensureBastionGroup(ctx context.Context, obj *extensionsv1alpha1.Bastion, network string) (string,
 	error) {
-	status := BastionStatus{TypeMeta: metav1.TypeMeta{APIVersion: reference.APIVersion, Kind: "BastionStatus"}}
+	status := bastionStatus{TypeMeta: metav1.TypeMeta{APIVersion: reference.APIVersion, Kind: "BastionStatus"}}
 	if err := reference.Decode(obj.Status.ProviderStatus, &status); err != nil {
 		return "", err
 	}
@@ -128,10 +128,10 @@ func (p *Provider) ensureBastionGroup(ctx context.Context, obj *extensionsv1alph
 
 func (p *Provider) deleteBastion(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.Bastion,
 	_ *contract.Cluster) error {
-	if err := removeFound(ctx, "machine", p.Cloud.Machines(), bastionFilter(ctx, obj)); err != nil {
+	if err := removeFound(ctx, "machine of the bastion", p.Cloud.Machines(), bastionFilter(ctx, obj)); err != nil {
 		return err
 	}
-	status := BastionStatus{}
+	status := bastionStatus{}
 	if err := reference.Decode(obj.Status.ProviderStatus, &status); err != nil || status.SecurityGroupID == "" {
 		return err
 	}

@@ -29,9 +29,11 @@ func (p *Provider) deleteInfrastructure(ctx context.Context, _ logr.Logger, obj 
 	own := fence.ShootTag(ctx)
 	for _, step := range []func(context.Context) error{
 		func(ctx context.Context) error {
-			return removeFound(ctx, "load balancer", i.Cloud.LoadBalancers(), own)
+			return removeFound(ctx, "load balancer of the shoot", i.Cloud.LoadBalancers(), own)
 		},
-		func(ctx context.Context) error { return removeFound(ctx, "volume", i.Cloud.Volumes(), own) },
+		func(ctx context.Context) error {
+			return removeFound(ctx, "volume of the shoot", i.Cloud.Volumes(), own)
+		},
 		i.removeKeyPair,
 		func(ctx context.Context) error {
 			return remove(ctx, i, i.Cloud.SecurityGroups(), &i.state.SecurityGroupID)
@@ -75,20 +77,21 @@ func (i *infra) resolvePending(ctx context.Context) error {
 	return nil
 }
 
-// removeFound deletes what the filter finds. With the tag of the shoot, that may be what its own controllers have made
-// and could not remove any more: somebody took off the finalizers that waited (docs/specification/cleanup.md#spec-6-7).
+// removeFound deletes what the filter finds. Errors name it by what, with its owner. With the tag of the shoot, it may
+// be what the shoot's own controllers have made and could not remove any more: somebody took off the finalizers that
+// waited (docs/specification/cleanup.md#spec-6-7).
 func removeFound[T any, P interface {
 	*T
 	cloud.Resource
 }](ctx context.Context, what string, from cloud.Collection[T], filter cloud.Filter) error {
 	found, err := from.List(ctx, filter)
 	if err != nil {
-		return fmt.Errorf("look for each %s: %w", what, err)
+		return fmt.Errorf("list each %s: %w", what, err)
 	}
 	for _, one := range found {
 		id := P(&one).Metadata().ID
 		if err := from.Delete(ctx, id); err != nil && !cloud.IsNotFound(err) {
-			return fmt.Errorf("delete the %s %q: %w", what, id, err)
+			return fmt.Errorf("delete the %s, id %q: %w", what, id, err)
 		}
 	}
 	return nil
@@ -108,7 +111,7 @@ func (i *infra) removeKeyPair(ctx context.Context) error {
 func (i *infra) removeSubnets(ctx context.Context) error {
 	tagged, err := i.Cloud.Subnets().List(ctx, fence.ShootTag(ctx))
 	if err != nil {
-		return fmt.Errorf("look for the subnets: %w", err)
+		return fmt.Errorf("list the subnets of the shoot: %w", err)
 	}
 	for _, subnet := range tagged {
 		if err := remove(ctx, i, i.Cloud.Subnets(), &subnet.ID); err != nil {
@@ -122,7 +125,7 @@ func (i *infra) removeSubnets(ctx context.Context) error {
 func (i *infra) removeNetworks(ctx context.Context) error {
 	tagged, err := i.Cloud.Networks().List(ctx, fence.ShootTag(ctx))
 	if err != nil {
-		return fmt.Errorf("look for the networks: %w", err)
+		return fmt.Errorf("list the networks of the shoot: %w", err)
 	}
 	for _, network := range tagged {
 		if err := remove(ctx, i, i.Cloud.Networks(), &network.ID); err != nil {

@@ -67,5 +67,6 @@ func exposedPorts(obj *extensionsv1alpha1.SelfHostedShootExposure) []int32 {
 
 func (p *Provider) deleteExposure(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.SelfHostedShootExposure,
 	_ *contract.Cluster) error {
-	return removeFound(ctx, "load balancer", p.Cloud.LoadBalancers(), cloud.Filter{Name: exposureName(obj)})
+	return removeFound(ctx, "load balancer of the exposure", p.Cloud.LoadBalancers(),
+		cloud.Filter{Name: exposureName(obj)})
 }

@@ -26,9 +26,9 @@ import (
 // keyToken is the key of what an Extension has generated, in its Secret.
 const keyToken = "token"
 
-// ExtensionState is the state document of an Extension: its digest distinguishes the Extension's own Secret from
+// extensionState is the state document of an Extension: its digest distinguishes the Extension's own Secret from
 // another.
-type ExtensionState struct {
+type extensionState struct {
 	metav1.TypeMeta `json:",inline"`
 
 	TokenDigest string `json:"tokenDigest"`
@@ -62,7 +62,7 @@ func (p *Provider) reconcileExtension(ctx context.Context, _ logr.Logger, obj *e
 	}
 	digest := digestOf(secret)
 	if err := contract.PatchStatus(ctx, p.Seed, obj, func() {
-		obj.Status.State = reference.Encode(ExtensionState{
+		obj.Status.State = reference.Encode(extensionState{
 			TypeMeta: metav1.TypeMeta{APIVersion: reference.APIVersion, Kind: "ExtensionState"}, TokenDigest: digest,
 		})
 		obj.Status.Resources = []gardencorev1beta1.NamedResourceReference{{
@@ -88,7 +88,7 @@ func (p *Provider) reconcileExtension(ctx context.Context, _ logr.Logger, obj *e
 // ensureToken reads the token, or generates it if there never was one. The Secret is also labelled persist=true: it
 // stays when the object is migrated, for whoever saves what the status refers to.
 func (p *Provider) ensureToken(ctx context.Context, obj *extensionsv1alpha1.Extension) (*corev1.Secret, error) {
-	state := ExtensionState{}
+	state := extensionState{}
 	if err := reference.Decode(obj.Status.State, &state); err != nil {
 		return nil, err
 	}

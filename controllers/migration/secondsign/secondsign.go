@@ -1,5 +1,5 @@
-// Package secondsign finds out whether the shoots of a seed still answer that is silent in the garden: a seed that only
-// the garden cannot hear is not dead (docs/ownership.md#spec-9-4). It binds no shoot anywhere: package migration does.
+// Package secondsign finds out whether the shoots of a silent seed still answer: a seed that only the garden cannot
+// hear is not dead (docs/ownership.md#spec-9-4). It binds no shoot anywhere: package migration does.
 package secondsign
 
 import (
@@ -48,7 +48,7 @@ func (s *Sign) Listen(ctx context.Context, to Listener, now time.Time, silent ma
 	tickets := make(chan struct{}, askedAtOnce)
 	for i := range shoots {
 		shoot := &shoots[i]
-		seed := lifecycle.ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName)
+		seed := lifecycle.ResponsibleSeedOf(shoot)
 		key := client.ObjectKeyFromObject(shoot)
 		if _, is := silent[seed]; !is {
 			continue
@@ -96,7 +96,7 @@ func (s *Sign) log(ctx context.Context, heard map[client.ObjectKey]answer) {
 // another of that seed is.
 func (s *Sign) Spares(shoot *gardencorev1beta1.Shoot, lost string, now time.Time, patience time.Duration) bool {
 	recent := func(one answer) bool { return one.seed == lost && now.Sub(one.at) < patience }
-	if speaks(shoot) && lifecycle.ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName) == lost {
+	if speaks(shoot) && lifecycle.ResponsibleSeedOf(shoot) == lost {
 		return recent(s.heard[client.ObjectKeyFromObject(shoot)])
 	}
 	for _, one := range s.heard {
