@@ -30,7 +30,9 @@ type Expression struct {
 	shoots  []string
 	seeds   []string
 	wanted  []string
+	fields  []string
 	asks    bool
+	cloud   bool
 	garden  bool // is needed
 
 	impossible []Impossible
@@ -222,17 +224,8 @@ func show(value ref.Val) string {
 
 func sorted(names map[string]bool) []string { return slices.Sorted(maps.Keys(names)) }
 
-// Fields of shoots and seeds that it asks for, such as warnings.
-func (e *Expression) Fields() (fields []string) {
-	for _, f := range e.facts {
-		if _, path, is := strings.Cut(f.text, ")."); is {
-			fields = append(fields, path[:strings.IndexAny(path+".", ".[")])
-		}
-	}
-	return fields
-}
+// Fields of shoots that it asks for, such as warnings, also by a variable that stands for a shoot, sorted.
+func (e *Expression) Fields() []string { return e.fields }
 
-// AsksCloud says whether it asks for anything of the cloud.
-func (e *Expression) AsksCloud() bool {
-	return slices.ContainsFunc(e.facts, func(f fact) bool { return strings.HasPrefix(f.text, "cloud.") })
-}
+// AsksCloud says whether it asks for the cloud.
+func (e *Expression) AsksCloud() bool { return e.cloud }
