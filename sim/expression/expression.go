@@ -169,6 +169,24 @@ func (e *Expression) Evaluate(s Snapshot) (met bool, why string, err error) {
 	return false, strings.Join(append(parts, e.doings(s)...), "; "), unknown
 }
 
+// Values of what it names by full paths, such as shoot('alpha').lastOperation.type; nil for each that is unknown.
+func (e *Expression) Values(s Snapshot) []any {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.present = s
+	values := make([]any, len(e.facts))
+	for i, f := range e.facts {
+		value, err := e.run(f.program)
+		switch {
+		case err == nil:
+			values[i] = value.Value()
+		case !isUnknown(err):
+			values[i] = err.Error() // it is not there
+		}
+	}
+	return values
+}
+
 func (e *Expression) run(program cel.Program) (ref.Val, error) {
 	cloud := e.present.Cloud
 	if cloud == nil {

@@ -28,10 +28,10 @@ func (s *Environment) Await(ctx context.Context, text string, within time.Durati
 		return fmt.Errorf("compile %q: %w", text, err)
 	}
 	deadline, last, known := s.Clock.Now().Add(within), "it was not looked at", ""
-	observed := state.Observed{Condition: e}
+	observed := state.NewObserved(e)
 	var knownAt time.Time
 	for {
-		late, err := s.look(ctx, &observed, deadline)
+		late, err := s.look(ctx, observed, deadline)
 		if err != nil {
 			return err
 		}
