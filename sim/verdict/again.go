@@ -84,7 +84,7 @@ func (a *again) take(seq int, p timeline.Observed) {
 		a.problem = fmt.Sprintf("went on after its condition was true: %s; event %d is another look", a.known.Why, seq)
 		return
 	}
-	if err := a.known.Take(p); err != nil && a.problem == "" {
+	if err := a.known.Take(p); err != nil {
 		a.problem = err.Error()
 		return
 	}
