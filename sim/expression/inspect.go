@@ -90,14 +90,8 @@ func checkPattern(node ast.Expr) error {
 
 // isAsked says whether a node looks at the landscape.
 func isAsked(node ast.Expr) bool {
-	switch node.Kind() {
-	case ast.CallKind:
-		name := node.AsCall().FunctionName()
-		return name == "shoot" || name == "seed"
-	case ast.IdentKind:
-		return node.AsIdent() == "cloud"
-	}
-	return false
+	name := node.AsCall().FunctionName() // empty if it is no call
+	return name == "shoot" || name == "seed" || node.AsIdent() == "cloud"
 }
 
 // needsGarden says whether a node cannot be found to be true, or false, as it shall, without the garden. One side of an

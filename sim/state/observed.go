@@ -54,18 +54,18 @@ func (o *Observed) Take(p timeline.Observed) error {
 
 // Next is what an observation has seen, as an event; false if it need not be recorded. The last one records all that is
 // new, and others do once a second. In between, only another answer could be: by a value that the condition names.
-func (o *Observed) Next(seen expression.Snapshot, at time.Time, last bool) (p timeline.Observed, isNew bool, err error) {
+func (o *Observed) Next(all expression.Snapshot, at time.Time, last bool) (p timeline.Observed, isNew bool, err error) {
 	p.That = o.Condition.String()
-	if p.Facts, err = json.Marshal(seen); err != nil {
+	if p.Facts, err = json.Marshal(all); err != nil {
 		return p, false, fmt.Errorf("marshal what was observed for %s: %w", p.That, err)
 	}
 	isNew = !bytes.Equal(p.Facts, o.facts)
 	if isNew && !last && at.Before(o.next) {
-		all, err := o.snapshot(p)
+		known, err := o.snapshot(p)
 		if err != nil {
 			return p, false, err
 		}
-		isNew = !reflect.DeepEqual(o.Condition.Values(all), o.named)
+		isNew = !reflect.DeepEqual(o.Condition.Values(known), o.named)
 	}
 	if isNew {
 		o.next = at.Add(pace)

@@ -20,8 +20,8 @@ import (
 // pollInterval between two looks at the world.
 const pollInterval = 200 * time.Millisecond
 
-// Await observes the world until the condition is true by what is recorded of that. When it did not become so in
-// time the last observation decides: the error is Unmet when it was false then, and Unknown when that could not be seen.
+// Await observes the world until the condition is true by what is recorded of that. When it did not become so in time
+// the last observation decides: the error is Unmet when it was false then, and Unknown when that could not be seen.
 func (s *Environment) Await(ctx context.Context, text string, within time.Duration) error {
 	e, err := expression.Compile(text)
 	if err != nil {
