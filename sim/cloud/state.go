@@ -206,7 +206,7 @@ func (v *view) replace(kind, id string, after api.Resource) change {
 	return change{id: id, before: before, after: after}
 }
 
-// kinds is the catalogue. Kinds without admit are written by handlers of their own.
+// kinds is the catalogue. Kinds without admit are written by handlers of their own, but for the deletion of policies.
 func kinds() map[string]kind {
 	catalogue := map[string]kind{}
 	for _, k := range []kind{

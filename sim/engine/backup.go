@@ -31,7 +31,7 @@ func (s *shoots) awaitBackup(ctx context.Context, shoot string) (backedUp bool, 
 			"the backups of %s may lack what the scenario begins with: deltaInterval is %s", shoot, every)})
 		return false, nil
 	}
-	client, err := s.observe(ctx, shoot)
+	client, err := s.clientset(ctx, shoot)
 	if err != nil {
 		return false, err
 	}

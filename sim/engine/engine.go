@@ -157,7 +157,7 @@ func (r *runner) steps(ctx context.Context) error {
 	for i := range r.Scenario.Spec.Steps {
 		spec := &r.Scenario.Spec.Steps[i]
 		verb, one := spec.Step()
-		objects{r.scope}.lookBefore(ctx, spec)
+		objects{r.scope}.observeBefore(ctx, spec)
 		r.record(one.Subject(), timeline.StepStarted{
 			Index: i, Verb: verb, Text: one.String(), Refused: spec.Refused(), WritesPerSecond: spec.WritesPerSecond(),
 			KeepAddress: spec.KeepsAddress(),

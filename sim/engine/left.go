@@ -39,7 +39,7 @@ func (o handOvers) follow(ctx context.Context) (stop func()) {
 			}
 			if source := timeline.HandedOver(before, now); source != "" {
 				h := handOver{shoot: e.Subject, namespace: now.TechnicalID, source: source}
-				working.Go(func() { o.unseen(h.String(), o.look(ctx, h)) })
+				working.Go(func() { o.unseen(h.String(), o.observe(ctx, h)) })
 			}
 		}
 	})
@@ -57,8 +57,8 @@ func (h handOver) String() string {
 	return fmt.Sprintf("what is left of %s on seed %s", h.shoot, h.source)
 }
 
-// look records what is in the namespace once that has settled, or what was in it last before it went.
-func (o handOvers) look(ctx context.Context, h handOver) error {
+// observe records what is in the namespace once that has settled, or what was in it last before it went.
+func (o handOvers) observe(ctx context.Context, h handOver) error {
 	var last *timeline.InventorySeen
 	memory, err := settleRule{
 		look: func(ctx context.Context, to *timeline.Journal) error {

@@ -32,8 +32,8 @@ var (
 // objects of shoots are looked at before what may hide or change them, and at the end.
 type objects struct{ *scope }
 
-// look records the objects of a shoot once they are settled, if they are in time.
-func (o objects) look(ctx context.Context, shoot string, within time.Duration) {
+// observe records the objects of a shoot once they are settled, if they are in time.
+func (o objects) observe(ctx context.Context, shoot string, within time.Duration) {
 	if o.Unwatched {
 		return
 	}
@@ -45,10 +45,10 @@ func (o objects) look(ctx context.Context, shoot string, within time.Duration) {
 	o.saw(shoot, seen)
 }
 
-// lookBefore records the objects of the shoots before a step after which they may not be seen: of the shoot that the
+// observeBefore records the objects of the shoots before a step after which they may not be seen: of the shoot that the
 // step is about, or of all, before a fault. It looks at no shoot that is on its way, or whose objects were seen already
 // and have not been changed since by a step, and it delays no fault that follows another.
-func (o objects) lookBefore(ctx context.Context, spec *step.Spec) {
+func (o objects) observeBefore(ctx context.Context, spec *step.Spec) {
 	verb, one := spec.Step()
 	if o.Unwatched || slices.Contains(passive, verb) {
 		return
@@ -64,7 +64,7 @@ func (o objects) lookBefore(ctx context.Context, spec *step.Spec) {
 			if !about[name].on || about[name].looked || !atHome(shoot) {
 				continue
 			}
-			looks.Go(func() { o.look(ctx, name, o.Patience.Changing) })
+			looks.Go(func() { o.observe(ctx, name, o.Patience.Changing) })
 		}
 		looks.Wait()
 	}
@@ -108,9 +108,9 @@ func (o objects) last(ctx context.Context, shoots map[string]entry) {
 			continue
 		}
 		looks.Go(func() error {
-			err := o.lookAtEnd(ctx, shoot)
+			err := o.observeAtEnd(ctx, shoot)
 			for again := 1; again < shootLooks && err != nil; again++ {
-				err = o.lookAtEnd(ctx, shoot)
+				err = o.observeAtEnd(ctx, shoot)
 			}
 			o.unseen(timeline.ObjectsOf(shoot), err)
 			return nil
@@ -119,7 +119,7 @@ func (o objects) last(ctx context.Context, shoots map[string]entry) {
 	_ = looks.Wait() // what cannot be seen is recorded
 }
 
-func (o objects) lookAtEnd(ctx context.Context, shoot string) error {
+func (o objects) observeAtEnd(ctx context.Context, shoot string) error {
 	if world.Observe(ctx, o.World, o.clients, world.Query{Shoots: []string{shoot}}).Shoots[shoot].Hibernated {
 		return fmt.Errorf("look at the objects of the shoot %q: it sleeps", shoot)
 	}

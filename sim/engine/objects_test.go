@@ -49,7 +49,7 @@ func looksAt(j Journal) (count int) {
 	return count
 }
 
-func TestLookBefore_KnownObjects_AreNotReadAgain(t *testing.T) {
+func TestObserveBefore_KnownObjects_AreNotReadAgain(t *testing.T) {
 	t.Parallel()
 	small := worldtest.New(t, "a", "b")
 	o := looking(t, small, small)
@@ -59,12 +59,12 @@ func TestLookBefore_KnownObjects_AreNotReadAgain(t *testing.T) {
 	before := func(what string, spec *step.Spec, want int) {
 		t.Helper()
 		seen := looksAt(o.Journal)
-		o.lookBefore(t.Context(), spec)
+		o.observeBefore(t.Context(), spec)
 		if got := looksAt(o.Journal) - seen; got != want {
 			t.Errorf("%s: %d looks, want %d", what, got, want)
 		}
 	}
-	o.look(t.Context(), "alpha", time.Minute)
+	o.observe(t.Context(), "alpha", time.Minute)
 	before("a load", load, 0)
 	before("a move at once", migrate, 0)
 	before("another move", migrate, 1)
@@ -104,11 +104,11 @@ func (g *growing) ConnectShoot(ctx context.Context, shoot, actor string) (*rest.
 }
 
 // Objects that still change cannot be compared later.
-func TestLookAtObjects_StillChanging_IsRecordedAsUnseen(t *testing.T) {
+func TestObserveObjects_StillChanging_IsRecordedAsUnseen(t *testing.T) {
 	t.Parallel()
 	small := worldtest.New(t, "a")
 	o := looking(t, small, &growing{World: small})
-	o.look(t.Context(), "alpha", time.Second)
+	o.observe(t.Context(), "alpha", time.Second)
 	_, unseen, _ := timeline.First[timeline.Unseen](o.Journal.Events())
 	if looksAt(o.Journal) != 0 || unseen.Probe != "objects of alpha" || !strings.Contains(unseen.Error, "alpha") {
 		t.Errorf("%d looks, and %+v", looksAt(o.Journal), unseen)

@@ -90,7 +90,7 @@ func (s *shoots) setUp(ctx context.Context, name string) error {
 	if err := s.watch(ctx, shoot); err != nil {
 		return err
 	}
-	objects{s.scope}.look(ctx, name, s.Patience.Finale)
+	objects{s.scope}.observe(ctx, name, s.Patience.Finale)
 	// After the look: all that it has seen is in the backups then.
 	if population.BackedUp, err = s.awaitBackup(ctx, name); err != nil {
 		return fmt.Errorf("save what the scenario begins with of the shoot %q: %w", name, err)
@@ -148,7 +148,7 @@ func (s *shoots) populate(ctx context.Context, shoot landscape.Shoot) (timeline.
 		return timeline.ShootReady{}, err
 	}
 	ready := timeline.ShootReady{TechnicalID: id, Nodes: shoot.Workers, Objects: shoot.Objects}
-	client, err := s.observe(ctx, shoot.Name)
+	client, err := s.clientset(ctx, shoot.Name)
 	if err != nil {
 		return ready, err
 	}
@@ -158,8 +158,8 @@ func (s *shoots) populate(ctx context.Context, shoot landscape.Shoot) (timeline.
 	return ready, load.Preload(ctx, shoot.Name, client, s.registry.all()[shoot.Name].keys, shoot.Objects, s.Journal)
 }
 
-// observe gives a client of a shoot's API server, past every link.
-func (s *scope) observe(ctx context.Context, shoot string) (kubernetes.Interface, error) {
+// clientset gives a client of a shoot's API server, past every link.
+func (s *scope) clientset(ctx context.Context, shoot string) (kubernetes.Interface, error) {
 	config, err := s.connector(shoot, world.Observer)(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)

@@ -30,7 +30,9 @@ type Expression struct {
 	shoots  []string
 	seeds   []string
 	wanted  []string
+	fields  []string
 	asks    bool
+	cloud   bool
 	garden  bool // is needed
 
 	impossible []Impossible
@@ -167,6 +169,24 @@ func (e *Expression) Evaluate(s Snapshot) (met bool, why string, err error) {
 	return false, strings.Join(append(parts, e.doings(s)...), "; "), unknown
 }
 
+// Values of what it names by full paths, such as shoot('alpha').lastOperation.type; nil for each that is unknown.
+func (e *Expression) Values(s Snapshot) []any {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.present = s
+	values := make([]any, len(e.facts))
+	for i, f := range e.facts {
+		value, err := e.run(f.program)
+		switch {
+		case err == nil:
+			values[i] = value.Value()
+		case !isUnknown(err):
+			values[i] = err.Error() // it is not there
+		}
+	}
+	return values
+}
+
 func (e *Expression) run(program cel.Program) (ref.Val, error) {
 	cloud := e.present.Cloud
 	if cloud == nil {
@@ -222,17 +242,8 @@ func show(value ref.Val) string {
 
 func sorted(names map[string]bool) []string { return slices.Sorted(maps.Keys(names)) }
 
-// Fields of shoots and seeds that it asks for, such as warnings.
-func (e *Expression) Fields() (fields []string) {
-	for _, f := range e.facts {
-		if _, path, is := strings.Cut(f.text, ")."); is {
-			fields = append(fields, path[:strings.IndexAny(path+".", ".[")])
-		}
-	}
-	return fields
-}
+// Fields of shoots that it asks for, such as warnings, also by a variable that stands for a shoot, sorted.
+func (e *Expression) Fields() []string { return e.fields }
 
-// AsksCloud says whether it asks for anything of the cloud.
-func (e *Expression) AsksCloud() bool {
-	return slices.ContainsFunc(e.facts, func(f fact) bool { return strings.HasPrefix(f.text, "cloud.") })
-}
+// AsksCloud says whether it asks for the cloud.
+func (e *Expression) AsksCloud() bool { return e.cloud }

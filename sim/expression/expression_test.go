@@ -236,7 +236,7 @@ func TestCompileRefuses(t *testing.T) {
 
 func TestAsksWhatCostsMore(t *testing.T) {
 	t.Parallel()
-	type asks struct{ warnings, states, nodes, answers bool }
+	type asks struct{ warnings, states, nodes, answers, cloud bool }
 	for text, want := range map[string]asks{
 		"shoot('alpha').healthy":                                          {},
 		"shoot('alpha').lastOperation.state == 'Error'":                   {},
@@ -250,13 +250,17 @@ func TestAsksWhatCostsMore(t *testing.T) {
 		"!shoot('alpha').answers":                                         {answers: true},
 		"shoot('alpha').workers.kubelets == ['1.36.3']":                   {nodes: true},
 		"shoot('a').state.exists && shoot('b').warnings == ['Something']": {warnings: true, states: true},
+		"[shoot('a')].all(s, s.warnings == [] && s.healthy)":              {warnings: true},
+		"[shoot('a')].exists(s, s.lastOperation.state == 'Error')":        {},
+		"[cloud].all(c, c.machines == 0)":                                 {cloud: true},
+		"cloud.machines == 0 && [shoot('a')].all(s, s.answers)":           {answers: true, cloud: true},
 	} {
 		e, err := expression.Compile(text)
 		if err != nil {
 			t.Fatal(err)
 		}
 		does := func(field string) bool { return slices.Contains(e.Fields(), field) }
-		if got := (asks{does("warnings"), does("state"), does("workers"), does("answers")}); got != want {
+		if got := (asks{does("warnings"), does("state"), does("workers"), does("answers"), e.AsksCloud()}); got != want {
 			t.Errorf("%s asks for %+v, want %+v", text, got, want)
 		}
 	}

@@ -20,9 +20,13 @@ func (e *Expression) inspect(compiled *cel.Ast) error {
 	native := compiled.NativeRep()
 	named, wanted, impossible := map[string]map[string]bool{"shoot": {}, "seed": {}}, map[string]bool{},
 		map[string]Impossible{}
+	fields := map[string]bool{}
 	var failure error
 	ast.PostOrderVisit(ast.NavigateAST(native), ast.NewExprVisitor(func(node ast.Expr) {
-		e.asks = e.asks || isAsked(node)
+		e.asks, e.cloud = e.asks || isAsked(node), e.cloud || node.AsIdent() == "cloud"
+		if node.Kind() == ast.SelectKind && native.GetType(node.AsSelect().Operand().ID()).TypeName() == "Shoot" {
+			fields[node.AsSelect().FieldName()] = true
+		}
 		for _, seed := range comparedWith(node, isSeedOfShoot) {
 			wanted[seed] = true
 		}
@@ -51,6 +55,7 @@ func (e *Expression) inspect(compiled *cel.Ast) error {
 		e.impossible = append(e.impossible, impossible[key])
 	}
 	e.shoots, e.seeds, e.wanted = sorted(named["shoot"]), sorted(named["seed"]), sorted(wanted)
+	e.fields = sorted(fields)
 	e.garden = needsGarden(native.Expr(), true)
 	e.demands = map[string]Demand{}
 	demandsOf(native.Expr(), e.demands)
@@ -85,14 +90,8 @@ func checkPattern(node ast.Expr) error {
 
 // isAsked says whether a node looks at the landscape.
 func isAsked(node ast.Expr) bool {
-	switch node.Kind() {
-	case ast.CallKind:
-		name := node.AsCall().FunctionName()
-		return name == "shoot" || name == "seed"
-	case ast.IdentKind:
-		return node.AsIdent() == "cloud"
-	}
-	return false
+	name := node.AsCall().FunctionName() // empty if it is no call
+	return name == "shoot" || name == "seed" || node.AsIdent() == "cloud"
 }
 
 // needsGarden says whether a node cannot be found to be true, or false, as it shall, without the garden. One side of an

@@ -6,11 +6,12 @@ package state
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
-	"slices"
 	"time"
 
 	"github.com/transplant-sim/transplant/sim/expression"
@@ -23,8 +24,7 @@ const notObserved = "the record does not say what was observed"
 // pace of the events that change nothing of what a condition names: they are for people.
 const pace = time.Second
 
-// Observed is what is known for one condition, and the answer by it: what the last event Observed says. Before the
-// first there is no answer.
+// Observed is what is known for one condition, and the answer by it: what the last event Observed says.
 type Observed struct {
 	Condition *expression.Expression
 	Met       bool
@@ -32,23 +32,28 @@ type Observed struct {
 	Unknown   error // why it is not known whether the condition is true
 
 	facts json.RawMessage
-	known expression.Snapshot
+	named []any     // the values of what the condition names
 	next  time.Time // the next event that is for people
+}
+
+// NewObserved for a condition for which nothing was observed yet: whether it is true is unknown.
+func NewObserved(condition *expression.Expression) *Observed {
+	return &Observed{Condition: condition, Unknown: errors.New(notObserved)}
 }
 
 // Take goes on by one event.
 func (o *Observed) Take(p timeline.Observed) error {
-	known := expression.Snapshot{}
-	if err := json.Unmarshal(p.Facts, &known); err != nil {
-		return fmt.Errorf("read what was observed for %s: %w", p.That, err)
+	all, err := o.snapshot(p)
+	if err != nil {
+		return err
 	}
-	o.facts, o.known = p.Facts, known
-	o.Met, o.Why, o.Unknown = o.Condition.Evaluate(o.Snapshot())
+	o.facts, o.named = p.Facts, o.Condition.Values(all)
+	o.Met, o.Why, o.Unknown = o.Condition.Evaluate(all)
 	return nil
 }
 
-// Next is what a look has seen, as an event; false if it need not be recorded. The last look records all that is new,
-// and others do once a second. In between, only another answer could be: by a field that the condition names.
+// Next is what an observation has seen, as an event; false if it need not be recorded. The last one records all that is
+// new, and others do once a second. In between, only another answer could be: by a value that the condition names.
 func (o *Observed) Next(all expression.Snapshot, at time.Time, last bool) (p timeline.Observed, isNew bool, err error) {
 	p.That = o.Condition.String()
 	if p.Facts, err = json.Marshal(all); err != nil {
@@ -56,8 +61,11 @@ func (o *Observed) Next(all expression.Snapshot, at time.Time, last bool) (p tim
 	}
 	isNew = !bytes.Equal(p.Facts, o.facts)
 	if isNew && !last && at.Before(o.next) {
-		fields := o.Condition.Fields()
-		isNew = !reflect.DeepEqual(named(fields, p.Facts), named(fields, o.facts))
+		known, err := o.snapshot(p)
+		if err != nil {
+			return p, false, err
+		}
+		isNew = !reflect.DeepEqual(o.Condition.Values(known), o.named)
 	}
 	if isNew {
 		o.next = at.Add(pace)
@@ -65,40 +73,22 @@ func (o *Observed) Next(all expression.Snapshot, at time.Time, last bool) (p tim
 	return p, isNew, nil
 }
 
-// named is what the facts say of these fields and of the cloud, and which are unknown, but not why.
-func named(fields []string, facts json.RawMessage) (part struct {
-	Shoots, Seeds map[string]map[string]any
-	Cloud         map[string]any
-}) {
-	_ = json.Unmarshal(facts, &part) // it is what was marshalled
-	objects := slices.AppendSeq(slices.Collect(maps.Values(part.Shoots)), maps.Values(part.Seeds))
-	for _, object := range objects {
-		maps.DeleteFunc(object, func(name string, _ any) bool { return name != "unknown" && !slices.Contains(fields, name) })
+// snapshot is what an event says of all that the condition asks for. What it does not say is unknown.
+func (o *Observed) snapshot(p timeline.Observed) (all expression.Snapshot, err error) {
+	var known expression.Snapshot
+	if err := json.Unmarshal(p.Facts, &known); err != nil {
+		return all, fmt.Errorf("read what was observed for %s: %w", p.That, err)
 	}
-	for _, object := range append(objects, part.Cloud) {
-		unknown, _ := object["unknown"].(map[string]any)
-		for field := range unknown {
-			unknown[field] = nil
-		}
-	}
-	return part
-}
-
-// Snapshot is what is known of all that the condition asks for. What was never observed is unknown.
-func (o *Observed) Snapshot() expression.Snapshot {
 	unknown := expression.Unknown{"*": notObserved}
-	all := expression.Snapshot{Shoots: map[string]expression.Shoot{}, Seeds: map[string]expression.Seed{},
-		Cloud: &expression.Cloud{Unknown: unknown}}
+	all = expression.Snapshot{Shoots: map[string]expression.Shoot{}, Seeds: map[string]expression.Seed{},
+		Cloud: cmp.Or(known.Cloud, &expression.Cloud{Unknown: unknown})}
 	for _, name := range o.Condition.Shoots() {
 		all.Shoots[name] = expression.Shoot{Unknown: unknown}
 	}
 	for _, name := range o.Condition.Seeds() {
 		all.Seeds[name] = expression.Seed{Unknown: unknown}
 	}
-	maps.Copy(all.Shoots, o.known.Shoots)
-	maps.Copy(all.Seeds, o.known.Seeds)
-	if o.known.Cloud != nil {
-		all.Cloud = o.known.Cloud
-	}
-	return all
+	maps.Copy(all.Shoots, known.Shoots)
+	maps.Copy(all.Seeds, known.Seeds)
+	return all, nil
 }

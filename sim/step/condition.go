@@ -20,18 +20,18 @@ import (
 // pollInterval between two looks at the world.
 const pollInterval = 200 * time.Millisecond
 
-// Await looks at the world until the condition is true by what is recorded of these looks. When it did not become so in
-// time the last look decides: the error is Unmet when it was false then, and Unknown when that could not be seen.
+// Await observes the world until the condition is true by what is recorded of that. When it did not become so in time
+// the last observation decides: the error is Unmet when it was false then, and Unknown when that could not be seen.
 func (s *Environment) Await(ctx context.Context, text string, within time.Duration) error {
 	e, err := expression.Compile(text)
 	if err != nil {
 		return fmt.Errorf("compile %q: %w", text, err)
 	}
 	deadline, last, known := s.Clock.Now().Add(within), "it was not looked at", ""
-	observed := state.Observed{Condition: e}
+	observed := state.NewObserved(e)
 	var knownAt time.Time
 	for {
-		late, err := s.look(ctx, &observed, deadline)
+		late, err := s.observe(ctx, observed, deadline)
 		if err != nil {
 			return err
 		}
@@ -40,7 +40,7 @@ func (s *Environment) Await(ctx context.Context, text string, within time.Durati
 		case met:
 			s.met(text, why, err)
 			return nil
-		case ctx.Err() != nil: // this look was cut short; the one before it says more
+		case ctx.Err() != nil: // this observation was cut short; the one before it says more
 			return fmt.Errorf("wait for %s: %w; %s", text, context.Cause(ctx), last)
 		case err == nil && late:
 			return Unmet{Why: fmt.Sprintf("not met within %s: %s; %s", within, text, why)}
@@ -61,9 +61,9 @@ func (s *Environment) Await(ctx context.Context, text string, within time.Durati
 	}
 }
 
-// look at what a condition asks for, and record what is new of it. Each look sends its own requests: what a probe has
-// followed may be older than the wait. It is late from the deadline on.
-func (s *Environment) look(ctx context.Context, known *state.Observed, deadline time.Time) (late bool, err error) {
+// observe what a condition asks for, and record what is new of it. Each observation sends its own requests: what a
+// probe has followed may be older than the wait. It is late from the deadline on.
+func (s *Environment) observe(ctx context.Context, known *state.Observed, deadline time.Time) (late bool, err error) {
 	all := world.Observe(ctx, s.World, s.Clients, world.Ask(known.Condition))
 	now := s.Clock.Now()
 	late = !now.Before(deadline)

@@ -331,12 +331,14 @@ func TestStep_EveryVerb_IsFoundByItsName(t *testing.T) {
 	}
 }
 
-// A fault waits in the background until its condition is true, or its name is healed.
+// A fault waits in the background until its condition is true, or its name is healed. The condition may reach a shoot,
+// and what takes requests of its own, through a variable.
 func TestInject_When_WaitsInTheBackground(t *testing.T) {
 	t.Parallel()
 	env, _, _ := newEnvironment(t)
 	for name, that := range map[string]string{"later": "shoot('alpha').specSeed == 'b'",
-		"never": "shoot('alpha').seed == 'c'"} {
+		"listed": "[shoot('alpha')].all(s, s.specSeed == 'b' && s.warnings == [])",
+		"never":  "shoot('alpha').seed == 'c'"} {
 		inject := &step.Inject{When: &step.When{That: that}}
 		inject.Name, inject.Cut = name, &fault.Cut{Link: fault.Link{Actor: "gardenlet-a", Target: "garden"}}
 		if err := inject.Run(t.Context(), env); err != nil {
@@ -352,7 +354,7 @@ func TestInject_When_WaitsInTheBackground(t *testing.T) {
 		t.Fatal(err)
 	}
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		if injected, _ := faults(); injected == 1 {
+		if injected, _ := faults(); injected == 2 {
 			break
 		}
 		if time.Now().After(deadline) {
@@ -362,7 +364,7 @@ func TestInject_When_WaitsInTheBackground(t *testing.T) {
 	if err := env.Faults.HealAll(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if injected, healed := faults(); injected != 1 || healed != 1 {
+	if injected, healed := faults(); injected != 2 || healed != 2 {
 		t.Errorf("%d faults injected, %d healed", injected, healed)
 	}
 }

@@ -21,9 +21,9 @@ type Looked struct {
 // Kind of Looked.
 func (Looked) Kind() Kind { return "Looked" }
 
-// Observed is what a look at the landscape has seen for a condition that a step waits for. It is recorded for the first
-// look, for each that sees something else of what the condition names, and once a second for all else that is new. The
-// condition is evaluated by nothing but these events, once for each.
+// Observed is what an observation has seen for a condition that a step waits for. It is recorded for the first, and for
+// each that sees another value that the condition names. All else that is new is recorded once a second, and for the
+// last. The condition is evaluated by nothing but these events, once for each.
 type Observed struct {
 	That string `json:"that"` // the condition
 	// Facts are the shoots, the seeds and the cloud that the condition asks for, as expressions know them.

@@ -17,7 +17,7 @@ import (
 type again struct {
 	step    timeline.StepStarted
 	due     time.Duration // until when it may take
-	known   state.Observed
+	known   *state.Observed
 	outcome timeline.StepOutcome // by what is known so far; empty before the first look
 	problem string               // the first that the record itself has; observations after it are not evaluated
 }
@@ -73,7 +73,7 @@ func (r *Report) newAgain(at time.Duration, p timeline.StepStarted, definition *
 		r.NotJudged = append(r.NotJudged, fmt.Sprintf("the condition of step %d: %v", p.Index+1, err))
 		return nil
 	}
-	return &again{step: p, due: at + within, known: state.Observed{Condition: condition}}
+	return &again{step: p, due: at + within, known: state.NewObserved(condition)}
 }
 
 func (a *again) take(seq int, p timeline.Observed) {
@@ -84,7 +84,7 @@ func (a *again) take(seq int, p timeline.Observed) {
 		a.problem = fmt.Sprintf("went on after its condition was true: %s; event %d is another look", a.known.Why, seq)
 		return
 	}
-	if err := a.known.Take(p); err != nil && a.problem == "" {
+	if err := a.known.Take(p); err != nil {
 		a.problem = err.Error()
 		return
 	}

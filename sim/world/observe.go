@@ -37,13 +37,13 @@ type Query struct {
 	// Fields of the shoots that take requests of their own, by their names in expressions: they are read only if they are
 	// among these.
 	Fields []string
-	// MarkRest says that those that are not among them are unknown in the snapshot. Else they are empty.
-	MarkRest bool
+	// UnaskedIsUnknown says that those that are not among them are unknown in the snapshot. Else they are empty.
+	UnaskedIsUnknown bool
 }
 
 // Ask is the query for an expression.
 func Ask(e *expression.Expression) Query {
-	return Query{Shoots: e.Shoots(), Seeds: e.Seeds(), Cloud: e.AsksCloud(), Fields: e.Fields(), MarkRest: true}
+	return Query{Shoots: e.Shoots(), Seeds: e.Seeds(), Cloud: e.AsksCloud(), Fields: e.Fields(), UnaskedIsUnknown: true}
 }
 
 // Observe takes a snapshot. What cannot be read in time is unknown in it.
@@ -102,7 +102,7 @@ func observeShoot(ctx context.Context, w World, name string, clients *Clients, q
 		{"answers", func() error { seen.Answers, err = answers(ctx, w, name); return err }},
 	} {
 		if field.name != "epoch" && !slices.Contains(query.Fields, field.name) {
-			if query.MarkRest {
+			if query.UnaskedIsUnknown {
 				unknown[field.name] = expression.NotAsked
 			}
 			continue
