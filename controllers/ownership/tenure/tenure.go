@@ -17,14 +17,13 @@ import (
 
 // Tenure is what one seed has of one shoot. The zero Tenure is that of a seed that has nothing.
 type Tenure struct {
-	// Namespace is true if the control-plane namespace is there.
-	Namespace bool
 	// Epoch is the one in which the seed last acted on the shoot, zero if it never did or is cleaning up.
 	Epoch int64
-	// BegunEpoch is the last epoch that the namespace notes as begun, EndedEpoch the last one that its owner has ended by
-	// its own decision; zero for none.
-	BegunEpoch, EndedEpoch int64
-	Etcd                   Etcd
+	// Phase is how far the Epoch has come here.
+	Phase Phase
+	Etcd  Etcd
+	// Whose is the shoot, by DNS. It is read only when it is needed.
+	Whose Whose
 }
 
 // Etcd is what a seed has of a shoot's etcd. The zero Etcd is none.
@@ -35,6 +34,9 @@ type Etcd struct {
 	Epoch int64
 	// Runs is true if it is to have a replica: the shoot is not hibernated.
 	Runs bool
+	// Wakeable is true if the shoot's API server is deployed, so that a hibernated etcd can be woken up. Of leaves it to
+	// the migration, which alone asks for it.
+	Wakeable bool
 }
 
 // Of says what the objects of a seed mean. An object that is not there is nil. An epoch that cannot be read is an error
@@ -42,21 +44,12 @@ type Etcd struct {
 func Of(namespace *corev1.Namespace, etcd *appsv1.StatefulSet) (Tenure, error) {
 	var t Tenure
 	if namespace != nil {
-		t.Namespace = true
-		for _, note := range []struct {
-			annotation string
-			epoch      *int64
-		}{
-			{constants.OwnershipEpoch, &t.Epoch},
-			{constants.OwnershipBegun, &t.BegunEpoch},
-			{constants.OwnershipEnded, &t.EndedEpoch},
-		} {
-			if _, given := namespace.Annotations[note.annotation]; !given {
-				continue
-			}
-			if err := parse(namespace, note.annotation, note.epoch); err != nil {
-				return Tenure{}, fmt.Errorf("namespace %q: %w", namespace.Name, err)
-			}
+		err := parseGiven(namespace, constants.OwnershipEpoch, &t.Epoch)
+		if err == nil {
+			t.Phase, err = phaseOf(namespace, t.Epoch)
+		}
+		if err != nil {
+			return Tenure{}, fmt.Errorf("namespace %q: %w", namespace.Name, err)
 		}
 	}
 	if etcd != nil {
@@ -65,7 +58,21 @@ func Of(namespace *corev1.Namespace, etcd *appsv1.StatefulSet) (Tenure, error) {
 			return Tenure{}, fmt.Errorf("statefulset %q: %w", client.ObjectKeyFromObject(etcd), err)
 		}
 	}
+	// Etcd is there before it is noted.
+	if (t.Phase == Claimed || t.Phase == Deployed) && t.Etcd.Epoch >= t.Epoch {
+		if t.Phase = Deployed; t.Etcd.Runs {
+			t.Phase = Begun
+		}
+	}
 	return t, nil
+}
+
+// parseGiven leaves the epoch as it is if the annotation is not there.
+func parseGiven(object client.Object, annotation string, epoch *int64) error {
+	if _, given := object.GetAnnotations()[annotation]; !given {
+		return nil
+	}
+	return parse(object, annotation, epoch)
 }
 
 func parse(object client.Object, annotation string, epoch *int64) (err error) {
@@ -73,11 +80,4 @@ func parse(object client.Object, annotation string, epoch *int64) (err error) {
 		return fmt.Errorf("read annotation %s: %w", annotation, err)
 	}
 	return nil
-}
-
-// Begun reports whether etcd may have run here in the Epoch or a newer one, and so may have what no backup has. An etcd
-// that was deployed for a hibernated shoot runs when the shoot is woken. It is wakeable if the shoot's API server is
-// deployed. Epoch zero has always begun.
-func (t Tenure) Begun(wakeable bool) bool {
-	return t.BegunEpoch >= t.Epoch || t.Etcd.Epoch >= t.Epoch && (t.Etcd.Runs || wakeable)
 }
