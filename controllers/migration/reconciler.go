@@ -80,7 +80,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		if !lifecycle.ReadyForMigration(o.Shoot) {
 			return reconcile.Result{}, callOff(ctx, o)
 		}
-		return again(r.Runner.Run(ctx, o.Scope, r.migrateFlow(o)))
+		return reconcile.Result{}, r.Runner.Run(ctx, o.Scope, r.migrateFlow(o))
 	case gardencorev1beta1.LastOperationTypeRestore:
 		if lifecycle.Stuck(o.Shoot) {
 			return reconcile.Result{}, nil
@@ -88,13 +88,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		if wait := o.BackOff(); wait > 0 {
 			return reconcile.Result{RequeueAfter: wait}, nil
 		}
-		return again(r.Runner.Run(ctx, o.Scope, r.restoreFlow(o)))
+		return reconcile.Result{}, r.Runner.Run(ctx, o.Scope, r.restoreFlow(o))
 	}
 	return reconcile.Result{}, nil
 }
-
-// again leaves the periodic look to package shoot.
-func again(_ reconcile.Result, err error) (reconcile.Result, error) { return reconcile.Result{}, err }
 
 // callOff says that nobody is at work on a hand-over whose run has ended without a word, or on a restore that was cut
 // off for one, and that is not begun anew for the sake of its destination. Otherwise nobody would choose another one if

@@ -19,6 +19,8 @@ import (
 // Cadence is what the operators decide about reconciliations that nobody asks for
 // (docs/specification/versions.md#spec-4-7; shoot updates).
 type Cadence struct {
+	// Sync is how often a shoot that nobody changed is reconciled all the same.
+	Sync time.Duration
 	// InMaintenanceOnly reconciles shoots that nobody changed once in each of their time windows, not every sync period.
 	InMaintenanceOnly bool
 	// RespectOverwrite lets the annotation shoot.gardener.cloud/sync-period set a shoot's own period.
@@ -42,13 +44,13 @@ func (r *Reconciler) due(o *controlplane.Operation, operation gardencorev1beta1.
 	case changed:
 		return 0, false
 	case last.State == gardencorev1beta1.LastOperationStateFailed:
-		return r.Runner.Periods.Sync, false
+		return r.Cadence.Sync, false
 	case last.State != gardencorev1beta1.LastOperationStateSucceeded:
 		return o.BackOff(), false
 	case r.Cadence.InMaintenanceOnly:
 		return max(0, inMaintenance(shoot, last.LastUpdateTime.Time, now).Sub(now)), false
 	}
-	return max(0, last.LastUpdateTime.Add(r.Cadence.period(shoot, r.Runner.Periods.Sync)).Sub(now)), false
+	return max(0, last.LastUpdateTime.Add(r.Cadence.period(shoot)).Sub(now)), false
 }
 
 func confines(shoot *gardencorev1beta1.Shoot) bool {
@@ -56,12 +58,12 @@ func confines(shoot *gardencorev1beta1.Shoot) bool {
 }
 
 // period is how often the shoot is reconciled. An annotation that is no duration overwrites nothing.
-func (c Cadence) period(shoot *gardencorev1beta1.Shoot, usual time.Duration) time.Duration {
+func (c Cadence) period(shoot *gardencorev1beta1.Shoot) time.Duration {
 	if own, err := time.ParseDuration(shoot.Annotations[constants.ShootSyncPeriod]); c.RespectOverwrite && err == nil &&
 		own > 0 {
 		return own
 	}
-	return usual
+	return c.Sync
 }
 
 // inMaintenance is when a shoot that nobody changed is reconciled: at a moment of the present window, unless it has

@@ -14,7 +14,6 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
-	"github.com/transplant-sim/transplant/controllers/controlplane/run"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 )
 
@@ -139,7 +138,8 @@ func TestDue(t *testing.T) {
 			if now.IsZero() {
 				now = noon
 			}
-			r := &Reconciler{Runner: &run.Runner{Periods: run.Periods{Sync: time.Hour}}, Cadence: c.cadence}
+			c.cadence.Sync = time.Hour
+			r := &Reconciler{Cadence: c.cadence}
 			o := controlplane.New(&scope.Scope{Shoot: shoot, Clock: testingclock.NewFakeClock(now)})
 			wait, confined := r.due(o, lifecycle.OperationType(shoot))
 			if wait < c.want[0] || wait > c.want[1] || confined != c.confined {
@@ -158,7 +158,7 @@ func TestWhatIsConfinedIsShown(t *testing.T) {
 	garden := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&gardencorev1beta1.Shoot{}).WithObjects(
 		settled(changed)).Build()
 	clock := testingclock.NewFakeClock(noon)
-	r := &Reconciler{Runner: &run.Runner{}}
+	r := &Reconciler{}
 	look := func() *gardencorev1beta1.Shoot {
 		o := controlplane.New(&scope.Scope{Garden: garden, Clock: clock, Shoot: &gardencorev1beta1.Shoot{}})
 		if err := garden.Get(t.Context(), client.ObjectKey{Namespace: "garden-p", Name: "alpha"}, o.Shoot); err != nil {

@@ -181,9 +181,9 @@ func (l *live) gardenlet() {
 		},
 		Runner: &run.Runner{
 			Version: "v1", Events: inGarden{mgr.GetEventRecorder("gardenlet"), reported},
-			Periods: run.Periods{Sync: time.Hour, Retry: time.Hour, Progress: time.Millisecond},
+			Periods: run.Periods{Retry: time.Hour, Progress: time.Millisecond},
 		},
-		Cleanup: noCleanup{},
+		Cadence: Cadence{Sync: time.Hour}, Cleanup: noCleanup{},
 	}
 	must(l.t, reconciler.AddToManager(mgr, 2))
 	l.beside(func(ctx context.Context) {

@@ -75,7 +75,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		if !controllerutil.ContainsFinalizer(o.Shoot, constants.GardenerFinalizer) {
 			return reconcile.Result{}, nil
 		}
-		return r.Runner.Run(ctx, o.Scope, deleteFlow(o, r.Cleanup))
+		return reconcile.Result{}, r.Runner.Run(ctx, o.Scope, deleteFlow(o, r.Cleanup))
 	case gardencorev1beta1.LastOperationTypeCreate, gardencorev1beta1.LastOperationTypeReconcile:
 		if wait, confined := r.due(o, operation); wait > 0 {
 			return reconcile.Result{RequeueAfter: wait}, r.reportConfined(ctx, o, confined, wait)
@@ -83,7 +83,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		if err := hold(ctx, o); err != nil {
 			return reconcile.Result{}, err
 		}
-		return r.Runner.Run(ctx, o.Scope, reconcileFlow(o, operation))
+		return reconcile.Result{}, r.Runner.Run(ctx, o.Scope, reconcileFlow(o, operation))
 	}
 	return reconcile.Result{}, nil
 }

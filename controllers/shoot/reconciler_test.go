@@ -128,8 +128,8 @@ func TestCluster_OperationFails_ShowsItToExtensions(t *testing.T) {
 					Garden: fake.NewClientBuilder().WithScheme(scheme).WithObjects(shoot,
 						&gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "a"}}).Build(),
 				},
-				Runner: &run.Runner{Version: "v1", Events: &reasons{}, Periods: run.Periods{Sync: time.Hour,
-					Retry: time.Hour}},
+				Runner:  &run.Runner{Version: "v1", Events: &reasons{}, Periods: run.Periods{Retry: time.Hour}},
+				Cadence: Cadence{Sync: time.Hour},
 			}
 			for range 2 {
 				if _, err := r.Reconcile(t.Context(),

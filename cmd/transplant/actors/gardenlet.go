@@ -103,7 +103,7 @@ func (f *gardenletFlags) command() *cobra.Command {
 	set.DurationVar(&f.settings.DNSTTL, "dns-ttl", 2*time.Minute, "time to live of the shoots' DNS records")
 	set.DurationVar(&f.settings.WaitInterval, "wait-interval", 5*time.Second,
 		"how often a wait checks again if no watch wakes it")
-	set.DurationVar(&f.periods.Sync, "sync-period", time.Hour, "how often an unchanged shoot is reconciled")
+	set.DurationVar(&f.cadence.Sync, "sync-period", time.Hour, "how often an unchanged shoot is reconciled")
 	set.BoolVar(&f.cadence.InMaintenanceOnly, "reconcile-in-maintenance-only", false,
 		"reconcile an unchanged shoot once in each of its maintenance time windows, not in each sync period")
 	set.BoolVar(&f.cadence.RespectOverwrite, "respect-sync-period-overwrite", false,
@@ -278,7 +278,7 @@ func (f *gardenletFlags) addDuties(mgr manager.Manager, seedCluster cluster.Clus
 			return (&migration.Abandoned{Factory: factory, Period: 10 * retry}).AddToManager(mgr)
 		},
 		func() error {
-			return (&migration.StateSync{Factory: factory, Period: f.periods.Sync}).AddToManager(mgr, seedCluster, workers)
+			return (&migration.StateSync{Factory: factory, Period: f.cadence.Sync}).AddToManager(mgr, seedCluster, workers)
 		},
 		func() error {
 			return (&migration.BackupBuckets{Garden: factory.Garden, Seed: factory.Seed, Clock: factory.Clock,
