@@ -29,7 +29,7 @@ type Cadence struct {
 
 // due returns how long the shoot can wait for its next flow, zero means now; and whether it waits for its time window
 // with a specification that has changed.
-func (r *Reconciler) due(o *controlplane.Operation, operation gardencorev1beta1.LastOperationType) (wait time.Duration,
+func (f *Flows) due(o *controlplane.Operation, operation gardencorev1beta1.LastOperationType) (wait time.Duration,
 	confined bool) {
 	shoot, now := o.Shoot, o.Clock.Now()
 	last := shoot.Status.LastOperation
@@ -44,13 +44,13 @@ func (r *Reconciler) due(o *controlplane.Operation, operation gardencorev1beta1.
 	case changed:
 		return 0, false
 	case last.State == gardencorev1beta1.LastOperationStateFailed:
-		return r.Cadence.Sync, false
+		return f.Cadence.Sync, false
 	case last.State != gardencorev1beta1.LastOperationStateSucceeded:
 		return o.BackOff(), false
-	case r.Cadence.InMaintenanceOnly:
+	case f.Cadence.InMaintenanceOnly:
 		return max(0, inMaintenance(shoot, last.LastUpdateTime.Time, now).Sub(now)), false
 	}
-	return max(0, last.LastUpdateTime.Add(r.Cadence.period(shoot)).Sub(now)), false
+	return max(0, last.LastUpdateTime.Add(f.Cadence.period(shoot)).Sub(now)), false
 }
 
 func confines(shoot *gardencorev1beta1.Shoot) bool {
@@ -78,8 +78,7 @@ func inMaintenance(shoot *gardencorev1beta1.Shoot, last, now time.Time) time.Tim
 
 // reportConfined shows that a changed specification waits for the time window
 // (docs/specification/versions.md#spec-4-6).
-func (r *Reconciler) reportConfined(ctx context.Context, o *controlplane.Operation, confined bool,
-	wait time.Duration) error {
+func reportConfined(ctx context.Context, o *controlplane.Operation, confined bool, wait time.Duration) error {
 	if !confined {
 		return nil
 	}
