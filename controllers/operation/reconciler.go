@@ -1,5 +1,6 @@
-// Package operation runs the flow that a shoot needs, if the shoot is this seed's and no other flow works on it. Which
-// flows there are, and when they are due, is not known here: whoever adds the Reconciler fills its table.
+// Package operation runs the flow that a shoot needs, if the shoot is this seed's and no other flow works on it. When a
+// gardenlet starts, it aborts the operations that were interrupted. It does not know which flows there are, and when
+// they are due: whoever adds the Reconciler fills its table.
 package operation
 
 import (

@@ -32,7 +32,7 @@ type Cleanup interface {
 
 // Reconcile returns the flow that creates or reconciles a control plane, if it is due.
 func (f *Flows) Reconcile(ctx context.Context, o *controlplane.Operation) (*run.Flow, time.Duration, error) {
-	if misplaced, err := misplaced(ctx, o); misplaced || err != nil {
+	if elsewhere, err := misplaced(ctx, o); elsewhere || err != nil {
 		return nil, 0, err
 	}
 	operation := lifecycle.OperationType(o.Shoot)
@@ -49,7 +49,7 @@ func (f *Flows) Reconcile(ctx context.Context, o *controlplane.Operation) (*run.
 // Delete returns the flow that deletes a control plane, unless an attempt has failed for good, or just now. What failed
 // before the deletion does not stop it.
 func (f *Flows) Delete(ctx context.Context, o *controlplane.Operation) (*run.Flow, time.Duration, error) {
-	if misplaced, err := misplaced(ctx, o); misplaced || err != nil {
+	if elsewhere, err := misplaced(ctx, o); elsewhere || err != nil {
 		return nil, 0, err
 	}
 	last, wait := o.Shoot.Status.LastOperation, o.BackOff()
