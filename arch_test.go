@@ -233,6 +233,9 @@ func TestViolation(t *testing.T) {
 		bad      bool
 	}{
 		{"controllers/shoot", "controllers/migration", true},
+		{"controllers/shoot", "controllers/operation", true},
+		{"controllers/operation", "controllers/migration", true},
+		{"controllers/operation", "controllers/controlplane", false},
 		{"controllers/shoot", "controllers/controlplane", false},
 		{"controllers/shoot", "controllers/controlplane/shootstate", false},
 		{"controllers/controlplane", "controllers/shoot", true},

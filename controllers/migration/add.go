@@ -24,15 +24,6 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane/namespace"
 )
 
-// AddToManager adds the Reconciler to a manager on the garden.
-func (r *Reconciler) AddToManager(mgr manager.Manager, workers int) error {
-	mine := predicate.NewPredicateFuncs(func(object client.Object) bool {
-		shoot, ok := object.(*gardencorev1beta1.Shoot)
-		return ok && lifecycle.ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName) == r.Factory.SeedName
-	})
-	return complete(mgr, "migration", workers, r, &gardencorev1beta1.Shoot{}, mine)
-}
-
 // AddToManager adds the SourceCleanup to a manager on the garden.
 func (r *SourceCleanup) AddToManager(mgr manager.Manager, workers int) error {
 	away := predicate.NewPredicateFuncs(func(object client.Object) bool {

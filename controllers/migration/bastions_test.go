@@ -26,6 +26,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane/run"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/controlplane/workload"
+	"github.com/transplant-sim/transplant/controllers/operation"
 )
 
 // neverEnds ends no epoch: a migrate flow stops there.
@@ -78,7 +79,7 @@ var etcdCA = sync.OnceValue(func() *corev1.Secret {
 })
 
 // leaving is a shoot that moves from seed b to seed c, and the reconciler of b's gardenlet.
-func leaving(t *testing.T, onSeed ...client.Object) (*gardencorev1beta1.Shoot, *Reconciler) {
+func leaving(t *testing.T, onSeed ...client.Object) (*gardencorev1beta1.Shoot, *operation.Reconciler) {
 	t.Helper()
 	shoot := withWorkers(stranded("s", "c", "b", "Reconcile", "Succeeded"))
 	shoot.Status.Constraints = []gardencorev1beta1.Condition{{Type: "ReadyForMigration", Status: "True"}}
@@ -96,9 +97,9 @@ func leaving(t *testing.T, onSeed ...client.Object) (*gardencorev1beta1.Shoot, *
 	if err := garden.Update(t.Context(), entry); err != nil {
 		t.Fatal(err)
 	}
-	return shoot, &Reconciler{
+	return shoot, &operation.Reconciler{
 		Factory: newFactory(t, garden, ownedBy("b", 3), shelves{}, append(controlPlaneOf(), onSeed...)...),
-		Release: neverEnds{},
+		Flows:   moving(neverEnds{}),
 		Runner: &run.Runner{Version: "v1", Events: &eventLog{}, Periods: run.Periods{Retry: time.Hour,
 			Progress: time.Millisecond}},
 	}

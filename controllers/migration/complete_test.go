@@ -277,7 +277,7 @@ func forced(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.Shoot {
 // begins is the look of a destination that has nothing of the shoot's.
 func begins(t *testing.T, o *controlplane.Operation) error {
 	t.Helper()
-	_, err := (&Reconciler{}).prepareRestore(t.Context(), o)
+	_, err := (&Flows{}).prepareRestore(t.Context(), o)
 	return err
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane/run"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
+	"github.com/transplant-sim/transplant/controllers/operation"
 	"github.com/transplant-sim/transplant/controllers/ownership"
 	"github.com/transplant-sim/transplant/controllers/ownership/ownershiptest"
 )
@@ -208,8 +209,8 @@ func TestTheDestinationTakesUpWhatADeletionHasLeft(t *testing.T) {
 			forget(t, garden, shoot, waits, false)
 			owners, buckets := ownedBy("a", 3), shelves{"uid-a": nil}
 			factory := newFactory(t, garden, owners, buckets)
-			r := &Reconciler{Factory: factory, Runner: &run.Runner{Version: "v1", Events: &eventLog{},
-				Periods: run.Periods{Retry: time.Hour, Progress: time.Millisecond}}}
+			r := &operation.Reconciler{Factory: factory, Flows: moving(nil), Runner: &run.Runner{Version: "v1",
+				Events: &eventLog{}, Periods: run.Periods{Retry: time.Hour, Progress: time.Millisecond}}}
 			if _, err := r.Reconcile(t.Context(),
 				reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)}); err != nil {
 				t.Fatal(err)

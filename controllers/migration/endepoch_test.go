@@ -300,10 +300,10 @@ func TestMigrate_GuardDoesNotFinish_ShootSaysWhatIsWaitedFor(t *testing.T) {
 				remove(t, r.Factory.Seed, &corev1.Service{ObjectMeta: inNamespace("etcd-main-client")})
 			}
 			var bound time.Time
-			r.Release = releases{answer: func(ctx context.Context) error {
+			r.Flows = moving(releases{answer: func(ctx context.Context) error {
 				bound, _ = ctx.Deadline()
 				return fmt.Errorf("%s: %w", c.says, c.want)
-			}}
+			}})
 			_, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)})
 			if !errors.Is(err, c.want) {
 				t.Errorf("got %v, want %v", err, c.want)

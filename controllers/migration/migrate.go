@@ -30,8 +30,8 @@ import (
 // migrateFlow is the source's part (docs/specification/migration.md#spec-2-6): everything is released, the state is
 // saved, the epoch ends with the final snapshot, and status.seedName gives the shoot to the destination. A crash
 // between any two steps leaves the source responsible, or, once its epoch has ended, nobody: never both.
-func (r *Reconciler) migrateFlow(o *controlplane.Operation) run.Flow {
-	return run.Flow{
+func (f *Flows) migrateFlow(o *controlplane.Operation) *run.Flow {
+	return &run.Flow{
 		Type:          gardencorev1beta1.LastOperationTypeMigrate,
 		Initialized:   "Preparation of Shoot cluster for migration initialized.",
 		Succeeded:     "Shoot cluster has been successfully prepared for migration.",
@@ -40,7 +40,7 @@ func (r *Reconciler) migrateFlow(o *controlplane.Operation) run.Flow {
 			if err := o.Cluster.Sync(ctx); err != nil {
 				return err
 			}
-			m := &migrate{Operation: o, release: r.Release, events: r.Runner.Events}
+			m := &migrate{Operation: o, release: f.Release, events: o.Events}
 			if err := m.survey(ctx); err != nil {
 				return err
 			}

@@ -25,14 +25,14 @@ import (
 // owner, and then runs the graph of every reconciliation in restore mode. Nothing is written to an authority before the
 // state is known to be whole. A shoot whose deletion has come so far that there is nothing to restore is only taken up,
 // to be deleted from here.
-func (r *Reconciler) restoreFlow(o *controlplane.Operation) run.Flow {
-	return run.Flow{
+func (f *Flows) restoreFlow(o *controlplane.Operation) *run.Flow {
+	return &run.Flow{
 		Type:          gardencorev1beta1.LastOperationTypeRestore,
 		Initialized:   "Restoration of Shoot cluster initialized.",
 		Succeeded:     "Shoot cluster has been successfully restored.",
 		ReasonStarted: "Reconciling", ReasonEnded: "Reconciled", ReasonError: "ReconcileError",
 		Work: func(ctx context.Context, reporter *run.Reporter) error {
-			nothing, err := r.prepareRestore(ctx, o)
+			nothing, err := f.prepareRestore(ctx, o)
 			if err != nil {
 				return err
 			}
@@ -72,7 +72,7 @@ func (r *Reconciler) restoreFlow(o *controlplane.Operation) run.Flow {
 // prepareRestore comes before the first write to an authority: the state is read and known to be whole, what an earlier
 // epoch has left on this seed ends in good order, there are backups, and then what was left, which may be the last
 // other copy, goes (docs/ownership.md#o10, docs/ownership.md#spec-9-3). It returns whether there is nothing to restore.
-func (r *Reconciler) prepareRestore(ctx context.Context, o *controlplane.Operation) (nothing bool, err error) {
+func (f *Flows) prepareRestore(ctx context.Context, o *controlplane.Operation) (nothing bool, err error) {
 	if nothing, err = loadState(ctx, o); err != nil {
 		return false, err
 	}
@@ -87,7 +87,7 @@ func (r *Reconciler) prepareRestore(ctx context.Context, o *controlplane.Operati
 	var unconfirmed *UnconfirmedError
 	if !nothing {
 		if answer == tenure.AwaitEnd {
-			err = r.awaitEnd(ctx, o, here)
+			err = f.awaitEnd(ctx, o, here)
 			unconfirmed, _ = errors.AsType[*UnconfirmedError](err)
 		}
 		if err != nil && unconfirmed == nil {
@@ -104,7 +104,7 @@ func (r *Reconciler) prepareRestore(ctx context.Context, o *controlplane.Operati
 		return false, fmt.Errorf("remove what an earlier epoch has left on this seed: %w", err)
 	}
 	if unconfirmed != nil {
-		r.Runner.Events.Event(o.Shoot, corev1.EventTypeWarning, reasonEndUnconfirmed,
+		o.Events.Event(o.Shoot, corev1.EventTypeWarning, reasonEndUnconfirmed,
 			fmt.Sprintf("Seed %q has removed what it had left of the shoot; what no backup has of it is lost: %v", o.SeedName,
 				unconfirmed))
 	}
@@ -146,7 +146,7 @@ func (e *UnconfirmedError) Unwrap() error { return e.Err }
 // needed. Another owner may have taken the shoot over and never begun: then that snapshot is what this restore starts
 // from. If the guard is silent or does not exist, the error is an UnconfirmedError. All other errors are to be tried
 // again: the guard may be well, and have the data.
-func (r *Reconciler) awaitEnd(ctx context.Context, o *controlplane.Operation, here *owner.Survey) error {
+func (f *Flows) awaitEnd(ctx context.Context, o *controlplane.Operation, here *owner.Survey) error {
 	epoch, err := here.UnsavedEpoch(ctx)
 	if err != nil || epoch == 0 {
 		return err
@@ -155,7 +155,7 @@ func (r *Reconciler) awaitEnd(ctx context.Context, o *controlplane.Operation, he
 	if err == nil {
 		bounded, cancel := context.WithTimeout(ctx, endPatience)
 		defer cancel()
-		err = r.Release.AwaitEnd(bounded, guard, epoch)
+		err = f.Release.AwaitEnd(bounded, guard, epoch)
 	}
 	switch {
 	case ctx.Err() != nil:

@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/transplant-sim/transplant/controllers/controlplane/etcd"
-	"github.com/transplant-sim/transplant/controllers/controlplane/run"
 	"github.com/transplant-sim/transplant/controllers/ownership/ownershiptest"
 	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
@@ -113,17 +112,17 @@ func TestWhatIsLeftHereEndsBeforeItGoes(t *testing.T) {
 			if c.owner == "b" {
 				c.buckets.shelves["uid-b"] = rot{errors.New("damaged")} // its etcd is restored: it does not matter any more
 			}
-			r := &Reconciler{Factory: newFactory(t, garden, owners, nil, here...), Runner: &run.Runner{Events: events}}
-			r.Factory.Bucket = c.buckets
+			factory := newFactory(t, garden, owners, nil, here...)
+			factory.Bucket = c.buckets
 			etcd, asked := etcdOf("3"), false
 			hasEtcd := func() bool {
-				err := r.Factory.Seed.Get(t.Context(), client.ObjectKeyFromObject(etcd), etcd)
+				err := factory.Seed.Get(t.Context(), client.ObjectKeyFromObject(etcd), etcd)
 				if client.IgnoreNotFound(err) != nil {
 					t.Fatal(err)
 				}
 				return !apierrors.IsNotFound(err)
 			}
-			r.Release = epochEnd(func(epoch int64) error {
+			release := epochEnd(func(epoch int64) error {
 				if asked = true; epoch != 3 || !hasEtcd() {
 					t.Errorf("epoch %d is asked, and its etcd is there: %t", epoch, hasEtcd())
 				}
@@ -141,11 +140,12 @@ func TestWhatIsLeftHereEndsBeforeItGoes(t *testing.T) {
 				}
 				return nil
 			})
-			o, err := r.Factory.Operation(t.Context(), logr.Discard(), client.ObjectKeyFromObject(shoot))
+			o, err := factory.Operation(t.Context(), logr.Discard(), client.ObjectKeyFromObject(shoot))
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = r.prepareRestore(ctx, o)
+			o.Events = events
+			_, err = (&Flows{Release: release}).prepareRestore(ctx, o)
 			as := errors.Is(err, c.err)
 			if c.noCA {
 				as = apierrors.IsNotFound(err)

@@ -26,6 +26,7 @@ import (
 	transplantv1alpha1 "github.com/transplant-sim/transplant/api/transplant/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
 	"github.com/transplant-sim/transplant/controllers/controlplane/workload"
+	"github.com/transplant-sim/transplant/controllers/operation"
 )
 
 // beforeWriting does something each time before a ShootState is written, and says what its writer hears then; nil lets
@@ -85,7 +86,7 @@ func machines() []client.Object {
 
 // leavingWithMachines is a shoot that moves from seed b, whose state was saved there and is damaged since: its machines
 // are in a chunk that is.
-func leavingWithMachines(t *testing.T) (*gardencorev1beta1.Shoot, *Reconciler, *eventLog) {
+func leavingWithMachines(t *testing.T) (*gardencorev1beta1.Shoot, *operation.Reconciler, *eventLog) {
 	t.Helper()
 	shoot, r := leaving(t, machines()...)
 	events := &eventLog{}

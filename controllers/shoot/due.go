@@ -19,6 +19,8 @@ import (
 // Cadence is what the operators decide about reconciliations that nobody asks for
 // (docs/specification/versions.md#spec-4-7; shoot updates).
 type Cadence struct {
+	// Sync is how often a shoot that nobody changed is reconciled all the same.
+	Sync time.Duration
 	// InMaintenanceOnly reconciles shoots that nobody changed once in each of their time windows, not every sync period.
 	InMaintenanceOnly bool
 	// RespectOverwrite lets the annotation shoot.gardener.cloud/sync-period set a shoot's own period.
@@ -27,7 +29,7 @@ type Cadence struct {
 
 // due returns how long the shoot can wait for its next flow, zero means now; and whether it waits for its time window
 // with a specification that has changed.
-func (r *Reconciler) due(o *controlplane.Operation, operation gardencorev1beta1.LastOperationType) (wait time.Duration,
+func (f *Flows) due(o *controlplane.Operation, operation gardencorev1beta1.LastOperationType) (wait time.Duration,
 	confined bool) {
 	shoot, now := o.Shoot, o.Clock.Now()
 	last := shoot.Status.LastOperation
@@ -42,13 +44,13 @@ func (r *Reconciler) due(o *controlplane.Operation, operation gardencorev1beta1.
 	case changed:
 		return 0, false
 	case last.State == gardencorev1beta1.LastOperationStateFailed:
-		return r.Runner.Periods.Sync, false
+		return f.Cadence.Sync, false
 	case last.State != gardencorev1beta1.LastOperationStateSucceeded:
 		return o.BackOff(), false
-	case r.Cadence.InMaintenanceOnly:
+	case f.Cadence.InMaintenanceOnly:
 		return max(0, inMaintenance(shoot, last.LastUpdateTime.Time, now).Sub(now)), false
 	}
-	return max(0, last.LastUpdateTime.Add(r.Cadence.period(shoot, r.Runner.Periods.Sync)).Sub(now)), false
+	return max(0, last.LastUpdateTime.Add(f.Cadence.period(shoot)).Sub(now)), false
 }
 
 func confines(shoot *gardencorev1beta1.Shoot) bool {
@@ -56,12 +58,12 @@ func confines(shoot *gardencorev1beta1.Shoot) bool {
 }
 
 // period is how often the shoot is reconciled. An annotation that is no duration overwrites nothing.
-func (c Cadence) period(shoot *gardencorev1beta1.Shoot, usual time.Duration) time.Duration {
+func (c Cadence) period(shoot *gardencorev1beta1.Shoot) time.Duration {
 	if own, err := time.ParseDuration(shoot.Annotations[constants.ShootSyncPeriod]); c.RespectOverwrite && err == nil &&
 		own > 0 {
 		return own
 	}
-	return usual
+	return c.Sync
 }
 
 // inMaintenance is when a shoot that nobody changed is reconciled: at a moment of the present window, unless it has
@@ -76,8 +78,7 @@ func inMaintenance(shoot *gardencorev1beta1.Shoot, last, now time.Time) time.Tim
 
 // reportConfined shows that a changed specification waits for the time window
 // (docs/specification/versions.md#spec-4-6).
-func (r *Reconciler) reportConfined(ctx context.Context, o *controlplane.Operation, confined bool,
-	wait time.Duration) error {
+func reportConfined(ctx context.Context, o *controlplane.Operation, confined bool, wait time.Duration) error {
 	if !confined {
 		return nil
 	}

@@ -14,7 +14,6 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
-	"github.com/transplant-sim/transplant/controllers/controlplane/run"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 )
 
@@ -139,9 +138,10 @@ func TestDue(t *testing.T) {
 			if now.IsZero() {
 				now = noon
 			}
-			r := &Reconciler{Runner: &run.Runner{Periods: run.Periods{Sync: time.Hour}}, Cadence: c.cadence}
+			c.cadence.Sync = time.Hour
+			f := &Flows{Cadence: c.cadence}
 			o := controlplane.New(&scope.Scope{Shoot: shoot, Clock: testingclock.NewFakeClock(now)})
-			wait, confined := r.due(o, lifecycle.OperationType(shoot))
+			wait, confined := f.due(o, lifecycle.OperationType(shoot))
 			if wait < c.want[0] || wait > c.want[1] || confined != c.confined {
 				t.Errorf("waits %v (confined: %t), want between %v and %v (%t)", wait, confined, c.want[0], c.want[1], c.confined)
 			}
@@ -158,13 +158,12 @@ func TestWhatIsConfinedIsShown(t *testing.T) {
 	garden := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&gardencorev1beta1.Shoot{}).WithObjects(
 		settled(changed)).Build()
 	clock := testingclock.NewFakeClock(noon)
-	r := &Reconciler{Runner: &run.Runner{}}
 	look := func() *gardencorev1beta1.Shoot {
 		o := controlplane.New(&scope.Scope{Garden: garden, Clock: clock, Shoot: &gardencorev1beta1.Shoot{}})
 		if err := garden.Get(t.Context(), client.ObjectKey{Namespace: "garden-p", Name: "alpha"}, o.Shoot); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.reportConfined(t.Context(), o, true, 10*time.Hour-clock.Since(noon)); err != nil {
+		if err := reportConfined(t.Context(), o, true, 10*time.Hour-clock.Since(noon)); err != nil {
 			t.Fatal(err)
 		}
 		return o.Shoot

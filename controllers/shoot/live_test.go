@@ -36,6 +36,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane/run"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
+	"github.com/transplant-sim/transplant/controllers/operation"
 	"github.com/transplant-sim/transplant/controllers/ownership"
 	"github.com/transplant-sim/transplant/controllers/ownership/ownershiptest"
 )
@@ -166,7 +167,7 @@ func (l *live) gardenlet() {
 	})
 	must(l.t, err)
 	reported := &atomic.Bool{}
-	reconciler := &Reconciler{
+	reconciler := &operation.Reconciler{
 		Factory: &controlplane.Factory{
 			Settings: scope.Settings{
 				SeedName: "a", InternalDomain: "shoots.test", Image: "own", KubernetesImage: "kubernetes",
@@ -181,11 +182,11 @@ func (l *live) gardenlet() {
 		},
 		Runner: &run.Runner{
 			Version: "v1", Events: inGarden{mgr.GetEventRecorder("gardenlet"), reported},
-			Periods: run.Periods{Sync: time.Hour, Retry: time.Hour, Progress: time.Millisecond},
+			Periods: run.Periods{Retry: time.Hour, Progress: time.Millisecond},
 		},
-		Cleanup: noCleanup{},
+		Flows: staying(),
 	}
-	must(l.t, reconciler.AddToManager(mgr, 2))
+	must(l.t, reconciler.AddToManager(mgr, "shoot", 2))
 	l.beside(func(ctx context.Context) {
 		if err := mgr.Start(ctx); err != nil {
 			l.t.Errorf("the manager ended with %v", err)

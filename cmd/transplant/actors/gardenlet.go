@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/transplant-sim/transplant/api/cloud"
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/cleanup"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 	"github.com/transplant-sim/transplant/controllers/controlplane/run"
@@ -30,6 +31,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
 	"github.com/transplant-sim/transplant/controllers/metricsserver"
 	"github.com/transplant-sim/transplant/controllers/migration"
+	"github.com/transplant-sim/transplant/controllers/operation"
 	"github.com/transplant-sim/transplant/controllers/ownership"
 	"github.com/transplant-sim/transplant/controllers/seed"
 	"github.com/transplant-sim/transplant/controllers/shoot"
@@ -103,7 +105,7 @@ func (f *gardenletFlags) command() *cobra.Command {
 	set.DurationVar(&f.settings.DNSTTL, "dns-ttl", 2*time.Minute, "time to live of the shoots' DNS records")
 	set.DurationVar(&f.settings.WaitInterval, "wait-interval", 5*time.Second,
 		"how often a wait checks again if no watch wakes it")
-	set.DurationVar(&f.periods.Sync, "sync-period", time.Hour, "how often an unchanged shoot is reconciled")
+	set.DurationVar(&f.cadence.Sync, "sync-period", time.Hour, "how often an unchanged shoot is reconciled")
 	set.BoolVar(&f.cadence.InMaintenanceOnly, "reconcile-in-maintenance-only", false,
 		"reconcile an unchanged shoot once in each of its maintenance time windows, not in each sync period")
 	set.BoolVar(&f.cadence.RespectOverwrite, "respect-sync-period-overwrite", false,
@@ -191,7 +193,7 @@ func (f *gardenletFlags) run(ctx context.Context) error {
 // abortInterrupted waits while the garden forbids it: the seed may have no rights yet.
 func (f *gardenletFlags) abortInterrupted(ctx context.Context, factory *controlplane.Factory) error {
 	for {
-		err := shoot.AbortInterrupted(ctx, factory.Garden, factory.Clock, f.settings.SeedName)
+		err := operation.AbortInterrupted(ctx, factory.Garden, factory.Clock, f.settings.SeedName)
 		if !apierrors.IsForbidden(err) {
 			return err
 		}
@@ -256,20 +258,20 @@ func (f *gardenletFlags) addDuties(mgr manager.Manager, seedCluster cluster.Clus
 	shoots *shootClients, measured *gardenletMetrics) error {
 	runner := &run.Runner{Version: Version, Periods: f.periods, Events: newEvents(mgr, "gardenlet"),
 		Metrics: measured.flows}
+	empty := &cleanup.Cleaner{Shoots: shoots, Timeout: f.cleanupTimeout, Metrics: measured.cleanup}
+	stays, moves := f.flows(empty, releaser{factory.Boottime})
 	retry := f.settings.WaitInterval
 	add := []func() error{
 		func() error {
-			empty := &cleanup.Cleaner{Shoots: shoots, Timeout: f.cleanupTimeout, Metrics: measured.cleanup}
-			return (&shoot.Reconciler{Factory: factory, Runner: runner, Cadence: f.cadence, Cleanup: empty}).AddToManager(mgr,
+			return (&operation.Reconciler{Factory: factory, Runner: runner, Flows: stays}).AddToManager(mgr, "shoot", workers)
+		},
+		func() error {
+			return (&operation.Reconciler{Factory: factory, Runner: runner, Flows: moves}).AddToManager(mgr, "migration",
 				workers)
 		},
 		func() error {
 			return (&shoot.InPlaceUpdates{Garden: factory.Garden, Seed: factory.Seed,
 				SeedName: f.settings.SeedName}).AddToManager(mgr, seedCluster)
-		},
-		func() error {
-			return (&migration.Reconciler{Factory: factory, Runner: runner, Release: releaser{factory.Boottime}}).AddToManager(
-				mgr, workers)
 		},
 		func() error {
 			return (&migration.SourceCleanup{Factory: factory, Events: runner.Events, Retry: retry}).AddToManager(mgr, workers)
@@ -278,7 +280,7 @@ func (f *gardenletFlags) addDuties(mgr manager.Manager, seedCluster cluster.Clus
 			return (&migration.Abandoned{Factory: factory, Period: 10 * retry}).AddToManager(mgr)
 		},
 		func() error {
-			return (&migration.StateSync{Factory: factory, Period: f.periods.Sync}).AddToManager(mgr, seedCluster, workers)
+			return (&migration.StateSync{Factory: factory, Period: f.cadence.Sync}).AddToManager(mgr, seedCluster, workers)
 		},
 		func() error {
 			return (&migration.BackupBuckets{Garden: factory.Garden, Seed: factory.Seed, Clock: factory.Clock,
@@ -297,6 +299,22 @@ func (f *gardenletFlags) addDuties(mgr manager.Manager, seedCluster cluster.Clus
 		}
 	}
 	return nil
+}
+
+// flows are those of shoots that stay and of shoots that move. Each part has a controller with workers of its own, so
+// that neither waits for the other (docs/adr/0021-one-reconciler-two-controllers.md).
+func (f *gardenletFlags) flows(empty shoot.Cleanup, release migration.Releaser) (stays, moves operation.Table) {
+	staying, moving := &shoot.Flows{Cadence: f.cadence, Cleanup: empty}, &migration.Flows{Release: release}
+	stays = operation.Table{
+		gardencorev1beta1.LastOperationTypeCreate:    staying.Reconcile,
+		gardencorev1beta1.LastOperationTypeReconcile: staying.Reconcile,
+		gardencorev1beta1.LastOperationTypeDelete:    staying.Delete,
+	}
+	moves = operation.Table{
+		gardencorev1beta1.LastOperationTypeMigrate: moving.Migrate,
+		gardencorev1beta1.LastOperationTypeRestore: moving.Restore,
+	}
+	return stays, moves
 }
 
 func (f *gardenletFlags) heartbeat(factory *controlplane.Factory) *seed.Heartbeat {

@@ -2,11 +2,14 @@ package actors
 
 import (
 	"context"
+	"maps"
 	"net/http"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -65,5 +68,16 @@ func TestACallOfAFlowThatNobodyAnswersEnds(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+func TestFlows_EveryOperation_HasOneController(t *testing.T) {
+	t.Parallel()
+	stays, moves := (&gardenletFlags{}).flows(nil, nil)
+	want := []gardencorev1beta1.LastOperationType{"Create", "Delete", "Migrate", "Reconcile", "Restore"}
+	got := slices.AppendSeq(slices.Collect(maps.Keys(stays)), maps.Keys(moves))
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("operations of the controllers (-want +got):\n%s", diff)
 	}
 }

@@ -96,7 +96,7 @@ func TestAnErrorBecomesAFailureAfterTheRetryDuration(t *testing.T) {
 		{0, "Error"}, {30 * time.Minute, "Error"}, {30 * time.Minute, "Error"}, {time.Second, "Failed"},
 	} {
 		clock.Step(c.later)
-		_, err := runner.Run(t.Context(), o.Scope, work)
+		err := runner.Run(t.Context(), o.Scope, work)
 		if again := err != nil; again != (c.want == "Error") {
 			t.Errorf("%s after the first try: tried again: %t, %v", clock.Since(time.Unix(1000, 0)), again, err)
 		}
@@ -110,7 +110,7 @@ func TestAnErrorBecomesAFailureAfterTheRetryDuration(t *testing.T) {
 		t.Error("a shoot that has failed for good is tried again")
 	}
 	// Who asks for a retry asks for more than one attempt.
-	if _, err := runner.Run(t.Context(), o.Scope, work); err == nil {
+	if err := runner.Run(t.Context(), o.Scope, work); err == nil {
 		t.Error("after a failure the first attempt that was asked for is not tried again")
 	}
 	if status := inGarden(t, o).Status; status.LastOperation.State != "Error" {

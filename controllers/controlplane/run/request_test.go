@@ -50,7 +50,7 @@ func TestARequestIsForOneRunOnly(t *testing.T) {
 				t.Fatal(err)
 			}
 			runner := &Runner{Version: "v1", Events: noEvents{}, Periods: Periods{Retry: time.Hour}, Metrics: metrics}
-			if _, err := runner.Run(t.Context(), o.Scope, Flow{Type: gardencorev1beta1.LastOperationTypeMigrate,
+			if err := runner.Run(t.Context(), o.Scope, Flow{Type: gardencorev1beta1.LastOperationTypeMigrate,
 				Work: func(context.Context, *Reporter) error {
 					seen = inGarden(t, o).Annotations["gardener.cloud/operation"]
 					return throttled
@@ -102,7 +102,7 @@ func TestAForcedInPlaceUpdateIsForOneChange(t *testing.T) {
 			}
 			o.Shoot, o.WaitInterval = inGarden(t, o), time.Second
 			runner := &Runner{Version: "v1", Events: noEvents{}, Periods: Periods{Retry: time.Hour}}
-			if _, err := runner.Run(t.Context(), o.Scope, Flow{Type: c.operation, Work: func(context.Context, *Reporter) error {
+			if err := runner.Run(t.Context(), o.Scope, Flow{Type: c.operation, Work: func(context.Context, *Reporter) error {
 				return nil
 			}}); err != nil {
 				t.Fatal(err)

@@ -121,7 +121,7 @@ func TestWorkersRollOnRequest(t *testing.T) {
 			before, events := keys(t, o), &seenEvents{}
 			run := func() (seen *gardencorev1beta1.Shoot, now map[string]string) {
 				runner := &Runner{Version: "v1", Events: events, Periods: Periods{Retry: time.Hour}}
-				if _, err := runner.Run(t.Context(), o.Scope, Flow{Type: c.operation, Finish: RolledOut,
+				if err := runner.Run(t.Context(), o.Scope, Flow{Type: c.operation, Finish: RolledOut,
 					Work: func(context.Context, *Reporter) error {
 						seen, now = inGarden(t, o), keys(t, o)
 						return nil

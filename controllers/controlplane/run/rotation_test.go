@@ -103,7 +103,7 @@ func TestRotation_Request_IsInitiatedAndCompleted(t *testing.T) {
 			}
 			events := &seenEvents{}
 			runner := &Runner{Version: "v1", Events: events, Periods: Periods{Retry: time.Hour}}
-			if _, err := runner.Run(t.Context(), o.Scope, flow); (err != nil) != (c.work != nil) {
+			if err := runner.Run(t.Context(), o.Scope, flow); (err != nil) != (c.work != nil) {
 				t.Fatal(err)
 			}
 			if c.work != nil {

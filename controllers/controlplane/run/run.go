@@ -11,7 +11,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
@@ -19,8 +18,6 @@ import (
 
 // Periods are those of every flow of a gardenlet.
 type Periods struct {
-	// Sync is how often a shoot that nobody changed is reconciled all the same.
-	Sync time.Duration
 	// Retry is how long a failing flow is tried again before the operation counts as Failed.
 	Retry time.Duration
 	// Progress is how often progress is reported at most.
@@ -56,26 +53,26 @@ type Runner struct {
 }
 
 // Run runs one flow between its first and last status patch. A failed flow is tried again with back-off, unless its
-// error is one that no retry mends.
-func (r *Runner) Run(ctx context.Context, of *scope.Scope, flow Flow) (reconcile.Result, error) {
+// error is one that no retry mends. The last patch wakes whoever decides when the next is due.
+func (r *Runner) Run(ctx context.Context, of *scope.Scope, flow Flow) error {
 	s := &Status{Scope: of}
 	if err := s.EnsureIdentity(ctx); err != nil {
-		return reconcile.Result{}, err
+		return err
 	}
 	carriesOut := flow.Type == gardencorev1beta1.LastOperationTypeReconcile &&
 		s.Shoot.Status.ObservedGeneration != s.Shoot.Generation
 	if err := s.Begin(ctx, flow.Type, flow.Initialized, r.Version); err != nil {
-		return reconcile.Result{}, err
+		return err
 	}
 	s.Events = r.Events
 	if err := s.noteRollout(ctx); err != nil {
-		return reconcile.Result{}, err
+		return err
 	}
 	if err := s.noteRotation(ctx); err != nil {
-		return reconcile.Result{}, err
+		return err
 	}
 	if err := s.takeRequest(ctx, carriesOut); err != nil {
-		return reconcile.Result{}, err
+		return err
 	}
 	r.Events.Event(s.Shoot, corev1.EventTypeNormal, flow.ReasonStarted, flow.Initialized)
 	begin := s.Clock.Now()
@@ -83,29 +80,26 @@ func (r *Runner) Run(ctx context.Context, of *scope.Scope, flow Flow) (reconcile
 	r.Metrics.ran(flow.Type, resultOf(err), s.Clock.Since(begin))
 	if errors.Is(err, ErrTakenOver) {
 		s.Log.Info("The run ends: the shoot is another's", "operation", flow.Type, "reason", err.Error())
-		return reconcile.Result{}, nil
+		return nil
 	}
 	if err != nil {
 		r.Events.Event(s.Shoot, corev1.EventTypeWarning, flow.ReasonError, err.Error())
 		if failed := s.Fail(ctx, err, r.Periods.Retry); failed != nil {
-			return reconcile.Result{}, failed
+			return failed
 		}
 		if s.Shoot.Status.LastOperation.State == gardencorev1beta1.LastOperationStateFailed {
-			return reconcile.Result{}, nil
+			return nil
 		}
-		return reconcile.Result{}, fmt.Errorf("%s shoot: %w", flow.Type, err)
+		return fmt.Errorf("%s shoot: %w", flow.Type, err)
 	}
 	r.Events.Event(s.Shoot, corev1.EventTypeNormal, flow.ReasonEnded, flow.Succeeded)
 	if flow.Gone {
-		return reconcile.Result{}, nil
+		return nil
 	}
 	if err := s.consume(ctx, flow.Consumes); err != nil {
-		return reconcile.Result{}, err
+		return err
 	}
-	if err := s.Succeed(ctx, flow.Succeeded, flow.Finish); err != nil {
-		return reconcile.Result{}, err
-	}
-	return reconcile.Result{RequeueAfter: r.Periods.Sync}, nil
+	return s.Succeed(ctx, flow.Succeeded, flow.Finish)
 }
 
 // work does the work under a watch: it ends when the shoot is no longer this run's. What a gardenlet does after it

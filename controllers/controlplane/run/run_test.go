@@ -38,7 +38,7 @@ func TestRun_WatchSeesTheEndFirst_IsDeleted(t *testing.T) {
 	}})
 	events := &controlplanetest.EventReasons{}
 	runner := &Runner{Version: "v1", Events: events, Periods: Periods{Retry: time.Hour}}
-	_, err := runner.Run(t.Context(), o.Scope, Flow{Type: "Delete", ReasonStarted: "Deleting", ReasonEnded: "Deleted",
+	err := runner.Run(t.Context(), o.Scope, Flow{Type: "Delete", ReasonStarted: "Deleting", ReasonEnded: "Deleted",
 		ReasonError: "DeleteError", Gone: true, Work: func(ctx context.Context, _ *Reporter) error {
 			watched = ctx
 			return o.RemoveFinalizer(ctx)
@@ -68,7 +68,7 @@ func TestADeletionIsNotTakenForATakeOver(t *testing.T) {
 		o.Shoot.Status.UID, o.WaitInterval = "u", time.Second
 		events := &controlplanetest.EventReasons{}
 		runner := &Runner{Version: "v1", Events: events, Periods: Periods{Retry: time.Hour}}
-		_, err := runner.Run(t.Context(), o.Scope, Flow{Type: "Delete", ReasonStarted: "Deleting", ReasonEnded: "Deleted",
+		err := runner.Run(t.Context(), o.Scope, Flow{Type: "Delete", ReasonStarted: "Deleting", ReasonEnded: "Deleted",
 			ReasonError: "DeleteError", Gone: true, Work: func(ctx context.Context, _ *Reporter) error {
 				if err := o.Garden.Delete(ctx, inGarden(t, o)); err != nil {
 					return err

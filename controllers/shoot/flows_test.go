@@ -2,13 +2,11 @@ package shoot
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
@@ -19,11 +17,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
-	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 	"github.com/transplant-sim/transplant/controllers/controlplane/run"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/flow"
+	"github.com/transplant-sim/transplant/controllers/operation"
 )
 
 // reasons remembers the reasons of events, in order.
@@ -34,6 +32,12 @@ func (r *reasons) Event(_ *gardencorev1beta1.Shoot, _, reason, _ string) { *r = 
 type noCleanup struct{}
 
 func (noCleanup) Tasks(*controlplane.Operation) []flow.Task { return nil }
+
+// staying are the flows of the product, without a clean-up of the shoot.
+func staying() operation.Table {
+	flows := &Flows{Cadence: Cadence{Sync: time.Hour}, Cleanup: noCleanup{}}
+	return operation.Table{"Create": flows.Reconcile, "Reconcile": flows.Reconcile, "Delete": flows.Delete}
+}
 
 // A deletion that no retry helps waits for its owner; what failed before the deletion does not hold it up.
 func TestADeletionThatHasFailedForGoodIsNotTriedAgain(t *testing.T) {
@@ -65,95 +69,19 @@ func TestADeletionThatHasFailedForGoodIsNotTriedAgain(t *testing.T) {
 			seed := &gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
 			garden := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(shoot).WithObjects(shoot, seed).Build()
 			happened := &reasons{}
-			r := &Reconciler{
+			r := &operation.Reconciler{
 				Factory: &controlplane.Factory{
 					Settings: scope.Settings{SeedName: "a", WaitInterval: time.Millisecond}, Clock: clock.RealClock{},
 					Garden: garden, Seed: fake.NewClientBuilder().WithScheme(scheme).WithObjects(namespace).Build(),
 					Bell: &scope.Bell{},
 				},
-				Runner:  &run.Runner{Version: "v1", Events: happened, Periods: run.Periods{Retry: time.Hour}},
-				Cleanup: noCleanup{},
+				Runner: &run.Runner{Version: "v1", Events: happened, Periods: run.Periods{Retry: time.Hour}},
+				Flows:  staying(),
 			}
 			// The flow itself finds no cloud profile, and ends with an error.
 			_, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)})
 			if ran := slices.Contains(*happened, "Deleting"); ran != c.runs || (err != nil) != c.runs {
 				t.Errorf("events %v, %v", *happened, err)
-			}
-		})
-	}
-}
-
-// Extensions go by the Cluster: unless it says that the shoot's operation has failed for good, they try on for ever.
-func TestCluster_OperationFails_ShowsItToExtensions(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		operation, state, request, bound string
-		noCluster                        bool
-		want                             string
-	}{
-		"a creation":               {operation: "Create", state: "Failed", bound: "a", want: "Failed"},
-		"a reconciliation":         {operation: "Reconcile", state: "Failed", bound: "a", want: "Failed"},
-		"a migration, half-way":    {operation: "Migrate", state: "Failed", bound: "b", want: "Failed"},
-		"a restore":                {operation: "Restore", state: "Failed", bound: "a", want: "Failed"},
-		"it is tried again":        {operation: "Migrate", state: "Error", bound: "b", want: "Processing"},
-		"somebody wants it again":  {operation: "Migrate", state: "Failed", request: "retry", bound: "b", want: "Processing"},
-		"it has failed before all": {operation: "Create", state: "Failed", bound: "a", noCluster: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			scheme := testScheme(t)
-			shoot := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{
-				Namespace: "garden-p", Name: "alpha", UID: "u",
-				Annotations: map[string]string{"gardener.cloud/operation": c.request},
-			}}
-			shoot.Spec.SeedName, shoot.Status.SeedName = &c.bound, ptr.To("a")
-			shoot.Status.TechnicalID, shoot.Status.UID = "shoot--p--alpha", "u"
-			shoot.Status.LastOperation = &gardencorev1beta1.LastOperation{
-				Type: gardencorev1beta1.LastOperationType(c.operation), State: gardencorev1beta1.LastOperationState(c.state),
-			}
-			cluster := &extensionsv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--alpha"}}
-			cluster.Spec.Shoot.Raw = []byte(`{"status":{"lastOperation":{"type":"` + c.operation + `","state":"Processing"}}}`)
-			cluster.Spec.Seed.Raw = []byte(`{"metadata":{"name":"a"}}`)
-			etcd := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{
-				Namespace: "shoot--p--alpha", Name: "etcd-main", Annotations: map[string]string{"transplant.dev/epoch": "4"},
-			}}
-			seed := fake.NewClientBuilder().WithScheme(scheme).WithObjects(etcd)
-			if !c.noCluster {
-				seed = seed.WithObjects(cluster)
-			}
-			r := &Reconciler{
-				Factory: &controlplane.Factory{
-					Settings: scope.Settings{SeedName: "a", WaitInterval: time.Hour}, Clock: clock.RealClock{},
-					Bell: &scope.Bell{}, Seed: seed.Build(),
-					Garden: fake.NewClientBuilder().WithScheme(scheme).WithObjects(shoot,
-						&gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "a"}}).Build(),
-				},
-				Runner: &run.Runner{Version: "v1", Events: &reasons{}, Periods: run.Periods{Sync: time.Hour,
-					Retry: time.Hour}},
-			}
-			for range 2 {
-				if _, err := r.Reconcile(t.Context(),
-					reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)}); err != nil {
-					t.Fatal(err)
-				}
-			}
-			clusters := &extensionsv1alpha1.ClusterList{}
-			if err := r.Factory.Seed.List(t.Context(), clusters); err != nil {
-				t.Fatal(err)
-			}
-			got := ""
-			for _, cluster := range clusters.Items {
-				known := &gardencorev1beta1.Shoot{}
-				if err := json.Unmarshal(cluster.Spec.Shoot.Raw, known); err != nil {
-					t.Fatal(err)
-				}
-				got += string(known.Status.LastOperation.State)
-				if string(cluster.Spec.Seed.Raw) != `{"metadata":{"name":"a"}}` {
-					t.Errorf("the seed is %s", cluster.Spec.Seed.Raw)
-				}
-			}
-			if got != c.want {
-				t.Errorf("the Cluster says %q, want %q", got, c.want)
 			}
 		})
 	}
@@ -187,14 +115,14 @@ func TestNothingBeginsInAnEmergency(t *testing.T) {
 				Name: "a", Annotations: map[string]string{"shoot.gardener.cloud/emergency-stop-reconciliations": c.stop},
 			}}
 			happened := &reasons{}
-			r := &Reconciler{
+			r := &operation.Reconciler{
 				Factory: &controlplane.Factory{
 					Settings: scope.Settings{SeedName: "a", WaitInterval: time.Millisecond}, Clock: clock.RealClock{},
 					Garden: fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(shoot).WithObjects(shoot, seed).Build(),
 					Seed:   fake.NewClientBuilder().WithScheme(scheme).Build(), Bell: &scope.Bell{},
 				},
-				Runner:  &run.Runner{Version: "v1", Events: happened, Periods: run.Periods{Retry: time.Hour}},
-				Cleanup: noCleanup{},
+				Runner: &run.Runner{Version: "v1", Events: happened, Periods: run.Periods{Retry: time.Hour}},
+				Flows:  staying(),
 			}
 			// The flow itself finds no cloud profile, and ends with an error.
 			result, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)})
@@ -243,12 +171,13 @@ func TestARequestIsTakenOffByTheRunItAsksFor(t *testing.T) {
 						return inner.SubResource(sub).Patch(ctx, o, p, opts...)
 					},
 				}).Build()
-			r := &Reconciler{
+			r := &operation.Reconciler{
 				Factory: &controlplane.Factory{
 					Settings: scope.Settings{SeedName: "a", WaitInterval: time.Millisecond}, Clock: clock.RealClock{},
 					Garden: garden, Seed: fake.NewClientBuilder().WithScheme(scheme).Build(), Bell: &scope.Bell{},
 				},
 				Runner: &run.Runner{Version: "v1", Events: &reasons{}, Periods: run.Periods{Retry: time.Hour}},
+				Flows:  staying(),
 			}
 			// The flow itself finds no cloud profile, and ends with an error.
 			if _, err := r.Reconcile(t.Context(),

@@ -15,11 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
-	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 	"github.com/transplant-sim/transplant/controllers/controlplane/etcd"
 	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
@@ -27,12 +24,8 @@ import (
 	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
-// Reconciler runs the migrate flow on the source seed and the restore flow on the destination.
-type Reconciler struct {
-	Factory *controlplane.Factory
-	Runner  *run.Runner
-	Release Releaser
-}
+// Flows are those of a shoot that moves.
+type Flows struct{ Release Releaser }
 
 // Releaser speaks with a guard about the end of its epoch.
 type Releaser interface {
@@ -43,58 +36,28 @@ type Releaser interface {
 	AwaitEnd(ctx context.Context, guard etcd.Guard, epoch int64) error
 }
 
-// busyRetry is when to look again at a shoot that another flow of this gardenlet works on.
-const busyRetry = time.Second
-
-// Reconcile does this seed's part of a migration that is under way.
-func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	unlock, free := r.Factory.TryLock(request.NamespacedName)
-	if !free {
-		return reconcile.Result{RequeueAfter: busyRetry}, nil
+// Migrate returns the source's flow, when the destination is ready. The constraint is the garden's word for that
+// (docs/specification/migration.md#spec-2-4).
+func (f *Flows) Migrate(ctx context.Context, o *controlplane.Operation) (*run.Flow, time.Duration, error) {
+	if ptr.Deref(o.Shoot.Spec.SeedName, "") == o.SeedName {
+		return nil, 0, abort(ctx, o, "is called off: the shoot is bound to its source again")
 	}
-	defer unlock()
-	o, err := r.Factory.Operation(ctx, log.FromContext(ctx), request.NamespacedName)
-	if o == nil || err != nil {
-		return reconcile.Result{}, err
+	if wait := o.BackOff(); wait > 0 || lifecycle.Stuck(o.Shoot) {
+		return nil, wait, nil
 	}
-	if lifecycle.ResponsibleSeed(o.Shoot.Spec.SeedName, o.Shoot.Status.SeedName) != o.SeedName ||
-		o.Shoot.Annotations[constants.ShootIgnore] == constants.LabelTrue {
-		return reconcile.Result{}, nil
+	if !lifecycle.ReadyForMigration(o.Shoot) {
+		return nil, 0, callOff(ctx, o)
 	}
-	if o.Stopped() {
-		return reconcile.Result{RequeueAfter: lifecycle.StoppedRetry}, nil
-	}
-	switch lifecycle.OperationType(o.Shoot) {
-	case gardencorev1beta1.LastOperationTypeMigrate:
-		if ptr.Deref(o.Shoot.Spec.SeedName, "") == o.SeedName {
-			return reconcile.Result{}, abort(ctx, o, "is called off: the shoot is bound to its source again")
-		}
-		if wait := o.BackOff(); wait > 0 {
-			return reconcile.Result{RequeueAfter: wait}, nil
-		}
-		// The constraint is the garden's word that the destination can take the shoot
-		// (docs/specification/migration.md#spec-2-4). Its change wakes us.
-		if lifecycle.Stuck(o.Shoot) {
-			return reconcile.Result{}, nil
-		}
-		if !lifecycle.ReadyForMigration(o.Shoot) {
-			return reconcile.Result{}, callOff(ctx, o)
-		}
-		return again(r.Runner.Run(ctx, o.Scope, r.migrateFlow(o)))
-	case gardencorev1beta1.LastOperationTypeRestore:
-		if lifecycle.Stuck(o.Shoot) {
-			return reconcile.Result{}, nil
-		}
-		if wait := o.BackOff(); wait > 0 {
-			return reconcile.Result{RequeueAfter: wait}, nil
-		}
-		return again(r.Runner.Run(ctx, o.Scope, r.restoreFlow(o)))
-	}
-	return reconcile.Result{}, nil
+	return f.migrateFlow(o), 0, nil
 }
 
-// again leaves the periodic look to package shoot.
-func again(_ reconcile.Result, err error) (reconcile.Result, error) { return reconcile.Result{}, err }
+// Restore returns the destination's flow.
+func (f *Flows) Restore(_ context.Context, o *controlplane.Operation) (*run.Flow, time.Duration, error) {
+	if wait := o.BackOff(); wait > 0 || lifecycle.Stuck(o.Shoot) {
+		return nil, wait, nil
+	}
+	return f.restoreFlow(o), 0, nil
+}
 
 // callOff says that nobody is at work on a hand-over whose run has ended without a word, or on a restore that was cut
 // off for one, and that is not begun anew for the sake of its destination. Otherwise nobody would choose another one if

@@ -1,4 +1,4 @@
-package shoot
+package operation
 
 import (
 	"context"

@@ -13,7 +13,14 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 	"github.com/transplant-sim/transplant/controllers/controlplane/run"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
+	"github.com/transplant-sim/transplant/controllers/operation"
 )
+
+// moving are the flows of the product.
+func moving(release Releaser) operation.Table {
+	flows := &Flows{Release: release}
+	return operation.Table{"Migrate": flows.Migrate, "Restore": flows.Restore}
+}
 
 // A run whose last word did not reach the garden leaves Processing behind. Evacuation must not take that for work that
 // goes on, when the destination is lost.
@@ -44,10 +51,11 @@ func TestAHandOverThatNobodyWorksOnIsCalledOff(t *testing.T) {
 				Status: gardencorev1beta1.ConditionStatus(c.ready)}}
 			shoot.Spec.CloudProfileName = ptr.To("missing")
 			garden := newGarden(t, "True", shoot)
-			r := &Reconciler{
+			r := &operation.Reconciler{
 				Factory: newFactory(t, garden, ownedBy("b", 3), shelves{}),
 				Runner: &run.Runner{Version: "v1", Events: &eventLog{}, Periods: run.Periods{Retry: time.Hour,
 					Progress: time.Millisecond}},
+				Flows: moving(nil),
 			}
 			if c.busy {
 				if _, free := r.Factory.TryLock(client.ObjectKeyFromObject(shoot)); !free {
@@ -89,10 +97,11 @@ func TestNothingMovesInAnEmergency(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			r := &Reconciler{
+			r := &operation.Reconciler{
 				Factory: newFactory(t, garden, ownedBy("b", 3), shelves{}),
 				Runner: &run.Runner{Version: "v1", Events: &eventLog{}, Periods: run.Periods{Retry: time.Hour,
 					Progress: time.Millisecond}},
+				Flows: moving(nil),
 			}
 			result, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)})
 			if got := state(t, garden)["s"]; got != want || (err == nil) != stopped || (result.RequeueAfter > 0) != stopped {
