@@ -360,7 +360,7 @@ func (r *BackupEntries) report(ctx context.Context, entry *gardencorev1beta1.Bac
 		entry.Status.LastError = nil
 	}
 	// The lock is also for a status that stays: the entry may be another seed's by now.
-	if err := r.Garden.Status().Patch(ctx, entry, objects.AsRead(before)); client.IgnoreNotFound(err) != nil {
+	if err := r.Garden.Status().Patch(ctx, entry, patch.AsRead(before)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("patch the status of backup entry %q: %w", entry.Name, err)
 	}
 	return nil

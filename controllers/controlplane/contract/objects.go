@@ -22,6 +22,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane/objects"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/errorcodes"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // Objects are the extension objects of one control plane.
@@ -57,7 +58,7 @@ func (o *Objects) Deploy(ctx context.Context, object extensionsv1alpha1.Object, 
 	if o.Restoring() {
 		return o.restore(ctx, object, mutate)
 	}
-	return objects.CreateOrPatch(ctx, o.Seed, object, func(extensionsv1alpha1.Object) error {
+	return patch.CreateOrPatch(ctx, o.Seed, object, func(extensionsv1alpha1.Object) error {
 		o.request(object, constants.GardenerOperationReconcile)
 		return mutate()
 	})
@@ -189,13 +190,13 @@ func (o *Objects) Delete(ctx context.Context, object extensionsv1alpha1.Object) 
 		return nil
 	}
 	if err != nil {
-		return objects.Describe("read", object, o.Seed, err)
+		return patch.Describe("read", object, o.Seed, err)
 	}
 	before := object.DeepCopyObject().(client.Object)
 	metav1.SetMetaDataAnnotation(objects.Meta(object), constants.ConfirmationDeletion, "true")
 	o.stamp(object)
 	if err := o.Seed.Patch(ctx, object, client.MergeFrom(before)); err != nil {
-		return objects.Describe("confirm the deletion of", object, o.Seed, client.IgnoreNotFound(err))
+		return patch.Describe("confirm the deletion of", object, o.Seed, client.IgnoreNotFound(err))
 	}
 	return objects.Remove(ctx, o.Seed, object)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane/objects"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
 	"github.com/transplant-sim/transplant/controllers/errorcodes"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // restore follows docs/specification/migration.md#spec-2-9-1. Unlike Gardener it makes sure of the referenced
@@ -26,9 +27,9 @@ func (o *Objects) restore(ctx context.Context, object extensionsv1alpha1.Object,
 		return nil
 	}
 	if client.IgnoreNotFound(err) != nil {
-		return objects.Describe("read", object, o.Seed, err)
+		return patch.Describe("read", object, o.Seed, err)
 	}
-	if err := objects.CreateOrPatch(ctx, o.Seed, object, func(extensionsv1alpha1.Object) error {
+	if err := patch.CreateOrPatch(ctx, o.Seed, object, func(extensionsv1alpha1.Object) error {
 		o.request(object, constants.GardenerOperationWaitForState)
 		return mutate()
 	}); err != nil {
@@ -39,7 +40,7 @@ func (o *Objects) restore(ctx context.Context, object extensionsv1alpha1.Object,
 	}
 	before := object.DeepCopyObject().(client.Object)
 	o.request(object, constants.GardenerOperationRestore)
-	return objects.Describe("request the restoration of", object, o.Seed,
+	return patch.Describe("request the restoration of", object, o.Seed,
 		o.Seed.Patch(ctx, object, client.MergeFrom(before)))
 }
 
@@ -52,7 +53,7 @@ func (o *Objects) restoreState(ctx context.Context, object extensionsv1alpha1.Ob
 		referenced := reference.DeepCopy()
 		referenced.SetNamespace(o.Namespace())
 		if err := o.Seed.Create(ctx, referenced); err != nil && !apierrors.IsAlreadyExists(err) {
-			return objects.Describe("restore", referenced, o.Seed, err)
+			return patch.Describe("restore", referenced, o.Seed, err)
 		}
 	}
 	status := object.GetExtensionStatus()
@@ -62,7 +63,7 @@ func (o *Objects) restoreState(ctx context.Context, object extensionsv1alpha1.Ob
 	before := object.DeepCopyObject().(client.Object)
 	status.SetState(entry.State)
 	status.SetResources(entry.Resources)
-	return objects.Describe("restore the state of", object, o.Seed,
+	return patch.Describe("restore the state of", object, o.Seed,
 		o.Seed.Status().Patch(ctx, object, client.MergeFrom(before)))
 }
 
@@ -96,11 +97,11 @@ func (o *Objects) Migrate(ctx context.Context, object extensionsv1alpha1.Object)
 		return nil
 	}
 	if err != nil {
-		return objects.Describe("read", object, o.Seed, err)
+		return patch.Describe("read", object, o.Seed, err)
 	}
 	before := object.DeepCopyObject().(client.Object)
 	o.request(object, constants.GardenerOperationMigrate)
-	return objects.Describe("request the migration of", object, o.Seed,
+	return patch.Describe("request the migration of", object, o.Seed,
 		client.IgnoreNotFound(o.Seed.Patch(ctx, object, client.MergeFrom(before))))
 }
 
