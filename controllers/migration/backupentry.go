@@ -98,7 +98,7 @@ func (r *BackupEntries) reconcile(ctx context.Context, entry *gardencorev1beta1.
 		if err := patch.Object(ctx, r.Garden, entry, func() {
 			delete(entry.Annotations, constants.GardenerOperation)
 		}); err != nil {
-			return reconcile.Result{}, fmt.Errorf("take the restore annotation off backup entry %q: %w", entry.Name, err)
+			return reconcile.Result{}, err
 		}
 	}
 	return reconcile.Result{}, r.report(ctx, entry, operation, gardencorev1beta1.LastOperationStateSucceeded, 100, nil)

@@ -1,4 +1,4 @@
-// Package objects applies and deletes objects of any kind, and names them. It knows no kind. Package patch changes them.
+// Package objects applies and deletes objects of any kind, and names them. It knows no kind.
 package objects
 
 import (
