@@ -82,8 +82,5 @@ func (l *seedLabeler) Reconcile(ctx context.Context, request reconcile.Request) 
 		return reconcile.Result{}, nil
 	}
 	err := patch.LockedObject(ctx, l.client, object, func() { object.SetLabels(labels) })
-	if client.IgnoreNotFound(err) != nil {
-		return reconcile.Result{}, fmt.Errorf("patch the seed labels of %T %q: %w", object, request.NamespacedName, err)
-	}
-	return reconcile.Result{}, nil
+	return reconcile.Result{}, client.IgnoreNotFound(err)
 }

@@ -42,11 +42,7 @@ func (l *Labeler) Reconcile(ctx context.Context, request reconcile.Request) (rec
 	if shoot.Labels[constants.ShootStatus] == string(label) {
 		return reconcile.Result{}, nil
 	}
-	err := patch.Object(ctx, l.Garden, shoot, func() {
+	return reconcile.Result{}, client.IgnoreNotFound(patch.Object(ctx, l.Garden, shoot, func() {
 		metav1.SetMetaDataLabel(&shoot.ObjectMeta, constants.ShootStatus, string(label))
-	})
-	if client.IgnoreNotFound(err) != nil {
-		return reconcile.Result{}, fmt.Errorf("label shoot %q: %w", request.NamespacedName, err)
-	}
-	return reconcile.Result{}, nil
+	}))
 }

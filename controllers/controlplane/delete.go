@@ -8,10 +8,10 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
-	"github.com/transplant-sim/transplant/controllers/controlplane/objects"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
 	"github.com/transplant-sim/transplant/controllers/controlplane/workload"
 	"github.com/transplant-sim/transplant/controllers/flow"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // DeleteGraph is the graph that deletes a control plane and what it stands for in the cloud. Whatever extensions
@@ -81,7 +81,7 @@ func (o *Operation) openShoot(ctx context.Context) error {
 	}
 	record := o.DNS.Internal()
 	if err := o.Seed.Get(ctx, o.Key(record.Name), record); client.IgnoreNotFound(err) != nil {
-		return objects.Describe("read", record, o.Seed, err)
+		return patch.Describe("read", record, o.Seed, err)
 	} else if err != nil {
 		if err := o.DNS.DeployInternal(ctx); err != nil {
 			return err

@@ -6,13 +6,14 @@ import (
 	"time"
 
 	storagev1 "k8s.io/api/storage/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/controlplane/objects"
 	"github.com/transplant-sim/transplant/controllers/controlplane/workload"
 	"github.com/transplant-sim/transplant/controllers/ownership/tenure"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // Hibernate puts the control plane to rest: the workers are gone, and what was attached to them, then the API server,
@@ -137,19 +138,12 @@ func (o *Operation) ReleaseVolumeAttachments(ctx context.Context) error {
 
 func (o *Operation) release(ctx context.Context, shoot client.Client, a *storagev1.VolumeAttachment) error {
 	if a.DeletionTimestamp == nil {
-		if err := shoot.Delete(ctx, a, client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("delete volume attachment %q: %w", a.Name, err)
-		}
-		return nil
+		return objects.Remove(ctx, shoot, a, client.GracePeriodSeconds(0))
 	}
 	if len(a.Finalizers) == 0 || o.Clock.Since(a.DeletionTimestamp.Time) <= attachmentsFinalize {
 		return nil
 	}
 	o.Log.Info("Finalizers are taken off a volume attachment that does not go", "volumeAttachment", a.Name, "finalizers",
 		a.Finalizers)
-	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
-	if err := shoot.Patch(ctx, a, patch); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("take the finalizers off volume attachment %q: %w", a.Name, err)
-	}
-	return nil
+	return client.IgnoreNotFound(patch.Object(ctx, shoot, a, func() { a.Finalizers = nil }))
 }

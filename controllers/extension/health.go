@@ -136,10 +136,7 @@ func (h *health) write(ctx context.Context, o extensionsv1alpha1.Object, found *
 	if apierrors.IsConflict(err) {
 		return nil // somebody is at it; the next round will see
 	}
-	if err != nil {
-		return fmt.Errorf("write the health of %T %q: %w", o, o.GetName(), err)
-	}
-	return nil
+	return err
 }
 
 func (h *health) everyNodeReady(ctx context.Context, o extensionsv1alpha1.Object) (*finding, error) {

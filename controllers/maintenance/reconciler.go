@@ -20,6 +20,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/maintenance/overlay"
 	"github.com/transplant-sim/transplant/controllers/maintenance/window"
+	"github.com/transplant-sim/transplant/controllers/patch"
 	"github.com/transplant-sim/transplant/controllers/placement"
 )
 
@@ -153,8 +154,7 @@ func (m *run) write(ctx context.Context, shoot *gardencorev1beta1.Shoot, options
 	if err != nil {
 		return err
 	}
-	patch := client.MergeFromWithOptions(m.wire, client.MergeFromWithOptimisticLock{})
-	if err := m.Garden.Patch(ctx, after, patch, options...); err != nil {
+	if err := m.Garden.Patch(ctx, after, patch.AsRead(m.wire), options...); err != nil {
 		return fmt.Errorf("maintain shoot %q: %w", client.ObjectKeyFromObject(shoot), err)
 	}
 	return nil

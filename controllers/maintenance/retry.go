@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,6 +17,7 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/errorcodes"
 	"github.com/transplant-sim/transplant/controllers/maintenance/window"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 const (
@@ -50,12 +51,9 @@ func (r *Retry) Reconcile(ctx context.Context, request reconcile.Request) (recon
 	if wait := at.Sub(r.Clock.Now()); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
-	patch := fmt.Sprintf(`{"metadata":{"resourceVersion":%q,"annotations":{%q:%q}}}`, shoot.ResourceVersion,
-		constants.GardenerOperation, constants.ShootOperationRetry)
-	if err := r.Garden.Patch(ctx, shoot, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
-		return reconcile.Result{}, fmt.Errorf("ask shoot %q to retry: %w", request, err)
-	}
-	return reconcile.Result{}, nil
+	return reconcile.Result{}, patch.LockedObject(ctx, r.Garden, shoot, func() {
+		metav1.SetMetaDataAnnotation(&shoot.ObjectMeta, constants.GardenerOperation, constants.ShootOperationRetry)
+	})
 }
 
 // at is when the shoot is to be retried; false means never.

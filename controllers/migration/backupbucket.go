@@ -90,20 +90,17 @@ func (r *BackupBuckets) deploy(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	object = &extensionsv1alpha1.BackupBucket{
-		ObjectMeta: metav1.ObjectMeta{Name: bucket.Name},
-		Spec: extensionsv1alpha1.BackupBucketSpec{
+	object = &extensionsv1alpha1.BackupBucket{ObjectMeta: metav1.ObjectMeta{Name: bucket.Name}}
+	extensions := contract.Client{Seed: r.Seed, Clock: r.Clock}
+	return object, extensions.Deploy(ctx, object, constants.GardenerOperationReconcile, func() error {
+		object.Spec = extensionsv1alpha1.BackupBucketSpec{
 			DefaultSpec: extensionsv1alpha1.DefaultSpec{Type: bucket.Spec.Provider.Type,
 				ProviderConfig: bucket.Spec.ProviderConfig},
 			Region:    bucket.Spec.Provider.Region,
 			SecretRef: *secret,
-		},
-	}
-	requestOperation(&object.ObjectMeta, constants.GardenerOperationReconcile, r.Clock)
-	if err := r.Seed.Create(ctx, object); err != nil {
-		return nil, fmt.Errorf("create the extension's backup bucket %q: %w", bucket.Name, err)
-	}
-	return object, nil
+		}
+		return nil
+	})
 }
 
 func (r *BackupBuckets) report(ctx context.Context, bucket *gardencorev1beta1.BackupBucket,

@@ -98,7 +98,7 @@ func (r *BackupEntries) reconcile(ctx context.Context, entry *gardencorev1beta1.
 		if err := patch.Object(ctx, r.Garden, entry, func() {
 			delete(entry.Annotations, constants.GardenerOperation)
 		}); err != nil {
-			return reconcile.Result{}, fmt.Errorf("take the restore annotation off backup entry %q: %w", entry.Name, err)
+			return reconcile.Result{}, err
 		}
 	}
 	return reconcile.Result{}, r.report(ctx, entry, operation, gardencorev1beta1.LastOperationStateSucceeded, 100, nil)
@@ -133,33 +133,29 @@ func (r *BackupEntries) deploy(ctx context.Context, entry *gardencorev1beta1.Bac
 		return false, err
 	}
 	object := &extensionsv1alpha1.BackupEntry{ObjectMeta: metav1.ObjectMeta{Name: entry.Name}}
-	wanted := constants.GardenerOperationReconcile
-	if operation == gardencorev1beta1.LastOperationTypeRestore {
-		wanted = constants.GardenerOperationRestore
-	}
 	err = r.Seed.Get(ctx, client.ObjectKeyFromObject(object), object)
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("read the extension's backup entry %q: %w", entry.Name, err)
 	}
-	spec := extensionsv1alpha1.BackupEntrySpec{
-		DefaultSpec: extensionsv1alpha1.DefaultSpec{Type: provider}, Region: region, BucketName: entry.Spec.BucketName,
-		BackupBucketProviderStatus: providerStatus, SecretRef: *secret,
+	if err == nil && object.Spec.BucketName == entry.Spec.BucketName && !needsRequest(entry, object) {
+		return r.answered(ctx, entry, object)
 	}
-	if apierrors.IsNotFound(err) {
-		object.Spec = spec
-		requestOperation(&object.ObjectMeta, wanted, r.Clock)
-		if err := r.Seed.Create(ctx, object); err != nil {
-			return false, fmt.Errorf("create the extension's backup entry %q: %w", entry.Name, err)
+	wanted := constants.GardenerOperationReconcile
+	if operation == gardencorev1beta1.LastOperationTypeRestore {
+		wanted = constants.GardenerOperationRestore
+	}
+	return false, r.extensions().Deploy(ctx, object, wanted, func() error {
+		object.Spec = extensionsv1alpha1.BackupEntrySpec{
+			DefaultSpec: extensionsv1alpha1.DefaultSpec{Type: provider}, Region: region, BucketName: entry.Spec.BucketName,
+			BackupBucketProviderStatus: providerStatus, SecretRef: *secret,
 		}
-		return false, nil
-	}
-	if object.Spec.BucketName != spec.BucketName || needsRequest(entry, object) {
-		return false, patch.Object(ctx, r.Seed, object, func() {
-			object.Spec = spec
-			requestOperation(&object.ObjectMeta, wanted, r.Clock)
-		})
-	}
-	return r.answered(ctx, entry, object)
+		return nil
+	})
+}
+
+// extensions are asked by means of their objects.
+func (r *BackupEntries) extensions() contract.Client {
+	return contract.Client{Seed: r.Seed, Clock: r.Clock}
 }
 
 // needsRequest reports whether the garden's entry has changed since the extension last answered. What the extension has
@@ -181,12 +177,6 @@ func (r *BackupEntries) answered(ctx context.Context, entry *gardencorev1beta1.B
 		return err == nil, nil
 	}
 	return false, patch.Status(ctx, r.Garden, entry, func() { entry.Status.LastError = object.Status.LastError })
-}
-
-// requestOperation asks an extension for an operation. Equal requests differ by their timestamp.
-func requestOperation(object *metav1.ObjectMeta, operation string, clock clock.PassiveClock) {
-	metav1.SetMetaDataAnnotation(object, constants.GardenerOperation, operation)
-	metav1.SetMetaDataAnnotation(object, constants.GardenerTimestamp, clock.Now().UTC().Format(time.RFC3339Nano))
 }
 
 // copyCredentials gives extensions credentials for backups, as a Secret in the namespace garden: they reach this one,
@@ -230,32 +220,7 @@ func (r *BackupEntries) migrate(ctx context.Context, entry *gardencorev1beta1.Ba
 	if err := r.report(ctx, entry, operation, gardencorev1beta1.LastOperationStateProcessing, 50, nil); err != nil {
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{RequeueAfter: r.Retry}, r.releaseObject(ctx, object)
-}
-
-// releaseObject asks the extension to release its object, and deletes that once it has: what it stands for stays.
-func (r *BackupEntries) releaseObject(ctx context.Context, object *extensionsv1alpha1.BackupEntry) error {
-	if contract.Migrated(object) == nil {
-		return r.confirmAndDelete(ctx, object)
-	}
-	if object.Annotations[constants.GardenerOperation] == constants.GardenerOperationMigrate {
-		return nil
-	}
-	return patch.Object(ctx, r.Seed, object, func() {
-		requestOperation(&object.ObjectMeta, constants.GardenerOperationMigrate, r.Clock)
-	})
-}
-
-func (r *BackupEntries) confirmAndDelete(ctx context.Context, object *extensionsv1alpha1.BackupEntry) error {
-	if object.DeletionTimestamp != nil {
-		return nil
-	}
-	if err := patch.Object(ctx, r.Seed, object, func() {
-		metav1.SetMetaDataAnnotation(&object.ObjectMeta, constants.ConfirmationDeletion, constants.LabelTrue)
-	}); err != nil {
-		return client.IgnoreNotFound(err)
-	}
-	return client.IgnoreNotFound(r.Seed.Delete(ctx, object))
+	return reconcile.Result{RequeueAfter: r.Retry}, r.extensions().ReleaseOnce(ctx, object)
 }
 
 // remove deletes the backups with the entry, unless they are another entry's.
@@ -305,11 +270,11 @@ func (r *BackupEntries) removing(ctx context.Context, entry *gardencorev1beta1.B
 	if object.DeletionTimestamp != nil { // an older error is none of the deletion
 		lastError = object.Status.LastError
 	}
-	release := r.confirmAndDelete
+	release := r.extensions().DeleteOnce
 	if own, err := r.leadsToOwnBackups(ctx, entry, object); err != nil {
 		return err
 	} else if own {
-		release = r.releaseObject
+		release = r.extensions().ReleaseOnce
 	}
 	if err := release(ctx, object); err != nil {
 		return err
@@ -360,7 +325,7 @@ func (r *BackupEntries) report(ctx context.Context, entry *gardencorev1beta1.Bac
 		entry.Status.LastError = nil
 	}
 	// The lock is also for a status that stays: the entry may be another seed's by now.
-	if err := r.Garden.Status().Patch(ctx, entry, objects.AsRead(before)); client.IgnoreNotFound(err) != nil {
+	if err := r.Garden.Status().Patch(ctx, entry, patch.AsRead(before)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("patch the status of backup entry %q: %w", entry.Name, err)
 	}
 	return nil

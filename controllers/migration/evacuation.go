@@ -20,7 +20,6 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
-	"github.com/transplant-sim/transplant/controllers/controlplane/objects"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/migration/secondsign"
 	"github.com/transplant-sim/transplant/controllers/patch"
@@ -302,7 +301,7 @@ func (e *Evacuation) bind(ctx context.Context, shoot *gardencorev1beta1.Shoot, d
 	before := shoot.DeepCopy()
 	shoot.Spec.SeedName = &destination
 	metav1.SetMetaDataAnnotation(&shoot.ObjectMeta, constants.ShootForceRestore, constants.LabelTrue)
-	err := e.Garden.Patch(ctx, shoot, objects.AsRead(before))
+	err := e.Garden.Patch(ctx, shoot, patch.AsRead(before))
 	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
 		*shoot = *before
 		return e.report(ctx, shoot, err)

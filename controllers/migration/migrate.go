@@ -25,6 +25,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/errorcodes"
 	"github.com/transplant-sim/transplant/controllers/flow"
 	"github.com/transplant-sim/transplant/controllers/ownership/tenure"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // migrateFlow is the source's part (docs/specification/migration.md#spec-2-6): everything is released, the state is
@@ -308,7 +309,7 @@ func (m *migrate) handOverBackups(ctx context.Context) error {
 	// what this seed has asked for, and not got, is not for the next to do unasked
 	delete(entry.Annotations, constants.GardenerOperation)
 	// The lock is also for an entry that stays: another seed may have adopted it since it was read.
-	if err := m.Garden.Patch(ctx, entry, objects.AsRead(before)); err != nil {
+	if err := m.Garden.Patch(ctx, entry, patch.AsRead(before)); err != nil {
 		return fmt.Errorf("hand over backup entry %q: %w", entry.Name, err)
 	}
 	return m.Until(ctx, 10*time.Minute, fmt.Sprintf("the hand-over of backup entry %q", entry.Name),

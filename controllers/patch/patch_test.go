@@ -2,6 +2,7 @@ package patch_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/transplant-sim/transplant/controllers/patch"
 )
@@ -58,5 +60,80 @@ func TestPatch_ObjectWrittenByOthersSinceItWasRead_ConflictsWithLock(t *testing.
 				t.Errorf("specification written: %t, status: %t, labels %v", spec, status, other.Labels)
 			}
 		})
+	}
+}
+
+func TestCreateOrPatch(t *testing.T) {
+	t.Parallel()
+	secret := func(key, value string) *corev1.Secret {
+		meta := metav1.ObjectMeta{Namespace: "n", Name: "s", Labels: map[string]string{key: value}}
+		return &corev1.Secret{ObjectMeta: meta}
+	}
+	for name, c := range map[string]struct {
+		present *corev1.Secret
+		unseen  int // reads that do not find it
+		writes  string
+		exists  bool // is the answer
+	}{
+		"missing":              {writes: "create"},
+		"different":            {present: secret("other", "kept"), writes: "patch"},
+		"the same":             {present: secret("wanted", "yes")},
+		"created by others":    {present: secret("other", "kept"), unseen: 1, writes: "create patch"},
+		"the same, by others":  {present: secret("wanted", "yes"), unseen: 1, writes: "create"},
+		"the same, not cached": {present: secret("wanted", "yes"), unseen: 2, writes: "create", exists: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var writes []string
+			reads := 0
+			builder := fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{
+				Get: func(ctx context.Context, inner client.WithWatch, key client.ObjectKey, object client.Object,
+					opts ...client.GetOption) error {
+					if reads++; reads <= c.unseen {
+						return apierrors.NewNotFound(corev1.Resource("secrets"), key.Name)
+					}
+					return inner.Get(ctx, key, object, opts...)
+				},
+				Create: func(ctx context.Context, c client.WithWatch, object client.Object,
+					opts ...client.CreateOption) error {
+					writes = append(writes, "create")
+					return c.Create(ctx, object, opts...)
+				},
+				Patch: func(ctx context.Context, c client.WithWatch, object client.Object, p client.Patch,
+					opts ...client.PatchOption) error {
+					writes = append(writes, "patch")
+					return c.Patch(ctx, object, p, opts...)
+				},
+			})
+			if c.present != nil {
+				builder = builder.WithObjects(c.present)
+			}
+			object := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "s"}}
+			err := patch.CreateOrPatch(t.Context(), builder.Build(), object, func(s *corev1.Secret) error {
+				metav1.SetMetaDataLabel(&s.ObjectMeta, "wanted", "yes")
+				return nil
+			})
+			if got := strings.Join(writes, " "); got != c.writes {
+				t.Errorf("writes %q, want %q", got, c.writes)
+			}
+			if apierrors.IsAlreadyExists(err) != c.exists || (err != nil) != c.exists || object.Labels["wanted"] != "yes" {
+				t.Errorf("error %v, labels %v", err, object.Labels)
+			}
+		})
+	}
+}
+
+// An error says what was to be written, without values: those of a Secret must not get into a log.
+func TestErrors_NameTheObjectAndItsFields(t *testing.T) {
+	t.Parallel()
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "s"}}
+	err := patch.Object(t.Context(), fake.NewClientBuilder().Build(), secret, func() {
+		secret.Data = map[string][]byte{"password": []byte("hidden")}
+		secret.Annotations = map[string]string{"example.org/by": "me"}
+		secret.Finalizers = []string{"example.org/f"}
+	})
+	const want = `patch data, metadata.annotations.example.org/by, metadata.finalizers of Secret "n/s": `
+	if !apierrors.IsNotFound(err) || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("error %v, want a text that begins with %q", err, want)
 	}
 }

@@ -3,7 +3,6 @@ package resource
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -62,7 +61,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		if err := patch.LockedObject(ctx, r.Source, managed, func() {
 			controllerutil.AddFinalizer(managed, constants.FinalizerManagedResource)
 		}); err != nil {
-			return reconcile.Result{}, fmt.Errorf("add the finalizer: %w", err)
+			return reconcile.Result{}, err
 		}
 	}
 	return r.reconcile(ctx, managed)

@@ -11,14 +11,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -26,6 +24,7 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 const (
@@ -206,11 +205,10 @@ func set[T any](field *[]T, value []T) {
 
 // ensure may find that somebody, or this process a moment ago, was faster than the cache: the watch wakes it again.
 func (a *Access) ensure(ctx context.Context, object client.Object, mutate func()) error {
-	_, err := controllerutil.CreateOrPatch(ctx, a.Garden, object, func() error { mutate(); return nil })
-	if apierrors.IsAlreadyExists(err) {
+	return client.IgnoreAlreadyExists(patch.CreateOrPatch(ctx, a.Garden, object, func(client.Object) error {
+		mutate()
 		return nil
-	}
-	return err
+	}))
 }
 
 // removeOthers removes the roles of seeds that have nothing in the namespace any more, or are lost. The bindings go

@@ -17,7 +17,6 @@ import (
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
@@ -76,11 +75,7 @@ func (h *Heartbeat) renew(ctx context.Context, seed *gardencorev1beta1.Seed) err
 		HolderIdentity: ptr.To(string(seed.UID)), RenewTime: &now,
 		LeaseDurationSeconds: ptr.To(max(1, int32(h.Interval.Seconds()))),
 	}
-	_, err := controllerutil.CreateOrPatch(ctx, h.Garden, lease, func() error { lease.Spec = spec; return nil })
-	if err != nil {
-		return fmt.Errorf("renew lease %q: %w", h.SeedName, err)
-	}
-	return nil
+	return patch.CreateOrPatch(ctx, h.Garden, lease, func(*coordinationv1.Lease) error { lease.Spec = spec; return nil })
 }
 
 // assess sets the status.

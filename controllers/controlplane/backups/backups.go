@@ -25,6 +25,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/errorcodes"
 	"github.com/transplant-sim/transplant/controllers/etcd/backup"
 	"github.com/transplant-sim/transplant/controllers/ownership/tenure"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // Backups are those of the shoot's etcd.
@@ -118,7 +119,7 @@ func (b *Backups) DeployEntry(ctx context.Context) error {
 	// A seed that was built anew under its name has the garden's entry, but not its extension's.
 	absent := objects.Gone(ctx, b.Seed,
 		&extensionsv1alpha1.BackupEntry{ObjectMeta: metav1.ObjectMeta{Name: entry.Name}}) == nil
-	return objects.CreateOrPatch(ctx, b.Garden, entry, func(e *gardencorev1beta1.BackupEntry) error {
+	return patch.CreateOrPatch(ctx, b.Garden, entry, func(e *gardencorev1beta1.BackupEntry) error {
 		if holder := ptr.Deref(e.Spec.SeedName, b.SeedName); holder != b.SeedName && !b.Restoring() {
 			return fmt.Errorf("backup entry %q is seed %q's: it is not taken from there", e.Name, holder)
 		}
@@ -225,7 +226,7 @@ func (b *Backups) DeploySource(ctx context.Context) error {
 	}
 	name := backupentry.SourcePrefix + b.BackupEntryName()
 	source := &gardencorev1beta1.BackupEntry{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: b.Shoot.Namespace}}
-	if err := objects.CreateOrPatch(ctx, b.Garden, source, func(s *gardencorev1beta1.BackupEntry) error {
+	if err := patch.CreateOrPatch(ctx, b.Garden, source, func(s *gardencorev1beta1.BackupEntry) error {
 		b.own(s)
 		s.Spec.BucketName, s.Spec.SeedName, s.Spec.ShootRef = bucket, ptr.To(b.SeedName), entry.Spec.ShootRef
 		return nil
@@ -244,11 +245,11 @@ func (b *Backups) DestroySource(ctx context.Context) error {
 	if err != nil || entry == nil {
 		return err
 	}
-	before := entry.DeepCopy()
-	metav1.SetMetaDataAnnotation(&entry.ObjectMeta, constants.ConfirmationDeletion, "true")
-	metav1.SetMetaDataAnnotation(&entry.ObjectMeta, constants.BackupEntryForceDeletion, "true")
-	if err := b.Garden.Patch(ctx, entry, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("confirm the deletion of backup entry %q: %w", name, err)
+	if err := patch.Object(ctx, b.Garden, entry, func() {
+		metav1.SetMetaDataAnnotation(&entry.ObjectMeta, constants.ConfirmationDeletion, "true")
+		metav1.SetMetaDataAnnotation(&entry.ObjectMeta, constants.BackupEntryForceDeletion, "true")
+	}); client.IgnoreNotFound(err) != nil {
+		return err
 	}
 	if err := objects.Remove(ctx, b.Garden, entry); err != nil {
 		return err
@@ -270,7 +271,8 @@ func (b *Backups) Delete(ctx context.Context) error {
 	}
 	before := entry.DeepCopy()
 	metav1.SetMetaDataAnnotation(&entry.ObjectMeta, constants.ConfirmationDeletion, "true")
-	if err := b.Garden.Patch(ctx, entry, objects.AsRead(before)); client.IgnoreNotFound(err) != nil {
+	// The lock is also for an entry that stays: another seed may have adopted it since it was read.
+	if err := b.Garden.Patch(ctx, entry, patch.AsRead(before)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("confirm the deletion of backup entry %q: %w", entry.Name, err)
 	}
 	if err := objects.Remove(ctx, b.Garden, entry); err != nil {

@@ -11,32 +11,21 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/controlplane/objects"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/errorcodes"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // Objects are the extension objects of one control plane.
 type Objects struct{ *scope.Scope }
 
-// request stamps an object with an operation. Equal requests differ by their timestamp.
-func (o *Objects) request(object client.Object, operation string) {
-	metav1.SetMetaDataAnnotation(objects.Meta(object), constants.GardenerOperation, operation)
-	o.stamp(object)
-}
-
-func (o *Objects) stamp(object client.Object) {
-	metav1.SetMetaDataAnnotation(objects.Meta(object), constants.GardenerTimestamp,
-		o.Clock.Now().UTC().Format(time.RFC3339Nano))
-}
+func (o *Objects) client() Client { return Client{Seed: o.Seed, Clock: o.Clock} }
 
 // ProviderSpec begins the spec of an object that the shoot's provider deals with.
 func (o *Objects) ProviderSpec(config *runtime.RawExtension) extensionsv1alpha1.DefaultSpec {
@@ -57,10 +46,7 @@ func (o *Objects) Deploy(ctx context.Context, object extensionsv1alpha1.Object, 
 	if o.Restoring() {
 		return o.restore(ctx, object, mutate)
 	}
-	return objects.CreateOrPatch(ctx, o.Seed, object, func(extensionsv1alpha1.Object) error {
-		o.request(object, constants.GardenerOperationReconcile)
-		return mutate()
-	})
+	return o.client().Deploy(ctx, object, constants.GardenerOperationReconcile, mutate)
 }
 
 // Wait waits until an extension object has done what was asked (docs/specification/extensions.md#spec-3-5).
@@ -82,43 +68,6 @@ func (o *Objects) Wait(ctx context.Context, object extensionsv1alpha1.Object) er
 		}
 		return err
 	})
-}
-
-// Ready is the list of docs/specification/extensions.md#spec-3-5: nil when the extension has done what was asked, else
-// the first thing that is amiss.
-func Ready(object extensionsv1alpha1.Object) error {
-	status := object.GetExtensionStatus()
-	if lastError := status.GetLastError(); lastError != nil {
-		return &errorcodes.Error{Message: "error during reconciliation: " + lastError.Description, Codes: lastError.Codes}
-	}
-	if status.GetObservedGeneration() != object.GetGeneration() {
-		return fmt.Errorf("observed generation %d is outdated, want %d", status.GetObservedGeneration(),
-			object.GetGeneration())
-	}
-	if operation := object.GetAnnotations()[constants.GardenerOperation]; operation != "" {
-		return fmt.Errorf("operation %q is not yet picked up", operation)
-	}
-	last := status.GetLastOperation()
-	if last == nil {
-		return errors.New("no last operation is recorded yet")
-	}
-	if last.State != gardencorev1beta1.LastOperationStateSucceeded {
-		return fmt.Errorf("state is not Succeeded but %s: %s", last.State, last.Description)
-	}
-	return upToDate(object, last)
-}
-
-// upToDate returns an error if the last operation ended before the last request.
-func upToDate(object client.Object, last *gardencorev1beta1.LastOperation) error {
-	asked, err := time.Parse(time.RFC3339Nano, object.GetAnnotations()[constants.GardenerTimestamp])
-	if err != nil {
-		return nil //nolint:nilerr // an object nobody stamped has no request to wait for
-	}
-	if asked.Truncate(time.Second).After(last.LastUpdateTime.Time) {
-		return fmt.Errorf("the request of %s is not answered, last update %s", asked.Format(time.RFC3339),
-			last.LastUpdateTime.Format(time.RFC3339))
-	}
-	return nil
 }
 
 // List lists the extension objects of one kind in the control-plane namespace.
@@ -182,22 +131,45 @@ func (o *Objects) patience(ctx context.Context, object extensionsv1alpha1.Object
 	return waits, err
 }
 
+// Migrate asks an extension to release an object; one that does not exist is fine. For an object that is
+// released already, it does not ask again.
+func (o *Objects) Migrate(ctx context.Context, object extensionsv1alpha1.Object) error {
+	return o.withExisting(ctx, object, func() error {
+		if Migrated(object) == nil {
+			return nil
+		}
+		return client.IgnoreNotFound(o.client().Request(ctx, object, constants.GardenerOperationMigrate))
+	})
+}
+
+// WaitMigrated waits until an extension object has been migrated or is gone. An older Migrate/Succeeded than the
+// request does not count (docs/specification/quirks.md#quirk-m2).
+func (o *Objects) WaitMigrated(ctx context.Context, object extensionsv1alpha1.Object) error {
+	waits, err := o.patience(ctx, object)
+	if err != nil {
+		return err
+	}
+	return o.Until(ctx, waits.Timeout, "the migration of "+objects.Name(object, o.Seed.Scheme()),
+		func(ctx context.Context) error {
+			if err := o.Seed.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+				return client.IgnoreNotFound(err)
+			}
+			return Migrated(object)
+		})
+}
+
 // Delete confirms and deletes an extension object; one that does not exist is fine.
 func (o *Objects) Delete(ctx context.Context, object extensionsv1alpha1.Object) error {
+	return o.withExisting(ctx, object, func() error { return o.client().Delete(ctx, object) })
+}
+
+// withExisting reads an object, and does something with it if it exists.
+func (o *Objects) withExisting(ctx context.Context, object extensionsv1alpha1.Object, do func() error) error {
 	err := o.Seed.Get(ctx, client.ObjectKeyFromObject(object), object)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
 	if err != nil {
-		return objects.Describe("read", object, o.Seed, err)
+		return patch.Describe("read", object, o.Seed, client.IgnoreNotFound(err))
 	}
-	before := object.DeepCopyObject().(client.Object)
-	metav1.SetMetaDataAnnotation(objects.Meta(object), constants.ConfirmationDeletion, "true")
-	o.stamp(object)
-	if err := o.Seed.Patch(ctx, object, client.MergeFrom(before)); err != nil {
-		return objects.Describe("confirm the deletion of", object, o.Seed, client.IgnoreNotFound(err))
-	}
-	return objects.Remove(ctx, o.Seed, object)
+	return do()
 }
 
 // WaitDeleted waits until an extension object is gone; the error of its extension is passed on when time is up.

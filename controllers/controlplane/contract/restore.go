@@ -2,19 +2,17 @@ package contract
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/controlplane/objects"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
-	"github.com/transplant-sim/transplant/controllers/errorcodes"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // restore follows docs/specification/migration.md#spec-2-9-1. Unlike Gardener it makes sure of the referenced
@@ -26,21 +24,15 @@ func (o *Objects) restore(ctx context.Context, object extensionsv1alpha1.Object,
 		return nil
 	}
 	if client.IgnoreNotFound(err) != nil {
-		return objects.Describe("read", object, o.Seed, err)
+		return patch.Describe("read", object, o.Seed, err)
 	}
-	if err := objects.CreateOrPatch(ctx, o.Seed, object, func(extensionsv1alpha1.Object) error {
-		o.request(object, constants.GardenerOperationWaitForState)
-		return mutate()
-	}); err != nil {
+	if err := o.client().Deploy(ctx, object, constants.GardenerOperationWaitForState, mutate); err != nil {
 		return err
 	}
 	if err := o.restoreState(ctx, object); err != nil {
 		return err
 	}
-	before := object.DeepCopyObject().(client.Object)
-	o.request(object, constants.GardenerOperationRestore)
-	return objects.Describe("request the restoration of", object, o.Seed,
-		o.Seed.Patch(ctx, object, client.MergeFrom(before)))
+	return o.client().Request(ctx, object, constants.GardenerOperationRestore)
 }
 
 func (o *Objects) restoreState(ctx context.Context, object extensionsv1alpha1.Object) error {
@@ -52,18 +44,17 @@ func (o *Objects) restoreState(ctx context.Context, object extensionsv1alpha1.Ob
 		referenced := reference.DeepCopy()
 		referenced.SetNamespace(o.Namespace())
 		if err := o.Seed.Create(ctx, referenced); err != nil && !apierrors.IsAlreadyExists(err) {
-			return objects.Describe("restore", referenced, o.Seed, err)
+			return patch.Describe("restore", referenced, o.Seed, err)
 		}
 	}
 	status := object.GetExtensionStatus()
 	if status.GetState() != nil {
 		return nil
 	}
-	before := object.DeepCopyObject().(client.Object)
-	status.SetState(entry.State)
-	status.SetResources(entry.Resources)
-	return objects.Describe("restore the state of", object, o.Seed,
-		o.Seed.Status().Patch(ctx, object, client.MergeFrom(before)))
+	return patch.Status(ctx, o.Seed, object, func() {
+		status.SetState(entry.State)
+		status.SetResources(entry.Resources)
+	})
 }
 
 // savedState is what the ShootState holds for an object. For a Worker that is the machines
@@ -78,60 +69,4 @@ func (o *Objects) savedState(object extensionsv1alpha1.Object) (*shootstate.Exte
 		return nil, fmt.Errorf("the ShootState holds both machines and a state of Worker %q", object.GetName())
 	}
 	return &shootstate.ExtensionState{Kind: kind, Name: object.GetName(), State: o.State.Machines}, nil
-}
-
-// Restored reports whether the extension has restored the object, with nothing left to do.
-func Restored(object extensionsv1alpha1.Object) bool {
-	last := object.GetExtensionStatus().GetLastOperation()
-	return last != nil && last.Type == gardencorev1beta1.LastOperationTypeRestore &&
-		last.State == gardencorev1beta1.LastOperationStateSucceeded &&
-		object.GetAnnotations()[constants.GardenerOperation] == ""
-}
-
-// Migrate asks an extension to release an object; one that does not exist is fine. For an object that is
-// released already, it does not ask again.
-func (o *Objects) Migrate(ctx context.Context, object extensionsv1alpha1.Object) error {
-	err := o.Seed.Get(ctx, client.ObjectKeyFromObject(object), object)
-	if apierrors.IsNotFound(err) || (err == nil && Migrated(object) == nil) {
-		return nil
-	}
-	if err != nil {
-		return objects.Describe("read", object, o.Seed, err)
-	}
-	before := object.DeepCopyObject().(client.Object)
-	o.request(object, constants.GardenerOperationMigrate)
-	return objects.Describe("request the migration of", object, o.Seed,
-		client.IgnoreNotFound(o.Seed.Patch(ctx, object, client.MergeFrom(before))))
-}
-
-// WaitMigrated waits until an extension object has been migrated or is gone. An older Migrate/Succeeded than the
-// request does not count (docs/specification/quirks.md#quirk-m2).
-func (o *Objects) WaitMigrated(ctx context.Context, object extensionsv1alpha1.Object) error {
-	waits, err := o.patience(ctx, object)
-	if err != nil {
-		return err
-	}
-	return o.Until(ctx, waits.Timeout, "the migration of "+objects.Name(object, o.Seed.Scheme()),
-		func(ctx context.Context) error {
-			if err := o.Seed.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
-				return client.IgnoreNotFound(err)
-			}
-			return Migrated(object)
-		})
-}
-
-// Migrated is nil when the extension has released the object, after the last request and with nothing left to do.
-func Migrated(object extensionsv1alpha1.Object) error {
-	last := object.GetExtensionStatus().GetLastOperation()
-	if last == nil || last.Type != gardencorev1beta1.LastOperationTypeMigrate ||
-		last.State != gardencorev1beta1.LastOperationStateSucceeded {
-		if lastError := object.GetExtensionStatus().GetLastError(); lastError != nil {
-			return &errorcodes.Error{Message: "error during migration: " + lastError.Description, Codes: lastError.Codes}
-		}
-		return errors.New("last operation is not Migrate/Succeeded")
-	}
-	if object.GetAnnotations()[constants.GardenerOperation] == constants.GardenerOperationMigrate {
-		return errors.New("the migrate annotation is still there")
-	}
-	return upToDate(object, last)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane/run"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/controlplane/secrets"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // Infrastructure is the Infrastructure object of a shoot.
@@ -81,7 +82,7 @@ func (i *Infrastructure) Wait(ctx context.Context) error {
 func (i *Infrastructure) ProviderStatus(ctx context.Context) (*runtime.RawExtension, error) {
 	infrastructure := i.object()
 	if err := i.Seed.Get(ctx, i.Key(infrastructure.Name), infrastructure); err != nil {
-		return nil, objects.Describe("read", infrastructure, i.Seed, err)
+		return nil, patch.Describe("read", infrastructure, i.Seed, err)
 	}
 	return infrastructure.Status.ProviderStatus, nil
 }
@@ -201,7 +202,7 @@ func (u *Cluster) Sync(ctx context.Context) error {
 	}
 	cluster := &extensionsv1alpha1.Cluster{}
 	cluster.Name = u.Namespace()
-	return objects.CreateOrPatch(ctx, u.Seed, cluster, func(c *extensionsv1alpha1.Cluster) error {
+	return patch.CreateOrPatch(ctx, u.Seed, cluster, func(c *extensionsv1alpha1.Cluster) error {
 		c.Spec.Shoot, c.Spec.Seed, c.Spec.CloudProfile = *shoot, *seed, *profile
 		return nil
 	})
@@ -214,7 +215,7 @@ func (u *Cluster) ReportFailed(ctx context.Context) error {
 	cluster := &extensionsv1alpha1.Cluster{}
 	cluster.Name = u.Namespace()
 	if err := u.Seed.Get(ctx, client.ObjectKeyFromObject(cluster), cluster); err != nil {
-		return objects.Describe("read", cluster, u.Seed, client.IgnoreNotFound(err))
+		return patch.Describe("read", cluster, u.Seed, client.IgnoreNotFound(err))
 	}
 	known := &gardencorev1beta1.Shoot{}
 	if err := json.Unmarshal(cluster.Spec.Shoot.Raw, known); err != nil {
@@ -227,10 +228,7 @@ func (u *Cluster) ReportFailed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	before := cluster.DeepCopy()
-	cluster.Spec.Shoot = *shoot
-	return objects.Describe("patch", cluster, u.Seed,
-		client.IgnoreNotFound(u.Seed.Patch(ctx, cluster, client.MergeFrom(before))))
+	return client.IgnoreNotFound(patch.Object(ctx, u.Seed, cluster, func() { cluster.Spec.Shoot = *shoot }))
 }
 
 func (u *Cluster) raw(ctx context.Context, kind, namespace, name string) (*runtime.RawExtension, error) {

@@ -21,6 +21,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane/secrets"
 	"github.com/transplant-sim/transplant/controllers/controlplane/workload"
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // APIServer is the shoot's kube-apiserver, with the controllers that come with it.
@@ -242,7 +243,7 @@ func port(name string, number int32) corev1.ServicePort {
 func (a *APIServer) Expose(ctx context.Context) error {
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: workload.ServiceKubeAPIServer,
 		Namespace: a.Namespace()}}
-	return objects.CreateOrPatch(ctx, a.Seed, service, func(s *corev1.Service) error {
+	return patch.CreateOrPatch(ctx, a.Seed, service, func(s *corev1.Service) error {
 		metav1.SetMetaDataAnnotation(&s.ObjectMeta, annotationSNIHosts, strings.Join(a.Hosts(), ","))
 		return nil
 	})

@@ -28,6 +28,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane/workers"
 	"github.com/transplant-sim/transplant/controllers/controlplane/workload"
 	"github.com/transplant-sim/transplant/controllers/ownership/tenure"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // Leftovers are what an epoch that is over has left on this seed.
@@ -178,10 +179,10 @@ func (l *Leftovers) shallowly(ctx context.Context, object client.Object) error {
 			if err != nil {
 				return err
 			}
-			before := object.DeepCopyObject().(client.Object)
-			object.SetFinalizers(nil)
-			metav1.SetMetaDataAnnotation(objects.Meta(object), constants.ConfirmationDeletion, constants.LabelTrue)
-			if err := l.Seed.Patch(ctx, object, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+			if err := patch.Object(ctx, l.Seed, object, func() {
+				object.SetFinalizers(nil)
+				contract.Confirm(object)
+			}); client.IgnoreNotFound(err) != nil {
 				return err
 			}
 			// Only as it is now: with a finalizer that came back, a deletion would be a real one.

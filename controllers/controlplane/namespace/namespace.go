@@ -21,6 +21,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane/owner"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/ownership/tenure"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // Namespace is the control-plane namespace of a shoot.
@@ -78,7 +79,7 @@ func (n *Namespace) Deploy(ctx context.Context) error {
 		err = n.Seed.Create(ctx, namespace, objects.FieldOwner)
 		missing = !apierrors.IsAlreadyExists(err)
 		if missing && err != nil {
-			return objects.Describe("create", namespace, n.Seed, err)
+			return patch.Describe("create", namespace, n.Seed, err)
 		}
 	}
 	if !missing {

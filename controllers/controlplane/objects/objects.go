@@ -1,4 +1,4 @@
-// Package objects writes and deletes objects of any kind, and names them in errors. It knows no kind.
+// Package objects applies and deletes objects of any kind, and names them. It knows no kind.
 package objects
 
 import (
@@ -14,36 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-)
 
-// CreateOrPatch brings an object to what mutate makes of it: created if it is missing, else merge-patched with the
-// difference alone, so that fields which our types do not model survive. It writes nothing when nothing differs.
-func CreateOrPatch[T client.Object](ctx context.Context, c client.Client, object T, mutate func(T) error) error {
-	key := client.ObjectKeyFromObject(object)
-	err := c.Get(ctx, key, object)
-	if apierrors.IsNotFound(err) {
-		if err := mutate(object); err != nil {
-			return err
-		}
-		err = c.Create(ctx, object)
-		if !apierrors.IsAlreadyExists(err) {
-			return Describe("create", object, c, err)
-		}
-		err = c.Get(ctx, key, object)
-	}
-	if err != nil {
-		return Describe("read", object, c, err)
-	}
-	before := object.DeepCopyObject().(client.Object)
-	if err := mutate(object); err != nil {
-		return err
-	}
-	patch := client.MergeFrom(before)
-	if data, err := patch.Data(object); err != nil || string(data) == "{}" {
-		return Describe("compare", object, c, err)
-	}
-	return Describe("patch", object, c, c.Patch(ctx, object, patch))
-}
+	"github.com/transplant-sim/transplant/controllers/patch"
+)
 
 // FieldOwner is the name under which the gardenlet applies its objects in the seed.
 const FieldOwner = client.FieldOwner("gardenlet")
@@ -51,12 +24,12 @@ const FieldOwner = client.FieldOwner("gardenlet")
 // Apply brings an object of the seed to the given shape by server-side apply: what others set beside it stays.
 func Apply(ctx context.Context, c client.Client, object client.Object) error {
 	//nolint:staticcheck // typed objects are the shape here; apply configurations would say the same thing twice
-	return Describe("apply", object, c, c.Patch(ctx, object, client.Apply, FieldOwner, client.ForceOwnership))
+	return patch.Describe("apply", object, c, c.Patch(ctx, object, client.Apply, FieldOwner, client.ForceOwnership))
 }
 
 // Remove deletes an object; that it is gone already is fine.
 func Remove(ctx context.Context, c client.Client, object client.Object, options ...client.DeleteOption) error {
-	return Describe("delete", object, c, client.IgnoreNotFound(c.Delete(ctx, object, options...)))
+	return patch.Describe("delete", object, c, client.IgnoreNotFound(c.Delete(ctx, object, options...)))
 }
 
 // Gone returns nil when the object does not exist, else an error that says so.
@@ -66,31 +39,14 @@ func Gone(ctx context.Context, c client.Client, object client.Object) error {
 	case apierrors.IsNotFound(err):
 		return nil
 	case err != nil:
-		return Describe("read", object, c, err)
+		return patch.Describe("read", object, c, err)
 	}
 	return fmt.Errorf("%s still exists, finalizers %q", Name(object, c.Scheme()), object.GetFinalizers())
 }
 
-// Describe says in an error what was done with which object; nil stays nil.
-func Describe(verb string, object client.Object, c client.Client, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s %s: %w", verb, Name(object, c.Scheme()), err)
-}
-
 // Name is how errors name an object: by its kind and its key.
 func Name(object client.Object, scheme *runtime.Scheme) string {
-	kind := fmt.Sprintf("%T", object)
-	if kinds, _, err := scheme.ObjectKinds(object); err == nil && len(kinds) > 0 {
-		kind = kinds[0].Kind
-	}
-	return fmt.Sprintf("%s %q", kind, client.ObjectKeyFromObject(object).String())
-}
-
-// AsRead is the merge patch of an object that fails if somebody else has written the object since it was read.
-func AsRead(before client.Object) client.Patch {
-	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	return fmt.Sprintf("%s %q", KindOf(object, scheme), client.ObjectKeyFromObject(object))
 }
 
 // KindOf is the kind of an object.

@@ -23,6 +23,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
 	"github.com/transplant-sim/transplant/controllers/ownership"
 	"github.com/transplant-sim/transplant/controllers/ownership/tenure"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // Ownership of one shoot, as this seed has it.
@@ -97,7 +98,7 @@ func (o *Ownership) AskForRestore(ctx context.Context, why string) error {
 	before := o.Shoot.DeepCopy()
 	metav1.SetMetaDataAnnotation(&o.Shoot.ObjectMeta, constants.ShootForceRestore, constants.LabelTrue)
 	status := *o.Shoot.Status.DeepCopy()
-	if err := o.Garden.Patch(ctx, o.Shoot, objects.AsRead(before)); err != nil {
+	if err := o.Garden.Patch(ctx, o.Shoot, patch.AsRead(before)); err != nil {
 		return fmt.Errorf("ask for the restore of shoot %q: %w", client.ObjectKeyFromObject(o.Shoot), err)
 	}
 	o.Shoot.Status = status
@@ -169,7 +170,7 @@ func PatchNamespace(
 			return err
 		}
 		read, wanted = &here, &after
-		locked := objects.AsRead(before)
-		return objects.Describe("patch", namespace, seed, seed.Patch(ctx, namespace, locked, objects.FieldOwner))
+		locked := patch.AsRead(before)
+		return patch.Describe("patch", namespace, seed, seed.Patch(ctx, namespace, locked, objects.FieldOwner))
 	})
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane/secrets"
 	"github.com/transplant-sim/transplant/controllers/controlplane/workload"
 	"github.com/transplant-sim/transplant/controllers/nodecritical"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // ResourceManager is the resource manager of a shoot, and what it applies.
@@ -98,11 +99,9 @@ func (r *ResourceManager) DeleteResources(ctx context.Context) error {
 	}
 	for i := range resources.Items {
 		resource := &resources.Items[i]
-		before := resource.DeepCopy()
-		keep := true
-		resource.Spec.KeepObjects = &keep
-		if err := r.Seed.Patch(ctx, resource, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
-			return objects.Describe("keep the objects of", resource, r.Seed, err)
+		err := patch.Object(ctx, r.Seed, resource, func() { resource.Spec.KeepObjects = ptr.To(true) })
+		if client.IgnoreNotFound(err) != nil {
+			return err
 		}
 		if err := objects.Remove(ctx, r.Seed, resource); err != nil {
 			return err
@@ -231,7 +230,7 @@ func (r *ResourceManager) untilNotGoing(ctx context.Context, c nodeComponent) er
 			return nil
 		}
 		if err != nil {
-			return objects.Describe("read", managed, r.Seed, err)
+			return patch.Describe("read", managed, r.Seed, err)
 		}
 		return fmt.Errorf("%s is being deleted, finalizers %q", objects.Name(managed, r.Seed.Scheme()), managed.Finalizers)
 	})

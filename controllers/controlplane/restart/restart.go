@@ -18,6 +18,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootaccess"
 	"github.com/transplant-sim/transplant/controllers/controlplane/workload"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // Restarts are the restarts of pods that a shoot lists as tasks.
@@ -62,7 +63,7 @@ func (r *Restarts) RestartCoreAddons(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil,
+	restarted := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil,
 		`{"spec":{"template":{"metadata":{"annotations":{%q:%q}}}}}`, workload.AnnotationRestartedAt,
 		r.workloads.RestartTime()))
 	managed := client.HasLabels{resourcesv1alpha1.ManagedBy}
@@ -73,8 +74,8 @@ func (r *Restarts) RestartCoreAddons(ctx context.Context) error {
 		}
 		if err := meta.EachListItem(list, func(object runtime.Object) error {
 			addon := object.(client.Object)
-			return objects.Describe("restart", addon, shoot,
-				client.IgnoreNotFound(shoot.Patch(ctx, addon, patch, objects.FieldOwner)))
+			return patch.Describe("restart", addon, shoot,
+				client.IgnoreNotFound(shoot.Patch(ctx, addon, restarted, objects.FieldOwner)))
 		}); err != nil {
 			return err
 		}

@@ -12,8 +12,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
-	"github.com/transplant-sim/transplant/controllers/controlplane/objects"
 	"github.com/transplant-sim/transplant/controllers/flow"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // Reporter writes the progress of a flow into the shoot's status, at most once a period. It is a flow.Observer.
@@ -139,5 +139,5 @@ func (r *Reporter) write(ctx context.Context, progress flow.Progress) error {
 	shoot.Status.LastErrors = slices.DeleteFunc(shoot.Status.LastErrors, func(e gardencorev1beta1.LastError) bool {
 		return slices.Contains(progress.Succeeded, flow.TaskID(ptr.Deref(e.TaskID, "")))
 	})
-	return r.s.Garden.Status().Patch(ctx, shoot, objects.AsRead(before))
+	return r.s.Garden.Status().Patch(ctx, shoot, patch.AsRead(before))
 }

@@ -14,7 +14,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
-	"github.com/transplant-sim/transplant/controllers/controlplane/objects"
+	"github.com/transplant-sim/transplant/controllers/patch"
 	"github.com/transplant-sim/transplant/controllers/rollout"
 	"github.com/transplant-sim/transplant/controllers/rotation"
 )
@@ -52,7 +52,7 @@ func (s *Status) takeRequest(ctx context.Context, carriesOut bool) error {
 	} else {
 		s.Shoot.Annotations[constants.GardenerOperation] = strings.Join(left, constants.OperationsSeparator)
 	}
-	if err := s.Garden.Patch(ctx, s.Shoot, objects.AsRead(before)); err != nil {
+	if err := s.Garden.Patch(ctx, s.Shoot, patch.AsRead(before)); err != nil {
 		return fmt.Errorf("take the request off shoot %q: %w", client.ObjectKeyFromObject(before), err)
 	}
 	return nil

@@ -23,6 +23,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/errorcodes"
 	"github.com/transplant-sim/transplant/controllers/flow"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // Status is the shoot's status as one run of a flow writes it.
@@ -96,11 +97,11 @@ func (s *Status) Patch(ctx context.Context, mutate func(*gardencorev1beta1.Shoot
 func (s *Status) PatchAsRead(ctx context.Context, lock bool, mutate func(*gardencorev1beta1.ShootStatus)) error {
 	before := s.Shoot.DeepCopy()
 	mutate(&s.Shoot.Status)
-	patch := client.MergeFrom(before)
+	kind := client.MergeFrom
 	if lock {
-		patch = objects.AsRead(before)
+		kind = patch.AsRead
 	}
-	if err := s.Garden.Status().Patch(ctx, s.Shoot, patch); err != nil {
+	if err := s.Garden.Status().Patch(ctx, s.Shoot, kind(before)); err != nil {
 		before.DeepCopyInto(s.Shoot)
 		return fmt.Errorf("patch the status of shoot %q: %w", client.ObjectKeyFromObject(s.Shoot), err)
 	}
@@ -119,7 +120,7 @@ func (s *Status) patchOwned(ctx context.Context,
 		before := shoot.DeepCopy()
 		mutate(&shoot.Status)
 		patched = shoot
-		return s.Garden.Status().Patch(ctx, shoot, objects.AsRead(before))
+		return s.Garden.Status().Patch(ctx, shoot, patch.AsRead(before))
 	})
 	if err != nil {
 		return nil, fmt.Errorf("patch the status of shoot %q: %w", client.ObjectKeyFromObject(s.Shoot), err)
@@ -222,7 +223,7 @@ func (s *Status) patchAnnotations(ctx context.Context, change func(*gardencorev1
 		if change(shoot); maps.Equal(shoot.Annotations, before.Annotations) {
 			return nil
 		}
-		return s.Garden.Patch(ctx, shoot, objects.AsRead(before))
+		return s.Garden.Patch(ctx, shoot, patch.AsRead(before))
 	})
 }
 
@@ -273,8 +274,7 @@ func (s *Status) RemoveFinalizer(ctx context.Context) error {
 		// The watch of the run sees that the shoot is gone, perhaps before the answer is here: it must not end the wait.
 		answered, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastRequestTimeout)
 		defer cancel()
-		return client.IgnoreNotFound(s.Garden.Patch(answered, shoot,
-			objects.AsRead(before)))
+		return client.IgnoreNotFound(s.Garden.Patch(answered, shoot, patch.AsRead(before)))
 	})
 	if err != nil {
 		return fmt.Errorf("remove the finalizer of shoot %q: %w", key, err)

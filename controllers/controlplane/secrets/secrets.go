@@ -12,12 +12,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/transplant-sim/transplant/controllers/controlplane/objects"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
+	"github.com/transplant-sim/transplant/controllers/patch"
 	"github.com/transplant-sim/transplant/controllers/rotation"
 )
 
@@ -68,7 +67,7 @@ func (s *Secrets) restore(ctx context.Context) error {
 		secret := secret.DeepCopy()
 		secret.Namespace = s.Namespace()
 		if err := s.Seed.Create(ctx, secret); err != nil && !apierrors.IsAlreadyExists(err) {
-			return objects.Describe("restore", secret, s.Seed, err)
+			return patch.Describe("restore", secret, s.Seed, err)
 		}
 	}
 	return nil
@@ -125,12 +124,7 @@ func (s *Secrets) renew(ctx context.Context, secret *corev1.Secret, spec spec,
 	if err != nil {
 		return nil, fmt.Errorf("make secret %q anew: %w", spec.name, err)
 	}
-	before := secret.DeepCopy()
-	secret.Data = data
-	if err := s.Seed.Patch(ctx, secret, client.MergeFrom(before)); err != nil {
-		return nil, fmt.Errorf("renew secret %q: %w", spec.name, err)
-	}
-	return data, nil
+	return data, patch.Object(ctx, s.Seed, secret, func() { secret.Data = data })
 }
 
 // Data reads the data of a secret in the control-plane namespace.
@@ -247,7 +241,7 @@ func (s *Secrets) rotate(
 ) (map[string][]byte, error) {
 	before := secret.DeepCopy()
 	old := &corev1.Secret{ObjectMeta: s.Meta(spec.name + suffixOld)}
-	if err := objects.CreateOrPatch(ctx, s.Seed, old, func(old *corev1.Secret) error {
+	if err := patch.CreateOrPatch(ctx, s.Seed, old, func(old *corev1.Secret) error {
 		old.Labels, old.Type, old.Data = before.Labels, before.Type, before.Data
 		return nil
 	}); err != nil {
@@ -257,10 +251,8 @@ func (s *Secrets) rotate(
 	if err != nil {
 		return nil, fmt.Errorf("rotate secret %q: %w", spec.name, err)
 	}
-	secret.Data = data
-	metav1.SetMetaDataLabel(&secret.ObjectMeta, labelRotated, spec.rotation)
-	if err := s.Seed.Patch(ctx, secret, client.MergeFrom(before)); err != nil {
-		return nil, fmt.Errorf("rotate secret %q: %w", spec.name, err)
-	}
-	return data, nil
+	return data, patch.Object(ctx, s.Seed, secret, func() {
+		secret.Data = data
+		metav1.SetMetaDataLabel(&secret.ObjectMeta, labelRotated, spec.rotation)
+	})
 }

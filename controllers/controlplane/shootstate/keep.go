@@ -16,6 +16,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	transplantv1alpha1 "github.com/transplant-sim/transplant/api/transplant/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // keep makes sure that the chunks are there, and stay until the version has been replaced.
@@ -81,13 +82,13 @@ func (v *version) keepOne(ctx context.Context, chunk *transplantv1alpha1.ShootSt
 	if referred && !older && bytes.Equal(there.Data, chunk.Data) {
 		return nil
 	}
-	before := there.DeepCopy()
-	there.Data = chunk.Data
-	metav1.SetMetaDataAnnotation(&there.ObjectMeta, constants.StateOver, over)
-	if older {
-		metav1.SetMetaDataAnnotation(&there.ObjectMeta, constants.OwnershipEpoch, strconv.FormatInt(epoch, 10))
-	}
-	return v.Garden.Patch(ctx, there, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	return patch.LockedObject(ctx, v.Garden, there, func() {
+		there.Data = chunk.Data
+		metav1.SetMetaDataAnnotation(&there.ObjectMeta, constants.StateOver, over)
+		if older {
+			metav1.SetMetaDataAnnotation(&there.ObjectMeta, constants.OwnershipEpoch, strconv.FormatInt(epoch, 10))
+		}
+	})
 }
 
 func (v *version) makeAnew(ctx context.Context, there, chunk *transplantv1alpha1.ShootStateChunk) error {

@@ -15,6 +15,7 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // Source collects the state that is to be saved, and then returns why it must not be, if the shoot has been given away
@@ -101,8 +102,7 @@ func (v *version) write(
 		return err
 	}
 	v.stamp(object)
-	patch := client.MergeFromWithOptions(v.object, client.MergeFromWithOptimisticLock{})
-	if err := v.Garden.Patch(ctx, object, patch); err != nil {
+	if err := v.Garden.Patch(ctx, object, patch.AsRead(v.object)); err != nil {
 		return fmt.Errorf("patch ShootState %q: %w", v.shoot, raced("shootstates", v.shoot.Name, err))
 	}
 	return nil

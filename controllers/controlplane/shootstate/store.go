@@ -15,6 +15,7 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // DefaultBudget is how many bytes a ShootState may have before its largest entries move to chunks
@@ -133,8 +134,7 @@ func (s *Store) confirm(ctx context.Context, shoot client.ObjectKey, epoch int64
 	before := object.DeepCopy()
 	metav1.SetMetaDataAnnotation(&object.ObjectMeta, constants.ConfirmationDeletion, constants.LabelTrue)
 	further(object)
-	asRead := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := s.Garden.Patch(ctx, object, asRead); client.IgnoreNotFound(err) != nil {
+	if err := s.Garden.Patch(ctx, object, patch.AsRead(before)); client.IgnoreNotFound(err) != nil {
 		return nil, fmt.Errorf("confirm the deletion of ShootState %q: %w", shoot, err)
 	}
 	return object, nil

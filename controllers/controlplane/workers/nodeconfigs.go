@@ -24,6 +24,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/controlplane/secrets"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootaccess"
+	"github.com/transplant-sim/transplant/controllers/patch"
 	"github.com/transplant-sim/transplant/controllers/rollout"
 )
 
@@ -228,7 +229,7 @@ func (n *NodeConfigs) DeployAgentSecrets(ctx context.Context) error {
 			return fmt.Errorf("write the node agent's configuration of pool %q: %w", worker.Name, err)
 		}
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: name}}
-		if err := objects.CreateOrPatch(ctx, shoot, secret, func(s *corev1.Secret) error {
+		if err := patch.CreateOrPatch(ctx, shoot, secret, func(s *corev1.Secret) error {
 			if s.Labels == nil {
 				s.Labels = map[string]string{}
 			}

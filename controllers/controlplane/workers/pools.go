@@ -16,7 +16,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
-	"github.com/transplant-sim/transplant/controllers/controlplane/objects"
+	"github.com/transplant-sim/transplant/controllers/patch"
 	"github.com/transplant-sim/transplant/controllers/rollout"
 )
 
@@ -151,7 +151,7 @@ func (w *Workers) SettlePendingInPlace(ctx context.Context) error {
 func (w *Workers) settleInPlace(ctx context.Context, ready bool) error {
 	worker := w.object()
 	if err := w.Seed.Get(ctx, w.Key(worker.Name), worker); client.IgnoreNotFound(err) != nil {
-		return objects.Describe("read", worker, w.Seed, err)
+		return patch.Describe("read", worker, w.Seed, err)
 	} else if apierrors.IsNotFound(err) && w.Shoot.Status.InPlaceUpdates == nil {
 		return nil // it is being made, with nothing to update
 	}

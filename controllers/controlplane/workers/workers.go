@@ -29,6 +29,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane/workload"
 	"github.com/transplant-sim/transplant/controllers/errorcodes"
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // Workers are the Worker object of a shoot and its machines.
@@ -94,10 +95,7 @@ func (w *Workers) Wait(ctx context.Context) error {
 	if worker.Status.State == nil {
 		return nil
 	}
-	before := worker.DeepCopy()
-	worker.Status.State = nil
-	return objects.Describe("clear the machine state of", worker, w.Seed,
-		w.Seed.Status().Patch(ctx, worker, client.MergeFrom(before)))
+	return patch.Status(ctx, w.Seed, worker, func() { worker.Status.State = nil })
 }
 
 // machinesRestored reports whether the Worker extension has restored the machines.
@@ -105,7 +103,7 @@ func (w *Workers) machinesRestored(ctx context.Context) (bool, error) {
 	worker := w.object()
 	err := w.Seed.Get(ctx, w.Key(worker.Name), worker)
 	if client.IgnoreNotFound(err) != nil {
-		return false, objects.Describe("read", worker, w.Seed, err)
+		return false, patch.Describe("read", worker, w.Seed, err)
 	}
 	return err == nil && contract.Restored(worker), nil
 }
@@ -159,7 +157,7 @@ func (w *Workers) userDataRef(ctx context.Context, pool string) (*corev1.SecretK
 			return nil, err
 		}
 		if err := w.Seed.Get(ctx, w.Key(config.Name), config); err != nil {
-			return nil, objects.Describe("read", config, w.Seed, err)
+			return nil, patch.Describe("read", config, w.Seed, err)
 		}
 		if config.Status.CloudConfig == nil {
 			return nil, fmt.Errorf("operating system config %q has no cloud config yet", config.Name)
@@ -257,18 +255,12 @@ func (w *Workers) ShallowDeleteMachines(ctx context.Context) error {
 }
 
 func (w *Workers) shallowDelete(ctx context.Context, object client.Object, remove bool) error {
-	before := object.DeepCopyObject().(client.Object)
-	changed := false
-	for _, finalizer := range machineFinalizers {
-		changed = controllerutil.RemoveFinalizer(object, finalizer) || changed
-	}
-	if changed {
-		if err := w.Seed.Patch(ctx, object, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
-			return objects.Describe("strip the finalizers of", object, w.Seed, err)
+	if err := client.IgnoreNotFound(patch.Object(ctx, w.Seed, object, func() {
+		for _, finalizer := range machineFinalizers {
+			controllerutil.RemoveFinalizer(object, finalizer)
 		}
+	})); err != nil || !remove {
+		return err
 	}
-	if !remove {
-		return nil
-	}
-	return objects.Describe("delete", object, w.Seed, client.IgnoreNotFound(w.Seed.Delete(ctx, object)))
+	return objects.Remove(ctx, w.Seed, object)
 }

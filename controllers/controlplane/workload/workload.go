@@ -18,6 +18,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane/objects"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // Workloads are the Deployments and the StatefulSet of a control plane.
@@ -78,9 +79,9 @@ func (w *Workloads) Scale(ctx context.Context, name string, replicas int32) erro
 
 // ScaleObject sets the replicas of an object; a missing one is left alone.
 func (w *Workloads) ScaleObject(ctx context.Context, object client.Object, replicas int32) error {
-	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
-	return objects.Describe("scale", object, w.Seed,
-		client.IgnoreNotFound(w.Seed.Patch(ctx, object, patch, objects.FieldOwner)))
+	scaled := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
+	return patch.Describe("scale", object, w.Seed,
+		client.IgnoreNotFound(w.Seed.Patch(ctx, object, scaled, objects.FieldOwner)))
 }
 
 // Delete deletes a Deployment of the control plane and waits until none of its pods is left.
@@ -176,7 +177,7 @@ func (w *Workloads) restartedAt(ctx context.Context, name string) (string, error
 	}
 	d := &appsv1.Deployment{ObjectMeta: w.Meta(name)}
 	if err := w.Seed.Get(ctx, client.ObjectKeyFromObject(d), d); client.IgnoreNotFound(err) != nil {
-		return "", objects.Describe("read", d, w.Seed, err)
+		return "", patch.Describe("read", d, w.Seed, err)
 	}
 	return d.Spec.Template.Annotations[AnnotationRestartedAt], nil
 }

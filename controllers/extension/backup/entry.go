@@ -91,12 +91,9 @@ func (p *Provider) rememberEpoch(ctx context.Context, obj *extensionsv1alpha1.Ba
 	if epoch == "" || obj.Annotations[constants.OwnershipEpoch] == epoch {
 		return nil
 	}
-	if err := patch.Object(ctx, p.Seed, obj, func() {
+	return patch.Object(ctx, p.Seed, obj, func() {
 		metav1.SetMetaDataAnnotation(&obj.ObjectMeta, constants.OwnershipEpoch, epoch)
-	}); err != nil {
-		return fmt.Errorf("remember the epoch of %q: %w", obj.Name, err)
-	}
-	return nil
+	})
 }
 
 func (p *Provider) deployBackupSecret(ctx context.Context, obj *extensionsv1alpha1.BackupEntry) error {

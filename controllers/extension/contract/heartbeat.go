@@ -2,7 +2,6 @@ package contract
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -10,10 +9,10 @@ import (
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // Heartbeat renews the Lease of one extension in its own namespace (docs/specification/extensions.md#spec-3-9). It
@@ -46,15 +45,10 @@ func (h *Heartbeat) Start(ctx context.Context) error {
 // Renew writes the Lease once.
 func (h *Heartbeat) Renew(ctx context.Context) error {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: h.Namespace, Name: constants.HeartbeatLease}}
-	_, err := controllerutil.CreateOrPatch(ctx, h.Client, lease, func() error { h.beat(lease); return nil })
-	if err != nil {
-		return fmt.Errorf("renew the Lease %s/%s: %w", h.Namespace, constants.HeartbeatLease, err)
-	}
-	return nil
-}
-
-func (h *Heartbeat) beat(lease *coordinationv1.Lease) {
-	lease.Spec.HolderIdentity = ptr.To(h.Extension)
-	lease.Spec.LeaseDurationSeconds = ptr.To(int32(h.Every / time.Second))
-	lease.Spec.RenewTime = &metav1.MicroTime{Time: h.Clock.Now()}
+	return patch.CreateOrPatch(ctx, h.Client, lease, func(*coordinationv1.Lease) error {
+		lease.Spec.HolderIdentity = ptr.To(h.Extension)
+		lease.Spec.LeaseDurationSeconds = ptr.To(int32(h.Every / time.Second))
+		lease.Spec.RenewTime = &metav1.MicroTime{Time: h.Clock.Now()}
+		return nil
+	})
 }

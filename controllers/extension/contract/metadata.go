@@ -18,28 +18,16 @@ func (r *Reconciler[T]) addFinalizer(ctx context.Context, obj T) error {
 	if err := r.addSecretFinalizer(ctx, obj); err != nil {
 		return err
 	}
-	if controllerutil.ContainsFinalizer(obj, r.Kind.Finalizer) {
-		return nil
-	}
-	err := patch.LockedObject(ctx, r.Client, obj, func() { controllerutil.AddFinalizer(obj, r.Kind.Finalizer) })
-	if err != nil {
-		return fmt.Errorf("add the finalizer to %s %q: %w", r.Kind.Name, obj.GetName(), err)
-	}
-	return nil
+	return patch.LockedObject(ctx, r.Client, obj, func() { controllerutil.AddFinalizer(obj, r.Kind.Finalizer) })
 }
 
 func (r *Reconciler[T]) removeFinalizer(ctx context.Context, obj T) error {
 	if err := r.removeSecretFinalizer(ctx, obj); err != nil {
 		return err
 	}
-	if !controllerutil.ContainsFinalizer(obj, r.Kind.Finalizer) {
-		return nil
-	}
-	err := patch.LockedObject(ctx, r.Client, obj, func() { controllerutil.RemoveFinalizer(obj, r.Kind.Finalizer) })
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("remove the finalizer from %s %q: %w", r.Kind.Name, obj.GetName(), err)
-	}
-	return nil
+	return client.IgnoreNotFound(patch.LockedObject(ctx, r.Client, obj, func() {
+		controllerutil.RemoveFinalizer(obj, r.Kind.Finalizer)
+	}))
 }
 
 // removeRequest takes the request off the object if it is still the one that was served. A newer one stays, and the
@@ -48,15 +36,11 @@ func (r *Reconciler[T]) removeRequest(ctx context.Context, obj T, served Request
 	if served.Operation == "" || RequestOf(obj) != served {
 		return nil
 	}
-	err := patch.LockedObject(ctx, r.Client, obj, func() {
+	return client.IgnoreNotFound(patch.LockedObject(ctx, r.Client, obj, func() {
 		annotations := obj.GetAnnotations()
 		delete(annotations, constants.GardenerOperation)
 		obj.SetAnnotations(annotations)
-	})
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("remove the request %q from %s %q: %w", served.Operation, r.Kind.Name, obj.GetName(), err)
-	}
-	return nil
+	}))
 }
 
 func (r *Reconciler[T]) addSecretFinalizer(ctx context.Context, obj T) error {
@@ -64,15 +48,10 @@ func (r *Reconciler[T]) addSecretFinalizer(ctx context.Context, obj T) error {
 	if apierrors.IsNotFound(err) {
 		return &actionError{err}
 	}
-	if err != nil || secret == nil || controllerutil.ContainsFinalizer(secret, r.Kind.Finalizer) {
+	if err != nil || secret == nil {
 		return err
 	}
-	if err := patch.LockedObject(ctx, r.Client, secret, func() {
-		controllerutil.AddFinalizer(secret, r.Kind.Finalizer)
-	}); err != nil {
-		return fmt.Errorf("add the finalizer to the secret of %s %q: %w", r.Kind.Name, obj.GetName(), err)
-	}
-	return nil
+	return patch.LockedObject(ctx, r.Client, secret, func() { controllerutil.AddFinalizer(secret, r.Kind.Finalizer) })
 }
 
 func (r *Reconciler[T]) removeSecretFinalizer(ctx context.Context, obj T) error {
@@ -80,16 +59,12 @@ func (r *Reconciler[T]) removeSecretFinalizer(ctx context.Context, obj T) error 
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	if err != nil || secret == nil || !controllerutil.ContainsFinalizer(secret, r.Kind.Finalizer) {
+	if err != nil || secret == nil {
 		return err
 	}
-	err = patch.LockedObject(ctx, r.Client, secret, func() {
+	return client.IgnoreNotFound(patch.LockedObject(ctx, r.Client, secret, func() {
 		controllerutil.RemoveFinalizer(secret, r.Kind.Finalizer)
-	})
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("remove the finalizer from the secret of %s %q: %w", r.Kind.Name, obj.GetName(), err)
-	}
-	return nil
+	}))
 }
 
 func (r *Reconciler[T]) secret(ctx context.Context, obj T) (*corev1.Secret, error) {

@@ -5,16 +5,13 @@ import (
 	"fmt"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
-// Apply brings an object to what change makes of it: created if missing, else merge-patched with the difference
-// alone. It writes nothing if nothing differs.
+// Apply creates or patches an object by a change that cannot fail.
 func Apply[T client.Object](ctx context.Context, c client.Client, obj T, change func(T)) error {
-	if _, err := controllerutil.CreateOrPatch(ctx, c, obj, func() error { change(obj); return nil }); err != nil {
-		return fmt.Errorf("create or patch %T %q: %w", obj, client.ObjectKeyFromObject(obj), err)
-	}
-	return nil
+	return patch.CreateOrPatch(ctx, c, obj, func(T) error { change(obj); return nil })
 }
 
 // Discard deletes an object; one that is gone is fine.

@@ -21,6 +21,7 @@ import (
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/extension/contract"
 	"github.com/transplant-sim/transplant/controllers/extension/reference"
+	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // machinesState is the saved state of the machines (docs/specification/extensions.md#spec-3-7). Objects are kept raw,
@@ -132,11 +133,9 @@ func (p *Provider) shallowDelete(ctx context.Context, list client.ObjectList, op
 		if !ok {
 			return fmt.Errorf("shallow-delete %T: it is no object", item)
 		}
-		if len(object.GetFinalizers()) > 0 {
-			patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
-			if err := client.IgnoreNotFound(p.Seed.Patch(ctx, object, patch)); err != nil {
-				return fmt.Errorf("strip the finalizers of %T %q: %w", object, object.GetName(), err)
-			}
+		err := patch.Object(ctx, p.Seed, object, func() { object.SetFinalizers(nil) })
+		if client.IgnoreNotFound(err) != nil {
+			return err
 		}
 		return reference.Discard(ctx, p.Seed, object)
 	})
