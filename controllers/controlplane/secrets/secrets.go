@@ -38,10 +38,6 @@ type spec struct {
 // set are the data of the secrets of one control plane, as far as they exist.
 type set map[string]map[string][]byte
 
-func (s set) ca(name string) keyPair {
-	return keyPair{cert: s[name][KeyCACert], key: s[name][keyCAKey]}
-}
-
 // Initialize restores the persisted secrets of the ShootState while restoring, and creates what is missing,
 // each derived from those before it. What exists is never changed (docs/specification/migration.md#spec-2-8), but for
 // the certificate of a shoot that has been given a domain since, for certificates that have come to half of their
@@ -153,7 +149,7 @@ func (s *Secrets) GuardClient(ctx context.Context) (map[string][]byte, error) {
 	if _, err := s.ensure(ctx, s.etcdServer(ctx, now), set); err != nil {
 		return nil, err
 	}
-	return guardClient(ctx, "", access.Gardenlet, now).make(set)
+	return guardClient("", access.Gardenlet, now).make(set)
 }
 
 // The users of a shoot that have roles of ours. kube-controller-manager and kube-scheduler have those that come with
