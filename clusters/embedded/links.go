@@ -7,6 +7,8 @@ import (
 	"os"
 	"time"
 
+	certutil "k8s.io/client-go/util/cert"
+
 	"github.com/transplant-sim/transplant/clusters/authorities"
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/clusters/embedded/program"
@@ -53,12 +55,10 @@ func (l *Landscape) upstream(target string) (*url.URL, *x509.CertPool, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	authority, err := os.ReadFile(c.files.PKI().Certificate(program.ClusterCA))
+	roots, err := certutil.NewPool(c.files.PKI().Certificate(program.ClusterCA))
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the authority of cluster %q: %w", target, err)
 	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(authority)
 	where, err := url.Parse(c.files.URL())
 	return where, roots, err
 }
