@@ -63,9 +63,7 @@ type Proxy struct {
 
 // NewProxy opens a proxy and serves it until it is closed.
 func NewProxy(o ProxyOptions) (*Proxy, error) {
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
+	o.Clock = cmp.Or[clock.Clock](o.Clock, clock.RealClock{})
 	if o.Log.GetSink() == nil {
 		o.Log = logr.Discard()
 	}

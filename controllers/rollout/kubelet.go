@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -16,9 +17,7 @@ func kubelet(shoot *gardencorev1beta1.Shoot, worker *gardencorev1beta1.Worker) [
 	if worker.Kubernetes != nil && worker.Kubernetes.Kubelet != nil {
 		config = worker.Kubernetes.Kubelet
 	}
-	if config == nil {
-		config = &gardencorev1beta1.KubeletConfig{}
-	}
+	config = cmp.Or(config, &gardencorev1beta1.KubeletConfig{})
 	policy := ""
 	if config.CPUManagerPolicy != nil {
 		policy = *config.CPUManagerPolicy
@@ -36,12 +35,8 @@ func reserved(kube, system *gardencorev1beta1.KubeletConfigReserved) string {
 	if kube == nil && system == nil {
 		return ""
 	}
-	if kube == nil {
-		kube = &gardencorev1beta1.KubeletConfigReserved{}
-	}
-	if system == nil {
-		system = &gardencorev1beta1.KubeletConfigReserved{}
-	}
+	kube = cmp.Or(kube, &gardencorev1beta1.KubeletConfigReserved{})
+	system = cmp.Or(system, &gardencorev1beta1.KubeletConfigReserved{})
 	return "cpu=" + sum(kube.CPU, system.CPU) + ",memory=" + sum(kube.Memory, system.Memory) +
 		",pid=" + sum(kube.PID, system.PID) + ",ephemeralStorage=" + sum(kube.EphemeralStorage, system.EphemeralStorage)
 }

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -63,10 +64,7 @@ func (p *Provider) publishInPlace(ctx context.Context, obj *extensionsv1alpha1.W
 		hashes[pool.pool.Name] = pool.inPlace
 	}
 	return contract.PatchStatus(ctx, p.Seed, obj, func() {
-		known := obj.Status.InPlaceUpdates
-		if known == nil {
-			known = &extensionsv1alpha1.InPlaceUpdatesWorkerStatus{}
-		}
+		known := cmp.Or(obj.Status.InPlaceUpdates, &extensionsv1alpha1.InPlaceUpdatesWorkerStatus{})
 		maps.DeleteFunc(hashes, func(pool, _ string) bool { return behind[pool] && known.WorkerPoolToHashMap[pool] == "" })
 		for pool := range hashes {
 			if behind[pool] {

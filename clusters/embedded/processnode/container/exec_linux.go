@@ -1,6 +1,7 @@
 package container
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,9 +61,7 @@ func (p *Process) execOnThisThread(ctx context.Context, c Command, tty *terminal
 	command.Args[0] = c.Args[0]
 	command.Env = c.Env
 	command.Dir = c.Dir
-	if command.Dir == "" {
-		command.Dir = "/"
-	}
+	command.Dir = cmp.Or(command.Dir, "/")
 	command.WaitDelay = drainDelay
 	// No parent-death signal: it dies with the container's PID 1, and Go would take a parent outside the namespace for
 	// dead.

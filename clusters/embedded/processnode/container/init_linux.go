@@ -1,6 +1,7 @@
 package container
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -74,10 +75,7 @@ func become(spec Spec) error {
 			return fmt.Errorf("forbid new privileges: %w", err)
 		}
 	}
-	dir := spec.Dir
-	if dir == "" {
-		dir = "/"
-	}
+	dir := cmp.Or(spec.Dir, "/")
 	if err := os.Chdir(dir); err != nil {
 		return &StartError{Message: fmt.Sprintf("change to the working directory: %v", err)}
 	}
