@@ -229,14 +229,9 @@ func (n *NodeConfigs) DeployAgentSecrets(ctx context.Context) error {
 		}
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: name}}
 		if err := objects.CreateOrPatch(ctx, shoot, secret, func(s *corev1.Secret) error {
-			if s.Labels == nil {
-				s.Labels = map[string]string{}
-			}
-			s.Labels[constants.GardenRole], s.Labels[constants.WorkerPool] = cloud.NodeAgentRole, worker.Name
-			if s.Annotations == nil {
-				s.Annotations = map[string]string{}
-			}
-			s.Annotations[constants.ChecksumNodeConfig] = fmt.Sprintf("%x", sha256.Sum256(content))
+			metav1.SetMetaDataLabel(&s.ObjectMeta, constants.GardenRole, cloud.NodeAgentRole)
+			metav1.SetMetaDataLabel(&s.ObjectMeta, constants.WorkerPool, worker.Name)
+			metav1.SetMetaDataAnnotation(&s.ObjectMeta, constants.ChecksumNodeConfig, fmt.Sprintf("%x", sha256.Sum256(content)))
 			s.Data = map[string][]byte{cloud.NodeAgentConfigKey: content}
 			return nil
 		}); err != nil {
