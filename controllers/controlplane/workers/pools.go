@@ -86,9 +86,7 @@ func updateBounds(worker gardencorev1beta1.Worker) (surge, unavailable intstr.In
 
 func (n *NodeConfigs) poolLabels(worker gardencorev1beta1.Worker) map[string]string {
 	labels := map[string]string{}
-	for key, value := range worker.Labels {
-		labels[key] = value
-	}
+	maps.Copy(labels, worker.Labels)
 	labels[constants.WorkerPool] = worker.Name
 	return labels
 }
