@@ -119,8 +119,7 @@ func wait(ctx context.Context, command *exec.Cmd) (Exit, error) {
 	if ctx.Err() != nil {
 		return exitOf(command, err), ctx.Err()
 	}
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) {
+	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited && !errors.Is(err, exec.ErrWaitDelay) {
 		return Exit{}, fmt.Errorf("wait for the command: %w", err)
 	}
 	return exitOf(command, err), nil

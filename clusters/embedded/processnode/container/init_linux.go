@@ -32,8 +32,7 @@ func Init() error {
 	unix.CloseOnExec(resultFD)
 	err := run()
 	failure := initFailure{Message: err.Error()}
-	var start *StartError
-	failure.Command = errors.As(err, &start)
+	_, failure.Command = errors.AsType[*StartError](err)
 	return errors.Join(err, json.NewEncoder(os.NewFile(resultFD, "result")).Encode(failure))
 }
 
