@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/connection"
 )
 
 // Controllers wires the controllers of one shoot.
@@ -41,7 +42,7 @@ type Controllers struct {
 
 // AddToManager adds them to a manager made by NewManager.
 func (c *Controllers) AddToManager(mgr manager.Manager) error {
-	target, err := client.New(bounded(c.TargetConfig), client.Options{Scheme: clientgoscheme.Scheme})
+	target, err := client.New(connection.Bounded(c.TargetConfig, connection.CallTimeout), client.Options{Scheme: clientgoscheme.Scheme})
 	if err != nil {
 		return fmt.Errorf("make the client of the shoot: %w", err)
 	}
