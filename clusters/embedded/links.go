@@ -15,12 +15,6 @@ import (
 	"github.com/transplant-sim/transplant/clusters/switchboard"
 )
 
-// Targets of links that are no clusters.
-const (
-	CloudTarget  = switchboard.Cloud
-	ShootsTarget = switchboard.Shoots
-)
-
 // newLinks makes the switchboard: each link listens on an address of its own.
 func (l *Landscape) newLinks() *switchboard.Board {
 	var shoots Shoots
@@ -48,7 +42,7 @@ func (l *Landscape) Authorities() *authorities.Landscape { return l.keys }
 
 // upstream is where a direct link leads, and who vouches for it.
 func (l *Landscape) upstream(target string) (*url.URL, *x509.CertPool, error) {
-	if target == CloudTarget {
+	if target == switchboard.Cloud {
 		return &url.URL{Scheme: "https", Host: l.Slot().Cloud().String()}, l.keys.Servers.Pool(), nil
 	}
 	c, err := l.clusters.Find(target)

@@ -42,7 +42,7 @@ func versionsFit(r *Request, g *garden) field.ErrorList {
 		return field.ErrorList{field.Required(field.NewPath("spec", "cloudProfile", "name"),
 			"must name the CloudProfile that offers the shoot's versions")}
 	}
-	return versionrules.ValidateShootUpdate(r.Shoot, r.Old, g.profile, g.now)
+	return versionrules.ValidateShoot(r.Shoot, r.Old, g.profile, g.now)
 }
 
 // inPlaceHolds keeps what cannot change about pools whose nodes are updated in place

@@ -114,6 +114,3 @@ func (r row) expand() []Resource {
 	}
 	return resources
 }
-
-// Critical are the resources of docs/specification/care.md#spec-5-6. The list is the caller's own, its labels are not.
-func Critical() []Resource { return slices.Clone(critical) }

@@ -133,7 +133,7 @@ func TestCriticalResources(t *testing.T) {
 		row.cells(func(string, string, string) { cells++ })
 	}
 	// endpoints and services count twice: in kube-system and in default
-	if got := len(Critical()); got != cells+3 {
+	if got := len(critical); got != cells+3 {
 		t.Errorf("%d resources are critical, the table has %d", got, cells+3)
 	}
 }

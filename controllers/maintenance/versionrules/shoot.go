@@ -17,15 +17,9 @@ import (
 // (docs/specification/versions.md#spec-4-3).
 const MaxSkew = 3
 
-// ValidateShoot checks the versions of a shoot that is created, against its CloudProfile.
-func ValidateShoot(shoot *gardencorev1beta1.Shoot, profile *gardencorev1beta1.CloudProfile,
-	now time.Time) field.ErrorList {
-	return ValidateShootUpdate(shoot, nil, profile, now)
-}
-
-// ValidateShootUpdate checks the versions of a shoot that is changed. What has not changed is not checked against the
-// profile again; old is nil for a shoot that is created.
-func ValidateShootUpdate(shoot, old *gardencorev1beta1.Shoot, profile *gardencorev1beta1.CloudProfile,
+// ValidateShoot checks the versions of a shoot against its CloudProfile. What has not changed is not checked again; old
+// is nil for a shoot that is created.
+func ValidateShoot(shoot, old *gardencorev1beta1.Shoot, profile *gardencorev1beta1.CloudProfile,
 	now time.Time) field.ErrorList {
 	offers, _ := version.OffersAt(profile.Spec.Kubernetes.Versions, now)
 	r := rules{profile: profile, now: now, kubernetes: offers, shoot: shoot, old: old}
