@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/controlplane/objects"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
@@ -31,7 +32,7 @@ type spec struct {
 	make   func(set) (map[string][]byte, error)
 	// outdated reports whether a secret must be made anew, although it exists; nil for never.
 	outdated func(map[string][]byte) bool
-	// rotation is the value of labelRotated that the rotation under way gives the secret; "" without one.
+	// rotation is what the label LastRotationInitiationTime becomes by the rotation that is under way; "" without one.
 	rotation string
 }
 
@@ -76,7 +77,7 @@ func (s *Secrets) ensure(ctx context.Context, spec spec, set set) (map[string][]
 	if err == nil && spec.outdated != nil && spec.outdated(secret.Data) {
 		return s.renew(ctx, secret, spec, set)
 	}
-	if err == nil && spec.rotation != "" && secret.Labels[labelRotated] != spec.rotation {
+	if err == nil && spec.rotation != "" && secret.Labels[constants.LastRotationInitiationTime] != spec.rotation {
 		return s.rotate(ctx, secret, spec, set)
 	}
 	if err == nil {
@@ -95,18 +96,18 @@ func (s *Secrets) ensure(ctx context.Context, spec spec, set set) (map[string][]
 	}
 	secret = &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: spec.name, Namespace: s.Namespace(), Labels: map[string]string{
-			labelManagedBy: "secrets-manager",
-			labelName:      spec.name,
+			constants.ManagedBy:  constants.ManagedBySecretsManager,
+			constants.SecretName: spec.name,
 		}},
 		Type: corev1.SecretTypeOpaque,
 		Data: data,
 	}
 	maps.Copy(secret.Labels, spec.labels)
 	if slices.Contains(persisted, spec.name) {
-		secret.Labels[labelPersist] = "true"
+		secret.Labels[constants.Persist] = constants.LabelTrue
 	}
 	if spec.rotation != "" {
-		secret.Labels[labelRotated] = spec.rotation
+		secret.Labels[constants.LastRotationInitiationTime] = spec.rotation
 	}
 	if err := s.Seed.Create(ctx, secret); err != nil {
 		return nil, fmt.Errorf("create secret %q: %w", spec.name, err)
@@ -183,7 +184,7 @@ const (
 	ResourceManager   = "gardener-resource-manager"
 )
 
-// Keys and labels of the secrets.
+// Keys of the secrets.
 const (
 	KeyCACert = "ca.crt"
 	keyCAKey  = "ca.key"
@@ -193,10 +194,6 @@ const (
 	KeyTokens            = "static_tokens.csv"
 	KeyClusterAdminToken = "cluster-admin"
 	KeyNodeToken         = "node"
-	labelPersist         = "persist"
-	labelManagedBy       = "managed-by"
-	labelName            = "name"
-	labelValidUntil      = "valid-until-time"
 )
 
 // authorities are the certificate authorities of a shoot, and persisted all secrets that move with it. These cover the
@@ -220,12 +217,8 @@ func Missing(state *shootstate.State) []string {
 	return missing
 }
 
-const (
-	// labelRotated of a secret is when the rotation was initiated that has made it, in seconds.
-	labelRotated = "last-rotation-initiation-time"
-	// suffixOld of a secret's name names the one that was in use before its last rotation.
-	suffixOld = ".old"
-)
+// suffixOld of a secret's name names the one that was in use before its last rotation.
+const suffixOld = ".old"
 
 // sshRotation is the label of an SSH key pair that the rotation which is under way has made; "" if none is.
 func (s *Secrets) sshRotation() string {
@@ -254,7 +247,7 @@ func (s *Secrets) rotate(
 		return nil, fmt.Errorf("rotate secret %q: %w", spec.name, err)
 	}
 	secret.Data = data
-	metav1.SetMetaDataLabel(&secret.ObjectMeta, labelRotated, spec.rotation)
+	metav1.SetMetaDataLabel(&secret.ObjectMeta, constants.LastRotationInitiationTime, spec.rotation)
 	if err := s.Seed.Patch(ctx, secret, client.MergeFrom(before)); err != nil {
 		return nil, fmt.Errorf("rotate secret %q: %w", spec.name, err)
 	}

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	certutil "k8s.io/client-go/util/cert"
 
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/api/pki"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/controlplane/workload"
@@ -23,7 +24,7 @@ func (s *Secrets) specs(ctx context.Context, now time.Time) []spec {
 	for _, name := range authorities {
 		specs = append(specs, spec{
 			name:   name,
-			labels: map[string]string{labelValidUntil: fmt.Sprint(now.Add(pki.Lifetime).Unix())},
+			labels: map[string]string{constants.ValidUntilTime: fmt.Sprint(now.Add(pki.Lifetime).Unix())},
 			make:   makeAuthority(name, now),
 		})
 	}
