@@ -54,7 +54,7 @@ func Requested(shoot *gardencorev1beta1.Shoot, operations []string) (pools, unkn
 func Replaceable(shoot *gardencorev1beta1.Shoot, pools []string) []string {
 	return slices.DeleteFunc(slices.Clone(pools), func(name string) bool {
 		worker := find(shoot, name)
-		return worker == nil || UpdatesInPlace(worker)
+		return worker == nil || worker.UpdatesInPlace()
 	})
 }
 

@@ -193,7 +193,7 @@ const nodeAgentSecretPrefix = "gardener-node-agent-"
 // roll, and then only. For a pool whose nodes are updated in place it is the pool's name alone
 // (docs/specification/versions.md#spec-4-9). It follows from the Shoot, so that it is the same on every seed.
 func (n *NodeConfigs) agentSecretName(worker gardencorev1beta1.Worker) (string, error) {
-	if rollout.UpdatesInPlace(&worker) {
+	if worker.UpdatesInPlace() {
 		return nodeAgentSecretPrefix + worker.Name, nil
 	}
 	fingerprint, err := rollout.Fingerprint(n.Shoot, &worker)
@@ -204,7 +204,7 @@ func (n *NodeConfigs) agentSecretName(worker gardencorev1beta1.Worker) (string, 
 }
 
 func kubeletVersion(shoot *gardencorev1beta1.Shoot, worker gardencorev1beta1.Worker) string {
-	return "v" + strings.TrimPrefix(poolVersion(shoot, worker), "v")
+	return "v" + strings.TrimPrefix(worker.KubernetesVersion(shoot), "v")
 }
 
 // DeployAgentSecrets gives the nodes of each pool what changes without a roll: a patch version of the kubelet.
@@ -256,7 +256,7 @@ func (n *NodeConfigs) agentConfig(worker gardencorev1beta1.Worker) (cloud.NodeAg
 
 // inPlace stands for everything to which the pool's nodes are updated in place; empty for a pool that rolls.
 func (n *NodeConfigs) inPlace(worker gardencorev1beta1.Worker) (string, error) {
-	if !rollout.UpdatesInPlace(&worker) {
+	if !worker.UpdatesInPlace() {
 		return "", nil
 	}
 	fingerprint, err := rollout.InPlaceFingerprint(n.Shoot, &worker)

@@ -40,7 +40,7 @@ func inPlaceOf(pool extensionsv1alpha1.WorkerPool, shoot *gardencorev1beta1.Shoo
 
 // keepsMachines says whether a pool is updated in place.
 func keepsMachines(pool extensionsv1alpha1.WorkerPool) bool {
-	return rollout.UpdatesInPlace(&gardencorev1beta1.Worker{UpdateStrategy: pool.UpdateStrategy})
+	return (&gardencorev1beta1.Worker{UpdateStrategy: pool.UpdateStrategy}).UpdatesInPlace()
 }
 
 func (z zonePool) manual() bool {
