@@ -25,7 +25,7 @@ var allowed = map[string][]string{
 	"api": {},
 	"controllers": {"api", "controllers/flow", "controllers/controlplane", "controllers/ownership",
 		"controllers/etcd", "controllers/placement", "controllers/patch", "controllers/errorcodes", "controllers/rollout",
-		"controllers/rotation", "controllers/nodecritical", "controllers/metricsserver", "controllers/validation",
+		"controllers/rotation", "controllers/nodecritical", "controllers/metricsserver", "controllers/connection", "controllers/validation",
 		"controllers/maintenance/version", "controllers/maintenance/versionrules", "controllers/maintenance/image",
 		"controllers/maintenance/window"},
 	"controllers/flow":  {},
@@ -39,7 +39,8 @@ var allowed = map[string][]string{
 	"controllers/ownership/model":    {},
 	"controllers/ownership/validity": {"controllers/ownership"},
 	// The parts of the reference provider know each other only as far as one builds on the other.
-	"controllers/extension":           {"api", "controllers/patch", "controllers/ownership", "controllers/metricsserver"},
+	"controllers/extension": {"api", "controllers/patch", "controllers/ownership", "controllers/metricsserver",
+		"controllers/connection"},
 	"controllers/extension/contract":  {"api", "controllers/patch"},
 	"controllers/extension/reference": {"api", "controllers/patch"},
 	"controllers/extension/fence": {"api", "controllers/extension/contract", "controllers/ownership", "controllers/etcd",
@@ -79,6 +80,7 @@ var allowed = map[string][]string{
 	"controllers/rotation":      {"api"},
 	"controllers/nodecritical":  {"api"},
 	"controllers/metricsserver": {},
+	"controllers/connection":    {},
 	"controllers/validation": {"api", "controllers/rollout", "controllers/rotation", "controllers/maintenance/window",
 		"controllers/maintenance/sidechange"},
 	// What is decided about versions; the duty above it, controllers/maintenance, is a duty like the others.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -152,9 +153,7 @@ func (c *Client) send(ctx context.Context, method string, path []string, query u
 	if err != nil {
 		return nil, fmt.Errorf("make the request %s %s: %w", method, strings.Join(path, "/"), err)
 	}
-	for key, values := range header {
-		r.Header[key] = values
-	}
+	maps.Copy(r.Header, header)
 	scope, given := ScopeFrom(ctx)
 	if !given {
 		scope = c.scope

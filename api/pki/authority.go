@@ -1,8 +1,9 @@
-// Package pki makes certificate authorities and the certificates that they sign, with keys of the curve P-256. It
-// writes them to files, and renews and revokes nothing. Product and harness both use it.
+// Package pki makes certificate authorities and the certificates that they sign, with keys of the curve P-256, and keys
+// that need no certificate. It writes them to files, and renews and revokes nothing. Product and harness both use it.
 package pki
 
 import (
+	"cmp"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -18,9 +19,6 @@ import (
 // Lifetime of authorities, and of certificates for which nothing else is requested.
 const Lifetime = 10 * 365 * 24 * time.Hour
 
-// backdate lets a certificate be used on a machine whose clock has been set back a little.
-const backdate = time.Hour
-
 // Authority signs certificates.
 type Authority struct {
 	Certificate *x509.Certificate
@@ -29,49 +27,47 @@ type Authority struct {
 
 // NewAuthority makes a self-signed certificate authority.
 func NewAuthority(name string, now time.Time) (*Authority, error) {
-	pair, err := sign(&x509.Certificate{
-		Subject: pkix.Name{CommonName: name}, NotBefore: now.Add(-backdate), NotAfter: now.Add(Lifetime),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
-	}, nil)
+	return newAuthority(Request{Name: name}, now)
+}
+
+func newAuthority(r Request, now time.Time) (*Authority, error) {
+	template := r.template(now)
+	template.IsCA, template.BasicConstraintsValid = true, true
+	template.KeyUsage |= x509.KeyUsageCertSign | x509.KeyUsageCRLSign
+	pair, err := sign(template, nil)
 	if err != nil {
 		return nil, err
 	}
 	return &Authority{Certificate: pair.Leaf, key: pair.PrivateKey.(crypto.Signer)}, nil
 }
 
-// ParseAuthority reads an authority from its certificate and key in PEM.
-func ParseAuthority(certificate, key []byte) (*Authority, error) {
-	pair, err := tls.X509KeyPair(certificate, key)
-	if err != nil {
-		return nil, fmt.Errorf("parse the authority: %w", err)
-	}
-	return &Authority{Certificate: pair.Leaf, key: pair.PrivateKey.(crypto.Signer)}, nil
-}
-
 // Request says what a certificate is for.
 type Request struct {
-	Name   string             // common name: the user, in Kubernetes
-	Groups []string           // organizations: the user's groups
-	Hosts  []string           // IP addresses or DNS names
-	Usages []x509.ExtKeyUsage // without any: a client, and with hosts also a server
-	Valid  time.Duration      // zero is Lifetime
+	Name       string        // common name: the user, in Kubernetes
+	Groups     []string      // organizations: the user's groups
+	Hosts      []string      // IP addresses or DNS names; with any, the certificate serves, and is a client's all the same
+	ServerOnly bool          // no client may use the certificate
+	Valid      time.Duration // from now; zero is Lifetime
+	Backdate   time.Duration // before now, for machines whose clock is behind; zero is an hour
+}
+
+func (r Request) template(now time.Time) *x509.Certificate {
+	return &x509.Certificate{
+		Subject:   pkix.Name{CommonName: r.Name, Organization: r.Groups},
+		NotBefore: now.Add(-cmp.Or(r.Backdate, time.Hour)), NotAfter: now.Add(cmp.Or(r.Valid, Lifetime)),
+		KeyUsage: x509.KeyUsageDigitalSignature,
+	}
 }
 
 // Issue makes a key and signs a certificate for it.
 func (a *Authority) Issue(r Request, now time.Time) (tls.Certificate, error) {
-	template := &x509.Certificate{
-		Subject:   pkix.Name{CommonName: r.Name, Organization: r.Groups},
-		NotBefore: now.Add(-backdate), NotAfter: now.Add(Lifetime),
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: r.Usages,
+	template := r.template(now)
+	template.KeyUsage |= x509.KeyUsageKeyEncipherment
+	if !r.ServerOnly {
+		template.ExtKeyUsage = append(template.ExtKeyUsage, x509.ExtKeyUsageClientAuth)
 	}
-	if r.Valid > 0 {
-		template.NotAfter = now.Add(r.Valid)
-	}
-	if len(r.Usages) == 0 {
-		template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
-		if len(r.Hosts) > 0 {
-			template.ExtKeyUsage = append(template.ExtKeyUsage, x509.ExtKeyUsageServerAuth)
-		}
+	if r.ServerOnly || len(r.Hosts) > 0 {
+		template.ExtKeyUsage = append(template.ExtKeyUsage, x509.ExtKeyUsageServerAuth)
 	}
 	for _, host := range r.Hosts {
 		if ip := net.ParseIP(host); ip != nil {

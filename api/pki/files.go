@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 
-	certutil "k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/keyutil"
 )
 
@@ -73,14 +72,4 @@ func (f Folder) write(path string, content []byte) error {
 		return fmt.Errorf("write the key file %q: %w", path, err)
 	}
 	return nil
-}
-
-// PEM encodes a certificate and its key, as kubeconfigs hold them.
-func PEM(pair tls.Certificate) (certificate, key []byte, err error) {
-	key, err = keyutil.MarshalPrivateKeyToPEM(pair.PrivateKey)
-	return encodeCertificate(pair.Certificate[0]), key, err
-}
-
-func encodeCertificate(der []byte) []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: certutil.CertificateBlockType, Bytes: der})
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/crypto/ssh"
 )
 
 func authority(t *testing.T) *Authority {
@@ -70,7 +71,7 @@ func TestClientsMayNotServe(t *testing.T) {
 	}
 }
 
-func TestParseAuthority_OneThatWasEncoded_SignsForWhatIsRequested(t *testing.T) {
+func TestIssuePEM_EncodedAuthority_SignsForWhatIsRequested(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1700000000, 0)
 	made, err := NewAuthority("test", now)
@@ -81,12 +82,12 @@ func TestParseAuthority_OneThatWasEncoded_SignsForWhatIsRequested(t *testing.T) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	parsed, err := ParseAuthority(certificate, key)
+	request := Request{Name: "x", Hosts: []string{"x"}, Valid: time.Hour, Backdate: time.Minute, ServerOnly: true}
+	issued, issuedKey, err := IssuePEM(certificate, key, request, now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	pair, err := parsed.Issue(Request{Name: "x", Hosts: []string{"x"}, Valid: time.Hour,
-		Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}, now)
+	pair, err := tls.X509KeyPair(issued, issuedKey)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,19 +95,22 @@ func TestParseAuthority_OneThatWasEncoded_SignsForWhatIsRequested(t *testing.T) 
 	if _, err := pair.Leaf.Verify(serves); err != nil {
 		t.Error(err)
 	}
-	client, late := serves, serves
+	client, early, late := serves, serves, serves
 	client.KeyUsages = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
-	late.CurrentTime = now.Add(2 * time.Hour)
-	for want, options := range map[x509.InvalidReason]x509.VerifyOptions{
-		x509.IncompatibleUsage: client, x509.Expired: late,
+	early.CurrentTime, late.CurrentTime = now.Add(-2*time.Minute), now.Add(2*time.Hour)
+	for name, test := range map[string]struct {
+		options x509.VerifyOptions
+		want    x509.InvalidReason
+	}{
+		"client": {client, x509.IncompatibleUsage}, "early": {early, x509.Expired}, "late": {late, x509.Expired},
 	} {
 		var invalid x509.CertificateInvalidError
-		if _, err := pair.Leaf.Verify(options); !errors.As(err, &invalid) || invalid.Reason != want {
-			t.Errorf("got %v, want reason %d", err, want)
+		if _, err := pair.Leaf.Verify(test.options); !errors.As(err, &invalid) || invalid.Reason != test.want {
+			t.Errorf("%s: got %v, want reason %d", name, err, test.want)
 		}
 	}
-	if _, err := ParseAuthority(certificate, nil); err == nil {
-		t.Error("an authority without a key was parsed")
+	if _, _, err := IssuePEM(certificate, nil, request, now); err == nil {
+		t.Error("an authority without a key has signed")
 	}
 }
 
@@ -149,5 +153,29 @@ func TestFolder(t *testing.T) {
 	}
 	if _, err := x509.ParsePKIXPublicKey(block.Bytes); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestKeysWithoutCertificates_AreInTheFormsThatProgramsRead(t *testing.T) {
+	t.Parallel()
+	key, err := RSAKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if block, _ := pem.Decode(key); block == nil || block.Type != "RSA PRIVATE KEY" {
+		t.Errorf("the RSA key is %q", key)
+	} else if _, err := x509.ParsePKCS1PrivateKey(block.Bytes); err != nil {
+		t.Error(err)
+	}
+	private, public, err := SSHKey("gardener")
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := ssh.ParsePrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(ssh.MarshalAuthorizedKey(signer.PublicKey())), string(public)); diff != "" {
+		t.Errorf("the public SSH key (-want +got):\n%s", diff)
 	}
 }

@@ -249,7 +249,7 @@ func (l *Landscape) CloudAddresses() clusters.CloudAddresses {
 // MetricsAddress says where a companion is expected to serve /metrics.
 func (l *Landscape) MetricsAddress(companion string) clusters.MetricsAddress {
 	at := l.claim.Slot.CloudMetrics().String()
-	if companion != CloudTarget {
+	if companion != switchboard.Cloud {
 		at = l.claim.Slot.NodesMetrics().String()
 	}
 	return clusters.MetricsAddress{Listen: at, Reach: at}

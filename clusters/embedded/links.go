@@ -7,16 +7,12 @@ import (
 	"os"
 	"time"
 
+	certutil "k8s.io/client-go/util/cert"
+
 	"github.com/transplant-sim/transplant/clusters/authorities"
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/clusters/embedded/program"
 	"github.com/transplant-sim/transplant/clusters/switchboard"
-)
-
-// Targets of links that are no clusters.
-const (
-	CloudTarget  = switchboard.Cloud
-	ShootsTarget = switchboard.Shoots
 )
 
 // newLinks makes the switchboard: each link listens on an address of its own.
@@ -46,19 +42,17 @@ func (l *Landscape) Authorities() *authorities.Landscape { return l.keys }
 
 // upstream is where a direct link leads, and who vouches for it.
 func (l *Landscape) upstream(target string) (*url.URL, *x509.CertPool, error) {
-	if target == CloudTarget {
+	if target == switchboard.Cloud {
 		return &url.URL{Scheme: "https", Host: l.Slot().Cloud().String()}, l.keys.Servers.Pool(), nil
 	}
 	c, err := l.clusters.Find(target)
 	if err != nil {
 		return nil, nil, err
 	}
-	authority, err := os.ReadFile(c.files.PKI().Certificate(program.ClusterCA))
+	roots, err := certutil.NewPool(c.files.PKI().Certificate(program.ClusterCA))
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the authority of cluster %q: %w", target, err)
 	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(authority)
 	where, err := url.Parse(c.files.URL())
 	return where, roots, err
 }

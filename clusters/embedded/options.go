@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"fmt"
@@ -64,9 +65,7 @@ type Progress struct {
 }
 
 func (o *Options) complete() error {
-	if o.Name == "" {
-		o.Name = rundir.DefaultName
-	}
+	o.Name = cmp.Or(o.Name, rundir.DefaultName)
 	if o.Seeds == nil {
 		o.Seeds = []string{"a", "b"}
 	}

@@ -73,11 +73,7 @@ func newCluster(l *Landscape, name string, role clusters.Role) (*Cluster, error)
 	if err := c.keys().WriteAuthority(authority, made); err != nil {
 		return nil, fmt.Errorf("write the authority of cluster %q: %w", name, err)
 	}
-	encryption, err := atrest.Configuration(atrest.Resources(role))
-	if err == nil {
-		err = os.WriteFile(c.encryption(), encryption, 0o600)
-	}
-	if err != nil {
+	if err := os.WriteFile(c.encryption(), atrest.Configuration(atrest.Resources(role)), 0o600); err != nil {
 		return nil, fmt.Errorf("encrypt cluster %q: %w", name, err)
 	}
 	return c, nil
@@ -95,11 +91,8 @@ func (c *Cluster) Role() clusters.Role { return c.role }
 // Node is the name of the container that is the cluster's node, by which other containers on the network reach it.
 func (c *Cluster) Node() string { return nodeName(c.full) }
 
-// URL is where the API server is found from this machine, InnerURL from other containers and their pods.
+// URL is where the API server is found from this machine. Other containers and their pods find it at its node.
 func (c *Cluster) URL() string { return fmt.Sprintf("https://127.0.0.1:%d", c.port) }
-
-// InnerURL is where other containers and pods of other clusters find the API server.
-func (c *Cluster) InnerURL() string { return fmt.Sprintf("https://%s:6443", c.Node()) }
 
 func (c *Cluster) keys() pki.Folder {
 	return pki.Folder(c.landscape.dir.Join("clusters", c.name, "pki"))

@@ -215,7 +215,7 @@ func reachFromPod(t *testing.T, l *Landscape, from, to *Cluster) {
 		t.Fatal(err)
 	}
 	content, err := kubeconfig.OfAccount(t.Context(), observer, to.Name(), "default/default",
-		clientcmdapi.Cluster{Server: to.InnerURL(), CertificateAuthorityData: authority})
+		clientcmdapi.Cluster{Server: "https://" + to.Node() + ":6443", CertificateAuthorityData: authority})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package kind
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/x509"
@@ -57,9 +58,7 @@ type Options struct {
 }
 
 func (o *Options) complete() error {
-	if o.Name == "" {
-		o.Name = rundir.DefaultName
-	}
+	o.Name = cmp.Or(o.Name, rundir.DefaultName)
 	if o.Seeds == nil {
 		o.Seeds = []string{"a", "b"}
 	}

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -30,9 +31,7 @@ type core struct {
 }
 
 func newLink(c core) *Link {
-	if c.clock == nil {
-		c.clock = clock.RealClock{}
-	}
+	c.clock = cmp.Or[clock.Clock](c.clock, clock.RealClock{})
 	if c.random == nil {
 		c.random = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
 	}

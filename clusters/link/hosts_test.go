@@ -27,7 +27,9 @@ func TestProxyIsAskedForThousandsOfHosts(t *testing.T) {
 	defer watch.Body.Close()
 	pinned := u.proxy.Link("pinned.test")
 
-	heal := u.proxy.SetAll(requests.Fail{Match: kubeapi.Match{Resource: "none"}, Status: http.StatusServiceUnavailable})
+	heal := u.proxy.BeginAll(requests.Fail{
+		Match: kubeapi.Match{Resource: "none"}, Status: http.StatusServiceUnavailable,
+	}, nil).Heal
 	const asked = 5000
 	hosts := make(chan string)
 	var callers sync.WaitGroup

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -62,10 +63,7 @@ func New(o Options) (*Link, error) {
 	if o.Upstream == nil || o.Upstream.Host == "" {
 		return nil, fmt.Errorf("open %s: no upstream", name)
 	}
-	verify := o.UpstreamTLS
-	if verify == nil {
-		verify = &tls.Config{MinVersion: tls.VersionTLS12}
-	}
+	verify := cmp.Or(o.UpstreamTLS, &tls.Config{MinVersion: tls.VersionTLS12})
 	l := newLink(core{
 		name:        name,
 		certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &o.Certificate, nil },

@@ -63,9 +63,7 @@ type Proxy struct {
 
 // NewProxy opens a proxy and serves it until it is closed.
 func NewProxy(o ProxyOptions) (*Proxy, error) {
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
+	o.Clock = cmp.Or[clock.Clock](o.Clock, clock.RealClock{})
 	if o.Log.GetSink() == nil {
 		o.Log = logr.Discard()
 	}
@@ -152,15 +150,9 @@ func (p *Proxy) Stats() Stats {
 	return sum
 }
 
-// SetAll lets a fault act on the links of all hosts, those to come included, until heal is called. It panics when the
-// fault's values are not valid.
-func (p *Proxy) SetAll(f Fault) (heal func()) { return p.BeginAll(f).Heal }
-
-// BeginAll is SetAll for callers that need the fault's hits afterwards.
-func (p *Proxy) BeginAll(f Fault) *Injection { return p.BeginAllWith(f, nil) }
-
-// BeginAllWith is BeginAll with a hook that is called for every request that the fault hits.
-func (p *Proxy) BeginAllWith(f Fault, hook requests.Hook) *Injection {
+// BeginAll lets a fault act on the links of all hosts, those to come included, until it is healed. It panics when the
+// fault's values are not valid. The hook, if it is not nil, is called for every request that the fault hits.
+func (p *Proxy) BeginAll(f Fault, hook requests.Hook) *Injection {
 	i := newInjection(f, hook)
 	i.undo = func() { p.endAll(i) }
 	p.mu.Lock()

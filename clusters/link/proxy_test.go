@@ -352,7 +352,7 @@ func TestProxyCut(t *testing.T) {
 		expect(t, u.proxied(u.proxy), u.named("api.test"), "0 ")
 	}
 	u := newTown(t)
-	defer u.proxy.SetAll(wire.Cut{Refuse: true})()
+	defer u.proxy.BeginAll(wire.Cut{Refuse: true}, nil).Heal()
 	got := wait(t, get(t, u.proxied(u.proxy), u.named("api.test")))
 	if got.err == nil || !strings.HasSuffix(got.err.Error(), "link(user,shoot/api.test): connection refused") {
 		t.Errorf("got %q, %v; want a refusal", got.value, got.err)
@@ -364,7 +364,7 @@ func TestProxyLatency(t *testing.T) {
 	t.Parallel()
 	u := newTown(t)
 	u.ttl = 24 * time.Hour
-	defer u.proxy.SetAll(wire.Latency{Direction: wire.ToServer, Delay: time.Minute})()
+	defer u.proxy.BeginAll(wire.Latency{Direction: wire.ToServer, Delay: time.Minute}, nil).Heal()
 	call := raw(t, u.proxy, "CONNECT api.test:443 HTTP/1.1\r\nHost: api.test:443\r\n\r\n")
 	got, took := pass(t, u.clock, time.Second, call)
 	if got.value == nil || got.value.StatusCode != http.StatusOK || took < time.Minute {
@@ -379,7 +379,7 @@ func TestSetAll(t *testing.T) {
 	known, unknown := u.named("localhost"), u.named("api.test")
 	client := u.proxied(u.proxy)
 	expect(t, client, known, "0 ")
-	i := u.proxy.BeginAll(wire.Reset{})
+	i := u.proxy.BeginAll(wire.Reset{}, nil)
 	if i.Hits() != 1 {
 		t.Errorf("%d hits, want 1, by the open connection", i.Hits())
 	}

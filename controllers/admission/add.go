@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -44,12 +45,8 @@ func AddToManager(mgr manager.Manager, o Options) error {
 	if o.Host == "" {
 		return errors.New("add the webhook server: it needs the address of its pod")
 	}
-	if o.Port == 0 {
-		o.Port = DefaultPort
-	}
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
+	o.Port = cmp.Or(o.Port, DefaultPort)
+	o.Clock = cmp.Or[clock.Clock](o.Clock, clock.RealClock{})
 	hosts := []string{o.Host}
 	if o.Service != nil {
 		hosts = append(hosts, fmt.Sprintf("%s.%s.svc", o.Service.Name, o.Service.Namespace))

@@ -2,7 +2,6 @@ package admission
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"time"
 
 	"github.com/transplant-sim/transplant/api/pki"
@@ -16,7 +15,6 @@ func newServingCertificate(hosts []string, now time.Time) (tls.Certificate, []by
 	if err != nil {
 		return tls.Certificate{}, nil, err
 	}
-	serving, err := authority.Issue(pki.Request{Name: "transplant-admission", Hosts: hosts,
-		Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}, now)
+	serving, err := authority.Issue(pki.Request{Name: "transplant-admission", Hosts: hosts, ServerOnly: true}, now)
 	return serving, authority.PEM(), err
 }

@@ -190,11 +190,7 @@ func completeImage(profile *gardencorev1beta1.CloudProfile, shoot *gardencorev1b
 		return "", fmt.Errorf("the CloudProfile has no machine image %q", worker.Machine.Image.Name)
 	}
 	pool := image.Pool{Worker: worker, Capabilities: profile.Spec.MachineCapabilities}
-	kubelet := shoot.Spec.Kubernetes.Version
-	if worker.Kubernetes != nil && worker.Kubernetes.Version != nil {
-		kubelet = *worker.Kubernetes.Version
-	}
-	if number, err := version.Parse(kubelet); err == nil {
+	if number, err := version.Parse(worker.KubernetesVersion(shoot)); err == nil {
 		pool.Kubelet = number
 	}
 	for t := range profile.Spec.MachineTypes {

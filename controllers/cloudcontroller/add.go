@@ -21,14 +21,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/transplant-sim/transplant/controllers/connection"
 )
 
-const (
-	// callTimeout bounds one call of the shoot, so that one that was swallowed does not hold up an object.
-	callTimeout = 20 * time.Second
-	// patience is how long the shoot's API server may be away at the start; its absence is no reason to end.
-	patience = 24 * time.Hour
-)
+// patience is how long the shoot's API server may be away at the start; its absence is no reason to end.
+const patience = 24 * time.Hour
 
 // AddToManager adds the controllers of one shoot to a manager, which is on the shoot's seed. The shoot need not answer
 // yet.
@@ -43,8 +41,7 @@ func AddToManager(mgr manager.Manager, shoot *rest.Config, account Account) erro
 	if err := mgr.Add(target); err != nil {
 		return fmt.Errorf("add the shoot to the manager: %w", err)
 	}
-	bounded := rest.CopyConfig(shoot)
-	bounded.Timeout = callTimeout
+	bounded := connection.Bounded(shoot, connection.CallTimeout)
 	direct, err := client.New(bounded, client.Options{Scheme: clientgoscheme.Scheme})
 	if err != nil {
 		return fmt.Errorf("make the client of the shoot: %w", err)

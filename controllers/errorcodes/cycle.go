@@ -10,14 +10,8 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
 
-const (
-	// DefaultRetryDuration is how long an operation is retried.
-	DefaultRetryDuration = 12 * time.Hour
-	// DefaultThrottledRetryPeriod is after how long a Failed shoot whose cloud throttled it is retried, and
-	// DefaultThrottledRetryJitter how much longer it may take, so that not all come at once.
-	DefaultThrottledRetryPeriod = 10 * time.Minute
-	DefaultThrottledRetryJitter = 5 * time.Minute
-)
+// DefaultRetryDuration is how long an operation is retried.
+const DefaultRetryDuration = 12 * time.Hour
 
 // StateAfter says in what state an operation ends that met errors, and why: Failed if a code says that no retry helps,
 // or if the cycle of retries has lasted longer than retryDuration; else Error, which is retried

@@ -16,6 +16,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
@@ -120,9 +121,7 @@ func newServeCommand(shared *backupFlags) *cobra.Command {
 		"maximum age of a change before its upload begins")
 	flags.DurationVar(&f.fullInterval, "full-interval", time.Hour, "time between full snapshots")
 	for _, name := range []string{"ca-file", "cert-file", "key-file"} {
-		if err := command.MarkFlagRequired(name); err != nil {
-			panic(err) // a name that is no flag
-		}
+		utilruntime.Must(command.MarkFlagRequired(name)) // the flag is defined above
 	}
 	return command
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -69,9 +70,7 @@ func NewGuardCommand() *cobra.Command {
 		"how long the guard is valid after it has read an authority")
 	for _, name := range []string{"endpoint", "ca-file", "cert-file", "key-file", "data-dir", "backup-url",
 		"garden-kubeconfig", "lease", "cloud-kubeconfig", "owner-record", "owner", "epoch"} {
-		if err := command.MarkFlagRequired(name); err != nil {
-			panic(err) // a name that is no flag
-		}
+		utilruntime.Must(command.MarkFlagRequired(name)) // the flag is defined above
 	}
 	return command
 }

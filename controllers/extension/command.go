@@ -11,11 +11,9 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/transplant-sim/transplant/api/cloud"
@@ -23,6 +21,7 @@ import (
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/connection"
 	"github.com/transplant-sim/transplant/controllers/extension/contract"
 	"github.com/transplant-sim/transplant/controllers/extension/fence"
 	"github.com/transplant-sim/transplant/controllers/extension/operatingsystem"
@@ -43,6 +42,9 @@ type flags struct {
 }
 
 const (
+	program = "extensions"
+	// callsPerSecond are those that each API server gets at most.
+	callsPerSecond = 200
 	// heartbeatInterval is how often the heartbeat Lease is renewed.
 	heartbeatInterval = 30 * time.Second
 	// workers is how many objects of a kind are worked on at a time.
@@ -53,7 +55,7 @@ const (
 func NewCommand() *cobra.Command {
 	f := &flags{}
 	command := &cobra.Command{
-		Use: "extensions", Short: "Run the reference provider of a seed", Args: cobra.NoArgs, SilenceUsage: true,
+		Use: program, Short: "Run the reference provider of a seed", Args: cobra.NoArgs, SilenceUsage: true,
 		RunE: func(*cobra.Command, []string) error { return f.run(ctrl.SetupSignalHandler()) },
 	}
 	set := command.Flags()
@@ -75,9 +77,7 @@ func NewCommand() *cobra.Command {
 		"folder with tls.crt and tls.key, the certificate of the webhook server")
 	set.StringSliceVar(&f.except, "except", nil,
 		"kinds that another extension of the seed reconciles for this provider type, such as Infrastructure,Worker")
-	if err := command.MarkFlagRequired("cloud-kubeconfig"); err != nil {
-		panic(err) // the flag is defined above
-	}
+	utilruntime.Must(command.MarkFlagRequired("cloud-kubeconfig")) // the flag is defined above
 	return command
 }
 
@@ -102,11 +102,11 @@ func (f *flags) run(ctx context.Context) error {
 	if err := f.timing.Validate(); err != nil {
 		return err
 	}
-	config, err := load(f.kubeconfig)
+	config, err := connection.Load(f.kubeconfig, program, callsPerSecond)
 	if err != nil {
 		return err
 	}
-	cloudConfig, err := load(f.cloudKubeconfig)
+	cloudConfig, err := connection.Load(f.cloudKubeconfig, program, callsPerSecond)
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (f *flags) run(ctx context.Context) error {
 	}
 	guards := &fence.GuardFence{
 		Seed: mgr.GetClient(), Clock: boot, Timing: f.timing, Idle: time.Minute,
-		Name: "extensions-" + f.seedName + "-" + rand.String(6),
+		Name: program + "-" + f.seedName + "-" + rand.String(6),
 		Decision: func(record string) ownership.Authority {
 			// Each finds its zone by itself: one that DNS keeps waiting holds up no other shoot.
 			return &ownership.TXTAuthority{Records: &ownership.CloudTXT{Client: dns}, Name: record}
@@ -176,26 +176,10 @@ func (f *flags) addRunnables(mgr manager.Manager, provider *provider) error {
 func newManager(config *rest.Config, metricsAddress string) (manager.Manager, error) {
 	mgr, err := ctrl.NewManager(config, manager.Options{
 		Scheme: scheme(), HealthProbeBindAddress: "0", Metrics: metricsserver.At(metricsAddress),
-		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {
-			options.Cache = nil
-			config = rest.CopyConfig(config) // informers share the other, and watch for longer
-			config.Timeout = fence.CallTimeout
-			options.HTTPClient = nil
-			return client.New(config, options)
-		},
+		NewClient: connection.Live(fence.CallTimeout),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make the manager on the seed: %w", err)
 	}
 	return mgr, nil
-}
-
-func load(path string) (*rest.Config, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", path)
-	if err != nil {
-		return nil, fmt.Errorf("read the kubeconfig %q: %w", path, err)
-	}
-	config.UserAgent = "extensions" // the managers of an object show who has written it
-	config.QPS, config.Burst = 200, 400
-	return config, nil
 }

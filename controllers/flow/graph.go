@@ -6,11 +6,12 @@
 package flow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"sort"
 )
 
 // TaskID names a task. It is what lastOperation.description and lastErrors[].taskID show.
@@ -138,10 +139,5 @@ func Errors(err error) []*TaskError {
 }
 
 func sortedBy(index map[TaskID]int, names map[TaskID]bool) []TaskID {
-	sorted := make([]TaskID, 0, len(names))
-	for name := range names {
-		sorted = append(sorted, name)
-	}
-	sort.Slice(sorted, func(i, j int) bool { return index[sorted[i]] < index[sorted[j]] })
-	return sorted
+	return slices.SortedFunc(maps.Keys(names), func(a, b TaskID) int { return cmp.Compare(index[a], index[b]) })
 }

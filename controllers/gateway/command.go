@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/clientcmd"
@@ -55,9 +56,7 @@ func NewCommand() *cobra.Command {
 	flags.StringVar(&o.metrics, "metrics-bind-address", "", "address of /metrics; empty for none")
 	flags.DurationVar(&o.interval, "owner-check-interval", time.Second,
 		"how often the gateway asks the guard of each shoot for its validity")
-	if err := command.MarkFlagRequired("kubeconfig"); err != nil {
-		panic(err) // a name that is no flag
-	}
+	utilruntime.Must(command.MarkFlagRequired("kubeconfig")) // the flag is defined above
 	return command
 }
 

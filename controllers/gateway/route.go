@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"sync"
@@ -98,10 +99,7 @@ func (r *route) remove() {
 // cut closes all connections, and returns when nothing of them can be passed any more.
 func (r *route) cut() {
 	r.mu.Lock()
-	links := make([]*link, 0, len(r.open))
-	for l := range r.open {
-		links = append(links, l)
-	}
+	links := slices.Collect(maps.Keys(r.open))
 	r.mu.Unlock()
 	for _, l := range links {
 		l.close()

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -82,12 +83,7 @@ func (t *table) credentials(namespace string) (access.Credentials, error) {
 // reindexLocked maps hosts to routes. Of several namespaces that want one host, the first by name has it.
 func (t *table) reindexLocked() {
 	clear(t.hosts)
-	namespaces := make([]string, 0, len(t.namespaces))
-	for namespace := range t.namespaces {
-		namespaces = append(namespaces, namespace)
-	}
-	slices.Sort(namespaces)
-	for _, namespace := range namespaces {
+	for _, namespace := range slices.Sorted(maps.Keys(t.namespaces)) {
 		for _, host := range t.namespaces[namespace].hosts {
 			if _, taken := t.hosts[host]; !taken {
 				t.hosts[host] = t.namespaces[namespace]

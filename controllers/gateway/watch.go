@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
 )
 
@@ -27,8 +28,6 @@ const (
 	// AnnotationSNIHosts lists, separated by commas, the names under which clients reach a Service.
 	AnnotationSNIHosts = "networking.transplant.dev/sni-hosts"
 
-	labelRole         = "gardener.cloud/role"
-	roleShoot         = "shoot"
 	serviceAPIServer  = "kube-apiserver"
 	serviceEtcdClient = access.ServerName
 )
@@ -122,7 +121,7 @@ func (w *watcher) next() bool {
 // targetOf reads what the namespace's route should be; nil if it should have none.
 func (w *watcher) targetOf(name string) (*target, error) {
 	namespace, err := w.namespaces.Get(name)
-	if apierrors.IsNotFound(err) || (err == nil && namespace.Labels[labelRole] != roleShoot) {
+	if apierrors.IsNotFound(err) || (err == nil && namespace.Labels[constants.GardenRole] != constants.GardenRoleShoot) {
 		return nil, nil
 	}
 	if err != nil {

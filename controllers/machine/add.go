@@ -7,6 +7,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -24,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/connection"
 )
 
 // Controllers wires the controllers of one shoot.
@@ -41,7 +44,8 @@ type Controllers struct {
 
 // AddToManager adds them to a manager made by NewManager.
 func (c *Controllers) AddToManager(mgr manager.Manager) error {
-	target, err := client.New(bounded(c.TargetConfig), client.Options{Scheme: clientgoscheme.Scheme})
+	bounded := connection.Bounded(c.TargetConfig, connection.CallTimeout)
+	target, err := client.New(bounded, client.Options{Scheme: clientgoscheme.Scheme})
 	if err != nil {
 		return fmt.Errorf("make the client of the shoot: %w", err)
 	}
@@ -58,11 +62,11 @@ func (c *Controllers) AddToManager(mgr manager.Manager) error {
 	machines := &Machines{Control: mgr.GetClient(), Target: target, Cloud: c.Cloud, Clock: c.Clock, Timeouts: c.Timeouts}
 	return errors.Join(
 		c.controller(mgr, "machinedeployment", &machinev1alpha1.MachineDeployment{}, 1).
-			Watches(&machinev1alpha1.MachineSet{}, mapTo(deploymentsOf(known))).
-			Watches(&machinev1alpha1.Machine{}, mapTo(deploymentsOf(known))).
+			Watches(&machinev1alpha1.MachineSet{}, deploymentsOf(known)).
+			Watches(&machinev1alpha1.Machine{}, deploymentsOf(known)).
 			Complete(deployments),
 		c.controller(mgr, "machineset", &machinev1alpha1.MachineSet{}, 1).
-			Watches(&machinev1alpha1.Machine{}, mapTo(setsOf(known))).
+			Watches(&machinev1alpha1.Machine{}, setsOf(known)).
 			Complete(sets),
 		c.controller(mgr, "machine", &machinev1alpha1.Machine{}, c.Workers).
 			WatchesRawSource(source.Channel(nodes, machinesOfNode(known, c.Namespace))).
@@ -81,54 +85,37 @@ func (c *Controllers) controller(mgr manager.Manager, name string, kind client.O
 	})
 }
 
-func mapTo(f func(context.Context, client.Object) []reconcile.Request) handler.EventHandler {
-	return handler.EnqueueRequestsFromMapFunc(f)
-}
-
 // deploymentsOf are the deployments in the namespace of a set or machine: there are few, and one that was restored
 // names no owner.
-func deploymentsOf(c client.Reader) func(context.Context, client.Object) []reconcile.Request {
-	return func(ctx context.Context, o client.Object) []reconcile.Request {
-		return all(ctx, c, &machinev1alpha1.MachineDeploymentList{}, o.GetNamespace())
-	}
+func deploymentsOf(c client.Reader) handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
+		return all(ctx, c, &machinev1alpha1.MachineDeploymentList{}, client.InNamespace(o.GetNamespace()))
+	})
 }
 
-func setsOf(c client.Reader) func(context.Context, client.Object) []reconcile.Request {
-	return func(ctx context.Context, o client.Object) []reconcile.Request {
-		return all(ctx, c, &machinev1alpha1.MachineSetList{}, o.GetNamespace())
-	}
+func setsOf(c client.Reader) handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
+		return all(ctx, c, &machinev1alpha1.MachineSetList{}, client.InNamespace(o.GetNamespace()))
+	})
 }
 
-func all(ctx context.Context, c client.Reader, list client.ObjectList, namespace string) []reconcile.Request {
-	if err := c.List(ctx, list, client.InNamespace(namespace)); err != nil {
+// all are the requests for the objects of a list; none if they cannot be read.
+func all(ctx context.Context, c client.Reader, list client.ObjectList, only ...client.ListOption) []reconcile.Request {
+	var requests []reconcile.Request
+	if err := c.List(ctx, list, only...); err != nil {
 		return nil
 	}
-	var requests []reconcile.Request
-	switch list := list.(type) {
-	case *machinev1alpha1.MachineDeploymentList:
-		for i := range list.Items {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-		}
-	case *machinev1alpha1.MachineSetList:
-		for i := range list.Items {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-		}
-	}
+	_ = meta.EachListItem(list, func(o runtime.Object) error { // it fails for what is no list
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o.(client.Object))})
+		return nil
+	})
 	return requests
 }
 
 func machinesOfNode(c client.Reader, namespace string) handler.TypedEventHandler[*corev1.Node, reconcile.Request] {
 	return handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, node *corev1.Node) []reconcile.Request {
-		machines := &machinev1alpha1.MachineList{}
-		if err := c.List(ctx, machines, client.InNamespace(namespace),
-			client.MatchingLabels{machinev1alpha1.LabelNode: node.Name}); err != nil {
-			return nil
-		}
-		var requests []reconcile.Request
-		for i := range machines.Items {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&machines.Items[i])})
-		}
-		return requests
+		return all(ctx, c, &machinev1alpha1.MachineList{}, client.InNamespace(namespace),
+			client.MatchingLabels{machinev1alpha1.LabelNode: node.Name})
 	})
 }
 

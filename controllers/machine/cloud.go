@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 
@@ -108,9 +109,7 @@ func (c *GuardedCloud) Create(ctx context.Context, machine *cloud.Machine, token
 	err = c.Own(ctx, func(ctx context.Context, epoch int64) error {
 		wanted := *machine
 		wanted.Tags = map[string]string{tagShoot: c.Shoot, tagEpoch: fmt.Sprint(epoch)}
-		for key, value := range machine.Tags {
-			wanted.Tags[key] = value
-		}
+		maps.Copy(wanted.Tags, machine.Tags)
 		made, err = c.Client.Machines().Create(ctx, &wanted, cloud.ClientToken(token))
 		return err
 	})
@@ -135,9 +134,7 @@ func (c *GuardedCloud) Get(ctx context.Context, id string) (*cloud.Machine, erro
 // List implements Cloud.
 func (c *GuardedCloud) List(ctx context.Context, tags map[string]string) ([]cloud.Machine, error) {
 	filter := cloud.Filter{Tags: map[string]string{tagShoot: c.Shoot}}
-	for key, value := range tags {
-		filter.Tags[key] = value
-	}
+	maps.Copy(filter.Tags, tags)
 	found, err := c.Client.Machines().List(c.scoped(ctx), filter)
 	if err != nil {
 		return nil, fmt.Errorf("list the machines of shoot %q: %w", c.Shoot, err)

@@ -11,16 +11,15 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/transplant-sim/transplant/api/cloud"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/connection"
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
 	"github.com/transplant-sim/transplant/controllers/metricsserver"
 	"github.com/transplant-sim/transplant/controllers/ownership"
@@ -36,6 +35,9 @@ type flags struct {
 }
 
 const (
+	program = "machine-controller"
+	// callsPerSecond are those that each API server gets at most.
+	callsPerSecond = 100
 	// ownerCheckInterval is how often the guard is asked.
 	ownerCheckInterval = time.Second
 	// quarantine is how long a machine that no Machine stood for is never deleted.
@@ -54,7 +56,7 @@ type Beside func(mgr manager.Manager, shoot *rest.Config, guarded *GuardedCloud)
 func NewCommand(beside ...Beside) *cobra.Command {
 	f := &flags{beside: beside}
 	command := &cobra.Command{
-		Use: "machine-controller", Short: "Run the machine controller of a shoot", Args: cobra.NoArgs, SilenceUsage: true,
+		Use: program, Short: "Run the machine controller of a shoot", Args: cobra.NoArgs, SilenceUsage: true,
 		RunE: func(*cobra.Command, []string) error { return f.run(ctrl.SetupSignalHandler()) },
 	}
 	set := command.Flags()
@@ -66,9 +68,7 @@ func NewCommand(beside ...Beside) *cobra.Command {
 		"folder with the credentials for the guard: ca.crt, tls.crt and tls.key")
 	set.StringVar(&f.metricsAddress, "metrics-bind-address", "0", "address of the metrics server; 0 for none")
 	for _, name := range []string{"target-kubeconfig", "cloud-kubeconfig", "namespace", "guard-url", "guard-credentials"} {
-		if err := command.MarkFlagRequired(name); err != nil {
-			panic(err) // the flag is defined above
-		}
+		utilruntime.Must(command.MarkFlagRequired(name)) // the flag is defined above
 	}
 	return command
 }
@@ -83,11 +83,11 @@ func ControlScheme() *runtime.Scheme {
 
 func (f *flags) run(ctx context.Context) error {
 	ctrl.SetLogger(klog.Background())
-	controlConfig, err := load("") // that of the pod
+	controlConfig, err := connection.Load("", program, callsPerSecond) // that of the pod
 	if err != nil {
 		return err
 	}
-	targetConfig, err := load(f.targetKubeconfig)
+	targetConfig, err := connection.Load(f.targetKubeconfig, program, callsPerSecond)
 	if err != nil {
 		return err
 	}
@@ -129,16 +129,16 @@ func (f *flags) cloud() (*GuardedCloud, error) {
 	if err != nil {
 		return nil, err
 	}
-	holder, err := validity.NewHolder(f.guardURL, "machine-controller-"+rand.String(6), boot,
+	holder, err := validity.NewHolder(f.guardURL, program+"-"+rand.String(6), boot,
 		access.Transport(access.Folder(f.guardCredentials).Read))
 	if err != nil {
 		return nil, err
 	}
-	cloudConfig, err := load(f.cloudKubeconfig)
+	cloudConfig, err := connection.Load(f.cloudKubeconfig, program, callsPerSecond)
 	if err != nil {
 		return nil, err
 	}
-	cloudClient, err := cloud.New(bounded(cloudConfig), cloud.Options{})
+	cloudClient, err := cloud.New(connection.Bounded(cloudConfig, connection.CallTimeout), cloud.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -149,35 +149,11 @@ func (f *flags) cloud() (*GuardedCloud, error) {
 func NewManager(config *rest.Config, namespace, metricsAddress string) (manager.Manager, error) {
 	mgr, err := ctrl.NewManager(config, manager.Options{
 		Scheme: ControlScheme(), HealthProbeBindAddress: "0", Metrics: metricsserver.At(metricsAddress),
-		Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
-		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {
-			options.Cache = nil
-			options.HTTPClient = nil
-			return client.New(bounded(config), options)
-		},
+		Cache:     cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
+		NewClient: connection.Live(connection.CallTimeout),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make the manager on the seed: %w", err)
 	}
 	return mgr, nil
-}
-
-// callTimeout bounds one call, so that one that was swallowed does not hold up an object.
-const callTimeout = 20 * time.Second
-
-// bounded is for clients that do not watch.
-func bounded(config *rest.Config) *rest.Config {
-	config = rest.CopyConfig(config)
-	config.Timeout = callTimeout
-	return config
-}
-
-func load(path string) (*rest.Config, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", path)
-	if err != nil {
-		return nil, fmt.Errorf("read the kubeconfig %q: %w", path, err)
-	}
-	config.UserAgent = "machine-controller" // the managers of an object show who has written it
-	config.QPS, config.Burst = 100, 200
-	return config, nil
 }

@@ -207,10 +207,7 @@ func (r *Deployments) move(ctx context.Context, m *machinev1alpha1.Machine, from
 	}
 	hash := to.Spec.Template.Labels[machinev1alpha1.LabelMachineTemplateHash]
 	if err := patch.LockedObject(ctx, r.Control, m, func() {
-		if m.Labels == nil {
-			m.Labels = map[string]string{}
-		}
-		m.Labels[machinev1alpha1.LabelMachineTemplateHash] = hash
+		metav1.SetMetaDataLabel(&m.ObjectMeta, machinev1alpha1.LabelMachineTemplateHash, hash)
 		m.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(to,
 			machinev1alpha1.SchemeGroupVersion.WithKind("MachineSet"))}
 		m.Spec.Class = to.Spec.Template.Spec.Class

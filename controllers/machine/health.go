@@ -12,6 +12,7 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
@@ -173,10 +174,7 @@ func (r *Machines) syncNode(ctx context.Context, m *machinev1alpha1.Machine, nod
 	return client.IgnoreNotFound(patch.LockedObject(ctx, r.Target, node, func() {
 		node.Labels = merged(node.Labels, before.Labels, wanted.Labels)
 		node.Annotations = merged(node.Annotations, before.Annotations, wanted.Annotations)
-		if node.Annotations == nil {
-			node.Annotations = map[string]string{}
-		}
-		node.Annotations[annotationLastApplied] = string(record)
+		metav1.SetMetaDataAnnotation(&node.ObjectMeta, annotationLastApplied, string(record))
 		node.Spec.Taints = mergedTaints(node.Spec.Taints, before.Taints, wanted.Taints)
 	}))
 }

@@ -122,10 +122,7 @@ func (r *Machines) bind(ctx context.Context, logger logr.Logger, m *machinev1alp
 	}
 	if err := patch.LockedObject(ctx, r.Control, m, func() {
 		m.Spec.ProviderID = providerPrefix + vm.ID
-		if m.Labels == nil {
-			m.Labels = map[string]string{}
-		}
-		m.Labels[machinev1alpha1.LabelNode] = vm.Hostname
+		metav1.SetMetaDataLabel(&m.ObjectMeta, machinev1alpha1.LabelNode, vm.Hostname)
 	}); err != nil {
 		return err
 	}

@@ -159,10 +159,7 @@ func (o *Orphans) adopt(ctx context.Context, vm cloud.Machine, set *machinev1alp
 	m.Spec.ProviderID = providerPrefix + vm.ID
 	m.Labels[machinev1alpha1.LabelNode] = vm.Hostname
 	until := o.Clock.Now().Add(o.Quarantine)
-	if m.Annotations == nil {
-		m.Annotations = map[string]string{}
-	}
-	m.Annotations[annotationQuarantine] = until.UTC().Format(time.RFC3339)
+	metav1.SetMetaDataAnnotation(&m.ObjectMeta, annotationQuarantine, until.UTC().Format(time.RFC3339))
 	if err := o.Control.Create(ctx, m); apierrors.IsAlreadyExists(err) {
 		return false, nil
 	} else if err != nil {

@@ -91,11 +91,7 @@ func (d *decision) imageComponent(offered *gardencorev1beta1.MachineImage, pool 
 
 // kubelet is the version of a pool's kubelets; nil if it cannot be read.
 func kubelet(shoot *gardencorev1beta1.Shoot, worker *gardencorev1beta1.Worker) *semver.Version {
-	text := shoot.Spec.Kubernetes.Version
-	if worker.Kubernetes != nil && worker.Kubernetes.Version != nil {
-		text = *worker.Kubernetes.Version
-	}
-	number, err := semver.NewVersion(text)
+	number, err := semver.NewVersion(worker.KubernetesVersion(shoot))
 	if err != nil {
 		return nil
 	}

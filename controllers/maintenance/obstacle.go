@@ -86,7 +86,7 @@ func (d *decision) outgrown(worker *gardencorev1beta1.Worker, before, after *sem
 // pendingInPlace is whether a pool's in-place update is still going on. Until it is over, admission lets nothing change
 // that would need another one, unless the shoot asks for it to be forced.
 func pendingInPlace(shoot *gardencorev1beta1.Shoot, worker *gardencorev1beta1.Worker) bool {
-	if !image.UpdatesInPlace(worker) || shoot.Status.InPlaceUpdates == nil ||
+	if !worker.UpdatesInPlace() || shoot.Status.InPlaceUpdates == nil ||
 		shoot.Status.InPlaceUpdates.PendingWorkerUpdates == nil ||
 		slices.Contains(operations(shoot, constants.GardenerOperation), constants.ShootOperationForceInPlaceUpdate) {
 		return false

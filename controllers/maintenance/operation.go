@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/rollout"
@@ -55,7 +57,8 @@ func askFor(shoot *gardencorev1beta1.Shoot, operations []string) {
 		delete(shoot.Annotations, constants.GardenerOperation)
 		return
 	}
-	annotate(shoot, constants.GardenerOperation, strings.Join(operations, constants.OperationsSeparator))
+	metav1.SetMetaDataAnnotation(&shoot.ObjectMeta, constants.GardenerOperation,
+		strings.Join(operations, constants.OperationsSeparator))
 }
 
 // union has every operation once.
@@ -116,12 +119,5 @@ func addTasks(shoot *gardencorev1beta1.Shoot, config Config) {
 			all = append(all, task)
 		}
 	}
-	annotate(shoot, constants.ShootTasks, strings.Join(all, ","))
-}
-
-func annotate(shoot *gardencorev1beta1.Shoot, key, value string) {
-	if shoot.Annotations == nil {
-		shoot.Annotations = map[string]string{}
-	}
-	shoot.Annotations[key] = value
+	metav1.SetMetaDataAnnotation(&shoot.ObjectMeta, constants.ShootTasks, strings.Join(all, ","))
 }

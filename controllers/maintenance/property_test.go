@@ -311,14 +311,14 @@ func TestAdmissionAcceptsWhatIsPlanned(t *testing.T) {
 		}
 	})
 	forAll(t, func(t *testing.T, seed uint64, shoot *gardencorev1beta1.Shoot, profile *gardencorev1beta1.CloudProfile) {
-		if len(versionrules.ValidateShootUpdate(shoot, shoot, profile, noon)) > 0 {
+		if len(versionrules.ValidateShoot(shoot, shoot, profile, noon)) > 0 {
 			return
 		}
 		after := decide(shoot, profile).Shoot
 		if !cmp.Equal(shoot.Spec, after.Spec) {
 			changed++
 		}
-		for _, err := range versionrules.ValidateShootUpdate(after, shoot, profile, noon) {
+		for _, err := range versionrules.ValidateShoot(after, shoot, profile, noon) {
 			t.Errorf("seed %d: %v", seed, err)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
@@ -183,6 +184,6 @@ func appointment(shoot *gardencorev1beta1.Shoot, now time.Time) time.Time {
 // with what the maintenance changes, so that there is never the one without the other.
 func mark(shoot *gardencorev1beta1.Shoot, now time.Time) {
 	if in, yes := window.EffectiveOf(shoot).Current(now); yes {
-		annotate(shoot, constants.MaintainedWindow, in.Key())
+		metav1.SetMetaDataAnnotation(&shoot.ObjectMeta, constants.MaintainedWindow, in.Key())
 	}
 }

@@ -12,11 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
-)
 
-const (
-	annotationEpoch = "transplant.dev/epoch"
-	annotationSeed  = "transplant.dev/seed"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 )
 
 // LeaseAuthority is the claim: a Lease in the garden (docs/ownership.md#spec-9-1). Its client never caches; a GET
@@ -41,17 +38,20 @@ func (l *LeaseAuthority) Read(ctx context.Context) (Record, Version, error) {
 	if lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
 		return Record{}, version, nil
 	}
-	epoch, err := strconv.ParseInt(lease.Annotations[annotationEpoch], 10, 64)
+	epoch, err := strconv.ParseInt(lease.Annotations[constants.OwnershipEpoch], 10, 64)
 	if err != nil || epoch < 1 {
 		return Record{}, "", fmt.Errorf("parse the ownership lease %q: annotation %s is %q, not a positive number",
-			l.Name, annotationEpoch, lease.Annotations[annotationEpoch])
+			l.Name, constants.OwnershipEpoch, lease.Annotations[constants.OwnershipEpoch])
 	}
-	return Record{Owner: *lease.Spec.HolderIdentity, Epoch: epoch, Seed: lease.Annotations[annotationSeed]}, version, nil
+	seed := lease.Annotations[constants.OwnershipSeed]
+	return Record{Owner: *lease.Spec.HolderIdentity, Epoch: epoch, Seed: seed}, version, nil
 }
 
 // CompareAndSet implements Authority by create, or by a merge patch that carries UID and resource version.
 func (l *LeaseAuthority) CompareAndSet(ctx context.Context, old Version, record Record) error {
-	annotations := map[string]string{annotationEpoch: strconv.FormatInt(record.Epoch, 10), annotationSeed: record.Seed}
+	annotations := map[string]string{
+		constants.OwnershipEpoch: strconv.FormatInt(record.Epoch, 10), constants.OwnershipSeed: record.Seed,
+	}
 	if old == "" {
 		_, err := l.Leases.Create(ctx, &coordinationv1.Lease{
 			ObjectMeta: metav1.ObjectMeta{Name: l.Name, Annotations: annotations},

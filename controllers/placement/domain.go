@@ -2,6 +2,7 @@ package placement
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/utils/ptr"
@@ -37,21 +38,15 @@ func (q *Question) defaultDomain() string {
 }
 
 func ownProvider(dns *gardencorev1beta1.DNS) bool {
-	for _, provider := range dns.Providers {
-		if ptr.Deref(provider.Primary, false) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(dns.Providers, func(provider gardencorev1beta1.DNSProvider) bool {
+		return ptr.Deref(provider.Primary, false)
+	})
 }
 
 func offers(seed *gardencorev1beta1.Seed, domain string) bool {
-	for _, offered := range seed.Spec.DNS.Defaults {
-		if offered.Domain == domain {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(seed.Spec.DNS.Defaults, func(offered gardencorev1beta1.SeedDNSProviderConfig) bool {
+		return offered.Domain == domain
+	})
 }
 
 // sameInternalDomain asks that the shoot keeps its internal name when it moves.

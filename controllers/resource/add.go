@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/connection"
 	"github.com/transplant-sim/transplant/controllers/metricsserver"
 )
 
@@ -41,11 +42,7 @@ func NewManager(config *rest.Config, namespace, metricsAddress string) (manager.
 		Scheme: SourceScheme(), HealthProbeBindAddress: "0", Metrics: metricsserver.At(metricsAddress),
 		Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}},
 			DefaultTransform: cache.TransformStripManagedFields()},
-		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {
-			options.Cache = nil
-			options.HTTPClient = nil
-			return client.New(bounded(config), options)
-		},
+		NewClient: connection.Live(connection.CallTimeout),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make the manager on the seed: %w", err)
@@ -57,7 +54,8 @@ func NewManager(config *rest.Config, namespace, metricsAddress string) (manager.
 // shoot need not answer yet.
 func (r *Reconciler) AddToManager(mgr manager.Manager, target *rest.Config, workers int) error {
 	var err error
-	if r.Target, err = client.New(bounded(target), client.Options{Scheme: clientgoscheme.Scheme}); err != nil {
+	bounded := connection.Bounded(target, connection.CallTimeout)
+	if r.Target, err = client.New(bounded, client.Options{Scheme: clientgoscheme.Scheme}); err != nil {
 		return fmt.Errorf("make the client of the shoot: %w", err)
 	}
 	r.Source = mgr.GetClient()
@@ -93,13 +91,4 @@ func referringTo(reader client.Reader) handler.MapFunc {
 		}
 		return requests
 	}
-}
-
-// callTimeout bounds one call, so that one that was swallowed does not hold up the others.
-const callTimeout = 20 * time.Second
-
-func bounded(config *rest.Config) *rest.Config {
-	config = rest.CopyConfig(config)
-	config.Timeout = callTimeout
-	return config
 }

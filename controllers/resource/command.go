@@ -2,17 +2,17 @@ package resource
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/transplant-sim/transplant/controllers/connection"
 	"github.com/transplant-sim/transplant/controllers/metricsserver"
 )
 
@@ -29,6 +29,8 @@ const (
 	pollPeriod = 2 * time.Second
 	// workers is how many ManagedResources are worked on at a time.
 	workers = 5
+	// callsPerSecond are those that each API server gets at most.
+	callsPerSecond = 100
 )
 
 // Further is a controller of the shoot that runs in the same program.
@@ -46,20 +48,18 @@ func NewCommand(further ...Further) *cobra.Command {
 	set.StringVar(&f.namespace, "namespace", "", "control-plane namespace of the shoot")
 	set.StringVar(&f.metricsAddress, "metrics-bind-address", "0", "address of the metrics server; 0 for none")
 	for _, name := range []string{"target-kubeconfig", "namespace"} {
-		if err := command.MarkFlagRequired(name); err != nil {
-			panic(err) // the flag is defined above
-		}
+		utilruntime.Must(command.MarkFlagRequired(name)) // the flag is defined above
 	}
 	return command
 }
 
 func (f *flags) run(ctx context.Context) error {
 	ctrl.SetLogger(klog.Background())
-	control, err := load("") // that of the pod
+	control, err := connection.Load("", FieldOwner, callsPerSecond) // that of the pod
 	if err != nil {
 		return err
 	}
-	target, err := load(f.targetKubeconfig)
+	target, err := connection.Load(f.targetKubeconfig, FieldOwner, callsPerSecond)
 	if err != nil {
 		return err
 	}
@@ -80,14 +80,4 @@ func (f *flags) run(ctx context.Context) error {
 		}
 	}
 	return mgr.Start(ctx)
-}
-
-func load(path string) (*rest.Config, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", path)
-	if err != nil {
-		return nil, fmt.Errorf("read the kubeconfig %q: %w", path, err)
-	}
-	config.UserAgent = FieldOwner // the managers of an object name who has written it
-	config.QPS, config.Burst = 100, 200
-	return config, nil
 }

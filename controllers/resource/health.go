@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -32,9 +33,7 @@ func (r *Reconciler) look(ctx context.Context, objects []*unstructured.Unstructu
 		}
 		s := state{}
 		if current == nil {
-			if unhealthy == nil {
-				unhealthy = &finding{object.GetKind() + "Missing", describe(object) + " is missing"}
-			}
+			unhealthy = cmp.Or(unhealthy, &finding{object.GetKind() + "Missing", describe(object) + " is missing"})
 			continue
 		}
 		if s, err = stateOf(current); err != nil {

@@ -26,7 +26,7 @@ type ingredient struct {
 // Fingerprint stands for everything that makes the nodes of a pool roll: it changes exactly if they have to. That of a
 // pool that is updated in place leaves out what is updated in place.
 func Fingerprint(shoot *gardencorev1beta1.Shoot, worker *gardencorev1beta1.Worker) (string, error) {
-	if UpdatesInPlace(worker) {
+	if worker.UpdatesInPlace() {
 		return hash([]ingredient{{field: "name", value: worker.Name}}), nil
 	}
 	all, err := ingredients(shoot, worker)
@@ -102,10 +102,7 @@ func kubernetesField(worker *gardencorev1beta1.Worker, name string) string {
 
 // minorVersion is the version of the pool's kubelets without its patch: that changes in place for all.
 func minorVersion(shoot *gardencorev1beta1.Shoot, worker *gardencorev1beta1.Worker) (string, error) {
-	text := shoot.Spec.Kubernetes.Version
-	if worker.Kubernetes != nil && worker.Kubernetes.Version != nil {
-		text = *worker.Kubernetes.Version
-	}
+	text := worker.KubernetesVersion(shoot)
 	v, err := semver.NewVersion(text)
 	if err != nil {
 		return "", fmt.Errorf("read the Kubernetes version %q (%s): %w", text, kubernetesField(worker, "version"), err)

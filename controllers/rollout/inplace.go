@@ -26,12 +26,12 @@ func ValidateInPlace(shoot, old *gardencorev1beta1.Shoot) field.ErrorList {
 			continue
 		}
 		path := field.NewPath("spec", "provider", "workers").Index(i)
-		if UpdatesInPlace(worker) != UpdatesInPlace(before) {
+		if worker.UpdatesInPlace() != before.UpdatesInPlace() {
 			errs = append(errs, field.Forbidden(path.Child("updateStrategy"), fmt.Sprintf("cannot be changed from %s to %s",
 				strategy(before), strategy(worker))))
 			continue
 		}
-		if UpdatesInPlace(worker) {
+		if worker.UpdatesInPlace() {
 			errs = append(errs, immutable(path, worker, before)...)
 			errs = append(errs, notWhilePending(path, shoot, worker, old, before)...)
 		}
@@ -45,7 +45,7 @@ func ValidateInPlace(shoot, old *gardencorev1beta1.Shoot) field.ErrorList {
 
 func hasInPlace(shoot *gardencorev1beta1.Shoot) bool {
 	return slices.ContainsFunc(shoot.Spec.Provider.Workers, func(w gardencorev1beta1.Worker) bool {
-		return UpdatesInPlace(&w)
+		return w.UpdatesInPlace()
 	})
 }
 

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -12,13 +13,7 @@ import (
 // kubelet are the kubelet's settings that count. A pool's settings replace the shoot's as a whole
 // (docs/specification/versions.md#spec-4-11-8).
 func kubelet(shoot *gardencorev1beta1.Shoot, worker *gardencorev1beta1.Worker) []ingredient {
-	config := shoot.Spec.Kubernetes.Kubelet
-	if worker.Kubernetes != nil && worker.Kubernetes.Kubelet != nil {
-		config = worker.Kubernetes.Kubelet
-	}
-	if config == nil {
-		config = &gardencorev1beta1.KubeletConfig{}
-	}
+	config := cmp.Or(worker.KubeletConfig(shoot), &gardencorev1beta1.KubeletConfig{})
 	policy := ""
 	if config.CPUManagerPolicy != nil {
 		policy = *config.CPUManagerPolicy
@@ -36,12 +31,8 @@ func reserved(kube, system *gardencorev1beta1.KubeletConfigReserved) string {
 	if kube == nil && system == nil {
 		return ""
 	}
-	if kube == nil {
-		kube = &gardencorev1beta1.KubeletConfigReserved{}
-	}
-	if system == nil {
-		system = &gardencorev1beta1.KubeletConfigReserved{}
-	}
+	kube = cmp.Or(kube, &gardencorev1beta1.KubeletConfigReserved{})
+	system = cmp.Or(system, &gardencorev1beta1.KubeletConfigReserved{})
 	return "cpu=" + sum(kube.CPU, system.CPU) + ",memory=" + sum(kube.Memory, system.Memory) +
 		",pid=" + sum(kube.PID, system.PID) + ",ephemeralStorage=" + sum(kube.EphemeralStorage, system.EphemeralStorage)
 }

@@ -2,9 +2,12 @@ package rollout
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
@@ -43,11 +46,7 @@ func Requested(shoot *gardencorev1beta1.Shoot, operations []string) (pools, unkn
 		delete(wanted, worker.Name)
 	}
 	delete(wanted, everyPool)
-	for name := range wanted {
-		unknown = append(unknown, name)
-	}
-	slices.Sort(unknown)
-	return pools, unknown
+	return pools, slices.Sorted(maps.Keys(wanted))
 }
 
 // Replaceable are those of the pools whose nodes can be replaced: not those that are updated in place, which keep
@@ -55,7 +54,7 @@ func Requested(shoot *gardencorev1beta1.Shoot, operations []string) (pools, unkn
 func Replaceable(shoot *gardencorev1beta1.Shoot, pools []string) []string {
 	return slices.DeleteFunc(slices.Clone(pools), func(name string) bool {
 		worker := find(shoot, name)
-		return worker == nil || UpdatesInPlace(worker)
+		return worker == nil || worker.UpdatesInPlace()
 	})
 }
 
@@ -80,10 +79,7 @@ func Note(shoot *gardencorev1beta1.Shoot, pools []string, at time.Time) error {
 	if err != nil {
 		return err
 	}
-	if shoot.Annotations == nil {
-		shoot.Annotations = map[string]string{}
-	}
-	shoot.Annotations[constants.WorkersRolledOut] = string(text)
+	metav1.SetMetaDataAnnotation(&shoot.ObjectMeta, constants.WorkersRolledOut, string(text))
 	return nil
 }
 

@@ -92,8 +92,8 @@ func comparePool(before *gardencorev1beta1.Shoot, old *gardencorev1beta1.Worker,
 		return Verdict{}, err
 	}
 	verdict := Verdict{Pool: old.Name, Kind: Stays}
-	inPlace := UpdatesInPlace(updated)
-	if UpdatesInPlace(old) != inPlace {
+	inPlace := updated.UpdatesInPlace()
+	if old.UpdatesInPlace() != inPlace {
 		// Admission refuses it; if it were to happen, nothing of the old nodes could be kept.
 		verdict.Kind = Rolls
 		verdict.Triggers = []Trigger{{Field: poolField(old, "updateStrategy"), From: strategy(old), To: strategy(updated)}}
@@ -111,12 +111,6 @@ func comparePool(before *gardencorev1beta1.Shoot, old *gardencorev1beta1.Worker,
 		}
 	}
 	return verdict, nil
-}
-
-// UpdatesInPlace is whether a pool keeps its nodes when it is updated.
-func UpdatesInPlace(worker *gardencorev1beta1.Worker) bool {
-	s := strategy(worker)
-	return s == string(gardencorev1beta1.AutoInPlaceUpdate) || s == string(gardencorev1beta1.ManualInPlaceUpdate)
 }
 
 func strategy(worker *gardencorev1beta1.Worker) string {

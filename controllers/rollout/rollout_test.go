@@ -178,7 +178,7 @@ func TestTriggers(t *testing.T) {
 					t.Errorf("%+v, want %s because of %q", verdicts[0], want.Kind, s.field)
 				}
 				fingerprint := rollout.Fingerprint
-				if rollout.UpdatesInPlace(&before.Spec.Provider.Workers[0]) {
+				if before.Spec.Provider.Workers[0].UpdatesInPlace() {
 					fingerprint = rollout.InPlaceFingerprint
 				}
 				was, err := fingerprint(before, &before.Spec.Provider.Workers[0])

@@ -13,7 +13,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
-	"github.com/transplant-sim/transplant/controllers/rollout"
 )
 
 func sortedKeys[V any](values map[string]V) []string { return slices.Sorted(maps.Keys(values)) }
@@ -21,7 +20,7 @@ func sortedKeys[V any](values map[string]V) []string { return slices.Sorted(maps
 // poolBounds wants room to update: where neither one more nor one less may be, no machine could ever be replaced.
 func poolBounds(path *field.Path, worker *gardencorev1beta1.Worker) field.ErrorList {
 	surge, unavailable := intstr.FromInt32(1), intstr.FromInt32(0)
-	if rollout.UpdatesInPlace(worker) {
+	if worker.UpdatesInPlace() {
 		surge, unavailable = unavailable, surge
 	}
 	surge, unavailable = ptr.Deref(worker.MaxSurge, surge), ptr.Deref(worker.MaxUnavailable, unavailable)

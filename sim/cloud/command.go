@@ -15,6 +15,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/miekg/dns"
 	"github.com/spf13/cobra"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
 )
 
@@ -62,9 +63,7 @@ func NewCommand() *cobra.Command {
 	set.StringVar(&f.Restore, "restore", "", "start from this snapshot; --dir must not have been used before")
 	set.DurationVar(&f.BootDelay, "boot-delay", DefaultBootDelay, "how long a machine boots")
 	for _, name := range []string{"dir", "listen", "dns-listen", "serving-cert", "serving-key", "tokens"} {
-		if err := command.MarkFlagRequired(name); err != nil {
-			panic(err) // the flag is defined above
-		}
+		utilruntime.Must(command.MarkFlagRequired(name)) // the flag is defined above
 	}
 	return command
 }

@@ -9,6 +9,7 @@
 package cloud
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,12 +57,8 @@ type Server struct {
 // Open folds the ledger of the folder, which no other process may have open, and removes contents that no object has.
 func Open(ctx context.Context, options Options) (*Server, error) {
 	db := &database{clock: options.Clock, bootDelay: options.BootDelay, faults: faultbook.New(), state: newState()}
-	if db.clock == nil {
-		db.clock = clock.RealClock{}
-	}
-	if db.bootDelay == 0 {
-		db.bootDelay = DefaultBootDelay
-	}
+	db.clock = cmp.Or[clock.Clock](db.clock, clock.RealClock{})
+	db.bootDelay = cmp.Or(db.bootDelay, DefaultBootDelay)
 	s := &Server{options: options, log: options.Log, db: db, metrics: newMetrics()}
 	if err := s.open(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())

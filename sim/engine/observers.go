@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -125,10 +127,7 @@ func (o *observers) stop() {
 		o.beats.Wait()
 	}
 	o.mu.Lock()
-	var names []string
-	for name := range o.groups {
-		names = append(names, name)
-	}
+	names := slices.Collect(maps.Keys(o.groups))
 	o.mu.Unlock()
 	for _, name := range names {
 		o.end(name)

@@ -5,6 +5,7 @@
 package fit
 
 import (
+	"cmp"
 	"encoding"
 	"encoding/json"
 	"fmt"
@@ -199,9 +200,7 @@ func fields(form reflect.Type) (names []string, types []reflect.Type) {
 			more, theirs := fields(inner)
 			names, types = append(names, more...), append(types, theirs...)
 		case f.IsExported():
-			if name == "" {
-				name = f.Name
-			}
+			name = cmp.Or(name, f.Name)
 			names, types = append(names, name), append(types, f.Type)
 		}
 	}

@@ -3,6 +3,7 @@
 package landscape
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -164,9 +165,7 @@ const restoresAtOnce = 20
 
 // Default fills in what is not set with the values for scenarios of docs/ownership.md#spec-9-4.
 func (s *Settings) Default() {
-	if s.RestoresAtOnce == 0 {
-		s.RestoresAtOnce = restoresAtOnce
-	}
+	s.RestoresAtOnce = cmp.Or(s.RestoresAtOnce, restoresAtOnce)
 	for setting, value := range map[*metav1.Duration]time.Duration{
 		&s.OwnerCheckInterval: time.Second, &s.OwnerCheckTimeout: 5 * time.Second,
 		&s.DeltaInterval: time.Second, &s.FullSnapshotInterval: 5 * time.Minute, &s.DNSTTL: time.Second,
@@ -174,9 +173,7 @@ func (s *Settings) Default() {
 		&s.SyncPeriod: time.Hour, &s.CareSyncPeriod: 5 * time.Second, &s.CareThreshold: time.Minute,
 		&s.CleanupTimeout: 10 * time.Minute, &s.RetryDuration: 12 * time.Hour, &s.ThrottledRetryPeriod: 10 * time.Minute,
 	} {
-		if setting.Duration == 0 {
-			setting.Duration = value
-		}
+		setting.Duration = cmp.Or(setting.Duration, value)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -106,12 +107,7 @@ func (s *samples) scrape(at time.Duration) error {
 
 // write each series by itself and in the order of time, as the format wants it.
 func (s *samples) write(out io.Writer) error {
-	names := []string{}
-	for name := range s.families {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(s.families)) {
 		family := s.families[name]
 		slices.SortStableFunc(family.Metric, func(a, b *dto.Metric) int {
 			return cmp.Or(cmp.Compare(series(a), series(b)), cmp.Compare(a.GetTimestampMs(), b.GetTimestampMs()))

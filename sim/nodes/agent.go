@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,15 +60,9 @@ type runningShoot struct {
 
 // New makes an agent that does nothing yet.
 func New(o Options) *Agent {
-	if o.Sync == 0 {
-		o.Sync = DefaultSync
-	}
-	if o.LeaseSeconds == 0 {
-		o.LeaseSeconds = DefaultLeaseSeconds
-	}
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
+	o.Sync = cmp.Or(o.Sync, DefaultSync)
+	o.LeaseSeconds = cmp.Or(o.LeaseSeconds, DefaultLeaseSeconds)
+	o.Clock = cmp.Or[clock.Clock](o.Clock, clock.RealClock{})
 	return &Agent{options: o, shoots: map[string]*runningShoot{}, refused: map[string]string{},
 		known: map[string]*machine{}}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
 
 	"github.com/transplant-sim/transplant/api/cloud"
@@ -53,9 +54,7 @@ func NewCommand() *cobra.Command {
 		"duration of a node's lease; the node renews it four times in this time")
 	set.StringVar(&f.metricsAddress, "metrics-bind-address", "", "address of GET /metrics, plain HTTP; empty for none")
 	for _, name := range []string{"cloud-kubeconfig", "kwok", "root-dir"} {
-		if err := command.MarkFlagRequired(name); err != nil {
-			panic(err) // the flag is defined above
-		}
+		utilruntime.Must(command.MarkFlagRequired(name)) // the flag is defined above
 	}
 	return command
 }

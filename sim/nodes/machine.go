@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -41,10 +42,7 @@ func (m *machine) layOut(root string) error {
 		}
 	}
 	for _, file := range m.data.Files {
-		mode := os.FileMode(file.Permissions)
-		if mode == 0 {
-			mode = 0o600 // it may be made of a Secret
-		}
+		mode := cmp.Or(os.FileMode(file.Permissions), 0o600) // it may be made of a Secret
 		if err := place(disk, file.Path, file.Content, mode); err != nil {
 			return fmt.Errorf("lay out the files of machine %q: %w", m.ID, err)
 		}

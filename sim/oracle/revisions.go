@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -118,9 +119,7 @@ func (Revisions) judgeOwners(f *findings, events []timeline.Event, shoot string)
 					shoot, e.Actor, p.Resource, was.epoch, version, now)
 				was.epoch = now
 			}
-			if was.epoch == 0 {
-				was.epoch = now
-			}
+			was.epoch = cmp.Or(was.epoch, now)
 		}
 		was.seq = e.Seq
 		last[who] = was

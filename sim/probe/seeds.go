@@ -32,22 +32,16 @@ func (s *Seeds) Pace() Pace { return gatheringPace }
 
 // Sample lists once.
 func (s *Seeds) Sample(ctx context.Context, to timeline.Recorder) error {
-	list := s.list()
+	list := listOf("SeedList")
 	if err := s.Garden.List(ctx, list); err != nil {
 		return fmt.Errorf("list the Seeds: %w", err)
 	}
 	return s.listed(list.Items, to)
 }
 
-func (s *Seeds) list() *unstructured.UnstructuredList {
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(gardencorev1beta1.SchemeGroupVersion.WithKind("SeedList"))
-	return list
-}
-
 // Follow lists and watches until the watch ends.
 func (s *Seeds) Follow(ctx context.Context, to timeline.Recorder) error {
-	return followObjects(ctx, s.Garden, s.list(), func(there []unstructured.Unstructured) error {
+	return followObjects(ctx, s.Garden, listOf("SeedList"), func(there []unstructured.Unstructured) error {
 		return s.listed(there, to)
 	}, func(kind watch.EventType, seed *unstructured.Unstructured) error {
 		if kind == watch.Deleted {

@@ -38,7 +38,7 @@ func (s *Shoots) Pace() Pace { return gatheringPace }
 
 // Sample lists once.
 func (s *Shoots) Sample(ctx context.Context, to timeline.Recorder) error {
-	list := s.list()
+	list := listOf("ShootList")
 	if err := s.Garden.List(ctx, list, s.only()...); err != nil {
 		return fmt.Errorf("list the Shoot %q: %w", s.Shoot, err)
 	}
@@ -47,7 +47,7 @@ func (s *Shoots) Sample(ctx context.Context, to timeline.Recorder) error {
 
 // Follow lists and watches until the watch ends.
 func (s *Shoots) Follow(ctx context.Context, to timeline.Recorder) error {
-	return followObjects(ctx, s.Garden, s.list(), func(there []unstructured.Unstructured) error {
+	return followObjects(ctx, s.Garden, listOf("ShootList"), func(there []unstructured.Unstructured) error {
 		return s.listed(there, to)
 	}, func(kind watch.EventType, shoot *unstructured.Unstructured) error {
 		if kind == watch.Deleted {
@@ -58,9 +58,10 @@ func (s *Shoots) Follow(ctx context.Context, to timeline.Recorder) error {
 	}, s.only()...)
 }
 
-func (s *Shoots) list() *unstructured.UnstructuredList {
+// listOf the garden's objects as they are on the wire.
+func listOf(kind string) *unstructured.UnstructuredList {
 	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(gardencorev1beta1.SchemeGroupVersion.WithKind("ShootList"))
+	list.SetGroupVersionKind(gardencorev1beta1.SchemeGroupVersion.WithKind(kind))
 	return list
 }
 

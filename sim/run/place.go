@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -24,9 +25,7 @@ type place struct {
 // and says so.
 func (r *runner) claim(p *plan) error {
 	workers, wanted := min(r.jobs, len(p.scenarios)), r.landscape
-	if wanted == "" {
-		wanted = defaultLandscape
-	}
+	wanted = cmp.Or(wanted, defaultLandscape)
 	var taken error
 	for i := 0; len(p.places) < workers; i++ {
 		name := numbered(wanted, i)

@@ -5,6 +5,7 @@
 package scenario
 
 import (
+	"cmp"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -116,9 +117,7 @@ func (s *Scenario) Stretch(factor float64) {
 // Default fills in everything that was left out.
 func (s *Scenario) Default() {
 	s.Spec.Landscape.Settings.Default()
-	if s.Spec.SettleWithin.Duration == 0 {
-		s.Spec.SettleWithin.Duration = time.Minute
-	}
+	s.Spec.SettleWithin.Duration = cmp.Or(s.Spec.SettleWithin.Duration, time.Minute)
 	for i := range s.Spec.Steps {
 		if _, one := s.Spec.Steps[i].Step(); one != nil {
 			if d, has := one.(step.Defaulter); has {

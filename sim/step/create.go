@@ -1,6 +1,7 @@
 package step
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -24,9 +25,7 @@ var _ Step = &Create{}
 
 // Default fills in the deadline.
 func (c *Create) Default() {
-	if c.Within.Duration == 0 {
-		c.Within.Duration = 2 * time.Minute
-	}
+	c.Within.Duration = cmp.Or(c.Within.Duration, 2*time.Minute)
 }
 
 func (c *Create) deadline() *metav1.Duration { return &c.Within }

@@ -1,6 +1,7 @@
 package step
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -24,9 +25,7 @@ var _ Step = &Expect{}
 
 // Default fills in the deadline.
 func (e *Expect) Default() {
-	if e.Within.Duration == 0 {
-		e.Within.Duration = time.Minute
-	}
+	e.Within.Duration = cmp.Or(e.Within.Duration, time.Minute)
 }
 
 func (e *Expect) deadline() *metav1.Duration { return &e.Within }

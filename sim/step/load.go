@@ -1,6 +1,7 @@
 package step
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -28,9 +29,7 @@ var _ Step = &Load{}
 
 // Default fills in the rate.
 func (l *Load) Default() {
-	if l.WritesPerSecond == 0 {
-		l.WritesPerSecond = 20
-	}
+	l.WritesPerSecond = cmp.Or(l.WritesPerSecond, 20)
 }
 
 // Subject is the shoot.

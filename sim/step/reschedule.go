@@ -1,6 +1,7 @@
 package step
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -27,9 +28,7 @@ var _ Step = &Reschedule{}
 
 // Default fills in the shortest window that there may be.
 func (r *Reschedule) Default() {
-	if r.Lasts.Duration == 0 {
-		r.Lasts.Duration = 30 * time.Minute
-	}
+	r.Lasts.Duration = cmp.Or(r.Lasts.Duration, 30*time.Minute)
 }
 
 // Subject is the shoot.

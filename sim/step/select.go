@@ -31,9 +31,7 @@ var _ Step = &Select{}
 
 // Default fills in the number.
 func (s *Select) Default() {
-	if s.Nodes == 0 {
-		s.Nodes = 1
-	}
+	s.Nodes = cmp.Or(s.Nodes, 1)
 }
 
 // Subject is the shoot.

@@ -77,10 +77,7 @@ func shootLine(s timeline.ShootSeen) string {
 	if s.Operation.Type == "" {
 		return "waits for its first operation"
 	}
-	where := s.StatusSeed
-	if where == "" {
-		where = "no seed yet"
-	}
+	where := cmp.Or(s.StatusSeed, "no seed yet")
 	return fmt.Sprintf("on %s: %s %s", where, s.Operation.Type, s.Operation.State)
 }
 

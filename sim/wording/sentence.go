@@ -1,6 +1,7 @@
 package wording
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -272,10 +273,7 @@ func stateSentence(p timeline.ExtensionStateSeen) string {
 }
 
 func cloudSentence(p timeline.CloudCalled) string {
-	name := p.Name
-	if name == "" {
-		name = p.ID
-	}
+	name := cmp.Or(p.Name, p.ID)
 	text := fmt.Sprintf("%s %s %s: %s", p.Verb, p.What, name, p.Outcome)
 	if p.Epoch > 0 {
 		text += fmt.Sprintf(", as epoch %d", p.Epoch)

@@ -76,6 +76,27 @@ type Worker struct {
 	ControlPlane *WorkerControlPlane `json:"controlPlane,omitempty"`
 }
 
+// UpdatesInPlace is whether the nodes of a pool are kept when they are updated.
+func (w *Worker) UpdatesInPlace() bool {
+	return w.UpdateStrategy != nil && (*w.UpdateStrategy == AutoInPlaceUpdate || *w.UpdateStrategy == ManualInPlaceUpdate)
+}
+
+// KubernetesVersion is that of the pool's kubelets: its own, or that of the control plane.
+func (w *Worker) KubernetesVersion(shoot *Shoot) string {
+	if w.Kubernetes != nil && w.Kubernetes.Version != nil {
+		return *w.Kubernetes.Version
+	}
+	return shoot.Spec.Kubernetes.Version
+}
+
+// KubeletConfig is the pool's own, or that of the shoot: as a whole (docs/specification/versions.md#spec-4-11-8).
+func (w *Worker) KubeletConfig(shoot *Shoot) *KubeletConfig {
+	if w.Kubernetes != nil && w.Kubernetes.Kubelet != nil {
+		return w.Kubernetes.Kubelet
+	}
+	return shoot.Spec.Kubernetes.Kubelet
+}
+
 // MachineUpdateStrategy is how the machines of a pool are updated.
 type MachineUpdateStrategy string
 

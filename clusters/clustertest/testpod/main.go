@@ -43,8 +43,7 @@ func main() {
 			os.Exit(64)
 		}
 		if err := run(args[1:]); err != nil {
-			var code exitError
-			if errors.As(err, &code) {
+			if code, is := errors.AsType[exitError](err); is {
 				os.Exit(int(code))
 			}
 			fmt.Fprintf(os.Stderr, "testpod: %s: %v\n", args[0], err)

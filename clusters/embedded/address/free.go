@@ -1,6 +1,7 @@
 package address
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,10 +26,7 @@ type TakenError struct {
 }
 
 func (e *TakenError) Error() string {
-	holder := e.Holder
-	if holder == "" {
-		holder = "another process"
-	}
+	holder := cmp.Or(e.Holder, "another process")
 	return fmt.Sprintf("%s %s, wanted for %s, is taken by %s", e.Network, e.AddrPort, e.Purpose, holder)
 }
 

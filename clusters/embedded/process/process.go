@@ -16,9 +16,6 @@ import (
 	"time"
 )
 
-// DefaultGrace is how long a process has between SIGTERM and SIGKILL when the caller names no other time.
-const DefaultGrace = 10 * time.Second
-
 // Spec says what to start. Args exclude the program's own name; Env is added to what it inherits.
 type Spec struct {
 	Name string   // how people call it, e.g. "garden/etcd"

@@ -1,14 +1,12 @@
 package process
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os/exec"
 	"runtime"
 	"slices"
 	"sync"
-	"time"
 )
 
 // ErrClosed is returned by Start after Close.
@@ -52,7 +50,7 @@ func (r *Runner) thread() {
 	}
 }
 
-// Start starts a process. The caller stops it, or lets StopAll do so.
+// Start starts a process, which the caller stops.
 func (r *Runner) Start(spec Spec) (*Process, error) {
 	command, log, err := prepare(spec)
 	if err != nil {
@@ -94,18 +92,6 @@ func (r *Runner) Running() []*Process {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	return slices.Clone(r.running)
-}
-
-// StopAll stops every process, the last started first in line but all at once, and returns when all are reaped.
-func (r *Runner) StopAll(ctx context.Context, grace time.Duration) error {
-	running := r.Running()
-	errs := make([]error, len(running))
-	var group sync.WaitGroup
-	for i, p := range slices.Backward(running) {
-		group.Go(func() { errs[i] = p.Stop(ctx, grace) })
-	}
-	group.Wait()
-	return errors.Join(errs...)
 }
 
 // Close kills what still runs, waits for it and ends the thread. It may be called more than once.

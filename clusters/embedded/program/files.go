@@ -129,11 +129,7 @@ func (c Cluster) writeEncryption() error {
 	if len(c.Encrypted) == 0 {
 		return nil
 	}
-	content, err := atrest.Configuration(c.Encrypted)
-	if err != nil {
-		return fmt.Errorf("encrypt cluster %q: %w", c.Name, err)
-	}
-	if err := os.WriteFile(c.encryptionFile(), content, 0o600); err != nil {
+	if err := os.WriteFile(c.encryptionFile(), atrest.Configuration(c.Encrypted), 0o600); err != nil {
 		return fmt.Errorf("write the encryption of cluster %q: %w", c.Name, err)
 	}
 	return nil

@@ -113,8 +113,7 @@ func (c *child) letFall() { _ = c.leash.Close() }
 func (c *child) ended() error {
 	c.letFall()
 	err := c.command.Wait()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.Exited() {
+	if exit, is := errors.AsType[*exec.ExitError](err); is && exit.Exited() {
 		return nil // it has reported why
 	}
 	return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -85,13 +86,8 @@ func (i Image) build(ctx context.Context, folder string) error {
 	if err := errors.Join(os.Mkdir(temporary, 0o777), os.Chmod(temporary, 0o1777|os.ModeSticky)); err != nil {
 		return fmt.Errorf("make the folder for temporary files: %w", err)
 	}
-	names := make([]string, 0, len(i.Programs))
-	for name := range i.Programs {
-		names = append(names, name)
-	}
-	slices.Sort(names)
 	first := map[string]string{} // the name that a file has in the image
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(i.Programs)) {
 		file, target := i.Programs[name], filepath.Join(programs, name)
 		if other, there := first[file]; there {
 			if err := os.Symlink(other, target); err != nil {

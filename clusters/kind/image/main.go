@@ -9,6 +9,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -87,9 +88,7 @@ func prepare(ctx context.Context, source, tag string) (*image, error) {
 	if made.version, err = kubernetesVersion(filepath.Join(source, "kubernetes", "go.mod")); err != nil {
 		return nil, err
 	}
-	if made.tag == "" {
-		made.tag = "transplant.dev/node:" + made.version
-	}
+	made.tag = cmp.Or(made.tag, "transplant.dev/node:"+made.version)
 	if made.controlPlane, err = binary.Ensure(ctx, nil); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,9 @@
 package wire
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Fault is a harm to bytes, whatever they mean.
 type Fault interface {
@@ -52,10 +55,5 @@ type Plan struct {
 }
 
 func (p *Plan) holds(d Direction) bool {
-	for _, a := range p.Active {
-		if a.holds(d) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Active, func(a *Active) bool { return a.holds(d) })
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -18,6 +19,7 @@ import (
 	"github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/controllers/admission"
 	"github.com/transplant-sim/transplant/controllers/admission/toleration"
+	"github.com/transplant-sim/transplant/controllers/connection"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
 	"github.com/transplant-sim/transplant/controllers/maintenance"
 	"github.com/transplant-sim/transplant/controllers/metricsserver"
@@ -85,9 +87,7 @@ func (f *gardenControllerManagerFlags) command() *cobra.Command {
 		"file with Gardener's AdmissionConfiguration; the program reads the configuration of the plugin "+
 			toleration.Plugin+": tolerations that new shoots of all projects get by default, and that they may have")
 	f.maintenanceFlags(command)
-	if err := command.MarkFlagRequired("kubeconfig"); err != nil {
-		panic(err) // the flag is defined above
-	}
+	utilruntime.Must(command.MarkFlagRequired("kubeconfig")) // the flag is defined above
 	return command
 }
 
@@ -124,7 +124,7 @@ func (f *gardenControllerManagerFlags) run(ctx context.Context) error {
 			f.seedMonitorPeriod)
 	}
 	setUpLogs()
-	config, err := loadConfig(f.kubeconfig, "garden-controller-manager")
+	config, err := connection.Load(f.kubeconfig, "garden-controller-manager", callsPerSecond)
 	if err != nil {
 		return err
 	}
@@ -224,11 +224,11 @@ func (f *gardenControllerManagerFlags) addPolicies(mgr manager.Manager) error {
 	if f.cloud == "" {
 		return nil
 	}
-	config, err := loadConfig(f.cloud, "garden-controller-manager")
+	config, err := connection.Load(f.cloud, "garden-controller-manager", callsPerSecond)
 	if err != nil {
 		return err
 	}
-	store, err := cloud.New(bounded(config), cloud.Options{})
+	store, err := cloud.New(connection.Bounded(config, callTimeout), cloud.Options{})
 	if err != nil {
 		return err
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -25,6 +25,7 @@ import (
 	"github.com/transplant-sim/transplant/api/cloud"
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/cleanup"
+	"github.com/transplant-sim/transplant/controllers/connection"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 	"github.com/transplant-sim/transplant/controllers/controlplane/run"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
@@ -118,25 +119,23 @@ func (f *gardenletFlags) command() *cobra.Command {
 	f.care.add(set)
 	for _, name := range []string{"garden-kubeconfig", "seed-kubeconfig", "cloud-kubeconfig", "seed-name",
 		"internal-domain", "image", "kubernetes-image"} {
-		if err := command.MarkFlagRequired(name); err != nil {
-			panic(err) // the flag is defined above
-		}
+		utilruntime.Must(command.MarkFlagRequired(name)) // the flag is defined above
 	}
 	return command
 }
 
 func (f *gardenletFlags) run(ctx context.Context) error {
 	setUpLogs()
-	gardenConfig, err := loadConfig(f.gardenKubeconfig, gardenlet)
+	gardenConfig, err := connection.Load(f.gardenKubeconfig, gardenlet, callsPerSecond)
 	if err != nil {
 		return err
 	}
 	gardenConfig.Wrap(retryForbidden)
-	seedConfig, err := loadConfig(f.seedKubeconfig, gardenlet)
+	seedConfig, err := connection.Load(f.seedKubeconfig, gardenlet, callsPerSecond)
 	if err != nil {
 		return err
 	}
-	cloudConfig, err := loadConfig(f.cloudKubeconfig, gardenlet)
+	cloudConfig, err := connection.Load(f.cloudKubeconfig, gardenlet, callsPerSecond)
 	if err != nil {
 		return err
 	}
@@ -210,7 +209,8 @@ func (f *gardenletFlags) abortInterrupted(ctx context.Context, factory *controlp
 // factory wires what every run of a flow needs. Flows read without caches.
 func (f *gardenletFlags) factory(gardenConfig, seedConfig, cloudConfig *rest.Config,
 	shoots *shootClients) (*controlplane.Factory, error) {
-	gardenConfig, seedConfig = bounded(gardenConfig), bounded(seedConfig)
+	gardenConfig = connection.Bounded(gardenConfig, callTimeout)
+	seedConfig = connection.Bounded(seedConfig, callTimeout)
 	garden, err := client.New(gardenConfig, client.Options{Scheme: gardenScheme()})
 	if err != nil {
 		return nil, fmt.Errorf("make the client of the garden: %w", err)
@@ -223,7 +223,7 @@ func (f *gardenletFlags) factory(gardenConfig, seedConfig, cloudConfig *rest.Con
 	if err != nil {
 		return nil, fmt.Errorf("make the client for leases: %w", err)
 	}
-	dnsConfig := bounded(cloudConfig)
+	dnsConfig := connection.Bounded(cloudConfig, callTimeout)
 	dnsConfig.Wrap(retryForbidden) // the policy of a shoot that was bound just now may come later than the shoot
 	dns, err := cloud.New(dnsConfig, cloud.Options{})
 	if err != nil {
@@ -324,28 +324,12 @@ func (f *gardenletFlags) heartbeat(factory *controlplane.Factory) *seed.Heartbea
 	}
 }
 
-// loadConfig of a program that writes under its own name: the managers of an object show who has written it.
-func loadConfig(path, program string) (*rest.Config, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", path)
-	if err != nil {
-		return nil, fmt.Errorf("read the kubeconfig %q: %w", path, err)
-	}
-	config.UserAgent = program
-	// The waits of a flow come in bursts.
-	config.QPS, config.Burst = 200, 400
-	return config, nil
-}
+// callsPerSecond of a program: the waits of a flow come in bursts.
+const callsPerSecond = 200
 
 // callTimeout bounds one call of a flow, so that who accepts it and never answers costs one try. An API server ends a
 // request that is no watch after as long.
 const callTimeout = time.Minute
-
-// bounded is the config of clients that ask and do not watch: the timeout would end a watch too.
-func bounded(config *rest.Config) *rest.Config {
-	config = rest.CopyConfig(config)
-	config.Timeout = callTimeout
-	return config
-}
 
 func readOptional(path string) ([]byte, error) {
 	if path == "" {

@@ -18,6 +18,7 @@ import (
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/clusters"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootaccess"
 	"github.com/transplant-sim/transplant/sim/landscape"
@@ -57,10 +58,8 @@ func (p *published) take(authority *corev1.ConfigMap) {
 	}
 }
 
-// Labels by which the gardenlets mark what they publish.
+// Roles by which the gardenlets mark what they publish.
 const (
-	labelRole      = "gardener.cloud/role"
-	labelShootName = "shoot.gardener.cloud/name"
 	roleAuthority  = "ca-cluster"
 	roleKubeconfig = "kubeconfig"
 )
@@ -82,14 +81,14 @@ func (p *published) watch(ctx context.Context, l Landscape) error {
 	ctx = context.WithoutCancel(ctx)
 	factory := informers.NewSharedInformerFactoryWithOptions(clients, 0,
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-			o.LabelSelector = labelRole + " in (" + roleAuthority + "," + roleKubeconfig + ")"
+			o.LabelSelector = constants.GardenRole + " in (" + roleAuthority + "," + roleKubeconfig + ")"
 		}))
 	if err := onChange(factory.Core().V1().ConfigMaps().Informer(), p.take); err != nil {
 		return err
 	}
 	write := func(access *corev1.Secret) {
 		if err := writeUserKubeconfig(l, access); err != nil {
-			klog.Background().Error(err, "A shoot's kubeconfig is not at hand", "shoot", access.Labels[labelShootName])
+			klog.Background().Error(err, "A shoot's kubeconfig is not at hand", "shoot", access.Labels[constants.ShootName])
 		}
 	}
 	if err := onChange(factory.Core().V1().Secrets().Informer(), write); err != nil {
@@ -120,7 +119,7 @@ func onChange[T any](informer cache.SharedIndexInformer, do func(T)) error {
 func writeUserKubeconfig(l Landscape, access *corev1.Secret) error {
 	kubeconfig, err := clientcmd.Load(access.Data[keyKubeconfig])
 	if err != nil {
-		return fmt.Errorf("read the kubeconfig of shoot %q: %w", access.Labels[labelShootName], err)
+		return fmt.Errorf("read the kubeconfig of shoot %q: %w", access.Labels[constants.ShootName], err)
 	}
 	proxy, err := l.Links().Proxy(world.User)
 	if err != nil {
@@ -133,13 +132,15 @@ func writeUserKubeconfig(l Landscape, access *corev1.Secret) error {
 	}
 	content, err := clientcmd.Write(*kubeconfig)
 	if err != nil {
-		return fmt.Errorf("encode the kubeconfig of shoot %q: %w", access.Labels[labelShootName], err)
+		return fmt.Errorf("encode the kubeconfig of shoot %q: %w", access.Labels[constants.ShootName], err)
 	}
-	return l.Dir().WriteKubeconfig(world.User, access.Labels[labelShootName], content)
+	return l.Dir().WriteKubeconfig(world.User, access.Labels[constants.ShootName], content)
 }
 
 // AccessLabels select the Secrets of the garden that have the access to shoots.
-func AccessLabels() client.MatchingLabels { return client.MatchingLabels{labelRole: roleKubeconfig} }
+func AccessLabels() client.MatchingLabels {
+	return client.MatchingLabels{constants.GardenRole: roleKubeconfig}
+}
 
 // UsersAccess is the access that a shoot's users get, by its external name if it has one.
 func UsersAccess(shoot string, access *corev1.Secret) (*rest.Config, error) {

@@ -147,8 +147,7 @@ func judgeCleanup(cluster cleanup.Cluster, now time.Time) (cleanupAnswer, error)
 	for _, d := range plan.Decisions {
 		answer.Objects = append(answer.Objects, cleanupObjectOf(d))
 	}
-	var remaining *cleanup.Remaining
-	if errors.As(plan.Err(), &remaining) {
+	if remaining, is := errors.AsType[*cleanup.Remaining](plan.Err()); is {
 		answer.Step, answer.Error = plan.Step.String(), remaining.Error()
 		for _, code := range remaining.Codes() {
 			answer.Codes = append(answer.Codes, string(code))

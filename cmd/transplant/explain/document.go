@@ -153,8 +153,7 @@ func readObjects(command *cobra.Command, flag string, paths []string, each readO
 			return fmt.Errorf("read the objects (--%s): %w", flag, err)
 		}
 		documents, err := readDocuments(content)
-		var wrong *misread
-		if errors.As(err, &wrong) {
+		if wrong, is := errors.AsType[*misread](err); is {
 			return fmt.Errorf("read document %d of %s: %w", wrong.number, path, err)
 		}
 		for _, d := range documents {

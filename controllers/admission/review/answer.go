@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+	"slices"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
@@ -36,13 +37,6 @@ func Refuse(r *admissionv1.AdmissionRequest, errs field.ErrorList) admission.Res
 }
 
 func forbids(operation admissionv1.Operation, errs field.ErrorList) bool {
-	if operation == admissionv1.Delete {
-		return true
-	}
-	for _, err := range errs {
-		if err.Type != field.ErrorTypeForbidden {
-			return false
-		}
-	}
-	return true
+	return operation == admissionv1.Delete ||
+		!slices.ContainsFunc(errs, func(err *field.Error) bool { return err.Type != field.ErrorTypeForbidden })
 }

@@ -4,15 +4,15 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/utils/ptr"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
 )
 
 // hibernationPossible refuses to put a shoot to sleep that might not wake up: the constraint HibernationPossible is
 // there and not True (docs/specification/care.md#spec-5-5).
 func hibernationPossible(r *Request, _ *garden) field.ErrorList {
-	if r.Old == nil || r.Shoot == nil || hibernated(r.Old) || !hibernated(r.Shoot) {
+	if r.Old == nil || r.Shoot == nil || lifecycle.Hibernated(r.Old) || !lifecycle.Hibernated(r.Shoot) {
 		return nil
 	}
 	for _, constraint := range r.Old.Status.Constraints {
@@ -24,8 +24,4 @@ func hibernationPossible(r *Request, _ *garden) field.ErrorList {
 		}
 	}
 	return nil
-}
-
-func hibernated(shoot *gardencorev1beta1.Shoot) bool {
-	return shoot.Spec.Hibernation != nil && ptr.Deref(shoot.Spec.Hibernation.Enabled, false)
 }

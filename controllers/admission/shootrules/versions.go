@@ -42,7 +42,7 @@ func versionsFit(r *Request, g *garden) field.ErrorList {
 		return field.ErrorList{field.Required(field.NewPath("spec", "cloudProfile", "name"),
 			"must name the CloudProfile that offers the shoot's versions")}
 	}
-	return versionrules.ValidateShootUpdate(r.Shoot, r.Old, g.profile, g.now)
+	return versionrules.ValidateShoot(r.Shoot, r.Old, g.profile, g.now)
 }
 
 // inPlaceHolds keeps what cannot change about pools whose nodes are updated in place
@@ -64,7 +64,7 @@ func inPlaceEnabled(r *Request, g *garden) field.ErrorList {
 	var errs field.ErrorList
 	for i := range r.Shoot.Spec.Provider.Workers {
 		worker := &r.Shoot.Spec.Provider.Workers[i]
-		if rollout.UpdatesInPlace(worker) && r.WorkerBefore(worker.Name).Name == "" {
+		if worker.UpdatesInPlace() && r.WorkerBefore(worker.Name).Name == "" {
 			path := field.NewPath("spec", "provider", "workers").Index(i).Child("updateStrategy")
 			errs = append(errs, field.NotSupported(path, *worker.UpdateStrategy,
 				[]gardencorev1beta1.MachineUpdateStrategy{gardencorev1beta1.AutoRollingUpdate}))

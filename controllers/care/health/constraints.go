@@ -1,6 +1,7 @@
 package health
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -123,10 +124,7 @@ func (r round) authorities() *finding {
 				s.Name, constants.ValidUntilTime, err))
 		}
 		if until := time.Unix(seconds, 0).UTC(); until.Sub(r.Now) < minimumAuthorityValidity {
-			name := s.Labels[constants.SecretName]
-			if name == "" {
-				name = s.Name
-			}
+			name := cmp.Or(s.Labels[constants.SecretName], s.Name)
 			expiring = append(expiring, fmt.Sprintf("%q (expiring at %s)", name, until.Format(time.RFC3339)))
 		}
 	}

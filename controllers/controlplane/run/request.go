@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -158,16 +159,11 @@ func (s *Status) noteRotation(ctx context.Context) error {
 		now = metav1.NewTime(last.LastCompletionTime.Add(time.Second))
 	}
 	return s.PatchAsRead(ctx, true, func(status *gardencorev1beta1.ShootStatus) {
-		if status.Credentials == nil {
-			status.Credentials = &gardencorev1beta1.ShootCredentials{}
-		}
-		if status.Credentials.Rotation == nil {
-			status.Credentials.Rotation = &gardencorev1beta1.ShootCredentialsRotation{}
-		}
-		if status.Credentials.Rotation.SSHKeypair == nil {
-			status.Credentials.Rotation.SSHKeypair = &gardencorev1beta1.ShootSSHKeypairRotation{}
-		}
-		status.Credentials.Rotation.SSHKeypair.LastInitiationTime = &now
+		credentials := cmp.Or(status.Credentials, &gardencorev1beta1.ShootCredentials{})
+		credentials.Rotation = cmp.Or(credentials.Rotation, &gardencorev1beta1.ShootCredentialsRotation{})
+		ssh := cmp.Or(credentials.Rotation.SSHKeypair, &gardencorev1beta1.ShootSSHKeypairRotation{})
+		ssh.LastInitiationTime = &now
+		credentials.Rotation.SSHKeypair, status.Credentials = ssh, credentials
 	})
 }
 

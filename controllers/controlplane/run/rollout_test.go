@@ -54,7 +54,7 @@ func keys(t *testing.T, o *Status) map[string]string {
 	fingerprints := map[string]string{}
 	for _, worker := range o.Shoot.Spec.Provider.Workers {
 		of := rollout.Fingerprint
-		if rollout.UpdatesInPlace(&worker) {
+		if worker.UpdatesInPlace() {
 			of = rollout.InPlaceFingerprint
 		}
 		fingerprint, err := of(o.Shoot, &worker)

@@ -1,6 +1,7 @@
 package scope
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -110,9 +111,7 @@ func (s *Scope) OwnerRecordName() string {
 // TechnicalID is that of a shoot in a project namespace of the garden.
 func TechnicalID(namespace *corev1.Namespace, shoot string) string {
 	project := namespace.Labels[constants.ProjectName]
-	if project == "" {
-		project = strings.TrimPrefix(namespace.Name, constants.ProjectNamespacePrefix)
-	}
+	project = cmp.Or(project, strings.TrimPrefix(namespace.Name, constants.ProjectNamespacePrefix))
 	return constants.TechnicalIDPrefix + project + "--" + shoot
 }
 

@@ -1,99 +1,35 @@
 package secrets
 
 import (
-	"crypto"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
-	"fmt"
-	"math/big"
-	"net"
 	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	certutil "k8s.io/client-go/util/cert"
-	"k8s.io/client-go/util/keyutil"
+
+	"github.com/transplant-sim/transplant/api/pki"
 )
 
 const (
-	caValidity          = 10 * 365 * 24 * time.Hour
 	certificateValidity = 365 * 24 * time.Hour
 	// backdate allows for clocks that are behind.
 	backdate = 5 * time.Minute
 )
 
-// certificate describes one certificate to be signed by a CA of the shoot.
-type certificate struct {
-	commonName    string
-	organizations []string
-	dnsNames      []string
-	addresses     []net.IP
-	usages        []x509.ExtKeyUsage
+// makeAuthority makes a certificate authority of a shoot.
+func makeAuthority(name string, now time.Time) func(set) (map[string][]byte, error) {
+	return func(set) (map[string][]byte, error) {
+		certificate, key, err := pki.NewAuthorityPEM(pki.Request{Name: name, Backdate: backdate}, now)
+		return map[string][]byte{KeyCACert: certificate, keyCAKey: key}, err
+	}
 }
 
-// keyPair is a certificate and its key, in PEM.
-type keyPair struct{ cert, key []byte }
-
-func newCA(commonName string, now time.Time) (keyPair, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return keyPair{}, fmt.Errorf("generate the key of CA %q: %w", commonName, err)
-	}
-	template := &x509.Certificate{
-		SerialNumber:          serial(),
-		Subject:               pkix.Name{CommonName: commonName},
-		NotBefore:             now.Add(-backdate),
-		NotAfter:              now.Add(caValidity),
-		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature | x509.KeyUsageCRLSign,
-		IsCA:                  true,
-		BasicConstraintsValid: true,
-	}
-	return sign(template, template, key, key)
-}
-
-func (ca keyPair) issue(c certificate, now time.Time) (keyPair, error) {
-	parents, err := certutil.ParseCertsPEM(ca.cert)
-	if err != nil {
-		return keyPair{}, fmt.Errorf("parse the CA for %q: %w", c.commonName, err)
-	}
-	signer, err := keyutil.ParsePrivateKeyPEM(ca.key)
-	if err != nil {
-		return keyPair{}, fmt.Errorf("parse the CA key for %q: %w", c.commonName, err)
-	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return keyPair{}, fmt.Errorf("generate the key of %q: %w", c.commonName, err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: serial(),
-		Subject:      pkix.Name{CommonName: c.commonName, Organization: c.organizations},
-		DNSNames:     c.dnsNames,
-		IPAddresses:  c.addresses,
-		NotBefore:    now.Add(-backdate),
-		NotAfter:     now.Add(certificateValidity),
-		KeyUsage:     x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment,
-		ExtKeyUsage:  c.usages,
-	}
-	return sign(template, parents[0], key, signer.(crypto.Signer))
-}
-
-func sign(template, parent *x509.Certificate, key *ecdsa.PrivateKey, signer crypto.Signer) (keyPair, error) {
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
-	if err != nil {
-		return keyPair{}, fmt.Errorf("sign the certificate of %q: %w", template.Subject.CommonName, err)
-	}
-	keyDER, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		return keyPair{}, fmt.Errorf("encode the key of %q: %w", template.Subject.CommonName, err)
-	}
-	return keyPair{
-		cert: pem.EncodeToMemory(&pem.Block{Type: certutil.CertificateBlockType, Bytes: der}),
-		key:  pem.EncodeToMemory(&pem.Block{Type: keyutil.ECPrivateKeyBlockType, Bytes: keyDER}),
-	}, nil
+// issue makes a certificate that one of the shoot's authorities signs. The result holds the authority too.
+func (s set) issue(authority string, r pki.Request, now time.Time) (map[string][]byte, error) {
+	r.Valid, r.Backdate = certificateValidity, backdate
+	ca := s[authority]
+	certificate, key, err := pki.IssuePEM(ca[KeyCACert], ca[keyCAKey], r, now)
+	return map[string][]byte{KeyCACert: ca[KeyCACert], KeyCert: certificate, KeyKey: key}, err
 }
 
 // aging returns a predicate of a secret's data: its certificate has come to half of its validity, or cannot be read.
@@ -107,14 +43,6 @@ func aging(now time.Time) func(map[string][]byte) bool {
 		from, until := certificates[0].NotBefore, certificates[0].NotAfter
 		return now.After(from.Add(until.Sub(from) / 2))
 	}
-}
-
-func serial() *big.Int {
-	n, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
-	if err != nil {
-		panic(err) // the system has no randomness left
-	}
-	return n
 }
 
 // KubeconfigOptions describe a kubeconfig with one context, and a second one where there is another server. Either

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
@@ -30,16 +31,12 @@ type spec struct {
 	make   func(set) (map[string][]byte, error)
 	// outdated reports whether a secret must be made anew, although it exists; nil for never.
 	outdated func(map[string][]byte) bool
-	// rotation is the value of labelRotated that the rotation under way gives the secret; "" without one.
+	// rotation is what the label LastRotationInitiationTime becomes by the rotation that is under way; "" without one.
 	rotation string
 }
 
 // set are the data of the secrets of one control plane, as far as they exist.
 type set map[string]map[string][]byte
-
-func (s set) ca(name string) keyPair {
-	return keyPair{cert: s[name][KeyCACert], key: s[name][keyCAKey]}
-}
 
 // Initialize restores the persisted secrets of the ShootState while restoring, and creates what is missing,
 // each derived from those before it. What exists is never changed (docs/specification/migration.md#spec-2-8), but for
@@ -79,7 +76,7 @@ func (s *Secrets) ensure(ctx context.Context, spec spec, set set) (map[string][]
 	if err == nil && spec.outdated != nil && spec.outdated(secret.Data) {
 		return s.renew(ctx, secret, spec, set)
 	}
-	if err == nil && spec.rotation != "" && secret.Labels[labelRotated] != spec.rotation {
+	if err == nil && spec.rotation != "" && secret.Labels[constants.LastRotationInitiationTime] != spec.rotation {
 		return s.rotate(ctx, secret, spec, set)
 	}
 	if err == nil {
@@ -98,18 +95,18 @@ func (s *Secrets) ensure(ctx context.Context, spec spec, set set) (map[string][]
 	}
 	secret = &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: spec.name, Namespace: s.Namespace(), Labels: map[string]string{
-			labelManagedBy: "secrets-manager",
-			labelName:      spec.name,
+			constants.ManagedBy:  constants.ManagedBySecretsManager,
+			constants.SecretName: spec.name,
 		}},
 		Type: corev1.SecretTypeOpaque,
 		Data: data,
 	}
 	maps.Copy(secret.Labels, spec.labels)
 	if slices.Contains(persisted, spec.name) {
-		secret.Labels[labelPersist] = "true"
+		secret.Labels[constants.Persist] = constants.LabelTrue
 	}
 	if spec.rotation != "" {
-		secret.Labels[labelRotated] = spec.rotation
+		secret.Labels[constants.LastRotationInitiationTime] = spec.rotation
 	}
 	if err := s.Seed.Create(ctx, secret); err != nil {
 		return nil, fmt.Errorf("create secret %q: %w", spec.name, err)
@@ -147,7 +144,7 @@ func (s *Secrets) GuardClient(ctx context.Context) (map[string][]byte, error) {
 	if _, err := s.ensure(ctx, s.etcdServer(ctx, now), set); err != nil {
 		return nil, err
 	}
-	return guardClient(ctx, "", access.Gardenlet, now).make(set)
+	return guardClient("", access.Gardenlet, now).make(set)
 }
 
 // The users of a shoot that have roles of ours. kube-controller-manager and kube-scheduler have those that come with
@@ -181,7 +178,7 @@ const (
 	ResourceManager   = "gardener-resource-manager"
 )
 
-// Keys and labels of the secrets.
+// Keys of the secrets.
 const (
 	KeyCACert = "ca.crt"
 	keyCAKey  = "ca.key"
@@ -191,10 +188,6 @@ const (
 	KeyTokens            = "static_tokens.csv"
 	KeyClusterAdminToken = "cluster-admin"
 	KeyNodeToken         = "node"
-	labelPersist         = "persist"
-	labelManagedBy       = "managed-by"
-	labelName            = "name"
-	labelValidUntil      = "valid-until-time"
 )
 
 // authorities are the certificate authorities of a shoot, and persisted all secrets that move with it. These cover the
@@ -218,12 +211,8 @@ func Missing(state *shootstate.State) []string {
 	return missing
 }
 
-const (
-	// labelRotated of a secret is when the rotation was initiated that has made it, in seconds.
-	labelRotated = "last-rotation-initiation-time"
-	// suffixOld of a secret's name names the one that was in use before its last rotation.
-	suffixOld = ".old"
-)
+// suffixOld of a secret's name names the one that was in use before its last rotation.
+const suffixOld = ".old"
 
 // sshRotation is the label of an SSH key pair that the rotation which is under way has made; "" if none is.
 func (s *Secrets) sshRotation() string {
@@ -253,6 +242,6 @@ func (s *Secrets) rotate(
 	}
 	return data, patch.Object(ctx, s.Seed, secret, func() {
 		secret.Data = data
-		metav1.SetMetaDataLabel(&secret.ObjectMeta, labelRotated, spec.rotation)
+		metav1.SetMetaDataLabel(&secret.ObjectMeta, constants.LastRotationInitiationTime, spec.rotation)
 	})
 }

@@ -2,22 +2,17 @@ package secrets
 
 import (
 	"context"
-	"crypto/ed25519"
 	"crypto/rand"
-	"crypto/rsa"
-	"crypto/x509"
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/pem"
 	"fmt"
-	"net"
 	"time"
 
-	"golang.org/x/crypto/ssh"
 	corev1 "k8s.io/api/core/v1"
 	certutil "k8s.io/client-go/util/cert"
-	"k8s.io/client-go/util/keyutil"
 
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/api/pki"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/controlplane/workload"
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
@@ -29,32 +24,22 @@ func (s *Secrets) specs(ctx context.Context, now time.Time) []spec {
 	for _, name := range authorities {
 		specs = append(specs, spec{
 			name:   name,
-			labels: map[string]string{labelValidUntil: fmt.Sprint(now.Add(caValidity).Unix())},
-			make: func(set) (map[string][]byte, error) {
-				ca, err := newCA(name, now)
-				return map[string][]byte{KeyCACert: ca.cert, keyCAKey: ca.key}, err
-			},
+			labels: map[string]string{constants.ValidUntilTime: fmt.Sprint(now.Add(pki.Lifetime).Unix())},
+			make:   makeAuthority(name, now),
 		})
 	}
 	for _, identity := range access.Clients() {
-		specs = append(specs, guardClient(ctx, identity.Secret(), identity, now))
+		specs = append(specs, guardClient(identity.Secret(), identity, now))
 	}
 	return append(specs,
 		spec{name: ServiceAccountKey, make: makeServiceAccountKey},
 		spec{name: StaticToken, make: makeStaticTokens},
 		spec{name: EncryptionKey, make: makeEncryptionConfiguration},
 		spec{name: SSHKeyPair, make: makeSSHKeyPair, rotation: s.sshRotation()},
-		spec{name: KubeAggregator,
-			make: issued(CAFrontProxy, now, func(context.Context) (certificate, error) {
-				return certificate{commonName: "system:kube-aggregator", usages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}},
-					nil
-			}, ctx), outdated: aging(now)},
-		spec{name: KubeAPIServer,
-			make: issued(CA, now, func(context.Context) (certificate, error) {
-				return s.apiServerCertificate(), nil
-			}, ctx), outdated: func(data map[string][]byte) bool { return s.lacksDomain(data) || aging(now)(data) }},
+		issued(KubeAggregator, CAFrontProxy, pki.Request{Name: "system:kube-aggregator"}, now),
+		s.apiServer(now),
 		s.etcdServer(ctx, now),
-		guardClient(ctx, EtcdClient, access.APIServer, now),
+		guardClient(EtcdClient, access.APIServer, now),
 		s.clientSecret(ctx, ControllerManager, now, "system:kube-controller-manager"),
 		s.clientSecret(ctx, Scheduler, now, "system:kube-scheduler"),
 		s.clientSecret(ctx, MachineController, now, UserMachineController),
@@ -62,43 +47,31 @@ func (s *Secrets) specs(ctx context.Context, now time.Time) []spec {
 	)
 }
 
+// issued is a certificate that is made anew when it has come to half of its validity.
+func issued(name, authority string, r pki.Request, now time.Time) spec {
+	return spec{name: name, outdated: aging(now), make: func(set set) (map[string][]byte, error) {
+		return set.issue(authority, r, now)
+	}}
+}
+
 // guardClient is the certificate by which guard and sidecar know a caller (package etcd/access).
-func guardClient(ctx context.Context, name string, identity access.Identity, now time.Time) spec {
-	client := certificate{commonName: string(identity), usages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
-	return spec{name: name, outdated: aging(now), make: issued(CAEtcd, now,
-		func(context.Context) (certificate, error) { return client, nil }, ctx)}
+func guardClient(name string, identity access.Identity, now time.Time) spec {
+	return issued(name, CAEtcd, pki.Request{Name: string(identity)}, now)
 }
 
-// etcdServer is the certificate of guard and sidecar, and of etcd to its peers.
-func (s *Secrets) etcdServer(ctx context.Context, now time.Time) spec {
-	return spec{
-		name: EtcdServer, outdated: aging(now), make: issued(CAEtcd, now, s.etcdServerCertificate, ctx),
-	}
-}
-
-func issued(ca string, now time.Time, describe func(context.Context) (certificate, error),
-	ctx context.Context) func(set) (map[string][]byte, error) {
-	return func(set set) (map[string][]byte, error) {
-		c, err := describe(ctx)
-		if err != nil {
-			return nil, err
-		}
-		pair, err := set.ca(ca).issue(c, now)
-		return map[string][]byte{KeyCACert: set.ca(ca).cert, KeyCert: pair.cert, KeyKey: pair.key}, err
-	}
-}
-
-// apiServerCertificate has names only that no seed gives, so that it stays the same wherever the shoot lives.
-func (s *Secrets) apiServerCertificate() certificate {
-	return certificate{
-		commonName: workload.ServiceKubeAPIServer,
-		dnsNames: append([]string{
+// apiServer is the API server's certificate. It has names only that no seed gives, so that it stays the same wherever
+// the shoot lives.
+func (s *Secrets) apiServer(now time.Time) spec {
+	made := issued(KubeAPIServer, CA, pki.Request{
+		Name: workload.ServiceKubeAPIServer, ServerOnly: true,
+		Hosts: append([]string{
 			workload.ServiceKubeAPIServer, "localhost",
 			"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local",
+			"127.0.0.1", scope.ShootKubernetesServiceIP,
 		}, s.Hosts()...),
-		addresses: []net.IP{net.IPv4(127, 0, 0, 1), net.ParseIP(scope.ShootKubernetesServiceIP)},
-		usages:    []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
+	}, now)
+	made.outdated = func(data map[string][]byte) bool { return s.lacksDomain(data) || aging(now)(data) }
+	return made
 }
 
 // lacksDomain reports whether the API server's certificate does not name the shoot's domain. The shoot may have got the
@@ -112,54 +85,46 @@ func (s *Secrets) lacksDomain(data map[string][]byte) bool {
 	return err != nil || certificates[0].VerifyHostname(host) != nil
 }
 
-func (s *Secrets) etcdServerCertificate(ctx context.Context) (certificate, error) {
-	service := &corev1.Service{}
-	if err := s.Seed.Get(ctx, s.Key(workload.ServiceEtcdClient), service); err != nil {
-		return certificate{}, fmt.Errorf("read service %q: %w", workload.ServiceEtcdClient, err)
-	}
-	return certificate{
-		commonName: string(access.Guard),
-		dnsNames: []string{"localhost", workload.ServiceEtcdClient,
-			workload.ServiceEtcdClient + "." + s.Namespace() + ".svc"},
-		addresses: []net.IP{net.ParseIP(service.Spec.ClusterIP)},
-		usages:    []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	}, nil
+// etcdServer is the certificate of guard and sidecar, and of etcd to its peers.
+func (s *Secrets) etcdServer(ctx context.Context, now time.Time) spec {
+	return spec{name: EtcdServer, outdated: aging(now), make: func(set set) (map[string][]byte, error) {
+		service := &corev1.Service{}
+		if err := s.Seed.Get(ctx, s.Key(workload.ServiceEtcdClient), service); err != nil {
+			return nil, fmt.Errorf("read service %q: %w", workload.ServiceEtcdClient, err)
+		}
+		return set.issue(CAEtcd, pki.Request{Name: string(access.Guard), Hosts: []string{
+			"localhost", workload.ServiceEtcdClient, workload.ServiceEtcdClient + "." + s.Namespace() + ".svc",
+			service.Spec.ClusterIP,
+		}}, now)
+	}}
 }
 
 // clientSecret is a kubeconfig for a part of the control plane, which reaches the API server inside the seed. It
 // names the files of certificate and key, which clients read again: nothing has to be restarted when they are
 // renewed.
-func (s *Secrets) clientSecret(ctx context.Context, name string, now time.Time, user string,
-	groups ...string) spec {
+func (s *Secrets) clientSecret(ctx context.Context, name string, now time.Time, user string) spec {
 	return spec{name: name, outdated: aging(now), make: func(set set) (map[string][]byte, error) {
 		service := &corev1.Service{}
 		if err := s.Seed.Get(ctx, s.Key(workload.ServiceKubeAPIServer), service); err != nil {
 			return nil, fmt.Errorf("read service %q: %w", workload.ServiceKubeAPIServer, err)
 		}
-		pair, err := set.ca(CAClient).issue(certificate{
-			commonName: user, organizations: groups, usages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-		}, now)
+		data, err := set.issue(CAClient, pki.Request{Name: user}, now)
 		if err != nil {
 			return nil, err
 		}
 		kubeconfig, err := Kubeconfig(KubeconfigOptions{
 			Server:     fmt.Sprintf("https://%s:%d", service.Spec.ClusterIP, workload.PortAPIServer),
 			ServerName: workload.ServiceKubeAPIServer,
-			CA:         set.ca(CA).cert,
+			CA:         set[CA][KeyCACert],
 			ClientCert: KeyCert, ClientKey: KeyKey,
 		})
-		return map[string][]byte{"kubeconfig": kubeconfig, KeyCert: pair.cert, KeyKey: pair.key}, err
+		return map[string][]byte{"kubeconfig": kubeconfig, KeyCert: data[KeyCert], KeyKey: data[KeyKey]}, err
 	}}
 }
 
 func makeServiceAccountKey(set) (map[string][]byte, error) {
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		return nil, err
-	}
-	return map[string][]byte{"id_rsa": pem.EncodeToMemory(&pem.Block{
-		Type: keyutil.RSAPrivateKeyBlockType, Bytes: x509.MarshalPKCS1PrivateKey(key),
-	})}, nil
+	key, err := pki.RSAKey()
+	return map[string][]byte{"id_rsa": key}, err
 }
 
 func makeStaticTokens(set) (map[string][]byte, error) {
@@ -174,9 +139,7 @@ func makeStaticTokens(set) (map[string][]byte, error) {
 
 func makeEncryptionConfiguration(set) (map[string][]byte, error) {
 	key := make([]byte, 32)
-	if _, err := rand.Read(key); err != nil {
-		return nil, err
-	}
+	_, _ = rand.Read(key) // never fails
 	return map[string][]byte{"encryption-configuration.yaml": fmt.Appendf(nil, `apiVersion: apiserver.config.k8s.io/v1
 kind: EncryptionConfiguration
 resources:
@@ -188,25 +151,13 @@ resources:
 }
 
 func makeSSHKeyPair(set) (map[string][]byte, error) {
-	public, private, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		return nil, err
-	}
-	block, err := ssh.MarshalPrivateKey(private, "gardener")
-	if err != nil {
-		return nil, err
-	}
-	key, err := ssh.NewPublicKey(public)
-	if err != nil {
-		return nil, err
-	}
-	return map[string][]byte{"id_rsa": pem.EncodeToMemory(block), "id_rsa.pub": ssh.MarshalAuthorizedKey(key)}, nil
+	private, public, err := pki.SSHKey("gardener")
+	return map[string][]byte{"id_rsa": private, "id_rsa.pub": public}, err
 }
 
+// randomHex writes as many random bytes in hexadecimal digits.
 func randomHex(bytes int) string {
 	b := make([]byte, bytes)
-	if _, err := rand.Read(b); err != nil {
-		panic(err) // the system has no randomness left
-	}
+	_, _ = rand.Read(b) // never fails
 	return hex.EncodeToString(b)
 }

@@ -69,7 +69,7 @@ func (a *Access) Publish(ctx context.Context) error {
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 			ObjectMeta: metav1.ObjectMeta{
 				Name: a.Shoot.Name + SuffixCA, Namespace: a.Shoot.Namespace,
-				Labels:          map[string]string{"gardener.cloud/role": "ca-cluster", "shoot.gardener.cloud/name": a.Shoot.Name},
+				Labels:          map[string]string{constants.GardenRole: "ca-cluster", constants.ShootName: a.Shoot.Name},
 				OwnerReferences: []metav1.OwnerReference{owner},
 			},
 			Data: map[string]string{secrets.KeyCACert: string(ca[secrets.KeyCACert]), KeyHosts: strings.Join(a.Hosts(), ",")},
@@ -78,7 +78,7 @@ func (a *Access) Publish(ctx context.Context) error {
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
 			ObjectMeta: metav1.ObjectMeta{
 				Name: a.Shoot.Name + SuffixKubeconfig, Namespace: a.Shoot.Namespace,
-				Labels:          map[string]string{"gardener.cloud/role": "kubeconfig", "shoot.gardener.cloud/name": a.Shoot.Name},
+				Labels:          map[string]string{constants.GardenRole: "kubeconfig", constants.ShootName: a.Shoot.Name},
 				OwnerReferences: []metav1.OwnerReference{owner},
 			},
 			Data: map[string][]byte{"kubeconfig": kubeconfig, "token": tokens[secrets.KeyClusterAdminToken],

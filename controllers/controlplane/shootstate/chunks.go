@@ -2,6 +2,7 @@ package shootstate
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -45,10 +46,7 @@ func raws(spec *gardencorev1beta1.ShootStateSpec) []*runtime.RawExtension {
 // again.
 func (s *Store) split(shoot client.ObjectKey,
 	spec *gardencorev1beta1.ShootStateSpec) ([]*transplantv1alpha1.ShootStateChunk, error) {
-	budget := s.Budget
-	if budget == 0 {
-		budget = DefaultBudget
-	}
+	budget := cmp.Or(s.Budget, DefaultBudget)
 	whole, err := wireBytes(spec)
 	if err != nil {
 		return nil, err

@@ -80,7 +80,7 @@ func classSecret(
 	} else if err != nil {
 		return nil, fmt.Errorf("read the secret %q of MachineClass %q: %w", name, class.GetName(), err)
 	}
-	if secret.Labels[constants.GardenerPurpose] != purposeMachineClass {
+	if secret.Labels[constants.GardenerPurpose] != constants.GardenerPurposeMachineClass {
 		return nil, nil
 	}
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(secret)
@@ -91,6 +91,3 @@ func classSecret(
 	raw.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
 	return reduced(raw), nil
 }
-
-// purposeMachineClass is the label gardener.cloud/purpose of what machines of a class are started with.
-const purposeMachineClass = "machineclass"

@@ -194,7 +194,7 @@ const nodeAgentSecretPrefix = "gardener-node-agent-"
 // roll, and then only. For a pool whose nodes are updated in place it is the pool's name alone
 // (docs/specification/versions.md#spec-4-9). It follows from the Shoot, so that it is the same on every seed.
 func (n *NodeConfigs) agentSecretName(worker gardencorev1beta1.Worker) (string, error) {
-	if rollout.UpdatesInPlace(&worker) {
+	if worker.UpdatesInPlace() {
 		return nodeAgentSecretPrefix + worker.Name, nil
 	}
 	fingerprint, err := rollout.Fingerprint(n.Shoot, &worker)
@@ -205,7 +205,7 @@ func (n *NodeConfigs) agentSecretName(worker gardencorev1beta1.Worker) (string, 
 }
 
 func kubeletVersion(shoot *gardencorev1beta1.Shoot, worker gardencorev1beta1.Worker) string {
-	return "v" + strings.TrimPrefix(poolVersion(shoot, worker), "v")
+	return "v" + strings.TrimPrefix(worker.KubernetesVersion(shoot), "v")
 }
 
 // DeployAgentSecrets gives the nodes of each pool what changes without a roll: a patch version of the kubelet.
@@ -230,14 +230,9 @@ func (n *NodeConfigs) DeployAgentSecrets(ctx context.Context) error {
 		}
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: name}}
 		if err := patch.CreateOrPatch(ctx, shoot, secret, func(s *corev1.Secret) error {
-			if s.Labels == nil {
-				s.Labels = map[string]string{}
-			}
-			s.Labels[constants.GardenRole], s.Labels[constants.WorkerPool] = cloud.NodeAgentRole, worker.Name
-			if s.Annotations == nil {
-				s.Annotations = map[string]string{}
-			}
-			s.Annotations[constants.ChecksumNodeConfig] = fmt.Sprintf("%x", sha256.Sum256(content))
+			metav1.SetMetaDataLabel(&s.ObjectMeta, constants.GardenRole, cloud.NodeAgentRole)
+			metav1.SetMetaDataLabel(&s.ObjectMeta, constants.WorkerPool, worker.Name)
+			metav1.SetMetaDataAnnotation(&s.ObjectMeta, constants.ChecksumNodeConfig, fmt.Sprintf("%x", sha256.Sum256(content)))
 			s.Data = map[string][]byte{cloud.NodeAgentConfigKey: content}
 			return nil
 		}); err != nil {
@@ -262,7 +257,7 @@ func (n *NodeConfigs) agentConfig(worker gardencorev1beta1.Worker) (cloud.NodeAg
 
 // inPlace stands for everything to which the pool's nodes are updated in place; empty for a pool that rolls.
 func (n *NodeConfigs) inPlace(worker gardencorev1beta1.Worker) (string, error) {
-	if !rollout.UpdatesInPlace(&worker) {
+	if !worker.UpdatesInPlace() {
 		return "", nil
 	}
 	fingerprint, err := rollout.InPlaceFingerprint(n.Shoot, &worker)

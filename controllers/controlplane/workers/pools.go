@@ -47,10 +47,10 @@ func (w *Workers) pools(ctx context.Context) ([]extensionsv1alpha1.WorkerPool, e
 			Zones:             worker.Zones,
 			UserDataSecretRef: *userData,
 			ProviderConfig:    worker.ProviderConfig,
-			KubernetesVersion: ptr.To(poolVersion(w.Shoot, worker)),
+			KubernetesVersion: ptr.To(worker.KubernetesVersion(w.Shoot)),
 			Priority:          worker.Priority,
 			UpdateStrategy:    worker.UpdateStrategy,
-			KubeletConfig:     kubeletConfig(w.Shoot, worker),
+			KubeletConfig:     worker.KubeletConfig(w.Shoot),
 			// Nothing here acts on these: they are for the extension, and for an autoscaler.
 			KubeletDataVolumeName: worker.KubeletDataVolumeName,
 			DataVolumes:           dataVolumes(worker),
@@ -78,7 +78,7 @@ func (w *Workers) pools(ctx context.Context) ([]extensionsv1alpha1.WorkerPool, e
 // are replaced, one less where they are kept, unless the pool says otherwise.
 func updateBounds(worker gardencorev1beta1.Worker) (surge, unavailable intstr.IntOrString) {
 	more, less := intstr.FromInt32(1), intstr.FromInt32(0)
-	if rollout.UpdatesInPlace(&worker) {
+	if worker.UpdatesInPlace() {
 		more, less = less, more
 	}
 	return ptr.Deref(worker.MaxSurge, more), ptr.Deref(worker.MaxUnavailable, less)
@@ -86,27 +86,9 @@ func updateBounds(worker gardencorev1beta1.Worker) (surge, unavailable intstr.In
 
 func (n *NodeConfigs) poolLabels(worker gardencorev1beta1.Worker) map[string]string {
 	labels := map[string]string{}
-	for key, value := range worker.Labels {
-		labels[key] = value
-	}
+	maps.Copy(labels, worker.Labels)
 	labels[constants.WorkerPool] = worker.Name
 	return labels
-}
-
-// poolVersion is the Kubernetes version of a pool: its own, or that of the control plane.
-func poolVersion(shoot *gardencorev1beta1.Shoot, worker gardencorev1beta1.Worker) string {
-	if worker.Kubernetes != nil && worker.Kubernetes.Version != nil {
-		return *worker.Kubernetes.Version
-	}
-	return shoot.Spec.Kubernetes.Version
-}
-
-// kubeletConfig is that of a pool: its own, or the shoot's.
-func kubeletConfig(shoot *gardencorev1beta1.Shoot, worker gardencorev1beta1.Worker) *gardencorev1beta1.KubeletConfig {
-	if worker.Kubernetes != nil && worker.Kubernetes.Kubelet != nil {
-		return worker.Kubernetes.Kubelet
-	}
-	return shoot.Spec.Kubernetes.Kubelet
 }
 
 func dataVolumes(worker gardencorev1beta1.Worker) []extensionsv1alpha1.DataVolume {
@@ -181,7 +163,7 @@ func InPlaceAfter(shoot *gardencorev1beta1.Shoot, worker *extensionsv1alpha1.Wor
 	pending := gardencorev1beta1.PendingWorkerUpdates{}
 	for i := range shoot.Spec.Provider.Workers {
 		pool := &shoot.Spec.Provider.Workers[i]
-		if !rollout.UpdatesInPlace(pool) {
+		if !pool.UpdatesInPlace() {
 			continue
 		}
 		wanted, err := rollout.InPlaceFingerprint(shoot, pool)

@@ -214,11 +214,8 @@ func lacksNode(m machinev1alpha1.Machine) bool {
 // machineFinalizers keep machine objects until their machines are gone; a shallow deletion takes them off.
 var machineFinalizers = []string{constants.FinalizerMachineControllerManager, constants.FinalizerMachineController}
 
-// purposeMachineClass and purposeCloudProvider are values of the label gardener.cloud/purpose on Secrets.
-const (
-	purposeMachineClass  = "machineclass"
-	purposeCloudProvider = "cloudprovider"
-)
+// purposeCloudProvider is a value of the label gardener.cloud/purpose on Secrets.
+const purposeCloudProvider = "cloudprovider"
 
 // ShallowDeleteMachines deletes the machine objects without their machines
 // (docs/specification/migration.md#spec-2-6-1): finalizers go first, and nobody acts on machine objects any more. Real
@@ -245,8 +242,9 @@ func (w *Workers) ShallowDeleteMachines(ctx context.Context) error {
 	}
 	for i := range secrets.Items {
 		switch secret := &secrets.Items[i]; secret.Labels[constants.GardenerPurpose] {
-		case purposeMachineClass, purposeCloudProvider:
-			if err := w.shallowDelete(ctx, secret, secret.Labels[constants.GardenerPurpose] == purposeMachineClass); err != nil {
+		case constants.GardenerPurposeMachineClass, purposeCloudProvider:
+			ofMachines := secret.Labels[constants.GardenerPurpose] == constants.GardenerPurposeMachineClass
+			if err := w.shallowDelete(ctx, secret, ofMachines); err != nil {
 				return err
 			}
 		}

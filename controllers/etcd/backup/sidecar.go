@@ -80,7 +80,7 @@ func NewSidecar(o Options) *Sidecar {
 	s.stream = &stream{
 		client: o.Client, bucket: o.Bucket, epoch: o.Epoch, clock: o.Clock, log: o.Log,
 		limits:   streamLimits{interval: o.DeltaInterval, batch: o.DeltaBytes, pending: o.PendingBytes},
-		uploaded: s.noteDelta, failed: s.noteError,
+		uploaded: s.noteSaved, failed: s.noteError,
 	}
 	return s
 }

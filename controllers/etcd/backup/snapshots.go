@@ -44,7 +44,7 @@ func (s *Sidecar) full(ctx context.Context, final bool) (Object, error) {
 			return Object{}, s.noted(err)
 		}
 		if existing != nil {
-			s.noteFull(*existing)
+			s.noteSaved(*existing, 0)
 			return *existing, nil
 		}
 	}
@@ -58,7 +58,7 @@ func (s *Sidecar) full(ctx context.Context, final bool) (Object, error) {
 		return Object{}, s.noted(err)
 	}
 	s.options.Log.Info("Full snapshot uploaded", "revision", object.Last, "final", final)
-	s.noteFull(object)
+	s.noteSaved(object, 0)
 	return object, nil
 }
 
@@ -69,23 +69,18 @@ func (s *Sidecar) Latest() Latest {
 	return s.latest
 }
 
-func (s *Sidecar) noteFull(object Object) {
+// noteSaved a snapshot. The size is that of a delta.
+func (s *Sidecar) noteSaved(object Object, size int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.options.Clock.Now()
-	s.latest.Full = Saved{Key: object.Key(), Revision: object.Last, Time: now}
+	saved := &s.latest.Full
+	if object.Kind == Delta {
+		saved = &s.latest.Delta
+	}
+	*saved = Saved{Key: object.Key(), Revision: object.Last, Time: now}
 	s.latest.Revision = max(s.latest.Revision, object.Last)
 	s.latest.Final = s.latest.Final || object.Final
-	s.latest.Error = ""
-	s.options.Metrics.saved(object, 0, now)
-}
-
-func (s *Sidecar) noteDelta(object Object, size int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := s.options.Clock.Now()
-	s.latest.Delta = Saved{Key: object.Key(), Revision: object.Last, Time: now}
-	s.latest.Revision = max(s.latest.Revision, object.Last)
 	s.latest.Error = ""
 	s.options.Metrics.saved(object, size, now)
 }

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -64,15 +65,11 @@ func Add[T extensionsv1alpha1.Object](mgr manager.Manager, kind Kind[T], o Optio
 }
 
 func (o Options) withDefaults() Options {
-	if o.Class == "" {
-		o.Class = extensionsv1alpha1.ExtensionClassShoot
-	}
+	o.Class = cmp.Or(o.Class, extensionsv1alpha1.ExtensionClassShoot)
 	if o.MaxConcurrentReconciles <= 0 {
 		o.MaxConcurrentReconciles = 5
 	}
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
+	o.Clock = cmp.Or[clock.PassiveClock](o.Clock, clock.RealClock{})
 	if o.BackoffBase <= 0 {
 		o.BackoffBase = 200 * time.Millisecond
 	}

@@ -27,8 +27,7 @@ func (r *Reconciler[T]) outcome(ctx context.Context, c *call[T], err error) (rec
 	if !errors.As(err, &acted) {
 		return reconcile.Result{}, err
 	}
-	var pending *Pending
-	if errors.As(err, &pending) {
+	if pending, is := errors.AsType[*Pending](err); is {
 		return reconcile.Result{RequeueAfter: pending.After}, r.waiting(ctx, c, pending)
 	}
 	if context.Cause(ctx) != nil {

@@ -1,6 +1,7 @@
 package fence
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -87,9 +88,7 @@ func (c *calls) wait() {
 // validly at that moment (docs/ownership.md#o8).
 func Guarded(config *rest.Config) (*cloud.Client, error) {
 	config = rest.CopyConfig(config)
-	if config.Timeout == 0 {
-		config.Timeout = CallTimeout
-	}
+	config.Timeout = cmp.Or(config.Timeout, CallTimeout)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return guardedTransport{next} })
 	return cloud.New(config, cloud.Options{})
 }

@@ -1,6 +1,7 @@
 package infrastructure
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -20,9 +21,7 @@ func (p *Provider) deleteInfrastructure(ctx context.Context, _ logr.Logger, obj 
 	if err != nil {
 		return err
 	}
-	if i.state == nil {
-		i.state = &State{}
-	}
+	i.state = cmp.Or(i.state, &State{})
 	if err := i.resolvePending(ctx); err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package managed
 import (
 	"bytes"
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"time"
@@ -36,7 +35,7 @@ func (p *Provider) ensureAuthority(ctx context.Context, namespace, name string) 
 	if !apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("read the authority %q: %w", name, err)
 	}
-	certificate, key, err := newAuthority(name, p.Clock.Now())
+	certificate, key, err := pki.NewAuthorityPEM(pki.Request{Name: name}, p.Clock.Now())
 	if err != nil {
 		return nil, fmt.Errorf("make the authority %q: %w", name, err)
 	}
@@ -62,32 +61,15 @@ func (p *Provider) ensureServerCertificate(ctx context.Context, authority *corev
 			return
 		}
 		var certificate, key []byte
-		if certificate, key, failed = signServer(authority, name+"."+namespace+".svc", p.Clock.Now()); failed == nil {
+		host := name + "." + namespace + ".svc"
+		certificate, key, failed = pki.IssuePEM(authority.Data[keyCertificate], authority.Data[keyPrivate], pki.Request{
+			Name: host, Hosts: []string{host}, Valid: certificateValidity, ServerOnly: true,
+		}, p.Clock.Now())
+		if failed == nil {
 			s.Type = corev1.SecretTypeTLS
 			s.Data = map[string][]byte{corev1.TLSCertKey: certificate, corev1.TLSPrivateKeyKey: key,
 				keyCertificate: authority.Data[keyCertificate]}
 		}
 	})
 	return errors.Join(failed, err)
-}
-
-func newAuthority(name string, now time.Time) (certificate, key []byte, err error) {
-	authority, err := pki.NewAuthority(name, now)
-	if err != nil {
-		return nil, nil, err
-	}
-	return pki.PEM(authority.KeyPair())
-}
-
-func signServer(secret *corev1.Secret, host string, now time.Time) (certificate, key []byte, err error) {
-	authority, err := pki.ParseAuthority(secret.Data[keyCertificate], secret.Data[keyPrivate])
-	if err != nil {
-		return nil, nil, fmt.Errorf("read the authority %q: %w", secret.Name, err)
-	}
-	pair, err := authority.Issue(pki.Request{Name: host, Hosts: []string{host}, Valid: certificateValidity,
-		Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}, now)
-	if err != nil {
-		return nil, nil, err
-	}
-	return pki.PEM(pair)
 }

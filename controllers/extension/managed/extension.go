@@ -106,9 +106,7 @@ func (p *Provider) ensureToken(ctx context.Context, obj *extensionsv1alpha1.Exte
 			gardencorev1beta1.ErrorRetryableConfigurationProblem)
 	}
 	token := make([]byte, 32)
-	if _, err := rand.Read(token); err != nil {
-		return nil, fmt.Errorf("generate a token: %w", err)
-	}
+	_, _ = rand.Read(token) // never fails
 	secret = extensionSecret(obj)
 	secret.Labels = map[string]string{constants.Persist: constants.LabelTrue}
 	secret.Immutable = ptr.To(true)

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -39,7 +40,7 @@ func inPlaceOf(pool extensionsv1alpha1.WorkerPool, shoot *gardencorev1beta1.Shoo
 
 // keepsMachines says whether a pool is updated in place.
 func keepsMachines(pool extensionsv1alpha1.WorkerPool) bool {
-	return rollout.UpdatesInPlace(&gardencorev1beta1.Worker{UpdateStrategy: pool.UpdateStrategy})
+	return (&gardencorev1beta1.Worker{UpdateStrategy: pool.UpdateStrategy}).UpdatesInPlace()
 }
 
 func (z zonePool) manual() bool {
@@ -63,10 +64,7 @@ func (p *Provider) publishInPlace(ctx context.Context, obj *extensionsv1alpha1.W
 		hashes[pool.pool.Name] = pool.inPlace
 	}
 	return contract.PatchStatus(ctx, p.Seed, obj, func() {
-		known := obj.Status.InPlaceUpdates
-		if known == nil {
-			known = &extensionsv1alpha1.InPlaceUpdatesWorkerStatus{}
-		}
+		known := cmp.Or(obj.Status.InPlaceUpdates, &extensionsv1alpha1.InPlaceUpdatesWorkerStatus{})
 		maps.DeleteFunc(hashes, func(pool, _ string) bool { return behind[pool] && known.WorkerPoolToHashMap[pool] == "" })
 		for pool := range hashes {
 			if behind[pool] {

@@ -18,11 +18,8 @@ import (
 	"github.com/transplant-sim/transplant/controllers/extension/reference"
 )
 
-const (
-	purposeMachineClass = "machineclass"
-	// keyUserData is the key of what machines of a class boot with, in the class's Secret.
-	keyUserData = "userData"
-)
+// keyUserData is the key of what machines of a class boot with, in the class's Secret.
+const keyUserData = "userData"
 
 // deployMachineClasses creates or patches a class and its Secret for each zone of a pool. What new machines boot with
 // may change under the same class: machines that run never look at it again.
@@ -34,7 +31,7 @@ func (p *Provider) deployMachineClasses(ctx context.Context, obj *extensionsv1al
 		}
 		meta := metav1.ObjectMeta{Namespace: obj.Namespace, Name: pool.class}
 		if err := reference.Apply(ctx, p.Seed, &corev1.Secret{ObjectMeta: meta}, func(s *corev1.Secret) {
-			metav1.SetMetaDataLabel(&s.ObjectMeta, constants.GardenerPurpose, purposeMachineClass)
+			metav1.SetMetaDataLabel(&s.ObjectMeta, constants.GardenerPurpose, constants.GardenerPurposeMachineClass)
 			s.Data = map[string][]byte{keyUserData: userData}
 		}); err != nil {
 			return err
@@ -161,5 +158,5 @@ func (p *Provider) forceDeleteWorker(ctx context.Context, _ logr.Logger, obj *ex
 		}
 	}
 	return p.shallowDelete(ctx, &corev1.SecretList{}, client.InNamespace(obj.Namespace),
-		client.MatchingLabels{constants.GardenerPurpose: purposeMachineClass})
+		client.MatchingLabels{constants.GardenerPurpose: constants.GardenerPurposeMachineClass})
 }

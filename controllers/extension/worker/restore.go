@@ -105,7 +105,7 @@ func (p *Provider) restoreMachineObject(ctx context.Context, namespace string, r
 		return fmt.Errorf("read a saved machine object: %w", err)
 	}
 	isClassSecret := object.GroupVersionKind() == corev1.SchemeGroupVersion.WithKind("Secret") &&
-		object.GetLabels()[constants.GardenerPurpose] == purposeMachineClass
+		object.GetLabels()[constants.GardenerPurpose] == constants.GardenerPurposeMachineClass
 	if group := object.GroupVersionKind().Group; group != machinev1alpha1.GroupName && !isClassSecret {
 		return fmt.Errorf("restore the saved %s %q: it is of group %q", object.GetKind(), object.GetName(), group)
 	}

@@ -135,7 +135,7 @@ func (p Pool) kubelet(v gardencorev1beta1.MachineImageVersion) string {
 
 // inPlace is for pools whose machines are updated in place: the operating system must be able to.
 func (p Pool) inPlace(v gardencorev1beta1.MachineImageVersion) string {
-	if !UpdatesInPlace(p.Worker) {
+	if !p.Worker.UpdatesInPlace() {
 		return ""
 	}
 	current := ""
@@ -154,13 +154,6 @@ func (p Pool) inPlace(v gardencorev1beta1.MachineImageVersion) string {
 			current)
 	}
 	return ""
-}
-
-// UpdatesInPlace is whether the pool keeps its machines when it is updated.
-func UpdatesInPlace(worker *gardencorev1beta1.Worker) bool {
-	strategy := worker.UpdateStrategy
-	return strategy != nil && (*strategy == gardencorev1beta1.AutoInPlaceUpdate ||
-		*strategy == gardencorev1beta1.ManualInPlaceUpdate)
 }
 
 // atLeast compares without suffixes: those of operating systems do not say what is newer.

@@ -1,6 +1,7 @@
 package version
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/Masterminds/semver/v3"
@@ -103,9 +104,7 @@ func (c Component) latest() string {
 		Patch:      "the newest patch of its minor version",
 		Minor:      "the newest of its major version",
 	}[c.Strategy]
-	if reach == "" {
-		reach = "the newest of all"
-	}
+	reach = cmp.Or(reach, "the newest of all")
 	return "Automatic updates are on, and the version is already " + reach + " that they go to"
 }
 

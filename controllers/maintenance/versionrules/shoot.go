@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
-	"github.com/transplant-sim/transplant/controllers/maintenance/image"
 	"github.com/transplant-sim/transplant/controllers/maintenance/version"
 )
 
@@ -17,15 +16,9 @@ import (
 // (docs/specification/versions.md#spec-4-3).
 const MaxSkew = 3
 
-// ValidateShoot checks the versions of a shoot that is created, against its CloudProfile.
-func ValidateShoot(shoot *gardencorev1beta1.Shoot, profile *gardencorev1beta1.CloudProfile,
-	now time.Time) field.ErrorList {
-	return ValidateShootUpdate(shoot, nil, profile, now)
-}
-
-// ValidateShootUpdate checks the versions of a shoot that is changed. What has not changed is not checked against the
-// profile again; old is nil for a shoot that is created.
-func ValidateShootUpdate(shoot, old *gardencorev1beta1.Shoot, profile *gardencorev1beta1.CloudProfile,
+// ValidateShoot checks the versions of a shoot against its CloudProfile. What has not changed is not checked again; old
+// is nil for a shoot that is created.
+func ValidateShoot(shoot, old *gardencorev1beta1.Shoot, profile *gardencorev1beta1.CloudProfile,
 	now time.Time) field.ErrorList {
 	offers, _ := version.OffersAt(profile.Spec.Kubernetes.Versions, now)
 	r := rules{profile: profile, now: now, kubernetes: offers, shoot: shoot, old: old}
@@ -123,18 +116,10 @@ func texts(offers version.Offers, expiredToo bool) []string {
 	return all
 }
 
-// effective is the version of a pool's kubelets.
-func effective(shoot *gardencorev1beta1.Shoot, worker *gardencorev1beta1.Worker) string {
-	if worker.Kubernetes != nil && worker.Kubernetes.Version != nil {
-		return *worker.Kubernetes.Version
-	}
-	return shoot.Spec.Kubernetes.Version
-}
-
 // pool checks the Kubernetes version of a pool's nodes: against the control plane, and against what it was.
 func (r rules) pool(path *field.Path, worker, before *gardencorev1beta1.Worker) field.ErrorList {
 	own := worker.Kubernetes != nil && worker.Kubernetes.Version != nil
-	text := effective(r.shoot, worker)
+	text := worker.KubernetesVersion(r.shoot)
 	to, err := version.Parse(text)
 	if err != nil {
 		if !own {
@@ -152,7 +137,7 @@ func (r rules) pool(path *field.Path, worker, before *gardencorev1beta1.Worker) 
 		}
 		return errs
 	}
-	return append(errs, r.poolChange(path, to, text, before, own, image.UpdatesInPlace(worker))...)
+	return append(errs, r.poolChange(path, to, text, before, own, worker.UpdatesInPlace())...)
 }
 
 func (r rules) skew(path *field.Path, own *semver.Version, text string) field.ErrorList {
@@ -176,7 +161,7 @@ func (r rules) skew(path *field.Path, own *semver.Version, text string) field.Er
 // control plane's.
 func (r rules) poolChange(path *field.Path, to *semver.Version, text string, before *gardencorev1beta1.Worker, own,
 	inPlace bool) field.ErrorList {
-	was := effective(r.old, before)
+	was := before.KubernetesVersion(r.old)
 	from, err := version.Parse(was)
 	switch {
 	case err != nil || to.Equal(from):

@@ -81,8 +81,8 @@ func TestValidateShoot(t *testing.T) {
 		{"1.34.2", "1.32.0", "linux", "1.9.0", ""},
 	} {
 		shoot := shootOf(t, c.controlPlane, c.pool, c.image, c.version, "")
-		if diff := cmp.Diff(c.want, lines(versionrules.ValidateShoot(shoot, profileOf(t, offeredKubernetes, offeredImages),
-			noon))); diff != "" {
+		if diff := cmp.Diff(c.want, lines(versionrules.ValidateShoot(shoot, nil,
+			profileOf(t, offeredKubernetes, offeredImages), noon))); diff != "" {
 			t.Errorf("%s, %s, %s %s (-want +got):\n%s", c.controlPlane, c.pool, c.image, c.version, diff)
 		}
 	}
@@ -150,7 +150,7 @@ func TestValidateShootUpdate(t *testing.T) {
 			return shootOf(t, w[0], w[1], w[2], w[3], c.more)
 		}
 		if diff := cmp.Diff(c.want,
-			lines(versionrules.ValidateShootUpdate(shoot(c.after), shoot(c.before),
+			lines(versionrules.ValidateShoot(shoot(c.after), shoot(c.before),
 				profileOf(t, offeredKubernetes, offeredImages), noon))); diff != "" {
 			t.Errorf("%s to %s %s (-want +got):\n%s", c.before, c.after, c.more, diff)
 		}

@@ -42,7 +42,7 @@ func (r rules) imageStays(worker, before *gardencorev1beta1.Worker) bool {
 		equality.Semantic.DeepEqual(worker.Machine.Architecture, before.Machine.Architecture) &&
 		equality.Semantic.DeepEqual(worker.CRI, before.CRI) &&
 		worker.Machine.Type == before.Machine.Type &&
-		effective(r.shoot, worker) == effective(r.old, before)
+		worker.KubernetesVersion(r.shoot) == before.KubernetesVersion(r.old)
 }
 
 func (r rules) imageVersion(path *field.Path, offered *gardencorev1beta1.MachineImage, worker,
@@ -86,7 +86,7 @@ func (r rules) imagePool(worker, before *gardencorev1beta1.Worker) image.Pool {
 		from.Machine.Image.Version = before.Machine.Image.Version
 		pool.Worker = from
 	}
-	if kubelet, err := version.Parse(effective(r.shoot, worker)); err == nil {
+	if kubelet, err := version.Parse(worker.KubernetesVersion(r.shoot)); err == nil {
 		pool.Kubelet = kubelet
 	}
 	for i := range r.profile.Spec.MachineTypes {

@@ -1,6 +1,7 @@
 package fields
 
 import (
+	"maps"
 	"slices"
 	"sync"
 
@@ -92,7 +93,7 @@ func values(object any, schema *apiextensionsv1.JSONSchemaProps, path, place str
 		}
 	case schema.AdditionalProperties != nil:
 		fields, _ := object.(map[string]any)
-		for _, key := range slices.Sorted(keysOf(fields)) {
+		for _, key := range slices.Sorted(maps.Keys(fields)) {
 			values(fields[key], schema.AdditionalProperties.Schema, path+"{}", place+"["+key+"]", visit)
 		}
 	default:

@@ -3,7 +3,6 @@ package fields
 import (
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"reflect"
 	"slices"
@@ -35,7 +34,7 @@ func Warnings(kind string, object, old map[string]any) []string {
 		}
 	})
 	known := annotationsOf(old)
-	for _, key := range slices.Sorted(keysOf(annotationsOf(object))) {
+	for _, key := range slices.Sorted(maps.Keys(annotationsOf(object))) {
 		path := annotationsPath + "[" + key + "]"
 		if row, found := table.Find(path); found && row.Warning != "" && known[key] != annotationsOf(object)[key] {
 			w.add(row, path)
@@ -119,14 +118,11 @@ func unknown(document []byte, into any) []string {
 	}
 	var paths []string
 	for _, one := range strict {
-		var located kjson.FieldError
-		if errors.As(one, &located) && strings.HasPrefix(located.FieldPath(), "spec.") {
+		if located, is := errors.AsType[kjson.FieldError](one); is && strings.HasPrefix(located.FieldPath(), "spec.") {
 			paths = append(paths, located.FieldPath())
 		}
 	}
 	return paths
 }
-
-func keysOf[V any](fields map[string]V) iter.Seq[string] { return maps.Keys(fields) }
 
 func indexed(place string, i int) string { return fmt.Sprintf("%s[%d]", place, i) }

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,9 +39,7 @@ func Serve(ctx context.Context, o Options) error {
 	if err := loopback(o.Address); err != nil {
 		return err
 	}
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
+	o.Clock = cmp.Or[clock.WithTicker](o.Clock, clock.RealClock{})
 	if _, err := find(o.Folder); err != nil {
 		return err
 	}

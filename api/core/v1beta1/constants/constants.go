@@ -15,8 +15,6 @@ const (
 	GardenerOperationRestore = "restore"
 	// GardenerOperationWaitForState asks an extension to wait until the saved state is there.
 	GardenerOperationWaitForState = "wait-for-state"
-	// GardenerOperationKeepalive prolongs the life of a Bastion.
-	GardenerOperationKeepalive = "keepalive"
 
 	// GardenerTimestamp is set together with GardenerOperation so that the object changes in any case: RFC3339Nano on
 	// extension objects, RFC3339 on ShootStates.
@@ -98,10 +96,6 @@ const (
 	// ShootStatus is the label with the overall status: healthy, progressing, unhealthy or unknown
 	// (docs/specification/care.md#spec-5-10).
 	ShootStatus = "shoot.gardener.cloud/status"
-	// ShootPurpose is the purpose of the shoot, as label in the seed.
-	ShootPurpose = "shoot.gardener.cloud/purpose"
-	// ShootUID is the UID of the shoot, as annotation in the seed.
-	ShootUID = "shoot.gardener.cloud/uid"
 	// ShootIgnore stops all operations on a Shoot.
 	ShootIgnore = "shoot.gardener.cloud/ignore"
 	// ShootSyncPeriod overrides how often a Shoot is reconciled.
@@ -146,8 +140,6 @@ const (
 	LabelPrefixSeedName = "name.seed.gardener.cloud/"
 	// ShootEmergencyStopReconciliations on a Seed stops the operations on its shoots.
 	ShootEmergencyStopReconciliations = "shoot.gardener.cloud/emergency-stop-reconciliations"
-	// SeedProtected is the taint of seeds for the landscape's own shoots.
-	SeedProtected = "seed.gardener.cloud/protected"
 	// BackupEntryForceDeletion deletes a BackupEntry without grace period.
 	BackupEntryForceDeletion = "backupentry.core.gardener.cloud/force-deletion"
 )
@@ -158,18 +150,10 @@ const (
 	GardenRole = "gardener.cloud/role"
 	// GardenRoleShoot is the role of a shoot's namespace in the seed.
 	GardenRoleShoot = "shoot"
-	// GardenRoleProject is the role of a project's namespace in the garden.
-	GardenRoleProject = "project"
-	// GardenRoleControlPlane is the role of the components of a control plane.
-	GardenRoleControlPlane = "controlplane"
 	// ProjectName is the label with a project's name on its namespace.
 	ProjectName = "project.gardener.cloud/name"
 	// ShootName is the label with a shoot's name.
 	ShootName = "shoot.gardener.cloud/name"
-	// ShootProvider is the label with a shoot's provider on its namespace.
-	ShootProvider = "shoot.gardener.cloud/provider"
-	// SeedProvider is the label with the seed's provider on a shoot's namespace.
-	SeedProvider = "seed.gardener.cloud/provider"
 	// LabelApp is the label with a component's name.
 	LabelApp = "app"
 	// LabelRole is the label with a component's role.
@@ -191,8 +175,6 @@ const (
 	NodeWaitForCSINodePrefix = "node.gardener.cloud/wait-for-csi-node-"
 	// WorkerPool is the label with the pool on nodes.
 	WorkerPool = "worker.gardener.cloud/pool"
-	// WorkerPoolDeprecated is its old form.
-	WorkerPoolDeprecated = "worker.garden.sapcloud.io/group"
 	// NodeAgentSecretName is the label of nodes with the name of the Secret in kube-system that their agent follows
 	// (docs/specification/versions.md#spec-4-8).
 	NodeAgentSecretName = "worker.gardener.cloud/gardener-node-agent-secret-name"
@@ -210,28 +192,12 @@ const (
 	ManagedBy = "managed-by"
 	// ManagedBySecretsManager is the value of ManagedBy on generated Secrets.
 	ManagedBySecretsManager = "secrets-manager"
-	// ManagerIdentity is the label with which secrets manager it is.
-	ManagerIdentity = "manager-identity"
 	// SecretName is the label with the name that a generated Secret is asked for.
 	SecretName = "name"
-	// RotationStrategy is the label with what happens to the old at a rotation.
-	RotationStrategy = "rotation-strategy"
-	// RotationStrategyInPlace replaces the old.
-	RotationStrategyInPlace = "inplace"
-	// RotationStrategyKeepOld keeps the old beside the new.
-	RotationStrategyKeepOld = "keepold"
-	// ChecksumOfConfig is the label with what the Secret was generated from.
-	ChecksumOfConfig = "checksum-of-config"
-	// ChecksumOfSigningCA is the label with the authority that signed a certificate.
-	ChecksumOfSigningCA = "checksum-of-signing-ca"
 	// LastRotationInitiationTime is the label with the rotation that a Secret belongs to.
 	LastRotationInitiationTime = "last-rotation-initiation-time"
-	// IssuedAtTime is the label with when a certificate begins, unix seconds.
-	IssuedAtTime = "issued-at-time"
 	// ValidUntilTime is the label with when a certificate ends, unix seconds.
 	ValidUntilTime = "valid-until-time"
-	// BundleFor is the label with the authority that a bundle is for.
-	BundleFor = "bundle-for"
 	// LabelTrue is the value of labels and annotations that are switches.
 	LabelTrue = "true"
 )
@@ -242,8 +208,6 @@ const (
 	GardenerFinalizer = "gardener"
 	// ShootStateFinalizer protects a ShootState while it matters.
 	ShootStateFinalizer = "core.gardener.cloud/shootstate"
-	// FinalizerExtensionPrefix, followed by a name that depends on the kind, is that of extension objects.
-	FinalizerExtensionPrefix = "extensions.gardener.cloud/"
 	// FinalizerManagedResource is that of ManagedResources.
 	FinalizerManagedResource = "resources.gardener.cloud/gardener-resource-manager"
 	// FinalizerMachineControllerManager is that of MachineDeployments, MachineSets and Machines.

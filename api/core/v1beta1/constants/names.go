@@ -2,8 +2,6 @@ package constants
 
 // Secrets in a shoot's namespace of the seed, unless said otherwise.
 const (
-	// SecretNameCloudProvider has the cloud's credentials.
-	SecretNameCloudProvider = "cloudprovider"
 	// SecretNameEtcdBackup has the credentials of the backup bucket.
 	SecretNameEtcdBackup = "etcd-backup"
 	// SecretNameSourceEtcdBackup has those of the bucket that a restore reads from.
@@ -12,41 +10,6 @@ const (
 	SecretNamePrefixBackupEntry = "entry-"
 	// SecretNamePrefixDNSRecord, followed by a DNSRecord's name, has the DNS credentials.
 	SecretNamePrefixDNSRecord = "dnsrecord-"
-	// SecretNamePrefixShootAccess begins the names of access tokens for the shoot.
-	SecretNamePrefixShootAccess = "shoot-access-"
-	// SecretNameGardenerInternal is a kubeconfig of the shoot for the gardenlet.
-	SecretNameGardenerInternal = "gardener-internal"
-
-	// SecretNameCACluster is the authority of the API server.
-	SecretNameCACluster = "ca"
-	// SecretNameCAClient is the authority of the API server's clients.
-	SecretNameCAClient = "ca-client"
-	// SecretNameCAKubelet is the authority of the kubelets' servers.
-	SecretNameCAKubelet = "ca-kubelet"
-	// SecretNameCAMetricsServer is the authority of the metrics server.
-	SecretNameCAMetricsServer = "ca-metrics-server"
-	// SecretNameCAFrontProxy is the authority of the aggregation layer.
-	SecretNameCAFrontProxy = "ca-front-proxy"
-	// SecretNameCAVPN is the authority of the VPN.
-	SecretNameCAVPN = "ca-vpn"
-	// SecretNameCAETCD is the authority of etcd and its clients.
-	SecretNameCAETCD = "ca-etcd"
-	// SecretNameCAETCDPeer is the authority among etcd members.
-	SecretNameCAETCDPeer = "ca-etcd-peer"
-	// SecretNameServiceAccountKey signs service account tokens.
-	SecretNameServiceAccountKey = "service-account-key"
-	// SecretNameETCDEncryptionKey is the key that encrypts etcd.
-	SecretNameETCDEncryptionKey = "kube-apiserver-etcd-encryption-key"
-	// SecretNameSSHKeyPair is the nodes' SSH key.
-	SecretNameSSHKeyPair = "ssh-keypair"
-	// SecretNameStaticToken has static tokens.
-	SecretNameStaticToken = "static-token"
-	// SecretNameObservabilityIngress has the password of the landscape's operators.
-	SecretNameObservabilityIngress = "observability-ingress"
-	// SecretNameObservabilityIngressUsers has the password of the shoot's users.
-	SecretNameObservabilityIngressUsers = "observability-ingress-users"
-	// SecretNameVPNSeedServerTLSAuth is a shared key of the VPN.
-	SecretNameVPNSeedServerTLSAuth = "vpn-seed-server-tlsauth"
 )
 
 // Namespaces and names.
@@ -61,14 +24,8 @@ const (
 	TechnicalIDPrefix = "shoot--"
 	// BackupSourcePrefix begins the names of the BackupEntry that a restore reads from, and of what belongs to it.
 	BackupSourcePrefix = "source"
-	// DNSRecordInternalSuffix ends the name of the DNSRecord of the internal domain.
-	DNSRecordInternalSuffix = "internal"
 	// DNSRecordExternalSuffix ends the name of the DNSRecord of the external domain.
 	DNSRecordExternalSuffix = "external"
-	// DNSRecordIngressSuffix ends the name of the DNSRecord of the ingress domain.
-	DNSRecordIngressSuffix = "ingress"
-	// MachineStateName is the name of the machine state in a ShootState.
-	MachineStateName = "machine-state"
 	// HeartbeatLease is the Lease by which an extension shows that it lives.
 	HeartbeatLease = "gardener-extension-heartbeat"
 )

@@ -8,9 +8,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 )
 
@@ -111,11 +113,7 @@ func (p *Pool) Release(owner string) error {
 func (p *Pool) Owners() []string {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	owners := make([]string, 0, len(p.state.Owners))
-	for owner := range p.state.Owners {
-		owners = append(owners, owner)
-	}
-	return owners
+	return slices.Collect(maps.Keys(p.state.Owners))
 }
 
 // after is the next address; after the last comes the second, as the first is the network's.

@@ -1,6 +1,7 @@
 package container
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,9 +61,7 @@ func (p *Process) execOnThisThread(ctx context.Context, c Command, tty *terminal
 	command.Args[0] = c.Args[0]
 	command.Env = c.Env
 	command.Dir = c.Dir
-	if command.Dir == "" {
-		command.Dir = "/"
-	}
+	command.Dir = cmp.Or(command.Dir, "/")
 	command.WaitDelay = drainDelay
 	// No parent-death signal: it dies with the container's PID 1, and Go would take a parent outside the namespace for
 	// dead.
@@ -120,8 +119,7 @@ func wait(ctx context.Context, command *exec.Cmd) (Exit, error) {
 	if ctx.Err() != nil {
 		return exitOf(command, err), ctx.Err()
 	}
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) {
+	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited && !errors.Is(err, exec.ErrWaitDelay) {
 		return Exit{}, fmt.Errorf("wait for the command: %w", err)
 	}
 	return exitOf(command, err), nil

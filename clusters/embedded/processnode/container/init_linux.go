@@ -1,6 +1,7 @@
 package container
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,8 +32,7 @@ func Init() error {
 	unix.CloseOnExec(resultFD)
 	err := run()
 	failure := initFailure{Message: err.Error()}
-	var start *StartError
-	failure.Command = errors.As(err, &start)
+	_, failure.Command = errors.AsType[*StartError](err)
 	return errors.Join(err, json.NewEncoder(os.NewFile(resultFD, "result")).Encode(failure))
 }
 
@@ -74,10 +74,7 @@ func become(spec Spec) error {
 			return fmt.Errorf("forbid new privileges: %w", err)
 		}
 	}
-	dir := spec.Dir
-	if dir == "" {
-		dir = "/"
-	}
+	dir := cmp.Or(spec.Dir, "/")
 	if err := os.Chdir(dir); err != nil {
 		return &StartError{Message: fmt.Sprintf("change to the working directory: %v", err)}
 	}

@@ -82,8 +82,7 @@ func exitOf(command *exec.Cmd, err error) Exit {
 	if ok && status.Signaled() {
 		return Exit{Code: 128 + int(status.Signal()), Signal: int(status.Signal())}
 	}
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
+	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
 		return Exit{Code: 255}
 	}
 	return Exit{Code: command.ProcessState.ExitCode()}

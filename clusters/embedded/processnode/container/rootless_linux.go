@@ -48,8 +48,7 @@ func AsRoot() (ran bool, exitCode int, err error) {
 		}
 	}()
 	err = command.Wait()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
+	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
 		return true, 1, fmt.Errorf("wait for the process in the user namespace: %w", err)
 	}
 	return true, exitOf(command, err).Code, nil

@@ -1,6 +1,7 @@
 package isolation
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
@@ -13,12 +14,8 @@ import (
 // passed Check.
 func Apply(spec *container.Spec, pod *corev1.Pod, c *corev1.Container) error {
 	podContext, own := pod.Spec.SecurityContext, c.SecurityContext
-	if podContext == nil {
-		podContext = &corev1.PodSecurityContext{}
-	}
-	if own == nil {
-		own = &corev1.SecurityContext{}
-	}
+	podContext = cmp.Or(podContext, &corev1.PodSecurityContext{})
+	own = cmp.Or(own, &corev1.SecurityContext{})
 	spec.User.UID = uint32(first(own.RunAsUser, podContext.RunAsUser))
 	spec.User.GID = uint32(first(own.RunAsGroup, podContext.RunAsGroup))
 	if podContext.FSGroup != nil {

@@ -63,8 +63,7 @@ func (e executor) ExecInContainer(ctx context.Context, _, _, name string, comman
 		c.Stderr = errout
 	}
 	exit, err := process.Exec(ctx, c)
-	var start *container.StartError
-	if errors.As(err, &start) {
+	if _, is := errors.AsType[*container.StartError](err); is {
 		return utilexec.CodeExitError{Err: err, Code: 127}
 	}
 	if err == nil && exit.Code != 0 {

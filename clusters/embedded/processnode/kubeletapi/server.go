@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,12 +14,12 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"os"
 	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	certutil "k8s.io/client-go/util/cert"
 	"k8s.io/utils/clock"
 
 	"github.com/transplant-sim/transplant/clusters/embedded/processnode/podworker"
@@ -50,13 +49,9 @@ func (s *Server) Listen() error {
 	if err != nil {
 		return fmt.Errorf("read the serving certificate: %w", err)
 	}
-	authority, err := os.ReadFile(s.ClientCA)
+	clients, err := certutil.NewPool(s.ClientCA)
 	if err != nil {
 		return fmt.Errorf("read the authority of clients: %w", err)
-	}
-	clients := x509.NewCertPool()
-	if !clients.AppendCertsFromPEM(authority) {
-		return fmt.Errorf("read the authority of clients: %q holds no certificate", s.ClientCA)
 	}
 	listener, err := net.Listen("tcp4", s.Address.String())
 	if err != nil {

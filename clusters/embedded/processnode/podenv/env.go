@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -116,12 +117,7 @@ func (s Source) addAll(ctx context.Context, e *Environment, from *corev1.EnvFrom
 			data[key] = string(value)
 		}
 	}
-	keys := make([]string, 0, len(data))
-	for key := range data {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	for _, key := range keys {
+	for _, key := range slices.Sorted(maps.Keys(data)) {
 		if name := from.Prefix + key; len(validation.IsRelaxedEnvVarName(name)) == 0 {
 			e.set(name, data[key])
 		}

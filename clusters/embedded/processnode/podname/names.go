@@ -4,6 +4,7 @@ package podname
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,10 +21,7 @@ const (
 
 // Hostname of a pod, cut to what Linux takes.
 func Hostname(pod *corev1.Pod) string {
-	name := pod.Spec.Hostname
-	if name == "" {
-		name = pod.Name
-	}
+	name := cmp.Or(pod.Spec.Hostname, pod.Name)
 	if len(name) > 63 { // the longest name that Linux takes
 		name = strings.TrimRight(name[:63], "-.")
 	}

@@ -2,6 +2,7 @@ package podworker
 
 import (
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -87,10 +88,5 @@ func (i *instance) restoreRuns(folder string, now metav1.Time) {
 }
 
 func anyRan(instances []*instance) bool {
-	for _, i := range instances {
-		if i.ended != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(instances, func(i *instance) bool { return i.ended != nil })
 }

@@ -3,6 +3,7 @@ package podworker
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"slices"
 
 	"github.com/transplant-sim/transplant/clusters/embedded/processnode/podstatus"
 )
@@ -60,12 +61,9 @@ func (r *reporter) podPhase() corev1.PodPhase {
 
 // initFailed says whether an init container keeps the pod from starting for good.
 func (r *reporter) initFailed() bool {
-	for _, i := range r.containers.init {
-		if !i.sidecar && !i.alive() && i.ended != nil && !i.done() && !i.mayRestart(r.pod.seen.Spec.RestartPolicy) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.containers.init, func(i *instance) bool {
+		return !i.sidecar && !i.alive() && i.ended != nil && !i.done() && !i.mayRestart(r.pod.seen.Spec.RestartPolicy)
+	})
 }
 
 func statusesOf(instances []*instance) []corev1.ContainerStatus {

@@ -6,6 +6,7 @@ package probe
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -120,9 +121,7 @@ func (t Target) Get(ctx context.Context, action *corev1.HTTPGetAction) (*http.Re
 		return nil, fmt.Errorf("parse the path %q: %w", action.Path, err)
 	}
 	target.Scheme, target.Host = strings.ToLower(string(action.Scheme)), address
-	if target.Scheme == "" {
-		target.Scheme = "http"
-	}
+	target.Scheme = cmp.Or(target.Scheme, "http")
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
 	if err != nil {
 		return nil, fmt.Errorf("make the request: %w", err)
@@ -180,9 +179,7 @@ func (t Target) grpc(ctx context.Context, action *corev1.GRPCAction) error {
 
 // address resolves a port's name among the container's ports.
 func (t Target) address(host string, port intstr.IntOrString) (string, error) {
-	if host == "" {
-		host = t.Host
-	}
+	host = cmp.Or(host, t.Host)
 	number := port.IntVal
 	if port.Type == intstr.String {
 		for _, p := range t.Ports {

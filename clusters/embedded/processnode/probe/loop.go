@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -77,8 +78,6 @@ func threshold(n int32) int32 {
 }
 
 func seconds(n, otherwise int32) time.Duration {
-	if n == 0 {
-		n = otherwise
-	}
+	n = cmp.Or(n, otherwise)
 	return time.Duration(n) * time.Second
 }

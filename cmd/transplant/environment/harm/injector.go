@@ -31,7 +31,7 @@ func (i *Injector) BreakLink(_ context.Context, actor, target string, fault link
 		if err != nil {
 			return world.Injection{}, err
 		}
-		return injection(proxy.BeginAllWith(fault, hook)), nil
+		return injection(proxy.BeginAll(fault, hook)), nil
 	}
 	targets := []string{target}
 	if shoot, isShoot := strings.CutPrefix(target, switchboard.ShootPrefix); isShoot {
