@@ -13,6 +13,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
+	"github.com/transplant-sim/transplant/controllers/ownership/tenure"
 )
 
 // SourceCleanup removes what a shoot has left on a seed it has moved away from: the control-plane namespace and the
@@ -43,7 +44,7 @@ func (r *SourceCleanup) Reconcile(ctx context.Context, request reconcile.Request
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if !here.Namespace {
+	if here.Phase == tenure.None {
 		// A removal was broken off between the namespace and the Cluster. Where the namespace is here, the Cluster stays:
 		// the shoot may be this seed's by DNS, whatever the garden says, and its extensions need it.
 		return reconcile.Result{}, o.Cluster.Delete(ctx)

@@ -77,14 +77,15 @@ func TestAnEpochWithAFinalSnapshotNeedsNoGuardToEnd(t *testing.T) {
 func TestADestinationThatHasNotBegunGivesTheShootOn(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		etcd, noted string // epochs; empty for none
-		want        error
+		etcd  string // its epoch; empty for none
+		begun bool   // epoch 3, by its phase
+		want  error
 	}{
 		"nothing has begun":                        {},
-		"the etcd of its epoch before is left":     {etcd: "2", noted: "2"},
-		"its etcd is there":                        {etcd: "3", noted: "3", want: errNotEnded},
-		"its etcd has been there, and so was data": {noted: "3", want: errNoEtcd},
-		"the etcd of an epoch after it is there":   {etcd: "4", noted: "4", want: errNotEnded},
+		"the etcd of its epoch before is left":     {etcd: "2"},
+		"its etcd is there":                        {etcd: "3", begun: true, want: errNotEnded},
+		"its etcd has been there, and so was data": {begun: true, want: errNoEtcd},
+		"the etcd of an epoch after it is there":   {etcd: "4", want: errNotEnded},
 	} {
 		shoot, r := leaving(t)
 		remove(t, r.Factory.Seed, etcdOf(""))
@@ -98,8 +99,8 @@ func TestADestinationThatHasNotBegunGivesTheShootOn(t *testing.T) {
 			}
 		}
 		read()
-		if c.noted != "" {
-			namespace.Annotations["transplant.dev/begun-epoch"] = c.noted
+		if c.begun {
+			namespace.Annotations["transplant.dev/phase"] = "Begun"
 		}
 		if err := r.Factory.Seed.Update(t.Context(), namespace); err != nil {
 			t.Fatal(err)
@@ -116,7 +117,7 @@ func TestADestinationThatHasNotBegunGivesTheShootOn(t *testing.T) {
 			err = m.endEpoch(t.Context())
 		}
 		read()
-		if ended := namespace.Annotations["transplant.dev/ended-epoch"] == "3"; !errors.Is(err, c.want) ||
+		if ended := namespace.Annotations["transplant.dev/phase"] == "Saved"; !errors.Is(err, c.want) ||
 			(err == nil) != (c.want == nil) || ended != (c.want == nil) {
 			t.Errorf("%s: got %v, want %v; the epoch has ended: %t", name, err, c.want, ended)
 		}

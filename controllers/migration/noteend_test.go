@@ -14,11 +14,11 @@ import (
 )
 
 // ends ends epochs, and looks whether anybody has said so before.
-type ends struct{ said func() string }
+type ends struct{ phase func() string }
 
 func (e ends) Release(_ context.Context, _ etcd.Guard, epoch int64) error {
-	if said := e.said(); epoch != 3 || said != "" {
-		return errors.New("epoch 3 is to end, and nobody says that before: " + said)
+	if phase := e.phase(); epoch != 3 || phase != "Begun" {
+		return errors.New("epoch 3 is to end, and nobody says that before: " + phase)
 	}
 	return nil
 }
@@ -31,29 +31,38 @@ func TestTheSourceSaysThatItsEpochHasEnded(t *testing.T) {
 	t.Parallel()
 	for _, failed := range []bool{true, false} {
 		shoot, r := leaving(t)
-		said := func() string {
+		read := func() *corev1.Namespace {
 			namespace := &corev1.Namespace{}
 			if err := r.Factory.Seed.Get(t.Context(), client.ObjectKey{Name: "shoot--p--s"}, namespace); err != nil {
 				t.Fatal(err)
 			}
+			return namespace
+		}
+		phase := func() string {
+			namespace := read()
 			if namespace.Annotations["transplant.dev/epoch"] != "3" {
 				t.Errorf("the namespace has %v", namespace.Annotations)
 			}
-			return namespace.Annotations["transplant.dev/ended-epoch"]
+			return namespace.Annotations["transplant.dev/phase"]
 		}
-		m := &migrate{begun: true, release: ends{said}, Operation: controlplane.New(&scope.Scope{
+		begun := read()
+		begun.Annotations["transplant.dev/phase"] = "Begun"
+		if err := r.Factory.Seed.Update(t.Context(), begun); err != nil {
+			t.Fatal(err)
+		}
+		m := &migrate{begun: true, release: ends{phase}, Operation: controlplane.New(&scope.Scope{
 			Settings: r.Factory.Settings, Garden: r.Factory.Garden, Seed: r.Factory.Seed, Bucket: finals{}, Shoot: shoot,
 			Clock: r.Factory.Clock, Epoch: 3,
 		})}
-		want := "3"
+		want := "Ended"
 		if failed {
-			m.release, want = neverEnds{}, ""
+			m.release, want = neverEnds{}, "Begun"
 		}
 		if err := m.endEpoch(t.Context()); errors.Is(err, errNotEnded) != failed || (err != nil) != failed {
 			t.Errorf("ending the epoch: %v", err)
 		}
-		if got := said(); got != want {
-			t.Errorf("the guard has failed: %t, and epoch %q is said to have ended", failed, got)
+		if got := phase(); got != want {
+			t.Errorf("the guard has failed: %t, and the epoch is %s, want %s", failed, got, want)
 		}
 	}
 }

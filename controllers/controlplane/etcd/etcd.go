@@ -101,10 +101,14 @@ func (e *Etcd) Deploy(ctx context.Context) error {
 			},
 		},
 	})
-	if err != nil || replicas == 0 {
+	if err != nil {
 		return err
 	}
-	return e.ownership.Advance(ctx, tenure.Begun, e.Epoch) // for when it is gone: see tenure.Tenure.Begun
+	phase := tenure.Begun // for when it is gone: see tenure.Tenure.Begun
+	if replicas == 0 {
+		phase = tenure.Deployed
+	}
+	return e.ownership.Advance(ctx, phase, e.Epoch)
 }
 
 // Wait waits until etcd is ready behind its guard.

@@ -55,14 +55,14 @@ func (n *Namespace) Deploy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	shape := func(namespace *corev1.Namespace) {
+	shape := func(here tenure.Tenure, namespace *corev1.Namespace) {
 		maps.DeleteFunc(namespace.Labels, func(label, _ string) bool {
 			return strings.HasPrefix(label, extensionLabelPrefix) && labels[label] == ""
 		})
 		for label, value := range labels {
 			metav1.SetMetaDataLabel(&namespace.ObjectMeta, label, value)
 		}
-		tenure.Advance(namespace, tenure.Claimed, n.Epoch)
+		here.Advance(namespace, tenure.Claimed, n.Epoch)
 		for annotation, value := range map[string]string{
 			constants.OwnershipOwner:  string(n.SeedObject.UID),
 			constants.OwnershipRecord: n.OwnerRecordName(),
@@ -74,7 +74,7 @@ func (n *Namespace) Deploy(ctx context.Context) error {
 	if missing {
 		// The epoch is there from the beginning: a namespace without one is that of a seed that cleans up.
 		namespace = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: n.Namespace()}}
-		shape(namespace)
+		shape(tenure.Tenure{}, namespace)
 		err = n.Seed.Create(ctx, namespace, objects.FieldOwner)
 		missing = !apierrors.IsAlreadyExists(err)
 		if missing && err != nil {

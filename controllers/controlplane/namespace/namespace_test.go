@@ -26,7 +26,7 @@ func TestDeployNamespace(t *testing.T) {
 	labels := map[string]string{"gardener.cloud/role": "shoot", "extensions.extensions.gardener.cloud/mirror": "true"}
 	claimed := map[string]string{
 		"transplant.dev/epoch": "4", "transplant.dev/owner": "uid-a", "transplant.dev/owner-record": "owner.alpha.p.test",
-		"transplant.dev/shoot": "garden-p/alpha",
+		"transplant.dev/shoot": "garden-p/alpha", "transplant.dev/phase": "Claimed",
 	}
 	for name, c := range map[string]struct {
 		before              *corev1.Namespace
@@ -38,9 +38,14 @@ func TestDeployNamespace(t *testing.T) {
 		"it is of an epoch before": {
 			before: controlplanetest.AlphasNamespace(
 				map[string]string{"kept": "x", "extensions.extensions.gardener.cloud/gone": "true"},
-				map[string]string{"transplant.dev/epoch": "3", "transplant.dev/begun-epoch": "3", "kept": "y"}),
-			annotations: map[string]string{"transplant.dev/begun-epoch": "3", "kept": "y"},
+				map[string]string{"transplant.dev/epoch": "3", "transplant.dev/phase": "Begun", "kept": "y"}),
+			annotations: map[string]string{"kept": "y"},
 			labels:      map[string]string{"kept": "x"},
+		},
+		"it has begun": {
+			before: controlplanetest.AlphasNamespace(nil,
+				map[string]string{"transplant.dev/epoch": "4", "transplant.dev/phase": "Begun"}),
+			annotations: map[string]string{"transplant.dev/phase": "Begun"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

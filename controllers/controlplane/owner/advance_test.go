@@ -26,45 +26,53 @@ func TestAdvance(t *testing.T) {
 	label := func(value string) func(*corev1.Namespace) {
 		return func(n *corev1.Namespace) { metav1.SetMetaDataLabel(&n.ObjectMeta, "another", value) }
 	}
-	const epoch, begun = "transplant.dev/epoch", "transplant.dev/begun-epoch"
+	const epoch, phase = "transplant.dev/epoch", "transplant.dev/phase"
 	type annotations = map[string]string
+	of := func(p string) annotations { return annotations{epoch: "4", phase: p} }
 	for name, c := range map[string]struct {
 		before  annotations
-		to      tenure.Step
+		to      tenure.Phase
 		changes []func(*corev1.Namespace)
 		want    annotations
 		writes  int
 		err     string
 	}{
-		"it begins": {
-			before: annotations{epoch: "4"}, to: tenure.Begun, want: annotations{epoch: "4", begun: "4"}, writes: 1,
+		"it begins":        {before: of("Claimed"), to: tenure.Begun, want: of("Begun"), writes: 1},
+		"it had begun":     {before: of("Begun"), to: tenure.Begun, want: of("Begun")},
+		"it is abandoned":  {before: of("Begun"), to: tenure.Abandoned, writes: 1},
+		"it was abandoned": {to: tenure.Abandoned},
+		"it had begun, by an older build": {
+			before: annotations{epoch: "4", "transplant.dev/begun-epoch": "4"}, to: tenure.Begun, want: of("Begun"), writes: 1,
 		},
-		"it had begun": {
-			before: annotations{epoch: "4", begun: "4"}, to: tenure.Begun, want: annotations{epoch: "4", begun: "4"},
-		},
-		"it is abandoned": {
-			before: annotations{epoch: "4", begun: "4"}, to: tenure.Abandoned, want: annotations{begun: "4"}, writes: 1,
-		},
-		"it was abandoned": {before: annotations{begun: "4"}, to: tenure.Abandoned, want: annotations{begun: "4"}},
 		"another label": {
-			before: annotations{epoch: "4"}, to: tenure.Begun, changes: []func(*corev1.Namespace){label("1"), label("2")},
-			want: annotations{epoch: "4", begun: "4"}, writes: 3,
+			before: of("Claimed"), to: tenure.Begun, changes: []func(*corev1.Namespace){label("1"), label("2")},
+			want: of("Begun"), writes: 3,
 		},
 		"another begins the same": {
-			before: annotations{epoch: "4"}, to: tenure.Begun, changes: []func(*corev1.Namespace){set(begun, "4")},
-			want: annotations{epoch: "4", begun: "4"}, writes: 1,
+			before: of("Claimed"), to: tenure.Begun, changes: []func(*corev1.Namespace){set(phase, "Begun")},
+			want: of("Begun"), writes: 1,
+		},
+		"another ends the same": {
+			before: of("Deployed"), to: tenure.Begun, changes: []func(*corev1.Namespace){set(phase, "Saved")},
+			want: of("Saved"), writes: 1, err: "has changed meanwhile: 4 Saved, before 4 Deployed",
 		},
 		"another claims a newer epoch": {
-			before: annotations{epoch: "4"}, to: tenure.Begun, changes: []func(*corev1.Namespace){set(epoch, "5")},
-			want: annotations{epoch: "5"}, writes: 1, err: "have changed meanwhile",
+			before: of("Claimed"), to: tenure.Begun, changes: []func(*corev1.Namespace){set(epoch, "5")},
+			want: annotations{epoch: "5", phase: "Claimed"}, writes: 1,
+			err: "has changed meanwhile: 5 Claimed, before 4 Claimed",
+		},
+		"another begins what is to end": {
+			before: of("Claimed"), to: tenure.Ended, changes: []func(*corev1.Namespace){set(phase, "Begun")},
+			want: of("Begun"), writes: 1, err: "has changed meanwhile: 4 Begun, before 4 Claimed",
 		},
 		"another claims a newer epoch during the clean-up": {
-			before: annotations{epoch: "4"}, to: tenure.Abandoned, changes: []func(*corev1.Namespace){set(epoch, "5")},
-			want: annotations{epoch: "5"}, writes: 1, err: "have changed meanwhile",
+			before: of("Begun"), to: tenure.Abandoned, changes: []func(*corev1.Namespace){set(epoch, "5")},
+			want: annotations{epoch: "5", phase: "Begun"}, writes: 1, err: "has changed meanwhile: 5 Begun, before 4 Begun",
 		},
 		"the epoch cannot be read": {
 			before: annotations{epoch: "four"}, to: tenure.Begun, want: annotations{epoch: "four"}, err: epoch,
 		},
+		"the phase cannot be read": {before: of("begun"), to: tenure.Begun, want: of("begun"), err: phase},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

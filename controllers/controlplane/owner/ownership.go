@@ -59,7 +59,10 @@ func (o *Ownership) Hold(ctx context.Context) error {
 	t.Clock = o.Boottime
 	t.Timing = ownership.Timing{Interval: o.OwnerCheckInterval, Timeout: o.OwnerCheckTimeout}
 	t.BoundTo, t.FinalSnapshot = o.boundTo, o.entries.HasFinalSnapshot
-	t.Started, t.Ended = here.Etcd.Epoch, here.EndedEpoch
+	t.Started, t.Ended = here.Etcd.Epoch, 0
+	if here.Phase >= tenure.Ended {
+		t.Ended = here.Epoch
+	}
 	o.Epoch, err = t.Run(ctx)
 	return err
 }
@@ -76,7 +79,7 @@ func (o *Ownership) Misplaced(ctx context.Context) (bool, error) {
 		return true, nil
 	}
 	// In the middle of a deletion etcd may be gone already; the namespace goes last, long after the saved state.
-	if here.Namespace {
+	if here.Phase != tenure.None {
 		return false, nil
 	}
 	_, err = o.States.Load(ctx, client.ObjectKeyFromObject(o.Shoot))
@@ -128,9 +131,9 @@ func (o *Ownership) Release(ctx context.Context) error {
 // Advance notes on the control-plane namespace how far the epoch has come here (docs/adr/0018-tenure.md). If somebody
 // else writes an epoch between its own read and its write, it is an error, and nothing is written. It does not compare
 // with what the flow has read before.
-func (o *Ownership) Advance(ctx context.Context, to tenure.Step, epoch int64) error {
-	err := PatchNamespace(ctx, o.Seed, o.Namespace(), func(namespace *corev1.Namespace) {
-		tenure.Advance(namespace, to, epoch)
+func (o *Ownership) Advance(ctx context.Context, to tenure.Phase, epoch int64) error {
+	err := PatchNamespace(ctx, o.Seed, o.Namespace(), func(here tenure.Tenure, namespace *corev1.Namespace) {
+		here.Advance(namespace, to, epoch)
 	})
 	if err != nil {
 		return fmt.Errorf("note on its namespace that the epoch is %s: %w", to, err)
@@ -138,10 +141,12 @@ func (o *Ownership) Advance(ctx context.Context, to tenure.Step, epoch int64) er
 	return nil
 }
 
-// PatchNamespace brings a control-plane namespace to what shape makes of it, unless an epoch on it changes meanwhile.
-// It does not apply the namespace: an apply that leaves the epoch out would delete it.
-func PatchNamespace(ctx context.Context, seed client.Client, name string, shape func(*corev1.Namespace)) error {
-	var first *tenure.Tenure
+// PatchNamespace brings a control-plane namespace to what shape makes of it, unless its epoch or the phase changes
+// meanwhile. It does not apply the namespace: an apply that leaves the epoch out would delete it.
+func PatchNamespace(
+	ctx context.Context, seed client.Client, name string, shape func(tenure.Tenure, *corev1.Namespace),
+) error {
+	var read, wanted *tenure.Tenure // by the attempt before
 	return retry.RetryOnConflict(objects.ConflictBackoff, func() error {
 		namespace := &corev1.Namespace{}
 		if err := seed.Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {
@@ -151,15 +156,19 @@ func PatchNamespace(ctx context.Context, seed client.Client, name string, shape 
 		if err != nil {
 			return err
 		}
+		if read != nil && here != *read && here != *wanted {
+			return fmt.Errorf("the epoch on namespace %q has changed meanwhile: %d %s, before %d %s",
+				name, here.Epoch, here.Phase, read.Epoch, read.Phase)
+		}
 		before := namespace.DeepCopy()
-		if shape(namespace); equality.Semantic.DeepEqual(before, namespace) {
+		if shape(here, namespace); equality.Semantic.DeepEqual(before, namespace) {
 			return nil
 		}
-		if first == nil {
-			first = &here
-		} else if *first != here {
-			return fmt.Errorf("the epochs on namespace %q have changed meanwhile: %+v, before %+v", name, here, *first)
+		after, err := tenure.Of(namespace, nil)
+		if err != nil {
+			return err
 		}
+		read, wanted = &here, &after
 		locked := objects.AsRead(before)
 		return objects.Describe("patch", namespace, seed, seed.Patch(ctx, namespace, locked, objects.FieldOwner))
 	})

@@ -74,7 +74,7 @@ func (s *Survey) Whose(ctx context.Context) (tenure.Whose, error) {
 // HasLeftovers reports whether what is here is the control plane of an epoch that is over: the namespace is here, and
 // DNS gives the shoot to somebody else.
 func (s *Survey) HasLeftovers(ctx context.Context) (bool, error) {
-	if !s.Namespace {
+	if s.Phase == tenure.None {
 		return false, nil
 	}
 	whose, err := s.Whose(ctx)

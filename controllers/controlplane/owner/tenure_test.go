@@ -29,13 +29,15 @@ func TestSurvey(t *testing.T) {
 		want   tenure.Tenure
 		says   string
 	}{
-		"nothing is here":            {},
-		"only the namespace is here": {onSeed: []client.Object{namespace}, want: tenure.Tenure{Namespace: true, Epoch: 4}},
+		"nothing is here": {},
+		"only the namespace is here": {
+			onSeed: []client.Object{namespace}, want: tenure.Tenure{Epoch: 4, Phase: tenure.Claimed},
+		},
 		"only etcd is here": {onSeed: []client.Object{controlplanetest.EtcdOf("3")},
 			want: tenure.Tenure{Etcd: etcd}},
 		"both are here": {
 			onSeed: []client.Object{namespace, controlplanetest.EtcdOf("3")},
-			want:   tenure.Tenure{Namespace: true, Epoch: 4, Etcd: etcd},
+			want:   tenure.Tenure{Epoch: 4, Phase: tenure.Claimed, Etcd: etcd},
 		},
 		"etcd cannot be read":          {unread: "etcd-main", says: "read etcd"},
 		"the namespace cannot be read": {unread: "shoot--p--alpha", says: `read namespace "shoot--p--alpha"`},

@@ -37,11 +37,11 @@ func (f *GuardFence) claimed(ctx context.Context, namespace string) (claim, erro
 		return claim{}, fmt.Errorf("read the claimed epoch of %q: %w", namespace, err)
 	}
 	here, err := tenure.Of(object, nil)
-	if err != nil || here.Epoch <= 0 {
+	if err != nil || here.Phase == tenure.Abandoned {
 		// Not yet claimed, or being cleaned up because somebody else has it: nobody may take that for the end of the shoot.
 		return claim{}, &lapseError{"its namespace does not say in which epoch"}
 	}
-	if here.Epoch <= here.EndedEpoch {
+	if here.Phase >= tenure.Ended {
 		return claim{}, &lapseError{"its epoch has ended here"}
 	}
 	said := object.Annotations

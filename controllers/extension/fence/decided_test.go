@@ -289,10 +289,20 @@ func TestNobodyIsGrantedWhatDNSDoesNotSay(t *testing.T) {
 // the destination does not wait for it.
 func TestAnEndedEpochIsNotGrantedByDNS(t *testing.T) {
 	t.Parallel()
-	a, _ := asleep(t)
-	a.annotate("transplant.dev/ended-epoch", "3")
-	if why := a.refused(); why != "its epoch has ended here" || a.dns.asked() != 0 {
-		t.Errorf("refused because %q, DNS was read %d times", why, a.dns.asked())
+	for value, annotation := range map[string]string{
+		"Ended": "transplant.dev/phase", "Saved": "transplant.dev/phase",
+		"3": "transplant.dev/ended-epoch", // by an older build
+	} {
+		a, _ := asleep(t)
+		a.annotate(annotation, value)
+		if why := a.refused(); why != "its epoch has ended here" || a.dns.asked() != 0 {
+			t.Errorf("%s %s: refused because %q, DNS was read %d times", annotation, value, why, a.dns.asked())
+		}
+	}
+	for _, phase := range []string{"Claimed", "Deployed", "Begun"} {
+		a, _ := asleep(t)
+		a.annotate("transplant.dev/phase", phase)
+		a.hold()
 	}
 	back, _ := asleep(t)
 	back.annotate("transplant.dev/ended-epoch", "2") // it has moved away before, and come back
@@ -304,7 +314,7 @@ func TestGuardFence_EpochEndsWhileHibernatedShootIsUsed_TermLapses(t *testing.T)
 	t.Parallel()
 	a, _ := asleep(t)
 	ctx := a.hold()
-	a.annotate("transplant.dev/ended-epoch", "3")
+	a.annotate("transplant.dev/phase", "Ended")
 	a.passes(40 * time.Second)
 	a.clock.Step(10 * time.Second)
 	a.lapses(ctx)

@@ -9,34 +9,30 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 )
 
-// Step is one change of the epochs that a control-plane namespace notes.
-type Step string
-
-const (
-	// Claimed: from now on this seed acts on the shoot in the epoch.
-	Claimed Step = "claimed"
-	// Begun: from now on etcd of the epoch may run here, and may have what no backup has.
-	Begun Step = "begun"
-	// Ended: this seed has ended the epoch by its own decision.
-	Ended Step = "ended"
-	// Abandoned: this seed cleans up, so it acts in no epoch any more. What has begun and ended stays noted.
-	Abandoned Step = "abandoned"
-)
-
-// Advance notes on the namespace that the epoch has come to the step. Abandoned needs no epoch. It changes nothing
-// else, and nothing on the seed: whoever calls it writes the namespace, and only over the version that it has read.
-func Advance(namespace *corev1.Namespace, to Step, epoch int64) {
-	note := func(annotation string) {
-		metav1.SetMetaDataAnnotation(&namespace.ObjectMeta, annotation, strconv.FormatInt(epoch, 10))
+// Advance notes on the namespace, of which t is the tenure, that the epoch has come to the phase. It changes nothing if
+// the epoch has passed the phase, or if another epoch is noted; but an epoch is claimed over any other. Abandoned needs
+// no epoch. Nothing on the seed is changed: whoever calls it writes the namespace, and only over the version that was
+// read.
+func (t Tenure) Advance(namespace *corev1.Namespace, to Phase, epoch int64) {
+	switch {
+	case to == Abandoned:
+		t.Epoch = 0
+	case to == Claimed && epoch != t.Epoch:
+		t.Epoch, t.Phase = epoch, Claimed
+	case epoch != t.Epoch || t.Phase < Claimed:
+		return
+	case to == Ended && t.Phase < Begun:
+		t.Phase = Saved // it never began
+	default:
+		t.Phase = max(t.Phase, to)
 	}
-	switch to {
-	case Claimed:
-		note(constants.OwnershipEpoch)
-	case Begun:
-		note(constants.OwnershipBegun)
-	case Ended:
-		note(constants.OwnershipEnded)
-	case Abandoned:
+	delete(namespace.Annotations, formerlyBegun)
+	delete(namespace.Annotations, formerlyEnded)
+	if t.Epoch == 0 {
 		delete(namespace.Annotations, constants.OwnershipEpoch)
+		delete(namespace.Annotations, constants.OwnershipPhase)
+		return
 	}
+	metav1.SetMetaDataAnnotation(&namespace.ObjectMeta, constants.OwnershipEpoch, strconv.FormatInt(t.Epoch, 10))
+	metav1.SetMetaDataAnnotation(&namespace.ObjectMeta, constants.OwnershipPhase, t.Phase.String())
 }

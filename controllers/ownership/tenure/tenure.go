@@ -17,14 +17,11 @@ import (
 
 // Tenure is what one seed has of one shoot. The zero Tenure is that of a seed that has nothing.
 type Tenure struct {
-	// Namespace is true if the control-plane namespace is there.
-	Namespace bool
 	// Epoch is the one in which the seed last acted on the shoot, zero if it never did or is cleaning up.
 	Epoch int64
-	// BegunEpoch is the last epoch that the namespace notes as begun, EndedEpoch the last one that its owner has ended by
-	// its own decision; zero for none.
-	BegunEpoch, EndedEpoch int64
-	Etcd                   Etcd
+	// Phase is how far the Epoch has come here.
+	Phase Phase
+	Etcd  Etcd
 }
 
 // Etcd is what a seed has of a shoot's etcd. The zero Etcd is none.
@@ -42,21 +39,12 @@ type Etcd struct {
 func Of(namespace *corev1.Namespace, etcd *appsv1.StatefulSet) (Tenure, error) {
 	var t Tenure
 	if namespace != nil {
-		t.Namespace = true
-		for _, note := range []struct {
-			annotation string
-			epoch      *int64
-		}{
-			{constants.OwnershipEpoch, &t.Epoch},
-			{constants.OwnershipBegun, &t.BegunEpoch},
-			{constants.OwnershipEnded, &t.EndedEpoch},
-		} {
-			if _, given := namespace.Annotations[note.annotation]; !given {
-				continue
-			}
-			if err := parse(namespace, note.annotation, note.epoch); err != nil {
-				return Tenure{}, fmt.Errorf("namespace %q: %w", namespace.Name, err)
-			}
+		err := parseGiven(namespace, constants.OwnershipEpoch, &t.Epoch)
+		if err == nil {
+			t.Phase, err = phaseOf(namespace, t.Epoch)
+		}
+		if err != nil {
+			return Tenure{}, fmt.Errorf("namespace %q: %w", namespace.Name, err)
 		}
 	}
 	if etcd != nil {
@@ -65,7 +53,21 @@ func Of(namespace *corev1.Namespace, etcd *appsv1.StatefulSet) (Tenure, error) {
 			return Tenure{}, fmt.Errorf("statefulset %q: %w", client.ObjectKeyFromObject(etcd), err)
 		}
 	}
+	// Etcd is there before it is noted.
+	if (t.Phase == Claimed || t.Phase == Deployed) && t.Etcd.Epoch >= t.Epoch {
+		if t.Phase = Deployed; t.Etcd.Runs {
+			t.Phase = Begun
+		}
+	}
 	return t, nil
+}
+
+// parseGiven leaves the epoch as it is if the annotation is not there.
+func parseGiven(object client.Object, annotation string, epoch *int64) error {
+	if _, given := object.GetAnnotations()[annotation]; !given {
+		return nil
+	}
+	return parse(object, annotation, epoch)
 }
 
 func parse(object client.Object, annotation string, epoch *int64) (err error) {
@@ -79,5 +81,6 @@ func parse(object client.Object, annotation string, epoch *int64) (err error) {
 // that was deployed for a hibernated shoot runs when the shoot is woken. It is wakeable if the shoot's API server is
 // deployed. Epoch zero has always begun.
 func (t Tenure) Begun(wakeable bool) bool {
-	return t.BegunEpoch >= t.Epoch || t.Etcd.Epoch >= t.Epoch && (t.Etcd.Runs || wakeable)
+	return t.Epoch == 0 || t.Phase == Begun || t.Phase == Ended ||
+		t.Etcd.Epoch >= t.Epoch && (t.Etcd.Runs || wakeable)
 }

@@ -82,11 +82,9 @@ const (
 	// owner, which is the UID of the Seed, and the name of the TXT record in DNS that gives it the epoch.
 	OwnershipOwner  = "transplant.dev/owner"
 	OwnershipRecord = "transplant.dev/owner-record"
-	// OwnershipEnded is an annotation of a control-plane namespace: the last epoch that its owner has ended by its own
-	// decision, with a final snapshot.
-	OwnershipEnded = "transplant.dev/ended-epoch"
-	// OwnershipBegun is an annotation of a control-plane namespace: the last epoch for which etcd was deployed there.
-	OwnershipBegun = "transplant.dev/begun-epoch"
+	// OwnershipPhase is an annotation of a control-plane namespace, beside that with its epoch: how far the epoch has come
+	// there (docs/adr/0018-tenure.md).
+	OwnershipPhase = "transplant.dev/phase"
 	// OwnershipSeed is the annotation with the owner's name on an ownership Lease, whose holder is the Seed's UID.
 	OwnershipSeed = "transplant.dev/seed"
 	// StateGzip is the key of a state that was compressed: {"transplant.dev/gzip": "<base64>"}.
