@@ -15,6 +15,7 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 	"github.com/transplant-sim/transplant/controllers/controlplane/namespace"
+	"github.com/transplant-sim/transplant/controllers/ownership/tenure"
 )
 
 // Abandoned removes what deleted shoots have left on this seed. A seed that was away while its shoot was evacuated and
@@ -78,8 +79,8 @@ func (a *Abandoned) remove(ctx context.Context, home *corev1.Namespace) error {
 	if err != nil {
 		return err
 	}
-	left, err := here.HasLeftovers(ctx)
-	if err != nil || !left {
+	answer, err := here.Next(ctx, tenure.AbandonedCleanup)
+	if err != nil || answer != tenure.Remove {
 		return err
 	}
 	log.FromContext(ctx).Info("The shoot is no more, what it has left goes", "namespace", home.Name)

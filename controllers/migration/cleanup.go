@@ -44,14 +44,13 @@ func (r *SourceCleanup) Reconcile(ctx context.Context, request reconcile.Request
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if here.Phase == tenure.None {
+	switch answer, err := here.Next(ctx, tenure.SourceCleanup); {
+	case err != nil || answer != tenure.Remove:
+		return reconcile.Result{}, err
+	case here.Phase == tenure.None:
 		// A removal was broken off between the namespace and the Cluster. Where the namespace is here, the Cluster stays:
 		// the shoot may be this seed's by DNS, whatever the garden says, and its extensions need it.
 		return reconcile.Result{}, o.Cluster.Delete(ctx)
-	}
-	left, err := here.HasLeftovers(ctx)
-	if err != nil || !left {
-		return reconcile.Result{}, err
 	}
 	if err := o.Leftovers.Remove(ctx, o.Entries.Purge); err != nil {
 		return reconcile.Result{}, err

@@ -54,7 +54,7 @@ func (r *Reconciler) migrateFlow(o *controlplane.Operation) run.Flow {
 // reasonStateDamaged is the reason of the event that names what of the saved state is lost.
 const reasonStateDamaged = "StateDamaged"
 
-// migrate is one run of the migrate flow. Its predicates are computed at its start
+// migrate is one run of the migrate flow. What it goes by is read at its start
 // (docs/specification/migration.md#spec-2-6).
 type migrate struct {
 	*controlplane.Operation
@@ -62,12 +62,13 @@ type migrate struct {
 	events  scope.Events
 	// added is the state as this run has saved it.
 	added *shootstate.Added
-	// here, api: what of the control plane is there. owned: the BackupEntry still belongs to this seed. begun: etcd may
-	// have run in this epoch; a destination that is abandoned before that has taken the shoot over, and written nothing.
-	// neverStarted: it has not even a namespace of its epoch, and the BackupEntry is as its source has released it
-	// (released), or still the lost seed's.
-	here                                      tenure.Tenure
-	api, owned, begun, neverStarted, released bool
+	// next is what is to be done with the epoch. AwaitEnd and Refuse: etcd may have run in it. Act: a destination that is
+	// abandoned before that has taken the shoot over, and written nothing. HandOn: it has not even a namespace of its
+	// epoch, and the BackupEntry is as its source has released it (released), or still the lost seed's.
+	next tenure.Answer
+	// here, api: what of the control plane is there. owned: the BackupEntry still belongs to this seed.
+	here                 tenure.Tenure
+	api, owned, released bool
 }
 
 func (m *migrate) survey(ctx context.Context) error {
@@ -84,19 +85,23 @@ func (m *migrate) survey(ctx context.Context) error {
 		return err
 	}
 	m.owned = entry != nil && entry.Spec.SeedName != nil && *entry.Spec.SeedName == m.SeedName
-	m.Epoch, m.begun = m.here.Epoch, m.here.Begun(m.api)
-	if entry != nil && m.Epoch == 0 {
-		m.released = handedOver(entry) == nil
-		m.neverStarted = m.released ||
-			lifecycle.Forced(m.Shoot) && ptr.Deref(entry.Status.SeedName, m.SeedName) != m.SeedName
+	m.here.Etcd.Wakeable = m.api
+	m.Epoch, m.next = m.here.Epoch, m.here.Next(tenure.Migrate)
+	if m.next == tenure.HandOn {
+		m.released = entry != nil && handedOver(entry) == nil
+		if m.released || entry != nil && lifecycle.Forced(m.Shoot) &&
+			ptr.Deref(entry.Status.SeedName, m.SeedName) != m.SeedName {
+			return nil
+		}
+		m.next = tenure.AwaitEnd // the entry was adopted here, so etcd may have run
+		if !m.here.Etcd.Exists {
+			m.next = tenure.Refuse
+		}
 	}
-	if m.neverStarted {
-		return nil
-	}
-	if m.owned && m.begun && !m.here.Etcd.Exists {
+	if m.owned && m.next == tenure.Refuse {
 		return errNoEtcd
 	}
-	m.api = m.api && m.begun // one of an earlier epoch has no etcd to live on
+	m.api = m.api && m.next != tenure.Act // one of an earlier epoch has no etcd to live on
 	return m.refuseBastions(ctx)
 }
 
@@ -138,7 +143,7 @@ func (m *migrate) graph() *flow.Graph {
 	g := &flow.Graph{}
 	after := func(tasks ...flow.TaskID) []flow.TaskID { return tasks }
 	// what may lie here of an epoch before is for the clean-up, and what is a lost seed's for the next one to adopt
-	if m.neverStarted {
+	if m.next == tenure.HandOn {
 		g.Add(flow.Task{Name: handOver, Run: m.handOverBackups, Skip: !m.released})
 		return g
 	}
@@ -242,7 +247,7 @@ func (m *migrate) collect(ctx context.Context) (*shootstate.State, error) {
 // etcd does not start with it any more. If nobody knows, the guard is asked.
 func (m *migrate) endEpoch(ctx context.Context) error {
 	// No guard is there, and no data: who comes next waits until what was granted has lapsed (docs/ownership.md#o6).
-	if !m.begun {
+	if m.next == tenure.Act {
 		return m.noteEnd(ctx)
 	}
 	if ended, err := m.Entries.HasFinalSnapshot(ctx, m.Epoch); err != nil || !ended {

@@ -11,6 +11,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 	"github.com/transplant-sim/transplant/controllers/controlplane/etcd"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
+	"github.com/transplant-sim/transplant/controllers/ownership/tenure"
 )
 
 // ends ends epochs, and looks whether anybody has said so before.
@@ -50,7 +51,7 @@ func TestTheSourceSaysThatItsEpochHasEnded(t *testing.T) {
 		if err := r.Factory.Seed.Update(t.Context(), begun); err != nil {
 			t.Fatal(err)
 		}
-		m := &migrate{begun: true, release: ends{phase}, Operation: controlplane.New(&scope.Scope{
+		m := &migrate{next: tenure.AwaitEnd, release: ends{phase}, Operation: controlplane.New(&scope.Scope{
 			Settings: r.Factory.Settings, Garden: r.Factory.Garden, Seed: r.Factory.Seed, Bucket: finals{}, Shoot: shoot,
 			Clock: r.Factory.Clock, Epoch: 3,
 		})}

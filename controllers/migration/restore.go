@@ -17,6 +17,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane/owner"
 	"github.com/transplant-sim/transplant/controllers/controlplane/run"
 	"github.com/transplant-sim/transplant/controllers/controlplane/workload"
+	"github.com/transplant-sim/transplant/controllers/ownership/tenure"
 	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
@@ -79,13 +80,13 @@ func (r *Reconciler) prepareRestore(ctx context.Context, o *controlplane.Operati
 	if err != nil {
 		return false, err
 	}
-	left, err := here.HasLeftovers(ctx)
+	answer, err := here.Next(ctx, tenure.Restore)
 	if err != nil {
 		return false, err
 	}
 	var unconfirmed *UnconfirmedError
 	if !nothing {
-		if left {
+		if answer == tenure.AwaitEnd {
 			err = r.awaitEnd(ctx, o, here)
 			unconfirmed, _ = errors.AsType[*UnconfirmedError](err)
 		}
@@ -96,7 +97,7 @@ func (r *Reconciler) prepareRestore(ctx context.Context, o *controlplane.Operati
 			return false, err
 		}
 	}
-	if !left {
+	if answer == tenure.Claim {
 		return nothing, nil
 	}
 	if err := o.Leftovers.Remove(ctx); err != nil {

@@ -102,7 +102,7 @@ func (b *Backups) Check(ctx context.Context) error {
 		return nil
 	}
 	whose, err := here.Whose(ctx)
-	if err != nil || whose == tenure.Ours {
+	if err != nil || whose == tenure.Ours || whose == tenure.OursAnew {
 		return err
 	}
 	if err := b.Bucket.Readable(ctx, bucket, b.entries.Prefix()); err != nil {

@@ -104,7 +104,7 @@ func (e *Etcd) Deploy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	phase := tenure.Begun // for when it is gone: see tenure.Tenure.Begun
+	phase := tenure.Begun // for when it is gone
 	if replicas == 0 {
 		phase = tenure.Deployed
 	}

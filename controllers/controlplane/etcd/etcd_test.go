@@ -13,6 +13,7 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/controlplane/controlplanetest"
+	"github.com/transplant-sim/transplant/controllers/ownership/tenure"
 )
 
 // The pod of an epoch that is over is never ready again. In the order of their readiness, which is the default, the
@@ -24,30 +25,34 @@ func TestAnEtcdThatIsNeverReadyDoesNotStandInTheWayOfTheNextEpoch(t *testing.T) 
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--alpha",
 			Annotations: map[string]string{"transplant.dev/epoch": "4"}}}))
 	o.Epoch, o.SeedObject = 4, &gardencorev1beta1.Seed{}
-	begun := func() bool {
+	phase := func() tenure.Phase {
 		t.Helper()
-		here, err := o.ownership.Survey(t.Context())
+		namespace, err := o.ReadNamespace(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		return here.Begun(false)
+		here, err := tenure.Of(namespace, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return here.Phase
 	}
-	if begun() {
-		t.Error("before there is any etcd, it has begun")
+	if got := phase(); got != tenure.Claimed {
+		t.Errorf("before there is any etcd, it is %s", got)
 	}
 	o.Shoot.Spec.Hibernation, o.Shoot.Status.IsHibernated = &gardencorev1beta1.Hibernation{Enabled: ptr.To(true)}, true
 	if err := o.Deploy(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if begun() {
-		t.Error("it has begun, and its etcd sleeps")
+	if got := phase(); got != tenure.Deployed {
+		t.Errorf("its etcd sleeps, and it is %s", got)
 	}
 	o.Shoot.Status.IsHibernated = false
 	if err := o.Deploy(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if !begun() {
-		t.Error("with its etcd, the epoch has not begun")
+	if got := phase(); got != tenure.Begun {
+		t.Errorf("with its etcd, the epoch is %s", got)
 	}
 	set := &appsv1.StatefulSet{}
 	if err := o.Seed.Get(t.Context(), o.Key("etcd-main"), set); err != nil {

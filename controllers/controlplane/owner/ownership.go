@@ -72,14 +72,14 @@ func (o *Ownership) Hold(ctx context.Context) error {
 // identity; it has to be restored.
 func (o *Ownership) Misplaced(ctx context.Context) (bool, error) {
 	here, err := o.Survey(ctx)
-	if err != nil || here.Etcd.Exists {
+	if err != nil {
 		return false, err
 	}
 	if o.Shoot.DeletionTimestamp == nil {
-		return true, nil
+		return here.Tenure.Next(tenure.Reconcile) == tenure.AskForRestore, nil
 	}
 	// In the middle of a deletion etcd may be gone already; the namespace goes last, long after the saved state.
-	if here.Phase != tenure.None {
+	if here.Tenure.Next(tenure.Delete) != tenure.AskForRestore {
 		return false, nil
 	}
 	_, err = o.States.Load(ctx, client.ObjectKeyFromObject(o.Shoot))

@@ -66,19 +66,26 @@ func (s *Survey) decision(ctx context.Context) (ownership.Record, error) {
 func (s *Survey) Whose(ctx context.Context) (tenure.Whose, error) {
 	record, err := s.decision(ctx)
 	if err != nil {
-		return 0, err
+		return tenure.Unreadable, err
 	}
-	return tenure.WhoseIs(record, string(s.o.SeedObject.UID)), nil
+	return tenure.WhoseIs(record, string(s.o.SeedObject.UID), s.Epoch), nil
+}
+
+// Next says what this seed is to do next. It reads DNS if the answer depends on it.
+func (s *Survey) Next(ctx context.Context, asked tenure.Asked) (answer tenure.Answer, err error) {
+	here := s.Tenure
+	if answer = here.Next(asked); answer == tenure.Unknown {
+		here.Whose, err = s.Whose(ctx)
+		answer = here.Next(asked)
+	}
+	return answer, err
 }
 
 // HasLeftovers reports whether what is here is the control plane of an epoch that is over: the namespace is here, and
 // DNS gives the shoot to somebody else.
 func (s *Survey) HasLeftovers(ctx context.Context) (bool, error) {
-	if s.Phase == tenure.None {
-		return false, nil
-	}
-	whose, err := s.Whose(ctx)
-	return whose == tenure.Others || whose == tenure.Nobodys, err
+	answer, err := s.Next(ctx, tenure.AbandonedCleanup)
+	return answer == tenure.Remove, err
 }
 
 // EtcdRestored reports whether the shoot's etcd is here already, by a run before this one. One that an epoch has left
@@ -94,7 +101,7 @@ func (s *Survey) EtcdRestored(ctx context.Context) (bool, error) {
 // refuseForeign is an error if DNS gives the shoot to another seed that exists.
 func (s *Survey) refuseForeign(ctx context.Context) error {
 	whose, err := s.Whose(ctx)
-	if err != nil || whose != tenure.Others {
+	if err != nil || whose != tenure.OthersBegun {
 		return err
 	}
 	record, err := s.decision(ctx)
@@ -114,13 +121,9 @@ func (s *Survey) refuseForeign(ctx context.Context) error {
 	return nil // its owner is no more
 }
 
-// UnsavedEpoch is the epoch of this seed's etcd, if that is to run and may have what somebody needs and no backup has;
-// else zero: it does not run, its final snapshot is there, or a newer epoch has begun, which does not start from it any
-// more.
+// UnsavedEpoch is the epoch of this seed's etcd, if that may have what somebody needs and no backup has; else zero: its
+// final snapshot is there, or a newer epoch has begun, which does not start from it any more.
 func (s *Survey) UnsavedEpoch(ctx context.Context) (int64, error) {
-	if !s.Etcd.Runs {
-		return 0, nil
-	}
 	own := s.o.BucketName()
 	newer := sets.New(own)
 	for _, read := range []func(context.Context) (*gardencorev1beta1.BackupEntry, error){

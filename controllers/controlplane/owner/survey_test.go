@@ -64,14 +64,14 @@ func TestSurvey_Whose_IsReadAtItsFirstUseAndOnce(t *testing.T) {
 	if err != nil || restored {
 		t.Errorf("etcd is restored: %t, %v", restored, err)
 	}
-	if whose, err := here.Whose(t.Context()); err != nil || whose != tenure.Others || reads != 2 {
+	if whose, err := here.Whose(t.Context()); err != nil || whose != tenure.OthersBegun || reads != 2 {
 		t.Errorf("got %d, %v after %d reads", whose, err, reads)
 	}
 	owners.DNS.Set(controlplanetest.Owned("uid-a", 6))
 	if here, err = o.Survey(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if whose, err := here.Whose(t.Context()); err != nil || whose != tenure.Ours {
+	if whose, err := here.Whose(t.Context()); err != nil || whose != tenure.OursAnew {
 		t.Errorf("a new survey: got %d, %v", whose, err)
 	}
 }
@@ -108,31 +108,28 @@ func TestUnsavedEpoch(t *testing.T) {
 	t.Parallel()
 	all := []string{"newer uid-a", "newer uid-b", "newer uid-c", "final uid-a"}
 	for name, c := range map[string]struct {
-		here    tenure.Etcd
 		entries []client.Object
 		buckets questioned
 		want    int64
 		says    string
 		asks    []string
 	}{
-		"no etcd":         {},
-		"it does not run": {here: tenure.Etcd{Exists: true, Epoch: 3}},
-		"unsaved":         {here: etcd3, entries: entriesBC(), want: 3, asks: all},
-		"no entries":      {here: etcd3, want: 3, asks: []string{"newer uid-a", "final uid-a"}},
+		"unsaved":    {entries: entriesBC(), want: 3, asks: all},
+		"no entries": {want: 3, asks: []string{"newer uid-a", "final uid-a"}},
 		"its final snapshot is there": {
-			here: etcd3, entries: entriesBC(), buckets: questioned{final: "uid-a"}, asks: all,
+			entries: entriesBC(), buckets: questioned{final: "uid-a"}, asks: all,
 		},
 		"a final snapshot elsewhere": {
-			here: etcd3, entries: entriesBC(), buckets: questioned{final: "uid-b"}, want: 3, asks: all,
+			entries: entriesBC(), buckets: questioned{final: "uid-b"}, want: 3, asks: all,
 		},
 		"a newer epoch has begun from the source's bucket": {
-			here: etcd3, entries: entriesBC(), buckets: questioned{newer: "uid-c"}, asks: all[:3],
+			entries: entriesBC(), buckets: questioned{newer: "uid-c"}, asks: all[:3],
 		},
 		"a newer epoch has begun, another bucket is away": {
-			here: etcd3, entries: entriesBC(), buckets: questioned{newer: "uid-a", away: "uid-b"}, asks: all[:1],
+			entries: entriesBC(), buckets: questioned{newer: "uid-a", away: "uid-b"}, asks: all[:1],
 		},
 		"a bucket is away": {
-			here: etcd3, entries: entriesBC(), buckets: questioned{final: "uid-a", away: "uid-b"}, asks: all[:2],
+			entries: entriesBC(), buckets: questioned{final: "uid-a", away: "uid-b"}, asks: all[:2],
 			says: `look for newer epochs in bucket "uid-b"`,
 		},
 	} {
@@ -143,7 +140,7 @@ func TestUnsavedEpoch(t *testing.T) {
 			var asks []string
 			c.buckets.questions = &asks
 			o.Bucket = c.buckets
-			got, err := (&Survey{Tenure: tenure.Tenure{Etcd: c.here}, o: o}).UnsavedEpoch(t.Context())
+			got, err := (&Survey{Tenure: tenure.Tenure{Etcd: etcd3}, o: o}).UnsavedEpoch(t.Context())
 			if got != c.want || errors.Is(err, errBucketAway) != (c.says != "") ||
 				err != nil && !strings.Contains(err.Error(), c.says) {
 				t.Errorf("got %d, %v; want %d, %q", got, err, c.want, c.says)
@@ -155,6 +152,7 @@ func TestUnsavedEpoch(t *testing.T) {
 	}
 }
 
+// etcd3 runs: UnsavedEpoch is asked of no other (tenure.AwaitEnd).
 var etcd3 = tenure.Etcd{Exists: true, Epoch: 3, Runs: true}
 
 // entriesBC are the shoot's BackupEntry, which names bucket uid-b, and the one of its source, which names uid-c.

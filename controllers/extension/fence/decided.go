@@ -41,7 +41,7 @@ func (f *GuardFence) claimed(ctx context.Context, namespace string) (claim, erro
 		// Not yet claimed, or being cleaned up because somebody else has it: nobody may take that for the end of the shoot.
 		return claim{}, &lapseError{"its namespace does not say in which epoch"}
 	}
-	if here.Phase >= tenure.Ended {
+	if here.Next(tenure.Extension) == tenure.Refuse {
 		return claim{}, &lapseError{"its epoch has ended here"}
 	}
 	said := object.Annotations

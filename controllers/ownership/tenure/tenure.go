@@ -22,6 +22,8 @@ type Tenure struct {
 	// Phase is how far the Epoch has come here.
 	Phase Phase
 	Etcd  Etcd
+	// Whose is the shoot, by DNS. It is read only when it is needed.
+	Whose Whose
 }
 
 // Etcd is what a seed has of a shoot's etcd. The zero Etcd is none.
@@ -32,6 +34,9 @@ type Etcd struct {
 	Epoch int64
 	// Runs is true if it is to have a replica: the shoot is not hibernated.
 	Runs bool
+	// Wakeable is true if the shoot's API server is deployed, so that a hibernated etcd can be woken up. Of leaves it to
+	// the migration, which alone asks for it.
+	Wakeable bool
 }
 
 // Of says what the objects of a seed mean. An object that is not there is nil. An epoch that cannot be read is an error
@@ -75,12 +80,4 @@ func parse(object client.Object, annotation string, epoch *int64) (err error) {
 		return fmt.Errorf("read annotation %s: %w", annotation, err)
 	}
 	return nil
-}
-
-// Begun reports whether etcd may have run here in the Epoch or a newer one, and so may have what no backup has. An etcd
-// that was deployed for a hibernated shoot runs when the shoot is woken. It is wakeable if the shoot's API server is
-// deployed. Epoch zero has always begun.
-func (t Tenure) Begun(wakeable bool) bool {
-	return t.Epoch == 0 || t.Phase == Begun || t.Phase == Ended ||
-		t.Etcd.Epoch >= t.Epoch && (t.Etcd.Runs || wakeable)
 }

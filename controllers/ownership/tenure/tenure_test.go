@@ -150,38 +150,3 @@ func TestOf_EpochOrPhaseCannotBeRead_NamesTheAnnotation(t *testing.T) {
 		}
 	}
 }
-
-// Whether an epoch has begun is known when its etcd is gone, too: there may be what no backup has.
-func TestBegun(t *testing.T) {
-	t.Parallel()
-	runs := func(epoch int64) Etcd { return Etcd{Exists: true, Epoch: epoch, Runs: true} }
-	hibernated := func(epoch int64) Etcd { return Etcd{Exists: true, Epoch: epoch} }
-	for name, c := range map[string]struct {
-		here     Tenure
-		wakeable bool
-		want     bool
-	}{
-		"its etcd runs":                        {here: Tenure{Epoch: 4, Phase: Begun, Etcd: runs(4)}, want: true},
-		"that of a newer epoch runs":           {here: Tenure{Epoch: 4, Phase: Begun, Etcd: runs(5)}, want: true},
-		"that of an older epoch runs":          {here: Tenure{Epoch: 4, Phase: Claimed, Etcd: runs(3)}, wakeable: true},
-		"that of an older epoch runs, noted":   {here: Tenure{Epoch: 4, Phase: Begun, Etcd: runs(3)}, want: true},
-		"hibernated, nobody can wake it":       {here: Tenure{Epoch: 4, Phase: Deployed, Etcd: hibernated(4)}},
-		"hibernated, with its API server": {
-			here: Tenure{Epoch: 4, Phase: Deployed, Etcd: hibernated(4)}, wakeable: true, want: true,
-		},
-		"hibernated, and has run":              {here: Tenure{Epoch: 4, Phase: Begun, Etcd: hibernated(4)}, want: true},
-		"hibernated since an older epoch":      {here: Tenure{Epoch: 4, Phase: Claimed, Etcd: hibernated(3)}, wakeable: true},
-		"its etcd is gone":                     {here: Tenure{Epoch: 4, Phase: Begun}, want: true},
-		"no etcd was ever here":                {here: Tenure{Epoch: 4, Phase: Claimed}},
-		"no etcd was ever here, an API server": {here: Tenure{Epoch: 4, Phase: Claimed}, wakeable: true},
-		"ended":                                {here: Tenure{Epoch: 4, Phase: Ended}, want: true},
-		"ended, not begun":                     {here: Tenure{Epoch: 4, Phase: Saved}},
-		"ended, and its etcd runs unnoted":     {here: Tenure{Epoch: 4, Phase: Saved, Etcd: runs(4)}, want: true},
-		"the namespace says no epoch":          {here: Tenure{Phase: Abandoned}, want: true},
-		"nothing is here":                      {want: true},
-	} {
-		if got := c.here.Begun(c.wakeable); got != c.want {
-			t.Errorf("%s: got %t", name, got)
-		}
-	}
-}
