@@ -8,7 +8,6 @@ package main
 
 import (
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -56,8 +55,13 @@ func main() {
 	}
 	run, known := programs[name]
 	if !known {
+		names := make([]string, 0, len(programs))
+		for n := range programs {
+			names = append(names, n)
+		}
+		slices.Sort(names)
 		fmt.Fprintf(os.Stderr, "unknown program %q: call this binary as, or with first argument, one of %s\n", name,
-			strings.Join(slices.Sorted(maps.Keys(programs)), ", "))
+			strings.Join(names, ", "))
 		os.Exit(2)
 	}
 	run()

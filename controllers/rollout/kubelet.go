@@ -13,7 +13,11 @@ import (
 // kubelet are the kubelet's settings that count. A pool's settings replace the shoot's as a whole
 // (docs/specification/versions.md#spec-4-11-8).
 func kubelet(shoot *gardencorev1beta1.Shoot, worker *gardencorev1beta1.Worker) []ingredient {
-	config := cmp.Or(worker.KubeletConfig(shoot), &gardencorev1beta1.KubeletConfig{})
+	config := shoot.Spec.Kubernetes.Kubelet
+	if worker.Kubernetes != nil && worker.Kubernetes.Kubelet != nil {
+		config = worker.Kubernetes.Kubelet
+	}
+	config = cmp.Or(config, &gardencorev1beta1.KubeletConfig{})
 	policy := ""
 	if config.CPUManagerPolicy != nil {
 		policy = *config.CPUManagerPolicy

@@ -89,14 +89,6 @@ func (w *Worker) KubernetesVersion(shoot *Shoot) string {
 	return shoot.Spec.Kubernetes.Version
 }
 
-// KubeletConfig is the pool's own, or that of the shoot: as a whole (docs/specification/versions.md#spec-4-11-8).
-func (w *Worker) KubeletConfig(shoot *Shoot) *KubeletConfig {
-	if w.Kubernetes != nil && w.Kubernetes.Kubelet != nil {
-		return w.Kubernetes.Kubelet
-	}
-	return shoot.Spec.Kubernetes.Kubelet
-}
-
 // MachineUpdateStrategy is how the machines of a pool are updated.
 type MachineUpdateStrategy string
 

@@ -50,7 +50,7 @@ func (w *Workers) pools(ctx context.Context) ([]extensionsv1alpha1.WorkerPool, e
 			KubernetesVersion: ptr.To(worker.KubernetesVersion(w.Shoot)),
 			Priority:          worker.Priority,
 			UpdateStrategy:    worker.UpdateStrategy,
-			KubeletConfig:     worker.KubeletConfig(w.Shoot),
+			KubeletConfig:     kubeletConfig(w.Shoot, worker),
 			// Nothing here acts on these: they are for the extension, and for an autoscaler.
 			KubeletDataVolumeName: worker.KubeletDataVolumeName,
 			DataVolumes:           dataVolumes(worker),
@@ -89,6 +89,14 @@ func (n *NodeConfigs) poolLabels(worker gardencorev1beta1.Worker) map[string]str
 	maps.Copy(labels, worker.Labels)
 	labels[constants.WorkerPool] = worker.Name
 	return labels
+}
+
+// kubeletConfig is that of a pool: its own, or the shoot's.
+func kubeletConfig(shoot *gardencorev1beta1.Shoot, worker gardencorev1beta1.Worker) *gardencorev1beta1.KubeletConfig {
+	if worker.Kubernetes != nil && worker.Kubernetes.Kubelet != nil {
+		return worker.Kubernetes.Kubelet
+	}
+	return shoot.Spec.Kubernetes.Kubelet
 }
 
 func dataVolumes(worker gardencorev1beta1.Worker) []extensionsv1alpha1.DataVolume {
