@@ -92,3 +92,62 @@ func testsOf(t *testing.T) map[string]bool {
 	}
 	return found
 }
+
+var (
+	namedPackage = regexp.MustCompile("^ *`([a-z/]+)`")
+	namedCode    = regexp.MustCompile("`([A-Z]\\w+\\.\\w+|[a-z]\\w+\\.\\w+|[A-Za-z]\\w+)`")
+)
+
+// The rows "code" of docs/ownership.md name functions, methods and types that are in the package which they name.
+func TestOwnership_CodeOfRules_IsWhereTheRowSays(t *testing.T) {
+	t.Parallel()
+	found := 0
+	for line := range strings.Lines(contentOf(t, "docs/ownership.md")) {
+		row, is := strings.CutPrefix(line, "| code |")
+		if !is {
+			continue
+		}
+		for part := range strings.SplitSeq(row, ";") {
+			named := namedPackage.FindStringSubmatch(part)
+			if named == nil {
+				t.Errorf("%q names no package", part)
+				continue
+			}
+			sources := productOf(t, filepath.Join("controllers", named[1]))
+			for _, m := range namedCode.FindAllStringSubmatch(part[len(named[0]):], -1) {
+				found++
+				if !declares(sources, m[1]) {
+					t.Errorf("controllers/%s has no %s", named[1], m[1])
+				}
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no row names code")
+	}
+}
+
+// productOf a package are its files but for the tests.
+func productOf(t *testing.T, folder string) string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(folder, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, path := range paths {
+		if !strings.HasSuffix(path, "_test.go") {
+			all.WriteString(contentOf(t, path))
+		}
+	}
+	return all.String()
+}
+
+// declares says whether Go sources have a function, a type or a variable of the name, or a method "Type.Method".
+func declares(sources, name string) bool {
+	pattern := `(?m)^(func|type|var|const|\t) ?` + name + `\b`
+	if of, method, is := strings.Cut(name, "."); is {
+		pattern = `(?m)^func \((\w+ )?\*?` + of + `(\[\w+\])?\) ` + method + `\b`
+	}
+	return regexp.MustCompile(pattern).MatchString(sources)
+}

@@ -367,26 +367,27 @@ func TestReachability(t *testing.T) {
 
 func TestUsersOpenANewConnectionPerSample(t *testing.T) {
 	t.Parallel()
-	const samples = 5
-	for name, c := range map[string]struct {
-		keep     bool
-		min, max int32
-	}{
-		"new ones": {false, samples, samples},
-		// On a busy machine net/http gives up a connection now and then whose request took long to be sent.
-		"one that is kept": {true, 1, samples - 1},
-	} {
+	for name, keep := range map[string]bool{"new ones": false, "one that is kept": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			connect, connections := serving(t, made)
-			w := &load.Writer{Shoot: "alpha", Connect: connect, Keys: keys(), PerSecond: 10, Keep: c.keep}
-			for range samples {
+			w := &load.Writer{Shoot: "alpha", Connect: connect, Keys: keys(), PerSecond: 10, Keep: keep}
+			samples := int32(0)
+			sample := func() {
+				samples++
 				if err := w.Sample(t.Context(), journal()); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if got := connections.Load(); got < c.min || got > c.max {
-				t.Errorf("%d connections, want %d to %d", got, c.min, c.max)
+			for range 5 {
+				sample()
+			}
+			// On a busy machine net/http gives up a connection whose request took long to be sent.
+			for keep && connections.Load() == samples && samples < 200 {
+				sample()
+			}
+			if got := connections.Load(); keep != (got < samples) || got > samples {
+				t.Errorf("%d connections for %d samples", got, samples)
 			}
 		})
 	}

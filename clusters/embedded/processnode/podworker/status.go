@@ -1,9 +1,10 @@
 package podworker
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"slices"
 
 	"github.com/transplant-sim/transplant/clusters/embedded/processnode/podstatus"
 )
