@@ -41,7 +41,7 @@ scenario: build ## Run SCENARIO (default: seed-loss) on BACKEND and print the ve
 	$(RUN) $(SCENARIO) --out $(OUT)
 
 .PHONY: unit
-unit: ## Run the tests that start no program of Kubernetes, Prometheus, browser or Docker (two minutes; after a change, seconds)
+unit: ## Run the tests that start no program of Kubernetes, Prometheus, browser or Docker (one to three minutes; the first answer after seconds)
 	@# What others import comes first: the first answer is that of the package which was changed. Those that test
 	@# what lies elsewhere in the tree, as cmd and the root package do, come late.
 	@# A test that starts Kubernetes although it is asked not to does not find it.

@@ -1,6 +1,7 @@
 package oracle_test
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -117,7 +118,15 @@ func TestViolationsNameTheEventsThatProveThem(t *testing.T) {
 
 func TestEveryOracleIsListedAndFound(t *testing.T) {
 	t.Parallel()
+	const document = "docs/scenarios.md"
+	listed, err := os.ReadFile("../../" + document)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, name := range oracle.Names() {
+		if !strings.Contains(string(listed), "\n| "+name+" | ") {
+			t.Errorf("%s has no row in the table of oracles of %s", name, document)
+		}
 		if o, found := oracle.Find(name); !found || o.Name() != name {
 			t.Errorf("%s is not found", name)
 		}
