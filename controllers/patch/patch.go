@@ -1,5 +1,5 @@
 // Package patch sends what a controller changes of an object that it has read, as a merge patch: fields that our types
-// do not model survive. It does not retry. Its errors name the object and what was to be written, but no values.
+// do not model survive. It does not retry. Its errors name the object, and the fields of a patch, but no values.
 package patch
 
 import (
@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -47,14 +48,17 @@ func LockedStatus(ctx context.Context, c client.Client, object client.Object, ch
 // CreateOrPatch creates an object as mutate makes it. If there is one, which others may have created meanwhile, it is
 // Object. The error is AlreadyExists if a cache does not have the object yet.
 func CreateOrPatch[T client.Object](ctx context.Context, c client.Client, object T, mutate func(T) error) error {
-	key := client.ObjectKeyFromObject(object)
+	key, given := client.ObjectKeyFromObject(object), object.DeepCopyObject()
 	err := c.Get(ctx, key, object)
 	if apierrors.IsNotFound(err) {
 		if err := mutate(object); err != nil {
 			return err
 		}
+		object.SetResourceVersion("") // of one that the caller has read, and that is gone
 		refused := c.Create(ctx, object)
 		if apierrors.IsAlreadyExists(refused) {
+			// A client may leave in the object what an answer does not have.
+			reflect.ValueOf(object).Elem().Set(reflect.ValueOf(given).Elem())
 			err = c.Get(ctx, key, object)
 		}
 		if apierrors.IsNotFound(err) {

@@ -17,7 +17,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// pollInterval between two looks at the world.
+// pollInterval between two observations of the world.
 const pollInterval = 200 * time.Millisecond
 
 // Await observes the world until the condition is true by what is recorded of that. When it did not become so in time
@@ -27,7 +27,7 @@ func (s *Environment) Await(ctx context.Context, text string, within time.Durati
 	if err != nil {
 		return fmt.Errorf("compile %q: %w", text, err)
 	}
-	deadline, last, known := s.Clock.Now().Add(within), "it was not looked at", ""
+	deadline, last, known := s.Clock.Now().Add(within), "it was not observed", ""
 	observed := state.NewObserved(e)
 	var knownAt time.Time
 	for {

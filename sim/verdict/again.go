@@ -81,7 +81,7 @@ func (a *again) take(seq int, p timeline.Observed) {
 		return
 	}
 	if a.outcome == timeline.StepDone {
-		a.problem = fmt.Sprintf("went on after its condition was true: %s; event %d is another look", a.known.Why, seq)
+		a.problem = fmt.Sprintf("went on after its condition was true: %s; event %d is another observation", a.known.Why, seq)
 		return
 	}
 	if err := a.known.Take(p); err != nil {

@@ -70,7 +70,7 @@ func TestJudge_Condition_IsJudgedAgain(t *testing.T) {
 			verdict.Error, "went on after its condition was true"},
 		"a look too many, and one that is damaged": {"expect", timeline.StepUnmet,
 			[]timeline.Payload{observed(there), observed("3"), observed(here)}, verdict.Error,
-			`went on after its condition was true: shoot("alpha").seed is "b"; event 4 is another look`},
+			`went on after its condition was true: shoot("alpha").seed is "b"; event 4 is another observation`},
 		"given up early": {"expect", timeline.StepUnmet, []timeline.Payload{observed(here)}, verdict.Error,
 			"step 1, expect, is unmet 58s before its time was over"},
 		"another condition": {"expect", timeline.StepDone, []timeline.Payload{timeline.Observed{That: "x"}},

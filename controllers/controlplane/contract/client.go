@@ -16,10 +16,10 @@ import (
 
 // Client asks the extensions of a seed for operations on their objects. It does not wait for an answer.
 //
-// Callers repeat themselves in two ways. A flow makes each request anew in each run. The new timestamp wakes an
-// extension that has failed and backs off, and no answer to an earlier run counts. A reconciler is woken by the object
-// itself, also by what it has written. A request that it repeats would wake it again without end, so ReleaseOnce and
-// DeleteOnce leave alone what is asked for already.
+// Callers repeat themselves in two ways. A flow makes each request anew in each run, but asks nobody to migrate who
+// has. The new timestamp wakes an extension that has failed and backs off, and no answer to an earlier run counts. A
+// reconciler is woken by the object itself, also by what it has written. A request that it repeats would wake it again
+// without end, so ReleaseOnce and DeleteOnce leave alone what is asked for already.
 type Client struct {
 	Seed  client.Client
 	Clock clock.PassiveClock

@@ -104,7 +104,7 @@ func (e *Etcd) Deploy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	phase := tenure.Begun // for when it is gone
+	phase := tenure.Begun // noted, so that it is known if the StatefulSet is lost
 	if replicas == 0 {
 		phase = tenure.Deployed
 	}

@@ -131,7 +131,7 @@ func (o *Ownership) Release(ctx context.Context) error {
 
 // Advance notes on the control-plane namespace how far the epoch has come here (docs/adr/0018-tenure.md). If somebody
 // else writes an epoch between its own read and its write, it is an error, and nothing is written. It does not compare
-// with what the flow has read before.
+// with what the flow has read before: if another epoch is noted there, or none, nothing is written, without an error.
 func (o *Ownership) Advance(ctx context.Context, to tenure.Phase, epoch int64) error {
 	err := PatchNamespace(ctx, o.Seed, o.Namespace(), func(here tenure.Tenure, namespace *corev1.Namespace) {
 		here.Advance(namespace, to, epoch)
@@ -143,7 +143,7 @@ func (o *Ownership) Advance(ctx context.Context, to tenure.Phase, epoch int64) e
 }
 
 // PatchNamespace brings a control-plane namespace to what shape makes of it, unless its epoch or the phase changes
-// meanwhile. It does not apply the namespace: an apply that leaves the epoch out would delete it.
+// meanwhile to something else. It does not apply the namespace: an apply that leaves the epoch out would delete it.
 func PatchNamespace(
 	ctx context.Context, seed client.Client, name string, shape func(tenure.Tenure, *corev1.Namespace),
 ) error {

@@ -123,6 +123,7 @@ func (s *Survey) refuseForeign(ctx context.Context) error {
 
 // UnsavedEpoch is the epoch of this seed's etcd, if that may have what somebody needs and no backup has; else zero: its
 // final snapshot is there, or a newer epoch has begun, which does not start from it any more.
+// Whether an etcd that sleeps has anything is Next's to say, before.
 func (s *Survey) UnsavedEpoch(ctx context.Context) (int64, error) {
 	own := s.o.BucketName()
 	newer := sets.New(own)
