@@ -51,8 +51,8 @@ type database struct {
 	faults    *faultbook.Book // those that are active, among them quotas
 	ledger    *ledger.File
 
-	write sync.Mutex   // held by the one call that decides, records and applies
-	read  sync.RWMutex // guards state; held for writing only while an entry on disk is applied
+	write sync.Mutex   // locked by the one call that decides, records and applies
+	read  sync.RWMutex // guards state; locked for writing only while an entry on disk is applied
 	state *state
 }
 
