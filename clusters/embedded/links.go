@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"time"
 
 	certutil "k8s.io/client-go/util/cert"
 
@@ -57,5 +56,5 @@ func (l *Landscape) upstream(target string) (*url.URL, *x509.CertPool, error) {
 	return where, roots, err
 }
 
-// CPU is the processor time of everything that the landscape runs, this process left out (see process.CPUBelow).
-func (l *Landscape) CPU() (time.Duration, error) { return process.CPUBelow(os.Getpid()) }
+// Usage is what this process and everything that the landscape runs has used (see process.UsageFrom).
+func (l *Landscape) Usage() ([]process.Usage, error) { return process.UsageFrom(os.Getpid()) }

@@ -2,6 +2,7 @@ package kind
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -53,28 +54,31 @@ func (c *Cluster) Volumes(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// CPU is the processor time of everything in the landscape's containers that runs now. What a lost cluster has used is
-// gone with it.
-func (l *Landscape) CPU() (time.Duration, error) {
+// Usage is what everything in the landscape's containers that runs now has used. What a lost cluster has used is gone
+// with it.
+func (l *Landscape) Usage() ([]process.Usage, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
 	defer cancel()
 	names, err := docker.Containers(ctx, prefix(l.dir.Path, l.dir.Name))
 	if err != nil || len(names) == 0 {
-		return 0, err
+		return nil, err
 	}
-	all, err := docker.PIDs(ctx, names...)
+	pids, err := docker.PIDs(ctx, names...)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	var sum time.Duration
-	for _, pid := range all {
-		used, err := process.CPUBelow(pid)
+	var all []process.Usage
+	for _, pid := range pids {
+		used, err := process.UsageFrom(pid)
 		if err != nil {
-			return 0, fmt.Errorf("read the processor time of the landscape: %w", err)
+			return nil, fmt.Errorf("read the processor time of the landscape: %w", err)
 		}
-		sum += used
+		for _, u := range used {
+			u.Parent = cmp.Or(u.Parent, "docker")
+			all = append(all, u)
+		}
 	}
-	return sum, nil
+	return all, nil
 }
 
 // lookTimeout bounds a look at the containers.

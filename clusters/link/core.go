@@ -79,6 +79,8 @@ func (l *Link) counted(next http.Handler) http.Handler {
 			panic(http.ErrAbortHandler)
 		}
 		defer l.traffic.leave()
+		q := kubeapi.Describe(r)
+		l.traffic.kinds.count(q.Kind())
 		next.ServeHTTP(w, r)
 	})
 }

@@ -94,6 +94,7 @@ func (p *Proxy) drop() bool {
 		delete(ends, h.Link)
 	}
 	p.gone = p.gone.plus(h.Stats())
+	p.goneKinds.add(h.Kinds())
 	p.calls.Go(func() { _ = h.Close() }) // no request is on it
 	return true
 }

@@ -51,14 +51,15 @@ type Proxy struct {
 	name    string
 	door    *wire.Door
 
-	mu      sync.Mutex
-	links   map[string]*hosted
-	uses    uint64
-	gone    Stats                           // of links that were dropped
-	all     map[*Injection]map[*Link]func() // for all hosts, with how to end them where they act
-	callers map[net.Conn]struct{}           // that have not said yet where they want to go
-	closed  bool
-	calls   sync.WaitGroup
+	mu        sync.Mutex
+	links     map[string]*hosted
+	uses      uint64
+	gone      Stats                           // of links that were dropped
+	goneKinds Kinds                           // likewise
+	all       map[*Injection]map[*Link]func() // for all hosts, with how to end them where they act
+	callers   map[net.Conn]struct{}           // that have not said yet where they want to go
+	closed    bool
+	calls     sync.WaitGroup
 }
 
 // NewProxy opens a proxy and serves it until it is closed.
@@ -69,11 +70,12 @@ func NewProxy(o ProxyOptions) (*Proxy, error) {
 	}
 	o.Seed = cmp.Or(o.Seed, rand.Uint64())
 	p := &Proxy{
-		options: o,
-		name:    linkName(o.Actor, "shoots"),
-		links:   map[string]*hosted{},
-		all:     map[*Injection]map[*Link]func(){},
-		callers: map[net.Conn]struct{}{},
+		options:   o,
+		name:      linkName(o.Actor, "shoots"),
+		links:     map[string]*hosted{},
+		goneKinds: Kinds{},
+		all:       map[*Injection]map[*Link]func(){},
+		callers:   map[net.Conn]struct{}{},
 	}
 	d, err := wire.OpenDoor(o.Listen, p.take, o.Log.WithValues("link", p.name))
 	if err != nil {

@@ -30,6 +30,7 @@ type traffic struct {
 	plan atomic.Pointer[plan]
 
 	requests, connections, hits, errors atomic.Int64
+	kinds                               tally
 
 	mu       sync.Mutex
 	conns    map[*wire.Conn]struct{}

@@ -191,6 +191,7 @@ func (b *Board) Close() error {
 type Traffic struct {
 	Actor, Target string
 	link.Stats
+	Kinds link.Kinds
 }
 
 // Traffic counts what has crossed the links, sorted by actor and target; those of an actor to shoots are added up.
@@ -199,10 +200,10 @@ func (b *Board) Traffic() []Traffic {
 	defer b.mutex.Unlock()
 	var all []Traffic
 	for arrow, opened := range b.direct {
-		all = append(all, Traffic{arrow.actor, arrow.target, opened.Stats()})
+		all = append(all, Traffic{arrow.actor, arrow.target, opened.Stats(), opened.Kinds()})
 	}
 	for actor, opened := range b.proxies {
-		all = append(all, Traffic{actor, Shoots, opened.Stats()})
+		all = append(all, Traffic{actor, Shoots, opened.Stats(), opened.Kinds()})
 	}
 	slices.SortFunc(all, func(a, b Traffic) int {
 		return cmp.Or(strings.Compare(a.Actor, b.Actor), strings.Compare(a.Target, b.Target))

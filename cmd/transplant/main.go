@@ -112,7 +112,8 @@ one by its name. docs/scenarios.md explains how to write one.`,
 		"kind":     &backend.Kind{Buckets: buckets, ChaosMesh: chaosMesh},
 	}
 	add(people,
-		run.NewRunCommand(backends), run.NewJudgeCommand(), run.NewReportCommand(), run.NewTrendCommand(),
+		run.NewRunCommand(backends), run.NewJudgeCommand(), run.NewReportCommand(), run.NewProfileCommand(),
+		run.NewTrendCommand(),
 		run.NewValidateCommand(backends), run.NewPlanCommand(backends), explain.NewCommand(),
 	)
 	add(programs,

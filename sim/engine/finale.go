@@ -44,6 +44,7 @@ func (r *runner) finale(ctx context.Context) error {
 	}
 	r.observers.lastLook(ctx, seedsGroup, shootLooks)
 	r.observers.lastLook(ctx, cloudGroup, ledgerLooks)
+	r.cost(ctx)
 	return nil
 }
 

@@ -10,6 +10,8 @@ type CostSeen struct {
 	// CPU is the processor time of all processes of the landscape, user and system. The engine and its links are not among
 	// them.
 	CPU Length `json:"cpu"`
+	// Programs are all that run, the engine among them. Records of older builds, and kind, have none.
+	Programs []ProgramSeen `json:"programs,omitempty"`
 }
 
 // LinkSeen is what has crossed the links of an actor to a target since they were opened. All shoots are one target.
@@ -23,6 +25,30 @@ type LinkSeen struct {
 	Errors int64 `json:"errors,omitempty"`
 	// Faults that are at work on the link now.
 	Faults int `json:"faults,omitempty"`
+	// Kinds of the requests, sorted by verb and resource. Records of older builds have none.
+	Kinds []RequestsSeen `json:"kinds,omitempty"`
+}
+
+// RequestsSeen counts requests with one verb for one resource.
+type RequestsSeen struct {
+	// Verb is that of Kubernetes; of a request for no resource, its method in lower case.
+	Verb string `json:"verb"`
+	// Resource is the plural with its group and subresource; discovery; or the collections of a path in the cloud.
+	Resource string `json:"resource"`
+	Requests int64  `json:"requests"`
+}
+
+// ProgramSeen is what the processes of one program have used since they were started.
+type ProgramSeen struct {
+	// Program is its name or, of one with subcommands, the subcommand.
+	Program string `json:"program"`
+	// Parent is the program that started it: processnode, if it runs in a pod.
+	Parent    string `json:"parent,omitempty"`
+	Processes int    `json:"processes"`
+	// CPU is processor time, user and system. Children that have ended count for the program that waited for them.
+	CPU Length `json:"cpu"`
+	// WakeUps are how often a thread that runs began to wait for something.
+	WakeUps int64 `json:"wakeUps"`
 }
 
 // Kind of CostSeen.

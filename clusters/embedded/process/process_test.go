@@ -307,11 +307,21 @@ func TestChildrenDieWithTheirParent(t *testing.T) {
 }
 
 // A grandchild at work counts, and so does what a child has left behind that was waited for.
-func TestCPUBelow(t *testing.T) {
-	before, err := CPUBelow(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
+func TestUsageFrom(t *testing.T) {
+	used := func() (below time.Duration) {
+		t.Helper()
+		all, err := UsageFrom(os.Getpid())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, u := range all {
+			if u.Parent != "" {
+				below += u.CPU
+			}
+		}
+		return below
 	}
+	before := used()
 	p := start(t, "sh -c 'while :; do :; done' & echo born; wait")
 	awaitLog(t, p, "born")
 	below, err := Descendants(p.PID())
@@ -330,21 +340,24 @@ func TestCPUBelow(t *testing.T) {
 	}
 	now := before
 	for deadline := time.Now().Add(bound); now < before+10*tick; time.Sleep(tick) {
-		if now, err = CPUBelow(os.Getpid()); err != nil {
-			t.Fatal(err)
-		}
+		now = used()
 		if time.Now().After(deadline) {
 			t.Fatalf("a grandchild is at work, and the time grows from %v to %v only", before, now)
 		}
+	}
+	all, err := UsageFrom(p.PID())
+	if err != nil || len(all) != 2 || all[0].Program != "sh" || all[0].Parent != "" || all[0].WakeUps == 0 ||
+		all[1].Program != "sh" || all[1].Parent != "sh" || all[1].Processes != 1 || all[1].CPU < 5*tick {
+		t.Errorf("a script and its child have used %+v: %v", all, err)
 	}
 	if err := below[0].Kill(bound); err != nil {
 		t.Fatal(err)
 	}
 	<-p.Done() // the script has waited for its child, and we for the script
-	if after, err := CPUBelow(os.Getpid()); err != nil || after < now {
-		t.Errorf("%v when all have ended, %v before: %v", after, now, err)
+	if after := used(); after < now {
+		t.Errorf("%v when all have ended, %v before", after, now)
 	}
-	if _, err := CPUBelow(p.PID()); err == nil {
-		t.Error("a process that is gone has a processor time")
+	if _, err := UsageFrom(p.PID()); err == nil {
+		t.Error("a process that is gone has used something")
 	}
 }

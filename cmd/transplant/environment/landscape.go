@@ -2,13 +2,13 @@ package environment
 
 import (
 	"context"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/transplant-sim/transplant/clusters"
 	"github.com/transplant-sim/transplant/clusters/authorities"
 	"github.com/transplant-sim/transplant/clusters/embedded"
+	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 	"github.com/transplant-sim/transplant/clusters/switchboard"
 )
@@ -24,8 +24,9 @@ type Landscape interface {
 	Networks(cluster string) (pods, services string, err error)
 	// Reach is where this process finds a port of a pod, past all links.
 	Reach(ctx context.Context, cluster string, pod *corev1.Pod, port int) (address string, err error)
-	// CPU is the processor time of everything that the landscape runs, this process left out.
-	CPU() (time.Duration, error)
+	// Usage is what everything that the landscape runs has used, by program. Only a process that is no part of the
+	// landscape, as this one, has no parent in it.
+	Usage() ([]process.Usage, error)
 	// Dir is the run directory. It keeps the kubeconfigs of actors, for Cluster.Connect and for people.
 	Dir() rundir.Dir
 	Stop(ctx context.Context) error

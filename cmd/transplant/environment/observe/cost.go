@@ -1,21 +1,44 @@
 package observe
 
 import (
+	"cmp"
 	"context"
+	"slices"
+	"strings"
 
+	"github.com/transplant-sim/transplant/clusters/link"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
 // Cost implements world.Meter.
 func (o *Observer) Cost(context.Context) (timeline.CostSeen, error) {
-	cpu, err := o.Landscape.CPU()
-	seen := timeline.CostSeen{Requests: map[string]int64{}, CPU: timeline.Length(cpu)}
+	used, err := o.Landscape.Usage()
+	seen := timeline.CostSeen{Requests: map[string]int64{}}
+	for _, u := range used {
+		if u.Parent != "" {
+			seen.CPU += timeline.Length(u.CPU)
+		}
+		seen.Programs = append(seen.Programs, timeline.ProgramSeen{
+			Program: u.Program, Parent: u.Parent, Processes: u.Processes, CPU: timeline.Length(u.CPU), WakeUps: u.WakeUps,
+		})
+	}
 	for _, t := range o.Landscape.Links().Traffic() {
 		seen.Requests[t.Actor] += t.Requests
 		seen.Links = append(seen.Links, timeline.LinkSeen{
 			From: t.Actor, To: t.Target, Requests: t.Requests, BytesToServer: t.BytesToServer, BytesToClient: t.BytesToClient,
-			Errors: t.Errors, Faults: t.Faults,
+			Errors: t.Errors, Faults: t.Faults, Kinds: kindsOf(t.Kinds),
 		})
 	}
 	return seen, err
+}
+
+func kindsOf(counted link.Kinds) []timeline.RequestsSeen {
+	var all []timeline.RequestsSeen
+	for kind, n := range counted {
+		all = append(all, timeline.RequestsSeen{Verb: kind.Verb, Resource: kind.Resource, Requests: n})
+	}
+	slices.SortFunc(all, func(a, b timeline.RequestsSeen) int {
+		return cmp.Or(strings.Compare(a.Resource, b.Resource), strings.Compare(a.Verb, b.Verb))
+	})
+	return all
 }

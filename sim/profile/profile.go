@@ -1,0 +1,162 @@
+// Package profile says where the work of a run went: processor time and wake-ups by program, requests and bytes by
+// actor, verb and resource, in each phase. It reads the record alone. It does not judge, and explains no single second:
+// the landscape's counters are read between steps.
+package profile
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/transplant-sim/transplant/sim/timeline"
+)
+
+// Phases of a run, in their order. One that the run did not have is absent.
+const (
+	Landscape = "landscape" // until the landscape is ready
+	SetUp     = "set up"    // until the scenario's shoots are
+	AtRest    = "at rest"   // until the first step that changes something
+	Recovery  = "recovery"  // until the last step has ended and all faults are healed
+	Settling  = "settling"  // until everything has been looked at for the last time
+)
+
+// Phase is the work in one phase.
+type Phase struct {
+	Name     string    `json:"name"`
+	Seconds  float64   `json:"seconds"` // 0 for what came before the run
+	Programs []Program `json:"programs"`
+	Links    []Link    `json:"links"`
+	Requests []Request `json:"requests"`
+}
+
+// Program is what the processes of a program have used.
+type Program struct {
+	Program string `json:"program"`
+	// Parent is the program that started it; empty for the engine, which is no part of the landscape.
+	Parent     string  `json:"parent,omitempty"`
+	CPUSeconds float64 `json:"cpuSeconds"`
+	WakeUps    int64   `json:"wakeUps"`
+}
+
+// Link is what has crossed the links of an actor to a target.
+type Link struct {
+	From     string `json:"from"`
+	To       string `json:"to"`
+	Requests int64  `json:"requests"`
+	Bytes    int64  `json:"bytes"` // in both directions, on the wire
+}
+
+// Request is how often an actor has sent requests of one kind to a target.
+type Request struct {
+	From     string `json:"from"`
+	To       string `json:"to"`
+	Verb     string `json:"verb"`
+	Resource string `json:"resource"`
+	Requests int64  `json:"requests"`
+}
+
+// Of is the profile of a run; nil if its counters were not recorded. Everything is sorted by cost, the highest first.
+func Of(events []timeline.Event) []Phase {
+	before, since := timeline.CostSeen{}, time.Duration(0)
+	var phases []Phase
+	for _, b := range boundaries(events) {
+		phase := between(before, b.seen)
+		phase.Name, phase.Seconds = b.phase, (b.at - since).Seconds()
+		phases = append(phases, phase)
+		before, since = b.seen, b.at
+	}
+	return phases
+}
+
+// boundary is the end of a phase.
+type boundary struct {
+	phase string
+	at    time.Duration
+	seen  timeline.CostSeen
+}
+
+// still are the steps that change nothing: what happens until another one is at rest.
+var still = []string{"load", "wait", "expect"}
+
+// boundaries are the last looks at the counters in each phase.
+func boundaries(events []timeline.Event) []boundary {
+	phase := Landscape
+	var ends []boundary
+	for _, e := range events {
+		switch p := e.Payload.(type) {
+		case timeline.StepStarted:
+			if phase == AtRest && !slices.Contains(still, p.Verb) {
+				phase = Recovery
+			}
+		case timeline.CostSeen:
+			if n := len(ends); n > 0 && ends[n-1].phase == phase {
+				ends[n-1] = boundary{phase, e.At, p}
+			} else {
+				ends = append(ends, boundary{phase, e.At, p})
+			}
+			switch phase {
+			case Landscape:
+				phase = SetUp
+			case SetUp:
+				phase = AtRest
+			}
+		}
+	}
+	return ends
+}
+
+// between two looks. What was not seen before counts from its start; what is gone, or was started again, is left out.
+func between(before, after timeline.CostSeen) Phase {
+	phase := Phase{}
+	programs := map[[2]string]timeline.ProgramSeen{}
+	for _, p := range before.Programs {
+		programs[[2]string{p.Program, p.Parent}] = p
+	}
+	for _, p := range after.Programs {
+		b := programs[[2]string{p.Program, p.Parent}]
+		phase.Programs = append(phase.Programs, Program{
+			Program: p.Program, Parent: p.Parent, CPUSeconds: max(0, time.Duration(p.CPU-b.CPU).Seconds()),
+			WakeUps: max(0, p.WakeUps-b.WakeUps),
+		})
+	}
+	links, kinds := map[[2]string]timeline.LinkSeen{}, map[Request]int64{}
+	for _, l := range before.Links {
+		links[[2]string{l.From, l.To}] = l
+		for _, k := range l.Kinds {
+			kinds[Request{From: l.From, To: l.To, Verb: k.Verb, Resource: k.Resource}] -= k.Requests
+		}
+	}
+	for _, l := range after.Links {
+		b := links[[2]string{l.From, l.To}]
+		phase.Links = append(phase.Links, Link{
+			From: l.From, To: l.To, Requests: l.Requests - b.Requests,
+			Bytes: l.BytesToServer + l.BytesToClient - b.BytesToServer - b.BytesToClient,
+		})
+		for _, k := range l.Kinds {
+			kinds[Request{From: l.From, To: l.To, Verb: k.Verb, Resource: k.Resource}] += k.Requests
+		}
+	}
+	for kind, n := range maps.All(kinds) {
+		if kind.Requests = n; n > 0 {
+			phase.Requests = append(phase.Requests, kind)
+		}
+	}
+	phase.sort()
+	return phase
+}
+
+func (p Phase) sort() {
+	slices.SortFunc(p.Programs, func(a, b Program) int {
+		return cmp.Or(cmp.Compare(b.CPUSeconds, a.CPUSeconds), strings.Compare(a.Program, b.Program),
+			strings.Compare(a.Parent, b.Parent))
+	})
+	slices.SortFunc(p.Links, func(a, b Link) int {
+		return cmp.Or(cmp.Compare(b.Requests, a.Requests), strings.Compare(a.From, b.From), strings.Compare(a.To, b.To))
+	})
+	slices.SortFunc(p.Requests, func(a, b Request) int {
+		return cmp.Or(cmp.Compare(b.Requests, a.Requests), strings.Compare(a.From, b.From), strings.Compare(a.To, b.To),
+			strings.Compare(a.Resource, b.Resource), strings.Compare(a.Verb, b.Verb))
+	})
+}
