@@ -56,5 +56,5 @@ func (l *Landscape) upstream(target string) (*url.URL, *x509.CertPool, error) {
 	return where, roots, err
 }
 
-// Usage is what this process and everything that the landscape runs has used (see process.UsageFrom).
+// Usage is what this process and everything that the landscape runs has used.
 func (l *Landscape) Usage() ([]process.Usage, error) { return process.UsageFrom(os.Getpid()) }

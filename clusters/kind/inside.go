@@ -2,7 +2,6 @@ package kind
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -73,10 +72,7 @@ func (l *Landscape) Usage() ([]process.Usage, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read the processor time of the landscape: %w", err)
 		}
-		for _, u := range used {
-			u.Parent = cmp.Or(u.Parent, "docker")
-			all = append(all, u)
-		}
+		all = append(all, used...)
 	}
 	return all, nil
 }

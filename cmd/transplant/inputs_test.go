@@ -56,6 +56,7 @@ func TestInputs_WhatIsNoRegularFile_IsRefusedAtOnce(t *testing.T) {
 		for _, command := range [][]string{
 			{"judge", runWith("timeline.jsonl", c.path)}, {"report", runWith("timeline.jsonl", c.path)},
 			{"report", runWith("verdict.json", c.path)}, {"report", runWith("scenario.yaml", c.path)},
+			{"profile", runWith("timeline.jsonl", c.path)},
 			{"trend", c.path}, {"validate", c.path}, {"plan", c.path}, {"run", c.path},
 			{"validate", good, "--extension", c.path}, {"plan", good, "--extension", c.path},
 			{"explain", "status", "--shoot", c.path}, {"explain", "window", "--shoot", c.path},

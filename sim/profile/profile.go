@@ -5,7 +5,6 @@ package profile
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -18,8 +17,8 @@ const (
 	Landscape = "landscape" // until the landscape is ready
 	SetUp     = "set up"    // until the scenario's shoots are
 	AtRest    = "at rest"   // until the first step that changes something
-	Recovery  = "recovery"  // until the last step has ended and all faults are healed
-	Settling  = "settling"  // until everything has been looked at for the last time
+	Recovery  = "recovery"  // until the last step has ended
+	Settling  = "settling"  // until everything has been healed, has settled, and was looked at for the last time
 )
 
 // Phase is the work in one phase.
@@ -34,7 +33,7 @@ type Phase struct {
 // Program is what the processes of a program have used.
 type Program struct {
 	Program string `json:"program"`
-	// Parent is the program that started it; empty for the engine, which is no part of the landscape.
+	// Parent is the program that started it: processnode, if it is in a pod. It is empty for the engine.
 	Parent     string  `json:"parent,omitempty"`
 	CPUSeconds float64 `json:"cpuSeconds"`
 	WakeUps    int64   `json:"wakeUps"`
@@ -82,45 +81,47 @@ var still = []string{"load", "wait", "expect"}
 
 // boundaries are the last looks at the counters in each phase.
 func boundaries(events []timeline.Event) []boundary {
-	phase := Landscape
+	phase, steps := Landscape, lastStep(events)
 	var ends []boundary
-	for _, e := range events {
+	for i, e := range events {
 		switch p := e.Payload.(type) {
 		case timeline.StepStarted:
 			if phase == AtRest && !slices.Contains(still, p.Verb) {
 				phase = Recovery
 			}
 		case timeline.CostSeen:
+			b := boundary{phase, e.At, p}
 			if n := len(ends); n > 0 && ends[n-1].phase == phase {
-				ends[n-1] = boundary{phase, e.At, p}
+				ends[n-1] = b
 			} else {
-				ends = append(ends, boundary{phase, e.At, p})
+				ends = append(ends, b)
 			}
-			switch phase {
-			case Landscape:
+			switch {
+			case phase == Landscape:
 				phase = SetUp
-			case SetUp:
+			case phase == SetUp:
 				phase = AtRest
+			case i > steps:
+				phase = Settling
 			}
 		}
 	}
 	return ends
 }
 
-// between two looks. What was not seen before counts from its start; what is gone, or was started again, is left out.
+// lastStep is the index of the event with which the last step ended; none has, if it is that behind the last event.
+func lastStep(events []timeline.Event) int {
+	for i, e := range slices.Backward(events) {
+		if _, ended := e.Payload.(timeline.StepEnded); ended {
+			return i
+		}
+	}
+	return len(events)
+}
+
+// between two looks. What was not seen before counts from its start.
 func between(before, after timeline.CostSeen) Phase {
-	phase := Phase{}
-	programs := map[[2]string]timeline.ProgramSeen{}
-	for _, p := range before.Programs {
-		programs[[2]string{p.Program, p.Parent}] = p
-	}
-	for _, p := range after.Programs {
-		b := programs[[2]string{p.Program, p.Parent}]
-		phase.Programs = append(phase.Programs, Program{
-			Program: p.Program, Parent: p.Parent, CPUSeconds: max(0, time.Duration(p.CPU-b.CPU).Seconds()),
-			WakeUps: max(0, p.WakeUps-b.WakeUps),
-		})
-	}
+	phase := Phase{Programs: programs(before.Processes, after.Processes)}
 	links, kinds := map[[2]string]timeline.LinkSeen{}, map[Request]int64{}
 	for _, l := range before.Links {
 		links[[2]string{l.From, l.To}] = l
@@ -130,6 +131,9 @@ func between(before, after timeline.CostSeen) Phase {
 	}
 	for _, l := range after.Links {
 		b := links[[2]string{l.From, l.To}]
+		if l.Requests == b.Requests {
+			continue
+		}
 		phase.Links = append(phase.Links, Link{
 			From: l.From, To: l.To, Requests: l.Requests - b.Requests,
 			Bytes: l.BytesToServer + l.BytesToClient - b.BytesToServer - b.BytesToClient,
@@ -138,7 +142,7 @@ func between(before, after timeline.CostSeen) Phase {
 			kinds[Request{From: l.From, To: l.To, Verb: k.Verb, Resource: k.Resource}] += k.Requests
 		}
 	}
-	for kind, n := range maps.All(kinds) {
+	for kind, n := range kinds {
 		if kind.Requests = n; n > 0 {
 			phase.Requests = append(phase.Requests, kind)
 		}

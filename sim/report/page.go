@@ -20,6 +20,7 @@ type page struct {
 	Facts      []fact
 	Measures   []measured
 	Phases     []phase
+	Costs      []cost
 	Violations []oracleViolations
 	Faults     []Band
 	Promises   []promise
@@ -68,7 +69,8 @@ type line MoreLine
 
 func pageOf(run *Run) page {
 	p := page{Run: run, Verdict: stateOf(run), Tone: "unclear", Facts: factsOf(run), Faults: bandsOf(run),
-		Lines: linesOf(run), Command: verdict.Begin(run.Start).Again(""), Model: ModelOf(run, 0), Assets: theAssets}
+		Lines: linesOf(run), Command: verdict.Begin(run.Start).Again(""), Model: ModelOf(run, 0), Costs: costsOf(run),
+		Assets: theAssets}
 	if run.Verdict != nil {
 		p.Tone = verdictTone(run.Verdict.Verdict)
 		p.Measures, p.Phases, p.Promises = measuresOf(run), phasesOf(run), promisesOf(run)

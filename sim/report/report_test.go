@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/html"
@@ -390,5 +391,31 @@ func TestARunWhoseProcessHasGone(t *testing.T) {
 				t.Errorf("live %t:\n%s", run.Live(), text)
 			}
 		})
+	}
+}
+
+func TestRender_RunWithCounters_ShowsWhereTheWorkWent(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(t.TempDir(), "costly")
+	one := newRecording(t, folder)
+	process := func(cpu time.Duration) []timeline.ProcessSeen {
+		return []timeline.ProcessSeen{{PID: 7, Program: "run", CPU: timeline.Length(cpu), WakeUps: 3}}
+	}
+	link := func(requests int64) []timeline.LinkSeen {
+		return []timeline.LinkSeen{{From: "gardenlet-a", To: "garden", Requests: requests,
+			Kinds: []timeline.RequestsSeen{{Verb: "get", Resource: "seeds" + unkind, Requests: requests}}}}
+	}
+	one.at(1, "observer", "", timeline.CostSeen{Processes: process(2 * time.Second), Links: link(40)})
+	one.at(3, "observer", "", timeline.CostSeen{Processes: process(3 * time.Second), Links: link(50)})
+	var page bytes.Buffer
+	if err := report.Render(&page, load(t, folder)); err != nil {
+		t.Fatal(err)
+	}
+	_, text := parse(t, page.Bytes())
+	for _, want := range []string{"landscape 1.0 2.00 40", "set up 2.0 1.00 10", "run 2.00 3",
+		"get seeds" + unkind + " 40 gardenlet-a → garden"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page does not say %q:\n%s", want, text)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package run
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -9,56 +10,96 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/transplant-sim/transplant/api/userfile"
 	"github.com/transplant-sim/transplant/sim/profile"
 	"github.com/transplant-sim/transplant/sim/timeline"
+	"github.com/transplant-sim/transplant/sim/verdict"
 )
 
-// NewProfileCommand is the command `profile DIR…`.
+// maxProfile bounds the file of a profile, in bytes; a large one has some hundred kilobytes.
+const maxProfile = 16 << 20
+
+// NewProfileCommand is the command `profile DIR`.
 func NewProfileCommand() *cobra.Command {
 	var asJSON bool
+	var against string
 	command := &cobra.Command{
-		Use:   "profile DIR…",
-		Short: "Say where the work of runs went: processor time and requests by phase",
-		Long: `Say where the work of runs went: processor time and wake-ups by program, requests and bytes by
-actor, verb and resource, in each phase. DIR is the folder of a run, or a folder of such folders.
+		Use:   "profile DIR",
+		Short: "Say where the work of a run went: processor time and requests by phase",
+		Long: `Say where the work of a run went: processor time and wake-ups by program, requests and bytes by
+actor, verb and resource, in each phase. DIR is the folder of the run.
 
-A landscape on kind has no programs: its processes are counted together.`,
-		Args: cobra.MinimumNArgs(1),
+With --against, the run is compared with another one of the same scenario. The command fails, with
+the exit code of a run that has Failed, if a kind of request occurs at least twice as often. A phase
+that took longer may have as many more.`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, folders []string) error {
-			runs, err := runsIn(folders)
+			out := command.OutOrStdout()
+			phases, err := profileOf(folders[0])
 			if err != nil {
 				return notRun{err}
 			}
-			for _, folder := range runs {
-				if err := printProfile(command.OutOrStdout(), folder, asJSON); err != nil {
-					return notRun{fmt.Errorf("profile the run in %q: %w", folder, err)}
-				}
+			if asJSON {
+				encoder := json.NewEncoder(out)
+				encoder.SetIndent("", " ")
+				err = encoder.Encode(phases)
+			} else {
+				err = printProfile(out, phases)
 			}
-			return nil
+			if err != nil {
+				return notRun{fmt.Errorf("print the profile: %w", err)}
+			}
+			return compareProfile(command.ErrOrStderr(), against, phases)
 		},
 	}
-	command.Flags().BoolVar(&asJSON, "json", false, "print each profile as a line of JSON")
+	command.Flags().BoolVar(&asJSON, "json", false, "print JSON, for --against")
+	command.Flags().StringVar(&against, "against", "", "`FILE` with what --json has printed for another run")
 	return command
 }
 
-func printProfile(out io.Writer, folder string, asJSON bool) error {
+func profileOf(folder string) ([]profile.Phase, error) {
 	record, err := timeline.ReadFile(filepath.Join(folder, timeline.FileName))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	phases := profile.Of(record.Events)
-	if asJSON {
-		if err := json.NewEncoder(out).Encode(phases); err != nil {
-			return fmt.Errorf("print the profile: %w", err)
-		}
+	if len(phases) == 0 {
+		return nil, fmt.Errorf("profile the run in %q: its timeline has no event CostSeen; was it stopped while it began?",
+			folder)
+	}
+	return phases, nil
+}
+
+// compareProfile with that in a file, if one is named.
+func compareProfile(errOut io.Writer, file string, now []profile.Phase) error {
+	if file == "" {
 		return nil
 	}
-	fmt.Fprintf(out, "%s\n", folder)
+	content, err := userfile.Read(file, maxProfile)
+	if err != nil {
+		return notRun{fmt.Errorf("read the other profile: %w", err)}
+	}
+	var before []profile.Phase
+	if err := json.Unmarshal(content, &before); err != nil {
+		return notRun{fmt.Errorf("read the other profile: %s is not what transplant profile --json prints: %w", file, err)}
+	}
+	found := profile.Doubled(before, now)
+	for _, what := range found {
+		fmt.Fprintln(errOut, what)
+	}
+	if len(found) > 0 {
+		return result(verdict.Failed)
+	}
+	return nil
+}
+
+func printProfile(out io.Writer, phases []profile.Phase) error {
+	var errs []error
 	for _, p := range phases {
-		fmt.Fprintf(out, "\n%s, %.1f s\n", p.Name, p.Seconds)
+		fmt.Fprintf(out, "%s, %.1f s\n", p.Name, p.Seconds)
 		table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 		for _, u := range p.Programs {
-			fmt.Fprintf(table, "  %s\t%s\t%.2f CPU-s\t%d wake-ups\n", u.Program, u.Parent, u.CPUSeconds, u.WakeUps)
+			fmt.Fprintf(table, "  %s\t%s\t%.2f CPU s\t%d wake-ups\n", u.Program, u.Parent, u.CPUSeconds, u.WakeUps)
 		}
 		for _, l := range p.Links {
 			fmt.Fprintf(table, "  %s\t%s\t%d requests\t%d bytes\n", l.From, l.To, l.Requests, l.Bytes)
@@ -66,9 +107,7 @@ func printProfile(out io.Writer, folder string, asJSON bool) error {
 		for _, r := range p.Requests {
 			fmt.Fprintf(table, "  %s\t%s\t%d\t%s %s\n", r.From, r.To, r.Requests, r.Verb, r.Resource)
 		}
-		if err := table.Flush(); err != nil {
-			return fmt.Errorf("print the profile: %w", err)
-		}
+		errs = append(errs, table.Flush())
 	}
-	return nil
+	return errors.Join(errs...)
 }

@@ -10,8 +10,9 @@ type CostSeen struct {
 	// CPU is the processor time of all processes of the landscape, user and system. The engine and its links are not among
 	// them.
 	CPU Length `json:"cpu"`
-	// Programs are all that run, the engine among them. Records of older builds, and kind, have none.
-	Programs []ProgramSeen `json:"programs,omitempty"`
+	// Processes are all that run, parents before children. The first one is the engine, except on kind. Records of older
+	// builds have none.
+	Processes []ProcessSeen `json:"processes,omitempty"`
 }
 
 // LinkSeen is what has crossed the links of an actor to a target since they were opened. All shoots are one target.
@@ -38,15 +39,16 @@ type RequestsSeen struct {
 	Requests int64  `json:"requests"`
 }
 
-// ProgramSeen is what the processes of one program have used since they were started.
-type ProgramSeen struct {
+// ProcessSeen is what a process has used since it was started.
+type ProcessSeen struct {
+	PID int `json:"pid"`
 	// Program is its name or, of one with subcommands, the subcommand.
 	Program string `json:"program"`
-	// Parent is the program that started it: processnode, if it runs in a pod.
-	Parent    string `json:"parent,omitempty"`
-	Processes int    `json:"processes"`
-	// CPU is processor time, user and system. Children that have ended count for the program that waited for them.
+	Parent  int    `json:"parent"` // pid
+	// CPU is processor time, user and system.
 	CPU Length `json:"cpu"`
+	// Ended is the same of its descendants that have ended.
+	Ended Length `json:"ended,omitempty"`
 	// WakeUps are how often a thread that runs began to wait for something.
 	WakeUps int64 `json:"wakeUps"`
 }

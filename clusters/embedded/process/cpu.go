@@ -2,7 +2,6 @@ package process
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -24,23 +23,21 @@ const (
 	fieldChildrenUser, fieldChildrenSystem = 13, 14
 )
 
-// Ended is the Program of processes that have ended, and for which their parent has waited.
-const Ended = "(ended)"
-
-// Usage is what the processes of one program have used since they were started.
+// Usage is what a process has used since it was started.
 type Usage struct {
+	ID
 	// Program is the name of the executable or, of a program with subcommands that the landscape runs, the subcommand.
 	Program string
-	// Parent is the program that started it; empty for the process at the top.
-	Parent    string
-	Processes int
-	CPU       time.Duration // user and system
+	Parent  int           // pid
+	CPU     time.Duration // user and system
+	// Ended is the same of its descendants that have ended, once their parents have waited for them.
+	Ended time.Duration
 	// WakeUps are how often a thread that still runs gave up the processor to wait.
 	WakeUps int64
 }
 
-// UsageFrom is what a process and everything below it has used, by program and parent: by living descendants, and by
-// those that have ended, once their parent has waited for them. Who outlived its parent is no longer below.
+// UsageFrom is what a process and its living descendants have used, parents before children. A process that outlived
+// its parent is no longer below.
 func UsageFrom(pid int) ([]Usage, error) {
 	top, err := Find(pid)
 	if err != nil {
@@ -50,63 +47,36 @@ func UsageFrom(pid int) ([]Usage, error) {
 	if err != nil {
 		return nil, err
 	}
-	sums, names := map[[2]string]*Usage{}, map[int]string{}
-	add := func(u Usage) {
-		key := [2]string{u.Program, u.Parent}
-		if sums[key] == nil {
-			sums[key] = &Usage{Program: u.Program, Parent: u.Parent}
-		}
-		sum := sums[key]
-		sum.Processes, sum.CPU, sum.WakeUps = sum.Processes+u.Processes, sum.CPU+u.CPU, sum.WakeUps+u.WakeUps
-	}
+	var all []Usage
 	for _, id := range append([]ID{top}, below...) {
-		own, children, parent, err := id.usage()
+		used, err := id.usage()
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // it has ended since: its parent has its time by now, or soon
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read the processor time of process %d: %w", id.PID, err)
 		}
-		names[id.PID] = own.Program
-		if id != top {
-			own.Parent = names[parent]
-		}
-		add(own)
-		if children > 0 {
-			add(Usage{Program: Ended, Parent: own.Program, CPU: children})
-		}
+		all = append(all, used)
 	}
-	var all []Usage
-	for _, sum := range sums {
-		all = append(all, *sum)
-	}
-	slices.SortFunc(all, func(a, b Usage) int {
-		return cmp.Or(strings.Compare(a.Program, b.Program), strings.Compare(a.Parent, b.Parent))
-	})
 	return all, nil
 }
 
-// usage of one process, of its children that have ended, and the pid of its parent; fs.ErrNotExist when it has ended.
-func (id ID) usage() (own Usage, children time.Duration, parent int, err error) {
+// usage of one process; fs.ErrNotExist when it has ended.
+func (id ID) usage() (Usage, error) {
 	fields, err := stat(id.PID)
 	if err != nil {
-		return Usage{}, 0, 0, err
+		return Usage{}, err
 	}
 	if string(fields[19]) != strconv.FormatUint(id.Birth, 10) {
-		return Usage{}, 0, 0, fs.ErrNotExist
+		return Usage{}, fs.ErrNotExist
 	}
-	own.Processes = 1
-	if own.CPU, err = ticks(fields, fieldUser, fieldSystem); err != nil {
-		return Usage{}, 0, 0, err
+	parent, _ := strconv.Atoi(string(fields[1]))
+	used := Usage{ID: id, Parent: parent, Program: programOf(id.PID), WakeUps: wakeUps(id.PID)}
+	if used.CPU, err = ticks(fields, fieldUser, fieldSystem); err != nil {
+		return Usage{}, err
 	}
-	if children, err = ticks(fields, fieldChildrenUser, fieldChildrenSystem); err != nil {
-		return Usage{}, 0, 0, err
-	}
-	if parent, err = strconv.Atoi(string(fields[1])); err != nil {
-		return Usage{}, 0, 0, fmt.Errorf("parse the pid of a parent: %w", err)
-	}
-	own.Program, own.WakeUps = programOf(id.PID), wakeUps(id.PID)
-	return own, children, parent, nil
+	used.Ended, err = ticks(fields, fieldChildrenUser, fieldChildrenSystem)
+	return used, err
 }
 
 func ticks(fields [][]byte, which ...int) (time.Duration, error) {

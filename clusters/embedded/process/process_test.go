@@ -315,7 +315,7 @@ func TestUsageFrom(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, u := range all {
-			if u.Parent != "" {
+			if below += u.Ended; u.PID != os.Getpid() {
 				below += u.CPU
 			}
 		}
@@ -346,8 +346,8 @@ func TestUsageFrom(t *testing.T) {
 		}
 	}
 	all, err := UsageFrom(p.PID())
-	if err != nil || len(all) != 2 || all[0].Program != "sh" || all[0].Parent != "" || all[0].WakeUps == 0 ||
-		all[1].Program != "sh" || all[1].Parent != "sh" || all[1].Processes != 1 || all[1].CPU < 5*tick {
+	if err != nil || len(all) != 2 || all[0].Program != "sh" || all[0].Parent != os.Getpid() || all[0].WakeUps == 0 ||
+		all[1].ID != below[0] || all[1].Program != "sh" || all[1].Parent != p.PID() || all[1].CPU < 5*tick {
 		t.Errorf("a script and its child have used %+v: %v", all, err)
 	}
 	if err := below[0].Kill(bound); err != nil {

@@ -24,8 +24,7 @@ type Landscape interface {
 	Networks(cluster string) (pods, services string, err error)
 	// Reach is where this process finds a port of a pod, past all links.
 	Reach(ctx context.Context, cluster string, pod *corev1.Pod, port int) (address string, err error)
-	// Usage is what everything that the landscape runs has used, by program. Only a process that is no part of the
-	// landscape, as this one, has no parent in it.
+	// Usage is what everything that the landscape runs has used, and this process if it has started that.
 	Usage() ([]process.Usage, error)
 	// Dir is the run directory. It keeps the kubeconfigs of actors, for Cluster.Connect and for people.
 	Dir() rundir.Dir

@@ -3,6 +3,7 @@ package observe
 import (
 	"cmp"
 	"context"
+	"os"
 	"slices"
 	"strings"
 
@@ -15,11 +16,12 @@ func (o *Observer) Cost(context.Context) (timeline.CostSeen, error) {
 	used, err := o.Landscape.Usage()
 	seen := timeline.CostSeen{Requests: map[string]int64{}}
 	for _, u := range used {
-		if u.Parent != "" {
+		if seen.CPU += timeline.Length(u.Ended); u.PID != os.Getpid() {
 			seen.CPU += timeline.Length(u.CPU)
 		}
-		seen.Programs = append(seen.Programs, timeline.ProgramSeen{
-			Program: u.Program, Parent: u.Parent, Processes: u.Processes, CPU: timeline.Length(u.CPU), WakeUps: u.WakeUps,
+		seen.Processes = append(seen.Processes, timeline.ProcessSeen{
+			PID: u.PID, Program: u.Program, Parent: u.Parent, CPU: timeline.Length(u.CPU), Ended: timeline.Length(u.Ended),
+			WakeUps: u.WakeUps,
 		})
 	}
 	for _, t := range o.Landscape.Links().Traffic() {
