@@ -159,6 +159,10 @@ soak: build ## Run SCENARIO twenty times in a row; every run must pass (long)
 fuzz: ## Fuzz the parser of scenarios for FUZZTIME; test runs its seed inputs
 	go test -run '^$$' -fuzz FuzzParse -fuzztime $(FUZZTIME) ./sim/scenario
 
+.PHONY: profile
+profile: scenario ## Run SCENARIO, and print where processor time and requests went
+	@bin/transplant profile $(OUT)
+
 .PHONY: bench
 bench: build controlplane ## Run the benchmarks
 	go test -run '^$$' -bench LinkOverhead ./clusters/link

@@ -42,8 +42,8 @@ type mutant struct {
 	Also []edit `json:"also,omitempty"`
 	// Scenario is the name of the one that must notice, in the catalogue or in the folder scenarios beside this program.
 	Scenario string `json:"scenario"`
-	// Oracle that must find a violation: one that the scenario names, or what every scenario is judged by (expect,
-	// measure, settle).
+	// Oracle that must find a violation: one that the scenario names, what every scenario is judged by (expect, measure,
+	// settle), or requests.
 	Oracle string `json:"oracle"`
 	// Says is part of what the violation must say, where the oracle is an expectation, a goal or settle: a
 	// value that only the bug gives, which goal it is that the bug has missed, or what it lets move.
@@ -56,6 +56,10 @@ type mutant struct {
 	// find it all the same, in its scenario, or the verdict must be Inconclusive or Error.
 	With string `json:"with,omitempty"`
 }
+
+// requests is the oracle of bugs that only cost too much: a kind of request occurs at least twice as often as in the
+// profile of the scenario in the folder profiles.
+const requests = "requests"
 
 // wanted is what must become of the run, for people.
 func (m mutant) wanted() string {
@@ -232,7 +236,26 @@ func (m mutant) try(ctx context.Context, file, out, stretch string) (outcome, er
 	if err := ctx.Err(); err != nil {
 		return outcome{}, err
 	}
+	if m.Oracle == requests {
+		return m.compare(ctx, program, out)
+	}
 	return m.judge(filepath.Join(out, "verdict.json"), said)
+}
+
+// compare the profile of the run with that of the scenario.
+func (m mutant) compare(ctx context.Context, program, out string) (outcome, error) {
+	command, found := exec.CommandContext(ctx, program, "profile", out, "--against", m.profile(".")), &strings.Builder{}
+	command.Stderr = found
+	err := command.Run()
+	if exit := (&exec.ExitError{}); err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1) {
+		return outcome{}, fmt.Errorf("profile the run: %w\n%s", err, found)
+	}
+	return outcome{verdict.Failed, err != nil && m.says().MatchString(found.String()), found.String()}, nil
+}
+
+// profile is the file with that of the scenario, from the root of the repository.
+func (m mutant) profile(root string) string {
+	return filepath.Join(root, "e2e", "mutants", "profiles", m.Scenario+".json")
 }
 
 // build makes a program with the changed files laid over the tree.

@@ -111,6 +111,12 @@ func TestMutants_Oracle_IsOneOfTheScenario(t *testing.T) {
 			t.Errorf("%s: an expectation that ran out, any goal missed, or anything that moves, proves nothing unless it is "+
 				"said what was seen", m.Name)
 		}
+		if m.Oracle == requests {
+			if _, err := os.Stat(m.profile(root)); err != nil || m.Says == "" {
+				t.Errorf("%s: which requests double must be said, and its scenario must have a profile: %v", m.Name, err)
+			}
+			continue
+		}
 		if m.Oracle == verdict.Expect || m.Oracle == verdict.Settle { // of every scenario
 			continue
 		}
@@ -125,7 +131,7 @@ func TestMutants_Oracle_IsOneOfTheScenario(t *testing.T) {
 func TestEveryOracleHasAMutant(t *testing.T) {
 	t.Parallel()
 	mutants := listed(t)
-	for _, name := range append(oracle.Names(), verdict.Goal, verdict.Settle) {
+	for _, name := range append(oracle.Names(), verdict.Goal, verdict.Settle, requests) {
 		if !slices.ContainsFunc(mutants, func(m mutant) bool { return m.Oracle == name && m.With == "" }) {
 			t.Errorf("no planted bug names %s as its oracle: add one that it must catch to mutants.yaml", name)
 		}
