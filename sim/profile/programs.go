@@ -16,12 +16,12 @@ type process struct {
 }
 
 // programs adds up what processes have used between two looks. What one that has ended had used before is taken off what
-// its parent says of those that have ended.
+// its parent says of those that have ended. Nobody has waited for one whose parent has ended too, as on a lost cluster:
+// its last work is not known.
 func programs(before, after []timeline.ProcessSeen) []Program {
-	was, names, parents := map[process]timeline.ProcessSeen{}, map[int]string{}, map[int]int{}
+	was, names := map[process]timeline.ProcessSeen{}, map[int]string{}
 	for _, p := range before {
 		was[process{p.PID, p.Program}] = p
-		parents[p.PID] = p.Parent
 	}
 	for _, p := range after {
 		names[p.PID] = p.Program
@@ -45,11 +45,9 @@ func programs(before, after []timeline.ProcessSeen) []Program {
 		add(ended, p.Program, time.Duration(p.Ended-b.Ended), 0)
 	}
 	for _, gone := range was {
-		waited := gone.Parent
-		for names[waited] == "" && waited != 0 { // which has ended too
-			waited = parents[waited]
+		if parent := names[gone.Parent]; parent != "" {
+			add(ended, parent, -time.Duration(gone.CPU+gone.Ended), 0)
 		}
-		add(ended, names[waited], -time.Duration(gone.CPU+gone.Ended), 0)
 	}
 	var all []Program
 	for _, sum := range sums {
