@@ -12,6 +12,7 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/controllers/cachefirst"
 	"github.com/transplant-sim/transplant/controllers/care/health"
 	"github.com/transplant-sim/transplant/controllers/patch"
 )
@@ -25,7 +26,10 @@ type Labeler struct {
 
 // AddToManager adds the Labeler to a manager on the garden.
 func (l *Labeler) AddToManager(mgr manager.Manager) error {
-	err := builder.ControllerManagedBy(mgr).Named("shoot-status-label").For(&gardencorev1beta1.Shoot{}).Complete(l)
+	err := builder.ControllerManagedBy(mgr).Named("shoot-status-label").For(&gardencorev1beta1.Shoot{}).
+		Complete(&cachefirst.Reconciler{Live: l.Garden, Cached: mgr.GetCache(), Of: func(c client.Client) reconcile.Reconciler {
+			return &Labeler{Garden: c}
+		}})
 	if err != nil {
 		return fmt.Errorf("add the controller of the status label: %w", err)
 	}

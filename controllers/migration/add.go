@@ -20,6 +20,7 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/cachefirst"
 	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
 	"github.com/transplant-sim/transplant/controllers/controlplane/namespace"
 )
@@ -35,12 +36,24 @@ func (r *SourceCleanup) AddToManager(mgr manager.Manager, workers int) error {
 
 // AddToManager adds the Readiness to a manager on the garden.
 func (r *Readiness) AddToManager(mgr manager.Manager) error {
-	return complete(mgr, "migration-readiness", 1, r, &gardencorev1beta1.Shoot{})
+	first := &cachefirst.Reconciler{
+		Live: r.Garden, Cached: mgr.GetCache(), Clock: r.Clock, Fallback: r.Retry,
+		Of: func(c client.Client) reconcile.Reconciler {
+			return &Readiness{Garden: c, Clock: r.Clock, Retry: r.Retry}
+		},
+	}
+	return complete(mgr, "migration-readiness", 1, first, &gardencorev1beta1.Shoot{})
 }
 
 // AddToManager adds the ForcedRestore to a manager on the garden.
 func (r *ForcedRestore) AddToManager(mgr manager.Manager) error {
-	return complete(mgr, "forced-restore", 1, r, &gardencorev1beta1.Shoot{},
+	first := &cachefirst.Reconciler{
+		Live: r.Garden, Cached: mgr.GetCache(), Clock: r.Clock, Fallback: r.Retry,
+		Of: func(c client.Client) reconcile.Reconciler {
+			return &ForcedRestore{Garden: c, States: r.States, Clock: r.Clock, Events: r.Events, Retry: r.Retry}
+		},
+	}
+	return complete(mgr, "forced-restore", 1, first, &gardencorev1beta1.Shoot{},
 		predicate.NewPredicateFuncs(lifecycle.Forced))
 }
 

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/cachefirst"
 	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/patch"
@@ -52,6 +53,9 @@ func (r *ForcedRestore) Reconcile(ctx context.Context, request reconcile.Request
 		log.FromContext(ctx).Info("No restore is forced while the source answers", "shoot", request.NamespacedName, "source",
 			status)
 		return reconcile.Result{RequeueAfter: r.Retry}, reporter{r.Garden, r.Clock, r.Events}.report(ctx, shoot, nil)
+	}
+	if err := cachefirst.Ask(r.Garden); err != nil {
+		return reconcile.Result{}, err
 	}
 	_, _, err = checkGarden(ctx, r.Garden, r.States, shoot)
 	if incomplete, is := errors.AsType[*IncompleteError](err); is {
