@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -26,8 +28,10 @@ const ReasonSilent = "SeedSilent"
 // Lifecycle says of seeds that have gone silent that nobody knows how they are: their conditions become Unknown. It
 // runs in the garden-controller-manager, and decides nothing about shoots (docs/ownership.md#spec-9-4).
 type Lifecycle struct {
-	// Garden is an uncached client.
+	// Garden is an uncached client. It is asked before anything is said of a seed.
 	Garden client.Client
+	// Cached is what watches have shown of Seeds and their Leases. A seed that it shows to be there is not asked about.
+	Cached client.Reader
 	Clock  clock.PassiveClock
 	// Monitor is how long a Lease may stay as it is.
 	Monitor time.Duration
@@ -35,6 +39,19 @@ type Lifecycle struct {
 	Interval time.Duration
 
 	silence silence
+	asked   time.Time // when the Leases were last read from the garden
+
+	mu     sync.Mutex
+	heard  time.Time
+	unseen []string
+}
+
+// Heard is when the garden was last seen to be there, and the seeds that are silent though Cached shows them as ready:
+// its watch is late, or broken.
+func (l *Lifecycle) Heard() (at time.Time, unseen []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.heard, l.unseen
 }
 
 // AddToManager adds the Lifecycle to a manager on the garden.
@@ -60,48 +77,80 @@ func (l *Lifecycle) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, l.Monitor)
 	defer cancel()
 	seeds, leases := &gardencorev1beta1.SeedList{}, &coordinationv1.LeaseList{}
-	if err := l.Garden.List(ctx, seeds); err != nil {
-		return fmt.Errorf("list the seeds: %w", err)
-	}
-	if err := l.Garden.List(ctx, leases, client.InNamespace(constants.SeedLeaseNamespace)); err != nil {
-		return fmt.Errorf("list the leases of seeds: %w", err)
+	inNamespace := client.InNamespace(constants.SeedLeaseNamespace)
+	if err := errors.Join(l.Cached.List(ctx, seeds), l.Cached.List(ctx, leases, inNamespace)); err != nil {
+		return fmt.Errorf("list the seeds and their leases in the cache: %w", err)
 	}
 	l.silence.clock, l.silence.gap = l.Clock, l.Monitor
-	l.silence.take(renewals(seeds.Items, leases.Items))
+	l.silence.hint(renewals(seeds.Items, leases.Items))
 	var errs []error
-	for i := range seeds.Items {
-		if seed := &seeds.Items[i]; l.silence.of(seed.Name) > l.Monitor {
-			errs = append(errs, l.setUnknown(ctx, seed))
+	var unseen []string
+	if l.mustAsk(seeds.Items) {
+		live := &coordinationv1.LeaseList{}
+		if err := l.Garden.List(ctx, live, inNamespace); err != nil {
+			return fmt.Errorf("list the leases of seeds: %w", err)
+		}
+		l.asked = l.Clock.Now()
+		l.silence.take(renewals(seeds.Items, live.Items))
+		for i := range seeds.Items {
+			if seed := &seeds.Items[i]; isKnown(seed) && l.silence.of(seed.Name) > l.Monitor {
+				unseen = append(unseen, seed.Name)
+				errs = append(errs, l.setUnknown(ctx, seed))
+			}
 		}
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.heard, l.unseen = l.silence.listen, unseen
 	return errors.Join(errs...)
 }
 
+// mustAsk reports whether the Leases are to be read from the garden: at every look while a seed has been silent for half
+// the monitor period, or the watch is behind; and once in a monitor period, to find out whether it is.
+func (l *Lifecycle) mustAsk(seeds []gardencorev1beta1.Seed) bool {
+	return l.Clock.Since(l.asked) >= l.Monitor || l.silence.isAhead() || slices.ContainsFunc(seeds, func(seed gardencorev1beta1.Seed) bool {
+		return isKnown(&seed) && l.silence.of(seed.Name) >= l.Monitor/2
+	})
+}
+
 // renewals are what changes with every heartbeat. A Lease that another Seed of the same name has had is none.
-func renewals(seeds []gardencorev1beta1.Seed, leases []coordinationv1.Lease) map[string]string {
-	all := make(map[string]string, len(seeds))
+func renewals(seeds []gardencorev1beta1.Seed, leases []coordinationv1.Lease) map[string]time.Time {
+	all := make(map[string]time.Time, len(seeds))
 	uids := make(map[string]string, len(seeds))
 	for _, seed := range seeds {
-		all[seed.Name], uids[seed.Name] = "", string(seed.UID)
+		all[seed.Name], uids[seed.Name] = time.Time{}, string(seed.UID)
 	}
 	for _, lease := range leases {
 		if uid, known := uids[lease.Name]; known && uid == ptr.Deref(lease.Spec.HolderIdentity, "") &&
 			lease.Spec.RenewTime != nil {
-			all[lease.Name] = lease.Spec.RenewTime.String()
+			all[lease.Name] = lease.Spec.RenewTime.Time
 		}
 	}
 	return all
 }
 
-// setUnknown makes the conditions that the gardenlet keeps Unknown. A seed that never had any is only waited for.
-func (l *Lifecycle) setUnknown(ctx context.Context, seed *gardencorev1beta1.Seed) error {
-	now, changed := metav1.NewTime(l.Clock.Now()), false
+// isKnown reports whether a condition of the seed, of those that its gardenlet keeps, says anything. A seed that never
+// had any is only waited for.
+func isKnown(seed *gardencorev1beta1.Seed) bool {
+	return slices.ContainsFunc(seed.Status.Conditions, says)
+}
+
+func says(condition gardencorev1beta1.Condition) bool {
+	kept := condition.Type == gardencorev1beta1.SeedGardenletReady ||
+		condition.Type == gardencorev1beta1.SeedSystemComponentsHealthy
+	return kept && condition.Status != gardencorev1beta1.ConditionUnknown
+}
+
+// setUnknown makes the conditions that the gardenlet keeps Unknown, unless the seed is another one by now.
+func (l *Lifecycle) setUnknown(ctx context.Context, cached *gardencorev1beta1.Seed) error {
+	seed, now, changed := &gardencorev1beta1.Seed{}, metav1.NewTime(l.Clock.Now()), false
+	if err := l.Garden.Get(ctx, client.ObjectKeyFromObject(cached), seed); err != nil || seed.UID != cached.UID {
+		return client.IgnoreNotFound(err)
+	}
 	err := patch.LockedStatus(ctx, l.Garden, seed, func() {
 		for i := range seed.Status.Conditions {
 			condition := &seed.Status.Conditions[i]
-			kept := condition.Type == gardencorev1beta1.SeedGardenletReady ||
-				condition.Type == gardencorev1beta1.SeedSystemComponentsHealthy
-			if !kept || condition.Status == gardencorev1beta1.ConditionUnknown {
+			if !says(*condition) {
 				continue
 			}
 			changed = true

@@ -1,6 +1,7 @@
 package seed
 
 import (
+	"maps"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -15,22 +16,51 @@ type silence struct {
 	gap time.Duration
 
 	heard  map[string]hearing
+	hinted map[string]time.Time // the last hint
 	listen time.Time
 }
 
 type hearing struct {
-	renewal string
+	renewal time.Time // by the clock of the seed
 	at      time.Time
 }
 
+// hint notes the renewals that a watch has shown. Only one that it has not shown before, and that is later than what is
+// known, says anything: a seed was heard, and whoever listens could hear. Else the watch may be late or broken.
+func (s *silence) hint(shown map[string]time.Time) {
+	news, renewals := false, maps.Clone(shown)
+	for name, renewal := range shown {
+		before, known := s.heard[name]
+		if known && (renewal.Equal(s.hinted[name]) || !renewal.After(before.renewal)) {
+			renewals[name] = before.renewal
+		} else {
+			news = true
+		}
+	}
+	s.hinted = shown
+	if news {
+		s.take(renewals)
+	}
+}
+
+// isAhead reports whether more is known than the watch has shown by now: it is late, or broken.
+func (s *silence) isAhead() bool {
+	for name, known := range s.heard {
+		if known.renewal.After(s.hinted[name]) {
+			return true
+		}
+	}
+	return false
+}
+
 // take notes the renewals of all seeds, as read just now.
-func (s *silence) take(renewals map[string]string) {
+func (s *silence) take(renewals map[string]time.Time) {
 	now := s.clock.Now()
 	missed := s.listen.IsZero() || now.Sub(s.listen) > s.gap
 	heard := make(map[string]hearing, len(renewals))
 	for name, renewal := range renewals {
 		before, known := s.heard[name]
-		if !known || missed || before.renewal != renewal {
+		if !known || missed || !before.renewal.Equal(renewal) {
 			before = hearing{renewal: renewal, at: now}
 		}
 		heard[name] = before
