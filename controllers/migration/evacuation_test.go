@@ -69,8 +69,22 @@ func stranded(name, spec, status, operation, state string) *gardencorev1beta1.Sh
 
 func newEvacuation(garden client.Client, events *eventLog) (*Evacuation, *testingclock.FakeClock) {
 	clock := testingclock.NewFakeClock(time.Unix(1000, 0))
-	return &Evacuation{Garden: garden, States: &shootstate.Store{Garden: garden, Clock: clock}, Clock: clock,
+	return &Evacuation{Garden: garden, Cached: garden, Heartbeats: &heartbeats{clock: clock}, Clock: clock,
+		States: &shootstate.Store{Garden: garden, Clock: clock},
 		Events: events, Grace: 6 * time.Second, Interval: time.Second, AtOnce: 20}, clock
+}
+
+// heartbeats are heard at every look if there is a clock, else never.
+type heartbeats struct {
+	clock  *testingclock.FakeClock
+	unseen []string
+}
+
+func (h *heartbeats) Heard(context.Context) (at time.Time, unseen []string, err error) {
+	if h.clock != nil {
+		at = h.clock.Now()
+	}
+	return at, h.unseen, nil
 }
 
 func newForcedRestore(garden client.Client) *ForcedRestore {

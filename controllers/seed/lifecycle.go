@@ -1,11 +1,13 @@
 package seed
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -40,18 +42,17 @@ type Lifecycle struct {
 
 	silence silence
 	asked   time.Time // when the Leases were last read from the garden
-
-	mu     sync.Mutex
-	heard  time.Time
-	unseen []string
+	begun   sync.Once
+	unseen  atomic.Pointer[[]string]
 }
 
-// Heard is when the garden was last seen to be there, and the seeds that are silent though Cached shows them as ready:
-// its watch is late, or broken.
-func (l *Lifecycle) Heard() (at time.Time, unseen []string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.heard, l.unseen
+// Heard is when the garden was last seen to be there, by a heartbeat or a read, and the seeds that are silent though
+// Cached shows them as ready: its watch is late, or broken.
+func (l *Lifecycle) Heard(ctx context.Context) (at time.Time, unseen []string, err error) {
+	if _, err := l.hear(ctx); err != nil {
+		return time.Time{}, nil, err
+	}
+	return l.silence.last(), *cmp.Or(l.unseen.Load(), &[]string{}), nil
 }
 
 // AddToManager adds the Lifecycle to a manager on the garden.
@@ -76,41 +77,51 @@ func (l *Lifecycle) Start(ctx context.Context) error {
 func (l *Lifecycle) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, l.Monitor)
 	defer cancel()
-	seeds, leases := &gardencorev1beta1.SeedList{}, &coordinationv1.LeaseList{}
-	inNamespace := client.InNamespace(constants.SeedLeaseNamespace)
-	if err := errors.Join(l.Cached.List(ctx, seeds), l.Cached.List(ctx, leases, inNamespace)); err != nil {
-		return fmt.Errorf("list the seeds and their leases in the cache: %w", err)
+	seeds, err := l.hear(ctx)
+	if err != nil {
+		return err
 	}
-	l.silence.clock, l.silence.gap = l.Clock, l.Monitor
-	l.silence.hint(renewals(seeds.Items, leases.Items))
-	var errs []error
 	var unseen []string
-	if l.mustAsk(seeds.Items) {
-		live := &coordinationv1.LeaseList{}
-		if err := l.Garden.List(ctx, live, inNamespace); err != nil {
-			return fmt.Errorf("list the leases of seeds: %w", err)
-		}
-		l.asked = l.Clock.Now()
-		l.silence.take(renewals(seeds.Items, live.Items))
-		for i := range seeds.Items {
-			if seed := &seeds.Items[i]; isKnown(seed) && l.silence.of(seed.Name) > l.Monitor {
-				unseen = append(unseen, seed.Name)
-				errs = append(errs, l.setUnknown(ctx, seed))
-			}
+	if !l.mustAsk(seeds) {
+		l.unseen.Store(&unseen)
+		return nil
+	}
+	leases := &coordinationv1.LeaseList{}
+	if err := l.Garden.List(ctx, leases, client.InNamespace(constants.SeedLeaseNamespace)); err != nil {
+		return fmt.Errorf("list the leases of seeds: %w", err)
+	}
+	l.asked = l.Clock.Now()
+	l.silence.take(renewals(seeds, leases.Items))
+	var errs []error
+	for i := range seeds {
+		if seed := &seeds[i]; isKnown(seed) && l.silence.of(seed.Name) > l.Monitor {
+			unseen = append(unseen, seed.Name)
+			errs = append(errs, l.setUnknown(ctx, seed))
 		}
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.heard, l.unseen = l.silence.listen, unseen
+	l.unseen.Store(&unseen)
 	return errors.Join(errs...)
+}
+
+// hear takes note of the heartbeats that watches have shown.
+func (l *Lifecycle) hear(ctx context.Context) ([]gardencorev1beta1.Seed, error) {
+	seeds, leases := &gardencorev1beta1.SeedList{}, &coordinationv1.LeaseList{}
+	if err := errors.Join(l.Cached.List(ctx, seeds),
+		l.Cached.List(ctx, leases, client.InNamespace(constants.SeedLeaseNamespace))); err != nil {
+		return nil, fmt.Errorf("list the seeds and their leases in the cache: %w", err)
+	}
+	l.begun.Do(func() { l.silence.clock, l.silence.gap = l.Clock, l.Monitor })
+	l.silence.hint(renewals(seeds.Items, leases.Items))
+	return seeds.Items, nil
 }
 
 // mustAsk reports whether the Leases are to be read from the garden: at every look while a seed has been silent for half
 // the monitor period, or the watch is behind; and once in a monitor period, to find out whether it is.
 func (l *Lifecycle) mustAsk(seeds []gardencorev1beta1.Seed) bool {
-	return l.Clock.Since(l.asked) >= l.Monitor || l.silence.isAhead() || slices.ContainsFunc(seeds, func(seed gardencorev1beta1.Seed) bool {
-		return isKnown(&seed) && l.silence.of(seed.Name) >= l.Monitor/2
-	})
+	return l.Clock.Since(l.asked) >= l.Monitor || l.silence.isAhead() ||
+		slices.ContainsFunc(seeds, func(seed gardencorev1beta1.Seed) bool {
+			return isKnown(&seed) && l.silence.of(seed.Name) >= l.Monitor/2
+		})
 }
 
 // renewals are what changes with every heartbeat. A Lease that another Seed of the same name has had is none.

@@ -225,17 +225,26 @@ func TestLifecycle_SeedIsUnknown_CostsNothingOnceItIsSeen(t *testing.T) {
 	t.Parallel()
 	h := newHearsay(t, "a", "b")
 	h.goOn(t, 5, "a", "b")
-	if at, unseen := h.Heard(); !at.Equal(h.clock.Now()) || unseen != nil {
+	heard := func() (time.Time, []string) {
+		at, unseen, err := h.Heard(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return at, unseen
+	}
+	if at, unseen := heard(); !at.Equal(h.clock.Now()) || len(unseen) > 0 {
 		t.Errorf("heard at %v, unseen %v", at, unseen)
 	}
 	h.goOn(t, 6, "b")
-	if at, unseen := h.Heard(); !at.Equal(h.clock.Now()) || !slices.Equal(unseen, []string{"a"}) {
+	if at, unseen := heard(); !at.Equal(h.clock.Now()) || !slices.Equal(unseen, []string{"a"}) {
 		t.Errorf("heard at %v, unseen %v, want a", at, unseen)
 	}
 	h.show(t, "a")
 	h.goOn(t, 1, "b")
-	if _, unseen := h.Heard(); unseen != nil {
-		t.Errorf("unseen is %v, which is seen", unseen)
+	h.clock.Step(time.Second)
+	write(t, h.seen, "b", h.clock.Now())
+	if at, unseen := heard(); !at.Equal(h.clock.Now()) || len(unseen) > 0 {
+		t.Errorf("heard at %v, unseen %v, want it now, and nobody", at, unseen)
 	}
 	clear(h.requests)
 	h.goOn(t, 40, "b")

@@ -2,6 +2,7 @@ package seed
 
 import (
 	"maps"
+	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -15,6 +16,7 @@ type silence struct {
 	// gap is how long one may fail to listen before that.
 	gap time.Duration
 
+	mu     sync.Mutex
 	heard  map[string]hearing
 	hinted map[string]time.Time // the last hint
 	listen time.Time
@@ -28,6 +30,8 @@ type hearing struct {
 // hint notes the renewals that a watch has shown. Only one that it has not shown before, and that is later than what is
 // known, says anything: a seed was heard, and whoever listens could hear. Else the watch may be late or broken.
 func (s *silence) hint(shown map[string]time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	news, renewals := false, maps.Clone(shown)
 	for name, renewal := range shown {
 		before, known := s.heard[name]
@@ -39,12 +43,14 @@ func (s *silence) hint(shown map[string]time.Time) {
 	}
 	s.hinted = shown
 	if news {
-		s.take(renewals)
+		s.note(renewals)
 	}
 }
 
 // isAhead reports whether more is known than the watch has shown by now: it is late, or broken.
 func (s *silence) isAhead() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for name, known := range s.heard {
 		if known.renewal.After(s.hinted[name]) {
 			return true
@@ -55,6 +61,12 @@ func (s *silence) isAhead() bool {
 
 // take notes the renewals of all seeds, as read just now.
 func (s *silence) take(renewals map[string]time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.note(renewals)
+}
+
+func (s *silence) note(renewals map[string]time.Time) {
 	now := s.clock.Now()
 	missed := s.listen.IsZero() || now.Sub(s.listen) > s.gap
 	heard := make(map[string]hearing, len(renewals))
@@ -70,9 +82,18 @@ func (s *silence) take(renewals map[string]time.Time) {
 
 // of is how long the seed has been silent; zero for one that is not known.
 func (s *silence) of(name string) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	hearing, known := s.heard[name]
 	if !known {
 		return 0
 	}
 	return s.clock.Since(hearing.at)
+}
+
+// last is when a seed was heard, or the garden was read.
+func (s *silence) last() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.listen
 }

@@ -274,6 +274,7 @@ func (f *gardenControllerManagerFlags) addSeedLoss(mgr manager.Manager, garden c
 		return err
 	}
 	evacuation := f.evacuations(garden)
+	evacuation.Cached, evacuation.Heartbeats = mgr.GetClient(), lifecycle
 	evacuation.States, evacuation.Events = states, events
 	if f.evacuationSecondSign {
 		shoots, err := newShootClients(f.shootProxyURL, f.shootProxyCA)
