@@ -23,6 +23,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/cachefirst"
 	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
 	"github.com/transplant-sim/transplant/controllers/controlplane/namespace"
+	"github.com/transplant-sim/transplant/controllers/migration/refusals"
 )
 
 // AddToManager adds the SourceCleanup to a manager on the garden.
@@ -47,14 +48,20 @@ func (r *Readiness) AddToManager(mgr manager.Manager) error {
 
 // AddToManager adds the ForcedRestore to a manager on the garden.
 func (r *ForcedRestore) AddToManager(mgr manager.Manager) error {
-	first := &cachefirst.Reconciler{
-		Live: r.Garden, Cached: mgr.GetCache(), Clock: r.Clock, Fallback: r.Retry,
+	return complete(mgr, "forced-restore", 1, r.cacheFirst(mgr.GetCache()), &gardencorev1beta1.Shoot{},
+		predicate.NewPredicateFuncs(lifecycle.Forced))
+}
+
+func (r *ForcedRestore) cacheFirst(cached client.Reader) reconcile.Reconciler {
+	r.Refused = &refusals.Refusals{Cached: cached}
+	return &cachefirst.Reconciler{
+		Live: r.Garden, Cached: cached, Clock: r.Clock, Fallback: r.Retry,
 		Of: func(c client.Client) reconcile.Reconciler {
-			return &ForcedRestore{Garden: c, States: r.States, Clock: r.Clock, Events: r.Events, Retry: r.Retry}
+			return &ForcedRestore{
+				Garden: c, States: r.States, Clock: r.Clock, Events: r.Events, Retry: r.Retry, Refused: r.Refused,
+			}
 		},
 	}
-	return complete(mgr, "forced-restore", 1, first, &gardencorev1beta1.Shoot{},
-		predicate.NewPredicateFuncs(lifecycle.Forced))
 }
 
 // AddToManager adds the Evacuation to a manager on the garden.

@@ -23,6 +23,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
+	"github.com/transplant-sim/transplant/controllers/migration/refusals"
 )
 
 // eventLog remembers the reasons of events, in order.
@@ -90,7 +91,8 @@ func (h *heartbeats) Heard(context.Context) (at time.Time, unseen []string, err 
 func newForcedRestore(garden client.Client) *ForcedRestore {
 	clock := testingclock.NewFakePassiveClock(time.Unix(1000, 0))
 	states := &shootstate.Store{Garden: garden, Clock: clock}
-	return &ForcedRestore{Garden: garden, States: states, Clock: clock, Events: &eventLog{}, Retry: time.Second}
+	return &ForcedRestore{Garden: garden, States: states, Clock: clock, Events: &eventLog{}, Retry: time.Second,
+		Refused: &refusals.Refusals{Cached: garden}}
 }
 
 // lookFor looks once a second.

@@ -12,6 +12,7 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
@@ -268,5 +269,57 @@ func TestEvacuation_NobodyIsHeard_GardenIsRead(t *testing.T) {
 	lookFor(t, e, clock, 1)
 	if got := state(t, garden)["s"]; got != plainGoes {
 		t.Errorf("it is %s", got)
+	}
+}
+
+// A forced restore that waits is looked at in the cache, and once in the retry period at one of those that wait.
+func TestForcedRestore_Waits_OneShootIsReadInEachRetry(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		source gardencorev1beta1.ConditionStatus
+		gets   int // of one shoot, for each retry
+	}{"the source answers": {"True", 2}, "the state is not whole": {"Unknown", 4}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var shoots []*gardencorev1beta1.Shoot
+			for i := range 10 {
+				shoots = append(shoots, forced(stranded(fmt.Sprintf("s%d", i), "b", "a", "Reconcile", "Succeeded")))
+			}
+			garden := newGarden(t, c.source, shoots...)
+			for _, shoot := range shoots {
+				removeState(t, garden, shoot)
+			}
+			requests := count(garden)
+			clock := testingclock.NewFakePassiveClock(time.Unix(1000, 0))
+			restore := newForcedRestore(requests)
+			restore.Clock = clock
+			r := restore.cacheFirst(garden)
+			reconcileAll := func() {
+				for _, shoot := range shoots {
+					result, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)})
+					if err != nil || result.RequeueAfter == 0 {
+						t.Fatalf("looks again after %v, %v", result.RequeueAfter, err)
+					}
+				}
+				clock.SetTime(clock.Now().Add(time.Second))
+			}
+			reconcileAll()
+			clear(requests.requests)
+			for range 20 {
+				reconcileAll()
+			}
+			if diff := cmp.Diff(map[string]int{"get": 20 * c.gets}, requests.requests); diff != "" {
+				t.Errorf("requests in 20 retries of 10 shoots (-want +got):\n%s", diff)
+			}
+			save(t, garden, shoots[3], wholeState())
+			setReady(t, garden, "a", "Unknown", clock.Now())
+			request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoots[3])}
+			if _, err := r.Reconcile(t.Context(), request); err != nil {
+				t.Fatal(err)
+			}
+			if got := state(t, garden)["s3"]; got != "b b Migrate/Aborted true" {
+				t.Errorf("nothing is missing any more, and it is %s", got)
+			}
+		})
 	}
 }

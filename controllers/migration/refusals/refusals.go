@@ -21,7 +21,7 @@ import (
 type Refusals struct {
 	// Cached is what watches have shown of the garden.
 	Cached client.Reader
-	// AtMost is how long a refusal is believed that no watch contradicts.
+	// AtMost is how long a refusal is believed that no watch contradicts; zero is for ever.
 	AtMost time.Duration
 
 	all     map[client.ObjectKey]refusal
@@ -49,7 +49,7 @@ func (r *Refusals) Note(shoot *gardencorev1beta1.Shoot, of string, why error, no
 // again, whatever watches show: so the fallback costs the same however many shoots are refused.
 func (r *Refusals) Known(ctx context.Context, shoot *gardencorev1beta1.Shoot, now time.Time) error {
 	last, is := r.all[client.ObjectKeyFromObject(shoot)]
-	old := is && !r.renewed && now.Sub(last.at) >= r.AtMost
+	old := is && r.AtMost > 0 && !r.renewed && now.Sub(last.at) >= r.AtMost
 	r.renewed = r.renewed || old
 	if !is || old || last.of == "" || last.of != r.Versions(ctx, shoot) {
 		return nil
