@@ -139,7 +139,7 @@ func (e *Evacuation) observe(ctx context.Context) (*observed, error) {
 		_, shown := silent[seed]
 		return !shown
 	})
-	late := e.Clock.Since(heard) > e.Interval*3/2 || e.Clock.Since(e.read) >= fallback*e.Interval
+	late := e.Clock.Since(heard) > e.Interval*5/4 || e.Clock.Since(e.read) >= fallback*e.Interval
 	if hidden || len(silent) > 0 && (late || e.Second != nil) {
 		return e.ask(ctx)
 	}
@@ -191,8 +191,8 @@ func (e *Evacuation) work(ctx context.Context, stranded, back []*gardencorev1bet
 // gap is after how long without the garden the count begins anew.
 func (e *Evacuation) gap() time.Duration { return 3 * e.Interval }
 
-// lostNow are the seeds that have been lost for the grace period. Who has not seen the garden for a while begins to count
-// anew: a garden that was away must not take all its seeds for lost. So does who has missed that a seed was back.
+// lostNow are the seeds that have been lost for the grace period. Who has not seen the garden for a while begins to
+// count anew: a garden that was away must not take all its seeds for lost. So does who has missed that a seed was back.
 func (e *Evacuation) lostNow(garden *observed) map[string]bool {
 	now := e.Clock.Now()
 	if garden.at.Sub(e.last) > e.gap() {
@@ -241,9 +241,9 @@ func silentSince(seeds []gardencorev1beta1.Seed) map[string]time.Time {
 	return silent
 }
 
-// stranded are the shoots whose seed is lost, the most important first (docs/ownership.md#spec-9-4), and those whose
-// seed is back, but not the word that they cannot go anywhere. begin is that of the look, to which answers of shoots are
-// dated.
+// stranded are the shoots whose seed is lost, the most important first (docs/ownership.md#spec-9-4). Those in back still
+// say that they cannot go anywhere, though their seed is back. begin is that of the look: answers of shoots have it as
+// their date.
 func (e *Evacuation) stranded(shoots []gardencorev1beta1.Shoot, lost map[string]bool,
 	begin time.Time) (stranded, back []*gardencorev1beta1.Shoot) {
 	for i := range shoots {

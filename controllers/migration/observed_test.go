@@ -244,7 +244,7 @@ func TestEvacuation_SeedWasBackUnseen_CountsAnew(t *testing.T) {
 	}
 }
 
-// Without heartbeats the garden is read at every look, and a garden that was away gives everybody the grace period anew.
+// Without heartbeats the garden is read at every look. One that was away gives everybody the grace period anew.
 func TestEvacuation_NobodyIsHeard_GardenIsRead(t *testing.T) {
 	t.Parallel()
 	garden := newGarden(t, "Unknown", plain("s")...)

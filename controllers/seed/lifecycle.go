@@ -41,7 +41,8 @@ type Lifecycle struct {
 	Interval time.Duration
 
 	silence silence
-	asked   time.Time // when the Leases were last read from the garden
+	asked   time.Time            // when the Leases were last read from the garden
+	said    map[string]time.Time // the last renewal of seeds whose conditions were found, or made, Unknown
 	begun   sync.Once
 	unseen  atomic.Pointer[[]string]
 }
@@ -81,11 +82,21 @@ func (l *Lifecycle) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var unseen []string
-	if !l.mustAsk(seeds) {
-		l.unseen.Store(&unseen)
-		return nil
+	if l.mustAsk(seeds) {
+		err = l.ask(ctx, seeds)
 	}
+	var unseen []string
+	for _, seed := range seeds {
+		if l.isSaid(seed.Name) && slices.ContainsFunc(seed.Status.Conditions, says) {
+			unseen = append(unseen, seed.Name)
+		}
+	}
+	l.unseen.Store(&unseen)
+	return err
+}
+
+// ask reads the Leases from the garden, and says which seeds are silent.
+func (l *Lifecycle) ask(ctx context.Context, seeds []gardencorev1beta1.Seed) error {
 	leases := &coordinationv1.LeaseList{}
 	if err := l.Garden.List(ctx, leases, client.InNamespace(constants.SeedLeaseNamespace)); err != nil {
 		return fmt.Errorf("list the leases of seeds: %w", err)
@@ -94,12 +105,10 @@ func (l *Lifecycle) look(ctx context.Context) error {
 	l.silence.take(renewals(seeds, leases.Items))
 	var errs []error
 	for i := range seeds {
-		if seed := &seeds[i]; isKnown(seed) && l.silence.of(seed.Name) > l.Monitor {
-			unseen = append(unseen, seed.Name)
+		if seed := &seeds[i]; l.isWatched(seed) && l.silence.of(seed.Name) > l.Monitor {
 			errs = append(errs, l.setUnknown(ctx, seed))
 		}
 	}
-	l.unseen.Store(&unseen)
 	return errors.Join(errs...)
 }
 
@@ -115,12 +124,12 @@ func (l *Lifecycle) hear(ctx context.Context) ([]gardencorev1beta1.Seed, error) 
 	return seeds.Items, nil
 }
 
-// mustAsk reports whether the Leases are to be read from the garden: at every look while a seed has been silent for half
-// the monitor period, or the watch is behind; and once in a monitor period, to find out whether it is.
+// mustAsk reports whether the Leases are to be read from the garden: at every look while a seed has been silent for
+// half the monitor period, or the watch is behind; and once in a monitor period, to find out whether it is.
 func (l *Lifecycle) mustAsk(seeds []gardencorev1beta1.Seed) bool {
 	return l.Clock.Since(l.asked) >= l.Monitor || l.silence.isAhead() ||
 		slices.ContainsFunc(seeds, func(seed gardencorev1beta1.Seed) bool {
-			return isKnown(&seed) && l.silence.of(seed.Name) >= l.Monitor/2
+			return l.isWatched(&seed) && l.silence.of(seed.Name) >= l.Monitor/2
 		})
 }
 
@@ -140,20 +149,32 @@ func renewals(seeds []gardencorev1beta1.Seed, leases []coordinationv1.Lease) map
 	return all
 }
 
-// isKnown reports whether a condition of the seed, of those that its gardenlet keeps, says anything. A seed that never
-// had any is only waited for.
-func isKnown(seed *gardencorev1beta1.Seed) bool {
-	return slices.ContainsFunc(seed.Status.Conditions, says)
+// isWatched reports whether the silence of the seed would be news: its conditions are not Unknown, or it was heard
+// since they were. A seed that never had conditions is only waited for.
+func (l *Lifecycle) isWatched(seed *gardencorev1beta1.Seed) bool {
+	conditions := seed.Status.Conditions
+	return slices.ContainsFunc(conditions, says) || slices.ContainsFunc(conditions, isKept) && !l.isSaid(seed.Name)
+}
+
+// isSaid reports whether the conditions of the seed are Unknown, and it was not heard since.
+func (l *Lifecycle) isSaid(name string) bool {
+	renewal, is := l.said[name]
+	return is && renewal.Equal(l.silence.renewal(name))
+}
+
+// isKept reports whether the gardenlet keeps the condition, says whether that says anything.
+func isKept(condition gardencorev1beta1.Condition) bool {
+	return condition.Type == gardencorev1beta1.SeedGardenletReady ||
+		condition.Type == gardencorev1beta1.SeedSystemComponentsHealthy
 }
 
 func says(condition gardencorev1beta1.Condition) bool {
-	kept := condition.Type == gardencorev1beta1.SeedGardenletReady ||
-		condition.Type == gardencorev1beta1.SeedSystemComponentsHealthy
-	return kept && condition.Status != gardencorev1beta1.ConditionUnknown
+	return isKept(condition) && condition.Status != gardencorev1beta1.ConditionUnknown
 }
 
 // setUnknown makes the conditions that the gardenlet keeps Unknown, unless the seed is another one by now.
 func (l *Lifecycle) setUnknown(ctx context.Context, cached *gardencorev1beta1.Seed) error {
+	renewal := l.silence.renewal(cached.Name)
 	seed, now, changed := &gardencorev1beta1.Seed{}, metav1.NewTime(l.Clock.Now()), false
 	if err := l.Garden.Get(ctx, client.ObjectKeyFromObject(cached), seed); err != nil || seed.UID != cached.UID {
 		return client.IgnoreNotFound(err)
@@ -170,8 +191,15 @@ func (l *Lifecycle) setUnknown(ctx context.Context, cached *gardencorev1beta1.Se
 			condition.LastTransitionTime, condition.LastUpdateTime = now, now
 		}
 	})
-	if client.IgnoreNotFound(err) != nil || !changed {
-		return err
+	if err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if l.said == nil {
+		l.said = map[string]time.Time{}
+	}
+	l.said[seed.Name] = renewal
+	if !changed {
+		return nil
 	}
 	log.FromContext(ctx).Info("The seed is silent", "seed", seed.Name, "for",
 		l.silence.of(seed.Name).Round(time.Millisecond).String())

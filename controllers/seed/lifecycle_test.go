@@ -68,7 +68,9 @@ func newHearsay(t *testing.T, seeds ...string) *hearsay {
 			seed := &gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name)}}
 			seed.Status.Conditions = []gardencorev1beta1.Condition{{Type: "GardenletReady", Status: "True"}}
 			lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "gardener-system-seed-lease", Name: name},
-				Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To("uid-" + name), RenewTime: ptr.To(metav1.NewMicroTime(h.began))}}
+				Spec: coordinationv1.LeaseSpec{
+					HolderIdentity: ptr.To("uid-" + name), RenewTime: ptr.To(metav1.NewMicroTime(h.began)),
+				}}
 			if err := errors.Join(c.Create(t.Context(), seed), c.Create(t.Context(), lease)); err != nil {
 				t.Fatal(err)
 			}
@@ -145,7 +147,7 @@ func TestLifecycle_SeedsRenewTheirLeases_GardenIsHardlyAsked(t *testing.T) {
 		if diff := cmp.Diff(map[string]int{"list": 10, "patch": 0, "get": 0}, map[string]int{
 			"list": h.requests["list"], "patch": h.requests["patch"], "get": h.requests["get"],
 		}); diff != "" {
-			t.Errorf("%d seeds, requests in 40 s, in which the monitor period passes 10 times (-want +got):\n%s", len(seeds), diff)
+			t.Errorf("%d seeds, requests in ten monitor periods (-want +got):\n%s", len(seeds), diff)
 		}
 	}
 }
@@ -250,5 +252,42 @@ func TestLifecycle_SeedIsUnknown_CostsNothingOnceItIsSeen(t *testing.T) {
 	h.goOn(t, 40, "b")
 	if h.requests["list"] != 10 || h.requests["patch"] > 0 || h.requests["get"] > 0 {
 		t.Errorf("in 40 seconds asked for %v, want 10 lists", h.requests)
+	}
+}
+
+// A watch of Seeds that stands still hides neither that a seed was back, nor that the garden has forgotten a silence.
+func TestLifecycle_ConditionsAreNotShown_SilenceIsFoundAgain(t *testing.T) {
+	t.Parallel()
+	ready := client.RawPatch(types.MergePatchType,
+		[]byte(`{"status":{"conditions":[{"type":"GardenletReady","status":"True"}]}}`))
+	for name, c := range map[string]struct {
+		shown string // the status of a, once it is Unknown
+		back  int    // seconds for which a is heard again
+	}{
+		"was back, shown as Unknown": {"Unknown", 3},
+		"was back, shown as ready":   {"True", 3},
+		"the garden went back":       {"True", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHearsay(t, "a", "b")
+			h.goOn(t, 5, "a", "b")
+			h.goOn(t, 6, "b")
+			if diff := cmp.Diff([]string{"a"}, h.unknown(t)); diff != "" {
+				t.Fatal(diff)
+			}
+			if c.shown == "Unknown" {
+				h.show(t, "a")
+			}
+			h.goOn(t, c.back, "a", "b")
+			seed := &gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+			if err := h.garden.Status().Patch(t.Context(), seed, ready); err != nil {
+				t.Fatal(err)
+			}
+			h.goOn(t, 5, "b")
+			if diff := cmp.Diff([]string{"a"}, h.unknown(t)); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }

@@ -97,3 +97,10 @@ func (s *silence) last() time.Time {
 	defer s.mu.Unlock()
 	return s.listen
 }
+
+// renewal is the last one that is known of the seed, by its own clock.
+func (s *silence) renewal(name string) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.heard[name].renewal
+}
