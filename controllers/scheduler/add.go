@@ -33,16 +33,20 @@ func (r *Reconciler) AddToManager(mgr manager.Manager) error {
 		For(&gardencorev1beta1.Shoot{}, builder.WithPredicates(waits)).
 		Watches(&gardencorev1beta1.Seed{}, all).
 		Watches(&gardencorev1beta1.CloudProfile{}, all).
-		Complete(&cachefirst.Reconciler{
-			Live: r.Garden, Cached: mgr.GetCache(), Clock: r.Clock, Fallback: r.Retry,
-			Of: func(c client.Client) reconcile.Reconciler {
-				return &Reconciler{Garden: c, Clock: r.Clock, Events: r.Events, Retry: r.Retry}
-			},
-		})
+		Complete(r.cacheFirst(mgr.GetCache()))
 	if err != nil {
 		return fmt.Errorf("add controller %q: %w", "scheduler", err)
 	}
 	return nil
+}
+
+func (r *Reconciler) cacheFirst(cached client.Reader) reconcile.Reconciler {
+	return &cachefirst.Reconciler{
+		Live: r.Garden, Cached: cached, Clock: r.Clock, Fallback: r.Retry,
+		Of: func(c client.Client) reconcile.Reconciler {
+			return &Reconciler{Garden: c, Clock: r.Clock, Events: r.Events, Retry: r.Retry}
+		},
+	}
 }
 
 // waiting are the shoots without a seed.
