@@ -19,19 +19,22 @@ func Ask(c client.Client) error {
 	return nil
 }
 
-// reading reads from the cache and writes nothing. The client only names kinds.
-type reading struct {
+// cached reads from the cache.
+type cached struct {
 	client.Client
-	cached client.Reader
+	reader client.Reader
 }
 
-func (r reading) Get(ctx context.Context, key client.ObjectKey, object client.Object, o ...client.GetOption) error {
-	return r.cached.Get(ctx, key, object, o...)
+func (c cached) Get(ctx context.Context, key client.ObjectKey, object client.Object, o ...client.GetOption) error {
+	return c.reader.Get(ctx, key, object, o...)
 }
 
-func (r reading) List(ctx context.Context, list client.ObjectList, o ...client.ListOption) error {
-	return r.cached.List(ctx, list, o...)
+func (c cached) List(ctx context.Context, list client.ObjectList, o ...client.ListOption) error {
+	return c.reader.List(ctx, list, o...)
 }
+
+// reading writes nothing.
+type reading struct{ cached }
 
 func (reading) Apply(context.Context, runtime.ApplyConfiguration, ...client.ApplyOption) error {
 	return errAsk

@@ -22,6 +22,9 @@ type Reconciler struct {
 	// Live is an uncached client, Cached the cache of the manager.
 	Live   client.Client
 	Cached client.Reader
+	// Locked says that all that decides about a write is in the object that is written, with an optimistic lock: then the
+	// API server refuses what an old cache has decided, and only that is read again.
+	Locked bool
 	// Clock and Fallback may be missing where no object waits.
 	Clock    clock.PassiveClock
 	Fallback time.Duration
@@ -35,7 +38,12 @@ var _ reconcile.Reconciler = &Reconciler{}
 
 // Reconcile implements reconcile.Reconciler.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	result, err := r.Of(reading{r.Live, r.Cached}).Reconcile(ctx, request)
+	first := cached{r.Live, r.Cached}
+	var with client.Client = reading{first}
+	if r.Locked {
+		with = first
+	}
+	result, err := r.Of(with).Reconcile(ctx, request)
 	if err == nil && !r.isDue(request, result) {
 		return result, nil
 	}

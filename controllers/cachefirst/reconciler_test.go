@@ -86,6 +86,42 @@ func TestReconcile_CacheHasNothingToDo_AsksNobody(t *testing.T) {
 	}
 }
 
+func TestReconcile_Locked_CacheDecidesUnlessItIsOld(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change       string // of the label, which the cache does not show
+		gets, writes int
+	}{"as shown": {"", 0, 1}, "changed meanwhile": {"maybe", 1, 2}, "done meanwhile": {"yes", 1, 1}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			requests := map[string]int{}
+			garden := server(requests, node("n", "no"))
+			shown := &corev1.Node{}
+			if err := garden.Get(t.Context(), client.ObjectKey{Name: "n"}, shown); err != nil {
+				t.Fatal(err)
+			}
+			seen := fake.NewClientBuilder().WithObjects(shown.DeepCopy()).Build()
+			if c.change != "" {
+				shown.Labels[label] = c.change
+				if err := garden.Update(t.Context(), shown); err != nil {
+					t.Fatal(err)
+				}
+			}
+			clear(requests)
+			r := &cachefirst.Reconciler{Of: mark, Live: garden, Cached: seen, Locked: true}
+			if _, err := r.Reconcile(t.Context(), request("n")); err != nil {
+				t.Fatal(err)
+			}
+			if requests["get n"] != c.gets || requests["patch n"] != c.writes {
+				t.Errorf("asked for %v, want %d reads and %d writes", requests, c.gets, c.writes)
+			}
+			if err := garden.Get(t.Context(), client.ObjectKey{Name: "n"}, shown); err != nil || shown.Labels[label] != "yes" {
+				t.Errorf("labels %v, error %v", shown.Labels, err)
+			}
+		})
+	}
+}
+
 // A watch that shows nothing is no reason to wait for ever, and many that wait ask no more often than one.
 func TestReconcile_ObjectsWait_OneIsReadLiveInEachFallback(t *testing.T) {
 	t.Parallel()

@@ -125,9 +125,9 @@ func (l *Lifecycle) hear(ctx context.Context) ([]gardencorev1beta1.Seed, error) 
 }
 
 // mustAsk reports whether the Leases are to be read from the garden: at every look while a seed has been silent for
-// half the monitor period, or the watch is behind; and once in a monitor period, to find out whether it is.
+// half the monitor period, or the watch is behind; and once in five monitor periods, to find out whether it is.
 func (l *Lifecycle) mustAsk(seeds []gardencorev1beta1.Seed) bool {
-	return l.Clock.Since(l.asked) >= l.Monitor || l.silence.isAhead() ||
+	return l.Clock.Since(l.asked) >= 5*l.Monitor || l.silence.isAhead() ||
 		slices.ContainsFunc(seeds, func(seed gardencorev1beta1.Seed) bool {
 			return l.isWatched(&seed) && l.silence.of(seed.Name) >= l.Monitor/2
 		})

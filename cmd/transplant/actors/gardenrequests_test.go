@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -122,9 +123,9 @@ func populate(t *testing.T, g client.Client) {
 	mergeStatus(t, g, shoot, `{"status":{"seedName":"a"}}`)
 }
 
-func renewLeases(t *testing.T, g client.Client) {
+func renewLeases(t *testing.T, g client.Client, seeds ...string) {
 	t.Helper()
-	for _, name := range []string{"a", "b"} {
+	for _, name := range seeds {
 		lease := &coordinationv1.Lease{}
 		lease.Namespace, lease.Name = constants.SeedLeaseNamespace, name
 		merge(t, g, lease, `{"spec":{"renewTime":"`+time.Now().UTC().Format(metav1.RFC3339Micro)+`"}}`)
@@ -132,7 +133,7 @@ func renewLeases(t *testing.T, g client.Client) {
 }
 
 // TestGardenControllerManager_SeedsAreThereAndShootsChange_GardenIsHardlyRead: at rest and while shoots report what
-// happens to them, watches say all that is to be known.
+// happens to them, watches say all that is to be known. A seed that is lost is found in time, and costs little.
 func TestGardenControllerManager_SeedsAreThereAndShootsChange_GardenIsHardlyRead(t *testing.T) {
 	t.Parallel()
 	config := apiservertest.Start(t, apiservertest.Options{CRDs: crds.Garden()})
@@ -145,11 +146,12 @@ func TestGardenControllerManager_SeedsAreThereAndShootsChange_GardenIsHardlyRead
 	mgr := startManager(t, config, read.client(t, config))
 	shoot := &gardencorev1beta1.Shoot{}
 	shoot.Namespace, shoot.Name = "garden-p", "s"
+	alive := []string{"a", "b"}
 	await := func(what string, is func(*gardencorev1beta1.Shoot) bool) {
 		t.Helper()
 		err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true,
 			func(ctx context.Context) (bool, error) {
-				renewLeases(t, g)
+				renewLeases(t, g, alive...)
 				return is(shoot), client.IgnoreNotFound(mgr.GetClient().Get(ctx, client.ObjectKeyFromObject(shoot), shoot))
 			})
 		if err != nil {
@@ -170,13 +172,32 @@ func TestGardenControllerManager_SeedsAreThereAndShootsChange_GardenIsHardlyRead
 	await("the shoot gets another label", func(s *gardencorev1beta1.Shoot) bool {
 		return s.Labels[constants.ShootStatus] == "unhealthy"
 	})
-	// Leases once in a monitor period; the Shoot when its label is written.
-	most := map[string]int{"list *v1.LeaseList": 1 + int(time.Since(began)/(4*time.Second)), "get *v1beta1.Shoot": 2}
-	for what, count := range read.reset() {
-		if count > most[what] {
-			t.Errorf("%s: %d times in %v, want at most %d", what, count, time.Since(began), most[what])
+	check := func(most map[string]int) {
+		t.Helper()
+		for what, count := range read.reset() {
+			if count > most[what] {
+				t.Errorf("%s: %d times in %v, want at most %d", what, count, time.Since(began), most[what])
+			}
 		}
 	}
+	// Leases once in five monitor periods; the Shoot if it has changed while its label was written.
+	check(map[string]int{"list *v1.LeaseList": 1 + int(time.Since(began)/(20*time.Second)), "get *v1beta1.Shoot": 1})
+
+	alive, began = []string{"b"}, time.Now()
+	await("the shoot of the lost seed says that it cannot go anywhere", func(s *gardencorev1beta1.Shoot) bool {
+		return slices.ContainsFunc(s.Status.Constraints, func(c gardencorev1beta1.Condition) bool {
+			return c.Type == gardencorev1beta1.ShootEvacuationPossible
+		})
+	})
+	took := time.Since(began)
+	if took < 10*time.Second || took > 20*time.Second {
+		t.Errorf("the seed was lost after %v, want it soon after ten seconds", took)
+	}
+	// Leases at each look in the second half of the monitor period. Seeds and Shoots when the seed falls silent, when it is
+	// lost, and where no heartbeat came between two looks.
+	check(map[string]int{"list *v1.LeaseList": 5 + int(took/(20*time.Second)), "list *v1beta1.SeedList": 4,
+		"list *v1beta1.ShootList": 4, "get *v1beta1.Seed": 2, "get *v1beta1.Shoot": 1, "get *v1beta1.ShootState": 1,
+		"get *v1beta1.BackupEntry": 1, "get *v1beta1.CloudProfile": 1})
 }
 
 // startManager runs the controllers, which read with garden.
