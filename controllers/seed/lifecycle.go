@@ -48,7 +48,7 @@ type Lifecycle struct {
 }
 
 // Heard is when the garden was last seen to be there, by a heartbeat or a read, and the seeds that are silent though
-// Cached shows them as ready: its watch is late, or broken.
+// Cached shows them as ready: its watch is late, or stuck.
 func (l *Lifecycle) Heard(ctx context.Context) (at time.Time, unseen []string, err error) {
 	if _, err := l.hear(ctx); err != nil {
 		return time.Time{}, nil, err

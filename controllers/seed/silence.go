@@ -28,7 +28,7 @@ type hearing struct {
 }
 
 // hint notes the renewals that a watch has shown. Only one that it has not shown before, and that is later than what is
-// known, says anything: a seed was heard, and whoever listens could hear. Else the watch may be late or broken.
+// known, says anything: a seed was heard, and whoever listens could hear. Else the watch may be late or stuck.
 func (s *silence) hint(shown map[string]time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,7 +47,7 @@ func (s *silence) hint(shown map[string]time.Time) {
 	}
 }
 
-// isAhead reports whether more is known than the watch has shown by now: it is late, or broken.
+// isAhead reports whether more is known than the watch has shown by now: it is late, or stuck.
 func (s *silence) isAhead() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
