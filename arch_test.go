@@ -27,12 +27,13 @@ var allowed = map[string][]string{
 	"controllers": {"api", "controllers/flow", "controllers/controlplane", "controllers/ownership",
 		"controllers/etcd", "controllers/placement", "controllers/patch", "controllers/errorcodes", "controllers/rollout",
 		"controllers/rotation", "controllers/nodecritical", "controllers/metricsserver", "controllers/connection",
-		"controllers/validation",
+		"controllers/validation", "controllers/cachefirst",
 		"controllers/maintenance/version", "controllers/maintenance/versionrules", "controllers/maintenance/image",
 		"controllers/maintenance/window"},
-	"controllers/flow":  {},
-	"controllers/patch": {}, // knows no type of ours, so that each duty can use it
-	"controllers/etcd":  {"api", "controllers/ownership"},
+	"controllers/flow":       {},
+	"controllers/cachefirst": {},
+	"controllers/patch":      {}, // knows no type of ours, so that each duty can use it
+	"controllers/etcd":       {"api", "controllers/ownership"},
 	// Programs that tests start.
 	"controllers/etcd/etcdtest": {"controllers/etcd", "clusters/tied"},
 	"dashboards/prometheustest": {"clusters/tied"},
@@ -62,7 +63,8 @@ var allowed = map[string][]string{
 		"controllers/extension/contract", "controllers/extension/reference",
 		"controllers/extension/infrastructure", "controllers/nodecritical"},
 	"controllers/extension/operatingsystem": {"api", "controllers/extension/contract", "controllers/extension/reference"},
-	"controllers/migration/savedstate":      {"api", "controllers/controlplane/shootstate", "controllers/patch"},
+	"controllers/migration/savedstate": {"api", "controllers/controlplane/shootstate", "controllers/patch",
+		"controllers/cachefirst"},
 	"controllers/migration/secondsign": {"api", "controllers/controlplane/lifecycle", "controllers/controlplane/scope",
 		"controllers/controlplane/shootaccess"},
 	"controllers/placement":  {"api"},

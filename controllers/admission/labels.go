@@ -14,6 +14,7 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/controllers/cachefirst"
 	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
@@ -63,7 +64,10 @@ func addSeedLabelers(mgr manager.Manager, c client.Client) error {
 	} {
 		err := builder.ControllerManagedBy(mgr).Named(name).
 			For(empty(), builder.WithPredicates(wrong)).
-			Complete(&seedLabeler{client: c, empty: empty})
+			Complete(&cachefirst.Reconciler{
+				Live: c, Cached: mgr.GetCache(), Locked: true,
+				Of: func(c client.Client) reconcile.Reconciler { return &seedLabeler{client: c, empty: empty} },
+			})
 		if err != nil {
 			return fmt.Errorf("add controller %q: %w", name, err)
 		}

@@ -12,6 +12,7 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/controllers/cachefirst"
 	"github.com/transplant-sim/transplant/controllers/care/health"
 	"github.com/transplant-sim/transplant/controllers/patch"
 )
@@ -25,7 +26,11 @@ type Labeler struct {
 
 // AddToManager adds the Labeler to a manager on the garden.
 func (l *Labeler) AddToManager(mgr manager.Manager) error {
-	err := builder.ControllerManagedBy(mgr).Named("shoot-status-label").For(&gardencorev1beta1.Shoot{}).Complete(l)
+	err := builder.ControllerManagedBy(mgr).Named("shoot-status-label").For(&gardencorev1beta1.Shoot{}).
+		Complete(&cachefirst.Reconciler{
+			Live: l.Garden, Cached: mgr.GetCache(), Locked: true,
+			Of: func(c client.Client) reconcile.Reconciler { return &Labeler{Garden: c} },
+		})
 	if err != nil {
 		return fmt.Errorf("add the controller of the status label: %w", err)
 	}
@@ -42,7 +47,7 @@ func (l *Labeler) Reconcile(ctx context.Context, request reconcile.Request) (rec
 	if shoot.Labels[constants.ShootStatus] == string(label) {
 		return reconcile.Result{}, nil
 	}
-	return reconcile.Result{}, client.IgnoreNotFound(patch.Object(ctx, l.Garden, shoot, func() {
+	return reconcile.Result{}, client.IgnoreNotFound(patch.LockedObject(ctx, l.Garden, shoot, func() {
 		metav1.SetMetaDataLabel(&shoot.ObjectMeta, constants.ShootStatus, string(label))
 	}))
 }

@@ -20,8 +20,10 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/cachefirst"
 	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
 	"github.com/transplant-sim/transplant/controllers/controlplane/namespace"
+	"github.com/transplant-sim/transplant/controllers/migration/refusals"
 )
 
 // AddToManager adds the SourceCleanup to a manager on the garden.
@@ -35,13 +37,31 @@ func (r *SourceCleanup) AddToManager(mgr manager.Manager, workers int) error {
 
 // AddToManager adds the Readiness to a manager on the garden.
 func (r *Readiness) AddToManager(mgr manager.Manager) error {
-	return complete(mgr, "migration-readiness", 1, r, &gardencorev1beta1.Shoot{})
+	first := &cachefirst.Reconciler{
+		Live: r.Garden, Cached: mgr.GetCache(), Clock: r.Clock, Fallback: r.Retry,
+		Of: func(c client.Client) reconcile.Reconciler {
+			return &Readiness{Garden: c, Clock: r.Clock, Retry: r.Retry}
+		},
+	}
+	return complete(mgr, "migration-readiness", 1, first, &gardencorev1beta1.Shoot{})
 }
 
 // AddToManager adds the ForcedRestore to a manager on the garden.
 func (r *ForcedRestore) AddToManager(mgr manager.Manager) error {
-	return complete(mgr, "forced-restore", 1, r, &gardencorev1beta1.Shoot{},
+	return complete(mgr, "forced-restore", 1, r.cacheFirst(mgr.GetCache()), &gardencorev1beta1.Shoot{},
 		predicate.NewPredicateFuncs(lifecycle.Forced))
+}
+
+func (r *ForcedRestore) cacheFirst(cached client.Reader) reconcile.Reconciler {
+	r.Refused = &refusals.Refusals{Cached: cached}
+	return &cachefirst.Reconciler{
+		Live: r.Garden, Cached: cached, Clock: r.Clock, Fallback: r.Retry,
+		Of: func(c client.Client) reconcile.Reconciler {
+			return &ForcedRestore{
+				Garden: c, States: r.States, Clock: r.Clock, Events: r.Events, Retry: r.Retry, Refused: r.Refused,
+			}
+		},
+	}
 }
 
 // AddToManager adds the Evacuation to a manager on the garden.

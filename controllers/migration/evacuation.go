@@ -21,9 +21,9 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
+	"github.com/transplant-sim/transplant/controllers/migration/refusals"
 	"github.com/transplant-sim/transplant/controllers/migration/secondsign"
 	"github.com/transplant-sim/transplant/controllers/patch"
-	"github.com/transplant-sim/transplant/controllers/placement"
 )
 
 // DefaultAtOnce is how many shoots one destination restores at the same time (docs/ownership.md#spec-9-4).
@@ -33,11 +33,14 @@ const DefaultAtOnce = 20
 // (docs/ownership.md#spec-9-4). It runs in the garden-controller-manager. That the lost seed does nothing any more is
 // not its business: the destination makes sure of that by taking ownership.
 type Evacuation struct {
-	// Garden is an uncached client.
+	// Garden is an uncached client: who is evacuated is read with it.
 	Garden client.Client
-	States scope.States
-	Clock  clock.PassiveClock
-	Events scope.Events
+	// Cached says when to read: it is what watches have shown of the garden.
+	Cached     client.Reader
+	Heartbeats Heartbeats
+	States     scope.States
+	Clock      clock.PassiveClock
+	Events     scope.Events
 	// Grace is how long a seed's GardenletReady must have been Unknown, as seen from here without a break.
 	Grace time.Duration
 	// Interval is between two looks at all seeds.
@@ -50,10 +53,30 @@ type Evacuation struct {
 	// Manual leaves the choice of a seed, and the annotation, to an operator.
 	Manual bool
 
-	lost   map[string]time.Time // since when, by seed
-	silent map[string]bool      // seeds that nobody hears, for however long
-	last   time.Time            // when the garden was last seen to be there
-	second secondsign.Sign
+	lost     map[string]time.Time // since when, by seed
+	silent   map[string]time.Time // seeds that nobody hears, and since when their conditions say so
+	declared map[string]bool      // seeds that were lost when the garden was last read
+	last     time.Time            // when the garden was last seen to be there
+	read     time.Time            // when the garden was last read
+	refused  *refusals.Refusals
+	second   secondsign.Sign
+}
+
+// Heartbeats are those of seeds, as seed.Lifecycle hears them.
+type Heartbeats interface {
+	// Heard is when the garden was last seen to be there, and the seeds that are silent though watches do not show it.
+	Heard(ctx context.Context) (at time.Time, unseen []string, err error)
+}
+
+// fallback is how many looks at what watches show may follow each other while a seed is silent.
+const fallback = 20
+
+// observed is the garden as watches have shown it, or as it was read.
+type observed struct {
+	seeds  []gardencorev1beta1.Seed
+	shoots []gardencorev1beta1.Shoot
+	live   bool
+	at     time.Time // when the garden was there
 }
 
 // Start looks at the seeds until ctx is done.
@@ -67,24 +90,94 @@ func (e *Evacuation) Start(ctx context.Context) error {
 	return nil
 }
 
-// look finds the seeds that have been lost for longer than the grace period, and works on their shoots.
+// look finds the seeds that have been lost for longer than the grace period, and works on their shoots. It counts by
+// what watches show. As soon as there is something to do, it reads the garden: the decision is about what was read.
 func (e *Evacuation) look(ctx context.Context) error {
-	seeds, shoots := &gardencorev1beta1.SeedList{}, &gardencorev1beta1.ShootList{}
-	if err := e.Garden.List(ctx, seeds); err != nil {
-		return fmt.Errorf("list the seeds: %w", err)
+	garden, err := e.observe(ctx)
+	if err != nil {
+		return err
 	}
-	lost := e.lostNow(seeds.Items)
-	if err := e.Garden.List(ctx, shoots); err != nil {
-		return fmt.Errorf("list the shoots: %w", err)
-	}
+	lost := e.lostNow(garden)
 	begin := e.last
 	if e.Second != nil {
-		atMost := e.second.Listen(ctx, e.Second, e.last, e.lost, shoots.Items)
+		atMost := e.second.Listen(ctx, e.Second, e.last, e.lost, garden.shoots)
 		e.last = e.last.Add(min(e.Clock.Since(e.last), atMost)) // it is no gap in which nobody looked
 	}
-	stranded, errs := e.stranded(ctx, shoots.Items, lost, begin)
+	stranded, back := e.stranded(garden.shoots, lost, begin)
+	if e.refused == nil || len(stranded) == 0 {
+		e.refused = &refusals.Refusals{Cached: e.Cached, AtMost: fallback * e.Interval}
+	}
+	if !garden.live {
+		if len(back) == 0 && !e.isPressing(ctx, stranded, garden, lost) {
+			e.declared = lost
+			return nil
+		}
+		if garden, err = e.ask(ctx); err != nil {
+			return err
+		}
+		lost = e.lostNow(garden)
+		stranded, back = e.stranded(garden.shoots, lost, begin)
+	}
+	e.declared = lost
+	return e.work(ctx, stranded, back, garden, lost)
+}
+
+// observe is what watches show, unless that may be wrong: a seed is silent which they do not show, or one is silent and
+// the garden was not seen to be there, or was not read for long. Who has a second sign asks all shoots that there are.
+func (e *Evacuation) observe(ctx context.Context) (*observed, error) {
+	garden, err := list(ctx, e.Cached)
+	if err != nil {
+		return nil, err
+	}
+	heard, unseen, err := e.Heartbeats.Heard(ctx)
+	if err != nil {
+		return nil, err
+	}
+	garden.at = heard
+	silent := silentSince(garden.seeds)
+	hidden := slices.ContainsFunc(unseen, func(seed string) bool {
+		_, shown := silent[seed]
+		return !shown
+	})
+	late := e.Clock.Since(heard) > e.Interval*5/4 || e.Clock.Since(e.read) >= fallback*e.Interval
+	if hidden || len(silent) > 0 && (late || e.Second != nil) {
+		return e.ask(ctx)
+	}
+	return garden, nil
+}
+
+// ask reads the garden.
+func (e *Evacuation) ask(ctx context.Context) (*observed, error) {
+	garden, err := list(ctx, e.Garden)
+	if err != nil {
+		return nil, err
+	}
+	e.read = e.Clock.Now()
+	garden.live, garden.at = true, e.read
+	return garden, nil
+}
+
+func list(ctx context.Context, from client.Reader) (*observed, error) {
+	seeds, shoots := &gardencorev1beta1.SeedList{}, &gardencorev1beta1.ShootList{}
+	if err := from.List(ctx, seeds); err != nil {
+		return nil, fmt.Errorf("list the seeds: %w", err)
+	}
+	if err := from.List(ctx, shoots); err != nil {
+		return nil, fmt.Errorf("list the shoots: %w", err)
+	}
+	return &observed{seeds: seeds.Items, shoots: shoots.Items}, nil
+}
+
+// work evacuates the shoots that are stranded. Those whose seed is back lose the word that they cannot go anywhere.
+func (e *Evacuation) work(ctx context.Context, stranded, back []*gardencorev1beta1.Shoot, garden *observed,
+	lost map[string]bool) error {
+	var errs []error
+	for _, shoot := range back {
+		errs = append(errs, e.report(ctx, shoot, nil))
+	}
+	e.refused.Begin()
 	for _, shoot := range stranded {
-		if err := e.evacuate(ctx, shoot, seeds.Items, shoots.Items, lost); err != nil {
+		if err := e.evacuate(ctx, shoot, garden, lost); err != nil {
 			errs = append(errs, fmt.Errorf("evacuate shoot %q: %w", client.ObjectKeyFromObject(shoot), err))
 			continue
 		}
@@ -98,30 +191,31 @@ func (e *Evacuation) look(ctx context.Context) error {
 // gap is after how long without the garden the count begins anew.
 func (e *Evacuation) gap() time.Duration { return 3 * e.Interval }
 
-// lostNow are the seeds that have been lost for the grace period. Who has not looked for a while begins to count anew:
-// a garden that was away must not take all its seeds for lost.
-func (e *Evacuation) lostNow(seeds []gardencorev1beta1.Seed) map[string]bool {
+// lostNow are the seeds that have been lost for the grace period. Who has not seen the garden for a while begins to
+// count anew: a garden that was away must not take all its seeds for lost. So does who has missed that a seed was back.
+func (e *Evacuation) lostNow(garden *observed) map[string]bool {
 	now := e.Clock.Now()
-	if now.Sub(e.last) > e.gap() {
+	if garden.at.Sub(e.last) > e.gap() {
 		e.lost = nil
 	}
 	since := map[string]time.Time{}
 	lost := map[string]bool{}
-	e.silent = map[string]bool{}
-	for _, seed := range seeds {
-		if statusOf(seed.Status.Conditions, gardencorev1beta1.SeedGardenletReady) != gardencorev1beta1.ConditionUnknown ||
-			len(seed.Status.Conditions) == 0 {
-			continue
-		}
-		begin, known := e.lost[seed.Name]
-		if !known {
+	silent := silentSince(garden.seeds)
+	for name, changed := range silent {
+		begin, known := e.lost[name]
+		if !known || changed.After(e.silent[name]) {
 			begin = now
+		} else {
+			silent[name] = e.silent[name] // watches may be behind
 		}
-		since[seed.Name], e.silent[seed.Name] = begin, true
-		lost[seed.Name] = now.Sub(begin) >= e.Grace
+		since[name] = begin
+		lost[name] = now.Sub(begin) >= e.Grace
 	}
-	e.lost, e.last = since, now
-	if len(since) == len(seeds) {
+	e.lost, e.silent = since, silent
+	if garden.at.After(e.last) {
+		e.last = garden.at
+	}
+	if len(since) == len(garden.seeds) {
 		// Nobody is heard of: that is more likely the garden's own network. Who comes back first must not get everything.
 		e.lost = nil
 		return nil
@@ -129,28 +223,45 @@ func (e *Evacuation) lostNow(seeds []gardencorev1beta1.Seed) map[string]bool {
 	return lost
 }
 
-// stranded are the shoots whose seed is lost, the most important first (docs/ownership.md#spec-9-4). Those whose seed
-// is back lose the word that they cannot go anywhere. begin is that of the look, to which answers of shoots are dated.
-func (e *Evacuation) stranded(ctx context.Context, shoots []gardencorev1beta1.Shoot, lost map[string]bool,
-	begin time.Time) ([]*gardencorev1beta1.Shoot, []error) {
-	var stranded []*gardencorev1beta1.Shoot
-	var errs []error
+// silentSince are the seeds that nobody hears, and since when their conditions say so.
+func silentSince(seeds []gardencorev1beta1.Seed) map[string]time.Time {
+	silent := map[string]time.Time{}
+	for _, seed := range seeds {
+		if statusOf(seed.Status.Conditions, gardencorev1beta1.SeedGardenletReady) != gardencorev1beta1.ConditionUnknown ||
+			len(seed.Status.Conditions) == 0 {
+			continue
+		}
+		silent[seed.Name] = time.Time{}
+		for _, condition := range seed.Status.Conditions {
+			if condition.Type == gardencorev1beta1.SeedGardenletReady {
+				silent[seed.Name] = condition.LastTransitionTime.Time
+			}
+		}
+	}
+	return silent
+}
+
+// stranded are the shoots whose seed is lost, the most important first (docs/ownership.md#spec-9-4). Those in back still
+// say that they cannot go anywhere, though their seed is back. begin is that of the look: answers of shoots have it as
+// their date.
+func (e *Evacuation) stranded(shoots []gardencorev1beta1.Shoot, lost map[string]bool,
+	begin time.Time) (stranded, back []*gardencorev1beta1.Shoot) {
 	for i := range shoots {
 		shoot := &shoots[i]
+		_, silent := e.silent[lifecycle.ResponsibleSeedOf(shoot)]
 		switch seed := lostTo(shoot, lost); {
 		case seed != "" && e.Second != nil && e.second.Spares(shoot, seed, begin, e.Grace):
 		case seed != "":
 			stranded = append(stranded, shoot)
 		case statusOf(shoot.Status.Constraints,
-			gardencorev1beta1.ShootEvacuationPossible) == gardencorev1beta1.ConditionFalse && !waitsForForce(shoot) &&
-			!e.silent[lifecycle.ResponsibleSeedOf(shoot)]:
-			errs = append(errs, e.report(ctx, shoot, nil))
+			gardencorev1beta1.ShootEvacuationPossible) == gardencorev1beta1.ConditionFalse && !waitsForForce(shoot) && !silent:
+			back = append(back, shoot)
 		}
 	}
 	slices.SortFunc(stranded, func(a, b *gardencorev1beta1.Shoot) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
-	return stranded, errs
+	return stranded, back
 }
 
 // lostTo is the lost seed without which the shoot cannot go on; empty if there is none.
@@ -189,92 +300,45 @@ func rank(shoot *gardencorev1beta1.Shoot) int {
 	return 2
 }
 
+// isPressing reports whether there is something to do for one of the shoots, or a seed is lost by now.
+func (e *Evacuation) isPressing(ctx context.Context, stranded []*gardencorev1beta1.Shoot, garden *observed,
+	lost map[string]bool) bool {
+	for seed, is := range lost {
+		if is && !e.declared[seed] {
+			return true
+		}
+	}
+	e.refused.Begin()
+	return slices.ContainsFunc(stranded, func(shoot *gardencorev1beta1.Shoot) bool {
+		destination, why, err := e.plan(ctx, shoot, garden, lost)
+		return err != nil || destination != "" || why != nil && e.reporter().changes(shoot, why)
+	})
+}
+
 // evacuate brings one shoot a step further: chooses its seed and asks for its restore there. What follows is
 // ForcedRestore's.
-func (e *Evacuation) evacuate(ctx context.Context, shoot *gardencorev1beta1.Shoot, seeds []gardencorev1beta1.Seed,
-	shoots []gardencorev1beta1.Shoot, lost map[string]bool) error {
-	bound := ptr.Deref(shoot.Spec.SeedName, "")
+func (e *Evacuation) evacuate(ctx context.Context, shoot *gardencorev1beta1.Shoot, garden *observed,
+	lost map[string]bool) error {
+	destination, why, err := e.plan(ctx, shoot, garden, lost)
 	switch {
-	case e.Manual && waitsForForce(shoot):
-		return nil // the operator has chosen
-	case e.Manual:
-		return e.report(ctx, shoot,
-			errors.New("the seed is lost, and evacuation is manual: set spec.seedName and the annotation "+
-				constants.ShootForceRestore+"=true"))
-	case !lifecycle.Created(shoot) && shoot.DeletionTimestamp == nil:
-		return e.report(ctx, shoot, errors.New("the shoot has never been created successfully: there is nothing to restore"))
-	case bound != "" && !lost[bound] && lifecycle.Forced(shoot):
-		return nil // on its way
-	}
-	destination := bound // on its way to a seed that lives, when its source was lost
-	if bound == "" || lost[bound] {
-		var err error
-		if destination, err = e.choose(ctx, shoot, seeds, shoots); destination == "" || err != nil {
-			return err
-		}
-	} else if restoring(shoots, bound) >= e.AtOnce {
+	case err != nil:
+		return err
+	case why != nil:
+		return e.report(ctx, shoot, why)
+	case destination == "":
 		return nil
 	}
 	// A shoot that cannot be restored stays bound where it is: its seed may return with everything.
-	_, _, err := checkGarden(ctx, e.Garden, e.States, shoot)
+	of := e.refused.Versions(ctx, shoot)
+	_, _, err = checkGarden(ctx, e.Garden, e.States, shoot)
 	if incomplete, is := errors.AsType[*IncompleteError](err); is {
+		e.refused.Note(shoot, of, incomplete, e.Clock.Now())
 		return e.report(ctx, shoot, incomplete)
 	}
 	if err != nil {
 		return err
 	}
 	return e.bind(ctx, shoot, destination, lost)
-}
-
-// choose finds the destination. It is empty if the shoot has to wait; the shoot's constraint says so, unless the shoot
-// waits for its turn only.
-func (e *Evacuation) choose(ctx context.Context, shoot *gardencorev1beta1.Shoot, seeds []gardencorev1beta1.Seed,
-	shoots []gardencorev1beta1.Shoot) (string, error) {
-	profile, err := e.profile(ctx, shoot)
-	if err != nil {
-		return "", err
-	}
-	question := &placement.Question{
-		Shoot: shoot, Profile: profile, Seeds: seeds, Usage: placement.UsageOf(shoots, shoot),
-		Source: ptr.Deref(shoot.Status.SeedName, ""),
-	}
-	destination, _, err := placement.Schedule(question)
-	if err != nil {
-		return "", e.report(ctx, shoot, err)
-	}
-	if restoring(shoots, destination) >= e.AtOnce {
-		return "", nil
-	}
-	return destination, nil
-}
-
-// restoring counts the shoots that are on their way to a seed by force. Those that have failed for good are not.
-func restoring(shoots []gardencorev1beta1.Shoot, seed string) int {
-	count := 0
-	for i := range shoots {
-		shoot := &shoots[i]
-		last := shoot.Status.LastOperation
-		failed := last != nil && last.State == gardencorev1beta1.LastOperationStateFailed
-		if lifecycle.Forced(shoot) && ptr.Deref(shoot.Spec.SeedName, "") == seed && !failed {
-			count++
-		}
-	}
-	return count
-}
-
-func (e *Evacuation) profile(ctx context.Context, shoot *gardencorev1beta1.Shoot) (*gardencorev1beta1.CloudProfile,
-	error) {
-	name, _, unknown := placement.ProfileOf(shoot)
-	if unknown != nil || name == "" {
-		return nil, nil
-	}
-	profile := &gardencorev1beta1.CloudProfile{}
-	if err := e.Garden.Get(ctx, client.ObjectKey{Name: name}, profile); client.IgnoreNotFound(err) != nil {
-		return nil, fmt.Errorf("read CloudProfile %q: %w", name, err)
-	} else if err != nil {
-		return nil, nil // a profile that is gone excludes no seed
-	}
-	return profile, nil
 }
 
 // bind binds the shoot to the seed and asks for the restore, in one write. What a lost seed has begun is called off
@@ -327,6 +391,8 @@ func waitsForForce(shoot *gardencorev1beta1.Shoot) bool {
 	return lifecycle.Forced(shoot) && ptr.Deref(shoot.Spec.SeedName, "") != ptr.Deref(shoot.Status.SeedName, "")
 }
 
+func (e *Evacuation) reporter() reporter { return reporter{e.Garden, e.Clock, e.Events} }
+
 func (e *Evacuation) report(ctx context.Context, shoot *gardencorev1beta1.Shoot, why error) error {
-	return reporter{e.Garden, e.Clock, e.Events}.report(ctx, shoot, why)
+	return e.reporter().report(ctx, shoot, why)
 }

@@ -23,6 +23,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
+	"github.com/transplant-sim/transplant/controllers/migration/refusals"
 )
 
 // eventLog remembers the reasons of events, in order.
@@ -69,14 +70,29 @@ func stranded(name, spec, status, operation, state string) *gardencorev1beta1.Sh
 
 func newEvacuation(garden client.Client, events *eventLog) (*Evacuation, *testingclock.FakeClock) {
 	clock := testingclock.NewFakeClock(time.Unix(1000, 0))
-	return &Evacuation{Garden: garden, States: &shootstate.Store{Garden: garden, Clock: clock}, Clock: clock,
+	return &Evacuation{Garden: garden, Cached: garden, Heartbeats: &heartbeats{clock: clock}, Clock: clock,
+		States: &shootstate.Store{Garden: garden, Clock: clock},
 		Events: events, Grace: 6 * time.Second, Interval: time.Second, AtOnce: 20}, clock
+}
+
+// heartbeats are heard at every look if there is a clock, else never.
+type heartbeats struct {
+	clock  *testingclock.FakeClock
+	unseen []string
+}
+
+func (h *heartbeats) Heard(context.Context) (at time.Time, unseen []string, err error) {
+	if h.clock != nil {
+		at = h.clock.Now()
+	}
+	return at, h.unseen, nil
 }
 
 func newForcedRestore(garden client.Client) *ForcedRestore {
 	clock := testingclock.NewFakePassiveClock(time.Unix(1000, 0))
 	states := &shootstate.Store{Garden: garden, Clock: clock}
-	return &ForcedRestore{Garden: garden, States: states, Clock: clock, Events: &eventLog{}, Retry: time.Second}
+	return &ForcedRestore{Garden: garden, States: states, Clock: clock, Events: &eventLog{}, Retry: time.Second,
+		Refused: &refusals.Refusals{Cached: garden}}
 }
 
 // lookFor looks once a second.

@@ -16,8 +16,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/cachefirst"
 	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
+	"github.com/transplant-sim/transplant/controllers/migration/refusals"
 	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
@@ -32,6 +34,8 @@ type ForcedRestore struct {
 	Events scope.Events
 	// Retry is when to look again at a source that still answers, or at a state that is not whole.
 	Retry time.Duration
+	// Refused says of a state that is not whole whether to read it again. It is set by AddToManager.
+	Refused *refusals.Refusals
 }
 
 // Reconcile looks at one shoot with the annotation.
@@ -53,8 +57,16 @@ func (r *ForcedRestore) Reconcile(ctx context.Context, request reconcile.Request
 			status)
 		return reconcile.Result{RequeueAfter: r.Retry}, reporter{r.Garden, r.Clock, r.Events}.report(ctx, shoot, nil)
 	}
+	if err := cachefirst.Ask(r.Garden); err != nil {
+		if known := r.Refused.Known(ctx, shoot, r.Clock.Now()); known != nil {
+			return reconcile.Result{RequeueAfter: r.Retry}, reporter{r.Garden, r.Clock, r.Events}.report(ctx, shoot, known)
+		}
+		return reconcile.Result{}, err
+	}
+	of := r.Refused.Versions(ctx, shoot)
 	_, _, err = checkGarden(ctx, r.Garden, r.States, shoot)
 	if incomplete, is := errors.AsType[*IncompleteError](err); is {
+		r.Refused.Note(shoot, of, incomplete, r.Clock.Now())
 		return reconcile.Result{RequeueAfter: r.Retry}, reporter{r.Garden, r.Clock, r.Events}.report(ctx, shoot, incomplete)
 	}
 	if err != nil {

@@ -24,16 +24,10 @@ type reporter struct {
 
 // report sets the constraint, with an event, once for each reason; nil removes the constraint.
 func (r reporter) report(ctx context.Context, shoot *gardencorev1beta1.Shoot, why error) error {
-	constraints := without(shoot.Status.Constraints, gardencorev1beta1.ShootEvacuationPossible)
-	if why != nil {
-		constraints = with(slices.Clone(shoot.Status.Constraints), gardencorev1beta1.Condition{
-			Type: gardencorev1beta1.ShootEvacuationPossible, Status: gardencorev1beta1.ConditionFalse, Reason: reasonOf(why),
-			Message: why.Error(),
-		}, r.clock)
-	}
-	if equality.Semantic.DeepEqual(constraints, shoot.Status.Constraints) {
+	if !r.changes(shoot, why) {
 		return nil
 	}
+	constraints := r.constraints(shoot, why)
 	if err := patch.LockedStatus(ctx, r.garden, shoot, func() { shoot.Status.Constraints = constraints }); err != nil {
 		return err
 	}
@@ -41,6 +35,21 @@ func (r reporter) report(ctx context.Context, shoot *gardencorev1beta1.Shoot, wh
 		r.events.Event(shoot, corev1.EventTypeWarning, "EvacuationImpossible", why.Error())
 	}
 	return nil
+}
+
+// changes reports whether the shoot does not say so yet.
+func (r reporter) changes(shoot *gardencorev1beta1.Shoot, why error) bool {
+	return !equality.Semantic.DeepEqual(r.constraints(shoot, why), shoot.Status.Constraints)
+}
+
+func (r reporter) constraints(shoot *gardencorev1beta1.Shoot, why error) []gardencorev1beta1.Condition {
+	if why == nil {
+		return without(shoot.Status.Constraints, gardencorev1beta1.ShootEvacuationPossible)
+	}
+	return with(slices.Clone(shoot.Status.Constraints), gardencorev1beta1.Condition{
+		Type: gardencorev1beta1.ShootEvacuationPossible, Status: gardencorev1beta1.ConditionFalse, Reason: reasonOf(why),
+		Message: why.Error(),
+	}, r.clock)
 }
 
 func reasonOf(why error) string {

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/cachefirst"
 )
 
 // AddToManager adds the Reconciler to a manager on the garden. Shoots that wait are looked at again whenever a seed or
@@ -32,11 +33,20 @@ func (r *Reconciler) AddToManager(mgr manager.Manager) error {
 		For(&gardencorev1beta1.Shoot{}, builder.WithPredicates(waits)).
 		Watches(&gardencorev1beta1.Seed{}, all).
 		Watches(&gardencorev1beta1.CloudProfile{}, all).
-		Complete(r)
+		Complete(r.cacheFirst(mgr.GetCache()))
 	if err != nil {
 		return fmt.Errorf("add controller %q: %w", "scheduler", err)
 	}
 	return nil
+}
+
+func (r *Reconciler) cacheFirst(cached client.Reader) reconcile.Reconciler {
+	return &cachefirst.Reconciler{
+		Live: r.Garden, Cached: cached, Clock: r.Clock, Fallback: r.Retry,
+		Of: func(c client.Client) reconcile.Reconciler {
+			return &Reconciler{Garden: c, Clock: r.Clock, Events: r.Events, Retry: r.Retry}
+		},
+	}
 }
 
 // waiting are the shoots without a seed.

@@ -1,9 +1,13 @@
 package seed
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -26,8 +30,10 @@ const ReasonSilent = "SeedSilent"
 // Lifecycle says of seeds that have gone silent that nobody knows how they are: their conditions become Unknown. It
 // runs in the garden-controller-manager, and decides nothing about shoots (docs/ownership.md#spec-9-4).
 type Lifecycle struct {
-	// Garden is an uncached client.
+	// Garden is an uncached client. It is asked before anything is said of a seed.
 	Garden client.Client
+	// Cached is what watches have shown of Seeds and their Leases. A seed that it shows to be there is not asked about.
+	Cached client.Reader
 	Clock  clock.PassiveClock
 	// Monitor is how long a Lease may stay as it is.
 	Monitor time.Duration
@@ -35,6 +41,19 @@ type Lifecycle struct {
 	Interval time.Duration
 
 	silence silence
+	asked   time.Time            // when the Leases were last read from the garden
+	said    map[string]time.Time // the last renewal of seeds whose conditions were found, or made, Unknown
+	begun   sync.Once
+	unseen  atomic.Pointer[[]string]
+}
+
+// Heard is when the garden was last seen to be there, by a heartbeat or a read, and the seeds that are silent though
+// Cached shows them as ready: its watch is late, or stuck.
+func (l *Lifecycle) Heard(ctx context.Context) (at time.Time, unseen []string, err error) {
+	if _, err := l.hear(ctx); err != nil {
+		return time.Time{}, nil, err
+	}
+	return l.silence.last(), *cmp.Or(l.unseen.Load(), &[]string{}), nil
 }
 
 // AddToManager adds the Lifecycle to a manager on the garden.
@@ -59,49 +78,111 @@ func (l *Lifecycle) Start(ctx context.Context) error {
 func (l *Lifecycle) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, l.Monitor)
 	defer cancel()
-	seeds, leases := &gardencorev1beta1.SeedList{}, &coordinationv1.LeaseList{}
-	if err := l.Garden.List(ctx, seeds); err != nil {
-		return fmt.Errorf("list the seeds: %w", err)
+	seeds, err := l.hear(ctx)
+	if err != nil {
+		return err
 	}
+	if l.mustAsk(seeds) {
+		err = l.ask(ctx, seeds)
+	}
+	var unseen []string
+	for _, seed := range seeds {
+		if l.isSaid(seed.Name) && slices.ContainsFunc(seed.Status.Conditions, says) {
+			unseen = append(unseen, seed.Name)
+		}
+	}
+	l.unseen.Store(&unseen)
+	return err
+}
+
+// ask reads the Leases from the garden, and says which seeds are silent.
+func (l *Lifecycle) ask(ctx context.Context, seeds []gardencorev1beta1.Seed) error {
+	leases := &coordinationv1.LeaseList{}
 	if err := l.Garden.List(ctx, leases, client.InNamespace(constants.SeedLeaseNamespace)); err != nil {
 		return fmt.Errorf("list the leases of seeds: %w", err)
 	}
-	l.silence.clock, l.silence.gap = l.Clock, l.Monitor
-	l.silence.take(renewals(seeds.Items, leases.Items))
+	l.asked = l.Clock.Now()
+	l.silence.take(renewals(seeds, leases.Items))
 	var errs []error
-	for i := range seeds.Items {
-		if seed := &seeds.Items[i]; l.silence.of(seed.Name) > l.Monitor {
+	for i := range seeds {
+		if seed := &seeds[i]; l.isWatched(seed) && l.silence.of(seed.Name) > l.Monitor {
 			errs = append(errs, l.setUnknown(ctx, seed))
 		}
 	}
 	return errors.Join(errs...)
 }
 
+// hear takes note of the heartbeats that watches have shown.
+func (l *Lifecycle) hear(ctx context.Context) ([]gardencorev1beta1.Seed, error) {
+	seeds, leases := &gardencorev1beta1.SeedList{}, &coordinationv1.LeaseList{}
+	if err := errors.Join(l.Cached.List(ctx, seeds),
+		l.Cached.List(ctx, leases, client.InNamespace(constants.SeedLeaseNamespace))); err != nil {
+		return nil, fmt.Errorf("list the seeds and their leases in the cache: %w", err)
+	}
+	l.begun.Do(func() { l.silence.clock, l.silence.gap = l.Clock, l.Monitor })
+	l.silence.hint(renewals(seeds.Items, leases.Items))
+	return seeds.Items, nil
+}
+
+// mustAsk reports whether the Leases are to be read from the garden: at every look while a seed has been silent for
+// half the monitor period, or the watch is behind; and once in five monitor periods, to find out whether it is.
+func (l *Lifecycle) mustAsk(seeds []gardencorev1beta1.Seed) bool {
+	return l.Clock.Since(l.asked) >= 5*l.Monitor || l.silence.isAhead() ||
+		slices.ContainsFunc(seeds, func(seed gardencorev1beta1.Seed) bool {
+			return l.isWatched(&seed) && l.silence.of(seed.Name) >= l.Monitor/2
+		})
+}
+
 // renewals are what changes with every heartbeat. A Lease that another Seed of the same name has had is none.
-func renewals(seeds []gardencorev1beta1.Seed, leases []coordinationv1.Lease) map[string]string {
-	all := make(map[string]string, len(seeds))
+func renewals(seeds []gardencorev1beta1.Seed, leases []coordinationv1.Lease) map[string]time.Time {
+	all := make(map[string]time.Time, len(seeds))
 	uids := make(map[string]string, len(seeds))
 	for _, seed := range seeds {
-		all[seed.Name], uids[seed.Name] = "", string(seed.UID)
+		all[seed.Name], uids[seed.Name] = time.Time{}, string(seed.UID)
 	}
 	for _, lease := range leases {
 		if uid, known := uids[lease.Name]; known && uid == ptr.Deref(lease.Spec.HolderIdentity, "") &&
 			lease.Spec.RenewTime != nil {
-			all[lease.Name] = lease.Spec.RenewTime.String()
+			all[lease.Name] = lease.Spec.RenewTime.Time
 		}
 	}
 	return all
 }
 
-// setUnknown makes the conditions that the gardenlet keeps Unknown. A seed that never had any is only waited for.
-func (l *Lifecycle) setUnknown(ctx context.Context, seed *gardencorev1beta1.Seed) error {
-	now, changed := metav1.NewTime(l.Clock.Now()), false
+// isWatched reports whether the silence of the seed would be news: its conditions are not Unknown, or it was heard
+// since they were. A seed that never had conditions is only waited for.
+func (l *Lifecycle) isWatched(seed *gardencorev1beta1.Seed) bool {
+	conditions := seed.Status.Conditions
+	return slices.ContainsFunc(conditions, says) || slices.ContainsFunc(conditions, isKept) && !l.isSaid(seed.Name)
+}
+
+// isSaid reports whether the conditions of the seed are Unknown, and it was not heard since.
+func (l *Lifecycle) isSaid(name string) bool {
+	renewal, is := l.said[name]
+	return is && renewal.Equal(l.silence.renewal(name))
+}
+
+// isKept reports whether the gardenlet keeps the condition, says whether that says anything.
+func isKept(condition gardencorev1beta1.Condition) bool {
+	return condition.Type == gardencorev1beta1.SeedGardenletReady ||
+		condition.Type == gardencorev1beta1.SeedSystemComponentsHealthy
+}
+
+func says(condition gardencorev1beta1.Condition) bool {
+	return isKept(condition) && condition.Status != gardencorev1beta1.ConditionUnknown
+}
+
+// setUnknown makes the conditions that the gardenlet keeps Unknown, unless the seed is another one by now.
+func (l *Lifecycle) setUnknown(ctx context.Context, cached *gardencorev1beta1.Seed) error {
+	renewal := l.silence.renewal(cached.Name)
+	seed, now, changed := &gardencorev1beta1.Seed{}, metav1.NewTime(l.Clock.Now()), false
+	if err := l.Garden.Get(ctx, client.ObjectKeyFromObject(cached), seed); err != nil || seed.UID != cached.UID {
+		return client.IgnoreNotFound(err)
+	}
 	err := patch.LockedStatus(ctx, l.Garden, seed, func() {
 		for i := range seed.Status.Conditions {
 			condition := &seed.Status.Conditions[i]
-			kept := condition.Type == gardencorev1beta1.SeedGardenletReady ||
-				condition.Type == gardencorev1beta1.SeedSystemComponentsHealthy
-			if !kept || condition.Status == gardencorev1beta1.ConditionUnknown {
+			if !says(*condition) {
 				continue
 			}
 			changed = true
@@ -110,8 +191,15 @@ func (l *Lifecycle) setUnknown(ctx context.Context, seed *gardencorev1beta1.Seed
 			condition.LastTransitionTime, condition.LastUpdateTime = now, now
 		}
 	})
-	if client.IgnoreNotFound(err) != nil || !changed {
-		return err
+	if err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if l.said == nil {
+		l.said = map[string]time.Time{}
+	}
+	l.said[seed.Name] = renewal
+	if !changed {
+		return nil
 	}
 	log.FromContext(ctx).Info("The seed is silent", "seed", seed.Name, "for",
 		l.silence.of(seed.Name).Round(time.Millisecond).String())

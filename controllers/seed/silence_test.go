@@ -22,14 +22,14 @@ func TestSilenceIsCountedByTheClockOfWhoListens(t *testing.T) {
 	t.Parallel()
 	clock := testingclock.NewFakeClock(time.Unix(1000, 0))
 	s := &silence{clock: clock, gap: 3 * time.Second}
-	hear := func(renewal string) {
+	hear := func(renewal int64) {
 		clock.Step(time.Second)
-		s.take(map[string]string{"a": renewal, "b": "never"})
+		s.take(map[string]time.Time{"a": time.Unix(renewal, 0), "b": {}})
 	}
-	hear("1999-01-01") // whatever the seed's clock says
-	hear("1999-01-02")
-	hear("1999-01-02")
-	hear("1999-01-02")
+	hear(1) // whatever the seed's clock says
+	hear(2)
+	hear(2)
+	hear(2)
 	if got := s.of("a"); got != 2*time.Second {
 		t.Errorf("a has been silent for %v", got)
 	}
@@ -37,12 +37,50 @@ func TestSilenceIsCountedByTheClockOfWhoListens(t *testing.T) {
 		t.Errorf("b has been silent for %v", got)
 	}
 	clock.Step(time.Hour) // nobody listened
-	hear("1999-01-02")
+	hear(2)
 	if got := s.of("a"); got != 0 {
 		t.Errorf("after an hour in which nobody listened a counts as silent for %v", got)
 	}
 	if got := s.of("unknown"); got != 0 {
 		t.Errorf("an unknown seed has been silent for %v", got)
+	}
+}
+
+// A watch that is late, or shows an older garden than there is, makes no seed heard.
+func TestSilence_WatchShowsNothingNew_ProvesNothing(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		hints []int64 // renewals of a, each followed by a second; a live read has shown 5 before
+		want  time.Duration
+	}{
+		"nothing at all":  {nil, 0},
+		"what is known":   {[]int64{5, 5, 5}, 3 * time.Second},
+		"what was before": {[]int64{3, 4, 5}, 3 * time.Second},
+		"a renewal":       {[]int64{3, 6, 6}, 2 * time.Second},
+		"many":            {[]int64{6, 7, 8}, time.Second},
+	} {
+		clock := testingclock.NewFakeClock(time.Unix(1000, 0))
+		s := &silence{clock: clock, gap: 3 * time.Second}
+		s.take(map[string]time.Time{"a": time.Unix(5, 0)})
+		began := clock.Now()
+		for _, renewal := range c.hints {
+			s.hint(map[string]time.Time{"a": time.Unix(renewal, 0)})
+			clock.Step(time.Second)
+		}
+		if got := s.of("a"); got != c.want {
+			t.Errorf("%s: silent for %v, want %v", name, got, c.want)
+		}
+		if heard := !s.listen.Equal(began); c.want == clock.Since(began) && heard {
+			t.Errorf("%s: counts as a sign of the garden", name)
+		}
+	}
+	s := &silence{clock: testingclock.NewFakeClock(time.Unix(1000, 0)), gap: time.Second}
+	s.hint(map[string]time.Time{"a": time.Unix(9, 0)})
+	s.take(map[string]time.Time{"a": time.Unix(5, 0)}) // the garden went back, the watch has not seen it yet
+	s.heard["a"] = hearing{renewal: time.Unix(5, 0), at: s.clock.Now().Add(-time.Second)}
+	s.hint(map[string]time.Time{"a": time.Unix(9, 0)})
+	if got := s.of("a"); got != time.Second {
+		t.Errorf("what the watch has shown before the garden went back ends the silence: %v", got)
 	}
 }
 
@@ -75,7 +113,7 @@ func TestASilentSeedIsUnknownAndOnlyThat(t *testing.T) {
 		alive, dead, rebuilt, lease("alive", string(alive.UID)), lease("dead", string(dead.UID)),
 		lease("rebuilt", "another-uid"),
 	).Build()
-	l := &Lifecycle{Garden: garden, Clock: clock, Monitor: 4 * time.Second, Interval: time.Second}
+	l := &Lifecycle{Garden: garden, Cached: garden, Clock: clock, Monitor: 4 * time.Second, Interval: time.Second}
 	renew := func(name string, at int64) {
 		object := &coordinationv1.Lease{}
 		if err := garden.Get(t.Context(), client.ObjectKey{Namespace: constants.SeedLeaseNamespace, Name: name},

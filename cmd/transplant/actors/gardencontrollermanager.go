@@ -7,16 +7,19 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	crcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/admission"
 	"github.com/transplant-sim/transplant/controllers/admission/toleration"
 	"github.com/transplant-sim/transplant/controllers/connection"
@@ -133,6 +136,7 @@ func (f *gardenControllerManagerFlags) run(ctx context.Context) error {
 	}
 	mgr, err := ctrl.NewManager(config, manager.Options{
 		Scheme: gardenScheme(), Metrics: metricsserver.At(f.metricsAddress), HealthProbeBindAddress: "0",
+		Cache: heartbeatsOnly(),
 	})
 	if err != nil {
 		return fmt.Errorf("make the manager on the garden: %w", err)
@@ -145,6 +149,13 @@ func (f *gardenControllerManagerFlags) run(ctx context.Context) error {
 		return err
 	}
 	return mgr.Start(ctx)
+}
+
+// heartbeatsOnly lets caches have, of all Leases, those of seeds: shoots have more.
+func heartbeatsOnly() crcache.Options {
+	return crcache.Options{ByObject: map[client.Object]crcache.ByObject{
+		&coordinationv1.Lease{}: {Namespaces: map[string]crcache.Config{constants.SeedLeaseNamespace: {}}},
+	}}
 }
 
 // completeWebhook fills in what of the admission's options is no flag itself.
@@ -243,8 +254,8 @@ func (f *gardenControllerManagerFlags) addPolicies(mgr manager.Manager) error {
 // docs/ownership.md#spec-9-4).
 func (f *gardenControllerManagerFlags) addSeedLoss(mgr manager.Manager, garden client.Client) error {
 	events := newEvents(mgr, "garden-controller-manager")
-	lifecycle := &seed.Lifecycle{Garden: garden, Clock: clock.RealClock{}, Monitor: f.seedMonitorPeriod,
-		Interval: f.seedMonitorPeriod / 5}
+	lifecycle := &seed.Lifecycle{Garden: garden, Cached: mgr.GetClient(), Clock: clock.RealClock{},
+		Monitor: f.seedMonitorPeriod, Interval: f.seedMonitorPeriod / 5}
 	if err := lifecycle.AddToManager(mgr); err != nil {
 		return err
 	}
@@ -263,6 +274,7 @@ func (f *gardenControllerManagerFlags) addSeedLoss(mgr manager.Manager, garden c
 		return err
 	}
 	evacuation := f.evacuations(garden)
+	evacuation.Cached, evacuation.Heartbeats = mgr.GetClient(), lifecycle
 	evacuation.States, evacuation.Events = states, events
 	if f.evacuationSecondSign {
 		shoots, err := newShootClients(f.shootProxyURL, f.shootProxyCA)

@@ -8,14 +8,17 @@ import (
 	"context"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/controllers/cachefirst"
 	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
@@ -29,7 +32,12 @@ type Protection struct {
 // AddToManager adds the Protection to a manager on the garden.
 func (r *Protection) AddToManager(mgr manager.Manager) error {
 	const name = "shootstate-protection"
-	if err := builder.ControllerManagedBy(mgr).Named(name).For(&gardencorev1beta1.Shoot{}).Complete(r); err != nil {
+	err := builder.ControllerManagedBy(mgr).Named(name).For(&gardencorev1beta1.Shoot{}).
+		WatchesMetadata(&gardencorev1beta1.ShootState{}, &handler.EnqueueRequestForObject{}).
+		Complete(&cachefirst.Reconciler{Live: r.Garden, Cached: mgr.GetCache(), Of: func(c client.Client) reconcile.Reconciler {
+			return &Protection{Garden: c}
+		}})
+	if err != nil {
 		return fmt.Errorf("add controller %q: %w", name, err)
 	}
 	return nil
@@ -44,7 +52,8 @@ func (r *Protection) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	// Without its owner the garbage collector removes it, and nobody else would take the finalizer off.
 	protected := err == nil && needed(shoot.Status.LastOperation)
-	state := &gardencorev1beta1.ShootState{}
+	state := &metav1.PartialObjectMetadata{}
+	state.SetGroupVersionKind(gardencorev1beta1.SchemeGroupVersion.WithKind("ShootState"))
 	if err := r.Garden.Get(ctx, request.NamespacedName, state); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}

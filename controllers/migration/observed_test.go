@@ -1,0 +1,325 @@
+package migration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	testingclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
+)
+
+// counted counts the requests to a garden by verb; down, they fail.
+type counted struct {
+	client.Client
+	requests map[string]int
+	down     bool
+}
+
+func count(garden client.Client) *counted {
+	c := &counted{requests: map[string]int{}}
+	note := func(verb string) error {
+		if c.requests[verb]++; c.down {
+			return errors.New("the garden is away")
+		}
+		return nil
+	}
+	c.Client = interceptor.NewClient(garden.(client.WithWatch), interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object,
+			o ...client.GetOption) error {
+			return errors.Join(note("get"), c.Get(ctx, key, object, o...))
+		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
+			return errors.Join(note("list"), c.List(ctx, list, o...))
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, p client.Patch,
+			o ...client.PatchOption) error {
+			return errors.Join(note("write"), c.Patch(ctx, object, p, o...))
+		},
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, object client.Object, p client.Patch,
+			o ...client.SubResourcePatchOption) error {
+			return errors.Join(note("write"), c.SubResource(sub).Patch(ctx, object, p, o...))
+		},
+	})
+	return c
+}
+
+// watched is an evacuation that reads garden, of which watches show shown.
+func watched(garden, shown client.Client) (*Evacuation, *testingclock.FakeClock, *counted) {
+	c := count(garden)
+	e, clock := newEvacuation(c, &eventLog{})
+	e.Cached, e.States = shown, &shootstate.Store{Garden: c, Clock: clock}
+	return e, clock, c
+}
+
+func setReady(t *testing.T, garden client.Client, name string, ready gardencorev1beta1.ConditionStatus, at time.Time) {
+	t.Helper()
+	seed := &gardencorev1beta1.Seed{}
+	if err := garden.Get(t.Context(), client.ObjectKey{Name: name}, seed); err != nil {
+		t.Fatal(err)
+	}
+	seed.Status.Conditions = []gardencorev1beta1.Condition{
+		{Type: "GardenletReady", Status: ready, LastTransitionTime: metav1.NewTime(at)},
+	}
+	if err := garden.Status().Update(t.Context(), seed); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const (
+	plainStays = "a a Reconcile/Succeeded false"
+	plainGoes  = "b a Reconcile/Succeeded true"
+)
+
+func plain(names ...string) []*gardencorev1beta1.Shoot {
+	var shoots []*gardencorev1beta1.Shoot
+	for _, name := range names {
+		shoots = append(shoots, stranded(name, "a", "a", "Reconcile", "Succeeded"))
+	}
+	return shoots
+}
+
+// What an evacuation costs does not depend on for how long it is waited, nor on how many wait.
+func TestEvacuation_NothingToDo_AsksNobody(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		ready  gardencorev1beta1.ConditionStatus
+		shoots []*gardencorev1beta1.Shoot
+		looks  int // and as many as are counted
+		most   map[string]int
+	}{
+		"all seeds are there": {"True", plain("one", "two"), 20, nil},
+		// The first look, the one at which it is lost, and the fallback.
+		"a seed is lost that has nothing": {"Unknown", nil, 20, map[string]int{"list": 3 * 2}},
+		// The same, and for each shoot what it needs. Three wait for their turn in all looks.
+		"shoots wait for their turn": {"Unknown", plain("s1", "s2", "s3", "s4", "s5"), 20,
+			map[string]int{"list": 3 * 2, "get": 2 * 2, "write": 2}},
+		// Once for each, and in each look after the fallback once for one of them.
+		"shoots cannot be restored": {"Unknown", plain("stateless"), 20, map[string]int{"list": 3 * 2, "get": 2, "write": 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			garden := newGarden(t, c.ready, c.shoots...)
+			e, clock, requests := watched(garden, garden)
+			e.AtOnce = 2
+			lookFor(t, e, clock, c.looks)
+			for verb, got := range requests.requests {
+				if got > c.most[verb] {
+					t.Errorf("%d requests to %s, want at most %d; all: %v", got, verb, c.most[verb], requests.requests)
+				}
+			}
+		})
+	}
+}
+
+func TestEvacuation_ManyCannotBeRestored_OneIsReadInEachLook(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for i := range 30 {
+		names = append(names, fmt.Sprintf("s%d", i))
+	}
+	garden := newGarden(t, "Unknown", plain(names...)...)
+	for _, shoot := range plain(names...) {
+		removeState(t, garden, shoot)
+	}
+	e, clock, requests := watched(garden, garden)
+	e.AtOnce = 100
+	lookFor(t, e, clock, 10)
+	clear(requests.requests)
+	lookFor(t, e, clock, 100)
+	// A look lists twice, and reads the state and the backup entry of one shoot.
+	if requests.requests["list"] > 200 || requests.requests["get"] > 200 || requests.requests["write"] > 0 {
+		t.Errorf("in 100 looks at 30 shoots: %v", requests.requests)
+	}
+}
+
+func removeState(t *testing.T, garden client.Client, shoot *gardencorev1beta1.Shoot) {
+	t.Helper()
+	state := &gardencorev1beta1.ShootState{}
+	state.Namespace, state.Name = shoot.Namespace, shoot.Name
+	if err := garden.Delete(t.Context(), state); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A state that is there again is used at the next look; one that no watch shows, after the fallback.
+func TestEvacuation_StateIsThereAgain_ShootGoes(t *testing.T) {
+	t.Parallel()
+	for name, looks := range map[string]int{"shown": 1, "not shown": 21} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			shoot := plain("stateless")[0]
+			garden := newGarden(t, "Unknown", shoot)
+			shown := garden
+			if name == "not shown" {
+				shown = newGarden(t, "Unknown", plain("stateless")...)
+			}
+			e, clock, _ := watched(garden, shown)
+			lookFor(t, e, clock, 10)
+			save(t, garden, shoot, wholeState())
+			lookFor(t, e, clock, looks)
+			if got := state(t, garden)["stateless"]; got != plainGoes {
+				t.Errorf("it is %s after %d looks", got, looks)
+			}
+		})
+	}
+}
+
+// Whatever watches show: what is done is right for the garden as it is, and as soon as by reads alone.
+func TestEvacuation_WatchesShowAnotherGarden_GardenDecides(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		shown, is map[string]gardencorev1beta1.ConditionStatus // of a, b and c
+		unseen    []string
+		want      string
+	}{
+		"loss is not shown": {map[string]gardencorev1beta1.ConditionStatus{"a": "True"},
+			map[string]gardencorev1beta1.ConditionStatus{"a": "Unknown"}, []string{"a"}, plainGoes},
+		"return is not shown": {map[string]gardencorev1beta1.ConditionStatus{"a": "Unknown"},
+			map[string]gardencorev1beta1.ConditionStatus{"a": "True"}, nil, plainStays},
+		"all are silent, which is not shown": {map[string]gardencorev1beta1.ConditionStatus{"a": "Unknown"},
+			map[string]gardencorev1beta1.ConditionStatus{"a": "Unknown", "b": "Unknown", "c": "Unknown"}, nil, plainStays},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			garden, shown := newGarden(t, "True", plain("s")...), newGarden(t, "True", plain("s")...)
+			for seed, ready := range c.is {
+				setReady(t, garden, seed, ready, time.Unix(1000, 0))
+			}
+			for seed, ready := range c.shown {
+				setReady(t, shown, seed, ready, time.Unix(1000, 0))
+			}
+			e, clock, _ := watched(garden, shown)
+			e.Heartbeats = &heartbeats{clock: clock, unseen: c.unseen}
+			lookFor(t, e, clock, 6)
+			if got := state(t, garden)["s"]; got != plainStays {
+				t.Errorf("within the grace period it is %s", got)
+			}
+			lookFor(t, e, clock, 1)
+			if got := state(t, garden)["s"]; got != c.want {
+				t.Errorf("it is %s, want %s", got, c.want)
+			}
+			lookFor(t, e, clock, 30)
+			if got := state(t, garden)["s"]; got != c.want {
+				t.Errorf("30 looks later it is %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+// A shoot that no watch shows goes with the others: the garden is read when its seed is lost.
+func TestEvacuation_ShootIsNotShown_GoesInTime(t *testing.T) {
+	t.Parallel()
+	garden := newGarden(t, "Unknown", plain("s")...)
+	e, clock, _ := watched(garden, newGarden(t, "Unknown"))
+	lookFor(t, e, clock, 7)
+	if got := state(t, garden)["s"]; got != plainGoes {
+		t.Errorf("it is %s", got)
+	}
+}
+
+// Who was back in between, unseen, has the grace period anew.
+func TestEvacuation_SeedWasBackUnseen_CountsAnew(t *testing.T) {
+	t.Parallel()
+	garden, shown := newGarden(t, "Unknown", plain("s")...), newGarden(t, "Unknown", plain("s")...)
+	e, clock, _ := watched(garden, shown)
+	lookFor(t, e, clock, 5)
+	setReady(t, garden, "a", "Unknown", clock.Now())
+	lookFor(t, e, clock, 7)
+	if got := state(t, garden)["s"]; got != plainStays {
+		t.Errorf("it is %s", got)
+	}
+	lookFor(t, e, clock, 6) // the watch is still behind
+	if got := state(t, garden)["s"]; got != plainGoes {
+		t.Errorf("it is %s", got)
+	}
+}
+
+// Without heartbeats the garden is read at every look. One that was away gives everybody the grace period anew.
+func TestEvacuation_NobodyIsHeard_GardenIsRead(t *testing.T) {
+	t.Parallel()
+	garden := newGarden(t, "Unknown", plain("s")...)
+	e, clock, requests := watched(garden, garden)
+	e.Heartbeats = &heartbeats{}
+	lookFor(t, e, clock, 5)
+	if diff := cmp.Diff(map[string]int{"list": 10}, requests.requests); diff != "" {
+		t.Errorf("requests in 5 looks (-want +got):\n%s", diff)
+	}
+	requests.down = true
+	for range 60 {
+		clock.Step(time.Second)
+		if err := e.look(t.Context()); err == nil {
+			t.Fatal("a look without garden and heartbeats succeeds")
+		}
+	}
+	requests.down = false
+	lookFor(t, e, clock, 6)
+	if got := state(t, garden)["s"]; got != plainStays {
+		t.Errorf("the garden is back for 6 seconds, and it is %s", got)
+	}
+	lookFor(t, e, clock, 1)
+	if got := state(t, garden)["s"]; got != plainGoes {
+		t.Errorf("it is %s", got)
+	}
+}
+
+// A forced restore that waits is looked at in the cache, and once in the retry period at one of those that wait.
+func TestForcedRestore_Waits_OneShootIsReadInEachRetry(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		source gardencorev1beta1.ConditionStatus
+		gets   int // of one shoot, for each retry
+	}{"the source answers": {"True", 2}, "the state is not whole": {"Unknown", 4}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var shoots []*gardencorev1beta1.Shoot
+			for i := range 10 {
+				shoots = append(shoots, forced(stranded(fmt.Sprintf("s%d", i), "b", "a", "Reconcile", "Succeeded")))
+			}
+			garden := newGarden(t, c.source, shoots...)
+			for _, shoot := range shoots {
+				removeState(t, garden, shoot)
+			}
+			requests := count(garden)
+			clock := testingclock.NewFakePassiveClock(time.Unix(1000, 0))
+			restore := newForcedRestore(requests)
+			restore.Clock = clock
+			r := restore.cacheFirst(garden)
+			reconcileAll := func() {
+				for _, shoot := range shoots {
+					result, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)})
+					if err != nil || result.RequeueAfter == 0 {
+						t.Fatalf("looks again after %v, %v", result.RequeueAfter, err)
+					}
+				}
+				clock.SetTime(clock.Now().Add(time.Second))
+			}
+			reconcileAll()
+			clear(requests.requests)
+			for range 20 {
+				reconcileAll()
+			}
+			if diff := cmp.Diff(map[string]int{"get": 20 * c.gets}, requests.requests); diff != "" {
+				t.Errorf("requests in 20 retries of 10 shoots (-want +got):\n%s", diff)
+			}
+			save(t, garden, shoots[3], wholeState())
+			setReady(t, garden, "a", "Unknown", clock.Now())
+			request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoots[3])}
+			if _, err := r.Reconcile(t.Context(), request); err != nil {
+				t.Fatal(err)
+			}
+			if got := state(t, garden)["s3"]; got != "b b Migrate/Aborted true" {
+				t.Errorf("nothing is missing any more, and it is %s", got)
+			}
+		})
+	}
+}
