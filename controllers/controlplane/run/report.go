@@ -13,7 +13,6 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/flow"
-	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // Reporter writes the progress of a flow into the shoot's status, at most once a period. It is a flow.Observer.
@@ -124,20 +123,16 @@ func (r *Reporter) write(ctx context.Context, progress flow.Progress) error {
 	for _, task := range progress.Running {
 		names = append(names, string(task))
 	}
-	// A patch of its own, from the shoot as it is now: the flow reads s.Shoot at the same time, and a shoot that was
-	// taken over meanwhile has another's progress.
-	shoot, err := r.s.readOwned(ctx)
-	if err != nil {
-		return err
-	}
-	before := shoot.DeepCopy()
-	last := shoot.Status.LastOperation
-	last.Progress, last.Description, last.LastUpdateTime = progress.Percent, strings.Join(names, ", "),
-		metav1.NewTime(r.s.Clock.Now())
-	// What an earlier run could not do, and this one has done, is no error any more
-	// (docs/specification/migration.md#spec-2-12).
-	shoot.Status.LastErrors = slices.DeleteFunc(shoot.Status.LastErrors, func(e gardencorev1beta1.LastError) bool {
-		return slices.Contains(progress.Succeeded, flow.TaskID(ptr.Deref(e.TaskID, "")))
+	// A patch of its own: the flow reads s.Shoot at the same time, and a shoot that was taken over meanwhile has another's
+	// progress.
+	return r.s.Patch(ctx, func(status *gardencorev1beta1.ShootStatus) {
+		last := status.LastOperation
+		last.Progress, last.Description, last.LastUpdateTime = progress.Percent, strings.Join(names, ", "),
+			metav1.NewTime(r.s.Clock.Now())
+		// What an earlier run could not do, and this one has done, is no error any more
+		// (docs/specification/migration.md#spec-2-12).
+		status.LastErrors = slices.DeleteFunc(status.LastErrors, func(e gardencorev1beta1.LastError) bool {
+			return slices.Contains(progress.Succeeded, flow.TaskID(ptr.Deref(e.TaskID, "")))
+		})
 	})
-	return r.s.Garden.Status().Patch(ctx, shoot, patch.AsRead(before))
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
@@ -125,27 +124,6 @@ func (r *Runner) work(ctx context.Context, s *Status, flow Flow) error {
 		return cause
 	}
 	return err
-}
-
-// watch cancels the run as soon as it sees the shoot in other hands. A garden that does not answer stops nothing.
-func (s *Status) watch(ctx context.Context, cancel context.CancelCauseFunc) {
-	for {
-		timer := s.Clock.NewTimer(s.WaitInterval)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return
-		case <-timer.C():
-		}
-		_, err := s.readOwned(ctx)
-		if apierrors.IsNotFound(err) {
-			err = fmt.Errorf("%w: it is gone", ErrTakenOver)
-		}
-		if errors.Is(err, ErrTakenOver) {
-			cancel(err)
-			return
-		}
-	}
 }
 
 // How a flow ends.
