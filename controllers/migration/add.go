@@ -21,7 +21,6 @@ import (
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
-	"github.com/transplant-sim/transplant/controllers/controlplane/namespace"
 )
 
 // AddToManager adds the SourceCleanup to a manager on the garden.
@@ -112,24 +111,10 @@ func (r *BackupEntries) AddToManager(mgr manager.Manager, seed cluster.Cluster, 
 // AddToManager adds the StateSync to a manager on the garden. Every change of what holds state in the seed wakes it.
 func (r *StateSync) AddToManager(mgr manager.Manager, seed cluster.Cluster, workers int) error {
 	byNamespace := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
-		home := &corev1.Namespace{}
-		name := object.GetNamespace()
-		if name == "" {
-			return nil
-		}
-		if err := seed.GetCache().Get(ctx, client.ObjectKey{Name: name}, home); err != nil {
-			return nil // the period finds it
-		}
-		if key, found := namespace.ShootOf(home); found {
-			return []reconcile.Request{{NamespacedName: key}}
-		}
-		return nil
+		return r.shootOf(ctx, mgr.GetCache(), seed.GetCache(), object)
 	})
 	b := builder.ControllerManagedBy(mgr).Named("shootstate").
-		For(&gardencorev1beta1.Shoot{}, builder.WithPredicates(predicate.NewPredicateFuncs(func(object client.Object) bool {
-			shoot, ok := object.(*gardencorev1beta1.Shoot)
-			return ok && lifecycle.ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName) == r.Factory.SeedName
-		}))).
+		For(&gardencorev1beta1.Shoot{}, builder.WithPredicates(predicate.NewPredicateFuncs(r.isResponsible))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers})
 	for _, kind := range extensionsv1alpha1.Kinds() {
 		if kind.Stateful && kind.Namespaced {

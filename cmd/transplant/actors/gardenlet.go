@@ -257,7 +257,7 @@ func (f *gardenletFlags) factory(gardenConfig, seedConfig, cloudConfig *rest.Con
 func (f *gardenletFlags) addDuties(mgr manager.Manager, seedCluster cluster.Cluster, factory *controlplane.Factory,
 	shoots *shootClients, measured *gardenletMetrics) error {
 	runner := &run.Runner{Version: Version, Periods: f.periods, Events: newEvents(mgr, "gardenlet"),
-		Metrics: measured.flows}
+		Metrics: measured.flows, AtWork: &run.AtWork{}}
 	empty := &cleanup.Cleaner{Shoots: shoots, Timeout: f.cleanupTimeout, Metrics: measured.cleanup}
 	stays, moves := f.flows(empty, releaser{factory.Boottime})
 	retry := f.settings.WaitInterval
@@ -280,7 +280,8 @@ func (f *gardenletFlags) addDuties(mgr manager.Manager, seedCluster cluster.Clus
 			return (&migration.Abandoned{Factory: factory, Period: 10 * retry}).AddToManager(mgr)
 		},
 		func() error {
-			return (&migration.StateSync{Factory: factory, Period: f.cadence.Sync}).AddToManager(mgr, seedCluster, workers)
+			return (&migration.StateSync{Factory: factory, AtWork: runner.AtWork,
+				Period: f.cadence.Sync}).AddToManager(mgr, seedCluster, workers)
 		},
 		func() error {
 			return (&migration.BackupBuckets{Garden: factory.Garden, Seed: factory.Seed, Clock: factory.Clock,

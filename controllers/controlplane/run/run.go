@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
@@ -47,8 +48,9 @@ type Runner struct {
 	Version string
 	Periods Periods
 	Events  scope.Events
-	// Metrics may be nil.
+	// Metrics and AtWork may be nil.
 	Metrics *Metrics
+	AtWork  *AtWork
 }
 
 // Run runs one flow between its first and last status patch. A failed flow is tried again with back-off, unless its
@@ -104,6 +106,7 @@ func (r *Runner) Run(ctx context.Context, of *scope.Scope, flow Flow) error {
 // work does the work under a watch: it ends when the shoot is no longer this run's. What a gardenlet does after it
 // stood still must not reach the garden, where it may be another's by now.
 func (r *Runner) work(ctx context.Context, s *Status, flow Flow) error {
+	defer r.AtWork.Begin(client.ObjectKeyFromObject(s.Shoot), flow.Type)()
 	reporter := s.Report(ctx, r.Periods.Progress)
 	defer reporter.Stop()
 	watched, cancel := context.WithCancelCause(ctx)
