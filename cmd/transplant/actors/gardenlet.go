@@ -166,6 +166,10 @@ func (f *gardenletFlags) run(ctx context.Context) error {
 	if err := ringOnChange(ctx, seedCluster, mgr, factory.Bell); err != nil {
 		return err
 	}
+	heartbeat, err := f.heartbeat(ctx, mgr, factory)
+	if err != nil {
+		return err
+	}
 	measured, err := newGardenletMetrics(metrics.Registry, mgr.GetCache(), f.settings.SeedName)
 	if err != nil {
 		return err
@@ -179,7 +183,7 @@ func (f *gardenletFlags) run(ctx context.Context) error {
 	// A seed that was lost gets its rights in the garden back by reporting, and the manager needs them. So it reports from
 	// the start: in a pause until the manager's caches are filled it could be lost again.
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return f.heartbeat(factory).Start(ctx) })
+	group.Go(func() error { return heartbeat.Start(ctx) })
 	group.Go(func() error {
 		if err := f.abortInterrupted(ctx, factory); err != nil {
 			return err
@@ -318,11 +322,18 @@ func (f *gardenletFlags) flows(empty shoot.Cleanup, release migration.Releaser) 
 	return stays, moves
 }
 
-func (f *gardenletFlags) heartbeat(factory *controlplane.Factory) *seed.Heartbeat {
-	return &seed.Heartbeat{
+// heartbeat hears from the manager's watch when the Seed changes; it beats without that watch, too.
+func (f *gardenletFlags) heartbeat(ctx context.Context, mgr manager.Manager,
+	factory *controlplane.Factory) (*seed.Heartbeat, error) {
+	h := &seed.Heartbeat{
 		Garden: factory.Garden, Seed: factory.Seed, Clock: factory.Clock,
 		SeedName: f.settings.SeedName, Version: Version, Interval: f.leaseInterval,
 	}
+	return h, ringFor(ctx, mgr.GetCache(), &gardencorev1beta1.Seed{}, func(o client.Object) {
+		if o.GetName() == f.settings.SeedName {
+			h.Reported(o)
+		}
+	})
 }
 
 // callsPerSecond of a program: the waits of a flow come in bursts.
