@@ -32,7 +32,6 @@ import (
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
 	securityv1alpha1 "github.com/transplant-sim/transplant/api/security/v1alpha1"
 	transplantv1alpha1 "github.com/transplant-sim/transplant/api/transplant/v1alpha1"
-	"github.com/transplant-sim/transplant/controllers/controlplane/backupentry"
 	"github.com/transplant-sim/transplant/controllers/controlplane/etcd"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
@@ -183,7 +182,7 @@ func (s *shootClients) Config(server string, ca []byte, token string) *rest.Conf
 	return config
 }
 
-// ringOnChange rings the bell for the namespace of every object that flows wait for.
+// ringOnChange rings the bell for the namespace of every object that flows wait for, and for the name of a BackupEntry.
 func ringOnChange(ctx context.Context, seed cluster.Cluster, mgr manager.Manager, bell *scope.Bell) error {
 	watched := []client.Object{&appsv1.Deployment{}, &appsv1.StatefulSet{}, &corev1.Pod{}, &machinev1alpha1.Machine{}}
 	for _, kind := range extensionsv1alpha1.Kinds() {
@@ -195,9 +194,8 @@ func ringOnChange(ctx context.Context, seed cluster.Cluster, mgr manager.Manager
 	for _, object := range watched {
 		errs = append(errs, ringFor(ctx, seed.GetCache(), object, func(o client.Object) { bell.Ring(o.GetNamespace()) }))
 	}
-	// A BackupEntry is named after its shoot's namespace: <technical id>--<uid>, with or without "source-".
 	errs = append(errs, ringFor(ctx, mgr.GetCache(), &gardencorev1beta1.BackupEntry{}, func(o client.Object) {
-		bell.Ring(backupentry.NamespaceOf(o.GetName()))
+		bell.Ring(o.GetName())
 	}))
 	return errors.Join(errs...)
 }

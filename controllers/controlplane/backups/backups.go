@@ -146,16 +146,17 @@ func (b *Backups) WaitEntry(ctx context.Context) error {
 }
 
 func (b *Backups) waitEntry(ctx context.Context, name string) error {
-	return b.Until(ctx, 10*time.Minute, fmt.Sprintf("backup entry %q", name), func(ctx context.Context) error {
-		entry, err := b.entries.GetNamed(ctx, name)
-		if err != nil {
-			return err
-		}
-		if entry == nil {
-			return errors.New("it does not exist")
-		}
-		return entryReady(entry)
-	})
+	return b.UntilRung(ctx, name, 10*time.Minute, fmt.Sprintf("backup entry %q", name),
+		func(ctx context.Context) error {
+			entry, err := b.entries.GetNamed(ctx, name)
+			if err != nil {
+				return err
+			}
+			if entry == nil {
+				return errors.New("it does not exist")
+			}
+			return entryReady(entry)
+		})
 }
 
 func entryReady(entry *gardencorev1beta1.BackupEntry) error {
@@ -283,7 +284,7 @@ func (b *Backups) Delete(ctx context.Context) error {
 
 // waitEntryGone passes on what its seed says of the deletion when time is up.
 func (b *Backups) waitEntryGone(ctx context.Context, entry *gardencorev1beta1.BackupEntry) error {
-	return b.Until(ctx, 10*time.Minute, fmt.Sprintf("the deletion of backup entry %q", entry.Name),
+	return b.UntilRung(ctx, entry.Name, 10*time.Minute, fmt.Sprintf("the deletion of backup entry %q", entry.Name),
 		func(ctx context.Context) error {
 			err := objects.Gone(ctx, b.Garden, entry)
 			if lastError := entry.Status.LastError; err != nil && lastError != nil {
