@@ -32,6 +32,7 @@ import (
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
 	securityv1alpha1 "github.com/transplant-sim/transplant/api/security/v1alpha1"
 	transplantv1alpha1 "github.com/transplant-sim/transplant/api/transplant/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/controlplane/backupentry"
 	"github.com/transplant-sim/transplant/controllers/controlplane/etcd"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
@@ -195,7 +196,9 @@ func ringOnChange(ctx context.Context, seed cluster.Cluster, mgr manager.Manager
 		errs = append(errs, ringFor(ctx, seed.GetCache(), object, func(o client.Object) { bell.Ring(o.GetNamespace()) }))
 	}
 	errs = append(errs, ringFor(ctx, mgr.GetCache(), &gardencorev1beta1.BackupEntry{}, func(o client.Object) {
-		bell.Ring(o.GetName())
+		if entry, is := o.(*gardencorev1beta1.BackupEntry); is && backupentry.HasNews(entry) {
+			bell.Ring(entry.Name)
+		}
 	}))
 	return errors.Join(errs...)
 }

@@ -61,6 +61,14 @@ func Read(ctx context.Context, garden client.Reader,
 	return entry, nil
 }
 
+// HasNews reports whether an entry says something that a wait may wait for: a result, good or bad, or that it is going.
+// Reports that its seed works on it are none.
+func HasNews(entry *gardencorev1beta1.BackupEntry) bool {
+	last := entry.Status.LastOperation
+	return entry.DeletionTimestamp != nil || entry.Status.LastError != nil ||
+		last != nil && last.State != gardencorev1beta1.LastOperationStateProcessing
+}
+
 // NamespaceOf is the control-plane namespace of the shoot that a BackupEntry, or the source of one, is for.
 func NamespaceOf(name string) string {
 	name = strings.TrimPrefix(name, SourcePrefix)
