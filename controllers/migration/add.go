@@ -95,16 +95,7 @@ func (r *BackupEntries) AddToManager(mgr manager.Manager, seed cluster.Cluster, 
 		DeleteFunc: func(event.DeleteEvent) bool { return false },
 	}
 	byName := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
-		entries := &gardencorev1beta1.BackupEntryList{}
-		if err := mgr.GetCache().List(ctx, entries); err != nil {
-			return nil // the retry of the entry that waits finds it
-		}
-		for _, entry := range entries.Items {
-			if entry.Name == object.GetName() && r.task(&entry) != "" {
-				return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(&entry)}}
-			}
-		}
-		return nil
+		return r.entryOf(ctx, mgr.GetCache(), object)
 	})
 	err := builder.ControllerManagedBy(mgr).Named("backupentry").
 		For(&gardencorev1beta1.BackupEntry{}, builder.WithPredicates(asks)).

@@ -93,6 +93,23 @@ func (r *BackupEntries) asksAnew(before, after *gardencorev1beta1.BackupEntry) b
 		!maps.Equal(after.Annotations, before.Annotations))
 }
 
+// entryOf is the entry to look at when the extension's object has changed, by what the cache of the garden says; none
+// if the object says nothing new. The retry of an entry that waits finds what the cache does not know.
+func (r *BackupEntries) entryOf(ctx context.Context, garden client.Reader, object client.Object) []reconcile.Request {
+	answer, ok := object.(*extensionsv1alpha1.BackupEntry)
+	entries := &gardencorev1beta1.BackupEntryList{}
+	if !ok || !backupentry.HasNews(answer, answer.Status.LastOperation, answer.Status.LastError) ||
+		garden.List(ctx, entries) != nil {
+		return nil
+	}
+	for i := range entries.Items {
+		if entry := &entries.Items[i]; entry.Name == answer.Name && r.task(entry) != "" {
+			return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(entry)}}
+		}
+	}
+	return nil
+}
+
 // settled reports whether the entry is as it was asked to be.
 func settled(entry *gardencorev1beta1.BackupEntry) bool {
 	last := entry.Status.LastOperation

@@ -93,3 +93,39 @@ func TestBackupEntries_NothingNew_ReportNothing(t *testing.T) {
 		t.Errorf("%d reads, want 2, and %d writes, want none", reads, writes)
 	}
 }
+
+// Only an answer of the extension wakes the controller, and only for an entry that waits for one.
+func TestBackupEntries_AreWokenByAnswers(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		answered, dying, settled, other bool
+		want                            int
+	}{
+		"the extension works":          {},
+		"it has answered":              {answered: true, want: 1},
+		"its object goes":              {dying: true, want: 1},
+		"nobody waits for the answer":  {answered: true, settled: true},
+		"it is another entry's answer": {answered: true, other: true},
+	} {
+		var object *extensionsv1alpha1.BackupEntry
+		r, _ := entryOnSeed(t, func(entry *gardencorev1beta1.BackupEntry, of *extensionsv1alpha1.BackupEntry) {
+			object = of
+			of.Status.LastOperation = &gardencorev1beta1.LastOperation{Type: "Reconcile", State: "Processing"}
+			if c.settled {
+				entry.Status.LastOperation = &gardencorev1beta1.LastOperation{Type: "Reconcile", State: "Succeeded"}
+			}
+		})
+		if c.answered {
+			object.Status.LastOperation.State = "Succeeded"
+		}
+		if c.dying {
+			object.DeletionTimestamp = ptr.To(object.CreationTimestamp)
+		}
+		if c.other {
+			object.Name = "shoot--p--t--uid"
+		}
+		if got := r.entryOf(t.Context(), r.Garden, object); len(got) != c.want {
+			t.Errorf("%s: woken for %v, want %d", name, got, c.want)
+		}
+	}
+}

@@ -196,7 +196,8 @@ func ringOnChange(ctx context.Context, seed cluster.Cluster, mgr manager.Manager
 		errs = append(errs, ringFor(ctx, seed.GetCache(), object, func(o client.Object) { bell.Ring(o.GetNamespace()) }))
 	}
 	errs = append(errs, ringFor(ctx, mgr.GetCache(), &gardencorev1beta1.BackupEntry{}, func(o client.Object) {
-		if entry, is := o.(*gardencorev1beta1.BackupEntry); is && backupentry.HasNews(entry) {
+		entry, is := o.(*gardencorev1beta1.BackupEntry)
+		if is && backupentry.HasNews(entry, entry.Status.LastOperation, entry.Status.LastError) {
 			bell.Ring(entry.Name)
 		}
 	}))

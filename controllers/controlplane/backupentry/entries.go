@@ -61,11 +61,10 @@ func Read(ctx context.Context, garden client.Reader,
 	return entry, nil
 }
 
-// HasNews reports whether an entry says something that a wait may wait for: a result, good or bad, or that it is going.
-// Reports that its seed works on it are none.
-func HasNews(entry *gardencorev1beta1.BackupEntry) bool {
-	last := entry.Status.LastOperation
-	return entry.DeletionTimestamp != nil || entry.Status.LastError != nil ||
+// HasNews reports whether a BackupEntry, of the garden or of the extension, says something that a wait may wait for: a
+// result, good or bad, or that it is going. Reports that somebody works on it are none.
+func HasNews(entry client.Object, last *gardencorev1beta1.LastOperation, lastError *gardencorev1beta1.LastError) bool {
+	return entry.GetDeletionTimestamp() != nil || lastError != nil ||
 		last != nil && last.State != gardencorev1beta1.LastOperationStateProcessing
 }
 

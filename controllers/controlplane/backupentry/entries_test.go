@@ -86,7 +86,7 @@ func TestHasNews(t *testing.T) {
 		if c.dying {
 			entry.DeletionTimestamp = &metav1.Time{}
 		}
-		if got := HasNews(entry); got != c.want {
+		if got := HasNews(entry, entry.Status.LastOperation, entry.Status.LastError); got != c.want {
 			t.Errorf("%s: %t, want %t", name, got, c.want)
 		}
 	}
