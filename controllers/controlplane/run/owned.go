@@ -103,21 +103,28 @@ func (s *Status) patchOwned(ctx context.Context,
 }
 
 // watch cancels the run as soon as it sees the shoot in other hands. It asks when the garden has confirmed nothing for
-// the fallback interval. A garden that does not answer stops nothing.
-func (s *Status) watch(ctx context.Context, cancel context.CancelCauseFunc) {
-	tried := s.Clock.Now()
+// the fallback interval. If then somebody is about to write, it waits a quarter of the interval for that answer: it
+// confirms as much. A garden that does not answer stops nothing.
+func (s *Status) watch(ctx context.Context, cancel context.CancelCauseFunc, writing func() bool) {
+	tried, waited := s.Clock.Now(), false
 	for {
 		last := s.Confirmed.Asked()
 		if last.Before(tried) {
 			last = tried
 		}
-		if wait := s.WaitInterval - s.Clock.Now().Sub(last); wait > 0 {
+		wait := s.WaitInterval - s.Clock.Now().Sub(last)
+		if wait > 0 {
+			waited = false
+		} else if !waited && writing() {
+			wait, waited = s.WaitInterval/4, true
+		}
+		if wait > 0 {
 			if !s.sleep(ctx, wait) {
 				return
 			}
 			continue // the garden may have confirmed it meanwhile
 		}
-		tried = s.Clock.Now()
+		tried, waited = s.Clock.Now(), false
 		_, err := s.readOwned(ctx)
 		if apierrors.IsNotFound(err) {
 			err = fmt.Errorf("%w: it is gone", ErrTakenOver)

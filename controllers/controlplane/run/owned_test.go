@@ -87,7 +87,7 @@ func TestWatch_AsksWhenNothingIsConfirmed(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		o.watch(ctx, cancel)
+		o.watch(ctx, cancel, func() bool { return false })
 	}()
 	step := func(reads int32) {
 		t.Helper()

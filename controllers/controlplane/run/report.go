@@ -22,6 +22,7 @@ type Reporter struct {
 
 	mu      sync.Mutex
 	latest  *flow.Progress
+	writing bool
 	begun   map[flow.TaskID]time.Time // tasks at work
 	written time.Time
 	wake    chan struct{}
@@ -76,15 +77,29 @@ func (r *Reporter) loop(ctx context.Context) {
 	defer close(r.done)
 	for r.pause(ctx) {
 		progress := r.take()
-		if progress == nil || len(progress.Running) == 0 {
+		if progress == nil {
 			continue
 		}
 		r.written = r.s.Clock.Now()
-		if err := r.write(ctx, *progress); err != nil {
+		err := r.write(ctx, *progress)
+		r.mu.Lock()
+		r.writing = false
+		r.mu.Unlock()
+		if err != nil {
 			r.s.Log.V(1).Info("Progress could not be reported", "reason", err.Error())
 		}
 	}
 }
+
+// IsWriting reports whether progress is being written, or will be at the end of the period.
+func (r *Reporter) IsWriting() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.writing || reportable(r.latest)
+}
+
+// reportable is progress that names tasks at work: the end of the last is for the flow to report.
+func reportable(progress *flow.Progress) bool { return progress != nil && len(progress.Running) > 0 }
 
 // pause waits for progress, and for the rest of the period; false means the end, which waits for neither.
 func (r *Reporter) pause(ctx context.Context) bool {
@@ -109,12 +124,15 @@ func (r *Reporter) pause(ctx context.Context) bool {
 	}
 }
 
-// take is the latest progress that has not been written.
+// take is the latest progress that is to be written; nil for none.
 func (r *Reporter) take() *flow.Progress {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	progress := r.latest
-	r.latest = nil
+	r.latest, r.writing = nil, reportable(progress)
+	if !r.writing {
+		return nil
+	}
 	return progress
 }
 

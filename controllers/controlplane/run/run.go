@@ -113,7 +113,7 @@ func (r *Runner) work(ctx context.Context, s *Status, flow Flow) error {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		s.watch(watched, cancel)
+		s.watch(watched, cancel, reporter.IsWriting)
 	}()
 	defer func() {
 		cancel(nil)
