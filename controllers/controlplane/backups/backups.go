@@ -209,33 +209,36 @@ func (b *Backups) DeploySource(ctx context.Context) error {
 	if err != nil || bucket == "" || bucket == b.BucketName() {
 		return err
 	}
-	last, err := b.entries.GetSource(ctx)
-	if err != nil {
-		return err
-	}
-	if last != nil && last.DeletionTimestamp != nil {
-		// A destination before this one deletes it: it goes, whatever is written to it, and what it led to with it. If that
-		// was left by force, its deletion is this seed's by now (migration.adoptBackups).
-		if err := b.waitEntryGone(ctx, last); err != nil {
-			return err
-		}
-		return b.DeploySource(ctx)
-	}
 	entry, err := b.entries.Get(ctx)
 	if err != nil {
 		return err
 	}
 	name := backupentry.SourcePrefix + b.BackupEntryName()
 	source := &gardencorev1beta1.BackupEntry{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: b.Shoot.Namespace}}
-	if err := patch.CreateOrPatch(ctx, b.Garden, source, func(s *gardencorev1beta1.BackupEntry) error {
+	err = patch.CreateOrPatch(ctx, b.Garden, source, func(s *gardencorev1beta1.BackupEntry) error {
+		if s.DeletionTimestamp != nil {
+			return errGoing
+		}
 		b.own(s)
 		s.Spec.BucketName, s.Spec.SeedName, s.Spec.ShootRef = bucket, ptr.To(b.SeedName), entry.Spec.ShootRef
 		return nil
-	}); err != nil {
+	})
+	switch {
+	case errors.Is(err, errGoing):
+		// A destination before this one deletes it: it goes, whatever is written to it, and what it led to with it. If that
+		// was left by force, its deletion is this seed's by now (migration.adoptBackups).
+		if err := b.waitEntryGone(ctx, source); err != nil {
+			return err
+		}
+		return b.DeploySource(ctx)
+	case err != nil:
 		return err
 	}
 	return b.waitEntry(ctx, name)
 }
+
+// errGoing says that nothing is written to an entry that is being deleted.
+var errGoing = errors.New("the entry is being deleted")
 
 // DestroySource deletes the way to the old bucket, and with it the backups there, unless they are the
 // shoot's own: a way to this seed's bucket is left when the shoot has come back before they were copied. It comes after
