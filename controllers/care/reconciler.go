@@ -46,7 +46,7 @@ const lookTimeout = 15 * time.Second
 
 // Reconcile looks at one shoot.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	o, err := r.Factory.Operation(ctx, log.FromContext(ctx), request.NamespacedName)
+	o, err := r.Factory.Look(ctx, log.FromContext(ctx), request.NamespacedName)
 	if o == nil || err != nil {
 		return reconcile.Result{}, err
 	}

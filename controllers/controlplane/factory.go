@@ -35,9 +35,10 @@ type Factory struct {
 	// Version is the gardenlet's own.
 	Version string
 
-	mu        sync.Mutex
-	busy      map[client.ObjectKey]bool
-	takeovers map[client.ObjectKey]takeover
+	seedObject scope.Shared[*gardencorev1beta1.Seed]
+	mu         sync.Mutex
+	busy       map[client.ObjectKey]bool
+	takeovers  map[client.ObjectKey]takeover
 }
 
 // takeover is how far a shoot's take-over has come in this process, kept from one run of a flow to the next: who begins
@@ -47,9 +48,22 @@ type takeover struct {
 	*ownership.Takeover
 }
 
-// Operation makes the Operation for one run. The shoot is read anew, uncached: a decision must not rest on a cache.
-// A nil Operation without error means that the shoot is gone.
+// Operation makes the Operation for one run. The shoot is read anew, uncached: a decision must not rest on a cache. The
+// Seed may be that of another run, see scope.Freshness. A nil Operation without error means that the shoot is gone.
 func (f *Factory) Operation(ctx context.Context, log logr.Logger, key client.ObjectKey) (*Operation, error) {
+	o, err := f.Look(ctx, log, key)
+	if o == nil || err != nil {
+		return nil, err
+	}
+	if o.SeedObject, err = f.readSeed(ctx); err != nil {
+		return nil, err
+	}
+	o.Takeover = f.takeoverOf(o.Shoot)
+	return o, nil
+}
+
+// Look is Operation for somebody who looks at the shoot and runs no flow: the Seed is not read, and SeedObject is nil.
+func (f *Factory) Look(ctx context.Context, log logr.Logger, key client.ObjectKey) (*Operation, error) {
 	shoot := &gardencorev1beta1.Shoot{}
 	if err := f.Garden.Get(ctx, key, shoot); err != nil {
 		if client.IgnoreNotFound(err) == nil {
@@ -57,23 +71,25 @@ func (f *Factory) Operation(ctx context.Context, log logr.Logger, key client.Obj
 		}
 		return nil, client.IgnoreNotFound(err)
 	}
-	o, err := f.operation(ctx, log, shoot)
-	if err != nil {
-		return nil, err
-	}
-	o.Takeover = f.takeoverOf(shoot)
-	return o, nil
+	return f.operation(log, shoot), nil
 }
 
-func (f *Factory) operation(ctx context.Context, log logr.Logger, shoot *gardencorev1beta1.Shoot) (*Operation, error) {
-	seed := &gardencorev1beta1.Seed{}
-	if err := f.Garden.Get(ctx, client.ObjectKey{Name: f.SeedName}, seed); err != nil {
-		return nil, fmt.Errorf("read seed %q: %w", f.SeedName, err)
-	}
+func (f *Factory) operation(log logr.Logger, shoot *gardencorev1beta1.Shoot) *Operation {
 	return New(&scope.Scope{
 		Settings: f.Settings, Log: log, Clock: f.Clock, Boottime: f.Boottime, Garden: f.Garden, Seed: f.Seed, Bell: f.Bell,
-		Shoots: f.Shoots, Owners: f.Owners, Bucket: f.Bucket, States: f.States, Shoot: shoot, SeedObject: seed,
-	}), nil
+		Shoots: f.Shoots, Owners: f.Owners, Bucket: f.Bucket, States: f.States, Shoot: shoot,
+	})
+}
+
+// readSeed reads the Seed of this gardenlet, for all who ask within a moment.
+func (f *Factory) readSeed(ctx context.Context) (*gardencorev1beta1.Seed, error) {
+	return f.seedObject.Get(ctx, f.Clock, func(ctx context.Context) (*gardencorev1beta1.Seed, error) {
+		seed := &gardencorev1beta1.Seed{}
+		if err := f.Garden.Get(ctx, client.ObjectKey{Name: f.SeedName}, seed); err != nil {
+			return nil, fmt.Errorf("read seed %q: %w", f.SeedName, err)
+		}
+		return seed, nil
+	})
 }
 
 // Abandoned makes the Operation for what a shoot that is no more has left in a namespace of this seed; nil if the
@@ -83,13 +99,14 @@ func (f *Factory) Abandoned(ctx context.Context, log logr.Logger, home *corev1.N
 	if !known {
 		return nil, nil
 	}
-	o, err := f.Operation(ctx, log, key)
+	o, err := f.Look(ctx, log, key)
 	if o != nil || err != nil {
 		return nil, err
 	}
 	shoot := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{Name: key.Name, Namespace: key.Namespace}}
 	shoot.Status.TechnicalID = home.Name
-	if o, err = f.operation(ctx, log, shoot); err != nil {
+	o = f.operation(log, shoot)
+	if o.SeedObject, err = f.readSeed(ctx); err != nil {
 		return nil, err
 	}
 	entries, err := o.Entries.OnSeed(ctx)

@@ -1,13 +1,20 @@
 package controlplane
 
 import (
+	"context"
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
@@ -43,9 +50,9 @@ func TestAbandoned(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := &Factory{
-				Settings: scope.Settings{SeedName: "a"},
-				Garden:   fake.NewClientBuilder().WithScheme(controlplanetest.SeedScheme(t)).WithObjects(c.inGarden...).Build(),
-				Seed:     fake.NewClientBuilder().WithScheme(controlplanetest.SeedScheme(t)).WithObjects(c.onSeed...).Build(),
+				Settings: scope.Settings{SeedName: "a"}, Clock: clock.RealClock{},
+				Garden: fake.NewClientBuilder().WithScheme(controlplanetest.SeedScheme(t)).WithObjects(c.inGarden...).Build(),
+				Seed:   fake.NewClientBuilder().WithScheme(controlplanetest.SeedScheme(t)).WithObjects(c.onSeed...).Build(),
 			}
 			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--alpha", Annotations: c.annotations}}
 			o, err := f.Abandoned(t.Context(), logr.Discard(), namespace)
@@ -66,5 +73,43 @@ func TestAbandoned(t *testing.T) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// Each run reads its shoot; the Seed is read for all runs of a moment, and not for those who only look.
+func TestFactory_ReadsTheShootForEachRunAndTheSeedForAll(t *testing.T) {
+	t.Parallel()
+	asked := map[string]int{}
+	shoot := func(name string) client.Object {
+		return &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{Namespace: "garden-p", Name: name}}
+	}
+	garden := fake.NewClientBuilder().WithScheme(controlplanetest.SeedScheme(t)).WithObjects(controlplanetest.SeedA(),
+		shoot("alpha"), shoot("beta")).Build()
+	clock := testingclock.NewFakeClock(time.Unix(1000, 0))
+	f := &Factory{
+		Settings: scope.Settings{SeedName: "a"}, Clock: clock,
+		Garden: interceptor.NewClient(garden, interceptor.Funcs{
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object,
+				options ...client.GetOption) error {
+				asked[fmt.Sprintf("%T", o)]++
+				return c.Get(ctx, key, o, options...)
+			},
+		}),
+	}
+	for i, want := range []int{1, 1, 2} {
+		for _, name := range []string{"alpha", "beta"} {
+			key := client.ObjectKey{Namespace: "garden-p", Name: name}
+			o, err := f.Operation(t.Context(), logr.Discard(), key)
+			if err != nil || o.SeedObject.UID != "uid-a" {
+				t.Fatalf("got %+v, %v", o, err)
+			}
+			if _, err := f.Look(t.Context(), logr.Discard(), key); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if diff := cmp.Diff(map[string]int{"*v1beta1.Shoot": 4 * (i + 1), "*v1beta1.Seed": want}, asked); diff != "" {
+			t.Errorf("round %d (-want +got):\n%s", i, diff)
+		}
+		clock.Step(600 * time.Millisecond)
 	}
 }

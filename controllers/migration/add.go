@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -22,7 +23,6 @@ import (
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/cachefirst"
 	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
-	"github.com/transplant-sim/transplant/controllers/controlplane/namespace"
 	"github.com/transplant-sim/transplant/controllers/migration/refusals"
 )
 
@@ -102,24 +102,23 @@ func (r *BackupBuckets) AddToManager(mgr manager.Manager, seed cluster.Cluster) 
 
 // AddToManager adds the BackupEntries to a manager on the garden. The extension's objects wake it.
 func (r *BackupEntries) AddToManager(mgr manager.Manager, seed cluster.Cluster, workers int) error {
-	mine := predicate.NewPredicateFuncs(func(object client.Object) bool {
-		entry, ok := object.(*gardencorev1beta1.BackupEntry)
-		return ok && lifecycle.ResponsibleSeed(entry.Spec.SeedName, entry.Status.SeedName) == r.SeedName
-	})
+	asks := predicate.TypedFuncs[client.Object]{
+		CreateFunc: func(e event.CreateEvent) bool {
+			entry, ok := e.Object.(*gardencorev1beta1.BackupEntry)
+			return ok && r.task(entry) != ""
+		},
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, ok := e.ObjectOld.(*gardencorev1beta1.BackupEntry)
+			after, too := e.ObjectNew.(*gardencorev1beta1.BackupEntry)
+			return ok && too && r.asksAnew(before, after)
+		},
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+	}
 	byName := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
-		entries := &gardencorev1beta1.BackupEntryList{}
-		if err := mgr.GetCache().List(ctx, entries); err != nil {
-			return nil // the retry of the entry that waits finds it
-		}
-		for _, entry := range entries.Items {
-			if entry.Name == object.GetName() {
-				return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(&entry)}}
-			}
-		}
-		return nil
+		return r.entryOf(ctx, mgr.GetCache(), object)
 	})
 	err := builder.ControllerManagedBy(mgr).Named("backupentry").
-		For(&gardencorev1beta1.BackupEntry{}, builder.WithPredicates(mine)).
+		For(&gardencorev1beta1.BackupEntry{}, builder.WithPredicates(asks)).
 		WatchesRawSource(source.Kind[client.Object](seed.GetCache(), &extensionsv1alpha1.BackupEntry{}, byName)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(r)
@@ -132,24 +131,10 @@ func (r *BackupEntries) AddToManager(mgr manager.Manager, seed cluster.Cluster, 
 // AddToManager adds the StateSync to a manager on the garden. Every change of what holds state in the seed wakes it.
 func (r *StateSync) AddToManager(mgr manager.Manager, seed cluster.Cluster, workers int) error {
 	byNamespace := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
-		home := &corev1.Namespace{}
-		name := object.GetNamespace()
-		if name == "" {
-			return nil
-		}
-		if err := seed.GetCache().Get(ctx, client.ObjectKey{Name: name}, home); err != nil {
-			return nil // the period finds it
-		}
-		if key, found := namespace.ShootOf(home); found {
-			return []reconcile.Request{{NamespacedName: key}}
-		}
-		return nil
+		return r.shootOf(ctx, mgr.GetCache(), seed.GetCache(), object)
 	})
 	b := builder.ControllerManagedBy(mgr).Named("shootstate").
-		For(&gardencorev1beta1.Shoot{}, builder.WithPredicates(predicate.NewPredicateFuncs(func(object client.Object) bool {
-			shoot, ok := object.(*gardencorev1beta1.Shoot)
-			return ok && lifecycle.ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName) == r.Factory.SeedName
-		}))).
+		For(&gardencorev1beta1.Shoot{}, builder.WithPredicates(predicate.NewPredicateFuncs(r.isResponsible))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers})
 	for _, kind := range extensionsv1alpha1.Kinds() {
 		if kind.Stateful && kind.Namespaced {

@@ -3,9 +3,11 @@ package migration
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -44,23 +46,68 @@ func (r *BackupEntries) Reconcile(ctx context.Context, request reconcile.Request
 	if err := r.Garden.Get(ctx, request.NamespacedName, entry); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if lifecycle.ResponsibleSeed(entry.Spec.SeedName, entry.Status.SeedName) != r.SeedName {
-		return reconcile.Result{}, nil
-	}
-	switch {
-	case entry.DeletionTimestamp != nil:
+	switch r.task(entry) {
+	case entryDelete:
 		return r.remove(ctx, entry)
-	case entry.Status.SeedName != nil && *entry.Spec.SeedName != *entry.Status.SeedName:
+	case entryMigrate:
 		return r.migrate(ctx, entry)
+	case entryReconcile:
+		return r.reconcile(ctx, entry)
+	}
+	return reconcile.Result{}, nil
+}
+
+// entryTask is what an entry asks of this seed; empty for nothing.
+type entryTask string
+
+const (
+	entryDelete    entryTask = "Delete"
+	entryMigrate   entryTask = "Migrate"
+	entryReconcile entryTask = "Reconcile"
+)
+
+// task depends on nothing but the entry.
+func (r *BackupEntries) task(entry *gardencorev1beta1.BackupEntry) entryTask {
+	switch {
+	case lifecycle.ResponsibleSeed(entry.Spec.SeedName, entry.Status.SeedName) != r.SeedName:
+		return ""
+	case entry.DeletionTimestamp != nil:
+		return entryDelete
+	case entry.Status.SeedName != nil && *entry.Spec.SeedName != *entry.Status.SeedName:
+		return entryMigrate
 	case handedOver(entry) == nil && backupentry.SourceOf(entry.Name) == "" &&
 		entry.Annotations[constants.GardenerOperation] != constants.GardenerOperationRestore:
 		// Released by its source: it waits until the destination asks for it. The way to the old bucket has been asked for by
 		// who pointed it here, and asks for nothing back.
-		return reconcile.Result{}, nil
+		return ""
 	case settled(entry):
-		return reconcile.Result{}, nil
+		return ""
 	}
-	return r.reconcile(ctx, entry)
+	return entryReconcile
+}
+
+// asksAnew reports whether a change of an entry is more than this seed's own report about what it does.
+func (r *BackupEntries) asksAnew(before, after *gardencorev1beta1.BackupEntry) bool {
+	task := r.task(after)
+	return task != "" && (task != r.task(before) || after.Generation != before.Generation ||
+		!maps.Equal(after.Annotations, before.Annotations))
+}
+
+// entryOf is the entry to look at when the extension's object has changed, by what the cache of the garden says; none
+// if the object says nothing new. The retry of an entry that waits finds what the cache does not know.
+func (r *BackupEntries) entryOf(ctx context.Context, garden client.Reader, object client.Object) []reconcile.Request {
+	answer, ok := object.(*extensionsv1alpha1.BackupEntry)
+	entries := &gardencorev1beta1.BackupEntryList{}
+	if !ok || !backupentry.HasNews(answer, answer.Status.LastOperation, answer.Status.LastError) ||
+		garden.List(ctx, entries) != nil {
+		return nil
+	}
+	for i := range entries.Items {
+		if entry := &entries.Items[i]; entry.Name == answer.Name && r.task(entry) != "" {
+			return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(entry)}}
+		}
+	}
+	return nil
 }
 
 // settled reports whether the entry is as it was asked to be.
@@ -304,7 +351,7 @@ func (r *BackupEntries) leadsToOwnBackups(ctx context.Context, entry *gardencore
 	return own.Spec.BucketName == object.Spec.BucketName, nil
 }
 
-// report patches the entry's status, unless it says that already.
+// report patches the entry's status, unless it says already what is under way.
 func (r *BackupEntries) report(ctx context.Context, entry *gardencorev1beta1.BackupEntry,
 	operation gardencorev1beta1.LastOperationType, state gardencorev1beta1.LastOperationState, progress int32,
 	mutate func(*gardencorev1beta1.BackupEntryStatus)) error {
@@ -324,7 +371,10 @@ func (r *BackupEntries) report(ctx context.Context, entry *gardencorev1beta1.Bac
 	if !processing {
 		entry.Status.LastError = nil
 	}
-	// The lock is also for a status that stays: the entry may be another seed's by now.
+	if processing && equality.Semantic.DeepEqual(before.Status, entry.Status) {
+		return nil // it was read anew for this
+	}
+	// The lock is also for an end that was reported before: the entry may be another seed's by now.
 	if err := r.Garden.Status().Patch(ctx, entry, patch.AsRead(before)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("patch the status of backup entry %q: %w", entry.Name, err)
 	}

@@ -143,14 +143,18 @@ func adoptDying(ctx context.Context, o *controlplane.Operation) error {
 	return nil
 }
 
-// adopt makes this seed responsible for a backup entry. Its own backup entry controller, which is woken by the first
-// write, may write before the second.
+// adopt makes this seed responsible for a backup entry, which the caller has just read. Its own backup entry
+// controller, which is woken by the first write, may write before the second: then the entry is read again.
 func adopt(ctx context.Context, o *controlplane.Operation, entry *gardencorev1beta1.BackupEntry,
 	last *gardencorev1beta1.LastOperation) error {
+	read := true
 	err := retry.RetryOnConflict(objects.ConflictBackoff, func() error {
-		if err := o.Garden.Get(ctx, client.ObjectKeyFromObject(entry), entry); err != nil {
-			return err
+		if !read {
+			if err := o.Garden.Get(ctx, client.ObjectKeyFromObject(entry), entry); err != nil {
+				return err
+			}
 		}
+		read = false
 		return adoptAsRead(ctx, o, entry, last)
 	})
 	if err != nil {

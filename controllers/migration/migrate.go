@@ -312,7 +312,7 @@ func (m *migrate) handOverBackups(ctx context.Context) error {
 	if err := m.Garden.Patch(ctx, entry, patch.AsRead(before)); err != nil {
 		return fmt.Errorf("hand over backup entry %q: %w", entry.Name, err)
 	}
-	return m.Until(ctx, 10*time.Minute, fmt.Sprintf("the hand-over of backup entry %q", entry.Name),
+	return m.UntilRung(ctx, entry.Name, 10*time.Minute, fmt.Sprintf("the hand-over of backup entry %q", entry.Name),
 		func(ctx context.Context) error {
 			entry, err := m.Entries.Get(ctx)
 			if err != nil {

@@ -7,8 +7,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
-	"github.com/transplant-sim/transplant/controllers/controlplane"
-	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 )
 
 func seedReady(version string) *gardencorev1beta1.Seed {
@@ -106,8 +104,7 @@ func TestOnlyTheSeedThatHoldsTheControlPlaneReplacesItsState(t *testing.T) {
 		"lives elsewhere":                          {shootOn("a", "a", "Reconcile", "Succeeded"), false},
 		"on no seed":                               {shootOn("", "b", "Reconcile", "Succeeded"), false},
 	} {
-		o := controlplane.New(&scope.Scope{Settings: scope.Settings{SeedName: "b"}, Shoot: c.shoot})
-		if got := holdsState(o); got != c.want {
+		if got := holdsState(c.shoot, "b"); got != c.want {
 			t.Errorf("%s: got %t, want %t", name, got, c.want)
 		}
 	}

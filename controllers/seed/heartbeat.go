@@ -7,10 +7,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -27,7 +29,12 @@ import (
 // DefaultCapacity is how many shoots a seed takes if nobody says otherwise.
 const DefaultCapacity = 250
 
-// Heartbeat renews the Lease of a seed and keeps the status of its Seed. It runs in the gardenlet.
+// rereadBeats is after how many beats the Seed is read although nobody has reported a change of it.
+const rereadBeats = 5
+
+// Heartbeat renews the Lease of a seed and keeps the status of its Seed. It runs in the gardenlet. A beat is one
+// request to the garden, which reads nothing before. The Seed is read, and its status kept, when a watch has reported
+// another version of it, after a missed beat or a pause, and after some beats in any case.
 type Heartbeat struct {
 	// Garden and Seed are uncached clients.
 	Garden, Seed client.Client
@@ -36,6 +43,11 @@ type Heartbeat struct {
 	Version      string
 	// Interval is between two renewals.
 	Interval time.Duration
+
+	reported atomic.Value            // string: the resource version of the Seed that was reported last
+	known    *gardencorev1beta1.Seed // as the last beats have read it; nil if the last beat was missed
+	read     time.Time               // when known was read
+	last     time.Time               // when the last beat began that was not missed
 }
 
 // Start beats until ctx is done. A beat is missed while the seed's own API server does not answer: a seed that cannot
@@ -50,32 +62,64 @@ func (h *Heartbeat) Start(ctx context.Context) error {
 	return nil
 }
 
+// Reported notes that a watch has reported the Seed: the next beat reads it, unless that version is known.
+func (h *Heartbeat) Reported(seed client.Object) { h.reported.Store(seed.GetResourceVersion()) }
+
 func (h *Heartbeat) beat(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 4*h.Interval)
 	defer cancel()
-	if err := h.Seed.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &corev1.Namespace{}); err != nil {
-		return fmt.Errorf("ask the seed's API server: %w", err)
+	begin := h.Clock.Now()
+	err := h.Seed.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &corev1.Namespace{})
+	switch {
+	case err != nil:
+		err = fmt.Errorf("ask the seed's API server: %w", err)
+	case h.mustRead(begin):
+		err = h.report(ctx, begin)
+	default:
+		err = h.renew(ctx)
 	}
-	seed := &gardencorev1beta1.Seed{}
-	if err := h.Garden.Get(ctx, client.ObjectKey{Name: h.SeedName}, seed); err != nil {
-		return fmt.Errorf("read seed %q: %w", h.SeedName, err)
-	}
-	if err := h.renew(ctx, seed); err != nil {
+	if err != nil {
+		h.known = nil
 		return err
 	}
-	return patch.LockedStatus(ctx, h.Garden, seed, func() { h.assess(seed) })
+	h.last = begin
+	return nil
+}
+
+// mustRead reports whether what is known of the Seed may have changed: after a pause this seed may have been taken for
+// lost, with its Lease or without.
+func (h *Heartbeat) mustRead(now time.Time) bool {
+	reported, _ := h.reported.Load().(string)
+	return h.known == nil || reported != "" && reported != h.known.ResourceVersion ||
+		now.Sub(h.last) > 2*h.Interval || now.Sub(h.read) >= rereadBeats*h.Interval
+}
+
+// report is a beat that reads the Seed, and keeps its status.
+func (h *Heartbeat) report(ctx context.Context, now time.Time) error {
+	h.known, h.read = &gardencorev1beta1.Seed{}, now
+	if err := h.Garden.Get(ctx, client.ObjectKey{Name: h.SeedName}, h.known); err != nil {
+		return fmt.Errorf("read seed %q: %w", h.SeedName, err)
+	}
+	if err := h.renew(ctx); err != nil {
+		return err
+	}
+	return patch.LockedStatus(ctx, h.Garden, h.known, func() { h.assess(h.known) })
 }
 
 // renew renews the Lease. Its holder is the Seed's UID: a seed rebuilt under the same name is another one.
-func (h *Heartbeat) renew(ctx context.Context, seed *gardencorev1beta1.Seed) error {
+func (h *Heartbeat) renew(ctx context.Context) error {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: constants.SeedLeaseNamespace,
 		Name: h.SeedName}}
-	now := metav1.NewMicroTime(h.Clock.Now())
-	spec := coordinationv1.LeaseSpec{
-		HolderIdentity: ptr.To(string(seed.UID)), RenewTime: &now,
+	before, now := lease.DeepCopy(), metav1.NewMicroTime(h.Clock.Now())
+	lease.Spec = coordinationv1.LeaseSpec{
+		HolderIdentity: ptr.To(string(h.known.UID)), RenewTime: &now,
 		LeaseDurationSeconds: ptr.To(max(1, int32(h.Interval.Seconds()))),
 	}
-	return patch.CreateOrPatch(ctx, h.Garden, lease, func(*coordinationv1.Lease) error { lease.Spec = spec; return nil })
+	err := h.Garden.Patch(ctx, lease, client.MergeFrom(before))
+	if apierrors.IsNotFound(err) {
+		err = h.Garden.Create(ctx, lease)
+	}
+	return patch.Describe("renew", lease, h.Garden, err)
 }
 
 // assess sets the status.

@@ -1,6 +1,9 @@
 package seed
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -13,6 +16,7 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
@@ -55,6 +59,7 @@ func TestHeartbeat(t *testing.T) {
 		if err := garden.Update(t.Context(), now); err != nil {
 			t.Fatal(err)
 		}
+		h.Reported(now)
 		if err := h.beat(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -80,5 +85,91 @@ func TestHeartbeat(t *testing.T) {
 	}
 	if *lease.Spec.HolderIdentity != "uid-a" || !lease.Spec.RenewTime.Time.Equal(time.Unix(1000, 0)) {
 		t.Errorf("the Lease is %+v", lease.Spec)
+	}
+}
+
+// A beat is one patch. The Seed is read when it may have changed: when a watch says so, after a missed beat, after a
+// pause, and at the fifth beat, which needs no watch.
+func TestHeartbeat_ReadsTheSeedWhenItMayHaveChanged(t *testing.T) {
+	t.Parallel()
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), gardencorev1beta1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	seed := &gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "uid-a"}}
+	garden := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(seed).WithObjects(seed).Build()
+	var asked []string
+	away, clock := false, testingclock.NewFakePassiveClock(time.Unix(1000, 0))
+	h := &Heartbeat{
+		Garden: interceptor.NewClient(garden, interceptor.Funcs{
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object,
+				options ...client.GetOption) error {
+				asked = append(asked, fmt.Sprintf("get %T", o))
+				return c.Get(ctx, key, o, options...)
+			},
+			Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch,
+				options ...client.PatchOption) error {
+				asked = append(asked, fmt.Sprintf("patch %T", o))
+				if away {
+					return errors.New("the garden is away")
+				}
+				return c.Patch(ctx, o, p, options...)
+			},
+		}),
+		Seed: fake.NewClientBuilder().WithScheme(scheme).WithObjects(
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}}).Build(),
+		Clock: clock, SeedName: "a", Interval: time.Second,
+	}
+	const patched, read = "patch *v1.Lease", "get *v1beta1.Seed"
+	silence := func() { // as the garden-controller-manager does
+		now := &gardencorev1beta1.Seed{}
+		if err := garden.Get(t.Context(), client.ObjectKey{Name: "a"}, now); err != nil {
+			t.Fatal(err)
+		}
+		now.Status.Conditions[0].Status = gardencorev1beta1.ConditionUnknown
+		if err := garden.Status().Update(t.Context(), now); err != nil {
+			t.Fatal(err)
+		}
+		h.Reported(now)
+	}
+	for i, beat := range []struct {
+		before func()
+		after  time.Duration
+		want   []string
+		missed bool
+	}{
+		{want: []string{read, patched}}, // and creates the Lease
+		{want: []string{patched}},
+		{want: []string{patched}},
+		{before: silence, want: []string{read, patched}},
+		{before: func() { away = true }, want: []string{patched}, missed: true},
+		{before: func() { away = false }, want: []string{read, patched}},
+		{want: []string{patched}},
+		{after: 3 * time.Second, want: []string{read, patched}},
+		{want: []string{patched}},
+		{want: []string{patched}},
+		{want: []string{patched}},
+		{want: []string{patched}},
+		{want: []string{read, patched}},
+	} {
+		clock.SetTime(clock.Now().Add(max(beat.after, time.Second)))
+		if beat.before != nil {
+			beat.before()
+		}
+		asked = nil
+		if err := h.beat(t.Context()); (err != nil) != beat.missed {
+			t.Errorf("beat %d: %v", i, err)
+		}
+		if diff := cmp.Diff(beat.want, asked); diff != "" {
+			t.Errorf("beat %d asks (-want +got):\n%s", i, diff)
+		}
+		now := &gardencorev1beta1.Seed{}
+		if err := garden.Get(t.Context(), client.ObjectKey{Name: "a"}, now); err != nil {
+			t.Fatal(err)
+		}
+		if now.Status.Conditions[0].Status != gardencorev1beta1.ConditionTrue {
+			t.Errorf("beat %d leaves the condition %s", i, now.Status.Conditions[0].Status)
+		}
+		h.Reported(now) // by the watch
 	}
 }

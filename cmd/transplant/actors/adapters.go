@@ -183,7 +183,7 @@ func (s *shootClients) Config(server string, ca []byte, token string) *rest.Conf
 	return config
 }
 
-// ringOnChange rings the bell for the namespace of every object that flows wait for.
+// ringOnChange rings the bell for the namespace of every object that flows wait for, and for the name of a BackupEntry.
 func ringOnChange(ctx context.Context, seed cluster.Cluster, mgr manager.Manager, bell *scope.Bell) error {
 	watched := []client.Object{&appsv1.Deployment{}, &appsv1.StatefulSet{}, &corev1.Pod{}, &machinev1alpha1.Machine{}}
 	for _, kind := range extensionsv1alpha1.Kinds() {
@@ -195,9 +195,11 @@ func ringOnChange(ctx context.Context, seed cluster.Cluster, mgr manager.Manager
 	for _, object := range watched {
 		errs = append(errs, ringFor(ctx, seed.GetCache(), object, func(o client.Object) { bell.Ring(o.GetNamespace()) }))
 	}
-	// A BackupEntry is named after its shoot's namespace: <technical id>--<uid>, with or without "source-".
 	errs = append(errs, ringFor(ctx, mgr.GetCache(), &gardencorev1beta1.BackupEntry{}, func(o client.Object) {
-		bell.Ring(backupentry.NamespaceOf(o.GetName()))
+		entry, is := o.(*gardencorev1beta1.BackupEntry)
+		if is && backupentry.HasNews(entry, entry.Status.LastOperation, entry.Status.LastError) {
+			bell.Ring(entry.Name)
+		}
 	}))
 	return errors.Join(errs...)
 }

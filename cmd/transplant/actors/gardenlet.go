@@ -166,6 +166,10 @@ func (f *gardenletFlags) run(ctx context.Context) error {
 	if err := ringOnChange(ctx, seedCluster, mgr, factory.Bell); err != nil {
 		return err
 	}
+	heartbeat, err := f.heartbeat(ctx, mgr, factory)
+	if err != nil {
+		return err
+	}
 	measured, err := newGardenletMetrics(metrics.Registry, mgr.GetCache(), f.settings.SeedName)
 	if err != nil {
 		return err
@@ -179,7 +183,7 @@ func (f *gardenletFlags) run(ctx context.Context) error {
 	// A seed that was lost gets its rights in the garden back by reporting, and the manager needs them. So it reports from
 	// the start: in a pause until the manager's caches are filled it could be lost again.
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return f.heartbeat(factory).Start(ctx) })
+	group.Go(func() error { return heartbeat.Start(ctx) })
 	group.Go(func() error {
 		if err := f.abortInterrupted(ctx, factory); err != nil {
 			return err
@@ -257,7 +261,7 @@ func (f *gardenletFlags) factory(gardenConfig, seedConfig, cloudConfig *rest.Con
 func (f *gardenletFlags) addDuties(mgr manager.Manager, seedCluster cluster.Cluster, factory *controlplane.Factory,
 	shoots *shootClients, measured *gardenletMetrics) error {
 	runner := &run.Runner{Version: Version, Periods: f.periods, Events: newEvents(mgr, "gardenlet"),
-		Metrics: measured.flows}
+		Metrics: measured.flows, AtWork: &run.AtWork{}}
 	empty := &cleanup.Cleaner{Shoots: shoots, Timeout: f.cleanupTimeout, Metrics: measured.cleanup}
 	stays, moves := f.flows(empty, releaser{factory.Boottime})
 	retry := f.settings.WaitInterval
@@ -280,7 +284,8 @@ func (f *gardenletFlags) addDuties(mgr manager.Manager, seedCluster cluster.Clus
 			return (&migration.Abandoned{Factory: factory, Period: 10 * retry}).AddToManager(mgr)
 		},
 		func() error {
-			return (&migration.StateSync{Factory: factory, Period: f.cadence.Sync}).AddToManager(mgr, seedCluster, workers)
+			return (&migration.StateSync{Factory: factory, AtWork: runner.AtWork,
+				Period: f.cadence.Sync}).AddToManager(mgr, seedCluster, workers)
 		},
 		func() error {
 			return (&migration.BackupBuckets{Garden: factory.Garden, Seed: factory.Seed, Clock: factory.Clock,
@@ -317,11 +322,18 @@ func (f *gardenletFlags) flows(empty shoot.Cleanup, release migration.Releaser) 
 	return stays, moves
 }
 
-func (f *gardenletFlags) heartbeat(factory *controlplane.Factory) *seed.Heartbeat {
-	return &seed.Heartbeat{
+// heartbeat hears from the manager's watch when the Seed changes; it beats without that watch, too.
+func (f *gardenletFlags) heartbeat(ctx context.Context, mgr manager.Manager,
+	factory *controlplane.Factory) (*seed.Heartbeat, error) {
+	h := &seed.Heartbeat{
 		Garden: factory.Garden, Seed: factory.Seed, Clock: factory.Clock,
 		SeedName: f.settings.SeedName, Version: Version, Interval: f.leaseInterval,
 	}
+	return h, ringFor(ctx, mgr.GetCache(), &gardencorev1beta1.Seed{}, func(o client.Object) {
+		if o.GetName() == f.settings.SeedName {
+			h.Reported(o)
+		}
+	})
 }
 
 // callsPerSecond of a program: the waits of a flow come in bursts.

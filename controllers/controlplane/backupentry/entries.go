@@ -61,6 +61,13 @@ func Read(ctx context.Context, garden client.Reader,
 	return entry, nil
 }
 
+// HasNews reports whether a BackupEntry, of the garden or of the extension, says something that a wait may wait for: a
+// result, good or bad, or that it is going. Reports that somebody works on it are none.
+func HasNews(entry client.Object, last *gardencorev1beta1.LastOperation, lastError *gardencorev1beta1.LastError) bool {
+	return entry.GetDeletionTimestamp() != nil || lastError != nil ||
+		last != nil && last.State != gardencorev1beta1.LastOperationStateProcessing
+}
+
 // NamespaceOf is the control-plane namespace of the shoot that a BackupEntry, or the source of one, is for.
 func NamespaceOf(name string) string {
 	name = strings.TrimPrefix(name, SourcePrefix)
@@ -120,11 +127,24 @@ func (e *Entries) FindSaved(ctx context.Context, epoch int64, in SavedIn) (bool,
 // HasFinalSnapshot reports whether the epoch has ended with a final snapshot (docs/ownership.md#o3,
 // docs/ownership.md#o6): the bucket of the shoot's BackupEntry is asked.
 func (e *Entries) HasFinalSnapshot(ctx context.Context, epoch int64) (bool, error) {
-	entry, err := e.Get(ctx)
-	if err != nil || entry == nil {
-		return false, err
+	return e.FinalSnapshots()(ctx, epoch)
+}
+
+// FinalSnapshots is HasFinalSnapshot for a wait, which asks often: it reads the BackupEntry once. An entry that is
+// pointed at another bucket meanwhile makes nobody believe in an end that was none: only what the epoch itself has
+// uploaded ends the wait before its time.
+func (e *Entries) FinalSnapshots() func(ctx context.Context, epoch int64) (bool, error) {
+	bucket := ""
+	return func(ctx context.Context, epoch int64) (bool, error) {
+		if bucket == "" {
+			entry, err := e.Get(ctx)
+			if err != nil || entry == nil {
+				return false, err
+			}
+			bucket = entry.Spec.BucketName
+		}
+		return e.FindSaved(ctx, epoch, SavedIn{Final: []string{bucket}})
 	}
-	return e.FindSaved(ctx, epoch, SavedIn{Final: []string{entry.Spec.BucketName}})
 }
 
 // Purge removes what the shoot has left in this seed's bucket, unless its backups are there: a seed that comes

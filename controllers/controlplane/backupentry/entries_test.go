@@ -4,8 +4,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/controlplane/controlplanetest"
 )
 
@@ -54,6 +56,38 @@ func TestNamespaceOfBackupEntry(t *testing.T) {
 	} {
 		if got := NamespaceOf(name); got != want {
 			t.Errorf("NamespaceOf(%q) = %q, want %q", name, got, want)
+		}
+	}
+}
+
+// A wait for an entry is woken by what may end it: a result, an error, or a step of its deletion.
+func TestHasNews(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		last  *gardencorev1beta1.LastOperation
+		err   string
+		dying bool
+		want  bool
+	}{
+		"created just now":    {},
+		"its seed works":      {last: &gardencorev1beta1.LastOperation{Type: "Restore", State: "Processing"}},
+		"it is ready":         {last: &gardencorev1beta1.LastOperation{Type: "Restore", State: "Succeeded"}, want: true},
+		"it is released":      {last: &gardencorev1beta1.LastOperation{Type: "Migrate", State: "Succeeded"}, want: true},
+		"its seed has failed": {last: &gardencorev1beta1.LastOperation{Type: "Restore", State: "Error"}, want: true},
+		"its seed says what keeps it": {last: &gardencorev1beta1.LastOperation{Type: "Restore", State: "Processing"},
+			err: "the bucket is locked", want: true},
+		"it goes": {last: &gardencorev1beta1.LastOperation{Type: "Delete", State: "Processing"}, dying: true, want: true},
+	} {
+		entry := controlplanetest.EntryIn(controlplanetest.EntryName, "uid-a")
+		entry.Status.LastOperation = c.last
+		if c.err != "" {
+			entry.Status.LastError = &gardencorev1beta1.LastError{Description: c.err}
+		}
+		if c.dying {
+			entry.DeletionTimestamp = &metav1.Time{}
+		}
+		if got := HasNews(entry, entry.Status.LastOperation, entry.Status.LastError); got != c.want {
+			t.Errorf("%s: %t, want %t", name, got, c.want)
 		}
 	}
 }

@@ -146,16 +146,17 @@ func (b *Backups) WaitEntry(ctx context.Context) error {
 }
 
 func (b *Backups) waitEntry(ctx context.Context, name string) error {
-	return b.Until(ctx, 10*time.Minute, fmt.Sprintf("backup entry %q", name), func(ctx context.Context) error {
-		entry, err := b.entries.GetNamed(ctx, name)
-		if err != nil {
-			return err
-		}
-		if entry == nil {
-			return errors.New("it does not exist")
-		}
-		return entryReady(entry)
-	})
+	return b.UntilRung(ctx, name, 10*time.Minute, fmt.Sprintf("backup entry %q", name),
+		func(ctx context.Context) error {
+			entry, err := b.entries.GetNamed(ctx, name)
+			if err != nil {
+				return err
+			}
+			if entry == nil {
+				return errors.New("it does not exist")
+			}
+			return entryReady(entry)
+		})
 }
 
 func entryReady(entry *gardencorev1beta1.BackupEntry) error {
@@ -208,33 +209,36 @@ func (b *Backups) DeploySource(ctx context.Context) error {
 	if err != nil || bucket == "" || bucket == b.BucketName() {
 		return err
 	}
-	last, err := b.entries.GetSource(ctx)
-	if err != nil {
-		return err
-	}
-	if last != nil && last.DeletionTimestamp != nil {
-		// A destination before this one deletes it: it goes, whatever is written to it, and what it led to with it. If that
-		// was left by force, its deletion is this seed's by now (migration.adoptBackups).
-		if err := b.waitEntryGone(ctx, last); err != nil {
-			return err
-		}
-		return b.DeploySource(ctx)
-	}
 	entry, err := b.entries.Get(ctx)
 	if err != nil {
 		return err
 	}
 	name := backupentry.SourcePrefix + b.BackupEntryName()
 	source := &gardencorev1beta1.BackupEntry{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: b.Shoot.Namespace}}
-	if err := patch.CreateOrPatch(ctx, b.Garden, source, func(s *gardencorev1beta1.BackupEntry) error {
+	err = patch.CreateOrPatch(ctx, b.Garden, source, func(s *gardencorev1beta1.BackupEntry) error {
+		if s.DeletionTimestamp != nil {
+			return errGoing
+		}
 		b.own(s)
 		s.Spec.BucketName, s.Spec.SeedName, s.Spec.ShootRef = bucket, ptr.To(b.SeedName), entry.Spec.ShootRef
 		return nil
-	}); err != nil {
+	})
+	switch {
+	case errors.Is(err, errGoing):
+		// A destination before this one deletes it: it goes, whatever is written to it, and what it led to with it. If that
+		// was left by force, its deletion is this seed's by now (migration.adoptBackups).
+		if err := b.waitEntryGone(ctx, source); err != nil {
+			return err
+		}
+		return b.DeploySource(ctx)
+	case err != nil:
 		return err
 	}
 	return b.waitEntry(ctx, name)
 }
+
+// errGoing says that nothing is written to an entry that is being deleted.
+var errGoing = errors.New("the entry is being deleted")
 
 // DestroySource deletes the way to the old bucket, and with it the backups there, unless they are the
 // shoot's own: a way to this seed's bucket is left when the shoot has come back before they were copied. It comes after
@@ -283,7 +287,7 @@ func (b *Backups) Delete(ctx context.Context) error {
 
 // waitEntryGone passes on what its seed says of the deletion when time is up.
 func (b *Backups) waitEntryGone(ctx context.Context, entry *gardencorev1beta1.BackupEntry) error {
-	return b.Until(ctx, 10*time.Minute, fmt.Sprintf("the deletion of backup entry %q", entry.Name),
+	return b.UntilRung(ctx, entry.Name, 10*time.Minute, fmt.Sprintf("the deletion of backup entry %q", entry.Name),
 		func(ctx context.Context) error {
 			err := objects.Gone(ctx, b.Garden, entry)
 			if lastError := entry.Status.LastError; err != nil && lastError != nil {

@@ -59,7 +59,7 @@ func (o *Ownership) Hold(ctx context.Context) error {
 	t.Decision = o.Owners.Decision(o.OwnerRecordName())
 	t.Clock = o.Boottime
 	t.Timing = ownership.Timing{Interval: o.OwnerCheckInterval, Timeout: o.OwnerCheckTimeout}
-	t.BoundTo, t.FinalSnapshot = o.boundTo, o.entries.HasFinalSnapshot
+	t.BoundTo, t.FinalSnapshot = o.boundTo, o.entries.FinalSnapshots()
 	t.Started, t.Ended = here.Etcd.Epoch, 0
 	if here.Phase >= tenure.Ended {
 		t.Ended = here.Epoch

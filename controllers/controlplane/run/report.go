@@ -13,7 +13,6 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/flow"
-	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
 // Reporter writes the progress of a flow into the shoot's status, at most once a period. It is a flow.Observer.
@@ -23,6 +22,7 @@ type Reporter struct {
 
 	mu      sync.Mutex
 	latest  *flow.Progress
+	writing bool
 	begun   map[flow.TaskID]time.Time // tasks at work
 	written time.Time
 	wake    chan struct{}
@@ -77,15 +77,29 @@ func (r *Reporter) loop(ctx context.Context) {
 	defer close(r.done)
 	for r.pause(ctx) {
 		progress := r.take()
-		if progress == nil || len(progress.Running) == 0 {
+		if progress == nil {
 			continue
 		}
 		r.written = r.s.Clock.Now()
-		if err := r.write(ctx, *progress); err != nil {
+		err := r.write(ctx, *progress)
+		r.mu.Lock()
+		r.writing = false
+		r.mu.Unlock()
+		if err != nil {
 			r.s.Log.V(1).Info("Progress could not be reported", "reason", err.Error())
 		}
 	}
 }
+
+// IsWriting reports whether progress is being written, or will be at the end of the period.
+func (r *Reporter) IsWriting() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.writing || reportable(r.latest)
+}
+
+// reportable is progress that names tasks at work: the end of the last is for the flow to report.
+func reportable(progress *flow.Progress) bool { return progress != nil && len(progress.Running) > 0 }
 
 // pause waits for progress, and for the rest of the period; false means the end, which waits for neither.
 func (r *Reporter) pause(ctx context.Context) bool {
@@ -110,12 +124,15 @@ func (r *Reporter) pause(ctx context.Context) bool {
 	}
 }
 
-// take is the latest progress that has not been written.
+// take is the latest progress that is to be written; nil for none.
 func (r *Reporter) take() *flow.Progress {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	progress := r.latest
-	r.latest = nil
+	r.latest, r.writing = nil, reportable(progress)
+	if !r.writing {
+		return nil
+	}
 	return progress
 }
 
@@ -124,20 +141,16 @@ func (r *Reporter) write(ctx context.Context, progress flow.Progress) error {
 	for _, task := range progress.Running {
 		names = append(names, string(task))
 	}
-	// A patch of its own, from the shoot as it is now: the flow reads s.Shoot at the same time, and a shoot that was
-	// taken over meanwhile has another's progress.
-	shoot, err := r.s.readOwned(ctx)
-	if err != nil {
-		return err
-	}
-	before := shoot.DeepCopy()
-	last := shoot.Status.LastOperation
-	last.Progress, last.Description, last.LastUpdateTime = progress.Percent, strings.Join(names, ", "),
-		metav1.NewTime(r.s.Clock.Now())
-	// What an earlier run could not do, and this one has done, is no error any more
-	// (docs/specification/migration.md#spec-2-12).
-	shoot.Status.LastErrors = slices.DeleteFunc(shoot.Status.LastErrors, func(e gardencorev1beta1.LastError) bool {
-		return slices.Contains(progress.Succeeded, flow.TaskID(ptr.Deref(e.TaskID, "")))
+	// A patch of its own: the flow reads s.Shoot at the same time, and a shoot that was taken over meanwhile has another's
+	// progress.
+	return r.s.Patch(ctx, func(status *gardencorev1beta1.ShootStatus) {
+		last := status.LastOperation
+		last.Progress, last.Description, last.LastUpdateTime = progress.Percent, strings.Join(names, ", "),
+			metav1.NewTime(r.s.Clock.Now())
+		// What an earlier run could not do, and this one has done, is no error any more
+		// (docs/specification/migration.md#spec-2-12).
+		status.LastErrors = slices.DeleteFunc(status.LastErrors, func(e gardencorev1beta1.LastError) bool {
+			return slices.Contains(progress.Succeeded, flow.TaskID(ptr.Deref(e.TaskID, "")))
+		})
 	})
-	return r.s.Garden.Status().Patch(ctx, shoot, patch.AsRead(before))
 }

@@ -53,9 +53,11 @@ func (s *Status) takeRequest(ctx context.Context, carriesOut bool) error {
 	} else {
 		s.Shoot.Annotations[constants.GardenerOperation] = strings.Join(left, constants.OperationsSeparator)
 	}
+	asked := s.Clock.Now()
 	if err := s.Garden.Patch(ctx, s.Shoot, patch.AsRead(before)); err != nil {
 		return fmt.Errorf("take the request off shoot %q: %w", client.ObjectKeyFromObject(before), err)
 	}
+	_ = s.answered(s.Shoot, asked) // the next read says so, too
 	return nil
 }
 

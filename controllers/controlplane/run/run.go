@@ -10,7 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
@@ -48,8 +48,9 @@ type Runner struct {
 	Version string
 	Periods Periods
 	Events  scope.Events
-	// Metrics may be nil.
+	// Metrics and AtWork may be nil.
 	Metrics *Metrics
+	AtWork  *AtWork
 }
 
 // Run runs one flow between its first and last status patch. A failed flow is tried again with back-off, unless its
@@ -105,13 +106,14 @@ func (r *Runner) Run(ctx context.Context, of *scope.Scope, flow Flow) error {
 // work does the work under a watch: it ends when the shoot is no longer this run's. What a gardenlet does after it
 // stood still must not reach the garden, where it may be another's by now.
 func (r *Runner) work(ctx context.Context, s *Status, flow Flow) error {
+	defer r.AtWork.Begin(client.ObjectKeyFromObject(s.Shoot), flow.Type)()
 	reporter := s.Report(ctx, r.Periods.Progress)
 	defer reporter.Stop()
 	watched, cancel := context.WithCancelCause(ctx)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		s.watch(watched, cancel)
+		s.watch(watched, cancel, reporter.IsWriting)
 	}()
 	defer func() {
 		cancel(nil)
@@ -125,27 +127,6 @@ func (r *Runner) work(ctx context.Context, s *Status, flow Flow) error {
 		return cause
 	}
 	return err
-}
-
-// watch cancels the run as soon as it sees the shoot in other hands. A garden that does not answer stops nothing.
-func (s *Status) watch(ctx context.Context, cancel context.CancelCauseFunc) {
-	for {
-		timer := s.Clock.NewTimer(s.WaitInterval)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return
-		case <-timer.C():
-		}
-		_, err := s.readOwned(ctx)
-		if apierrors.IsNotFound(err) {
-			err = fmt.Errorf("%w: it is gone", ErrTakenOver)
-		}
-		if errors.Is(err, ErrTakenOver) {
-			cancel(err)
-			return
-		}
-	}
 }
 
 // How a flow ends.

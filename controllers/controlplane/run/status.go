@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -95,7 +94,7 @@ func (s *Status) Patch(ctx context.Context, mutate func(*gardencorev1beta1.Shoot
 // PatchAsRead patches the status of the shoot as it was read, and takes over what comes back. No task may run
 // meanwhile.
 func (s *Status) PatchAsRead(ctx context.Context, lock bool, mutate func(*gardencorev1beta1.ShootStatus)) error {
-	before := s.Shoot.DeepCopy()
+	before, asked := s.Shoot.DeepCopy(), s.Clock.Now()
 	mutate(&s.Shoot.Status)
 	kind := client.MergeFrom
 	if lock {
@@ -105,27 +104,8 @@ func (s *Status) PatchAsRead(ctx context.Context, lock bool, mutate func(*garden
 		before.DeepCopyInto(s.Shoot)
 		return fmt.Errorf("patch the status of shoot %q: %w", client.ObjectKeyFromObject(s.Shoot), err)
 	}
+	_ = s.answered(s.Shoot, asked) // it need not have begun yet
 	return nil
-}
-
-// patchOwned patches the status as it is in the garden now, if the shoot is still in the hands of this run.
-func (s *Status) patchOwned(ctx context.Context,
-	mutate func(*gardencorev1beta1.ShootStatus)) (*gardencorev1beta1.Shoot, error) {
-	var patched *gardencorev1beta1.Shoot
-	err := retry.RetryOnConflict(objects.ConflictBackoff, func() error {
-		shoot, err := s.readOwned(ctx)
-		if err != nil {
-			return err
-		}
-		before := shoot.DeepCopy()
-		mutate(&shoot.Status)
-		patched = shoot
-		return s.Garden.Status().Patch(ctx, shoot, patch.AsRead(before))
-	})
-	if err != nil {
-		return nil, fmt.Errorf("patch the status of shoot %q: %w", client.ObjectKeyFromObject(s.Shoot), err)
-	}
-	return patched, nil
 }
 
 // end patches the status when no task runs any more, and takes over what comes back.
@@ -158,41 +138,6 @@ func firstLine(err error) string {
 	return line
 }
 
-// ErrTakenOver says that the shoot is no longer this gardenlet's to act on: another run, of another gardenlet perhaps,
-// has begun.
-var ErrTakenOver = errors.New("the shoot has been taken over")
-
-// StillMine returns why the shoot, read anew, is no longer in the hands of this run.
-func (s *Status) StillMine(ctx context.Context) error {
-	_, err := s.readOwned(ctx)
-	return err
-}
-
-// mine returns an error unless the shoot, as read just now, is still in the hands of this run: it began the operation
-// that the status shows, and nobody has begun another since. A gardenlet that stood still for a while finds out by it.
-func (s *Status) mine(shoot *gardencorev1beta1.Shoot) error {
-	last := shoot.Status.LastOperation
-	switch {
-	case shoot.UID != s.Shoot.UID:
-		return fmt.Errorf("%w: it is another shoot of the same name", ErrTakenOver)
-	case shoot.Status.Gardener.ID != s.SeedName || last == nil || last.Type != s.Running ||
-		last.State != gardencorev1beta1.LastOperationStateProcessing:
-		return fmt.Errorf("%w: its status is that of another run", ErrTakenOver)
-	case lifecycle.ResponsibleSeedOf(shoot) != s.SeedName:
-		return fmt.Errorf("%w: seed %q is responsible", ErrTakenOver, lifecycle.ResponsibleSeedOf(shoot))
-	case s.Running == gardencorev1beta1.LastOperationTypeRestore && s.left(shoot):
-		// What it waits for may never come.
-		return fmt.Errorf("%w: it is bound to seed %q", ErrTakenOver, ptr.Deref(shoot.Spec.SeedName, ""))
-	}
-	return nil
-}
-
-// left reports whether the shoot is bound to another seed, which can take it, and this one would begin to hand it over.
-func (s *Status) left(shoot *gardencorev1beta1.Shoot) bool {
-	return ptr.Deref(shoot.Spec.SeedName, "") != s.SeedName && lifecycle.ReadyForMigration(shoot) &&
-		!s.Stopped() && shoot.Annotations[constants.ShootIgnore] != constants.LabelTrue
-}
-
 // consume takes annotations off the shoot, if it is still in the hands of this run. Of its tasks it takes those off
 // that end with the run: others were added later, and are for the next run.
 func (s *Status) consume(ctx context.Context, annotations []string) error {
@@ -219,21 +164,15 @@ func (s *Status) patchAnnotations(ctx context.Context, change func(*gardencorev1
 		if err != nil {
 			return err
 		}
-		before := shoot.DeepCopy()
+		before, asked := shoot.DeepCopy(), s.Clock.Now()
 		if change(shoot); maps.Equal(shoot.Annotations, before.Annotations) {
 			return nil
 		}
-		return s.Garden.Patch(ctx, shoot, patch.AsRead(before))
+		if err := s.Garden.Patch(ctx, shoot, patch.AsRead(before)); err != nil {
+			return err
+		}
+		return s.answered(shoot, asked)
 	})
-}
-
-// readOwned reads the shoot anew. It is an error if the shoot is no longer in the hands of this run.
-func (s *Status) readOwned(ctx context.Context) (*gardencorev1beta1.Shoot, error) {
-	shoot := &gardencorev1beta1.Shoot{}
-	if err := s.Garden.Get(ctx, client.ObjectKeyFromObject(s.Shoot), shoot); err != nil {
-		return nil, err
-	}
-	return shoot, s.mine(shoot)
 }
 
 // endingTasks are the tasks that the run has found and that end with it. Restarts have been taken off when they were

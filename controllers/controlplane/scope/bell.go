@@ -8,34 +8,35 @@ import (
 	"time"
 )
 
-// Bell wakes waits: watches ring it for a namespace, and whoever waits for something in that namespace looks again.
-// A lost ring costs one fallback interval, never more.
+// Bell wakes waits: watches ring it for a name, and whoever waits for what has that name looks again. It is that of a
+// control-plane namespace, for something in it, or that of a BackupEntry in the garden. A lost ring costs one fallback
+// interval, never more.
 type Bell struct {
 	mu      sync.Mutex
 	waiting map[string]chan struct{}
 }
 
-// Ring wakes all waits for the namespace.
-func (b *Bell) Ring(namespace string) {
+// Ring wakes all waits for the name.
+func (b *Bell) Ring(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if rung, waits := b.waiting[namespace]; waits {
+	if rung, waits := b.waiting[name]; waits {
 		close(rung)
-		delete(b.waiting, namespace)
+		delete(b.waiting, name)
 	}
 }
 
-// Listen returns a channel that is closed at the next Ring for the namespace.
-func (b *Bell) Listen(namespace string) <-chan struct{} {
+// Listen returns a channel that is closed at the next Ring for the name.
+func (b *Bell) Listen(name string) <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.waiting == nil {
 		b.waiting = map[string]chan struct{}{}
 	}
-	rung, waits := b.waiting[namespace]
+	rung, waits := b.waiting[name]
 	if !waits {
 		rung = make(chan struct{})
-		b.waiting[namespace] = rung
+		b.waiting[name] = rung
 	}
 	return rung
 }
@@ -68,10 +69,16 @@ func Permanent(err error) error { return permanentError{err} }
 // again whenever the Bell rings for the control-plane namespace, and at the fallback interval.
 func (s *Scope) Until(ctx context.Context, timeout time.Duration, what string,
 	look func(context.Context) error) error {
+	return s.UntilRung(ctx, s.Namespace(), timeout, what, look)
+}
+
+// UntilRung is Until for what is not in the namespace: it looks again whenever the Bell rings for a name.
+func (s *Scope) UntilRung(ctx context.Context, name string, timeout time.Duration, what string,
+	look func(context.Context) error) error {
 	deadline := s.Clock.NewTimer(timeout)
 	defer deadline.Stop()
 	for {
-		rung := s.Bell.Listen(s.Namespace())
+		rung := s.Bell.Listen(name)
 		err := look(ctx)
 		if err == nil {
 			return nil

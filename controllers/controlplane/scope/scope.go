@@ -55,6 +55,8 @@ type Scope struct {
 	Events Events
 	// Running is the operation that this run has begun.
 	Running gardencorev1beta1.LastOperationType
+	// Confirmed is the shoot as the garden last said that it is this run's.
+	Confirmed Confirmed
 	// registered types of Extensions.
 	registered registered
 }
