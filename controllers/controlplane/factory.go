@@ -34,6 +34,8 @@ type Factory struct {
 	States       scope.States
 	// Version is the gardenlet's own.
 	Version string
+	// Watched is that of each Scope.
+	Watched client.Reader
 
 	mu        sync.Mutex
 	busy      map[client.ObjectKey]bool
@@ -71,6 +73,7 @@ func (f *Factory) operation(ctx context.Context, log logr.Logger, shoot *gardenc
 		return nil, fmt.Errorf("read seed %q: %w", f.SeedName, err)
 	}
 	return New(&scope.Scope{
+		Watched:  f.Watched,
 		Settings: f.Settings, Log: log, Clock: f.Clock, Boottime: f.Boottime, Garden: f.Garden, Seed: f.Seed, Bell: f.Bell,
 		Shoots: f.Shoots, Owners: f.Owners, Bucket: f.Bucket, States: f.States, Shoot: shoot, SeedObject: seed,
 	}), nil

@@ -41,6 +41,8 @@ type Scope struct {
 	Owners Authorities
 	Bucket Buckets
 	States States
+	// Watched reads the seed as the watches behind the Bell have seen it, which may be long ago; nil for none. See Await.
+	Watched client.Reader
 
 	Shoot *gardencorev1beta1.Shoot
 	// SeedObject is the Seed that this gardenlet serves.
