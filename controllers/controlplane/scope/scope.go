@@ -59,6 +59,8 @@ type Scope struct {
 	Running gardencorev1beta1.LastOperationType
 	// registered types of Extensions.
 	registered registered
+	// Known are the Secrets that this run has made sure of.
+	Known KnownSecrets
 }
 
 // Settings are the gardenlet's settings that shape a control plane. All durations are positive.
