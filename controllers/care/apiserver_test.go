@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
@@ -30,6 +31,8 @@ func TestOnARealAPIServer(t *testing.T) {
 	t.Run("each condition fails for its cause, after its threshold, and recovers", f.testCauses)
 	t.Run("a problematic webhook is named, remediated and forgiven", f.testWebhooks)
 	t.Run("an extension without a heartbeat is not believed", f.testHeartbeat)
+	t.Run("a look asks the shoot for each kind once, and the seed for nothing", f.testRequests)
+	t.Run("a cache that is behind costs nobody the administrator's token", f.testStaleToken)
 	t.Run("evicted pods go", f.testGarbage)
 	t.Run("who has lost the shoot writes nothing", f.testLost)
 	t.Run("what is handed over is not known", f.testHandOver)
@@ -222,6 +225,54 @@ func (f *fixture) testHeartbeat(t *testing.T) {
 	if got := reasons(f.shoot(t).Status.Conditions)["EveryNodeReady"]; got != "True EveryNodeReady" {
 		t.Errorf("after a heartbeat: %s", got)
 	}
+}
+
+// testRequests counts: a shoot is looked at all the time.
+func (f *fixture) testRequests(t *testing.T) {
+	f.look(t)
+	f.requests.Store(0)
+	reads := 0
+	uncached := f.reconciler.Factory.Seed
+	defer func() { f.reconciler.Factory.Seed = uncached }()
+	f.reconciler.Factory.Seed = interceptor.NewClient(f.watching(t), interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object,
+			options ...client.GetOption) error {
+			reads++
+			return c.Get(ctx, key, object, options...)
+		},
+	})
+	f.look(t)
+	if reads != 0 || f.requests.Load() != 11 {
+		t.Errorf("%d reads of the seed without a cache, and %d requests to the shoot", reads, f.requests.Load())
+	}
+}
+
+func (f *fixture) testStaleToken(t *testing.T) {
+	cached := f.reconciler.Seed
+	defer func() { f.reconciler.Seed = cached }()
+	f.reconciler.Seed = interceptor.NewClient(f.watching(t), interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			err := c.List(ctx, list, options...)
+			if secrets, is := list.(*corev1.SecretList); is {
+				for i := range secrets.Items {
+					secrets.Items[i].Data["cluster-admin"] = []byte("of before")
+				}
+			}
+			return err
+		},
+	})
+	f.look(t)
+	if got := reasons(f.shoot(t).Status.Conditions)["APIServerAvailable"]; got != "True HealthzRequestSucceeded" {
+		t.Errorf("with the token of before: %s", got)
+	}
+}
+
+// watching is the client of the API server, in the form that interceptors take.
+func (f *fixture) watching(t *testing.T) client.WithWatch {
+	t.Helper()
+	c, err := client.NewWithWatch(f.config, client.Options{Scheme: f.Scheme()})
+	must(t, err)
+	return c
 }
 
 func (f *fixture) testGarbage(t *testing.T) {

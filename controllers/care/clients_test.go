@@ -47,6 +47,7 @@ type fixture struct {
 
 	config   *rest.Config
 	healthz  atomic.Int32 // what /healthz answers instead of what it would; 0 for nothing
+	requests atomic.Int32 // to the shoot
 	asked    string       // where the shoot was asked for last
 	onConfig func()       // what happens before the shoot is looked at
 	// silentAgents is whether the node's agent renews nothing.
@@ -57,26 +58,32 @@ var _ scope.ShootConfigs = &fixture{}
 
 // Config reaches the API server whatever its name, and remembers the name.
 func (f *fixture) Config(server string, _ []byte, token string) *rest.Config {
-	if token != "secret" {
-		panic("the administrator's token is not used: " + token)
-	}
 	f.asked = server
 	if f.onConfig != nil {
 		f.onConfig()
 	}
 	config := rest.CopyConfig(f.config)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &illness{next: next, healthz: &f.healthz} })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return &illness{next: next, healthz: &f.healthz, requests: &f.requests, refused: token != "secret"}
+	})
 	return config
 }
 
-// illness answers /healthz with a status of its own.
+// illness answers /healthz with a status of its own, and refuses who is not the administrator.
 type illness struct {
-	next    http.RoundTripper
-	healthz *atomic.Int32
+	next     http.RoundTripper
+	healthz  *atomic.Int32
+	requests *atomic.Int32
+	refused  bool
 }
 
 func (i *illness) RoundTrip(r *http.Request) (*http.Response, error) {
-	if code := int(i.healthz.Load()); code != 0 && r.URL.Path == "/healthz" {
+	i.requests.Add(1)
+	code := int(i.healthz.Load())
+	if i.refused {
+		code = http.StatusUnauthorized
+	}
+	if code != 0 && r.URL.Path == "/healthz" {
 		return &http.Response{
 			StatusCode: code, Request: r, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{},
 			Body: io.NopCloser(strings.NewReader("[-]etcd failed")),

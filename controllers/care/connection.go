@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +19,7 @@ import (
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/care/health"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/secrets"
 )
 
 // systemComponents selects what the resource manager keeps in a shoot.
@@ -33,16 +36,62 @@ type connection struct {
 	crds       apiextensions.Interface
 }
 
-// connect makes clients for the shoot's API server, by its public name. It asks nobody yet.
-func (r *Reconciler) connect(ctx context.Context, o *controlplane.Operation) (*connection, error) {
+// admin is what a client of a shoot's API server trusts, and the token of its administrator.
+type admin struct{ ca, token string }
+
+// adminIn looks among Secrets of a control plane; zero for none.
+func adminIn(authorities []corev1.Secret) admin {
+	found := admin{}
+	for i := range authorities {
+		switch data := authorities[i].Data; authorities[i].Name {
+		case secrets.CA:
+			found.ca = string(data[secrets.KeyCACert])
+		case secrets.StaticToken:
+			found.token = string(data[secrets.KeyClusterAdminToken])
+		}
+	}
+	return found
+}
+
+// reach connects to the shoot's API server, and asks it how it is. It goes by the Secrets that were seen, which may be
+// those of before. If the API server is not well by them, the seed is asked for those of now.
+func (r *Reconciler) reach(ctx context.Context, o *controlplane.Operation,
+	seen *health.Observation) (*connection, error) {
+	known := adminIn(seen.Authorities.Items)
+	if known.ca != "" && known.token != "" {
+		c, err := r.ask(ctx, o, known, seen.APIServer)
+		if err != nil || seen.APIServer.Code == http.StatusOK {
+			return c, err
+		}
+		if ca, token, err := o.Access.Admin(ctx); err != nil || known == (admin{string(ca), token}) {
+			return c, nil //nolint:nilerr // the API server's answer is what was seen
+		}
+		c.close()
+		*seen.APIServer = health.APIServer{}
+	}
 	ca, token, err := o.Access.Admin(ctx)
 	if err != nil {
 		return nil, err
 	}
-	config := r.Shoots.Config(o.APIServerURL(), ca, token)
+	return r.ask(ctx, o, admin{string(ca), token}, seen.APIServer)
+}
+
+func (r *Reconciler) ask(ctx context.Context, o *controlplane.Operation, as admin,
+	seen *health.APIServer) (*connection, error) {
+	c, err := r.connect(o, as)
+	if err == nil {
+		c.healthz(ctx, seen)
+	}
+	return c, err
+}
+
+// connect makes clients for the shoot's API server, by its public name. It asks nobody yet.
+func (r *Reconciler) connect(o *controlplane.Operation, as admin) (*connection, error) {
+	config := r.Shoots.Config(o.APIServerURL(), []byte(as.ca), as.token)
 	config.ContentType = runtime.ContentTypeProtobuf
 	config.QPS = -1 // a round asks a fixed number of questions
 	c := &connection{}
+	var err error
 	if c.http, err = rest.HTTPClientFor(config); err != nil {
 		return nil, fmt.Errorf("make the connection to the shoot: %w", err)
 	}
@@ -59,23 +108,20 @@ func (r *Reconciler) connect(ctx context.Context, o *controlplane.Operation) (*c
 
 func (c *connection) close() { c.http.CloseIdleConnections() }
 
-// observe asks the API server how it is, and then for everything that care looks at.
+// observe asks an API server that has answered for everything that care looks at.
 func (c *connection) observe(ctx context.Context, seen *health.Observation) {
-	c.healthz(ctx, seen.APIServer)
 	if err := seen.APIServer.RequestErr; err != nil {
 		seen.Cluster = silent(err)
 		return
 	}
 	all, system := metav1.ListOptions{}, metav1.ListOptions{LabelSelector: systemComponents}
 	core, apps, admission := c.kubernetes.CoreV1(), c.kubernetes.AppsV1(), c.kubernetes.AdmissionregistrationV1()
-	coordination := c.kubernetes.CoordinationV1()
 	to := &seen.Cluster
 	nodes, err := core.Nodes().List(ctx, all)
 	to.Nodes = listed(err, &nodes.Items)
-	leases, err := coordination.Leases(corev1.NamespaceNodeLease).List(ctx, all)
-	to.NodeLeases = listed(err, &leases.Items)
-	agents, err := coordination.Leases(metav1.NamespaceSystem).List(ctx, all)
-	to.NodeAgentLeases = listed(err, &agents.Items)
+	leases, err := c.kubernetes.CoordinationV1().Leases(metav1.NamespaceAll).List(ctx, all)
+	to.NodeLeases = listedIn(corev1.NamespaceNodeLease, err, leases.Items)
+	to.NodeAgentLeases = listedIn(metav1.NamespaceSystem, err, leases.Items)
 	configs, err := core.Secrets(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: nodeConfigs})
 	to.NodeConfigs = listed(err, &configs.Items)
 	daemonSets, err := apps.DaemonSets(metav1.NamespaceSystem).List(ctx, system)
@@ -90,6 +136,12 @@ func (c *connection) observe(ctx context.Context, seen *health.Observation) {
 	to.Mutating = listed(err, &mutating.Items)
 	crds, err := c.crds.ApiextensionsV1().CustomResourceDefinitions().List(ctx, all)
 	to.CRDs = listed(err, &crds.Items)
+}
+
+// listedIn are the Leases of one namespace.
+func listedIn(namespace string, err error, leases []coordinationv1.Lease) health.Seen[coordinationv1.Lease] {
+	return health.Seen[coordinationv1.Lease]{Err: err, Items: slices.DeleteFunc(slices.Clone(leases),
+		func(lease coordinationv1.Lease) bool { return lease.Namespace != namespace })}
 }
 
 // healthz asks once: who is asked again until the answer pleases does not find out.

@@ -49,7 +49,7 @@ func (r *Reconciler) observe(ctx context.Context, o *controlplane.Operation) *lo
 		return l
 	}
 	l.APIServer = &health.APIServer{}
-	if l.shoot, l.APIServer.ClientErr = r.connect(ctx, o); l.APIServer.ClientErr != nil {
+	if l.shoot, l.APIServer.ClientErr = r.reach(ctx, o, l.Observation); l.APIServer.ClientErr != nil {
 		return l
 	}
 	l.shoot.observe(ctx, l.Observation)
@@ -130,12 +130,17 @@ func (r *Reconciler) extensionReports(ctx context.Context,
 	return health.Seen[health.ExtensionReport]{Items: reports, Err: errors.Join(errs...)}
 }
 
-// heartbeat is when the extension last said that it lives, read anew: a cache that has stopped would make it die.
+// heartbeat is when the extension last said that it lives. One that was read for any shoot counts for all until half of
+// the time is over after which it is stale. It is not read from a cache: one that has stopped would make it die.
 func (r *Reconciler) heartbeat(ctx context.Context, o *controlplane.Operation) (*metav1.MicroTime, error) {
+	if last := r.beat.Load(); last != nil && o.Clock.Since(last.Time) < r.Config.StaleExtensions/2 {
+		return last, nil
+	}
 	lease := &coordinationv1.Lease{}
 	err := o.Seed.Get(ctx, client.ObjectKey{Namespace: r.ExtensionNamespace, Name: constants.HeartbeatLease}, lease)
 	if client.IgnoreNotFound(err) != nil {
 		return nil, err
 	}
+	r.beat.Store(lease.Spec.RenewTime)
 	return lease.Spec.RenewTime, nil
 }

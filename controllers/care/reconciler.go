@@ -3,8 +3,10 @@ package care
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,6 +38,9 @@ type Reconciler struct {
 	ExtensionNamespace string
 	// Metrics may be nil.
 	Metrics *Metrics
+
+	// beat is the extension's last heartbeat that was read.
+	beat atomic.Pointer[metav1.MicroTime]
 }
 
 // DefaultSyncPeriod is the time between two rounds (docs/specification/care.md#spec-5-1).

@@ -19,9 +19,10 @@ import (
 // Hibernate puts the control plane to rest: the workers are gone, and what was attached to them, then the API server,
 // then etcd. The DNS records go too; the data stays in etcd's volume and in the backups.
 func (o *Operation) Hibernate(ctx context.Context) error {
-	if err := o.Until(ctx, 10*time.Minute, "the end of all machines", func(ctx context.Context) error {
+	if err := o.Await(ctx, 10*time.Minute, "the end of all machines", func(ctx context.Context,
+		seed client.Reader) error {
 		machines := &machinev1alpha1.MachineList{}
-		if err := o.Seed.List(ctx, machines, client.InNamespace(o.Namespace())); err != nil {
+		if err := seed.List(ctx, machines, client.InNamespace(o.Namespace())); err != nil {
 			return err
 		}
 		if len(machines.Items) > 0 {

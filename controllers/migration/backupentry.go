@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -154,22 +153,18 @@ func (r *BackupEntries) reconcile(ctx context.Context, entry *gardencorev1beta1.
 // deploy deploys the extension's BackupEntry, and returns whether it is ready.
 func (r *BackupEntries) deploy(ctx context.Context, entry *gardencorev1beta1.BackupEntry,
 	operation gardencorev1beta1.LastOperationType) (bool, error) {
-	bucket := &extensionsv1alpha1.BackupBucket{}
-	err := r.Seed.Get(ctx, client.ObjectKey{Name: entry.Spec.BucketName}, bucket)
-	var provider, region string
-	var providerStatus *runtime.RawExtension
-	switch {
-	case err == nil:
-		provider, region, providerStatus = bucket.Spec.Type, bucket.Spec.Region, bucket.Status.ProviderStatus
-	case apierrors.IsNotFound(err):
-		// The bucket of another seed: the garden's object has its provider.
-		core := &gardencorev1beta1.BackupBucket{}
-		if err := r.Garden.Get(ctx, client.ObjectKey{Name: entry.Spec.BucketName}, core); err != nil {
-			return false, fmt.Errorf("read backup bucket %q: %w", entry.Spec.BucketName, err)
-		}
-		provider, region, providerStatus = core.Spec.Provider.Type, core.Spec.Provider.Region, core.Status.ProviderStatus
-	default:
-		return false, fmt.Errorf("read backup bucket %q: %w", entry.Spec.BucketName, err)
+	object := &extensionsv1alpha1.BackupEntry{ObjectMeta: metav1.ObjectMeta{Name: entry.Name}}
+	err := r.Seed.Get(ctx, client.ObjectKeyFromObject(object), object)
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("read the extension's backup entry %q: %w", entry.Name, err)
+	}
+	asked := err == nil && object.Spec.BucketName == entry.Spec.BucketName && !needsRequest(entry, object)
+	if asked && object.Status.LastError == nil { // else it may lack the credentials of now
+		return r.answered(ctx, entry, object)
+	}
+	spec, err := r.inBucket(ctx, entry.Spec.BucketName)
+	if err != nil {
+		return false, err
 	}
 	data, err := namespace.CloudCredentials(ctx, r.Seed, backupentry.NamespaceOf(entry.Name))
 	if err != nil {
@@ -179,12 +174,7 @@ func (r *BackupEntries) deploy(ctx context.Context, entry *gardencorev1beta1.Bac
 	if err != nil {
 		return false, err
 	}
-	object := &extensionsv1alpha1.BackupEntry{ObjectMeta: metav1.ObjectMeta{Name: entry.Name}}
-	err = r.Seed.Get(ctx, client.ObjectKeyFromObject(object), object)
-	if client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("read the extension's backup entry %q: %w", entry.Name, err)
-	}
-	if err == nil && object.Spec.BucketName == entry.Spec.BucketName && !needsRequest(entry, object) {
+	if asked {
 		return r.answered(ctx, entry, object)
 	}
 	wanted := constants.GardenerOperationReconcile
@@ -192,12 +182,29 @@ func (r *BackupEntries) deploy(ctx context.Context, entry *gardencorev1beta1.Bac
 		wanted = constants.GardenerOperationRestore
 	}
 	return false, r.extensions().Deploy(ctx, object, wanted, func() error {
-		object.Spec = extensionsv1alpha1.BackupEntrySpec{
-			DefaultSpec: extensionsv1alpha1.DefaultSpec{Type: provider}, Region: region, BucketName: entry.Spec.BucketName,
-			BackupBucketProviderStatus: providerStatus, SecretRef: *secret,
-		}
+		object.Spec, object.Spec.SecretRef = spec, *secret
 		return nil
 	})
+}
+
+// inBucket is the spec of an entry in a bucket, without credentials.
+func (r *BackupEntries) inBucket(ctx context.Context, name string) (extensionsv1alpha1.BackupEntrySpec, error) {
+	spec := extensionsv1alpha1.BackupEntrySpec{BucketName: name}
+	bucket := &extensionsv1alpha1.BackupBucket{}
+	err := r.Seed.Get(ctx, client.ObjectKey{Name: name}, bucket)
+	spec.Type, spec.Region, spec.BackupBucketProviderStatus = bucket.Spec.Type, bucket.Spec.Region,
+		bucket.Status.ProviderStatus
+	if apierrors.IsNotFound(err) {
+		// The bucket of another seed: the garden's object has its provider.
+		core := &gardencorev1beta1.BackupBucket{}
+		err = r.Garden.Get(ctx, client.ObjectKey{Name: name}, core)
+		spec.Type, spec.Region, spec.BackupBucketProviderStatus = core.Spec.Provider.Type, core.Spec.Provider.Region,
+			core.Status.ProviderStatus
+	}
+	if err != nil {
+		return spec, fmt.Errorf("read backup bucket %q: %w", name, err)
+	}
+	return spec, nil
 }
 
 // extensions are asked by means of their objects.

@@ -2,12 +2,14 @@ package migration
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/transplant-sim/transplant/api/cloud"
@@ -50,7 +53,9 @@ func entryOnSeed(t *testing.T, change func(*gardencorev1beta1.BackupEntry,
 // The credentials for the bucket come to the extension, and by it to the control plane, for this shoot only.
 func TestBackupEntries_Credentials_AreGoodForTheShootOnly(t *testing.T) {
 	t.Parallel()
-	r, key := entryOnSeed(t, func(*gardencorev1beta1.BackupEntry, *extensionsv1alpha1.BackupEntry) {})
+	r, key := entryOnSeed(t, func(_ *gardencorev1beta1.BackupEntry, object *extensionsv1alpha1.BackupEntry) {
+		object.Status.LastError = &gardencorev1beta1.LastError{Description: "the credentials are refused"}
+	})
 	const ofAll = `{"apiVersion": "v1", "kind": "Config", "users": [{"name": "c", "user": {"token": "of-all-shoots"}}]}`
 	secret := &corev1.Secret{}
 	source := client.ObjectKey{Namespace: "garden", Name: "control-plane-kubeconfig-cloud"}
@@ -70,6 +75,31 @@ func TestBackupEntries_Credentials_AreGoodForTheShootOnly(t *testing.T) {
 	text := string(secret.Data["kubeconfig"])
 	if !strings.Contains(text, token) || strings.Contains(text, "of-all-shoots") {
 		t.Errorf("the extension gets %s", text)
+	}
+}
+
+// An extension that has been asked and has no error needs nothing more: the entry wakes its reconciler at each step.
+func TestBackupEntries_ExtensionThatWorks_IsGivenNothingAgain(t *testing.T) {
+	t.Parallel()
+	r, key := entryOnSeed(t, func(*gardencorev1beta1.BackupEntry, *extensionsv1alpha1.BackupEntry) {})
+	requests := map[string]int{}
+	r.Seed = interceptor.NewClient(r.Seed.(client.WithWatch), interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object,
+			options ...client.GetOption) error {
+			requests[fmt.Sprintf("get %T", object)]++
+			return c.Get(ctx, key, object, options...)
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, p client.Patch,
+			options ...client.PatchOption) error {
+			requests[fmt.Sprintf("patch %T", object)]++
+			return c.Patch(ctx, object, p, options...)
+		},
+	})
+	if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: key}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]int{"get *v1alpha1.BackupEntry": 1}, requests); diff != "" {
+		t.Errorf("requests to the seed (-want +got):\n%s", diff)
 	}
 }
 

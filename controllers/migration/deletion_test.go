@@ -170,16 +170,23 @@ func newFactory(t *testing.T, garden client.Client, owners records, buckets shel
 	}
 	seed := fake.NewClientBuilder().WithScheme(gardenScheme(t)).WithObjects(onSeed...).
 		WithStatusSubresource(&extensionsv1alpha1.Infrastructure{}, &extensionsv1alpha1.DNSRecord{}).Build()
-	takeUp := interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch,
-		options ...client.PatchOption) error {
-		err := c.Patch(ctx, o, patch, options...)
+	takenUp := func(ctx context.Context, c client.Client, o client.Object, err error) error {
 		object, is := o.(extensionsv1alpha1.Object)
 		if err != nil || !is || o.GetAnnotations()["gardener.cloud/operation"] != "restore" {
 			return err
 		}
 		object.GetExtensionStatus().SetLastOperation(&gardencorev1beta1.LastOperation{Type: "Restore", State: "Processing"})
 		return c.Status().Update(ctx, object)
-	}}
+	}
+	takeUp := interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.CreateOption) error {
+			return takenUp(ctx, c, o, c.Create(ctx, o, options...))
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch,
+			options ...client.PatchOption) error {
+			return takenUp(ctx, c, o, c.Patch(ctx, o, patch, options...))
+		},
+	}
 	return &controlplane.Factory{
 		Settings: scope.Settings{
 			SeedName: "b", InternalDomain: "test", OwnerCheckInterval: time.Millisecond, OwnerCheckTimeout: 5 * time.Millisecond,

@@ -10,8 +10,12 @@ import (
 // takeoverRounds bounds how often one Run begins anew.
 const takeoverRounds = 5
 
-// finalPoll is how often the wait looks for the final snapshot of the replaced epoch.
+// finalPoll is how often the wait looks for the final snapshot of the replaced epoch at first.
 const finalPoll = 200 * time.Millisecond
+
+// nextPoll is the pause after a look that found none. It grows, as a guard that lives ends its epoch soon. The wait
+// ends an eighth of its time after the snapshot at most.
+func nextPoll(waited time.Duration) time.Duration { return max(finalPoll, waited/8) }
 
 // UnreadableError says that an authority (or the shoot's spec) could not be read, so that nothing further was written.
 type UnreadableError struct {
@@ -231,7 +235,7 @@ func (t *Takeover) wait(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("wait for the end of epoch %d, at most %v more: %w", p.replaced, left(), context.Cause(ctx))
-		case <-t.Clock.After(min(left(), finalPoll)):
+		case <-t.Clock.After(min(left(), nextPoll(t.Clock.Now().Sub(p.known)))):
 		}
 	}
 	return nil

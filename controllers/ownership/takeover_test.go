@@ -300,6 +300,26 @@ func TestO6FinalSnapshotOfExactlyTheReplacedEpochEndsTheWait(t *testing.T) {
 	}
 }
 
+// Of a lost seed no final snapshot comes: the bucket is asked often at first, when one is likely, and then less.
+func TestO6_SnapshotThatDoesNotCome_IsAskedForLessOften(t *testing.T) {
+	t.Parallel()
+	s := newTakeoverTest()
+	begin, asked, longest, last := s.clock.Now(), 0, time.Duration(0), time.Duration(0)
+	s.takeover.FinalSnapshot = func(context.Context, int64) (bool, error) {
+		now := s.clock.Now().Sub(begin)
+		asked, longest, last = asked+1, max(longest, now-last), now
+		return false, nil
+	}
+	r, waited := s.stepUntil(t, s.run(t.Context()))
+	if r.err != nil || waited < timing.Timeout+timing.Interval {
+		t.Fatalf("after %v: %v", waited, r.err)
+	}
+	// The clock steps by 100 ms.
+	if asked < 10 || asked > 20 || longest > waited/8+100*time.Millisecond {
+		t.Errorf("%d questions in %v, with %v between two", asked, waited, longest)
+	}
+}
+
 func TestO6BothAreReadAgainAfterTheWait(t *testing.T) {
 	t.Parallel()
 	s := newTakeoverTest()

@@ -48,21 +48,11 @@ func LockedStatus(ctx context.Context, c client.Client, object client.Object, ch
 // CreateOrPatch creates an object as mutate makes it. If there is one, which others may have created meanwhile, it is
 // Object. The error is AlreadyExists if a cache does not have the object yet.
 func CreateOrPatch[T client.Object](ctx context.Context, c client.Client, object T, mutate func(T) error) error {
-	key, given := client.ObjectKeyFromObject(object), object.DeepCopyObject()
-	err := c.Get(ctx, key, object)
+	err := c.Get(ctx, client.ObjectKeyFromObject(object), object)
 	if apierrors.IsNotFound(err) {
-		if err := mutate(object); err != nil {
+		var created bool
+		if created, err = CreateOrRead(ctx, c, object, mutate); created || err != nil {
 			return err
-		}
-		object.SetResourceVersion("") // of one that the caller has read, and that is gone
-		refused := c.Create(ctx, object)
-		if apierrors.IsAlreadyExists(refused) {
-			// A client may leave in the object what an answer does not have.
-			reflect.ValueOf(object).Elem().Set(reflect.ValueOf(given).Elem())
-			err = c.Get(ctx, key, object)
-		}
-		if apierrors.IsNotFound(err) {
-			return Describe("create", object, c, refused)
 		}
 	}
 	if err != nil {
@@ -73,6 +63,28 @@ func CreateOrPatch[T client.Object](ctx context.Context, c client.Client, object
 		return err
 	}
 	return send(c, before, object, client.MergeFrom, func(p client.Patch) error { return c.Patch(ctx, object, p) })
+}
+
+// CreateOrRead creates an object as mutate makes it, and reports whether it has. If there is one, it is read, and
+// nothing is written. It is for objects that are usually missing: it does not look first. The error is AlreadyExists if
+// a cache does not have the object yet.
+func CreateOrRead[T client.Object](ctx context.Context, c client.Client, object T,
+	mutate func(T) error) (created bool, err error) {
+	key, given := client.ObjectKeyFromObject(object), object.DeepCopyObject()
+	if err := mutate(object); err != nil {
+		return false, err
+	}
+	object.SetResourceVersion("") // of one that the caller has read, and that is gone
+	refused := c.Create(ctx, object)
+	if !apierrors.IsAlreadyExists(refused) {
+		return refused == nil, Describe("create", object, c, refused)
+	}
+	// A client may leave in the object what an answer does not have.
+	reflect.ValueOf(object).Elem().Set(reflect.ValueOf(given).Elem())
+	if err = c.Get(ctx, key, object); apierrors.IsNotFound(err) {
+		return false, Describe("create", object, c, refused)
+	}
+	return false, Describe("read", object, c, err)
 }
 
 // AsRead is the merge patch of an object that fails if somebody else has written the object since it was read. A caller

@@ -147,3 +147,39 @@ func TestErrors_NameTheObjectAndItsFields(t *testing.T) {
 		t.Errorf("error %v, want a text that begins with %q", err, want)
 	}
 }
+
+// What is usually missing is not looked for; what is there stays as it is.
+func TestCreateOrRead(t *testing.T) {
+	t.Parallel()
+	present := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "s",
+		Labels: map[string]string{"other": "kept"}}}
+	for name, c := range map[string]struct {
+		present []client.Object
+		created bool
+		reads   int
+		want    string // the label
+	}{
+		"missing": {created: true, want: "wanted"},
+		"there":   {present: []client.Object{present}, reads: 1, want: "other"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reads := 0
+			kept := fake.NewClientBuilder().WithObjects(c.present...).WithInterceptorFuncs(interceptor.Funcs{
+				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object,
+					options ...client.GetOption) error {
+					reads++
+					return c.Get(ctx, key, object, options...)
+				},
+			}).Build()
+			object := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "s"}}
+			created, err := patch.CreateOrRead(t.Context(), kept, object, func(s *corev1.Secret) error {
+				metav1.SetMetaDataLabel(&s.ObjectMeta, "wanted", "yes")
+				return nil
+			})
+			if err != nil || created != c.created || reads != c.reads || len(object.Labels) != 1 || object.Labels[c.want] == "" {
+				t.Errorf("created: %t, %v, %d reads, labels %v", created, err, reads, object.Labels)
+			}
+		})
+	}
+}

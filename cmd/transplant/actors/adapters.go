@@ -185,14 +185,8 @@ func (s *shootClients) Config(server string, ca []byte, token string) *rest.Conf
 
 // ringOnChange rings the bell for the namespace of every object that flows wait for, and for the name of a BackupEntry.
 func ringOnChange(ctx context.Context, seed cluster.Cluster, mgr manager.Manager, bell *scope.Bell) error {
-	watched := []client.Object{&appsv1.Deployment{}, &appsv1.StatefulSet{}, &corev1.Pod{}, &machinev1alpha1.Machine{}}
-	for _, kind := range extensionsv1alpha1.Kinds() {
-		if kind.Namespaced && kind.Migrates {
-			watched = append(watched, kind.New())
-		}
-	}
 	var errs []error
-	for _, object := range watched {
+	for _, object := range rung() {
 		errs = append(errs, ringFor(ctx, seed.GetCache(), object, func(o client.Object) { bell.Ring(o.GetNamespace()) }))
 	}
 	errs = append(errs, ringFor(ctx, mgr.GetCache(), &gardencorev1beta1.BackupEntry{}, func(o client.Object) {
@@ -202,6 +196,17 @@ func ringOnChange(ctx context.Context, seed cluster.Cluster, mgr manager.Manager
 		}
 	}))
 	return errors.Join(errs...)
+}
+
+// rung are the kinds in a seed whose changes ring the bell.
+func rung() []client.Object {
+	kinds := []client.Object{&appsv1.Deployment{}, &appsv1.StatefulSet{}, &corev1.Pod{}, &machinev1alpha1.Machine{}}
+	for _, kind := range extensionsv1alpha1.Kinds() {
+		if kind.Namespaced && kind.Migrates {
+			kinds = append(kinds, kind.New())
+		}
+	}
+	return kinds
 }
 
 type informers interface {

@@ -163,6 +163,9 @@ func (f *gardenletFlags) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if factory.Watched, err = newWatchedReader(seedCluster.GetCache(), factory.Seed, seedCluster.GetScheme()); err != nil {
+		return err
+	}
 	if err := ringOnChange(ctx, seedCluster, mgr, factory.Bell); err != nil {
 		return err
 	}
@@ -210,7 +213,7 @@ func (f *gardenletFlags) abortInterrupted(ctx context.Context, factory *controlp
 	}
 }
 
-// factory wires what every run of a flow needs. Flows read without caches.
+// factory wires what every run of a flow needs. Flows decide without caches.
 func (f *gardenletFlags) factory(gardenConfig, seedConfig, cloudConfig *rest.Config,
 	shoots *shootClients) (*controlplane.Factory, error) {
 	gardenConfig = connection.Bounded(gardenConfig, callTimeout)

@@ -71,7 +71,10 @@ func (b *Backups) source(ctx context.Context, here *owner.Survey) (string, error
 	bucket := entry.Spec.BucketName
 	if source != nil {
 		// Our own last run has pointed the entry here, or another's has, without a copy: what counts is where the data is.
-		if err := b.Bucket.Check(ctx, bucket, b.entries.Prefix()); bucket == b.BucketName() || errors.Is(err, ErrNoBackups) {
+		if bucket == b.BucketName() {
+			return source.Spec.BucketName, nil
+		}
+		if err := b.Bucket.Check(ctx, bucket, b.entries.Prefix()); errors.Is(err, ErrNoBackups) {
 			bucket = source.Spec.BucketName
 		} else if err != nil {
 			return "", fmt.Errorf("look at the backups in bucket %q: %w", bucket, err)

@@ -57,8 +57,9 @@ func (o *Objects) Wait(ctx context.Context, object extensionsv1alpha1.Object) er
 		return err
 	}
 	start := o.Clock.Now()
-	return o.Until(ctx, waits.Timeout, objects.Name(object, o.Seed.Scheme()), func(ctx context.Context) error {
-		if err := o.Seed.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+	name := objects.Name(object, o.Seed.Scheme())
+	return o.Await(ctx, waits.Timeout, name, func(ctx context.Context, seed client.Reader) error {
+		if err := objects.Read(ctx, seed, object); err != nil {
 			return err
 		}
 		err := Ready(object)
@@ -87,9 +88,9 @@ func (o *Objects) List(ctx context.Context, kind string) ([]extensionsv1alpha1.O
 // deletion would be none.
 func (o *Objects) WaitTakenUp(ctx context.Context, object extensionsv1alpha1.Object) error {
 	timeout := patience[objects.KindOf(object, o.Seed.Scheme())].Timeout
-	return o.Until(ctx, timeout, "the extension for "+objects.Name(object, o.Seed.Scheme()),
-		func(ctx context.Context) error {
-			if err := o.Seed.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+	return o.Await(ctx, timeout, "the extension for "+objects.Name(object, o.Seed.Scheme()),
+		func(ctx context.Context, seed client.Reader) error {
+			if err := objects.Read(ctx, seed, object); err != nil {
 				return fmt.Errorf("read the object: %w", err)
 			}
 			if object.GetExtensionStatus().GetLastOperation() == nil {
@@ -149,9 +150,9 @@ func (o *Objects) WaitMigrated(ctx context.Context, object extensionsv1alpha1.Ob
 	if err != nil {
 		return err
 	}
-	return o.Until(ctx, waits.Timeout, "the migration of "+objects.Name(object, o.Seed.Scheme()),
-		func(ctx context.Context) error {
-			if err := o.Seed.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+	return o.Await(ctx, waits.Timeout, "the migration of "+objects.Name(object, o.Seed.Scheme()),
+		func(ctx context.Context, seed client.Reader) error {
+			if err := objects.Read(ctx, seed, object); err != nil {
 				return client.IgnoreNotFound(err)
 			}
 			return Migrated(object)
@@ -178,9 +179,9 @@ func (o *Objects) WaitDeleted(ctx context.Context, object extensionsv1alpha1.Obj
 	if err != nil {
 		return err
 	}
-	return o.Until(ctx, waits.Timeout, "the deletion of "+objects.Name(object, o.Seed.Scheme()),
-		func(ctx context.Context) error {
-			err := objects.Gone(ctx, o.Seed, object)
+	return o.Await(ctx, waits.Timeout, "the deletion of "+objects.Name(object, o.Seed.Scheme()),
+		func(ctx context.Context, seed client.Reader) error {
+			err := objects.GoneFrom(ctx, seed, o.Seed.Scheme(), object)
 			if lastError := object.GetExtensionStatus().GetLastError(); err != nil && lastError != nil {
 				return &errorcodes.Error{Message: lastError.Description, Codes: lastError.Codes}
 			}

@@ -106,6 +106,56 @@ func TestRestoreExtensionSurvivesACutAtEveryWrite(t *testing.T) {
 	}
 }
 
+// A restored object is usually missing: it is created, given its state, if it has one, and asked for. It is not looked
+// for before.
+func TestDeploy_RestoredObject_IsOnlyWritten(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		state *shootstate.State
+		want  string
+	}{
+		"with a state":    {savedExtension(), "create certs, create tls, patch status, patch certs"},
+		"without a state": {&shootstate.State{}, "create certs"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var requests []string
+			o := &Objects{Scope: controlplanetest.Scope(t, gardencorev1beta1.LastOperationTypeRestore, interceptor.Funcs{
+				Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+					requests = append(requests, "get")
+					return nil
+				},
+				Create: func(ctx context.Context, c client.WithWatch, object client.Object,
+					options ...client.CreateOption) error {
+					requests = append(requests, "create "+object.GetName())
+					return c.Create(ctx, object, options...)
+				},
+				Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch,
+					options ...client.PatchOption) error {
+					requests = append(requests, "patch "+object.GetName())
+					return c.Patch(ctx, object, patch, options...)
+				},
+				SubResourcePatch: func(ctx context.Context, c client.Client, sub string, object client.Object,
+					patch client.Patch, options ...client.SubResourcePatchOption) error {
+					requests = append(requests, "patch "+sub)
+					return c.SubResource(sub).Patch(ctx, object, patch, options...)
+				},
+			})}
+			o.State = c.state
+			object := controlplanetest.Certs()
+			if err := o.Deploy(t.Context(), object, func() error { object.Spec.Type = "certs"; return nil }); err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Join(requests, ", "); got != c.want {
+				t.Errorf("requests: %s, want %s", got, c.want)
+			}
+			if got := object.Annotations[constants.GardenerOperation]; got != constants.GardenerOperationRestore {
+				t.Errorf("it is asked to %q", got)
+			}
+		})
+	}
+}
+
 func TestARestoredExtensionIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	object := controlplanetest.Certs()

@@ -6,7 +6,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
@@ -19,15 +18,25 @@ import (
 // objects whether or not the state is there already (docs/specification/quirks.md#quirk-r1), before the state; and it
 // leaves alone what has been restored (docs/specification/quirks.md#quirk-r2).
 func (o *Objects) restore(ctx context.Context, object extensionsv1alpha1.Object, mutate func() error) error {
-	err := o.Seed.Get(ctx, client.ObjectKeyFromObject(object), object)
-	if err == nil && Restored(object) {
-		return nil
-	}
-	if client.IgnoreNotFound(err) != nil {
-		return patch.Describe("read", object, o.Seed, err)
-	}
-	if err := o.client().Deploy(ctx, object, constants.GardenerOperationWaitForState, mutate); err != nil {
+	operation := constants.GardenerOperationWaitForState
+	created, err := patch.CreateOrRead(ctx, o.Seed, object, func(extensionsv1alpha1.Object) error {
+		if err := mutate(); err != nil {
+			return err
+		}
+		saved, err := o.savedState(object)
+		if saved == nil { // there is nothing to wait for
+			operation = constants.GardenerOperationRestore
+		}
+		o.client().request(object, operation)
 		return err
+	})
+	if err != nil || !created && Restored(object) || created && operation == constants.GardenerOperationRestore {
+		return err
+	}
+	if !created { // by a run that was cut off
+		if err := o.client().Deploy(ctx, object, constants.GardenerOperationWaitForState, mutate); err != nil {
+			return err
+		}
 	}
 	if err := o.restoreState(ctx, object); err != nil {
 		return err

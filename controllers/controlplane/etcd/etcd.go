@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/controlplane/backupentry"
@@ -113,9 +114,9 @@ func (e *Etcd) Deploy(ctx context.Context) error {
 
 // Wait waits until etcd is ready behind its guard.
 func (e *Etcd) Wait(ctx context.Context) error {
-	return e.Until(ctx, 5*time.Minute, "etcd", func(ctx context.Context) error {
+	return e.Await(ctx, 5*time.Minute, "etcd", func(ctx context.Context, seed client.Reader) error {
 		set := &appsv1.StatefulSet{}
-		if err := e.Seed.Get(ctx, e.Key(workload.Etcd), set); err != nil {
+		if err := seed.Get(ctx, e.Key(workload.Etcd), set); err != nil {
 			return err
 		}
 		if set.Status.ObservedGeneration < set.Generation || set.Status.ReadyReplicas < ptr.Deref(set.Spec.Replicas, 1) {
@@ -252,12 +253,12 @@ func (e *Etcd) Guard(ctx context.Context) (Guard, error) {
 	if err != nil {
 		return Guard{}, fmt.Errorf("read service %q: %w", workload.ServiceEtcdClient, err)
 	}
-	client, err := e.secrets.GuardClient(ctx)
+	certificate, err := e.secrets.GuardClient(ctx)
 	if err != nil {
 		return Guard{}, err
 	}
 	return Guard{
 		URL:         fmt.Sprintf("https://%s:%d", service.Spec.ClusterIP, access.GuardPort),
-		Credentials: access.FromSecret(client),
+		Credentials: access.FromSecret(certificate),
 	}, nil
 }

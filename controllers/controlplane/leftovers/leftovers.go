@@ -4,14 +4,13 @@ package leftovers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -83,13 +82,15 @@ func (l *Leftovers) stopEverything(ctx context.Context) error {
 			return fmt.Errorf("delete the workloads %T in %q: %w", object, l.Namespace(), err)
 		}
 	}
-	return l.Until(ctx, timeout, "the end of all pods in "+l.Namespace(), func(ctx context.Context) error {
+	hurried := map[types.UID]bool{} // the cache may be behind
+	return l.Await(ctx, timeout, "the end of all pods in "+l.Namespace(), func(ctx context.Context,
+		seed client.Reader) error {
 		pods := &corev1.PodList{}
-		if err := l.Seed.List(ctx, pods, client.InNamespace(l.Namespace())); err != nil {
+		if err := seed.List(ctx, pods, client.InNamespace(l.Namespace())); err != nil {
 			return err
 		}
 		for i := range pods.Items {
-			if err := l.hurry(ctx, &pods.Items[i]); err != nil {
+			if err := l.hurry(ctx, &pods.Items[i], hurried); err != nil {
 				return err
 			}
 		}
@@ -102,8 +103,8 @@ func (l *Leftovers) stopEverything(ctx context.Context) error {
 
 // hurry cuts short the grace of an API server that ends: its etcd is fenced, or has ended before it, and it would wait
 // for that one until it is killed. All others have somebody to take leave of.
-func (l *Leftovers) hurry(ctx context.Context, pod *corev1.Pod) error {
-	if pod.Labels[constants.LabelRole] != workload.KubeAPIServer || pod.DeletionTimestamp == nil ||
+func (l *Leftovers) hurry(ctx context.Context, pod *corev1.Pod, hurried map[types.UID]bool) error {
+	if hurried[pod.UID] || pod.Labels[constants.LabelRole] != workload.KubeAPIServer || pod.DeletionTimestamp == nil ||
 		ptr.Deref(pod.DeletionGracePeriodSeconds, 0) <= 1 {
 		return nil
 	}
@@ -111,6 +112,7 @@ func (l *Leftovers) hurry(ctx context.Context, pod *corev1.Pod) error {
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("end pod %q sooner: %w", pod.Name, err)
 	}
+	hurried[pod.UID] = true
 	return nil
 }
 
@@ -168,32 +170,30 @@ func (l *Leftovers) deleteBackupEntries(ctx context.Context) error {
 }
 
 // shallowly takes the finalizers off an object and deletes it, and looks until it is gone: an extension that has just
-// begun to work on it may set its finalizer again.
+// begun to work on it may set its finalizer again. An object that was listed is not read again at first.
 func (l *Leftovers) shallowly(ctx context.Context, object client.Object) error {
+	listed := object.GetResourceVersion() != ""
 	return l.Until(ctx, timeout, "the shallow deletion of "+objects.Name(object, l.Seed.Scheme()),
 		func(ctx context.Context) error {
-			err := l.Seed.Get(ctx, client.ObjectKeyFromObject(object), object)
-			if apierrors.IsNotFound(err) {
-				return nil
+			if !listed {
+				if err := objects.Read(ctx, l.Seed, object); err != nil {
+					return client.IgnoreNotFound(err)
+				}
 			}
-			if err != nil {
-				return err
-			}
+			listed = false
 			if err := patch.Object(ctx, l.Seed, object, func() {
 				object.SetFinalizers(nil)
 				contract.Confirm(object)
-			}); client.IgnoreNotFound(err) != nil {
-				return err
+			}); err != nil {
+				return client.IgnoreNotFound(err)
 			}
-			// Only as it is now: with a finalizer that came back, a deletion would be a real one.
+			if back := object.GetFinalizers(); len(back) > 0 {
+				return fmt.Errorf("the finalizers %q are there again", back)
+			}
+			// Only as it is now: with a finalizer that came back, a deletion would be a real one. One that succeeds leaves
+			// nothing behind, as there is no finalizer.
 			uid, version := object.GetUID(), object.GetResourceVersion()
 			asSeen := client.Preconditions{UID: &uid, ResourceVersion: &version}
-			if err := l.Seed.Delete(ctx, object, asSeen); client.IgnoreNotFound(err) != nil {
-				return err
-			}
-			if err := l.Seed.Get(ctx, client.ObjectKeyFromObject(object), object); apierrors.IsNotFound(err) {
-				return nil
-			}
-			return errors.New("it is still there")
+			return client.IgnoreNotFound(l.Seed.Delete(ctx, object, asSeen))
 		})
 }

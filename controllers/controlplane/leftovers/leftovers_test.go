@@ -197,6 +197,37 @@ func TestAnAPIServerWhoseTimeIsOverEndsSoon(t *testing.T) {
 	}
 }
 
+// What a list has shown is patched and deleted, without a request more for each object.
+func TestRemove_ObjectsThatWereListed_AreNotReadOneByOne(t *testing.T) {
+	t.Parallel()
+	onA, _ := controlplanetest.OnSeedA(t, "Reconcile", nil, interceptor.Funcs{})
+	o := New(onA)
+	seed := fake.NewClientBuilder().WithScheme(controlplanetest.FullScheme(t)).
+		WithObjects(controlPlaneOf("shoot--p--alpha")...).Build()
+	read := map[string]int{}
+	o.Seed = interceptor.NewClient(seed, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object,
+			options ...client.GetOption) error {
+			read[fmt.Sprintf("%T", object)]++
+			return c.Get(ctx, key, object, options...)
+		},
+		DeleteAllOf: func(ctx context.Context, c client.WithWatch, object client.Object,
+			options ...client.DeleteAllOfOption) error {
+			return errors.Join(c.DeleteAllOf(ctx, object, options...),
+				c.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace("shoot--p--alpha")))
+		},
+	})
+	if err := o.Remove(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range []client.Object{&extensionsv1alpha1.Infrastructure{}, &extensionsv1alpha1.Worker{},
+		&extensionsv1alpha1.DNSRecord{}, &extensionsv1alpha1.BackupEntry{}, &resourcesv1alpha1.ManagedResource{}} {
+		if kind := fmt.Sprintf("%T", object); read[kind] != 0 {
+			t.Errorf("%s: %d reads, want none", kind, read[kind])
+		}
+	}
+}
+
 func TestWhatRemovesLeftoversDisownsFirst(t *testing.T) {
 	t.Parallel()
 	stop := errors.New("stopped")

@@ -43,10 +43,8 @@ func (c *Credentials) Deploy(ctx context.Context) error {
 	if err := c.deploy(ctx, KubeconfigGarden, garden); err != nil {
 		return err
 	}
-	for _, name := range []string{KubeconfigCloud, contract.SecretCloudProvider} {
-		if err := c.DeployForCloud(ctx, name); err != nil {
-			return err
-		}
+	if err := c.DeployForCloud(ctx, KubeconfigCloud, contract.SecretCloudProvider); err != nil {
+		return err
 	}
 	return c.deployMachineControllerAccess(ctx)
 }
@@ -75,13 +73,15 @@ func CloudCredentials(ctx context.Context, seed client.Reader, shoot string) (ma
 	return map[string][]byte{keyKubeconfig: confined}, nil
 }
 
-// DeployForCloud writes the control plane's credentials for the cloud into a Secret of its namespace.
-func (c *Credentials) DeployForCloud(ctx context.Context, name string) error {
+// DeployForCloud writes the control plane's credentials for the cloud into Secrets of its namespace.
+func (c *Credentials) DeployForCloud(ctx context.Context, names ...string) error {
 	data, err := CloudCredentials(ctx, c.Seed, c.Namespace())
-	if err != nil {
-		return err
+	for _, name := range names {
+		if err == nil {
+			err = c.deploy(ctx, name, data)
+		}
 	}
-	return c.deploy(ctx, name, data)
+	return err
 }
 
 func (c *Credentials) deploy(ctx context.Context, name string, data map[string][]byte) error {

@@ -4,6 +4,7 @@ package objects
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"strings"
 	"time"
 
@@ -32,16 +33,29 @@ func Remove(ctx context.Context, c client.Client, object client.Object, options 
 	return patch.Describe("delete", object, c, client.IgnoreNotFound(c.Delete(ctx, object, options...)))
 }
 
+// Read reads an object as if for the first time: a client leaves in an object what its answer does not have.
+func Read(ctx context.Context, from client.Reader, object client.Object) error {
+	key := client.ObjectKeyFromObject(object)
+	reflect.ValueOf(object).Elem().SetZero()
+	object.SetNamespace(key.Namespace)
+	object.SetName(key.Name)
+	return from.Get(ctx, key, object)
+}
+
 // Gone returns nil when the object does not exist, else an error that says so.
 func Gone(ctx context.Context, c client.Client, object client.Object) error {
-	err := c.Get(ctx, client.ObjectKeyFromObject(object), object)
-	switch {
+	return GoneFrom(ctx, c, c.Scheme(), object)
+}
+
+// GoneFrom is Gone by what a reader says.
+func GoneFrom(ctx context.Context, from client.Reader, scheme *runtime.Scheme, object client.Object) error {
+	switch err := Read(ctx, from, object); {
 	case apierrors.IsNotFound(err):
 		return nil
 	case err != nil:
-		return patch.Describe("read", object, c, err)
+		return fmt.Errorf("read %s: %w", Name(object, scheme), err)
 	}
-	return fmt.Errorf("%s still exists, finalizers %q", Name(object, c.Scheme()), object.GetFinalizers())
+	return fmt.Errorf("%s still exists, finalizers %q", Name(object, scheme), object.GetFinalizers())
 }
 
 // Name is how errors name an object: by its kind and its key.

@@ -41,6 +41,8 @@ type Scope struct {
 	Owners Authorities
 	Bucket Buckets
 	States States
+	// Watched reads the seed as the watches behind the Bell have seen it, which may be long ago; nil for none. See Await.
+	Watched client.Reader
 
 	Shoot *gardencorev1beta1.Shoot
 	// SeedObject is the Seed that this gardenlet serves.
@@ -59,6 +61,8 @@ type Scope struct {
 	Confirmed Confirmed
 	// registered types of Extensions.
 	registered registered
+	// Known are the Secrets that this run has made sure of.
+	Known KnownSecrets
 }
 
 // Settings are the gardenlet's settings that shape a control plane. All durations are positive.

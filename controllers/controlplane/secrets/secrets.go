@@ -12,8 +12,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/controllers/controlplane/objects"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
@@ -43,48 +45,95 @@ type set map[string]map[string][]byte
 // the certificate of a shoot that has been given a domain since, for certificates that have come to half of their
 // validity, and for what a rotation makes anew.
 func (s *Secrets) Initialize(ctx context.Context) error {
+	there, err := s.list(ctx)
+	if err != nil {
+		return err
+	}
 	if s.State != nil {
-		if err := s.restore(ctx); err != nil {
+		if err := s.restore(ctx, there); err != nil {
 			return err
 		}
 	}
 	set := set{}
 	for _, spec := range s.specs(ctx, s.Clock.Now()) {
-		data, err := s.ensure(ctx, spec, set)
+		data, err := s.ensure(ctx, spec, set, there[spec.name])
 		if err != nil {
 			return err
 		}
 		set[spec.name] = data
 	}
+	for name, data := range set {
+		s.Known.Add(name, data)
+	}
 	return nil
 }
 
-func (s *Secrets) restore(ctx context.Context) error {
+// list reads the secrets of the control plane at once, by name: there are many, and each is asked for.
+func (s *Secrets) list(ctx context.Context) (map[string]*corev1.Secret, error) {
+	list := &corev1.SecretList{}
+	if err := s.Seed.List(ctx, list, client.InNamespace(s.Namespace())); err != nil {
+		return nil, fmt.Errorf("list the secrets of the control plane: %w", err)
+	}
+	there := map[string]*corev1.Secret{}
+	for i := range list.Items {
+		there[list.Items[i].Name] = &list.Items[i]
+	}
+	return there, nil
+}
+
+// restore adds what it restores to the secrets that are there.
+func (s *Secrets) restore(ctx context.Context, there map[string]*corev1.Secret) error {
 	for _, secret := range s.State.Secrets {
+		if there[secret.Name] != nil {
+			continue
+		}
 		secret := secret.DeepCopy()
 		secret.Namespace = s.Namespace()
-		if err := s.Seed.Create(ctx, secret); err != nil && !apierrors.IsAlreadyExists(err) {
+		err := s.Seed.Create(ctx, secret)
+		if apierrors.IsAlreadyExists(err) { // the list may be older
+			err = objects.Read(ctx, s.Seed, secret)
+		}
+		if err != nil {
 			return patch.Describe("restore", secret, s.Seed, err)
 		}
+		there[secret.Name] = secret
 	}
 	return nil
 }
 
-func (s *Secrets) ensure(ctx context.Context, spec spec, set set) (map[string][]byte, error) {
-	secret := &corev1.Secret{}
-	err := s.Seed.Get(ctx, s.Key(spec.name), secret)
-	if err == nil && spec.outdated != nil && spec.outdated(secret.Data) {
-		return s.renew(ctx, secret, spec, set)
+// ensure makes a secret, unless it is there and as it should be; there is nil if it is missing. A list may be older:
+// what is to be changed is read again before.
+func (s *Secrets) ensure(ctx context.Context, spec spec, set set, there *corev1.Secret) (map[string][]byte, error) {
+	if there == nil {
+		data, err := s.create(ctx, spec, set)
+		if !apierrors.IsAlreadyExists(err) {
+			return data, err
+		}
+		there = &corev1.Secret{ObjectMeta: s.Meta(spec.name)}
+	} else if !spec.renews(there) && !spec.rotates(there) {
+		return there.Data, nil
 	}
-	if err == nil && spec.rotation != "" && secret.Labels[constants.LastRotationInitiationTime] != spec.rotation {
-		return s.rotate(ctx, secret, spec, set)
-	}
-	if err == nil {
-		return secret.Data, nil
-	}
-	if !apierrors.IsNotFound(err) {
+	if err := objects.Read(ctx, s.Seed, there); err != nil {
 		return nil, fmt.Errorf("read secret %q: %w", spec.name, err)
 	}
+	switch {
+	case spec.renews(there):
+		return s.renew(ctx, there, spec, set)
+	case spec.rotates(there):
+		return s.rotate(ctx, there, spec, set)
+	}
+	return there.Data, nil
+}
+
+// renews reports whether a secret is made anew, although it exists.
+func (s spec) renews(secret *corev1.Secret) bool { return s.outdated != nil && s.outdated(secret.Data) }
+
+// rotates reports whether the rotation that is under way has not made the secret anew yet.
+func (s spec) rotates(secret *corev1.Secret) bool {
+	return s.rotation != "" && secret.Labels[constants.LastRotationInitiationTime] != s.rotation
+}
+
+func (s *Secrets) create(ctx context.Context, spec spec, set set) (map[string][]byte, error) {
 	if s.Restoring() && slices.Contains(persisted, spec.name) {
 		return nil, fmt.Errorf(
 			"secret %q is missing in the ShootState: restoring without it would give the shoot a new identity", spec.name)
@@ -93,7 +142,7 @@ func (s *Secrets) ensure(ctx context.Context, spec spec, set set) (map[string][]
 	if err != nil {
 		return nil, fmt.Errorf("make secret %q: %w", spec.name, err)
 	}
-	secret = &corev1.Secret{
+	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: spec.name, Namespace: s.Namespace(), Labels: map[string]string{
 			constants.ManagedBy:  constants.ManagedBySecretsManager,
 			constants.SecretName: spec.name,
@@ -124,8 +173,15 @@ func (s *Secrets) renew(ctx context.Context, secret *corev1.Secret, spec spec,
 	return data, patch.Object(ctx, s.Seed, secret, func() { secret.Data = data })
 }
 
-// Data reads the data of a secret in the control-plane namespace.
+// Data are the data of a secret in the control-plane namespace, which are read unless this run has made sure of them.
 func (s *Secrets) Data(ctx context.Context, name string) (map[string][]byte, error) {
+	if data := s.Known.Data(name); data != nil {
+		return data, nil
+	}
+	return s.read(ctx, name)
+}
+
+func (s *Secrets) read(ctx context.Context, name string) (map[string][]byte, error) {
 	secret := &corev1.Secret{}
 	if err := s.Seed.Get(ctx, s.Key(name), secret); err != nil {
 		return nil, fmt.Errorf("read secret %q: %w", name, err)
@@ -134,14 +190,19 @@ func (s *Secrets) Data(ctx context.Context, name string) (map[string][]byte, err
 }
 
 // GuardClient issues a certificate by which the gardenlet asks the guard. It also renews the guard's own: a guard whose
-// shoot another seed owns is not reconciled any more.
+// shoot another seed owns is not reconciled any more. What of it is left is read.
 func (s *Secrets) GuardClient(ctx context.Context) (map[string][]byte, error) {
-	ca, err := s.Data(ctx, CAEtcd)
+	ca, err := s.read(ctx, CAEtcd)
 	if err != nil {
 		return nil, fmt.Errorf("issue a certificate to ask the guard with: %w", err)
 	}
-	set, now := set{CAEtcd: ca}, s.Clock.Now()
-	if _, err := s.ensure(ctx, s.etcdServer(ctx, now), set); err != nil {
+	set, now, server := set{CAEtcd: ca}, s.Clock.Now(), &corev1.Secret{}
+	if err := s.Seed.Get(ctx, s.Key(EtcdServer), server); apierrors.IsNotFound(err) {
+		server = nil
+	} else if err != nil {
+		return nil, fmt.Errorf("read secret %q: %w", EtcdServer, err)
+	}
+	if _, err := s.ensure(ctx, s.etcdServer(ctx, now), set, server); err != nil {
 		return nil, err
 	}
 	return guardClient("", access.Gardenlet, now).make(set)

@@ -1,6 +1,7 @@
 package secrets
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"time"
@@ -73,5 +74,85 @@ func TestWhichSecretsArePersisted(t *testing.T) {
 	}
 	if diff := cmp.Diff(missing, slices.Sorted(slices.Values(Missing(o.State)))); diff != "" {
 		t.Errorf("missing (-want +got):\n%s", diff)
+	}
+}
+
+// A list says which secrets there are. Nobody asks for each before it is made, nor after.
+func TestInitialize_SecretsOfAControlPlane_AreReadAtOnce(t *testing.T) {
+	t.Parallel()
+	requests := map[string]int{}
+	o := &Secrets{Scope: controlplanetest.Scope(t, gardencorev1beta1.LastOperationTypeCreate, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object,
+			options ...client.GetOption) error {
+			if _, service := object.(*corev1.Service); service {
+				requests["get service"]++
+				object.SetName(key.Name)
+				return nil
+			}
+			requests["get"]++
+			return c.Get(ctx, key, object, options...)
+		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			requests["list"]++
+			return c.List(ctx, list, options...)
+		},
+		Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
+			requests["create"]++
+			return c.Create(ctx, object, options...)
+		},
+	})}
+	o.Clock = testingclock.NewFakeClock(time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC))
+	for _, want := range []map[string]int{
+		{"list": 1, "create": 22, "get service": 2},
+		{"list": 2, "create": 22, "get service": 2}, // all are there
+	} {
+		if err := o.Initialize(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{CA, StaticToken, SSHKeyPair} {
+			if data, err := o.Data(t.Context(), name); err != nil || len(data) == 0 {
+				t.Errorf("%s has %d keys: %v", name, len(data), err)
+			}
+		}
+		if diff := cmp.Diff(want, requests); diff != "" {
+			t.Errorf("requests (-want +got):\n%s", diff)
+		}
+	}
+}
+
+// A list that is older than the secrets, as one may be that a cache of the API server answers, changes none of them.
+func TestInitialize_ListThatIsOlder_ChangesNoSecret(t *testing.T) {
+	t.Parallel()
+	stale := false
+	o := &Secrets{Scope: controlplanetest.Scope(t, gardencorev1beta1.LastOperationTypeCreate, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object,
+			options ...client.GetOption) error {
+			if _, service := object.(*corev1.Service); service {
+				return nil
+			}
+			return c.Get(ctx, key, object, options...)
+		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			if stale {
+				return nil
+			}
+			return c.List(ctx, list, options...)
+		},
+	})}
+	o.Clock = testingclock.NewFakeClock(time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC))
+	var kept []map[string]*corev1.Secret
+	for range 2 {
+		if err := o.Initialize(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		stale = false
+		there, err := o.list(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept, stale = append(kept, there), true
+	}
+	if diff := cmp.Diff(kept[0], kept[1]); diff != "" || len(kept[0]) != 22 {
+		t.Errorf("of %d secrets (-before +after):\n%s", len(kept[0]), diff)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,7 +21,7 @@ import (
 
 // specs lists the secrets, those that others derive from first.
 func (s *Secrets) specs(ctx context.Context, now time.Time) []spec {
-	specs := []spec{}
+	specs, apiServer := []spec{}, s.clusterIP(ctx, workload.ServiceKubeAPIServer)
 	for _, name := range authorities {
 		specs = append(specs, spec{
 			name:   name,
@@ -40,10 +41,10 @@ func (s *Secrets) specs(ctx context.Context, now time.Time) []spec {
 		s.apiServer(now),
 		s.etcdServer(ctx, now),
 		guardClient(EtcdClient, access.APIServer, now),
-		s.clientSecret(ctx, ControllerManager, now, "system:kube-controller-manager"),
-		s.clientSecret(ctx, Scheduler, now, "system:kube-scheduler"),
-		s.clientSecret(ctx, MachineController, now, UserMachineController),
-		s.clientSecret(ctx, ResourceManager, now, UserResourceManager),
+		s.clientSecret(apiServer, ControllerManager, now, "system:kube-controller-manager"),
+		s.clientSecret(apiServer, Scheduler, now, "system:kube-scheduler"),
+		s.clientSecret(apiServer, MachineController, now, UserMachineController),
+		s.clientSecret(apiServer, ResourceManager, now, UserResourceManager),
 	)
 }
 
@@ -88,32 +89,43 @@ func (s *Secrets) lacksDomain(data map[string][]byte) bool {
 // etcdServer is the certificate of guard and sidecar, and of etcd to its peers.
 func (s *Secrets) etcdServer(ctx context.Context, now time.Time) spec {
 	return spec{name: EtcdServer, outdated: aging(now), make: func(set set) (map[string][]byte, error) {
-		service := &corev1.Service{}
-		if err := s.Seed.Get(ctx, s.Key(workload.ServiceEtcdClient), service); err != nil {
-			return nil, fmt.Errorf("read service %q: %w", workload.ServiceEtcdClient, err)
+		address, err := s.clusterIP(ctx, workload.ServiceEtcdClient)()
+		if err != nil {
+			return nil, err
 		}
 		return set.issue(CAEtcd, pki.Request{Name: string(access.Guard), Hosts: []string{
 			"localhost", workload.ServiceEtcdClient, workload.ServiceEtcdClient + "." + s.Namespace() + ".svc",
-			service.Spec.ClusterIP,
+			address,
 		}}, now)
 	}}
+}
+
+// clusterIP reads the address of a service of the control plane when it is asked for it, once.
+func (s *Secrets) clusterIP(ctx context.Context, name string) func() (string, error) {
+	return sync.OnceValues(func() (string, error) {
+		service := &corev1.Service{}
+		if err := s.Seed.Get(ctx, s.Key(name), service); err != nil {
+			return "", fmt.Errorf("read service %q: %w", name, err)
+		}
+		return service.Spec.ClusterIP, nil
+	})
 }
 
 // clientSecret is a kubeconfig for a part of the control plane, which reaches the API server inside the seed. It
 // names the files of certificate and key, which clients read again: nothing has to be restarted when they are
 // renewed.
-func (s *Secrets) clientSecret(ctx context.Context, name string, now time.Time, user string) spec {
+func (s *Secrets) clientSecret(apiServer func() (string, error), name string, now time.Time, user string) spec {
 	return spec{name: name, outdated: aging(now), make: func(set set) (map[string][]byte, error) {
-		service := &corev1.Service{}
-		if err := s.Seed.Get(ctx, s.Key(workload.ServiceKubeAPIServer), service); err != nil {
-			return nil, fmt.Errorf("read service %q: %w", workload.ServiceKubeAPIServer, err)
+		address, err := apiServer()
+		if err != nil {
+			return nil, err
 		}
 		data, err := set.issue(CAClient, pki.Request{Name: user}, now)
 		if err != nil {
 			return nil, err
 		}
 		kubeconfig, err := Kubeconfig(KubeconfigOptions{
-			Server:     fmt.Sprintf("https://%s:%d", service.Spec.ClusterIP, workload.PortAPIServer),
+			Server:     fmt.Sprintf("https://%s:%d", address, workload.PortAPIServer),
 			ServerName: workload.ServiceKubeAPIServer,
 			CA:         set[CA][KeyCACert],
 			ClientCert: KeyCert, ClientKey: KeyKey,

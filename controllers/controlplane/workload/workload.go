@@ -43,9 +43,9 @@ const (
 
 // Wait waits until a Deployment has rolled out with all its replicas ready.
 func (w *Workloads) Wait(ctx context.Context, name string, timeout time.Duration) error {
-	return w.Until(ctx, timeout, "deployment "+name, func(ctx context.Context) error {
+	return w.Await(ctx, timeout, "deployment "+name, func(ctx context.Context, seed client.Reader) error {
 		d := &appsv1.Deployment{}
-		if err := w.Seed.Get(ctx, w.Key(name), d); err != nil {
+		if err := seed.Get(ctx, w.Key(name), d); err != nil {
 			return err
 		}
 		want := ptr.Deref(d.Spec.Replicas, 1)
@@ -95,12 +95,12 @@ func (w *Workloads) DeleteObject(ctx context.Context, object client.Object, role
 		client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
 		return err
 	}
-	return w.Until(ctx, 3*time.Minute, "the end of "+role, func(ctx context.Context) error {
-		if err := objects.Gone(ctx, w.Seed, object); err != nil {
+	return w.Await(ctx, 3*time.Minute, "the end of "+role, func(ctx context.Context, seed client.Reader) error {
+		if err := objects.GoneFrom(ctx, seed, w.Seed.Scheme(), object); err != nil {
 			return err
 		}
 		pods := &corev1.PodList{}
-		if err := w.Seed.List(ctx, pods, client.InNamespace(w.Namespace()),
+		if err := seed.List(ctx, pods, client.InNamespace(w.Namespace()),
 			client.MatchingLabels(Selector(role).MatchLabels)); err != nil {
 			return fmt.Errorf("list the pods of %q: %w", role, err)
 		}

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
+	"sync"
 
 	"github.com/transplant-sim/transplant/api/cloud"
 )
@@ -26,6 +29,38 @@ type Bucket interface {
 	Create(ctx context.Context, key string, content io.Reader) error
 	// Delete removes an object; that there is none is no error.
 	Delete(ctx context.Context, key string) error
+}
+
+// listing is a Bucket of which all keys are listed at the first question, and no more. It is for one look at a bucket,
+// of which each part asks for keys: what is created or deleted meanwhile is not seen.
+type listing struct {
+	Bucket
+	mu   sync.Mutex
+	keys []string
+	done bool
+}
+
+// listed makes listings of two buckets: one, if they are the same.
+func listed(source, target Bucket) (sourceListing, targetListing Bucket) {
+	of := &listing{Bucket: source}
+	if source == target {
+		return of, of
+	}
+	return of, &listing{Bucket: target}
+}
+
+// List implements Bucket.
+func (l *listing) List(ctx context.Context, prefix string) ([]string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.done {
+		keys, err := l.Bucket.List(ctx, "")
+		if err != nil {
+			return nil, err
+		}
+		l.keys, l.done = keys, true
+	}
+	return slices.DeleteFunc(slices.Clone(l.keys), func(key string) bool { return !strings.HasPrefix(key, prefix) }), nil
 }
 
 // CloudBucket is a Bucket of the cloud's API, below a prefix (without the final slash; may be empty). A call of it that

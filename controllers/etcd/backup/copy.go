@@ -56,6 +56,7 @@ func Copy(ctx context.Context, o CopyOptions) (Manifest, error) {
 	if err := waitFinal(ctx, o); err != nil {
 		return Manifest{}, err
 	}
+	o.Source, o.Target = listed(o.Source, o.Target)
 	planned, err := planManifest(ctx, o.Source, o.Target, o.Epoch)
 	if err != nil {
 		return Manifest{}, err

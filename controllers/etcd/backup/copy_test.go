@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -317,6 +318,84 @@ func TestWhatBreaksOffIsNoDamage(t *testing.T) {
 	for what, err := range map[string]error{"copy": copied, "restore": restored} {
 		if _, damage := errors.AsType[*backup.DamageError](err); damage || !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// asked counts the requests to a bucket.
+type asked struct {
+	backup.Bucket
+	lists, gets, puts atomic.Int64
+}
+
+func (a *asked) List(ctx context.Context, prefix string) ([]string, error) {
+	a.lists.Add(1)
+	return a.Bucket.List(ctx, prefix)
+}
+
+func (a *asked) Get(ctx context.Context, key string) (io.ReadCloser, error) {
+	a.gets.Add(1)
+	return a.Bucket.Get(ctx, key)
+}
+
+func (a *asked) Create(ctx context.Context, key string, content io.Reader) error {
+	a.puts.Add(1)
+	return a.Bucket.Create(ctx, key, content)
+}
+
+// A look at a bucket lists it once, whatever it asks of its keys. A copy has two requests for each object beside that,
+// and two for its manifest.
+func TestLooksAtABucket_ListItOnce(t *testing.T) {
+	t.Parallel()
+	etcd := etcdtest.Start(t, t.TempDir())
+	source, target := &asked{Bucket: &etcdtest.Bucket{}}, &asked{Bucket: &etcdtest.Bucket{}}
+	if _, err := backup.EnsureManifest(t.Context(), source.Bucket, source.Bucket, 1); err != nil {
+		t.Fatal(err)
+	}
+	s, stop := sidecar(t, etcd, source.Bucket, 1)
+	saved(t, s, revisionOf(t, etcd.Client))
+	stop()
+	var objects int64
+	for _, look := range []struct {
+		name                string
+		do                  func(context.Context) error
+		lists, gets, puts   int64 // of the source, and of the target where it matters
+		fromTarget, perCopy bool
+	}{
+		{name: "check", lists: 1, do: func(ctx context.Context) error { return backup.Check(ctx, source) }},
+		{name: "readable", lists: 1, gets: 1, do: func(ctx context.Context) error { return backup.Readable(ctx, source) }},
+		{name: "copy", lists: 1, perCopy: true, do: func(ctx context.Context) error {
+			manifest, err := backup.Copy(ctx, backup.CopyOptions{Source: source, Target: target, Epoch: 2,
+				Clock: clock.RealClock{}, Log: testr.New(t)})
+			objects = int64(len(manifest.Objects))
+			return err
+		}},
+		{name: "manifest", lists: 1, gets: 1, fromTarget: true, do: func(ctx context.Context) error {
+			_, err := backup.EnsureManifest(ctx, target, target, 2)
+			return err
+		}},
+	} {
+		for _, bucket := range []*asked{source, target} {
+			bucket.lists.Store(0)
+			bucket.gets.Store(0)
+			bucket.puts.Store(0)
+		}
+		if err := look.do(t.Context()); err != nil {
+			t.Fatalf("%s: %v", look.name, err)
+		}
+		bucket := source
+		if look.fromTarget {
+			bucket = target
+		}
+		if look.perCopy {
+			look.gets = objects
+			if target.lists.Load() != 1 || target.puts.Load() != objects+1 || target.gets.Load() != 1 || objects == 0 {
+				t.Errorf("copy of %d objects: %d lists, %d puts and %d gets of the target", objects, target.lists.Load(),
+					target.puts.Load(), target.gets.Load())
+			}
+		}
+		if bucket.lists.Load() != look.lists || bucket.gets.Load() != look.gets || bucket.puts.Load() != look.puts {
+			t.Errorf("%s: %d lists, %d gets, %d puts", look.name, bucket.lists.Load(), bucket.gets.Load(), bucket.puts.Load())
 		}
 	}
 }

@@ -113,6 +113,7 @@ func ReadManifest(ctx context.Context, bucket Bucket, epoch int64) (Manifest, er
 // of the newest older epoch and creates the manifest in target; source and target may be the same. Of several callers
 // one creates it, and all get the same.
 func EnsureManifest(ctx context.Context, source, target Bucket, epoch int64) (Manifest, error) {
+	source, target = listed(source, target)
 	planned, err := planManifest(ctx, source, target, epoch)
 	if err != nil || planned.made {
 		return planned.Manifest, err
@@ -217,6 +218,7 @@ var ErrNoBackups = errors.New("there are no backups to restore from")
 // Check returns an error unless the bucket has what a restore begins with: an epoch that has started, and a full
 // snapshot of it or of those before it. Whether that can be read is for Readable to say.
 func Check(ctx context.Context, bucket Bucket) error {
+	bucket, _ = listed(bucket, bucket)
 	newest, err := Newest(ctx, bucket)
 	if err != nil {
 		return err
@@ -237,6 +239,7 @@ func Check(ctx context.Context, bucket Bucket) error {
 // Readable returns what is damaged, as Copy does, if nothing else is left for a Copy to begin with: no full snapshot is
 // whole. It reads the newest first, and no more of them than it must.
 func Readable(ctx context.Context, bucket Bucket) error {
+	bucket, _ = listed(bucket, bucket)
 	planned, err := inherit(ctx, bucket, bucket, math.MaxInt64)
 	if err != nil {
 		return err
