@@ -47,7 +47,7 @@ func shootOfEntry(obj *extensionsv1alpha1.BackupEntry) string {
 func (p *Provider) Entry() contract.Kind[*extensionsv1alpha1.BackupEntry] {
 	kind := contract.KindOf[*extensionsv1alpha1.BackupEntry](extensionsv1alpha1.BackupEntryResource)
 	kind.Namespace = shootOfEntry
-	kind.ClusterOptional = true
+	kind.ClusterOptional, kind.IgnoresCluster = true, true
 	kind.Secret = func(obj *extensionsv1alpha1.BackupEntry) *corev1.SecretReference { return &obj.Spec.SecretRef }
 	kind.OnReconcile = p.reconcileBackupEntry
 	kind.OnMigrate = p.migrateBackupEntry

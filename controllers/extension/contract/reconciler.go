@@ -30,10 +30,14 @@ var errRequestChanged = errors.New("the request has changed")
 // the API server, not from a cache.
 type Reconciler[T extensionsv1alpha1.Object] struct {
 	Client client.Client
-	Clock  clock.PassiveClock
-	Kind   Kind[T]
-	Type   string
-	Class  extensionsv1alpha1.ExtensionClass
+	// Known has what watches have shown: by it the reconciler knows when to look, and asks Client then. Nil is Client.
+	Known client.Reader
+	Clock clock.PassiveClock
+	Kind  Kind[T]
+	Type  string
+	Class extensionsv1alpha1.ExtensionClass
+
+	waits waits
 }
 
 // call is one pass over one object: what is due, as read at its beginning.
@@ -48,6 +52,9 @@ type call[T extensionsv1alpha1.Object] struct {
 
 // Reconcile does what the object is due for, and nothing if it is due for nothing.
 func (r *Reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	if left := r.stillWaits(ctx, req.NamespacedName); left > 0 {
+		return reconcile.Result{RequeueAfter: left}, nil
+	}
 	obj := r.Kind.empty()
 	if err := r.Client.Get(ctx, req.NamespacedName, obj); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
@@ -73,11 +80,28 @@ func (r *Reconciler[T]) cluster(ctx context.Context, obj T) (*Cluster, error) {
 	if namespace == "" {
 		return nil, nil
 	}
+	if cluster := r.knownCluster(ctx, obj, namespace); cluster != nil {
+		return cluster, nil
+	}
 	cluster, err := GetCluster(ctx, r.Client, namespace)
 	if r.Kind.ClusterOptional && errors.Is(err, ErrNoCluster) {
 		return nil, nil
 	}
 	return cluster, err
+}
+
+// knownCluster is the Cluster as a watch has shown it, for a kind that asks of it only whether the shoot has failed.
+// It is nil if it must be read: no watch has shown it yet, it says that nothing may be done, or the object is deleted,
+// perhaps by force.
+func (r *Reconciler[T]) knownCluster(ctx context.Context, obj T, namespace string) *Cluster {
+	if !r.Kind.IgnoresCluster || obj.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	cluster, err := GetCluster(ctx, r.known(), namespace)
+	if err != nil || cluster.shootFailed() {
+		return nil
+	}
+	return cluster
 }
 
 func (r *Reconciler[T]) dispatch(ctx context.Context, c *call[T]) error {

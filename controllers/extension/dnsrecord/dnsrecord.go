@@ -41,6 +41,7 @@ const defaultTTL = 120
 func (p *Provider) Kind() contract.Kind[*extensionsv1alpha1.DNSRecord] {
 	kind := contract.KindOf[*extensionsv1alpha1.DNSRecord](extensionsv1alpha1.DNSRecordResource)
 	namespace := fence.OwnNamespace[*extensionsv1alpha1.DNSRecord]
+	kind.IgnoresCluster = true
 	kind.OnReconcile = fence.Owned(p.Fence, namespace, p.reconcileDNSRecord)
 	kind.OnDelete = fence.Owned(p.Fence, namespace, p.deleteDNSRecord)
 	return kind

@@ -36,6 +36,7 @@ const (
 func (p *Provider) ControlPlane() contract.Kind[*extensionsv1alpha1.ControlPlane] {
 	kind := contract.KindOf[*extensionsv1alpha1.ControlPlane](extensionsv1alpha1.ControlPlaneResource)
 	kind.Wakes = []client.Object{&resourcesv1alpha1.ManagedResource{}}
+	kind.IgnoresCluster = true
 	kind.OnReconcile = p.reconcileControlPlane
 	kind.OnDelete = p.deleteControlPlane(p.deleteManaged)
 	kind.OnForceDelete = p.deleteControlPlane(p.forceDeleteManaged)

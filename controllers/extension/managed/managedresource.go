@@ -49,7 +49,7 @@ func kindOf[T extensionsv1alpha1.Object](p *Provider, kindName string, name func
 		}
 	}
 	kind := contract.KindOf[T](kindName)
-	kind.Wakes = []client.Object{&resourcesv1alpha1.ManagedResource{}}
+	kind.Wakes, kind.IgnoresCluster = []client.Object{&resourcesv1alpha1.ManagedResource{}}, true
 	kind.OnReconcile, kind.OnDelete = reconcile, with(p.deleteManaged)
 	kind.OnForceDelete, kind.OnMigrate = with(p.forceDeleteManaged), with(p.leaveManaged)
 	return kind

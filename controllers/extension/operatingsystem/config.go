@@ -40,6 +40,7 @@ const (
 // seed: nodes that run do not look at it.
 func (p *Provider) Kind() contract.Kind[*extensionsv1alpha1.OperatingSystemConfig] {
 	kind := contract.KindOf[*extensionsv1alpha1.OperatingSystemConfig](extensionsv1alpha1.OperatingSystemConfigResource)
+	kind.IgnoresCluster = true
 	kind.OnReconcile = p.reconcileOperatingSystemConfig
 	kind.OnDelete = p.discardCloudConfig
 	kind.OnMigrate = p.discardCloudConfig
