@@ -168,7 +168,7 @@ func (r *Reconciler[T]) started(ctx context.Context, c *call[T]) error {
 	if last != nil && last.Type == c.op && last.State == gardencorev1beta1.LastOperationStateProcessing {
 		return nil
 	}
-	return r.processing(ctx, c.obj, c.op, fmt.Sprintf("Started %s.", phrase(c.op)))
+	return r.processing(ctx, c.obj, c.op, started(c.op))
 }
 
 // migrate writes success, then releases the object, then takes the request off: whoever sees no request sees an object

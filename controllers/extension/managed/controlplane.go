@@ -58,7 +58,7 @@ func (p *Provider) reconcileControlPlane(ctx context.Context, _ logr.Logger, obj
 		return fmt.Errorf("marshal the cloud provider config: %w", err)
 	}
 	configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: obj.Namespace, Name: CloudConfigMap}}
-	if err := reference.Apply(ctx, p.Seed, configMap, func(c *corev1.ConfigMap) {
+	if err := contract.Deploy(ctx, p.Seed, obj, configMap, func(c *corev1.ConfigMap) {
 		c.Data = map[string]string{"cloudprovider.yaml": string(config)}
 	}); err != nil {
 		return err
@@ -67,10 +67,10 @@ func (p *Provider) reconcileControlPlane(ctx context.Context, _ logr.Logger, obj
 	if err != nil {
 		return err
 	}
-	if err := p.ensureServerCertificate(ctx, ca, obj.Namespace, ControlPlaneServer); err != nil {
+	if err := p.ensureServerCertificate(ctx, ca, obj, ControlPlaneServer); err != nil {
 		return err
 	}
-	return p.deployManaged(ctx, obj.Namespace, ControlPlaneResource, controlPlaneObjects(ca))
+	return p.deployManaged(ctx, obj, ControlPlaneResource, controlPlaneObjects(ca))
 }
 
 // controlPlaneObjects are the same on every seed, so that a migration changes nothing in the shoot.

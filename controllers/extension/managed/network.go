@@ -27,7 +27,7 @@ func (p *Provider) Network() contract.Kind[*extensionsv1alpha1.Network] {
 
 func (p *Provider) reconcileNetwork(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.Network,
 	_ *contract.Cluster) error {
-	if err := p.deployManaged(ctx, obj.Namespace, NetworkResource, networkObjects(obj)); err != nil {
+	if err := p.deployManaged(ctx, obj, NetworkResource, networkObjects(obj)); err != nil {
 		return err
 	}
 	families := obj.Spec.IPFamilies

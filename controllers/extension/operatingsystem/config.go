@@ -61,7 +61,7 @@ func (p *Provider) reconcileOperatingSystemConfig(ctx context.Context, _ logr.Lo
 		return err
 	}
 	secret := cloudConfigSecret(obj)
-	if err := reference.Apply(ctx, p.Seed, secret, func(s *corev1.Secret) {
+	if err := contract.Deploy(ctx, p.Seed, obj, secret, func(s *corev1.Secret) {
 		s.Data = map[string][]byte{keyCloudConfig: []byte(content)}
 	}); err != nil {
 		return err

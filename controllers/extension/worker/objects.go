@@ -24,20 +24,25 @@ const keyUserData = "userData"
 // deployMachineClasses creates or patches a class and its Secret for each zone of a pool. What new machines boot with
 // may change under the same class: machines that run never look at it again.
 func (p *Provider) deployMachineClasses(ctx context.Context, obj *extensionsv1alpha1.Worker, pools []zonePool) error {
+	boots := map[string][]byte{} // by pool: its zones share it
 	for _, pool := range pools {
-		userData, err := p.userData(ctx, obj.Namespace, pool)
-		if err != nil {
-			return err
+		userData, read := boots[pool.pool.Name]
+		if !read {
+			var err error
+			if userData, err = p.userData(ctx, obj.Namespace, pool); err != nil {
+				return err
+			}
+			boots[pool.pool.Name] = userData
 		}
 		meta := metav1.ObjectMeta{Namespace: obj.Namespace, Name: pool.class}
-		if err := reference.Apply(ctx, p.Seed, &corev1.Secret{ObjectMeta: meta}, func(s *corev1.Secret) {
+		if err := contract.Deploy(ctx, p.Seed, obj, &corev1.Secret{ObjectMeta: meta}, func(s *corev1.Secret) {
 			metav1.SetMetaDataLabel(&s.ObjectMeta, constants.GardenerPurpose, constants.GardenerPurposeMachineClass)
 			s.Data = map[string][]byte{keyUserData: userData}
 		}); err != nil {
 			return err
 		}
 		class := &machinev1alpha1.MachineClass{ObjectMeta: meta}
-		if err := reference.Apply(ctx, p.Seed, class, func(c *machinev1alpha1.MachineClass) {
+		if err := contract.Deploy(ctx, p.Seed, obj, class, func(c *machinev1alpha1.MachineClass) {
 			c.Provider = reference.Type
 			c.ProviderSpec = *reference.Encode(pool.machine)
 			c.SecretRef = &corev1.SecretReference{Namespace: obj.Namespace, Name: pool.class}
