@@ -340,12 +340,19 @@ func TestAGuardEndsWhatDNSGives(t *testing.T) {
 	a, _ := asleep(t)
 	a.Address = func(*corev1.Service) string { return address }
 	ctx := a.hold()
+	a.eventually("the read after which it pauses", func() bool { return a.dns.asked() >= 2 && a.clock.Waiting() >= 3 })
 	a.etcd(1)
-	a.passes(40 * time.Second)
+	a.clock.Step(ownerTiming.Interval)
+	a.eventually("the end of reading DNS", func() bool {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return len(a.holders) == 0
+	})
+	asked := a.dns.asked()
+	a.clock.Step(40*time.Second - ownerTiming.Interval)
 	if ctx.Err() != nil {
 		t.Errorf("work begun before etcd was cut off by it: %v", context.Cause(ctx))
 	}
-	asked := a.dns.asked()
 	guard.set(validity.Answer{State: validity.Suspended, Epoch: 3})
 	if why := a.refused(); !strings.Contains(why, "ask the guard of epoch 3") {
 		t.Errorf("not the guard was asked, but %s", why)
