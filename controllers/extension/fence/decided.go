@@ -70,6 +70,7 @@ func (e *lapseError) Unwrap() error { return validity.ErrLapsed }
 // (docs/ownership.md#o6).
 type decided struct {
 	guard    *validity.Guard
+	clock    ownership.Clock
 	decision ownership.Authority
 	log      logr.Logger
 	over     <-chan struct{} // closed when its etcd or another epoch has begun: no read gives anything any more
@@ -97,7 +98,7 @@ func (f *GuardFence) decided(namespace string, c claim) (*decided, error) {
 		return err
 	}
 	return &decided{
-		guard: guard, decision: whileUnguarded{f.Decision(c.record), still}, over: over,
+		guard: guard, clock: f.Clock, decision: whileUnguarded{f.Decision(c.record), still}, over: over,
 		log: ctrl.Log.WithName("fence").WithValues("namespace", namespace, "epoch", c.self.Epoch),
 	}, nil
 }
@@ -144,9 +145,10 @@ func (d *decided) Ask(ctx context.Context) error {
 	}
 }
 
-// Run implements holding. Nobody takes back what DNS has given: it runs out, also when an etcd begins. Work that goes
-// on while the shoot is made is not cut off by that.
-func (d *decided) Run(ctx context.Context, _ time.Duration, _ func()) {
+// Run implements holding. It reads after one interval: whoever begins to hold the shoot has asked by then. Nobody takes
+// back what DNS has given: it runs out, also when an etcd begins. Work that goes on while the shoot is made is not cut
+// off by that.
+func (d *decided) Run(ctx context.Context, interval time.Duration, _ func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
@@ -156,5 +158,9 @@ func (d *decided) Run(ctx context.Context, _ time.Duration, _ func()) {
 		case <-ctx.Done():
 		}
 	}()
-	d.guard.Follow(ctx, ownership.Decision, d.decision, d.log)
+	select {
+	case <-ctx.Done():
+	case <-d.clock.After(interval):
+		d.guard.Follow(ctx, ownership.Decision, d.decision, d.log)
+	}
 }
