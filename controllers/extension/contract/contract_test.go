@@ -206,7 +206,12 @@ func TestHeartbeat(t *testing.T) {
 	t.Parallel()
 	c, _ := fakeSeed(t)
 	clock := testingclock.NewFakeClock(time.Now())
-	h := &Heartbeat{Client: c, Clock: clock, Extension: "provider-x", Namespace: "extensions", Every: 30 * time.Second}
+	unread := interceptor.NewClient(c, interceptor.Funcs{
+		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+			return errors.New("what is written anyway was read")
+		},
+	})
+	h := &Heartbeat{Client: unread, Clock: clock, Extension: "provider-x", Namespace: "extensions", Every: 30 * time.Second}
 	var renewals []time.Time
 	for range 2 {
 		if err := h.Renew(t.Context()); err != nil {
