@@ -34,6 +34,13 @@ func (b *Bucket) Asked() []string {
 
 var _ backup.Bucket = &Bucket{}
 
+// Keys of all objects, sorted.
+func (b *Bucket) Keys() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Sorted(maps.Keys(b.objects))
+}
+
 // List implements backup.Bucket.
 func (b *Bucket) List(_ context.Context, prefix string) ([]string, error) {
 	b.mu.Lock()
