@@ -15,13 +15,13 @@ import (
 func TestRestore_RequestsToTheSeed_AreThoseThatAreNeeded(t *testing.T) {
 	t.Parallel()
 	want := map[string][2]int{ // reads, writes
-		"DNSRecord":             {1, 5},
-		"OperatingSystemConfig": {1, 6},
-		"Network":               {1, 7},
+		"DNSRecord":             {1, 4},
+		"OperatingSystemConfig": {1, 5},
+		"Network":               {1, 6},
 		"ContainerRuntime":      {1, 6},
 		"ControlPlane":          {2, 8}, // its authority may have come with the shoot
 		"Extension":             {2, 6}, // and so may its token
-		"Infrastructure":        {2, 5}, // of the Cluster it reads the networks
+		"Infrastructure":        {2, 4}, // of the Cluster it reads the networks
 		"BackupEntry":           {4, 7}, // its credentials, and the epoch on the namespace
 		// Two passes: it waits for the machines. There are a class and a deployment for each of two zones.
 		"Worker": {23, 13},

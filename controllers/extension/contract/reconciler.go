@@ -48,6 +48,7 @@ type call[T extensionsv1alpha1.Object] struct {
 	op         gardencorev1beta1.LastOperationType
 	request    Request
 	generation int64
+	found      results
 }
 
 // Reconcile does what the object is due for, and nothing if it is due for nothing.
@@ -136,7 +137,7 @@ func (r *Reconciler[T]) reconcile(ctx context.Context, c *call[T]) error {
 	if err := r.run(ctx, c, r.Kind.OnReconcile); err != nil {
 		return err
 	}
-	return r.succeeded(ctx, c.obj, c.op, c.generation)
+	return r.succeeded(ctx, c)
 }
 
 // restore keeps the request until its success is written (unlike docs/specification/quirks.md#quirk-e3): a crash in
@@ -148,7 +149,7 @@ func (r *Reconciler[T]) restore(ctx context.Context, c *call[T]) error {
 	if err := r.run(ctx, c, r.Kind.restore); err != nil {
 		return err
 	}
-	if err := r.succeeded(ctx, c.obj, c.op, c.generation); err != nil {
+	if err := r.succeeded(ctx, c); err != nil {
 		return err
 	}
 	return r.removeRequest(ctx, c.obj, c.request)
@@ -181,7 +182,7 @@ func (r *Reconciler[T]) migrate(ctx context.Context, c *call[T]) error {
 	if err := r.run(ctx, c, r.Kind.migrate); err != nil {
 		return err
 	}
-	if err := r.succeeded(ctx, c.obj, c.op, c.generation); err != nil {
+	if err := r.succeeded(ctx, c); err != nil {
 		return err
 	}
 	if err := r.removeFinalizer(ctx, c.obj); err != nil {
@@ -204,7 +205,7 @@ func (r *Reconciler[T]) remove(ctx context.Context, c *call[T]) error {
 	if err := r.run(ctx, c, act); err != nil {
 		return err
 	}
-	if err := r.succeeded(ctx, c.obj, c.op, c.generation); err != nil {
+	if err := r.succeeded(ctx, c); err != nil {
 		return err
 	}
 	return r.removeFinalizer(ctx, c.obj)
@@ -225,7 +226,8 @@ func (r *Reconciler[T]) run(ctx context.Context, c *call[T], act Act[T]) error {
 	c.generation = c.obj.GetGeneration()
 	ctx, cancel := context.WithTimeout(ctx, r.Kind.timeout())
 	defer cancel()
-	if err := act(ctx, c.log, c.obj, c.cluster); err != nil {
+	c.found = results{}
+	if err := act(context.WithValue(ctx, resultsKey{}, &c.found), c.log, c.obj, c.cluster); err != nil {
 		return &actionError{err}
 	}
 	return nil

@@ -34,7 +34,8 @@ func (p *Provider) reconcileNetwork(ctx context.Context, _ logr.Logger, obj *ext
 	if len(families) == 0 {
 		families = []extensionsv1alpha1.IPFamily{extensionsv1alpha1.IPFamilyIPv4}
 	}
-	return contract.PatchStatus(ctx, p.Seed, obj, func() { obj.Status.IPFamilies = families })
+	contract.Publish(ctx, func() { obj.Status.IPFamilies = families })
+	return nil
 }
 
 // networkObjects are the same on every seed, so that a migration changes nothing in the shoot.

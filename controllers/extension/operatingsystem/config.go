@@ -54,7 +54,8 @@ func (p *Provider) reconcileOperatingSystemConfig(ctx context.Context, _ logr.Lo
 		Content: extensionsv1alpha1.FileContent{Inline: &extensionsv1alpha1.FileContentInline{Data: "ID=transplant\n"}},
 	}}
 	if obj.Spec.Purpose == extensionsv1alpha1.OperatingSystemConfigPurposeReconcile {
-		return contract.PatchStatus(ctx, p.Seed, obj, func() { obj.Status.ExtensionFiles = added })
+		contract.Publish(ctx, func() { obj.Status.ExtensionFiles = added })
+		return nil
 	}
 	content, err := p.render(ctx, obj, added)
 	if err != nil {
@@ -66,11 +67,12 @@ func (p *Provider) reconcileOperatingSystemConfig(ctx context.Context, _ logr.Lo
 	}); err != nil {
 		return err
 	}
-	return contract.PatchStatus(ctx, p.Seed, obj, func() {
+	contract.Publish(ctx, func() {
 		obj.Status.CloudConfig = &extensionsv1alpha1.CloudConfig{
 			SecretRef: corev1.SecretReference{Namespace: secret.Namespace, Name: secret.Name},
 		}
 	})
+	return nil
 }
 
 func cloudConfigSecret(obj *extensionsv1alpha1.OperatingSystemConfig) *corev1.Secret {
