@@ -31,7 +31,8 @@ func TestRestore_RequestsToTheSeed_AreThoseThatAreNeeded(t *testing.T) {
 		b, there := moved(t, reconciled(t, cloudtest.NewLandscape(t), o), o, fresh)
 		before := b.reads
 		writes, _ := touched(b, func() { b.ask(there, "restore") })
-		if diff := cmp.Diff(want[strings.TrimPrefix(typeName(o), "*v1alpha1.")], [2]int{b.reads - before, len(writes)}); diff != "" {
+		kind := strings.TrimPrefix(typeName(o), "*v1alpha1.")
+		if diff := cmp.Diff(want[kind], [2]int{b.reads - before, len(writes)}); diff != "" {
 			t.Errorf("reads and writes (-want +got):\n%s", diff)
 		}
 	})

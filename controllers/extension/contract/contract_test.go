@@ -211,7 +211,8 @@ func TestHeartbeat(t *testing.T) {
 			return errors.New("what is written anyway was read")
 		},
 	})
-	h := &Heartbeat{Client: unread, Clock: clock, Extension: "provider-x", Namespace: "extensions", Every: 30 * time.Second}
+	h := &Heartbeat{Client: unread, Clock: clock, Extension: "provider-x", Namespace: "extensions",
+		Every: 30 * time.Second}
 	var renewals []time.Time
 	for range 2 {
 		if err := h.Renew(t.Context()); err != nil {

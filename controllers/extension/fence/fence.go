@@ -70,8 +70,8 @@ type holding interface {
 	Term() *validity.Term
 	// Ask asks once, and says why there is no validity.
 	Ask(ctx context.Context) error
-	// Run asks on until ctx is done, or there is nothing more to ask for. It calls revoked when a guard has taken back what
-	// it gave.
+	// Run asks on until ctx is done, or nothing is given any more. It calls revoked when a guard has taken back what it
+	// gave.
 	Run(ctx context.Context, interval time.Duration, revoked func())
 }
 
