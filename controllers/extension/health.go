@@ -21,6 +21,7 @@ import (
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/extension/contract"
+	"github.com/transplant-sim/transplant/controllers/extension/fence"
 	"github.com/transplant-sim/transplant/controllers/extension/managed"
 	"github.com/transplant-sim/transplant/controllers/extension/reference"
 	"github.com/transplant-sim/transplant/controllers/patch"
@@ -63,8 +64,10 @@ func (h *health) Start(ctx context.Context) error {
 	}
 }
 
-// Check looks at everything once.
+// Check looks at everything once. It gives up where watches do not begin.
 func (h *health) Check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, fence.CallTimeout)
+	defer cancel()
 	maps.DeleteFunc(h.complete, func(_ string, since time.Time) bool { return h.Clock.Since(since) >= completeFor })
 	return errors.Join(
 		checkEach(ctx, h, &extensionsv1alpha1.WorkerList{}, h.everyNodeReady),
