@@ -53,6 +53,7 @@ type bench struct {
 
 	mu     sync.Mutex
 	writes []string // every write that reached the API server
+	reads  int      // of the API server; not those of what watches have shown
 	cut    func(what string) (before, after error)
 }
 
@@ -93,13 +94,22 @@ func (b *bench) restart() {
 		b.t.Fatal(err)
 	}
 	b.seed = interceptor.NewClient(b.base, b.interceptors())
-	b.provider = &provider{Seed: b.seed, Cloud: client, Fence: fixedFence{b.epoch}, Clock: b.clock}
+	b.provider = &provider{Seed: b.seed, Known: b.base, Cloud: client, Fence: fixedFence{b.epoch}, Clock: b.clock}
 }
 
 var errCut = errors.New("the process was cut off")
 
 func (b *bench) interceptors() interceptor.Funcs {
 	return interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object,
+			opts ...client.GetOption) error {
+			b.read()
+			return c.Get(ctx, key, o, opts...)
+		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			b.read()
+			return c.List(ctx, list, opts...)
+		},
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			return b.write("create", o, func() error { return c.Create(ctx, o, opts...) })
 		},
@@ -144,6 +154,12 @@ func (b *bench) write(verb string, o client.Object, do func() error) error {
 	b.writes = append(b.writes, what)
 	b.mu.Unlock()
 	return after
+}
+
+func (b *bench) read() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.reads++
 }
 
 func (b *bench) written() []string {
@@ -319,7 +335,7 @@ func (b *bench) reconciler(o extensionsv1alpha1.Object) reconcile.Reconciler {
 
 func reconcilerOf[T extensionsv1alpha1.Object](b *bench, kind contract.Kind[T]) reconcile.Reconciler {
 	return &contract.Reconciler[T]{
-		Client: b.seed, Clock: b.clock, Kind: kind, Type: reference.Type,
+		Client: b.seed, Known: b.base, Clock: b.clock, Kind: kind, Type: reference.Type,
 		Class: extensionsv1alpha1.ExtensionClassShoot,
 	}
 }

@@ -139,8 +139,8 @@ func (f *flags) run(ctx context.Context) error {
 		},
 	}
 	defer guards.Close()
-	provider := &provider{Seed: mgr.GetClient(), Cloud: cloudClient, Fence: guards, Clock: clock.RealClock{},
-		Except: f.except}
+	provider := &provider{Seed: mgr.GetClient(), Known: mgr.GetCache(), Cloud: cloudClient, Fence: guards,
+		Clock: clock.RealClock{}, Except: f.except}
 	options := contract.Options{Type: reference.Type, MaxConcurrentReconciles: workers}
 	if err := provider.AddToManager(mgr, options); err != nil {
 		return err

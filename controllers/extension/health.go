@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"time"
@@ -20,6 +21,7 @@ import (
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/extension/contract"
+	"github.com/transplant-sim/transplant/controllers/extension/fence"
 	"github.com/transplant-sim/transplant/controllers/extension/managed"
 	"github.com/transplant-sim/transplant/controllers/extension/reference"
 	"github.com/transplant-sim/transplant/controllers/patch"
@@ -28,15 +30,22 @@ import (
 // health writes what an extension knows of the health of what it looks after as conditions on its objects, for the
 // gardenlet to gather (docs/specification/extensions.md#spec-3-9). It implements manager.Runnable. Objects that are
 // released, or on their way, are left alone, and what nobody reports on gets no condition.
+//
+// It looks at what watches have shown, where there are any.
 type health struct {
 	*provider
 	Clock clock.WithTicker
 	Every time.Duration
+
+	complete map[string]time.Time // when all objects of a ControlPlane were there
 }
 
 const (
 	reasonHealthy   = "HealthCheckSuccessful"
 	reasonUnhealthy = "HealthCheckUnsuccessful"
+	// completeFor is how long objects of a ControlPlane that were all there are not looked for again: there is no right to
+	// watch them.
+	completeFor = time.Minute
 )
 
 // Start checks until ctx ends.
@@ -55,8 +64,11 @@ func (h *health) Start(ctx context.Context) error {
 	}
 }
 
-// Check looks at everything once.
+// Check looks at everything once. It gives up where watches do not begin.
 func (h *health) Check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, fence.CallTimeout)
+	defer cancel()
+	maps.DeleteFunc(h.complete, func(_ string, since time.Time) bool { return h.Clock.Since(since) >= completeFor })
 	return errors.Join(
 		checkEach(ctx, h, &extensionsv1alpha1.WorkerList{}, h.everyNodeReady),
 		checkEach(ctx, h, &extensionsv1alpha1.ControlPlaneList{}, h.controlPlaneHealthy),
@@ -84,7 +96,7 @@ type finding struct {
 
 func checkEach(ctx context.Context, h *health, list extensionsv1alpha1.ObjectList,
 	check func(context.Context, extensionsv1alpha1.Object) (*finding, error)) error {
-	if err := h.Seed.List(ctx, list.(client.ObjectList)); err != nil {
+	if err := h.Known.List(ctx, list.(client.ObjectList)); err != nil {
 		return fmt.Errorf("list %T: %w", list, err)
 	}
 	var errs []error
@@ -141,7 +153,7 @@ func (h *health) write(ctx context.Context, o extensionsv1alpha1.Object, found *
 
 func (h *health) everyNodeReady(ctx context.Context, o extensionsv1alpha1.Object) (*finding, error) {
 	deployments := &machinev1alpha1.MachineDeploymentList{}
-	if err := h.Seed.List(ctx, deployments, client.InNamespace(o.GetNamespace())); err != nil {
+	if err := h.Known.List(ctx, deployments, client.InNamespace(o.GetNamespace())); err != nil {
 		return nil, fmt.Errorf("list the MachineDeployments of %q: %w", o.GetNamespace(), err)
 	}
 	found := &finding{condition: gardencorev1beta1.ShootEveryNodeReady}
@@ -156,6 +168,10 @@ func (h *health) everyNodeReady(ctx context.Context, o extensionsv1alpha1.Object
 }
 
 func (h *health) controlPlaneHealthy(ctx context.Context, o extensionsv1alpha1.Object) (*finding, error) {
+	this := o.GetNamespace() + "/" + string(o.GetUID())
+	if _, complete := h.complete[this]; complete {
+		return nil, nil
+	}
 	found := &finding{condition: gardencorev1beta1.ShootControlPlaneHealthy}
 	for _, object := range []client.Object{
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: managed.CloudConfigMap}},
@@ -172,6 +188,10 @@ func (h *health) controlPlaneHealthy(ctx context.Context, o extensionsv1alpha1.O
 			return nil, fmt.Errorf("look for %T %q: %w", object, name, err)
 		}
 	}
+	if h.complete == nil {
+		h.complete = map[string]time.Time{}
+	}
+	h.complete[this] = h.Clock.Now()
 	return found, nil
 }
 
@@ -180,7 +200,7 @@ func managedHealthy(h *health, name func(extensionsv1alpha1.Object) string) func
 	extensionsv1alpha1.Object) (*finding, error) {
 	return func(ctx context.Context, o extensionsv1alpha1.Object) (*finding, error) {
 		managed := &resourcesv1alpha1.ManagedResource{}
-		if err := h.Seed.Get(ctx, client.ObjectKey{Namespace: o.GetNamespace(), Name: name(o)}, managed); err != nil {
+		if err := h.Known.Get(ctx, client.ObjectKey{Namespace: o.GetNamespace(), Name: name(o)}, managed); err != nil {
 			return nil, fmt.Errorf("read ManagedResource %q: %w", name(o), err)
 		}
 		if len(managed.Status.Conditions) == 0 {

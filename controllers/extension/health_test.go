@@ -1,11 +1,13 @@
 package extension
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/extension/cloudtest"
@@ -54,12 +56,42 @@ func TestG2Health(t *testing.T) {
 	untouched(t, b, "a check after a migration", func() { check("False/HealthCheckUnsuccessful") })
 }
 
+// A check without news asks the API server for nothing; what cannot be watched is looked for once a minute.
+func TestHealth_NothingHasChanged_ReadsWhatIsWatchedFromWatches(t *testing.T) {
+	t.Parallel()
+	b := reconciled(t, cloudtest.NewLandscape(t), controlPlaneObject())
+	h, reads := healthOf(b), 0
+	counted := *b.provider
+	counted.Seed = interceptor.NewClient(b.seed.(client.WithWatch), interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object,
+			options ...client.GetOption) error {
+			reads++
+			return c.Get(ctx, key, o, options...)
+		},
+		List: func(_ context.Context, _ client.WithWatch, list client.ObjectList, _ ...client.ListOption) error {
+			t.Errorf("%T is listed", list)
+			return nil
+		},
+	})
+	h.provider = &counted
+	for range 60 {
+		if err := h.Check(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		h.Clock.(*testingclock.FakeClock).Step(2 * time.Second)
+	}
+	if reads != 2*3 {
+		t.Errorf("%d reads in two minutes, want those of three objects a minute", reads)
+	}
+}
+
 // TestHealthOfControlPlane: what is missing is said; what nobody reports on gets no condition.
 func TestHealthOfControlPlane(t *testing.T) {
 	t.Parallel()
 	o := controlPlaneObject()
 	b := reconciled(t, cloudtest.NewLandscape(t), o)
-	if err := healthOf(b).Check(t.Context()); err != nil {
+	h := healthOf(b)
+	if err := h.Check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	b.get(o)
@@ -76,7 +108,8 @@ func TestHealthOfControlPlane(t *testing.T) {
 			}
 		}
 	}
-	if err := healthOf(b).Check(t.Context()); err != nil {
+	h.Clock.(*testingclock.FakeClock).Step(time.Minute)
+	if err := h.Check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	b.get(o)

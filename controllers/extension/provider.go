@@ -22,7 +22,9 @@ import (
 
 // provider looks after all kinds. Seed reads from the API server, not from a cache; Cloud must come from fence.Guarded.
 type provider struct {
-	Seed  client.Client
+	Seed client.Client
+	// Known has what watches of the seed have shown.
+	Known client.Reader
 	Cloud *cloud.Client
 	Fence fence.Fence
 	Clock clock.PassiveClock

@@ -123,7 +123,7 @@ func EnsureManifest(ctx context.Context, source, target Bucket, epoch int64) (Ma
 
 // planManifest is the manifest that the epoch has, or the one it would get.
 func planManifest(ctx context.Context, source, target Bucket, epoch int64) (plan, error) {
-	for _, bucket := range []Bucket{target, source} {
+	for _, bucket := range each(target, source) {
 		if err := refuseIfSuperseded(ctx, bucket, epoch); err != nil {
 			return plan{}, err
 		}
@@ -134,6 +134,9 @@ func planManifest(ctx context.Context, source, target Bucket, epoch int64) (plan
 	}
 	return inherit(ctx, source, target, epoch)
 }
+
+// each are two buckets that may be the same, in that order.
+func each(first, second Bucket) []Bucket { return slices.Compact([]Bucket{first, second}) }
 
 // createManifest creates it, unless somebody has: then it is that one.
 func createManifest(ctx context.Context, target Bucket, manifest Manifest) (Manifest, error) {
@@ -164,7 +167,7 @@ func refuseIfSuperseded(ctx context.Context, bucket Bucket, epoch int64) error {
 func inherit(ctx context.Context, source, target Bucket, epoch int64) (plan, error) {
 	planned := plan{Manifest: Manifest{Epoch: epoch}}
 	var owner Bucket
-	for _, bucket := range []Bucket{source, target} {
+	for _, bucket := range each(source, target) {
 		epochs, err := Epochs(ctx, bucket)
 		if err != nil {
 			return plan{}, err
@@ -190,12 +193,17 @@ func inherit(ctx context.Context, source, target Bucket, epoch int64) (plan, err
 // objectsFor are the objects of which a restore of the epoch's state chooses: its own; if it has made no backup yet,
 // those it started from. Deltas without a full snapshot are a DamageError: an epoch begins its backups with one.
 func objectsFor(ctx context.Context, bucket Bucket, epoch int64) ([]Object, error) {
+	return ownOr(ctx, bucket, epoch, func() (Manifest, error) { return ReadManifest(ctx, bucket, epoch) })
+}
+
+// ownOr is objectsFor with the manifest of the epoch, for who may have read that.
+func ownOr(ctx context.Context, bucket Bucket, epoch int64, read func() (Manifest, error)) ([]Object, error) {
 	own, err := ObjectsOf(ctx, bucket, epoch)
 	if err != nil {
 		return nil, err
 	}
 	if len(own) == 0 {
-		manifest, err := ReadManifest(ctx, bucket, epoch)
+		manifest, err := read()
 		return manifest.Objects, err
 	}
 	if len(chainsOf(own)) == 0 {

@@ -153,15 +153,20 @@ func (v *verified) Damage() error { return v.damage }
 // Close implements io.Closer.
 func (v *verified) Close() error { return v.body.Close() }
 
-// verify reads an object to its end. Only a missing object, or bytes that are not what its digest says, are a
-// DamageError; that it could not be read is none.
+// verify reads an object to its end, and ends as read does.
 func verify(ctx context.Context, bucket Bucket, object Object) error {
+	return read(ctx, bucket, object, io.Discard)
+}
+
+// read copies an object. Only a missing object, or bytes that are not what its digest says, are a DamageError; that it
+// could not be read is none.
+func read(ctx context.Context, bucket Bucket, object Object, into io.Writer) error {
 	body, err := openVerified(ctx, bucket, object)
 	if err != nil {
 		return err
 	}
 	defer body.Close()
-	if _, err := io.Copy(io.Discard, body); err != nil && body.Damage() == nil {
+	if _, err := io.Copy(into, body); err != nil && body.Damage() == nil {
 		return fmt.Errorf("read the object %q: %w", object.Key(), err)
 	}
 	return body.Damage()

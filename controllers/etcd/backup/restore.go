@@ -78,10 +78,11 @@ func Restore(ctx context.Context, o RestoreOptions) (RestoreResult, error) {
 			o.Log.Error(err, "The data of this epoch cannot be used and is restored from the bucket")
 		}
 	}
-	if _, err := EnsureManifest(ctx, o.Bucket, o.Bucket, o.Epoch); err != nil {
+	manifest, err := EnsureManifest(ctx, o.Bucket, o.Bucket, o.Epoch)
+	if err != nil {
 		return RestoreResult{}, err
 	}
-	objects, err := objectsFor(ctx, o.Bucket, o.Epoch)
+	objects, err := ownOr(ctx, o.Bucket, o.Epoch, func() (Manifest, error) { return manifest, nil })
 	if err != nil {
 		return RestoreResult{}, err
 	}
@@ -241,27 +242,37 @@ func replayChain(ctx context.Context, o RestoreOptions, chain []Object, db strin
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	for _, object := range chain[1:] {
-		// To its end before anything of it is applied: its digest is known only there.
-		if err := verify(ctx, o.Bucket, object); err != nil {
+		// All of it before anything of it is applied: its digest is known only at its end.
+		fetched := db + ".delta"
+		if err := fetch(ctx, o.Bucket, object, fetched); err != nil {
 			if _, damaged := errors.AsType[*DamageError](err); damaged && o.LastGood {
 				return err, nil
 			}
 			return nil, err
 		}
-		if err := applyDelta(ctx, o.Bucket, object, r); err != nil {
+		if err := applyDelta(ctx, fetched, object, r); err != nil {
 			return nil, err
 		}
 	}
 	return nil, nil
 }
 
-func applyDelta(ctx context.Context, bucket Bucket, object Object, r *delta.Replay) error {
-	body, err := openVerified(ctx, bucket, object)
+// fetch copies an object as it is into a file. It ends as read does.
+func fetch(ctx context.Context, bucket Bucket, object Object, path string) error {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
-		return err
+		return fmt.Errorf("make the file for a delta: %w", err)
 	}
-	defer body.Close()
-	return damageOr(object, r.Apply(ctx, body))
+	return errors.Join(read(ctx, bucket, object, file), file.Close())
+}
+
+func applyDelta(ctx context.Context, path string, object Object, r *delta.Replay) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("open the file with a delta: %w", err)
+	}
+	defer file.Close()
+	return damageOr(object, r.Apply(ctx, file))
 }
 
 // useSmallSegments sets etcd's own variable, which its restore reads.

@@ -36,6 +36,7 @@ func TestRemovingTheNewestDeltasGivesExactlyTheOlderStates(t *testing.T) {
 	etcd.Stop(t)
 
 	left := bucket.Copy()
+	restoresWithOneReadOfEach(t, left.Copy())
 	for i := len(revisions) - 1; i >= 0; i-- {
 		dir, result, err := restore(t, left.Copy(), 2)
 		if err != nil {
@@ -50,6 +51,26 @@ func TestRemovingTheNewestDeltasGivesExactlyTheOlderStates(t *testing.T) {
 		}
 		restored.Stop(t)
 		removeNewest(t, left)
+	}
+}
+
+// restoresWithOneReadOfEach: a restore lists manifests and objects once, and reads each object that it needs once.
+func restoresWithOneReadOfEach(t *testing.T, bucket *etcdtest.Bucket) {
+	t.Helper()
+	manifest, err := backup.EnsureManifest(t.Context(), bucket, bucket, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"list epochs/", "get epochs/2.json", "list e2/"}
+	for _, object := range manifest.Objects {
+		want = append(want, "get "+object.Key())
+	}
+	before := len(bucket.Asked())
+	if _, _, err := restore(t, bucket, 2); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, bucket.Asked()[before:]); diff != "" {
+		t.Errorf("asked of the bucket (-want +got):\n%s", diff)
 	}
 }
 

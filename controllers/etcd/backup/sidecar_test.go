@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/transplant-sim/transplant/controllers/etcd/backup"
 	"github.com/transplant-sim/transplant/controllers/etcd/etcdtest"
@@ -178,6 +179,31 @@ func kindsOf(t *testing.T, bucket backup.Bucket) []backup.Kind {
 		kinds = append(kinds, object.Kind)
 	}
 	return kinds
+}
+
+// However often the time for a delta comes: nothing is asked of the bucket, and nothing put there, without a change.
+func TestStream_NothingHasChanged_LeavesBucketAlone(t *testing.T) {
+	t.Parallel()
+	etcd := etcdtest.Start(t, t.TempDir())
+	bucket := &etcdtest.Bucket{}
+	clock := testingclock.NewFakeClock(time.Now())
+	s, _ := sidecar(t, etcd, bucket, 1, func(o *backup.Options) { o.Clock = clock })
+	saved(t, s, revisionOf(t, etcd.Client))
+	asked, objects := len(bucket.Asked()), len(bucket.Keys())
+	for range 100 {
+		clock.Step(5 * time.Millisecond)
+	}
+	revision, err := put(t.Context(), etcd.Client, "/registry/a", "changed")()
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the delta", func() bool {
+		clock.Step(5 * time.Millisecond)
+		return s.Latest().Revision >= revision
+	})
+	if got := len(bucket.Keys()); got != objects+1 || len(bucket.Asked()) != asked {
+		t.Errorf("%d objects before a change, %d after it; asked %v", objects, got, bucket.Asked()[asked:])
+	}
 }
 
 func TestUnreachableBucketLosesNothing(t *testing.T) {

@@ -22,9 +22,24 @@ type Bucket struct {
 	mu      sync.Mutex
 	objects map[string][]byte
 	down    bool
+	asked   []string
+}
+
+// Asked are the questions so far: "list" with a prefix, "get" with a key.
+func (b *Bucket) Asked() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.asked)
 }
 
 var _ backup.Bucket = &Bucket{}
+
+// Keys of all objects, sorted.
+func (b *Bucket) Keys() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Sorted(maps.Keys(b.objects))
+}
 
 // List implements backup.Bucket.
 func (b *Bucket) List(_ context.Context, prefix string) ([]string, error) {
@@ -33,6 +48,7 @@ func (b *Bucket) List(_ context.Context, prefix string) ([]string, error) {
 	if b.down {
 		return nil, ErrBucketDown
 	}
+	b.asked = append(b.asked, "list "+prefix)
 	var keys []string
 	for key := range b.objects {
 		if strings.HasPrefix(key, prefix) {
@@ -50,6 +66,7 @@ func (b *Bucket) Get(_ context.Context, key string) (io.ReadCloser, error) {
 	if b.down {
 		return nil, ErrBucketDown
 	}
+	b.asked = append(b.asked, "get "+key)
 	content, ok := b.objects[key]
 	if !ok {
 		return nil, fmt.Errorf("get %q: %w", key, backup.ErrNotFound)

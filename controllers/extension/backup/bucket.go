@@ -57,11 +57,12 @@ func (p *Provider) reconcileBackupBucket(ctx context.Context, _ logr.Logger, obj
 	if err != nil {
 		return fence.Classify(fmt.Errorf("make the bucket %q: %w", obj.Name, err))
 	}
-	return contract.PatchStatus(ctx, p.Seed, obj, func() {
+	contract.Publish(ctx, func() {
 		obj.Status.ProviderStatus = reference.Encode(backupBucketStatus{
 			TypeMeta: metav1.TypeMeta{APIVersion: reference.APIVersion, Kind: "BackupBucketStatus"}, Bucket: obj.Name,
 		})
 	})
+	return nil
 }
 
 func (p *Provider) deleteBackupBucket(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.BackupBucket,

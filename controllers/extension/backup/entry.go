@@ -47,7 +47,7 @@ func shootOfEntry(obj *extensionsv1alpha1.BackupEntry) string {
 func (p *Provider) Entry() contract.Kind[*extensionsv1alpha1.BackupEntry] {
 	kind := contract.KindOf[*extensionsv1alpha1.BackupEntry](extensionsv1alpha1.BackupEntryResource)
 	kind.Namespace = shootOfEntry
-	kind.ClusterOptional = true
+	kind.ClusterOptional, kind.IgnoresCluster = true, true
 	kind.Secret = func(obj *extensionsv1alpha1.BackupEntry) *corev1.SecretReference { return &obj.Spec.SecretRef }
 	kind.OnReconcile = p.reconcileBackupEntry
 	kind.OnMigrate = p.migrateBackupEntry
@@ -102,7 +102,7 @@ func (p *Provider) deployBackupSecret(ctx context.Context, obj *extensionsv1alph
 	if err := p.Seed.Get(ctx, key, credentials); err != nil {
 		return fmt.Errorf("read the credentials %q: %w", key, err)
 	}
-	return reference.Apply(ctx, p.Seed, backupSecret(obj), func(secret *corev1.Secret) {
+	return contract.Deploy(ctx, p.Seed, obj, backupSecret(obj), func(secret *corev1.Secret) {
 		metav1.SetMetaDataAnnotation(&secret.ObjectMeta, annotationCreatedBy, obj.Name)
 		secret.Data = maps.Clone(credentials.Data)
 		if secret.Data == nil {

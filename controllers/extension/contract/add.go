@@ -38,7 +38,8 @@ func Add[T extensionsv1alpha1.Object](mgr manager.Manager, kind Kind[T], o Optio
 		return fmt.Errorf("add the controller of %s: OnReconcile and OnDelete are required", kind.Name)
 	}
 	o = o.withDefaults()
-	r := &Reconciler[T]{Client: mgr.GetClient(), Clock: o.Clock, Kind: kind, Type: o.Type, Class: o.Class}
+	r := &Reconciler[T]{Client: mgr.GetClient(), Known: mgr.GetCache(), Clock: o.Clock, Kind: kind, Type: o.Type,
+		Class: o.Class}
 	b := builder.ControllerManagedBy(mgr).
 		Named(strings.ToLower(kind.Name)).
 		For(kind.empty(), builder.WithPredicates(ofType(o.Type, o.Class), mayBeDue())).
@@ -80,14 +81,15 @@ func (o Options) withDefaults() Options {
 }
 
 // inNamespace lists the objects of a control-plane namespace that are due for something: an event beside them is never
-// a request of its own (docs/contract.md#clause-a10).
+// a request of its own (docs/contract.md#clause-a10). One of which no watch has shown yet that it is due is enqueued by
+// its own event.
 func (r *Reconciler[T]) inNamespace(ctx context.Context, namespace string) []reconcile.Request {
 	list := r.Kind.NewList()
 	var scope []client.ListOption
 	if r.Kind.Namespace == nil {
 		scope = append(scope, client.InNamespace(namespace))
 	}
-	if err := r.Client.List(ctx, list, scope...); err != nil {
+	if err := r.known().List(ctx, list, scope...); err != nil {
 		return nil
 	}
 	var requests []reconcile.Request

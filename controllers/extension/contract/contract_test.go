@@ -81,6 +81,11 @@ func TestPredicates(t *testing.T) {
 	t.Parallel()
 	p := mayBeDue()
 	done := object("", "Reconcile", "Succeeded", false)
+	at := func(time, lastState string) *extensionsv1alpha1.Network {
+		o := object("migrate", "Migrate", lastState, false)
+		o.Annotations["gardener.cloud/timestamp"] = time
+		return o
+	}
 	for _, test := range []struct {
 		name          string
 		before, after *extensionsv1alpha1.Network
@@ -93,6 +98,10 @@ func TestPredicates(t *testing.T) {
 		{"created, waiting for its state", nil, object("wait-for-state", "", "", false), false},
 		{"updated without a request", done, object("", "Reconcile", "Succeeded", false), false},
 		{"updated with a request", done, object("migrate", "Reconcile", "Succeeded", false), true},
+		{"updated with another request", at("1", "Processing"), at("2", "Processing"), true},
+		{"its own status under a request", at("1", "Processing"), at("1", "Succeeded"), false},
+		{"a request without a time", object("migrate", "Migrate", "Processing", false),
+			object("migrate", "Migrate", "Succeeded", false), true},
 		{"its own failure", done, object("", "Reconcile", "Error", false), false},
 		{"deleted", done, object("", "Reconcile", "Succeeded", true), true},
 		{"its own status while deleted", done, object("", "Delete", "Processing", true), false},
@@ -197,7 +206,13 @@ func TestHeartbeat(t *testing.T) {
 	t.Parallel()
 	c, _ := fakeSeed(t)
 	clock := testingclock.NewFakeClock(time.Now())
-	h := &Heartbeat{Client: c, Clock: clock, Extension: "provider-x", Namespace: "extensions", Every: 30 * time.Second}
+	unread := interceptor.NewClient(c, interceptor.Funcs{
+		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+			return errors.New("what is written anyway was read")
+		},
+	})
+	h := &Heartbeat{Client: unread, Clock: clock, Extension: "provider-x", Namespace: "extensions",
+		Every: 30 * time.Second}
 	var renewals []time.Time
 	for range 2 {
 		if err := h.Renew(t.Context()); err != nil {

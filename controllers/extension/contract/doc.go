@@ -8,5 +8,6 @@
 // break:
 //
 //   - a request stays visible until its outcome is, so that a crash at any write repeats work and loses no request;
-//   - an object is read from the API server, never from a cache, before anything is decided on it.
+//   - an object is read from the API server, never from a cache, before anything is decided on it. What watches have
+//     shown says when to look (Reconciler.Known).
 package contract

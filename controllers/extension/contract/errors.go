@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
@@ -17,6 +19,9 @@ import (
 type Pending struct {
 	For   string
 	After time.Duration
+	// Still says whether that is waited for by what watches have shown. While it is, events beside the object do not call
+	// the action, only a new request or After does. Nil: every event calls it.
+	Still func(ctx context.Context, known client.Reader) bool
 }
 
 // Error says what is waited for.

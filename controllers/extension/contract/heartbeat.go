@@ -5,6 +5,7 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
@@ -42,13 +43,17 @@ func (h *Heartbeat) Start(ctx context.Context) error {
 	}
 }
 
-// Renew writes the Lease once.
+// Renew writes the Lease once, whatever it was.
 func (h *Heartbeat) Renew(ctx context.Context) error {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: h.Namespace, Name: constants.HeartbeatLease}}
-	return patch.CreateOrPatch(ctx, h.Client, lease, func(*coordinationv1.Lease) error {
-		lease.Spec.HolderIdentity = ptr.To(h.Extension)
-		lease.Spec.LeaseDurationSeconds = ptr.To(int32(h.Every / time.Second))
-		lease.Spec.RenewTime = &metav1.MicroTime{Time: h.Clock.Now()}
-		return nil
-	})
+	none := client.MergeFrom(lease.DeepCopy())
+	lease.Spec.HolderIdentity = ptr.To(h.Extension)
+	lease.Spec.LeaseDurationSeconds = ptr.To(int32(h.Every / time.Second))
+	lease.Spec.RenewTime = &metav1.MicroTime{Time: h.Clock.Now()}
+	made := lease.DeepCopy()
+	err := h.Client.Patch(ctx, lease, none)
+	if apierrors.IsNotFound(err) {
+		err = h.Client.Create(ctx, made)
+	}
+	return patch.Describe("renew", lease, h.Client, err)
 }

@@ -24,6 +24,9 @@ type Kind[T extensionsv1alpha1.Object] struct {
 	// ClusterOptional allows a missing Cluster, for objects that outlive the control plane.
 	ClusterOptional bool
 
+	// IgnoresCluster is for a kind whose actions do not look at the Cluster.
+	IgnoresCluster bool
+
 	// Secret gives the Secret that carries the finalizer too, if any.
 	Secret func(T) *corev1.SecretReference
 

@@ -28,6 +28,7 @@ func (r *Reconciler[T]) outcome(ctx context.Context, c *call[T], err error) (rec
 		return reconcile.Result{}, err
 	}
 	if pending, is := errors.AsType[*Pending](err); is {
+		r.waits.begin(client.ObjectKeyFromObject(c.obj), pending, r.Clock.Now(), c.request)
 		return reconcile.Result{RequeueAfter: pending.After}, r.waiting(ctx, c, pending)
 	}
 	if context.Cause(ctx) != nil {

@@ -30,10 +30,14 @@ var errRequestChanged = errors.New("the request has changed")
 // the API server, not from a cache.
 type Reconciler[T extensionsv1alpha1.Object] struct {
 	Client client.Client
-	Clock  clock.PassiveClock
-	Kind   Kind[T]
-	Type   string
-	Class  extensionsv1alpha1.ExtensionClass
+	// Known has what watches have shown: by it the reconciler knows when to look, and asks Client then. Nil is Client.
+	Known client.Reader
+	Clock clock.PassiveClock
+	Kind  Kind[T]
+	Type  string
+	Class extensionsv1alpha1.ExtensionClass
+
+	waits waits
 }
 
 // call is one pass over one object: what is due, as read at its beginning.
@@ -44,10 +48,14 @@ type call[T extensionsv1alpha1.Object] struct {
 	op         gardencorev1beta1.LastOperationType
 	request    Request
 	generation int64
+	found      results
 }
 
 // Reconcile does what the object is due for, and nothing if it is due for nothing.
 func (r *Reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	if left := r.stillWaits(ctx, req.NamespacedName); left > 0 {
+		return reconcile.Result{RequeueAfter: left}, nil
+	}
 	obj := r.Kind.empty()
 	if err := r.Client.Get(ctx, req.NamespacedName, obj); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
@@ -73,11 +81,28 @@ func (r *Reconciler[T]) cluster(ctx context.Context, obj T) (*Cluster, error) {
 	if namespace == "" {
 		return nil, nil
 	}
+	if cluster := r.knownCluster(ctx, obj, namespace); cluster != nil {
+		return cluster, nil
+	}
 	cluster, err := GetCluster(ctx, r.Client, namespace)
 	if r.Kind.ClusterOptional && errors.Is(err, ErrNoCluster) {
 		return nil, nil
 	}
 	return cluster, err
+}
+
+// knownCluster is the Cluster as a watch has shown it, for a kind that asks of it only whether the shoot has failed.
+// It is nil if it must be read: no watch has shown it yet, it says that nothing may be done, or the object is deleted,
+// perhaps by force.
+func (r *Reconciler[T]) knownCluster(ctx context.Context, obj T, namespace string) *Cluster {
+	if !r.Kind.IgnoresCluster || obj.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	cluster, err := GetCluster(ctx, r.known(), namespace)
+	if err != nil || cluster.shootFailed() {
+		return nil
+	}
+	return cluster
 }
 
 func (r *Reconciler[T]) dispatch(ctx context.Context, c *call[T]) error {
@@ -112,7 +137,7 @@ func (r *Reconciler[T]) reconcile(ctx context.Context, c *call[T]) error {
 	if err := r.run(ctx, c, r.Kind.OnReconcile); err != nil {
 		return err
 	}
-	return r.succeeded(ctx, c.obj, c.op, c.generation)
+	return r.succeeded(ctx, c)
 }
 
 // restore keeps the request until its success is written (unlike docs/specification/quirks.md#quirk-e3): a crash in
@@ -124,7 +149,7 @@ func (r *Reconciler[T]) restore(ctx context.Context, c *call[T]) error {
 	if err := r.run(ctx, c, r.Kind.restore); err != nil {
 		return err
 	}
-	if err := r.succeeded(ctx, c.obj, c.op, c.generation); err != nil {
+	if err := r.succeeded(ctx, c); err != nil {
 		return err
 	}
 	return r.removeRequest(ctx, c.obj, c.request)
@@ -144,7 +169,7 @@ func (r *Reconciler[T]) started(ctx context.Context, c *call[T]) error {
 	if last != nil && last.Type == c.op && last.State == gardencorev1beta1.LastOperationStateProcessing {
 		return nil
 	}
-	return r.processing(ctx, c.obj, c.op, fmt.Sprintf("Started %s.", phrase(c.op)))
+	return r.processing(ctx, c.obj, c.op, started(c.op))
 }
 
 // migrate writes success, then releases the object, then takes the request off: whoever sees no request sees an object
@@ -157,7 +182,7 @@ func (r *Reconciler[T]) migrate(ctx context.Context, c *call[T]) error {
 	if err := r.run(ctx, c, r.Kind.migrate); err != nil {
 		return err
 	}
-	if err := r.succeeded(ctx, c.obj, c.op, c.generation); err != nil {
+	if err := r.succeeded(ctx, c); err != nil {
 		return err
 	}
 	if err := r.removeFinalizer(ctx, c.obj); err != nil {
@@ -180,7 +205,7 @@ func (r *Reconciler[T]) remove(ctx context.Context, c *call[T]) error {
 	if err := r.run(ctx, c, act); err != nil {
 		return err
 	}
-	if err := r.succeeded(ctx, c.obj, c.op, c.generation); err != nil {
+	if err := r.succeeded(ctx, c); err != nil {
 		return err
 	}
 	return r.removeFinalizer(ctx, c.obj)
@@ -201,7 +226,8 @@ func (r *Reconciler[T]) run(ctx context.Context, c *call[T], act Act[T]) error {
 	c.generation = c.obj.GetGeneration()
 	ctx, cancel := context.WithTimeout(ctx, r.Kind.timeout())
 	defer cancel()
-	if err := act(ctx, c.log, c.obj, c.cluster); err != nil {
+	c.found = results{}
+	if err := act(context.WithValue(ctx, resultsKey{}, &c.found), c.log, c.obj, c.cluster); err != nil {
 		return &actionError{err}
 	}
 	return nil

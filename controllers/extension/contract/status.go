@@ -16,7 +16,7 @@ import (
 // nobody here models, and fields others write meanwhile, survive. A status above the limits of the API server is a
 // configuration problem, and the last good status stays (docs/specification/state-size.md#z5).
 //
-// Actions write their results with it. They never change obj in memory alone: what is not sent is lost in a crash.
+// Actions write with it what must outlast a crash, and Publish the rest. They never change obj in memory alone.
 func PatchStatus[T client.Object](ctx context.Context, c client.Client, obj T, change func()) error {
 	before := obj.DeepCopyObject()
 	err := patch.Status(ctx, c, obj, change)
@@ -50,15 +50,34 @@ func (r *Reconciler[T]) failed(ctx context.Context, obj T, op gardencorev1beta1.
 	})
 }
 
-func (r *Reconciler[T]) succeeded(ctx context.Context, obj T, op gardencorev1beta1.LastOperationType,
-	generation int64) error {
-	return PatchStatus(ctx, r.Client, obj, func() {
-		status := obj.GetExtensionStatus()
-		description := fmt.Sprintf("Successfully finished %s.", phrase(op))
-		status.SetLastOperation(r.lastOperation(op, gardencorev1beta1.LastOperationStateSucceeded, 100, description))
+func (r *Reconciler[T]) succeeded(ctx context.Context, c *call[T]) error {
+	err := PatchStatus(ctx, r.Client, c.obj, func() {
+		for _, change := range c.found {
+			change()
+		}
+		status := c.obj.GetExtensionStatus()
+		description := fmt.Sprintf("Successfully finished %s.", phrase(c.op))
+		status.SetLastOperation(r.lastOperation(c.op, gardencorev1beta1.LastOperationStateSucceeded, 100, description))
 		status.SetLastError(nil)
-		status.SetObservedGeneration(generation)
+		status.SetObservedGeneration(c.generation)
 	})
+	if tooLarge(err) {
+		return &actionError{err} // it is the results that are
+	}
+	return err
+}
+
+// results are changes of a status, in order.
+type results []func()
+
+type resultsKey struct{}
+
+// Publish has what an action has found out written to the status of its object together with its success, in one
+// request. It is for what every run finds out anew: an action that ends otherwise has written nothing of it. It panics
+// where no Reconciler has called the action.
+func Publish(ctx context.Context, change func()) {
+	found := ctx.Value(resultsKey{}).(*results)
+	*found = append(*found, change)
 }
 
 func (r *Reconciler[T]) lastOperation(op gardencorev1beta1.LastOperationType,

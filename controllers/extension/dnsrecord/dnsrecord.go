@@ -41,6 +41,7 @@ const defaultTTL = 120
 func (p *Provider) Kind() contract.Kind[*extensionsv1alpha1.DNSRecord] {
 	kind := contract.KindOf[*extensionsv1alpha1.DNSRecord](extensionsv1alpha1.DNSRecordResource)
 	namespace := fence.OwnNamespace[*extensionsv1alpha1.DNSRecord]
+	kind.IgnoresCluster = true
 	kind.OnReconcile = fence.Owned(p.Fence, namespace, p.reconcileDNSRecord)
 	kind.OnDelete = fence.Owned(p.Fence, namespace, p.deleteDNSRecord)
 	return kind
@@ -71,7 +72,11 @@ func (p *Provider) reconcileDNSRecord(ctx context.Context, log logr.Logger, obj 
 		}
 		log.Info("The record was written", "name", wanted.Name, "values", wanted.Values)
 	}
-	return p.recordCreated(ctx, obj, zone, gardencorev1beta1.ConditionTrue, "RecordCreated", "The record is in the zone.")
+	contract.Publish(ctx, func() {
+		obj.Status.Zone = ptr.To(zone.ID)
+		p.setCreated(obj, gardencorev1beta1.ConditionTrue, "RecordCreated", "The record is in the zone.")
+	})
+	return nil
 }
 
 func (p *Provider) deleteDNSRecord(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.DNSRecord,
@@ -119,21 +124,17 @@ func (p *Provider) zoneOf(ctx context.Context, obj *extensionsv1alpha1.DNSRecord
 
 // notCreated says so on the object and hands the cause on.
 func (p *Provider) notCreated(ctx context.Context, obj *extensionsv1alpha1.DNSRecord, cause error) error {
-	if err := p.recordCreated(ctx, obj, nil, gardencorev1beta1.ConditionFalse, "RecordNotWritten",
-		cause.Error()); err != nil {
+	if err := contract.PatchStatus(ctx, p.Seed, obj, func() {
+		p.setCreated(obj, gardencorev1beta1.ConditionFalse, "RecordNotWritten", cause.Error())
+	}); err != nil {
 		return fmt.Errorf("%w; %w", cause, err)
 	}
 	return cause
 }
 
-func (p *Provider) recordCreated(ctx context.Context, obj *extensionsv1alpha1.DNSRecord, zone *cloud.Zone,
-	status gardencorev1beta1.ConditionStatus, reason, message string) error {
-	return contract.PatchStatus(ctx, p.Seed, obj, func() {
-		if zone != nil {
-			obj.Status.Zone = ptr.To(zone.ID)
-		}
-		obj.Status.Conditions, _ = reference.SetCondition(obj.Status.Conditions, gardencorev1beta1.Condition{
-			Type: extensionsv1alpha1.ConditionTypeCreated, Status: status, Reason: reason, Message: message,
-		}, metav1.NewTime(p.Clock.Now()))
-	})
+func (p *Provider) setCreated(obj *extensionsv1alpha1.DNSRecord, status gardencorev1beta1.ConditionStatus, reason,
+	message string) {
+	obj.Status.Conditions, _ = reference.SetCondition(obj.Status.Conditions, gardencorev1beta1.Condition{
+		Type: extensionsv1alpha1.ConditionTypeCreated, Status: status, Reason: reason, Message: message,
+	}, metav1.NewTime(p.Clock.Now()))
 }

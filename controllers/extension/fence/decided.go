@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -69,8 +70,10 @@ func (e *lapseError) Unwrap() error { return validity.ErrLapsed }
 // (docs/ownership.md#o6).
 type decided struct {
 	guard    *validity.Guard
+	clock    ownership.Clock
 	decision ownership.Authority
 	log      logr.Logger
+	over     <-chan struct{} // closed when its etcd or another epoch has begun: no read gives anything any more
 }
 
 var _ holding = &decided{}
@@ -84,15 +87,18 @@ func (f *GuardFence) decided(namespace string, c claim) (*decided, error) {
 	if err != nil {
 		return nil, err
 	}
+	over := make(chan struct{})
+	end := sync.OnceFunc(func() { close(over) })
 	still := func(ctx context.Context) error {
 		by, err := f.source(ctx, namespace)
 		if err == nil && by != (source{claim: c}) {
+			end()
 			err = &lapseError{"its etcd or another epoch has begun"}
 		}
 		return err
 	}
 	return &decided{
-		guard: guard, decision: whileUnguarded{f.Decision(c.record), still},
+		guard: guard, clock: f.Clock, decision: whileUnguarded{f.Decision(c.record), still}, over: over,
 		log: ctrl.Log.WithName("fence").WithValues("namespace", namespace, "epoch", c.self.Epoch),
 	}, nil
 }
@@ -139,8 +145,22 @@ func (d *decided) Ask(ctx context.Context) error {
 	}
 }
 
-// Run implements holding. Nobody takes back what DNS has given: it runs out, also when an etcd begins. Work that goes
-// on while the shoot is made is not cut off by that.
-func (d *decided) Run(ctx context.Context, _ time.Duration, _ func()) {
-	d.guard.Follow(ctx, ownership.Decision, d.decision, d.log)
+// Run implements holding. It reads after one interval: whoever begins to hold the shoot has asked by then. Nobody takes
+// back what DNS has given: it runs out, also when an etcd begins. Work that goes on while the shoot is made is not cut
+// off by that.
+func (d *decided) Run(ctx context.Context, interval time.Duration, _ func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-d.over:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	select {
+	case <-ctx.Done():
+	case <-d.clock.After(interval):
+		d.guard.Follow(ctx, ownership.Decision, d.decision, d.log)
+	}
 }

@@ -70,7 +70,8 @@ type holding interface {
 	Term() *validity.Term
 	// Ask asks once, and says why there is no validity.
 	Ask(ctx context.Context) error
-	// Run asks on until ctx is done. It calls revoked when a guard has taken back what it gave.
+	// Run asks on until ctx is done, or nothing is given any more. It calls revoked when a guard has taken back what it
+	// gave.
 	Run(ctx context.Context, interval time.Duration, revoked func())
 }
 
@@ -186,9 +187,22 @@ func (f *GuardFence) holder(namespace string, by source) (*shootHolder, error) {
 		f.holders = map[string]*shootHolder{}
 	}
 	f.holders[namespace] = holder
-	go holder.Run(ctx, f.Timing.Interval, holder.calls.wait)
+	go func() {
+		defer f.drop(namespace, holder)
+		holder.Run(ctx, f.Timing.Interval, holder.calls.wait)
+	}()
 	go f.retire(ctx, namespace, holder)
 	return holder, nil
+}
+
+// drop forgets a holder that asks no more: the next to hold the shoot begins another.
+func (f *GuardFence) drop(namespace string, holder *shootHolder) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	holder.cancel()
+	if f.holders[namespace] == holder {
+		delete(f.holders, namespace)
+	}
 }
 
 func (f *GuardFence) begin(namespace string, by source) (holding, error) {
@@ -215,12 +229,9 @@ func (f *GuardFence) retire(ctx context.Context, namespace string, holder *shoot
 		}
 		f.mu.Lock()
 		idle := f.Clock.Now().Sub(holder.used) >= f.Idle && holder.calls.none()
-		if idle && f.holders[namespace] == holder {
-			delete(f.holders, namespace)
-		}
 		f.mu.Unlock()
 		if idle {
-			holder.cancel()
+			f.drop(namespace, holder)
 			return
 		}
 	}

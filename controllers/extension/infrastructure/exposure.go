@@ -47,12 +47,13 @@ func (p *Provider) reconcileExposure(ctx context.Context, _ logr.Logger,
 			return fmt.Errorf("update the load balancer: %w", err)
 		}
 	}
-	return contract.PatchStatus(ctx, p.Seed, obj, func() {
+	contract.Publish(ctx, func() {
 		obj.Status.Ingress = nil
 		for _, address := range balancer.Addresses {
 			obj.Status.Ingress = append(obj.Status.Ingress, corev1.LoadBalancerIngress{IP: address})
 		}
 	})
+	return nil
 }
 
 // exposedPorts are those of the control plane's nodes, each once.

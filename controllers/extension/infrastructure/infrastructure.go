@@ -73,7 +73,8 @@ func (p *Provider) reconcileInfrastructure(ctx context.Context, log logr.Logger,
 			return err
 		}
 	}
-	return i.publish(ctx, cluster)
+	i.publish(ctx, cluster)
+	return nil
 }
 
 func (p *Provider) readInfrastructure(obj *extensionsv1alpha1.Infrastructure, cluster *contract.Cluster) (*infra,
@@ -114,7 +115,7 @@ func zonesOf(cluster *contract.Cluster) []string {
 func DefaultZone(region string) string { return region + "-a" }
 
 // publish writes what others build on, from the resources as they are: nothing of it need survive a migration.
-func (i *infra) publish(ctx context.Context, cluster *contract.Cluster) error {
+func (i *infra) publish(ctx context.Context, cluster *contract.Cluster) {
 	status := &Status{
 		TypeMeta:        metav1.TypeMeta{APIVersion: reference.APIVersion, Kind: "InfrastructureStatus"},
 		NetworkID:       i.state.NetworkID,
@@ -126,7 +127,7 @@ func (i *infra) publish(ctx context.Context, cluster *contract.Cluster) error {
 	if i.state.KeyPairID != "" {
 		status.KeyPairName = i.obj.Namespace
 	}
-	return contract.PatchStatus(ctx, i.Seed, i.obj, func() {
+	contract.Publish(ctx, func() {
 		i.obj.Status.ProviderStatus = reference.Encode(status)
 		i.obj.Status.NodesCIDR = ptr.To(i.state.CIDR)
 		i.obj.Status.EgressCIDRs = nil

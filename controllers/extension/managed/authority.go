@@ -13,8 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/api/pki"
-	"github.com/transplant-sim/transplant/controllers/extension/reference"
+	"github.com/transplant-sim/transplant/controllers/extension/contract"
 )
 
 const (
@@ -52,11 +53,12 @@ func (p *Provider) ensureAuthority(ctx context.Context, namespace, name string) 
 }
 
 // ensureServerCertificate makes a server certificate unless there is one that the authority signed.
-func (p *Provider) ensureServerCertificate(ctx context.Context, authority *corev1.Secret, namespace,
-	name string) error {
+func (p *Provider) ensureServerCertificate(ctx context.Context, authority *corev1.Secret,
+	by extensionsv1alpha1.Object, name string) error {
+	namespace := by.GetNamespace()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	var failed error
-	err := reference.Apply(ctx, p.Seed, secret, func(s *corev1.Secret) {
+	err := contract.Deploy(ctx, p.Seed, by, secret, func(s *corev1.Secret) {
 		if bytes.Equal(s.Data[keyCertificate], authority.Data[keyCertificate]) && len(s.Data[corev1.TLSCertKey]) > 0 {
 			return
 		}

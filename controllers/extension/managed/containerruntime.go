@@ -16,7 +16,7 @@ import (
 func (p *Provider) ContainerRuntime() contract.Kind[*extensionsv1alpha1.ContainerRuntime] {
 	return kindOf(p, extensionsv1alpha1.ContainerRuntimeResource, runtimeManagedResource,
 		func(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.ContainerRuntime, _ *contract.Cluster) error {
-			return p.deployManaged(ctx, obj.Namespace, runtimeManagedResource(obj),
+			return p.deployManaged(ctx, obj, runtimeManagedResource(obj),
 				map[string]client.Object{"runtimeclass.yaml": runtimeClass(obj)})
 		})
 }

@@ -36,6 +36,7 @@ const (
 func (p *Provider) ControlPlane() contract.Kind[*extensionsv1alpha1.ControlPlane] {
 	kind := contract.KindOf[*extensionsv1alpha1.ControlPlane](extensionsv1alpha1.ControlPlaneResource)
 	kind.Wakes = []client.Object{&resourcesv1alpha1.ManagedResource{}}
+	kind.IgnoresCluster = true
 	kind.OnReconcile = p.reconcileControlPlane
 	kind.OnDelete = p.deleteControlPlane(p.deleteManaged)
 	kind.OnForceDelete = p.deleteControlPlane(p.forceDeleteManaged)
@@ -57,7 +58,7 @@ func (p *Provider) reconcileControlPlane(ctx context.Context, _ logr.Logger, obj
 		return fmt.Errorf("marshal the cloud provider config: %w", err)
 	}
 	configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: obj.Namespace, Name: CloudConfigMap}}
-	if err := reference.Apply(ctx, p.Seed, configMap, func(c *corev1.ConfigMap) {
+	if err := contract.Deploy(ctx, p.Seed, obj, configMap, func(c *corev1.ConfigMap) {
 		c.Data = map[string]string{"cloudprovider.yaml": string(config)}
 	}); err != nil {
 		return err
@@ -66,10 +67,10 @@ func (p *Provider) reconcileControlPlane(ctx context.Context, _ logr.Logger, obj
 	if err != nil {
 		return err
 	}
-	if err := p.ensureServerCertificate(ctx, ca, obj.Namespace, ControlPlaneServer); err != nil {
+	if err := p.ensureServerCertificate(ctx, ca, obj, ControlPlaneServer); err != nil {
 		return err
 	}
-	return p.deployManaged(ctx, obj.Namespace, ControlPlaneResource, controlPlaneObjects(ca))
+	return p.deployManaged(ctx, obj, ControlPlaneResource, controlPlaneObjects(ca))
 }
 
 // controlPlaneObjects are the same on every seed, so that a migration changes nothing in the shoot.

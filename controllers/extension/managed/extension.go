@@ -80,7 +80,7 @@ func (p *Provider) reconcileExtension(ctx context.Context, _ logr.Logger, obj *e
 	if obj.Spec.ProviderConfig != nil {
 		info.Data["config.json"] = string(obj.Spec.ProviderConfig.Raw)
 	}
-	return p.deployManaged(ctx, obj.Namespace, extensionManagedResource(obj), map[string]client.Object{
+	return p.deployManaged(ctx, obj, extensionManagedResource(obj), map[string]client.Object{
 		"configmap.yaml": info, "customresourcedefinition.yaml": tokenGrants(),
 	})
 }

@@ -49,7 +49,7 @@ func kindOf[T extensionsv1alpha1.Object](p *Provider, kindName string, name func
 		}
 	}
 	kind := contract.KindOf[T](kindName)
-	kind.Wakes = []client.Object{&resourcesv1alpha1.ManagedResource{}}
+	kind.Wakes, kind.IgnoresCluster = []client.Object{&resourcesv1alpha1.ManagedResource{}}, true
 	kind.OnReconcile, kind.OnDelete = reconcile, with(p.deleteManaged)
 	kind.OnForceDelete, kind.OnMigrate = with(p.forceDeleteManaged), with(p.leaveManaged)
 	return kind
@@ -57,7 +57,9 @@ func kindOf[T extensionsv1alpha1.Object](p *Provider, kindName string, name func
 
 // deployManaged has objects applied to the shoot and kept there (docs/specification/api.md#spec-1-10). The objects are
 // keyed by file name.
-func (p *Provider) deployManaged(ctx context.Context, namespace, name string, objects map[string]client.Object) error {
+func (p *Provider) deployManaged(ctx context.Context, by extensionsv1alpha1.Object, name string,
+	objects map[string]client.Object) error {
+	namespace := by.GetNamespace()
 	data := make(map[string][]byte, len(objects))
 	for file, object := range objects {
 		content, err := yaml.Marshal(object)
@@ -67,14 +69,14 @@ func (p *Provider) deployManaged(ctx context.Context, namespace, name string, ob
 		data[file] = content
 	}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: managedResourceSecretPrefix + name}}
-	if err := reference.Apply(ctx, p.Seed, secret, func(s *corev1.Secret) {
+	if err := contract.Deploy(ctx, p.Seed, by, secret, func(s *corev1.Secret) {
 		metav1.SetMetaDataLabel(&s.ObjectMeta, "extensions.gardener.cloud/provider", reference.Type)
 		s.Data = data
 	}); err != nil {
 		return err
 	}
 	managed := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-	return reference.Apply(ctx, p.Seed, managed, func(m *resourcesv1alpha1.ManagedResource) {
+	return contract.Deploy(ctx, p.Seed, by, managed, func(m *resourcesv1alpha1.ManagedResource) {
 		metav1.SetMetaDataLabel(&m.ObjectMeta, "extensions.gardener.cloud/provider", reference.Type)
 		m.Spec.SecretRefs = []corev1.LocalObjectReference{{Name: secret.Name}}
 		m.Spec.KeepObjects = ptr.To(false)

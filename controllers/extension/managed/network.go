@@ -27,14 +27,15 @@ func (p *Provider) Network() contract.Kind[*extensionsv1alpha1.Network] {
 
 func (p *Provider) reconcileNetwork(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.Network,
 	_ *contract.Cluster) error {
-	if err := p.deployManaged(ctx, obj.Namespace, NetworkResource, networkObjects(obj)); err != nil {
+	if err := p.deployManaged(ctx, obj, NetworkResource, networkObjects(obj)); err != nil {
 		return err
 	}
 	families := obj.Spec.IPFamilies
 	if len(families) == 0 {
 		families = []extensionsv1alpha1.IPFamily{extensionsv1alpha1.IPFamilyIPv4}
 	}
-	return contract.PatchStatus(ctx, p.Seed, obj, func() { obj.Status.IPFamilies = families })
+	contract.Publish(ctx, func() { obj.Status.IPFamilies = families })
+	return nil
 }
 
 // networkObjects are the same on every seed, so that a migration changes nothing in the shoot.

@@ -40,6 +40,7 @@ const (
 // seed: nodes that run do not look at it.
 func (p *Provider) Kind() contract.Kind[*extensionsv1alpha1.OperatingSystemConfig] {
 	kind := contract.KindOf[*extensionsv1alpha1.OperatingSystemConfig](extensionsv1alpha1.OperatingSystemConfigResource)
+	kind.IgnoresCluster = true
 	kind.OnReconcile = p.reconcileOperatingSystemConfig
 	kind.OnDelete = p.discardCloudConfig
 	kind.OnMigrate = p.discardCloudConfig
@@ -53,23 +54,25 @@ func (p *Provider) reconcileOperatingSystemConfig(ctx context.Context, _ logr.Lo
 		Content: extensionsv1alpha1.FileContent{Inline: &extensionsv1alpha1.FileContentInline{Data: "ID=transplant\n"}},
 	}}
 	if obj.Spec.Purpose == extensionsv1alpha1.OperatingSystemConfigPurposeReconcile {
-		return contract.PatchStatus(ctx, p.Seed, obj, func() { obj.Status.ExtensionFiles = added })
+		contract.Publish(ctx, func() { obj.Status.ExtensionFiles = added })
+		return nil
 	}
 	content, err := p.render(ctx, obj, added)
 	if err != nil {
 		return err
 	}
 	secret := cloudConfigSecret(obj)
-	if err := reference.Apply(ctx, p.Seed, secret, func(s *corev1.Secret) {
+	if err := contract.Deploy(ctx, p.Seed, obj, secret, func(s *corev1.Secret) {
 		s.Data = map[string][]byte{keyCloudConfig: []byte(content)}
 	}); err != nil {
 		return err
 	}
-	return contract.PatchStatus(ctx, p.Seed, obj, func() {
+	contract.Publish(ctx, func() {
 		obj.Status.CloudConfig = &extensionsv1alpha1.CloudConfig{
 			SecretRef: corev1.SecretReference{Namespace: secret.Namespace, Name: secret.Name},
 		}
 	})
+	return nil
 }
 
 func cloudConfigSecret(obj *extensionsv1alpha1.OperatingSystemConfig) *corev1.Secret {

@@ -45,7 +45,11 @@ func (p *Provider) deleteWorker(ctx context.Context, _ logr.Logger, obj *extensi
 	if err := p.waitForNoMachines(ctx, obj.Namespace); err != nil {
 		return err
 	}
-	return p.removeClasses(ctx, obj.Namespace, nothing)
+	classes, err := p.classesBut(ctx, obj.Namespace, nothing)
+	if err != nil {
+		return err
+	}
+	return p.removeClasses(ctx, classes)
 }
 
 // force marks a Machine to be ended without its node being drained.

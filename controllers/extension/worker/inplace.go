@@ -93,26 +93,37 @@ type InPlaceProgress struct{ Provider *Provider }
 
 // AddToManager wakes it when the machines of a pool change.
 func (r *InPlaceProgress) AddToManager(mgr manager.Manager) error {
-	known := mgr.GetCache() // which does not fail: an event that cannot be mapped to a Worker is lost
-	workers := func(ctx context.Context, o client.Object) []reconcile.Request {
-		list := &extensionsv1alpha1.WorkerList{}
-		if err := known.List(ctx, list, client.InNamespace(o.GetNamespace())); err != nil {
-			return nil
-		}
-		var requests []reconcile.Request
-		for i := range list.Items {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-		}
-		return requests
-	}
 	err := builder.ControllerManagedBy(mgr).Named("worker-in-place").
-		Watches(&machinev1alpha1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(workers)).
+		Watches(&machinev1alpha1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(publishing(mgr.GetCache()))).
 		WithOptions(controller.Options{SkipNameValidation: ptr.To(true)}).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("add controller %q: %w", "worker-in-place", err)
 	}
 	return nil
+}
+
+// publishing are the Workers that an event concerns. What watches have shown does not fail: an event that cannot be
+// mapped to a Worker is lost.
+func publishing(known client.Reader) handler.MapFunc {
+	return func(ctx context.Context, o client.Object) []reconcile.Request {
+		list := &extensionsv1alpha1.WorkerList{}
+		if err := known.List(ctx, list, client.InNamespace(o.GetNamespace())); err != nil {
+			return nil
+		}
+		var requests []reconcile.Request
+		for i := range list.Items {
+			if publishes(&list.Items[i]) {
+				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+			}
+		}
+		return requests
+	}
+}
+
+// publishes says whether the status of a Worker says how far its machines are.
+func publishes(obj *extensionsv1alpha1.Worker) bool {
+	return obj.DeletionTimestamp == nil && !contract.Migrated(obj) && slices.ContainsFunc(obj.Spec.Pools, keepsMachines)
 }
 
 // Reconcile looks only at Workers that are at rest. One with a request is looked at by who serves it, who may have done
@@ -122,7 +133,7 @@ func (r *InPlaceProgress) Reconcile(ctx context.Context, request reconcile.Reque
 	if err := r.Provider.Seed.Get(ctx, request.NamespacedName, obj); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if obj.DeletionTimestamp != nil || contract.Migrated(obj) || !slices.ContainsFunc(obj.Spec.Pools, keepsMachines) {
+	if !publishes(obj) {
 		return reconcile.Result{}, nil
 	}
 	if contract.Due(obj) {

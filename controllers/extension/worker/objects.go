@@ -24,20 +24,25 @@ const keyUserData = "userData"
 // deployMachineClasses creates or patches a class and its Secret for each zone of a pool. What new machines boot with
 // may change under the same class: machines that run never look at it again.
 func (p *Provider) deployMachineClasses(ctx context.Context, obj *extensionsv1alpha1.Worker, pools []zonePool) error {
+	boots := map[string][]byte{} // by pool: its zones share it
 	for _, pool := range pools {
-		userData, err := p.userData(ctx, obj.Namespace, pool)
-		if err != nil {
-			return err
+		userData, read := boots[pool.pool.Name]
+		if !read {
+			var err error
+			if userData, err = p.userData(ctx, obj.Namespace, pool); err != nil {
+				return err
+			}
+			boots[pool.pool.Name] = userData
 		}
 		meta := metav1.ObjectMeta{Namespace: obj.Namespace, Name: pool.class}
-		if err := reference.Apply(ctx, p.Seed, &corev1.Secret{ObjectMeta: meta}, func(s *corev1.Secret) {
+		if err := contract.Deploy(ctx, p.Seed, obj, &corev1.Secret{ObjectMeta: meta}, func(s *corev1.Secret) {
 			metav1.SetMetaDataLabel(&s.ObjectMeta, constants.GardenerPurpose, constants.GardenerPurposeMachineClass)
 			s.Data = map[string][]byte{keyUserData: userData}
 		}); err != nil {
 			return err
 		}
 		class := &machinev1alpha1.MachineClass{ObjectMeta: meta}
-		if err := reference.Apply(ctx, p.Seed, class, func(c *machinev1alpha1.MachineClass) {
+		if err := contract.Deploy(ctx, p.Seed, obj, class, func(c *machinev1alpha1.MachineClass) {
 			c.Provider = reference.Type
 			c.ProviderSpec = *reference.Encode(pool.machine)
 			c.SecretRef = &corev1.SecretReference{Namespace: obj.Namespace, Name: pool.class}
@@ -80,13 +85,19 @@ func (p *Provider) removeUnwanted(ctx context.Context, namespace string, pools [
 	if left != "" {
 		return p.waitForEnds(ctx, namespace, fmt.Sprintf("the deletion of MachineDeployment %q", left))
 	}
+	unwanted, err := p.classesBut(ctx, namespace, func(name string) bool {
+		return slices.ContainsFunc(pools, func(pool zonePool) bool { return pool.class == name })
+	})
+	if err != nil || len(unwanted) == 0 {
+		return err
+	}
 	inUse, err := p.classesInUse(ctx, namespace)
 	if err != nil {
 		return err
 	}
-	return p.removeClasses(ctx, namespace, func(name string) bool {
-		return inUse[name] || slices.ContainsFunc(pools, func(pool zonePool) bool { return pool.class == name })
-	})
+	return p.removeClasses(ctx, slices.DeleteFunc(unwanted, func(class machinev1alpha1.MachineClass) bool {
+		return inUse[class.Name]
+	}))
 }
 
 func (p *Provider) removeDeployments(ctx context.Context, namespace string, wanted func(string) bool) (left string,
@@ -124,19 +135,24 @@ func (p *Provider) classesInUse(ctx context.Context, namespace string) (map[stri
 	return used, nil
 }
 
-func (p *Provider) removeClasses(ctx context.Context, namespace string, wanted func(string) bool) error {
+// classesBut are the classes of a namespace but for those that are wanted.
+func (p *Provider) classesBut(ctx context.Context, namespace string, wanted func(string) bool) (
+	[]machinev1alpha1.MachineClass, error) {
 	classes := &machinev1alpha1.MachineClassList{}
 	if err := p.Seed.List(ctx, classes, client.InNamespace(namespace)); err != nil {
-		return fmt.Errorf("list the MachineClasses: %w", err)
+		return nil, fmt.Errorf("list the MachineClasses: %w", err)
 	}
-	for i := range classes.Items {
-		class := &classes.Items[i]
-		if wanted(class.Name) {
-			continue
-		}
+	return slices.DeleteFunc(classes.Items, func(class machinev1alpha1.MachineClass) bool {
+		return wanted(class.Name)
+	}), nil
+}
+
+func (p *Provider) removeClasses(ctx context.Context, classes []machinev1alpha1.MachineClass) error {
+	for i := range classes {
+		class := &classes[i]
 		// The Secret first: without its class nobody would know that it is to go.
 		if err := reference.Discard(ctx, p.Seed,
-			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: class.Name}}); err != nil {
+			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: class.Namespace, Name: class.Name}}); err != nil {
 			return err
 		}
 		if err := reference.Discard(ctx, p.Seed, class); err != nil {

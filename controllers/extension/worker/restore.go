@@ -76,7 +76,7 @@ func (p *Provider) restoreWorker(ctx context.Context, log logr.Logger, obj *exte
 			}
 		}
 	}
-	if err := p.deployMachineDeployments(ctx, obj, pools, cluster.Hibernated(), replicas); err != nil {
+	if err := p.deployPools(ctx, obj, pools, cluster.Hibernated(), replicas); err != nil {
 		return err
 	}
 	if !cluster.Hibernated() {
@@ -84,7 +84,7 @@ func (p *Provider) restoreWorker(ctx context.Context, log logr.Logger, obj *exte
 			return err
 		}
 	}
-	return p.reconcileWorker(ctx, log, obj, cluster)
+	return p.finish(ctx, obj, pools, cluster)
 }
 
 // restored says whether a deployment's machines were brought back before: it is made after all of them. From then on

@@ -27,7 +27,6 @@ import (
 	"github.com/transplant-sim/transplant/controllers/errorcodes"
 	"github.com/transplant-sim/transplant/controllers/extension/contract"
 	"github.com/transplant-sim/transplant/controllers/extension/infrastructure"
-	"github.com/transplant-sim/transplant/controllers/extension/reference"
 	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
@@ -40,6 +39,9 @@ type Provider struct {
 
 // machinePoll is the pause before machine objects are looked at again; their events wake sooner.
 const machinePoll = 2 * time.Second
+
+// machinesFallback is that pause where only the event for which a Worker waits wakes it: all of it is looked at then.
+const machinesFallback = 5 * time.Second
 
 // machineControllers are the names under which the controller of the machine objects may run.
 var machineControllers = []string{"machine-controller", "machine-controller-manager"}
@@ -74,12 +76,24 @@ func (p *Provider) reconcileWorker(ctx context.Context, _ logr.Logger, obj *exte
 	if err := p.deployMachineClasses(ctx, obj, pools); err != nil {
 		return err
 	}
-	if err := p.markMachines(ctx, obj.Namespace, cluster.Hibernated()); err != nil {
+	if err := p.deployPools(ctx, obj, pools, cluster.Hibernated(), nil); err != nil {
 		return err
 	}
-	if err := p.deployMachineDeployments(ctx, obj, pools, cluster.Hibernated(), nil); err != nil {
+	return p.finish(ctx, obj, pools, cluster)
+}
+
+// deployPools asks for the machines of pools whose classes are there.
+func (p *Provider) deployPools(ctx context.Context, obj *extensionsv1alpha1.Worker, pools []zonePool, hibernated bool,
+	saved map[string]int32) error {
+	if err := p.markMachines(ctx, obj.Namespace, hibernated); err != nil {
 		return err
 	}
+	return p.deployMachineDeployments(ctx, obj, pools, hibernated, saved)
+}
+
+// finish waits until the pools have their machines, and removes what no pool wants.
+func (p *Provider) finish(ctx context.Context, obj *extensionsv1alpha1.Worker, pools []zonePool,
+	cluster *contract.Cluster) error {
 	if err := p.publishDeployments(ctx, obj, pools); err != nil {
 		return err
 	}
@@ -112,7 +126,7 @@ func (p *Provider) deployMachineDeployments(ctx context.Context, obj *extensions
 	for _, pool := range pools {
 		deployment := &machinev1alpha1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: obj.Namespace,
 			Name: pool.name}}
-		if err := reference.Apply(ctx, p.Seed, deployment, func(d *machinev1alpha1.MachineDeployment) {
+		if err := contract.Deploy(ctx, p.Seed, obj, deployment, func(d *machinev1alpha1.MachineDeployment) {
 			var current *int32
 			if d.ResourceVersion != "" {
 				current = &d.Spec.Replicas
@@ -157,27 +171,42 @@ func (p *Provider) waitForMachines(ctx context.Context, namespace string, pools 
 		return p.waitForNoMachines(ctx, namespace)
 	}
 	for _, pool := range pools {
-		d := &machinev1alpha1.MachineDeployment{}
-		if err := p.Seed.Get(ctx, client.ObjectKey{Namespace: namespace, Name: pool.name}, d); err != nil {
-			return fmt.Errorf("read MachineDeployment %q: %w", pool.name, err)
-		}
-		if d.Status.ObservedGeneration < d.Generation {
-			return contract.WaitingFor(machinePoll, "the machine controller to look at MachineDeployment %q", d.Name)
-		}
-		if pool.manual() && d.Status.Replicas == d.Spec.Replicas && d.Status.UpdatedReplicas < d.Spec.Replicas {
-			continue // the machines are there; users choose when they are updated
-		}
-		if err := failedMachines(d); err != nil {
+		lacking, err := pool.lacking(ctx, p.Seed, namespace)
+		if err != nil {
 			return err
 		}
-		if d.Status.AvailableReplicas < d.Spec.Replicas || d.Status.UpdatedReplicas < d.Spec.Replicas ||
-			d.Status.Replicas != d.Spec.Replicas {
-			return contract.WaitingFor(machinePoll,
-				"MachineDeployment %q: %d of %d machines are available, %d updated, %d in all",
-				d.Name, d.Status.AvailableReplicas, d.Spec.Replicas, d.Status.UpdatedReplicas, d.Status.Replicas)
+		if lacking != "" {
+			return &contract.Pending{For: lacking, After: machinesFallback,
+				Still: func(ctx context.Context, known client.Reader) bool {
+					lacking, err := pool.lacking(ctx, known, namespace)
+					return err == nil && lacking != ""
+				}}
 		}
 	}
 	return nil
+}
+
+// lacking says what the machines of a pool lack, empty for nothing. It fails where the cloud refuses machines.
+func (z zonePool) lacking(ctx context.Context, from client.Reader, namespace string) (string, error) {
+	d := &machinev1alpha1.MachineDeployment{}
+	if err := from.Get(ctx, client.ObjectKey{Namespace: namespace, Name: z.name}, d); err != nil {
+		return "", fmt.Errorf("read MachineDeployment %q: %w", z.name, err)
+	}
+	if d.Status.ObservedGeneration < d.Generation {
+		return fmt.Sprintf("the machine controller to look at MachineDeployment %q", d.Name), nil
+	}
+	if z.manual() && d.Status.Replicas == d.Spec.Replicas && d.Status.UpdatedReplicas < d.Spec.Replicas {
+		return "", nil // the machines are there; users choose when they are updated
+	}
+	if err := failedMachines(d); err != nil {
+		return "", err
+	}
+	if d.Status.AvailableReplicas < d.Spec.Replicas || d.Status.UpdatedReplicas < d.Spec.Replicas ||
+		d.Status.Replicas != d.Spec.Replicas {
+		return fmt.Sprintf("MachineDeployment %q: %d of %d machines are available, %d updated, %d in all", d.Name,
+			d.Status.AvailableReplicas, d.Spec.Replicas, d.Status.UpdatedReplicas, d.Status.Replicas), nil
+	}
+	return "", nil
 }
 
 // refusals are the answers of the cloud that do not pass while somebody waits. The machine controller tries again after

@@ -1,0 +1,77 @@
+package extension
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/extension/cloudtest"
+)
+
+// What a restoration asks of the seed. Each object is read once and written four times: finalizer, Processing, Success,
+// and the request taken off.
+func TestRestore_RequestsToTheSeed_AreThoseThatAreNeeded(t *testing.T) {
+	t.Parallel()
+	want := map[string][2]int{ // reads, writes
+		"DNSRecord":             {1, 4},
+		"OperatingSystemConfig": {1, 5},
+		"Network":               {1, 6},
+		"ContainerRuntime":      {1, 6},
+		"ControlPlane":          {2, 8}, // its authority may have come with the shoot
+		"Extension":             {2, 6}, // and so may its token
+		"Infrastructure":        {2, 4}, // of the Cluster it reads the networks
+		"BackupEntry":           {4, 7}, // its credentials, and the epoch on the namespace
+		// Two passes: it waits for the machines. There are a class and a deployment for each of two zones.
+		"Worker": {21, 13},
+	}
+	eachKind(t, func(t *testing.T, fresh func() extensionsv1alpha1.Object) {
+		o := fresh()
+		b, there := moved(t, reconciled(t, cloudtest.NewLandscape(t), o), o, fresh)
+		before := b.reads
+		writes, _ := touched(b, func() { b.ask(there, "restore") })
+		kind := strings.TrimPrefix(typeName(o), "*v1alpha1.")
+		if diff := cmp.Diff(want[kind], [2]int{b.reads - before, len(writes)}); diff != "" {
+			t.Errorf("reads and writes (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// A Worker that waits for its machines asks for nothing when an event says nothing of them.
+func TestWorker_MachinesStillLack_EventsAskForNothing(t *testing.T) {
+	t.Parallel()
+	o := workerObject()
+	b := newBench(t, "a", cloudtest.NewLandscape(t), 1)
+	b.create(o)
+	b.annotate(o, "reconcile")
+	reconciler := b.reconciler(o)
+	look := func() int {
+		t.Helper()
+		before := b.reads
+		if _, err := reconciler.Reconcile(t.Context(),
+			reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)}); err != nil {
+			t.Fatal(err)
+		}
+		return b.reads - before
+	}
+	if look() == 0 {
+		t.Fatal("the Worker is not looked at")
+	}
+	b.clock.Step(4 * time.Second)
+	if reads := look(); reads > 0 {
+		t.Errorf("%d reads for an event that says nothing of the machines", reads)
+	}
+	b.clock.Step(time.Second)
+	if look() == 0 {
+		t.Error("no look after the time without any event")
+	}
+	b.machineController()
+	look()
+	if b.get(o); last(o) != "Create/Succeeded/100" {
+		t.Errorf("the machines are there, and the last operation is %s", last(o))
+	}
+}
