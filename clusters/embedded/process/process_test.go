@@ -56,6 +56,17 @@ func start(t *testing.T, script string) *Process {
 	return p
 }
 
+// What a process starts has it, too: the programs in the pods of a process node.
+func TestTimerSlack_OfAProcess_IsInherited(t *testing.T) {
+	t.Parallel()
+	p := start(t, "cat /proc/self/timerslack_ns")
+	<-p.Done()
+	content, err := os.ReadFile(p.Spec().Log)
+	if got := strings.TrimSpace(string(content)); err != nil || got != "1000000" {
+		t.Errorf("a child may be woken %s ns late (%v), want a millisecond", got, err)
+	}
+}
+
 // A process gets what it needs of its parent's environment. The user's credentials, and what configures other programs,
 // are only for processes that ask for them.
 func TestEnvironment_OfAProcess_HasNothingItNeedNotKnow(t *testing.T) {
