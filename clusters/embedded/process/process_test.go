@@ -67,6 +67,15 @@ func TestTimerSlack_OfAProcess_IsInherited(t *testing.T) {
 	}
 }
 
+func TestGoDebug_SettingsOfTheUser_Stay(t *testing.T) {
+	t.Parallel()
+	for set, want := range map[string]string{"": "tlsmlkem=0", "gctrace=1": "gctrace=1,tlsmlkem=0"} {
+		if got := GoDebug(set); got != want {
+			t.Errorf("of %q: %q, want %q", set, got, want)
+		}
+	}
+}
+
 // A process gets what it needs of its parent's environment. The user's credentials, and what configures other programs,
 // are only for processes that ask for them.
 func TestEnvironment_OfAProcess_HasNothingItNeedNotKnow(t *testing.T) {
