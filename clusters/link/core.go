@@ -64,9 +64,10 @@ func newServer(ctx context.Context, c core, handler http.Handler) *http.Server {
 		ConnState:   c.silence.WithDefaults().Follow,
 		ErrorLog:    forward.ErrorLog(c.log),
 		TLSConfig: &tls.Config{
-			MinVersion:     tls.VersionTLS12,
-			GetCertificate: c.certificate,
-			NextProtos:     []string{"h2", "http/1.1"},
+			MinVersion:       tls.VersionTLS12,
+			GetCertificate:   c.certificate,
+			NextProtos:       []string{"h2", "http/1.1"},
+			CurvePreferences: forward.Curves(),
 		},
 	}
 }

@@ -1,6 +1,7 @@
 package link_test
 
 import (
+	"crypto/tls"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -30,6 +31,22 @@ func TestNewErrors(t *testing.T) {
 	if _, err := link.New(link.Options{Actor: "a", Target: "b"}); err == nil ||
 		err.Error() != "open link(a,b): no upstream" {
 		t.Errorf("no upstream: %v", err)
+	}
+}
+
+// A handshake by ML-KEM, which clients and servers in Go would choose, takes twice as much processor time.
+func TestLink_BothEnds_AgreeOnKeysWithoutMLKEM(t *testing.T) {
+	t.Parallel()
+	var behind tls.CurveID
+	w := newWorld(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { behind = r.TLS.CurveID }))
+	l := w.link(t, link.Options{})
+	response, err := w.client("h2").Get(l.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	if before := response.TLS.CurveID; before != tls.X25519 || behind != tls.X25519 {
+		t.Errorf("keys by %s before the link and by %s behind it, want %s", before, behind, tls.X25519)
 	}
 }
 

@@ -76,7 +76,8 @@ func deleteShoots(ctx context.Context, garden client.Client, env *step.Environme
 // controlPlanes that are left; those that cannot be counted count as one.
 func controlPlanes(ctx context.Context, w world.World, clients *world.Clients) int {
 	total := 0
-	for _, seed := range world.Observe(ctx, w, clients, world.Query{Seeds: w.Seeds()}).Seeds {
+	query := world.Query{Seeds: w.Seeds(), Fields: []string{"shoots"}}
+	for _, seed := range world.Observe(ctx, w, clients, query).Seeds {
 		total += seed.Shoots
 		if _, unknown := seed.Unknown["shoots"]; unknown {
 			total++

@@ -179,7 +179,8 @@ func (c convergence) look(ctx context.Context, into inventory.Versions, cluster 
 func (c convergence) unsettled(ctx context.Context) (seen pending) {
 	known := c.registry.all()
 	names := slices.Sorted(maps.Keys(known))
-	now := world.Observe(ctx, c.World, c.clients, world.Query{Shoots: names, Seeds: c.World.Seeds()})
+	now := world.Observe(ctx, c.World, c.clients, world.Query{Shoots: names, Seeds: c.World.Seeds(),
+		Fields: []string{"shoots"}})
 	live, blind := map[string]int{}, false
 	for _, name := range names {
 		shoot := now.Shoots[name]

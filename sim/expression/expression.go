@@ -242,7 +242,7 @@ func show(value ref.Val) string {
 
 func sorted(names map[string]bool) []string { return slices.Sorted(maps.Keys(names)) }
 
-// Fields of shoots that it asks for, such as warnings, also by a variable that stands for a shoot, sorted.
+// Fields of shoots and seeds that it asks for, such as warnings, also by a variable that stands for one, sorted.
 func (e *Expression) Fields() []string { return e.fields }
 
 // AsksCloud says whether it asks for the cloud.

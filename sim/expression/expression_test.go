@@ -236,7 +236,7 @@ func TestCompileRefuses(t *testing.T) {
 
 func TestAsksWhatCostsMore(t *testing.T) {
 	t.Parallel()
-	type asks struct{ warnings, states, nodes, answers, cloud bool }
+	type asks struct{ epoch, warnings, states, nodes, answers, ready, bound, cloud bool }
 	for text, want := range map[string]asks{
 		"shoot('alpha').healthy":                                          {},
 		"shoot('alpha').lastOperation.state == 'Error'":                   {},
@@ -244,6 +244,9 @@ func TestAsksWhatCostsMore(t *testing.T) {
 		"shoot('a').warnings[0] == 'BackupDamaged'":                       {warnings: true},
 		"shoot('alpha').warnings.exists(w, w == 'Gone')":                  {warnings: true},
 		"shoot('alpha').state.bytes > 3":                                  {states: true},
+		"shoot('alpha').epoch == 2":                                       {epoch: true},
+		"seed('a').ready":                                                 {ready: true},
+		"[seed('a'), seed('b')].all(s, s.bound == 0)":                     {bound: true},
 		"shoot('alpha').workers.all == 2":                                 {nodes: true},
 		"shoot('a').workers == shoot('b').workers":                        {nodes: true},
 		"has(shoot('a').workers.ready)":                                   {nodes: true},
@@ -260,7 +263,9 @@ func TestAsksWhatCostsMore(t *testing.T) {
 			t.Fatal(err)
 		}
 		does := func(field string) bool { return slices.Contains(e.Fields(), field) }
-		if got := (asks{does("warnings"), does("state"), does("workers"), does("answers"), e.AsksCloud()}); got != want {
+		got := asks{does("epoch"), does("warnings"), does("state"), does("workers"), does("answers"), does("ready"),
+			does("bound"), e.AsksCloud()}
+		if got != want {
 			t.Errorf("%s asks for %+v, want %+v", text, got, want)
 		}
 	}

@@ -24,7 +24,7 @@ func (e *Expression) inspect(compiled *cel.Ast) error {
 	var failure error
 	ast.PostOrderVisit(ast.NavigateAST(native), ast.NewExprVisitor(func(node ast.Expr) {
 		e.asks, e.cloud = e.asks || isAsked(node), e.cloud || node.AsIdent() == "cloud"
-		if node.Kind() == ast.SelectKind && native.GetType(node.AsSelect().Operand().ID()).TypeName() == "Shoot" {
+		if node.Kind() == ast.SelectKind && isNamed(native.GetType(node.AsSelect().Operand().ID())) {
 			fields[node.AsSelect().FieldName()] = true
 		}
 		for _, seed := range comparedWith(node, isSeedOfShoot) {
@@ -61,6 +61,9 @@ func (e *Expression) inspect(compiled *cel.Ast) error {
 	demandsOf(native.Expr(), e.demands)
 	return e.findFacts(native)
 }
+
+// isNamed says whether a type is that of the objects which expressions find by their names.
+func isNamed(of *types.Type) bool { return of.TypeName() == "Shoot" || of.TypeName() == "Seed" }
 
 // maxPattern of a regular expression, in bytes. It bounds what is made of it: Go limits repetitions by themselves.
 const maxPattern = 256

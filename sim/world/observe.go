@@ -34,8 +34,8 @@ type Query struct {
 	Shoots []string
 	Seeds  []string
 	Cloud  bool
-	// Fields of the shoots that take requests of their own, by their names in expressions: they are read only if they are
-	// among these.
+	// Fields of the shoots and seeds that take requests of their own, by their names in expressions: they are read only if
+	// they are among these. All else of a shoot comes with it.
 	Fields []string
 	// UnaskedIsUnknown says that those that are not among them are unknown in the snapshot. Else they are empty.
 	UnaskedIsUnknown bool
@@ -63,7 +63,7 @@ func Observe(ctx context.Context, w World, clients *Clients, query Query) expres
 	}
 	for _, name := range query.Seeds {
 		readers.Go(func() {
-			seed := observeSeed(ctx, name, clients)
+			seed := observeSeed(ctx, name, clients, query)
 			mu.Lock()
 			defer mu.Unlock()
 			s.Seeds[name] = seed
@@ -90,32 +90,47 @@ func observeShoot(ctx context.Context, w World, name string, clients *Clients, q
 		return expression.Shoot{Unknown: expression.Unknown{"*": err.Error()}}
 	}
 	seen := DescribeShoot(shoot)
-	unknown := expression.Unknown{}
-	for _, field := range []struct {
-		name string
-		read func() error
-	}{
-		{"epoch", func() error { seen.Epoch, err = claimedEpoch(ctx, garden, key); return err }},
-		{"warnings", func() error { seen.Warnings, err = warningsOf(ctx, garden, shoot); return err }},
-		{"state", func() error { seen.State, err = stateOf(ctx, garden, key); return err }},
-		{"workers", func() error { seen.Workers, err = nodesOf(ctx, w, name); return err }},
-		{"answers", func() error { seen.Answers, err = answers(ctx, w, name); return err }},
-	} {
-		if field.name != "epoch" && !slices.Contains(query.Fields, field.name) {
-			if query.UnaskedIsUnknown {
-				unknown[field.name] = expression.NotAsked
-			}
-			continue
-		}
-		if err := field.read(); err != nil {
-			unknown[field.name] = err.Error()
-		}
-	}
-	if len(unknown) > 0 {
-		seen.Unknown = unknown
-	}
+	seen.Unknown = query.read([]reading{
+		{[]string{"epoch"}, func() error { seen.Epoch, err = claimedEpoch(ctx, garden, key); return err }},
+		{[]string{"warnings"}, func() error { seen.Warnings, err = warningsOf(ctx, garden, shoot); return err }},
+		{[]string{"state"}, func() error { seen.State, err = stateOf(ctx, garden, key); return err }},
+		{[]string{"workers"}, func() error { seen.Workers, err = nodesOf(ctx, w, name); return err }},
+		{[]string{"answers"}, func() error { seen.Answers, err = answers(ctx, w, name); return err }},
+	})
 	return seen
 }
+
+// reading fills fields by requests of their own.
+type reading struct {
+	fields []string
+	fill   func() error
+}
+
+// read what the query asks for, and say why the other fields are unknown.
+func (q Query) read(all []reading) expression.Unknown {
+	unknown := expression.Unknown{}
+	for _, r := range all {
+		why := ""
+		if slices.ContainsFunc(r.fields, q.asksFor) {
+			if err := r.fill(); err != nil {
+				why = err.Error()
+			}
+		} else if q.UnaskedIsUnknown {
+			why = expression.NotAsked
+		}
+		for _, field := range r.fields {
+			if why != "" {
+				unknown[field] = why
+			}
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	return unknown
+}
+
+func (q Query) asksFor(field string) bool { return slices.Contains(q.Fields, field) }
 
 // warningsOf are the reasons of a shoot's warning events.
 func warningsOf(ctx context.Context, garden client.Client, shoot *gardencorev1beta1.Shoot) ([]string, error) {
@@ -203,21 +218,18 @@ func WantsToSleep(shoot *gardencorev1beta1.Shoot) bool {
 	return shoot.Spec.Hibernation != nil && ptr.Deref(shoot.Spec.Hibernation.Enabled, false)
 }
 
-func observeSeed(ctx context.Context, name string, clients *Clients) expression.Seed {
-	seen := expression.Seed{Unknown: expression.Unknown{}}
-	if err := gardenView(ctx, name, clients, &seen); err != nil {
-		for _, field := range []string{"ready", "bound", "conditions"} {
-			seen.Unknown[field] = err.Error()
-		}
-	}
+func observeSeed(ctx context.Context, name string, clients *Clients, query Query) expression.Seed {
+	seen := expression.Seed{}
 	var err error
-	if seen.Shoots, err = countControlPlanes(ctx, name, clients); err != nil {
-		seen.Unknown["shoots"] = err.Error()
-	}
+	seen.Unknown = query.read([]reading{
+		{[]string{"ready", "conditions"}, func() error { return seedConditions(ctx, name, clients, &seen) }},
+		{[]string{"bound"}, func() error { seen.Bound, err = countBound(ctx, name, clients); return err }},
+		{[]string{"shoots"}, func() error { seen.Shoots, err = countControlPlanes(ctx, name, clients); return err }},
+	})
 	return seen
 }
 
-func gardenView(ctx context.Context, name string, clients *Clients, into *expression.Seed) error {
+func seedConditions(ctx context.Context, name string, clients *Clients, into *expression.Seed) error {
 	garden, err := clients.Cluster(landscape.Garden)
 	if err != nil {
 		return err
@@ -228,16 +240,24 @@ func gardenView(ctx context.Context, name string, clients *Clients, into *expres
 	}
 	into.Conditions = statuses(seed.Status.Conditions)
 	into.Ready = into.Conditions[string(gardencorev1beta1.SeedGardenletReady)] == string(gardencorev1beta1.ConditionTrue)
+	return nil
+}
+
+func countBound(ctx context.Context, seed string, clients *Clients) (bound int, err error) {
+	garden, err := clients.Cluster(landscape.Garden)
+	if err != nil {
+		return 0, err
+	}
 	shoots := &gardencorev1beta1.ShootList{}
 	if err := garden.List(ctx, shoots); err != nil {
-		return err
+		return 0, err
 	}
 	for _, shoot := range shoots.Items {
-		if ptr.Deref(shoot.Spec.SeedName, "") == name {
-			into.Bound++
+		if ptr.Deref(shoot.Spec.SeedName, "") == seed {
+			bound++
 		}
 	}
-	return nil
+	return bound, nil
 }
 
 func countControlPlanes(ctx context.Context, seed string, clients *Clients) (int, error) {

@@ -32,9 +32,12 @@ func (d dark) Connect(cluster string) (*rest.Config, error) {
 	return d.World.Connect(cluster)
 }
 
+// ofSeeds are all fields of a seed.
+var ofSeeds = []string{"ready", "conditions", "bound", "shoots"}
+
 func TestWhatCannotBeReadIsUnknown(t *testing.T) {
 	t.Parallel()
-	query := world.Query{Shoots: []string{"alpha"}, Seeds: []string{"a"}, Cloud: true}
+	query := world.Query{Shoots: []string{"alpha"}, Seeds: []string{"a"}, Cloud: true, Fields: ofSeeds}
 	for cluster, c := range map[string]struct{ known, unknown []string }{
 		"a": {
 			known:   []string{"!shoot('alpha').exists", "seed('a').ready", "seed('a').bound == 0", "cloud.machines == 0"},
@@ -68,6 +71,39 @@ func TestWhatCannotBeReadIsUnknown(t *testing.T) {
 	}
 }
 
+// Where something is not asked for, nothing is asked: a cluster that cannot be reached does not matter then.
+func TestObserve_WhatIsNotAskedFor_TakesNoRequest(t *testing.T) {
+	t.Parallel()
+	for text, unasked := range map[string]string{
+		"seed('a').shoots == 0":                            landscape.Garden,
+		"seed('a').ready":                                  "a",
+		"seed('a').bound == 0":                             "a",
+		"seed('a').conditions['GardenletReady'] == 'True'": "a",
+	} {
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			w := dark{worldtest.New(t, "a"), unasked}
+			clients, err := world.NewClients(w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, err := expression.Compile(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			query := world.Ask(e)
+			query.UnaskedIsUnknown = false
+			seen := world.Observe(t.Context(), w, clients, query)
+			if unknown := seen.Seeds["a"].Unknown; unknown != nil {
+				t.Errorf("unknown %v, want nothing", unknown)
+			}
+			if met, why, err := e.Evaluate(seen); !met || err != nil {
+				t.Errorf("not met: %s, %v", why, err)
+			}
+		})
+	}
+}
+
 func evaluate(t *testing.T, text string, snapshot expression.Snapshot) (bool, string) {
 	t.Helper()
 	e, err := expression.Compile(text)
@@ -91,7 +127,7 @@ func TestObserve(t *testing.T) {
 	var got expression.Snapshot
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if got = world.Observe(t.Context(), w, clients,
-			world.Query{Shoots: []string{"alpha"}, Seeds: []string{"a", "b"}}); got.Shoots["alpha"].Healthy {
+			world.Query{Shoots: []string{"alpha"}, Seeds: []string{"a", "b"}, Fields: ofSeeds}); got.Shoots["alpha"].Healthy {
 			break
 		}
 	}
@@ -121,7 +157,8 @@ func TestObserve(t *testing.T) {
 		t.Fatal(err)
 	}
 	got = world.Observe(t.Context(), w, clients, world.Ask(e))
-	unasked := expression.Unknown{"answers": "not asked for", "state": "not asked for", "workers": "not asked for"}
+	unasked := expression.Unknown{"answers": "not asked for", "epoch": "not asked for", "state": "not asked for",
+		"workers": "not asked for"}
 	if diff := cmp.Diff(unasked, got.Shoots["alpha"].Unknown); diff != "" || got.Cloud != nil {
 		t.Errorf("what was not asked for (-want +got):\n%s\ncloud %v", diff, got.Cloud)
 	}

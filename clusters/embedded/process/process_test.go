@@ -56,6 +56,26 @@ func start(t *testing.T, script string) *Process {
 	return p
 }
 
+// What a process starts has it, too: the programs in the pods of a process node.
+func TestTimerSlack_OfAProcess_IsInherited(t *testing.T) {
+	t.Parallel()
+	p := start(t, "cat /proc/self/timerslack_ns")
+	<-p.Done()
+	content, err := os.ReadFile(p.Spec().Log)
+	if got := strings.TrimSpace(string(content)); err != nil || got != "1000000" {
+		t.Errorf("a child may be woken %s ns late (%v), want a millisecond", got, err)
+	}
+}
+
+func TestGoDebug_SettingsOfTheUser_Stay(t *testing.T) {
+	t.Parallel()
+	for set, want := range map[string]string{"": "tlsmlkem=0", "gctrace=1": "gctrace=1,tlsmlkem=0"} {
+		if got := GoDebug(set); got != want {
+			t.Errorf("of %q: %q, want %q", set, got, want)
+		}
+	}
+}
+
 // A process gets what it needs of its parent's environment. The user's credentials, and what configures other programs,
 // are only for processes that ask for them.
 func TestEnvironment_OfAProcess_HasNothingItNeedNotKnow(t *testing.T) {

@@ -301,7 +301,7 @@ func apiServerIsAway(t *testing.T, c *cluster) {
 			corev1.EnvVar{Name: "A", ValueFrom: &corev1.EnvVarSource{
 				SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "away"}, Key: "a"},
 			}})
-	}, "env", "A", "--", "serve", "8080")
+	}, "env", "A", "--", "env", "GODEBUG", "--", "serve", "8080")
 	pod := c.awaitPod(t, "away", isReady(0))
 	front := pod.Status.PodIP + ":8080"
 	await(t, "an answer of the pod", func(ctx context.Context) error { return answers(ctx, front, "away") })
@@ -324,7 +324,7 @@ func apiServerIsAway(t *testing.T, c *cluster) {
 		t.Fatal(err)
 	}
 	c.awaitPod(t, "away", isReady(1))
-	c.awaitLog(t, "away", corev1.PodLogOptions{}, "A=kept\n")
+	c.awaitLog(t, "away", corev1.PodLogOptions{}, "A=kept\nGODEBUG=tlsmlkem=0\n")
 }
 
 // nodeIsAskedToEnd has the node end by itself, and its pods with it.

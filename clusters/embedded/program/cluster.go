@@ -8,6 +8,7 @@ package program
 import (
 	"fmt"
 	"net/netip"
+	"os"
 	"path/filepath"
 
 	"github.com/transplant-sim/transplant/api/pki"
@@ -52,9 +53,11 @@ func (c Cluster) Log(program string) string { return filepath.Join(c.Dir, "logs"
 // Node.
 func (c Cluster) Kubeconfig(user string) string { return filepath.Join(c.Dir, user+".kubeconfig") }
 
-// Env is what every process that talks to API servers gets: with it a dead connection is noticed in seconds.
+// Env is what every process that talks to API servers gets: with it a dead connection is noticed in seconds, and a new
+// one takes less.
 func Env() []string {
-	return []string{"HTTP2_READ_IDLE_TIMEOUT_SECONDS=5", "HTTP2_PING_TIMEOUT_SECONDS=3"}
+	return []string{"HTTP2_READ_IDLE_TIMEOUT_SECONDS=5", "HTTP2_PING_TIMEOUT_SECONDS=3",
+		"GODEBUG=" + process.GoDebug(os.Getenv("GODEBUG"))}
 }
 
 func (c Cluster) spec(program string, args ...string) process.Spec {

@@ -6,7 +6,6 @@ package access
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -28,18 +27,9 @@ type Connector func(ctx context.Context) (*rest.Config, error)
 // WatchTimeout is how long the server of a watch may stand still before the watch ends.
 const WatchTimeout = 3 * time.Second
 
-// Resuming is a world.FreshTransport whose connections resume the session of the one before. They do so by TLS
-// 1.2, where that takes neither a proof of who the ends are nor an agreement on new keys: most of what a connection
-// costs.
-func Resuming(config *rest.Config) (http.RoundTripper, error) {
-	return world.FreshTransport(config, func(trust *tls.Config) {
-		trust.ClientSessionCache, trust.MaxVersion = tls.NewLRUClientSessionCache(1), tls.VersionTLS12
-	})
-}
-
-// Fresh is a clientset of which each request uses a connection of its own.
+// Fresh is a clientset of which each request uses a connection of its own, as by a world.FreshTransport.
 func Fresh(config *rest.Config) (kubernetes.Interface, error) {
-	transport, err := world.FreshTransport(noticing(config), nil)
+	transport, err := world.FreshTransport(noticing(config))
 	if err != nil {
 		return nil, err
 	}

@@ -287,15 +287,15 @@ func TestReachabilityOfManyShoots(t *testing.T) {
 	}
 }
 
-// Every attempt is a connection of its own, of which all but the first resume what was agreed before; with another
-// access it is agreed anew.
-func TestReachabilityOpensConnections(t *testing.T) {
-	t.Parallel()
-	var connections, resumed atomic.Int32
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+// resuming is a server by TLS, how to reach it, how many connections it got and how many of these were resumed.
+func resuming(t *testing.T, handler http.HandlerFunc) (config *rest.Config, connections, resumed *atomic.Int32) {
+	t.Helper()
+	connections, resumed = &atomic.Int32{}, &atomic.Int32{}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.TLS.DidResume {
 			resumed.Add(1)
 		}
+		handler(w, r)
 	}))
 	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		if state == http.StateNew {
@@ -304,8 +304,38 @@ func TestReachabilityOpensConnections(t *testing.T) {
 	}
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	access := &rest.Config{Host: server.URL, BearerToken: "one"}
-	access.CAData = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	config = &rest.Config{Host: server.URL, BearerToken: "one"}
+	config.ContentType = "application/json"
+	config.CAData = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	return config, connections, resumed
+}
+
+// A load of twenty writes a second would otherwise take most of its processor time to agree on keys.
+func TestFreshConnections_AllButTheFirst_ResumeASession(t *testing.T) {
+	t.Parallel()
+	config, connections, resumed := resuming(t, made)
+	connect := func(context.Context) (*rest.Config, error) { return rest.CopyConfig(config), nil }
+	probes := []probe.Probe{
+		&load.Writer{Shoot: "alpha", Connect: connect, Keys: keys(), PerSecond: 10},
+		&load.CachedReader{Shoot: "alpha", Connect: connect},
+	}
+	for i, p := range probes {
+		for range 3 {
+			if err := p.Sample(t.Context(), journal()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if all, again := connections.Load(), resumed.Load(); all != int32(3*(i+1)) || again != int32(2*(i+1)) {
+			t.Errorf("after %s: %d connections, %d resumed, want 3 and 2 of each probe", p.Name(), all, again)
+		}
+	}
+}
+
+// Every attempt is a connection of its own, of which all but the first resume what was agreed before; with another
+// access it is agreed anew.
+func TestReachabilityOpensConnections(t *testing.T) {
+	t.Parallel()
+	access, connections, resumed := resuming(t, func(http.ResponseWriter, *http.Request) {})
 	reach := &load.Reachability{Shoot: "alpha", Connect: func(context.Context) (*rest.Config, error) {
 		return rest.CopyConfig(access), nil
 	}}

@@ -42,7 +42,7 @@ func (r *Reachability) Sample(ctx context.Context, to timeline.Recorder) error {
 	if err != nil {
 		return fmt.Errorf("find out how to reach the shoot: %w", err)
 	}
-	transport, err := r.kept.Get(config, access.Resuming)
+	transport, err := r.kept.Get(config, world.FreshTransport)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/clusters/embedded/processnode/container"
 	"github.com/transplant-sim/transplant/clusters/embedded/processnode/containerlog"
 	"github.com/transplant-sim/transplant/clusters/embedded/processnode/isolation"
@@ -127,6 +128,7 @@ func (a *attempt) configure(ctx context.Context) (container.Spec, error) {
 	}
 	a.environment.Default("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
 	a.environment.Default("HOSTNAME", podname.Hostname(a.pod))
+	a.environment.Default("GODEBUG", process.GoDebug(""))
 	spec := container.Spec{Hostname: podname.Hostname(a.pod), Programs: a.programs, Dir: a.spec.WorkingDir,
 		Root: filepath.Join(a.folder, "root")}
 	if err := isolation.Apply(&spec, a.pod, a.spec); err != nil {
