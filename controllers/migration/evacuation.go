@@ -241,9 +241,9 @@ func silentSince(seeds []gardencorev1beta1.Seed) map[string]time.Time {
 	return silent
 }
 
-// stranded are the shoots whose seed is lost, the most important first (docs/ownership.md#spec-9-4). Those in back still
-// say that they cannot go anywhere, though their seed is back. begin is that of the look: answers of shoots have it as
-// their date.
+// stranded are the shoots whose seed is lost, the most important first (docs/ownership.md#spec-9-4). Those in back
+// still say that they cannot go anywhere, though their seed is back. begin is that of the look: answers of shoots have
+// it as their date.
 func (e *Evacuation) stranded(shoots []gardencorev1beta1.Shoot, lost map[string]bool,
 	begin time.Time) (stranded, back []*gardencorev1beta1.Shoot) {
 	for i := range shoots {

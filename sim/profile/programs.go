@@ -15,9 +15,9 @@ type process struct {
 	program string
 }
 
-// programs adds up what processes have used between two looks. What one that has ended had used before is taken off what
-// its parent says of those that have ended. Nobody has waited for one whose parent has ended too, as on a lost cluster:
-// its last work is not known.
+// programs adds up what processes have used between two looks. What one that has ended had used before is taken off
+// what its parent says of those that have ended. Nobody has waited for one whose parent has ended too, as on a lost
+// cluster: its last work is not known.
 func programs(before, after []timeline.ProcessSeen) []Program {
 	was, names := map[process]timeline.ProcessSeen{}, map[int]string{}
 	for _, p := range before {

@@ -23,7 +23,8 @@ func profiled(t *testing.T, requests int64) string {
 	}
 	defer file.Close()
 	timeline.NewJournal(clock.RealClock{}, file).Record(timeline.Event{Payload: timeline.CostSeen{
-		Processes: []timeline.ProcessSeen{{PID: 1, Program: "run", CPU: timeline.Length(1500 * time.Millisecond), WakeUps: 9}},
+		Processes: []timeline.ProcessSeen{{PID: 1, Program: "run", CPU: timeline.Length(1500 * time.Millisecond),
+			WakeUps: 9}},
 		Links: []timeline.LinkSeen{{From: "gardenlet-a", To: "garden", Requests: requests, BytesToClient: 77,
 			Kinds: []timeline.RequestsSeen{{Verb: "get", Resource: "seeds.core.gardener.cloud", Requests: requests}}}},
 	}})

@@ -45,8 +45,8 @@ func (r *Refusals) Note(shoot *gardencorev1beta1.Shoot, of string, why error, no
 	r.all[client.ObjectKeyFromObject(shoot)] = refusal{of: of, why: why, at: now}
 }
 
-// Known is why the shoot was refused; nil if the garden is to be read. In each pass, one whose refusal is too old is read
-// again, whatever watches show: so the fallback costs the same however many shoots are refused.
+// Known is why the shoot was refused; nil if the garden is to be read. In each pass, one whose refusal is too old is
+// read again, whatever watches show: so the fallback costs the same however many shoots are refused.
 func (r *Refusals) Known(ctx context.Context, shoot *gardencorev1beta1.Shoot, now time.Time) error {
 	last, is := r.all[client.ObjectKeyFromObject(shoot)]
 	old := is && r.AtMost > 0 && !r.renewed && now.Sub(last.at) >= r.AtMost

@@ -32,11 +32,10 @@ type Protection struct {
 // AddToManager adds the Protection to a manager on the garden.
 func (r *Protection) AddToManager(mgr manager.Manager) error {
 	const name = "shootstate-protection"
+	with := func(c client.Client) reconcile.Reconciler { return &Protection{Garden: c} }
 	err := builder.ControllerManagedBy(mgr).Named(name).For(&gardencorev1beta1.Shoot{}).
 		WatchesMetadata(&gardencorev1beta1.ShootState{}, &handler.EnqueueRequestForObject{}).
-		Complete(&cachefirst.Reconciler{Live: r.Garden, Cached: mgr.GetCache(), Of: func(c client.Client) reconcile.Reconciler {
-			return &Protection{Garden: c}
-		}})
+		Complete(&cachefirst.Reconciler{Live: r.Garden, Cached: mgr.GetCache(), Of: with})
 	if err != nil {
 		return fmt.Errorf("add controller %q: %w", name, err)
 	}
