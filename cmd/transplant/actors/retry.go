@@ -24,14 +24,22 @@ type forbiddenRetrier struct{ next http.RoundTripper }
 func (r *forbiddenRetrier) RoundTrip(request *http.Request) (*http.Response, error) {
 	timer := time.NewTimer(forbiddenLimit)
 	defer timer.Stop()
+	var refusal *http.Response
 	for {
 		response, err := r.next.RoundTrip(request)
-		if err != nil || response.StatusCode != http.StatusForbidden || request.Body != nil && request.GetBody == nil {
-			return response, err
+		if err == nil && (response.StatusCode != http.StatusForbidden || request.Body != nil && request.GetBody == nil) {
+			return response, nil
 		}
-		if err := keepBody(response); err != nil {
+		if err == nil {
+			err = keepBody(response)
+		}
+		switch {
+		case err != nil && refusal != nil && request.Context().Err() != nil: // it ended in the middle of this try
+			return refusal, nil
+		case err != nil:
 			return nil, err
 		}
+		refusal = response
 		select {
 		case <-timer.C:
 			return response, nil
