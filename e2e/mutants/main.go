@@ -237,20 +237,25 @@ func (m mutant) try(ctx context.Context, file, out, stretch string) (outcome, er
 		return outcome{}, err
 	}
 	if m.Oracle == requests {
-		return m.compare(ctx, program, out)
+		return m.compare(ctx, program, out, said)
 	}
 	return m.judge(filepath.Join(out, "verdict.json"), said)
 }
 
-// compare the profile of the run with that of the scenario.
-func (m mutant) compare(ctx context.Context, program, out string) (outcome, error) {
+// compare the profile of the run with that of the scenario. A bug that only costs too much lets the run pass.
+func (m mutant) compare(ctx context.Context, program, out string, said []byte) (outcome, error) {
+	became, err := m.judge(filepath.Join(out, "verdict.json"), said)
+	if err != nil || became.verdict != verdict.Passed {
+		return became, err
+	}
 	command, found := exec.CommandContext(ctx, program, "profile", out, "--against", m.profile(".")), &strings.Builder{}
 	command.Stderr = found
-	err := command.Run()
+	err = command.Run()
 	if exit := (&exec.ExitError{}); err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1) {
 		return outcome{}, fmt.Errorf("profile the run: %w\n%s", err, found)
 	}
-	return outcome{verdict.Failed, err != nil && m.says().MatchString(found.String()), found.String()}, nil
+	became.caught, became.by = err != nil && m.says().MatchString(found.String()), found.String()
+	return became, nil
 }
 
 // profile is the file with that of the scenario, from the root of the repository.

@@ -34,6 +34,11 @@ func Doubled(before, now []Phase) []string {
 			}
 		}
 	}
+	for _, p := range before {
+		if !slices.ContainsFunc(now, func(n Phase) bool { return n.Name == p.Name }) {
+			found = append(found, fmt.Sprintf("phase %q: this run does not have it", p.Name))
+		}
+	}
 	return found
 }
 

@@ -38,7 +38,7 @@ func TestDoubled(t *testing.T) {
 		})
 	}
 	other := Phase{Name: Recovery}
-	want := []string{`phase "recovery": the other profile does not have it`}
+	want := []string{`phase "recovery": the other profile does not have it`, `phase "at rest": this run does not have it`}
 	if diff := cmp.Diff(want, Doubled([]Phase{phase(1, 1, 1)}, []Phase{other})); diff != "" {
 		t.Errorf("a phase that the other does not have (-want +got):\n%s", diff)
 	}

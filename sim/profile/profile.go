@@ -24,7 +24,7 @@ const (
 // Phase is the work in one phase.
 type Phase struct {
 	Name     string    `json:"name"`
-	Seconds  float64   `json:"seconds"` // 0 for what came before the run
+	Seconds  float64   `json:"seconds"`
 	Programs []Program `json:"programs"`
 	Links    []Link    `json:"links"`
 	Requests []Request `json:"requests"`
@@ -76,8 +76,8 @@ type boundary struct {
 	seen  timeline.CostSeen
 }
 
-// still are the steps that change nothing: what happens until another one is at rest.
-var still = []string{"load", "wait", "expect"}
+// unchanging are the steps that change nothing: until another one, the landscape is at rest.
+var unchanging = []string{"load", "wait", "expect"}
 
 // boundaries are the last looks at the counters in each phase.
 func boundaries(events []timeline.Event) []boundary {
@@ -86,7 +86,7 @@ func boundaries(events []timeline.Event) []boundary {
 	for i, e := range events {
 		switch p := e.Payload.(type) {
 		case timeline.StepStarted:
-			if phase == AtRest && !slices.Contains(still, p.Verb) {
+			if phase == AtRest && !slices.Contains(unchanging, p.Verb) {
 				phase = Recovery
 			}
 		case timeline.CostSeen:
@@ -119,36 +119,42 @@ func lastStep(events []timeline.Event) int {
 	return len(events)
 }
 
-// between two looks. What was not seen before counts from its start.
+// between two looks. What was not seen before counts from its start, and so does a counter that has become smaller.
 func between(before, after timeline.CostSeen) Phase {
 	phase := Phase{Programs: programs(before.Processes, after.Processes)}
-	links, kinds := map[[2]string]timeline.LinkSeen{}, map[Request]int64{}
+	links := map[[2]string]timeline.LinkSeen{}
 	for _, l := range before.Links {
 		links[[2]string{l.From, l.To}] = l
-		for _, k := range l.Kinds {
-			kinds[Request{From: l.From, To: l.To, Verb: k.Verb, Resource: k.Resource}] -= k.Requests
-		}
 	}
 	for _, l := range after.Links {
 		b := links[[2]string{l.From, l.To}]
-		if l.Requests == b.Requests {
-			continue
+		if l.Requests < b.Requests {
+			b = timeline.LinkSeen{}
 		}
-		phase.Links = append(phase.Links, Link{
-			From: l.From, To: l.To, Requests: l.Requests - b.Requests,
-			Bytes: l.BytesToServer + l.BytesToClient - b.BytesToServer - b.BytesToClient,
-		})
-		for _, k := range l.Kinds {
-			kinds[Request{From: l.From, To: l.To, Verb: k.Verb, Resource: k.Resource}] += k.Requests
+		bytes := l.BytesToServer + l.BytesToClient - b.BytesToServer - b.BytesToClient
+		if l.Requests > b.Requests || bytes > 0 {
+			phase.Links = append(phase.Links, Link{From: l.From, To: l.To, Requests: l.Requests - b.Requests, Bytes: bytes})
 		}
-	}
-	for kind, n := range kinds {
-		if kind.Requests = n; n > 0 {
-			phase.Requests = append(phase.Requests, kind)
-		}
+		phase.Requests = append(phase.Requests, requests(b, l)...)
 	}
 	phase.sort()
 	return phase
+}
+
+// requests that have crossed a link between two looks.
+func requests(before, after timeline.LinkSeen) []Request {
+	counted := map[Request]int64{}
+	for _, k := range before.Kinds {
+		counted[Request{Verb: k.Verb, Resource: k.Resource}] = k.Requests
+	}
+	var all []Request
+	for _, k := range after.Kinds {
+		n := k.Requests - counted[Request{Verb: k.Verb, Resource: k.Resource}]
+		if n > 0 {
+			all = append(all, Request{From: after.From, To: after.To, Verb: k.Verb, Resource: k.Resource, Requests: n})
+		}
+	}
+	return all
 }
 
 func (p Phase) sort() {

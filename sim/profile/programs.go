@@ -11,8 +11,8 @@ const ended = "(ended)"
 
 // process distinguishes processes: a pid may be used again.
 type process struct {
-	pid     int
-	program string
+	pid   int
+	birth uint64
 }
 
 // programs adds up what processes have used between two looks. What one that has ended had used before is taken off
@@ -21,7 +21,7 @@ type process struct {
 func programs(before, after []timeline.ProcessSeen) []Program {
 	was, names := map[process]timeline.ProcessSeen{}, map[int]string{}
 	for _, p := range before {
-		was[process{p.PID, p.Program}] = p
+		was[process{p.PID, p.Birth}] = p
 	}
 	for _, p := range after {
 		names[p.PID] = p.Program
@@ -39,8 +39,8 @@ func programs(before, after []timeline.ProcessSeen) []Program {
 		sum.CPUSeconds, sum.WakeUps = sum.CPUSeconds+cpu.Seconds(), sum.WakeUps+wakeUps
 	}
 	for _, p := range after {
-		b := was[process{p.PID, p.Program}]
-		delete(was, process{p.PID, p.Program})
+		b := was[process{p.PID, p.Birth}]
+		delete(was, process{p.PID, p.Birth})
 		add(p.Program, names[p.Parent], time.Duration(p.CPU-b.CPU), max(0, p.WakeUps-b.WakeUps))
 		add(ended, p.Program, time.Duration(p.Ended-b.Ended), 0)
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/utils/clock"
+	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
@@ -22,7 +22,10 @@ func profiled(t *testing.T, requests int64) string {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	timeline.NewJournal(clock.RealClock{}, file).Record(timeline.Event{Payload: timeline.CostSeen{
+	now := testingclock.NewFakePassiveClock(time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC))
+	journal := timeline.NewJournal(now, file)
+	now.SetTime(now.Now().Add(10 * time.Second))
+	journal.Record(timeline.Event{Payload: timeline.CostSeen{
 		Processes: []timeline.ProcessSeen{{PID: 1, Program: "run", CPU: timeline.Length(1500 * time.Millisecond),
 			WakeUps: 9}},
 		Links: []timeline.LinkSeen{{From: "gardenlet-a", To: "garden", Requests: requests, BytesToClient: 77,

@@ -26,7 +26,7 @@ type LinkSeen struct {
 	Errors int64 `json:"errors,omitempty"`
 	// Faults that are at work on the link now.
 	Faults int `json:"faults,omitempty"`
-	// Kinds of the requests, sorted by verb and resource. Records of older builds have none.
+	// Kinds of the requests, sorted by resource and verb. Records of older builds have none.
 	Kinds []RequestsSeen `json:"kinds,omitempty"`
 }
 
@@ -41,7 +41,8 @@ type RequestsSeen struct {
 
 // ProcessSeen is what a process has used since it was started.
 type ProcessSeen struct {
-	PID int `json:"pid"`
+	PID   int    `json:"pid"`
+	Birth uint64 `json:"birth"` // in clock ticks since the machine was started
 	// Program is its name or, of one with subcommands, the subcommand.
 	Program string `json:"program"`
 	Parent  int    `json:"parent"` // pid

@@ -61,7 +61,7 @@ func UsageFrom(pid int) ([]Usage, error) {
 	return all, nil
 }
 
-// usage of one process; fs.ErrNotExist when it has ended.
+// usage of one process; fs.ErrNotExist when it has ended, even if nobody has waited for it yet.
 func (id ID) usage() (Usage, error) {
 	fields, err := stat(id.PID)
 	if err != nil {
@@ -72,6 +72,9 @@ func (id ID) usage() (Usage, error) {
 	}
 	parent, _ := strconv.Atoi(string(fields[1]))
 	used := Usage{ID: id, Parent: parent, Program: programOf(id.PID), WakeUps: wakeUps(id.PID)}
+	if used.Program == "" {
+		return Usage{}, fs.ErrNotExist
+	}
 	if used.CPU, err = ticks(fields, fieldUser, fieldSystem); err != nil {
 		return Usage{}, err
 	}
@@ -98,6 +101,9 @@ var multiCall = []string{"transplant", "controlplane"}
 func programOf(pid int) string {
 	content, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	args := strings.Split(string(content), "\x00")
+	if args[0] == "" {
+		return ""
+	}
 	name := filepath.Base(args[0])
 	if slices.Contains(multiCall, name) && len(args) > 1 && args[1] != "" && !strings.HasPrefix(args[1], "-") {
 		return args[1]

@@ -24,6 +24,6 @@ func inherit(variables, more []string) []string {
 }
 
 // GoDebug is the variable GODEBUG of every program of a landscape, of which the user may have set some. Connections
-// agree on keys without ML-KEM, which doubles the processor time of a TLS handshake. It keeps what is said today from
-// computers of tomorrow, and nothing that programs say here leaves the machine.
+// agree on keys without ML-KEM, which doubles the processor time of a TLS handshake. It protects recorded traffic
+// from quantum computers, and here no traffic leaves the machine.
 func GoDebug(set string) string { return strings.Trim(set+",tlsmlkem=0", ",") }

@@ -7,10 +7,13 @@ import (
 )
 
 // etcdSocket is where the cluster's own API server reaches etcd. It opens some seventy connections when it starts, and
-// by TLS each took both programs a millisecond and more; so did every request a little. It lies among the keys, where
-// nobody else can reach it. The path is relative to the cluster's folder, in which both run: that of a socket has at
-// most 108 bytes.
-const etcdSocket = "unix://pki/etcd.sock"
+// by TLS each took both programs a millisecond and more; so did every request a little. It has a folder of its own, which
+// nobody else can enter. The path is relative to the cluster's folder, in which both run: that of a socket has at most
+// 108 bytes.
+const etcdSocket = "unix://" + sockets + "/etcd.sock"
+
+// sockets is the folder of sockets in that of the cluster.
+const sockets = "run"
 
 // Etcd is the command line of the cluster's etcd: one member, TLS for peers and for clients other than the cluster's
 // API server, stock quota and fsync.

@@ -16,10 +16,10 @@ func TestEtcd_LongFolder_APIServerReachesItsSocket(t *testing.T) {
 	if etcd.Dir != c.Dir || server.Dir != c.Dir {
 		t.Errorf("etcd runs in %q, the API server in %q, want %q", etcd.Dir, server.Dir, c.Dir)
 	}
-	if listen := "--listen-client-urls=https://127.0.0.9:2379,unix://pki/etcd.sock"; !slices.Contains(etcd.Args, listen) {
+	if listen := "--listen-client-urls=https://127.0.0.9:2379,unix://run/etcd.sock"; !slices.Contains(etcd.Args, listen) {
 		t.Errorf("no flag %s of etcd: %q", listen, etcd.Args)
 	}
-	if servers := "--etcd-servers=unix://pki/etcd.sock"; !slices.Contains(server.Args, servers) {
+	if servers := "--etcd-servers=unix://run/etcd.sock"; !slices.Contains(server.Args, servers) {
 		t.Errorf("no flag %s of the API server: %q", servers, server.Args)
 	}
 }

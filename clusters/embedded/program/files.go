@@ -35,8 +35,10 @@ const (
 // Write makes every file the programs of the cluster need. Keys, tokens and kubeconfigs are readable by the owner
 // only. It is called once in the life of a cluster: a cluster that returns keeps its keys.
 func (c Cluster) Write() error {
-	if err := os.MkdirAll(filepath.Join(c.Dir, "logs"), 0o755); err != nil {
-		return fmt.Errorf("make the folder of cluster %q: %w", c.Name, err)
+	for folder, mode := range map[string]os.FileMode{"logs": 0o755, sockets: 0o700} {
+		if err := os.MkdirAll(filepath.Join(c.Dir, folder), mode); err != nil {
+			return fmt.Errorf("make the folder of cluster %q: %w", c.Name, err)
+		}
 	}
 	authority, err := pki.NewAuthority(c.Name, time.Now())
 	if err != nil {

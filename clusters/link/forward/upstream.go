@@ -149,7 +149,7 @@ func (u *Upstream) dialTLS(ctx context.Context, network, hostport string, protoc
 }
 
 // Curves are those by which both ends of a link agree on keys. Go would add ML-KEM, which doubles the processor time of
-// a handshake, to keep what is said today from computers of tomorrow.
+// a handshake, to protect recorded traffic from quantum computers.
 func Curves() []tls.CurveID {
 	return []tls.CurveID{tls.X25519, tls.CurveP256, tls.CurveP384, tls.CurveP521}
 }

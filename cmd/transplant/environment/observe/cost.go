@@ -20,7 +20,7 @@ func (o *Observer) Cost(context.Context) (timeline.CostSeen, error) {
 			seen.CPU += timeline.Length(u.CPU)
 		}
 		seen.Processes = append(seen.Processes, timeline.ProcessSeen{
-			PID: u.PID, Program: u.Program, Parent: u.Parent, CPU: timeline.Length(u.CPU), Ended: timeline.Length(u.Ended),
+			PID: u.PID, Birth: u.Birth, Program: u.Program, Parent: u.Parent, CPU: timeline.Length(u.CPU), Ended: timeline.Length(u.Ended),
 			WakeUps: u.WakeUps,
 		})
 	}
