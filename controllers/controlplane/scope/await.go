@@ -8,20 +8,33 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
+// firstLive is after how long a wait asks the API server for the first time, if the cache never says that it is worth
+// while: the answer may be there already, and a cache that has stopped does not know it.
+const firstLive = time.Second
+
 // Await is Until for what the watches behind the Bell see of the seed. look is given what it reads from: first Watched,
-// which says when it is worth while to ask, and then the API server, whose answer decides. A cache that has stopped
-// costs one WaitInterval: then the API server is asked, whatever the cache says.
+// which says when it is worth while to ask, and then the API server, whose answer decides. Whatever the cache says, and
+// however often the Bell rings, the API server is asked after a second or the fallback interval, the shorter of the two,
+// then at each fallback interval since it was asked, and when the time is up.
 func (s *Scope) Await(ctx context.Context, timeout time.Duration, what string,
 	look func(ctx context.Context, seed client.Reader) error) error {
-	asked := s.Clock.Now()
-	return s.Until(ctx, timeout, what, func(ctx context.Context) error {
-		if s.Watched != nil && s.Clock.Since(asked) < s.WaitInterval {
-			err := look(ctx, s.Watched)
-			if permanent := (permanentError{}); err != nil && !errors.As(err, &permanent) {
-				return err
+	due := s.Clock.Now().Add(min(firstLive, s.WaitInterval))
+	live := func(ctx context.Context) error {
+		err := look(ctx, s.Seed)
+		due = s.Clock.Now().Add(s.WaitInterval)
+		return err
+	}
+	return s.wait(ctx, s.Namespace(), timeout, what, waiting{
+		look: func(ctx context.Context) error {
+			if s.Watched != nil && s.Clock.Now().Before(due) {
+				err := look(ctx, s.Watched)
+				if permanent := (permanentError{}); err != nil && !errors.As(err, &permanent) {
+					return err
+				}
 			}
-		}
-		asked = s.Clock.Now()
-		return look(ctx, s.Seed)
+			return live(ctx)
+		},
+		last:  live,
+		pause: func() time.Duration { return due.Sub(s.Clock.Now()) },
 	})
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // Bell wakes waits: watches ring it for a name, and whoever waits for what has that name looks again. It is that of a
-// control-plane namespace, for something in it, or that of a BackupEntry in the garden. A lost ring costs one fallback
-// interval, never more.
+// control-plane namespace, for something in it, or that of a BackupEntry in the garden. A wait whose ring is lost looks
+// again at the fallback interval.
 type Bell struct {
 	mu      sync.Mutex
 	waiting map[string]chan struct{}
@@ -75,23 +75,39 @@ func (s *Scope) Until(ctx context.Context, timeout time.Duration, what string,
 // UntilRung is Until for what is not in the namespace: it looks again whenever the Bell rings for a name.
 func (s *Scope) UntilRung(ctx context.Context, name string, timeout time.Duration, what string,
 	look func(context.Context) error) error {
+	return s.wait(ctx, name, timeout, what, waiting{look: look, pause: func() time.Duration { return s.WaitInterval }})
+}
+
+// waiting is how a wait looks.
+type waiting struct {
+	look func(context.Context) error
+	// last looks once more when the time is up; nil for no more look.
+	last func(context.Context) error
+	// pause is after how long to look again if the Bell does not ring.
+	pause func() time.Duration
+}
+
+func (s *Scope) wait(ctx context.Context, name string, timeout time.Duration, what string, w waiting) error {
 	deadline := s.Clock.NewTimer(timeout)
 	defer deadline.Stop()
 	for {
 		rung := s.Bell.Listen(name)
-		err := look(ctx)
-		if err == nil {
-			return nil
-		}
-		if permanent := (permanentError{}); errors.As(err, &permanent) {
+		err := w.look(ctx)
+		if permanent := (permanentError{}); err == nil || errors.As(err, &permanent) {
 			return permanent.error
 		}
-		fallback := s.Clock.NewTimer(s.WaitInterval)
+		fallback := s.Clock.NewTimer(w.pause())
 		select {
 		case <-rung:
 		case <-fallback.C():
 		case <-deadline.C():
 			fallback.Stop()
+			if w.last != nil {
+				err = w.last(ctx)
+			}
+			if permanent := (permanentError{}); err == nil || errors.As(err, &permanent) {
+				return permanent.error
+			}
 			return &TimeoutError{What: what, Timeout: timeout, Last: err}
 		case <-ctx.Done():
 			fallback.Stop()
