@@ -181,7 +181,8 @@ func (l *Leftovers) shallowly(ctx context.Context, object client.Object) error {
 				}
 			}
 			listed = false
-			if err := patch.Object(ctx, l.Seed, object, func() {
+			// What was listed may be long ago: others may have written it, or made it anew.
+			if err := patch.LockedObject(ctx, l.Seed, object, func() {
 				object.SetFinalizers(nil)
 				contract.Confirm(object)
 			}); err != nil {

@@ -54,13 +54,19 @@ func (s *Status) left(shoot *gardencorev1beta1.Shoot) bool {
 		!s.Stopped() && shoot.Annotations[constants.ShootIgnore] != constants.LabelTrue
 }
 
-// readOwned reads the shoot anew. It is an error if the shoot is no longer in the hands of this run.
+// readOwned reads the shoot anew. It is an error if the shoot is no longer in the hands of this run, and then the run
+// ends, whoever has asked.
 func (s *Status) readOwned(ctx context.Context) (*gardencorev1beta1.Shoot, error) {
 	shoot, asked := &gardencorev1beta1.Shoot{}, s.Clock.Now()
 	if err := s.Garden.Get(ctx, client.ObjectKeyFromObject(s.Shoot), shoot); err != nil {
+		s.Confirmed.Forget()
 		return nil, err
 	}
-	return shoot, s.answered(shoot, asked)
+	err := s.answered(shoot, asked)
+	if err != nil {
+		s.Confirmed.Lose(err)
+	}
+	return shoot, err
 }
 
 // answered takes down what the garden has answered, if the shoot is in the hands of this run, or returns why it is not.
@@ -103,34 +109,26 @@ func (s *Status) patchOwned(ctx context.Context,
 }
 
 // watch cancels the run as soon as it sees the shoot in other hands. It asks when the garden has confirmed nothing for
-// the fallback interval. If then somebody is about to write, it waits a quarter of the interval for that answer: it
-// confirms as much. A garden that does not answer stops nothing.
-func (s *Status) watch(ctx context.Context, cancel context.CancelCauseFunc, writing func() bool) {
-	tried, waited := s.Clock.Now(), false
+// the fallback interval. A garden that does not answer stops nothing.
+func (s *Status) watch(ctx context.Context, cancel context.CancelCauseFunc) {
+	tried := s.Clock.Now()
 	for {
 		last := s.Confirmed.Asked()
 		if last.Before(tried) {
 			last = tried
 		}
-		wait := s.WaitInterval - s.Clock.Now().Sub(last)
-		if wait > 0 {
-			waited = false
-		} else if !waited && writing() {
-			wait, waited = s.WaitInterval/4, true
-		}
-		if wait > 0 {
+		if wait := s.WaitInterval - s.Clock.Now().Sub(last); wait > 0 {
 			if !s.sleep(ctx, wait) {
 				return
 			}
 			continue // the garden may have confirmed it meanwhile
 		}
-		tried, waited = s.Clock.Now(), false
+		tried = s.Clock.Now()
 		_, err := s.readOwned(ctx)
 		if apierrors.IsNotFound(err) {
-			err = fmt.Errorf("%w: it is gone", ErrTakenOver)
+			cancel(fmt.Errorf("%w: it is gone", ErrTakenOver))
 		}
-		if errors.Is(err, ErrTakenOver) {
-			cancel(err)
+		if ctx.Err() != nil {
 			return
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/flow"
 )
 
 // asked counts the requests of a run to the garden.
@@ -84,10 +85,11 @@ func TestWatch_AsksWhenNothingIsConfirmed(t *testing.T) {
 	a, garden := count(o)
 	clock := o.Clock.(*testingclock.FakeClock)
 	ctx, cancel := context.WithCancelCause(t.Context())
+	o.Confirmed.OnLoss(cancel)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		o.watch(ctx, cancel, func() bool { return false })
+		o.watch(ctx, cancel)
 	}()
 	step := func(reads int32) {
 		t.Helper()
@@ -120,5 +122,52 @@ func TestWatch_AsksWhenNothingIsConfirmed(t *testing.T) {
 	<-ended
 	if !errors.Is(context.Cause(ctx), ErrTakenOver) {
 		t.Errorf("the run ends with %v", context.Cause(ctx))
+	}
+}
+
+// Whoever finds the shoot in other hands ends the run: the watch need not find that again.
+func TestPatch_ShootTakenOver_EndsTheRunAtOnce(t *testing.T) {
+	t.Parallel()
+	o := begun(t)
+	o.WaitInterval, o.Shoot.Status.UID = time.Hour, "u"
+	_, garden := count(o)
+	runner := &Runner{Version: "v1", Events: quiet{}, Periods: Periods{Retry: time.Hour, Progress: time.Hour}}
+	var ended error
+	err := runner.Run(t.Context(), o.Scope, Flow{Type: "Reconcile", Work: func(ctx context.Context, r *Reporter) error {
+		shoot := &gardencorev1beta1.Shoot{}
+		if err := garden.Get(ctx, client.ObjectKeyFromObject(o.Shoot), shoot); err != nil {
+			return err
+		}
+		shoot.Status.Gardener.ID = "b"
+		if err := garden.Status().Update(ctx, shoot); err != nil {
+			return err
+		}
+		r.Observe(flow.Progress{Running: []flow.TaskID{"a task"}})
+		select {
+		case <-ctx.Done():
+		case <-time.After(10 * time.Second):
+		}
+		ended = context.Cause(ctx)
+		return nil
+	}})
+	if err != nil || !errors.Is(ended, ErrTakenOver) {
+		t.Errorf("the work ends with %v, the run with %v", ended, err)
+	}
+}
+
+// What was confirmed before a read failed is no beginning of a write: the next one reads.
+func TestReadOwned_Fails_ForgetsTheShoot(t *testing.T) {
+	t.Parallel()
+	o := begun(t)
+	if err := o.StillMine(t.Context()); err != nil || o.Confirmed.Shoot() == nil {
+		t.Fatalf("not confirmed: %v", err)
+	}
+	o.Garden = interceptor.NewClient(o.Garden.(client.WithWatch), interceptor.Funcs{
+		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+			return errors.New("no answer")
+		},
+	})
+	if err := o.StillMine(t.Context()); err == nil || o.Confirmed.Shoot() != nil {
+		t.Errorf("still confirmed after %v", err)
 	}
 }

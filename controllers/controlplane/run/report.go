@@ -22,7 +22,6 @@ type Reporter struct {
 
 	mu      sync.Mutex
 	latest  *flow.Progress
-	writing bool
 	begun   map[flow.TaskID]time.Time // tasks at work
 	written time.Time
 	wake    chan struct{}
@@ -81,25 +80,11 @@ func (r *Reporter) loop(ctx context.Context) {
 			continue
 		}
 		r.written = r.s.Clock.Now()
-		err := r.write(ctx, *progress)
-		r.mu.Lock()
-		r.writing = false
-		r.mu.Unlock()
-		if err != nil {
+		if err := r.write(ctx, *progress); err != nil {
 			r.s.Log.V(1).Info("Progress could not be reported", "reason", err.Error())
 		}
 	}
 }
-
-// IsWriting reports whether progress is being written, or will be at the end of the period.
-func (r *Reporter) IsWriting() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.writing || reportable(r.latest)
-}
-
-// reportable is progress that names tasks at work: the end of the last is for the flow to report.
-func reportable(progress *flow.Progress) bool { return progress != nil && len(progress.Running) > 0 }
 
 // pause waits for progress, and for the rest of the period; false means the end, which waits for neither.
 func (r *Reporter) pause(ctx context.Context) bool {
@@ -129,8 +114,8 @@ func (r *Reporter) take() *flow.Progress {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	progress := r.latest
-	r.latest, r.writing = nil, reportable(progress)
-	if !r.writing {
+	r.latest = nil
+	if progress == nil || len(progress.Running) == 0 { // the end of the last task is for the flow to report
 		return nil
 	}
 	return progress

@@ -14,6 +14,7 @@ type Confirmed struct {
 	mu    sync.Mutex
 	shoot *gardencorev1beta1.Shoot
 	asked time.Time
+	lost  func(error)
 }
 
 // Note takes down an answer to what was asked at a moment. An answer that was asked for earlier than the one that is
@@ -26,7 +27,24 @@ func (c *Confirmed) Note(shoot *gardencorev1beta1.Shoot, asked time.Time) {
 	}
 }
 
-// Forget removes the shoot: somebody else has written it. The moment stays.
+// OnLoss sets what is called when the garden answers that the run may not act on the shoot any more.
+func (c *Confirmed) OnLoss(lost func(why error)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lost = lost
+}
+
+// Lose takes down such an answer.
+func (c *Confirmed) Lose(why error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.shoot = nil
+	if c.lost != nil {
+		c.lost(why)
+	}
+}
+
+// Forget removes the shoot: somebody else has written it, or the garden does not answer. The moment stays.
 func (c *Confirmed) Forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
