@@ -122,8 +122,9 @@ func (e *Evacuation) look(ctx context.Context) error {
 	return e.work(ctx, stranded, back, garden, lost)
 }
 
-// observe is what watches show, unless that may be wrong: a seed is silent which they do not show, or one is silent and
-// the garden was not seen to be there, or was not read for long. Who has a second sign asks all shoots that there are.
+// observe is what watches show, unless that may be wrong: a seed is silent which they do not show, or all are; or one is
+// silent and the garden was not seen to be there, or was not read for long. Who has a second sign asks all shoots that
+// there are.
 func (e *Evacuation) observe(ctx context.Context) (*observed, error) {
 	garden, err := list(ctx, e.Cached)
 	if err != nil {
@@ -140,7 +141,8 @@ func (e *Evacuation) observe(ctx context.Context) (*observed, error) {
 		return !shown
 	})
 	late := e.Clock.Since(heard) > e.Interval*5/4 || e.Clock.Since(e.read) >= fallback*e.Interval
-	if hidden || len(silent) > 0 && (late || e.Second != nil) {
+	nobody := len(silent) == len(garden.seeds) // if that is wrong, the count of who is silent goes on
+	if hidden || len(silent) > 0 && (late || nobody || e.Second != nil) {
 		return e.ask(ctx)
 	}
 	return garden, nil
@@ -262,31 +264,6 @@ func (e *Evacuation) stranded(shoots []gardencorev1beta1.Shoot, lost map[string]
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	return stranded, back
-}
-
-// lostTo is the lost seed without which the shoot cannot go on; empty if there is none.
-func lostTo(shoot *gardencorev1beta1.Shoot, lost map[string]bool) string {
-	switch seed := lifecycle.ResponsibleSeedOf(shoot); {
-	case lost[seed]:
-		return seed
-	case destinationLost(shoot, lost):
-		return ptr.Deref(shoot.Spec.SeedName, "")
-	}
-	return ""
-}
-
-// destinationLost reports whether a shoot can neither arrive nor stay: its source lives, has failed to hand it over or
-// was interrupted in it, and its destination is lost. While the source is at work it is left alone.
-func destinationLost(shoot *gardencorev1beta1.Shoot, lost map[string]bool) bool {
-	last := shoot.Status.LastOperation
-	if last == nil || last.Type != gardencorev1beta1.LastOperationTypeMigrate {
-		return false
-	}
-	stands := []gardencorev1beta1.LastOperationState{
-		gardencorev1beta1.LastOperationStateError, gardencorev1beta1.LastOperationStateFailed,
-		gardencorev1beta1.LastOperationStateAborted,
-	}
-	return slices.Contains(stands, last.State) && lost[ptr.Deref(shoot.Spec.SeedName, "")]
 }
 
 // rank is the importance of a shoot, the lowest first.

@@ -188,6 +188,9 @@ func TestEvacuation_WatchesShowAnotherGarden_GardenDecides(t *testing.T) {
 			map[string]gardencorev1beta1.ConditionStatus{"a": "True"}, nil, plainStays},
 		"all are silent, which is not shown": {map[string]gardencorev1beta1.ConditionStatus{"a": "Unknown"},
 			map[string]gardencorev1beta1.ConditionStatus{"a": "Unknown", "b": "Unknown", "c": "Unknown"}, nil, plainStays},
+		"others are there, which is not shown": {
+			map[string]gardencorev1beta1.ConditionStatus{"a": "Unknown", "b": "Unknown", "c": "Unknown"},
+			map[string]gardencorev1beta1.ConditionStatus{"a": "Unknown"}, nil, plainGoes},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
