@@ -55,7 +55,7 @@ type Evacuation struct {
 
 	lost     map[string]time.Time // since when, by seed
 	silent   map[string]time.Time // seeds that nobody hears, and since when their conditions say so
-	declared map[string]bool      // seeds that were lost when the garden was last read
+	declared map[string]bool      // seeds that were lost when the garden was last read and all was done
 	last     time.Time            // when the garden was last seen to be there
 	read     time.Time            // when the garden was last read
 	refused  *refusals.Refusals
@@ -68,8 +68,8 @@ type Heartbeats interface {
 	Heard(ctx context.Context) (at time.Time, unseen []string, err error)
 }
 
-// fallback is how many looks at what watches show may follow each other while a seed is silent.
-const fallback = 20
+// fallback is for how long what watches show is believed while a seed is silent.
+func (e *Evacuation) fallback() time.Duration { return min(20*e.Interval, e.Grace/2) }
 
 // observed is the garden as watches have shown it, or as it was read.
 type observed struct {
@@ -105,7 +105,7 @@ func (e *Evacuation) look(ctx context.Context) error {
 	}
 	stranded, back := e.stranded(garden.shoots, lost, begin)
 	if e.refused == nil || len(stranded) == 0 {
-		e.refused = &refusals.Refusals{Cached: e.Cached, AtMost: fallback * e.Interval}
+		e.refused = &refusals.Refusals{Cached: e.Cached, AtMost: e.fallback()}
 	}
 	if !garden.live {
 		if len(back) == 0 && !e.isPressing(ctx, stranded, garden, lost) {
@@ -118,8 +118,11 @@ func (e *Evacuation) look(ctx context.Context) error {
 		lost = e.lostNow(garden)
 		stranded, back = e.stranded(garden.shoots, lost, begin)
 	}
-	e.declared = lost
-	return e.work(ctx, stranded, back, garden, lost)
+	e.declared = nil // what fails is tried again at the next look, also for a shoot that no watch shows
+	if err = e.work(ctx, stranded, back, garden, lost); err == nil {
+		e.declared = lost
+	}
+	return err
 }
 
 // observe is what watches show, unless that may be wrong: a seed is silent which they do not show, or all are; or one is
@@ -140,7 +143,7 @@ func (e *Evacuation) observe(ctx context.Context) (*observed, error) {
 		_, shown := silent[seed]
 		return !shown
 	})
-	late := e.Clock.Since(heard) > e.Interval*5/4 || e.Clock.Since(e.read) >= fallback*e.Interval
+	late := e.Clock.Since(heard) > e.Interval*5/4 || e.Clock.Since(e.read) >= e.fallback()
 	nobody := len(silent) == len(garden.seeds) // if that is wrong, the count of who is silent goes on
 	if hidden || len(silent) > 0 && (late || nobody || e.Second != nil) {
 		return e.ask(ctx)
