@@ -312,6 +312,36 @@ func TestEvacuation_NobodyIsHeard_GardenIsRead(t *testing.T) {
 	}
 }
 
+// Watches show a source as ready that has been lost: all its shoots are restored at once, however many they are.
+func TestForcedRestore_LossIsNotShown_AllGoTogether(t *testing.T) {
+	t.Parallel()
+	var shoots []*gardencorev1beta1.Shoot
+	for i := range 20 {
+		shoots = append(shoots, forced(stranded(fmt.Sprintf("s%d", i), "b", "a", "Reconcile", "Succeeded")))
+	}
+	removed := stranded("stateless", "b", "a", "Reconcile", "Succeeded")
+	shoots = append([]*gardencorev1beta1.Shoot{forced(removed)}, shoots...) // the first to be read
+	garden, shown := newGarden(t, "Unknown", shoots...), newGarden(t, "True", shoots...)
+	clock := testingclock.NewFakePassiveClock(time.Unix(1000, 0))
+	restore := newForcedRestore(garden)
+	restore.Clock = clock
+	r := restore.cacheFirst(shown)
+	for range 3 {
+		for _, shoot := range shoots {
+			if _, err := r.Reconcile(t.Context(),
+				reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		clock.SetTime(clock.Now().Add(time.Second))
+	}
+	for name, got := range state(t, garden) {
+		if name != "stateless" && got != "b b Migrate/Aborted true" {
+			t.Errorf("%s is %s", name, got)
+		}
+	}
+}
+
 // A forced restore that waits is looked at in the cache, and once in the retry period at one of those that wait.
 func TestForcedRestore_Waits_OneShootIsReadInEachRetry(t *testing.T) {
 	t.Parallel()
