@@ -25,7 +25,7 @@ import (
 // Protection keeps a ShootState from being deleted while a migration lives on it
 // (docs/specification/migration.md#spec-2-8).
 type Protection struct {
-	// Garden is an uncached client.
+	// Garden is an uncached client. In the first pass, it reads from the cache.
 	Garden client.Client
 }
 
