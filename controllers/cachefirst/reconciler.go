@@ -26,6 +26,8 @@ type Reconciler struct {
 	// Locked says that all that decides about a write is in the object that is written, with an optimistic lock: then the
 	// API server refuses what an old cache has decided, and only that is read again.
 	Locked bool
+	// First says that a wait begins with a read from the API server.
+	First bool
 	// Clock and Fallback may be missing where no object waits.
 	Clock    clock.PassiveClock
 	Fallback time.Duration
@@ -87,7 +89,7 @@ func (r *Reconciler) isDue(request reconcile.Request, result reconcile.Result) b
 	since, known := r.waiting[request]
 	if !known {
 		r.wait(request)
-		return false
+		return r.First
 	}
 	if since.Before(r.behind) {
 		return true
