@@ -70,7 +70,6 @@ func (r *Reconciler) waits(result reconcile.Result) bool {
 	return result.RequeueAfter > 0 && r.Fallback > 0
 }
 
-// wait notes that the object waits from now on.
 func (r *Reconciler) wait(request reconcile.Request) {
 	if r.waiting == nil {
 		r.waiting = map[reconcile.Request]time.Time{}

@@ -125,9 +125,8 @@ func (e *Evacuation) look(ctx context.Context) error {
 	return err
 }
 
-// observe is what watches show, unless that may be wrong: a seed is silent which they do not show, or all are; or one is
-// silent and the garden was not seen to be there, or was not read for long. Who has a second sign asks all shoots that
-// there are.
+// observe is what watches show, unless that may be wrong: a seed is silent which they do not show, or all are; or one
+// is silent and the garden was not seen, or not read for long. Who has a second sign asks all shoots that there are.
 func (e *Evacuation) observe(ctx context.Context) (*observed, error) {
 	garden, err := list(ctx, e.Cached)
 	if err != nil {
@@ -144,8 +143,7 @@ func (e *Evacuation) observe(ctx context.Context) (*observed, error) {
 		return !shown
 	})
 	late := e.Clock.Since(heard) > e.Interval*5/4 || e.Clock.Since(e.read) >= e.fallback()
-	nobody := len(silent) == len(garden.seeds) // if that is wrong, the count of who is silent goes on
-	if hidden || len(silent) > 0 && (late || nobody || e.Second != nil) {
+	if hidden || len(silent) > 0 && (late || len(silent) == len(garden.seeds) || e.Second != nil) {
 		return e.ask(ctx)
 	}
 	return garden, nil

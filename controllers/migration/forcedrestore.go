@@ -32,8 +32,7 @@ type ForcedRestore struct {
 	States scope.States
 	Clock  clock.PassiveClock
 	Events scope.Events
-	// Retry is when to look again at a source that still answers, or at a state that is not whole: in the cache, and at
-	// one of the shoots that wait in the garden.
+	// Retry is when to look again at a source that still answers, or at a state that is not whole.
 	Retry time.Duration
 	// Refused says of a state that is not whole whether to read it again. It is set by AddToManager.
 	Refused *refusals.Refusals

@@ -128,7 +128,7 @@ func (l *Lifecycle) hear(ctx context.Context) ([]gardencorev1beta1.Seed, error) 
 	if err != nil {
 		return nil, err
 	}
-	l.begun.Do(func() { l.silence.clock, l.silence.gap = l.Clock, l.Monitor })
+	l.begun.Do(func() { l.silence.clock, l.silence.gap, l.declared = l.Clock, l.Monitor, map[string]time.Time{} })
 	l.silence.hint(renewals(seeds, leases))
 	return seeds, nil
 }
@@ -209,9 +209,6 @@ func (l *Lifecycle) setUnknown(ctx context.Context, seed *gardencorev1beta1.Seed
 	})
 	if err != nil {
 		return client.IgnoreNotFound(err)
-	}
-	if l.declared == nil {
-		l.declared = map[string]time.Time{}
 	}
 	l.declared[seed.Name] = renewal
 	if !changed {

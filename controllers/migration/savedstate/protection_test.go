@@ -143,7 +143,8 @@ func TestProtection_FinalizerIsShownOnly_IsSet(t *testing.T) {
 	shown := saved.DeepCopy()
 	shown.Finalizers = []string{shootStateFinalizer}
 	build := func(state client.Object) client.Client {
-		return fake.NewClientBuilder().WithScheme(gardenScheme(t)).WithObjects(shootAfter("Migrate", "Processing"), state).Build()
+		shoot := shootAfter("Migrate", "Processing")
+		return fake.NewClientBuilder().WithScheme(gardenScheme(t)).WithObjects(shoot, state).Build()
 	}
 	garden, clock := build(saved), testingclock.NewFakePassiveClock(time.Unix(1000, 0))
 	r := (&Protection{Garden: garden, Clock: clock, Recheck: 10 * time.Second}).cacheFirst(build(shown))
