@@ -80,3 +80,19 @@ func (unread) Patch(context.Context, client.Object, client.Patch, ...client.SubR
 func (unread) Apply(context.Context, runtime.ApplyConfiguration, ...client.SubResourceApplyOption) error {
 	return errAsk
 }
+
+// noting notes whether package patch has written with it.
+type noting struct {
+	client.Client
+	wrote bool
+}
+
+func (n *noting) Patch(ctx context.Context, object client.Object, p client.Patch, o ...client.PatchOption) error {
+	n.wrote = true
+	return n.Client.Patch(ctx, object, p, o...)
+}
+
+func (n *noting) Status() client.SubResourceWriter {
+	n.wrote = true
+	return n.Client.Status()
+}

@@ -15,7 +15,8 @@ import (
 // Reconciler reconciles with the cache first. If that would write, or fails, it reconciles with the API server.
 //
 // An object that waits, which is one that the cache wants requeued, depends on no watch: one of those that wait is
-// reconciled with the API server in each Fallback, in turn. So waits cost the same however many objects wait.
+// reconciled with the API server in each Fallback, in turn. So waits cost the same however many objects wait. If that
+// writes, or ends the wait, the cache is behind: then all that wait are reconciled with the API server.
 type Reconciler struct {
 	// Of makes what reconciles with a client. It may have no effect but by that client until it has written with it.
 	Of func(client.Client) reconcile.Reconciler
@@ -25,6 +26,8 @@ type Reconciler struct {
 	// Locked says that all that decides about a write is in the object that is written, with an optimistic lock: then the
 	// API server refuses what an old cache has decided, and only that is read again.
 	Locked bool
+	// First says that a wait begins with a read from the API server.
+	First bool
 	// Clock and Fallback may be missing where no object waits.
 	Clock    clock.PassiveClock
 	Fallback time.Duration
@@ -32,6 +35,7 @@ type Reconciler struct {
 	mu      sync.Mutex
 	last    time.Time                       // of an object that waits was reconciled with the API server
 	waiting map[reconcile.Request]time.Time // since when the API server was not asked
+	behind  time.Time                       // when the cache was last found to be behind
 }
 
 var _ reconcile.Reconciler = &Reconciler{}
@@ -47,30 +51,49 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err == nil && !r.isDue(request, result) {
 		return result, nil
 	}
-	result, err = r.Of(r.Live).Reconcile(ctx, request)
-	if err == nil {
-		r.isDue(request, result)
+	waited, live := err == nil, &noting{Client: r.Live}
+	result, err = r.Of(live).Reconcile(ctx, request)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil || !r.waits(result) {
+		delete(r.waiting, request) // the controller retries what failed, and nobody waits for that
+	} else {
+		r.wait(request)
+	}
+	if waited && err == nil && (live.wrote || !r.waits(result)) {
+		r.behind = r.Clock.Now()
 	}
 	return result, err
+}
+
+func (r *Reconciler) waits(result reconcile.Result) bool {
+	return result.RequeueAfter > 0 && r.Fallback > 0
+}
+
+func (r *Reconciler) wait(request reconcile.Request) {
+	if r.waiting == nil {
+		r.waiting = map[reconcile.Request]time.Time{}
+	}
+	r.waiting[request] = r.Clock.Now()
 }
 
 // isDue reports whether it is the turn of an object that waits, and notes whether it does.
 func (r *Reconciler) isDue(request reconcile.Request, result reconcile.Result) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if result.RequeueAfter <= 0 || r.Fallback <= 0 {
+	if !r.waits(result) {
 		delete(r.waiting, request)
 		return false
 	}
-	now := r.Clock.Now()
 	since, known := r.waiting[request]
 	if !known {
-		if r.waiting == nil {
-			r.waiting = map[reconcile.Request]time.Time{}
-		}
-		r.waiting[request] = now
-		return false
+		r.wait(request)
+		return r.First
 	}
+	if since.Before(r.behind) {
+		return true
+	}
+	now := r.Clock.Now()
 	if now.Sub(r.last) < r.Fallback || now.Sub(since) < r.Fallback {
 		return false
 	}
@@ -79,6 +102,6 @@ func (r *Reconciler) isDue(request reconcile.Request, result reconcile.Result) b
 			return false
 		}
 	}
-	r.waiting[request], r.last = now, now
+	r.last = now
 	return true
 }

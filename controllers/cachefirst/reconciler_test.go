@@ -2,6 +2,8 @@ package cachefirst_test
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -138,11 +140,13 @@ func TestReconcile_ObjectsWait_OneIsReadLiveInEachFallback(t *testing.T) {
 		Of: mark, Live: garden, Cached: server(map[string]int{}, cached...), Clock: clock, Fallback: 5 * time.Second,
 	}
 	for range 26 {
-		for _, name := range names {
-			if _, err := r.Reconcile(t.Context(), request(name)); err != nil {
+		names = slices.DeleteFunc(names, func(name string) bool {
+			result, err := r.Reconcile(t.Context(), request(name))
+			if err != nil {
 				t.Fatal(err)
 			}
-		}
+			return result.RequeueAfter == 0
+		})
 		clock.SetTime(clock.Now().Add(time.Second))
 	}
 	found := &corev1.Node{}
@@ -152,9 +156,91 @@ func TestReconcile_ObjectsWait_OneIsReadLiveInEachFallback(t *testing.T) {
 	if found.Labels[label] != "yes" {
 		t.Error("the node that the cache does not show was not marked")
 	}
-	sum := requests["get a"] + requests["get b"] - 1 + requests["get c"]
-	if sum != 5 || requests["get a"] == 0 || requests["get c"] == 0 {
-		t.Errorf("in 25 seconds asked for %v, want 5 reads in turn", requests)
+	sum := requests["get a"] + requests["get c"]
+	if sum != 4+2 || requests["get b"] != 1+1 || requests["get a"] != requests["get c"] {
+		t.Errorf("in 25 seconds asked for %v, want 5 reads in turn, and of a and c another one after that of b", requests)
+	}
+}
+
+// Where one read shows that the watch is behind, all that wait are read: many are not slower than one.
+func TestReconcile_CacheIsBehind_AllThatWaitAreRead(t *testing.T) {
+	t.Parallel()
+	for name, of := range map[string]func(client.Client) reconcile.Reconciler{
+		"they wait no more": mark,
+		"they wait, with another mark": func(c client.Client) reconcile.Reconciler {
+			return reconcile.Func(func(ctx context.Context, q reconcile.Request) (reconcile.Result, error) {
+				_, err := marker{c}.Reconcile(ctx, q)
+				return reconcile.Result{RequeueAfter: time.Second}, err
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var names []string
+			var cached, live []client.Object
+			for i := range 20 {
+				name := fmt.Sprint("n", i)
+				names, cached, live = append(names, name), append(cached, node(name, "later")), append(live, node(name, "no"))
+			}
+			clock := testingclock.NewFakePassiveClock(time.Unix(1000, 0))
+			garden := server(map[string]int{}, live...)
+			r := &cachefirst.Reconciler{
+				Of: of, Live: garden, Cached: server(map[string]int{}, cached...), Clock: clock, Fallback: 5 * time.Second,
+			}
+			for range 7 {
+				for _, name := range names {
+					if _, err := r.Reconcile(t.Context(), request(name)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				clock.SetTime(clock.Now().Add(time.Second))
+			}
+			for _, name := range names {
+				found := &corev1.Node{}
+				if err := garden.Get(t.Context(), client.ObjectKey{Name: name}, found); err != nil || found.Labels[label] != "yes" {
+					t.Errorf("%s is marked %q, %v", name, found.Labels[label], err)
+				}
+			}
+		})
+	}
+}
+
+// An object whose reads fail is retried by its controller, and keeps no other from its turn.
+func TestReconcile_OneOfThoseThatWaitFails_OthersHaveTheirTurn(t *testing.T) {
+	t.Parallel()
+	for name, shown := range map[string]string{"its turn fails": "later", "its change fails": "no"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			clock := testingclock.NewFakePassiveClock(time.Unix(1000, 0))
+			requests := map[string]int{}
+			seen := server(map[string]int{}, node("a", "later"), node("b", "later"))
+			r := &cachefirst.Reconciler{
+				Of: mark, Live: server(requests, node("b", "later")), Cached: seen, Clock: clock, Fallback: 5 * time.Second,
+			}
+			fails := func(name string) bool {
+				_, err := r.Reconcile(t.Context(), request(name))
+				return err != nil
+			}
+			if fails("a") || fails("b") {
+				t.Fatal("fails before its turn")
+			}
+			clock.SetTime(clock.Now().Add(6 * time.Second))
+			if err := seen.Update(t.Context(), node("a", shown)); err != nil {
+				t.Fatal(err)
+			}
+			if !fails("a") {
+				t.Fatal("an object that is not there can be read")
+			}
+			for range 20 { // a is retried much later
+				clock.SetTime(clock.Now().Add(time.Second))
+				if fails("b") {
+					t.Fatal("b fails")
+				}
+			}
+			if requests["get b"] < 3 {
+				t.Errorf("in 20 seconds asked for %v, want 3 reads of b", requests)
+			}
+		})
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -58,6 +59,31 @@ func (e *Evacuation) choose(ctx context.Context, shoot *gardencorev1beta1.Shoot,
 	}
 	destination, _, why = placement.Schedule(question)
 	return destination, why, nil
+}
+
+// lostTo is the lost seed without which the shoot cannot go on; empty if there is none.
+func lostTo(shoot *gardencorev1beta1.Shoot, lost map[string]bool) string {
+	switch seed := lifecycle.ResponsibleSeedOf(shoot); {
+	case lost[seed]:
+		return seed
+	case destinationLost(shoot, lost):
+		return ptr.Deref(shoot.Spec.SeedName, "")
+	}
+	return ""
+}
+
+// destinationLost reports whether a shoot can neither arrive nor stay: its source lives, has failed to hand it over or
+// was interrupted in it, and its destination is lost. While the source is at work it is left alone.
+func destinationLost(shoot *gardencorev1beta1.Shoot, lost map[string]bool) bool {
+	last := shoot.Status.LastOperation
+	if last == nil || last.Type != gardencorev1beta1.LastOperationTypeMigrate {
+		return false
+	}
+	stands := []gardencorev1beta1.LastOperationState{
+		gardencorev1beta1.LastOperationStateError, gardencorev1beta1.LastOperationStateFailed,
+		gardencorev1beta1.LastOperationStateAborted,
+	}
+	return slices.Contains(stands, last.State) && lost[ptr.Deref(shoot.Spec.SeedName, "")]
 }
 
 // restoring counts the shoots that are on their way to a seed by force. Those that have failed for good are not.

@@ -55,7 +55,7 @@ type Evacuation struct {
 
 	lost     map[string]time.Time // since when, by seed
 	silent   map[string]time.Time // seeds that nobody hears, and since when their conditions say so
-	declared map[string]bool      // seeds that were lost when the garden was last read
+	declared map[string]bool      // seeds that were lost when the garden was last read and all was done
 	last     time.Time            // when the garden was last seen to be there
 	read     time.Time            // when the garden was last read
 	refused  *refusals.Refusals
@@ -68,8 +68,8 @@ type Heartbeats interface {
 	Heard(ctx context.Context) (at time.Time, unseen []string, err error)
 }
 
-// fallback is how many looks at what watches show may follow each other while a seed is silent.
-const fallback = 20
+// fallback is for how long what watches show is believed while a seed is silent.
+func (e *Evacuation) fallback() time.Duration { return min(20*e.Interval, e.Grace/2) }
 
 // observed is the garden as watches have shown it, or as it was read.
 type observed struct {
@@ -105,7 +105,7 @@ func (e *Evacuation) look(ctx context.Context) error {
 	}
 	stranded, back := e.stranded(garden.shoots, lost, begin)
 	if e.refused == nil || len(stranded) == 0 {
-		e.refused = &refusals.Refusals{Cached: e.Cached, AtMost: fallback * e.Interval}
+		e.refused = &refusals.Refusals{Cached: e.Cached, AtMost: e.fallback()}
 	}
 	if !garden.live {
 		if len(back) == 0 && !e.isPressing(ctx, stranded, garden, lost) {
@@ -118,12 +118,15 @@ func (e *Evacuation) look(ctx context.Context) error {
 		lost = e.lostNow(garden)
 		stranded, back = e.stranded(garden.shoots, lost, begin)
 	}
-	e.declared = lost
-	return e.work(ctx, stranded, back, garden, lost)
+	e.declared = nil // what fails is tried again at the next look, also for a shoot that no watch shows
+	if err = e.work(ctx, stranded, back, garden, lost); err == nil {
+		e.declared = lost
+	}
+	return err
 }
 
-// observe is what watches show, unless that may be wrong: a seed is silent which they do not show, or one is silent and
-// the garden was not seen to be there, or was not read for long. Who has a second sign asks all shoots that there are.
+// observe is what watches show, unless that may be wrong: a seed is silent which they do not show, or all are; or one
+// is silent and the garden was not seen, or not read for long. Who has a second sign asks all shoots that there are.
 func (e *Evacuation) observe(ctx context.Context) (*observed, error) {
 	garden, err := list(ctx, e.Cached)
 	if err != nil {
@@ -139,8 +142,8 @@ func (e *Evacuation) observe(ctx context.Context) (*observed, error) {
 		_, shown := silent[seed]
 		return !shown
 	})
-	late := e.Clock.Since(heard) > e.Interval*5/4 || e.Clock.Since(e.read) >= fallback*e.Interval
-	if hidden || len(silent) > 0 && (late || e.Second != nil) {
+	late := e.Clock.Since(heard) > e.Interval*5/4 || e.Clock.Since(e.read) >= e.fallback()
+	if hidden || len(silent) > 0 && (late || len(silent) == len(garden.seeds) || e.Second != nil) {
 		return e.ask(ctx)
 	}
 	return garden, nil
@@ -262,31 +265,6 @@ func (e *Evacuation) stranded(shoots []gardencorev1beta1.Shoot, lost map[string]
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	return stranded, back
-}
-
-// lostTo is the lost seed without which the shoot cannot go on; empty if there is none.
-func lostTo(shoot *gardencorev1beta1.Shoot, lost map[string]bool) string {
-	switch seed := lifecycle.ResponsibleSeedOf(shoot); {
-	case lost[seed]:
-		return seed
-	case destinationLost(shoot, lost):
-		return ptr.Deref(shoot.Spec.SeedName, "")
-	}
-	return ""
-}
-
-// destinationLost reports whether a shoot can neither arrive nor stay: its source lives, has failed to hand it over or
-// was interrupted in it, and its destination is lost. While the source is at work it is left alone.
-func destinationLost(shoot *gardencorev1beta1.Shoot, lost map[string]bool) bool {
-	last := shoot.Status.LastOperation
-	if last == nil || last.Type != gardencorev1beta1.LastOperationTypeMigrate {
-		return false
-	}
-	stands := []gardencorev1beta1.LastOperationState{
-		gardencorev1beta1.LastOperationStateError, gardencorev1beta1.LastOperationStateFailed,
-		gardencorev1beta1.LastOperationStateAborted,
-	}
-	return slices.Contains(stands, last.State) && lost[ptr.Deref(shoot.Spec.SeedName, "")]
 }
 
 // rank is the importance of a shoot, the lowest first.

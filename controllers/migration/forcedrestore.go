@@ -27,7 +27,7 @@ import (
 // skips the source's part of the migration. It runs in the garden-controller-manager. The annotation is set by
 // operators, or by Evacuation.
 type ForcedRestore struct {
-	// Garden is an uncached client.
+	// Garden is an uncached client. In the first pass, it reads from the cache.
 	Garden client.Client
 	States scope.States
 	Clock  clock.PassiveClock
@@ -41,12 +41,11 @@ type ForcedRestore struct {
 // Reconcile looks at one shoot with the annotation.
 func (r *ForcedRestore) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	shoot := &gardencorev1beta1.Shoot{}
-	if err := r.Garden.Get(ctx, request.NamespacedName, shoot); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
-	}
+	err := r.Garden.Get(ctx, request.NamespacedName, shoot)
 	spec, status := ptr.Deref(shoot.Spec.SeedName, ""), ptr.Deref(shoot.Status.SeedName, "")
-	if !lifecycle.Forced(shoot) || spec == "" || status == "" || spec == status {
-		return reconcile.Result{}, nil
+	if err != nil || !lifecycle.Forced(shoot) || spec == "" || status == "" || spec == status {
+		r.Refused.Forget(request.NamespacedName)
+		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	answers, err := r.answers(ctx, status)
 	if err != nil {

@@ -18,17 +18,18 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
 )
 
-// counted counts the requests to a garden by verb; down, they fail.
+// counted counts the requests to a garden by verb. Down, they fail; with noGets, those that get one object.
 type counted struct {
 	client.Client
 	requests map[string]int
 	down     bool
+	noGets   bool
 }
 
 func count(garden client.Client) *counted {
 	c := &counted{requests: map[string]int{}}
 	note := func(verb string) error {
-		if c.requests[verb]++; c.down {
+		if c.requests[verb]++; c.down || c.noGets && verb == "get" {
 			return errors.New("the garden is away")
 		}
 		return nil
@@ -98,13 +99,14 @@ func TestEvacuation_NothingToDo_AsksNobody(t *testing.T) {
 		most   map[string]int
 	}{
 		"all seeds are there": {"True", plain("one", "two"), 20, nil},
-		// The first look, the one at which it is lost, and the fallback.
-		"a seed is lost that has nothing": {"Unknown", nil, 20, map[string]int{"list": 3 * 2}},
+		// The first look, and one in each half of the grace period of six seconds. It is lost at one of them.
+		"a seed is lost that has nothing": {"Unknown", nil, 20, map[string]int{"list": 7 * 2}},
 		// The same, and for each shoot what it needs. Three wait for their turn in all looks.
 		"shoots wait for their turn": {"Unknown", plain("s1", "s2", "s3", "s4", "s5"), 20,
-			map[string]int{"list": 3 * 2, "get": 2 * 2, "write": 2}},
+			map[string]int{"list": 7 * 2, "get": 2 * 2, "write": 2}},
 		// Once for each, and in each look after the fallback once for one of them.
-		"shoots cannot be restored": {"Unknown", plain("stateless"), 20, map[string]int{"list": 3 * 2, "get": 2, "write": 1}},
+		"shoots cannot be restored": {"Unknown", plain("stateless"), 20,
+			map[string]int{"list": 7 * 2, "get": 5 * 2, "write": 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -154,7 +156,7 @@ func removeState(t *testing.T, garden client.Client, shoot *gardencorev1beta1.Sh
 // A state that is there again is used at the next look; one that no watch shows, after the fallback.
 func TestEvacuation_StateIsThereAgain_ShootGoes(t *testing.T) {
 	t.Parallel()
-	for name, looks := range map[string]int{"shown": 1, "not shown": 21} {
+	for name, looks := range map[string]int{"shown": 1, "not shown": 3} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			shoot := plain("stateless")[0]
@@ -188,6 +190,9 @@ func TestEvacuation_WatchesShowAnotherGarden_GardenDecides(t *testing.T) {
 			map[string]gardencorev1beta1.ConditionStatus{"a": "True"}, nil, plainStays},
 		"all are silent, which is not shown": {map[string]gardencorev1beta1.ConditionStatus{"a": "Unknown"},
 			map[string]gardencorev1beta1.ConditionStatus{"a": "Unknown", "b": "Unknown", "c": "Unknown"}, nil, plainStays},
+		"others are there, which is not shown": {
+			map[string]gardencorev1beta1.ConditionStatus{"a": "Unknown", "b": "Unknown", "c": "Unknown"},
+			map[string]gardencorev1beta1.ConditionStatus{"a": "Unknown"}, nil, plainGoes},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -222,6 +227,41 @@ func TestEvacuation_ShootIsNotShown_GoesInTime(t *testing.T) {
 	garden := newGarden(t, "Unknown", plain("s")...)
 	e, clock, _ := watched(garden, newGarden(t, "Unknown"))
 	lookFor(t, e, clock, 7)
+	if got := state(t, garden)["s"]; got != plainGoes {
+		t.Errorf("it is %s", got)
+	}
+}
+
+// A shoot that no watch shows, and that could not be evacuated when its seed was lost, is tried again at the next look.
+func TestEvacuation_UnseenShootCannotBeRead_NextLookTriesAgain(t *testing.T) {
+	t.Parallel()
+	garden := newGarden(t, "Unknown", plain("s")...)
+	e, clock, requests := watched(garden, newGarden(t, "Unknown"))
+	lookFor(t, e, clock, 6)
+	requests.noGets = true
+	clock.Step(time.Second)
+	if err := e.look(t.Context()); err == nil {
+		t.Fatal("no error, though nothing can be read")
+	}
+	requests.noGets = false
+	lookFor(t, e, clock, 1)
+	if got := state(t, garden)["s"]; got != plainGoes {
+		t.Errorf("it is %s", got)
+	}
+}
+
+// A shoot that is bound to a lost seed, which no watch shows, goes within half the grace period.
+func TestEvacuation_ShootIsBoundUnseen_GoesInHalfTheGracePeriod(t *testing.T) {
+	t.Parallel()
+	garden := newGarden(t, "Unknown")
+	e, clock, _ := watched(garden, newGarden(t, "Unknown"))
+	lookFor(t, e, clock, 8)
+	s := plain("s")[0]
+	if err := errors.Join(garden.Create(t.Context(), s), garden.Create(t.Context(), backupEntryOf(s))); err != nil {
+		t.Fatal(err)
+	}
+	save(t, garden, s, wholeState())
+	lookFor(t, e, clock, 3)
 	if got := state(t, garden)["s"]; got != plainGoes {
 		t.Errorf("it is %s", got)
 	}
@@ -269,6 +309,36 @@ func TestEvacuation_NobodyIsHeard_GardenIsRead(t *testing.T) {
 	lookFor(t, e, clock, 1)
 	if got := state(t, garden)["s"]; got != plainGoes {
 		t.Errorf("it is %s", got)
+	}
+}
+
+// Watches show a source as ready that has been lost: all its shoots are restored at once, however many they are.
+func TestForcedRestore_LossIsNotShown_AllGoTogether(t *testing.T) {
+	t.Parallel()
+	var shoots []*gardencorev1beta1.Shoot
+	for i := range 20 {
+		shoots = append(shoots, forced(stranded(fmt.Sprintf("s%d", i), "b", "a", "Reconcile", "Succeeded")))
+	}
+	removed := stranded("stateless", "b", "a", "Reconcile", "Succeeded")
+	shoots = append([]*gardencorev1beta1.Shoot{forced(removed)}, shoots...) // the first to be read
+	garden, shown := newGarden(t, "Unknown", shoots...), newGarden(t, "True", shoots...)
+	clock := testingclock.NewFakePassiveClock(time.Unix(1000, 0))
+	restore := newForcedRestore(garden)
+	restore.Clock = clock
+	r := restore.cacheFirst(shown)
+	for range 3 {
+		for _, shoot := range shoots {
+			if _, err := r.Reconcile(t.Context(),
+				reconcile.Request{NamespacedName: client.ObjectKeyFromObject(shoot)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		clock.SetTime(clock.Now().Add(time.Second))
+	}
+	for name, got := range state(t, garden) {
+		if name != "stateless" && got != "b b Migrate/Aborted true" {
+			t.Errorf("%s is %s", name, got)
+		}
 	}
 }
 

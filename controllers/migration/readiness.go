@@ -19,7 +19,7 @@ import (
 // Readiness writes the constraint ReadyForMigration, the garden's word that a destination can take a shoot
 // (docs/specification/migration.md#spec-2-4). It runs in the garden-controller-manager.
 type Readiness struct {
-	// Garden is an uncached client.
+	// Garden is an uncached client. In the first pass, it reads from the cache.
 	Garden client.Client
 	Clock  clock.PassiveClock
 	// Retry is when to look again at a destination that is not ready.

@@ -35,7 +35,7 @@ const (
 
 // Reconciler binds shoots to seeds, one after the other, so that each sees where the others went.
 type Reconciler struct {
-	// Garden is an uncached client.
+	// Garden is an uncached client. In the first pass, it reads from the cache.
 	Garden client.Client
 	Clock  clock.PassiveClock
 	// Events is set by AddToManager if nil.

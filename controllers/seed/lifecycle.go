@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -30,7 +31,7 @@ const ReasonSilent = "SeedSilent"
 // Lifecycle says of seeds that have gone silent that nobody knows how they are: their conditions become Unknown. It
 // runs in the garden-controller-manager, and decides nothing about shoots (docs/ownership.md#spec-9-4).
 type Lifecycle struct {
-	// Garden is an uncached client. It is asked before anything is said of a seed.
+	// Garden is an uncached client. It is asked before the conditions of a seed are set.
 	Garden client.Client
 	// Cached is what watches have shown of Seeds and their Leases. A seed that it shows to be there is not asked about.
 	Cached client.Reader
@@ -40,15 +41,16 @@ type Lifecycle struct {
 	// Interval is between two looks at all Leases.
 	Interval time.Duration
 
-	silence silence
-	asked   time.Time            // when the Leases were last read from the garden
-	said    map[string]time.Time // the last renewal of seeds whose conditions were found, or made, Unknown
-	begun   sync.Once
-	unseen  atomic.Pointer[[]string]
+	silence  silence
+	asked    time.Time                // when Seeds and Leases were last read from the garden
+	read     []gardencorev1beta1.Seed // then, with what was written
+	declared map[string]time.Time     // the last renewal of seeds whose conditions were found, or made, Unknown
+	begun    sync.Once
+	unseen   atomic.Pointer[[]string]
 }
 
 // Heard is when the garden was last seen to be there, by a heartbeat or a read, and the seeds that are silent though
-// Cached shows them as ready: its watch is late, or stuck.
+// Cached does not show it: its watch is late, or stuck.
 func (l *Lifecycle) Heard(ctx context.Context) (at time.Time, unseen []string, err error) {
 	if _, err := l.hear(ctx); err != nil {
 		return time.Time{}, nil, err
@@ -83,11 +85,14 @@ func (l *Lifecycle) look(ctx context.Context) error {
 		return err
 	}
 	if l.mustAsk(seeds) {
-		err = l.ask(ctx, seeds)
+		err = l.ask(ctx)
 	}
 	var unseen []string
-	for _, seed := range seeds {
-		if l.isSaid(seed.Name) && slices.ContainsFunc(seed.Status.Conditions, says) {
+	for _, seed := range l.read {
+		shown := slices.ContainsFunc(seeds, func(shown gardencorev1beta1.Seed) bool {
+			return shown.UID == seed.UID && isUnknown(&shown)
+		})
+		if !shown && isUnknown(&seed) && l.isDeclared(seed.Name) {
 			unseen = append(unseen, seed.Name)
 		}
 	}
@@ -95,17 +100,22 @@ func (l *Lifecycle) look(ctx context.Context) error {
 	return err
 }
 
-// ask reads the Leases from the garden, and says which seeds are silent.
-func (l *Lifecycle) ask(ctx context.Context, seeds []gardencorev1beta1.Seed) error {
-	leases := &coordinationv1.LeaseList{}
-	if err := l.Garden.List(ctx, leases, client.InNamespace(constants.SeedLeaseNamespace)); err != nil {
-		return fmt.Errorf("list the leases of seeds: %w", err)
+// ask reads Seeds and Leases from the garden, and sets the conditions of the seeds that are silent.
+func (l *Lifecycle) ask(ctx context.Context) error {
+	seeds, leases, err := list(ctx, l.Garden)
+	if err != nil {
+		return err
 	}
-	l.asked = l.Clock.Now()
-	l.silence.take(renewals(seeds, leases.Items))
+	l.asked, l.read = l.Clock.Now(), seeds
+	all := renewals(seeds, leases)
+	l.silence.take(all)
+	maps.DeleteFunc(l.declared, func(name string, _ time.Time) bool {
+		_, exists := all[name]
+		return !exists
+	})
 	var errs []error
 	for i := range seeds {
-		if seed := &seeds[i]; l.isWatched(seed) && l.silence.of(seed.Name) > l.Monitor {
+		if seed := &seeds[i]; l.silence.of(seed.Name) > l.Monitor {
 			errs = append(errs, l.setUnknown(ctx, seed))
 		}
 	}
@@ -114,21 +124,29 @@ func (l *Lifecycle) ask(ctx context.Context, seeds []gardencorev1beta1.Seed) err
 
 // hear takes note of the heartbeats that watches have shown.
 func (l *Lifecycle) hear(ctx context.Context) ([]gardencorev1beta1.Seed, error) {
-	seeds, leases := &gardencorev1beta1.SeedList{}, &coordinationv1.LeaseList{}
-	if err := errors.Join(l.Cached.List(ctx, seeds),
-		l.Cached.List(ctx, leases, client.InNamespace(constants.SeedLeaseNamespace))); err != nil {
-		return nil, fmt.Errorf("list the seeds and their leases in the cache: %w", err)
+	seeds, leases, err := list(ctx, l.Cached)
+	if err != nil {
+		return nil, err
 	}
-	l.begun.Do(func() { l.silence.clock, l.silence.gap = l.Clock, l.Monitor })
-	l.silence.hint(renewals(seeds.Items, leases.Items))
-	return seeds.Items, nil
+	l.begun.Do(func() { l.silence.clock, l.silence.gap, l.declared = l.Clock, l.Monitor, map[string]time.Time{} })
+	l.silence.hint(renewals(seeds, leases))
+	return seeds, nil
 }
 
-// mustAsk reports whether the Leases are to be read from the garden: at every look while a seed has been silent for
-// half the monitor period, or the watch is behind; and once in five monitor periods, to find out whether it is.
+func list(ctx context.Context, from client.Reader) ([]gardencorev1beta1.Seed, []coordinationv1.Lease, error) {
+	seeds, leases := &gardencorev1beta1.SeedList{}, &coordinationv1.LeaseList{}
+	if err := errors.Join(from.List(ctx, seeds),
+		from.List(ctx, leases, client.InNamespace(constants.SeedLeaseNamespace))); err != nil {
+		return nil, nil, fmt.Errorf("list the seeds and their leases: %w", err)
+	}
+	return seeds.Items, leases.Items, nil
+}
+
+// mustAsk reports whether Seeds and Leases are to be read from the garden: at every look while a seed has been silent
+// for half the monitor period, or the watch is behind; and once in five monitor periods, to find out whether it is.
 func (l *Lifecycle) mustAsk(seeds []gardencorev1beta1.Seed) bool {
 	return l.Clock.Since(l.asked) >= 5*l.Monitor || l.silence.isAhead() ||
-		slices.ContainsFunc(seeds, func(seed gardencorev1beta1.Seed) bool {
+		slices.ContainsFunc(slices.Concat(seeds, l.read), func(seed gardencorev1beta1.Seed) bool {
 			return l.isWatched(&seed) && l.silence.of(seed.Name) >= l.Monitor/2
 		})
 }
@@ -150,39 +168,37 @@ func renewals(seeds []gardencorev1beta1.Seed, leases []coordinationv1.Lease) map
 }
 
 // isWatched reports whether the silence of the seed would be news: its conditions are not Unknown, or it was heard
-// since they were. A seed that never had conditions is only waited for.
+// since they were. Whether a seed without conditions has none yet is found out once.
 func (l *Lifecycle) isWatched(seed *gardencorev1beta1.Seed) bool {
-	conditions := seed.Status.Conditions
-	return slices.ContainsFunc(conditions, says) || slices.ContainsFunc(conditions, isKept) && !l.isSaid(seed.Name)
+	return slices.ContainsFunc(seed.Status.Conditions, isKnown) || !l.isDeclared(seed.Name)
 }
 
-// isSaid reports whether the conditions of the seed are Unknown, and it was not heard since.
-func (l *Lifecycle) isSaid(name string) bool {
-	renewal, is := l.said[name]
+// isDeclared reports whether the conditions of the seed are Unknown, and it was not heard since.
+func (l *Lifecycle) isDeclared(name string) bool {
+	renewal, is := l.declared[name]
 	return is && renewal.Equal(l.silence.renewal(name))
 }
 
-// isKept reports whether the gardenlet keeps the condition, says whether that says anything.
-func isKept(condition gardencorev1beta1.Condition) bool {
-	return condition.Type == gardencorev1beta1.SeedGardenletReady ||
+// isKnown reports whether the gardenlet keeps the condition, and it is not Unknown.
+func isKnown(condition gardencorev1beta1.Condition) bool {
+	kept := condition.Type == gardencorev1beta1.SeedGardenletReady ||
 		condition.Type == gardencorev1beta1.SeedSystemComponentsHealthy
+	return kept && condition.Status != gardencorev1beta1.ConditionUnknown
 }
 
-func says(condition gardencorev1beta1.Condition) bool {
-	return isKept(condition) && condition.Status != gardencorev1beta1.ConditionUnknown
+// isUnknown reports whether the conditions of the seed say that it is silent.
+func isUnknown(seed *gardencorev1beta1.Seed) bool {
+	_, is := silentSince(seed)
+	return is && !slices.ContainsFunc(seed.Status.Conditions, isKnown)
 }
 
-// setUnknown makes the conditions that the gardenlet keeps Unknown, unless the seed is another one by now.
-func (l *Lifecycle) setUnknown(ctx context.Context, cached *gardencorev1beta1.Seed) error {
-	renewal := l.silence.renewal(cached.Name)
-	seed, now, changed := &gardencorev1beta1.Seed{}, metav1.NewTime(l.Clock.Now()), false
-	if err := l.Garden.Get(ctx, client.ObjectKeyFromObject(cached), seed); err != nil || seed.UID != cached.UID {
-		return client.IgnoreNotFound(err)
-	}
+// setUnknown makes the conditions that the gardenlet keeps Unknown, unless the seed was written since it was read.
+func (l *Lifecycle) setUnknown(ctx context.Context, seed *gardencorev1beta1.Seed) error {
+	renewal, now, changed := l.silence.renewal(seed.Name), metav1.NewTime(l.Clock.Now()), false
 	err := patch.LockedStatus(ctx, l.Garden, seed, func() {
 		for i := range seed.Status.Conditions {
 			condition := &seed.Status.Conditions[i]
-			if !says(*condition) {
+			if !isKnown(*condition) {
 				continue
 			}
 			changed = true
@@ -194,10 +210,7 @@ func (l *Lifecycle) setUnknown(ctx context.Context, cached *gardencorev1beta1.Se
 	if err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	if l.said == nil {
-		l.said = map[string]time.Time{}
-	}
-	l.said[seed.Name] = renewal
+	l.declared[seed.Name] = renewal
 	if !changed {
 		return nil
 	}

@@ -65,12 +65,7 @@ func newHearsay(t *testing.T, seeds ...string) *hearsay {
 	}).Build()
 	for _, name := range seeds {
 		for _, c := range []client.Client{h.garden, h.seen} {
-			seed := &gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name)}}
-			seed.Status.Conditions = []gardencorev1beta1.Condition{{Type: "GardenletReady", Status: "True"}}
-			lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "gardener-system-seed-lease", Name: name},
-				Spec: coordinationv1.LeaseSpec{
-					HolderIdentity: ptr.To("uid-" + name), RenewTime: ptr.To(metav1.NewMicroTime(h.began)),
-				}}
+			seed, lease := newSeed(name, "uid-"+name, h.began)
 			if err := errors.Join(c.Create(t.Context(), seed), c.Create(t.Context(), lease)); err != nil {
 				t.Fatal(err)
 			}
@@ -80,6 +75,14 @@ func newHearsay(t *testing.T, seeds ...string) *hearsay {
 		Garden: h.garden, Cached: h.seen, Clock: h.clock, Monitor: 4 * time.Second, Interval: time.Second,
 	}
 	return h
+}
+
+func newSeed(name, uid string, renewed time.Time) (*gardencorev1beta1.Seed, *coordinationv1.Lease) {
+	seed := &gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(uid)}}
+	seed.Status.Conditions = []gardencorev1beta1.Condition{{Type: "GardenletReady", Status: "True"}}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "gardener-system-seed-lease", Name: name},
+		Spec: coordinationv1.LeaseSpec{HolderIdentity: &uid, RenewTime: ptr.To(metav1.NewMicroTime(renewed))}}
+	return seed, lease
 }
 
 func write(t *testing.T, c client.Client, name string, at time.Time) {
@@ -144,7 +147,7 @@ func TestLifecycle_SeedsRenewTheirLeases_GardenIsHardlyAsked(t *testing.T) {
 	for _, seeds := range [][]string{{"a"}, {"a", "b"}, {"a", "b", "c", "d", "e"}} {
 		h := newHearsay(t, seeds...)
 		h.goOn(t, 40, seeds...)
-		if diff := cmp.Diff(map[string]int{"list": 2, "patch": 0, "get": 0}, map[string]int{
+		if diff := cmp.Diff(map[string]int{"list": 2 * 2, "patch": 0, "get": 0}, map[string]int{
 			"list": h.requests["list"], "patch": h.requests["patch"], "get": h.requests["get"],
 		}); diff != "" {
 			t.Errorf("%d seeds, requests in ten monitor periods (-want +got):\n%s", len(seeds), diff)
@@ -250,8 +253,8 @@ func TestLifecycle_SeedIsUnknown_CostsNothingOnceItIsSeen(t *testing.T) {
 	}
 	clear(h.requests)
 	h.goOn(t, 40, "b")
-	if h.requests["list"] != 2 || h.requests["patch"] > 0 || h.requests["get"] > 0 {
-		t.Errorf("in 40 seconds asked for %v, want 2 lists", h.requests)
+	if h.requests["list"] != 2*2 || h.requests["patch"] > 0 || h.requests["get"] > 0 {
+		t.Errorf("in 40 seconds asked for %v, want 2 lists of Seeds and of Leases", h.requests)
 	}
 }
 
@@ -289,5 +292,71 @@ func TestLifecycle_ConditionsAreNotShown_SilenceIsFoundAgain(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// A watch of Seeds that stands still hides no seed: one that was rebuilt, is new, or had no conditions yet.
+func TestLifecycle_SeedIsNotShownAsItIs_IsUnknownInTime(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*hearsay) error{
+		"rebuilt": func(h *hearsay) error {
+			seed, lease := newSeed("a", "uid-new", h.began)
+			_, shown := newSeed("a", "uid-new", h.began)
+			return errors.Join(h.garden.Delete(t.Context(), seed), h.garden.Delete(t.Context(), lease),
+				h.seen.Delete(t.Context(), shown), h.garden.Create(t.Context(), seed), h.garden.Create(t.Context(), lease),
+				h.seen.Create(t.Context(), shown))
+		},
+		"new": func(h *hearsay) error {
+			seed, _ := newSeed("a", "uid-a", h.began)
+			return h.seen.Delete(t.Context(), seed)
+		},
+		"without conditions": func(h *hearsay) error {
+			seed := &gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+			return h.seen.Status().Patch(t.Context(), seed,
+				client.RawPatch(types.MergePatchType, []byte(`{"status":{"conditions":null}}`)))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHearsay(t, "a", "b")
+			if err := change(h); err != nil {
+				t.Fatal(err)
+			}
+			h.goOn(t, 30, "a", "b")
+			if unknown := h.unknown(t); unknown != nil {
+				t.Fatalf("all seeds renew their leases, Unknown are %v", unknown)
+			}
+			h.goOn(t, 5, "b")
+			if diff := cmp.Diff([]string{"a"}, h.unknown(t)); diff != "" {
+				t.Error(diff)
+			}
+			if _, unseen, err := h.Heard(t.Context()); err != nil || !slices.Equal(unseen, []string{"a"}) {
+				t.Errorf("unseen %v, %v; want a", unseen, err)
+			}
+		})
+	}
+}
+
+// A seed that is deleted is not named any more, and nothing of it is kept.
+func TestLifecycle_SilentSeedIsDeleted_IsForgotten(t *testing.T) {
+	t.Parallel()
+	h := newHearsay(t, "a", "b")
+	h.goOn(t, 5, "a", "b")
+	h.goOn(t, 6, "b")
+	for _, c := range []client.Client{h.garden, h.seen} {
+		seed, lease := newSeed("a", "uid-a", h.began)
+		if err := errors.Join(c.Delete(t.Context(), seed), c.Delete(t.Context(), lease)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.goOn(t, 1, "b")
+	_, unseen, err := h.Heard(t.Context())
+	if err != nil || len(unseen) > 0 || len(h.declared) > 0 || len(h.silence.heard) != 1 {
+		t.Errorf("unseen %v, declared %v, heard %v, %v", unseen, h.declared, h.silence.heard, err)
+	}
+	clear(h.requests)
+	h.goOn(t, 40, "b")
+	if h.requests["list"] != 2*2 {
+		t.Errorf("in 40 seconds asked for %v, want 2 lists of Seeds and of Leases", h.requests)
 	}
 }

@@ -41,6 +41,11 @@ func (s *silence) hint(shown map[string]time.Time) {
 			news = true
 		}
 	}
+	for name, known := range s.heard {
+		if _, is := shown[name]; !is {
+			renewals[name] = known.renewal // the watch may be behind with the seed
+		}
+	}
 	s.hinted = shown
 	if news {
 		s.note(renewals)
@@ -52,7 +57,7 @@ func (s *silence) isAhead() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for name, known := range s.heard {
-		if known.renewal.After(s.hinted[name]) {
+		if shown, is := s.hinted[name]; !is || known.renewal.After(shown) {
 			return true
 		}
 	}

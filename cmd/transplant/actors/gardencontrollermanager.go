@@ -191,7 +191,8 @@ func (f *gardenControllerManagerFlags) addDuties(mgr manager.Manager, garden cli
 		Retry: f.waitInterval}).AddToManager(mgr); err != nil {
 		return err
 	}
-	if err := (&savedstate.Protection{Garden: garden}).AddToManager(mgr); err != nil {
+	if err := (&savedstate.Protection{Garden: garden, Clock: clock.RealClock{},
+		Recheck: 10 * f.waitInterval}).AddToManager(mgr); err != nil {
 		return err
 	}
 	if err := f.addMaintenance(mgr, garden); err != nil {

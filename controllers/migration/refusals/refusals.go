@@ -21,7 +21,7 @@ import (
 type Refusals struct {
 	// Cached is what watches have shown of the garden.
 	Cached client.Reader
-	// AtMost is how long a refusal is believed that no watch contradicts; zero is for ever.
+	// AtMost is how long a refusal is believed that no watch contradicts; zero is for ever, for who reads in turn.
 	AtMost time.Duration
 
 	all     map[client.ObjectKey]refusal
@@ -44,6 +44,9 @@ func (r *Refusals) Note(shoot *gardencorev1beta1.Shoot, of string, why error, no
 	}
 	r.all[client.ObjectKeyFromObject(shoot)] = refusal{of: of, why: why, at: now}
 }
+
+// Forget forgets a shoot that is gone, or restored.
+func (r *Refusals) Forget(shoot client.ObjectKey) { delete(r.all, shoot) }
 
 // Known is why the shoot was refused; nil if the garden is to be read. In each pass, one whose refusal is too old is
 // read again, whatever watches show: so the fallback costs the same however many shoots are refused.

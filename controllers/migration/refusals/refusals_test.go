@@ -95,3 +95,13 @@ func TestKnown_ManyRefusalsAreOld_OneOfThemIsForgottenInEachPass(t *testing.T) {
 		}
 	}
 }
+
+func TestForget_ShootIsGone_NothingIsKept(t *testing.T) {
+	t.Parallel()
+	r, shoot := &Refusals{}, &gardencorev1beta1.Shoot{ObjectMeta: named("s")}
+	r.Forget(client.ObjectKeyFromObject(shoot))
+	r.Note(shoot, "1", errors.New("why"), time.Unix(1000, 0))
+	if r.Forget(client.ObjectKeyFromObject(shoot)); len(r.all) > 0 {
+		t.Errorf("kept %v", r.all)
+	}
+}

@@ -7,8 +7,10 @@ package savedstate
 import (
 	"context"
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -25,21 +27,31 @@ import (
 // Protection keeps a ShootState from being deleted while a migration lives on it
 // (docs/specification/migration.md#spec-2-8).
 type Protection struct {
-	// Garden is an uncached client.
+	// Garden is an uncached client. In the first pass, it reads from the cache.
 	Garden client.Client
+	Clock  clock.PassiveClock
+	// Recheck is when to read one of the states that are protected again, as watches may show a finalizer that is gone.
+	Recheck time.Duration
 }
 
 // AddToManager adds the Protection to a manager on the garden.
 func (r *Protection) AddToManager(mgr manager.Manager) error {
 	const name = "shootstate-protection"
-	with := func(c client.Client) reconcile.Reconciler { return &Protection{Garden: c} }
 	err := builder.ControllerManagedBy(mgr).Named(name).For(&gardencorev1beta1.Shoot{}).
 		WatchesMetadata(&gardencorev1beta1.ShootState{}, &handler.EnqueueRequestForObject{}).
-		Complete(&cachefirst.Reconciler{Live: r.Garden, Cached: mgr.GetCache(), Of: with})
+		Complete(r.cacheFirst(mgr.GetCache()))
 	if err != nil {
 		return fmt.Errorf("add controller %q: %w", name, err)
 	}
 	return nil
+}
+
+// cacheFirst reads each state when its protection begins, whatever watches show.
+func (r *Protection) cacheFirst(cached client.Reader) reconcile.Reconciler {
+	with := func(c client.Client) reconcile.Reconciler { return &Protection{Garden: c, Recheck: r.Recheck} }
+	return &cachefirst.Reconciler{
+		Live: r.Garden, Cached: cached, Of: with, First: true, Clock: r.Clock, Fallback: r.Recheck,
+	}
 }
 
 // Reconcile sets or takes off the finalizer of the ShootState of one shoot.
@@ -51,12 +63,16 @@ func (r *Protection) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	// Without its owner the garbage collector removes it, and nobody else would take the finalizer off.
 	protected := err == nil && needed(shoot.Status.LastOperation)
+	result := reconcile.Result{}
+	if protected {
+		result.RequeueAfter = r.Recheck
+	}
 	state := &metav1.PartialObjectMetadata{}
 	state.SetGroupVersionKind(gardencorev1beta1.SchemeGroupVersion.WithKind("ShootState"))
 	if err := r.Garden.Get(ctx, request.NamespacedName, state); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+		return result, client.IgnoreNotFound(err)
 	}
-	return reconcile.Result{}, client.IgnoreNotFound(patch.LockedObject(ctx, r.Garden, state, func() {
+	return result, client.IgnoreNotFound(patch.LockedObject(ctx, r.Garden, state, func() {
 		if protected {
 			controllerutil.AddFinalizer(state, constants.ShootStateFinalizer)
 		} else {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -131,6 +133,37 @@ func TestProtection_NoShoot_LetsTheStateGo(t *testing.T) {
 		if deleted != apierrors.IsNotFound(err) || !deleted && len(saved.Finalizers) > 0 {
 			t.Errorf("%s: %v, %v", name, saved.Finalizers, err)
 		}
+	}
+}
+
+// Watches show a finalizer that the garden does not have: a migration reads when it begins, and rechecks.
+func TestProtection_FinalizerIsShownOnly_IsSet(t *testing.T) {
+	t.Parallel()
+	saved := &gardencorev1beta1.ShootState{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: "garden-p"}}
+	shown := saved.DeepCopy()
+	shown.Finalizers = []string{shootStateFinalizer}
+	build := func(state client.Object) client.Client {
+		shoot := shootAfter("Migrate", "Processing")
+		return fake.NewClientBuilder().WithScheme(gardenScheme(t)).WithObjects(shoot, state).Build()
+	}
+	garden, clock := build(saved), testingclock.NewFakePassiveClock(time.Unix(1000, 0))
+	r := (&Protection{Garden: garden, Clock: clock, Recheck: 10 * time.Second}).cacheFirst(build(shown))
+	for range 2 { // the second time, the garden has gone back
+		if _, err := r.Reconcile(t.Context(),
+			reconcile.Request{NamespacedName: client.ObjectKeyFromObject(saved)}); err != nil {
+			t.Fatal(err)
+		}
+		if err := garden.Get(t.Context(), client.ObjectKeyFromObject(saved), saved); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{shootStateFinalizer}, saved.Finalizers); diff != "" {
+			t.Errorf("finalizers (-want +got):\n%s", diff)
+		}
+		saved.Finalizers = nil
+		if err := garden.Update(t.Context(), saved); err != nil {
+			t.Fatal(err)
+		}
+		clock.SetTime(clock.Now().Add(11 * time.Second))
 	}
 }
 
