@@ -86,17 +86,24 @@ func TestReconcile_KindThatIgnoresCluster_ReadsItOnlyWhereItDecides(t *testing.T
 		known, live gardencorev1beta1.LastOperationState
 		looks       bool // the kind's actions look at the Cluster
 		deleting    bool
+		last        string // the state of the last operation; empty for Succeeded
 		reads       int
 		acts        bool
 	}{
-		"known":                      {known: processing, live: processing, acts: true},
-		"not shown yet":              {live: processing, reads: 1, acts: true},
-		"failed":                     {known: failed, live: failed, reads: 1},
-		"not failed any more":        {known: failed, live: processing, reads: 1, acts: true},
-		"a kind that looks at it":    {known: processing, live: processing, looks: true, reads: 1, acts: true},
-		"deletion, perhaps by force": {known: processing, live: processing, deleting: true, reads: 1, acts: true},
+		"known":                          {known: processing, live: processing, acts: true},
+		"not shown yet":                  {live: processing, reads: 1, acts: true},
+		"failed":                         {known: failed, live: failed, reads: 1},
+		"not failed any more":            {known: failed, live: processing, reads: 1, acts: true},
+		"a kind that looks at it":        {known: processing, live: processing, looks: true, reads: 1, acts: true},
+		"deletion, perhaps by force":     {known: processing, live: processing, deleting: true, reads: 1, acts: true},
+		"failed, first attempt":          {known: processing, live: failed, acts: true},
+		"failed, attempt after an error": {known: processing, live: failed, last: "Error", reads: 1},
+		"failed, attempt after a wait":   {known: processing, live: failed, last: "Processing", reads: 1},
 	} {
 		o, acts := asking("reconcile"), false
+		if test.last != "" {
+			o.Status.LastOperation.State = gardencorev1beta1.LastOperationState(test.last)
+		}
 		seen := []client.Object{o.DeepCopy()}
 		if test.known != "" {
 			seen = append(seen, clusterWith(t, test.known))
