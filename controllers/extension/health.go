@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"time"
@@ -31,21 +30,20 @@ import (
 // gardenlet to gather (docs/specification/extensions.md#spec-3-9). It implements manager.Runnable. Objects that are
 // released, or on their way, are left alone, and what nobody reports on gets no condition.
 //
-// It looks at what watches have shown, where there are any.
+// What watches have shown says which kind to read; what is written is concluded from what the API server says then.
+// Watches may have stopped to show anything: all kinds are read every readEvery, and after an error.
 type health struct {
 	*provider
 	Clock clock.WithTicker
 	Every time.Duration
 
-	complete map[string]time.Time // when all objects of a ControlPlane were there
+	read time.Time // when all kinds were read last
 }
 
 const (
 	reasonHealthy   = "HealthCheckSuccessful"
 	reasonUnhealthy = "HealthCheckUnsuccessful"
-	// completeFor is how long objects of a ControlPlane that were all there are not looked for again: there is no right to
-	// watch them.
-	completeFor = time.Minute
+	readEvery       = time.Minute
 )
 
 // Start checks until ctx ends.
@@ -68,24 +66,70 @@ func (h *health) Start(ctx context.Context) error {
 func (h *health) Check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, fence.CallTimeout)
 	defer cancel()
-	maps.DeleteFunc(h.complete, func(_ string, since time.Time) bool { return h.Clock.Since(since) >= completeFor })
-	return errors.Join(
-		checkEach(ctx, h, &extensionsv1alpha1.WorkerList{}, h.everyNodeReady),
-		checkEach(ctx, h, &extensionsv1alpha1.ControlPlaneList{}, h.controlPlaneHealthy),
-		checkEach(ctx, h, &extensionsv1alpha1.ControlPlaneList{}, managedHealthy(h, func(extensionsv1alpha1.Object) string {
+	known, seed := view{h.Known, map[string]client.ObjectList{}}, view{h.Seed, map[string]client.ObjectList{}}
+	due := h.Clock.Since(h.read) >= readEvery
+	var errs []error
+	for _, c := range h.checks() {
+		differs, err := due, error(nil)
+		if !due {
+			differs, err = h.compare(ctx, known, c, false)
+		}
+		if differs {
+			_, err = h.compare(ctx, seed, c, true)
+		}
+		errs = append(errs, err)
+	}
+	err := errors.Join(errs...)
+	if err != nil {
+		h.read = time.Time{}
+	} else if due {
+		h.read = h.Clock.Now()
+	}
+	return err
+}
+
+// check is what is looked at for the objects of a kind.
+type check struct {
+	kind client.ObjectList
+	look func(context.Context, view, extensionsv1alpha1.Object) (*finding, error)
+}
+
+func (h *health) checks() []check {
+	return []check{
+		{&extensionsv1alpha1.WorkerList{}, everyNodeReady},
+		{&extensionsv1alpha1.ControlPlaneList{}, h.controlPlaneHealthy},
+		{&extensionsv1alpha1.ControlPlaneList{}, managedHealthy(func(extensionsv1alpha1.Object) string {
 			return managed.ControlPlaneResource
-		})),
-		checkEach(ctx, h, &extensionsv1alpha1.NetworkList{}, managedHealthy(h, func(extensionsv1alpha1.Object) string {
+		})},
+		{&extensionsv1alpha1.NetworkList{}, managedHealthy(func(extensionsv1alpha1.Object) string {
 			return managed.NetworkResource
-		})),
-		checkEach(ctx, h, &extensionsv1alpha1.ContainerRuntimeList{},
-			managedHealthy(h, func(o extensionsv1alpha1.Object) string {
-				return "extension-containerruntime-" + o.GetName()
-			})),
-		checkEach(ctx, h, &extensionsv1alpha1.ExtensionList{}, managedHealthy(h, func(o extensionsv1alpha1.Object) string {
+		})},
+		{&extensionsv1alpha1.ContainerRuntimeList{}, managedHealthy(func(o extensionsv1alpha1.Object) string {
+			return "extension-containerruntime-" + o.GetName()
+		})},
+		{&extensionsv1alpha1.ExtensionList{}, managedHealthy(func(o extensionsv1alpha1.Object) string {
 			return "extension-" + o.GetName()
-		})),
-	)
+		})},
+	}
+}
+
+// view is the seed as one round sees it: each kind is listed once, for all shoots together.
+type view struct {
+	from  client.Reader
+	lists map[string]client.ObjectList
+}
+
+func list[L client.ObjectList](ctx context.Context, v view, kind L) (L, error) {
+	name := fmt.Sprintf("%T", kind)
+	if listed, ok := v.lists[name]; ok {
+		return listed.(L), nil
+	}
+	listed := kind.DeepCopyObject().(L)
+	if err := v.from.List(ctx, listed); err != nil {
+		return listed, fmt.Errorf("list %s: %w", name, err)
+	}
+	v.lists[name] = listed
+	return listed, nil
 }
 
 // finding is the outcome of a check; nil means that nothing is known.
@@ -94,23 +138,28 @@ type finding struct {
 	problem   string
 }
 
-func checkEach(ctx context.Context, h *health, list extensionsv1alpha1.ObjectList,
-	check func(context.Context, extensionsv1alpha1.Object) (*finding, error)) error {
-	if err := h.Known.List(ctx, list.(client.ObjectList)); err != nil {
-		return fmt.Errorf("list %T: %w", list, err)
+// compare says whether a condition of an object differs from what is found, and writes those that do if it may.
+func (h *health) compare(ctx context.Context, v view, c check, writes bool) (differs bool, err error) {
+	objects, err := list(ctx, v, c.kind)
+	if err != nil {
+		return false, err
 	}
 	var errs []error
-	for _, o := range list.Objects() {
+	for _, o := range objects.(extensionsv1alpha1.ObjectList).Objects() {
 		if o.GetExtensionSpec().GetExtensionType() != reference.Type || !settled(o) || h.leavesObject(o) {
 			continue
 		}
-		found, err := check(ctx, o)
+		found, err := c.look(ctx, v, o)
 		if err == nil && found != nil {
-			err = h.write(ctx, o, found)
+			conditions, changed := h.conditions(o, found)
+			differs = differs || changed
+			if changed && writes {
+				err = h.write(ctx, o, conditions)
+			}
 		}
 		errs = append(errs, client.IgnoreNotFound(err))
 	}
-	return errors.Join(errs...)
+	return differs, errors.Join(errs...)
 }
 
 // leavesObject says whether an object is of a kind that is left to somebody else.
@@ -128,9 +177,8 @@ func settled(o extensionsv1alpha1.Object) bool {
 		contract.RequestOf(o).Operation == ""
 }
 
-// write sends the condition with the resource version that was looked at, so that it never falls upon an object that
-// has been released since.
-func (h *health) write(ctx context.Context, o extensionsv1alpha1.Object, found *finding) error {
+// conditions are those of an object with what was found, and whether that changes them.
+func (h *health) conditions(o extensionsv1alpha1.Object, found *finding) ([]gardencorev1beta1.Condition, bool) {
 	condition := gardencorev1beta1.Condition{
 		Type: found.condition, Status: gardencorev1beta1.ConditionTrue, Reason: reasonHealthy,
 		Message: "All checks were successful.",
@@ -139,26 +187,28 @@ func (h *health) write(ctx context.Context, o extensionsv1alpha1.Object, found *
 		condition.Status, condition.Reason, condition.Message = gardencorev1beta1.ConditionFalse, reasonUnhealthy,
 			found.problem
 	}
-	status := o.GetExtensionStatus()
-	conditions, changed := reference.SetCondition(status.GetConditions(), condition, metav1.NewTime(h.Clock.Now()))
-	if !changed {
-		return nil
-	}
-	err := patch.LockedStatus(ctx, h.Seed, o.(client.Object), func() { status.SetConditions(conditions) })
+	return reference.SetCondition(o.GetExtensionStatus().GetConditions(), condition, metav1.NewTime(h.Clock.Now()))
+}
+
+// write sends conditions with the resource version that was looked at, so that they never fall upon an object that has
+// been released since.
+func (h *health) write(ctx context.Context, o extensionsv1alpha1.Object,
+	conditions []gardencorev1beta1.Condition) error {
+	err := patch.LockedStatus(ctx, h.Seed, o.(client.Object), func() { o.GetExtensionStatus().SetConditions(conditions) })
 	if apierrors.IsConflict(err) {
 		return nil // somebody is at it; the next round will see
 	}
 	return err
 }
 
-func (h *health) everyNodeReady(ctx context.Context, o extensionsv1alpha1.Object) (*finding, error) {
-	deployments := &machinev1alpha1.MachineDeploymentList{}
-	if err := h.Known.List(ctx, deployments, client.InNamespace(o.GetNamespace())); err != nil {
-		return nil, fmt.Errorf("list the MachineDeployments of %q: %w", o.GetNamespace(), err)
+func everyNodeReady(ctx context.Context, v view, o extensionsv1alpha1.Object) (*finding, error) {
+	deployments, err := list(ctx, v, &machinev1alpha1.MachineDeploymentList{})
+	if err != nil {
+		return nil, err
 	}
 	found := &finding{condition: gardencorev1beta1.ShootEveryNodeReady}
 	for _, d := range deployments.Items {
-		if d.Status.AvailableReplicas < d.Spec.Replicas {
+		if d.Namespace == o.GetNamespace() && d.Status.AvailableReplicas < d.Spec.Replicas {
 			found.problem = fmt.Sprintf("MachineDeployment %q has %d of %d machines available.", d.Name,
 				d.Status.AvailableReplicas, d.Spec.Replicas)
 			break
@@ -167,51 +217,49 @@ func (h *health) everyNodeReady(ctx context.Context, o extensionsv1alpha1.Object
 	return found, nil
 }
 
-func (h *health) controlPlaneHealthy(ctx context.Context, o extensionsv1alpha1.Object) (*finding, error) {
-	this := o.GetNamespace() + "/" + string(o.GetUID())
-	if _, complete := h.complete[this]; complete {
-		return nil, nil
-	}
+// controlPlaneHealthy reads in every round: there is no right to watch these objects.
+func (h *health) controlPlaneHealthy(ctx context.Context, _ view, o extensionsv1alpha1.Object) (*finding, error) {
 	found := &finding{condition: gardencorev1beta1.ShootControlPlaneHealthy}
-	for _, object := range []client.Object{
-		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: managed.CloudConfigMap}},
-		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: managed.ControlPlaneCA}},
-		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: managed.ControlPlaneServer}},
-	} {
-		name := object.GetName()
-		err := h.Seed.Get(ctx, client.ObjectKey{Namespace: o.GetNamespace(), Name: name}, object)
-		if apierrors.IsNotFound(err) {
-			found.problem = fmt.Sprintf("%T %q is missing.", object, name)
-			return found, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("look for %T %q: %w", object, name, err)
+	configMap := &corev1.ConfigMap{}
+	err := h.Seed.Get(ctx, client.ObjectKey{Namespace: o.GetNamespace(), Name: managed.CloudConfigMap}, configMap)
+	if apierrors.IsNotFound(err) {
+		found.problem = fmt.Sprintf("%T %q is missing.", configMap, managed.CloudConfigMap)
+		return found, nil
+	}
+	secrets := &metav1.PartialObjectMetadataList{}
+	secrets.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
+	if err := errors.Join(err, h.Seed.List(ctx, secrets, client.InNamespace(o.GetNamespace()))); err != nil {
+		return nil, fmt.Errorf("look for the objects of ControlPlane %q: %w", client.ObjectKeyFromObject(o), err)
+	}
+	for _, name := range []string{managed.ControlPlaneCA, managed.ControlPlaneServer} {
+		if !slices.ContainsFunc(secrets.Items, func(s metav1.PartialObjectMetadata) bool { return s.Name == name }) {
+			found.problem = fmt.Sprintf("%T %q is missing.", &corev1.Secret{}, name)
+			break
 		}
 	}
-	if h.complete == nil {
-		h.complete = map[string]time.Time{}
-	}
-	h.complete[this] = h.Clock.Now()
 	return found, nil
 }
 
 // managedHealthy looks at what the resource manager says of an object's ManagedResource.
-func managedHealthy(h *health, name func(extensionsv1alpha1.Object) string) func(context.Context,
+func managedHealthy(name func(extensionsv1alpha1.Object) string) func(context.Context, view,
 	extensionsv1alpha1.Object) (*finding, error) {
-	return func(ctx context.Context, o extensionsv1alpha1.Object) (*finding, error) {
-		managed := &resourcesv1alpha1.ManagedResource{}
-		if err := h.Known.Get(ctx, client.ObjectKey{Namespace: o.GetNamespace(), Name: name(o)}, managed); err != nil {
-			return nil, fmt.Errorf("read ManagedResource %q: %w", name(o), err)
+	return func(ctx context.Context, v view, o extensionsv1alpha1.Object) (*finding, error) {
+		all, err := list(ctx, v, &resourcesv1alpha1.ManagedResourceList{})
+		if err != nil {
+			return nil, err
 		}
-		if len(managed.Status.Conditions) == 0 {
+		i := slices.IndexFunc(all.Items, func(m resourcesv1alpha1.ManagedResource) bool {
+			return m.Namespace == o.GetNamespace() && m.Name == name(o)
+		})
+		if i < 0 || len(all.Items[i].Status.Conditions) == 0 {
 			return nil, nil
 		}
 		found := &finding{condition: gardencorev1beta1.ShootSystemComponentsHealthy}
-		for _, condition := range managed.Status.Conditions {
+		for _, condition := range all.Items[i].Status.Conditions {
 			wanted := condition.Type == resourcesv1alpha1.ResourcesApplied ||
 				condition.Type == resourcesv1alpha1.ResourcesHealthy
 			if wanted && condition.Status != gardencorev1beta1.ConditionTrue {
-				found.problem = fmt.Sprintf("ManagedResource %q: %s is %s: %s", managed.Name, condition.Type, condition.Status,
+				found.problem = fmt.Sprintf("ManagedResource %q: %s is %s: %s", name(o), condition.Type, condition.Status,
 					condition.Message)
 			}
 		}

@@ -61,13 +61,17 @@ func TestWorker_MachinesStillLack_EventsAskForNothing(t *testing.T) {
 	if look() == 0 {
 		t.Fatal("the Worker is not looked at")
 	}
-	b.clock.Step(4 * time.Second)
+	b.clock.Step(time.Second)
 	if reads := look(); reads > 0 {
 		t.Errorf("%d reads for an event that says nothing of the machines", reads)
 	}
 	b.clock.Step(time.Second)
-	if look() == 0 {
-		t.Error("no look after the time without any event")
+	if reads := look(); reads != 2 {
+		t.Errorf("%d reads after the pause without any event, want the Worker and a MachineDeployment", reads)
+	}
+	b.clock.Step(2 * time.Second)
+	if reads := look(); reads <= 2 {
+		t.Errorf("%d reads after two pauses without any event", reads)
 	}
 	b.machineController()
 	look()

@@ -81,8 +81,8 @@ func (o Options) withDefaults() Options {
 }
 
 // inNamespace lists the objects of a control-plane namespace that are due for something: an event beside them is never
-// a request of its own (docs/contract.md#clause-a10). One of which no watch has shown yet that it is due is enqueued by
-// its own event.
+// a request of its own (docs/contract.md#clause-a10). One of which no watch has shown yet that it is due is enqueued
+// when its own watch shows it, and not before.
 func (r *Reconciler[T]) inNamespace(ctx context.Context, namespace string) []reconcile.Request {
 	list := r.Kind.NewList()
 	var scope []client.ListOption

@@ -86,6 +86,8 @@ func TestPredicates(t *testing.T) {
 		o.Annotations["gardener.cloud/timestamp"] = time
 		return o
 	}
+	dying := at("1", "Processing")
+	dying.DeletionTimestamp = ptr.To(metav1.Now())
 	for _, test := range []struct {
 		name          string
 		before, after *extensionsv1alpha1.Network
@@ -104,7 +106,10 @@ func TestPredicates(t *testing.T) {
 			object("migrate", "Migrate", "Succeeded", false), true},
 		{"its own failure", done, object("", "Reconcile", "Error", false), false},
 		{"deleted", done, object("", "Reconcile", "Succeeded", true), true},
-		{"its own status while deleted", done, object("", "Delete", "Processing", true), false},
+		{"deleted under the same request", at("1", "Processing"), dying, true},
+		{"deleted, with its own status", done, object("", "Delete", "Processing", true), true},
+		{"its own status while deleted", object("", "Reconcile", "Succeeded", true),
+			object("", "Delete", "Processing", true), false},
 	} {
 		var got bool
 		if test.before == nil {

@@ -9,5 +9,6 @@
 //
 //   - a request stays visible until its outcome is, so that a crash at any write repeats work and loses no request;
 //   - an object is read from the API server, never from a cache, before anything is decided on it. What watches have
-//     shown says when to look (Reconciler.Known).
+//     shown says when to look (Reconciler.Known). It also says that a shoot has not failed, for the first attempt at a
+//     request (Kind.IgnoresCluster).
 package contract

@@ -20,7 +20,8 @@ type Pending struct {
 	For   string
 	After time.Duration
 	// Still says whether that is waited for by what watches have shown. While it is, events beside the object do not call
-	// the action, only a new request or After does. Nil: every event calls it.
+	// the action, only a new request or time does: After asks the API server once, and calls it then. Nil: every event
+	// calls it.
 	Still func(ctx context.Context, known client.Reader) bool
 }
 

@@ -24,7 +24,8 @@ type Kind[T extensionsv1alpha1.Object] struct {
 	// ClusterOptional allows a missing Cluster, for objects that outlive the control plane.
 	ClusterOptional bool
 
-	// IgnoresCluster is for a kind whose actions do not look at the Cluster.
+	// IgnoresCluster is for a kind whose actions do not look at the Cluster. The reconciler does: whether the shoot has
+	// failed, and whether it is deleted by force.
 	IgnoresCluster bool
 
 	// Secret gives the Secret that carries the finalizer too, if any.

@@ -46,7 +46,7 @@ func watched(kind Kind[*extensionsv1alpha1.Network], seed client.WithWatch, know
 func asking(operation string) *extensionsv1alpha1.Network {
 	o := object(operation, "Reconcile", "Succeeded", false)
 	o.Name, o.Namespace = "n", "ns"
-	o.Annotations["gardener.cloud/timestamp"] = "first"
+	metav1.SetMetaDataAnnotation(&o.ObjectMeta, "gardener.cloud/timestamp", "first")
 	return o
 }
 
@@ -86,17 +86,24 @@ func TestReconcile_KindThatIgnoresCluster_ReadsItOnlyWhereItDecides(t *testing.T
 		known, live gardencorev1beta1.LastOperationState
 		looks       bool // the kind's actions look at the Cluster
 		deleting    bool
+		last        string // the state of the last operation; empty for Succeeded
 		reads       int
 		acts        bool
 	}{
-		"known":                      {known: processing, live: processing, acts: true},
-		"not shown yet":              {live: processing, reads: 1, acts: true},
-		"failed":                     {known: failed, live: failed, reads: 1},
-		"not failed any more":        {known: failed, live: processing, reads: 1, acts: true},
-		"a kind that looks at it":    {known: processing, live: processing, looks: true, reads: 1, acts: true},
-		"deletion, perhaps by force": {known: processing, live: processing, deleting: true, reads: 1, acts: true},
+		"known":                          {known: processing, live: processing, acts: true},
+		"not shown yet":                  {live: processing, reads: 1, acts: true},
+		"failed":                         {known: failed, live: failed, reads: 1},
+		"not failed any more":            {known: failed, live: processing, reads: 1, acts: true},
+		"a kind that looks at it":        {known: processing, live: processing, looks: true, reads: 1, acts: true},
+		"deletion, perhaps by force":     {known: processing, live: processing, deleting: true, reads: 1, acts: true},
+		"failed, first attempt":          {known: processing, live: failed, acts: true},
+		"failed, attempt after an error": {known: processing, live: failed, last: "Error", reads: 1},
+		"failed, attempt after a wait":   {known: processing, live: failed, last: "Processing", reads: 1},
 	} {
 		o, acts := asking("reconcile"), false
+		if test.last != "" {
+			o.Status.LastOperation.State = gardencorev1beta1.LastOperationState(test.last)
+		}
 		seen := []client.Object{o.DeepCopy()}
 		if test.known != "" {
 			seen = append(seen, clusterWith(t, test.known))
@@ -132,47 +139,66 @@ func TestReconcile_KindThatIgnoresCluster_ReadsItOnlyWhereItDecides(t *testing.T
 	}
 }
 
-// An object that waits is looked at when what it waits for is there, when something else is asked, or when its time is
-// over although no watch has shown anything; and not for other events.
-func TestReconcile_ObjectThatWaits_IsLookedAtWhenItMatters(t *testing.T) {
+// The action of an object that waits is called when what it waits for is there, when something else is asked, or when
+// its time is over although no watch has shown anything; and not for other events.
+func TestReconcile_ObjectThatWaits_IsCalledWhenItMatters(t *testing.T) {
 	t.Parallel()
+	const second, pause = time.Second, 5 * time.Second
 	for name, test := range map[string]struct {
-		there   bool
-		request string
-		passes  time.Duration
-		looks   bool
+		shown, there bool // what is waited for
+		request      string
+		passes       []time.Duration
+		calls, reads int // reads of Networks
+		again        time.Duration
 	}{
-		"another event":         {passes: time.Second},
-		"it is there":           {there: true, passes: time.Second, looks: true},
-		"another request":       {request: "second", passes: time.Second, looks: true},
-		"no event for too long": {passes: 5 * time.Second, looks: true},
+		"another event":             {passes: []time.Duration{second}, again: 4 * second},
+		"it is there":               {shown: true, passes: []time.Duration{second}, calls: 1, reads: 1, again: pause},
+		"another request":           {request: "second", passes: []time.Duration{second}, calls: 1, reads: 1, again: pause},
+		"no event, not there":       {passes: []time.Duration{pause}, reads: 2, again: pause},
+		"no event, and it is there": {there: true, passes: []time.Duration{pause}, calls: 1, reads: 3, again: pause},
+		"no event for too long":     {passes: []time.Duration{pause, pause}, calls: 1, reads: 3, again: pause},
 	} {
-		o, there := asking("restore"), false
+		o, awaited, calls := asking("restore"), asking(""), 0
+		awaited.Name = "awaited"
 		kind := KindOf[*extensionsv1alpha1.Network]("Network")
 		kind.ClusterOptional = true
 		kind.OnReconcile = func(context.Context, logr.Logger, *extensionsv1alpha1.Network, *Cluster) error {
-			return &Pending{For: "machines", After: 5 * time.Second,
-				Still: func(context.Context, client.Reader) bool { return !there }}
+			calls++
+			return &Pending{For: "machines", After: pause, Still: func(ctx context.Context, from client.Reader) bool {
+				return from.Get(ctx, client.ObjectKeyFromObject(awaited), awaited.DeepCopy()) != nil
+			}}
 		}
 		seed, _ := fakeSeed(t, o)
 		known, _ := fakeSeed(t, o.DeepCopy())
 		r, reads := watched(kind, seed, known)
-		if result, err := r.Reconcile(t.Context(), requestFor(o)); err != nil || result.RequeueAfter != 5*time.Second {
+		if result, err := r.Reconcile(t.Context(), requestFor(o)); err != nil || result.RequeueAfter != pause {
 			t.Fatalf("%s: %v, %v", name, result, err)
 		}
+		calls = 0
 		clear(reads)
-		if there = test.there; test.request != "" {
-			asks := o.DeepCopy()
+		asks := o.DeepCopy()
+		if test.request != "" {
 			asks.Annotations["gardener.cloud/timestamp"] = test.request
-			r.Known, _ = fakeSeed(t, asks)
 		}
-		r.Clock.(*testingclock.FakeClock).Step(test.passes)
-		result, err := r.Reconcile(t.Context(), requestFor(o))
-		if err != nil || (len(reads) > 0) != test.looks {
-			t.Errorf("%s: reads %v, %v", name, reads, err)
+		r.Known, _ = fakeSeed(t, asks)
+		for at, is := range map[client.Client]bool{r.Known.(client.Client): test.shown, seed: test.there} {
+			if is {
+				if err := at.Create(t.Context(), awaited.DeepCopy()); err != nil {
+					t.Fatal(err)
+				}
+			}
 		}
-		if !test.looks && result.RequeueAfter != 4*time.Second {
-			t.Errorf("%s: looked at again after %v", name, result.RequeueAfter)
+		var again time.Duration
+		for _, pass := range test.passes {
+			r.Clock.(*testingclock.FakeClock).Step(pass)
+			result, err := r.Reconcile(t.Context(), requestFor(o))
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			again = result.RequeueAfter
+		}
+		if got := reads["get *v1alpha1.Network"]; calls != test.calls || got != test.reads || again != test.again {
+			t.Errorf("%s: %d calls, %d reads, looked at again after %v", name, calls, got, again)
 		}
 	}
 }

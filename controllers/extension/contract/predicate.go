@@ -42,6 +42,9 @@ func mayBeDue() predicate.Predicate {
 			if !okBefore || !okAfter {
 				return false
 			}
+			if before.GetDeletionTimestamp() == nil && after.GetDeletionTimestamp() != nil {
+				return true
+			}
 			if request := RequestOf(after); requested(request.Operation) {
 				// Whoever serves a request sees to it until its outcome is written, and most events are those writes.
 				return request.Timestamp == "" || request != RequestOf(before)

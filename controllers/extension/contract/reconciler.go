@@ -91,11 +91,13 @@ func (r *Reconciler[T]) cluster(ctx context.Context, obj T) (*Cluster, error) {
 	return cluster, err
 }
 
-// knownCluster is the Cluster as a watch has shown it, for a kind that asks of it only whether the shoot has failed.
-// It is nil if it must be read: no watch has shown it yet, it says that nothing may be done, or the object is deleted,
-// perhaps by force.
+// knownCluster is the Cluster as a watch has shown it, for the first attempt of a kind that asks of it only whether the
+// shoot has failed. It is nil if it must be read: no watch has shown it yet, it says that nothing may be done, the
+// object is deleted, perhaps by force, or what was begun has not succeeded, so that attempts of a failed shoot end.
 func (r *Reconciler[T]) knownCluster(ctx context.Context, obj T, namespace string) *Cluster {
-	if !r.Kind.IgnoresCluster || obj.GetDeletionTimestamp() != nil {
+	last := obj.GetExtensionStatus().GetLastOperation()
+	again := last != nil && last.State != gardencorev1beta1.LastOperationStateSucceeded
+	if !r.Kind.IgnoresCluster || again || obj.GetDeletionTimestamp() != nil {
 		return nil
 	}
 	cluster, err := GetCluster(ctx, r.known(), namespace)

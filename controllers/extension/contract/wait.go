@@ -13,28 +13,34 @@ type waits struct{ byObject sync.Map }
 
 // wait lasts until its end, unless the object is asked for something else, or what is waited for is there.
 type wait struct {
+	*Pending
 	end     time.Time
+	asked   bool // the API server, when After was over
 	request Request
-	still   func(context.Context, client.Reader) bool
 }
 
 func (w *waits) begin(key client.ObjectKey, pending *Pending, now time.Time, request Request) {
 	if pending.Still != nil {
-		w.byObject.Store(key, wait{end: now.Add(pending.After), request: request, still: pending.Still})
+		w.byObject.Store(key, wait{Pending: pending, end: now.Add(pending.After), request: request})
 	}
 }
 
-// stillWaits is how long an object need not be looked at, as far as watches show. If they show nothing it is looked at
-// when its Pending said.
+// stillWaits is how long an action need not be called, as far as watches show. They may show nothing: when its Pending
+// said, the API server is asked for what is waited for. The next time the action is called.
 func (r *Reconciler[T]) stillWaits(ctx context.Context, key client.ObjectKey) time.Duration {
 	found, waiting := r.waits.byObject.Load(key)
 	if !waiting {
 		return 0
 	}
 	w, obj := found.(wait), r.Kind.empty()
-	left := w.end.Sub(r.Clock.Now())
-	if left > 0 && r.known().Get(ctx, key, obj) == nil && obj.GetDeletionTimestamp() == nil &&
-		w.asks(RequestOf(obj)) && w.still(ctx, r.known()) {
+	left, from := w.end.Sub(r.Clock.Now()), r.known()
+	if left <= 0 && !w.asked {
+		left, from = w.After, client.Reader(r.Client)
+		w.end, w.asked = r.Clock.Now().Add(left), true
+		r.waits.byObject.Store(key, w)
+	}
+	if left > 0 && from.Get(ctx, key, obj) == nil && obj.GetDeletionTimestamp() == nil &&
+		w.asks(RequestOf(obj)) && w.Still(ctx, from) {
 		return left
 	}
 	r.waits.byObject.Delete(key)

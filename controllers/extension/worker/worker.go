@@ -40,9 +40,6 @@ type Provider struct {
 // machinePoll is the pause before machine objects are looked at again; their events wake sooner.
 const machinePoll = 2 * time.Second
 
-// machinesFallback is that pause where only the event for which a Worker waits wakes it: all of it is looked at then.
-const machinesFallback = 5 * time.Second
-
 // machineControllers are the names under which the controller of the machine objects may run.
 var machineControllers = []string{"machine-controller", "machine-controller-manager"}
 
@@ -176,7 +173,7 @@ func (p *Provider) waitForMachines(ctx context.Context, namespace string, pools 
 			return err
 		}
 		if lacking != "" {
-			return &contract.Pending{For: lacking, After: machinesFallback,
+			return &contract.Pending{For: lacking, After: machinePoll,
 				Still: func(ctx context.Context, known client.Reader) bool {
 					lacking, err := pool.lacking(ctx, known, namespace)
 					return err == nil && lacking != ""
