@@ -243,8 +243,8 @@ func rawValue(t *testing.T, c *embedded.Cluster, key string) string {
 	return string(answer.Kvs[0].Value)
 }
 
-// Every file is for its owner alone: whoever loosens a folder shows nobody a key, a token or a log. Only who may write a
-// socket can use it.
+// Every file is for its owner alone: whoever loosens a folder shows nobody a key, a token or a log. Only who may write
+// a socket can use it.
 func testFiles(t *testing.T, l *embedded.Landscape) {
 	checked := 0
 	err := filepath.WalkDir(l.Dir().Path, func(path string, entry os.DirEntry, err error) error {

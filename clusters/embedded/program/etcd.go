@@ -7,9 +7,9 @@ import (
 )
 
 // etcdSocket is where the cluster's own API server reaches etcd. It opens some seventy connections when it starts, and
-// by TLS each took both programs a millisecond and more; so did every request a little. It has a folder of its own, which
-// nobody else can enter. The path is relative to the cluster's folder, in which both run: that of a socket has at most
-// 108 bytes.
+// by TLS each took both programs a millisecond and more; so did every request a little. It has a folder of its own,
+// which nobody else can enter. The path is relative to the cluster's folder, in which both run: that of a socket has at
+// most 108 bytes.
 const etcdSocket = "unix://" + sockets + "/etcd.sock"
 
 // sockets is the folder of sockets in that of the cluster.

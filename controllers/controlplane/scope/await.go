@@ -14,7 +14,7 @@ const firstLive = time.Second
 
 // Await is Until for what the watches behind the Bell see of the seed. look is given what it reads from: first Watched,
 // which says when it is worth while to ask, and then the API server, whose answer decides. Whatever the cache says, and
-// however often the Bell rings, the API server is asked after a second or the fallback interval, the shorter of the two,
+// however often the Bell rings, the API server is asked after a second or the fallback interval, whichever is shorter,
 // then at each fallback interval since it was asked, and when the time is up.
 func (s *Scope) Await(ctx context.Context, timeout time.Duration, what string,
 	look func(ctx context.Context, seed client.Reader) error) error {
@@ -24,7 +24,7 @@ func (s *Scope) Await(ctx context.Context, timeout time.Duration, what string,
 		due = s.Clock.Now().Add(s.WaitInterval)
 		return err
 	}
-	return s.wait(ctx, s.Namespace(), timeout, what, waiting{
+	return waiting{
 		look: func(ctx context.Context) error {
 			if s.Watched != nil && s.Clock.Now().Before(due) {
 				err := look(ctx, s.Watched)
@@ -36,5 +36,5 @@ func (s *Scope) Await(ctx context.Context, timeout time.Duration, what string,
 		},
 		last:  live,
 		pause: func() time.Duration { return due.Sub(s.Clock.Now()) },
-	})
+	}.wait(ctx, s, s.Namespace(), timeout, what)
 }

@@ -75,7 +75,7 @@ func (s *Scope) Until(ctx context.Context, timeout time.Duration, what string,
 // UntilRung is Until for what is not in the namespace: it looks again whenever the Bell rings for a name.
 func (s *Scope) UntilRung(ctx context.Context, name string, timeout time.Duration, what string,
 	look func(context.Context) error) error {
-	return s.wait(ctx, name, timeout, what, waiting{look: look, pause: func() time.Duration { return s.WaitInterval }})
+	return waiting{look: look, pause: func() time.Duration { return s.WaitInterval }}.wait(ctx, s, name, timeout, what)
 }
 
 // waiting is how a wait looks.
@@ -87,7 +87,7 @@ type waiting struct {
 	pause func() time.Duration
 }
 
-func (s *Scope) wait(ctx context.Context, name string, timeout time.Duration, what string, w waiting) error {
+func (w waiting) wait(ctx context.Context, s *Scope, name string, timeout time.Duration, what string) error {
 	deadline := s.Clock.NewTimer(timeout)
 	defer deadline.Stop()
 	for {

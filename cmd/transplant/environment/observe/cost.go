@@ -20,8 +20,8 @@ func (o *Observer) Cost(context.Context) (timeline.CostSeen, error) {
 			seen.CPU += timeline.Length(u.CPU)
 		}
 		seen.Processes = append(seen.Processes, timeline.ProcessSeen{
-			PID: u.PID, Birth: u.Birth, Program: u.Program, Parent: u.Parent, CPU: timeline.Length(u.CPU), Ended: timeline.Length(u.Ended),
-			WakeUps: u.WakeUps,
+			PID: u.PID, Birth: u.Birth, Program: u.Program, Parent: u.Parent, CPU: timeline.Length(u.CPU),
+			Ended: timeline.Length(u.Ended), WakeUps: u.WakeUps,
 		})
 	}
 	for _, t := range o.Landscape.Links().Traffic() {
