@@ -9,6 +9,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -172,29 +173,37 @@ func (l *Leftovers) deleteBackupEntries(ctx context.Context) error {
 // shallowly takes the finalizers off an object and deletes it, and looks until it is gone: an extension that has just
 // begun to work on it may set its finalizer again. An object that was listed is not read again at first.
 func (l *Leftovers) shallowly(ctx context.Context, object client.Object) error {
-	listed := object.GetResourceVersion() != ""
+	known := object.GetResourceVersion() != ""
 	return l.Until(ctx, timeout, "the shallow deletion of "+objects.Name(object, l.Seed.Scheme()),
-		func(ctx context.Context) error {
-			if !listed {
-				if err := objects.Read(ctx, l.Seed, object); err != nil {
-					return client.IgnoreNotFound(err)
+		func(ctx context.Context) (err error) {
+			if known {
+				err = l.release(ctx, object)
+			}
+			// What was listed may be long ago: others may have written it, or made it anew.
+			if !known || apierrors.IsConflict(err) {
+				if err = objects.Read(ctx, l.Seed, object); err == nil {
+					err = l.release(ctx, object)
 				}
 			}
-			listed = false
-			// What was listed may be long ago: others may have written it, or made it anew.
-			if err := patch.LockedObject(ctx, l.Seed, object, func() {
-				object.SetFinalizers(nil)
-				contract.Confirm(object)
-			}); err != nil {
-				return client.IgnoreNotFound(err)
-			}
-			if back := object.GetFinalizers(); len(back) > 0 {
-				return fmt.Errorf("the finalizers %q are there again", back)
-			}
-			// Only as it is now: with a finalizer that came back, a deletion would be a real one. One that succeeds leaves
-			// nothing behind, as there is no finalizer.
-			uid, version := object.GetUID(), object.GetResourceVersion()
-			asSeen := client.Preconditions{UID: &uid, ResourceVersion: &version}
-			return client.IgnoreNotFound(l.Seed.Delete(ctx, object, asSeen))
+			known = false
+			return client.IgnoreNotFound(err)
 		})
+}
+
+// release takes the finalizers off the object as it was read, and deletes it.
+func (l *Leftovers) release(ctx context.Context, object client.Object) error {
+	err := patch.LockedObject(ctx, l.Seed, object, func() {
+		object.SetFinalizers(nil)
+		contract.Confirm(object)
+	})
+	if back := object.GetFinalizers(); err == nil && len(back) > 0 {
+		err = fmt.Errorf("the finalizers %q are there again", back)
+	}
+	if err != nil {
+		return err
+	}
+	// Only as it is now: with a finalizer that came back, a deletion would be a real one. One that succeeds leaves
+	// nothing behind, as there is no finalizer.
+	uid, version := object.GetUID(), object.GetResourceVersion()
+	return l.Seed.Delete(ctx, object, client.Preconditions{UID: &uid, ResourceVersion: &version})
 }
