@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -225,6 +226,42 @@ func TestRemove_ObjectsThatWereListed_AreNotReadOneByOne(t *testing.T) {
 		if kind := fmt.Sprintf("%T", object); read[kind] != 0 {
 			t.Errorf("%s: %d reads, want none", kind, read[kind])
 		}
+	}
+}
+
+// A list is long ago when its last object has its turn. What others have written since is read and released in the same
+// look, and nobody else's finalizer goes unseen.
+func TestRemove_ListedObjectWasWrittenSince_IsReadAgainAtOnce(t *testing.T) {
+	t.Parallel()
+	onA, _ := controlplanetest.OnSeedA(t, "Reconcile", nil, interceptor.Funcs{})
+	o := New(onA)
+	o.WaitInterval = time.Hour // no second look comes in time
+	seed := fake.NewClientBuilder().WithScheme(controlplanetest.FullScheme(t)).
+		WithObjects(controlPlaneOf("shoot--p--alpha")...).Build()
+	written := false
+	o.Seed = interceptor.NewClient(seed, interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch,
+			options ...client.PatchOption) error {
+			if infrastructure, is := object.(*extensionsv1alpha1.Infrastructure); is && !written {
+				written = true
+				other := infrastructure.DeepCopy()
+				if err := c.Get(ctx, client.ObjectKeyFromObject(other), other); err != nil {
+					t.Error(err)
+				}
+				other.Labels = map[string]string{"somebody": "else"}
+				if err := c.Update(ctx, other); err != nil {
+					t.Error(err)
+				}
+			}
+			return c.Patch(ctx, object, patch, options...)
+		},
+	})
+	if err := o.deleteExtensions(t.Context()); err != nil || !written {
+		t.Fatalf("written %t: %v", written, err)
+	}
+	left := &extensionsv1alpha1.InfrastructureList{}
+	if err := seed.List(t.Context(), left); err != nil || len(left.Items) > 0 {
+		t.Errorf("%d infrastructures are left: %v", len(left.Items), err)
 	}
 }
 
