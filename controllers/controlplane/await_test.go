@@ -45,10 +45,10 @@ func (b *behind) List(ctx context.Context, list client.ObjectList, o ...client.L
 }
 
 // A wait reads what a watch sees from the cache, and asks the API server at the end: not at each change of the
-// namespace, of which there are many while a control plane starts. A cache that has stopped costs one interval.
+// namespace, of which there are many while a control plane starts. A cache that has stopped costs a second.
 func TestWaits_NamespaceThatChangesOften_AskTheAPIServerOnce(t *testing.T) {
 	t.Parallel()
-	const changes = 20
+	const changes, pause = 20, 20 * time.Millisecond
 	meta := metav1.ObjectMeta{Namespace: "shoot--p--alpha", Name: "alpha"}
 	done := &extensionsv1alpha1.Infrastructure{ObjectMeta: meta}
 	done.Status.LastOperation = &gardencorev1beta1.LastOperation{Type: "Reconcile", State: "Succeeded"}
@@ -86,7 +86,7 @@ func TestWaits_NamespaceThatChangesOften_AskTheAPIServerOnce(t *testing.T) {
 			name  string
 			looks int
 			after time.Duration
-		}{{"woken", changes, changes * time.Second}, {"the cache has stopped", 1 << 20, time.Minute}} {
+		}{{"woken", changes, changes * pause}, {"the cache has stopped", 1 << 20, time.Second}} {
 			t.Run(name+" "+cached.name, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestWaits_NamespaceThatChangesOften_AskTheAPIServerOnce(t *testing.T) {
 						for ctx.Err() == nil {
 							select {
 							case <-ctx.Done():
-							case <-time.After(time.Second):
+							case <-time.After(pause):
 								o.Bell.Ring(o.Namespace())
 							}
 						}
