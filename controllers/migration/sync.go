@@ -45,7 +45,7 @@ func (r *StateSync) Reconcile(ctx context.Context, request reconcile.Request) (r
 	if works && flow != gardencorev1beta1.LastOperationTypeReconcile {
 		return reconcile.Result{RequeueAfter: workRetry}, nil
 	}
-	shoot, err := r.held(ctx, request.NamespacedName)
+	shoot, err := r.ownedShoot(ctx, request.NamespacedName)
 	if err == nil {
 		err = r.Factory.States.Save(ctx, request.NamespacedName, func(ctx context.Context) (*shootstate.State, error) {
 			return r.collect(ctx, shoot)
@@ -63,8 +63,8 @@ func (r *StateSync) Reconcile(ctx context.Context, request reconcile.Request) (r
 // errNotOwned says that the state is not this seed's to replace, or not any more.
 var errNotOwned = errors.New("the seed does not hold the shoot")
 
-// held is the shoot, read anew and uncached. If the seed does not hold it, the error is errNotOwned.
-func (r *StateSync) held(ctx context.Context, key client.ObjectKey) (*gardencorev1beta1.Shoot, error) {
+// ownedShoot is the shoot, read anew and uncached. If the seed does not hold it, the error is errNotOwned.
+func (r *StateSync) ownedShoot(ctx context.Context, key client.ObjectKey) (*gardencorev1beta1.Shoot, error) {
 	shoot := &gardencorev1beta1.Shoot{}
 	if err := r.Factory.Garden.Get(ctx, key, shoot); apierrors.IsNotFound(err) {
 		return nil, errNotOwned
@@ -85,7 +85,7 @@ func (r *StateSync) collect(ctx context.Context, shoot *gardencorev1beta1.Shoot)
 	if err != nil {
 		return nil, fmt.Errorf("collect the state of shoot %q: %w", key, err)
 	}
-	again, err := r.held(ctx, key)
+	again, err := r.ownedShoot(ctx, key)
 	if err != nil {
 		return nil, err
 	}
