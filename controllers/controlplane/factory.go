@@ -37,10 +37,9 @@ type Factory struct {
 	// Watched is that of each Scope.
 	Watched client.Reader
 
-	seedObject scope.Shared[*gardencorev1beta1.Seed]
-	mu         sync.Mutex
-	busy       map[client.ObjectKey]bool
-	takeovers  map[client.ObjectKey]takeover
+	mu        sync.Mutex
+	busy      map[client.ObjectKey]bool
+	takeovers map[client.ObjectKey]takeover
 }
 
 // takeover is how far a shoot's take-over has come in this process, kept from one run of a flow to the next: who begins
@@ -51,7 +50,8 @@ type takeover struct {
 }
 
 // Operation makes the Operation for one run. The shoot is read anew, uncached: a decision must not rest on a cache. The
-// Seed may be that of another run, see scope.Freshness. A nil Operation without error means that the shoot is gone.
+// Seed is read after it: whoever changes the Seed and then asks for a run gets what he changed. A nil Operation without
+// error means that the shoot is gone.
 func (f *Factory) Operation(ctx context.Context, log logr.Logger, key client.ObjectKey) (*Operation, error) {
 	o, err := f.Look(ctx, log, key)
 	if o == nil || err != nil {
@@ -84,15 +84,12 @@ func (f *Factory) operation(log logr.Logger, shoot *gardencorev1beta1.Shoot) *Op
 	})
 }
 
-// readSeed reads the Seed of this gardenlet, for all who ask within a moment.
 func (f *Factory) readSeed(ctx context.Context) (*gardencorev1beta1.Seed, error) {
-	return f.seedObject.Get(ctx, f.Clock, func(ctx context.Context) (*gardencorev1beta1.Seed, error) {
-		seed := &gardencorev1beta1.Seed{}
-		if err := f.Garden.Get(ctx, client.ObjectKey{Name: f.SeedName}, seed); err != nil {
-			return nil, fmt.Errorf("read seed %q: %w", f.SeedName, err)
-		}
-		return seed, nil
-	})
+	seed := &gardencorev1beta1.Seed{}
+	if err := f.Garden.Get(ctx, client.ObjectKey{Name: f.SeedName}, seed); err != nil {
+		return nil, fmt.Errorf("read seed %q: %w", f.SeedName, err)
+	}
+	return seed, nil
 }
 
 // Abandoned makes the Operation for what a shoot that is no more has left in a namespace of this seed; nil if the

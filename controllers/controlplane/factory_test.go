@@ -76,40 +76,43 @@ func TestAbandoned(t *testing.T) {
 	}
 }
 
-// Each run reads its shoot; the Seed is read for all runs of a moment, and not for those who only look.
-func TestFactory_ReadsTheShootForEachRunAndTheSeedForAll(t *testing.T) {
+// Whoever changes the Seed and then asks for a run gets what he changed, however soon after another run that is: each
+// run reads the Seed, after its Shoot. Who only looks reads no Seed.
+func TestFactory_EachRunReadsTheSeedAfterItsShoot(t *testing.T) {
 	t.Parallel()
-	asked := map[string]int{}
-	shoot := func(name string) client.Object {
-		return &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{Namespace: "garden-p", Name: name}}
-	}
-	garden := fake.NewClientBuilder().WithScheme(controlplanetest.SeedScheme(t)).WithObjects(controlplanetest.SeedA(),
-		shoot("alpha"), shoot("beta")).Build()
-	clock := testingclock.NewFakeClock(time.Unix(1000, 0))
+	var asked []string
+	seed := controlplanetest.SeedA()
+	garden := fake.NewClientBuilder().WithScheme(controlplanetest.SeedScheme(t)).WithObjects(seed,
+		&gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{Namespace: "garden-p", Name: "alpha"}}).Build()
 	f := &Factory{
-		Settings: scope.Settings{SeedName: "a"}, Clock: clock,
+		Settings: scope.Settings{SeedName: "a"}, Clock: testingclock.NewFakeClock(time.Unix(1000, 0)),
 		Garden: interceptor.NewClient(garden, interceptor.Funcs{
 			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object,
 				options ...client.GetOption) error {
-				asked[fmt.Sprintf("%T", o)]++
+				asked = append(asked, fmt.Sprintf("%T", o))
 				return c.Get(ctx, key, o, options...)
 			},
 		}),
 	}
-	for i, want := range []int{1, 1, 2} {
-		for _, name := range []string{"alpha", "beta"} {
-			key := client.ObjectKey{Namespace: "garden-p", Name: name}
-			o, err := f.Operation(t.Context(), logr.Discard(), key)
-			if err != nil || o.SeedObject.UID != "uid-a" {
-				t.Fatalf("got %+v, %v", o, err)
-			}
-			if _, err := f.Look(t.Context(), logr.Discard(), key); err != nil {
-				t.Fatal(err)
-			}
+	key := client.ObjectKey{Namespace: "garden-p", Name: "alpha"}
+	for _, zones := range [][]string{{"here-1"}, {"here-1", "here-2"}, nil} {
+		seed.Spec.Provider.Zones = zones
+		if err := garden.Update(t.Context(), seed); err != nil {
+			t.Fatal(err)
 		}
-		if diff := cmp.Diff(map[string]int{"*v1beta1.Shoot": 4 * (i + 1), "*v1beta1.Seed": want}, asked); diff != "" {
-			t.Errorf("round %d (-want +got):\n%s", i, diff)
+		asked = nil
+		o, err := f.Operation(t.Context(), logr.Discard(), key)
+		if err != nil {
+			t.Fatal(err)
 		}
-		clock.Step(600 * time.Millisecond)
+		if diff := cmp.Diff(zones, o.SeedObject.Spec.Provider.Zones); diff != "" {
+			t.Errorf("the Seed's zones (-want +got):\n%s", diff)
+		}
+		if _, err := f.Look(t.Context(), logr.Discard(), key); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{"*v1beta1.Shoot", "*v1beta1.Seed", "*v1beta1.Shoot"}, asked); diff != "" {
+			t.Errorf("reads of a run and of a look (-want +got):\n%s", diff)
+		}
 	}
 }
