@@ -15,7 +15,7 @@ import (
 )
 
 // dying is a scenario in which the extension dies of what it has just written: on seed a while it releases the shoot,
-// on seed b when it has adopted the network and not said so yet.
+// on seed b while it adopts it.
 const dying = `apiVersion: transplant.dev/v1alpha1
 kind: Scenario
 metadata: {name: dying}

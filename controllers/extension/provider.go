@@ -34,6 +34,8 @@ type provider struct {
 
 // AddToManager lets mgr serve all kinds, except those that are left to others.
 func (p *provider) AddToManager(mgr manager.Manager, o contract.Options) error {
+	systems := o
+	systems.Type = operatingsystem.Image
 	return errors.Join(
 		add(p, mgr, p.infrastructure().Kind(), o),
 		add(p, mgr, p.dnsRecord().Kind(), o),
@@ -41,7 +43,7 @@ func (p *provider) AddToManager(mgr manager.Manager, o contract.Options) error {
 		add(p, mgr, p.backup().Entry(), o),
 		add(p, mgr, p.managed().ControlPlane(), o),
 		add(p, mgr, p.managed().Network(), o),
-		add(p, mgr, p.operatingSystem().Kind(), o),
+		add(p, mgr, p.operatingSystem().Kind(), systems),
 		add(p, mgr, p.worker().Kind(), o),
 		p.addInPlaceProgress(mgr),
 		add(p, mgr, p.managed().ContainerRuntime(), o),

@@ -1,6 +1,6 @@
 // Command acmeextension is an extension as an outside author might write one: plain controller-runtime on the API
-// types, and nothing of ours but those and the client of the cloud. It has two kinds, as providers have. The tests run
-// it in scenarios of the catalogue.
+// types, and nothing of ours but those and the client of the cloud. It has three kinds: one of its own, one in place
+// of the reference provider's, and one with a type of its own. The tests run it in scenarios of the catalogue.
 //
 // FORGETFUL=true plants the bug that such tests are for: a restore that does not adopt the state.
 package main
@@ -65,6 +65,7 @@ func run(ctx context.Context) error {
 		add(mgr, func() *extensionsv1alpha1.Infrastructure {
 			return &extensionsv1alpha1.Infrastructure{}
 		}, networks{mgr.GetClient(), account}),
+		add(mgr, func() *extensionsv1alpha1.Network { return &extensionsv1alpha1.Network{} }, podNetworks{}),
 	); err != nil {
 		return err
 	}

@@ -58,3 +58,12 @@ func nameOf(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	return name
 }
+
+// CheckKeys finds keys of a mapping that are not among the names.
+func CheckKeys(path *field.Path, fields map[string]any, names []string) field.ErrorList {
+	var errs field.ErrorList
+	for name := range fields {
+		errs = append(errs, Check(path.Child(name), name, names)...)
+	}
+	return errs
+}

@@ -1,7 +1,7 @@
 // Package fit finds what does not fit in an object of others that stands in a file: the fields that the object's Go
 // type does not have, and values of a wrong type.
 //
-// It does not fill the type, and knows nothing of what values mean.
+// It knows nothing of what values mean.
 package fit
 
 import (
@@ -14,6 +14,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/transplant-sim/transplant/sim/spelling"
 )
@@ -212,4 +214,38 @@ func join(path, name string) string {
 		return name
 	}
 	return path + "." + name
+}
+
+// Check finds what does not fit of the fields of an object in its type, and fills it.
+func Check(path *field.Path, fields map[string]any, object any) field.ErrorList {
+	var errs field.ErrorList
+	for _, m := range Find(fields, reflect.TypeOf(object)) {
+		at := below(path, m.Path)
+		if m.Unknown {
+			errs = append(errs, field.Forbidden(at, "there is no such field; "+m.Remedy))
+		} else {
+			errs = append(errs, field.Invalid(at, m.Value, m.Remedy))
+		}
+	}
+	if len(errs) > 0 {
+		return errs
+	}
+	content, err := json.Marshal(fields)
+	if err == nil {
+		err = json.Unmarshal(content, object)
+	}
+	if err != nil { // what only the type's own code finds
+		errs = append(errs, field.Invalid(path, string(content), err.Error()))
+	}
+	return errs
+}
+
+// below is a path with dots and indices under another.
+func below(path *field.Path, rest string) *field.Path {
+	for name := range strings.SplitSeq(rest, ".") {
+		if name != "" {
+			path = path.Child(name)
+		}
+	}
+	return path
 }

@@ -6,10 +6,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	"github.com/transplant-sim/transplant/sim/mergepatch"
 )
 
-// ProviderType is the type that every extension object of a landscape has, but for Extensions that are asked for by
-// theirs.
+// ProviderType is the type of all extension objects of a landscape that has no third-party extensions, but for
+// OperatingSystemConfigs: their type is the name of the machine image.
 const ProviderType = "transplant"
 
 // Extension is a third-party extension controller. It runs on every seed, each an actor of its own.
@@ -32,14 +33,23 @@ type Extension struct {
 	Rules []Rule `json:"rules,omitempty"`
 	// ProviderConfig stands in the shoots' spec.extensions, for a kind Extension.
 	ProviderConfig *runtime.RawExtension `json:"providerConfig,omitempty"`
+	// Shoot is a JSON merge patch (RFC 7386) for each Shoot of a scenario: null removes a field, a list replaces the
+	// whole list. The Shoot asks for the types of the extension there.
+	Shoot *mergepatch.Merge `json:"shoot,omitempty"`
+	// WorkerPool is such a patch for each worker pool of the Shoots, as in spec.provider.workers.
+	WorkerPool *mergepatch.Part `json:"workerPool,omitempty"`
+	// CloudProfile is such a patch for the CloudProfile.
+	CloudProfile *mergepatch.Merge `json:"cloudProfile,omitempty"`
+	// Seed is such a patch for each Seed.
+	Seed *mergepatch.Merge `json:"seed,omitempty"`
 }
 
 // ExtensionResource is a kind of objects of a type, as in a ControllerRegistration of Gardener.
 type ExtensionResource struct {
 	// Kind in the group extensions.gardener.cloud.
 	Kind string `json:"kind"`
-	// Type of the objects. For an Extension a new one, which every shoot then has; for all other kinds that of the
-	// landscape, and the reference provider stands aside.
+	// Type of the objects. For an Extension a new one, which every shoot then has. For all other kinds it is one that the
+	// landscape asks for. At the type of the reference provider, that provider stands aside.
 	Type string `json:"type"`
 	// StateMayChange says that what the objects keep in status.state may be something else after a move. Without it that
 	// breaks the promise MigrationEnds.
@@ -129,7 +139,7 @@ func TakenKinds(all []Extension) []string {
 	var kinds []string
 	for _, e := range all {
 		for _, resource := range e.Resources {
-			if resource.Kind != extensionsv1alpha1.ExtensionResource {
+			if resource.Kind != extensionsv1alpha1.ExtensionResource && resource.Type == ReferenceType(resource.Kind) {
 				kinds = append(kinds, resource.Kind)
 			}
 		}

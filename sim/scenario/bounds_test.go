@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/transplant-sim/transplant/sim/fault/chaosmesh"
+	"github.com/transplant-sim/transplant/sim/mergepatch"
 	"github.com/transplant-sim/transplant/sim/scenario"
 	"github.com/transplant-sim/transplant/sim/step/manifest"
 )
@@ -268,7 +269,8 @@ func fieldsOf(form reflect.Type) []member {
 	return all
 }
 
-var opaque = []reflect.Type{reflect.TypeFor[chaosmesh.Experiment](), reflect.TypeFor[manifest.Merge](),
+var opaque = []reflect.Type{reflect.TypeFor[chaosmesh.Experiment](), reflect.TypeFor[mergepatch.Merge](),
+	reflect.TypeFor[mergepatch.Part](),
 	reflect.TypeFor[manifest.Object]()}
 
 // kindOf a field; empty for structs, whose fields are tried by themselves.

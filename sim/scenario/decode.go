@@ -19,6 +19,7 @@ import (
 
 	"github.com/transplant-sim/transplant/sim/fault/chaosmesh"
 	"github.com/transplant-sim/transplant/sim/fit"
+	"github.com/transplant-sim/transplant/sim/mergepatch"
 	"github.com/transplant-sim/transplant/sim/scenario/fields"
 	"github.com/transplant-sim/transplant/sim/spelling"
 	"github.com/transplant-sim/transplant/sim/step/manifest"
@@ -57,7 +58,8 @@ var (
 	durationType = reflect.TypeFor[metav1.Duration]()
 	quantityType = reflect.TypeFor[resource.Quantity]()
 	// foreignTypes are objects of others that the format has in it; they read themselves, from JSON.
-	foreignTypes = []reflect.Type{reflect.TypeFor[chaosmesh.Experiment](), reflect.TypeFor[manifest.Merge](),
+	foreignTypes = []reflect.Type{reflect.TypeFor[chaosmesh.Experiment](), reflect.TypeFor[mergepatch.Merge](),
+		reflect.TypeFor[mergepatch.Part](),
 		reflect.TypeFor[manifest.Object](), reflect.TypeFor[runtime.RawExtension]()}
 )
 

@@ -3,6 +3,7 @@ package scenario
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,8 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/mergepatch"
 )
 
 // ExtensionKind is the kind of files about third-party extensions.
@@ -72,6 +75,7 @@ func (e *ExtensionDeployment) check() field.ErrorList {
 	errs = append(errs, checkResources(spec, e.Spec)...)
 	errs = append(errs, checkProgram(spec, e.Spec)...)
 	errs = append(errs, checkEnv(spec.Child("env"), e.Spec.Env)...)
+	errs = append(errs, checkOverlays(spec, e.Spec)...)
 	return append(errs, checkRules(spec.Child("rules"), e.Spec.Rules)...)
 }
 
@@ -98,16 +102,11 @@ func checkResources(spec *field.Path, e landscape.Extension) field.ErrorList {
 	return errs
 }
 
-// checkType: nobody would reconcile, or be asked to, what has a type that nobody in the landscape uses.
 func checkType(at *field.Path, resource landscape.ExtensionResource) field.ErrorList {
 	kind, kinds := resource.Kind, landscape.ExtensionKinds()
 	switch {
 	case !slices.Contains(kinds, kind):
 		return field.ErrorList{field.NotSupported(at.Child("kind"), kind, kinds)}
-	case kind != extensionsv1alpha1.ExtensionResource && resource.Type != landscape.ProviderType:
-		return field.ErrorList{field.Invalid(at.Child("type"), resource.Type,
-			fmt.Sprintf("no %s of a landscape has this type; must be %q, for which the reference provider then stands aside",
-				kind, landscape.ProviderType))}
 	case kind == extensionsv1alpha1.ExtensionResource && resource.Type == landscape.ProviderType:
 		return field.ErrorList{field.Invalid(at.Child("type"), resource.Type,
 			"is the reference provider's; give your Extension a type of its own")}
@@ -115,6 +114,26 @@ func checkType(at *field.Path, resource landscape.ExtensionResource) field.Error
 		return field.ErrorList{field.Invalid(at.Child("type"), resource.Type, validation.IsDNS1123Label(resource.Type)[0])}
 	}
 	return nil
+}
+
+// checkOverlays reads each patch strictly into what it changes.
+func checkOverlays(spec *field.Path, e landscape.Extension) field.ErrorList {
+	var errs field.ErrorList
+	for name, overlay := range map[string]struct {
+		patch *mergepatch.Merge
+		of    any
+	}{
+		fieldShoot: {e.Shoot, &gardencorev1beta1.Shoot{}}, fieldSeed: {e.Seed, &gardencorev1beta1.Seed{}},
+		"cloudProfile": {e.CloudProfile, &gardencorev1beta1.CloudProfile{}},
+	} {
+		if overlay.patch != nil {
+			errs = append(errs, overlay.patch.Check(spec.Child(name), overlay.of)...)
+		}
+	}
+	if e.WorkerPool != nil {
+		errs = append(errs, e.WorkerPool.CheckPart(spec.Child(fieldWorkerPool), &gardencorev1beta1.Worker{})...)
+	}
+	return errs
 }
 
 func checkProgram(spec *field.Path, e landscape.Extension) field.ErrorList {
@@ -222,5 +241,80 @@ func (f *ExtensionFlag) Parse() ([]landscape.Extension, error) {
 		}
 		extensions = append(extensions, e)
 	}
-	return extensions, errors.Join(errs...)
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	return extensions, errors.Join(f.checkAsked(extensions)...)
+}
+
+// Fields of an extension that change objects of the landscape.
+const fieldShoot, fieldWorkerPool, fieldSeed = "shoot", "workerPool", "seed"
+
+// asking says by which field of an extension's file the landscape asks for a type of a kind, and how.
+var asking = map[string]struct{ field, how string }{
+	extensionsv1alpha1.InfrastructureResource:   {fieldShoot, "{spec: {provider: {type: %s}}}"},
+	extensionsv1alpha1.ControlPlaneResource:     {fieldShoot, "{spec: {provider: {type: %s}}}"},
+	extensionsv1alpha1.WorkerResource:           {fieldShoot, "{spec: {provider: {type: %s}}}"},
+	extensionsv1alpha1.NetworkResource:          {fieldShoot, "{spec: {networking: {type: %s}}}"},
+	extensionsv1alpha1.ContainerRuntimeResource: {fieldWorkerPool, "{cri: {containerRuntimes: [{type: %s}]}}"},
+	extensionsv1alpha1.OperatingSystemConfigResource: {fieldWorkerPool,
+		"{machine: {image: {name: %s, version: 1.0.0}}}"},
+	extensionsv1alpha1.DNSRecordResource:    {fieldSeed, "{spec: {dns: {internal: {type: %s}}}}"},
+	extensionsv1alpha1.BackupBucketResource: {fieldSeed, "{spec: {backup: {provider: %s}}}"},
+	extensionsv1alpha1.BackupEntryResource:  {fieldSeed, "{spec: {backup: {provider: %s}}}"},
+	extensionsv1alpha1.ExtensionResource:    {fieldShoot, "{spec: {extensions: [{type: %s}]}}"},
+}
+
+// checkAsked finds resources that no object of the landscape has, and types that somebody asks for and nobody has.
+func (f *ExtensionFlag) checkAsked(extensions []landscape.Extension) []error {
+	asked, err := landscape.Asked(extensions)
+	if err != nil {
+		return []error{err}
+	}
+	var errs []error
+	for i, e := range extensions {
+		for r, resource := range e.Resources {
+			if how := asking[resource.Kind]; !slices.Contains(asked[resource.Kind], resource.Type) {
+				errs = append(errs, ExtensionMistakeIn(f.Files[i], fmt.Sprintf("spec.resources[%d].type", r), fmt.Sprintf(
+					"no %s of the landscape has the type %q, but %q; let the landscape ask for it with spec.%s: "+how.how,
+					resource.Kind, resource.Type, asked[resource.Kind], how.field, resource.Type)))
+			}
+		}
+	}
+	for _, kind := range slices.Sorted(maps.Keys(asked)) {
+		served := servedTypes(kind, extensions)
+		for _, one := range asked[kind] {
+			if slices.Contains(served, one) {
+				continue
+			}
+			file, path := f.asker(extensions, asking[kind].field)
+			errs = append(errs, ExtensionMistakeIn(file, path, fmt.Sprintf(
+				"asks for the type %q, and nobody reconciles %s of it; known are %q. Add {kind: %s, type: %s} to spec.resources "+
+					"of an extension", one, kind, served, kind, one)))
+		}
+	}
+	return errs
+}
+
+// servedTypes are those of which somebody reconciles the objects of a kind.
+func servedTypes(kind string, extensions []landscape.Extension) []string {
+	served := []string{landscape.ReferenceType(kind)}
+	for _, e := range extensions {
+		for _, resource := range e.Resources {
+			if resource.Kind == kind && !slices.Contains(served, resource.Type) {
+				served = append(served, resource.Type)
+			}
+		}
+	}
+	return served
+}
+
+// asker is the last file that has the field: it has the last word.
+func (f *ExtensionFlag) asker(extensions []landscape.Extension, name string) (file, path string) {
+	for i, e := range slices.Backward(extensions) {
+		if map[string]bool{fieldShoot: e.Shoot != nil, fieldWorkerPool: e.WorkerPool != nil, fieldSeed: e.Seed != nil}[name] {
+			return f.Files[i], "spec." + name
+		}
+	}
+	return "", "" // without a field, the landscape asks for the reference provider's types
 }

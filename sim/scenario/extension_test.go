@@ -79,9 +79,16 @@ func TestMistakesInExtensions(t *testing.T) {
 		"an unknown kind": {"kind: Network", "kind: Net",
 			`:5:54: spec.resources[1].kind: Unsupported value: "Net": supported values: "BackupBucket"`},
 		"a kind nobody makes": {"kind: Network", "kind: Bastion", `spec.resources[1].kind: Unsupported value: "Bastion"`},
-		"a type nobody uses": {"type: transplant", "type: calico",
-			`:5:69: spec.resources[1].type: Invalid value: "calico": no Network of a landscape has this type; must be ` +
-				`"transplant"`},
+		"an unknown field of the Shoot": {"  args:", "  shoot: {spec: {networkin: {type: calico}}}\n  args:",
+			`:7:29: spec.shoot.spec.networkin: Forbidden: there is no such field; did you mean "networking"?`},
+		"a part of the Shoot that stays": {"  args:", "  shoot: {metadata: {name: beta}}\n  args:",
+			`:7:28: spec.shoot.metadata.name: Unsupported value: "name": supported values: "annotations", "labels"`},
+		"a Shoot as a pool": {"  args:", "  workerPool: {spec: {}}\n  args:",
+			`:7:22: spec.workerPool.spec: Forbidden: there is no such field`},
+		"nothing of the CloudProfile": {"  args:", "  cloudProfile: {}\n  args:",
+			":7:17: spec.cloudProfile: Required value: a patch changes something"},
+		"a wrong value in the Seed": {"  args:", "  seed: {spec: {backup: {provider: 3}}}\n  args:",
+			":7:36: spec.seed.spec.backup.provider: Invalid value: 3: must be a string"},
 		"the reference's type": {"type: vault", "type: transplant",
 			`:5:39: spec.resources[0].type: Invalid value: "transplant": is the reference provider's; give your Extension a ` +
 				`type of its own`},
@@ -134,6 +141,80 @@ func TestExtensionsSideBySide(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
+	}
+}
+
+// What a landscape asks for has somebody who reconciles it, and nobody reconciles what it does not ask for.
+func TestExtensionFlag_TypesAskedFor_AreThoseThatAreReconciled(t *testing.T) {
+	t.Parallel()
+	const calico = `apiVersion: transplant.dev/v1alpha1
+kind: ExtensionDeployment
+metadata: {name: calico}
+spec:
+  resources: [{kind: Network, type: calico}]
+  binary: vault
+  shoot: {spec: {networking: {type: calico}}}
+`
+	const gardenLinux = `apiVersion: transplant.dev/v1alpha1
+kind: ExtensionDeployment
+metadata: {name: garden-linux}
+spec:
+  resources: [{kind: OperatingSystemConfig, type: gardenlinux}, {kind: ContainerRuntime, type: gvisor}]
+  binary: vault
+  workerPool:
+    machine: {image: {name: gardenlinux, version: 1.0.0}}
+    cri: {name: containerd, containerRuntimes: [{type: gvisor}]}
+`
+	const acme = `apiVersion: transplant.dev/v1alpha1
+kind: ExtensionDeployment
+metadata: {name: acme}
+spec:
+  resources:
+  - {kind: Infrastructure, type: acme}
+  - {kind: ControlPlane, type: acme}
+  - {kind: Worker, type: acme}
+  - {kind: DNSRecord, type: acme-dns}
+  - {kind: BackupBucket, type: acme}
+  - {kind: BackupEntry, type: acme}
+  binary: vault
+  shoot: {spec: {provider: {type: acme}}}
+  cloudProfile: {spec: {type: acme}}
+  seed: {spec: {dns: {internal: {type: acme-dns}}, backup: {provider: acme}}}
+`
+	for name, c := range map[string]struct{ file, old, new, want string }{
+		"a network":                   {file: calico},
+		"an operating system":         {file: gardenLinux},
+		"a provider":                  {file: acme},
+		"in place of the reference's": {calico, "type: calico}]", "type: transplant}]", "spec.shoot: asks for the type"},
+		"nobody asks": {calico, "  shoot: {spec: {networking: {type: calico}}}\n", "", `:5:37: spec.resources[0].type: ` +
+			`no Network of the landscape has the type "calico", but ["transplant"]; let the landscape ask for it with ` +
+			`spec.shoot: {spec: {networking: {type: calico}}}`},
+		"nobody reconciles": {acme, "  - {kind: Worker, type: acme}\n", "", `:12:10: spec.shoot: asks for the type "acme", ` +
+			`and nobody reconciles Worker of it; known are ["transplant"]. ` +
+			`Add {kind: Worker, type: acme} to spec.resources of an extension`},
+		"another image": {gardenLinux, "image: {name: gardenlinux", "image: {name: flatcar",
+			`spec.workerPool: asks for the type "flatcar", and nobody reconciles OperatingSystemConfig of it; ` +
+				`known are ["simulated" "gardenlinux"]`},
+		"no backups of the reference": {acme, "backup: {provider: acme}", "backup: {provider: other}",
+			`spec.seed: asks for the type "other", and nobody reconciles BackupEntry of it`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if !strings.Contains(c.file, c.old) {
+				t.Fatalf("there is no %q to be replaced", c.old)
+			}
+			given := scenario.ExtensionFlag{Files: []string{extensionFile(t, strings.Replace(c.file, c.old, c.new, 1))}}
+			_, err := given.Parse()
+			if c.want == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), given.Files[0]+":") {
+				t.Errorf("error %v, want %q", err, c.want)
+			}
+		})
 	}
 }
 

@@ -16,8 +16,8 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/sim/choice"
 	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/mergepatch"
 	"github.com/transplant-sim/transplant/sim/step/dryrun"
-	"github.com/transplant-sim/transplant/sim/step/manifest"
 )
 
 // Patch changes labels, annotations and the specification of a shoot, or of the landscape's cloud profile, through
@@ -28,7 +28,7 @@ type Patch struct {
 	// CloudProfile to change: transplant, the only one of a landscape.
 	CloudProfile string `json:"cloudProfile,omitempty"`
 	// Merge is a JSON merge patch (RFC 7386): null removes a field, a list replaces the whole list.
-	Merge manifest.Merge `json:"merge"`
+	Merge mergepatch.Merge `json:"merge"`
 	// Refused lets the step expect that the API refuses the change, which it must, with this text in its answer.
 	Refused string `json:"refused,omitempty"`
 }
@@ -77,7 +77,7 @@ func (p *Patch) Check(path *field.Path, state *dryrun.State) field.ErrorList {
 var ownVerbs = map[string]string{"seedName": "migrate", "hibernation.enabled": "hibernate or wake"}
 
 // verbless finds what another verb is for, so that oracles know about it.
-func verbless(path *field.Path, m manifest.Merge) field.ErrorList {
+func verbless(path *field.Path, m mergepatch.Merge) field.ErrorList {
 	var errs field.ErrorList
 	spec, _ := m.Fields()["spec"].(map[string]any)
 	for _, change := range slices.Sorted(maps.Keys(ownVerbs)) {

@@ -19,14 +19,14 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/mergepatch"
 	"github.com/transplant-sim/transplant/sim/step"
-	"github.com/transplant-sim/transplant/sim/step/manifest"
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
-func merge(t *testing.T, text string) manifest.Merge {
+func merge(t *testing.T, text string) mergepatch.Merge {
 	t.Helper()
-	var m manifest.Merge
+	var m mergepatch.Merge
 	if err := json.Unmarshal([]byte(text), &m); err != nil {
 		t.Fatal(err)
 	}

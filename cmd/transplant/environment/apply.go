@@ -19,6 +19,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/clusters/ready"
 	"github.com/transplant-sim/transplant/controllers/admission/defaults"
+	"github.com/transplant-sim/transplant/sim/landscape"
 )
 
 //go:embed manifests/*.yaml
@@ -68,9 +69,9 @@ func inJSON(value any) (string, error) {
 	return string(content), err
 }
 
-// apply applies a manifest, filled in with values. Objects of the garden get their defaults here: its admission, which
-// gives them to all others, runs only later.
-func apply(ctx context.Context, c client.Client, manifest string, values any) error {
+// apply applies a manifest, filled in with values. Objects of the garden are changed as the extensions' files say, and
+// get their defaults here: its admission, which gives them to all others, runs only later.
+func apply(ctx context.Context, c client.Client, manifest string, values any, extensions ...landscape.Extension) error {
 	t, err := template.New(manifest).Option("missingkey=error").Funcs(template.FuncMap{"json": inJSON}).ParseFS(manifests,
 		"manifests/"+manifest)
 	if err != nil {
@@ -94,6 +95,9 @@ func apply(ctx context.Context, c client.Client, manifest string, values any) er
 			continue
 		}
 		if object.GroupVersionKind().Group == gardencorev1beta1.SchemeGroupVersion.Group {
+			if err := overlay(object, extensions); err != nil {
+				return fmt.Errorf("fill in manifest %q: %w", manifest, err)
+			}
 			if err := defaults.Set(object.GetKind(), object.Object); err != nil {
 				return fmt.Errorf("set the defaults of %s %q of manifest %q: %w",
 					object.GetKind(), object.GetName(), manifest, err)
@@ -104,4 +108,16 @@ func apply(ctx context.Context, c client.Client, manifest string, values any) er
 			return fmt.Errorf("apply %s %q of manifest %q: %w", object.GetKind(), object.GetName(), manifest, err)
 		}
 	}
+}
+
+// overlay changes an object of the garden as the extensions' files say.
+func overlay(object *unstructured.Unstructured, extensions []landscape.Extension) error {
+	content, err := object.MarshalJSON()
+	if err == nil {
+		content, err = landscape.Overlay(object.GetKind(), content, extensions)
+	}
+	if err != nil {
+		return err
+	}
+	return object.UnmarshalJSON(content)
 }

@@ -143,7 +143,10 @@ func TestShootManifest_ThirdPartyExtension_IsListed(t *testing.T) {
 	t.Parallel()
 	s := New(ScenarioSettings)
 	s.Extensions = []landscape.Extension{vault()}
-	shoot := s.ShootManifest(landscape.Shoot{Name: "alpha", Seed: "a"})
+	shoot, err := s.ShootManifest(landscape.Shoot{Name: "alpha", Seed: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if len(shoot.Spec.Extensions) != 1 || shoot.Spec.Extensions[0].Type != "vault" ||
 		string(shoot.Spec.Extensions[0].ProviderConfig.Raw) != `{"size":3}` {
 		t.Errorf("the shoot has %+v", shoot.Spec.Extensions)

@@ -54,7 +54,7 @@ func (s *Environment) setUpGarden(ctx context.Context, l Landscape, garden clien
 		KubernetesVersions: landscape.Kubernetes(), MachineImage: landscape.MachineImage, ImageVersions: landscape.Images(),
 	}
 	for _, manifest := range []string{"garden.yaml", "seed-restriction.yaml"} {
-		if err := apply(ctx, garden, manifest, values); err != nil {
+		if err := apply(ctx, garden, manifest, values, s.Extensions...); err != nil {
 			return err
 		}
 	}
@@ -77,7 +77,7 @@ func (s *Environment) setUpGarden(ctx context.Context, l Landscape, garden clien
 		if err != nil {
 			return err
 		}
-		if err := apply(ctx, garden, "seed-in-garden.yaml", v); err != nil {
+		if err := apply(ctx, garden, "seed-in-garden.yaml", v, s.Extensions...); err != nil {
 			return err
 		}
 	}

@@ -68,8 +68,8 @@ func shown(shoots []gardencorev1beta1.Shoot) []cli.Shoot {
 	return all
 }
 
-// ShootManifest is the Shoot to create for what a scenario describes.
-func (s *Environment) ShootManifest(wanted landscape.Shoot) *gardencorev1beta1.Shoot {
+// ShootManifest is the Shoot to create for what a scenario describes, as the extensions' files change it.
+func (s *Environment) ShootManifest(wanted landscape.Shoot) (*gardencorev1beta1.Shoot, error) {
 	key := ShootKey(wanted.Name)
 	shoot := &gardencorev1beta1.Shoot{
 		ObjectMeta: metav1.ObjectMeta{
@@ -125,7 +125,7 @@ func (s *Environment) ShootManifest(wanted landscape.Shoot) *gardencorev1beta1.S
 				gardencorev1beta1.MachineUpdateStrategy(wanted.UpdateStrategy))
 		}
 	}
-	return shoot
+	return landscape.OverlayTyped("Shoot", shoot, s.Extensions)
 }
 
 // windowFarFrom is a maintenance time window on the other side of the day: what a scenario does not ask for does

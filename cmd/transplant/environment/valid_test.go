@@ -152,7 +152,10 @@ func TestScenarios_ShootsAndPatches_AreAccepted(t *testing.T) {
 		}
 		shoots := map[string]*gardencorev1beta1.Shoot{}
 		for _, wanted := range s.Spec.Landscape.Shoots {
-			shoot := e.ShootManifest(wanted)
+			shoot, err := e.ShootManifest(wanted)
+			if err != nil {
+				t.Fatal(err)
+			}
 			if errs := validation.Shoot(shoot, around); len(errs) > 0 {
 				t.Errorf("%s: shoot %s: %v", file, shoot.Name, errs.ToAggregate())
 			}

@@ -47,8 +47,12 @@ func (r *Records) DeployInternal(ctx context.Context) error {
 }
 
 func (r *Records) deployInternal(ctx context.Context, wait wait) error {
+	spec := r.objects.ProviderSpec(nil)
+	if r.SeedObject != nil && r.SeedObject.Spec.DNS.Internal != nil {
+		spec.Type = r.SeedObject.Spec.DNS.Internal.Type
+	}
 	return r.pointAtGateway(ctx, r.Internal(), extensionsv1alpha1.DNSRecordSpec{
-		DefaultSpec: r.objects.ProviderSpec(nil),
+		DefaultSpec: spec,
 		SecretRef:   r.objects.CloudProviderRef(),
 		Zone:        ptr.To(r.InternalDomain),
 		Name:        r.APIServerHost(),

@@ -96,8 +96,9 @@ func (n *NodeConfigs) Deploy(ctx context.Context) error {
 		}
 		err = n.objects.Deploy(ctx, config, func() error {
 			config.Spec.Type = n.Shoot.Spec.Provider.Type
+			// The operating system says whose it is: its extension has the name of the machine image as type.
 			if image := worker.Machine.Image; image != nil {
-				config.Spec.ProviderConfig = image.ProviderConfig
+				config.Spec.Type, config.Spec.ProviderConfig = image.Name, image.ProviderConfig
 			}
 			config.Spec.Purpose = purpose
 			config.Spec.Files = files

@@ -25,6 +25,9 @@ import (
 // Provider renders it. Seed reads from the API server, not from a cache.
 type Provider struct{ Seed client.Client }
 
+// Image is the machine image whose configurations it renders: OperatingSystemConfigs have its name as type.
+const Image = "simulated"
+
 const (
 	// nodeFile is the file of a provision config that says how a machine joins the shoot: a cloud.NodeUserData document.
 	nodeFile = "/etc/transplant/node.json"

@@ -21,6 +21,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/link/wire"
 	"github.com/transplant-sim/transplant/sim/fault/chaosmesh"
 	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/mergepatch"
 	"github.com/transplant-sim/transplant/sim/oracle"
 	"github.com/transplant-sim/transplant/sim/scenario"
 	"github.com/transplant-sim/transplant/sim/scenario/fields"
@@ -191,11 +192,11 @@ func schemaOf(t reflect.Type) *jsonschema.Schema {
 		return enumeration([]string{string(world.AnyBackup), string(world.FullBackup), string(world.DeltaBackup)})
 	case reflect.TypeFor[chaosmesh.Experiment]():
 		return experiment()
-	case reflect.TypeFor[manifest.Merge]():
+	case reflect.TypeFor[mergepatch.Merge]():
 		return merge()
 	case reflect.TypeFor[manifest.Object]():
 		return object()
-	case reflect.TypeFor[runtime.RawExtension]():
+	case reflect.TypeFor[mergepatch.Part](), reflect.TypeFor[runtime.RawExtension]():
 		return &jsonschema.Schema{Type: "object"}
 	case reflect.TypeFor[step.Heal]():
 		return &jsonschema.Schema{Type: "string", Description: "the name of the fault that ends"}

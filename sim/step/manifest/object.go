@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/transplant-sim/transplant/sim/choice"
 	"github.com/transplant-sim/transplant/sim/fault"
 	"github.com/transplant-sim/transplant/sim/fit"
 	"github.com/transplant-sim/transplant/sim/timeline"
@@ -105,38 +106,14 @@ func (o Object) Check(path *field.Path) field.ErrorList {
 	if err != nil {
 		return field.ErrorList{field.Invalid(path, o.String(), err.Error())}
 	}
-	return strict(path, o.fields, empty)
+	return fit.Check(path, o.fields, empty)
 }
 
 // CheckBare finds what the object says beyond which one it is.
 func (o Object) CheckBare(path *field.Path) field.ErrorList {
 	metadata, _ := o.fields["metadata"].(map[string]any)
-	errs := known(path, o.fields, []string{"apiVersion", "kind", "metadata"})
-	return append(errs, known(path.Child("metadata"), metadata, []string{"name", "namespace"})...)
-}
-
-// strict finds what does not fit of the fields in an object of that type.
-func strict(path *field.Path, fields map[string]any, object any) field.ErrorList {
-	var errs field.ErrorList
-	for _, m := range fit.Find(fields, reflect.TypeOf(object)) {
-		at := below(path, m.Path)
-		if m.Unknown {
-			errs = append(errs, field.Forbidden(at, "there is no such field; "+m.Remedy))
-		} else {
-			errs = append(errs, field.Invalid(at, m.Value, m.Remedy))
-		}
-	}
-	if len(errs) > 0 {
-		return errs
-	}
-	content, err := json.Marshal(fields)
-	if err == nil {
-		err = json.Unmarshal(content, object)
-	}
-	if err != nil { // what only the type's own code finds
-		errs = append(errs, field.Invalid(path, string(content), err.Error()))
-	}
-	return errs
+	errs := choice.CheckKeys(path, o.fields, []string{"apiVersion", "kind", "metadata"})
+	return append(errs, choice.CheckKeys(path.Child("metadata"), metadata, []string{"name", "namespace"})...)
 }
 
 func (o Object) kind() schema.GroupVersionKind {

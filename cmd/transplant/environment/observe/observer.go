@@ -102,7 +102,7 @@ func (*Observer) ShootKey(shoot string) types.NamespacedName { return environmen
 
 // ShootManifest implements world.World.
 func (o *Observer) ShootManifest(wanted landscape.Shoot) (*gardencorev1beta1.Shoot, error) {
-	return o.Environment.ShootManifest(wanted), nil
+	return o.Environment.ShootManifest(wanted)
 }
 
 // ConnectShoot implements world.World.

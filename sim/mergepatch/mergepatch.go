@@ -1,4 +1,5 @@
-package manifest
+// Package mergepatch has JSON merge patches (RFC 7386) as they stand in files. It applies none.
+package mergepatch
 
 import (
 	"encoding/json"
@@ -8,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/transplant-sim/transplant/sim/choice"
+	"github.com/transplant-sim/transplant/sim/fit"
 )
 
 // Merge is a JSON merge patch as it stands in a file.
@@ -43,33 +45,23 @@ var changeable = map[string][]string{"": {"metadata", "spec"}, "metadata": {"ann
 
 // Check reads the patch strictly into an empty object of the type that it is for.
 func (m Merge) Check(path *field.Path, object any) field.ErrorList {
-	errs := known(path, m.fields, changeable[""])
+	errs := choice.CheckKeys(path, m.fields, changeable[""])
 	if metadata, is := m.fields["metadata"].(map[string]any); is {
-		errs = append(errs, known(path.Child("metadata"), metadata, changeable["metadata"])...)
-	}
-	if len(m.fields) == 0 {
-		errs = append(errs, field.Required(path, "a patch changes something"))
+		errs = append(errs, choice.CheckKeys(path.Child("metadata"), metadata, changeable["metadata"])...)
 	}
 	if len(errs) > 0 {
 		return errs
 	}
-	return strict(path, m.fields, object)
+	return m.CheckPart(path, object)
 }
 
-func known(path *field.Path, fields map[string]any, names []string) field.ErrorList {
-	var errs field.ErrorList
-	for name := range fields {
-		errs = append(errs, choice.Check(path.Child(name), name, names)...)
+// CheckPart reads the patch strictly into an empty value of the type that it is for, whatever its fields are.
+func (m Merge) CheckPart(path *field.Path, part any) field.ErrorList {
+	if len(m.fields) == 0 {
+		return field.ErrorList{field.Required(path, "a patch changes something")}
 	}
-	return errs
+	return fit.Check(path, m.fields, part)
 }
 
-// below is a path with dots and indices under another.
-func below(path *field.Path, rest string) *field.Path {
-	for name := range strings.SplitSeq(rest, ".") {
-		if name != "" {
-			path = path.Child(name)
-		}
-	}
-	return path
-}
+// Part is a patch of a part of an object: it has neither metadata nor spec.
+type Part struct{ Merge }
