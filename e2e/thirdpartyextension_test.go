@@ -81,7 +81,7 @@ func TestThirdPartyExtension_MovedWithItsShoot_IsJudged(t *testing.T) {
 	})
 }
 
-// acmeExtension is the file of the extension, beside its program.
+// acmeExtension is the file of the extension, beside its program and what else it names.
 func acmeExtension(t *testing.T) string {
 	t.Helper()
 	built(t)
@@ -92,12 +92,13 @@ func acmeExtension(t *testing.T) string {
 	if said, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the extension: %v\n%s", err, said)
 	}
-	content, err := os.ReadFile("acmeextension/acme.yaml")
-	file := filepath.Join(folder, "acme.yaml")
-	if err := errors.Join(err, os.WriteFile(file, content, 0o600)); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"config.json", "rights.yaml", "acme.yaml"} {
+		content, err := os.ReadFile(filepath.Join("acmeextension", name))
+		if err := errors.Join(err, os.WriteFile(filepath.Join(folder, name), content, 0o600)); err != nil {
+			t.Fatal(err)
+		}
 	}
-	return file
+	return filepath.Join(folder, "acme.yaml")
 }
 
 func replace(t *testing.T, file, old, with string) {

@@ -7,11 +7,13 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
-	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -34,7 +36,32 @@ func main() {
 	}
 }
 
+// configuration is the file that --config names.
+type configuration struct {
+	LeaseDuration metav1.Duration `json:"leaseDuration"` // short, so that a killed leader is replaced soon
+	RenewDeadline metav1.Duration `json:"renewDeadline"`
+	RetryPeriod   metav1.Duration `json:"retryPeriod"`
+}
+
+func configured() (*configuration, error) {
+	file := flag.String("config", "", "configuration file")
+	flag.Parse()
+	content, err := os.ReadFile(*file)
+	if err != nil {
+		return nil, fmt.Errorf("read the configuration: %w", err)
+	}
+	c := &configuration{}
+	if err := json.Unmarshal(content, c); err != nil {
+		return nil, fmt.Errorf("read the configuration: %w", err)
+	}
+	return c, nil
+}
+
 func run(ctx context.Context) error {
+	settings, err := configured()
+	if err != nil {
+		return err
+	}
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(extensionsv1alpha1.AddToScheme(scheme))
@@ -49,8 +76,8 @@ func run(ctx context.Context) error {
 	mgr, err := ctrl.NewManager(config, manager.Options{
 		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"},
 		LeaderElection: true, LeaderElectionID: "acme",
-		// so that a killed leader is replaced soon
-		LeaseDuration: seconds(4), RenewDeadline: seconds(3), RetryPeriod: seconds(1),
+		LeaseDuration: &settings.LeaseDuration.Duration, RenewDeadline: &settings.RenewDeadline.Duration,
+		RetryPeriod: &settings.RetryPeriod.Duration,
 		// A cache may not know yet what we have written before.
 		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {
 			options.Cache = nil
@@ -70,9 +97,4 @@ func run(ctx context.Context) error {
 		return err
 	}
 	return mgr.Start(ctx)
-}
-
-func seconds(n int) *time.Duration {
-	d := time.Duration(n) * time.Second
-	return &d
 }

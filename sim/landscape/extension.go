@@ -3,6 +3,7 @@ package landscape
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
@@ -33,6 +34,14 @@ type Extension struct {
 	Rules []Rule `json:"rules,omitempty"`
 	// ProviderConfig stands in the shoots' spec.extensions, for a kind Extension.
 	ProviderConfig *runtime.RawExtension `json:"providerConfig,omitempty"`
+	// Files that the program reads, such as its configuration.
+	Files []ExtensionFile `json:"files,omitempty"`
+	// Manifests are YAML files of objects that every seed has before the program starts, such as the CRDs and roles of a
+	// chart: paths from the folder of the file. An object of a namespaced kind that names no namespace is put beside the
+	// program.
+	Manifests []string `json:"manifests,omitempty"`
+	// Objects of the manifests.
+	Objects []*unstructured.Unstructured `json:"-"`
 	// Shoot is a JSON merge patch (RFC 7386) for each Shoot of a scenario: null removes a field, a list replaces the
 	// whole list. The Shoot asks for the types of the extension there.
 	Shoot *mergepatch.Merge `json:"shoot,omitempty"`
@@ -54,6 +63,16 @@ type ExtensionResource struct {
 	// StateMayChange says that what the objects keep in status.state may be something else after a move. Without it that
 	// breaks the promise MigrationEnds.
 	StateMayChange bool `json:"stateMayChange,omitempty"`
+}
+
+// ExtensionFile is a file in the file system of an extension's program.
+type ExtensionFile struct {
+	// Path of it there: an absolute one.
+	Path string `json:"path"`
+	// From is the file that it is a copy of, a path from the folder of the extension's file.
+	From string `json:"from,omitempty"`
+	// Content in place of such a file.
+	Content string `json:"content,omitempty"`
 }
 
 // EnvVar is a variable of an environment.
@@ -96,6 +115,11 @@ func ReservedVariables() []string {
 		"KUBECONFIG", "CLOUD_KUBECONFIG", "SEED_NAME", "LEADER_ELECTION_NAMESPACE", "POD_NAME", "POD_NAMESPACE", "POD_IP",
 		ActorVariable,
 	}
+}
+
+// ReservedFolders are those in which every extension gets files.
+func ReservedFolders() []string {
+	return []string{"/srv/seed", "/srv/cloud", "/var/run/secrets/kubernetes.io/serviceaccount"}
 }
 
 // ActorVariable says in the environment of a third-party extension's process which actor it is.

@@ -51,14 +51,7 @@ func ParseExtension(path string) (landscape.Extension, error) {
 		return landscape.Extension{}, fmt.Errorf("read the extension: %w", err)
 	}
 	e := &ExtensionDeployment{}
-	err = parse(path, content, e, func() field.ErrorList {
-		e.Spec.Name = e.Metadata.Name
-		if e.Spec.Binary != "" && !filepath.IsAbs(e.Spec.Binary) {
-			e.Spec.Binary = filepath.Join(filepath.Dir(path), e.Spec.Binary)
-		}
-		return e.check()
-	})
-	if err != nil {
+	if err := parse(path, content, e, func() field.ErrorList { return e.check(filepath.Dir(path)) }); err != nil {
 		return landscape.Extension{}, err
 	}
 	if e.Spec.Binary != "" {
@@ -69,13 +62,20 @@ func ParseExtension(path string) (landscape.Extension, error) {
 	return e.Spec, nil
 }
 
-func (e *ExtensionDeployment) check() field.ErrorList {
+// check also reads the files that the extension names, which lie in a folder.
+func (e *ExtensionDeployment) check(folder string) field.ErrorList {
+	e.Spec.Name = e.Metadata.Name
+	if e.Spec.Binary != "" {
+		e.Spec.Binary = from(folder, e.Spec.Binary)
+	}
 	errs := checkHead(e.APIVersion, e.Kind, ExtensionKind, e.Metadata.Name, maxExtensionName)
 	spec := field.NewPath("spec")
 	errs = append(errs, checkResources(spec, e.Spec)...)
 	errs = append(errs, checkProgram(spec, e.Spec)...)
 	errs = append(errs, checkEnv(spec.Child("env"), e.Spec.Env)...)
 	errs = append(errs, checkOverlays(spec, e.Spec)...)
+	errs = append(errs, readFiles(spec.Child("files"), e.Spec.Files, folder)...)
+	errs = append(errs, e.readManifests(spec.Child("manifests"), folder)...)
 	return append(errs, checkRules(spec.Child("rules"), e.Spec.Rules)...)
 }
 

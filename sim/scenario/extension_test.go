@@ -38,6 +38,16 @@ func extensionFile(t *testing.T, text string) string {
 			t.Fatal(err)
 		}
 	}
+	for name, content := range map[string]string{
+		"empty.yaml":    "# nothing\n---\n",
+		"nameless.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n---\n{apiVersion: v1, kind: Secret}\n",
+		"two.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n---\n" +
+			"{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: Secret, metadata: {name: b}}]}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	file := filepath.Join(folder, "vault.yaml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -79,6 +89,25 @@ func TestMistakesInExtensions(t *testing.T) {
 		"an unknown kind": {"kind: Network", "kind: Net",
 			`:5:54: spec.resources[1].kind: Unsupported value: "Net": supported values: "BackupBucket"`},
 		"a kind nobody makes": {"kind: Network", "kind: Bastion", `spec.resources[1].kind: Unsupported value: "Bastion"`},
+		"a file without a root": {"  args:", "  files: [{path: etc/x.yaml, content: x}]\n  args:",
+			`:7:18: spec.files[0].path: Invalid value: "etc/x.yaml": must be the absolute path of a file`},
+		"a file of the landscape": {"  args:", "  files: [{path: /srv/seed/kubeconfig, content: x}]\n  args:",
+			`spec.files[0].path: Forbidden: the landscape puts files of its own into /srv/seed; take another folder`},
+		"two files at one path": {"  args:", "  files: [{path: /a, content: x}, {path: /a, content: y}]\n  args:",
+			`spec.files[1].path: Duplicate value: "/a"`},
+		"a file to copy and content": {"  args:", "  files: [{path: /a, content: x, from: notes}]\n  args:",
+			"spec.files[0].content: Forbidden: there is a file to copy, too; give one of both"},
+		"a file to copy that is not there": {"  args:", "  files: [{path: /a, from: missing}]\n  args:",
+			"missing: no such file or directory; the path is one from the folder of this file"},
+		"a manifest that is not there": {"  args:", "  manifests: [missing.yaml]\n  args:",
+			"missing.yaml: no such file or directory; the path is one from the folder of this file"},
+		"a manifest without objects": {"  args:", "  manifests: [empty.yaml]\n  args:",
+			`:7:15: spec.manifests[0]: Invalid value: "empty.yaml": has no object`},
+		"a manifest that is no object": {"  args:", "  manifests: [vault]\n  args:",
+			`spec.manifests[0]: Invalid value: "vault"`},
+		"a manifest of a nameless object": {"  args:", "  manifests: [nameless.yaml]\n  args:",
+			`spec.manifests[0]: Invalid value: "nameless.yaml": document 2: each object needs apiVersion, kind and ` +
+				`metadata.name`},
 		"an unknown field of the Shoot": {"  args:", "  shoot: {spec: {networkin: {type: calico}}}\n  args:",
 			`:7:29: spec.shoot.spec.networkin: Forbidden: there is no such field; did you mean "networking"?`},
 		"a part of the Shoot that stays": {"  args:", "  shoot: {metadata: {name: beta}}\n  args:",
@@ -120,6 +149,28 @@ func TestMistakesInExtensions(t *testing.T) {
 				t.Errorf("error %v, want %q", err, c.want)
 			}
 		})
+	}
+}
+
+// What an extension's file names is read with it: paths are those from its folder.
+func TestParseExtension_FilesAndManifests_AreRead(t *testing.T) {
+	t.Parallel()
+	e, err := scenario.ParseExtension(extensionFile(t, vault+`  files: [{path: /a, content: x}, {path: /b, from: notes}]
+  manifests: [two.yaml]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]landscape.ExtensionFile{{Path: "/a", Content: "x"}, {Path: "/b", From: "notes", Content: "#!"}},
+		e.Files); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	var objects []string
+	for _, object := range e.Objects {
+		objects = append(objects, object.GetKind()+" "+object.GetName())
+	}
+	if diff := cmp.Diff([]string{"ConfigMap a", "Secret b"}, objects); diff != "" {
+		t.Errorf("objects (-want +got):\n%s", diff)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"embed"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -63,6 +64,11 @@ func established(definition *apiextensionsv1.CustomResourceDefinition) bool {
 	return false
 }
 
+// functions for manifests.
+var functions = template.FuncMap{"json": inJSON, "base64": func(text string) string {
+	return base64.StdEncoding.EncodeToString([]byte(text))
+}}
+
 // inJSON is a value as YAML of one line.
 func inJSON(value any) (string, error) {
 	content, err := json.Marshal(value)
@@ -72,8 +78,7 @@ func inJSON(value any) (string, error) {
 // apply applies a manifest, filled in with values. Objects of the garden are changed as the extensions' files say, and
 // get their defaults here: its admission, which gives them to all others, runs only later.
 func apply(ctx context.Context, c client.Client, manifest string, values any, extensions ...landscape.Extension) error {
-	t, err := template.New(manifest).Option("missingkey=error").Funcs(template.FuncMap{"json": inJSON}).ParseFS(manifests,
-		"manifests/"+manifest)
+	t, err := template.New(manifest).Option("missingkey=error").Funcs(functions).ParseFS(manifests, "manifests/"+manifest)
 	if err != nil {
 		return fmt.Errorf("parse manifest %q: %w", manifest, err)
 	}
@@ -103,11 +108,18 @@ func apply(ctx context.Context, c client.Client, manifest string, values any, ex
 					object.GetKind(), object.GetName(), manifest, err)
 			}
 		}
-		if err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), fieldOwner,
-			client.ForceOwnership); err != nil {
-			return fmt.Errorf("apply %s %q of manifest %q: %w", object.GetKind(), object.GetName(), manifest, err)
+		if err := applyObject(ctx, c, object); err != nil {
+			return fmt.Errorf("fill in manifest %q: %w", manifest, err)
 		}
 	}
+}
+
+func applyObject(ctx context.Context, c client.Client, object *unstructured.Unstructured) error {
+	if err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), fieldOwner,
+		client.ForceOwnership); err != nil {
+		return fmt.Errorf("apply %s %q: %w", object.GetKind(), client.ObjectKeyFromObject(object), err)
+	}
+	return nil
 }
 
 // overlay changes an object of the garden as the extensions' files say.

@@ -3,10 +3,14 @@ package environment
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"path/filepath"
 	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -24,6 +28,7 @@ type extensionValues struct {
 	Command, Args                []string
 	Env                          []landscape.EnvVar
 	Rules                        []rbacv1.PolicyRule
+	Files                        []landscape.ExtensionFile
 	User                         int64
 }
 
@@ -37,7 +42,7 @@ func imageOf(e landscape.Extension) string {
 func (s *Environment) extensionValues(e landscape.Extension, seed string) extensionValues {
 	values := extensionValues{
 		Name: e.Name, Namespace: extensionNamespace(e), Seed: seed, Actor: e.ActorOn(seed), Image: imageOf(e),
-		Command: e.Command, Args: e.Args, Env: e.Env, Rules: rulesOf(e), User: s.User,
+		Command: e.Command, Args: e.Args, Env: e.Env, Rules: rulesOf(e), Files: e.Files, User: s.User,
 	}
 	if e.Binary != "" && len(e.Command) == 0 {
 		values.Command = []string{filepath.Base(e.Binary)}
@@ -102,6 +107,49 @@ func extensionKubeconfigs(e landscape.Extension, seed string) []kubeconfigFor {
 		{actor: actor, target: seed, account: accountOf(e), namespace: namespace, secret: "kubeconfig-seed"},
 		{actor: actor, target: switchboard.Cloud, namespace: namespace, secret: "kubeconfig-cloud"},
 	}
+}
+
+// prepareExtension brings on a seed what an extension needs before it starts: its namespace, its rights and files, and
+// the objects of its manifests, definitions first.
+func (s *Environment) prepareExtension(ctx context.Context, c client.Client, e landscape.Extension, seed string) error {
+	if err := apply(ctx, c, "extension.yaml", s.extensionValues(e, seed)); err != nil {
+		return err
+	}
+	var definitions []*apiextensionsv1.CustomResourceDefinition
+	var others []*unstructured.Unstructured
+	for _, object := range e.Objects {
+		if object.GetKind() != "CustomResourceDefinition" {
+			others = append(others, object)
+			continue
+		}
+		definition := &apiextensionsv1.CustomResourceDefinition{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, definition); err != nil {
+			return fmt.Errorf("read definition %q of extension %q: %w", object.GetName(), e.Name, err)
+		}
+		definitions = append(definitions, definition)
+	}
+	if err := install(ctx, c, definitions); err != nil {
+		return fmt.Errorf("prepare seed %q for extension %q: %w", seed, e.Name, err)
+	}
+	for _, object := range others {
+		if err := s.applyBeside(ctx, c, object.DeepCopy(), e); err != nil {
+			return fmt.Errorf("prepare seed %q for extension %q: %w", seed, e.Name, err)
+		}
+	}
+	return nil
+}
+
+// applyBeside applies an object of an extension's manifests. It is put beside the program if it names no namespace.
+func (*Environment) applyBeside(ctx context.Context, c client.Client, object *unstructured.Unstructured,
+	e landscape.Extension) error {
+	namespaced, err := c.IsObjectNamespaced(object)
+	if err != nil {
+		return fmt.Errorf("find the kind of %s %q: %w", object.GetKind(), object.GetName(), err)
+	}
+	if namespaced && object.GetNamespace() == "" {
+		object.SetNamespace(extensionNamespace(e))
+	}
+	return applyObject(ctx, c, object)
 }
 
 // startExtensions starts the third-party extensions on a seed.

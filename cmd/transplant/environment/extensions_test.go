@@ -1,15 +1,21 @@
 package environment
 
 import (
+	"context"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta/testrestmapper"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/sim/landscape"
@@ -117,6 +123,82 @@ func TestBackupExtensions_ReconcileTheirKinds(t *testing.T) {
 		if diff := cmp.Diff(test.want, backupExtensions(test.extensions)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
+	}
+}
+
+// What the files of an extension bring is on each seed before its program: definitions before others, and what names no
+// namespace beside the program.
+func TestPrepareExtension_FilesAndManifests_AreThere(t *testing.T) {
+	t.Parallel()
+	e := vault()
+	e.Files = []landscape.ExtensionFile{{Path: "/etc/vault/config.yaml", Content: "a: {{b}}\n"},
+		{Path: "/x", Content: "\xff"}}
+	object := func(text string) *unstructured.Unstructured {
+		o := &unstructured.Unstructured{}
+		if err := o.UnmarshalJSON([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	e.Objects = []*unstructured.Unstructured{
+		object(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"own"}}`),
+		object(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"other","namespace":"garden"}}`),
+		object(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"own"}}`),
+		object(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
+			"metadata":{"name":"seals.vault.test"},"status":{"conditions":[{"type":"Established","status":"True"}]}}`),
+	}
+	var order []string
+	c := interceptor.NewClient(fake.NewClientBuilder().WithScheme(Scheme()).WithRESTMapper(
+		testrestmapper.TestOnlyStaticRESTMapper(Scheme())).Build(), interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
+			order = append(order, object.GetName())
+			return c.Create(ctx, object, options...)
+		},
+		Apply: func(ctx context.Context, c client.WithWatch, object runtime.ApplyConfiguration,
+			options ...client.ApplyOption) error {
+			order = append(order, "applied")
+			return c.Apply(ctx, object, options...)
+		},
+	})
+	s := New(ScenarioSettings)
+	if err := s.prepareExtension(t.Context(), c, e, "a"); err != nil {
+		t.Fatal(err)
+	}
+	if created, last := slices.Index(order, "seals.vault.test"), len(order)-len(e.Objects); created != last {
+		t.Errorf("the definition comes at place %d of %v, want %d", created, order, last)
+	}
+	for key, object := range map[client.ObjectKey]client.Object{
+		{Namespace: "extension-vault", Name: "own"}: &corev1.ConfigMap{},
+		{Namespace: "garden", Name: "other"}:        &corev1.ConfigMap{},
+		{Name: "own"}:                               &rbacv1.ClusterRole{},
+	} {
+		if err := c.Get(t.Context(), key, object); err != nil {
+			t.Error(err)
+		}
+	}
+	files := &corev1.ConfigMap{}
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "extension-vault", Name: "files"}, files); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string][]byte{"file-0": []byte("a: {{b}}\n"), "file-1": []byte("\xff")},
+		files.BinaryData); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	if err := apply(t.Context(), c, "extension-actor.yaml", s.extensionValues(e, "a")); err != nil {
+		t.Fatal(err)
+	}
+	actor := &appsv1.Deployment{}
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "extension-vault", Name: "vault"}, actor); err != nil {
+		t.Fatal(err)
+	}
+	mounted := map[string]string{}
+	for _, mount := range actor.Spec.Template.Spec.Containers[0].VolumeMounts {
+		if mount.Name == "files" {
+			mounted[mount.SubPath] = mount.MountPath
+		}
+	}
+	if diff := cmp.Diff(map[string]string{"file-0": "/etc/vault/config.yaml", "file-1": "/x"}, mounted); diff != "" {
+		t.Errorf("mounts (-want +got):\n%s", diff)
 	}
 }
 

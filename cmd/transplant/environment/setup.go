@@ -119,7 +119,7 @@ func (s *Environment) prepareSeed(ctx context.Context, l Landscape, c client.Cli
 		return err
 	}
 	for _, e := range s.Extensions {
-		if err := apply(ctx, c, "extension.yaml", s.extensionValues(e, seed)); err != nil {
+		if err := s.prepareExtension(ctx, c, e, seed); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,136 @@
+package scenario
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/transplant-sim/transplant/api/userfile"
+	"github.com/transplant-sim/transplant/sim/landscape"
+)
+
+// maxFiles bounds the files of an extension in bytes, all together: they are one ConfigMap. maxManifest bounds a
+// manifest; those of charts have hundreds of kilobytes.
+const maxFiles, maxManifest = 1 << 19, 16 << 20
+
+// from is a path as it is from a folder.
+func from(folder, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(folder, path)
+}
+
+// readFiles checks the files of an extension, and reads those that are copies into Content.
+func readFiles(path *field.Path, files []landscape.ExtensionFile, folder string) field.ErrorList {
+	var errs field.ErrorList
+	size, seen := 0, map[string]bool{}
+	for i := range files {
+		file, at := &files[i], path.Index(i)
+		errs = append(errs, checkFilePath(at.Child("path"), file.Path)...)
+		if seen[file.Path] {
+			errs = append(errs, twice(at.Child("path"), file.Path, leaveOne))
+		}
+		seen[file.Path] = true
+		switch {
+		case file.From != "" && file.Content != "":
+			errs = append(errs, field.Forbidden(at.Child("content"), "there is a file to copy, too; give one of both"))
+		case file.From != "":
+			content, err := userfile.Read(from(folder, file.From), maxFiles)
+			if err != nil {
+				errs = append(errs, field.Invalid(at.Child("from"), file.From, reasonOf(err)))
+			}
+			file.Content = string(content)
+		}
+		size += len(file.Content)
+	}
+	if size > maxFiles {
+		errs = append(errs, field.TooLong(path, "", maxFiles))
+	}
+	return errs
+}
+
+func checkFilePath(at *field.Path, path string) field.ErrorList {
+	if !filepath.IsAbs(path) || filepath.Clean(path) != path || path == "/" {
+		return field.ErrorList{field.Invalid(at, path, "must be the absolute path of a file, such as /etc/my/config.yaml")}
+	}
+	i := slices.IndexFunc(landscape.ReservedFolders(), func(folder string) bool {
+		return path == folder || strings.HasPrefix(path, folder+"/")
+	})
+	if i >= 0 {
+		return field.ErrorList{field.Forbidden(at, fmt.Sprintf(
+			"the landscape puts files of its own into %s; take another folder", landscape.ReservedFolders()[i]))}
+	}
+	return nil
+}
+
+// reasonOf an error about a file that its field names already.
+func reasonOf(err error) string {
+	return err.Error() + "; the path is one from the folder of this file"
+}
+
+// readManifests reads the objects of the manifests.
+func (e *ExtensionDeployment) readManifests(path *field.Path, folder string) field.ErrorList {
+	var errs field.ErrorList
+	e.Spec.Objects = nil
+	for i, name := range e.Spec.Manifests {
+		content, err := userfile.Read(from(folder, name), maxManifest)
+		if err != nil {
+			errs = append(errs, field.Invalid(path.Index(i), name, reasonOf(err)))
+			continue
+		}
+		objects, err := objectsOf(content)
+		if err != nil {
+			errs = append(errs, field.Invalid(path.Index(i), name, err.Error()))
+			continue
+		}
+		e.Spec.Objects = append(e.Spec.Objects, objects...)
+	}
+	return errs
+}
+
+// objectsOf a manifest, in their order. The items of a List are objects of their own.
+func objectsOf(content []byte) ([]*unstructured.Unstructured, error) {
+	var objects []*unstructured.Unstructured
+	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096)
+	for n := 1; ; n++ {
+		object := &unstructured.Unstructured{}
+		if err := decoder.Decode(&object.Object); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, fmt.Errorf("document %d is no YAML of an object: %w", n, err)
+		}
+		if len(object.Object) == 0 {
+			continue
+		}
+		items := []*unstructured.Unstructured{object}
+		if object.IsList() {
+			list, err := object.ToList()
+			if err != nil {
+				return nil, fmt.Errorf("document %d: %w", n, err)
+			}
+			items = nil
+			for i := range list.Items {
+				items = append(items, &list.Items[i])
+			}
+		}
+		for _, item := range items {
+			if item.GetAPIVersion() == "" || item.GetKind() == "" || item.GetName() == "" {
+				return nil, fmt.Errorf("document %d: each object needs apiVersion, kind and metadata.name", n)
+			}
+		}
+		objects = append(objects, items...)
+	}
+	if len(objects) == 0 {
+		return nil, errors.New("has no object")
+	}
+	return objects, nil
+}
