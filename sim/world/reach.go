@@ -2,13 +2,16 @@ package world
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
@@ -19,6 +22,34 @@ const (
 	// reachTimeout bounds one of the questions, reachTries in a row, after which a shoot does not answer its users.
 	reachTimeout, reachTries = time.Second, 3
 )
+
+// FreshTransport opens a new connection for each request and closes it after it. client-go would share connections
+// among all clients with the same configuration.
+//
+// A connection resumes the session of the one before. It does so by TLS 1.2, where that takes neither a proof of who
+// the ends are nor an agreement on new keys: most of what a connection costs. A server that has not agreed on that
+// session has to prove who it is.
+func FreshTransport(config *rest.Config) (http.RoundTripper, error) {
+	trust, err := rest.TLSConfigFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("build the TLS configuration: %w", err)
+	}
+	if trust != nil {
+		trust.ClientSessionCache, trust.MaxVersion = tls.NewLRUClientSessionCache(1), tls.VersionTLS12
+	}
+	dial := config.Dial
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: dialTimeout}).DialContext
+	}
+	return rest.HTTPWrappersForConfig(config, &http.Transport{
+		TLSClientConfig:     trust,
+		TLSNextProto:        map[string]func(string, *tls.Conn) http.RoundTripper{}, // one request each: HTTP/1.1 will do
+		Proxy:               config.Proxy,
+		DialContext:         dial,
+		TLSHandshakeTimeout: dialTimeout,
+		DisableKeepAlives:   true,
+	})
+}
 
 // Reach tries whether the API server of a host answers something that takes a working store, and says why not. Unknown
 // is the outcome of an answer that says nothing about the store.
