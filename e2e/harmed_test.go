@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -39,6 +40,7 @@ type harmed struct {
 
 func newHarmed(t *testing.T) *harmed {
 	t.Helper()
+	before := goleak.IgnoreCurrent()
 	t.Setenv(secretVariable, rand.Text())
 	s := environment.New(environment.ScenarioSettings)
 	options := embedded.Options{Name: "harmed", Dir: filepath.Join(t.TempDir(), "harmed"), Executable: built(t)}
@@ -54,6 +56,9 @@ func newHarmed(t *testing.T) *harmed {
 	t.Cleanup(func() {
 		if err := w.Stop(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
+		}
+		if err := goleak.Find(before); err != nil {
+			t.Errorf("something of the landscape goes on in this process: %v", err)
 		}
 	})
 	h := &harmed{landscape: l, world: w, journal: timeline.NewJournal(clock.RealClock{}, nil)}

@@ -25,6 +25,8 @@ import (
 
 // Landscape is a running garden with its seeds.
 type Landscape struct {
+	clusters.Beside
+
 	options  Options
 	dir      rundir.Dir
 	lock     *rundir.Lock // nil where it is the caller's
@@ -185,6 +187,7 @@ func (l *Landscape) Stop(ctx context.Context) error {
 	l.stopOnce.Do(func() {
 		ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 		defer cancel()
+		l.End()
 		l.stopErr = errors.Join(l.stopProcesses(ctx), l.links.Close(), l.dir.MarkEnded(), l.release())
 	})
 	return l.stopErr

@@ -28,6 +28,8 @@ import (
 
 // Landscape is a running garden with its seeds.
 type Landscape struct {
+	clusters.Beside
+
 	options    Options
 	dir        rundir.Dir
 	acquired   bool         // the run directory is ours
@@ -39,8 +41,6 @@ type Landscape struct {
 	hatches    hatch.Set
 	images     string // archive of the images that nodes get
 	clusters   clusters.Members[*Cluster]
-	balancers  sync.WaitGroup
-	unbalance  context.CancelFunc
 	began      time.Time
 	ready      time.Time
 
@@ -77,11 +77,14 @@ func Start(ctx context.Context, options Options) (*Landscape, error) {
 
 func (l *Landscape) run(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		l.acquire, l.plan, l.watch, l.create, l.openLinks, l.startCompanions, l.startBalancers,
+		l.acquire, l.plan, l.watch, l.create, l.openLinks, l.startCompanions,
 	} {
 		if err := step(ctx); err != nil {
 			return err
 		}
+	}
+	for _, c := range l.clusters {
+		l.Go(c.balance) // gives Services of seeds their addresses
 	}
 	if l.options.AfterClusters != nil {
 		if err := l.options.AfterClusters(ctx, l); err != nil {
@@ -153,15 +156,6 @@ func (l *Landscape) startCompanions(ctx context.Context) error {
 	return l.companions.start(ctx, all, l.keys.TLS())
 }
 
-// startBalancers gives Services of seeds their addresses, for as long as the landscape lives.
-func (l *Landscape) startBalancers(ctx context.Context) error {
-	ctx, l.unbalance = context.WithCancel(context.WithoutCancel(ctx))
-	for _, c := range l.clusters {
-		l.balancers.Go(func() { c.balance(ctx) })
-	}
-	return nil
-}
-
 // watch starts the guard, and writes it down: who uses the folder next ends it, as it would remove the next one's
 // containers, which have the same names.
 func (l *Landscape) watch(context.Context) (err error) {
@@ -210,10 +204,7 @@ func (l *Landscape) Stop(ctx context.Context) error {
 		if !l.acquired {
 			return // somebody else's
 		}
-		if l.unbalance != nil {
-			l.unbalance()
-			l.balancers.Wait()
-		}
+		l.End()
 		l.WriteLogs(ctx)
 		_, err := Remove(ctx, l.dir)
 		errs := []error{err, l.dropImages()}

@@ -213,6 +213,7 @@ func TestProxyAsksAgainAfterFailure(t *testing.T) {
 	u.lose(t, client, url)
 	u.upstream.Close()
 	u.set("127.0.0.2", nil)
+	u.clock.Step(100 * time.Millisecond)
 	expect(t, client, url, "1 ") // the first dial fails, and the name is asked for again
 	if u.questions() != 2 {
 		t.Errorf("DNS was asked %d times, want once more after the failure", u.questions())

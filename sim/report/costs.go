@@ -17,6 +17,7 @@ type cost struct {
 	Requests int64
 	// CPUShare and RequestShare compare the phase with the one that cost most, in percent.
 	CPUShare, RequestShare float64
+	Harness                profile.Share
 	Programs, Links, Kinds []part
 	// Left is how many kinds of requests are not shown.
 	Left int
@@ -44,7 +45,7 @@ func costsOf(run *Run) []cost {
 }
 
 func costOf(p profile.Phase) cost {
-	c := cost{Name: p.Name, Seconds: p.Seconds, Left: max(0, len(p.Requests)-mostKinds)}
+	c := cost{Name: p.Name, Seconds: p.Seconds, Left: max(0, len(p.Requests)-mostKinds), Harness: profile.ShareOf(p)}
 	for _, u := range p.Programs {
 		c.CPU += u.CPUSeconds
 		c.Programs = append(c.Programs, part{below(u.Program, u.Parent), fmt.Sprintf("%.2f", u.CPUSeconds),

@@ -399,7 +399,8 @@ func TestRender_RunWithCounters_ShowsWhereTheWorkWent(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "costly")
 	one := newRecording(t, folder)
 	process := func(cpu time.Duration) []timeline.ProcessSeen {
-		return []timeline.ProcessSeen{{PID: 7, Program: "run", CPU: timeline.Length(cpu), WakeUps: 3}}
+		return []timeline.ProcessSeen{{PID: 7, Program: "run", CPU: timeline.Length(cpu), WakeUps: 3},
+			{PID: 8, Parent: 7, Program: "etcd", CPU: timeline.Length(4 * cpu), WakeUps: 5}}
 	}
 	link := func(requests int64) []timeline.LinkSeen {
 		return []timeline.LinkSeen{{From: "gardenlet-a", To: "garden", Requests: requests,
@@ -412,7 +413,8 @@ func TestRender_RunWithCounters_ShowsWhereTheWorkWent(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, text := parse(t, page.Bytes())
-	for _, want := range []string{"landscape 1.0 2.00 40", "set up 2.0 1.00 10", "run 2.00 3",
+	for _, want := range []string{"landscape 1.0 10.00 25 40", "set up 2.0 5.00 25 10",
+		"run 2.00 3", "harness 2.00 CPU s, 25 % of the 8.00 CPU s that it watches (run 2.00)",
 		"get seeds" + unkind + " 40 gardenlet-a → garden"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not say %q:\n%s", want, text)

@@ -23,19 +23,27 @@ const maxProfile = 16 << 20
 func NewProfileCommand() *cobra.Command {
 	var asJSON bool
 	var against string
+	var most float64
 	command := &cobra.Command{
 		Use:   "profile DIR",
 		Short: "Say where the work of a run went: processor time and requests by phase",
 		Long: `Say where the work of a run went: processor time and wake-ups by program, requests and bytes by
-actor, verb and resource, in each phase. DIR is the folder of the run.
+actor, verb and resource, in each phase. DIR is the folder of the run. For each phase and for all of
+them the first line has the share of the harness: what it has used, in percent of what it watches.
 
 With --against, the run is compared with another one of the same scenario. The command fails, with
 the exit code of a run that has Failed, if a kind of request occurs at least twice as often. A phase
-that took longer may have as many more.`,
+that took longer may have as many more.
+
+With --harness-at-most, it also fails if the harness has used more than that many percent, in phase
+recovery or in all phases together.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, folders []string) error {
 			out := command.OutOrStdout()
 			phases, err := profileOf(folders[0])
+			if !(most >= 0) { // NaN is not
+				err = fmt.Errorf("--harness-at-most %g: must be at least 0", most)
+			}
 			if err != nil {
 				return notRun{err}
 			}
@@ -49,11 +57,21 @@ that took longer may have as many more.`,
 			if err != nil {
 				return notRun{fmt.Errorf("print the profile: %w", err)}
 			}
-			return compareProfile(command.ErrOrStderr(), against, phases)
+			found, err := compareProfile(against, phases)
+			if err != nil {
+				return err
+			}
+			for _, what := range append(found, profile.Heavy(phases, most)...) {
+				fmt.Fprintln(command.ErrOrStderr(), what)
+				err = result(verdict.Failed)
+			}
+			return err
 		},
 	}
 	command.Flags().BoolVar(&asJSON, "json", false, "print JSON, for --against")
 	command.Flags().StringVar(&against, "against", "", "`FILE` with what --json has printed for another run")
+	command.Flags().Float64Var(&most, "harness-at-most", 0,
+		"what the harness may use, in `percent` of what it watches; 0 for as much as it likes")
 	return command
 }
 
@@ -71,32 +89,27 @@ func profileOf(folder string) ([]profile.Phase, error) {
 }
 
 // compareProfile with that in a file, if one is named.
-func compareProfile(errOut io.Writer, file string, now []profile.Phase) error {
+func compareProfile(file string, now []profile.Phase) ([]string, error) {
 	if file == "" {
-		return nil
+		return nil, nil
 	}
 	content, err := userfile.Read(file, maxProfile)
 	if err != nil {
-		return notRun{fmt.Errorf("read the other profile: %w", err)}
+		return nil, notRun{fmt.Errorf("read the other profile: %w", err)}
 	}
 	var before []profile.Phase
 	if err := json.Unmarshal(content, &before); err != nil {
-		return notRun{fmt.Errorf("read the other profile: %s is not what transplant profile --json prints: %w", file, err)}
+		return nil, notRun{fmt.Errorf("read the other profile: %s is not what transplant profile --json prints: %w", file,
+			err)}
 	}
-	found := profile.Doubled(before, now)
-	for _, what := range found {
-		fmt.Fprintln(errOut, what)
-	}
-	if len(found) > 0 {
-		return result(verdict.Failed)
-	}
-	return nil
+	return profile.Doubled(before, now), nil
 }
 
 func printProfile(out io.Writer, phases []profile.Phase) error {
 	var errs []error
+	fmt.Fprintf(out, "all phases: %s\n", profile.ShareOf(phases...))
 	for _, p := range phases {
-		fmt.Fprintf(out, "%s, %.1f s\n", p.Name, p.Seconds)
+		fmt.Fprintf(out, "%s, %.1f s: %s\n", p.Name, p.Seconds, profile.ShareOf(p))
 		table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 		for _, u := range p.Programs {
 			fmt.Fprintf(table, "  %s\t%s\t%.2f CPU s\t%d wake-ups\n", u.Program, u.Parent, u.CPUSeconds, u.WakeUps)

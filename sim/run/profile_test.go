@@ -27,7 +27,7 @@ func profiled(t *testing.T, requests int64) string {
 	now.SetTime(now.Now().Add(10 * time.Second))
 	journal.Record(timeline.Event{Payload: timeline.CostSeen{
 		Processes: []timeline.ProcessSeen{{PID: 1, Program: "run", CPU: timeline.Length(1500 * time.Millisecond),
-			WakeUps: 9}},
+			WakeUps: 9}, {PID: 2, Parent: 1, Program: "etcd", CPU: timeline.Length(6 * time.Second)}},
 		Links: []timeline.LinkSeen{{From: "gardenlet-a", To: "garden", Requests: requests, BytesToClient: 77,
 			Kinds: []timeline.RequestsSeen{{Verb: "get", Resource: "seeds.core.gardener.cloud", Requests: requests}}}},
 	}})
@@ -39,6 +39,7 @@ func TestProfile_AgainstAnotherRun_FailsIfRequestsHaveDoubled(t *testing.T) {
 	few := profiled(t, 30)
 	out, err := printed(t.Context(), NewProfileCommand(), few)
 	for _, want := range []string{"run", "1.50 CPU s", "9 wake-ups", "30 requests", "77 bytes",
+		"all phases: harness 1.50 CPU s, 25 % of the 6.00 CPU s that it watches (run 1.50)",
 		"get seeds.core.gardener.cloud"} {
 		if err != nil || !strings.Contains(out, want) {
 			t.Errorf("the profile does not say %q: %v\n%s", want, err, out)
@@ -64,6 +65,21 @@ func TestProfile_AgainstAnotherRun_FailsIfRequestsHaveDoubled(t *testing.T) {
 	}
 }
 
+func TestProfile_HarnessAtMost_FailsAboveIt(t *testing.T) {
+	t.Parallel()
+	folder := profiled(t, 1)
+	if out, err := printed(t.Context(), NewProfileCommand(), folder, "--harness-at-most", "25"); err != nil {
+		t.Errorf("at the bound: %v\n%s", err, out)
+	}
+	command, found, ended := NewProfileCommand(), &strings.Builder{}, ended{}
+	command.SetErr(found)
+	_, err := printed(t.Context(), command, folder, "--harness-at-most", "24.9")
+	if !errors.As(err, &ended) || ended.ExitCode() != 1 ||
+		!strings.Contains(found.String(), "all phases: harness 1.50 CPU s, 25 %") {
+		t.Errorf("above the bound: %v\n%s", err, found)
+	}
+}
+
 func TestProfile_BadInput_SaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	empty := t.TempDir()
@@ -80,6 +96,8 @@ func TestProfile_BadInput_SaysWhatToDo(t *testing.T) {
 	}{
 		"no run":           {[]string{t.TempDir()}, timeline.FileName},
 		"a broken profile": {[]string{profiled(t, 1), "--against", broken}, "is not what transplant profile --json prints"},
+		"no share":         {[]string{profiled(t, 1), "--harness-at-most", "NaN"}, "must be at least 0"},
+		"less than none":   {[]string{profiled(t, 1), "--harness-at-most", "-1"}, "must be at least 0"},
 		"no profile":       {[]string{profiled(t, 1), "--against", broken + "x"}, "read the other profile"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,6 +13,9 @@ const (
 	resolveTimeout = 10 * time.Second
 	// resolvePause is how long a failed look-up is believed, so that a dead DNS server does not slow down every request.
 	resolvePause = time.Second
+	// forgetPause is the least time between two questions for a host whose address does not answer. Users of a shoot that
+	// is down send tens of requests a second.
+	forgetPause = 100 * time.Millisecond
 )
 
 // ResolveFunc looks a host's address up: an IP address and for how long it may be kept.
@@ -29,6 +32,7 @@ type Resolver struct {
 	known   string
 	failed  error // of the last look-up
 	expires time.Time
+	asked   time.Time // when the last look-up ended
 }
 
 // NewResolver looks a host up with resolve, and ages its address by a clock.
@@ -65,7 +69,8 @@ func (r *Resolver) ask(ctx context.Context) (string, error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.known, r.failed, r.expires = address, err, r.clock.Now().Add(ttl)
+	r.asked = r.clock.Now()
+	r.known, r.failed, r.expires = address, err, r.asked.Add(ttl)
 	return address, err
 }
 
@@ -75,11 +80,11 @@ func (r *Resolver) recall() (address string, err error, ok bool) {
 	return r.known, r.failed, r.clock.Now().Before(r.expires)
 }
 
-// forget drops an address that did not answer.
+// forget drops an address that did not answer, unless it was asked for just now.
 func (r *Resolver) forget(address string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.failed == nil && r.known == address {
-		r.expires = time.Time{}
+	if again := r.asked.Add(forgetPause); r.failed == nil && r.known == address && again.Before(r.expires) {
+		r.expires = again
 	}
 }

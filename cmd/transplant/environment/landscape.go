@@ -28,6 +28,8 @@ type Landscape interface {
 	Usage() ([]process.Usage, error)
 	// Dir is the run directory. It keeps the kubeconfigs of actors, for Cluster.Connect and for people.
 	Dir() rundir.Dir
+	// Go runs work until Stop ends its context, which waits for it.
+	Go(work func(ctx context.Context))
 	Stop(ctx context.Context) error
 }
 

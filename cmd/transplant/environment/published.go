@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -19,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
-	"github.com/transplant-sim/transplant/clusters"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootaccess"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
@@ -64,13 +64,9 @@ const (
 	roleKubeconfig = "kubeconfig"
 )
 
-// watch keeps in step with the garden for as long as the process lives.
+// watch keeps in step with the garden for as long as the landscape lives.
 func (p *published) watch(ctx context.Context, l Landscape) error {
-	garden, err := l.Cluster(landscape.Garden)
-	if err != nil {
-		return err
-	}
-	config, err := garden.Connect(clusters.Observer)
+	config, err := observer(l, landscape.Garden)
 	if err != nil {
 		return err
 	}
@@ -78,24 +74,27 @@ func (p *published) watch(ctx context.Context, l Landscape) error {
 	if err != nil {
 		return fmt.Errorf("make the client for what shoots publish: %w", err)
 	}
-	ctx = context.WithoutCancel(ctx)
 	factory := informers.NewSharedInformerFactoryWithOptions(clients, 0,
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 			o.LabelSelector = constants.GardenRole + " in (" + roleAuthority + "," + roleKubeconfig + ")"
 		}))
-	if err := onChange(factory.Core().V1().ConfigMaps().Informer(), p.take); err != nil {
-		return err
-	}
+	authorities, accesses := factory.Core().V1().ConfigMaps().Informer(), factory.Core().V1().Secrets().Informer()
 	write := func(access *corev1.Secret) {
 		if err := writeUserKubeconfig(l, access); err != nil {
 			klog.Background().Error(err, "A shoot's kubeconfig is not at hand", "shoot", access.Labels[constants.ShootName])
 		}
 	}
-	if err := onChange(factory.Core().V1().Secrets().Informer(), write); err != nil {
+	if err := errors.Join(onChange(authorities, p.take), onChange(accesses, write)); err != nil {
 		return err
 	}
-	factory.Start(ctx.Done())
-	factory.WaitForCacheSync(ctx.Done())
+	l.Go(func(ctx context.Context) {
+		factory.StartWithContext(ctx)
+		<-ctx.Done()
+		factory.Shutdown()
+	})
+	if !cache.WaitForCacheSync(ctx.Done(), authorities.HasSynced, accesses.HasSynced) {
+		return fmt.Errorf("read what shoots publish: %w", context.Cause(ctx))
+	}
 	return nil
 }
 
