@@ -41,7 +41,7 @@ type seedValues struct {
 }
 
 func (s *Environment) setUpGarden(ctx context.Context, l Landscape, garden client.Client) error {
-	if err := install(ctx, garden, crds.Garden()); err != nil {
+	if err := install(ctx, l, landscape.Garden, garden, crds.Garden()); err != nil {
 		return err
 	}
 	proxy, err := l.Links().Proxy(gcm)
@@ -105,7 +105,7 @@ func (s *Environment) seedValues(l Landscape, seed string) (seedValues, error) {
 // prepareSeed brings on a seed what does not need the garden: all that is there before the gardenlet, which binds
 // roles.
 func (s *Environment) prepareSeed(ctx context.Context, l Landscape, c client.Client, seed string) error {
-	if err := install(ctx, c, crds.Seed()); err != nil {
+	if err := install(ctx, l, seed, c, crds.Seed()); err != nil {
 		return err
 	}
 	values, err := s.seedValues(l, seed)
