@@ -58,7 +58,11 @@ func (c *Cluster) Return(ctx context.Context) error {
 	c.mutex.Lock()
 	c.lost = false
 	c.mutex.Unlock()
-	return c.done("return", c.startPrograms(ctx))
+	err := c.serve(ctx)
+	if err == nil {
+		err = c.settle(ctx)
+	}
+	return c.done("return", err)
 }
 
 // Freeze stops every process of the cluster, its pods included. Freezing again stops what was started since.

@@ -19,6 +19,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/clusters/embedded/program"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+	"github.com/transplant-sim/transplant/clusters/ready"
 )
 
 // The programs of a cluster, by the names that Kill, Revive and the log files use.
@@ -104,39 +105,48 @@ func endpointsOf(name string, plan address.Cluster) []address.Endpoint {
 	return all
 }
 
-// startPrograms starts what does not run and waits until the cluster is ready.
-func (c *Cluster) startPrograms(ctx context.Context) error {
+// serve starts etcd and the API server, and waits until the landscape's own users are served.
+func (c *Cluster) serve(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
-	began := time.Now()
-	for _, name := range []string{etcdProgram, apiServerProgram} {
-		if err := c.launch(name); err != nil {
-			return err
-		}
-	}
 	observer, err := c.Connect(clusters.Observer)
+	if err == nil {
+		err = c.launch(etcdProgram, apiServerProgram)
+	}
+	if err == nil {
+		err = program.AwaitServing(ctx, observer, c.process(etcdProgram), c.process(apiServerProgram))
+	}
 	if err != nil {
-		return err
-	}
-	if err := program.AwaitReady(ctx, observer, c.process(etcdProgram), c.process(apiServerProgram)); err != nil {
 		return c.explain(err)
 	}
-	c.report("API server ready", began)
-	for _, name := range c.programs()[2:] {
-		if err := c.launch(name); err != nil {
-			return err
-		}
-	}
-	if err := c.awaitSettled(ctx, observer); err != nil {
-		return c.explain(err)
-	}
-	c.report("ready", began)
+	_ = ready.Kinds(ctx, observer) // of a cluster that returns; who needs one that cannot be listed asks again
 	return nil
 }
 
-func (c *Cluster) report(what string, began time.Time) {
-	c.landscape.options.Progress(Progress{Subject: c.name,
-		What: fmt.Sprintf("%s after %s", what, time.Since(began).Round(tick))})
+// settle starts what else does not run and waits until the cluster is ready. Only the node needs no more than an API
+// server that serves: kube-controller-manager asks once a second whether it is ready, and the scheduler has a role.
+func (c *Cluster) settle(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	needsMore := func(name string) bool { return name != nodeProgram }
+	observer, err := c.Connect(clusters.Observer)
+	if err == nil {
+		err = c.launch(slices.DeleteFunc(c.programs(), needsMore)...)
+	}
+	if err == nil {
+		err = program.AwaitReady(ctx, observer, c.process(etcdProgram), c.process(apiServerProgram))
+	}
+	if err == nil {
+		err = c.launch(c.programs()...)
+	}
+	if err == nil {
+		err = c.awaitSettled(ctx, observer)
+	}
+	if err != nil {
+		return c.explain(err)
+	}
+	c.landscape.options.Progress(Progress{Subject: c.name, What: "ready"})
+	return nil
 }
 
 // programs lists the programs in the order of start.
@@ -163,18 +173,20 @@ func (c *Cluster) spec(name string) process.Spec {
 	}
 }
 
-// launch starts a program that does not run.
-func (c *Cluster) launch(name string) error {
+// launch starts those of the programs that do not run.
+func (c *Cluster) launch(names ...string) error {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if p := c.processes[name]; p != nil && p.Running() {
-		return nil
+	for _, name := range names {
+		if p := c.processes[name]; p != nil && p.Running() {
+			continue
+		}
+		p, err := c.landscape.launcher.start(c.spec(name))
+		if err != nil {
+			return err
+		}
+		c.processes[name] = p
 	}
-	p, err := c.landscape.launcher.start(c.spec(name))
-	if err != nil {
-		return err
-	}
-	c.processes[name] = p
 	return nil
 }
 

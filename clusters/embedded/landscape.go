@@ -164,16 +164,21 @@ func (l *Landscape) run(ctx context.Context) error {
 	l.launcher = &launcher{runner: process.NewRunner(), dir: l.dir, log: l.options.Log}
 	group, groupCtx := errgroup.WithContext(ctx)
 	for _, c := range l.clusters {
-		group.Go(func() error { return c.startPrograms(groupCtx) })
+		group.Go(func() error { return c.serve(groupCtx) })
 	}
 	group.Go(func() error { return l.extras.startAll(groupCtx) })
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	if l.options.AfterClusters != nil {
-		if err := l.options.AfterClusters(ctx, l); err != nil {
-			return err
-		}
+	group, groupCtx = errgroup.WithContext(ctx)
+	for _, c := range l.clusters {
+		group.Go(func() error { return c.settle(groupCtx) })
+	}
+	if after := l.options.AfterClusters; after != nil {
+		group.Go(func() error { return after(groupCtx, l) })
+	}
+	if err := group.Wait(); err != nil {
+		return err
 	}
 	l.mutex.Lock()
 	l.ready = time.Now()

@@ -36,7 +36,8 @@ type Options struct {
 
 	// Extras names processes of no cluster, started side by side with the clusters.
 	Extras func(*Landscape) ([]Extra, error)
-	// AfterClusters runs once all clusters and extras are ready, before the landscape is.
+	// AfterClusters runs once all API servers serve members of system:masters and the extras are ready, while the rest of
+	// the clusters still starts. The landscape is ready after both.
 	AfterClusters func(context.Context, *Landscape) error
 
 	// Shoots says how the forward proxies find shoots; nil asks the landscape's DNS and trusts the system's authorities.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"time"
 
 	"k8s.io/client-go/util/workqueue"
@@ -62,6 +63,18 @@ func news(before, after *gardencorev1beta1.Shoot) bool {
 func succeeded(shoot *gardencorev1beta1.Shoot) bool {
 	last := shoot.Status.LastOperation
 	return last != nil && last.State == gardencorev1beta1.LastOperationStateSucceeded
+}
+
+// next is after how long to look at a shoot again, of which these conditions were found. What an operation has made may
+// need a moment to become well: until it is, the pauses begin short, and grow to the period with the time since then.
+func (r *Reconciler) next(shoot *gardencorev1beta1.Shoot, found []gardencorev1beta1.Condition,
+	now time.Time) time.Duration {
+	isUnwell := func(c gardencorev1beta1.Condition) bool { return c.Status != gardencorev1beta1.ConditionTrue }
+	if !succeeded(shoot) || !slices.ContainsFunc(found, isUnwell) {
+		return r.SyncPeriod
+	}
+	since := now.Sub(shoot.Status.LastOperation.LastUpdateTime.Time)
+	return min(max(since/2, r.SyncPeriod/5), r.SyncPeriod)
 }
 
 func requestFor(shoot *gardencorev1beta1.Shoot) reconcile.Request {

@@ -64,12 +64,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	look := r.observe(ctx, o)
 	defer look.close()
+	var found []gardencorev1beta1.Condition
 	ours, err := r.write(ctx, o, func(shoot *gardencorev1beta1.Shoot) {
 		seen, now := *look.Observation, o.Clock.Now()
 		seen.Shoot = shoot.DeepCopy()
 		seen.Shoot.Status.Conditions = health.Begun(shoot.Status.Conditions, now)
 		shoot.Status.Conditions = health.Conditions(&seen, r.Config, now)
 		shoot.Status.Constraints = health.Constraints(&seen, r.Config, now)
+		found = shoot.Status.Conditions
 	})
 	if err != nil {
 		return reconcile.Result{}, err
@@ -81,7 +83,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := r.mend(ctx, o, look); err != nil {
 		o.Log.Error(err, "Not everything in the shoot could be mended")
 	}
-	return reconcile.Result{RequeueAfter: r.SyncPeriod}, nil
+	return reconcile.Result{RequeueAfter: r.next(o.Shoot, found, o.Clock.Now())}, nil
 }
 
 // cares reports whether this seed looks after a shoot: it has the control plane, even if another seed is to have it

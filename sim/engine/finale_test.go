@@ -3,15 +3,22 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/probe"
 	"github.com/transplant-sim/transplant/sim/scenario"
 	"github.com/transplant-sim/transplant/sim/timeline"
+	"github.com/transplant-sim/transplant/sim/world"
 	"github.com/transplant-sim/transplant/sim/world/worldtest"
 )
 
@@ -86,4 +93,57 @@ type counted struct {
 func (c *counted) Items(ctx context.Context) (map[string][]timeline.Item, error) {
 	c.looks++
 	return c.busy.Items(ctx)
+}
+
+// scribbling is a world in which somebody writes an object of seed a before each of the first looks.
+type scribbling struct {
+	*counted
+	seed   client.Client
+	writes int
+}
+
+func (s *scribbling) Ready(ctx context.Context) error {
+	s.writes--
+	if s.writes < 0 {
+		return nil
+	}
+	note := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: "note"}}
+	if err := client.IgnoreAlreadyExists(s.seed.Create(ctx, note)); err != nil {
+		return err
+	}
+	patch := fmt.Sprintf(`{"data":{"left":"%d"}}`, s.writes)
+	return s.seed.Patch(ctx, note, client.RawPatch(types.MergePatchType, []byte(patch)))
+}
+
+// While the landscape's own actors write, something may come; a third-party extension may be silent before.
+func TestFirstInventories_SomebodyWrites_AreTakenAfterwards(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		extensions []landscape.Extension
+		want       int // looks
+	}{
+		"own actors":            {nil, 4},
+		"third-party extension": {[]landscape.Extension{{Name: "acme"}}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &scribbling{counted: &counted{busy: &busy{World: worldtest.New(t, "a")}}, writes: 3}
+			clients, err := world.NewClients(w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if w.seed, err = clients.Cluster("a"); err != nil {
+				t.Fatal(err)
+			}
+			i := inventories{&scope{Options: Options{
+				Scenario: &scenario.Scenario{}, World: w, Journal: timeline.NewJournal(clock.RealClock{}, nil),
+				Clock: clock.RealClock{}, Patience: Patience{Round: time.Nanosecond, Quiet: time.Nanosecond},
+			}}}
+			i.Scenario.Spec.Landscape.Extensions = c.extensions
+			i.Patience.fill()
+			if err := i.first(t.Context()); err != nil || w.looks != c.want {
+				t.Errorf("%d looks, %v; want %d", w.looks, err, c.want)
+			}
+		})
+	}
 }

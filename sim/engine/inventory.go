@@ -96,18 +96,28 @@ func difference(before, now []string) []string {
 type inventories struct{ *scope }
 
 // first are taken once every actor and extension is ready and nothing comes or goes any more: what belongs to the
-// landscape itself must not be taken for something that the scenario has left.
+// landscape itself must not be taken for something that the scenario has left. Before the landscape's own actors make
+// something, they or who they wait for write something: two looks between which nobody has are enough. A third-party
+// extension may be silent before it makes something: then nothing may come or go for the quiet time.
 func (i inventories) first(ctx context.Context) error {
-	memory, err := settleRule{
-		look: func(ctx context.Context, to *timeline.Journal) error {
+	var versions inventory.Versions
+	rule := settleRule{
+		look: func(ctx context.Context, to *timeline.Journal) (err error) {
 			if err := i.World.Ready(ctx); err != nil {
 				return err
 			}
-			err := i.take(ctx, timeline.Before, to)
+			versions, err = i.take(ctx, timeline.Before, to)
 			return errors.Join(err, checkReadable(to.Events()))
 		},
-		names: lasting, quiet: i.Patience.Quiet, failing: i.Patience.SetUp, changing: i.Patience.SetUp,
-	}.settled(ctx, i.Clock, i.Patience.Round)
+		names: func(events []timeline.Event) []string {
+			return slices.Sorted(slices.Values(append(lasting(events), versions.List()...)))
+		},
+		failing: i.Patience.SetUp, changing: i.Patience.SetUp,
+	}
+	if len(i.Scenario.Spec.Landscape.Extensions) > 0 {
+		rule.names, rule.quiet = lasting, i.Patience.Quiet
+	}
+	memory, err := rule.settled(ctx, i.Clock, i.Patience.Round)
 	if err != nil {
 		return err
 	}
@@ -120,7 +130,8 @@ func (i inventories) first(ctx context.Context) error {
 func (i inventories) last(ctx context.Context) error {
 	memory, err := settleRule{
 		look: func(ctx context.Context, to *timeline.Journal) error {
-			return i.take(ctx, timeline.After, to)
+			_, err := i.take(ctx, timeline.After, to)
+			return err
 		},
 		names:   changing,
 		failing: 2 * i.Patience.Finale, changing: i.Patience.Changing, // one look may take Finale
@@ -188,8 +199,9 @@ func keep(to timeline.Recorder, memory *timeline.Journal) {
 	}
 }
 
-// take one of every seed, and of every other place that the world knows of.
-func (i inventories) take(ctx context.Context, when string, to timeline.Recorder) error {
+// take one of every seed, and of every other place that the world knows of. It returns the versions of what the seeds
+// have.
+func (i inventories) take(ctx context.Context, when string, to timeline.Recorder) (inventory.Versions, error) {
 	ctx, cancel := context.WithTimeout(ctx, i.Patience.Finale)
 	defer cancel()
 	var ids []string
@@ -200,17 +212,19 @@ func (i inventories) take(ctx context.Context, when string, to timeline.Recorder
 	}
 	slices.Sort(ids)
 	items, err := i.World.Items(ctx)
-	errs := []error{err}
+	errs, all := []error{err}, inventory.Versions{}
 	for _, seed := range i.World.Seeds() {
+		var versions inventory.Versions
 		config, err := i.World.Connect(seed)
 		if err == nil {
-			err = inventory.Take(ctx, seed, config, when, ids, items[seed], to)
+			versions, err = inventory.Take(ctx, seed, config, when, ids, items[seed], to)
 		}
+		maps.Copy(all, versions)
 		errs = append(errs, err)
 		delete(items, seed)
 	}
 	for _, place := range slices.Sorted(maps.Keys(items)) {
 		inventory.Items(place, when, ids, items[place], to)
 	}
-	return errors.Join(errs...)
+	return all, errors.Join(errs...)
 }

@@ -113,6 +113,10 @@ func interrupted(ctx context.Context) error {
 // mostMoved bounds what is listed one by one.
 const mostMoved = 10
 
+// looksWhileQuiet is how often it is looked in the time in which nothing may move: what moves at its beginning must not
+// be known only at its end, when all of it has to pass again.
+const looksWhileQuiet = 3
+
 // moving says what moves although everything seems to be done: what is written, without heartbeats and the scenario's
 // own loads, and what is no longer well.
 func (c convergence) moving(ctx context.Context) pending {
@@ -120,21 +124,28 @@ func (c convergence) moving(ctx context.Context) pending {
 	if err != nil {
 		return pendingAfter(err)
 	}
-	select {
-	case <-ctx.Done():
-		return pending{unknown: []string{context.Cause(ctx).Error()}}
-	case <-c.Clock.After(c.Patience.Quiet):
+	seen, quiet := pending{}, c.Clock.Now()
+	for range looksWhileQuiet {
+		quiet = quiet.Add(c.Patience.Quiet / looksWhileQuiet)
+		select {
+		case <-ctx.Done():
+			return pending{unknown: []string{context.Cause(ctx).Error()}}
+		case <-c.Clock.After(quiet.Sub(c.Clock.Now())):
+		}
+		now, err := c.versions(ctx)
+		if err != nil {
+			return pendingAfter(err)
+		}
+		seen.objects, seen.moves = len(now), before.Moved(now)
+		if len(seen.moves) > 0 {
+			break
+		}
 	}
-	now, err := c.versions(ctx)
-	if err != nil {
-		return pendingAfter(err)
+	if more := len(seen.moves) - mostMoved; more > 0 {
+		seen.moves = append(seen.moves[:mostMoved], fmt.Sprintf("and %d more move", more))
 	}
-	moved := before.Moved(now)
-	if more := len(moved) - mostMoved; more > 0 {
-		moved = append(moved[:mostMoved], fmt.Sprintf("and %d more move", more))
-	}
-	seen := c.unsettled(ctx)
-	seen.moves, seen.objects = append(moved, seen.moves...), len(now)
+	well := c.unsettled(ctx)
+	seen.moves, seen.unknown = append(seen.moves, well.moves...), well.unknown
 	return seen
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -205,6 +206,40 @@ func TestSettle_LandscapeThatIsSettled_SaysWhatWasLookedAt(t *testing.T) {
 	if !settled.Converged || settled.Objects == 0 || settling.Quiet != timeline.Length(50*time.Millisecond) ||
 		at.At-time.Duration(settled.Since) < 50*time.Millisecond {
 		t.Errorf("%+v, %+v at %s", settling, settled, at.At)
+	}
+}
+
+// What moves at the beginning of the quiet time begins it anew at once, and not when it is over.
+func TestSettle_MovesEarlyInTheQuietTime_BeginsItAnew(t *testing.T) {
+	t.Parallel()
+	r := settler(t, 0)
+	clock, sleeping, ended := settling(t, r)
+	seed, err := r.clients.Cluster("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: "late"}}
+	if err := seed.Create(t.Context(), late); err != nil {
+		t.Fatal(err)
+	}
+	for _, pause := range []time.Duration{time.Second, pollInterval, time.Second, time.Second} {
+		clock.Step(pause)
+		sleeping()
+	}
+	clock.Step(time.Second)
+	for {
+		select {
+		case err := <-ended:
+			if settled := settledIn(t, r); err != nil || !settled.Converged {
+				t.Errorf("settled %+v, %v", settled, err)
+			}
+			return
+		default:
+		}
+		if clock.HasWaiters() {
+			t.Fatal("three seconds after the last write it has not settled")
+		}
+		time.Sleep(time.Millisecond)
 	}
 }
 

@@ -145,8 +145,8 @@ type Settings struct {
 	// ThrottledRetryPeriod is after how long a shoot that has Failed because the cloud throttled it is retried unasked,
 	// and half of it is what chance adds at most.
 	ThrottledRetryPeriod metav1.Duration `json:"throttledRetryPeriod,omitzero"`
-	// CareSyncPeriod is the time between two looks of care at a shoot, and between two health checks of the reference
-	// provider.
+	// CareSyncPeriod is the time between two looks of care at a shoot. The reference provider checks its objects five
+	// times as often.
 	CareSyncPeriod metav1.Duration `json:"careSyncPeriod,omitzero"`
 	// CareThreshold is how long conditions of shoots are Progressing before they are False.
 	CareThreshold metav1.Duration `json:"careThreshold,omitzero"`

@@ -183,12 +183,16 @@ func (s *shootClients) Config(server string, ca []byte, token string) *rest.Conf
 	return config
 }
 
-// ringOnChange rings the bell for the namespace of every object that flows wait for, and for the name of a BackupEntry.
+// ringOnChange rings the bell for the namespace of every object that flows wait for, for that namespace itself, and for
+// the name of a BackupEntry.
 func ringOnChange(ctx context.Context, seed cluster.Cluster, mgr manager.Manager, bell *scope.Bell) error {
 	var errs []error
 	for _, object := range rung() {
 		errs = append(errs, ringFor(ctx, seed.GetCache(), object, func(o client.Object) { bell.Ring(o.GetNamespace()) }))
 	}
+	errs = append(errs, ringFor(ctx, seed.GetCache(), &corev1.Namespace{}, func(o client.Object) {
+		bell.Ring(o.GetName())
+	}))
 	errs = append(errs, ringFor(ctx, mgr.GetCache(), &gardencorev1beta1.BackupEntry{}, func(o client.Object) {
 		entry, is := o.(*gardencorev1beta1.BackupEntry)
 		if is && backupentry.HasNews(entry, entry.Status.LastOperation, entry.Status.LastError) {

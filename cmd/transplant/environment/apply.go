@@ -29,39 +29,23 @@ var manifests embed.FS
 // fieldOwner is the name under which the set-up applies objects.
 const fieldOwner = client.FieldOwner("transplant")
 
-// install creates the definitions and waits until all are served.
-func install(ctx context.Context, c client.Client, definitions []*apiextensionsv1.CustomResourceDefinition) error {
+// install creates the definitions on a cluster and waits until all are served, and ready to be watched.
+func install(ctx context.Context, l Landscape, cluster string, c client.Client,
+	definitions []*apiextensionsv1.CustomResourceDefinition) error {
 	for _, definition := range definitions {
 		if err := c.Create(ctx, definition.DeepCopy()); err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("create definition %q: %w", definition.Name, err)
 		}
 	}
-	pending := definitions
-	err := ready.Await(ctx, actorPoll, actorTimeout, func(ctx context.Context) error {
-		for ; len(pending) > 0; pending = pending[1:] {
-			current := &apiextensionsv1.CustomResourceDefinition{}
-			if err := c.Get(ctx, client.ObjectKeyFromObject(pending[0]), current); err != nil {
-				return err
-			}
-			if !established(current) {
-				return fmt.Errorf("the definition %q is not served", current.Name)
-			}
-		}
-		return nil
-	})
+	config, err := observer(l, cluster)
+	if err != nil {
+		return err
+	}
+	err = ready.Await(ctx, actorPoll, actorTimeout, func(ctx context.Context) error { return ready.Kinds(ctx, config) })
 	if err != nil {
 		return fmt.Errorf("wait until all definitions are served: %w", err)
 	}
 	return nil
-}
-
-func established(definition *apiextensionsv1.CustomResourceDefinition) bool {
-	for _, condition := range definition.Status.Conditions {
-		if condition.Type == apiextensionsv1.Established {
-			return condition.Status == apiextensionsv1.ConditionTrue
-		}
-	}
-	return false
 }
 
 // functions for manifests.

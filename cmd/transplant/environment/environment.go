@@ -55,6 +55,10 @@ func (s Settings) SeedMonitorPeriod() time.Duration {
 // ThrottledRetryJitter is what chance adds to ThrottledRetryPeriod at most: the share that it has by default.
 func (s Settings) ThrottledRetryJitter() time.Duration { return s.ThrottledRetryPeriod / 2 }
 
+// HealthCheckInterval is that of the extensions. Care gathers what they have found: it must not be much older than what
+// care sees by itself.
+func (s Settings) HealthCheckInterval() time.Duration { return s.CareSyncPeriod / 5 }
+
 // CareThresholds gives every condition of a shoot the same threshold, as the gardenlet's flag wants it.
 func (s Settings) CareThresholds() string {
 	var all []string

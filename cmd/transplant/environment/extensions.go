@@ -111,7 +111,8 @@ func extensionKubeconfigs(e landscape.Extension, seed string) []kubeconfigFor {
 
 // prepareExtension brings on a seed what an extension needs before it starts: its namespace, its rights and files, and
 // the objects of its manifests, definitions first.
-func (s *Environment) prepareExtension(ctx context.Context, c client.Client, e landscape.Extension, seed string) error {
+func (s *Environment) prepareExtension(ctx context.Context, c client.Client, e landscape.Extension, seed string,
+	define func([]*apiextensionsv1.CustomResourceDefinition) error) error {
 	if err := apply(ctx, c, "extension.yaml", s.extensionValues(e, seed)); err != nil {
 		return err
 	}
@@ -128,7 +129,7 @@ func (s *Environment) prepareExtension(ctx context.Context, c client.Client, e l
 		}
 		definitions = append(definitions, definition)
 	}
-	if err := install(ctx, c, definitions); err != nil {
+	if err := define(definitions); err != nil {
 		return fmt.Errorf("prepare seed %q for extension %q: %w", seed, e.Name, err)
 	}
 	for _, object := range others {

@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta/testrestmapper"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -145,15 +146,11 @@ func TestPrepareExtension_FilesAndManifests_AreThere(t *testing.T) {
 		object(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"other","namespace":"garden"}}`),
 		object(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"own"}}`),
 		object(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
-			"metadata":{"name":"seals.vault.test"},"status":{"conditions":[{"type":"Established","status":"True"}]}}`),
+			"metadata":{"name":"seals.vault.test"}}`),
 	}
 	var order []string
 	c := interceptor.NewClient(fake.NewClientBuilder().WithScheme(Scheme()).WithRESTMapper(
 		testrestmapper.TestOnlyStaticRESTMapper(Scheme())).Build(), interceptor.Funcs{
-		Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
-			order = append(order, object.GetName())
-			return c.Create(ctx, object, options...)
-		},
 		Apply: func(ctx context.Context, c client.WithWatch, object runtime.ApplyConfiguration,
 			options ...client.ApplyOption) error {
 			order = append(order, "applied")
@@ -161,7 +158,13 @@ func TestPrepareExtension_FilesAndManifests_AreThere(t *testing.T) {
 		},
 	})
 	s := New(ScenarioSettings)
-	if err := s.prepareExtension(t.Context(), c, e, "a"); err != nil {
+	define := func(definitions []*apiextensionsv1.CustomResourceDefinition) error {
+		for _, definition := range definitions {
+			order = append(order, definition.Name)
+		}
+		return nil
+	}
+	if err := s.prepareExtension(t.Context(), c, e, "a", define); err != nil {
 		t.Fatal(err)
 	}
 	if created, last := slices.Index(order, "seals.vault.test"), len(order)-len(e.Objects); created != last {

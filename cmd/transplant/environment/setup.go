@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -41,7 +42,7 @@ type seedValues struct {
 }
 
 func (s *Environment) setUpGarden(ctx context.Context, l Landscape, garden client.Client) error {
-	if err := install(ctx, garden, crds.Garden()); err != nil {
+	if err := install(ctx, l, landscape.Garden, garden, crds.Garden()); err != nil {
 		return err
 	}
 	proxy, err := l.Links().Proxy(gcm)
@@ -105,7 +106,7 @@ func (s *Environment) seedValues(l Landscape, seed string) (seedValues, error) {
 // prepareSeed brings on a seed what does not need the garden: all that is there before the gardenlet, which binds
 // roles.
 func (s *Environment) prepareSeed(ctx context.Context, l Landscape, c client.Client, seed string) error {
-	if err := install(ctx, c, crds.Seed()); err != nil {
+	if err := install(ctx, l, seed, c, crds.Seed()); err != nil {
 		return err
 	}
 	values, err := s.seedValues(l, seed)
@@ -118,8 +119,14 @@ func (s *Environment) prepareSeed(ctx context.Context, l Landscape, c client.Cli
 	if err := registerWebhook(ctx, c); err != nil {
 		return err
 	}
+	define := func(definitions []*apiextensionsv1.CustomResourceDefinition) error {
+		if len(definitions) == 0 {
+			return nil
+		}
+		return install(ctx, l, seed, c, definitions)
+	}
 	for _, e := range s.Extensions {
-		if err := s.prepareExtension(ctx, c, e, seed); err != nil {
+		if err := s.prepareExtension(ctx, c, e, seed, define); err != nil {
 			return err
 		}
 	}

@@ -33,12 +33,16 @@ const pageSize = 500
 const listers = 8
 
 // Take lists every object of every type that a cluster serves, cluster-scoped ones too, and records it. The ids
-// are technical ids of shoots, to be looked for in what is found.
+// are technical ids of shoots, to be looked for in what is found. It returns the versions of the objects.
 func Take(ctx context.Context, cluster string, config *rest.Config, when string, ids []string,
-	more []timeline.Item, to timeline.Recorder) error {
+	more []timeline.Item, to timeline.Recorder) (Versions, error) {
 	items, unreadable, err := list(ctx, world.Unlimited(config), metav1.NamespaceAll)
+	versions := Versions{}
+	if err == nil {
+		err = versions.add(ctx, cluster, config, items)
+	}
 	if err != nil {
-		return fmt.Errorf("take the inventory of %q: %w", cluster, err)
+		return nil, fmt.Errorf("take the inventory of %q: %w", cluster, err)
 	}
 	seen := timeline.InventorySeen{When: when, Items: []timeline.Item{}, Unreadable: unreadable}
 	for _, found := range items {
@@ -49,7 +53,7 @@ func Take(ctx context.Context, cluster string, config *rest.Config, when string,
 	seen.Items = append(seen.Items, withMentions(more, ids)...)
 	sortItems(seen.Items)
 	to.Record(timeline.Event{Actor: world.Observer, Subject: cluster, Payload: seen})
-	return nil
+	return versions, nil
 }
 
 // Items records what is in a place that is no cluster.

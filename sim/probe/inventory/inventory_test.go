@@ -32,7 +32,7 @@ func TestTheInventoryListsEveryType(t *testing.T) {
 		t.Fatal(err)
 	}
 	empty := journal()
-	if err := inventory.Take(t.Context(), "a", config, timeline.Before, nil, nil, empty); err != nil {
+	if _, err := inventory.Take(t.Context(), "a", config, timeline.Before, nil, nil, empty); err != nil {
 		t.Fatal(err)
 	}
 	_, builtIn, _ := timeline.First[timeline.InventorySeen](empty.Events())
@@ -52,7 +52,7 @@ func TestTheInventoryListsEveryType(t *testing.T) {
 	}
 	j := journal()
 	more := []timeline.Item{{Class: "process", Name: "etcd of " + alpha}}
-	if err := inventory.Take(t.Context(), "a", config, timeline.After, []string{alpha, other}, more, j); err != nil {
+	if _, err := inventory.Take(t.Context(), "a", config, timeline.After, []string{alpha, other}, more, j); err != nil {
 		t.Fatal(err)
 	}
 	e, seen, _ := timeline.First[timeline.InventorySeen](j.Events())
@@ -86,7 +86,7 @@ func TestAClusterThatCannotBeReachedHasNoInventory(t *testing.T) {
 	t.Parallel()
 	config := &rest.Config{Host: "http://127.0.0.1:1"}
 	j := journal()
-	if err := inventory.Take(t.Context(), "a", config, timeline.After, nil, nil, j); err == nil ||
+	if _, err := inventory.Take(t.Context(), "a", config, timeline.After, nil, nil, j); err == nil ||
 		!strings.Contains(err.Error(), `take the inventory of "a"`) {
 		t.Errorf("error %v", err)
 	}

@@ -41,6 +41,12 @@ func (v Versions) Add(ctx context.Context, cluster string, config *rest.Config, 
 	if len(unreadable) > 0 {
 		return fmt.Errorf("list every type: %s", strings.Join(unreadable, "; "))
 	}
+	return v.add(ctx, cluster, config, items, leaveOut...)
+}
+
+// add the versions of what was listed.
+func (v Versions) add(ctx context.Context, cluster string, config *rest.Config, items []foundItem,
+	leaveOut ...string) error {
 	specs, err := nodeSpecs(ctx, config, items)
 	if err != nil {
 		return err
@@ -87,6 +93,14 @@ func nodeSpecs(ctx context.Context, config *rest.Config, items []foundItem) (map
 			return specs, nil
 		}
 	}
+}
+
+// List names each object with its version.
+func (v Versions) List() (all []string) {
+	for object, version := range v {
+		all = append(all, object+" "+version)
+	}
+	return all
 }
 
 // Moved says what is not as it was when v was taken, in order.
