@@ -70,6 +70,9 @@ func (s *Secrets) Initialize(ctx context.Context) error {
 
 // list reads the secrets of the control plane at once, by name: there are many, and each is asked for.
 func (s *Secrets) list(ctx context.Context) (map[string]*corev1.Secret, error) {
+	if s.Fresh {
+		return map[string]*corev1.Secret{}, nil
+	}
 	list := &corev1.SecretList{}
 	if err := s.Seed.List(ctx, list, client.InNamespace(s.Namespace())); err != nil {
 		return nil, fmt.Errorf("list the secrets of the control plane: %w", err)

@@ -175,6 +175,9 @@ func (w *Workloads) restartedAt(ctx context.Context, name string) (string, error
 	if w.Restarts(constants.ShootTaskRestartControlPlanePods) {
 		return w.RestartTime(), nil
 	}
+	if w.Fresh {
+		return "", nil
+	}
 	d := &appsv1.Deployment{ObjectMeta: w.Meta(name)}
 	if err := w.Seed.Get(ctx, client.ObjectKeyFromObject(d), d); client.IgnoreNotFound(err) != nil {
 		return "", patch.Describe("read", d, w.Seed, err)
