@@ -6,7 +6,6 @@ package operation
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -65,18 +64,19 @@ func (r *Reconciler) isResponsible(object client.Object) bool {
 func isNews(e event.UpdateEvent) bool {
 	before, was := e.ObjectOld.(*gardencorev1beta1.Shoot)
 	after, is := e.ObjectNew.(*gardencorev1beta1.Shoot)
-	if !was || !is || slices.ContainsFunc(after.Status.Conditions, isUnwell) {
+	if !was || !is {
 		return true
+	}
+	for _, c := range after.Status.Conditions {
+		if c.Status == gardencorev1beta1.ConditionFalse || c.Status == gardencorev1beta1.ConditionUnknown {
+			return true
+		}
 	}
 	counts := func(shoot gardencorev1beta1.Shoot) gardencorev1beta1.Shoot {
 		shoot.Labels, shoot.ManagedFields, shoot.ResourceVersion, shoot.Status.Conditions = nil, nil, "", nil
 		return shoot
 	}
 	return !equality.Semantic.DeepEqual(counts(*before), counts(*after))
-}
-
-func isUnwell(condition gardencorev1beta1.Condition) bool {
-	return condition.Status == gardencorev1beta1.ConditionFalse || condition.Status == gardencorev1beta1.ConditionUnknown
 }
 
 // busyRetry is when to look again at a shoot that another flow of this gardenlet works on.

@@ -86,8 +86,8 @@ func (b *Backups) source(ctx context.Context, here *owner.Survey) (string, error
 	return bucket, nil
 }
 
-// sourceOnce is source for the tasks of a run that owns the shoot: nobody else points the BackupEntry anywhere. What the
-// run itself makes of it and of etcd does not change where it began.
+// sourceOnce is source for the tasks of a run that owns the shoot: nobody else points the BackupEntry anywhere then.
+// What the run makes of it and of etcd does not change where it began.
 func (b *Backups) sourceOnce(ctx context.Context) (string, error) {
 	if b.from == nil {
 		here, err := b.ownership.Survey(ctx)

@@ -121,17 +121,16 @@ func (s *Status) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 		if last.Before(tried) {
 			last = tried
 		}
-		if wait := s.WaitInterval - s.Clock.Now().Sub(last); wait > 0 {
+		since := s.Clock.Now().Sub(last)
+		wait := s.WaitInterval - since
+		if wait <= 0 && since < watchedFor*s.WaitInterval && s.isSeenOwned(ctx) {
+			wait = s.WaitInterval
+		}
+		if wait > 0 {
 			if !s.sleep(ctx, wait) {
 				return
 			}
 			continue // the garden may have confirmed it meanwhile
-		}
-		if s.Clock.Now().Sub(last) < watchedFor*s.WaitInterval && s.isSeenOwned(ctx) {
-			if !s.sleep(ctx, s.WaitInterval) {
-				return
-			}
-			continue
 		}
 		tried = s.Clock.Now()
 		_, err := s.readOwned(ctx)

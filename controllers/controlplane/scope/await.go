@@ -18,16 +18,16 @@ const firstLive = time.Second
 // then at each fallback interval since it was asked, and when the time is up.
 func (s *Scope) Await(ctx context.Context, timeout time.Duration, what string,
 	look func(ctx context.Context, seed client.Reader) error) error {
-	return s.await(ctx, s.Namespace(), timeout, what, s.Watched, s.Seed, look)
+	return await(ctx, s, s.Namespace(), timeout, what, s.Watched, s.Seed, look)
 }
 
 // AwaitEntry is Await for the BackupEntry of a name in the garden, for which the Bell rings.
 func (s *Scope) AwaitEntry(ctx context.Context, name string, timeout time.Duration, what string,
 	look func(ctx context.Context, garden client.Reader) error) error {
-	return s.await(ctx, name, timeout, what, s.WatchedGarden, s.Garden, look)
+	return await(ctx, s, name, timeout, what, s.WatchedGarden, s.Garden, look)
 }
 
-func (s *Scope) await(ctx context.Context, name string, timeout time.Duration, what string,
+func await(ctx context.Context, s *Scope, name string, timeout time.Duration, what string,
 	watched, from client.Reader, look func(context.Context, client.Reader) error) error {
 	due := s.Clock.Now().Add(min(firstLive, s.WaitInterval))
 	live := func(ctx context.Context) error {

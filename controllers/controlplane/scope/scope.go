@@ -66,8 +66,9 @@ type Scope struct {
 	// Fresh is true once this run has created the control-plane namespace: what no run before has left need not be looked
 	// for. It is set before any task that comes after the namespace.
 	Fresh bool
-	// Known are the Secrets that this run has made sure of.
-	Known KnownSecrets
+	// SecretData are those of Secrets in the control-plane namespace that this run has made sure of, by name: each a
+	// map[string][]byte that nobody may change. ClusterIPs are those of Services there, as strings.
+	SecretData, ClusterIPs sync.Map
 }
 
 // Settings are the gardenlet's settings that shape a control plane. All durations are positive.

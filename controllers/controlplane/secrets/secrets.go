@@ -63,7 +63,7 @@ func (s *Secrets) Initialize(ctx context.Context) error {
 		set[spec.name] = data
 	}
 	for name, data := range set {
-		s.Known.Add(name, data)
+		s.SecretData.Store(name, data)
 	}
 	return nil
 }
@@ -178,8 +178,8 @@ func (s *Secrets) renew(ctx context.Context, secret *corev1.Secret, spec spec,
 
 // Data are the data of a secret in the control-plane namespace, which are read unless this run has made sure of them.
 func (s *Secrets) Data(ctx context.Context, name string) (map[string][]byte, error) {
-	if data := s.Known.Data(name); data != nil {
-		return data, nil
+	if known, is := s.SecretData.Load(name); is {
+		return known.(map[string][]byte), nil
 	}
 	return s.read(ctx, name)
 }
