@@ -34,8 +34,8 @@ type Factory struct {
 	States       scope.States
 	// Version is the gardenlet's own.
 	Version string
-	// Watched is that of each Scope.
-	Watched client.Reader
+	// Watched and WatchedGarden are those of each Scope.
+	Watched, WatchedGarden client.Reader
 
 	mu        sync.Mutex
 	busy      map[client.ObjectKey]bool
@@ -78,7 +78,7 @@ func (f *Factory) Look(ctx context.Context, log logr.Logger, key client.ObjectKe
 
 func (f *Factory) operation(log logr.Logger, shoot *gardencorev1beta1.Shoot) *Operation {
 	return New(&scope.Scope{
-		Watched:  f.Watched,
+		Watched: f.Watched, WatchedGarden: f.WatchedGarden,
 		Settings: f.Settings, Log: log, Clock: f.Clock, Boottime: f.Boottime, Garden: f.Garden, Seed: f.Seed, Bell: f.Bell,
 		Shoots: f.Shoots, Owners: f.Owners, Bucket: f.Bucket, States: f.States, Shoot: shoot,
 	})

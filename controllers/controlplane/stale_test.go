@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -81,6 +82,47 @@ func TestStaleObjectsInTheGraph(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// In a namespace that the run has created, nobody looks for what a run before may have left.
+func TestFreshNamespace_LeftoversAreNotLookedFor(t *testing.T) {
+	t.Parallel()
+	for name, task := range map[string]func(*Operation, context.Context) error{
+		"extensions": func(o *Operation, ctx context.Context) error { return o.Extensions.DeleteStale(ctx) },
+		"runtimes":   func(o *Operation, ctx context.Context) error { return o.Runtimes.DeleteStale(ctx) },
+		"copies":     func(o *Operation, ctx context.Context) error { return o.References.DeleteStale(ctx) },
+		"a deployment": func(o *Operation, ctx context.Context) error {
+			return o.Workloads.Deploy(ctx, "x", 1, corev1.PodSpec{Containers: []corev1.Container{{Name: "x", Image: "x"}}})
+		},
+	} {
+		for _, there := range []bool{false, true} {
+			reads := 0
+			before := []client.Object{controlplanetest.AlphasNamespace(nil, map[string]string{"transplant.dev/epoch": "1"})}
+			if !there {
+				before = nil
+			}
+			onA, _ := controlplanetest.OnSeedA(t, "Restore", nil, interceptor.Funcs{
+				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object,
+					options ...client.GetOption) error {
+					reads++
+					return c.Get(ctx, key, object, options...)
+				},
+				List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+					reads++
+					return c.List(ctx, list, options...)
+				},
+			}, before...)
+			o := New(onA)
+			o.Epoch = 2
+			if err := o.ShootNamespace.Deploy(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			reads = 0
+			if err := task(o, t.Context()); err != nil || (reads > 0) != there {
+				t.Errorf("%s, the namespace was there: %t: %d reads, %v", name, there, reads, err)
+			}
 		}
 	}
 }

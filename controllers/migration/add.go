@@ -117,9 +117,13 @@ func (r *BackupEntries) AddToManager(mgr manager.Manager, seed cluster.Cluster, 
 	byName := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
 		return r.entryOf(ctx, mgr.GetCache(), object)
 	})
+	news := predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool { return isAnswer(e.Object) },
+		UpdateFunc: func(e event.UpdateEvent) bool { return isAnswer(e.ObjectNew) },
+	}
 	err := builder.ControllerManagedBy(mgr).Named("backupentry").
 		For(&gardencorev1beta1.BackupEntry{}, builder.WithPredicates(asks)).
-		WatchesRawSource(source.Kind[client.Object](seed.GetCache(), &extensionsv1alpha1.BackupEntry{}, byName)).
+		WatchesRawSource(source.Kind[client.Object](seed.GetCache(), &extensionsv1alpha1.BackupEntry{}, byName, news)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(r)
 	if err != nil {
@@ -134,7 +138,8 @@ func (r *StateSync) AddToManager(mgr manager.Manager, seed cluster.Cluster, work
 		return r.shootOf(ctx, mgr.GetCache(), seed.GetCache(), object)
 	})
 	b := builder.ControllerManagedBy(mgr).Named("shootstate").
-		For(&gardencorev1beta1.Shoot{}, builder.WithPredicates(predicate.NewPredicateFuncs(r.isResponsible))).
+		For(&gardencorev1beta1.Shoot{}, builder.WithPredicates(predicate.NewPredicateFuncs(r.isResponsible),
+			predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return r.isNews(e.ObjectOld, e.ObjectNew) }})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers})
 	for _, kind := range extensionsv1alpha1.Kinds() {
 		if kind.Stateful && kind.Namespaced {

@@ -92,17 +92,21 @@ func (r *BackupEntries) asksAnew(before, after *gardencorev1beta1.BackupEntry) b
 		!maps.Equal(after.Annotations, before.Annotations))
 }
 
-// entryOf is the entry to look at when the extension's object has changed, by what the cache of the garden says; none
-// if the object says nothing new. The retry of an entry that waits finds what the cache does not know.
-func (r *BackupEntries) entryOf(ctx context.Context, garden client.Reader, object client.Object) []reconcile.Request {
+// isAnswer reports whether the extension's object says something new.
+func isAnswer(object client.Object) bool {
 	answer, ok := object.(*extensionsv1alpha1.BackupEntry)
+	return ok && backupentry.HasNews(answer, answer.Status.LastOperation, answer.Status.LastError)
+}
+
+// entryOf is the entry to look at when the extension's object has answered or gone, by what the cache of the garden
+// says. The retry of an entry that waits finds what the cache does not know.
+func (r *BackupEntries) entryOf(ctx context.Context, garden client.Reader, object client.Object) []reconcile.Request {
 	entries := &gardencorev1beta1.BackupEntryList{}
-	if !ok || !backupentry.HasNews(answer, answer.Status.LastOperation, answer.Status.LastError) ||
-		garden.List(ctx, entries) != nil {
+	if garden.List(ctx, entries) != nil {
 		return nil
 	}
 	for i := range entries.Items {
-		if entry := &entries.Items[i]; entry.Name == answer.Name && r.task(entry) != "" {
+		if entry := &entries.Items[i]; entry.Name == object.GetName() && r.task(entry) != "" {
 			return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(entry)}}
 		}
 	}
@@ -158,7 +162,9 @@ func (r *BackupEntries) deploy(ctx context.Context, entry *gardencorev1beta1.Bac
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("read the extension's backup entry %q: %w", entry.Name, err)
 	}
-	asked := err == nil && object.Spec.BucketName == entry.Spec.BucketName && !needsRequest(entry, object)
+	to := r.extensions()
+	to.Missing = err != nil
+	asked := !to.Missing && object.Spec.BucketName == entry.Spec.BucketName && !needsRequest(entry, object)
 	if asked && object.Status.LastError == nil { // else it may lack the credentials of now
 		return r.answered(ctx, entry, object)
 	}
@@ -181,7 +187,7 @@ func (r *BackupEntries) deploy(ctx context.Context, entry *gardencorev1beta1.Bac
 	if operation == gardencorev1beta1.LastOperationTypeRestore {
 		wanted = constants.GardenerOperationRestore
 	}
-	return false, r.extensions().Deploy(ctx, object, wanted, func() error {
+	return false, to.Deploy(ctx, object, wanted, func() error {
 		object.Spec, object.Spec.SecretRef = spec, *secret
 		return nil
 	})

@@ -98,12 +98,13 @@ func TestBackupEntries_NothingNew_ReportNothing(t *testing.T) {
 func TestBackupEntries_AreWokenByAnswers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		answered, dying, settled, other bool
-		want                            int
+		answered, dying, gone, settled, other bool
+		want                                  int
 	}{
 		"the extension works":          {},
 		"it has answered":              {answered: true, want: 1},
-		"its object goes":              {dying: true, want: 1},
+		"its object goes":              {dying: true},
+		"its object has gone":          {dying: true, gone: true, want: 1},
 		"nobody waits for the answer":  {answered: true, settled: true},
 		"it is another entry's answer": {answered: true, other: true},
 	} {
@@ -124,8 +125,9 @@ func TestBackupEntries_AreWokenByAnswers(t *testing.T) {
 		if c.other {
 			object.Name = "shoot--p--t--uid"
 		}
-		if got := r.entryOf(t.Context(), r.Garden, object); len(got) != c.want {
-			t.Errorf("%s: woken for %v, want %d", name, got, c.want)
+		got := r.entryOf(t.Context(), r.Garden, object)
+		if wakes := c.gone || isAnswer(object); wakes != (c.want > 0) && len(got) > 0 || wakes && len(got) != c.want {
+			t.Errorf("%s: wakes: %t, for %v, want %d", name, wakes, got, c.want)
 		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane/backups"
 	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
 	"github.com/transplant-sim/transplant/controllers/controlplane/objects"
+	"github.com/transplant-sim/transplant/controllers/controlplane/owner"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/controlplane/secrets"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
@@ -35,8 +36,8 @@ func (e *IncompleteError) Error() string {
 }
 
 // checkBackups makes sure that etcd does not start empty.
-func checkBackups(ctx context.Context, o *controlplane.Operation) error {
-	err := o.Backups.Check(ctx)
+func checkBackups(ctx context.Context, o *controlplane.Operation, here *owner.Survey) error {
+	err := o.Backups.Check(ctx, here)
 	if errors.Is(err, backups.ErrNoBackups) {
 		return &IncompleteError{Missing: []string{"backups of etcd: " + err.Error()}}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/backupentry"
 	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
 	"github.com/transplant-sim/transplant/controllers/controlplane/objects"
 	"github.com/transplant-sim/transplant/controllers/controlplane/run"
@@ -312,9 +313,9 @@ func (m *migrate) handOverBackups(ctx context.Context) error {
 	if err := m.Garden.Patch(ctx, entry, patch.AsRead(before)); err != nil {
 		return fmt.Errorf("hand over backup entry %q: %w", entry.Name, err)
 	}
-	return m.UntilRung(ctx, entry.Name, 10*time.Minute, fmt.Sprintf("the hand-over of backup entry %q", entry.Name),
-		func(ctx context.Context) error {
-			entry, err := m.Entries.Get(ctx)
+	return m.AwaitEntry(ctx, entry.Name, 10*time.Minute, fmt.Sprintf("the hand-over of backup entry %q", entry.Name),
+		func(ctx context.Context, garden client.Reader) error {
+			entry, err := backupentry.Read(ctx, garden, client.ObjectKeyFromObject(entry))
 			if err != nil {
 				return err
 			}

@@ -89,11 +89,14 @@ func (f *Flows) prepareRestore(ctx context.Context, o *controlplane.Operation) (
 		if answer == tenure.AwaitEnd {
 			err = f.awaitEnd(ctx, o, here)
 			unconfirmed, _ = errors.AsType[*UnconfirmedError](err)
+			if err != nil && unconfirmed == nil {
+				return false, err
+			}
+			if here, err = o.Ownership.Survey(ctx); err != nil {
+				return false, err
+			}
 		}
-		if err != nil && unconfirmed == nil {
-			return false, err
-		}
-		if err := checkBackups(ctx, o); err != nil {
+		if err := checkBackups(ctx, o, here); err != nil {
 			return false, err
 		}
 	}

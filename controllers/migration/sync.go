@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -118,6 +119,20 @@ func holdsState(shoot *gardencorev1beta1.Shoot, seed string) bool {
 func (r *StateSync) isResponsible(object client.Object) bool {
 	shoot, ok := object.(*gardencorev1beta1.Shoot)
 	return ok && lifecycle.ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName) == r.Factory.SeedName
+}
+
+// isNews reports whether a change of a shoot is one for its state: an operation begins or ends, which may change the
+// epoch, or the shoot comes or goes. The rest of the state is on the seed.
+func (r *StateSync) isNews(old, changed client.Object) bool {
+	before, was := old.(*gardencorev1beta1.Shoot)
+	after, is := changed.(*gardencorev1beta1.Shoot)
+	if !was || !is {
+		return true
+	}
+	first, then := ptr.Deref(before.Status.LastOperation, gardencorev1beta1.LastOperation{}),
+		ptr.Deref(after.Status.LastOperation, gardencorev1beta1.LastOperation{})
+	return first.Type != then.Type || first.State != then.State ||
+		holdsState(before, r.Factory.SeedName) != holdsState(after, r.Factory.SeedName)
 }
 
 // shootOf is the shoot to look at when an object of the seed has changed, by what caches say; none if they say that it

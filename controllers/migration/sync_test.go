@@ -24,6 +24,8 @@ import (
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 	transplantv1alpha1 "github.com/transplant-sim/transplant/api/transplant/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
 	"github.com/transplant-sim/transplant/controllers/controlplane/workload"
 	"github.com/transplant-sim/transplant/controllers/operation"
@@ -358,4 +360,29 @@ func TestSavedState_BelongsToItsShoot(t *testing.T) {
 		t.Fatalf("got %v, want to hear of the end of the epoch", err)
 	}
 	check("migration")
+}
+
+// The end of an operation may change the epoch that is saved. Progress and labels change nothing of a state.
+func TestStateSync_IsNews(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(*gardencorev1beta1.Shoot)
+		want   bool
+	}{
+		"progress":   {change: func(s *gardencorev1beta1.Shoot) { s.Status.LastOperation.Progress = 40 }},
+		"a label":    {change: func(s *gardencorev1beta1.Shoot) { s.Labels = map[string]string{"status": "healthy"} }},
+		"it ends":    {func(s *gardencorev1beta1.Shoot) { s.Status.LastOperation.State = "Succeeded" }, true},
+		"a new one":  {func(s *gardencorev1beta1.Shoot) { s.Status.LastOperation.Type = "Restore" }, true},
+		"it is left": {func(s *gardencorev1beta1.Shoot) { s.Spec.SeedName = ptr.To("b") }, true},
+	} {
+		r := &StateSync{Factory: &controlplane.Factory{Settings: scope.Settings{SeedName: "a"}}}
+		before := &gardencorev1beta1.Shoot{}
+		before.Spec.SeedName, before.Status.SeedName = ptr.To("a"), ptr.To("a")
+		before.Status.LastOperation = &gardencorev1beta1.LastOperation{Type: "Reconcile", State: "Processing"}
+		after := before.DeepCopy()
+		c.change(after)
+		if got := r.isNews(before, after); got != c.want {
+			t.Errorf("%s: %t, want %t", name, got, c.want)
+		}
+	}
 }

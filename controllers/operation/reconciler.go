@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -40,7 +42,8 @@ type Reconciler struct {
 // AddToManager adds the Reconciler to a manager on the garden. It works on up to workers shoots at a time.
 func (r *Reconciler) AddToManager(mgr manager.Manager, name string, workers int) error {
 	err := builder.ControllerManagedBy(mgr).Named(name).
-		For(&gardencorev1beta1.Shoot{}, builder.WithPredicates(predicate.NewPredicateFuncs(r.isResponsible))).
+		For(&gardencorev1beta1.Shoot{}, builder.WithPredicates(predicate.NewPredicateFuncs(r.isResponsible),
+			predicate.Funcs{UpdateFunc: isNews})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(r)
 	if err != nil {
@@ -54,6 +57,26 @@ func (r *Reconciler) isResponsible(object client.Object) bool {
 	shoot, ok := object.(*gardencorev1beta1.Shoot)
 	return ok && r.Flows[lifecycle.OperationType(shoot)] != nil &&
 		lifecycle.ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName) == r.Factory.SeedName
+}
+
+// isNews reports whether a change of a shoot may be one for an operation. Labels, and conditions of a shoot that is
+// well, are none. Others may show that the control plane is not here any more.
+func isNews(e event.UpdateEvent) bool {
+	before, was := e.ObjectOld.(*gardencorev1beta1.Shoot)
+	after, is := e.ObjectNew.(*gardencorev1beta1.Shoot)
+	if !was || !is {
+		return true
+	}
+	for _, c := range after.Status.Conditions {
+		if c.Status == gardencorev1beta1.ConditionFalse || c.Status == gardencorev1beta1.ConditionUnknown {
+			return true
+		}
+	}
+	counts := func(shoot gardencorev1beta1.Shoot) gardencorev1beta1.Shoot {
+		shoot.Labels, shoot.ManagedFields, shoot.ResourceVersion, shoot.Status.Conditions = nil, nil, "", nil
+		return shoot
+	}
+	return !equality.Semantic.DeepEqual(counts(*before), counts(*after))
 }
 
 // busyRetry is when to look again at a shoot that another flow of this gardenlet works on.

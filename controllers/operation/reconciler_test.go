@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
@@ -94,6 +95,48 @@ func TestReconcile_ShootOfAnother_IsLeftAlone(t *testing.T) {
 				t.Errorf("looks again after %v, want %v; %v", result.RequeueAfter, c.want, err)
 			}
 		})
+	}
+}
+
+// A shoot that is well changes often in what no operation goes by.
+func TestIsNews(t *testing.T) {
+	t.Parallel()
+	condition := func(status gardencorev1beta1.ConditionStatus) func(*gardencorev1beta1.Shoot) {
+		return func(s *gardencorev1beta1.Shoot) {
+			s.Status.Conditions = []gardencorev1beta1.Condition{{Type: "APIServerAvailable", Status: status}}
+		}
+	}
+	for name, c := range map[string]struct {
+		change func(*gardencorev1beta1.Shoot)
+		want   bool
+	}{
+		"nothing": {change: func(*gardencorev1beta1.Shoot) {}},
+		"a label": {change: func(s *gardencorev1beta1.Shoot) {
+			s.Labels = map[string]string{"status": "healthy"}
+		}},
+		"its API server answers":   {change: condition("True")},
+		"it is being rolled out":   {change: condition("Progressing")},
+		"its API server is silent": {change: condition("False"), want: true},
+		"nobody can know":          {change: condition("Unknown"), want: true},
+		"somebody asks for a run": {func(s *gardencorev1beta1.Shoot) {
+			s.Annotations = map[string]string{"gardener.cloud/operation": "retry"}
+		}, true},
+		"another specification":   {func(s *gardencorev1beta1.Shoot) { s.Generation++ }, true},
+		"it is bound elsewhere":   {func(s *gardencorev1beta1.Shoot) { s.Spec.SeedName = ptr.To("b") }, true},
+		"its operation has ended": {func(s *gardencorev1beta1.Shoot) { s.Status.LastOperation.State = "Succeeded" }, true},
+		"its destination is ready": {func(s *gardencorev1beta1.Shoot) {
+			s.Status.Constraints = []gardencorev1beta1.Condition{{Type: "ReadyForMigration", Status: "True"}}
+		}, true},
+		"it is being deleted": {func(s *gardencorev1beta1.Shoot) { s.DeletionTimestamp = &metav1.Time{} }, true},
+	} {
+		before := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{Name: "alpha", ResourceVersion: "1"}}
+		before.Status.LastOperation = &gardencorev1beta1.LastOperation{Type: "Reconcile", State: "Processing"}
+		after := before.DeepCopy()
+		after.ResourceVersion = "2"
+		c.change(after)
+		if got := isNews(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != c.want {
+			t.Errorf("%s: %t, want %t", name, got, c.want)
+		}
 	}
 }
 

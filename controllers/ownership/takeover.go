@@ -13,8 +13,9 @@ const takeoverRounds = 5
 // finalPoll is how often the wait looks for the final snapshot of the replaced epoch at first.
 const finalPoll = 200 * time.Millisecond
 
-// nextPoll is the pause after a look that found none. It grows to a second, as a guard that lives ends its epoch soon.
-func nextPoll(waited time.Duration) time.Duration { return min(max(finalPoll, waited/8), time.Second) }
+// nextPoll is the pause after a look that found none: half of the wait so far, to a second. A guard that lives ends its
+// epoch soon.
+func nextPoll(waited time.Duration) time.Duration { return min(max(finalPoll, waited/2), time.Second) }
 
 // UnreadableError says that an authority (or the shoot's spec) could not be read, so that nothing further was written.
 type UnreadableError struct {

@@ -58,6 +58,18 @@ func CreateOrPatch[T client.Object](ctx context.Context, c client.Client, object
 	if err != nil {
 		return Describe("read", object, c, err)
 	}
+	return mutated(ctx, c, object, mutate)
+}
+
+// CreateFirst is CreateOrPatch for objects that are usually missing: it does not look first.
+func CreateFirst[T client.Object](ctx context.Context, c client.Client, object T, mutate func(T) error) error {
+	if created, err := CreateOrRead(ctx, c, object, mutate); created || err != nil {
+		return err
+	}
+	return mutated(ctx, c, object, mutate)
+}
+
+func mutated[T client.Object](ctx context.Context, c client.Client, object T, mutate func(T) error) error {
 	before := object.DeepCopyObject().(client.Object)
 	if err := mutate(object); err != nil {
 		return err

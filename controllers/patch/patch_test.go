@@ -149,6 +149,42 @@ func TestErrors_NameTheObjectAndItsFields(t *testing.T) {
 }
 
 // What is usually missing is not looked for; what is there stays as it is.
+// It does not look first; what is there gets what is wanted, and keeps the rest.
+func TestCreateFirst(t *testing.T) {
+	t.Parallel()
+	present := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "s",
+		Labels: map[string]string{"other": "kept"}}}
+	for name, c := range map[string]struct {
+		present       []client.Object
+		reads, labels int
+	}{"missing": {labels: 1}, "there": {present: []client.Object{present}, reads: 1, labels: 2}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reads := 0
+			kept := fake.NewClientBuilder().WithObjects(c.present...).Build()
+			object := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "s"}}
+			if err := patch.CreateFirst(t.Context(), interceptor.NewClient(kept, interceptor.Funcs{
+				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object,
+					options ...client.GetOption) error {
+					reads++
+					return c.Get(ctx, key, object, options...)
+				},
+			}), object, func(s *corev1.Secret) error {
+				metav1.SetMetaDataLabel(&s.ObjectMeta, "wanted", "yes")
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+			if err := kept.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+				t.Fatal(err)
+			}
+			if reads != c.reads || len(object.Labels) != c.labels || object.Labels["wanted"] != "yes" {
+				t.Errorf("%d reads, want %d; labels %v", reads, c.reads, object.Labels)
+			}
+		})
+	}
+}
+
 func TestCreateOrRead(t *testing.T) {
 	t.Parallel()
 	present := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "s",

@@ -35,19 +35,23 @@ type InPlaceUpdates struct {
 // flowRetry is when to look again at a shoot that a flow works on.
 const flowRetry = 5 * time.Second
 
-// AddToManager wakes it when a Worker on the seed changes.
+// AddToManager wakes it when a Worker on the seed changes that says where the update of its pools is.
 func (r *InPlaceUpdates) AddToManager(mgr manager.Manager, seed cluster.Cluster) error {
-	namespaces := handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context,
-		worker *extensionsv1alpha1.Worker) []reconcile.Request {
-		return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: worker.Namespace, Name: worker.Name}}}
-	})
 	err := builder.ControllerManagedBy(mgr).Named("shoot-in-place-updates").
-		WatchesRawSource(source.Kind(seed.GetCache(), &extensionsv1alpha1.Worker{}, namespaces)).
+		WatchesRawSource(source.Kind(seed.GetCache(), &extensionsv1alpha1.Worker{},
+			handler.TypedEnqueueRequestsFromMapFunc(wakes))).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("add controller %q: %w", "shoot-in-place-updates", err)
 	}
 	return nil
+}
+
+func wakes(_ context.Context, worker *extensionsv1alpha1.Worker) []reconcile.Request {
+	if worker.Status.InPlaceUpdates == nil {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(worker)}}
 }
 
 // Reconcile takes pools off the status that are updated. While a flow runs, that is the flow's to do; but it does so

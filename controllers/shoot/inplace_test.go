@@ -98,3 +98,15 @@ func TestInPlaceUpdates(t *testing.T) {
 		})
 	}
 }
+
+// Workers change often; those that say nothing of updates in place wake nobody.
+func TestInPlaceUpdates_AreWokenByWorkersThatSayWhereTheyAre(t *testing.T) {
+	t.Parallel()
+	for want, update := range []*extensionsv1alpha1.InPlaceUpdatesWorkerStatus{nil, {}} {
+		worker := &extensionsv1alpha1.Worker{}
+		worker.Status.InPlaceUpdates = update
+		if got := wakes(t.Context(), worker); len(got) != want {
+			t.Errorf("woken %d times, want %d", len(got), want)
+		}
+	}
+}

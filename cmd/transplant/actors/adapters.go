@@ -188,14 +188,15 @@ func (s *shootClients) Config(server string, ca []byte, token string) *rest.Conf
 func ringOnChange(ctx context.Context, seed cluster.Cluster, mgr manager.Manager, bell *scope.Bell) error {
 	var errs []error
 	for _, object := range rung() {
-		errs = append(errs, ringFor(ctx, seed.GetCache(), object, func(o client.Object) { bell.Ring(o.GetNamespace()) }))
+		errs = append(errs,
+			ringFor(ctx, seed.GetCache(), object, func(o client.Object, _ bool) { bell.Ring(o.GetNamespace()) }))
 	}
-	errs = append(errs, ringFor(ctx, seed.GetCache(), &corev1.Namespace{}, func(o client.Object) {
+	errs = append(errs, ringFor(ctx, seed.GetCache(), &corev1.Namespace{}, func(o client.Object, _ bool) {
 		bell.Ring(o.GetName())
 	}))
-	errs = append(errs, ringFor(ctx, mgr.GetCache(), &gardencorev1beta1.BackupEntry{}, func(o client.Object) {
+	errs = append(errs, ringFor(ctx, mgr.GetCache(), &gardencorev1beta1.BackupEntry{}, func(o client.Object, gone bool) {
 		entry, is := o.(*gardencorev1beta1.BackupEntry)
-		if is && backupentry.HasNews(entry, entry.Status.LastOperation, entry.Status.LastError) {
+		if is && (gone || backupentry.HasNews(entry, entry.Status.LastOperation, entry.Status.LastError)) {
 			bell.Ring(entry.Name)
 		}
 	}))
@@ -217,25 +218,25 @@ type informers interface {
 	GetInformer(ctx context.Context, obj client.Object, opts ...informerOption) (informer, error)
 }
 
-func ringFor(ctx context.Context, from informers, object client.Object, ring func(client.Object)) error {
+func ringFor(ctx context.Context, from informers, object client.Object, ring func(_ client.Object, gone bool)) error {
 	informer, err := from.GetInformer(ctx, object)
 	if err != nil {
 		return fmt.Errorf("watch %T: %w", object, err)
 	}
 	_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(o any) { ringObject(o, ring) },
-		UpdateFunc: func(_, o any) { ringObject(o, ring) },
-		DeleteFunc: func(o any) { ringObject(o, ring) },
+		AddFunc:    func(o any) { ringObject(o, false, ring) },
+		UpdateFunc: func(_, o any) { ringObject(o, false, ring) },
+		DeleteFunc: func(o any) { ringObject(o, true, ring) },
 	})
 	return err
 }
 
-func ringObject(o any, ring func(client.Object)) {
+func ringObject(o any, gone bool, ring func(client.Object, bool)) {
 	if tombstone, ok := o.(cache.DeletedFinalStateUnknown); ok {
 		o = tombstone.Obj
 	}
 	if object, ok := o.(client.Object); ok {
-		ring(object)
+		ring(object, gone)
 	}
 }
 

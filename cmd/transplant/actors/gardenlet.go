@@ -64,7 +64,7 @@ const (
 	// workers is how many shoots a gardenlet works on at a time.
 	workers = 20
 	// progressPeriod is how often progress is reported at most.
-	progressPeriod = time.Second
+	progressPeriod = 2 * time.Second
 )
 
 // NewGardenlet is `transplant gardenlet`.
@@ -166,6 +166,7 @@ func (f *gardenletFlags) run(ctx context.Context) error {
 	if factory.Watched, err = newWatchedReader(seedCluster.GetCache(), factory.Seed, seedCluster.GetScheme()); err != nil {
 		return err
 	}
+	factory.WatchedGarden = mgr.GetCache()
 	if err := ringOnChange(ctx, seedCluster, mgr, factory.Bell); err != nil {
 		return err
 	}
@@ -332,7 +333,7 @@ func (f *gardenletFlags) heartbeat(ctx context.Context, mgr manager.Manager,
 		Garden: factory.Garden, Seed: factory.Seed, Clock: factory.Clock,
 		SeedName: f.settings.SeedName, Version: Version, Interval: f.leaseInterval,
 	}
-	return h, ringFor(ctx, mgr.GetCache(), &gardencorev1beta1.Seed{}, func(o client.Object) {
+	return h, ringFor(ctx, mgr.GetCache(), &gardencorev1beta1.Seed{}, func(o client.Object, _ bool) {
 		if o.GetName() == f.settings.SeedName {
 			h.Reported(o)
 		}

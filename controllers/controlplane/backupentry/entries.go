@@ -62,10 +62,10 @@ func Read(ctx context.Context, garden client.Reader,
 }
 
 // HasNews reports whether a BackupEntry, of the garden or of the extension, says something that a wait may wait for: a
-// result, good or bad, or that it is going. Reports that somebody works on it are none.
+// result, good or bad. Reports that somebody works on it are none. That it has gone, its watch says.
 func HasNews(entry client.Object, last *gardencorev1beta1.LastOperation, lastError *gardencorev1beta1.LastError) bool {
-	return entry.GetDeletionTimestamp() != nil || lastError != nil ||
-		last != nil && last.State != gardencorev1beta1.LastOperationStateProcessing
+	return lastError != nil || entry.GetDeletionTimestamp() == nil && last != nil &&
+		last.State != gardencorev1beta1.LastOperationStateProcessing
 }
 
 // NamespaceOf is the control-plane namespace of the shoot that a BackupEntry, or the source of one, is for.

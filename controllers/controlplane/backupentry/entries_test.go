@@ -60,7 +60,7 @@ func TestNamespaceOfBackupEntry(t *testing.T) {
 	}
 }
 
-// A wait for an entry is woken by what may end it: a result, an error, or a step of its deletion.
+// A wait for an entry is woken by what may end it: a result, or an error. That it has gone is an event of its own.
 func TestHasNews(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -76,7 +76,10 @@ func TestHasNews(t *testing.T) {
 		"its seed has failed": {last: &gardencorev1beta1.LastOperation{Type: "Restore", State: "Error"}, want: true},
 		"its seed says what keeps it": {last: &gardencorev1beta1.LastOperation{Type: "Restore", State: "Processing"},
 			err: "the bucket is locked", want: true},
-		"it goes": {last: &gardencorev1beta1.LastOperation{Type: "Delete", State: "Processing"}, dying: true, want: true},
+		"it goes":         {last: &gardencorev1beta1.LastOperation{Type: "Delete", State: "Processing"}, dying: true},
+		"it begins to go": {last: &gardencorev1beta1.LastOperation{Type: "Restore", State: "Succeeded"}, dying: true},
+		"its seed says why it does not go": {last: &gardencorev1beta1.LastOperation{Type: "Delete", State: "Processing"},
+			err: "the bucket is locked", dying: true, want: true},
 	} {
 		entry := controlplanetest.EntryIn(controlplanetest.EntryName, "uid-a")
 		entry.Status.LastOperation = c.last

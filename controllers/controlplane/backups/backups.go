@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
@@ -33,6 +34,8 @@ type Backups struct {
 	*scope.Scope
 	entries   *backupentry.Entries
 	ownership *owner.Ownership
+	// from is what source has said to this run since it owns the shoot; nil for nothing yet.
+	from *string
 }
 
 // New makes it over a scope.
@@ -83,14 +86,27 @@ func (b *Backups) source(ctx context.Context, here *owner.Survey) (string, error
 	return bucket, nil
 }
 
+// sourceOnce is source for the tasks of a run that owns the shoot: nobody else points the BackupEntry anywhere then.
+// What the run makes of it and of etcd does not change where it began.
+func (b *Backups) sourceOnce(ctx context.Context) (string, error) {
+	if b.from == nil {
+		here, err := b.ownership.Survey(ctx)
+		if err != nil {
+			return "", err
+		}
+		bucket, err := b.source(ctx, here)
+		if err != nil {
+			return "", err
+		}
+		b.from = &bucket
+	}
+	return *b.from, nil
+}
+
 // Check makes sure that there is something to restore etcd from; of a restore by force that has not taken the
 // shoot over yet, that it can be read (docs/ownership.md#spec-9-3). After that the copy finds what is damaged:
-// it may have what it needs.
-func (b *Backups) Check(ctx context.Context) error {
-	here, err := b.ownership.Survey(ctx)
-	if err != nil {
-		return err
-	}
+// it may have what it needs. here is a new survey.
+func (b *Backups) Check(ctx context.Context, here *owner.Survey) error {
 	bucket, err := b.source(ctx, here)
 	if err != nil {
 		return err
@@ -149,9 +165,9 @@ func (b *Backups) WaitEntry(ctx context.Context) error {
 }
 
 func (b *Backups) waitEntry(ctx context.Context, name string) error {
-	return b.UntilRung(ctx, name, 10*time.Minute, fmt.Sprintf("backup entry %q", name),
-		func(ctx context.Context) error {
-			entry, err := b.entries.GetNamed(ctx, name)
+	return b.AwaitEntry(ctx, name, 10*time.Minute, fmt.Sprintf("backup entry %q", name),
+		func(ctx context.Context, garden client.Reader) error {
+			entry, err := backupentry.Read(ctx, garden, client.ObjectKey{Namespace: b.Shoot.Namespace, Name: name})
 			if err != nil {
 				return err
 			}
@@ -183,11 +199,7 @@ func entryReady(entry *gardencorev1beta1.BackupEntry) error {
 // Copy copies the shoot's backups from the bucket of the seed it comes from. Where they are in this seed's own,
 // etcd finds them by itself; but only a restore by force can do without some, and fixes before etcd looks what is left.
 func (b *Backups) Copy(ctx context.Context) error {
-	here, err := b.ownership.Survey(ctx)
-	if err != nil {
-		return err
-	}
-	bucket, err := b.source(ctx, here)
+	bucket, err := b.sourceOnce(ctx)
 	if err != nil || bucket == "" || bucket == b.BucketName() && !lifecycle.Forced(b.Shoot) {
 		return err
 	}
@@ -204,11 +216,7 @@ func (b *Backups) Copy(ctx context.Context) error {
 // DeploySource keeps the way to the old bucket open under another name before the BackupEntry is pointed
 // at the new one, if they are not the same.
 func (b *Backups) DeploySource(ctx context.Context) error {
-	here, err := b.ownership.Survey(ctx)
-	if err != nil {
-		return err
-	}
-	bucket, err := b.source(ctx, here)
+	bucket, err := b.sourceOnce(ctx)
 	if err != nil || bucket == "" || bucket == b.BucketName() {
 		return err
 	}
@@ -218,9 +226,12 @@ func (b *Backups) DeploySource(ctx context.Context) error {
 	}
 	name := backupentry.SourcePrefix + b.BackupEntryName()
 	source := &gardencorev1beta1.BackupEntry{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: b.Shoot.Namespace}}
-	err = patch.CreateOrPatch(ctx, b.Garden, source, func(s *gardencorev1beta1.BackupEntry) error {
+	err = patch.CreateFirst(ctx, b.Garden, source, func(s *gardencorev1beta1.BackupEntry) error {
 		if s.DeletionTimestamp != nil {
 			return errGoing
+		}
+		if s.ResourceVersion == "" {
+			controllerutil.AddFinalizer(s, constants.GardenerFinalizer) // as its controller would, which has it by then
 		}
 		b.own(s)
 		s.Spec.BucketName, s.Spec.SeedName, s.Spec.ShootRef = bucket, ptr.To(b.SeedName), entry.Spec.ShootRef
@@ -290,9 +301,9 @@ func (b *Backups) Delete(ctx context.Context) error {
 
 // waitEntryGone passes on what its seed says of the deletion when time is up.
 func (b *Backups) waitEntryGone(ctx context.Context, entry *gardencorev1beta1.BackupEntry) error {
-	return b.UntilRung(ctx, entry.Name, 10*time.Minute, fmt.Sprintf("the deletion of backup entry %q", entry.Name),
-		func(ctx context.Context) error {
-			err := objects.Gone(ctx, b.Garden, entry)
+	return b.AwaitEntry(ctx, entry.Name, 10*time.Minute, fmt.Sprintf("the deletion of backup entry %q", entry.Name),
+		func(ctx context.Context, garden client.Reader) error {
+			err := objects.GoneFrom(ctx, garden, b.Garden.Scheme(), entry)
 			if lastError := entry.Status.LastError; err != nil && lastError != nil {
 				return &errorcodes.Error{Message: lastError.Description, Codes: lastError.Codes}
 			}

@@ -151,6 +151,44 @@ func TestCopyBackups(t *testing.T) {
 	}
 }
 
+// A run finds out once where it begins: what it makes of the entries is no reason to look again.
+func TestDeploySource_ThenCopy_LooksOnceWhereItBegins(t *testing.T) {
+	t.Parallel()
+	entry := controlplanetest.EntryIn(controlplanetest.EntryName, "uid-b")
+	onA, owners := controlplanetest.OnSeedA(t, "Restore", []client.Object{entry}, interceptor.Funcs{})
+	owners.DNS.Set(controlplanetest.Owned("uid-a", 3))
+	garden, reads, copied := onA.Garden, 0, []string{}
+	onA.Garden = interceptor.NewClient(garden.(client.WithWatch), interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object,
+			options ...client.GetOption) error {
+			reads++
+			return c.Get(ctx, key, object, options...)
+		},
+		Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
+			source, is := object.(*gardencorev1beta1.BackupEntry)
+			if !is || !slices.Equal(source.Finalizers, []string{"gardener"}) {
+				t.Errorf("created is %T with finalizers %q", object, object.GetFinalizers())
+			}
+			source.Status.LastOperation = &gardencorev1beta1.LastOperation{Type: "Reconcile", State: "Succeeded"}
+			return c.Create(ctx, object, options...)
+		},
+	})
+	onA.Bucket = controlplanetest.Shelves{Copied: &copied}
+	o := New(onA)
+	if err := o.DeploySource(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	entry.Spec.BucketName = "uid-a" // as DeployEntry does
+	if err := garden.Update(t.Context(), entry); err != nil {
+		t.Fatal(err)
+	}
+	reads = 0
+	err := o.Copy(t.Context())
+	if err != nil || reads > 0 || len(copied) != 1 || !strings.HasPrefix(copied[0], "uid-b to") {
+		t.Errorf("copied %q after %d reads, %v", copied, reads, err)
+	}
+}
+
 // A destination that a shoot leaves may still be deleting the way to the bucket before. The next one opens its own when
 // that has gone: what it wrote to it would go with it.
 func TestAWayToTheOldBucketThatIsGoingIsWaitedOut(t *testing.T) {

@@ -64,6 +64,39 @@ func TestWaitEntry_IsWokenByItsEntry(t *testing.T) {
 	}
 }
 
+// While the cache shows that an entry is not ready, its changes ask the garden nothing. What it shows as ready, the
+// garden confirms.
+func TestWaitEntry_CacheSaysNotYet_AsksNobody(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		entry := controlplanetest.EntryIn(controlplanetest.EntryName, "uid-a")
+		onA, _ := controlplanetest.OnSeedA(t, "Restore", []client.Object{entry}, interceptor.Funcs{})
+		onA.WaitInterval = 5 * time.Second
+		garden, looks := onA.Garden, 0
+		onA.WatchedGarden = garden
+		onA.Garden = interceptor.NewClient(garden.(client.WithWatch), interceptor.Funcs{
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object,
+				options ...client.GetOption) error {
+				looks++
+				return c.Get(ctx, key, o, options...)
+			},
+		})
+		done := make(chan error)
+		go func() { done <- New(onA).WaitEntry(t.Context()) }()
+		for range 3 {
+			synctest.Wait()
+			onA.Bell.Ring(controlplanetest.EntryName)
+		}
+		synctest.Wait()
+		before := looks
+		end(t, "ready", garden, entry)
+		onA.Bell.Ring(controlplanetest.EntryName)
+		if err := <-done; err != nil || before != 0 || looks != 1 {
+			t.Errorf("asked %d times before it was ready, %d in all, %v", before, looks, err)
+		}
+	})
+}
+
 // end makes the entry ready, or takes it away, and no watch reports it.
 func end(t *testing.T, how string, garden client.Client, entry *gardencorev1beta1.BackupEntry) {
 	t.Helper()

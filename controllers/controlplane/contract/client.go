@@ -23,6 +23,8 @@ import (
 type Client struct {
 	Seed  client.Client
 	Clock clock.PassiveClock
+	// Missing says that what is to be deployed was not there just now.
+	Missing bool
 }
 
 // request puts an operation on an object. Equal requests differ by their timestamp.
@@ -45,7 +47,11 @@ func Confirm(object client.Object) {
 // it only if it has something to ask for.
 func (c Client) Deploy(ctx context.Context, object extensionsv1alpha1.Object, operation string,
 	mutate func() error) error {
-	return patch.CreateOrPatch(ctx, c.Seed, object, func(extensionsv1alpha1.Object) error {
+	deploy := patch.CreateOrPatch[extensionsv1alpha1.Object]
+	if c.Missing {
+		deploy = patch.CreateFirst
+	}
+	return deploy(ctx, c.Seed, object, func(extensionsv1alpha1.Object) error {
 		c.request(object, operation)
 		return mutate()
 	})

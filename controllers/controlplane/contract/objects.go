@@ -239,6 +239,9 @@ func inPhases(ctx context.Context, objects []extensionsv1alpha1.Object,
 
 // DeleteStale deletes the objects of a kind but those that are wanted, by name, and waits until they are gone.
 func (o *Objects) DeleteStale(ctx context.Context, kind string, wanted map[string]bool) error {
+	if o.Fresh {
+		return nil
+	}
 	objects, err := o.List(ctx, kind)
 	if err != nil {
 		return err

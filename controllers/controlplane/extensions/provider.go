@@ -202,7 +202,11 @@ func (u *Cluster) Sync(ctx context.Context) error {
 	}
 	cluster := &extensionsv1alpha1.Cluster{}
 	cluster.Name = u.Namespace()
-	return patch.CreateOrPatch(ctx, u.Seed, cluster, func(c *extensionsv1alpha1.Cluster) error {
+	deploy := patch.CreateOrPatch[*extensionsv1alpha1.Cluster]
+	if u.Restoring() { // most seeds have nothing of it
+		deploy = patch.CreateFirst
+	}
+	return deploy(ctx, u.Seed, cluster, func(c *extensionsv1alpha1.Cluster) error {
 		c.Spec.Shoot, c.Spec.Seed, c.Spec.CloudProfile = *shoot, *seed, *profile
 		return nil
 	})

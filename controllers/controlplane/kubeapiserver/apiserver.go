@@ -38,9 +38,9 @@ func New(s *scope.Scope) *APIServer {
 // Deploy deploys the shoot's kube-apiserver, at zero replicas when the shoot is to be hibernated and is not
 // awake for other reasons.
 func (a *APIServer) Deploy(ctx context.Context) error {
-	etcd := &corev1.Service{}
-	if err := a.Seed.Get(ctx, a.Key(workload.ServiceEtcdClient), etcd); err != nil {
-		return fmt.Errorf("read service %q: %w", workload.ServiceEtcdClient, err)
+	etcd, err := workload.ClusterIP(ctx, a.Scope, workload.ServiceEtcdClient)
+	if err != nil {
+		return err
 	}
 	volumes, mounts := workload.SecretVolumes(secrets.CA, secrets.CAClient, secrets.CAFrontProxy,
 		secrets.ServiceAccountKey,
@@ -53,7 +53,7 @@ func (a *APIServer) Deploy(ctx context.Context) error {
 			Name:  workload.KubeAPIServer,
 			Image: a.KubernetesImage,
 			Command: []string{"kube-apiserver",
-				"--etcd-servers=" + fmt.Sprintf("https://%s:%d", etcd.Spec.ClusterIP, workload.PortEtcdClient),
+				"--etcd-servers=" + fmt.Sprintf("https://%s:%d", etcd, workload.PortEtcdClient),
 				"--etcd-cafile=" + workload.SecretFile(secrets.EtcdClient, secrets.KeyCACert),
 				"--etcd-certfile=" + workload.SecretFile(secrets.EtcdClient, secrets.KeyCert),
 				"--etcd-keyfile=" + workload.SecretFile(secrets.EtcdClient, secrets.KeyKey),
@@ -218,7 +218,7 @@ func (a *APIServer) DeployServices(ctx context.Context) error {
 		if component == workload.ServiceEtcdClient {
 			role = workload.Etcd
 		}
-		if err := objects.Apply(ctx, a.Seed, &corev1.Service{
+		service := &corev1.Service{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
 			ObjectMeta: metav1.ObjectMeta{Name: component, Namespace: a.Namespace(), Labels: workload.Labels(role)},
 			Spec: corev1.ServiceSpec{
@@ -227,8 +227,12 @@ func (a *APIServer) DeployServices(ctx context.Context) error {
 				// The guard answers for validity before etcd is ready, and while it passes nothing.
 				PublishNotReadyAddresses: component == workload.ServiceEtcdClient,
 			},
-		}); err != nil {
+		}
+		if err := objects.Apply(ctx, a.Seed, service); err != nil {
 			return err
+		}
+		if address := service.Spec.ClusterIP; address != "" {
+			a.ClusterIPs.Store(component, address)
 		}
 	}
 	return nil
@@ -243,8 +247,7 @@ func port(name string, number int32) corev1.ServicePort {
 func (a *APIServer) Expose(ctx context.Context) error {
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: workload.ServiceKubeAPIServer,
 		Namespace: a.Namespace()}}
-	return patch.CreateOrPatch(ctx, a.Seed, service, func(s *corev1.Service) error {
-		metav1.SetMetaDataAnnotation(&s.ObjectMeta, annotationSNIHosts, strings.Join(a.Hosts(), ","))
-		return nil
+	return patch.Object(ctx, a.Seed, service, func() {
+		metav1.SetMetaDataAnnotation(&service.ObjectMeta, annotationSNIHosts, strings.Join(a.Hosts(), ","))
 	})
 }

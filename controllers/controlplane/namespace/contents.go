@@ -189,6 +189,9 @@ func (r *References) copyOf(ctx context.Context, reference gardencorev1beta1.Nam
 // DeleteStale deletes copies that the shoot no longer refers to. It comes after the Extensions that go:
 // they may need theirs to the end.
 func (r *References) DeleteStale(ctx context.Context) error {
+	if r.Fresh {
+		return nil
+	}
 	wanted := map[string]bool{}
 	for _, reference := range r.Shoot.Spec.Resources {
 		wanted[reference.ResourceRef.Kind+"/"+referencedPrefix+reference.ResourceRef.Name] = true

@@ -78,6 +78,7 @@ func (n *Namespace) Deploy(ctx context.Context) error {
 		shape(tenure.Tenure{}, namespace)
 		err = n.Seed.Create(ctx, namespace, objects.FieldOwner)
 		missing = !apierrors.IsAlreadyExists(err)
+		n.Fresh = err == nil
 		if missing && err != nil {
 			return patch.Describe("create", namespace, n.Seed, err)
 		}

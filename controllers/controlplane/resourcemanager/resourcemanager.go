@@ -176,7 +176,7 @@ func (r *ResourceManager) DeployNodeComponents(ctx context.Context) error {
 	for _, component := range nodeComponents {
 		if component.wanted(&r.Shoot.Spec) {
 			errs = append(errs, r.deployNodeComponent(ctx, component))
-		} else {
+		} else if !r.Fresh {
 			errs = append(errs, r.removeNodeComponent(ctx, component))
 		}
 	}
@@ -207,8 +207,10 @@ func (r *ResourceManager) nodeComponentObjects(c nodeComponent) (*corev1.Secret,
 
 func (r *ResourceManager) deployNodeComponent(ctx context.Context, c nodeComponent) error {
 	// One that a migration has released, which was called off since, would go with what is made now.
-	if err := r.untilNotGoing(ctx, c); err != nil {
-		return err
+	if !r.Fresh {
+		if err := r.untilNotGoing(ctx, c); err != nil {
+			return err
+		}
 	}
 	content, err := yaml.Marshal(c.daemonSet())
 	if err != nil {

@@ -108,8 +108,12 @@ func (s *Status) patchOwned(ctx context.Context,
 	return patched, nil
 }
 
+// watchedFor is for how many fallback intervals a cache is believed that shows the shoot in the hands of the run.
+const watchedFor = 5
+
 // watch cancels the run as soon as it sees the shoot in other hands. It asks when the garden has confirmed nothing for
-// the fallback interval. A garden that does not answer stops nothing.
+// the fallback interval, or for several of them, while the cache shows the shoot as this run's. A garden that does not
+// answer stops nothing.
 func (s *Status) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 	tried := s.Clock.Now()
 	for {
@@ -117,7 +121,12 @@ func (s *Status) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 		if last.Before(tried) {
 			last = tried
 		}
-		if wait := s.WaitInterval - s.Clock.Now().Sub(last); wait > 0 {
+		since := s.Clock.Now().Sub(last)
+		wait := s.WaitInterval - since
+		if wait <= 0 && since < watchedFor*s.WaitInterval && s.isSeenOwned(ctx) {
+			wait = s.WaitInterval
+		}
+		if wait > 0 {
 			if !s.sleep(ctx, wait) {
 				return
 			}
@@ -132,6 +141,13 @@ func (s *Status) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 			return
 		}
 	}
+}
+
+// isSeenOwned reports whether the cache shows the shoot in the hands of this run.
+func (s *Status) isSeenOwned(ctx context.Context) bool {
+	shoot := &gardencorev1beta1.Shoot{}
+	return s.WatchedGarden != nil && s.WatchedGarden.Get(ctx, client.ObjectKeyFromObject(s.Shoot), shoot) == nil &&
+		s.mine(shoot) == nil
 }
 
 // sleep returns false if ctx is done.

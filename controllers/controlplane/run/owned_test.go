@@ -5,11 +5,14 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
 	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
@@ -73,6 +76,55 @@ func TestPatch_NobodyElseWrites_ReadsNothing(t *testing.T) {
 	expect("after a write of somebody else", 1, 5)
 	if got := inGarden(t, o).Status; got.IsHibernated || len(got.Conditions) != 1 || got.LastOperation.Progress != 100 {
 		t.Errorf("the status is %+v", got)
+	}
+}
+
+// What the garden has said last need not be written again.
+func TestPatch_NothingChanges_AsksNobody(t *testing.T) {
+	t.Parallel()
+	o := begun(t)
+	a, _ := count(o)
+	for range 3 {
+		if err := o.Patch(t.Context(), hibernates(true)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	asleep := inGarden(t, o).Status.IsHibernated
+	if reads, writes := a.reads.Load(), a.writes.Load(); reads > 2 || writes != 1 || !asleep {
+		t.Errorf("%d reads and %d writes, want one write; hibernated: %t", reads, writes, asleep)
+	}
+}
+
+// A shoot that the watch shows in other hands is asked for after the fallback interval, others after five of them.
+func TestWatch_ShootTakenOver_IsSeenWithAndWithoutItsWatch(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		frozen bool
+		after  time.Duration
+	}{"the watch shows it": {after: time.Second}, "the watch stands still": {frozen: true, after: 5 * time.Second}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				o := begun(t)
+				o.Clock, o.WaitInterval = clock.RealClock{}, time.Second
+				shoot := inGarden(t, o)
+				o.WatchedGarden = o.Garden
+				if c.frozen {
+					o.WatchedGarden = fake.NewClientBuilder().WithScheme(o.Garden.Scheme()).WithObjects(shoot.DeepCopy()).Build()
+				}
+				shoot.Status.Gardener.ID = "b"
+				if err := o.Garden.Status().Update(t.Context(), shoot); err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithCancelCause(t.Context())
+				o.Confirmed.OnLoss(cancel)
+				begin := time.Now()
+				o.watch(ctx, cancel)
+				if took := time.Since(begin); took != c.after || !errors.Is(context.Cause(ctx), ErrTakenOver) {
+					t.Errorf("ends after %v, want %v, with %v", took, c.after, context.Cause(ctx))
+				}
+			})
+		})
 	}
 }
 

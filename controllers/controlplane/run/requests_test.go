@@ -16,23 +16,28 @@ import (
 )
 
 // A run asks the garden once a second at most, for progress, or to see whether the shoot is its own; beside that come
-// its begin and its end. While progress is written it reads nothing.
+// its begin and its end. While the watch of shoots shows that it is, it asks in each fifth second only.
 func TestRun_AsksTheGardenOnceASecond(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		pause         time.Duration // between two steps of progress
-		reads, writes [2]int32      // at least and at most
+		watched       bool
+		reads, writes [2]int32 // at least and at most
 	}{
-		"tasks end all the time": {300 * time.Millisecond, [2]int32{0, 1}, [2]int32{30, 43}},
-		"tasks end now and then": {5 * time.Second, [2]int32{24, 31}, [2]int32{8, 9}},
-		"one long task":          {time.Minute, [2]int32{28, 31}, [2]int32{2, 3}},
+		"tasks end all the time": {300 * time.Millisecond, true, [2]int32{0, 1}, [2]int32{28, 33}},
+		"tasks end now and then": {6 * time.Second, true, [2]int32{4, 6}, [2]int32{7, 8}},
+		"one long task":          {time.Minute, true, [2]int32{5, 7}, [2]int32{2, 3}},
+		"without a watch":        {time.Minute, false, [2]int32{28, 31}, [2]int32{2, 3}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				o := begun(t)
 				o.Clock, o.WaitInterval, o.Shoot.Status.UID = clock.RealClock{}, time.Second, "u"
-				a, _ := count(o)
+				a, garden := count(o)
+				if c.watched {
+					o.WatchedGarden = garden
+				}
 				runner := &Runner{Version: "v1", Events: &controlplanetest.EventReasons{},
 					Periods: Periods{Retry: time.Hour, Progress: time.Second}}
 				work := func(ctx context.Context, reporter *Reporter) error {

@@ -107,8 +107,7 @@ func (r *Runner) Run(ctx context.Context, of *scope.Scope, flow Flow) error {
 // stood still must not reach the garden, where it may be another's by now.
 func (r *Runner) work(ctx context.Context, s *Status, flow Flow) error {
 	defer r.AtWork.Begin(client.ObjectKeyFromObject(s.Shoot), flow.Type)()
-	// What is written before the watch asks spares it that.
-	reporter := s.Report(ctx, min(r.Periods.Progress, s.WaitInterval*3/4))
+	reporter := s.Report(ctx, r.Periods.Progress)
 	defer reporter.Stop()
 	watched, cancel := context.WithCancelCause(ctx)
 	s.Confirmed.OnLoss(cancel)

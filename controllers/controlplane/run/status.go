@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
@@ -85,8 +86,15 @@ func (s *Status) setLast(status *gardencorev1beta1.ShootStatus, state gardencore
 	status.LastOperation = &last
 }
 
-// Patch patches the shoot's status in the middle of a flow. s.Shoot stays as it is: other tasks read it.
+// Patch patches the shoot's status in the middle of a flow, unless the garden has said last that it is so. s.Shoot is
+// left as it is: other tasks read it.
 func (s *Status) Patch(ctx context.Context, mutate func(*gardencorev1beta1.ShootStatus)) error {
+	if shoot := s.Confirmed.Shoot(); shoot != nil {
+		before := shoot.Status.DeepCopy()
+		if mutate(&shoot.Status); equality.Semantic.DeepEqual(before, &shoot.Status) {
+			return nil
+		}
+	}
 	_, err := s.patchOwned(ctx, mutate)
 	return err
 }

@@ -18,16 +18,27 @@ const firstLive = time.Second
 // then at each fallback interval since it was asked, and when the time is up.
 func (s *Scope) Await(ctx context.Context, timeout time.Duration, what string,
 	look func(ctx context.Context, seed client.Reader) error) error {
+	return await(ctx, s, s.Namespace(), timeout, what, s.Watched, s.Seed, look)
+}
+
+// AwaitEntry is Await for the BackupEntry of a name in the garden, for which the Bell rings.
+func (s *Scope) AwaitEntry(ctx context.Context, name string, timeout time.Duration, what string,
+	look func(ctx context.Context, garden client.Reader) error) error {
+	return await(ctx, s, name, timeout, what, s.WatchedGarden, s.Garden, look)
+}
+
+func await(ctx context.Context, s *Scope, name string, timeout time.Duration, what string,
+	watched, from client.Reader, look func(context.Context, client.Reader) error) error {
 	due := s.Clock.Now().Add(min(firstLive, s.WaitInterval))
 	live := func(ctx context.Context) error {
-		err := look(ctx, s.Seed)
+		err := look(ctx, from)
 		due = s.Clock.Now().Add(s.WaitInterval)
 		return err
 	}
 	return waiting{
 		look: func(ctx context.Context) error {
-			if s.Watched != nil && s.Clock.Now().Before(due) {
-				err := look(ctx, s.Watched)
+			if watched != nil && s.Clock.Now().Before(due) {
+				err := look(ctx, watched)
 				if permanent := (permanentError{}); err != nil && !errors.As(err, &permanent) {
 					return err
 				}
@@ -36,5 +47,5 @@ func (s *Scope) Await(ctx context.Context, timeout time.Duration, what string,
 		},
 		last:  live,
 		pause: func() time.Duration { return due.Sub(s.Clock.Now()) },
-	}.wait(ctx, s, s.Namespace(), timeout, what)
+	}.wait(ctx, s, name, timeout, what)
 }

@@ -69,13 +69,8 @@ func Permanent(err error) error { return permanentError{err} }
 // again whenever the Bell rings for the control-plane namespace, and at the fallback interval.
 func (s *Scope) Until(ctx context.Context, timeout time.Duration, what string,
 	look func(context.Context) error) error {
-	return s.UntilRung(ctx, s.Namespace(), timeout, what, look)
-}
-
-// UntilRung is Until for what is not in the namespace: it looks again whenever the Bell rings for a name.
-func (s *Scope) UntilRung(ctx context.Context, name string, timeout time.Duration, what string,
-	look func(context.Context) error) error {
-	return waiting{look: look, pause: func() time.Duration { return s.WaitInterval }}.wait(ctx, s, name, timeout, what)
+	return waiting{look: look, pause: func() time.Duration { return s.WaitInterval }}.wait(ctx, s, s.Namespace(), timeout,
+		what)
 }
 
 // waiting is how a wait looks.

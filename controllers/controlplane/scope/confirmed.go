@@ -9,7 +9,8 @@ import (
 
 // Confirmed is the shoot of a run as the garden had it when it last answered that the run may act on it, by a read or
 // by a write with a lock. It is what the next write with a lock begins with: if anybody has written the shoot since,
-// that write ends with a conflict. Nothing else may be decided by it. The zero value has no answer yet.
+// that write ends with a conflict. It may also say that there is nothing to write. Nothing else may be decided by it.
+// The zero value has no answer yet.
 type Confirmed struct {
 	mu    sync.Mutex
 	shoot *gardencorev1beta1.Shoot

@@ -43,6 +43,8 @@ type Scope struct {
 	States States
 	// Watched reads the seed as the watches behind the Bell have seen it, which may be long ago; nil for none. See Await.
 	Watched client.Reader
+	// WatchedGarden does the same for Shoots and BackupEntries of the garden; nil for none.
+	WatchedGarden client.Reader
 
 	Shoot *gardencorev1beta1.Shoot
 	// SeedObject is the Seed that this gardenlet serves.
@@ -61,8 +63,12 @@ type Scope struct {
 	Confirmed Confirmed
 	// registered types of Extensions.
 	registered registered
-	// Known are the Secrets that this run has made sure of.
-	Known KnownSecrets
+	// Fresh is true once this run has created the control-plane namespace: what no run before has left need not be looked
+	// for. It is set before any task that comes after the namespace.
+	Fresh bool
+	// SecretData are those of Secrets in the control-plane namespace that this run has made sure of, by name: each a
+	// map[string][]byte that nobody may change. ClusterIPs are those of Services there, as strings.
+	SecretData, ClusterIPs sync.Map
 }
 
 // Settings are the gardenlet's settings that shape a control plane. All durations are positive.

@@ -63,13 +63,16 @@ func (s *Secrets) Initialize(ctx context.Context) error {
 		set[spec.name] = data
 	}
 	for name, data := range set {
-		s.Known.Add(name, data)
+		s.SecretData.Store(name, data)
 	}
 	return nil
 }
 
 // list reads the secrets of the control plane at once, by name: there are many, and each is asked for.
 func (s *Secrets) list(ctx context.Context) (map[string]*corev1.Secret, error) {
+	if s.Fresh {
+		return map[string]*corev1.Secret{}, nil
+	}
 	list := &corev1.SecretList{}
 	if err := s.Seed.List(ctx, list, client.InNamespace(s.Namespace())); err != nil {
 		return nil, fmt.Errorf("list the secrets of the control plane: %w", err)
@@ -175,8 +178,8 @@ func (s *Secrets) renew(ctx context.Context, secret *corev1.Secret, spec spec,
 
 // Data are the data of a secret in the control-plane namespace, which are read unless this run has made sure of them.
 func (s *Secrets) Data(ctx context.Context, name string) (map[string][]byte, error) {
-	if data := s.Known.Data(name); data != nil {
-		return data, nil
+	if known, is := s.SecretData.Load(name); is {
+		return known.(map[string][]byte), nil
 	}
 	return s.read(ctx, name)
 }

@@ -6,10 +6,8 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
-	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	certutil "k8s.io/client-go/util/cert"
 
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
@@ -21,7 +19,7 @@ import (
 
 // specs lists the secrets, those that others derive from first.
 func (s *Secrets) specs(ctx context.Context, now time.Time) []spec {
-	specs, apiServer := []spec{}, s.clusterIP(ctx, workload.ServiceKubeAPIServer)
+	specs := []spec{}
 	for _, name := range authorities {
 		specs = append(specs, spec{
 			name:   name,
@@ -41,10 +39,10 @@ func (s *Secrets) specs(ctx context.Context, now time.Time) []spec {
 		s.apiServer(now),
 		s.etcdServer(ctx, now),
 		guardClient(EtcdClient, access.APIServer, now),
-		s.clientSecret(apiServer, ControllerManager, now, "system:kube-controller-manager"),
-		s.clientSecret(apiServer, Scheduler, now, "system:kube-scheduler"),
-		s.clientSecret(apiServer, MachineController, now, UserMachineController),
-		s.clientSecret(apiServer, ResourceManager, now, UserResourceManager),
+		s.clientSecret(ctx, ControllerManager, now, "system:kube-controller-manager"),
+		s.clientSecret(ctx, Scheduler, now, "system:kube-scheduler"),
+		s.clientSecret(ctx, MachineController, now, UserMachineController),
+		s.clientSecret(ctx, ResourceManager, now, UserResourceManager),
 	)
 }
 
@@ -89,7 +87,7 @@ func (s *Secrets) lacksDomain(data map[string][]byte) bool {
 // etcdServer is the certificate of guard and sidecar, and of etcd to its peers.
 func (s *Secrets) etcdServer(ctx context.Context, now time.Time) spec {
 	return spec{name: EtcdServer, outdated: aging(now), make: func(set set) (map[string][]byte, error) {
-		address, err := s.clusterIP(ctx, workload.ServiceEtcdClient)()
+		address, err := workload.ClusterIP(ctx, s.Scope, workload.ServiceEtcdClient)
 		if err != nil {
 			return nil, err
 		}
@@ -100,23 +98,12 @@ func (s *Secrets) etcdServer(ctx context.Context, now time.Time) spec {
 	}}
 }
 
-// clusterIP reads the address of a service of the control plane when it is asked for it, once.
-func (s *Secrets) clusterIP(ctx context.Context, name string) func() (string, error) {
-	return sync.OnceValues(func() (string, error) {
-		service := &corev1.Service{}
-		if err := s.Seed.Get(ctx, s.Key(name), service); err != nil {
-			return "", fmt.Errorf("read service %q: %w", name, err)
-		}
-		return service.Spec.ClusterIP, nil
-	})
-}
-
 // clientSecret is a kubeconfig for a part of the control plane, which reaches the API server inside the seed. It
 // names the files of certificate and key, which clients read again: nothing has to be restarted when they are
 // renewed.
-func (s *Secrets) clientSecret(apiServer func() (string, error), name string, now time.Time, user string) spec {
+func (s *Secrets) clientSecret(ctx context.Context, name string, now time.Time, user string) spec {
 	return spec{name: name, outdated: aging(now), make: func(set set) (map[string][]byte, error) {
-		address, err := apiServer()
+		address, err := workload.ClusterIP(ctx, s.Scope, workload.ServiceKubeAPIServer)
 		if err != nil {
 			return nil, err
 		}

@@ -3,6 +3,7 @@ package shootstate
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strconv"
 	"time"
 
@@ -41,6 +42,7 @@ type version struct {
 	shoot client.ObjectKey
 	// object has no resource version if there was none.
 	object *gardencorev1beta1.ShootState
+	again  bool // object was read again
 }
 
 // begin reads the version that is to be replaced, and then asks for the state that shall replace it.
@@ -102,10 +104,27 @@ func (v *version) write(
 		return err
 	}
 	v.stamp(object)
-	if err := v.Garden.Patch(ctx, object, patch.AsRead(v.object)); err != nil {
+	err = v.Garden.Patch(ctx, object, patch.AsRead(v.object))
+	if apierrors.IsConflict(err) && v.reread(ctx) {
+		return v.write(ctx, spec, state, leaving)
+	}
+	if err != nil {
 		return fmt.Errorf("patch ShootState %q: %w", v.shoot, raced("shootstates", v.shoot.Name, err))
 	}
 	return nil
+}
+
+// reread reports whether whoever has written first has saved nothing, as one who sets a finalizer. Then the state that
+// was collected is still newer than what it replaces. It says so once.
+func (v *version) reread(ctx context.Context) bool {
+	now, before := &gardencorev1beta1.ShootState{}, v.object
+	if v.again || v.Garden.Get(ctx, v.shoot, now) != nil || now.UID != before.UID || now.Generation != before.Generation ||
+		!maps.Equal(now.Annotations, before.Annotations) {
+		return false
+	}
+	same, err := v.same(now)
+	v.object, v.again = now, true
+	return err == nil && same
 }
 
 // same reports whether what is to be written is what was read.

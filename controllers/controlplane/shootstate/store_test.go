@@ -383,3 +383,48 @@ func TestASpentStateIsKeptUntilItIsDeleted(t *testing.T) {
 		t.Errorf("got %v, want a NotFound error", err)
 	}
 }
+
+// Who sets or takes off a finalizer while a state is collected saves nothing: the state is not collected anew for it.
+func TestSave_WrittenMeanwhile_ConflictsIfSomethingWasSaved(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change   func(*gardencorev1beta1.ShootState)
+		conflict bool
+	}{
+		"a finalizer":         {change: func(s *gardencorev1beta1.ShootState) { s.Finalizers = []string{"protected"} }},
+		"another state":       {func(s *gardencorev1beta1.ShootState) { s.Spec.Gardener = nil }, true},
+		"saved, and the same": {func(s *gardencorev1beta1.ShootState) { s.Generation++ }, true},
+		"somebody leaves": {func(s *gardencorev1beta1.ShootState) {
+			s.Annotations = map[string]string{"transplant.dev/leaving": "now"}
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store, _ := newStore(t)
+			if err := store.Save(t.Context(), shootKey, of(sampleState())); err != nil {
+				t.Fatal(err)
+			}
+			newer := sampleState()
+			newer.Extensions[0].State.Raw = []byte(`{"newer":true}`)
+			err := store.Save(t.Context(), shootKey, func(ctx context.Context) (*State, error) {
+				there := &gardencorev1beta1.ShootState{}
+				if err := store.Garden.Get(ctx, shootKey, there); err != nil {
+					return nil, err
+				}
+				c.change(there)
+				return newer, store.Garden.Update(ctx, there)
+			})
+			if apierrors.IsConflict(err) != c.conflict || !c.conflict && err != nil {
+				t.Fatalf("%v, want a conflict: %t", err, c.conflict)
+			}
+			there := &gardencorev1beta1.ShootState{}
+			if err := store.Garden.Get(t.Context(), shootKey, there); err != nil {
+				t.Fatal(err)
+			}
+			if saved, err := store.Load(t.Context(), shootKey); !c.conflict && (err != nil || len(there.Finalizers) != 1 ||
+				string(saved.Extensions[0].State.Raw) != `{"newer":true}`) {
+				t.Errorf("saved %+v with finalizers %q, %v", saved, there.Finalizers, err)
+			}
+		})
+	}
+}

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -285,28 +284,8 @@ func (n *NodeConfigs) DeleteStale(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(n.deleteStaleConfigs(ctx, configs), n.deleteStaleSecrets(ctx, secrets))
-}
-
-func (n *NodeConfigs) deleteStaleConfigs(ctx context.Context, wanted map[string]bool) error {
-	list := &extensionsv1alpha1.OperatingSystemConfigList{}
-	if err := n.Seed.List(ctx, list, client.InNamespace(n.Namespace())); err != nil {
-		return fmt.Errorf("list the operating system configs: %w", err)
-	}
-	stale := slices.DeleteFunc(list.Items, func(config extensionsv1alpha1.OperatingSystemConfig) bool {
-		return wanted[config.Name]
-	})
-	for i := range stale {
-		if err := n.objects.Delete(ctx, &stale[i]); err != nil {
-			return err
-		}
-	}
-	for i := range stale {
-		if err := n.objects.WaitDeleted(ctx, &stale[i]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return errors.Join(n.objects.DeleteStale(ctx, extensionsv1alpha1.OperatingSystemConfigResource, configs),
+		n.deleteStaleSecrets(ctx, secrets))
 }
 
 func (n *NodeConfigs) deleteStaleSecrets(ctx context.Context, wanted map[string]bool) error {

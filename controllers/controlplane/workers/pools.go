@@ -139,6 +139,9 @@ func (w *Workers) SettlePendingInPlace(ctx context.Context) error {
 }
 
 func (w *Workers) settleInPlace(ctx context.Context, ready bool) error {
+	if w.Shoot.Status.InPlaceUpdates == nil && !slices.ContainsFunc(w.Shoot.Spec.Provider.Workers, updatesInPlace) {
+		return nil
+	}
 	worker := w.object()
 	if err := w.Seed.Get(ctx, w.Key(worker.Name), worker); client.IgnoreNotFound(err) != nil {
 		return patch.Describe("read", worker, w.Seed, err)
@@ -151,6 +154,8 @@ func (w *Workers) settleInPlace(ctx context.Context, ready bool) error {
 	}
 	return w.status.Patch(ctx, func(status *gardencorev1beta1.ShootStatus) { status.InPlaceUpdates = wanted })
 }
+
+func updatesInPlace(pool gardencorev1beta1.Worker) bool { return pool.UpdatesInPlace() }
 
 // InPlaceAfter is the shoot's status.inPlaceUpdates by what its Worker says that its machines are at
 // (docs/specification/versions.md#spec-4-9). Of a pool of which the Worker says nothing, as after a move to another

@@ -100,6 +100,9 @@ func (w *Workers) Wait(ctx context.Context) error {
 
 // machinesRestored reports whether the Worker extension has restored the machines.
 func (w *Workers) machinesRestored(ctx context.Context) (bool, error) {
+	if w.Fresh {
+		return false, nil
+	}
 	worker := w.object()
 	err := w.Seed.Get(ctx, w.Key(worker.Name), worker)
 	if client.IgnoreNotFound(err) != nil {

@@ -58,6 +58,19 @@ func (w *Workloads) Wait(ctx context.Context, name string, timeout time.Duration
 	})
 }
 
+// ClusterIP is the address of a Service of the control plane. It stays, so that a run reads it once.
+func ClusterIP(ctx context.Context, s *scope.Scope, name string) (string, error) {
+	if known, is := s.ClusterIPs.Load(name); is {
+		return known.(string), nil
+	}
+	service := &corev1.Service{}
+	if err := s.Seed.Get(ctx, s.Key(name), service); err != nil {
+		return "", fmt.Errorf("read service %q: %w", name, err)
+	}
+	s.ClusterIPs.Store(name, service.Spec.ClusterIP)
+	return service.Spec.ClusterIP, nil
+}
+
 // WaitFor is Wait as a task.
 func (w *Workloads) WaitFor(deployment string) func(context.Context) error {
 	return func(ctx context.Context) error { return w.Wait(ctx, deployment, 5*time.Minute) }
@@ -174,6 +187,9 @@ func (w *Workloads) RestartTime() string {
 func (w *Workloads) restartedAt(ctx context.Context, name string) (string, error) {
 	if w.Restarts(constants.ShootTaskRestartControlPlanePods) {
 		return w.RestartTime(), nil
+	}
+	if w.Fresh {
+		return "", nil
 	}
 	d := &appsv1.Deployment{ObjectMeta: w.Meta(name)}
 	if err := w.Seed.Get(ctx, client.ObjectKeyFromObject(d), d); client.IgnoreNotFound(err) != nil {
