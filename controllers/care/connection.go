@@ -108,8 +108,9 @@ func (r *Reconciler) connect(o *controlplane.Operation, as admin) (*connection, 
 
 func (c *connection) close() { c.http.CloseIdleConnections() }
 
-// observe asks an API server that has answered for everything that care looks at.
-func (c *connection) observe(ctx context.Context, seen *health.Observation) {
+// observe asks an API server that has answered for everything that care looks at. What seldom changes it takes from
+// before, if that is given.
+func (c *connection) observe(ctx context.Context, seen *health.Observation, before *health.Cluster) {
 	if err := seen.APIServer.RequestErr; err != nil {
 		seen.Cluster = silent(err)
 		return
@@ -117,11 +118,17 @@ func (c *connection) observe(ctx context.Context, seen *health.Observation) {
 	all, system := metav1.ListOptions{}, metav1.ListOptions{LabelSelector: systemComponents}
 	core, apps, admission := c.kubernetes.CoreV1(), c.kubernetes.AppsV1(), c.kubernetes.AdmissionregistrationV1()
 	to := &seen.Cluster
+	if before != nil {
+		*to = *before
+	}
 	nodes, err := core.Nodes().List(ctx, all)
 	to.Nodes = listed(err, &nodes.Items)
 	leases, err := c.kubernetes.CoordinationV1().Leases(metav1.NamespaceAll).List(ctx, all)
 	to.NodeLeases = listedIn(corev1.NamespaceNodeLease, err, leases.Items)
 	to.NodeAgentLeases = listedIn(metav1.NamespaceSystem, err, leases.Items)
+	if before != nil {
+		return
+	}
 	configs, err := core.Secrets(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: nodeConfigs})
 	to.NodeConfigs = listed(err, &configs.Items)
 	daemonSets, err := apps.DaemonSets(metav1.NamespaceSystem).List(ctx, system)
