@@ -269,7 +269,7 @@ func (f *fixture) testWellBefore(t *testing.T) {
 	hook.Webhooks[0].ClientConfig.URL = ptr.To("https://127.0.0.1:1/")
 	hook.Webhooks[0].SideEffects,
 		hook.Webhooks[0].AdmissionReviewVersions = ptr.To(admissionregistrationv1.SideEffectClassNone), []string{"v1"}
-	const all, some = 11, 3
+	const all, some = 11, 2
 	lost := false
 	f.onConfig = func() {
 		if lost {
@@ -308,8 +308,8 @@ func (f *fixture) testWellBefore(t *testing.T) {
 	}
 	// Whoever begins with the shoot as it was read writes nothing if it was given away since.
 	lost = true
-	f.silentAgents = true
-	f.remove(t, agentLease())
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}}
+	f.status(t, node, nodeStatus("False"))
 	before := f.shoot(t)
 	if diff := cmp.Diff([]int32{some}, looks(1)); diff != "" {
 		t.Errorf("requests while the shoot is given away (-want +got):\n%s", diff)
@@ -318,8 +318,20 @@ func (f *fixture) testWellBefore(t *testing.T) {
 		t.Errorf("the shoot is seed b's, and seed a has written (-before +after):\n%s", diff)
 	}
 	f.status(t, f.shoot(t), map[string]any{"seedName": "a"})
+	lost = false
+	f.status(t, node, nodeStatus("True"))
+
+	// Leases that were seen count until they expire.
+	looks(1)
+	f.silentAgents = true
+	if diff := cmp.Diff([]int32{some, some, some, some, some, all, some, some, some + 1}, looks(9)); diff != "" {
+		t.Errorf("requests in each look after the agent of the node fell silent (-want +got):\n%s", diff)
+	}
+	if got := reasons(f.shoot(t).Status.Conditions)["EveryNodeReady"]; got != "Progressing NodeAgentUnhealthy" {
+		t.Errorf("the agent's Lease has expired, and EveryNodeReady is %s", got)
+	}
 	f.silentAgents = false
-	f.create(t, agentLease())
+	looks(1)
 }
 
 func (f *fixture) testStaleToken(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -109,8 +110,8 @@ func (r *Reconciler) connect(o *controlplane.Operation, as admin) (*connection, 
 func (c *connection) close() { c.http.CloseIdleConnections() }
 
 // observe asks an API server that has answered for everything that care looks at. What seldom changes it takes from
-// before, if that is given.
-func (c *connection) observe(ctx context.Context, seen *health.Observation, before *health.Cluster) {
+// before, if that is given, and the Leases of nodes, if none has expired since.
+func (c *connection) observe(ctx context.Context, seen *health.Observation, before *health.Cluster, now time.Time) {
 	if err := seen.APIServer.RequestErr; err != nil {
 		seen.Cluster = silent(err)
 		return
@@ -123,9 +124,11 @@ func (c *connection) observe(ctx context.Context, seen *health.Observation, befo
 	}
 	nodes, err := core.Nodes().List(ctx, all)
 	to.Nodes = listed(err, &nodes.Items)
-	leases, err := c.kubernetes.CoordinationV1().Leases(metav1.NamespaceAll).List(ctx, all)
-	to.NodeLeases = listedIn(corev1.NamespaceNodeLease, err, leases.Items)
-	to.NodeAgentLeases = listedIn(metav1.NamespaceSystem, err, leases.Items)
+	if before == nil || !to.HasLeases(now) {
+		leases, err := c.kubernetes.CoordinationV1().Leases(metav1.NamespaceAll).List(ctx, all)
+		to.NodeLeases = listedIn(corev1.NamespaceNodeLease, err, leases.Items)
+		to.NodeAgentLeases = listedIn(metav1.NamespaceSystem, err, leases.Items)
+	}
 	if before != nil {
 		return
 	}

@@ -67,7 +67,7 @@ func (r *Reconciler) observe(ctx context.Context, o *controlplane.Operation, bef
 	if l.APIServer.Code == http.StatusOK {
 		l.before = before
 	}
-	l.shoot.observe(ctx, l.Observation, l.before.cluster())
+	l.shoot.observe(ctx, l.Observation, l.before.cluster(), o.Clock.Now())
 	return l
 }
 

@@ -31,7 +31,7 @@ func (w *well) cluster() *health.Cluster {
 	return &w.seen
 }
 
-// stillWell is what was remembered, if everything in it but nodes and Leases still counts. It is nil if the next look at
+// stillWell is what was remembered, if everything in it but nodes still counts. It is nil if the next look at
 // everything is due, or the shoot has changed since: it is another one, or its specification or an operation has.
 func (r *Reconciler) stillWell(o *controlplane.Operation, remembered any) *well {
 	w, _ := remembered.(*well)
@@ -48,11 +48,12 @@ func (r *Reconciler) stillWell(o *controlplane.Operation, remembered any) *well 
 // large.
 func remember(o *controlplane.Operation, l *look) *well {
 	if l.before != nil {
+		l.before.seen.NodeLeases, l.before.seen.NodeAgentLeases = l.Cluster.NodeLeases, l.Cluster.NodeAgentLeases
 		return l.before
 	}
 	w := &well{seen: l.Cluster, at: o.Clock.Now(), uid: o.Shoot.UID, generation: o.Shoot.Generation,
 		lastOperation: o.Shoot.Status.LastOperation}
-	w.seen.Nodes.Items, w.seen.NodeLeases.Items, w.seen.NodeAgentLeases.Items = nil, nil, nil
+	w.seen.Nodes.Items = nil
 	w.seen.Validating.Items, w.seen.Mutating.Items, w.seen.CRDs.Items = nil, nil, nil
 	return w
 }
