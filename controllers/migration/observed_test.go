@@ -97,22 +97,24 @@ func TestEvacuation_NothingToDo_AsksNobody(t *testing.T) {
 		shoots []*gardencorev1beta1.Shoot
 		looks  int // and as many as are counted
 		most   map[string]int
+		ago    time.Duration // of the last heartbeat
 	}{
-		"all seeds are there": {"True", plain("one", "two"), 20, nil},
+		"all seeds are there": {"True", plain("one", "two"), 20, nil, 0},
 		// The first look, and one in each half of the grace period of six seconds. It is lost at one of them.
-		"a seed is lost that has nothing": {"Unknown", nil, 20, map[string]int{"list": 7 * 2}},
+		"a seed is lost that has nothing":           {"Unknown", nil, 20, map[string]int{"list": 7 * 2}, 0},
+		"others are heard in every second interval": {"Unknown", nil, 20, map[string]int{"list": 7 * 2}, 2 * time.Second},
 		// The same, and for each shoot what it needs. Three wait for their turn in all looks.
 		"shoots wait for their turn": {"Unknown", plain("s1", "s2", "s3", "s4", "s5"), 20,
-			map[string]int{"list": 7 * 2, "get": 2 * 2, "write": 2}},
+			map[string]int{"list": 7 * 2, "get": 2 * 2, "write": 2}, 0},
 		// Once for each, and in each look after the fallback once for one of them.
 		"shoots cannot be restored": {"Unknown", plain("stateless"), 20,
-			map[string]int{"list": 7 * 2, "get": 5 * 2, "write": 1}},
+			map[string]int{"list": 7 * 2, "get": 5 * 2, "write": 1}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			garden := newGarden(t, c.ready, c.shoots...)
 			e, clock, requests := watched(garden, garden)
-			e.AtOnce = 2
+			e.AtOnce, e.Heartbeats = 2, &heartbeats{clock: clock, ago: c.ago}
 			lookFor(t, e, clock, c.looks)
 			for verb, got := range requests.requests {
 				if got > c.most[verb] {
