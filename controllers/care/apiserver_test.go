@@ -480,6 +480,17 @@ func (f *fixture) testLabel(t *testing.T) {
 	if f.shoot(t).ResourceVersion != version {
 		t.Error("the label was written again")
 	}
+	// A write to the status since the shoot was read is no reason to read it again.
+	labeler.Garden = interceptor.NewClient(f.watching(t), interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object,
+			o ...client.GetOption) error {
+			err := c.Get(ctx, key, object, o...)
+			object.SetResourceVersion("1")
+			return err
+		},
+	})
+	f.status(t, f.shoot(t), map[string]any{"conditions": []any{map[string]any{"type": "Foreign", "status": "False"}}})
+	expect("unhealthy")
 }
 
 // reasons are the status and the reason of each condition, by type.
