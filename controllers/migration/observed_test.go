@@ -395,3 +395,52 @@ func TestForcedRestore_Waits_OneShootIsReadInEachRetry(t *testing.T) {
 		})
 	}
 }
+
+// A restore that is forced waits for the word only while the source answers, which then goes on with its part.
+func TestReadiness_RestoreIsForced_SpeaksWhileTheSourceAnswers(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		source gardencorev1beta1.ConditionStatus
+		forced bool
+		want   gardencorev1beta1.ConditionStatus
+		again  bool
+	}{
+		"forced, the source is silent":  {source: "Unknown", forced: true, want: "Unknown", again: true},
+		"forced, the source answers":    {source: "True", forced: true, want: "True"},
+		"planned, the source is silent": {source: "Unknown", want: "True"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			shoot := stranded("s", "b", "a", "Reconcile", "Succeeded")
+			if c.forced {
+				metav1.SetMetaDataAnnotation(&shoot.ObjectMeta, "shoot.gardener.cloud/force-restore", "true")
+			}
+			garden := newGarden(t, "True", shoot)
+			for _, name := range []string{"a", "b"} {
+				seed := seedReady("v1")
+				live := &gardencorev1beta1.Seed{}
+				if err := garden.Get(t.Context(), client.ObjectKey{Name: name}, live); err != nil {
+					t.Fatal(err)
+				}
+				if live.Status = seed.Status; name == "a" {
+					live.Status.Conditions[0].Status = c.source
+				}
+				if err := garden.Status().Update(t.Context(), live); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r := &Readiness{Garden: garden, Clock: testingclock.NewFakePassiveClock(time.Unix(1000, 0)), Retry: time.Second}
+			key := client.ObjectKeyFromObject(shoot)
+			result, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: key})
+			if err != nil || (result.RequeueAfter > 0) != c.again {
+				t.Errorf("looks again after %v, error %v", result.RequeueAfter, err)
+			}
+			if err := garden.Get(t.Context(), key, shoot); err != nil {
+				t.Fatal(err)
+			}
+			if got := statusOf(shoot.Status.Constraints, "ReadyForMigration"); got != c.want {
+				t.Errorf("ReadyForMigration is %s, want %s", got, c.want)
+			}
+		})
+	}
+}
