@@ -74,7 +74,10 @@ func TestWorker_MachinesStillLack_EventsAskForNothing(t *testing.T) {
 		t.Errorf("%d reads after two pauses without any event", reads)
 	}
 	b.machineController()
-	look()
+	// The Worker, its Cluster, the deployments of both zones, and what no pool wants any more: the rest of the action.
+	if reads := look(); reads != 6 {
+		t.Errorf("%d reads when the machines are there", reads)
+	}
 	if b.get(o); last(o) != "Create/Succeeded/100" {
 		t.Errorf("the machines are there, and the last operation is %s", last(o))
 	}

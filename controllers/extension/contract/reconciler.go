@@ -54,12 +54,14 @@ type call[T extensionsv1alpha1.Object] struct {
 	generation int64
 	shown      bool // obj is as a watch has shown it
 	secret     *corev1.Secret
+	rest       func(context.Context, extensionsv1alpha1.Object, *Cluster) error // if the action has waited; may be nil
 	found      results
 }
 
 // Reconcile does what the object is due for, and nothing if it is due for nothing.
 func (r *Reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	if left := r.stillWaits(ctx, req.NamespacedName); left > 0 {
+	left, waited := r.stillWaits(ctx, req.NamespacedName)
+	if left > 0 {
 		return reconcile.Result{RequeueAfter: left}, nil
 	}
 	obj, shown, err := r.object(ctx, req.NamespacedName)
@@ -79,6 +81,9 @@ func (r *Reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 	c := &call[T]{obj: obj, cluster: cluster, op: operationType(obj), request: RequestOf(obj),
 		generation: obj.GetGeneration(), shown: shown}
 	c.log = log.FromContext(ctx).WithValues("operation", c.op)
+	if waited != nil && waited.op == c.op && waited.generation == c.generation && waited.asks(c.request) {
+		c.rest = waited.Rest
+	}
 	return r.outcome(ctx, c, r.dispatch(ctx, c))
 }
 
@@ -253,7 +258,13 @@ func (r *Reconciler[T]) run(ctx context.Context, c *call[T], act Act[T]) error {
 	defer cancel()
 	c.found = results{}
 	ctx = context.WithValue(context.WithValue(ctx, resultsKey{}, &c.found), secretKey{}, c.secret)
-	if err := act(ctx, c.log, c.obj, c.cluster); err != nil {
+	var err error
+	if c.rest != nil {
+		err = c.rest(ctx, c.obj, c.cluster)
+	} else {
+		err = act(ctx, c.log, c.obj, c.cluster)
+	}
+	if err != nil {
 		return &actionError{err}
 	}
 	return nil
