@@ -38,11 +38,9 @@ const rereadBeats = 5
 type Heartbeat struct {
 	// Garden and Seed are uncached clients.
 	Garden, Seed client.Client
-	// Answers are those of the seed. A beat does not ask the seed if there was one in the last half interval. Nil for none.
-	Answers  *Answers
-	Clock    clock.PassiveClock
-	SeedName string
-	Version  string
+	Clock        clock.PassiveClock
+	SeedName     string
+	Version      string
 	// Interval is between two renewals.
 	Interval time.Duration
 
@@ -71,10 +69,7 @@ func (h *Heartbeat) beat(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 4*h.Interval)
 	defer cancel()
 	begin := h.Clock.Now()
-	var err error
-	if !h.Answers.within(h.Interval / 2) {
-		err = h.Seed.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &corev1.Namespace{})
-	}
+	err := h.Seed.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &corev1.Namespace{})
 	switch {
 	case err != nil:
 		err = fmt.Errorf("ask the seed's API server: %w", err)

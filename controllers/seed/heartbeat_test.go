@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -101,7 +99,6 @@ func TestHeartbeat_ReadsTheSeedWhenItMayHaveChanged(t *testing.T) {
 	seed := &gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "uid-a"}}
 	garden := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(seed).WithObjects(seed).Build()
 	var asked []string
-	seedAsked := 0
 	away, clock := false, testingclock.NewFakePassiveClock(time.Unix(1000, 0))
 	h := &Heartbeat{
 		Garden: interceptor.NewClient(garden, interceptor.Funcs{
@@ -120,13 +117,7 @@ func TestHeartbeat_ReadsTheSeedWhenItMayHaveChanged(t *testing.T) {
 			},
 		}),
 		Seed: fake.NewClientBuilder().WithScheme(scheme).WithObjects(
-			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}}).WithInterceptorFuncs(interceptor.Funcs{
-			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object,
-				options ...client.GetOption) error {
-				seedAsked++
-				return c.Get(ctx, key, o, options...)
-			},
-		}).Build(),
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}}).Build(),
 		Clock: clock, SeedName: "a", Interval: time.Second,
 	}
 	const patched, read = "patch *v1.Lease", "get *v1beta1.Seed"
@@ -180,55 +171,5 @@ func TestHeartbeat_ReadsTheSeedWhenItMayHaveChanged(t *testing.T) {
 			t.Errorf("beat %d leaves the condition %s", i, now.Status.Conditions[0].Status)
 		}
 		h.Reported(now) // by the watch
-		if seedAsked != i+1 {
-			t.Errorf("%d questions to the seed in %d beats", seedAsked, i+1)
-		}
-	}
-}
-
-// answering is an API server whose answers have the status.
-type answering int
-
-func (a answering) RoundTrip(*http.Request) (*http.Response, error) {
-	if a == 0 {
-		return nil, errors.New("nobody answers")
-	}
-	return &http.Response{StatusCode: int(a)}, nil
-}
-
-// A seed that has just answered somebody is not asked whether it answers; one that has refused is.
-func TestHeartbeat_SeedHasAnsweredSomebody_IsNotAsked(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		answer answering
-		ago    time.Duration
-		missed bool // as the seed's client fails
-	}{
-		"just now":             {answer: http.StatusOK, ago: 499 * time.Millisecond},
-		"half an interval ago": {answer: http.StatusOK, ago: 500 * time.Millisecond, missed: true},
-		"its etcd is away":     {answer: http.StatusInternalServerError, missed: true},
-		"nobody":               {missed: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			scheme := runtime.NewScheme()
-			if err := errors.Join(clientgoscheme.AddToScheme(scheme), gardencorev1beta1.AddToScheme(scheme)); err != nil {
-				t.Fatal(err)
-			}
-			seed := &gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "uid-a"}}
-			clock := testingclock.NewFakePassiveClock(time.Unix(1000, 0))
-			answers := &Answers{Clock: clock}
-			h := &Heartbeat{
-				Garden:  fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(seed).WithObjects(seed).Build(),
-				Seed:    fake.NewClientBuilder().WithScheme(scheme).Build(), // it has no kube-system
-				Answers: answers, Clock: clock, SeedName: "a", Interval: time.Second,
-			}
-			request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
-			_, _ = answers.Wrap(c.answer).RoundTrip(request) //nolint:bodyclose // there is none
-			clock.SetTime(clock.Now().Add(c.ago))
-			if err := h.beat(t.Context()); (err != nil) != c.missed {
-				t.Errorf("the beat: %v, want it missed: %t", err, c.missed)
-			}
-		})
 	}
 }

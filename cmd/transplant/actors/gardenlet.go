@@ -51,7 +51,6 @@ type gardenletFlags struct {
 	care                                              careFlags
 	cleanupTimeout                                    time.Duration
 	metricsAddress                                    string
-	answers                                           *seed.Answers // of the seed
 }
 
 // Where clients outside reach a seed's shoots (ARCHITECTURE.md, "Clusters").
@@ -219,8 +218,6 @@ func (f *gardenletFlags) factory(gardenConfig, seedConfig, cloudConfig *rest.Con
 	shoots *shootClients) (*controlplane.Factory, error) {
 	gardenConfig = connection.Bounded(gardenConfig, callTimeout)
 	seedConfig = connection.Bounded(seedConfig, callTimeout)
-	f.answers = &seed.Answers{Clock: clock.RealClock{}}
-	seedConfig.Wrap(f.answers.Wrap)
 	garden, err := client.New(gardenConfig, client.Options{Scheme: gardenScheme()})
 	if err != nil {
 		return nil, fmt.Errorf("make the client of the garden: %w", err)
@@ -332,7 +329,7 @@ func (f *gardenletFlags) flows(empty shoot.Cleanup, release migration.Releaser) 
 func (f *gardenletFlags) heartbeat(ctx context.Context, mgr manager.Manager,
 	factory *controlplane.Factory) (*seed.Heartbeat, error) {
 	h := &seed.Heartbeat{
-		Garden: factory.Garden, Seed: factory.Seed, Answers: f.answers, Clock: factory.Clock,
+		Garden: factory.Garden, Seed: factory.Seed, Clock: factory.Clock,
 		SeedName: f.settings.SeedName, Version: Version, Interval: f.leaseInterval,
 	}
 	return h, ringFor(ctx, mgr.GetCache(), &gardencorev1beta1.Seed{}, func(o client.Object) {
