@@ -117,7 +117,7 @@ func (r *Reconciler) handOver(shoot *gardencorev1beta1.Shoot) {
 // write changes the status of a shoot as it is in the garden now, if the shoot is still this seed's and something
 // differs; ours reports whether it is. The lock makes sure of both: the lists are replaced as a whole, and a gardenlet
 // that stood still in between must not write over what another has found. The first attempt begins with the shoot as it
-// was read, unless nil. If nothing differs from that, the garden is not asked, so ours is only as true as what was read.
+// was read, unless nil. If nothing differs from that, the garden is not asked: ours is then as true as what was read.
 func (r *Reconciler) write(ctx context.Context, o *controlplane.Operation, read *gardencorev1beta1.Shoot,
 	change func(*gardencorev1beta1.Shoot)) (ours bool, err error) {
 	key := client.ObjectKeyFromObject(o.Shoot)

@@ -13,8 +13,8 @@ import (
 	"github.com/transplant-sim/transplant/controllers/extension/cloudtest"
 )
 
-// What a restoration asks of the seed. Each object is written four times: finalizer, Processing, Success, and the request
-// taken off. It is read before only if its Secret has the finalizer, too, and when it is looked at again.
+// What a restoration asks of the seed. Each object is written four times: finalizer, Processing, Success, and
+// the request taken off. It is read before only if its Secret has the finalizer, too, and when it is looked at again.
 func TestRestore_RequestsToTheSeed_AreThoseThatAreNeeded(t *testing.T) {
 	t.Parallel()
 	want := map[string][2]int{ // reads, writes

@@ -443,8 +443,8 @@ func TestO9LosingOneAuthorityStopsNobodyLosingBothSuspends(t *testing.T) {
 		f.pass(timing.Interval)
 		f.wants(validity.Serving)
 
-		// A garden restored from a backup is healed by the owner. One that goes back to a take-over which came to nothing does
-		// not cost the owner one of its two authorities.
+		// A garden restored from a backup is healed by the owner. One that goes back to a take-over which came to nothing
+		// does not cost the owner one of its two authorities.
 		for _, back := range []ownership.Record{at(1), {Owner: "another", Epoch: self.Epoch, Seed: "c"}} {
 			f.claim.Set(back)
 			f.pass(2 * timing.Interval)
