@@ -143,8 +143,8 @@ func list(ctx context.Context, from client.Reader) ([]gardencorev1beta1.Seed, []
 }
 
 // mustAsk reports whether Seeds and Leases are to be read from the garden: once when a seed has been silent for half
-// the monitor period, at every look after all of it, and while the watch is behind; and once in five monitor periods, to
-// find out whether it is.
+// the monitor period, at every look after all of it, and while the watch is behind; and once in five monitor periods,
+// to find out whether it is.
 func (l *Lifecycle) mustAsk(seeds []gardencorev1beta1.Seed) bool {
 	asked := l.Clock.Since(l.asked)
 	return asked >= 5*l.Monitor || l.silence.isAhead() ||
