@@ -32,6 +32,7 @@ func TestOnARealAPIServer(t *testing.T) {
 	t.Run("a problematic webhook is named, remediated and forgiven", f.testWebhooks)
 	t.Run("an extension without a heartbeat is not believed", f.testHeartbeat)
 	t.Run("a look asks the shoot for each kind once, and the seed for nothing", f.testRequests)
+	t.Run("a shoot that is well is asked for everything now and then", f.testWellBefore)
 	t.Run("a cache that is behind costs nobody the administrator's token", f.testStaleToken)
 	t.Run("evicted pods go", f.testGarbage)
 	t.Run("who has lost the shoot writes nothing", f.testLost)
@@ -247,6 +248,92 @@ func (f *fixture) testRequests(t *testing.T) {
 	}
 }
 
+// testWellBefore counts the requests to a shoot that is looked at more often than once in a minute.
+func (f *fixture) testWellBefore(t *testing.T) {
+	f.reconciler.SyncPeriod = 5 * time.Second
+	defer func() { f.reconciler.SyncPeriod = time.Minute }()
+	looks := func(n int) (requests []int32) {
+		t.Helper()
+		for range n {
+			f.clock.Step(5 * time.Second)
+			f.beat(t)
+			f.renewNodeLeases(t)
+			f.requests.Store(0)
+			f.look(t)
+			requests = append(requests, f.requests.Load())
+		}
+		return requests
+	}
+	hook := healthtest.Webhook("pods")
+	hook.Name, hook.Webhooks[0].TimeoutSeconds = "strict", ptr.To[int32](10)
+	hook.Webhooks[0].ClientConfig.URL = ptr.To("https://127.0.0.1:1/")
+	hook.Webhooks[0].SideEffects,
+		hook.Webhooks[0].AdmissionReviewVersions = ptr.To(admissionregistrationv1.SideEffectClassNone), []string{"v1"}
+	const all, some = 11, 2
+	lost := false
+	f.onConfig = func() {
+		if lost {
+			f.status(t, f.shoot(t), map[string]any{"seedName": "b"})
+		}
+	}
+	defer func() { f.onConfig = nil }()
+	for _, c := range []struct {
+		after string
+		do    func()
+		want  []int32
+	}{
+		{"nothing", func() {}, []int32{some, some, some, some, some, all, some, some}},
+		{"an operation", func() {
+			f.status(t, f.shoot(t), lastOperation("Reconcile", "Succeeded", f.clock.Now().Add(time.Second)))
+		}, []int32{all, some}},
+		{"the beginning of an operation", func() {
+			f.status(t, f.shoot(t), lastOperation("Reconcile", "Processing", f.clock.Now()))
+		}, []int32{all, all}},
+		{"its end", func() {
+			f.status(t, f.shoot(t), lastOperation("Reconcile", "Succeeded", f.clock.Now()))
+		}, []int32{all, some}},
+		{"a failure", func() { f.healthz.Store(http.StatusInternalServerError) }, []int32{all, all}},
+		{"its end", func() { f.healthz.Store(0) }, []int32{all, some}},
+		// It is seen in the look at everything, and from then on each look is at everything.
+		{"a problematic webhook", func() { f.create(t, &hook) }, []int32{some, some, some, some, all, all}},
+		{"its end", func() { f.remove(t, &hook) }, []int32{all, some}},
+	} {
+		c.do()
+		if diff := cmp.Diff(c.want, looks(len(c.want))); diff != "" {
+			t.Errorf("requests in each look after %s (-want +got):\n%s", c.after, diff)
+		}
+	}
+	if got := reasons(f.shoot(t).Status.Constraints)["HibernationPossible"]; got != "True NoProblematicWebhooks" {
+		t.Errorf("HibernationPossible is %s", got)
+	}
+	// Whoever begins with the shoot as it was read writes nothing if it was given away since.
+	lost = true
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}}
+	f.status(t, node, nodeStatus("False"))
+	before := f.shoot(t)
+	if diff := cmp.Diff([]int32{some}, looks(1)); diff != "" {
+		t.Errorf("requests while the shoot is given away (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(before.Status.Conditions, f.shoot(t).Status.Conditions); diff != "" {
+		t.Errorf("the shoot is seed b's, and seed a has written (-before +after):\n%s", diff)
+	}
+	f.status(t, f.shoot(t), map[string]any{"seedName": "a"})
+	lost = false
+	f.status(t, node, nodeStatus("True"))
+
+	// Leases that were seen count until they expire.
+	looks(1)
+	f.silentAgents = true
+	if diff := cmp.Diff([]int32{some, some, some, some, some, all, some, some, some + 1}, looks(9)); diff != "" {
+		t.Errorf("requests in each look after the agent of the node fell silent (-want +got):\n%s", diff)
+	}
+	if got := reasons(f.shoot(t).Status.Conditions)["EveryNodeReady"]; got != "Progressing NodeAgentUnhealthy" {
+		t.Errorf("the agent's Lease has expired, and EveryNodeReady is %s", got)
+	}
+	f.silentAgents = false
+	looks(1)
+}
+
 func (f *fixture) testStaleToken(t *testing.T) {
 	cached := f.reconciler.Seed
 	defer func() { f.reconciler.Seed = cached }()
@@ -393,6 +480,17 @@ func (f *fixture) testLabel(t *testing.T) {
 	if f.shoot(t).ResourceVersion != version {
 		t.Error("the label was written again")
 	}
+	// A write to the status since the shoot was read is no reason to read it again.
+	labeler.Garden = interceptor.NewClient(f.watching(t), interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object,
+			o ...client.GetOption) error {
+			err := c.Get(ctx, key, object, o...)
+			object.SetResourceVersion("1")
+			return err
+		},
+	})
+	f.status(t, f.shoot(t), map[string]any{"conditions": []any{map[string]any{"type": "Foreign", "status": "False"}}})
+	expect("unhealthy")
 }
 
 // reasons are the status and the reason of each condition, by type.

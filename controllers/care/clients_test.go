@@ -259,7 +259,7 @@ func (f *fixture) look(t testing.TB) {
 	result, err := f.reconciler.Reconcile(t.Context(),
 		reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "garden-p", Name: "alpha"}})
 	must(t, err)
-	if result.RequeueAfter != time.Minute && f.reconciler.cares(f.shoot(t)) {
+	if result.RequeueAfter != f.reconciler.SyncPeriod && f.reconciler.cares(f.shoot(t)) {
 		t.Errorf("looks again after %s", result.RequeueAfter)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -108,8 +109,9 @@ func (r *Reconciler) connect(o *controlplane.Operation, as admin) (*connection, 
 
 func (c *connection) close() { c.http.CloseIdleConnections() }
 
-// observe asks an API server that has answered for everything that care looks at.
-func (c *connection) observe(ctx context.Context, seen *health.Observation) {
+// observe asks an API server that has answered for everything that care looks at. What seldom changes it takes from
+// before, if that is given, and the Leases of nodes, if none has expired since.
+func (c *connection) observe(ctx context.Context, seen *health.Observation, before *health.Cluster, now time.Time) {
 	if err := seen.APIServer.RequestErr; err != nil {
 		seen.Cluster = silent(err)
 		return
@@ -117,11 +119,19 @@ func (c *connection) observe(ctx context.Context, seen *health.Observation) {
 	all, system := metav1.ListOptions{}, metav1.ListOptions{LabelSelector: systemComponents}
 	core, apps, admission := c.kubernetes.CoreV1(), c.kubernetes.AppsV1(), c.kubernetes.AdmissionregistrationV1()
 	to := &seen.Cluster
+	if before != nil {
+		*to = *before
+	}
 	nodes, err := core.Nodes().List(ctx, all)
 	to.Nodes = listed(err, &nodes.Items)
-	leases, err := c.kubernetes.CoordinationV1().Leases(metav1.NamespaceAll).List(ctx, all)
-	to.NodeLeases = listedIn(corev1.NamespaceNodeLease, err, leases.Items)
-	to.NodeAgentLeases = listedIn(metav1.NamespaceSystem, err, leases.Items)
+	if before == nil || !to.HasLeases(now) {
+		leases, err := c.kubernetes.CoordinationV1().Leases(metav1.NamespaceAll).List(ctx, all)
+		to.NodeLeases = listedIn(corev1.NamespaceNodeLease, err, leases.Items)
+		to.NodeAgentLeases = listedIn(metav1.NamespaceSystem, err, leases.Items)
+	}
+	if before != nil {
+		return
+	}
 	configs, err := core.Secrets(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: nodeConfigs})
 	to.NodeConfigs = listed(err, &configs.Items)
 	daemonSets, err := apps.DaemonSets(metav1.NamespaceSystem).List(ctx, system)

@@ -12,7 +12,6 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
-	"github.com/transplant-sim/transplant/controllers/cachefirst"
 	"github.com/transplant-sim/transplant/controllers/care/health"
 	"github.com/transplant-sim/transplant/controllers/patch"
 )
@@ -20,17 +19,14 @@ import (
 // Labeler keeps the label with the overall status of every shoot (docs/specification/care.md#spec-5-10). It runs in the
 // garden-controller-manager, so that the label follows the status whoever has written it.
 type Labeler struct {
-	// Garden is an uncached client.
+	// Garden may read from a cache: each event of a shoot, also that of its label, is looked at.
 	Garden client.Client
 }
 
 // AddToManager adds the Labeler to a manager on the garden.
 func (l *Labeler) AddToManager(mgr manager.Manager) error {
 	err := builder.ControllerManagedBy(mgr).Named("shoot-status-label").For(&gardencorev1beta1.Shoot{}).
-		Complete(&cachefirst.Reconciler{
-			Live: l.Garden, Cached: mgr.GetCache(), Locked: true,
-			Of: func(c client.Client) reconcile.Reconciler { return &Labeler{Garden: c} },
-		})
+		Complete(l)
 	if err != nil {
 		return fmt.Errorf("add the controller of the status label: %w", err)
 	}
@@ -47,7 +43,8 @@ func (l *Labeler) Reconcile(ctx context.Context, request reconcile.Request) (rec
 	if shoot.Labels[constants.ShootStatus] == string(label) {
 		return reconcile.Result{}, nil
 	}
-	return reconcile.Result{}, client.IgnoreNotFound(patch.LockedObject(ctx, l.Garden, shoot, func() {
+	// Without a lock: who changes a shoot that is restored writes its status all the time.
+	return reconcile.Result{}, client.IgnoreNotFound(patch.Object(ctx, l.Garden, shoot, func() {
 		metav1.SetMetaDataLabel(&shoot.ObjectMeta, constants.ShootStatus, string(label))
 	}))
 }

@@ -3,6 +3,7 @@ package care
 import (
 	"context"
 	"errors"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -31,6 +32,16 @@ type look struct {
 	*health.Observation
 	// shoot is nil if nobody answers there.
 	shoot *connection
+	// before is what is taken from an earlier look; nil for nothing.
+	before *well
+}
+
+// read is the shoot as it was read for the look, if nothing is mended after it; else it is nil.
+func (l *look) read() *gardencorev1beta1.Shoot {
+	if l.before == nil {
+		return nil
+	}
+	return l.Shoot.DeepCopy()
 }
 
 func (l *look) close() {
@@ -40,7 +51,8 @@ func (l *look) close() {
 }
 
 // observe looks at the control plane in the seed and, if there is an API server, into the shoot.
-func (r *Reconciler) observe(ctx context.Context, o *controlplane.Operation) *look {
+// While the API server is well, what seldom changes in the shoot is taken from before, unless nil.
+func (r *Reconciler) observe(ctx context.Context, o *controlplane.Operation, before *well) *look {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	l := &look{Observation: &health.Observation{Shoot: o.Shoot}}
@@ -52,7 +64,10 @@ func (r *Reconciler) observe(ctx context.Context, o *controlplane.Operation) *lo
 	if l.shoot, l.APIServer.ClientErr = r.reach(ctx, o, l.Observation); l.APIServer.ClientErr != nil {
 		return l
 	}
-	l.shoot.observe(ctx, l.Observation)
+	if l.APIServer.Code == http.StatusOK {
+		l.before = before
+	}
+	l.shoot.observe(ctx, l.Observation, l.before.cluster(), o.Clock.Now())
 	return l
 }
 

@@ -19,8 +19,8 @@ import (
 // mend does what care does to a shoot beside looking at it: it makes webhooks harmless and removes pods that are only
 // in the way. Whatever is done goes through the shoot's API server, which answers only while its epoch lasts.
 func (r *Reconciler) mend(ctx context.Context, o *controlplane.Operation, l *look) error {
-	if l.shoot == nil || l.APIServer.RequestErr != nil {
-		return nil
+	if l.shoot == nil || l.APIServer.RequestErr != nil || l.before != nil {
+		return nil // a shoot that was well before has nothing that would have to be mended before the next look at everything
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()

@@ -3,6 +3,7 @@ package care
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -41,6 +42,8 @@ type Reconciler struct {
 
 	// beat is the extension's last heartbeat that was read.
 	beat atomic.Pointer[metav1.MicroTime]
+	// well is what is remembered of shoots, by their names.
+	well sync.Map
 }
 
 // DefaultSyncPeriod is the time between two rounds (docs/specification/care.md#spec-5-1).
@@ -51,6 +54,7 @@ const lookTimeout = 15 * time.Second
 
 // Reconcile looks at one shoot.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	remembered, _ := r.well.LoadAndDelete(request.NamespacedName)
 	o, err := r.Factory.Look(ctx, log.FromContext(ctx), request.NamespacedName)
 	if o == nil || err != nil {
 		return reconcile.Result{}, err
@@ -59,20 +63,24 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, nil
 	}
 	if awaitsRestore(o.Shoot) {
-		_, err := r.write(ctx, o, r.handOver)
+		_, err := r.write(ctx, o, nil, r.handOver)
 		return reconcile.Result{RequeueAfter: r.SyncPeriod}, err
 	}
-	look := r.observe(ctx, o)
+	before, isWell := r.stillWell(o, remembered), false
+	look := r.observe(ctx, o, before)
 	defer look.close()
 	var found []gardencorev1beta1.Condition
-	ours, err := r.write(ctx, o, func(shoot *gardencorev1beta1.Shoot) {
+	ours, err := r.write(ctx, o, look.read(), func(shoot *gardencorev1beta1.Shoot) {
 		seen, now := *look.Observation, o.Clock.Now()
 		seen.Shoot = shoot.DeepCopy()
 		seen.Shoot.Status.Conditions = health.Begun(shoot.Status.Conditions, now)
 		shoot.Status.Conditions = health.Conditions(&seen, r.Config, now)
 		shoot.Status.Constraints = health.Constraints(&seen, r.Config, now)
-		found = shoot.Status.Conditions
+		found, isWell = shoot.Status.Conditions, health.IsWell(shoot)
 	})
+	if isWell && err == nil {
+		r.well.Store(request.NamespacedName, remember(o, look))
+	}
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -109,15 +117,20 @@ func (r *Reconciler) handOver(shoot *gardencorev1beta1.Shoot) {
 
 // write changes the status of a shoot as it is in the garden now, if the shoot is still this seed's and something
 // differs; ours reports whether it is. The lock makes sure of both: the lists are replaced as a whole, and a gardenlet
-// that stood still in between must not write over what another has found.
-func (r *Reconciler) write(ctx context.Context, o *controlplane.Operation,
+// that stood still in between must not write over what another has found. The first attempt begins with the shoot as it
+// was read, unless nil. If nothing differs from that, the garden is not asked: ours is then as true as what was read.
+func (r *Reconciler) write(ctx context.Context, o *controlplane.Operation, read *gardencorev1beta1.Shoot,
 	change func(*gardencorev1beta1.Shoot)) (ours bool, err error) {
 	key := client.ObjectKeyFromObject(o.Shoot)
 	err = retry.RetryOnConflict(objects.ConflictBackoff, func() error {
 		ours = false
-		shoot := &gardencorev1beta1.Shoot{}
-		if err := o.Garden.Get(ctx, key, shoot); err != nil {
-			return client.IgnoreNotFound(err)
+		shoot := read
+		read = nil
+		if shoot == nil {
+			shoot = &gardencorev1beta1.Shoot{}
+			if err := o.Garden.Get(ctx, key, shoot); err != nil {
+				return client.IgnoreNotFound(err)
+			}
 		}
 		if shoot.UID != o.Shoot.UID || !r.cares(shoot) || awaitsRestore(shoot) != awaitsRestore(o.Shoot) {
 			return nil

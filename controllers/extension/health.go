@@ -66,7 +66,8 @@ func (h *health) Start(ctx context.Context) error {
 func (h *health) Check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, fence.CallTimeout)
 	defer cancel()
-	known, seed := view{h.Known, map[string]client.ObjectList{}}, view{h.Seed, map[string]client.ObjectList{}}
+	known, seed := newView(h.Known), newView(h.Seed)
+	known.watched = true
 	due := h.Clock.Since(h.read) >= readEvery
 	var errs []error
 	for _, c := range h.checks() {
@@ -115,9 +116,12 @@ func (h *health) checks() []check {
 
 // view is the seed as one round sees it: each kind is listed once, for all shoots together.
 type view struct {
-	from  client.Reader
-	lists map[string]client.ObjectList
+	from    client.Reader
+	watched bool // it shows what watches have shown
+	lists   map[string]client.ObjectList
 }
+
+func newView(from client.Reader) view { return view{from: from, lists: map[string]client.ObjectList{}} }
 
 func list[L client.ObjectList](ctx context.Context, v view, kind L) (L, error) {
 	name := fmt.Sprintf("%T", kind)
@@ -217,8 +221,12 @@ func everyNodeReady(ctx context.Context, v view, o extensionsv1alpha1.Object) (*
 	return found, nil
 }
 
-// controlPlaneHealthy reads in every round: there is no right to watch these objects.
-func (h *health) controlPlaneHealthy(ctx context.Context, _ view, o extensionsv1alpha1.Object) (*finding, error) {
+// controlPlaneHealthy looks at objects that there is no right to watch. It reads those of a healthy shoot only when all
+// kinds are read.
+func (h *health) controlPlaneHealthy(ctx context.Context, v view, o extensionsv1alpha1.Object) (*finding, error) {
+	if v.watched && slices.ContainsFunc(o.GetExtensionStatus().GetConditions(), healthyControlPlane) {
+		return nil, nil
+	}
 	found := &finding{condition: gardencorev1beta1.ShootControlPlaneHealthy}
 	configMap := &corev1.ConfigMap{}
 	err := h.Seed.Get(ctx, client.ObjectKey{Namespace: o.GetNamespace(), Name: managed.CloudConfigMap}, configMap)
@@ -238,6 +246,10 @@ func (h *health) controlPlaneHealthy(ctx context.Context, _ view, o extensionsv1
 		}
 	}
 	return found, nil
+}
+
+func healthyControlPlane(c gardencorev1beta1.Condition) bool {
+	return c.Type == gardencorev1beta1.ShootControlPlaneHealthy && c.Status == gardencorev1beta1.ConditionTrue
 }
 
 // managedHealthy looks at what the resource manager says of an object's ManagedResource.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	testingclock "k8s.io/utils/clock/testing"
@@ -88,8 +89,7 @@ func checked(t *testing.T, h *health) {
 	}
 }
 
-// A check without news asks the API server once a minute for all shoots together, and in each round only for what
-// cannot be watched.
+// A check without news asks the API server once a minute, and for what can be watched for all shoots together.
 func TestHealth_NothingHasChanged_ReadsWhatIsWatchedFromWatches(t *testing.T) {
 	t.Parallel()
 	b := reconciled(t, cloudtest.NewLandscape(t), controlPlaneObject())
@@ -101,7 +101,7 @@ func TestHealth_NothingHasChanged_ReadsWhatIsWatchedFromWatches(t *testing.T) {
 		checked(t, h)
 		h.Clock.(*testingclock.FakeClock).Step(2 * time.Second)
 	}
-	want := map[string]int{"get *v1.ConfigMap": 60, "list *v1.PartialObjectMetadataList": 60}
+	want := map[string]int{"get *v1.ConfigMap": 2, "list *v1.PartialObjectMetadataList": 2}
 	for _, kind := range []string{"Worker", "ControlPlane", "Network", "ContainerRuntime", "Extension",
 		"MachineDeployment", "ManagedResource"} {
 		want["list *v1alpha1."+kind+"List"] = 2
@@ -216,18 +216,28 @@ func TestHealthOfControlPlane(t *testing.T) {
 	if got := conditionOf(o.Status.Conditions, "SystemComponentsHealthy"); got != "absent" {
 		t.Errorf("SystemComponentsHealthy is %s", got)
 	}
+	var missing *corev1.Secret
 	for _, secret := range secretsOf(t, b, client.InNamespace(technicalID)) {
 		if secret.Name == "provider-transplant-controlplane-server" {
 			if err := b.base.Delete(t.Context(), &secret); err != nil {
 				t.Fatal(err)
 			}
+			missing = &secret
 		}
 	}
-	if err := h.Check(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	h.Clock.(*testingclock.FakeClock).Step(time.Minute)
+	checked(t, h)
 	b.get(o)
 	if got := conditionOf(o.Status.Conditions, "ControlPlaneHealthy"); got != "False/HealthCheckUnsuccessful" {
+		t.Errorf("ControlPlaneHealthy is %s", got)
+	}
+	missing.ResourceVersion = ""
+	if err := b.base.Create(t.Context(), missing); err != nil {
+		t.Fatal(err)
+	}
+	checked(t, h) // at once: it is not healthy
+	b.get(o)
+	if got := conditionOf(o.Status.Conditions, "ControlPlaneHealthy"); got != "True/HealthCheckSuccessful" {
 		t.Errorf("ControlPlaneHealthy is %s", got)
 	}
 }

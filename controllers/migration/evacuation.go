@@ -142,7 +142,7 @@ func (e *Evacuation) observe(ctx context.Context) (*observed, error) {
 		_, shown := silent[seed]
 		return !shown
 	})
-	late := e.Clock.Since(heard) > e.Interval*5/4 || e.Clock.Since(e.read) >= e.fallback()
+	late := e.Clock.Since(heard) > 2*e.Interval || e.Clock.Since(e.read) >= e.fallback()
 	if hidden || len(silent) > 0 && (late || len(silent) == len(garden.seeds) || e.Second != nil) {
 		return e.ask(ctx)
 	}

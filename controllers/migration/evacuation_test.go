@@ -75,15 +75,16 @@ func newEvacuation(garden client.Client, events *eventLog) (*Evacuation, *testin
 		Events: events, Grace: 6 * time.Second, Interval: time.Second, AtOnce: 20}, clock
 }
 
-// heartbeats are heard at every look if there is a clock, else never.
+// heartbeats are heard some time before every look if there is a clock, else never.
 type heartbeats struct {
 	clock  *testingclock.FakeClock
+	ago    time.Duration
 	unseen []string
 }
 
 func (h *heartbeats) Heard(context.Context) (at time.Time, unseen []string, err error) {
 	if h.clock != nil {
-		at = h.clock.Now()
+		at = h.clock.Now().Add(-h.ago)
 	}
 	return at, h.unseen, nil
 }

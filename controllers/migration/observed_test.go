@@ -97,22 +97,24 @@ func TestEvacuation_NothingToDo_AsksNobody(t *testing.T) {
 		shoots []*gardencorev1beta1.Shoot
 		looks  int // and as many as are counted
 		most   map[string]int
+		ago    time.Duration // of the last heartbeat
 	}{
-		"all seeds are there": {"True", plain("one", "two"), 20, nil},
+		"all seeds are there": {"True", plain("one", "two"), 20, nil, 0},
 		// The first look, and one in each half of the grace period of six seconds. It is lost at one of them.
-		"a seed is lost that has nothing": {"Unknown", nil, 20, map[string]int{"list": 7 * 2}},
+		"a seed is lost that has nothing":           {"Unknown", nil, 20, map[string]int{"list": 7 * 2}, 0},
+		"others are heard in every second interval": {"Unknown", nil, 20, map[string]int{"list": 7 * 2}, 2 * time.Second},
 		// The same, and for each shoot what it needs. Three wait for their turn in all looks.
 		"shoots wait for their turn": {"Unknown", plain("s1", "s2", "s3", "s4", "s5"), 20,
-			map[string]int{"list": 7 * 2, "get": 2 * 2, "write": 2}},
+			map[string]int{"list": 7 * 2, "get": 2 * 2, "write": 2}, 0},
 		// Once for each, and in each look after the fallback once for one of them.
 		"shoots cannot be restored": {"Unknown", plain("stateless"), 20,
-			map[string]int{"list": 7 * 2, "get": 5 * 2, "write": 1}},
+			map[string]int{"list": 7 * 2, "get": 5 * 2, "write": 1}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			garden := newGarden(t, c.ready, c.shoots...)
 			e, clock, requests := watched(garden, garden)
-			e.AtOnce = 2
+			e.AtOnce, e.Heartbeats = 2, &heartbeats{clock: clock, ago: c.ago}
 			lookFor(t, e, clock, c.looks)
 			for verb, got := range requests.requests {
 				if got > c.most[verb] {
@@ -389,6 +391,55 @@ func TestForcedRestore_Waits_OneShootIsReadInEachRetry(t *testing.T) {
 			}
 			if got := state(t, garden)["s3"]; got != "b b Migrate/Aborted true" {
 				t.Errorf("nothing is missing any more, and it is %s", got)
+			}
+		})
+	}
+}
+
+// A restore that is forced waits for the word only while the source answers, which then goes on with its part.
+func TestReadiness_RestoreIsForced_SpeaksWhileTheSourceAnswers(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		source gardencorev1beta1.ConditionStatus
+		forced bool
+		want   gardencorev1beta1.ConditionStatus
+		again  bool
+	}{
+		"forced, the source is silent":  {source: "Unknown", forced: true, want: "Unknown", again: true},
+		"forced, the source answers":    {source: "True", forced: true, want: "True"},
+		"planned, the source is silent": {source: "Unknown", want: "True"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			shoot := stranded("s", "b", "a", "Reconcile", "Succeeded")
+			if c.forced {
+				metav1.SetMetaDataAnnotation(&shoot.ObjectMeta, "shoot.gardener.cloud/force-restore", "true")
+			}
+			garden := newGarden(t, "True", shoot)
+			for _, name := range []string{"a", "b"} {
+				seed := seedReady("v1")
+				live := &gardencorev1beta1.Seed{}
+				if err := garden.Get(t.Context(), client.ObjectKey{Name: name}, live); err != nil {
+					t.Fatal(err)
+				}
+				if live.Status = seed.Status; name == "a" {
+					live.Status.Conditions[0].Status = c.source
+				}
+				if err := garden.Status().Update(t.Context(), live); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r := &Readiness{Garden: garden, Clock: testingclock.NewFakePassiveClock(time.Unix(1000, 0)), Retry: time.Second}
+			key := client.ObjectKeyFromObject(shoot)
+			result, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: key})
+			if err != nil || (result.RequeueAfter > 0) != c.again {
+				t.Errorf("looks again after %v, error %v", result.RequeueAfter, err)
+			}
+			if err := garden.Get(t.Context(), key, shoot); err != nil {
+				t.Fatal(err)
+			}
+			if got := statusOf(shoot.Status.Constraints, "ReadyForMigration"); got != c.want {
+				t.Errorf("ReadyForMigration is %s, want %s", got, c.want)
 			}
 		})
 	}

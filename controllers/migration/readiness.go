@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
 	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
@@ -44,6 +45,11 @@ func (r *Readiness) Reconcile(ctx context.Context, request reconcile.Request) (r
 	// The source may be gone for good; then there is no version to compare with.
 	if err := r.Garden.Get(ctx, client.ObjectKey{Name: status}, source); client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, fmt.Errorf("read seed %q: %w", status, err)
+	}
+	if lifecycle.Forced(shoot) &&
+		statusOf(source.Status.Conditions, gardencorev1beta1.SeedGardenletReady) != gardencorev1beta1.ConditionTrue {
+		return reconcile.Result{RequeueAfter: r.Retry}, r.patch(ctx, shoot, // nobody waits for it while the source is silent
+			without(shoot.Status.Constraints, gardencorev1beta1.ShootReadyForMigration))
 	}
 	wanted, retry := judge(source, destination)
 	result := reconcile.Result{}

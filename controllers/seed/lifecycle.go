@@ -142,12 +142,16 @@ func list(ctx context.Context, from client.Reader) ([]gardencorev1beta1.Seed, []
 	return seeds.Items, leases.Items, nil
 }
 
-// mustAsk reports whether Seeds and Leases are to be read from the garden: at every look while a seed has been silent
-// for half the monitor period, or the watch is behind; and once in five monitor periods, to find out whether it is.
+// mustAsk reports whether Seeds and Leases are to be read from the garden: once when a seed has been silent for half
+// the monitor period, at every look after all of it, and while the watch is behind; and once in five monitor periods,
+// to find out whether it is.
 func (l *Lifecycle) mustAsk(seeds []gardencorev1beta1.Seed) bool {
-	return l.Clock.Since(l.asked) >= 5*l.Monitor || l.silence.isAhead() ||
+	asked := l.Clock.Since(l.asked)
+	return asked >= 5*l.Monitor || l.silence.isAhead() ||
 		slices.ContainsFunc(slices.Concat(seeds, l.read), func(seed gardencorev1beta1.Seed) bool {
-			return l.isWatched(&seed) && l.silence.of(seed.Name) >= l.Monitor/2
+			silent := l.silence.of(seed.Name)
+			half := silent - l.Monitor/2
+			return l.isWatched(&seed) && (silent > l.Monitor || half >= 0 && asked > half)
 		})
 }
 

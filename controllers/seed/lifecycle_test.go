@@ -207,6 +207,21 @@ func TestLifecycle_SeedFallsSilent_IsUnknownInTime(t *testing.T) {
 	}
 }
 
+// A seed that falls silent costs a read when half the monitor period is over, and one when all of it is.
+func TestLifecycle_SeedFallsSilent_GardenIsAskedTwice(t *testing.T) {
+	t.Parallel()
+	h := newHearsay(t, "a", "b")
+	h.goOn(t, 5, "a", "b")
+	clear(h.requests)
+	h.goOn(t, 5, "b")
+	if diff := cmp.Diff([]string{"a"}, h.unknown(t)); diff != "" {
+		t.Fatal(diff)
+	}
+	if diff := cmp.Diff(map[string]int{"list": 2 * 2, "patch": 1}, h.requests); diff != "" {
+		t.Errorf("requests until it is Unknown (-want +got):\n%s", diff)
+	}
+}
+
 // A garden that was away has not let anybody renew: its first word says nothing about seeds.
 func TestLifecycle_GardenWasAway_SeedsGetTheMonitorPeriodAnew(t *testing.T) {
 	t.Parallel()

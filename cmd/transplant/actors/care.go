@@ -102,7 +102,7 @@ const hibernationRetry = time.Minute
 
 // addCare adds the garden's part of care: the label with the overall status, and the schedules that care may hold back.
 func addCare(mgr manager.Manager, garden client.Client) error {
-	if err := (&care.Labeler{Garden: garden}).AddToManager(mgr); err != nil {
+	if err := (&care.Labeler{Garden: mgr.GetClient()}).AddToManager(mgr); err != nil {
 		return err
 	}
 	schedules := &hibernation.Reconciler{

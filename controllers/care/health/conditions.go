@@ -27,6 +27,15 @@ var conditionTypes = []gardencorev1beta1.ConditionType{
 // ConditionTypes are the conditions that care writes. The list is the caller's own.
 func ConditionTypes() []gardencorev1beta1.ConditionType { return slices.Clone(conditionTypes) }
 
+// IsWell reports whether every condition and constraint of a shoot that care writes is True, and was checked. A shoot
+// that sleeps is not well.
+func IsWell(shoot *gardencorev1beta1.Shoot) bool {
+	mine := slices.Concat(only(shoot.Status.Conditions, conditionTypes), only(shoot.Status.Constraints, constraintTypes))
+	return len(mine) > 0 && !Hibernated(shoot) && !slices.ContainsFunc(mine, func(c gardencorev1beta1.Condition) bool {
+		return c.Status != gardencorev1beta1.ConditionTrue
+	})
+}
+
 // round is one look at a shoot.
 type round struct {
 	*Observation

@@ -258,6 +258,17 @@ func (o nodes) names() map[string]bool {
 	return names
 }
 
+// HasLeases reports whether no Lease of a node or its agent has expired, and none lacks, as far as was seen.
+func (c *Cluster) HasLeases(now time.Time) bool {
+	valid := map[string]bool{}
+	for _, lease := range slices.Concat(c.NodeLeases.Items, c.NodeAgentLeases.Items) {
+		valid[lease.Name] = !expired(&lease, now)
+	}
+	return !slices.ContainsFunc(c.Nodes.Items, func(n corev1.Node) bool {
+		return !valid[n.Name] || !valid[nodeAgentLeasePrefix+n.Name]
+	})
+}
+
 func expired(lease *coordinationv1.Lease, now time.Time) bool {
 	if lease.Spec.RenewTime == nil {
 		return true

@@ -97,10 +97,9 @@ func (p *Provider) rememberEpoch(ctx context.Context, obj *extensionsv1alpha1.Ba
 }
 
 func (p *Provider) deployBackupSecret(ctx context.Context, obj *extensionsv1alpha1.BackupEntry) error {
-	credentials := &corev1.Secret{}
-	key := client.ObjectKey{Namespace: obj.Spec.SecretRef.Namespace, Name: obj.Spec.SecretRef.Name}
-	if err := p.Seed.Get(ctx, key, credentials); err != nil {
-		return fmt.Errorf("read the credentials %q: %w", key, err)
+	credentials := contract.Secret(ctx)
+	if credentials == nil {
+		return fmt.Errorf("BackupEntry %q names no Secret with credentials", obj.Name)
 	}
 	return contract.Deploy(ctx, p.Seed, obj, backupSecret(obj), func(secret *corev1.Secret) {
 		metav1.SetMetaDataAnnotation(&secret.ObjectMeta, annotationCreatedBy, obj.Name)

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 )
 
 // Pending is returned by an action that has done what it could and waits for something outside. It is no failure:
@@ -23,6 +24,9 @@ type Pending struct {
 	// the action, only a new request or time does: After asks the API server once, and calls it then. Nil: every event
 	// calls it.
 	Still func(ctx context.Context, known client.Reader) bool
+	// Rest is what is left of the action when that is there. It is called instead of the action when watches show so, for
+	// the same request and generation. Nil: the action is called.
+	Rest func(ctx context.Context, obj extensionsv1alpha1.Object, cluster *Cluster) error
 }
 
 // Error says what is waited for.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	testingclock "k8s.io/utils/clock/testing"
@@ -201,4 +202,80 @@ func TestReconcile_ObjectThatWaits_IsCalledWhenItMatters(t *testing.T) {
 			t.Errorf("%s: %d calls, %d reads, looked at again after %v", name, calls, got, again)
 		}
 	}
+}
+
+// A new object is taken as a watch has shown it, and read if it is not so any more.
+func TestReconcile_NewObject_LockOfTheFinalizerProvesIt(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		request string              // of the object that is shown
+		changed bool                // since then
+		secret  bool                // the finalizer is on its Secret, too
+		acts    []string            // the requests that are acted on, in two passes
+		reads   int                 // of Networks, in two passes
+		shown   func(client.Object) // what else is shown
+	}{
+		"as shown":         {request: "restore", acts: []string{"first"}}, // the second pass is a conflict
+		"changed since":    {request: "restore", changed: true, acts: []string{"second"}, reads: 1},
+		"migrate":          {request: "migrate", reads: 2},
+		"nothing is asked": {request: "wait-for-state"},
+		"with a Secret":    {request: "restore", secret: true, acts: []string{"first"}, reads: 2},
+		"it has the finalizer": {request: "restore", acts: []string{"first"}, reads: 2, shown: func(o client.Object) {
+			o.SetFinalizers([]string{KindOf[*extensionsv1alpha1.Network]("Network").Finalizer})
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := asking(test.request)
+			o.Status.LastOperation = nil
+			if test.shown != nil {
+				test.shown(o)
+			}
+			var acts []string
+			kind := KindOf[*extensionsv1alpha1.Network]("Network")
+			kind.ClusterOptional = true
+			kind.OnReconcile = func(_ context.Context, _ logr.Logger, o *extensionsv1alpha1.Network, _ *Cluster) error {
+				acts = append(acts, RequestOf(o).Timestamp)
+				return nil
+			}
+			if test.secret {
+				kind.Secret = func(*extensionsv1alpha1.Network) *corev1.SecretReference { return nil }
+			}
+			seed, _ := fakeSeed(t, o)
+			shown := o.DeepCopy()
+			if err := seed.Get(t.Context(), client.ObjectKeyFromObject(o), shown); err != nil {
+				t.Fatal(err)
+			}
+			if test.changed {
+				changed := shown.DeepCopy()
+				changed.Annotations["gardener.cloud/timestamp"] = "second"
+				if err := seed.Update(t.Context(), changed); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r, reads := watched(kind, seed, stands{seed, shown})
+			for range 2 {
+				if _, err := r.Reconcile(t.Context(), requestFor(o)); err != nil {
+					t.Error(err)
+				}
+			}
+			if diff := cmp.Diff(test.acts, acts); diff != "" || reads["get *v1alpha1.Network"] != test.reads {
+				t.Errorf("reads %v, acts on (-want +got):\n%s", reads, diff)
+			}
+		})
+	}
+}
+
+// stands is a watch that goes on to show a Network as it was.
+type stands struct {
+	client.Reader
+	network *extensionsv1alpha1.Network
+}
+
+func (s stands) Get(ctx context.Context, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+	if network, is := o.(*extensionsv1alpha1.Network); is {
+		s.network.DeepCopyInto(network)
+		return nil
+	}
+	return s.Reader.Get(ctx, key, o, options...)
 }

@@ -14,8 +14,9 @@ import (
 	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
-func (r *Reconciler[T]) addFinalizer(ctx context.Context, obj T) error {
-	if err := r.addSecretFinalizer(ctx, obj); err != nil {
+func (r *Reconciler[T]) addFinalizer(ctx context.Context, c *call[T]) error {
+	obj := c.obj
+	if err := r.addSecretFinalizer(ctx, c); err != nil {
 		return err
 	}
 	return patch.LockedObject(ctx, r.Client, obj, func() { controllerutil.AddFinalizer(obj, r.Kind.Finalizer) })
@@ -43,15 +44,25 @@ func (r *Reconciler[T]) removeRequest(ctx context.Context, obj T, served Request
 	}))
 }
 
-func (r *Reconciler[T]) addSecretFinalizer(ctx context.Context, obj T) error {
-	secret, err := r.secret(ctx, obj)
+func (r *Reconciler[T]) addSecretFinalizer(ctx context.Context, c *call[T]) error {
+	secret, err := r.secret(ctx, c.obj)
 	if apierrors.IsNotFound(err) {
 		return &actionError{err}
 	}
 	if err != nil || secret == nil {
 		return err
 	}
+	c.secret = secret
 	return patch.LockedObject(ctx, r.Client, secret, func() { controllerutil.AddFinalizer(secret, r.Kind.Finalizer) })
+}
+
+type secretKey struct{}
+
+// Secret is that of the object which a reconciliation or a restoration acts on, as it was read for its finalizer. It
+// is nil in other actions, and if the kind has none.
+func Secret(ctx context.Context) *corev1.Secret {
+	secret, _ := ctx.Value(secretKey{}).(*corev1.Secret)
+	return secret
 }
 
 func (r *Reconciler[T]) removeSecretFinalizer(ctx context.Context, obj T) error {

@@ -28,7 +28,8 @@ func (r *Reconciler[T]) outcome(ctx context.Context, c *call[T], err error) (rec
 		return reconcile.Result{}, err
 	}
 	if pending, is := errors.AsType[*Pending](err); is {
-		r.waits.begin(client.ObjectKeyFromObject(c.obj), pending, r.Clock.Now(), c.request)
+		r.waits.begin(client.ObjectKeyFromObject(c.obj), wait{Pending: pending, end: r.Clock.Now().Add(pending.After),
+			request: c.request, op: c.op, generation: c.generation})
 		return reconcile.Result{RequeueAfter: pending.After}, r.waiting(ctx, c, pending)
 	}
 	if context.Cause(ctx) != nil {

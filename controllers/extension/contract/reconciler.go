@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -14,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 )
 
@@ -37,7 +40,8 @@ type Reconciler[T extensionsv1alpha1.Object] struct {
 	Type  string
 	Class extensionsv1alpha1.ExtensionClass
 
-	waits waits
+	waits    waits
+	outdated sync.Map // the keys of objects that were not as watches had shown them: the next pass reads them
 }
 
 // call is one pass over one object: what is due, as read at its beginning.
@@ -48,16 +52,20 @@ type call[T extensionsv1alpha1.Object] struct {
 	op         gardencorev1beta1.LastOperationType
 	request    Request
 	generation int64
+	shown      bool // obj is as a watch has shown it
+	secret     *corev1.Secret
+	rest       func(context.Context, extensionsv1alpha1.Object, *Cluster) error // if the action has waited; may be nil
 	found      results
 }
 
 // Reconcile does what the object is due for, and nothing if it is due for nothing.
 func (r *Reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	if left := r.stillWaits(ctx, req.NamespacedName); left > 0 {
+	left, waited := r.stillWaits(ctx, req.NamespacedName)
+	if left > 0 {
 		return reconcile.Result{RequeueAfter: left}, nil
 	}
-	obj := r.Kind.empty()
-	if err := r.Client.Get(ctx, req.NamespacedName, obj); err != nil {
+	obj, shown, err := r.object(ctx, req.NamespacedName)
+	if err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if !responsible(obj, r.Type, r.Class) || !Due(obj) {
@@ -71,9 +79,26 @@ func (r *Reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 		return reconcile.Result{RequeueAfter: failedShootRecheck}, nil
 	}
 	c := &call[T]{obj: obj, cluster: cluster, op: operationType(obj), request: RequestOf(obj),
-		generation: obj.GetGeneration()}
+		generation: obj.GetGeneration(), shown: shown}
 	c.log = log.FromContext(ctx).WithValues("operation", c.op)
+	if waited != nil && waited.op == c.op && waited.generation == c.generation && waited.asks(c.request) {
+		c.rest = waited.Rest
+	}
 	return r.outcome(ctx, c, r.dispatch(ctx, c))
+}
+
+// object reads the object. One that a watch shows as new, without the finalizer, is taken as shown: the first write is
+// that of the finalizer, and its lock proves that the object was so.
+func (r *Reconciler[T]) object(ctx context.Context, key client.ObjectKey) (obj T, shown bool, err error) {
+	_, outdated := r.outdated.LoadAndDelete(key)
+	if obj = r.Kind.empty(); !outdated && r.Kind.Secret == nil && r.Known != nil && r.Known.Get(ctx, key, obj) == nil &&
+		obj.GetDeletionTimestamp() == nil && !controllerutil.ContainsFinalizer(obj, r.Kind.Finalizer) &&
+		RequestOf(obj).Operation != constants.GardenerOperationMigrate &&
+		obj.GetExtensionStatus().GetLastOperation() == nil {
+		return obj, true, nil
+	}
+	obj = r.Kind.empty()
+	return obj, false, r.Client.Get(ctx, key, obj)
 }
 
 func (r *Reconciler[T]) cluster(ctx context.Context, obj T) (*Cluster, error) {
@@ -159,7 +184,10 @@ func (r *Reconciler[T]) restore(ctx context.Context, c *call[T]) error {
 
 // begin holds the object with the finalizer before anything outside is touched, then says what is being done.
 func (r *Reconciler[T]) begin(ctx context.Context, c *call[T]) error {
-	if err := r.addFinalizer(ctx, c.obj); err != nil {
+	if err := r.addFinalizer(ctx, c); err != nil {
+		if c.shown {
+			r.outdated.Store(client.ObjectKeyFromObject(c.obj), nil)
+		}
 		return err
 	}
 	return r.started(ctx, c)
@@ -229,7 +257,14 @@ func (r *Reconciler[T]) run(ctx context.Context, c *call[T], act Act[T]) error {
 	ctx, cancel := context.WithTimeout(ctx, r.Kind.timeout())
 	defer cancel()
 	c.found = results{}
-	if err := act(context.WithValue(ctx, resultsKey{}, &c.found), c.log, c.obj, c.cluster); err != nil {
+	ctx = context.WithValue(context.WithValue(ctx, resultsKey{}, &c.found), secretKey{}, c.secret)
+	var err error
+	if c.rest != nil {
+		err = c.rest(ctx, c.obj, c.cluster)
+	} else {
+		err = act(ctx, c.log, c.obj, c.cluster)
+	}
+	if err != nil {
 		return &actionError{err}
 	}
 	return nil

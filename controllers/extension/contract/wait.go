@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
 
 // waits are the objects whose action has returned a Pending with Still.
@@ -17,34 +19,42 @@ type wait struct {
 	end     time.Time
 	asked   bool // the API server, when After was over
 	request Request
+	op      gardencorev1beta1.LastOperationType
+	// generation is that of the object for which the action was called.
+	generation int64
 }
 
-func (w *waits) begin(key client.ObjectKey, pending *Pending, now time.Time, request Request) {
-	if pending.Still != nil {
-		w.byObject.Store(key, wait{Pending: pending, end: now.Add(pending.After), request: request})
+func (w *waits) begin(key client.ObjectKey, begun wait) {
+	if begun.Still != nil {
+		w.byObject.Store(key, begun)
 	}
 }
 
 // stillWaits is how long an action need not be called, as far as watches show. They may show nothing: when its Pending
-// said, the API server is asked for what is waited for. The next time the action is called.
-func (r *Reconciler[T]) stillWaits(ctx context.Context, key client.ObjectKey) time.Duration {
+// said, the API server is asked for what is waited for. The next time the action is called. What watches show to be
+// there ends the wait; it is nil if the wait ends otherwise.
+func (r *Reconciler[T]) stillWaits(ctx context.Context, key client.ObjectKey) (left time.Duration, over *wait) {
 	found, waiting := r.waits.byObject.Load(key)
 	if !waiting {
-		return 0
+		return 0, nil
 	}
 	w, obj := found.(wait), r.Kind.empty()
-	left, from := w.end.Sub(r.Clock.Now()), r.known()
+	from := r.known()
+	left = w.end.Sub(r.Clock.Now())
 	if left <= 0 && !w.asked {
 		left, from = w.After, client.Reader(r.Client)
 		w.end, w.asked = r.Clock.Now().Add(left), true
 		r.waits.byObject.Store(key, w)
 	}
 	if left > 0 && from.Get(ctx, key, obj) == nil && obj.GetDeletionTimestamp() == nil &&
-		w.asks(RequestOf(obj)) && w.Still(ctx, from) {
-		return left
+		w.asks(RequestOf(obj)) {
+		if w.Still(ctx, from) {
+			return left, nil
+		}
+		over = &w
 	}
 	r.waits.byObject.Delete(key)
-	return 0
+	return 0, over
 }
 
 // asks says whether a request is the one that is served, which may have been taken off meanwhile.

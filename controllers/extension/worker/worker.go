@@ -177,6 +177,14 @@ func (p *Provider) waitForMachines(ctx context.Context, namespace string, pools 
 				Still: func(ctx context.Context, known client.Reader) bool {
 					lacking, err := pool.lacking(ctx, known, namespace)
 					return err == nil && lacking != ""
+				},
+				Rest: func(ctx context.Context, o extensionsv1alpha1.Object, cluster *contract.Cluster) error {
+					obj := o.(*extensionsv1alpha1.Worker)
+					pools, err := poolsOf(obj, cluster)
+					if err != nil {
+						return err
+					}
+					return p.finish(ctx, obj, pools, cluster)
 				}}
 		}
 	}

@@ -97,12 +97,17 @@ func (f *fair) act(s *state, i, round int) {
 	}
 }
 
+// guard reads both authorities, or one of them, in turn, while it is valid and both name it.
 func (f *fair) guard(s *state, i, round int) {
 	p := &s.seats[i]
-	if !f.losesDNS || round < goodRounds {
+	dns, garden := !f.losesDNS || round < goodRounds, !f.losesGarden || round < goodRounds
+	if dns && garden && p.guard > 0 && f.m.names(s.dns, i, p.epoch) && f.m.names(s.garden, i, p.epoch) {
+		dns, garden = round%2 == 0, round%2 == 1
+	}
+	if dns {
 		f.m.observe(p, i, dnsRead, s.dns, 0)
 	}
-	if garden := !f.losesGarden || round < goodRounds; garden && p.mode == begun {
+	if garden && p.mode == begun {
 		f.m.observe(p, i, gardenRead, s.garden, 0)
 		if p.guard > 0 && f.m.heals(s.garden, i, p.epoch) {
 			s.garden = record{f.m.owner(i), p.epoch}

@@ -3,9 +3,9 @@ package validity_test
 import (
 	"context"
 	"errors"
-	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr/testr"
@@ -420,38 +420,112 @@ func TestMemoryThatCannotBeWrittenGivesNoValidity(t *testing.T) {
 
 func TestO9LosingOneAuthorityStopsNobodyLosingBothSuspends(t *testing.T) {
 	t.Parallel()
-	f := follow(t)
-	f.until("the start", func() bool { return f.guard.Term().Valid() })
-	term := f.guard.Term()
+	synctest.Test(t, func(t *testing.T) {
+		f := follow(t)
+		f.wants(validity.Serving)
+		term := f.guard.Term()
 
-	for _, lost := range []*counted{f.claim, f.decision} {
-		lost.Down(true)
-		f.pass(2 * f.timing.Timeout)
-		if !term.Valid() {
-			t.Error("losing one authority ended the term")
+		for _, lost := range []*counted{f.claim, f.decision} {
+			lost.Down(true)
+			f.pass(2 * timing.Timeout)
+			if !term.Valid() {
+				t.Error("losing one authority ended the term")
+			}
+			lost.Down(false)
+			f.pass(2 * timing.Interval)
 		}
-		lost.Down(false)
-		f.pass(f.timing.Interval)
-	}
-	f.claim.Down(true)
-	f.decision.Down(true)
-	f.until("the lapse", func() bool { return f.guard.State() == validity.Suspended })
-	f.claim.Down(false)
-	f.decision.Down(false)
-	f.until("the revival by DNS", func() bool { return f.guard.State() == validity.Serving })
+		f.claim.Down(true)
+		f.decision.Down(true)
+		f.pass(timing.Timeout)
+		f.wants(validity.Suspended)
+		f.claim.Down(false)
+		f.decision.Down(false)
+		f.pass(timing.Interval)
+		f.wants(validity.Serving)
 
-	// A garden restored from a backup is healed by the owner.
-	f.claim.Set(at(1))
-	f.until("the claim to be healed", func() bool { return f.claim.Record() == self })
+		// A garden restored from a backup is healed by the owner. One that goes back to a take-over which came to nothing
+		// does not cost the owner one of its two authorities.
+		for _, back := range []ownership.Record{at(1), {Owner: "another", Epoch: self.Epoch, Seed: "c"}} {
+			f.claim.Set(back)
+			f.pass(2 * timing.Interval)
+			if record := f.claim.Record(); record != self {
+				t.Errorf("the claim %v has become %v, want it healed", back, record)
+			}
+		}
+		f.decision.Down(true)
+		term = f.guard.Term()
+		f.pass(2 * timing.Timeout)
+		if !term.Valid() {
+			t.Error("losing DNS ended the term although the garden was healed")
+		}
+	})
+}
 
-	// A garden that goes back to a take-over which came to nothing does not cost the owner one of its two authorities.
-	f.claim.Set(ownership.Record{Owner: "another", Epoch: self.Epoch, Seed: "c"})
-	f.until("the void claim to be replaced", func() bool { return f.claim.Record() == self })
-	f.decision.Down(true)
-	term = f.guard.Term()
-	f.pass(2 * f.timing.Timeout)
-	if !term.Valid() {
-		t.Error("losing DNS ended the term although the garden was healed")
+// How often the authorities are read, and how much validity is left at least, in the minute after a guard serves.
+func TestO1ConfirmedGuardReadsOneAuthorityInEachInterval(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		timing           ownership.Timing
+		began            time.Duration // after the clock did
+		lose             func(*following)
+		claim, decision  int64
+		left             time.Duration
+		stateAfterMinute validity.State
+	}{
+		"confirmed": {
+			timing: timing, claim: 30, decision: 30, left: 4 * time.Second, stateAfterMinute: validity.Serving,
+		},
+		"confirmed, in the midst of a turn": {
+			timing: timing, began: 700 * time.Millisecond, claim: 30, decision: 30, left: 4 * time.Second,
+			stateAfterMinute: validity.Serving,
+		},
+		"defaults": {
+			timing: ownership.DefaultTiming, claim: 6, decision: 6, left: 25 * time.Second,
+			stateAfterMinute: validity.Serving,
+		},
+		"the other would come too late": {
+			timing: ownership.Timing{Interval: time.Second, Timeout: 4 * time.Second}, claim: 60, decision: 60,
+			left: 3 * time.Second, stateAfterMinute: validity.Serving,
+		},
+		"no garden": {
+			timing: timing, lose: func(f *following) { f.claim.Down(true) }, claim: 60, decision: 60, left: 3 * time.Second,
+			stateAfterMinute: validity.Serving,
+		},
+		"no DNS": {
+			timing: timing, lose: func(f *following) { f.decision.Down(true) }, claim: 60, decision: 60,
+			left: 3 * time.Second, stateAfterMinute: validity.Serving,
+		},
+		"DNS names another": {
+			timing: timing, lose: func(f *following) { f.decision.Set(at(4)) }, claim: 1, decision: 1,
+			stateAfterMinute: validity.Fenced,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := followBy(t, c.timing, c.began)
+				f.pass(2 * c.timing.Interval)
+				f.wants(validity.Serving)
+				if c.lose != nil {
+					c.lose(f)
+				}
+				claims, decisions, least := f.claim.reads.Load(), f.decision.reads.Load(), c.timing.Timeout
+				for range 600 {
+					f.pass(time.Minute / 600)
+					least = min(least, f.guard.Remaining())
+				}
+				claims, decisions = f.claim.reads.Load()-claims, f.decision.reads.Load()-decisions
+				// The first turns may come a little earlier or later.
+				if off := max(claims-c.claim, c.claim-claims, decisions-c.decision, c.decision-decisions); off > 1 {
+					t.Errorf("%d reads of the claim and %d of the decision in a minute, want %d and %d", claims, decisions,
+						c.claim, c.decision)
+				}
+				if least < c.left {
+					t.Errorf("only %v of validity were left, want %v", least, c.left)
+				}
+				f.wants(c.stateAfterMinute)
+			})
+		})
 	}
 }
 
@@ -466,71 +540,52 @@ func (c *counted) Read(ctx context.Context) (ownership.Record, ownership.Version
 	return c.Authority.Read(ctx)
 }
 
-// following is a guard that follows both authorities, on a clock that the test moves: on a busy machine the real one
-// would let a validity lapse that nobody has lost.
+// following is a guard that follows both authorities, in a bubble of testing/synctest.
 type following struct {
 	*testing.T
-	timing          ownership.Timing
-	clock           *ownershiptest.Clock
 	guard           *validity.Guard
 	claim, decision *counted
 }
 
 func follow(t *testing.T) *following {
 	t.Helper()
-	f := &following{
-		T: t, timing: ownership.Timing{Interval: time.Second, Timeout: 500 * time.Second},
-		clock: &ownershiptest.Clock{}, claim: &counted{}, decision: &counted{},
-	}
-	f.clock.Step(time.Hour)
-	f.claim.Set(self)
-	f.decision.Set(self)
+	return followBy(t, timing, 0)
+}
+
+// followBy returns a guard whose authorities name it when it has followed them for a while.
+func followBy(t *testing.T, timing ownership.Timing, while time.Duration) *following {
+	t.Helper()
+	f := &following{T: t, claim: &counted{}, decision: &counted{}}
 	var err error
-	f.guard, err = validity.NewGuard(validity.GuardOptions{Self: self, Timing: f.timing, Clock: f.clock,
-		Remember: func(validity.Memory) error {
-			return nil
-		}})
+	f.guard, err = validity.NewGuard(validity.GuardOptions{Self: self, Timing: timing, Clock: ownershiptest.NewTime(),
+		Remember: func(validity.Memory) error { return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	var both sync.WaitGroup
-	both.Go(func() { f.guard.Follow(ctx, ownership.Claim, f.claim, testr.New(t)) })
-	both.Go(func() { f.guard.Follow(ctx, ownership.Decision, f.decision, testr.New(t)) })
 	t.Cleanup(func() {
 		cancel()
-		both.Wait()
+		synctest.Wait()
+		f.guard.Term().End() // its watch belongs to the bubble
 	})
+	go f.guard.Follow(ctx, ownership.Claim, f.claim, testr.New(t))
+	go f.guard.Follow(ctx, ownership.Decision, f.decision, testr.New(t))
+	f.pass(while)
+	f.claim.Set(self)
+	f.decision.Set(self)
+	f.pass(timing.Interval)
 	return f
 }
 
-// pass lets time pass, interval by interval, in each of which both authorities are read.
+// pass lets time pass.
 func (f *following) pass(d time.Duration) {
-	f.Helper()
-	for ; d > 0; d -= f.timing.Interval {
-		claims, decisions := f.claim.reads.Load(), f.decision.reads.Load()
-		f.clock.Step(f.timing.Interval)
-		for deadline, looks := time.Now().Add(time.Minute), 1; f.claim.reads.Load() == claims ||
-			f.decision.reads.Load() == decisions; looks++ {
-			if time.Now().After(deadline) {
-				f.Fatal("an authority is not read any more")
-			}
-			time.Sleep(50 * time.Microsecond)
-			if looks%1000 == 0 {
-				f.clock.Step(f.timing.Interval) // for one whose pause began after the step
-			}
-		}
-	}
+	<-time.After(d)
+	synctest.Wait()
 }
 
-// until lets time pass until something is so.
-func (f *following) until(what string, ok func() bool) {
+func (f *following) wants(state validity.State) {
 	f.Helper()
-	for range 1000 {
-		if ok() {
-			return
-		}
-		f.pass(f.timing.Interval)
+	if got := f.guard.State(); got != state {
+		f.Errorf("guard is %s, want %s", got, state)
 	}
-	f.Fatalf("still waiting for %s", what)
 }
