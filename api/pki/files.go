@@ -1,6 +1,7 @@
 package pki
 
 import (
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -39,6 +40,15 @@ func (f Folder) WriteKeyPair(name string, pair tls.Certificate) error {
 		return err
 	}
 	return f.write(f.Certificate(name), certificate)
+}
+
+// ReadAuthority reads an authority that WriteAuthority has written.
+func (f Folder) ReadAuthority(name string) (*Authority, error) {
+	pair, err := tls.LoadX509KeyPair(f.Certificate(name), f.Key(name))
+	if err != nil {
+		return nil, fmt.Errorf("read the authority %q: %w", name, err)
+	}
+	return &Authority{Certificate: pair.Leaf, key: pair.PrivateKey.(crypto.Signer)}, nil
 }
 
 // WriteSigningKey makes and writes the key <name>.key with its public half <name>.pub, for ServiceAccount tokens.

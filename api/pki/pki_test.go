@@ -143,6 +143,15 @@ func TestFolder(t *testing.T) {
 	if diff := cmp.Diff(pair.Certificate, loaded.Certificate); diff != "" {
 		t.Error(diff)
 	}
+	if kept, err := folder.ReadAuthority("ca"); err != nil || !kept.Certificate.Equal(a.Certificate) {
+		t.Errorf("the authority that was written is not the one that is read: %v", err)
+	} else if again, err := kept.Issue(Request{Name: "x"}, time.Now()); err != nil || again.Leaf.CheckSignatureFrom(
+		a.Certificate) != nil {
+		t.Errorf("what it signs is not signed by the other: %v", err)
+	}
+	if _, err := folder.ReadAuthority("none"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("an authority that is not there: %v", err)
+	}
 	public, err := os.ReadFile(folder.PublicKey("sa"))
 	if err != nil {
 		t.Fatal(err)

@@ -3,7 +3,9 @@ package authorities
 
 import (
 	"crypto/tls"
+	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/transplant-sim/transplant/api/pki"
@@ -23,10 +25,17 @@ type Landscape struct {
 	folder pki.Folder
 }
 
-// New makes the authorities and keeps them in a folder.
+// New makes the authorities and keeps them in a folder. A folder that has them keeps them.
 func New(folder string) (*Landscape, error) {
 	l := &Landscape{folder: pki.Folder(folder)}
 	for name, authority := range map[string]**pki.Authority{landscapeCA: &l.Servers, linkCA: &l.Links} {
+		kept, err := l.folder.ReadAuthority(name)
+		if !errors.Is(err, os.ErrNotExist) {
+			if *authority = kept; err != nil {
+				return nil, err
+			}
+			continue
+		}
 		made, err := pki.NewAuthority("transplant-"+name, time.Now())
 		if err != nil {
 			return nil, err

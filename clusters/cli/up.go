@@ -9,12 +9,14 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/clusters/embedded/address"
+	"github.com/transplant-sim/transplant/clusters/embedded/checkpoint"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 	"github.com/transplant-sim/transplant/clusters/embedded/supervisor"
 	"github.com/transplant-sim/transplant/clusters/kind"
@@ -32,7 +34,9 @@ type planFlags struct {
 	nodes     bool
 	backend   string
 	nodeImage string
-	own       *pflag.FlagSet // the caller's
+	from      string
+	opened    *checkpoint.Checkpoint // of from
+	own       *pflag.FlagSet         // the caller's
 }
 
 func (f *planFlags) register(command *cobra.Command, configure Configure) {
@@ -49,6 +53,8 @@ func (f *planFlags) register(command *cobra.Command, configure Configure) {
 		"give each cluster a node that runs pods; with --nodes=false, backend kind installs nothing on the clusters")
 	command.Flags().StringVar(&f.backend, "backend", embeddedBackend, "what the clusters are: "+embeddedBackend+
 		" (processes) or "+kindBackend+" (containers; needs Docker)")
+	command.Flags().StringVar(&f.from, "from", "",
+		"start this checkpoint, with its name, its seeds and its addresses (backend "+embeddedBackend+")")
 	command.Flags().StringVar(&f.nodeImage, "node-image", os.Getenv(kind.NodeImageVariable),
 		"backend kind: the node image; empty for the published image of kind (default: $"+kind.NodeImageVariable+")")
 }
@@ -57,7 +63,7 @@ func (f *planFlags) arguments() []string {
 	arguments := []string{
 		superviseCommand, "--landscape=" + f.name, "--seeds=" + strings.Join(f.seeds, ","),
 		fmt.Sprintf("--slot=%d", f.slot), fmt.Sprintf("--nodes=%t", f.nodes),
-		"--backend=" + f.backend, "--node-image=" + f.nodeImage,
+		"--backend=" + f.backend, "--node-image=" + f.nodeImage, "--from=" + f.from,
 	}
 	f.own.VisitAll(func(flag *pflag.Flag) {
 		values := []string{flag.Value.String()}
@@ -71,8 +77,33 @@ func (f *planFlags) arguments() []string {
 	return arguments
 }
 
+// open the checkpoint that is to be started, if one is. The landscape has its name.
+func (f *planFlags) open(given *pflag.FlagSet) (err error) {
+	if f.from == "" {
+		return nil
+	}
+	for _, other := range []string{"landscape", "seeds", "slot", "nodes"} {
+		if given.Changed(other) {
+			return fmt.Errorf("--%s: the checkpoint of --from %s has its own: leave the flag out", other, f.from)
+		}
+	}
+	if f.backend != embeddedBackend {
+		return fmt.Errorf("--from %s: a checkpoint is of backend %s: leave --backend %s out", f.from, embeddedBackend,
+			f.backend)
+	}
+	if f.opened, err = checkpoint.Open(f.from, time.Now()); err != nil {
+		return err
+	}
+	f.name = f.opened.Name
+	dir, err := f.dir()
+	if err != nil {
+		return err
+	}
+	return f.opened.CheckPlace(dir)
+}
+
 func (f *planFlags) options() embedded.Options {
-	options := embedded.Options{Name: f.name, Seeds: f.seeds, WithoutNodes: !f.nodes}
+	options := embedded.Options{Name: f.name, Seeds: f.seeds, WithoutNodes: !f.nodes, From: f.opened}
 	if f.slot >= 0 {
 		slot := address.Slot(f.slot)
 		options.Slot = &slot
@@ -149,6 +180,9 @@ func newUp(configure Configure) *cobra.Command {
 	var flags planFlags
 	command := newCommand("up", "Start a landscape: a garden and its seeds",
 		func(ctx context.Context, command *cobra.Command, _ []string) error {
+			if err := flags.open(command.Flags()); err != nil {
+				return err
+			}
 			return up(ctx, command.OutOrStdout(), flags, configure)
 		})
 	flags.register(command, configure)
@@ -184,6 +218,9 @@ func newSupervise(configure Configure) *cobra.Command {
 	var flags planFlags
 	command := newCommand(superviseCommand, "Keep a landscape running (started by up)",
 		func(ctx context.Context, _ *cobra.Command, _ []string) error {
+			if err := flags.open(&pflag.FlagSet{}); err != nil {
+				return err
+			}
 			dir, err := flags.dir()
 			if err != nil {
 				return err

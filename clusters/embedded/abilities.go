@@ -60,7 +60,7 @@ func (c *Cluster) Return(ctx context.Context) error {
 	c.mutex.Unlock()
 	err := c.serve(ctx)
 	if err == nil {
-		err = c.settle(ctx)
+		err = c.settle(ctx, true)
 	}
 	return c.done("return", err)
 }

@@ -28,8 +28,10 @@ const (
 	apiServerProgram         = "kube-apiserver"
 	controllerManagerProgram = "kube-controller-manager"
 	schedulerProgram         = "kube-scheduler"
-	nodeProgram              = "processnode"
 )
+
+// NodeProgram runs the pods of a cluster.
+const NodeProgram = "processnode"
 
 // readyTimeout bounds the start of one cluster on a machine with all cores busy.
 const readyTimeout = 2 * time.Minute
@@ -95,7 +97,7 @@ func endpointsOf(name string, plan address.Cluster) []address.Endpoint {
 		program string
 	}{
 		{program.EtcdPort, etcdProgram}, {program.EtcdPeerPort, etcdProgram},
-		{program.APIServerPort, apiServerProgram}, {program.NodePort, nodeProgram},
+		{program.APIServerPort, apiServerProgram}, {program.NodePort, NodeProgram},
 	} {
 		all = append(all, address.Endpoint{
 			Network: "tcp", AddrPort: netip.AddrPortFrom(plan.Node, e.port),
@@ -123,21 +125,22 @@ func (c *Cluster) serve(ctx context.Context) error {
 	return nil
 }
 
-// settle starts what else does not run and waits until the cluster is ready. Only the node needs no more than an API
-// server that serves: kube-controller-manager asks once a second whether it is ready, and the scheduler has a role.
-func (c *Cluster) settle(ctx context.Context) error {
+// settle starts what else does not run, the node only if that is wanted, and waits until the cluster is ready. Only the
+// node needs no more than an API server that serves: kube-controller-manager asks once a second whether it is ready,
+// and the scheduler has a role.
+func (c *Cluster) settle(ctx context.Context, withNode bool) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
-	needsMore := func(name string) bool { return name != nodeProgram }
+	isNode := func(name string) bool { return name == NodeProgram }
 	observer, err := c.Connect(clusters.Observer)
-	if err == nil {
-		err = c.launch(slices.DeleteFunc(c.programs(), needsMore)...)
+	if err == nil && withNode && slices.ContainsFunc(c.programs(), isNode) {
+		err = c.launch(NodeProgram)
 	}
 	if err == nil {
 		err = program.AwaitReady(ctx, observer, c.process(etcdProgram), c.process(apiServerProgram))
 	}
 	if err == nil {
-		err = c.launch(c.programs()...)
+		err = c.launch(slices.DeleteFunc(c.programs(), isNode)...)
 	}
 	if err == nil {
 		err = c.awaitSettled(ctx, observer)
@@ -151,7 +154,7 @@ func (c *Cluster) settle(ctx context.Context) error {
 
 // programs lists the programs in the order of start.
 func (c *Cluster) programs() []string {
-	all := []string{etcdProgram, apiServerProgram, controllerManagerProgram, schedulerProgram, nodeProgram}
+	all := []string{etcdProgram, apiServerProgram, controllerManagerProgram, schedulerProgram, NodeProgram}
 	if c.landscape.options.WithoutNodes {
 		return all[:len(all)-1]
 	}

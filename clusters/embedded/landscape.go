@@ -141,14 +141,28 @@ func (l *Landscape) ensureBinary(ctx context.Context) (err error) {
 	return err
 }
 
-func (l *Landscape) writeFiles(context.Context) (err error) {
+func (l *Landscape) writeFiles(ctx context.Context) (err error) {
+	from := l.options.From
+	if from != nil {
+		if err := from.Restore(ctx, l.dir); err != nil {
+			return err
+		}
+	}
 	if l.keys, err = authorities.New(l.dir.Join("pki")); err != nil {
 		return err
 	}
 	l.links = l.newLinks()
 	for _, c := range l.clusters {
 		c.files.Binary = l.binary
+		if from != nil {
+			continue
+		}
 		if err := c.files.Write(); err != nil {
+			return err
+		}
+	}
+	if from != nil {
+		if err := l.links.Reopen(from.Arrows()); err != nil {
 			return err
 		}
 	}
@@ -172,7 +186,7 @@ func (l *Landscape) run(ctx context.Context) error {
 	}
 	group, groupCtx = errgroup.WithContext(ctx)
 	for _, c := range l.clusters {
-		group.Go(func() error { return c.settle(groupCtx) })
+		group.Go(func() error { return c.settle(groupCtx, l.options.From == nil) })
 	}
 	if after := l.options.AfterClusters; after != nil {
 		group.Go(func() error { return after(groupCtx, l) })
@@ -214,7 +228,7 @@ func (l *Landscape) stopProcesses(ctx context.Context) error {
 		picks []*process.Process
 	}{
 		{shortGrace, append(l.extras.all(),
-			processesOf(l.clusters, nodeProgram, schedulerProgram, controllerManagerProgram)...)},
+			processesOf(l.clusters, NodeProgram, schedulerProgram, controllerManagerProgram)...)},
 		{longGrace, processesOf(l.clusters, apiServerProgram)},
 		{longGrace, processesOf(l.clusters, etcdProgram)},
 	} {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/transplant-sim/transplant/clusters/embedded/address"
+	"github.com/transplant-sim/transplant/clusters/embedded/checkpoint"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 	"github.com/transplant-sim/transplant/clusters/link/forward"
 )
@@ -30,6 +31,10 @@ type Options struct {
 	Binary       string        // the control-plane binary; empty for binary.Ensure
 	Executable   string        // transplant, which process nodes and extras run; empty for os.Executable
 	WithoutNodes bool          // leave the process nodes out: no pod will run
+
+	// From is a checkpoint to start. Name, seeds and slot are its own then, and the links are opened at their addresses.
+	// Nodes are not started: AfterClusters revives them, in an order that fits their pods.
+	From *checkpoint.Checkpoint
 
 	// Images that process nodes know beside those of the landscape itself.
 	Images []Image
@@ -66,6 +71,10 @@ type Progress struct {
 }
 
 func (o *Options) complete() error {
+	if from := o.From; from != nil {
+		slot := address.Slot(from.Slot)
+		o.Name, o.Seeds, o.Slot = from.Name, from.Seeds, &slot
+	}
 	o.Name = cmp.Or(o.Name, rundir.DefaultName)
 	if o.Seeds == nil {
 		o.Seeds = []string{"a", "b"}

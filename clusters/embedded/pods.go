@@ -15,7 +15,7 @@ import (
 
 // Containers lists what runs in the pods of the cluster now. What ends while it looks is left out.
 func (c *Cluster) Containers(context.Context) ([]process.Program, error) {
-	node := c.process(nodeProgram)
+	node := c.process(NodeProgram)
 	if node == nil || !node.Running() {
 		return nil, nil
 	}

@@ -61,8 +61,8 @@ func (c *Cluster) nodeSpec() process.Spec {
 		args = append(args, "--image="+i.name+"="+i.folder)
 	}
 	return process.Spec{
-		Name: c.name + "/" + nodeProgram, Path: c.landscape.options.Executable,
-		Args: args, Env: program.Env(), Dir: c.files.Dir, Log: c.files.Log(nodeProgram),
+		Name: c.name + "/" + NodeProgram, Path: c.landscape.options.Executable,
+		Args: args, Env: program.Env(), Dir: c.files.Dir, Log: c.files.Log(NodeProgram),
 	}
 }
 

@@ -19,16 +19,19 @@ func (o *Options) takeSlot(ctx context.Context) (claim *address.Claim, err error
 		}
 		return claim, nil
 	}
+	instead := "end it, choose another one with --slot, or leave that out and the first that fits is taken"
+	if o.From != nil {
+		instead = "end it: a checkpoint is started at the addresses that it was made with"
+	}
 	if claim, err = address.TakeSlot(*o.Slot); err != nil {
-		return claim, err
+		return claim, fmt.Errorf("%w: %s", err, instead)
 	}
 	endpoints, err := o.endpoints(claim.Slot)
 	if err != nil {
 		return claim, err
 	}
 	if err := address.CheckFree(ctx, endpoints); err != nil {
-		return claim, fmt.Errorf("use the addresses of slot %d: %w: end it, choose another one with --slot, or leave "+
-			"that out and the first that fits is taken", claim.Slot, err)
+		return claim, fmt.Errorf("use the addresses of slot %d: %w: %s", claim.Slot, err, instead)
 	}
 	return claim, nil
 }

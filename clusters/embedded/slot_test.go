@@ -2,11 +2,13 @@ package embedded
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/transplant-sim/transplant/clusters/embedded/address"
+	"github.com/transplant-sim/transplant/clusters/embedded/checkpoint"
 )
 
 // When a later slot is taken, the news says why, each reason on the same line.
@@ -19,5 +21,25 @@ func TestTakeSlot_EarlierOneIsPassedOver_SaysWhy(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, passedOver(claim)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A checkpoint has no other addresses to be started at.
+func TestTakeSlot_AnotherHasIt_SaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	claim, err := address.Take(t.Context(), func(address.Slot) ([]address.Endpoint, error) { return nil, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = claim.Release() }) // the kernel does it, too
+	slot := claim.Slot
+	for want, from := range map[string]*checkpoint.Checkpoint{
+		"end it, choose another one with --slot":                                 nil,
+		"end it: a checkpoint is started at the addresses that it was made with": {},
+	} {
+		o := &Options{Slot: &slot, From: from}
+		if _, err := o.takeSlot(t.Context()); !errors.Is(err, address.ErrSlotTaken) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want ErrSlotTaken and %q", err, want)
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"slices"
@@ -61,6 +62,7 @@ type Board struct {
 	mutex   sync.Mutex
 	direct  map[key]*link.Link
 	proxies map[string]*link.Proxy // by actor
+	kept    map[key]string         // addresses of links that are reopened
 	next    int
 	closed  bool
 }
@@ -113,7 +115,7 @@ func (b *Board) link(actor, target string) (_ *link.Link, fresh bool, err error)
 	if opened := b.direct[key{actor, target}]; opened != nil {
 		return opened, false, nil
 	}
-	listen, err := b.address()
+	listen, err := b.address(key{actor, target})
 	if err != nil {
 		return nil, false, err
 	}
@@ -142,7 +144,7 @@ func (b *Board) proxy(actor string) (_ *link.Proxy, fresh bool, err error) {
 	if opened := b.proxies[actor]; opened != nil {
 		return opened, false, nil
 	}
-	listen, err := b.address()
+	listen, err := b.address(key{actor, Shoots})
 	if err != nil {
 		return nil, false, err
 	}
@@ -157,14 +159,45 @@ func (b *Board) proxy(actor string) (_ *link.Proxy, fresh bool, err error) {
 	return opened, true, nil
 }
 
-// address is the next one nobody had. The caller holds the mutex.
-func (b *Board) address() (string, error) {
+// address is the one that the link is reopened at, or the next one nobody had. The caller holds the mutex.
+func (b *Board) address(of key) (string, error) {
 	if b.closed {
 		return "", errors.New("the landscape has stopped")
 	}
-	listen, err := b.options.Listen(b.next)
-	b.next++
-	return listen, err
+	if kept, is := b.kept[of]; is {
+		return kept, nil
+	}
+	for had := slices.Collect(maps.Values(b.kept)); ; {
+		listen, err := b.options.Listen(b.next)
+		b.next++
+		if err != nil || !slices.Contains(had, listen) {
+			return listen, err
+		}
+	}
+}
+
+// Reopen opens the links that an earlier board had, at the same addresses. It comes before all others.
+func (b *Board) Reopen(all []Arrow) error {
+	b.kept = map[key]string{}
+	for _, arrow := range all {
+		at, err := url.Parse(arrow.URL)
+		if err != nil {
+			return fmt.Errorf("reopen link(%s,%s): %w", arrow.Actor, arrow.Target, err)
+		}
+		b.kept[key{arrow.Actor, arrow.Target}] = at.Host
+	}
+	for _, arrow := range all {
+		var err error
+		if arrow.Target == Shoots {
+			_, err = b.Proxy(arrow.Actor)
+		} else {
+			_, err = b.Link(arrow.Actor, arrow.Target)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // CA is the certificate, in PEM, of the authority that signs for every link. Kubeconfigs of actors trust it.

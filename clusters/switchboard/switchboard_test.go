@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -110,5 +111,48 @@ func TestBoardRefuses(t *testing.T) {
 	}
 	if arrows := b.Arrows(); len(arrows) != 0 {
 		t.Errorf("after the end there are %v", arrows)
+	}
+}
+
+// A board that reopens the links of an earlier one gives them the same addresses, and others none of these.
+func TestBoard_Reopened_HasTheSameAddresses(t *testing.T) {
+	t.Parallel()
+	ports := func(b *Board) {
+		b.options.Listen = func(n int) (string, error) { return fmt.Sprintf("127.243.0.%d:8443", n+1), nil }
+	}
+	before, _ := board(t, nil)
+	ports(before)
+	open := func(b *Board, actors ...string) {
+		t.Helper()
+		for _, actor := range actors {
+			if _, err := b.Link(actor, "garden"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	open(before, "c", "b", "a")
+	if _, err := before.Proxy("user"); err != nil {
+		t.Fatal(err)
+	}
+	want := before.Arrows()
+	if err := before.Close(); err != nil {
+		t.Fatal(err)
+	}
+	after, _ := board(t, nil)
+	ports(after)
+	if err := after.Reopen(want); err != nil {
+		t.Fatal(err)
+	}
+	open(after, "a", "b", "c")
+	if diff := cmp.Diff(want, after.Arrows()); diff != "" {
+		t.Errorf("-before +after:\n%s", diff)
+	}
+	if further, err := after.Link("d", "garden"); err != nil || further.URL() != "https://127.243.0.5:8443" {
+		t.Errorf("a further link is at %v, %v", further, err)
+	}
+	taken, _ := board(t, nil)
+	ports(taken)
+	if err := taken.Reopen(want); err == nil || !strings.Contains(err.Error(), "address already in use") {
+		t.Errorf("while another has the addresses: %v", err)
 	}
 }

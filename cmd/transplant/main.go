@@ -82,7 +82,7 @@ one by its name. docs/scenarios.md explains how to write one.`,
 		s.Buckets, s.ChaosMesh = buckets, chaosMesh
 		return s, extensions.On(s)
 	}
-	add(people, cli.NewCommands(cli.Configure{
+	configure := cli.Configure{
 		AddFlags: func(flags *pflag.FlagSet) {
 			buckets.AddFlags(flags)
 			chaosMesh.AddFlags(flags)
@@ -94,6 +94,9 @@ one by its name. docs/scenarios.md explains how to write one.`,
 		Shoots: environment.ShootsOf,
 		Embedded: func(o *embedded.Options) error {
 			s, err := prepared()
+			if o.From != nil {
+				err = errors.Join(err, buckets.CheckFrom())
+			}
 			if err == nil {
 				s.Configure(o)
 			}
@@ -106,14 +109,17 @@ one by its name. docs/scenarios.md explains how to write one.`,
 			}
 			return s.ConfigureKind(ctx, o)
 		},
-	})...)
+	}
+	add(people, cli.NewCommands(configure)...)
 	backends := map[string]run.Backend{
 		"embedded": &backend.Embedded{Buckets: buckets, ChaosMesh: chaosMesh},
 		"kind":     &backend.Kind{Buckets: buckets, ChaosMesh: chaosMesh},
 	}
+	checkpoints := &cobra.Command{Use: "checkpoint", Short: "Keep landscapes with their shoots, to start them again"}
+	checkpoints.AddCommand(run.NewMakeCommand(backends), cli.NewSave(configure))
 	add(people,
 		run.NewRunCommand(backends), run.NewJudgeCommand(), run.NewReportCommand(), run.NewProfileCommand(),
-		run.NewTrendCommand(),
+		run.NewTrendCommand(), checkpoints,
 		run.NewValidateCommand(backends), run.NewPlanCommand(backends), explain.NewCommand(),
 	)
 	add(programs,

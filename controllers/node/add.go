@@ -3,9 +3,11 @@ package node
 import (
 	"context"
 	"fmt"
+	"net/http"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -27,7 +29,13 @@ import (
 // AddToManager adds the Reconciler to a manager, which may be on another cluster than the shoot, and fills Shoot and
 // Events. The shoot need not answer yet.
 func (r *Reconciler) AddToManager(mgr manager.Manager, shoot *rest.Config) error {
+	// Known from the start: the shoot need not answer yet.
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Node"), meta.RESTScopeRoot)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
+	mapper.Add(storagev1.SchemeGroupVersion.WithKind("CSINode"), meta.RESTScopeRoot)
 	target, err := cluster.New(shoot, func(o *cluster.Options) {
+		o.MapperProvider = func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return mapper, nil }
 		o.Scheme = clientgoscheme.Scheme
 		o.Cache.DefaultTransform = cache.TransformStripManagedFields()
 		// There are many pods, and few that nodes wait for.

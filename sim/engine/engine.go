@@ -33,6 +33,8 @@ type Options struct {
 	RandomSeed uint64
 	// Unwatched leaves out every probe but the loads, to measure what the run costs without them. It proves nothing then.
 	Unwatched bool
+	// Prepared is what Prepare has made of the landscape; nil for one without shoots.
+	Prepared *Prepared
 	// Patience bounds what the engine waits for by itself; the zero value takes the defaults.
 	Patience Patience
 }

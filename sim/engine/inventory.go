@@ -100,6 +100,10 @@ type inventories struct{ *scope }
 // something, they or who they wait for write something: two looks between which nobody has are enough. A third-party
 // extension may be silent before it makes something: then nothing may come or go for the quiet time.
 func (i inventories) first(ctx context.Context) error {
+	if i.Prepared != nil {
+		i.Prepared.record(i.Journal)
+		return nil
+	}
 	var versions inventory.Versions
 	rule := settleRule{
 		look: func(ctx context.Context, to *timeline.Journal) (err error) {

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/sim/landscape"
@@ -48,6 +49,13 @@ var _ step.Shoots = &shoots{}
 
 // setUpAll sets up the shoots that are there before the first step.
 func (s *shoots) setUpAll(ctx context.Context) error {
+	return s.each(ctx, func(ctx context.Context, shoot landscape.Shoot) error {
+		return s.setUp(ctx, shoot.Name, s.Prepared != nil)
+	})
+}
+
+// each does something with the shoots that are there before the first step, with all at once.
+func (s *shoots) each(ctx context.Context, do func(context.Context, landscape.Shoot) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.Patience.SetUp, fmt.Errorf("the shoots were not ready within %s",
 		s.Patience.SetUp))
 	defer cancel()
@@ -57,7 +65,7 @@ func (s *shoots) setUpAll(ctx context.Context) error {
 	var working sync.WaitGroup
 	for i, shoot := range all {
 		if !later[shoot.Name] {
-			working.Go(func() { errs[i] = s.setUp(ctx, shoot.Name) })
+			working.Go(func() { errs[i] = do(ctx, shoot) })
 		}
 	}
 	working.Wait()
@@ -66,22 +74,17 @@ func (s *shoots) setUpAll(ctx context.Context) error {
 
 // SetUp creates and populates a shoot, and watches it from then on. An error says what is not up.
 func (s *shoots) SetUp(ctx context.Context, name string) error {
-	return s.explained(ctx, s.setUp(ctx, name))
+	return s.explained(ctx, s.setUp(ctx, name, false))
 }
 
-func (s *shoots) setUp(ctx context.Context, name string) error {
+// setUp sets up a shoot, which is there already if it is prepared.
+func (s *shoots) setUp(ctx context.Context, name string, prepared bool) error {
 	shoot, known := s.Scenario.Spec.Landscape.Shoot(name)
 	if !known {
 		return fmt.Errorf("find the shoot %q: the landscape has none of this name", name)
 	}
-	if err := s.create(ctx, shoot); err != nil {
+	if err := s.make(ctx, shoot, prepared); err != nil {
 		return err
-	}
-	// A shoot whose state was never saved cannot be restored without its seed: no scenario begins with that
-	// (docs/ownership.md#spec-9-3).
-	ready := fmt.Sprintf("shoot('%[1]s').healthy && shoot('%[1]s').state.epoch == shoot('%[1]s').epoch", name)
-	if err := s.env.Await(ctx, ready, s.Patience.SetUp); err != nil {
-		return fmt.Errorf("wait for the shoot %q: %w", name, err)
 	}
 	population, err := s.populate(ctx, shoot)
 	if err != nil {
@@ -104,12 +107,33 @@ func (s *shoots) setUp(ctx context.Context, name string) error {
 	return nil
 }
 
-// create the Shoot, and follow its state from the first moment.
-func (s *shoots) create(ctx context.Context, shoot landscape.Shoot) error {
+// make the shoot, unless it is there, and wait until it is ready.
+func (s *shoots) make(ctx context.Context, shoot landscape.Shoot, prepared bool) error {
 	garden, err := s.clients.Cluster(landscape.Garden)
 	if err != nil {
 		return err
 	}
+	if !prepared {
+		if err := s.create(ctx, garden, shoot); err != nil {
+			return err
+		}
+	}
+	keys := load.NewKeys(dice(s.RandomSeed, "keys of "+shoot.Name))
+	s.registry.change(shoot.Name, func(e *entry) { e.on, e.keys = true, keys })
+	if !s.Unwatched {
+		s.observers.followOnce(ctx, stateGroup(shoot.Name), &probe.Shoots{Shoot: shoot.Name,
+			Key: s.World.ShootKey(shoot.Name), Garden: garden})
+	}
+	// A shoot whose state was never saved cannot be restored without its seed: no scenario begins with that
+	// (docs/ownership.md#spec-9-3).
+	ready := fmt.Sprintf("shoot('%[1]s').healthy && shoot('%[1]s').state.epoch == shoot('%[1]s').epoch", shoot.Name)
+	if err := s.env.Await(ctx, ready, s.Patience.SetUp); err != nil {
+		return fmt.Errorf("wait for the shoot %q: %w", shoot.Name, err)
+	}
+	return nil
+}
+
+func (s *shoots) create(ctx context.Context, garden client.Client, shoot landscape.Shoot) error {
 	manifest, err := s.World.ShootManifest(shoot)
 	if err != nil {
 		return fmt.Errorf("describe the shoot %q: %w", shoot.Name, err)
@@ -124,13 +148,6 @@ func (s *shoots) create(ctx context.Context, shoot landscape.Shoot) error {
 		return fmt.Errorf("create the shoot %q: there is one of this name already; delete it, or use a landscape of its "+
 			"own: %w", shoot.Name, err)
 	}
-	keys := load.NewKeys(dice(s.RandomSeed, "keys of "+shoot.Name))
-	s.registry.change(shoot.Name, func(e *entry) { e.on, e.keys = true, keys })
-	if s.Unwatched {
-		return nil
-	}
-	s.observers.followOnce(ctx, stateGroup(shoot.Name), &probe.Shoots{Shoot: shoot.Name, Key: s.World.ShootKey(shoot.Name),
-		Garden: garden})
 	return nil
 }
 

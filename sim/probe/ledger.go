@@ -42,7 +42,7 @@ func (l *Ledger) Sample(ctx context.Context, to timeline.Recorder) error {
 		to.Record(timeline.Event{Actor: entry.Identity, Subject: entry.Shoot, Payload: timeline.CloudCalled{
 			Number: entry.Seq, Epoch: entry.Epoch, Verb: entry.Verb, What: entry.Kind, ID: entry.ID, Name: entry.Name,
 			Values: valuesOf(entry), Outcome: entry.Outcome, Took: entry.Took(), Fault: entry.Fault,
-			Made: timeline.Moment(entry.Time.Sub(l.Started)),
+			Made: max(timeline.Moment(entry.Time.Sub(l.Started)), 1), // what is of before the run counts as its beginning
 		}})
 	}
 	if err != nil {

@@ -51,6 +51,25 @@ type Equipped interface {
 	Available(ctx context.Context) error
 }
 
+// Keeper is a Backend whose landscapes can be kept as checkpoints, and started again.
+type Keeper interface {
+	Backend
+	// CheckTarget says why no checkpoint can be kept in a folder.
+	CheckTarget(folder string) error
+	// Keep what a landscape of this claim has left when it was stopped. Contents are given back by the checkpoint.
+	Keep(ctx context.Context, of Claim, folder string, contents any) error
+	// Open the checkpoint in a folder, or say why it cannot be started now.
+	Open(folder string) (Checkpoint, error)
+}
+
+// Checkpoint is a landscape that was kept.
+type Checkpoint interface {
+	// Landscape is its name, which it has again when it is started.
+	Landscape() string
+	// Read what the maker has given to be kept with it.
+	Read(contents any) error
+}
+
 // Host is a Backend that runs third-party extensions.
 type Host interface {
 	// Hosts says why an extension cannot run there, and which field of its file is to blame, or nil.
@@ -79,6 +98,8 @@ type Request struct {
 	RandomSeed uint64
 	// Logs is the folder that the logs of everything in a landscape are copied into when it does not come up. Never empty.
 	Logs string
+	// From is the checkpoint to start, which the backend has opened; nil for a new landscape.
+	From Checkpoint
 	// Progress takes a line about what is going on. Never nil.
 	Progress func(text string)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/engine"
 	"github.com/transplant-sim/transplant/sim/metrics"
 	"github.com/transplant-sim/transplant/sim/run/selection"
+	"github.com/transplant-sim/transplant/sim/verdict"
 )
 
 // NewRunCommand is the command `run NAME|FILE…`, with the backends that the program has, by name.
@@ -92,6 +93,9 @@ that of the gravest verdict.`,
 			if err != nil {
 				return notRun{err}
 			}
+			if err := r.open(accepted); err != nil {
+				return notRun{err}
+			}
 			if err := r.warn(r.out, accepted); err != nil {
 				return notRun{err}
 			}
@@ -123,6 +127,8 @@ that of the gravest verdict.`,
 	flags.Uint64Var(&r.randomSeed, "seed", 0, "random seed of the run (default: the command chooses one and prints it)")
 	flags.Float64Var(&r.stretch, "timeout-multiplier", 1,
 		"for slow machines: multiplies all deadlines, settleWithin, and the goals for RTO and API downtime")
+	flags.StringVar(&r.from, "from", "",
+		"folder of a checkpoint; each run begins with a fresh copy of its landscape, whose shoots are ready")
 	flags.StringVar(&r.landscape, "landscape", "",
 		"name of the landscape; with --jobs the others are NAME-2, NAME-3 … (default \""+defaultLandscape+
 			"\", or the first free name of "+numbered(defaultLandscape, 1)+" …)")
@@ -190,4 +196,28 @@ func (r *runner) folderOf(scenario string, of int) string {
 		return filepath.Join("out", scenario)
 	}
 	return filepath.Join(r.folder, scenario)
+}
+
+// ended is the error of a command that has done its work, with the exit code that the verdict asks for.
+type ended struct{ verdict verdict.Verdict }
+
+func (e ended) Error() string { return fmt.Sprintf("the verdict is %s", e.verdict) }
+
+// ExitCode of the program (docs/ci.md).
+func (e ended) ExitCode() int { return e.verdict.ExitCode() }
+
+// notRun is the error of a command that failed before a verdict.
+type notRun struct{ error }
+
+// ExitCode of the program (docs/ci.md).
+func (u notRun) ExitCode() int { return verdict.Error.ExitCode() }
+
+func (u notRun) Unwrap() error { return u.error }
+
+// result of a command with this verdict.
+func result(v verdict.Verdict) error {
+	if v == verdict.Passed {
+		return nil
+	}
+	return ended{v}
 }

@@ -25,7 +25,7 @@ func (e *environment) start(ctx context.Context, journal *timeline.Journal, logs
 		return nil
 	}
 	w, err := e.worker.place.Start(ctx, Request{
-		Landscape: e.needs, RandomSeed: e.worker.randomSeed, Logs: logs,
+		Landscape: e.needs, RandomSeed: e.worker.randomSeed, Logs: logs, From: e.worker.checkpoint(),
 		Progress: func(text string) { journal.Record(timeline.Event{Payload: timeline.Note{Text: text}}) },
 	})
 	if err != nil {
@@ -33,6 +33,14 @@ func (e *environment) start(ctx context.Context, journal *timeline.Journal, logs
 	}
 	e.world = w
 	return nil
+}
+
+// checkpoint that landscapes are started from; nil for none.
+func (r *runner) checkpoint() Checkpoint {
+	if r.kept == nil {
+		return nil
+	}
+	return r.kept.checkpoint
 }
 
 // logsWithin bounds the copying of logs at the end of a run.
@@ -55,6 +63,12 @@ func (e *environment) keepLogs(ctx context.Context, folder string) error {
 // clear deletes the shoots of a run. If that fails, the next scenario gets a landscape of its own.
 func (e *environment) clear(ctx context.Context) {
 	if e.world == nil {
+		return
+	}
+	if e.worker.kept != nil { // the next one begins with a fresh copy
+		if err := e.stop(ctx); err != nil {
+			e.worker.trouble(err)
+		}
 		return
 	}
 	if err := engine.Clear(ctx, e.world, e.worker.clock); err != nil {

@@ -42,7 +42,9 @@ type runner struct {
 	randomSeed uint64
 	stretch    float64 // what deadlines and goals are multiplied by
 	keep       bool
-	sample     int // how many points of each sweep are run; 0 means all
+	from       string // the folder of a checkpoint that runs begin with; empty for none
+	kept       *kept  // what is in it
+	sample     int    // how many points of each sweep are run; 0 means all
 	selection  selection.Scenarios
 	shard      selection.Shard
 	jobs       int // how many landscapes there are at once, at most

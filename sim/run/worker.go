@@ -206,10 +206,16 @@ func (w *worker) execute(
 		}
 		ready.LedgerAt = &at
 	}
+	var prepared *engine.Prepared
+	if w.kept != nil {
+		if prepared = w.kept.Prepared; ready.Cloud {
+			ready.LedgerAt = &prepared.LedgerAt // its shoots are the run's
+		}
+	}
 	ready.CertainOnSeed, ready.CertainInCloud = shared.world.Certain()
 	journal.Record(timeline.Event{Payload: ready})
 	return engine.Run(ctx, engine.Options{
 		Scenario: s, World: shared.world, Journal: journal, Clock: w.clock, RandomSeed: w.randomSeed,
-		Patience: w.patience.Stretched(w.stretch), Unwatched: w.unwatched,
+		Patience: w.patience.Stretched(w.stretch), Unwatched: w.unwatched, Prepared: prepared,
 	})
 }

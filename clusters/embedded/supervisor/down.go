@@ -24,21 +24,31 @@ const (
 func Down(ctx context.Context, dir rundir.Dir) (bool, error) { return down(ctx, dir, downGrace) }
 
 func down(ctx context.Context, dir rundir.Dir, grace time.Duration) (bool, error) {
-	was, err := dir.Owned()
-	if err != nil {
-		return false, err
-	}
-	if was {
-		if err := endOwner(ctx, dir, grace); err != nil {
-			return true, fmt.Errorf("end the landscape %q: %w", dir.Name, err)
-		}
-	}
-	lock, err := dir.TakeLock()
+	lock, was, err := end(ctx, dir, grace)
 	if err != nil {
 		return was, err
 	}
 	cleared, err := dir.Clear()
 	return was || cleared, errors.Join(err, lock.Unlock())
+}
+
+// End ends a landscape as Down does, and leaves its run directory to the caller, who owns the lock then.
+func End(ctx context.Context, dir rundir.Dir) (*rundir.Lock, error) {
+	lock, _, err := end(ctx, dir, downGrace)
+	return lock, err
+}
+
+func end(ctx context.Context, dir rundir.Dir, grace time.Duration) (lock *rundir.Lock, was bool, err error) {
+	if was, err = dir.Owned(); err != nil {
+		return nil, false, err
+	}
+	if was {
+		if err := endOwner(ctx, dir, grace); err != nil {
+			return nil, true, fmt.Errorf("end the landscape %q: %w", dir.Name, err)
+		}
+	}
+	lock, err = dir.TakeLock()
+	return lock, was, err
 }
 
 func endOwner(ctx context.Context, dir rundir.Dir, grace time.Duration) error {

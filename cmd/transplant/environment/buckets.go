@@ -50,6 +50,15 @@ func (b *Buckets) Check(backend string) error {
 	return nil
 }
 
+// CheckFrom says why the buckets of a checkpoint cannot be in the store: they are in its folder.
+func (b *Buckets) CheckFrom() error {
+	if b.URL == "" {
+		return nil
+	}
+	return fmt.Errorf("--%s %s: a checkpoint has its buckets with it: leave the flag out, and unset $%s", bucketFlag,
+		b.URL, BucketURLVariable)
+}
+
 // of is the store of one landscape.
 func (b *Buckets) of(landscape string) (string, error) {
 	parsed, err := blobs.ParseURL(b.URL)

@@ -27,6 +27,9 @@ func TestBuckets(t *testing.T) {
 		if refused != c.refused {
 			t.Errorf("%q on %s: %q, want %q", c.url, c.backend, refused, c.refused)
 		}
+		if err := b.CheckFrom(); (err == nil) != (c.url == "") {
+			t.Errorf("%q for a checkpoint: %v", c.url, err)
+		}
 		if c.of == "" {
 			continue
 		}

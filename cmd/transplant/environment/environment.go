@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -25,6 +26,7 @@ import (
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/clusters"
 	"github.com/transplant-sim/transplant/clusters/embedded"
+	"github.com/transplant-sim/transplant/clusters/embedded/checkpoint"
 	"github.com/transplant-sim/transplant/clusters/switchboard"
 	simcloud "github.com/transplant-sim/transplant/sim/cloud"
 	"github.com/transplant-sim/transplant/sim/diagnosis"
@@ -122,7 +124,12 @@ func (s *Environment) Configure(options *embedded.Options) {
 		return extras, err
 	}
 	options.Images = s.embeddedImages()
-	options.AfterClusters = func(ctx context.Context, l *embedded.Landscape) error { return s.setUp(ctx, l) }
+	options.AfterClusters = func(ctx context.Context, l *embedded.Landscape) error {
+		if options.From != nil {
+			return s.resume(ctx, l)
+		}
+		return s.setUp(ctx, l)
+	}
 	options.Shoots = func(*embedded.Landscape) embedded.Shoots { return embedded.Shoots{Roots: s.published.roots} }
 }
 
@@ -177,6 +184,15 @@ func (s *Environment) companions(l Landscape) ([]clusters.Companion, error) {
 			return nil, err
 		}
 		cloud.Args, cloud.Env = append(cloud.Args, "--"+bucketFlag+"="+store), credentials
+		err = checkpoint.Refuse(l.Dir(), "its buckets are in "+s.Buckets.URL)
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(s.Extensions) > 0 {
+		if err := checkpoint.Refuse(l.Dir(), "the programs of its third-party extensions are elsewhere"); err != nil {
+			return nil, err
+		}
 	}
 	return []clusters.Companion{cloud, nodes}, nil
 }
@@ -214,6 +230,17 @@ func (s *Environment) nodes(l Landscape) (clusters.Companion, error) {
 // writeTokens gives everybody who calls the cloud a token.
 func (s *Environment) writeTokens(l Landscape) error {
 	file := simcloud.TokenFile{}
+	path := l.Dir().Join("cloud-tokens.yaml")
+	switch content, err := os.ReadFile(path); {
+	case err == nil: // of a checkpoint
+		err = yaml.UnmarshalStrict(content, &file)
+		for _, t := range file.Tokens {
+			s.tokens[t.Identity] = t.Token
+		}
+		return err
+	case !errors.Is(err, os.ErrNotExist):
+		return fmt.Errorf("read the cloud's tokens: %w", err)
+	}
 	of := "" // the seed whose actors get tokens
 	add := func(identity string, roles ...simcloud.Role) {
 		s.tokens[identity] = newToken()
@@ -236,7 +263,7 @@ func (s *Environment) writeTokens(l Landscape) error {
 	if err != nil {
 		return fmt.Errorf("encode the cloud's tokens: %w", err)
 	}
-	if err := os.WriteFile(l.Dir().Join("cloud-tokens.yaml"), content, 0o600); err != nil {
+	if err := os.WriteFile(path, content, 0o600); err != nil {
 		return fmt.Errorf("write the cloud's tokens: %w", err)
 	}
 	return nil

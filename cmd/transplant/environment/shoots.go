@@ -128,10 +128,24 @@ func (s *Environment) ShootManifest(wanted landscape.Shoot) (*gardencorev1beta1.
 	return landscape.OverlayTyped("Shoot", shoot, s.Extensions)
 }
 
+// untilWindow is how long after the creation of a shoot its maintenance time window begins, which lasts an hour.
+const untilWindow = 12 * time.Hour
+
+// CheckWindow is an error if the shoots of a checkpoint that was made then may be maintained during a run now: an hour
+// before their window to an hour after it.
+func CheckWindow(folder string, made, now time.Time) error {
+	const day, margin = 24 * time.Hour, time.Hour
+	if since := now.Sub(made) % day; since < untilWindow-margin || since > untilWindow+time.Hour+margin {
+		return nil
+	}
+	return fmt.Errorf("open the checkpoint %q: the maintenance time window of its shoots begins at about %s: wait until "+
+		"two hours later, or make the checkpoint anew", folder, made.Add(untilWindow).Local().Format(time.TimeOnly))
+}
+
 // windowFarFrom is a maintenance time window on the other side of the day: what a scenario does not ask for does
 // not happen in it. Without one, every moment would be in the window.
 func windowFarFrom(now time.Time) *gardencorev1beta1.MaintenanceTimeWindow {
-	begin := now.UTC().Add(12 * time.Hour)
+	begin := now.UTC().Add(untilWindow)
 	const layout = "150405-0700"
 	return &gardencorev1beta1.MaintenanceTimeWindow{Begin: begin.Format(layout), End: begin.Add(time.Hour).Format(layout)}
 }

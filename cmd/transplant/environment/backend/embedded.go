@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/transplant-sim/transplant/clusters/embedded"
+	"github.com/transplant-sim/transplant/clusters/embedded/checkpoint"
+	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 	"github.com/transplant-sim/transplant/cmd/transplant/environment"
 	"github.com/transplant-sim/transplant/sim/run"
 	"github.com/transplant-sim/transplant/sim/world"
@@ -60,10 +63,48 @@ func (b *Embedded) start(ctx context.Context, c *claim, request run.Request) (wo
 		Seeds:    request.Landscape.SeedNames(),
 		Progress: progress(request.Progress),
 	}
+	if request.From != nil {
+		options.From = request.From.(*checkpoint.Checkpoint)
+	}
 	s.Configure(&options)
 	l, err := embedded.Start(ctx, options)
 	if err != nil {
 		return nil, errors.Join(err, s.CopyLogs(c.dir, request.Logs))
 	}
 	return worldOn(ctx, b, l, s)
+}
+
+var _ run.Keeper = &Embedded{}
+
+// CheckTarget implements run.Keeper.
+func (b *Embedded) CheckTarget(folder string) error {
+	return errors.Join(b.Buckets.CheckFrom(), checkpoint.CheckTarget(folder))
+}
+
+// Keep implements run.Keeper.
+func (*Embedded) Keep(ctx context.Context, of run.Claim, folder string, contents any) error {
+	dir := of.(*claim).dir
+	if err := checkpoint.Save(ctx, dir, folder, embedded.ControlPlaneImage, contents); err != nil {
+		return err
+	}
+	_, err := dir.Clear()
+	return err
+}
+
+// Open implements run.Keeper.
+func (b *Embedded) Open(folder string) (run.Checkpoint, error) {
+	now := time.Now()
+	c, err := checkpoint.Open(folder, now)
+	if err != nil {
+		return nil, err
+	}
+	home, err := rundir.Home()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := rundir.Of(home, c.Name)
+	if err != nil {
+		return nil, err
+	}
+	return c, errors.Join(b.Buckets.CheckFrom(), c.CheckPlace(dir), environment.CheckWindow(folder, c.Made, now))
 }
