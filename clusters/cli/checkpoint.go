@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/signal"
 	"path/filepath"
-	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -46,24 +47,27 @@ func save(ctx context.Context, configure Configure, dir rundir.Dir, folder strin
 		return err
 	}
 	if !checkpoint.CanSave(dir) {
-		if err := checkAtRest(ctx, configure, dir); err != nil {
+		if err := checkSettled(ctx, configure, dir); err != nil {
 			return err
 		}
 	}
 	lock, err := supervisor.End(ctx, dir)
 	if err != nil {
-		return err
+		return errors.Join(err, checkpoint.UnmarkSettled(dir))
 	}
-	if err = checkpoint.Save(ctx, dir, folder, embedded.ControlPlaneImage, nil); err == nil {
+	// An interrupt ends the copying, and leaves nothing half copied behind.
+	interruptible, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if err = checkpoint.Save(interruptible, dir, folder, embedded.ControlPlaneImage, nil); err == nil {
 		_, err = dir.Clear()
-	} else {
+	} else if !errors.Is(err, checkpoint.ErrNotEnded) {
 		err = fmt.Errorf("%w: the landscape has ended, and is still in %s: try again", err, dir.Path)
 	}
 	return errors.Join(err, lock.Unlock())
 }
 
-// checkAtRest is an error if something is being done with a shoot: what started it would go on later.
-func checkAtRest(ctx context.Context, configure Configure, dir rundir.Dir) error {
+// checkSettled is an error if something is being done with a shoot: what started it would go on later.
+func checkSettled(ctx context.Context, configure Configure, dir rundir.Dir) error {
 	state, err := readState(dir)
 	if err != nil {
 		return err
@@ -77,10 +81,10 @@ func checkAtRest(ctx context.Context, configure Configure, dir rundir.Dir) error
 		return fmt.Errorf("save the landscape %q: its shoots are not known: %w", state.Name, shoots.err)
 	}
 	for _, one := range shoots.all {
-		if !strings.HasSuffix(one.LastOperation, " Succeeded") || strings.Contains(one.Seed, "bound") {
-			return fmt.Errorf("save the landscape %q: shoot %s is not at rest: its last operation is %s, on seed %s: wait "+
+		if !one.Settled {
+			return fmt.Errorf("save the landscape %q: shoot %s has not settled: its last operation is %s, on seed %s: wait "+
 				"until it has succeeded", state.Name, one.Name, one.LastOperation, one.Seed)
 		}
 	}
-	return checkpoint.MarkAtRest(dir)
+	return checkpoint.MarkSettled(dir)
 }

@@ -31,13 +31,14 @@ func sayOfSave(t *testing.T, shoots []cli.Shoot, err error, args ...string) stri
 }
 
 // Nothing is stopped that cannot be kept.
-func TestCheckpointSave_NotAtRest_IsRefusedAndGoesOn(t *testing.T) {
+func TestCheckpointSave_NotSettled_IsRefusedAndGoesOn(t *testing.T) {
 	dir, _ := written(t, "mine")
 	state := writeState(t, dir)
 	folder := filepath.Join(t.TempDir(), "cp")
-	well := cli.Shoot{Name: "garden-p/alpha", Seed: "a", LastOperation: "Create Succeeded"}
+	well := cli.Shoot{Name: "garden-p/alpha", Seed: "a", LastOperation: "Create Succeeded", Settled: true}
 	busy, moving := well, well
 	busy.LastOperation, moving.Seed = "Reconcile Processing 30%", "a, bound to b"
+	busy.Settled, moving.Settled = false, false
 	for name, c := range map[string]struct {
 		args   []string
 		shoots []cli.Shoot
@@ -45,9 +46,9 @@ func TestCheckpointSave_NotAtRest_IsRefusedAndGoesOn(t *testing.T) {
 		kind   bool
 		want   string
 	}{
-		"a shoot is busy": {shoots: []cli.Shoot{well, busy}, want: "shoot garden-p/alpha is not at rest: " +
+		"a shoot is busy": {shoots: []cli.Shoot{well, busy}, want: "shoot garden-p/alpha has not settled: " +
 			"its last operation is Reconcile Processing 30%, on seed a"},
-		"a shoot is to move": {shoots: []cli.Shoot{moving}, want: "not at rest: its last operation is Create Succeeded, on " +
+		"a shoot is to move": {shoots: []cli.Shoot{moving}, want: "has not settled: its last operation is Create Succeeded, on " +
 			"seed a, bound to b"},
 		"unknown shoots":     {err: errors.New("no answer"), want: "its shoots are not known: no answer"},
 		"of another backend": {kind: true, want: "it is of backend kind: only those of backend embedded can be saved"},
@@ -84,7 +85,7 @@ func TestCheckpointSave_EndedBefore_IsSavedByTheNextTry(t *testing.T) {
 	parent := t.TempDir()
 	blocked := filepath.Join(parent, "file", "cp")
 	if err := errors.Join(os.WriteFile(filepath.Join(parent, "file"), nil, 0o600), os.Mkdir(dir.Join("kept"), 0o755),
-		checkpoint.MarkAtRest(dir), dir.MarkEnded(), lock.Unlock()); err != nil {
+		checkpoint.MarkSettled(dir), dir.MarkEnded(), lock.Unlock()); err != nil {
 		t.Fatal(err)
 	}
 	if said := sayOfSave(t, nil, nil, blocked, "--landscape=mine"); !strings.HasPrefix(said, "error: ") {

@@ -36,7 +36,11 @@ type Configure struct {
 }
 
 // Shoot as status shows it: its name with its namespace, the seed that it is on, what was last done with it.
-type Shoot struct{ Name, Seed, LastOperation string }
+type Shoot struct {
+	Name, Seed, LastOperation string
+	// Settled says that its last operation has succeeded, and that it is to go to no other seed.
+	Settled bool
+}
 
 // NewCommands lists the commands.
 func NewCommands(configure Configure) []*cobra.Command {

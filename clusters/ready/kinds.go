@@ -3,8 +3,10 @@ package ready
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -12,8 +14,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Kinds asks for an object of each kind that is defined in a cluster. At the first question for a kind, an API server
-// makes the store of that kind. Until it is made, whoever begins a watch is sent away for a second.
+// Kinds asks for an object of each kind that is defined in a cluster, and begins a watch of it. At the first question
+// for a kind, an API server makes the store of that kind. Until it is filled, whoever begins a watch is sent away for a
+// second. It returns an error while this is so for a kind.
 func Kinds(ctx context.Context, config *rest.Config) error {
 	config = rest.CopyConfig(config)
 	config.QPS = -1 // limits are the API server's business
@@ -32,13 +35,24 @@ func Kinds(ctx context.Context, config *rest.Config) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(8)
 	for _, definition := range all.Items {
-		kind := schema.GroupVersionResource{Group: definition.Spec.Group, Version: definition.Status.StoredVersions[0],
+		served := slices.IndexFunc(definition.Spec.Versions,
+			func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Served })
+		if served < 0 {
+			continue
+		}
+		kind := schema.GroupVersionResource{Group: definition.Spec.Group, Version: definition.Spec.Versions[served].Name,
 			Resource: definition.Spec.Names.Plural}
 		group.Go(func() error {
 			if _, err := objects.Resource(kind).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
 				return fmt.Errorf("list one of %s: %w", definition.Name, err)
 			}
-			return nil
+			// A list is answered by etcd while the store is being filled; a watch is refused.
+			stream, err := definitions.Discovery().RESTClient().Get().AbsPath("/apis", kind.Group, kind.Version, kind.Resource).
+				Param("watch", "true").MaxRetries(0).Stream(ctx)
+			if err != nil {
+				return fmt.Errorf("watch %s: %w", definition.Name, err)
+			}
+			return stream.Close()
 		})
 	}
 	return group.Wait()

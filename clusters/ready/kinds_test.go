@@ -1,7 +1,9 @@
 package ready_test
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
@@ -36,8 +38,10 @@ func TestKinds_KindThatIsServed_CanBeWatchedAtOnce(t *testing.T) {
 		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	for ready.Kinds(t.Context(), config) != nil { // until it is served
-		if t.Context().Err() != nil {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for ready.Kinds(ctx, config) != nil { // until it is served
+		if ctx.Err() != nil {
 			t.Fatal("the kind is never served")
 		}
 	}

@@ -114,6 +114,7 @@ var settingTests = map[string]shown{
 // settingOf are settings of a scenario by what the manifests call them, where that is not the same.
 var settingOf = map[string]string{
 	"LeaseInterval": "SeedLeaseRenew", "SeedMonitorPeriod": "SeedLeaseRenew", "CareThresholds": "CareThreshold",
+	"HealthCheckInterval":  "CareSyncPeriod",
 	"ThrottledRetryJitter": "ThrottledRetryPeriod",
 }
 

@@ -95,7 +95,7 @@ one by its name. docs/scenarios.md explains how to write one.`,
 		Embedded: func(o *embedded.Options) error {
 			s, err := prepared()
 			if o.From != nil {
-				err = errors.Join(err, buckets.CheckFrom())
+				err = errors.Join(err, buckets.CheckFrom(), extensions.CheckFrom())
 			}
 			if err == nil {
 				s.Configure(o)

@@ -31,6 +31,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/extension/cloudtest"
 	"github.com/transplant-sim/transplant/controllers/extension/contract"
 	"github.com/transplant-sim/transplant/controllers/extension/fence"
+	"github.com/transplant-sim/transplant/controllers/extension/operatingsystem"
 	"github.com/transplant-sim/transplant/controllers/extension/reference"
 )
 
@@ -335,7 +336,7 @@ func (b *bench) reconciler(o extensionsv1alpha1.Object) reconcile.Reconciler {
 
 func reconcilerOf[T extensionsv1alpha1.Object](b *bench, kind contract.Kind[T]) reconcile.Reconciler {
 	return &contract.Reconciler[T]{
-		Client: b.seed, Known: b.base, Clock: b.clock, Kind: kind, Type: reference.Type,
+		Client: b.seed, Known: b.base, Clock: b.clock, Kind: kind, Type: typeOf(kind.Name),
 		Class: extensionsv1alpha1.ExtensionClassShoot,
 	}
 }
@@ -426,4 +427,12 @@ func secretsOf(t *testing.T, b *bench, options ...client.ListOption) []corev1.Se
 		t.Fatal(err)
 	}
 	return all.Items
+}
+
+// typeOf is the type of the provider's objects of a kind.
+func typeOf(kind string) string {
+	if kind == extensionsv1alpha1.OperatingSystemConfigResource {
+		return operatingsystem.Image
+	}
+	return reference.Type
 }

@@ -98,7 +98,8 @@ func oscObject() *extensionsv1alpha1.OperatingSystemConfig {
 	}
 	return &extensionsv1alpha1.OperatingSystemConfig{ObjectMeta: named("gardener-node-agent-pool-abc-init"),
 		Spec: extensionsv1alpha1.OperatingSystemConfigSpec{
-			DefaultSpec: spec(), Purpose: extensionsv1alpha1.OperatingSystemConfigPurposeProvision,
+			DefaultSpec: extensionsv1alpha1.DefaultSpec{Type: "simulated"},
+			Purpose:     extensionsv1alpha1.OperatingSystemConfigPurposeProvision,
 			Files: []extensionsv1alpha1.File{
 				{Path: "/etc/transplant/node.json", Content: extensionsv1alpha1.FileContent{
 					Inline: &extensionsv1alpha1.FileContentInline{

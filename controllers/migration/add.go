@@ -100,6 +100,14 @@ func (r *BackupBuckets) AddToManager(mgr manager.Manager, seed cluster.Cluster) 
 	return nil
 }
 
+// answers are the events of an extension's BackupEntry that somebody may wait for.
+func answers() predicate.Funcs {
+	return predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool { return isAnswer(e.Object) },
+		UpdateFunc: func(e event.UpdateEvent) bool { return isAnswer(e.ObjectNew) },
+	}
+}
+
 // AddToManager adds the BackupEntries to a manager on the garden. The extension's objects wake it.
 func (r *BackupEntries) AddToManager(mgr manager.Manager, seed cluster.Cluster, workers int) error {
 	asks := predicate.TypedFuncs[client.Object]{
@@ -117,13 +125,9 @@ func (r *BackupEntries) AddToManager(mgr manager.Manager, seed cluster.Cluster, 
 	byName := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
 		return r.entryOf(ctx, mgr.GetCache(), object)
 	})
-	news := predicate.Funcs{
-		CreateFunc: func(e event.CreateEvent) bool { return isAnswer(e.Object) },
-		UpdateFunc: func(e event.UpdateEvent) bool { return isAnswer(e.ObjectNew) },
-	}
 	err := builder.ControllerManagedBy(mgr).Named("backupentry").
 		For(&gardencorev1beta1.BackupEntry{}, builder.WithPredicates(asks)).
-		WatchesRawSource(source.Kind[client.Object](seed.GetCache(), &extensionsv1alpha1.BackupEntry{}, byName, news)).
+		WatchesRawSource(source.Kind[client.Object](seed.GetCache(), &extensionsv1alpha1.BackupEntry{}, byName, answers())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(r)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
@@ -126,7 +127,11 @@ func TestBackupEntries_AreWokenByAnswers(t *testing.T) {
 			object.Name = "shoot--p--t--uid"
 		}
 		got := r.entryOf(t.Context(), r.Garden, object)
-		if wakes := c.gone || isAnswer(object); wakes != (c.want > 0) && len(got) > 0 || wakes && len(got) != c.want {
+		wakes := answers().Update(event.UpdateEvent{ObjectNew: object})
+		if c.gone {
+			wakes = answers().Delete(event.DeleteEvent{Object: object})
+		}
+		if (wakes && len(got) == 1) != (c.want == 1) {
 			t.Errorf("%s: wakes: %t, for %v, want %d", name, wakes, got, c.want)
 		}
 	}

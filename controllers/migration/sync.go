@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -122,11 +123,16 @@ func (r *StateSync) isResponsible(object client.Object) bool {
 }
 
 // isNews reports whether a change of a shoot is one for its state: an operation begins or ends, which may change the
-// epoch, or the shoot comes or goes. The rest of the state is on the seed.
+// epoch, or the shoot comes or goes, also between two lists of a watch that stood still. If the garden went back to a
+// backup, what was saved since is lost. The rest of the state is on the seed.
 func (r *StateSync) isNews(old, changed client.Object) bool {
 	before, was := old.(*gardencorev1beta1.Shoot)
 	after, is := changed.(*gardencorev1beta1.Shoot)
 	if !was || !is {
+		return true
+	}
+	order, err := resourceversion.CompareResourceVersion(before.ResourceVersion, after.ResourceVersion)
+	if err == nil && order > 0 || before.Generation != after.Generation {
 		return true
 	}
 	first, then := ptr.Deref(before.Status.LastOperation, gardencorev1beta1.LastOperation{}),

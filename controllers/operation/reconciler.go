@@ -59,8 +59,8 @@ func (r *Reconciler) isResponsible(object client.Object) bool {
 		lifecycle.ResponsibleSeed(shoot.Spec.SeedName, shoot.Status.SeedName) == r.Factory.SeedName
 }
 
-// isNews reports whether a change of a shoot may be one for an operation. Labels, and conditions of a shoot that is
-// well, are none. Others may show that the control plane is not here any more.
+// isNews reports whether a change of a shoot may be one for an operation. Labels are none, nor conditions that are True
+// or Progressing: a control plane that is gone makes constraints Unknown at once, and those count.
 func isNews(e event.UpdateEvent) bool {
 	before, was := e.ObjectOld.(*gardencorev1beta1.Shoot)
 	after, is := e.ObjectNew.(*gardencorev1beta1.Shoot)

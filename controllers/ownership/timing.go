@@ -8,7 +8,8 @@ import (
 // Timing is the pair of periods on which safety rests. All seeds of a landscape use the same
 // (docs/ownership.md#spec-9-2, docs/ownership.md#spec-9-4).
 type Timing struct {
-	// Interval is how often a guard reads both authorities, or one of them, in turn, while both name it.
+	// Interval is how often a guard reads both authorities. While both name it, and Timeout is at least five intervals, it
+	// reads one of them each time, in turn.
 	Interval time.Duration
 	// Timeout is how long a read gives validity, counted from its start.
 	Timeout time.Duration

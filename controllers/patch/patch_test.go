@@ -148,7 +148,6 @@ func TestErrors_NameTheObjectAndItsFields(t *testing.T) {
 	}
 }
 
-// What is usually missing is not looked for; what is there stays as it is.
 // It does not look first; what is there gets what is wanted, and keeps the rest.
 func TestCreateFirst(t *testing.T) {
 	t.Parallel()
@@ -185,6 +184,7 @@ func TestCreateFirst(t *testing.T) {
 	}
 }
 
+// What is usually missing is not looked for; what is there stays as it is.
 func TestCreateOrRead(t *testing.T) {
 	t.Parallel()
 	present := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "s",

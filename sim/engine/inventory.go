@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/probe/inventory"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
@@ -97,8 +98,9 @@ type inventories struct{ *scope }
 
 // first are taken once every actor and extension is ready and nothing comes or goes any more: what belongs to the
 // landscape itself must not be taken for something that the scenario has left. Before the landscape's own actors make
-// something, they or who they wait for write something: two looks between which nobody has are enough. A third-party
-// extension may be silent before it makes something: then nothing may come or go for the quiet time.
+// something, they or whom they wait for write to the garden or a seed. So two looks between which nobody has written are
+// enough. A third-party extension may be silent before it makes something: then nothing may come or go for the quiet
+// time.
 func (i inventories) first(ctx context.Context) error {
 	if i.Prepared != nil {
 		i.Prepared.record(i.Journal)
@@ -111,7 +113,7 @@ func (i inventories) first(ctx context.Context) error {
 				return err
 			}
 			versions, err = i.take(ctx, timeline.Before, to)
-			return errors.Join(err, checkReadable(to.Events()))
+			return errors.Join(err, checkReadable(to.Events()), i.addGarden(ctx, versions))
 		},
 		names: func(events []timeline.Event) []string {
 			return slices.Sorted(slices.Values(append(lasting(events), versions.List()...)))
@@ -127,6 +129,15 @@ func (i inventories) first(ctx context.Context) error {
 	}
 	keep(i.Journal, memory)
 	return nil
+}
+
+// addGarden adds the versions of what the garden has.
+func (i inventories) addGarden(ctx context.Context, to inventory.Versions) error {
+	config, err := i.World.Connect(landscape.Garden)
+	if err == nil && to != nil {
+		err = to.Add(ctx, landscape.Garden, config)
+	}
+	return err
 }
 
 // last takes inventories until what mentions a shoot, and the folders, do not change any more, and records the last.

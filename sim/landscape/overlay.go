@@ -93,9 +93,16 @@ func ReferenceType(kind string) string {
 }
 
 // Asked says for which types of extension objects a landscape with these extensions asks, by kind. Of kind Extension
-// there is every type that an extension has.
+// Shoots have every type that an extension has, unless a patch takes it away.
 func Asked(all []Extension) (map[string][]string, error) {
+	var own []gardencorev1beta1.Extension
+	for _, e := range all {
+		for _, kindType := range e.Types() {
+			own = append(own, gardencorev1beta1.Extension{Type: kindType})
+		}
+	}
 	shoot, err := OverlayTyped("Shoot", &gardencorev1beta1.Shoot{Spec: gardencorev1beta1.ShootSpec{
+		Extensions: own,
 		Networking: &gardencorev1beta1.Networking{Type: ptr.To(ProviderType)},
 		Provider: gardencorev1beta1.Provider{Type: ProviderType, Workers: []gardencorev1beta1.Worker{{
 			Machine: gardencorev1beta1.Machine{Image: &gardencorev1beta1.ShootMachineImage{Name: MachineImage}},
@@ -148,11 +155,6 @@ func Asked(all []Extension) (map[string][]string, error) {
 	}
 	for _, extension := range spec.Extensions {
 		ask(extension.Type, extensionsv1alpha1.ExtensionResource)
-	}
-	for _, e := range all {
-		for _, own := range e.Types() {
-			ask(own, extensionsv1alpha1.ExtensionResource)
-		}
 	}
 	return asked, nil
 }

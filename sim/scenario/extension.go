@@ -309,11 +309,15 @@ func servedTypes(kind string, extensions []landscape.Extension) []string {
 	return served
 }
 
-// asker is the last file that has the field: it has the last word.
-func (f *ExtensionFlag) asker(extensions []landscape.Extension, name string) (file, path string) {
-	for i, e := range slices.Backward(extensions) {
-		if map[string]bool{fieldShoot: e.Shoot != nil, fieldWorkerPool: e.WorkerPool != nil, fieldSeed: e.Seed != nil}[name] {
-			return f.Files[i], "spec." + name
+// asker is the last file that has the field by which a kind is usually asked for: it has the last word. Or it is the
+// last one that changes something.
+func (f *ExtensionFlag) asker(extensions []landscape.Extension, usual string) (file, path string) {
+	for _, name := range []string{usual, fieldShoot, fieldWorkerPool, fieldSeed} {
+		for i, e := range slices.Backward(extensions) {
+			has := map[string]bool{fieldShoot: e.Shoot != nil, fieldWorkerPool: e.WorkerPool != nil, fieldSeed: e.Seed != nil}
+			if has[name] {
+				return f.Files[i], "spec." + name
+			}
 		}
 	}
 	return "", "" // without a field, the landscape asks for the reference provider's types

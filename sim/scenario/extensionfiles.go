@@ -39,6 +39,11 @@ func readFiles(path *field.Path, files []landscape.ExtensionFile, folder string)
 		if seen[file.Path] {
 			errs = append(errs, twice(at.Child("path"), file.Path, leaveOne))
 		}
+		for other := range seen {
+			if isBelow(file.Path, other) || isBelow(other, file.Path) {
+				errs = append(errs, field.Invalid(at.Child("path"), file.Path, "is no file and a folder at once; see "+other))
+			}
+		}
 		seen[file.Path] = true
 		switch {
 		case file.From != "" && file.Content != "":
@@ -63,7 +68,7 @@ func checkFilePath(at *field.Path, path string) field.ErrorList {
 		return field.ErrorList{field.Invalid(at, path, "must be the absolute path of a file, such as /etc/my/config.yaml")}
 	}
 	i := slices.IndexFunc(landscape.ReservedFolders(), func(folder string) bool {
-		return path == folder || strings.HasPrefix(path, folder+"/")
+		return path == folder || isBelow(path, folder) || isBelow(folder, path)
 	})
 	if i >= 0 {
 		return field.ErrorList{field.Forbidden(at, fmt.Sprintf(
@@ -71,6 +76,8 @@ func checkFilePath(at *field.Path, path string) field.ErrorList {
 	}
 	return nil
 }
+
+func isBelow(path, folder string) bool { return strings.HasPrefix(path, folder+"/") }
 
 // reasonOf an error about a file that its field names already.
 func reasonOf(err error) string {

@@ -42,8 +42,8 @@ const (
 	dataName     = "landscape"
 )
 
-// atRestName is a file in the folder of a landscape whose shoots were at rest when its end was requested.
-const atRestName = "at-rest"
+// settledName is a file in the folder of a landscape whose shoots had settled when its end was requested.
+const settledName = "settled"
 
 // refusalName is a file in the folder of a landscape that cannot be saved, with the reason.
 const refusalName = "not-to-be-saved"
@@ -67,17 +67,25 @@ func CheckSource(dir rundir.Dir) error {
 	return nil
 }
 
-// MarkAtRest writes down that the shoots of a landscape are at rest, before it is ended to be saved.
-func MarkAtRest(dir rundir.Dir) error {
-	if err := os.WriteFile(dir.Join(atRestName), nil, 0o600); err != nil {
-		return fmt.Errorf("mark the landscape %q as at rest: %w", dir.Name, err)
+// MarkSettled writes down that the shoots of a landscape have settled, before it is ended to be saved.
+func MarkSettled(dir rundir.Dir) error {
+	if err := os.WriteFile(dir.Join(settledName), nil, 0o600); err != nil {
+		return fmt.Errorf("mark the landscape %q as settled: %w", dir.Name, err)
 	}
 	return nil
 }
 
-// CanSave reports whether a landscape has ended at rest, and could not be saved then.
+// UnmarkSettled takes that back, for a landscape that did not end.
+func UnmarkSettled(dir rundir.Dir) error {
+	if err := os.Remove(dir.Join(settledName)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("take the mark off the landscape %q: %w", dir.Name, err)
+	}
+	return nil
+}
+
+// CanSave reports whether a landscape has ended when it had settled, and could not be saved then.
 func CanSave(dir rundir.Dir) bool {
-	_, err := os.Stat(dir.Join(atRestName))
+	_, err := os.Stat(dir.Join(settledName))
 	return err == nil && dir.Ended()
 }
 
@@ -163,7 +171,7 @@ func Save(ctx context.Context, dir rundir.Dir, path, kubernetes string, contents
 	if err := os.Rename(temporary, path); err != nil {
 		return fmt.Errorf("put the checkpoint in its place: %w", err)
 	}
-	return nil
+	return syncDisk(filepath.Dir(path)) // its name, too: the landscape is removed next
 }
 
 func manifestOf(dir rundir.Dir, kubernetes string, contents any) (m Manifest, err error) {

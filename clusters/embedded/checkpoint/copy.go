@@ -20,7 +20,7 @@ import (
 func isTransient(path string) bool {
 	first, rest, below := strings.Cut(path, "/")
 	switch first {
-	case ".transplant-landscape", "landscape.json", "ended", atRestName, "processes.jsonl", "images", "logs",
+	case ".transplant-landscape", "landscape.json", "ended", settledName, "processes.jsonl", "images", "logs",
 		"supervisor.log", "supervisor.log.1":
 		return true
 	case "clusters":
@@ -151,7 +151,7 @@ func copyFile(from, to string) error {
 	return errors.Join(err, target.Close())
 }
 
-// own gives a file the mode of another one, and its owner: who is not root has files of its own only.
+// own gives a file the mode of another one, and its owner: only root can give files to others.
 func own(path string, like fs.FileInfo) error {
 	if stat := like.Sys().(*syscall.Stat_t); os.Geteuid() == 0 {
 		if err := os.Lchown(path, int(stat.Uid), int(stat.Gid)); err != nil {

@@ -58,6 +58,8 @@ func shown(shoots []gardencorev1beta1.Shoot) []cli.Shoot {
 		}
 		one.Seed = cmp.Or(one.Seed, "-")
 		if last := shoot.Status.LastOperation; last != nil {
+			one.Settled = last.State == gardencorev1beta1.LastOperationStateSucceeded &&
+				ptr.Deref(shoot.Spec.SeedName, "") == ptr.Deref(shoot.Status.SeedName, "")
 			one.LastOperation = fmt.Sprintf("%s %s", last.Type, last.State)
 			if last.State == gardencorev1beta1.LastOperationStateProcessing {
 				one.LastOperation += fmt.Sprintf(" %d%%", last.Progress)

@@ -32,13 +32,14 @@ func TestHowShootsAreShown(t *testing.T) {
 	doing := &gardencorev1beta1.LastOperation{Type: "Migrate", State: "Processing", Progress: 43}
 	got := shown([]gardencorev1beta1.Shoot{
 		shoot("new", "", "", nil), shoot("bound", "a", "", nil), shoot("well", "a", "a", done),
-		shoot("moves", "b", "a", doing),
+		shoot("moves", "b", "a", doing), shoot("to-move", "b", "a", done),
 	})
 	want := []cli.Shoot{
 		{Name: "garden-p/new", Seed: "-", LastOperation: "-"}, {Name: "garden-p/bound", Seed: "bound to a",
 			LastOperation: "-"},
-		{Name: "garden-p/well", Seed: "a", LastOperation: "Create Succeeded"}, {Name: "garden-p/moves", Seed: "a, bound to b",
-			LastOperation: "Migrate Processing 43%"},
+		{Name: "garden-p/well", Seed: "a", LastOperation: "Create Succeeded", Settled: true},
+		{Name: "garden-p/moves", Seed: "a, bound to b", LastOperation: "Migrate Processing 43%"},
+		{Name: "garden-p/to-move", Seed: "a, bound to b", LastOperation: "Create Succeeded"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -30,8 +30,8 @@ func ConditionTypes() []gardencorev1beta1.ConditionType { return slices.Clone(co
 // IsWell reports whether every condition and constraint of a shoot that care writes is True, and was checked. A shoot
 // that sleeps is not well.
 func IsWell(shoot *gardencorev1beta1.Shoot) bool {
-	mine := slices.Concat(only(shoot.Status.Conditions, conditionTypes), only(shoot.Status.Constraints, constraintTypes))
-	return len(mine) > 0 && !Hibernated(shoot) && !slices.ContainsFunc(mine, func(c gardencorev1beta1.Condition) bool {
+	owned := slices.Concat(only(shoot.Status.Conditions, conditionTypes), only(shoot.Status.Constraints, constraintTypes))
+	return len(owned) > 0 && !Hibernated(shoot) && !slices.ContainsFunc(owned, func(c gardencorev1beta1.Condition) bool {
 		return c.Status != gardencorev1beta1.ConditionTrue
 	})
 }

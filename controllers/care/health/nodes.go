@@ -258,7 +258,7 @@ func (o nodes) names() map[string]bool {
 	return names
 }
 
-// HasLeases reports whether no Lease of a node or its agent has expired, and none lacks, as far as was seen.
+// HasLeases reports whether no Lease of a node or its agent has expired, and none is missing, as far as was seen.
 func (c *Cluster) HasLeases(now time.Time) bool {
 	valid := map[string]bool{}
 	for _, lease := range slices.Concat(c.NodeLeases.Items, c.NodeAgentLeases.Items) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -114,12 +115,17 @@ func (v *version) write(
 	return nil
 }
 
-// reread reports whether whoever has written first has saved nothing, as one who sets a finalizer. Then the state that
-// was collected is still newer than what it replaces. It says so once.
+// reread reports whether whoever has written first has only taken a finalizer off, as when a restore has ended. Then the
+// state that was collected is still newer than what it replaces. A finalizer that was added says that a migration has
+// begun since: the shoot may be another's. It says so once.
 func (v *version) reread(ctx context.Context) bool {
 	now, before := &gardencorev1beta1.ShootState{}, v.object
 	if v.again || v.Garden.Get(ctx, v.shoot, now) != nil || now.UID != before.UID || now.Generation != before.Generation ||
 		!maps.Equal(now.Annotations, before.Annotations) {
+		return false
+	}
+	isNew := func(finalizer string) bool { return !slices.Contains(before.Finalizers, finalizer) }
+	if slices.ContainsFunc(now.Finalizers, isNew) {
 		return false
 	}
 	same, err := v.same(now)

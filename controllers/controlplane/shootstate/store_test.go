@@ -384,14 +384,18 @@ func TestASpentStateIsKeptUntilItIsDeleted(t *testing.T) {
 	}
 }
 
-// Who sets or takes off a finalizer while a state is collected saves nothing: the state is not collected anew for it.
+// A finalizer that is taken off while a state is collected does not stop the save. One that is added does: a migration
+// has begun, and whoever stood still meanwhile must not save.
 func TestSave_WrittenMeanwhile_ConflictsIfSomethingWasSaved(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		change   func(*gardencorev1beta1.ShootState)
 		conflict bool
 	}{
-		"a finalizer":         {change: func(s *gardencorev1beta1.ShootState) { s.Finalizers = []string{"protected"} }},
+		"a finalizer is taken off": {change: func(s *gardencorev1beta1.ShootState) { s.Finalizers = nil }},
+		"a finalizer is added": {func(s *gardencorev1beta1.ShootState) {
+			s.Finalizers = append(s.Finalizers, "another.test/x")
+		}, true},
 		"another state":       {func(s *gardencorev1beta1.ShootState) { s.Spec.Gardener = nil }, true},
 		"saved, and the same": {func(s *gardencorev1beta1.ShootState) { s.Generation++ }, true},
 		"somebody leaves": {func(s *gardencorev1beta1.ShootState) {
@@ -402,6 +406,14 @@ func TestSave_WrittenMeanwhile_ConflictsIfSomethingWasSaved(t *testing.T) {
 			t.Parallel()
 			store, _ := newStore(t)
 			if err := store.Save(t.Context(), shootKey, of(sampleState())); err != nil {
+				t.Fatal(err)
+			}
+			protected := &gardencorev1beta1.ShootState{}
+			if err := store.Garden.Get(t.Context(), shootKey, protected); err != nil {
+				t.Fatal(err)
+			}
+			protected.Finalizers = []string{"protected.test/x"}
+			if err := store.Garden.Update(t.Context(), protected); err != nil {
 				t.Fatal(err)
 			}
 			newer := sampleState()
@@ -421,7 +433,7 @@ func TestSave_WrittenMeanwhile_ConflictsIfSomethingWasSaved(t *testing.T) {
 			if err := store.Garden.Get(t.Context(), shootKey, there); err != nil {
 				t.Fatal(err)
 			}
-			if saved, err := store.Load(t.Context(), shootKey); !c.conflict && (err != nil || len(there.Finalizers) != 1 ||
+			if saved, err := store.Load(t.Context(), shootKey); !c.conflict && (err != nil || len(there.Finalizers) != 0 ||
 				string(saved.Extensions[0].State.Raw) != `{"newer":true}`) {
 				t.Errorf("saved %+v with finalizers %q, %v", saved, there.Finalizers, err)
 			}

@@ -24,8 +24,8 @@ type Pending struct {
 	// the action, only a new request or time does: After asks the API server once, and calls it then. Nil: every event
 	// calls it.
 	Still func(ctx context.Context, known client.Reader) bool
-	// Rest is what is left of the action when that is there. It is called instead of the action when watches show so, for
-	// the same request and generation. Nil: the action is called.
+	// Rest continues the action after the wait. It is called instead of the action if watches show what was waited for,
+	// for the same request and generation. Nil: the action is called.
 	Rest func(ctx context.Context, obj extensionsv1alpha1.Object, cluster *Cluster) error
 }
 

@@ -184,7 +184,11 @@ func (p *Provider) waitForMachines(ctx context.Context, namespace string, pools 
 					if err != nil {
 						return err
 					}
-					return p.finish(ctx, obj, pools, cluster)
+					// Somebody has deleted what was waited for: the whole action makes it again.
+					if err := p.finish(ctx, obj, pools, cluster); !apierrors.IsNotFound(err) {
+						return err
+					}
+					return &contract.Pending{For: "the machine deployments to be made again", After: machinePoll}
 				}}
 		}
 	}

@@ -65,6 +65,10 @@ func (b *Embedded) start(ctx context.Context, c *claim, request run.Request) (wo
 	}
 	if request.From != nil {
 		options.From = request.From.(*checkpoint.Checkpoint)
+		// Of many runs, the later ones may be hours after the checkpoint was opened.
+		if err := environment.CheckWindow(options.From.Name, options.From.Made, time.Now()); err != nil {
+			return nil, err
+		}
 	}
 	s.Configure(&options)
 	l, err := embedded.Start(ctx, options)

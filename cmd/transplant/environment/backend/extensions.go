@@ -64,6 +64,14 @@ func (x *Extensions) Check(ctx context.Context, backend string, seeds []string) 
 	return run.CheckHosted(ctx, host, own, x.Files)
 }
 
+// CheckFrom is an error if there are extensions: a checkpoint has none.
+func (x *Extensions) CheckFrom() error {
+	if len(x.Files) > 0 {
+		return errors.New("--extension: a checkpoint has no third-party extensions; leave the flag out, or leave out --from")
+	}
+	return nil
+}
+
 // On sets an environment's extensions to those of the files.
 func (x *Extensions) On(s *environment.Environment) error {
 	own, err := x.Parse()
