@@ -48,8 +48,8 @@ func TestCheckpointSave_NotSettled_IsRefusedAndGoesOn(t *testing.T) {
 	}{
 		"a shoot is busy": {shoots: []cli.Shoot{well, busy}, want: "shoot garden-p/alpha has not settled: " +
 			"its last operation is Reconcile Processing 30%, on seed a"},
-		"a shoot is to move": {shoots: []cli.Shoot{moving}, want: "has not settled: its last operation is Create Succeeded, on " +
-			"seed a, bound to b"},
+		"a shoot is to move": {shoots: []cli.Shoot{moving}, want: "has not settled: its last operation is Create " +
+			"Succeeded, on seed a, bound to b"},
 		"unknown shoots":     {err: errors.New("no answer"), want: "its shoots are not known: no answer"},
 		"of another backend": {kind: true, want: "it is of backend kind: only those of backend embedded can be saved"},
 		"something is there": {args: []string{t.TempDir()}, want: "there is something of this name already: remove it"},

@@ -121,13 +121,13 @@ func (c *Cluster) serve(ctx context.Context) error {
 	if err != nil {
 		return c.explain(err)
 	}
-	_ = ready.Kinds(ctx, observer) // of a cluster that returns; an error is no matter: whoever needs the kind asks again
+	_ = ready.Kinds(ctx, observer) // of a cluster that returns; whoever needs a kind that is not ready asks again
 	return nil
 }
 
 // settle starts what else does not run, the node only if that is wanted, and waits until the cluster is ready. The node
-// can start as soon as the API server serves. The others wait until it is ready: kube-controller-manager polls only once
-// a second, and the scheduler needs its role.
+// can start as soon as the API server serves. The others wait until it is ready: kube-controller-manager polls only
+// once a second, and the scheduler needs its role.
 func (c *Cluster) settle(ctx context.Context, withNode bool) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()

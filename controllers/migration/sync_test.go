@@ -369,14 +369,14 @@ func TestStateSync_IsNews(t *testing.T) {
 		change func(*gardencorev1beta1.Shoot)
 		want   bool
 	}{
-		"progress":                              {change: func(s *gardencorev1beta1.Shoot) { s.Status.LastOperation.Progress = 40 }},
-		"a label":                               {change: func(s *gardencorev1beta1.Shoot) { s.Labels = map[string]string{"status": "healthy"} }},
-		"it ends":                               {func(s *gardencorev1beta1.Shoot) { s.Status.LastOperation.State = "Succeeded" }, true},
-		"a new one":                             {func(s *gardencorev1beta1.Shoot) { s.Status.LastOperation.Type = "Restore" }, true},
-		"it is bound to another seed":           {func(s *gardencorev1beta1.Shoot) { s.Spec.SeedName = ptr.To("b") }, true},
-		"it was bound elsewhere, and came back": {func(s *gardencorev1beta1.Shoot) { s.Generation += 2 }, true},
-		"something was written":                 {change: func(s *gardencorev1beta1.Shoot) { s.ResourceVersion = "11" }},
-		"the garden went back":                  {func(s *gardencorev1beta1.Shoot) { s.ResourceVersion = "5" }, true},
+		"progress":             {change: func(s *gardencorev1beta1.Shoot) { s.Status.LastOperation.Progress = 40 }},
+		"a label":              {change: func(s *gardencorev1beta1.Shoot) { s.Labels = map[string]string{"a": "b"} }},
+		"it ends":              {func(s *gardencorev1beta1.Shoot) { s.Status.LastOperation.State = "Succeeded" }, true},
+		"a new one":            {func(s *gardencorev1beta1.Shoot) { s.Status.LastOperation.Type = "Restore" }, true},
+		"bound elsewhere":      {func(s *gardencorev1beta1.Shoot) { s.Spec.SeedName = ptr.To("b") }, true},
+		"bound there and back": {func(s *gardencorev1beta1.Shoot) { s.Generation += 2 }, true},
+		"written":              {change: func(s *gardencorev1beta1.Shoot) { s.ResourceVersion = "11" }},
+		"the garden went back": {func(s *gardencorev1beta1.Shoot) { s.ResourceVersion = "5" }, true},
 	} {
 		r := &StateSync{Factory: &controlplane.Factory{Settings: scope.Settings{SeedName: "a"}}}
 		before := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "9"}}

@@ -98,9 +98,9 @@ type inventories struct{ *scope }
 
 // first are taken once every actor and extension is ready and nothing comes or goes any more: what belongs to the
 // landscape itself must not be taken for something that the scenario has left. Before the landscape's own actors make
-// something, they or whom they wait for write to the garden or a seed. So two looks between which nobody has written are
-// enough. A third-party extension may be silent before it makes something: then nothing may come or go for the quiet
-// time.
+// something, they or whom they wait for write to the garden or a seed. So two looks between which nobody has written
+// are enough. A third-party extension may be silent before it makes something: then nothing may come or go for the
+// quiet time.
 func (i inventories) first(ctx context.Context) error {
 	if i.Prepared != nil {
 		i.Prepared.record(i.Journal)

@@ -115,9 +115,9 @@ func (v *version) write(
 	return nil
 }
 
-// reread reports whether whoever has written first has only taken a finalizer off, as when a restore has ended. Then the
-// state that was collected is still newer than what it replaces. A finalizer that was added says that a migration has
-// begun since: the shoot may be another's. It says so once.
+// reread reports whether whoever has written first has only taken a finalizer off, as when a restore has ended. Then
+// the state that was collected is still newer than what it replaces. A finalizer that was added says that a migration
+// has begun since: the shoot may be another's. It says so once.
 func (v *version) reread(ctx context.Context) bool {
 	now, before := &gardencorev1beta1.ShootState{}, v.object
 	if v.again || v.Garden.Get(ctx, v.shoot, now) != nil || now.UID != before.UID || now.Generation != before.Generation ||
