@@ -2,6 +2,7 @@ package run
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -24,6 +25,31 @@ import (
 // NewRunCommand is the command `run NAME|FILE…`, with the backends that the program has, by name.
 func NewRunCommand(backends map[string]Backend) *cobra.Command {
 	return newRunCommand(backends, engine.Patience{})
+}
+
+// claimSelected selects and checks what is to be run, and claims the landscapes for it. It starts and writes nothing
+// else.
+func (r *runner) claimSelected(ctx context.Context, arguments []string) (*plan, error) {
+	files, err := r.selection.Files(arguments)
+	if err != nil {
+		return nil, err
+	}
+	accepted, err := r.accept(ctx, files)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.open(accepted); err != nil {
+		return nil, err
+	}
+	if err := r.warn(r.out, accepted); err != nil {
+		return nil, err
+	}
+	if equipped, asks := accepted.backend.(Equipped); asks {
+		if err := equipped.Available(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return accepted, r.claim(accepted)
 }
 
 // newRunCommand has runs wait as patience says; the zero value takes the defaults.
@@ -85,26 +111,8 @@ that of the gravest verdict.`,
 			}
 			r.backendFlags = givenBackend(command.Flags(), own[r.backend])
 			r.out = command.OutOrStdout()
-			files, err := r.selection.Files(arguments)
+			accepted, err := r.claimSelected(ctx, arguments)
 			if err != nil {
-				return notRun{err}
-			}
-			accepted, err := r.accept(ctx, files)
-			if err != nil {
-				return notRun{err}
-			}
-			if err := r.open(accepted); err != nil {
-				return notRun{err}
-			}
-			if err := r.warn(r.out, accepted); err != nil {
-				return notRun{err}
-			}
-			if equipped, asks := accepted.backend.(Equipped); asks {
-				if err := equipped.Available(ctx); err != nil {
-					return notRun{err}
-				}
-			}
-			if err := r.claim(accepted); err != nil {
 				return notRun{err}
 			}
 			defer func() { _ = accepted.release() }() // the kernel does it, too: the program ends
