@@ -92,7 +92,7 @@ func gardenletReady(seed *gardencorev1beta1.Seed) bool {
 //
 // On a seed, gardenlet and provider wait until the control planes of its shoots are ready. They would find these
 // unwell, and say so, as after a loss of the seed. garden-controller-manager starts when all seeds have been heard of:
-// it would hold those for silent that take long.
+// it would take those for silent that take long.
 func (s *Environment) resume(ctx context.Context, l *embedded.Landscape) error {
 	began := metav1.Now().Rfc3339Copy() // no node runs yet
 	garden, err := ObserverClient(l, landscape.Garden)
@@ -123,7 +123,7 @@ func resumeSeed(ctx context.Context, l *embedded.Landscape, seed string, began m
 	if err != nil {
 		return err
 	}
-	release := holdActors(ctx, cluster.(*embedded.Cluster))
+	release := pauseActors(ctx, cluster.(*embedded.Cluster))
 	err = resumeNode(ctx, l, seed, began, func(pod *corev1.Pod) bool { return pod.Labels[constants.LabelRole] != "" })
 	if err := errors.Join(err, release()); err != nil {
 		return err
@@ -151,26 +151,27 @@ func resumeNode(ctx context.Context, l *embedded.Landscape, name string, began m
 	return awaitRestarted(ctx, c, name, began, wanted)
 }
 
-// holdPoll is shorter than a program of ours takes to reach any API.
-const holdPoll = 20 * time.Millisecond
+// pausePoll is shorter than a program of ours takes to reach any API.
+const pausePoll = 20 * time.Millisecond
 
-// holdActors stops gardenlet and provider of a seed as soon as they are started, until the returned function is called.
-func holdActors(ctx context.Context, c *embedded.Cluster) (release func() error) {
+// pauseActors stops gardenlet and provider of a seed as soon as they are started, until the returned function is
+// called.
+func pauseActors(ctx context.Context, c *embedded.Cluster) (release func() error) {
 	ctx, cancel := context.WithCancel(ctx)
-	held := map[process.ID]process.Program{}
+	paused := map[process.ID]process.Program{}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for ctx.Err() == nil {
 			found, _ := c.Containers(ctx) // else it is looked again
 			for _, p := range found {
-				if _, is := held[p.ID]; !is && isHeld(p) && p.Signal(syscall.SIGSTOP) == nil {
-					held[p.ID] = p
+				if _, is := paused[p.ID]; !is && isPaused(p) && p.Signal(syscall.SIGSTOP) == nil {
+					paused[p.ID] = p
 				}
 			}
 			select {
 			case <-ctx.Done():
-			case <-time.After(holdPoll):
+			case <-time.After(pausePoll):
 			}
 		}
 	}()
@@ -178,14 +179,14 @@ func holdActors(ctx context.Context, c *embedded.Cluster) (release func() error)
 		cancel()
 		<-done
 		var errs []error
-		for _, p := range held {
+		for _, p := range paused {
 			errs = append(errs, p.Signal(syscall.SIGCONT))
 		}
 		return errors.Join(errs...)
 	}
 }
 
-func isHeld(p process.Program) bool {
+func isPaused(p process.Program) bool {
 	return len(p.Args) > 1 && (p.Args[1] == "gardenlet" || p.Args[1] == "extensions")
 }
 

@@ -97,15 +97,15 @@ func TestCheckRestarted_StatusOfBefore_IsNotReady(t *testing.T) {
 	}
 }
 
-// Only what the harness holds back itself is held, and not what the shoots consist of.
-func TestIsHeld_ControlPlanes_AreNot(t *testing.T) {
+// Gardenlet and provider are paused, and nothing that a shoot consists of.
+func TestIsPaused_ControlPlanes_AreNot(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]bool{
 		"transplant gardenlet --x": true, "transplant extensions": true, "transplant gateway": false,
 		"transplant etcd-guard": false, "kube-apiserver --x": false, "transplant": false,
 	} {
-		if got := isHeld(process.Program{Args: strings.Fields(args)}); got != want {
-			t.Errorf("%q is held: %t", args, got)
+		if got := isPaused(process.Program{Args: strings.Fields(args)}); got != want {
+			t.Errorf("%q is paused: %t", args, got)
 		}
 	}
 }
