@@ -39,6 +39,7 @@ func TestHeartbeat(t *testing.T) {
 		Garden: garden, Seed: fake.NewClientBuilder().WithScheme(scheme).WithObjects(
 			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}}).Build(),
 		Clock: testingclock.NewFakePassiveClock(time.Unix(1000, 0)), SeedName: "a", Version: "v1", Interval: time.Second,
+		Alive: neverSeen,
 	}
 	for _, step := range []struct {
 		stop string
@@ -118,7 +119,7 @@ func TestHeartbeat_ReadsTheSeedWhenItMayHaveChanged(t *testing.T) {
 		}),
 		Seed: fake.NewClientBuilder().WithScheme(scheme).WithObjects(
 			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}}).Build(),
-		Clock: clock, SeedName: "a", Interval: time.Second,
+		Clock: clock, SeedName: "a", Interval: time.Second, Alive: neverSeen,
 	}
 	const patched, read = "patch *v1.Lease", "get *v1beta1.Seed"
 	silence := func() { // as the garden-controller-manager does
@@ -171,5 +172,38 @@ func TestHeartbeat_ReadsTheSeedWhenItMayHaveChanged(t *testing.T) {
 			t.Errorf("beat %d leaves the condition %s", i, now.Status.Conditions[0].Status)
 		}
 		h.Reported(now) // by the watch
+	}
+}
+
+func neverSeen() time.Time { return time.Time{} }
+
+// A beat asks the seed's API server, unless it has answered something else within the interval.
+func TestHeartbeat_ServerSeenToServe_IsNotAsked(t *testing.T) {
+	t.Parallel()
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), gardencorev1beta1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	seed := &gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "uid-a"}}
+	now := time.Unix(1000, 0)
+	for seen, missed := range map[time.Time]bool{
+		now: false, now.Add(-999 * time.Millisecond): false, now.Add(-time.Second): true, {}: true,
+	} {
+		asked := 0
+		h := &Heartbeat{
+			Garden: fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(seed).WithObjects(seed).Build(),
+			Seed: interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
+				Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+					asked++
+					return errors.New("the seed is away")
+				},
+			}),
+			Clock: testingclock.NewFakePassiveClock(now), SeedName: "a", Interval: time.Second,
+			Alive: func() time.Time { return seen },
+		}
+		err := h.beat(t.Context())
+		if (err != nil) != missed || (asked > 0) != missed {
+			t.Errorf("seen at %v: asked %d times, %v; want missed: %t", seen, asked, err, missed)
+		}
 	}
 }

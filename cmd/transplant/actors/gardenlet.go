@@ -135,6 +135,8 @@ func (f *gardenletFlags) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	pulse := &connection.Pulse{Clock: clock.RealClock{}}
+	seedConfig.Wrap(pulse.Wrap)
 	cloudConfig, err := connection.Load(f.cloudKubeconfig, gardenlet, callsPerSecond)
 	if err != nil {
 		return err
@@ -170,7 +172,7 @@ func (f *gardenletFlags) run(ctx context.Context) error {
 	if err := ringOnChange(ctx, seedCluster, mgr, factory.Bell); err != nil {
 		return err
 	}
-	heartbeat, err := f.heartbeat(ctx, mgr, factory)
+	heartbeat, err := f.heartbeat(ctx, mgr, factory, pulse)
 	if err != nil {
 		return err
 	}
@@ -327,11 +329,11 @@ func (f *gardenletFlags) flows(empty shoot.Cleanup, release migration.Releaser) 
 }
 
 // heartbeat hears from the manager's watch when the Seed changes; it beats without that watch, too.
-func (f *gardenletFlags) heartbeat(ctx context.Context, mgr manager.Manager,
-	factory *controlplane.Factory) (*seed.Heartbeat, error) {
+func (f *gardenletFlags) heartbeat(ctx context.Context, mgr manager.Manager, factory *controlplane.Factory,
+	pulse *connection.Pulse) (*seed.Heartbeat, error) {
 	h := &seed.Heartbeat{
 		Garden: factory.Garden, Seed: factory.Seed, Clock: factory.Clock,
-		SeedName: f.settings.SeedName, Version: Version, Interval: f.leaseInterval,
+		SeedName: f.settings.SeedName, Version: Version, Interval: f.leaseInterval, Alive: pulse.Last,
 	}
 	return h, ringFor(ctx, mgr.GetCache(), &gardencorev1beta1.Seed{}, func(o client.Object, _ bool) {
 		if o.GetName() == f.settings.SeedName {
