@@ -12,6 +12,7 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -84,6 +85,9 @@ type ObjectPage struct {
 	Next  string   `json:"next,omitempty"`
 }
 
+// Name of the bucket.
+func (b BucketContent) Name() string { return b.bucket }
+
 func (b BucketContent) path(key string) []string {
 	return append([]string{KindBuckets, b.bucket, KindObjects}, strings.Split(key, "/")...)
 }
@@ -149,6 +153,67 @@ func (b BucketContent) Head(ctx context.Context, key string) (*Object, error) {
 // Delete removes the object; NotFound when it is gone already.
 func (b BucketContent) Delete(ctx context.Context, key string) error {
 	return b.client.do(ctx, request{method: http.MethodDelete, path: b.path(key)}, nil)
+}
+
+// MaxBatch is how many calls a batch may have.
+const MaxBatch = 1000
+
+// BatchCall is a call of a batch: it copies an object to the key, or deletes the one that is there.
+type BatchCall struct {
+	Key string `json:"key"`
+	// Copy names the object that is copied, if the call copies one. It never replaces an object.
+	Copy *CopySource `json:"copy,omitempty"`
+}
+
+// CopySource is an object that the cloud copies by itself, and the digest that its content must have.
+type CopySource struct {
+	Bucket string `json:"bucket"`
+	Key    string `json:"key"`
+	Digest string `json:"digest"`
+}
+
+// Batch makes several calls by one request, in their order, and returns what each has come to: the error that it would
+// have had by itself, or nil. A refused call stops none behind it. If Batch itself returns an error, some of them may
+// have been made. What a copy reads is checked against the digest; if it does not match, nothing is written, and the
+// error has code Damaged.
+func (b BucketContent) Batch(ctx context.Context, calls []BatchCall) ([]error, error) {
+	results := make([]error, 0, len(calls))
+	for part := range slices.Chunk(calls, MaxBatch) {
+		answers, err := listOf[*Error](ctx, b.client, request{method: http.MethodPost,
+			path: []string{KindBuckets, b.bucket, "batch"}, body: part})
+		if err == nil && len(answers) != len(part) {
+			err = fmt.Errorf("parse the answer of a batch: %d results for %d calls", len(answers), len(part))
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, refused := range answers {
+			if refused == nil {
+				results = append(results, nil)
+			} else {
+				results = append(results, refused)
+			}
+		}
+	}
+	return results, nil
+}
+
+// DeleteAll removes objects by as few requests as possible. That one is gone already is no error.
+func (b BucketContent) DeleteAll(ctx context.Context, keys ...string) error {
+	calls := make([]BatchCall, 0, len(keys))
+	for _, key := range keys {
+		calls = append(calls, BatchCall{Key: key})
+	}
+	results, err := b.Batch(ctx, calls)
+	if err != nil {
+		return err
+	}
+	for i, err := range results {
+		if err != nil && !IsNotFound(err) {
+			return fmt.Errorf("delete the object %q: %w", keys[i], err)
+		}
+	}
+	return nil
 }
 
 // List reads one page of objects.

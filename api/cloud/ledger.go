@@ -33,6 +33,7 @@ const (
 	VerbSet      = "set"  // of a fault
 	VerbHeal     = "heal" // of a fault
 	VerbSnapshot = "snapshot"
+	VerbBatch    = "batch" // of copies and deletions of objects, each of which is recorded as what it is
 )
 
 // LedgerEntry records one mutating call, refused ones included. The ledger is append-only: the state of the cloud is

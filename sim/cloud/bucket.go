@@ -1,9 +1,11 @@
 package cloud
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -88,13 +90,22 @@ type objects struct {
 	log   logr.Logger
 }
 
-// put stores the content under a name of its own first; the entry in the ledger makes it the object's.
 func (o objects) put(c *call, w http.ResponseWriter, r *http.Request) error {
-	bucket, key := r.PathValue("bucket"), r.PathValue("key")
-	if err := api.ValidateKey(key); err != nil {
-		return o.db.refuseBefore(c, refusal.Invalid("%v", err))
+	object := api.Object{Bucket: r.PathValue("bucket"), Key: r.PathValue("key")}
+	row, err := o.write(r.Context(), c, object, r.Header.Get("If-None-Match") == "*", r.Body)
+	if err != nil {
+		return err
 	}
-	createOnly := r.Header.Get("If-None-Match") == "*"
+	return answer(w, present(c, row, o.db.clock.Now()))
+}
+
+// write stores the content under a name of its own first; the entry in the ledger makes it the object's.
+func (o objects) write(ctx context.Context, c *call, of api.Object, createOnly bool,
+	content io.Reader) (api.Resource, error) {
+	bucket, key := of.Bucket, of.Key
+	if err := api.ValidateKey(key); err != nil {
+		return nil, o.db.refuseBefore(c, refusal.Invalid("%v", err))
+	}
 	admit := func(v *view) (*storedObject, error) {
 		before, err := findObject(v, bucket, key)
 		if err == nil && createOnly {
@@ -113,11 +124,11 @@ func (o objects) put(c *call, w http.ResponseWriter, r *http.Request) error {
 		}
 		return admit(v)
 	}); err != nil {
-		return o.db.refuseBefore(c, err)
+		return nil, o.db.refuseBefore(c, err)
 	}
-	object := &storedObject{Object: api.Object{Bucket: bucket, Key: key}, Blob: objectID(bucket, key) + "." + randomHex(8)}
-	if err := o.upload(r, object); err != nil {
-		return o.db.refuseBefore(c, err)
+	object := &storedObject{Object: of, Blob: objectID(bucket, key) + "." + randomHex(8)}
+	if err := o.upload(ctx, object, content); err != nil {
+		return nil, o.db.refuseBefore(c, err)
 	}
 	var replaced *storedObject
 	row, err := o.db.mutate(c, func(v *view) (change, error) {
@@ -132,34 +143,35 @@ func (o objects) put(c *call, w http.ResponseWriter, r *http.Request) error {
 	})
 	if err != nil {
 		o.blobs.Remove(object.Blob)
-		return err
+		return nil, err
 	}
 	if replaced != nil {
 		o.blobs.Remove(replaced.Blob)
 	}
-	return answer(w, present(c, row, o.db.clock.Now()))
+	return row, nil
 }
 
-func (o objects) upload(r *http.Request, object *storedObject) error {
+// upload stores the content, and refuses one that is not what the object's digest says, if it has one.
+func (o objects) upload(ctx context.Context, object *storedObject, content io.Reader) error {
 	sum := sha256.New()
-	size, err := o.blobs.Write(r.Context(), object.Blob, io.TeeReader(r.Body, sum))
+	size, err := o.blobs.Write(ctx, object.Blob, io.TeeReader(content, sum))
 	if err != nil {
 		return refusal.New(api.CodeUnavailable, "RequestTimeout", "The object '%s' could not be received: %v", object.Key,
 			err)
 	}
-	object.Size, object.Digest = size, "sha256:"+hex.EncodeToString(sum.Sum(nil))
+	found := "sha256:" + hex.EncodeToString(sum.Sum(nil))
+	if wanted := object.Digest; wanted != "" && found != wanted {
+		o.blobs.Remove(object.Blob)
+		return refusal.New(api.CodeDamaged, "BadDigest", "The content of the object '%s' has digest %s, not %s", object.Key,
+			found, wanted)
+	}
+	object.Size, object.Digest = size, found
 	return nil
 }
 
 func (o objects) get(c *call, w http.ResponseWriter, r *http.Request) error {
-	bucket, key := r.PathValue("bucket"), r.PathValue("key")
-	if err := o.checkRead(c, bucket, key); err != nil {
-		return err
-	}
-	if o.db.faults.Missing(c.subject(), &c.harm) {
-		return noSuchKey(key)
-	}
-	object, body, err := o.open(r, r.URL.Query().Get("describe") != "true")
+	object, body, err := o.read(r.Context(), c, r.PathValue("bucket"), r.PathValue("key"),
+		r.URL.Query().Get("describe") != "true")
 	if err != nil {
 		return err
 	}
@@ -169,7 +181,7 @@ func (o objects) get(c *call, w http.ResponseWriter, r *http.Request) error {
 	defer body.Close()
 	description, err := json.Marshal(&object.Object)
 	if err != nil {
-		return fmt.Errorf("marshal the description of object %q: %w", key, err)
+		return fmt.Errorf("marshal the description of object %q: %w", object.Key, err)
 	}
 	w.Header().Set(api.HeaderObject, string(description))
 	w.Header().Set("Content-Length", strconv.FormatInt(object.Size, 10))
@@ -179,6 +191,18 @@ func (o objects) get(c *call, w http.ResponseWriter, r *http.Request) error {
 		panic(http.ErrAbortHandler) // a clean end would look like the whole object
 	}
 	return nil
+}
+
+// read finds an object that the caller may see and no fault hides, and opens its content.
+func (o objects) read(ctx context.Context, c *call, bucket, key string, withBody bool) (*storedObject, io.ReadCloser,
+	error) {
+	if err := o.checkRead(c, bucket, key); err != nil {
+		return nil, nil, err
+	}
+	if o.db.faults.Missing(c.subject(), &c.harm) {
+		return nil, nil, noSuchKey(key)
+	}
+	return o.open(ctx, bucket, key, withBody)
 }
 
 // checkRead says whether the caller may see the key, or the keys with a prefix.
@@ -194,15 +218,15 @@ func (o objects) checkRead(c *call, bucket, key string) error {
 
 // open looks the object up and opens its content. The content of an object replaced in between is gone, so it
 // looks again then.
-func (o objects) open(r *http.Request, withBody bool) (*storedObject, io.ReadCloser, error) {
+func (o objects) open(ctx context.Context, bucket, key string, withBody bool) (*storedObject, io.ReadCloser, error) {
 	for attempt := 1; ; attempt++ {
 		object, err := look(o.db, func(v *view) (*storedObject, error) {
-			return findObject(v, r.PathValue("bucket"), r.PathValue("key"))
+			return findObject(v, bucket, key)
 		})
 		if err != nil || !withBody {
 			return object, nil, err
 		}
-		body, err := o.blobs.Open(r.Context(), object.Blob)
+		body, err := o.blobs.Open(ctx, object.Blob)
 		if err == nil {
 			return object, body, nil
 		}
@@ -213,19 +237,22 @@ func (o objects) open(r *http.Request, withBody bool) (*storedObject, io.ReadClo
 }
 
 func (o objects) delete(c *call, w http.ResponseWriter, r *http.Request) error {
+	return outcome(w, struct{}{}, o.remove(c, r.PathValue("bucket"), r.PathValue("key")))
+}
+
+func (o objects) remove(c *call, bucket, key string) error {
 	var deleted *storedObject
 	_, err := o.db.mutate(c, func(v *view) (change, error) {
 		var err error
-		if deleted, err = findObject(v, r.PathValue("bucket"), r.PathValue("key")); err != nil {
+		if deleted, err = findObject(v, bucket, key); err != nil {
 			return change{}, err
 		}
 		return change{id: deleted.ID, name: deleted.Key, before: deleted}, nil
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		o.blobs.Remove(deleted.Blob)
 	}
-	o.blobs.Remove(deleted.Blob)
-	return answer(w, struct{}{})
+	return err
 }
 
 const maxPage = 1000
@@ -275,4 +302,87 @@ func pageOf(v *view, bucket, prefix, after string, limit int) *api.ObjectPage {
 		page.Items = append(page.Items, v.rows[api.KindObjects][objectID(bucket, key)].(*storedObject).Object)
 	}
 	return page
+}
+
+// batch makes the calls of a request one after the other. Each is allowed, harmed, fenced, recorded and counted as if
+// it had come by itself.
+func (s *Server) batch(o objects) handler {
+	return func(c *call, w http.ResponseWriter, r *http.Request) error {
+		var calls []api.BatchCall
+		if _, err := readBody(w, r, &calls); err != nil {
+			return s.db.refuseBefore(c, err)
+		}
+		if len(calls) > api.MaxBatch {
+			return s.db.refuseBefore(c, refusal.Invalid("A batch has at most %d calls, not %d", api.MaxBatch, len(calls)))
+		}
+		results := make([]*api.Error, len(calls))
+		for i, wanted := range calls {
+			err := s.part(r.Context(), c, o, r.PathValue("bucket"), wanted)
+			if errors.Is(err, faultbook.ErrDropped) {
+				panic(http.ErrAbortHandler) // as for a call by itself
+			}
+			if err != nil {
+				results[i] = refusal.Of(err)
+				results[i].RequestID = c.requestID
+			}
+		}
+		return answer(w, map[string]any{"items": results})
+	}
+}
+
+// part makes one call of a batch.
+func (s *Server) part(ctx context.Context, c *call, o objects, bucket string, wanted api.BatchCall) (err error) {
+	verb := api.VerbDelete
+	if wanted.Copy != nil {
+		verb = api.VerbPut
+	}
+	one := c.of(verb, objectID(bucket, wanted.Key))
+	defer func() {
+		s.metrics.called(one, err)
+		c.harm.Dropped = c.harm.Dropped || one.harm.Dropped
+	}()
+	if err := s.admit(ctx, one); errors.Is(err, faultbook.ErrDropped) {
+		return err
+	} else if err != nil {
+		return s.db.refuseBefore(one, err)
+	}
+	if wanted.Copy == nil {
+		return o.remove(one, bucket, wanted.Key)
+	}
+	body, err := s.readFor(ctx, one, o, *wanted.Copy)
+	if errors.Is(err, faultbook.ErrDropped) {
+		return err
+	} else if err != nil {
+		return s.db.refuseBefore(one, err)
+	}
+	defer body.Close()
+	_, err = o.write(ctx, one, api.Object{Bucket: bucket, Key: wanted.Key, Digest: wanted.Copy.Digest}, true, body)
+	return err
+}
+
+// readFor opens what a call copies, as a read of the caller would.
+func (s *Server) readFor(ctx context.Context, c *call, o objects, from api.CopySource) (io.ReadCloser, error) {
+	if from.Digest == "" {
+		return nil, refusal.Invalid("copy.digest: the digest of the object '%s' is missing", from.Key)
+	}
+	one := c.of(api.VerbGet, objectID(from.Bucket, from.Key))
+	if err := s.admit(ctx, one); err != nil {
+		return nil, err
+	}
+	if one.harm.Dropped {
+		return nil, faultbook.ErrDropped
+	}
+	_, body, err := o.read(ctx, one, from.Bucket, from.Key, true)
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{s.db.faults.Damage(one.subject(), &one.harm, body), body}, nil
+}
+
+// of is a call that is made as a part of this one.
+func (c *call) of(verb, id string) *call {
+	return &call{identity: c.identity, scope: c.scope, verb: verb, kind: c.kind, id: id, requestID: c.requestID}
 }

@@ -214,3 +214,60 @@ var errBroken = errors.New("the source broke")
 type failing struct{}
 
 func (*failing) Read([]byte) (int, error) { return 0, errBroken }
+
+// The calls of a batch are made in their order. Each has its own result, its own entry in the ledger, and the request
+// of the batch.
+func TestBatch_CallsOfAllSorts_EachIsMadeAndRecordedByItself(t *testing.T) {
+	t.Parallel()
+	cloud := start(t, Options{})
+	client, ctx := cloud.as(t, "extensions-a").WithScope(api.Scope{Shoot: "alpha", Epoch: 7}), t.Context()
+	bucket := bucketOf(t, client)
+	must(client.Buckets().Create(ctx, &api.Bucket{Name: "target"}))(t)
+	object := must(bucket.Put(ctx, "e1/full", strings.NewReader("content"), api.PutOptions{}))(t)
+	before := len(cloud.ledgerOf(t))
+	from := func(key, digest string) *api.CopySource {
+		return &api.CopySource{Bucket: "backups", Key: key, Digest: digest}
+	}
+	results := must(client.Bucket("target").Batch(ctx, []api.BatchCall{
+		{Key: "none"}, {Key: "a", Copy: from("e1/full", object.Digest)}, {Key: "a", Copy: from("e1/full", object.Digest)},
+		{Key: "b", Copy: from("none", object.Digest)}, {Key: "b", Copy: from("e1/full", "sha256:00")},
+		{Key: "b", Copy: from("e1/full", "")}, {Key: "../b", Copy: from("e1/full", object.Digest)}, {Key: "a"},
+		{Key: "a", Copy: from("e1/full", object.Digest)},
+	}))(t)
+	var got []api.Code
+	for _, err := range results {
+		got = append(got, api.CodeOf(err))
+	}
+	want := []api.Code{api.CodeNotFound, "", api.CodeAlreadyExists, api.CodeNotFound, api.CodeDamaged, api.CodeInvalid,
+		api.CodeInvalid, "", ""}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("results (-want +got):\n%s", diff)
+	}
+	if copied := must(client.Bucket("target").Read(ctx, "a"))(t); string(copied) != "content" {
+		t.Errorf("the copy reads %q", copied)
+	}
+	if kept := contents(t, cloud); kept != 2 {
+		t.Errorf("%d contents are kept of an object and its copy", kept)
+	}
+	entries := cloud.ledgerOf(t)[before:]
+	if len(entries) != len(want) {
+		t.Fatalf("%d calls are recorded as %d", len(want), len(entries))
+	}
+	for i, entry := range entries {
+		verb := api.VerbPut
+		if i == 0 || i == 7 {
+			verb = api.VerbDelete
+		}
+		if took := want[i] == ""; entry.Took() != took || !took && entry.Outcome != string(want[i]) {
+			t.Errorf("call %d is recorded with outcome %s", i, entry.Outcome)
+		}
+		if entry.Verb != verb || entry.Epoch != 7 || entry.RequestID != entries[0].RequestID || entry.RequestID == "" {
+			t.Errorf("call %d is recorded as %+v", i, entry)
+		}
+	}
+	if got := must(client.Bucket("target").Batch(ctx, nil))(t); len(got) != 0 {
+		t.Errorf("no calls have results %v", got)
+	}
+	_, err := cloud.as(t, "nobody").Bucket("target").Batch(ctx, []api.BatchCall{{Key: "a"}})
+	wantCode(t, err, api.CodeUnauthenticated)
+}

@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"bytes"
+	"errors"
 	"strconv"
 	"strings"
 	"testing"
@@ -315,6 +316,33 @@ func TestObjectFaults(t *testing.T) {
 	_, err = bucket.Put(ctx, "e1/delta-3", strings.NewReader("x"), api.PutOptions{})
 	wantCode(t, err, api.CodeUnavailable)
 	wantHits(t, heal, 1, 1)
+
+	// A copy is harmed by what harms a read of its source, or a write of its target; a batch only by what harms its calls.
+	source := must(bucket.Head(ctx, "e1/delta-1"))(t)
+	copyOf := func() error {
+		results, err := bucket.Batch(ctx, []api.BatchCall{{Key: "e3/copy", Copy: &api.CopySource{Bucket: "backups",
+			Key: source.Key, Digest: source.Digest}}})
+		return errors.Join(append(results, err)...)
+	}
+	for _, harm := range []struct {
+		match  api.Match
+		effect api.Effect
+		code   api.Code
+	}{
+		{match, api.Effect{Damage: true}, api.CodeDamaged},
+		{match, api.Effect{Missing: true}, api.CodeNotFound},
+		{api.Match{Verbs: []string{api.VerbGet}}, api.Effect{Error: &api.ErrorEffect{Code: api.CodeDepleted}},
+			api.CodeDepleted},
+		{api.Match{IDPrefix: "backups/e3/"}, api.Effect{Error: &api.ErrorEffect{Code: api.CodeDepleted}}, api.CodeDepleted},
+		{match, api.Effect{Drop: api.DropRequest}, ""},
+		{match, api.Effect{Drop: api.DropAnswer}, ""},
+	} {
+		heal = inject(t, cloud, api.Fault{Match: harm.match, Effect: harm.effect})
+		if err := copyOf(); err == nil || api.CodeOf(err) != harm.code {
+			t.Errorf("%+v: the copy ends with %v, want code %q", harm.effect, err, harm.code)
+		}
+		wantHits(t, heal, 1, 1)
+	}
 
 	if got := must(bucket.Read(ctx, "e1/delta-1"))(t); string(got) != "content of e1/delta-1" {
 		t.Errorf("healed object reads %q", got)

@@ -67,7 +67,8 @@ func TestStaleEpochs(t *testing.T) {
 	}
 }
 
-var mutationNames = []string{"create", "update", "delete", "put object", "put record", "reboot"}
+var mutationNames = []string{"create", "update", "delete", "put object", "copy object", "delete object", "put record",
+	"reboot"}
 
 // mutations makes one call of each sort in the scope, on objects that another has made.
 func mutations(t *testing.T, maker *api.Client, cloud *testCloud, scope api.Scope) map[string]error {
@@ -76,9 +77,14 @@ func mutations(t *testing.T, maker *api.Client, cloud *testCloud, scope api.Scop
 	network := must(maker.Networks().Create(ctx, &api.Network{CIDR: "10.0.0.0/16"}))(t)
 	machine := must(maker.Machines().Create(ctx, &api.Machine{Type: "small"}))(t)
 	zone := must(maker.Zones().Create(ctx, &api.Zone{Name: "example.test"}))(t)
-	bucketOf(t, maker)
+	bucket := bucketOf(t, maker)
+	kept := must(bucket.Put(ctx, "kept", strings.NewReader("v"), api.PutOptions{}))(t)
+	must(bucket.Put(ctx, "old", strings.NewReader("v"), api.PutOptions{}))(t)
 	client := cloud.as(t, "extensions-b").WithScope(scope)
 	errs := map[string]error{}
+	batch := must(client.Bucket("backups").Batch(ctx, []api.BatchCall{{Key: "old"},
+		{Key: "new", Copy: &api.CopySource{Bucket: "backups", Key: "kept", Digest: kept.Digest}}}))(t)
+	errs["delete object"], errs["copy object"] = batch[0], batch[1]
 	_, errs["create"] = client.Networks().Create(ctx, &api.Network{CIDR: "10.1.0.0/16"})
 	_, errs["update"] = client.Networks().Update(ctx, network.ID,
 		&api.Network{CIDR: network.CIDR, Tags: map[string]string{"a": "b"}})

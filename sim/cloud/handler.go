@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -53,6 +54,8 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("PUT /buckets/{bucket}/objects/{key...}", s.serve(api.VerbPut, api.KindObjects, objects.put))
 	mux.HandleFunc("DELETE /buckets/{bucket}/objects/{key...}", s.serve(api.VerbDelete, api.KindObjects, objects.delete))
 
+	mux.HandleFunc("POST /buckets/{bucket}/batch", s.serve(api.VerbBatch, api.KindObjects, s.batch(objects)))
+
 	mux.HandleFunc("GET /fences", s.serve(api.VerbList, api.KindFences, s.listRows))
 	mux.HandleFunc("PUT /fences/{id}", s.serve(api.VerbFence, api.KindFences, s.fence))
 	mux.HandleFunc("GET /policies",
@@ -80,8 +83,8 @@ func (s *Server) serve(verb, kind string, h handler) http.HandlerFunc {
 			s.metrics.called(c, err)
 			panic(http.ErrAbortHandler) // the server's way to break the connection off
 		}
-		if err != nil && !slices.Contains(readVerbs, verb) {
-			err = s.db.refuseBefore(c, err)
+		if err != nil {
+			err = s.refused(c, err)
 		}
 		if err == nil {
 			w = s.db.faults.Slow(c.subject(), &c.harm, w, r, s.db.clock)
@@ -112,13 +115,21 @@ func (s *Server) begin(c *call, r *http.Request) (err error) {
 	if c.identity, c.scope, err = s.identities.authenticate(r); err != nil {
 		return err
 	}
+	if c.verb == api.VerbBatch {
+		return nil // each of its calls is admitted by itself
+	}
+	return s.admit(r.Context(), c)
+}
+
+// admit refuses what the caller may not do, and does to the call what faults do before it is carried out.
+func (s *Server) admit(ctx context.Context, c *call) error {
 	if err := c.checkRole(); err != nil {
 		return err
 	}
 	if c.kind == api.KindFaults || c.kind == "ledger" || c.kind == "snapshot" {
 		return nil // the harness's own entrance is never harmed
 	}
-	return s.db.faults.Before(r.Context(), c.subject(), &c.harm, s.db.clock)
+	return s.db.faults.Before(ctx, c.subject(), &c.harm, s.db.clock)
 }
 
 // only lets a handler be called by an admin and by these roles.
@@ -127,12 +138,16 @@ func (s *Server) only(h handler, roles ...Role) handler {
 		if c.identity.may(roles...) {
 			return h(c, w, r)
 		}
-		refused := refusal.Standard(api.CodeUnauthorized, c.kind)
-		if slices.Contains(readVerbs, c.verb) {
-			return refused
-		}
-		return s.db.refuseBefore(c, refused)
+		return s.refused(c, refusal.Standard(api.CodeUnauthorized, c.kind))
 	}
+}
+
+// refused records a refusal, unless the call would have changed nothing.
+func (s *Server) refused(c *call, cause error) error {
+	if slices.Contains(readVerbs, c.verb) {
+		return cause
+	}
+	return s.db.refuseBefore(c, cause)
 }
 
 func (s *Server) answerRefusal(c *call, w http.ResponseWriter, err error) {

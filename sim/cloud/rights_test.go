@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -52,7 +53,7 @@ func startWorld(t *testing.T, s situation) *world {
 	for _, seed := range []string{"a", "b"} {
 		of := cloud.as(t, "t-of-"+seed)
 		must(of.Buckets().Create(ctx, &api.Bucket{Name: "backups-of-" + seed}))(t)
-		for _, key := range []string{"old", "kept"} {
+		for _, key := range []string{"old", "older", "kept"} {
 			must(of.Bucket("backups-of-"+seed).Put(ctx, alphaID+"--uid/"+key, strings.NewReader("x"), api.PutOptions{}))(t)
 		}
 	}
@@ -152,6 +153,12 @@ var foreign = map[string]rightsCall{
 	"empty another's bucket": func(ctx context.Context, _ *world, c *api.Client) error {
 		return c.Bucket("backups-of-b").Delete(ctx, alphaID+"--uid/old")
 	},
+	"copy within another's bucket": func(ctx context.Context, _ *world, c *api.Client) error {
+		return copyOf(ctx, c, "backups-of-b", "backups-of-b", alphaID+"--uid/copy")
+	},
+	"empty another's bucket in a batch": func(ctx context.Context, _ *world, c *api.Client) error {
+		return c.Bucket("backups-of-b").DeleteAll(ctx, alphaID+"--uid/older")
+	},
 	"read another's bucket": func(ctx context.Context, _ *world, c *api.Client) error {
 		return errorOf(c.Bucket("backups-of-b").Read(ctx, alphaID+"--uid/kept"))
 	},
@@ -176,6 +183,9 @@ var harmless = map[string]rightsCall{
 	"upload to its bucket": func(ctx context.Context, _ *world, c *api.Client) error {
 		return errorOf(c.Bucket("backups-of-a").Put(ctx, alphaID+"--uid/last", strings.NewReader("x"), api.PutOptions{}))
 	},
+	"copy within its bucket": func(ctx context.Context, _ *world, c *api.Client) error {
+		return copyOf(ctx, c, "backups-of-a", "backups-of-a", alphaID+"--uid/copy")
+	},
 	"empty its bucket": func(ctx context.Context, _ *world, c *api.Client) error {
 		return c.Bucket("backups-of-a").Delete(ctx, alphaID+"--uid/old")
 	},
@@ -188,6 +198,14 @@ var harmless = map[string]rightsCall{
 	"list all of its bucket": func(ctx context.Context, _ *world, c *api.Client) error {
 		return errorOf(c.Bucket("backups-of-a").List(ctx, api.ListOptions{}))
 	},
+}
+
+// copyOf copies what is kept of the shoot, or returns why it was refused.
+func copyOf(ctx context.Context, c *api.Client, from, to, key string) error {
+	const digest = "sha256:2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881" // of x
+	results, err := c.Bucket(to).Batch(ctx, []api.BatchCall{{Key: key,
+		Copy: &api.CopySource{Bucket: from, Key: alphaID + "--uid/kept", Digest: digest}}})
+	return errors.Join(append(results, err)...)
 }
 
 // operators' are what no seed may ever do.
@@ -221,6 +239,9 @@ var operators = map[string]rightsCall{
 	},
 	"change another's bucket": func(ctx context.Context, _ *world, c *api.Client) error {
 		return errorOf(c.Buckets().Update(ctx, "backups-of-b", &api.Bucket{Name: "backups-of-b", Tags: tagOfAlpha}))
+	},
+	"copy to a place of no shoot in another's bucket": func(ctx context.Context, _ *world, c *api.Client) error {
+		return copyOf(ctx, c, "backups-of-b", "backups-of-b", "y")
 	},
 	"write a place of no shoot in another's bucket": func(ctx context.Context, _ *world, c *api.Client) error {
 		return errorOf(c.Bucket("backups-of-b").Put(ctx, "x", strings.NewReader("x"), api.PutOptions{}))
@@ -315,8 +336,9 @@ func only(names ...string) map[string]rightsCall {
 func TestRights_EachRoleOfTheOwner_OnlyWhatItsActorNeeds(t *testing.T) {
 	t.Parallel()
 	content := only("upload to its bucket", "read its bucket", "list its bucket", "empty its bucket",
-		"write another's bucket", "read another's bucket", "describe what is in another's bucket", "list another's bucket",
-		"empty another's bucket")
+		"copy within its bucket", "write another's bucket", "copy within another's bucket", "read another's bucket",
+		"describe what is in another's bucket", "list another's bucket", "empty another's bucket",
+		"empty another's bucket in a batch")
 	for name, test := range map[string]struct {
 		token   string
 		allowed map[string]rightsCall
@@ -324,7 +346,7 @@ func TestRights_EachRoleOfTheOwner_OnlyWhatItsActorNeeds(t *testing.T) {
 		"gardenlet": {"t-gardenlet", all(only("read", "list all of its bucket"), content, takeOver)},
 		"provider":  {"t-provider", all(only("read", "make a thing of no shoot"), acts, quiet)},
 		"backups": {"t-backups", only("read", "make a bucket", "list its bucket", "list all of its bucket",
-			"empty its bucket", "list another's bucket", "empty another's bucket")},
+			"empty its bucket", "list another's bucket", "empty another's bucket", "empty another's bucket in a batch")},
 		"control plane": {api.ConfinedToken("t-planes", alphaID), all(content, only("read", "create with its tag",
 			"create in its subnet", "attach to its machine", "detach its volume", "delete its load balancer",
 			"end its machine"))},

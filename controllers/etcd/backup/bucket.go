@@ -27,8 +27,11 @@ type Bucket interface {
 	Get(ctx context.Context, key string) (io.ReadCloser, error)
 	// Create puts an object; atomically ErrExists if there is one.
 	Create(ctx context.Context, key string, content io.Reader) error
-	// Delete removes an object; that there is none is no error.
-	Delete(ctx context.Context, key string) error
+	// Take copies objects of another bucket of the same store, each to the key that it has there. It returns what has come
+	// of each: nil, ErrExists if there is one, a DamageError, or another error.
+	Take(ctx context.Context, from Bucket, objects []Object) ([]error, error)
+	// Delete removes objects; that there is none is no error.
+	Delete(ctx context.Context, keys ...string) error
 }
 
 // listing is a Bucket of which all keys are listed at the first question, and no more. It is for one look at a bucket,
@@ -61,6 +64,14 @@ func (l *listing) List(ctx context.Context, prefix string) ([]string, error) {
 		l.keys, l.done = keys, true
 	}
 	return slices.DeleteFunc(slices.Clone(l.keys), func(key string) bool { return !strings.HasPrefix(key, prefix) }), nil
+}
+
+// Take implements Bucket.
+func (l *listing) Take(ctx context.Context, from Bucket, objects []Object) ([]error, error) {
+	if other, is := from.(*listing); is {
+		from = other.Bucket
+	}
+	return l.Bucket.Take(ctx, from, objects)
 }
 
 // CloudBucket is a Bucket of the cloud's API, below a prefix (without the final slash; may be empty). A call of it that
@@ -137,12 +148,51 @@ func (b CloudBucket) Create(ctx context.Context, key string, content io.Reader) 
 	return nil
 }
 
+// Take implements Bucket. The cloud copies by itself, all in one request.
+func (b CloudBucket) Take(ctx context.Context, from Bucket, objects []Object) ([]error, error) {
+	source, is := from.(CloudBucket)
+	if !is {
+		return nil, fmt.Errorf("copy from %T: it is no bucket of the cloud", from)
+	}
+	calls := make([]cloud.BatchCall, 0, len(objects))
+	for _, object := range objects {
+		calls = append(calls, cloud.BatchCall{Key: b.path(object.Key()), Copy: &cloud.CopySource{
+			Bucket: source.Content.Name(), Key: source.path(object.Key()), Digest: "sha256:" + object.SHA256}})
+	}
+	ctx, call := whileMoving(ctx, stallPatience)
+	defer call.end()
+	results, err := b.Content.Batch(ctx, calls)
+	if err != nil {
+		return nil, fmt.Errorf("copy %d objects to %q: %w", len(objects), b.path(""), call.explain(err))
+	}
+	for i, err := range results {
+		results[i] = copied(objects[i].Key(), err)
+	}
+	return results, nil
+}
+
+// copied says in the words of this package what has come of a copy.
+func copied(key string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case cloud.IsAlreadyExists(err):
+		return fmt.Errorf("create the object %q: %w", key, ErrExists)
+	case cloud.IsNotFound(err):
+		return &DamageError{Key: key, Err: ErrNotFound}
+	case cloud.IsDamaged(err):
+		return &DamageError{Key: key, Err: fmt.Errorf("%w: %w", ErrDigest, err)}
+	}
+	return fmt.Errorf("copy the object %q: %w", key, err)
+}
+
 // Delete implements Bucket.
-func (b CloudBucket) Delete(ctx context.Context, key string) error {
+func (b CloudBucket) Delete(ctx context.Context, keys ...string) error {
 	ctx, call := whileMoving(ctx, callPatience)
 	defer call.end()
-	if err := call.explain(b.Content.Delete(ctx, b.path(key))); err != nil && !cloud.IsNotFound(err) {
-		return fmt.Errorf("delete the object %q: %w", key, err)
+	paths := make([]string, 0, len(keys))
+	for _, key := range keys {
+		paths = append(paths, b.path(key))
 	}
-	return nil
+	return call.explain(b.Content.DeleteAll(ctx, paths...))
 }

@@ -1,7 +1,9 @@
 package backup_test
 
 import (
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"net/http/httptest"
 	"os"
@@ -102,12 +104,16 @@ func TestBucketsKeepOneContract(t *testing.T) {
 				t.Errorf("get: %q: %v", content, err)
 			}
 			for range 2 {
-				if err := bucket.Delete(ctx, "e1/a"); err != nil {
+				if err := bucket.Delete(ctx, "e1/a", "e10/a"); err != nil {
 					t.Errorf("delete: %v", err)
 				}
 			}
-			if _, err := bucket.Get(ctx, "e1/a"); !errors.Is(err, backup.ErrNotFound) {
-				t.Errorf("get of what was deleted: %v", err)
+			keys, err = bucket.List(ctx, "")
+			if diff := cmp.Diff([]string{"e1/b", "epochs/1.json"}, keys); err != nil || diff != "" {
+				t.Errorf("what is left after the deletion: %v\n%s", err, diff)
+			}
+			if err := bucket.Delete(ctx); err != nil {
+				t.Errorf("delete nothing: %v", err)
 			}
 		})
 	}
@@ -116,6 +122,50 @@ func TestBucketsKeepOneContract(t *testing.T) {
 type errorReader struct{ err error }
 
 func (r errorReader) Read([]byte) (int, error) { return 0, r.err }
+
+// Copies have the same results in each bucket. Nothing is replaced, and what is damaged is not copied.
+func TestTake_EachBucket_SaysWhatHasComeOfEachObject(t *testing.T) {
+	t.Parallel()
+	client := startCloud(t)
+	for name, pair := range map[string][2]backup.Bucket{
+		"memory": {&etcdtest.Bucket{}, &etcdtest.Bucket{}},
+		"cloud": {backup.CloudBucket{Content: client.Bucket("backups"), Prefix: "e"},
+			backup.CloudBucket{Content: client.Bucket("others"), Prefix: "of/it"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			source, target, ctx := pair[0], pair[1], t.Context()
+			object := func(last int64, content string) backup.Object {
+				return backup.Object{Epoch: 1, Kind: backup.Full, Last: last,
+					SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(content)))}
+			}
+			whole, missing, damaged, there := object(1, "whole"), object(2, "missing"), object(3, "damaged"), object(4, "there")
+			err := errors.Join(source.Create(ctx, whole.Key(), strings.NewReader("whole")),
+				source.Create(ctx, damaged.Key(), strings.NewReader("changed")),
+				source.Create(ctx, there.Key(), strings.NewReader("there")),
+				target.Create(ctx, there.Key(), strings.NewReader("kept")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			results, err := target.Take(ctx, source, []backup.Object{missing, damaged, there, whole})
+			if err != nil || len(results) != 4 {
+				t.Fatalf("%v: %v", results, err)
+			}
+			for i, want := range []error{backup.ErrNotFound, backup.ErrDigest, backup.ErrExists, nil} {
+				if !errors.Is(results[i], want) {
+					t.Errorf("copy %d: %v, want %v", i, results[i], want)
+				}
+				if _, damage := errors.AsType[*backup.DamageError](results[i]); damage != (i < 2) {
+					t.Errorf("copy %d: %v is damage: %t", i, results[i], damage)
+				}
+			}
+			keys, err := target.List(ctx, "")
+			if diff := cmp.Diff([]string{whole.Key(), there.Key()}, keys); err != nil || diff != "" {
+				t.Errorf("the target has: %v\n%s", err, diff)
+			}
+		})
+	}
+}
 
 func TestSidecarAndRestoreThroughTheCloud(t *testing.T) {
 	t.Parallel()

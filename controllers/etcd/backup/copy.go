@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -16,8 +15,8 @@ import (
 // copyPoll is how often Copy looks for the final snapshot it waits for.
 const copyPoll = 250 * time.Millisecond
 
-// copiesAtOnce bounds the objects on their way: most are small, so that it is the round trips that count.
-const copiesAtOnce = 8
+// readsAtOnce bounds the objects on their way: most are small, so that it is the round trips that count.
+const readsAtOnce = 8
 
 // CopyOptions of Copy.
 type CopyOptions struct {
@@ -113,33 +112,36 @@ func copyUsable(ctx context.Context, o CopyOptions, planned plan) (Manifest, err
 // copyObjects copies what is not there yet, and returns what is damaged, and how, when that may be left out. What is
 // copied is verified on its way; in place there is no way, and all is verified where it is.
 func copyObjects(ctx context.Context, o CopyOptions, objects []Object) (map[Object]error, error) {
-	take := copyObject
+	results := make([]error, len(objects))
 	if o.inPlace() {
-		take = func(ctx context.Context, o CopyOptions, object Object) error { return verify(ctx, o.Source, object) }
+		group := &errgroup.Group{}
+		group.SetLimit(readsAtOnce)
+		for i, object := range objects {
+			group.Go(func() error {
+				results[i] = verify(ctx, o.Source, object)
+				return nil
+			})
+		}
+		_ = group.Wait() // each has its own result
 	} else {
 		var err error
-		if objects, err = missingIn(ctx, o.Target, objects); err != nil {
+		if objects, err = missingIn(ctx, o.Target, objects); err != nil || len(objects) == 0 {
+			return nil, err
+		}
+		if results, err = o.Target.Take(ctx, o.Source, objects); err != nil {
 			return nil, err
 		}
 	}
 	damaged := map[Object]error{}
-	var mu sync.Mutex
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(copiesAtOnce)
-	for _, object := range objects {
-		group.Go(func() error {
-			err := take(ctx, o, object)
-			if _, is := errors.AsType[*DamageError](err); is && o.LastGood {
-				o.Log.Error(err, "A backup object is left out of the copy")
-				mu.Lock()
-				defer mu.Unlock()
-				damaged[object] = err
-				return nil
-			}
-			return err
-		})
+	for i, err := range results {
+		if _, is := errors.AsType[*DamageError](err); is && o.LastGood {
+			o.Log.Error(err, "A backup object is left out of the copy")
+			damaged[objects[i]] = err
+		} else if err != nil && !errors.Is(err, ErrExists) {
+			return nil, err
+		}
 	}
-	return damaged, group.Wait()
+	return damaged, nil
 }
 
 // withoutDamaged leaves out what is damaged, and the deltas that nothing continues to: behind one that is damaged or
@@ -216,20 +218,4 @@ func waitFinal(ctx context.Context, o CopyOptions) error {
 		case <-timer.C():
 		}
 	}
-}
-
-func copyObject(ctx context.Context, o CopyOptions, object Object) error {
-	body, err := openVerified(ctx, o.Source, object)
-	if err != nil {
-		return err
-	}
-	defer body.Close()
-	err = o.Target.Create(ctx, object.Key(), body)
-	switch {
-	case body.Damage() != nil:
-		return body.Damage()
-	case errors.Is(err, ErrExists):
-		return nil
-	}
-	return err
 }

@@ -275,10 +275,5 @@ func Purge(ctx context.Context, bucket Bucket) error {
 	if err != nil {
 		return err
 	}
-	for _, key := range keys {
-		if err := bucket.Delete(ctx, key); err != nil {
-			return err
-		}
-	}
-	return nil
+	return bucket.Delete(ctx, keys...)
 }

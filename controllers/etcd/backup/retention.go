@@ -14,17 +14,12 @@ func removeOld(ctx context.Context, bucket Bucket, epoch int64, keep int) error 
 		return nil
 	}
 	oldest := chains[keep-1][0].Last
+	var old []string // keys
 	for _, object := range own {
 		if object.Last < oldest && !object.Final {
-			if err := bucket.Delete(ctx, object.Key()); err != nil {
-				return err
-			}
+			old = append(old, object.Key())
 		}
 	}
-	return removeOlderEpochs(ctx, bucket, epoch)
-}
-
-func removeOlderEpochs(ctx context.Context, bucket Bucket, epoch int64) error {
 	epochs, err := Epochs(ctx, bucket)
 	if err != nil {
 		return err
@@ -38,10 +33,8 @@ func removeOlderEpochs(ctx context.Context, bucket Bucket, epoch int64) error {
 			return err
 		}
 		for _, object := range objects {
-			if err := bucket.Delete(ctx, object.Key()); err != nil {
-				return err
-			}
+			old = append(old, object.Key())
 		}
 	}
-	return nil
+	return bucket.Delete(ctx, old...)
 }

@@ -3,6 +3,7 @@ package etcdtest
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -95,14 +96,43 @@ func (b *Bucket) Create(_ context.Context, key string, content io.Reader) error 
 	return nil
 }
 
+// Take implements backup.Bucket.
+func (b *Bucket) Take(ctx context.Context, from backup.Bucket, objects []backup.Object) ([]error, error) {
+	results := make([]error, len(objects))
+	for i, object := range objects {
+		results[i] = b.take(ctx, from, object)
+	}
+	return results, nil
+}
+
+func (b *Bucket) take(ctx context.Context, from backup.Bucket, object backup.Object) error {
+	body, err := from.Get(ctx, object.Key())
+	if errors.Is(err, backup.ErrNotFound) {
+		return &backup.DamageError{Key: object.Key(), Err: err}
+	}
+	if err != nil {
+		return err
+	}
+	content, err := io.ReadAll(body)
+	if err := errors.Join(err, body.Close()); err != nil {
+		return err
+	}
+	if fmt.Sprintf("%x", sha256.Sum256(content)) != object.SHA256 {
+		return &backup.DamageError{Key: object.Key(), Err: backup.ErrDigest}
+	}
+	return b.Create(ctx, object.Key(), bytes.NewReader(content))
+}
+
 // Delete implements backup.Bucket.
-func (b *Bucket) Delete(_ context.Context, key string) error {
+func (b *Bucket) Delete(_ context.Context, keys ...string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.down {
 		return ErrBucketDown
 	}
-	delete(b.objects, key)
+	for _, key := range keys {
+		delete(b.objects, key)
+	}
 	return nil
 }
 

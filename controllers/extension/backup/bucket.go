@@ -79,6 +79,7 @@ func (p *Provider) deleteBackupBucket(ctx context.Context, _ logr.Logger, obj *e
 // deleteObjects empties a bucket below a prefix. A bucket that is gone is empty.
 func (p *Provider) deleteObjects(ctx context.Context, bucket, prefix string) error {
 	content := p.Cloud.Bucket(bucket)
+	var keys []string
 	for object, err := range content.All(ctx, prefix) {
 		if cloud.IsNotFound(err) {
 			return nil
@@ -86,9 +87,10 @@ func (p *Provider) deleteObjects(ctx context.Context, bucket, prefix string) err
 		if err != nil {
 			return fmt.Errorf("list the objects of bucket %q: %w", bucket, err)
 		}
-		if err := content.Delete(ctx, object.Key); err != nil && !cloud.IsNotFound(err) {
-			return fmt.Errorf("delete the object %q of bucket %q: %w", object.Key, bucket, err)
-		}
+		keys = append(keys, object.Key)
+	}
+	if err := content.DeleteAll(ctx, keys...); err != nil {
+		return fmt.Errorf("empty bucket %q: %w", bucket, err)
 	}
 	return nil
 }

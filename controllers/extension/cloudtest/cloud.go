@@ -162,6 +162,9 @@ func route(r *http.Request) (verb, kind, id string) {
 }
 
 func (c *Cloud) serve(r *http.Request, verb, kind, id string) (any, *cloud.Error) {
+	if bucket, is := strings.CutSuffix(id, "/batch"); is && kind == cloud.KindBuckets {
+		return c.batch(r, bucket)
+	}
 	if c.refuse != nil {
 		if err := c.refuse(verb, kind); err != nil {
 			return nil, err
@@ -189,6 +192,22 @@ func (c *Cloud) serve(r *http.Request, verb, kind, id string) (any, *cloud.Error
 		return c.put(r, kind, id, scope)
 	}
 	return c.remove(kind, id, scope)
+}
+
+// batch deletes objects; an extension copies none.
+func (c *Cloud) batch(r *http.Request, bucket string) (any, *cloud.Error) {
+	var calls []cloud.BatchCall
+	if err := json.NewDecoder(r.Body).Decode(&calls); err != nil {
+		return nil, &cloud.Error{Code: cloud.CodeInvalid, Reason: "InvalidParameterValue", Message: err.Error()}
+	}
+	results := make([]*cloud.Error, len(calls))
+	for i, one := range calls {
+		if one.Copy != nil {
+			return nil, &cloud.Error{Code: cloud.CodeInvalid, Reason: "InvalidParameterValue", Message: "copies are not known"}
+		}
+		_, results[i] = c.serve(r, "delete", cloud.KindObjects, bucket+"/"+one.Key)
+	}
+	return map[string]any{"items": results}, nil
 }
 
 func missing(kind, id string) *cloud.Error {
