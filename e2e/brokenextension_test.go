@@ -3,9 +3,11 @@ package e2e
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -59,6 +61,12 @@ spec: {resources: [{kind: Extension, type: vault}], binary: vault, %s}
 // run.
 func TestThirdPartyExtension_NeverComesUp_IsNamed(t *testing.T) {
 	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { taken.Close() })
+	_, port, _ := net.SplitHostPort(taken.Addr().String())
 	for _, c := range []struct {
 		name, does string
 		says       []string
@@ -73,6 +81,15 @@ func TestThirdPartyExtension_NeverComesUp_IsNamed(t *testing.T) {
 			"the extension vault could not be started on seed a: exit code 128 (StartError), restarts: ", `"nowhere"`,
 			"This is an error of the set-up: check image, command and binary",
 		}, "nowhere"},
+		{"its port is taken", fmt.Sprintf("args: [listens], env: [{name: LISTEN, value: \":%s\"}]", port), []string{
+			"the extension vault never came up on seed a: exit code 1, restarts: ",
+			"In the file of the extension vault, spec.args: the port is held by process " + strconv.Itoa(os.Getpid()),
+			"port " + port + " is in use", "$(POD_IP):" + port,
+		}, "address already in use"},
+		{"it waits for a kind that is not there", "args: [asks]", []string{
+			"the extension vault never came up on seed a: ",
+			"In the file of the extension vault, spec.manifests: no seed serves the kind Safe of vault.example/v1",
+		}, "no matches for kind"},
 		{"it answers nothing", "args: [sleeps]", []string{
 			"the extension vault never answered on seed a: Extension shoot--p--alpha/vault of type vault waits for it",
 			"\n  | waiting for a leader that never comes", "This is a finding about the extension vault",

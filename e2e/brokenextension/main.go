@@ -1,12 +1,18 @@
-// Command brokenextension is an extension that does not work, in the way that its argument says: it ends at once, or it
-// goes on and answers nothing. It is for the test of what a run says about such extensions, and no example.
+// Command brokenextension is an extension that does not work, in the way that its argument says: it ends at once,
+// or it goes on and answers nothing. It is for the test of what a run says about such extensions, and no example.
 package main
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"os/signal"
 	"syscall"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/client/config"
 )
 
 func main() {
@@ -17,11 +23,41 @@ func main() {
 		os.Exit(3)
 	case "sleeps":
 		fmt.Println("waiting for a leader that never comes")
-		stopped := make(chan os.Signal, 1)
-		signal.Notify(stopped, syscall.SIGTERM)
-		<-stopped
+		waitForSignal()
+	case "listens":
+		if _, err := net.Listen("tcp", os.Getenv("LISTEN")); err != nil {
+			fmt.Fprintln(os.Stderr, "cannot serve metrics:", err)
+			os.Exit(1)
+		}
+	case "asks":
+		fmt.Fprintln(os.Stderr, askForKind())
+		waitForSignal()
 	default:
 		fmt.Fprintf(os.Stderr, "unknown habit %q\n", habit)
 		os.Exit(2)
 	}
+}
+
+func waitForSignal() {
+	stopped := make(chan os.Signal, 1)
+	signal.Notify(stopped, syscall.SIGTERM)
+	<-stopped
+}
+
+// askForKind asks its seed for a kind that it does not serve.
+func askForKind() error {
+	seed, err := config.GetConfig()
+	if err != nil {
+		return err
+	}
+	client, err := rest.HTTPClientFor(seed)
+	if err != nil {
+		return err
+	}
+	mapper, err := apiutil.NewDynamicRESTMapper(seed, client)
+	if err != nil {
+		return err
+	}
+	_, err = mapper.RESTMapping(schema.GroupKind{Group: "vault.example", Kind: "Safe"}, "v1")
+	return err
 }

@@ -5,11 +5,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -27,6 +29,10 @@ type Clinic struct {
 	Owners  world.PodOwners
 	Clock   clock.PassiveClock
 	API     kubernetes.Interface
+	// PortHolders names the programs that listen at a port, where all pods share those of this machine; nil elsewhere.
+	PortHolders func(port int) []string
+
+	lacking map[types.UID]time.Time // since when a pod is known to lack something
 }
 
 // NewClinic for a cluster, as whom the config says.
@@ -46,7 +52,7 @@ func (c *Clinic) Look(ctx context.Context) ([]Finding, error) {
 	}
 	var found []Finding
 	for i := range pods {
-		found = append(found, c.ofPod(&pods[i])...)
+		found = append(found, c.ofPod(ctx, &pods[i])...)
 	}
 	return found, nil
 }
@@ -81,7 +87,7 @@ func rankOf(owner world.PodOwner) int {
 	return rankActor
 }
 
-func (c *Clinic) ofPod(pod *corev1.Pod) []Finding {
+func (c *Clinic) ofPod(ctx context.Context, pod *corev1.Pod) []Finding {
 	owner, known := c.Owners.OwnerOf(c.Cluster, pod)
 	if !known || pod.DeletionTimestamp != nil {
 		return nil
@@ -90,12 +96,17 @@ func (c *Clinic) ofPod(pod *corev1.Pod) []Finding {
 	name := pod.Namespace + "/" + pod.Name
 	if why := withoutContainers(pod); why != "" {
 		base.State, base.What = Suspect, fmt.Sprintf("%s (pod %s)", why, name)
+		if owner.Extension != "" && pod.Status.Phase == corev1.PodFailed {
+			base.State = Unstartable // the node has refused it as it is
+		}
 		return []Finding{base}
 	}
 	var found []Finding
 	for _, one := range Containers(pod) {
 		f := base
-		if f.State = one.state(c.Clock.Since(pod.CreationTimestamp.Time)); f.State == Fine {
+		f.State = one.state(c.Clock.Since(pod.CreationTimestamp.Time))
+		c.addCause(ctx, &f, one)
+		if f.State == Fine {
 			continue
 		}
 		f.container, f.logged = one.Name, !one.neverRan()
@@ -129,6 +140,7 @@ func (c *Clinic) addLog(ctx context.Context, f *Finding) {
 		c.addLogOfOwner(ctx, f)
 	case f.logged:
 		f.Log, f.LogUnread = LastWords(ctx, c.API, f.pod, f.container)
+		c.addHolders(f)
 	default:
 		if warned := c.warning(ctx, f.pod); warned != "" {
 			f.What += "; " + warned
@@ -150,9 +162,22 @@ func (c *Clinic) addLogOfOwner(ctx context.Context, f *Finding) {
 		for _, container := range pods[i].Spec.Containers {
 			f.logged = true
 			if f.Log, f.LogUnread = LastWords(ctx, c.API, &pods[i], container.Name); len(f.Log) > 0 {
+				if cause, known := c.causeOf(ctx, &pods[i], container.Name); known && f.Owner.Extension != "" {
+					f.Cause = &cause
+				}
 				return
 			}
 		}
+	}
+}
+
+// addHolders names who has the port that the container cannot have.
+func (c *Clinic) addHolders(f *Finding) {
+	if f.Cause == nil || f.Cause.port == 0 || c.PortHolders == nil {
+		return
+	}
+	if holders := c.PortHolders(f.Cause.port); len(holders) > 0 {
+		f.Cause.Remedy = "the port is held by " + strings.Join(holders, ", ") + "; " + f.Cause.Remedy
 	}
 }
 

@@ -21,6 +21,8 @@ type Finding struct {
 	// Log has the last lines of the container's log, LogUnread why they could not be read.
 	Log       []string
 	LogUnread string
+	// Cause is what a third-party extension lacks; nil where its log does not say it.
+	Cause *Cause
 
 	object    bool        // it is about an object that waits; the containers may be well
 	pod       *corev1.Pod // nil for an object
@@ -88,6 +90,9 @@ func (f Finding) blame() string {
 	switch {
 	case f.Owner.Extension == "":
 		return "This is an error of the set-up, not a finding about a third-party extension."
+	case f.Cause != nil:
+		return fmt.Sprintf("This is an error of the set-up. In the file of the extension %s, spec.%s: %s.",
+			f.Owner.Extension, f.Cause.Field, f.Cause.Remedy)
 	case f.State == Unstartable:
 		return fmt.Sprintf("This is an error of the set-up: check image, command and binary in the file of the extension %s.",
 			f.Owner.Extension)

@@ -42,6 +42,8 @@ type Options struct {
 	Clock   clock.WithTicker
 	// Patience is how long is waited for what comes up.
 	Patience time.Duration
+	// PortHolders names the programs that listen at a port, where all pods share those of this machine; nil elsewhere.
+	PortHolders func(port int) []string
 }
 
 // NewLookout on a landscape.
@@ -56,6 +58,7 @@ func NewLookout(o Options) (*Lookout, error) {
 		if err != nil {
 			return nil, err
 		}
+		clinic.PortHolders = o.PortHolders
 		l.clinics = append(l.clinics, clinic)
 		if cluster == landscape.Garden {
 			continue

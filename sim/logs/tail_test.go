@@ -64,7 +64,7 @@ func TestLastLines_AreBounded(t *testing.T) {
 	for i := range 1000 {
 		fmt.Fprintf(&all, "%d %s\n", i, strings.Repeat("ä", 10_000))
 	}
-	lines, err := lastLines(strings.NewReader(all.String()))
+	lines, err := lastLines(strings.NewReader(all.String()), mostLines)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,8 +72,8 @@ func TestLastLines_AreBounded(t *testing.T) {
 		t.Fatalf("%d lines, the first %.10q", len(lines), lines[0])
 	}
 	for _, line := range lines {
-		if n := len([]rune(line)); n != mostRunes {
-			t.Errorf("%d runes", n)
+		if n := len([]rune(short(line, mostRunes))); n != mostRunes || len(line) > 2*widestLine {
+			t.Errorf("%d runes of %d bytes", n, len(line))
 		}
 	}
 }

@@ -16,11 +16,24 @@ import (
 // tcpListen is the state of a listening socket in /proc/net/tcp.
 const tcpListen = "0A"
 
-// holders names the processes that hold an endpoint, as far as this user may see them.
+// PortHolders names the processes that listen at a TCP port of any address, as far as this user may see them.
+func PortHolders(port int) []string {
+	return holdersOf("tcp", func(local netip.AddrPort) bool { return int(local.Port()) == port })
+}
+
+// holders names the processes that hold an endpoint, as far as this user may see them: those of sockets with the same
+// port, and the same or every address.
 func holders(endpoint Endpoint) []string {
+	return holdersOf(endpoint.Network, func(local netip.AddrPort) bool {
+		return local.Port() == endpoint.Port() &&
+			(local.Addr().IsUnspecified() || local.Addr().Unmap() == endpoint.Addr())
+	})
+}
+
+func holdersOf(network string, clashes func(local netip.AddrPort) bool) []string {
 	var found []string
-	for _, table := range []string{"/proc/net/" + endpoint.Network, "/proc/net/" + endpoint.Network + "6"} {
-		for _, inode := range inodes(table, endpoint) {
+	for _, table := range []string{"/proc/net/" + network, "/proc/net/" + network + "6"} {
+		for _, inode := range inodes(table, network, clashes) {
 			found = append(found, owners(inode)...)
 		}
 	}
@@ -28,8 +41,8 @@ func holders(endpoint Endpoint) []string {
 	return slices.Compact(found)
 }
 
-// inodes lists the sockets of a table that clash with the endpoint: same port, and the same or every address.
-func inodes(table string, endpoint Endpoint) []string {
+// inodes lists the sockets of a table whose addresses clash. Of TCP, those that listen.
+func inodes(table, network string, clashes func(local netip.AddrPort) bool) []string {
 	file, err := os.Open(table)
 	if err != nil {
 		return nil
@@ -38,14 +51,11 @@ func inodes(table string, endpoint Endpoint) []string {
 	var found []string
 	for lines := bufio.NewScanner(file); lines.Scan(); {
 		fields := strings.Fields(lines.Text())
-		if len(fields) < 10 || (endpoint.Network == "tcp" && fields[3] != tcpListen) {
+		if len(fields) < 10 || (network == "tcp" && fields[3] != tcpListen) {
 			continue
 		}
 		local, err := parseLocal(fields[1])
-		if err != nil || local.Port() != endpoint.Port() {
-			continue
-		}
-		if local.Addr().IsUnspecified() || local.Addr().Unmap() == endpoint.Addr() {
+		if err == nil && clashes(local) {
 			found = append(found, fields[9])
 		}
 	}

@@ -2,32 +2,24 @@ package docker
 
 import (
 	"context"
-	"debug/elf"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/transplant-sim/transplant/clusters/executable"
 )
 
 // CheckProgram says why a program would not start in an image that holds nothing but programs.
 func CheckProgram(file string) error {
-	program, err := elf.Open(file)
-	missing := (*fs.PathError)(nil)
+	program, err := executable.Open(file)
 	switch {
-	case errors.As(err, &missing):
-		return err
 	case err != nil:
-		return fmt.Errorf("it is no program of Linux: %w", err)
-	}
-	defer program.Close()
-	processors := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
-	if ours, known := processors[runtime.GOARCH]; known && program.Machine != ours {
-		return fmt.Errorf("it is for another processor (%s): build it with GOARCH=%s", program.Machine, runtime.GOARCH)
-	}
-	if slices.ContainsFunc(program.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
+		return err
+	case program.Script:
+		return fmt.Errorf("is a script, and its image holds no %s: give an image in place of a binary", program.Interpreter)
+	case !program.Static():
 		return errors.New("it is not static: build it with CGO_ENABLED=0")
 	}
 	return nil

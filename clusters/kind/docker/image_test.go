@@ -18,7 +18,7 @@ func TestProgramsThatWouldNotStartInAnEmptyImage(t *testing.T) {
 	if err := os.WriteFile(script, []byte("#!/bin/sh\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := CheckProgram(script); err == nil || !strings.Contains(err.Error(), "it is no program of Linux") {
+	if err := CheckProgram(script); err == nil || !strings.Contains(err.Error(), "is a script, and its image holds no /bin/sh") {
 		t.Errorf("a script: %v", err)
 	}
 	if err := CheckProgram(filepath.Join(t.TempDir(), "none")); !os.IsNotExist(err) {
@@ -40,7 +40,7 @@ func TestProgramsThatWouldNotStartInAnEmptyImage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := CheckProgram(foreign); err == nil ||
-		err.Error() != "it is for another processor (EM_S390): build it with GOARCH="+runtime.GOARCH {
+		err.Error() != "is for another processor (EM_S390): build it with GOARCH="+runtime.GOARCH {
 		t.Errorf("a program of a mainframe: %v", err)
 	}
 }

@@ -26,6 +26,7 @@ import (
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/clusters"
 	"github.com/transplant-sim/transplant/clusters/embedded"
+	"github.com/transplant-sim/transplant/clusters/embedded/address"
 	"github.com/transplant-sim/transplant/clusters/embedded/checkpoint"
 	"github.com/transplant-sim/transplant/clusters/switchboard"
 	simcloud "github.com/transplant-sim/transplant/sim/cloud"
@@ -104,7 +105,9 @@ type Environment struct {
 
 	tokens    map[string]string // of the cloud, by identity
 	published *published
-	named     podNames // of a landscape that has not come up
+	// portHolders names the programs that listen at a port, where all pods share those of this machine.
+	portHolders func(port int) []string
+	named       podNames // of a landscape that has not come up
 }
 
 // New makes a Environment. It must be given to exactly one landscape.
@@ -124,6 +127,7 @@ func (s *Environment) Configure(options *embedded.Options) {
 		return extras, err
 	}
 	options.Images = s.embeddedImages()
+	s.portHolders = address.PortHolders
 	options.AfterClusters = func(ctx context.Context, l *embedded.Landscape) error {
 		if options.From != nil {
 			return s.resume(ctx, l)
@@ -312,7 +316,8 @@ func Seeds(l Landscape) []string {
 func (s *Environment) setUp(ctx context.Context, l Landscape) error {
 	lookout, err := diagnosis.NewLookout(diagnosis.Options{
 		Seeds: Seeds(l), Extensions: s.Extensions, Owners: Owners{}, Clock: clock.RealClock{}, Patience: actorTimeout,
-		Connect: func(cluster string) (*rest.Config, error) { return observer(l, cluster) },
+		PortHolders: s.portHolders,
+		Connect:     func(cluster string) (*rest.Config, error) { return observer(l, cluster) },
 	})
 	if err != nil {
 		return err

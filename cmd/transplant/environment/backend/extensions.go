@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+	"github.com/transplant-sim/transplant/clusters/executable"
 	"github.com/transplant-sim/transplant/clusters/kind/docker"
 	"github.com/transplant-sim/transplant/cmd/transplant/environment"
 	"github.com/transplant-sim/transplant/sim/landscape"
@@ -18,13 +19,17 @@ var (
 	_ run.Host = &Kind{}
 )
 
-// Hosts implements run.Host: processes have no images.
-func (*Embedded) Hosts(_ context.Context, e landscape.Extension) (field string, err error) {
+// Hosts implements run.Host: processes have no images, and their programs run on this machine.
+func (*Embedded) Hosts(ctx context.Context, e landscape.Extension) (field string, err error) {
 	if e.Image != "" {
 		return "spec.image",
 			errors.New("the embedded backend runs programs, no images; give the extension's spec.binary, or take --backend kind")
 	}
-	return "", nil
+	program, err := executable.Open(e.Binary)
+	if err == nil {
+		err = program.CheckHere(ctx)
+	}
+	return "spec.binary", err
 }
 
 // Hosts implements run.Host: there is nothing but the program in an image that is made of it.

@@ -8,12 +8,13 @@ import (
 	"testing"
 
 	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/run"
 )
 
 func TestHosts_ThirdPartyExtension_DependsOnTheBackend(t *testing.T) {
 	t.Parallel()
 	ofImage, ofProgram := landscape.Extension{Name: "i", Image: "mine:1"},
-		landscape.Extension{Name: "vault", Binary: "/home/me/bin/vault-controller"}
+		landscape.Extension{Name: "vault", Binary: "/bin/sh"}
 	if field, err := (&Embedded{}).Hosts(t.Context(), ofImage); err == nil || field != "spec.image" ||
 		!strings.Contains(err.Error(), "--backend kind") {
 		t.Errorf("embedded, of an image: %s: %v", field, err)
@@ -21,8 +22,11 @@ func TestHosts_ThirdPartyExtension_DependsOnTheBackend(t *testing.T) {
 	if _, err := (&Embedded{}).Hosts(t.Context(), ofProgram); err != nil {
 		t.Errorf("embedded, of a program: %v", err)
 	}
-	if field, err := (&Kind{}).Hosts(t.Context(), ofProgram); err == nil || field != "spec.binary" {
-		t.Errorf("kind, of a program that is not there: %s: %v", field, err)
+	missing := landscape.Extension{Name: "vault", Binary: filepath.Join(t.TempDir(), "vault-controller")}
+	for name, host := range map[string]run.Host{"kind": &Kind{}, "embedded": &Embedded{}} {
+		if field, err := host.Hosts(t.Context(), missing); !errors.Is(err, os.ErrNotExist) || field != "spec.binary" {
+			t.Errorf("%s, of a program that is not there: %s: %v", name, field, err)
+		}
 	}
 }
 
@@ -33,7 +37,7 @@ func TestExtensionsThatAreGivenToUpAreChecked(t *testing.T) {
 	program, file := filepath.Join(folder, "program"), filepath.Join(folder, "gateway.yaml")
 	text := "apiVersion: transplant.dev/v1alpha1\nkind: ExtensionDeployment\nmetadata: {name: gateway}\nspec: " +
 		"{resources: [{kind: Extension, type: gate}], binary: program}\n"
-	if err := errors.Join(os.WriteFile(program, nil, 0o755), os.WriteFile(file, []byte(text), 0o600)); err != nil {
+	if err := errors.Join(os.WriteFile(program, []byte("#!/bin/sh\n"), 0o755), os.WriteFile(file, []byte(text), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	given := Extensions{}

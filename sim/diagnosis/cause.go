@@ -1,0 +1,168 @@
+package diagnosis
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/transplant-sim/transplant/sim/logs"
+)
+
+// Cause is what a third-party extension lacks by the words of its log, and what to change in its file.
+type Cause struct {
+	// Field of the extension's file.
+	Field string
+	// Remedy in one sentence.
+	Remedy string
+
+	port         int    // that is in use
+	version      string // API group and version of a kind that is not served
+	kind         string // that is not served
+	mayPassAlone bool   // extensions also say it while nothing is wrong
+}
+
+// symptom is how programs report one sort of cause. The expression is matched against each line.
+type symptom struct {
+	said  *regexp.Regexp
+	cause func(match []string) Cause
+}
+
+// symptoms in the order in which they are looked for: what says most comes first.
+var symptoms = []symptom{
+	{regexp.MustCompile(`no matches for kind \\*"(\w+)\\*" in version \\*"([\w./-]+?)\\*"`), missingKind},
+	{regexp.MustCompile(`listen \w+ (\S*?):(\d+): bind: (?i:address already in use)`), func(match []string) Cause {
+		return portInUse(match[2])
+	}},
+	{regexp.MustCompile(`listen \w+ (\S*?):(\d+): bind: permission denied`), func(match []string) Cause {
+		return Cause{Field: "args", Remedy: "port " + match[2] + " is for root alone, and no extension runs as root: let it " +
+			"listen at a port above 1023"}
+	}},
+	{regexp.MustCompile(`(?i:address already in use)`), func([]string) Cause { return portInUse("") }},
+	{regexp.MustCompile(`error while loading shared libraries: ([^:\s]+)`), func(match []string) Cause {
+		return Cause{Field: "binary", Remedy: "the library " + match[1] + " is not there: build a static program " +
+			"(CGO_ENABLED=0), or install the library"}
+	}},
+	{regexp.MustCompile(`(?:unknown (?:shorthand )?flag|flag provided but not defined|unrecognized arguments?): (.+)`),
+		func(match []string) Cause {
+			return Cause{Field: "args", Remedy: "the program does not know the flag " + unquoted(match[1]) +
+				": take it out of args"}
+		}},
+	{regexp.MustCompile(`required flag\(s\) (.+) not set|flag (\S+) is required|(\S+) (?:flag )?must be set`),
+		func(match []string) Cause {
+			flag := unquoted(match[1] + match[2] + match[3])
+			return Cause{Field: "args", Remedy: "the program needs " + flag + ": add it"}
+		}},
+	{regexp.MustCompile(`(?:open|stat|read|lstat) (/[^\s:"\\]+): no such file or directory`), missingFile},
+	{regexp.MustCompile(`No such file or directory: '(/[^']+)'`), missingFile},
+	{regexp.MustCompile(`cannot (\w+) resource \\*"([\w/.-]+?)\\*" in API group \\*"([\w.-]*?)\\*"`),
+		func(match []string) Cause {
+			return Cause{Field: "rules", mayPassAlone: true, Remedy: fmt.Sprintf(
+				`it may not %s %s: add {apiGroups: [%q], resources: [%s], verbs: [%s]}`, match[1], match[2], match[3], match[2],
+				match[1])}
+		}},
+}
+
+func missingKind(match []string) Cause {
+	return Cause{Field: "manifests", kind: match[1], version: match[2], Remedy: fmt.Sprintf(
+		"no seed serves the kind %s of %s: add the YAML file of its CustomResourceDefinition", match[1], match[2])}
+}
+
+func missingFile(match []string) Cause {
+	return Cause{Field: "files", Remedy: fmt.Sprintf("there is no file %s in its pod: add {path: %s, from: YOUR-FILE}",
+		match[1], match[1])}
+}
+
+func portInUse(port string) Cause {
+	number, _ := strconv.Atoi(port) // none if the program does not name it
+	what, example := "its port", "PORT"
+	if number > 0 {
+		what, example = "port "+port, port
+	}
+	return Cause{Field: "args", port: number, Remedy: what + " is in use: all pods of the embedded backend share the " +
+		"ports of this machine; let the program listen at the address of its pod alone, $(POD_IP):" + example}
+}
+
+func unquoted(text string) string { return strings.Trim(strings.TrimSpace(text), `"'\`) }
+
+// causeIn the lines of a log, the newest of the one that says most.
+func causeIn(lines []string) (Cause, bool) {
+	for _, symptom := range symptoms {
+		for _, line := range slices.Backward(lines) {
+			if match := symptom.said.FindStringSubmatch(line); match != nil {
+				return symptom.cause(match), true
+			}
+		}
+	}
+	return Cause{}, false
+}
+
+// Bounds of looks for causes: lines of a log that are read, and how long a kind that a running program asks for may be
+// not served. Programs that bring their own definitions ask for these a moment too early.
+const (
+	causeLines = 200
+	kindGrace  = 8 * time.Second
+)
+
+// addCause finds what a container of a third-party extension lacks. One that has ended twice for a known cause is not
+// worth waiting for, and neither is one that waits for a kind that nobody will serve.
+func (c *Clinic) addCause(ctx context.Context, f *Finding, one Container) {
+	if f.Owner.Extension == "" || one.neverRan() {
+		return
+	}
+	cause, known := c.causeOf(ctx, f.pod, one.Name)
+	if !known || cause.kind != "" && c.isServed(cause) {
+		return
+	}
+	f.Cause = &cause
+	switch {
+	case f.State.Hopeless():
+	case !one.Running && one.Restarts >= 1 && one.Ended.At.Sub(one.Ended.Began) < shortRun && !cause.mayPassAlone:
+		f.State = Crashing
+	case one.Running && cause.kind != "" && c.lacksSince(f.pod.UID) >= kindGrace:
+		f.State = Crashing
+	}
+}
+
+func (c *Clinic) causeOf(ctx context.Context, pod *corev1.Pod, container string) (Cause, bool) {
+	for _, run := range []logs.Run{logs.Last, logs.Previous} {
+		lines, _ := logs.Lines(ctx, c.API, pod, container, run, causeLines) // there may be none
+		if cause, known := causeIn(lines); known {
+			return cause, true
+		}
+	}
+	return Cause{}, false
+}
+
+// isServed says whether the kind of a cause is there after all, or may be: unknown is not missing.
+func (c *Clinic) isServed(of Cause) bool {
+	served, err := c.API.Discovery().ServerResourcesForGroupVersion(of.version)
+	if err != nil {
+		return !apierrors.IsNotFound(err)
+	}
+	for _, resource := range served.APIResources {
+		if resource.Kind == of.kind {
+			return true
+		}
+	}
+	return false
+}
+
+// lacksSince is for how long a pod is known to lack something.
+func (c *Clinic) lacksSince(pod types.UID) time.Duration {
+	now := c.Clock.Now()
+	if c.lacking == nil {
+		c.lacking = map[types.UID]time.Time{}
+	}
+	if _, is := c.lacking[pod]; !is {
+		c.lacking[pod] = now
+	}
+	return now.Sub(c.lacking[pod])
+}
