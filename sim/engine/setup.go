@@ -247,7 +247,8 @@ func (s *shoots) watchStates(ctx context.Context, shoot string) error {
 			// A Worker's state is the gardenlet's, which makes it of the machines
 			// (docs/specification/extensions.md#spec-3-7).
 			kind, known := extensionsv1alpha1.KindByName(resource.Kind)
-			if !known || !kind.Namespaced || kind.Name == extensionsv1alpha1.WorkerResource || resource.StateMayChange {
+			if !known || !kind.Namespaced || kind.Name == extensionsv1alpha1.WorkerResource || resource.StateMayChange ||
+				!resource.Decides() {
 				continue
 			}
 			for _, seed := range s.World.Seeds() {

@@ -3,9 +3,12 @@ package landscape
 import (
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/sim/mergepatch"
 )
@@ -63,6 +66,52 @@ type ExtensionResource struct {
 	// StateMayChange says that what the objects keep in status.state may be something else after a move. Without it that
 	// breaks the promise MigrationEnds.
 	StateMayChange bool `json:"stateMayChange,omitempty"`
+	// Primary is false for an extension that acts on objects of which another one decides: it reports no success, and
+	// nobody waits for it. True when not given.
+	Primary *bool `json:"primary,omitempty"`
+	// Lifecycle says when in a flow the objects of an Extension are reconciled, migrated and deleted.
+	Lifecycle *gardencorev1beta1.ControllerResourceLifecycle `json:"lifecycle,omitempty"`
+	// ReconcileTimeout is how long an Extension is waited for; 3 minutes when not given.
+	ReconcileTimeout metav1.Duration `json:"reconcileTimeout,omitzero"`
+	// AutoEnable has the clusters that get the Extension without asking for it. With shoot it is every shoot, also one
+	// that names it nowhere.
+	AutoEnable []gardencorev1beta1.ClusterType `json:"autoEnable,omitempty"`
+	// WorkerlessSupported gives an automatically enabled Extension to workerless shoots, too.
+	WorkerlessSupported bool `json:"workerlessSupported,omitempty"`
+	// ClusterCompatibility has the clusters that may have the Extension; shoot when not given.
+	ClusterCompatibility []gardencorev1beta1.ClusterType `json:"clusterCompatibility,omitempty"`
+}
+
+// Key is kind and type.
+func (r ExtensionResource) Key() string { return r.Kind + "/" + r.Type }
+
+// Decides says whether the extension is the one that others wait for.
+func (r ExtensionResource) Decides() bool { return ptr.Deref(r.Primary, true) }
+
+// EnablesItself says whether shoots get the Extension without asking for it.
+func (r ExtensionResource) EnablesItself() bool {
+	return slices.Contains(r.AutoEnable, gardencorev1beta1.ClusterTypeShoot)
+}
+
+// Registration of the extension in the garden.
+func (e Extension) Registration() *gardencorev1beta1.ControllerRegistration {
+	registration := &gardencorev1beta1.ControllerRegistration{
+		TypeMeta: metav1.TypeMeta{APIVersion: gardencorev1beta1.SchemeGroupVersion.String(),
+			Kind: "ControllerRegistration"},
+		ObjectMeta: metav1.ObjectMeta{Name: e.Name},
+	}
+	for _, r := range e.Resources {
+		resource := gardencorev1beta1.ControllerResource{Kind: r.Kind, Type: r.Type, Primary: r.Primary,
+			Lifecycle: r.Lifecycle, AutoEnable: r.AutoEnable, ClusterCompatibility: r.ClusterCompatibility}
+		if r.ReconcileTimeout.Duration > 0 {
+			resource.ReconcileTimeout = &r.ReconcileTimeout
+		}
+		if r.WorkerlessSupported {
+			resource.WorkerlessSupported = &r.WorkerlessSupported
+		}
+		registration.Spec.Resources = append(registration.Spec.Resources, resource)
+	}
+	return registration
 }
 
 // ExtensionFile is a file in the file system of an extension's program.
@@ -147,15 +196,28 @@ func (l Landscape) TwoActors() string {
 	return ""
 }
 
-// Types of kind Extension that it reconciles: every shoot has one of each.
+// Types of kind Extension of which it decides: every shoot has one of each.
 func (e Extension) Types() []string {
 	var types []string
 	for _, resource := range e.Resources {
-		if resource.Kind == extensionsv1alpha1.ExtensionResource {
+		if resource.Kind == extensionsv1alpha1.ExtensionResource && resource.Decides() {
 			types = append(types, resource.Type)
 		}
 	}
 	return types
+}
+
+// Named are the Extensions that a shoot of a scenario names for this extension. It names one that enables itself only
+// to configure it.
+func (e Extension) Named() []gardencorev1beta1.Extension {
+	var named []gardencorev1beta1.Extension
+	for _, resource := range e.Resources {
+		if resource.Kind == extensionsv1alpha1.ExtensionResource && resource.Decides() &&
+			(!resource.EnablesItself() || e.ProviderConfig != nil) {
+			named = append(named, gardencorev1beta1.Extension{Type: resource.Type, ProviderConfig: e.ProviderConfig})
+		}
+	}
+	return named
 }
 
 // TakenKinds are those at which the reference provider stands aside.
@@ -163,7 +225,8 @@ func TakenKinds(all []Extension) []string {
 	var kinds []string
 	for _, e := range all {
 		for _, resource := range e.Resources {
-			if resource.Kind != extensionsv1alpha1.ExtensionResource && resource.Type == ReferenceType(resource.Kind) {
+			if resource.Kind != extensionsv1alpha1.ExtensionResource && resource.Type == ReferenceType(resource.Kind) &&
+				resource.Decides() {
 				kinds = append(kinds, resource.Kind)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
@@ -85,15 +86,15 @@ func checkResources(spec *field.Path, e landscape.Extension) field.ErrorList {
 		errs = append(errs, field.Required(spec.Child("resources"),
 			"an extension reconciles something, such as {kind: Extension, type: my-type}"))
 	}
-	seen := map[landscape.ExtensionResource]bool{}
+	seen := map[string]bool{}
 	for i, resource := range e.Resources {
 		at := spec.Child("resources").Index(i)
-		if key := (landscape.ExtensionResource{Kind: resource.Kind, Type: resource.Type}); seen[key] {
-			errs = append(errs, twice(at, resource.Kind+"/"+resource.Type, leaveOne))
-		} else {
-			seen[key] = true
+		if seen[resource.Key()] {
+			errs = append(errs, twice(at, resource.Key(), leaveOne))
 		}
+		seen[resource.Key()] = true
 		errs = append(errs, checkType(at, resource)...)
+		errs = append(errs, checkRegistered(at, resource)...)
 	}
 	if e.ProviderConfig != nil && len(e.Types()) == 0 {
 		errs = append(errs, field.Forbidden(spec.Child("providerConfig"),
@@ -114,6 +115,57 @@ func checkType(at *field.Path, resource landscape.ExtensionResource) field.Error
 		return field.ErrorList{field.Invalid(at.Child("type"), resource.Type, validation.IsDNS1123Label(resource.Type)[0])}
 	}
 	return nil
+}
+
+// checkRegistered holds what is registered for a type to Gardener's rules of ControllerRegistrations
+// (docs/specification/api.md#spec-1-8).
+func checkRegistered(at *field.Path, r landscape.ExtensionResource) field.ErrorList {
+	var errs field.ErrorList
+	for name, given := range map[string]bool{
+		"lifecycle": r.Lifecycle != nil, "reconcileTimeout": r.ReconcileTimeout.Duration > 0,
+		"autoEnable": len(r.AutoEnable) > 0, "workerlessSupported": r.WorkerlessSupported,
+		"clusterCompatibility": len(r.ClusterCompatibility) > 0,
+	} {
+		if given && r.Kind != extensionsv1alpha1.ExtensionResource {
+			errs = append(errs, field.Forbidden(at.Child(name), "only resources of kind Extension have it; leave it out"))
+		}
+	}
+	const before, later, last = gardencorev1beta1.BeforeKubeAPIServer, gardencorev1beta1.AfterKubeAPIServer,
+		gardencorev1beta1.AfterWorker
+	given := ptr.Deref(r.Lifecycle, gardencorev1beta1.ControllerResourceLifecycle{})
+	for _, one := range []struct {
+		name    string
+		moment  *gardencorev1beta1.ControllerResourceLifecycleStrategy
+		allowed []gardencorev1beta1.ControllerResourceLifecycleStrategy
+	}{
+		{"reconcile", given.Reconcile, []gardencorev1beta1.ControllerResourceLifecycleStrategy{before, later, last}},
+		{"migrate", given.Migrate, []gardencorev1beta1.ControllerResourceLifecycleStrategy{before, later}},
+		{"delete", given.Delete, []gardencorev1beta1.ControllerResourceLifecycleStrategy{before, later}},
+	} {
+		if one.moment != nil && !slices.Contains(one.allowed, *one.moment) {
+			errs = append(errs, field.NotSupported(at.Child("lifecycle", one.name), *one.moment, one.allowed))
+		}
+	}
+	compatible := r.ClusterCompatibility
+	if len(compatible) == 0 {
+		compatible = []gardencorev1beta1.ClusterType{gardencorev1beta1.ClusterTypeShoot}
+	}
+	known := []gardencorev1beta1.ClusterType{gardencorev1beta1.ClusterTypeShoot, gardencorev1beta1.ClusterTypeSeed,
+		gardencorev1beta1.ClusterTypeGarden}
+	for i, cluster := range r.ClusterCompatibility {
+		if !slices.Contains(known, cluster) {
+			errs = append(errs, field.NotSupported(at.Child("clusterCompatibility").Index(i), cluster, known))
+		}
+	}
+	for i, cluster := range r.AutoEnable {
+		switch path := at.Child("autoEnable").Index(i); {
+		case !slices.Contains(known, cluster):
+			errs = append(errs, field.NotSupported(path, cluster, known))
+		case !slices.Contains(compatible, cluster):
+			errs = append(errs, field.Invalid(path, cluster, "is not among clusterCompatibility; add it there"))
+		}
+	}
+	return errs
 }
 
 // checkOverlays reads each patch strictly into what it changes.
@@ -232,10 +284,14 @@ func (f *ExtensionFlag) Parse() ([]landscape.Extension, error) {
 		}
 		named[e.Name] = file
 		for i, resource := range e.Resources {
-			key := resource.Kind + "/" + resource.Type
+			key := resource.Key()
+			if !resource.Decides() {
+				continue
+			}
 			if other, taken := reconciled[key]; taken {
 				errs = append(errs, ExtensionMistakeIn(file, fmt.Sprintf("spec.resources[%d]", i),
-					fmt.Sprintf("%s is reconciled by the extension in %s, too; only one may", key, other)))
+					fmt.Sprintf("%s is reconciled by the extension in %s, too; only one may, another one that acts on its objects has "+
+						"primary: false", key, other)))
 			}
 			reconciled[key] = file
 		}
@@ -301,7 +357,7 @@ func servedTypes(kind string, extensions []landscape.Extension) []string {
 	served := []string{landscape.ReferenceType(kind)}
 	for _, e := range extensions {
 		for _, resource := range e.Resources {
-			if resource.Kind == kind && !slices.Contains(served, resource.Type) {
+			if resource.Kind == kind && resource.Decides() && !slices.Contains(served, resource.Type) {
 				served = append(served, resource.Type)
 			}
 		}

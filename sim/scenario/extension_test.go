@@ -121,6 +121,15 @@ func TestMistakesInExtensions(t *testing.T) {
 		"the reference's type": {"type: vault", "type: transplant",
 			`:5:39: spec.resources[0].type: Invalid value: "transplant": is the reference provider's; give your Extension a ` +
 				`type of its own`},
+		"a moment of a Network": {"stateMayChange: true", "lifecycle: {migrate: AfterKubeAPIServer}",
+			"spec.resources[1].lifecycle: Forbidden: only resources of kind Extension have it; leave it out"},
+		"a moment that migrate does not have": {"type: vault}", "type: vault, lifecycle: {migrate: AfterWorker}}",
+			`:5:67: spec.resources[0].lifecycle.migrate: Unsupported value: "AfterWorker": supported values: ` +
+				`"BeforeKubeAPIServer", "AfterKubeAPIServer"`},
+		"enabled where it does not fit": {"type: vault}", "type: vault, autoEnable: [seed]}",
+			`spec.resources[0].autoEnable[0]: Invalid value: "seed": is not among clusterCompatibility; add it there`},
+		"enabled nowhere": {"type: vault}", "type: vault, autoEnable: [soil]}",
+			`spec.resources[0].autoEnable[0]: Unsupported value: "soil"`},
 		"twice the same": {"{kind: Network, type: transplant, stateMayChange: true}", "{kind: Extension, type: vault}",
 			`:5:47: spec.resources[1]: Duplicate value: "Extension/vault"`},
 		"no program": {"  binary: vault\n", "", "spec.binary: Required value: an extension is a program"},
@@ -184,6 +193,10 @@ func TestExtensionsSideBySide(t *testing.T) {
 	if err := flags.Parse([]string{"--extension", first, "--extension", extensionFile(t, vault)}); err != nil {
 		t.Fatal(err)
 	}
+	second := landscape.ExtensionResource{Kind: "Network", Type: "transplant", Primary: new(bool)}
+	if second.Decides() || !(landscape.ExtensionResource{}).Decides() {
+		t.Error("an extension decides unless it is not primary")
+	}
 	_, err := given.Parse()
 	for _, want := range []string{
 		`metadata.name: "my-vault" is also the name of the extension in ` + first,
@@ -192,6 +205,21 @@ func TestExtensionsSideBySide(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
+	}
+}
+
+// Beside the extension that decides about objects others may act on them.
+func TestExtensionFlag_NotPrimary_IsBesideTheOneThatDecides(t *testing.T) {
+	t.Parallel()
+	other := strings.NewReplacer("my-vault", "my-auditor", "type: vault}", "type: vault, primary: false}",
+		"  providerConfig: {size: 3}\n", "", ", {kind: Network, type: transplant, stateMayChange: true}", "")
+	given := scenario.ExtensionFlag{Files: []string{extensionFile(t, vault), extensionFile(t, other.Replace(vault))}}
+	extensions, err := given.Parse()
+	if err != nil || len(extensions) != 2 {
+		t.Fatalf("%v, %v", extensions, err)
+	}
+	if types := extensions[1].Types(); len(types) > 0 {
+		t.Errorf("shoots get %q of one that is not primary", types)
 	}
 }
 

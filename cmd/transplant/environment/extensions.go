@@ -84,7 +84,7 @@ func backupExtensions(extensions []landscape.Extension) []string {
 	left := sets.New(extensionsv1alpha1.BackupBucketResource, extensionsv1alpha1.BackupEntryResource)
 	for _, e := range extensions {
 		for _, resource := range e.Resources {
-			if left.Has(resource.Kind) {
+			if left.Has(resource.Kind) && resource.Decides() {
 				left.Delete(resource.Kind)
 				all = append(all, accountOf(e))
 			}
@@ -107,6 +107,20 @@ func extensionKubeconfigs(e landscape.Extension, seed string) []kubeconfigFor {
 		{actor: actor, target: seed, account: accountOf(e), namespace: namespace, secret: "kubeconfig-seed"},
 		{actor: actor, target: switchboard.Cloud, namespace: namespace, secret: "kubeconfig-cloud"},
 	}
+}
+
+// register the third-party extensions in the garden.
+func (s *Environment) register(ctx context.Context, garden client.Client) error {
+	for _, e := range s.Extensions {
+		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(e.Registration())
+		if err != nil {
+			return fmt.Errorf("encode the registration of extension %q: %w", e.Name, err)
+		}
+		if err := applyObject(ctx, garden, &unstructured.Unstructured{Object: fields}); err != nil {
+			return fmt.Errorf("register extension %q: %w", e.Name, err)
+		}
+	}
+	return nil
 }
 
 // prepareExtension brings on a seed what an extension needs before it starts: its namespace, its rights and files, and

@@ -59,6 +59,9 @@ func (s *Environment) setUpGarden(ctx context.Context, l Landscape, garden clien
 			return err
 		}
 	}
+	if err := s.register(ctx, garden); err != nil {
+		return err
+	}
 	for _, k := range []kubeconfigFor{
 		{actor: gcm, target: landscape.Garden, account: "garden/" + gcm, namespace: "garden", secret: "kubeconfig-garden"},
 		{actor: gcm, target: switchboard.Cloud, namespace: "garden", secret: "kubeconfig-cloud"},

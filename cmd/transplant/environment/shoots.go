@@ -101,10 +101,7 @@ func (s *Environment) ShootManifest(wanted landscape.Shoot) (*gardencorev1beta1.
 		shoot.Spec.Extensions = []gardencorev1beta1.Extension{{Type: "transplant"}}
 	}
 	for _, e := range s.Extensions {
-		for _, own := range e.Types() {
-			shoot.Spec.Extensions = append(shoot.Spec.Extensions,
-				gardencorev1beta1.Extension{Type: own, ProviderConfig: e.ProviderConfig})
-		}
+		shoot.Spec.Extensions = append(shoot.Spec.Extensions, e.Named()...)
 	}
 	if wanted.Workers > 0 {
 		shoot.Spec.Provider.Workers = []gardencorev1beta1.Worker{{
