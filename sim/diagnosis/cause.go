@@ -24,8 +24,8 @@ type Cause struct {
 	Remedy string
 
 	port         int    // that is in use
-	version      string // API group and version of a kind that is not served
-	kind         string // that is not served
+	version      string // API group and version that are not served
+	kind         string // of it, if the program says which
 	mayPassAlone bool   // extensions also say it while nothing is wrong
 }
 
@@ -37,20 +37,25 @@ type symptom struct {
 
 // symptoms in the order in which they are looked for: what says most comes first.
 var symptoms = []symptom{
-	{regexp.MustCompile(`no matches for kind \\*"(\w+)\\*" in version \\*"([\w./-]+?)\\*"`), missingKind},
-	{regexp.MustCompile(`listen \w+ (\S*?):(\d+): bind: (?i:address already in use)`), func(match []string) Cause {
-		return portInUse(match[2])
+	{regexp.MustCompile(`no matches for kind \\*"(\w+)\\*" in version \\*"([\w./-]+?)\\*"`), func(match []string) Cause {
+		return notServed(match[1], match[2])
 	}},
-	{regexp.MustCompile(`listen \w+ (\S*?):(\d+): bind: permission denied`), func(match []string) Cause {
-		return Cause{Field: "args", Remedy: "port " + match[2] + " is for root alone, and no extension runs as root: let it " +
-			"listen at a port above 1023"}
+	{regexp.MustCompile(`unable to retrieve the complete list of server APIs: ([\w.-]+/v\w+): (?:no matches|the server)`),
+		func(match []string) Cause { return notServed("", match[1]) }},
+	{regexp.MustCompile(`listen \w+ \S*?:(\d+): bind: (?i:address already in use)`), func(match []string) Cause {
+		return portInUse(match[1])
+	}},
+	{regexp.MustCompile(`listen \w+ \S*?:(\d+): bind: permission denied`), func(match []string) Cause {
+		return Cause{Field: "args", Remedy: "port " + match[1] + " is for root alone, and no extension runs as root: " +
+			"let it listen at a port above 1023"}
 	}},
 	{regexp.MustCompile(`(?i:address already in use)`), func([]string) Cause { return portInUse("") }},
 	{regexp.MustCompile(`error while loading shared libraries: ([^:\s]+)`), func(match []string) Cause {
 		return Cause{Field: "binary", Remedy: "the library " + match[1] + " is not there: build a static program " +
 			"(CGO_ENABLED=0), or install the library"}
 	}},
-	{regexp.MustCompile(`(?:unknown (?:shorthand )?flag|flag provided but not defined|unrecognized arguments?): (.+)`),
+	{regexp.MustCompile(
+		`(?:unknown (?:shorthand )?flag|flag provided but not defined|unrecognized arguments?): (.+)`),
 		func(match []string) Cause {
 			return Cause{Field: "args", Remedy: "the program does not know the flag " + unquoted(match[1]) +
 				": take it out of args"}
@@ -70,9 +75,14 @@ var symptoms = []symptom{
 		}},
 }
 
-func missingKind(match []string) Cause {
-	return Cause{Field: "manifests", kind: match[1], version: match[2], Remedy: fmt.Sprintf(
-		"no seed serves the kind %s of %s: add the YAML file of its CustomResourceDefinition", match[1], match[2])}
+// notServed is the cause of a kind, or of all kinds of a group, that a program asks for.
+func notServed(kind, version string) Cause {
+	what := "the kind " + kind + " of " + version
+	if kind == "" {
+		what = "any kind of " + version
+	}
+	return Cause{Field: "manifests", kind: kind, version: version, Remedy: "no seed serves " + what +
+		": add the YAML file of its CustomResourceDefinition"}
 }
 
 func missingFile(match []string) Cause {
@@ -118,7 +128,7 @@ func (c *Clinic) addCause(ctx context.Context, f *Finding, one Container) {
 		return
 	}
 	cause, known := c.causeOf(ctx, f.pod, one.Name)
-	if !known || cause.kind != "" && c.isServed(cause) {
+	if !known || cause.version != "" && c.isServed(cause) {
 		return
 	}
 	f.Cause = &cause
@@ -126,7 +136,7 @@ func (c *Clinic) addCause(ctx context.Context, f *Finding, one Container) {
 	case f.State.Hopeless():
 	case !one.Running && one.Restarts >= 1 && one.Ended.At.Sub(one.Ended.Began) < shortRun && !cause.mayPassAlone:
 		f.State = Crashing
-	case one.Running && cause.kind != "" && c.lacksSince(f.pod.UID) >= kindGrace:
+	case one.Running && cause.version != "" && c.lacksSince(f.pod.UID) >= kindGrace:
 		f.State = Crashing
 	}
 }
@@ -141,7 +151,7 @@ func (c *Clinic) causeOf(ctx context.Context, pod *corev1.Pod, container string)
 	return Cause{}, false
 }
 
-// isServed says whether the kind of a cause is there after all, or may be: unknown is not missing.
+// isServed says whether what a cause is about is there after all, or may be: unknown is not missing.
 func (c *Clinic) isServed(of Cause) bool {
 	served, err := c.API.Discovery().ServerResourcesForGroupVersion(of.version)
 	if err != nil {
@@ -152,7 +162,7 @@ func (c *Clinic) isServed(of Cause) bool {
 			return true
 		}
 	}
-	return false
+	return of.kind == ""
 }
 
 // lacksSince is for how long a pod is known to lack something.

@@ -18,8 +18,11 @@ import (
 func TestCauseIn_Log_NamesFieldAndRemedy(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ said, field, remedy string }{
-		{`{"level":"error","msg":"if kind is a CRD, it should be installed","error":"no matches for kind \"Etcd\" in version ` +
+		{`{"level":"error","msg":"if kind is a CRD, it should be installed",` +
+			`"error":"no matches for kind \"Etcd\" in version ` +
 			`\"druid.gardener.cloud/v1alpha1\""}`, "manifests", "the kind Etcd of druid.gardener.cloud/v1alpha1"},
+		{"unable to retrieve the complete list of server APIs: vault.example/v1: no matches for vault.example/v1, Resource=",
+			"manifests", "no seed serves any kind of vault.example/v1"},
 		{`unable to start: listen tcp 0.0.0.0:10250: bind: address already in use`, "args", "$(POD_IP):10250"},
 		{"OSError: [Errno 98] Address already in use", "args", "$(POD_IP):PORT"},
 		{"listen tcp :443: bind: permission denied", "args", "port 443 is for root alone"},
@@ -81,7 +84,8 @@ func TestClinic_ExtensionWhoseLogSaysWhatItLacks_IsGivenUpSoon(t *testing.T) {
 		says            string        // nothing if it is worth waiting for
 	}{
 		{"its port is in use, twice", "vault", again, "listen tcp :8080: bind: address already in use", 0,
-			"This is an error of the set-up. In the file of the extension vault, spec.args: the port is held by process 7 (acme-a); port 8080 is in use"},
+			"This is an error of the set-up. In the file of the extension vault, spec.args: " +
+				"the port is held by process 7 (acme-a); port 8080 is in use"},
 		{"its port is in use, once", "vault", once, "listen tcp :8080: bind: address already in use", 0, ""},
 		{"it does not say why it ends", "vault", again, "bye", 0, ""},
 		{"an actor of the landscape", "", again, "listen tcp :8080: bind: address already in use", 0, ""},

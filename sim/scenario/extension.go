@@ -290,8 +290,8 @@ func (f *ExtensionFlag) Parse() ([]landscape.Extension, error) {
 			}
 			if other, taken := reconciled[key]; taken {
 				errs = append(errs, ExtensionMistakeIn(file, fmt.Sprintf("spec.resources[%d]", i),
-					fmt.Sprintf("%s is reconciled by the extension in %s, too; only one may, another one that acts on its objects has "+
-						"primary: false", key, other)))
+					fmt.Sprintf("%s is reconciled by the extension in %s, too; only one may; another one that acts on its objects "+
+						"has primary: false", key, other)))
 			}
 			reconciled[key] = file
 		}

@@ -18,7 +18,8 @@ func TestProgramsThatWouldNotStartInAnEmptyImage(t *testing.T) {
 	if err := os.WriteFile(script, []byte("#!/bin/sh\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := CheckProgram(script); err == nil || !strings.Contains(err.Error(), "is a script, and its image holds no /bin/sh") {
+	if err := CheckProgram(script); err == nil ||
+		!strings.Contains(err.Error(), "is a script, and its image holds no /bin/sh") {
 		t.Errorf("a script: %v", err)
 	}
 	if err := CheckProgram(filepath.Join(t.TempDir(), "none")); !os.IsNotExist(err) {

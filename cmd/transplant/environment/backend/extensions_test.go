@@ -37,7 +37,8 @@ func TestExtensionsThatAreGivenToUpAreChecked(t *testing.T) {
 	program, file := filepath.Join(folder, "program"), filepath.Join(folder, "gateway.yaml")
 	text := "apiVersion: transplant.dev/v1alpha1\nkind: ExtensionDeployment\nmetadata: {name: gateway}\nspec: " +
 		"{resources: [{kind: Extension, type: gate}], binary: program}\n"
-	if err := errors.Join(os.WriteFile(program, []byte("#!/bin/sh\n"), 0o755), os.WriteFile(file, []byte(text), 0o600)); err != nil {
+	if err := errors.Join(os.WriteFile(program, []byte("#!/bin/sh\n"), 0o755),
+		os.WriteFile(file, []byte(text), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	given := Extensions{}
