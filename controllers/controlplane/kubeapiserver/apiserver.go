@@ -77,6 +77,8 @@ func (a *APIServer) Deploy(ctx context.Context) error {
 				"--proxy-client-cert-file=" + workload.SecretFile(secrets.KubeAggregator, secrets.KeyCert),
 				"--proxy-client-key-file=" + workload.SecretFile(secrets.KubeAggregator, secrets.KeyKey),
 				"--authorization-mode=Node,RBAC",
+				// The agents of network and CSI extensions on nodes are privileged. Pod Security decides by namespace who may be.
+				"--allow-privileged=true",
 				"--profiling=false",
 				"--shutdown-watch-termination-grace-period=1s",
 				a.emulatedVersion(),
