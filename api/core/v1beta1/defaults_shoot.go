@@ -12,6 +12,13 @@ import (
 // DefaultSchedulerName is the scheduler of shoots that name none.
 const DefaultSchedulerName = "default-scheduler"
 
+// DefaultPods and DefaultServices are the networks of shoots that name none. Gardener takes those that the seed has for
+// such shoots; here all shoots have the same.
+const (
+	DefaultPods     = "100.96.0.0/11"
+	DefaultServices = "100.64.0.0/13"
+)
+
 const (
 	// coreDNSHorizontal is how CoreDNS scales unless a shoot says otherwise.
 	coreDNSHorizontal CoreDNSAutoscalingMode = "horizontal"
@@ -27,9 +34,11 @@ func (s *Shoot) SetDefaults() {
 	spec := &s.Spec
 	setDefault(&spec.Purpose, ShootPurposeEvaluation)
 	setDefault(&spec.SchedulerName, DefaultSchedulerName)
-	if networking := section(&spec.Networking); len(networking.IPFamilies) == 0 {
+	networking := section(&spec.Networking)
+	if len(networking.IPFamilies) == 0 {
 		networking.IPFamilies = []IPFamily{IPFamilyIPv4}
 	}
+	setDefault(&networking.Services, DefaultServices)
 	update := section(&spec.Maintenance)
 	setDefault(&update.AutoUpdate, MaintenanceAutoUpdate{KubernetesVersion: true})
 	section(&spec.Kubernetes.KubeAPIServer).setDefaults()
@@ -40,6 +49,7 @@ func (s *Shoot) SetDefaults() {
 
 // setWorkerDefaults sets what only shoots with worker pools have.
 func (s *ShootSpec) setWorkerDefaults() {
+	setDefault(&s.Networking.Pods, DefaultPods)
 	setDefault(&s.Maintenance.AutoUpdate.MachineImageVersion, true)
 	setDefault(&s.Kubernetes.KubeAPIServer.DefaultNotReadyTolerationSeconds, defaultTolerationSeconds)
 	setDefault(&s.Kubernetes.KubeAPIServer.DefaultUnreachableTolerationSeconds, defaultTolerationSeconds)

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
@@ -59,22 +61,23 @@ func (i *Infrastructure) deploy(ctx context.Context, object *extensionsv1alpha1.
 	})
 }
 
-// Wait waits for the Infrastructure and takes over the networks it found.
+// Wait waits for the Infrastructure and takes over the networks it found. Extensions that come after it find them in
+// the Cluster.
 func (i *Infrastructure) Wait(ctx context.Context) error {
 	infrastructure := i.object()
 	if err := i.objects.Wait(ctx, infrastructure); err != nil {
 		return err
 	}
-	return i.status.Patch(ctx, func(status *gardencorev1beta1.ShootStatus) {
-		nodes := scope.ShootNodes
-		if infrastructure.Status.NodesCIDR != nil {
-			nodes = *infrastructure.Status.NodesCIDR
-		}
-		status.Networking = &gardencorev1beta1.NetworkingStatus{
-			Pods: []string{scope.ShootPods}, Services: []string{scope.ShootServices}, Nodes: []string{nodes},
-			EgressCIDRs: infrastructure.Status.EgressCIDRs,
-		}
-	})
+	networking := &gardencorev1beta1.NetworkingStatus{
+		Pods: []string{scope.ShootPods}, Services: []string{scope.ShootServices},
+		Nodes:       []string{ptr.Deref(infrastructure.Status.NodesCIDR, scope.ShootNodes)},
+		EgressCIDRs: infrastructure.Status.EgressCIDRs,
+	}
+	err := i.status.Patch(ctx, func(status *gardencorev1beta1.ShootStatus) { status.Networking = networking })
+	if err != nil || equality.Semantic.DeepEqual(networking, i.Shoot.Status.Networking) {
+		return err
+	}
+	return (&Cluster{i.Scope}).Sync(ctx)
 }
 
 // ProviderStatus is the provider status that ControlPlane and Worker are given
@@ -170,6 +173,9 @@ func (n *Network) Deploy(ctx context.Context) error {
 		if networking := n.Shoot.Spec.Networking; networking != nil {
 			network.Spec.ProviderConfig = networking.ProviderConfig
 			network.Spec.Type = ptr.Deref(networking.Type, network.Spec.Type)
+			for _, family := range networking.IPFamilies {
+				network.Spec.IPFamilies = append(network.Spec.IPFamilies, extensionsv1alpha1.IPFamily(family))
+			}
 		}
 		return nil
 	})
@@ -177,6 +183,9 @@ func (n *Network) Deploy(ctx context.Context) error {
 
 // Wait waits for the Network.
 func (n *Network) Wait(ctx context.Context) error { return n.objects.Wait(ctx, n.object()) }
+
+// annotationGenericKubeconfig of a Cluster names the Secret with the kubeconfig for pods that mount a token.
+const annotationGenericKubeconfig = "generic-token-kubeconfig.secret.gardener.cloud/name"
 
 // Cluster is the Cluster object, by which extensions learn of the shoot.
 type Cluster struct{ *scope.Scope }
@@ -207,6 +216,7 @@ func (u *Cluster) Sync(ctx context.Context) error {
 		deploy = patch.CreateFirst
 	}
 	return deploy(ctx, u.Seed, cluster, func(c *extensionsv1alpha1.Cluster) error {
+		metav1.SetMetaDataAnnotation(&c.ObjectMeta, annotationGenericKubeconfig, secrets.GenericTokenKubeconfig)
 		c.Spec.Shoot, c.Spec.Seed, c.Spec.CloudProfile = *shoot, *seed, *profile
 		return nil
 	})
@@ -242,11 +252,25 @@ func (u *Cluster) raw(ctx context.Context, kind, namespace, name string) (*runti
 		return nil, fmt.Errorf("read %s %q: %w", kind, name, err)
 	}
 	object.SetManagedFields(nil)
+	if err := nameNodes(object.Object); err != nil {
+		return nil, fmt.Errorf("take over the network of the nodes of %s %q: %w", kind, name, err)
+	}
 	data, err := json.Marshal(object)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s %q: %w", kind, name, err)
 	}
 	return &runtime.RawExtension{Raw: data}, nil
+}
+
+// nameNodes gives a shoot that names no network of its nodes the one that the infrastructure has chosen: Gardener
+// writes it into the specification of the Shoot (docs/deviations.md).
+func nameNodes(shoot map[string]any) error {
+	_, named, _ := unstructured.NestedString(shoot, "spec", "networking", "nodes")
+	chosen, _, err := unstructured.NestedStringSlice(shoot, "status", "networking", "nodes")
+	if named || err != nil || len(chosen) == 0 {
+		return err
+	}
+	return unstructured.SetNestedField(shoot, chosen[0], "spec", "networking", "nodes")
 }
 
 // Delete deletes the Cluster object.

@@ -116,8 +116,8 @@ func TechnicalID(namespace *corev1.Namespace, shoot string) string {
 }
 
 const (
-	ShootServices            = "100.64.0.0/13"
-	ShootPods                = "100.96.0.0/11"
+	ShootServices            = gardencorev1beta1.DefaultServices
+	ShootPods                = gardencorev1beta1.DefaultPods
 	ShootNodes               = "10.250.0.0/16"
 	ShootKubernetesServiceIP = "100.64.0.1"
 )

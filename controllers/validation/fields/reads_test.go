@@ -159,7 +159,6 @@ var settled = map[string]string{
 	"CloudProfile spec.providerConfig":           "extensions read it in the Cluster",
 	"Seed spec.provider.providerConfig":          "extensions read it in the Cluster",
 	"Seed spec.networks.ipFamilies[]":            "only what is the case anyway is accepted",
-	"Shoot spec.networking.ipFamilies[]":         "only what is the case anyway is accepted",
 	"Shoot spec.provider.workers[].controlPlane": "it is refused",
 }
 
