@@ -32,6 +32,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/machine"
 	"github.com/transplant-sim/transplant/controllers/node"
 	"github.com/transplant-sim/transplant/controllers/resource"
+	"github.com/transplant-sim/transplant/controllers/tokenrequestor"
 	"github.com/transplant-sim/transplant/sim/cloud"
 	"github.com/transplant-sim/transplant/sim/nodes"
 	"github.com/transplant-sim/transplant/sim/run"
@@ -124,8 +125,8 @@ one by its name. docs/scenarios.md explains how to write one.`,
 	)
 	add(programs,
 		actors.NewGardenControllerManager(), actors.NewGardenlet(),
-		extension.NewCommand(), machine.NewCommand(cloudControllers), resource.NewCommand(nodeReadiness),
-		gateway.NewCommand(),
+		extension.NewCommand(), machine.NewCommand(cloudControllers), gateway.NewCommand(),
+		resource.NewCommand(nodeReadiness, tokenrequestor.AddToManager),
 		etcd.NewGuardCommand(), etcd.NewBackupCommand(),
 		ownerAlone(cloud.NewCommand()), ownerAlone(nodes.NewCommand()), processnode.NewCommand(),
 	)

@@ -168,7 +168,10 @@ func TestSeedAttacks_WithEachIdentity_AreRefused(t *testing.T) {
 			"reads a secret of the provider": get(secret("extensions", "kubeconfig-cloud")),
 		})},
 		{"shoot--p--alpha/machine-controller", readsSecrets, more(ofControlPlane)},
-		{"shoot--p--alpha/gardener-resource-manager", readsSecrets, more(ofControlPlane)},
+		{"shoot--p--alpha/gardener-resource-manager", map[string]request{
+			"reads its secrets": readsSecrets["reads its secrets"],
+			"writes a token":    patch(secret(controlPlane, "gardener-internal"), harmless),
+		}, more(ofControlPlane)},
 		{"istio-ingress/gateway", map[string]request{
 			"reads its certificate": get(secret(controlPlane, "guard-client-gateway")),
 			"lists services":        list(&corev1.ServiceList{}),

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -14,6 +16,7 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/controlplane/controlplanetest"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
@@ -29,6 +32,29 @@ func savedExtension() *shootstate.State {
 			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "tls"}, "data": map[string]any{"k": "v"},
 		}}},
 	}}}
+}
+
+// A Secret that was saved with the time of the next token is restored without it: the token is requested at once.
+func TestRestore_SecretWithToken_IsRenewedAtOnce(t *testing.T) {
+	t.Parallel()
+	const prefix = "serviceaccount.resources.gardener.cloud/"
+	o := &Objects{Scope: controlplanetest.Scope(t, gardencorev1beta1.LastOperationTypeRestore, interceptor.Funcs{})}
+	o.State = savedExtension()
+	o.State.Extensions[0].Objects = []*unstructured.Unstructured{{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "shoot-access-certs",
+			"annotations": map[string]any{prefix + "name": "certs", prefix + "token-renew-timestamp": "2099-01-01T00:00:00Z"}},
+	}}}
+	extension := &extensionsv1alpha1.Extension{ObjectMeta: o.Meta("certs")}
+	if err := o.Deploy(t.Context(), extension, func() error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	secret := &corev1.Secret{}
+	if err := o.Seed.Get(t.Context(), o.Key("shoot-access-certs"), secret); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{prefix + "name": "certs"}, secret.Annotations); diff != "" {
+		t.Errorf("annotations (-want +got):\n%s", diff)
+	}
 }
 
 var errCut = errors.New("cut off")

@@ -5,10 +5,12 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/controlplane/objects"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
 	"github.com/transplant-sim/transplant/controllers/patch"
@@ -52,6 +54,8 @@ func (o *Objects) restoreState(ctx context.Context, object extensionsv1alpha1.Ob
 	for _, reference := range entry.Objects {
 		referenced := reference.DeepCopy()
 		referenced.SetNamespace(o.Namespace())
+		// A token that was saved may be of a ServiceAccount that was lost with the seed: a new one is requested.
+		unstructured.RemoveNestedField(referenced.Object, "metadata", "annotations", resourcesv1alpha1.AnnotationTokenRenewal)
 		if err := o.Seed.Create(ctx, referenced); err != nil && !apierrors.IsAlreadyExists(err) {
 			return patch.Describe("restore", referenced, o.Seed, err)
 		}

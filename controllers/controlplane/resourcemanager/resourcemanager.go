@@ -71,7 +71,8 @@ func (r *ResourceManager) deployAccess(ctx context.Context) error {
 		{APIGroups: []string{resourcesv1alpha1.GroupName},
 			Resources: []string{"managedresources", "managedresources/status"},
 			Verbs:     []string{"get", "list", "watch", "patch", "update"}},
-		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list", "watch"}},
+		// It writes tokens into those that ask for one.
+		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list", "watch", "patch"}},
 	})
 }
 

@@ -46,13 +46,15 @@ func aging(now time.Time) func(map[string][]byte) bool {
 }
 
 // KubeconfigOptions describe a kubeconfig with one context, and a second one where there is another server. Either
-// the files of a certificate and its key, beside the kubeconfig, or a token authenticates.
+// the files of a certificate and its key, beside the kubeconfig, or a token or its file authenticates.
 type KubeconfigOptions struct {
 	Server, ServerName string
 	Other              string // another server, by another name; empty for none
 	CA                 []byte
 
 	ClientCert, ClientKey, Token string
+
+	TokenFile string // where clients find the token, and read it again
 }
 
 // Kubeconfig is the document that the options describe.
@@ -65,6 +67,7 @@ func Kubeconfig(options KubeconfigOptions) ([]byte, error) {
 		}},
 		AuthInfos: map[string]*clientcmdapi.AuthInfo{name: {
 			ClientCertificate: options.ClientCert, ClientKey: options.ClientKey, Token: options.Token,
+			TokenFile: options.TokenFile,
 		}},
 		Contexts: map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: name}},
 	}

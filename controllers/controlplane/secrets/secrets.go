@@ -28,9 +28,10 @@ type Secrets struct{ *scope.Scope }
 
 // spec says how one secret comes to be when it is missing.
 type spec struct {
-	name   string
-	labels map[string]string
-	make   func(set) (map[string][]byte, error)
+	name                string
+	labels, annotations map[string]string
+
+	make func(set) (map[string][]byte, error)
 	// outdated reports whether a secret must be made anew, although it exists; nil for never.
 	outdated func(map[string][]byte) bool
 	// rotation is what the label LastRotationInitiationTime becomes by the rotation that is under way; "" without one.
@@ -154,6 +155,7 @@ func (s *Secrets) create(ctx context.Context, spec spec, set set) (map[string][]
 		Data: data,
 	}
 	maps.Copy(secret.Labels, spec.labels)
+	secret.Annotations = spec.annotations
 	if slices.Contains(persisted, spec.name) {
 		secret.Labels[constants.Persist] = constants.LabelTrue
 	}
@@ -240,6 +242,12 @@ const (
 	Scheduler         = "kube-scheduler"
 	MachineController = "machine-controller"
 	ResourceManager   = "gardener-resource-manager"
+	// Gardener and GardenerInternal have kubeconfigs of administrators for whoever looks after the shoot from the seed: by
+	// the shoot's public name, and by an address in the seed.
+	Gardener         = "gardener"
+	GardenerInternal = "gardener-internal"
+	// GenericTokenKubeconfig is the kubeconfig for pods that mount a token beside it. The Cluster names it.
+	GenericTokenKubeconfig = "generic-token-kubeconfig"
 )
 
 // Keys of the secrets.

@@ -33,7 +33,7 @@ func TestWhichSecretsArePersisted(t *testing.T) {
 	}
 	derived := []string{
 		"etcd-server", "etcd-client", "kube-controller-manager", "kube-scheduler", "machine-controller",
-		"gardener-resource-manager",
+		"gardener-resource-manager", "gardener", "gardener-internal", "generic-token-kubeconfig",
 		"guard-client-extensions", "guard-client-gateway", "guard-client-machine-controller", "guard-client-observer",
 	}
 	service := func(name string) *corev1.Service {
@@ -103,8 +103,8 @@ func TestInitialize_SecretsOfAControlPlane_AreReadAtOnce(t *testing.T) {
 	})}
 	o.Clock = testingclock.NewFakeClock(time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC))
 	for _, want := range []map[string]int{
-		{"list": 1, "create": 22, "get service": 2},
-		{"list": 2, "create": 22, "get service": 2}, // all are there
+		{"list": 1, "create": 25, "get service": 2},
+		{"list": 2, "create": 25, "get service": 2}, // all are there
 	} {
 		if err := o.Initialize(t.Context()); err != nil {
 			t.Fatal(err)
@@ -152,7 +152,7 @@ func TestInitialize_ListThatIsOlder_ChangesNoSecret(t *testing.T) {
 		}
 		kept, stale = append(kept, there), true
 	}
-	if diff := cmp.Diff(kept[0], kept[1]); diff != "" || len(kept[0]) != 22 {
+	if diff := cmp.Diff(kept[0], kept[1]); diff != "" || len(kept[0]) != 25 {
 		t.Errorf("of %d secrets (-before +after):\n%s", len(kept[0]), diff)
 	}
 }

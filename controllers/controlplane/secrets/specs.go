@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	certutil "k8s.io/client-go/util/cert"
 
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/api/pki"
+	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/controlplane/workload"
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
@@ -43,7 +45,60 @@ func (s *Secrets) specs(ctx context.Context, now time.Time) []spec {
 		s.clientSecret(ctx, Scheduler, now, "system:kube-scheduler"),
 		s.clientSecret(ctx, MachineController, now, UserMachineController),
 		s.clientSecret(ctx, ResourceManager, now, UserResourceManager),
+		s.tokenSecret(Gardener, func() (KubeconfigOptions, error) {
+			return KubeconfigOptions{Server: s.APIServerURL()}, nil
+		}),
+		s.tokenSecret(GardenerInternal, func() (KubeconfigOptions, error) { return s.inSeed(ctx) }),
+		spec{name: GenericTokenKubeconfig, make: func(set set) (map[string][]byte, error) {
+			return set.kubeconfig(func() (KubeconfigOptions, error) {
+				options, err := s.inSeed(ctx)
+				options.TokenFile = genericTokenFile
+				return options, err
+			})
+		}},
 	)
+}
+
+// genericTokenFile is where pods mount the token that they use with the generic kubeconfig, as Gardener's do.
+const genericTokenFile = "/var/run/secrets/gardener.cloud/shoot/generic-kubeconfig/token"
+
+// tokenExpiration is for how long the tokens of administrators are requested.
+const tokenExpiration = "24h"
+
+// tokenSecret is a kubeconfig into which the resource manager of the shoot writes a token of the ServiceAccount of the
+// same name (package tokenrequestor).
+func (s *Secrets) tokenSecret(name string, options func() (KubeconfigOptions, error)) spec {
+	return spec{
+		name: name,
+		labels: map[string]string{
+			resourcesv1alpha1.LabelPurpose: resourcesv1alpha1.PurposeTokenRequestor,
+			resourcesv1alpha1.LabelClass:   resourcesv1alpha1.ClassShoot,
+		},
+		annotations: map[string]string{
+			resourcesv1alpha1.AnnotationAccountName:      name,
+			resourcesv1alpha1.AnnotationAccountNamespace: metav1.NamespaceSystem,
+			resourcesv1alpha1.AnnotationTokenExpiration:  tokenExpiration,
+		},
+		make: func(set set) (map[string][]byte, error) { return set.kubeconfig(options) },
+	}
+}
+
+// kubeconfig is the data of a secret with a kubeconfig that trusts the shoot's certificate authority.
+func (s set) kubeconfig(options func() (KubeconfigOptions, error)) (map[string][]byte, error) {
+	given, err := options()
+	if err != nil {
+		return nil, err
+	}
+	given.CA = s[CA][KeyCACert]
+	content, err := Kubeconfig(given)
+	return map[string][]byte{resourcesv1alpha1.KeyKubeconfig: content}, err
+}
+
+// inSeed is how the API server is reached inside the seed. The seed may have no DNS for pods: the server is an address.
+func (s *Secrets) inSeed(ctx context.Context) (KubeconfigOptions, error) {
+	address, err := workload.ClusterIP(ctx, s.Scope, workload.ServiceKubeAPIServer)
+	return KubeconfigOptions{Server: fmt.Sprintf("https://%s:%d", address, workload.PortAPIServer),
+		ServerName: workload.ServiceKubeAPIServer}, err
 }
 
 // issued is a certificate that is made anew when it has come to half of its validity.
@@ -103,7 +158,7 @@ func (s *Secrets) etcdServer(ctx context.Context, now time.Time) spec {
 // renewed.
 func (s *Secrets) clientSecret(ctx context.Context, name string, now time.Time, user string) spec {
 	return spec{name: name, outdated: aging(now), make: func(set set) (map[string][]byte, error) {
-		address, err := workload.ClusterIP(ctx, s.Scope, workload.ServiceKubeAPIServer)
+		options, err := s.inSeed(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -111,12 +166,8 @@ func (s *Secrets) clientSecret(ctx context.Context, name string, now time.Time, 
 		if err != nil {
 			return nil, err
 		}
-		kubeconfig, err := Kubeconfig(KubeconfigOptions{
-			Server:     fmt.Sprintf("https://%s:%d", address, workload.PortAPIServer),
-			ServerName: workload.ServiceKubeAPIServer,
-			CA:         set[CA][KeyCACert],
-			ClientCert: KeyCert, ClientKey: KeyKey,
-		})
+		options.CA, options.ClientCert, options.ClientKey = set[CA][KeyCACert], KeyCert, KeyKey
+		kubeconfig, err := Kubeconfig(options)
 		return map[string][]byte{"kubeconfig": kubeconfig, KeyCert: data[KeyCert], KeyKey: data[KeyKey]}, err
 	}}
 }

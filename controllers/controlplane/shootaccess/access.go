@@ -200,11 +200,22 @@ func rule(group string, verbs []string, resources ...string) rbacv1.PolicyRule {
 // give it, roles too, and so may do everything; but not by a group that no role can take away.
 func Roles() []client.Object {
 	return append(append(append(append(
-		[]client.Object{binding("", secrets.UserResourceManager, "ClusterRole", "cluster-admin")},
+		[]client.Object{binding("", secrets.UserResourceManager, "ClusterRole", "cluster-admin"), ofSeed()},
 		grant("", secrets.UserMachineController, ofMachines)...),
 		grant("", secrets.UserNodes, ofNodes)...),
 		grant("kube-node-lease", secrets.UserNodes, ofKubelets)...),
 		grant(metav1.NamespaceSystem, secrets.UserNodes, ofAgents)...)
+}
+
+// ofSeed makes administrators of those whose tokens are in the Secrets gardener and gardener-internal on the seed.
+func ofSeed() client.Object {
+	b := binding("", "gardener.cloud:system:gardener", "ClusterRole", "cluster-admin").(*rbacv1.ClusterRoleBinding)
+	b.Subjects = nil
+	for _, account := range []string{secrets.Gardener, secrets.GardenerInternal} {
+		b.Subjects = append(b.Subjects, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Name: account,
+			Namespace: metav1.NamespaceSystem})
+	}
+	return b
 }
 
 // grant is a role with the name of its user, and that the user has it; for all namespaces if none is named.

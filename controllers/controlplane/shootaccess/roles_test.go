@@ -22,7 +22,8 @@ import (
 func TestRepairShootAccess_RolesDeletedOrRefused_NeverHoldsUp(t *testing.T) {
 	t.Parallel()
 	refuse := errors.New("refused")
-	missing := []string{"transplant:gardener-resource-manager", "transplant:machine-controller", "transplant:nodes"}
+	missing := []string{"gardener.cloud:system:gardener", "transplant:gardener-resource-manager",
+		"transplant:machine-controller", "transplant:nodes"}
 	for name, test := range map[string]struct {
 		secrets bool
 		answer  func(context.Context, client.Object) error
