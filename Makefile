@@ -137,6 +137,10 @@ race: build controlplane ## Run the tests with the race detector
 mutants: build controlplane ## Plant bugs one by one, in the product and then in the harness, and check that each is caught (long); MUTANTS="a b" for some
 	go run ./e2e/mutants -out out/mutants -timeout-multiplier $(TIMEOUT_MULTIPLIER) $(MUTANTS)
 
+.PHONY: example-extensions
+example-extensions: build controlplane ## Run the extensions of docs/extensions in all their scenarios, and with all their bad habits (hours)
+	TRANSPLANT_EXAMPLES=all go test -short=false -run 'ExampleExtensions' -parallel 1 -count=1 -timeout 12h -v ./e2e
+
 .PHONY: catalogue
 catalogue: build ## Run all scenarios, or those of TIER=core, or SCENARIOS="a b", JOBS at once, and SAMPLE points of each sweep
 	$(RUN) $(SELECTED) --jobs $(JOBS) --sample $(SAMPLE) --out out/catalogue

@@ -1,0 +1,282 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/transplant-sim/transplant/sim/oracle"
+	"github.com/transplant-sim/transplant/sim/scenario"
+	"github.com/transplant-sim/transplant/sim/verdict"
+)
+
+// exampleClasses are the extensions of docs/extensions, in the order of their files: a list in a later file replaces
+// that of an earlier one.
+var exampleClasses = []string{"network", "container-runtime", "operating-system", "dns", "certificates", "provider"}
+
+// exampleFiles are their files in a folder, beside a program.
+func exampleFiles(t *testing.T, makeProgram func(path string) error) map[string]string {
+	t.Helper()
+	folder, files := t.TempDir(), map[string]string{}
+	if err := makeProgram(filepath.Join(folder, "extensions")); err != nil {
+		t.Fatal(err)
+	}
+	names, err := filepath.Glob("extensions/*.yaml")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("%d files in extensions: %v", len(names), err)
+	}
+	for _, name := range names {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		to := filepath.Join(folder, filepath.Base(name))
+		if err := os.WriteFile(to, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		files[strings.TrimSuffix(filepath.Base(name), ".yaml")] = to
+	}
+	return files
+}
+
+// builtExamples are the files beside the program.
+func builtExamples(t *testing.T) map[string]string {
+	t.Helper()
+	built(t)
+	return exampleFiles(t, func(path string) error {
+		build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", path, "./extensions")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if said, err := build.CombinedOutput(); err != nil {
+			return fmt.Errorf("build the extensions: %w\n%s", err, said)
+		}
+		return nil
+	})
+}
+
+// runningClasses are those that run: the network and the operating system wait for what a landscape does not have yet,
+// a resource manager of class seed, privileged pods, and machines that boot from a cloud-config.
+var runningClasses = []string{"container-runtime", "dns", "certificates", "provider"}
+
+func inOrder(files map[string]string) []string {
+	var all []string
+	for _, class := range runningClasses {
+		all = append(all, files[class])
+	}
+	return all
+}
+
+// withUsers has users of the shoot ask two of the extensions for something before anything else happens.
+func withUsers(t *testing.T, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join("../scenarios", path+".yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const steps, users = "\n  steps:\n", `  - apply: {shoot: alpha, object: {apiVersion: dns.example.org/v1,
+      kind: DNSEntry, metadata: {name: web, namespace: default}, spec: {dnsName: web.example.org, target: 192.0.2.1}}}
+  - apply: {shoot: alpha, object: {apiVersion: certificates.example.org/v1, kind: Certificate,
+      metadata: {name: web, namespace: default}, spec: {commonName: web.example.org}}}
+  - wait: {for: 6s, because: the extensions must have done what users ask for}
+`
+	if !strings.Contains(string(content), steps) {
+		t.Fatalf("%s has no steps", path)
+	}
+	file := filepath.Join(t.TempDir(), filepath.Base(path)+".yaml")
+	if err := os.WriteFile(file, []byte(strings.Replace(string(content), steps, steps+users, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// all says whether also what takes hours is to run ("make example-extensions").
+func all() bool { return os.Getenv("TRANSPLANT_EXAMPLES") == "all" }
+
+// crashing is a scenario in which the extension of a class dies after a write, on the seed that the shoot leaves or on
+// the one that it comes to.
+func crashing(t *testing.T, class, seed string, nth int) string {
+	t.Helper()
+	point, sweep := fmt.Sprintf("nth: %d, ", nth), ""
+	if nth == 0 {
+		point, sweep = "", "  sweep: [{fault: dies, upTo: 4}]\n"
+	}
+	file := filepath.Join(t.TempDir(), "crash.yaml")
+	if err := os.WriteFile(file, fmt.Appendf(nil, `apiVersion: transplant.dev/v1alpha1
+kind: Scenario
+metadata: {name: crash}
+spec:
+  why: an extension that dies in the middle of a migration takes it up where it was
+  landscape:
+    seeds: [{name: a}, {name: b}]
+    shoots: [{name: alpha, seed: a, workers: 1, objects: 10}]
+  steps:
+  - load:    {shoot: alpha, writesPerSecond: 10}
+  - fault:   {name: dies, crash: {actor: %[1]s-%[2]s, target: %[2]s, %[3]sat: After}}
+  - migrate: {shoot: alpha, to: b}
+  - expect:  {that: "shoot('alpha').seed == 'b' && shoot('alpha').healthy", within: 120s}
+  - expect:  {that: "seed('a').shoots == 0", within: 60s}
+%[4]s  always: [SingleWriter, NoLostWrite, CloudUntouched, NodesPreserved, NoOrphans, MigrationEnds, ShootUntouched]
+`, class, seed, point, sweep), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// Six extensions that behave as those of the field are moved, lost and brought back with a shoot that has them all.
+func TestExampleExtensions_AllAtOnce_Pass(t *testing.T) {
+	t.Parallel()
+	files := builtExamples(t)
+	scenarios := []string{withUsers(t, "migration/planned-migration"), withUsers(t, "loss/seed-loss")}
+	if all() {
+		scenarios = append(scenarios, withUsers(t, "loss/seed-loss-and-return"),
+			"../scenarios/migration/hibernated-shoot.yaml")
+		for _, class := range runningClasses {
+			scenarios = append(scenarios, crashing(t, class, "a", 0), crashing(t, class, "b", 0))
+		}
+	}
+	for _, file := range scenarios {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			for _, report := range runAll(t, inOrder(files), file, "--sample", "2") {
+				if report.Verdict != verdict.Passed || len(report.Extensions) != len(runningClasses) {
+					t.Errorf("%s with %v, want Passed: %+v %v", report.Verdict, report.Extensions, report.Violations,
+						report.Reasons)
+				}
+			}
+		})
+	}
+}
+
+// runAll runs a scenario with extensions, and returns the verdicts of all its runs.
+func runAll(t *testing.T, extensions []string, scenario string, flags ...string) []verdict.Report {
+	t.Helper()
+	out := t.TempDir()
+	args := append([]string{"run", scenario, "--timeout-multiplier", strconv.Itoa(multiplier), "--out", out}, flags...)
+	for _, extension := range extensions {
+		args = append(args, "--extension", extension)
+	}
+	command := exec.CommandContext(t.Context(), program, args...)
+	command.Env = append(os.Environ(), "TRANSPLANT_HOME="+t.TempDir())
+	said, _ := command.CombinedOutput() // its code is the verdict's
+	var reports []verdict.Report
+	if err := filepath.WalkDir(out, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.Name() != verdict.FileName {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		report := verdict.Report{}
+		if err := json.Unmarshal(content, &report); err != nil {
+			return fmt.Errorf("read %s: %w", path, err)
+		}
+		reports = append(reports, report)
+		return nil
+	}); err != nil || len(reports) == 0 {
+		t.Fatalf("%d verdicts: %v\n%s", len(reports), err, said)
+	}
+	return reports
+}
+
+// habitRow is a row of extensions/habits.yaml.
+type habitRow struct {
+	Habit, Class, Scenario, Promise, Does string
+	Nth                                   int
+	CI                                    bool
+}
+
+func habits(t *testing.T) []habitRow {
+	t.Helper()
+	content, err := os.ReadFile("extensions/habits.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []habitRow
+	if err := yaml.UnmarshalStrict(content, &rows); err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+// Mistakes as they were seen in the field are noticed, each by its promise.
+func TestExampleExtensions_BadHabit_IsNoticedByItsPromise(t *testing.T) {
+	t.Parallel()
+	for _, row := range habits(t) {
+		if !row.CI && !all() || !slices.Contains(runningClasses, row.Class) {
+			continue
+		}
+		t.Run(row.Class+" "+row.Habit, func(t *testing.T) {
+			files := builtExamples(t)
+			replace(t, files[row.Class], `name: HABIT, value: ""`, `name: HABIT, value: `+row.Habit)
+			file := ""
+			if row.Scenario == "crash" {
+				file = crashing(t, row.Class, "a", row.Nth)
+			} else {
+				file = withUsers(t, row.Scenario)
+			}
+			for _, report := range runAll(t, inOrder(files), file) {
+				if report.Verdict != verdict.Failed || !slices.ContainsFunc(report.Violations,
+					func(v verdict.Violation) bool { return v.Oracle == row.Promise }) {
+					t.Errorf("%s, want Failed by %s: %+v %v", report.Verdict, row.Promise, report.Violations, report.Reasons)
+				}
+			}
+		})
+	}
+}
+
+// page of docs/extensions.
+func page(t *testing.T, name string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join("../docs/extensions", name+".md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+// The files are accepted, alone and all together, and each habit is of a class and noticed by a promise that exists.
+// The pages show the files and the habits.
+func TestExampleExtensions_Files_AreAccepted(t *testing.T) {
+	t.Parallel()
+	files := exampleFiles(t, func(path string) error {
+		return os.WriteFile(path, []byte("#!"), 0o755) //nolint:gosec // a program
+	})
+	for _, class := range exampleClasses {
+		flag := scenario.ExtensionFlag{Files: []string{files[class]}}
+		if _, err := flag.Parse(); err != nil {
+			t.Error(err)
+		}
+	}
+	flag := scenario.ExtensionFlag{}
+	for _, class := range exampleClasses {
+		flag.Files = append(flag.Files, files[class])
+	}
+	if parsed, err := flag.Parse(); err != nil || len(parsed) != len(exampleClasses) {
+		t.Errorf("%d of them together: %v", len(parsed), err)
+	}
+	overview := page(t, "README")
+	for class, file := range files {
+		if content, err := os.ReadFile(file); err != nil || slices.Contains(exampleClasses, class) &&
+			!strings.Contains(page(t, class), "```yaml\n"+string(content)+"```\n") {
+			t.Errorf("docs/extensions/%s.md does not show the file %s.yaml as it is: %v", class, class, err)
+		}
+	}
+	for _, row := range habits(t) {
+		if line := fmt.Sprintf("| %s | `%s` | %s | `%s` |\n", row.Class, row.Habit, row.Does, row.Promise); !strings.Contains(
+			overview, line) {
+			t.Errorf("docs/extensions/README.md lacks the row %s", line)
+		}
+		promised := slices.ContainsFunc(oracle.All(), func(o oracle.Oracle) bool { return o.Name() == row.Promise })
+		if !slices.Contains(exampleClasses, row.Class) || !promised || row.Does == "" {
+			t.Errorf("a habit of no class, or noticed by no promise: %+v", row)
+		}
+	}
+}
