@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/api/pki"
@@ -109,6 +110,10 @@ func (c certificates) issue(ctx context.Context, shoot client.Client, obj *exten
 		Type:       corev1.SecretTypeTLS,
 		Data:       map[string][]byte{corev1.TLSCertKey: certificate, corev1.TLSPrivateKeyKey: key},
 	}))
+}
+
+func (c certificates) deployed(*extensionsv1alpha1.Extension) (gardencorev1beta1.ConditionType, []managed) {
+	return gardencorev1beta1.ShootSystemComponentsHealthy, []managed{c.shoot()}
 }
 
 func (c certificates) migrate(ctx context.Context, obj *extensionsv1alpha1.Extension) error {

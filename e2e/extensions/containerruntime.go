@@ -6,6 +6,7 @@ import (
 	nodev1 "k8s.io/api/node/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 )
 
@@ -32,6 +33,10 @@ func (c containerRuntime) reconcile(ctx context.Context, obj *extensionsv1alpha1
 			ObjectMeta: metav1.ObjectMeta{Name: obj.Name}, Handler: c.config.Settings["handler"],
 			Scheduling: &nodev1.Scheduling{NodeSelector: obj.Spec.WorkerPool.Selector.MatchLabels},
 		})
+}
+
+func (c containerRuntime) deployed(obj *extensionsv1alpha1.ContainerRuntime) (gardencorev1beta1.ConditionType, []managed) {
+	return gardencorev1beta1.ShootSystemComponentsHealthy, []managed{c.resource(obj)}
 }
 
 func (c containerRuntime) migrate(ctx context.Context, obj *extensionsv1alpha1.ContainerRuntime) error {

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
@@ -53,6 +54,12 @@ func serve[T extensionsv1alpha1.Object](p *program, kind, ofType string, a actua
 		known.Finalizer += ofType
 	}
 	r := &reconciler[T]{program: p, actuator: a, kind: known, ofType: ofType}
+	if of, reports := a.(deploys[T]); reports {
+		report := manager.RunnableFunc(func(ctx context.Context) error { return r.report(ctx, of) })
+		if err := p.manager.Add(report); err != nil {
+			return fmt.Errorf("add the health check of %s: %w", kind, err)
+		}
+	}
 	return ctrl.NewControllerManagedBy(p.manager).For(known.New()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 5}).Complete(r)
 }

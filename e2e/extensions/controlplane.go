@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/transplant-sim/transplant/api/cloud"
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/api/pki"
@@ -91,6 +92,10 @@ func (c controlPlane) authority(ctx context.Context, namespace string) (*corev1.
 		secret.Labels = nil
 	}
 	return secret, c.Create(ctx, secret)
+}
+
+func (c controlPlane) deployed(*extensionsv1alpha1.ControlPlane) (gardencorev1beta1.ConditionType, []managed) {
+	return gardencorev1beta1.ShootControlPlaneHealthy, []managed{c.shoot()}
 }
 
 func (c controlPlane) migrate(ctx context.Context, obj *extensionsv1alpha1.ControlPlane) error {

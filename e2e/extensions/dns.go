@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 )
 
@@ -90,6 +91,10 @@ func (d dns) reconcile(ctx context.Context, obj *extensionsv1alpha1.Extension) e
 		return err
 	}
 	return d.shoot().deploy(ctx, obj.Namespace, d.entries.objects()...)
+}
+
+func (d dns) deployed(*extensionsv1alpha1.Extension) (gardencorev1beta1.ConditionType, []managed) {
+	return gardencorev1beta1.ShootSystemComponentsHealthy, []managed{d.shoot()}
 }
 
 func (d dns) migrate(ctx context.Context, obj *extensionsv1alpha1.Extension) error {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 )
@@ -64,6 +65,10 @@ func (n network) reconcile(ctx context.Context, obj *extensionsv1alpha1.Network)
 // scrapeConfig is in no ManagedResource, as in some networks of the field.
 func scrapeConfig(obj *extensionsv1alpha1.Network) *corev1.ConfigMap {
 	return configMap(obj.Namespace, "example-net-scrape", nil)
+}
+
+func (n network) deployed(*extensionsv1alpha1.Network) (gardencorev1beta1.ConditionType, []managed) {
+	return gardencorev1beta1.ShootSystemComponentsHealthy, []managed{n.shoot, n.monitoring}
 }
 
 func (n network) migrate(ctx context.Context, obj *extensionsv1alpha1.Network) error {

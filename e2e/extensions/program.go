@@ -49,6 +49,8 @@ type configuration struct {
 	} `json:"leaderElection"`
 	// Heartbeat is the time between two renewals of the Lease gardener-extension-heartbeat.
 	Heartbeat metav1.Duration `json:"heartbeat"`
+	// HealthCheck is the time between two reports of conditions.
+	HealthCheck metav1.Duration `json:"healthCheck"`
 	// Settings of the class, such as the name servers of dns.
 	Settings map[string]string `json:"settings"`
 }
@@ -70,8 +72,8 @@ func newProgram(class string, args []string) (*program, error) {
 	if err := yaml.UnmarshalStrict(content, &p.config); err != nil {
 		return nil, fmt.Errorf("read the configuration %s: %w", *file, err)
 	}
-	if p.config.Heartbeat.Duration < time.Second {
-		return nil, fmt.Errorf("read the configuration %s: heartbeat must be 1s or more", *file)
+	if p.config.Heartbeat.Duration < time.Second || p.config.HealthCheck.Duration < time.Second {
+		return nil, fmt.Errorf("read the configuration %s: heartbeat and healthCheck must be 1s or more", *file)
 	}
 	if p.habit, err = habitOf(class, os.Getenv("HABIT")); err != nil {
 		return nil, err
