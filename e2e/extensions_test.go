@@ -62,9 +62,9 @@ func builtExamples(t *testing.T) map[string]string {
 	})
 }
 
-// runningClasses are those that run: the network and the operating system wait for what a landscape does not have yet,
-// a resource manager of class seed, privileged pods, and machines that boot from a cloud-config.
-var runningClasses = []string{"container-runtime", "dns", "certificates", "provider"}
+// runningClasses are those that run. The others wait for what a landscape does not have yet: a resource manager of class
+// seed, privileged pods, and machines that boot from a cloud-config.
+var runningClasses = []string{"dns", "certificates", "provider"}
 
 func inOrder(files map[string]string) []string {
 	var all []string

@@ -35,7 +35,8 @@ func (c containerRuntime) reconcile(ctx context.Context, obj *extensionsv1alpha1
 		})
 }
 
-func (c containerRuntime) deployed(obj *extensionsv1alpha1.ContainerRuntime) (gardencorev1beta1.ConditionType, []managed) {
+func (c containerRuntime) deployed(obj *extensionsv1alpha1.ContainerRuntime) (gardencorev1beta1.ConditionType,
+	[]managed) {
 	return gardencorev1beta1.ShootSystemComponentsHealthy, []managed{c.resource(obj)}
 }
 

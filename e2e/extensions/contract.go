@@ -87,7 +87,7 @@ func (r *reconciler[T]) Reconcile(ctx context.Context, request ctrl.Request) (ct
 func (r *reconciler[T]) isDue(obj T) bool {
 	asked, last := obj.GetAnnotations()[constants.GardenerOperation], obj.GetExtensionStatus().GetLastOperation()
 	if asked == constants.GardenerOperationWaitForState {
-		return r.habit == actsBeforeState
+		return false
 	}
 	if migrated(obj) && asked != constants.GardenerOperationMigrate && asked != constants.GardenerOperationRestore {
 		return r.habit == reconcilesAfterMigrate && obj.GetDeletionTimestamp() == nil // else it is another seed's

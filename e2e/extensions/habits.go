@@ -19,7 +19,6 @@ const (
 	deletesCRD             habit = "deletes-crd"
 	holdsToken             habit = "state-holds-token"
 	forgetsState           habit = "forgets-state"
-	actsBeforeState        habit = "acts-before-state"
 	namesSeed              habit = "state-names-seed"
 	stopsWebhook           habit = "stops-webhook"
 	forgetsNetwork         habit = "forgets-network"
