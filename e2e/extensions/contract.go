@@ -147,10 +147,14 @@ func (r *reconciler[T]) act(ctx context.Context, obj T, operation gardencorev1be
 	}
 	forgets := r.habit == forgetsState ||
 		r.habit == forgetsNetwork && r.kind.Name == extensionsv1alpha1.InfrastructureResource
+	reconcile := r.actuator.reconcile
 	if restores && forgets {
-		obj.GetExtensionStatus().SetState(nil)
+		reconcile = func(ctx context.Context, obj T) error {
+			obj.GetExtensionStatus().SetState(nil)
+			return r.actuator.reconcile(ctx, obj)
+		}
 	}
-	if err := r.run(ctx, obj, operation, r.actuator.reconcile); err != nil {
+	if err := r.run(ctx, obj, operation, reconcile); err != nil {
 		return err
 	}
 	// An Infrastructure answers before its success is written, all others after it.
