@@ -42,6 +42,34 @@ func TestChanging_FolderLosesItsPod_Differs(t *testing.T) {
 	}
 }
 
+// A shoot that is well uploads backups and has events, at any time: they are no reason for another look. A folder of
+// backups that goes is one.
+func TestChanging_BackupsAndEventsThatCome_AreTheSame(t *testing.T) {
+	t.Parallel()
+	look := func(items ...timeline.Item) []string {
+		return changing([]timeline.Event{{Subject: "cloud",
+			Payload: timeline.InventorySeen{When: timeline.After, Items: items}}})
+	}
+	about := func(class, name string) timeline.Item {
+		return timeline.Item{Class: class, Namespace: "bucket", Name: name, Mentions: []string{"shoot--p--alpha"}}
+	}
+	first, second := about("object", "alpha/etcd-main/e2/full"), about("object", "alpha/etcd-main/e2/delta-1")
+	old := about("object", "alpha/etcd-main/e1/full")
+	before := look(old, first)
+	for _, event := range []string{"events", "events.events.k8s.io"} {
+		if now := look(old, first, second, about(event, "e")); !slices.Equal(before, now) {
+			t.Errorf("after a backup and one of %s: %q, want %q", event, now, before)
+		}
+	}
+	for name, now := range map[string][]string{
+		"a folder went": look(first), "all went": look(), "a process came": look(old, first, about("process", "p")),
+	} {
+		if slices.Equal(before, now) {
+			t.Errorf("%s: %q is as before", name, now)
+		}
+	}
+}
+
 // One look proves nothing, however late it comes: what is seen then may be on its way out.
 func TestLastInventories_OneLookFails_TwoMustAgree(t *testing.T) {
 	t.Parallel()

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	"github.com/transplant-sim/transplant/sim/landscape"
@@ -174,7 +177,7 @@ func lasting(events []timeline.Event) []string {
 	found := []string{}
 	for e, p := range timeline.Of[timeline.InventorySeen](events) {
 		for _, item := range p.Items {
-			if class, _, _ := strings.Cut(item.Class, "."); class != "events" {
+			if !isEvent(item) {
 				found = append(found, fmt.Sprintf("%s on %s", itemName(item), e.Subject))
 			}
 		}
@@ -183,13 +186,18 @@ func lasting(events []timeline.Event) []string {
 	return found
 }
 
+func isEvent(item timeline.Item) bool {
+	class, _, _ := strings.Cut(item.Class, ".")
+	return class == "events"
+}
+
 func itemName(item timeline.Item) string {
 	return item.Class + " " + strings.TrimPrefix(item.Namespace+"/"+item.Name, "/")
 }
 
 // changing lists what may still be on its way out: what mentions a shoot, and where, and folders, which go a moment
 // after their pods; with them whether their pods were there, so that a folder is without its pod in two looks before it
-// counts.
+// counts. Events come and expire at any time, and backups come: of these, what counts is whether an epoch has any.
 func changing(events []timeline.Event) []string {
 	found := []string{}
 	for e, p := range timeline.Of[timeline.InventorySeen](events) {
@@ -198,13 +206,19 @@ func changing(events []timeline.Event) []string {
 			there[item.UID] = true
 		}
 		for _, item := range p.Items {
+			if isEvent(item) {
+				continue
+			}
+			if item.Class == "object" { // in a bucket
+				item.Name = path.Dir(item.Name)
+			}
 			if len(item.Mentions) > 0 || item.Class == "folder" {
 				found = append(found, fmt.Sprintf("%s on %s owned %t", itemName(item), e.Subject, there[item.Owner]))
 			}
 		}
 	}
 	slices.Sort(found)
-	return found
+	return slices.Compact(found)
 }
 
 // keep what was seen, as seen now.
@@ -227,19 +241,27 @@ func (i inventories) take(ctx context.Context, when string, to timeline.Recorder
 	}
 	slices.Sort(ids)
 	items, err := i.World.Items(ctx)
-	errs, all := []error{err}, inventory.Versions{}
-	for _, seed := range i.World.Seeds() {
-		var versions inventory.Versions
-		config, err := i.World.Connect(seed)
-		if err == nil {
-			versions, err = inventory.Take(ctx, seed, config, when, ids, items[seed], to)
-		}
-		maps.Copy(all, versions)
-		errs = append(errs, err)
+	all, seeds := inventory.Versions{}, i.World.Seeds()
+	errs, seen, found := make([]error, len(seeds)), make([]*timeline.Journal, len(seeds)),
+		make([]inventory.Versions, len(seeds))
+	var group sync.WaitGroup
+	for n, seed := range seeds {
+		group.Go(func() {
+			seen[n] = timeline.NewJournal(clock.RealClock{}, nil)
+			var config *rest.Config
+			if config, errs[n] = i.World.Connect(seed); errs[n] == nil {
+				found[n], errs[n] = inventory.Take(ctx, seed, config, when, ids, items[seed], seen[n])
+			}
+		})
+	}
+	group.Wait()
+	for n, seed := range seeds {
+		keep(to, seen[n])
+		maps.Copy(all, found[n])
 		delete(items, seed)
 	}
 	for _, place := range slices.Sorted(maps.Keys(items)) {
 		inventory.Items(place, when, ids, items[place], to)
 	}
-	return all, errors.Join(errs...)
+	return all, errors.Join(append(errs, err)...)
 }

@@ -7,8 +7,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 
 	"github.com/transplant-sim/transplant/sim/expression"
@@ -151,15 +153,26 @@ func (c convergence) moving(ctx context.Context) pending {
 
 // versions of what is in the garden, the seeds and the shoots that are awake.
 func (c convergence) versions(ctx context.Context) (inventory.Versions, error) {
-	all := inventory.Versions{}
+	all, mu := inventory.Versions{}, sync.Mutex{}
+	group, groupCtx := errgroup.WithContext(ctx)
+	look := func(what, name string, config *rest.Config, err error) {
+		group.Go(func() error {
+			seen := inventory.Versions{}
+			if err == nil {
+				err = c.look(groupCtx, seen, name, config)
+			}
+			if err != nil {
+				return fmt.Errorf("look at what moves in %s%q: %w", what, name, err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			maps.Copy(all, seen)
+			return nil
+		})
+	}
 	for _, cluster := range append([]string{landscape.Garden}, c.World.Seeds()...) {
 		config, err := c.World.Connect(cluster)
-		if err == nil {
-			err = c.look(ctx, all, cluster, config)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("look at what moves in %q: %w", cluster, err)
-		}
+		look("", cluster, config, err)
 	}
 	known := c.registry.all()
 	names := slices.Sorted(maps.Keys(known))
@@ -169,14 +182,9 @@ func (c convergence) versions(ctx context.Context) (inventory.Versions, error) {
 			continue
 		}
 		config, err := c.World.ConnectShoot(ctx, name, world.Observer)
-		if err == nil {
-			err = c.look(ctx, all, name, config)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("look at what moves in the shoot %q: %w", name, err)
-		}
+		look("the shoot ", name, config, err)
 	}
-	return all, nil
+	return all, group.Wait()
 }
 
 // look at one cluster. Where loads write, everything moves.
