@@ -4,17 +4,18 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	certutil "k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/api/crds"
+	"github.com/transplant-sim/transplant/api/pki"
 	"github.com/transplant-sim/transplant/clusters/switchboard"
 	"github.com/transplant-sim/transplant/controllers/extension/operatingsystem"
 	"github.com/transplant-sim/transplant/sim/landscape"
@@ -140,7 +141,7 @@ func (s *Environment) prepareSeed(ctx context.Context, l Landscape, c client.Cli
 // given here.
 func registerWebhook(ctx context.Context, c client.Client) error {
 	const namespace = "extensions"
-	certificate, key, err := certutil.GenerateSelfSignedCertKey(operatingsystem.WebhookName+"."+namespace+".svc", nil, nil)
+	authority, certificate, key, err := servingPair(operatingsystem.WebhookName + "." + namespace + ".svc")
 	if err != nil {
 		return fmt.Errorf("make the certificate of the provider's webhook: %w", err)
 	}
@@ -149,11 +150,25 @@ func registerWebhook(ctx context.Context, c client.Client) error {
 	}); err != nil {
 		return err
 	}
-	if err := c.Apply(ctx, operatingsystem.WebhookConfiguration(namespace, certificate), fieldOwner,
+	if err := c.Apply(ctx, operatingsystem.WebhookConfiguration(namespace, authority), fieldOwner,
 		client.ForceOwnership); err != nil {
 		return fmt.Errorf("register the provider's webhook: %w", err)
 	}
 	return nil
+}
+
+// servingPair makes a certificate that serves at a host, and an authority that has signed no other.
+func servingPair(host string) (authority, certificate, key []byte, err error) {
+	signer, err := pki.NewAuthority(host, time.Now())
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	pair, err := signer.IssueServing(host, time.Now())
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	certificate, key, err = pki.PEM(*pair)
+	return signer.PEM(), certificate, key, err
 }
 
 // startSeed gives the seed's actors their kubeconfigs and starts them.
