@@ -48,7 +48,21 @@ func (d dns) own(ctx context.Context, _ client.Client, obj *extensionsv1alpha1.E
 	}
 	target, _, _ := unstructured.NestedString(entry.Object, "spec", "target")
 	state.Entries[client.ObjectKeyFromObject(entry).String()] = target
+	if err := d.hold(ctx, obj, &state); err != nil {
+		return err
+	}
 	return keep(ctx, d.Client, obj, state)
+}
+
+// hold puts the token into the state, which is a bad habit.
+func (d dns) hold(ctx context.Context, obj *extensionsv1alpha1.Extension, state *entriesState) error {
+	if d.habit != holdsToken {
+		return nil
+	}
+	secret := d.entries.accessSecret(obj.Namespace)
+	err := d.Get(ctx, client.ObjectKeyFromObject(secret), secret)
+	state.Token = string(secret.Data["token"])
+	return err
 }
 
 // definition of a kind of users' objects.
@@ -80,12 +94,8 @@ func (d dns) reconcile(ctx context.Context, obj *extensionsv1alpha1.Extension) e
 	if err := d.entries.request(ctx, obj.Namespace); err != nil {
 		return err
 	}
-	if d.habit == holdsToken {
-		secret := d.entries.accessSecret(obj.Namespace)
-		if err := d.Get(ctx, client.ObjectKeyFromObject(secret), secret); err != nil {
-			return err
-		}
-		state.Token = string(secret.Data["token"])
+	if err := d.hold(ctx, obj, &state); err != nil {
+		return err
 	}
 	if err := keep(ctx, d.Client, obj, state); err != nil {
 		return err

@@ -24,7 +24,6 @@ const (
 	forgetsNetwork         habit = "forgets-network"
 	tearsDown              habit = "tears-down"
 	losesAuthority         habit = "loses-authority"
-	forgetsMachines        habit = "forgets-machines"
 	finalizerFirst         habit = "finalizer-first"
 )
 

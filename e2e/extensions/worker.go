@@ -160,7 +160,7 @@ type machineState struct {
 // on them. It returns the replicas of those.
 func (w workers) restoreMachines(ctx context.Context, worker *extensionsv1alpha1.Worker) (map[string]int32, error) {
 	saved, replicas := machineState{}, map[string]int32{}
-	if err := read(worker.Status.State, &saved); err != nil || w.habit == forgetsMachines {
+	if err := read(worker.Status.State, &saved); err != nil {
 		return nil, err
 	}
 	for name, deployment := range saved.MachineDeployments {
