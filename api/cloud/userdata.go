@@ -62,6 +62,9 @@ type NodeAgentConfig struct {
 	InPlace string `json:"inPlace,omitempty"`
 	// Image is the machine image of nodes with this InPlace, by its name in the cloud.
 	Image string `json:"image,omitempty"`
+	// Files are those of the operating system config of nodes that run, its units among them. What the configuration
+	// before had, and this one has not, is removed.
+	Files []File `json:"files,omitempty"`
 }
 
 // AnnotationInPlace is on nodes of pools that are updated in place, with the InPlace they are at.
@@ -83,6 +86,7 @@ type File struct {
 	Path        string `json:"path"` // absolute
 	Content     []byte `json:"content"`
 	Permissions uint32 `json:"permissions,omitempty"` // default 0600
+	HostName    string `json:"hostName,omitempty"`    // of the only machine that it is for; empty for all
 }
 
 // Unit is a systemd unit. It is kept, not run.

@@ -125,7 +125,7 @@ func (o *Operation) addExtensions(g *flow.Graph, workers, awake bool, before []f
 	oscReady := g.Add(flow.Task{Name: "Waiting until OperatingSystemConfig resources are ready",
 		Run: o.NodeConfigs.Wait, After: after(osc), Skip: !workers})
 	agents := g.Add(flow.Task{Name: "Deploying the configuration of node agents", Run: o.NodeConfigs.DeployAgentSecrets,
-		After: before, Skip: !workers || !awake})
+		After: after(oscReady), Skip: !workers || !awake})
 	network := g.Add(flow.Task{Name: "Deploying shoot network plugin", Run: o.Network.Deploy, After: before,
 		Skip: !workers})
 	networkReady := g.Add(flow.Task{Name: "Waiting until shoot network plugin has been reconciled",

@@ -167,6 +167,9 @@ func newClient(scheme *runtime.Scheme, statuses ...client.Object) client.WithWat
 		}).Build()
 }
 
+// nodeFile is that with which the machines of a bench join.
+const nodeFile = `{"shoot":"shoot--p--alpha","server":"https://api.alpha.p.test:9443","token":"t"}`
+
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{t: t, cloud: &fakeCloud{}, clock: testingclock.NewFakeClock(time.Now()), events: &eventLog{}}
@@ -197,7 +200,7 @@ func newBench(t *testing.T) *bench {
 	b.restart()
 	b.must(b.control.Create(t.Context(), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "class-1"},
-		Data:       map[string][]byte{"userData": []byte("boot")},
+		Data:       map[string][]byte{"userData": []byte(nodeFile)},
 	}))
 	for _, class := range []string{"class-1", "class-2"} {
 		b.must(b.control.Create(t.Context(), &machinev1alpha1.MachineClass{

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/transplant-sim/transplant/api/cloud"
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/connection"
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
@@ -78,6 +79,7 @@ func ControlScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(machinev1alpha1.AddToScheme(scheme))
+	utilruntime.Must(extensionsv1alpha1.AddToScheme(scheme))
 	return scheme
 }
 

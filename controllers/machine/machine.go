@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/transplant-sim/transplant/api/cloud"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/machine/bootdata"
 	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 	"github.com/transplant-sim/transplant/controllers/patch"
 )
@@ -153,7 +153,7 @@ func (r *Machines) create(ctx context.Context, m *machinev1alpha1.Machine) (*clo
 	if err := json.Unmarshal(class.ProviderSpec.Raw, wanted); err != nil {
 		return nil, fmt.Errorf("read the providerSpec of MachineClass %q: %w", class.Name, err)
 	}
-	userData, err := r.userData(ctx, class)
+	userData, err := bootdata.Of(ctx, r.Control, class, m)
 	if err != nil {
 		return nil, err
 	}
@@ -163,18 +163,6 @@ func (r *Machines) create(ctx context.Context, m *machinev1alpha1.Machine) (*clo
 		wanted.Tags[tagSet] = owner.Name
 	}
 	return r.Cloud.Create(ctx, wanted, string(m.UID))
-}
-
-func (r *Machines) userData(ctx context.Context, class *machinev1alpha1.MachineClass) (string, error) {
-	if class.SecretRef == nil {
-		return "", nil
-	}
-	secret := &corev1.Secret{}
-	if err := r.Control.Get(ctx, client.ObjectKey{Namespace: class.SecretRef.Namespace, Name: class.SecretRef.Name},
-		secret); err != nil {
-		return "", fmt.Errorf("read the user data of MachineClass %q: %w", class.Name, err)
-	}
-	return string(secret.Data["userData"]), nil
 }
 
 // notCreated shows why there is no machine yet, and gives up when the creation has taken too long.

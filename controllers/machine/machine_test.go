@@ -35,7 +35,7 @@ func TestScale(t *testing.T) {
 		}
 	}
 	vm := b.cloud.vms[0]
-	if vm.UserData != "boot" || vm.Tags[tagMachine] != vm.Name || vm.Tags[tagClass] != "class-1" ||
+	if vm.UserData != nodeFile || vm.Tags[tagMachine] != vm.Name || vm.Tags[tagClass] != "class-1" ||
 		!strings.HasPrefix(vm.Tags[tagSet], "pool-z1-") {
 		t.Errorf("the machine of the cloud is %+v", vm)
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/api/userdata"
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 )
 
@@ -184,13 +185,13 @@ func (a *Agent) boot(ctx context.Context, m *cloud.Machine) (*machine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the user data of machine %q: %w", m.ID, err)
 	}
-	data, err := cloud.ParseNodeUserData(whole.UserData)
+	data, err := userdata.Find([]byte(whole.UserData))
 	if err != nil {
 		a.refuse(m.ID, err)
 		return nil, nil
 	}
 	booted := &machine{Machine: *m, data: data}
-	if err := booted.layOut(a.options.RootDir); err != nil {
+	if err := booted.layOut(a.options.RootDir, whole.UserData); err != nil {
 		return nil, err
 	}
 	a.known[m.ID] = booted

@@ -83,11 +83,25 @@ func (a agentConfigs) dueInPlace(m *machine, node *corev1.Node) (cloud.NodeAgent
 	return config, false
 }
 
+// apply brings the machine to the configuration that its node got last, if it is the node's turn, and returns the
+// checksum of that. The files are there before anybody is shown the checksum.
+func (s *shoot) apply(m *machine, inPlace string) (checksum string, err error) {
+	checksum = s.agents.applied(m, inPlace)
+	if checksum == "" || s.laidOut[m.ID] == checksum {
+		return checksum, nil
+	}
+	if err := m.applyFiles(s.options.RootDir, s.agents[m.data.AgentSecret].Files); err != nil {
+		return "", err
+	}
+	s.laidOut[m.ID] = checksum
+	return checksum, nil
+}
+
 // annotateApplied writes on the Node which configuration its agent has applied last.
 func (s *shoot) annotateApplied(ctx context.Context, m *machine, node *corev1.Node) error {
-	checksum := s.agents.applied(m, node.Annotations[cloud.AnnotationInPlace])
-	if checksum == "" || node.Annotations[constants.ChecksumAppliedNodeConfig] == checksum {
-		return nil
+	checksum, err := s.apply(m, node.Annotations[cloud.AnnotationInPlace])
+	if err != nil || checksum == "" || node.Annotations[constants.ChecksumAppliedNodeConfig] == checksum {
+		return err
 	}
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, constants.ChecksumAppliedNodeConfig, checksum)
 	if _, err := s.client.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, patch,

@@ -1,10 +1,10 @@
 // Package nodes is `transplant nodes`: the worker nodes of all shoots, one for each running machine of the cloud.
 //
-// A machine boots by its user data (api/cloud.NodeUserData): its files are laid out below a folder of its own, its Node
-// is registered in the shoot's API server, by name and through the proxy, as a kubelet would reach it; then one kwok
-// process per API server keeps leases and heartbeats alive and runs the pods, while the leases of the nodes' agents are
-// renewed from here, and those of the kubelets once before each kwok. A control plane that goes away, moves or comes
-// back changes nothing here: everything keeps trying.
+// A machine boots by the node file in its user data (api/userdata), whatever form these have: its files are laid out
+// below a folder of its own, its Node is registered in the shoot's API server, by name and through the proxy, as a
+// kubelet would reach it; then one kwok process per API server keeps leases and heartbeats alive and runs the pods,
+// while the leases of the nodes' agents are renewed from here, and those of the kubelets once before each kwok. A
+// control plane that goes away, moves or comes back changes nothing here: everything keeps trying.
 //
 // It deletes nothing in a shoot: a terminated machine falls silent, and its Node is for the shoot's controllers to
 // delete, also one that was registered when the machine had just ended. It runs no container.

@@ -2,16 +2,25 @@ package nodes
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/transplant-sim/transplant/api/cloud"
 )
 
-// unitFolder is where units are laid out on a machine.
-const unitFolder = "/etc/systemd/system"
+const (
+	// unitFolder is where units are laid out on a machine.
+	unitFolder = "/etc/systemd/system"
+	// userDataFile is where a machine keeps what it has booted with.
+	userDataFile = "/var/lib/cloud/instance/user-data.txt"
+	// appliedFile has the paths of the files that the agent of a node has applied last, as JSON.
+	appliedFile = "/var/lib/gardener-node-agent/applied-files.json"
+)
 
 // machine is one that has booted, with what its user data says.
 type machine struct {
@@ -32,18 +41,20 @@ func (m *machine) providerID() string { return providerPrefix + m.ID }
 
 const providerPrefix = "transplant:///"
 
-// layOut writes the files of the user data below the folder that stands for the machine's disk. What is there is
-// replaced; a machine that boots again finds the same.
-func (m *machine) layOut(root string) error {
+// layOut writes the user data, and the files that its node file has, below the folder that stands for the machine's
+// disk. What is there is replaced; a machine that boots again finds the same.
+func (m *machine) layOut(root, userData string) error {
 	disk := filepath.Join(root, m.ID)
+	if err := place(disk, userDataFile, []byte(userData), 0o600); err != nil {
+		return fmt.Errorf("keep the user data of machine %q: %w", m.ID, err)
+	}
 	for _, folder := range m.data.Folders {
 		if err := os.MkdirAll(filepath.Join(disk, filepath.Clean("/"+folder)), 0o755); err != nil {
 			return fmt.Errorf("lay out the folders of machine %q: %w", m.ID, err)
 		}
 	}
 	for _, file := range m.data.Files {
-		mode := cmp.Or(os.FileMode(file.Permissions), 0o600) // it may be made of a Secret
-		if err := place(disk, file.Path, file.Content, mode); err != nil {
+		if err := placeFile(disk, file); err != nil {
 			return fmt.Errorf("lay out the files of machine %q: %w", m.ID, err)
 		}
 	}
@@ -53,6 +64,47 @@ func (m *machine) layOut(root string) error {
 		}
 	}
 	return nil
+}
+
+// applyFiles brings the files of a node agent's configuration to the machine's disk, and removes those of the last
+// configuration that this one does not have.
+func (m *machine) applyFiles(root string, files []cloud.File) error {
+	disk := filepath.Join(root, m.ID)
+	var before, now []string
+	content, err := os.ReadFile(filepath.Join(disk, appliedFile))
+	if err == nil {
+		err = json.Unmarshal(content, &before)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("read which files the agent of machine %q has applied: %w", m.ID, err)
+	}
+	for _, file := range files {
+		if file.HostName != "" && file.HostName != m.nodeName() {
+			continue
+		}
+		if err := placeFile(disk, file); err != nil {
+			return fmt.Errorf("apply the files of machine %q: %w", m.ID, err)
+		}
+		now = append(now, filepath.Clean("/"+file.Path))
+	}
+	for _, path := range before {
+		if slices.Contains(now, path) {
+			continue
+		}
+		if err := os.Remove(filepath.Join(disk, path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove what the agent of machine %q has applied before: %w", m.ID, err)
+		}
+	}
+	if content, err = json.Marshal(now); err != nil {
+		return fmt.Errorf("note the files of machine %q: %w", m.ID, err)
+	}
+	return place(disk, appliedFile, content, 0o644)
+}
+
+// placeFile writes one file as an operating system config has it. Without permissions only root may read it: it may be
+// made of a Secret.
+func placeFile(disk string, file cloud.File) error {
+	return place(disk, file.Path, file.Content, cmp.Or(os.FileMode(file.Permissions), 0o600))
 }
 
 // place writes one file of a machine; a path cannot lead out of the machine's disk.

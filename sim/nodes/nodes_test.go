@@ -395,12 +395,13 @@ func TestRebootShowsInTheNode(t *testing.T) {
 func TestPatchUpdateKeepsTheNodes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.agent(t.TempDir())
+	root := t.TempDir()
+	w.agent(root)
 	w.namespaceExists(metav1.NamespaceSystem)
 	key := func(name string) func(*cloud.NodeUserData) {
 		return func(data *cloud.NodeUserData) { data.AgentSecret = name }
 	}
-	w.machine("node-1", key("gardener-node-agent-a-1"))
+	first := w.machine("node-1", key("gardener-node-agent-a-1"))
 	w.machine("node-2", key("gardener-node-agent-b-1"))
 	uids := w.uids("node-1", "node-2")
 	_, err := w.admin.CoreV1().Secrets(metav1.NamespaceSystem).Create(t.Context(), &corev1.Secret{
@@ -408,7 +409,9 @@ func TestPatchUpdateKeepsTheNodes(t *testing.T) {
 			Name: "gardener-node-agent-a-1", Labels: map[string]string{"gardener.cloud/role": "operating-system-config"},
 			Annotations: map[string]string{"checksum/data-script": "sum"},
 		},
-		Data: map[string][]byte{"config.json": []byte(`{"kubeletVersion":"v1.36.4"}`)},
+		Data: map[string][]byte{"config.json": []byte(`{"kubeletVersion":"v1.36.4",
+			"files":[{"path":"/etc/acme/hook","content":"YQ=="},{"path":"/etc/acme/stays","content":"Yg=="},
+			{"path":"/etc/acme/others","content":"Yw==","hostName":"node-9"}]}`)},
 	}, metav1.CreateOptions{})
 	w.check(err)
 	read := func(name string) *corev1.Node {
@@ -431,9 +434,33 @@ func TestPatchUpdateKeepsTheNodes(t *testing.T) {
 		read("node-2").Annotations[applied]; secret != "gardener-node-agent-a-1" || sum != "" {
 		t.Errorf("node-1 follows %q, and node-2, which got no configuration, has applied %q", secret, sum)
 	}
+	onDisk := func() []string {
+		found, err := filepath.Glob(filepath.Join(root, first.ID, "etc/acme/*"))
+		w.check(err)
+		for i := range found {
+			found[i] = filepath.Base(found[i])
+		}
+		return found
+	}
+	if diff := cmp.Diff([]string{"hook", "stays"}, onDisk()); diff != "" {
+		t.Errorf("files that node-1 has applied (-want +got):\n%s", diff)
+	}
+	secrets := w.admin.CoreV1().Secrets(metav1.NamespaceSystem)
+	next, err := secrets.Get(t.Context(), "gardener-node-agent-a-1", metav1.GetOptions{})
+	w.check(err)
+	next.Annotations["checksum/data-script"] = "next"
+	next.Data["config.json"] = []byte(`{"kubeletVersion":"v1.36.4","files":[{"path":"/etc/acme/stays","content":"Yg=="}]}`)
+	_, err = secrets.Update(t.Context(), next, metav1.UpdateOptions{})
+	w.check(err)
+	w.eventually("node-1 applies the next configuration", func() string {
+		return cmp.Diff("next", read("node-1").Annotations[applied])
+	})
+	if diff := cmp.Diff([]string{"stays"}, onDisk()); diff != "" {
+		t.Errorf("files of node-1 after the next configuration (-want +got):\n%s", diff)
+	}
 	w.machine("node-3", key("gardener-node-agent-a-1"))
 	w.uids("node-3")
-	if sum := read("node-3").Annotations[applied]; sum != "sum" {
+	if sum := read("node-3").Annotations[applied]; sum != "next" {
 		t.Errorf("a new node has applied %q", sum)
 	}
 	if got := version("node-2"); got != "v1.36.3" {

@@ -48,6 +48,7 @@ type shoot struct {
 	// the start of kwok for which the leases of the kubelets were last renewed from here
 	revived  int
 	agents   agentConfigs
+	laidOut  map[string]string // the checksum of the configuration that is on the disk, by machine
 	watchdog watchdog
 }
 
@@ -55,6 +56,7 @@ func newShoot(name string, o Options, k *kwok) *shoot {
 	return &shoot{
 		name: name, options: o, clock: o.Clock, log: o.Log.WithValues("shoot", name), kwok: k, wake: make(chan struct{}, 1),
 		machines: map[string]*machine{}, missing: map[string]time.Time{}, registered: map[string]bool{},
+		laidOut:  map[string]string{},
 		watchdog: newWatchdog(time.Duration(o.LeaseSeconds) * time.Second),
 	}
 }
@@ -219,7 +221,11 @@ func (s *shoot) ensure(ctx context.Context, m *machine, nodes map[string]*corev1
 	if err != nil {
 		return err
 	}
-	if checksum := s.agents.applied(m, m.data.InPlace); checksum != "" {
+	checksum, err := s.apply(m, m.data.InPlace)
+	if err != nil {
+		return err
+	}
+	if checksum != "" {
 		wanted.Annotations[constants.ChecksumAppliedNodeConfig] = checksum
 	}
 	wanted.Status.NodeInfo.KubeletVersion = cmp.Or(s.agents.kubeletVersion(m, m.data.InPlace), m.data.KubeletVersion)

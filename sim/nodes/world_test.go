@@ -3,6 +3,7 @@ package nodes
 import (
 	"context"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/pem"
 	"net"
 	"net/http/httptest"
@@ -194,8 +195,11 @@ func (w *world) machine(name string, change func(*cloud.NodeUserData)) *cloud.Ma
 	}
 	text, err := data.Marshal()
 	w.check(err)
+	// As an extension for an operating system may pack it.
+	packed := "#cloud-config\nwrite_files:\n- path: /etc/transplant/node.json\n  encoding: b64\n  content: " +
+		base64.StdEncoding.EncodeToString([]byte(text)) + "\n"
 	m, err := w.cloud.Machines().Create(w.t.Context(), &cloud.Machine{Name: name, Type: "small", Zone: "z1",
-		UserData: text})
+		UserData: packed})
 	w.check(err)
 	return m
 }

@@ -11,6 +11,7 @@ import (
 	"io"
 	"text/template"
 
+	"golang.org/x/sync/errgroup"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -32,10 +33,18 @@ const fieldOwner = client.FieldOwner("transplant")
 // install creates the definitions on a cluster and waits until all are served, and ready to be watched.
 func install(ctx context.Context, l Landscape, cluster string, c client.Client,
 	definitions []*apiextensionsv1.CustomResourceDefinition) error {
+	group, creating := errgroup.WithContext(ctx)
+	group.SetLimit(8)
 	for _, definition := range definitions {
-		if err := c.Create(ctx, definition.DeepCopy()); err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("create definition %q: %w", definition.Name, err)
-		}
+		group.Go(func() error {
+			if err := c.Create(creating, definition.DeepCopy()); err != nil && !apierrors.IsAlreadyExists(err) {
+				return fmt.Errorf("create definition %q: %w", definition.Name, err)
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
 	}
 	config, err := observer(l, cluster)
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -123,30 +122,20 @@ func (s *Environment) register(ctx context.Context, garden client.Client) error 
 	return nil
 }
 
+// definitionKind is the kind of those objects of a manifest that are applied before all others.
+const definitionKind = "CustomResourceDefinition"
+
 // prepareExtension brings on a seed what an extension needs before it starts: its namespace, its rights and files, and
-// the objects of its manifests, definitions first.
-func (s *Environment) prepareExtension(ctx context.Context, c client.Client, e landscape.Extension, seed string,
-	define func([]*apiextensionsv1.CustomResourceDefinition) error) error {
+// the objects of its manifests. The definitions among them are there.
+func (s *Environment) prepareExtension(ctx context.Context, c client.Client, e landscape.Extension,
+	seed string) error {
 	if err := apply(ctx, c, "extension.yaml", s.extensionValues(e, seed)); err != nil {
 		return err
 	}
-	var definitions []*apiextensionsv1.CustomResourceDefinition
-	var others []*unstructured.Unstructured
 	for _, object := range e.Objects {
-		if object.GetKind() != "CustomResourceDefinition" {
-			others = append(others, object)
+		if object.GetKind() == definitionKind {
 			continue
 		}
-		definition := &apiextensionsv1.CustomResourceDefinition{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, definition); err != nil {
-			return fmt.Errorf("read definition %q of extension %q: %w", object.GetName(), e.Name, err)
-		}
-		definitions = append(definitions, definition)
-	}
-	if err := define(definitions); err != nil {
-		return fmt.Errorf("prepare seed %q for extension %q: %w", seed, e.Name, err)
-	}
-	for _, object := range others {
 		if err := s.applyBeside(ctx, c, object.DeepCopy(), e); err != nil {
 			return fmt.Errorf("prepare seed %q for extension %q: %w", seed, e.Name, err)
 		}

@@ -1,8 +1,6 @@
 package environment
 
 import (
-	"context"
-	"slices"
 	"strings"
 	"testing"
 
@@ -10,13 +8,11 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta/testrestmapper"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/sim/landscape"
@@ -127,8 +123,7 @@ func TestBackupExtensions_ReconcileTheirKinds(t *testing.T) {
 	}
 }
 
-// What the files of an extension bring is on each seed before its program: definitions before others, and what names no
-// namespace beside the program.
+// What the files of an extension bring is on each seed before its program, and what names no namespace beside it.
 func TestPrepareExtension_FilesAndManifests_AreThere(t *testing.T) {
 	t.Parallel()
 	e := vault()
@@ -148,27 +143,11 @@ func TestPrepareExtension_FilesAndManifests_AreThere(t *testing.T) {
 		object(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
 			"metadata":{"name":"seals.vault.test"}}`),
 	}
-	var order []string
-	c := interceptor.NewClient(fake.NewClientBuilder().WithScheme(Scheme()).WithRESTMapper(
-		testrestmapper.TestOnlyStaticRESTMapper(Scheme())).Build(), interceptor.Funcs{
-		Apply: func(ctx context.Context, c client.WithWatch, object runtime.ApplyConfiguration,
-			options ...client.ApplyOption) error {
-			order = append(order, "applied")
-			return c.Apply(ctx, object, options...)
-		},
-	})
+	c := fake.NewClientBuilder().WithScheme(Scheme()).WithRESTMapper(
+		testrestmapper.TestOnlyStaticRESTMapper(Scheme())).Build()
 	s := New(ScenarioSettings)
-	define := func(definitions []*apiextensionsv1.CustomResourceDefinition) error {
-		for _, definition := range definitions {
-			order = append(order, definition.Name)
-		}
-		return nil
-	}
-	if err := s.prepareExtension(t.Context(), c, e, "a", define); err != nil {
+	if err := s.prepareExtension(t.Context(), c, e, "a"); err != nil {
 		t.Fatal(err)
-	}
-	if created, last := slices.Index(order, "seals.vault.test"), len(order)-len(e.Objects); created != last {
-		t.Errorf("the definition comes at place %d of %v, want %d", created, order, last)
 	}
 	for key, object := range map[client.ObjectKey]client.Object{
 		{Namespace: "extension-vault", Name: "own"}: &corev1.ConfigMap{},
@@ -202,6 +181,38 @@ func TestPrepareExtension_FilesAndManifests_AreThere(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]string{"file-0": "/etc/vault/config.yaml", "file-1": "/x"}, mounted); diff != "" {
 		t.Errorf("mounts (-want +got):\n%s", diff)
+	}
+}
+
+// A seed has each definition once: ours, then those of the extensions, then what extensions take for granted.
+func TestSeedDefinitions_OfAnExtension_ReplaceThoseTakenForGranted(t *testing.T) {
+	t.Parallel()
+	e := vault()
+	for _, name := range []string{"seals.vault.test", "dnsentries.dns.gardener.cloud",
+		"workers.extensions.gardener.cloud"} {
+		e.Objects = append(e.Objects, &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+			"metadata": map[string]any{"name": name, "labels": map[string]any{"of": "vault"}},
+		}})
+	}
+	definitions, err := seedDefinitions([]landscape.Extension{e})
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := map[string]string{}
+	for _, definition := range definitions {
+		if _, again := of[definition.Name]; again {
+			t.Errorf("%s is there twice", definition.Name)
+		}
+		of[definition.Name] = definition.Labels["of"]
+	}
+	for name, want := range map[string]string{
+		"seals.vault.test": "vault", "dnsentries.dns.gardener.cloud": "vault",
+		"workers.extensions.gardener.cloud": "", "scrapeconfigs.monitoring.coreos.com": "",
+	} {
+		if got, is := of[name]; !is || got != want {
+			t.Errorf("%s is there: %t, with label %q, want %q", name, is, got, want)
+		}
 	}
 }
 

@@ -4,11 +4,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -110,7 +113,11 @@ func (s *Environment) seedValues(l Landscape, seed string) (seedValues, error) {
 // prepareSeed brings on a seed what does not need the garden: all that is there before the gardenlet, which binds
 // roles.
 func (s *Environment) prepareSeed(ctx context.Context, l Landscape, c client.Client, seed string) error {
-	if err := install(ctx, l, seed, c, crds.Seed()); err != nil {
+	definitions, err := seedDefinitions(s.Extensions)
+	if err != nil {
+		return err
+	}
+	if err := install(ctx, l, seed, c, definitions); err != nil {
 		return err
 	}
 	values, err := s.seedValues(l, seed)
@@ -123,18 +130,36 @@ func (s *Environment) prepareSeed(ctx context.Context, l Landscape, c client.Cli
 	if err := registerWebhook(ctx, c); err != nil {
 		return err
 	}
-	define := func(definitions []*apiextensionsv1.CustomResourceDefinition) error {
-		if len(definitions) == 0 {
-			return nil
-		}
-		return install(ctx, l, seed, c, definitions)
-	}
 	for _, e := range s.Extensions {
-		if err := s.prepareExtension(ctx, c, e, seed, define); err != nil {
+		if err := s.prepareExtension(ctx, c, e, seed); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// seedDefinitions are all that a seed has, each once: those of our types, then those that extensions bring, then those
+// that extensions take for granted. The first of a name counts.
+func seedDefinitions(extensions []landscape.Extension) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	all := crds.Seed()
+	for _, e := range extensions {
+		for _, object := range e.Objects {
+			if object.GetKind() != definitionKind {
+				continue
+			}
+			definition := &apiextensionsv1.CustomResourceDefinition{}
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, definition); err != nil {
+				return nil, fmt.Errorf("read definition %q of extension %q: %w", object.GetName(), e.Name, err)
+			}
+			all = append(all, definition)
+		}
+	}
+	named := sets.New[string]()
+	return slices.DeleteFunc(append(all, crds.Expected()...), func(d *apiextensionsv1.CustomResourceDefinition) bool {
+		again := named.Has(d.Name)
+		named.Insert(d.Name)
+		return again
+	}), nil
 }
 
 // registerWebhook lets the seed's API server ask the reference provider, which serves with the certificate that it is

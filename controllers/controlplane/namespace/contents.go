@@ -98,6 +98,9 @@ func (c *Credentials) deployMachineControllerAccess(ctx context.Context) error {
 	return objects.ApplyAccount(ctx, c.Seed, c.Meta(workload.MachineController), []rbacv1.PolicyRule{
 		{APIGroups: []string{"machine.sapcloud.io"}, Resources: []string{"*"}, Verbs: []string{"*"}},
 		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list", "watch"}},
+		// The files beside user data that lack the node file.
+		{APIGroups: []string{"extensions.gardener.cloud"}, Resources: []string{"operatingsystemconfigs"},
+			Verbs: []string{"get"}},
 		{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"},
 			Verbs: []string{"create", "patch", "update"}},
 	})

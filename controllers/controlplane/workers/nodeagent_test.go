@@ -113,11 +113,30 @@ func TestNodeConfigs(t *testing.T) {
 		}
 		return got
 	}
+	applied := func(kubelet string) string {
+		return `{"kubeletVersion":"` + kubelet + `","files":[{"path":"/etc/of","content":"cw==","hostName":"node-1"},` +
+			`{"path":"/etc/os","content":"YQ==","permissions":420},` +
+			`{"path":"/etc/systemd/system/x.service","content":"Yw==","permissions":420},` +
+			`{"path":"/etc/systemd/system/x.service.d/10.conf","content":"ZA==","permissions":420}]}`
+	}
 	update := func(version, key string, want map[string]string) {
 		t.Helper()
 		o.Shoot.Spec.Kubernetes.Version = version
-		if err := o.Seed.Create(t.Context(), config(key)); client.IgnoreAlreadyExists(err) != nil {
-			t.Fatal(err)
+		running := config(key)
+		running.Name = key + "-original"
+		running.Spec.Files = []extensionsv1alpha1.File{{Path: "/etc/of", HostName: ptr.To("node-1"),
+			Content: extensionsv1alpha1.FileContent{SecretRef: &extensionsv1alpha1.FileContentSecretRef{Name: "s",
+				DataKey: "k"}}}}
+		running.Status.ExtensionFiles = []extensionsv1alpha1.File{{Path: "/etc/os", Permissions: ptr.To[uint32](0o644),
+			Content: extensionsv1alpha1.FileContent{Inline: &extensionsv1alpha1.FileContentInline{Encoding: "b64",
+				Data: "YQ=="}}}}
+		running.Status.ExtensionUnits = []extensionsv1alpha1.Unit{{Name: "x.service", Content: ptr.To("c"),
+			DropIns: []extensionsv1alpha1.DropIn{{Name: "10.conf", Content: "d"}}}}
+		for _, object := range []client.Object{config(key), running, &corev1.Secret{Data: map[string][]byte{"k": []byte("s")},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--p--alpha", Name: "s"}}} {
+			if err := o.Seed.Create(t.Context(), object); client.IgnoreAlreadyExists(err) != nil {
+				t.Fatal(err)
+			}
 		}
 		if err := o.DeployAgentSecrets(t.Context()); err != nil {
 			t.Fatal(err)
@@ -127,14 +146,14 @@ func TestNodeConfigs(t *testing.T) {
 		}
 	}
 	before, after := agentKey(t, "1.35.1", nil), agentKey(t, "1.36.0", nil)
-	update("1.35.1", before, map[string]string{before: `{"kubeletVersion":"v1.35.1"}`})
-	update("1.35.2", before, map[string]string{before: `{"kubeletVersion":"v1.35.2"}`})
-	update("1.36.0", after, map[string]string{before: `{"kubeletVersion":"v1.35.2"}`,
-		after: `{"kubeletVersion":"v1.36.0"}`})
+	update("1.35.1", before, map[string]string{before: applied("v1.35.1")})
+	update("1.35.2", before, map[string]string{before: applied("v1.35.2")})
+	update("1.36.0", after, map[string]string{before: applied("v1.35.2"),
+		after: applied("v1.36.0")})
 	if err := o.DeleteStale(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]string{after: `{"kubeletVersion":"v1.36.0"}`}, contents()); diff != "" {
+	if diff := cmp.Diff(map[string]string{after: applied("v1.36.0")}, contents()); diff != "" {
 		t.Errorf("secrets that are left (-want +got):\n%s", diff)
 	}
 	configs := &extensionsv1alpha1.OperatingSystemConfigList{}
@@ -145,7 +164,7 @@ func TestNodeConfigs(t *testing.T) {
 	for _, c := range configs.Items {
 		names[c.Name] = true
 	}
-	if diff := cmp.Diff([]string{after + "-init"}, slices.Sorted(maps.Keys(names))); diff != "" {
+	if diff := cmp.Diff([]string{after + "-init", after + "-original"}, slices.Sorted(maps.Keys(names))); diff != "" {
 		t.Errorf("operating system configs that are left (-want +got):\n%s", diff)
 	}
 }

@@ -33,11 +33,14 @@ type NodeConfigs struct {
 	objects *contract.Objects
 	secrets *secrets.Secrets
 	access  *shootaccess.Access
+	// settled are the OperatingSystemConfigs of nodes that run, by pool, once their extension has dealt with them.
+	settled map[string]*extensionsv1alpha1.OperatingSystemConfig
 }
 
 // NewNodeConfigs makes it over a scope.
 func NewNodeConfigs(s *scope.Scope) *NodeConfigs {
-	return &NodeConfigs{s, &contract.Objects{Scope: s}, &secrets.Secrets{Scope: s}, shootaccess.New(s)}
+	return &NodeConfigs{s, &contract.Objects{Scope: s}, &secrets.Secrets{Scope: s}, shootaccess.New(s),
+		map[string]*extensionsv1alpha1.OperatingSystemConfig{}}
 }
 
 // NodeFile is the file of a provision OperatingSystemConfig with which a machine joins the shoot. Its content
@@ -117,7 +120,13 @@ func (n *NodeConfigs) Wait(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return n.objects.Wait(ctx, config)
+		if err := n.objects.Wait(ctx, config); err != nil {
+			return err
+		}
+		if purpose == extensionsv1alpha1.OperatingSystemConfigPurposeReconcile {
+			n.settled[worker.Name] = config
+		}
+		return nil
 	})
 }
 
@@ -163,7 +172,7 @@ func (n *NodeConfigs) files(ctx context.Context, worker gardencorev1beta1.Worker
 		CAData:      ca[secrets.KeyCACert],
 		Token:       string(tokens[secrets.KeyNodeToken]),
 		Pool:        worker.Name,
-		Labels:      n.poolLabels(worker),
+		Labels:      poolLabels(worker, agent),
 		Annotations: worker.Annotations,
 		Taints: []cloud.Taint{{Key: cloud.TaintCriticalComponentsNotReady,
 			Effect: string(corev1.TaintEffectNoSchedule)}},
@@ -208,7 +217,8 @@ func kubeletVersion(shoot *gardencorev1beta1.Shoot, worker gardencorev1beta1.Wor
 	return "v" + strings.TrimPrefix(worker.KubernetesVersion(shoot), "v")
 }
 
-// DeployAgentSecrets gives the nodes of each pool what changes without a roll: a patch version of the kubelet.
+// DeployAgentSecrets gives the nodes of each pool what changes without a roll: a patch version of the kubelet, and the
+// files of its OperatingSystemConfig.
 // Nodes look at the Secret of their own key, so that those of before a roll stay as they are.
 func (n *NodeConfigs) DeployAgentSecrets(ctx context.Context) error {
 	shoot, err := n.access.Client(ctx)
@@ -220,7 +230,7 @@ func (n *NodeConfigs) DeployAgentSecrets(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		config, err := n.agentConfig(worker)
+		config, err := n.agentConfig(ctx, worker)
 		if err != nil {
 			return err
 		}
@@ -242,8 +252,13 @@ func (n *NodeConfigs) DeployAgentSecrets(ctx context.Context) error {
 	return nil
 }
 
-func (n *NodeConfigs) agentConfig(worker gardencorev1beta1.Worker) (cloud.NodeAgentConfig, error) {
+func (n *NodeConfigs) agentConfig(ctx context.Context, worker gardencorev1beta1.Worker) (cloud.NodeAgentConfig,
+	error) {
 	config := cloud.NodeAgentConfig{KubeletVersion: kubeletVersion(n.Shoot, worker)}
+	var err error
+	if config.Files, err = n.nodeFiles(ctx, worker); err != nil {
+		return config, err
+	}
 	inPlace, err := n.inPlace(worker)
 	if err != nil || inPlace == "" {
 		return config, err

@@ -41,7 +41,7 @@ func (w *Workers) pools(ctx context.Context) ([]extensionsv1alpha1.WorkerPool, e
 			Maximum:           worker.Maximum,
 			MaxSurge:          surge,
 			MaxUnavailable:    unavailable,
-			Labels:            w.nodes.poolLabels(worker),
+			Labels:            poolLabels(worker, key),
 			Annotations:       worker.Annotations,
 			Taints:            worker.Taints,
 			Zones:             worker.Zones,
@@ -84,10 +84,12 @@ func updateBounds(worker gardencorev1beta1.Worker) (surge, unavailable intstr.In
 	return ptr.Deref(worker.MaxSurge, more), ptr.Deref(worker.MaxUnavailable, less)
 }
 
-func (n *NodeConfigs) poolLabels(worker gardencorev1beta1.Worker) map[string]string {
+// poolLabels are those of the nodes of a pool: its own, and by which Secret their agents are configured.
+func poolLabels(worker gardencorev1beta1.Worker, agentSecret string) map[string]string {
 	labels := map[string]string{}
 	maps.Copy(labels, worker.Labels)
 	labels[constants.WorkerPool] = worker.Name
+	labels[constants.NodeAgentSecretName] = agentSecret
 	return labels
 }
 

@@ -93,6 +93,11 @@ func TestAPoolReachesTheWorkerWhole(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	labels := got["labels"].(map[string]any)
+	if label := labels["worker.gardener.cloud/gardener-node-agent-secret-name"]; label != got["nodeAgentSecretName"] {
+		t.Errorf("the label of the nodes names %v, the pool %v", label, got["nodeAgentSecretName"])
+	}
+	delete(labels, "worker.gardener.cloud/gardener-node-agent-secret-name")
 	// By these the nodes roll and boot; others test them.
 	delete(got, "nodeAgentSecretName")
 	delete(got, "userDataSecretRef")

@@ -6,7 +6,6 @@ package operatingsystem
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 
 	"github.com/go-logr/logr"
@@ -118,28 +117,19 @@ func (p *Provider) render(ctx context.Context, obj *extensionsv1alpha1.Operating
 }
 
 func (p *Provider) fileContent(ctx context.Context, namespace string, file extensionsv1alpha1.File) ([]byte, error) {
-	switch source := file.Content; {
-	case source.Inline != nil && source.Inline.Encoding == "":
-		return []byte(source.Inline.Data), nil
-	case source.Inline != nil && source.Inline.Encoding == "b64":
-		content, err := base64.StdEncoding.DecodeString(source.Inline.Data)
-		if err != nil {
-			return nil, contract.WithCodes(fmt.Errorf("decode the file %s: %w", file.Path, err),
-				gardencorev1beta1.ErrorConfigurationProblem)
-		}
-		return content, nil
-	case source.SecretRef != nil:
+	content, err := file.Content.Read(func(name, key string) ([]byte, error) {
 		secret := &corev1.Secret{}
-		if err := p.Seed.Get(ctx, client.ObjectKey{Namespace: namespace, Name: source.SecretRef.Name}, secret); err != nil {
-			return nil, fmt.Errorf("read the content of the file %s: %w", file.Path, err)
-		}
-		return secret.Data[source.SecretRef.DataKey], nil
-	case source.ImageRef != nil:
-		// Machines here run no containers; the reference itself is what would be unpacked there.
-		return []byte(source.ImageRef.Image + ":" + source.ImageRef.FilePathInImage), nil
+		err := p.Seed.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, secret)
+		return secret.Data[key], err
+	})
+	switch {
+	case err == nil:
+		return content, nil
+	case file.Content.SecretRef != nil:
+		return nil, fmt.Errorf("read the content of the file %s: %w", file.Path, err)
 	}
-	err := fmt.Errorf("read the content of the file %s: it has none that is supported", file.Path)
-	return nil, contract.WithCodes(err, gardencorev1beta1.ErrorConfigurationProblem)
+	return nil, contract.WithCodes(fmt.Errorf("read the content of the file %s: %w", file.Path, err),
+		gardencorev1beta1.ErrorConfigurationProblem)
 }
 
 func (p *Provider) discardCloudConfig(ctx context.Context, _ logr.Logger, obj *extensionsv1alpha1.OperatingSystemConfig,
