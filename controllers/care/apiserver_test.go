@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/care/health/healthtest"
 )
@@ -225,6 +227,33 @@ func (f *fixture) testHeartbeat(t *testing.T) {
 	f.look(t)
 	if got := reasons(f.shoot(t).Status.Conditions)["EveryNodeReady"]; got != "True EveryNodeReady" {
 		t.Errorf("after a heartbeat: %s", got)
+	}
+	f.testThirdPartyHeartbeat(t)
+}
+
+// An extension with a type of its own is believed by its own heartbeat, whoever else lives.
+func (f *fixture) testThirdPartyHeartbeat(t *testing.T) {
+	network := &extensionsv1alpha1.Network{ObjectMeta: metav1.ObjectMeta{Namespace: technicalID, Name: "alpha"}}
+	network.Spec.Type = "acme-net"
+	f.create(t, network)
+	defer func() { must(t, f.Delete(t.Context(), network)) }()
+	reason := func() string {
+		f.look(t)
+		return reasons(f.shoot(t).Status.Conditions)["SystemComponentsHealthy"]
+	}
+	f.status(t, network, map[string]any{"conditions": []any{f.condition("SystemComponentsHealthy", "True", "Fine")}})
+	if got := reason(); got != "Unknown NetworkOutdatedHealthCheckReport" {
+		t.Errorf("while it has never shown a heartbeat: %s", got)
+	}
+	f.create(t, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "extension-acme",
+		Name: "gardener-extension-heartbeat"}})
+	f.renew(t, "extension-acme", "gardener-extension-heartbeat")
+	if got := reason(); got != "True SystemComponentsRunning" {
+		t.Errorf("after its heartbeat: %s", got)
+	}
+	f.status(t, network, map[string]any{"conditions": []any{f.condition("SystemComponentsHealthy", "False", "Broken")}})
+	if got := reason(); !strings.HasSuffix(got, "NetworkUnhealthyReport") {
+		t.Errorf("when it reports a failure: %s", got)
 	}
 }
 

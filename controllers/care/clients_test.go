@@ -128,6 +128,7 @@ func newFixture(t testing.TB) *fixture {
 			Clock:    f.clock, Garden: f.Client, Seed: f.Client,
 		},
 		Seed: f.Client, Shoots: f, Config: conf, SyncPeriod: time.Minute, ExtensionNamespace: "extensions",
+		ExtensionNamespaces: map[string]string{"Network/acme-net": "extension-acme"},
 	}
 	f.populateGarden(t)
 	f.populateSeed(t)
@@ -137,7 +138,7 @@ func newFixture(t testing.TB) *fixture {
 }
 
 func (f *fixture) populateGarden(t testing.TB) {
-	for _, name := range []string{"garden-p", technicalID, "extensions"} {
+	for _, name := range []string{"garden-p", technicalID, "extensions", "extension-acme"} {
 		f.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
 	f.create(t, &gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: gardencorev1beta1.SeedSpec{

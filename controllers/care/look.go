@@ -1,11 +1,13 @@
 package care
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -127,8 +129,6 @@ func (r *Reconciler) extensionReports(ctx context.Context,
 	o *controlplane.Operation) health.Seen[health.ExtensionReport] {
 	var reports []health.ExtensionReport
 	var errs []error
-	heartbeat, err := r.heartbeat(ctx, o)
-	errs = append(errs, err)
 	for _, kind := range extensionsv1alpha1.Kinds() {
 		if !kind.Namespaced {
 			continue
@@ -139,23 +139,33 @@ func (r *Reconciler) extensionReports(ctx context.Context,
 			continue
 		}
 		for _, object := range list.Objects() {
+			if len(object.GetExtensionStatus().GetConditions()) == 0 {
+				continue
+			}
+			of := kind.Name + "/" + object.GetExtensionSpec().GetExtensionType()
+			heartbeat, err := r.heartbeat(ctx, o, cmp.Or(r.ExtensionNamespaces[of], r.ExtensionNamespace))
+			errs = append(errs, err)
 			reports = append(reports, health.Reports(kind.Name, object, heartbeat)...)
 		}
 	}
 	return health.Seen[health.ExtensionReport]{Items: reports, Err: errors.Join(errs...)}
 }
 
-// heartbeat is when the extension last said that it lives. One that was read for any shoot counts for all until half of
-// the time is over after which it is stale. It is not read from a cache: one that has stopped would make it die.
-func (r *Reconciler) heartbeat(ctx context.Context, o *controlplane.Operation) (*metav1.MicroTime, error) {
-	if last := r.beat.Load(); last != nil && o.Clock.Since(last.Time) < r.Config.StaleExtensions/2 {
-		return last, nil
+// heartbeat is when the extension in a namespace last said that it lives. One that was read for any shoot counts for
+// all until half of the time is over after which it is stale. It is not read from a cache: one that has stopped would
+// make it die.
+func (r *Reconciler) heartbeat(ctx context.Context, o *controlplane.Operation,
+	namespace string) (*metav1.MicroTime, error) {
+	if last, known := r.beats.Load(namespace); known && o.Clock.Since(last.(time.Time)) < r.Config.StaleExtensions/2 {
+		return ptr.To(metav1.NewMicroTime(last.(time.Time))), nil
 	}
 	lease := &coordinationv1.Lease{}
-	err := o.Seed.Get(ctx, client.ObjectKey{Namespace: r.ExtensionNamespace, Name: constants.HeartbeatLease}, lease)
+	err := o.Seed.Get(ctx, client.ObjectKey{Namespace: namespace, Name: constants.HeartbeatLease}, lease)
 	if client.IgnoreNotFound(err) != nil {
 		return nil, err
 	}
-	r.beat.Store(lease.Spec.RenewTime)
+	if lease.Spec.RenewTime != nil {
+		r.beats.Store(namespace, lease.Spec.RenewTime.Time)
+	}
 	return lease.Spec.RenewTime, nil
 }

@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -34,14 +32,16 @@ type Reconciler struct {
 	SyncPeriod time.Duration
 	// RemediateWebhooks is whether problematic webhooks are changed (docs/specification/care.md#spec-5-7).
 	RemediateWebhooks bool
-	// ExtensionNamespace is where in the seed the extension shows its heartbeat
-	// (docs/specification/extensions.md#spec-3-9).
-	ExtensionNamespace string
+	// ExtensionNamespace is where in the seed an extension shows its heartbeat
+	// (docs/specification/extensions.md#spec-3-9), and ExtensionNamespaces where others do that reconcile a kind of a
+	// type, such as "Network/calico".
+	ExtensionNamespace  string
+	ExtensionNamespaces map[string]string
 	// Metrics may be nil.
 	Metrics *Metrics
 
-	// beat is the extension's last heartbeat that was read.
-	beat atomic.Pointer[metav1.MicroTime]
+	// beats are the last heartbeats that were read, by namespace.
+	beats sync.Map
 	// well is what is remembered of shoots, by their names.
 	well sync.Map
 }

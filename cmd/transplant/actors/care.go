@@ -27,6 +27,7 @@ type careFlags struct {
 	syncPeriod, staleExtensions, progressing time.Duration
 	thresholds                               map[string]string
 	remediate                                bool
+	extensionNamespaces                      map[string]string
 }
 
 func (f *careFlags) add(set *pflag.FlagSet) {
@@ -40,6 +41,9 @@ func (f *careFlags) add(set *pflag.FlagSet) {
 	set.DurationVar(&f.progressing, "care-managed-resource-progressing-threshold",
 		health.DefaultProgressingManagedResources,
 		"how long a ManagedResource may progress before it counts as unhealthy")
+	set.StringToStringVar(&f.extensionNamespaces, "extension-namespace", nil,
+		"in which namespace of the seed the controller of a kind and type shows its heartbeat: Network/calico=NAMESPACE; "+
+			extensionNamespace+" for all others")
 	set.BoolVar(&f.remediate, "care-webhook-remediator", false,
 		"change webhooks in shoots that could keep nodes from joining")
 }
@@ -74,6 +78,7 @@ func (f *careFlags) addToManager(mgr manager.Manager, seed cluster.Cluster, fact
 	reconciler := &care.Reconciler{
 		Factory: factory, Seed: seed.GetCache(), Shoots: shoots, SyncPeriod: f.syncPeriod,
 		RemediateWebhooks: f.remediate, ExtensionNamespace: extensionNamespace, Metrics: measured,
+		ExtensionNamespaces: f.extensionNamespaces,
 		Config: f.config(thresholds),
 	}
 	return reconciler.AddToManager(mgr, workers)

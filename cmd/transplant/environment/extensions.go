@@ -74,6 +74,17 @@ func rulesOf(e landscape.Extension) []rbacv1.PolicyRule {
 	return rules
 }
 
+// extensionNamespaces are where extensions show that they live, by what they reconcile.
+func extensionNamespaces(extensions []landscape.Extension) []string {
+	var all []string
+	for _, e := range extensions {
+		for _, resource := range e.Resources {
+			all = append(all, resource.Kind+"/"+resource.Type+"="+extensionNamespace(e))
+		}
+	}
+	return all
+}
+
 // referenceAccount is the ServiceAccount of the reference provider on a seed.
 const referenceAccount = "extensions/provider-transplant"
 

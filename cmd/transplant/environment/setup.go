@@ -41,6 +41,7 @@ type seedValues struct {
 	Taints                                []landscape.Taint
 	TakenKinds                            []string // by third-party extensions
 	BackupExtensions                      []string // flags of the gardenlet
+	ExtensionNamespaces                   []string // flags of the gardenlet, too
 	User                                  int64
 	Settings                              Settings
 }
@@ -106,7 +107,8 @@ func (s *Environment) seedValues(l Landscape, seed string) (seedValues, error) {
 		Region: cmp.Or(s.Regions[seed], landscape.Home),
 		Image:  image, KubernetesImage: kubernetesImage, ShootProxyURL: proxy.URL(), Taints: s.Taints[seed],
 		TakenKinds:       landscape.TakenKinds(s.Extensions),
-		BackupExtensions: backupExtensions(s.Extensions), User: s.User, Settings: s.Settings,
+		BackupExtensions: backupExtensions(s.Extensions), ExtensionNamespaces: extensionNamespaces(s.Extensions),
+		User: s.User, Settings: s.Settings,
 	}, nil
 }
 
