@@ -56,6 +56,19 @@ func TestNoOrphans_HandOver(t *testing.T) {
 			events: moved(onA, migrating, released, look(labelled), onB),
 			want:   "configmaps shoot--p--alpha/token, written by acme,",
 		},
+		"LeaseOfALeaderThatHasEnded": {
+			events: moved(onA, migrating, released, look(written("leases.coordination.k8s.io", "acme-csi", "acme-csi")), onB),
+		},
+		"MonitoringOfAnExtension": {
+			events: moved(onA, migrating, released,
+				look(written("scrapeconfigs.monitoring.coreos.com", "shoot-acme", "acme")), onB),
+			want: "scrapeconfigs.monitoring.coreos.com shoot--p--alpha/shoot-acme, written by acme, is left on a",
+		},
+		"ServiceMonitorOfAnExtension": {
+			events: moved(onA, migrating, released,
+				look(written("servicemonitors.monitoring.coreos.com", "acme", "acme-helper")), onB),
+			want: "servicemonitors.monitoring.coreos.com shoot--p--alpha/acme, written by acme-helper, is left on a",
+		},
 		"EventOfAnExtension": {events: moved(onA, migrating, released, look(written("events", "x", "acme")), onB)},
 		"ExtensionObject": {
 			events: moved(onA, migrating, released,

@@ -217,6 +217,7 @@ func TestNoOrphans(t *testing.T) {
 	certain := of("", timeline.LandscapeReady{Seeds: []string{"a"}, CertainOnSeed: []string{"secrets", "folder"}})
 	extension := item("clusterroles.rbac.authorization.k8s.io", "", "extension-x")
 	kubeSystem := item("namespaces", "", "kube-system")
+	acme := item("namespaces", "", "extension-acme")
 	gateway := item("deployments.apps", "istio-ingress", "gateway")
 	replica := timeline.Item{Class: "replicasets.apps", Namespace: "istio-ingress", Name: "gateway-2", UID: "r",
 		Owner: "u-gateway"}
@@ -245,6 +246,31 @@ func TestNoOrphans(t *testing.T) {
 			events: history(ready, inventory("before", kubeSystem, gateway), steady(0), onB,
 				inventory("after", kubeSystem, gateway, replica, gatewayPod, late("x", id))),
 			want: "process acme helper of shoot--p--alpha is left on a",
+		},
+		"WhatAnExtensionMakesForItself": {
+			events: history(ready, inventory("before", kubeSystem, acme), steady(0), onB, inventory("after", kubeSystem, acme,
+				item("secrets", "extension-acme", "ca-acme-webhook-2"), item("configmaps", "extension-acme", "settings"),
+				item("leases.coordination.k8s.io", "extension-acme", "gardener-extension-heartbeat"),
+				item("leases.coordination.k8s.io", "kube-system", "acme-leader-election"),
+				item("mutatingwebhookconfigurations.admissionregistration.k8s.io", "", "gardener-extension-acme"),
+				item("validatingwebhookconfigurations.admissionregistration.k8s.io", "", "acme"),
+				item("clusterroles.rbac.authorization.k8s.io", "", "acme:controller"),
+				item("clusterrolebindings.rbac.authorization.k8s.io", "", "acme:controller"))),
+		},
+		"SecretOfAShootBesideAnExtension": {
+			events: history(ready, inventory("before", kubeSystem, acme), steady(0), onB, inventory("after", kubeSystem, acme,
+				item("secrets", "extension-acme", "cached-token", id))),
+			want: "secrets extension-acme/cached-token of shoot--p--alpha is left on a",
+		},
+		"ClusterRoleOfAShoot": {
+			events: history(ready, inventory("before", kubeSystem), steady(0), onB, inventory("after", kubeSystem,
+				item("clusterroles.rbac.authorization.k8s.io", "", "acme-"+id, id))),
+			want: "clusterroles.rbac.authorization.k8s.io acme-shoot--p--alpha of shoot--p--alpha is left on a",
+		},
+		"ObjectOfNobodyInTheGarden": {
+			events: history(ready, inventory("before", kubeSystem), steady(0), onB, inventory("after", kubeSystem,
+				item("secrets", "garden", "left"))),
+			want: "secrets garden/left is left on a",
 		},
 		"ProcessOfNoPod": {
 			events: history(ready, inventory("before", kubeSystem, gateway), steady(0), onB,
@@ -300,11 +326,11 @@ func TestNoOrphans(t *testing.T) {
 			inventory("after", kubeSystem, item("namespaces", "", id, id)))},
 		"unnamed, cluster-scoped": {
 			events: history(ready, inventory("before", kubeSystem), steady(0), onB,
-				inventory("after", kubeSystem, item("clusterroles.rbac.authorization.k8s.io", "", "extension-x"))),
-			want: "clusterroles.rbac.authorization.k8s.io extension-x is left on a",
+				inventory("after", kubeSystem, item("priorityclasses.scheduling.k8s.io", "", "extension-x"))),
+			want: "priorityclasses.scheduling.k8s.io extension-x is left on a",
 		},
 		"unnamed, but somebody lives there": {events: history(ready, inventory("before", kubeSystem), steady(0), onA,
-			inventory("after", kubeSystem, item("clusterroles.rbac.authorization.k8s.io", "", "extension-x")))},
+			inventory("after", kubeSystem, item("priorityclasses.scheduling.k8s.io", "", "extension-x")))},
 		"events expire": {events: history(ready, inventory("before", kubeSystem), steady(0), onB,
 			inventory("after", kubeSystem, item("events", "default", "x", id)))},
 		"an unnamed lease": {events: history(ready, inventory("before", kubeSystem), steady(0), onB,

@@ -25,6 +25,24 @@ func (NoOrphans) Name() string { return "NoOrphans" }
 // transient are classes that come and go without anybody's doing: who mentions no shoot in one of them is no orphan.
 var transient = map[string]bool{"events": true, "events.events.k8s.io": true, "leases.coordination.k8s.io": true}
 
+// ofPrograms are cluster-scoped classes by which a program shows an API server that it is there, and what it may do. An
+// extension makes them when it starts, or when its certificates are renewed: without a mention they are of no shoot.
+var ofPrograms = map[string]bool{
+	"mutatingwebhookconfigurations.admissionregistration.k8s.io":   true,
+	"validatingwebhookconfigurations.admissionregistration.k8s.io": true,
+	"clusterroles.rbac.authorization.k8s.io":                       true,
+	"clusterrolebindings.rbac.authorization.k8s.io":                true,
+}
+
+// extensionNamespaces is how the names of the namespaces begin in which third-party extensions run.
+const extensionNamespaces = "extension-"
+
+// isOfExtension says whether an item that mentions no shoot is of a third-party extension as such, such as the authority
+// of its webhooks.
+func isOfExtension(item timeline.Item) bool {
+	return ofPrograms[item.Class] || strings.HasPrefix(item.Namespace, extensionNamespaces)
+}
+
 // ephemeral are classes that nobody cleans up because they expire.
 var ephemeral = map[string]bool{"events": true, "events.events.k8s.io": true}
 
@@ -274,7 +292,7 @@ func (NoOrphans) isOrphan(here place, item timeline.Item, belongs bool) bool {
 	if len(item.Mentions) > 0 {
 		return !slices.ContainsFunc(item.Mentions, here.holds)
 	}
-	return here.isSeed && here.empty() && !belongs && !transient[item.Class]
+	return here.isSeed && here.empty() && !belongs && !transient[item.Class] && !isOfExtension(item)
 }
 
 // descends says whether the item is owned, over any number of steps, by something that was there before, such as a

@@ -182,6 +182,21 @@ func TestShootUntouched_Dependents(t *testing.T) {
 		"a definition with its objects": {events: moved(objects(0, definition("d"), grant("x"), grant("y")),
 			objects(1, noDefinition)),
 			want: "customresourcedefinitions.apiextensions.k8s.io grants.acme.test is gone, and with it 2 objects"},
+		"a kind that came after the start, with users' objects": {
+			events: history(created, objects(0, noDefinition), backedUp(), objects(0, definition("d"), grant("x")), leaving,
+				there, settling, objects(1, noDefinition)),
+			want: "customresourcedefinitions.apiextensions.k8s.io grants.acme.test is gone, and with it 1 objects",
+		},
+		"a kind that came after the start, whose objects are made anew": {
+			events: history(created, objects(0, noDefinition), backedUp(), objects(0, definition("d"), grant("x")), leaving,
+				there, settling, objects(1, definition("d"), thing{"grants.acme.test",
+					timeline.ObjectSeen{Namespace: "default", Name: "x", UID: "other", Says: "g"}})),
+			want: "grants.acme.test default/x was made anew (uid other, before x)",
+		},
+		"a kind that came after the start, and stays": {
+			events: history(created, objects(0, noDefinition), backedUp(), objects(0, definition("d"), grant("x")), leaving,
+				there, settling, objects(1, definition("d"), grant("x"))),
+		},
 		"a definition is made anew": {
 			events: moved(objects(0, definition("d"), noGrant), objects(1, definition("e"), noGrant)),
 			want:   "was made anew",
