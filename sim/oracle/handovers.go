@@ -73,8 +73,8 @@ var backupSecrets = []string{constants.SecretNameEtcdBackup, constants.SecretNam
 
 // leftBehind is why an object in the control-plane namespace must not be there when the shoot was released
 // (docs/specification/migration.md#spec-2-6, docs/contract.md#clause-b4, docs/contract.md#clause-b5); empty if it may
-// be. A Secret that moves with the shoot stays, and so does what the seed itself keeps for the restore, and the Lease of
-// a leader that has ended. Of an object that does not say who has written it nothing is known.
+// be. A Secret that moves with the shoot stays, and so does what the seed itself keeps for the restore, and the Lease
+// of a leader that has ended. Of an object that does not say who has written it nothing is known.
 func leftBehind(item timeline.Item) string {
 	isOf := func(group string) bool { return strings.HasSuffix(item.Class, group) }
 	switch {

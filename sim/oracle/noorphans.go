@@ -37,8 +37,8 @@ var ofPrograms = map[string]bool{
 // extensionNamespaces is how the names of the namespaces begin in which third-party extensions run.
 const extensionNamespaces = "extension-"
 
-// isOfExtension says whether an item that mentions no shoot is of a third-party extension as such, such as the authority
-// of its webhooks.
+// isOfExtension says whether an item that mentions no shoot is of a third-party extension as such, such as the
+// authority of its webhooks.
 func isOfExtension(item timeline.Item) bool {
 	return ofPrograms[item.Class] || strings.HasPrefix(item.Namespace, extensionNamespaces)
 }

@@ -79,7 +79,7 @@ func (f *careFlags) addToManager(mgr manager.Manager, seed cluster.Cluster, fact
 		Factory: factory, Seed: seed.GetCache(), Shoots: shoots, SyncPeriod: f.syncPeriod,
 		RemediateWebhooks: f.remediate, ExtensionNamespace: extensionNamespace, Metrics: measured,
 		ExtensionNamespaces: f.extensionNamespaces,
-		Config: f.config(thresholds),
+		Config:              f.config(thresholds),
 	}
 	return reconciler.AddToManager(mgr, workers)
 }
