@@ -1,6 +1,9 @@
 package crds_test
 
 import (
+	"os"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -28,6 +31,28 @@ func TestExpected_NamesOfTheField(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("definitions (-want +got):\n%s", diff)
+	}
+}
+
+// Authors of extensions read in the documents which kinds are there.
+func TestExpected_AllAreInTheDocuments(t *testing.T) {
+	t.Parallel()
+	content, err := os.ReadFile("../../docs/third-party-extensions.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string][]string{} // kinds by group and version
+	for line := range strings.Lines(string(content)) {
+		cells := strings.Split(strings.ReplaceAll(line, "`", ""), " | ")
+		if len(cells) == 3 {
+			rows[strings.TrimPrefix(cells[0], "| ")+"/"+cells[1]] = strings.Split(strings.TrimSuffix(cells[2], " |\n"), ", ")
+		}
+	}
+	for _, definition := range crds.Expected() {
+		row := definition.Spec.Group + "/" + definition.Spec.Versions[0].Name
+		if !slices.Contains(rows[row], definition.Spec.Names.Kind) {
+			t.Errorf("%s of %s is not in the table: %q", definition.Spec.Names.Kind, row, rows[row])
+		}
 	}
 }
 
