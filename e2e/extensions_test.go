@@ -63,8 +63,8 @@ func builtExamples(t *testing.T) map[string]string {
 }
 
 // runningClasses are those that run. The others wait for what a landscape does not have yet: a resource manager of
-// class seed, privileged pods, and machines that boot from a cloud-config.
-var runningClasses = []string{"dns", "certificates", "provider"}
+// class seed, and machines that boot from a cloud-config.
+var runningClasses = []string{"container-runtime", "dns", "certificates", "provider"}
 
 func inOrder(files map[string]string) []string {
 	var all []string
