@@ -126,7 +126,7 @@ one by its name. docs/scenarios.md explains how to write one.`,
 	add(programs,
 		actors.NewGardenControllerManager(), actors.NewGardenlet(),
 		extension.NewCommand(), machine.NewCommand(cloudControllers), gateway.NewCommand(),
-		resource.NewCommand(nodeReadiness, tokenrequestor.AddToManager),
+		resource.NewCommand(nodeReadiness, tokenrequestor.AddToManager), resource.NewSeedCommand(),
 		etcd.NewGuardCommand(), etcd.NewBackupCommand(),
 		ownerAlone(cloud.NewCommand()), ownerAlone(nodes.NewCommand()), processnode.NewCommand(),
 	)

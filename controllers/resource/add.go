@@ -35,13 +35,15 @@ func SourceScheme() *runtime.Scheme {
 	return scheme
 }
 
-// NewManager makes a manager for one namespace of the seed, whose client reads from the API server: what a
-// ManagedResource says about its objects at its deletion must not be an old answer.
+// NewManager makes a manager for one namespace of the seed, or for all if none is named. Its client reads from the API
+// server: what a ManagedResource says about its objects at its deletion must not be an old answer.
 func NewManager(config *rest.Config, namespace, metricsAddress string) (manager.Manager, error) {
+	watched := cache.Options{DefaultTransform: cache.TransformStripManagedFields()}
+	if namespace != "" {
+		watched.DefaultNamespaces = map[string]cache.Config{namespace: {}}
+	}
 	mgr, err := ctrl.NewManager(config, manager.Options{
-		Scheme: SourceScheme(), HealthProbeBindAddress: "0", Metrics: metricsserver.At(metricsAddress),
-		Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}},
-			DefaultTransform: cache.TransformStripManagedFields()},
+		Scheme: SourceScheme(), HealthProbeBindAddress: "0", Metrics: metricsserver.At(metricsAddress), Cache: watched,
 		NewClient: connection.Live(connection.CallTimeout),
 	})
 	if err != nil {
@@ -51,7 +53,8 @@ func NewManager(config *rest.Config, namespace, metricsAddress string) (manager.
 }
 
 // AddToManager adds the controller to a manager made by NewManager, and fills Source and Target of the Reconciler. The
-// shoot need not answer yet.
+// shoot need not answer yet. A change of a Secret wakes the resource manager of a shoot; that of a seed finds it in the
+// next period, or at once when the ManagedResource changes.
 func (r *Reconciler) AddToManager(mgr manager.Manager, target *rest.Config, workers int) error {
 	var err error
 	bounded := connection.Bounded(target, connection.CallTimeout)
@@ -62,9 +65,13 @@ func (r *Reconciler) AddToManager(mgr manager.Manager, target *rest.Config, work
 	// Our own writes of the status wake nobody.
 	changed := builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{},
 		predicate.AnnotationChangedPredicate{}))
-	return builder.ControllerManagedBy(mgr).Named("managedresource").
-		For(&resourcesv1alpha1.ManagedResource{}, changed).
-		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(referringTo(mgr.GetCache()))).
+	controlled := builder.ControllerManagedBy(mgr).Named("managedresource").
+		For(&resourcesv1alpha1.ManagedResource{}, changed)
+	if r.Class == "" {
+		// Who may watch the Secrets of a whole seed may read them, so the seed's resource manager does not.
+		controlled.WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(referringTo(mgr.GetCache())))
+	}
+	return controlled.
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
 			SkipNameValidation:      ptr.To(true),

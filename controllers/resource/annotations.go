@@ -6,6 +6,10 @@ import "strconv"
 // shoot that has moved are taken over without a change.
 const FieldOwner = "gardener-resource-manager"
 
+// FieldOwnerInSeed is the name under which the objects of class seed are applied. It is not that of a shoot's resource
+// manager: what is left of them in a control-plane namespace is an extension's.
+const FieldOwnerInSeed = "resource-manager"
+
 // Annotations of objects in the manifests.
 const (
 	// annotationMode says how an object is dealt with; modeIgnore releases it.

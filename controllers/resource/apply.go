@@ -94,7 +94,7 @@ func (r *Reconciler) applyObject(ctx context.Context, managed *resourcesv1alpha1
 		annotationOrigin: origin(managed), annotationDescription: description,
 	}))
 	applied := desired.DeepCopy()
-	err := r.Target.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), client.FieldOwner(FieldOwner),
+	err := r.Target.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), r.owner(),
 		client.ForceOwnership)
 	if apierrors.IsInvalid(err) && replaceable(desired, err) {
 		return r.replace(ctx, desired, err)
@@ -161,7 +161,7 @@ func (r *Reconciler) overwrite(ctx context.Context, managed *resourcesv1alpha1.M
 	if ptr.Deref(managed.Spec.ForceOverwriteAnnotations, false) {
 		cleared.SetAnnotations(desired.GetAnnotations())
 	}
-	return patchIfChanged(ctx, r.Target, applied, cleared)
+	return r.patchIfChanged(ctx, applied, cleared)
 }
 
 // release takes the marks of the ManagedResource off objects that it no longer looks after.
@@ -176,7 +176,7 @@ func (r *Reconciler) release(ctx context.Context, managed *resourcesv1alpha1.Man
 			delete(annotations, annotationOrigin)
 			delete(annotations, annotationDescription)
 			released.SetAnnotations(annotations)
-			err = patchIfChanged(ctx, r.Target, current, released)
+			err = r.patchIfChanged(ctx, current, released)
 		}
 		if err != nil {
 			failures = append(failures, fmt.Errorf("release %s: %w", describe(object), err))
@@ -185,12 +185,12 @@ func (r *Reconciler) release(ctx context.Context, managed *resourcesv1alpha1.Man
 	return errors.Join(failures...)
 }
 
-func patchIfChanged(ctx context.Context, c client.Client, before, after *unstructured.Unstructured) error {
+func (r *Reconciler) patchIfChanged(ctx context.Context, before, after *unstructured.Unstructured) error {
 	patch := client.MergeFrom(before)
 	if data, err := patch.Data(after); err != nil || string(data) == "{}" {
 		return err
 	}
-	return client.IgnoreNotFound(c.Patch(ctx, after, patch, client.FieldOwner(FieldOwner)))
+	return client.IgnoreNotFound(r.Target.Patch(ctx, after, patch, r.owner()))
 }
 
 // origin names a ManagedResource on its objects. It does not name the seed, so that a move changes nothing in the

@@ -36,12 +36,13 @@ const (
 // Further is a controller of the shoot that runs in the same program.
 type Further func(mgr manager.Manager, shoot *rest.Config) error
 
-// NewCommand is `transplant resource-manager`: the resource manager of one shoot.
+// NewCommand is `transplant gardener-resource-manager`: the resource manager of one shoot.
 func NewCommand(further ...Further) *cobra.Command {
 	f := &flags{further: further}
 	command := &cobra.Command{
-		Use: "resource-manager", Short: "Run the resource manager of a shoot", Args: cobra.NoArgs, SilenceUsage: true,
-		RunE: func(*cobra.Command, []string) error { return f.run(ctrl.SetupSignalHandler()) },
+		Use: "gardener-resource-manager", Short: "Run the resource manager of a shoot", Args: cobra.NoArgs,
+		SilenceUsage: true,
+		RunE:         func(*cobra.Command, []string) error { return f.run(ctrl.SetupSignalHandler()) },
 	}
 	set := command.Flags()
 	set.StringVar(&f.targetKubeconfig, "target-kubeconfig", "", "kubeconfig of the shoot")

@@ -20,9 +20,11 @@ import (
 	"github.com/transplant-sim/transplant/controllers/patch"
 )
 
-// Reconciler looks after the ManagedResources of one shoot.
+// Reconciler looks after the ManagedResources of one class: those of one shoot, or those of a seed.
 type Reconciler struct {
-	// Source is the seed, read uncached; Target is the shoot.
+	// Class is that of the ManagedResources. Those of the shoot have none.
+	Class string
+	// Source is the seed, read uncached; Target is where the objects are to be: the shoot, or the seed itself.
 	Source, Target client.Client
 	Clock          clock.PassiveClock
 	// SyncPeriod is how often the objects are applied again when nothing wakes; it bounds one round, too.
@@ -33,7 +35,7 @@ type Reconciler struct {
 
 var _ reconcile.Reconciler = &Reconciler{}
 
-// Reconcile brings the shoot to what a ManagedResource says.
+// Reconcile brings the shoot, or the seed, to what a ManagedResource says.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	managed := &resourcesv1alpha1.ManagedResource{}
 	if err := r.Source.Get(ctx, request.NamespacedName, managed); err != nil {
@@ -41,8 +43,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.SyncPeriod)
 	defer cancel()
-	mine := controllerutil.ContainsFinalizer(managed, constants.FinalizerManagedResource)
-	foreign := ptr.Deref(managed.Spec.Class, "") != ""
+	mine := controllerutil.ContainsFinalizer(managed, r.finalizer())
+	foreign := ptr.Deref(managed.Spec.Class, "") != r.Class
 	switch {
 	case foreign && !mine:
 		return reconcile.Result{}, nil
@@ -53,13 +55,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 			return reconcile.Result{}, nil
 		}
 		return r.remove(ctx, managed)
-	case ownedByAnotherClass(managed):
+	case r.ownedByAnotherClass(managed):
 		// Whoever had it before takes its objects away first.
 		return reconcile.Result{RequeueAfter: r.PollPeriod}, nil
 	}
 	if !mine {
 		if err := patch.LockedObject(ctx, r.Source, managed, func() {
-			controllerutil.AddFinalizer(managed, constants.FinalizerManagedResource)
+			controllerutil.AddFinalizer(managed, r.finalizer())
 		}); err != nil {
 			return reconcile.Result{}, err
 		}
@@ -67,10 +69,27 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return r.reconcile(ctx, managed)
 }
 
+// finalizer is that of the class (docs/specification/api.md#spec-1-10).
+func (r *Reconciler) finalizer() string {
+	if r.Class == "" {
+		return constants.FinalizerManagedResource
+	}
+	return constants.FinalizerManagedResource + "-" + r.Class
+}
+
+// owner is the name under which the objects are applied.
+func (r *Reconciler) owner() client.FieldOwner {
+	if r.Class == "" {
+		return FieldOwner
+	}
+	return FieldOwnerInSeed
+}
+
 // ownedByAnotherClass reports whether the resource manager of another class has not released it yet.
-func ownedByAnotherClass(managed *resourcesv1alpha1.ManagedResource) bool {
+func (r *Reconciler) ownedByAnotherClass(managed *resourcesv1alpha1.ManagedResource) bool {
 	return slices.ContainsFunc(managed.Finalizers, func(f string) bool {
-		return strings.HasPrefix(f, constants.FinalizerManagedResource+"-")
+		return f != r.finalizer() && (f == constants.FinalizerManagedResource ||
+			strings.HasPrefix(f, constants.FinalizerManagedResource+"-"))
 	})
 }
 

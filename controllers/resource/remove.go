@@ -9,7 +9,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
-	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/patch"
 )
@@ -24,7 +23,7 @@ func (r *Reconciler) remove(ctx context.Context, managed *resourcesv1alpha1.Mana
 		}
 	}
 	return reconcile.Result{}, client.IgnoreNotFound(patch.LockedObject(ctx, r.Source, managed, func() {
-		controllerutil.RemoveFinalizer(managed, constants.FinalizerManagedResource)
+		controllerutil.RemoveFinalizer(managed, r.finalizer())
 	}))
 }
 

@@ -19,7 +19,8 @@ func (t Traits) MayLoseOwner(on landscape.Landscape) bool {
 }
 
 // bystanders are the roles of actors that neither renew the lease of a seed nor read it, and own no shoot.
-var bystanders = map[string]bool{"user": true, "nodes": true, "gateway": true, "extensions": true}
+var bystanders = map[string]bool{"user": true, "nodes": true, "gateway": true, "extensions": true,
+	"resource-manager": true}
 
 func speaksForSeed(actor string, on landscape.Landscape) bool { return !bystanders[on.RoleOf(actor)] }
 

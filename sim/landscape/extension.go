@@ -183,6 +183,9 @@ func (l Landscape) TwoActors() string {
 	for _, actor := range (Landscape{Seeds: l.Seeds}).Actors() {
 		taken[actor] = true
 	}
+	for _, seed := range l.SeedNames() {
+		taken[ResourceManager(seed)] = true
+	}
 	for _, e := range l.Extensions {
 		// a seed that is there twice is another mistake
 		for _, seed := range slices.Compact(slices.Sorted(slices.Values(l.SeedNames()))) {

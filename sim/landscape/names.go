@@ -26,11 +26,20 @@ func (l Landscape) Actors() []string {
 // seedActors are the actors of one seed.
 func (l Landscape) seedActors(seed string) []string {
 	actors := []string{"gardenlet-" + seed, ReferenceProvider(seed), "gateway-" + seed, "control-planes-" + seed}
+	if len(l.Extensions) > 0 {
+		actors = append(actors, ResourceManager(seed))
+	}
 	for _, e := range l.Extensions {
 		actors = append(actors, e.ActorOn(seed))
 	}
 	return actors
 }
+
+// ResourceManager is the actor that applies, on a seed, the ManagedResources of class seed. Only third-party extensions
+// have any: without them it does not run.
+func ResourceManager(seed string) string { return resourceManager + "-" + seed }
+
+const resourceManager = "resource-manager"
 
 // ReferenceProvider is the actor that reconciles, on a seed, the objects of ProviderType that no third-party extension
 // does.
@@ -42,6 +51,9 @@ func (l Landscape) ProcessActors() []string {
 	for _, seed := range l.Seeds {
 		for _, role := range []string{"gardenlet", "extensions", "gateway"} {
 			actors = append(actors, role+"-"+seed.Name)
+		}
+		if len(l.Extensions) > 0 {
+			actors = append(actors, ResourceManager(seed.Name))
 		}
 		for _, e := range l.Extensions {
 			actors = append(actors, e.ActorOn(seed.Name))
@@ -70,6 +82,7 @@ func (l Landscape) TargetsOf(actor string) []string {
 		"gardenlet":                 {Garden, seed, cloudTarget, shootsTarget},
 		"extensions":                {seed, cloudTarget},
 		"gateway":                   {seed},
+		resourceManager:             {seed},
 		"control-planes":            {Garden, cloudTarget},
 		"nodes":                     {cloudTarget, shootsTarget},
 		"user":                      {shootsTarget},

@@ -48,6 +48,17 @@ func TestNoOrphans_HandOver(t *testing.T) {
 		"WrittenByTheSeedAndMarkedByAnExtension": {
 			events: moved(onA, migrating, released, look(written("secrets", "cloudprovider", "acme", "gardenlet")), onB),
 		},
+		"AppliedByTheResourceManagerOfTheSeed": {
+			events: moved(onA, migrating, released, look(written("configmaps", "x", "resource-manager")), onB),
+			want:   "configmaps shoot--p--alpha/x, written by resource-manager,",
+		},
+		"SecretOfAnExtensionWithToken": {
+			events: moved(onA, migrating, released, look(written("secrets", "shoot-access-acme", "acme", "token-requestor")),
+				onB),
+			want: "secrets shoot--p--alpha/shoot-access-acme, written by acme, token-requestor,",
+		},
+		"SecretOfTheSeedWithToken": {events: moved(onA, migrating, released,
+			look(written("secrets", "gardener-internal", "gardenlet", "token-requestor")), onB)},
 		"WrittenByNobodyKnows": {events: moved(onA, migrating, released, look(written("configmaps", "x")), onB)},
 		"SecretThatMoves":      {events: moved(onA, migrating, released, look(persisted), onB)},
 		"SecretOfTheBackups": {events: moved(onA, migrating, released, look(written("secrets", "etcd-backup", "extensions")),

@@ -58,8 +58,10 @@ func (k *kit) namespaces(t *testing.T) []string {
 func startSeedKit(t *testing.T, garden *kit) *kit {
 	t.Helper()
 	k, ctx := privilegesKit(t, "seed"), t.Context()
-	if err := apply(ctx, k.admin, "seed.yaml", seedValues{Name: "a", Settings: ScenarioSettings}); err != nil {
-		t.Fatal(err)
+	for _, manifest := range []string{"seed.yaml", "resource-manager.yaml"} {
+		if err := apply(ctx, k.admin, manifest, seedValues{Name: "a", Settings: ScenarioSettings}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	third := landscape.Extension{Name: "third-party", Image: "image"}
 	third.Resources = []landscape.ExtensionResource{{Kind: "Extension", Type: "third-party"}}
@@ -74,7 +76,8 @@ func startSeedKit(t *testing.T, garden *kit) *kit {
 	extensions := []landscape.Extension{third}
 	o := controlplane.New(&scope.Scope{
 		Settings: scope.Settings{SeedName: "a", InternalDomain: Domain, Image: "image", KubernetesImage: "image",
-			ExtensionRoles: map[string]string{"transplant:provider:control-plane": "extensions/provider-transplant"}},
+			ExtensionRoles: map[string]string{"transplant:provider:control-plane": "extensions/provider-transplant",
+				"transplant:resource-manager:control-plane": "resource-manager/resource-manager"}},
 		Log: logr.Discard(), Clock: clock.RealClock{}, Garden: garden.admin, Seed: k.admin,
 		Shoot: &gardencorev1beta1.Shoot{}, SeedObject: &gardencorev1beta1.Seed{}, Epoch: 1,
 	})

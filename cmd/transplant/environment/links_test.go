@@ -13,12 +13,13 @@ import (
 // proxies.
 func TestLinksThatAreUsed(t *testing.T) {
 	t.Parallel()
-	l := landscape.Landscape{Seeds: []landscape.Seed{{Name: "a"}, {Name: "b"}}}
+	l := landscape.Landscape{Seeds: []landscape.Seed{{Name: "a"}, {Name: "b"}},
+		Extensions: []landscape.Extension{{Name: "acme"}}}
 	given := map[string][]string{}
-	for _, k := range seedKubeconfigs("b") {
+	for _, k := range (&Environment{Extensions: l.Extensions}).seedKubeconfigs("b") {
 		given[k.actor] = append(given[k.actor], k.target)
 	}
-	if len(given) != 4 {
+	if len(given) != 5 {
 		t.Errorf("%d actors have kubeconfigs", len(given))
 	}
 	for actor, targets := range given {

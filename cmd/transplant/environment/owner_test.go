@@ -26,8 +26,9 @@ func TestOwnerOf_EveryActor_HasItsName(t *testing.T) {
 	}{
 		{landscape.Garden, map[string]any{"garden-actors.yaml": gardenValues{Image: image, Settings: ScenarioSettings}}},
 		{"a", map[string]any{
-			"seed-actors.yaml":     seedValues{Name: "a", Image: image, Settings: ScenarioSettings},
-			"extension-actor.yaml": s.extensionValues(own[0], "a"),
+			"seed-actors.yaml":            seedValues{Name: "a", Image: image, Settings: ScenarioSettings},
+			"resource-manager-actor.yaml": seedValues{Name: "a", Image: image, Settings: ScenarioSettings},
+			"extension-actor.yaml":        s.extensionValues(own[0], "a"),
 		}},
 	} {
 		c := fake.NewClientBuilder().WithScheme(Scheme()).Build()

@@ -68,6 +68,13 @@ func managedResource(namespace string) *unstructured.Unstructured {
 	return managed
 }
 
+func managedResources() *unstructured.UnstructuredList {
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion("resources.gardener.cloud/v1alpha1")
+	list.SetKind("ManagedResourceList")
+	return list
+}
+
 func deployment(namespace, name string) *appsv1.Deployment {
 	return &appsv1.Deployment{ObjectMeta: metaOf(namespace, name)}
 }
@@ -124,6 +131,9 @@ func TestSeedAttacks_WithEachIdentity_AreRefused(t *testing.T) {
 	k := startSeedKit(t, startGardenKit(t))
 	// It is made by hand: no gardenlet has granted anything there.
 	k.create(t, &corev1.Namespace{ObjectMeta: metaOf("", "shoot--p--beta")})
+	applied := &corev1.ConfigMap{ObjectMeta: metaOf(controlPlane, "applied")}
+	applied.Labels = map[string]string{"resources.gardener.cloud/managed-by": "gardener"}
+	k.create(t, applied)
 	more := func(more map[string]request) map[string]request {
 		all := seedAttacks()
 		maps.Copy(all, more)
@@ -172,6 +182,20 @@ func TestSeedAttacks_WithEachIdentity_AreRefused(t *testing.T) {
 			"reads its secrets": readsSecrets["reads its secrets"],
 			"writes a token":    patch(secret(controlPlane, "gardener-internal"), harmless),
 		}, more(ofControlPlane)},
+		{"resource-manager/resource-manager", map[string]request{
+			"watches managed resources":     watchAll(managedResources(), ""),
+			"reads a secret with manifests": get(secret(controlPlane, "s")),
+			"applies an object":             create(&corev1.ConfigMap{ObjectMeta: metaOf(controlPlane, "of-an-extension")}),
+			"removes what it has applied":   remove(&corev1.ConfigMap{ObjectMeta: metaOf(controlPlane, "applied")}),
+			"answers":                       patchStatus(managedResource(controlPlane), `{"status":{}}`),
+		}, more(map[string]request{
+			"changes the API server":             ofControlPlane["changes the API server"],
+			"changes a secret":                   ofControlPlane["changes a secret"],
+			"applies an object beside a shoot's": create(&corev1.ConfigMap{ObjectMeta: metaOf("extensions", "any")}),
+			"applies a role of the seed": create(&rbacv1.ClusterRole{ObjectMeta: metaOf("", "any"),
+				Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}}}}),
+			"reads the gardenlet's credentials": get(secret("garden", "kubeconfig-garden")),
+		})},
 		{"istio-ingress/gateway", map[string]request{
 			"reads its certificate": get(secret(controlPlane, "guard-client-gateway")),
 			"lists services":        list(&corev1.ServiceList{}),

@@ -42,6 +42,7 @@ type seedValues struct {
 	TakenKinds                            []string // by third-party extensions
 	BackupExtensions                      []string // flags of the gardenlet
 	ExtensionNamespaces                   []string // flags of the gardenlet, too
+	ResourceManager                       bool     // runs
 	User                                  int64
 	Settings                              Settings
 }
@@ -108,7 +109,8 @@ func (s *Environment) seedValues(l Landscape, seed string) (seedValues, error) {
 		Image:  image, KubernetesImage: kubernetesImage, ShootProxyURL: proxy.URL(), Taints: s.Taints[seed],
 		TakenKinds:       landscape.TakenKinds(s.Extensions),
 		BackupExtensions: backupExtensions(s.Extensions), ExtensionNamespaces: extensionNamespaces(s.Extensions),
-		User: s.User, Settings: s.Settings,
+		ResourceManager: len(s.Extensions) > 0,
+		User:            s.User, Settings: s.Settings,
 	}, nil
 }
 
@@ -128,6 +130,11 @@ func (s *Environment) prepareSeed(ctx context.Context, l Landscape, c client.Cli
 	}
 	if err := apply(ctx, c, "seed.yaml", values); err != nil {
 		return err
+	}
+	if values.ResourceManager {
+		if err := apply(ctx, c, "resource-manager.yaml", values); err != nil {
+			return err
+		}
 	}
 	if err := registerWebhook(ctx, c); err != nil {
 		return err
@@ -200,7 +207,7 @@ func servingPair(host string) (authority, certificate, key []byte, err error) {
 
 // startSeed gives the seed's actors their kubeconfigs and starts them.
 func (s *Environment) startSeed(ctx context.Context, l Landscape, c client.Client, seed string) error {
-	for _, k := range seedKubeconfigs(seed) {
+	for _, k := range s.seedKubeconfigs(seed) {
 		if err := s.giveKubeconfig(ctx, l, c, k); err != nil {
 			return err
 		}
@@ -214,6 +221,11 @@ func (s *Environment) startSeed(ctx context.Context, l Landscape, c client.Clien
 	}
 	if err := apply(ctx, c, "seed-actors.yaml", values); err != nil {
 		return err
+	}
+	if values.ResourceManager {
+		if err := apply(ctx, c, "resource-manager-actor.yaml", values); err != nil {
+			return err
+		}
 	}
 	return s.startExtensions(ctx, l, c, seed)
 }
@@ -238,9 +250,9 @@ type kubeconfigFor struct {
 }
 
 // seedKubeconfigs are those of the actors of a seed.
-func seedKubeconfigs(seed string) []kubeconfigFor {
+func (s *Environment) seedKubeconfigs(seed string) []kubeconfigFor {
 	gardenlet, extensions, controlPlanes := "gardenlet-"+seed, "extensions-"+seed, "control-planes-"+seed
-	return []kubeconfigFor{
+	kubeconfigs := []kubeconfigFor{
 		{actor: gardenlet, target: landscape.Garden, account: "garden/" + gardenlet, namespace: "garden",
 			secret: "kubeconfig-garden"},
 		{actor: gardenlet, target: seed, account: "garden/gardenlet", namespace: "garden", secret: "kubeconfig-seed"},
@@ -254,6 +266,11 @@ func seedKubeconfigs(seed string) []kubeconfigFor {
 		{actor: "gateway-" + seed, target: seed, account: "istio-ingress/gateway", namespace: "istio-ingress",
 			secret: "kubeconfig-seed"},
 	}
+	if len(s.Extensions) > 0 {
+		kubeconfigs = append(kubeconfigs, kubeconfigFor{actor: landscape.ResourceManager(seed), target: seed,
+			account: "resource-manager/resource-manager", namespace: "resource-manager", secret: "kubeconfig-seed"})
+	}
+	return kubeconfigs
 }
 
 func (s *Environment) giveKubeconfig(ctx context.Context, l Landscape, c client.Client, k kubeconfigFor) error {

@@ -13,9 +13,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/controlplane/extensions"
 	"github.com/transplant-sim/transplant/controllers/controlplane/objects"
 	"github.com/transplant-sim/transplant/controllers/controlplane/owner"
@@ -109,6 +111,9 @@ func (n *Namespace) labels(ctx context.Context) (map[string]string, error) {
 
 // Delete deletes the control-plane namespace and waits until it is gone.
 func (n *Namespace) Delete(ctx context.Context) error {
+	if err := n.deleteManagedResources(ctx); err != nil {
+		return err
+	}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: n.Namespace()}}
 	if err := objects.Remove(ctx, n.Seed, namespace); err != nil {
 		return err
@@ -116,6 +121,29 @@ func (n *Namespace) Delete(ctx context.Context) error {
 	return n.Until(ctx, 15*time.Minute, "the end of namespace "+n.Namespace(), func(ctx context.Context) error {
 		return objects.Gone(ctx, n.Seed, namespace)
 	})
+}
+
+// deleteManagedResources deletes the ManagedResources of class seed that extensions have left, and waits for the
+// resource manager of the seed: it has no rights any more once the namespace is being deleted.
+func (n *Namespace) deleteManagedResources(ctx context.Context) error {
+	left := &resourcesv1alpha1.ManagedResourceList{}
+	if err := n.Seed.List(ctx, left, client.InNamespace(n.Namespace())); err != nil {
+		return fmt.Errorf("list the managed resources: %w", err)
+	}
+	for i := range left.Items {
+		managed := &left.Items[i]
+		if ptr.Deref(managed.Spec.Class, "") != resourcesv1alpha1.ClassSeed {
+			continue
+		}
+		if err := objects.Remove(ctx, n.Seed, managed); err != nil {
+			return err
+		}
+		if err := n.Until(ctx, 10*time.Minute, "the end of managed resource "+managed.Name,
+			func(ctx context.Context) error { return objects.Gone(ctx, n.Seed, managed) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // grantExtensions binds the roles of the seed's extensions in the control-plane namespace, before there is an object

@@ -55,7 +55,7 @@ func (r *ResourceManager) deploy(ctx context.Context, replicas int32) error {
 		Containers: []corev1.Container{{
 			Name:  workload.ResourceManager,
 			Image: r.Image,
-			Command: []string{"transplant", "resource-manager",
+			Command: []string{"transplant", "gardener-resource-manager",
 				"--namespace=" + r.Namespace(),
 				"--target-kubeconfig=" + workload.SecretFile(secrets.ResourceManager, "kubeconfig"),
 				workload.MetricsFlag,

@@ -285,6 +285,7 @@ func (p *page) links() {
 	}
 	p.say("- `NAME-SEED` to SEED, cloud: a [third-party extension](third-party-extensions.md) of that name, if " +
 		"the run has it.")
+	p.say("- `resource-manager-SEED` to SEED, if the run has third-party extensions")
 	p.say("\n`shoots` are all shoots, `shoot/NAME` is one. `garden-controller-manager` connects to shoots only with the " +
 		"setting `secondSign`.")
 }

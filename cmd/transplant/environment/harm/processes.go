@@ -160,7 +160,7 @@ func noSuchProgram(name string) error {
 var controlPlanePrograms = map[string]struct{ role, subcommand string }{
 	"backup":                    {workload.Etcd, "etcd-backup"},
 	"etcd":                      {workload.Etcd, "etcd"},
-	"gardener-resource-manager": {workload.ResourceManager, "resource-manager"},
+	"gardener-resource-manager": {workload.ResourceManager, "gardener-resource-manager"},
 	"guard":                     {workload.Etcd, "etcd-guard"},
 	"kube-apiserver":            {workload.KubeAPIServer, "kube-apiserver"},
 	"kube-controller-manager":   {workload.ControllerManager, "kube-controller-manager"},

@@ -81,7 +81,7 @@ func (o *Observer) ActorProcesses(actor string) (cluster string, matches func(pr
 			}
 		}
 	}
-	cluster, program := actorProgram(actor)
+	cluster, program := o.actorProgram(actor)
 	return cluster, func(c process.Program) bool { return Runs(c, program) }
 }
 
@@ -96,12 +96,16 @@ func Runs(c process.Program, program string) bool {
 }
 
 // actorProgram says where an actor runs, and by what subcommand: gardenlet-a is "gardenlet" on seed a.
-func actorProgram(actor string) (cluster, program string) {
+func (o *Observer) actorProgram(actor string) (cluster, program string) {
 	if actor == gardenControllerManager {
 		return landscape.Garden, gardenControllerManager
 	}
-	program, cluster, _ = strings.Cut(actor, "-")
-	return cluster, program
+	for _, seed := range o.Seeds() {
+		if program, is := strings.CutSuffix(actor, "-"+seed); is {
+			return seed, program
+		}
+	}
+	return "", actor
 }
 
 // ownFile is a file that every container has of its own, whose place on the host names pod and container.
