@@ -2,17 +2,20 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -70,7 +73,11 @@ func (u userObjects) serveShoot(ctx context.Context, obj *extensionsv1alpha1.Ext
 	}
 	wanted := &unstructured.UnstructuredList{}
 	wanted.SetGroupVersionKind(schema.GroupVersionKind{Group: u.group, Version: "v1", Kind: u.kind + "List"})
-	if err := shoot.List(ctx, wanted); err != nil {
+	err = shoot.List(ctx, wanted)
+	if failed := (*apiutil.ErrResourceDiscoveryFailed)(nil); meta.IsNoMatchError(err) || errors.As(err, &failed) {
+		return nil // the shoot does not have the kind yet
+	}
+	if err != nil {
 		return fmt.Errorf("list the %ss: %w", u.kind, err)
 	}
 	for i := range wanted.Items {
