@@ -34,6 +34,21 @@ spec:
   always: [SingleWriter, NoLostWrite, CloudUntouched, NodesPreserved, NoOrphans, MigrationEnds, ShootUntouched]
 `
 
+// enabled is a scenario whose shoot asks for no Extension.
+const enabled = `apiVersion: transplant.dev/v1alpha1
+kind: Scenario
+metadata: {name: enabled}
+spec:
+  why: an extension that enables itself moves with every shoot
+  landscape:
+    seeds: [{name: a}, {name: b}]
+    shoots: [{name: alpha, seed: a, workers: 1, objects: 1}]
+  steps:
+  - migrate: {shoot: alpha, to: b}
+  - expect:  {that: "shoot('alpha').seed == 'b' && shoot('alpha').healthy", within: 120s}
+  always: [MigrationEnds]
+`
+
 // A third-party extension, which is linked with nothing of ours, is moved with its shoot: a kind of its own, and one
 // that it takes over from the reference provider. It may die in between. When its restore forgets what only its state
 // knows, the promises that it breaks say so, and no others.
@@ -41,6 +56,20 @@ func TestThirdPartyExtension_MovedWithItsShoot_IsJudged(t *testing.T) {
 	t.Parallel()
 	const planned = "../scenarios/migration/planned-migration.yaml"
 	file := acmeExtension(t)
+	t.Run("from its registration and its chart", func(t *testing.T) {
+		scenario := filepath.Join(t.TempDir(), "enabled.yaml")
+		if err := os.WriteFile(scenario, []byte(enabled), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		report, out := runWith(t, filepath.Join(filepath.Dir(file), "charted.yaml"), scenario)
+		if report.Verdict != verdict.Passed {
+			t.Errorf("%s, want Passed: %+v %v", report.Verdict, report.Violations, report.Reasons)
+		}
+		timeline, err := os.ReadFile(filepath.Join(out, "timeline.jsonl"))
+		if err != nil || !strings.Contains(string(timeline), `"name":"vault"`) {
+			t.Errorf("the shoot has no Extension that enables itself: %v", err)
+		}
+	})
 	t.Run("in order", func(t *testing.T) {
 		scenario := filepath.Join(t.TempDir(), "dying.yaml")
 		if err := os.WriteFile(scenario, []byte(dying), 0o600); err != nil {
@@ -92,7 +121,10 @@ func acmeExtension(t *testing.T) string {
 	if said, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the extension: %v\n%s", err, said)
 	}
-	for _, name := range []string{"config.json", "rights.yaml", "acme.yaml"} {
+	if err := os.CopyFS(filepath.Join(folder, "chart"), os.DirFS("acmeextension/chart")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"config.json", "rights.yaml", "acme.yaml", "registration.yaml", "charted.yaml"} {
 		content, err := os.ReadFile(filepath.Join("acmeextension", name))
 		if err := errors.Join(err, os.WriteFile(filepath.Join(folder, name), content, 0o600)); err != nil {
 			t.Fatal(err)

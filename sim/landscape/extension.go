@@ -21,8 +21,8 @@ const ProviderType = "transplant"
 type Extension struct {
 	// Name of the extension, which its file has as that of the object.
 	Name string `json:"-"`
-	// Resources that it reconciles, at least one.
-	Resources []ExtensionResource `json:"resources"`
+	// Resources that it reconciles, at least one, unless its registration has them.
+	Resources []ExtensionResource `json:"resources,omitempty"`
 	// Image that holds it, one that Docker has on this machine; for the backend kind.
 	Image string `json:"image,omitempty"`
 	// Binary is the program, a path from the folder of the file. For the backend kind it has to be static.
@@ -45,6 +45,25 @@ type Extension struct {
 	Manifests []string `json:"manifests,omitempty"`
 	// Objects of the manifests.
 	Objects []*unstructured.Unstructured `json:"-"`
+	// Registration is a file with its ControllerRegistration, and maybe the ControllerDeployment: a path from the folder
+	// of the file. The resources come from there, and the chart, unless they are given here.
+	Registration string `json:"registration,omitempty"`
+	// Chart is its Helm chart, a folder or an archive: a path from the folder of the file. Its one Deployment becomes the
+	// program; all other objects are on every seed before it starts.
+	Chart string `json:"chart,omitempty"`
+	// Values for the chart, over its own and under those that Gardener gives.
+	Values *runtime.RawExtension `json:"values,omitempty"`
+	// Containers of the chart's Deployment, by name, with what runs in them. If there is one, binary or image may say it.
+	Containers []ExtensionContainer `json:"containers,omitempty"`
+	// ChartArchive and ChartValues are those of a ControllerDeployment.
+	ChartArchive []byte         `json:"-"`
+	ChartValues  map[string]any `json:"-"`
+	// Account is the ServiceAccount of the chart's Deployment; empty for one with the name of the extension.
+	Account string `json:"-"`
+	// ResourcesFile is the file of the ControllerRegistration that the resources are from; empty if they are its own.
+	ResourcesFile string `json:"-"`
+	// Notes say what of a ControllerRegistration or ControllerDeployment has no effect.
+	Notes []string `json:"-"`
 	// Shoot is a JSON merge patch (RFC 7386) for each Shoot of a scenario: null removes a field, a list replaces the
 	// whole list. The Shoot asks for the types of the extension there.
 	Shoot *mergepatch.Merge `json:"shoot,omitempty"`
@@ -93,8 +112,8 @@ func (r ExtensionResource) EnablesItself() bool {
 	return slices.Contains(r.AutoEnable, gardencorev1beta1.ClusterTypeShoot)
 }
 
-// Registration of the extension in the garden.
-func (e Extension) Registration() *gardencorev1beta1.ControllerRegistration {
+// Registered is its ControllerRegistration in the garden.
+func (e Extension) Registered() *gardencorev1beta1.ControllerRegistration {
 	registration := &gardencorev1beta1.ControllerRegistration{
 		TypeMeta: metav1.TypeMeta{APIVersion: gardencorev1beta1.SchemeGroupVersion.String(),
 			Kind: "ControllerRegistration"},
@@ -113,6 +132,32 @@ func (e Extension) Registration() *gardencorev1beta1.ControllerRegistration {
 	}
 	return registration
 }
+
+// ExtensionContainer is a container of a chart's Deployment.
+type ExtensionContainer struct {
+	// Name it has in the chart.
+	Name string `json:"name"`
+	// Image in place of that of the chart; for the backend kind.
+	Image string `json:"image,omitempty"`
+	// Binary is the program, a path from the folder of the file.
+	Binary string `json:"binary,omitempty"`
+	// Args are added to those of the chart.
+	Args []string `json:"args,omitempty"`
+}
+
+// HasChart says whether the program is a Deployment of a chart.
+func (e Extension) HasChart() bool { return e.Chart != "" || len(e.ChartArchive) > 0 }
+
+// Programs are what runs in its pod, by container.
+func (e Extension) Programs() []ExtensionContainer {
+	if e.HasChart() {
+		return e.Containers
+	}
+	return []ExtensionContainer{{Name: e.Name, Image: e.Image, Binary: e.Binary}}
+}
+
+// Namespace of the extension on a seed.
+func (e Extension) Namespace() string { return "extension-" + e.Name }
 
 // ExtensionFile is a file in the file system of an extension's program.
 type ExtensionFile struct {
@@ -146,6 +191,9 @@ type Rule struct {
 
 // unused are kinds of which no landscape has an object that a type could name.
 var unused = []string{extensionsv1alpha1.BastionResource, extensionsv1alpha1.SelfHostedShootExposureResource}
+
+// UnusedKinds are kinds of which no landscape has an object that a type could name.
+func UnusedKinds() []string { return slices.Clone(unused) }
 
 // ExtensionKinds are the kinds that a third-party extension may reconcile.
 func ExtensionKinds() []string {

@@ -12,7 +12,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
 
-func TestExtension_Registration_HasWhatTheFileSays(t *testing.T) {
+func TestExtension_Registered_HasWhatTheFileSays(t *testing.T) {
 	t.Parallel()
 	lifecycle := &gardencorev1beta1.ControllerResourceLifecycle{Migrate: ptr.To(gardencorev1beta1.AfterKubeAPIServer)}
 	shoot := []gardencorev1beta1.ClusterType{gardencorev1beta1.ClusterTypeShoot}
@@ -20,7 +20,7 @@ func TestExtension_Registration_HasWhatTheFileSays(t *testing.T) {
 		{Kind: "Extension", Type: "vault", Lifecycle: lifecycle, ReconcileTimeout: metav1.Duration{Duration: time.Minute},
 			AutoEnable: shoot, WorkerlessSupported: true},
 		{Kind: "Network", Type: "calico", Primary: ptr.To(false)},
-	}}.Registration()
+	}}.Registered()
 	want := []gardencorev1beta1.ControllerResource{
 		{Kind: "Extension", Type: "vault", Lifecycle: lifecycle, ReconcileTimeout: &metav1.Duration{Duration: time.Minute},
 			AutoEnable: shoot, WorkerlessSupported: ptr.To(true)},

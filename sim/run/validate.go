@@ -173,6 +173,13 @@ func (r *runner) warnings(s *scenario.Scenario, file string) ([]warning, error) 
 // warn of all doubts about files that are to be run. A goal that is out of reach is no reason not to run: by how much
 // it is missed is an answer, too.
 func (r *runner) warn(to io.Writer, p *plan) error {
+	if len(p.read) > 0 { // all have the same extensions
+		for i, e := range p.read[0].Spec.Landscape.Extensions {
+			for _, note := range e.Notes {
+				fmt.Fprintf(to, "warning: %s: %s\n", r.extensions.Files[i], note)
+			}
+		}
+	}
 	for _, s := range p.read {
 		warnings, err := r.warnings(s, p.from[s.Metadata.Name])
 		if err != nil {

@@ -16,6 +16,7 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	"github.com/transplant-sim/transplant/api/userfile"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/mergepatch"
 )
@@ -34,6 +35,8 @@ type ExtensionDeployment struct {
 	Metadata ExtensionMetadata `json:"metadata"`
 	// Spec is the extension.
 	Spec landscape.Extension `json:"spec"`
+
+	registered Mistakes // in the file of its ControllerRegistration
 }
 
 // ExtensionMetadata is the metadata of an extension.
@@ -45,20 +48,41 @@ type ExtensionMetadata struct {
 // maxExtensionName keeps an extension's name inside the names that are made of it.
 const maxExtensionName = 40
 
-// ParseExtension reads a file about an extension and checks it. The path of its program is absolute then.
+// ParseExtension reads a file about an extension and checks it: one of this kind, or the ControllerRegistration and
+// ControllerDeployment that the extension has for Gardener. The path of its program is absolute then.
 func ParseExtension(path string) (landscape.Extension, error) {
-	content, err := readFile(path)
+	content, err := userfile.Read(path, maxRegistration)
 	if err != nil {
 		return landscape.Extension{}, fmt.Errorf("read the extension: %w", err)
 	}
-	e := &ExtensionDeployment{}
-	if err := parse(path, content, e, func() field.ErrorList { return e.check(filepath.Dir(path)) }); err != nil {
-		return landscape.Extension{}, err
+	if isRegistration(content) {
+		return parseRegistration(path)
 	}
-	if e.Spec.Binary != "" {
-		if e.Spec.Binary, err = filepath.Abs(e.Spec.Binary); err != nil {
-			return landscape.Extension{}, fmt.Errorf("find the program of extension %q: %w", e.Metadata.Name, err)
-		}
+	if content, err = readFile(path); err != nil {
+		return landscape.Extension{}, fmt.Errorf("read the extension: %w", err)
+	}
+	e := &ExtensionDeployment{}
+	err = parse(path, content, e, func() field.ErrorList { return e.check(filepath.Dir(path)) })
+	if len(e.registered) > 0 {
+		err = errors.Join(e.registered, err)
+	}
+	return e.Spec, err
+}
+
+// parseRegistration reads a file that is nothing but a ControllerRegistration with its ControllerDeployment.
+func parseRegistration(path string) (landscape.Extension, error) {
+	e := &ExtensionDeployment{APIVersion: APIVersion, Kind: ExtensionKind}
+	e.Spec.Registration = filepath.Base(path)
+	r, mistakes := readRegistration(path, false)
+	if len(mistakes) > 0 {
+		return landscape.Extension{}, mistakes
+	}
+	e.Metadata.Name = r.name
+	for _, problem := range e.check(filepath.Dir(path)) {
+		mistakes = append(mistakes, registrationMistakeIn(path, problem.Field, message(problem)))
+	}
+	if len(mistakes) > 0 {
+		return landscape.Extension{}, mistakes.sorted()
 	}
 	return e.Spec, nil
 }
@@ -66,18 +90,37 @@ func ParseExtension(path string) (landscape.Extension, error) {
 // check also reads the files that the extension names, which lie in a folder.
 func (e *ExtensionDeployment) check(folder string) field.ErrorList {
 	e.Spec.Name = e.Metadata.Name
-	if e.Spec.Binary != "" {
-		e.Spec.Binary = from(folder, e.Spec.Binary)
-	}
 	errs := checkHead(e.APIVersion, e.Kind, ExtensionKind, e.Metadata.Name, maxExtensionName)
 	spec := field.NewPath("spec")
-	errs = append(errs, checkResources(spec, e.Spec)...)
-	errs = append(errs, checkProgram(spec, e.Spec)...)
+	if !e.readRegistered(folder) {
+		errs = append(errs, checkResources(spec, e.Spec)...)
+	}
+	errs = append(errs, e.checkPrograms(spec, folder)...)
 	errs = append(errs, checkEnv(spec.Child("env"), e.Spec.Env)...)
 	errs = append(errs, checkOverlays(spec, e.Spec)...)
 	errs = append(errs, readFiles(spec.Child("files"), e.Spec.Files, folder)...)
 	errs = append(errs, e.readManifests(spec.Child("manifests"), folder)...)
+	if len(errs) == 0 && len(e.registered) == 0 {
+		errs = append(errs, e.readChart(spec, folder)...)
+	}
 	return append(errs, checkRules(spec.Child("rules"), e.Spec.Rules)...)
+}
+
+// readRegistered takes from the file of a ControllerRegistration what the extension's own file does not say. It says
+// whether the resources are from there.
+func (e *ExtensionDeployment) readRegistered(folder string) bool {
+	if e.Spec.Registration == "" {
+		return false
+	}
+	file := from(folder, e.Spec.Registration)
+	r, mistakes := readRegistration(file, e.Spec.Chart != "")
+	e.registered, e.Spec.Notes = mistakes, r.notes
+	e.Spec.ChartArchive, e.Spec.ChartValues = r.archive, r.values
+	if len(e.Spec.Resources) > 0 {
+		return false
+	}
+	e.Spec.Resources, e.Spec.ResourcesFile = r.resources, file
+	return true
 }
 
 func checkResources(spec *field.Path, e landscape.Extension) field.ErrorList {
@@ -88,13 +131,16 @@ func checkResources(spec *field.Path, e landscape.Extension) field.ErrorList {
 	}
 	seen := map[string]bool{}
 	for i, resource := range e.Resources {
+		if e.ResourcesFile != "" && slices.Contains(landscape.UnusedKinds(), resource.Kind) {
+			continue // a registration names everything that its extension can do
+		}
 		at := spec.Child("resources").Index(i)
 		if seen[resource.Key()] {
 			errs = append(errs, twice(at, resource.Key(), leaveOne))
 		}
 		seen[resource.Key()] = true
 		errs = append(errs, checkType(at, resource)...)
-		errs = append(errs, checkRegistered(at, resource)...)
+		errs = append(errs, checkRegistrationOf(at, resource)...)
 	}
 	if e.ProviderConfig != nil && len(e.Types()) == 0 {
 		errs = append(errs, field.Forbidden(spec.Child("providerConfig"),
@@ -117,9 +163,9 @@ func checkType(at *field.Path, resource landscape.ExtensionResource) field.Error
 	return nil
 }
 
-// checkRegistered holds what is registered for a type to Gardener's rules of ControllerRegistrations
+// checkRegistrationOf holds what is registered for a type to Gardener's rules of ControllerRegistrations
 // (docs/specification/api.md#spec-1-8).
-func checkRegistered(at *field.Path, r landscape.ExtensionResource) field.ErrorList {
+func checkRegistrationOf(at *field.Path, r landscape.ExtensionResource) field.ErrorList {
 	var errs field.ErrorList
 	for name, given := range map[string]bool{
 		"lifecycle": r.Lifecycle != nil, "reconcileTimeout": r.ReconcileTimeout.Duration > 0,
@@ -188,20 +234,20 @@ func checkOverlays(spec *field.Path, e landscape.Extension) field.ErrorList {
 	return errs
 }
 
-func checkProgram(spec *field.Path, e landscape.Extension) field.ErrorList {
+func checkProgram(at *field.Path, image, binary string) field.ErrorList {
 	switch {
-	case e.Image == "" && e.Binary == "":
-		return field.ErrorList{field.Required(spec.Child("binary"),
+	case image == "" && binary == "":
+		return field.ErrorList{field.Required(at.Child("binary"),
 			"an extension is a program: give the path of its binary, or for the backend kind its image")}
-	case e.Image != "" && e.Binary != "":
-		return field.ErrorList{field.Forbidden(spec.Child("image"), "there is a binary, too; give one of both")}
-	case e.Image != "":
-		if strings.ContainsFunc(e.Image, func(r rune) bool { return r <= ' ' }) || strings.HasPrefix(e.Image, "-") {
-			return field.ErrorList{field.Invalid(spec.Child("image"), e.Image, "is no name of an image")}
+	case image != "" && binary != "":
+		return field.ErrorList{field.Forbidden(at.Child("image"), "there is a binary, too; give one of both")}
+	case image != "":
+		if strings.ContainsFunc(image, func(r rune) bool { return r <= ' ' }) || strings.HasPrefix(image, "-") {
+			return field.ErrorList{field.Invalid(at.Child("image"), image, "is no name of an image")}
 		}
 		return nil
 	}
-	info, err := os.Stat(e.Binary)
+	info, err := os.Stat(binary)
 	why := ""
 	switch {
 	case err != nil:
@@ -212,7 +258,7 @@ func checkProgram(spec *field.Path, e landscape.Extension) field.ErrorList {
 		why = "is not executable; make it so with chmod +x"
 	}
 	if why != "" {
-		return field.ErrorList{field.Invalid(spec.Child("binary"), e.Binary, why)}
+		return field.ErrorList{field.Invalid(at.Child("binary"), binary, why)}
 	}
 	return nil
 }
@@ -255,6 +301,14 @@ func ExtensionMistakeIn(file, path, message string) Mistake {
 	return mistakeIn(file, path, message, &ExtensionDeployment{})
 }
 
+// extensionMistake is such a mistake, in the file of the ControllerRegistration if the field is from there.
+func extensionMistake(file string, e landscape.Extension, path, message string) Mistake {
+	if e.ResourcesFile == file || e.ResourcesFile != "" && strings.HasPrefix(path, "spec.resources") {
+		return registrationMistakeIn(e.ResourcesFile, path, message)
+	}
+	return ExtensionMistakeIn(file, path, message)
+}
+
 // ExtensionFlag is the flag --extension, by which commands are given extensions.
 type ExtensionFlag struct{ Files []string }
 
@@ -279,7 +333,7 @@ func (f *ExtensionFlag) Parse() ([]landscape.Extension, error) {
 			continue
 		}
 		if other, taken := named[e.Name]; taken {
-			errs = append(errs, ExtensionMistakeIn(file, "metadata.name",
+			errs = append(errs, extensionMistake(file, e, "metadata.name",
 				fmt.Sprintf("%q is also the name of the extension in %s; each needs its own", e.Name, other)))
 		}
 		named[e.Name] = file
@@ -289,7 +343,7 @@ func (f *ExtensionFlag) Parse() ([]landscape.Extension, error) {
 				continue
 			}
 			if other, taken := reconciled[key]; taken {
-				errs = append(errs, ExtensionMistakeIn(file, fmt.Sprintf("spec.resources[%d]", i),
+				errs = append(errs, extensionMistake(file, e, fmt.Sprintf("spec.resources[%d]", i),
 					fmt.Sprintf("%s is reconciled by the extension in %s, too; only one may; another one that acts on its objects "+
 						"has primary: false", key, other)))
 			}
@@ -331,7 +385,7 @@ func (f *ExtensionFlag) checkAsked(extensions []landscape.Extension) []error {
 	for i, e := range extensions {
 		for r, resource := range e.Resources {
 			if how := asking[resource.Kind]; !slices.Contains(asked[resource.Kind], resource.Type) {
-				errs = append(errs, ExtensionMistakeIn(f.Files[i], fmt.Sprintf("spec.resources[%d].type", r), fmt.Sprintf(
+				errs = append(errs, extensionMistake(f.Files[i], e, fmt.Sprintf("spec.resources[%d].type", r), fmt.Sprintf(
 					"no %s of the landscape has the type %q, but %q; let the landscape ask for it with spec.%s: "+how.how,
 					resource.Kind, resource.Type, asked[resource.Kind], how.field, resource.Type)))
 			}

@@ -1,19 +1,17 @@
 package scenario
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/transplant-sim/transplant/api/userfile"
+	"github.com/transplant-sim/transplant/sim/chart"
 	"github.com/transplant-sim/transplant/sim/landscape"
 )
 
@@ -104,40 +102,11 @@ func (e *ExtensionDeployment) readManifests(path *field.Path, folder string) fie
 	return errs
 }
 
-// objectsOf a manifest, in their order. The items of a List are objects of their own.
+// objectsOf a manifest, at least one.
 func objectsOf(content []byte) ([]*unstructured.Unstructured, error) {
-	var objects []*unstructured.Unstructured
-	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096)
-	for n := 1; ; n++ {
-		object := &unstructured.Unstructured{}
-		if err := decoder.Decode(&object.Object); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return nil, fmt.Errorf("document %d is no YAML of an object: %w", n, err)
-		}
-		if len(object.Object) == 0 {
-			continue
-		}
-		items := []*unstructured.Unstructured{object}
-		if object.IsList() {
-			list, err := object.ToList()
-			if err != nil {
-				return nil, fmt.Errorf("document %d: %w", n, err)
-			}
-			items = nil
-			for i := range list.Items {
-				items = append(items, &list.Items[i])
-			}
-		}
-		for _, item := range items {
-			if item.GetAPIVersion() == "" || item.GetKind() == "" || item.GetName() == "" {
-				return nil, fmt.Errorf("document %d: each object needs apiVersion, kind and metadata.name", n)
-			}
-		}
-		objects = append(objects, items...)
+	objects, err := chart.Objects(content)
+	if err == nil && len(objects) == 0 {
+		err = errors.New("has no object")
 	}
-	if len(objects) == 0 {
-		return nil, errors.New("has no object")
-	}
-	return objects, nil
+	return objects, err
 }

@@ -17,12 +17,15 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/clusters/kind/docker"
 	"github.com/transplant-sim/transplant/clusters/switchboard"
+	"github.com/transplant-sim/transplant/cmd/transplant/environment/charted"
+	"github.com/transplant-sim/transplant/sim/chart"
 	"github.com/transplant-sim/transplant/sim/landscape"
 )
 
 // extensionValues fill in the manifests of a third-party extension on a seed.
 type extensionValues struct {
 	Name, Namespace, Seed, Actor string
+	Account                      string // the ServiceAccount
 	Image                        string
 	Command, Args                []string
 	Env                          []landscape.EnvVar
@@ -31,16 +34,22 @@ type extensionValues struct {
 	User                         int64
 }
 
-func extensionNamespace(e landscape.Extension) string { return "extension-" + e.Name }
-
-// imageOf an extension; one that is given as a program gets an image of its own.
-func imageOf(e landscape.Extension) string {
-	return cmp.Or(e.Image, "transplant.dev/extension-"+e.Name+":dev")
+// imageOf a container of an extension; one that is given as a program gets an image of its own.
+func imageOf(e landscape.Extension, of landscape.ExtensionContainer) string {
+	name := e.Name
+	if of.Name != name {
+		name += "-" + of.Name
+	}
+	return cmp.Or(of.Image, "transplant.dev/extension-"+name+":dev")
 }
+
+// accountName is the ServiceAccount of an extension, in its namespace.
+func accountName(e landscape.Extension) string { return cmp.Or(e.Account, e.Name) }
 
 func (s *Environment) extensionValues(e landscape.Extension, seed string) extensionValues {
 	values := extensionValues{
-		Name: e.Name, Namespace: extensionNamespace(e), Seed: seed, Actor: e.ActorOn(seed), Image: imageOf(e),
+		Name: e.Name, Namespace: e.Namespace(), Seed: seed, Actor: e.ActorOn(seed), Account: accountName(e),
+		Image:   imageOf(e, e.Programs()[0]),
 		Command: e.Command, Args: e.Args, Env: e.Env, Rules: rulesOf(e), Files: e.Files, User: s.User,
 	}
 	if e.Binary != "" && len(e.Command) == 0 {
@@ -79,7 +88,7 @@ func extensionNamespaces(extensions []landscape.Extension) []string {
 	var all []string
 	for _, e := range extensions {
 		for _, resource := range e.Resources {
-			all = append(all, resource.Kind+"/"+resource.Type+"="+extensionNamespace(e))
+			all = append(all, resource.Kind+"/"+resource.Type+"="+e.Namespace())
 		}
 	}
 	return all
@@ -108,11 +117,11 @@ func backupExtensions(extensions []landscape.Extension) []string {
 }
 
 // accountOf an extension on a seed.
-func accountOf(e landscape.Extension) string { return extensionNamespace(e) + "/" + e.Name }
+func accountOf(e landscape.Extension) string { return e.Namespace() + "/" + accountName(e) }
 
 // extensionKubeconfigs are those of an extension on a seed, as the reference provider has them.
 func extensionKubeconfigs(e landscape.Extension, seed string) []kubeconfigFor {
-	actor, namespace := e.ActorOn(seed), extensionNamespace(e)
+	actor, namespace := e.ActorOn(seed), e.Namespace()
 	return []kubeconfigFor{
 		{actor: actor, target: seed, account: accountOf(e), namespace: namespace, secret: "kubeconfig-seed"},
 		{actor: actor, target: switchboard.Cloud, namespace: namespace, secret: "kubeconfig-cloud"},
@@ -122,7 +131,7 @@ func extensionKubeconfigs(e landscape.Extension, seed string) []kubeconfigFor {
 // register the third-party extensions in the garden.
 func (s *Environment) register(ctx context.Context, garden client.Client) error {
 	for _, e := range s.Extensions {
-		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(e.Registration())
+		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(e.Registered())
 		if err != nil {
 			return fmt.Errorf("encode the registration of extension %q: %w", e.Name, err)
 		}
@@ -136,6 +145,32 @@ func (s *Environment) register(ctx context.Context, garden client.Client) error 
 // definitionKind is the kind of those objects of a manifest that are applied before all others.
 const definitionKind = "CustomResourceDefinition"
 
+// objectsOn are those that a seed has before an extension starts: of its manifests and of its chart.
+func objectsOn(e landscape.Extension, seed string) ([]*unstructured.Unstructured, error) {
+	if !e.HasChart() {
+		return e.Objects, nil
+	}
+	installed, err := chart.Install(e, seed)
+	return append(slices.Clone(e.Objects), installed.Objects...), err
+}
+
+// applyCharted starts an extension that a chart deploys: the Deployment of the chart, with what each extension gets.
+func (s *Environment) applyCharted(ctx context.Context, c client.Client, e landscape.Extension, seed string) error {
+	installed, err := chart.Install(e, seed)
+	if err != nil {
+		return fmt.Errorf("render the chart of extension %q: %w", e.Name, err)
+	}
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(charted.Actor{
+		Extension: e, Seed: seed, Account: accountName(e), User: s.User,
+		ImageOf: func(of landscape.ExtensionContainer) string { return imageOf(e, of) },
+	}.Deployment(installed.Deployment))
+	if err != nil {
+		return fmt.Errorf("encode the Deployment of extension %q: %w", e.Name, err)
+	}
+	unstructured.RemoveNestedField(fields, "status")
+	return applyObject(ctx, c, &unstructured.Unstructured{Object: fields})
+}
+
 // prepareExtension brings on a seed what an extension needs before it starts: its namespace, its rights and files, and
 // the objects of its manifests. The definitions among them are there.
 func (s *Environment) prepareExtension(ctx context.Context, c client.Client, e landscape.Extension,
@@ -143,7 +178,11 @@ func (s *Environment) prepareExtension(ctx context.Context, c client.Client, e l
 	if err := apply(ctx, c, "extension.yaml", s.extensionValues(e, seed)); err != nil {
 		return err
 	}
-	for _, object := range e.Objects {
+	objects, err := objectsOn(e, seed)
+	if err != nil {
+		return fmt.Errorf("prepare seed %q for extension %q: %w", seed, e.Name, err)
+	}
+	for _, object := range objects {
 		if object.GetKind() == definitionKind {
 			continue
 		}
@@ -162,7 +201,7 @@ func (*Environment) applyBeside(ctx context.Context, c client.Client, object *un
 		return fmt.Errorf("find the kind of %s %q: %w", object.GetKind(), object.GetName(), err)
 	}
 	if namespaced && object.GetNamespace() == "" {
-		object.SetNamespace(extensionNamespace(e))
+		object.SetNamespace(e.Namespace())
 	}
 	return applyObject(ctx, c, object)
 }
@@ -175,7 +214,11 @@ func (s *Environment) startExtensions(ctx context.Context, l Landscape, c client
 				return err
 			}
 		}
-		if err := apply(ctx, c, "extension-actor.yaml", s.extensionValues(e, seed)); err != nil {
+		start := func() error { return apply(ctx, c, "extension-actor.yaml", s.extensionValues(e, seed)) }
+		if e.HasChart() {
+			start = func() error { return s.applyCharted(ctx, c, e, seed) }
+		}
+		if err := start(); err != nil {
 			return err
 		}
 	}
@@ -186,8 +229,10 @@ func (s *Environment) startExtensions(ctx context.Context, l Landscape, c client
 func programsOf(extensions []landscape.Extension) map[string]map[string]string {
 	images := map[string]map[string]string{}
 	for _, e := range extensions {
-		if e.Binary != "" {
-			images[imageOf(e)] = map[string]string{filepath.Base(e.Binary): e.Binary}
+		for _, program := range e.Programs() {
+			if program.Binary != "" {
+				images[imageOf(e, program)] = map[string]string{filepath.Base(program.Binary): program.Binary}
+			}
 		}
 	}
 	return images
@@ -206,8 +251,10 @@ func (s *Environment) kindImages() (made []docker.Image, local []string) {
 		made = append(made, docker.Image{Name: name, Programs: programs})
 	}
 	for _, e := range s.Extensions {
-		if e.Image != "" {
-			local = append(local, e.Image)
+		for _, program := range e.Programs() {
+			if program.Binary == "" {
+				local = append(local, program.Image)
+			}
 		}
 	}
 	return made, local

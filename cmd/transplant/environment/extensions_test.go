@@ -195,7 +195,7 @@ func TestSeedDefinitions_OfAnExtension_ReplaceThoseTakenForGranted(t *testing.T)
 			"metadata": map[string]any{"name": name, "labels": map[string]any{"of": "vault"}},
 		}})
 	}
-	definitions, err := seedDefinitions([]landscape.Extension{e})
+	definitions, err := seedDefinitions([]landscape.Extension{e}, "a")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,5 +266,23 @@ func TestImages_ThirdPartyExtension_DependOnTheBackend(t *testing.T) {
 	}
 	if image := s.extensionValues(ofImage, "a"); image.Image != "mine:1" || len(image.Command) > 0 {
 		t.Errorf("an image runs %v in %s", image.Command, image.Image)
+	}
+}
+
+// An extension of a chart runs as the ServiceAccount of the chart, and each of its containers has an image of its own.
+func TestExtension_OfAChart_HasItsAccountAndAnImageForEachContainer(t *testing.T) {
+	t.Parallel()
+	e := landscape.Extension{Name: "vault", Chart: "chart", Account: "gardener-extension-vault",
+		Containers: []landscape.ExtensionContainer{{Name: "main", Binary: "/bin/vault"}, {Name: "proxy", Image: "proxy:1"}}}
+	if got := accountOf(e); got != "extension-vault/gardener-extension-vault" {
+		t.Errorf("its account is %s", got)
+	}
+	made := programsOf([]landscape.Extension{e})
+	if got := made["transplant.dev/extension-vault-main:dev"]["vault"]; got != "/bin/vault" || len(made) != 1 {
+		t.Errorf("images are made of %v", made)
+	}
+	if _, local := (&Environment{Extensions: []landscape.Extension{e}}).kindImages(); len(local) != 1 ||
+		local[0] != "proxy:1" {
+		t.Errorf("images of this machine: %q", local)
 	}
 }

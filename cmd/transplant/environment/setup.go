@@ -117,7 +117,7 @@ func (s *Environment) seedValues(l Landscape, seed string) (seedValues, error) {
 // prepareSeed brings on a seed what does not need the garden: all that is there before the gardenlet, which binds
 // roles.
 func (s *Environment) prepareSeed(ctx context.Context, l Landscape, c client.Client, seed string) error {
-	definitions, err := seedDefinitions(s.Extensions)
+	definitions, err := seedDefinitions(s.Extensions, seed)
 	if err != nil {
 		return err
 	}
@@ -149,10 +149,15 @@ func (s *Environment) prepareSeed(ctx context.Context, l Landscape, c client.Cli
 
 // seedDefinitions are all that a seed has, each once: those of our types, then those that extensions bring, then those
 // that extensions take for granted. The first of a name counts.
-func seedDefinitions(extensions []landscape.Extension) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+func seedDefinitions(extensions []landscape.Extension, seed string) ([]*apiextensionsv1.CustomResourceDefinition,
+	error) {
 	all := crds.Seed()
 	for _, e := range extensions {
-		for _, object := range e.Objects {
+		objects, err := objectsOn(e, seed)
+		if err != nil {
+			return nil, fmt.Errorf("render the chart of extension %q: %w", e.Name, err)
+		}
+		for _, object := range objects {
 			if object.GetKind() != definitionKind {
 				continue
 			}

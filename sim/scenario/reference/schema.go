@@ -126,7 +126,15 @@ var extensionRestrictions = map[string]func(*jsonschema.Schema){
 	},
 	"Extension": func(s *jsonschema.Schema) {
 		property(s, "resources").MinItems = number(1)
-		s.OneOf = []*jsonschema.Schema{{Required: []string{"binary"}}, {Required: []string{"image"}}}
+		one := func(fields ...string) *jsonschema.Schema {
+			either := &jsonschema.Schema{}
+			for _, field := range fields {
+				either.AnyOf = append(either.AnyOf, &jsonschema.Schema{Required: []string{field}})
+			}
+			return either
+		}
+		s.AllOf = []*jsonschema.Schema{one("resources", "registration"), one("binary", "image", "chart", "registration")}
+		s.Not = &jsonschema.Schema{Required: []string{"binary", "image"}}
 	},
 	"ExtensionResource": func(s *jsonschema.Schema) { property(s, "kind").Enum = choices(landscape.ExtensionKinds()) },
 }

@@ -21,26 +21,49 @@ var (
 
 // Hosts implements run.Host: processes have no images, and their programs run on this machine.
 func (*Embedded) Hosts(ctx context.Context, e landscape.Extension) (field string, err error) {
-	if e.Image != "" {
-		return "spec.image",
-			errors.New("the embedded backend runs programs, no images; give the extension's spec.binary, or take --backend kind")
-	}
-	program, err := executable.Open(e.Binary)
-	if err == nil {
-		err = program.CheckHere(ctx)
-	}
-	return "spec.binary", err
+	return eachProgram(e, func(program landscape.ExtensionContainer) error {
+		if program.Binary == "" {
+			return fmt.Errorf("the embedded backend runs programs, no images such as %s; give the program's binary in a file "+
+				"of kind %s, or take --backend kind", program.Image, scenario.ExtensionKind)
+		}
+		opened, err := executable.Open(program.Binary)
+		if err != nil {
+			return err
+		}
+		return opened.CheckHere(ctx)
+	})
 }
 
 // Hosts implements run.Host: there is nothing but the program in an image that is made of it.
 func (*Kind) Hosts(ctx context.Context, e landscape.Extension) (field string, err error) {
-	if e.Image != "" {
-		if err := docker.Available(ctx); err != nil {
-			return "", err
+	for _, program := range e.Programs() {
+		if program.Binary == "" {
+			if err := docker.Available(ctx); err != nil {
+				return "", err
+			}
 		}
-		return "spec.image", docker.CheckImage(ctx, e.Image, len(e.Command)+len(e.Args) > 0)
 	}
-	return "spec.binary", docker.CheckProgram(e.Binary)
+	return eachProgram(e, func(program landscape.ExtensionContainer) error {
+		if program.Binary == "" {
+			return docker.CheckImage(ctx, program.Image, e.HasChart() || len(e.Command)+len(e.Args) > 0)
+		}
+		return docker.CheckProgram(program.Binary)
+	})
+}
+
+// eachProgram checks all programs of an extension, up to the first that is not right.
+func eachProgram(e landscape.Extension, check func(landscape.ExtensionContainer) error) (field string, err error) {
+	for i, program := range e.Programs() {
+		if err := check(program); err != nil {
+			if e.HasChart() {
+				field, err = fmt.Sprintf("spec.containers[%d]", i), fmt.Errorf("container %q: %w", program.Name, err)
+			} else if field = "spec.binary"; program.Binary == "" {
+				field = "spec.image"
+			}
+			return field, err
+		}
+	}
+	return "", nil
 }
 
 // Extensions are those that a landscape is brought up with.

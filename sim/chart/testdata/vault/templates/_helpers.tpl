@@ -1,0 +1,1 @@
+{{- define "name" -}}gardener-extension-{{ .Release.Name }}{{- end -}}
