@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/transplant-sim/transplant/sim/logs"
 )
@@ -114,21 +113,22 @@ func causeIn(lines []string) (Cause, bool) {
 	return Cause{}, false
 }
 
-// Bounds of looks for causes: lines of a log that are read, and how long a kind that a running program asks for may be
-// not served. Programs that bring their own definitions ask for these a moment too early.
-const (
-	causeLines = 200
-	kindGrace  = 8 * time.Second
-)
+// causeLines is how many lines of a log are read in a look for causes.
+const causeLines = 200
+
+// unservedPatience is how long an object may wait for an extension that runs and has asked for a kind that its seed
+// does not serve. Without such an object it may be the kind of another cluster, such as the shoot, and programs that
+// bring their own definitions ask for these a moment too early.
+const unservedPatience = 8 * time.Second
 
 // addCause finds what a container of a third-party extension lacks. One that has ended twice for a known cause is not
-// worth waiting for, and neither is one that waits for a kind that nobody will serve.
+// worth waiting for. Whether one is that runs, the objects say that wait for it: condemnUnserved.
 func (c *Clinic) addCause(ctx context.Context, f *Finding, one Container) {
 	if f.Owner.Extension == "" || one.neverRan() {
 		return
 	}
 	cause, known := c.causeOf(ctx, f.pod, one.Name)
-	if !known || cause.version != "" && c.isServed(cause) {
+	if !known {
 		return
 	}
 	f.Cause = &cause
@@ -136,16 +136,17 @@ func (c *Clinic) addCause(ctx context.Context, f *Finding, one Container) {
 	case f.State.Hopeless():
 	case !one.Running && one.Restarts >= 1 && one.Ended.At.Sub(one.Ended.Began) < shortRun && !cause.mayPassAlone:
 		f.State = Crashing
-	case one.Running && cause.version != "" && c.lacksSince(f.pod.UID) >= kindGrace:
-		f.State = Crashing
+	case one.Running && cause.version != "":
+		f.unserved = true
 	}
 }
 
+// causeOf what a container does not do, by its log. A kind that the seed serves is none.
 func (c *Clinic) causeOf(ctx context.Context, pod *corev1.Pod, container string) (Cause, bool) {
 	for _, run := range []logs.Run{logs.Last, logs.Previous} {
 		lines, _ := logs.Lines(ctx, c.API, pod, container, run, causeLines) // there may be none
 		if cause, known := causeIn(lines); known {
-			return cause, true
+			return cause, cause.version == "" || !c.isServed(cause)
 		}
 	}
 	return Cause{}, false
@@ -165,14 +166,13 @@ func (c *Clinic) isServed(of Cause) bool {
 	return of.kind == ""
 }
 
-// lacksSince is for how long a pod is known to lack something.
-func (c *Clinic) lacksSince(pod types.UID) time.Duration {
-	now := c.Clock.Now()
-	if c.lacking == nil {
-		c.lacking = map[types.UID]time.Time{}
+// condemnUnserved gives up those that run, lack a kind, and leave an object without any answer.
+func condemnUnserved(found []Finding) {
+	for i, f := range found {
+		if f.unserved && slices.ContainsFunc(found, func(other Finding) bool {
+			return other.Owner.Actor == f.Owner.Actor && other.unanswered >= unservedPatience
+		}) {
+			found[i].State = Crashing
+		}
 	}
-	if _, is := c.lacking[pod]; !is {
-		c.lacking[pod] = now
-	}
-	return now.Sub(c.lacking[pod])
 }

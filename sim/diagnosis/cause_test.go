@@ -80,7 +80,7 @@ func TestClinic_ExtensionWhoseLogSaysWhatItLacks_IsGivenUpSoon(t *testing.T) {
 		name, extension string
 		status          corev1.ContainerStatus
 		log             string
-		waited          time.Duration // between two looks
+		unanswered      time.Duration // an object that waits for it; none for 0
 		says            string        // nothing if it is worth waiting for
 	}{
 		{"its port is in use, twice", "vault", again, "listen tcp :8080: bind: address already in use", 0,
@@ -89,8 +89,10 @@ func TestClinic_ExtensionWhoseLogSaysWhatItLacks_IsGivenUpSoon(t *testing.T) {
 		{"its port is in use, once", "vault", once, "listen tcp :8080: bind: address already in use", 0, ""},
 		{"it does not say why it ends", "vault", again, "bye", 0, ""},
 		{"an actor of the landscape", "", again, "listen tcp :8080: bind: address already in use", 0, ""},
-		{"it waits for a kind", "vault", up, missing, time.Minute, "spec.manifests: no seed serves the kind Etcd"},
-		{"it waits for a kind since a moment ago", "vault", up, missing, time.Second, ""},
+		{"it waits for a kind, and an object for it", "vault", up, missing, time.Minute,
+			"spec.manifests: no seed serves the kind Etcd"},
+		{"it waits for a kind, and an object for it since a moment ago", "vault", up, missing, time.Second, ""},
+		{"it has asked for a kind, perhaps of a shoot, and answers", "vault", up, missing, 0, ""},
 		{"it waits for a kind that is there by now", "vault", up, served, time.Minute, ""},
 		{"it runs without a right that it may not need", "vault", up,
 			`cannot list resource "secrets" in API group "" at the cluster scope`, time.Minute, ""},
@@ -102,10 +104,12 @@ func TestClinic_ExtensionWhoseLogSaysWhatItLacks_IsGivenUpSoon(t *testing.T) {
 			now := testingclock.NewFakeClock(noon)
 			clinic := &Clinic{Cluster: "a", Owners: byLabel{}, Clock: now, API: saying(t, c.log),
 				PortHolders: func(int) []string { return []string{"process 7 (acme-a)"} }}
-			clinic.ofPod(t.Context(), pod)
-			now.Step(c.waited)
+			owner, _ := byLabel{}.OwnerOf("a", pod)
+			found := append(clinic.ofPod(t.Context(), pod), Finding{Owner: owner, Cluster: "a", State: Suspect, object: true,
+				unanswered: c.unanswered})
+			condemnUnserved(found)
 			text := ""
-			for _, f := range clinic.ofPod(t.Context(), pod) {
+			for _, f := range found[:len(found)-1] {
 				if clinic.addLog(t.Context(), &f); f.State.Hopeless() {
 					text += f.String()
 				}

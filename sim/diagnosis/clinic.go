@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -31,8 +30,6 @@ type Clinic struct {
 	API     kubernetes.Interface
 	// PortHolders names the programs that listen at a port, where all pods share those of this machine; nil elsewhere.
 	PortHolders func(port int) []string
-
-	lacking map[types.UID]time.Time // since when a pod is known to lack something
 }
 
 // NewClinic for a cluster, as whom the config says.
@@ -44,7 +41,8 @@ func NewClinic(cluster string, config *rest.Config, owners world.PodOwners, c cl
 	return &Clinic{Cluster: cluster, Owners: owners, Clock: c, API: api}, nil
 }
 
-// Look at all pods that are somebody's, once. Findings are the containers that are not up, without their logs.
+// Look at all pods that are somebody's, once. Findings are the containers that are not up, and those that may lack a
+// kind, without their logs.
 func (c *Clinic) Look(ctx context.Context) ([]Finding, error) {
 	pods, err := c.pods(ctx)
 	if err != nil {
@@ -106,7 +104,7 @@ func (c *Clinic) ofPod(ctx context.Context, pod *corev1.Pod) []Finding {
 		f := base
 		f.State = one.state(c.Clock.Since(pod.CreationTimestamp.Time))
 		c.addCause(ctx, &f, one)
-		if f.State == Fine {
+		if f.State == Fine && !f.unserved {
 			continue
 		}
 		f.container, f.logged = one.Name, !one.neverRan()

@@ -3,6 +3,7 @@ package diagnosis
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -24,10 +25,13 @@ type Finding struct {
 	// Cause is what a third-party extension lacks; nil where its log does not say it.
 	Cause *Cause
 
-	object    bool        // it is about an object that waits; the containers may be well
-	pod       *corev1.Pod // nil for an object
-	container string      // empty where the pod has none yet
-	logged    bool        // the container has run, so that there is a log
+	object bool // it is about an object that waits; the containers may be well
+	// unanswered is how long the object has waited without any answer; 0 if there was one.
+	unanswered time.Duration
+	unserved   bool        // the container runs, and has asked for a kind that its seed does not serve
+	pod        *corev1.Pod // nil for an object
+	container  string      // empty where the pod has none yet
+	logged     bool        // the container has run, so that there is a log
 }
 
 // String is the finding for people: one line, the lines of the log, and whose fault it is.

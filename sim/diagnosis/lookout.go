@@ -155,6 +155,8 @@ func (l *Lookout) look(ctx context.Context) ([]Finding, error) {
 	}
 	looked.Wait()
 	found := slices.Concat(parts...)
+	condemnUnserved(found)
+	found = slices.DeleteFunc(found, func(f Finding) bool { return f.State == Fine })
 	slices.SortStableFunc(found, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(urgency(a), urgency(b)), cmp.Compare(rankOf(a.Owner), rankOf(b.Owner)))
 	})

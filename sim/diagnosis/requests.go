@@ -153,6 +153,7 @@ func (r *Requests) judge(of duty, object extensionsv1alpha1.Object, now time.Tim
 	since, silent := r.open[object.GetUID()]
 	switch waited := now.Sub(since); {
 	case silent:
+		f.unanswered = waited
 		f.What = fmt.Sprintf("%s waits for it, without any answer for %s", name, waited.Round(time.Second))
 		if most := r.Patience / silentPart; waited >= most && now.Sub(r.heard(of, since)) >= most {
 			f.State = Silent
