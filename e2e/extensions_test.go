@@ -62,13 +62,10 @@ func builtExamples(t *testing.T) map[string]string {
 	})
 }
 
-// runningClasses are those that run. The others wait for what a landscape does not have yet: a resource manager of
-// class seed, and machines that boot from a cloud-config.
-var runningClasses = []string{"container-runtime", "dns", "certificates", "provider"}
-
+// inOrder are the files of all classes.
 func inOrder(files map[string]string) []string {
 	var all []string
-	for _, class := range runningClasses {
+	for _, class := range exampleClasses {
 		all = append(all, files[class])
 	}
 	return all
@@ -138,14 +135,14 @@ func TestExampleExtensions_AllAtOnce_Pass(t *testing.T) {
 	if all() {
 		scenarios = append(scenarios, withUsers(t, "loss/seed-loss-and-return"),
 			"../scenarios/migration/hibernated-shoot.yaml")
-		for _, class := range runningClasses {
+		for _, class := range exampleClasses {
 			scenarios = append(scenarios, crashing(t, class, "a", 0), crashing(t, class, "b", 0))
 		}
 	}
 	for _, file := range scenarios {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			for _, report := range runAll(t, inOrder(files), file, "--sample", "2") {
-				if report.Verdict != verdict.Passed || len(report.Extensions) != len(runningClasses) {
+				if report.Verdict != verdict.Passed || len(report.Extensions) != len(exampleClasses) {
 					t.Errorf("%s with %v, want Passed: %+v %v", report.Verdict, report.Extensions, report.Violations,
 						report.Reasons)
 				}
@@ -210,7 +207,7 @@ func habits(t *testing.T) []habitRow {
 func TestExampleExtensions_BadHabit_IsNoticedByItsPromise(t *testing.T) {
 	t.Parallel()
 	for _, row := range habits(t) {
-		if !row.CI && !all() || !slices.Contains(runningClasses, row.Class) {
+		if !row.CI && !all() {
 			continue
 		}
 		t.Run(row.Class+" "+row.Habit, func(t *testing.T) {

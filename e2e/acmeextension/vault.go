@@ -55,7 +55,7 @@ func (v vaults) ensure(ctx context.Context, ext *extensionsv1alpha1.Extension, s
 	}); err != nil {
 		return fmt.Errorf("keep the secret: %w", err)
 	}
-	return onSeed{v.Client}.ensure(ctx, ext.Namespace)
+	return onSeed(v).ensure(ctx, ext.Namespace)
 }
 
 // migrate leaves the vault, for the other seed.
@@ -64,7 +64,7 @@ func (v vaults) migrate(ctx context.Context, ext *extensionsv1alpha1.Extension) 
 }
 
 func (v vaults) remove(ctx context.Context, ext *extensionsv1alpha1.Extension) error {
-	if err := (onSeed{v.Client}).remove(ctx, ext.Namespace); err != nil {
+	if err := onSeed(v).remove(ctx, ext.Namespace); err != nil {
 		return err
 	}
 	if err := v.Delete(ctx, secretOf(ext)); client.IgnoreNotFound(err) != nil {

@@ -72,7 +72,7 @@ func (c certificates) reconcile(ctx context.Context, obj *extensionsv1alpha1.Ext
 	if len(state.Certificate) == 0 {
 		var err error
 		if state.Certificate, state.Key, err = pki.NewAuthorityPEM(pki.Request{Name: obj.Namespace},
-			time.Now()); err != nil {
+			c.clock.Now()); err != nil {
 			return fmt.Errorf("make the authority: %w", err)
 		}
 	}
@@ -101,7 +101,7 @@ func (c certificates) issue(ctx context.Context, shoot client.Client, obj *exten
 	}
 	name, _, _ := unstructured.NestedString(wanted.Object, "spec", "commonName")
 	certificate, key, err := pki.IssuePEM(authority.Certificate, authority.Key, pki.Request{Name: name,
-		Hosts: []string{name}, Valid: 90 * 24 * time.Hour, ServerOnly: true}, time.Now())
+		Hosts: []string{name}, Valid: 90 * 24 * time.Hour, ServerOnly: true}, c.clock.Now())
 	if err != nil {
 		return fmt.Errorf("issue the certificate: %w", err)
 	}

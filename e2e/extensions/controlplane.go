@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -79,7 +78,7 @@ func (c controlPlane) authority(ctx context.Context, namespace string) (*corev1.
 	if err == nil || !apierrors.IsNotFound(err) {
 		return secret, err
 	}
-	certificate, key, err := pki.NewAuthorityPEM(pki.Request{Name: authorityName}, time.Now())
+	certificate, key, err := pki.NewAuthorityPEM(pki.Request{Name: authorityName}, c.clock.Now())
 	if err != nil {
 		return nil, fmt.Errorf("make the authority: %w", err)
 	}

@@ -24,6 +24,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -78,6 +79,7 @@ type program struct {
 	namespace     string
 	address       string // of the pod
 	habit         habit
+	clock         clock.PassiveClock
 }
 
 // configuration is the file that --config names.
@@ -104,8 +106,8 @@ func newProgram(class string, args []string) (*program, error) {
 	if err := flags.Parse(args); err != nil {
 		return nil, err
 	}
-	p := &program{class: class, seed: os.Getenv("SEED_NAME"), namespace: os.Getenv("POD_NAMESPACE"),
-		address: os.Getenv("POD_IP")}
+	p := &program{class: class, clock: clock.RealClock{}, seed: os.Getenv("SEED_NAME"),
+		namespace: os.Getenv("POD_NAMESPACE"), address: os.Getenv("POD_IP")}
 	content, err := os.ReadFile(*file)
 	if err != nil {
 		return nil, fmt.Errorf("read the configuration that --config names: %w", err)

@@ -63,12 +63,12 @@ func (registration) NeedLeaderElection() bool { return false }
 
 // writeCertificate makes an authority, and in a folder a certificate of it for the address of the pod.
 func (p *program) writeCertificate() (authority []byte, folder string, err error) {
-	authority, key, err := pki.NewAuthorityPEM(pki.Request{Name: "ca-" + p.class}, time.Now())
+	authority, key, err := pki.NewAuthorityPEM(pki.Request{Name: "ca-" + p.class}, p.clock.Now())
 	if err != nil {
 		return nil, "", fmt.Errorf("make the webhook's authority: %w", err)
 	}
 	certificate, certificateKey, err := pki.IssuePEM(authority, key, pki.Request{Name: p.class,
-		Hosts: []string{p.address}, Valid: 365 * 24 * time.Hour, ServerOnly: true}, time.Now())
+		Hosts: []string{p.address}, Valid: 365 * 24 * time.Hour, ServerOnly: true}, p.clock.Now())
 	if err != nil {
 		return nil, "", fmt.Errorf("make the webhook's certificate: %w", err)
 	}
