@@ -87,7 +87,7 @@ func TestThirdPartyExtension_NeverComesUp_IsNamed(t *testing.T) {
 			"port " + port + " is in use", "$(POD_IP):" + port,
 		}, "address already in use"},
 		{"it waits for a kind that is not there", "args: [asks]", []string{
-			"the extension vault never came up on seed a: ",
+			"the extension vault never answered on seed a: ",
 			"In the file of the extension vault, spec.manifests: no seed serves any kind of vault.example/v1",
 		}, "no matches for vault.example/v1"},
 		{"it answers nothing", "args: [sleeps]", []string{

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/transplant-sim/transplant/sim/logs"
 )
@@ -25,7 +26,7 @@ type Cause struct {
 	port         int    // that is in use
 	version      string // API group and version that are not served
 	kind         string // of it, if the program says which
-	mayPassAlone bool   // extensions also say it while nothing is wrong
+	mayPassAlone bool   // a program that says it may end for another reason
 }
 
 // symptom is how programs report one sort of cause. The expression is matched against each line.
@@ -113,18 +114,15 @@ func causeIn(lines []string) (Cause, bool) {
 	return Cause{}, false
 }
 
-// causeLines is how many lines of a log are read in a look for causes.
-const causeLines = 200
-
 // unservedPatience is how long an object may wait for an extension that runs and has asked for a kind that its seed
 // does not serve. Without such an object it may be the kind of another cluster, such as the shoot, and programs that
 // bring their own definitions ask for these a moment too early.
 const unservedPatience = 8 * time.Second
 
-// addCause finds what a container of a third-party extension lacks. One that has ended twice for a known cause is not
-// worth waiting for. Whether one is that runs, the objects say that wait for it: condemnUnserved.
+// addCause finds what a container of a third-party extension lacks that has ended. If it has ended twice for a known
+// cause, it is not worth waiting for.
 func (c *Clinic) addCause(ctx context.Context, f *Finding, one Container) {
-	if f.Owner.Extension == "" || one.neverRan() {
+	if f.Owner.Extension == "" || one.Running || one.Ended == nil || f.State == Fine {
 		return
 	}
 	cause, known := c.causeOf(ctx, f.pod, one.Name)
@@ -132,47 +130,38 @@ func (c *Clinic) addCause(ctx context.Context, f *Finding, one Container) {
 		return
 	}
 	f.Cause = &cause
-	switch {
-	case f.State.Hopeless():
-	case !one.Running && one.Restarts >= 1 && one.Ended.At.Sub(one.Ended.Began) < shortRun && !cause.mayPassAlone:
+	if !f.State.Hopeless() && one.Restarts >= 1 && one.Ended.At.Sub(one.Ended.Began) < shortRun && !cause.mayPassAlone {
 		f.State = Crashing
-	case one.Running && cause.version != "":
-		f.unserved = true
 	}
 }
 
-// causeOf what a container does not do, by its log. A kind that the seed serves is none.
+// causeOf what a container does not do, by the end of its log. A kind that the seed serves is none.
 func (c *Clinic) causeOf(ctx context.Context, pod *corev1.Pod, container string) (Cause, bool) {
-	for _, run := range []logs.Run{logs.Last, logs.Previous} {
-		lines, _ := logs.Lines(ctx, c.API, pod, container, run, causeLines) // there may be none
-		if cause, known := causeIn(lines); known {
-			return cause, cause.version == "" || !c.isServed(cause)
-		}
-	}
-	return Cause{}, false
+	lines, _ := logs.Tail(ctx, c.API, pod, container, logs.Last) // there may be none
+	cause, known := causeIn(lines)
+	return cause, known && (cause.version == "" || !c.isServed(ctx, cause))
 }
 
-// isServed says whether what a cause is about is there after all, or may be: unknown is not missing.
-func (c *Clinic) isServed(of Cause) bool {
-	served, err := c.API.Discovery().ServerResourcesForGroupVersion(of.version)
+// isServed says whether the seed serves what a cause is about. If that is not known, it says so, too.
+func (c *Clinic) isServed(ctx context.Context, of Cause) bool {
+	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	defer cancel()
+	served := &metav1.APIResourceList{}
+	err := c.API.Discovery().RESTClient().Get().AbsPath("/apis", of.version).Do(ctx).Into(served)
 	if err != nil {
 		return !apierrors.IsNotFound(err)
 	}
-	for _, resource := range served.APIResources {
-		if resource.Kind == of.kind {
-			return true
-		}
-	}
-	return of.kind == ""
+	return of.kind == "" ||
+		slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Kind == of.kind })
 }
 
-// condemnUnserved gives up those that run, lack a kind, and leave an object without any answer.
-func condemnUnserved(found []Finding) {
-	for i, f := range found {
-		if f.unserved && slices.ContainsFunc(found, func(other Finding) bool {
-			return other.Owner.Actor == f.Owner.Actor && other.unanswered >= unservedPatience
-		}) {
-			found[i].State = Crashing
-		}
+// condemnUnserved gives an extension up that leaves an object without any answer and has asked for a kind that the seed
+// does not serve.
+func (c *Clinic) condemnUnserved(ctx context.Context, f *Finding) {
+	if f.State.Hopeless() || f.unanswered < unservedPatience || f.Owner.Extension == "" {
+		return
+	}
+	if c.addLogOfOwner(ctx, f); f.Cause != nil && f.Cause.version != "" {
+		f.State = Silent
 	}
 }

@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -45,13 +46,17 @@ func TestCauseIn_Log_NamesFieldAndRemedy(t *testing.T) {
 	}
 }
 
-// saying is a cluster whose containers have this log, and which serves one group of its own.
-func saying(t *testing.T, log string) kubernetes.Interface {
+// saying is a cluster with a pod whose containers have this log, and which serves one group of its own.
+func saying(t *testing.T, log string, pod *corev1.Pod) kubernetes.Interface {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case strings.HasSuffix(r.URL.Path, "/log"):
 			_, _ = io.WriteString(w, log)
+		case r.URL.Path == "/api/v1/pods":
+			w.Header().Set("Content-Type", "application/json")
+			_ = json.NewEncoder(w).Encode(corev1.PodList{Items: []corev1.Pod{*pod},
+				TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}})
 		case r.URL.Path == "/apis/served.example/v1":
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = io.WriteString(w, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"served.example/v1",`+
@@ -80,7 +85,7 @@ func TestClinic_ExtensionWhoseLogSaysWhatItLacks_IsGivenUpSoon(t *testing.T) {
 		name, extension string
 		status          corev1.ContainerStatus
 		log             string
-		unanswered      time.Duration // an object that waits for it; none for 0
+		unanswered      time.Duration // how long an object waits for it; none if 0
 		says            string        // nothing if it is worth waiting for
 	}{
 		{"its port is in use, twice", "vault", again, "listen tcp :8080: bind: address already in use", 0,
@@ -101,21 +106,19 @@ func TestClinic_ExtensionWhoseLogSaysWhatItLacks_IsGivenUpSoon(t *testing.T) {
 			t.Parallel()
 			pod := podOf("v", map[string]string{"extension": c.extension, "actor": "gardenlet-a"}, c.status)
 			pod.CreationTimestamp = metav1.NewTime(noon)
-			now := testingclock.NewFakeClock(noon)
-			clinic := &Clinic{Cluster: "a", Owners: byLabel{}, Clock: now, API: saying(t, c.log),
+			clinic := &Clinic{Cluster: "a", Owners: byLabel{}, Clock: testingclock.NewFakeClock(noon), API: saying(t, c.log, pod),
 				PortHolders: func(int) []string { return []string{"process 7 (acme-a)"} }}
 			owner, _ := byLabel{}.OwnerOf("a", pod)
-			found := append(clinic.ofPod(t.Context(), pod), Finding{Owner: owner, Cluster: "a", State: Suspect, object: true,
-				unanswered: c.unanswered})
-			condemnUnserved(found)
+			object := Finding{Owner: owner, Cluster: "a", State: Suspect, object: true, unanswered: c.unanswered}
+			clinic.condemnUnserved(t.Context(), &object)
 			text := ""
-			for _, f := range found[:len(found)-1] {
+			for _, f := range append(clinic.ofPod(t.Context(), pod), object) {
 				if clinic.addLog(t.Context(), &f); f.State.Hopeless() {
 					text += f.String()
 				}
 			}
-			if text != "" && !strings.HasPrefix(text, "the extension vault never came up on seed a: ") {
-				t.Errorf("%q does not begin with who never came up", text)
+			if text != "" && !strings.HasPrefix(text, "the extension vault never ") {
+				t.Errorf("%q does not begin with the extension", text)
 			}
 			if c.says == "" && text != "" || !strings.Contains(text, c.says) {
 				t.Errorf("%q, want %q", text, c.says)

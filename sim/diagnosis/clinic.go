@@ -41,8 +41,7 @@ func NewClinic(cluster string, config *rest.Config, owners world.PodOwners, c cl
 	return &Clinic{Cluster: cluster, Owners: owners, Clock: c, API: api}, nil
 }
 
-// Look at all pods that are somebody's, once. Findings are the containers that are not up, and those that may lack a
-// kind, without their logs.
+// Look at all pods that are somebody's, once. Findings are the containers that are not up, without their logs.
 func (c *Clinic) Look(ctx context.Context) ([]Finding, error) {
 	pods, err := c.pods(ctx)
 	if err != nil {
@@ -104,7 +103,7 @@ func (c *Clinic) ofPod(ctx context.Context, pod *corev1.Pod) []Finding {
 		f := base
 		f.State = one.state(c.Clock.Since(pod.CreationTimestamp.Time))
 		c.addCause(ctx, &f, one)
-		if f.State == Fine && !f.unserved {
+		if f.State == Fine {
 			continue
 		}
 		f.container, f.logged = one.Name, !one.neverRan()

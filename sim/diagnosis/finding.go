@@ -28,7 +28,6 @@ type Finding struct {
 	object bool // it is about an object that waits; the containers may be well
 	// unanswered is how long the object has waited without any answer; 0 if there was one.
 	unanswered time.Duration
-	unserved   bool        // the container runs, and has asked for a kind that its seed does not serve
 	pod        *corev1.Pod // nil for an object
 	container  string      // empty where the pod has none yet
 	logged     bool        // the container has run, so that there is a log

@@ -155,8 +155,13 @@ func (l *Lookout) look(ctx context.Context) ([]Finding, error) {
 	}
 	looked.Wait()
 	found := slices.Concat(parts...)
-	condemnUnserved(found)
-	found = slices.DeleteFunc(found, func(f Finding) bool { return f.State == Fine })
+	for i := range found {
+		for _, c := range l.clinics {
+			if c.Cluster == found[i].Cluster {
+				c.condemnUnserved(ctx, &found[i])
+			}
+		}
+	}
 	slices.SortStableFunc(found, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(urgency(a), urgency(b)), cmp.Compare(rankOf(a.Owner), rankOf(b.Owner)))
 	})
