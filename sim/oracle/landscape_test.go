@@ -218,6 +218,10 @@ func TestNoOrphans(t *testing.T) {
 	extension := item("clusterroles.rbac.authorization.k8s.io", "", "extension-x")
 	kubeSystem := item("namespaces", "", "kube-system")
 	acme := item("namespaces", "", "extension-acme")
+	otherSpace := item("namespaces", "", "extension-other")
+	withAcme := of("", timeline.RunStarted{Extensions: []string{"acme"}})
+	byGardenlet := item("clusterroles.rbac.authorization.k8s.io", "", "left")
+	byGardenlet.Managers = []string{"gardenlet"}
 	gateway := item("deployments.apps", "istio-ingress", "gateway")
 	replica := timeline.Item{Class: "replicasets.apps", Namespace: "istio-ingress", Name: "gateway-2", UID: "r",
 		Owner: "u-gateway"}
@@ -248,8 +252,9 @@ func TestNoOrphans(t *testing.T) {
 			want: "process acme helper of shoot--p--alpha is left on a",
 		},
 		"WhatAnExtensionMakesForItself": {
-			events: history(ready, inventory("before", kubeSystem, acme), steady(0), onB, inventory("after", kubeSystem, acme,
-				item("secrets", "extension-acme", "ca-acme-webhook-2"), item("configmaps", "extension-acme", "settings"),
+			events: history(withAcme, ready, inventory("before", kubeSystem, acme), steady(0), onB, inventory("after",
+				kubeSystem, acme, item("secrets", "extension-acme", "ca-acme-webhook-2"),
+				item("configmaps", "extension-acme", "settings"),
 				item("leases.coordination.k8s.io", "extension-acme", "gardener-extension-heartbeat"),
 				item("leases.coordination.k8s.io", "kube-system", "acme-leader-election"),
 				item("mutatingwebhookconfigurations.admissionregistration.k8s.io", "", "gardener-extension-acme"),
@@ -257,9 +262,19 @@ func TestNoOrphans(t *testing.T) {
 				item("clusterroles.rbac.authorization.k8s.io", "", "acme:controller"),
 				item("clusterrolebindings.rbac.authorization.k8s.io", "", "acme:controller"))),
 		},
+		"ClusterRoleOfTheSeedItself": {
+			events: history(withAcme, ready, inventory("before", kubeSystem, acme), steady(0), onB,
+				inventory("after", kubeSystem, acme, byGardenlet)),
+			want: "clusterroles.rbac.authorization.k8s.io left is left on a",
+		},
+		"SecretOfAnExtensionThatIsNotThere": {
+			events: history(withAcme, ready, inventory("before", kubeSystem, otherSpace), steady(0), onB,
+				inventory("after", kubeSystem, otherSpace, item("secrets", "extension-other", "ca"))),
+			want: "secrets extension-other/ca is left on a",
+		},
 		"SecretOfAShootBesideAnExtension": {
-			events: history(ready, inventory("before", kubeSystem, acme), steady(0), onB, inventory("after", kubeSystem, acme,
-				item("secrets", "extension-acme", "cached-token", id))),
+			events: history(withAcme, ready, inventory("before", kubeSystem, acme), steady(0), onB,
+				inventory("after", kubeSystem, acme, item("secrets", "extension-acme", "cached-token", id))),
 			want: "secrets extension-acme/cached-token of shoot--p--alpha is left on a",
 		},
 		"ClusterRoleOfAShoot": {
@@ -326,11 +341,11 @@ func TestNoOrphans(t *testing.T) {
 			inventory("after", kubeSystem, item("namespaces", "", id, id)))},
 		"unnamed, cluster-scoped": {
 			events: history(ready, inventory("before", kubeSystem), steady(0), onB,
-				inventory("after", kubeSystem, item("priorityclasses.scheduling.k8s.io", "", "extension-x"))),
-			want: "priorityclasses.scheduling.k8s.io extension-x is left on a",
+				inventory("after", kubeSystem, item("clusterroles.rbac.authorization.k8s.io", "", "extension-x"))),
+			want: "clusterroles.rbac.authorization.k8s.io extension-x is left on a",
 		},
 		"unnamed, but somebody lives there": {events: history(ready, inventory("before", kubeSystem), steady(0), onA,
-			inventory("after", kubeSystem, item("priorityclasses.scheduling.k8s.io", "", "extension-x")))},
+			inventory("after", kubeSystem, item("clusterroles.rbac.authorization.k8s.io", "", "extension-x")))},
 		"events expire": {events: history(ready, inventory("before", kubeSystem), steady(0), onB,
 			inventory("after", kubeSystem, item("events", "default", "x", id)))},
 		"an unnamed lease": {events: history(ready, inventory("before", kubeSystem), steady(0), onB,

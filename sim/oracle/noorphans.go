@@ -34,15 +34,6 @@ var ofPrograms = map[string]bool{
 	"clusterrolebindings.rbac.authorization.k8s.io":                true,
 }
 
-// extensionNamespaces is how the names of the namespaces begin in which third-party extensions run.
-const extensionNamespaces = "extension-"
-
-// isOfExtension says whether an item that mentions no shoot is of a third-party extension as such, such as the
-// authority of its webhooks.
-func isOfExtension(item timeline.Item) bool {
-	return ofPrograms[item.Class] || strings.HasPrefix(item.Namespace, extensionNamespaces)
-}
-
 // ephemeral are classes that nobody cleans up because they expire.
 var ephemeral = map[string]bool{"events": true, "events.events.k8s.io": true}
 
@@ -136,6 +127,7 @@ func blindSpots(events []timeline.Event) (lacks []string) {
 // Judge what is there after the scenario and was not before.
 func (o NoOrphans) Judge(events []timeline.Event) []Violation {
 	f := findings{oracle: o.Name()}
+	_, run, _ := timeline.First[timeline.RunStarted](events)
 	_, ready, _ := timeline.First[timeline.LandscapeReady](events)
 	ids, last := seenIDs(events), state.Of(events).Shoots
 	before, unread, earlierLook := map[string]map[string]timeline.Item{}, map[string][]string{}, map[string]int{}
@@ -153,7 +145,7 @@ func (o NoOrphans) Judge(events []timeline.Event) []Violation {
 			continue
 		}
 		if earlier, looked := before[e.Subject]; looked {
-			place := place{name: e.Subject, isSeed: isSeed, ids: ids, last: last}
+			place := place{name: e.Subject, isSeed: isSeed, ids: ids, last: last, extensions: run.Extensions}
 			place.seen = earlierLook[e.Subject]
 			items := slices.DeleteFunc(slices.Clone(p.Items), func(item timeline.Item) bool {
 				return isUnread(unread[e.Subject], item)
@@ -201,6 +193,16 @@ type place struct {
 	ids    map[string]string
 	last   map[string]timeline.ShootSeen
 	seen   int // the look before the scenario, by its Seq
+	// extensions are the third-party extensions of the run, by their names.
+	extensions []string
+}
+
+// isOfExtension says whether an item that mentions no shoot is of a third-party extension as such, such as the
+// authority of its webhooks. What a program of the seed has written is not.
+func (p place) isOfExtension(item timeline.Item) bool {
+	name, of := strings.CutPrefix(item.Namespace, "extension-")
+	return of && slices.Contains(p.extensions, name) || ofPrograms[item.Class] && len(p.extensions) > 0 &&
+		!slices.ContainsFunc(item.Managers, isSeedWriter)
 }
 
 // holds says whether the shoot with this technical id belongs here. One whose state nobody has seen may do so.
@@ -292,7 +294,7 @@ func (NoOrphans) isOrphan(here place, item timeline.Item, belongs bool) bool {
 	if len(item.Mentions) > 0 {
 		return !slices.ContainsFunc(item.Mentions, here.holds)
 	}
-	return here.isSeed && here.empty() && !belongs && !transient[item.Class] && !isOfExtension(item)
+	return here.isSeed && here.empty() && !belongs && !transient[item.Class] && !here.isOfExtension(item)
 }
 
 // descends says whether the item is owned, over any number of steps, by something that was there before, such as a

@@ -253,8 +253,9 @@ type Item struct {
 	Owner string `json:"owner,omitempty"`
 	// Mentions are technical ids of shoots that stand in its name, namespace, labels or annotations.
 	Mentions []string `json:"mentions,omitempty"`
-	// Managers are those who have written the object, by its managed fields, and Persisted says that it is labelled to
-	// move with the shoot. Both are given for what is in a control-plane namespace.
+	// Managers are those who have written the object, by its managed fields. They are given for what is in a control-plane
+	// namespace and for what is in none. Persisted says that an object of such a namespace is labelled to move with the
+	// shoot.
 	Managers  []string `json:"managers,omitempty"`
 	Persisted bool     `json:"persisted,omitempty"`
 }

@@ -3,7 +3,6 @@ package inventory
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -49,7 +48,7 @@ func ControlPlane(
 	seen.Unreadable = unreadable
 	for _, found := range items {
 		item := found.item
-		item.Managers = slices.Compact(slices.Sorted(slices.Values(found.managers)))
+		item.Managers = found.writers()
 		item.Persisted = found.labels[constants.Persist] == constants.LabelTrue
 		seen.Items = append(seen.Items, item)
 	}

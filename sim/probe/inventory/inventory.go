@@ -48,6 +48,9 @@ func Take(ctx context.Context, cluster string, config *rest.Config, when string,
 	for _, found := range items {
 		item := found.item
 		item.Mentions = mentions(ids, found.texts)
+		if item.Namespace == "" {
+			item.Managers = found.writers()
+		}
 		seen.Items = append(seen.Items, item)
 	}
 	seen.Items = append(seen.Items, withMentions(more, ids)...)
@@ -267,5 +270,8 @@ func describeItem(resource schema.GroupResource, object *metav1.PartialObjectMet
 	}
 	return found
 }
+
+// writers are its managers, each once.
+func (f foundItem) writers() []string { return slices.Compact(slices.Sorted(slices.Values(f.managers))) }
 
 func class(resource schema.GroupResource) string { return resource.String() }
