@@ -106,7 +106,8 @@ func TestClinic_ExtensionWhoseLogSaysWhatItLacks_IsGivenUpSoon(t *testing.T) {
 			t.Parallel()
 			pod := podOf("v", map[string]string{"extension": c.extension, "actor": "gardenlet-a"}, c.status)
 			pod.CreationTimestamp = metav1.NewTime(noon)
-			clinic := &Clinic{Cluster: "a", Owners: byLabel{}, Clock: testingclock.NewFakeClock(noon), API: saying(t, c.log, pod),
+			clinic := &Clinic{Cluster: "a", Owners: byLabel{}, Clock: testingclock.NewFakeClock(noon),
+				API:         saying(t, c.log, pod),
 				PortHolders: func(int) []string { return []string{"process 7 (acme-a)"} }}
 			owner, _ := byLabel{}.OwnerOf("a", pod)
 			object := Finding{Owner: owner, Cluster: "a", State: Suspect, object: true, unanswered: c.unanswered}
