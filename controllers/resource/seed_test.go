@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
@@ -99,7 +100,7 @@ func TestSeedOnARealAPIServer(t *testing.T) {
 	}
 	must(t, c.Delete(t.Context(), managed))
 	until(t, "it is gone, and its object", func(ctx context.Context) bool {
-		return client.IgnoreNotFound(c.Get(ctx, client.ObjectKeyFromObject(managed), managed)) == nil &&
-			c.Get(ctx, client.ObjectKeyFromObject(object), object) != nil
+		return apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(managed), managed)) &&
+			apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(object), object))
 	})
 }

@@ -91,7 +91,8 @@ func (r *Reconciler) renew(ctx context.Context, secret *corev1.Secret, wanted *t
 		return time.Time{}, err
 	}
 	now := r.Clock.Now()
-	lifetime := min(longest, token.ExpirationTimestamp.Sub(now))
+	// The shoot's clock may be behind.
+	lifetime := max(shortest, min(longest, token.ExpirationTimestamp.Sub(now)))
 	renewal := now.Add(lifetime * 8 / 10).Truncate(time.Second)
 	data, err := wanted.with(secret.Data, token.Token, r.Authority)
 	if err != nil {

@@ -33,8 +33,9 @@ var begun = time.Unix(1_000_000_000, 0).UTC()
 // kit is a Reconciler with a shoot that counts the requests to it.
 type kit struct {
 	*Reconciler
-	clock *testingclock.FakeClock
-	asked []string
+	clock  *testingclock.FakeClock
+	asked  []string
+	behind time.Duration // by which the shoot's clock is behind
 }
 
 // newKit has the ServiceAccount calico in the shoot if it has a UID.
@@ -66,7 +67,7 @@ func newKit(t *testing.T, secret *corev1.Secret, account types.UID) *kit {
 			if err := c.(client.WithWatch).Get(ctx, client.ObjectKeyFromObject(account), there); err != nil {
 				return err
 			}
-			lifetime := time.Duration(*request.Spec.ExpirationSeconds) * time.Second
+			lifetime := time.Duration(*request.Spec.ExpirationSeconds)*time.Second - k.behind
 			request.Status.Token = tokenOf(there.UID, k.clock.Now())
 			request.Status.ExpirationTimestamp = metav1.NewTime(k.clock.Now().Add(lifetime))
 			return nil
@@ -170,6 +171,17 @@ func TestReconcile_Token_IsRequestedWhenNeeded(t *testing.T) {
 				t.Errorf("the token is not renewed when it is due: %v", err)
 			}
 		})
+	}
+}
+
+// A shoot whose clock is far behind gives tokens that seem to have expired. They are not requested again at once.
+func TestReconcile_ShootWithALateClock_IsNotAskedAgainSoon(t *testing.T) {
+	t.Parallel()
+	secret := asks(nil, nil)
+	k := newKit(t, secret, "there")
+	k.behind = 24 * time.Hour
+	if result, err := k.reconcile(t, secret); err != nil || result.RequeueAfter < shortest/2 {
+		t.Errorf("it is looked at again after %v, %v", result.RequeueAfter, err)
 	}
 }
 

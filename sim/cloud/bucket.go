@@ -317,6 +317,9 @@ func (s *Server) batch(o objects) handler {
 		}
 		results := make([]*api.Error, len(calls))
 		for i, wanted := range calls {
+			if err := r.Context().Err(); err != nil {
+				return err // whoever has asked may own the shoot no longer
+			}
 			err := s.part(r.Context(), c, o, r.PathValue("bucket"), wanted)
 			if errors.Is(err, faultbook.ErrDropped) {
 				panic(http.ErrAbortHandler) // as for a call by itself
@@ -326,8 +329,18 @@ func (s *Server) batch(o objects) handler {
 				results[i].RequestID = c.requestID
 			}
 		}
+		if isForbidden(results) {
+			return results[0]
+		}
 		return answer(w, map[string]any{"items": results})
 	}
+}
+
+// isForbidden says whether no call of a batch was allowed: then the batch is refused, as its caller may be allowed later.
+func isForbidden(results []*api.Error) bool {
+	return len(results) > 0 && !slices.ContainsFunc(results, func(refused *api.Error) bool {
+		return refused == nil || refused.Code != api.CodeUnauthorized
+	})
 }
 
 // part makes one call of a batch.

@@ -401,6 +401,26 @@ func TestConfinedTokens_InTheScopeOfANeighbour_AreRefused(t *testing.T) {
 	wantCode(t, put(w.as(t, api.ScopedToken(token, neighbour))), api.CodeUnauthorized)
 }
 
+// A batch is refused as its calls are if none of them is allowed, and otherwise answers each.
+func TestRights_Batch_IsForbiddenIfAllOfItIs(t *testing.T) {
+	t.Parallel()
+	w := startWorld(t, situation{"a", "a", false})
+	must(w.as(t, "admin").Records(w.zone.ID).Put(t.Context(), ownerOf(ofBeta, "a", 1), api.If{}))(t)
+	object := betaID + "--uid/none"
+	must(w.as(t, "admin").Bucket("backups-of-a").Put(t.Context(), object, strings.NewReader("x"), api.PutOptions{}))(t)
+	bucket := w.as(t, api.ConfinedToken("t-planes", alphaID)).WithScope(api.Scope{Shoot: alphaID, Epoch: 5}).
+		Bucket("backups-of-a")
+	own, foreign := api.BatchCall{Key: alphaID + "--uid/none"}, api.BatchCall{Key: object}
+	_, err := bucket.Batch(t.Context(), []api.BatchCall{foreign, foreign})
+	wantCode(t, err, api.CodeUnauthorized)
+	results := must(bucket.Batch(t.Context(), []api.BatchCall{foreign, own}))(t)
+	if len(results) != 2 {
+		t.Fatalf("two calls have %d results", len(results))
+	}
+	wantCode(t, results[0], api.CodeUnauthorized)
+	wantCode(t, results[1], api.CodeNotFound)
+}
+
 // A backup that its writer may not write is refused before it takes up the disk.
 func TestRights_UploadOfAnother_IsNotReceived(t *testing.T) {
 	t.Parallel()

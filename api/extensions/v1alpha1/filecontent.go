@@ -6,9 +6,9 @@ import (
 	"fmt"
 )
 
-// Read returns what is in a file. A Secret is read by the caller. Machines here run no containers: for a file of an
-// image, it is the reference to that file.
-func (c FileContent) Read(secret func(name, key string) ([]byte, error)) ([]byte, error) {
+// Read returns what is in a file. The caller reads the data of a Secret; if the key is not among them, that is an error.
+// Machines here run no containers: for a file of an image, it is the reference to that file.
+func (c FileContent) Read(secret func(name string) (map[string][]byte, error)) ([]byte, error) {
 	switch {
 	case c.Inline != nil && c.Inline.Encoding == "":
 		return []byte(c.Inline.Data), nil
@@ -19,7 +19,15 @@ func (c FileContent) Read(secret func(name, key string) ([]byte, error)) ([]byte
 		}
 		return content, nil
 	case c.SecretRef != nil:
-		return secret(c.SecretRef.Name, c.SecretRef.DataKey)
+		data, err := secret(c.SecretRef.Name)
+		if err != nil {
+			return nil, err
+		}
+		content, is := data[c.SecretRef.DataKey]
+		if !is {
+			return nil, fmt.Errorf("secret %q has no key %q", c.SecretRef.Name, c.SecretRef.DataKey)
+		}
+		return content, nil
 	case c.ImageRef != nil:
 		return []byte(c.ImageRef.Image + ":" + c.ImageRef.FilePathInImage), nil
 	}

@@ -35,10 +35,10 @@ func (n *NodeConfigs) nodeFiles(ctx context.Context, worker gardencorev1beta1.Wo
 	}
 	var files []cloud.File
 	for _, file := range slices.Concat(config.Spec.Files, config.Status.ExtensionFiles) {
-		content, err := file.Content.Read(func(name, key string) ([]byte, error) {
+		content, err := file.Content.Read(func(name string) (map[string][]byte, error) {
 			secret := &corev1.Secret{}
 			err := n.Seed.Get(ctx, n.Key(name), secret)
-			return secret.Data[key], err
+			return secret.Data, err
 		})
 		if err != nil {
 			return nil, fmt.Errorf("read the file %s of OperatingSystemConfig %q: %w", file.Path, config.Name, err)

@@ -114,15 +114,20 @@ func copyUsable(ctx context.Context, o CopyOptions, planned plan) (Manifest, err
 func copyObjects(ctx context.Context, o CopyOptions, objects []Object) (map[Object]error, error) {
 	results := make([]error, len(objects))
 	if o.inPlace() {
-		group := &errgroup.Group{}
+		group, ctx := errgroup.WithContext(ctx)
 		group.SetLimit(readsAtOnce)
 		for i, object := range objects {
 			group.Go(func() error {
 				results[i] = verify(ctx, o.Source, object)
-				return nil
+				if _, is := errors.AsType[*DamageError](results[i]); is && o.LastGood {
+					return nil
+				}
+				return results[i]
 			})
 		}
-		_ = group.Wait() // each has its own result
+		if err := group.Wait(); err != nil {
+			return nil, err
+		}
 	} else {
 		var err error
 		if objects, err = missingIn(ctx, o.Target, objects); err != nil || len(objects) == 0 {

@@ -117,10 +117,10 @@ func (p *Provider) render(ctx context.Context, obj *extensionsv1alpha1.Operating
 }
 
 func (p *Provider) fileContent(ctx context.Context, namespace string, file extensionsv1alpha1.File) ([]byte, error) {
-	content, err := file.Content.Read(func(name, key string) ([]byte, error) {
+	content, err := file.Content.Read(func(name string) (map[string][]byte, error) {
 		secret := &corev1.Secret{}
 		err := p.Seed.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, secret)
-		return secret.Data[key], err
+		return secret.Data, err
 	})
 	switch {
 	case err == nil:

@@ -6,6 +6,7 @@ package bootdata
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
 	"mime/multipart"
@@ -90,6 +91,10 @@ func nodeFile(ctx context.Context, control client.Reader, m *machinev1alpha1.Mac
 func withNodeFile(packed []byte, node string) (string, error) {
 	var all bytes.Buffer
 	writer := multipart.NewWriter(&all)
+	// The same content at each attempt: the cloud takes an order of a machine once, and refuses the same with other data.
+	if err := writer.SetBoundary(fmt.Sprintf("%x", sha256.Sum256(append([]byte(node), packed...)))); err != nil {
+		return "", fmt.Errorf("add the node file to the user data: %w", err)
+	}
 	fmt.Fprintf(&all, "MIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=%s\r\n\r\n", writer.Boundary())
 	for _, part := range []struct {
 		kind    string

@@ -272,6 +272,8 @@ func describeItem(resource schema.GroupResource, object *metav1.PartialObjectMet
 }
 
 // writers are its managers, each once.
-func (f foundItem) writers() []string { return slices.Compact(slices.Sorted(slices.Values(f.managers))) }
+func (f foundItem) writers() []string {
+	return slices.Compact(slices.Sorted(slices.Values(f.managers)))
+}
 
 func class(resource schema.GroupResource) string { return resource.String() }
