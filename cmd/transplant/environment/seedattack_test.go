@@ -1,6 +1,7 @@
 package environment
 
 import (
+	"context"
 	"maps"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
@@ -77,6 +79,21 @@ func managedResources() *unstructured.UnstructuredList {
 
 func deployment(namespace, name string) *appsv1.Deployment {
 	return &appsv1.Deployment{ObjectMeta: metaOf(namespace, name)}
+}
+
+// scale changes how many pods there are, by the subresource.
+func scale(object client.Object) request {
+	return func(ctx context.Context, c client.Client) error {
+		return c.SubResource("scale").Patch(ctx, object.DeepCopyObject().(client.Object),
+			client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":0}}`)), client.DryRunAll)
+	}
+}
+
+// execIn a pod, which is a request of the operation CONNECT. What it runs does not matter: it is refused before.
+func execIn(namespace, pod string) request {
+	return func(ctx context.Context, c client.Client) error {
+		return c.SubResource("exec").Create(ctx, &corev1.Pod{ObjectMeta: metaOf(namespace, pod)}, &corev1.Pod{})
+	}
 }
 
 func worker() *extensionsv1alpha1.Worker {
@@ -191,6 +208,9 @@ func TestSeedAttacks_WithEachIdentity_AreRefused(t *testing.T) {
 		}, more(map[string]request{
 			"changes the API server":             ofControlPlane["changes the API server"],
 			"changes a secret":                   ofControlPlane["changes a secret"],
+			"scales the API server":              scale(deployment(controlPlane, "kube-apiserver")),
+			"mints a token of a control plane":   mint(controlPlane, "machine-controller"),
+			"runs a program in etcd":             execIn(controlPlane, "etcd-main-0"),
 			"applies an object beside a shoot's": create(&corev1.ConfigMap{ObjectMeta: metaOf("extensions", "any")}),
 			"applies a role of the seed": create(&rbacv1.ClusterRole{ObjectMeta: metaOf("", "any"),
 				Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}}}}),
