@@ -83,12 +83,15 @@ func rulesOf(e landscape.Extension) []rbacv1.PolicyRule {
 	return rules
 }
 
-// extensionNamespaces are where extensions show that they live, by what they reconcile.
+// extensionNamespaces are where extensions show that they live, by what they reconcile. Of several that act on the same
+// objects it is the one that decides.
 func extensionNamespaces(extensions []landscape.Extension) []string {
 	var all []string
 	for _, e := range extensions {
 		for _, resource := range e.Resources {
-			all = append(all, resource.Kind+"/"+resource.Type+"="+e.Namespace())
+			if resource.Decides() {
+				all = append(all, resource.Key()+"="+e.Namespace())
+			}
 		}
 	}
 	return all

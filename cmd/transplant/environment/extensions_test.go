@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta/testrestmapper"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -119,6 +120,19 @@ func TestBackupExtensions_ReconcileTheirKinds(t *testing.T) {
 	} {
 		if diff := cmp.Diff(test.want, backupExtensions(test.extensions)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// Whether an extension lives says the heartbeat of the one that decides, in whatever order the files are given.
+func TestExtensionNamespaces_TwoActOnTheSame_AreOfTheOneThatDecides(t *testing.T) {
+	t.Parallel()
+	decides, beside := vault(), landscape.Extension{Name: "beside", Resources: []landscape.ExtensionResource{
+		{Kind: "Network", Type: "transplant", Primary: ptr.To(false)}}}
+	for _, extensions := range [][]landscape.Extension{{decides, beside}, {beside, decides}} {
+		if diff := cmp.Diff([]string{"Extension/vault=extension-vault", "Network/transplant=extension-vault"},
+			extensionNamespaces(extensions)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}
 }
