@@ -45,9 +45,6 @@ var (
 	_ podKeeper = &embedded.Cluster{}
 )
 
-// gardenControllerManager is the actor on the garden, and its subcommand.
-const gardenControllerManager = "garden-controller-manager"
-
 // Cluster finds one that can be harmed, and whose processes can be seen.
 func (o *Observer) Cluster(name string) (Cluster, error) {
 	found, err := o.Landscape.Cluster(name)
@@ -74,15 +71,25 @@ func (o *Observer) Containers(ctx context.Context, cluster string, match func(pr
 
 // ActorProcesses says where an actor runs, and which containers there it is.
 func (o *Observer) ActorProcesses(actor string) (cluster string, matches func(process.Program) bool) {
-	for _, seed := range o.Seeds() {
-		for _, e := range o.Environment.Extensions {
-			if e.ActorOn(seed) == actor {
-				return seed, func(c process.Program) bool { return c.Env[landscape.ActorVariable] == actor }
-			}
-		}
+	cluster, program, isExtension := programOf(actor, o.Seeds(), o.Environment.Extensions)
+	if isExtension {
+		return cluster, func(c process.Program) bool { return c.Env[landscape.ActorVariable] == actor }
 	}
-	cluster, program := o.actorProgram(actor)
 	return cluster, func(c process.Program) bool { return Runs(c, program) }
+}
+
+// programOf an actor: gardenlet-a is "gardenlet" on the seed a. A third-party extension is known by the actor's name
+// instead. The cluster is empty for those that are on none.
+func programOf(actor string, seeds []string, extensions []landscape.Extension) (cluster, program string,
+	isExtension bool) {
+	l := landscape.Landscape{Extensions: extensions}
+	for _, seed := range seeds {
+		l.Seeds = append(l.Seeds, landscape.Seed{Name: seed})
+	}
+	cluster, program = l.HomeOf(actor), l.RoleOf(actor)
+	return cluster, program, slices.ContainsFunc(extensions, func(e landscape.Extension) bool {
+		return e.ActorOn(cluster) == actor
+	})
 }
 
 // Runs says whether the container runs a program, by its own name or as a subcommand of transplant. The name of a
@@ -93,19 +100,6 @@ func Runs(c process.Program, program string) bool {
 	}
 	name := c.Args[0][strings.LastIndex(c.Args[0], "/")+1:]
 	return name == program || (name == "transplant" && len(c.Args) > 1 && c.Args[1] == program)
-}
-
-// actorProgram says where an actor runs, and by what subcommand: gardenlet-a is "gardenlet" on seed a.
-func (o *Observer) actorProgram(actor string) (cluster, program string) {
-	if actor == gardenControllerManager {
-		return landscape.Garden, gardenControllerManager
-	}
-	for _, seed := range o.Seeds() {
-		if program, is := strings.CutSuffix(actor, "-"+seed); is {
-			return seed, program
-		}
-	}
-	return "", actor
 }
 
 // ownFile is a file that every container has of its own, whose place on the host names pod and container.
