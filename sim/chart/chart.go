@@ -7,17 +7,23 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
+	"helm.sh/helm/v3/pkg/ignore"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/transplant-sim/transplant/api/userfile"
 )
 
 // Chart that was read.
@@ -25,12 +31,30 @@ type Chart struct{ chart *chart.Chart }
 
 // Open a chart: a folder, or an archive (.tgz).
 func Open(path string) (*Chart, error) {
-	read, err := loader.Load(path)
+	if userfile.Kind(path) != "folder" {
+		archive, err := userfile.Read(path, maxArchive)
+		if err != nil {
+			return nil, fmt.Errorf("read the chart: %w", err)
+		}
+		return Read(archive)
+	}
+	// Helm opens these two before it looks at what they are; without the first one it would search the whole folder.
+	err := userfile.Check(filepath.Join(path, chartutil.ChartfileName))
+	if ignored := userfile.Check(filepath.Join(path, ignore.HelmIgnore)); !errors.Is(ignored, fs.ErrNotExist) {
+		err = errors.Join(err, ignored)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the chart: %w", err)
+	}
+	read, err := loader.LoadDir(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the chart: %w", err)
 	}
 	return checked(read)
 }
+
+// maxArchive bounds the archive of a chart, in bytes. Helm bounds what is in it.
+const maxArchive = 16 << 20
 
 // Read the archive of a chart, as a ControllerDeployment contains it.
 func Read(archive []byte) (*Chart, error) {
@@ -48,7 +72,40 @@ func checked(read *chart.Chart) (*Chart, error) {
 	if missing := dependencies(read); len(missing) > 0 {
 		return nil, fmt.Errorf("the chart lacks its dependencies %s: run helm dependency build", strings.Join(missing, ", "))
 	}
-	return &Chart{chart: read}, nil
+	return &Chart{chart: read}, checkSchemas(read)
+}
+
+// checkSchemas refuses references to what is outside a schema: Helm would fetch it.
+func checkSchemas(read *chart.Chart) error {
+	for _, c := range read.Dependencies() {
+		if err := checkSchemas(c); err != nil {
+			return err
+		}
+	}
+	if read.Schema == nil {
+		return nil
+	}
+	const name = "file:///" + chartutil.SchemafileName
+	compiler := jsonschema.NewCompiler()
+	compiler.UseLoader(noLoader{})
+	schema, err := jsonschema.UnmarshalJSON(bytes.NewReader(read.Schema))
+	if err == nil {
+		err = compiler.AddResource(name, schema)
+	}
+	if err == nil {
+		_, err = compiler.Compile(name)
+	}
+	if err != nil {
+		return fmt.Errorf("read %s of the chart %q: %w", chartutil.SchemafileName, read.Name(), err)
+	}
+	return nil
+}
+
+// noLoader loads nothing for a schema.
+type noLoader struct{}
+
+func (noLoader) Load(url string) (any, error) {
+	return nil, fmt.Errorf("nothing is fetched for a schema; put %s into its $defs", url)
 }
 
 // dependencies that a chart names and does not contain.
