@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
@@ -50,16 +52,20 @@ func Install(e landscape.Extension, seed string) (Installation, error) {
 	if err != nil {
 		return Installation{}, err
 	}
-	return split(objects)
+	i, err := split(objects)
+	if err != nil {
+		return Installation{}, err
+	}
+	return i, checkPod(i.Deployment, e.Files)
 }
 
-// gardenerVersion is what charts are rendered for.
-const gardenerVersion = "v1.142.0"
+// GardenerVersion is what charts are rendered for: the one of docs/specification.
+const GardenerVersion = "v1.150.0"
 
 // gardenerValues are those that Gardener adds to the values of a chart: what it says of itself and of the seed.
 func gardenerValues(seed string) map[string]any {
 	return map[string]any{"gardener": map[string]any{
-		"version":        gardenerVersion,
+		"version":        GardenerVersion,
 		"garden":         map[string]any{"clusterIdentity": landscape.Garden, "genericKubeconfigSecretName": ""},
 		"gardenlet":      map[string]any{"featureGates": map[string]any{}},
 		"runtimeCluster": map[string]any{"enabled": false},
@@ -101,25 +107,65 @@ func split(objects []*unstructured.Unstructured) (Installation, error) {
 		return Installation{}, fmt.Errorf("the chart renders %s; an extension is one Deployment: switch it off with values",
 			strings.Join(others, ", "))
 	}
-	return i, checkPod(i.Deployment)
+	return i, nil
 }
 
-// checkPod refuses what no pod of an extension can have.
-func checkPod(deployment *appsv1.Deployment) error {
+// checkPod refuses what no pod of an extension can have, and what collides with the files that it gets.
+func checkPod(deployment *appsv1.Deployment, files []landscape.ExtensionFile) error {
 	pod := deployment.Spec.Template.Spec
 	if len(pod.Containers) == 0 {
 		return fmt.Errorf("the Deployment %q of the chart has no containers", deployment.Name)
+	}
+	refuse := func(what string, args ...any) error {
+		return fmt.Errorf("the Deployment %q of the chart "+what+": switch it off with values",
+			append([]any{deployment.Name}, args...)...)
+	}
+	for field, has := range map[string]bool{
+		"hostNetwork": pod.HostNetwork, "hostPID": pod.HostPID, "hostIPC": pod.HostIPC} {
+		if has {
+			return refuse("has %s; no extension gets what is the node's", field)
+		}
 	}
 	for _, c := range append(slices.Clone(pod.InitContainers), pod.Containers...) {
 		if len(utilvalidation.IsDNS1123Label(c.Name)) > 0 {
 			return fmt.Errorf("the Deployment %q of the chart has a container %q without a valid name", deployment.Name, c.Name)
 		}
+		for _, mount := range c.VolumeMounts {
+			if taken := takenPath(path.Clean(mount.MountPath), files); taken != "" {
+				return refuse("mounts %s in container %q, and the landscape has %s", mount.MountPath, c.Name, taken)
+			}
+		}
 	}
 	for _, volume := range pod.Volumes {
+		if strings.HasPrefix(volume.Name, VolumePrefix) {
+			return refuse("has a volume %q; names with %s are the landscape's", volume.Name, VolumePrefix)
+		}
 		if volume.HostPath != nil {
-			return fmt.Errorf("the Deployment %q of the chart mounts %s of the node (volume %q); no extension gets that: "+
-				"switch it off with values", deployment.Name, volume.HostPath.Path, volume.Name)
+			return refuse("mounts %s of the node (volume %q); no extension gets that", volume.HostPath.Path, volume.Name)
+		}
+		if volume.Projected != nil && slices.ContainsFunc(volume.Projected.Sources, func(s corev1.VolumeProjection) bool {
+			return s.ServiceAccountToken != nil
+		}) {
+			return refuse("mounts a token of its ServiceAccount (volume %q), which would lead past the link to the seed; "+
+				"KUBECONFIG names a kubeconfig for it", volume.Name)
 		}
 	}
 	return nil
+}
+
+// VolumePrefix begins the names of the volumes that an extension gets.
+const VolumePrefix = "transplant-"
+
+// takenPath is what the landscape has where a container would mount something else; empty for nothing. A file may be
+// put into a folder that the chart mounts.
+func takenPath(mount string, files []landscape.ExtensionFile) string {
+	if folder := landscape.Reserved(mount); folder != "" {
+		return "files of its own in " + folder
+	}
+	for _, file := range files {
+		if mount == file.Path || strings.HasPrefix(mount, file.Path+"/") {
+			return "the file " + file.Path + " of spec.files there"
+		}
+	}
+	return ""
 }

@@ -2,6 +2,7 @@ package landscape
 
 import (
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -217,6 +218,16 @@ func ReservedVariables() []string {
 // ReservedFolders are those in which every extension gets files.
 func ReservedFolders() []string {
 	return []string{"/srv/seed", "/srv/cloud", "/var/run/secrets/kubernetes.io/serviceaccount"}
+}
+
+// Reserved is the one of those folders that a path is, is in, or contains; empty for none.
+func Reserved(path string) string {
+	for _, folder := range ReservedFolders() {
+		if path == folder || strings.HasPrefix(path, folder+"/") || strings.HasPrefix(folder, path+"/") {
+			return folder
+		}
+	}
+	return ""
 }
 
 // ActorVariable says in the environment of a third-party extension's process which actor it is.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -65,12 +64,9 @@ func checkFilePath(at *field.Path, path string) field.ErrorList {
 	if !filepath.IsAbs(path) || filepath.Clean(path) != path || path == "/" {
 		return field.ErrorList{field.Invalid(at, path, "must be the absolute path of a file, such as /etc/my/config.yaml")}
 	}
-	i := slices.IndexFunc(landscape.ReservedFolders(), func(folder string) bool {
-		return path == folder || isBelow(path, folder) || isBelow(folder, path)
-	})
-	if i >= 0 {
+	if folder := landscape.Reserved(path); folder != "" {
 		return field.ErrorList{field.Forbidden(at, fmt.Sprintf(
-			"the landscape puts files of its own into %s; take another folder", landscape.ReservedFolders()[i]))}
+			"the landscape puts files of its own into %s; take another folder", folder))}
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/transplant-sim/transplant/sim/chart"
 	"github.com/transplant-sim/transplant/sim/landscape"
 )
 
@@ -56,13 +57,13 @@ func (a Actor) Deployment(d *appsv1.Deployment) *appsv1.Deployment {
 		return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
 			Secret: &corev1.SecretVolumeSource{SecretName: of, DefaultMode: ptr.To[int32](0o400)}}}
 	}
-	pod.Volumes = append(pod.Volumes, secret("transplant-seed", "kubeconfig-seed"),
-		secret("transplant-cloud", "kubeconfig-cloud"), corev1.Volume{Name: "transplant-namespace",
+	pod.Volumes = append(pod.Volumes, secret(chart.VolumePrefix+"seed", "kubeconfig-seed"),
+		secret(chart.VolumePrefix+"cloud", "kubeconfig-cloud"), corev1.Volume{Name: chart.VolumePrefix + "namespace",
 			VolumeSource: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{
 				Items: []corev1.DownwardAPIVolumeFile{{Path: "namespace",
 					FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.namespace"}}}}}})
 	if len(e.Files) > 0 {
-		pod.Volumes = append(pod.Volumes, corev1.Volume{Name: "transplant-files", VolumeSource: corev1.VolumeSource{
+		pod.Volumes = append(pod.Volumes, corev1.Volume{Name: chart.VolumePrefix + "files", VolumeSource: corev1.VolumeSource{
 			ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "files"}}}})
 	}
 	return d
@@ -100,12 +101,12 @@ func (a Actor) complete(c *corev1.Container) {
 	})
 	c.Env = append(own, c.Env...) // those of the chart may refer to ours
 	c.VolumeMounts = append(c.VolumeMounts,
-		corev1.VolumeMount{Name: "transplant-seed", MountPath: "/srv/seed", ReadOnly: true},
-		corev1.VolumeMount{Name: "transplant-cloud", MountPath: "/srv/cloud", ReadOnly: true},
-		corev1.VolumeMount{Name: "transplant-namespace", MountPath: "/var/run/secrets/kubernetes.io/serviceaccount",
+		corev1.VolumeMount{Name: chart.VolumePrefix + "seed", MountPath: "/srv/seed", ReadOnly: true},
+		corev1.VolumeMount{Name: chart.VolumePrefix + "cloud", MountPath: "/srv/cloud", ReadOnly: true},
+		corev1.VolumeMount{Name: chart.VolumePrefix + "namespace", MountPath: "/var/run/secrets/kubernetes.io/serviceaccount",
 			ReadOnly: true})
 	for i, file := range e.Files {
-		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: "transplant-files", MountPath: file.Path,
+		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: chart.VolumePrefix + "files", MountPath: file.Path,
 			SubPath: fmt.Sprintf("file-%d", i), ReadOnly: true})
 	}
 }

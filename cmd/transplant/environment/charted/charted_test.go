@@ -35,7 +35,7 @@ func TestActor_DeploymentOfAChart_HasWhatEachExtensionGets(t *testing.T) {
 	if diff := cmp.Diff([]string{"vault", "--config=/etc/vault/config.yaml"}, c.Command); diff != "" {
 		t.Errorf("command (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"--gardener-version=v1.142.0", "--more"}, c.Args); diff != "" {
+	if diff := cmp.Diff([]string{"--gardener-version=" + chart.GardenerVersion, "--more"}, c.Args); diff != "" {
 		t.Errorf("args (-want +got):\n%s", diff)
 	}
 	if c.Image != "image-of-vault" {
