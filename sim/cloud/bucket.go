@@ -336,7 +336,7 @@ func (s *Server) batch(o objects) handler {
 	}
 }
 
-// isForbidden says whether no call of a batch was allowed: then the batch is refused, as its caller may be allowed later.
+// isForbidden says whether no call of a batch was allowed. Then the batch is refused: its caller may be allowed later.
 func isForbidden(results []*api.Error) bool {
 	return len(results) > 0 && !slices.ContainsFunc(results, func(refused *api.Error) bool {
 		return refused == nil || refused.Code != api.CodeUnauthorized

@@ -98,7 +98,7 @@ func (m *machine) applyFiles(root string, files []cloud.File) error {
 	if content, err = json.Marshal(now); err != nil {
 		return fmt.Errorf("note the files of machine %q: %w", m.ID, err)
 	}
-	return place(disk, appliedFile, content, 0o644)
+	return place(disk, appliedFile, content, 0o600)
 }
 
 // placeFile writes one file as an operating system config has it. Without permissions only root may read it: it may be

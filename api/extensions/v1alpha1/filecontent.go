@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// Read returns what is in a file. The caller reads the data of a Secret; if the key is not among them, that is an error.
+// Read returns what is in a file. The caller reads the data of a Secret; it is an error if the key is not among them.
 // Machines here run no containers: for a file of an image, it is the reference to that file.
 func (c FileContent) Read(secret func(name string) (map[string][]byte, error)) ([]byte, error) {
 	switch {

@@ -34,6 +34,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/apiservertest"
 	"github.com/transplant-sim/transplant/clusters/kubeconfig"
 	"github.com/transplant-sim/transplant/clusters/privilegestest"
+	"github.com/transplant-sim/transplant/controllers/controlplane/secrets"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootaccess"
 	"github.com/transplant-sim/transplant/controllers/seed"
 )
@@ -275,15 +276,21 @@ func (k *kit) table(t *testing.T, namespaces []string, accounts ...string) strin
 	return text.String()
 }
 
-// shootTable of the users of a shoot, on an API server that need not be one's own: none of its roles is the seed's.
+// shootTable of the users of a shoot, and of the accounts whose tokens its seed has, on an API server that need not be
+// one's own: none of its roles is the seed's.
 func (k *kit) shootTable(t *testing.T, users []string) string {
 	t.Helper()
 	for _, object := range shootaccess.Roles() {
 		k.create(t, object)
 	}
+	var accounts []string
+	for _, name := range []string{secrets.Gardener, secrets.GardenerInternal} {
+		k.create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: name}})
+		accounts = append(accounts, metav1.NamespaceSystem+"/"+name)
+	}
 	shoot := *k
 	shoot.name = "shoot"
-	return shoot.table(t, []string{"default", "kube-node-lease", "kube-system"}, users...)
+	return shoot.table(t, []string{"default", "kube-node-lease", "kube-system"}, append(accounts, users...)...)
 }
 
 // The table of docs/privileges.md is what API servers say. Write it anew with -update, and read the difference.
