@@ -191,7 +191,7 @@ func nameOf(object extensionsv1alpha1.Object) string {
 func (r *Requests) ownerOf(of duty) world.PodOwner {
 	for _, e := range r.Extensions {
 		for _, resource := range e.Resources {
-			if resource.Kind == of.kind && resource.Type == of.of && resource.Decides() {
+			if resource.Kind == of.kind && resource.Type == of.of && resource.IsPrimary() {
 				return world.PodOwner{Actor: e.ActorOn(r.Seed), Extension: e.Name}
 			}
 		}

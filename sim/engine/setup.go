@@ -248,7 +248,7 @@ func (s *shoots) watchStates(ctx context.Context, shoot string) error {
 			// (docs/specification/extensions.md#spec-3-7).
 			kind, known := extensionsv1alpha1.KindByName(resource.Kind)
 			if !known || !kind.Namespaced || kind.Name == extensionsv1alpha1.WorkerResource || resource.StateMayChange ||
-				!resource.Decides() {
+				!resource.IsPrimary() {
 				continue
 			}
 			for _, seed := range s.World.Seeds() {

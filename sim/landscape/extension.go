@@ -105,11 +105,11 @@ type ExtensionResource struct {
 // Key is kind and type.
 func (r ExtensionResource) Key() string { return r.Kind + "/" + r.Type }
 
-// Decides says whether the extension is the one that others wait for.
-func (r ExtensionResource) Decides() bool { return ptr.Deref(r.Primary, true) }
+// IsPrimary says whether the extension is the one that others wait for.
+func (r ExtensionResource) IsPrimary() bool { return ptr.Deref(r.Primary, true) }
 
-// EnablesItself says whether shoots get the Extension without asking for it.
-func (r ExtensionResource) EnablesItself() bool {
+// IsAutoEnabled says whether shoots get the Extension without asking for it.
+func (r ExtensionResource) IsAutoEnabled() bool {
 	return slices.Contains(r.AutoEnable, gardencorev1beta1.ClusterTypeShoot)
 }
 
@@ -144,6 +144,8 @@ type ExtensionContainer struct {
 	Binary string `json:"binary,omitempty"`
 	// Args are added to those of the chart.
 	Args []string `json:"args,omitempty"`
+	// Field of the extension's file that says what runs in it, such as spec.binary.
+	Field string `json:"-"`
 }
 
 // HasChart says whether the program is a Deployment of a chart.
@@ -154,7 +156,11 @@ func (e Extension) Programs() []ExtensionContainer {
 	if e.HasChart() {
 		return e.Containers
 	}
-	return []ExtensionContainer{{Name: e.Name, Image: e.Image, Binary: e.Binary}}
+	only := ExtensionContainer{Name: e.Name, Image: e.Image, Binary: e.Binary, Field: "spec.binary"}
+	if e.Binary == "" {
+		only.Field = "spec.image"
+	}
+	return []ExtensionContainer{only}
 }
 
 // Namespace of the extension on a seed.
@@ -262,7 +268,7 @@ func (l Landscape) TwoActors() string {
 func (e Extension) Types() []string {
 	var types []string
 	for _, resource := range e.Resources {
-		if resource.Kind == extensionsv1alpha1.ExtensionResource && resource.Decides() {
+		if resource.Kind == extensionsv1alpha1.ExtensionResource && resource.IsPrimary() {
 			types = append(types, resource.Type)
 		}
 	}
@@ -274,8 +280,8 @@ func (e Extension) Types() []string {
 func (e Extension) Named() []gardencorev1beta1.Extension {
 	var named []gardencorev1beta1.Extension
 	for _, resource := range e.Resources {
-		if resource.Kind == extensionsv1alpha1.ExtensionResource && resource.Decides() &&
-			(!resource.EnablesItself() || e.ProviderConfig != nil) {
+		if resource.Kind == extensionsv1alpha1.ExtensionResource && resource.IsPrimary() &&
+			(!resource.IsAutoEnabled() || e.ProviderConfig != nil) {
 			named = append(named, gardencorev1beta1.Extension{Type: resource.Type, ProviderConfig: e.ProviderConfig})
 		}
 	}
@@ -288,7 +294,7 @@ func TakenKinds(all []Extension) []string {
 	for _, e := range all {
 		for _, resource := range e.Resources {
 			if resource.Kind != extensionsv1alpha1.ExtensionResource && resource.Type == ReferenceType(resource.Kind) &&
-				resource.Decides() {
+				resource.IsPrimary() {
 				kinds = append(kinds, resource.Kind)
 			}
 		}

@@ -84,7 +84,7 @@ func CheckHosted(ctx context.Context, host Host, extensions []landscape.Extensio
 		case err != nil && field == "":
 			return err
 		case err != nil:
-			errs = append(errs, scenario.ExtensionMistakeIn(files[i], field, err.Error()))
+			errs = append(errs, scenario.ExtensionMistake(files[i], e, field, err.Error()))
 		}
 	}
 	return errors.Join(errs...)

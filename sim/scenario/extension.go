@@ -16,7 +16,6 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
-	"github.com/transplant-sim/transplant/api/userfile"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/mergepatch"
 )
@@ -51,14 +50,14 @@ const maxExtensionName = 40
 // ParseExtension reads a file about an extension and checks it: one of this kind, or the ControllerRegistration and
 // ControllerDeployment that the extension has for Gardener. The path of its program is absolute then.
 func ParseExtension(path string) (landscape.Extension, error) {
-	content, err := userfile.Read(path, maxRegistration)
+	content, err := readFile(path, maxRegistration)
 	if err != nil {
 		return landscape.Extension{}, fmt.Errorf("read the extension: %w", err)
 	}
 	if isRegistration(content) {
 		return parseRegistration(path)
 	}
-	if content, err = readFile(path); err != nil {
+	if content, err = readFile(path, maxSize); err != nil {
 		return landscape.Extension{}, fmt.Errorf("read the extension: %w", err)
 	}
 	e := &ExtensionDeployment{}
@@ -74,12 +73,21 @@ func parseRegistration(path string) (landscape.Extension, error) {
 	e := &ExtensionDeployment{APIVersion: APIVersion, Kind: ExtensionKind}
 	e.Spec.Registration = filepath.Base(path)
 	r, mistakes := readRegistration(path, false)
-	if len(mistakes) > 0 {
+	if len(mistakes) == 0 && len(r.archive) == 0 {
+		mistakes = Mistakes{registrationMistakeIn(path, "spec.deployment", "its "+deploymentKind+" is not in this file; add "+
+			"it, or name this file as spec.registration in a file of kind "+ExtensionKind+", with binary")}
+	}
+	if len(mistakes) > 0 && (r.name == "" || len(r.archive) == 0) {
 		return landscape.Extension{}, mistakes
 	}
 	e.Metadata.Name = r.name
-	for _, problem := range e.check(filepath.Dir(path)) {
+	problems := e.check(filepath.Dir(path))
+	mistakes = e.registered
+	for _, problem := range problems {
 		mistakes = append(mistakes, registrationMistakeIn(path, problem.Field, message(problem)))
+	}
+	for i := range mistakes {
+		mistakes[i].File = path // as it was given
 	}
 	if len(mistakes) > 0 {
 		return landscape.Extension{}, mistakes.sorted()
@@ -92,8 +100,16 @@ func (e *ExtensionDeployment) check(folder string) field.ErrorList {
 	e.Spec.Name = e.Metadata.Name
 	errs := checkHead(e.APIVersion, e.Kind, ExtensionKind, e.Metadata.Name, maxExtensionName)
 	spec := field.NewPath("spec")
-	if !e.readRegistered(folder) {
-		errs = append(errs, checkResources(spec, e.Spec)...)
+	registered := e.readRegistered(folder)
+	if !registered || len(e.Spec.Resources) > 0 || len(e.registered) == 0 { // else they could not be read
+		for _, problem := range checkResources(spec, e.Spec, registered) {
+			if registered && strings.HasPrefix(problem.Field, spec.Child("resources").String()) {
+				e.registered = append(e.registered,
+					registrationMistakeIn(e.Spec.ResourcesFile, problem.Field, message(problem)))
+			} else {
+				errs = append(errs, problem)
+			}
+		}
 	}
 	errs = append(errs, e.checkPrograms(spec, folder)...)
 	errs = append(errs, checkEnv(spec.Child("env"), e.Spec.Env)...)
@@ -123,17 +139,18 @@ func (e *ExtensionDeployment) readRegistered(folder string) bool {
 	return true
 }
 
-func checkResources(spec *field.Path, e landscape.Extension) field.ErrorList {
+// checkResources says what is wrong with the resources of an extension, which may be those of a ControllerRegistration.
+func checkResources(spec *field.Path, e landscape.Extension, registered bool) field.ErrorList {
 	var errs field.ErrorList
 	if len(e.Resources) == 0 {
-		errs = append(errs, field.Required(spec.Child("resources"),
-			"an extension reconciles something, such as {kind: Extension, type: my-type}"))
+		why := "an extension reconciles something, such as {kind: Extension, type: my-type}"
+		if registered {
+			why += "; no landscape has an object of the kinds " + strings.Join(landscape.UnusedKinds(), ", ")
+		}
+		errs = append(errs, field.Required(spec.Child("resources"), why))
 	}
 	seen := map[string]bool{}
 	for i, resource := range e.Resources {
-		if e.ResourcesFile != "" && slices.Contains(landscape.UnusedKinds(), resource.Kind) {
-			continue // a registration names everything that its extension can do
-		}
 		at := spec.Child("resources").Index(i)
 		if seen[resource.Key()] {
 			errs = append(errs, twice(at, resource.Key(), leaveOne))
@@ -295,18 +312,22 @@ func checkRules(path *field.Path, rules []landscape.Rule) field.ErrorList {
 	return errs
 }
 
-// ExtensionMistakeIn is a mistake in a file about an extension that shows only when it is to run, at the place of the
+// extensionMistakeIn is a mistake in a file about an extension that shows only when it is to run, at the place of the
 // field.
-func ExtensionMistakeIn(file, path, message string) Mistake {
+func extensionMistakeIn(file, path, message string) Mistake {
 	return mistakeIn(file, path, message, &ExtensionDeployment{})
 }
 
-// extensionMistake is such a mistake, in the file of the ControllerRegistration if the field is from there.
-func extensionMistake(file string, e landscape.Extension, path, message string) Mistake {
-	if e.ResourcesFile == file || e.ResourcesFile != "" && strings.HasPrefix(path, "spec.resources") {
+// ExtensionMistake is a mistake in a file about an extension that shows only when it is to run, at the place of the
+// field: in the file of the ControllerRegistration if the field is from there.
+func ExtensionMistake(file string, e landscape.Extension, path, message string) Mistake {
+	if e.ResourcesFile == filepath.Clean(file) {
+		return registrationMistakeIn(file, path, message)
+	}
+	if e.ResourcesFile != "" && strings.HasPrefix(path, "spec.resources") {
 		return registrationMistakeIn(e.ResourcesFile, path, message)
 	}
-	return ExtensionMistakeIn(file, path, message)
+	return extensionMistakeIn(file, path, message)
 }
 
 // ExtensionFlag is the flag --extension, by which commands are given extensions.
@@ -333,17 +354,17 @@ func (f *ExtensionFlag) Parse() ([]landscape.Extension, error) {
 			continue
 		}
 		if other, taken := named[e.Name]; taken {
-			errs = append(errs, extensionMistake(file, e, "metadata.name",
+			errs = append(errs, ExtensionMistake(file, e, "metadata.name",
 				fmt.Sprintf("%q is also the name of the extension in %s; each needs its own", e.Name, other)))
 		}
 		named[e.Name] = file
 		for i, resource := range e.Resources {
 			key := resource.Key()
-			if !resource.Decides() {
+			if !resource.IsPrimary() {
 				continue
 			}
 			if other, taken := reconciled[key]; taken {
-				errs = append(errs, extensionMistake(file, e, fmt.Sprintf("spec.resources[%d]", i),
+				errs = append(errs, ExtensionMistake(file, e, fmt.Sprintf("spec.resources[%d]", i),
 					fmt.Sprintf("%s is reconciled by the extension in %s, too; only one may; another one that acts on its objects "+
 						"has primary: false", key, other)))
 			}
@@ -385,7 +406,7 @@ func (f *ExtensionFlag) checkAsked(extensions []landscape.Extension) []error {
 	for i, e := range extensions {
 		for r, resource := range e.Resources {
 			if how := asking[resource.Kind]; !slices.Contains(asked[resource.Kind], resource.Type) {
-				errs = append(errs, extensionMistake(f.Files[i], e, fmt.Sprintf("spec.resources[%d].type", r), fmt.Sprintf(
+				errs = append(errs, ExtensionMistake(f.Files[i], e, fmt.Sprintf("spec.resources[%d].type", r), fmt.Sprintf(
 					"no %s of the landscape has the type %q, but %q; let the landscape ask for it with spec.%s: "+how.how,
 					resource.Kind, resource.Type, asked[resource.Kind], how.field, resource.Type)))
 			}
@@ -398,7 +419,7 @@ func (f *ExtensionFlag) checkAsked(extensions []landscape.Extension) []error {
 				continue
 			}
 			file, path := f.asker(extensions, asking[kind].field)
-			errs = append(errs, ExtensionMistakeIn(file, path, fmt.Sprintf(
+			errs = append(errs, extensionMistakeIn(file, path, fmt.Sprintf(
 				"asks for the type %q, and nobody reconciles %s of it; known are %q. Add {kind: %s, type: %s} to spec.resources "+
 					"of an extension", one, kind, served, kind, one)))
 		}
@@ -411,7 +432,7 @@ func servedTypes(kind string, extensions []landscape.Extension) []string {
 	served := []string{landscape.ReferenceType(kind)}
 	for _, e := range extensions {
 		for _, resource := range e.Resources {
-			if resource.Kind == kind && resource.Decides() && !slices.Contains(served, resource.Type) {
+			if resource.Kind == kind && resource.IsPrimary() && !slices.Contains(served, resource.Type) {
 				served = append(served, resource.Type)
 			}
 		}

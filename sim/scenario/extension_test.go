@@ -194,7 +194,7 @@ func TestExtensionsSideBySide(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := landscape.ExtensionResource{Kind: "Network", Type: "transplant", Primary: new(bool)}
-	if second.Decides() || !(landscape.ExtensionResource{}).Decides() {
+	if second.IsPrimary() || !(landscape.ExtensionResource{}).IsPrimary() {
 		t.Error("an extension decides unless it is not primary")
 	}
 	_, err := given.Parse()

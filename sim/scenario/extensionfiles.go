@@ -18,10 +18,10 @@ import (
 // manifest; those of charts have hundreds of kilobytes.
 const maxFiles, maxManifest = 1 << 19, 16 << 20
 
-// from is a path as it is from a folder.
+// from is a path as it is from a folder, a clean one.
 func from(folder, path string) string {
 	if filepath.IsAbs(path) {
-		return path
+		return filepath.Clean(path)
 	}
 	return filepath.Join(folder, path)
 }

@@ -41,11 +41,13 @@ func (e *ExtensionDeployment) readChart(spec *field.Path, folder string) field.E
 	}
 	pod := installed.Deployment.Spec.Template.Spec
 	e.Spec.Account = pod.ServiceAccountName
-	return e.fillContainers(spec, append(slices.Clone(pod.InitContainers), pod.Containers...), len(pod.Containers))
+	return e.fillContainers(spec, at, append(slices.Clone(pod.InitContainers), pod.Containers...), len(pod.Containers))
 }
 
-// fillContainers says for each container of a pod what runs in it: what the file says, or the image of the chart.
-func (e *ExtensionDeployment) fillContainers(spec *field.Path, inPod []corev1.Container, lasting int) field.ErrorList {
+// fillContainers says for each container of a pod what runs in it: what the file says, or the image of the chart, which
+// is the field at.
+func (e *ExtensionDeployment) fillContainers(spec, at *field.Path, inPod []corev1.Container,
+	lasting int) field.ErrorList {
 	var errs field.ErrorList
 	var names []string
 	for _, c := range inPod {
@@ -54,6 +56,7 @@ func (e *ExtensionDeployment) fillContainers(spec *field.Path, inPod []corev1.Co
 	given := map[string]landscape.ExtensionContainer{}
 	for i, c := range e.Spec.Containers {
 		at := spec.Child("containers").Index(i)
+		c.Field = at.String()
 		if !slices.Contains(names, c.Name) {
 			errs = append(errs, field.NotSupported(at.Child("name"), c.Name, names))
 			continue
@@ -69,14 +72,22 @@ func (e *ExtensionDeployment) fillContainers(spec *field.Path, inPod []corev1.Co
 			return append(errs, field.Forbidden(spec.Child("containers"), "the chart has the containers "+
 				strings.Join(names, ", ")+"; say here what runs in each, and with which args"))
 		}
-		given[only] = landscape.ExtensionContainer{Name: only, Binary: e.Spec.Binary, Image: e.Spec.Image,
-			Args: e.Spec.Args}
+		said := landscape.ExtensionContainer{Name: only, Binary: e.Spec.Binary, Image: e.Spec.Image, Args: e.Spec.Args}
+		switch {
+		case said.Binary != "":
+			said.Field = spec.Child("binary").String()
+		case said.Image != "":
+			said.Field = spec.Child("image").String()
+		default: // what runs is from the chart
+			said.Field = at.String()
+		}
+		given[only] = said
 	}
 	var all []landscape.ExtensionContainer
 	for _, c := range inPod {
 		said, is := given[c.Name]
 		if !is {
-			said.Name = c.Name
+			said.Name, said.Field = c.Name, at.String()
 		}
 		if said.Binary == "" && said.Image == "" {
 			said.Image = c.Image

@@ -24,19 +24,20 @@ const maxSize = 1 << 20
 
 // ParseFile reads a scenario from a file; see Parse.
 func ParseFile(path string, extensions ...landscape.Extension) (*Scenario, error) {
-	content, err := readFile(path)
+	content, err := readFile(path, maxSize)
 	if err != nil {
 		return nil, fmt.Errorf("read the scenario: %w", err)
 	}
 	return Parse(path, content, extensions...)
 }
 
-func readFile(path string) ([]byte, error) {
+// readFile of at most so many bytes.
+func readFile(path string, most int64) ([]byte, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return nil, fmt.Errorf("open %s: it is a folder; give the files in it, such as %s", path,
 			filepath.Join(path, "*.yaml"))
 	}
-	return userfile.Read(path, maxSize)
+	return userfile.Read(path, most)
 }
 
 // Parse reads a scenario, fills in the defaults and checks it. The name of the file stands in the errors, which are
@@ -106,7 +107,7 @@ func MistakeIn(file, path, message string) Mistake {
 func mistakeIn(file, path, message string, form any) Mistake {
 	object := reflect.ValueOf(form).Elem()
 	m := Mistake{File: file, Line: 1, Field: path, Message: message}
-	content, err := readFile(file)
+	content, err := readFile(file, maxSize)
 	if err != nil {
 		return m // it was there a moment ago; the field still says where to look
 	}

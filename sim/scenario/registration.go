@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -54,7 +55,7 @@ type helmDeployment struct {
 	} `json:"ociRepository,omitempty"`
 }
 
-// document of a registration's file, with the places of its fields.
+// registeredDocument is a document of a registration's file, with the places of its fields.
 type registeredDocument struct {
 	fields map[string]any
 	places *decoder
@@ -65,7 +66,9 @@ func (d registeredDocument) is(kind string) bool { return d.fields["kind"] == ki
 // registration is what the file of a ControllerRegistration says of an extension.
 type registration struct {
 	name      string
-	resources []landscape.ExtensionResource
+	resources []landscape.ExtensionResource // of kinds that landscapes have
+	deployed  string                        // name of its ControllerDeployment; empty if it names none
+	found     bool                          // the ControllerDeployment is in the file
 	archive   []byte
 	values    map[string]any
 	notes     []string
@@ -109,7 +112,7 @@ func isRegistration(content []byte) bool {
 
 // readRegistration reads the file of a ControllerRegistration. The file of an extension may have a chart of its own.
 func readRegistration(file string, ownChart bool) (registration, Mistakes) {
-	content, err := userfile.Read(file, maxRegistration)
+	content, err := readFile(file, maxRegistration)
 	if err != nil {
 		return registration{}, Mistakes{{File: file, Line: 1, Message: err.Error()}}
 	}
@@ -127,6 +130,7 @@ func readRegistration(file string, ownChart bool) (registration, Mistakes) {
 				Message: message(problem)})
 		}
 	}
+	var deployments []registeredDocument
 	for _, d := range all {
 		switch {
 		case d.is(registrationKind):
@@ -136,11 +140,14 @@ func readRegistration(file string, ownChart bool) (registration, Mistakes) {
 			}
 			add(d, r.readResources(d))
 		case d.is(deploymentKind):
-			add(d, r.readDeployment(d, ownChart))
+			deployments = append(deployments, d)
 		default:
 			add(d, field.ErrorList{field.NotSupported(field.NewPath("kind"), fmt.Sprint(d.fields["kind"]),
 				[]string{registrationKind, deploymentKind})})
 		}
+	}
+	for _, d := range deployments {
+		add(d, r.readDeployment(d, ownChart))
 	}
 	if registered == 0 && len(mistakes) == 0 {
 		mistakes = Mistakes{{File: file, Line: 1, Message: "has no " + registrationKind + "; add the one of the extension"}}
@@ -154,7 +161,13 @@ func (r *registration) readResources(d registeredDocument) field.ErrorList {
 		return errs
 	}
 	r.name = object.Name
-	for _, resource := range object.Spec.Resources {
+	var errs field.ErrorList
+	spec := field.NewPath("spec")
+	for i, resource := range object.Spec.Resources {
+		if timeout := resource.ReconcileTimeout; timeout != nil && timeout.Duration <= 0 {
+			errs = append(errs, field.Invalid(spec.Child("resources").Index(i).Child("reconcileTimeout"),
+				timeout.Duration.String(), "must be above 0, or be left out"))
+		}
 		one := landscape.ExtensionResource{
 			Kind: resource.Kind, Type: resource.Type, Primary: resource.Primary, Lifecycle: resource.Lifecycle,
 			ReconcileTimeout: ptr.Deref(resource.ReconcileTimeout, metav1.Duration{}), AutoEnable: resource.AutoEnable,
@@ -163,10 +176,17 @@ func (r *registration) readResources(d registeredDocument) field.ErrorList {
 		}
 		if slices.Contains(landscape.UnusedKinds(), one.Kind) {
 			r.note("%s %s: no landscape has an object of this kind", one.Kind, one.Type)
+			continue // a registration names everything that its extension can do
 		}
 		r.resources = append(r.resources, one)
 	}
 	if deployed := object.Spec.Deployment; deployed != nil {
+		for _, ref := range deployed.DeploymentRefs {
+			r.deployed = cmp.Or(r.deployed, ref.Name)
+		}
+		if refs := len(deployed.DeploymentRefs); refs > 1 {
+			errs = append(errs, field.TooMany(spec.Child("deployment", "deploymentRefs"), refs, 1))
+		}
 		if deployed.Policy != nil && *deployed.Policy != gardencorev1beta1.ControllerDeploymentPolicyAlways {
 			r.note("spec.deployment.policy: %s has no effect; the extension runs on every seed", *deployed.Policy)
 		}
@@ -174,11 +194,6 @@ func (r *registration) readResources(d registeredDocument) field.ErrorList {
 			r.note("spec.deployment.seedSelector: has no effect; the extension runs on every seed")
 		}
 	}
-	errs := checkResources(field.NewPath("spec"), landscape.Extension{Resources: r.resources,
-		ResourcesFile: registrationKind})
-	r.resources = slices.DeleteFunc(r.resources, func(one landscape.ExtensionResource) bool {
-		return slices.Contains(landscape.UnusedKinds(), one.Kind)
-	})
 	return errs
 }
 
@@ -191,6 +206,15 @@ func (r *registration) readDeployment(d registeredDocument, ownChart bool) field
 	if errs := checkRegistered("v1beta1 v1", d, object); len(errs) > 0 {
 		return errs
 	}
+	switch name := field.NewPath("metadata", "name"); {
+	case r.name == "": // what the registration names is not known
+	case object.Name != r.deployed:
+		return field.ErrorList{field.Invalid(name, object.Name, fmt.Sprintf("is not the one that the %s %q names in "+
+			"spec.deployment.deploymentRefs; name it there, or leave it out", registrationKind, r.name))}
+	case r.found:
+		return field.ErrorList{twice(name, object.Name, leaveOne)}
+	}
+	r.found = true
 	if object.Type != "" && object.Type != "helm" {
 		return field.ErrorList{field.NotSupported(field.NewPath("type"), object.Type, []string{"helm"})}
 	}
@@ -238,7 +262,8 @@ func registrationMistakeIn(file, path, message string) Mistake {
 	all, _ := registeredDocuments(content)
 	for _, d := range all {
 		if d.is(registrationKind) {
-			at := d.places.placeOf(d.withUnused(path))
+			m.Field = d.withUnused(path)
+			at := d.places.placeOf(m.Field)
 			m.Line, m.Column = at.line, at.column
 		}
 	}

@@ -82,7 +82,8 @@ func TestParseExtension_ControllerRegistration_IsAnExtension(t *testing.T) {
 	if diff := cmp.Diff(want, got.Resources); diff != "" {
 		t.Errorf("resources (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]landscape.ExtensionContainer{{Name: "vault", Image: "example.org/vault:v1"}},
+	if diff := cmp.Diff([]landscape.ExtensionContainer{{Name: "vault", Image: "example.org/vault:v1",
+		Field: "spec.registration"}},
 		got.Containers); diff != "" || got.Name != "vault" || got.Account != "gardener-extension-vault" {
 		t.Errorf("%s with account %s, containers (-want +got):\n%s", got.Name, got.Account, diff)
 	}
@@ -103,7 +104,8 @@ spec: {registration: vault.yaml, binary: vault, args: [--verbose]}
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]landscape.ExtensionContainer{{Name: "vault",
-		Binary: filepath.Join(filepath.Dir(file), "vault"), Args: []string{"--verbose"}}}, got.Containers); diff != "" {
+		Binary: filepath.Join(filepath.Dir(file), "vault"), Args: []string{"--verbose"},
+		Field: "spec.binary"}}, got.Containers); diff != "" {
 		t.Errorf("containers (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(want, got.Resources); diff != "" || got.Name != "mine" {
@@ -128,9 +130,23 @@ func TestParseExtension_MistakesInRegistrations_HavePlaceAndRemedy(t *testing.T)
 				"spec.chart in a file of kind ExtensionDeployment that has this file as spec.registration"},
 		"no chart": {"  rawChart: CHART\n", "",
 			"helm: Invalid value: give the chart in base64, or name it with spec.chart"},
-		"not a chart":  {"CHART", "aGVsbG8=", "spec.registration: Invalid value"},
-		"a second one": {"kind: ControllerDeployment", "kind: ControllerRegistration", "apiVersion: Unsupported value"},
-		"a long name":  {"metadata: {name: vault}\nspec", "metadata: {name: A}\nspec", "metadata.name: Invalid value"},
+		"not a chart": {"CHART", "aGVsbG8=", "spec.registration: Invalid value"},
+		"a second one": {"kind: ControllerDeployment", "kind: ControllerRegistration",
+			":9:7: kind: Forbidden: is a second one; an extension has one"},
+		"a deployment that it does not name": {"deploymentRefs: [{name: vault}]", "deploymentRefs: [{name: other}]",
+			`:3:18: metadata.name: Invalid value: "vault": is not the one that the ControllerRegistration "vault" names in ` +
+				"spec.deployment.deploymentRefs; name it there, or leave it out"},
+		"a deployment that nobody names": {", deploymentRefs: [{name: vault}]", "", ":3:18: metadata.name: Invalid value"},
+		"several deployments": {"deploymentRefs: [{name: vault}]", "deploymentRefs: [{name: vault}, {name: other}]",
+			":12:48: spec.deployment.deploymentRefs: Too many: 2: must have at most 1 item"},
+		"two deployments of a name": {"---\n", "---\n{apiVersion: core.gardener.cloud/v1, kind: ControllerDeployment, " +
+			"metadata: {name: vault}, helm: {rawChart: aGVsbG8=}}\n---\n", `:8:83: metadata.name: Duplicate value: "vault"`},
+		"no time at all": {"reconcileTimeout: 30s", "reconcileTimeout: 0s",
+			`:18:23: spec.resources[1].reconcileTimeout: Invalid value: "0s": must be above 0, or be left out`},
+		"nothing that a landscape has": {"kind: Extension\n", "kind: Bastion\n",
+			":13:3: spec.resources: Required value: an extension reconciles something, such as " +
+				"{kind: Extension, type: my-type}; no landscape has an object of the kinds Bastion, SelfHostedShootExposure"},
+		"a long name": {"metadata: {name: vault}\nspec", "metadata: {name: A}\nspec", "metadata.name: Invalid value"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -143,6 +159,70 @@ func TestParseExtension_MistakesInRegistrations_HavePlaceAndRemedy(t *testing.T)
 				t.Errorf("error %v, want %q", err, c.want)
 			}
 		})
+	}
+}
+
+func TestParseExtension_FieldsOfOwnFile_HoldWithARegistration(t *testing.T) {
+	t.Parallel()
+	const own = `apiVersion: transplant.dev/v1alpha1
+kind: ExtensionDeployment
+metadata: {name: mine}
+spec:
+  registration: vault.yaml
+  binary: vault
+`
+	deployment, alone, _ := strings.Cut(registered, "---\n")
+	for name, c := range map[string]struct{ registration, own, want string }{
+		"alone": {alone, own, ""},
+		"nothing configured": {strings.Replace(registered, "kind: Extension\n    type: vault\n    autoEnable: [shoot]\n"+
+			"    reconcileTimeout: 30s\n    workerlessSupported: true\n    lifecycle: {migrate: AfterKubeAPIServer}",
+			"kind: Network\n    type: transplant", 1), own + "  providerConfig: {a: b}\n",
+			"own.yaml:7:19: spec.providerConfig: Forbidden: shoots have one for Extensions alone"},
+		"nothing that a landscape has": {strings.Replace(registered, "kind: Extension\n", "kind: Bastion\n", 1), own,
+			"vault.yaml:13:3: spec.resources: Required value"},
+		"no registration": {deployment, own, "vault.yaml:1: has no ControllerRegistration"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			folder := filepath.Dir(registrationFile(t, c.registration))
+			file := filepath.Join(folder, "own.yaml")
+			if err := os.WriteFile(file, []byte(c.own), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, err := scenario.ParseExtension(file)
+			if c.want == "" {
+				if err != nil {
+					t.Error(err)
+				}
+			} else if err == nil || !strings.HasPrefix(err.Error(), filepath.Join(folder, c.want)) {
+				t.Errorf("error %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestParseExtension_WhatCannotStandAlone_SaysWhereItBelongs(t *testing.T) {
+	t.Parallel()
+	_, alone, _ := strings.Cut(registered, "---\n")
+	file := registrationFile(t, alone)
+	for path, want := range map[string]string{
+		file: file + ":5:15: spec.deployment: its ControllerDeployment is not in this file; add it, or name this file as " +
+			"spec.registration in a file of kind ExtensionDeployment, with binary",
+		filepath.Dir(file): "it is a folder; give the files in it, such as " + filepath.Join(filepath.Dir(file), "*.yaml"),
+	} {
+		if _, err := scenario.ParseExtension(path); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}
+
+func TestExtensionFlag_TwoOfAName_ArePlacedInTheRegistrationAsGiven(t *testing.T) {
+	file := registrationFile(t, registered)
+	t.Chdir(filepath.Dir(file))
+	f := scenario.ExtensionFlag{Files: []string{"./vault.yaml", "./vault.yaml"}}
+	const want = `./vault.yaml:10:18: metadata.name: "vault" is also the name of the extension in ./vault.yaml`
+	if _, err := f.Parse(); err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("error %v, want %q", err, want)
 	}
 }
 

@@ -89,7 +89,7 @@ func extensionNamespaces(extensions []landscape.Extension) []string {
 	var all []string
 	for _, e := range extensions {
 		for _, resource := range e.Resources {
-			if resource.Decides() {
+			if resource.IsPrimary() {
 				all = append(all, resource.Key()+"="+e.Namespace())
 			}
 		}
@@ -106,7 +106,7 @@ func backupExtensions(extensions []landscape.Extension) []string {
 	left := sets.New(extensionsv1alpha1.BackupBucketResource, extensionsv1alpha1.BackupEntryResource)
 	for _, e := range extensions {
 		for _, resource := range e.Resources {
-			if left.Has(resource.Kind) && resource.Decides() {
+			if left.Has(resource.Kind) && resource.IsPrimary() {
 				left.Delete(resource.Kind)
 				all = append(all, accountOf(e))
 			}

@@ -53,14 +53,12 @@ func (*Kind) Hosts(ctx context.Context, e landscape.Extension) (field string, er
 
 // eachProgram checks all programs of an extension, up to the first that is not right.
 func eachProgram(e landscape.Extension, check func(landscape.ExtensionContainer) error) (field string, err error) {
-	for i, program := range e.Programs() {
+	for _, program := range e.Programs() {
 		if err := check(program); err != nil {
 			if e.HasChart() {
-				field, err = fmt.Sprintf("spec.containers[%d]", i), fmt.Errorf("container %q: %w", program.Name, err)
-			} else if field = "spec.binary"; program.Binary == "" {
-				field = "spec.image"
+				err = fmt.Errorf("container %q: %w", program.Name, err)
 			}
-			return field, err
+			return program.Field, err
 		}
 	}
 	return "", nil
