@@ -77,7 +77,8 @@ one by its name. docs/scenarios.md explains how to write one.`,
 			root.AddCommand(command)
 		}
 	}
-	buckets, chaosMesh, extensions := &environment.Buckets{}, &environment.ChaosMesh{}, &backend.Extensions{}
+	buckets, chaosMesh := &environment.Buckets{}, &environment.ChaosMesh{}
+	extensions := &backend.Extensions{Warnings: os.Stderr}
 	prepared := func() (*environment.Environment, error) {
 		s := environment.New(environment.ScenarioSettings)
 		s.Buckets, s.ChaosMesh = buckets, chaosMesh

@@ -77,6 +77,31 @@ spec:
 	}
 }
 
+func TestValidate_FieldsWithoutEffect_AreNamedOnce(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	file := filepath.Join(folder, "vault.yaml")
+	if err := errors.Join(os.WriteFile(filepath.Join(folder, "vault"), nil, 0o755),
+		os.WriteFile(filepath.Join(folder, "registration.yaml"), []byte(`apiVersion: core.gardener.cloud/v1beta1
+kind: ControllerRegistration
+metadata: {name: vault}
+spec: {resources: [{kind: Bastion, type: vault}, {kind: Extension, type: vault}]}
+`), 0o600), os.WriteFile(file, []byte(`apiVersion: transplant.dev/v1alpha1
+kind: ExtensionDeployment
+metadata: {name: vault}
+spec: {registration: registration.yaml, binary: vault}
+`), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	one := scene(t, folder, "one", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]")
+	two := scene(t, folder, "two", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]")
+	out, err := asked(t, NewValidateCommand(map[string]Backend{"embedded": hosting{small: &small{t: t}}}),
+		"--extension", file, one, two)
+	if want := "warning: " + file + ": Bastion vault: no landscape has"; err != nil || strings.Count(out, want) != 1 {
+		t.Errorf("%v\n%s\nwant once %q", err, out, want)
+	}
+}
+
 // What is shown with the verdict is all that it takes to run the scenario again.
 func TestTheVerdictShowsTheFilesOfExtensions(t *testing.T) {
 	t.Parallel()

@@ -28,7 +28,8 @@ These are mistakes, too:
 - Something that the backend cannot do, as in the command run. Give the --backend of your runs.
 - A goal or a deadline that the file's own settings put out of reach. The command run only warns of it.
 
-The command warns of promises that the scenario never tests.
+The command warns of promises that the scenario never tests, and of fields of an extension's
+ControllerRegistration that have no effect.
 
 The exit code is 2 if there is a mistake.`,
 		Args: r.checkArguments,
@@ -38,11 +39,16 @@ The exit code is 2 if there is a mistake.`,
 				return notRun{err}
 			}
 			var errs []error
+			noted := false
 			for _, file := range files {
 				p, err := r.accept(command.Context(), []string{file})
 				if err != nil {
 					errs = append(errs, err)
 					continue
+				}
+				if !noted { // all have the same extensions
+					r.extensions.WriteNotes(command.OutOrStdout(), p.read[0].Spec.Landscape.Extensions)
+					noted = true
 				}
 				warnings, err := r.warnings(p.read[0], file)
 				if err != nil {
@@ -174,11 +180,7 @@ func (r *runner) warnings(s *scenario.Scenario, file string) ([]warning, error) 
 // it is missed is an answer, too.
 func (r *runner) warn(to io.Writer, p *plan) error {
 	if len(p.read) > 0 { // all have the same extensions
-		for i, e := range p.read[0].Spec.Landscape.Extensions {
-			for _, note := range e.Notes {
-				fmt.Fprintf(to, "warning: %s: %s\n", r.extensions.Files[i], note)
-			}
-		}
+		r.extensions.WriteNotes(to, p.read[0].Spec.Landscape.Extensions)
 	}
 	for _, s := range p.read {
 		warnings, err := r.warnings(s, p.from[s.Metadata.Name])

@@ -3,6 +3,7 @@ package scenario
 import (
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -376,6 +377,15 @@ func (f *ExtensionFlag) Parse() ([]landscape.Extension, error) {
 		return nil, errors.Join(errs...)
 	}
 	return extensions, errors.Join(f.checkAsked(extensions)...)
+}
+
+// WriteNotes says what of the files of these extensions, which Parse has read, has no effect: a line each.
+func (f *ExtensionFlag) WriteNotes(to io.Writer, extensions []landscape.Extension) {
+	for i, e := range extensions {
+		for _, note := range e.Notes {
+			fmt.Fprintf(to, "warning: %s: %s\n", f.Files[i], note)
+		}
+	}
 }
 
 // Fields of an extension that change objects of the landscape.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 	"github.com/transplant-sim/transplant/clusters/executable"
@@ -67,6 +68,7 @@ func eachProgram(e landscape.Extension, check func(landscape.ExtensionContainer)
 // Extensions are those that a landscape is brought up with.
 type Extensions struct {
 	scenario.ExtensionFlag
+	Warnings io.Writer // takes what of the files has no effect, when they are checked. Never nil
 }
 
 // Check says what is wrong with them, on a backend and these seeds.
@@ -75,6 +77,7 @@ func (x *Extensions) Check(ctx context.Context, backend string, seeds []string) 
 	if err != nil {
 		return err
 	}
+	x.WriteNotes(x.Warnings, own)
 	l := landscape.Landscape{Extensions: own}
 	for _, seed := range seeds {
 		l.Seeds = append(l.Seeds, landscape.Seed{Name: seed})

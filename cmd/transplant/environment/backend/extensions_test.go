@@ -22,6 +22,12 @@ func TestHosts_ThirdPartyExtension_DependsOnTheBackend(t *testing.T) {
 	if _, err := (&Embedded{}).Hosts(t.Context(), ofProgram); err != nil {
 		t.Errorf("embedded, of a program: %v", err)
 	}
+	charted := landscape.Extension{Name: "c", Chart: "c", Containers: []landscape.ExtensionContainer{
+		{Name: "first", Binary: "/bin/sh", Field: "spec.containers[0]"}, {Name: "other", Image: "i", Field: "spec.chart"}}}
+	if field, err := (&Embedded{}).Hosts(t.Context(), charted); err == nil || field != "spec.chart" ||
+		!strings.Contains(err.Error(), `container "other"`) {
+		t.Errorf("embedded, of a chart with an image: %s: %v", field, err)
+	}
 	missing := landscape.Extension{Name: "vault", Binary: filepath.Join(t.TempDir(), "vault-controller")}
 	for name, host := range map[string]run.Host{"kind": &Kind{}, "embedded": &Embedded{}} {
 		if field, err := host.Hosts(t.Context(), missing); !errors.Is(err, os.ErrNotExist) || field != "spec.binary" {
@@ -36,12 +42,16 @@ func TestExtensionsThatAreGivenToUpAreChecked(t *testing.T) {
 	folder := t.TempDir()
 	program, file := filepath.Join(folder, "program"), filepath.Join(folder, "gateway.yaml")
 	text := "apiVersion: transplant.dev/v1alpha1\nkind: ExtensionDeployment\nmetadata: {name: gateway}\nspec: " +
-		"{resources: [{kind: Extension, type: gate}], binary: program}\n"
+		"{registration: registration.yaml, binary: program}\n"
+	registration := "{apiVersion: core.gardener.cloud/v1beta1, kind: ControllerRegistration, metadata: {name: gateway}, " +
+		"spec: {resources: [{kind: Bastion, type: gate}, {kind: Extension, type: gate}]}}\n"
 	if err := errors.Join(os.WriteFile(program, []byte("#!/bin/sh\n"), 0o755),
+		os.WriteFile(filepath.Join(folder, "registration.yaml"), []byte(registration), 0o600),
 		os.WriteFile(file, []byte(text), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	given := Extensions{}
+	var warnings strings.Builder
+	given := Extensions{Warnings: &warnings}
 	given.Files = []string{file}
 	if err := given.Check(t.Context(), "embedded", []string{"a", "b"}); err == nil || !strings.Contains(err.Error(),
 		`"gateway-a" would be two actors`) {
@@ -49,5 +59,8 @@ func TestExtensionsThatAreGivenToUpAreChecked(t *testing.T) {
 	}
 	if err := given.Check(t.Context(), "embedded", nil); err != nil {
 		t.Errorf("without seeds: %v", err)
+	}
+	if want := "warning: " + file + ": Bastion gate: no landscape has"; !strings.Contains(warnings.String(), want) {
+		t.Errorf("%q is not in\n%s", want, warnings.String())
 	}
 }
