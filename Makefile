@@ -138,7 +138,7 @@ mutants: build controlplane ## Plant bugs one by one, in the product and then in
 	go run ./e2e/mutants -out out/mutants -timeout-multiplier $(TIMEOUT_MULTIPLIER) $(MUTANTS)
 
 .PHONY: example-extensions
-example-extensions: build controlplane ## Run the extensions of docs/extensions in all their scenarios, and with all their bad habits (hours)
+example-extensions: build controlplane ## Run the extensions of docs/extensions in all their scenarios, and with all their planted bugs (hours)
 	TRANSPLANT_EXAMPLES=all go test -short=false -run 'ExampleExtensions' -parallel 1 -count=1 -timeout 12h -v ./e2e
 
 .PHONY: catalogue

@@ -80,7 +80,7 @@ func TestThirdPartyExtension_MovedWithItsShoot_IsJudged(t *testing.T) {
 			t.Errorf("%s with %v, want Passed: %+v %v", report.Verdict, report.Extensions, report.Violations, report.Reasons)
 		}
 	})
-	t.Run("with a bad habit", func(t *testing.T) {
+	t.Run("with a planted bug", func(t *testing.T) {
 		replace(t, file, `name: FORGETFUL, value: "false"`, `name: FORGETFUL, value: "true"`)
 		report, _ := runWith(t, file, planned)
 		if report.Verdict != verdict.Failed {

@@ -16,7 +16,7 @@ import (
 )
 
 func main() {
-	switch habit := os.Args[len(os.Args)-1]; habit {
+	switch fault := os.Args[len(os.Args)-1]; fault {
 	case "ends":
 		fmt.Println("starting the extension")
 		fmt.Fprintln(os.Stderr, "cannot read the configuration: no such setting")
@@ -33,7 +33,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, askForKind())
 		waitForSignal()
 	default:
-		fmt.Fprintf(os.Stderr, "unknown habit %q\n", habit)
+		fmt.Fprintf(os.Stderr, "unknown fault %q\n", fault)
 		os.Exit(2)
 	}
 }

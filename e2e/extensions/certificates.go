@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -37,7 +39,7 @@ var _ actuator[*extensionsv1alpha1.Extension] = certificates{}
 
 func addCertificates(p *program) error {
 	c := certificates{p, userObjects{program: p, ofType: certificatesType, group: "certificates.example.org",
-		kind: "Certificate", resource: "certificates"}}
+		kind: "Certificate", resource: "certificates", outcomes: &sync.Map{}}}
 	c.requests.serve = c.issue
 	if err := c.requests.add(); err != nil {
 		return err
@@ -76,7 +78,7 @@ func (c certificates) reconcile(ctx context.Context, obj *extensionsv1alpha1.Ext
 			return fmt.Errorf("make the authority: %w", err)
 		}
 	}
-	if c.habit == namesSeed {
+	if c.planted == namesSeed {
 		state.Seed = c.seed
 	}
 	// The state is written before anything is made with it: after a crash in between, the same is made.
@@ -112,8 +114,8 @@ func (c certificates) issue(ctx context.Context, shoot client.Client, obj *exten
 	}))
 }
 
-func (c certificates) deployed(*extensionsv1alpha1.Extension) (gardencorev1beta1.ConditionType, []managed) {
-	return gardencorev1beta1.ShootSystemComponentsHealthy, []managed{c.shoot()}
+func (c certificates) deployed(*extensionsv1alpha1.Extension) (gardencorev1beta1.ConditionType, []checked) {
+	return gardencorev1beta1.ShootSystemComponentsHealthy, []checked{c.shoot(), c.requests}
 }
 
 func (c certificates) migrate(ctx context.Context, obj *extensionsv1alpha1.Extension) error {
@@ -136,11 +138,14 @@ func (c certificates) addFile(ctx context.Context, request admission.Request) ad
 	if err := json.Unmarshal(request.Object.Raw, config); err != nil {
 		return admission.Errored(http.StatusBadRequest, err)
 	}
-	if c.habit == stopsWebhook {
+	if c.planted == stopsWebhook {
 		obj := &extensionsv1alpha1.Extension{}
 		key := client.ObjectKey{Namespace: request.Namespace, Name: certificatesType}
-		if err := c.Get(ctx, key, obj); err != nil || migrated(obj) {
-			return admission.Errored(http.StatusInternalServerError, fmt.Errorf("the shoot has no certificates: %w", err))
+		if err := c.Get(ctx, key, obj); err != nil {
+			return admission.Errored(http.StatusInternalServerError, fmt.Errorf("read the Extension: %w", err))
+		}
+		if migrated(obj) {
+			return admission.Errored(http.StatusInternalServerError, errors.New("the shoot has no certificates"))
 		}
 	}
 	const path = "/etc/certificates/issuer"

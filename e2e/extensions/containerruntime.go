@@ -36,8 +36,8 @@ func (c containerRuntime) reconcile(ctx context.Context, obj *extensionsv1alpha1
 }
 
 func (c containerRuntime) deployed(obj *extensionsv1alpha1.ContainerRuntime) (gardencorev1beta1.ConditionType,
-	[]managed) {
-	return gardencorev1beta1.ShootSystemComponentsHealthy, []managed{c.resource(obj)}
+	[]checked) {
+	return gardencorev1beta1.ShootSystemComponentsHealthy, []checked{c.resource(obj)}
 }
 
 func (c containerRuntime) migrate(ctx context.Context, obj *extensionsv1alpha1.ContainerRuntime) error {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -90,7 +91,7 @@ func (r *reconciler[T]) isDue(obj T) bool {
 		return false
 	}
 	if migrated(obj) && asked != constants.GardenerOperationMigrate && asked != constants.GardenerOperationRestore {
-		return r.habit == reconcilesAfterMigrate && obj.GetDeletionTimestamp() == nil // else it is another seed's
+		return r.planted == reconcilesAfterMigrate && obj.GetDeletionTimestamp() == nil // else it is another seed's
 	}
 	requests := []string{constants.GardenerOperationReconcile, constants.GardenerOperationMigrate,
 		constants.GardenerOperationRestore}
@@ -128,25 +129,24 @@ type actionError struct{ cause error }
 func (e *actionError) Error() string { return e.cause.Error() }
 
 func (r *reconciler[T]) act(ctx context.Context, obj T, operation gardencorev1beta1.LastOperationType) error {
+	asked := obj.GetAnnotations()[constants.GardenerOperation]
 	switch operation {
 	case gardencorev1beta1.LastOperationTypeMigrate:
-		return r.release(ctx, obj)
+		return r.release(ctx, obj, asked)
 	case gardencorev1beta1.LastOperationTypeDelete:
 		return r.delete(ctx, obj)
 	}
 	restores := operation == gardencorev1beta1.LastOperationTypeRestore
 	if !restores {
-		if err := r.answer(ctx, obj); err != nil {
+		if err := r.answer(ctx, obj, asked); err != nil {
 			return err
 		}
 	}
-	if controllerutil.AddFinalizer(obj, r.kind.Finalizer) {
-		if err := r.Update(ctx, obj); err != nil {
-			return fmt.Errorf("add the finalizer: %w", err)
-		}
+	if err := r.patch(ctx, obj, func() { controllerutil.AddFinalizer(obj, r.kind.Finalizer) }); err != nil {
+		return fmt.Errorf("add the finalizer: %w", err)
 	}
-	forgets := r.habit == forgetsState ||
-		r.habit == forgetsNetwork && r.kind.Name == extensionsv1alpha1.InfrastructureResource
+	forgets := r.planted == forgetsState ||
+		r.planted == forgetsNetwork && r.kind.Name == extensionsv1alpha1.InfrastructureResource
 	reconcile := r.actuator.reconcile
 	if restores && forgets {
 		reconcile = func(ctx context.Context, obj T) error {
@@ -159,30 +159,29 @@ func (r *reconciler[T]) act(ctx context.Context, obj T, operation gardencorev1be
 	}
 	// An Infrastructure answers before its success is written, all others after it.
 	if restores && r.kind.Name == extensionsv1alpha1.InfrastructureResource {
-		if err := r.answer(ctx, obj); err != nil {
+		if err := r.answer(ctx, obj, asked); err != nil {
 			return err
 		}
 	}
 	if err := r.succeeded(ctx, obj, operation); err != nil {
 		return err
 	}
-	return r.answer(ctx, obj)
+	return r.answer(ctx, obj, asked)
 }
 
 // release writes success, then gives the object up, then answers the request.
-func (r *reconciler[T]) release(ctx context.Context, obj T) error {
+func (r *reconciler[T]) release(ctx context.Context, obj T, asked string) error {
 	const operation = gardencorev1beta1.LastOperationTypeMigrate
 	if err := r.run(ctx, obj, operation, r.migrate); err != nil {
 		return err
 	}
 	giveUp := func() error {
-		obj.SetFinalizers(nil)
-		if err := r.Update(ctx, obj); err != nil {
+		if err := r.patch(ctx, obj, func() { obj.SetFinalizers(nil) }); err != nil {
 			return fmt.Errorf("give the object up: %w", err)
 		}
-		return r.answer(ctx, obj)
+		return r.answer(ctx, obj, asked)
 	}
-	if r.habit == finalizerFirst {
+	if r.planted == finalizerFirst {
 		if err := giveUp(); err != nil {
 			return err
 		}
@@ -201,8 +200,7 @@ func (r *reconciler[T]) delete(ctx context.Context, obj T) error {
 	if err := r.run(ctx, obj, gardencorev1beta1.LastOperationTypeDelete, r.remove); err != nil {
 		return err
 	}
-	controllerutil.RemoveFinalizer(obj, r.kind.Finalizer)
-	return client.IgnoreNotFound(r.Update(ctx, obj))
+	return r.patch(ctx, obj, func() { controllerutil.RemoveFinalizer(obj, r.kind.Finalizer) })
 }
 
 // run says what is being done, and does it.
@@ -245,25 +243,38 @@ func (r *reconciler[T]) status(ctx context.Context, obj T, operation gardencorev
 	})
 }
 
-// answer takes the request off.
-func (r *reconciler[T]) answer(ctx context.Context, obj T) error {
-	if _, asked := obj.GetAnnotations()[constants.GardenerOperation]; !asked {
+// answer takes the request off that was served, and not another one that came since.
+func (r *reconciler[T]) answer(ctx context.Context, obj T, served string) error {
+	if obj.GetAnnotations()[constants.GardenerOperation] != served {
 		return nil
 	}
-	before := obj.DeepCopyObject().(client.Object)
-	annotations := obj.GetAnnotations()
-	delete(annotations, constants.GardenerOperation)
-	obj.SetAnnotations(annotations)
-	if err := r.Patch(ctx, obj, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+	if err := r.patch(ctx, obj, func() {
+		annotations := obj.GetAnnotations()
+		delete(annotations, constants.GardenerOperation)
+		obj.SetAnnotations(annotations)
+	}); err != nil {
 		return fmt.Errorf("take the request off: %w", err)
 	}
 	return nil
 }
 
-func patchStatus(ctx context.Context, c client.Client, obj client.Object, change func()) error {
+// patch writes what a change of the metadata differs in, so that fields which our types lack stay. Whoever has changed
+// the object meanwhile, such as by another request, makes it fail with a conflict. The object may be gone.
+func (r *reconciler[T]) patch(ctx context.Context, obj T, change func()) error {
+	before := obj.DeepCopyObject().(T)
+	change()
+	if equality.Semantic.DeepEqual(before, obj) {
+		return nil
+	}
+	return client.IgnoreNotFound(r.Patch(ctx, obj,
+		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
+}
+
+func patchStatus(ctx context.Context, c client.Client, obj client.Object, change func(),
+	options ...client.MergeFromOption) error {
 	before := obj.DeepCopyObject().(client.Object)
 	change()
-	if err := c.Status().Patch(ctx, obj, client.MergeFrom(before)); err != nil {
+	if err := c.Status().Patch(ctx, obj, client.MergeFromWithOptions(before, options...)); err != nil {
 		return fmt.Errorf("write the status: %w", err)
 	}
 	return nil
@@ -271,14 +282,15 @@ func patchStatus(ctx context.Context, c client.Client, obj client.Object, change
 
 // keep writes a document of ours to the state of an object. It must be written before anything is made that only the
 // state knows.
-func keep(ctx context.Context, c client.Client, obj extensionsv1alpha1.Object, document any) error {
+func keep(ctx context.Context, c client.Client, obj extensionsv1alpha1.Object, document any,
+	options ...client.MergeFromOption) error {
 	content, err := json.Marshal(document)
 	if err != nil {
 		return fmt.Errorf("write the state: %w", err)
 	}
 	return patchStatus(ctx, c, obj.(client.Object), func() {
 		obj.GetExtensionStatus().SetState(&runtime.RawExtension{Raw: content})
-	})
+	}, options...)
 }
 
 // read a document of ours; there may be none.

@@ -87,14 +87,14 @@ func (c controlPlane) authority(ctx context.Context, namespace string) (*corev1.
 			Labels: map[string]string{constants.Persist: constants.LabelTrue}},
 		Data: map[string][]byte{"ca.crt": certificate, "ca.key": key},
 	}
-	if c.habit == losesAuthority {
+	if c.planted == losesAuthority {
 		secret.Labels = nil
 	}
 	return secret, c.Create(ctx, secret)
 }
 
-func (c controlPlane) deployed(*extensionsv1alpha1.ControlPlane) (gardencorev1beta1.ConditionType, []managed) {
-	return gardencorev1beta1.ShootControlPlaneHealthy, []managed{c.shoot()}
+func (c controlPlane) deployed(*extensionsv1alpha1.ControlPlane) (gardencorev1beta1.ConditionType, []checked) {
+	return gardencorev1beta1.ShootControlPlaneHealthy, []checked{c.shoot()}
 }
 
 func (c controlPlane) migrate(ctx context.Context, obj *extensionsv1alpha1.ControlPlane) error {

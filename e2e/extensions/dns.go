@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"sync"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 )
 
@@ -31,7 +33,7 @@ type entriesState struct {
 
 func addDNS(p *program) error {
 	d := dns{p, userObjects{program: p, ofType: dnsType, group: "dns.example.org", kind: "DNSEntry",
-		resource: "dnsentries"}}
+		resource: "dnsentries", outcomes: &sync.Map{}}}
 	d.entries.serve = d.own
 	if err := d.entries.add(); err != nil {
 		return err
@@ -51,12 +53,13 @@ func (d dns) own(ctx context.Context, _ client.Client, obj *extensionsv1alpha1.E
 	if err := d.hold(ctx, obj, &state); err != nil {
 		return err
 	}
-	return keep(ctx, d.Client, obj, state)
+	// The lock keeps it off an object that was released since.
+	return keep(ctx, d.Client, obj, state, client.MergeFromWithOptimisticLock{})
 }
 
-// hold puts the token into the state, which is a bad habit.
+// hold puts the token into the state, as a planted bug.
 func (d dns) hold(ctx context.Context, obj *extensionsv1alpha1.Extension, state *entriesState) error {
-	if d.habit != holdsToken {
+	if d.planted != holdsToken {
 		return nil
 	}
 	secret := d.entries.accessSecret(obj.Namespace)
@@ -91,8 +94,11 @@ func (d dns) reconcile(ctx context.Context, obj *extensionsv1alpha1.Extension) e
 	if err := read(obj.Status.State, &state); err != nil {
 		return err
 	}
-	if err := d.entries.request(ctx, obj.Namespace); err != nil {
-		return err
+	restores := obj.Annotations[constants.GardenerOperation] == constants.GardenerOperationRestore
+	if !restores || d.planted != forgetsAccess {
+		if err := d.entries.request(ctx, obj.Namespace); err != nil {
+			return err
+		}
 	}
 	if err := d.hold(ctx, obj, &state); err != nil {
 		return err
@@ -103,12 +109,12 @@ func (d dns) reconcile(ctx context.Context, obj *extensionsv1alpha1.Extension) e
 	return d.shoot().deploy(ctx, obj.Namespace, d.entries.objects()...)
 }
 
-func (d dns) deployed(*extensionsv1alpha1.Extension) (gardencorev1beta1.ConditionType, []managed) {
-	return gardencorev1beta1.ShootSystemComponentsHealthy, []managed{d.shoot()}
+func (d dns) deployed(*extensionsv1alpha1.Extension) (gardencorev1beta1.ConditionType, []checked) {
+	return gardencorev1beta1.ShootSystemComponentsHealthy, []checked{d.shoot(), d.entries}
 }
 
 func (d dns) migrate(ctx context.Context, obj *extensionsv1alpha1.Extension) error {
-	if d.habit == deletesCRD {
+	if d.planted == deletesCRD {
 		return d.remove(ctx, obj)
 	}
 	if err := d.shoot().leave(ctx, obj.Namespace); err != nil {

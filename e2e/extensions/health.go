@@ -17,9 +17,15 @@ import (
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
 )
 
-// deploys is an actuator that keeps ManagedResources for an object. Their health is a condition of the object.
+// deploys is an actuator that keeps something for an object. Its health is a condition of the object.
 type deploys[T extensionsv1alpha1.Object] interface {
-	deployed(obj T) (gardencorev1beta1.ConditionType, []managed)
+	deployed(obj T) (gardencorev1beta1.ConditionType, []checked)
+}
+
+// checked is what has a health of its own, for each namespace.
+type checked interface {
+	// problem with it; empty for none.
+	problem(ctx context.Context, namespace string) (string, error)
 }
 
 // report writes the health of all objects of the kind as conditions, which the gardenlet gathers for as long as the
@@ -27,7 +33,7 @@ type deploys[T extensionsv1alpha1.Object] interface {
 func (r *reconciler[T]) report(ctx context.Context, of deploys[T]) error {
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		list := r.kind.NewList()
-		if err := r.manager.GetCache().List(ctx, list); err != nil {
+		if err := r.cached.List(ctx, list); err != nil {
 			log.FromContext(ctx).Error(err, "the objects were not listed, and their health not reported")
 			return
 		}
@@ -45,12 +51,12 @@ func (r *reconciler[T]) report(ctx context.Context, of deploys[T]) error {
 }
 
 func (r *reconciler[T]) reportOn(ctx context.Context, obj T, of deploys[T]) error {
-	kind, resources := of.deployed(obj)
+	kind, checks := of.deployed(obj)
 	condition := gardencorev1beta1.Condition{Type: kind, Status: gardencorev1beta1.ConditionTrue,
 		Reason: "HealthCheckSuccessful", Message: "All checks were successful.",
 		LastTransitionTime: metav1.Now(), LastUpdateTime: metav1.Now()}
-	for _, m := range resources {
-		problem, err := m.problem(ctx, obj.GetNamespace())
+	for _, check := range checks {
+		problem, err := check.problem(ctx, obj.GetNamespace())
 		if err != nil {
 			return err
 		}

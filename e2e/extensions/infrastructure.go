@@ -116,7 +116,7 @@ func shootOf(ctx context.Context, c client.Client, namespace string) (*gardencor
 
 // migrate has nothing to do: nothing of a network is on the seed.
 func (i infrastructure) migrate(ctx context.Context, infra *extensionsv1alpha1.Infrastructure) error {
-	if i.habit == tearsDown {
+	if i.planted == tearsDown {
 		return i.remove(ctx, infra)
 	}
 	return nil

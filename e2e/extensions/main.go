@@ -72,13 +72,14 @@ func run(args []string) error {
 
 // program is what the controllers of a class have in common.
 type program struct {
-	client.Client // reads from the API server, not from a cache
+	client.Client               // reads from the API server, not from a cache
+	cached        client.Reader // reads from a cache, which may be late
 	manager       manager.Manager
 	config        configuration
 	class, seed   string
 	namespace     string
 	address       string // of the pod
-	habit         habit
+	planted       bug
 	clock         clock.PassiveClock
 }
 
@@ -118,7 +119,7 @@ func newProgram(class string, args []string) (*program, error) {
 	if p.config.Heartbeat.Duration < time.Second || p.config.HealthCheck.Duration < time.Second {
 		return nil, fmt.Errorf("read the configuration %s: heartbeat and healthCheck must be 1s or more", *file)
 	}
-	if p.habit, err = habitOf(class, os.Getenv("HABIT")); err != nil {
+	if p.planted, err = bugOf(class, os.Getenv("PLANTED_BUG")); err != nil {
 		return nil, err
 	}
 	return p, p.manage(*metrics)
@@ -155,7 +156,7 @@ func (p *program) manage(metrics string) error {
 	if err != nil {
 		return fmt.Errorf("make the manager: %w", err)
 	}
-	p.Client = p.manager.GetClient()
+	p.Client, p.cached = p.manager.GetClient(), p.manager.GetCache()
 	return p.manager.Add(manager.RunnableFunc(p.beat))
 }
 

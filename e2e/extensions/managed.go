@@ -70,7 +70,7 @@ func (m managed) objects(namespace string) (*resourcesv1alpha1.ManagedResource, 
 // leave deletes the ManagedResource, and what it has on the seed. What it has in the shoot stays there.
 func (m managed) leave(ctx context.Context, namespace string) error {
 	resource, _ := m.objects(namespace)
-	if m.class == nil && m.habit != deletesFromShoot {
+	if m.class == nil && m.planted != deletesFromShoot {
 		patch := client.RawPatch(client.Merge.Type(), []byte(`{"spec":{"keepObjects":true}}`))
 		if err := m.Patch(ctx, resource, patch); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("keep the objects of ManagedResource %q: %w", m.name, err)

@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -50,8 +51,8 @@ func (n network) reconcile(ctx context.Context, obj *extensionsv1alpha1.Network)
 	}
 	scrape := scrapeConfig(obj)
 	if _, err := controllerutil.CreateOrPatch(ctx, n.Client, scrape, func() error {
-		scrape.Data = map[string]string{"job": name}
-		return nil
+		return unstructured.SetNestedMap(scrape.Object, map[string]any{"jobName": name,
+			"kubernetesSDConfigs": []any{map[string]any{"role": "Pod"}}}, "spec")
 	}); err != nil {
 		return fmt.Errorf("write the scrape configuration: %w", err)
 	}
@@ -62,13 +63,18 @@ func (n network) reconcile(ctx context.Context, obj *extensionsv1alpha1.Network)
 	return patchStatus(ctx, n.Client, obj, func() { obj.Status.IPFamilies = families })
 }
 
-// scrapeConfig is in no ManagedResource, as in some networks of the field.
-func scrapeConfig(obj *extensionsv1alpha1.Network) *corev1.ConfigMap {
-	return configMap(obj.Namespace, "example-net-scrape", nil)
+// scrapeConfig is what the shoot's Prometheus reads. It is in no ManagedResource.
+func scrapeConfig(obj *extensionsv1alpha1.Network) *unstructured.Unstructured {
+	scrape := &unstructured.Unstructured{}
+	scrape.SetAPIVersion("monitoring.coreos.com/v1alpha1")
+	scrape.SetKind("ScrapeConfig")
+	scrape.SetNamespace(obj.Namespace)
+	scrape.SetName("shoot-example-net")
+	return scrape
 }
 
-func (n network) deployed(*extensionsv1alpha1.Network) (gardencorev1beta1.ConditionType, []managed) {
-	return gardencorev1beta1.ShootSystemComponentsHealthy, []managed{n.shoot, n.monitoring}
+func (n network) deployed(*extensionsv1alpha1.Network) (gardencorev1beta1.ConditionType, []checked) {
+	return gardencorev1beta1.ShootSystemComponentsHealthy, []checked{n.shoot, n.monitoring}
 }
 
 func (n network) migrate(ctx context.Context, obj *extensionsv1alpha1.Network) error {
@@ -79,7 +85,7 @@ func (n network) migrate(ctx context.Context, obj *extensionsv1alpha1.Network) e
 }
 
 func (n network) leaveSeed(ctx context.Context, obj *extensionsv1alpha1.Network) error {
-	if n.habit != leavesSeedObject {
+	if n.planted != leavesSeedObject {
 		if err := discard(ctx, n.Client, scrapeConfig(obj)); err != nil {
 			return err
 		}

@@ -4,18 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -32,6 +33,7 @@ type userObjects struct {
 	// serve does what an object asks for. It may change the state of the Extension.
 	serve func(ctx context.Context, shoot client.Client, obj *extensionsv1alpha1.Extension,
 		wanted *unstructured.Unstructured) error
+	outcomes *sync.Map // by namespace, why the last attempt failed; empty if it did not
 }
 
 // userPeriod is how often shoots are asked for new objects.
@@ -48,22 +50,55 @@ func (u userObjects) add() error {
 	}))
 }
 
+// serveAll serves each shoot, whether or not others fail.
 func (u userObjects) serveAll(ctx context.Context) error {
 	all := &extensionsv1alpha1.ExtensionList{}
-	if err := u.manager.GetCache().List(ctx, all); err != nil {
+	if err := u.cached.List(ctx, all); err != nil {
 		return fmt.Errorf("list the Extensions: %w", err)
 	}
+	var failed []error
 	for i := range all.Items {
 		obj := &all.Items[i]
-		r := &reconciler[*extensionsv1alpha1.Extension]{program: u.program}
-		if obj.Spec.Type != u.ofType || r.isDue(obj) || migrated(obj) {
+		if obj.Spec.Type != u.ofType {
 			continue
 		}
-		if err := u.serveShoot(ctx, obj); err != nil {
-			return fmt.Errorf("serve the users of %s: %w", obj.Namespace, err)
+		err := retry.RetryOnConflict(retry.DefaultRetry, func() error { return u.serveOwned(ctx, obj) })
+		if err != nil {
+			failed = append(failed, fmt.Errorf("serve the users of %s: %w", obj.Namespace, err))
 		}
 	}
-	return nil
+	return errors.Join(failed...)
+}
+
+// serveOwned serves a shoot while its Extension is this seed's, and remembers for its health whether that worked.
+func (u userObjects) serveOwned(ctx context.Context, obj *extensionsv1alpha1.Extension) error {
+	if err := u.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
+		u.outcomes.Delete(obj.Namespace)
+		return client.IgnoreNotFound(err)
+	}
+	r := &reconciler[*extensionsv1alpha1.Extension]{program: u.program}
+	if r.isDue(obj) || migrated(obj) {
+		u.outcomes.Delete(obj.Namespace)
+		return nil
+	}
+	err := u.serveShoot(ctx, obj)
+	if apierrors.IsConflict(err) {
+		return err // it is served again at once
+	}
+	message := ""
+	if err != nil {
+		message = err.Error()
+	}
+	u.outcomes.Store(obj.Namespace, message)
+	return err
+}
+
+// problem is what has kept the objects of a shoot's users from being served, or its token from being used.
+func (u userObjects) problem(_ context.Context, namespace string) (string, error) {
+	if outcome, tried := u.outcomes.Load(namespace); tried {
+		return outcome.(string), nil
+	}
+	return fmt.Sprintf("The %ss of users were not looked for yet.", u.kind), nil
 }
 
 func (u userObjects) serveShoot(ctx context.Context, obj *extensionsv1alpha1.Extension) error {
@@ -73,11 +108,7 @@ func (u userObjects) serveShoot(ctx context.Context, obj *extensionsv1alpha1.Ext
 	}
 	wanted := &unstructured.UnstructuredList{}
 	wanted.SetGroupVersionKind(schema.GroupVersionKind{Group: u.group, Version: "v1", Kind: u.kind + "List"})
-	err = shoot.List(ctx, wanted)
-	if failed := (*apiutil.ErrResourceDiscoveryFailed)(nil); meta.IsNoMatchError(err) || errors.As(err, &failed) {
-		return nil // the shoot does not have the kind yet
-	}
-	if err != nil {
+	if err := shoot.List(ctx, wanted); err != nil {
 		return fmt.Errorf("list the %ss: %w", u.kind, err)
 	}
 	for i := range wanted.Items {
