@@ -272,7 +272,8 @@ func TestExampleExtensions_Files_AreAccepted(t *testing.T) {
 			overview, line) {
 			t.Errorf("docs/extensions/README.md lacks the row %s", line)
 		}
-		promised := row.Promise == verdict.Expect || slices.ContainsFunc(oracle.All(), func(o oracle.Oracle) bool { return o.Name() == row.Promise })
+		promised := row.Promise == verdict.Expect ||
+			slices.ContainsFunc(oracle.All(), func(o oracle.Oracle) bool { return o.Name() == row.Promise })
 		if !slices.Contains(exampleClasses, row.Class) || !promised || row.Does == "" {
 			t.Errorf("a planted bug of no class, or for no promise: %+v", row)
 		}
