@@ -83,7 +83,7 @@ func TestThirdPartyExtension_NeverComesUp_IsNamed(t *testing.T) {
 		}, "nowhere"},
 		{"its port is taken", fmt.Sprintf("args: [listens], env: [{name: LISTEN, value: \":%s\"}]", port), []string{
 			"the extension vault never came up on seed a: exit code 1, restarts: ",
-			"In the file of the extension vault, spec.args: the port is held by process " + strconv.Itoa(os.Getpid()),
+			"In the file of the extension vault, spec.args: the port is taken by process " + strconv.Itoa(os.Getpid()),
 			"port " + port + " is in use", "$(POD_IP):" + port,
 		}, "address already in use"},
 		{"it waits for a kind that is not there", "args: [asks]", []string{

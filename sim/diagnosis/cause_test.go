@@ -90,7 +90,7 @@ func TestClinic_ExtensionWhoseLogSaysWhatItLacks_IsGivenUpSoon(t *testing.T) {
 	}{
 		{"its port is in use, twice", "vault", again, "listen tcp :8080: bind: address already in use", 0,
 			"This is an error of the set-up. In the file of the extension vault, spec.args: " +
-				"the port is held by process 7 (acme-a); port 8080 is in use"},
+				"the port is taken by process 7 (acme-a); port 8080 is in use"},
 		{"its port is in use, once", "vault", once, "listen tcp :8080: bind: address already in use", 0, ""},
 		{"it does not say why it ends", "vault", again, "bye", 0, ""},
 		{"an actor of the landscape", "", again, "listen tcp :8080: bind: address already in use", 0, ""},

@@ -174,7 +174,7 @@ func (c *Clinic) addHolders(f *Finding) {
 		return
 	}
 	if holders := c.PortHolders(f.Cause.port); len(holders) > 0 {
-		f.Cause.Remedy = "the port is held by " + strings.Join(holders, ", ") + "; " + f.Cause.Remedy
+		f.Cause.Remedy = "the port is taken by " + strings.Join(holders, ", ") + "; " + f.Cause.Remedy
 	}
 }
 
