@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -225,12 +227,42 @@ func TestReconcile_Kubeconfig_GetsTheToken(t *testing.T) {
 	}
 }
 
+// A Secret with the label persist moves with its data and labels, without annotations
+// (docs/specification/migration.md#spec-2-8). So the token moves, too, and a new one is requested when its owner asks
+// anew.
+func TestReconcile_PersistedSecret_GetsANewTokenWhenItsOwnerAsks(t *testing.T) {
+	t.Parallel()
+	moved := tokenOf("there", begun)
+	secret := asks(map[string]string{"token": moved}, nil)
+	annotations := secret.Annotations
+	secret.Labels["persist"], secret.Annotations = "true", nil
+	k := newKit(t, secret, "there")
+	if _, err := k.reconcile(t, secret); err == nil || string(secret.Data["token"]) != moved || len(k.asked) > 0 {
+		t.Errorf("before its owner asks: token %q, requests %q, %v", secret.Data["token"], k.asked, err)
+	}
+	secret.Annotations = annotations
+	if err := k.Source.Update(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	k.clock.Step(time.Second)
+	if _, err := k.reconcile(t, secret); err != nil || string(secret.Data["token"]) == moved {
+		t.Errorf("after its owner has asked: token %q, %v", secret.Data["token"], err)
+	}
+}
+
 // What is wrong in a Secret is named, and not tried again until it changes. Others' Secrets are left alone.
 func TestReconcile_SecretWithMistake_NamesIt(t *testing.T) {
 	t.Parallel()
 	nameless, others := asks(nil, nil), asks(nil, nil)
 	delete(nameless.Annotations, "serviceaccount.resources.gardener.cloud/name")
 	others.Labels["resources.gardener.cloud/class"] = "garden"
+	// It can be read: only who does not open it refuses it.
+	there := filepath.Join(t.TempDir(), "ca.crt")
+	if err := os.WriteFile(there, []byte("ca"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	files := strings.Replace(fmt.Sprintf(kubeconfig, ""), `"cluster": {`,
+		fmt.Sprintf(`"cluster": {"certificate-authority": %q, `, there), 1)
 	for name, c := range map[string]struct {
 		secret *corev1.Secret
 		want   string
@@ -239,7 +271,13 @@ func TestReconcile_SecretWithMistake_NamesIt(t *testing.T) {
 		"no duration":       {asks(nil, map[string]string{"token-expiration-duration": "6"}), `"6" must be a duration`},
 		"too short":         {asks(nil, map[string]string{"token-expiration-duration": "1m"}), "at least 10m0s"},
 		"no kubeconfig":     {asks(map[string]string{"kubeconfig": "x"}, nil), "key kubeconfig"},
-		"of the garden":     {others, ""},
+		"names files of this machine": {asks(map[string]string{"kubeconfig": files}, nil),
+			`key kubeconfig: cluster x: certificate-authority names the file "` + there + `"; give certificate-authority-data`},
+		"names a file of a user": {asks(map[string]string{"kubeconfig": fmt.Sprintf(kubeconfig, `"client-key": "/none"`)},
+			nil), `user x: client-key names the file "/none"`},
+		"names a file with the token": {asks(map[string]string{"kubeconfig": fmt.Sprintf(kubeconfig,
+			`"tokenFile": "/none"`)}, nil), "tokenFile names the file"},
+		"of the garden": {others, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -5,8 +5,10 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -83,6 +85,9 @@ func (w *tokenRequest) readKubeconfig(content []byte) error {
 	}
 	config, err := clientcmd.Load(content)
 	if err == nil {
+		err = checkNoFiles(config)
+	}
+	if err == nil {
 		err = clientcmd.ConfirmUsable(*config, "")
 	}
 	if err != nil {
@@ -95,6 +100,27 @@ func (w *tokenRequest) readKubeconfig(content []byte) error {
 		w.token = user.Token
 	}
 	return nil
+}
+
+// checkNoFiles refuses a kubeconfig that names files, before anybody opens them: they would be those of this process.
+func checkNoFiles(config *clientcmdapi.Config) error {
+	var errs []error
+	check := func(owner, key, file, remedy string) {
+		if file != "" {
+			errs = append(errs, fmt.Errorf("%s: %s names the file %q; %s", owner, key, file, remedy))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(config.Clusters)) {
+		check("cluster "+name, "certificate-authority", config.Clusters[name].CertificateAuthority,
+			"give certificate-authority-data")
+	}
+	for _, name := range slices.Sorted(maps.Keys(config.AuthInfos)) {
+		user := config.AuthInfos[name]
+		check("user "+name, "client-certificate", user.ClientCertificate, "give client-certificate-data")
+		check("user "+name, "client-key", user.ClientKey, "give client-key-data")
+		check("user "+name, "tokenFile", user.TokenFile, "leave it out: the token is written into token")
+	}
+	return errors.Join(errs...)
 }
 
 func (w *tokenRequest) lacksCA(authority []byte) bool {
