@@ -4,6 +4,7 @@ package namespace
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -123,27 +124,32 @@ func (n *Namespace) Delete(ctx context.Context) error {
 	})
 }
 
-// deleteManagedResources deletes the ManagedResources of class seed that extensions have left, and waits for the
-// resource manager of the seed: it has no rights any more once the namespace is being deleted.
+// deleteManagedResources deletes the ManagedResources of class seed that extensions have left, and waits until the
+// resource manager of the seed has released all of them: it has no rights any more once the namespace is being deleted.
 func (n *Namespace) deleteManagedResources(ctx context.Context) error {
 	left := &resourcesv1alpha1.ManagedResourceList{}
 	if err := n.Seed.List(ctx, left, client.InNamespace(n.Namespace())); err != nil {
 		return fmt.Errorf("list the managed resources: %w", err)
 	}
-	for i := range left.Items {
-		managed := &left.Items[i]
-		if ptr.Deref(managed.Spec.Class, "") != resourcesv1alpha1.ClassSeed {
-			continue
+	ofSeed := slices.DeleteFunc(left.Items, func(managed resourcesv1alpha1.ManagedResource) bool {
+		return ptr.Deref(managed.Spec.Class, "") != resourcesv1alpha1.ClassSeed
+	})
+	eachOf := func(do func(managed *resourcesv1alpha1.ManagedResource) error) error {
+		var errs []error
+		for i := range ofSeed {
+			errs = append(errs, do(&ofSeed[i]))
 		}
-		if err := objects.Remove(ctx, n.Seed, managed); err != nil {
-			return err
-		}
-		if err := n.Until(ctx, 10*time.Minute, "the end of managed resource "+managed.Name,
-			func(ctx context.Context) error { return objects.Gone(ctx, n.Seed, managed) }); err != nil {
-			return err
-		}
+		return errors.Join(errs...)
 	}
-	return nil
+	if err := eachOf(func(managed *resourcesv1alpha1.ManagedResource) error {
+		return objects.Remove(ctx, n.Seed, managed)
+	}); err != nil {
+		return err
+	}
+	return n.Until(ctx, 10*time.Minute, "the end of the managed resources of class seed",
+		func(ctx context.Context) error {
+			return eachOf(func(managed *resourcesv1alpha1.ManagedResource) error { return objects.Gone(ctx, n.Seed, managed) })
+		})
 }
 
 // grantExtensions binds the roles of the seed's extensions in the control-plane namespace, before there is an object

@@ -4,12 +4,16 @@ import (
 	"context"
 	"maps"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/controlplane/controlplanetest"
 )
 
@@ -94,5 +98,51 @@ func TestDeployNamespace(t *testing.T) {
 				t.Errorf("%d patches, want %d", writes, want)
 			}
 		})
+	}
+}
+
+// The resource manager of the seed removes the objects of all ManagedResources of its class at the same time. The
+// namespace goes when the last is gone. Those of the shoot are not waited for.
+func TestDelete_ManagedResourcesOfTheSeed_EndAtOnceBeforeTheNamespace(t *testing.T) {
+	t.Parallel()
+	managed := func(name, class string) *resourcesv1alpha1.ManagedResource {
+		m := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--p--alpha", Name: name,
+			Finalizers: []string{"resources.gardener.cloud/gardener-resource-manager-seed"}}}
+		m.Spec.Class = &class
+		return m
+	}
+	var deleted []string
+	looks := 0
+	onA, _ := controlplanetest.OnSeedA(t, gardencorev1beta1.LastOperationTypeDelete, nil, interceptor.Funcs{
+		Delete: func(ctx context.Context, seed client.WithWatch, object client.Object, options ...client.DeleteOption) error {
+			deleted = append(deleted, object.GetName())
+			return seed.Delete(ctx, object, options...)
+		},
+		// It is the resource manager, too: at each look it releases one that is being deleted.
+		Get: func(ctx context.Context, seed client.WithWatch, key client.ObjectKey, object client.Object,
+			options ...client.GetOption) error {
+			if m, is := object.(*resourcesv1alpha1.ManagedResource); is {
+				if looks++; len(deleted) != 2 {
+					t.Errorf("look %d: only %q are being deleted", looks, deleted)
+				}
+				if err := seed.Get(ctx, key, m, options...); err != nil {
+					return err
+				}
+				released := m.DeepCopy()
+				released.Finalizers = nil
+				return seed.Update(ctx, released)
+			}
+			return seed.Get(ctx, key, object, options...)
+		},
+	}, controlplanetest.AlphasNamespace(nil, nil), managed("one", "seed"), managed("two", "seed"), managed("shoots", ""))
+	onA.WaitInterval = time.Millisecond
+	if err := New(onA).Delete(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"one", "two", "shoot--p--alpha"}, deleted); diff != "" {
+		t.Errorf("deleted, in this order (-want +got):\n%s", diff)
+	}
+	if looks < 4 {
+		t.Errorf("%d looks at two managed resources, which were there at the first", looks)
 	}
 }
