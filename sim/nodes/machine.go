@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"github.com/transplant-sim/transplant/api/cloud"
 )
@@ -18,7 +19,7 @@ const (
 	unitFolder = "/etc/systemd/system"
 	// userDataFile is where a machine keeps what it has booted with.
 	userDataFile = "/var/lib/cloud/instance/user-data.txt"
-	// appliedFile has the paths of the files that the agent of a node has applied last, as JSON.
+	// appliedFile has the paths of the files that the agent of a node has applied, or was about to apply when it ended.
 	appliedFile = "/var/lib/gardener-node-agent/applied-files.json"
 )
 
@@ -67,7 +68,8 @@ func (m *machine) layOut(root, userData string) error {
 }
 
 // applyFiles brings the files of a node agent's configuration to the machine's disk, and removes those of the last
-// configuration that this one does not have.
+// configuration that this one does not have. Before it writes a file it notes its path: what it leaves when it ends in
+// the middle, the next one finds.
 func (m *machine) applyFiles(root string, files []cloud.File) error {
 	disk := filepath.Join(root, m.ID)
 	var before, now []string
@@ -78,27 +80,58 @@ func (m *machine) applyFiles(root string, files []cloud.File) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("read which files the agent of machine %q has applied: %w", m.ID, err)
 	}
-	for _, file := range files {
-		if file.HostName != "" && file.HostName != m.nodeName() {
-			continue
-		}
+	mine := slices.DeleteFunc(slices.Clone(files), func(file cloud.File) bool {
+		return file.HostName != "" && file.HostName != m.nodeName()
+	})
+	for _, file := range mine {
+		now = append(now, filepath.Clean("/"+file.Path))
+	}
+	if err := m.noteFiles(disk, slices.Concat(now, before)); err != nil {
+		return err
+	}
+	for _, file := range mine {
 		if err := placeFile(disk, file); err != nil {
 			return fmt.Errorf("apply the files of machine %q: %w", m.ID, err)
 		}
-		now = append(now, filepath.Clean("/"+file.Path))
 	}
 	for _, path := range before {
 		if slices.Contains(now, path) {
 			continue
 		}
-		if err := os.Remove(filepath.Join(disk, path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := removeFile(filepath.Join(disk, path)); err != nil {
 			return fmt.Errorf("remove what the agent of machine %q has applied before: %w", m.ID, err)
 		}
 	}
-	if content, err = json.Marshal(now); err != nil {
+	return m.noteFiles(disk, now)
+}
+
+// removeFile removes a file, unless what was noted could not be written there: it is below a file, or a folder.
+func removeFile(path string) error {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || err == nil && info.IsDir() {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return os.Remove(path)
+}
+
+// noteFiles writes the paths of the agent's files; nobody reads half of them.
+func (m *machine) noteFiles(disk string, paths []string) error {
+	const next = appliedFile + ".new"
+	slices.Sort(paths)
+	content, err := json.Marshal(slices.Compact(paths))
+	if err == nil {
+		err = place(disk, next, content, 0o600)
+	}
+	if err == nil {
+		err = os.Rename(filepath.Join(disk, next), filepath.Join(disk, appliedFile))
+	}
+	if err != nil {
 		return fmt.Errorf("note the files of machine %q: %w", m.ID, err)
 	}
-	return place(disk, appliedFile, content, 0o600)
+	return nil
 }
 
 // placeFile writes one file as an operating system config has it. Without permissions only root may read it: it may be
