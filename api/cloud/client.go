@@ -100,6 +100,27 @@ type request struct {
 	body   any // nil sends none
 }
 
+type progressKey struct{}
+
+// WithProgress is a context whose calls call moved whenever something of their answer has come. The answer to a batch
+// comes bit by bit while its calls are made.
+func WithProgress(ctx context.Context, moved func()) context.Context {
+	return context.WithValue(ctx, progressKey{}, moved)
+}
+
+// observed calls moved after each read.
+type observed struct {
+	io.Reader
+	moved func()
+}
+
+// Read implements io.Reader.
+func (o observed) Read(p []byte) (int, error) {
+	n, err := o.Reader.Read(p)
+	o.moved()
+	return n, err
+}
+
 // call makes a call whose answer is one object.
 func call[T any](ctx context.Context, c *Client, r request) (*T, error) {
 	object := new(T)
@@ -133,7 +154,11 @@ func (c *Client) do(ctx context.Context, r request, into any) error {
 		return err
 	}
 	defer answer.Body.Close()
-	content, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+	var coming io.Reader = answer.Body
+	if moved, is := ctx.Value(progressKey{}).(func()); is {
+		coming = observed{coming, moved}
+	}
+	content, err := io.ReadAll(io.LimitReader(coming, maxAnswer))
 	if err != nil {
 		return fmt.Errorf("read the answer of %s %s: %w", r.method, answer.Request.URL.Path, err)
 	}

@@ -86,6 +86,15 @@ func CodeOf(err error) Code {
 // IsNotFound says that the object does not exist.
 func IsNotFound(err error) bool { return CodeOf(err) == CodeNotFound }
 
+// ReasonNoSuchBucket is the reason of an error of code NotFound if there is not even the bucket.
+const ReasonNoSuchBucket = "NoSuchBucket"
+
+// IsNoSuchBucket says that a call about an object has found no bucket.
+func IsNoSuchBucket(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Reason == ReasonNoSuchBucket
+}
+
 // IsAlreadyExists says that a create-only write found an object, or that a unique name is taken.
 func IsAlreadyExists(err error) bool { return CodeOf(err) == CodeAlreadyExists }
 

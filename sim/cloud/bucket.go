@@ -17,6 +17,7 @@ import (
 	"github.com/go-logr/logr"
 
 	api "github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/sim/cloud/batch"
 	"github.com/transplant-sim/transplant/sim/cloud/blobs"
 	"github.com/transplant-sim/transplant/sim/cloud/faultbook"
 	"github.com/transplant-sim/transplant/sim/cloud/refusal"
@@ -67,7 +68,7 @@ func noSuchKey(key string) *api.Error {
 
 func findBucket(v *view, name string) error {
 	if _, there := v.rows[api.KindBuckets][name]; !there {
-		return refusal.New(api.CodeNotFound, "NoSuchBucket", "The specified bucket '%s' does not exist", name)
+		return refusal.New(api.CodeNotFound, api.ReasonNoSuchBucket, "The specified bucket '%s' does not exist", name)
 	}
 	return nil
 }
@@ -315,36 +316,29 @@ func (s *Server) batch(o objects) handler {
 		if len(calls) > api.MaxBatch {
 			return s.db.refuseBefore(c, refusal.Invalid("A batch has at most %d calls, not %d", api.MaxBatch, len(calls)))
 		}
-		results := make([]*api.Error, len(calls))
-		for i, wanted := range calls {
-			if err := r.Context().Err(); err != nil {
-				return err // whoever has asked may own the shoot no longer
+		answer := batch.New(w)
+		for _, wanted := range calls {
+			if r.Context().Err() != nil {
+				panic(http.ErrAbortHandler) // whoever has asked has gone, and may own the shoot no longer
 			}
-			err := s.part(r.Context(), c, o, r.PathValue("bucket"), wanted)
+			err := s.part(r.Context(), c, o, answer, r.PathValue("bucket"), wanted)
 			if errors.Is(err, faultbook.ErrDropped) {
 				panic(http.ErrAbortHandler) // as for a call by itself
 			}
+			var refused *api.Error
 			if err != nil {
-				results[i] = refusal.Of(err)
-				results[i].RequestID = c.requestID
+				refused = refusal.Of(err)
+				refused.RequestID = c.requestID
 			}
+			answer.Add(refused)
 		}
-		if isForbidden(results) {
-			return results[0]
-		}
-		return answer(w, map[string]any{"items": results})
+		return answer.Finish()
 	}
 }
 
-// isForbidden says whether no call of a batch was allowed. Then the batch is refused: its caller may be allowed later.
-func isForbidden(results []*api.Error) bool {
-	return len(results) > 0 && !slices.ContainsFunc(results, func(refused *api.Error) bool {
-		return refused == nil || refused.Code != api.CodeUnauthorized
-	})
-}
-
 // part makes one call of a batch.
-func (s *Server) part(ctx context.Context, c *call, o objects, bucket string, wanted api.BatchCall) (err error) {
+func (s *Server) part(ctx context.Context, c *call, o objects, answer *batch.Answer, bucket string,
+	wanted api.BatchCall) (err error) {
 	verb := api.VerbDelete
 	if wanted.Copy != nil {
 		verb = api.VerbPut
@@ -369,11 +363,12 @@ func (s *Server) part(ctx context.Context, c *call, o objects, bucket string, wa
 		return s.db.refuseBefore(one, err)
 	}
 	defer body.Close()
-	_, err = o.write(ctx, one, api.Object{Bucket: bucket, Key: wanted.Key, Digest: wanted.Copy.Digest}, true, body)
+	_, err = o.write(ctx, one, api.Object{Bucket: bucket, Key: wanted.Key, Digest: wanted.Copy.Digest}, true,
+		answer.Moving(body))
 	return err
 }
 
-// readFor opens what a call copies, as a read of the caller would.
+// readFor opens what a call copies, as a read of the caller would. It flows as slowly as the slower of both calls.
 func (s *Server) readFor(ctx context.Context, c *call, o objects, from api.CopySource) (io.ReadCloser, error) {
 	if from.Digest == "" {
 		return nil, refusal.Invalid("copy.digest: the digest of the object '%s' is missing", from.Key)
@@ -389,10 +384,11 @@ func (s *Server) readFor(ctx context.Context, c *call, o objects, from api.CopyS
 	if err != nil {
 		return nil, err
 	}
+	content := s.db.faults.Damage(one.subject(), &one.harm, body)
 	return struct {
 		io.Reader
 		io.Closer
-	}{s.db.faults.Damage(one.subject(), &one.harm, body), body}, nil
+	}{s.db.faults.SlowCopy(ctx, s.db.clock, content, one.harmed(), c.harmed()), body}, nil
 }
 
 // of is a call that is made as a part of this one.

@@ -35,6 +35,11 @@ func (c *call) subject() faultbook.Subject {
 	return faultbook.Subject{Verb: c.verb, Kind: c.kind, ID: c.id, Identity: c.identity.name, Shoot: c.scope.Shoot}
 }
 
+// harmed is what faults can match of the call, and what they do to it.
+func (c *call) harmed() faultbook.Harmed {
+	return faultbook.Harmed{Subject: c.subject(), Harm: &c.harm}
+}
+
 // change is what a call wants done to one row: nil before means created, nil after means gone.
 type change struct {
 	id, name      string

@@ -391,9 +391,10 @@ func TestSlowBucket(t *testing.T) {
 	clock := testingclock.NewFakeClock(time.Now())
 	cloud := start(t, Options{Clock: clock})
 	bucket, ctx := bucketOf(t, cloud.as(t, "extensions-a")), t.Context()
+	content := bytes.Repeat([]byte("x"), 10<<10)
+	source := must(bucket.Put(ctx, "source", bytes.NewReader(content), api.PutOptions{}))(t)
 	heal := inject(t, cloud, api.Fault{Match: api.Match{Kinds: []string{api.KindObjects}},
 		Effect: api.Effect{BytesPerSecond: 1024}})
-	content := bytes.Repeat([]byte("x"), 10<<10)
 	for name, transfer := range map[string]func() error{
 		"put": func() error {
 			_, err := bucket.Put(ctx, "k", bytes.NewReader(content), api.PutOptions{})
@@ -405,6 +406,11 @@ func TestSlowBucket(t *testing.T) {
 				return nil
 			}
 			return err
+		},
+		"copy": func() error {
+			results, err := bucket.Batch(ctx, []api.BatchCall{{Key: "copy", Copy: &api.CopySource{Bucket: "backups",
+				Key: "source", Digest: source.Digest}}})
+			return errors.Join(append(results, err)...)
 		},
 	} {
 		started, done := clock.Now(), make(chan error, 1)
@@ -423,11 +429,12 @@ func TestSlowBucket(t *testing.T) {
 				time.Sleep(100 * time.Microsecond)
 			}
 		}
-		if took := clock.Since(started); name == "put" && took < 10*time.Second {
+		// A read and a write of a copy are one movement.
+		if took := clock.Since(started); name != "head and get" && (took < 10*time.Second || took > 19*time.Second) {
 			t.Errorf("%s of 10 KiB at 1 KiB a second took %s", name, took)
 		}
 	}
-	wantHits(t, heal, 2, 2)
+	wantHits(t, heal, 4, 4)
 }
 
 func TestFaultsAreChecked(t *testing.T) {

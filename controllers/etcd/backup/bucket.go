@@ -148,7 +148,7 @@ func (b CloudBucket) Create(ctx context.Context, key string, content io.Reader) 
 	return nil
 }
 
-// Take implements Bucket. The cloud copies by itself, all in one request.
+// Take implements Bucket. The cloud copies by itself, all in one request, and says all the time that something moves.
 func (b CloudBucket) Take(ctx context.Context, from Bucket, objects []Object) ([]error, error) {
 	source, is := from.(CloudBucket)
 	if !is {
@@ -178,7 +178,7 @@ func copied(key string, err error) error {
 		return nil
 	case cloud.IsAlreadyExists(err):
 		return fmt.Errorf("create the object %q: %w", key, ErrExists)
-	case cloud.IsNotFound(err):
+	case cloud.IsNotFound(err) && !cloud.IsNoSuchBucket(err): // without a bucket, nothing is known of the object
 		return &DamageError{Key: key, Err: ErrNotFound}
 	case cloud.IsDamaged(err):
 		return &DamageError{Key: key, Err: fmt.Errorf("%w: %w", ErrDigest, err)}

@@ -167,6 +167,27 @@ func TestTake_EachBucket_SaysWhatHasComeOfEachObject(t *testing.T) {
 	}
 }
 
+// If a bucket is not there, nothing is said about the objects: they are not damaged, and no copy does without them.
+func TestTake_BucketIsMissing_IsNoDamage(t *testing.T) {
+	t.Parallel()
+	client, ctx := startCloud(t), t.Context()
+	of := func(name string) backup.Bucket { return backup.CloudBucket{Content: client.Bucket(name)} }
+	object := backup.Object{Epoch: 1, Kind: backup.Full, Last: 1,
+		SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte("whole")))}
+	if err := of("backups").Create(ctx, object.Key(), strings.NewReader("whole")); err != nil {
+		t.Fatal(err)
+	}
+	for name, pair := range map[string][2]string{"target": {"none", "backups"}, "source": {"others", "none"}} {
+		results, err := of(pair[0]).Take(ctx, of(pair[1]), []backup.Object{object})
+		if err != nil || len(results) != 1 || !cloud.IsNoSuchBucket(results[0]) {
+			t.Fatalf("no %s: %v: %v", name, results, err)
+		}
+		if _, damage := errors.AsType[*backup.DamageError](results[0]); damage {
+			t.Errorf("no %s: %v is damage", name, results[0])
+		}
+	}
+}
+
 func TestSidecarAndRestoreThroughTheCloud(t *testing.T) {
 	t.Parallel()
 	etcd := etcdtest.Start(t, t.TempDir())

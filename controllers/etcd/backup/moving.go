@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/transplant-sim/transplant/api/cloud"
 )
 
 const (
@@ -16,7 +18,7 @@ const (
 	// kernels and proxies on the way hold already, and nothing is seen to move: some 4 MiB, which get through at 16 KiB a
 	// second.
 	stallPatience = 5 * time.Minute
-	// callPatience bounds a call without content, and the wait for the next page of a list.
+	// callPatience bounds a call without content in which nothing moves, and the wait for the next page of a list.
 	callPatience = time.Minute
 )
 
@@ -46,7 +48,7 @@ func whileMoving(ctx context.Context, patience time.Duration) (context.Context, 
 			cancel(fmt.Errorf("%w, for %v", ErrStalled, patience))
 		}
 	}()
-	return ctx, m
+	return cloud.WithProgress(ctx, m.moved), m
 }
 
 func (m *moving) moved() { m.timer.Reset(m.patience) }

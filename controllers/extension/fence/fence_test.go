@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -211,6 +212,50 @@ func TestGuardedRefusesUnheld(t *testing.T) {
 	}
 	if _, err := guarded.Buckets().Create(t.Context(), &cloud.Bucket{Name: "seed"}); err != nil {
 		t.Errorf("a call for no shoot: %v", err)
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// A call is under way until its answer is closed: as long no revocation is confirmed. The answer to a batch begins
+// before its last part is done.
+func TestGuarded_AnswerThatStillComes_IsUnderWay(t *testing.T) {
+	t.Parallel()
+	_, address := newGuard(t, 4)
+	ctx, release, err := newFence(t, 1, address).Hold(t.Context(), technicalID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	calls := ctx.Value(grantKey{}).(*grant).calls
+	for _, fails := range []bool{false, true} {
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://cloud.test/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set(cloud.HeaderShoot, technicalID)
+		answer, err := guardedTransport{roundTrip(func(*http.Request) (*http.Response, error) {
+			if calls.none() {
+				t.Error("a call that is sent is not under way")
+			}
+			if fails {
+				return nil, io.ErrUnexpectedEOF
+			}
+			return &http.Response{Body: io.NopCloser(strings.NewReader(" {}"))}, nil
+		})}.RoundTrip(request)
+		if (err != nil) != fails || !fails && calls.none() {
+			t.Errorf("got %v; no call is under way: %t", err, calls.none())
+		}
+		for range 2 { // closing twice ends one call
+			if !fails {
+				err = answer.Body.Close()
+			}
+		}
+		if !calls.none() {
+			t.Errorf("a call is under way after its end: %v", err)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"sync"
 	"time"
@@ -109,8 +110,26 @@ func (t guardedTransport) RoundTrip(request *http.Request) (*http.Response, erro
 	if err != nil {
 		return nil, err
 	}
-	defer done()
-	return t.next.RoundTrip(request)
+	answer, err := t.next.RoundTrip(request)
+	if err != nil {
+		done()
+		return nil, err
+	}
+	answer.Body = underWay{answer.Body, sync.OnceFunc(done)}
+	return answer, nil
+}
+
+// underWay is an answer that still comes: the call is over when it is closed. That to a batch begins before all parts
+// are done.
+type underWay struct {
+	io.ReadCloser
+	done func()
+}
+
+// Close implements io.Closer.
+func (u underWay) Close() error {
+	defer u.done()
+	return u.ReadCloser.Close()
 }
 
 // Owned lets an act run while the ownership of its shoot is valid. Without validity it waits: that is no failure of the

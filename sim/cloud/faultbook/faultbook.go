@@ -275,27 +275,59 @@ func (d *damaged) Read(p []byte) (int, error) {
 
 // Slow makes both bodies of a call flow no faster than a fault allows.
 func (b *Book) Slow(c Subject, h *Harm, w http.ResponseWriter, r *http.Request, clock clock.Clock) http.ResponseWriter {
-	fault, ok := b.firstHit(c, h, func(e api.Effect) bool { return e.BytesPerSecond > 0 }, nil)
-	if !ok {
+	pace := b.pace(r.Context(), clock, Harmed{c, h})
+	if pace == nil {
 		return w
 	}
-	pace := func(n int) error {
-		return wait(r.Context(), clock, time.Duration(n)*time.Second/time.Duration(fault.Effect.BytesPerSecond))
-	}
-	r.Body = &slowBody{ReadCloser: r.Body, pace: pace}
+	r.Body = struct {
+		io.Reader
+		io.Closer
+	}{slowReader{r.Body, pace}, r.Body}
 	return &slowWriter{ResponseWriter: w, pace: pace}
+}
+
+// Harmed is a call that faults may harm.
+type Harmed struct {
+	Subject
+	*Harm
+}
+
+// SlowCopy makes content that the cloud itself moves between calls flow no faster than faults allow any of them.
+func (b *Book) SlowCopy(ctx context.Context, clock clock.Clock, content io.Reader, calls ...Harmed) io.Reader {
+	if pace := b.pace(ctx, clock, calls...); pace != nil {
+		return slowReader{content, pace}
+	}
+	return content
+}
+
+// pace waits for as long as so many bytes take at the slowest of the calls; nil if none is slow.
+func (b *Book) pace(ctx context.Context, clock clock.Clock, calls ...Harmed) func(bytes int) error {
+	var slowest int64
+	for _, c := range calls {
+		fault, ok := b.firstHit(c.Subject, c.Harm, func(e api.Effect) bool { return e.BytesPerSecond > 0 }, nil)
+		if speed := fault.Effect.BytesPerSecond; ok && (slowest == 0 || speed < slowest) {
+			slowest = speed
+		}
+	}
+	if slowest == 0 {
+		return nil
+	}
+	return func(n int) error {
+		return wait(ctx, clock, time.Duration(n)*time.Second/time.Duration(slowest))
+	}
 }
 
 // slowChunk is how much flows between two pauses.
 const slowChunk = 4096
 
-type slowBody struct {
-	io.ReadCloser
+type slowReader struct {
+	io.Reader
 	pace func(int) error
 }
 
-func (s *slowBody) Read(p []byte) (int, error) {
-	n, err := s.ReadCloser.Read(p[:min(len(p), slowChunk)])
+// Read implements io.Reader.
+func (s slowReader) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p[:min(len(p), slowChunk)])
 	if waitErr := s.pace(n); waitErr != nil {
 		return n, waitErr
 	}
