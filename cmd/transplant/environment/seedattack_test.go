@@ -1,8 +1,10 @@
 package environment
 
 import (
+	"cmp"
 	"context"
 	"maps"
+	"strings"
 	"testing"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -68,6 +70,11 @@ func managedResource(namespace string) *unstructured.Unstructured {
 	managed.SetNamespace(namespace)
 	managed.SetName("any")
 	return managed
+}
+
+// finalizers is a patch that leaves an object with these.
+func finalizers(all ...string) string {
+	return `{"metadata":{"finalizers":["` + strings.Join(all, `","`) + `"]}}`
 }
 
 func managedResources() *unstructured.UnstructuredList {
@@ -151,6 +158,14 @@ func TestSeedAttacks_WithEachIdentity_AreRefused(t *testing.T) {
 	applied := &corev1.ConfigMap{ObjectMeta: metaOf(controlPlane, "applied")}
 	applied.Labels = map[string]string{"resources.gardener.cloud/managed-by": "gardener"}
 	k.create(t, applied)
+	const finalizer = "resources.gardener.cloud/gardener-resource-manager"
+	ofSeed, ofShoot := managedResource(controlPlane), managedResource(controlPlane)
+	for object, class := range map[*unstructured.Unstructured]string{ofSeed: "seed", ofShoot: ""} {
+		object.SetName("of-" + cmp.Or(class, "shoot"))
+		object.SetFinalizers([]string{finalizer})
+		object.Object["spec"] = map[string]any{"class": class, "secretRefs": []any{}}
+		k.create(t, object)
+	}
 	more := func(more map[string]request) map[string]request {
 		all := seedAttacks()
 		maps.Copy(all, more)
@@ -204,14 +219,26 @@ func TestSeedAttacks_WithEachIdentity_AreRefused(t *testing.T) {
 			"reads a secret with manifests": get(secret(controlPlane, "s")),
 			"applies an object":             create(&corev1.ConfigMap{ObjectMeta: metaOf(controlPlane, "of-an-extension")}),
 			"removes what it has applied":   remove(&corev1.ConfigMap{ObjectMeta: metaOf(controlPlane, "applied")}),
-			"answers":                       patchStatus(managedResource(controlPlane), `{"status":{}}`),
+			"answers":                       patchStatus(ofSeed, `{"status":{"observedGeneration":1}}`),
+			"holds a managed resource":      patch(ofSeed, finalizers(finalizer, finalizer+"-seed")),
+			// The API server refuses a Role with a verb that its author does not have.
+			"applies a role": create(&rbacv1.Role{ObjectMeta: metaOf(controlPlane, "any"), Rules: []rbacv1.PolicyRule{{
+				APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list", "watch", "create",
+					"update", "patch", "delete", "deletecollection"}}}}),
 		}, more(map[string]request{
-			"changes the API server":             ofControlPlane["changes the API server"],
-			"changes a secret":                   ofControlPlane["changes a secret"],
-			"scales the API server":              scale(deployment(controlPlane, "kube-apiserver")),
-			"mints a token of a control plane":   mint(controlPlane, "machine-controller"),
-			"runs a program in etcd":             execIn(controlPlane, "etcd-main-0"),
-			"applies an object beside a shoot's": create(&corev1.ConfigMap{ObjectMeta: metaOf("extensions", "any")}),
+			"changes what a managed resource applies": patch(ofSeed, `{"spec":{"secretRefs":[{"name":"any"}]}}`),
+			"annotates a managed resource":            patch(ofSeed, harmless),
+			"releases another's finalizer":            patch(ofSeed, finalizers(finalizer+"-seed")),
+			"removes a managed resource":              remove(ofSeed),
+			"answers for the shoot":                   patchStatus(ofShoot, `{"status":{"observedGeneration":1}}`),
+			"holds a managed resource of the shoot":   patch(ofShoot, finalizers(finalizer, finalizer+"-seed")),
+			"removes all secrets":                     removeAll(secret(controlPlane, "")),
+			"changes the API server":                  ofControlPlane["changes the API server"],
+			"changes a secret":                        ofControlPlane["changes a secret"],
+			"scales the API server":                   scale(deployment(controlPlane, "kube-apiserver")),
+			"mints a token of a control plane":        mint(controlPlane, "machine-controller"),
+			"runs a program in etcd":                  execIn(controlPlane, "etcd-main-0"),
+			"applies an object beside a shoot's":      create(&corev1.ConfigMap{ObjectMeta: metaOf("extensions", "any")}),
 			"applies a role of the seed": create(&rbacv1.ClusterRole{ObjectMeta: metaOf("", "any"),
 				Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}}}}),
 			"reads the gardenlet's credentials": get(secret("garden", "kubeconfig-garden")),
