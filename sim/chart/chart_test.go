@@ -12,14 +12,24 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/sim/chart"
 	"github.com/transplant-sim/transplant/sim/landscape"
 )
 
 const folder = "testdata/vault"
+
+// seedA is a seed with what the extensions' files have made of it.
+func seedA() *gardencorev1beta1.Seed {
+	seed := &gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+	seed.Spec.Provider = gardencorev1beta1.SeedProvider{Type: "transplant", Region: "elsewhere"}
+	seed.Spec.DNS.Defaults = []gardencorev1beta1.SeedDNSProviderConfig{{Type: "vault-dns", Domain: "vault.test"}}
+	return seed
+}
 
 func withValues(values string) landscape.Extension {
 	return landscape.Extension{Name: "my-vault", Chart: folder, Values: &runtime.RawExtension{Raw: []byte(values)}}
@@ -28,7 +38,7 @@ func withValues(values string) landscape.Extension {
 func TestInstall_Chart_IsTheProgramAndWhatItNeeds(t *testing.T) {
 	t.Parallel()
 	got, err := chart.Install(withValues(
-		`{"leaderElection":{"resourceName":"mine"},"gardener":{"seed":{"name":"other"}}}`), "a")
+		`{"leaderElection":{"resourceName":"mine"},"gardener":{"seed":{"name":"other"}}}`), seedA())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +57,8 @@ func TestInstall_Chart_IsTheProgramAndWhatItNeeds(t *testing.T) {
 		t.Errorf("objects (-want +got):\n%s", diff)
 	}
 	data, _, _ := unstructured.NestedString(config.Object, "data", "config.yaml")
-	if data != "seed: a\nleader: mine\n" || config.GetNamespace() != "extension-my-vault" {
+	if data != "seed: a\nleader: mine\nregion: elsewhere\ndns: vault-dns\n" ||
+		config.GetNamespace() != "extension-my-vault" {
 		t.Errorf("the configuration is %q in namespace %s: Gardener's values win, then those of the file", data,
 			config.GetNamespace())
 	}
@@ -70,7 +81,7 @@ func TestInstall_ChartThatIsNoExtension_IsRefusedWithRemedy(t *testing.T) {
 		"no chart":                {landscape.Extension{Chart: "testdata"}, "Chart.yaml"},
 		"no archive":              {landscape.Extension{ChartArchive: []byte("x")}, "read the archive of the chart"},
 	} {
-		if _, err := chart.Install(c.of, "a"); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := chart.Install(c.of, seedA()); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q", name, err, c.want)
 		}
 	}
@@ -108,7 +119,7 @@ func TestInstall_PodThatCannotBe_IsRefusedWithRemedy(t *testing.T) {
 	} {
 		e := withValues(c.values)
 		e.Files = []landscape.ExtensionFile{{Path: "/etc/more/a.yaml"}}
-		_, err := chart.Install(e, "a")
+		_, err := chart.Install(e, seedA())
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) ||
 			!strings.HasSuffix(err.Error(), ": switch it off with values")) {
 			t.Errorf("%s: error %v, want %q", name, err, c.want)

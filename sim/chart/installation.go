@@ -13,7 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/ptr"
 
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/sim/landscape"
 )
 
@@ -28,8 +30,8 @@ type Installation struct {
 // programs are kinds whose pods would be programs beside the Deployment.
 var programs = []string{"Pod", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob", "ReplicationController"}
 
-// Install renders the chart of an extension for a seed.
-func Install(e landscape.Extension, seed string) (Installation, error) {
+// Install renders the chart of an extension for a seed, as the seed is in the garden.
+func Install(e landscape.Extension, seed *gardencorev1beta1.Seed) (Installation, error) {
 	read, err := Open(e.Chart)
 	if len(e.ChartArchive) > 0 {
 		read, err = Read(e.ChartArchive)
@@ -45,9 +47,13 @@ func Install(e landscape.Extension, seed string) (Installation, error) {
 		}
 		values = append(values, given)
 	}
+	gardeners, err := gardenerValues(seed)
+	if err != nil {
+		return Installation{}, err
+	}
 	objects, err := read.Render(Release{
 		Name: e.Name, Namespace: e.Namespace(), Kubernetes: landscape.Latest(landscape.Kubernetes()),
-		Values: append(values, gardenerValues(seed)),
+		Values: append(values, gardeners),
 	})
 	if err != nil {
 		return Installation{}, err
@@ -63,20 +69,35 @@ func Install(e landscape.Extension, seed string) (Installation, error) {
 const GardenerVersion = "v1.150.0"
 
 // gardenerValues are those that Gardener adds to the values of a chart: what it says of itself and of the seed.
-func gardenerValues(seed string) map[string]any {
-	return map[string]any{"gardener": map[string]any{
+func gardenerValues(seed *gardencorev1beta1.Seed) (map[string]any, error) {
+	spec := seed.Spec
+	volume, settings := ptr.Deref(spec.Volume, gardencorev1beta1.SeedVolume{}),
+		ptr.Deref(spec.Settings, gardencorev1beta1.SeedSettings{})
+	volumeProvider := ""
+	if len(volume.Providers) > 0 {
+		volumeProvider = volume.Providers[0].Name
+	}
+	content, err := json.Marshal(map[string]any{"gardener": map[string]any{
 		"version":        GardenerVersion,
 		"garden":         map[string]any{"clusterIdentity": landscape.Garden, "genericKubeconfigSecretName": ""},
 		"gardenlet":      map[string]any{"featureGates": map[string]any{}},
 		"runtimeCluster": map[string]any{"enabled": false},
 		"seed": map[string]any{
-			"name": seed, "clusterIdentity": seed, "annotations": map[string]any{}, "labels": map[string]any{},
-			"provider": landscape.ProviderType, "region": landscape.Home, "volumeProvider": "",
-			"volumeProviders": []any{}, "ingressDomain": "", "protected": false, "visible": true, "taints": []any{},
-			"networks": map[string]any{}, "blockCIDRs": []any{},
-			"spec": map[string]any{"provider": map[string]any{"type": landscape.ProviderType, "region": landscape.Home}},
+			"name": seed.Name, "clusterIdentity": seed.Name, "annotations": seed.Annotations, "labels": seed.Labels,
+			"provider": spec.Provider.Type, "region": spec.Provider.Region, "volumeProvider": volumeProvider,
+			"volumeProviders": volume.Providers, "ingressDomain": ptr.Deref(spec.Ingress, gardencorev1beta1.Ingress{}).Domain,
+			"protected": slices.ContainsFunc(spec.Taints, func(taint gardencorev1beta1.SeedTaint) bool {
+				return taint.Key == "seed.gardener.cloud/protected"
+			}),
+			"visible": ptr.Deref(settings.Scheduling, gardencorev1beta1.SeedSettingScheduling{Visible: true}).Visible,
+			"taints":  spec.Taints, "networks": spec.Networks, "blockCIDRs": spec.Networks.BlockCIDRs, "spec": spec,
 		},
-	}}
+	}})
+	values := map[string]any{}
+	if err = errors.Join(err, json.Unmarshal(content, &values)); err != nil {
+		return nil, fmt.Errorf("make values of seed %q for the chart: %w", seed.Name, err)
+	}
+	return values, nil
 }
 
 // split the objects into the one Deployment and all others.

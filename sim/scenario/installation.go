@@ -6,14 +6,28 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/sim/chart"
 	"github.com/transplant-sim/transplant/sim/landscape"
 )
 
-// sampleSeed is for which a chart is rendered to see whether it can be, and what is in it.
-const sampleSeed = "seed"
+// sampleSeed is for which a chart is rendered to see whether it can be, and what is in it: a seed as the extension's
+// own file changes it.
+func sampleSeed(e landscape.Extension) (*gardencorev1beta1.Seed, error) {
+	dns := gardencorev1beta1.SeedDNSProviderConfig{Type: landscape.ProviderType, Domain: "seed.test"}
+	return landscape.OverlayTyped("Seed", &gardencorev1beta1.Seed{
+		ObjectMeta: metav1.ObjectMeta{Name: "seed"},
+		Spec: gardencorev1beta1.SeedSpec{
+			Provider: gardencorev1beta1.SeedProvider{Type: landscape.ProviderType, Region: landscape.Home},
+			Backup:   &gardencorev1beta1.Backup{Provider: landscape.ProviderType},
+			DNS:      gardencorev1beta1.SeedDNS{Internal: &dns, Defaults: []gardencorev1beta1.SeedDNSProviderConfig{dns}},
+			Networks: gardencorev1beta1.SeedNetworks{Pods: "10.0.0.0/18", Services: "10.0.64.0/18"},
+		},
+	}, []landscape.Extension{e})
+}
 
 // readChart renders the chart of an extension, if it has one, and finds out what runs in its containers.
 func (e *ExtensionDeployment) readChart(spec *field.Path, folder string) field.ErrorList {
@@ -35,7 +49,11 @@ func (e *ExtensionDeployment) readChart(spec *field.Path, folder string) field.E
 	if len(e.Spec.Command) > 0 {
 		return field.ErrorList{field.Forbidden(spec.Child("command"), "the chart's Deployment has it; leave it out")}
 	}
-	installed, err := chart.Install(e.Spec, sampleSeed)
+	var installed chart.Installation
+	seed, err := sampleSeed(e.Spec)
+	if err == nil {
+		installed, err = chart.Install(e.Spec, seed)
+	}
 	if err != nil {
 		return field.ErrorList{field.Invalid(at, given, err.Error())}
 	}

@@ -68,42 +68,55 @@ func inJSON(value any) (string, error) {
 	return string(content), err
 }
 
-// apply applies a manifest, filled in with values. Objects of the garden are changed as the extensions' files say, and
-// get their defaults here: its admission, which gives them to all others, runs only later.
+// apply applies a manifest, filled in with values.
 func apply(ctx context.Context, c client.Client, manifest string, values any, extensions ...landscape.Extension) error {
+	objects, err := filledIn(manifest, values, extensions...)
+	if err != nil {
+		return err
+	}
+	for _, object := range objects {
+		if err := applyObject(ctx, c, object); err != nil {
+			return fmt.Errorf("fill in manifest %q: %w", manifest, err)
+		}
+	}
+	return nil
+}
+
+// filledIn are the objects of a manifest with values. Objects of the garden are changed as the extensions' files say,
+// and get their defaults here: its admission, which gives them to all others, runs only later.
+func filledIn(manifest string, values any, extensions ...landscape.Extension) ([]*unstructured.Unstructured, error) {
 	t, err := template.New(manifest).Option("missingkey=error").Funcs(functions).ParseFS(manifests, "manifests/"+manifest)
 	if err != nil {
-		return fmt.Errorf("parse manifest %q: %w", manifest, err)
+		return nil, fmt.Errorf("parse manifest %q: %w", manifest, err)
 	}
 	var text bytes.Buffer
 	if err := t.ExecuteTemplate(&text, manifest, values); err != nil {
-		return fmt.Errorf("fill in manifest %q: %w", manifest, err)
+		return nil, fmt.Errorf("fill in manifest %q: %w", manifest, err)
 	}
 	decoder := utilyaml.NewYAMLOrJSONDecoder(&text, 4096)
+	var objects []*unstructured.Unstructured
 	for {
 		object := &unstructured.Unstructured{}
 		err := decoder.Decode(&object.Object)
 		if errors.Is(err, io.EOF) {
-			return nil
+			return objects, nil
 		}
 		if err != nil {
-			return fmt.Errorf("decode manifest %q: %w", manifest, err)
+			return nil, fmt.Errorf("decode manifest %q: %w", manifest, err)
 		}
 		if len(object.Object) == 0 {
 			continue
 		}
 		if object.GroupVersionKind().Group == gardencorev1beta1.SchemeGroupVersion.Group {
 			if err := overlay(object, extensions); err != nil {
-				return fmt.Errorf("fill in manifest %q: %w", manifest, err)
+				return nil, fmt.Errorf("fill in manifest %q: %w", manifest, err)
 			}
 			if err := defaults.Set(object.GetKind(), object.Object); err != nil {
-				return fmt.Errorf("set the defaults of %s %q of manifest %q: %w",
+				return nil, fmt.Errorf("set the defaults of %s %q of manifest %q: %w",
 					object.GetKind(), object.GetName(), manifest, err)
 			}
 		}
-		if err := applyObject(ctx, c, object); err != nil {
-			return fmt.Errorf("fill in manifest %q: %w", manifest, err)
-		}
+		objects = append(objects, object)
 	}
 }
 

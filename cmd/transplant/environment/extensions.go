@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/clusters/kind/docker"
@@ -149,7 +150,7 @@ func (s *Environment) register(ctx context.Context, garden client.Client) error 
 const definitionKind = "CustomResourceDefinition"
 
 // objectsOn are those that a seed has before an extension starts: of its manifests and of its chart.
-func objectsOn(e landscape.Extension, seed string) ([]*unstructured.Unstructured, error) {
+func objectsOn(e landscape.Extension, seed *gardencorev1beta1.Seed) ([]*unstructured.Unstructured, error) {
 	if !e.HasChart() {
 		return e.Objects, nil
 	}
@@ -158,13 +159,14 @@ func objectsOn(e landscape.Extension, seed string) ([]*unstructured.Unstructured
 }
 
 // applyCharted starts an extension that a chart deploys: the Deployment of the chart, with what each extension gets.
-func (s *Environment) applyCharted(ctx context.Context, c client.Client, e landscape.Extension, seed string) error {
+func (s *Environment) applyCharted(ctx context.Context, c client.Client, e landscape.Extension,
+	seed *gardencorev1beta1.Seed) error {
 	installed, err := chart.Install(e, seed)
 	if err != nil {
 		return fmt.Errorf("render the chart of extension %q: %w", e.Name, err)
 	}
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(charted.Actor{
-		Extension: e, Seed: seed, Account: accountName(e), User: s.User,
+		Extension: e, Seed: seed.Name, Account: accountName(e), User: s.User,
 		ImageOf: func(of landscape.ExtensionContainer) string { return imageOf(e, of) },
 	}.Deployment(installed.Deployment))
 	if err != nil {
@@ -177,20 +179,20 @@ func (s *Environment) applyCharted(ctx context.Context, c client.Client, e lands
 // prepareExtension brings on a seed what an extension needs before it starts: its namespace, its rights and files, and
 // the objects of its manifests. The definitions among them are there.
 func (s *Environment) prepareExtension(ctx context.Context, c client.Client, e landscape.Extension,
-	seed string) error {
-	if err := apply(ctx, c, "extension.yaml", s.extensionValues(e, seed)); err != nil {
+	seed *gardencorev1beta1.Seed) error {
+	if err := apply(ctx, c, "extension.yaml", s.extensionValues(e, seed.Name)); err != nil {
 		return err
 	}
 	objects, err := objectsOn(e, seed)
 	if err != nil {
-		return fmt.Errorf("prepare seed %q for extension %q: %w", seed, e.Name, err)
+		return fmt.Errorf("prepare seed %q for extension %q: %w", seed.Name, e.Name, err)
 	}
 	for _, object := range objects {
 		if object.GetKind() == definitionKind {
 			continue
 		}
 		if err := s.applyBeside(ctx, c, object.DeepCopy(), e); err != nil {
-			return fmt.Errorf("prepare seed %q for extension %q: %w", seed, e.Name, err)
+			return fmt.Errorf("prepare seed %q for extension %q: %w", seed.Name, e.Name, err)
 		}
 	}
 	return nil
@@ -211,6 +213,10 @@ func (*Environment) applyBeside(ctx context.Context, c client.Client, object *un
 
 // startExtensions starts the third-party extensions on a seed.
 func (s *Environment) startExtensions(ctx context.Context, l Landscape, c client.Client, seed string) error {
+	inGarden, err := s.seedObject(l, seed)
+	if err != nil {
+		return err
+	}
 	for _, e := range s.Extensions {
 		for _, k := range extensionKubeconfigs(e, seed) {
 			if err := s.giveKubeconfig(ctx, l, c, k); err != nil {
@@ -219,7 +225,7 @@ func (s *Environment) startExtensions(ctx context.Context, l Landscape, c client
 		}
 		start := func() error { return apply(ctx, c, "extension-actor.yaml", s.extensionValues(e, seed)) }
 		if e.HasChart() {
-			start = func() error { return s.applyCharted(ctx, c, e, seed) }
+			start = func() error { return s.applyCharted(ctx, c, e, inGarden) }
 		}
 		if err := start(); err != nil {
 			return err

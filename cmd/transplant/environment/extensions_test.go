@@ -17,6 +17,7 @@ import (
 
 	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/mergepatch"
 )
 
 // vault is a third-party extension.
@@ -137,6 +138,37 @@ func TestExtensionNamespaces_TwoActOnTheSame_AreOfTheOneThatDecides(t *testing.T
 	}
 }
 
+// A chart is rendered for the seed as the garden has it: as the files of all extensions have changed it.
+func TestObjectsOn_SeedThatAnotherFileChanges_IsInTheValuesOfTheChart(t *testing.T) {
+	t.Parallel()
+	dns := landscape.Extension{Name: "dns", Seed: &mergepatch.Merge{}}
+	if err := dns.Seed.UnmarshalJSON([]byte(
+		`{"spec":{"dns":{"defaults":[{"type":"vault-dns","domain":"vault.test"}]}}}`)); err != nil {
+		t.Fatal(err)
+	}
+	charted := landscape.Extension{Name: "my-vault", Chart: "../../../sim/chart/testdata/vault"}
+	seed, err := seedInGarden(seedValues{Name: "a", Region: "elsewhere", Domain: "i.test", DefaultDomain: "d.test",
+		Pods: "10.0.0.0/18", Services: "10.0.64.0/18"}, []landscape.Extension{charted, dns})
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := objectsOn(charted, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := ""
+	for _, object := range objects {
+		if object.GetKind() == "ConfigMap" {
+			config, _, _ = unstructured.NestedString(object.Object, "data", "config.yaml")
+		}
+	}
+	for _, want := range []string{"seed: a\n", "region: elsewhere\n", "dns: vault-dns\n"} {
+		if !strings.Contains(config, want) {
+			t.Errorf("the configuration lacks %q: %q", want, config)
+		}
+	}
+}
+
 // What the files of an extension bring is on each seed before its program, and what names no namespace beside it.
 func TestPrepareExtension_FilesAndManifests_AreThere(t *testing.T) {
 	t.Parallel()
@@ -160,7 +192,7 @@ func TestPrepareExtension_FilesAndManifests_AreThere(t *testing.T) {
 	c := fake.NewClientBuilder().WithScheme(Scheme()).WithRESTMapper(
 		testrestmapper.TestOnlyStaticRESTMapper(Scheme())).Build()
 	s := New(ScenarioSettings)
-	if err := s.prepareExtension(t.Context(), c, e, "a"); err != nil {
+	if err := s.prepareExtension(t.Context(), c, e, seedOf("a")); err != nil {
 		t.Fatal(err)
 	}
 	for key, object := range map[client.ObjectKey]client.Object{
@@ -209,7 +241,7 @@ func TestSeedDefinitions_OfAnExtension_ReplaceThoseTakenForGranted(t *testing.T)
 			"metadata": map[string]any{"name": name, "labels": map[string]any{"of": "vault"}},
 		}})
 	}
-	definitions, err := seedDefinitions([]landscape.Extension{e}, "a")
+	definitions, err := seedDefinitions([]landscape.Extension{e}, seedOf("a"))
 	if err != nil {
 		t.Fatal(err)
 	}

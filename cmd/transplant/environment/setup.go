@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/transplant-sim/transplant/api/cloud"
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/crds"
 	"github.com/transplant-sim/transplant/api/pki"
 	"github.com/transplant-sim/transplant/clusters/switchboard"
@@ -114,10 +115,40 @@ func (s *Environment) seedValues(l Landscape, seed string) (seedValues, error) {
 	}, nil
 }
 
+// seedObject is a seed as the garden gets it: with its defaults, and as the extensions' files change it.
+func (s *Environment) seedObject(l Landscape, name string) (*gardencorev1beta1.Seed, error) {
+	values, err := s.seedValues(l, name)
+	if err != nil {
+		return nil, err
+	}
+	return seedInGarden(values, s.Extensions)
+}
+
+func seedInGarden(values seedValues, extensions []landscape.Extension) (*gardencorev1beta1.Seed, error) {
+	objects, err := filledIn("seed-in-garden.yaml", values, extensions...)
+	if err != nil {
+		return nil, err
+	}
+	seed := &gardencorev1beta1.Seed{}
+	for _, object := range objects {
+		if object.GetKind() == "Seed" {
+			err = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, seed)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read seed %q: %w", values.Name, err)
+	}
+	return seed, nil
+}
+
 // prepareSeed brings on a seed what does not need the garden: all that is there before the gardenlet, which binds
 // roles.
 func (s *Environment) prepareSeed(ctx context.Context, l Landscape, c client.Client, seed string) error {
-	definitions, err := seedDefinitions(s.Extensions, seed)
+	inGarden, err := s.seedObject(l, seed)
+	if err != nil {
+		return err
+	}
+	definitions, err := seedDefinitions(s.Extensions, inGarden)
 	if err != nil {
 		return err
 	}
@@ -140,7 +171,7 @@ func (s *Environment) prepareSeed(ctx context.Context, l Landscape, c client.Cli
 		return err
 	}
 	for _, e := range s.Extensions {
-		if err := s.prepareExtension(ctx, c, e, seed); err != nil {
+		if err := s.prepareExtension(ctx, c, e, inGarden); err != nil {
 			return err
 		}
 	}
@@ -149,8 +180,8 @@ func (s *Environment) prepareSeed(ctx context.Context, l Landscape, c client.Cli
 
 // seedDefinitions are all that a seed has, each once: those of our types, then those that extensions bring, then those
 // that extensions take for granted. The first of a name counts.
-func seedDefinitions(extensions []landscape.Extension, seed string) ([]*apiextensionsv1.CustomResourceDefinition,
-	error) {
+func seedDefinitions(extensions []landscape.Extension,
+	seed *gardencorev1beta1.Seed) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	all := crds.Seed()
 	for _, e := range extensions {
 		objects, err := objectsOn(e, seed)

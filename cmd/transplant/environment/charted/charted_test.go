@@ -6,7 +6,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/sim/chart"
 	"github.com/transplant-sim/transplant/sim/landscape"
 )
@@ -19,7 +21,7 @@ func TestActor_DeploymentOfAChart_HasWhatEachExtensionGets(t *testing.T) {
 		Account: "gardener-extension-my-vault", Env: []landscape.EnvVar{{Name: "REGION", Value: "mine"}},
 		Containers: []landscape.ExtensionContainer{{Name: "vault", Binary: "/bin/vault", Args: []string{"--more"}}},
 		Files:      []landscape.ExtensionFile{{Path: "/etc/more.yaml", Content: "x"}}}
-	installed, err := chart.Install(e, "a")
+	installed, err := chart.Install(e, &gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "a"}})
 	if err != nil {
 		t.Fatal(err)
 	}
