@@ -18,8 +18,8 @@ import (
 // Variable names the environment variable that points to a prebuilt binary.
 const Variable = "TRANSPLANT_KUBERNETES_BIN"
 
-// SourceVariable names the environment variable that points to the repository, where it cannot be found from the
-// executable or the working directory.
+// SourceVariable names the environment variable that points to a repository whose sources are to be built, instead of
+// those that this program was built with.
 const SourceVariable = "TRANSPLANT_SOURCE"
 
 // program is the binary's file name in the cache.
@@ -49,7 +49,7 @@ func Find(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if _, err := os.Stat(path); err != nil {
-		return "", fmt.Errorf("find the control-plane binary %q: %w: run \"make controlplane\", or let %s name one", path,
+		return "", fmt.Errorf("find the control-plane binary %q: %w: run \"transplant controlplane\", or let %s name one", path,
 			ErrNotBuilt, Variable)
 	}
 	return path, nil

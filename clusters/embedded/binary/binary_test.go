@@ -70,7 +70,7 @@ func write(t *testing.T, path, content string) {
 
 func TestEnsureBuildsOnce(t *testing.T) {
 	repository(t)
-	if _, err := Find(t.Context()); !errors.Is(err, ErrNotBuilt) || !strings.Contains(err.Error(), "make controlplane") {
+	if _, err := Find(t.Context()); !errors.Is(err, ErrNotBuilt) || !strings.Contains(err.Error(), "transplant controlplane") {
 		t.Errorf("find what is not built: got %v, want ErrNotBuilt and what to do", err)
 	}
 	var mutex sync.Mutex
@@ -294,5 +294,33 @@ func TestFullDisk(t *testing.T) {
 	script := exec.Command("/bin/sh", "-c", "echo some/package; echo 'write x: no space left on device'; exit 1")
 	if err := run(script, 1, func(int, int, string) {}); !errors.Is(err, ErrDiskFull) {
 		t.Errorf("a build on a full disk: got %v, want ErrDiskFull", err)
+	}
+}
+
+// The sources that a program carries are those of the repository, so that both have the same key.
+func TestFindSource_NoVariable_UnpacksTheSourcesOfTheRepository(t *testing.T) {
+	t.Setenv(SourceVariable, "")
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Chdir("../../controlplane")
+	folder, err := findSource()
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := list(t, folder)
+	if diff := cmp.Diff(list(t, "."), files); diff != "" {
+		t.Errorf("the files are not those of clusters/controlplane: run go generate (-want +got):\n%s", diff)
+	}
+	for _, file := range files {
+		got, err := os.ReadFile(filepath.Join(folder, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(got) != string(want) {
+			t.Errorf("%s is not that of clusters/controlplane: run go generate ./clusters/embedded/binary", file)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package binary
 import (
 	"context"
 	"crypto/sha256"
+	_ "embed" // for the sources
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -12,6 +13,10 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/transplant-sim/transplant/api/unpacked"
 )
 
 // sourceFolder is where the sources are, below the repository's root.
@@ -24,34 +29,27 @@ const (
 	module      = "module " + mainPackage
 )
 
-// findSource returns the folder of the sources: below TRANSPLANT_SOURCE, or below a parent of the executable or of the
-// working directory.
+//go:generate go run ./generate ../../controlplane controlplane.txtar
+
+// archive has the sources that this program was built with.
+//
+//go:embed controlplane.txtar
+var archive []byte
+
+// findSource returns the folder of the sources: below TRANSPLANT_SOURCE, or where those that this program was built
+// with are unpacked.
 func findSource() (string, error) {
 	if root := os.Getenv(SourceVariable); root != "" {
 		if folder := filepath.Join(root, sourceFolder); isSource(folder) {
 			return folder, nil
 		}
-		return "", fmt.Errorf("look into %s=%q: %w", SourceVariable, root, ErrNoSource)
+		return "", fmt.Errorf("look into %s=%q: %w: let it name the repository, or unset it", SourceVariable, root, ErrNoSource)
 	}
-	var starts []string
-	if executable, err := os.Executable(); err == nil {
-		starts = append(starts, filepath.Dir(executable))
+	files, err := txtar.FS(txtar.Parse(archive))
+	if err != nil {
+		return "", fmt.Errorf("read the sources of the control-plane binary: %w", err)
 	}
-	if here, err := os.Getwd(); err == nil {
-		starts = append(starts, here)
-	}
-	for _, start := range starts {
-		for dir := start; ; dir = filepath.Dir(dir) {
-			if folder := filepath.Join(dir, sourceFolder); isSource(folder) {
-				return folder, nil
-			}
-			if dir == filepath.Dir(dir) {
-				break
-			}
-		}
-	}
-	return "", fmt.Errorf("look from %s upwards: %w: let %s name the repository, or %s a prebuilt binary",
-		strings.Join(starts, " and "), ErrNoSource, SourceVariable, Variable)
+	return unpacked.Folder("source", files)
 }
 
 func isSource(folder string) bool {
