@@ -32,6 +32,7 @@ func NewSave(configure Configure) *cobra.Command {
 				dir.Name, program(), args[0])
 			return nil
 		})
+	command.Example = "  transplant checkpoint save out/ready\n  transplant up --from out/ready"
 	command.Args = cobra.ExactArgs(1)
 	flags.register(command)
 	return command

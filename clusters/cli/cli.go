@@ -1,5 +1,5 @@
-// Package cli is the command line of landscapes, on both backends: up, down, status, logs, kubeconfig, scrape-targets,
-// controlplane.
+// Package cli is the command line of landscapes, on both backends: up, down, list, status, logs, kubeconfig,
+// scrape-targets, controlplane.
 //
 // It parses, prints and calls; what happens is in package supervisor. What runs on the clusters comes from the caller.
 package cli
@@ -45,8 +45,8 @@ type Shoot struct {
 // NewCommands lists the commands.
 func NewCommands(configure Configure) []*cobra.Command {
 	return []*cobra.Command{
-		newUp(configure), newDown(), newStatus(configure), newLogs(), newKubeconfig(), newScrapeTargets(), newControlPlane(),
-		newSupervise(configure),
+		newUp(configure), newDown(), newList(), newStatus(configure), newLogs(), newKubeconfig(), newScrapeTargets(),
+		newControlPlane(), newSupervise(configure),
 	}
 }
 
@@ -55,6 +55,7 @@ type landscapeFlag struct{ name string }
 
 func (f *landscapeFlag) register(command *cobra.Command) {
 	command.Flags().StringVar(&f.name, "landscape", rundir.DefaultName, "name of the landscape; several can run at once")
+	complete(command, "landscape", completeLandscapes)
 }
 
 func (f *landscapeFlag) dir() (rundir.Dir, error) {
@@ -71,6 +72,30 @@ func newCommand(use, short string, run func(context.Context, *cobra.Command, []s
 		Use: use, Short: short, SilenceUsage: true, Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, args []string) error { return run(command.Context(), command, args) },
 	}
+}
+
+// complete the values of a flag in a shell.
+func complete(command *cobra.Command, flag string, values cobra.CompletionFunc) {
+	if err := command.RegisterFlagCompletionFunc(flag, values); err != nil {
+		panic(err) // there is no such flag, or it is registered twice
+	}
+}
+
+// completeLandscapes names the landscapes that are there, for a shell.
+func completeLandscapes(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	home, err := rundir.Home()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	all, err := listLandscapes(home)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var names []cobra.Completion
+	for _, one := range all {
+		names = append(names, cobra.CompletionWithDesc(one.Name, one.State))
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
 // readState is the state of a landscape that is up.

@@ -40,13 +40,40 @@ func newKubeconfig() *cobra.Command {
 			_, err = command.OutOrStdout().Write(content)
 			return err
 		})
+	command.Example = `  export KUBECONFIG=$(transplant kubeconfig garden --path)
+  kubectl --kubeconfig $(transplant kubeconfig alpha --path) get nodes`
 	command.Args = cobra.ExactArgs(1)
+	command.ValidArgsFunction = func(_ *cobra.Command, given []string, _ string) ([]cobra.Completion,
+		cobra.ShellCompDirective) {
+		if len(given) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return completeTargets(flags), cobra.ShellCompDirectiveNoFileComp
+	}
 	flags.register(command)
 	command.Flags().StringVar(&actor, "actor", "", "the actor whose kubeconfig to print (default "+
 		clusters.Observer+", which connects directly to the API server and has all rights; for a shoot "+user+
 		", which connects by the shoot's DNS name)")
 	command.Flags().BoolVar(&pathOnly, "path", false, "print the path of the file instead")
 	return command
+}
+
+// completeTargets names the clusters of a landscape, and the shoots with a kubeconfig, for a shell.
+func completeTargets(flags landscapeFlag) []cobra.Completion {
+	dir, err := flags.dir()
+	if err != nil {
+		return nil
+	}
+	var all []cobra.Completion
+	if state, err := dir.ReadState(); err == nil {
+		for _, c := range state.Clusters {
+			all = append(all, cobra.CompletionWithDesc(c.Name, c.Role))
+		}
+	}
+	for _, shoot := range kubeconfigsOf(dir, user) {
+		all = append(all, cobra.CompletionWithDesc(shoot, "shoot"))
+	}
+	return all
 }
 
 // user is the actor whose kubeconfigs of shoots go by the shoots' names (see ARCHITECTURE.md).
@@ -112,7 +139,7 @@ func actorKubeconfigs(dir rundir.Dir) string {
 }
 
 func newControlPlane() *cobra.Command {
-	return newCommand("controlplane", "Build the control-plane binary, if it is not in the cache, and print its path",
+	command := newCommand("controlplane", "Build the control-plane binary, if it is not in the cache, and print its path",
 		func(ctx context.Context, command *cobra.Command, _ []string) error {
 			screen := newScreen(command.ErrOrStderr())
 			path, err := binary.Ensure(ctx, screen.build)
@@ -123,4 +150,6 @@ func newControlPlane() *cobra.Command {
 			fmt.Fprintln(command.OutOrStdout(), path)
 			return nil
 		})
+	command.Example = "  transplant controlplane\n  $(transplant controlplane) kubectl get nodes"
+	return command
 }

@@ -27,6 +27,7 @@ const followPoll = 100 * time.Millisecond
 func newLogs() *cobra.Command {
 	var flags landscapeFlag
 	var follow bool
+	var since time.Duration
 	command := newCommand("logs [CLUSTER/PROCESS]", "Print the log of a process, or list all logs",
 		func(ctx context.Context, command *cobra.Command, args []string) error {
 			dir, err := flags.dir()
@@ -34,27 +35,75 @@ func newLogs() *cobra.Command {
 				return err
 			}
 			logs := findLogs(dir)
+			if len(logs) == 0 {
+				return fmt.Errorf("find logs of the landscape %q: there are none in %s; start it with \"%s up%s\"%s", dir.Name,
+					dir.Path, program(), suffix(dir.Name), others(dir))
+			}
 			if len(args) == 0 {
 				for _, one := range logs {
 					fmt.Fprintln(command.OutOrStdout(), one.name)
 				}
 				return nil
 			}
-			wanted := slices.IndexFunc(logs, func(one processLog) bool { return one.name == args[0] })
-			if wanted < 0 {
-				return fmt.Errorf("find the log of %q: there are %s", args[0], names(logs))
+			wanted, err := choose(logs, args[0])
+			if err != nil {
+				return err
 			}
-			return printLog(ctx, command.OutOrStdout(), logs[wanted].path, follow)
+			out := command.OutOrStdout()
+			if since > 0 {
+				out = newer(out, time.Now().Add(-since))
+			}
+			return printLog(ctx, out, wanted.path, follow)
 		})
 	command.Long = `Print the log of a process, or list all logs. The logs of a landscape that has ended stay until
 another landscape takes its name.
 
 A container's log is CLUSTER/CONTAINER@POD, where POD is the first digits of the pod's UID. If a
-container was restarted, its earlier logs have a number at the end.`
+container was restarted, its earlier logs have a number at the end.
+
+The beginning of a name is enough if only one log begins so.`
+	command.Example = `  transplant logs                             # list all logs
+  transplant logs a/gardenlet -f              # begins with that
+  transplant logs garden/etcd --since 5m`
 	command.Args = cobra.MaximumNArgs(1)
+	command.ValidArgsFunction = func(_ *cobra.Command, given []string, _ string) ([]cobra.Completion,
+		cobra.ShellCompDirective) {
+		var all []cobra.Completion
+		if dir, err := flags.dir(); err == nil && len(given) == 0 {
+			for _, one := range findLogs(dir) {
+				all = append(all, one.name)
+			}
+		}
+		return all, cobra.ShellCompDirectiveNoFileComp
+	}
 	flags.register(command)
 	command.Flags().BoolVarP(&follow, "follow", "f", false, "print new lines until you interrupt the command")
+	command.Flags().DurationVar(&since, "since", 0,
+		"print only lines of this last time, such as 5m; lines without a time belong to the line before them (default: all)")
 	return command
+}
+
+// choose the log of this name, or the one that begins so. Of a container it is the last log.
+func choose(logs []processLog, name string) (processLog, error) {
+	var begun []processLog
+	for _, one := range logs {
+		if one.name == name {
+			return one, nil
+		}
+		if strings.HasPrefix(one.name, name) {
+			begun = append(begun, one)
+		}
+	}
+	last := slices.DeleteFunc(slices.Clone(begun), func(one processLog) bool {
+		return slices.ContainsFunc(begun, func(other processLog) bool { return strings.HasPrefix(one.name, other.name+".") })
+	})
+	switch len(last) {
+	case 1:
+		return last[0], nil
+	case 0:
+		return processLog{}, fmt.Errorf("find the log of %q: there are %s", name, names(logs))
+	}
+	return processLog{}, fmt.Errorf("find the log of %q: several begin so: give more of %s", name, names(last))
 }
 
 // supervisorLog is the name of the supervisor's log among those of the processes.

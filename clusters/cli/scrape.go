@@ -59,6 +59,7 @@ The targets are the cloud, the nodes, and every pod of the garden and the seeds 
 
 Series have the labels cluster, namespace, pod and actor. The cloud and the nodes run beside the
 clusters: their label cluster is "landscape", and they have neither namespace nor pod.`
+	command.Example = "  transplant scrape-targets\n  curl http://127.0.0.1:9741/targets"
 	flags.register(command)
 	command.Flags().StringVar(&address, "address", "127.0.0.1:9741",
 		"address to serve on, on the loopback interface")

@@ -2,16 +2,15 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/transplant-sim/transplant/api/output"
 	"github.com/transplant-sim/transplant/clusters"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 	"github.com/transplant-sim/transplant/clusters/embedded/supervisor"
@@ -19,12 +18,9 @@ import (
 
 func newStatus(configure Configure) *cobra.Command {
 	var flags landscapeFlag
-	var output string
+	var form *output.Form
 	command := newCommand("status", "Show which programs of a landscape run, and its shoots",
 		func(ctx context.Context, command *cobra.Command, _ []string) error {
-			if !slices.Contains([]string{"text", "json"}, output) {
-				return fmt.Errorf("read --output: %q is no form: choose text or json", output)
-			}
 			dir, err := flags.dir()
 			if err != nil {
 				return err
@@ -36,15 +32,13 @@ func newStatus(configure Configure) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if output == "json" {
-				encoder := json.NewEncoder(command.OutOrStdout())
-				encoder.SetIndent("", "  ")
-				return encoder.Encode(state)
-			}
-			return printStatus(command.OutOrStdout(), state, shootsOf(ctx, configure, state))
+			return form.Print(command.OutOrStdout(), state, func(out io.Writer) error {
+				return printStatus(out, state, shootsOf(ctx, configure, state))
+			})
 		})
+	command.Example = "  transplant status\n  transplant status --landscape run -o yaml"
 	flags.register(command)
-	command.Flags().StringVarP(&output, "output", "o", "text", "form of the output: text or json")
+	form = output.AddFlag(command)
 	return command
 }
 

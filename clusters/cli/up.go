@@ -53,6 +53,8 @@ func (f *planFlags) register(command *cobra.Command, configure Configure) {
 		"give each cluster a node that runs pods; with --nodes=false, backend kind installs nothing on the clusters")
 	command.Flags().StringVar(&f.backend, "backend", embeddedBackend, "what the clusters are: "+embeddedBackend+
 		" (processes) or "+kindBackend+" (containers; needs Docker)")
+	complete(command, "backend", cobra.FixedCompletions([]string{embeddedBackend, kindBackend},
+		cobra.ShellCompDirectiveNoFileComp))
 	command.Flags().StringVar(&f.from, "from", "",
 		"start this checkpoint, with its name, its seeds and its addresses (backend "+embeddedBackend+")")
 	command.Flags().StringVar(&f.nodeImage, "node-image", os.Getenv(kind.NodeImageVariable),
@@ -185,6 +187,9 @@ func newUp(configure Configure) *cobra.Command {
 			}
 			return up(ctx, command.OutOrStdout(), flags, configure)
 		})
+	command.Example = `  transplant up
+  transplant up --seeds a,b,c --landscape mine
+  transplant up --backend kind`
 	flags.register(command, configure)
 	return command
 }
@@ -259,6 +264,7 @@ func newDown() *cobra.Command {
 			}
 			return nil
 		})
+	command.Example = "  transplant down\n  transplant down --landscape mine"
 	flags.register(command)
 	return command
 }

@@ -91,8 +91,8 @@ gardenlet-a  garden  https://127.0.3.9:7000
 	if text := say(t, "status"); strings.Contains(text, "ACTOR") || !strings.HasSuffix(text, "1 of 1 run\n") {
 		t.Errorf("without links: %q", text)
 	}
-	if got, want := say(t, "status", "-o", "yaml"),
-		`error: read --output: "yaml" is no form: choose text or json`; got != want {
+	if got, want := say(t, "status", "-o", "wide"),
+		`error: invalid argument "wide" for "-o, --output" flag: must be one of text, json, yaml`; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -204,6 +204,38 @@ func TestHints(t *testing.T) {
 		if got := say(t, append(c.args, "--landscape=mine")...); got != c.want {
 			t.Errorf("%v:\n%s, want\n%s", c.args, got, c.want)
 		}
+	}
+}
+
+// TestList_EachState: each landscape has its state, also one that has ended.
+func TestList_EachState(t *testing.T) {
+	dir, lock := written(t, "mine")
+	home := filepath.Dir(dir.Path)
+	if got, want := say(t, "list"), "NAME  STATE     BACKEND  SEEDS  UP SINCE\nmine  starting  -        -      -\n"; got != want {
+		t.Errorf("while it starts:\n%s, want\n%s", got, want)
+	}
+	writeState(t, dir)
+	const ready = "NAME  STATE  BACKEND   SEEDS  UP SINCE\nmine  ready  embedded  a      2026-11-21 12:00:00\n"
+	if got := say(t, "list"); got != ready {
+		t.Errorf("ready:\n%s, want\n%s", got, ready)
+	}
+	if got := say(t, "list", "-o", "wide"); !strings.Contains(got, filepath.Join(home, "mine")) {
+		t.Errorf("wide:\n%s", got)
+	}
+	if err := lock.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	if got := say(t, "list", "-o", "yaml"); !strings.Contains(got, "state: dead\n") {
+		t.Errorf("its supervisor died:\n%s", got)
+	}
+	if err := dir.MarkEnded(); err != nil {
+		t.Fatal(err)
+	}
+	if got := say(t, "list", "-o", "json"); !strings.Contains(got, `"state": "ended"`) {
+		t.Errorf("ended:\n%s", got)
+	}
+	if got := say(t, "__complete", "status", "--landscape", ""); !strings.HasPrefix(got, "mine\tended\n") {
+		t.Errorf("completed:\n%s", got)
 	}
 }
 
