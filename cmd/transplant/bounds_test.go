@@ -28,6 +28,7 @@ func hostileFlags(t *testing.T) map[string][]string {
 		"bool":     {"maybe", "2"},
 		"uint16":   {"-1", "NaN", "1e308", "65536"},
 		"NAME=DIR": {"x", ""}, "fail|last-good": {"x", ""},
+		"FORM":       {"x", ""},
 		"PART/PARTS": {"", "/", "0/3", "4/3", "-1/3", "1/99999999999999999999", "NaN/2"},
 		"string":     paths, "stringSlice": paths, "stringArray": paths, "stringToString": {"x"},
 	}

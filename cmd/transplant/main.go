@@ -33,9 +33,11 @@ import (
 	"github.com/transplant-sim/transplant/controllers/node"
 	"github.com/transplant-sim/transplant/controllers/resource"
 	"github.com/transplant-sim/transplant/controllers/tokenrequestor"
+	"github.com/transplant-sim/transplant/scenarios"
 	"github.com/transplant-sim/transplant/sim/cloud"
 	"github.com/transplant-sim/transplant/sim/nodes"
 	"github.com/transplant-sim/transplant/sim/run"
+	"github.com/transplant-sim/transplant/sim/run/authoring"
 )
 
 // exitCoder is an error that says with what code to exit (docs/ci.md).
@@ -58,25 +60,19 @@ func newCommand() *cobra.Command {
 		Short: "Test what happens to shoots when their seed is lost",
 		Long: `Test what happens to shoots when their seed is lost.
 
-The scenarios are in the folder scenarios of the repository. There, "transplant run seed-loss" runs
-one by its name. docs/scenarios.md explains how to write one.`,
+It starts a garden and seeds with real API servers on this machine, moves shoots between the seeds,
+breaks things on purpose, and judges each run from what was recorded.`,
+		Example: `  transplant scenarios list       # what there is
+  transplant run seed-loss        # a seed dies under load; the end says whether its shoot came back
+  transplant report --serve       # look at the runs in a browser
+  transplant up                   # a landscape that stays, for kubectl`,
 		Version:       actors.Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 
 		PersistentPreRunE: checkFlags,
 	}
-	const people, programs = "people", "programs"
-	root.AddGroup(
-		&cobra.Group{ID: people, Title: "Commands:"},
-		&cobra.Group{ID: programs, Title: "Programs of a landscape (started by the commands):"},
-	)
-	add := func(group string, commands ...*cobra.Command) {
-		for _, command := range commands {
-			command.GroupID = group
-			root.AddCommand(command)
-		}
-	}
+	add := addGroups(root)
 	buckets, chaosMesh := &environment.Buckets{}, &environment.ChaosMesh{}
 	extensions := &backend.Extensions{Warnings: os.Stderr}
 	prepared := func() (*environment.Environment, error) {
@@ -112,18 +108,21 @@ one by its name. docs/scenarios.md explains how to write one.`,
 			return s.ConfigureKind(ctx, o)
 		},
 	}
-	add(people, cli.NewCommands(configure)...)
 	backends := map[string]run.Backend{
 		"embedded": &backend.Embedded{Buckets: buckets, ChaosMesh: chaosMesh},
 		"kind":     &backend.Kind{Buckets: buckets, ChaosMesh: chaosMesh},
 	}
+	files := scenarios.Files
 	checkpoints := &cobra.Command{Use: "checkpoint", Short: "Keep landscapes with their shoots, to start them again"}
-	checkpoints.AddCommand(run.NewMakeCommand(backends), cli.NewSave(configure))
-	add(people,
-		run.NewRunCommand(backends), run.NewJudgeCommand(), run.NewReportCommand(), run.NewProfileCommand(),
-		run.NewTrendCommand(), checkpoints,
-		run.NewValidateCommand(backends), run.NewPlanCommand(backends), explain.NewCommand(),
+	checkpoints.AddCommand(run.NewMakeCommand(backends, files), cli.NewSave(configure))
+	add(forScenarios,
+		run.NewRunCommand(backends, files), authoring.NewScenariosCommand(files), authoring.NewInitCommand(files),
+		run.NewValidateCommand(backends, files), run.NewPlanCommand(backends, files), authoring.NewSchemaCommand(files),
 	)
+	add(forResults, run.NewJudgeCommand(), run.NewReportCommand(), run.NewProfileCommand(), run.NewTrendCommand(),
+		run.NewMergeCommand(), newDashboards())
+	add(forLandscapes, append(cli.NewCommands(configure), checkpoints)...)
+	add(forOther, explain.NewCommand(), newVersion())
 	add(programs,
 		actors.NewGardenControllerManager(), actors.NewGardenlet(),
 		extension.NewCommand(), machine.NewCommand(cloudControllers), gateway.NewCommand(),

@@ -1,6 +1,6 @@
 // Package catalogue finds scenario files in folders: by the names of the scenarios in them, and by their labels.
 //
-// It reads no more of a file than its metadata. Whether the rest is right is for package scenario to say, and what is
+// It reads no more of a file than its metadata and its why. Whether the rest is right is for package scenario to say, and what is
 // done with the files is up to the caller.
 package catalogue
 
@@ -31,6 +31,8 @@ type Entry struct {
 	Name string
 	// Labels of the scenario.
 	Labels labels.Set
+	// Why is the promise of the scenario, in a sentence.
+	Why string
 	// Path of the file.
 	Path string
 	// Unread is why the metadata cannot be read, or nil.
@@ -100,41 +102,56 @@ func read(path string) (Entry, bool) {
 			Name   string            `yaml:"name"`
 			Labels map[string]string `yaml:"labels"`
 		} `yaml:"metadata"`
+		Spec struct {
+			Why string `yaml:"why"`
+		} `yaml:"spec"`
 	}
 	if err := yaml.Unmarshal(content, &head); err != nil {
 		return Entry{Name: name, Path: path, Unread: err}, true
 	}
-	return Entry{Name: head.Metadata.Name, Labels: head.Metadata.Labels, Path: path}, head.Kind == scenario.Kind
+	return Entry{Name: head.Metadata.Name, Labels: head.Metadata.Labels, Why: head.Spec.Why, Path: path},
+		head.Kind == scenario.Kind
 }
 
-// Find gives the scenario of this name. The error of an unknown one says which may be meant; that of a name that two
-// files have names both.
+// UnknownError is why a name finds no scenario.
+type UnknownError struct{ text string }
+
+func (e *UnknownError) Error() string { return e.text }
+
+// Find gives the scenario of this name. The error of an unknown one is an *UnknownError and says which may be meant;
+// that of a name that two files have names both.
 func (c *Catalogue) Find(name string) (Entry, error) {
 	var found []Entry
-	var names []string
 	for _, e := range c.entries {
 		if e.Name == name {
 			found = append(found, e)
 		}
-		names = append(names, e.Name)
 	}
-	where := strings.Join(c.folders, " and ")
-	switch {
-	case len(found) == 1:
+	switch len(found) {
+	case 1:
 		return found[0], nil
-	case len(found) > 1:
-		var paths []string
-		for _, e := range found {
-			paths = append(paths, e.Path)
-		}
-		return Entry{}, fmt.Errorf("the scenario %q is in %s; give the path of one", name, strings.Join(paths, " and in "))
-	case len(names) == 0:
-		return Entry{}, fmt.Errorf("there is no scenario %q: there are none in %s", name, where)
+	case 0:
+		return Entry{}, c.unknown(name)
+	}
+	var paths []string
+	for _, e := range found {
+		paths = append(paths, e.Path)
+	}
+	return Entry{}, fmt.Errorf("the scenario %q is in %s; give the path of one", name, strings.Join(paths, " and in "))
+}
+
+func (c *Catalogue) unknown(name string) *UnknownError {
+	names, where := make([]string, len(c.entries)), strings.Join(c.folders, " and ")
+	for i, e := range c.entries {
+		names[i] = e.Name
+	}
+	if len(names) == 0 {
+		return &UnknownError{fmt.Sprintf("there is no scenario %q: there are none in %s", name, where)}
 	}
 	if meant := spelling.Likeliest(name, names); meant != "" {
-		return Entry{}, fmt.Errorf("there is no scenario %q in %s (did you mean %q?)", name, where, meant)
+		return &UnknownError{fmt.Sprintf("there is no scenario %q in %s (did you mean %q?)", name, where, meant)}
 	}
-	return Entry{}, fmt.Errorf("there is no scenario %q in %s, and none with a name like it", name, where)
+	return &UnknownError{fmt.Sprintf("there is no scenario %q in %s, and none with a name like it", name, where)}
 }
 
 // Select gives the scenarios whose labels match, by name. Files that cannot be read are among them: nobody knows

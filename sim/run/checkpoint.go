@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -115,8 +116,8 @@ func (r *runner) keeper(p *plan, what string) (Keeper, error) {
 }
 
 // NewMakeCommand is the command `checkpoint make FOLDER NAME|FILE…`.
-func NewMakeCommand(backends map[string]Backend) *cobra.Command {
-	r := newReader(backends)
+func NewMakeCommand(backends map[string]Backend, builtIn fs.FS) *cobra.Command {
+	r := newReader(backends, builtIn)
 	r.clock = clock.RealClock{}
 	command := &cobra.Command{
 		Use:   "make FOLDER NAME|FILE…",
@@ -125,6 +126,8 @@ func NewMakeCommand(backends map[string]Backend) *cobra.Command {
 
 "transplant run --from FOLDER" begins each run with a fresh copy of it. All scenarios need the same
 seeds, settings and shoots.`,
+		Example: `  transplant checkpoint make out/ready seed-loss
+  transplant run seed-loss --from out/ready`,
 		Args: cobra.MinimumNArgs(2),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGINT, syscall.SIGTERM)
@@ -148,7 +151,7 @@ seeds, settings and shoots.`,
 	flags.Float64Var(&r.stretch, "timeout-multiplier", 1, "for slow machines: multiplies all deadlines")
 	flags.StringVar(&r.folder, "out", "out", "folder for harness.log, and for the logs of a landscape that does not start")
 	flags.StringVar(&r.landscape, "landscape", "", "name of the landscape (default \""+defaultLandscape+"\")")
-	r.addFlags(flags)
+	r.addFlags(command)
 	return command
 }
 

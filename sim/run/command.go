@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"os/signal"
@@ -23,8 +24,8 @@ import (
 )
 
 // NewRunCommand is the command `run NAME|FILE…`, with the backends that the program has, by name.
-func NewRunCommand(backends map[string]Backend) *cobra.Command {
-	return newRunCommand(backends, engine.Patience{})
+func NewRunCommand(backends map[string]Backend, builtIn fs.FS) *cobra.Command {
+	return newRunCommand(backends, builtIn, engine.Patience{})
 }
 
 // claimSelected selects and checks what is to be run, and claims the landscapes for it. It starts and writes nothing
@@ -53,9 +54,10 @@ func (r *runner) claimSelected(ctx context.Context, arguments []string) (*plan, 
 }
 
 // newRunCommand has runs wait as patience says; the zero value takes the defaults.
-func newRunCommand(backends map[string]Backend, patience engine.Patience) *cobra.Command {
+func newRunCommand(backends map[string]Backend, builtIn fs.FS, patience engine.Patience) *cobra.Command {
 	r := &runner{
 		clock: clock.RealClock{}, backends: backends, metrics: metrics.NewExporter(clock.RealClock{}), patience: patience,
+		selection: selection.Scenarios{BuiltIn: builtIn},
 	}
 	var metricsAddress string
 	var own map[string]*pflag.FlagSet // flags of backends, by their names
@@ -73,7 +75,8 @@ func newRunCommand(backends map[string]Backend, patience engine.Patience) *cobra
 
 --shard 2/5 runs the second of five parts of the selected scenarios. Each scenario is in exactly one
 part, a sweep with all of its points. The parts have about the same number of runs. Give each part
-the same selection and the same --sample.
+the same selection and the same --sample. In an Indexed Job of Kubernetes, --shard index/5 takes the
+part from $JOB_COMPLETION_INDEX. The command merge makes one summary of all parts.
 
 Scenarios with the same seeds and settings share one landscape. They run one after the other, each
 with new shoots. --jobs N starts up to N landscapes at once, and prints each run when it has ended.
@@ -151,7 +154,7 @@ that of the gravest verdict.`,
 		"run without probes, to measure what they cost; the run proves nothing and is Inconclusive")
 	flags.StringVar(&metricsAddress, "metrics-address", "",
 		"serve the metrics of the runs at this address, under /metrics, such as 127.0.0.1:9740 (default: not served)")
-	own = r.addFlags(flags)
+	own = r.addFlags(command)
 	flags.BoolVar(&r.keep, "keep", false, "keep the last landscape after the verdict, until you interrupt the command")
 	return command
 }
@@ -166,7 +169,8 @@ func (r *runner) checkArguments(command *cobra.Command, arguments []string) erro
 
 // addFlags adds the flags that decide whether files can be run: the backend, the backends' own flags, the extensions,
 // and the selection. It returns the backends' own flags, by the names of the backends.
-func (r *runner) addFlags(flags *pflag.FlagSet) (own map[string]*pflag.FlagSet) {
+func (r *runner) addFlags(command *cobra.Command) (own map[string]*pflag.FlagSet) {
+	flags := command.Flags()
 	own = map[string]*pflag.FlagSet{}
 	names := slices.Sorted(maps.Keys(r.backends))
 	flags.StringVar(&r.backend, "backend", "embedded", "what the clusters are: "+strings.Join(names, ", "))
@@ -178,7 +182,9 @@ func (r *runner) addFlags(flags *pflag.FlagSet) (own map[string]*pflag.FlagSet) 
 		}
 	}
 	r.extensions.AddFlag(flags)
-	r.selection.AddFlags(flags)
+	r.selection.AddFlags(command)
+	command.ValidArgsFunction = r.selection.Complete
+	complete(command, "backend", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
 	return own
 }
 

@@ -95,7 +95,7 @@ spec: {registration: registration.yaml, binary: vault}
 	}
 	one := scene(t, folder, "one", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]")
 	two := scene(t, folder, "two", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]")
-	out, err := asked(t, NewValidateCommand(map[string]Backend{"embedded": hosting{small: &small{t: t}}}),
+	out, err := asked(t, NewValidateCommand(map[string]Backend{"embedded": hosting{small: &small{t: t}}}, nil),
 		"--extension", file, one, two)
 	if want := "warning: " + file + ": Bastion vault: no landscape has"; err != nil || strings.Count(out, want) != 1 {
 		t.Errorf("%v\n%s\nwant once %q", err, out, want)

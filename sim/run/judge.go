@@ -7,12 +7,16 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/transplant-sim/transplant/api/userfile"
 	"github.com/transplant-sim/transplant/sim/metrics"
 	"github.com/transplant-sim/transplant/sim/report"
 	"github.com/transplant-sim/transplant/sim/run/terminal"
+	"github.com/transplant-sim/transplant/sim/summary"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
@@ -29,7 +33,11 @@ earlier version has recorded the run.
 
 The exit code is that of the verdict, as with the command run. If there are several runs, the exit
 code is that of the gravest verdict. A run that still goes on has no verdict, which counts as Error.`,
-		Args: cobra.MinimumNArgs(1),
+		Example: `  transplant judge out/seed-loss
+  transplant judge --write out               # of all runs in out
+  transplant judge --json out/seed-loss`,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: completeRuns,
 		RunE: func(command *cobra.Command, folders []string) error {
 			runs, err := runsIn(folders)
 			if err != nil {
@@ -101,6 +109,76 @@ func (j *judge) result(errOut io.Writer) error {
 	return result(j.worst)
 }
 
+// NewMergeCommand is the command `merge DIR…`.
+func NewMergeCommand() *cobra.Command {
+	var file string
+	command := &cobra.Command{
+		Use: "merge DIR…", Short: "Summarize the runs of several shards or machines in one page of Markdown",
+		Long: `Summarize the runs of several shards or machines in one page of Markdown, as "run --summary" does for the
+runs of one command. DIR is the folder of a run, or a folder of such folders. Each run is judged again
+from its timeline.
+
+The exit code is that of the gravest verdict. No scenario may be in two folders.`,
+		Example: `  transplant merge shard-1 shard-2 shard-3
+  transplant merge shard-* --summary "$GITHUB_STEP_SUMMARY"`,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: completeRuns,
+		RunE: func(command *cobra.Command, folders []string) error {
+			runs, worst, err := merge(folders)
+			if err != nil {
+				return notRun{err}
+			}
+			if file == "" {
+				err = summary.Write(command.OutOrStdout(), runs, nil)
+			} else {
+				err = appendSummary(file, runs, nil)
+			}
+			if err != nil {
+				return notRun{err}
+			}
+			return result(worst)
+		},
+	}
+	command.Flags().StringVar(&file, "summary", "", "append the page to this file (default: print it)")
+	return command
+}
+
+// merge the runs in these folders, by the names of their scenarios.
+func merge(folders []string) (all []summary.Run, worst verdict.Verdict, err error) {
+	found, err := runsIn(folders)
+	if err != nil {
+		return nil, "", err
+	}
+	worst = verdict.Passed
+	at := map[string]string{}
+	for _, folder := range found {
+		run := summary.Run{Name: filepath.Base(folder), Folder: folder}
+		release, err := timeline.HoldEnded(folder)
+		if err == nil {
+			run.Report, _, err = verdict.JudgeFolder(folder)
+			release()
+		}
+		if run.Err = err; err == nil {
+			run.Name = run.Report.Scenario
+		}
+		if other := at[run.Name]; other != "" {
+			return nil, "", fmt.Errorf("merge runs: %s is in %s and in %s: give one of them", run.Name, other, folder)
+		}
+		at[run.Name], all, worst = folder, append(all, run), verdict.Worst(worst, run.Verdict())
+	}
+	slices.SortFunc(all, func(a, b summary.Run) int { return strings.Compare(a.Name, b.Name) })
+	return all, worst, nil
+}
+
+// appendSummary of runs to a file.
+func appendSummary(path string, runs []summary.Run, troubles []string) error {
+	file, err := userfile.Append(path)
+	if err != nil {
+		return fmt.Errorf("open the summary: %w", err)
+	}
+	return errors.Join(summary.Write(file, runs, troubles), file.Close())
+}
+
 // runsIn finds the folders with a timeline: those given, or those right below them.
 func runsIn(folders []string) ([]string, error) {
 	var runs []string
@@ -118,4 +196,23 @@ func runsIn(folders []string) ([]string, error) {
 		}
 	}
 	return runs, nil
+}
+
+// complete the values of a flag in a shell.
+func complete(command *cobra.Command, flag string, values cobra.CompletionFunc) {
+	if err := command.RegisterFlagCompletionFunc(flag, values); err != nil {
+		panic(err) // there is no such flag, or it is registered twice
+	}
+}
+
+// completeRuns names the folders of runs below out, for a shell; other folders are completed, too.
+func completeRuns(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var all []cobra.Completion
+	for _, depth := range []string{"*", "*/*"} {
+		found, _ := filepath.Glob(filepath.Join(defaultRuns, depth, timeline.FileName)) // the pattern is right
+		for _, file := range found {
+			all = append(all, filepath.Dir(file))
+		}
+	}
+	return all, cobra.ShellCompDirectiveDefault
 }

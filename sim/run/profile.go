@@ -37,7 +37,10 @@ that took longer may have as many more.
 
 With --harness-at-most, it also fails if the harness has used more than that many percent, in phase
 recovery or in all phases together.`,
-		Args: cobra.ExactArgs(1),
+		Example: `  transplant profile out/seed-loss
+  transplant profile out/seed-loss --against earlier.json`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeRuns,
 		RunE: func(command *cobra.Command, folders []string) error {
 			out := command.OutOrStdout()
 			phases, err := profileOf(folders[0])

@@ -34,6 +34,10 @@ compares them with the first one, in comparison.html in the folder above them, o
 
 --serve lists the runs in DIR (default out) and below on a local address. It also shows runs that
 still go on.`,
+		Example: `  transplant report out/seed-loss
+  transplant report out/seed-loss out/other  # and compare them
+  transplant report --serve`,
+		ValidArgsFunction: completeRuns,
 		RunE: func(command *cobra.Command, folders []string) error {
 			if server {
 				ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGINT, syscall.SIGTERM)

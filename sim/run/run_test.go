@@ -649,7 +649,7 @@ func TestARefusedRunWritesNothing(t *testing.T) {
 			}
 			fresh := filepath.Join(t.TempDir(), "fresh")
 			for _, folder := range []string{used, fresh} {
-				command := newRunCommand(map[string]Backend{"small": &small{t: t, taken: []string{"mine"}}}, impatient)
+				command := newRunCommand(map[string]Backend{"small": &small{t: t, taken: []string{"mine"}}}, nil, impatient)
 				command.SetArgs(append([]string{"--backend", "small", "--out", folder}, arguments...))
 				command.SetOut(io.Discard)
 				command.SilenceErrors, command.SilenceUsage = true, true
@@ -797,7 +797,7 @@ func TestARunThatGoesOnIsNotJudged(t *testing.T) {
 
 // What the command leaves is named in its help. It is alone, since the command sets the logger of the whole process.
 func TestHelpNamesWhatIsKept(t *testing.T) {
-	command, folder := newRunCommand(map[string]Backend{"small": &small{t: t}}, impatient), t.TempDir()
+	command, folder := newRunCommand(map[string]Backend{"small": &small{t: t}}, nil, impatient), t.TempDir()
 	command.SetArgs([]string{scene(t, t.TempDir(), "fine", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]"),
 		"--backend", "small", "--out", folder})
 	command.SetOut(io.Discard)
@@ -922,7 +922,7 @@ func TestExitCodes(t *testing.T) {
 		"both": {[]string{passes, fails}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			command := newRunCommand(map[string]Backend{"small": &small{t: t}}, impatient)
+			command := newRunCommand(map[string]Backend{"small": &small{t: t}}, nil, impatient)
 			command.SetArgs(append(c.files, "--backend", "small", "--out", t.TempDir(), "--seed", "5"))
 			command.SetOut(io.Discard)
 			command.SilenceErrors, command.SilenceUsage = true, true
@@ -970,7 +970,7 @@ func TestRun_BackendFlags_AreRecorded(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	backends := map[string]Backend{"fit": &fit{unfit{small{t: t}}}, "other": &other{unfit{small{t: t}}}}
-	command := newRunCommand(backends, impatient)
+	command := newRunCommand(backends, nil, impatient)
 	command.SetArgs([]string{"--backend=fit", "--what-it-needs=x", "--out=" + folder, "--seed=5", "--unwatched",
 		scene(t, t.TempDir(), "quiet", empty, `  steps: [{expect: {that: "seed('a').shoots == 0"}}]`)})
 	command.SilenceUsage, command.SilenceErrors = true, true
@@ -990,7 +990,7 @@ func TestBackendThatTheMachineHasNot(t *testing.T) {
 	folder := t.TempDir()
 	out := filepath.Join(folder, "out")
 	u := &unfit{small{t: t}}
-	command := newRunCommand(map[string]Backend{"unfit": u}, impatient)
+	command := newRunCommand(map[string]Backend{"unfit": u}, nil, impatient)
 	command.SilenceUsage, command.SilenceErrors = true, true
 	command.SetArgs([]string{"--backend=unfit", "--what-it-needs=x", "--out=" + out, write(t, folder, "unfit")})
 	var printed bytes.Buffer

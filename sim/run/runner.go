@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/clock"
 
-	"github.com/transplant-sim/transplant/api/userfile"
 	"github.com/transplant-sim/transplant/sim/engine"
 	"github.com/transplant-sim/transplant/sim/metrics"
 	"github.com/transplant-sim/transplant/sim/report"
@@ -93,15 +92,11 @@ func (r *runner) summarize(p *plan, all *results) error {
 	if r.summary == "" {
 		return nil
 	}
-	file, err := userfile.Append(r.summary)
-	if err != nil {
-		return fmt.Errorf("open the summary: %w", err)
-	}
 	var runs []summary.Run
 	for _, s := range p.scenarios {
 		runs = append(runs, all.runs[s.Metadata.Name])
 	}
-	return errors.Join(summary.Write(file, runs, all.troubles), file.Close())
+	return appendSummary(r.summary, runs, all.troubles)
 }
 
 // others lists the runs that did not pass, in the order of the files, and what was wrong with landscapes, so that they

@@ -172,7 +172,7 @@ func TestSelection_Commands_TakeNamesAndLabels(t *testing.T) {
 func TestShard_CannotBe_IsRefusedAsAFlag(t *testing.T) {
 	t.Parallel()
 	const want = `invalid argument "0/3" for "--shard" flag: must be PART/PARTS`
-	command := newRunCommand(map[string]Backend{"embedded": &small{t: t}}, impatient)
+	command := newRunCommand(map[string]Backend{"embedded": &small{t: t}}, nil, impatient)
 	_, err := asked(t, command, "-l", "tier", "--shard", "0/3")
 	if err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)

@@ -37,6 +37,8 @@ measures never happened. With fewer than three earlier runs, or fewer than --las
 the command says nothing. Runs with the verdict Error or Inconclusive do not count.
 
 Exit codes: 0 nothing got worse, 1 something got worse, 2 the file cannot be read.`,
+		Example: `  transplant run seed-loss --history history.jsonl
+  transplant trend history.jsonl`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, files []string) error {
 			if options.Last < 1 || !(options.Tolerance >= 0) { // NaN is neither

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 
 	"github.com/spf13/cobra"
 
@@ -13,8 +14,8 @@ import (
 )
 
 // NewValidateCommand is the command `validate NAME|FILE…`: it finds mistakes without starting anything.
-func NewValidateCommand(backends map[string]Backend) *cobra.Command {
-	r := newReader(backends)
+func NewValidateCommand(backends map[string]Backend, builtIn fs.FS) *cobra.Command {
+	r := newReader(backends, builtIn)
 	command := &cobra.Command{
 		Use:   "validate [NAME|FILE]…",
 		Short: "Find mistakes in scenario files",
@@ -32,6 +33,8 @@ The command warns of promises that the scenario never tests, and of fields of an
 ControllerRegistration that have no effect.
 
 The exit code is 2 if there is a mistake.`,
+		Example: `  transplant validate ./my-scenario.yaml
+  transplant validate -l tier=smoke --backend kind`,
 		Args: r.checkArguments,
 		RunE: func(command *cobra.Command, arguments []string) error {
 			files, err := r.selection.Files(arguments)
@@ -66,7 +69,7 @@ The exit code is 2 if there is a mistake.`,
 			return nil
 		},
 	}
-	r.addFlags(command.Flags())
+	r.addFlags(command)
 	return command
 }
 
@@ -84,8 +87,8 @@ func sayWarnings(to io.Writer, warnings []warning) (late scenario.Mistakes) {
 
 // NewPlanCommand is the command `plan NAME|FILE…`: it prints the scenarios that a run would have. Each can be run by
 // itself.
-func NewPlanCommand(backends map[string]Backend) *cobra.Command {
-	r := newReader(backends)
+func NewPlanCommand(backends map[string]Backend, builtIn fs.FS) *cobra.Command {
+	r := newReader(backends, builtIn)
 	command := &cobra.Command{
 		Use:   "plan [NAME|FILE]…",
 		Short: "Print scenarios with every default filled in, and the points of their sweeps",
@@ -96,6 +99,8 @@ func NewPlanCommand(backends map[string]Backend) *cobra.Command {
 If a scenario has a sweep, the command prints every point as a scenario of its own, as the command
 run runs it. --sample N --seed S prints the N points of each sweep that run takes with these flags.
 --shard 2/5 prints what this part of a run has.`,
+		Example: `  transplant plan seed-loss
+  transplant plan seed-loss-during-migration --sample 3 --seed 7`,
 		Args: r.checkArguments,
 		RunE: func(command *cobra.Command, arguments []string) error {
 			if r.sample > 0 && !command.Flags().Changed("seed") {
@@ -120,7 +125,7 @@ run runs it. --sample N --seed S prints the N points of each sweep that run take
 			return nil
 		},
 	}
-	r.addFlags(command.Flags())
+	r.addFlags(command)
 	command.Flags().Var(&r.shard, "shard", "print one part of the selected scenarios, such as 2/5 (default: all)")
 	command.Flags().IntVar(&r.sample, "sample", 0,
 		"number of points of each sweep, chosen by the random seed (default: all)")
@@ -129,8 +134,8 @@ run runs it. --sample N --seed S prints the N points of each sweep that run take
 }
 
 // newReader is a runner that accepts files as they would be run, and runs none.
-func newReader(backends map[string]Backend) *runner {
-	return &runner{backends: backends, jobs: 1, stretch: 1}
+func newReader(backends map[string]Backend, builtIn fs.FS) *runner {
+	return &runner{backends: backends, selection: selection.Scenarios{BuiltIn: builtIn}, jobs: 1, stretch: 1}
 }
 
 // text of the scenarios, a document each.

@@ -27,7 +27,7 @@ func asked(t *testing.T, command *cobra.Command, arguments ...string) (string, e
 
 // readers are the commands that look at files as run does, and start nothing.
 func readers(backends map[string]Backend) []*cobra.Command {
-	return []*cobra.Command{NewValidateCommand(backends), NewPlanCommand(backends)}
+	return []*cobra.Command{NewValidateCommand(backends, nil), NewPlanCommand(backends, nil)}
 }
 
 // The commands refuse with exit code 2 and one line.
@@ -73,7 +73,7 @@ func TestCommandsRefuse(t *testing.T) {
 func TestRunWithoutAFile(t *testing.T) {
 	t.Parallel()
 	const want = "run which scenarios? give names such as planned-migration"
-	_, err := asked(t, newRunCommand(map[string]Backend{"embedded": &small{t: t}}, impatient))
+	_, err := asked(t, newRunCommand(map[string]Backend{"embedded": &small{t: t}}, nil, impatient))
 	if err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got %v", err)
 	}
@@ -84,7 +84,7 @@ func TestValidateSaysWhatIsFine(t *testing.T) {
 	t.Parallel()
 	one, two := scene(t, t.TempDir(), "fine", empty, sweepRest), scene(t, t.TempDir(), "fine", empty, sweepRest)
 	wrong := scene(t, t.TempDir(), "wrong", empty, "  steps: [{jump: {}}]")
-	out, err := asked(t, NewValidateCommand(map[string]Backend{"embedded": &small{t: t}}), one, wrong, two)
+	out, err := asked(t, NewValidateCommand(map[string]Backend{"embedded": &small{t: t}}, nil), one, wrong, two)
 	want := fmt.Sprintf("%s: scenario fine is fine\n%s: scenario fine is fine\n", one, two)
 	if out != want || err == nil || !strings.HasPrefix(err.Error(), wrong+":8:12: ") {
 		t.Errorf("said %q, want %q; %v", out, want, err)
@@ -97,7 +97,7 @@ func TestPlanPrintsThePointsOfASweep(t *testing.T) {
 	file := scene(t, t.TempDir(), "swept", empty, sweepRest)
 	plain := scene(t, t.TempDir(), "right", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]")
 	plan := func(arguments ...string) (string, error) {
-		return asked(t, NewPlanCommand(map[string]Backend{"embedded": &small{t: t}}), arguments...)
+		return asked(t, NewPlanCommand(map[string]Backend{"embedded": &small{t: t}}, nil), arguments...)
 	}
 	names := func(arguments ...string) string {
 		t.Helper()

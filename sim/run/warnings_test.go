@@ -23,7 +23,7 @@ func TestValidate_TimeOutOfReach_IsAMistake(t *testing.T) {
 	t.Parallel()
 	file := scene(t, t.TempDir(), "doubtful", twoSeeds, doubtful)
 	reached := scene(t, t.TempDir(), "reached", twoSeeds, strings.Replace(doubtful, "2s", "3s", 1))
-	out, err := asked(t, NewValidateCommand(map[string]Backend{"embedded": &small{t: t}}), file, reached)
+	out, err := asked(t, NewValidateCommand(map[string]Backend{"embedded": &small{t: t}}, nil), file, reached)
 	coder := interface{ ExitCode() int }(nil)
 	if err == nil || !errors.As(err, &coder) || coder.ExitCode() != 2 || !strings.HasPrefix(err.Error(), file+tooShort) ||
 		strings.Contains(err.Error(), "\n") {
@@ -42,7 +42,7 @@ func TestRun_TimeOutOfReach_IsWarnedOf(t *testing.T) {
 	file := scene(t, t.TempDir(), "doubtful", twoSeeds, doubtful)
 	for multiplier, want := range map[string]int{"1": 2, "2": 1} {
 		folder := t.TempDir()
-		out, err := asked(t, newRunCommand(map[string]Backend{"embedded": &small{t: t}}, impatient), file, "--out", folder,
+		out, err := asked(t, newRunCommand(map[string]Backend{"embedded": &small{t: t}}, nil, impatient), file, "--out", folder,
 			"--timeout-multiplier", multiplier, "--landscape", "doubtful-"+multiplier)
 		warnings := strings.Count(out, "warning: "+file)
 		if warnings != want || strings.Contains(out, tooShort) != (want == 2) {

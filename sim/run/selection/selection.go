@@ -3,36 +3,50 @@
 package selection
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/transplant-sim/transplant/api/unpacked"
+	"github.com/transplant-sim/transplant/api/userfile"
 	"github.com/transplant-sim/transplant/sim/catalogue"
 )
 
 // Scenarios is which scenario files a command is about.
 type Scenarios struct {
-	Folder   string // where scenarios are looked up by name and label
+	Folder   string // where scenarios are looked up by name and label; empty for the usual one, and BuiltIn
 	Selector string // of labels; empty for whatever they are
+	BuiltIn  fs.FS  // the scenarios that the program has; nil for none
+
+	read []*catalogue.Catalogue // once they are
 }
 
+// usual is where scenarios are looked up first if no folder is given.
+const usual = "scenarios"
+
 // AddFlags adds the flags that say so.
-func (s *Scenarios) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&s.Folder, "scenarios", "scenarios", "folder where scenarios are found by their names and labels")
+func (s *Scenarios) AddFlags(command *cobra.Command) {
+	flags := command.Flags()
+	flags.StringVar(&s.Folder, "scenarios", "", "folder where scenarios are found by their names and labels (default "+
+		usual+", or else those of this program)")
 	flags.StringVarP(&s.Selector, "selector", "l", "", "only scenarios whose labels match, such as tier=smoke or "+
 		"'tier in (smoke,core)'; if you name none, of all in --scenarios")
 }
 
 // Help is what the help of each command says about its arguments.
-const Help = `Name a scenario, or give the path of its file. The command looks for names in
-the folder --scenarios and below. An argument with a slash or a dot is a path. -l takes only scenarios
-whose labels match: of those that you name, or else of all in --scenarios. The scenarios in the
-repository have the label tier: smoke, core or nightly.`
+const Help = `Name a scenario, or give the path of its file. The command looks for names in the folder
+--scenarios and below. Without this flag, it looks in the folder scenarios if there is one, and then
+among the scenarios of this program ("transplant scenarios list"). An argument with a slash or a dot
+is a path. -l takes only scenarios whose labels match: of those that you name, or else of all in the
+folder. The scenarios of this program have the label tier: smoke, core or nightly.`
 
 // Check says what to give to whoever gives neither arguments nor a selector.
 func (s *Scenarios) Check(command string, arguments []string) error {
@@ -43,62 +57,134 @@ func (s *Scenarios) Check(command string, arguments []string) error {
 	return nil
 }
 
-// Files are those that are meant by the arguments, in their order, or else by their names.
+// Files are the paths of Entries.
 func (s *Scenarios) Files(arguments []string) ([]string, error) {
+	entries, err := s.Entries(arguments)
+	if err != nil {
+		return nil, err
+	}
+	files := make([]string, len(entries))
+	for i, e := range entries {
+		files[i] = e.Path
+	}
+	return files, nil
+}
+
+// Complete names of scenarios for a shell, each with its why; files are completed, too.
+func (s *Scenarios) Complete(_ *cobra.Command, given []string, _ string) ([]cobra.Completion,
+	cobra.ShellCompDirective) {
+	var all []cobra.Completion
+	known, err := s.catalogues()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	for _, e := range known[len(known)-1].Select(labels.Everything()) {
+		if !slices.Contains(given, e.Name) {
+			all = append(all, cobra.CompletionWithDesc(e.Name, e.Why))
+		}
+	}
+	return all, cobra.ShellCompDirectiveDefault
+}
+
+// Entries are those that are meant by the arguments, in their order, or else all, by their names; of
+// both, those whose labels match.
+func (s *Scenarios) Entries(arguments []string) ([]catalogue.Entry, error) {
 	selector, err := labels.Parse(s.Selector)
 	if err != nil {
 		return nil, fmt.Errorf("--selector %q: %w", s.Selector, err)
 	}
 	entries, err := s.entries(arguments)
-	if err != nil {
-		return nil, err
+	if err != nil || s.Selector == "" {
+		return entries, err
 	}
-	if s.Selector != "" {
-		entries = catalogue.Filter(entries, selector)
-	}
-	var files []string
-	for _, e := range entries {
-		files = append(files, e.Path)
-	}
+	entries = catalogue.Filter(entries, selector)
 	switch {
-	case len(files) > 0:
-		return files, nil
+	case len(entries) > 0:
+		return entries, nil
 	case len(arguments) > 0:
 		return nil, fmt.Errorf("--selector %q: none of the scenarios that are given has such labels", s.Selector)
 	}
-	return nil, fmt.Errorf("--selector %q: no scenario in %s has such labels", s.Selector, s.Folder)
+	folders, err := s.folders()
+	if err != nil {
+		return nil, err
+	}
+	return nil, fmt.Errorf("--selector %q: no scenario in %s has such labels", s.Selector, folders[0])
 }
 
 // entries that are named, or all.
 func (s *Scenarios) entries(arguments []string) ([]catalogue.Entry, error) {
-	var known *catalogue.Catalogue
+	if len(arguments) == 0 {
+		return s.all()
+	}
 	var entries []catalogue.Entry
 	var errs []error
 	for _, argument := range arguments {
-		if isPath(argument) {
-			entries = append(entries, catalogue.File(argument))
-			continue
-		}
-		if known == nil {
-			var err error
-			if known, err = catalogue.Read(s.Folder); err != nil {
-				return nil, fmt.Errorf("find the scenario %q by its name: %w; %s", argument, err, elsewhere(argument))
-			}
-		}
-		found, err := known.Find(argument)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("%w; %s", err, elsewhere(argument)))
-		}
-		entries = append(entries, found)
+		found, err := s.find(argument)
+		entries, errs = append(entries, found), append(errs, err)
 	}
-	if len(arguments) > 0 {
-		return entries, errors.Join(errs...)
-	}
-	known, err := catalogue.Read(s.Folder)
+	return entries, errors.Join(errs...)
+}
+
+// all scenarios: of the folder that is given, or else of the usual one if it is there, or else of the program.
+func (s *Scenarios) all() ([]catalogue.Entry, error) {
+	known, err := s.catalogues()
 	if err != nil {
 		return nil, fmt.Errorf("%w; give another with --scenarios", err)
 	}
-	return known.Select(labels.Everything()), nil
+	return known[0].Select(labels.Everything()), nil
+}
+
+// find what an argument means.
+func (s *Scenarios) find(argument string) (catalogue.Entry, error) {
+	if isPath(argument) {
+		return catalogue.File(argument), nil
+	}
+	known, err := s.catalogues()
+	if err != nil {
+		return catalogue.Entry{}, fmt.Errorf("find the scenario %q by its name: %w; %s", argument, err, elsewhere(argument))
+	}
+	var found catalogue.Entry
+	for _, one := range known {
+		found, err = one.Find(argument)
+		if unknown := (*catalogue.UnknownError)(nil); !errors.As(err, &unknown) {
+			return found, err
+		}
+	}
+	return found, fmt.Errorf("%w; %s", err, elsewhere(argument))
+}
+
+// catalogues in which scenarios are looked up by name, one after the other: of the first folder, then of both.
+func (s *Scenarios) catalogues() ([]*catalogue.Catalogue, error) {
+	if s.read != nil {
+		return s.read, nil
+	}
+	folders, err := s.folders()
+	if err != nil {
+		return nil, err
+	}
+	for i := range folders {
+		known, err := catalogue.Read(folders[:i+1]...)
+		if err != nil {
+			return nil, err
+		}
+		s.read = append(s.read, known)
+	}
+	return s.read, nil
+}
+
+// folders in which scenarios are looked up; all scenarios are those of the first one.
+func (s *Scenarios) folders() ([]string, error) {
+	if s.Folder != "" || s.BuiltIn == nil {
+		return []string{cmp.Or(s.Folder, usual)}, nil
+	}
+	own, err := unpacked.Folder(usual, s.BuiltIn)
+	if err != nil {
+		return nil, err
+	}
+	if userfile.Kind(usual) == "folder" {
+		return []string{usual, own}, nil
+	}
+	return []string{own}, nil
 }
 
 // isPath says whether an argument is the path of a file, and not the name of a scenario, which is a DNS label.

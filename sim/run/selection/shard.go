@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,11 +18,22 @@ const maxShards = 1000
 // Shard is one of several parts of the scenarios that are selected, such as 2/5. The zero value is all of them.
 type Shard struct{ part, of int }
 
-var errShard = fmt.Errorf("must be PART/PARTS, such as 2/5, with PART from 1 to PARTS, and at most %d PARTS", maxShards)
+// indexVariable is what Kubernetes gives to each pod of an Indexed Job, from 0.
+const indexVariable = "JOB_COMPLETION_INDEX"
+
+var errShard = fmt.Errorf("must be PART/PARTS, such as 2/5, with PART from 1 to PARTS, and at most %d PARTS; "+
+	"index/5 takes the part from $%s", maxShards, indexVariable)
 
 // Set reads a shard from its flag.
 func (s *Shard) Set(text string) error {
 	part, of, _ := strings.Cut(text, "/")
+	if part == "index" {
+		index, err := strconv.Atoi(os.Getenv(indexVariable))
+		if err != nil {
+			return fmt.Errorf("%w, which is %q", errShard, os.Getenv(indexVariable))
+		}
+		part = strconv.Itoa(index + 1)
+	}
 	var errs [2]error
 	s.part, errs[0] = strconv.Atoi(part)
 	s.of, errs[1] = strconv.Atoi(of)

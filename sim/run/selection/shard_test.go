@@ -26,6 +26,23 @@ func TestShard_Flag_IsAPartOfParts(t *testing.T) {
 	}
 }
 
+// In an Indexed Job each pod has its own part.
+func TestShard_Index_IsThatOfTheJob(t *testing.T) {
+	for index, want := range map[string]string{"0": "1/5", "4": "5/5"} {
+		t.Setenv("JOB_COMPLETION_INDEX", index)
+		got := Shard{}
+		if err := got.Set("index/5"); err != nil || got.String() != want {
+			t.Errorf("index %s: got %s, %v; want %s", index, &got, err, want)
+		}
+	}
+	for _, index := range []string{"", "5", "-1", "x"} {
+		t.Setenv("JOB_COMPLETION_INDEX", index)
+		if err := (&Shard{}).Set("index/5"); err == nil || !strings.Contains(err.Error(), "$JOB_COMPLETION_INDEX") {
+			t.Errorf("index %q: got %v", index, err)
+		}
+	}
+}
+
 // sized are scenarios with so many points in their sweeps, named by letters.
 func sized(points ...int) []*scenario.Scenario {
 	var all []*scenario.Scenario

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/transplant-sim/transplant/clusters/embedded/binary"
+	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+)
+
+// outside is an empty folder of a user who has nothing yet.
+func outside(t *testing.T) {
+	t.Helper()
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv(rundir.HomeVariable, filepath.Join(t.TempDir(), "none"))
+	t.Setenv(binary.SourceVariable, "")
+	t.Chdir(t.TempDir())
+}
+
+// say runs a command in this process, and gives what it prints.
+func say(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	root := newCommand()
+	var out bytes.Buffer
+	root.SetArgs(args)
+	root.SetOut(&out)
+	root.SetErr(&out)
+	err := root.ExecuteContext(t.Context())
+	return out.String(), err
+}
+
+// What starts nothing works with the binary alone.
+func TestOutside_CommandsThatStartNothing_NeedNoCheckout(t *testing.T) {
+	outside(t)
+	for _, c := range []struct{ command, want string }{
+		{"--help", "Landscapes that stay:"},
+		{"version", "Kubernetes v1."},
+		{"scenarios list", "seed-loss "},
+		{"scenarios list -l tier=smoke -o wide", "loss/seed-loss.yaml"},
+		{"scenarios list seed-loss -o yaml", "purpose: loss"},
+		{"scenarios list --fault loseCluster --oracle SingleWriter", "seed-loss "},
+		{"scenarios show seed-loss", "loseCluster: {cluster: a}"},
+		{"schema scenario", `"$ref": "#/$defs/Scenario"`},
+		{"schema extension", `"$ref": "#/$defs/ExtensionDeployment"`},
+		{"validate seed-loss", "scenario seed-loss is fine"},
+		{"validate -l tier=smoke", "scenario planned-migration is fine"},
+		{"plan seed-loss", "settleWithin: "},
+		{"dashboards boards", "docker compose -f boards/compose.yml up"},
+		{"init mine", "transplant run ./mine.yaml"},
+		{"validate ./mine.yaml", "scenario mine is fine"},
+		{"init other --folder scenarios", "scenarios/other.yaml is there"},
+		{"scenarios list", "other  mine  scenarios  If a seed dies"}, // of the folder, now that there is one
+		{"validate other seed-loss", "scenario seed-loss is fine"},
+		{"list", "There is no landscape"},
+		{"list -o json", "[]"},
+		{"down", "is not up"},
+		{"explain webhooks --help", "transplant explain webhooks"},
+		{"completion bash", "bash completion"},
+	} {
+		if out, err := say(t, strings.Fields(c.command)...); err != nil || !strings.Contains(out, c.want) {
+			t.Errorf("transplant %s: %v, want %q in\n%s", c.command, err, c.want, out)
+		}
+	}
+	for command, want := range map[string]string{
+		"scenarios list --fault loseClusters":                               `did you mean "loseCluster"?`,
+		"scenarios list ./mine.yaml --fault loseCluster --oracle NoOrphans": "none of them has loseCluster and NoOrphans",
+		"dashboards boards": "give a new folder",
+		"init mine":         "it is there already",
+		"init My_Scenario":  "is a DNS label",
+		"run sed-loss":      `did you mean "seed-loss"?`,
+		"schema extensions": `did you mean "extension"?`,
+		"status":            "start it with",
+		"logs":              "start it with",
+		"trend none.jsonl":  "no such file",
+		"judge none":        "find a run in",
+	} {
+		if out, err := say(t, strings.Fields(command)...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("transplant %s: %v, want %q\n%s", command, err, want, out)
+		}
+	}
+	if entries, err := os.ReadDir("."); err != nil || len(entries) != 4 {
+		t.Errorf("want boards, mine.yaml, its schema and scenarios alone, got %v, %v", entries, err)
+	}
+	if found, err := filepath.Glob("boards/grafana/*.json"); err != nil || len(found) < 4 {
+		t.Errorf("the dashboards are %v, %v", found, err)
+	}
+}
+
+func TestVersion_JSON_NamesAllVersions(t *testing.T) {
+	t.Parallel()
+	out, err := say(t, "version", "-o", "json")
+	var got map[string]any
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"transplant", "commit", "go", "platform", "kubernetes", "etcd"} {
+		if text, is := got[key].(string); !is || text == "" {
+			t.Errorf("%s is %v", key, got[key])
+		}
+	}
+	if err != nil || !strings.HasPrefix(got["etcd"].(string), "v3.") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// People see their own commands; programs are for those who ask.
+func TestHelp_Programs_OnlyWithAll(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		args  []string
+		shown bool
+	}{{[]string{"--help"}, false}, {[]string{"--help", "--all"}, true}, {[]string{"--all", "-h"}, true}, {nil, false}} {
+		out, err := say(t, c.args...)
+		if err != nil || strings.Contains(out, "\n  gardenlet ") != c.shown || !strings.Contains(out, "\n  run ") {
+			t.Errorf("%v: %v, programs shown: want %t\n%s", c.args, err, c.shown, out)
+		}
+		if strings.Contains(out, "supervise ") {
+			t.Errorf("%v shows a command that is for nobody:\n%s", c.args, out)
+		}
+	}
+}
+
+// Every command for people has an example.
+func TestHelp_EveryCommandForPeople_HasAnExample(t *testing.T) {
+	t.Parallel()
+	looked := 0
+	var walk func(command *cobra.Command)
+	walk = func(command *cobra.Command) {
+		if command.Hidden || command.Name() == "completion" || command.Name() == "help" {
+			return
+		}
+		for _, child := range command.Commands() {
+			walk(child)
+		}
+		if command.HasSubCommands() {
+			return
+		}
+		looked++
+		if !strings.Contains(command.Example, "transplant "+strings.TrimPrefix(command.CommandPath(), "transplant ")) {
+			t.Errorf("%s has no example of itself: %q", command.CommandPath(), command.Example)
+		}
+	}
+	walk(newCommand())
+	if looked < 20 {
+		t.Errorf("%d commands were looked at", looked)
+	}
+}
+
+// A shell completes values.
+func TestCompletion_Values(t *testing.T) {
+	outside(t)
+	if err := os.MkdirAll("out/seed-loss", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("out/seed-loss/timeline.jsonl", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]string{
+		"run ":                     "seed-loss\t",
+		"run seed-loss ":           "planned-migration\t",
+		"validate --backend ":      "kind\n",
+		"scenarios show ":          "seed-loss\t",
+		"scenarios list --fault ":  "loseCluster\n",
+		"scenarios list --oracle ": "SingleWriter\n",
+		"judge ":                   "out/seed-loss\n",
+		"status -o ":               "json\n",
+		"up --backend ":            "embedded\n",
+		"schema ":                  "scenario\n",
+	} {
+		fields := append([]string{"__complete"}, strings.Split(line, " ")...)
+		out, err := say(t, fields...)
+		if err != nil || !strings.Contains("\n"+out, "\n"+want) {
+			t.Errorf("transplant %s<TAB>: %v, want %q in\n%s", line, err, want, out)
+		}
+	}
+}
