@@ -1,5 +1,5 @@
-// Package scenarios is the catalogue: scenario files by purpose, and the schemas of the files that users write. Programs
-// carry them, so that they run scenarios by name wherever they are.
+// Package scenarios is the catalogue: scenario files by purpose, and the schemas of the files that users write. The
+// program carries them, so that it runs scenarios by name wherever it is.
 //
 // It reads and checks nothing: that is for package scenario.
 package scenarios

@@ -211,8 +211,9 @@ func TestHints(t *testing.T) {
 func TestList_EachState(t *testing.T) {
 	dir, lock := written(t, "mine")
 	home := filepath.Dir(dir.Path)
-	if got, want := say(t, "list"), "NAME  STATE     BACKEND  SEEDS  UP SINCE\nmine  starting  -        -      -\n"; got != want {
-		t.Errorf("while it starts:\n%s, want\n%s", got, want)
+	const starting = "NAME  STATE     BACKEND  SEEDS  UP SINCE\nmine  starting  -        -      -\n"
+	if got := say(t, "list"); got != starting {
+		t.Errorf("while it starts:\n%s, want\n%s", got, starting)
 	}
 	writeState(t, dir)
 	const ready = "NAME  STATE  BACKEND   SEEDS  UP SINCE\nmine  ready  embedded  a      2026-11-21 12:00:00\n"

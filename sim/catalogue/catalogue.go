@@ -1,7 +1,7 @@
 // Package catalogue finds scenario files in folders: by the names of the scenarios in them, and by their labels.
 //
-// It reads no more of a file than its metadata and its why. Whether the rest is right is for package scenario to say, and what is
-// done with the files is up to the caller.
+// It reads no more of a file than its metadata and its why. Whether the rest is right is for package scenario to say,
+// and what is done with the files is up to the caller.
 package catalogue
 
 import (

@@ -42,8 +42,8 @@ func TestRun_TimeOutOfReach_IsWarnedOf(t *testing.T) {
 	file := scene(t, t.TempDir(), "doubtful", twoSeeds, doubtful)
 	for multiplier, want := range map[string]int{"1": 2, "2": 1} {
 		folder := t.TempDir()
-		out, err := asked(t, newRunCommand(map[string]Backend{"embedded": &small{t: t}}, nil, impatient), file, "--out", folder,
-			"--timeout-multiplier", multiplier, "--landscape", "doubtful-"+multiplier)
+		out, err := asked(t, newRunCommand(map[string]Backend{"embedded": &small{t: t}}, nil, impatient), file, "--out",
+			folder, "--timeout-multiplier", multiplier, "--landscape", "doubtful-"+multiplier)
 		warnings := strings.Count(out, "warning: "+file)
 		if warnings != want || strings.Contains(out, tooShort) != (want == 2) {
 			t.Errorf("with %s: %d warnings, want %d\n%s", multiplier, warnings, want, out)

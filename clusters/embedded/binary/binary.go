@@ -49,8 +49,8 @@ func Find(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if _, err := os.Stat(path); err != nil {
-		return "", fmt.Errorf("find the control-plane binary %q: %w: run \"transplant controlplane\", or let %s name one", path,
-			ErrNotBuilt, Variable)
+		return "", fmt.Errorf("find the control-plane binary %q: %w: run \"transplant controlplane\", or let %s name one",
+			path, ErrNotBuilt, Variable)
 	}
 	return path, nil
 }

@@ -70,7 +70,8 @@ func write(t *testing.T, path, content string) {
 
 func TestEnsureBuildsOnce(t *testing.T) {
 	repository(t)
-	if _, err := Find(t.Context()); !errors.Is(err, ErrNotBuilt) || !strings.Contains(err.Error(), "transplant controlplane") {
+	_, err := Find(t.Context())
+	if !errors.Is(err, ErrNotBuilt) || !strings.Contains(err.Error(), "transplant controlplane") {
 		t.Errorf("find what is not built: got %v, want ErrNotBuilt and what to do", err)
 	}
 	var mutex sync.Mutex

@@ -43,7 +43,8 @@ func findSource() (string, error) {
 		if folder := filepath.Join(root, sourceFolder); isSource(folder) {
 			return folder, nil
 		}
-		return "", fmt.Errorf("look into %s=%q: %w: let it name the repository, or unset it", SourceVariable, root, ErrNoSource)
+		return "", fmt.Errorf("look into %s=%q: %w: let it name the repository, or unset it", SourceVariable, root,
+			ErrNoSource)
 	}
 	files, err := txtar.FS(txtar.Parse(archive))
 	if err != nil {
