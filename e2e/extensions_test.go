@@ -99,12 +99,12 @@ func withUsers(t *testing.T, path string) string {
 func all() bool { return os.Getenv("TRANSPLANT_EXAMPLES") == "all" }
 
 // crashing is a scenario in which the extension of a class dies after a write, on the seed that the shoot leaves or on
-// the one that it comes to.
-func crashing(t *testing.T, class, seed string, nth int) string {
+// the one that it comes to: after the first one that some fields of a crash select, or after each of four.
+func crashing(t *testing.T, class, seed, fields string) string {
 	t.Helper()
-	point, sweep := fmt.Sprintf("nth: %d, ", nth), ""
-	if nth == 0 {
-		point, sweep = "", "  sweep: [{fault: dies, upTo: 4}]\n"
+	sweep := ""
+	if fields == "" {
+		sweep = "  sweep: [{fault: dies, upTo: 4}]\n"
 	}
 	file := filepath.Join(t.TempDir(), "crash.yaml")
 	if err := os.WriteFile(file, fmt.Appendf(nil, `apiVersion: transplant.dev/v1alpha1
@@ -122,7 +122,7 @@ spec:
   - expect:  {that: "shoot('alpha').seed == 'b' && shoot('alpha').healthy", within: 120s}
   - expect:  {that: "seed('a').shoots == 0", within: 60s}
 %[4]s  always: [SingleWriter, NoLostWrite, CloudUntouched, NodesPreserved, NoOrphans, MigrationEnds, ShootUntouched]
-`, class, seed, point, sweep), 0o600); err != nil {
+`, class, seed, fields, sweep), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return file
@@ -137,7 +137,7 @@ func TestExampleExtensions_AllAtOnce_Pass(t *testing.T) {
 		scenarios = append(scenarios, withUsers(t, "loss/seed-loss-and-return"),
 			"../scenarios/migration/hibernated-shoot.yaml")
 		for _, class := range exampleClasses {
-			scenarios = append(scenarios, crashing(t, class, "a", 0), crashing(t, class, "b", 0))
+			scenarios = append(scenarios, crashing(t, class, "a", ""), crashing(t, class, "b", ""))
 		}
 	}
 	for _, file := range scenarios {
@@ -186,9 +186,8 @@ func runAll(t *testing.T, extensions []string, scenario string, flags ...string)
 
 // plantedBug is a row of extensions/planted-bugs.yaml.
 type plantedBug struct {
-	Bug, Class, Scenario, Promise, Does string
-	Nth                                 int
-	CI                                  bool
+	Bug, Class, Scenario, At, Promise, Does string
+	CI                                      bool
 }
 
 func plantedBugs(t *testing.T) []plantedBug {
@@ -216,7 +215,7 @@ func TestExampleExtensions_PlantedBug_IsCaughtByItsPromise(t *testing.T) {
 			replace(t, files[row.Class], `name: PLANTED_BUG, value: ""`, `name: PLANTED_BUG, value: `+row.Bug)
 			file := ""
 			if row.Scenario == "crash" {
-				file = crashing(t, row.Class, "a", row.Nth)
+				file = crashing(t, row.Class, "a", row.At)
 			} else {
 				file = withUsers(t, row.Scenario)
 			}

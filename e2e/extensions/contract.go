@@ -172,6 +172,9 @@ func (r *reconciler[T]) act(ctx context.Context, obj T, operation gardencorev1be
 // release writes success, then gives the object up, then answers the request.
 func (r *reconciler[T]) release(ctx context.Context, obj T, asked string) error {
 	const operation = gardencorev1beta1.LastOperationTypeMigrate
+	if r.planted == finalizerFirst && len(obj.GetFinalizers()) == 0 {
+		return nil // it was given up already
+	}
 	if err := r.run(ctx, obj, operation, r.migrate); err != nil {
 		return err
 	}

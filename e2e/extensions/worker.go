@@ -250,15 +250,17 @@ func (w workers) wakeMachineController(ctx context.Context, namespace string) er
 	return nil
 }
 
-// waitForMachines waits until each pool has the machines that it wants.
+// waitForMachines waits until each pool has the machines that it wants. One that wants none is not observed while the
+// shoot is hibernated: its machine controller does not run then.
 func (w workers) waitForMachines(ctx context.Context, namespace string, pools []poolInZone) error {
 	for _, pool := range pools {
 		d := &machinev1alpha1.MachineDeployment{}
 		if err := wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
 			err := w.Get(ctx, client.ObjectKey{Namespace: namespace, Name: pool.name}, d)
 			s := d.Status
-			return s.ObservedGeneration >= d.Generation && s.Replicas == d.Spec.Replicas &&
-				s.UpdatedReplicas >= d.Spec.Replicas && s.AvailableReplicas >= d.Spec.Replicas, err
+			isObserved := s.ObservedGeneration >= d.Generation || d.Spec.Replicas == 0
+			return isObserved && s.Replicas == d.Spec.Replicas && s.UpdatedReplicas >= d.Spec.Replicas &&
+				s.AvailableReplicas >= d.Spec.Replicas, err
 		}); err != nil {
 			return fmt.Errorf("wait for the %d machines of MachineDeployment %q, of which %d are available: %w",
 				d.Spec.Replicas, pool.name, d.Status.AvailableReplicas, err)
