@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
 
@@ -65,10 +66,11 @@ func TestThirdPartyExtension_MovedWithItsShoot_IsJudged(t *testing.T) {
 		if report.Verdict != verdict.Passed {
 			t.Errorf("%s, want Passed: %+v %v", report.Verdict, report.Violations, report.Reasons)
 		}
-		timeline, err := os.ReadFile(filepath.Join(out, "timeline.jsonl"))
-		if err != nil || !strings.Contains(string(timeline), `"name":"vault"`) {
-			t.Errorf("the shoot has no Extension that enables itself: %v", err)
+		record, err := timeline.ReadFile(filepath.Join(out, timeline.FileName))
+		if err != nil {
+			t.Fatal(err)
 		}
+		checkEnabled(t, record.Events)
 	})
 	t.Run("in order", func(t *testing.T) {
 		scenario := filepath.Join(t.TempDir(), "dying.yaml")
@@ -108,6 +110,29 @@ func TestThirdPartyExtension_MovedWithItsShoot_IsJudged(t *testing.T) {
 			t.Errorf("nobody says %q", missing)
 		}
 	})
+}
+
+// checkEnabled looks on both seeds for the Extension of a shoot that names none. Its registration has it migrated when
+// the API server is gone; without that it would be migrated before any extension object is deleted.
+func checkEnabled(t *testing.T, events []timeline.Event) {
+	t.Helper()
+	first := func(seed, object string, is func(timeline.ExtensionStateSeen) bool) int {
+		return slices.IndexFunc(events, func(e timeline.Event) bool {
+			seen, ofState := e.Payload.(timeline.ExtensionStateSeen)
+			return ofState && seen.Seed == seed && seen.Object == object && is(seen)
+		})
+	}
+	during := func(operation string) func(timeline.ExtensionStateSeen) bool {
+		return func(seen timeline.ExtensionStateSeen) bool { return seen.Operation.Type == operation }
+	}
+	const vault = "Extension vault"
+	if first("b", vault, during("Restore")) < 0 {
+		t.Errorf("no %s is restored: it does not enable itself", vault)
+	}
+	gone := first("a", "Network alpha", func(seen timeline.ExtensionStateSeen) bool { return seen.Gone })
+	if own := first("a", vault, during("Migrate")); gone < 0 || own < gone {
+		t.Errorf("%s is migrated at event %d, want it after the Network is gone, at event %d", vault, own, gone)
+	}
 }
 
 // acmeExtension is the file of the extension, beside its program and what else it names.
