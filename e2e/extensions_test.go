@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/transplant-sim/transplant/sim/oracle"
-	"github.com/transplant-sim/transplant/sim/scenario"
+	"github.com/transplant-sim/transplant/sim/scenario/thirdparty"
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
 
@@ -247,12 +247,12 @@ func TestExampleExtensions_Files_AreAccepted(t *testing.T) {
 		return os.WriteFile(path, []byte("#!"), 0o755) //nolint:gosec // a program
 	})
 	for _, class := range exampleClasses {
-		flag := scenario.ExtensionFlag{Files: []string{files[class]}}
+		flag := thirdparty.Flag{Files: []string{files[class]}}
 		if _, err := flag.Parse(); err != nil {
 			t.Error(err)
 		}
 	}
-	flag := scenario.ExtensionFlag{}
+	flag := thirdparty.Flag{}
 	for _, class := range exampleClasses {
 		flag.Files = append(flag.Files, files[class])
 	}

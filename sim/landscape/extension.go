@@ -44,8 +44,8 @@ type Extension struct {
 	// chart: paths from the folder of the file. An object of a namespaced kind that names no namespace is put beside the
 	// program.
 	Manifests []string `json:"manifests,omitempty"`
-	// Objects of the manifests.
-	Objects []*unstructured.Unstructured `json:"-"`
+	// Objects of each of the manifests.
+	Objects [][]*unstructured.Unstructured `json:"-"`
 	// Registration is a file with its ControllerRegistration, and maybe the ControllerDeployment: a path from the folder
 	// of the file. The resources come from there, and the chart, unless they are given here.
 	Registration string `json:"registration,omitempty"`

@@ -13,6 +13,7 @@ import (
 
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/scenario"
+	"github.com/transplant-sim/transplant/sim/scenario/thirdparty"
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
@@ -76,8 +77,14 @@ type Host interface {
 	Hosts(ctx context.Context, e landscape.Extension) (field string, err error)
 }
 
-// CheckHosted says which extensions of the files cannot run on a backend, and why.
-func CheckHosted(ctx context.Context, host Host, extensions []landscape.Extension, files []string) error {
+// PortSharer is a Host whose programs share the ports of one machine.
+type PortSharer interface {
+	// SharesPorts does nothing.
+	SharesPorts()
+}
+
+// CheckHosted says which extensions of the files cannot run on a backend with so many seeds, and why.
+func CheckHosted(ctx context.Context, host Host, extensions []landscape.Extension, files []string, seeds int) error {
 	var errs []error
 	for i, e := range extensions {
 		switch field, err := host.Hosts(ctx, e); {
@@ -86,6 +93,9 @@ func CheckHosted(ctx context.Context, host Host, extensions []landscape.Extensio
 		case err != nil:
 			errs = append(errs, scenario.ExtensionMistake(files[i], e, field, err.Error()))
 		}
+	}
+	if _, shares := host.(PortSharer); shares {
+		errs = append(errs, thirdparty.CheckPorts(files, extensions, seeds))
 	}
 	return errors.Join(errs...)
 }

@@ -28,6 +28,11 @@ func (h hosting) Hosts(context.Context, landscape.Extension) (string, error) {
 	return "spec.binary", h.refuse
 }
 
+// oneMachine is a small backend on which all programs share the ports of a machine.
+type oneMachine struct{ hosting }
+
+func (oneMachine) SharesPorts() {}
+
 // A third-party extension is in every scenario, or nothing is started.
 func TestExtensionsAreAccepted(t *testing.T) {
 	t.Parallel()
@@ -39,11 +44,13 @@ metadata: {name: vault}
 spec:
   resources: [{kind: Extension, type: vault}]
   binary: vault
+  args: [--metrics-bind-address=:8080]
 `
 	if err := errors.Join(os.WriteFile(program, nil, 0o755), os.WriteFile(file, []byte(text), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	fine := scene(t, folder, "fine", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]")
+	fine := scene(t, folder, "fine", "{seeds: [{name: a}, {name: b}]}",
+		"  steps: [{wait: {for: 1ms, because: of nothing}}]")
 	s := &small{t: t}
 	for name, c := range map[string]struct {
 		backend Backend
@@ -55,6 +62,9 @@ spec:
 			want: `run a third-party extension: the backend "small" runs none`},
 		"one that cannot": {backend: hosting{s, errors.New("it is not static")}, file: file,
 			want: file + ":6:11: spec.binary: it is not static"},
+		"one machine, with a port of all addresses": {backend: oneMachine{hosting{small: s}}, file: file,
+			want: file + ":7:10: spec.args[0]: listens at port 8080 of all addresses, and so does the same extension on " +
+				"another seed"},
 		"a file that is not there": {backend: hosting{small: s}, file: program + ".yaml.yaml", want: "no such file"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -41,7 +41,7 @@ func (r *runner) accept(ctx context.Context, files []string) (*plan, error) {
 	if read, err = r.shard.Choose(read, r.sample); err != nil {
 		return nil, err
 	}
-	if err := r.host(ctx, backend, extensions); err != nil {
+	if err := r.host(ctx, backend, extensions, read); err != nil {
 		return nil, err
 	}
 	scenarios, sweeps, err := r.expand(read, from)
@@ -53,7 +53,8 @@ func (r *runner) accept(ctx context.Context, files []string) (*plan, error) {
 }
 
 // host refuses extensions that the backend cannot run.
-func (r *runner) host(ctx context.Context, backend Backend, extensions []landscape.Extension) error {
+func (r *runner) host(ctx context.Context, backend Backend, extensions []landscape.Extension,
+	scenarios []*scenario.Scenario) error {
 	if len(extensions) == 0 {
 		return nil
 	}
@@ -61,7 +62,11 @@ func (r *runner) host(ctx context.Context, backend Backend, extensions []landsca
 	if !can {
 		return fmt.Errorf("run a third-party extension: the backend %q runs none", r.backend)
 	}
-	return CheckHosted(ctx, host, extensions, r.extensions.Files)
+	seeds := 0
+	for _, s := range scenarios {
+		seeds = max(seeds, len(s.Spec.Landscape.Seeds))
+	}
+	return CheckHosted(ctx, host, extensions, r.extensions.Files, seeds)
 }
 
 // appendable makes a file, if there is none, and says why nothing can be appended to it; before an hour was spent on

@@ -18,7 +18,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/report"
 	"github.com/transplant-sim/transplant/sim/run/queue"
 	"github.com/transplant-sim/transplant/sim/run/selection"
-	"github.com/transplant-sim/transplant/sim/scenario"
+	"github.com/transplant-sim/transplant/sim/scenario/thirdparty"
 	"github.com/transplant-sim/transplant/sim/summary"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/verdict"
@@ -52,7 +52,7 @@ type runner struct {
 
 	backendFlags []string // the backend's own flags and their values
 
-	extensions scenario.ExtensionFlag // third-party extensions, in every scenario
+	extensions thirdparty.Flag // third-party extensions, in every scenario
 
 	summary string // file
 	history string // file

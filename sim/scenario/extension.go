@@ -3,14 +3,11 @@ package scenario
 import (
 	"errors"
 	"fmt"
-	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -239,7 +236,7 @@ func checkOverlays(spec *field.Path, e landscape.Extension) field.ErrorList {
 		patch *mergepatch.Merge
 		of    any
 	}{
-		fieldShoot: {e.Shoot, &gardencorev1beta1.Shoot{}}, fieldSeed: {e.Seed, &gardencorev1beta1.Seed{}},
+		"shoot": {e.Shoot, &gardencorev1beta1.Shoot{}}, "seed": {e.Seed, &gardencorev1beta1.Seed{}},
 		"cloudProfile": {e.CloudProfile, &gardencorev1beta1.CloudProfile{}},
 	} {
 		if overlay.patch != nil {
@@ -247,7 +244,7 @@ func checkOverlays(spec *field.Path, e landscape.Extension) field.ErrorList {
 		}
 	}
 	if e.WorkerPool != nil {
-		errs = append(errs, e.WorkerPool.CheckPart(spec.Child(fieldWorkerPool), &gardencorev1beta1.Worker{})...)
+		errs = append(errs, e.WorkerPool.CheckPart(spec.Child("workerPool"), &gardencorev1beta1.Worker{})...)
 	}
 	return errs
 }
@@ -329,137 +326,4 @@ func ExtensionMistake(file string, e landscape.Extension, path, message string) 
 		return registrationMistakeIn(e.ResourcesFile, path, message)
 	}
 	return extensionMistakeIn(file, path, message)
-}
-
-// ExtensionFlag is the flag --extension, by which commands are given extensions.
-type ExtensionFlag struct{ Files []string }
-
-const extensionFlag = "extension"
-
-// AddFlag adds the flag.
-func (f *ExtensionFlag) AddFlag(flags *pflag.FlagSet) {
-	flags.StringArrayVar(&f.Files, extensionFlag, nil,
-		"file of an "+ExtensionKind+
-			": a third-party extension controller that runs on every seed (docs/third-party-extensions.md); may be repeated")
-}
-
-// Parse all files, in order, and hold them against each other.
-func (f *ExtensionFlag) Parse() ([]landscape.Extension, error) {
-	var extensions []landscape.Extension
-	var errs []error
-	named, reconciled := map[string]string{}, map[string]string{}
-	for _, file := range f.Files {
-		e, err := ParseExtension(file)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		if other, taken := named[e.Name]; taken {
-			errs = append(errs, ExtensionMistake(file, e, "metadata.name",
-				fmt.Sprintf("%q is also the name of the extension in %s; each needs its own", e.Name, other)))
-		}
-		named[e.Name] = file
-		for i, resource := range e.Resources {
-			key := resource.Key()
-			if !resource.IsPrimary() {
-				continue
-			}
-			if other, taken := reconciled[key]; taken {
-				errs = append(errs, ExtensionMistake(file, e, fmt.Sprintf("spec.resources[%d]", i),
-					fmt.Sprintf("%s is reconciled by the extension in %s, too; only one may; another one that acts on its objects "+
-						"has primary: false", key, other)))
-			}
-			reconciled[key] = file
-		}
-		extensions = append(extensions, e)
-	}
-	if len(errs) > 0 {
-		return nil, errors.Join(errs...)
-	}
-	return extensions, errors.Join(f.checkAsked(extensions)...)
-}
-
-// WriteNotes says what of the files of these extensions, which Parse has read, has no effect: a line each.
-func (f *ExtensionFlag) WriteNotes(to io.Writer, extensions []landscape.Extension) {
-	for i, e := range extensions {
-		for _, note := range e.Notes {
-			fmt.Fprintf(to, "warning: %s: %s\n", f.Files[i], note)
-		}
-	}
-}
-
-// Fields of an extension that change objects of the landscape.
-const fieldShoot, fieldWorkerPool, fieldSeed = "shoot", "workerPool", "seed"
-
-// asking says by which field of an extension's file the landscape asks for a type of a kind, and how.
-var asking = map[string]struct{ field, how string }{
-	extensionsv1alpha1.InfrastructureResource:   {fieldShoot, "{spec: {provider: {type: %s}}}"},
-	extensionsv1alpha1.ControlPlaneResource:     {fieldShoot, "{spec: {provider: {type: %s}}}"},
-	extensionsv1alpha1.WorkerResource:           {fieldShoot, "{spec: {provider: {type: %s}}}"},
-	extensionsv1alpha1.NetworkResource:          {fieldShoot, "{spec: {networking: {type: %s}}}"},
-	extensionsv1alpha1.ContainerRuntimeResource: {fieldWorkerPool, "{cri: {containerRuntimes: [{type: %s}]}}"},
-	extensionsv1alpha1.OperatingSystemConfigResource: {fieldWorkerPool,
-		"{machine: {image: {name: %s, version: 1.0.0}}}"},
-	extensionsv1alpha1.DNSRecordResource:    {fieldSeed, "{spec: {dns: {internal: {type: %s}}}}"},
-	extensionsv1alpha1.BackupBucketResource: {fieldSeed, "{spec: {backup: {provider: %s}}}"},
-	extensionsv1alpha1.BackupEntryResource:  {fieldSeed, "{spec: {backup: {provider: %s}}}"},
-	extensionsv1alpha1.ExtensionResource:    {fieldShoot, "{spec: {extensions: [{type: %s}]}}"},
-}
-
-// checkAsked finds resources that no object of the landscape has, and types that somebody asks for and nobody has.
-func (f *ExtensionFlag) checkAsked(extensions []landscape.Extension) []error {
-	asked, err := landscape.Asked(extensions)
-	if err != nil {
-		return []error{err}
-	}
-	var errs []error
-	for i, e := range extensions {
-		for r, resource := range e.Resources {
-			if how := asking[resource.Kind]; !slices.Contains(asked[resource.Kind], resource.Type) {
-				errs = append(errs, ExtensionMistake(f.Files[i], e, fmt.Sprintf("spec.resources[%d].type", r), fmt.Sprintf(
-					"no %s of the landscape has the type %q, but %q; let the landscape ask for it with spec.%s: "+how.how,
-					resource.Kind, resource.Type, asked[resource.Kind], how.field, resource.Type)))
-			}
-		}
-	}
-	for _, kind := range slices.Sorted(maps.Keys(asked)) {
-		served := servedTypes(kind, extensions)
-		for _, one := range asked[kind] {
-			if slices.Contains(served, one) {
-				continue
-			}
-			file, path := f.asker(extensions, asking[kind].field)
-			errs = append(errs, extensionMistakeIn(file, path, fmt.Sprintf(
-				"asks for the type %q, and nobody reconciles %s of it; known are %q. Add {kind: %s, type: %s} to spec.resources "+
-					"of an extension", one, kind, served, kind, one)))
-		}
-	}
-	return errs
-}
-
-// servedTypes are those of which somebody reconciles the objects of a kind.
-func servedTypes(kind string, extensions []landscape.Extension) []string {
-	served := []string{landscape.ReferenceType(kind)}
-	for _, e := range extensions {
-		for _, resource := range e.Resources {
-			if resource.Kind == kind && resource.IsPrimary() && !slices.Contains(served, resource.Type) {
-				served = append(served, resource.Type)
-			}
-		}
-	}
-	return served
-}
-
-// asker is the last file that has the field by which a kind is usually asked for: it has the last word. Or it is the
-// last one that changes something.
-func (f *ExtensionFlag) asker(extensions []landscape.Extension, usual string) (file, path string) {
-	for _, name := range []string{usual, fieldShoot, fieldWorkerPool, fieldSeed} {
-		for i, e := range slices.Backward(extensions) {
-			has := map[string]bool{fieldShoot: e.Shoot != nil, fieldWorkerPool: e.WorkerPool != nil, fieldSeed: e.Seed != nil}
-			if has[name] {
-				return f.Files[i], "spec." + name
-			}
-		}
-	}
-	return "", "" // without a field, the landscape asks for the reference provider's types
 }

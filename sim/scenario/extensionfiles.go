@@ -93,7 +93,7 @@ func (e *ExtensionDeployment) readManifests(path *field.Path, folder string) fie
 			errs = append(errs, field.Invalid(path.Index(i), name, err.Error()))
 			continue
 		}
-		e.Spec.Objects = append(e.Spec.Objects, objects...)
+		e.Spec.Objects = append(e.Spec.Objects, objects)
 	}
 	return errs
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/transplant-sim/transplant/sim/landscape"
 )
 
-// sampleSeed is for which a chart is rendered to see whether it can be, and what is in it: a seed as the extension's
-// own file changes it.
-func sampleSeed(e landscape.Extension) (*gardencorev1beta1.Seed, error) {
+// SampleSeed is for which a chart is rendered to see whether it can be, and what is in it: a seed as the files of these
+// extensions change it.
+func SampleSeed(extensions ...landscape.Extension) (*gardencorev1beta1.Seed, error) {
 	dns := gardencorev1beta1.SeedDNSProviderConfig{Type: landscape.ProviderType, Domain: "seed.test"}
 	return landscape.OverlayTyped("Seed", &gardencorev1beta1.Seed{
 		ObjectMeta: metav1.ObjectMeta{Name: "seed"},
@@ -26,7 +26,7 @@ func sampleSeed(e landscape.Extension) (*gardencorev1beta1.Seed, error) {
 			DNS:      gardencorev1beta1.SeedDNS{Internal: &dns, Defaults: []gardencorev1beta1.SeedDNSProviderConfig{dns}},
 			Networks: gardencorev1beta1.SeedNetworks{Pods: "10.0.0.0/18", Services: "10.0.64.0/18"},
 		},
-	}, []landscape.Extension{e})
+	}, extensions)
 }
 
 // readChart renders the chart of an extension, if it has one, and finds out what runs in its containers.
@@ -50,7 +50,7 @@ func (e *ExtensionDeployment) readChart(spec *field.Path, folder string) field.E
 		return field.ErrorList{field.Forbidden(spec.Child("command"), "the chart's Deployment has it; leave it out")}
 	}
 	var installed chart.Installation
-	seed, err := sampleSeed(e.Spec)
+	seed, err := SampleSeed(e.Spec)
 	if err == nil {
 		installed, err = chart.Install(e.Spec, seed)
 	}

@@ -216,16 +216,6 @@ func TestParseExtension_WhatCannotStandAlone_SaysWhereItBelongs(t *testing.T) {
 	}
 }
 
-func TestExtensionFlag_TwoOfAName_ArePlacedInTheRegistrationAsGiven(t *testing.T) {
-	file := registrationFile(t, registered)
-	t.Chdir(filepath.Dir(file))
-	f := scenario.ExtensionFlag{Files: []string{"./vault.yaml", "./vault.yaml"}}
-	const want = `./vault.yaml:10:18: metadata.name: "vault" is also the name of the extension in ./vault.yaml`
-	if _, err := f.Parse(); err == nil || !strings.HasPrefix(err.Error(), want) {
-		t.Errorf("error %v, want %q", err, want)
-	}
-}
-
 func TestParseExtension_Chart_MistakesHavePlaceAndRemedy(t *testing.T) {
 	t.Parallel()
 	absolute, err := filepath.Abs(chartFolder)

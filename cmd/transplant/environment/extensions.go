@@ -21,6 +21,7 @@ import (
 	"github.com/transplant-sim/transplant/cmd/transplant/environment/charted"
 	"github.com/transplant-sim/transplant/sim/chart"
 	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/scenario/thirdparty"
 )
 
 // extensionValues fill in the manifests of a third-party extension on a seed.
@@ -146,18 +147,6 @@ func (s *Environment) register(ctx context.Context, garden client.Client) error 
 	return nil
 }
 
-// definitionKind is the kind of those objects of a manifest that are applied before all others.
-const definitionKind = "CustomResourceDefinition"
-
-// objectsOn are those that a seed has before an extension starts: of its manifests and of its chart.
-func objectsOn(e landscape.Extension, seed *gardencorev1beta1.Seed) ([]*unstructured.Unstructured, error) {
-	if !e.HasChart() {
-		return e.Objects, nil
-	}
-	installed, err := chart.Install(e, seed)
-	return append(slices.Clone(e.Objects), installed.Objects...), err
-}
-
 // applyCharted starts an extension that a chart deploys: the Deployment of the chart, with what each extension gets.
 func (s *Environment) applyCharted(ctx context.Context, c client.Client, e landscape.Extension,
 	seed *gardencorev1beta1.Seed) error {
@@ -183,12 +172,12 @@ func (s *Environment) prepareExtension(ctx context.Context, c client.Client, e l
 	if err := apply(ctx, c, "extension.yaml", s.extensionValues(e, seed.Name)); err != nil {
 		return err
 	}
-	objects, err := objectsOn(e, seed)
+	objects, err := thirdparty.ObjectsOn(e, seed)
 	if err != nil {
 		return fmt.Errorf("prepare seed %q for extension %q: %w", seed.Name, e.Name, err)
 	}
 	for _, object := range objects {
-		if object.GetKind() == definitionKind {
+		if object.GetKind() == thirdparty.DefinitionKind {
 			continue
 		}
 		if err := s.applyBeside(ctx, c, object.DeepCopy(), e); err != nil {

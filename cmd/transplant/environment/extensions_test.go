@@ -18,6 +18,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/mergepatch"
+	"github.com/transplant-sim/transplant/sim/scenario/thirdparty"
 )
 
 // vault is a third-party extension.
@@ -152,7 +153,7 @@ func TestObjectsOn_SeedThatAnotherFileChanges_IsInTheValuesOfTheChart(t *testing
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects, err := objectsOn(charted, seed)
+	objects, err := thirdparty.ObjectsOn(charted, seed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,13 +183,13 @@ func TestPrepareExtension_FilesAndManifests_AreThere(t *testing.T) {
 		}
 		return o
 	}
-	e.Objects = []*unstructured.Unstructured{
+	e.Objects = [][]*unstructured.Unstructured{{
 		object(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"own"}}`),
 		object(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"other","namespace":"garden"}}`),
 		object(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"own"}}`),
 		object(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
 			"metadata":{"name":"seals.vault.test"}}`),
-	}
+	}}
 	c := fake.NewClientBuilder().WithScheme(Scheme()).WithRESTMapper(
 		testrestmapper.TestOnlyStaticRESTMapper(Scheme())).Build()
 	s := New(ScenarioSettings)
@@ -227,38 +228,6 @@ func TestPrepareExtension_FilesAndManifests_AreThere(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]string{"file-0": "/etc/vault/config.yaml", "file-1": "/x"}, mounted); diff != "" {
 		t.Errorf("mounts (-want +got):\n%s", diff)
-	}
-}
-
-// A seed has each definition once: ours, then those of the extensions, then what extensions take for granted.
-func TestSeedDefinitions_OfAnExtension_ReplaceThoseTakenForGranted(t *testing.T) {
-	t.Parallel()
-	e := vault()
-	for _, name := range []string{"seals.vault.test", "dnsentries.dns.gardener.cloud",
-		"workers.extensions.gardener.cloud"} {
-		e.Objects = append(e.Objects, &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-			"metadata": map[string]any{"name": name, "labels": map[string]any{"of": "vault"}},
-		}})
-	}
-	definitions, err := seedDefinitions([]landscape.Extension{e}, seedOf("a"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	of := map[string]string{}
-	for _, definition := range definitions {
-		if _, again := of[definition.Name]; again {
-			t.Errorf("%s is there twice", definition.Name)
-		}
-		of[definition.Name] = definition.Labels["of"]
-	}
-	for name, want := range map[string]string{
-		"seals.vault.test": "vault", "dnsentries.dns.gardener.cloud": "vault",
-		"workers.extensions.gardener.cloud": "", "scrapeconfigs.monitoring.coreos.com": "",
-	} {
-		if got, is := of[name]; !is || got != want {
-			t.Errorf("%s is there: %t, with label %q, want %q", name, is, got, want)
-		}
 	}
 }
 

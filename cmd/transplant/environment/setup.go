@@ -4,14 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,6 +20,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/switchboard"
 	"github.com/transplant-sim/transplant/controllers/extension/operatingsystem"
 	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/scenario/thirdparty"
 )
 
 // gardenValues and seedValues fill in the manifests.
@@ -148,7 +146,7 @@ func (s *Environment) prepareSeed(ctx context.Context, l Landscape, c client.Cli
 	if err != nil {
 		return err
 	}
-	definitions, err := seedDefinitions(s.Extensions, inGarden)
+	definitions, err := thirdparty.Definitions(s.Extensions, inGarden)
 	if err != nil {
 		return err
 	}
@@ -176,35 +174,6 @@ func (s *Environment) prepareSeed(ctx context.Context, l Landscape, c client.Cli
 		}
 	}
 	return nil
-}
-
-// seedDefinitions are all that a seed has, each once: those of our types, then those that extensions bring, then those
-// that extensions take for granted. The first of a name counts.
-func seedDefinitions(extensions []landscape.Extension,
-	seed *gardencorev1beta1.Seed) ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	all := crds.Seed()
-	for _, e := range extensions {
-		objects, err := objectsOn(e, seed)
-		if err != nil {
-			return nil, fmt.Errorf("render the chart of extension %q: %w", e.Name, err)
-		}
-		for _, object := range objects {
-			if object.GetKind() != definitionKind {
-				continue
-			}
-			definition := &apiextensionsv1.CustomResourceDefinition{}
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, definition); err != nil {
-				return nil, fmt.Errorf("read definition %q of extension %q: %w", object.GetName(), e.Name, err)
-			}
-			all = append(all, definition)
-		}
-	}
-	named := sets.New[string]()
-	return slices.DeleteFunc(append(all, crds.Expected()...), func(d *apiextensionsv1.CustomResourceDefinition) bool {
-		again := named.Has(d.Name)
-		named.Insert(d.Name)
-		return again
-	}), nil
 }
 
 // registerWebhook lets the seed's API server ask the reference provider, which serves with the certificate that it is

@@ -13,11 +13,14 @@ import (
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/run"
 	"github.com/transplant-sim/transplant/sim/scenario"
+	"github.com/transplant-sim/transplant/sim/scenario/thirdparty"
 )
 
 var (
 	_ run.Host = &Embedded{}
 	_ run.Host = &Kind{}
+
+	_ run.PortSharer = &Embedded{}
 )
 
 // Hosts implements run.Host: processes have no images, and their programs run on this machine.
@@ -34,6 +37,9 @@ func (*Embedded) Hosts(ctx context.Context, e landscape.Extension) (field string
 		return opened.CheckHere(ctx)
 	})
 }
+
+// SharesPorts implements run.PortSharer.
+func (*Embedded) SharesPorts() {}
 
 // Hosts implements run.Host: there is nothing but the program in an image that is made of it.
 func (*Kind) Hosts(ctx context.Context, e landscape.Extension) (field string, err error) {
@@ -67,7 +73,7 @@ func eachProgram(e landscape.Extension, check func(landscape.ExtensionContainer)
 
 // Extensions are those that a landscape is brought up with.
 type Extensions struct {
-	scenario.ExtensionFlag
+	thirdparty.Flag
 	Warnings io.Writer // takes what of the files has no effect, when they are checked. Never nil
 }
 
@@ -90,7 +96,7 @@ func (x *Extensions) Check(ctx context.Context, backend string, seeds []string) 
 	if backend == rundir.Kind {
 		host = &Kind{}
 	}
-	return run.CheckHosted(ctx, host, own, x.Files)
+	return run.CheckHosted(ctx, host, own, x.Files, len(seeds))
 }
 
 // CheckFrom is an error if there are extensions: a checkpoint has none.
