@@ -123,7 +123,7 @@ func (l *Landscape) planClusters(context.Context) error {
 			return err
 		}
 		role := clusters.Seed
-		if n == 0 {
+		if name == GardenName {
 			role = clusters.Garden
 		}
 		l.clusters = append(l.clusters, newCluster(l, name, role, plan))

@@ -31,6 +31,8 @@ type Options struct {
 	Binary       string        // the control-plane binary; empty for binary.Ensure
 	Executable   string        // transplant, which process nodes and extras run; empty for os.Executable
 	WithoutNodes bool          // leave the process nodes out: no pod will run
+	// WithoutGarden leaves the garden out: the clusters are the seeds alone.
+	WithoutGarden bool
 
 	// From is a checkpoint to start. Name, seeds and slot are its own then, and the links are opened at their addresses.
 	// Nodes are not started: AfterClusters revives them, in an order that fits their pods.
@@ -128,4 +130,9 @@ func (o *Options) dir() (rundir.Dir, error) {
 	return rundir.Of(home, o.Name)
 }
 
-func (o *Options) names() []string { return append([]string{GardenName}, o.Seeds...) }
+func (o *Options) names() []string {
+	if o.WithoutGarden {
+		return o.Seeds
+	}
+	return append([]string{GardenName}, o.Seeds...)
+}

@@ -22,6 +22,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded/processnode"
 	"github.com/transplant-sim/transplant/clusters/kind"
 	"github.com/transplant-sim/transplant/cmd/transplant/actors"
+	"github.com/transplant-sim/transplant/cmd/transplant/contract"
 	"github.com/transplant-sim/transplant/cmd/transplant/environment"
 	"github.com/transplant-sim/transplant/cmd/transplant/environment/backend"
 	"github.com/transplant-sim/transplant/cmd/transplant/explain"
@@ -118,6 +119,7 @@ breaks things on purpose, and judges each run from what was recorded.`,
 	add(forScenarios,
 		run.NewRunCommand(backends, files), authoring.NewScenariosCommand(files), authoring.NewInitCommand(files),
 		run.NewValidateCommand(backends, files), run.NewPlanCommand(backends, files), authoring.NewSchemaCommand(files),
+		contract.NewCommand(),
 	)
 	add(forResults, run.NewJudgeCommand(), run.NewReportCommand(), run.NewProfileCommand(), run.NewTrendCommand(),
 		run.NewMergeCommand(), newDashboards())

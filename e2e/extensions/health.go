@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
 )
@@ -39,7 +40,8 @@ func (r *reconciler[T]) report(ctx context.Context, of deploys[T]) error {
 		}
 		for _, item := range list.Objects() {
 			obj := item.(T)
-			if obj.GetExtensionSpec().GetExtensionType() != r.ofType || r.isDue(obj) || migrated(obj) {
+			waits := obj.GetAnnotations()[constants.GardenerOperation] == constants.GardenerOperationWaitForState
+			if obj.GetExtensionSpec().GetExtensionType() != r.ofType || waits || r.isDue(obj) || migrated(obj) {
 				continue
 			}
 			if err := r.reportOn(ctx, obj, of); err != nil && ctx.Err() == nil && !apierrors.IsConflict(err) {

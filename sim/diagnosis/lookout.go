@@ -34,7 +34,7 @@ type Lookout struct {
 
 // Options of a Lookout.
 type Options struct {
-	Seeds      []string
+	Clusters   []string              // the garden, if there is one, and the seeds
 	Extensions []landscape.Extension // third-party ones
 	// Connect gives the observer's access to a cluster.
 	Connect func(cluster string) (*rest.Config, error)
@@ -49,7 +49,7 @@ type Options struct {
 // NewLookout on a landscape.
 func NewLookout(o Options) (*Lookout, error) {
 	l := &Lookout{clock: o.Clock}
-	for _, cluster := range append([]string{landscape.Garden}, o.Seeds...) {
+	for _, cluster := range o.Clusters {
 		config, err := o.Connect(cluster)
 		if err != nil {
 			return nil, fmt.Errorf("connect to cluster %q: %w", cluster, err)

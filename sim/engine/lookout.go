@@ -23,7 +23,8 @@ func (s *scope) lookout() (*diagnosis.Lookout, error) {
 		return nil, nil
 	}
 	return diagnosis.NewLookout(diagnosis.Options{
-		Seeds: s.World.Seeds(), Extensions: s.Scenario.Spec.Landscape.Extensions, Connect: s.World.Connect,
+		Clusters:   append([]string{landscape.Garden}, s.World.Seeds()...),
+		Extensions: s.Scenario.Spec.Landscape.Extensions, Connect: s.World.Connect,
 		Owners: owners, Clock: s.Clock, Patience: s.Patience.SetUp,
 	})
 }

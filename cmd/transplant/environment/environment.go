@@ -32,6 +32,7 @@ import (
 	simcloud "github.com/transplant-sim/transplant/sim/cloud"
 	"github.com/transplant-sim/transplant/sim/diagnosis"
 	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/scenario/thirdparty"
 )
 
 // Settings are the periods of the product (docs/ownership.md#spec-9-4), as its flags want them.
@@ -126,13 +127,13 @@ func (s *Environment) Configure(options *embedded.Options) {
 		}
 		return extras, err
 	}
-	options.Images = s.embeddedImages()
+	options.Images = embeddedImages(s.Extensions)
 	s.portHolders = address.PortHolders
 	options.AfterClusters = func(ctx context.Context, l *embedded.Landscape) error {
 		if options.From != nil {
 			return s.resume(ctx, l)
 		}
-		return s.setUp(ctx, l)
+		return s.watched(ctx, l, s.bringUp)
 	}
 	options.Shoots = func(*embedded.Landscape) embedded.Shoots { return embedded.Shoots{Roots: s.published.roots} }
 }
@@ -311,11 +312,65 @@ func Seeds(l Landscape) []string {
 	return names
 }
 
-// setUp brings everything on the clusters, all clusters at the same time; actors come last. It ends as soon as one of
-// them is not worth waiting for, and says which.
-func (s *Environment) setUp(ctx context.Context, l Landscape) error {
+// ConfigureExtensionsAlone completes the options of an embedded landscape that is nothing but seeds with the
+// third-party extensions, and the cloud: no garden, no gardenlets, no reference provider.
+func (s *Environment) ConfigureExtensionsAlone(options *embedded.Options) {
+	s.Configure(options)
+	extras := options.Extras
+	options.Extras = func(l *embedded.Landscape) ([]embedded.Extra, error) {
+		all, err := extras(l)
+		return slices.DeleteFunc(all, func(e embedded.Extra) bool { return e.Name == nodesProgram }), err
+	}
+	options.WithoutGarden = true
+	options.AfterClusters = func(ctx context.Context, l *embedded.Landscape) error {
+		return s.watched(ctx, l, s.bringUpExtensions)
+	}
+}
+
+// bringUpExtensions brings on each seed what its extensions need, and starts them.
+func (s *Environment) bringUpExtensions(ctx context.Context, l Landscape) error {
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.makeZones(groupCtx, l) })
+	for _, seed := range Seeds(l) {
+		group.Go(func() error {
+			observer, err := ObserverClient(l, seed)
+			if err != nil {
+				return err
+			}
+			registered, err := s.seedObject(l, seed)
+			if err != nil {
+				return err
+			}
+			definitions, err := thirdparty.Definitions(s.Extensions, registered)
+			if err != nil {
+				return err
+			}
+			if err := install(groupCtx, l, seed, observer, definitions); err != nil {
+				return err
+			}
+			for _, e := range s.Extensions {
+				if err := s.prepareExtension(groupCtx, observer, e, registered); err != nil {
+					return err
+				}
+			}
+			if err := s.startExtensions(groupCtx, l, observer, seed); err != nil {
+				return err
+			}
+			return awaitActors(groupCtx, observer, seed)
+		})
+	}
+	return group.Wait()
+}
+
+// watched brings something up. It ends as soon as one actor is not worth waiting for, and says which.
+func (s *Environment) watched(ctx context.Context, l Landscape,
+	bringUp func(context.Context, Landscape) error) error {
+	var all []string
+	for _, c := range l.Clusters() {
+		all = append(all, c.Name())
+	}
 	lookout, err := diagnosis.NewLookout(diagnosis.Options{
-		Seeds: Seeds(l), Extensions: s.Extensions, Owners: Owners{}, Clock: clock.RealClock{}, Patience: actorTimeout,
+		Clusters: all, Extensions: s.Extensions, Owners: Owners{}, Clock: clock.RealClock{}, Patience: actorTimeout,
 		PortHolders: s.portHolders,
 		Connect:     func(cluster string) (*rest.Config, error) { return observer(l, cluster) },
 	})
@@ -323,7 +378,7 @@ func (s *Environment) setUp(ctx context.Context, l Landscape) error {
 		return err
 	}
 	watched, stop := lookout.Watch(ctx)
-	err = s.bringUp(watched, l)
+	err = bringUp(watched, l)
 	stop()
 	if err = lookout.Why(ctx, watched, err); err != nil {
 		s.named = namesOf(context.WithoutCancel(ctx), l)
@@ -331,6 +386,7 @@ func (s *Environment) setUp(ctx context.Context, l Landscape) error {
 	return err
 }
 
+// bringUp brings everything on the clusters, all clusters at the same time; actors come last.
 func (s *Environment) bringUp(ctx context.Context, l Landscape) error {
 	garden, err := ObserverClient(l, landscape.Garden)
 	if err != nil {

@@ -236,9 +236,9 @@ func programsOf(extensions []landscape.Extension) map[string]map[string]string {
 	return images
 }
 
-func (s *Environment) embeddedImages() []embedded.Image {
+func embeddedImages(extensions []landscape.Extension) []embedded.Image {
 	var images []embedded.Image
-	for name, programs := range programsOf(s.Extensions) {
+	for name, programs := range programsOf(extensions) {
 		images = append(images, embedded.Image{Name: name, Programs: programs})
 	}
 	return images

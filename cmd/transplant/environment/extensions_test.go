@@ -276,7 +276,7 @@ func TestImages_ThirdPartyExtension_DependOnTheBackend(t *testing.T) {
 		t.Errorf("nodes of kind get %+v and %v", made, local)
 	}
 	if diff := cmp.Diff([]embedded.Image{{Name: "transplant.dev/extension-vault:dev", Programs: programs}},
-		s.embeddedImages()); diff != "" {
+		embeddedImages(s.Extensions)); diff != "" {
 		t.Errorf("process nodes (-want +got):\n%s", diff)
 	}
 	if image := s.extensionValues(ofImage, "a"); image.Image != "mine:1" || len(image.Command) > 0 {

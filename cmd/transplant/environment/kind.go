@@ -64,7 +64,7 @@ func (s *Environment) ConfigureKind(ctx context.Context, options *kind.Options) 
 	options.AfterClusters = func(ctx context.Context, l *kind.Landscape) error {
 		group, ctx := errgroup.WithContext(ctx)
 		group.Go(func() error { return s.ChaosMesh.install(ctx, kubeconfigs(l)) })
-		group.Go(func() error { return s.setUp(ctx, l) })
+		group.Go(func() error { return s.watched(ctx, l, s.bringUp) })
 		return group.Wait()
 	}
 	options.ShootRoots = s.published.roots

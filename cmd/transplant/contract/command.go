@@ -1,0 +1,271 @@
+package contract
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/transplant-sim/transplant/clusters/embedded"
+	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+	"github.com/transplant-sim/transplant/cmd/transplant/environment"
+	"github.com/transplant-sim/transplant/cmd/transplant/environment/backend"
+	"github.com/transplant-sim/transplant/sim/contract"
+)
+
+// options of the command.
+type options struct {
+	file       string
+	clauses    []string
+	kinds      []string
+	points     string
+	out        string
+	multiplier int
+}
+
+// NewCommand is the command `contract`.
+func NewCommand() *cobra.Command {
+	o := &options{}
+	command := &cobra.Command{
+		Use:   "contract FILE",
+		Short: "Try an extension against the contract between gardenlets and extensions, clause by clause",
+		Long: `Try an extension against the contract between gardenlets and extensions, clause by clause.
+
+FILE is what --extension of other commands takes (docs/third-party-extensions.md). The command starts
+two API servers with the extension, and the simulated cloud. It plays the gardenlet: reconcile,
+migrate, restore on the other seed, delete. Then it kills the extension at each write of migrate and
+restore. It needs no scenario; there is no garden, and there is no control plane of a shoot.
+
+The exit code is 0 for Conformant, 1 for NonConformant, 2 for an error, and 3 if nothing breaks a
+clause and some that apply could not be judged. docs/contract-kit.md says more.`,
+		Example: `  transplant contract my-extension.yaml
+  transplant contract my-extension.yaml --kind Network --clause B4,B17
+  transplant contract my-extension.yaml --points none      # without crashes
+  transplant contract explain B4                           # what a clause is, and how it is judged`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(command *cobra.Command, args []string) error {
+			o.file = args[0]
+			ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+			defer stop()
+			return o.run(ctx, command.OutOrStdout())
+		},
+	}
+	flags := command.Flags()
+	flags.StringSliceVar(&o.clauses, "clause", nil,
+		"judge only these clauses: A1, or B for all of a group; may be repeated")
+	flags.StringSliceVar(&o.kinds, "kind", nil, "try only these kinds; may be repeated")
+	flags.StringVar(&o.points, "points", "all",
+		"crash points to try: all, or none, which leaves "+contract.ByCrashes+" out")
+	flags.StringVar(&o.out, "out", "", "folder for report and logs (default out/contract/<extension>)")
+	flags.IntVar(&o.multiplier, "timeout-multiplier", 1,
+		"multiplies all waits; 2 or 3 on a slow or busy machine")
+	command.AddCommand(newExplain())
+	return command
+}
+
+func newExplain() *cobra.Command {
+	return &cobra.Command{
+		Use:     "explain ID",
+		Short:   "Say what a clause is, where it is written, and how it is judged",
+		Example: "  transplant contract explain B4",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(command *cobra.Command, args []string) error {
+			clause, found := contract.ClauseByID(args[0])
+			if !found {
+				return fmt.Errorf("there is no clause %q; docs/contract.md has all, such as B4", args[0])
+			}
+			clause.Explain(command.OutOrStdout())
+			return nil
+		},
+	}
+}
+
+// exitError is an error with the code to exit with.
+type exitError struct {
+	code int
+	text string
+}
+
+// Error implements error.
+func (e *exitError) Error() string { return e.text }
+
+// ExitCode is what the program exits with.
+func (e *exitError) ExitCode() int { return e.code }
+
+// selected are the clauses that the flags name; all if they name none.
+func (o *options) selected() ([]contract.Clause, error) {
+	if len(o.clauses) == 0 {
+		return contract.Clauses(), nil
+	}
+	var found []contract.Clause
+	for _, wanted := range o.clauses {
+		before := len(found)
+		for _, c := range contract.Clauses() {
+			isGroup := len(wanted) == 1 && strings.EqualFold(c.ID[:1], wanted)
+			if isGroup || strings.EqualFold(c.ID, wanted) {
+				found = append(found, c)
+			}
+		}
+		if len(found) == before {
+			return nil, fmt.Errorf("--clause: there is no clause %q; docs/contract.md has all, such as B4", wanted)
+		}
+	}
+	return found, nil
+}
+
+func (o *options) run(ctx context.Context, out io.Writer) error {
+	clauses, err := o.selected()
+	if err != nil {
+		return err
+	}
+	if o.points != "all" && o.points != "none" {
+		return fmt.Errorf("--points: must be all or none, and not %q", o.points)
+	}
+	if o.points == "none" {
+		clauses = slices.DeleteFunc(slices.Clone(clauses), func(c contract.Clause) bool { return c.ID == contract.ByCrashes })
+	}
+	if o.multiplier < 1 {
+		return fmt.Errorf("--timeout-multiplier: must be 1 or more, and not %d", o.multiplier)
+	}
+	extensions := &backend.Extensions{Warnings: out}
+	extensions.Files = []string{o.file}
+	if err := extensions.Check(ctx, "embedded", []string{sourceName, destinationName}); err != nil {
+		return err
+	}
+	prepared := environment.New(environment.ScenarioSettings)
+	if err := extensions.On(prepared); err != nil {
+		return err
+	}
+	e := prepared.Extensions[0]
+	subjects, without := subjectsOf(e, o.kinds)
+	if len(subjects)+len(without) == 0 {
+		return fmt.Errorf("--kind: the extension %s does not reconcile %s", e.Name, strings.Join(o.kinds, ", "))
+	}
+	if o.out == "" {
+		o.out = filepath.Join("out", "contract", e.Name)
+	}
+	report := contract.Report{Extension: e.Name}
+	if len(subjects) > 0 {
+		evidence, err := o.onSeeds(ctx, prepared, subjects, out)
+		if err != nil {
+			return err
+		}
+		for _, one := range evidence {
+			report.Kinds = append(report.Kinds, contract.Judge(one, clauses))
+		}
+		if err := o.write("record.json", evidence); err != nil {
+			return err
+		}
+	}
+	report.Kinds = append(report.Kinds, without...)
+	if err := o.write("report.json", report); err != nil {
+		return err
+	}
+	if err := report.Write(out, clauses); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "  report, record and logs are in %s\n", o.out)
+	switch report.Outcome() {
+	case contract.NonConformant:
+		return &exitError{1, "the extension does not keep the contract"}
+	case contract.Unknown:
+		return &exitError{3, "not all clauses that apply could be judged"}
+	}
+	return nil
+}
+
+func (o *options) write(name string, content any) error {
+	if err := os.MkdirAll(o.out, 0o755); err != nil {
+		return fmt.Errorf("make the folder of --out: %w", err)
+	}
+	text, err := json.MarshalIndent(content, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", name, err)
+	}
+	if err := os.WriteFile(filepath.Join(o.out, name), append(text, '\n'), 0o644); err != nil {
+		return fmt.Errorf("write the report: %w", err)
+	}
+	return nil
+}
+
+// onSeeds starts two seeds, tries everything there, and stops them.
+func (o *options) onSeeds(ctx context.Context, e *environment.Environment, subjects []subject, out io.Writer) (
+	all []*contract.Evidence, err error) {
+	began := time.Now()
+	progress := func(format string, arguments ...any) {
+		fmt.Fprintf(out, "%6.1fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, arguments...))
+	}
+	dir, lock, err := claim()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	if _, err := dir.Renew(); err != nil {
+		return nil, err
+	}
+	defer func() {
+		_, cleared := dir.Clear()
+		err = errors.Join(err, cleared)
+	}()
+	started := embedded.Options{Name: dir.Name, Dir: dir.Path, Lock: lock,
+		Seeds: []string{sourceName, destinationName}}
+	e.ConfigureExtensionsAlone(&started)
+	progress("starting two seeds with %s", e.Extensions[0].Name)
+	l, err := embedded.Start(ctx, started)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		defer cancel()
+		kept := environment.KeepLogs(cleanup, l, filepath.Join(o.out, "logs"))
+		err = errors.Join(err, kept, l.Stop(cleanup))
+	}()
+	k := &kit{landscape: l, environment: e, multiplier: o.multiplier, progress: progress,
+		quiet: quietTime, patience: patience * time.Duration(o.multiplier)}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if err := k.connect(ctx, subjects); err != nil {
+		return nil, err
+	}
+	progress("trying %d kinds", len(subjects))
+	all, err = k.try(ctx, subjects, o.points == "all")
+	progress("done")
+	return all, err
+}
+
+// most landscapes of this command at once.
+const most = 9
+
+// claim the first landscape that nobody uses.
+func claim() (rundir.Dir, *rundir.Lock, error) {
+	home, err := rundir.Home()
+	if err != nil {
+		return rundir.Dir{}, nil, err
+	}
+	for n := range most {
+		name := "contract"
+		if n > 0 {
+			name += fmt.Sprintf("-%d", n+1)
+		}
+		dir, err := rundir.Of(home, name)
+		if err != nil {
+			return rundir.Dir{}, nil, err
+		}
+		lock, err := dir.TakeLock()
+		if !errors.Is(err, rundir.ErrInUse) {
+			return dir, lock, err
+		}
+	}
+	return rundir.Dir{}, nil, fmt.Errorf("find a free landscape: contract to contract-%d are all in use", most)
+}

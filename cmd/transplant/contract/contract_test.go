@@ -1,0 +1,160 @@
+package contract
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/transplant-sim/transplant/cmd/transplant/environment"
+	"github.com/transplant-sim/transplant/sim/contract"
+	"github.com/transplant-sim/transplant/sim/landscape"
+)
+
+func TestSelected_Flags_NameClausesAndGroups(t *testing.T) {
+	t.Parallel()
+	for flag, want := range map[string]string{"b4,B17": "B4 B17", "G": "G1 G2 G3 G4", "e1": "E1"} {
+		found, err := (&options{clauses: strings.Split(flag, ",")}).selected()
+		var got []string
+		for _, c := range found {
+			got = append(got, c.ID)
+		}
+		if err != nil || strings.Join(got, " ") != want {
+			t.Errorf("--clause %s selects %q, %v; want %q", flag, got, err, want)
+		}
+	}
+	if _, err := (&options{clauses: []string{"Z1"}}).selected(); err == nil || !strings.Contains(err.Error(), `"Z1"`) {
+		t.Errorf("--clause Z1: %v", err)
+	}
+	if all, err := (&options{}).selected(); err != nil || len(all) != len(contract.Clauses()) {
+		t.Errorf("without the flag %d clauses: %v", len(all), err)
+	}
+}
+
+func TestSubjectsOf_KindsWithoutObjects_SayWhy(t *testing.T) {
+	t.Parallel()
+	e := landscape.Extension{Name: "x", Resources: []landscape.ExtensionResource{
+		{Kind: "Network", Type: "n"}, {Kind: "Worker", Type: "w"}, {Kind: "Extension", Type: "e", Primary: ptr.To(false)},
+	}}
+	subjects, without := subjectsOf(e, nil)
+	if len(subjects) != 1 || subjects[0].kind.Name != "Network" || len(without) != 2 || without[0].Reason == "" ||
+		without[1].Reason == "" {
+		t.Errorf("%+v, and without %+v", subjects, without)
+	}
+	if only, others := subjectsOf(e, []string{"worker"}); len(only) != 0 || len(others) != 1 {
+		t.Errorf("of kind worker %+v, and without %+v", only, others)
+	}
+}
+
+// Each kind that the kit has objects of gives one that has its type, its request and the names of its namespace.
+func TestObject_EachKind_HasTypeAndRequest(t *testing.T) {
+	t.Parallel()
+	for kind := range specs {
+		prepared := environment.New(environment.ScenarioSettings)
+		prepared.Extensions = []landscape.Extension{{Name: "x", Resources: []landscape.ExtensionResource{
+			{Kind: kind, Type: "t"}}}}
+		subjects, _ := subjectsOf(prepared.Extensions[0], nil)
+		u := (&kit{environment: prepared}).newUniverse(subjects[0], contract.Clean)
+		object, err := u.object("reconcile")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ofType, _, _ := unstructured.NestedString(object.Object, "spec", "type")
+		if ofType != "t" || contract.Look(object.Object).Operation != "reconcile" ||
+			object.GetNamespace() != u.namespace || len(u.namespace) > 63 {
+			t.Errorf("%s: %v", kind, object.Object)
+		}
+		u.foreign = true
+		if object, err = u.object("reconcile"); err != nil {
+			t.Fatal(err)
+		}
+		if ofType, _, _ = unstructured.NestedString(object.Object, "spec", "type"); ofType == "t" {
+			t.Errorf("%s of another type is of the same", kind)
+		}
+	}
+}
+
+func versionOf(number, operation string) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{Object: map[string]any{}}
+	object.SetNamespace("n")
+	object.SetName("o")
+	object.SetResourceVersion(number)
+	object.SetAnnotations(map[string]string{"gardener.cloud/operation": operation})
+	return object
+}
+
+// An answer counts from the version of the request on, and a version that was not watched does not hide a deletion.
+func TestObserver_Await_CountsFromTheRequest(t *testing.T) {
+	t.Parallel()
+	o, key := newObserver(), client.ObjectKey{Namespace: "n", Name: "o"}
+	take := func(event watch.EventType, object *unstructured.Unstructured) {
+		t.Helper()
+		if err := o.take(t.Context(), event, object, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	take(watch.Added, versionOf("7", ""))
+	if _, err := o.await(t.Context(), key, 8, time.Millisecond, taken); err == nil ||
+		err.Error() != "it has not reacted" {
+		t.Errorf("an earlier version is an answer: %v", err)
+	}
+	take(watch.Modified, versionOf("8", "migrate"))
+	if _, err := o.await(t.Context(), key, 8, time.Millisecond, taken); err == nil ||
+		!strings.Contains(err.Error(), "is still there") {
+		t.Errorf("the request is an answer: %v", err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		_, err := o.await(context.WithoutCancel(t.Context()), key, 8, time.Minute, taken)
+		done <- err
+	}()
+	take(watch.Modified, versionOf("9", ""))
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if err := o.miss(map[client.ObjectKey]bool{}, "10"); err != nil {
+		t.Fatal(err)
+	}
+	if latest, err := o.await(t.Context(), key, 9, time.Minute, gone); err != nil || latest.number != 10 {
+		t.Errorf("what is not listed is not gone: %+v %v", latest, err)
+	}
+	if err := o.take(t.Context(), watch.Modified, versionOf("x", ""), nil); err == nil {
+		t.Error("a version that is no number is accepted")
+	}
+}
+
+func TestManagedIn_OnlyTheEmptyClass(t *testing.T) {
+	t.Parallel()
+	o := newObserver()
+	for name, spec := range map[string]map[string]any{"a": {"keepObjects": true}, "b": {"class": "seed"}, "c": {}} {
+		object := versionOf("1", "")
+		object.SetName(name)
+		object.Object["spec"] = spec
+		event := watch.Added
+		if name == "a" {
+			event = watch.Deleted
+		}
+		if err := o.take(t.Context(), event, object, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []contract.Managed{{Name: "a", KeepObjects: true, Deleted: true}, {Name: "c"}}
+	if diff := cmp.Diff(want, managedIn(o, "n")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestExitError_HasItsCode(t *testing.T) {
+	t.Parallel()
+	coder := interface{ ExitCode() int }(nil)
+	if err := error(&exitError{3, "unknown"}); !errors.As(err, &coder) || coder.ExitCode() != 3 {
+		t.Errorf("%v", err)
+	}
+}

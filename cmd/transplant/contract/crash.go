@@ -1,0 +1,260 @@
+package contract
+
+import (
+	"context"
+	"fmt"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/sim/contract"
+	"github.com/transplant-sim/transplant/sim/contract/tap"
+	"github.com/transplant-sim/transplant/sim/landscape"
+)
+
+// point is a crash point of a kind.
+type point struct {
+	*universe
+	of        int    // the evidence
+	operation string // Migrate or Restore
+	writes    int
+	gate      *tap.Gate
+	failed    string // why the object never came to the step
+}
+
+// crashAll tries all crash points of all kinds. For each number n of writes that an undisturbed migrate or restore has
+// made, an object is let make n and no more. When all such objects have come to that, one kill is a crash for each.
+//
+// That is all there is: what an extension leaves if it dies after a write, whether or not it has got the answer, is
+// what it leaves if it dies before the next.
+func (k *kit) crashAll(ctx context.Context, subjects []subject, all []*contract.Evidence) error {
+	for _, step := range []string{contract.Migrate, contract.Restore} {
+		var points []*point
+		for i, s := range subjects {
+			if _, reached := all[i].CleanFinal(step); !reached {
+				continue // nothing to compare with
+			}
+			for n := range took(all[i].Walks[contract.Clean].Step(step)) + 1 {
+				points = append(points, k.newPoint(s, i, step, n, "crash"))
+			}
+		}
+		if len(points) == 0 {
+			continue
+		}
+		k.progress("%s: one crash of the extension at %d points", step, len(points))
+		if err := k.batch(ctx, step, points, all); err != nil {
+			return err
+		}
+		if err := k.confirm(ctx, step, subjects, all); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// took counts the writes that were carried out.
+func took(s *contract.Step) int {
+	n := 0
+	for _, w := range s.Writes {
+		if w.Took {
+			n++
+		}
+	}
+	return n
+}
+
+func (k *kit) newPoint(s subject, of int, step string, writes int, name string) *point {
+	return &point{universe: k.newUniverse(s, fmt.Sprintf("%s-%s-%d", name, step, writes)), of: of, operation: step,
+		writes: writes}
+}
+
+// confirm tries each point that differs once more, alone.
+func (k *kit) confirm(ctx context.Context, step string, subjects []subject, all []*contract.Evidence) error {
+	for i, e := range all {
+		want, _ := e.CleanFinal(step)
+		for _, c := range e.Crashes {
+			if c.Step != step || c.Alone || c.Missed || c.Final.Differs(want) == "" {
+				continue
+			}
+			k.progress("%s/%s %s differs: once more, alone", e.Kind, e.Type, c.Point())
+			if err := k.batch(ctx, step, []*point{k.newPoint(subjects[i], i, step, c.Writes, "alone")}, all); err != nil {
+				return err
+			}
+			e.Crashes[len(e.Crashes)-1].Alone = true
+		}
+	}
+	return nil
+}
+
+// batch brings all points to their writes, kills the extension once, and waits for the end of all.
+func (k *kit) batch(ctx context.Context, step string, points []*point, all []*contract.Evidence) error {
+	at := k.source()
+	if step == contract.Restore {
+		at = k.destination()
+	}
+	if err := each(ctx, points, func(ctx context.Context, p *point) error { return p.prepare(ctx) }); err != nil {
+		return err
+	}
+	// Asked one after the other, so that none is kept waiting behind objects that are retried.
+	for _, p := range points {
+		if p.failed == "" {
+			p.gate = at.tap.Limit(p.namespace, p.writes)
+		}
+	}
+	from := make([]int64, len(points))
+	for i, p := range points {
+		if p.failed != "" {
+			continue
+		}
+		var err error
+		if from[i], err = p.request(step)(ctx, at); err != nil {
+			return fmt.Errorf("%s of %s: %w", step, p.namespace, err)
+		}
+	}
+	if err := each(ctx, points, func(ctx context.Context, p *point) error { return p.awaitGate(ctx, at) }); err != nil {
+		return err
+	}
+	if err := k.kill(ctx, at); err != nil {
+		return err
+	}
+	at.tap.Open()
+	if err := each(ctx, points, func(ctx context.Context, p *point) error { return p.awaitAnswer(ctx, at) }); err != nil {
+		return err
+	}
+	// The extension is back. It may still touch what had its answer before.
+	if err := sleep(ctx, k.quiet); err != nil {
+		return err
+	}
+	if err := each(ctx, points, func(ctx context.Context, p *point) error { return p.finish(ctx, at) }); err != nil {
+		return err
+	}
+	for _, p := range points {
+		crash := contract.Crash{Step: step, Writes: p.writes, Final: contract.Final{Missing: p.failed}}
+		if p.failed == "" {
+			passed, refused := p.gate.Counts()
+			crash.Missed = refused == 0 && passed < p.writes
+			crash.Final = contract.FinalOf(p.namespace, p.walk.Step(contract.Create).After, p.walk.Steps)
+		}
+		all[p.of].Crashes = append(all[p.of].Crashes, crash)
+	}
+	return nil
+}
+
+// prepare brings the object to where the step is asked for.
+func (p *point) prepare(ctx context.Context) error {
+	p.lists = true
+	if err := p.arrive(ctx, p.source()); err != nil {
+		return err
+	}
+	done, err := p.take(ctx, p.source(),
+		planned{contract.Create, p.create(constants.GardenerOperationReconcile), p.ready, p.patience})
+	if err == nil && done && p.operation == contract.Restore {
+		done, err = p.move(ctx)
+	}
+	if err == nil && !done {
+		p.failed = p.walk.Ended
+	}
+	return err
+}
+
+// move migrates the object and brings it to the other seed, as the undisturbed walk does.
+func (p *point) move(ctx context.Context) (done bool, err error) {
+	done, err = p.take(ctx, p.source(),
+		planned{contract.Migrate, p.request(constants.GardenerOperationMigrate), p.migrated, p.waitFor(p.subject)})
+	if err != nil || !done {
+		return false, err
+	}
+	if _, err := p.step(ctx, p.source(), contract.DeleteSource, p.remove, gone, p.patience); err != nil {
+		return false, err
+	}
+	return p.toDestination(ctx)
+}
+
+// gateWait bounds how long is waited for an object to come to its last write. What does not come to it in time has made
+// fewer writes than the undisturbed one.
+const gateWait = 20 * time.Second
+
+// awaitGate waits until a write was refused, or the extension has nothing more to do.
+func (p *point) awaitGate(ctx context.Context, at *side) error {
+	if p.failed != "" {
+		return nil
+	}
+	until := time.Now().Add(gateWait * time.Duration(p.multiplier))
+	for {
+		passed, refused := p.gate.Counts()
+		latest, _ := at.objects[p.kind.Name].see(p.key())
+		finished := passed >= p.writes && latest.object != nil && p.answered()(latest) == nil
+		if refused > 0 || finished || time.Now().After(until) {
+			return nil
+		}
+		if err := sleep(ctx, poll); err != nil {
+			return err
+		}
+	}
+}
+
+// answered is what the gardenlet waits for.
+func (p *point) answered() answer {
+	if p.operation == contract.Migrate {
+		return p.migrated
+	}
+	return p.ready
+}
+
+// awaitAnswer waits for the answer after the crash. Whether there is one shows at the end.
+func (p *point) awaitAnswer(ctx context.Context, at *side) error {
+	if p.failed == "" {
+		_, _ = at.objects[p.kind.Name].await(ctx, p.key(), 0, p.waitFor(p.subject), p.answered())
+	}
+	return ctx.Err()
+}
+
+// finish keeps what the object has come to.
+func (p *point) finish(ctx context.Context, at *side) error {
+	if p.failed != "" {
+		return nil
+	}
+	_, err := p.take(ctx, at, planned{p.operation, nothing, p.answered(), settles})
+	return err
+}
+
+// each does something for all points, several at once.
+func each(ctx context.Context, points []*point, do func(context.Context, *point) error) error {
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	for _, p := range points {
+		group.Go(func() error { return do(groupCtx, p) })
+	}
+	return group.Wait()
+}
+
+// kill the extension on a seed. Its Leases go with it: the kit knows that the leader is dead, and its successor need
+// not wait for them to end.
+func (k *kit) kill(ctx context.Context, at *side) error {
+	found, err := at.cluster.Containers(ctx)
+	if err != nil {
+		return err
+	}
+	killed := 0
+	for _, p := range found {
+		if p.Env[landscape.ActorVariable] != at.actor {
+			continue
+		}
+		if err := p.Signal(syscall.SIGKILL); err != nil {
+			return fmt.Errorf("kill %s: %w", at.actor, err)
+		}
+		killed++
+	}
+	if killed == 0 {
+		return fmt.Errorf("kill %s: it does not run on %s", at.actor, at.name)
+	}
+	if err := at.client.DeleteAllOf(ctx, &coordinationv1.Lease{},
+		client.InNamespace(k.extension().Namespace())); err != nil {
+		return fmt.Errorf("delete the Leases of %s: %w", at.actor, err)
+	}
+	return nil
+}

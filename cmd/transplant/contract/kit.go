@@ -1,0 +1,241 @@
+// Package contract is the command `contract`: it tries an extension against the clauses of docs/contract.md. It starts
+// two seeds with the extension and the simulated cloud, and plays the gardenlet. What it has seen is judged by
+// sim/contract.
+//
+// There is no garden and no control plane of a shoot. Runs of scenarios have them.
+package contract
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/transplant-sim/transplant/api/cloud"
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
+	"github.com/transplant-sim/transplant/clusters/embedded"
+	"github.com/transplant-sim/transplant/clusters/switchboard"
+	"github.com/transplant-sim/transplant/cmd/transplant/environment"
+	"github.com/transplant-sim/transplant/sim/contract"
+	"github.com/transplant-sim/transplant/sim/contract/tap"
+	"github.com/transplant-sim/transplant/sim/landscape"
+)
+
+const (
+	sourceName, destinationName = "source", "destination"
+
+	fieldOwner = client.FieldOwner("contract-kit")
+
+	// poll is between two attempts of what cannot be waited for.
+	poll = 100 * time.Millisecond
+	// settles is how long what follows an answer, or what was seen elsewhere, may take.
+	settles = 300 * time.Millisecond
+	// quietTime is how long the kit looks whether an extension does what it should not.
+	quietTime = 3 * time.Second
+	// patience is the wait for what has no wait in the specification, or a long one that an extension does not need here.
+	patience = time.Minute
+	// atOnce bounds how many universes are in work.
+	atOnce = 12
+)
+
+// side is a seed.
+type side struct {
+	name, actor string
+	config      *rest.Config
+	client      client.WithWatch
+	cluster     *embedded.Cluster
+	tap         *tap.Tap
+	objects     map[string]*observer // by kind
+	managed     *observer
+}
+
+// kit is the running seeds with the extension.
+type kit struct {
+	landscape       *embedded.Landscape
+	environment     *environment.Environment
+	sides           []*side // the source, then the destination
+	admin           *cloud.Client
+	observer        ledger
+	zone            string
+	quiet, patience time.Duration
+	multiplier      int
+	progress        func(format string, arguments ...any)
+}
+
+func (k *kit) source() *side                  { return k.sides[0] }
+func (k *kit) destination() *side             { return k.sides[1] }
+func (k *kit) extension() landscape.Extension { return k.environment.Extensions[0] }
+
+// waits are those of the gardenlet (docs/specification/extensions.md#spec-3-5).
+var waits = map[string]time.Duration{
+	extensionsv1alpha1.InfrastructureResource: 10 * time.Minute, extensionsv1alpha1.DNSRecordResource: 2 * time.Minute,
+}
+
+const usualWait = 3 * time.Minute
+
+// waitFor is how long a gardenlet waits for a kind of the extension.
+func (k *kit) waitFor(s subject) time.Duration {
+	wait, has := waits[s.kind.Name]
+	switch {
+	case s.resource.ReconcileTimeout.Duration > 0:
+		wait = s.resource.ReconcileTimeout.Duration
+	case !has:
+		wait = usualWait
+	}
+	return wait * time.Duration(k.multiplier)
+}
+
+// ledger is the cloud's record as the observer reads it.
+type ledger struct{ *cloud.Client }
+
+// entries behind a number.
+func (l ledger) entries(ctx context.Context, after int64) ([]cloud.LedgerEntry, error) {
+	var all []cloud.LedgerEntry
+	for {
+		page, err := l.Ledger(ctx, cloud.LedgerQuery{After: after})
+		if err != nil {
+			return nil, fmt.Errorf("read the ledger of the cloud: %w", err)
+		}
+		if len(page) == 0 {
+			return all, nil
+		}
+		all, after = append(all, page...), page[len(page)-1].Seq
+	}
+}
+
+// connect makes clients and observers, and puts the taps into the links. They work until ctx is done.
+func (k *kit) connect(ctx context.Context, subjects []subject) error {
+	var err error
+	if k.admin, err = k.environment.CloudAs(k.landscape, environment.CloudAdmin); err != nil {
+		return err
+	}
+	if k.observer.Client, err = k.environment.CloudAs(k.landscape, environment.CloudObserver); err != nil {
+		return err
+	}
+	zones, err := k.admin.Zones().List(ctx, cloud.Filter{})
+	if err != nil {
+		return fmt.Errorf("list the DNS zones: %w", err)
+	}
+	for _, zone := range zones {
+		if zone.Name == environment.Domain {
+			k.zone = zone.ID
+		}
+	}
+	for _, name := range []string{sourceName, destinationName} {
+		s, err := k.connectSide(ctx, name, subjects)
+		if err != nil {
+			return fmt.Errorf("connect to %s: %w", name, err)
+		}
+		k.sides = append(k.sides, s)
+	}
+	return nil
+}
+
+func (k *kit) connectSide(ctx context.Context, name string, subjects []subject) (*side, error) {
+	s := &side{name: name, actor: k.extension().ActorOn(name), tap: tap.New(), objects: map[string]*observer{},
+		managed: newObserver()}
+	cluster, err := k.landscape.Cluster(name)
+	if err != nil {
+		return nil, err
+	}
+	s.cluster = cluster.(*embedded.Cluster)
+	if s.config, err = cluster.Connect("observer"); err != nil {
+		return nil, err
+	}
+	if s.client, err = environment.ObserverClient(k.landscape, name); err != nil {
+		return nil, err
+	}
+	toSeed, err := k.landscape.Links().Link(s.actor, name)
+	if err != nil {
+		return nil, err
+	}
+	toTheCloud, err := k.landscape.Links().Link(s.actor, switchboard.Cloud)
+	if err != nil {
+		return nil, err
+	}
+	toSeed.Begin(tap.ToAPI{Tap: s.tap})
+	toTheCloud.Begin(tap.ToCloud{Tap: s.tap})
+	for _, one := range subjects {
+		if s.objects[one.kind.Name] == nil {
+			s.objects[one.kind.Name] = newObserver()
+			go s.objects[one.kind.Name].follow(ctx, s.client, one.kind.GroupVersionKind(), nil)
+		}
+	}
+	go s.managed.follow(ctx, s.client, resourcesv1alpha1.SchemeGroupVersion.WithKind("ManagedResource"),
+		applied(s.client))
+	return s, nil
+}
+
+// subjects are the kinds of the extension that the kit has objects of, and why there are no others.
+func subjectsOf(e landscape.Extension, only []string) (subjects []subject, without []contract.KindReport) {
+	for i, r := range e.Resources {
+		known, _ := extensionsv1alpha1.KindByName(r.Kind)
+		switch {
+		case len(only) > 0 && !slices.ContainsFunc(only, func(one string) bool { return strings.EqualFold(one, r.Kind) }):
+		case !r.IsPrimary():
+			without = append(without, contract.KindReport{Kind: r.Kind, Type: r.Type,
+				Reason: "the extension is not primary for it: nobody waits for its answers"})
+		case specs[r.Kind] == nil:
+			without = append(without, contract.KindReport{Kind: r.Kind, Type: r.Type,
+				Reason: "this version of the kit has no object of the kind"})
+		default:
+			subjects = append(subjects, subject{i, r, known})
+		}
+	}
+	return subjects, without
+}
+
+// try takes all walks of all kinds, and then the crash points.
+func (k *kit) try(ctx context.Context, subjects []subject, points bool) ([]*contract.Evidence, error) {
+	var all []*contract.Evidence
+	for _, s := range subjects {
+		all = append(all, &contract.Evidence{Kind: s.kind.Name, Type: s.resource.Type,
+			StateMayChange: s.resource.StateMayChange, Wait: k.waitFor(s),
+			HasExternal: s.kind.Name == extensionsv1alpha1.InfrastructureResource ||
+				s.kind.Name == extensionsv1alpha1.DNSRecordResource,
+			Seeds: []string{k.source().name, k.source().cluster.Plan().Node.String()},
+			Walks: map[string]*contract.Walk{}})
+	}
+	var mu sync.Mutex
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	for i, s := range subjects {
+		for name, walk := range walks {
+			group.Go(func() error {
+				u := k.newUniverse(s, name)
+				err := walk(u, groupCtx)
+				mu.Lock()
+				defer mu.Unlock()
+				all[i].Walks[name] = u.walk
+				return err
+			})
+		}
+	}
+	if err := group.Wait(); err != nil {
+		return all, err
+	}
+	if !points {
+		return all, nil
+	}
+	return all, k.crashAll(ctx, subjects, all)
+}
+
+// sleep until the time has passed, or ctx is done.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return errors.Join(errors.New("interrupted"), context.Cause(ctx))
+	}
+}

@@ -1,0 +1,388 @@
+package contract
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	"github.com/transplant-sim/transplant/cmd/transplant/environment"
+	gardenlet "github.com/transplant-sim/transplant/controllers/controlplane/contract"
+	"github.com/transplant-sim/transplant/sim/contract"
+	"github.com/transplant-sim/transplant/sim/landscape"
+)
+
+// universe is a namespace with one extension object, on both seeds one after the other: a shoot that has nothing else.
+type universe struct {
+	*kit
+	subject
+	shoot, namespace string
+	walk             *contract.Walk
+	epoch            int64
+	seen             int64 // entries of the ledger that are in earlier steps
+	written          map[string]int
+	secrets          []corev1.Secret // that move with the shoot, as they were after the last reconcile
+	lists            bool            // what is in the namespace is of interest
+	foreign          bool            // the object is of a type that is nobody's
+	noSeed           bool            // the Cluster has no seed
+}
+
+// subject is what is tried: a kind of the extension.
+type subject struct {
+	index    int // in the file
+	resource landscape.ExtensionResource
+	kind     extensionsv1alpha1.Kind
+}
+
+func (k *kit) newUniverse(s subject, name string) *universe {
+	u := &universe{kit: k, subject: s, shoot: fmt.Sprintf("%s%d-%s", strings.ToLower(s.kind.Name), s.index, name),
+		written: map[string]int{}}
+	u.namespace = environment.TechnicalID(u.shoot)
+	u.walk = &contract.Walk{Name: name, Namespace: u.namespace}
+	return u
+}
+
+func (u *universe) key() client.ObjectKey {
+	return client.ObjectKey{Namespace: u.namespace, Name: objectName}
+}
+
+// objectName is the name of the object under test in each namespace.
+const objectName = "contract"
+
+// own is the resource of the object, with its group.
+func (u *universe) own() string { return u.kind.Resource + "." + extensionsv1alpha1.GroupName }
+
+// arrive makes the shoot the seed's: the owner record, the namespace, its Secrets and the Cluster.
+func (u *universe) arrive(ctx context.Context, at *side) error {
+	u.epoch++
+	at.tap.Watch(u.namespace, u.kind.Resource)
+	if _, err := u.admin.Records(u.zone).Put(ctx, &cloud.RecordSet{
+		Name: fmt.Sprintf("owner.%s.%s.%s", u.shoot, environment.Project, environment.Domain), Type: cloud.RecordTXT, TTL: 1,
+		Values: []string{fmt.Sprintf("owner=%s epoch=%d seed=%s", at.name, u.epoch, at.name)},
+	}, cloud.If{}); err != nil {
+		return fmt.Errorf("write the owner record of %q: %w", u.shoot, err)
+	}
+	cluster, err := u.cluster(at)
+	if err != nil {
+		return err
+	}
+	for _, object := range []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: u.namespace,
+			Labels:      map[string]string{constants.LabelRole: "shoot"},
+			Annotations: map[string]string{"transplant.dev/epoch": fmt.Sprint(u.epoch)}}},
+		cluster,
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: u.namespace, Name: gardenlet.SecretCloudProvider},
+			StringData: map[string]string{"contract": "kit"}},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: u.namespace, Name: "ca-contract-kit",
+			Labels: map[string]string{constants.Persist: constants.LabelTrue}}, StringData: map[string]string{"ca": "kit"}},
+	} {
+		if err := at.client.Create(ctx, object, fieldOwner); client.IgnoreAlreadyExists(err) != nil {
+			return fmt.Errorf("create %T %q on %s: %w", object, object.GetName(), at.name, err)
+		}
+	}
+	return nil
+}
+
+func (u *universe) cluster(at *side) (*extensionsv1alpha1.Cluster, error) {
+	shoot, err := u.environment.ShootManifest(landscape.Shoot{Name: u.shoot, Seed: at.name, Workers: 1})
+	if err != nil {
+		return nil, err
+	}
+	shoot.Status.TechnicalID = u.namespace
+	shoot.Spec.Networking.Pods, shoot.Spec.Networking.Services = new(podCIDR), new(serviceCIDR)
+	cluster := &extensionsv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: u.namespace}}
+	for _, one := range []struct {
+		kind   string
+		object any
+		into   *runtime.RawExtension
+	}{
+		{"Shoot", shoot, &cluster.Spec.Shoot}, {"Seed", seedManifest(at.name), &cluster.Spec.Seed},
+		{"CloudProfile", cloudProfileManifest(), &cluster.Spec.CloudProfile},
+	} {
+		content, err := json.Marshal(one.object)
+		if err != nil {
+			return nil, fmt.Errorf("encode the %s: %w", one.kind, err)
+		}
+		if one.kind != "Shoot" {
+			if content, err = landscape.Overlay(one.kind, content, u.environment.Extensions); err != nil {
+				return nil, err
+			}
+		}
+		if content, err = withKind(one.kind, content); err != nil {
+			return nil, err
+		}
+		one.into.Raw = content
+	}
+	if u.noSeed {
+		cluster.Spec.Seed = runtime.RawExtension{}
+	}
+	return cluster, nil
+}
+
+// request is a change of the object; it returns the version from which on an answer counts.
+type request func(ctx context.Context, at *side) (from int64, err error)
+
+// answer is nil if the extension has answered.
+type answer func(version) error
+
+// step asks for something, waits for the answer, and keeps all that happened. Without an answer to wait for it lets
+// some time pass. The error is of the kit itself.
+func (u *universe) step(ctx context.Context, at *side, name string, ask request, answered answer,
+	wait time.Duration) (*contract.Step, error) {
+	s := &contract.Step{Name: name, Before: u.look(at)}
+	if err := passSecond(ctx, s.Before.LastUpdated); err != nil {
+		return nil, err
+	}
+	_, cloudBefore := at.tap.Since(u.namespace, 0)
+	began := time.Now()
+	from, err := ask(ctx, at)
+	if err != nil {
+		return nil, fmt.Errorf("%s of %s: %w", name, u.namespace, err)
+	}
+	pause := u.quiet
+	if answered != nil {
+		if _, err := at.objects[u.kind.Name].await(ctx, u.key(), from, wait, answered); err != nil {
+			s.Missing = err.Error()
+		}
+		pause = settles
+	}
+	s.Took = time.Since(began)
+	if err := sleep(ctx, pause); err != nil {
+		return nil, err
+	}
+	s.After = u.look(at)
+	if err := u.collect(ctx, at, s); err != nil {
+		return nil, fmt.Errorf("%s of %s: %w", name, u.namespace, err)
+	}
+	s.CloudRequests -= cloudBefore
+	u.walk.Steps = append(u.walk.Steps, s)
+	return s, nil
+}
+
+// passSecond waits until the time is in a later second than the last answer: answers have whole seconds, and one to the
+// request before would count for the next (docs/specification/extensions.md#spec-3-5).
+func passSecond(ctx context.Context, answered string) error {
+	last, err := time.Parse(time.RFC3339, answered)
+	if err != nil {
+		return nil //nolint:nilerr // there was no answer yet
+	}
+	return sleep(ctx, time.Until(last.Add(time.Second)))
+}
+
+// collect what has been seen since the step before.
+func (u *universe) collect(ctx context.Context, at *side, s *contract.Step) error {
+	s.Writes, s.CloudRequests = at.tap.Since(u.namespace, u.written[at.name])
+	u.written[at.name] += len(s.Writes)
+	entries, err := u.observer.entries(ctx, u.seen)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		u.seen = entry.Seq
+		ours := slices.ContainsFunc(u.sides, func(one *side) bool { return one.actor == entry.Identity })
+		switch {
+		case !ours || !entry.Took() || entry.Before == entry.After:
+		case entry.Shoot == "":
+			s.Unscoped++
+		case entry.Shoot == u.namespace:
+			s.Calls = append(s.Calls, contract.Call{Identity: entry.Identity, Verb: entry.Verb, Kind: entry.Kind, ID: entry.ID,
+				Before: entry.Before != "", After: entry.After != ""})
+		}
+	}
+	if u.lists && slices.Contains(listed, s.Name) {
+		if s.Items, err = itemsIn(ctx, at.config, u.namespace, u.own()); err != nil {
+			return err
+		}
+	}
+	if s.Name == contract.Create || s.Name == contract.Reconcile {
+		if err := u.save(ctx, at, s.After); err != nil {
+			return err
+		}
+	}
+	if s.Persisted, err = persistedIn(ctx, at.client, u.namespace); err != nil {
+		return err
+	}
+	s.Managed = managedIn(at.managed, u.namespace)
+	return nil
+}
+
+// listed are the steps after which the namespace is listed: judges compare them.
+var listed = []string{contract.Reconcile, contract.Migrate, contract.MigrateAgain, contract.Restore,
+	contract.RestoreAgain}
+
+func (u *universe) look(at *side) contract.Snapshot {
+	latest, _ := at.objects[u.kind.Name].see(u.key())
+	if latest.object == nil || latest.gone {
+		return contract.Snapshot{Gone: true}
+	}
+	return contract.Look(latest.object.Object)
+}
+
+// create the object with a request.
+func (u *universe) create(operation string) request {
+	return func(ctx context.Context, at *side) (int64, error) {
+		object, err := u.object(operation)
+		if err != nil {
+			return 0, err
+		}
+		if err := at.client.Create(ctx, object, fieldOwner); err != nil {
+			return 0, fmt.Errorf("create the object: %w", err)
+		}
+		return numberOf(object)
+	}
+}
+
+// request an operation on the object as it is.
+func (u *universe) request(operation string) request {
+	return func(ctx context.Context, at *side) (int64, error) {
+		return u.patch(ctx, at, map[string]any{"metadata": map[string]any{"annotations": map[string]any{
+			constants.GardenerOperation: operation, constants.GardenerTimestamp: timestamp(),
+		}}}, "")
+	}
+}
+
+// nothing is asked for.
+func nothing(context.Context, *side) (int64, error) { return 0, nil }
+
+// remove the object.
+func (u *universe) remove(ctx context.Context, at *side) (int64, error) {
+	from, err := u.patch(ctx, at, map[string]any{"metadata": map[string]any{"annotations": map[string]any{
+		constants.ConfirmationDeletion: constants.LabelTrue, constants.GardenerTimestamp: timestamp(),
+	}}}, "")
+	if apierrors.IsNotFound(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	if err := at.client.Delete(ctx, u.empty()); client.IgnoreNotFound(err) != nil {
+		return 0, fmt.Errorf("delete the object: %w", err)
+	}
+	return from, nil
+}
+
+// handOver writes state and resources of the source, as a gardenlet does before it asks to restore.
+func (u *universe) handOver(ctx context.Context, at *side, saved contract.Snapshot) error {
+	status := map[string]any{}
+	if len(saved.State) > 0 {
+		status["state"] = saved.State
+	}
+	if len(saved.Resources) > 0 {
+		status["resources"] = saved.Resources
+	}
+	if len(status) == 0 {
+		return nil
+	}
+	_, err := u.patch(ctx, at, map[string]any{"status": status}, "status")
+	return err
+}
+
+// save the Secrets that move with the shoot: those with persist=true, and those that status.resources refers to.
+func (u *universe) save(ctx context.Context, at *side, is contract.Snapshot) error {
+	var references []struct {
+		ResourceRef struct{ Kind, Name string } `json:"resourceRef"`
+	}
+	if len(is.Resources) > 0 {
+		if err := json.Unmarshal(is.Resources, &references); err != nil {
+			return fmt.Errorf("read status.resources: %w", err)
+		}
+	}
+	secrets := &corev1.SecretList{}
+	if err := at.client.List(ctx, secrets, client.InNamespace(u.namespace)); err != nil {
+		return fmt.Errorf("list the Secrets: %w", err)
+	}
+	u.secrets = nil
+	for _, secret := range secrets.Items {
+		moves := secret.Labels[constants.Persist] == constants.LabelTrue
+		for _, reference := range references {
+			moves = moves || reference.ResourceRef.Kind == "Secret" && reference.ResourceRef.Name == secret.Name
+		}
+		if moves {
+			u.secrets = append(u.secrets, secret)
+		}
+	}
+	return nil
+}
+
+// carry the saved Secrets to the other seed.
+func (u *universe) carry(ctx context.Context, to *side) error {
+	for _, secret := range u.secrets {
+		moved := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: secret.Namespace, Name: secret.Name,
+			Labels: secret.Labels, Annotations: secret.Annotations}, Type: secret.Type, Data: secret.Data,
+			Immutable: secret.Immutable}
+		if err := to.client.Create(ctx, moved, fieldOwner); client.IgnoreAlreadyExists(err) != nil {
+			return fmt.Errorf("bring Secret %q to %s: %w", secret.Name, to.name, err)
+		}
+	}
+	return nil
+}
+
+func (u *universe) empty() *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(u.kind.GroupVersionKind())
+	object.SetNamespace(u.namespace)
+	object.SetName(objectName)
+	return object
+}
+
+func (u *universe) patch(ctx context.Context, at *side, change map[string]any, subresource string) (int64, error) {
+	content, err := json.Marshal(change)
+	if err != nil {
+		return 0, fmt.Errorf("encode a change: %w", err)
+	}
+	object, patch := u.empty(), client.RawPatch("application/merge-patch+json", content)
+	if subresource != "" {
+		err = at.client.SubResource(subresource).Patch(ctx, object, patch, fieldOwner)
+	} else {
+		err = at.client.Patch(ctx, object, patch, fieldOwner)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("change the object: %w", err)
+	}
+	return numberOf(object)
+}
+
+// ready is the wait of the gardenlet (docs/specification/extensions.md#spec-3-5).
+func (u *universe) ready(v version) error { return u.typed(v, gardenlet.Ready) }
+
+// migrated is its wait for a migration.
+func (u *universe) migrated(v version) error { return u.typed(v, gardenlet.Migrated) }
+
+func (u *universe) typed(v version, check func(extensionsv1alpha1.Object) error) error {
+	if v.gone {
+		return errors.New("the object is gone")
+	}
+	object := u.kind.New()
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(v.object.Object, object); err != nil {
+		return fmt.Errorf("read the object: %w", err)
+	}
+	return check(object)
+}
+
+// taken says that the request was taken off.
+func taken(v version) error {
+	if operation := v.object.GetAnnotations()[constants.GardenerOperation]; !v.gone && operation != "" {
+		return fmt.Errorf("the annotation %s is still there", operation)
+	}
+	return nil
+}
+
+func gone(v version) error {
+	if !v.gone {
+		return fmt.Errorf("it is still there, with finalizers %q", v.object.GetFinalizers())
+	}
+	return nil
+}

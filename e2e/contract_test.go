@@ -1,0 +1,143 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/transplant-sim/transplant/sim/contract"
+)
+
+// contractBugs are the clauses that types of e2e/contractextension break, with those that are named besides: they say
+// the same of another place, or need what was not reached.
+var contractBugs = map[string]string{
+	"a1": "", "a2": "D3", "a4": "", "a5": "", "a6": "", "a7": "", "a8": "", "a10": "", "a12": "", "a14": "",
+	"b1": "E1", "b3": "", "b4": "", "b5": "", "b6": "A11 A14 B7", "b7": "", "b8": "", "b9": "", "b12": "", "b13": "B12",
+	"c2": "", "c3": "", "c5": "G3", "d1": "E1", "d2": "D1 E1", "d3": "", "d9": "A14", "d10": "E1",
+	"d13": "A5 A7", "e1": "", "e3": "A10 B1", "g4": "",
+}
+
+// contractFile is one extension with these types, which is built beside it.
+func contractFile(t *testing.T, types []string) string {
+	t.Helper()
+	built(t)
+	folder := t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", filepath.Join(folder, "program"),
+		"./contractextension")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if said, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build the extension: %v\n%s", err, said)
+	}
+	text := `apiVersion: transplant.dev/v1alpha1
+kind: ExtensionDeployment
+metadata: {name: contract}
+spec:
+  binary: program
+  rules:
+  - {apiGroups: [""], resources: [namespaces], verbs: [get]}
+  - {apiGroups: [""], resources: [secrets], verbs: [create, delete]}
+  - {apiGroups: [resources.gardener.cloud], resources: [managedresources], verbs: [create, patch, delete]}
+  resources:
+`
+	for _, one := range types {
+		text += fmt.Sprintf("  - {kind: Extension, type: %s, reconcileTimeout: 20s}\n", one)
+	}
+	file := filepath.Join(folder, "contract.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// tryContract runs the kit and returns its report and its exit code.
+func tryContract(t *testing.T, file string, flags ...string) (report contract.Report, code int) {
+	t.Helper()
+	out := t.TempDir()
+	command := exec.CommandContext(t.Context(), program, append([]string{"contract", file, "--out", out,
+		"--timeout-multiplier", strconv.Itoa(multiplier)}, flags...)...)
+	command.Env = append(os.Environ(), "TRANSPLANT_HOME="+t.TempDir())
+	said, _ := command.CombinedOutput()
+	content, err := os.ReadFile(filepath.Join(out, "report.json"))
+	if err == nil {
+		err = json.Unmarshal(content, &report)
+	}
+	if err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	t.Logf("%s", said)
+	return report, command.ProcessState.ExitCode()
+}
+
+// broken are the clauses that a kind breaks.
+func broken(kind contract.KindReport) (all []string) {
+	for _, c := range contract.Clauses() {
+		if kind.Findings[c.ID].Outcome == contract.NonConformant {
+			all = append(all, c.ID)
+		}
+	}
+	return all
+}
+
+// Each planted bug is named by its clause, and by no other without cause. What has no bug is named by none.
+func TestContract_PlantedBug_IsNamedByItsClause(t *testing.T) {
+	t.Parallel()
+	types := []string{"keeps"}
+	for bug := range contractBugs {
+		types = append(types, "breaks-"+bug)
+	}
+	slices.Sort(types)
+	report, code := tryContract(t, contractFile(t, types), "--points", "none")
+	if code != 1 || len(report.Kinds) != len(types) {
+		t.Errorf("exit code %d, want 1, for %d kinds", code, len(report.Kinds))
+	}
+	for _, kind := range report.Kinds {
+		bug := strings.TrimPrefix(kind.Type, "breaks-")
+		var want []string
+		if bug != "keeps" {
+			want = append(strings.Fields(contractBugs[bug]), strings.ToUpper(bug))
+		}
+		slices.Sort(want)
+		got := broken(kind)
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s breaks %q, want %q: %+v", kind.Type, got, want, kind.Findings)
+		}
+	}
+}
+
+// What depends on where the extension dies is named by the clause of crashes. An extension that takes up what it has
+// begun is not.
+func TestContract_Crash_IsNamedByItsClause(t *testing.T) {
+	t.Parallel()
+	report, code := tryContract(t, contractFile(t, []string{"keeps", "breaks-b17"}), "--clause", contract.ByCrashes)
+	if code != 1 || len(report.Kinds) != 2 {
+		t.Fatalf("exit code %d, want 1: %+v", code, report)
+	}
+	for _, kind := range report.Kinds {
+		got, want := kind.Findings[contract.ByCrashes], contract.Conformant
+		if kind.Type == "breaks-b17" {
+			want = contract.NonConformant
+		}
+		if got.Outcome != want {
+			t.Errorf("%s is %+v, want %s", kind.Type, got, want)
+		}
+	}
+}
+
+// An example of an extension that keeps the contract, with a crash at each of its writes.
+func TestContract_ExampleExtension_Conforms(t *testing.T) {
+	t.Parallel()
+	files := builtExamples(t)
+	for _, class := range []string{"network", "operating-system", "container-runtime"} {
+		report, code := tryContract(t, files[class])
+		if code != 0 {
+			t.Errorf("%s: exit code %d, want 0: %+v", class, code, report)
+		}
+	}
+}

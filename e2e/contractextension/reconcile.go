@@ -1,0 +1,408 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/transplant-sim/transplant/api/cloud"
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
+)
+
+const finalizer = "extensions.gardener.cloud/contract"
+
+// Types of operations.
+const (
+	create    = gardencorev1beta1.LastOperationTypeCreate
+	reconcile = gardencorev1beta1.LastOperationTypeReconcile
+	migrate   = gardencorev1beta1.LastOperationTypeMigrate
+	restore   = gardencorev1beta1.LastOperationTypeRestore
+)
+
+// reconciler makes a network in the cloud, which only its state knows, and has a Secret and a ManagedResource on the
+// seed.
+type reconciler struct {
+	client.Client
+	cloud *cloud.Client
+	seed  string
+}
+
+// work is one object in work.
+type work struct {
+	*reconciler
+	obj *extensionsv1alpha1.Extension
+	bug string
+}
+
+// state is what the state has.
+type state struct {
+	Network string `json:"network"`
+	Extra   string `json:"extra,omitempty"`
+}
+
+// Reconcile does what the object is due for (docs/specification/extensions.md#spec-3-2).
+func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	obj := &extensionsv1alpha1.Extension{}
+	if err := r.Get(ctx, request.NamespacedName, obj); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	bug, ours := bugOf(obj)
+	if !ours {
+		return ctrl.Result{}, nil
+	}
+	w := &work{r, obj, bug}
+	ctx, err := w.scoped(ctx)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{}, w.serve(ctx)
+}
+
+func (w *work) serve(ctx context.Context) error {
+	asked, last := w.obj.Annotations[constants.GardenerOperation], w.obj.Status.LastOperation
+	succeeded := last != nil && last.State == gardencorev1beta1.LastOperationStateSucceeded
+	migrated := succeeded && last.Type == migrate
+	switch {
+	case asked == constants.GardenerOperationWaitForState:
+		if w.bug == "a1" {
+			return w.patch(ctx, func() { controllerutil.AddFinalizer(w.obj, finalizer) })
+		}
+		return nil
+	case asked == constants.GardenerOperationMigrate:
+		if w.bug == "a14" && migrated || w.bug == "b13" || w.bug == "b12" && last == nil {
+			return nil
+		}
+		return w.release(ctx, migrated)
+	case migrated && asked != constants.GardenerOperationRestore:
+		return w.afterMigrate(ctx, asked)
+	case w.obj.DeletionTimestamp != nil:
+		return w.remove(ctx)
+	case asked == constants.GardenerOperationRestore:
+		if w.bug == "a12" && migrated {
+			return nil
+		}
+		return w.ensure(ctx, restore)
+	case last == nil:
+		return w.ensure(ctx, create)
+	case !succeeded && last.Type != reconcile:
+		return w.ensure(ctx, last.Type)
+	case asked == constants.GardenerOperationReconcile || !succeeded:
+		return w.ensure(ctx, reconcile)
+	}
+	return nil
+}
+
+// afterMigrate has nothing to do.
+func (w *work) afterMigrate(ctx context.Context, asked string) error {
+	if asked != constants.GardenerOperationReconcile {
+		return nil
+	}
+	if w.bug == "e3" {
+		return w.cloud.Networks().Delete(ctx, w.state().Network)
+	}
+	if w.bug == "a10" {
+		return w.status(ctx, reconcile, gardencorev1beta1.LastOperationStateSucceeded)
+	}
+	return w.answer(ctx)
+}
+
+func (w *work) ensure(ctx context.Context, operation gardencorev1beta1.LastOperationType) error {
+	restores, again := operation == restore, w.lastType() == restore
+	if w.bug == "g4" {
+		if err := w.checkSeed(ctx); err != nil {
+			return err
+		}
+	}
+	if !restores && w.bug != "a4" || restores && w.bug == "a5" {
+		if err := w.answer(ctx); err != nil {
+			return err
+		}
+	}
+	if restores && w.bug == "d2" {
+		if _, err := w.network(ctx, "1"); err != nil {
+			return err
+		}
+	}
+	if restores && w.bug == "c5" && w.obj.Status.ProviderStatus == nil {
+		return errors.New("there is no providerStatus")
+	}
+	if err := w.patch(ctx, func() { controllerutil.AddFinalizer(w.obj, finalizer) }); err != nil {
+		return err
+	}
+	shown := operation
+	if restores && w.bug == "a7" || restores && w.bug == "d13" {
+		shown = reconcile
+	}
+	if err := w.status(ctx, shown, gardencorev1beta1.LastOperationStateProcessing); err != nil {
+		return err
+	}
+	if err := w.make(ctx, operation, again); err != nil {
+		return err
+	}
+	if w.bug != "d13" {
+		shown = operation
+	}
+	if err := w.status(ctx, shown, gardencorev1beta1.LastOperationStateSucceeded); err != nil {
+		return err
+	}
+	return w.answer(ctx)
+}
+
+// make what the object stands for.
+func (w *work) make(ctx context.Context, operation gardencorev1beta1.LastOperationType, again bool) error {
+	has, restores := w.state(), operation == restore
+	var err error
+	if has.Network == "" {
+		if has.Network, err = w.network(ctx, "1"); err != nil {
+			return err
+		}
+	}
+	if restores && w.bug == "d1" || operation == reconcile && again && w.bug == "d10" {
+		if _, err = w.network(ctx, "2"); err != nil {
+			return err
+		}
+	}
+	switch {
+	case w.bug == "c2" && !restores:
+		has.Extra += "x"
+	case w.bug == "a2" && restores:
+		has.Extra = "restored"
+	case w.bug == "c3" && has.Extra == "":
+		has.Extra = "made on " + w.seed
+	}
+	if err := w.keep(ctx, has, w.bug == "d3" && restores); err != nil {
+		return err
+	}
+	objects := []client.Object{w.secret("contract"), w.managed()}
+	if restores && again && w.bug == "d9" {
+		objects = append(objects, w.secret("again"))
+	}
+	for _, object := range objects {
+		if err := w.Create(ctx, object); client.IgnoreAlreadyExists(err) != nil {
+			return fmt.Errorf("create %T %q: %w", object, object.GetName(), err)
+		}
+	}
+	return nil
+}
+
+// release what is on this seed, write success, and give the object up.
+func (w *work) release(ctx context.Context, again bool) error {
+	if w.bug == "b17" && w.lastType() == migrate && !again {
+		return w.giveUp(ctx) // it takes what has begun for done
+	}
+	if !again {
+		if err := w.status(ctx, migrate, gardencorev1beta1.LastOperationStateProcessing); err != nil {
+			return err
+		}
+	}
+	if w.bug == "b1" {
+		if _, err := w.network(ctx, "2"); err != nil {
+			return err
+		}
+	}
+	if err := w.discard(ctx, w.bug != "b3"); err != nil {
+		return err
+	}
+	if w.bug == "b5" {
+		if err := client.IgnoreNotFound(w.Delete(ctx, w.secret("ca-contract-kit"))); err != nil {
+			return fmt.Errorf("delete the authority: %w", err)
+		}
+	}
+	if w.bug == "b9" {
+		if err := w.patchStatus(ctx, func() { w.obj.Status.State = nil }); err != nil {
+			return err
+		}
+	}
+	if w.bug == "b7" {
+		if err := w.patch(ctx, func() { controllerutil.RemoveFinalizer(w.obj, finalizer) }); err != nil {
+			return err
+		}
+	}
+	return w.giveUp(ctx)
+}
+
+func (w *work) giveUp(ctx context.Context) error {
+	if last := w.obj.Status.LastOperation; last == nil || last.Type != migrate ||
+		last.State != gardencorev1beta1.LastOperationStateSucceeded {
+		if err := w.status(ctx, migrate, gardencorev1beta1.LastOperationStateSucceeded); err != nil {
+			return err
+		}
+	}
+	if w.bug != "b6" {
+		if err := w.patch(ctx, func() { controllerutil.RemoveFinalizer(w.obj, finalizer) }); err != nil {
+			return err
+		}
+	}
+	if err := w.answer(ctx); err != nil {
+		return err
+	}
+	if w.bug == "b8" {
+		time.Sleep(1100 * time.Millisecond) // times of the API have whole seconds
+		return w.status(ctx, migrate, gardencorev1beta1.LastOperationStateSucceeded)
+	}
+	return nil
+}
+
+// remove what the object stands for.
+func (w *work) remove(ctx context.Context) error {
+	if !controllerutil.ContainsFinalizer(w.obj, finalizer) {
+		return nil
+	}
+	if err := w.discard(ctx, false); err != nil {
+		return err
+	}
+	if has := w.state(); has.Network != "" && w.bug != "e1" {
+		if err := w.cloud.Networks().Delete(ctx, has.Network); err != nil && !cloud.IsNotFound(err) {
+			return fmt.Errorf("delete the network: %w", err)
+		}
+	}
+	return w.patch(ctx, func() { controllerutil.RemoveFinalizer(w.obj, finalizer) })
+}
+
+// discard what is on the seed.
+func (w *work) discard(ctx context.Context, keepObjects bool) error {
+	if keepObjects {
+		patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"keepObjects":true}}`))
+		if err := client.IgnoreNotFound(w.Patch(ctx, w.managed(), patch)); err != nil {
+			return fmt.Errorf("keep the objects: %w", err)
+		}
+	}
+	objects := []client.Object{w.managed(), w.secret("contract")}
+	if w.bug == "b4" {
+		objects = objects[:1]
+	}
+	for _, object := range objects {
+		if err := client.IgnoreNotFound(w.Delete(ctx, object)); err != nil {
+			return fmt.Errorf("delete %T %q: %w", object, object.GetName(), err)
+		}
+	}
+	return nil
+}
+
+// network makes one in the cloud; the same one each time for the same number.
+func (w *work) network(ctx context.Context, number string) (string, error) {
+	made, err := w.cloud.Networks().Create(ctx, &cloud.Network{CIDR: "10.250.0.0/16"},
+		cloud.ClientToken(w.obj.Namespace+number))
+	if err != nil {
+		return "", fmt.Errorf("create a network: %w", err)
+	}
+	return made.ID, nil
+}
+
+func (w *work) secret(name string) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.obj.Namespace, Name: name}}
+}
+
+func (w *work) managed() *resourcesv1alpha1.ManagedResource {
+	return &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: w.obj.Namespace, Name: "contract"},
+		Spec: resourcesv1alpha1.ManagedResourceSpec{SecretRefs: []corev1.LocalObjectReference{{Name: "contract"}}}}
+}
+
+func (w *work) lastType() gardencorev1beta1.LastOperationType {
+	if w.obj.Status.LastOperation == nil {
+		return ""
+	}
+	return w.obj.Status.LastOperation.Type
+}
+
+func (w *work) state() state {
+	has := state{}
+	if raw := w.obj.Status.State; raw != nil {
+		_ = json.Unmarshal(raw.Raw, &has) // it was written here
+	}
+	return has
+}
+
+func (w *work) keep(ctx context.Context, has state, another bool) error {
+	content, err := json.Marshal(has)
+	if err != nil {
+		return fmt.Errorf("encode the state: %w", err)
+	}
+	results := content
+	if another {
+		results = []byte(`{"network":"restored"}`)
+	}
+	return w.patchStatus(ctx, func() {
+		w.obj.Status.State = &runtime.RawExtension{Raw: content}
+		w.obj.Status.ProviderStatus = &runtime.RawExtension{Raw: results}
+	})
+}
+
+func (w *work) status(ctx context.Context, operation gardencorev1beta1.LastOperationType,
+	result gardencorev1beta1.LastOperationState) error {
+	return w.patchStatus(ctx, func() {
+		w.obj.Status.LastOperation = &gardencorev1beta1.LastOperation{Type: operation, State: result, Progress: 50,
+			LastUpdateTime: metav1.Now(), Description: "contract"}
+		if result == gardencorev1beta1.LastOperationStateSucceeded {
+			w.obj.Status.LastOperation.Progress, w.obj.Status.ObservedGeneration = 100, w.obj.Generation
+			if w.bug == "a6" && operation == migrate {
+				w.obj.Status.ObservedGeneration = 0
+			}
+		}
+	})
+}
+
+// answer takes the request off.
+func (w *work) answer(ctx context.Context) error {
+	return w.patch(ctx, func() { delete(w.obj.Annotations, constants.GardenerOperation) })
+}
+
+func (w *work) patch(ctx context.Context, change func()) error {
+	before := w.obj.DeepCopy()
+	change()
+	if slices.Equal(before.Finalizers, w.obj.Finalizers) && len(before.Annotations) == len(w.obj.Annotations) {
+		return nil
+	}
+	lock := client.MergeFromWithOptimisticLock{}
+	if err := w.Patch(ctx, w.obj, client.MergeFromWithOptions(before, lock)); err != nil {
+		return fmt.Errorf("change the metadata: %w", err)
+	}
+	return nil
+}
+
+func (w *work) patchStatus(ctx context.Context, change func()) error {
+	before := w.obj.DeepCopy()
+	change()
+	if err := w.Status().Patch(ctx, w.obj, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("change the status: %w", err)
+	}
+	return nil
+}
+
+func (w *work) checkSeed(ctx context.Context) error {
+	cluster := &extensionsv1alpha1.Cluster{}
+	if err := w.Get(ctx, client.ObjectKey{Name: w.obj.Namespace}, cluster); err != nil {
+		return fmt.Errorf("read the Cluster: %w", err)
+	}
+	if len(cluster.Spec.Seed.Raw) == 0 || string(cluster.Spec.Seed.Raw) == "null" {
+		return errors.New("the Cluster has no seed")
+	}
+	return nil
+}
+
+// scoped lets calls of the cloud say for which shoot they are, and as which owner of it.
+func (w *work) scoped(ctx context.Context) (context.Context, error) {
+	namespace := &corev1.Namespace{}
+	if err := w.Get(ctx, client.ObjectKey{Name: w.obj.Namespace}, namespace); err != nil {
+		return nil, fmt.Errorf("read the namespace: %w", err)
+	}
+	epoch, err := strconv.ParseInt(namespace.Annotations["transplant.dev/epoch"], 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("read the epoch: %w", err)
+	}
+	return cloud.WithScope(ctx, cloud.Scope{Shoot: w.obj.Namespace, Epoch: epoch}), nil
+}

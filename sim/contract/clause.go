@@ -1,0 +1,195 @@
+package contract
+
+import (
+	"cmp"
+	_ "embed" // the table of clauses
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Outcome of a clause for a kind.
+type Outcome string
+
+// Outcomes. Nothing is Conformant that was not seen.
+const (
+	Conformant    Outcome = "Conformant"
+	NonConformant Outcome = "NonConformant"
+	// Unknown says that the record does not show it, though the clause applies.
+	Unknown Outcome = "Unknown"
+	// NotApplicable says that the extension has nothing that the clause is about.
+	NotApplicable Outcome = "NotApplicable"
+	// NotJudged is for clauses that this version of the kit cannot see.
+	NotJudged Outcome = "NotJudged"
+)
+
+// Finding is what was found about a clause.
+type Finding struct {
+	Outcome Outcome `json:"outcome"`
+	Reason  string  `json:"reason,omitempty"`
+}
+
+var conforms = Finding{Outcome: Conformant}
+
+func breaks(format string, arguments ...any) Finding {
+	return Finding{NonConformant, fmt.Sprintf(format, arguments...)}
+}
+
+func unknown(format string, arguments ...any) Finding {
+	return Finding{Unknown, fmt.Sprintf(format, arguments...)}
+}
+
+func noMatter(format string, arguments ...any) Finding {
+	return Finding{NotApplicable, fmt.Sprintf(format, arguments...)}
+}
+
+// Clause is a duty of an extension.
+type Clause struct {
+	// ID stays: docs/contract.md has an anchor for it.
+	ID string `json:"id"`
+	// Text is the sentence of docs/contract.md.
+	Text string `json:"text"`
+	// How says by what it is judged, or why it is not.
+	How string `json:"how"`
+	// Incident is what went wrong without it; empty if none is known.
+	Incident string `json:"incident,omitempty"`
+}
+
+// judges are the functions that judge a clause by the record. Clauses without one are not judged.
+var judges = map[string]func(*Evidence) Finding{
+	"A1":  waitsForState,
+	"A2":  usesState,
+	"A4":  answersFirst,
+	"A5":  keepsRequest,
+	"A6":  observes,
+	"A7":  namesOperation,
+	"A8":  ignoresOthers,
+	"A10": leavesAlone,
+	"A11": goesAtOnce,
+	"A12": comesBack,
+	"A14": repeats,
+	"B1":  cloudStays,
+	"B3":  keepsObjects,
+	"B4":  leavesNothing,
+	"B5":  keepsPersisted,
+	"B6":  dropsFinalizers,
+	"B7":  inOrder,
+	"B8":  silentAfterwards,
+	"B9":  stateStays,
+	"B10": withoutShoot,
+	"B12": neverReconciled,
+	"B13": inTime,
+	"B17": survivesCrashes,
+	"C2":  stableState,
+	"C3":  nothingOfSeed,
+	"C5":  withoutProviderStatus,
+	"D1":  createsNothing,
+	"D2":  finalizerFirst,
+	"D3":  sameResults,
+	"D9":  restoresTwice,
+	"D10": reconcilesQuietly,
+	"D13": namesRestore,
+	"E1":  removesAll,
+	"E3":  sourceNeverDeletes,
+	"G3":  withoutGarden,
+	"G4":  withoutSeed,
+}
+
+//go:embed clauses.yaml
+var clauseTable []byte
+
+// Clauses are all, in the order of docs/contract.md.
+var Clauses = sync.OnceValue(func() []Clause {
+	var all []Clause
+	if err := yaml.UnmarshalStrict(clauseTable, &all); err != nil {
+		panic(fmt.Sprintf("read clauses.yaml: %v", err)) // it is part of the program
+	}
+	return all
+})
+
+// IsJudged says whether the kit judges the clause.
+func (c Clause) IsJudged() bool { return judges[c.ID] != nil }
+
+// Reference is where the sentence is written, in the repository.
+func (c Clause) Reference() string { return "docs/contract.md" + "#clause-" + strings.ToLower(c.ID) }
+
+// ClauseByID finds a clause; its id may be written in small letters.
+func ClauseByID(id string) (Clause, bool) {
+	all := Clauses()
+	i := slices.IndexFunc(all, func(c Clause) bool { return strings.EqualFold(c.ID, id) })
+	if i < 0 {
+		return Clause{}, false
+	}
+	return all[i], true
+}
+
+// step finds a step, or says why there is none. A step without an answer is none to judge by.
+func (e *Evidence) step(walk, name string) (*Step, *Finding) {
+	w := e.Walks[walk]
+	s := w.Step(name)
+	switch {
+	case s != nil && s.Missing == "":
+		return s, nil
+	case s != nil:
+		return s, new(unknown("%s was not answered: %s", name, s.Missing))
+	case w == nil:
+		return nil, new(unknown("it was not tried"))
+	}
+	return nil, new(unknown("%s was not reached: %s", name, cmp.Or(w.Ended, "the walk ended before")))
+}
+
+// steps finds several steps of the undisturbed walk; the finding is about the first that is missing.
+func (e *Evidence) steps(names ...string) ([]*Step, *Finding) {
+	var found []*Step
+	for _, name := range names {
+		s, missing := e.step(Clean, name)
+		if missing != nil {
+			return nil, missing
+		}
+		found = append(found, s)
+	}
+	return found, nil
+}
+
+// external is nil if the object has something in the cloud that the record shows.
+func (e *Evidence) external() *Finding {
+	made, missing := e.step(Clean, Create)
+	if missing != nil {
+		return missing
+	}
+	if made.Unscoped > 0 {
+		return new(unknown("%d calls of the cloud do not say for which shoot they are", made.Unscoped))
+	}
+	if len(made.Calls) > 0 {
+		return nil
+	}
+	if e.HasExternal {
+		return new(unknown("no call of the simulated cloud was seen; calls past it are not seen"))
+	}
+	return new(noMatter("no call of the simulated cloud was seen; calls past it are not seen"))
+}
+
+// others are the writes to what is not the object itself.
+func (s *Step) others() []Write {
+	var found []Write
+	for _, w := range s.Writes {
+		if !w.Own && w.Took {
+			found = append(found, w)
+		}
+	}
+	return found
+}
+
+// own are the writes to the object itself whose answer was seen.
+func (s *Step) own() []Write {
+	var found []Write
+	for _, w := range s.Writes {
+		if w.Own && w.Took && w.After != nil {
+			found = append(found, w)
+		}
+	}
+	return found
+}

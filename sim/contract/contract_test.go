@@ -1,0 +1,305 @@
+package contract
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// rows are those of the tables of docs/contract.md.
+var rows = regexp.MustCompile(`(?m)^\| <a id="clause-[a-z]\d+"></a>([A-Z]\d+) \| (.*?) \|`)
+
+var links = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+
+func TestClauses_AreThoseOfTheDocument(t *testing.T) {
+	t.Parallel()
+	content, err := os.ReadFile("../../docs/contract.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := rows.FindAllStringSubmatch(string(content), -1)
+	all := Clauses()
+	if len(found) != len(all) {
+		t.Errorf("%d clauses, and the document has %d", len(all), len(found))
+	}
+	plain := strings.NewReplacer("`", "", "*", "")
+	for i, row := range found[:min(len(found), len(all))] {
+		if want := plain.Replace(links.ReplaceAllString(row[2], "$1")); all[i].ID != row[1] || all[i].Text != want {
+			t.Errorf("clause %s is\n%q, and %s of the document\n%q", all[i].ID, all[i].Text, row[1], want)
+		}
+	}
+}
+
+func TestClauses_SayHowTheyAreJudged(t *testing.T) {
+	t.Parallel()
+	known := map[string]bool{}
+	for _, c := range Clauses() {
+		known[c.ID] = true
+		if saysNot := strings.HasPrefix(c.How, "Not judged: "); saysNot == c.IsJudged() || c.How == "" {
+			t.Errorf("%s is judged: %t, and says %q", c.ID, c.IsJudged(), c.How)
+		}
+	}
+	for id := range judges {
+		if !known[id] {
+			t.Errorf("%s has a judge and no row", id)
+		}
+	}
+	if c, found := ClauseByID("b4"); !found || c.Reference() != "docs/contract.md#clause-b4" {
+		t.Errorf("b4 is %+v", c)
+	}
+}
+
+// object is a snapshot in a few words.
+func object(operation, last string, change ...func(*Snapshot)) Snapshot {
+	ofType, state, _ := strings.Cut(last, "/")
+	s := Snapshot{Operation: operation, LastType: ofType, LastState: state, LastUpdated: last, Generation: 1, Observed: 1,
+		Finalizers: []string{"f"}, State: []byte(`{"id":"n1"}`), Results: []byte(`{"providerStatus":{"id":"n1"}}`)}
+	for _, one := range change {
+		one(&s)
+	}
+	return s
+}
+
+func free(s *Snapshot) { s.Finalizers = nil }
+
+func own(after Snapshot) Write {
+	return Write{Own: true, Took: true, Verb: "patch", Resource: "networks.extensions.gardener.cloud", Name: "contract",
+		Namespace: "shoot--p--x", After: &after}
+}
+
+var (
+	inCloud  = Write{Cloud: true, Took: true, Verb: "post", Resource: "/networks"}
+	created  = Call{Identity: "x-source", Verb: "create", Kind: "networks", ID: "n1", After: true}
+	updated  = Call{Identity: "x-source", Verb: "update", Kind: "networks", ID: "n1", Before: true, After: true}
+	deleted  = Call{Identity: "x-destination", Verb: "delete", Kind: "networks", ID: "n1", Before: true}
+	onSource = []Item{{Resource: "secrets", Name: "s"}}
+)
+
+// conforming is the record of an extension that keeps all clauses.
+func conforming() *Evidence {
+	reconciled, migrated := object("", "Reconcile/Succeeded"), object("", "Migrate/Succeeded", free)
+	restored := object("", "Restore/Succeeded")
+	gone := Snapshot{Gone: true}
+	persisted := map[string]string{"ca": "1"}
+	clean := &Walk{Name: Clean, Namespace: "shoot--p--x", Steps: []*Step{
+		{Name: Create, Before: gone, After: object("", "Create/Succeeded"), Calls: []Call{created},
+			Writes: []Write{inCloud, own(object("", "Create/Succeeded"))}},
+		{Name: Reconcile, Before: object("reconcile", "Create/Succeeded"), After: reconciled, Items: onSource,
+			Persisted: persisted, Managed: []Managed{{Name: "m"}},
+			Writes: []Write{own(object("", "Create/Succeeded")), own(object("", "Reconcile/Processing")), own(reconciled)}},
+		{Name: Migrate, Before: reconciled, After: migrated, Items: []Item{}, Persisted: persisted,
+			Managed: []Managed{{Name: "m", KeepObjects: true, Deleted: true}},
+			Writes: []Write{own(object("migrate", "Migrate/Processing")), own(object("migrate", "Migrate/Succeeded")),
+				own(object("migrate", "Migrate/Succeeded", free)), own(migrated)}},
+		{Name: AfterMigrate, Before: migrated, After: migrated},
+		{Name: ReconcileAgain, Before: migrated, After: migrated, Writes: []Write{own(migrated)}},
+		{Name: MigrateAgain, Before: migrated, After: migrated, Items: []Item{}, Writes: []Write{own(migrated)}},
+		{Name: DeleteSource, Before: migrated, After: gone},
+		{Name: WaitForState, Before: gone, After: object("wait-for-state", "/", free)},
+		{Name: Restore, Before: object("restore", "/", free), After: restored, Items: onSource,
+			Writes: []Write{own(object("restore", "/")), own(object("restore", "Restore/Processing")),
+				own(object("restore", "Restore/Succeeded")), own(restored)}},
+		{Name: RestoreAgain, Before: restored, After: restored, Items: onSource, Writes: []Write{own(restored)}},
+		{Name: ReconcileAfter, Before: restored, After: reconciled, Items: onSource, Writes: []Write{own(restored),
+			own(reconciled)}},
+		{Name: Delete, Before: reconciled, After: gone, Calls: []Call{deleted}},
+	}}
+	one := func(walk string, names ...string) *Walk {
+		w := &Walk{Name: walk}
+		for _, name := range names {
+			w.Steps = append(w.Steps, &Step{Name: name})
+		}
+		return w
+	}
+	e := &Evidence{Kind: "Infrastructure", Type: "t", HasExternal: true, Wait: time.Minute,
+		Seeds: []string{"source", "127.16.0.1"}, Walks: map[string]*Walk{Clean: clean, Never: one(Never, Migrate),
+			Back: one(Back, Create, Migrate, Restore), Foreign: one(Foreign, Create), NoSeed: one(NoSeed, Create)}}
+	for _, step := range []string{Migrate, Restore} {
+		final, _ := e.CleanFinal(step)
+		e.Crashes = append(e.Crashes, Crash{Step: step, Writes: 1, Final: final})
+	}
+	return e
+}
+
+// The record keeps every clause that is judged.
+func TestJudge_ConformingRecord_HasNoFinding(t *testing.T) {
+	t.Parallel()
+	report := Judge(conforming(), Clauses())
+	for _, c := range Clauses() {
+		f := report.Findings[c.ID]
+		switch {
+		case !c.IsJudged() && f.Outcome != NotJudged:
+			t.Errorf("%s is not judged, and is %s", c.ID, f.Outcome)
+		case c.IsJudged() && f.Outcome != Conformant:
+			t.Errorf("%s is %s: %s", c.ID, f.Outcome, f.Reason)
+		}
+	}
+}
+
+// Each clause has a record that breaks it. The other clauses that the same record breaks are named: they say the same
+// of another place.
+func TestJudge_BrokenRecord_IsNamedByItsClause(t *testing.T) {
+	t.Parallel()
+	of := func(name string, change func(*Step)) func(*Evidence) {
+		return func(e *Evidence) { change(e.Walks[Clean].Step(name)) }
+	}
+	unanswered := func(walk, name string) func(*Evidence) {
+		return func(e *Evidence) { e.Walks[walk].Step(name).Missing = "no answer" }
+	}
+	write := func(writes ...Write) func(*Step) {
+		return func(s *Step) { s.Writes = append(s.Writes, writes...) }
+	}
+	call := func(c Call) func(*Step) { return func(s *Step) { s.Calls = append(s.Calls, c) } }
+	secret := Write{Took: true, Verb: "create", Resource: "secrets", Name: "s", Namespace: "shoot--p--x"}
+	broken := map[string]struct {
+		change func(*Evidence)
+		also   string
+	}{
+		"A1": {of(WaitForState, write(secret)), ""},
+		"A2": {of(Restore, func(s *Step) { s.After.State = []byte(`{"id":"n2"}`) }), "B17"},
+		"A4": {of(Reconcile, func(s *Step) { s.Writes = append([]Write{secret}, s.Writes...) }), ""},
+		"A5": {of(Restore, func(s *Step) {
+			s.Writes = []Write{own(object("", "Restore/Error")), own(object("", "Restore/Succeeded"))}
+		}), ""},
+		"A6":  {of(Migrate, write(own(object("", "Migrate/Error", func(s *Snapshot) { s.Observed = 0 })))), "B7 B8"},
+		"A7":  {of(Restore, func(s *Step) { s.Writes[1] = own(object("restore", "Reconcile/Processing")) }), ""},
+		"A8":  {func(e *Evidence) { write(own(object("", "Create/Succeeded")))(e.Walks[Foreign].Steps[0]) }, ""},
+		"A10": {of(ReconcileAgain, write(own(object("", "Reconcile/Processing", free)))), ""},
+		"A11": {unanswered(Clean, DeleteSource), ""},
+		"A12": {unanswered(Back, Restore), ""},
+		"A14": {unanswered(Clean, MigrateAgain), ""},
+		"B1":  {of(Migrate, call(updated)), ""},
+		"B3":  {of(Migrate, func(s *Step) { s.Managed[0].KeepObjects = false }), ""},
+		"B4":  {of(Migrate, func(s *Step) { s.Items = onSource }), "A14 B17"},
+		"B5":  {of(Migrate, func(s *Step) { s.Persisted = map[string]string{"ca": "2"} }), ""},
+		"B6":  {of(Migrate, func(s *Step) { s.After.Finalizers = []string{"f"} }), "B17"},
+		"B7": {of(Migrate, func(s *Step) {
+			s.Writes[1], s.Writes[2] = own(object("migrate", "Migrate/Processing", free)), s.Writes[1]
+		}), ""},
+		"B8":  {of(AfterMigrate, write(secret)), ""},
+		"B9":  {of(Migrate, func(s *Step) { s.After.State = nil }), "B17"},
+		"B10": {unanswered(Clean, Migrate), "B13"},
+		"B12": {unanswered(Never, Migrate), ""},
+		"B13": {func(e *Evidence) { e.Kind = "Network"; unanswered(Clean, Migrate)(e) }, ""},
+		"B17": {func(e *Evidence) { e.Crashes[0].Final.Items = "secrets/s" }, ""},
+		"C2":  {of(Create, func(s *Step) { s.After.State = []byte(`{"id":"n0"}`) }), ""},
+		"C3": {func(e *Evidence) {
+			for _, name := range []string{Create, Reconcile, Migrate, Restore} {
+				e.Walks[Clean].Step(name).After.State = []byte(`{"seed":"source"}`)
+			}
+		}, ""},
+		"C5":  {unanswered(Clean, Restore), "G3"},
+		"D1":  {of(Restore, call(Call{Verb: "create", Kind: "networks", ID: "n2", After: true})), "B17 E1"},
+		"D2":  {of(Restore, func(s *Step) { s.Writes = append([]Write{inCloud}, s.Writes...) }), ""},
+		"D3":  {of(Restore, func(s *Step) { s.After.Results = []byte("{}") }), ""},
+		"D9":  {of(RestoreAgain, func(s *Step) { s.Items = []Item{} }), "A14"},
+		"D10": {of(ReconcileAfter, call(updated)), ""},
+		"D13": {of(ReconcileAfter, func(s *Step) { s.After.LastType = "Restore" }), ""},
+		"E1":  {of(Delete, func(s *Step) { s.Calls = nil }), ""},
+		"E3": {of(ReconcileAgain, call(Call{Identity: "x-source", Verb: "delete", Kind: "networks", ID: "n1", Before: true})),
+			"A10 B1 B17"},
+		"G3": {unanswered(Clean, Restore), "C5"},
+		"G4": {unanswered(NoSeed, Create), ""},
+	}
+	for id := range judges {
+		if _, tried := broken[id]; !tried {
+			t.Errorf("no record breaks %s", id)
+		}
+	}
+	for id, c := range broken {
+		t.Run(id, func(t *testing.T) {
+			t.Parallel()
+			e := conforming()
+			c.change(e)
+			var named []string
+			for _, clause := range Clauses() {
+				if f := Judge(e, []Clause{clause}).Findings[clause.ID]; f.Outcome == NonConformant {
+					if clause.ID != id {
+						named = append(named, clause.ID)
+					}
+				} else if clause.ID == id {
+					t.Errorf("%s is %s: %s", id, f.Outcome, f.Reason)
+				}
+			}
+			if got := strings.Join(named, " "); got != c.also {
+				t.Errorf("also named: %q, want %q", got, c.also)
+			}
+		})
+	}
+}
+
+func TestJudge_NothingSeen_IsUnknown(t *testing.T) {
+	t.Parallel()
+	report := Judge(&Evidence{Kind: "Infrastructure", Walks: map[string]*Walk{}}, Clauses())
+	for _, c := range Clauses() {
+		if f := report.Findings[c.ID]; c.IsJudged() && f.Outcome != Unknown {
+			t.Errorf("%s is %s: %s", c.ID, f.Outcome, f.Reason)
+		}
+	}
+}
+
+// A difference that an object alone does not show was one of the shared process.
+func TestSurvivesCrashes_PointTriedAlone_Decides(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		alone *Crash
+		want  Outcome
+	}{
+		"differs":         {nil, NonConformant},
+		"agrees alone":    {&Crash{Alone: true}, Conformant},
+		"was missed then": {&Crash{Alone: true, Missed: true}, NonConformant},
+	} {
+		e := conforming()
+		point := e.Crashes[0]
+		e.Crashes[0].Final.Cloud = "2 networks"
+		if c.alone != nil {
+			again := point
+			again.Alone, again.Missed = true, c.alone.Missed
+			e.Crashes = append(e.Crashes, again)
+		}
+		if got := survivesCrashes(e); got.Outcome != c.want {
+			t.Errorf("%s: %s %s, want %s", name, got.Outcome, got.Reason, c.want)
+		}
+	}
+}
+
+func TestLook(t *testing.T) {
+	t.Parallel()
+	got := Look(map[string]any{
+		"metadata": map[string]any{"generation": float64(3), "finalizers": []any{"f"},
+			"annotations": map[string]any{"gardener.cloud/operation": "migrate"}},
+		"status": map[string]any{"observedGeneration": int64(2), "state": map[string]any{"b": "2", "a": "1"},
+			"lastOperation":  map[string]any{"type": "Migrate", "state": "Error", "lastUpdateTime": "now"},
+			"lastError":      map[string]any{"description": "why"},
+			"providerStatus": map[string]any{"id": "n"}, "conditions": []any{}},
+	})
+	if got.Operation != "migrate" || got.Generation != 3 || got.Observed != 2 || got.LastType != "Migrate" ||
+		got.LastState != "Error" || got.LastError != "why" || string(got.State) != `{"a":"1","b":"2"}` ||
+		string(got.Results) != `{"providerStatus":{"id":"n"}}` || len(got.Finalizers) != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestReport_Write_SaysWhatIsNotJudged(t *testing.T) {
+	t.Parallel()
+	e := conforming()
+	e.Walks[Clean].Step(Migrate).Items = onSource
+	report := Report{Extension: "x", Kinds: []KindReport{Judge(e, Clauses()),
+		{Kind: "Worker", Type: "t", Reason: "no object"}}}
+	var text strings.Builder
+	if err := report.Write(&text, Clauses()); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Infrastructure/t", "NOT  B4 Infrastructure/t: secrets/s is left",
+		"?    Worker/t: no object",
+		"not judged by this version", " A13 ", "NonConformant  x  "} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("it does not say %q:\n%s", want, text.String())
+		}
+	}
+	if report.Outcome() != NonConformant {
+		t.Errorf("it is %s", report.Outcome())
+	}
+}

@@ -1,0 +1,149 @@
+package contract
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Crash is what became of an object whose extension was killed when it had made a number of writes.
+type Crash struct {
+	Step   string // Migrate or Restore
+	Writes int    // that were let through before
+	// Final is what was there at the end.
+	Final Final
+	// Alone says that this is from a run in which no other object was in work.
+	Alone bool
+	// Missed says that the extension never came to a further write, so that nothing was interrupted.
+	Missed bool
+}
+
+// ByCrashes is the clause that is judged by crashes alone.
+const ByCrashes = "B17"
+
+// Point names the crash point.
+func (c Crash) Point() string { return fmt.Sprintf("%s after write %d", c.Step, c.Writes) }
+
+// Final is what an object and its surroundings come to, without what differs by chance: names of namespaces, UIDs,
+// versions and times.
+type Final struct {
+	Missing    string // what the gardenlet still waits for
+	Operation  string
+	LastType   string
+	LastState  string
+	LastError  string
+	Finalizers string
+	// StateKept says that status.state says what it said before the move.
+	StateKept bool
+	// Cloud counts what the object has in the cloud, by kind.
+	Cloud string
+	// Items are the objects in the namespace.
+	Items string
+}
+
+// FinalOf is what a step came to: was is the object before the move, and steps are all that were made for it so far.
+func FinalOf(namespace string, was Snapshot, steps []*Step) Final {
+	if len(steps) == 0 {
+		return Final{Missing: "nothing was asked"}
+	}
+	last := steps[len(steps)-1]
+	final := Final{
+		Missing: last.Missing, Operation: last.After.Operation, LastType: last.After.LastType,
+		LastState: last.After.LastState, LastError: last.After.LastError,
+		Finalizers: strings.Join(last.After.Finalizers, " "), StateKept: string(was.State) == string(last.After.State),
+	}
+	if last.After.LastType == typeReconcile { // some go on to reconcile what they have restored
+		final.LastType = typeRestore
+	}
+	kinds := map[string]int{}
+	for _, one := range remaining(steps) {
+		kind, _, _ := strings.Cut(one, "/")
+		kinds[kind]++
+	}
+	final.Cloud = counted(kinds)
+	var items []string
+	for _, item := range last.Items {
+		items = append(items, item.Resource+"/"+strings.ReplaceAll(item.Name, namespace, "$namespace"))
+	}
+	slices.Sort(items)
+	final.Items = strings.Join(items, " ")
+	return final
+}
+
+func counted(kinds map[string]int) string {
+	var all []string
+	for kind, n := range kinds {
+		all = append(all, fmt.Sprintf("%d %s", n, kind))
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
+}
+
+// Differs says in what a final state differs from the wanted one; empty for nothing. The first is the worst.
+func (f Final) Differs(want Final) string {
+	for _, one := range []struct{ what, got, want string }{
+		{"the gardenlet waits on", f.Missing, want.Missing},
+		{"in the cloud", f.Cloud, want.Cloud},
+		{"in the namespace", f.Items, want.Items},
+		{"status.state is kept", fmt.Sprint(f.StateKept), fmt.Sprint(want.StateKept)},
+		{"lastOperation", f.LastType + "/" + f.LastState, want.LastType + "/" + want.LastState},
+		{"lastError", f.LastError, want.LastError},
+		{"finalizers", f.Finalizers, want.Finalizers},
+		{"the request", f.Operation, want.Operation},
+	} {
+		if one.got != one.want {
+			return fmt.Sprintf("%s: %q instead of %q", one.what, one.got, one.want)
+		}
+	}
+	return ""
+}
+
+// CleanFinal is what the undisturbed walk came to at a step; false if it did not come so far.
+func (e *Evidence) CleanFinal(name string) (Final, bool) {
+	w := e.Walks[Clean]
+	s := w.Step(name)
+	before := w.Step(Reconcile)
+	if s == nil || s.Missing != "" || before == nil {
+		return Final{}, false
+	}
+	until := slices.Index(w.Steps, s) + 1
+	return FinalOf(w.Namespace, before.After, w.Steps[:until]), true
+}
+
+// survivesCrashes judges what was tried alone, where a point was tried again.
+func survivesCrashes(e *Evidence) Finding {
+	wants := map[string]Final{}
+	for _, name := range []string{Migrate, Restore} {
+		want, reached := e.CleanFinal(name)
+		if !reached {
+			_, missing := e.steps(name)
+			return *missing
+		}
+		wants[name] = want
+	}
+	if len(e.Crashes) == 0 {
+		return unknown("no crash was tried")
+	}
+	hit, missed := 0, 0
+	for _, c := range e.Crashes {
+		if c.Missed {
+			missed++
+			continue
+		}
+		hit++
+		difference := c.Final.Differs(wants[c.Step])
+		if difference != "" && (c.Alone || !e.triedAlone(c)) {
+			return breaks("%s: %s", c.Point(), difference)
+		}
+	}
+	if hit == 0 {
+		return unknown("none of %d crashes interrupted anything", missed)
+	}
+	return Finding{Conformant, fmt.Sprintf("%d crash points", hit)}
+}
+
+func (e *Evidence) triedAlone(point Crash) bool {
+	return slices.ContainsFunc(e.Crashes, func(c Crash) bool {
+		return c.Alone && !c.Missed && c.Step == point.Step && c.Writes == point.Writes
+	})
+}

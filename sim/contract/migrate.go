@@ -1,0 +1,188 @@
+package contract
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// moving are the steps in which the object changes seeds, on the source.
+var moving = []string{Migrate, AfterMigrate, ReconcileAgain, MigrateAgain, DeleteSource}
+
+func cloudStays(e *Evidence) Finding {
+	if none := e.external(); none != nil {
+		return *none
+	}
+	if _, missing := e.steps(Migrate); missing != nil {
+		return *missing
+	}
+	for _, name := range moving {
+		if s := e.Walks[Clean].Step(name); s != nil && len(s.Calls) > 0 {
+			return breaks("%s: %s", name, list(s.Calls))
+		}
+	}
+	return conforms
+}
+
+func keepsObjects(e *Evidence) Finding {
+	steps, missing := e.steps(Reconcile, Migrate)
+	if missing != nil {
+		return *missing
+	}
+	if len(steps[0].Managed) == 0 {
+		return noMatter("it has no ManagedResource of the empty class")
+	}
+	for _, managed := range steps[1].Managed {
+		switch {
+		case !managed.Deleted:
+			return breaks("ManagedResource %s is still there", managed.Name)
+		case !managed.KeepObjects:
+			return breaks("ManagedResource %s was deleted without keepObjects", managed.Name)
+		}
+	}
+	return conforms
+}
+
+func leavesNothing(e *Evidence) Finding {
+	steps, missing := e.steps(Migrate)
+	if missing != nil {
+		return *missing
+	}
+	if steps[0].Items == nil {
+		return unknown("the namespace could not be listed")
+	}
+	for _, item := range steps[0].Items {
+		if !item.Persisted {
+			return breaks("%s/%s is left", item.Resource, item.Name)
+		}
+	}
+	return conforms
+}
+
+func keepsPersisted(e *Evidence) Finding {
+	steps, missing := e.steps(Reconcile, Migrate)
+	if missing != nil {
+		return *missing
+	}
+	was, is := steps[0].Persisted, steps[1].Persisted
+	if was == nil || is == nil {
+		return unknown("the Secrets could not be listed")
+	}
+	for _, name := range slices.Sorted(maps.Keys(was)) {
+		switch {
+		case is[name] == "":
+			return breaks("Secret %s is gone", name)
+		case is[name] != was[name]:
+			return breaks("Secret %s was changed", name)
+		}
+	}
+	return conforms
+}
+
+func dropsFinalizers(e *Evidence) Finding {
+	steps, missing := e.steps(Migrate)
+	if missing != nil {
+		return *missing
+	}
+	if finalizers := steps[0].After.Finalizers; len(finalizers) > 0 {
+		return breaks("the migrated object has %s", strings.Join(finalizers, " "))
+	}
+	return conforms
+}
+
+func inOrder(e *Evidence) Finding {
+	steps, missing := e.steps(Migrate)
+	if missing != nil {
+		return *missing
+	}
+	wrote := false
+	for _, w := range steps[0].own() {
+		switch is := *w.After; {
+		case !is.Succeeded(typeMigrate) && len(is.Finalizers) < len(steps[0].Before.Finalizers):
+			return breaks("the finalizer was taken off while lastOperation was %s/%s", is.LastType, is.LastState)
+		case !is.Succeeded(typeMigrate) && is.Operation == "":
+			return breaks("the annotation was taken off while lastOperation was %s/%s", is.LastType, is.LastState)
+		case is.Operation == "" && len(is.Finalizers) > 0:
+			return breaks("the annotation was taken off before the finalizer")
+		case is.Succeeded(typeMigrate):
+			wrote = true
+		}
+	}
+	if !wrote {
+		return unknown("no write of Migrate/Succeeded was seen")
+	}
+	return conforms
+}
+
+func silentAfterwards(e *Evidence) Finding {
+	steps, missing := e.steps(Migrate, AfterMigrate)
+	if missing != nil {
+		return *missing
+	}
+	var success *Snapshot
+	for _, w := range slices.Concat(steps[0].Writes, steps[1].Writes) {
+		if !w.Took {
+			continue
+		}
+		if success != nil {
+			switch {
+			case !w.Own:
+				return breaks("after Migrate/Succeeded: %s", w)
+			case w.After == nil:
+			case w.After.LastUpdated != success.LastUpdated || !w.After.Succeeded(typeMigrate):
+				return breaks("after Migrate/Succeeded lastOperation was written again: %s/%s", w.After.LastType, w.After.LastState)
+			case !bytes.Equal(w.After.State, success.State) || !bytes.Equal(w.After.Results, success.Results):
+				return breaks("after Migrate/Succeeded the status was changed")
+			}
+			continue
+		}
+		if w.Own && w.After != nil && w.After.Succeeded(typeMigrate) {
+			success = w.After
+		}
+	}
+	switch {
+	case success == nil:
+		return unknown("no write of Migrate/Succeeded was seen")
+	case len(steps[1].Calls) > 0:
+		return breaks("after Migrate/Succeeded: %s", list(steps[1].Calls))
+	}
+	return conforms
+}
+
+func stateStays(e *Evidence) Finding {
+	steps, missing := e.steps(Reconcile, Migrate)
+	if missing != nil {
+		return *missing
+	}
+	was, is := steps[0].After, steps[1].After
+	switch {
+	case len(was.State) == 0 && len(was.Resources) == 0:
+		return noMatter("the object has neither state nor resources")
+	case !bytes.Equal(was.State, is.State):
+		return breaks("status.state: %s", differs(was.State, is.State))
+	case !bytes.Equal(was.Resources, is.Resources):
+		return breaks("status.resources: %s", differs(was.Resources, is.Resources))
+	}
+	return conforms
+}
+
+func withoutShoot(e *Evidence) Finding {
+	if e.Kind != "Infrastructure" && e.Kind != "DNSRecord" {
+		return noMatter("the kind migrates while the shoot's API server runs")
+	}
+	return answered(e, Clean, Migrate)
+}
+
+func neverReconciled(e *Evidence) Finding { return answered(e, Never, Migrate) }
+
+func inTime(e *Evidence) Finding {
+	s, missing := e.step(Clean, Migrate)
+	switch {
+	case s != nil && missing != nil:
+		return breaks("it was not answered within %s: %s", e.Wait, s.Missing)
+	case missing != nil:
+		return *missing
+	}
+	return conforms
+}

@@ -1,0 +1,246 @@
+// Package contract judges whether an extension keeps the contract between gardenlets and extensions
+// (docs/contract.md), by the record of what the extension has written and of what was there afterwards.
+//
+// It starts nothing and asks nobody: cmd/transplant/contract plays the gardenlet and makes the record.
+package contract
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Evidence is what is known of an extension and one of its kinds.
+type Evidence struct {
+	Kind string
+	Type string
+	// StateMayChange says that status.state may rightly be something else after a move.
+	StateMayChange bool
+	// HasExternal says that objects of the kind stand for something outside, by their nature.
+	HasExternal bool
+	// Wait is how long a gardenlet waits for an answer (docs/specification/extensions.md#spec-3-5).
+	Wait time.Duration
+	// Seeds are what only the source has: its name and the address of its API server.
+	Seeds []string
+	// Walks by name. Each has a namespace of its own.
+	Walks map[string]*Walk
+	// Crashes are the crash points of the kind.
+	Crashes []Crash
+}
+
+// Walks of a kind.
+const (
+	Clean   = "clean"   // the whole life of an object, undisturbed
+	Never   = "never"   // migrated before it was ever reconciled
+	Back    = "back"    // restored where it was migrated
+	Foreign = "foreign" // an object of another type
+	NoSeed  = "no-seed" // a Cluster without a seed
+)
+
+// Walk is what was asked for one object, in order.
+type Walk struct {
+	Name      string
+	Namespace string
+	Steps     []*Step
+	// Ended says why the walk ended before its last step; empty if it did not.
+	Ended string
+}
+
+// Step finds the step of a name; nil if the walk did not come so far.
+func (w *Walk) Step(name string) *Step {
+	if w == nil {
+		return nil
+	}
+	for _, s := range w.Steps {
+		if s.Name == name {
+			return s
+		}
+	}
+	return nil
+}
+
+// Steps of walks.
+const (
+	Create         = "create"          // on the source, with a request to reconcile
+	Reconcile      = "reconcile"       // the same request again
+	Migrate        = "migrate"         //
+	AfterMigrate   = "after-migrate"   // nothing is asked for a while
+	ReconcileAgain = "reconcile-again" // a request to reconcile what was migrated
+	MigrateAgain   = "migrate-again"   // with a new timestamp
+	DeleteSource   = "delete-source"   // the object, not what it stands for
+	WaitForState   = "wait-for-state"  // on the destination
+	Restore        = "restore"         //
+	RestoreAgain   = "restore-again"   // with a new timestamp
+	ReconcileAfter = "reconcile-after" // the first request after the restore
+	Delete         = "delete"          // what it stands for, too
+)
+
+// Step is one request to the extension, with all that happened until the next.
+type Step struct {
+	Name string
+	// Before is the object when it was asked, After when the step ended. Gone means that there is none.
+	Before, After Snapshot
+	// Writes of the extension to the API server and to the cloud, in order.
+	Writes []Write
+	// Calls that changed the cloud, for this object.
+	Calls []Call
+	// Unscoped are calls of the cloud, at the same time, that do not say for which shoot they are.
+	Unscoped int
+	// CloudRequests counts all requests to the cloud for this object, those that only read included.
+	CloudRequests int
+	// Items are the objects of the namespace that the extension has written, when the step ended. Nil if nobody looked.
+	Items []Item
+	// Persisted are digests of the Secrets with persist=true, by name. Nil if nobody looked.
+	Persisted map[string]string
+	// Managed are the ManagedResources of the empty class that were there, as they were last.
+	Managed []Managed
+	Took    time.Duration
+	// Missing is what was still missing when nobody waited any longer; empty if the extension has answered.
+	Missing string
+}
+
+// Item is an object in the namespace of a shoot.
+type Item struct {
+	Resource  string // with its group, such as secrets or scrapeconfigs.monitoring.coreos.com
+	Name      string
+	Persisted bool // a Secret with persist=true
+}
+
+// Managed is a ManagedResource.
+type Managed struct {
+	Name        string
+	KeepObjects bool
+	Deleted     bool
+}
+
+// Write is a request that may change what is stored.
+type Write struct {
+	Cloud       bool
+	Verb        string
+	Resource    string // in the plural; the path, of the cloud
+	Subresource string
+	Namespace   string // empty for what has none
+	Name        string
+	// Took says that the server has carried it out.
+	Took bool
+	// Own says that it is the object itself.
+	Own bool
+	// After is the object after it; nil if it is another object, or the answer does not have it.
+	After *Snapshot
+}
+
+// String is the write in a few words.
+func (w Write) String() string {
+	text := w.Verb + " " + w.Resource
+	if w.Name != "" {
+		text += "/" + w.Name
+	}
+	if w.Subresource != "" {
+		text += "/" + w.Subresource
+	}
+	if w.Cloud {
+		text += " in the cloud"
+	}
+	return text
+}
+
+// Call is a call that has changed the cloud.
+type Call struct {
+	Identity string // whose it was
+	Verb     string
+	Kind     string
+	ID       string
+	Before   bool // there was something of the id before it
+	After    bool // there is something of the id after it
+}
+
+// String is the call in a few words.
+func (c Call) String() string { return c.Verb + " " + c.Kind + "/" + c.ID }
+
+// Snapshot is what an object says at a moment.
+type Snapshot struct {
+	Gone        bool
+	Operation   string // the request
+	Deleting    bool
+	Finalizers  []string
+	Generation  int64
+	Observed    int64
+	LastType    string
+	LastState   string
+	LastUpdated string
+	LastError   string
+	State       json.RawMessage
+	Resources   json.RawMessage
+	// Results are the provider status and all else of the status that is neither progress nor state nor a condition.
+	Results json.RawMessage
+}
+
+// Look reads an object as an API server answers it.
+func Look(object map[string]any) Snapshot {
+	metadata, status := within(object, "metadata"), within(object, "status")
+	s := Snapshot{Deleting: metadata["deletionTimestamp"] != nil, Generation: number(metadata["generation"]),
+		Observed: number(status["observedGeneration"])}
+	s.Operation, _ = within(metadata, "annotations")["gardener.cloud/operation"].(string)
+	finalizers, _ := metadata["finalizers"].([]any)
+	for _, one := range finalizers {
+		if text, is := one.(string); is {
+			s.Finalizers = append(s.Finalizers, text)
+		}
+	}
+	last, failed := within(status, "lastOperation"), within(status, "lastError")
+	s.LastType, _ = last["type"].(string)
+	s.LastState, _ = last["state"].(string)
+	s.LastUpdated, _ = last["lastUpdateTime"].(string)
+	s.LastError, _ = failed["description"].(string)
+	s.State, s.Resources = inJSON(status["state"]), inJSON(status["resources"])
+	results := map[string]any{}
+	for key, value := range status {
+		switch key {
+		case "lastOperation", "lastError", "observedGeneration", "conditions", "state", "resources":
+		default:
+			results[key] = value
+		}
+	}
+	s.Results = inJSON(results)
+	return s
+}
+
+func within(object map[string]any, key string) map[string]any {
+	inner, _ := object[key].(map[string]any)
+	return inner
+}
+
+func number(value any) int64 {
+	switch n := value.(type) {
+	case int64:
+		return n
+	case float64:
+		return int64(n)
+	}
+	return 0
+}
+
+// inJSON is a value with its keys in order, so that equal values are equal texts; nil for none.
+func inJSON(value any) json.RawMessage {
+	if value == nil {
+		return nil
+	}
+	content, err := json.Marshal(value)
+	if err != nil {
+		return nil // it came from JSON
+	}
+	return content
+}
+
+// Succeeded says that the last operation is of that type and has succeeded.
+func (s Snapshot) Succeeded(ofType string) bool {
+	return s.LastType == ofType && s.LastState == succeeded
+}
+
+// Types and states of operations, as in the API.
+const (
+	typeMigrate   = "Migrate"
+	typeRestore   = "Restore"
+	typeReconcile = "Reconcile"
+	succeeded     = "Succeeded"
+	failed        = "Error"
+)

@@ -1,0 +1,271 @@
+package contract
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+func waitsForState(e *Evidence) Finding {
+	s, missing := e.step(Clean, WaitForState)
+	switch {
+	case missing != nil:
+		return *missing
+	case len(s.Writes) > 0:
+		return breaks("it has written: %s", list(s.Writes))
+	case s.CloudRequests > 0:
+		return breaks("it has called the cloud %d times", s.CloudRequests)
+	}
+	return conforms
+}
+
+func usesState(e *Evidence) Finding {
+	steps, missing := e.steps(Reconcile, Restore)
+	if missing != nil {
+		return *missing
+	}
+	was, is := steps[0].After.State, steps[1].After.State
+	switch {
+	case e.StateMayChange:
+		return noMatter("the file says stateMayChange")
+	case len(was) == 0:
+		return noMatter("the object has no state")
+	case !bytes.Equal(was, is):
+		return breaks("status.state is another one after the restore: %s", differs(was, is))
+	}
+	return conforms
+}
+
+func answersFirst(e *Evidence) Finding {
+	s, missing := e.step(Clean, Reconcile)
+	if s != nil && missing != nil {
+		return breaks("the gardenlet's wait does not end: %s", s.Missing)
+	}
+	if missing != nil {
+		return *missing
+	}
+	for _, w := range s.Writes {
+		if !w.Took {
+			continue
+		}
+		if !w.Own {
+			return breaks("%s came before the annotation was taken off", w)
+		}
+		if w.After == nil {
+			return unknown("the answer to %s does not have the object", w)
+		}
+		if w.After.Operation == "" {
+			return conforms
+		}
+		if w.After.LastUpdated != s.Before.LastUpdated || w.After.LastState != s.Before.LastState {
+			return breaks("lastOperation %s/%s was written before the annotation was taken off", w.After.LastType,
+				w.After.LastState)
+		}
+	}
+	return unknown("no write of it was seen")
+}
+
+func keepsRequest(e *Evidence) Finding {
+	steps, missing := e.steps(Migrate, Restore)
+	if missing != nil {
+		return *missing
+	}
+	for i, ofType := range []string{typeMigrate, typeRestore} {
+		last := steps[i].Before
+		for _, w := range steps[i].own() {
+			is := *w.After
+			if is.LastState == failed && last.LastState != failed && is.LastError == "" {
+				return breaks("%s: lastOperation is Error without a lastError", steps[i].Name)
+			}
+			if is.Operation == "" {
+				early := e.Kind == "Infrastructure" && ofType == typeRestore && is.LastType == ofType && is.LastState != failed
+				if !is.Succeeded(ofType) && !early {
+					return breaks("%s: the annotation was taken off while lastOperation was %s/%s", steps[i].Name, is.LastType,
+						is.LastState)
+				}
+				break
+			}
+			last = is
+		}
+	}
+	return conforms
+}
+
+func observes(e *Evidence) Finding {
+	seen := 0
+	for _, name := range []string{Create, Reconcile, Migrate, Restore, ReconcileAfter} {
+		s := e.Walks[Clean].Step(name)
+		if s == nil {
+			continue
+		}
+		last := s.Before
+		for _, w := range s.own() {
+			is := *w.After
+			wrote := is.LastUpdated != last.LastUpdated || is.LastState != last.LastState || is.LastType != last.LastType
+			if wrote && (is.LastState == succeeded || is.LastState == failed) {
+				if seen++; is.Observed != is.Generation {
+					return breaks("%s: %s/%s has observedGeneration %d, and the object generation %d", name, is.LastType,
+						is.LastState, is.Observed, is.Generation)
+				}
+			}
+			last = is
+		}
+	}
+	if seen == 0 {
+		return unknown("no success and no error was seen")
+	}
+	return conforms
+}
+
+func namesOperation(e *Evidence) Finding {
+	steps, missing := e.steps(Migrate, Restore)
+	if missing != nil {
+		return *missing
+	}
+	for i, ofType := range []string{typeMigrate, typeRestore} {
+		last := steps[i].Before
+		for _, w := range steps[i].own() {
+			is := *w.After
+			if is.LastType != last.LastType && is.LastType != ofType {
+				return breaks("%s: lastOperation became %s/%s", steps[i].Name, is.LastType, is.LastState)
+			}
+			if last = is; is.Succeeded(ofType) {
+				break
+			}
+		}
+		if !last.Succeeded(ofType) {
+			return breaks("%s: lastOperation never was %s/Succeeded", steps[i].Name, ofType)
+		}
+	}
+	return conforms
+}
+
+func ignoresOthers(e *Evidence) Finding {
+	s, missing := e.step(Foreign, Create)
+	if missing != nil {
+		return *missing
+	}
+	if len(s.Writes)+len(s.Calls) > 0 {
+		return breaks("it has answered an object of another type: %s", list(s.Writes))
+	}
+	return conforms
+}
+
+func leavesAlone(e *Evidence) Finding {
+	s, missing := e.step(Clean, ReconcileAgain)
+	if missing != nil {
+		return *missing
+	}
+	return quiet(s)
+}
+
+// quiet says whether nothing was written but that requests and finalizers were taken off.
+func quiet(s *Step) Finding {
+	if len(s.Calls) > 0 {
+		return breaks("%s: it has changed the cloud: %s", s.Name, s.Calls[0])
+	}
+	if others := s.others(); len(others) > 0 {
+		return breaks("%s: it has written: %s", s.Name, list(others))
+	}
+	for _, w := range s.own() {
+		is := *w.After
+		if is.LastUpdated != s.Before.LastUpdated || is.LastType != s.Before.LastType || is.LastState != s.Before.LastState {
+			return breaks("%s: lastOperation became %s/%s", s.Name, is.LastType, is.LastState)
+		}
+		if len(is.Finalizers) > len(s.Before.Finalizers) {
+			return breaks("%s: it has set a finalizer: %s", s.Name, strings.Join(is.Finalizers, " "))
+		}
+		if !bytes.Equal(is.State, s.Before.State) || !bytes.Equal(is.Results, s.Before.Results) {
+			return breaks("%s: it has changed the status", s.Name)
+		}
+	}
+	return conforms
+}
+
+func goesAtOnce(e *Evidence) Finding {
+	s, missing := e.step(Clean, DeleteSource)
+	switch {
+	case s != nil && missing != nil:
+		return breaks("the object is not gone: %s", s.Missing)
+	case missing != nil:
+		return *missing
+	case len(s.Calls) > 0:
+		return breaks("it has changed the cloud: %s", s.Calls[0])
+	}
+	return conforms
+}
+
+func comesBack(e *Evidence) Finding { return answered(e, Back, Restore) }
+
+// answered says whether the step of a walk was answered.
+func answered(e *Evidence, walk, name string) Finding {
+	s, missing := e.step(walk, name)
+	switch {
+	case s != nil && missing != nil:
+		return breaks("%s", s.Missing)
+	case missing != nil:
+		return *missing
+	}
+	return conforms
+}
+
+func repeats(e *Evidence) Finding {
+	for _, again := range []struct{ name, ofType string }{{MigrateAgain, typeMigrate}, {RestoreAgain, typeRestore}} {
+		s, missing := e.step(Clean, again.name)
+		switch {
+		case s != nil && missing != nil:
+			return breaks("%s: %s", again.name, s.Missing)
+		case missing != nil:
+			return *missing
+		case len(s.Calls) > 0:
+			return breaks("%s: it has changed the cloud: %s", again.name, s.Calls[0])
+		case again.ofType == typeMigrate && !s.After.Succeeded(typeMigrate):
+			return breaks("%s: lastOperation became %s/%s", again.name, s.After.LastType, s.After.LastState)
+		case again.ofType == typeMigrate && len(s.After.Finalizers) > 0:
+			return breaks("%s: the object has finalizers: %s", again.name, strings.Join(s.After.Finalizers, " "))
+		case !bytes.Equal(s.Before.State, s.After.State):
+			return breaks("%s: status.state became another one", again.name)
+		case !sameItems(s, e.Walks[Clean], again.name):
+			return breaks("%s: other objects are in the namespace than before", again.name)
+		}
+	}
+	return conforms
+}
+
+// sameItems says whether the step ended with what the step that it repeats had left in the namespace.
+func sameItems(s *Step, w *Walk, name string) bool {
+	first := w.Step(strings.TrimSuffix(name, "-again"))
+	return first == nil || first.Items == nil || s.Items == nil || slices.Equal(first.Items, s.Items)
+}
+
+// most of a list that a reason shows.
+const most = 3
+
+func list[T fmt.Stringer](all []T) string {
+	var texts []string
+	for i, one := range all {
+		if i == most {
+			texts = append(texts, fmt.Sprintf("and %d more", len(all)-most))
+			break
+		}
+		texts = append(texts, one.String())
+	}
+	return strings.Join(texts, ", ")
+}
+
+// differs shows the beginning of two documents.
+func differs(was, is []byte) string {
+	return fmt.Sprintf("it was %s, and is %s", short(was), short(is))
+}
+
+func short(content []byte) string {
+	const longest = 120
+	if len(content) == 0 {
+		return "nothing"
+	}
+	if len(content) > longest {
+		return string(content[:longest]) + "…"
+	}
+	return string(content)
+}

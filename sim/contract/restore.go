@@ -1,0 +1,206 @@
+package contract
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+)
+
+func stableState(e *Evidence) Finding {
+	steps, missing := e.steps(Create, Reconcile)
+	if missing != nil {
+		return *missing
+	}
+	first, second := steps[0].After.State, steps[1].After.State
+	switch {
+	case len(second) == 0:
+		return noMatter("the object has no state")
+	case json.Unmarshal(second, &map[string]any{}) != nil:
+		return breaks("the state is no JSON object: %s", short(second))
+	case !bytes.Equal(first, second):
+		return breaks("the second reconcile has changed it: %s", differs(first, second))
+	}
+	return conforms
+}
+
+func nothingOfSeed(e *Evidence) Finding {
+	steps, missing := e.steps(Reconcile)
+	if missing != nil {
+		return *missing
+	}
+	state := string(steps[0].After.State)
+	if state == "" {
+		return noMatter("the object has no state")
+	}
+	for _, text := range e.Seeds {
+		if strings.Contains(state, text) {
+			return breaks("%q stands in the state", text)
+		}
+	}
+	return conforms
+}
+
+func withoutProviderStatus(e *Evidence) Finding {
+	steps, missing := e.steps(Reconcile)
+	if missing != nil {
+		return *missing
+	}
+	if within := string(steps[0].After.Results); !strings.Contains(within, `"providerStatus"`) {
+		return noMatter("the object has no providerStatus")
+	}
+	return answered(e, Clean, Restore)
+}
+
+func createsNothing(e *Evidence) Finding {
+	if none := e.external(); none != nil {
+		return *none
+	}
+	steps, missing := e.steps(Restore)
+	if missing != nil {
+		return *missing
+	}
+	for _, call := range steps[0].Calls {
+		if call.Before != call.After {
+			return breaks("%s", call)
+		}
+	}
+	return conforms
+}
+
+func finalizerFirst(e *Evidence) Finding {
+	if none := e.external(); none != nil {
+		return *none
+	}
+	steps, missing := e.steps(Restore)
+	if missing != nil {
+		return *missing
+	}
+	has := false
+	for _, w := range steps[0].Writes {
+		switch {
+		case w.Cloud && w.Took && !has:
+			return breaks("%s came before the finalizer", w)
+		case w.Own && w.After != nil:
+			has = has || len(w.After.Finalizers) > 0
+		}
+	}
+	if !has {
+		return breaks("the restored object has no finalizer")
+	}
+	return conforms
+}
+
+func sameResults(e *Evidence) Finding {
+	steps, missing := e.steps(Reconcile, Restore)
+	if missing != nil {
+		return *missing
+	}
+	was, is := steps[0].After.Results, steps[1].After.Results
+	switch {
+	case string(was) == "{}" && string(is) == "{}":
+		return noMatter("the object has no results in its status")
+	case !bytes.Equal(was, is):
+		return breaks("%s", differs(was, is))
+	}
+	return conforms
+}
+
+func restoresTwice(e *Evidence) Finding {
+	s, missing := e.step(Clean, RestoreAgain)
+	switch {
+	case s != nil && missing != nil:
+		return breaks("%s", s.Missing)
+	case missing != nil:
+		return *missing
+	case len(s.Calls) > 0:
+		return breaks("it has changed the cloud: %s", s.Calls[0])
+	case !bytes.Equal(s.Before.State, s.After.State):
+		return breaks("status.state: %s", differs(s.Before.State, s.After.State))
+	case !sameItems(s, e.Walks[Clean], RestoreAgain):
+		return breaks("other objects are in the namespace than before")
+	}
+	return conforms
+}
+
+func reconcilesQuietly(e *Evidence) Finding {
+	if none := e.external(); none != nil {
+		return *none
+	}
+	steps, missing := e.steps(ReconcileAfter)
+	switch {
+	case missing != nil:
+		return *missing
+	case len(steps[0].Calls) > 0:
+		return breaks("%s", list(steps[0].Calls))
+	}
+	return conforms
+}
+
+func namesRestore(e *Evidence) Finding {
+	steps, missing := e.steps(Restore, ReconcileAfter)
+	if missing != nil {
+		return *missing
+	}
+	if !slices.ContainsFunc(steps[0].own(), func(w Write) bool { return w.After.Succeeded(typeRestore) }) {
+		return breaks("no write of Restore/Succeeded was seen")
+	}
+	if is := steps[1].After; !is.Succeeded(typeReconcile) {
+		return breaks("after a reconcile lastOperation is %s/%s", is.LastType, is.LastState)
+	}
+	return conforms
+}
+
+func removesAll(e *Evidence) Finding {
+	if none := e.external(); none != nil {
+		return *none
+	}
+	if s := e.Walks[Clean].Step(Delete); s != nil && s.Missing != "" {
+		return breaks("the object is not gone: %s", s.Missing)
+	}
+	if _, missing := e.steps(Delete); missing != nil {
+		return *missing
+	}
+	if rest := remaining(e.Walks[Clean].Steps); len(rest) > 0 {
+		return breaks("it is still there: %s", strings.Join(rest, ", "))
+	}
+	return conforms
+}
+
+// remaining is what the calls of the steps have created and not deleted.
+func remaining(steps []*Step) []string {
+	there := map[string]bool{}
+	for _, s := range steps {
+		for _, call := range s.Calls {
+			there[call.Kind+"/"+call.ID] = call.After
+		}
+	}
+	maps.DeleteFunc(there, func(_ string, is bool) bool { return !is })
+	return slices.Sorted(maps.Keys(there))
+}
+
+func sourceNeverDeletes(e *Evidence) Finding {
+	if none := e.external(); none != nil {
+		return *none
+	}
+	if _, missing := e.steps(Migrate); missing != nil {
+		return *missing
+	}
+	source := ""
+	for _, s := range e.Walks[Clean].Steps {
+		for _, call := range s.Calls {
+			if s.Name == Create {
+				source = call.Identity
+			}
+			if call.Identity == source && call.Before && !call.After {
+				return breaks("%s: %s", s.Name, call)
+			}
+		}
+	}
+	return conforms
+}
+
+func withoutGarden(e *Evidence) Finding { return answered(e, Clean, Restore) }
+
+func withoutSeed(e *Evidence) Finding { return answered(e, NoSeed, Create) }

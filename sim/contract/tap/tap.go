@@ -1,0 +1,227 @@
+// Package tap sits in the links of an extension. It keeps what the extension writes to its seed and to the cloud, by
+// the namespace of a shoot, and can refuse the writes for a namespace from some number on.
+//
+// It judges nothing: package contract does.
+package tap
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/transplant-sim/transplant/api/cloud"
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	"github.com/transplant-sim/transplant/clusters/link/requests"
+	"github.com/transplant-sim/transplant/sim/contract"
+)
+
+// Tap is that of the extension of one seed. It is ready for use by several goroutines.
+type Tap struct {
+	mu     sync.Mutex
+	spaces map[string]*space
+}
+
+// space is what was seen of a namespace.
+type space struct {
+	resource string // of the extension object, such as networks
+	writes   []contract.Write
+	toCloud  int // requests, also those that only read
+	gate     *Gate
+}
+
+// Gate lets a number of writes pass and refuses the next.
+type Gate struct {
+	tap     *Tap
+	passes  int
+	passed  int
+	refused int
+}
+
+// New makes a tap that keeps nothing yet.
+func New() *Tap { return &Tap{spaces: map[string]*space{}} }
+
+// Watch keeps from now on what is written for a namespace. The resource is that of its extension object, in the plural.
+func (t *Tap) Watch(namespace, resource string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.spaces[namespace] = &space{resource: resource}
+}
+
+// Since returns the writes for a namespace from a number on, and how many requests for it have gone to the cloud.
+func (t *Tap) Since(namespace string, from int) (writes []contract.Write, toCloud int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.spaces[namespace]
+	if s == nil {
+		return nil, 0
+	}
+	return slices.Clone(s.writes[min(from, len(s.writes)):]), s.toCloud
+}
+
+// Limit lets a namespace that is watched have so many further writes.
+func (t *Tap) Limit(namespace string, passes int) *Gate {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	g := &Gate{tap: t, passes: passes}
+	t.spaces[namespace].gate = g
+	return g
+}
+
+// Open lets all writes pass again.
+func (t *Tap) Open() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, s := range t.spaces {
+		s.gate = nil
+	}
+}
+
+// Counts are how many writes have passed, and how many were refused.
+func (g *Gate) Counts() (passed, refused int) {
+	g.tap.mu.Lock()
+	defer g.tap.mu.Unlock()
+	return g.passed, g.refused
+}
+
+// admit says whether a write may pass. Each that may is counted.
+func (t *Tap) admit(namespace string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.spaces[namespace]
+	if s == nil || s.gate == nil {
+		return true
+	}
+	if s.gate.passed >= s.gate.passes {
+		s.gate.refused++
+		return false
+	}
+	s.gate.passed++
+	return true
+}
+
+// keep what was written.
+func (t *Tap) keep(namespace string, w contract.Write, answer []byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.spaces[namespace]
+	if s == nil {
+		return
+	}
+	if w.Own = !w.Cloud && w.Resource == s.resource+"."+extensionsv1alpha1.GroupName && w.Name != ""; w.Own && w.Took {
+		object := map[string]any{}
+		if json.Unmarshal(answer, &object) == nil && object["metadata"] != nil {
+			w.After = new(contract.Look(object))
+		}
+	}
+	s.writes = append(s.writes, w)
+}
+
+// ToAPI and ToCloud are the tap in a link to the seed, and in one to the cloud. To a link they are faults, which harm
+// nothing but what a limit refuses.
+type (
+	ToAPI   struct{ *Tap }
+	ToCloud struct{ *Tap }
+)
+
+var (
+	_ requests.Fault = ToAPI{}
+	_ requests.Fault = ToCloud{}
+)
+
+// Name implements requests.Fault.
+func (ToAPI) Name() string { return "contract(API)" }
+
+// Validate implements requests.Fault.
+func (ToAPI) Validate() error { return nil }
+
+// Start implements requests.Fault.
+func (t ToAPI) Start() requests.Effect {
+	return requests.Effect{Writes: true, Intended: true, Serve: t.serve}
+}
+
+func (t ToAPI) serve(_ *requests.Active, x *requests.Exchange, next func(*requests.Exchange)) {
+	q := x.Request
+	w := contract.Write{Verb: q.Verb, Resource: q.Resource, Subresource: q.Subresource, Namespace: q.Namespace,
+		Name: q.Name}
+	if q.Group != "core" {
+		w.Resource += "." + q.Group
+	}
+	t.through(q.Namespace, w, x, next)
+}
+
+// Name implements requests.Fault.
+func (ToCloud) Name() string { return "contract(cloud)" }
+
+// Validate implements requests.Fault.
+func (ToCloud) Validate() error { return nil }
+
+// Start implements requests.Fault.
+func (t ToCloud) Start() requests.Effect {
+	return requests.Effect{Serve: t.serve}
+}
+
+func (t ToCloud) serve(_ *requests.Active, x *requests.Exchange, next func(*requests.Exchange)) {
+	namespace := x.R.Header.Get(cloud.HeaderShoot)
+	t.mu.Lock()
+	if s := t.spaces[namespace]; s != nil {
+		s.toCloud++
+	}
+	t.mu.Unlock()
+	if x.R.Method == http.MethodGet || x.R.Method == http.MethodHead {
+		next(x)
+		return
+	}
+	t.through(namespace, contract.Write{Cloud: true, Verb: strings.ToLower(x.R.Method), Resource: x.R.URL.Path,
+		Namespace: namespace}, x, next)
+}
+
+// through lets a write pass and keeps it, or breaks it off.
+func (t *Tap) through(namespace string, w contract.Write, x *requests.Exchange, next func(*requests.Exchange)) {
+	if !t.admit(namespace) {
+		panic(http.ErrAbortHandler) // ends the request without an answer, and no other of the connection
+	}
+	answer := &heard{ResponseWriter: x.W}
+	next(&requests.Exchange{W: answer, R: x.R, Request: x.Request, Bare: x.Bare})
+	w.Took = answer.status >= http.StatusOK && answer.status < http.StatusMultipleChoices
+	t.keep(namespace, w, answer.body.Bytes())
+}
+
+// heard is an answer that is passed on and kept.
+type heard struct {
+	http.ResponseWriter
+	status int
+	body   bytes.Buffer
+}
+
+// WriteHeader passes the status on.
+func (h *heard) WriteHeader(status int) {
+	if h.status == 0 && status >= http.StatusOK {
+		h.status = status
+	}
+	h.ResponseWriter.WriteHeader(status)
+}
+
+// Write passes a part of the body on.
+func (h *heard) Write(p []byte) (int, error) {
+	if h.status == 0 {
+		h.status = http.StatusOK
+	}
+	h.body.Write(p)
+	return h.ResponseWriter.Write(p)
+}
+
+// FlushError flushes the answer.
+func (h *heard) FlushError() error {
+	flusher, can := h.ResponseWriter.(interface{ FlushError() error })
+	if !can {
+		return errors.ErrUnsupported
+	}
+	return flusher.FlushError()
+}
+
+// Unwrap is for http.ResponseController.
+func (h *heard) Unwrap() http.ResponseWriter { return h.ResponseWriter }
