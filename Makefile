@@ -139,7 +139,7 @@ mutants: build controlplane ## Plant bugs one by one, in the product and then in
 
 .PHONY: example-extensions
 example-extensions: build controlplane ## Run the extensions of docs/extensions in all their scenarios, and with all their planted bugs (hours)
-	TRANSPLANT_EXAMPLES=all go test -short=false -run 'ExampleExtensions' -parallel 1 -count=1 -timeout 12h -v ./e2e
+	TRANSPLANT_EXAMPLES=all go test -short=false -run 'ExampleExtension' -parallel 1 -count=1 -timeout 12h -v ./e2e
 
 .PHONY: catalogue
 catalogue: build ## Run all scenarios, or those of TIER=core, or SCENARIOS="a b", JOBS at once, and SAMPLE points of each sweep

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -251,7 +252,7 @@ func (w *work) giveUp(ctx context.Context) error {
 		return err
 	}
 	if w.bug == "b8" {
-		time.Sleep(1100 * time.Millisecond) // times of the API have whole seconds
+		clock.RealClock{}.Sleep(1100 * time.Millisecond) // times of the API have whole seconds
 		return w.status(ctx, migrate, gardencorev1beta1.LastOperationStateSucceeded)
 	}
 	return nil

@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"errors"
 	"io"
 	"net/http/httptest"
 	"strings"
@@ -24,7 +25,7 @@ func TestAnswer_WhileCallsAreMade_SignsOfLifeGoOut(t *testing.T) {
 	forbidden := &api.Error{Code: api.CodeUnauthorized}
 	a.Add(forbidden)
 	sent("")
-	if err := a.Finish(); err != forbidden {
+	if err := a.Finish(); !errors.Is(err, forbidden) {
 		t.Errorf("a batch of which nothing is allowed ends with %v", err)
 	}
 	if _, err := io.Copy(io.Discard, a.Moving(strings.NewReader(strings.Repeat("x", 3*every)))); err != nil {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/client-go/kubernetes/scheme"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/crds"
@@ -80,7 +80,7 @@ func servedVersions(extensions []landscape.Extension,
 		{Group: "apiextensions.k8s.io", Kind: DefinitionKind}: {"v1"},
 		{Group: "apiregistration.k8s.io", Kind: "APIService"}: {"v1"},
 	}
-	for kind := range scheme.Scheme.AllKnownTypes() {
+	for kind := range clientgoscheme.Scheme.AllKnownTypes() {
 		if onByDefault.MatchString(kind.Version) {
 			served[kind.GroupKind()] = append(served[kind.GroupKind()], kind.Version)
 		}
