@@ -49,11 +49,11 @@ func newLogs() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			out := command.OutOrStdout()
-			if since > 0 {
-				out = newer(out, time.Now().Add(-since))
+			if since <= 0 {
+				return printLog(ctx, command.OutOrStdout(), wanted.path, follow)
 			}
-			return printLog(ctx, out, wanted.path, follow)
+			lines := newer(command.OutOrStdout(), time.Now().Add(-since))
+			return errors.Join(printLog(ctx, lines, wanted.path, follow), lines.Close())
 		})
 	command.Long = `Print the log of a process, or list all logs. The logs of a landscape that has ended stay until
 another landscape takes its name.

@@ -87,7 +87,13 @@ func TestNewer_LinesOfEachForm_ThoseAfterTheMoment(t *testing.T) {
 				t.Fatal(n, err)
 			}
 		}
-		if want := form(young) + "\nof the young line\n"; out.String() != want {
+		if _, err := in.Write([]byte("cut off")); err != nil {
+			t.Fatal(err)
+		}
+		if err := in.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if want := form(young) + "\nof the young line\ncut off"; out.String() != want {
 			t.Errorf("%s: %q, want %q", name, &out, want)
 		}
 	}

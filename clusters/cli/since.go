@@ -46,7 +46,7 @@ type newerLines struct {
 	begun   []byte // a line whose end is still to come
 }
 
-func newer(out io.Writer, since time.Time) io.Writer { return &newerLines{out: out, since: since} }
+func newer(out io.Writer, since time.Time) *newerLines { return &newerLines{out: out, since: since} }
 
 // Write passes whole lines on.
 func (n *newerLines) Write(content []byte) (int, error) {
@@ -56,15 +56,27 @@ func (n *newerLines) Write(content []byte) (int, error) {
 		if end < 0 {
 			return len(content), nil
 		}
-		line := n.begun[:end+1]
-		if at := momentOf(line, time.Now()); !at.IsZero() {
-			n.passing = !at.Before(n.since)
-		}
-		if n.passing {
-			if _, err := n.out.Write(line); err != nil {
-				return 0, err
-			}
+		if err := n.pass(n.begun[:end+1]); err != nil {
+			return 0, err
 		}
 		n.begun = n.begun[end+1:]
 	}
+}
+
+func (n *newerLines) pass(line []byte) error {
+	if at := momentOf(line, time.Now()); !at.IsZero() {
+		n.passing = !at.Before(n.since)
+	}
+	if !n.passing {
+		return nil
+	}
+	_, err := n.out.Write(line)
+	return err
+}
+
+// Close passes on what a process has left of a line when it ended.
+func (n *newerLines) Close() error {
+	line := n.begun
+	n.begun = nil
+	return n.pass(line)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/transplant-sim/transplant/api/userfile"
 	"github.com/transplant-sim/transplant/sim/metrics"
 	"github.com/transplant-sim/transplant/sim/report"
+	"github.com/transplant-sim/transplant/sim/run/selection"
 	"github.com/transplant-sim/transplant/sim/run/terminal"
 	"github.com/transplant-sim/transplant/sim/summary"
 	"github.com/transplant-sim/transplant/sim/timeline"
@@ -118,6 +120,9 @@ func NewMergeCommand() *cobra.Command {
 runs of one command. DIR is the folder of a run, or a folder of such folders. Each run is judged again
 from its timeline.
 
+A shard notes what it is going to run. A run without evidence is an Error here, and all shards must be
+there.
+
 The exit code is that of the gravest verdict. No scenario may be in two folders.`,
 		Example: `  transplant merge shard-1 shard-2 shard-3
   transplant merge shard-* --summary "$GITHUB_STEP_SUMMARY"`,
@@ -166,6 +171,17 @@ func merge(folders []string) (all []summary.Run, worst verdict.Verdict, err erro
 		}
 		at[run.Name], all, worst = folder, append(all, run), verdict.Worst(worst, run.Verdict())
 	}
+	planned, err := plannedIn(folders)
+	if err != nil {
+		return nil, "", err
+	}
+	for name, folder := range planned {
+		if at[name] == "" {
+			all = append(all, summary.Run{Name: name, Folder: folder,
+				Err: errors.New("the shard was to run it, and there is no evidence of it: the shard has not come to its end")})
+			worst = verdict.Worst(worst, verdict.Error)
+		}
+	}
 	slices.SortFunc(all, func(a, b summary.Run) int { return strings.Compare(a.Name, b.Name) })
 	return all, worst, nil
 }
@@ -179,7 +195,35 @@ func appendSummary(path string, runs []summary.Run, troubles []string) error {
 	return errors.Join(summary.Write(file, runs, troubles), file.Close())
 }
 
-// runsIn finds the folders with a timeline: those given, or those right below them.
+// plannedIn the folders of shards: the folders by the names of their scenarios.
+func plannedIn(folders []string) (map[string]string, error) {
+	planned, parts, of := map[string]string{}, map[int]bool{}, 0
+	for _, folder := range folders {
+		plan, err := selection.PlanIn(folder)
+		if err != nil {
+			return nil, err
+		}
+		if plan == nil {
+			continue
+		}
+		if of != 0 && plan.Of != of {
+			return nil, fmt.Errorf("merge shards: %s is one of %d, another is one of %d", folder, plan.Of, of)
+		}
+		parts[plan.Part], of = true, plan.Of
+		for _, name := range plan.Runs {
+			planned[name] = folder
+		}
+	}
+	for part := range of {
+		if !parts[part+1] {
+			return nil, fmt.Errorf("merge shards: part %d of %d is missing: give its folder, or run --shard %[1]d/%d",
+				part+1, of)
+		}
+	}
+	return planned, nil
+}
+
+// runsIn finds the folders with a timeline: those given, or those right below them. A shard may have none.
 func runsIn(folders []string) ([]string, error) {
 	var runs []string
 	for _, folder := range folders {
@@ -188,7 +232,12 @@ func runsIn(folders []string) ([]string, error) {
 			continue
 		}
 		below, err := filepath.Glob(filepath.Join(folder, "*", timeline.FileName))
-		if err != nil || len(below) == 0 {
+		if plan, unread := selection.PlanIn(folder); plan != nil || unread != nil {
+			err = unread
+		} else if len(below) == 0 {
+			err = fs.ErrNotExist
+		}
+		if err != nil {
 			return nil, fmt.Errorf("find a run in %q: there is no %s in it or right below it", folder, timeline.FileName)
 		}
 		for _, file := range below {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
 
@@ -52,5 +53,49 @@ func TestMerge_RunsOfShards_AreOneSummary(t *testing.T) {
 	_, err = printed(t.Context(), NewMergeCommand(), good, filepath.Join(good, "good"))
 	if err == nil || !strings.Contains(err.Error(), "good is in ") {
 		t.Errorf("twice the same: %v", err)
+	}
+}
+
+// What a shard was to run and has not run is missed, and so is a whole shard.
+func TestMerge_ShardThatDied_IsAnError(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	wait := "  steps: [{wait: {for: 1ms, because: of nothing}}]"
+	here := t.TempDir()
+	var files []string
+	for _, name := range []string{"one", "two", "three"} {
+		files = append(files, scene(t, here, name, empty, wait))
+	}
+	var shards []string
+	for _, part := range []string{"1/2", "2/2"} {
+		shards = append(shards, filepath.Join(root, "shard-"+part[:1]))
+		_, got, err := runFilesWith(t.Context(), &small{t: t}, func(r *runner) {
+			if err := r.shard.Set(part); err != nil {
+				t.Fatal(err)
+			}
+		}, shards[len(shards)-1], files...)
+		if err != nil || got != verdict.Passed {
+			t.Fatalf("shard %s is %s, %v", part, got, err)
+		}
+	}
+	out, err := printed(t.Context(), NewMergeCommand(), shards...)
+	if err != nil || !strings.HasPrefix(out, "## Passed: 3 ") {
+		t.Errorf("both shards: %v\n%s", err, out)
+	}
+	if _, err = printed(t.Context(), NewMergeCommand(), shards[1]); err == nil ||
+		!strings.Contains(err.Error(), "part 1 of 2 is missing") {
+		t.Errorf("one shard: %v", err)
+	}
+	for _, name := range []string{"one", "two", "three"} {
+		if err := os.RemoveAll(filepath.Join(shards[1], name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Remove(filepath.Join(shards[1], timeline.FileName)); err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	out, err = printed(t.Context(), NewMergeCommand(), shards...)
+	if code := (ended{}); !errors.As(err, &code) || code.ExitCode() != 2 || !strings.Contains(out, "no evidence of it") {
+		t.Errorf("a shard without its runs: %v\n%s", err, out)
 	}
 }

@@ -24,6 +24,14 @@ type plan struct {
 	places    []place // one for each worker, once they are claimed
 }
 
+// runs are the names of the scenarios, with the points of sweeps.
+func (p *plan) runs() (all []string) {
+	for _, s := range p.scenarios {
+		all = append(all, s.Metadata.Name)
+	}
+	return all
+}
+
 // accept files, or refuse them before anything is started or written.
 func (r *runner) accept(ctx context.Context, files []string) (*plan, error) {
 	extensions, err := r.extensions.Parse()

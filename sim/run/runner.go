@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,6 +64,10 @@ type runner struct {
 // run runs and judges what was accepted.
 func (r *runner) run(ctx context.Context, p *plan) verdict.Verdict {
 	all := &results{worst: verdict.Passed, runs: map[string]summary.Run{}}
+	if err := r.shard.Note(cmp.Or(r.folder, defaultRuns), p.runs()); err != nil {
+		fmt.Fprintln(r.out, err)
+		all.worsen(verdict.Error)
+	}
 	queued := queue.New(p.scenarios)
 	var workers sync.WaitGroup
 	for _, at := range p.places {

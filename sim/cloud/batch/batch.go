@@ -11,8 +11,9 @@ import (
 	api "github.com/transplant-sim/transplant/api/cloud"
 )
 
-// every is how many bytes of content move between two signs of life: they take a minute at 1 KiB a second.
-const every = 64 << 10
+// every is how many bytes of content move between two signs of life: they take 16 s at 1 KiB a second. A caller
+// waits for a minute at most.
+const every = 16 << 10
 
 // Answer is the answer to one batch. White space goes out after every call and while content moves, as S3 does it when
 // it copies an object: whoever waits knows that the answer will come. It is for one goroutine.

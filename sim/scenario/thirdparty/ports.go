@@ -69,9 +69,14 @@ func sharing(files []string, all []listener, i, seeds int) string {
 	return ""
 }
 
+// ownPod is what stands for the address of a program's own pod.
+const ownPod = "$(POD_IP)"
+
 var (
-	// address is one that a program may only listen at.
+	// address is one that a program may only listen at, but for that of its own pod, which may stand in a URL, too.
 	address = regexp.MustCompile(`^(\$\(POD_IP\)|0\.0\.0\.0|\[::\]|\*|):([1-9]\d*)$`)
+	// listens are the names of flags that take the address of a listener.
+	listens = regexp.MustCompile(`bind|listen`)
 	// webhookPort and webhookHost are the flags of Gardener's library, which has them apart.
 	webhookPort, webhookHost = "--webhook-config-server-port", "--webhook-config-server-host"
 )
@@ -124,9 +129,11 @@ func listenersOf(args []string, fieldOf func(arg int) string) []listener {
 		if name == webhookPort {
 			value = given[webhookHost].value + ":" + value
 		}
-		if match := address.FindStringSubmatch(value); match != nil {
-			all = append(all, listener{field: fieldOf(given[name].arg), port: match[2], everywhere: match[1] != "$(POD_IP)"})
+		match := address.FindStringSubmatch(value)
+		if match == nil || match[1] == ownPod && name != webhookPort && !listens.MatchString(name) {
+			continue
 		}
+		all = append(all, listener{field: fieldOf(given[name].arg), port: match[2], everywhere: match[1] != ownPod})
 	}
 	return all
 }

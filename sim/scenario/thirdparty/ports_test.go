@@ -42,6 +42,7 @@ func TestCheckPorts_PortOfAllAddresses_BelongsToOneProgram(t *testing.T) {
 		"twice in one program": {metrics + ":8080 " + health + "$(POD_IP):8080", "", 1, "8080" + every + "spec.args[1]"},
 		"webhooks":             {webhook, webhook, 1, "10250" + every + other},
 		"a webhook at its pod": {webhook + host + "$(POD_IP)", "", 2, ""},
+		"a URL at its pod":     {metrics + ":8080 --advertise=$(POD_IP):8080", "", 1, ""},
 		"another's address":    {"--database=db:8080", "--database=db:8080", 2, ""},
 		"any free port":        {metrics + ":0", metrics + ":0", 2, ""},
 	} {
