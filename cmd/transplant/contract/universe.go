@@ -147,6 +147,13 @@ func (u *universe) step(ctx context.Context, at *side, name string, ask request,
 		return nil, err
 	}
 	_, cloudBefore := at.tap.Since(u.namespace, 0)
+	before := &contract.Step{} // what came before the first step is of none
+	if n := len(u.walk.Steps); n > 0 {
+		before = u.walk.Steps[n-1]
+	}
+	if err := u.account(ctx, before); err != nil {
+		return nil, fmt.Errorf("before %s of %s: %w", name, u.namespace, err)
+	}
 	began := time.Now()
 	from, err := ask(ctx, at)
 	if err != nil {
@@ -186,6 +193,29 @@ func passSecond(ctx context.Context, answered string) error {
 func (u *universe) collect(ctx context.Context, at *side, s *contract.Step) error {
 	s.Writes, s.CloudRequests = at.tap.Since(u.namespace, u.written[at.name])
 	u.written[at.name] += len(s.Writes)
+	if err := u.account(ctx, s); err != nil {
+		return err
+	}
+	var err error
+	if u.lists && slices.Contains(listed, s.Name) {
+		if s.Items, err = itemsIn(ctx, at.config, u.namespace, u.own()); err != nil {
+			return err
+		}
+	}
+	if s.Name == contract.Create || s.Name == contract.Reconcile {
+		if err := u.save(ctx, at, s.After); err != nil {
+			return err
+		}
+	}
+	if s.Persisted, err = persistedIn(ctx, at.client, u.namespace); err != nil {
+		return err
+	}
+	s.Managed = managedIn(at.managed, u.namespace)
+	return nil
+}
+
+// account adds the calls of the cloud since the last time to a step.
+func (u *universe) account(ctx context.Context, s *contract.Step) error {
 	entries, err := u.observer.entries(ctx, u.seen)
 	if err != nil {
 		return err
@@ -202,20 +232,6 @@ func (u *universe) collect(ctx context.Context, at *side, s *contract.Step) erro
 				Before: entry.Before != "", After: entry.After != ""})
 		}
 	}
-	if u.lists && slices.Contains(listed, s.Name) {
-		if s.Items, err = itemsIn(ctx, at.config, u.namespace, u.own()); err != nil {
-			return err
-		}
-	}
-	if s.Name == contract.Create || s.Name == contract.Reconcile {
-		if err := u.save(ctx, at, s.After); err != nil {
-			return err
-		}
-	}
-	if s.Persisted, err = persistedIn(ctx, at.client, u.namespace); err != nil {
-		return err
-	}
-	s.Managed = managedIn(at.managed, u.namespace)
 	return nil
 }
 
