@@ -69,6 +69,7 @@ const (
 	DeleteSource   = "delete-source"   // the object, not what it stands for
 	WaitForState   = "wait-for-state"  // on the destination
 	Restore        = "restore"         //
+	RestoreHelped  = "restore-helped"  // what did not end, again, with the source's providerStatus
 	RestoreAgain   = "restore-again"   // with a new timestamp
 	ReconcileAfter = "reconcile-after" // the first request after the restore
 	Delete         = "delete"          // what it stands for, too

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -67,12 +68,35 @@ func (u *universe) onDestination(ctx context.Context) error {
 	if err != nil || !done {
 		return err
 	}
-	_, err = u.take(ctx, u.destination(),
+	done, err = u.take(ctx, u.destination(),
 		planned{contract.Restore, u.request(constants.GardenerOperationRestore), u.ready, u.waitFor(u.subject)},
 		planned{contract.RestoreAgain, u.request(constants.GardenerOperationRestore), u.ready, u.patience},
 		planned{contract.ReconcileAfter, u.request(constants.GardenerOperationReconcile), u.ready, u.patience},
 		planned{contract.Delete, u.remove, gone, u.patience},
 	)
+	if err != nil || done || u.walk.Step(contract.RestoreAgain) != nil {
+		return err
+	}
+	return u.help(ctx)
+}
+
+// help a restore that has not ended: the object gets the providerStatus of the source. Whether it ends now shows
+// whether that was missing.
+func (u *universe) help(ctx context.Context) error {
+	var results struct {
+		ProviderStatus json.RawMessage `json:"providerStatus,omitempty"`
+	}
+	if err := json.Unmarshal(u.walk.Step(contract.Reconcile).After.Results, &results); err != nil {
+		return fmt.Errorf("read the status of the source: %w", err)
+	}
+	if results.ProviderStatus == nil {
+		return nil
+	}
+	if _, err := u.patch(ctx, u.destination(), map[string]any{"status": results}, "status"); err != nil {
+		return err
+	}
+	_, err := u.step(ctx, u.destination(), contract.RestoreHelped, u.request(constants.GardenerOperationRestore), u.ready,
+		u.waitFor(u.subject))
 	return err
 }
 
