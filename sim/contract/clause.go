@@ -154,22 +154,58 @@ func (e *Evidence) steps(names ...string) ([]*Step, *Finding) {
 	return found, nil
 }
 
-// external is nil if the object has something in the cloud that the record shows.
-func (e *Evidence) external() *Finding {
-	made, missing := e.step(Clean, Create)
-	if missing != nil {
+// tried are those steps of the undisturbed walk that were asked for, answered or not. What breaks a clause in one that
+// was not answered breaks it all the same.
+func (e *Evidence) tried(names ...string) []*Step {
+	var found []*Step
+	for _, name := range names {
+		if s := e.Walks[Clean].Step(name); s != nil {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+// external is nil if the object has something in the cloud that the record shows, and all calls of the judged steps say
+// for which shoot they are.
+func (e *Evidence) external(judged ...string) *Finding {
+	if _, missing := e.step(Clean, Create); missing != nil {
 		return missing
 	}
-	if made.Unscoped > 0 {
-		return new(unknown("%d calls of the cloud do not say for which shoot they are", made.Unscoped))
+	all := e.Walks[Clean].Steps
+	calls := slices.ContainsFunc(all, func(s *Step) bool { return len(s.Calls) > 0 })
+	if calls {
+		all = e.tried(judged...)
 	}
-	if len(made.Calls) > 0 {
+	switch f := scoped(all...); {
+	case f.Outcome != Conformant:
+		return &f
+	case calls:
 		return nil
-	}
-	if e.HasExternal {
+	case e.HasExternal:
 		return new(unknown("no call of the simulated cloud was seen; calls past it are not seen"))
 	}
 	return new(noMatter("no call of the simulated cloud was seen; calls past it are not seen"))
+}
+
+// seen is Conformant if all steps were answered; no break was found in them.
+func (e *Evidence) seen(names ...string) Finding {
+	if _, missing := e.steps(names...); missing != nil {
+		return *missing
+	}
+	return conforms
+}
+
+// scoped is Conformant if all calls of the cloud, in steps in which no break was found, say for which shoot they are.
+func scoped(steps ...*Step) Finding {
+	without := 0
+	for _, s := range steps {
+		without += s.Unscoped
+	}
+	if without > 0 {
+		return unknown("%d calls of the cloud do not say for which shoot they are", without)
+	}
+	return conforms
 }
 
 // others are the writes to what is not the object itself.

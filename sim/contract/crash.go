@@ -1,7 +1,9 @@
 package contract
 
 import (
+	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -63,11 +65,28 @@ func FinalOf(namespace string, was Snapshot, steps []*Step) Final {
 	final.Cloud = counted(kinds)
 	var items []string
 	for _, item := range last.Items {
-		items = append(items, item.Resource+"/"+strings.ReplaceAll(item.Name, namespace, "$namespace"))
+		items = append(items, item.Resource+"/"+withoutChance(item.Name, namespace))
 	}
 	slices.Sort(items)
 	final.Items = strings.Join(items, " ")
 	return final
+}
+
+// chance are parts of names that differ by chance: suffixes of generateName, hashes of Pod templates and of contents.
+var chance = regexp.MustCompile(`^([bcdfghjklmnpqrstvwxz2456789]{5,10}|[0-9a-f]{8,64})$`)
+
+// withoutChance is a name without what differs from object to object: namespace and name of the shoot, and what chance
+// or a hash has made.
+func withoutChance(name, namespace string) string {
+	name = strings.ReplaceAll(name, namespace, "$namespace")
+	ids := strings.Split(namespace, "--")
+	parts := strings.Split(word(ids[len(ids)-1]).ReplaceAllString(name, "${1}$$shoot${2}"), "-")
+	for i, part := range parts {
+		if chance.MatchString(part) {
+			parts[i] = "*"
+		}
+	}
+	return strings.Join(parts, "-")
 }
 
 func counted(kinds map[string]int) string {
@@ -110,36 +129,55 @@ func (e *Evidence) CleanFinal(name string) (Final, bool) {
 	return FinalOf(w.Namespace, before.After, w.Steps[:until]), true
 }
 
-// survivesCrashes judges what was tried alone, where a point was tried again.
+// survivesCrashes judges what was tried alone, where a point differs. Each step counts by itself; a break first.
 func survivesCrashes(e *Evidence) Finding {
-	wants := map[string]Final{}
-	for _, name := range []string{Migrate, Restore} {
-		want, reached := e.CleanFinal(name)
-		if !reached {
-			_, missing := e.steps(name)
-			return *missing
+	result := Finding{Conformant, fmt.Sprintf("%d crash points", len(e.Crashes))}
+	for _, name := range []string{Restore, Migrate} {
+		switch f := e.survivesCrashesOf(name); f.Outcome {
+		case NonConformant:
+			return f
+		case Unknown:
+			result = f
 		}
-		wants[name] = want
 	}
-	if len(e.Crashes) == 0 {
-		return unknown("no crash was tried")
+	if result.Outcome == Conformant {
+		if f := scoped(e.Walks[Clean].Steps...); f.Outcome != Conformant {
+			return f
+		}
 	}
-	hit, missed := 0, 0
+	return result
+}
+
+func (e *Evidence) survivesCrashesOf(step string) Finding {
+	want, reached := e.CleanFinal(step)
+	if !reached {
+		_, missing := e.steps(Reconcile, step)
+		return *missing
+	}
+	tried, open := 0, []string{}
 	for _, c := range e.Crashes {
-		if c.Missed {
-			missed++
+		if c.Step != step {
 			continue
 		}
-		hit++
-		difference := c.Final.Differs(wants[c.Step])
-		if difference != "" && (c.Alone || !e.triedAlone(c)) {
+		tried++
+		difference := c.Final.Differs(want)
+		switch {
+		case c.Missed:
+			open = append(open, c.Point()+": "+cmp.Or(c.Final.Missing, "nothing was interrupted"))
+		case difference != "" && c.Alone:
 			return breaks("%s: %s", c.Point(), difference)
+		case difference != "" && !e.triedAlone(c):
+			open = append(open, c.Point()+": it was not tried alone: "+difference)
 		}
 	}
-	if hit == 0 {
-		return unknown("none of %d crashes interrupted anything", missed)
+	switch {
+	case tried == 0:
+		return unknown("no crash of %s was tried", step)
+	case len(open) > 0:
+		return unknown("%d of %d crash points do not show it: %s", len(open), tried,
+			strings.Join(open[:min(len(open), most)], "; "))
 	}
-	return Finding{Conformant, fmt.Sprintf("%d crash points", hit)}
+	return conforms
 }
 
 func (e *Evidence) triedAlone(point Crash) bool {

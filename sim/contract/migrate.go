@@ -11,37 +11,36 @@ import (
 var moving = []string{Migrate, AfterMigrate, ReconcileAgain, MigrateAgain, DeleteSource}
 
 func cloudStays(e *Evidence) Finding {
-	if none := e.external(); none != nil {
-		return *none
-	}
-	if _, missing := e.steps(Migrate); missing != nil {
-		return *missing
-	}
-	for _, name := range moving {
-		if s := e.Walks[Clean].Step(name); s != nil && len(s.Calls) > 0 {
-			return breaks("%s: %s", name, list(s.Calls))
+	for _, s := range e.tried(moving...) {
+		if len(s.Calls) > 0 {
+			return breaks("%s: %s", s.Name, list(s.Calls))
 		}
 	}
-	return conforms
+	if none := e.external(moving...); none != nil {
+		return *none
+	}
+	return e.seen(Migrate)
 }
 
 func keepsObjects(e *Evidence) Finding {
-	steps, missing := e.steps(Reconcile, Migrate)
+	before, missing := e.steps(Reconcile)
 	if missing != nil {
 		return *missing
 	}
-	if len(steps[0].Managed) == 0 {
+	if len(before[0].Managed) == 0 {
 		return noMatter("it has no ManagedResource of the empty class")
 	}
-	for _, managed := range steps[1].Managed {
-		switch {
-		case !managed.Deleted:
-			return breaks("ManagedResource %s is still there", managed.Name)
-		case !managed.KeepObjects:
-			return breaks("ManagedResource %s was deleted without keepObjects", managed.Name)
+	for _, s := range e.tried(Migrate) {
+		for _, managed := range s.Managed {
+			switch {
+			case managed.Deleted && !managed.KeepObjects:
+				return breaks("ManagedResource %s was deleted without keepObjects", managed.Name)
+			case !managed.Deleted && s.Missing == "":
+				return breaks("ManagedResource %s is still there", managed.Name)
+			}
 		}
 	}
-	return conforms
+	return e.seen(Migrate)
 }
 
 func leavesNothing(e *Evidence) Finding {
@@ -61,23 +60,25 @@ func leavesNothing(e *Evidence) Finding {
 }
 
 func keepsPersisted(e *Evidence) Finding {
-	steps, missing := e.steps(Reconcile, Migrate)
+	before, missing := e.steps(Reconcile)
 	if missing != nil {
 		return *missing
 	}
-	was, is := steps[0].Persisted, steps[1].Persisted
-	if was == nil || is == nil {
-		return unknown("the Secrets could not be listed")
-	}
-	for _, name := range slices.Sorted(maps.Keys(was)) {
-		switch {
-		case is[name] == "":
-			return breaks("Secret %s is gone", name)
-		case is[name] != was[name]:
-			return breaks("Secret %s was changed", name)
+	for _, s := range e.tried(Migrate) {
+		was, is := before[0].Persisted, s.Persisted
+		if was == nil || is == nil {
+			return unknown("the Secrets could not be listed")
+		}
+		for _, name := range slices.Sorted(maps.Keys(was)) {
+			switch {
+			case is[name] == "":
+				return breaks("Secret %s is gone", name)
+			case is[name] != was[name]:
+				return breaks("Secret %s was changed", name)
+			}
 		}
 	}
-	return conforms
+	return e.seen(Migrate)
 }
 
 func dropsFinalizers(e *Evidence) Finding {
@@ -92,36 +93,35 @@ func dropsFinalizers(e *Evidence) Finding {
 }
 
 func inOrder(e *Evidence) Finding {
-	steps, missing := e.steps(Migrate)
-	if missing != nil {
-		return *missing
-	}
 	wrote := false
-	for _, w := range steps[0].own() {
-		switch is := *w.After; {
-		case !is.Succeeded(typeMigrate) && len(is.Finalizers) < len(steps[0].Before.Finalizers):
-			return breaks("the finalizer was taken off while lastOperation was %s/%s", is.LastType, is.LastState)
-		case !is.Succeeded(typeMigrate) && is.Operation == "":
-			return breaks("the annotation was taken off while lastOperation was %s/%s", is.LastType, is.LastState)
-		case is.Operation == "" && len(is.Finalizers) > 0:
-			return breaks("the annotation was taken off before the finalizer")
-		case is.Succeeded(typeMigrate):
-			wrote = true
+	for _, s := range e.tried(Migrate) {
+		for _, w := range s.own() {
+			switch is := *w.After; {
+			case !is.Succeeded(typeMigrate) && len(is.Finalizers) < len(s.Before.Finalizers):
+				return breaks("the finalizer was taken off while lastOperation was %s/%s", is.LastType, is.LastState)
+			case !is.Succeeded(typeMigrate) && is.Operation == "":
+				return breaks("the annotation was taken off while lastOperation was %s/%s", is.LastType, is.LastState)
+			case is.Operation == "" && len(is.Finalizers) > 0:
+				return breaks("the annotation was taken off before the finalizer")
+			case is.Succeeded(typeMigrate):
+				wrote = true
+			}
 		}
 	}
-	if !wrote {
-		return unknown("no write of Migrate/Succeeded was seen")
+	if f := e.seen(Migrate); f.Outcome != Conformant || wrote {
+		return f
 	}
-	return conforms
+	return unknown("no write of Migrate/Succeeded was seen")
 }
 
 func silentAfterwards(e *Evidence) Finding {
-	steps, missing := e.steps(Migrate, AfterMigrate)
-	if missing != nil {
-		return *missing
-	}
 	var success *Snapshot
-	for _, w := range slices.Concat(steps[0].Writes, steps[1].Writes) {
+	var writes []Write
+	steps := e.tried(Migrate, AfterMigrate)
+	for _, s := range steps {
+		writes = append(writes, s.Writes...)
+	}
+	for _, w := range writes {
 		if !w.Took {
 			continue
 		}
@@ -141,13 +141,16 @@ func silentAfterwards(e *Evidence) Finding {
 			success = w.After
 		}
 	}
+	_, missing := e.steps(Migrate, AfterMigrate)
 	switch {
+	case missing != nil:
+		return *missing
 	case success == nil:
 		return unknown("no write of Migrate/Succeeded was seen")
 	case len(steps[1].Calls) > 0:
 		return breaks("after Migrate/Succeeded: %s", list(steps[1].Calls))
 	}
-	return conforms
+	return scoped(steps...)
 }
 
 func stateStays(e *Evidence) Finding {
@@ -174,7 +177,7 @@ func withoutShoot(e *Evidence) Finding {
 	return answered(e, Clean, Migrate)
 }
 
-func neverReconciled(e *Evidence) Finding { return answered(e, Never, Migrate) }
+func neverReconciled(e *Evidence) Finding { return answeredElsewhere(e, Never, Migrate) }
 
 func inTime(e *Evidence) Finding {
 	s, missing := e.step(Clean, Migrate)

@@ -17,10 +17,16 @@ func waitsForState(e *Evidence) Finding {
 	case s.CloudRequests > 0:
 		return breaks("it has called the cloud %d times", s.CloudRequests)
 	}
-	return conforms
+	if _, missing := e.steps(Restore); missing != nil {
+		return *missing // who restores nothing does not wait for a state
+	}
+	return scoped(s)
 }
 
 func usesState(e *Evidence) Finding {
+	if s := e.Walks[Clean].Step(Restore); s != nil && s.Missing != "" {
+		return breaks("the restore does not end: %s", s.Missing)
+	}
 	steps, missing := e.steps(Reconcile, Restore)
 	if missing != nil {
 		return *missing
@@ -66,22 +72,21 @@ func answersFirst(e *Evidence) Finding {
 	return unknown("no write of it was seen")
 }
 
+// typeOf an operation is that of its answer.
+var typeOf = map[string]string{Migrate: typeMigrate, Restore: typeRestore}
+
 func keepsRequest(e *Evidence) Finding {
-	steps, missing := e.steps(Migrate, Restore)
-	if missing != nil {
-		return *missing
-	}
-	for i, ofType := range []string{typeMigrate, typeRestore} {
-		last := steps[i].Before
-		for _, w := range steps[i].own() {
+	for _, s := range e.tried(Migrate, Restore) {
+		ofType, last := typeOf[s.Name], s.Before
+		for _, w := range s.own() {
 			is := *w.After
 			if is.LastState == failed && last.LastState != failed && is.LastError == "" {
-				return breaks("%s: lastOperation is Error without a lastError", steps[i].Name)
+				return breaks("%s: lastOperation is Error without a lastError", s.Name)
 			}
 			if is.Operation == "" {
 				early := e.Kind == "Infrastructure" && ofType == typeRestore && is.LastType == ofType && is.LastState != failed
 				if !is.Succeeded(ofType) && !early {
-					return breaks("%s: the annotation was taken off while lastOperation was %s/%s", steps[i].Name, is.LastType,
+					return breaks("%s: the annotation was taken off while lastOperation was %s/%s", s.Name, is.LastType,
 						is.LastState)
 				}
 				break
@@ -89,7 +94,7 @@ func keepsRequest(e *Evidence) Finding {
 			last = is
 		}
 	}
-	return conforms
+	return e.seen(Migrate, Restore)
 }
 
 func observes(e *Evidence) Finding {
@@ -119,26 +124,22 @@ func observes(e *Evidence) Finding {
 }
 
 func namesOperation(e *Evidence) Finding {
-	steps, missing := e.steps(Migrate, Restore)
-	if missing != nil {
-		return *missing
-	}
-	for i, ofType := range []string{typeMigrate, typeRestore} {
-		last := steps[i].Before
-		for _, w := range steps[i].own() {
+	for _, s := range e.tried(Migrate, Restore) {
+		ofType, last := typeOf[s.Name], s.Before
+		for _, w := range s.own() {
 			is := *w.After
 			if is.LastType != last.LastType && is.LastType != ofType {
-				return breaks("%s: lastOperation became %s/%s", steps[i].Name, is.LastType, is.LastState)
+				return breaks("%s: lastOperation became %s/%s", s.Name, is.LastType, is.LastState)
 			}
 			if last = is; is.Succeeded(ofType) {
 				break
 			}
 		}
-		if !last.Succeeded(ofType) {
-			return breaks("%s: lastOperation never was %s/Succeeded", steps[i].Name, ofType)
+		if s.Missing == "" && !last.Succeeded(ofType) {
+			return breaks("%s: lastOperation never was %s/Succeeded", s.Name, ofType)
 		}
 	}
-	return conforms
+	return e.seen(Migrate, Restore)
 }
 
 func ignoresOthers(e *Evidence) Finding {
@@ -146,10 +147,21 @@ func ignoresOthers(e *Evidence) Finding {
 	if missing != nil {
 		return *missing
 	}
-	if len(s.Writes)+len(s.Calls) > 0 {
-		return breaks("it has answered an object of another type: %s", list(s.Writes))
+	for _, w := range s.Writes {
+		if w.Own {
+			return breaks("it has answered an object of another type: %s", w)
+		}
 	}
-	return conforms
+	if len(s.Calls) > 0 {
+		return breaks("for an object of another type it has changed the cloud: %s", list(s.Calls))
+	}
+	if _, missing := e.steps(Create); missing != nil {
+		return *missing // who reconciles nothing ignores no type
+	}
+	if others := s.others(); len(others) > 0 {
+		return unknown("it has written in the namespace, maybe for another reason: %s", list(others))
+	}
+	return scoped(s)
 }
 
 func leavesAlone(e *Evidence) Finding {
@@ -180,7 +192,7 @@ func quiet(s *Step) Finding {
 			return breaks("%s: it has changed the status", s.Name)
 		}
 	}
-	return conforms
+	return scoped(s)
 }
 
 func goesAtOnce(e *Evidence) Finding {
@@ -193,10 +205,20 @@ func goesAtOnce(e *Evidence) Finding {
 	case len(s.Calls) > 0:
 		return breaks("it has changed the cloud: %s", s.Calls[0])
 	}
-	return conforms
+	return scoped(s)
 }
 
 func comesBack(e *Evidence) Finding { return answered(e, Back, Restore) }
+
+// answeredElsewhere says whether the first step of a walk was answered. It breaks nothing by itself that no object is
+// answered.
+func answeredElsewhere(e *Evidence, walk, name string) Finding {
+	f := answered(e, walk, name)
+	if _, missing := e.step(Clean, Create); f.Outcome == NonConformant && missing != nil {
+		return unknown("%s", f.Reason)
+	}
+	return f
+}
 
 // answered says whether the step of a walk was answered.
 func answered(e *Evidence, walk, name string) Finding {
@@ -230,7 +252,7 @@ func repeats(e *Evidence) Finding {
 			return breaks("%s: other objects are in the namespace than before", again.name)
 		}
 	}
-	return conforms
+	return scoped(e.tried(MigrateAgain, RestoreAgain)...)
 }
 
 // sameItems says whether the step ended with what the step that it repeats had left in the namespace.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -35,11 +36,16 @@ func nothingOfSeed(e *Evidence) Finding {
 		return noMatter("the object has no state")
 	}
 	for _, text := range e.Seeds {
-		if strings.Contains(state, text) {
+		if word(text).MatchString(state) {
 			return breaks("%q stands in the state", text)
 		}
 	}
 	return conforms
+}
+
+// word finds a text where it is no part of a longer word, as source is of resources.
+func word(text string) *regexp.Regexp {
+	return regexp.MustCompile(`(^|[^0-9A-Za-z])` + regexp.QuoteMeta(text) + `($|[^0-9A-Za-z])`)
 }
 
 func withoutProviderStatus(e *Evidence) Finding {
@@ -50,46 +56,45 @@ func withoutProviderStatus(e *Evidence) Finding {
 	if within := string(steps[0].After.Results); !strings.Contains(within, `"providerStatus"`) {
 		return noMatter("the object has no providerStatus")
 	}
-	return answered(e, Clean, Restore)
+	if helped := e.Walks[Clean].Step(RestoreHelped); helped != nil && helped.Missing == "" {
+		return breaks("the restore ended only when the object had the providerStatus of the source")
+	}
+	return e.seen(Restore)
 }
 
 func createsNothing(e *Evidence) Finding {
-	if none := e.external(); none != nil {
-		return *none
-	}
-	steps, missing := e.steps(Restore)
-	if missing != nil {
-		return *missing
-	}
-	for _, call := range steps[0].Calls {
-		if call.Before != call.After {
-			return breaks("%s", call)
+	for _, s := range e.tried(Restore) {
+		for _, call := range s.Calls {
+			if call.Before != call.After {
+				return breaks("%s", call)
+			}
 		}
 	}
-	return conforms
+	if none := e.external(Restore); none != nil {
+		return *none
+	}
+	return e.seen(Restore)
 }
 
 func finalizerFirst(e *Evidence) Finding {
-	if none := e.external(); none != nil {
-		return *none
-	}
-	steps, missing := e.steps(Restore)
-	if missing != nil {
-		return *missing
-	}
 	has := false
-	for _, w := range steps[0].Writes {
-		switch {
-		case w.Cloud && w.Took && !has:
-			return breaks("%s came before the finalizer", w)
-		case w.Own && w.After != nil:
-			has = has || len(w.After.Finalizers) > 0
+	for _, s := range e.tried(Restore) {
+		for _, w := range s.Writes {
+			switch {
+			case w.Cloud && w.Took && !has:
+				return breaks("%s came before the finalizer", w)
+			case w.Own && w.After != nil:
+				has = has || len(w.After.Finalizers) > 0
+			}
 		}
 	}
-	if !has {
-		return breaks("the restored object has no finalizer")
+	if none := e.external(Restore); none != nil {
+		return *none
 	}
-	return conforms
+	if f := e.seen(Restore); f.Outcome != Conformant || has {
+		return f
+	}
+	return breaks("the restored object has no finalizer")
 }
 
 func sameResults(e *Evidence) Finding {
@@ -121,21 +126,19 @@ func restoresTwice(e *Evidence) Finding {
 	case !sameItems(s, e.Walks[Clean], RestoreAgain):
 		return breaks("other objects are in the namespace than before")
 	}
-	return conforms
+	return scoped(s)
 }
 
 func reconcilesQuietly(e *Evidence) Finding {
-	if none := e.external(); none != nil {
+	for _, s := range e.tried(ReconcileAfter) {
+		if len(s.Calls) > 0 {
+			return breaks("%s", list(s.Calls))
+		}
+	}
+	if none := e.external(ReconcileAfter); none != nil {
 		return *none
 	}
-	steps, missing := e.steps(ReconcileAfter)
-	switch {
-	case missing != nil:
-		return *missing
-	case len(steps[0].Calls) > 0:
-		return breaks("%s", list(steps[0].Calls))
-	}
-	return conforms
+	return e.seen(ReconcileAfter)
 }
 
 func namesRestore(e *Evidence) Finding {
@@ -156,11 +159,15 @@ func removesAll(e *Evidence) Finding {
 	if none := e.external(); none != nil {
 		return *none
 	}
-	if s := e.Walks[Clean].Step(Delete); s != nil && s.Missing != "" {
-		return breaks("the object is not gone: %s", s.Missing)
+	steps := e.tried(Delete)
+	if len(steps) > 0 && steps[0].Missing != "" {
+		return breaks("the object is not gone: %s", steps[0].Missing)
 	}
 	if _, missing := e.steps(Delete); missing != nil {
 		return *missing
+	}
+	if f := scoped(steps...); f.Outcome != Conformant { // one of them may have removed it
+		return f
 	}
 	if rest := remaining(e.Walks[Clean].Steps); len(rest) > 0 {
 		return breaks("it is still there: %s", strings.Join(rest, ", "))
@@ -181,26 +188,30 @@ func remaining(steps []*Step) []string {
 }
 
 func sourceNeverDeletes(e *Evidence) Finding {
-	if none := e.external(); none != nil {
-		return *none
-	}
-	if _, missing := e.steps(Migrate); missing != nil {
-		return *missing
-	}
 	source := ""
-	for _, s := range e.Walks[Clean].Steps {
+	for _, s := range e.tried(slices.Concat([]string{Create, Reconcile}, moving)...) {
 		for _, call := range s.Calls {
-			if s.Name == Create {
-				source = call.Identity
-			}
+			source = call.Identity
+		}
+	}
+	fromMigrate := slices.Concat(moving, onDestination)
+	for _, s := range e.tried(fromMigrate...) {
+		for _, call := range s.Calls {
 			if call.Identity == source && call.Before && !call.After {
 				return breaks("%s: %s", s.Name, call)
 			}
 		}
 	}
-	return conforms
+	if none := e.external(fromMigrate...); none != nil {
+		return *none
+	}
+	return e.seen(Migrate)
 }
 
-func withoutGarden(e *Evidence) Finding { return answered(e, Clean, Restore) }
+// onDestination are the steps after the object has changed seeds.
+var onDestination = []string{WaitForState, Restore, RestoreHelped, RestoreAgain, ReconcileAfter, Delete}
 
-func withoutSeed(e *Evidence) Finding { return answered(e, NoSeed, Create) }
+// withoutGarden cannot see what a restore lacks that does not end.
+func withoutGarden(e *Evidence) Finding { return e.seen(Restore) }
+
+func withoutSeed(e *Evidence) Finding { return answeredElsewhere(e, NoSeed, Create) }

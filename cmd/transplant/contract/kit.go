@@ -30,7 +30,8 @@ import (
 )
 
 const (
-	sourceName, destinationName = "source", "destination"
+	// The names stand in no state by chance: docs/contract.md#clause-c3 looks for that of the source.
+	sourceName, destinationName = "kit-source", "kit-destination"
 
 	fieldOwner = client.FieldOwner("contract-kit")
 
