@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -189,6 +190,9 @@ func (w *work) make(ctx context.Context, operation gardencorev1beta1.LastOperati
 		return err
 	}
 	objects := []client.Object{w.secret("contract"), w.managed()}
+	if w.bug == "b4seed" {
+		objects = append(objects, w.managedOfSeed())
+	}
 	if restores && again && w.bug == "d9" {
 		objects = append(objects, w.secret("again"))
 	}
@@ -311,6 +315,13 @@ func (w *work) secret(name string) *corev1.Secret {
 func (w *work) managed() *resourcesv1alpha1.ManagedResource {
 	return &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: w.obj.Namespace, Name: "contract"},
 		Spec: resourcesv1alpha1.ManagedResourceSpec{SecretRefs: []corev1.LocalObjectReference{{Name: "contract"}}}}
+}
+
+// managedOfSeed is one that nobody deletes.
+func (w *work) managedOfSeed() *resourcesv1alpha1.ManagedResource {
+	made := w.managed()
+	made.Name, made.Spec.Class = "contract-seed", ptr.To(resourcesv1alpha1.ClassSeed)
+	return made
 }
 
 func (w *work) lastType() gardencorev1beta1.LastOperationType {

@@ -404,6 +404,18 @@ func TestJudge_Record_ShowsNoMoreThanItSays(t *testing.T) {
 	}
 }
 
+// A multiplied wait lets an answer come that a gardenlet does not wait for: neither in time nor missing.
+func TestInTime_LaterThanAGardenletWaits_IsUnknown(t *testing.T) {
+	t.Parallel()
+	for took, want := range map[time.Duration]Outcome{time.Minute: Conformant, time.Minute + 1: Unknown} {
+		e := conforming()
+		e.Walks[Clean].Step(Migrate).Took = took
+		if got := inTime(e); got.Outcome != want {
+			t.Errorf("after %s: %s %s, want %s", took, got.Outcome, got.Reason, want)
+		}
+	}
+}
+
 func TestLook(t *testing.T) {
 	t.Parallel()
 	got := Look(map[string]any{

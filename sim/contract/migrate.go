@@ -186,6 +186,8 @@ func inTime(e *Evidence) Finding {
 		return breaks("it was not answered within %s: %s", e.Wait, s.Missing)
 	case missing != nil:
 		return *missing
+	case s.Took > e.Wait:
+		return unknown("it was answered after %s, and a gardenlet waits %s; the kit may wait longer", s.Took, e.Wait)
 	}
 	return conforms
 }

@@ -80,7 +80,7 @@ type Step struct {
 	Name string
 	// Before is the object when it was asked, After when the step ended. Gone means that there is none.
 	Before, After Snapshot
-	// Writes of the extension to the API server and to the cloud, in order.
+	// Writes of the extension to the API server and to the cloud, in order, until the next request.
 	Writes []Write
 	// Calls that changed the cloud, for this object.
 	Calls []Call

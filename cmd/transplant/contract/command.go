@@ -157,14 +157,14 @@ func (o *options) run(ctx context.Context, out io.Writer) error {
 	report := contract.Report{Extension: e.Name}
 	if len(subjects) > 0 {
 		evidence, err := o.onSeeds(ctx, prepared, subjects, out)
+		if len(evidence) > 0 { // an error may be understood by it
+			err = errors.Join(err, o.write("record.json", evidence))
+		}
 		if err != nil {
 			return err
 		}
 		for _, one := range evidence {
 			report.Kinds = append(report.Kinds, contract.Judge(one, clauses))
-		}
-		if err := o.write("record.json", evidence); err != nil {
-			return err
 		}
 	}
 	report.Kinds = append(report.Kinds, without...)
@@ -192,8 +192,8 @@ func (o *options) write(name string, content any) error {
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", name, err)
 	}
-	if err := os.WriteFile(filepath.Join(o.out, name), append(text, '\n'), 0o644); err != nil {
-		return fmt.Errorf("write the report: %w", err)
+	if err := os.WriteFile(filepath.Join(o.out, name), append(text, '\n'), 0o600); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
 	}
 	return nil
 }
@@ -232,7 +232,7 @@ func (o *options) onSeeds(ctx context.Context, e *environment.Environment, subje
 		err = errors.Join(err, kept, l.Stop(cleanup))
 	}()
 	k := &kit{landscape: l, environment: e, multiplier: o.multiplier, progress: progress,
-		quiet: quietTime, patience: patience * time.Duration(o.multiplier)}
+		quiet: quietTime * time.Duration(o.multiplier), settles: settleTime * time.Duration(o.multiplier)}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if err := k.connect(ctx, subjects); err != nil {

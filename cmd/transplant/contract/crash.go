@@ -3,6 +3,8 @@ package contract
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"syscall"
 	"time"
 
@@ -122,10 +124,13 @@ func (k *kit) batch(ctx context.Context, step string, points []*point, all []*co
 		return err
 	}
 	at.tap.Open()
+	if err := k.awaitReturn(ctx, at, points); err != nil {
+		return err
+	}
 	if err := each(ctx, points, func(ctx context.Context, p *point) error { return p.awaitAnswer(ctx, at) }); err != nil {
 		return err
 	}
-	// The extension is back. It may still touch what had its answer before.
+	// It may still touch what had its answer before.
 	if err := sleep(ctx, k.quiet); err != nil {
 		return err
 	}
@@ -133,15 +138,45 @@ func (k *kit) batch(ctx context.Context, step string, points []*point, all []*co
 		return err
 	}
 	for _, p := range points {
-		crash := contract.Crash{Step: step, Writes: p.writes, Final: contract.Final{Missing: p.failed}}
-		if p.failed == "" {
-			passed, refused := p.gate.Counts()
-			crash.Missed = refused == 0 && passed < p.writes
-			crash.Final = contract.FinalOf(p.namespace, p.walk.Step(contract.Create).After, p.walk.Steps)
-		}
-		all[p.of].Crashes = append(all[p.of].Crashes, crash)
+		all[p.of].Crashes = append(all[p.of].Crashes, p.crash())
 	}
 	return nil
+}
+
+// crash is what became of the point. One that never came to its step was not interrupted.
+func (p *point) crash() contract.Crash {
+	c := contract.Crash{Step: p.operation, Writes: p.writes}
+	if p.failed != "" {
+		c.Missed, c.Final.Missing = true, p.failed
+		return c
+	}
+	passed, refused := p.gate.Counts()
+	c.Missed = refused == 0 && passed < p.writes
+	c.Final = contract.FinalOf(p.namespace, p.walk.Step(contract.Create).After, p.walk.Steps)
+	return c
+}
+
+// returnWait is how long an extension may take to be back: it is started again after up to a minute.
+const returnWait = 90 * time.Second
+
+// awaitReturn waits until the extension serves all kinds of the points again: until it has made a new object of each.
+// What a point shows before was done by nobody. If it does not come back, the points show that.
+func (k *kit) awaitReturn(ctx context.Context, at *side, points []*point) error {
+	k.kills++
+	kinds := map[int]*point{}
+	for _, p := range points {
+		if p.failed == "" && kinds[p.of] == nil {
+			kinds[p.of] = &point{universe: k.newUniverse(p.subject, fmt.Sprintf("after-%d", k.kills))}
+		}
+	}
+	return each(ctx, slices.Collect(maps.Values(kinds)), func(ctx context.Context, p *point) error {
+		if err := p.arrive(ctx, at); err != nil {
+			return err
+		}
+		_, err := p.take(ctx, at, planned{contract.Create, p.create(constants.GardenerOperationReconcile), p.ready,
+			p.waitFor(p.subject) + returnWait*time.Duration(p.multiplier)})
+		return err
+	})
 }
 
 // prepare brings the object to where the step is asked for.
@@ -151,7 +186,7 @@ func (p *point) prepare(ctx context.Context) error {
 		return err
 	}
 	done, err := p.take(ctx, p.source(),
-		planned{contract.Create, p.create(constants.GardenerOperationReconcile), p.ready, p.patience})
+		planned{contract.Create, p.create(constants.GardenerOperationReconcile), p.ready, p.waitFor(p.subject)})
 	if err == nil && done && p.operation == contract.Restore {
 		done, err = p.move(ctx)
 	}
@@ -168,7 +203,7 @@ func (p *point) move(ctx context.Context) (done bool, err error) {
 	if err != nil || !done {
 		return false, err
 	}
-	if _, err := p.step(ctx, p.source(), contract.DeleteSource, p.remove, gone, p.patience); err != nil {
+	if _, err := p.step(ctx, p.source(), contract.DeleteSource, p.remove, gone, p.waitFor(p.subject)); err != nil {
 		return false, err
 	}
 	return p.toDestination(ctx)
@@ -218,7 +253,7 @@ func (p *point) finish(ctx context.Context, at *side) error {
 	if p.failed != "" {
 		return nil
 	}
-	_, err := p.take(ctx, at, planned{p.operation, nothing, p.answered(), settles})
+	_, err := p.take(ctx, at, planned{p.operation, nothing, p.answered(), p.settles})
 	return err
 }
 
@@ -232,14 +267,13 @@ func each(ctx context.Context, points []*point, do func(context.Context, *point)
 	return group.Wait()
 }
 
-// kill the extension on a seed. Its Leases go with it: the kit knows that the leader is dead, and its successor need
-// not wait for them to end.
+// kill the extension on a seed, if it has not ended by itself. Its Leases go with it: the kit knows that the leader is
+// dead, and its successor need not wait for them to end.
 func (k *kit) kill(ctx context.Context, at *side) error {
 	found, err := at.cluster.Containers(ctx)
 	if err != nil {
 		return err
 	}
-	killed := 0
 	for _, p := range found {
 		if p.Env[landscape.ActorVariable] != at.actor {
 			continue
@@ -247,10 +281,6 @@ func (k *kit) kill(ctx context.Context, at *side) error {
 		if err := p.Signal(syscall.SIGKILL); err != nil {
 			return fmt.Errorf("kill %s: %w", at.actor, err)
 		}
-		killed++
-	}
-	if killed == 0 {
-		return fmt.Errorf("kill %s: it does not run on %s", at.actor, at.name)
 	}
 	if err := at.client.DeleteAllOf(ctx, &coordinationv1.Lease{},
 		client.InNamespace(k.extension().Namespace())); err != nil {

@@ -34,15 +34,17 @@ const (
 	sourceName, destinationName = "kit-source", "kit-destination"
 
 	fieldOwner = client.FieldOwner("contract-kit")
+	// applierOwner writes the status of ManagedResources. What has the other owner was made by the kit.
+	applierOwner = client.FieldOwner("contract-kit-applier")
 
 	// poll is between two attempts of what cannot be waited for.
 	poll = 100 * time.Millisecond
-	// settles is how long what follows an answer, or what was seen elsewhere, may take.
-	settles = 300 * time.Millisecond
+	// settleTime is how long what follows an answer, or what was seen elsewhere, may take.
+	settleTime = 300 * time.Millisecond
+	// watchAgain is how long a watch of the kit that has ended may take to be there again.
+	watchAgain = 5 * time.Second
 	// quietTime is how long the kit looks whether an extension does what it should not.
 	quietTime = 3 * time.Second
-	// patience is the wait for what has no wait in the specification, or a long one that an extension does not need here.
-	patience = time.Minute
 	// atOnce bounds how many universes are in work.
 	atOnce = 12
 )
@@ -60,15 +62,16 @@ type side struct {
 
 // kit is the running seeds with the extension.
 type kit struct {
-	landscape       *embedded.Landscape
-	environment     *environment.Environment
-	sides           []*side // the source, then the destination
-	admin           *cloud.Client
-	observer        ledger
-	zone            string
-	quiet, patience time.Duration
-	multiplier      int
-	progress        func(format string, arguments ...any)
+	landscape      *embedded.Landscape
+	environment    *environment.Environment
+	sides          []*side // the source, then the destination
+	admin          *cloud.Client
+	observer       ledger
+	zone           string
+	quiet, settles time.Duration
+	multiplier     int
+	kills          int
+	progress       func(format string, arguments ...any)
 }
 
 func (k *kit) source() *side                  { return k.sides[0] }
@@ -82,17 +85,21 @@ var waits = map[string]time.Duration{
 
 const usualWait = 3 * time.Minute
 
-// waitFor is how long a gardenlet waits for a kind of the extension.
-func (k *kit) waitFor(s subject) time.Duration {
+// gardenletWait is how long a gardenlet waits for a kind of the extension.
+func gardenletWait(s subject) time.Duration {
 	wait, has := waits[s.kind.Name]
 	switch {
-	case s.resource.ReconcileTimeout.Duration > 0:
+	case s.resource.ReconcileTimeout.Duration > 0: // only an Extension can have one
 		wait = s.resource.ReconcileTimeout.Duration
 	case !has:
 		wait = usualWait
 	}
-	return wait * time.Duration(k.multiplier)
+	return wait
 }
+
+// waitFor is how long the kit waits for an answer. What is missing then is a finding, so it is never shorter than the
+// wait of a gardenlet.
+func (k *kit) waitFor(s subject) time.Duration { return gardenletWait(s) * time.Duration(k.multiplier) }
 
 // ledger is the cloud's record as the observer reads it.
 type ledger struct{ *cloud.Client }
@@ -199,7 +206,7 @@ func (k *kit) try(ctx context.Context, subjects []subject, points bool) ([]*cont
 	var all []*contract.Evidence
 	for _, s := range subjects {
 		all = append(all, &contract.Evidence{Kind: s.kind.Name, Type: s.resource.Type,
-			StateMayChange: s.resource.StateMayChange, Wait: k.waitFor(s),
+			StateMayChange: s.resource.StateMayChange, Wait: gardenletWait(s),
 			HasExternal: s.kind.Name == extensionsv1alpha1.InfrastructureResource ||
 				s.kind.Name == extensionsv1alpha1.DNSRecordResource,
 			Seeds: []string{k.source().name, k.source().cluster.Plan().Node.String()},

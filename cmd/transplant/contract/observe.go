@@ -26,6 +26,7 @@ import (
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
 	"github.com/transplant-sim/transplant/sim/contract"
 	"github.com/transplant-sim/transplant/sim/probe/inventory"
+	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
 // version is an object as an API server had it.
@@ -52,9 +53,7 @@ func (o *observer) follow(ctx context.Context, c client.WithWatch, kind schema.G
 	react func(context.Context, *unstructured.Unstructured) error) {
 	for ctx.Err() == nil {
 		if err := o.followOnce(ctx, c, kind, react); err != nil && ctx.Err() == nil {
-			o.mu.Lock()
-			o.err = err
-			o.mu.Unlock()
+			o.fails(err)
 			select {
 			case <-ctx.Done():
 			case <-time.After(poll):
@@ -86,6 +85,7 @@ func (o *observer) followOnce(ctx context.Context, c client.WithWatch, kind sche
 		return fmt.Errorf("watch %s: %w", kind.Kind, err)
 	}
 	defer events.Stop()
+	o.fails(nil)
 	for event := range events.ResultChan() {
 		object, is := event.Object.(*unstructured.Unstructured)
 		if !is || event.Type == watch.Error {
@@ -96,6 +96,27 @@ func (o *observer) followOnce(ctx context.Context, c client.WithWatch, kind sche
 		}
 	}
 	return nil
+}
+
+func (o *observer) fails(err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.err = err
+}
+
+// works returns why the kit does not see the objects; nil if it does, or does again before the wait has passed.
+func (o *observer) works(ctx context.Context, wait time.Duration) error {
+	for until := time.Now().Add(wait); ; {
+		o.mu.Lock()
+		err := o.err
+		o.mu.Unlock()
+		if err == nil || time.Now().After(until) {
+			return err
+		}
+		if err := sleep(ctx, poll); err != nil {
+			return err
+		}
+	}
 }
 
 // miss what is not there any more.
@@ -112,7 +133,14 @@ func (o *observer) miss(there map[client.ObjectKey]bool, at string) error {
 			o.latest[key] = v
 		}
 	}
+	o.wake()
 	return nil
+}
+
+// wake those who wait for a version. The caller has the lock.
+func (o *observer) wake() {
+	close(o.changed)
+	o.changed = make(chan struct{})
 }
 
 func (o *observer) take(ctx context.Context, event watch.EventType, object *unstructured.Unstructured,
@@ -123,8 +151,7 @@ func (o *observer) take(ctx context.Context, event watch.EventType, object *unst
 	}
 	o.mu.Lock()
 	o.latest[client.ObjectKeyFromObject(object)] = version{number, event == watch.Deleted, object}
-	close(o.changed)
-	o.changed = make(chan struct{})
+	o.wake()
 	o.mu.Unlock()
 	if react == nil || event == watch.Deleted {
 		return nil
@@ -197,7 +224,7 @@ func applied(c client.Client) func(context.Context, *unstructured.Unstructured) 
 			return fmt.Errorf("encode a status: %w", err)
 		}
 		err = c.Status().Patch(ctx, object.DeepCopy(), client.RawPatch("application/merge-patch+json", content),
-			fieldOwner)
+			applierOwner)
 		if err = client.IgnoreNotFound(err); err != nil {
 			return fmt.Errorf("say that ManagedResource %q is applied: %w", object.GetName(), err)
 		}
@@ -221,7 +248,7 @@ func managedIn(o *observer, namespace string) []contract.Managed {
 }
 
 // writersBeside are those who write into namespaces besides the extension.
-var writersBeside = []string{string(fieldOwner), "kube-controller-manager", "kube-apiserver", "kube-scheduler"}
+var writersBeside = []string{string(applierOwner), "kube-controller-manager", "kube-apiserver", "kube-scheduler"}
 
 // itemsIn are the objects of a namespace that the extension has written, but for those that come and go by themselves.
 func itemsIn(ctx context.Context, config *rest.Config, namespace, own string) ([]contract.Item, error) {
@@ -229,8 +256,12 @@ func itemsIn(ctx context.Context, config *rest.Config, namespace, own string) ([
 	if err != nil {
 		return nil, err
 	}
+	return ofExtension(seen.Items, own), nil
+}
+
+func ofExtension(seen []timeline.Item, own string) []contract.Item {
 	items := []contract.Item{}
-	for _, item := range seen.Items {
+	for _, item := range seen {
 		others := slices.DeleteFunc(slices.Clone(item.Managers), func(m string) bool {
 			return slices.Contains(writersBeside, m)
 		})
@@ -245,7 +276,7 @@ func itemsIn(ctx context.Context, config *rest.Config, namespace, own string) ([
 			items = append(items, contract.Item{Resource: item.Class, Name: item.Name, Persisted: item.Persisted})
 		}
 	}
-	return items, nil
+	return items
 }
 
 // persistedIn are digests of the Secrets of a namespace that have persist=true, by name.

@@ -32,12 +32,13 @@ type universe struct {
 	shoot, namespace string
 	walk             *contract.Walk
 	epoch            int64
-	seen             int64 // entries of the ledger that are in earlier steps
-	written          map[string]int
-	secrets          []corev1.Secret // that move with the shoot, as they were after the last reconcile
-	lists            bool            // what is in the namespace is of interest
-	foreign          bool            // the object is of a type that is nobody's
-	noSeed           bool            // the Cluster has no seed
+	seen             int64                     // entries of the ledger that are in earlier steps
+	written          map[string]int            // of a seed, that are in earlier steps
+	last             map[string]*contract.Step // on a seed
+	secrets          []corev1.Secret           // that move with the shoot, as they were after the last reconcile
+	lists            bool                      // what is in the namespace is of interest
+	foreign          bool                      // the object is of a type that is nobody's
+	noSeed           bool                      // the Cluster has no seed
 }
 
 // subject is what is tried: a kind of the extension.
@@ -49,7 +50,7 @@ type subject struct {
 
 func (k *kit) newUniverse(s subject, name string) *universe {
 	u := &universe{kit: k, subject: s, shoot: fmt.Sprintf("%s%d-%s", strings.ToLower(s.kind.Name), s.index, name),
-		written: map[string]int{}}
+		written: map[string]int{}, last: map[string]*contract.Step{}}
 	u.namespace = environment.TechnicalID(u.shoot)
 	u.walk = &contract.Walk{Name: name, Namespace: u.namespace}
 	return u
@@ -146,13 +147,18 @@ func (u *universe) step(ctx context.Context, at *side, name string, ask request,
 	if err := passSecond(ctx, s.Before.LastUpdated); err != nil {
 		return nil, err
 	}
+	s.Before = u.look(at)
 	_, cloudBefore := at.tap.Since(u.namespace, 0)
-	before := &contract.Step{} // what came before the first step is of none
+	// What came late belongs to what was asked before; calls before the first step to none.
+	before := &contract.Step{}
 	if n := len(u.walk.Steps); n > 0 {
 		before = u.walk.Steps[n-1]
 	}
 	if err := u.account(ctx, before); err != nil {
 		return nil, fmt.Errorf("before %s of %s: %w", name, u.namespace, err)
+	}
+	if last := u.last[at.name]; last != nil {
+		u.note(at, last)
 	}
 	began := time.Now()
 	from, err := ask(ctx, at)
@@ -164,18 +170,21 @@ func (u *universe) step(ctx context.Context, at *side, name string, ask request,
 		if _, err := at.objects[u.kind.Name].await(ctx, u.key(), from, wait, answered); err != nil {
 			s.Missing = err.Error()
 		}
-		pause = settles
+		pause = u.settles
 	}
 	s.Took = time.Since(began)
 	if err := sleep(ctx, pause); err != nil {
 		return nil, err
+	}
+	if err := errors.Join(at.objects[u.kind.Name].works(ctx, watchAgain), at.managed.works(ctx, watchAgain)); err != nil {
+		return nil, fmt.Errorf("%s of %s: %w", name, u.namespace, err)
 	}
 	s.After = u.look(at)
 	if err := u.collect(ctx, at, s); err != nil {
 		return nil, fmt.Errorf("%s of %s: %w", name, u.namespace, err)
 	}
 	s.CloudRequests -= cloudBefore
-	u.walk.Steps = append(u.walk.Steps, s)
+	u.walk.Steps, u.last[at.name] = append(u.walk.Steps, s), s
 	return s, nil
 }
 
@@ -189,13 +198,20 @@ func passSecond(ctx context.Context, answered string) error {
 	return sleep(ctx, time.Until(last.Add(time.Second)))
 }
 
-// collect what has been seen since the step before.
+// note adds to a step what was written on its seed since the last time.
+func (u *universe) note(at *side, s *contract.Step) {
+	writes, _ := at.tap.Since(u.namespace, u.written[at.name])
+	s.Writes = append(s.Writes, writes...)
+	u.written[at.name] += len(writes)
+}
+
+// collect what has been seen since the step before, and what is there now.
 func (u *universe) collect(ctx context.Context, at *side, s *contract.Step) error {
-	s.Writes, s.CloudRequests = at.tap.Since(u.namespace, u.written[at.name])
-	u.written[at.name] += len(s.Writes)
+	u.note(at, s)
 	if err := u.account(ctx, s); err != nil {
 		return err
 	}
+	_, s.CloudRequests = at.tap.Since(u.namespace, 0)
 	var err error
 	if u.lists && slices.Contains(listed, s.Name) {
 		if s.Items, err = itemsIn(ctx, at.config, u.namespace, u.own()); err != nil {

@@ -41,8 +41,8 @@ func (u *universe) clean(ctx context.Context) error {
 	}
 	wait := u.waitFor(u.subject)
 	done, err := u.take(ctx, u.source(),
-		planned{contract.Create, u.create(constants.GardenerOperationReconcile), u.ready, u.patience},
-		planned{contract.Reconcile, u.request(constants.GardenerOperationReconcile), u.ready, u.patience},
+		planned{contract.Create, u.create(constants.GardenerOperationReconcile), u.ready, wait},
+		planned{contract.Reconcile, u.request(constants.GardenerOperationReconcile), u.ready, wait},
 		planned{contract.Migrate, u.request(constants.GardenerOperationMigrate), u.migrated, wait},
 		planned{contract.AfterMigrate, nothing, nil, 0},
 		planned{contract.ReconcileAgain, u.request(constants.GardenerOperationReconcile), nil, 0},
@@ -52,8 +52,8 @@ func (u *universe) clean(ctx context.Context) error {
 	}
 	// The next two need no answer to go on: what is missing is a finding.
 	for _, p := range []planned{
-		{contract.MigrateAgain, u.request(constants.GardenerOperationMigrate), taken, u.patience},
-		{contract.DeleteSource, u.remove, gone, u.patience},
+		{contract.MigrateAgain, u.request(constants.GardenerOperationMigrate), taken, wait},
+		{contract.DeleteSource, u.remove, gone, wait},
 	} {
 		if _, err := u.step(ctx, u.source(), p.name, p.ask, p.answered, p.wait); err != nil {
 			return err
@@ -70,9 +70,9 @@ func (u *universe) onDestination(ctx context.Context) error {
 	}
 	done, err = u.take(ctx, u.destination(),
 		planned{contract.Restore, u.request(constants.GardenerOperationRestore), u.ready, u.waitFor(u.subject)},
-		planned{contract.RestoreAgain, u.request(constants.GardenerOperationRestore), u.ready, u.patience},
-		planned{contract.ReconcileAfter, u.request(constants.GardenerOperationReconcile), u.ready, u.patience},
-		planned{contract.Delete, u.remove, gone, u.patience},
+		planned{contract.RestoreAgain, u.request(constants.GardenerOperationRestore), u.ready, u.waitFor(u.subject)},
+		planned{contract.ReconcileAfter, u.request(constants.GardenerOperationReconcile), u.ready, u.waitFor(u.subject)},
+		planned{contract.Delete, u.remove, gone, u.waitFor(u.subject)},
 	)
 	if err != nil || done || u.walk.Step(contract.RestoreAgain) != nil {
 		return err
@@ -125,11 +125,11 @@ var walks = map[string]func(*universe, context.Context) error{
 	contract.Clean: (*universe).clean,
 	contract.Never: func(u *universe, ctx context.Context) error {
 		return u.onSource(ctx,
-			planned{contract.Migrate, u.create(constants.GardenerOperationMigrate), u.migrated, u.patience})
+			planned{contract.Migrate, u.create(constants.GardenerOperationMigrate), u.migrated, u.waitFor(u.subject)})
 	},
 	contract.Back: func(u *universe, ctx context.Context) error {
 		return u.onSource(ctx,
-			planned{contract.Create, u.create(constants.GardenerOperationReconcile), u.ready, u.patience},
+			planned{contract.Create, u.create(constants.GardenerOperationReconcile), u.ready, u.waitFor(u.subject)},
 			planned{contract.Migrate, u.request(constants.GardenerOperationMigrate), u.migrated, u.waitFor(u.subject)},
 			planned{contract.Restore, u.request(constants.GardenerOperationRestore), u.ready, u.waitFor(u.subject)})
 	},
@@ -140,7 +140,7 @@ var walks = map[string]func(*universe, context.Context) error{
 	contract.NoSeed: func(u *universe, ctx context.Context) error {
 		u.noSeed = true
 		return u.onSource(ctx,
-			planned{contract.Create, u.create(constants.GardenerOperationReconcile), u.ready, u.patience})
+			planned{contract.Create, u.create(constants.GardenerOperationReconcile), u.ready, u.waitFor(u.subject)})
 	},
 }
 

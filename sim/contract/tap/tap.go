@@ -33,12 +33,13 @@ type space struct {
 	gate     *Gate
 }
 
-// Gate lets a number of writes pass and refuses the next.
+// Gate lets a number of writes be carried out and refuses the next.
 type Gate struct {
 	tap     *Tap
 	passes  int
-	passed  int
-	refused int
+	passed  int // were carried out
+	inWork  int // may still be carried out or fail
+	refused int // since the last that failed
 }
 
 // New makes a tap that keeps nothing yet.
@@ -62,7 +63,7 @@ func (t *Tap) Since(namespace string, from int) (writes []contract.Write, toClou
 	return slices.Clone(s.writes[min(from, len(s.writes)):]), s.toCloud
 }
 
-// Limit lets a namespace that is watched have so many further writes.
+// Limit lets so many further writes of a namespace that is watched be carried out. A write that fails is none of them.
 func (t *Tap) Limit(namespace string, passes int) *Gate {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -80,27 +81,40 @@ func (t *Tap) Open() {
 	}
 }
 
-// Counts are how many writes have passed, and how many were refused.
+// Counts are how many writes were carried out, and how many were refused after the last of them.
 func (g *Gate) Counts() (passed, refused int) {
 	g.tap.mu.Lock()
 	defer g.tap.mu.Unlock()
+	if g.inWork > 0 { // those refused meanwhile may pass if it fails
+		return g.passed, 0
+	}
 	return g.passed, g.refused
 }
 
-// admit says whether a write may pass. Each that may is counted.
-func (t *Tap) admit(namespace string) bool {
+// admit says whether a write may pass. Its end must be reported.
+func (t *Tap) admit(namespace string) (may bool, end func(took bool)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.spaces[namespace]
 	if s == nil || s.gate == nil {
-		return true
+		return true, func(bool) {}
 	}
-	if s.gate.passed >= s.gate.passes {
-		s.gate.refused++
-		return false
+	g := s.gate
+	if g.passed+g.inWork >= g.passes {
+		g.refused++
+		return false, nil
 	}
-	s.gate.passed++
-	return true
+	g.inWork++
+	return true, func(took bool) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		g.inWork--
+		if took {
+			g.passed++
+		} else {
+			g.refused = 0
+		}
+	}
 }
 
 // keep what was written.
@@ -181,9 +195,11 @@ func (t ToCloud) serve(_ *requests.Active, x *requests.Exchange, next func(*requ
 
 // through lets a write pass and keeps it, or breaks it off.
 func (t *Tap) through(namespace string, w contract.Write, x *requests.Exchange, next func(*requests.Exchange)) {
-	if !t.admit(namespace) {
+	may, end := t.admit(namespace)
+	if !may {
 		panic(http.ErrAbortHandler) // ends the request without an answer, and no other of the connection
 	}
+	defer func() { end(w.Took) }()
 	answer := &heard{ResponseWriter: x.W}
 	next(&requests.Exchange{W: answer, R: x.R, Request: x.Request, Bare: x.Bare})
 	w.Took = answer.status >= http.StatusOK && answer.status < http.StatusMultipleChoices

@@ -118,3 +118,20 @@ func TestTap_Limit_RefusesFurtherWrites(t *testing.T) {
 		t.Error("a write is refused after the limit")
 	}
 }
+
+// The limit is of writes that were carried out: one that has failed leaves its place to the next.
+func TestTap_Limit_DoesNotCountFailedWrites(t *testing.T) {
+	t.Parallel()
+	on := tap.New()
+	on.Watch(namespace, "networks")
+	gate := on.Limit(namespace, 1)
+	for i, status := range []int{http.StatusConflict, http.StatusOK, http.StatusOK} {
+		aborted := through(t, tap.ToAPI{Tap: on}, request(http.MethodPatch, object, "{}"), status)
+		if want := i == 2; aborted != want {
+			t.Errorf("write %d is refused: %t, want %t", i, aborted, want)
+		}
+	}
+	if passed, refused := gate.Counts(); passed != 1 || refused != 1 {
+		t.Errorf("%d passed and %d were refused, want one of each", passed, refused)
+	}
+}
