@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -38,11 +37,8 @@ func brokenExtension(t *testing.T, does string) string {
 	t.Helper()
 	built(t)
 	folder := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", filepath.Join(folder, "vault"),
-		"./brokenextension")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if said, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the extension: %v\n%s", err, said)
+	if err := buildStatic(t, "./brokenextension", filepath.Join(folder, "vault")); err != nil {
+		t.Fatal(err)
 	}
 	file := filepath.Join(folder, "vault.yaml")
 	content := fmt.Sprintf(`apiVersion: transplant.dev/v1alpha1

@@ -29,11 +29,8 @@ func contractFile(t *testing.T, types []string) string {
 	t.Helper()
 	built(t)
 	folder := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", filepath.Join(folder, "program"),
-		"./contractextension")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if said, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the extension: %v\n%s", err, said)
+	if err := buildStatic(t, "./contractextension", filepath.Join(folder, "program")); err != nil {
+		t.Fatal(err)
 	}
 	text := `apiVersion: transplant.dev/v1alpha1
 kind: ExtensionDeployment

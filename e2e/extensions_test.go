@@ -52,14 +52,7 @@ func exampleFiles(t *testing.T, makeProgram func(path string) error) map[string]
 func builtExamples(t *testing.T) map[string]string {
 	t.Helper()
 	built(t)
-	return exampleFiles(t, func(path string) error {
-		build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", path, "./extensions")
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if said, err := build.CombinedOutput(); err != nil {
-			return fmt.Errorf("build the extensions: %w\n%s", err, said)
-		}
-		return nil
-	})
+	return exampleFiles(t, func(path string) error { return buildStatic(t, "./extensions", path) })
 }
 
 // inOrder are the files of all classes.

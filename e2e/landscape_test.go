@@ -43,6 +43,17 @@ func up(t *testing.T, flags ...string) *landscape {
 	return l
 }
 
+// buildStatic builds a program of this folder that needs no library of the machine.
+func buildStatic(t *testing.T, folder, file string) error {
+	t.Helper()
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", file, folder)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if said, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("build %s: %w\n%s", folder, err, said)
+	}
+	return nil
+}
+
 // built is the path of the program. With -short, the test is skipped.
 func built(t *testing.T) string {
 	t.Helper()

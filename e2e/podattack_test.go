@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -188,10 +187,8 @@ spec:
 func (p *podAttack) startPods(t *testing.T) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "attacker")
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", file, "./attacker")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if said, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the attacker: %v\n%s", err, said)
+	if err := buildStatic(t, "./attacker", file); err != nil {
+		t.Fatal(err)
 	}
 	p.run(t, "docker", "cp", file, p.node+":/attacker")
 	p.on(t, "b", "create", "namespace", elsewhere)

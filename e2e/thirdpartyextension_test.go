@@ -140,11 +140,8 @@ func acmeExtension(t *testing.T) string {
 	t.Helper()
 	built(t)
 	folder := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", filepath.Join(folder, "acme"),
-		"./acmeextension")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if said, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the extension: %v\n%s", err, said)
+	if err := buildStatic(t, "./acmeextension", filepath.Join(folder, "acme")); err != nil {
+		t.Fatal(err)
 	}
 	if err := os.CopyFS(filepath.Join(folder, "chart"), os.DirFS("acmeextension/chart")); err != nil {
 		t.Fatal(err)

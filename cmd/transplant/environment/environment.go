@@ -32,7 +32,6 @@ import (
 	simcloud "github.com/transplant-sim/transplant/sim/cloud"
 	"github.com/transplant-sim/transplant/sim/diagnosis"
 	"github.com/transplant-sim/transplant/sim/landscape"
-	"github.com/transplant-sim/transplant/sim/scenario/thirdparty"
 )
 
 // Settings are the periods of the product (docs/ownership.md#spec-9-4), as its flags want them.
@@ -310,56 +309,6 @@ func Seeds(l Landscape) []string {
 		}
 	}
 	return names
-}
-
-// ConfigureExtensionsAlone completes the options of an embedded landscape that is nothing but seeds with the
-// third-party extensions, and the cloud: no garden, no gardenlets, no reference provider.
-func (s *Environment) ConfigureExtensionsAlone(options *embedded.Options) {
-	s.Configure(options)
-	extras := options.Extras
-	options.Extras = func(l *embedded.Landscape) ([]embedded.Extra, error) {
-		all, err := extras(l)
-		return slices.DeleteFunc(all, func(e embedded.Extra) bool { return e.Name == nodesProgram }), err
-	}
-	options.WithoutGarden = true
-	options.AfterClusters = func(ctx context.Context, l *embedded.Landscape) error {
-		return s.watched(ctx, l, s.bringUpExtensions)
-	}
-}
-
-// bringUpExtensions brings on each seed what its extensions need, and starts them.
-func (s *Environment) bringUpExtensions(ctx context.Context, l Landscape) error {
-	group, groupCtx := errgroup.WithContext(ctx)
-	group.Go(func() error { return s.makeZones(groupCtx, l) })
-	for _, seed := range Seeds(l) {
-		group.Go(func() error {
-			observer, err := ObserverClient(l, seed)
-			if err != nil {
-				return err
-			}
-			registered, err := s.seedObject(l, seed)
-			if err != nil {
-				return err
-			}
-			definitions, err := thirdparty.Definitions(s.Extensions, registered)
-			if err != nil {
-				return err
-			}
-			if err := install(groupCtx, l, seed, observer, definitions); err != nil {
-				return err
-			}
-			for _, e := range s.Extensions {
-				if err := s.prepareExtension(groupCtx, observer, e, registered); err != nil {
-					return err
-				}
-			}
-			if err := s.startExtensions(groupCtx, l, observer, seed); err != nil {
-				return err
-			}
-			return awaitActors(groupCtx, observer, seed)
-		})
-	}
-	return group.Wait()
 }
 
 // watched brings something up. It ends as soon as one actor is not worth waiting for, and says which.

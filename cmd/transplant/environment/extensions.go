@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -256,4 +257,54 @@ func (s *Environment) kindImages() (made []docker.Image, local []string) {
 		}
 	}
 	return made, local
+}
+
+// ConfigureExtensionsAlone completes the options of an embedded landscape that is nothing but seeds with the
+// third-party extensions, and the cloud: no garden, no gardenlets, no reference provider.
+func (s *Environment) ConfigureExtensionsAlone(options *embedded.Options) {
+	s.Configure(options)
+	extras := options.Extras
+	options.Extras = func(l *embedded.Landscape) ([]embedded.Extra, error) {
+		all, err := extras(l)
+		return slices.DeleteFunc(all, func(e embedded.Extra) bool { return e.Name == nodesProgram }), err
+	}
+	options.WithoutGarden = true
+	options.AfterClusters = func(ctx context.Context, l *embedded.Landscape) error {
+		return s.watched(ctx, l, s.bringUpExtensions)
+	}
+}
+
+// bringUpExtensions brings on each seed what its extensions need, and starts them.
+func (s *Environment) bringUpExtensions(ctx context.Context, l Landscape) error {
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.makeZones(groupCtx, l) })
+	for _, seed := range Seeds(l) {
+		group.Go(func() error {
+			observer, err := ObserverClient(l, seed)
+			if err != nil {
+				return err
+			}
+			registered, err := s.seedObject(l, seed)
+			if err != nil {
+				return err
+			}
+			definitions, err := thirdparty.Definitions(s.Extensions, registered)
+			if err != nil {
+				return err
+			}
+			if err := install(groupCtx, l, seed, observer, definitions); err != nil {
+				return err
+			}
+			for _, e := range s.Extensions {
+				if err := s.prepareExtension(groupCtx, observer, e, registered); err != nil {
+					return err
+				}
+			}
+			if err := s.startExtensions(groupCtx, l, observer, seed); err != nil {
+				return err
+			}
+			return awaitActors(groupCtx, observer, seed)
+		})
+	}
+	return group.Wait()
 }

@@ -1,0 +1,176 @@
+package contract
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	gardenlet "github.com/transplant-sim/transplant/controllers/controlplane/contract"
+	"github.com/transplant-sim/transplant/sim/contract"
+)
+
+// create the object with a request.
+func (u *universe) create(operation string) request {
+	return func(ctx context.Context, at *side) (int64, error) {
+		object, err := u.object(operation)
+		if err != nil {
+			return 0, err
+		}
+		if err := at.client.Create(ctx, object, fieldOwner); err != nil {
+			return 0, fmt.Errorf("create the object: %w", err)
+		}
+		return numberOf(object)
+	}
+}
+
+// request an operation on the object as it is.
+func (u *universe) request(operation string) request {
+	return func(ctx context.Context, at *side) (int64, error) {
+		return u.patch(ctx, at, map[string]any{"metadata": map[string]any{"annotations": map[string]any{
+			constants.GardenerOperation: operation, constants.GardenerTimestamp: timestamp(),
+		}}}, "")
+	}
+}
+
+// nothing is asked for.
+func nothing(context.Context, *side) (int64, error) { return 0, nil }
+
+// remove the object.
+func (u *universe) remove(ctx context.Context, at *side) (int64, error) {
+	from, err := u.patch(ctx, at, map[string]any{"metadata": map[string]any{"annotations": map[string]any{
+		constants.ConfirmationDeletion: constants.LabelTrue, constants.GardenerTimestamp: timestamp(),
+	}}}, "")
+	if apierrors.IsNotFound(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	if err := at.client.Delete(ctx, u.empty()); client.IgnoreNotFound(err) != nil {
+		return 0, fmt.Errorf("delete the object: %w", err)
+	}
+	return from, nil
+}
+
+// handOver writes state and resources of the source, as a gardenlet does before it asks to restore.
+func (u *universe) handOver(ctx context.Context, at *side, saved contract.Snapshot) error {
+	status := map[string]any{}
+	if len(saved.State) > 0 {
+		status["state"] = saved.State
+	}
+	if len(saved.Resources) > 0 {
+		status["resources"] = saved.Resources
+	}
+	if len(status) == 0 {
+		return nil
+	}
+	_, err := u.patch(ctx, at, map[string]any{"status": status}, "status")
+	return err
+}
+
+// save the Secrets that move with the shoot: those with persist=true, and those that status.resources refers to.
+func (u *universe) save(ctx context.Context, at *side, is contract.Snapshot) error {
+	var references []struct {
+		ResourceRef struct{ Kind, Name string } `json:"resourceRef"`
+	}
+	if len(is.Resources) > 0 {
+		if err := json.Unmarshal(is.Resources, &references); err != nil {
+			return fmt.Errorf("read status.resources: %w", err)
+		}
+	}
+	secrets := &corev1.SecretList{}
+	if err := at.client.List(ctx, secrets, client.InNamespace(u.namespace)); err != nil {
+		return fmt.Errorf("list the Secrets: %w", err)
+	}
+	u.secrets = nil
+	for _, secret := range secrets.Items {
+		moves := secret.Labels[constants.Persist] == constants.LabelTrue
+		for _, reference := range references {
+			moves = moves || reference.ResourceRef.Kind == "Secret" && reference.ResourceRef.Name == secret.Name
+		}
+		if moves {
+			u.secrets = append(u.secrets, secret)
+		}
+	}
+	return nil
+}
+
+// carry the saved Secrets to the other seed.
+func (u *universe) carry(ctx context.Context, to *side) error {
+	for _, secret := range u.secrets {
+		moved := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: secret.Namespace, Name: secret.Name,
+			Labels: secret.Labels, Annotations: secret.Annotations}, Type: secret.Type, Data: secret.Data,
+			Immutable: secret.Immutable}
+		if err := to.client.Create(ctx, moved, fieldOwner); client.IgnoreAlreadyExists(err) != nil {
+			return fmt.Errorf("bring Secret %q to %s: %w", secret.Name, to.name, err)
+		}
+	}
+	return nil
+}
+
+func (u *universe) empty() *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(u.kind.GroupVersionKind())
+	object.SetNamespace(u.namespace)
+	object.SetName(objectName)
+	return object
+}
+
+func (u *universe) patch(ctx context.Context, at *side, change map[string]any, subresource string) (int64, error) {
+	content, err := json.Marshal(change)
+	if err != nil {
+		return 0, fmt.Errorf("encode a change: %w", err)
+	}
+	object, patch := u.empty(), client.RawPatch("application/merge-patch+json", content)
+	if subresource != "" {
+		err = at.client.SubResource(subresource).Patch(ctx, object, patch, fieldOwner)
+	} else {
+		err = at.client.Patch(ctx, object, patch, fieldOwner)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("change the object: %w", err)
+	}
+	return numberOf(object)
+}
+
+// ready is the wait of the gardenlet (docs/specification/extensions.md#spec-3-5).
+func (u *universe) ready(v version) error { return u.typed(v, gardenlet.Ready) }
+
+// migrated is its wait for a migration.
+func (u *universe) migrated(v version) error { return u.typed(v, gardenlet.Migrated) }
+
+func (u *universe) typed(v version, check func(extensionsv1alpha1.Object) error) error {
+	if v.gone {
+		return errors.New("the object is gone")
+	}
+	object := u.kind.New()
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(v.object.Object, object); err != nil {
+		return fmt.Errorf("read the object: %w", err)
+	}
+	return check(object)
+}
+
+// taken says that the request was taken off.
+func taken(v version) error {
+	if operation := v.object.GetAnnotations()[constants.GardenerOperation]; !v.gone && operation != "" {
+		return fmt.Errorf("the annotation %s is still there", operation)
+	}
+	return nil
+}
+
+func gone(v version) error {
+	if !v.gone {
+		return fmt.Errorf("it is still there, with finalizers %q", v.object.GetFinalizers())
+	}
+	return nil
+}
