@@ -92,6 +92,7 @@ func TestThirdPartyExtension_NeverComesUp_IsNamed(t *testing.T) {
 		}, "waiting for a leader that never comes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			scenario := filepath.Join(t.TempDir(), "unneeded.yaml")
 			if err := os.WriteFile(scenario, []byte(unneeded), 0o600); err != nil {
 				t.Fatal(err)

@@ -135,6 +135,7 @@ func TestExampleExtensions_AllAtOnce_Pass(t *testing.T) {
 	}
 	for _, file := range scenarios {
 		t.Run(filepath.Base(file), func(t *testing.T) {
+			t.Parallel()
 			for _, report := range runAll(t, inOrder(files), file, "--sample", "2") {
 				if report.Verdict != verdict.Passed || len(report.Extensions) != len(exampleClasses) {
 					t.Errorf("%s with %v, want Passed: %+v %v", report.Verdict, report.Extensions, report.Violations,
@@ -204,6 +205,7 @@ func TestExampleExtensions_PlantedBug_IsCaughtByItsPromise(t *testing.T) {
 			continue
 		}
 		t.Run(row.Class+" "+row.Bug, func(t *testing.T) {
+			t.Parallel()
 			files := builtExamples(t)
 			replace(t, files[row.Class], `name: PLANTED_BUG, value: ""`, `name: PLANTED_BUG, value: `+row.Bug)
 			file := ""

@@ -56,13 +56,13 @@ spec:
 func TestThirdPartyExtension_MovedWithItsShoot_IsJudged(t *testing.T) {
 	t.Parallel()
 	const planned = "../scenarios/migration/planned-migration.yaml"
-	file := acmeExtension(t)
 	t.Run("from its registration and its chart", func(t *testing.T) {
+		t.Parallel()
 		scenario := filepath.Join(t.TempDir(), "enabled.yaml")
 		if err := os.WriteFile(scenario, []byte(enabled), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		report, out := runWith(t, filepath.Join(filepath.Dir(file), "charted.yaml"), scenario)
+		report, out := runWith(t, filepath.Join(filepath.Dir(acmeExtension(t)), "charted.yaml"), scenario)
 		if report.Verdict != verdict.Passed {
 			t.Errorf("%s, want Passed: %+v %v", report.Verdict, report.Violations, report.Reasons)
 		}
@@ -73,16 +73,19 @@ func TestThirdPartyExtension_MovedWithItsShoot_IsJudged(t *testing.T) {
 		checkEnabled(t, record.Events)
 	})
 	t.Run("in order", func(t *testing.T) {
+		t.Parallel()
 		scenario := filepath.Join(t.TempDir(), "dying.yaml")
 		if err := os.WriteFile(scenario, []byte(dying), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		report, _ := runWith(t, file, scenario)
+		report, _ := runWith(t, acmeExtension(t), scenario)
 		if report.Verdict != verdict.Passed || strings.Join(report.Extensions, " ") != "acme" {
 			t.Errorf("%s with %v, want Passed: %+v %v", report.Verdict, report.Extensions, report.Violations, report.Reasons)
 		}
 	})
 	t.Run("with a planted bug", func(t *testing.T) {
+		t.Parallel()
+		file := acmeExtension(t)
 		replace(t, file, `name: FORGETFUL, value: "false"`, `name: FORGETFUL, value: "true"`)
 		report, _ := runWith(t, file, planned)
 		if report.Verdict != verdict.Failed {
