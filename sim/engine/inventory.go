@@ -24,6 +24,9 @@ type settleRule struct {
 	look func(context.Context, *timeline.Journal) error
 	// names what must not change from one look to the next.
 	names func([]timeline.Event) []string
+	// versions, if there are any, are of what names has: two looks that agree in both are enough, without the quiet time,
+	// for then nobody is at work.
+	versions func() []string
 	// quiet is for how long it must not change. Two looks have to agree in any case: one proves nothing, however late it
 	// comes.
 	quiet time.Duration
@@ -51,11 +54,18 @@ func (e *unsettledError) Error() string {
 func (s settleRule) settled(ctx context.Context, by clock.Clock, round time.Duration) (*timeline.Journal, error) {
 	began := by.Now()
 	var first, since time.Time // the first look in a row that succeeded, and the first that saw what the last one did
-	var before, changed []string
+	var before, changed, versionsBefore []string
 	for {
 		memory := timeline.NewJournal(clock.RealClock{}, nil)
 		err := s.look(ctx, memory)
-		now := s.names(memory.Events())
+		now, quiet := s.names(memory.Events()), s.quiet
+		if s.versions != nil {
+			versions := s.versions()
+			if slices.Equal(versionsBefore, versions) {
+				quiet = 0
+			}
+			versionsBefore = versions
+		}
 		switch {
 		case err != nil:
 			first = time.Time{}
@@ -64,7 +74,7 @@ func (s settleRule) settled(ctx context.Context, by clock.Clock, round time.Dura
 			}
 		case first.IsZero():
 			first, since, before = by.Now(), by.Now(), now
-		case slices.Equal(before, now) && by.Since(since) >= s.quiet:
+		case slices.Equal(before, now) && by.Since(since) >= quiet:
 			return memory, nil
 		case by.Since(first) >= s.changing:
 			return memory, &unsettledError{s.changing, append(difference(before, now), changed...)}
@@ -96,14 +106,19 @@ func difference(before, now []string) []string {
 	return changed
 }
 
+// writtenFor is for how many quiet times nothing may come or go if somebody writes all the time: a landscape that is
+// still starting makes something within that time.
+const writtenFor = 10
+
 // inventories of the landscape: what is there before the scenario, and at the end.
 type inventories struct{ *scope }
 
 // first are taken once every actor and extension is ready and nothing comes or goes any more: what belongs to the
 // landscape itself must not be taken for something that the scenario has left. Before the landscape's own actors make
 // something, they or whom they wait for write to the garden or a seed. So two looks between which nobody has written
-// are enough. A third-party extension may be silent before it makes something: then nothing may come or go for the
-// quiet time.
+// are enough. If somebody writes all the time, that is for the verdict to say: then nothing may come or go for
+// writtenFor quiet times. A third-party extension may be silent before it makes something: then nothing may come or go
+// for the quiet time.
 func (i inventories) first(ctx context.Context) error {
 	if i.Prepared != nil {
 		i.Prepared.record(i.Journal)
@@ -118,13 +133,11 @@ func (i inventories) first(ctx context.Context) error {
 			versions, err = i.take(ctx, timeline.Before, to)
 			return errors.Join(err, checkReadable(to.Events()), i.addGarden(ctx, versions))
 		},
-		names: func(events []timeline.Event) []string {
-			return slices.Sorted(slices.Values(append(lasting(events), versions.List()...)))
-		},
+		names: lasting, versions: func() []string { return versions.List() }, quiet: writtenFor * i.Patience.Quiet,
 		failing: i.Patience.SetUp, changing: i.Patience.SetUp,
 	}
 	if len(i.Scenario.Spec.Landscape.Extensions) > 0 {
-		rule.names, rule.quiet = lasting, i.Patience.Quiet
+		rule.versions, rule.quiet = nil, i.Patience.Quiet
 	}
 	memory, err := rule.settled(ctx, i.Clock, i.Patience.Round)
 	if err != nil {

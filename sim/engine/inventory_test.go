@@ -53,11 +53,12 @@ func TestSettled(t *testing.T) {
 	t.Parallel()
 	one, two, fails := []string{"acme"}, []string{"acme", "acme-helper"}, []string{"fail"}
 	for name, c := range map[string]struct {
-		looks [][]string
-		quiet time.Duration
-		want  int // looks
-		last  []string
-		err   string
+		looks    [][]string
+		versions [][]string // of these looks; nil for a rule without
+		quiet    time.Duration
+		want     int // looks
+		last     []string
+		err      string
 	}{
 		"TwoLooksAgree":          {looks: [][]string{one}, want: 2, last: one},
 		"QuietForAWhile":         {looks: [][]string{one}, quiet: 3 * time.Second, want: 4, last: one},
@@ -73,13 +74,28 @@ func TestSettled(t *testing.T) {
 			looks: append(alternating(20, one, two), one), want: 21, last: one,
 			err: "still changing after 20s: -process acme-helper on a; +process acme-helper on a",
 		},
+		"NobodyWrites": {looks: [][]string{one}, versions: [][]string{two}, quiet: time.Hour, want: 2, last: one},
+		"WrittenToAtFirst": {
+			looks: [][]string{one}, versions: [][]string{one, two}, quiet: time.Hour, want: 3, last: one,
+		},
+		"WrittenToAllTheTime": {
+			looks: [][]string{one}, versions: alternating(20, one, two), quiet: 3 * time.Second, want: 4, last: one,
+		},
+		"WrittenToAndChanging": {
+			looks: [][]string{one, two}, versions: [][]string{one, two}, quiet: time.Hour, want: 3, last: two,
+		},
 		"SettlesAtTheEnd": {looks: append(alternating(19, two, one), one), quiet: time.Second, want: 21, last: one},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			look, taken := scripted(c.looks...)
+			var versions func() []string
+			if c.versions != nil {
+				versions = func() []string { return c.versions[min(*taken, len(c.versions))-1] }
+			}
 			memory, err := settleRule{
-				look: look, names: lasting, quiet: c.quiet, failing: 10 * time.Second, changing: 20 * time.Second,
+				look: look, names: lasting, versions: versions, quiet: c.quiet, failing: 10 * time.Second,
+				changing: 20 * time.Second,
 			}.settled(t.Context(), &hurried{now: time.Now()}, time.Second)
 			if got := errorText(err); got != c.err || *taken != c.want {
 				t.Errorf("after %d looks: %q, want %d: %q", *taken, got, c.want, c.err)
