@@ -30,6 +30,8 @@ type Misfit struct {
 	Value any
 	// Remedy is what would be right.
 	Remedy string
+	// Meant is the value of a closed set that is likeliest meant; empty if there is none.
+	Meant string
 }
 
 func (m Misfit) String() string {

@@ -12,6 +12,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/fault"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/scenario"
+	"github.com/transplant-sim/transplant/sim/spelling"
 )
 
 // plan is what is to be run, and where.
@@ -130,8 +131,9 @@ func (r *runner) read(files []string, extensions []landscape.Extension) (scenari
 func (r *runner) fit(scenarios []*scenario.Scenario, from map[string]string) (Backend, error) {
 	backend, known := r.backends[r.backend]
 	if !known {
-		return nil, fmt.Errorf("find the backend %q: there are %s", r.backend,
-			strings.Join(slices.Sorted(maps.Keys(r.backends)), ", "))
+		names := slices.Sorted(maps.Keys(r.backends))
+		return nil, fmt.Errorf("find the backend %q: there are %s%s", r.backend, strings.Join(names, ", "),
+			spelling.Question(r.backend, names))
 	}
 	var errs []error
 	for _, s := range scenarios {

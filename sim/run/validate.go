@@ -2,10 +2,12 @@ package run
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -19,8 +21,9 @@ func NewValidateCommand(backends map[string]Backend, builtIn fs.FS) *cobra.Comma
 	command := &cobra.Command{
 		Use:   "validate [NAME|FILE]…",
 		Short: "Find mistakes in scenario files",
-		Long: `Find mistakes in scenario files, without starting anything. docs/steps.md lists every field that a
-scenario file may have.
+		Long: `Find mistakes in scenario files, without starting anything. It reports all mistakes of all files, but for
+those that may be mere consequences of others. docs/steps.md lists every field that a scenario file may
+have.
 
 ` + selection.Help + `
 
@@ -37,33 +40,8 @@ The exit code is 2 if there is a mistake.`,
   transplant validate -l tier=smoke --backend kind`,
 		Args: r.checkArguments,
 		RunE: func(command *cobra.Command, arguments []string) error {
-			files, err := r.selection.Files(arguments)
-			if err != nil {
-				return notRun{err}
-			}
-			var errs []error
-			noted := false
-			for _, file := range files {
-				p, err := r.accept(command.Context(), []string{file})
-				if err != nil {
-					errs = append(errs, err)
-					continue
-				}
-				if !noted { // all have the same extensions
-					r.extensions.WriteNotes(command.OutOrStdout(), p.read[0].Spec.Landscape.Extensions)
-					noted = true
-				}
-				warnings, err := r.warnings(p.read[0], file)
-				if err != nil {
-					return notRun{err}
-				}
-				if late := sayWarnings(command.OutOrStdout(), warnings); len(late) > 0 {
-					errs = append(errs, late)
-					continue
-				}
-				fmt.Fprintf(command.OutOrStdout(), "%s: scenario %s is fine\n", file, p.read[0].Metadata.Name)
-			}
-			if err := errors.Join(errs...); err != nil {
+			files, unfound := r.selection.Files(arguments)
+			if err := errors.Join(unfound, r.validate(command.Context(), command.OutOrStdout(), files)); err != nil {
 				return notRun{err}
 			}
 			return nil
@@ -74,6 +52,39 @@ The exit code is 2 if there is a mistake.`,
 }
 
 // sayWarnings, and give those back that are mistakes in a file.
+// validate each file by itself. The error has the mistakes of all, and each about flags once.
+func (r *runner) validate(ctx context.Context, out io.Writer, files []string) error {
+	var errs []error
+	noted := false
+	for _, file := range files {
+		p, err := r.accept(ctx, []string{file})
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if !noted { // all have the same extensions
+			r.extensions.WriteNotes(out, p.read[0].Spec.Landscape.Extensions)
+			noted = true
+		}
+		warnings, err := r.warnings(p.read[0], file)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if late := sayWarnings(out, warnings); len(late) > 0 {
+			errs = append(errs, late)
+			continue
+		}
+		fmt.Fprintf(out, "%s: scenario %s is fine\n", file, p.read[0].Metadata.Name)
+	}
+	said := map[string]bool{}
+	return errors.Join(slices.DeleteFunc(errs, func(err error) bool {
+		again := said[err.Error()]
+		said[err.Error()] = true
+		return again
+	})...)
+}
+
 func sayWarnings(to io.Writer, warnings []warning) (late scenario.Mistakes) {
 	for _, w := range warnings {
 		if w.late {

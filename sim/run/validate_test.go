@@ -91,6 +91,36 @@ func TestValidateSaysWhatIsFine(t *testing.T) {
 	}
 }
 
+// One pass finds the mistakes of all files, also where one is not found, and says what is wrong with a flag once.
+func TestValidate_ManyMistakes_AreAllReportedOnce(t *testing.T) {
+	t.Parallel()
+	one := scene(t, t.TempDir(), "one", empty,
+		"  steps: [{jump: {}}, {heal: x}, {migrate: {shoot: s, to: z}}]\n  alwais: []")
+	two := scene(t, t.TempDir(), "two", "{seeds: [{name: A}]}", "  steps: [{wait: {for: 1ms, because: of nothing}}]")
+	fine := scene(t, t.TempDir(), "fine", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]")
+	backends := map[string]Backend{"embedded": &small{t: t}}
+	out, err := asked(t, NewValidateCommand(backends, nil), one, "missing.yaml", two, "nowhere", fine,
+		"--scenarios="+t.TempDir())
+	if err == nil || !strings.Contains(out, "scenario fine is fine") {
+		t.Fatalf("%v, said %q", err, out)
+	}
+	wants := []string{`there is no scenario "nowhere"`, one + ":8:12: spec.steps[0].jump: unknown field",
+		one + ":8:52: spec.steps[2].migrate.shoot: Invalid value: \"s\"", one + ":8:59: spec.steps[2].migrate.to: Uns",
+		one + `:9:3: spec.alwais: unknown field; did you mean "always"?`, "missing.yaml",
+		two + ":7:30: spec.landscape.seeds[0].name: Invalid value"}
+	lines := strings.Split(err.Error(), "\n")
+	for i, want := range wants {
+		if len(lines) != len(wants) || !strings.Contains(lines[i], want) {
+			t.Fatalf("got\n%v\nwant lines with\n%s", err, strings.Join(wants, "\n"))
+		}
+	}
+	_, err = asked(t, NewValidateCommand(backends, nil), fine, two, fine, "--backend=embeded")
+	const want = `find the backend "embeded": there are embedded; did you mean "embedded"?`
+	if err == nil || strings.Count(err.Error(), want) != 1 || strings.Count(err.Error(), "\n") != 1 {
+		t.Errorf("a wrong backend: got\n%v\nwant once\n%s", err, want)
+	}
+}
+
 // Of a sweep, plan prints the points that a run has. Each is a scenario of its own.
 func TestPlanPrintsThePointsOfASweep(t *testing.T) {
 	t.Parallel()

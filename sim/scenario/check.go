@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,8 +34,9 @@ const (
 // reserved names of targets that are no seeds.
 var reserved = []string{landscape.Garden, "cloud", "shoots"}
 
-// Check finds everything that is wrong with a scenario whose defaults are filled in, before anything is started.
-func (s *Scenario) Check() field.ErrorList {
+// Check finds everything that is wrong with a scenario whose defaults are filled in, before anything is started. Of a
+// file that could not be read in all its parts, it finds what is wrong whatever stands in those.
+func (s *Scenario) Check(unread Unread) field.ErrorList {
 	spec := field.NewPath("spec")
 	errs := checkHead(s.APIVersion, s.Kind, Kind, s.Metadata.Name, validation.DNS1123LabelMaxLength)
 	for _, key := range slices.Sorted(maps.Keys(s.Metadata.Labels)) {
@@ -48,14 +50,14 @@ func (s *Scenario) Check() field.ErrorList {
 		unfit = append(unfit, check(spec.Child("landscape"), s.Spec.Landscape)...)
 	}
 	errs = append(errs, unfit...)
-	if len(unfit) == 0 { // else the steps' mistakes are mere consequences
-		errs = append(errs, s.checkSteps(spec.Child("steps"))...)
+	if s.namesAreKnown(unread, unfit) { // else the steps' mistakes are mere consequences
+		errs = append(errs, s.checkSteps(spec.Child("steps"), unread, len(unfit) > 0)...)
 	}
 	errs = append(errs, s.checkSweep(spec.Child("sweep"))...)
-	errs = append(errs, s.checkAlways(spec.Child("always"), len(errs) == 0)...)
+	errs = append(errs, s.checkAlways(spec.Child("always"), len(errs) == 0 && !unread.in(""))...)
 	errs = append(errs, s.checkMeasure(spec.Child("measure"))...)
-	if len(errs) > 0 { // what is contradicted may be a consequence
-		return errs
+	if len(errs) > 0 || unread.in("") { // what is contradicted may be a consequence
+		return slices.DeleteFunc(errs, unread.explains)
 	}
 	for _, f := range s.contradictions() {
 		if f.grade == never {
@@ -244,14 +246,29 @@ func checkSettings(path *field.Path, l landscape.Landscape) field.ErrorList {
 	return errs
 }
 
-func (s *Scenario) checkSteps(path *field.Path) field.ErrorList {
+// namesAreKnown says whether the seeds and shoots have the names by which steps refer to them.
+func (s *Scenario) namesAreKnown(unread Unread, unfit field.ErrorList) bool {
+	seeds, shoots := "spec.landscape.seeds", "spec.landscape.shoots"
+	return !unread.lacks(seeds) && !unread.lacks(shoots) && !slices.Contains(s.Spec.Landscape.SeedNames(), "") &&
+		!slices.Contains(s.Spec.Landscape.ShootNames(), "") &&
+		!slices.ContainsFunc(unfit, func(problem *field.Error) bool {
+			return problem.Field == seeds || problem.Field == shoots || strings.HasSuffix(problem.Field, ".name")
+		})
+}
+
+// checkSteps that could be read. If others could not, or the landscape has mistakes, nothing is refused for what steps
+// before it have done or left undone.
+func (s *Scenario) checkSteps(path *field.Path, unread Unread, unfit bool) field.ErrorList {
 	var errs field.ErrorList
-	if len(s.Spec.Steps) == 0 {
+	if len(s.Spec.Steps) == 0 && !unread.lacks(path.String()) {
 		errs = append(errs, field.Required(path, "a scenario in which nothing happens proves nothing"))
 	}
 	state := step.NewState(s.Spec.Landscape, s.Spec.Steps)
+	state.Unsure = unfit || unread.in("spec.landscape") || unread.in(path.String())
 	for i := range s.Spec.Steps {
-		errs = append(errs, s.Spec.Steps[i].Check(path.Index(i), state)...)
+		if at := path.Index(i); !unread.in(at.String()) {
+			errs = append(errs, s.Spec.Steps[i].Check(at, state)...)
+		}
 	}
 	return append(errs, state.End()...)
 }

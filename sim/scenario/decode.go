@@ -167,7 +167,7 @@ func (d *decoder) foreign(node *yaml.Node, into reflect.Value, path string) {
 		for _, m := range misfits {
 			at := d.placeOf(join(path, m.Path))
 			d.mistakes = append(d.mistakes, Mistake{Line: at.line, Column: at.column, Field: join(path, m.Path),
-				Message: m.String()})
+				Message: m.String(), Meant: m.Meant})
 		}
 	} else if err != nil {
 		d.fail(node, path, "%v", err)

@@ -59,7 +59,12 @@ func ParseExtension(path string) (landscape.Extension, error) {
 		return landscape.Extension{}, fmt.Errorf("read the extension: %w", err)
 	}
 	e := &ExtensionDeployment{}
-	err = parse(path, content, e, func() field.ErrorList { return e.check(filepath.Dir(path)) })
+	err = parse(path, content, e, func(unread Unread) field.ErrorList {
+		if unread.in("") {
+			return nil
+		}
+		return e.check(filepath.Dir(path))
+	})
 	if len(e.registered) > 0 {
 		err = errors.Join(e.registered, err)
 	}
@@ -82,7 +87,7 @@ func parseRegistration(path string) (landscape.Extension, error) {
 	problems := e.check(filepath.Dir(path))
 	mistakes = e.registered
 	for _, problem := range problems {
-		mistakes = append(mistakes, registrationMistakeIn(path, problem.Field, message(problem)))
+		mistakes = append(mistakes, registrationMistakeOf(path, problem))
 	}
 	for i := range mistakes {
 		mistakes[i].File = path // as it was given
@@ -102,8 +107,7 @@ func (e *ExtensionDeployment) check(folder string) field.ErrorList {
 	if !registered || len(e.Spec.Resources) > 0 || len(e.registered) == 0 { // else they could not be read
 		for _, problem := range checkResources(spec, e.Spec, registered) {
 			if registered && strings.HasPrefix(problem.Field, spec.Child("resources").String()) {
-				e.registered = append(e.registered,
-					registrationMistakeIn(e.Spec.ResourcesFile, problem.Field, message(problem)))
+				e.registered = append(e.registered, registrationMistakeOf(e.Spec.ResourcesFile, problem))
 			} else {
 				errs = append(errs, problem)
 			}

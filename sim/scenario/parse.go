@@ -9,7 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -17,6 +19,7 @@ import (
 
 	"github.com/transplant-sim/transplant/api/userfile"
 	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/spelling"
 )
 
 // maxSize of a scenario file in bytes.
@@ -44,10 +47,10 @@ func readFile(path string, most int64) ([]byte, error) {
 // Mistakes. The landscape has these extensions beside the reference provider.
 func Parse(file string, content []byte, extensions ...landscape.Extension) (*Scenario, error) {
 	s := &Scenario{}
-	err := parse(file, content, s, func() field.ErrorList {
+	err := parse(file, content, s, func(unread Unread) field.ErrorList {
 		s.Default()
 		s.Spec.Landscape.Extensions = extensions
-		return s.Check()
+		return s.Check(unread)
 	})
 	if err != nil {
 		return nil, err
@@ -56,7 +59,7 @@ func Parse(file string, content []byte, extensions ...landscape.Extension) (*Sce
 }
 
 // parse the one object of a file, and check it. The error, if there is one, is Mistakes.
-func parse(file string, content []byte, into any, check func() field.ErrorList) error {
+func parse(file string, content []byte, into any, check func(Unread) field.ErrorList) error {
 	mistakes := find(content, into, check)
 	if len(mistakes) == 0 {
 		return nil
@@ -67,7 +70,7 @@ func parse(file string, content []byte, into any, check func() field.ErrorList) 
 	return mistakes.sorted()
 }
 
-func find(content []byte, into any, check func() field.ErrorList) Mistakes {
+func find(content []byte, into any, check func(Unread) field.ErrorList) Mistakes {
 	object := reflect.ValueOf(into).Elem()
 	if len(content) > maxSize {
 		return Mistakes{{Line: 1, Message: fmt.Sprintf("is larger than %d bytes; a %s is a page", maxSize, called(object))}}
@@ -78,13 +81,8 @@ func find(content []byte, into any, check func() field.ErrorList) Mistakes {
 	}
 	d := &decoder{places: map[string]place{}}
 	d.decode(root, object, "")
-	if len(d.mistakes) > 0 {
-		return d.mistakes
-	}
-	for _, problem := range check() {
-		at := d.placeOf(problem.Field)
-		d.mistakes = append(d.mistakes, Mistake{Line: at.line, Column: at.column, Field: problem.Field,
-			Message: message(problem)})
+	for _, problem := range check(d.unread()) {
+		d.mistakes = append(d.mistakes, d.mistakeOf(problem))
 	}
 	for _, large := range d.large {
 		if !slices.ContainsFunc(d.mistakes, func(m Mistake) bool { return m.Field == large.Field }) {
@@ -156,4 +154,30 @@ func (d *decoder) placeOf(path string) place {
 	}
 }
 
-func message(problem *field.Error) string { return problem.ErrorBody() }
+// mistakeOf a problem, at its place in the file.
+func (d *decoder) mistakeOf(problem *field.Error) Mistake {
+	at := d.placeOf(problem.Field)
+	return Mistake{Line: at.line, Column: at.column, Field: problem.Field, Message: problem.ErrorBody(),
+		Meant: meant(problem)}
+}
+
+// inCall is the name in a condition such as shoot('alpha').
+var inCall = regexp.MustCompile(`^\w+\('(.*)'\)$`)
+
+// meant is the value of a closed set that is likeliest meant by a wrong one; empty if none is near.
+func meant(problem *field.Error) string {
+	if problem.Type != field.ErrorTypeNotSupported {
+		return ""
+	}
+	var known []string
+	for rest := problem.Detail; strings.Contains(rest, `"`); {
+		rest = rest[strings.Index(rest, `"`):]
+		quoted, err := strconv.QuotedPrefix(rest)
+		if err != nil {
+			return ""
+		}
+		value, _ := strconv.Unquote(quoted)
+		known, rest = append(known, value), rest[len(quoted):]
+	}
+	return spelling.Likeliest(inCall.ReplaceAllString(fmt.Sprint(problem.BadValue), "$1"), known)
+}

@@ -125,9 +125,9 @@ func readRegistration(file string, ownChart bool) (registration, Mistakes) {
 	mistakes, registered := Mistakes{}, 0
 	add := func(d registeredDocument, errs field.ErrorList) {
 		for _, problem := range errs {
-			at := d.places.placeOf(problem.Field)
-			mistakes = append(mistakes, Mistake{File: file, Line: at.line, Column: at.column, Field: problem.Field,
-				Message: message(problem)})
+			mistake := d.places.mistakeOf(problem)
+			mistake.File = file
+			mistakes = append(mistakes, mistake)
 		}
 	}
 	var deployments []registeredDocument
@@ -250,6 +250,12 @@ func checkRegistered(versions string, d registeredDocument, object any) field.Er
 		return field.ErrorList{field.NotSupported(field.NewPath("apiVersion"), given, supported)}
 	}
 	return fit.Check(nil, d.fields, object)
+}
+
+func registrationMistakeOf(file string, problem *field.Error) Mistake {
+	m := registrationMistakeIn(file, problem.Field, problem.ErrorBody())
+	m.Meant = meant(problem)
+	return m
 }
 
 // registrationMistakeIn is a mistake about a ControllerRegistration that shows only when it is to run.

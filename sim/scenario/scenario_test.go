@@ -840,6 +840,78 @@ func TestCheck_FaultsWhileAClusterIsDown(t *testing.T) {
 	const (
 		lost   = "fault: {name: fire, loseCluster: {cluster: a}}"
 		frozen = "fault: {name: fire, freezeCluster: {cluster: a}}"
+// Mistakes in several parts of a file are reported together. What may be the consequence of another is not.
+func TestMistakes_InSeveralParts_AreReportedTogether(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		replace []string // old, new, …
+		want    []string // beginnings
+	}{
+		"fields of all parts": {
+			[]string{"name: right", "name: Right", "why: it is", "whi: it is", "hibernated", "hibernatd", "to: b", "to: c",
+				"writesPer", "writePer", "[SingleWriter]", "[SingleReader]", "rpo:", "rto: {max: soon}, rpo:"},
+			[]string{`f:4: metadata.name: Invalid value: "Right"`, `f:6: spec.whi: unknown field; did you mean "why"?`,
+				`f:11: spec.landscape.shoots[1].hibernatd: unknown field; did you mean "hibernated"?`,
+				"f:14: spec.steps[0].load.writePerSecond: unknown field",
+				`f:15: spec.steps[1].migrate.to: Unsupported value: "c": supported values: "a", "b"`,
+				`f:20: spec.always[0]: Unsupported value: "SingleReader": `,
+				`f:21: spec.measure.rto.max: is "soon"; must be a duration`},
+		},
+		"a fault that cannot be read, and its heal": {
+			[]string{"target: garden", "targt: garden", "within: 60s", "within: 60"},
+			[]string{"f:16: spec.steps[2].fault.cut.targt: unknown field", `f:17: spec.steps[3].expect.within: is "60"`},
+		},
+		"a create that cannot be read": {
+			[]string{"create: {shoot", "create: {shot", "heal: cut", "load: {shoot: later, writesPerSecond: 1}"},
+			[]string{"f:19: spec.steps[5].create.shot: unknown field"},
+		},
+		"names of seeds": {
+			[]string{"{name: b}]", "{nam: b}]", "SingleWriter", "SingleWritter", "kind: Scenario", "kind: Scenarios"},
+			[]string{`f:2: kind: Unsupported value: "Scenarios": supported values: "Scenario"; did you mean "Scenario"?`,
+				`f:8: spec.landscape.seeds[1].nam: unknown field`, `f:20: spec.always[0]: Unsupported value: "SingleWritter"`},
+		},
+		"the list of shoots": {
+			[]string{"shoots:", "shots:", "rpo: {max: 2s}", "lostWrites: {max: 100001}"},
+			[]string{"f:9: spec.landscape.shots: unknown field", "f:21: spec.measure.lostWrites.max: Invalid value: 100001"},
+		},
+		"the landscape and the steps": {
+			[]string{"shoots:", "settings: {dnsTTL: 1500ms}\n    shoots:", "migrate: {shoot: alpha", "migrate: {shoot: alfa",
+				"workers: 3", "workers: 101"},
+			[]string{`f:9: spec.landscape.settings.dnsTTL: Invalid value`, `f:11: spec.landscape.shoots[0].workers: Invalid`,
+				`f:16: spec.steps[1].migrate.shoot: Unsupported value: "alfa": supported values: "alpha", "sleepy", "later"; ` +
+					`did you mean "alpha"?`},
+		},
+		"the steps as a whole, and their sweep": {
+			[]string{"steps:", "step:", "measure:", "sweep: [{fault: cut, upTo: 1}]\n  measur:"},
+			[]string{`f:13: spec.step: unknown field; did you mean "steps"?`, "f:22: spec.measur: unknown"},
+		},
+		"a step of two verbs, and what follows": {
+			[]string{"- fault: {name: cut,", "- heal: x\n    fault: {name: cut,"},
+			[]string{`f:16: spec.steps[2]: Invalid value: "fault, heal"`},
+		},
+		"a condition": {
+			[]string{"shoot('alpha').seed", "shoot('alpa').seed"},
+			[]string{`f:17: spec.steps[3].expect.that: Unsupported value: "shoot('alpa')": supported values: "alpha", ` +
+				`"sleepy", "later"; did you mean "alpha"?`},
+		},
+		"a kind of Chaos Mesh": {
+			[]string{cutOfRight, chaosOf("PodChoas", "")},
+			[]string{`f:16: spec.steps[2].fault.chaos.object.kind: is "PodChoas"; must be HTTPChaos, NetworkChaos or ` +
+				`PodChaos; did you mean "PodChaos"?`},
+		},
+	} {
+		_, err := scenario.Parse("f", []byte(strings.NewReplacer(c.replace...).Replace(right)))
+		if err == nil {
+			t.Errorf("%s: is accepted", name)
+			continue
+		}
+		got := strings.Split(withoutColumns.ReplaceAllString(err.Error(), "$1"), "\n")
+		if !slices.EqualFunc(got, c.want, strings.HasPrefix) {
+			t.Errorf("%s: got\n%v\nwant\n%s", name, err, strings.Join(c.want, "\n"))
+		}
+	}
+}
+
 		gone   = "fault: {name: fire, loseCluster: {cluster: garden}}"
 		cut    = "fault: {name: cut, cut: {actor: gardenlet-a, target: garden}}"
 		killed = "fault: {name: x, kill: {actor: gardenlet-a, restartDelay: 1h}}"

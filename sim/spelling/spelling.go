@@ -24,6 +24,14 @@ func Suggest(wrong string, known []string) string {
 	return all
 }
 
+// Question asks for the likeliest of the names at the end of a sentence; it is empty if none is near.
+func Question(wrong string, known []string) string {
+	if best := Likeliest(wrong, known); best != "" {
+		return fmt.Sprintf("; did you mean %q?", best)
+	}
+	return ""
+}
+
 // Almost is the name that an unknown one is for certain, since at most a fifth of the letters is wrong: it is for names
 // beside which there may be others, which must not be taken for these.
 func Almost(wrong string, known []string) string { return Nearest(wrong, known, max(1, len(wrong)/5)) }

@@ -43,7 +43,7 @@ func (c *Create) Check(path *field.Path, state *dryrun.State) field.ErrorList {
 		absent := func(shoot *dryrun.Shoot) bool { return !shoot.Exists }
 		return append(errs, state.NoSuch(path.Child("shoot"), c.Shoot, absent))
 	}
-	if shoot.Exists {
+	if shoot.Exists && !state.Unsure {
 		errs = append(errs, field.Invalid(path.Child("shoot"), c.Shoot, "exists already at this step"))
 	}
 	wanted, _ := state.Landscape.Shoot(c.Shoot)

@@ -96,6 +96,8 @@ func (h *Heal) String() string { return "heal " + string(*h) }
 func (h *Heal) Check(path *field.Path, state *dryrun.State) field.ErrorList {
 	healed, known := state.Faults[string(*h)]
 	switch {
+	case state.Unsure:
+		return nil
 	case len(state.Faults) == 0:
 		return field.ErrorList{field.Invalid(path, string(*h), "no fault stands before this step: there is nothing to heal")}
 	case !known:

@@ -98,10 +98,12 @@ func Later(steps []Spec) map[string]bool {
 func (s *Spec) Check(path *field.Path, state *dryrun.State) field.ErrorList {
 	switch given, steps := choice.Given[Step](s); len(given) {
 	case 0:
+		state.Unsure = true // it may be any
 		return field.ErrorList{field.Required(path, "exactly one step must be given: "+strings.Join(Verbs(), ", "))}
 	case 1:
 		return steps[0].Check(path.Child(given[0]), state)
 	default:
+		state.Unsure = true
 		return field.ErrorList{field.Invalid(path, strings.Join(given, ", "),
 			`an item of steps is one step: begin a line with "- " for each`)}
 	}

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/transplant-sim/transplant/sim/fit"
+	"github.com/transplant-sim/transplant/sim/spelling"
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
@@ -42,7 +43,8 @@ func (e *Experiment) UnmarshalJSON(data []byte) error {
 	}
 	kind, known := v1alpha1.AllKinds()[head.Kind]
 	if !known {
-		return fit.Misfits{{Path: "kind", Value: head.Kind, Remedy: "must be " + alternatives(Kinds())}}
+		return fit.Misfits{{Path: "kind", Value: head.Kind, Remedy: "must be " + alternatives(Kinds()),
+			Meant: spelling.Likeliest(head.Kind, Kinds())}}
 	}
 	object := kind.SpawnObject()
 	var plain any

@@ -57,17 +57,14 @@ func (s *Scenarios) Check(command string, arguments []string) error {
 	return nil
 }
 
-// Files are the paths of Entries.
+// Files are the paths of Entries, also beside an error.
 func (s *Scenarios) Files(arguments []string) ([]string, error) {
 	entries, err := s.Entries(arguments)
-	if err != nil {
-		return nil, err
-	}
 	files := make([]string, len(entries))
 	for i, e := range entries {
 		files[i] = e.Path
 	}
-	return files, nil
+	return files, err
 }
 
 // Complete names of scenarios for a shell, each with its why; files are completed, too.
@@ -87,20 +84,20 @@ func (s *Scenarios) Complete(_ *cobra.Command, given []string, _ string) ([]cobr
 }
 
 // Entries are those that are meant by the arguments, in their order, or else all, by their names; of
-// both, those whose labels match.
+// both, those whose labels match. Beside an error there are those that were found.
 func (s *Scenarios) Entries(arguments []string) ([]catalogue.Entry, error) {
 	selector, err := labels.Parse(s.Selector)
 	if err != nil {
 		return nil, fmt.Errorf("--selector %q: %w", s.Selector, err)
 	}
 	entries, err := s.entries(arguments)
-	if err != nil || s.Selector == "" {
+	if s.Selector == "" {
 		return entries, err
 	}
 	entries = catalogue.Filter(entries, selector)
 	switch {
-	case len(entries) > 0:
-		return entries, nil
+	case err != nil, len(entries) > 0:
+		return entries, err
 	case len(arguments) > 0:
 		return nil, fmt.Errorf("--selector %q: none of the scenarios that are given has such labels", s.Selector)
 	}
@@ -120,7 +117,11 @@ func (s *Scenarios) entries(arguments []string) ([]catalogue.Entry, error) {
 	var errs []error
 	for _, argument := range arguments {
 		found, err := s.find(argument)
-		entries, errs = append(entries, found), append(errs, err)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		entries = append(entries, found)
 	}
 	return entries, errors.Join(errs...)
 }

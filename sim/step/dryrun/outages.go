@@ -57,6 +57,9 @@ func (i ineffective) mistake() *field.Error {
 
 // Inject carries the state on over a fault of this name that begins at this step, and finds what is not there for it.
 func (s *State) Inject(path *field.Path, name string, f fault.Fault) field.ErrorList {
+	if s.Unsure {
+		return nil
+	}
 	var errs field.ErrorList
 	traits := f.Traits()
 	if o, is := s.outageOf(traits.Place.On(s.Landscape)); is && (o.lost || !traits.ReachesFrozen()) {
@@ -90,7 +93,7 @@ func (s *State) outageOf(cluster string) (found outage, is bool) {
 
 // Garden finds what keeps the garden from answering at this place.
 func (s *State) Garden(path *field.Path) field.ErrorList {
-	if o, is := s.outageOf(landscape.Garden); is {
+	if o, is := s.outageOf(landscape.Garden); is && !s.Unsure {
 		return field.ErrorList{field.Forbidden(path, o.String()+": heal it before")}
 	}
 	return nil
@@ -99,6 +102,9 @@ func (s *State) Garden(path *field.Path) field.ErrorList {
 // Heal carries the state on over the heal of a fault, and finds what it would wait for in vain. A fault that could hit
 // nothing until it is healed is a mistake.
 func (s *State) Heal(path *field.Path, name string) (errs field.ErrorList) {
+	if s.Unsure {
+		return nil
+	}
 	s.outages = slices.DeleteFunc(s.outages, func(o outage) bool { return o.fault == name })
 	s.ineffective = slices.DeleteFunc(s.ineffective, func(i ineffective) bool {
 		_, still := s.outageOf(i.outage.cluster)

@@ -16,6 +16,9 @@ type State struct {
 	Shoots    map[string]*Shoot
 	// Faults are those injected so far, by name; true once healed.
 	Faults map[string]bool
+	// Unsure says that there are steps, or parts of the landscape, of which nobody knows what they do to the state: then
+	// nothing is refused for what is there or not at a step.
+	Unsure bool
 
 	begun       []begun
 	outages     []outage
@@ -67,7 +70,9 @@ func answers(shoot *Shoot) bool { return shoot.Leaving || Awake(shoot) }
 // NoSuch refuses the name of a shoot that the landscape does not have. It lists those that would fit here.
 func (s *State) NoSuch(path *field.Path, name string, fits func(*Shoot) bool) *field.Error {
 	names := s.Landscape.ShootNames()
-	return NoneOf(path, name, slices.DeleteFunc(names, func(known string) bool { return !fits(s.Shoots[known]) }))
+	return NoneOf(path, name, slices.DeleteFunc(names, func(known string) bool {
+		return !s.Unsure && !fits(s.Shoots[known])
+	}))
 }
 
 // NoneOf refuses a name that is none of these.
@@ -79,12 +84,15 @@ func NoneOf(path *field.Path, name string, fitting []string) *field.Error {
 	return field.NotSupported(path, name, fitting)
 }
 
-// Shoot finds a shoot that must exist at this place. Where it is not known, those are listed that fit.
+// Shoot finds a shoot that must exist at this place; none if the state is unsure. Where it is not known, those are
+// listed that fit.
 func (s *State) Shoot(path *field.Path, name string, fits func(*Shoot) bool) (*Shoot, field.ErrorList) {
 	shoot, known := s.Shoots[name]
 	switch {
 	case !known:
 		return nil, field.ErrorList{s.NoSuch(path, name, fits)}
+	case s.Unsure:
+		return nil, nil
 	case !shoot.Exists:
 		return nil, field.ErrorList{field.Invalid(path, name,
 			"does not exist at this step: create it before, or leave its create step out")}
