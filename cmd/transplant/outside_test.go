@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -86,6 +87,13 @@ func TestOutside_CommandsThatStartNothing_NeedNoCheckout(t *testing.T) {
 	}
 	if entries, err := os.ReadDir("."); err != nil || len(entries) != 4 {
 		t.Errorf("want boards, mine.yaml, its schema and scenarios alone, got %v, %v", entries, err)
+	}
+	mine, err := os.ReadFile("mine.yaml")
+	_, schema, _ := strings.Cut(strings.SplitN(string(mine), "\n", 2)[0], "# yaml-language-server: $schema=")
+	written, unread := os.ReadFile(schema)
+	if printed, unprinted := say(t, "schema", "scenario"); errors.Join(err, unread, unprinted) != nil ||
+		string(written) != printed {
+		t.Errorf("mine.yaml names the schema %q: %v", schema, errors.Join(err, unread, unprinted))
 	}
 	if found, err := filepath.Glob("boards/grafana/*.json"); err != nil || len(found) < 4 {
 		t.Errorf("the dashboards are %v, %v", found, err)

@@ -89,12 +89,18 @@ func TestTheCatalogueIsFine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if first, _, _ := strings.Cut(string(content), "\n"); first != forEditors {
+			t.Errorf("%s begins with %q, want %q", file, first, forEditors)
+		}
 		if counted := countedEpoch.Find(content); counted != nil {
 			t.Errorf("%s: %q is true only in a landscape without an earlier run: epochs go on where a shoot of "+
 				"that name was", file, counted)
 		}
 	}
 }
+
+// forEditors is the first line of each file: where the schema is, which TestTheSchemaIsUpToDate reads there.
+const forEditors = "# yaml-language-server: $schema=../scenario.schema.json"
 
 // A file that lies elsewhere is in no tier, and nobody runs it. A folder is a purpose that several scenarios share.
 func TestCatalogue_Files_LieInFoldersByPurpose(t *testing.T) {
@@ -834,12 +840,6 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// A fault needs what it is to harm. It may wait for its moment, or hit once the cluster is back.
-func TestCheck_FaultsWhileAClusterIsDown(t *testing.T) {
-	t.Parallel()
-	const (
-		lost   = "fault: {name: fire, loseCluster: {cluster: a}}"
-		frozen = "fault: {name: fire, freezeCluster: {cluster: a}}"
 // Mistakes in several parts of a file are reported together. What may be the consequence of another is not.
 func TestMistakes_InSeveralParts_AreReportedTogether(t *testing.T) {
 	t.Parallel()
@@ -912,6 +912,12 @@ func TestMistakes_InSeveralParts_AreReportedTogether(t *testing.T) {
 	}
 }
 
+// A fault needs what it is to harm. It may wait for its moment, or hit once the cluster is back.
+func TestCheck_FaultsWhileAClusterIsDown(t *testing.T) {
+	t.Parallel()
+	const (
+		lost   = "fault: {name: fire, loseCluster: {cluster: a}}"
+		frozen = "fault: {name: fire, freezeCluster: {cluster: a}}"
 		gone   = "fault: {name: fire, loseCluster: {cluster: garden}}"
 		cut    = "fault: {name: cut, cut: {actor: gardenlet-a, target: garden}}"
 		killed = "fault: {name: x, kill: {actor: gardenlet-a, restartDelay: 1h}}"

@@ -105,7 +105,9 @@ func newShow(builtIn fs.FS) *cobra.Command {
 	command := &cobra.Command{
 		Use: "show NAME", Short: "Print the file of a scenario",
 		Long: `Print the file of a scenario as it stands, to copy from. "transplant plan" prints it with every default
-filled in.`,
+filled in.
+
+Its first line names a schema for editors, in the folder above. "transplant schema scenario" prints that.`,
 		Example: `  transplant scenarios show seed-loss
   transplant scenarios show seed-loss > my-scenario.yaml`,
 		Args:              cobra.ExactArgs(1),
