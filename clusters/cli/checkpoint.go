@@ -78,10 +78,10 @@ func checkSettled(ctx context.Context, configure Configure, dir rundir.Dir) erro
 			kindBackend, embeddedBackend)
 	}
 	shoots := shootsOf(ctx, configure, state)
-	if shoots.err != nil {
-		return fmt.Errorf("save the landscape %q: its shoots are not known: %w", state.Name, shoots.err)
+	if shoots.Unknown != "" {
+		return fmt.Errorf("save the landscape %q: its shoots are not known: %s", state.Name, shoots.Unknown)
 	}
-	for _, one := range shoots.all {
+	for _, one := range shoots.Shoots {
 		if !one.Settled {
 			return fmt.Errorf("save the landscape %q: shoot %s has not settled: its last operation is %s, on seed %s: wait "+
 				"until it has succeeded", state.Name, one.Name, one.LastOperation, one.Seed)

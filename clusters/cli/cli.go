@@ -35,11 +35,19 @@ type Configure struct {
 	Kind     func(context.Context, *kind.Options) error
 }
 
-// Shoot as status shows it: its name with its namespace, the seed that it is on, what was last done with it.
+// Shoot as status shows it.
 type Shoot struct {
-	Name, Seed, LastOperation string
+	// Name with the namespace.
+	Name string `json:"name"`
+	// Seed that it is on, and the one that it is bound to if that is another.
+	Seed string `json:"seed"`
+	// Epoch of the claim to it; 0 if nobody has claimed it.
+	Epoch int `json:"epoch,omitempty"`
+	// LastOperation is what was last done with it, and how far that has come.
+	LastOperation string   `json:"lastOperation"`
+	LastErrors    []string `json:"lastErrors,omitempty"`
 	// Settled says that its last operation has succeeded, and that it is to go to no other seed.
-	Settled bool
+	Settled bool `json:"settled"`
 }
 
 // NewCommands lists the commands.

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,27 +21,62 @@ import (
 func newStatus(configure Configure) *cobra.Command {
 	var flags landscapeFlag
 	var form *output.Form
+	var watching bool
+	var timeout time.Duration
 	command := newCommand("status", "Show which programs of a landscape run, and its shoots",
 		func(ctx context.Context, command *cobra.Command, _ []string) error {
 			dir, err := flags.dir()
+			switch {
+			case err != nil:
+				return err
+			case watching && !form.Is(output.Text):
+				return errors.New("--watch prints lines of text: leave --output out")
+			case !watching && timeout != 0:
+				return fmt.Errorf("--timeout %s: is how long to watch: add --watch, or leave it out", timeout)
+			case watching:
+				return watch(ctx, command.OutOrStdout(), watched{dir, configure}, timeout)
+			}
+			now, err := watched{dir, configure}.look(ctx)
 			if err != nil {
 				return err
 			}
-			state, err := readState(dir)
-			if errors.Is(err, rundir.ErrNotUp) || errors.Is(err, errStarting) {
-				err = explainNotUp(ctx, dir, err)
-			}
-			if err != nil {
-				return err
-			}
-			return form.Print(command.OutOrStdout(), state, func(out io.Writer) error {
-				return printStatus(out, state, shootsOf(ctx, configure, state))
-			})
+			return form.Print(command.OutOrStdout(), now, now.print)
 		})
-	command.Example = "  transplant status\n  transplant status --landscape run -o yaml"
+	command.Long = `Show which programs of a landscape run, and its shoots: the seed that each is really on, the epoch
+of the claim to it, its last operation, and its last errors.
+
+--watch goes on with a line for each change, until you interrupt the command or the landscape ends.`
+	command.Example = `  transplant status
+  transplant status -w                        # until you interrupt it
+  transplant status --landscape run -o yaml`
 	flags.register(command)
+	command.Flags().BoolVarP(&watching, "watch", "w", false, "print a line for each change")
+	command.Flags().DurationVar(&timeout, "timeout", 0, "how long to watch (default: until you interrupt the command)")
 	form = output.AddFlag(command)
 	return command
+}
+
+// status of a landscape at one moment.
+type status struct {
+	rundir.State
+	shootsKnown
+}
+
+// watched is a landscape, and how to ask for its shoots.
+type watched struct {
+	dir       rundir.Dir
+	configure Configure
+}
+
+func (w watched) look(ctx context.Context) (status, error) {
+	state, err := readState(w.dir)
+	if errors.Is(err, rundir.ErrNotUp) || errors.Is(err, errStarting) {
+		err = explainNotUp(ctx, w.dir, err)
+	}
+	if err != nil {
+		return status{}, err
+	}
+	return status{state, shootsOf(ctx, w.configure, state)}, nil
 }
 
 // explainNotUp distinguishes a landscape that is starting from one that is dead and from one that never was.
@@ -57,7 +94,8 @@ func explainNotUp(ctx context.Context, dir rundir.Dir, notUp error) error {
 	}
 }
 
-func printStatus(out io.Writer, state rundir.State, shoots shootsKnown) error {
+func (s status) print(out io.Writer) error {
+	state := s.State
 	where := fmt.Sprintf("slot %d", state.Slot)
 	if state.Backend == rundir.Kind {
 		where = "on kind"
@@ -77,7 +115,7 @@ func printStatus(out io.Writer, state rundir.State, shoots shootsKnown) error {
 		dead = append(dead, ended...)
 		fmt.Fprintf(table, "-\t%s\t-\t%s\n", p.Name, text)
 	}
-	if err := errors.Join(table.Flush(), shoots.print(out), printLinks(out, state.Links)); err != nil {
+	if err := errors.Join(table.Flush(), s.shootsKnown.print(out), printLinks(out, state.Links)); err != nil {
 		return err
 	}
 	if len(dead) > 0 {
@@ -88,14 +126,17 @@ func printStatus(out io.Writer, state rundir.State, shoots shootsKnown) error {
 
 // shootsKnown to the garden, or why they are not.
 type shootsKnown struct {
-	all []Shoot
-	err error
+	Shoots  []Shoot `json:"shoots,omitempty"`
+	Unknown string  `json:"shootsUnknown,omitempty"`
 }
 
 func shootsOf(ctx context.Context, configure Configure, state rundir.State) (known shootsKnown) {
 	for _, c := range state.Clusters {
 		if c.Role == string(clusters.Garden) && configure.Shoots != nil {
-			known.all, known.err = configure.Shoots(ctx, c.Kubeconfig)
+			var err error
+			if known.Shoots, err = configure.Shoots(ctx, c.Kubeconfig); err != nil {
+				known.Unknown = err.Error()
+			}
 		}
 	}
 	return known
@@ -103,20 +144,33 @@ func shootsOf(ctx context.Context, configure Configure, state rundir.State) (kno
 
 // print is no error where the garden does not answer: it may be what somebody looks at.
 func (s shootsKnown) print(out io.Writer) error {
-	if s.err != nil {
-		_, err := fmt.Fprintf(out, "\nThe shoots are not known: %s\n", s.err)
+	if s.Unknown != "" {
+		_, err := fmt.Fprintf(out, "\nThe shoots are not known: %s\n", s.Unknown)
 		return err
 	}
-	if len(s.all) == 0 {
+	if len(s.Shoots) == 0 {
 		return nil
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(out)
-	fmt.Fprintln(table, "SHOOT\tSEED\tLAST OPERATION")
-	for _, one := range s.all {
-		fmt.Fprintf(table, "%s\t%s\t%s\n", one.Name, one.Seed, one.LastOperation)
+	fmt.Fprintln(table, "SHOOT\tSEED\tEPOCH\tLAST OPERATION")
+	for _, one := range s.Shoots {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", one.Name, one.Seed, one.epoch(), one.LastOperation)
 	}
-	return table.Flush()
+	err := table.Flush()
+	for _, one := range s.Shoots {
+		for _, text := range one.LastErrors {
+			fmt.Fprintf(out, "\n%s: %s\n", one.Name, text)
+		}
+	}
+	return err
+}
+
+func (s Shoot) epoch() string {
+	if s.Epoch == 0 {
+		return "-"
+	}
+	return strconv.Itoa(s.Epoch)
 }
 
 // printLinks is a table of its own: its columns have other widths.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -114,7 +115,12 @@ func TestStatus_GardenHasShoots_ListsThem(t *testing.T) {
 		"none": {},
 		"two": {shoots: []cli.Shoot{{Name: "garden-p/alpha", Seed: "a", LastOperation: "Create Succeeded"},
 			{Name: "garden-p/beta", Seed: "b", LastOperation: "-"}},
-			want: "\nSHOOT           SEED  LAST OPERATION\ngarden-p/alpha  a     Create Succeeded\ngarden-p/beta   b     -\n"},
+			want: "\nSHOOT           SEED  EPOCH  LAST OPERATION\ngarden-p/alpha  a     -      Create Succeeded\n" +
+				"garden-p/beta   b     -      -\n"},
+		"one with errors": {shoots: []cli.Shoot{{Name: "garden-p/alpha", Seed: "a", Epoch: 2, LastOperation: "Create Error",
+			LastErrors: []string{"no quota"}}},
+			want: "\nSHOOT           SEED  EPOCH  LAST OPERATION\ngarden-p/alpha  a     2      Create Error\n" +
+				"\ngarden-p/alpha: no quota\n"},
 		"the garden is away": {err: errors.New("connection refused"),
 			want: "\nThe shoots are not known: connection refused\n"},
 	} {
@@ -129,6 +135,69 @@ func TestStatus_GardenHasShoots_ListsThem(t *testing.T) {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// A landscape that is watched is printed once, and then a line for each change.
+func TestStatus_Watch_PrintsChanges(t *testing.T) {
+	dir, lock := written(t, "default")
+	state := writeState(t, dir)
+	state.Clusters[0].Kubeconfig = "garden.kubeconfig"
+	if err := dir.WriteState(state); err != nil {
+		t.Fatal(err)
+	}
+	looks := [][]cli.Shoot{
+		{{Name: "p/alpha", Seed: "a", Epoch: 1, LastOperation: "Create Succeeded"}},
+		{{Name: "p/alpha", Seed: "a", Epoch: 1, LastOperation: "Create Succeeded"}}, // no change
+		{{Name: "p/alpha", Seed: "a, bound to b", Epoch: 1, LastOperation: "Migrate Error", LastErrors: []string{"why"}}},
+		nil, // the garden does not answer
+		{{Name: "p/beta", Seed: "b", LastOperation: "-"}},
+	}
+	var look int
+	shoots := func(context.Context, string) ([]cli.Shoot, error) {
+		now := looks[min(look, len(looks)-1)]
+		if look++; now == nil {
+			return nil, errors.New("connection refused")
+		}
+		if look > len(looks) { // all are seen; the landscape ends
+			return now, errors.Join(dir.MarkEnded(), lock.Unlock())
+		}
+		return now, nil
+	}
+	root := &cobra.Command{Use: "transplant", SilenceErrors: true, SilenceUsage: true}
+	root.AddCommand(cli.NewCommands(cli.Configure{Shoots: shoots})...)
+	var out bytes.Buffer
+	root.SetOut(&out)
+	root.SetArgs([]string{"status", "-w"})
+	if err := root.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "it has ended") {
+		t.Errorf("the landscape has ended, and the error is %v", err)
+	}
+	_, changes, _ := strings.Cut(out.String(), "gardenlet-a  garden  https://127.0.3.9:7000\n\n")
+	want := `  shoot p/alpha  a, bound to b  epoch 1  Migrate Error; why
+  shoots  are not known: connection refused
+  shoots  are known
+  shoot p/beta  b  epoch -  -
+  shoot p/alpha  is gone
+`
+	if got := regexp.MustCompile(`(?m)^\d\d:\d\d:\d\d`).ReplaceAllString(changes, ""); got != want {
+		t.Errorf("got %q in\n%s\nwant\n%s", got, &out, want)
+	}
+	for arguments, want := range map[string]string{
+		"-w -o json":   "error: --watch prints lines of text: leave --output out",
+		"--timeout 1s": "error: --timeout 1s: is how long to watch: add --watch, or leave it out",
+	} {
+		if got := say(t, append([]string{"status"}, strings.Fields(arguments)...)...); got != want {
+			t.Errorf("%s: %q, want %q", arguments, got, want)
+		}
+	}
+}
+
+// The time is over, and the landscape is still there.
+func TestStatus_WatchWithTimeout_Ends(t *testing.T) {
+	dir, _ := written(t, "default")
+	writeState(t, dir)
+	if got := say(t, "status", "-w", "--timeout", "1ms"); !strings.HasPrefix(got, `Landscape "default"`) {
+		t.Errorf("got %q", got)
 	}
 }
 

@@ -91,7 +91,7 @@ func observeShoot(ctx context.Context, w World, name string, clients *Clients, q
 	}
 	seen := DescribeShoot(shoot)
 	seen.Unknown = query.read([]reading{
-		{[]string{"epoch"}, func() error { seen.Epoch, err = claimedEpoch(ctx, garden, key); return err }},
+		{[]string{"epoch"}, func() error { seen.Epoch, err = ClaimedEpoch(ctx, garden, key); return err }},
 		{[]string{"warnings"}, func() error { seen.Warnings, err = warningsOf(ctx, garden, shoot); return err }},
 		{[]string{"state"}, func() error { seen.State, err = stateOf(ctx, garden, key); return err }},
 		{[]string{"workers"}, func() error { seen.Workers, err = nodesOf(ctx, w, name); return err }},
@@ -147,7 +147,8 @@ func warningsOf(ctx context.Context, garden client.Client, shoot *gardencorev1be
 	return sets.List(reasons), nil
 }
 
-func claimedEpoch(ctx context.Context, garden client.Client, key types.NamespacedName) (int, error) {
+// ClaimedEpoch is the epoch of the claim to a shoot, as the garden has it; 0 if nobody has claimed it.
+func ClaimedEpoch(ctx context.Context, garden client.Client, key types.NamespacedName) (int, error) {
 	lease := &coordinationv1.Lease{}
 	err := garden.Get(ctx, types.NamespacedName{Namespace: key.Namespace, Name: claimPrefix + key.Name}, lease)
 	if apierrors.IsNotFound(err) || err == nil && lease.Annotations[claimEpoch] == "" {

@@ -3,10 +3,12 @@ package environment
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -18,6 +20,7 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/clusters/cli"
 	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/world"
 )
 
 // listWithin is how long a garden may take to list its shoots.
@@ -30,12 +33,13 @@ func ShootsOf(ctx context.Context, kubeconfig string) ([]cli.Shoot, error) {
 		return nil, fmt.Errorf("read the kubeconfig of the garden: %w", err)
 	}
 	scheme := runtime.NewScheme()
-	if err := gardencorev1beta1.AddToScheme(scheme); err != nil {
+	if err := errors.Join(gardencorev1beta1.AddToScheme(scheme), coordinationv1.AddToScheme(scheme)); err != nil {
 		return nil, fmt.Errorf("register the types of the garden: %w", err)
 	}
 	mapper := meta.NewDefaultRESTMapper(nil) // else every call begins with two that look for the kind
 	mapper.Add(gardencorev1beta1.SchemeGroupVersion.WithKind("Shoot"), meta.RESTScopeNamespace)
-	config.Timeout = listWithin
+	mapper.Add(coordinationv1.SchemeGroupVersion.WithKind("Lease"), meta.RESTScopeNamespace)
+	config.Timeout, config.QPS = listWithin, -1 // a request for each shoot
 	garden, err := client.New(config, client.Options{Scheme: scheme, Mapper: mapper})
 	if err != nil {
 		return nil, fmt.Errorf("make a client of the garden: %w", err)
@@ -44,7 +48,14 @@ func ShootsOf(ctx context.Context, kubeconfig string) ([]cli.Shoot, error) {
 	if err := garden.List(ctx, &list); err != nil {
 		return nil, fmt.Errorf("list the shoots: %w", err)
 	}
-	return shown(list.Items), nil
+	all := shown(list.Items)
+	for i := range list.Items {
+		all[i].Epoch, err = world.ClaimedEpoch(ctx, garden, client.ObjectKeyFromObject(&list.Items[i]))
+		if err != nil {
+			return nil, fmt.Errorf("find the epoch of %s: %w", all[i].Name, err)
+		}
+	}
+	return all, nil
 }
 
 func shown(shoots []gardencorev1beta1.Shoot) []cli.Shoot {
@@ -64,6 +75,13 @@ func shown(shoots []gardencorev1beta1.Shoot) []cli.Shoot {
 			if last.State == gardencorev1beta1.LastOperationStateProcessing {
 				one.LastOperation += fmt.Sprintf(" %d%%", last.Progress)
 			}
+		}
+		for _, problem := range shoot.Status.LastErrors {
+			text := problem.Description
+			for _, code := range problem.Codes {
+				text = string(code) + " " + text
+			}
+			one.LastErrors = append(one.LastErrors, strings.Join(strings.Fields(text), " "))
 		}
 		all = append(all, one)
 	}

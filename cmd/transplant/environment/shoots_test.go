@@ -29,10 +29,15 @@ func TestHowShootsAreShown(t *testing.T) {
 		return s
 	}
 	done := &gardencorev1beta1.LastOperation{Type: "Create", State: "Succeeded", Progress: 100}
+	failed := &gardencorev1beta1.LastOperation{Type: "Reconcile", State: "Error", Progress: 10}
+	ill := shoot("ill", "a", "a", failed)
+	ill.Status.LastErrors = []gardencorev1beta1.LastError{{Description: "no\nquota", Codes: []gardencorev1beta1.ErrorCode{
+		"ERR_INFRA_QUOTA_EXCEEDED"}}}
 	doing := &gardencorev1beta1.LastOperation{Type: "Migrate", State: "Processing", Progress: 43}
 	got := shown([]gardencorev1beta1.Shoot{
 		shoot("new", "", "", nil), shoot("bound", "a", "", nil), shoot("well", "a", "a", done),
 		shoot("moves", "b", "a", doing), shoot("to-move", "b", "a", done),
+		ill,
 	})
 	want := []cli.Shoot{
 		{Name: "garden-p/new", Seed: "-", LastOperation: "-"}, {Name: "garden-p/bound", Seed: "bound to a",
@@ -40,22 +45,29 @@ func TestHowShootsAreShown(t *testing.T) {
 		{Name: "garden-p/well", Seed: "a", LastOperation: "Create Succeeded", Settled: true},
 		{Name: "garden-p/moves", Seed: "a, bound to b", LastOperation: "Migrate Processing 43%"},
 		{Name: "garden-p/to-move", Seed: "a, bound to b", LastOperation: "Create Succeeded"},
+		{Name: "garden-p/ill", Seed: "a", LastOperation: "Reconcile Error",
+			LastErrors: []string{"ERR_INFRA_QUOTA_EXCEEDED no quota"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-// A garden is asked once, for its shoots alone.
+// A garden is asked for its shoots, and for the claim to each.
 func TestShootsOfAGarden(t *testing.T) {
 	t.Parallel()
 	garden := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if want := "/apis/core.gardener.cloud/v1beta1/shoots"; r.URL.Path != want {
-			t.Errorf("asked for %s, want %s", r.URL.Path, want)
+		answer, is := map[string]string{
+			"/apis/core.gardener.cloud/v1beta1/shoots": `{"apiVersion":"core.gardener.cloud/v1beta1","kind":"ShootList",` +
+				`"items":[{"metadata":{"namespace":"garden-p","name":"alpha"},"spec":{"seedName":"a"},"status":{"seedName":"a"}}]}`,
+			"/apis/coordination.k8s.io/v1/namespaces/garden-p/leases/owner.alpha": `{"apiVersion":"coordination.k8s.io/v1",` +
+				`"kind":"Lease","metadata":{"name":"owner.alpha","annotations":{"transplant.dev/epoch":"3"}}}`,
+		}[r.URL.Path]
+		if !is {
+			t.Errorf("asked for %s", r.URL.Path)
 		}
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprint(w, `{"apiVersion":"core.gardener.cloud/v1beta1","kind":"ShootList",`+
-			`"items":[{"metadata":{"namespace":"garden-p","name":"alpha"},"spec":{"seedName":"a"},"status":{"seedName":"a"}}]}`)
+		fmt.Fprint(w, answer)
 	}))
 	defer garden.Close()
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
@@ -66,7 +78,7 @@ func TestShootsOfAGarden(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := ShootsOf(t.Context(), kubeconfig)
-	if diff := cmp.Diff([]cli.Shoot{{Name: "garden-p/alpha", Seed: "a", LastOperation: "-"}}, got); diff != "" ||
+	if diff := cmp.Diff([]cli.Shoot{{Name: "garden-p/alpha", Seed: "a", Epoch: 3, LastOperation: "-"}}, got); diff != "" ||
 		err != nil {
 		t.Errorf("%v, (-want +got):\n%s", err, diff)
 	}
