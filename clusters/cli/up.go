@@ -180,17 +180,23 @@ const (
 
 func newUp(configure Configure) *cobra.Command {
 	var flags planFlags
+	var quiet bool
 	command := newCommand("up", "Start a landscape: a garden and its seeds",
 		func(ctx context.Context, command *cobra.Command, _ []string) error {
 			if err := flags.open(command.Flags()); err != nil {
 				return err
 			}
-			return up(ctx, command.OutOrStdout(), flags, configure)
+			out := command.OutOrStdout()
+			if quiet {
+				out = io.Discard
+			}
+			return up(ctx, out, flags, configure)
 		})
 	command.Example = `  transplant up
   transplant up --seeds a,b,c --landscape mine
   transplant up --backend kind`
 	flags.register(command, configure)
+	command.Flags().BoolVarP(&quiet, "quiet", "q", false, "print only errors")
 	return command
 }
 

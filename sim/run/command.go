@@ -42,7 +42,7 @@ func (r *runner) claimSelected(ctx context.Context, arguments []string) (*plan, 
 	if err := r.open(accepted); err != nil {
 		return nil, err
 	}
-	if err := r.warn(r.out, accepted); err != nil {
+	if err := r.warn(r.progress(), accepted); err != nil {
 		return nil, err
 	}
 	if equipped, asks := accepted.backend.(Equipped); asks {
@@ -60,6 +60,7 @@ func newRunCommand(backends map[string]Backend, builtIn fs.FS, patience engine.P
 		selection: selection.Scenarios{BuiltIn: builtIn},
 	}
 	var metricsAddress string
+	var verbosity int
 	var own map[string]*pflag.FlagSet // flags of backends, by their names
 	command := &cobra.Command{
 		Use: "run [NAME|FILE]…",
@@ -119,7 +120,7 @@ that of the gravest verdict.`,
 				return notRun{err}
 			}
 			defer func() { _ = accepted.release() }() // the kernel does it, too: the program ends
-			if err := logInto(cmp.Or(r.folder, "out")); err != nil {
+			if err := logInto(cmp.Or(r.folder, "out"), verbosity); err != nil {
 				return notRun{err}
 			}
 			if metricsAddress != "" {
@@ -127,7 +128,7 @@ that of the gravest verdict.`,
 				if err != nil {
 					return notRun{err}
 				}
-				fmt.Fprintf(r.out, "metrics at http://%s/metrics\n", at)
+				fmt.Fprintf(r.progress(), "metrics at http://%s/metrics\n", at)
 			}
 			return result(r.run(ctx, accepted))
 		},
@@ -150,6 +151,9 @@ that of the gravest verdict.`,
 		"append a summary in Markdown to this file, such as $GITHUB_STEP_SUMMARY")
 	flags.StringVar(&r.history, "history", "",
 		"append the measures of each run to this file, as a line of JSON, for the command trend")
+	r.addQuiet(command, "print only verdicts, what was violated, and errors")
+	flags.IntVarP(&verbosity, "verbosity", "v", 0,
+		"how much of the client libraries is in harness.log, as with kubectl; 6 has every request")
 	flags.BoolVar(&r.unwatched, "unwatched", false,
 		"run without probes, to measure what they cost; the run proves nothing and is Inconclusive")
 	flags.StringVar(&metricsAddress, "metrics-address", "",
@@ -165,6 +169,10 @@ func (r *runner) checkArguments(command *cobra.Command, arguments []string) erro
 		return notRun{err}
 	}
 	return nil
+}
+
+func (r *runner) addQuiet(command *cobra.Command, usage string) {
+	command.Flags().BoolVarP(&r.quiet, "quiet", "q", false, usage)
 }
 
 // addFlags adds the flags that decide whether files can be run: the backend, the backends' own flags, the extensions,

@@ -25,7 +25,7 @@ import (
 
 // NewJudgeCommand is the command `judge DIR…`.
 func NewJudgeCommand() *cobra.Command {
-	var asJSON, write bool
+	var asJSON, write, quiet bool
 	command := &cobra.Command{
 		Use:   "judge DIR…",
 		Short: "Judge runs again from their timelines",
@@ -45,7 +45,7 @@ code is that of the gravest verdict. A run that still goes on has no verdict, wh
 			if err != nil {
 				return notRun{err}
 			}
-			j := &judge{out: command.OutOrStdout(), asJSON: asJSON, write: write, worst: verdict.Passed}
+			j := &judge{out: command.OutOrStdout(), asJSON: asJSON, write: write, quiet: quiet, worst: verdict.Passed}
 			for _, folder := range runs {
 				if err := j.judge(folder); err != nil {
 					return notRun{fmt.Errorf("judge the run in %q: %w", folder, err)}
@@ -55,6 +55,7 @@ code is that of the gravest verdict. A run that still goes on has no verdict, wh
 		},
 	}
 	command.Flags().BoolVar(&asJSON, "json", false, "print each verdict as a line of JSON, like verdict.json")
+	command.Flags().BoolVarP(&quiet, "quiet", "q", false, "print only verdicts, what was violated, and errors")
 	command.Flags().BoolVar(&write, "write", false,
 		"write verdict.json, junit.xml, report.html and metrics.om in the folders again")
 	return command
@@ -64,6 +65,7 @@ code is that of the gravest verdict. A run that still goes on has no verdict, wh
 type judge struct {
 	out           io.Writer
 	asJSON, write bool
+	quiet         bool // without measures
 
 	worst verdict.Verdict
 	goOn  []error // why runs have no verdict yet
@@ -93,7 +95,11 @@ func (j *judge) judge(folder string) error {
 		}
 		return nil
 	}
-	terminal.Verdict(j.out, judged, folder)
+	if j.quiet {
+		terminal.Brief(j.out, judged)
+	} else {
+		terminal.Verdict(j.out, judged, folder)
+	}
 	return nil
 }
 

@@ -1,9 +1,11 @@
 package run
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"syscall"
 
 	"k8s.io/klog/v2"
@@ -14,8 +16,8 @@ import (
 // clusters on purpose. So these messages are noise for those who watch a run, and of use when a run is examined.
 const logName = "harness.log"
 
-// logInto has the client libraries log into a folder. The log stays open until the program ends.
-func logInto(folder string) error {
+// logInto has the client libraries log into a folder, so verbosely. The log stays open until the program ends.
+func logInto(folder string, verbosity int) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fmt.Errorf("make the folder for the evidence: %w", err)
 	}
@@ -30,6 +32,8 @@ func logInto(folder string) error {
 			return fmt.Errorf("empty the log of the harness: %w", err)
 		}
 	}
-	klog.SetLogger(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(file))))
-	return nil
+	klog.SetLogger(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(file), textlogger.Verbosity(verbosity))))
+	flags := flag.NewFlagSet(logName, flag.ContinueOnError) // client-go asks klog, not its logger, what to log
+	klog.InitFlags(flags)
+	return flags.Set("v", strconv.Itoa(verbosity))
 }

@@ -40,7 +40,7 @@ func (r *runner) claim(p *plan) error {
 		p.places = append(p.places, place{name, claimed})
 	}
 	if taken != nil {
-		fmt.Fprintf(r.out, "Other landscapes are there; this run's is %s.\n", p.names())
+		fmt.Fprintf(r.progress(), "Other landscapes are there; this run's is %s.\n", p.names())
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -286,6 +287,31 @@ func TestAMigrationPasses(t *testing.T) {
 		"kept in " + folder, "alpha's API does not answer"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the view lacks %q:\n%s", want, out)
+		}
+	}
+}
+
+// Quiet runs have a line for each verdict, and beside it only what is wrong.
+func TestRun_Quiet_PrintsVerdictsAndErrors(t *testing.T) {
+	t.Parallel()
+	scenes := t.TempDir()
+	well := scene(t, scenes, "well", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]")
+	ill := scene(t, scenes, "ill", empty, "  steps: [{expect: {that: \"seed('a').shoots == 7\", within: 1ms}}]")
+	for name, c := range map[string]struct {
+		jobs  int
+		files []string
+		want  string // a pattern
+	}{
+		"one that passes": {1, []string{well}, `^Passed  well  .*\n$`},
+		"two at once that pass": {2, []string{well, scene(t, scenes, "fine", empty,
+			"  steps: [{wait: {for: 1ms, because: of nothing}}]")}, `^(Passed  (well|fine)  .*\n){2}$`},
+		"one that fails": {1, []string{well, ill},
+			`^Passed  well  .*\nFailed  ill  .*\n  expect at .*\n\n2 scenarios: Failed\n  ill: Failed: expect: .*\n$`},
+	} {
+		quietly := func(r *runner) { r.jobs, r.quiet = c.jobs, true }
+		out, _, err := runFilesWith(t.Context(), &small{t: t}, quietly, t.TempDir(), c.files...)
+		if err != nil || !regexp.MustCompile(c.want).MatchString(out) {
+			t.Errorf("%s: %v, printed\n%s\nwant\n%s", name, err, out, c.want)
 		}
 	}
 }
@@ -730,19 +756,30 @@ func TestTheLogOfARunThatGoesOnStays(t *testing.T) {
 		}
 		return string(content)
 	}
-	if err := logInto(folder); err != nil {
+	if err := logInto(folder, 0); err != nil {
 		t.Fatal(err)
 	}
 	klog.Background().Info("one says this")
 	if text := read(); strings.Contains(text, "of before") || !strings.Contains(text, "one says this") {
 		t.Errorf("the first has %q", text)
 	}
-	if err := logInto(folder); err != nil {
+	if err := logInto(folder, 0); err != nil {
 		t.Fatal(err)
 	}
 	klog.Background().Info("the other says that")
 	if text := read(); !strings.Contains(text, "one says this") || !strings.Contains(text, "the other says that") {
 		t.Errorf("both have %q", text)
+	}
+	if err := logInto(folder, 4); err != nil {
+		t.Fatal(err)
+	}
+	klog.Background().V(4).Info("in detail")
+	if err := logInto(folder, 0); err != nil {
+		t.Fatal(err)
+	}
+	klog.Background().V(4).Info("in too much detail")
+	if text := read(); !strings.Contains(text, "in detail") || strings.Contains(text, "in too much detail") {
+		t.Errorf("with verbosity 4, then 0: %q", text)
 	}
 }
 

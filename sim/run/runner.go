@@ -33,6 +33,7 @@ type runner struct {
 	clock    clock.WithTicker
 	backends map[string]Backend
 	out      io.Writer
+	quiet    bool // only verdicts and errors are printed
 	patience engine.Patience
 	metrics  *metrics.Exporter
 
@@ -77,9 +78,9 @@ func (r *runner) run(ctx context.Context, p *plan) verdict.Verdict {
 	workers.Wait()
 	all.addNotRun(p.scenarios)
 	for _, s := range p.sweeps {
-		fmt.Fprintf(r.out, "\n%s\n", s.count(all.runs))
+		fmt.Fprintf(r.progress(), "\n%s\n", s.count(all.runs))
 	}
-	if len(p.scenarios) > 1 {
+	if len(p.scenarios) > 1 && (!r.quiet || all.worst != verdict.Passed) {
 		fmt.Fprintf(r.out, "\n%d scenarios: %s\n", len(p.scenarios), all.worst)
 		for _, line := range all.others(p) {
 			fmt.Fprintf(r.out, "  %s\n", line)
@@ -90,6 +91,14 @@ func (r *runner) run(ctx context.Context, p *plan) verdict.Verdict {
 		all.worsen(verdict.Error)
 	}
 	return all.worst
+}
+
+// progress is where to print what is neither a verdict nor an error.
+func (r *runner) progress() io.Writer {
+	if r.quiet {
+		return io.Discard
+	}
+	return r.out
 }
 
 // summarize the runs, in the order of the files, if a summary is asked for.

@@ -41,17 +41,18 @@ The exit code is 2 if there is a mistake.`,
 		Args: r.checkArguments,
 		RunE: func(command *cobra.Command, arguments []string) error {
 			files, unfound := r.selection.Files(arguments)
-			if err := errors.Join(unfound, r.validate(command.Context(), command.OutOrStdout(), files)); err != nil {
+			r.out = command.OutOrStdout()
+			if err := errors.Join(unfound, r.validate(command.Context(), r.progress(), files)); err != nil {
 				return notRun{err}
 			}
 			return nil
 		},
 	}
 	r.addFlags(command)
+	r.addQuiet(command, "print only mistakes")
 	return command
 }
 
-// sayWarnings, and give those back that are mistakes in a file.
 // validate each file by itself. The error has the mistakes of all, and each about flags once.
 func (r *runner) validate(ctx context.Context, out io.Writer, files []string) error {
 	var errs []error
@@ -85,6 +86,7 @@ func (r *runner) validate(ctx context.Context, out io.Writer, files []string) er
 	})...)
 }
 
+// sayWarnings, and give those back that are mistakes in a file.
 func sayWarnings(to io.Writer, warnings []warning) (late scenario.Mistakes) {
 	for _, w := range warnings {
 		if w.late {

@@ -58,7 +58,7 @@ func (w *worker) runGroup(ctx context.Context, g *queue.Group) {
 		}
 	}
 	if w.keep && w.queue.IsEmpty() && shared.world != nil {
-		w.printf("\nThe landscape %q is kept; interrupt to end it.\n", w.place.name)
+		w.printf("\nThe landscape %q is kept; interrupt to end it.\n", w.place.name) // quiet or not: the command waits
 		<-ctx.Done()
 	}
 	if err := shared.stop(ctx); err != nil {
@@ -87,9 +87,13 @@ func (w *worker) trouble(err error) {
 func (w *worker) runOne(ctx context.Context, s *scenario.Scenario, shared *environment) {
 	name, out := s.Metadata.Name, w.out
 	if w.jobs > 1 {
-		w.printf("%s begins\n", name)
+		between := ""
+		if !w.quiet {
+			w.printf("%s begins\n", name)
+			between = "\n"
+		}
 		var kept bytes.Buffer
-		defer func() { w.printf("\n%s", kept.Bytes()) }()
+		defer func() { w.printf("%s%s", between, kept.Bytes()) }()
 		out = &kept
 	}
 	run := summary.Run{Name: name, Folder: w.folderOf(name, w.of)}
@@ -143,7 +147,11 @@ func (w *worker) runAndJudge(ctx context.Context, s *scenario.Scenario, shared *
 	}
 	s.Stretch(w.stretch) // for this run only: what is kept can be run again with the same multiplier, or another
 	journal := timeline.NewJournal(w.clock, file)
-	view := terminal.Show(ctx, out, journal, s)
+	shown := out
+	if w.quiet {
+		shown = io.Discard
+	}
+	view := terminal.Show(ctx, shown, journal, s)
 	following := w.metrics.Follow(ctx, w.place.name, journal)
 	logs := filepath.Join(folder, verdict.LogsName)
 	runErr := w.execute(ctx, s, shared, journal, logs)
@@ -163,7 +171,11 @@ func (w *worker) runAndJudge(ctx context.Context, s *scenario.Scenario, shared *
 	following.Judged(judged)
 	err = errors.Join(verdict.Write(folder, judged, events), report.Write(folder), metrics.WriteFolder(folder, judged),
 		w.remember(judged))
-	terminal.Verdict(out, judged, folder)
+	if w.quiet {
+		terminal.Brief(out, judged)
+	} else {
+		terminal.Verdict(out, judged, folder)
+	}
 	if err != nil {
 		return nil, err
 	}

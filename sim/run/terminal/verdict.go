@@ -15,21 +15,27 @@ import (
 	"github.com/transplant-sim/transplant/sim/wording"
 )
 
-// Verdict shows the verdict on a run: violations, measures, and where the evidence is.
-func Verdict(out io.Writer, r *verdict.Report, folder string) {
+// Brief shows the verdict on a run in a line, and below it what was violated and why it did not pass.
+func Brief(out io.Writer, r *verdict.Report) {
 	s := stylesFor(out)
 	painted := s.bad
 	if r.Verdict == verdict.Passed {
 		painted = s.good.Bold(true)
 	}
 	how := fmt.Sprintf("%.1fs on %s, %s", r.WallSeconds, r.Backend, r.Flags())
-	fmt.Fprintf(out, "\n%s  %s  %s\n", painted.Render(string(r.Verdict)), r.Scenario, s.quiet.Render(how))
+	fmt.Fprintf(out, "%s  %s  %s\n", painted.Render(string(r.Verdict)), r.Scenario, s.quiet.Render(how))
 	for _, v := range r.Violations {
 		fmt.Fprintf(out, "  %s\n", s.bad.Render(fmt.Sprintf("%s at %.1fs: %s", v.Oracle, v.At, v.Message)))
 	}
 	for _, reason := range r.Reasons {
 		fmt.Fprintf(out, "  %s\n", reason)
 	}
+}
+
+// Verdict shows the verdict on a run: violations, measures, and where the evidence is.
+func Verdict(out io.Writer, r *verdict.Report, folder string) {
+	fmt.Fprintln(out)
+	Brief(out, r)
 	for _, what := range r.NotJudged {
 		fmt.Fprintf(out, "  not judged again: %s\n", what)
 	}
