@@ -2,20 +2,20 @@ package verdict
 
 import (
 	"encoding/json"
-	"encoding/xml"
 	"fmt"
 	"path/filepath"
 
 	"al.essio.dev/pkg/shellescape"
 
 	"github.com/transplant-sim/transplant/sim/durable"
+	"github.com/transplant-sim/transplant/sim/junit"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
 // Names of the files in a run's folder, beside the timeline.
 const (
 	FileName  = "verdict.json"
-	JUnitName = "junit.xml"
+	JUnitName = junit.FileName
 	// ScenarioName is the file with the scenario, to run it again.
 	ScenarioName = "scenario.yaml"
 	// LogsName is the folder with the logs of actors, third-party extensions and clusters.
@@ -62,10 +62,10 @@ func Write(folder string, report *Report, events []timeline.Event) error {
 	}
 	suite := suiteOf(report, events)
 	suite.pointTo(filepath.Join(folder, LogsName))
-	junit, err := xml.MarshalIndent(suite, "", "  ")
+	cases, err := suite.Marshal()
 	if err != nil {
-		return fmt.Errorf("marshal the verdict for JUnit: %w", err)
+		return err
 	}
 	return durable.Disk{}.Write(folder, durable.Bytes(FileName, append(content, '\n')),
-		durable.Bytes(JUnitName, []byte(xml.Header+string(junit)+"\n")))
+		durable.Bytes(JUnitName, cases))
 }

@@ -1,53 +1,24 @@
 package verdict
 
 import (
-	"encoding/xml"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
 
+	"github.com/transplant-sim/transplant/sim/junit"
 	"github.com/transplant-sim/transplant/sim/measure"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
-// suite and its parts are JUnit's format, as CI systems read it.
-type suite struct {
-	XMLName  xml.Name   `xml:"testsuite"`
-	Name     string     `xml:"name,attr"`
-	Tests    int        `xml:"tests,attr"`
-	Failures int        `xml:"failures,attr"`
-	Errors   int        `xml:"errors,attr"`
-	Skipped  int        `xml:"skipped,attr"`
-	Time     float64    `xml:"time,attr"`
-	Measured []property `xml:"properties>property"`
-	Cases    []testCase `xml:"testcase"`
-}
-
-type property struct {
-	Name  string `xml:"name,attr"`
-	Value string `xml:"value,attr"`
-}
-
-type testCase struct {
-	Class   string   `xml:"classname,attr"`
-	Name    string   `xml:"name,attr"`
-	Time    float64  `xml:"time,attr"`
-	Failure *problem `xml:"failure"`
-	Error   *problem `xml:"error"`
-	Skipped *problem `xml:"skipped"`
-}
-
-type problem struct {
-	Message string `xml:"message,attr"`
-	Text    string `xml:",chardata"`
-}
+// suite is the test suite of a run.
+type suite struct{ junit.Suite }
 
 // suiteOf makes a test case of each step, each promise and each goal; a run whose verdict is Error or Inconclusive has
 // one in error. An expectation, a promise or a goal that nobody has seen enough of is skipped, the latter two unless
 // they were broken all the same. Properties contain everything that was measured.
 func suiteOf(r *Report, events []timeline.Event) suite {
-	s := suite{Name: r.Scenario, Time: r.WallSeconds, Measured: propertiesOf(r)}
+	s := suite{junit.Suite{Name: r.Scenario, Time: r.WallSeconds, Properties: propertiesOf(r)}}
 	s.steps(events)
 	for _, p := range PromisesOf(r, events) {
 		if p.Name != Expect && p.Name != Goal { // whose steps and measures have cases of their own
@@ -59,20 +30,8 @@ func suiteOf(r *Report, events []timeline.Event) suite {
 	}
 	if r.Verdict == Error || r.Verdict == Inconclusive {
 		text := strings.Join(r.Reasons, "\n")
-		s.Cases = append(s.Cases, testCase{Class: r.Scenario, Name: string(r.Verdict),
-			Error: &problem{firstLine(text), text}})
-	}
-	for _, c := range s.Cases {
-		s.Tests++
-		if c.Failure != nil {
-			s.Failures++
-		}
-		if c.Error != nil {
-			s.Errors++
-		}
-		if c.Skipped != nil {
-			s.Skipped++
-		}
+		s.Cases = append(s.Cases, junit.Case{Class: r.Scenario, Name: string(r.Verdict),
+			Error: junit.Because(text)})
 	}
 	return s
 }
@@ -89,11 +48,11 @@ func (s *suite) pointTo(logs string) {
 	}
 }
 
-func propertiesOf(r *Report) []property {
-	all := []property{{"verdict", string(r.Verdict)}, {"backend", r.Backend},
-		{"randomSeed", strconv.FormatUint(r.RandomSeed, 10)}}
+func propertiesOf(r *Report) []junit.Property {
+	all := []junit.Property{{Name: "verdict", Value: string(r.Verdict)}, {Name: "backend", Value: r.Backend},
+		{Name: "randomSeed", Value: strconv.FormatUint(r.RandomSeed, 10)}}
 	for name, value := range r.Measures.Numbers() {
-		all = append(all, property{name, strconv.FormatFloat(value, 'g', -1, 64)})
+		all = append(all, junit.Property{Name: name, Value: strconv.FormatFloat(value, 'g', -1, 64)})
 	}
 	return all
 }
@@ -105,15 +64,15 @@ func (s *suite) steps(events []timeline.Event) {
 		case timeline.StepStarted:
 			started = e
 		case timeline.StepEnded:
-			c := testCase{Class: s.Name, Name: fmt.Sprintf("step %d: %s", p.Index+1, p.Text),
+			c := junit.Case{Class: s.Name, Name: fmt.Sprintf("step %d: %s", p.Index+1, p.Text),
 				Time: measure.Seconds(e.At - started.At)}
 			switch p.Outcome {
 			case timeline.StepUnmet:
-				c.Failure = &problem{firstLine(p.Message), p.Message}
+				c.Failure = junit.Because(p.Message)
 			case timeline.StepFailed:
-				c.Error = &problem{firstLine(p.Message), p.Message}
+				c.Error = junit.Because(p.Message)
 			case timeline.StepUnknown:
-				c.Skipped = &problem{firstLine(p.Message), p.Message}
+				c.Skipped = junit.Because(p.Message)
 			}
 			s.Cases = append(s.Cases, c)
 		}
@@ -121,23 +80,23 @@ func (s *suite) steps(events []timeline.Event) {
 }
 
 func (s *suite) promise(r *Report, p Promise) {
-	c := testCase{Class: s.Name, Name: p.Name}
+	c := junit.Case{Class: s.Name, Name: p.Name}
 	if len(p.Unseen) > 0 {
 		c.Skipped = unseenProblem(p.Unseen)
 	}
 	s.judged(r, c, func(v Violation) bool { return v.Oracle == p.Name })
 }
 
-func unseenProblem(unseen []string) *problem {
+func unseenProblem(unseen []string) *junit.Problem {
 	text := "nobody has seen " + strings.Join(unseen, "\nnobody has seen ")
-	return &problem{firstLine(text), text}
+	return junit.Because(text)
 }
 
 func (s *suite) objective(r *Report, o Objective) {
-	c := testCase{Class: s.Name, Name: "measure " + o.Measure}
+	c := junit.Case{Class: s.Name, Name: "measure " + o.Measure}
 	if o.Measured == nil {
 		text := fmt.Sprintf("could not be measured; the goal is at most %g", o.Max)
-		c.Error = &problem{text, text}
+		c.Error = junit.Because(text)
 	}
 	if len(o.Unseen) > 0 {
 		c.Skipped = unseenProblem(o.Unseen)
@@ -146,7 +105,7 @@ func (s *suite) objective(r *Report, o Objective) {
 }
 
 // judged adds a test case that fails with the violations that are its own.
-func (s *suite) judged(r *Report, c testCase, own func(Violation) bool) {
+func (s *suite) judged(r *Report, c junit.Case, own func(Violation) bool) {
 	var found []string
 	for _, v := range r.Violations {
 		if own(v) {
@@ -154,12 +113,7 @@ func (s *suite) judged(r *Report, c testCase, own func(Violation) bool) {
 		}
 	}
 	if len(found) > 0 {
-		c.Failure = &problem{found[0], strings.Join(found, "\n")}
+		c.Failure = &junit.Problem{Message: found[0], Text: strings.Join(found, "\n")}
 	}
 	s.Cases = append(s.Cases, c)
-}
-
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	return line
 }
